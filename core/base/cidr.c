@@ -1,0 +1,175 @@
+/*
+ * cidr: lists of IPv4 and IPv6 networks.
+ *
+ * Invariant: every network is in its plain family, never v4-mapped, and has no
+ * bit set behind its prefix. Threads: any; a list does not change once made.
+ */
+#include "core/base/cidr.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+static unsigned width(int family)
+{
+	return family == AF_INET ? 32 : 128;
+}
+
+/* Turns ::ffff:a.b.c.d/96+n into a.b.c.d/n. */
+static void unmap(struct cidr *net)
+{
+	if (net->family != AF_INET6 || net->bits < 96 ||
+		memcmp(net->address, mapped, sizeof(mapped)) != 0)
+		return;
+	net->family = AF_INET;
+	net->bits -= 96;
+	memmove(net->address, net->address + 12, 4);
+	memset(net->address + 4, 0, 12);
+}
+
+/* Whether the first bits of both are the same. */
+static bool same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+	unsigned bytes = bits / 8, rest = bits % 8;
+
+	if (memcmp(a, b, bytes) != 0)
+		return false;
+	return rest == 0 || (a[bytes] ^ b[bytes]) >> (8 - rest) == 0;
+}
+
+static bool has_bits_behind(const struct cidr *net)
+{
+	for (unsigned bit = net->bits; bit < width(net->family); bit++)
+		if (net->address[bit / 8] & (0x80 >> bit % 8))
+			return true;
+	return false;
+}
+
+/* Reads the part before the slash; false when it is no address. */
+static bool read_address(char *text, struct cidr *net)
+{
+	size_t len = strlen(text);
+	bool bracketed = text[0] == '[';
+
+	if (bracketed) {
+		if (text[len - 1] != ']')
+			return false;
+		text[len - 1] = '\0';
+		text++;
+	}
+	net->family = AF_INET6;
+	if (inet_pton(AF_INET6, text, net->address) == 1)
+		return true;
+	net->family = AF_INET;
+	return !bracketed && inet_pton(AF_INET, text, net->address) == 1;
+}
+
+/* Says what is wrong with the item, NULL if nothing is. */
+static const char *read_item(const char *item, struct cidr *net)
+{
+	_cleanup_free_ char *text = mem_strdup(item);
+	char *slash = strchr(text, '/');
+	int64_t bits;
+
+	if (slash)
+		*slash++ = '\0';
+	if (!read_address(text, net))
+		return "it is no IPv4 or IPv6 address or network";
+	bits = width(net->family);
+	if (slash && str_int(slash, 0, bits, &bits) < 0)
+		return net->family == AF_INET
+			       ? "the prefix must be a number from 0 to 32"
+			       : "the prefix must be a number from 0 to 128";
+	net->bits = (unsigned)bits;
+	if (has_bits_behind(net))
+		return "the address has bits set behind the prefix";
+	unmap(net);
+	return NULL;
+}
+
+static int add_item(struct cidr_list *list, const char *item, struct err *err)
+{
+	struct cidr net = {0};
+	const char *fault = read_item(item, &net);
+
+	if (fault)
+		return err_set(err, ERR_CONFIG, "\"%s\": %s", item, fault);
+	list->items = mem_grow(list->items, list->n + 1, sizeof(net));
+	list->items[list->n++] = net;
+	return 0;
+}
+
+int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err)
+{
+	static const char separators[] = ", \t\r\n";
+	struct cidr_list list = CIDR_LIST_INIT;
+
+	for (;;) {
+		_cleanup_free_ char *item = NULL;
+		size_t len;
+
+		text += strspn(text, separators);
+		len = strcspn(text, separators);
+		if (len == 0)
+			break;
+		item = mem_dup(text, len);
+		if (add_item(&list, item, err) < 0) {
+			cidr_list_clear(&list);
+			return -1;
+		}
+		text += len;
+	}
+	*list_r = list;
+	return 0;
+}
+
+/* The peer as a network of one address; false for other families. */
+static bool read_peer(const struct sockaddr *peer, struct cidr *net)
+{
+	if (peer == NULL)
+		return false;
+	net->family = peer->sa_family;
+	if (peer->sa_family == AF_INET) {
+		struct sockaddr_in in;
+
+		memcpy(&in, peer, sizeof(in));
+		memcpy(net->address, &in.sin_addr, sizeof(in.sin_addr));
+	} else if (peer->sa_family == AF_INET6) {
+		struct sockaddr_in6 in6;
+
+		memcpy(&in6, peer, sizeof(in6));
+		memcpy(net->address, &in6.sin6_addr, sizeof(in6.sin6_addr));
+	} else {
+		return false;
+	}
+	net->bits = width(net->family);
+	unmap(net);
+	return true;
+}
+
+bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer)
+{
+	struct cidr one = {0};
+
+	if (!read_peer(peer, &one))
+		return false;
+	for (size_t i = 0; i < list->n; i++) {
+		const struct cidr *net = &list->items[i];
+
+		if (net->family == one.family &&
+			same_prefix(net->address, one.address, net->bits))
+			return true;
+	}
+	return false;
+}
+
+void cidr_list_clear(struct cidr_list *list)
+{
+	free(list->items);
+	*list = CIDR_LIST_INIT;
+}

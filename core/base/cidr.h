@@ -1,0 +1,41 @@
+/*
+ * cidr: lists of IPv4 and IPv6 networks (RFC 4632, RFC 4291).
+ */
+#ifndef POSTERN_BASE_CIDR_H
+#define POSTERN_BASE_CIDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "core/base/err.h"
+
+struct cidr {
+	int family;          /* AF_INET or AF_INET6 */
+	uint8_t address[16]; /* network order; 4 of them for AF_INET */
+	unsigned bits;       /* length of the prefix */
+};
+
+struct cidr_list {
+	struct cidr *items;
+	size_t n;
+};
+
+#define CIDR_LIST_INIT ((struct cidr_list){0})
+
+/* Reads networks and single addresses, separated by blanks or commas:
+ * `127.0.0.0/8, [::1]/128 10.1.2.3`. The brackets may be missing. No text is
+ * an empty list. A v4-mapped network (::ffff:0:0/96 and below) is taken as the
+ * IPv4 one. ERR_CONFIG names the item that is wrong, a network with bits set
+ * behind its prefix too. The caller clears the list. */
+int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err);
+
+/* Whether the peer's address is in a network of the list; a v4-mapped one
+ * counts as IPv4. No for NULL and for what is neither IPv4 nor IPv6. */
+bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer);
+
+void cidr_list_clear(struct cidr_list *list);
+#define _cleanup_cidr_list_ __attribute__((cleanup(cidr_list_clear)))
+
+#endif

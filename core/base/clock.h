@@ -1,0 +1,36 @@
+/*
+ * clock: the time, as a seam, and as text.
+ *
+ * All times are microseconds since 1970-01-01 UTC in an int64_t (`_us`).
+ */
+#ifndef POSTERN_BASE_CLOCK_H
+#define POSTERN_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where the time comes from. Tests use one whose now() returns what they set. */
+struct clock {
+	int64_t (*now_us)(const struct clock *clock);
+};
+
+/* The system's real-time clock. */
+extern const struct clock clock_system;
+
+static inline int64_t clock_now_us(const struct clock *clock)
+{
+	return clock->now_us(clock);
+}
+
+/* Microseconds of a clock that never goes back, for spans only. */
+int64_t clock_monotonic_us(void);
+
+enum { CLOCK_TEXT_SIZE = 40 };
+
+/* The time as `2026-11-21T02:43:18.123456+00:00` (RFC 3339). */
+void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
+
+/* The time as RFC 5322 3.3 wants it: `Sat, 21 Nov 2026 02:43:18 +0000`. */
+void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
+
+#endif

@@ -1,0 +1,120 @@
+/*
+ * gzip: unpacks by zlib.
+ *
+ * Invariant: out never grows to more than max bytes and one behind what it held
+ * before. Threads: any; holds no state.
+ */
+#include "core/base/gzip.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <zlib.h>
+
+#include "core/base/mem.h"
+
+enum {
+	GZIP_ONLY = 16 + MAX_WBITS, /* see inflateInit2() */
+	ROOM_FIRST = 4096,
+};
+
+struct gzip {
+	z_stream stream;
+	const unsigned char *data; /* what zlib has not been given yet */
+	size_t len;
+	struct buf *out;
+	size_t start; /* of our bytes in out */
+	size_t max;
+};
+
+/* Makes room in out, doubling, but never for more than one byte too many: by
+ * it more than max is told from max. buf_reserve() would go beyond. */
+static void make_room(struct gzip *gzip)
+{
+	struct buf *out = gzip->out;
+	size_t used = out->len - gzip->start;
+	size_t room = used < ROOM_FIRST / 2 ? ROOM_FIRST : 2 * used;
+
+	if (room > gzip->max)
+		room = gzip->max + 1;
+	if (out->cap > gzip->start + room)
+		return;
+	out->cap = gzip->start + room + 1;
+	out->data = mem_grow(out->data, out->cap, 1);
+}
+
+static uInt at_most(size_t n)
+{
+	return n < UINT_MAX ? (uInt)n : UINT_MAX;
+}
+
+/* One call of zlib; returns its answer. */
+static int step(struct gzip *gzip)
+{
+	z_stream *stream = &gzip->stream;
+	uInt in = at_most(gzip->len), room;
+	int status;
+
+	make_room(gzip);
+	room = at_most(gzip->out->cap - gzip->out->len - 1);
+	stream->next_in = (z_const Bytef *)gzip->data;
+	stream->avail_in = in;
+	stream->next_out = (Bytef *)gzip->out->data + gzip->out->len;
+	stream->avail_out = room;
+	status = inflate(stream, Z_NO_FLUSH);
+	gzip->data += in - stream->avail_in;
+	gzip->len -= in - stream->avail_in;
+	buf_wrote(gzip->out, room - stream->avail_out);
+	return status;
+}
+
+static int invalid(const struct gzip *gzip, int status, struct err *err)
+{
+	if (gzip->len == 0 && (status == Z_OK || status == Z_BUF_ERROR))
+		return err_set(err, ERR_INVALID,
+			"the gzip data is not complete: it ends early");
+	return err_set(err, ERR_INVALID, "the data is not valid gzip: %s",
+		gzip->stream.msg ? gzip->stream.msg : "damaged");
+}
+
+/* Unpacks one member. */
+static int unpack_member(struct gzip *gzip, struct err *err)
+{
+	int status;
+
+	do {
+		status = step(gzip);
+		if (gzip->out->len - gzip->start > gzip->max)
+			return err_set(err, ERR_TOO_LARGE,
+				"the unpacked data is larger than %zu bytes",
+				gzip->max);
+	} while (status == Z_OK && (gzip->len > 0 || gzip->stream.avail_out == 0));
+	return status == Z_STREAM_END ? 0 : invalid(gzip, status, err);
+}
+
+static int unpack_members(struct gzip *gzip, struct err *err)
+{
+	do {
+		if (unpack_member(gzip, err) < 0)
+			return -1;
+		inflateReset(&gzip->stream);
+	} while (gzip->len > 0);
+	return 0;
+}
+
+int gzip_unpack(const void *data, size_t len, size_t max, struct buf *out,
+	struct err *err)
+{
+	struct gzip gzip = {
+		.data = data, .len = len, .out = out, .start = out->len, .max = max};
+	int result;
+
+	if (inflateInit2(&gzip.stream, GZIP_ONLY) != Z_OK)
+		return err_set(err, ERR_TEMPORARY, "zlib has no memory");
+	result = unpack_members(&gzip, err);
+	inflateEnd(&gzip.stream);
+	if (result < 0 && out->data) {
+		out->len = gzip.start;
+		out->data[out->len] = '\0';
+	}
+	return result;
+}

@@ -1,0 +1,140 @@
+/*
+ * log: one line for each event, as key=value, to stderr or to syslog.
+ *
+ * Threads: log_event() from any; a line is written by one write().
+ */
+#include "core/base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+
+struct log {
+	const char *program;
+	enum log_target target;
+	_Atomic enum log_level level;
+};
+
+static const struct {
+	const char *name;
+	int syslog;
+} levels[] = {
+	[LOG_LEVEL_ERROR] = {"error", LOG_ERR},
+	[LOG_LEVEL_WARN] = {"warn", LOG_WARNING},
+	[LOG_LEVEL_INFO] = {"info", LOG_INFO},
+	[LOG_LEVEL_DEBUG] = {"debug", LOG_DEBUG},
+};
+
+struct log *log_new(
+	const char *program, enum log_target target, enum log_level level)
+{
+	struct log *log = mem_new(struct log);
+
+	log->program = program;
+	log->target = target;
+	log->level = level;
+	if (target == LOG_TARGET_SYSLOG)
+		openlog(program, LOG_PID | LOG_NDELAY, LOG_MAIL);
+	return log;
+}
+
+void log_free(struct log *log)
+{
+	if (log && log->target == LOG_TARGET_SYSLOG)
+		closelog();
+	free(log);
+}
+
+void log_set_level(struct log *log, enum log_level level)
+{
+	log->level = level;
+}
+
+const char *log_int(char text[static 24], int64_t number)
+{
+	snprintf(text, 24, "%lld", (long long)number);
+	return text;
+}
+
+static void add_quoted(struct buf *line, const char *value)
+{
+	buf_add_char(line, '"');
+	for (; *value; value++) {
+		unsigned char c = (unsigned char)*value;
+
+		if (c == '"' || c == '\\')
+			buf_printf(line, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			buf_printf(line, "\\x%02x", c);
+		else
+			buf_add_char(line, *value);
+	}
+	buf_add_char(line, '"');
+}
+
+static void add_value(struct buf *line, const char *value)
+{
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789-._:/@+<>,[]";
+
+	if (*value && value[strspn(value, plain)] == '\0')
+		buf_add_str(line, value);
+	else
+		add_quoted(line, value);
+}
+
+static void add_pairs(struct buf *line, va_list args)
+{
+	const char *key;
+
+	while ((key = va_arg(args, const char *)) != NULL) {
+		const char *value = va_arg(args, const char *);
+
+		if (value == NULL)
+			continue;
+		buf_printf(line, " %s=", key);
+		add_value(line, value);
+	}
+}
+
+static void write_stderr(
+	const struct log *log, enum log_level level, const struct buf *text)
+{
+	struct buf line = BUF_INIT;
+	char now[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(clock_now_us(&clock_system), now);
+	buf_printf(&line, "%s %s[%d] %s %s\n", now, log->program, (int)getpid(),
+		levels[level].name, text->data);
+	if (write(STDERR_FILENO, line.data, line.len) < 0) {
+		/* Nobody is left to tell. */
+	}
+	buf_free(&line);
+}
+
+void log_event(struct log *log, enum log_level level, const char *event, ...)
+{
+	struct buf text = BUF_INIT;
+	va_list args;
+
+	if (log == NULL || level > log->level)
+		return;
+	buf_printf(&text, "event=%s", event);
+	va_start(args, event);
+	add_pairs(&text, args);
+	va_end(args);
+	if (log->target == LOG_TARGET_SYSLOG)
+		syslog(levels[level].syslog, "%s", text.data);
+	else
+		write_stderr(log, level, &text);
+	buf_free(&text);
+}

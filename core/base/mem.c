@@ -1,0 +1,56 @@
+/*
+ * Memory: the one place where running out of it is handled, by abort().
+ *
+ * Threads: any; holds no state.
+ */
+#include "core/base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void *checked(void *block)
+{
+	if (block == NULL) {
+		fputs("postern: out of memory\n", stderr);
+		abort();
+	}
+	return block;
+}
+
+void *mem_alloc(size_t n, size_t size)
+{
+	return checked(calloc(n ? n : 1, size ? size : 1));
+}
+
+void *mem_grow(void *block, size_t n, size_t size)
+{
+	return checked(reallocarray(block, n ? n : 1, size ? size : 1));
+}
+
+void *mem_dup(const void *data, size_t len)
+{
+	char *copy = checked(malloc(len + 1));
+
+	if (len > 0)
+		memcpy(copy, data, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+char *mem_strdup(const char *text)
+{
+	return text == NULL ? NULL : mem_dup(text, strlen(text));
+}
+
+char *mem_printf(const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	return checked(text);
+}

@@ -1,0 +1,38 @@
+/*
+ * secret: random values, API tokens, tickets, hashes. libsodium does the work.
+ */
+#ifndef POSTERN_BASE_SECRET_H
+#define POSTERN_BASE_SECRET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	SECRET_TOKEN_SIZE = 3 + 43 + 1, /* "ps_", 256 bits in base64url, NUL */
+	SECRET_HASH_LEN = 32,
+	SECRET_TICKET_SIZE = 32 + 1, /* 128 bits in hex, NUL */
+};
+
+/* To be called once before anything else here; 0, or -1 when the system has no
+ * randomness to give. */
+int secret_init(void);
+
+/* A new API token. The caller wipes it after use. */
+void secret_token(char token[static SECRET_TOKEN_SIZE]);
+
+/* A new ticket: random, single use, not the public id. */
+void secret_ticket(char ticket[static SECRET_TICKET_SIZE]);
+
+/* SHA-256 of a token. A token has 256 bits of entropy: a fast hash suffices,
+ * and a slow one would let anyone keep the server busy. */
+void secret_hash(
+	const char *token, size_t len, uint8_t hash[static SECRET_HASH_LEN]);
+
+/* Compares in time that depends on len only. */
+bool secret_equal(const void *a, const void *b, size_t len);
+
+/* Overwrites memory in a way that the compiler keeps. */
+void secret_wipe(void *data, size_t len);
+
+#endif

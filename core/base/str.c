@@ -1,0 +1,156 @@
+/*
+ * str: text helpers that libc lacks. ASCII rules: no locale changes them.
+ *
+ * Threads: any; holds no state.
+ */
+#include "core/base/str.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+
+static int lower(int c)
+{
+	return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+bool str_eq(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+bool str_eq_nocase(const char *a, const char *b)
+{
+	while (*a && lower(*a) == lower(*b)) {
+		a++;
+		b++;
+	}
+	return lower(*a) == lower(*b);
+}
+
+bool str_starts(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool str_starts_nocase(const char *text, const char *prefix)
+{
+	for (; *prefix; text++, prefix++)
+		if (lower(*text) != lower(*prefix))
+			return false;
+	return true;
+}
+
+bool str_empty(const char *text)
+{
+	return text == NULL || *text == '\0';
+}
+
+char *str_trim(const char *text, size_t len)
+{
+	while (len > 0 && is_blank(text[0])) {
+		text++;
+		len--;
+	}
+	while (len > 0 && is_blank(text[len - 1]))
+		len--;
+	return mem_dup(text, len);
+}
+
+void str_lower(char *text)
+{
+	for (; *text; text++)
+		*text = (char)lower(*text);
+}
+
+int str_int(const char *text, int64_t min, int64_t max, int64_t *value_r)
+{
+	char *end;
+	long long value;
+
+	if (*text != '-' && (*text < '0' || *text > '9'))
+		return -1;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0')
+		return -1;
+	if (value < min || value > max)
+		return -1;
+	*value_r = value;
+	return 0;
+}
+
+/* The length of the UTF-8 character at p, 0 if there is none within len. */
+static size_t utf8_char(const unsigned char *p, size_t len)
+{
+	size_t n;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] < 0xc2 || p[0] > 0xf4)
+		return 0;
+	n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	if (n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if (p[0] == 0xe0 && p[1] < 0xa0) /* overlong */
+		return 0;
+	if (p[0] == 0xed && p[1] > 0x9f) /* surrogate */
+		return 0;
+	if (p[0] == 0xf0 && p[1] < 0x90) /* overlong */
+		return 0;
+	if (p[0] == 0xf4 && p[1] > 0x8f) /* beyond U+10FFFF */
+		return 0;
+	return n;
+}
+
+bool str_utf8_valid(const char *text, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	while (len > 0) {
+		size_t n = utf8_char(p, len);
+
+		if (n == 0)
+			return false;
+		p += n;
+		len -= n;
+	}
+	return true;
+}
+
+void str_utf8_mend(char *text)
+{
+	size_t len = strlen(text);
+
+	while (len > 0) {
+		size_t n = utf8_char((const unsigned char *)text, len);
+
+		if (n == 0) {
+			*text = '?';
+			n = 1;
+		}
+		text += n;
+		len -= n;
+	}
+}
+
+size_t str_utf8_cut(const char *text, size_t max)
+{
+	size_t len = strlen(text);
+
+	if (len <= max)
+		return len;
+	while (max > 0 && ((unsigned char)text[max] & 0xc0) == 0x80)
+		max--;
+	return max;
+}

@@ -1,0 +1,42 @@
+/*
+ * str: text helpers that libc lacks. ASCII rules everywhere: no locale.
+ */
+#ifndef POSTERN_BASE_STR_H
+#define POSTERN_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool str_eq(const char *a, const char *b);
+/* Equal but for the case of ASCII letters. */
+bool str_eq_nocase(const char *a, const char *b);
+bool str_starts(const char *text, const char *prefix);
+bool str_starts_nocase(const char *text, const char *prefix);
+/* NULL and "" are both empty. */
+bool str_empty(const char *text);
+
+/* A new string of len bytes of text without the blanks (space, tab, CR, LF)
+ * at both ends. */
+char *str_trim(const char *text, size_t len);
+
+/* Lowers ASCII letters in place. */
+void str_lower(char *text);
+
+/* The whole text as a decimal number between min and max: 0 and *value_r, or
+ * -1. */
+int str_int(const char *text, int64_t min, int64_t max, int64_t *value_r);
+
+/* Whether the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no
+ * overlong forms). */
+bool str_utf8_valid(const char *text, size_t len);
+
+/* Makes the text well-formed UTF-8 in place: each byte that belongs to no
+ * character becomes `?`. */
+void str_utf8_mend(char *text);
+
+/* How many bytes of text, at most max, can be kept without cutting a UTF-8
+ * character in two. */
+size_t str_utf8_cut(const char *text, size_t max);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * strv: a growing list of strings that it owns.
+ *
+ * Start with STRV_INIT; end with strv_free(). The items are followed by a NULL
+ * that n does not count, so that items can be given to execv and its kin.
+ */
+#ifndef POSTERN_BASE_STRV_H
+#define POSTERN_BASE_STRV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct strv {
+	char **items;
+	size_t n;
+	size_t cap;
+};
+
+#define STRV_INIT ((struct strv){0})
+
+/* Adds a copy of the text. */
+void strv_add(struct strv *list, const char *text);
+/* Adds the text itself, which strv then owns. */
+void strv_take(struct strv *list, char *text);
+/* Adds copies of all items of other. */
+void strv_add_all(struct strv *list, const struct strv *other);
+
+bool strv_has(const struct strv *list, const char *text);
+bool strv_has_nocase(const struct strv *list, const char *text);
+
+/* The items with the separator between them; a new string. */
+char *strv_join(const struct strv *list, const char *separator);
+/* Adds the parts of text between separators; nothing for NULL and "". */
+void strv_split(struct strv *list, const char *text, char separator);
+
+void strv_free(struct strv *list);
+
+#define _cleanup_strv_ __attribute__((cleanup(strv_free)))
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * conf: the settings, read from an INI file and checked.
+ *
+ * One table in settings.c holds every setting: section, name, type, default,
+ * bounds, whether SIGHUP changes it, and its help. The struct below, the man
+ * page postern.conf(5) and `postern config` all follow from it.
+ */
+#ifndef POSTERN_CONF_CONF_H
+#define POSTERN_CONF_CONF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/mem.h"
+
+#define CONF_DEFAULT_PATH "/etc/postern/postern.conf"
+
+struct conf {
+	struct {
+		char *database;
+	} store;
+	struct {
+		char *listen;    /* address:port, [v6]:port */
+		int64_t workers; /* 0: one a core */
+		int64_t max_connections;
+		int64_t max_message_bytes;
+		int64_t max_recipients;
+		int64_t max_inflight_bytes;
+		int64_t request_timeout_ms; /* a request must arrive within */
+		int64_t idle_timeout_ms;    /* between requests */
+		int64_t drain_timeout_ms;   /* at most, on SIGTERM */
+	} http;
+	struct {
+		int64_t method;       /* of enum submission_method */
+		char *sendmail;       /* path of the program */
+		char *postfix_config; /* "": Postfix's own default */
+		int64_t processes;    /* sendmail running at once, a worker */
+		int64_t timeout_ms;
+		int64_t record_wait_ms;
+	} submission;
+	struct {
+		char *socket;         /* path of the Unix-domain socket */
+		char *socket_mode;    /* octal */
+		char *internal_hosts; /* addresses and networks */
+		int64_t timeout_ms;   /* libmilter's, on one read */
+	} milter;
+	struct {
+		int64_t target; /* of enum log_target */
+		int64_t level;  /* of enum log_level */
+	} log;
+};
+
+enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };
+
+/* Reads the file over the defaults. ERR_CONFIG names file, line and what is
+ * wrong: unknown sections and settings too, all at once where there are
+ * several. The caller frees. */
+int conf_load(const char *path, struct conf **conf_r, struct err *err);
+/* The defaults alone. */
+struct conf *conf_default(void);
+/* A copy of all settings; the caller frees it. */
+struct conf *conf_copy(const struct conf *conf);
+void conf_free(struct conf *conf);
+DEFINE_CLEANUP(conf, conf_free)
+
+/* Appends all settings with their effective values, as a file that conf_load()
+ * reads. */
+void conf_print(const struct conf *conf, struct buf *out);
+
+/* Copies from fresh into live what may change while running; appends to
+ * restart the names of settings that differ but need a restart, separated by
+ * blanks. */
+void conf_reload(
+	struct conf *live, const struct conf *fresh, struct buf *restart);
+
+#endif

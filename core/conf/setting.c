@@ -1,0 +1,309 @@
+/*
+ * setting: the value of one setting, between text and struct conf.
+ *
+ * Each type is a row of a table: how it is read, written and described.
+ * Threads: any; a struct conf belongs to one thread at a time.
+ */
+#include "core/conf/setting.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "core/base/cidr.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+
+struct unit {
+	const char *name;
+	int64_t factor;
+};
+
+/* From small to large; each list ended by a row without a name. */
+static const struct unit plain_units[] = {{"", 1}, {0}};
+static const struct unit byte_units[] = {
+	{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {0}};
+static const struct unit duration_units[] = {
+	{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 3600 * 1000}, {0}};
+
+struct type {
+	/* Kept as text: whether the text is right. */
+	bool (*valid)(const char *text);
+	/* Kept as a number: its units. */
+	const struct unit *units;
+	const char *noun;
+	const char *example;
+};
+
+static char **text_at(const struct setting *setting, const struct conf *conf)
+{
+	return (char **)((char *)conf + setting->offset);
+}
+
+static int64_t *number_at(const struct setting *setting, const struct conf *conf)
+{
+	return (int64_t *)((char *)conf + setting->offset);
+}
+
+static bool valid_path(const char *text)
+{
+	return text[0] == '/' || text[0] == '\0';
+}
+
+static bool valid_mode(const char *text)
+{
+	return text[strspn(text, "01234567")] == '\0' &&
+	       (strlen(text) == 3 || text[0] == '0');
+}
+
+static int check_networks(const char *text, struct err *err)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+
+	return cidr_list_parse(text, &list, err);
+}
+
+static bool valid_networks(const char *text)
+{
+	return check_networks(text, NULL) == 0;
+}
+
+/* 127.0.0.1:80 or [::1]:80. */
+static bool valid_address(const char *text)
+{
+	_cleanup_free_ char *host = mem_strdup(text);
+	char *colon = strrchr(host, ':');
+	unsigned char address[16];
+	int64_t port;
+
+	if (colon == NULL || str_int(colon + 1, 0, 65535, &port) < 0)
+		return false;
+	*colon = '\0';
+	if (host[0] != '[')
+		return inet_pton(AF_INET, host, address) == 1;
+	if (colon[-1] != ']')
+		return false;
+	colon[-1] = '\0';
+	return inet_pton(AF_INET6, host + 1, address) == 1;
+}
+
+static const struct type types[] = {
+	[SETTING_PATH] = {.valid = valid_path, .noun = "an absolute path"},
+	[SETTING_ADDRESS] = {.valid = valid_address,
+		.noun = "a numeric address and a port",
+		.example = "127.0.0.1:8587 or [::1]:8587"},
+	[SETTING_MODE] = {.valid = valid_mode,
+		.noun = "octal permissions",
+		.example = "0660"},
+	[SETTING_NETWORKS] = {.valid = valid_networks,
+		.noun = "a list of addresses and networks",
+		.example = "127.0.0.0/8 [::1]/128"},
+	[SETTING_INT] = {.units = plain_units, .noun = "a whole number"},
+	[SETTING_BYTES] = {.units = byte_units,
+		.noun = "a size in bytes",
+		.example = "512, 64K, 40M, 1G"},
+	[SETTING_DURATION] = {.units = duration_units,
+		.noun = "a duration",
+		.example = "250ms, 5s, 2m, 1h"},
+	[SETTING_CHOICE] = {.noun = "one of"},
+};
+
+const struct setting *setting_find(const char *section, const char *name)
+{
+	for (size_t i = 0; i < settings_n; i++)
+		if (str_eq(settings[i].section, section) &&
+			str_eq(settings[i].name, name))
+			return &settings[i];
+	return NULL;
+}
+
+bool setting_section_known(const char *section)
+{
+	for (size_t i = 0; i < settings_n; i++)
+		if (str_eq(settings[i].section, section))
+			return true;
+	return false;
+}
+
+bool setting_is_text(const struct setting *setting)
+{
+	return types[setting->type].valid != NULL;
+}
+
+const char *setting_text(const struct setting *setting, const struct conf *conf)
+{
+	return *text_at(setting, conf);
+}
+
+int64_t setting_number(const struct setting *setting, const struct conf *conf)
+{
+	return *number_at(setting, conf);
+}
+
+/* The number and its unit; a number without one must be 0 where the type has
+ * no unit "". */
+static bool read_number(
+	const char *text, const struct unit *units, int64_t *number_r)
+{
+	size_t len = strspn(text, "0123456789");
+	_cleanup_free_ char *digits = mem_dup(text, len);
+	const char *name = text + len;
+	int64_t number;
+
+	if (str_int(digits, 0, INT64_MAX, &number) < 0)
+		return false;
+	for (; units->name; units++) {
+		if (!str_eq(units->name, name) && !(number == 0 && *name == '\0'))
+			continue;
+		return !__builtin_mul_overflow(number, units->factor, number_r);
+	}
+	return false;
+}
+
+static void write_number(int64_t number, const struct unit *units, struct buf *out)
+{
+	const struct unit *best = units;
+
+	for (; units->name; units++)
+		if (number >= units->factor && number % units->factor == 0)
+			best = units;
+	buf_printf(out, "%lld%s", (long long)(number / best->factor), best->name);
+}
+
+static void describe_bounds(const struct setting *setting, struct buf *out)
+{
+	const struct unit *units = types[setting->type].units;
+
+	buf_add_str(out, " from ");
+	write_number(setting->min, units, out);
+	buf_add_str(out, " to ");
+	write_number(setting->max, units, out);
+}
+
+static void describe_choices(const struct setting *setting, struct buf *out)
+{
+	for (int64_t i = 0; i <= setting->max; i++)
+		buf_printf(out, "%s%s", i ? ", " : " ", setting->choices[i]);
+}
+
+void setting_describe(const struct setting *setting, struct buf *out)
+{
+	const struct type *type = &types[setting->type];
+
+	buf_add_str(out, type->noun);
+	if (setting->type == SETTING_CHOICE)
+		describe_choices(setting, out);
+	else if (type->units)
+		describe_bounds(setting, out);
+	else if (setting->type == SETTING_PATH)
+		buf_printf(
+			out, " of at most %lld bytes", (long long)setting->max);
+	if (type->example)
+		buf_printf(out, " (as %s)", type->example);
+}
+
+/* Whether it is a choice that only this version lacks. */
+static bool known_choice(const struct setting *setting, const char *text)
+{
+	if (setting->type != SETTING_CHOICE)
+		return false;
+	for (int64_t i = 0; setting->choices[i]; i++)
+		if (str_eq(setting->choices[i], text))
+			return true;
+	return false;
+}
+
+static int refuse(const struct setting *setting, const char *text, struct err *err)
+{
+	_cleanup_buf_ struct buf expected = BUF_INIT;
+
+	if (known_choice(setting, text))
+		return err_set(err, ERR_CONFIG,
+			"\"%s\" is not available in this version", text);
+	if (setting->type == SETTING_NETWORKS && check_networks(text, err) < 0)
+		return -1;
+	setting_describe(setting, &expected);
+	return err_set(
+		err, ERR_CONFIG, "\"%s\" is not %s", text, buf_str(&expected));
+}
+
+static int parse_text(const struct setting *setting, const char *text,
+	struct conf *conf, struct err *err)
+{
+	char **value = text_at(setting, conf);
+	int64_t len = (int64_t)strlen(text);
+
+	if (len < setting->min || len > setting->max ||
+		!types[setting->type].valid(text))
+		return refuse(setting, text, err);
+	free(*value);
+	*value = mem_strdup(text);
+	return 0;
+}
+
+static int parse_choice(const struct setting *setting, const char *text,
+	struct conf *conf, struct err *err)
+{
+	for (int64_t i = 0; i <= setting->max; i++) {
+		if (!str_eq(setting->choices[i], text))
+			continue;
+		*number_at(setting, conf) = i;
+		return 0;
+	}
+	return refuse(setting, text, err);
+}
+
+int setting_parse(const struct setting *setting, const char *text,
+	struct conf *conf, struct err *err)
+{
+	int64_t number;
+
+	if (setting_is_text(setting))
+		return parse_text(setting, text, conf, err);
+	if (setting->type == SETTING_CHOICE)
+		return parse_choice(setting, text, conf, err);
+	if (!read_number(text, types[setting->type].units, &number) ||
+		number < setting->min || number > setting->max)
+		return refuse(setting, text, err);
+	*number_at(setting, conf) = number;
+	return 0;
+}
+
+void setting_format(
+	const struct setting *setting, const struct conf *conf, struct buf *out)
+{
+	if (setting_is_text(setting))
+		buf_add_str(out, setting_text(setting, conf));
+	else if (setting->type == SETTING_CHOICE)
+		buf_add_str(out, setting->choices[setting_number(setting, conf)]);
+	else
+		write_number(setting_number(setting, conf),
+			types[setting->type].units, out);
+}
+
+bool setting_equal(const struct setting *setting, const struct conf *a,
+	const struct conf *b)
+{
+	if (setting_is_text(setting))
+		return str_eq(setting_text(setting, a), setting_text(setting, b));
+	return setting_number(setting, a) == setting_number(setting, b);
+}
+
+void setting_copy(
+	const struct setting *setting, struct conf *to, const struct conf *from)
+{
+	if (!setting_is_text(setting)) {
+		*number_at(setting, to) = setting_number(setting, from);
+		return;
+	}
+	setting_clear(setting, to);
+	*text_at(setting, to) = mem_strdup(setting_text(setting, from));
+}
+
+void setting_clear(const struct setting *setting, struct conf *conf)
+{
+	if (!setting_is_text(setting))
+		return;
+	free(*text_at(setting, conf));
+	*text_at(setting, conf) = NULL;
+}

@@ -1,0 +1,311 @@
+/*
+ * settings: the table of all settings.
+ *
+ * The help texts are the documentation: postern.conf(5) is printed from them.
+ * Threads: any; the table is constant.
+ */
+#include "core/conf/settings.h"
+
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/conf/conf.h"
+
+enum {
+	PATH_LENGTH = 180, /* of what fits in a line */
+	/* sun_path of struct sockaddr_un has 108 bytes, with the NUL. */
+	SOCKET_PATH_LENGTH = 107,
+	SECOND = 1000,
+	MINUTE = 60 * SECOND,
+	HOUR = 60 * MINUTE,
+	MEGABYTE = 1024 * 1024,
+};
+
+static const char *const methods[] = {
+	[SUBMISSION_SENDMAIL] = "sendmail", [SUBMISSION_SMTP] = "smtp", NULL};
+
+static const char *const targets[] = {
+	[LOG_TARGET_STDERR] = "stderr", [LOG_TARGET_SYSLOG] = "syslog", NULL};
+
+static const char *const levels[] = {
+	[LOG_LEVEL_ERROR] = "error",
+	[LOG_LEVEL_WARN] = "warn",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
+	NULL,
+};
+
+#define IN_CONF(member) .offset = offsetof(struct conf, member)
+
+const struct setting settings[] = {
+	{
+		.section = "store",
+		.name = "database",
+		IN_CONF(store.database),
+		.type = SETTING_PATH,
+		.fallback = "/var/lib/postern/postern.db",
+		.min = 1,
+		.max = PATH_LENGTH,
+		.help = "The SQLite database. Both daemons must be able to "
+			"write to it and to its folder. It is made by "
+			"*postern db migrate*.",
+	},
+	{
+		.section = "http",
+		.name = "listen",
+		IN_CONF(http.listen),
+		.type = SETTING_ADDRESS,
+		.fallback = "127.0.0.1:8587",
+		.min = 1,
+		.max = 60,
+		.help = "Where postern-httpd waits for requests. It speaks "
+			"plain HTTP: a proxy in front of it does TLS where "
+			"requests come from other hosts. Port 0 lets the "
+			"system choose one; the log names it.",
+	},
+	{
+		.section = "http",
+		.name = "workers",
+		IN_CONF(http.workers),
+		.type = SETTING_INT,
+		.fallback = "0",
+		.min = 0,
+		.max = 256,
+		.help = "How many threads serve requests. 0 stands for one "
+			"for each core.",
+	},
+	{
+		.section = "http",
+		.name = "max_connections",
+		IN_CONF(http.max_connections),
+		.type = SETTING_INT,
+		.fallback = "10000",
+		.min = 1,
+		.max = 1000000,
+		.reload = true,
+		.help = "How many connections are held at once, at most. "
+			"Further clients wait until one closes.",
+	},
+	{
+		.section = "http",
+		.name = "max_message_bytes",
+		IN_CONF(http.max_message_bytes),
+		.type = SETTING_BYTES,
+		.fallback = "40M",
+		.min = 1024,
+		.max = 1024 * (int64_t)MEGABYTE,
+		.reload = true,
+		.help = "The largest message that is accepted. Where Postfix "
+			"takes less (its *message_size_limit*), that limit "
+			"holds.",
+	},
+	{
+		.section = "http",
+		.name = "max_recipients",
+		IN_CONF(http.max_recipients),
+		.type = SETTING_INT,
+		.fallback = "50",
+		.min = 1,
+		.max = 1000,
+		.reload = true,
+		.help = "How many recipients an email may have, with those of "
+			"cc and bcc.",
+	},
+	{
+		.section = "http",
+		.name = "max_inflight_bytes",
+		IN_CONF(http.max_inflight_bytes),
+		.type = SETTING_BYTES,
+		.fallback = "256M",
+		.min = 4 * MEGABYTE,
+		.max = 64 * 1024 * (int64_t)MEGABYTE,
+		.reload = true,
+		.help = "How much memory large requests may hold at once, all "
+			"together; each counts three times its size. Beyond "
+			"it further large requests are told to come back "
+			"later (503). Nor is a request taken that would not "
+			"fit alone.",
+	},
+	{
+		.section = "http",
+		.name = "request_timeout",
+		IN_CONF(http.request_timeout_ms),
+		.type = SETTING_DURATION,
+		.fallback = "60s",
+		.min = SECOND,
+		.max = HOUR,
+		.reload = true,
+		.help = "How long the head of a request may take to arrive, "
+			"and how long its body; a large body has more time, "
+			"as long as it comes with 16 KiB a second.",
+	},
+	{
+		.section = "http",
+		.name = "idle_timeout",
+		IN_CONF(http.idle_timeout_ms),
+		.type = SETTING_DURATION,
+		.fallback = "75s",
+		.min = SECOND,
+		.max = HOUR,
+		.reload = true,
+		.help = "How long a connection is kept open between requests.",
+	},
+	{
+		.section = "http",
+		.name = "drain_timeout",
+		IN_CONF(http.drain_timeout_ms),
+		.type = SETTING_DURATION,
+		.fallback = "30s",
+		.min = 0,
+		.max = HOUR,
+		.reload = true,
+		.help = "How long postern-httpd goes on after SIGTERM, at "
+			"most, to finish the requests that it has begun.",
+	},
+	{
+		.section = "submission",
+		.name = "method",
+		IN_CONF(submission.method),
+		.type = SETTING_CHOICE,
+		.fallback = "sendmail",
+		.choices = methods,
+		.max = SUBMISSION_SENDMAIL,
+		.help = "How messages get into Postfix's queue. *sendmail* "
+			"runs sendmail(1) for each and works with any Postfix. "
+			"*smtp* is not available in this version.",
+	},
+	{
+		.section = "submission",
+		.name = "sendmail",
+		IN_CONF(submission.sendmail),
+		.type = SETTING_PATH,
+		.fallback = "/usr/sbin/sendmail",
+		.min = 1,
+		.max = PATH_LENGTH,
+		.reload = true,
+		.help = "Postfix's sendmail(1).",
+	},
+	{
+		.section = "submission",
+		.name = "postfix_config",
+		IN_CONF(submission.postfix_config),
+		.type = SETTING_PATH,
+		.fallback = "",
+		.min = 0,
+		.max = PATH_LENGTH,
+		.reload = true,
+		.help = "The configuration folder of the Postfix instance that "
+			"takes the mail. Empty stands for the default one.",
+	},
+	{
+		.section = "submission",
+		.name = "processes",
+		IN_CONF(submission.processes),
+		.type = SETTING_INT,
+		.fallback = "8",
+		.min = 1,
+		.max = 256,
+		.reload = true,
+		.help = "How many sendmail(1) processes each worker runs at "
+			"once. Further messages wait their turn.",
+	},
+	{
+		.section = "submission",
+		.name = "timeout",
+		IN_CONF(submission.timeout_ms),
+		.type = SETTING_DURATION,
+		.fallback = "60s",
+		.min = SECOND,
+		.max = HOUR,
+		.reload = true,
+		.help = "How long one submission may take. One that takes "
+			"longer is ended, and its fate is unknown.",
+	},
+	{
+		.section = "submission",
+		.name = "record_wait",
+		IN_CONF(submission.record_wait_ms),
+		.type = SETTING_DURATION,
+		.fallback = "5s",
+		.min = 0,
+		.max = 10 * MINUTE,
+		.reload = true,
+		.help = "How long a client waits, once Postfix has its email, "
+			"for the milter to record it. After that the client "
+			"gets its answer all the same; the email can be read "
+			"back as soon as the milter has seen it.",
+	},
+	{
+		.section = "milter",
+		.name = "socket",
+		IN_CONF(milter.socket),
+		.type = SETTING_PATH,
+		.fallback = "/var/spool/postfix/postern/milter.sock",
+		.min = 1,
+		.max = SOCKET_PATH_LENGTH,
+		.help = "The Unix-domain socket on which postern-milter waits "
+			"for Postfix. It stands inside Postfix's queue folder, "
+			"because Postfix may run in a chroot there.",
+	},
+	{
+		.section = "milter",
+		.name = "socket_mode",
+		IN_CONF(milter.socket_mode),
+		.type = SETTING_MODE,
+		.fallback = "0660",
+		.min = 3,
+		.max = 4,
+		.help = "The permissions of the socket, in octal. The user "
+			"that Postfix runs as must be able to write to it.",
+	},
+	{
+		.section = "milter",
+		.name = "internal_hosts",
+		IN_CONF(milter.internal_hosts),
+		.type = SETTING_NETWORKS,
+		.fallback = "127.0.0.0/8 [::1]/128",
+		.min = 0,
+		.max = 65536,
+		.reload = true,
+		.help = "Addresses and networks, separated by blanks or "
+			"commas, whose mail counts as sent from here, so that "
+			"the sending rules hold for it. Mail from elsewhere, "
+			"unless it comes with a login, passes untouched. May "
+			"be given in several lines, which add up.",
+	},
+	{
+		.section = "milter",
+		.name = "timeout",
+		IN_CONF(milter.timeout_ms),
+		.type = SETTING_DURATION,
+		.fallback = "2h",
+		.min = 10 * SECOND,
+		.max = 24 * HOUR,
+		.help = "How long postern-milter waits for the next word of "
+			"Postfix before it gives a connection up. It must be "
+			"longer than Postfix's own patience with a client.",
+	},
+	{
+		.section = "log",
+		.name = "target",
+		IN_CONF(log.target),
+		.type = SETTING_CHOICE,
+		.fallback = "stderr",
+		.choices = targets,
+		.max = LOG_TARGET_SYSLOG,
+		.help = "Where log lines go: to standard error, which suits "
+			"systemd, or to syslog with the facility mail.",
+	},
+	{
+		.section = "log",
+		.name = "level",
+		IN_CONF(log.level),
+		.type = SETTING_CHOICE,
+		.fallback = "info",
+		.choices = levels,
+		.max = LOG_LEVEL_DEBUG,
+		.reload = true,
+		.help = "How much is logged; each level has those before it.",
+	},
+};
+
+const size_t settings_n = ARRAY_SIZE(settings);

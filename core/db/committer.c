@@ -1,0 +1,303 @@
+/*
+ * committer: group commit on a thread of its own, or inside the caller.
+ *
+ * Invariant: a job is in the queue, or in the batch, or its done() was called;
+ * done() tells of success only after the COMMIT that holds the job.
+ *
+ * SQLite may roll back the whole transaction by itself when the disk is full
+ * or fails, so after each job the transaction is asked for; when it is gone,
+ * so are the jobs before, and what follows must not run: it would commit by
+ * itself.
+ *
+ * Threads: the mutex guards the queue, stopping and stats. The handle and the
+ * batch belong to the committer's thread; without one, to the caller.
+ */
+#include "core/db/committer.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+enum { BATCH_MAX = 512 };
+
+struct outcome {
+	struct commit_job *job;
+	int result;
+	struct err err;
+};
+
+struct committer {
+	struct db *db;
+	bool threaded; /* and so the handle is ours */
+	pthread_t thread;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t wake; /* a job has come, or stopping */
+	struct commit_job *first;
+	struct commit_job **end;
+	bool stopping;
+	struct committer_stats stats;
+
+	size_t n;
+	struct outcome batch[BATCH_MAX];
+};
+
+static void add_to_batch(struct committer *committer, struct commit_job *job)
+{
+	struct outcome *outcome = &committer->batch[committer->n++];
+
+	outcome->job = job;
+	outcome->result = 0;
+	outcome->err = ERR_INIT;
+}
+
+/* Waits for jobs; an empty batch means that there will be none. */
+static void take_batch(struct committer *committer)
+{
+	committer->n = 0;
+	pthread_mutex_lock(&committer->mutex);
+	while (committer->first == NULL && !committer->stopping)
+		pthread_cond_wait(&committer->wake, &committer->mutex);
+	while (committer->first != NULL && committer->n < BATCH_MAX) {
+		add_to_batch(committer, committer->first);
+		committer->first = committer->first->next;
+	}
+	if (committer->first == NULL)
+		committer->end = &committer->first;
+	pthread_mutex_unlock(&committer->mutex);
+}
+
+/* The transaction ended under a job; its error tells why if it has one. */
+static int lost(const struct outcome *outcome, struct err *err)
+{
+	if (outcome->err.code != ERR_NONE) {
+		*err = outcome->err;
+		return -1;
+	}
+	return err_set(err, ERR_TEMPORARY,
+		"the database gave up the transaction: disk full or failing?");
+}
+
+/* Runs one job in a savepoint. What it returns is its own affair, unless the
+ * transaction is lost with it: then -1. */
+static int run_job(struct db *db, struct outcome *outcome, struct err *err)
+{
+	struct commit_job *job = outcome->job;
+
+	if (db_savepoint(db, err) != 0)
+		return -1;
+	outcome->result = job->run(db, job->arg, &outcome->err);
+	assert(outcome->result >= 0 || outcome->err.code != ERR_NONE);
+	if (db_in_transaction(db) && outcome->result >= 0)
+		return db_release(db, err);
+	db_undo(db);
+	return db_in_transaction(db) ? 0 : lost(outcome, err);
+}
+
+static int commit_batch(struct committer *committer, struct err *err)
+{
+	struct db *db = committer->db;
+
+	if (db_begin(db, err) != 0)
+		return -1;
+	for (size_t i = 0; i < committer->n; i++)
+		if (run_job(db, &committer->batch[i], err) != 0) {
+			db_rollback(db);
+			return -1;
+		}
+	return db_commit(db, err);
+}
+
+static void count(struct committer *committer, bool committed)
+{
+	pthread_mutex_lock(&committer->mutex);
+	committer->stats.jobs += committer->n;
+	committer->stats.commits += committed;
+	pthread_mutex_unlock(&committer->mutex);
+}
+
+/* Commits the batch and tells each job. A job belongs to its owner again as
+ * soon as it was told. */
+static void finish_batch(struct committer *committer)
+{
+	struct err err = ERR_INIT;
+	bool committed = commit_batch(committer, &err) == 0;
+	size_t n = committer->n;
+
+	count(committer, committed);
+	for (size_t i = 0; i < n; i++) {
+		/* A copy: done() may submit, and so begin a new batch. */
+		struct outcome outcome = committer->batch[i];
+		struct commit_job *job = outcome.job;
+
+		if (committed)
+			job->done(job->arg, outcome.result, &outcome.err);
+		else
+			job->done(job->arg, -1, &err);
+	}
+}
+
+static void *thread_main(void *arg)
+{
+	struct committer *committer = arg;
+
+	for (;;) {
+		take_batch(committer);
+		if (committer->n == 0)
+			return NULL;
+		finish_batch(committer);
+	}
+}
+
+/* Signals are for the main thread. */
+static int start_thread(struct committer *committer)
+{
+	sigset_t all, old;
+	int result;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	result = pthread_create(&committer->thread, NULL, thread_main, committer);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return result;
+}
+
+static struct committer *make(struct db *db)
+{
+	struct committer *committer = mem_new(struct committer);
+
+	committer->db = db;
+	committer->end = &committer->first;
+	pthread_mutex_init(&committer->mutex, NULL);
+	pthread_cond_init(&committer->wake, NULL);
+	return committer;
+}
+
+static void destroy(struct committer *committer)
+{
+	pthread_cond_destroy(&committer->wake);
+	pthread_mutex_destroy(&committer->mutex);
+	free(committer);
+}
+
+int committer_new(
+	const char *path, struct committer **committer_r, struct err *err)
+{
+	struct committer *committer;
+	struct db *db;
+	int result;
+
+	if (db_open(path, DB_WRITE, &db, err) != 0)
+		return -1;
+	committer = make(db);
+	committer->threaded = true;
+	result = start_thread(committer);
+	if (result != 0) {
+		db_close(db);
+		destroy(committer);
+		return err_set(err, ERR_TEMPORARY,
+			"cannot start the committer's thread: %s",
+			strerror(result));
+	}
+	*committer_r = committer;
+	return 0;
+}
+
+struct committer *committer_new_inline(struct db *db)
+{
+	return make(db);
+}
+
+void committer_free(struct committer *committer)
+{
+	if (committer == NULL)
+		return;
+	if (committer->threaded) {
+		pthread_mutex_lock(&committer->mutex);
+		committer->stopping = true;
+		pthread_cond_signal(&committer->wake);
+		pthread_mutex_unlock(&committer->mutex);
+		pthread_join(committer->thread, NULL);
+		db_close(committer->db);
+	}
+	assert(committer->first == NULL);
+	destroy(committer);
+}
+
+void committer_submit(struct committer *committer, struct commit_job *job)
+{
+	job->next = NULL;
+	if (!committer->threaded) {
+		committer->n = 0;
+		add_to_batch(committer, job);
+		finish_batch(committer);
+		return;
+	}
+	pthread_mutex_lock(&committer->mutex);
+	*committer->end = job;
+	committer->end = &job->next;
+	pthread_cond_signal(&committer->wake);
+	pthread_mutex_unlock(&committer->mutex);
+}
+
+/* One who waits for a job. */
+struct waiter {
+	int (*run)(struct db *db, void *arg, struct err *err);
+	void *arg;
+	struct err *err;
+	int result;
+	bool finished;
+	pthread_mutex_t mutex;
+	pthread_cond_t done;
+};
+
+static int waiter_run(struct db *db, void *arg, struct err *err)
+{
+	struct waiter *waiter = arg;
+
+	return waiter->run(db, waiter->arg, err);
+}
+
+static void waiter_done(void *arg, int result, const struct err *err)
+{
+	struct waiter *waiter = arg;
+
+	pthread_mutex_lock(&waiter->mutex);
+	waiter->result = result;
+	if (result < 0 && waiter->err != NULL)
+		*waiter->err = *err;
+	waiter->finished = true;
+	pthread_cond_signal(&waiter->done);
+	pthread_mutex_unlock(&waiter->mutex);
+}
+
+int committer_run(struct committer *committer,
+	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
+	struct err *err)
+{
+	struct waiter waiter = {.run = run, .arg = arg, .err = err};
+	struct commit_job job = {
+		.run = waiter_run, .done = waiter_done, .arg = &waiter};
+
+	pthread_mutex_init(&waiter.mutex, NULL);
+	pthread_cond_init(&waiter.done, NULL);
+	committer_submit(committer, &job);
+	pthread_mutex_lock(&waiter.mutex);
+	while (!waiter.finished)
+		pthread_cond_wait(&waiter.done, &waiter.mutex);
+	pthread_mutex_unlock(&waiter.mutex);
+	pthread_cond_destroy(&waiter.done);
+	pthread_mutex_destroy(&waiter.mutex);
+	return waiter.result;
+}
+
+struct committer_stats committer_stats(struct committer *committer)
+{
+	struct committer_stats stats;
+
+	pthread_mutex_lock(&committer->mutex);
+	stats = committer->stats;
+	pthread_mutex_unlock(&committer->mutex);
+	return stats;
+}

@@ -1,0 +1,61 @@
+/*
+ * committer: group commit.
+ *
+ * Jobs queue up from any thread. One thread takes all that wait into one
+ * transaction, each job in a savepoint of its own, and commits: one fsync
+ * serves them all. A job that fails is undone alone; a commit that fails
+ * fails all its jobs, and so does an engine that gives up the transaction in
+ * the middle (disk full). A job is durable when done() tells its result, and
+ * no job learns any result before: what it saw of jobs beside it may yet be
+ * undone.
+ */
+#ifndef POSTERN_DB_COMMITTER_H
+#define POSTERN_DB_COMMITTER_H
+
+#include "core/db/db.h"
+
+struct committer;
+
+/* Owned by the submitter, who keeps it untouched until done() is called. Both
+ * functions are called on the committer's thread and must not block on
+ * anything but the database; done() usually hands the job back to its owner.
+ *
+ * run is called once, inside a transaction that is not its own to end. When it
+ * returns 0 or more, done gets that number once it is durable; when it returns
+ * -1, or all was lost, done gets -1 and the reason. err is never NULL. */
+struct commit_job {
+	int (*run)(struct db *db, void *arg, struct err *err);
+	void (*done)(void *arg, int result, const struct err *err);
+	void *arg;
+	struct commit_job *next; /* the committer's */
+};
+
+/* Opens a handle of its own on the database and starts the thread. */
+int committer_new(
+	const char *path, struct committer **committer_r, struct err *err);
+
+/* One without a thread: each job runs and commits inside the call that submits
+ * it, on db, which stays the caller's. For programs that write now and then,
+ * and for tests. */
+struct committer *committer_new_inline(struct db *db);
+
+/* Finishes all jobs, done() included, then ends the thread. */
+void committer_free(struct committer *committer);
+DEFINE_CLEANUP(committer, committer_free)
+
+/* Hands the job over and returns. From any thread, also from done(). */
+void committer_submit(struct committer *committer, struct commit_job *job);
+
+/* Runs one job and waits until it is durable or has failed; the result of run,
+ * or -1. Not from run() or done(). */
+int committer_run(struct committer *committer,
+	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
+	struct err *err);
+
+struct committer_stats {
+	uint64_t commits; /* transactions that were committed */
+	uint64_t jobs;    /* jobs that were finished, well or not */
+};
+struct committer_stats committer_stats(struct committer *committer);
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * db: what all SQL engines share: the statements that a handle keeps prepared,
+ * and transactions. The rest goes on to the engine.
+ *
+ * Invariant: a statement lives as long as its handle and stands in one bucket.
+ * Threads: a handle is used by one thread at a time.
+ */
+#include "core/db/db.h"
+
+#include <assert.h>
+
+#include "core/db/db_private.h"
+
+static const char sql_commit[] = "COMMIT";
+static const char sql_rollback[] = "ROLLBACK";
+static const char sql_savepoint[] = "SAVEPOINT job";
+static const char sql_release[] = "RELEASE SAVEPOINT job";
+static const char sql_undo[] = "ROLLBACK TO SAVEPOINT job";
+
+int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *err)
+{
+	return db_sqlite.open(path, mode, db_r, err);
+}
+
+static void free_statements(struct db *db)
+{
+	for (size_t i = 0; i < DB_STMT_BUCKETS; i++)
+		while (db->stmts[i] != NULL) {
+			struct db_stmt *stmt = db->stmts[i];
+
+			db->stmts[i] = stmt->next;
+			db->engine->finalize(stmt);
+		}
+}
+
+void db_close(struct db *db)
+{
+	if (db == NULL)
+		return;
+	free_statements(db);
+	db->engine->close(db);
+}
+
+void db_set_wait(struct db *db, int wait_ms)
+{
+	db->engine->set_wait(db, wait_ms);
+}
+
+int db_exec(struct db *db, const char *sql, struct err *err)
+{
+	return db->engine->exec(db, sql, err);
+}
+
+static struct db_stmt **bucket_of(struct db *db, const char *sql)
+{
+	/* Texts lie some words apart: the lowest bits tell little. */
+	return &db->stmts[((uintptr_t)sql >> 5) % DB_STMT_BUCKETS];
+}
+
+int db_prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
+	struct err *err)
+{
+	struct db_stmt **bucket = bucket_of(db, sql), *stmt = *bucket;
+
+	while (stmt != NULL && stmt->sql != sql)
+		stmt = stmt->next;
+	if (stmt != NULL) {
+		db->engine->reset(stmt);
+	} else {
+		if (db->engine->prepare(db, sql, &stmt, err) != 0)
+			return -1;
+		stmt->db = db;
+		stmt->sql = sql;
+		stmt->next = *bucket;
+		*bucket = stmt;
+	}
+	*stmt_r = stmt;
+	return 0;
+}
+
+void db_bind_text(struct db_stmt *stmt, const char *name, const char *text)
+{
+	stmt->db->engine->bind_text(stmt, name, text);
+}
+
+void db_bind_blob(
+	struct db_stmt *stmt, const char *name, const void *data, size_t len)
+{
+	stmt->db->engine->bind_blob(stmt, name, data, len);
+}
+
+void db_bind_int(struct db_stmt *stmt, const char *name, int64_t number)
+{
+	stmt->db->engine->bind_int(stmt, name, number);
+}
+
+int db_step(struct db_stmt *stmt, struct err *err)
+{
+	return stmt->db->engine->step(stmt, err);
+}
+
+int db_run(struct db_stmt *stmt, struct err *err)
+{
+	int result = db_step(stmt, err);
+
+	assert(result != 1);
+	if (result == 0)
+		stmt->db->changes = stmt->db->engine->changes(stmt->db);
+	return result;
+}
+
+int64_t db_changes(const struct db *db)
+{
+	return db->changes;
+}
+
+void db_reset(struct db_stmt *stmt)
+{
+	stmt->db->engine->reset(stmt);
+}
+
+const char *db_text(struct db_stmt *stmt, int column)
+{
+	return stmt->db->engine->text(stmt, column);
+}
+
+char *db_copy(struct db_stmt *stmt, int column)
+{
+	return mem_strdup(db_text(stmt, column));
+}
+
+int64_t db_int(struct db_stmt *stmt, int column)
+{
+	return stmt->db->engine->integer(stmt, column);
+}
+
+const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r)
+{
+	return stmt->db->engine->blob(stmt, column, len_r);
+}
+
+/* Runs a statement of this file, kept prepared like any other. */
+static int run(struct db *db, const char *sql, struct err *err)
+{
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql, &stmt, err) != 0)
+		return -1;
+	return db_step(stmt, err);
+}
+
+bool db_in_transaction(const struct db *db)
+{
+	return db->engine->in_transaction(db);
+}
+
+int db_begin(struct db *db, struct err *err)
+{
+	assert(!db_in_transaction(db));
+	return run(db, db->engine->begin_sql, err);
+}
+
+int db_commit(struct db *db, struct err *err)
+{
+	if (run(db, sql_commit, err) == 0)
+		return 0;
+	db_rollback(db);
+	return -1;
+}
+
+void db_rollback(struct db *db)
+{
+	/* It fails only when the engine has rolled back by itself. */
+	if (db_in_transaction(db))
+		run(db, sql_rollback, NULL);
+	assert(!db_in_transaction(db));
+}
+
+int db_atomic(struct db *db,
+	int (*job)(struct db *db, void *arg, struct err *err), void *arg,
+	struct err *err)
+{
+	int result;
+
+	if (db_in_transaction(db))
+		return job(db, arg, err);
+	if (db_begin(db, err) != 0)
+		return -1;
+	result = job(db, arg, err);
+	if (result < 0)
+		db_rollback(db);
+	else if (db_commit(db, err) != 0)
+		result = -1;
+	return result;
+}
+
+int db_savepoint(struct db *db, struct err *err)
+{
+	return run(db, sql_savepoint, err);
+}
+
+int db_release(struct db *db, struct err *err)
+{
+	return run(db, sql_release, err);
+}
+
+void db_undo(struct db *db)
+{
+	if (!db_in_transaction(db))
+		return;
+	if (run(db, sql_undo, NULL) != 0 || run(db, sql_release, NULL) != 0)
+		db_rollback(db);
+}
+
+int db_has_table(struct db *db, const char *name, struct err *err)
+{
+	return db->engine->has_table(db, name, err);
+}
+
+int db_version(struct db *db, int64_t *version_r, struct err *err)
+{
+	return db->engine->version(db, version_r, err);
+}
+
+int db_backup(struct db *db, const char *path, struct err *err)
+{
+	return db->engine->backup(db, path, err);
+}
+
+int db_check(struct db *db, struct err *err)
+{
+	return db->engine->check(db, err);
+}

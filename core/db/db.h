@@ -1,0 +1,113 @@
+/*
+ * db: one connection to the SQL engine.
+ *
+ * Everything above speaks this interface; one file per engine stands behind
+ * it. A handle is used by one thread at a time. Statements are kept prepared
+ * with their handle, found by the address of their text: give db_prepare()
+ * `static const char sql_...[]` only.
+ *
+ * Errors: what may pass (busy, disk full, i/o) is ERR_TEMPORARY; a broken
+ * unique rule is ERR_EXISTS, a broken reference ERR_NOT_FOUND; a database that
+ * is no database or has another schema is ERR_CONFIG; the rest ERR_INTERNAL.
+ */
+#ifndef POSTERN_DB_DB_H
+#define POSTERN_DB_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/mem.h"
+
+struct db;
+struct db_stmt;
+
+enum db_mode {
+	DB_READ,   /* an existing database, reads only */
+	DB_WRITE,  /* an existing database */
+	DB_CREATE, /* made when missing: mode 0640, and when root makes it,
+		    * owned by the owner and group of its folder */
+};
+
+/* Opens the database. The caller closes it. ERR_CONFIG when there is none. */
+int db_open(
+	const char *path, enum db_mode mode, struct db **db_r, struct err *err);
+void db_close(struct db *db);
+DEFINE_CLEANUP(db, db_close)
+
+/* How long a statement waits for another writer: 10 s, until set here. */
+void db_set_wait(struct db *db, int wait_ms);
+
+/* Runs statements that have no parameters and give no rows. */
+int db_exec(struct db *db, const char *sql, struct err *err);
+
+/* The prepared statement for the text, reset and with nothing bound. It
+ * belongs to db. Parameters are named: `$name`. */
+int db_prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
+	struct err *err);
+
+/* Bind by name; the bytes must live until db_reset(). NULL binds NULL. A name
+ * that the statement lacks is our own bug. */
+void db_bind_text(struct db_stmt *stmt, const char *name, const char *text);
+void db_bind_blob(
+	struct db_stmt *stmt, const char *name, const void *data, size_t len);
+void db_bind_int(struct db_stmt *stmt, const char *name, int64_t number);
+
+/* Goes to the next row: 1 a row, 0 no more, -1 error. After 0 and -1 the
+ * statement is reset. */
+int db_step(struct db_stmt *stmt, struct err *err);
+
+/* Steps a statement that gives no rows. */
+int db_run(struct db_stmt *stmt, struct err *err);
+
+/* How many rows the last db_run() on this handle changed; rows that went with
+ * them by a cascade are not counted. */
+int64_t db_changes(const struct db *db);
+
+/* Ends the reading of rows before their end; binds are gone. */
+void db_reset(struct db_stmt *stmt);
+
+/* Columns of the current row, from 0; texts live until the next step or reset.
+ * db_text() gives NULL for NULL, db_copy() a copy that the caller frees. */
+const char *db_text(struct db_stmt *stmt, int column);
+char *db_copy(struct db_stmt *stmt, int column);
+int64_t db_int(struct db_stmt *stmt, int column);
+const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r);
+
+/* Transactions. db_begin() takes the write lock at once, waiting for it as
+ * long as a writer may take. A commit that fails has rolled back. A rollback
+ * cannot fail, and does nothing when there is no transaction: the engine ends
+ * one by itself when the disk is full or broken. */
+int db_begin(struct db *db, struct err *err);
+int db_commit(struct db *db, struct err *err);
+void db_rollback(struct db *db);
+bool db_in_transaction(const struct db *db);
+
+/* Several statements as one. Without a transaction, run gets one of its own,
+ * which is rolled back when it fails. Inside one it simply joins: whoever
+ * opened that transaction undoes it all when this returns -1. The result is
+ * run's, or -1. */
+int db_atomic(struct db *db,
+	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
+	struct err *err);
+
+/* A savepoint inside a transaction: either release or undo it. Not nested.
+ * When it cannot be undone the whole transaction is rolled back. */
+int db_savepoint(struct db *db, struct err *err);
+int db_release(struct db *db, struct err *err);
+void db_undo(struct db *db);
+
+/* A number that changes whenever another connection, of this process or of
+ * another, has committed. */
+int db_version(struct db *db, int64_t *version_r, struct err *err);
+
+/* Copies the whole live database, as it is at one moment, to a new file that
+ * its maker alone may read. ERR_EXISTS when the file is there. */
+int db_backup(struct db *db, const char *path, struct err *err);
+
+/* The engine's own check of all its pages and references; ERR_CONFIG names
+ * the first fault. */
+int db_check(struct db *db, struct err *err);
+
+#endif

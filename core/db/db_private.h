@@ -1,0 +1,64 @@
+/*
+ * db_private: what stands between db.h and the engines. One const table of
+ * functions for each engine; db.c keeps what all of them share.
+ */
+#ifndef POSTERN_DB_DB_PRIVATE_H
+#define POSTERN_DB_DB_PRIVATE_H
+
+#include "core/db/db.h"
+
+enum { DB_STMT_BUCKETS = 64 };
+
+/* The first member of an engine's handle. */
+struct db {
+	const struct db_engine *engine;
+	const char *path; /* the engine's; errors name it */
+	int64_t changes;  /* of the last db_run() */
+	struct db_stmt *stmts[DB_STMT_BUCKETS];
+};
+
+/* The first member of an engine's prepared statement. */
+struct db_stmt {
+	struct db *db;
+	const char *sql; /* found by this address */
+	struct db_stmt *next;
+};
+
+struct db_engine {
+	const char *begin_sql; /* takes the write lock at once */
+
+	int (*open)(const char *path, enum db_mode mode, struct db **db_r,
+		struct err *err);
+	/* All statements are finalized by then. */
+	void (*close)(struct db *db);
+	void (*set_wait)(struct db *db, int wait_ms);
+	int (*exec)(struct db *db, const char *sql, struct err *err);
+	bool (*in_transaction)(const struct db *db);
+	int64_t (*changes)(const struct db *db);
+
+	int (*prepare)(struct db *db, const char *sql, struct db_stmt **stmt_r,
+		struct err *err);
+	void (*finalize)(struct db_stmt *stmt);
+	void (*bind_text)(
+		struct db_stmt *stmt, const char *name, const char *text);
+	void (*bind_blob)(struct db_stmt *stmt, const char *name,
+		const void *data, size_t len);
+	void (*bind_int)(struct db_stmt *stmt, const char *name, int64_t number);
+	int (*step)(struct db_stmt *stmt, struct err *err);
+	void (*reset)(struct db_stmt *stmt);
+	const char *(*text)(struct db_stmt *stmt, int column);
+	int64_t (*integer)(struct db_stmt *stmt, int column);
+	const void *(*blob)(struct db_stmt *stmt, int column, size_t *len_r);
+
+	int (*has_table)(struct db *db, const char *name, struct err *err);
+	int (*version)(struct db *db, int64_t *version_r, struct err *err);
+	int (*backup)(struct db *db, const char *path, struct err *err);
+	int (*check)(struct db *db, struct err *err);
+};
+
+extern const struct db_engine db_sqlite;
+
+/* 1 when the database has a table of the name, 0 when not, or -1. */
+int db_has_table(struct db *db, const char *name, struct err *err);
+
+#endif

@@ -1,0 +1,391 @@
+/*
+ * db_sqlite: SQLite as the engine behind db.h; nothing else includes
+ * sqlite3.h.
+ *
+ * The database is in WAL mode: readers and the one writer do not wait for each
+ * other. Each commit is fsynced (synchronous=FULL). SQLite gives the -wal and
+ * -shm files the owner and mode of the database when root makes them, so that
+ * the daemons can go on using what a command of root's has left.
+ *
+ * No mmap: with it an i/o error would arrive as a signal, not as an error.
+ *
+ * Threads: a handle is used by one thread at a time; SQLite is told so and
+ * takes no locks of its own.
+ */
+#include <assert.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/db/db_file.h"
+#include "core/db/db_private.h"
+#include "core/db/db_sqlite_sql.h"
+
+enum {
+	WAIT_MS = 10000,
+	POLL_MIN_US = 200, /* between looks at a lock that another holds */
+	POLL_SPREAD_US = 300,
+};
+
+struct sqlite_db {
+	struct db base;
+	sqlite3 *handle;
+	int64_t wait_us;
+	int64_t deadline_us; /* of the present wait */
+};
+
+struct sqlite_stmt {
+	struct db_stmt base;
+	sqlite3_stmt *handle;
+	int bind_error; /* told by the next step */
+};
+
+static const char pragmas_all[] = "PRAGMA foreign_keys=ON;"
+				  "PRAGMA temp_store=MEMORY;"
+				  "PRAGMA trusted_schema=OFF;"
+				  "PRAGMA cell_size_check=ON;";
+static const char pragmas_read[] = "PRAGMA query_only=ON;"
+				   "PRAGMA cache_size=-4096;";
+static const char pragmas_write[] = "PRAGMA synchronous=FULL;"
+				    "PRAGMA wal_autocheckpoint=4000;"
+				    "PRAGMA journal_size_limit=67108864;"
+				    "PRAGMA cache_size=-16384;";
+
+static struct sqlite_db *of_db(const struct db *db)
+{
+	return (struct sqlite_db *)db;
+}
+
+static struct sqlite_stmt *of_stmt(struct db_stmt *stmt)
+{
+	return (struct sqlite_stmt *)stmt;
+}
+
+/* What a result means; extended codes are looked up before primary ones. */
+static enum err_code meaning(int rc)
+{
+	switch (rc) {
+	case SQLITE_CONSTRAINT_UNIQUE:
+	case SQLITE_CONSTRAINT_PRIMARYKEY:
+	case SQLITE_CONSTRAINT_ROWID:
+		return ERR_EXISTS;
+	case SQLITE_CONSTRAINT_FOREIGNKEY:
+		return ERR_NOT_FOUND;
+	}
+	switch (rc & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_PROTOCOL:
+	case SQLITE_FULL:
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+	case SQLITE_NOMEM:
+		return ERR_TEMPORARY;
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		return ERR_CONFIG;
+	case SQLITE_TOOBIG:
+		return ERR_TOO_LARGE;
+	default:
+		return ERR_INTERNAL;
+	}
+}
+
+/* Fills err with what SQLite says of rc, the last result on the handle. */
+static int fail(const struct sqlite_db *db, int rc, struct err *err)
+{
+	enum err_code code = meaning(rc);
+	int cause = sqlite3_system_errno(db->handle);
+	char text[128];
+
+	/* A write on a handle for reading is our bug, no want of permission. */
+	if (rc == SQLITE_READONLY && !sqlite3_db_readonly(db->handle, "main"))
+		code = ERR_INTERNAL;
+	if (cause != 0 && (rc & 0xff) != SQLITE_BUSY && code == ERR_TEMPORARY)
+		return err_set(err, code, "%s: %s: %s", db->base.path,
+			sqlite3_errmsg(db->handle),
+			strerror_r(cause, text, sizeof(text)));
+	return err_set(
+		err, code, "%s: %s", db->base.path, sqlite3_errmsg(db->handle));
+}
+
+/* SQLite's own handler sleeps up to 100 ms at a time; the other writer is done
+ * in a few. */
+static int on_busy(void *arg, int count)
+{
+	struct sqlite_db *db = arg;
+	int64_t now_us = clock_monotonic_us();
+	struct timespec pause = {0};
+
+	if (count == 0)
+		db->deadline_us = now_us + db->wait_us;
+	if (now_us >= db->deadline_us)
+		return 0;
+	pause.tv_nsec = (POLL_MIN_US + (int)(now_us % POLL_SPREAD_US)) * 1000L;
+	nanosleep(&pause, NULL);
+	return 1;
+}
+
+static void sqlite_set_wait(struct db *db, int wait_ms)
+{
+	of_db(db)->wait_us = (int64_t)wait_ms * 1000;
+}
+
+static int sqlite_exec(struct db *base, const char *sql, struct err *err)
+{
+	struct sqlite_db *db = of_db(base);
+	int rc = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+
+	return rc == SQLITE_OK ? 0 : fail(db, rc, err);
+}
+
+/* Where two processes turn on the log of a new database at once, SQLite tells
+ * one of them that the other is busy without any wait: so wait here. */
+static int enter_wal(struct sqlite_db *db, struct err *err)
+{
+	int count = 0;
+
+	while (db_sqlite_sql_enter_wal(&db->base, err) != 0)
+		if ((sqlite3_errcode(db->handle) & 0xff) != SQLITE_BUSY ||
+			!on_busy(db, count++))
+			return -1;
+	return 0;
+}
+
+static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
+{
+	sqlite3_extended_result_codes(db->handle, 1);
+	sqlite3_busy_handler(db->handle, on_busy, db);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+
+	if (db_sqlite_sql_read_header(&db->base, err) != 0 ||
+		sqlite_exec(&db->base, pragmas_all, err) != 0)
+		return -1;
+	if (mode == DB_READ)
+		return sqlite_exec(&db->base, pragmas_read, err);
+	if (enter_wal(db, err) != 0)
+		return -1;
+	return sqlite_exec(&db->base, pragmas_write, err);
+}
+
+static int sqlite_open(
+	const char *path, enum db_mode mode, struct db **db_r, struct err *err)
+{
+	/* A reader, too, writes: its place in the -shm file. */
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+	struct sqlite_db *db;
+	int rc, result;
+
+	if (mode == DB_CREATE ? db_file_create(path, err)
+			      : db_file_require(path, err))
+		return -1;
+	db = mem_new(struct sqlite_db);
+	db->base.engine = &db_sqlite;
+	db->base.path = mem_strdup(path);
+	sqlite_set_wait(&db->base, WAIT_MS);
+	rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
+	result = rc == SQLITE_OK ? configure(db, mode, err) : fail(db, rc, err);
+	if (result != 0) {
+		db_close(&db->base);
+		return -1;
+	}
+	*db_r = &db->base;
+	return 0;
+}
+
+static void sqlite_close(struct db *base)
+{
+	struct sqlite_db *db = of_db(base);
+	int rc = sqlite3_close(db->handle);
+
+	assert(rc == SQLITE_OK);
+	(void)rc;
+	free((char *)db->base.path);
+	free(db);
+}
+
+static bool sqlite_in_transaction(const struct db *db)
+{
+	return sqlite3_get_autocommit(of_db(db)->handle) == 0;
+}
+
+static int64_t sqlite_changes(const struct db *db)
+{
+	return sqlite3_changes64(of_db(db)->handle);
+}
+
+static int sqlite_prepare(struct db *base, const char *sql,
+	struct db_stmt **stmt_r, struct err *err)
+{
+	struct sqlite_db *db = of_db(base);
+	struct sqlite_stmt *stmt = mem_new(struct sqlite_stmt);
+	const char *tail;
+	int rc = sqlite3_prepare_v3(db->handle, sql, -1,
+		SQLITE_PREPARE_PERSISTENT, &stmt->handle, &tail);
+
+	if (rc != SQLITE_OK) {
+		free(stmt);
+		fail(db, rc, err);
+		/* Our statements are right: it is the tables that are not. */
+		if (rc == SQLITE_ERROR && err != NULL)
+			err->code = ERR_CONFIG;
+		return -1;
+	}
+	assert(stmt->handle != NULL && *tail == '\0');
+	*stmt_r = &stmt->base;
+	return 0;
+}
+
+static void sqlite_finalize(struct db_stmt *base)
+{
+	sqlite3_finalize(of_stmt(base)->handle);
+	free(base);
+}
+
+static int parameter(const struct sqlite_stmt *stmt, const char *name)
+{
+	int index = sqlite3_bind_parameter_index(stmt->handle, name);
+
+	assert(index > 0);
+	return index;
+}
+
+static void note_bind(struct sqlite_stmt *stmt, int rc)
+{
+	assert(rc != SQLITE_MISUSE && rc != SQLITE_RANGE);
+	if (rc != SQLITE_OK)
+		stmt->bind_error = rc;
+}
+
+static void sqlite_bind_text(
+	struct db_stmt *base, const char *name, const char *text)
+{
+	struct sqlite_stmt *stmt = of_stmt(base);
+
+	note_bind(stmt,
+		sqlite3_bind_text64(stmt->handle, parameter(stmt, name), text,
+			text ? strlen(text) : 0, SQLITE_STATIC, SQLITE_UTF8));
+}
+
+static void sqlite_bind_blob(
+	struct db_stmt *base, const char *name, const void *data, size_t len)
+{
+	struct sqlite_stmt *stmt = of_stmt(base);
+
+	note_bind(stmt, sqlite3_bind_blob64(stmt->handle, parameter(stmt, name),
+				data, len, SQLITE_STATIC));
+}
+
+static void sqlite_bind_int(struct db_stmt *base, const char *name, int64_t number)
+{
+	struct sqlite_stmt *stmt = of_stmt(base);
+
+	note_bind(stmt,
+		sqlite3_bind_int64(stmt->handle, parameter(stmt, name), number));
+}
+
+static void sqlite_reset(struct db_stmt *base)
+{
+	struct sqlite_stmt *stmt = of_stmt(base);
+
+	sqlite3_reset(stmt->handle);
+	sqlite3_clear_bindings(stmt->handle);
+	stmt->bind_error = SQLITE_OK;
+}
+
+static int sqlite_step(struct db_stmt *base, struct err *err)
+{
+	struct sqlite_stmt *stmt = of_stmt(base);
+	int rc = stmt->bind_error, result = 0;
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(stmt->handle);
+	if (rc == SQLITE_ROW)
+		return 1;
+	if (rc != SQLITE_DONE)
+		result = fail(of_db(base->db), rc, err);
+	sqlite_reset(base);
+	return result;
+}
+
+static const char *sqlite_text(struct db_stmt *stmt, int column)
+{
+	return (const char *)sqlite3_column_text(of_stmt(stmt)->handle, column);
+}
+
+static int64_t sqlite_integer(struct db_stmt *stmt, int column)
+{
+	return sqlite3_column_int64(of_stmt(stmt)->handle, column);
+}
+
+static const void *sqlite_blob(struct db_stmt *stmt, int column, size_t *len_r)
+{
+	const void *data = sqlite3_column_blob(of_stmt(stmt)->handle, column);
+
+	*len_r = (size_t)sqlite3_column_bytes(of_stmt(stmt)->handle, column);
+	return data;
+}
+
+/* Copies all pages in one step: one moment of the database, and in WAL mode
+ * nobody waits for it. */
+static int copy_pages(const struct sqlite_db *from, const struct sqlite_db *to,
+	struct err *err)
+{
+	sqlite3_backup *copy = sqlite3_backup_init(
+		to->handle, "main", from->handle, "main");
+
+	if (copy != NULL) {
+		sqlite3_backup_step(copy, -1);
+		sqlite3_backup_finish(copy);
+	}
+	if (sqlite3_errcode(to->handle) != SQLITE_OK)
+		return fail(to, sqlite3_extended_errcode(to->handle), err);
+	return 0;
+}
+
+static int sqlite_backup(struct db *base, const char *path, struct err *err)
+{
+	struct sqlite_db to = {.base.path = path};
+	int rc, result;
+
+	if (db_file_create_copy(path, err) != 0)
+		return -1;
+	rc = sqlite3_open_v2(path, &to.handle,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	result = rc == SQLITE_OK ? copy_pages(of_db(base), &to, err)
+				 : fail(&to, rc, err);
+	sqlite3_close(to.handle);
+	if (result != 0)
+		unlink(path);
+	return result;
+}
+
+const struct db_engine db_sqlite = {
+	.begin_sql = "BEGIN IMMEDIATE",
+	.open = sqlite_open,
+	.close = sqlite_close,
+	.set_wait = sqlite_set_wait,
+	.exec = sqlite_exec,
+	.in_transaction = sqlite_in_transaction,
+	.changes = sqlite_changes,
+	.prepare = sqlite_prepare,
+	.finalize = sqlite_finalize,
+	.bind_text = sqlite_bind_text,
+	.bind_blob = sqlite_bind_blob,
+	.bind_int = sqlite_bind_int,
+	.step = sqlite_step,
+	.reset = sqlite_reset,
+	.text = sqlite_text,
+	.integer = sqlite_integer,
+	.blob = sqlite_blob,
+	.has_table = db_sqlite_sql_has_table,
+	.version = db_sqlite_sql_version,
+	.backup = sqlite_backup,
+	.check = db_sqlite_sql_check,
+};

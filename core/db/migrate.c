@@ -1,0 +1,173 @@
+/*
+ * migrate: brings a database to the schema of this program.
+ *
+ * The table schema_migration has one row for each migration that was applied.
+ * Invariant: its versions are 1 to n without gaps, since all that is missing
+ * is applied, in order, inside one transaction.
+ *
+ * Threads: a handle is used by one thread at a time.
+ */
+#include "core/db/migrate.h"
+
+#include "core/base/str.h"
+#include "core/db/db_private.h"
+#include "core/db/migrate_private.h"
+
+/* How a database stands to a list of migrations. */
+struct standing {
+	int version;
+	char *foreign; /* the first that the list has under another name */
+};
+
+static void note_applied(struct db_stmt *stmt, const struct migrate_list *list,
+	struct standing *standing)
+{
+	int version = (int)db_int(stmt, 0);
+
+	standing->version = version;
+	if (standing->foreign == NULL && version >= 1 && version <= list->n &&
+		!str_eq(db_text(stmt, 1), list->items[version - 1].name))
+		standing->foreign = db_copy(stmt, 1);
+}
+
+/* The caller frees what is foreign. */
+static int read_standing(struct db *db, const struct migrate_list *list,
+	struct standing *standing, struct err *err)
+{
+	static const char sql_applied[] =
+		"SELECT version, name FROM schema_migration ORDER BY version";
+	struct db_stmt *stmt;
+	int result = db_has_table(db, "schema_migration", err);
+
+	*standing = (struct standing){0};
+	if (result != 1)
+		return result;
+	if (db_prepare(db, sql_applied, &stmt, err) != 0)
+		return -1;
+	while ((result = db_step(stmt, err)) == 1)
+		note_applied(stmt, list, standing);
+	return result;
+}
+
+/* The version, from 0 to that of the list, or -1 when it is none of ours. */
+static int known_version(
+	struct db *db, const struct migrate_list *list, struct err *err)
+{
+	struct standing standing;
+	int result = read_standing(db, list, &standing, err);
+
+	if (result == 0 && standing.version > list->n)
+		result = err_set(err, ERR_CONFIG,
+			"the database has schema version %d, which is newer "
+			"than version %d of this program: install the newer "
+			"Postern, or restore a backup",
+			standing.version, list->n);
+	else if (result == 0 && standing.foreign != NULL)
+		result = err_set(err, ERR_CONFIG,
+			"the database has the migration %s, which is not one "
+			"of this program's: is it Postern's database?",
+			standing.foreign);
+	free(standing.foreign);
+	return result == 0 ? standing.version : -1;
+}
+
+static int note_migration(struct db *db, const struct migration *migration,
+	int64_t now_us, struct err *err)
+{
+	static const char sql_note[] =
+		"INSERT INTO schema_migration (version, name, applied_us)"
+		" VALUES ($version, $name, $applied)";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_note, &stmt, err) != 0)
+		return -1;
+	db_bind_int(stmt, "$version", migration->version);
+	db_bind_text(stmt, "$name", migration->name);
+	db_bind_int(stmt, "$applied", now_us);
+	return db_run(stmt, err);
+}
+
+struct migrate_job {
+	const struct migrate_list *list;
+	int64_t now_us;
+	int applied;
+};
+
+static int apply_missing(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_table[] =
+		"CREATE TABLE IF NOT EXISTS schema_migration ("
+		"	version INTEGER NOT NULL PRIMARY KEY,"
+		"	name TEXT NOT NULL,"
+		"	applied_us INTEGER NOT NULL)";
+	struct migrate_job *job = arg;
+	int version = known_version(db, job->list, err);
+
+	if (version < 0 || db_exec(db, sql_table, err) != 0)
+		return -1;
+	for (; version < job->list->n; version++) {
+		const struct migration *next = &job->list->items[version];
+
+		if (db_exec(db, next->sql, err) != 0)
+			return err_prefix(err, "migration %s", next->name);
+		if (note_migration(db, next, job->now_us, err) != 0)
+			return -1;
+		job->applied++;
+	}
+	return 0;
+}
+
+int migrate_run_list(struct db *db, const struct migrate_list *list,
+	int64_t now_us, int *applied_r, struct err *err)
+{
+	struct migrate_job job = {.list = list, .now_us = now_us};
+
+	if (db_atomic(db, apply_missing, &job, err) != 0)
+		return -1;
+	*applied_r = job.applied;
+	return 0;
+}
+
+int migrate_check_list(
+	struct db *db, const struct migrate_list *list, struct err *err)
+{
+	int version = known_version(db, list, err);
+
+	if (version < 0)
+		return -1;
+	if (version == 0)
+		return err_set(err, ERR_CONFIG,
+			"the database has no schema yet: run "
+			"`postern db migrate`");
+	if (version < list->n)
+		return err_set(err, ERR_CONFIG,
+			"the database has schema version %d, this program "
+			"needs version %d: run `postern db migrate`",
+			version, list->n);
+	return 0;
+}
+
+int migrate_version(struct db *db, int *version_r, struct err *err)
+{
+	const struct migrate_list none = {0};
+	struct standing standing;
+
+	if (read_standing(db, &none, &standing, err) != 0)
+		return -1;
+	*version_r = standing.version;
+	return 0;
+}
+
+int migrate_run(struct db *db, int64_t now_us, int *applied_r, struct err *err)
+{
+	const struct migrate_list list = {migrations, migrations_n};
+
+	return migrate_run_list(db, &list, now_us, applied_r, err);
+}
+
+int migrate_check(struct db *db, struct err *err)
+{
+	const struct migrate_list list = {migrations, migrations_n};
+
+	return migrate_check_list(db, &list, err);
+}

@@ -1,0 +1,31 @@
+/*
+ * migrate: the numbered files of schema/, embedded in the programs.
+ */
+#ifndef POSTERN_DB_MIGRATE_H
+#define POSTERN_DB_MIGRATE_H
+
+#include "core/db/db.h"
+
+/* One file of schema/; the list is generated at build time, in order of
+ * version, which begins at 1 and has no gaps. */
+struct migration {
+	int version;
+	const char *name; /* as 0001_init */
+	const char *sql;
+};
+extern const struct migration migrations[];
+extern const int migrations_n;
+
+/* The version of the database; 0 for one without any schema. */
+int migrate_version(struct db *db, int *version_r, struct err *err);
+
+/* Applies what is missing, all in one transaction; *applied_r says how many.
+ * Safe when two programs do it at once. ERR_CONFIG when the database has a
+ * newer schema, or one of other names, than this program. */
+int migrate_run(struct db *db, int64_t now_us, int *applied_r, struct err *err);
+
+/* 0 when the database has exactly the schema of this program; ERR_CONFIG, with
+ * what to do, when it is older or newer. */
+int migrate_check(struct db *db, struct err *err);
+
+#endif

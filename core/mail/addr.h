@@ -1,0 +1,56 @@
+/*
+ * addr: mailbox addresses (RFC 5322 3.4, RFC 6531) and domains (RFC 5890).
+ */
+#ifndef POSTERN_MAIL_ADDR_H
+#define POSTERN_MAIL_ADDR_H
+
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/strv.h"
+
+/* One mailbox. */
+struct addr {
+	char *name;   /* display name in UTF-8, "" when not given */
+	char *local;  /* local part as it stands in the address, quotes kept */
+	char *domain; /* A-labels, lower case */
+};
+
+/* Reads `a@x`, `<a@x>` or `Name <a@x>` (name: an atom, words, a quoted string,
+ * or any UTF-8 without control characters), blanks around allowed. Encoded
+ * words (RFC 2047) in the name are decoded, runs of blanks become one. Strict:
+ * nothing before or behind is ignored. An address literal is no domain here.
+ * ERR_INVALID says what is wrong with which address. */
+int addr_parse(const char *text, struct addr *addr_r, struct err *err);
+
+/* Reads a comma-separated list of such mailboxes, an empty one included, and
+ * appends each, as addr_format() writes it, to list; nothing on failure. Commas
+ * inside quoted strings and inside <> do not separate; two in a row, or one at
+ * an end, are wrong. */
+int addr_split(const char *text, struct strv *list, struct err *err);
+
+/* `local@domain`, as it goes into the envelope; a new string. */
+char *addr_spec(const struct addr *addr);
+/* `Name <local@domain>`, or the bare address without a name: for people and
+ * for JSON (UTF-8, name not encoded, and quoted only where it could be taken
+ * for something else). addr_parse() reads it back; a new string. */
+char *addr_format(const struct addr *addr);
+
+void addr_clear(struct addr *addr);
+#define _cleanup_addr_ __attribute__((cleanup(addr_clear)))
+
+/* A domain name as it is stored and compared: A-labels, lower case, without a
+ * dot at the end; a new string. ERR_INVALID for what is no domain of at least
+ * two labels. */
+int addr_domain_normalize(const char *text, char **domain_r, struct err *err);
+
+/* The domain part of an envelope address (with or without <>), normalized; a
+ * new string, or NULL for the null sender and for what has no domain. */
+char *addr_envelope_domain(const char *address);
+
+/* Appends the normalized domain of every address that a receiver could see in
+ * the value of a From header field, however malformed: groups, several
+ * mailboxes, comments, encoded words; each domain once. It rather finds one too
+ * many: what follows an @ in a display name counts too. */
+void addr_header_domains(const char *value, struct strv *domains);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * html_render: from elements and text, as a parser finds them, to lines.
+ */
+#ifndef POSTERN_MAIL_HTML_RENDER_H
+#define POSTERN_MAIL_HTML_RENDER_H
+
+#include <stddef.h>
+
+struct html_render;
+
+/* Name, value (NULL for none), name, ..., NULL; NULL for no attributes. */
+typedef const char *const *html_attributes;
+
+struct html_render *html_render_new(void);
+
+/* An element begins; the name is in lower case. */
+void html_render_open(
+	struct html_render *render, const char *name, html_attributes list);
+/* The element that began last, and is open, ends. */
+void html_render_close(struct html_render *render);
+/* Text in UTF-8, whole characters. */
+void html_render_text(struct html_render *render, const char *text, size_t len);
+
+/* How many elements are open. */
+size_t html_render_depth(const struct html_render *render);
+
+/* Frees the render; returns the text as html_text() has it. */
+char *html_render_finish(struct html_render *render);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * mime_charset: text in any charset made UTF-8.
+ */
+#ifndef POSTERN_MAIL_MIME_CHARSET_H
+#define POSTERN_MAIL_MIME_CHARSET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buf.h"
+
+/* Whether this system can read the charset. */
+bool mime_charset_known(const char *charset);
+
+/* Appends the text in UTF-8. A charset that is NULL or not known is taken for
+ * UTF-8. U+FFFD stands for each byte that means nothing, and for NUL. */
+void mime_charset_add(
+	struct buf *out, const char *text, size_t len, const char *charset);
+
+#endif

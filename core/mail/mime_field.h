@@ -1,0 +1,30 @@
+/*
+ * mime_field: whole header fields (RFC 5322 3.6), folded and encoded.
+ *
+ * Values are valid (mime_header.h).
+ */
+#ifndef POSTERN_MAIL_MIME_FIELD_H
+#define POSTERN_MAIL_MIME_FIELD_H
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/mail/mime_message.h"
+
+/* Appends a field whose value is text for people. */
+void mime_field_text(struct buf *out, const char *name, const char *value);
+
+/* Appends a field whose value may have a grammar that we do not know: words in
+ * ASCII stay as they are, however long, and only others are encoded. */
+void mime_field_custom(struct buf *out, const char *name, const char *value);
+
+/* Appends a field of mailboxes; nothing for none. */
+void mime_field_addrs(
+	struct buf *out, const char *name, const struct addr_list *list);
+
+/* Checks the field that starts at byte `start` of out: no line over
+ * MIME_FOLD_MAX, and not more in all than Postfix takes without cutting.
+ * ERR_INVALID names the field. */
+int mime_field_check(
+	const struct buf *out, size_t start, const char *name, struct err *err);
+
+#endif

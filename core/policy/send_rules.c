@@ -1,0 +1,34 @@
+/*
+ * send_rules: may this key send as this domain?
+ *
+ * Pure: no state, no I/O. Threads: any.
+ */
+#include "core/policy/send_rules.h"
+
+#include "core/base/str.h"
+
+static bool own(enum domain_standing standing)
+{
+	return standing == DOMAIN_INACTIVE || standing == DOMAIN_ACTIVE;
+}
+
+/* Domains are compared in the one form in which they are stored: A-labels,
+ * lower case. */
+static bool restricted(const struct send_facts *facts)
+{
+	return facts->key_domain != NULL &&
+	       !str_eq(facts->key_domain, facts->from_domain);
+}
+
+enum send_decision send_rules_check(const struct send_facts *facts)
+{
+	if (!facts->key_may_send)
+		return SEND_NO_SCOPE;
+	if (!own(facts->standing))
+		return SEND_NOT_OWN;
+	if (restricted(facts))
+		return SEND_KEY_RESTRICTED;
+	if (facts->standing != DOMAIN_ACTIVE)
+		return SEND_INACTIVE;
+	return SEND_ALLOWED;
+}

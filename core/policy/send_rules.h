@@ -1,0 +1,36 @@
+/*
+ * send_rules: may this key send as this domain? Facts in, decision out.
+ */
+#ifndef POSTERN_POLICY_SEND_RULES_H
+#define POSTERN_POLICY_SEND_RULES_H
+
+#include <stdbool.h>
+
+/* How the domain of the header From stands to the company of the key. */
+enum domain_standing {
+	DOMAIN_UNKNOWN, /* not registered */
+	DOMAIN_FOREIGN, /* of another company */
+	DOMAIN_INACTIVE,
+	DOMAIN_ACTIVE,
+};
+
+struct send_facts {
+	bool key_may_send;      /* the scope sending */
+	const char *key_domain; /* restricted to it; NULL: to none */
+	const char *from_domain;
+	enum domain_standing standing;
+};
+
+enum send_decision {
+	SEND_ALLOWED,
+	SEND_NO_SCOPE,
+	SEND_NOT_OWN, /* unknown or foreign: one answer, nothing leaks */
+	SEND_INACTIVE,
+	SEND_KEY_RESTRICTED,
+};
+
+/* The three rules of the interface, in this order: the domain is the
+ * company's, the key is not bound to another one, the domain is active. */
+enum send_decision send_rules_check(const struct send_facts *facts);
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * verdict: what the milter does with a message.
+ *
+ * The rows are tried from the top, the first that fits decides:
+ *
+ *   store   origin    ticket   besides             action    reason
+ *   ------  --------  -------  ------------------  --------  ----------------
+ *   failed  any       any                          tempfail  store_failed
+ *   ok      any       any      too many fields     refuse    too_many_fields
+ *   ok      external  any                          pass      external
+ *   ok      here      none     no claim            pass      not_claimed
+ *   ok      here      none     claim               refuse    no_ticket
+ *   ok      here      unknown  no claim            pass      not_claimed
+ *   ok      here      unknown  claim               refuse    ticket_unknown
+ *   ok      here      refused  any                 refuse    ticket_refused
+ *   ok      here      ours     a second ticket     refuse    ticket_mismatch
+ *   ok      here      ours     other sender, From  refuse    ticket_mismatch
+ *   ok      here      ours     key not valid       refuse    key_invalid
+ *   ok      here      ours     domain not owned    refuse    domain_not_owned
+ *   ok      here      ours     domain not active   refuse    domain_inactive
+ *   ok      here      ours     all well            record    ticket_valid
+ *
+ * External mail passes whatever it carries: a company's other servers may send
+ * as its domain to a user here, and a ticket on it is not looked at but
+ * removed. Its facts need no store, so a store that is away does not stop it
+ * unless somebody asked the store all the same.
+ *
+ * Too many fields is a message that nobody needs: checking it, or taking its
+ * tickets off, would cost more than it is worth.
+ *
+ * A ticket that is ours decides alone: the message claims the staged domain by
+ * it, also when that domain was removed meanwhile and claims_domain is false.
+ * Staged and sent count the same: Postfix presents a message again whose answer
+ * was lost. What was refused stays refused: the bounce of it carries the ticket
+ * to whoever can read it.
+ *
+ * Pure: no state, no I/O. Threads: any.
+ */
+#include "core/policy/verdict.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+static const struct {
+	const char *name;
+	const char *text;
+} reasons[REASONS] = {
+	[REASON_NONE] = {"none", "No decision was made."},
+	[REASON_NOT_CLAIMED] = {"not_claimed",
+		"The message uses no registered domain."},
+	[REASON_EXTERNAL] = {"external",
+		"The message does not originate here."},
+	[REASON_TICKET_VALID] = {"ticket_valid",
+		"The message was submitted with a valid key."},
+	[REASON_STORE_FAILED] = {"store_failed",
+		"The sending rules cannot be checked now, try again later."},
+	[REASON_NO_TICKET] = {"no_ticket",
+		"Mail from this domain must be sent with an API key."},
+	[REASON_TICKET_UNKNOWN] = {"ticket_unknown",
+		"The message carries a ticket that was never given out."},
+	[REASON_TICKET_MISMATCH] = {"ticket_mismatch",
+		"The message is not the one that its ticket was given to."},
+	[REASON_TICKET_REFUSED] = {"ticket_refused",
+		"The message of this ticket was refused before."},
+	[REASON_KEY_INVALID] = {"key_invalid",
+		"The API key of this message may not send it any more."},
+	[REASON_DOMAIN_NOT_OWNED] = {"domain_not_owned",
+		"The domain of the sender no longer belongs to the company of "
+		"the API key."},
+	[REASON_DOMAIN_INACTIVE] = {"domain_inactive",
+		"The domain of the sender is not active for sending."},
+	[REASON_TOO_MANY_FIELDS] = {"too_many_fields",
+		"The message has more header fields that name its sender than "
+		"can be checked."},
+};
+
+static const char *const actions[] = {
+	[VERDICT_PASS] = "pass",
+	[VERDICT_RECORD] = "record",
+	[VERDICT_REFUSE] = "refuse",
+	[VERDICT_TEMPFAIL] = "tempfail",
+};
+
+static struct verdict without_ticket(
+	const struct verdict_facts *facts, enum verdict_reason reason)
+{
+	if (!facts->claims_domain)
+		return (struct verdict){VERDICT_PASS, REASON_NOT_CLAIMED};
+	return (struct verdict){VERDICT_REFUSE, reason};
+}
+
+static enum verdict_reason ticket_fault(const struct verdict_facts *facts)
+{
+	if (!facts->one_ticket || !facts->sender_matches || !facts->from_matches)
+		return REASON_TICKET_MISMATCH;
+	if (!facts->key_valid)
+		return REASON_KEY_INVALID;
+	if (!facts->domain_owned)
+		return REASON_DOMAIN_NOT_OWNED;
+	if (!facts->domain_active)
+		return REASON_DOMAIN_INACTIVE;
+	return REASON_NONE;
+}
+
+static struct verdict with_ticket(const struct verdict_facts *facts)
+{
+	enum verdict_reason fault = ticket_fault(facts);
+
+	if (fault != REASON_NONE)
+		return (struct verdict){VERDICT_REFUSE, fault};
+	return (struct verdict){VERDICT_RECORD, REASON_TICKET_VALID};
+}
+
+struct verdict verdict_decide(const struct verdict_facts *facts)
+{
+	if (facts->store_failed)
+		return (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED};
+	if (facts->too_many_fields)
+		return (struct verdict){VERDICT_REFUSE, REASON_TOO_MANY_FIELDS};
+	if (facts->origin == ORIGIN_EXTERNAL)
+		return (struct verdict){VERDICT_PASS, REASON_EXTERNAL};
+	switch (facts->ticket) {
+	case TICKET_NONE:
+		return without_ticket(facts, REASON_NO_TICKET);
+	case TICKET_UNKNOWN:
+		return without_ticket(facts, REASON_TICKET_UNKNOWN);
+	case TICKET_STAGED:
+	case TICKET_SENT:
+		return with_ticket(facts);
+	case TICKET_REFUSED:
+		return (struct verdict){VERDICT_REFUSE, REASON_TICKET_REFUSED};
+	}
+	/* Not reached; if it were, mail must wait rather than slip through. */
+	return (struct verdict){VERDICT_TEMPFAIL, REASON_NONE};
+}
+
+const char *verdict_reason_name(enum verdict_reason reason)
+{
+	assert(reason < REASONS);
+	return reasons[reason].name;
+}
+
+const char *verdict_reason_text(enum verdict_reason reason)
+{
+	assert(reason < REASONS);
+	return reasons[reason].text;
+}
+
+const char *verdict_action_name(enum verdict_action action)
+{
+	assert(action < sizeof(actions) / sizeof(actions[0]));
+	return actions[action];
+}

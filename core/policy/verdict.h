@@ -1,0 +1,78 @@
+/*
+ * verdict: what the milter does with a message. Facts in, decision out.
+ */
+#ifndef POSTERN_POLICY_VERDICT_H
+#define POSTERN_POLICY_VERDICT_H
+
+#include <stdbool.h>
+
+/* Where a message comes from. The rules are for mail that originates here. */
+enum mail_origin {
+	ORIGIN_LOCAL,    /* sendmail(1), pickup */
+	ORIGIN_INTERNAL, /* SMTP from an internal host */
+	ORIGIN_LOGIN,    /* SMTP with SASL login */
+	ORIGIN_EXTERNAL, /* SMTP from anywhere else */
+};
+
+enum ticket_state {
+	TICKET_NONE,
+	TICKET_UNKNOWN, /* there is one, but we never gave it out */
+	TICKET_STAGED,  /* ours; the message was not decided before */
+	TICKET_SENT,    /* ours; seen before (Postfix presents it again) */
+	TICKET_REFUSED,
+};
+
+struct verdict_facts {
+	bool store_failed; /* nothing below can be relied on */
+	enum mail_origin origin;
+	bool too_many_fields; /* more From or ticket fields than anyone needs
+			       * and than the milter keeps */
+	bool claims_domain;   /* header From or envelope sender has a registered
+			       * domain */
+	enum ticket_state ticket;
+	/* Of the ticket's email; only with a ticket that is ours. */
+	bool one_ticket;     /* the header stands once */
+	bool sender_matches; /* envelope sender is the staged one */
+	bool from_matches;   /* one From field, with just the staged mailbox */
+	bool key_valid;
+	bool domain_owned;
+	bool domain_active;
+};
+
+enum verdict_action {
+	VERDICT_PASS,   /* not our business; untouched */
+	VERDICT_RECORD, /* record as sent, then accept */
+	VERDICT_REFUSE,
+	VERDICT_TEMPFAIL, /* cannot decide now */
+};
+
+enum verdict_reason {
+	REASON_NONE,
+	REASON_NOT_CLAIMED,
+	REASON_EXTERNAL,
+	REASON_TICKET_VALID,
+	REASON_STORE_FAILED,
+	REASON_NO_TICKET,
+	REASON_TICKET_UNKNOWN,
+	REASON_TICKET_MISMATCH, /* forgery: a ticket on another message */
+	REASON_TICKET_REFUSED,  /* its message was refused before */
+	REASON_KEY_INVALID,
+	REASON_DOMAIN_NOT_OWNED,
+	REASON_DOMAIN_INACTIVE,
+	REASON_TOO_MANY_FIELDS,
+	REASONS
+};
+
+struct verdict {
+	enum verdict_action action;
+	enum verdict_reason reason;
+};
+
+struct verdict verdict_decide(const struct verdict_facts *facts);
+
+/* A word for logs, as `no_ticket`, and a sentence for the SMTP reply. */
+const char *verdict_reason_name(enum verdict_reason reason);
+const char *verdict_reason_text(enum verdict_reason reason);
+const char *verdict_action_name(enum verdict_action action);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * store_domain: the rows of the table domain.
+ *
+ * Threads: a handle is used by one thread at a time; holds no state.
+ */
+#include "core/store/store_domain.h"
+
+#include <string.h>
+
+#include "core/store/store_row.h"
+
+#define COLUMNS "id, company_id, name, active, created_us"
+
+static void read_row(struct db_stmt *stmt, struct domain *domain)
+{
+	store_row_id(stmt, 0, domain->id);
+	store_row_id(stmt, 1, domain->company_id);
+	domain->name = db_copy(stmt, 2);
+	domain->active = db_int(stmt, 3) != 0;
+	domain->created_us = db_int(stmt, 4);
+}
+
+static int insert(struct db *db, const char *company_id,
+	const struct domain *domain, struct err *err)
+{
+	static const char sql_insert[] =
+		"INSERT INTO domain (id, company_id, name, active, created_us)"
+		" VALUES ($id, $company, $name, $active, $created)";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_insert, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", domain->id);
+	db_bind_text(stmt, "$company", company_id);
+	db_bind_text(stmt, "$name", domain->name);
+	db_bind_int(stmt, "$active", domain->active);
+	db_bind_int(stmt, "$created", domain->created_us);
+	return db_run(stmt, err);
+}
+
+/* Says what the broken rule means here. */
+static int explain(const struct err *why, const char *company_id,
+	const char *name, struct err *err)
+{
+	if (why->code == ERR_EXISTS)
+		return err_set(err, ERR_EXISTS,
+			"the domain %s is registered already", name);
+	if (why->code == ERR_NOT_FOUND)
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
+			company_id);
+	return err_set(err, why->code, "%s", why->text);
+}
+
+int store_domain_add(struct db *db, const char *company_id, const char *name,
+	bool active, int64_t now_us, struct domain *domain_r, struct err *err)
+{
+	struct domain domain = {.active = active, .created_us = now_us};
+	struct err why = ERR_INIT;
+
+	id_new(domain.id);
+	domain.name = mem_strdup(name);
+	if (insert(db, company_id, &domain, &why) != 0) {
+		store_domain_clear(&domain);
+		return explain(&why, company_id, name, err);
+	}
+	/* It fits: the reference holds. */
+	*stpncpy(domain.company_id, company_id, ID_SIZE - 1) = '\0';
+	*domain_r = domain;
+	return 0;
+}
+
+int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
+	struct err *err)
+{
+	static const char sql_find[] = "SELECT " COLUMNS
+				       " FROM domain WHERE name = $name";
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_find, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$name", name);
+	result = db_step(stmt, err);
+	if (result == 1) {
+		read_row(stmt, domain_r);
+		db_reset(stmt);
+	}
+	return result;
+}
+
+static int prepare_list(struct db *db, const char *company_id,
+	struct db_stmt **stmt_r, struct err *err)
+{
+	static const char sql_all[] = "SELECT " COLUMNS
+				      " FROM domain ORDER BY name";
+	static const char sql_of_company[] =
+		"SELECT " COLUMNS " FROM domain WHERE company_id = $company"
+		" ORDER BY name";
+
+	if (company_id == NULL)
+		return db_prepare(db, sql_all, stmt_r, err);
+	if (db_prepare(db, sql_of_company, stmt_r, err) != 0)
+		return -1;
+	db_bind_text(*stmt_r, "$company", company_id);
+	return 0;
+}
+
+int store_domain_list(struct db *db, const char *company_id,
+	struct domain_list *list_r, struct err *err)
+{
+	struct domain_list list = {0};
+	struct db_stmt *stmt;
+	int result;
+
+	if (prepare_list(db, company_id, &stmt, err) != 0)
+		return -1;
+	while ((result = db_step(stmt, err)) == 1) {
+		list.items = store_row_grow(
+			list.items, list.n, sizeof(*list.items));
+		read_row(stmt, &list.items[list.n++]);
+	}
+	if (result == 0)
+		*list_r = list;
+	else
+		store_domain_list_free(&list);
+	return result;
+}
+
+int store_domain_set_active(
+	struct db *db, const char *name, bool active, struct err *err)
+{
+	static const char sql_set[] =
+		"UPDATE domain SET active = $active WHERE name = $name";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_set, &stmt, err) != 0)
+		return -1;
+	db_bind_int(stmt, "$active", active);
+	db_bind_text(stmt, "$name", name);
+	return store_row_change(db, stmt, err);
+}
+
+int store_domain_remove(struct db *db, const char *name, struct err *err)
+{
+	static const char sql_remove[] =
+		"DELETE FROM domain WHERE name = $name";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_remove, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$name", name);
+	return store_row_change(db, stmt, err);
+}
+
+void store_domain_clear(struct domain *domain)
+{
+	free(domain->name);
+	*domain = (struct domain){0};
+}
+
+void store_domain_list_free(struct domain_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		store_domain_clear(&list->items[i]);
+	free(list->items);
+	*list = (struct domain_list){0};
+}

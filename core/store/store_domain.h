@@ -1,0 +1,42 @@
+/*
+ * store_domain: sending domains. A name belongs to one company at most.
+ */
+#ifndef POSTERN_STORE_STORE_DOMAIN_H
+#define POSTERN_STORE_STORE_DOMAIN_H
+
+#include "core/base/id.h"
+#include "core/db/db.h"
+
+struct domain {
+	char id[ID_SIZE];
+	char company_id[ID_SIZE];
+	char *name; /* A-labels (RFC 5890), lower case, no dot at the end */
+	bool active;
+	int64_t created_us;
+};
+
+struct domain_list {
+	struct domain *items;
+	size_t n;
+};
+
+/* The name is given in the form that mail_domain_normalize() makes. ERR_EXISTS
+ * when it is registered, ERR_NOT_FOUND when there is no such company. */
+int store_domain_add(struct db *db, const char *company_id, const char *name,
+	bool active, int64_t now_us, struct domain *domain_r, struct err *err);
+/* 1 found, 0 none, -1 cannot tell. */
+int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
+	struct err *err);
+/* By name; of one company, or all for NULL. */
+int store_domain_list(struct db *db, const char *company_id,
+	struct domain_list *list_r, struct err *err);
+/* 1 done, 0 none, -1. */
+int store_domain_set_active(
+	struct db *db, const char *name, bool active, struct err *err);
+/* Removes the domain and the keys that are restricted to it. 1, 0 or -1. */
+int store_domain_remove(struct db *db, const char *name, struct err *err);
+
+void store_domain_clear(struct domain *domain);
+void store_domain_list_free(struct domain_list *list);
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * store_email: staging of emails, the words for their states, and their
+ * memory.
+ *
+ * Invariant: a row of the table email has one of email_content.
+ * Threads: a handle is used by one thread at a time; holds no state.
+ */
+#include "core/store/store_email.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/store/store_email_private.h"
+#include "core/store/store_row.h"
+
+static const char *const state_names[] = {
+	[EMAIL_STAGED] = "staged",
+	[EMAIL_SENT] = "sent",
+	[EMAIL_REFUSED] = "refused",
+};
+
+const char *store_email_state_name(enum email_state state)
+{
+	assert(state < ARRAY_SIZE(state_names));
+	return state_names[state];
+}
+
+enum email_state store_email_state_parse(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(state_names); i++)
+		if (str_eq(word, state_names[i]))
+			return (enum email_state)i;
+	return EMAIL_STAGED;
+}
+
+/* The lists of mailboxes of an email as their columns hold them. */
+struct packed_lists {
+	char *to, *cc, *bcc, *reply_to;
+};
+
+static void free_lists(struct packed_lists *lists)
+{
+	free(lists->to);
+	free(lists->cc);
+	free(lists->bcc);
+	free(lists->reply_to);
+}
+
+/* Where lines separate mailboxes, none may be empty or have two. */
+static int check_list(const char *name, const struct strv *list, struct err *err)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i][0] == '\0' || strchr(list->items[i], '\n'))
+			return err_set(err, ERR_INVALID,
+				"%s[%zu] is empty or has a line break", name, i);
+	return 0;
+}
+
+static int check_lists(const struct email *email, struct err *err)
+{
+	if (check_list("to", &email->to, err) != 0 ||
+		check_list("cc", &email->cc, err) != 0 ||
+		check_list("bcc", &email->bcc, err) != 0)
+		return -1;
+	return check_list("reply_to", &email->reply_to, err);
+}
+
+static void pack_lists(const struct email *email, struct packed_lists *lists)
+{
+	lists->to = strv_join(&email->to, "\n");
+	lists->cc = strv_join(&email->cc, "\n");
+	lists->bcc = strv_join(&email->bcc, "\n");
+	lists->reply_to = strv_join(&email->reply_to, "\n");
+}
+
+static void bind_row(struct db_stmt *stmt, const struct email *email,
+	const struct packed_lists *lists)
+{
+	db_bind_text(stmt, "$id", email->id);
+	db_bind_text(stmt, "$ticket", email->ticket);
+	db_bind_text(stmt, "$company", email->company_id);
+	db_bind_text(stmt, "$key", email->key_id);
+	db_bind_text(stmt, "$domain", email->domain);
+	db_bind_text(stmt, "$sender", email->sender);
+	db_bind_text(stmt, "$from", email->from);
+	db_bind_text(stmt, "$to", lists->to);
+	db_bind_text(stmt, "$cc", lists->cc);
+	db_bind_text(stmt, "$bcc", lists->bcc);
+	db_bind_text(stmt, "$reply_to", lists->reply_to);
+	db_bind_text(stmt, "$subject", email->subject);
+	db_bind_text(stmt, "$message_id", email->message_id);
+	db_bind_int(stmt, "$created", email->created_us);
+}
+
+static int insert_email(struct db *db, const struct email *email, struct err *err)
+{
+	static const char sql_insert[] =
+		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
+		" sender, header_from, header_to, header_cc, bcc, reply_to,"
+		" subject, message_id, created_us)"
+		" VALUES ($id, $ticket, $company, $key, $domain, $sender,"
+		" $from, $to, $cc, $bcc, $reply_to, $subject, $message_id,"
+		" $created)";
+	struct packed_lists lists;
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_insert, &stmt, err) != 0)
+		return -1;
+	pack_lists(email, &lists);
+	bind_row(stmt, email, &lists);
+	result = db_run(stmt, err);
+	free_lists(&lists);
+	return result;
+}
+
+static int insert_content(
+	struct db *db, const struct email *email, struct err *err)
+{
+	static const char sql_insert[] =
+		"INSERT INTO email_content (seq, html, text, tags, variables)"
+		" SELECT seq, $html, $text, $tags, $variables"
+		" FROM email WHERE id = $id";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_insert, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", email->id);
+	db_bind_text(stmt, "$html", email->html);
+	db_bind_text(stmt, "$text", email->text);
+	db_bind_text(stmt, "$tags", email->tags ? email->tags : "[]");
+	db_bind_text(
+		stmt, "$variables", email->variables ? email->variables : "{}");
+	return db_run(stmt, err);
+}
+
+static int insert_both(struct db *db, void *arg, struct err *err)
+{
+	const struct email *email = arg;
+
+	if (insert_email(db, email, err) != 0)
+		return -1;
+	return insert_content(db, email, err);
+}
+
+int store_email_stage(struct db *db, const struct email *email, struct err *err)
+{
+	if (check_lists(email, err) != 0)
+		return -1;
+	return db_atomic(db, insert_both, (void *)email, err);
+}
+
+int store_email_unstage(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_unstage[] =
+		"DELETE FROM email WHERE id = $id AND state = 'staged'";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_unstage, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", id);
+	return store_row_change(db, stmt, err);
+}
+
+void store_email_clear(struct email *email)
+{
+	free(email->domain);
+	free(email->sender);
+	free(email->from);
+	strv_free(&email->to);
+	strv_free(&email->cc);
+	strv_free(&email->bcc);
+	strv_free(&email->reply_to);
+	free(email->subject);
+	free(email->html);
+	free(email->text);
+	free(email->tags);
+	free(email->variables);
+	free(email->message_id);
+	free(email->queue_id);
+	free(email->last_event);
+	free(email->refusal);
+	*email = (struct email){0};
+}
+
+void store_email_list_free(struct email_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		store_email_clear(&list->items[i]);
+	free(list->items);
+	*list = (struct email_list){0};
+}

@@ -1,0 +1,113 @@
+/*
+ * store_email: the record of each email.
+ *
+ *   staged ──> sent      the milter saw the message and the rules held
+ *          └─> refused   the milter saw it and the rules did not hold
+ *
+ * httpd stages a row before it submits the message; the milter alone records
+ * or refuses it. The sent folder is the rows in the state sent. An email keeps
+ * the names of its company, key and domain when those are removed.
+ */
+#ifndef POSTERN_STORE_STORE_EMAIL_H
+#define POSTERN_STORE_STORE_EMAIL_H
+
+#include "core/base/id.h"
+#include "core/base/secret.h"
+#include "core/base/strv.h"
+#include "core/db/db.h"
+
+enum email_state { EMAIL_STAGED, EMAIL_SENT, EMAIL_REFUSED };
+
+struct email {
+	char id[ID_SIZE];
+	char company_id[ID_SIZE];
+	char key_id[ID_SIZE];
+	char ticket[SECRET_TICKET_SIZE];
+	char *domain;   /* of the header From, A-labels */
+	char *sender;   /* envelope sender, address only */
+	char *from;     /* `Name <address>` or the bare address, UTF-8 */
+	struct strv to; /* each as `from` */
+	struct strv cc;
+	struct strv bcc;
+	struct strv reply_to;
+	char *subject; /* "" when not given; the same for text and html */
+	char *html;
+	char *text;
+	char *tags;       /* JSON: [{"name","value"}]; NULL stands for [] */
+	char *variables;  /* JSON: an object; NULL stands for {} */
+	char *message_id; /* with angle brackets */
+	int64_t created_us;
+	enum email_state state;
+	int64_t decided_us; /* sent or refused; 0 while staged */
+	char *queue_id;     /* Postfix's; NULL while staged */
+	char *last_event;   /* NULL while staged */
+	char *refusal;      /* why, for people; NULL unless refused */
+};
+
+/* Stores a new row in the state staged; what a decision fills is not looked
+ * at. Joins an open transaction, which must be undone when this fails; else it
+ * has one of its own. ERR_INVALID for a mailbox that is empty or has a line
+ * break, ERR_EXISTS for an id or a ticket that is there. */
+int store_email_stage(struct db *db, const struct email *email, struct err *err);
+/* Takes a staged row back, whose message surely never reached Postfix: 1, or 0
+ * when it is not staged, or -1. */
+int store_email_unstage(struct db *db, const char *id, struct err *err);
+
+/* All that a verdict needs to know of a ticket, read in one statement so that
+ * it is of one moment. */
+struct email_ticket {
+	char id[ID_SIZE];
+	char company_id[ID_SIZE];
+	char key_id[ID_SIZE];
+	char *domain;
+	char *sender;
+	char *from;
+	enum email_state state;
+	bool key_valid;     /* exists, not revoked, scope sending, not
+			     * restricted to another domain */
+	bool domain_owned;  /* still registered to the same company */
+	bool domain_active; /* and it is active; false when it is not owned */
+};
+/* 1 found, 0 no such ticket, -1 cannot tell. */
+int store_email_ticket(struct db *db, const char *ticket,
+	struct email_ticket *ticket_r, struct err *err);
+void store_email_ticket_clear(struct email_ticket *ticket);
+
+/* The milter's decisions. Doing one again with the same ticket keeps what the
+ * first one wrote (Postfix may present a message twice). What is sent never
+ * becomes refused; whether what was refused may be sent is the verdict's to
+ * say. The last event becomes `sent` or `failed`. 1 done, also when there was
+ * nothing left to do; 0 no such ticket; -1 cannot tell. */
+int store_email_record(struct db *db, const char *ticket, const char *queue_id,
+	int64_t now_us, struct err *err);
+int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
+	const char *refusal, int64_t now_us, struct err *err);
+
+/* What became of an email, without its content: 1, 0 or -1. The refusal is the
+ * caller's to free, NULL unless refused. */
+int store_email_outcome(struct db *db, const char *id,
+	enum email_state *state_r, char **refusal_r, struct err *err);
+
+/* What of the store a key may see. */
+struct email_scope {
+	const char *company_id; /* NULL: every company (admins) */
+	const char *domain;     /* NULL: every domain */
+	bool sent_only;         /* the sent folder */
+};
+/* One email with its content: 1, 0 or -1. Clear with store_email_clear(). */
+int store_email_get(struct db *db, const char *id,
+	const struct email_scope *scope, struct email *email_r, struct err *err);
+void store_email_clear(struct email *email);
+
+struct email_list {
+	struct email *items;
+	size_t n;
+};
+/* The newest limit emails, newest first, without html and text. */
+int store_email_list(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r, struct err *err);
+void store_email_list_free(struct email_list *list);
+
+const char *store_email_state_name(enum email_state state);
+
+#endif

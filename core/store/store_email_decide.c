@@ -1,0 +1,127 @@
+/*
+ * store_email_decide: the milter's side of an email: what its ticket says, and
+ * what was decided.
+ *
+ * Invariant: a row that is sent stays sent, with the queue id and the time of
+ * its first record.
+ * Threads: a handle is used by one thread at a time; holds no state.
+ */
+#include "core/store/store_email_private.h"
+#include "core/store/store_key.h"
+#include "core/store/store_row.h"
+
+static void read_ticket(struct db_stmt *stmt, struct email_ticket *ticket)
+{
+	store_row_id(stmt, 0, ticket->id);
+	store_row_id(stmt, 1, ticket->company_id);
+	store_row_id(stmt, 2, ticket->key_id);
+	ticket->domain = db_copy(stmt, 3);
+	ticket->sender = db_copy(stmt, 4);
+	ticket->from = db_copy(stmt, 5);
+	ticket->state = store_email_state_parse(db_text(stmt, 6));
+	ticket->key_valid = db_int(stmt, 7) != 0;
+	ticket->domain_owned = db_int(stmt, 8) != 0;
+	ticket->domain_active = db_int(stmt, 9) != 0;
+}
+
+int store_email_ticket(struct db *db, const char *ticket,
+	struct email_ticket *ticket_r, struct err *err)
+{
+	/* d is the domain only if it is the company's, k the key only if it
+	 * may send as that domain. */
+	static const char sql_ticket[] =
+		"SELECT e.id, e.company_id, e.key_id, e.domain, e.sender,"
+		" e.header_from, e.state, k.id IS NOT NULL, d.id IS NOT NULL,"
+		" coalesce(d.active, 0)"
+		" FROM email e"
+		" LEFT JOIN domain d"
+		"  ON d.name = e.domain AND d.company_id = e.company_id"
+		" LEFT JOIN api_key k"
+		"  ON k.id = e.key_id AND k.company_id = e.company_id"
+		"  AND k.revoked_us = 0 AND (k.scopes & $sending) <> 0"
+		"  AND (k.domain_id IS NULL OR k.domain_id = d.id)"
+		" WHERE e.ticket = $ticket";
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_ticket, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$ticket", ticket);
+	db_bind_int(stmt, "$sending", KEY_SENDING);
+	result = db_step(stmt, err);
+	if (result == 1) {
+		read_ticket(stmt, ticket_r);
+		db_reset(stmt);
+	}
+	return result;
+}
+
+void store_email_ticket_clear(struct email_ticket *ticket)
+{
+	free(ticket->domain);
+	free(ticket->sender);
+	free(ticket->from);
+	*ticket = (struct email_ticket){0};
+}
+
+static int ticket_exists(struct db *db, const char *ticket, struct err *err)
+{
+	static const char sql_exists[] =
+		"SELECT 1 FROM email WHERE ticket = $ticket";
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_exists, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$ticket", ticket);
+	result = db_step(stmt, err);
+	if (result == 1)
+		db_reset(stmt);
+	return result;
+}
+
+/* What changed nothing was either decided before, and no such row ever goes
+ * away, or has no such ticket; so it needs no transaction to tell which. */
+static int decide(struct db *db, struct db_stmt *stmt, const char *ticket,
+	struct err *err)
+{
+	int changed;
+
+	db_bind_text(stmt, "$ticket", ticket);
+	changed = store_row_change(db, stmt, err);
+	return changed == 0 ? ticket_exists(db, ticket, err) : changed;
+}
+
+int store_email_record(struct db *db, const char *ticket, const char *queue_id,
+	int64_t now_us, struct err *err)
+{
+	static const char sql_record[] =
+		"UPDATE email SET state = 'sent', decided_us = $now,"
+		" queue_id = $queue_id, last_event = 'sent', refusal = NULL"
+		" WHERE ticket = $ticket AND state <> 'sent'";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_record, &stmt, err) != 0)
+		return -1;
+	db_bind_int(stmt, "$now", now_us);
+	db_bind_text(stmt, "$queue_id", queue_id);
+	return decide(db, stmt, ticket, err);
+}
+
+int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
+	const char *refusal, int64_t now_us, struct err *err)
+{
+	static const char sql_refuse[] =
+		"UPDATE email SET state = 'refused', decided_us = $now,"
+		" queue_id = $queue_id, last_event = 'failed',"
+		" refusal = $refusal"
+		" WHERE ticket = $ticket AND state = 'staged'";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_refuse, &stmt, err) != 0)
+		return -1;
+	db_bind_int(stmt, "$now", now_us);
+	db_bind_text(stmt, "$queue_id", queue_id);
+	db_bind_text(stmt, "$refusal", refusal);
+	return decide(db, stmt, ticket, err);
+}

@@ -1,0 +1,70 @@
+/*
+ * store_key: API keys. Only the hash of a token is stored.
+ */
+#ifndef POSTERN_STORE_STORE_KEY_H
+#define POSTERN_STORE_STORE_KEY_H
+
+#include "core/base/id.h"
+#include "core/base/secret.h"
+#include "core/db/db.h"
+
+/* What a key may do; a set of bits. */
+enum key_scope {
+	KEY_SENDING = 1 << 0,
+	KEY_READING = 1 << 1,
+	KEY_MANAGING = 1 << 2,
+	KEY_ALL = KEY_SENDING | KEY_READING | KEY_MANAGING,
+};
+
+struct key {
+	char id[ID_SIZE];
+	char company_id[ID_SIZE];
+	char *domain; /* restricted to this domain; NULL: to none */
+	char *name;
+	unsigned scopes; /* of enum key_scope */
+	int64_t created_us;
+	int64_t last_used_us; /* coarse; 0: never */
+	int64_t revoked_us;   /* 0: valid */
+};
+
+struct key_list {
+	struct key *items;
+	size_t n;
+};
+
+struct key_spec {
+	const char *company_id;
+	const char *domain; /* its name, or NULL */
+	const char *name;
+	unsigned scopes;
+};
+
+/* Stores a new key under the hash of its token. ERR_NOT_FOUND when there is no
+ * such company, or the company has no such domain; ERR_INVALID for no scope, or
+ * for a name of over 200 bytes, or one that is not UTF-8 or has control
+ * characters. It may be empty. */
+int store_key_create(struct db *db, const struct key_spec *spec,
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+	struct key *key_r, struct err *err);
+/* The valid key with the hash: 1 found, 0 none or revoked, -1 cannot tell. */
+int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
+	struct key *key_r, struct err *err);
+/* Newest first, revoked ones too; of one company, or all for NULL. */
+int store_key_list(struct db *db, const char *company_id,
+	struct key_list *list_r, struct err *err);
+/* 1 revoked (also when it was before), 0 none, -1. */
+int store_key_revoke(
+	struct db *db, const char *id, int64_t now_us, struct err *err);
+/* Notes the use of a key. 0, also when the key is gone, or -1. */
+int store_key_touch(
+	struct db *db, const char *id, int64_t now_us, struct err *err);
+
+/* "sending,reading" to bits and back. ERR_INVALID names the unknown word. The
+ * string is the caller's. */
+int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err);
+char *store_key_scopes_format(unsigned scopes);
+
+void store_key_clear(struct key *key);
+void store_key_list_free(struct key_list *list);
+
+#endif

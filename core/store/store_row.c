@@ -1,0 +1,61 @@
+/*
+ * store_row: what the files of the store share when they read rows and check
+ * names.
+ *
+ * Threads: a handle is used by one thread at a time; holds no state.
+ */
+#include "core/store/store_row.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/str.h"
+
+void store_row_id(struct db_stmt *stmt, int column, char id[static ID_SIZE])
+{
+	const char *text = db_text(stmt, column);
+
+	assert(text != NULL);
+	*stpncpy(id, text, ID_SIZE - 1) = '\0';
+}
+
+/* The room doubles when n is 0 or a power of two: that is when it is used up,
+ * so that no list need remember its room. */
+void *store_row_grow(void *items, size_t n, size_t size)
+{
+	if ((n & (n - 1)) == 0)
+		items = mem_grow(items, n ? n * 2 : 1, size);
+	memset((char *)items + n * size, 0, size);
+	return items;
+}
+
+int store_row_change(struct db *db, struct db_stmt *stmt, struct err *err)
+{
+	if (db_run(stmt, err) != 0)
+		return -1;
+	assert(db_changes(db) <= 1);
+	return (int)db_changes(db);
+}
+
+static bool has_control(const char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < 0x20 || *name == 0x7f)
+			return true;
+	return false;
+}
+
+int store_row_check_name(const char *what, const char *name, struct err *err)
+{
+	size_t len = strlen(name);
+
+	if (len > STORE_NAME_MAX)
+		return err_set(err, ERR_INVALID, "%s is longer than %d bytes",
+			what, STORE_NAME_MAX);
+	if (!str_utf8_valid(name, len))
+		return err_set(err, ERR_INVALID, "%s is not UTF-8", what);
+	if (has_control(name))
+		return err_set(err, ERR_INVALID,
+			"%s has a control character in it", what);
+	return 0;
+}

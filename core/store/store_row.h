@@ -1,0 +1,28 @@
+/*
+ * store_row: what the files of the store share when they read rows and check
+ * names. Only for them.
+ */
+#ifndef POSTERN_STORE_STORE_ROW_H
+#define POSTERN_STORE_STORE_ROW_H
+
+#include "core/base/id.h"
+#include "core/db/db.h"
+
+enum { STORE_NAME_MAX = 200 };
+
+/* Copies an id out of a column. */
+void store_row_id(struct db_stmt *stmt, int column, char id[static ID_SIZE]);
+
+/* Room for one element of size bytes more than the n that are there, zeroed;
+ * returns where all of them now are. */
+void *store_row_grow(void *items, size_t n, size_t size);
+
+/* Runs a statement that concerns at most one row: 1, 0 when there was none, or
+ * -1. */
+int store_row_change(struct db *db, struct db_stmt *stmt, struct err *err);
+
+/* ERR_INVALID, beginning with what, for a name over STORE_NAME_MAX bytes, or
+ * one that is not UTF-8 or has control characters. */
+int store_row_check_name(const char *what, const char *name, struct err *err);
+
+#endif
