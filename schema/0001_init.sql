@@ -1,0 +1,86 @@
+-- The tables of Postern; schema/README.md has their picture.
+--
+-- Ids are UUIDs in lower case. Times are microseconds since 1970 in UTC; 0 is
+-- never. Lists of mailboxes have one on each line.
+
+CREATE TABLE company (
+	id TEXT NOT NULL PRIMARY KEY,
+	name TEXT NOT NULL UNIQUE,
+	created_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE domain (
+	id TEXT NOT NULL PRIMARY KEY,
+	company_id TEXT NOT NULL REFERENCES company (id) ON DELETE CASCADE,
+	-- A-labels in lower case, no dot at the end
+	name TEXT NOT NULL UNIQUE CHECK (name <> '' AND name = lower(name)),
+	active INTEGER NOT NULL CHECK (active IN (0, 1)),
+	created_us INTEGER NOT NULL,
+	-- for the reference of api_key
+	UNIQUE (company_id, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE api_key (
+	id TEXT NOT NULL PRIMARY KEY,
+	company_id TEXT NOT NULL REFERENCES company (id) ON DELETE CASCADE,
+	-- restricted to this domain; NULL: to none
+	domain_id TEXT,
+	name TEXT NOT NULL,
+	-- SHA-256 of the token, which is stored nowhere
+	hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32),
+	-- sum of 1 sending, 2 reading, 4 managing
+	scopes INTEGER NOT NULL CHECK (scopes > 0),
+	created_us INTEGER NOT NULL,
+	last_used_us INTEGER NOT NULL DEFAULT 0,
+	revoked_us INTEGER NOT NULL DEFAULT 0,
+	-- A key is restricted to a domain of its own company, and goes with it:
+	-- SET NULL would widen the key.
+	FOREIGN KEY (company_id, domain_id) REFERENCES domain (company_id, id)
+		ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- Also serves the reference to company alone, and the list of its keys.
+CREATE INDEX api_key_by_domain ON api_key (company_id, domain_id);
+
+-- An email outlives its company, domain and key, so it refers to none of them:
+-- whoever asks later whether a message went out gets an answer.
+CREATE TABLE email (
+	-- in the order of being staged: newest first is seq descending
+	seq INTEGER PRIMARY KEY,
+	id TEXT NOT NULL UNIQUE,
+	ticket TEXT NOT NULL UNIQUE,
+	company_id TEXT NOT NULL,
+	key_id TEXT NOT NULL,
+	domain TEXT NOT NULL,
+	sender TEXT NOT NULL,
+	header_from TEXT NOT NULL,
+	header_to TEXT NOT NULL,
+	header_cc TEXT NOT NULL,
+	bcc TEXT NOT NULL,
+	reply_to TEXT NOT NULL,
+	subject TEXT NOT NULL,
+	message_id TEXT NOT NULL,
+	created_us INTEGER NOT NULL,
+	state TEXT NOT NULL DEFAULT 'staged'
+		CHECK (state IN ('staged', 'sent', 'refused')),
+	-- since when it is sent or refused
+	decided_us INTEGER NOT NULL DEFAULT 0,
+	queue_id TEXT,
+	last_event TEXT,
+	refusal TEXT CHECK ((refusal IS NOT NULL) = (state = 'refused'))
+) STRICT;
+
+-- Rows of one company, or of one domain, lie in these in the order of seq.
+CREATE INDEX email_by_company ON email (company_id);
+CREATE INDEX email_by_domain ON email (domain);
+
+-- Apart, so that the milter's note on an email rewrites nothing large.
+CREATE TABLE email_content (
+	seq INTEGER PRIMARY KEY REFERENCES email (seq) ON DELETE CASCADE,
+	html TEXT NOT NULL,
+	text TEXT NOT NULL,
+	-- what the client said about the email, as JSON: an array of objects
+	-- with name and value, and an object
+	tags TEXT NOT NULL DEFAULT '[]',
+	variables TEXT NOT NULL DEFAULT '{}'
+) STRICT;
