@@ -1,0 +1,109 @@
+/*
+ * api_form: POST /v3/{domain}/messages and messages.mime.
+ *
+ * Threads: the worker's.
+ */
+#include "httpd/form/api_form.h"
+
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "httpd/form/form_email.h"
+#include "httpd/form/form_options.h"
+#include "httpd/form/form_request.h"
+#include "httpd/form/form_variables.h"
+#include "httpd/http/reply.h"
+#include "httpd/http/request.h"
+#include "httpd/send/send.h"
+
+/* What is sent, and what is answered for it. */
+struct parsed {
+	struct outgoing *emails;
+	size_t n;
+	char *answer_id; /* as the client gave it; NULL: the first email's */
+};
+
+static void on_form_sent(
+	struct request *request, const struct send_result *results, size_t n)
+{
+	const struct problem *problem = send_first_problem(results, n);
+	const char *id = request->answer_id ? request->answer_id
+					    : results[0].message_id;
+
+	if (problem)
+		reply_problem(request, problem);
+	else
+		reply_json(request, 200,
+			json_pack("{s:s, s:s}", "id", id, "message",
+				"Queued. Thank you."));
+}
+
+static int parse_email(const struct form *form, const char *domain,
+	bool is_mime, struct outgoing *email, struct problem *problem)
+{
+	int64_t now_us = clock_now_us(&clock_system);
+	int result = is_mime ? form_email_parse_mime(form, domain, email, problem)
+			     : form_email_parse(form, domain, email, problem);
+
+	if (result < 0)
+		return -1;
+	return form_options_parse(form, now_us, email, problem);
+}
+
+/* Individual messages multiply what is held in memory. */
+static int reserve(struct request *request, const struct form *form,
+	const struct outgoing *email, struct problem *problem)
+{
+	struct admission *admission = &request->admission;
+
+	if (admission_reserve(request->worker, admission,
+		    form_variables_size(form, email)) == 0)
+		return 0;
+	*problem = admission->problem;
+	return -1;
+}
+
+static int parse(struct request *request, bool is_mime, struct parsed *parsed,
+	struct problem *problem)
+{
+	_cleanup_form_ struct form form = FORM_INIT;
+	_cleanup_outgoing_ struct outgoing email = {0};
+
+	if (form_request_read(request, is_mime, &form, problem) < 0 ||
+		parse_email(&form, request->admission.param, is_mime, &email,
+			problem) < 0 ||
+		reserve(request, &form, &email, problem) < 0)
+		return -1;
+	if (!is_mime)
+		parsed->answer_id = mem_strdup(email.message.message_id);
+	return form_variables_expand(
+		&form, &email, &parsed->emails, &parsed->n, problem);
+}
+
+static void send_form(struct request *request, bool is_mime)
+{
+	struct parsed parsed = {0};
+	struct problem problem = PROBLEM_INIT;
+
+	if (parse(request, is_mime, &parsed, &problem) < 0) {
+		free(parsed.answer_id);
+		reply_problem(request, &problem);
+	} else {
+		request->answer_id = parsed.answer_id;
+		send_emails(request, parsed.emails, parsed.n, on_form_sent);
+	}
+	for (size_t i = 0; i < parsed.n; i++)
+		outgoing_clear(&parsed.emails[i]);
+	free(parsed.emails);
+}
+
+void api_form_send(struct request *request)
+{
+	send_form(request, false);
+}
+
+void api_form_send_mime(struct request *request)
+{
+	send_form(request, true);
+}

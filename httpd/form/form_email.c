@@ -1,0 +1,147 @@
+/*
+ * form_email: the email of POST /v3/{domain}/messages.
+ *
+ * Threads: any; holds no state.
+ */
+#include "httpd/form/form_email.h"
+
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+static int missing(struct problem *problem, const char *name)
+{
+	return problem_set(
+		problem, PROBLEM_BAD_REQUEST, "%s parameter is missing", name);
+}
+
+int form_email_check_domain(
+	const struct addr *from, const char *domain, struct problem *problem)
+{
+	if (str_eq(from->domain, domain))
+		return 0;
+	return problem_set(problem, PROBLEM_BAD_REQUEST,
+		"from domain %s does not match the sending domain %s",
+		from->domain, domain);
+}
+
+static int parse_from(const struct form *form, const char *domain,
+	struct addr *from, struct problem *problem)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *value;
+
+	if (form_text(form, "from", &value, problem) < 0)
+		return -1;
+	text = str_trim(value, strlen(value));
+	if (addr_parse(text, from, NULL) < 0)
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"from parameter is not a valid address. please check "
+			"documentation");
+	return form_email_check_domain(from, domain, problem);
+}
+
+static int parse_people(const struct form *form, const char *domain,
+	struct outgoing *outgoing, struct problem *problem)
+{
+	struct mime_message *message = &outgoing->message;
+
+	if (!form_text_given(form, "from"))
+		return missing(problem, "from");
+	if (!form_text_given(form, "to"))
+		return missing(problem, "to");
+	if (parse_from(form, domain, &message->from, problem) < 0 ||
+		form_text_addrs(form, "to", &message->to, problem) < 0 ||
+		form_text_addrs(form, "cc", &message->cc, problem) < 0 ||
+		form_text_addrs(form, "bcc", &outgoing->bcc, problem) < 0)
+		return -1;
+	if (message->to.n == 0)
+		return missing(problem, "to");
+	if (message->to.n + message->cc.n + outgoing->bcc.n >
+		FORM_EMAIL_RECIPIENTS_MAX)
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"Too many recipients, max is %d",
+			FORM_EMAIL_RECIPIENTS_MAX);
+	return 0;
+}
+
+static int parse_body(const struct form *form, struct mime_message *message,
+	struct problem *problem)
+{
+	const char *subject, *text, *html;
+
+	if (form_text_line(form, "subject", &subject, problem) < 0 ||
+		form_text(form, "text", &text, problem) < 0 ||
+		form_text(form, "html", &html, problem) < 0)
+		return -1;
+	if (text == NULL && html == NULL)
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"Need at least one of 'text' or 'html' parameters "
+			"specified");
+	message->subject = mem_strdup(subject);
+	message->text = mem_strdup(text);
+	message->html = mem_strdup(html);
+	return 0;
+}
+
+/* The name that a file goes by: controls become blanks, and one without a name
+ * gets one. */
+static char *file_name(const struct form_field *field)
+{
+	char *name = mem_strdup(
+		str_empty(field->filename) ? field->name : field->filename);
+
+	for (char *p = name; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = ' ';
+	return name;
+}
+
+/* A file name as a content id: what cannot stand there is escaped as in the
+ * `cid:` URL that speaks of it (RFC 2392). */
+static char *content_id(const char *name)
+{
+	struct buf id = BUF_INIT;
+
+	for (; *name; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if (c <= ' ' || c > '~' || c == '<' || c == '>')
+			buf_printf(&id, "%%%02X", c);
+		else
+			buf_add_char(&id, *name);
+	}
+	return buf_take(&id);
+}
+
+static void add_files(const struct form *form, const char *name, bool is_inline,
+	struct mime_message *message)
+{
+	const struct form_field *field = NULL;
+
+	while ((field = form_next(form, name, field)) != NULL) {
+		struct attachment *file = mime_message_add_attachment(message);
+
+		file->filename = file_name(field);
+		file->content_type = mem_strdup(str_empty(field->content_type)
+							? NULL
+							: field->content_type);
+		if (is_inline)
+			file->content_id = content_id(file->filename);
+		buf_add(&file->content, field->value.data, field->value.len);
+	}
+}
+
+int form_email_parse(const struct form *form, const char *domain,
+	struct outgoing *outgoing_r, struct problem *problem)
+{
+	struct mime_message *message = &outgoing_r->message;
+
+	if (parse_people(form, domain, outgoing_r, problem) < 0 ||
+		parse_body(form, message, problem) < 0)
+		return -1;
+	add_files(form, "attachment", false, message);
+	add_files(form, "inline", true, message);
+	return 0;
+}

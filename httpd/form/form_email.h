@@ -1,0 +1,26 @@
+/*
+ * form_email: the email of a form, in the order of checks of the dialect: from,
+ * to, addresses, body; options come after it (form_options).
+ */
+#ifndef POSTERN_HTTPD_FORM_EMAIL_H
+#define POSTERN_HTTPD_FORM_EMAIL_H
+
+#include "httpd/form/form_text.h"
+#include "httpd/send/outgoing.h"
+
+enum { FORM_EMAIL_RECIPIENTS_MAX = 1000 };
+
+/* Reads POST /v3/{domain}/messages. No side effects; outgoing_r may hold a part
+ * of the email on failure. */
+int form_email_parse(const struct form *form, const char *domain,
+	struct outgoing *outgoing_r, struct problem *problem);
+
+/* Reads POST /v3/{domain}/messages.mime. */
+int form_email_parse_mime(const struct form *form, const char *domain,
+	struct outgoing *outgoing_r, struct problem *problem);
+
+/* Checks the sender's domain against that of the path. */
+int form_email_check_domain(
+	const struct addr *from, const char *domain, struct problem *problem);
+
+#endif

@@ -1,0 +1,283 @@
+/*
+ * form_options: the tables of prefixes and of options, and what each does.
+ *
+ * Threads: any; holds no state.
+ */
+#include "httpd/form/form_options.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mail/mime_date.h"
+#include "core/mail/mime_header.h"
+#include "httpd/form/form_text.h"
+
+/* What is gathered on the way. */
+struct options {
+	struct outgoing *outgoing;
+	int64_t now_us;
+	json_t *tags;
+	json_t *variables;
+};
+
+static int bad(struct problem *problem, const char *name, const char *what)
+{
+	return problem_set(problem, PROBLEM_BAD_REQUEST, "%.100s %s", name, what);
+}
+
+static bool is_yes(const char *value)
+{
+	return str_eq_nocase(value, "yes") || str_eq_nocase(value, "true");
+}
+
+/* o: */
+
+static int take_tag(struct options *options, const char *value)
+{
+	return json_array_append_new(options->tags,
+		json_pack("{s:s, s:s}", "name", "tag", "value", value));
+}
+
+static int take_testmode(struct options *options, const char *value)
+{
+	options->outgoing->test = is_yes(value);
+	return 0;
+}
+
+/* A time that is over means now. */
+static int take_deliverytime(struct options *options, const char *value)
+{
+	int64_t time_us;
+
+	if (str_int(value, 0, INT64_MAX / 1000000, &time_us) == 0)
+		time_us *= 1000000;
+	else if (mime_date_parse(value, &time_us) < 0)
+		return -1;
+	return time_us <= options->now_us ? 0 : -1;
+}
+
+static int take_require_tls(struct options *options, const char *value)
+{
+	(void)options;
+	return is_yes(value) ? -1 : 0;
+}
+
+static int refuse_any(struct options *options, const char *value)
+{
+	(void)options;
+	(void)value;
+	return -1;
+}
+
+/* All other options are about what Mailgun does around an email (tracking,
+ * signing, choosing an address to send from): they are accepted. */
+static const struct {
+	const char *name;
+	int (*take)(struct options *options, const char *value);
+	const char *refusal;
+} known_options[] = {
+	{"tag", take_tag, "is not valid"},
+	{"testmode", take_testmode, NULL},
+	{"deliverytime", take_deliverytime,
+		"parameter: scheduling is not supported yet"},
+	{"deliverytime-optimize-period", refuse_any,
+		"parameter: scheduling is not supported yet"},
+	{"time-zone-localize", refuse_any,
+		"parameter: scheduling is not supported yet"},
+	{"require-tls", take_require_tls,
+		"parameter: TLS cannot be required for one email"},
+};
+
+static int take_option(struct options *options, const struct form_field *field,
+	const char *name, struct problem *problem)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_options); i++)
+		if (str_eq_nocase(name, known_options[i].name) &&
+			known_options[i].take(options, buf_str(&field->value)) < 0)
+			return bad(
+				problem, field->name, known_options[i].refusal);
+	return 0;
+}
+
+/* h: */
+
+static bool is_ascii(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text >= 0x80)
+			return false;
+	return true;
+}
+
+/* Fields that are made here, or would lie about the way of the message. */
+static bool is_structural(const char *name)
+{
+	static const char *const names[] = {
+		"received", "return-path", "dkim-signature", "resent-bcc"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (str_eq_nocase(name, names[i]))
+			return true;
+	return str_starts_nocase(name, "content-") || mime_header_reserved(name);
+}
+
+/* `<local@domain>`, also without its brackets. */
+static int take_message_id(
+	struct options *options, const char *value, struct problem *problem)
+{
+	struct mime_message *message = &options->outgoing->message;
+	size_t len = strlen(value);
+	bool closed = len > 2 && value[0] == '<' && value[len - 1] == '>';
+	const char *inner = closed ? value + 1 : value;
+	size_t inner_len = closed ? len - 2 : len;
+
+	if (memchr(inner, '@', inner_len) == NULL || len > 900 ||
+		strcspn(inner, " \t<>") < inner_len)
+		return bad(problem, "h:Message-Id",
+			"parameter is not a valid message id");
+	free(message->message_id);
+	message->message_id = mem_printf("<%.*s>", (int)inner_len, inner);
+	return 0;
+}
+
+static int take_variables_header(
+	struct options *options, const char *value, struct problem *problem)
+{
+	json_t *object = json_loads(value, 0, NULL);
+
+	if (!json_is_object(object)) {
+		json_decref(object);
+		return bad(problem, "h:X-Mailgun-Variables",
+			"parameter is not a valid JSON");
+	}
+	json_object_update(options->variables, object);
+	json_decref(object);
+	return 0;
+}
+
+static void add_header(
+	struct options *options, const char *name, const char *value)
+{
+	struct header *header = mime_message_add_header(
+		&options->outgoing->message);
+
+	header->name = mem_strdup(name);
+	header->value = mem_strdup(value);
+}
+
+static int take_header(struct options *options, const struct form_field *field,
+	const char *name, struct problem *problem)
+{
+	const char *value = buf_str(&field->value);
+
+	if (!is_ascii(name))
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"Header name must be pure ASCII: %.100s", name);
+	if (!mime_header_name_valid(name))
+		return bad(problem, field->name, "is not a valid header name");
+	if (str_eq_nocase(name, "x-mailgun-variables"))
+		return take_variables_header(options, value, problem);
+	if (!mime_header_value_valid(value))
+		return bad(problem, field->name,
+			"contains line breaks or other control characters");
+	if (options->outgoing->finished.len > 0)
+		return bad(problem, field->name,
+			"cannot be set on a finished message");
+	if (str_eq_nocase(name, "message-id"))
+		return take_message_id(options, value, problem);
+	if (str_eq_nocase(name, "reply-to"))
+		return form_text_split(value, field->name,
+			&options->outgoing->message.reply_to, problem);
+	if (!is_structural(name))
+		add_header(options, name, value);
+	return 0;
+}
+
+/* v: */
+
+static int take_variable(struct options *options, const struct form_field *field,
+	const char *name, struct problem *problem)
+{
+	if (json_object_set_new(options->variables, name,
+		    json_string(buf_str(&field->value))) < 0)
+		return bad(problem, field->name, "is not valid UTF-8");
+	return 0;
+}
+
+static int refuse_template(struct options *options,
+	const struct form_field *field, const char *name, struct problem *problem)
+{
+	(void)options;
+	(void)name;
+	return bad(problem, field->name, "parameter is not supported yet");
+}
+
+static const struct {
+	const char *prefix;
+	bool counts; /* to the limit of FORM_OPTIONS_MAX */
+	int (*take)(struct options *options, const struct form_field *field,
+		const char *name, struct problem *problem);
+} prefixes[] = {
+	{"o:", true, take_option},
+	{"h:", true, take_header},
+	{"v:", true, take_variable},
+	{"t:", false, refuse_template},
+	{"template", false, refuse_template},
+	{"amp-html", false, refuse_template},
+};
+
+static int check_size(const struct form *form, struct problem *problem)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < form->n; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(prefixes); k++)
+			if (prefixes[k].counts &&
+				str_starts_nocase(form->fields[i].name,
+					prefixes[k].prefix))
+				bytes += strlen(form->fields[i].name) +
+					 form->fields[i].value.len;
+	if (bytes <= FORM_OPTIONS_MAX)
+		return 0;
+	return problem_set(problem, PROBLEM_BAD_REQUEST,
+		"Send options (parameters starting with o:, h:, or v:) are "
+		"limited to 16 kB total");
+}
+
+static int take_field(struct options *options, const struct form_field *field,
+	struct problem *problem)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(prefixes); k++) {
+		const char *prefix = prefixes[k].prefix;
+
+		if (!str_starts_nocase(field->name, prefix))
+			continue;
+		if (form_text_check(field, problem) < 0)
+			return -1;
+		return prefixes[k].take(
+			options, field, field->name + strlen(prefix), problem);
+	}
+	return 0;
+}
+
+int form_options_parse(const struct form *form, int64_t now_us,
+	struct outgoing *outgoing, struct problem *problem)
+{
+	struct options options = {
+		.outgoing = outgoing,
+		.now_us = now_us,
+		.tags = json_array(),
+		.variables = json_object(),
+	};
+	int result = check_size(form, problem);
+
+	for (size_t i = 0; result == 0 && i < form->n; i++)
+		result = take_field(&options, &form->fields[i], problem);
+	outgoing->tags = json_dumps(options.tags, JSON_COMPACT);
+	outgoing->variables = json_dumps(options.variables, JSON_COMPACT);
+	json_decref(options.tags);
+	json_decref(options.variables);
+	return result;
+}

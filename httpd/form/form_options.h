@@ -1,0 +1,24 @@
+/*
+ * form_options: parameters of the form dialect that begin with h:, o:, v: or
+ * t:, and the few others that change what happens.
+ *
+ * What changes what happens is done or refused, never swallowed.
+ */
+#ifndef POSTERN_HTTPD_FORM_OPTIONS_H
+#define POSTERN_HTTPD_FORM_OPTIONS_H
+
+#include <stdint.h>
+
+#include "core/mail/form.h"
+#include "httpd/send/outgoing.h"
+#include "httpd/http/problem.h"
+
+/* Bytes of all names and values that begin with o:, h: or v:. */
+enum { FORM_OPTIONS_MAX = 16 * 1024 };
+
+/* Adds headers, message id, tags and variables to the email. A message that
+ * its client finished takes no headers. */
+int form_options_parse(const struct form *form, int64_t now_us,
+	struct outgoing *outgoing, struct problem *problem);
+
+#endif

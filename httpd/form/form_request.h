@@ -1,0 +1,18 @@
+/*
+ * form_request: the body of a form request, unpacked and taken apart.
+ */
+#ifndef POSTERN_HTTPD_FORM_REQUEST_H
+#define POSTERN_HTTPD_FORM_REQUEST_H
+
+#include "core/mail/form.h"
+#include "httpd/http/problem.h"
+
+struct request;
+
+/* Reads the body by its Content-Type, after Content-Encoding gzip; both kinds
+ * of form, or multipart alone. Other media types count as a form without
+ * fields, so that the answer says which field is missing. Drops the body. */
+int form_request_read(struct request *request, bool multipart_only,
+	struct form *form_r, struct problem *problem);
+
+#endif

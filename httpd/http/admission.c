@@ -1,0 +1,230 @@
+/*
+ * admission: reads the columns of the route table against the head.
+ *
+ * Threads: the worker's.
+ */
+#include "httpd/http/admission.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/mail/addr.h"
+#include "core/store/store_domain.h"
+#include "httpd/http/credentials.h"
+#include "httpd/send/key_use.h"
+#include "httpd/worker.h"
+
+/* A body that is thrown away may be this long. */
+enum { IGNORED_BODY_MAX = 64 * 1024 };
+
+static int find_route(const struct http_head *head, struct admission *admission)
+{
+	struct problem *problem = &admission->problem;
+	struct route_match match;
+
+	routes_match(head, &match);
+	admission->route = match.route;
+	memcpy(admission->param, match.param, sizeof(match.param));
+	if (match.route)
+		return 0;
+	if (match.allow[0] == '\0')
+		return problem_fixed(problem, PROBLEM_NOT_FOUND);
+	problem_fixed(problem, PROBLEM_METHOD);
+	snprintf(problem->allow, sizeof(problem->allow), "%s", match.allow);
+	return -1;
+}
+
+static int look_up_key(struct worker *worker, const struct buf *token,
+	struct admission *admission)
+{
+	uint8_t hash[SECRET_HASH_LEN];
+	struct err err = ERR_INIT;
+	int found;
+
+	secret_hash(token->data, token->len, hash);
+	found = store_key_find(worker->db, hash, &admission->key, &err);
+	secret_wipe(hash, sizeof(hash));
+	if (found < 0) {
+		log_error(worker->log, "key_lookup_failed", "error", err.text);
+		return problem_from_err(&admission->problem, &err);
+	}
+	if (found == 0)
+		return problem_fixed(&admission->problem, PROBLEM_INVALID_KEY);
+	key_use_note(worker->keys, &admission->key);
+	return 0;
+}
+
+static int find_key(struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	struct buf token = BUF_INIT;
+	bool given = admission->route->auth == AUTH_BASIC
+			     ? credentials_basic(head, &token)
+			     : credentials_bearer(head, &token);
+	int result = given ? look_up_key(worker, &token, admission)
+			   : problem_fixed(
+				     &admission->problem, PROBLEM_MISSING_KEY);
+
+	if (token.data)
+		secret_wipe(token.data, token.len);
+	buf_free(&token);
+	return result;
+}
+
+static int check_scope(struct admission *admission)
+{
+	unsigned wanted = admission->route->scopes;
+
+	if (admission->key.scopes & wanted)
+		return 0;
+	if (wanted == KEY_SENDING)
+		return problem_set(&admission->problem, PROBLEM_RESTRICTED_KEY,
+			"This API key is not allowed to send emails.");
+	return problem_set(&admission->problem, PROBLEM_RESTRICTED_KEY,
+		"This API key is restricted to only send emails.");
+}
+
+static int no_domain(struct admission *admission)
+{
+	return problem_set(&admission->problem, PROBLEM_NOT_FOUND,
+		"Domain not found: %s", admission->param);
+}
+
+static int not_allowed(struct admission *admission, const char *why)
+{
+	return problem_set(&admission->problem, PROBLEM_DOMAIN,
+		"Domain %s is not allowed to send: %s", admission->param, why);
+}
+
+/* 1 the company's, with *active_r; 0 unknown or another company's; -1. */
+static int find_own_domain(struct worker *worker,
+	const struct admission *admission, const char *name, bool *active_r,
+	struct err *err)
+{
+	struct domain domain;
+	int found = store_domain_find(worker->db, name, &domain, err);
+
+	if (found <= 0)
+		return found;
+	found = strcmp(domain.company_id, admission->key.company_id) == 0;
+	*active_r = domain.active;
+	store_domain_clear(&domain);
+	return found;
+}
+
+static int check_domain(struct worker *worker, struct admission *admission)
+{
+	const struct key *key = &admission->key;
+	_cleanup_free_ char *name = NULL;
+	struct err err = ERR_INIT;
+	bool active = false;
+	int found;
+
+	if (addr_domain_normalize(admission->param, &name, &err) < 0)
+		return no_domain(admission);
+	found = find_own_domain(worker, admission, name, &active, &err);
+	if (found < 0) {
+		log_error(worker->log, "domain_lookup_failed", "error", err.text);
+		return problem_from_err(&admission->problem, &err);
+	}
+	if (found == 0)
+		return no_domain(admission);
+	if (!active)
+		return not_allowed(admission, "it is not active");
+	if (!(key->scopes & KEY_SENDING))
+		return not_allowed(
+			admission, "the key lacks the scope sending");
+	if (key->domain && strcmp(key->domain, name) != 0)
+		return not_allowed(
+			admission, "the key is bound to another domain");
+	snprintf(admission->param, sizeof(admission->param), "%s", name);
+	return 0;
+}
+
+/* `application/json`, with any parameters. */
+static bool is_json(const struct http_head *head)
+{
+	static const char json[] = "application/json";
+	const size_t len = sizeof(json) - 1;
+	const struct http_text *type = http_head_field(head, "Content-Type");
+
+	return type && type->len >= len && str_starts_nocase(type->data, json) &&
+	       (type->len == len || strchr("; \t", type->data[len]));
+}
+
+/* JSON escapes what it must, and forms do the same; so a body may be twice as
+ * long as the message that it becomes, but never more than fits the budget. */
+static uint64_t body_limit(const struct worker *worker, const struct route *route)
+{
+	uint64_t limit = (uint64_t)worker_message_limit(worker) * 2;
+	uint64_t most = (uint64_t)worker->conf->http.max_inflight_bytes /
+			BUDGET_FACTOR;
+
+	if (route->body == BODY_IGNORED)
+		return IGNORED_BODY_MAX;
+	return limit < most ? limit : most;
+}
+
+static int check_body(struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	if (admission->route->body == BODY_JSON && !is_json(head))
+		return problem_fixed(&admission->problem, PROBLEM_MEDIA_TYPE);
+	admission->body_limit = body_limit(worker, admission->route);
+	if (head->framing != HTTP_LENGTH)
+		return 0;
+	return admission_grow(worker, admission, head->length);
+}
+
+static int too_large(struct admission *admission, uint64_t limit)
+{
+	return problem_set(&admission->problem, PROBLEM_TOO_LARGE,
+		"request size exceeds %" PRIu64 " MiB limit (%" PRIu64
+		" bytes)",
+		limit / (1024 * 1024), limit);
+}
+
+int admission_reserve(
+	struct worker *worker, struct admission *admission, uint64_t bytes)
+{
+	int64_t budget = worker->conf->http.max_inflight_bytes;
+
+	if (bytes > (uint64_t)budget / BUDGET_FACTOR)
+		return too_large(admission, (uint64_t)budget / BUDGET_FACTOR);
+	if (budget_take(worker->shared->budget, budget, bytes, &admission->share))
+		return 0;
+	log_warn(worker->log, "over_budget", "bytes", LOG_INT((int64_t)bytes));
+	return problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE);
+}
+
+int admission_grow(
+	struct worker *worker, struct admission *admission, uint64_t body_bytes)
+{
+	if (body_bytes > admission->body_limit)
+		return too_large(admission, admission->body_limit);
+	return admission_reserve(worker, admission, body_bytes);
+}
+
+void admission_decide(struct worker *worker, const struct http_head *head,
+	struct admission *admission_r)
+{
+	memset(admission_r, 0, sizeof(*admission_r));
+	if (find_route(head, admission_r) < 0 ||
+		find_key(worker, head, admission_r) < 0)
+		return;
+	if (admission_r->route->names_domain
+			? check_domain(worker, admission_r) < 0
+			: check_scope(admission_r) < 0)
+		return;
+	check_body(worker, head, admission_r);
+}
+
+void admission_clear(struct admission *admission)
+{
+	budget_give_back(&admission->share);
+	store_key_clear(&admission->key);
+}

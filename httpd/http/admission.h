@@ -1,0 +1,42 @@
+/*
+ * admission: may this request go on? Decided from its head alone, before its
+ * body is read, so that nobody without a key can make the server hold one.
+ */
+#ifndef POSTERN_HTTPD_ADMISSION_H
+#define POSTERN_HTTPD_ADMISSION_H
+
+#include "core/store/store_key.h"
+#include "httpd/http/budget.h"
+#include "httpd/http/http_head.h"
+#include "httpd/http/problem.h"
+#include "httpd/http/routes.h"
+
+struct worker;
+
+struct admission {
+	struct problem problem; /* its kind is PROBLEM_NONE: admitted */
+	const struct route *route;
+	char param[ROUTE_PARAM_MAX]; /* a domain: normalized */
+	struct key key;              /* of the caller, once it is known */
+	uint64_t body_limit;         /* bytes */
+	struct budget_share share;
+};
+
+/* Never fails: what cannot be decided is a problem too. Clear the result with
+ * admission_clear(). */
+void admission_decide(struct worker *worker, const struct http_head *head,
+	struct admission *admission_r);
+
+/* The request needs memory as a body of this size does. 0, or -1 with the
+ * problem: more than the server ever holds, or than it can hold now. */
+int admission_reserve(
+	struct worker *worker, struct admission *admission, uint64_t bytes);
+
+/* The body, as it comes or unpacked, is this long by now: over its limit it
+ * is a problem too. */
+int admission_grow(struct worker *worker, struct admission *admission,
+	uint64_t body_bytes);
+
+void admission_clear(struct admission *admission);
+
+#endif

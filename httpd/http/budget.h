@@ -1,0 +1,36 @@
+/*
+ * budget: how much memory large requests may hold at once, over all workers.
+ *
+ * A body takes its memory several times on its way (as it came, parsed, as a
+ * message), so what is taken from the budget for it is BUDGET_FACTOR times
+ * its size. Small requests are free: their number is bounded by that of the
+ * connections.
+ */
+#ifndef POSTERN_HTTPD_BUDGET_H
+#define POSTERN_HTTPD_BUDGET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { BUDGET_FACTOR = 3, BUDGET_FREE_BYTES = 1024 * 1024 };
+
+/* Shared by all workers; starts zeroed. */
+struct budget {
+	_Atomic int64_t used;
+};
+
+/* What one request has taken; starts zeroed, ends with budget_give_back(). */
+struct budget_share {
+	struct budget *budget;
+	int64_t bytes;
+};
+
+/* Makes the share fit for a body of this size, if it is not already. False, and
+ * nothing changed, when that would exceed the limit. Any thread. */
+bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
+	struct budget_share *share);
+
+void budget_give_back(struct budget_share *share);
+
+#endif

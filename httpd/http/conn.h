@@ -1,0 +1,42 @@
+/*
+ * conn: one client connection, beside what evhttp knows of it.
+ *
+ * It looks at the bytes before evhttp does: reads each head strictly, has the
+ * admission decide, counts the body, and keeps the time. A request that may
+ * not go on is answered and the connection ended gracefully, before its body
+ * is held in memory.
+ */
+#ifndef POSTERN_HTTPD_CONN_H
+#define POSTERN_HTTPD_CONN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "httpd/http/admission.h"
+
+struct bufferevent;
+struct conn;
+struct conn_table;
+struct event_base;
+struct evhttp_request;
+struct worker;
+
+/* All connections of a worker. Free it after its evhttp. */
+struct conn_table *conn_table_new(struct worker *worker);
+void conn_table_free(struct conn_table *table);
+size_t conn_table_count(const struct conn_table *table);
+/* Ends connections that take too long, and when draining the idle ones. */
+void conn_table_expire(struct conn_table *table);
+
+/* For evhttp_set_bevcb(): a new connection; arg is the worker. */
+struct bufferevent *conn_on_accept(struct event_base *base, void *arg);
+
+/* The connection of a request that evhttp has read to its end. */
+struct conn *conn_of(struct worker *worker, struct evhttp_request *http);
+
+/* Hands over what was decided of that request. Until it is answered the
+ * connection looks at nothing. */
+void conn_begin(struct conn *conn, struct evhttp_request *http,
+	struct admission *admission_r);
+
+#endif

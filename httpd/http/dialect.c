@@ -1,0 +1,54 @@
+/*
+ * dialect: how each of the two interfaces words an answer that is a problem.
+ *
+ * The form dialect has 400 for all that is wrong with the input, the message
+ * alone in its JSON, and one word of text for all that is wrong with a key.
+ *
+ * Threads: any; holds no state.
+ */
+#include "httpd/http/dialect.h"
+
+#include <jansson.h>
+
+#include "core/base/mem.h"
+
+static char *dump(json_t *object)
+{
+	char *text = json_dumps(object, JSON_COMPACT);
+
+	json_decref(object);
+	return text;
+}
+
+static void word_json(const struct problem *problem, struct dialect_answer *answer)
+{
+	answer->body = dump(json_pack("{s:i, s:s, s:s}", "statusCode",
+		answer->status, "message", problem->text, "name",
+		problem_name(problem)));
+}
+
+static void word_form(const struct problem *problem, struct dialect_answer *answer)
+{
+	if (answer->status == 401) {
+		answer->content_type = "text/plain; charset=utf-8";
+		answer->authenticate = "Basic realm=\"Postern\"";
+		answer->body = mem_strdup("Forbidden");
+		return;
+	}
+	if (answer->status == 422)
+		answer->status = 400;
+	answer->body = dump(json_pack("{s:s}", "message", problem->text));
+}
+
+void dialect_problem(const struct route *route, const struct problem *problem,
+	struct dialect_answer *answer_r)
+{
+	*answer_r = (struct dialect_answer){
+		.status = problem_status(problem),
+		.content_type = "application/json; charset=utf-8",
+	};
+	if (route && route->dialect == DIALECT_FORM)
+		word_form(problem, answer_r);
+	else
+		word_json(problem, answer_r);
+}

@@ -1,0 +1,269 @@
+/*
+ * http_head: the head of an HTTP/1.x request, read strictly.
+ *
+ * Refused here although lenient servers take it, because two readers of one
+ * connection could disagree about where a request ends: a bare LF or CR, a
+ * folded line, a blank before the colon, several Host or Content-Length
+ * fields, Content-Length beside Transfer-Encoding, any coding but chunked.
+ *
+ * Threads: any; holds no state.
+ */
+#include "httpd/http/http_head.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const struct http_fault
+	fault_bare_lf = {400,
+		"A line of the request head does not end in CRLF."},
+	fault_too_long = {431, "The request head is longer than 32 KiB."},
+	fault_fields = {431, "The request head has more than 100 fields."},
+	fault_line = {400, "The request line is malformed."},
+	fault_version = {505, "The HTTP version is not supported."},
+	fault_field = {400, "A header field of the request is malformed."},
+	fault_host = {400, "The request must have exactly one Host field."},
+	fault_length = {400, "The Content-Length field is malformed."},
+	fault_lengths = {400, "The request has several Content-Length fields."},
+	fault_framing = {400, "The request has both Content-Length and "
+			      "Transfer-Encoding."},
+	fault_coding = {501, "The only supported transfer coding is chunked."},
+	fault_expect = {417, "The only supported expectation is 100-continue."};
+
+static int fail(struct http_fault *fault, const struct http_fault *what)
+{
+	*fault = *what;
+	return -1;
+}
+
+bool http_text_is(struct http_text text, const char *word)
+{
+	return text.len == strlen(word) && memcmp(text.data, word, text.len) == 0;
+}
+
+bool http_text_is_nocase(struct http_text text, const char *word)
+{
+	return text.len == strlen(word) &&
+	       strncasecmp(text.data, word, text.len) == 0;
+}
+
+const struct http_text *http_head_field(
+	const struct http_head *head, const char *name)
+{
+	for (size_t i = 0; i < head->fields_n; i++)
+		if (http_text_is_nocase(head->fields[i].name, name))
+			return &head->fields[i].value;
+	return NULL;
+}
+
+size_t http_head_end(
+	const char *data, size_t len, size_t scanned, struct http_fault *fault)
+{
+	const char *lf = data + scanned;
+
+	while ((lf = memchr(lf, '\n', len - (size_t)(lf - data))) != NULL) {
+		size_t at = (size_t)(lf - data);
+
+		if (at == 0 || data[at - 1] != '\r') {
+			*fault = fault_bare_lf;
+			return 0;
+		}
+		if (at >= 3 && data[at - 2] == '\n')
+			return at + 1;
+		lf++;
+	}
+	if (len >= HTTP_HEAD_MAX)
+		*fault = fault_too_long;
+	return 0;
+}
+
+/* RFC 9110 5.6.2. */
+static bool is_token_char(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+	       (c >= 'a' && c <= 'z') ||
+	       (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+static bool is_token(struct http_text text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!is_token_char((unsigned char)text.data[i]))
+			return false;
+	return text.len > 0;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static struct http_text trim(struct http_text text)
+{
+	while (text.len > 0 && is_blank(text.data[0])) {
+		text.data++;
+		text.len--;
+	}
+	while (text.len > 0 && is_blank(text.data[text.len - 1]))
+		text.len--;
+	return text;
+}
+
+/* Cuts the text at the first such character, which goes to neither part; the
+ * rest is empty when there is none. */
+static bool cut(struct http_text text, char at, struct http_text *head,
+	struct http_text *rest)
+{
+	const char *found = memchr(text.data, at, text.len);
+
+	*head = text;
+	*rest = (struct http_text){text.data + text.len, 0};
+	if (found == NULL)
+		return false;
+	head->len = (size_t)(found - text.data);
+	rest->data = found + 1;
+	rest->len = text.len - head->len - 1;
+	return true;
+}
+
+static bool is_visible_ascii(struct http_text text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
+			return false;
+	return true;
+}
+
+static int parse_request_line(
+	struct http_text line, struct http_head *head, struct http_fault *fault)
+{
+	struct http_text target, version, rest;
+
+	if (!cut(line, ' ', &head->method, &rest) ||
+		!cut(rest, ' ', &target, &version))
+		return fail(fault, &fault_line);
+	if (!is_token(head->method) || !is_visible_ascii(target) ||
+		target.len == 0 || target.data[0] != '/' ||
+		memchr(target.data, '#', target.len) != NULL)
+		return fail(fault, &fault_line);
+	if (version.len != 8 || memcmp(version.data, "HTTP/", 5) != 0)
+		return fail(fault, &fault_line);
+	if (http_text_is(version, "HTTP/1.1"))
+		head->minor_version = 1;
+	else if (http_text_is(version, "HTTP/1.0"))
+		head->minor_version = 0;
+	else
+		return fail(fault, &fault_version);
+	cut(target, '?', &head->path, &head->query);
+	return 0;
+}
+
+static bool is_field_value(struct http_text value)
+{
+	for (size_t i = 0; i < value.len; i++) {
+		unsigned char c = (unsigned char)value.data[i];
+
+		if ((c < ' ' && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static int parse_field(
+	struct http_text line, struct http_head *head, struct http_fault *fault)
+{
+	struct http_field *field;
+
+	if (head->fields_n == HTTP_FIELDS_MAX)
+		return fail(fault, &fault_fields);
+	field = &head->fields[head->fields_n];
+	if (!cut(line, ':', &field->name, &field->value) ||
+		!is_token(field->name) || !is_field_value(field->value))
+		return fail(fault, &fault_field);
+	field->value = trim(field->value);
+	head->fields_n++;
+	return 0;
+}
+
+static size_t count_fields(const struct http_head *head, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < head->fields_n; i++)
+		n += http_text_is_nocase(head->fields[i].name, name);
+	return n;
+}
+
+static int parse_length(
+	struct http_text text, uint64_t *length_r, struct http_fault *fault)
+{
+	uint64_t length = 0;
+
+	if (text.len == 0 || text.len > 18)
+		return fail(fault, &fault_length);
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] < '0' || text.data[i] > '9')
+			return fail(fault, &fault_length);
+		length = length * 10 + (uint64_t)(text.data[i] - '0');
+	}
+	*length_r = length;
+	return 0;
+}
+
+/* RFC 9112 6.3. */
+static int find_framing(struct http_head *head, struct http_fault *fault)
+{
+	const struct http_text *coding = http_head_field(
+		head, "Transfer-Encoding");
+	const struct http_text *length = http_head_field(
+		head, "Content-Length");
+
+	head->framing = HTTP_NO_BODY;
+	if (coding && length)
+		return fail(fault, &fault_framing);
+	if (count_fields(head, "Content-Length") > 1)
+		return fail(fault, &fault_lengths);
+	if (coding) {
+		if (count_fields(head, "Transfer-Encoding") > 1 ||
+			!http_text_is_nocase(*coding, "chunked") ||
+			head->minor_version == 0)
+			return fail(fault, &fault_coding);
+		head->framing = HTTP_CHUNKED;
+	}
+	if (length) {
+		if (parse_length(*length, &head->length, fault) < 0)
+			return -1;
+		head->framing = head->length > 0 ? HTTP_LENGTH : HTTP_NO_BODY;
+	}
+	return 0;
+}
+
+static int check_fields(struct http_head *head, struct http_fault *fault)
+{
+	const struct http_text *expect = http_head_field(head, "Expect");
+	size_t hosts = count_fields(head, "Host");
+
+	if (hosts > 1 || (hosts == 0 && head->minor_version >= 1))
+		return fail(fault, &fault_host);
+	if (expect && !http_text_is_nocase(*expect, "100-continue"))
+		return fail(fault, &fault_expect);
+	head->expects_continue = expect != NULL;
+	return find_framing(head, fault);
+}
+
+int http_head_parse(const char *data, size_t len, struct http_head *head_r,
+	struct http_fault *fault)
+{
+	struct http_text line, rest = {data, len};
+
+	head_r->fields_n = 0;
+	head_r->length = 0;
+	if (!cut(rest, '\n', &line, &rest))
+		return fail(fault, &fault_line);
+	line.len--; /* the CR, which http_head_end() has seen */
+	if (parse_request_line(line, head_r, fault) < 0)
+		return -1;
+	while (cut(rest, '\n', &line, &rest) && --line.len > 0)
+		if (parse_field(line, head_r, fault) < 0)
+			return -1;
+	return check_fields(head_r, fault);
+}

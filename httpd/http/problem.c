@@ -1,0 +1,146 @@
+/*
+ * problem: the one table of what can go wrong with a request.
+ *
+ * Threads: any; the table is constant.
+ */
+#include "httpd/http/problem.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+enum { RETRY_AFTER_S = 5 };
+
+static const struct {
+	int status;
+	const char *name;
+	const char *text; /* the fixed one, where there is one */
+	int retry_after_s;
+} kinds[PROBLEM_KINDS] = {
+	[PROBLEM_BAD_REQUEST] = {.status = 400, .name = "validation_error"},
+	[PROBLEM_MISSING_KEY] =
+		{
+			.status = 401,
+			.name = "missing_api_key",
+			.text = "Missing API key in the authorization header.",
+		},
+	[PROBLEM_INVALID_KEY] =
+		{
+			.status = 401,
+			.name = "invalid_api_key",
+			.text = "API key is invalid.",
+		},
+	[PROBLEM_RESTRICTED_KEY] = {.status = 403, .name = "restricted_api_key"},
+	[PROBLEM_DOMAIN] = {.status = 403, .name = "validation_error"},
+	[PROBLEM_MISSING_FIELD] = {.status = 422,
+		.name = "missing_required_field"},
+	[PROBLEM_VALIDATION] = {.status = 422, .name = "validation_error"},
+	[PROBLEM_ATTACHMENT] = {.status = 422, .name = "invalid_attachment"},
+	[PROBLEM_PARAMETER] = {.status = 422, .name = "invalid_parameter"},
+	[PROBLEM_NOT_FOUND] =
+		{
+			.status = 404,
+			.name = "not_found",
+			.text = "The requested endpoint does not exist.",
+		},
+	[PROBLEM_METHOD] =
+		{
+			.status = 405,
+			.name = "method_not_allowed",
+			.text = "Method is not allowed for the requested path.",
+		},
+	[PROBLEM_TIMEOUT] =
+		{
+			.status = 408,
+			.name = "validation_error",
+			.text = "The request did not arrive in time.",
+		},
+	[PROBLEM_TOO_LARGE] = {.status = 413, .name = "validation_error"},
+	[PROBLEM_MEDIA_TYPE] =
+		{
+			.status = 415,
+			.name = "validation_error",
+			.text = "The Content-Type must be application/json.",
+		},
+	[PROBLEM_EXPECTATION] = {.status = 417, .name = "validation_error"},
+	[PROBLEM_HEAD_TOO_LARGE] = {.status = 431, .name = "validation_error"},
+	[PROBLEM_NOT_IMPLEMENTED] = {.status = 501, .name = "validation_error"},
+	[PROBLEM_VERSION] = {.status = 505, .name = "validation_error"},
+	[PROBLEM_UNAVAILABLE] =
+		{
+			.status = 503,
+			.name = "application_error",
+			.text = "The service cannot take the request now. "
+				"Please try again.",
+			.retry_after_s = RETRY_AFTER_S,
+		},
+	[PROBLEM_INTERNAL] =
+		{
+			.status = 500,
+			.name = "internal_server_error",
+			.text = "An unexpected error occurred.",
+		},
+};
+
+int problem_set(struct problem *problem, enum problem_kind kind,
+	const char *format, ...)
+{
+	va_list args;
+
+	assert(kind > PROBLEM_NONE && kind < PROBLEM_KINDS);
+	problem->kind = kind;
+	problem->allow[0] = '\0';
+	va_start(args, format);
+	vsnprintf(problem->text, sizeof(problem->text), format, args);
+	va_end(args);
+	/* What a client sent may be cut in the middle of a character. */
+	str_utf8_mend(problem->text);
+	return -1;
+}
+
+int problem_fixed(struct problem *problem, enum problem_kind kind)
+{
+	assert(kinds[kind].text != NULL);
+	return problem_set(problem, kind, "%s", kinds[kind].text);
+}
+
+int problem_from_err(struct problem *problem, const struct err *err)
+{
+	switch (err->code) {
+	case ERR_INVALID:
+		return problem_set(problem, PROBLEM_VALIDATION, "%s", err->text);
+	case ERR_TOO_LARGE:
+		return problem_set(problem, PROBLEM_TOO_LARGE, "%s", err->text);
+	case ERR_TEMPORARY:
+	case ERR_CONFIG:
+		return problem_fixed(problem, PROBLEM_UNAVAILABLE);
+	default:
+		return problem_fixed(problem, PROBLEM_INTERNAL);
+	}
+}
+
+enum problem_kind problem_kind_of_status(int status)
+{
+	for (size_t i = PROBLEM_NONE + 1; i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i].status == status)
+			return (enum problem_kind)i;
+	return PROBLEM_BAD_REQUEST;
+}
+
+int problem_status(const struct problem *problem)
+{
+	return kinds[problem->kind].status;
+}
+
+const char *problem_name(const struct problem *problem)
+{
+	return kinds[problem->kind].name;
+}
+
+int problem_retry_after_s(const struct problem *problem)
+{
+	return kinds[problem->kind].retry_after_s;
+}

@@ -1,0 +1,65 @@
+/*
+ * problem: why a request is not done, and how that is told to the client.
+ *
+ * Kinds, statuses and names stand in one table. The JSON dialect shows name
+ * and text, the form dialect the text.
+ */
+#ifndef POSTERN_HTTPD_PROBLEM_H
+#define POSTERN_HTTPD_PROBLEM_H
+
+#include "core/base/err.h"
+
+enum problem_kind {
+	PROBLEM_NONE,
+	PROBLEM_BAD_REQUEST, /* HTTP or JSON that cannot be read */
+	PROBLEM_MISSING_KEY,
+	PROBLEM_INVALID_KEY,
+	PROBLEM_RESTRICTED_KEY,
+	PROBLEM_DOMAIN, /* the sending domain is not usable */
+	PROBLEM_MISSING_FIELD,
+	PROBLEM_VALIDATION,
+	PROBLEM_ATTACHMENT,
+	PROBLEM_PARAMETER,
+	PROBLEM_NOT_FOUND,
+	PROBLEM_METHOD,
+	PROBLEM_TIMEOUT,
+	PROBLEM_TOO_LARGE,
+	PROBLEM_MEDIA_TYPE,
+	PROBLEM_EXPECTATION,
+	PROBLEM_HEAD_TOO_LARGE,
+	PROBLEM_NOT_IMPLEMENTED,
+	PROBLEM_VERSION,
+	PROBLEM_UNAVAILABLE, /* Postfix or the store cannot take it now */
+	PROBLEM_INTERNAL,
+	PROBLEM_KINDS
+};
+
+struct problem {
+	enum problem_kind kind;
+	char allow[64]; /* methods, for the Allow field of a 405 */
+	char text[ERR_TEXT_MAX];
+};
+
+#define PROBLEM_INIT ((struct problem){.kind = PROBLEM_NONE})
+
+/* Fills the problem and returns -1. */
+int problem_set(struct problem *problem, enum problem_kind kind,
+	const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* A problem with one of the fixed texts of the interface. */
+int problem_fixed(struct problem *problem, enum problem_kind kind);
+
+/* What an error of the core means to a client: what may pass is
+ * PROBLEM_UNAVAILABLE, our own faults are PROBLEM_INTERNAL without detail. */
+int problem_from_err(struct problem *problem, const struct err *err);
+
+/* The kind that answers with this HTTP status. */
+enum problem_kind problem_kind_of_status(int status);
+
+int problem_status(const struct problem *problem);
+/* One of the names that client libraries know. */
+const char *problem_name(const struct problem *problem);
+/* Seconds for Retry-After; 0: no such field. */
+int problem_retry_after_s(const struct problem *problem);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * reply: answers. Each of these ends the request it is given.
+ */
+#ifndef POSTERN_HTTPD_REPLY_H
+#define POSTERN_HTTPD_REPLY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "httpd/http/problem.h"
+
+struct evbuffer;
+struct request;
+struct route;
+struct worker;
+
+/* Sends the object, which is given away. */
+void reply_json(struct request *request, int status, json_t *object);
+
+/* Sends what is wrong, as the dialect has it. */
+void reply_problem(struct request *request, const struct problem *problem);
+
+/* Writes a whole answer that closes the connection, for a request that never
+ * came to be one (route may be NULL); without its body when the method was HEAD. */
+void reply_raw_problem(struct worker *worker, const struct route *route,
+	struct evbuffer *output, const struct problem *problem, bool is_head);
+
+#endif

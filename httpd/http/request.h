@@ -1,0 +1,37 @@
+/*
+ * request: one HTTP request while it is handled.
+ *
+ * Owned by the worker from request_begin() until its one reply, which frees
+ * it. A handler may return before it replies; the client may be gone by then.
+ */
+#ifndef POSTERN_HTTPD_REQUEST_H
+#define POSTERN_HTTPD_REQUEST_H
+
+#include "core/base/id.h"
+#include "httpd/http/admission.h"
+
+struct evhttp_request;
+struct worker;
+
+struct request {
+	struct worker *worker;
+	struct evhttp_request *http;
+	char id[ID_SIZE]; /* in the answer and in every log line about it */
+	struct admission admission;
+	int64_t began_us; /* monotonic */
+	char *answer_id; /* of the form dialect: the id that the client chose */
+};
+
+/* For evhttp_set_gencb(): a request that has arrived; arg is the worker. */
+void request_on_arrival(struct evhttp_request *http, void *arg);
+
+/* The whole body, in one piece; owned by the request. */
+const char *request_body(struct request *request, size_t *len_r);
+
+/* Frees the body, when nothing needs it any more. */
+void request_drop_body(struct request *request);
+
+/* For the reply only. */
+void request_free(struct request *request);
+
+#endif

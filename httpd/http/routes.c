@@ -1,0 +1,137 @@
+/*
+ * routes: the table of all that httpd serves, and the search in it.
+ *
+ * Threads: any; the table is constant.
+ */
+#include "httpd/http/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/store/store_key.h"
+#include "httpd/json/api_email.h"
+#include "httpd/form/api_form.h"
+
+static const struct route routes[] = {
+	{
+		.method = "POST",
+		.pattern = "/emails",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_SENDING,
+		.body = BODY_JSON,
+		.handle = api_email_send,
+	},
+	{
+		.method = "GET",
+		.pattern = "/emails/{}",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_ALL,
+		.body = BODY_IGNORED,
+		.handle = api_email_get,
+	},
+	{
+		.method = "POST",
+		.pattern = "/v3/{}/messages",
+		.dialect = DIALECT_FORM,
+		.auth = AUTH_BASIC,
+		.scopes = KEY_SENDING,
+		.names_domain = true,
+		.body = BODY_FORM,
+		.handle = api_form_send,
+	},
+	{
+		.method = "POST",
+		.pattern = "/v3/{}/messages.mime",
+		.dialect = DIALECT_FORM,
+		.auth = AUTH_BASIC,
+		.scopes = KEY_SENDING,
+		.names_domain = true,
+		.body = BODY_FORM,
+		.handle = api_form_send_mime,
+	},
+};
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+		return (c | 0x20) - 'a' + 10;
+	return -1;
+}
+
+/* Decodes one path segment (RFC 3986 2.1). False when it is too long, holds a
+ * NUL or a malformed escape. */
+static bool decode(struct http_text text, char param[static ROUTE_PARAM_MAX])
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.data[i];
+
+		if (c == '%') {
+			int high = i + 2 < text.len ? hex_digit(text.data[i + 1])
+						    : -1;
+			int low = i + 2 < text.len ? hex_digit(text.data[i + 2])
+						   : -1;
+
+			if (high < 0 || low < 0)
+				return false;
+			c = (char)(high * 16 + low);
+			i += 2;
+		}
+		if (c == '\0' || len + 1 >= ROUTE_PARAM_MAX)
+			return false;
+		param[len++] = c;
+	}
+	param[len] = '\0';
+	return true;
+}
+
+static bool path_matches(const char *pattern, struct http_text path,
+	char param[static ROUTE_PARAM_MAX])
+{
+	const char *hole = strstr(pattern, "{}");
+	size_t before, after;
+	struct http_text segment;
+
+	if (hole == NULL)
+		return http_text_is(path, pattern);
+	before = (size_t)(hole - pattern);
+	after = strlen(hole + 2);
+	if (path.len <= before + after ||
+		memcmp(path.data, pattern, before) != 0 ||
+		memcmp(path.data + path.len - after, hole + 2, after) != 0)
+		return false;
+	segment.data = path.data + before;
+	segment.len = path.len - before - after;
+	return memchr(segment.data, '/', segment.len) == NULL &&
+	       decode(segment, param);
+}
+
+static void allow(char methods[static ROUTE_ALLOW_MAX], const char *method)
+{
+	size_t len = strlen(methods);
+
+	snprintf(methods + len, ROUTE_ALLOW_MAX - len, "%s%s",
+		len > 0 ? ", " : "", method);
+}
+
+void routes_match(const struct http_head *head, struct route_match *match_r)
+{
+	match_r->route = NULL;
+	match_r->allow[0] = '\0';
+	match_r->param[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+		const struct route *route = &routes[i];
+
+		if (!path_matches(route->pattern, head->path, match_r->param))
+			continue;
+		if (http_text_is(head->method, route->method)) {
+			match_r->route = route;
+			return;
+		}
+		allow(match_r->allow, route->method);
+	}
+}

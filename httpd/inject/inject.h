@@ -1,0 +1,83 @@
+/*
+ * inject: hands a finished message to the local Postfix.
+ *
+ * The seam between httpd and how mail gets into the queue. Each worker has one
+ * injector on its own event base; submit and done run on that worker's thread,
+ * and done is never called from inside submit.
+ *
+ * A submission is owned by its submitter, who keeps it and the message
+ * untouched until done, after which the injector has forgotten it. Every
+ * submission gets exactly one done.
+ */
+#ifndef POSTERN_HTTPD_INJECT_H
+#define POSTERN_HTTPD_INJECT_H
+
+#include <stdbool.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/strv.h"
+
+struct event_base;
+struct conf;
+
+enum inject_result {
+	INJECT_QUEUED,    /* durable in Postfix's queue or maildrop */
+	INJECT_REJECTED,  /* Postfix said no for good; not queued */
+	INJECT_TEMPORARY, /* Postfix cannot take it now; not queued */
+	INJECT_UNKNOWN,   /* may have been queued or not */
+};
+
+struct submission {
+	const char *sender;            /* envelope sender, no <> */
+	const struct strv *recipients; /* envelope recipients, no <> */
+	const struct buf *message;     /* complete; lines end in LF */
+	/* err tells why when result is not INJECT_QUEUED. */
+	void (*done)(struct submission *submission, enum inject_result result,
+		const struct err *err);
+	struct submission *next; /* the injector's */
+};
+
+struct inject;
+
+/* What an implementation is made of. */
+struct inject_ops {
+	void (*submit)(struct inject *inject, struct submission *submission);
+	/* Ends what still runs with INJECT_UNKNOWN, and what waits or is
+	 * submitted from now on with INJECT_TEMPORARY. */
+	void (*stop)(struct inject *inject);
+	/* Nothing is under way any more. */
+	void (*free)(struct inject *inject);
+};
+
+/* The first member of each implementation. */
+struct inject {
+	const struct inject_ops *ops;
+};
+
+static inline void inject_submit(
+	struct inject *inject, struct submission *submission)
+{
+	inject->ops->submit(inject, submission);
+}
+
+static inline void inject_stop(struct inject *inject)
+{
+	inject->ops->stop(inject);
+}
+
+static inline void inject_free(struct inject *inject)
+{
+	if (inject)
+		inject->ops->free(inject);
+}
+
+/* The injector that the settings choose. conf must last as long as it. */
+struct inject *inject_new(struct event_base *base, const struct conf *conf);
+
+/* Submission by sendmail(1), a process for each message, at most
+ * conf->submission.processes at once; more wait their turn. */
+struct inject *inject_sendmail_new(
+	struct event_base *base, const struct conf *conf);
+
+#endif

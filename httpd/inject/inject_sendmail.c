@@ -1,0 +1,237 @@
+/*
+ * inject_sendmail: submission by sendmail(1).
+ *
+ *   sendmail [-C CONFIG] -i -f SENDER -- RECIPIENT...
+ *
+ * A process for each message, a bounded number at once; the others wait in
+ * line. Exit statuses are sysexits: Postfix queues nothing unless it is 0. One
+ * that was killed may have queued the message just before.
+ *
+ * Threads: the worker's.
+ */
+#include <assert.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "httpd/inject/child.h"
+#include "httpd/inject/inject.h"
+
+struct run {
+	struct inject_sendmail *inject;
+	struct submission *submission;
+	struct child *child;
+	struct strv argv;
+	LIST_ENTRY(run) link;
+};
+
+struct inject_sendmail {
+	struct inject inject; /* first */
+	struct event_base *base;
+	const struct conf *conf;
+	struct submission *waiting; /* in line; the first is next */
+	struct submission **end;
+	struct event *start_next;
+	LIST_HEAD(, run) running;
+	int64_t running_n;
+	bool stopped;
+};
+
+/* What an exit status means; the rest is INJECT_TEMPORARY. */
+static const struct {
+	int status;
+	enum inject_result result;
+} results[] = {
+	{EX_OK, INJECT_QUEUED},
+	{EX_USAGE, INJECT_REJECTED},
+	{EX_DATAERR, INJECT_REJECTED},
+	{EX_NOUSER, INJECT_REJECTED},
+	{EX_NOHOST, INJECT_REJECTED},
+};
+
+static enum inject_result result_of(int status)
+{
+	if (!WIFEXITED(status))
+		return INJECT_UNKNOWN;
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+		if (results[i].status == WEXITSTATUS(status))
+			return results[i].result;
+	return INJECT_TEMPORARY;
+}
+
+static void describe(int status, const char *errors, struct err *err)
+{
+	enum err_code code = result_of(status) == INJECT_REJECTED
+				     ? ERR_INTERNAL
+				     : ERR_TEMPORARY;
+	_cleanup_free_ char *text = str_trim(errors, strlen(errors));
+
+	if (WIFEXITED(status))
+		err_set(err, code, "sendmail exited with status %d: %s",
+			WEXITSTATUS(status), text);
+	else
+		err_set(err, code, "sendmail was killed by signal %d: %s",
+			WTERMSIG(status), text);
+}
+
+/* Has the next in line started, later in this round of the event loop. */
+static void wake(struct inject_sendmail *self)
+{
+	event_active(self->start_next, EV_TIMEOUT, 0);
+}
+
+static void run_free(struct run *run)
+{
+	LIST_REMOVE(run, link);
+	run->inject->running_n--;
+	strv_free(&run->argv);
+	free(run);
+}
+
+static void on_sendmail_done(void *arg, int status, const char *errors)
+{
+	struct run *run = arg;
+	struct inject_sendmail *self = run->inject;
+	struct submission *submission = run->submission;
+	enum inject_result result = result_of(status);
+	struct err err = ERR_INIT;
+
+	if (result != INJECT_QUEUED)
+		describe(status, errors, &err);
+	run_free(run);
+	wake(self);
+	submission->done(submission, result, &err);
+}
+
+static void fill_argv(struct strv *argv, const struct conf *conf,
+	const struct submission *submission)
+{
+	strv_add(argv, conf->submission.sendmail);
+	if (!str_empty(conf->submission.postfix_config)) {
+		strv_add(argv, "-C");
+		strv_add(argv, conf->submission.postfix_config);
+	}
+	strv_add(argv, "-i");
+	strv_add(argv, "-f");
+	strv_add(argv, submission->sender);
+	strv_add(argv, "--");
+	strv_add_all(argv, submission->recipients);
+}
+
+static void start(struct inject_sendmail *self, struct submission *submission)
+{
+	struct run *run = mem_new(struct run);
+	struct child_spec spec = {
+		.input = submission->message,
+		.timeout_ms = self->conf->submission.timeout_ms,
+		.done = on_sendmail_done,
+		.arg = run,
+	};
+	struct err err = ERR_INIT;
+
+	run->inject = self;
+	run->submission = submission;
+	fill_argv(&run->argv, self->conf, submission);
+	spec.argv = run->argv.items;
+	LIST_INSERT_HEAD(&self->running, run, link);
+	self->running_n++;
+	if (child_start(self->base, &spec, &run->child, &err) < 0) {
+		run_free(run);
+		submission->done(submission, INJECT_TEMPORARY, &err);
+	}
+}
+
+static struct submission *next_waiting(struct inject_sendmail *self)
+{
+	struct submission *submission = self->waiting;
+
+	if (submission) {
+		self->waiting = submission->next;
+		submission->next = NULL;
+	}
+	if (self->waiting == NULL)
+		self->end = &self->waiting;
+	return submission;
+}
+
+static void give_up(struct submission *submission, enum inject_result result)
+{
+	struct err err = ERR_INIT;
+
+	err_set(&err, ERR_TEMPORARY, "the server is stopping");
+	submission->done(submission, result, &err);
+}
+
+static void on_start_next(evutil_socket_t fd, short what, void *arg)
+{
+	struct inject_sendmail *self = arg;
+
+	(void)fd;
+	(void)what;
+	while (self->stopped && self->waiting)
+		give_up(next_waiting(self), INJECT_TEMPORARY);
+	while (self->waiting && self->running_n < self->conf->submission.processes)
+		start(self, next_waiting(self));
+}
+
+static void inject_sendmail_submit(
+	struct inject *inject, struct submission *submission)
+{
+	struct inject_sendmail *self = (struct inject_sendmail *)inject;
+
+	submission->next = NULL;
+	*self->end = submission;
+	self->end = &submission->next;
+	wake(self);
+}
+
+static void inject_sendmail_stop(struct inject *inject)
+{
+	struct inject_sendmail *self = (struct inject_sendmail *)inject;
+	struct run *run;
+
+	self->stopped = true;
+	while ((run = LIST_FIRST(&self->running)) != NULL) {
+		struct submission *submission = run->submission;
+
+		child_kill(run->child);
+		run_free(run);
+		give_up(submission, INJECT_UNKNOWN);
+	}
+	wake(self);
+}
+
+static void inject_sendmail_free(struct inject *inject)
+{
+	struct inject_sendmail *self = (struct inject_sendmail *)inject;
+
+	assert(LIST_EMPTY(&self->running) && self->waiting == NULL);
+	event_free(self->start_next);
+	free(self);
+}
+
+static const struct inject_ops inject_sendmail_ops = {
+	.submit = inject_sendmail_submit,
+	.stop = inject_sendmail_stop,
+	.free = inject_sendmail_free,
+};
+
+struct inject *inject_sendmail_new(
+	struct event_base *base, const struct conf *conf)
+{
+	struct inject_sendmail *self = mem_new(struct inject_sendmail);
+
+	self->inject.ops = &inject_sendmail_ops;
+	self->base = base;
+	self->conf = conf;
+	self->end = &self->waiting;
+	self->start_next = event_new(base, -1, 0, on_start_next, self);
+	LIST_INIT(&self->running);
+	return &self->inject;
+}

@@ -1,0 +1,22 @@
+/*
+ * email_json: emails in the JSON dialect, in and out.
+ */
+#ifndef POSTERN_HTTPD_EMAIL_JSON_H
+#define POSTERN_HTTPD_EMAIL_JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "core/store/store_email.h"
+#include "httpd/send/outgoing.h"
+#include "httpd/http/problem.h"
+
+/* Reads the body of POST /emails. No side effects. 0, or -1 with a problem that
+ * names the field; outgoing_r may hold a part of the email then. */
+int email_json_parse(const char *body, size_t len, int64_t max_recipients,
+	struct outgoing *outgoing_r, struct problem *problem);
+
+/* The email as GET /emails/{id} shows it; a new reference. */
+json_t *email_json_render(const struct email *email);
+
+#endif

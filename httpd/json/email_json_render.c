@@ -1,0 +1,70 @@
+/*
+ * email_json_render: the email as GET /emails/{id} shows it.
+ *
+ * Threads: any; holds no state.
+ */
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/mail/addr.h"
+#include "httpd/json/email_json.h"
+
+/* Of each mailbox its address: the interface wants recipient addresses, and
+ * their names are in the message. */
+static json_t *addresses(const struct strv *list)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < list->n; i++) {
+		_cleanup_addr_ struct addr addr = {0};
+		_cleanup_free_ char *spec = NULL;
+
+		if (addr_parse(list->items[i], &addr, NULL) == 0)
+			spec = addr_spec(&addr);
+		json_array_append_new(
+			array, json_string(spec ? spec : list->items[i]));
+	}
+	return array;
+}
+
+/* Null when there is none. */
+static json_t *mailboxes_or_null(const struct strv *list)
+{
+	json_t *array;
+
+	if (list->n == 0)
+		return json_null();
+	array = json_array();
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(array, json_string(list->items[i]));
+	return array;
+}
+
+static json_t *string_or_null(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+/* Kept as JSON; what cannot be read shows as none. */
+static json_t *tags(const char *text)
+{
+	json_t *array = text ? json_loads(text, 0, NULL) : NULL;
+
+	return array ? array : json_array();
+}
+
+json_t *email_json_render(const struct email *email)
+{
+	char created_at[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(email->created_us, created_at);
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, "
+			 "s:s, s:o, s:o, s:o, s:n}",
+		"object", "email", "id", email->id, "from", email->from, "to",
+		addresses(&email->to), "cc", addresses(&email->cc), "bcc",
+		addresses(&email->bcc), "reply_to",
+		mailboxes_or_null(&email->reply_to), "subject", email->subject,
+		"html", email->html, "text", email->text, "created_at",
+		created_at, "last_event", string_or_null(email->last_event),
+		"message_id", string_or_null(email->message_id), "tags",
+		tags(email->tags), "scheduled_at");
+}

@@ -1,0 +1,97 @@
+/*
+ * postern-httpd: takes emails over HTTP and submits them to Postfix.
+ *
+ * The main thread starts the server and then waits for signals: SIGHUP reads
+ * the settings again, SIGTERM and SIGINT finish what has begun and end. All
+ * threads have these signals blocked.
+ */
+#include <event2/event.h>
+#include <event2/thread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "core/base/daemon.h"
+#include "core/base/log.h"
+#include "core/base/secret.h"
+#include "core/conf/conf.h"
+#include "core/mail/mime_build.h"
+#include "httpd/server.h"
+
+static const struct daemon_about about = {
+	.program = "postern-httpd",
+	.purpose =
+		"Takes emails over HTTP and submits them to the local Postfix.",
+	.default_path = CONF_DEFAULT_PATH,
+};
+
+static void block_signals(sigset_t *signals)
+{
+	sigemptyset(signals);
+	sigaddset(signals, SIGHUP);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* else no child can be waited for */
+}
+
+static void serve(struct server *server, struct log *log, const sigset_t *wait)
+{
+	int got;
+
+	while (sigwait(wait, &got) == 0 && got == SIGHUP) {
+		struct err err = ERR_INIT;
+
+		if (server_reload(server, &err) < 0)
+			log_error(log, "reload_failed", "error", err.text);
+	}
+	log_info(log, "stopping", "signal", strsignal(got));
+}
+
+static int run(const char *path, struct conf *conf)
+{
+	struct log *log = log_new("postern-httpd",
+		(enum log_target)conf->log.target,
+		(enum log_level)conf->log.level);
+	struct server *server;
+	struct err err = ERR_INIT;
+	int status = EX_OK;
+	sigset_t signals;
+
+	block_signals(&signals);
+	if (server_start(path, conf, log, &server, &err) == 0) {
+		serve(server, log, &signals);
+		server_stop(server);
+		log_info(log, "stopped");
+	} else {
+		log_error(log, "start_failed", "error", err.text);
+		status = err_info(err.code)->exit_status;
+	}
+	log_free(log);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_(conf) struct conf *conf = NULL;
+	struct err err = ERR_INIT;
+	int status = EX_OK;
+	const char *path = daemon_arguments(&about, argc, argv, &status);
+
+	if (path == NULL)
+		return status;
+	if (secret_init() < 0 || evthread_use_pthreads() < 0) {
+		fputs("postern-httpd: cannot initialize\n", stderr);
+		return EX_OSERR;
+	}
+	mime_build_init();
+	if (conf_load(path, &conf, &err) < 0) {
+		fprintf(stderr, "postern-httpd: %s\n", err.text);
+		return err_info(err.code)->exit_status;
+	}
+	status = run(path, conf);
+	libevent_global_shutdown();
+	return status;
+}

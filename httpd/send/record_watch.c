@@ -1,0 +1,139 @@
+/*
+ * record_watch: waits until the milter has decided about an email.
+ *
+ * The timer runs only while something is pending.
+ *
+ * Threads: the worker's.
+ */
+#include "httpd/send/record_watch.h"
+
+#include <assert.h>
+#include <event2/event.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+
+/* How often to look. A commit is found half of this late on average. */
+enum { LOOK_US = 2000 };
+
+struct record_watch {
+	struct db *db;
+	struct log *log;
+	struct event *timer;
+	struct watched *pending;
+	int64_t version;  /* of the store, when last looked at */
+	bool look_anyway; /* something was added since then, or not read */
+	bool stopped;
+};
+
+static void set_timer(struct record_watch *watch)
+{
+	const struct timeval soon = {.tv_usec = LOOK_US};
+
+	if (watch->pending && !event_pending(watch->timer, EV_TIMEOUT, NULL))
+		event_add(watch->timer, &soon);
+}
+
+/* Whether the rows are worth a look. */
+static bool has_changed(struct record_watch *watch)
+{
+	struct err err = ERR_INIT;
+	int64_t version;
+	bool changed;
+
+	if (db_version(watch->db, &version, &err) < 0) {
+		log_error(watch->log, "store_failed", "error", err.text);
+		return false;
+	}
+	changed = version != watch->version || watch->look_anyway;
+	watch->version = version;
+	watch->look_anyway = false;
+	return changed;
+}
+
+static void finish(
+	struct watched *watched, enum email_state state, const char *refusal)
+{
+	watched->next = NULL;
+	watched->done(watched, state, refusal);
+}
+
+/* What is known of the email; EMAIL_STAGED also when it cannot be read. */
+static enum email_state look(struct record_watch *watch,
+	const struct watched *watched, char **refusal_r)
+{
+	enum email_state state = EMAIL_STAGED;
+	struct err err = ERR_INIT;
+
+	if (store_email_outcome(watch->db, watched->email_id, &state, refusal_r,
+		    &err) < 0) {
+		log_error(watch->log, "store_failed", "email",
+			watched->email_id, "error", err.text);
+		watch->look_anyway = true;
+	}
+	return state;
+}
+
+static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct record_watch *watch = arg;
+	bool changed = has_changed(watch);
+	int64_t now_us = clock_monotonic_us();
+	struct watched **at = &watch->pending;
+
+	(void)fd;
+	(void)what;
+	while (*at != NULL) {
+		struct watched *watched = *at;
+		_cleanup_free_ char *refusal = NULL;
+		enum email_state state = EMAIL_STAGED;
+
+		if (changed)
+			state = look(watch, watched, &refusal);
+		if (state == EMAIL_STAGED && now_us < watched->deadline_us) {
+			at = &watched->next;
+			continue;
+		}
+		*at = watched->next;
+		finish(watched, state, refusal);
+	}
+	set_timer(watch);
+}
+
+struct record_watch *record_watch_new(
+	struct event_base *base, struct db *db, struct log *log)
+{
+	struct record_watch *watch = mem_new(struct record_watch);
+
+	watch->db = db;
+	watch->log = log;
+	watch->timer = event_new(base, -1, 0, on_watch_timer, watch);
+	return watch;
+}
+
+void record_watch_stop(struct record_watch *watch)
+{
+	watch->stopped = true;
+	for (struct watched *w = watch->pending; w; w = w->next)
+		w->deadline_us = 0;
+}
+
+void record_watch_free(struct record_watch *watch)
+{
+	if (watch == NULL)
+		return;
+	assert(watch->pending == NULL);
+	event_free(watch->timer);
+	free(watch);
+}
+
+void record_watch_add(struct record_watch *watch, struct watched *watched)
+{
+	watched->deadline_us = watch->stopped ? 0
+					      : clock_monotonic_us() +
+							watched->wait_ms * 1000;
+	watched->next = watch->pending;
+	watch->pending = watched;
+	watch->look_anyway = true;
+	set_timer(watch);
+}

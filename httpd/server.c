@@ -1,0 +1,174 @@
+/*
+ * server: the listening socket, the workers, and the committer they share.
+ *
+ * Start and stop mirror each other. The committer ends after the workers'
+ * threads, and before the workers are freed: they get its last letters.
+ *
+ * Threads: the main one.
+ */
+#include "httpd/server.h"
+
+#include <inttypes.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "core/base/daemon.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/conf/conf.h"
+#include "core/db/committer.h"
+#include "core/db/migrate.h"
+#include "httpd/http/budget.h"
+#include "httpd/http/listen_socket.h"
+#include "httpd/inject/postfix_limit.h"
+#include "httpd/worker.h"
+
+struct server {
+	char *conf_path;
+	struct conf *conf; /* the caller's */
+	char *database;
+	struct log *log;
+	struct committer *committer;
+	struct budget budget;
+	struct worker_shared shared;
+	struct worker **workers;
+	int workers_n;
+};
+
+static int check_database(const char *path, struct err *err)
+{
+	_cleanup_(db) struct db *db = NULL;
+
+	if (db_open(path, DB_READ, &db, err) < 0)
+		return -1;
+	return migrate_check(db, err);
+}
+
+/* Postfix's limit; when it cannot be learned, sending still works and Postfix
+ * says no by itself. */
+static int64_t learn_limit(struct server *server, const struct conf *conf)
+{
+	struct err err = ERR_INIT;
+	int64_t limit = 0;
+
+	if (postfix_limit_read(conf->submission.postfix_config, &limit, &err) < 0)
+		log_warn(server->log, "postfix_limit_unknown", "error", err.text);
+	else if (limit > 0 && limit < conf->http.max_message_bytes)
+		log_warn(server->log, "postfix_limit_lower", "setting",
+			"http.max_message_bytes", "bytes",
+			LOG_INT(conf->http.max_message_bytes),
+			"message_size_limit", LOG_INT(limit));
+	return limit;
+}
+
+/* Settings of one worker's own: its share of what is for all. */
+static struct conf *share_of(const struct server *server)
+{
+	struct conf *share = conf_copy(server->conf);
+	int64_t n = server->workers_n;
+
+	share->http.max_connections = (share->http.max_connections + n - 1) / n;
+	return share;
+}
+
+static int start_workers(
+	struct server *server, const struct conf *conf, struct err *err)
+{
+	int64_t limit = learn_limit(server, conf);
+
+	server->workers_n = conf->http.workers ? (int)conf->http.workers
+					       : get_nprocs();
+	server->workers = mem_alloc(
+		(size_t)server->workers_n, sizeof(*server->workers));
+	for (int i = 0; i < server->workers_n; i++) {
+		if (worker_new(&server->shared, share_of(server), limit,
+			    &server->workers[i], err) < 0 ||
+			worker_start(server->workers[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int start(struct server *server, const struct conf *conf, struct err *err)
+{
+	char name[LISTEN_SOCKET_NAME_SIZE];
+
+	if (check_database(server->database, err) < 0 ||
+		committer_new(server->database, &server->committer, err) < 0 ||
+		listen_socket_open(conf->http.listen, &server->shared.listen_fd,
+			name, err) < 0)
+		return -1;
+	server->shared.committer = server->committer;
+	if (start_workers(server, conf, err) < 0)
+		return -1;
+	log_info(server->log, "listening", "address", name, "workers",
+		LOG_INT(server->workers_n));
+	return 0;
+}
+
+int server_start(const char *conf_path, struct conf *conf, struct log *log,
+	struct server **server_r, struct err *err)
+{
+	struct server *server = mem_new(struct server);
+
+	server->conf_path = mem_strdup(conf_path);
+	server->conf = conf;
+	server->database = mem_strdup(conf->store.database);
+	server->log = log;
+	server->shared.listen_fd = -1;
+	server->shared.database = server->database;
+	server->shared.log = log;
+	server->shared.budget = &server->budget;
+	daemon_raise_descriptor_limit();
+	if (start(server, conf, err) < 0) {
+		server_stop(server);
+		return -1;
+	}
+	*server_r = server;
+	return 0;
+}
+
+int server_reload(struct server *server, struct err *err)
+{
+	_cleanup_(conf) struct conf *fresh = NULL;
+	_cleanup_buf_ struct buf restart = BUF_INIT;
+	int64_t limit;
+
+	if (conf_load(server->conf_path, &fresh, err) < 0)
+		return -1;
+	conf_reload(server->conf, fresh, &restart);
+	limit = learn_limit(server, server->conf);
+	for (int i = 0; i < server->workers_n; i++)
+		worker_reload(server->workers[i], share_of(server), limit);
+	log_set_level(server->log, (enum log_level)server->conf->log.level);
+	log_info(server->log, "reloaded", "file", server->conf_path,
+		"needs_restart", restart.len ? buf_str(&restart) : NULL);
+	return 0;
+}
+
+static void stop_workers(struct server *server)
+{
+	for (int i = 0; i < server->workers_n; i++)
+		if (server->workers[i])
+			worker_drain(server->workers[i]);
+	/* The workers' own descriptors hold the socket until they drain; then
+	 * new clients are refused at once instead of waiting in the queue. */
+	if (server->shared.listen_fd >= 0)
+		close(server->shared.listen_fd);
+	server->shared.listen_fd = -1;
+	for (int i = 0; i < server->workers_n; i++)
+		if (server->workers[i])
+			worker_join(server->workers[i]);
+}
+
+void server_stop(struct server *server)
+{
+	stop_workers(server);
+	committer_free(server->committer);
+	for (int i = 0; i < server->workers_n; i++)
+		worker_free(server->workers[i]);
+	free(server->workers);
+	free(server->database);
+	free(server->conf_path);
+	free(server);
+}

@@ -1,0 +1,89 @@
+/*
+ * worker: one thread that serves connections.
+ *
+ * Each worker has an event base, an evhttp on the listening socket that all
+ * share, a read handle on the store, an injector and a record watch of its
+ * own; only the committer is shared. What is declared here is used on the
+ * worker's thread, but for what says otherwise.
+ *
+ * The life of a request:
+ *
+ *   conn       bytes arrive; http_head reads the head strictly
+ *   admission  route, key, scope, media type, size: from the head alone
+ *   conn       a problem is answered now; else evhttp collects the body
+ *   request    route->handle(): parse -> decide -> act -> render
+ *   reply      sends the answer, logs it, frees the request
+ */
+#ifndef POSTERN_HTTPD_WORKER_H
+#define POSTERN_HTTPD_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+struct budget;
+struct committer;
+struct conf;
+struct conn_table;
+struct db;
+struct event_base;
+struct evhttp;
+struct inbox;
+struct inject;
+struct key_use;
+struct log;
+struct record_watch;
+
+/* What all workers share. It outlives them. */
+struct worker_shared {
+	int listen_fd;
+	const char *database;
+	struct log *log;
+	struct committer *committer;
+	struct budget *budget;
+};
+
+struct worker {
+	const struct worker_shared *shared;
+	struct log *log;
+	struct conf *conf; /* its own copy, changed by worker_reload() */
+	struct event_base *base;
+	struct evhttp *http;
+	struct db *db;
+	struct inbox *inbox;
+	struct inject *inject;
+	struct record_watch *watch;
+	struct key_use *keys;
+	struct conn_table *conns;
+	int64_t postfix_limit; /* message_size_limit in bytes; 0: none */
+	size_t requests;       /* in progress */
+	bool draining;
+	struct worker_private *own; /* what worker.c alone uses */
+};
+
+/* Takes conf over. The worker is made on the caller's thread. */
+int worker_new(const struct worker_shared *shared, struct conf *conf,
+	int64_t postfix_limit, struct worker **worker_r, struct err *err);
+/* After worker_join(), or when it was never started. */
+void worker_free(struct worker *worker);
+
+/* Any thread: starts the worker's thread; waits for its end. */
+int worker_start(struct worker *worker, struct err *err);
+void worker_join(struct worker *worker);
+
+/* Any thread: new settings, taken over by the worker. */
+void worker_reload(
+	struct worker *worker, struct conf *fresh, int64_t postfix_limit);
+
+/* Any thread: finish what has begun, accept no more, then end. */
+void worker_drain(struct worker *worker);
+
+/* Accepts connections, or stops accepting at the limit. */
+void worker_accept_if(struct worker *worker);
+
+/* The largest message, in bytes, that this worker takes now. */
+int64_t worker_message_limit(const struct worker *worker);
+
+#endif
