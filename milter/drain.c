@@ -1,0 +1,122 @@
+/*
+ * drain: counts messages and decisions under one lock.
+ *
+ * Invariant: while draining, messages only goes down; once closed, decisions
+ * only goes down. Threads: any.
+ */
+#include "milter/drain.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+struct drain {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a count has become zero */
+	size_t messages;
+	size_t decisions;
+	bool draining;
+	bool closed;
+};
+
+struct drain *drain_new(void)
+{
+	struct drain *drain = mem_new(struct drain);
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&drain->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	pthread_mutex_init(&drain->lock, NULL);
+	return drain;
+}
+
+void drain_free(struct drain *drain)
+{
+	if (drain == NULL)
+		return;
+	pthread_cond_destroy(&drain->changed);
+	pthread_mutex_destroy(&drain->lock);
+	free(drain);
+}
+
+static bool count(struct drain *drain, size_t *counter, const bool *over)
+{
+	bool counted;
+
+	pthread_mutex_lock(&drain->lock);
+	counted = !*over;
+	if (counted)
+		(*counter)++;
+	pthread_mutex_unlock(&drain->lock);
+	return counted;
+}
+
+static void uncount(struct drain *drain, size_t *counter)
+{
+	pthread_mutex_lock(&drain->lock);
+	assert(*counter > 0);
+	if (--*counter == 0)
+		pthread_cond_broadcast(&drain->changed);
+	pthread_mutex_unlock(&drain->lock);
+}
+
+bool drain_begin(struct drain *drain)
+{
+	return count(drain, &drain->messages, &drain->draining);
+}
+
+void drain_end(struct drain *drain)
+{
+	uncount(drain, &drain->messages);
+}
+
+bool drain_enter(struct drain *drain)
+{
+	return count(drain, &drain->decisions, &drain->closed);
+}
+
+void drain_leave(struct drain *drain)
+{
+	uncount(drain, &drain->decisions);
+}
+
+static struct timespec after(int64_t wait_ms)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += wait_ms / 1000;
+	end.tv_nsec += wait_ms % 1000 * 1000000;
+	if (end.tv_nsec >= 1000000000) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000000000;
+	}
+	return end;
+}
+
+bool drain_wait(struct drain *drain, int64_t wait_ms)
+{
+	const struct timespec end = after(wait_ms);
+	bool done;
+
+	pthread_mutex_lock(&drain->lock);
+	drain->draining = true;
+	while (drain->messages > 0 && pthread_cond_timedwait(&drain->changed,
+					      &drain->lock, &end) != ETIMEDOUT)
+		continue;
+	done = drain->messages == 0;
+	pthread_mutex_unlock(&drain->lock);
+	return done;
+}
+
+void drain_close(struct drain *drain)
+{
+	pthread_mutex_lock(&drain->lock);
+	drain->closed = true;
+	while (drain->decisions > 0)
+		pthread_cond_wait(&drain->changed, &drain->lock);
+	pthread_mutex_unlock(&drain->lock);
+}

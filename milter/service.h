@@ -1,0 +1,50 @@
+/*
+ * service: what all connections of the milter share.
+ */
+#ifndef POSTERN_MILTER_SERVICE_H
+#define POSTERN_MILTER_SERVICE_H
+
+#include <pthread.h>
+
+#include "core/base/cidr.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/conf/conf.h"
+#include "core/db/committer.h"
+#include "core/db/db_pool.h"
+#include "core/policy/verdict.h"
+#include "milter/drain.h"
+
+struct service {
+	struct log *log; /* not owned */
+	const struct clock *clock;
+	struct db_pool *readers;
+	struct committer *committer;
+	struct drain *drain;
+	pthread_rwlock_t lock; /* for what follows */
+	struct cidr_list internal_hosts;
+};
+
+/* Opens the database, which must have the schema of this program. The caller
+ * closes the service; conf need not outlive the call. */
+int service_open(const struct conf *conf, struct log *log,
+	struct service **service_r, struct err *err);
+
+/* Takes over what may change while running: the log level and the internal
+ * hosts. Connections that are there keep their origin. */
+int service_reload(
+	struct service *service, const struct conf *conf, struct err *err);
+
+/* Where mail of this client comes from. */
+enum mail_origin service_origin(
+	struct service *service, const struct sockaddr *peer);
+
+/* Waits for the decisions that are being made, then closes the database. What
+ * the callbacks touch outside of decisions stays, since libmilter leaves its
+ * threads behind when it ends. */
+void service_close(struct service *service);
+
+/* After service_close(), when no thread of libmilter was ever started. */
+void service_free(struct service *service);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * session: the state of one connection.
+ *
+ * Invariant: outside a message (before MAIL FROM, after its end) message is
+ * all zero; within one, sender is not NULL and what is kept is within limits.
+ * Threads: libmilter runs the callbacks of one connection on any thread, but
+ * never two at once.
+ */
+#include "milter/session.h"
+
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/policy/ticket_header.h"
+
+struct session *session_new(enum mail_origin origin)
+{
+	struct session *session = mem_new(struct session);
+
+	session->origin = origin;
+	return session;
+}
+
+void session_free(struct session *session)
+{
+	if (session == NULL)
+		return;
+	session_reset(session);
+	free(session);
+}
+
+void session_reset(struct session *session)
+{
+	struct session_message *message = &session->message;
+
+	free(message->sender);
+	free(message->queue_id);
+	free(message->ticket);
+	strv_free(&message->froms);
+	*message = (struct session_message){0};
+}
+
+/* Postfix gives the address bare when it came by sendmail(1). */
+static char *without_brackets(const char *address)
+{
+	size_t len = strlen(address);
+
+	if (len >= 2 && address[0] == '<' && address[len - 1] == '>')
+		return mem_dup(address + 1, len - 2);
+	return mem_strdup(address);
+}
+
+void session_begin(struct session *session, const char *sender, bool login)
+{
+	session_reset(session);
+	session->message.sender = without_brackets(sender);
+	session->message.login = login;
+}
+
+static void add_from(struct session_message *message, const char *value)
+{
+	size_t len = strlen(value);
+
+	if (message->froms.n == SESSION_FROM_FIELDS ||
+		len > SESSION_FROM_BYTES - message->from_bytes) {
+		message->from_overflow = true;
+		return;
+	}
+	strv_add(&message->froms, value);
+	message->from_bytes += len;
+}
+
+static void add_ticket(struct session_message *message, const char *value)
+{
+	if (message->tickets++ > 0)
+		return;
+	message->ticket = str_trim(
+		value, strnlen(value, SESSION_TICKET_LENGTH + 1));
+}
+
+void session_queue_id(struct session *session, const char *queue_id)
+{
+	free(session->message.queue_id);
+	session->message.queue_id = mem_strdup(queue_id ? queue_id : "");
+}
+
+/* Names count in any letter case; RFC 5322 4.5 knows blanks behind them. */
+static bool is_field(const char *name, const char *field)
+{
+	size_t len = strlen(field);
+
+	return str_starts_nocase(name, field) &&
+	       name[len + strspn(name + len, " \t")] == '\0';
+}
+
+void session_header(struct session *session, const char *name, const char *value)
+{
+	struct session_message *message = &session->message;
+
+	if (is_field(name, "From"))
+		add_from(message, value);
+	else if (is_field(name, TICKET_HEADER))
+		add_ticket(message, value);
+}
+
+enum mail_origin session_origin(const struct session *session)
+{
+	return session->message.login ? ORIGIN_LOGIN : session->origin;
+}

@@ -1,0 +1,63 @@
+/*
+ * session: what Postfix has told of one connection and of the message that is
+ * on its way in it.
+ *
+ * Callbacks write it, facts reads it. Only what a decision needs is kept, and
+ * of that only so much: beyond the limits below a message counts as having too
+ * many fields, and no more is kept of it.
+ */
+#ifndef POSTERN_MILTER_SESSION_H
+#define POSTERN_MILTER_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/mem.h"
+#include "core/base/strv.h"
+#include "core/policy/verdict.h"
+
+enum {
+	SESSION_FROM_FIELDS = 16,
+	SESSION_FROM_BYTES = 64 * 1024, /* of all From fields together */
+	SESSION_TICKET_FIELDS = 100,
+	SESSION_TICKET_LENGTH = 64, /* a longer value is no ticket */
+};
+
+struct session_message {
+	bool counted;      /* drain waits for it; for the filter alone */
+	char *sender;      /* envelope sender without <>, "" the null sender */
+	bool login;        /* the client has logged in */
+	char *queue_id;    /* Postfix's; NULL until its end */
+	struct strv froms; /* values of the From fields, as they came */
+	size_t from_bytes;
+	bool from_overflow; /* there were more of them, or longer ones */
+	char *ticket;       /* the first one; NULL without any */
+	size_t tickets;     /* how many ticket fields there are */
+};
+
+struct session {
+	enum mail_origin origin; /* of clients without login */
+	struct session_message message;
+};
+
+struct session *session_new(enum mail_origin origin);
+void session_free(struct session *session);
+DEFINE_CLEANUP(session, session_free)
+
+/* A new message begins; whatever was known of one before is forgotten. sender
+ * is the argument of MAIL FROM, with or without <>. */
+void session_begin(struct session *session, const char *sender, bool login);
+
+/* One header field; its value may still be folded. */
+void session_header(struct session *session, const char *name, const char *value);
+
+/* The queue id, "" for NULL: early in a message Postfix may not have one. */
+void session_queue_id(struct session *session, const char *queue_id);
+
+/* Forgets the message. */
+void session_reset(struct session *session);
+
+/* Where the message comes from, with the login in mind. */
+enum mail_origin session_origin(const struct session *session);
+
+#endif

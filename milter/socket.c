@@ -1,0 +1,173 @@
+/*
+ * socket: the file of the milter's Unix-domain socket.
+ *
+ * libmilter itself would remove whatever socket is in its way, when it starts
+ * and, unless it runs as root, when it ends. The lock keeps that harmless: as
+ * long as one milter lives, no other makes a socket there.
+ *
+ * Threads: main's.
+ */
+#include "milter/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct socket {
+	char *path;
+	char *lock_path;
+	int lock_fd;
+	int file_fd; /* the socket's file, -1 until published */
+};
+
+static int set_address(const char *path, struct sockaddr_un *address)
+{
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(address->sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(address->sun_path, path);
+	return 0;
+}
+
+/* 0 when somebody accepts the connection, else -1 with errno. */
+static int try_connect(const char *path)
+{
+	struct sockaddr_un address;
+	int fd, result, saved;
+
+	if (set_address(path, &address) < 0)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	result = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return result;
+}
+
+static int cannot(struct err *err, const char *what, const char *path)
+{
+	return err_set(err, ERR_CONFIG, "cannot %s %s: %s", what, path,
+		strerror(errno));
+}
+
+static int remove_dead(const char *path, struct err *err)
+{
+	if (unlink(path) < 0 && errno != ENOENT)
+		return cannot(err, "remove the old socket", path);
+	return 0;
+}
+
+static int clear_path(const char *path, struct err *err)
+{
+	struct stat status;
+
+	if (lstat(path, &status) < 0)
+		return errno == ENOENT ? 0 : cannot(err, "look at", path);
+	if (!S_ISSOCK(status.st_mode))
+		return err_set(err, ERR_CONFIG,
+			"%s (milter.socket) is there and is no socket", path);
+	if (try_connect(path) == 0 || errno == EAGAIN)
+		return err_set(err, ERR_CONFIG,
+			"another milter listens on %s (milter.socket)", path);
+	if (errno != ECONNREFUSED && errno != ENOENT)
+		return cannot(err, "tell whether a milter listens on", path);
+	return remove_dead(path, err);
+}
+
+/* Whether the open file is the one that the path names: its owner may have
+ * removed it between our open() and our flock(). */
+static bool is_named(int fd, const char *path)
+{
+	struct stat ours, named;
+
+	return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 &&
+	       ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+static int lock(
+	const char *lock_path, const char *path, int *fd_r, struct err *err)
+{
+	int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_CONFIG,
+			"the folder of %s (milter.socket) is missing; "
+			"postfix-conf/enable makes it",
+			path);
+	if (fd < 0)
+		return cannot(err, "make", lock_path);
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, lock_path)) {
+		*fd_r = fd;
+		return 0;
+	}
+	close(fd);
+	return err_set(err, ERR_CONFIG,
+		"another milter listens on %s (milter.socket)", path);
+}
+
+int socket_claim(const char *path, struct socket **socket_r, struct err *err)
+{
+	_cleanup_(socket) struct socket *claim = mem_new(struct socket);
+
+	claim->path = mem_strdup(path);
+	claim->lock_path = mem_printf("%s.lock", path);
+	claim->lock_fd = claim->file_fd = -1;
+	if (lock(claim->lock_path, path, &claim->lock_fd, err) < 0 ||
+		clear_path(path, err) < 0)
+		return -1;
+	*socket_r = TAKE_PTR(claim);
+	return 0;
+}
+
+void socket_free(struct socket *claim)
+{
+	if (claim == NULL)
+		return;
+	if (claim->file_fd >= 0)
+		close(claim->file_fd);
+	if (claim->lock_fd >= 0) {
+		unlink(claim->lock_path);
+		close(claim->lock_fd);
+	}
+	free(claim->lock_path);
+	free(claim->path);
+	free(claim);
+}
+
+int socket_publish(struct socket *claim, const char *mode, struct err *err)
+{
+	claim->file_fd = open(claim->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (claim->file_fd < 0)
+		return cannot(err, "open", claim->path);
+	if (chmod(claim->path, (mode_t)strtol(mode, NULL, 8)) < 0)
+		return cannot(err, "set the mode of", claim->path);
+	return 0;
+}
+
+void socket_hide(struct socket *claim)
+{
+	unlink(claim->path);
+}
+
+/* The descriptor leads to the socket also when no name does any more. */
+void socket_wake(struct socket *claim)
+{
+	_cleanup_free_ char *path = mem_printf(
+		"/proc/self/fd/%d", claim->file_fd);
+
+	if (try_connect(path) < 0) {
+		/* Then libmilter looks by itself, every five seconds. */
+	}
+}
