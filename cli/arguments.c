@@ -1,0 +1,194 @@
+/*
+ * arguments: the command line, taken apart by getopt_long.
+ *
+ * First all options are read, of whatever verb; then the words tell the verb,
+ * and the options are held against its row.
+ *
+ * Threads: one; getopt keeps its state in globals.
+ */
+#include "cli/arguments.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "cli/usage.h"
+#include "cli/verbs.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+
+enum {
+	FIRST_VERB_OPTION = 256, /* beyond all characters */
+	GENERAL_OPTIONS = 4,
+};
+
+static const struct option general[GENERAL_OPTIONS] = {
+	{"config", required_argument, NULL, 'c'},
+	{"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+};
+
+/* The general options and those of all verbs, as getopt_long wants them. */
+static void fill_long_options(
+	struct option all[static GENERAL_OPTIONS + OPTIONS + 1])
+{
+	memcpy(all, general, sizeof(general));
+	for (int i = 0; i < OPTIONS; i++)
+		all[GENERAL_OPTIONS + i] = (struct option){
+			.name = verbs_options[i].name,
+			.has_arg = verbs_options[i].argument ? required_argument
+							     : no_argument,
+			.val = FIRST_VERB_OPTION + i,
+		};
+	all[GENERAL_OPTIONS + OPTIONS] = (struct option){0};
+}
+
+static int keep_value(struct arguments *arguments, int id, struct err *err)
+{
+	if (arguments->values[id])
+		return err_set(err, ERR_INVALID, "--%s is given twice",
+			verbs_options[id].name);
+	arguments->values[id] = optarg ? optarg : "";
+	return 0;
+}
+
+/* text is the last argument that getopt looked at: the option itself, unless
+ * that is one of several letters behind one dash. */
+static int refuse_unknown(const char *text, struct err *err)
+{
+	if (!str_starts(text, "--") && optopt > 0 && optopt < FIRST_VERB_OPTION)
+		return err_set(
+			err, ERR_INVALID, "there is no option -%c", optopt);
+	return err_set(err, ERR_INVALID, "there is no option %s", text);
+}
+
+static int on_option(struct arguments *arguments, int code, const char *text,
+	struct err *err)
+{
+	switch (code) {
+	case 'c':
+		arguments->conf_path = optarg;
+		return 0;
+	case 'j':
+		arguments->json = true;
+		return 0;
+	case 'h':
+		arguments->help = true;
+		return 0;
+	case 'V':
+		arguments->version = true;
+		return 0;
+	case ':':
+		return err_set(err, ERR_INVALID, "%s wants a value", text);
+	case '?':
+		return refuse_unknown(text, err);
+	default:
+		return keep_value(arguments, code - FIRST_VERB_OPTION, err);
+	}
+}
+
+static int read_options(
+	int argc, char **argv, struct arguments *arguments, struct err *err)
+{
+	struct option all[GENERAL_OPTIONS + OPTIONS + 1];
+	int code;
+
+	fill_long_options(all);
+	optind = 0; /* begins anew, also for the permutation */
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, ":c:hV", all, NULL)) != -1)
+		if (on_option(arguments, code, argv[optind - 1], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Finds the verb that the words name; *used_r says how many they were. */
+static int find_verb(
+	struct arguments *arguments, char **words, int *used_r, struct err *err)
+{
+	_cleanup_buf_ struct buf known = BUF_INIT;
+
+	*used_r = 0;
+	if (words[0] == NULL)
+		return err_set(err, ERR_INVALID, "a command is missing");
+	if (!verbs_has_noun(words[0])) {
+		usage_add_nouns(&known);
+		return err_set(err, ERR_INVALID,
+			"there is no command \"%s\", but %s", words[0],
+			buf_str(&known));
+	}
+	*used_r = 1;
+	arguments->noun = words[0];
+	arguments->verb = verbs_find(words[0], NULL);
+	if (arguments->verb)
+		return 0;
+	usage_add_names(words[0], &known);
+	if (words[1] == NULL)
+		return err_set(err, ERR_INVALID, "%s what? There are %s",
+			words[0], buf_str(&known));
+	*used_r = 2;
+	arguments->verb = verbs_find(words[0], words[1]);
+	if (arguments->verb)
+		return 0;
+	return err_set(err, ERR_INVALID, "%s has no \"%s\", but %s", words[0],
+		words[1], buf_str(&known));
+}
+
+static int take_argument(
+	struct arguments *arguments, char **words, struct err *err)
+{
+	const struct verb *verb = arguments->verb;
+
+	if (verb->argument) {
+		if (words[0] == NULL)
+			return err_set(err, ERR_INVALID, "%s is missing",
+				verb->argument);
+		arguments->argument = *words++;
+	}
+	if (words[0])
+		return err_set(err, ERR_INVALID, "\"%s\" is one word too many",
+			words[0]);
+	return 0;
+}
+
+static int check_options(const struct arguments *arguments, struct err *err)
+{
+	for (int i = 0; i < OPTIONS; i++) {
+		const struct verb_option *taken = verbs_takes(
+			arguments->verb, (enum verb_option_id)i);
+
+		if (arguments->values[i] && taken == NULL)
+			return err_set(err, ERR_INVALID,
+				"--%s does not belong to this command",
+				verbs_options[i].name);
+		if (!arguments->values[i] && taken && taken->required)
+			return err_set(err, ERR_INVALID, "--%s is missing",
+				verbs_options[i].name);
+	}
+	return 0;
+}
+
+int arguments_parse(
+	int argc, char **argv, struct arguments *arguments_r, struct err *err)
+{
+	char **words;
+	int used;
+
+	*arguments_r = (struct arguments){.conf_path = CONF_DEFAULT_PATH};
+	if (read_options(argc, argv, arguments_r, err) < 0)
+		return -1;
+	words = argv + optind;
+	if (arguments_r->version || (arguments_r->help && words[0] == NULL))
+		return 0;
+	if (find_verb(arguments_r, words, &used, err) < 0) {
+		bool noun_alone = arguments_r->noun && words[1] == NULL;
+
+		return arguments_r->help && noun_alone ? 0 : -1;
+	}
+	if (arguments_r->help)
+		return 0;
+	if (take_argument(arguments_r, words + used, err) < 0)
+		return -1;
+	return check_options(arguments_r, err);
+}

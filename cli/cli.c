@@ -1,0 +1,177 @@
+/*
+ * cli: the command `postern`: runs one verb, from its arguments to its output.
+ *
+ * Invariant: what a verb wrote is committed before a word about it is printed.
+ * Threads: one; getopt keeps its state in globals.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "cli/arguments.h"
+#include "cli/call.h"
+#include "cli/print_json.h"
+#include "cli/print_table.h"
+#include "cli/usage.h"
+#include "cli/visible.h"
+#include "core/base/clock.h"
+#include "core/base/secret.h"
+#include "core/base/version.h"
+#include "core/conf/conf.h"
+#include "core/db/migrate.h"
+
+static void complain(FILE *errors, const struct err *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	visible_add(&text, err->text);
+	fprintf(errors, "postern: %s\n", buf_str(&text));
+}
+
+static int refuse_use(
+	const struct arguments *arguments, FILE *errors, const struct err *err)
+{
+	_cleanup_buf_ struct buf usage = BUF_INIT;
+
+	complain(errors, err);
+	if (arguments->verb)
+		usage_add_line(arguments->verb, &usage);
+	fprintf(errors, "usage: %s\n",
+		usage.len ? usage.data : "postern COMMAND ..., see --help");
+	return EX_USAGE;
+}
+
+static int open_database(struct call *call, struct err *err)
+{
+	static const enum db_mode modes[] = {
+		[VERB_READS] = DB_READ,
+		[VERB_WRITES] = DB_WRITE,
+		[VERB_MIGRATES] = DB_CREATE,
+	};
+	enum verb_access access = call->arguments->verb->access;
+
+	if (access == VERB_NO_DATABASE)
+		return 0;
+	if (db_open(call->conf->store.database, modes[access], &call->db, err) < 0)
+		return -1;
+	return access == VERB_MIGRATES ? 0 : migrate_check(call->db, err);
+}
+
+static int run_verb(
+	const struct call *call, struct report *report, struct err *err)
+{
+	const struct verb *verb = call->arguments->verb;
+
+	if (verb->access != VERB_WRITES)
+		return verb->run(call, report, err);
+	if (db_begin(call->db, err) < 0)
+		return -1;
+	if (verb->run(call, report, err) == 0 && db_commit(call->db, err) == 0)
+		return 0;
+	db_rollback(call->db);
+	return -1;
+}
+
+static void print_json(
+	enum verb_shape shape, const struct report *report, struct buf *out)
+{
+	if (shape == VERB_ROWS || shape == VERB_LINES)
+		print_json_rows(report, out);
+	else
+		print_json_record(report, out);
+}
+
+static void print_for_people(
+	enum verb_shape shape, const struct report *report, struct buf *out)
+{
+	if (shape == VERB_ROWS)
+		print_table_rows(report, out);
+	else if (shape == VERB_RECORD)
+		print_table_record(report, out);
+	if (report->note)
+		visible_add_lines(out, report->note);
+}
+
+static int write_out(FILE *out, const struct buf *text, struct err *err)
+{
+	size_t written = fwrite(buf_str(text), 1, text->len, out);
+
+	if (written == text->len && fflush(out) == 0)
+		return 0;
+	return err_set(err, ERR_TEMPORARY, "done, but cannot print it: %s",
+		strerror(errno));
+}
+
+static int show(const struct arguments *arguments, const struct report *report,
+	FILE *out, struct err *err)
+{
+	struct buf text = BUF_INIT;
+	int result;
+
+	if (arguments->json)
+		print_json(arguments->verb->shape, report, &text);
+	else
+		print_for_people(arguments->verb->shape, report, &text);
+	result = write_out(out, &text, err);
+	secret_wipe(text.data, text.len);
+	buf_free(&text);
+	return result;
+}
+
+/* The verb with its settings and its database. */
+static int perform(const struct arguments *arguments, struct report *report,
+	struct err *err)
+{
+	_cleanup_(conf) struct conf *conf = NULL;
+	struct call call = {
+		.arguments = arguments,
+		.now_us = clock_now_us(&clock_system),
+	};
+	int result = -1;
+
+	if (secret_init() < 0)
+		return err_set(err, ERR_TEMPORARY,
+			"the system has no random numbers to give");
+	if (conf_load(arguments->conf_path, &conf, err) < 0)
+		return -1;
+	call.conf = conf;
+	if (open_database(&call, err) == 0)
+		result = run_verb(&call, report, err);
+	db_close(call.db);
+	return result;
+}
+
+static void explain(const struct arguments *arguments, FILE *out)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (arguments->version)
+		buf_add_str(&text, "postern " POSTERN_VERSION "\n");
+	else if (arguments->verb)
+		usage_add_verb(arguments->verb, &text);
+	else
+		usage_add_all(arguments->noun, &text);
+	fputs(buf_str(&text), out);
+}
+
+int cli_run(int argc, char **argv, FILE *out, FILE *errors)
+{
+	struct arguments arguments;
+	struct report report;
+	struct err err = ERR_INIT;
+
+	if (arguments_parse(argc, argv, &arguments, &err) < 0)
+		return refuse_use(&arguments, errors, &err);
+	if (arguments.help || arguments.version) {
+		explain(&arguments, out);
+		return EX_OK;
+	}
+	report_init(&report, arguments.verb->columns);
+	if (perform(&arguments, &report, &err) < 0 ||
+		show(&arguments, &report, out, &err) < 0)
+		complain(errors, &err);
+	report_clear(&report);
+	return err_info(err.code)->exit_status;
+}

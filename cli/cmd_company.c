@@ -1,0 +1,160 @@
+/*
+ * cmd_company: companies.
+ */
+#include "cli/call.h"
+#include "cli/cmd.h"
+#include "core/store/store_company.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_key.h"
+
+enum { ID, NAME, CREATED_AT };
+
+static const struct column columns[] = {
+	[ID] = {"id", "ID", .type = COLUMN_TEXT},
+	[NAME] = {"name", "NAME", COLUMN_TEXT, .width = 60},
+	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	{0},
+};
+
+enum { REMOVED_ID, REMOVED_NAME, REMOVED, REMOVED_DOMAINS, REMOVED_KEYS };
+
+static const struct column removed_columns[] = {
+	[REMOVED_ID] = {"id", "ID", .type = COLUMN_TEXT},
+	[REMOVED_NAME] = {"name", "NAME", .type = COLUMN_TEXT},
+	[REMOVED] = {"removed", "REMOVED", .type = COLUMN_FLAG},
+	[REMOVED_DOMAINS] = {"domains", "DOMAINS", .type = COLUMN_INT},
+	[REMOVED_KEYS] = {"keys", "KEYS", .type = COLUMN_INT},
+	{0},
+};
+
+static void add_row(struct report *report, const struct company *company)
+{
+	report_add_row(report);
+	report_text(report, ID, company->id);
+	report_text(report, NAME, company->name);
+	report_time(report, CREATED_AT, company->created_us);
+}
+
+static int run_add(const struct call *call, struct report *report, struct err *err)
+{
+	struct company company;
+
+	if (store_company_add(call->db, call_argument(call), call->now_us,
+		    &company, err) < 0)
+		return -1;
+	add_row(report, &company);
+	store_company_clear(&company);
+	return 0;
+}
+
+static int run_list(
+	const struct call *call, struct report *report, struct err *err)
+{
+	struct company_list companies;
+
+	if (store_company_list(call->db, &companies, err) < 0)
+		return -1;
+	for (size_t i = 0; i < companies.n; i++)
+		add_row(report, &companies.items[i]);
+	store_company_list_free(&companies);
+	return 0;
+}
+
+static int count_domains(
+	struct db *db, const char *id, size_t *count_r, struct err *err)
+{
+	struct domain_list domains;
+
+	if (store_domain_list(db, id, &domains, err) < 0)
+		return -1;
+	*count_r = domains.n;
+	store_domain_list_free(&domains);
+	return 0;
+}
+
+static int count_keys(
+	struct db *db, const char *id, size_t *count_r, struct err *err)
+{
+	struct key_list keys;
+
+	if (store_key_list(db, id, &keys, err) < 0)
+		return -1;
+	*count_r = keys.n;
+	store_key_list_free(&keys);
+	return 0;
+}
+
+static int remove_one(struct db *db, const struct company *company,
+	struct report *report, struct err *err)
+{
+	size_t domains, keys;
+
+	if (count_domains(db, company->id, &domains, err) < 0 ||
+		count_keys(db, company->id, &keys, err) < 0 ||
+		store_company_remove(db, company->id, err) < 0)
+		return -1;
+	report_add_row(report);
+	report_text(report, REMOVED_ID, company->id);
+	report_text(report, REMOVED_NAME, company->name);
+	report_number(report, REMOVED, true);
+	report_number(report, REMOVED_DOMAINS, (int64_t)domains);
+	report_number(report, REMOVED_KEYS, (int64_t)keys);
+	report_note(
+		report, "company %s (%s) removed, with its domains (%zu) and keys (%zu)",
+		company->id, company->name, domains, keys);
+	return 0;
+}
+
+static int run_remove(
+	const struct call *call, struct report *report, struct err *err)
+{
+	char id[ID_SIZE];
+	struct company company;
+	int result;
+
+	if (call_id_argument(call, id, err) < 0)
+		return -1;
+	result = store_company_get(call->db, id, &company, err);
+	if (result < 0)
+		return -1;
+	if (result == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no company with the id %s", id);
+	result = remove_one(call->db, &company, report, err);
+	store_company_clear(&company);
+	return result;
+}
+
+const struct verb cmd_company_add = {
+	.noun = "company",
+	.name = "add",
+	.argument = "NAME",
+	.access = VERB_WRITES,
+	.shape = VERB_RECORD,
+	.columns = columns,
+	.help = "Adds a company and prints its id. No two companies have the "
+		"same name.",
+	.run = run_add,
+};
+
+const struct verb cmd_company_list = {
+	.noun = "company",
+	.name = "list",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.help = "Lists all companies, by name.",
+	.run = run_list,
+};
+
+const struct verb cmd_company_remove = {
+	.noun = "company",
+	.name = "remove",
+	.argument = "ID",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = removed_columns,
+	.help = "Removes a company with its domains and its keys. Its emails "
+		"stay on record.",
+	.run = run_remove,
+};

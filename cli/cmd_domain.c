@@ -1,0 +1,234 @@
+/*
+ * cmd_domain: sending domains.
+ */
+#include <string.h>
+
+#include "cli/call.h"
+#include "cli/cmd.h"
+#include "core/base/str.h"
+#include "core/mail/addr.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_key.h"
+
+enum { ID, NAME, COMPANY_ID, ACTIVE, CREATED_AT };
+
+static const struct column columns[] = {
+	[ID] = {"id", NULL, .type = COLUMN_TEXT},
+	[NAME] = {"name", "NAME", .type = COLUMN_TEXT},
+	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
+	[ACTIVE] = {"active", "ACTIVE", .type = COLUMN_FLAG},
+	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	{0},
+};
+
+enum { REMOVED_ID, REMOVED_NAME, REMOVED, REMOVED_KEYS };
+
+static const struct column removed_columns[] = {
+	[REMOVED_ID] = {"id", NULL, .type = COLUMN_TEXT},
+	[REMOVED_NAME] = {"name", "NAME", .type = COLUMN_TEXT},
+	[REMOVED] = {"removed", "REMOVED", .type = COLUMN_FLAG},
+	[REMOVED_KEYS] = {"keys", "KEYS", .type = COLUMN_INT},
+	{0},
+};
+
+static void add_row(struct report *report, const struct domain *domain)
+{
+	report_add_row(report);
+	report_text(report, ID, domain->id);
+	report_text(report, NAME, domain->name);
+	report_text(report, COMPANY_ID, domain->company_id);
+	report_number(report, ACTIVE, domain->active);
+	report_time(report, CREATED_AT, domain->created_us);
+}
+
+static int run_add(const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_free_ char *name = NULL;
+	char company_id[ID_SIZE];
+	bool active = call_option(call, OPTION_INACTIVE) == NULL;
+	struct domain domain;
+
+	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0 ||
+		addr_domain_normalize(call_argument(call), &name, err) < 0 ||
+		store_domain_add(call->db, company_id, name, active,
+			call->now_us, &domain, err) < 0)
+		return -1;
+	add_row(report, &domain);
+	store_domain_clear(&domain);
+	return 0;
+}
+
+static int run_list(
+	const struct call *call, struct report *report, struct err *err)
+{
+	char company_id[ID_SIZE];
+	struct domain_list domains;
+
+	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0 ||
+		store_domain_list(call->db, *company_id ? company_id : NULL,
+			&domains, err) < 0)
+		return -1;
+	for (size_t i = 0; i < domains.n; i++)
+		add_row(report, &domains.items[i]);
+	store_domain_list_free(&domains);
+	return 0;
+}
+
+/* The domain that the word names; ERR_NOT_FOUND when there is none. */
+static int find(const struct call *call, struct domain *domain_r, struct err *err)
+{
+	_cleanup_free_ char *name = NULL;
+	int found;
+
+	if (addr_domain_normalize(call_argument(call), &name, err) < 0)
+		return -1;
+	found = store_domain_find(call->db, name, domain_r, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", name);
+	return 0;
+}
+
+static int set_active(const struct call *call, bool active,
+	struct report *report, struct err *err)
+{
+	struct domain domain;
+	int result;
+
+	if (find(call, &domain, err) < 0)
+		return -1;
+	result = store_domain_set_active(call->db, domain.name, active, err);
+	domain.active = active;
+	if (result >= 0) {
+		add_row(report, &domain);
+		report_note(report, "domain %s is %s for sending", domain.name,
+			active ? "active" : "not active");
+	}
+	store_domain_clear(&domain);
+	return result < 0 ? -1 : 0;
+}
+
+static int run_activate(
+	const struct call *call, struct report *report, struct err *err)
+{
+	return set_active(call, true, report, err);
+}
+
+static int run_deactivate(
+	const struct call *call, struct report *report, struct err *err)
+{
+	return set_active(call, false, report, err);
+}
+
+/* How many keys are restricted to the domain. */
+static int count_keys(struct db *db, const struct domain *domain,
+	size_t *count_r, struct err *err)
+{
+	struct key_list keys;
+	size_t count = 0;
+
+	if (store_key_list(db, domain->company_id, &keys, err) < 0)
+		return -1;
+	for (size_t i = 0; i < keys.n; i++)
+		if (keys.items[i].domain &&
+			str_eq(keys.items[i].domain, domain->name))
+			count++;
+	store_key_list_free(&keys);
+	*count_r = count;
+	return 0;
+}
+
+static int remove_one(struct db *db, const struct domain *domain,
+	struct report *report, struct err *err)
+{
+	size_t keys;
+
+	if (count_keys(db, domain, &keys, err) < 0 ||
+		store_domain_remove(db, domain->name, err) < 0)
+		return -1;
+	report_add_row(report);
+	report_text(report, REMOVED_ID, domain->id);
+	report_text(report, REMOVED_NAME, domain->name);
+	report_number(report, REMOVED, true);
+	report_number(report, REMOVED_KEYS, (int64_t)keys);
+	report_note(report,
+		"domain %s removed, with the keys restricted to it (%zu)",
+		domain->name, keys);
+	return 0;
+}
+
+static int run_remove(
+	const struct call *call, struct report *report, struct err *err)
+{
+	struct domain domain;
+	int result;
+
+	if (find(call, &domain, err) < 0)
+		return -1;
+	result = remove_one(call->db, &domain, report, err);
+	store_domain_clear(&domain);
+	return result;
+}
+
+const struct verb cmd_domain_add = {
+	.noun = "domain",
+	.name = "add",
+	.argument = "NAME",
+	.access = VERB_WRITES,
+	.shape = VERB_RECORD,
+	.columns = columns,
+	.options = {{OPTION_COMPANY, true, "The company that owns it."},
+		{OPTION_INACTIVE, false,
+			"Do not yet let the company send with it."}},
+	.help = "Registers a sending domain, active at once. From then on only "
+		"its company sends with it through this Postfix. A domain "
+		"belongs to one company at most.",
+	.run = run_add,
+};
+
+const struct verb cmd_domain_activate = {
+	.noun = "domain",
+	.name = "activate",
+	.argument = "NAME",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = columns,
+	.help = "Lets the company send with the domain.",
+	.run = run_activate,
+};
+
+const struct verb cmd_domain_deactivate = {
+	.noun = "domain",
+	.name = "deactivate",
+	.argument = "NAME",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = columns,
+	.help = "Stops all sending with the domain. It stays registered: "
+		"nobody else can send with it either.",
+	.run = run_deactivate,
+};
+
+const struct verb cmd_domain_list = {
+	.noun = "domain",
+	.name = "list",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.options = {{OPTION_COMPANY, false, "Only those of this company."}},
+	.help = "Lists the registered domains, by name.",
+	.run = run_list,
+};
+
+const struct verb cmd_domain_remove = {
+	.noun = "domain",
+	.name = "remove",
+	.argument = "NAME",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = removed_columns,
+	.help = "Removes a domain with the keys that are restricted to it. "
+		"Mail that uses it is no longer checked.",
+	.run = run_remove,
+};

@@ -1,0 +1,187 @@
+/*
+ * cmd_email: the record of emails.
+ */
+#include "cli/call.h"
+#include "cli/cmd.h"
+#include "core/base/str.h"
+#include "core/mail/addr.h"
+#include "core/store/store_email.h"
+
+enum { DEFAULT_LIMIT = 20, MAX_LIMIT = 1000 };
+
+enum {
+	OBJECT,
+	CREATED_AT,
+	STATE,
+	ID,
+	FROM,
+	TO,
+	CC,
+	BCC,
+	REPLY_TO,
+	SUBJECT,
+	LAST_EVENT,
+	COMPANY_ID,
+	KEY_ID,
+	DOMAIN_NAME,
+	SENDER,
+	MESSAGE_ID,
+	QUEUE_ID,
+	SENT_AT,
+	DECIDED_AT,
+	REFUSAL,
+	TEXT,
+	HTML,
+};
+
+static const struct column columns[] = {
+	[OBJECT] = {"object", NULL, .type = COLUMN_TEXT},
+	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	[STATE] = {"state", "STATE", .type = COLUMN_TEXT},
+	[ID] = {"id", "ID", .type = COLUMN_TEXT},
+	[FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},
+	[TO] = {"to", "TO", COLUMN_LIST, .width = 40},
+	[CC] = {"cc", NULL, .type = COLUMN_LIST},
+	[BCC] = {"bcc", NULL, .type = COLUMN_LIST},
+	[REPLY_TO] = {"reply_to", NULL, .type = COLUMN_LIST},
+	[SUBJECT] = {"subject", "SUBJECT", COLUMN_TEXT, .width = 50},
+	[LAST_EVENT] = {"last_event", NULL, .type = COLUMN_TEXT},
+	[COMPANY_ID] = {"company_id", NULL, .type = COLUMN_TEXT},
+	[KEY_ID] = {"key_id", NULL, .type = COLUMN_TEXT},
+	[DOMAIN_NAME] = {"domain", NULL, .type = COLUMN_TEXT},
+	[SENDER] = {"sender", NULL, .type = COLUMN_TEXT},
+	[MESSAGE_ID] = {"message_id", NULL, .type = COLUMN_TEXT},
+	[QUEUE_ID] = {"queue_id", NULL, .type = COLUMN_TEXT},
+	[SENT_AT] = {"sent_at", NULL, .type = COLUMN_TIME},
+	[DECIDED_AT] = {"decided_at", NULL, .type = COLUMN_TIME},
+	[REFUSAL] = {"refusal", NULL, .type = COLUMN_TEXT},
+	[TEXT] = {"text", NULL, .type = COLUMN_BODY},
+	[HTML] = {"html", NULL, .type = COLUMN_BODY},
+	{0},
+};
+
+static void add_addresses(struct report *report, const struct email *email)
+{
+	report_text(report, FROM, email->from);
+	report_list(report, TO, &email->to);
+	report_list(report, CC, &email->cc);
+	report_list(report, BCC, &email->bcc);
+	if (email->reply_to.n > 0) /* else null, as the API has it */
+		report_list(report, REPLY_TO, &email->reply_to);
+	report_text(report, SENDER, email->sender);
+}
+
+static void add_fate(struct report *report, const struct email *email)
+{
+	report_text(report, STATE, store_email_state_name(email->state));
+	report_text(report, LAST_EVENT, email->last_event);
+	report_text(report, QUEUE_ID, email->queue_id);
+	if (email->state == EMAIL_SENT)
+		report_time(report, SENT_AT, email->decided_us);
+	report_time(report, DECIDED_AT, email->decided_us);
+	report_text(report, REFUSAL, email->refusal);
+}
+
+static void add_row(struct report *report, const struct email *email)
+{
+	report_add_row(report);
+	report_text(report, OBJECT, "email");
+	report_text(report, ID, email->id);
+	report_time(report, CREATED_AT, email->created_us);
+	report_text(report, SUBJECT, email->subject);
+	report_text(report, COMPANY_ID, email->company_id);
+	report_text(report, KEY_ID, email->key_id);
+	report_text(report, DOMAIN_NAME, email->domain);
+	report_text(report, MESSAGE_ID, email->message_id);
+	add_addresses(report, email);
+	add_fate(report, email);
+}
+
+static int run_show(
+	const struct call *call, struct report *report, struct err *err)
+{
+	const struct email_scope everything = {0};
+	char id[ID_SIZE];
+	struct email email;
+	int found;
+
+	if (call_id_argument(call, id, err) < 0)
+		return -1;
+	found = store_email_get(call->db, id, &everything, &email, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no email with the id %s", id);
+	add_row(report, &email);
+	report_text(report, TEXT, email.text);
+	report_text(report, HTML, email.html);
+	store_email_clear(&email);
+	return 0;
+}
+
+static int read_limit(const struct call *call, int *limit_r, struct err *err)
+{
+	const char *text = call_option(call, OPTION_LIMIT);
+	int64_t limit = DEFAULT_LIMIT;
+
+	if (text && str_int(text, 1, MAX_LIMIT, &limit) < 0)
+		return err_set(err, ERR_INVALID,
+			"--limit is a number from 1 to %d, not \"%s\"",
+			MAX_LIMIT, text);
+	*limit_r = (int)limit;
+	return 0;
+}
+
+static int run_list(
+	const struct call *call, struct report *report, struct err *err)
+{
+	const char *domain = call_option(call, OPTION_DOMAIN);
+	_cleanup_free_ char *normal = NULL;
+	char company_id[ID_SIZE];
+	struct email_scope scope = {0};
+	struct email_list emails;
+	int limit = 0;
+
+	if (read_limit(call, &limit, err) < 0 ||
+		call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
+		return -1;
+	if (domain && addr_domain_normalize(domain, &normal, err) < 0)
+		return -1;
+	scope.company_id = *company_id ? company_id : NULL;
+	scope.domain = normal;
+	if (store_email_list(call->db, &scope, limit, &emails, err) < 0)
+		return -1;
+	for (size_t i = 0; i < emails.n; i++)
+		add_row(report, &emails.items[i]);
+	store_email_list_free(&emails);
+	return 0;
+}
+
+const struct verb cmd_email_show = {
+	.noun = "email",
+	.name = "show",
+	.argument = "ID",
+	.access = VERB_READS,
+	.shape = VERB_RECORD,
+	.columns = columns,
+	.help = "Shows an email, sent or not, with what became of it. The "
+		"state is staged until the milter has seen its message; then "
+		"it is sent or refused.",
+	.run = run_show,
+};
+
+const struct verb cmd_email_list = {
+	.noun = "email",
+	.name = "list",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.options = {{OPTION_COMPANY, false, "Only those of this company."},
+		{OPTION_DOMAIN, false, "Only those sent as this domain."},
+		{OPTION_LIMIT, false,
+			"How many at most, from 1 to 1000. Without this, "
+			"20."}},
+	.help = "Lists the newest emails, sent or not, newest first.",
+	.run = run_list,
+};

@@ -1,0 +1,198 @@
+/*
+ * cmd_key: API keys.
+ */
+#include <string.h>
+
+#include "cli/call.h"
+#include "cli/cmd.h"
+#include "core/base/str.h"
+#include "core/base/strv.h"
+#include "core/mail/addr.h"
+#include "core/store/store_key.h"
+
+/* What a new key and one of the list have in common comes first. */
+enum { ID, COMPANY_ID, DOMAIN_NAME, NAME, SCOPES, CREATED_AT, TOKEN };
+enum { LAST_USED_AT = CREATED_AT + 1, REVOKED_AT };
+
+static const struct column created_columns[] = {
+	[ID] = {"id", "ID", .type = COLUMN_TEXT},
+	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
+	[DOMAIN_NAME] = {"domain", "DOMAIN", .type = COLUMN_TEXT},
+	[NAME] = {"name", "NAME", .type = COLUMN_TEXT},
+	[SCOPES] = {"scopes", "SCOPES", .type = COLUMN_LIST},
+	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	[TOKEN] = {"token", "TOKEN", .type = COLUMN_TEXT},
+	{0},
+};
+
+static const struct column columns[] = {
+	[ID] = {"id", "ID", .type = COLUMN_TEXT},
+	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
+	[DOMAIN_NAME] = {"domain", "DOMAIN", .type = COLUMN_TEXT},
+	[NAME] = {"name", "NAME", COLUMN_TEXT, .width = 40},
+	[SCOPES] = {"scopes", "SCOPES", .type = COLUMN_LIST},
+	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	[LAST_USED_AT] = {"last_used_at", "LAST USED", .type = COLUMN_TIME},
+	[REVOKED_AT] = {"revoked_at", "REVOKED", .type = COLUMN_TIME},
+	{0},
+};
+
+static void add_common(struct report *report, const struct key *key)
+{
+	_cleanup_free_ char *words = store_key_scopes_format(key->scopes);
+	_cleanup_strv_ struct strv scopes = STRV_INIT;
+
+	strv_split(&scopes, words, ',');
+	report_add_row(report);
+	report_text(report, ID, key->id);
+	report_text(report, COMPANY_ID, key->company_id);
+	report_text(report, DOMAIN_NAME, key->domain);
+	report_text(report, NAME, key->name);
+	report_list(report, SCOPES, &scopes);
+	report_time(report, CREATED_AT, key->created_us);
+}
+
+static void add_row(struct report *report, const struct key *key)
+{
+	add_common(report, key);
+	report_time(report, LAST_USED_AT, key->last_used_us);
+	report_time(report, REVOKED_AT, key->revoked_us);
+}
+
+static int create(const struct call *call, const struct key_spec *spec,
+	struct report *report, struct err *err)
+{
+	char token[SECRET_TOKEN_SIZE];
+	uint8_t hash[SECRET_HASH_LEN];
+	struct key key;
+	int result;
+
+	secret_token(token);
+	secret_hash(token, strlen(token), hash);
+	result = store_key_create(call->db, spec, hash, call->now_us, &key, err);
+	if (result == 0) {
+		add_common(report, &key);
+		report_text(report, TOKEN, token);
+		report_note(report, "\nThe token is shown only now: it is not "
+				    "stored.");
+		store_key_clear(&key);
+	}
+	secret_wipe(token, sizeof(token));
+	return result;
+}
+
+static int run_create(
+	const struct call *call, struct report *report, struct err *err)
+{
+	const char *scopes = call_option(call, OPTION_SCOPE);
+	const char *domain = call_option(call, OPTION_DOMAIN);
+	_cleanup_free_ char *normal = NULL;
+	char company_id[ID_SIZE];
+	struct key_spec spec = {
+		.company_id = company_id,
+		.name = call_option(call, OPTION_NAME),
+		.scopes = KEY_ALL,
+	};
+
+	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
+		return -1;
+	if (scopes && store_key_scopes_parse(scopes, &spec.scopes, err) < 0)
+		return -1;
+	if (domain && addr_domain_normalize(domain, &normal, err) < 0)
+		return -1;
+	spec.domain = normal;
+	return create(call, &spec, report, err);
+}
+
+static int run_list(
+	const struct call *call, struct report *report, struct err *err)
+{
+	char company_id[ID_SIZE];
+	struct key_list keys;
+
+	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0 ||
+		store_key_list(call->db, *company_id ? company_id : NULL, &keys,
+			err) < 0)
+		return -1;
+	for (size_t i = 0; i < keys.n; i++)
+		add_row(report, &keys.items[i]);
+	store_key_list_free(&keys);
+	return 0;
+}
+
+static int report_key(
+	struct db *db, const char *id, struct report *report, struct err *err)
+{
+	struct key_list keys;
+
+	if (store_key_list(db, NULL, &keys, err) < 0)
+		return -1;
+	for (size_t i = 0; i < keys.n; i++) {
+		if (!str_eq(keys.items[i].id, id))
+			continue;
+		add_row(report, &keys.items[i]);
+		report_note(
+			report, "key %s (%s) revoked", id, keys.items[i].name);
+	}
+	store_key_list_free(&keys);
+	return 0;
+}
+
+static int run_revoke(
+	const struct call *call, struct report *report, struct err *err)
+{
+	char id[ID_SIZE];
+	int found;
+
+	if (call_id_argument(call, id, err) < 0)
+		return -1;
+	found = store_key_revoke(call->db, id, call->now_us, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no key with the id %s", id);
+	return report_key(call->db, id, report, err);
+}
+
+const struct verb cmd_key_create = {
+	.noun = "key",
+	.name = "create",
+	.access = VERB_WRITES,
+	.shape = VERB_RECORD,
+	.columns = created_columns,
+	.options = {{OPTION_COMPANY, true, "The company that it belongs to."},
+		{OPTION_NAME, true, "What people call it."},
+		{OPTION_SCOPE, false,
+			"What it may do: sending, reading, managing, with "
+			"commas between. Without this, all three."},
+		{OPTION_DOMAIN, false,
+			"Restrict it to this domain of the company. The key "
+			"is removed with the domain."}},
+	.help = "Creates an API key and prints its token, once: only a hash of "
+		"it is stored.",
+	.run = run_create,
+};
+
+const struct verb cmd_key_list = {
+	.noun = "key",
+	.name = "list",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.options = {{OPTION_COMPANY, false, "Only those of this company."}},
+	.help = "Lists the keys, newest first, with the revoked ones.",
+	.run = run_list,
+};
+
+const struct verb cmd_key_revoke = {
+	.noun = "key",
+	.name = "revoke",
+	.argument = "ID",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = columns,
+	.help = "Makes a key invalid, at once and for good. What it sent and "
+		"Postfix has not yet passed on to the milter is refused.",
+	.run = run_revoke,
+};

@@ -1,0 +1,9 @@
+/*
+ * main: the command `postern`.
+ */
+#include "cli/cli.h"
+
+int main(int argc, char **argv)
+{
+	return cli_run(argc, argv, stdout, stderr);
+}

@@ -1,0 +1,72 @@
+/*
+ * verbs: the table of all verbs, and of the options that they take.
+ *
+ * Threads: any; the tables are constant.
+ */
+#include "cli/verbs.h"
+
+#include <stddef.h>
+
+#include "cli/cmd.h"
+#include "core/base/str.h"
+
+const struct verb *const verbs[] = {
+	&cmd_company_add,
+	&cmd_company_list,
+	&cmd_company_remove,
+	&cmd_domain_add,
+	&cmd_domain_activate,
+	&cmd_domain_deactivate,
+	&cmd_domain_list,
+	&cmd_domain_remove,
+	&cmd_key_create,
+	&cmd_key_list,
+	&cmd_key_revoke,
+	&cmd_email_show,
+	&cmd_email_list,
+	&cmd_db_migrate,
+	&cmd_db_check,
+	&cmd_db_backup,
+	&cmd_config,
+	NULL,
+};
+
+const struct verbs_option verbs_options[OPTIONS] = {
+	[OPTION_COMPANY] = {"company", "ID"},
+	[OPTION_DOMAIN] = {"domain", "NAME"},
+	[OPTION_NAME] = {"name", "TEXT"},
+	[OPTION_SCOPE] = {"scope", "SCOPES"},
+	[OPTION_INACTIVE] = {"inactive", NULL},
+	[OPTION_LIMIT] = {"limit", "N"},
+};
+
+bool verbs_has_noun(const char *noun)
+{
+	for (size_t i = 0; verbs[i]; i++)
+		if (str_eq(verbs[i]->noun, noun))
+			return true;
+	return false;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : str_eq(a, b);
+}
+
+const struct verb *verbs_find(const char *noun, const char *name)
+{
+	for (size_t i = 0; verbs[i]; i++)
+		if (str_eq(verbs[i]->noun, noun) &&
+			same_name(verbs[i]->name, name))
+			return verbs[i];
+	return NULL;
+}
+
+const struct verb_option *verbs_takes(
+	const struct verb *verb, enum verb_option_id id)
+{
+	for (size_t i = 0; verb->options[i].help; i++)
+		if (verb->options[i].id == id)
+			return &verb->options[i];
+	return NULL;
+}
