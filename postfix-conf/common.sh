@@ -1,0 +1,209 @@
+# What enable, disable and check share; sourced by them.
+#
+# Postfix is read through postconf(1). main.cf is changed in place, a few bytes
+# at a known spot, because postconf -e would fold values into one line and
+# could not be undone exactly:
+#
+#   smtpd_milters =          becomes   smtpd_milters = { unix:... },
+#       inet:localhost:8891                inet:localhost:8891
+#
+# and where there is no value, a line is added at the end. disable takes just
+# these bytes out again, whatever else was changed meanwhile. All is done on a
+# draft, which postconf has to agree with before it becomes main.cf.
+#
+# Sets: config (folder), view (the folder that postconf reads: config or that of
+# the draft), main_cf (the file in config, draft in view), socket (as in
+# main.cf), socket_path (absolute), entry (what stands in the lists), queue,
+# reload; status (of the script).
+
+self=${0##*/}
+socket=unix:postern/milter.sock
+config=
+reload=
+status=0
+
+die() {
+	echo "$self: $*" >&2
+	exit 1
+}
+
+wrong_usage() {
+	echo "$self: $*" >&2
+	usage >&2
+	exit 64
+}
+
+# The value of a parameter, as it is in effect.
+value_of() {
+	postconf -c "$view" -x -h "$1" 2>/dev/null
+}
+
+# The value as it is written, with $names.
+raw_value_of() {
+	postconf -c "$view" -h "$1" 2>/dev/null
+}
+
+# -c CONFIG_DIR, -s SOCKET, -h and, where $reload_works is set, --reload.
+read_options() {
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-c | -s)
+			[ $# -ge 2 ] || wrong_usage "$1 needs a value"
+			if [ "$1" = -c ]; then config=$2; else socket=$2; fi
+			shift
+			;;
+		--reload)
+			[ -n "${reload_works:-}" ] || wrong_usage "what is $1?"
+			reload=yes
+			;;
+		-h | --help)
+			usage
+			exit 0
+			;;
+		*) wrong_usage "what is $1?" ;;
+		esac
+		shift
+	done
+}
+
+# Finds the Postfix that the options mean.
+find_postfix() {
+	PATH=$PATH:/usr/sbin:/sbin
+	command -v postconf >/dev/null || die "postconf is missing: no Postfix?"
+	[ -n "$config" ] || config=$(postconf -d -h config_directory)
+	[ -f "$config/main.cf" ] ||
+		die "$config/main.cf is missing: no Postfix is set up there"
+	main_cf=$(readlink -f "$config/main.cf")
+	view=$config
+	fault=$(postconf -c "$config" -h queue_directory 2>&1 >/dev/null |
+		grep fatal) && die "$fault"
+	case $(value_of mail_version) in
+	2.*) die "Postfix 3.0 or later is needed for settings in braces" ;;
+	esac
+	queue=$(value_of queue_directory)
+	name_socket
+}
+
+# A socket below the queue folder is named relative to it: that is right for
+# daemons in a chroot and for others.
+name_socket() {
+	socket=${socket#unix:}
+	socket=${socket#"$queue"/}
+	case $socket in
+	*[,{}\$[:space:]]*) wrong_usage "-s: not a path for main.cf: $socket" ;;
+	/*) socket_path=$socket ;;
+	?*) socket_path=$queue/$socket ;;
+	*) wrong_usage "-s: which socket?" ;;
+	esac
+	socket=unix:$socket
+	entry="{ $socket, default_action=tempfail }"
+}
+
+# One milter a line, out of a list as main.cf has it: separated by commas and
+# blanks, but not those within braces.
+split_milters() {
+	awk '{
+		item = ""
+		depth = 0
+		for (i = 1; i <= length($0); i++) {
+			c = substr($0, i, 1)
+			if (c == "{")
+				depth++
+			if (depth == 0 && c ~ /[, \t]/) {
+				if (item != "")
+					print item
+				item = ""
+				continue
+			}
+			item = item c
+			if (c == "}" && depth > 0)
+				depth--
+		}
+		if (item != "")
+			print item
+	}'
+}
+
+# Those lines that are for our socket, by its relative or its absolute name.
+only_ours() {
+	awk -v relative="$socket" -v absolute="unix:$socket_path" '{
+		name = $0
+		gsub(/^[{ \t]+|[ \t}]+$/, "", name)
+		sub(/[, \t].*$/, "", name)
+		sub(/^local:/, "unix:", name)
+		if (name == relative || name == absolute)
+			print
+	}'
+}
+
+# Our entries in a list; nothing when it has none.
+ours_in() {
+	printf '%s\n' "$1" | split_milters | only_ours
+}
+
+is_listed() {
+	[ -n "$(ours_in "$(value_of "$1")")" ]
+}
+
+# Both lists; the one that the other refers to comes first.
+lists() {
+	case $(raw_value_of smtpd_milters) in
+	*non_smtpd_milters*) echo "non_smtpd_milters smtpd_milters" ;;
+	*) echo "smtpd_milters non_smtpd_milters" ;;
+	esac
+}
+
+# Whether main.cf sets the parameter.
+is_set() {
+	postconf -c "$view" -n 2>/dev/null | grep -q "^$1 ="
+}
+
+begin_draft() {
+	view=$(mktemp -d) || die "cannot make a temporary folder"
+	draft=$view/main.cf
+	trap 'rm -rf "$view"' EXIT
+	trap 'exit 1' HUP INT TERM
+	cp "$main_cf" "$draft"
+	: >"$view/master.cf"
+	age_draft
+}
+
+# postconf waits a second or two before it reads a file that is new.
+age_draft() {
+	touch -t 200001010000 "$draft"
+}
+
+# Puts what comes on standard input into the draft.
+rewrite_draft() {
+	cat >"$draft.new"
+	mv "$draft.new" "$draft"
+	age_draft
+}
+
+# "yes" when the draft ends in a newline, or is empty.
+last_newline() {
+	[ -n "$(tail -c 1 "$draft")" ] || echo yes
+}
+
+# Puts the draft in the place of main.cf, if they differ: at once, and with the
+# owner and permissions that it has.
+use_draft() {
+	! cmp -s "$draft" "$main_cf" || return 0
+	new=$main_cf.postern-new
+	cp -p "$main_cf" "$new" || die "cannot write $new"
+	if cat "$draft" >"$new" && mv "$new" "$main_cf"; then
+		return
+	fi
+	rm -f "$new"
+	die "cannot write $main_cf"
+}
+
+tell_about_reload() {
+	if [ -z "$reload" ]; then
+		echo "To put it in effect: postfix -c $config reload"
+	elif postfix -c "$config" status >/dev/null 2>&1; then
+		postfix -c "$config" reload
+	else
+		echo "Postfix is not running; it will find this when it starts."
+	fi
+}
