@@ -1,0 +1,179 @@
+# Postern. `make help` lists what there is to do.
+
+comma := ,
+BUILD ?= $(if $(SAN),build-$(subst $(comma),-,$(SAN)),build)
+
+CC       ?= gcc
+CFLAGS   ?= -O2 -g
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wpointer-arith -Wwrite-strings -Wvla -Wundef -Wformat=2
+HARDEN   := -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
+	-fno-sanitize-recover=all)
+
+PACKAGES := libevent libevent_pthreads jansson gmime-3.0 libxml-2.0 libidn2 \
+	inih libsodium uuid sqlite3 zlib
+PKGFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | \
+	sed 's/-I/-isystem /g')
+
+override CPPFLAGS += -D_GNU_SOURCE -I. $(PKGFLAGS)
+override CFLAGS   += -std=gnu17 $(WARNINGS) $(HARDEN) $(SANFLAGS) $(WERROR) -pthread
+override LDFLAGS  += -pie -Wl,-z,relro,-z,now $(SANFLAGS) -pthread
+
+CORE_LIBS   := $(shell pkg-config --libs gmime-3.0 libxml-2.0 libidn2 inih \
+	libsodium uuid sqlite3 zlib 2>/dev/null)
+HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads jansson \
+	2>/dev/null)
+MILTER_LIBS := -lmilter
+CLI_LIBS    := $(shell pkg-config --libs jansson 2>/dev/null)
+
+objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+
+CORE_OBJS   := $(call objects,$(wildcard core/*/*.c)) $(BUILD)/gen/migrations.o
+HTTPD_OBJS  := $(call objects,$(filter-out httpd/main.c,\
+	$(wildcard httpd/*.c httpd/*/*.c)))
+MILTER_OBJS := $(call objects,$(filter-out milter/main.c,$(wildcard milter/*.c)))
+CLI_OBJS    := $(call objects,$(filter-out cli/main.c,$(wildcard cli/*.c)))
+UNIT_TESTS  := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,\
+	$(wildcard tests/unit/test_*.c))
+# What several unit tests share.
+TEST_HELPERS := $(call objects,$(filter-out tests/unit/test_%,\
+	$(wildcard tests/unit/*.c)))
+
+CORE     := $(BUILD)/libcore.a
+PROGRAMS := $(BUILD)/postern-httpd $(BUILD)/postern-milter $(BUILD)/postern
+
+.PHONY: all
+all: $(PROGRAMS)
+
+$(BUILD)/postern-httpd: $(BUILD)/httpd/main.o $(BUILD)/libhttpd.a $(CORE)
+	$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+
+$(BUILD)/postern-milter: $(BUILD)/milter/main.o $(BUILD)/libfilter.a $(CORE)
+	$(CC) $(LDFLAGS) -o $@ $^ $(MILTER_LIBS) $(CORE_LIBS)
+
+$(BUILD)/postern: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(CORE)
+	$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
+
+$(CORE): $(CORE_OBJS)
+$(BUILD)/libhttpd.a: $(HTTPD_OBJS)
+$(BUILD)/libfilter.a: $(MILTER_OBJS)
+$(BUILD)/libcli.a: $(CLI_OBJS)
+$(BUILD)/%.a:
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/gen/migrations.o: $(BUILD)/gen/migrations.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
+	@mkdir -p $(@D)
+	tools/embed_schema schema/*.sql >$@.new && mv $@.new $@
+
+$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(TEST_HELPERS) $(BUILD)/libhttpd.a \
+		$(BUILD)/libfilter.a $(BUILD)/libcli.a $(CORE)
+	$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) $(CLI_LIBS) \
+		$(CORE_LIBS) -lcmocka
+
+.PHONY: unit-tests
+unit-tests: $(UNIT_TESTS)
+
+# The manual: scdoc pages, with the tables of verbs and settings put in.
+MAN_PAGES := $(patsubst doc/%.scd,$(BUILD)/man/%,$(wildcard doc/*.scd))
+
+.PHONY: man
+man: $(MAN_PAGES)
+
+$(BUILD)/man/%: doc/%.scd $(BUILD)/gen/gen_docs
+	@mkdir -p $(@D)
+	$(BUILD)/gen/gen_docs <$< >$@.scd
+	scdoc <$@.scd >$@.new && mv $@.new $@ && rm $@.scd
+
+$(BUILD)/gen/gen_docs: $(BUILD)/tools/gen_docs.o $(BUILD)/libcli.a $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
+
+# Fuzzers, by clang's libFuzzer, which needs all code built for it: a build of
+# its own. fuzz-corpus runs each over its corpus once, fuzz each for a time.
+FUZZ_SECONDS ?= 600
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,\
+	$(wildcard tests/fuzz/fuzz_*.c))
+
+$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+
+.PHONY: fuzz-programs fuzz-build fuzz-corpus fuzz
+fuzz-programs: $(FUZZERS)
+
+fuzz-build:
+	@+$(BUILT) CC=clang SAN=fuzzer-no-link,address,undefined \
+		BUILD=$(BUILD)-fuzz fuzz-programs
+
+fuzz-corpus: fuzz-build
+	@tests/fuzz/run corpus $(BUILD)-fuzz/fuzz
+
+fuzz: fuzz-build
+	@tests/fuzz/run fuzz $(BUILD)-fuzz/fuzz $(FUZZ_SECONDS)
+
+# The rules of who may include whom, see doc/ARCHITECTURE.md.
+.PHONY: layers
+layers:
+	tools/check_layers
+
+PREFIX ?= /usr/local
+
+.PHONY: install
+install: all man
+	tools/install/install $(BUILD) $(PREFIX) $(DESTDIR)
+
+# What runs comes after tools/deps, in a make of its own: the lists above ask
+# pkg-config for packages that may only just have come.
+PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+BUILT    = $(MAKE) -s --no-print-directory $(PARALLEL)
+
+# A whole mail system and an email through it; `run` keeps it up until Ctrl-C.
+.PHONY: run demo
+run: serve := --serve
+run demo:
+	@tools/deps run
+	@echo 'Building (the first time takes a minute) ...'
+	@+$(BUILT) all
+	@exec env BUILD=$(BUILD) tools/sandbox run -- tools/demo $(serve)
+
+.PHONY: test
+test:
+	@tools/deps test
+	@+$(BUILT) all unit-tests man
+	@+$(BUILT) fuzz-build
+	@BUILD=$(BUILD) tests/run
+
+.PHONY: deps
+deps:
+	@tools/deps test
+
+.PHONY: help
+help:
+	@echo 'make            builds the programs into $(BUILD)/'
+	@echo 'make run        starts a whole private mail system and keeps it up'
+	@echo 'make demo       the same, sends an email through it, and stops'
+	@echo 'make test       builds and runs all tests'
+	@echo 'make fuzz       fuzzes every parser for FUZZ_SECONDS ($(FUZZ_SECONDS))'
+	@echo 'make man        builds the manual pages'
+	@echo 'make layers     checks who includes whom'
+	@echo 'make install    installs below PREFIX ($(PREFIX))'
+	@echo 'make deps       installs the Debian packages of all the above'
+	@echo 'make clean      removes all build folders'
+	@echo
+	@echo 'SAN=address,undefined builds and tests with sanitizers.'
+
+.PHONY: clean
+clean:
+	rm -rf build build-*
+
+.SECONDARY:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,149 @@
+# The parts of a sandbox and their watchers, for tools/sandbox; needs $dir and
+# $build.
+#
+#   DIR/PART.pid         process id of the program
+#   DIR/run/PART.watch   process id of its watcher
+#   DIR/run/PART.port    the port it listens on
+#   DIR/run/PART.stopped it was stopped on purpose
+#   DIR/run/PART.ended   it has ended since it was started
+#   DIR/log/PART.log     what it said
+#   DIR/log/watch.log    when it ended, and how
+#
+# Postfix has a watcher of its own, its master.
+
+all_parts="httpd milter sink postfix"
+sink_user=nobody
+
+port_of() {
+	cat "$dir/run/$1.port"
+}
+
+# Sets $command to the words that start the part.
+part_command() {
+	case $1 in
+	httpd) command=("$build/postern-httpd" -c "$dir/postern.conf") ;;
+	milter) command=("$build/postern-milter" -c "$dir/postern.conf") ;;
+	sink) command=(smtp-sink -u "$sink_user" -d "$dir/sink/mail."
+		"127.0.0.1:$(port_of sink)" 256) ;;
+	esac
+}
+
+# Runs a part, and again whenever it ends, until it is stopped on purpose.
+watch_part() {
+	local part=$1 status
+	part_command "$part"
+	while [ ! -e "$dir/run/$part.stopped" ]; do
+		"${command[@]}" >>"$dir/log/$part.log" 2>&1 &
+		echo $! >"$dir/run/$part.new"
+		mv "$dir/run/$part.new" "$dir/$part.pid"
+		status=0
+		wait $! || status=$?
+		rm -f "$dir/$part.pid"
+		echo "$part $! ended with status $status"
+		touch "$dir/run/$part.ended"
+		[ -e "$dir/run/$part.stopped" ] || sleep 0.3
+	done
+	rm -f "$dir/run/$part.watch"
+}
+
+part_is_ready() {
+	local pid
+	pid=$(pid_in "$dir/$1.pid") || return 1
+	case $1 in
+	milter) [ -S "$dir/queue/postern/milter.sock" ] ;;
+	*) listens_on "$pid" "$(port_of "$1")" ;;
+	esac
+}
+
+part_has_ended() {
+	[ -e "$dir/run/$1.ended" ]
+}
+
+part_ready_or_ended() {
+	part_has_ended "$1" || part_is_ready "$1"
+}
+
+# Starts a part and waits until it serves; 1 when it ended instead.
+start_watched() {
+	local part=$1
+	pid_in "$dir/run/$part.watch" >/dev/null && return 0
+	rm -f "$dir/run/$part.stopped" "$dir/run/$part.ended"
+	setsid "$self" _watch "$dir/" "$part" </dev/null \
+		>>"$dir/log/watch.log" 2>&1 &
+	echo $! >"$dir/run/$part.watch"
+	wait_until 30 part_ready_or_ended "$part" && ! part_has_ended "$part"
+}
+
+try_start() {
+	case $1 in
+	postfix) start_postfix ;;
+	*) start_watched "$1" ;;
+	esac
+}
+
+start_part() {
+	try_start "$1" || {
+		stop_part "$1"
+		die "$1 does not start, see $dir/log"
+	}
+}
+
+# The log of a part speaks of a taken port.
+port_was_taken() {
+	grep -qi 'address already in use' "$dir/log/$1.log"
+}
+
+# A free port may be taken between choosing and binding: then another one.
+start_on_free_port() {
+	local part=$1 attempt
+	for attempt in 1 2 3 4 5 6 7 8 9 10; do
+		random_port >"$dir/run/$part.port"
+		case $part in
+		httpd) settings[http.listen]=127.0.0.1:$(port_of httpd)
+			write_postern_conf ;;
+		postfix) write_master_cf ;;
+		esac
+		: >"$dir/log/$part.log"
+		try_start "$part" && return 0
+		stop_part "$part"
+		port_was_taken "$part" || break
+	done
+	die "$part does not start, see $dir/log (attempt $attempt)"
+}
+
+# The watcher is gone, and with it the program. A program that the watcher
+# started at the last moment is told as well, each one once.
+watcher_is_gone() {
+	local pid
+	pid_in "$dir/run/$1.watch" >/dev/null || return 0
+	pid=$(pid_in "$dir/$1.pid") || return 1
+	[ "$pid" = "${told:-}" ] || kill -TERM "$pid" 2>/dev/null || true
+	told=$pid
+	return 1
+}
+
+stop_watched() {
+	local part=$1 pid told=
+	touch "$dir/run/$part.stopped"
+	wait_until 45 watcher_is_gone "$part" && return 0
+	echo "sandbox: $part does not stop, killing it" >&2
+	for pid in "$dir/$part.pid" "$dir/run/$part.watch"; do
+		pid=$(pid_in "$pid") && kill -KILL "$pid" || true
+	done
+	rm -f "$dir/$part.pid" "$dir/run/$part.watch"
+}
+
+stop_part() {
+	case $1 in
+	postfix) stop_postfix ;;
+	*) stop_watched "$1" ;;
+	esac
+}
+
+sandbox_is_down() {
+	local part
+	for part in httpd milter sink; do
+		! pid_in "$dir/run/$part.watch" >/dev/null || return 1
+	done
+	! postfix_is_up
+}

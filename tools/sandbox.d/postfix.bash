@@ -1,0 +1,147 @@
+# The private Postfix of a sandbox, for tools/sandbox; needs $dir.
+#
+# Services, and which of them are chrooted, are as Debian has them. All mail
+# goes to the capturing destination; mail for utf8.test goes there by a script
+# of ours, since smtp-sink does not offer SMTPUTF8; mail for bounce.test bounces.
+
+write_main_cf() {
+	cat >"$dir/postfix/main.cf" <<END
+compatibility_level = 3.6
+queue_directory = $dir/queue
+data_directory = $dir/data
+maillog_file = $dir/log/postfix.log
+maillog_file_prefixes = $dir/log
+
+myhostname = mail.sandbox.test
+mydestination =
+alias_maps =
+alias_database =
+local_recipient_maps =
+append_dot_mydomain = no
+biff = no
+
+inet_interfaces = loopback-only
+inet_protocols = ipv4
+mynetworks = 127.0.0.0/8
+smtpd_peername_lookup = no
+smtpd_relay_restrictions = permit_mynetworks, reject
+# Tests play clients from elsewhere.
+smtpd_authorized_xclient_hosts = 127.0.0.0/8
+
+smtp_dns_support_level = disabled
+smtp_tls_security_level = none
+smtputf8_enable = yes
+default_transport = smtp:[127.0.0.1]:$(port_of sink)
+transport_maps = inline:{
+    {utf8.test = capture:}
+    {bounce.test = error:5.1.1 nobody is here} }
+capture_destination_recipient_limit = 50
+END
+	printf '%s\n' ${postconf_lines+"${postconf_lines[@]}"} \
+		>>"$dir/postfix/main.cf"
+}
+
+write_master_cf() {
+	cat >"$dir/postfix/master.cf" <<END
+127.0.0.1:$(port_of postfix) inet n - y - - smtpd
+pickup     unix  n  -  y  60    1  pickup
+cleanup    unix  n  -  y  -     0  cleanup
+qmgr       unix  n  -  n  300   1  qmgr
+rewrite    unix  -  -  y  -     -  trivial-rewrite
+bounce     unix  -  -  y  -     0  bounce
+defer      unix  -  -  y  -     0  bounce
+trace      unix  -  -  y  -     0  bounce
+verify     unix  -  -  y  -     1  verify
+flush      unix  n  -  y  1000? 0  flush
+proxymap   unix  -  -  n  -     -  proxymap
+proxywrite unix  -  -  n  -     1  proxymap
+smtp       unix  -  -  y  -     -  smtp
+relay      unix  -  -  y  -     -  smtp
+showq      unix  n  -  y  -     -  showq
+error      unix  -  -  y  -     -  error
+retry      unix  -  -  y  -     -  error
+discard    unix  -  -  y  -     -  discard
+local      unix  -  n  n  -     -  local
+virtual    unix  -  n  n  -     -  virtual
+anvil      unix  -  -  y  -     1  anvil
+scache     unix  -  -  y  -     1  scache
+postlog    unix-dgram n - n -   1  postlogd
+capture    unix  -  n  n  -     4  pipe
+  flags=q user=$sink_user argv=$dir/capture \${sender} \${recipient}
+END
+}
+
+# Keeps a message as smtp-sink does: the envelope on top of it, one file each.
+write_capture() {
+	cat >"$dir/capture" <<END
+#!/bin/sh
+# usage: capture SENDER RECIPIENT... <MESSAGE
+set -eu
+new=\$(mktemp $dir/sink/.new.XXXXXX) || exit 75
+{
+	printf 'X-Mail-Args: <%s> SMTPUTF8\n' "\$1"
+	shift
+	printf 'X-Rcpt-Args: <%s>\n' "\$@"
+	cat
+} >"\$new" || exit 75
+chmod 644 "\$new"
+mv "\$new" "$dir/sink/utf8.\${new##*.}" || exit 75
+END
+	chmod 755 "$dir/capture"
+}
+
+# Postfix reads a main.cf that just changed again and again for two seconds,
+# until it surely holds still. This one does.
+age_main_cf() {
+	touch -d '1 minute ago' "$dir/postfix/main.cf"
+}
+
+write_postfix() {
+	mkdir "$dir/postfix" "$dir/queue" "$dir/data"
+	chown postfix "$dir/data"
+	echo 0 >"$dir/run/postfix.port"
+	write_main_cf
+	age_main_cf
+	write_master_cf
+	write_capture
+	install -d -o root -g postfix -m 2750 "$dir/queue/postern"
+	"$tree/postfix-conf/enable" -c "$dir/postfix" >>"$dir/log/setup.log" ||
+		die "postfix-conf/enable failed"
+	age_main_cf
+}
+
+master_pid() {
+	tr -d ' ' <"$dir/queue/pid/master.pid" 2>/dev/null
+}
+
+# The master holds a lock as long as it lives.
+postfix_is_up() {
+	[ -e "$dir/queue/pid/master.pid" ] &&
+		postfix -c "$dir/postfix" status 2>/dev/null
+}
+
+postfix_is_ready() {
+	listens_on "$(master_pid)" "$(port_of postfix)"
+}
+
+postfix_ready_or_ended() {
+	postfix_is_ready || ! postfix_is_up
+}
+
+start_postfix() {
+	! postfix_is_up || return 0
+	postfix -c "$dir/postfix" start >>"$dir/log/setup.log" 2>&1 || return 1
+	wait_until 30 postfix_ready_or_ended && postfix_is_ready
+}
+
+stop_postfix() {
+	! postfix_is_up ||
+		postfix -c "$dir/postfix" stop >>"$dir/log/setup.log" 2>&1
+}
+
+# A quick pickup has read the W and closed before postkick writes the NUL behind
+# it, which ends postkick by SIGPIPE; the kick has arrived.
+flush_postfix() {
+	postkick -c "$dir/postfix" public pickup W || [ $? -eq 141 ]
+	postqueue -c "$dir/postfix" -f
+}

@@ -1,0 +1,46 @@
+# Processes and ports, for tools/sandbox; needs $dir.
+
+# Whether the process lives and is one of this sandbox: a number read from a
+# file may long belong to somebody else. Each command line names the folder; a
+# zombie's is empty.
+is_ours() {
+	local words
+	[ -n "${1:-}" ] || return 1
+	words=$(tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline") || return 1
+	[[ $words == *"$dir/"* ]]
+}
+
+# The number in a pid file, if its process is ours.
+pid_in() {
+	local pid
+	read -r pid 2>/dev/null <"$1" || return 1
+	is_ours "$pid" && echo "$pid"
+}
+
+# Whether the process itself listens on the port of 127.0.0.1. That somebody
+# answers there is not enough: it may be the wrong one.
+listens_on() {
+	local pid=$1 inode fd
+	inode=$(awk -v port="$(printf ':%04X' "$2")" \
+		'$2 ~ port "$" && $4 == "0A" { print $10; exit }' /proc/net/tcp)
+	[ -n "$inode" ] || return 1
+	for fd in /proc/"$pid"/fd/*; do
+		[ "$(readlink "$fd")" != "socket:[$inode]" ] || return 0
+	done
+	return 1
+}
+
+# Below the range from which the kernel takes ports for outgoing connections.
+random_port() {
+	echo $((20000 + RANDOM % 12000))
+}
+
+# Repeats a command until it succeeds; 1 after so many seconds.
+wait_until() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $deadline ] || return 1
+		sleep 0.05
+	done
+}
