@@ -1,0 +1,377 @@
+// The mailgun.js package for Node.js with each kind of form it knows, and the
+// older mailgun-js, unchanged but for the address of the server. Every email is
+// checked where it was delivered and as it is read back.
+
+import assert from "node:assert/strict";
+import { randomBytes, randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { after, before, describe, it } from "node:test";
+import NodeFormData from "form-data";
+import Mailgun from "mailgun.js";
+import mailgunJs from "mailgun-js";
+import { delivered } from "./sink.mjs";
+
+const url = process.env.POSTERN_URL;
+const key = process.env.POSTERN_KEY;
+const domain = process.env.POSTERN_DOMAIN;
+const from = `Ann Müß <hello@${domain}>`;
+const recipient = () => `${randomUUID()}@dst.test`;
+const bytes = randomBytes(100_000);
+
+let folder, path;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "postern-clients-"));
+  path = join(folder, "on disk.bin");
+  await writeFile(path, bytes);
+});
+
+after(() => rm(folder, { recursive: true }));
+
+// The email of an answer, as the other interface has it.
+async function read({ id, message }) {
+  assert.equal(message, "Queued. Thank you.");
+  const [, uuid] = id.match(/^<([0-9a-f-]{36})@/);
+  const answer = await fetch(`${url}/emails/${uuid}`, {
+    headers: { Authorization: `Bearer ${key}` },
+  });
+  assert.equal(answer.status, 200);
+  return answer.json();
+}
+
+function checkFiles(mail, expected) {
+  const files = mail.attachments.map((a) => [
+    a.filename,
+    Buffer.from(a.content).toString("hex"),
+  ]);
+  assert.deepEqual(
+    files.sort(),
+    expected
+      .map(([name, content]) => [name, Buffer.from(content).toString("hex")])
+      .sort(),
+  );
+}
+
+const finished = (to) =>
+  `From: hello@${domain}\r\nTo: ${to}\r\nSubject: finished\r\n` +
+  `X-Own: 1\r\n\r\nHello\r\n`;
+
+async function checkFinished(answer, to) {
+  const mail = await delivered(to);
+  assert.deepEqual(mail.recipients, [to]);
+  assert.equal(mail.subject, "finished");
+  assert.equal(mail.header("x-own"), "1");
+  assert.equal(mail.text.trim(), "Hello");
+  assert.equal((await read(answer)).subject, "finished");
+}
+
+// What both packages must do; send(fields) is their call for messages.
+function common(send) {
+  it("sends every field and reads it back", async () => {
+    const [to, second, cc, bcc] = [1, 2, 3, 4].map(recipient);
+    const html = "<p>Grüße, <b>you</b> 👋</p>";
+    const answer = await send({
+      from,
+      to: [to, `"Bee, Bob" <${second}>`],
+      cc: `Jürgen <${cc}>`,
+      bcc,
+      subject: "Hello 👋",
+      text: "Grüße, you 👋",
+      html,
+      "h:Reply-To": "Help <help@example.net>",
+      "h:X-My-Header": "123",
+      "o:tag": ["one", "two"],
+      "o:tracking": "no",
+      "v:my-var": "value",
+    });
+    const mail = await delivered(to);
+    assert.equal(mail.sender, `hello@${domain}`);
+    assert.deepEqual(mail.recipients.sort(), [to, second, cc, bcc].sort());
+    assert.deepEqual(mail.from, {
+      address: `hello@${domain}`,
+      name: "Ann Müß",
+    });
+    assert.deepEqual(mail.to, [
+      { address: to, name: "" },
+      { address: second, name: "Bee, Bob" },
+    ]);
+    assert.deepEqual(mail.cc, [{ address: cc, name: "Jürgen" }]);
+    assert.equal(mail.header("bcc"), undefined);
+    assert.equal(mail.subject, "Hello 👋");
+    assert.equal(mail.text.trim(), "Grüße, you 👋");
+    assert.equal(mail.html.trim(), html);
+    assert.equal(mail.replyTo[0].address, "help@example.net");
+    assert.equal(mail.header("x-my-header"), "123");
+    assert.equal(mail.messageId, answer.id);
+
+    const seen = await read(answer);
+    assert.equal(seen.from, from);
+    assert.deepEqual(seen.to, [to, second]);
+    assert.deepEqual([seen.cc, seen.bcc], [[cc], [bcc]]);
+    assert.equal(seen.subject, "Hello 👋");
+    assert.equal(seen.html, html);
+    assert.equal(seen.text, "Grüße, you 👋");
+    assert.equal(seen.last_event, "sent");
+    assert.deepEqual(
+      seen.tags.map((tag) => tag.value),
+      ["one", "two"],
+    );
+  });
+
+  it("sends to a list in one string", async () => {
+    const [to, second] = [1, 2].map(recipient);
+    await send({ from, to: `${to}, Bob <${second}>`, subject: "x", text: "x" });
+    const mail = await delivered(to);
+    assert.deepEqual(mail.recipients.sort(), [to, second].sort());
+  });
+
+  it("sends individual messages", async () => {
+    const people = [1, 2].map(recipient);
+    const variables = Object.fromEntries(
+      people.map((person, n) => [person, { name: `N${n}`, id: n }]),
+    );
+    await send({
+      from,
+      to: people,
+      subject: "Hi %recipient.name%",
+      text: "%recipient.id%",
+      "recipient-variables": JSON.stringify(variables),
+    });
+    for (const [n, person] of people.entries()) {
+      const mail = await delivered(person);
+      assert.deepEqual(mail.recipients, [person]);
+      assert.deepEqual(mail.to, [{ address: person, name: "" }]);
+      assert.equal(mail.subject, `Hi N${n}`);
+      assert.equal(mail.text.trim(), `${n}`);
+    }
+  });
+
+  it("sends in test mode", async () => {
+    const to = recipient();
+    const answer = await send({
+      from,
+      to,
+      subject: "x",
+      text: "x",
+      "o:testmode": "yes",
+    });
+    assert.deepEqual((await read(answer)).to, [to]);
+  });
+}
+
+const forms = {
+  "form-data": [NodeFormData, {}],
+  "native FormData": [FormData, {}],
+  "native FormData by fetch": [FormData, { useFetch: true }],
+};
+
+for (const [name, [Form, options]] of Object.entries(forms)) {
+  describe(`mailgun.js with ${name}`, () => {
+    const client = (password) =>
+      new Mailgun(Form).client({
+        username: "api",
+        key: password,
+        url,
+        ...options,
+      });
+    const messages = client(key).messages;
+    const send = (fields) => messages.create(domain, fields);
+
+    common(send);
+
+    it("sends buffers and text as files", async () => {
+      const to = recipient();
+      const files = [
+        { filename: "Rechnung März.pdf", data: bytes },
+        { filename: "empty.bin", data: Buffer.alloc(0) },
+        { filename: "ü.txt", data: "Grüße" },
+      ];
+      await send({ from, to, subject: "x", text: "x", attachment: files });
+      checkFiles(
+        await delivered(to),
+        files.map((file) => [file.filename, file.data]),
+      );
+    });
+
+    it("sends an inline image", async () => {
+      const to = recipient();
+      await send({
+        from,
+        to,
+        subject: "x",
+        html: '<img src="cid:logo.png">',
+        inline: { filename: "logo.png", data: Buffer.from([1, 2, 3]) },
+        attachment: [{ filename: "a.bin", data: bytes }],
+      });
+      const mail = await delivered(to);
+      checkFiles(mail, [
+        ["logo.png", [1, 2, 3]],
+        ["a.bin", bytes],
+      ]);
+      const inline = mail.attachments.find((a) => a.filename === "logo.png");
+      assert.equal(inline.contentId, "<logo.png>");
+      assert.equal(inline.disposition, "inline");
+    });
+
+    it("sends a finished message", async () => {
+      const makes = [Buffer.from];
+      if (Form === FormData) makes.push((text) => new Blob([text]));
+      for (const make of makes) {
+        const to = recipient();
+        const message = make(finished(to));
+        await checkFinished(await send({ to, message }), to);
+      }
+    });
+
+    if (Form === NodeFormData) {
+      it("sends streams", async () => {
+        const to = recipient();
+        await send({
+          from,
+          to,
+          subject: "x",
+          text: "x",
+          attachment: [
+            { filename: "on disk.bin", data: createReadStream(path) },
+            {
+              filename: "stream.bin",
+              data: Readable.from([bytes.subarray(0, 7), bytes.subarray(7)]),
+              knownLength: bytes.length,
+            },
+          ],
+        });
+        checkFiles(await delivered(to), [
+          ["on disk.bin", bytes],
+          ["stream.bin", bytes],
+        ]);
+      });
+    }
+
+    it("explains what is wrong", async () => {
+      const good = { from, to: "a@dst.test", subject: "x", text: "x" };
+      const wrong = async (fields, status, details, sender = messages) =>
+        assert.rejects(
+          sender.create(fields.domain ?? domain, fields),
+          (error) => {
+            assert.equal(error.status, status);
+            assert.match(`${error.details} ${error.message}`, details);
+            return true;
+          },
+        );
+      await wrong(good, 401, /Forbidden/, client("ps_wrong").messages);
+      await wrong(
+        { ...good, to: "nonsense" },
+        400,
+        /to parameter is not a valid/,
+      );
+      await wrong(
+        { ...good, from: "a@b.test" },
+        400,
+        /from domain b\.test does not/,
+      );
+      await wrong(
+        { ...good, domain: "b.test" },
+        404,
+        /Domain not found: b\.test/,
+      );
+      await wrong({ ...good, template: "t" }, 400, /not supported yet/);
+      // A string is what the package does not send as a file.
+      const message = finished("a@dst.test");
+      await wrong(
+        { to: "a@dst.test", message },
+        400,
+        /'message' .* not a file/,
+      );
+    });
+  });
+}
+
+describe("mailgun-js 0.22", () => {
+  const { hostname, port } = new URL(url);
+  const client = (apiKey) =>
+    mailgunJs({ apiKey, domain, host: hostname, port, protocol: "http:" });
+  const mailgun = client(key);
+  const send = (fields) => mailgun.messages().send(fields);
+
+  common(send);
+
+  it("sends buffers, streams and paths as files", async () => {
+    const to = recipient();
+    await send({
+      from,
+      to,
+      subject: "x",
+      text: "x",
+      attachment: [
+        new mailgun.Attachment({ data: bytes, filename: "Rechnung März.pdf" }),
+        new mailgun.Attachment({ data: path, filename: "renamed.bin" }),
+        new mailgun.Attachment({
+          data: createReadStream(path),
+          filename: "stream.bin",
+          knownLength: bytes.length,
+          contentType: "application/x-test",
+        }),
+        path,
+        createReadStream(path),
+        bytes,
+      ],
+    });
+    const mail = await delivered(to);
+    checkFiles(mail, [
+      ["Rechnung März.pdf", bytes],
+      ["renamed.bin", bytes],
+      ["stream.bin", bytes],
+      ["on disk.bin", bytes],
+      ["on disk.bin", bytes],
+      ["file", bytes],
+    ]);
+    const stream = mail.attachments.find((a) => a.filename === "stream.bin");
+    assert.equal(stream.mimeType, "application/x-test");
+  });
+
+  it("sends an inline image", async () => {
+    const to = recipient();
+    await send({
+      from,
+      to,
+      subject: "x",
+      html: '<img src="cid:logo.png">',
+      inline: new mailgun.Attachment({
+        data: Buffer.from([1, 2, 3]),
+        filename: "logo.png",
+      }),
+    });
+    const [attachment] = (await delivered(to)).attachments;
+    assert.equal(attachment.contentId, "<logo.png>");
+    assert.equal(attachment.disposition, "inline");
+    assert.deepEqual([...new Uint8Array(attachment.content)], [1, 2, 3]);
+  });
+
+  it("sends a finished message", async () => {
+    const to = recipient();
+    const message = finished(to);
+    await checkFinished(await mailgun.messages().sendMime({ to, message }), to);
+  });
+
+  it("explains what is wrong", async () => {
+    const good = { from, to: "a@dst.test", subject: "x", text: "x" };
+    const wrong = async (fields, statusCode, message, sender = mailgun) =>
+      assert.rejects(sender.messages().send(fields), { statusCode, message });
+    await wrong(good, 401, /Forbidden/, client("ps_wrong"));
+    await wrong(
+      { ...good, to: "nonsense" },
+      400,
+      /to parameter is not a valid/,
+    );
+    await wrong(
+      { ...good, from: "a@b.test" },
+      400,
+      /from domain b\.test does not/,
+    );
+    await wrong({ ...good, text: "" }, 400, /Need at least one of/);
+  });
+});

@@ -1,0 +1,258 @@
+// The resend package for Node.js, its current version and 4.x, unchanged but
+// for the address of the server. Every email is checked where it was delivered
+// and as it is read back.
+
+import assert from "node:assert/strict";
+import { randomBytes, randomUUID } from "node:crypto";
+import { describe, it } from "node:test";
+import { delivered } from "./sink.mjs";
+
+process.env.RESEND_BASE_URL = process.env.POSTERN_URL; // read when imported
+const versions = {
+  "resend 6": (await import("resend")).Resend,
+  "resend 4": (await import("resend4")).Resend,
+};
+
+const key = process.env.POSTERN_KEY;
+const from = "Acme <hello@example.com>";
+const recipient = () => `${randomUUID()}@dst.test`;
+
+// What a successful call gave.
+function data(answer) {
+  assert.equal(answer.error, null);
+  return answer.data;
+}
+
+function checkError(answer, name, message, statusCode) {
+  assert.equal(answer.data, null);
+  assert.equal(answer.error.name, name);
+  assert.match(answer.error.message, message);
+  assert.equal(answer.error.statusCode, statusCode);
+}
+
+for (const [version, Resend] of Object.entries(versions)) {
+  describe(version, () => {
+    const resend = new Resend(key);
+
+    it("sends html and reads it back", async () => {
+      const to = recipient();
+      const html = "<p>Grüße, <b>you</b> 👋</p>";
+      const sent = data(
+        await resend.emails.send({ from, to, subject: "Hello 👋", html }),
+      );
+      assert.deepEqual(Object.keys(sent), ["id"]);
+
+      const mail = await delivered(to);
+      assert.equal(mail.sender, "hello@example.com");
+      assert.deepEqual(mail.recipients, [to]);
+      assert.equal(mail.from.name, "Acme");
+      assert.equal(mail.from.address, "hello@example.com");
+      assert.equal(mail.subject, "Hello 👋");
+      assert.equal(mail.html.trim(), html);
+      assert.equal(mail.text.trim(), "Grüße, you 👋");
+
+      const seen = data(await resend.emails.get(sent.id));
+      assert.equal(seen.object, "email");
+      assert.equal(seen.id, sent.id);
+      assert.equal(seen.from, from);
+      assert.deepEqual(seen.to, [to]);
+      assert.equal(seen.subject, "Hello 👋");
+      assert.equal(seen.html, html);
+      assert.equal(seen.text.trim(), "Grüße, you 👋");
+      assert.equal(seen.last_event, "sent");
+      assert.ok(!Number.isNaN(Date.parse(seen.created_at)));
+    });
+
+    it("sends text", async () => {
+      const to = recipient();
+      const { id } = data(
+        await resend.emails.send({ from, to, subject: "x", text: "Just text" }),
+      );
+      const mail = await delivered(to);
+      assert.equal(mail.text.trim(), "Just text");
+      assert.equal(mail.html, undefined);
+      assert.equal(data(await resend.emails.get(id)).text, "Just text");
+    });
+
+    it("sends to many, with names, cc, bcc and replyTo", async () => {
+      const [to, second, cc, bcc] = [1, 2, 3, 4].map(recipient);
+      const { id } = data(
+        await resend.emails.send({
+          from,
+          to: [`Ann <${to}>`, second],
+          cc: `Jürgen <${cc}>`,
+          bcc: [bcc],
+          replyTo: ["Help <help@example.net>", "sales@example.net"],
+          subject: "x",
+          text: "x",
+        }),
+      );
+      const mail = await delivered(to);
+      assert.deepEqual(mail.recipients.sort(), [to, second, cc, bcc].sort());
+      assert.deepEqual(mail.to, [
+        { address: to, name: "Ann" },
+        { address: second, name: "" },
+      ]);
+      assert.deepEqual(mail.cc, [{ address: cc, name: "Jürgen" }]);
+      assert.deepEqual(
+        mail.replyTo.map((a) => a.address),
+        ["help@example.net", "sales@example.net"],
+      );
+      assert.equal(mail.header("bcc"), undefined);
+
+      const seen = data(await resend.emails.get(id));
+      assert.deepEqual(seen.to, [to, second]);
+      assert.deepEqual(seen.cc, [cc]);
+      assert.deepEqual(seen.bcc, [bcc]);
+      assert.deepEqual(seen.reply_to, [
+        "Help <help@example.net>",
+        "sales@example.net",
+      ]);
+    });
+
+    it("sends headers and tags", async () => {
+      const to = recipient();
+      const { id } = data(
+        await resend.emails.send({
+          from,
+          to,
+          subject: "mine",
+          text: "x",
+          headers: {
+            "X-Entity-Ref-ID": "123",
+            "List-Unsubscribe": "<https://example.com/u>",
+            Subject: "not this",
+          },
+          tags: [{ name: "kind", value: "test" }],
+        }),
+      );
+      const mail = await delivered(to);
+      assert.equal(mail.header("x-entity-ref-id"), "123");
+      assert.equal(mail.header("list-unsubscribe"), "<https://example.com/u>");
+      assert.equal(mail.subject, "mine");
+      assert.equal(data(await resend.emails.get(id)).id, id);
+    });
+
+    it("sends attachments, byte for byte", async () => {
+      const to = recipient();
+      const contents = [randomBytes(100_000), Buffer.alloc(0), Buffer.from("ü")];
+      data(
+        await resend.emails.send({
+          from,
+          to,
+          subject: "x",
+          text: "x",
+          attachments: [
+            { filename: "Rechnung März.pdf", content: contents[0] },
+            { filename: "empty.bin", content: contents[1] },
+            {
+              filename: "a.txt",
+              content: contents[2].toString("base64"),
+              contentType: "text/x-test",
+            },
+          ],
+        }),
+      );
+      const mail = await delivered(to);
+      assert.deepEqual(
+        mail.attachments.map((a) => [a.filename, a.mimeType]),
+        [
+          ["Rechnung März.pdf", "application/pdf"],
+          ["empty.bin", "application/octet-stream"],
+          ["a.txt", "text/x-test"],
+        ],
+      );
+      mail.attachments.forEach((attachment, n) => {
+        assert.ok(Buffer.from(attachment.content).equals(contents[n]));
+      });
+    });
+
+    it("sends an inline image", async () => {
+      const to = recipient();
+      data(
+        await resend.emails.send({
+          from,
+          to,
+          subject: "x",
+          html: '<img src="cid:logo">',
+          attachments: [
+            {
+              filename: "logo.png",
+              content: Buffer.from([1, 2, 3]),
+              contentId: "logo", // the name of version 6
+              inlineContentId: "logo", // the name of version 4
+            },
+          ],
+        }),
+      );
+      const [attachment] = (await delivered(to)).attachments;
+      assert.equal(attachment.contentId, "<logo>");
+      assert.equal(attachment.disposition, "inline");
+      assert.deepEqual([...new Uint8Array(attachment.content)], [1, 2, 3]);
+    });
+
+    it("explains what is wrong", async () => {
+      const good = { from, to: "a@dst.test", subject: "x", text: "x" };
+      checkError(
+        await new Resend("ps_wrong").emails.send(good),
+        "invalid_api_key",
+        /API key is invalid/,
+        401,
+      );
+      checkError(
+        await resend.emails.send({ ...good, from: "a@other.test" }),
+        "validation_error",
+        /The other.test domain is not verified/,
+        403,
+      );
+      checkError(
+        await resend.emails.send({ ...good, to: "nonsense" }),
+        "validation_error",
+        /Invalid `to` field/,
+        422,
+      );
+      checkError(
+        await resend.emails.send({ from, to: "a@dst.test", subject: "x" }),
+        "missing_required_field",
+        /Missing `html` or `text` field/,
+        422,
+      );
+      checkError(
+        await resend.emails.send({
+          ...good,
+          attachments: [{ filename: "a", path: "http://127.0.0.1/" }],
+        }),
+        "invalid_attachment",
+        /path/,
+        422,
+      );
+      checkError(
+        await resend.emails.send({ ...good, scheduledAt: "in 1 min" }),
+        "validation_error",
+        /scheduled_at/,
+        422,
+      );
+      checkError(
+        await resend.emails.get("3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"),
+        "not_found",
+        /Email not found/,
+        404,
+      );
+      checkError(
+        await resend.emails.get("nonsense"),
+        "invalid_parameter",
+        /must be a valid UUID/,
+        422,
+      );
+    });
+
+    it("reads with a sending key", async () => {
+      const sender = new Resend(process.env.POSTERN_SENDING_KEY);
+      const to = recipient();
+      const { id } = data(
+        await sender.emails.send({ from, to, subject: "x", text: "x" }),
+      );
+      assert.deepEqual(data(await sender.emails.get(id)).to, [to]);
+    });
+  });
+}

@@ -1,0 +1,72 @@
+"""What the black-box tests share."""
+
+import signal
+
+import pytest
+from harness import FormClient, Sandbox
+from harness.sandbox import unique
+
+
+def pytest_configure():
+    """To be terminated is to be interrupted: sandboxes go down first."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def box(request):
+    """The sandbox of all tests that leave its parts alone."""
+    with Sandbox() as sandbox:
+        yield sandbox
+        sandbox.failed = request.session.testsfailed > 0
+
+
+@pytest.fixture
+def own_box(request):
+    """Makes a sandbox for one test: own_box("--set", "http.workers=1")."""
+    made = []
+
+    def make(*options):
+        made.append(Sandbox(*options))
+        return made[-1]
+
+    yield make
+    for sandbox in made:
+        sandbox.failed = request.node.rep_call_failed
+        sandbox.close()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if call.when == "call":
+        item.rep_call_failed = report.failed
+
+
+@pytest.fixture
+def httpd(box):
+    """A client with the key that may do all."""
+    return box.httpd()
+
+
+@pytest.fixture
+def to():
+    """A recipient that no other test uses."""
+    return unique("to") + "@dst.test"
+
+
+@pytest.fixture
+def email(to):
+    """The smallest email, to that recipient."""
+    return {"from": "hello@example.com", "to": to, "text": "Hello"}
+
+
+@pytest.fixture
+def form(box):
+    """A client of the form dialect with the key that may do all."""
+    return FormClient(box)
+
+
+@pytest.fixture
+def fields(to):
+    """The smallest form, to that recipient."""
+    return {"from": "hello@example.com", "to": to, "text": "Hello"}

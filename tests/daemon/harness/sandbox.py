@@ -1,0 +1,182 @@
+"""The sandbox of tools/sandbox, as an object."""
+
+import configparser
+import json
+import os
+import re
+import secrets
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .httpd import Httpd
+from .sink import Sink
+from .wait import wait_for
+
+TREE = Path(__file__).resolve().parents[3]
+TOOL = TREE / "tools" / "sandbox"
+
+# What a sanitizer, a failed assertion or a crash leaves in a log: the words of
+# their own, and the exit status.
+FAULTS = re.compile(
+    r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:"
+    r"|Assertion .* failed|ended with status (1|134|135|136|139)$"
+)
+
+
+def unique(word="x"):
+    """A word that no other test uses."""
+    return f"{word}-{secrets.token_hex(6)}"
+
+
+class Sandbox:
+    """A running mail system; up when made, down at close()."""
+
+    def __init__(self, *options):
+        self.dir = Path(tempfile.mkdtemp(prefix="postern.", dir="/tmp"))
+        self.failed = False
+        try:
+            self._tool("up", self.dir, *options)
+        except BaseException:
+            shutil.rmtree(self.dir)
+            raise
+        self.env = self._read_env()
+        self.url = self.env["POSTERN_URL"]
+        self.config = Path(self.env["POSTERN_CONFIG"])
+        self.sink = Sink(self.env["POSTERN_SINK"], self.dir / "sink.pid")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.failed = self.failed or kind is not None
+        self.close()
+
+    def _tool(self, *words):
+        done = subprocess.run(
+            [TOOL, *map(str, words)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=180,
+        )
+        assert done.returncode == 0, f"sandbox {words[0]}: {done.stdout}"
+
+    def _read_env(self):
+        env = {}
+        for line in (self.dir / "env").read_text().splitlines():
+            if not line.startswith("export "):
+                name, value = line.split("=", 1)
+                env[name] = shlex.split(value)[0]
+        return env
+
+    def close(self):
+        """Stops all, and fails when a daemon crashed or leaked meanwhile."""
+        self._tool("down", self.dir)
+        faults = [
+            f"{log.name}: {line}"
+            for log in (self.dir / "log").iterdir()
+            for line in log.read_text(errors="replace").splitlines()
+            if FAULTS.search(line)
+        ]
+        if faults or self.failed:
+            print(f"logs and mail are kept in {self.dir}")
+        else:
+            shutil.rmtree(self.dir)
+        assert not faults, faults
+
+    def stop(self, part):
+        self._tool("stop", self.dir, part)
+
+    def start(self, part):
+        self._tool("start", self.dir, part)
+
+    def restart(self, part):
+        self._tool("restart", self.dir, part)
+
+    def flush(self):
+        """Has Postfix look at once at what waits."""
+        self._tool("flush", self.dir)
+
+    def pid(self, part):
+        """The process id of a part; None while it is down."""
+        try:
+            return int((self.dir / f"{part}.pid").read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def kill(self, part, number=signal.SIGKILL):
+        os.kill(self.pid(part), number)
+
+    def wait_for_new(self, part, old_pid):
+        """Waits until a part that died is back, and serves."""
+        wait_for(f"a new {part}", lambda: self.pid(part) not in (None, old_pid))
+        if part == "httpd":
+            wait_for("httpd to listen", self._httpd_listens)
+
+    def _httpd_listens(self):
+        try:
+            self.httpd().raw().socket.close()
+            return True
+        except ConnectionError:
+            return False
+
+    def log(self, part):
+        """All that a part logged so far."""
+        return (self.dir / "log" / f"{part}.log").read_text(errors="replace")
+
+    def cli(self, *words, ok=True):
+        """Runs `postern --json WORDS...`; what it printed, as JSON."""
+        done = subprocess.run(
+            [self.env["POSTERN_CLI"], "-c", self.config, "--json", *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        if not ok:
+            assert done.returncode != 0
+            return None
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    def set(self, section, name, value):
+        """Changes postern.conf; takes effect at a reload or restart."""
+        conf = configparser.RawConfigParser()
+        conf.read(self.config)
+        if not conf.has_section(section):
+            conf.add_section(section)
+        conf.set(section, name, value)
+        with self.config.open("w") as file:
+            conf.write(file)
+
+    def httpd(self, key=None):
+        """A new client, with the key that may do all unless told."""
+        return Httpd(self.url, key or self.env["POSTERN_KEY"])
+
+    def company(self):
+        """A new company of its own, with no domain; its id."""
+        return self.cli("company", "add", unique("company"))["id"]
+
+    def domain(self, company, active=True, name=None):
+        """A new domain of the company; its name."""
+        name = name or unique("domain") + ".example"
+        flags = [] if active else ["--inactive"]
+        self.cli("domain", "add", name, "--company", company, *flags)
+        return name
+
+    def new_key(self, company, scope=None, domain=None):
+        """A new key of the company: {"id", "token", ...}."""
+        words = ["--company", company, "--name", unique("key")]
+        if scope:
+            words += ["--scope", scope]
+        if domain:
+            words += ["--domain", domain]
+        return self.cli("key", "create", *words)
+
+    def waiting(self):
+        """How many messages wait in maildrop, where pickup takes them."""
+        return sum(1 for _ in (self.dir / "queue/maildrop").iterdir())

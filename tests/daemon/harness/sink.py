@@ -1,0 +1,127 @@
+"""The messages that Postfix delivered."""
+
+import email
+import email.policy
+import os
+import re
+from pathlib import Path
+
+from .wait import wait_for
+
+
+class Delivered:
+    """One message in the sink, with the envelope that it came in."""
+
+    def __init__(self, data, from_smtp_sink):
+        head, body = data.split(b"\n\n", 1)
+        if from_smtp_sink:
+            body = body[:-1]  # smtp-sink ends a file with an empty line
+        self.data = data
+        self.sender = self._path(re.findall(rb"^X-Mail-Args: (.*)$", head, re.M)[0])
+        self.recipients = [
+            self._path(args)
+            for args in re.findall(rb"^X-Rcpt-Args: (.*)$", head, re.M)
+        ]
+        # What smtp-sink put on top ends with its own Received field.
+        fields = re.sub(rb"\A(X-(Client|Helo|Mail|Rcpt)-[^\n]*\n)+", b"", head)
+        fields = re.sub(rb"\AReceived: [^\n]*\n\tby smtp-sink (.*\n\t.*|.*)\n", b"", fields)
+        self.raw = fields + b"\n\n" + body
+        self.message = email.message_from_bytes(
+            self.raw, policy=email.policy.default
+        )
+
+    @staticmethod
+    def _path(args):
+        return re.match(rb"<(.*?)>(?: |$)", args).group(1).decode()
+
+    def header(self, name):
+        """The one field of the name as text; None without, fails for two."""
+        values = self.message.get_all(name, [])
+        assert len(values) <= 1, f"{len(values)} fields {name}"
+        return str(values[0]) if values else None
+
+    def raw_header(self, name):
+        """The same as its bytes, unfolded."""
+        head = self.raw.split(b"\n\n", 1)[0]
+        values = re.findall(
+            rb"^" + name.encode() + rb":[ \t]*((?:.*\n[ \t])*.*)$", head, re.M | re.I
+        )
+        assert len(values) <= 1, f"{len(values)} fields {name}"
+        return re.sub(rb"\n(?=[ \t])", b"", values[0]) if values else None
+
+    def addresses(self, name):
+        """The mailboxes of an address field as (display name, address)."""
+        field = self.message[name]
+        if field is None:
+            return []
+        return [(a.display_name, a.addr_spec) for a in field.addresses]
+
+    def body(self, kind):
+        """The text of the "plain" or "html" body, its lines ending in LF; None
+        without."""
+        part = self.message.get_body(preferencelist=(kind,))
+        return part.get_content().replace("\r\n", "\n") if part else None
+
+    def attachments(self):
+        """Each as (file name, type, disposition, bytes)."""
+        found = []
+        for part in self.message.walk():
+            if part.get_content_disposition() in ("attachment", "inline"):
+                found.append(
+                    (
+                        part.get_filename(),
+                        part.get_content_type(),
+                        part.get_content_disposition(),
+                        part.get_payload(decode=True),
+                    )
+                )
+        return found
+
+
+class Sink:
+    """The folder of delivered messages; each file is read once."""
+
+    def __init__(self, folder, pid_file):
+        self.folder = Path(folder)
+        self.pid_file = Path(pid_file)
+        self.known = {}
+
+    def _open_files(self):
+        """The files that smtp-sink has not finished."""
+        try:
+            fds = Path("/proc", self.pid_file.read_text().strip(), "fd")
+            return {os.readlink(fd) for fd in fds.iterdir()}
+        except OSError:
+            return set()
+
+    def all(self):
+        """Every message that is completely there."""
+        names = [n for n in os.listdir(self.folder) if n[0] != "."]
+        new = [n for n in names if n not in self.known]
+        if new:
+            unfinished = self._open_files()
+        for name in new:
+            path = self.folder / name
+            if str(path) not in unfinished:
+                self.known[name] = Delivered(
+                    path.read_bytes(), name.startswith("mail.")
+                )
+        return list(self.known.values())
+
+    def now(self, message_id=None, to=None):
+        """The messages there are with the Message-ID or the recipient."""
+        return [
+            d
+            for d in self.all()
+            if (message_id and d.header("Message-ID") == message_id)
+            or (to and to in d.recipients)
+        ]
+
+    def find(self, message_id=None, to=None):
+        """Waits for a message; fails when it comes twice."""
+        found = wait_for(
+            f"the message {message_id or to}",
+            lambda: self.now(message_id=message_id, to=to),
+        )
+        assert len(found) == 1, f"delivered {len(found)} times"
+        return found[0]

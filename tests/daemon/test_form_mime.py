@@ -1,0 +1,377 @@
+"""The form dialect: messages.mime, where the client's bytes go through."""
+
+import email.message
+import email.policy
+import json
+import re
+
+import pytest
+from harness import File, FormClient
+from harness.form import (
+    UUID,
+    check_forbidden,
+    check_refused,
+    multipart,
+    queued_id,
+    urlencoded,
+    uuid_of,
+)
+from harness.sandbox import unique
+
+DATE = b"Date: Fri, 20 Nov 2026 10:00:00 +0100\n"
+
+
+class MimeClient(FormClient):
+    """Sends finished messages."""
+
+    def post(self, fields, encode=multipart, **options):
+        return super().post(fields, encode, path="messages.mime", **options)
+
+    def post_message(self, to, message, **more):
+        file = File("message.mime", message, "message/rfc822")
+        return self.post({"to": to, "message": file, **more})
+
+    def deliver_message(self, to, message, **more):
+        queued_id(self.post_message(to, message, **more))
+        return self.box.sink.find(to=to if isinstance(to, str) else to[0])
+
+
+@pytest.fixture
+def mime(box):
+    return MimeClient(box)
+
+
+@pytest.fixture
+def own_id():
+    return f"<{unique('own')}@example.com>"
+
+
+def message_with(own_id, rest=b"", body=b"Hello\n", sender=b"hello@example.com"):
+    """A message that is complete, so that nothing needs to be added."""
+    return (
+        b"From: %s\nMessage-ID: %s\n" % (sender, own_id.encode())
+        + DATE
+        + rest
+        + b"\n"
+        + body
+    )
+
+
+def without_received(raw):
+    """The message without what Postfix put in front."""
+    return re.sub(rb"\A(Received:.*\n([ \t].*\n)*)+", b"", raw)
+
+
+BODIES = {
+    "plain": b"Hello\n",
+    "8 bit": "Grüße 👋\n".encode(),
+    "any bytes but line ends": bytes(set(range(1, 256)) - {10, 13}) + b"\n",
+    "dots": b".\n..\n.x\n",
+    "From": b"From me\n>From you\n",
+    "blanks": b"x  \n\t\n \ny\t\n",
+    "empty lines": b"\n\nx\n\n\n",
+    "no line end": b"Hello",
+    "delimiter look-alike": b"--f0rmx\n --f0rm\n--f0r\n",
+    "990 in a line": b"x" * 990 + b"\n",
+    "headers": b"Bcc: x@dst.test\nX-Mailgun-Tag: x\nFrom: a@other.test\n",
+}
+
+
+@pytest.mark.parametrize("case", BODIES)
+def test_body_goes_through(mime, to, own_id, case):
+    message = message_with(own_id, b"Subject: x\n", BODIES[case])
+    mail = mime.deliver_message(to, message)
+    ended = message if message.endswith(b"\n") else message + b"\n"
+    assert without_received(mail.raw) == ended
+
+
+HEADERS = {
+    "folded": b"Subject: one\n\ttwo\n  three\n",
+    "case and blanks": b"sUBJECT:x\nX-A:    y   \nX-b:\tz\n",
+    "repeated": b"X-A: 1\nX-A: 2\nX-A: 1\n",
+    "encoded words": b"Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\n",
+    "raw UTF-8": "Subject: Grüße\n".encode(),
+    "Latin-1": b"Subject: Gr\xfc\xdfe\n",
+    "empty": b"Subject:\nX-A: \n",
+    "long": b"X-A: " + b"x" * 900 + b"\n",
+    "odd names": b"X-A_b.c: 1\n!#$%&'*+: 2\n",
+    "signature": b"DKIM-Signature: v=1; a=rsa-sha256; d=example.com;\n\tb=abc\n",
+    "others": b"Sender: x@example.com\nReply-To: y@example.net\nList-Id: <z>\n",
+    "multipart": b'Content-Type: multipart/alternative; boundary="x y"\n',
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_header_goes_through(mime, to, own_id, case):
+    message = message_with(own_id, HEADERS[case])
+    if not message.isascii():
+        # Postfix gives such only to those who take it (RFC 6531).
+        to = unique("to") + "@utf8.test"
+    assert without_received(mime.deliver_message(to, message).raw) == message
+
+
+@pytest.mark.parametrize("line_end", [b"\r\n", b"\n"], ids=["CRLF", "LF"])
+def test_line_ends(mime, to, own_id, line_end):
+    message = message_with(own_id, b"Subject: one\n two\n", b"a\n\nb\n")
+    mail = mime.deliver_message(to, message.replace(b"\n", line_end))
+    assert without_received(mail.raw) == message
+
+
+def test_a_large_message_of_many_parts(mime, to):
+    message = email.message.EmailMessage(policy=email.policy.SMTP)
+    message["From"] = "Ann <hello@example.com>"
+    message["To"] = to
+    message["Subject"] = "Grüße"
+    message["Message-ID"] = f"<{unique()}@example.com>"
+    message["Date"] = "Fri, 20 Nov 2026 10:00:00 +0100"
+    message.set_content("Hällo")
+    message.add_alternative("<p>Hällo", subtype="html")
+    data = bytes(range(256)) * 8000
+    message.add_attachment(data, "application", "x-test", filename="a")
+    data = message.as_bytes()
+    mail = mime.deliver_message(to, data)
+    assert without_received(mail.raw) == data.replace(b"\r\n", b"\n")
+    seen = mime.httpd.read(mime.stored(message["Message-ID"])[0]["id"])
+    assert (seen["subject"], seen["text"]) == ("Grüße", "Hällo\n")
+    assert seen["html"] == "<p>Hällo\n"
+
+
+REMOVED = {
+    "Bcc": b"Bcc: secret@dst.test\n",
+    "bcc, folded": b"bcc: a@dst.test,\n\tsecret@dst.test,\n b@dst.test\n",
+    "two": b"BCC: secret@dst.test\nSubject: x\nBcc: secret@dst.test\n",
+    "Mailgun": b"X-Mailgun-Tag: secret\nX-Mailgun-Drop-Message: yes\n",
+    "Mailgun, any case": b'x-MAILGUN-variables: {"secret": 1}\n',
+    "ticket": b"X-Postern-Ticket: secret\n",
+}
+
+
+@pytest.mark.parametrize("case", REMOVED)
+def test_what_is_removed(mime, to, own_id, case):
+    message = message_with(own_id, REMOVED[case] + b"X-Last: 1\n")
+    mail = mime.deliver_message(to, message)
+    assert mail.recipients == [to]
+    kept = b"Subject: x\n" if case == "two" else b""
+    assert without_received(mail.raw) == message_with(own_id, kept + b"X-Last: 1\n")
+
+
+@pytest.mark.parametrize("blank", [b"", b"Message-ID:\n", b"Message-Id:  \nDate:\n"])
+def test_message_id_and_date_are_added(mime, to, blank):
+    body = b"From: hello@example.com\n" + blank + b"Subject: x\n\nHello\n"
+    answer = mime.post_message(to, body)
+    message_id = queued_id(answer)
+    assert re.fullmatch(rf"<{UUID}@example\.com>", message_id)
+    mail = mime.box.sink.find(message_id=message_id)
+    assert mail.header("Date")
+    assert without_received(mail.raw).endswith(b"Subject: x\n\nHello\n")
+    assert mime.read(message_id)["subject"] == "x"
+
+
+def test_id_of_the_answer_is_the_one_of_the_message(mime, to, own_id):
+    assert queued_id(mime.post_message(to, message_with(own_id))) == own_id
+    (row,) = mime.stored(own_id)
+    assert mime.httpd.read(row["id"])["message_id"] == own_id
+
+
+def test_to_is_the_envelope(mime, own_id):
+    """All of it: nobody is taken from the message."""
+    a, b, c, d = [unique("to") + "@dst.test" for _ in range(4)]
+    message = message_with(
+        own_id, f"To: {a}, Other <nobody@dst.test>\nCc: {c}\n".encode()
+    )
+    mail = mime.deliver_message([a, f"B <{b}>, {c}", d, a], message)
+    assert sorted(mail.recipients) == sorted([a, b, c, d])
+    assert mail.sender == "hello@example.com"
+    assert without_received(mail.raw) == message
+    seen = mime.httpd.read(mime.stored(own_id)[0]["id"])
+    assert seen["to"] == [a, "nobody@dst.test"]
+    assert seen["cc"] == [c]
+    assert seen["bcc"] == [b, d]
+
+
+def test_retrieval(mime, to, own_id):
+    """What the message says: decoded, whichever part has it."""
+    rest = (
+        b"To: =?utf-8?Q?J=C3=BCrgen?= <%s>\n"
+        b"Reply-To: Help <help@example.net>\n"
+        b"Subject: =?utf-8?B?R3LDvMOfZQ==?=\n\t=?utf-8?Q?_=F0=9F=91=8B?=\n"
+        b"MIME-Version: 1.0\n"
+        b"Content-Type: multipart/mixed; boundary=m\n"
+    ) % to.encode()
+    body = (
+        b"--m\nContent-Type: multipart/alternative; boundary=a\n\n"
+        b"--a\nContent-Type: text/plain; charset=iso-8859-1\n"
+        b"Content-Transfer-Encoding: quoted-printable\n\nH=E4llo\n"
+        b"--a\nContent-Type: text/html; charset=utf-8\n"
+        b"Content-Transfer-Encoding: base64\n\nPHA+SMOkbGxvPC9wPg==\n"
+        b"--a--\n"
+        b"--m\nContent-Type: text/plain\n"
+        b"Content-Disposition: attachment; filename=a.txt\n\nattached\n"
+        b"--m--\n"
+    )
+    sender = "=?utf-8?Q?=C3=84nn?= <hello@example.com>".encode()
+    message = message_with(own_id, rest, body, sender)
+    assert without_received(mime.deliver_message(to, message).raw) == message
+    seen = mime.httpd.read(mime.stored(own_id)[0]["id"])
+    assert seen["from"] == "Änn <hello@example.com>"
+    assert seen["to"] == [to]
+    assert seen["reply_to"] == ["Help <help@example.net>"]
+    assert seen["subject"] == "Grüße 👋"
+    assert seen["text"].rstrip("\n") == "Hällo"
+    assert seen["html"] == "<p>Hällo</p>"
+    assert seen["last_event"] == "sent"
+
+
+NO_FROM = "from parameter is missing"
+NOT_VALID = "from parameter is not a valid address. please check documentation"
+OTHER = "from domain other.test does not match the sending domain example.com"
+
+SENDERS = {
+    "none": (b"Subject: x\n", NO_FROM),
+    "empty": (b"From:\n", NOT_VALID),
+    "no address": (b"From: Ann\n", NOT_VALID),
+    "two mailboxes": (b"From: hello@example.com, b@example.com\n", NOT_VALID),
+    "a group": (b"From: us: hello@example.com;\n", NOT_VALID),
+    "two fields": (b"From: hello@example.com\nFrom: hello@example.com\n", NOT_VALID),
+    "two senders": (b"From: a@other.test\nFrom: hello@example.com\n", NOT_VALID),
+    "two spellings": (b"From: hello@example.com\nfROM : a@other.test\n", NOT_VALID),
+    "hidden behind a blank": (b"From : a@other.test\n", OTHER),
+    "other domain": (b"From: a@other.test\n", OTHER),
+    "in brackets": (b'From: "hello@example.com" <a@other.test>\n', OTHER),
+    "folded": (b"From:\n Ann\n\t<a@other.test>\n", OTHER),
+    "in the body only": (b"\nFrom: hello@example.com\n", NO_FROM),
+    "behind a bad line": (b"X-A: 1\nno field\nFrom: hello@example.com\n", NO_FROM),
+}
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("case", SENDERS)
+def test_sender(mime, to, case, line_end):
+    header, message = SENDERS[case]
+    answer = mime.post_message(to, (header + b"\nHello\n").replace(b"\n", line_end))
+    check_refused(answer, 400, message)
+    assert not mime.box.sink.now(to=to)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"From: hello@example.com\rFrom: a@other.test\n", b"From: hello@example.com\0\n"],
+    ids=["bare CR", "NUL"],
+)
+def test_bytes_that_readers_disagree_about(mime, to, header):
+    answer = mime.post_message(to, header + b"\nHello\n")
+    assert answer.status == 400, answer.body
+    assert set(answer.json()) == {"message"}
+    assert not mime.box.sink.now(to=to)
+
+
+def test_mailbox_file_line_goes(mime, to, own_id):
+    message = message_with(own_id)
+    mail = mime.deliver_message(to, b"From me Fri Nov 20 10:00:00 2026\n" + message)
+    assert without_received(mail.raw) == message
+
+
+MESSAGE = File("message.mime", b"From: hello@example.com\n\nHello\n", "message/rfc822")
+
+
+@pytest.mark.parametrize(
+    "fields, message",
+    [
+        ({"to": []}, "to parameter is missing"),
+        ({"to": ""}, "to parameter is missing"),
+        (
+            {"to": "nonsense"},
+            "to parameter is not a valid address. please check documentation",
+        ),
+        (
+            {"to": [f"a{n}@dst.test" for n in range(1001)]},
+            "Too many recipients, max is 1000",
+        ),
+        ({"message": []}, "message parameter is missing"),
+        ({"message": "From: hello@example.com"}, "'message' parameter is not a file"),
+        ({"o:require-tls": "yes"}, re.compile("o:require-tls .*")),
+        ({"o:deliverytime": "4000000000"}, re.compile("o:deliverytime .*yet")),
+        ({"v:a": "x" * 17_000}, re.compile("Send options .*16 kB total")),
+    ],
+    ids="noto emptyto badto many nomessage nofile tls time options".split(),
+)
+def test_refused(mime, fields, message):
+    answer = mime.post({"to": "a@dst.test", "message": MESSAGE, **fields})
+    check_refused(answer, 400, message)
+
+
+def test_multipart_only(mime, to):
+    wanted = (
+        "Invalid request content type."
+        " Expecting 'multipart/form-data' but got '{}'"
+    )
+    kind, body = urlencoded({"to": to, "message": "From: hello@example.com\n\nx"})
+    for given in (kind, "application/json", "text/plain; charset=utf-8", ""):
+        answer = mime.post_body(given, body, path="messages.mime")
+        check_refused(answer, 400, wanted.format(given))
+    answer = mime.post_body(None, body, path="messages.mime")
+    check_refused(answer, 400, wanted.format(""))
+
+
+@pytest.mark.parametrize("name", ["message", "message[0]", "message[]"])
+@pytest.mark.parametrize("file_name", ["message.mime", "blob", "", "C:\\x.eml"])
+@pytest.mark.parametrize("kind", ["message/rfc822", "text/plain", None])
+def test_spellings_of_the_file(mime, to, own_id, name, file_name, kind):
+    message = message_with(own_id)
+    fields = {"to[]": to, name: File(file_name, message, kind)}
+    assert queued_id(mime.post(fields)) == own_id
+    assert without_received(mime.box.sink.find(to=to).raw) == message
+
+
+def test_options(mime, to, own_id):
+    more = {"o:tag": ["a", "b"], "o:tracking": "no", "v:x": "y"}
+    mail = mime.deliver_message(to, message_with(own_id), **more)
+    assert without_received(mail.raw) == message_with(own_id)
+    (row,) = mime.stored(own_id)
+    assert json.loads(row["variables"]) == {"x": "y"}
+    assert [tag["value"] for tag in json.loads(row["tags"])] == ["a", "b"]
+
+
+def test_testmode(mime, to, own_id):
+    more = {"o:testmode": "True"}
+    assert queued_id(mime.post_message(to, message_with(own_id), **more)) == own_id
+    (row,) = mime.stored(own_id)
+    assert mime.httpd.read(row["id"])["last_event"] == "sent"
+    later = unique("later") + "@dst.test"
+    mime.deliver_message(later, message_with(own_id))
+    assert not mime.box.sink.now(to=to)
+    assert to not in mime.box.log("postfix")
+
+
+def test_recipient_variables_are_not_swallowed(mime, to, own_id):
+    more = {"recipient-variables": json.dumps({to: {"a": "b"}})}
+    answer = mime.post_message(to, message_with(own_id), **more)
+    check_refused(answer, 400, re.compile(".*recipient-variables.*"))
+
+
+def test_headers_are_not_swallowed(mime, to, own_id):
+    """A field is put into the message, or refused with its name."""
+    more = {"h:X-Own": "value"}
+    answer = mime.post_message(to, message_with(own_id), **more)
+    if answer.status == 200:
+        assert mime.box.sink.find(to=to).header("X-Own") == "value"
+    else:
+        check_refused(answer, 400, re.compile("h:X-Own .*"))
+
+
+def test_access(box, to):
+    """The rules of who may send are those of messages."""
+    company = box.company()
+    domain = box.domain(company)
+    token = box.new_key(company, scope="reading")["token"]
+    message = f"From: a@{domain}\n\nx\n".encode()
+    answer = MimeClient(box, token, domain).post_message(to, message)
+    assert answer.status == 403
+    answer = MimeClient(box, domain=domain).post_message(to, message)
+    check_refused(answer, 404, f"Domain not found: {domain}")
+    check_forbidden(MimeClient(box, "ps_x").post_message(to, message))
+    token = box.new_key(company, scope="sending", domain=domain)["token"]
+    client = MimeClient(box, token, domain)
+    message_id = queued_id(client.post_message(to, message))
+    uuid_of(message_id)
+    assert box.sink.find(to=to).sender == f"a@{domain}"

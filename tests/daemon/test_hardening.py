@@ -1,0 +1,115 @@
+"""Requests and faults that once did harm, and their kin."""
+
+import json
+import random
+import signal
+import threading
+
+import pytest
+from harness.sandbox import unique
+from harness.wait import wait_for
+
+EMAIL = {"from": "hello@example.com", "to": "a@dst.test", "text": "x"}
+
+
+@pytest.mark.parametrize("character", ["é", "€", "😀"], ids=["2", "3", "4"])
+@pytest.mark.parametrize("pad", range(4))
+def test_cut_characters_in_problems(httpd, character, pad):
+    """What a client sends is quoted in parts; the answer stays JSON."""
+    long = "a" * pad + character * 300
+    for email in (
+        EMAIL | {"headers": {long: "x"}},
+        EMAIL | {"from": long},
+        EMAIL | {"to": [long + "@"]},
+        EMAIL | {"headers": {"X-A": 5, long: 5}},
+        EMAIL | {"attachments": [{"filename": long, "content": "!"}]},
+    ):
+        answer = httpd.post(email)
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["message"]
+
+
+def test_requests_sent_ahead_in_pieces(httpd):
+    """However the bytes of two requests fall, both are understood."""
+    request = (
+        "GET /nowhere HTTP/1.1\r\nHost: a\r\nX-Filler: %s\r\n\r\n" % ("x" * 200)
+    ).encode()
+    dice = random.Random(1)
+    with httpd.raw() as raw:
+        for _ in range(500):
+            at = dice.randrange(1, len(request))
+            raw.send(request + request[:at])
+            raw.send(request[at:])
+            assert [raw.answer().status for _ in range(2)] == [404, 404]
+
+
+@pytest.mark.parametrize("path", ["//a:b/", "//[", "//a@@b:99999999/", "//emails"])
+def test_paths_that_look_like_hosts(httpd, path):
+    with httpd.raw() as raw:
+        raw.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        answer = raw.answer()
+    assert answer.status == 404
+    assert answer.json()["name"] == "not_found"
+
+
+def test_head_request_leaves_no_trace(httpd):
+    """The refusal after a HEAD request has its body again."""
+    with httpd.raw() as raw:
+        raw.send(b"HEAD /emails HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert raw.answer(head_only=True).status == 405
+        raw.send(b"GET / HTTP/1.1\nHost: a\r\n\r\n")
+        answer = raw.answer()
+        assert answer.status == 400
+        assert answer.json()["name"] == "validation_error"
+
+
+@pytest.mark.parametrize("trailer", [b"nocolon", b": value", b" folded: x"])
+def test_malformed_trailer(httpd, trailer):
+    body = json.dumps(EMAIL).encode()
+    head = (
+        f"POST /emails HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {httpd.key}\r\n"
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ).encode()
+    with httpd.raw() as raw:
+        raw.send(head + b"%x\r\n%s\r\n0\r\n%s\r\n\r\n" % (len(body), body, trailer))
+        answer = raw.answer()
+    assert answer.status == 400
+    assert answer.json()["name"] == "validation_error"
+
+
+def test_json_of_endless_values(httpd):
+    """Small on the wire, large in memory."""
+    body = '{"from":"a@example.com","x":[' + "1," * 8_000_000 + "1]}"
+    answer = httpd.request(
+        "POST", "/emails", data=body, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 413, answer.text
+
+
+def test_drain_timeout(own_box):
+    """Requests that cannot be finished in time still get an answer."""
+    box = own_box(
+        "--set", "http.drain_timeout=1s",
+        "--set", "submission.processes=1",
+        "--set", "submission.record_wait=60s",
+        "--set", "http.workers=1",
+    )
+    box.stop("milter")
+    answers = []
+    clients = [
+        threading.Thread(
+            target=lambda: answers.append(
+                box.httpd().post(EMAIL | {"to": unique("to") + "@dst.test"})
+            )
+        )
+        for _ in range(3)
+    ]
+    for client in clients:
+        client.start()
+    wait_for("the mails to be submitted", lambda: box.waiting() == 3)
+    old = box.pid("httpd")
+    box.kill("httpd", signal.SIGTERM)
+    for client in clients:
+        client.join()
+    assert [a.status_code for a in answers] == [200] * 3
+    box.wait_for_new("httpd", old)

@@ -1,0 +1,393 @@
+"""The scripts of postfix-conf, on configuration folders of many shapes.
+
+Only postconf of Postfix is used; nothing is started.
+"""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "postfix-conf"
+OURS = "{ unix:postern/milter.sock, default_action=tempfail }"
+LISTS = ("smtpd_milters", "non_smtpd_milters")
+
+MASTER = """\
+smtp       inet  n  -  y  -  -  smtpd
+pickup     unix  n  -  y  60 1  pickup
+cleanup    unix  n  -  y  -  0  cleanup
+"""
+
+# name, what main.cf says, and both lists after enable (as they are in effect)
+STATES = [
+    ("unset", "", OURS, OURS),
+    ("empty values", "smtpd_milters =\nnon_smtpd_milters=\n", OURS + ",", OURS + ","),
+    ("one milter", "smtpd_milters = inet:localhost:8891\n",
+     OURS + ", inet:localhost:8891", OURS),
+    ("commas", "smtpd_milters = inet:localhost:8891, unix:rspamd/milter.sock\n"
+               "non_smtpd_milters = inet:localhost:8891,unix:rspamd/milter.sock\n",
+     OURS + ", inet:localhost:8891, unix:rspamd/milter.sock",
+     OURS + ", inet:localhost:8891,unix:rspamd/milter.sock"),
+    ("blanks", "smtpd_milters =   inet:localhost:8891 \t inet:localhost:8892   \n",
+     OURS + ",   inet:localhost:8891 \t inet:localhost:8892", OURS),
+    ("non_smtpd refers to smtpd",
+     "smtpd_milters = inet:localhost:8891\nnon_smtpd_milters = $smtpd_milters\n",
+     OURS + ", inet:localhost:8891", OURS + ", inet:localhost:8891"),
+    ("smtpd refers to non_smtpd",
+     "smtpd_milters = ${non_smtpd_milters}, inet:localhost:1\n"
+     "non_smtpd_milters = inet:localhost:8891\n",
+     OURS + ", inet:localhost:8891, inet:localhost:1", OURS + ", inet:localhost:8891"),
+    ("smtpd refers to an unset non_smtpd", "smtpd_milters = $non_smtpd_milters\n", OURS, OURS),
+    ("another parameter", "dkim = inet:localhost:8891\nsmtpd_milters = $dkim\n"
+                          "non_smtpd_milters = $dkim\n",
+     OURS + ", inet:localhost:8891", OURS + ", inet:localhost:8891"),
+    ("several lines",
+     "smtpd_milters =\n    inet:localhost:8891,\n# not this one\n#  inet:localhost:9\n\n"
+     "\tunix:b.sock\nmyhostname = a.test\n",
+     OURS + ", inet:localhost:8891, unix:b.sock", OURS),
+    ("braces", "smtpd_milters = {inet:localhost:1, connect_timeout=3s,default_action = accept}\n",
+     OURS + ", {inet:localhost:1, connect_timeout=3s,default_action = accept}", OURS),
+    ("set twice", "smtpd_milters = inet:localhost:1\nmyhostname = a.test\n"
+                  "smtpd_milters = inet:localhost:2\n", OURS + ", inet:localhost:2", OURS),
+    ("no newline at the end", "myhostname = a.test", OURS, OURS),
+    ("list at the end without newline", "smtpd_milters = inet:localhost:1",
+     OURS + ", inet:localhost:1", OURS),
+    ("comment at the end", "myhostname = a.test\n# the end\n\n\n", OURS, OURS),
+    ("similar names", "postscreen_smtpd_milters_x = 1\nmy_smtpd_milters = inet:localhost:3\n"
+                      "#smtpd_milters = inet:localhost:4\n", OURS, OURS),
+    ("global default", "milter_default_action = accept\nsmtpd_milters = inet:localhost:1\n",
+     OURS + ", inet:localhost:1", OURS),
+]
+STATE_NAMES = [state[0] for state in STATES]
+
+
+class Postfix:
+    """A configuration folder, its queue folder, and the scripts on them."""
+
+    def __init__(self, folder, main_cf, master_cf=MASTER):
+        self.folder = folder / "postfix"
+        self.queue = folder / "queue"
+        self.folder.mkdir()
+        self.queue.mkdir()
+        # First, so that each state may end as it likes.
+        self.main_cf = self.folder / "main.cf"
+        self.main_cf.write_text(
+            f"compatibility_level = 3.6\nqueue_directory = {self.queue}\n" + main_cf)
+        (self.folder / "master.cf").write_text(master_cf)
+
+    def run(self, script, *options):
+        self.age()
+        done = subprocess.run([SCRIPTS / script, "-c", self.folder, *options],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.age()
+        return done
+
+    def age(self):
+        """Postfix waits a while before it reads a main.cf that is new."""
+        os.utime(self.main_cf, (10**9, 10**9))
+
+    def do(self, script, *options):
+        done = self.run(script, *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def postconf(self, *options):
+        return subprocess.run(["postconf", "-c", self.folder, *options], capture_output=True,
+                              text=True, timeout=60, check=True).stdout
+
+    def value(self, name):
+        return self.postconf("-x", "-h", name).rstrip("\n")
+
+    @property
+    def bytes(self):
+        return self.main_cf.read_bytes()
+
+
+@pytest.fixture
+def make(tmp_path):
+    return lambda *args: Postfix(tmp_path, *args)
+
+
+def squeeze(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("name, main_cf, smtpd, non_smtpd", STATES, ids=STATE_NAMES)
+def test_enable_puts_it_first_and_keeps_the_others(make, name, main_cf, smtpd, non_smtpd):
+    postfix = make(main_cf)
+    postfix.do("enable")
+    assert squeeze(postfix.value("smtpd_milters")) == squeeze(smtpd)
+    assert squeeze(postfix.value("non_smtpd_milters")) == squeeze(non_smtpd)
+
+
+@pytest.mark.parametrize("name, main_cf, smtpd, non_smtpd", STATES, ids=STATE_NAMES)
+def test_enable_twice_is_enable(make, name, main_cf, smtpd, non_smtpd):
+    postfix = make(main_cf)
+    postfix.do("enable")
+    once = postfix.bytes
+    postfix.do("enable")
+    assert postfix.bytes == once
+
+
+@pytest.mark.parametrize("name, main_cf, smtpd, non_smtpd", STATES, ids=STATE_NAMES)
+def test_disable_undoes_every_byte(make, name, main_cf, smtpd, non_smtpd):
+    postfix = make(main_cf)
+    before = postfix.bytes
+    postfix.do("enable")
+    assert postfix.bytes != before
+    postfix.do("disable")
+    assert postfix.bytes == before
+    postfix.do("disable")
+    assert postfix.bytes == before
+
+
+@pytest.mark.parametrize("name, main_cf, smtpd, non_smtpd", STATES, ids=STATE_NAMES)
+def test_check_tells_before_from_after(make, name, main_cf, smtpd, non_smtpd):
+    postfix = make(main_cf)
+    before = postfix.run("check")
+    assert before.returncode == 1
+    for milters in LISTS:
+        assert f"WRONG:   {milters} lacks unix:postern/milter.sock" in before.stdout
+    postfix.do("enable")
+    with listening(postfix):
+        after = postfix.do("check")
+    assert "WRONG" not in after
+    assert "more than once" not in after
+
+
+class listening:
+    """A program that listens on the milter's socket, as Postfix reaches it."""
+
+    def __init__(self, postfix, mode=0o666):
+        self.path = str(postfix.queue / "postern/milter.sock")
+        self.mode = mode
+
+    def __enter__(self):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(self.path)
+        os.chmod(self.path, self.mode)
+        self.socket.listen()
+        # Postfix's user must get there from the root of the file system.
+        for folder in list(Path(self.path).parents)[:-1]:
+            if folder.stat().st_uid == os.getuid() and folder.name != "tmp":
+                folder.chmod(folder.stat().st_mode | 0o111)
+
+    def __exit__(self, *_):
+        self.socket.close()
+        os.unlink(self.path)
+
+
+def test_disable_after_other_changes(make):
+    postfix = make("smtpd_milters = inet:localhost:1\n")
+    postfix.do("enable")
+    text = postfix.main_cf.read_text()
+    postfix.main_cf.write_text(
+        text.replace("inet:localhost:1", "inet:localhost:7, inet:localhost:8") + "biff = no\n")
+    postfix.do("disable")
+    assert postfix.value("smtpd_milters") == "inet:localhost:7, inet:localhost:8"
+    assert postfix.value("non_smtpd_milters") == ""
+    assert postfix.main_cf.read_text().endswith("biff = no\n")
+
+
+def test_disable_takes_out_what_was_put_in_by_hand(make):
+    postfix = make(
+        "smtpd_milters = inet:localhost:1, unix:postern/milter.sock, {inet:localhost:2,x=y}\n"
+        "non_smtpd_milters = inet:localhost:1 { local:postern/milter.sock , a = b }\n")
+    postfix.do("disable")
+    assert postfix.value("smtpd_milters") == "inet:localhost:1, {inet:localhost:2, x=y}"
+    assert postfix.value("non_smtpd_milters") == "inet:localhost:1"
+
+
+def test_enable_leaves_what_was_put_in_by_hand(make):
+    postfix = make("smtpd_milters = inet:localhost:1, unix:postern/milter.sock\n")
+    postfix.do("enable")
+    assert postfix.value("smtpd_milters") == "inet:localhost:1, unix:postern/milter.sock"
+    assert postfix.value("non_smtpd_milters") == OURS
+
+
+def test_disable_says_what_it_cannot_take_out(make):
+    postfix = make("all = unix:postern/milter.sock\nsmtpd_milters = $all\n")
+    before = postfix.bytes
+    done = postfix.run("disable")
+    assert done.returncode == 1
+    assert "smtpd_milters has it still, by another parameter" in done.stderr
+    assert postfix.bytes == before
+
+
+def test_owner_mode_and_symlink_stay(make, tmp_path):
+    postfix = make("")
+    real = tmp_path / "real.cf"
+    postfix.main_cf.rename(real)
+    postfix.main_cf.symlink_to(real)
+    real.chmod(0o640)
+    postfix.do("enable")
+    assert postfix.main_cf.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert OURS in real.read_text()
+    assert sorted(os.listdir(postfix.folder)) == ["main.cf", "master.cf"]
+
+
+def test_enable_makes_the_folder_and_disable_removes_it(make):
+    postfix = make("")
+    folder = postfix.queue / "postern"
+    assert "made" in postfix.do("enable")
+    assert folder.stat().st_mode & 0o7777 == 0o2750
+    assert folder.group() == "postfix"
+    postfix.do("disable")
+    assert not folder.exists()
+
+
+def test_disable_keeps_a_folder_in_use(make):
+    postfix = make("")
+    postfix.do("enable")
+    with listening(postfix):
+        postfix.do("disable")
+        assert (postfix.queue / "postern/milter.sock").exists()
+
+
+def test_enable_keeps_a_folder_that_is_there(make):
+    postfix = make("")
+    folder = postfix.queue / "postern"
+    folder.mkdir(mode=0o700)
+    postfix.do("enable")
+    assert folder.stat().st_mode & 0o7777 == 0o700
+
+
+@pytest.mark.parametrize("given, written", [
+    ("other/m.sock", "unix:other/m.sock"),
+    ("unix:other/m.sock", "unix:other/m.sock"),
+    ("QUEUE/other/m.sock", "unix:other/m.sock"),
+    ("QUEUE-not/m.sock", "unix:QUEUE-not/m.sock"),
+])
+def test_another_socket(make, given, written):
+    postfix = make("")
+    before = postfix.bytes
+    given, written = (text.replace("QUEUE", str(postfix.queue)) for text in (given, written))
+    postfix.do("enable", "-s", given)
+    assert postfix.value("smtpd_milters") == f"{{ {written}, default_action=tempfail }}"
+    postfix.do("disable", "-s", given)
+    assert postfix.bytes == before
+
+
+def test_reload_is_told_or_done(make):
+    postfix = make("")
+    assert f"postfix -c {postfix.folder} reload" in postfix.do("enable")
+    assert "not running" in postfix.do("enable", "--reload")
+
+
+@pytest.mark.parametrize("options, text", [
+    (["-x"], "what is -x?"), (["-s"], "-s needs a value"), (["-s", "a b"], "not a path"),
+    (["-s", ""], "which socket?"), (["extra"], "what is extra?"),
+])
+@pytest.mark.parametrize("script", ["enable", "disable", "check"])
+def test_wrong_usage(make, script, options, text):
+    postfix = make("")
+    before = postfix.bytes
+    done = postfix.run(script, *options)
+    assert done.returncode == 64
+    assert text in done.stderr and f"usage: {script}" in done.stderr
+    assert postfix.bytes == before
+
+
+@pytest.mark.parametrize("script", ["enable", "disable", "check"])
+def test_help_and_missing_postfix(tmp_path, script):
+    done = subprocess.run([SCRIPTS / script, "-h"], capture_output=True, text=True,
+                          timeout=60, check=True)
+    assert done.stdout.startswith(f"usage: {script}")
+    done = subprocess.run([SCRIPTS / script, "-c", tmp_path], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode == 1
+    assert f"{tmp_path}/main.cf is missing" in done.stderr
+
+
+# change to an enabled main.cf, more of master.cf, what check says, its status
+FAULTS = [
+    ("milter_protocol = 4\n", "", "WRONG:   milter_protocol is 4", 1),
+    ("receive_override_options = no_milters, no_address_mappings\n", "",
+     "WRONG:   receive_override_options has no_milters", 1),
+    ("message_size_limit = 10240000\n", "", "warning: message_size_limit is 10240000", 0),
+    ("smtpd_milter_maps = inline:{{10.0.0.1=DISABLE}}\n", "", "warning: smtpd_milter_maps", 0),
+    ("sender_canonical_maps = inline:{a=b}\n", "", "warning: sender_canonical_maps", 0),
+    ("masquerade_domains = example.com\n", "", "warning: masquerade_domains", 0),
+    ("content_filter = smtp:[127.0.0.1]:10024\n", "", "warning: content_filter", 0),
+    ("", "submission inet n - y - - smtpd\n  -o smtpd_milters=inet:localhost:1\n",
+     "warning: master.cf: submission/inet has its own smtpd_milters", 0),
+    ("", "submission inet n - y - - smtpd\n  -o smtpd_milters=\n",
+     "warning: master.cf: submission/inet has its own smtpd_milters", 0),
+    ("", "quiet unix n - y - 0 cleanup\n  -o { non_smtpd_milters = inet:localhost:1 }\n",
+     "warning: master.cf: quiet/unix has its own non_smtpd_milters", 0),
+    ("", "10025 inet n - y - - smtpd\n  -o receive_override_options=no_milters\n",
+     "warning: master.cf: 10025/inet has no_milters", 0),
+]
+
+
+@pytest.mark.parametrize("change, service, text, status", FAULTS, ids=[f[2] for f in FAULTS])
+def test_check_names_the_fault(make, change, service, text, status):
+    postfix = make("message_size_limit = 0\n", MASTER + service)
+    postfix.do("enable")
+    with listening(postfix):
+        clean = change == "" or "message_size_limit" in change
+        postfix.main_cf.write_text(postfix.main_cf.read_text() + change)
+        done = postfix.run("check")
+    assert text in done.stdout
+    assert done.returncode == status
+    assert clean or done.stdout.count("WRONG") == status
+
+
+def test_check_is_quiet_when_all_is_well(make):
+    postfix = make("message_size_limit = 0\n",
+                   MASTER + "submission inet n - y - - smtpd\n  -o smtpd_milters=$non_smtpd_milters\n")
+    postfix.do("enable")
+    with listening(postfix):
+        lines = postfix.do("check").splitlines()
+    assert [line for line in lines if not line.startswith("good:")] == []
+    assert len(lines) == 6
+
+
+@pytest.mark.parametrize("value, status", [
+    ("unix:postern/milter.sock", 0),  # Postfix's own default is tempfail
+    ("{ unix:postern/milter.sock, default_action = accept }", 1),
+    ("{ unix:postern/milter.sock, default_action=quarantine }", 1),
+    ("{ unix:postern/milter.sock, connect_timeout=1s }", 0),
+])
+def test_check_default_action(make, value, status):
+    postfix = make(f"smtpd_milters = {value}\n")
+    postfix.do("enable")
+    with listening(postfix):
+        done = postfix.run("check")
+    assert done.returncode == status
+    assert ("it must be tempfail" in done.stdout) == bool(status)
+
+
+def test_check_warns_of_another_order(make):
+    postfix = make(f"smtpd_milters = inet:localhost:8891, {OURS}\n")
+    postfix.do("enable")
+    with listening(postfix):
+        done = postfix.do("check")
+    assert "warning: smtpd_milters: another milter comes first" in done
+    assert "non_smtpd_milters: another milter" not in done
+
+
+def test_check_socket(make):
+    postfix = make("")
+    postfix.do("enable")
+    path = postfix.queue / "postern/milter.sock"
+    assert f"WRONG:   {path} is missing" in postfix.run("check").stdout
+    path.write_text("")
+    assert f"WRONG:   {path} is no socket" in postfix.run("check").stdout
+    path.unlink()
+    with listening(postfix):
+        pass
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(path))
+    dead.close()
+    path.chmod(0o666)
+    assert f"WRONG:   {path}: Connection refused" in postfix.run("check").stdout
+    path.unlink()
+    if os.getuid() == 0:
+        with listening(postfix, mode=0o600):
+            done = postfix.run("check")
+        assert f"WRONG:   {path}: Permission denied (as the user postfix)" in done.stdout
+        assert done.returncode == 1

@@ -1,0 +1,255 @@
+"""Parts that end, die or are away while mail is sent."""
+
+import signal
+import threading
+
+import pytest
+import requests
+from harness import wait_for
+from harness.httpd import check_problem
+from harness.sandbox import unique
+
+
+class Senders:
+    """Threads that send one email after another until told to stop."""
+
+    def __init__(self, box, n=6):
+        self.box = box
+        self.sent = {}  # id by recipient, of what was answered with 200
+        self.refused = []
+        self.broken = 0
+        self.stopping = threading.Event()
+        self.threads = [threading.Thread(target=self._run) for _ in range(n)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+
+    def _run(self):
+        httpd = self.box.httpd()
+        while not self.stopping.is_set():
+            to = unique("to") + "@dst.test"
+            try:
+                answer = httpd.post(
+                    {"from": "hello@example.com", "to": to, "text": "x"}
+                )
+            except requests.ConnectionError:
+                self.broken += 1
+                self.stopping.wait(0.05)
+                continue
+            if answer.status_code == 200:
+                self.sent[to] = answer.json()["id"]
+            else:
+                self.refused.append(answer.text)
+
+    def wait_for(self, n):
+        """Until n more emails were taken."""
+        goal = len(self.sent) + n
+        wait_for(f"{n} emails to be taken", lambda: len(self.sent) >= goal)
+
+
+def check_all_there(box, sent):
+    """Every email that was taken is delivered, and can be read."""
+    box.flush()
+    httpd = box.httpd()
+    for to, email_id in sent.items():
+        wait_for(f"{to} to be delivered", lambda: box.sink.now(to=to))
+        assert httpd.read(email_id)["to"] == [to]
+
+
+def check_delivered_once(box, sent):
+    for to in sent:
+        box.sink.find(to=to)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_httpd_is_told_to_stop(own_box, number):
+    """What it accepted it finishes; a supervisor starts it again."""
+    box = own_box()
+    with Senders(box) as senders:
+        senders.wait_for(20)
+        old = box.pid("httpd")
+        box.kill("httpd", number)
+        box.wait_for_new("httpd", old)
+        senders.wait_for(20)
+    assert senders.refused == []
+    check_all_there(box, senders.sent)
+    check_delivered_once(box, senders.sent)
+    assert "httpd %d ended with status 0" % old in box.log("watch")
+
+
+def test_httpd_is_killed(own_box):
+    box = own_box()
+    with Senders(box) as senders:
+        for _ in range(3):
+            senders.wait_for(20)
+            old = box.pid("httpd")
+            box.kill("httpd")
+            box.wait_for_new("httpd", old)
+        senders.wait_for(20)
+    check_all_there(box, senders.sent)
+    check_delivered_once(box, senders.sent)
+
+
+def test_httpd_answers_what_was_under_way(own_box):
+    """A request that waits for its record when SIGTERM comes is answered."""
+    box = own_box("--set", "submission.record_wait=3s")
+    box.stop("milter")
+    to = unique("to") + "@dst.test"
+    answers = []
+    client = threading.Thread(
+        target=lambda: answers.append(
+            box.httpd().post({"from": "hello@example.com", "to": to, "text": "x"})
+        )
+    )
+    client.start()
+    wait_for("the mail to be submitted", lambda: box.waiting() == 1)
+    old = box.pid("httpd")
+    box.kill("httpd", signal.SIGTERM)
+    client.join()
+    assert [a.status_code for a in answers] == [200]
+    box.wait_for_new("httpd", old)
+    box.start("milter")
+    check_all_there(box, {to: answers[0].json()["id"]})
+
+
+def test_milter_restarts(own_box):
+    box = own_box()
+    with Senders(box) as senders:
+        senders.wait_for(20)
+        box.restart("milter")
+        box.flush()
+        senders.wait_for(20)
+    assert senders.refused == []
+    check_all_there(box, senders.sent)
+
+
+def test_milter_is_killed(own_box):
+    box = own_box()
+    with Senders(box) as senders:
+        for _ in range(3):
+            senders.wait_for(20)
+            old = box.pid("milter")
+            box.kill("milter")
+            box.wait_for_new("milter", old)
+            box.flush()
+        senders.wait_for(20)
+    assert senders.refused == []
+    check_all_there(box, senders.sent)
+
+
+def test_milter_is_away(own_box):
+    """Mail waits, nothing is lost, and it is recorded when the milter is back."""
+    box = own_box("--set", "submission.record_wait=500ms")
+    httpd = box.httpd()
+    box.stop("milter")
+    sent = {}
+    for _ in range(5):
+        to = unique("to") + "@dst.test"
+        sent[to] = httpd.send({"from": "hello@example.com", "to": to, "text": "x"})
+    for to, email_id in sent.items():
+        check_problem(httpd.get(email_id), 404, "not_found", "Email not found")
+        assert not box.sink.now(to=to)
+    assert box.waiting() == 5
+    assert box.log("httpd").count("record_late") == 5
+    box.start("milter")
+    box.flush()
+    check_all_there(box, sent)
+    check_delivered_once(box, sent)
+    for email_id in sent.values():
+        assert httpd.read(email_id)["last_event"] == "sent"
+
+
+def test_domain_loses_its_standing_while_mail_waits(own_box):
+    """The rules hold when the milter sees the mail, not when it was taken."""
+    box = own_box("--set", "submission.record_wait=500ms")
+    httpd = box.httpd()
+    box.stop("milter")
+    to = unique("to") + "@dst.test"
+    email_id = httpd.send({"from": "hello@example.com", "to": to, "text": "x"})
+    box.cli("domain", "deactivate", "example.com")
+    box.start("milter")
+    box.flush()
+    wait_for("the milter's verdict", lambda: "refuse" in box.log("milter"))
+    check_problem(httpd.get(email_id), 404, "not_found", "Email not found")
+    assert box.cli("email", "show", email_id)["state"] == "refused"
+    assert not box.sink.now(to=to)
+
+
+def test_postfix_is_stopped(own_box):
+    """sendmail(1) needs no running Postfix: the mail waits for its start."""
+    box = own_box("--set", "submission.record_wait=500ms")
+    httpd = box.httpd()
+    box.stop("postfix")
+    to = unique("to") + "@dst.test"
+    email_id = httpd.send({"from": "hello@example.com", "to": to, "text": "x"})
+    assert httpd.get(email_id).status_code == 404
+    assert box.waiting() == 1
+    box.start("postfix")
+    check_all_there(box, {to: email_id})
+    check_delivered_once(box, [to])
+
+
+def test_postfix_restarts(own_box):
+    box = own_box()
+    with Senders(box) as senders:
+        senders.wait_for(20)
+        box.restart("postfix")
+        box.flush()
+        senders.wait_for(20)
+    assert senders.refused == []
+    check_all_there(box, senders.sent)
+
+
+def test_sendmail_is_missing(own_box):
+    """Postfix cannot take it: a temporary failure, and nothing stays behind."""
+    box = own_box("--set", "submission.sendmail=/nonexistent/sendmail")
+    httpd = box.httpd()
+    answer = httpd.post(
+        {"from": "hello@example.com", "to": "x@dst.test", "text": "x"}
+    )
+    check_problem(answer, 503, "application_error")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert box.cli("email", "list") == []
+
+
+def test_reload(own_box):
+    """SIGHUP: new settings hold, connections and requests stay."""
+    box = own_box()
+    httpd = box.httpd()
+    email = {"from": "hello@example.com", "to": ["a@dst.test", "b@dst.test"], "text": "x"}
+    httpd.send(email)
+    pid = box.pid("httpd")
+    box.set("http", "max_recipients", "1")
+    box.kill("httpd", signal.SIGHUP)
+    wait_for("the reload", lambda: "event=reloaded" in box.log("httpd"))
+    wait_for("the new limit", lambda: httpd.post(email).status_code == 422)
+    box.set("http", "max_recipients", "nonsense")
+    box.kill("httpd", signal.SIGHUP)
+    wait_for("the complaint", lambda: "reload_failed" in box.log("httpd"))
+    check_problem(httpd.post(email), 422, "validation_error", "1")
+    assert box.pid("httpd") == pid
+
+
+def test_disk_of_the_database_is_gone(own_box):
+    """Neither daemon decides on what it cannot read; both recover."""
+    box = own_box()
+    httpd = box.httpd()
+    httpd.send({"from": "hello@example.com", "to": "x@dst.test", "text": "x"})
+    store = box.dir / "store"
+    away = box.dir / "away"
+    box.stop("httpd")
+    store.rename(away)
+    with pytest.raises(AssertionError):
+        box.start("httpd")
+    assert "postern.db" in box.log("httpd")
+    away.rename(store)
+    box.start("httpd")
+    httpd.send({"from": "hello@example.com", "to": "y@dst.test", "text": "x"})
+    assert box.sink.find(to="y@dst.test")

@@ -1,0 +1,95 @@
+/*
+ * Fuzzes the readers of addresses. An address that was read, written again,
+ * must be read as the same; and the scan of a From field must see its domain.
+ */
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mail/addr.h"
+#include "tests/fuzz/fuzz.h"
+
+static void check_clean(const char *text)
+{
+	CHECK(!strpbrk(text, "\r\n"));
+	CHECK(str_utf8_valid(text, strlen(text)));
+}
+
+static void check_domain_is_seen(const char *value, const char *domain)
+{
+	_cleanup_strv_ struct strv domains = STRV_INIT;
+
+	addr_header_domains(value, &domains);
+	CHECK(strv_has(&domains, domain));
+}
+
+static void check_addr(const struct addr *addr)
+{
+	_cleanup_free_ char *text = addr_format(addr);
+	_cleanup_free_ char *spec = addr_spec(addr);
+	_cleanup_free_ char *domain = addr_envelope_domain(spec);
+	_cleanup_addr_ struct addr again = {0};
+
+	check_clean(text);
+	check_clean(spec);
+	CHECK(domain && str_eq(domain, addr->domain));
+	CHECK(addr_parse(text, &again, NULL) == 0);
+	CHECK(str_eq(again.name, addr->name));
+	CHECK(str_eq(again.local, addr->local));
+	CHECK(str_eq(again.domain, addr->domain));
+	check_domain_is_seen(text, addr->domain);
+}
+
+static void parse(const char *text)
+{
+	_cleanup_addr_ struct addr addr = {0};
+	struct err err = ERR_INIT;
+
+	if (addr_parse(text, &addr, &err) < 0) {
+		CHECK(err.code == ERR_INVALID);
+		return;
+	}
+	check_addr(&addr);
+	check_domain_is_seen(text, addr.domain);
+}
+
+static void split(const char *text)
+{
+	_cleanup_strv_ struct strv list = STRV_INIT;
+
+	if (addr_split(text, &list, NULL) < 0) {
+		CHECK(list.n == 0);
+		return;
+	}
+	for (size_t i = 0; i < list.n; i++) {
+		_cleanup_addr_ struct addr addr = {0};
+
+		CHECK(addr_parse(list.items[i], &addr, NULL) == 0);
+		check_domain_is_seen(text, addr.domain);
+	}
+}
+
+static void scan(const char *text)
+{
+	_cleanup_strv_ struct strv domains = STRV_INIT;
+
+	addr_header_domains(text, &domains);
+	for (size_t i = 0; i < domains.n; i++) {
+		_cleanup_free_ char *again = NULL;
+
+		CHECK(addr_domain_normalize(domains.items[i], &again, NULL) == 0);
+		CHECK(str_eq(again, domains.items[i]));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_free_ char *text = mem_dup(data, size);
+	_cleanup_free_ char *domain = NULL;
+
+	parse(text);
+	split(text);
+	scan(text);
+	domain = addr_envelope_domain(text);
+	return 0;
+}

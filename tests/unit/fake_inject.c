@@ -1,0 +1,100 @@
+/* fake_inject: an injector without Postfix. */
+#include "tests/unit/fake_inject.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/policy/ticket_header.h"
+#include "core/store/store_email.h"
+
+static void play_milter(struct fake_inject *fake)
+{
+	struct err err = ERR_INIT;
+
+	if (fake->milter == MILTER_RECORDS)
+		store_email_record(fake->db, fake->ticket, "QUEUEID", 1, &err);
+	if (fake->milter == MILTER_REFUSES)
+		store_email_refuse(fake->db, fake->ticket, "QUEUEID",
+			"The key was revoked.", 1, &err);
+}
+
+struct answer {
+	struct fake_inject *fake;
+	struct submission *submission;
+};
+
+static void on_answer(evutil_socket_t fd, short what, void *arg)
+{
+	struct answer *answer = arg;
+	struct fake_inject *fake = answer->fake;
+	struct submission *submission = answer->submission;
+	struct err err = ERR_INIT;
+
+	(void)fd;
+	(void)what;
+	free(answer);
+	if (fake->result == INJECT_QUEUED)
+		play_milter(fake);
+	else
+		err_set(&err, fake->code, "as the test wants it");
+	submission->done(submission, fake->result, &err);
+}
+
+static void forget(struct fake_inject *fake)
+{
+	free(fake->message);
+	free(fake->sender);
+	free(fake->recipients);
+}
+
+static void fake_submit(struct inject *inject, struct submission *submission)
+{
+	const struct timeval now = {0};
+	struct fake_inject *fake = (struct fake_inject *)inject;
+	struct answer *answer = mem_new(struct answer);
+
+	forget(fake);
+	fake->submitted++;
+	fake->message = mem_strdup(buf_str(submission->message));
+	fake->sender = mem_strdup(submission->sender);
+	fake->recipients = strv_join(submission->recipients, " ");
+	if (sscanf(fake->message, TICKET_HEADER ": %63s\n", fake->ticket) != 1)
+		abort();
+	answer->fake = fake;
+	answer->submission = submission;
+	event_base_once(fake->base, -1, EV_TIMEOUT, on_answer, answer, &now);
+}
+
+static void fake_free(struct inject *inject)
+{
+	forget((struct fake_inject *)inject);
+	free(inject);
+}
+
+/* Nothing runs or waits: answers come in the next round. */
+static void fake_stop(struct inject *inject)
+{
+	((struct fake_inject *)inject)->result = INJECT_TEMPORARY;
+}
+
+static const struct inject_ops fake_ops = {
+	.submit = fake_submit,
+	.stop = fake_stop,
+	.free = fake_free,
+};
+
+struct fake_inject *fake_inject_new(struct event_base *base, struct db *db)
+{
+	struct fake_inject *fake = mem_new(struct fake_inject);
+
+	fake->inject.ops = &fake_ops;
+	fake->base = base;
+	fake->db = db;
+	fake->result = INJECT_QUEUED;
+	fake->code = ERR_TEMPORARY;
+	fake->milter = MILTER_RECORDS;
+	return fake;
+}

@@ -1,0 +1,32 @@
+/*
+ * fake_inject: an injector without Postfix. It keeps what it was given and
+ * answers as it is told, in a later round of the event loop; on the way to
+ * INJECT_QUEUED it can play the milter.
+ */
+#ifndef POSTERN_TESTS_FAKE_INJECT_H
+#define POSTERN_TESTS_FAKE_INJECT_H
+
+#include "httpd/inject/inject.h"
+
+struct db;
+
+enum fake_milter { MILTER_AWAY, MILTER_RECORDS, MILTER_REFUSES };
+
+struct fake_inject {
+	struct inject inject; /* first */
+	struct event_base *base;
+	enum inject_result result;
+	enum err_code code; /* with a result that is a failure */
+	enum fake_milter milter;
+	struct db *db; /* the milter writes here */
+	int submitted;
+	char *message; /* the last one */
+	char *sender;
+	char *recipients; /* joined with blanks */
+	char ticket[64];
+};
+
+/* Freed by inject_free(). */
+struct fake_inject *fake_inject_new(struct event_base *base, struct db *db);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * mime_sample: messages for tests, built by mime_build and read by GMime.
+ */
+#ifndef POSTERN_TESTS_MIME_SAMPLE_H
+#define POSTERN_TESTS_MIME_SAMPLE_H
+
+#include <gmime/gmime.h>
+
+#include "core/base/buf.h"
+#include "core/mail/mime_message.h"
+
+/* Fills in From, To, Message-ID and the date. */
+void mime_sample_fill(struct mime_message *message);
+
+void mime_sample_addr(struct addr_list *list, const char *text);
+void mime_sample_header(
+	struct mime_message *message, const char *name, const char *value);
+/* filename and type may be NULL: "x.bin", none. */
+struct attachment *mime_sample_attach(struct mime_message *message,
+	const char *filename, const char *type, const char *data, size_t len);
+
+/* Builds the message, holds it to the rules that every message keeps, and has
+ * GMime read it. Fails the test when something is wrong. */
+GMimeMessage *mime_sample_build(
+	const struct mime_message *message, struct buf *out);
+
+/* The part at a path of child numbers: "" is the body, "0" its first part,
+ * "01" the second part of that. */
+GMimeObject *mime_sample_part(GMimeMessage *message, const char *path);
+
+/* The decoded content of a leaf. */
+void mime_sample_content(GMimeObject *part, struct buf *out);
+
+/* The types of all parts as `mixed(alternative(plain html) pdf)`. */
+void mime_sample_shape(GMimeObject *part, struct buf *out);
+
+/* The value of a top-level field, unfolded but not decoded; NULL for none, a
+ * failed test for several. */
+char *mime_sample_field(const struct buf *message, const char *name);
+
+#endif

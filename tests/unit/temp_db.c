@@ -1,0 +1,171 @@
+/*
+ * temp_db: a migrated database in a folder of its own, for tests.
+ */
+#include "tests/unit/temp_db.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/db/migrate.h"
+#include "core/store/store_company.h"
+#include "core/store/store_domain.h"
+
+enum { NOBODY = 65534 };
+
+char *temp_db_file(const struct temp_db *temp, const char *name)
+{
+	return mem_printf("%s/%s", temp->folder, name);
+}
+
+int temp_db_setup_folder(void **state)
+{
+	struct temp_db *temp = mem_new(struct temp_db);
+
+	temp->folder = mem_strdup("/tmp/postern-test-XXXXXX");
+	assert_non_null(mkdtemp(temp->folder));
+	if (geteuid() == 0)
+		assert_int_equal(chown(temp->folder, NOBODY, NOBODY), 0);
+	temp->path = temp_db_file(temp, "postern.db");
+	*state = temp;
+	return 0;
+}
+
+int temp_db_setup(void **state)
+{
+	struct temp_db *temp;
+	int applied;
+
+	temp_db_setup_folder(state);
+	temp = *state;
+	OK(db_open(temp->path, DB_CREATE, &temp->db, &why));
+	OK(migrate_run(temp->db, 1, &applied, &why));
+	return 0;
+}
+
+int temp_db_teardown(void **state)
+{
+	struct temp_db *temp = *state;
+	struct dirent *entry;
+	DIR *folder;
+
+	db_close(temp->db);
+	folder = opendir(temp->folder);
+	while ((entry = readdir(folder)) != NULL)
+		unlinkat(dirfd(folder), entry->d_name, 0);
+	closedir(folder);
+	rmdir(temp->folder);
+	free(temp->more);
+	free(temp->path);
+	free(temp->folder);
+	free(temp);
+	return 0;
+}
+
+static struct db_stmt *first_row(struct db *db, const char *sql)
+{
+	struct err err = ERR_INIT;
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql, &stmt, &err) != 0 || db_step(stmt, &err) != 1)
+		fail_msg("%s: %s", sql, err.text);
+	return stmt;
+}
+
+int64_t temp_db_number(struct db *db, const char *sql)
+{
+	struct db_stmt *stmt = first_row(db, sql);
+	int64_t number = db_int(stmt, 0);
+
+	db_reset(stmt);
+	return number;
+}
+
+char *temp_db_text(struct db *db, const char *sql)
+{
+	struct db_stmt *stmt = first_row(db, sql);
+	char *text = db_copy(stmt, 0);
+
+	db_reset(stmt);
+	return text;
+}
+
+void temp_db_in_child(int (*run)(void *arg), void *arg, bool as_nobody)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (as_nobody && geteuid() == 0 &&
+			(setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 ||
+				setuid(NOBODY) != 0))
+			_exit(99);
+		_exit(run(arg));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+void temp_db_key(struct db *db, const struct temp_tenant *tenant,
+	const char *name, const struct key_spec *spec, struct key *key_r)
+{
+	struct key_spec full = *spec;
+	uint8_t hash[SECRET_HASH_LEN];
+
+	full.company_id = tenant->company_id;
+	full.name = name;
+	secret_hash(name, strlen(name), hash);
+	OK(store_key_create(db, &full, hash, 3, key_r, &why));
+}
+
+void temp_db_tenant(struct db *db, const char *company_name,
+	const char *domain_name, struct temp_tenant *tenant_r)
+{
+	const struct key_spec spec = {.scopes = KEY_ALL};
+	struct company company;
+	struct domain domain;
+	struct key key;
+
+	OK(store_company_add(db, company_name, 1, &company, &why));
+	OK(store_domain_add(db, company.id, domain_name, true, 2, &domain, &why));
+	memcpy(tenant_r->company_id, company.id, ID_SIZE);
+	tenant_r->domain = domain_name;
+	temp_db_key(db, tenant_r, company_name, &spec, &key);
+	memcpy(tenant_r->key_id, key.id, ID_SIZE);
+	secret_hash(company_name, strlen(company_name), tenant_r->hash);
+	store_company_clear(&company);
+	store_domain_clear(&domain);
+	store_key_clear(&key);
+}
+
+void temp_db_email(const struct temp_tenant *tenant, struct email *email_r)
+{
+	struct email email = {.created_us = 1700000000123456};
+
+	id_new(email.id);
+	memcpy(email.company_id, tenant->company_id, ID_SIZE);
+	memcpy(email.key_id, tenant->key_id, ID_SIZE);
+	secret_ticket(email.ticket);
+	email.domain = mem_strdup(tenant->domain);
+	email.sender = mem_printf("hello@%s", tenant->domain);
+	email.from = mem_printf("Bärbel <hello@%s>", tenant->domain);
+	strv_add(&email.to, "Ünal <a@dst.test>");
+	strv_add(&email.to, "b@dst.test");
+	strv_add(&email.bcc, "c@dst.test");
+	email.subject = mem_strdup("Grüße");
+	email.html = mem_strdup("<p>hi\n</p>");
+	email.text = mem_strdup("hi\n");
+	email.message_id = mem_printf("<%s@%s>", email.id, tenant->domain);
+	*email_r = email;
+}

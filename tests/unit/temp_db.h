@@ -1,0 +1,63 @@
+/*
+ * temp_db: a migrated database in a folder of its own, for tests.
+ */
+#ifndef POSTERN_TESTS_TEMP_DB_H
+#define POSTERN_TESTS_TEMP_DB_H
+
+#include "core/db/db.h"
+#include "core/store/store_email.h"
+#include "core/store/store_key.h"
+
+struct temp_db {
+	char *folder; /* belongs to nobody when root runs the tests */
+	char *path;
+	struct db *db; /* DB_WRITE */
+	void *more;    /* a test's own; freed with the rest */
+};
+
+/* Fails the test, with the reason, unless the call gives 0. The call names
+ * &why as its struct err. */
+#define OK(call)                                                               \
+	do {                                                                   \
+		struct err why = ERR_INIT;                                     \
+		if ((call) != 0)                                               \
+			fail_msg("%s", why.text);                              \
+	} while (0)
+
+/* For cmocka: the state is a struct temp_db, its database migrated. */
+int temp_db_setup(void **state);
+/* The same without any database in the folder; db is NULL. */
+int temp_db_setup_folder(void **state);
+int temp_db_teardown(void **state);
+
+/* The path of another file in the folder; the caller frees it. */
+char *temp_db_file(const struct temp_db *temp, const char *name);
+
+/* The number in the first column of the first row; a query that fails or finds
+ * nothing fails the test. The text is kept by its address: a constant. */
+int64_t temp_db_number(struct db *db, const char *sql);
+/* The text there; the caller frees it. */
+char *temp_db_text(struct db *db, const char *sql);
+
+/* Runs a function in another process, as the user nobody when root runs the
+ * tests and as_nobody is true; the test fails unless it returns 0. */
+void temp_db_in_child(int (*run)(void *arg), void *arg, bool as_nobody);
+
+/* A company with a domain (active) and a key (all scopes). */
+struct temp_tenant {
+	char company_id[ID_SIZE];
+	char key_id[ID_SIZE];
+	const char *domain;
+	uint8_t hash[SECRET_HASH_LEN];
+};
+void temp_db_tenant(struct db *db, const char *company, const char *domain,
+	struct temp_tenant *tenant_r);
+
+/* A key of the tenant's company; hash is of the name. */
+void temp_db_key(struct db *db, const struct temp_tenant *tenant,
+	const char *name, const struct key_spec *spec, struct key *key_r);
+
+/* An email of the tenant's, not yet staged; store_email_clear() frees it. */
+void temp_db_email(const struct temp_tenant *tenant, struct email *email_r);
+
+#endif

@@ -1,0 +1,99 @@
+/* budget: what large requests may hold, from one thread and from many. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "core/base/mem.h"
+#include "httpd/http/budget.h"
+
+enum { MB = 1024 * 1024, LIMIT = 30 * MB };
+
+static void test_small_is_free(void **state)
+{
+	struct budget budget = {0};
+	struct budget_share share = {0};
+
+	(void)state;
+	assert_true(budget_take(&budget, LIMIT, BUDGET_FREE_BYTES, &share));
+	assert_int_equal(budget.used, 0);
+	budget_give_back(&share);
+	assert_int_equal(budget.used, 0);
+}
+
+static void test_large_counts_several_times(void **state)
+{
+	struct budget budget = {0};
+	struct budget_share a = {0}, b = {0}, c = {0};
+
+	(void)state;
+	assert_true(budget_take(&budget, LIMIT, 5 * MB, &a));
+	assert_int_equal(budget.used, 5 * MB * BUDGET_FACTOR);
+	assert_true(budget_take(&budget, LIMIT, 5 * MB, &b));
+	assert_false(budget_take(&budget, LIMIT, 2 * MB, &c));
+	assert_int_equal(c.bytes, 0);
+	budget_give_back(&a);
+	assert_true(budget_take(&budget, LIMIT, 2 * MB, &c));
+	budget_give_back(&b);
+	budget_give_back(&c);
+	budget_give_back(&c);
+	assert_int_equal(budget.used, 0);
+}
+
+static void test_a_share_grows(void **state)
+{
+	struct budget budget = {0};
+	struct budget_share share = {0};
+
+	(void)state;
+	for (uint64_t bytes = 0; bytes <= 10 * MB; bytes += MB / 2)
+		assert_true(budget_take(&budget, LIMIT, bytes, &share));
+	assert_int_equal(budget.used, 10 * MB * BUDGET_FACTOR);
+	assert_true(budget_take(&budget, LIMIT, 2 * MB, &share));
+	assert_int_equal(budget.used, 10 * MB * BUDGET_FACTOR);
+	assert_false(budget_take(&budget, LIMIT, 10 * MB + 1, &share));
+	assert_false(budget_take(&budget, LIMIT, UINT64_MAX, &share));
+	budget_give_back(&share);
+	assert_int_equal(budget.used, 0);
+}
+
+static void *take_and_give(void *arg)
+{
+	struct budget *budget = arg;
+
+	for (int i = 0; i < 20000; i++) {
+		struct budget_share share = {0};
+
+		budget_take(budget, LIMIT, 4 * MB, &share);
+		budget_give_back(&share);
+	}
+	return NULL;
+}
+
+static void test_many_threads(void **state)
+{
+	struct budget budget = {0};
+	pthread_t threads[4];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_create(&threads[i], NULL, take_and_give, &budget);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(budget.used, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_small_is_free),
+		cmocka_unit_test(test_large_counts_several_times),
+		cmocka_unit_test(test_a_share_grows),
+		cmocka_unit_test(test_many_threads),
+	};
+
+	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/*
+ * Lists of networks: what is in them, what is refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/un.h>
+
+#include "core/base/cidr.h"
+#include "core/base/mem.h"
+
+static bool has(const char *networks, const char *address)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} peer = {.any.sa_family = AF_INET};
+	struct err err = ERR_INIT;
+
+	if (cidr_list_parse(networks, &list, &err) < 0)
+		fail_msg("%s: %s", networks, err.text);
+	if (inet_pton(AF_INET, address, &peer.in.sin_addr) == 1)
+		return cidr_list_has(&list, &peer.any);
+	peer.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
+	assert_int_equal(inet_pton(AF_INET6, address, &peer.in6.sin6_addr), 1);
+	return cidr_list_has(&list, &peer.any);
+}
+
+static void test_membership(void **state)
+{
+	static const struct {
+		const char *networks;
+		const char *address;
+		bool in;
+	} cases[] = {
+		{"", "127.0.0.1", false},
+		{" , ", "127.0.0.1", false},
+		{"127.0.0.0/8", "127.0.0.1", true},
+		{"127.0.0.0/8", "127.255.255.255", true},
+		{"127.0.0.0/8", "128.0.0.0", false},
+		{"127.0.0.0/8", "126.255.255.255", false},
+		{"10.1.2.3", "10.1.2.3", true},
+		{"10.1.2.3", "10.1.2.4", false},
+		{"10.1.2.3/32", "10.1.2.3", true},
+		{"10.1.2.2/31", "10.1.2.3", true},
+		{"10.1.2.2/31", "10.1.2.4", false},
+		{"172.16.0.0/12", "172.31.255.255", true},
+		{"172.16.0.0/12", "172.32.0.0", false},
+		{"0.0.0.0/0", "203.0.113.9", true},
+		{"0.0.0.0/0", "::1", false},
+		{"::/0", "2001:db8::1", true},
+		{"::/0", "10.0.0.1", false},
+		{"::/0", "::ffff:10.0.0.1", false},
+		{"[::1]/128", "::1", true},
+		{"[::1]", "::1", true},
+		{"::1", "::1", true},
+		{"::1", "::2", false},
+		{"[2001:db8::]/33", "2001:db8:7fff::1", true},
+		{"[2001:db8::]/33", "2001:db8:8000::1", false},
+		{"10.0.0.0/8", "::ffff:10.9.9.9", true},
+		{"10.0.0.0/8", "::ffff:11.9.9.9", false},
+		{"::ffff:10.0.0.0/104", "10.9.9.9", true},
+		{"::ffff:10.0.0.0/104", "::ffff:10.9.9.9", true},
+		{"::ffff:0:0/96", "203.0.113.9", true},
+		{"10.0.0.1", "::a00:1", false},
+		{"127.0.0.0/8 [::1]/128 10.1.2.3", "10.1.2.3", true},
+		{"127.0.0.0/8 [::1]/128 10.1.2.3", "::1", true},
+		{"127.0.0.0/8,[::1]/128 ,\t10.1.2.3,", "10.1.2.3", true},
+		{"127.0.0.0/8\n10.1.2.3", "10.1.2.3", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (has(cases[i].networks, cases[i].address) != cases[i].in)
+			fail_msg("%s in \"%s\": not %d", cases[i].address,
+				cases[i].networks, cases[i].in);
+}
+
+static void test_faults(void **state)
+{
+	/* The faulty item of each list. */
+	static const struct {
+		const char *networks;
+		const char *item;
+		const char *why;
+	} cases[] = {
+		{"localhost", "\"localhost\"", "no IPv4 or IPv6"},
+		{"::1 10.0.0", "\"10.0.0\"", "no IPv4 or IPv6"},
+		{"10.0.0.0/33", "\"10.0.0.0/33\"", "0 to 32"},
+		{"10.0.0.0/-1", "\"10.0.0.0/-1\"", "0 to 32"},
+		{"10.0.0.0/", "\"10.0.0.0/\"", "0 to 32"},
+		{"10.0.0.0/8/8", "\"10.0.0.0/8/8\"", "0 to 32"},
+		{"10.0.0.0/8 ::/129", "\"::/129\"", "0 to 128"},
+		{"10.0.0.1/8", "\"10.0.0.1/8\"", "bits set"},
+		{"10.0.0.2/30", "\"10.0.0.2/30\"", "bits set"},
+		{"2001:db8::1/64", "\"2001:db8::1/64\"", "bits set"},
+		{"[10.0.0.1]", "\"[10.0.0.1]\"", "no IPv4 or IPv6"},
+		{"[::1", "\"[::1\"", "no IPv4 or IPv6"},
+		{"[::1/128]", "\"[::1/128]\"", "no IPv4 or IPv6"},
+		{"::1]", "\"::1]\"", "no IPv4 or IPv6"},
+		{"[]", "\"[]\"", "no IPv4 or IPv6"},
+		{"[", "\"[\"", "no IPv4 or IPv6"},
+		{"/8", "\"/8\"", "no IPv4 or IPv6"},
+		{"10.0.0.1;10.0.0.2", "\"10.0.0.1;10.0.0.2\"", "no IPv4"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cidr_list list = {.n = 77};
+		struct err err = ERR_INIT;
+
+		assert_int_equal(
+			cidr_list_parse(cases[i].networks, &list, &err), -1);
+		assert_int_equal(err.code, ERR_CONFIG);
+		assert_int_equal(list.n, 77);
+		if (!strstr(err.text, cases[i].item) ||
+			!strstr(err.text, cases[i].why))
+			fail_msg("\"%s\": %s", cases[i].networks, err.text);
+	}
+}
+
+static void test_other_peers(void **state)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+	const struct sockaddr_un local = {.sun_family = AF_UNIX};
+
+	(void)state;
+	assert_int_equal(cidr_list_parse("0.0.0.0/0 ::/0", &list, NULL), 0);
+	assert_int_equal(list.n, 2);
+	assert_false(cidr_list_has(&list, (const struct sockaddr *)&local));
+	assert_false(cidr_list_has(&list, NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_membership),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_other_peers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/*
+ * Reports as tables for people and as JSON for programs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cli/print_json.h"
+#include "cli/print_table.h"
+#include "core/base/mem.h"
+
+enum { ID, NAME, ACTIVE, COUNT, CREATED_AT, LIST, HIDDEN, BODY };
+
+static const struct column columns[] = {
+	[ID] = {"id", "ID", .type = COLUMN_TEXT},
+	[NAME] = {"name", "NAME", COLUMN_TEXT, .width = 8},
+	[ACTIVE] = {"active", "ACTIVE", .type = COLUMN_FLAG},
+	[COUNT] = {"count", "COUNT", .type = COLUMN_INT},
+	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	[LIST] = {"list", "LIST", .type = COLUMN_LIST},
+	[HIDDEN] = {"hidden", NULL, .type = COLUMN_TEXT},
+	[BODY] = {"body", NULL, .type = COLUMN_BODY},
+	{0},
+};
+
+static const int64_t noon_us = 1795228998123456;
+
+static void add_full_row(struct report *report, const char *name)
+{
+	_cleanup_strv_ struct strv list = STRV_INIT;
+
+	strv_split(&list, "a,b", ',');
+	report_add_row(report);
+	report_text(report, ID, "1");
+	report_text(report, NAME, name);
+	report_number(report, ACTIVE, true);
+	report_number(report, COUNT, -12);
+	report_time(report, CREATED_AT, noon_us);
+	report_list(report, LIST, &list);
+	report_text(report, HIDDEN, "h");
+	report_text(report, BODY, "line\n\x1b[m");
+}
+
+static void assert_printed(const struct report *report,
+	void (*print)(const struct report *report, struct buf *out),
+	const char *wanted)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	print(report, &out);
+	assert_string_equal(buf_str(&out), wanted);
+}
+
+static void test_table(void **state)
+{
+	struct report report;
+
+	(void)state;
+	report_init(&report, columns);
+	assert_printed(&report, print_table_rows,
+		"ID  NAME  ACTIVE  COUNT  CREATED  LIST\n");
+	add_full_row(&report, "文");
+	report_add_row(&report);
+	report_text(&report, NAME, "");
+	report_number(&report, ACTIVE, false);
+	report_time(&report, CREATED_AT, 0);
+	assert_printed(&report, print_table_rows,
+		"ID  NAME  ACTIVE  COUNT  CREATED               LIST\n"
+		"1   文    yes     -12    2026-11-21 02:43:18Z  a, b\n"
+		"-   -     no      -      -                     -\n");
+	report_clear(&report);
+}
+
+static void test_long_texts_are_cut(void **state)
+{
+	static const struct column one[] = {
+		{"name", "NAME", COLUMN_TEXT, .width = 8}, {0}};
+	static const struct {
+		const char *text;
+		const char *shown;
+	} cases[] = {
+		{"12345678", "NAME\n12345678\n"},
+		{"123456789", "NAME\n1234567…\n"},
+		{"文文文文", "NAME\n文文文文\n"},
+		{"文文文文文", "NAME\n文文文…\n"},
+		{"1234\x1b[m", "NAME\n1234\\x1…\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report report;
+
+		report_init(&report, one);
+		report_add_row(&report);
+		report_text(&report, 0, cases[i].text);
+		assert_printed(&report, print_table_rows, cases[i].shown);
+		report_clear(&report);
+	}
+}
+
+static void test_record(void **state)
+{
+	struct report report;
+
+	(void)state;
+	report_init(&report, columns);
+	add_full_row(&report, "longer than a table takes\n");
+	assert_printed(&report, print_table_record,
+		"id          1\n"
+		"name        longer than a table takes\\x0a\n"
+		"active      yes\n"
+		"count       -12\n"
+		"created_at  2026-11-21 02:43:18Z\n"
+		"list        a, b\n"
+		"hidden      h\n"
+		"\n"
+		"body:\n"
+		"line\n"
+		"\\x1b[m\n");
+	report_clear(&report);
+}
+
+static void test_json(void **state)
+{
+	struct report report;
+
+	(void)state;
+	report_init(&report, columns);
+	assert_printed(&report, print_json_rows, "[]\n");
+	add_full_row(&report, "Ö\"\x1b\x7f\xc2\x9b");
+	assert_printed(&report, print_json_record,
+		"{\"id\": \"1\", \"name\": "
+		"\"\\u00D6\\\"\\u001B\\u007f\\u009B\","
+		" \"active\": true, \"count\": -12, \"created_at\": "
+		"\"2026-11-21T02:43:18.123456+00:00\", "
+		"\"list\": [\"a\", \"b\"], \"hidden\": \"h\", "
+		"\"body\": \"line\\n\\u001B[m\"}\n");
+	report_clear(&report);
+}
+
+static void test_json_rows(void **state)
+{
+	struct report report;
+
+	(void)state;
+	report_init(&report, columns);
+	report_add_row(&report);
+	report_add_row(&report);
+	report_text(&report, NAME, "\xff");
+	assert_printed(&report, print_json_rows,
+		"[{\"id\": null, \"name\": null, \"active\": null, "
+		"\"count\": null, \"created_at\": null, \"list\": null, "
+		"\"hidden\": null}, "
+		"{\"id\": null, \"name\": \"\\\\xff\", \"active\": null, "
+		"\"count\": null, \"created_at\": null, \"list\": null, "
+		"\"hidden\": null}]\n");
+	report_clear(&report);
+}
+
+static void test_notes(void **state)
+{
+	struct report report;
+
+	(void)state;
+	report_init(&report, columns);
+	assert_null(report.note);
+	report_note(&report, "%d%%", 3);
+	report_note(&report, "%s is %s", "x", "y");
+	assert_string_equal(report.note, "x is y\n");
+	report_clear(&report);
+	assert_null(report.note);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_long_texts_are_cut),
+		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_rows),
+		cmocka_unit_test(test_notes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

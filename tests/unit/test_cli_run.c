@@ -1,0 +1,629 @@
+/*
+ * The command as a whole, over a database in a folder of its own: what it
+ * prints, what it exits with, and what it leaves behind.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
+#include "core/base/strv.h"
+#include "core/store/store_email.h"
+#include "core/store/store_key.h"
+
+#define NO_ID "00000000-0000-4000-8000-000000000000"
+
+/* Of the test that runs: a folder with settings, and the last run. */
+static struct {
+	char folder[64];
+	int status;
+	char *out;
+	char *errors;
+} at;
+
+static void write_settings(void)
+{
+	FILE *file = fopen("postern.conf", "we");
+
+	assert_non_null(file);
+	fprintf(file, "[store]\ndatabase = %s/postern.db\n", at.folder);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void forget_run(void)
+{
+	free(at.out);
+	free(at.errors);
+	at.out = at.errors = NULL;
+}
+
+/* Runs the words, separated by blanks, a `~` in them standing for a blank. */
+static void run(const char *text)
+{
+	_cleanup_strv_ struct strv line = STRV_INIT;
+	size_t out_len, errors_len;
+	FILE *out, *errors;
+
+	forget_run();
+	strv_split(&line, "postern -c postern.conf", ' ');
+	strv_split(&line, text, ' ');
+	for (size_t i = 0; i < line.n; i++)
+		for (char *c = line.items[i]; *c; c++)
+			*c = *c == '~' ? ' ' : *c;
+	out = open_memstream(&at.out, &out_len);
+	errors = open_memstream(&at.errors, &errors_len);
+	at.status = cli_run((int)line.n, line.items, out, errors);
+	fclose(out);
+	fclose(errors);
+}
+
+__attribute__((format(printf, 1, 2))) static void run_ok(const char *format, ...)
+{
+	char text[500];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	run(text);
+	if (at.status != EX_OK || *at.errors)
+		fail_msg("%s: %d, %s", text, at.status, at.errors);
+}
+
+/* The value in the JSON object that the last run printed; a new string. */
+static char *got(const char *name)
+{
+	json_t *json = json_loads(at.out, 0, NULL);
+	char *text;
+
+	if (json == NULL || json_object_get(json, name) == NULL)
+		fail_msg("no %s in %s", name, at.out);
+	text = mem_strdup(json_string_value(json_object_get(json, name)));
+	json_decref(json);
+	return text;
+}
+
+static size_t rows_printed(void)
+{
+	json_t *json = json_loads(at.out, 0, NULL);
+	size_t n;
+
+	assert_true(json_is_array(json));
+	n = json_array_size(json);
+	json_decref(json);
+	return n;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(at.folder, sizeof(at.folder), "/tmp/test_cli.XXXXXX");
+	if (secret_init() < 0 || mkdtemp(at.folder) == NULL ||
+		chdir(at.folder) < 0)
+		return -1;
+	write_settings();
+	run("db migrate");
+	return at.status;
+}
+
+static int tear_down(void **state)
+{
+	static const char *const files[] = {"postern.conf", "postern.db",
+		"postern.db-wal", "postern.db-shm", "copy.db"};
+
+	(void)state;
+	forget_run();
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		unlink(files[i]);
+	return rmdir(at.folder);
+}
+
+static char *add_company(const char *name)
+{
+	run_ok("company add %s --json", name);
+	return got("id");
+}
+
+static void test_companies(void **state)
+{
+	_cleanup_free_ char *id = add_company("Größe~&~Co");
+	_cleanup_free_ char *name = got("name");
+	_cleanup_free_ char *created = got("created_at");
+
+	(void)state;
+	assert_string_equal(name, "Größe & Co");
+	assert_int_equal(strlen(created), strlen("2026-11-21T02:43:18.123456"
+						 "+00:00"));
+	run_ok("company list");
+	assert_true(str_starts(at.out, "ID "));
+	assert_non_null(strstr(at.out, id));
+	assert_non_null(strstr(at.out, "Größe & Co"));
+	run_ok("company list --json");
+	assert_int_equal(rows_printed(), 1);
+	run_ok("company remove %s", id);
+	assert_non_null(strstr(at.out, "removed"));
+	run_ok("company list --json");
+	assert_int_equal(rows_printed(), 0);
+}
+
+static void test_domains(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+	_cleanup_free_ char *name = NULL;
+	_cleanup_free_ char *owner = NULL;
+
+	(void)state;
+	run_ok("domain add MÜNCHEN.Example. --company %s --json", company);
+	name = got("name");
+	owner = got("company_id");
+	assert_string_equal(name, "xn--mnchen-3ya.example");
+	assert_string_equal(owner, company);
+	assert_non_null(strstr(at.out, "\"active\": true"));
+	run_ok("domain deactivate münchen.example");
+	assert_string_equal(at.out,
+		"domain xn--mnchen-3ya.example is not active for sending\n");
+	run_ok("domain list");
+	assert_non_null(strstr(at.out, " no "));
+	run_ok("domain activate xn--mnchen-3ya.example --json");
+	assert_non_null(strstr(at.out, "\"active\": true"));
+	run_ok("domain add --inactive b.example --company %s --json", company);
+	assert_non_null(strstr(at.out, "\"active\": false"));
+	run_ok("domain list --json --company %s", company);
+	assert_int_equal(rows_printed(), 2);
+	run_ok("domain list --json --company " NO_ID);
+	assert_int_equal(rows_printed(), 0);
+	run_ok("domain remove b.example --json");
+	assert_non_null(strstr(at.out, "\"removed\": true, \"keys\": 0"));
+	run_ok("domain list --json");
+	assert_int_equal(rows_printed(), 1);
+}
+
+/* The bytes of the files that the database consists of. */
+static void read_database(struct buf *all)
+{
+	static const char *const files[] = {"postern.db", "postern.db-wal"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		FILE *file = fopen(files[i], "re");
+		size_t n;
+
+		if (file == NULL)
+			continue;
+		while ((n = fread(buf_reserve(all, 65536), 1, 65536, file)) > 0)
+			buf_wrote(all, n);
+		fclose(file);
+	}
+}
+
+static bool database_has(const void *bytes, size_t len)
+{
+	_cleanup_buf_ struct buf all = BUF_INIT;
+
+	read_database(&all);
+	assert_true(all.len > 0);
+	return memmem(all.data, all.len, bytes, len) != NULL;
+}
+
+static void test_a_token_is_not_stored(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+	_cleanup_free_ char *token = NULL;
+	uint8_t hash[SECRET_HASH_LEN];
+
+	(void)state;
+	run_ok("key create --company %s --name n --json", company);
+	token = got("token");
+	assert_int_equal(strlen(token), SECRET_TOKEN_SIZE - 1);
+	secret_hash(token, strlen(token), hash);
+	assert_true(database_has(hash, sizeof(hash)));
+	assert_false(database_has(token, strlen(token)));
+	assert_false(database_has(token + 3, 16));
+	run_ok("key list --json");
+	assert_null(strstr(at.out, token));
+	assert_null(strstr(at.out, "token"));
+}
+
+static void test_keys(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+	_cleanup_free_ char *id = NULL;
+
+	(void)state;
+	run_ok("domain add a.example --company %s", company);
+	run_ok("key create --company %s --name n", company);
+	assert_non_null(strstr(at.out, "\ntoken       ps_"));
+	assert_non_null(strstr(at.out, "sending, reading, managing"));
+	assert_non_null(strstr(at.out, "is shown only now"));
+	run_ok("key create --company %s --name n --scope sending,reading "
+	       "--domain A.Example --json",
+		company);
+	id = got("id");
+	assert_non_null(
+		strstr(at.out, "\"scopes\": [\"sending\", \"reading\"]"));
+	assert_non_null(strstr(at.out, "\"domain\": \"a.example\""));
+	run_ok("key list --json --company %s", company);
+	assert_int_equal(rows_printed(), 2);
+	assert_non_null(strstr(at.out, "\"last_used_at\": null, "
+				       "\"revoked_at\": null"));
+	run_ok("key revoke %s --json", id);
+	assert_null(strstr(at.out, "\"revoked_at\": null"));
+	run_ok("key revoke %s", id);
+	assert_non_null(strstr(at.out, "revoked"));
+	run_ok("domain remove a.example");
+	assert_string_equal(at.out, "domain a.example removed, with the keys "
+				    "restricted to it (1)\n");
+	run_ok("key list --json");
+	assert_int_equal(rows_printed(), 1);
+	run_ok("company remove %s --json", company);
+	assert_non_null(strstr(at.out, "\"domains\": 0, \"keys\": 1"));
+}
+
+static struct db *open_database(void)
+{
+	struct db *db = NULL;
+	struct err err = ERR_INIT;
+
+	if (db_open("postern.db", DB_WRITE, &db, &err) < 0)
+		fail_msg("%s", err.text);
+	return db;
+}
+
+/* An email from a client that wishes the terminal ill. */
+static void stage(const char *company, const char *key, const char *id,
+	int64_t created_us)
+{
+	_cleanup_(db) struct db *db = open_database();
+	struct err err = ERR_INIT;
+	struct email email = {
+		.domain = (char *)"a.example",
+		.sender = (char *)"me@a.example",
+		.from = (char *)"Me <me@a.example>",
+		.subject = (char *)"\x1b]0;owned\x07 Größe",
+		.html = (char *)"<p>hi</p>",
+		.text = (char *)"hi\n\x1b[2Jthere\n",
+		.message_id = (char *)"<1@a.example>",
+		.created_us = created_us,
+	};
+
+	strcpy(email.id, id);
+	strcpy(email.company_id, company);
+	strcpy(email.key_id, key);
+	snprintf(email.ticket, sizeof(email.ticket), "%.32s", id);
+	strv_add(&email.to, "You <you@b.example>");
+	strv_add(&email.to, "x@b.example");
+	if (store_email_stage(db, &email, &err) < 0)
+		fail_msg("%s", err.text);
+	strv_free(&email.to);
+}
+
+static void record(const char *id, const char *refusal)
+{
+	_cleanup_(db) struct db *db = open_database();
+	struct err err = ERR_INIT;
+	char ticket[SECRET_TICKET_SIZE];
+	int done;
+
+	snprintf(ticket, sizeof(ticket), "%.32s", id);
+	done = refusal ? store_email_refuse(db, ticket, "Q2", refusal,
+				 1795228999000000, &err)
+		       : store_email_record(
+				 db, ticket, "Q1", 1795228999000000, &err);
+	if (done != 1)
+		fail_msg("%d %s", done, err.text);
+}
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+#define FIRST  "11111111-1111-4111-8111-111111111111"
+#define SECOND "22222222-2222-4222-8222-222222222222"
+#define THIRD  "33333333-3333-4333-8333-333333333333"
+
+static char *stage_three(void)
+{
+	char *company = add_company("A");
+	_cleanup_free_ char *key = NULL;
+
+	run_ok("domain add a.example --company %s", company);
+	run_ok("key create --company %s --name n --json", company);
+	key = got("id");
+	stage(company, key, FIRST, 1795228998123456);
+	stage(company, key, SECOND, 1795228998123457);
+	stage(company, key, THIRD, 1795228998123458);
+	record(SECOND, NULL);
+	record(THIRD, "The domain is not active.");
+	return company;
+}
+
+static void test_email_show(void **state)
+{
+	_cleanup_free_ char *company = stage_three();
+	static const char *const wanted[] = {"\"object\": \"email\"",
+		"\"id\": \"" SECOND "\"", "\"from\": \"Me <me@a.example>\"",
+		"\"to\": [\"You <you@b.example>\", \"x@b.example\"]",
+		"\"cc\": []", "\"bcc\": []", "\"reply_to\": null",
+		"\"subject\": \"\\u001B]0;owned\\u0007 Gr\\u00F6\\u00DFe\"",
+		"\"html\": \"<p>hi</p>\"",
+		"\"text\": \"hi\\n\\u001B[2Jthere\\n\"",
+		"\"created_at\": \"2026-11-21T02:43:18.123457+00:00\"",
+		"\"last_event\": \"sent\"", "\"state\": \"sent\"",
+		"\"sent_at\": \"2026-11-21T02:43:19.000000+00:00\"",
+		"\"decided_at\": \"2026-11-21T02:43:19.000000+00:00\"",
+		"\"queue_id\": \"Q1\"", "\"refusal\": null",
+		"\"domain\": \"a.example\"", "\"sender\": \"me@a.example\"",
+		"\"message_id\": \"<1@a.example>\""};
+
+	(void)state;
+	run_ok("email show " SECOND " --json");
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		if (strstr(at.out, wanted[i]) == NULL)
+			fail_msg("no %s in %s", wanted[i], at.out);
+	assert_non_null(strstr(at.out, company));
+	run_ok("email show " SECOND);
+	assert_true(is_printable(at.out));
+	assert_non_null(strstr(at.out, "\\x1b]0;owned\\x07 Größe\n"));
+	assert_non_null(strstr(at.out, "\ntext:\nhi\n\\x1b[2Jthere\n"));
+
+	run_ok("email show " FIRST " --json");
+	assert_non_null(strstr(at.out, "\"state\": \"staged\""));
+	assert_non_null(strstr(at.out, "\"last_event\": null"));
+	assert_non_null(strstr(at.out, "\"sent_at\": null"));
+	assert_non_null(strstr(at.out, "\"decided_at\": null"));
+	run_ok("email show " THIRD " --json");
+	assert_non_null(strstr(at.out, "\"state\": \"refused\""));
+	assert_non_null(strstr(at.out, "\"sent_at\": null"));
+	assert_non_null(strstr(at.out, "\"decided_at\": \"2026-"));
+	assert_non_null(strstr(at.out, "The domain is not active."));
+}
+
+static void test_email_list(void **state)
+{
+	_cleanup_free_ char *company = stage_three();
+	const char *first, *second;
+
+	(void)state;
+	run_ok("email list --json");
+	assert_int_equal(rows_printed(), 3);
+	assert_null(strstr(at.out, "\"html\""));
+	assert_null(strstr(at.out, "\"text\""));
+	first = strstr(at.out, FIRST);
+	second = strstr(at.out, SECOND);
+	assert_true(first && second && second < first); /* newest first */
+	run_ok("email list --json --limit 2");
+	assert_int_equal(rows_printed(), 2);
+	run_ok("email list --json --company %s --domain A.example", company);
+	assert_int_equal(rows_printed(), 3);
+	run_ok("email list --json --company " NO_ID);
+	assert_int_equal(rows_printed(), 0);
+	run_ok("email list --json --domain b.example");
+	assert_int_equal(rows_printed(), 0);
+	run_ok("email list");
+	assert_true(is_printable(at.out));
+	assert_true(str_starts(at.out, "CREATED "));
+}
+
+static void test_database(void **state)
+{
+	struct stat file;
+
+	(void)state;
+	run_ok("db migrate --json");
+	assert_non_null(strstr(at.out, "\"applied\": 0"));
+	run_ok("db check");
+	assert_string_equal(at.out, "ok\n");
+	run_ok("db check --json");
+	assert_non_null(strstr(at.out, "\"ok\": true"));
+	run_ok("company add Kept");
+	run_ok("db backup copy.db");
+	assert_non_null(strstr(at.out, "copied to copy.db"));
+	assert_int_equal(stat("copy.db", &file), 0);
+	assert_true(file.st_size > 0);
+	run("db backup copy.db");
+	assert_int_equal(at.status, EX_DATAERR);
+	assert_non_null(strstr(at.errors, "copy.db"));
+}
+
+/* The copy is a database that the command can work on. */
+static void test_a_backup_can_be_used(void **state)
+{
+	(void)state;
+	run_ok("company add Kept");
+	run_ok("db backup copy.db");
+	run_ok("company add Later");
+	assert_int_equal(rename("copy.db", "postern.db"), 0);
+	unlink("postern.db-wal");
+	unlink("postern.db-shm");
+	run_ok("db check");
+	run_ok("company list");
+	assert_non_null(strstr(at.out, "Kept"));
+	assert_null(strstr(at.out, "Later"));
+}
+
+static void test_settings(void **state)
+{
+	(void)state;
+	run_ok("config");
+	assert_true(str_starts(at.out, "[store]\ndatabase = /tmp/test_cli."));
+	assert_non_null(strstr(at.out, "\n[log]\ntarget = stderr\n"));
+	run_ok("config --json");
+	assert_true(rows_printed() > 20);
+	assert_non_null(strstr(at.out, "{\"section\": \"http\", \"name\": "
+				       "\"max_recipients\", \"value\": \"50\","
+				       " \"default\": \"50\"}"));
+}
+
+/* Each failure has its exit status, and says on standard error, and only
+ * there, what is wrong. */
+static void test_failures(void **state)
+{
+	static const struct {
+		const char *line;
+		int status;
+		const char *says;
+	} cases[] = {
+		{"company remove " NO_ID, EX_NOINPUT, "no company with the id"},
+		{"company remove x", EX_DATAERR, "\"x\" is no company id"},
+		{"company add A", EX_DATAERR, "A"},
+		{"company add ", EX_DATAERR, "name"},
+		{"company add a\x1b[m", EX_DATAERR, "control"},
+		{"domain add c.example --company " NO_ID, EX_NOINPUT, "company"},
+		{"domain add c.example --company x", EX_DATAERR,
+			"\"x\" is no company id"},
+		{"domain add nodots --company " NO_ID, EX_DATAERR, "nodots"},
+		{"domain add a..b --company " NO_ID, EX_DATAERR, "a..b"},
+		{"domain activate c.example", EX_NOINPUT,
+			"there is no domain c.example"},
+		{"domain deactivate c.example", EX_NOINPUT, "c.example"},
+		{"domain remove c.example", EX_NOINPUT, "c.example"},
+		{"domain list --company x", EX_DATAERR, "\"x\" is no company id"},
+		{"key create --company " NO_ID " --name n", EX_NOINPUT, "company"},
+		{"key create --company " NO_ID " --name n --scope all",
+			EX_DATAERR, "all"},
+		{"key create --company " NO_ID " --name n --domain x",
+			EX_DATAERR, "x"},
+		{"key list --company x", EX_DATAERR, "\"x\" is no company id"},
+		{"key revoke " NO_ID, EX_NOINPUT, "no key with the id"},
+		{"key revoke x", EX_DATAERR, "\"x\" is no key id"},
+		{"email show " NO_ID, EX_NOINPUT, "no email with the id"},
+		{"email show x", EX_DATAERR, "\"x\" is no email id"},
+		{"email list --limit 0", EX_DATAERR, "from 1 to 1000"},
+		{"email list --limit 1001", EX_DATAERR, "from 1 to 1000"},
+		{"email list --limit x", EX_DATAERR, "from 1 to 1000"},
+		{"email list --domain x", EX_DATAERR, "x"},
+		{"db backup /nowhere/copy.db", EX_CONFIG, "/nowhere/copy.db"},
+		{"company", EX_USAGE, "company what?"},
+		{"domain add c.example", EX_USAGE,
+			"usage: postern domain add NAME --company ID"},
+		{"-c /nowhere.conf company list", EX_CONFIG,
+			"cannot read /nowhere.conf: No such file"},
+	};
+
+	(void)state;
+	run_ok("company add A");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		run(cases[i].line);
+		if (at.status != cases[i].status)
+			fail_msg("%s: %d %s", cases[i].line, at.status,
+				at.errors);
+		if (!str_starts(at.errors, "postern: ") ||
+			!strstr(at.errors, cases[i].says) ||
+			!is_printable(at.errors))
+			fail_msg("%s: %s", cases[i].line, at.errors);
+		assert_string_equal(at.out, "");
+	}
+	run_ok("company list --json");
+	assert_int_equal(rows_printed(), 1);
+}
+
+static void test_without_database(void **state)
+{
+	static const char *const lines[] = {
+		"company list", "company add A", "email list", "db check"};
+
+	(void)state;
+	unlink("postern.db");
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		run(lines[i]);
+		assert_int_equal(at.status, EX_CONFIG);
+		assert_non_null(strstr(at.errors, "postern.db"));
+		assert_int_not_equal(access("postern.db", F_OK), 0);
+	}
+	run_ok("db migrate --json");
+	assert_null(strstr(at.out, "\"applied\": 0"));
+	run_ok("company list");
+}
+
+/* A database that lacks the schema is not touched. */
+static void test_old_schema(void **state)
+{
+	_cleanup_(db) struct db *db = NULL;
+
+	(void)state;
+	unlink("postern.db");
+	assert_int_equal(db_open("postern.db", DB_CREATE, &db, NULL), 0);
+	assert_int_equal(db_exec(db, "CREATE TABLE other (x)", NULL), 0);
+	run("company add A");
+	assert_int_equal(at.status, EX_CONFIG);
+	assert_non_null(strstr(at.errors, "migrate"));
+}
+
+static void test_help_and_version(void **state)
+{
+	(void)state;
+	run_ok("--version");
+	assert_true(str_starts(at.out, "postern "));
+	run_ok("--help");
+	assert_non_null(strstr(at.out, "postern key create --company ID"));
+	run_ok("key --help");
+	assert_non_null(strstr(at.out, "postern key create --company ID"));
+	assert_null(strstr(at.out, "postern company"));
+	run_ok("key create --help");
+	assert_non_null(strstr(at.out, "  --scope SCOPES\n"));
+}
+
+/* Output that cannot be written is an error, though the work is done. */
+static void test_output_that_fails(void **state)
+{
+	char *line[] = {(char *)"postern", (char *)"-c", (char *)"postern.conf",
+		(char *)"company", (char *)"add", (char *)"A", NULL};
+	FILE *full = fopen("/dev/full", "we");
+	FILE *errors = tmpfile();
+	char said[200] = "";
+
+	(void)state;
+	assert_true(full && errors);
+	assert_int_equal(cli_run(6, line, full, errors), EX_TEMPFAIL);
+	rewind(errors);
+	assert_non_null(fgets(said, sizeof(said), errors));
+	assert_string_equal(said, "postern: done, but cannot print it: No "
+				  "space left on device\n");
+	fclose(full);
+	fclose(errors);
+	run_ok("company list --json");
+	assert_int_equal(rows_printed(), 1);
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(test_companies),
+		EACH(test_domains),
+		EACH(test_a_token_is_not_stored),
+		EACH(test_keys),
+		EACH(test_email_show),
+		EACH(test_email_list),
+		EACH(test_database),
+		EACH(test_a_backup_can_be_used),
+		EACH(test_settings),
+		EACH(test_failures),
+		EACH(test_without_database),
+		EACH(test_old_schema),
+		EACH(test_help_and_version),
+		EACH(test_output_that_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/*
+ * The time as text.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+
+static void test_iso8601(void **state)
+{
+	static const struct {
+		int64_t time_us;
+		const char *text;
+	} cases[] = {
+		{0, "1970-01-01T00:00:00.000000+00:00"},
+		{1, "1970-01-01T00:00:00.000001+00:00"},
+		{-1, "1969-12-31T23:59:59.999999+00:00"},
+		{-1000000, "1969-12-31T23:59:59.000000+00:00"},
+		{1795228998123456, "2026-11-21T02:43:18.123456+00:00"},
+		{951782400000000, "2000-02-29T00:00:00.000000+00:00"},
+		{4102444799999999, "2099-12-31T23:59:59.999999+00:00"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[CLOCK_TEXT_SIZE];
+
+		clock_iso8601(cases[i].time_us, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void test_rfc5322(void **state)
+{
+	static const struct {
+		int64_t time_us;
+		const char *text;
+	} cases[] = {
+		{0, "Thu, 1 Jan 1970 00:00:00 +0000"},
+		{-1, "Wed, 31 Dec 1969 23:59:59 +0000"},
+		{1795228998123456, "Sat, 21 Nov 2026 02:43:18 +0000"},
+		{951782400000000, "Tue, 29 Feb 2000 00:00:00 +0000"},
+		{4102444799999999, "Thu, 31 Dec 2099 23:59:59 +0000"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[CLOCK_TEXT_SIZE];
+
+		clock_rfc5322(cases[i].time_us, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+/* Neither the zone nor the locale of the process has a say. */
+static void test_zone_is_ignored(void **state)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	(void)state;
+	setenv("TZ", "Asia/Kolkata", 1);
+	tzset();
+	clock_rfc5322(0, text);
+	assert_string_equal(text, "Thu, 1 Jan 1970 00:00:00 +0000");
+	clock_iso8601(0, text);
+	assert_string_equal(text, "1970-01-01T00:00:00.000000+00:00");
+	unsetenv("TZ");
+	tzset();
+}
+
+/* Whatever the number, the text fits. */
+static void test_extremes(void **state)
+{
+	static const int64_t times[] = {
+		INT64_MIN, INT64_MAX, INT64_MIN / 1000, INT64_MAX / 1000};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		char text[CLOCK_TEXT_SIZE];
+
+		clock_iso8601(times[i], text);
+		assert_true(strlen(text) < CLOCK_TEXT_SIZE);
+		clock_rfc5322(times[i], text);
+		assert_true(strlen(text) < CLOCK_TEXT_SIZE);
+	}
+}
+
+static int64_t noon(const struct clock *clock)
+{
+	(void)clock;
+	return 43200000000;
+}
+
+static void test_clocks(void **state)
+{
+	const struct clock fake = {.now_us = noon};
+	int64_t before = clock_monotonic_us();
+	int64_t now = clock_now_us(&clock_system);
+
+	(void)state;
+	assert_true(now / 1000000 - (int64_t)time(NULL) <= 1);
+	assert_true(now > 1577836800000000); /* 2020 */
+	assert_true(clock_monotonic_us() >= before);
+	assert_int_equal(clock_now_us(&fake), 43200000000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_iso8601),
+		cmocka_unit_test(test_rfc5322),
+		cmocka_unit_test(test_zone_is_ignored),
+		cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_clocks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+/* email_json: what clients send, read or refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "httpd/json/email_json.h"
+
+enum { MAX_RECIPIENTS = 50 };
+
+#define BASE "\"from\":\"a@example.com\",\"to\":\"b@dst.test\""
+#define FULL BASE ",\"text\":\"hi\""
+
+static const struct {
+	const char *body;
+	int status;
+	const char *text; /* part of the problem's text */
+} refused[] = {
+	/* what is no JSON object */
+	{"", 400, "empty"},
+	{"{", 400, "line 1, column 1"},
+	{"{\n \"from\": tru }", 400, "line 2"},
+	{"{" FULL ",\"to\":\"c@dst.test\"}", 400, "duplicate"},
+	{"{" FULL "} x", 400, "line 1"},
+	{"{\"from\":\"\xff\"}", 400, "unable to decode byte"},
+	{"{\"from\":\"\xed\xa0\x80\"}", 400, "unable to decode byte"},
+	{"[]", 422, "`request.body` field must be an `object`"},
+	{"\"text\"", 422, "`request.body`"},
+	/* missing */
+	{"{}", 422, "Missing `from` field."},
+	{"{\"from\":\"\",\"to\":\"b@dst.test\",\"text\":\"x\"}", 422,
+		"Missing `from` field."},
+	{"{\"from\":\"a@example.com\",\"text\":\"x\"}", 422,
+		"Missing `to` field."},
+	{"{\"from\":\"a@example.com\",\"to\":[],\"text\":\"x\"}", 422,
+		"Missing `to` field."},
+	{"{\"from\":\"a@example.com\",\"to\":null,\"text\":\"x\"}", 422,
+		"Missing `to` field."},
+	{"{" BASE "}", 422, "Missing `html` or `text` field."},
+	{"{" BASE ",\"html\":\"\",\"text\":\"\"}", 422,
+		"Missing `html` or `text` field."},
+	{"{" BASE ",\"html\":null,\"text\":null}", 422,
+		"Missing `html` or `text` field."},
+	/* types */
+	{"{\"from\":[\"a@example.com\"],\"to\":\"b@dst.test\",\"text\":\"x\"}",
+		422, "`from` field must be a string"},
+	{"{\"from\":\"a@example.com\",\"to\":5,\"text\":\"x\"}", 422,
+		"`to` field must be a string or an array of strings"},
+	{"{\"from\":\"a@example.com\",\"to\":[\"b@dst.test\",5],"
+	 "\"text\":\"x\"}",
+		422, "`to[1]` field must be a string"},
+	{"{" FULL ",\"cc\":{\"a\":1}}", 422, "`cc` field"},
+	{"{" FULL ",\"subject\":5}", 422, "`subject` field must be a string"},
+	{"{" BASE ",\"html\":5}", 422, "`html` field must be a string"},
+	{"{" BASE ",\"text\":[\"x\"]}", 422, "`text` field must be a string"},
+	{"{" FULL ",\"headers\":\"x\"}", 422, "`headers` field"},
+	{"{" FULL ",\"headers\":{\"X-A\":5}}", 422, "`headers.X-A`"},
+	{"{" FULL ",\"attachments\":{\"a\":1}}", 422, "`attachments` field"},
+	{"{" FULL ",\"attachments\":[5]}", 422, "`attachments[0]` field"},
+	/* control characters */
+	{"{" FULL ",\"subject\":\"a\\nb\"}", 422, "`subject`"},
+	{"{" FULL ",\"subject\":\"a\\rb\"}", 422, "`subject`"},
+	{"{" FULL ",\"subject\":\"a\\u0000b\"}", 422, "`subject`"},
+	{"{" BASE ",\"text\":\"a\\u0000b\"}", 422, "`text`"},
+	{"{" FULL ",\"headers\":{\"X-A\":\"a\\r\\nBcc: x@y.z\"}}", 422,
+		"`headers.X-A`"},
+	{"{" FULL ",\"headers\":{\"X A\":\"a\"}}", 422, "`headers.X A`"},
+	{"{" FULL ",\"headers\":{\"X-\xc3\xa4\":\"a\"}}", 422, "header name"},
+	{"{" FULL ",\"headers\":{\"\":\"a\"}}", 422, "header name"},
+	{"{" FULL ",\"headers\":{\"a:b\":\"a\"}}", 422, "header name"},
+	{"{\"from\":\"a@example.com\\nBcc: x@y.z\",\"to\":\"b@dst.test\","
+	 "\"text\":\"x\"}",
+		422, "`from`"},
+	/* addresses */
+	{"{\"from\":\"nobody\",\"to\":\"b@dst.test\",\"text\":\"x\"}", 422,
+		"Invalid `from` field. The email address needs to follow the "
+		"`email@example.com` or `Name <email@example.com>` format."},
+	{"{\"from\":\"a@example.com\",\"to\":[\"b@dst.test\",\"b@\"],"
+	 "\"text\":\"x\"}",
+		422, "(\"b@\": "},
+	{"{" FULL ",\"bcc\":\"a@b.c, d@e.f\"}", 422, "Invalid `bcc` field."},
+	{"{" FULL ",\"reply_to\":\"<>\"}", 422, "Invalid `reply_to` field."},
+	{"{" FULL ",\"cc\":[\"\"]}", 422, "Invalid `cc` field."},
+	/* attachments */
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\"}]}", 422,
+		"Attachment must have either a `content` or `path`."},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":null}]}",
+		422, "Attachment must have either"},
+	{"{" FULL ",\"attachments\":[{\"content\":\"YQ==\"}]}", 422,
+		"must have a `filename`. (`attachments[0]`)"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"path\":"
+	 "\"http://x/\"}]}",
+		422, "`attachments[0].path`"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":\"YQ\"},"
+	 "{\"filename\":\"a\",\"content\":\"Y!==\"}]}",
+		422, "`attachments[1].content` field is not valid base64"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":5}]}", 422,
+		"`attachments[0].content`"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[256]}]}",
+		422, "`attachments[0].content`"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[-1]}]}",
+		422, "`attachments[0].content`"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[1.5]}]}",
+		422, "`attachments[0].content`"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":"
+	 "{\"type\":\"Buffer\"}}]}",
+		422, "`attachments[0].content`"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\\nb\",\"content\":"
+	 "\"YQ==\"}]}",
+		422, "`attachments[0].filename`"},
+	/* not supported, never swallowed */
+	{"{" FULL ",\"scheduled_at\":\"in 1 min\"}", 422, "`scheduled_at`"},
+	{"{" FULL ",\"template\":{\"id\":\"x\"}}", 422, "`template`"},
+	{"{" FULL ",\"topic_id\":\"x\"}", 422, "`topic_id`"},
+};
+
+static void test_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		_cleanup_outgoing_ struct outgoing outgoing = {0};
+		struct problem problem = PROBLEM_INIT;
+		int result = email_json_parse(refused[i].body,
+			strlen(refused[i].body), MAX_RECIPIENTS, &outgoing,
+			&problem);
+
+		if (result == 0)
+			fail_msg("taken: %s", refused[i].body);
+		if (problem_status(&problem) != refused[i].status ||
+			strstr(problem.text, refused[i].text) == NULL)
+			fail_msg("%s: %d %s", refused[i].body,
+				problem_status(&problem), problem.text);
+	}
+}
+
+static void parse(const char *body, struct outgoing *outgoing)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	if (email_json_parse(
+		    body, strlen(body), MAX_RECIPIENTS, outgoing, &problem) < 0)
+		fail_msg("%s: %s", body, problem.text);
+}
+
+static void assert_addr(const struct addr *addr, const char *expected)
+{
+	_cleanup_free_ char *text = addr_format(addr);
+
+	assert_string_equal(text, expected);
+}
+
+static void test_every_field(void **state)
+{
+	_cleanup_outgoing_ struct outgoing outgoing = {0};
+	const struct mime_message *message = &outgoing.message;
+
+	(void)state;
+	parse("{\"from\":\"Ann \xc3\x84 <a@example.com>\","
+	      "\"to\":[\"b@dst.test\",\"Bob <c@dst.test>\"],"
+	      "\"cc\":\"d@dst.test\",\"bcc\":[\"e@dst.test\"],"
+	      "\"reply_to\":[\"f@dst.test\",\"Gil <g@dst.test>\"],"
+	      "\"subject\":\"S \\u2713\",\"html\":\"<p>h</p>\","
+	      "\"text\":\"line\\nline\","
+	      "\"headers\":{\"X-A\":\"1\",\"subject\":\"ignored\","
+	      "\"X-Postern-Ticket\":\"ignored\",\"BCC\":5},"
+	      "\"attachments\":[{\"filename\":\"a.txt\",\"content\":\"YWJj\","
+	      "\"content_type\":\"text/plain\",\"content_id\":\"i\"}],"
+	      "\"unknown\":{\"a\":[1]}}",
+		&outgoing);
+	assert_addr(&message->from, "Ann \xc3\x84 <a@example.com>");
+	assert_int_equal(message->to.n, 2);
+	assert_addr(&message->to.items[1], "Bob <c@dst.test>");
+	assert_int_equal(message->cc.n, 1);
+	assert_int_equal(outgoing.bcc.n, 1);
+	assert_addr(&outgoing.bcc.items[0], "e@dst.test");
+	assert_int_equal(message->reply_to.n, 2);
+	assert_string_equal(message->subject, "S \xe2\x9c\x93");
+	assert_string_equal(message->html, "<p>h</p>");
+	assert_string_equal(message->text, "line\nline");
+	assert_int_equal(message->headers_n, 1);
+	assert_string_equal(message->headers[0].name, "X-A");
+	assert_int_equal(message->attachments_n, 1);
+	assert_string_equal(message->attachments[0].content_id, "i");
+	assert_string_equal(buf_str(&message->attachments[0].content), "abc");
+}
+
+static void test_not_given(void **state)
+{
+	static const char *const empty[] = {"null", "\"\"", "[]", "{}"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(empty); i++) {
+		_cleanup_outgoing_ struct outgoing outgoing = {0};
+		const char *e = empty[i];
+		_cleanup_free_ char *body = mem_printf(
+			"{" FULL ",\"cc\":%s,\"bcc\":%s,\"reply_to\":%s,"
+			"\"subject\":%s,\"html\":%s,\"headers\":%s,"
+			"\"attachments\":%s,\"scheduled_at\":%s}",
+			e, e, e, e, e, e, e, e);
+
+		parse(body, &outgoing);
+		assert_int_equal(outgoing.message.cc.n, 0);
+		assert_int_equal(outgoing.bcc.n, 0);
+		assert_int_equal(outgoing.message.reply_to.n, 0);
+		assert_null(outgoing.message.subject);
+		assert_null(outgoing.message.html);
+		assert_int_equal(outgoing.message.headers_n, 0);
+		assert_int_equal(outgoing.message.attachments_n, 0);
+	}
+}
+
+static void test_attachment_forms(void **state)
+{
+	static const char *const forms[] = {
+		"\"AP8KDQ==\"",
+		"\"AP8KDQ\"",
+		"\"AP8\\r\\nKDQ==\\n\"",
+		"[0,255,10,13]",
+		"{\"type\":\"Buffer\",\"data\":[0,255,10,13]}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		_cleanup_outgoing_ struct outgoing outgoing = {0};
+		_cleanup_free_ char *body = mem_printf(
+			"{" FULL ",\"attachments\":[{\"filename\":\"a\","
+			"\"contentType\":\"x/y\",\"inline_content_id\":\"<i>\","
+			"\"content\":%s}]}",
+			forms[i]);
+		const struct attachment *attachment;
+
+		parse(body, &outgoing);
+		attachment = &outgoing.message.attachments[0];
+		assert_int_equal(attachment->content.len, 4);
+		assert_memory_equal(attachment->content.data, "\0\xff\n\r", 4);
+		assert_string_equal(attachment->content_type, "x/y");
+		assert_string_equal(attachment->content_id, "i");
+	}
+}
+
+static void test_empty_attachment(void **state)
+{
+	_cleanup_outgoing_ struct outgoing outgoing = {0};
+
+	(void)state;
+	parse("{" FULL ",\"attachments\":["
+	      "{\"filename\":\"a\",\"content\":\"\"},"
+	      "{\"filename\":\"b\",\"content\":[]}]}",
+		&outgoing);
+	assert_int_equal(outgoing.message.attachments_n, 2);
+	assert_int_equal(outgoing.message.attachments[1].content.len, 0);
+}
+
+/* The body of an email with so many recipients in to, cc and bcc. */
+static char *many(int to, int cc, int bcc)
+{
+	struct buf body = BUF_INIT;
+	const struct {
+		const char *name;
+		int n;
+	} lists[] = {{"to", to}, {"cc", cc}, {"bcc", bcc}};
+
+	buf_add_str(&body, "{\"from\":\"a@example.com\",\"text\":\"x\"");
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		buf_printf(&body, ",\"%s\":[", lists[i].name);
+		for (int k = 0; k < lists[i].n; k++)
+			buf_printf(&body, "%s\"%s%d@dst.test\"", k ? "," : "",
+				lists[i].name, k);
+		buf_add_str(&body, "]");
+	}
+	buf_add_str(&body, "}");
+	return buf_take(&body);
+}
+
+static const struct {
+	int to, cc, bcc;
+	int64_t max;
+	const char *text; /* of the problem; NULL: taken */
+} counts[] = {
+	{1, 0, 0, 50, NULL},
+	{50, 0, 0, 50, NULL},
+	{51, 0, 0, 50, "`to` field: the limit is 50"},
+	{51, 0, 0, 100, "`to` field: the limit is 50"},
+	{48, 1, 1, 50, NULL},
+	{48, 2, 1, 50, "`to`, `cc` and `bcc`: the limit is 50"},
+	{1, 49, 1, 50, "`to`, `cc` and `bcc`"},
+	{50, 25, 25, 100, NULL},
+	{2, 0, 0, 1, "limit is 1."},
+};
+
+static void test_recipient_limits(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		_cleanup_outgoing_ struct outgoing outgoing = {0};
+		_cleanup_free_ char *body = many(
+			counts[i].to, counts[i].cc, counts[i].bcc);
+		struct problem problem = PROBLEM_INIT;
+		int result = email_json_parse(
+			body, strlen(body), counts[i].max, &outgoing, &problem);
+
+		assert_int_equal(result, counts[i].text ? -1 : 0);
+		if (counts[i].text)
+			assert_non_null(strstr(problem.text, counts[i].text));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_every_field),
+		cmocka_unit_test(test_not_given),
+		cmocka_unit_test(test_attachment_forms),
+		cmocka_unit_test(test_empty_attachment),
+		cmocka_unit_test(test_recipient_limits),
+	};
+
+	return cmocka_run_group_tests_name("email_json", tests, NULL, NULL);
+}

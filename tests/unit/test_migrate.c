@@ -1,0 +1,298 @@
+/*
+ * migrate: the schema of this program, and lists of migrations made up here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/str.h"
+#include "core/db/migrate_private.h"
+#include "tests/unit/temp_db.h"
+
+static const char sql_names[] =
+	"SELECT group_concat(name) FROM"
+	" (SELECT name FROM schema_migration ORDER BY version)";
+
+static struct db *open_empty(void **state)
+{
+	struct temp_db *temp = *state;
+
+	OK(db_open(temp->path, DB_CREATE, &temp->db, &why));
+	return temp->db;
+}
+
+static void test_fresh(void **state)
+{
+	struct db *db = open_empty(state);
+	int version = -1, applied = -1;
+
+	OK(migrate_version(db, &version, &why));
+	assert_int_equal(version, 0);
+	OK(migrate_run(db, 77, &applied, &why));
+	assert_int_equal(applied, migrations_n);
+	OK(migrate_version(db, &version, &why));
+	assert_int_equal(version, migrations_n);
+	OK(migrate_check(db, &why));
+	OK(db_check(db, &why));
+	assert_int_equal(
+		temp_db_number(db, "SELECT applied_us FROM schema_migration"),
+		77);
+
+	OK(migrate_run(db, 78, &applied, &why));
+	assert_int_equal(applied, 0);
+}
+
+static void test_numbers(void **state)
+{
+	(void)state;
+	assert_true(migrations_n >= 1);
+	for (int i = 0; i < migrations_n; i++)
+		assert_int_equal(migrations[i].version, i + 1);
+}
+
+/* What is embedded is what stands in the file. The tests run in the root of
+ * the tree. */
+static void test_embedded(void **state)
+{
+	(void)state;
+	for (int i = 0; i < migrations_n; i++) {
+		_cleanup_free_ char *path = mem_printf(
+			"schema/%s.sql", migrations[i].name);
+		_cleanup_buf_ struct buf text = BUF_INIT;
+		FILE *file = fopen(path, "r");
+
+		if (file == NULL)
+			fail_msg("%s: cannot be read", path);
+		for (int c; (c = fgetc(file)) != EOF;)
+			buf_add_char(&text, (char)c);
+		fclose(file);
+		assert_string_equal(migrations[i].sql, buf_str(&text));
+	}
+}
+
+static const struct migration one_two[] = {
+	{1, "0001_one", "CREATE TABLE one (id INTEGER);"},
+	{2, "0002_two",
+		"CREATE TABLE two (id INTEGER);"
+		"INSERT INTO two VALUES (2);"},
+};
+static const struct migrate_list list_one = {one_two, 1};
+static const struct migrate_list list_two = {one_two, 2};
+static const struct migration others[] = {
+	{1, "0001_other", "CREATE TABLE one (id INTEGER);"},
+	{2, "0002_two", "CREATE TABLE two (id INTEGER);"},
+};
+static const struct migrate_list list_other = {others, 2};
+
+static void test_step_by_step(void **state)
+{
+	struct db *db = open_empty(state);
+	_cleanup_free_ char *names = NULL;
+	int applied;
+
+	OK(migrate_run_list(db, &list_one, 1, &applied, &why));
+	assert_int_equal(applied, 1);
+	OK(migrate_run_list(db, &list_two, 2, &applied, &why));
+	assert_int_equal(applied, 1);
+	names = temp_db_text(db, sql_names);
+	assert_string_equal(names, "0001_one,0002_two");
+	assert_int_equal(temp_db_number(db, "SELECT id FROM two"), 2);
+}
+
+static void test_check(void **state)
+{
+	static const struct {
+		const struct migrate_list *has, *wants;
+		const char *text; /* NULL: fits */
+	} cases[] = {
+		{NULL, &list_one, "postern db migrate"},
+		{&list_one, &list_one, NULL},
+		{&list_one, &list_two, "postern db migrate"},
+		{&list_two, &list_one, "newer"},
+		{&list_two, &list_other, "0001_one"},
+	};
+	struct temp_db *temp = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct db *db = open_empty(state);
+		struct err err = ERR_INIT;
+		int applied;
+
+		if (cases[i].has)
+			OK(migrate_run_list(db, cases[i].has, 1, &applied, &why));
+		assert_int_equal(migrate_check_list(db, cases[i].wants, &err),
+			cases[i].text ? -1 : 0);
+		if (cases[i].text) {
+			assert_int_equal(err.code, ERR_CONFIG);
+			assert_non_null(strstr(err.text, cases[i].text));
+		}
+		db_close(TAKE_PTR(temp->db));
+		unlink(temp->path);
+	}
+}
+
+/* What is newer or another's is left alone. */
+static void test_run_refuses(void **state)
+{
+	struct db *db = open_empty(state);
+	struct err err = ERR_INIT;
+	int applied = 7;
+
+	OK(migrate_run_list(db, &list_two, 1, &applied, &why));
+	assert_int_equal(migrate_run_list(db, &list_one, 1, &applied, &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+	assert_int_equal(
+		migrate_run_list(db, &list_other, 1, &applied, &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+	OK(migrate_check_list(db, &list_two, &why));
+}
+
+static void test_all_or_nothing(void **state)
+{
+	static const struct migration broken[] = {
+		{1, "0001_one", "CREATE TABLE one (id INTEGER);"},
+		{2, "0002_broken",
+			"CREATE TABLE two (id INTEGER);"
+			"CREATE TABLE one (id INTEGER);"},
+	};
+	const struct migrate_list list = {broken, 2};
+	struct db *db = open_empty(state);
+	struct err err = ERR_INIT;
+	int version = -1, applied = 7;
+
+	assert_int_equal(migrate_run_list(db, &list, 1, &applied, &err), -1);
+	assert_non_null(strstr(err.text, "0002_broken"));
+	assert_int_equal(applied, 7);
+	assert_false(db_in_transaction(db));
+	OK(migrate_version(db, &version, &why));
+	assert_int_equal(version, 0);
+	assert_int_equal(
+		temp_db_number(db, "SELECT count(*) FROM sqlite_schema"), 0);
+}
+
+static int migrate_there(void *path)
+{
+	_cleanup_(db) struct db *db = NULL;
+	int applied;
+
+	if (db_open(path, DB_CREATE, &db, NULL) != 0)
+		return 1;
+	return migrate_run(db, 1, &applied, NULL) == 0 ? 0 : 2;
+}
+
+/* On a database that none of them finds there yet. */
+static void test_many_at_once(void **state)
+{
+	enum { ROUNDS = 40, CHILDREN = 3 };
+	struct temp_db *temp = *state;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int status;
+
+		for (int c = 0; c < CHILDREN; c++)
+			if (fork() == 0)
+				_exit(migrate_there(temp->path));
+		for (int c = 0; c < CHILDREN; c++) {
+			assert_true(wait(&status) > 0);
+			assert_int_equal(status, 0);
+		}
+		OK(migrate_check(open_empty(state), &why));
+		db_close(TAKE_PTR(temp->db));
+		unlink(temp->path);
+	}
+}
+
+static void add_file(const struct temp_db *temp, const char *name,
+	const char *content, struct buf *command)
+{
+	_cleanup_free_ char *path = temp_db_file(temp, name);
+	FILE *file = fopen(path, "w");
+
+	fputs(content, file);
+	fclose(file);
+	buf_printf(command, " %s", path);
+}
+
+/* tools/embed_schema, which runs at build time. */
+static void test_embed_faults(void **state)
+{
+	static const struct {
+		const char *names[3];
+		const char *content;
+		const char *says; /* NULL: nothing is wrong */
+	} cases[] = {
+		{{"0001_a.sql", "0002_b.sql"}, "x;\n", NULL},
+		{{"0002_a.sql"}, "x;\n", "its number should be 1"},
+		{{"0001_a.sql", "0003_b.sql"}, "x;\n", "should be 2"},
+		{{"0001_a.sql", "0001_b.sql"}, "x;\n", "should be 2"},
+		{{"1_a.sql"}, "x;\n", "is not named"},
+		{{"0001_a.txt"}, "x;\n", "is not named"},
+		{{"0001_a.sql"}, "", "is empty"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf command = BUF_INIT;
+		char output[4096] = "";
+		FILE *pipe;
+
+		buf_add_str(&command, "tools/embed_schema");
+		for (int f = 0; cases[i].names[f]; f++)
+			add_file(*state, cases[i].names[f], cases[i].content,
+				&command);
+		buf_add_str(&command, " 2>&1");
+		pipe = popen(buf_str(&command), "r");
+		assert_non_null(pipe);
+		output[fread(output, 1, sizeof(output) - 1, pipe)] = '\0';
+		if (cases[i].says) {
+			assert_int_not_equal(pclose(pipe), 0);
+			assert_non_null(strstr(output, cases[i].says));
+		} else {
+			assert_int_equal(pclose(pipe), 0);
+			assert_non_null(strstr(output, "migrations_n = 2;"));
+		}
+	}
+}
+
+static void test_embed_quotes(void **state)
+{
+	_cleanup_buf_ struct buf command = BUF_INIT;
+	char output[4096] = "";
+	FILE *pipe;
+
+	buf_add_str(&command, "tools/embed_schema");
+	add_file(*state, "0001_a.sql", "-- a \"b\"\tc\\d & e\n", &command);
+	pipe = popen(buf_str(&command), "r");
+	assert_non_null(pipe);
+	output[fread(output, 1, sizeof(output) - 1, pipe)] = '\0';
+	assert_int_equal(pclose(pipe), 0);
+	assert_non_null(strstr(output, "\"-- a \\\"b\\\"\\tc\\\\d & e\\n\""));
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(                                       \
+		test_##name, temp_db_setup_folder, temp_db_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(fresh),
+		TEST(numbers),
+		TEST(embedded),
+		TEST(step_by_step),
+		TEST(check),
+		TEST(run_refuses),
+		TEST(all_or_nothing),
+		TEST(many_at_once),
+		TEST(embed_faults),
+		TEST(embed_quotes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

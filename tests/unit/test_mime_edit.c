@@ -1,0 +1,165 @@
+/* mime_edit: what passes, what goes and what is added. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/mem.h"
+#include "core/mail/mime_edit.h"
+
+/* What is put in front of a message without these two. */
+#define ID    "Message-ID: <new@x>\n"
+#define DATE  "Date: Thu, 1 Jan 1970 00:00:00 +0000\n"
+#define FRONT ID DATE
+/* A message that has them. */
+#define HAS "Message-Id: <a@x>\nDate: today\n"
+
+static const struct mime_edit edit = {
+	.removes = mime_edit_is_private, .message_id = "<new@x>"};
+
+static const struct {
+	const char *name;
+	const char *message;
+	const char *edited;
+} cases[] = {
+	{"nothing to do", HAS "A: 1\n\nbody\n", HAS "A: 1\n\nbody\n"},
+	{"CRLF", "Message-Id: <a@x>\r\nDate: today\r\n\r\n1\r\n\r\n2\r\n",
+		HAS "\n1\n\n2\n"},
+	{"several CRs before LF", HAS "A: 1\r\r\n\r\n1\r\r\r\n",
+		HAS "A: 1\n\n1\n"},
+	{"a lone CR in the body", HAS "\n1\r2\n\r", HAS "\n1\r2\n\r"},
+	{"no line end at the end", HAS "\nbody", HAS "\nbody"},
+	{"bytes of the body", HAS "\n\xff\xfe\x01\n", HAS "\n\xff\xfe\x01\n"},
+	{"bytes of the header", HAS "A: \xff\x01\n\n", HAS "A: \xff\x01\n\n"},
+
+	{"Message-ID and Date missing", "A: 1\n\nbody", FRONT "A: 1\n\nbody"},
+	{"Message-ID missing", "Date: x\n\nbody", ID "Date: x\n\nbody"},
+	{"Date missing", "MESSAGE-ID : <a@x>\n\nbody",
+		DATE "MESSAGE-ID : <a@x>\n\nbody"},
+	{"both blank", "Message-ID:\nA: 1\nDate:  \n \n\nbody",
+		FRONT "A: 1\n\nbody"},
+	{"only in the body", "A: 1\n\n" HAS "\n", FRONT "A: 1\n\n" HAS "\n"},
+
+	{"fields that go",
+		"bcc: a@x\nBCC : b@x\nA: 1\nResent-Bcc: c@x\n" HAS
+		"X-Mailgun-Tag: t\nx-mailgun-x: y\nX-Postern-Ticket: z\n\n",
+		"A: 1\n" HAS "\n"},
+	{"with their folded lines",
+		HAS "Bcc: a@x,\r\n b@x,\r\n\tc@x\r\nA: 1\n\n", HAS "A: 1\n\n"},
+	{"the last field, and no empty line", HAS "Bcc: a@x\n b@x", HAS "\n"},
+	{"fields that stay", HAS "Bcc-X: 1\nX-Bcc: 2\nX-Mailgun: 3\n\n",
+		HAS "Bcc-X: 1\nX-Bcc: 2\nX-Mailgun: 3\n\n"},
+	{"in the body they stay", HAS "\nBcc: a@x\n", HAS "\nBcc: a@x\n"},
+	{"folded fields that stay", HAS "A: 1\r\n\t2\r\n 3\n\n",
+		HAS "A: 1\n\t2\n 3\n\n"},
+
+	{"only a header", HAS, HAS "\n"},
+	{"only a header, last line not ended", HAS "A: 1", HAS "A: 1\n\n"},
+	{"nothing", "", FRONT "\n"},
+	{"only an empty line", "\n", FRONT "\n"},
+	{"no header", "hello you\nA: 1\n", FRONT "\nhello you\nA: 1\n"},
+	{"a blank first", " A: 1\nB: 2\n", FRONT "\n A: 1\nB: 2\n"},
+	{"a line without a colon", HAS "hello\nBcc: a@x\n\nbody",
+		HAS "\nhello\nBcc: a@x\n\nbody"},
+	{"an empty name", HAS ": a\n\nbody", HAS "\n: a\n\nbody"},
+	{"mailbox line", "From a@x Mon Jan  1\r\n" HAS "\nbody", HAS "\nbody"},
+	{"quoted mailbox line", ">From a@x Mon\n" HAS "\nbody", HAS "\nbody"},
+	{"mailbox line further down", HAS "From a@x Mon\nA: 1\n",
+		HAS "\nFrom a@x Mon\nA: 1\n"},
+	{"line of a dot", HAS "\n.\r\n.\n", HAS "\n.\n.\n"},
+};
+
+static void test_cases(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		assert_int_equal(
+			mime_edit(cases[i].message, strlen(cases[i].message),
+				&edit, &out, NULL),
+			0);
+		if (strcmp(out.data, cases[i].edited) != 0)
+			fail_msg("%s: got\n%s\nwanted\n%s", cases[i].name,
+				out.data, cases[i].edited);
+	}
+}
+
+static void test_extra(void **state)
+{
+	static const struct header extra[] = {
+		{(char *)"X-A", (char *)"1"}, {(char *)"X-B", (char *)"2"}};
+	static const struct mime_edit with_extra = {
+		.extra = extra, .extra_n = 2, .message_id = "<new@x>"};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	(void)state;
+	buf_add_str(&out, ">");
+	assert_int_equal(
+		mime_edit("Bcc: b@x\n\n1", 11, &with_extra, &out, NULL), 0);
+	/* Without a predicate nothing goes. */
+	assert_string_equal(
+		out.data, ">X-A: 1\nX-B: 2\n" FRONT "Bcc: b@x\n\n1");
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *message;
+		size_t len;
+		const char *text;
+	} refused[] = {
+		{"A: 1\rBcc: b@x\n\n", 15,
+			"the header field A of the message has a CR that ends "
+			"no line"},
+		{"Subject: 1\n \r2\n\n", 16,
+			"the header field Subject of the message has a CR that "
+			"ends no line"},
+		{"A: 1\r", 5,
+			"the header field A of the message has a CR that ends "
+			"no line"},
+		{"B: 1\0\n\n", 7, "the header field B of the message has a NUL"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		struct err err = ERR_INIT;
+
+		buf_add_str(&out, "before");
+		assert_int_equal(mime_edit(refused[i].message, refused[i].len,
+					 &edit, &out, &err),
+			-1);
+		assert_int_equal(err.code, ERR_INVALID);
+		assert_string_equal(err.text, refused[i].text);
+		assert_string_equal(out.data, "before");
+	}
+}
+
+/* A NUL in the body is passed on. */
+static void test_nul_in_body(void **state)
+{
+	static const char message[] = HAS "\na\0b";
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	(void)state;
+	assert_int_equal(
+		mime_edit(message, sizeof(message) - 1, &edit, &out, NULL), 0);
+	assert_int_equal(out.len, sizeof(message) - 1);
+	assert_memory_equal(out.data, message, out.len);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_extra),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nul_in_body),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,513 @@
+/*
+ * mime_fields: header fields come out as they went in, within the limits of
+ * RFC 5322 and RFC 2047.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/base/str.h"
+#include "core/mail/mime_build.h"
+#include "tests/unit/mime_sample.h"
+
+#define X10   "xxxxxxxxxx"
+#define X100  X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
+#define X900  X100 X100 X100 X100 X100 X100 X100 X100 X100
+#define JA10  "日本語日本語日本語日"
+#define JA100 JA10 JA10 JA10 JA10 JA10 JA10 JA10 JA10 JA10 JA10
+
+/* Encoded words of at most 75 characters, on lines of at most 76. */
+static void check_words(const char *header)
+{
+	while (*header != '\n') {
+		size_t len = strcspn(header, "\n");
+		_cleanup_free_ char *line = mem_dup(header, len);
+		const char *word = strstr(line, "=?UTF-8?");
+
+		if (word) {
+			size_t word_len = strcspn(word, " \"");
+
+			if (len > 76 || word_len > 75)
+				fail_msg("[%s]", line);
+		}
+		header += len + 1;
+	}
+}
+
+static void test_whole(void **state)
+{
+	static const char wanted[] =
+		"From: Acme <hello@example.com>\n"
+		"To: a@dst.example, \"Doe, John\" <j@dst.example>\n"
+		"Cc: c@dst.example\n"
+		"Reply-To: r@dst.example\n"
+		"Subject: hi\n"
+		"Date: Sat, 21 Nov 2026 02:43:18 +0000\n"
+		"Message-ID: <id@example.com>\n"
+		"MIME-Version: 1.0\n"
+		"X-Custom: yes\n"
+		"Content-Type: text/plain; charset=utf-8\n"
+		"Content-Transfer-Encoding: 7bit\n"
+		"\n"
+		"text\n";
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	(void)state;
+	mime_sample_fill(&message);
+	mime_sample_addr(&message.to, "\"Doe, John\" <j@dst.example>");
+	mime_sample_addr(&message.cc, "c@dst.example");
+	mime_sample_addr(&message.reply_to, "r@dst.example");
+	mime_sample_header(&message, "X-Custom", "yes");
+	message.subject = mem_strdup("hi");
+	message.text = mem_strdup("text");
+	buf_add_str(&out, "X-First: 1\n");
+	assert_int_equal(mime_build(&message, &out, NULL), 0);
+	assert_true(str_starts(out.data, "X-First: 1\n"));
+	assert_string_equal(out.data + strlen("X-First: 1\n"), wanted);
+}
+
+static void test_absent(void **state)
+{
+	static const char *const names[] = {
+		"To", "Cc", "Bcc", "Reply-To", "Subject"};
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	(void)state;
+	mime_sample_fill(&message);
+	addr_clear(&message.to.items[0]);
+	message.to.n = 0;
+	message.subject = mem_strdup("");
+	g_object_unref(mime_sample_build(&message, &out));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_null(mime_sample_field(&out, names[i]));
+}
+
+static const char *const texts[] = {
+	"x",
+	"hello world",
+	"a  b   c",
+	"tab\there",
+	"é",
+	"Zoë's caf\xc3\xa9",
+	"plain é plain",
+	"é plain é plain é",
+	"a  é  b",
+	"a é é b  é   é",
+	"é =?utf-8?q?x?= literal",
+	"=?é",
+	"日本語の件名です",
+	"😀",
+	"👨‍👩‍👧‍👦 family",
+	"ends with é",
+	"a_b = ? é_=?",
+	"\"quotes\" (é) <x@y.com>, ;:\\",
+	JA10,
+	JA100,
+	JA100 " " JA100 " x " JA100,
+	"é " X900 X100 " é",
+	"Ü ist " X100 " und ä " X100,
+	X100,
+	X900,
+	X900 X900 X900,
+	X900 " " X900 " " X100 " " X100,
+	"=?",
+	"word word word word word word word word word word word word word word "
+	"word word word word word word",
+	"é word word word word word word word word word word word word word ö "
+	"word word word word word word",
+};
+
+static void test_subjects(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		_cleanup_mime_message_ struct mime_message message = {0};
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		GMimeMessage *parsed;
+
+		mime_sample_fill(&message);
+		message.subject = mem_strdup(texts[i]);
+		parsed = mime_sample_build(&message, &out);
+		assert_string_equal(g_mime_message_get_subject(parsed), texts[i]);
+		check_words(out.data);
+		g_object_unref(parsed);
+	}
+}
+
+/* Characters of every length, at every place that a line can break. */
+static void test_subject_lengths(void **state)
+{
+	static const char *const units[] = {"x", "é", "日", "😀", "é x ", "x é"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(units) * 150; i++) {
+		_cleanup_mime_message_ struct mime_message message = {0};
+		_cleanup_buf_ struct buf subject = BUF_INIT;
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		GMimeMessage *parsed;
+
+		for (size_t n = 0; n <= i / ARRAY_SIZE(units); n++)
+			buf_add_str(&subject, units[i % ARRAY_SIZE(units)]);
+		buf_add_str(&subject, "é");
+		mime_sample_fill(&message);
+		message.subject = mem_strdup(subject.data);
+		parsed = mime_sample_build(&message, &out);
+		assert_string_equal(
+			g_mime_message_get_subject(parsed), subject.data);
+		check_words(out.data);
+		g_object_unref(parsed);
+	}
+}
+
+/* An ASCII subject stays readable as it is, encoded by its sender or not. */
+static void test_subject_ascii(void **state)
+{
+	static const char *const subjects[] = {"Hello, world! (50% = \"half\")",
+		"=?utf-8?q?caf=C3=A9?= now", "a =? b"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(subjects); i++) {
+		_cleanup_mime_message_ struct mime_message message = {0};
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		_cleanup_free_ char *field = NULL;
+
+		mime_sample_fill(&message);
+		message.subject = mem_strdup(subjects[i]);
+		assert_int_equal(mime_build(&message, &out, NULL), 0);
+		field = mime_sample_field(&out, "Subject");
+		assert_string_equal(field + 1, subjects[i]);
+	}
+}
+
+static void check_mailbox(
+	InternetAddressList *list, int i, const char *name, const char *spec)
+{
+	InternetAddress *address = internet_address_list_get_address(list, i);
+	const char *got = internet_address_get_name(address);
+
+	assert_string_equal(got ? got : "", name);
+	assert_string_equal(internet_address_mailbox_get_addr(
+				    INTERNET_ADDRESS_MAILBOX(address)),
+		spec);
+}
+
+static const char *const display_names[] = {"", "Ann", "Ann Lee", "Doe, John",
+	"Dr. X", "Acme (Support)", "a@b.com", "say \"hi\"", "back\\slash",
+	"a:b;c", "<x>", "Zoë Müller", "日本語", "é, \"ö\" <ü@x>", "=?utf-8?x",
+	"=?", "O'Neil", "a_b", JA100, X900 X900,
+	"x \" " X100 " " X100 " " X100 " \\ " X100, "=?é?=", "[x]", "é  é"};
+
+static void test_names(void **state)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	GMimeMessage *parsed;
+	InternetAddressList *list;
+
+	(void)state;
+	mime_sample_fill(&message);
+	for (size_t i = 0; i < ARRAY_SIZE(display_names); i++) {
+		struct addr *addr = mime_message_add_addr(&message.cc);
+
+		addr->name = mem_strdup(display_names[i]);
+		addr->local = mem_strdup(i % 2 ? "\"a, b\"" : "a");
+		addr->domain = mem_strdup("x.example");
+	}
+	parsed = mime_sample_build(&message, &out);
+	check_words(out.data);
+	list = g_mime_message_get_cc(parsed);
+	assert_int_equal(
+		internet_address_list_length(list), ARRAY_SIZE(display_names));
+	for (size_t i = 0; i < ARRAY_SIZE(display_names); i++)
+		check_mailbox(list, (int)i, display_names[i],
+			i % 2 ? "\"a, b\"@x.example" : "a@x.example");
+	g_object_unref(parsed);
+}
+
+/* The milter reads the From field of its own messages with addr_parse(). */
+static void test_names_read_back(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(display_names); i++) {
+		_cleanup_mime_message_ struct mime_message message = {0};
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		_cleanup_free_ char *field = NULL;
+		_cleanup_addr_ struct addr addr = {0};
+		struct err err = ERR_INIT;
+
+		mime_sample_fill(&message);
+		free(message.from.name);
+		message.from.name = mem_strdup(display_names[i]);
+		g_object_unref(mime_sample_build(&message, &out));
+		field = mime_sample_field(&out, "From");
+		if (addr_parse(field, &addr, &err) < 0)
+			fail_msg("%s: %s", field, err.text);
+		assert_string_equal(addr.local, message.from.local);
+		assert_string_equal(addr.domain, message.from.domain);
+		if (strstr(display_names[i], "  ") == NULL)
+			assert_string_equal(addr.name, display_names[i]);
+	}
+}
+
+/* UTF-8 stands in the address itself as it is (RFC 6532). */
+static void test_utf8_address(void **state)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	_cleanup_free_ char *from = NULL;
+
+	(void)state;
+	mime_sample_fill(&message);
+	addr_clear(&message.from);
+	assert_int_equal(
+		addr_parse("Jörg <jörg@bücher.example>", &message.from, NULL), 0);
+	g_object_unref(mime_sample_build(&message, &out));
+	from = mime_sample_field(&out, "From");
+	assert_string_equal(
+		from, " =?UTF-8?Q?J=C3=B6rg?= <jörg@xn--bcher-kva.example>");
+}
+
+/* Fifty recipients fold, and all arrive. */
+static void test_many_recipients(void **state)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	GMimeMessage *parsed;
+
+	(void)state;
+	mime_sample_fill(&message);
+	for (int i = 0; i < 1000; i++) {
+		_cleanup_free_ char *text = mem_printf(
+			"Person %d <p%d@dst.example>", i, i);
+
+		mime_sample_addr(&message.cc, text);
+	}
+	parsed = mime_sample_build(&message, &out);
+	assert_int_equal(
+		internet_address_list_length(g_mime_message_get_cc(parsed)),
+		1000);
+	for (const char *line = out.data; *line != '\n';
+		line = strchr(line, '\n') + 1)
+		assert_true(strcspn(line, "\n") <= 76);
+	g_object_unref(parsed);
+}
+
+#define URL "<https://example.com/u/" X100 X100 ">"
+
+/* Values in ASCII must come out unchanged but for folding. */
+static void test_custom_ascii(void **state)
+{
+	static const char *const values[] = {"", "x", "a  b\tc",
+		"=?utf-8?q?caf=C3=A9?=",
+		URL ", <mailto:u@example.com?subject=" X10 ">",
+		"<" X100 "@x.com> <" X100 "@x.com> <" X100 "@x.com>",
+		"v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=" X10
+		"; h=from:to:subject:date:message-id; bh=" X10 X10,
+		X900, X900 " " X900, X900 X10 X10 X10 X10 X10 X10 X10 X10 X10};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		_cleanup_mime_message_ struct mime_message message = {0};
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		_cleanup_free_ char *field = NULL;
+
+		mime_sample_fill(&message);
+		mime_sample_header(&message, "X-Custom", values[i]);
+		g_object_unref(mime_sample_build(&message, &out));
+		field = mime_sample_field(&out, "X-Custom");
+		assert_non_null(field);
+		assert_string_equal(field + (*values[i] ? 1 : 0), values[i]);
+	}
+}
+
+static void test_custom_utf8(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		_cleanup_mime_message_ struct mime_message message = {0};
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		_cleanup_free_ char *field = NULL;
+		char *decoded;
+
+		if (strstr(texts[i], X900 X100)) /* refused, see below */
+			continue;
+		mime_sample_fill(&message);
+		mime_sample_header(&message, "X-Custom", texts[i]);
+		g_object_unref(mime_sample_build(&message, &out));
+		check_words(out.data);
+		field = mime_sample_field(&out, "X-Custom");
+		decoded = g_mime_utils_header_decode_text(NULL, field + 1);
+		assert_string_equal(decoded, texts[i]);
+		g_free(decoded);
+	}
+}
+
+/* What is not ASCII is encoded word by word, so that a grammar survives. */
+static void test_custom_structure(void **state)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	_cleanup_free_ char *field = NULL;
+
+	(void)state;
+	mime_sample_fill(&message);
+	mime_sample_header(&message, "List-ID", "Fünf Köpfe <l.example.com>");
+	g_object_unref(mime_sample_build(&message, &out));
+	field = mime_sample_field(&out, "List-ID");
+	assert_string_equal(
+		field, " =?UTF-8?Q?F=C3=BCnf_K=C3=B6pfe?= <l.example.com>");
+}
+
+static void test_reserved(void **state)
+{
+	static const char *const names[] = {"FROM", "to", "Cc", "bcc",
+		"Subject", "message-id", "Reply-to", "Content-Type",
+		"mime-version", "Content-transfer-Encoding", "X-Postern-Ticket"};
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	(void)state;
+	mime_sample_fill(&message);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		mime_sample_header(&message, names[i], "forged\nforged");
+	g_object_unref(mime_sample_build(&message, &out));
+	assert_null(strstr(out.data, "forged"));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		free(mime_sample_field(&out, names[i]));
+}
+
+static void test_own_date(void **state)
+{
+	static const char date[] = "Fri, 01 Jan 2021 00:00:00 +0100";
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	_cleanup_free_ char *field = NULL;
+
+	(void)state;
+	mime_sample_fill(&message);
+	mime_sample_header(&message, "date", date);
+	g_object_unref(mime_sample_build(&message, &out));
+	field = mime_sample_field(&out, "Date");
+	assert_string_equal(field + 1, date);
+}
+
+static void test_repeated(void **state)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	(void)state;
+	mime_sample_fill(&message);
+	mime_sample_header(&message, "X-Tag", "one");
+	mime_sample_header(&message, "X-Tag", "two");
+	g_object_unref(mime_sample_build(&message, &out));
+	assert_non_null(strstr(out.data, "\nX-Tag: one\nX-Tag: two\n"));
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *name, *value, *why;
+	} cases[] = {
+		{"X Y", "x", "\"X Y\" cannot name"},
+		{"", "x", "cannot name"},
+		{"X-A\nBcc", "x", "cannot name"},
+		{"X-A", "a\nBcc: x", "X-A is not UTF-8, or has a line break"},
+		{"X-A", "a\rb", "X-A"},
+		{"X-A", "\xff", "X-A"},
+		{"X-A", "\x01", "X-A"},
+		{"X-A", X900 X100, "X-A has more than 998"},
+		{"X-A", "a " X900 X100, "X-A has more than 998"},
+		{"Date", "yesterday", "no date"},
+		{"In-Reply-To", "<a@x>", "In-Reply-To is given more than once"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_mime_message_ struct mime_message message = {0};
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		struct err err = ERR_INIT;
+
+		mime_sample_fill(&message);
+		mime_sample_header(&message, "in-reply-to", "<b@x>");
+		mime_sample_header(&message, cases[i].name, cases[i].value);
+		buf_add_str(&out, "before");
+		assert_int_equal(mime_build(&message, &out, &err), -1);
+		assert_int_equal(err.code, ERR_INVALID);
+		if (strstr(err.text, cases[i].why) == NULL)
+			fail_msg("%s", err.text);
+		assert_string_equal(out.data, "before");
+		assert_int_equal(out.len, 6);
+	}
+}
+
+static void test_refused_lines(void **state)
+{
+	static const char *const bad[] = {"a\nb", "a\rb", "\x1b", "\xff"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad) * 2; i++) {
+		_cleanup_mime_message_ struct mime_message message = {0};
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		struct err err = ERR_INIT;
+		char **field = i % 2 ? &message.subject : &message.from.name;
+
+		mime_sample_fill(&message);
+		free(*field);
+		*field = mem_strdup(bad[i / 2]);
+		assert_int_equal(mime_build(&message, &out, &err), -1);
+		assert_int_equal(err.code, ERR_INVALID);
+		assert_non_null(strstr(err.text, i % 2 ? "Subject" : "From"));
+	}
+}
+
+/* Postfix would cut such a field. */
+static void test_huge_field(void **state)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	_cleanup_buf_ struct buf subject = BUF_INIT;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	mime_sample_fill(&message);
+	while (subject.len < 100000)
+		buf_add_str(&subject, "word ");
+	message.subject = mem_strdup(subject.data);
+	assert_int_equal(mime_build(&message, &out, &err), -1);
+	assert_int_equal(err.code, ERR_INVALID);
+	assert_non_null(strstr(err.text, "Subject is longer"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_subjects),
+		cmocka_unit_test(test_subject_lengths),
+		cmocka_unit_test(test_subject_ascii),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_names_read_back),
+		cmocka_unit_test(test_utf8_address),
+		cmocka_unit_test(test_many_recipients),
+		cmocka_unit_test(test_custom_ascii),
+		cmocka_unit_test(test_custom_utf8),
+		cmocka_unit_test(test_custom_structure),
+		cmocka_unit_test(test_reserved),
+		cmocka_unit_test(test_own_date),
+		cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused_lines),
+		cmocka_unit_test(test_huge_field),
+	};
+
+	mime_build_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

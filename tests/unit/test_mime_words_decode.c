@@ -1,0 +1,116 @@
+/* mime_words_decode: encoded words, well made and not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/mail/mime_words_decode.h"
+
+#define BAD "\xef\xbf\xbd"
+#define E   "\xc3\xa9"
+
+static const struct {
+	const char *value;
+	const char *text; /* NULL: as the value */
+} cases[] = {
+	{"", NULL},
+	{"plain text", NULL},
+	{"raw " E, NULL},
+	{"raw \xe9", "raw " BAD},
+	{"=?utf-8?Q?caf=C3=A9?= au lait", "caf" E " au lait"},
+	{"=?UTF-8?q?a_b=5F=2?=", "a b_=2"},
+	{"=?utf-8?Q?a b?=", "a b"},
+	{"=?ISO-8859-1?B?6Q==?=", E},
+	{"=?iso-8859-1?b?6Q?=", E},
+	{"=?utf-8?B?w!6k=?=", E},
+	{"=?utf-8*en-GB?Q?a?=", "a"},
+	{"=?utf-8?Q?\?=", ""},
+	/* In a row. */
+	{"=?utf-8?Q?a?= \t=?iso-8859-1?Q?=E9?=", "a" E},
+	{"=?utf-8?B?w6k=?= =?utf-8?B?w6k=?=", E E},
+	{"=?utf-8?B?YcM=?=\r\n =?UTF-8?B?qQ==?=", "a" E},
+	{"=?utf-8?Q?a=C3?= =?iso-8859-1?Q?=A9?=", "a" BAD "\xc2\xa9"},
+	{"=?utf-8?Q?a?= b =?utf-8?Q?c?=", "a b c"},
+	{"=?utf-8?Q?a?==?utf-8?Q?b?=", "ab"},
+	{"a=?utf-8?Q?b?=c", "abc"},
+	/* Not known, not whole. */
+	{"=?x-unknown?Q?a?=", NULL},
+	{"=?x-unknown?Q?a?= =?utf-8?Q?b?=", "=?x-unknown?Q?a?= b"},
+	{"=?utf-8?Q?b?= =?x-unknown?Q?a?= c", "b =?x-unknown?Q?a?= c"},
+	{"=?utf-8?Q?a =?utf-8?Q?b?=", "=?utf-8?Q?a b"},
+	{"why=? =?utf-8?Q?a?=", "why=? a"},
+	{"=?", NULL},
+	{"=?utf-8", NULL},
+	{"=?utf-8?", NULL},
+	{"=?utf-8?Q", NULL},
+	{"=?utf-8?Q?", NULL},
+	{"=?utf-8?Q?a", NULL},
+	{"=?utf-8?Q?a?", NULL},
+	{"=?utf-8?X?a?=", NULL},
+	{"=??Q?a?=", NULL},
+	{"=?"
+	 "0123456789012345678901234567890123456789x?Q?a?=",
+		NULL},
+	/* What it decodes to. */
+	{"=?utf-8?Q?a=00b=0D=0A?=", "a" BAD "b\r\n"},
+	{"=?utf-8?Q?=3D=3Futf-8=3FQ=3Fa=3F=3D?=", "=?utf-8?Q?a?="},
+};
+
+static void test_cases(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *text = mime_words_decode(cases[i].value);
+		const char *wanted = cases[i].text ? cases[i].text
+						   : cases[i].value;
+
+		if (strcmp(text, wanted) != 0)
+			fail_msg("\"%s\": \"%s\"", cases[i].value, text);
+	}
+}
+
+static void test_hide(void **state)
+{
+	static const char *const values[] = {
+		"", "a", "=?", "=?utf-8?Q?a?= b", "==?\?=?=?", E};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		_cleanup_free_ char *hidden = mime_words_hide(values[i]);
+		_cleanup_free_ char *shown = mime_words_show(hidden);
+
+		assert_null(strstr(hidden, "=?"));
+		assert_string_equal(shown, values[i]);
+	}
+}
+
+/* Words that never end, and words without number, take no time to speak of. */
+static void test_long(void **state)
+{
+	_cleanup_buf_ struct buf value = BUF_INIT;
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	for (int i = 0; i < 200000; i++)
+		buf_add_str(&value, "=?utf-8?Q?");
+	for (int i = 0; i < 200000; i++)
+		buf_add_str(&value, "=?utf-8?Q?a?= ");
+	text = mime_words_decode(value.data);
+	assert_int_equal(strlen(text), 10 * 200000 + 200000 + 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_hide),
+		cmocka_unit_test(test_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/*
+ * What a session keeps of a message, and how much of it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "milter/session.h"
+
+static void test_sender(void **state)
+{
+	static const struct {
+		const char *argument, *sender;
+	} cases[] = {
+		{"<a@x.test>", "a@x.test"},
+		{"a@x.test", "a@x.test"},
+		{"<>", ""},
+		{"", ""},
+		{"<", "<"},
+		{"<a@x.test", "<a@x.test"},
+		{"<\"a>b\"@x.test>", "\"a>b\"@x.test"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(session) struct session *session = session_new(
+			ORIGIN_LOCAL);
+
+		session_begin(session, cases[i].argument, false);
+		assert_string_equal(session->message.sender, cases[i].sender);
+	}
+}
+
+static void test_fields_by_name(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t froms, tickets;
+	} cases[] = {
+		{"From", 1, 0},
+		{"FROM", 1, 0},
+		{"from \t", 1, 0},
+		{"From x", 0, 0},
+		{"Fro", 0, 0},
+		{"Froma", 0, 0},
+		{"Resent-From", 0, 0},
+		{"Sender", 0, 0},
+		{"", 0, 0},
+		{"X-Postern-Ticket", 0, 1},
+		{"x-postern-TICKET ", 0, 1},
+		{"X-Postern-Tickets", 0, 0},
+		{"X-Postern", 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(session) struct session *session = session_new(
+			ORIGIN_LOCAL);
+		struct session_message *message = &session->message;
+
+		session_begin(session, "a@x.test", false);
+		session_header(session, cases[i].name, "value");
+		if (message->froms.n != cases[i].froms ||
+			message->tickets != cases[i].tickets)
+			fail_msg("\"%s\": %zu From, %zu tickets", cases[i].name,
+				message->froms.n, message->tickets);
+	}
+}
+
+static void test_first_ticket_is_kept(void **state)
+{
+	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+
+	(void)state;
+	session_begin(session, "a@x.test", false);
+	assert_null(session->message.ticket);
+	session_header(session, "X-Postern-Ticket", " \r\n\tone ");
+	session_header(session, "X-Postern-Ticket", "two");
+	assert_string_equal(session->message.ticket, "one");
+	assert_int_equal(session->message.tickets, 2);
+}
+
+/* A value of any length costs a few bytes, and never looks like a ticket. */
+static void test_long_ticket(void **state)
+{
+	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	char value[1000];
+
+	(void)state;
+	memset(value, 'a', sizeof(value) - 1);
+	value[sizeof(value) - 1] = '\0';
+	session_begin(session, "a@x.test", false);
+	session_header(session, "X-Postern-Ticket", value);
+	assert_int_equal(
+		strlen(session->message.ticket), SESSION_TICKET_LENGTH + 1);
+}
+
+static void test_ticket_behind_many_blanks(void **state)
+{
+	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	char value[1000];
+
+	(void)state;
+	memset(value, ' ', sizeof(value));
+	strcpy(value + 900, "ticket");
+	session_begin(session, "a@x.test", false);
+	session_header(session, "X-Postern-Ticket", value);
+	assert_int_equal(session->message.tickets, 1);
+	assert_string_equal(session->message.ticket, "");
+}
+
+static void test_endless_headers(void **state)
+{
+	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	struct session_message *message = &session->message;
+
+	(void)state;
+	session_begin(session, "a@x.test", false);
+	for (int i = 0; i < 100000; i++) {
+		session_header(session, "From", "a@x.test");
+		session_header(session, "X-Postern-Ticket", "t");
+		session_header(session, "Received", "by x.test");
+	}
+	assert_int_equal(message->froms.n, SESSION_FROM_FIELDS);
+	assert_true(message->from_overflow);
+	assert_int_equal(message->tickets, 100000);
+	assert_string_equal(message->ticket, "t");
+}
+
+static void test_long_froms(void **state)
+{
+	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	struct session_message *message = &session->message;
+	_cleanup_free_ char *value = mem_alloc(SESSION_FROM_BYTES + 1, 1);
+
+	(void)state;
+	memset(value, 'a', SESSION_FROM_BYTES);
+	session_begin(session, "a@x.test", false);
+	session_header(session, "From", value);
+	assert_int_equal(message->froms.n, 1);
+	assert_false(message->from_overflow);
+	session_header(session, "From", "");
+	assert_false(message->from_overflow);
+	session_header(session, "From", "b");
+	assert_int_equal(message->froms.n, 2);
+	assert_true(message->from_overflow);
+}
+
+static void fill(struct session *session)
+{
+	session_begin(session, "<a@x.test>", true);
+	session_queue_id(session, "ABC");
+	session_header(session, "From", "a@x.test");
+	session_header(session, "X-Postern-Ticket", "t");
+	session->message.from_overflow = true;
+}
+
+static void assert_forgotten(const struct session *session)
+{
+	const struct session_message *message = &session->message;
+
+	assert_null(message->ticket);
+	assert_null(message->queue_id);
+	assert_int_equal(message->tickets, 0);
+	assert_int_equal(message->froms.n, 0);
+	assert_int_equal(message->from_bytes, 0);
+	assert_false(message->from_overflow);
+	assert_false(message->counted);
+	assert_false(message->login);
+}
+
+static void test_nothing_survives_a_message(void **state)
+{
+	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+
+	(void)state;
+	fill(session);
+	session_reset(session);
+	assert_forgotten(session);
+	assert_null(session->message.sender);
+	session_reset(session);
+	fill(session);
+	session_begin(session, "b@y.test", false);
+	assert_forgotten(session);
+	assert_string_equal(session->message.sender, "b@y.test");
+}
+
+static void test_origin(void **state)
+{
+	_cleanup_(session) struct session *session = session_new(ORIGIN_EXTERNAL);
+
+	(void)state;
+	session_begin(session, "a@x.test", false);
+	assert_int_equal(session_origin(session), ORIGIN_EXTERNAL);
+	session_begin(session, "a@x.test", true);
+	assert_int_equal(session_origin(session), ORIGIN_LOGIN);
+	session_begin(session, "a@x.test", false);
+	assert_int_equal(session_origin(session), ORIGIN_EXTERNAL);
+}
+
+static void test_queue_id(void **state)
+{
+	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+
+	(void)state;
+	session_begin(session, "a@x.test", false);
+	session_queue_id(session, NULL);
+	assert_string_equal(session->message.queue_id, "");
+	session_queue_id(session, "4F2");
+	assert_string_equal(session->message.queue_id, "4F2");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sender),
+		cmocka_unit_test(test_fields_by_name),
+		cmocka_unit_test(test_first_ticket_is_kept),
+		cmocka_unit_test(test_long_ticket),
+		cmocka_unit_test(test_ticket_behind_many_blanks),
+		cmocka_unit_test(test_endless_headers),
+		cmocka_unit_test(test_long_froms),
+		cmocka_unit_test(test_nothing_survives_a_message),
+		cmocka_unit_test(test_origin),
+		cmocka_unit_test(test_queue_id),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/*
+ * The file of the milter's socket: claimed, published, hidden, woken.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "milter/socket.h"
+
+struct place {
+	char folder[32];
+	char path[64];
+	char lock[72];
+};
+
+static int setup(void **state)
+{
+	struct place *place = mem_new(struct place);
+
+	strcpy(place->folder, "/tmp/test_socket.XXXXXX");
+	assert_non_null(mkdtemp(place->folder));
+	snprintf(place->path, sizeof(place->path), "%s/m.sock", place->folder);
+	snprintf(place->lock, sizeof(place->lock), "%s.lock", place->path);
+	*state = place;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *place = *state;
+
+	unlink(place->path);
+	assert_int_equal(rmdir(place->folder), 0);
+	free(place);
+	return 0;
+}
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(
+		bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 5), 0);
+	return fd;
+}
+
+static struct socket *claim(const struct place *place)
+{
+	struct err err = ERR_INIT;
+	struct socket *claimed = NULL;
+
+	if (socket_claim(place->path, &claimed, &err) < 0)
+		fail_msg("%s", err.text);
+	return claimed;
+}
+
+static void refused(const char *path, const char *why)
+{
+	struct err err = ERR_INIT;
+	struct socket *claimed = NULL;
+
+	assert_int_equal(socket_claim(path, &claimed, &err), -1);
+	assert_null(claimed);
+	assert_int_equal(err.code, ERR_CONFIG);
+	if (strstr(err.text, why) == NULL || strstr(err.text, path) == NULL)
+		fail_msg("no \"%s\" in: %s", why, err.text);
+}
+
+static void test_free_place(void **state)
+{
+	const struct place *place = *state;
+	struct socket *claimed = claim(place);
+
+	assert_int_equal(access(place->path, F_OK), -1);
+	assert_int_equal(access(place->lock, F_OK), 0);
+	socket_free(claimed);
+	assert_int_equal(access(place->lock, F_OK), -1);
+}
+
+static void test_dead_socket_is_removed(void **state)
+{
+	const struct place *place = *state;
+
+	close(listen_at(place->path));
+	socket_free(claim(place));
+	assert_int_equal(access(place->path, F_OK), -1);
+}
+
+static void test_live_socket_stays(void **state)
+{
+	const struct place *place = *state;
+	int fd = listen_at(place->path);
+
+	refused(place->path, "another milter listens");
+	assert_int_equal(access(place->path, F_OK), 0);
+	assert_int_equal(access(place->lock, F_OK), -1);
+	close(fd);
+	socket_free(claim(place));
+}
+
+/* Also when so many wait that it takes no more. */
+static void test_busy_socket_stays(void **state)
+{
+	const struct place *place = *state;
+	int fd = listen_at(place->path), waiting[10];
+
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++) {
+		struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+		waiting[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		strcpy(address.sun_path, place->path);
+		connect(waiting[i], (struct sockaddr *)&address, sizeof(address));
+	}
+	assert_int_equal(errno, EAGAIN);
+	refused(place->path, "another milter listens");
+	assert_int_equal(access(place->path, F_OK), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+		close(waiting[i]);
+	close(fd);
+}
+
+static void test_second_claim(void **state)
+{
+	const struct place *place = *state;
+	struct socket *claimed = claim(place);
+
+	refused(place->path, "another milter listens");
+	socket_free(claimed);
+	socket_free(claim(place));
+}
+
+static void test_no_socket_stays(void **state)
+{
+	const struct place *place = *state;
+	int fd = open(place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	close(fd);
+	refused(place->path, "is no socket");
+	assert_int_equal(access(place->path, F_OK), 0);
+}
+
+static void test_no_folder(void **state)
+{
+	(void)state;
+	refused("/nonexistent/postern/m.sock", "folder");
+}
+
+static void test_publish(void **state)
+{
+	static const struct {
+		const char *text;
+		mode_t mode;
+	} modes[] = {{"0660", 0660}, {"600", 0600}, {"0666", 0666}};
+	const struct place *place = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		struct socket *claimed = claim(place);
+		int fd = listen_at(place->path);
+		struct err err = ERR_INIT;
+		struct stat status;
+
+		assert_int_equal(socket_publish(claimed, modes[i].text, &err), 0);
+		assert_int_equal(stat(place->path, &status), 0);
+		assert_int_equal(status.st_mode & 07777, modes[i].mode);
+		close(fd);
+		socket_free(claimed);
+	}
+}
+
+static void test_publish_nothing(void **state)
+{
+	struct socket *claimed = claim(*state);
+	struct err err = ERR_INIT;
+
+	assert_int_equal(socket_publish(claimed, "0660", &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+	socket_free(claimed);
+}
+
+static void assert_woken(int fd)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+	assert_int_equal(poll(&wait, 1, 0), 1);
+	close(accept(fd, NULL, NULL));
+	assert_int_equal(poll(&wait, 1, 0), 0);
+}
+
+static void test_wake(void **state)
+{
+	const struct place *place = *state;
+	struct socket *claimed = claim(place);
+	int fd = listen_at(place->path);
+	struct err err = ERR_INIT;
+
+	assert_int_equal(socket_publish(claimed, "0600", &err), 0);
+	socket_wake(claimed);
+	assert_woken(fd);
+	socket_hide(claimed);
+	assert_int_equal(access(place->path, F_OK), -1);
+	socket_wake(claimed);
+	assert_woken(fd);
+	close(fd);
+	socket_wake(claimed);
+	socket_free(claimed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_free_place, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_dead_socket_is_removed, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_live_socket_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_busy_socket_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_second_claim, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_no_socket_stays, setup, teardown),
+		cmocka_unit_test(test_no_folder),
+		cmocka_unit_test_setup_teardown(test_publish, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_publish_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wake, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+/*
+ * store_domain: one owner for each name, and keys that go with their domain.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/store/store_domain.h"
+#include "tests/unit/temp_db.h"
+
+static void test_add_and_find(void **state)
+{
+	struct temp_db *temp = *state;
+	struct temp_tenant tenant;
+	struct domain added, found;
+
+	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
+	OK(store_domain_add(temp->db, tenant.company_id, "b.test", false, 77,
+		&added, &why));
+	assert_string_equal(added.company_id, tenant.company_id);
+	assert_string_equal(added.name, "b.test");
+	assert_false(added.active);
+	assert_true(added.created_us == 77);
+
+	assert_int_equal(store_domain_find(temp->db, "b.test", &found, NULL), 1);
+	assert_string_equal(found.id, added.id);
+	assert_string_equal(found.company_id, tenant.company_id);
+	assert_string_equal(found.name, "b.test");
+	assert_false(found.active);
+	assert_true(found.created_us == 77);
+	store_domain_clear(&found);
+	store_domain_clear(&added);
+
+	assert_int_equal(
+		store_domain_find(temp->db, "example.com", &found, NULL), 1);
+	assert_true(found.active);
+	store_domain_clear(&found);
+	assert_int_equal(
+		store_domain_find(temp->db, "none.test", &found, NULL), 0);
+	assert_null(found.name);
+}
+
+static void test_add_faults(void **state)
+{
+	static const char nowhere[] = "00000000-0000-4000-8000-000000000000";
+	struct temp_db *temp = *state;
+	struct temp_tenant one, other;
+	struct domain domain = {0};
+	struct err err = ERR_INIT;
+
+	temp_db_tenant(temp->db, "One", "one.test", &one);
+	temp_db_tenant(temp->db, "Other", "other.test", &other);
+	assert_int_equal(store_domain_add(temp->db, other.company_id,
+				 "one.test", true, 1, &domain, &err),
+		-1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	assert_non_null(strstr(err.text, "one.test"));
+	assert_int_equal(store_domain_add(temp->db, nowhere, "new.test", true,
+				 1, &domain, &err),
+		-1);
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, nowhere));
+	assert_null(domain.name);
+}
+
+static void assert_domains(struct db *db, const char *company_id,
+	const char *const *names, size_t n)
+{
+	struct domain_list list;
+
+	OK(store_domain_list(db, company_id, &list, &why));
+	assert_int_equal(list.n, n);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(list.items[i].name, names[i]);
+	store_domain_list_free(&list);
+}
+
+static void test_list(void **state)
+{
+	static const char *const names[] = {"a.test", "b.test", "c.test"};
+	static const char *const of_other[] = {"b.test"};
+	struct temp_db *temp = *state;
+	struct temp_tenant one, other;
+	struct domain domain;
+
+	temp_db_tenant(temp->db, "One", "c.test", &one);
+	temp_db_tenant(temp->db, "Other", "b.test", &other);
+	OK(store_domain_add(
+		temp->db, one.company_id, "a.test", true, 1, &domain, &why));
+	store_domain_clear(&domain);
+	assert_domains(temp->db, NULL, names, 3);
+	assert_domains(temp->db, other.company_id, of_other, 1);
+	assert_domains(temp->db, "none", NULL, 0);
+}
+
+static void test_set_active(void **state)
+{
+	struct temp_db *temp = *state;
+	struct temp_tenant tenant;
+
+	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
+	for (int active = 0; active < 2; active++) {
+		struct domain domain;
+
+		assert_int_equal(store_domain_set_active(
+					 temp->db, "example.com", active, NULL),
+			1);
+		assert_int_equal(store_domain_find(temp->db, "example.com",
+					 &domain, NULL),
+			1);
+		assert_int_equal(domain.active, active);
+		store_domain_clear(&domain);
+	}
+	assert_int_equal(
+		store_domain_set_active(temp->db, "none.test", true, NULL), 0);
+}
+
+/* A key that was restricted to a domain must not outlive it as one that is
+ * restricted to none, nor come back with the next owner of the name. */
+static void test_remove_takes_keys_along(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct key_spec spec = {
+		.domain = "example.com", .scopes = KEY_SENDING};
+	struct temp_tenant tenant;
+	struct domain domain;
+	struct key key;
+	uint8_t hash[SECRET_HASH_LEN];
+
+	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
+	temp_db_key(temp->db, &tenant, "narrow", &spec, &key);
+	store_key_clear(&key);
+	secret_hash("narrow", 6, hash);
+	assert_int_equal(store_key_find(temp->db, hash, &key, NULL), 1);
+	store_key_clear(&key);
+
+	assert_int_equal(store_domain_remove(temp->db, "example.com", NULL), 1);
+	assert_int_equal(store_domain_remove(temp->db, "example.com", NULL), 0);
+	assert_int_equal(store_key_find(temp->db, hash, &key, NULL), 0);
+	assert_int_equal(store_key_find(temp->db, tenant.hash, &key, NULL), 1);
+	store_key_clear(&key);
+
+	OK(store_domain_add(temp->db, tenant.company_id, "example.com", true, 1,
+		&domain, &why));
+	store_domain_clear(&domain);
+	assert_int_equal(store_key_find(temp->db, hash, &key, NULL), 0);
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(                                       \
+		test_##name, temp_db_setup, temp_db_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(add_and_find),
+		TEST(add_faults),
+		TEST(list),
+		TEST(set_active),
+		TEST(remove_takes_keys_along),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

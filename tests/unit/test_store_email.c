@@ -1,0 +1,362 @@
+/*
+ * store_email: staging and reading back.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/db/committer.h"
+#include "core/store/store_domain.h"
+#include "tests/unit/temp_db.h"
+
+static const char sql_rows[] = "SELECT (SELECT count(*) FROM email)"
+			       " + (SELECT count(*) FROM email_content)";
+
+static int setup(void **state)
+{
+	struct temp_db *temp;
+	struct temp_tenant *tenants = mem_alloc(2, sizeof(*tenants));
+
+	temp_db_setup(state);
+	temp = *state;
+	temp_db_tenant(temp->db, "One", "one.test", &tenants[0]);
+	temp_db_tenant(temp->db, "Other", "other.test", &tenants[1]);
+	temp->more = tenants;
+	return 0;
+}
+
+static void assert_same_list(const struct strv *a, const struct strv *b)
+{
+	assert_int_equal(a->n, b->n);
+	for (size_t i = 0; i < a->n; i++)
+		assert_string_equal(a->items[i], b->items[i]);
+}
+
+static void assert_same(const struct email *a, const struct email *b)
+{
+	assert_string_equal(a->id, b->id);
+	assert_string_equal(a->company_id, b->company_id);
+	assert_string_equal(a->key_id, b->key_id);
+	assert_string_equal(a->ticket, b->ticket);
+	assert_string_equal(a->domain, b->domain);
+	assert_string_equal(a->sender, b->sender);
+	assert_string_equal(a->from, b->from);
+	assert_same_list(&a->to, &b->to);
+	assert_same_list(&a->cc, &b->cc);
+	assert_same_list(&a->bcc, &b->bcc);
+	assert_same_list(&a->reply_to, &b->reply_to);
+	assert_string_equal(a->subject, b->subject);
+	assert_string_equal(a->message_id, b->message_id);
+	assert_true(a->created_us == b->created_us);
+}
+
+static void stage(const struct temp_db *temp, int tenant, struct email *email)
+{
+	const struct temp_tenant *tenants = temp->more;
+
+	temp_db_email(&tenants[tenant], email);
+	OK(store_email_stage(temp->db, email, &why));
+}
+
+static void test_all_fields(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+	const struct email_scope all = {0};
+	struct email email, got;
+
+	temp_db_email(&tenants[0], &email);
+	strv_add(&email.cc, "Cc, the \"quoted\" <c@dst.test>");
+	strv_add(&email.reply_to, "r1@dst.test");
+	strv_add(&email.reply_to, "r2@dst.test");
+	OK(store_email_stage(temp->db, &email, &why));
+	assert_int_equal(
+		store_email_get(temp->db, email.id, &all, &got, NULL), 1);
+	assert_same(&email, &got);
+	assert_string_equal(got.html, email.html);
+	assert_string_equal(got.text, email.text);
+	assert_int_equal(got.state, EMAIL_STAGED);
+	assert_true(got.decided_us == 0);
+	assert_null(got.queue_id);
+	assert_null(got.last_event);
+	assert_null(got.refusal);
+	store_email_clear(&got);
+	store_email_clear(&email);
+}
+
+static void test_large_content(void **state)
+{
+	enum { LARGE = 5 << 20 };
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+	const struct email_scope all = {0};
+	struct email email, got;
+
+	temp_db_email(&tenants[0], &email);
+	free(email.html);
+	email.html = mem_alloc(LARGE + 1, 1);
+	for (int i = 0; i < LARGE; i++)
+		email.html[i] = (char)('a' + i % 26);
+	OK(store_email_stage(temp->db, &email, &why));
+	assert_int_equal(
+		store_email_get(temp->db, email.id, &all, &got, NULL), 1);
+	assert_int_equal(strlen(got.html), LARGE);
+	assert_memory_equal(got.html, email.html, LARGE);
+	store_email_clear(&got);
+	store_email_clear(&email);
+}
+
+static void test_mailboxes(void **state)
+{
+	static const char *const cases[] = {"", "a@x\nb@x", "\n"};
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases) * 4; i++) {
+		struct err err = ERR_INIT;
+		struct email email;
+
+		temp_db_email(&tenants[0], &email);
+		struct strv *const lists[] = {
+			&email.to, &email.cc, &email.bcc, &email.reply_to};
+		strv_add(lists[i % 4], cases[i / 4]);
+		assert_int_equal(store_email_stage(temp->db, &email, &err), -1);
+		assert_int_equal(err.code, ERR_INVALID);
+		store_email_clear(&email);
+	}
+	assert_int_equal(temp_db_number(temp->db, sql_rows), 0);
+}
+
+static void test_no_doubles(void **state)
+{
+	struct temp_db *temp = *state;
+	struct email email, other;
+	struct err err = ERR_INIT;
+
+	stage(temp, 0, &email);
+	assert_int_equal(store_email_stage(temp->db, &email, &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	assert_false(db_in_transaction(temp->db));
+
+	temp_db_email(temp->more, &other);
+	memcpy(other.ticket, email.ticket, sizeof(other.ticket));
+	assert_int_equal(store_email_stage(temp->db, &other, &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	assert_int_equal(temp_db_number(temp->db, sql_rows), 2);
+	store_email_clear(&email);
+	store_email_clear(&other);
+}
+
+static int stage_in_job(struct db *db, void *email, struct err *err)
+{
+	return store_email_stage(db, email, err);
+}
+
+/* Inside the committer's transaction it works the same. */
+static void test_in_committer(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_(committer) struct committer *committer = committer_new_inline(
+		temp->db);
+	struct err err = ERR_INIT;
+	struct email email;
+
+	temp_db_email(temp->more, &email);
+	OK(committer_run(committer, stage_in_job, &email, &why));
+	assert_int_equal(
+		committer_run(committer, stage_in_job, &email, &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	assert_int_equal(temp_db_number(temp->db, sql_rows), 2);
+	store_email_clear(&email);
+}
+
+/* The second of the two statements fails: the first must not stay. */
+static void test_both_or_none(void **state)
+{
+	struct temp_db *temp = *state;
+	struct email email;
+
+	OK(db_exec(temp->db,
+		"CREATE TRIGGER broken BEFORE INSERT ON email_content"
+		" BEGIN SELECT raise(ABORT, 'broken'); END",
+		&why));
+	temp_db_email(temp->more, &email);
+	assert_int_equal(store_email_stage(temp->db, &email, NULL), -1);
+	assert_int_equal(temp_db_number(temp->db, sql_rows), 0);
+	store_email_clear(&email);
+}
+
+static void test_unstage(void **state)
+{
+	struct temp_db *temp = *state;
+	struct email staged, sent, refused;
+
+	stage(temp, 0, &staged);
+	stage(temp, 0, &sent);
+	stage(temp, 0, &refused);
+	assert_int_equal(
+		store_email_record(temp->db, sent.ticket, "Q", 1, NULL), 1);
+	assert_int_equal(
+		store_email_refuse(temp->db, refused.ticket, "Q", "no", 1, NULL),
+		1);
+	assert_int_equal(store_email_unstage(temp->db, staged.id, NULL), 1);
+	assert_int_equal(store_email_unstage(temp->db, staged.id, NULL), 0);
+	assert_int_equal(store_email_unstage(temp->db, sent.id, NULL), 0);
+	assert_int_equal(store_email_unstage(temp->db, refused.id, NULL), 0);
+	assert_int_equal(temp_db_number(temp->db, sql_rows), 4);
+	store_email_clear(&staged);
+	store_email_clear(&sent);
+	store_email_clear(&refused);
+}
+
+static void test_scope(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+	const char *one = tenants[0].company_id, *other = tenants[1].company_id;
+	const struct {
+		struct email_scope scope;
+		int staged, sent; /* whether it is seen */
+	} cases[] = {
+		{{NULL, NULL, false}, 1, 1},
+		{{NULL, NULL, true}, 0, 1},
+		{{one, NULL, false}, 1, 1},
+		{{one, NULL, true}, 0, 1},
+		{{one, "one.test", true}, 0, 1},
+		{{NULL, "one.test", false}, 1, 1},
+		{{one, "other.test", false}, 0, 0},
+		{{NULL, "other.test", false}, 0, 0},
+		{{other, NULL, false}, 0, 0},
+		{{other, "one.test", false}, 0, 0},
+		{{"", "", false}, 0, 0},
+	};
+	struct email staged, sent, got;
+
+	stage(temp, 0, &staged);
+	stage(temp, 0, &sent);
+	assert_int_equal(
+		store_email_record(temp->db, sent.ticket, "Q", 1, NULL), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct email_scope *scope = &cases[i].scope;
+		struct email_list list;
+
+		assert_int_equal(
+			store_email_get(temp->db, staged.id, scope, &got, NULL),
+			cases[i].staged);
+		if (cases[i].staged)
+			store_email_clear(&got);
+		assert_int_equal(
+			store_email_get(temp->db, sent.id, scope, &got, NULL),
+			cases[i].sent);
+		if (cases[i].sent)
+			store_email_clear(&got);
+		OK(store_email_list(temp->db, scope, 10, &list, &why));
+		assert_int_equal(list.n, cases[i].staged + cases[i].sent);
+		store_email_list_free(&list);
+	}
+	store_email_clear(&staged);
+	store_email_clear(&sent);
+}
+
+static void test_get_none(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct email_scope all = {0};
+	struct email got = {0};
+	enum email_state state_got = EMAIL_SENT;
+	char *refusal = NULL;
+
+	assert_int_equal(store_email_get(temp->db,
+				 "00000000-0000-4000-8000-000000000000", &all,
+				 &got, NULL),
+		0);
+	assert_null(got.domain);
+	assert_int_equal(store_email_outcome(
+				 temp->db, "none", &state_got, &refusal, NULL),
+		0);
+}
+
+static void test_list(void **state)
+{
+	enum { EMAILS = 9 };
+	static const int limits[] = {0, 1, 3, 4, 5, 8, 9, 100};
+	struct temp_db *temp = *state;
+	const struct email_scope all = {0};
+	struct email emails[EMAILS];
+
+	for (int i = 0; i < EMAILS; i++)
+		stage(temp, i % 2, &emails[i]);
+	for (size_t l = 0; l < ARRAY_SIZE(limits); l++) {
+		size_t wanted = (size_t)limits[l];
+		struct email_list list;
+
+		if (wanted > EMAILS)
+			wanted = EMAILS;
+		OK(store_email_list(temp->db, &all, limits[l], &list, &why));
+		assert_int_equal(list.n, wanted);
+		for (size_t i = 0; i < wanted; i++) {
+			assert_same(&list.items[i], &emails[EMAILS - 1 - i]);
+			assert_null(list.items[i].html);
+			assert_null(list.items[i].text);
+		}
+		store_email_list_free(&list);
+	}
+	for (int i = 0; i < EMAILS; i++)
+		store_email_clear(&emails[i]);
+}
+
+/* A domain that changes hands does not take its emails along. */
+static void test_domain_changes_hands(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+	const struct email_scope scope = {
+		tenants[1].company_id, "one.test", false};
+	struct email_list list;
+	struct domain domain;
+	struct email email;
+
+	stage(temp, 0, &email);
+	assert_int_equal(store_domain_remove(temp->db, "one.test", NULL), 1);
+	OK(store_domain_add(temp->db, tenants[1].company_id, "one.test", true,
+		1, &domain, &why));
+	store_domain_clear(&domain);
+	OK(store_email_list(temp->db, &scope, 10, &list, &why));
+	assert_int_equal(list.n, 0);
+	store_email_list_free(&list);
+	store_email_clear(&email);
+}
+
+static void test_state_names(void **state)
+{
+	(void)state;
+	assert_string_equal(store_email_state_name(EMAIL_STAGED), "staged");
+	assert_string_equal(store_email_state_name(EMAIL_SENT), "sent");
+	assert_string_equal(store_email_state_name(EMAIL_REFUSED), "refused");
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(all_fields),
+		TEST(large_content),
+		TEST(mailboxes),
+		TEST(no_doubles),
+		TEST(in_committer),
+		TEST(both_or_none),
+		TEST(unstage),
+		TEST(scope),
+		TEST(get_none),
+		TEST(list),
+		TEST(domain_changes_hands),
+		TEST(state_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

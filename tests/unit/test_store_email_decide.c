@@ -1,0 +1,253 @@
+/*
+ * store_email_decide: the facts behind a ticket, and the milter's decisions.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/store/store_company.h"
+#include "core/store/store_domain.h"
+#include "tests/unit/temp_db.h"
+
+struct scene {
+	struct temp_tenant tenant, other;
+	struct email email;
+};
+
+static int setup(void **state)
+{
+	struct temp_db *temp;
+	struct scene *scene = mem_new(struct scene);
+
+	temp_db_setup(state);
+	temp = *state;
+	temp->more = scene;
+	temp_db_tenant(temp->db, "One", "one.test", &scene->tenant);
+	temp_db_tenant(temp->db, "Other", "other.test", &scene->other);
+	temp_db_email(&scene->tenant, &scene->email);
+	OK(store_email_stage(temp->db, &scene->email, &why));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct temp_db *temp = *state;
+	struct scene *scene = temp->more;
+
+	store_email_clear(&scene->email);
+	return temp_db_teardown(state);
+}
+
+static void test_ticket(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+	struct email_ticket ticket = {0};
+
+	assert_int_equal(store_email_ticket(temp->db, "none", &ticket, NULL), 0);
+	assert_null(ticket.domain);
+	assert_int_equal(
+		store_email_ticket(temp->db, email->id, &ticket, NULL), 0);
+
+	assert_int_equal(
+		store_email_ticket(temp->db, email->ticket, &ticket, NULL), 1);
+	assert_string_equal(ticket.id, email->id);
+	assert_string_equal(ticket.company_id, email->company_id);
+	assert_string_equal(ticket.key_id, email->key_id);
+	assert_string_equal(ticket.domain, email->domain);
+	assert_string_equal(ticket.sender, email->sender);
+	assert_string_equal(ticket.from, email->from);
+	assert_int_equal(ticket.state, EMAIL_STAGED);
+	store_email_ticket_clear(&ticket);
+}
+
+/* What may have happened between staging and the milter's look. */
+static void test_facts(void **state)
+{
+	static const struct {
+		const char *sql;
+		bool key_valid, owned, active;
+	} cases[] = {
+		{"SELECT 1", true, true, true},
+		{"UPDATE domain SET active = 0 WHERE name = 'one.test'", true,
+			true, false},
+		{"UPDATE api_key SET revoked_us = 7 WHERE name = 'One'", false,
+			true, true},
+		{"UPDATE api_key SET revoked_us = 7 WHERE name = 'Other'", true,
+			true, true},
+		{"UPDATE api_key SET scopes = 6 WHERE name = 'One'", false,
+			true, true},
+		{"UPDATE api_key SET scopes = 1 WHERE name = 'One'", true, true,
+			true},
+		{"DELETE FROM api_key WHERE name = 'One'", false, true, true},
+		{"UPDATE api_key SET domain_id ="
+		 " (SELECT id FROM domain WHERE name = 'one.test')"
+		 " WHERE name = 'One'",
+			true, true, true},
+		{"INSERT INTO domain (id, company_id, name, active, created_us)"
+		 " SELECT 'x', id, 'more.test', 1, 1 FROM company"
+		 "  WHERE name = 'One';"
+		 "UPDATE api_key SET domain_id = 'x' WHERE name = 'One'",
+			false, true, true},
+		{"DELETE FROM domain WHERE name = 'one.test'", true, false, false},
+		{"UPDATE domain SET company_id ="
+		 " (SELECT id FROM company WHERE name = 'Other')"
+		 " WHERE name = 'one.test'",
+			true, false, false},
+		{"UPDATE email SET key_id ="
+		 " (SELECT id FROM api_key WHERE name = 'Other')",
+			false, true, true},
+		{"DELETE FROM company WHERE name = 'One'", false, false, false},
+		{"DELETE FROM company WHERE name = 'Other'", true, true, true},
+	};
+	struct temp_db *temp = *state;
+	const struct scene *scene = temp->more;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct email_ticket ticket;
+
+		OK(db_begin(temp->db, &why));
+		OK(db_exec(temp->db, cases[i].sql, &why));
+		assert_int_equal(store_email_ticket(temp->db,
+					 scene->email.ticket, &ticket, NULL),
+			1);
+		assert_int_equal(ticket.key_valid, cases[i].key_valid);
+		assert_int_equal(ticket.domain_owned, cases[i].owned);
+		assert_int_equal(ticket.domain_active, cases[i].active);
+		store_email_ticket_clear(&ticket);
+		db_rollback(temp->db);
+	}
+}
+
+enum deed { NOTHING, RECORD, REFUSE };
+
+struct steps {
+	enum deed deeds[3];
+	enum email_state state;
+	int decided_by; /* which of the deeds, from 1; 0: none */
+	const char *last_event;
+};
+
+static void act(struct db *db, const char *ticket, enum deed deed, int number)
+{
+	_cleanup_free_ char *text = mem_printf("%d", number);
+
+	if (deed == RECORD)
+		assert_int_equal(
+			store_email_record(db, ticket, text, number, NULL), 1);
+	if (deed == REFUSE)
+		assert_int_equal(
+			store_email_refuse(db, ticket, text, text, number, NULL),
+			1);
+}
+
+static void assert_outcome(
+	struct db *db, const char *id, const struct steps *steps)
+{
+	_cleanup_free_ char *by = mem_printf("%d", steps->decided_by);
+	_cleanup_free_ char *refusal = NULL;
+	const struct email_scope all = {0};
+	enum email_state state;
+	struct email got;
+
+	assert_int_equal(store_email_outcome(db, id, &state, &refusal, NULL), 1);
+	assert_int_equal(state, steps->state);
+	assert_int_equal(store_email_get(db, id, &all, &got, NULL), 1);
+	assert_int_equal(got.state, steps->state);
+	assert_true(got.decided_us == steps->decided_by);
+	if (state == EMAIL_STAGED) {
+		assert_null(got.queue_id);
+		assert_null(got.last_event);
+	} else {
+		assert_string_equal(got.queue_id, by);
+		assert_string_equal(got.last_event, steps->last_event);
+	}
+	if (state == EMAIL_REFUSED) {
+		assert_string_equal(refusal, by);
+		assert_string_equal(got.refusal, by);
+	} else {
+		assert_null(refusal);
+		assert_null(got.refusal);
+	}
+	store_email_clear(&got);
+}
+
+static void test_decisions(void **state)
+{
+	static const struct steps cases[] = {
+		{{NOTHING}, EMAIL_STAGED, 0, NULL},
+		{{RECORD}, EMAIL_SENT, 1, "sent"},
+		{{RECORD, RECORD}, EMAIL_SENT, 1, "sent"},
+		{{RECORD, REFUSE}, EMAIL_SENT, 1, "sent"},
+		{{RECORD, REFUSE, RECORD}, EMAIL_SENT, 1, "sent"},
+		{{REFUSE}, EMAIL_REFUSED, 1, "failed"},
+		{{REFUSE, REFUSE}, EMAIL_REFUSED, 1, "failed"},
+		{{REFUSE, RECORD}, EMAIL_SENT, 2, "sent"},
+		{{REFUSE, RECORD, REFUSE}, EMAIL_SENT, 2, "sent"},
+		{{REFUSE, REFUSE, RECORD}, EMAIL_SENT, 3, "sent"},
+	};
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		OK(db_begin(temp->db, &why));
+		for (int d = 0; d < 3; d++)
+			act(temp->db, email->ticket, cases[i].deeds[d], d + 1);
+		assert_outcome(temp->db, email->id, &cases[i]);
+		db_rollback(temp->db);
+	}
+}
+
+static void test_no_such_ticket(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+	const struct steps untouched = {{NOTHING}, EMAIL_STAGED, 0, NULL};
+
+	assert_int_equal(store_email_record(temp->db, "none", "Q", 1, NULL), 0);
+	assert_int_equal(
+		store_email_refuse(temp->db, "none", "Q", "no", 1, NULL), 0);
+	assert_int_equal(
+		store_email_record(temp->db, email->id, "Q", 1, NULL), 0);
+	assert_outcome(temp->db, email->id, &untouched);
+}
+
+/* The decision rewrites the small row and leaves the content alone. */
+static void test_content_stays(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+	const struct email_scope all = {0};
+	struct email got;
+
+	OK(db_exec(temp->db,
+		"CREATE TRIGGER untouched BEFORE UPDATE ON email_content"
+		" BEGIN SELECT raise(ABORT, 'touched'); END",
+		&why));
+	act(temp->db, email->ticket, REFUSE, 1);
+	act(temp->db, email->ticket, RECORD, 2);
+	assert_int_equal(
+		store_email_get(temp->db, email->id, &all, &got, NULL), 1);
+	assert_string_equal(got.html, email->html);
+	assert_string_equal(got.text, email->text);
+	store_email_clear(&got);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(ticket),
+		TEST(facts),
+		TEST(decisions),
+		TEST(no_such_ticket),
+		TEST(content_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

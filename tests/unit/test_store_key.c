@@ -1,0 +1,262 @@
+/*
+ * store_key: keys, and their scopes as words.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/str.h"
+#include "tests/unit/temp_db.h"
+
+#define TEN     "0123456789"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
+static int setup(void **state)
+{
+	struct temp_db *temp;
+	struct temp_tenant *tenants = mem_alloc(2, sizeof(*tenants));
+
+	temp_db_setup(state);
+	temp = *state;
+	temp_db_tenant(temp->db, "One", "one.test", &tenants[0]);
+	temp_db_tenant(temp->db, "Other", "other.test", &tenants[1]);
+	temp->more = tenants;
+	return 0;
+}
+
+static void test_create_and_find(void **state)
+{
+	static const struct key_spec cases[] = {
+		{.name = "plain", .scopes = KEY_SENDING},
+		{.name = "narrow", .scopes = KEY_ALL, .domain = "one.test"},
+		{.name = "", .scopes = KEY_READING | KEY_MANAGING},
+	};
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct key_spec *spec = &cases[i];
+		uint8_t hash[SECRET_HASH_LEN];
+		struct key made, found;
+
+		temp_db_key(temp->db, &tenants[0], spec->name, spec, &made);
+		secret_hash(spec->name, strlen(spec->name), hash);
+		assert_int_equal(store_key_find(temp->db, hash, &found, NULL), 1);
+		assert_string_equal(found.id, made.id);
+		assert_string_equal(found.company_id, tenants[0].company_id);
+		assert_string_equal(made.company_id, tenants[0].company_id);
+		assert_string_equal(found.name, spec->name);
+		assert_int_equal(found.scopes, spec->scopes);
+		assert_int_equal(made.scopes, spec->scopes);
+		assert_true(found.created_us == 3);
+		assert_true(found.last_used_us == 0);
+		assert_true(found.revoked_us == 0);
+		if (spec->domain) {
+			assert_string_equal(found.domain, spec->domain);
+			assert_string_equal(made.domain, spec->domain);
+		} else {
+			assert_null(found.domain);
+			assert_null(made.domain);
+		}
+		store_key_clear(&made);
+		store_key_clear(&found);
+	}
+}
+
+static void test_create_faults(void **state)
+{
+	static const char nowhere[] = "00000000-0000-4000-8000-000000000000";
+	static const struct {
+		struct key_spec spec; /* company: NULL for the first */
+		enum err_code code;
+		const char *text;
+	} cases[] = {
+		{{nowhere, NULL, "a", KEY_ALL}, ERR_NOT_FOUND, nowhere},
+		{{nowhere, "one.test", "a", KEY_ALL}, ERR_NOT_FOUND, nowhere},
+		{{NULL, "none.test", "a", KEY_ALL}, ERR_NOT_FOUND, "none.test"},
+		{{NULL, "other.test", "a", KEY_ALL}, ERR_NOT_FOUND, "other.test"},
+		{{NULL, NULL, "a", 0}, ERR_INVALID, "scope"},
+		{{NULL, NULL, "a", 8}, ERR_INVALID, "scope"},
+		{{NULL, NULL, HUNDRED HUNDRED "x", KEY_ALL}, ERR_INVALID, "200"},
+		{{NULL, NULL, "a\rb", KEY_ALL}, ERR_INVALID, "control"},
+	};
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct key_spec spec = cases[i].spec;
+		const uint8_t hash[SECRET_HASH_LEN] = {1};
+		struct err err = ERR_INIT;
+		struct key key = {0};
+
+		if (spec.company_id == NULL)
+			spec.company_id = tenants[0].company_id;
+		assert_int_equal(
+			store_key_create(temp->db, &spec, hash, 1, &key, &err),
+			-1);
+		assert_int_equal(err.code, cases[i].code);
+		assert_non_null(strstr(err.text, cases[i].text));
+		assert_null(key.name);
+	}
+	assert_int_equal(
+		temp_db_number(temp->db, "SELECT count(*) FROM api_key"), 2);
+}
+
+static void test_hash_is_unique(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+	const struct key_spec spec = {
+		tenants[1].company_id, NULL, "again", KEY_ALL};
+	struct err err = ERR_INIT;
+	struct key key;
+
+	assert_int_equal(store_key_create(temp->db, &spec, tenants[0].hash, 1,
+				 &key, &err),
+		-1);
+	assert_int_equal(err.code, ERR_EXISTS);
+}
+
+/* The table itself refuses a key on another company's domain. */
+static void test_foreign_domain(void **state)
+{
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(
+		db_exec(temp->db,
+			"UPDATE api_key SET domain_id ="
+			" (SELECT id FROM domain WHERE name = 'other.test')"
+			" WHERE name = 'One'",
+			&err),
+		-1);
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+}
+
+static void test_revoke(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenant = temp->more;
+	struct key_list list;
+	struct key key;
+
+	assert_int_equal(store_key_revoke(temp->db, tenant->key_id, 50, NULL), 1);
+	assert_int_equal(store_key_revoke(temp->db, tenant->key_id, 60, NULL), 1);
+	assert_int_equal(store_key_revoke(temp->db, "none", 60, NULL), 0);
+	assert_int_equal(store_key_find(temp->db, tenant->hash, &key, NULL), 0);
+	OK(store_key_list(temp->db, tenant->company_id, &list, &why));
+	assert_int_equal(list.n, 1);
+	assert_true(list.items[0].revoked_us == 50);
+	store_key_list_free(&list);
+}
+
+static void test_touch(void **state)
+{
+	static const int64_t times[] = {100, 90, 200};
+	static const int64_t last_used[] = {100, 100, 200};
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenant = temp->more;
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		struct key key;
+
+		OK(store_key_touch(temp->db, tenant->key_id, times[i], &why));
+		assert_int_equal(
+			store_key_find(temp->db, tenant->hash, &key, NULL), 1);
+		assert_true(key.last_used_us == last_used[i]);
+		store_key_clear(&key);
+	}
+	OK(store_key_touch(temp->db, "none", 1, &why));
+}
+
+static void test_list(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+	const struct key_spec spec = {
+		.scopes = KEY_SENDING, .domain = "one.test"};
+	struct key_list list;
+	struct key key;
+
+	OK(db_exec(temp->db, "UPDATE api_key SET created_us = 1", &why));
+	temp_db_key(temp->db, &tenants[0], "newest", &spec, &key);
+	store_key_clear(&key);
+	OK(store_key_list(temp->db, tenants[0].company_id, &list, &why));
+	assert_int_equal(list.n, 2);
+	assert_string_equal(list.items[0].name, "newest");
+	assert_string_equal(list.items[0].domain, "one.test");
+	assert_string_equal(list.items[1].name, "One");
+	assert_null(list.items[1].domain);
+	store_key_list_free(&list);
+
+	OK(store_key_list(temp->db, NULL, &list, &why));
+	assert_int_equal(list.n, 3);
+	store_key_list_free(&list);
+	OK(store_key_list(temp->db, "none", &list, &why));
+	assert_int_equal(list.n, 0);
+	store_key_list_free(&list);
+}
+
+static void test_scopes(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned scopes; /* 0: refused */
+		const char *again;
+	} cases[] = {
+		{"sending", KEY_SENDING, "sending"},
+		{"reading", KEY_READING, "reading"},
+		{"managing", KEY_MANAGING, "managing"},
+		{"managing, sending", KEY_MANAGING | KEY_SENDING,
+			"sending,managing"},
+		{"sending,reading,managing", KEY_ALL, "sending,reading,managing"},
+		{"sending,sending", KEY_SENDING, "sending"},
+		{"", 0, NULL},
+		{"sending,", 0, NULL},
+		{"Sending", 0, NULL},
+		{"sending,flying", 0, "flying"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct err err = ERR_INIT;
+		unsigned scopes = 0;
+		int result = store_key_scopes_parse(cases[i].text, &scopes, &err);
+
+		assert_int_equal(scopes, cases[i].scopes);
+		if (cases[i].scopes) {
+			_cleanup_free_ char *text = store_key_scopes_format(
+				scopes);
+
+			assert_int_equal(result, 0);
+			assert_string_equal(text, cases[i].again);
+		} else {
+			assert_int_equal(result, -1);
+			assert_int_equal(err.code, ERR_INVALID);
+			if (cases[i].again)
+				assert_non_null(strstr(err.text, cases[i].again));
+		}
+	}
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(create_and_find),
+		TEST(create_faults),
+		TEST(hash_is_unique),
+		TEST(foreign_domain),
+		TEST(revoke),
+		TEST(touch),
+		TEST(list),
+		cmocka_unit_test(test_scopes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

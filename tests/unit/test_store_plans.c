@@ -1,0 +1,232 @@
+/*
+ * The engine's plans for the statements of the store: with a million emails
+ * each must be a look-up in an index, or a walk along one that ends with its
+ * limit.
+ *
+ * Every function of the store is called once; its statements then stand with
+ * the handle, and the engine is asked how it would run each of them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/str.h"
+#include "core/db/db_private.h"
+#include "core/store/store_company.h"
+#include "core/store/store_domain.h"
+#include "tests/unit/temp_db.h"
+
+/* Tables that grow with the mail, not with the number of customers. */
+static const char *const large_tables[] = {"email", "email_content", "e", "c"};
+
+static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
+{
+	struct company_list companies;
+	struct domain_list domains;
+	struct company company;
+	struct key_list keys;
+	struct domain domain;
+	struct key key;
+
+	assert_int_equal(
+		store_company_get(db, tenant->company_id, &company, NULL), 1);
+	store_company_clear(&company);
+	assert_int_equal(store_domain_find(db, tenant->domain, &domain, NULL), 1);
+	store_domain_clear(&domain);
+	assert_int_equal(store_key_find(db, tenant->hash, &key, NULL), 1);
+	store_key_clear(&key);
+	OK(store_company_list(db, &companies, &why));
+	store_company_list_free(&companies);
+	OK(store_domain_list(db, tenant->company_id, &domains, &why));
+	store_domain_list_free(&domains);
+	OK(store_key_list(db, tenant->company_id, &keys, &why));
+	store_key_list_free(&keys);
+	OK(store_key_touch(db, tenant->key_id, 1, &why));
+	store_domain_set_active(db, tenant->domain, true, NULL);
+	store_key_revoke(db, "none", 1, NULL);
+	store_domain_remove(db, "none", NULL);
+	store_company_remove(db, "none", NULL);
+}
+
+static void call_lists(struct db *db, const struct temp_tenant *tenant)
+{
+	const struct email_scope scopes[] = {
+		{NULL, NULL, false},
+		{tenant->company_id, NULL, true},
+		{NULL, tenant->domain, true},
+		{tenant->company_id, tenant->domain, true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
+		struct email_list list;
+
+		OK(store_email_list(db, &scopes[i], 10, &list, &why));
+		store_email_list_free(&list);
+	}
+}
+
+static void call_email_store(struct db *db, const struct temp_tenant *tenant)
+{
+	const struct email_scope scope = {
+		tenant->company_id, tenant->domain, true};
+	struct email_ticket ticket;
+	enum email_state state;
+	struct email email, got;
+	char *refusal;
+
+	temp_db_email(tenant, &email);
+	OK(store_email_stage(db, &email, &why));
+	assert_int_equal(store_email_ticket(db, email.ticket, &ticket, NULL), 1);
+	store_email_ticket_clear(&ticket);
+	store_email_refuse(db, email.ticket, "Q", "no", 1, NULL);
+	store_email_record(db, email.ticket, "Q", 1, NULL);
+	store_email_record(db, email.ticket, "Q", 1, NULL);
+	store_email_unstage(db, email.id, NULL);
+	assert_int_equal(
+		store_email_outcome(db, email.id, &state, &refusal, NULL), 1);
+	free(refusal);
+	assert_int_equal(store_email_get(db, email.id, &scope, &got, NULL), 1);
+	store_email_clear(&got);
+	store_email_clear(&email);
+}
+
+/* Walks a whole table that is large. */
+static bool is_full_scan(const char *detail)
+{
+	char table[64];
+
+	if (sscanf(detail, "SCAN %63s", table) != 1)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(large_tables); i++)
+		if (str_eq(table, large_tables[i]))
+			return true;
+	return false;
+}
+
+/* The list of all emails is a walk along the table itself, newest first, which
+ * ends with its limit; no plan at all sorts emails. */
+static bool is_bounded(const char *sql)
+{
+	return strstr(sql, "ORDER BY e.seq DESC LIMIT") != NULL;
+}
+
+static void check_step(const char *sql, const char *detail)
+{
+	bool emails = strstr(sql, "email") != NULL;
+
+	if (is_full_scan(detail) && !is_bounded(sql))
+		fail_msg("%s: %s", detail, sql);
+	if (emails && strstr(detail, "TEMP B-TREE") != NULL)
+		fail_msg("%s: %s", detail, sql);
+	if (emails && strstr(detail, "AUTOMATIC") != NULL)
+		fail_msg("%s: %s", detail, sql);
+}
+
+/* The plan, its steps joined with "; ". */
+static char *plan_of(struct db *db, const char *sql)
+{
+	_cleanup_free_ char *explain = mem_printf("EXPLAIN QUERY PLAN %s", sql);
+	struct buf plan = BUF_INIT;
+	struct db_stmt *stmt;
+	int result;
+
+	OK(db->engine->prepare(db, explain, &stmt, &why));
+	stmt->db = db;
+	while ((result = db_step(stmt, NULL)) == 1) {
+		check_step(sql, db_text(stmt, 3));
+		buf_printf(&plan, "%s; ", db_text(stmt, 3));
+	}
+	assert_int_equal(result, 0);
+	db->engine->finalize(stmt);
+	return buf_take(&plan);
+}
+
+static bool is_explained(const char *sql)
+{
+	return str_starts(sql, "SELECT") || str_starts(sql, "INSERT") ||
+	       str_starts(sql, "UPDATE") || str_starts(sql, "DELETE");
+}
+
+/* Statements on email that the plans must name an index for. */
+static const struct {
+	const char *end;  /* how the statement ends */
+	const char *uses; /* what its plan has */
+} wanted[] = {
+	{"WHERE e.ticket = $ticket", "(ticket=?)"},
+	{"WHERE e.ticket = $ticket", "SEARCH d USING INDEX"},
+	{"WHERE e.ticket = $ticket", "SEARCH k USING PRIMARY KEY (id=?)"},
+	{"ticket = $ticket AND state <> 'sent'", "(ticket=?)"},
+	{"ticket = $ticket AND state = 'staged'", "(ticket=?)"},
+	{"id = $id AND state = 'staged'", "(id=?)"},
+	{"SELECT state, refusal FROM email WHERE id = $id", "(id=?)"},
+	{"e.domain = $domain)", "(id=?)"},
+	{"AND e.company_id = $company ORDER BY e.seq DESC LIMIT $limit",
+		"USING INDEX email_by_company (company_id=?)"},
+	{"AND e.domain = $domain ORDER BY e.seq DESC LIMIT $limit",
+		"USING INDEX email_by_domain (domain=?)"},
+	{"e.company_id || '' = $company ORDER BY e.seq DESC LIMIT $limit",
+		"USING INDEX email_by_domain (domain=?)"},
+	{"k.hash = $hash AND k.revoked_us = 0", "(hash=?)"},
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t text_len = strlen(text), len = strlen(end);
+
+	return text_len >= len && str_eq(text + text_len - len, end);
+}
+
+static void check_wanted(const char *sql, const char *plan, bool *met)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (!ends_with(sql, wanted[i].end))
+			continue;
+		met[i] = true;
+		if (strstr(plan, wanted[i].uses) == NULL)
+			fail_msg("%s: not \"%s\" but %s", sql, wanted[i].uses,
+				plan);
+	}
+}
+
+static void test_plans(void **state)
+{
+	struct temp_db *temp = *state;
+	struct temp_tenant tenant;
+	bool met[ARRAY_SIZE(wanted)] = {false};
+	int n = 0;
+
+	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
+	call_small_stores(temp->db, &tenant);
+	call_email_store(temp->db, &tenant);
+	call_lists(temp->db, &tenant);
+	for (size_t i = 0; i < DB_STMT_BUCKETS; i++)
+		for (struct db_stmt *stmt = temp->db->stmts[i]; stmt;
+			stmt = stmt->next) {
+			if (!is_explained(stmt->sql))
+				continue;
+			_cleanup_free_ char *plan = plan_of(temp->db, stmt->sql);
+
+			check_wanted(stmt->sql, plan, met);
+			n++;
+		}
+	assert_true(n > 20);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		if (!met[i])
+			fail_msg("no statement ends in: %s", wanted[i].end);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_plans, temp_db_setup, temp_db_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

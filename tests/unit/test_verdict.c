@@ -1,0 +1,212 @@
+/*
+ * The verdict: every combination of facts (2 stores, 4 origins, 2 claims, 5
+ * tickets, 64 states of a ticket's email, too many fields or not) against rules
+ * that are stated here anew, as properties, without looking at how verdict.c
+ * decides.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/policy/verdict.h"
+
+enum { EMAIL_STATES = 1 << 6, COMBINATIONS = 2 * 2 * 4 * 2 * 5 * EMAIL_STATES };
+
+/* The facts with this number, each number another combination. */
+static struct verdict_facts facts_of(int number)
+{
+	int bits = number % EMAIL_STATES, rest = number / EMAIL_STATES;
+
+	return (struct verdict_facts){
+		.one_ticket = bits & 1,
+		.sender_matches = bits & 2,
+		.from_matches = bits & 4,
+		.key_valid = bits & 8,
+		.domain_owned = bits & 16,
+		.domain_active = bits & 32,
+		.ticket = (enum ticket_state)(rest % 5),
+		.claims_domain = rest / 5 % 2,
+		.origin = (enum mail_origin)(rest / 10 % 4),
+		.store_failed = rest / 40 % 2,
+		.too_many_fields = rest / 80,
+	};
+}
+
+static bool ours(const struct verdict_facts *f)
+{
+	return f->ticket != TICKET_NONE && f->ticket != TICKET_UNKNOWN;
+}
+
+/* All that must hold for mail with a ticket, counted instead of ordered. */
+static int holds(const struct verdict_facts *f)
+{
+	return f->one_ticket + f->sender_matches + f->from_matches +
+	       f->key_valid + f->domain_owned + f->domain_active;
+}
+
+/* Each reason, and exactly when it is the one. */
+static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
+{
+	bool looked_at = !f->store_failed && !f->too_many_fields;
+	bool judged = looked_at && f->origin != ORIGIN_EXTERNAL;
+	bool same = f->one_ticket && f->sender_matches && f->from_matches;
+	bool open = ours(f) && f->ticket != TICKET_REFUSED;
+
+	switch (reason) {
+	case REASON_STORE_FAILED:
+		return f->store_failed;
+	case REASON_EXTERNAL:
+		return looked_at && f->origin == ORIGIN_EXTERNAL;
+	case REASON_TOO_MANY_FIELDS:
+		return !f->store_failed && f->too_many_fields;
+	case REASON_NOT_CLAIMED:
+		return judged && !ours(f) && !f->claims_domain;
+	case REASON_NO_TICKET:
+		return judged && f->ticket == TICKET_NONE && f->claims_domain;
+	case REASON_TICKET_UNKNOWN:
+		return judged && f->ticket == TICKET_UNKNOWN && f->claims_domain;
+	case REASON_TICKET_MISMATCH:
+		return judged && open && !same;
+	case REASON_TICKET_REFUSED:
+		return judged && f->ticket == TICKET_REFUSED;
+	case REASON_KEY_INVALID:
+		return judged && open && same && !f->key_valid;
+	case REASON_DOMAIN_NOT_OWNED:
+		return judged && open && same && f->key_valid && !f->domain_owned;
+	case REASON_DOMAIN_INACTIVE:
+		return judged && open && holds(f) == 5 && !f->domain_active;
+	case REASON_TICKET_VALID:
+		return judged && open && holds(f) == 6;
+	default:
+		return false;
+	}
+}
+
+static const enum verdict_action action_of[REASONS] = {
+	[REASON_NONE] = VERDICT_TEMPFAIL,
+	[REASON_NOT_CLAIMED] = VERDICT_PASS,
+	[REASON_EXTERNAL] = VERDICT_PASS,
+	[REASON_TICKET_VALID] = VERDICT_RECORD,
+	[REASON_STORE_FAILED] = VERDICT_TEMPFAIL,
+	[REASON_NO_TICKET] = VERDICT_REFUSE,
+	[REASON_TICKET_UNKNOWN] = VERDICT_REFUSE,
+	[REASON_TICKET_MISMATCH] = VERDICT_REFUSE,
+	[REASON_TICKET_REFUSED] = VERDICT_REFUSE,
+	[REASON_KEY_INVALID] = VERDICT_REFUSE,
+	[REASON_DOMAIN_NOT_OWNED] = VERDICT_REFUSE,
+	[REASON_DOMAIN_INACTIVE] = VERDICT_REFUSE,
+	[REASON_TOO_MANY_FIELDS] = VERDICT_REFUSE,
+};
+
+static void check_one(int number, int seen[REASONS])
+{
+	const struct verdict_facts facts = facts_of(number);
+	const struct verdict got = verdict_decide(&facts);
+	int fitting = 0;
+
+	for (int reason = 0; reason < REASONS; reason++)
+		fitting += applies(&facts, (enum verdict_reason)reason);
+	if (fitting != 1)
+		fail_msg("facts %d: %d rules fit, not one", number, fitting);
+	if (!applies(&facts, got.reason))
+		fail_msg("facts %d: wrong reason %s", number,
+			verdict_reason_name(got.reason));
+	if (got.action != action_of[got.reason])
+		fail_msg("facts %d: wrong action %s", number,
+			verdict_action_name(got.action));
+	seen[got.reason]++;
+}
+
+static void test_every_combination(void **state)
+{
+	int seen[REASONS] = {0};
+
+	(void)state;
+	for (int number = 0; number < COMBINATIONS; number++)
+		check_one(number, seen);
+	assert_int_equal(seen[REASON_NONE], 0);
+	for (int reason = REASON_NONE + 1; reason < REASONS; reason++)
+		assert_true(seen[reason] > 0);
+	/* 3 origins, claim or none, 2 tickets of ours, all six facts. */
+	assert_int_equal(seen[REASON_TICKET_VALID], 3 * 2 * 2);
+}
+
+/* A few by hand, as a reader would tell them. */
+static void test_stories(void **state)
+{
+	const struct verdict_facts sent_by_us = {
+		.origin = ORIGIN_LOCAL,
+		.claims_domain = true,
+		.ticket = TICKET_STAGED,
+		.one_ticket = true,
+		.sender_matches = true,
+		.from_matches = true,
+		.key_valid = true,
+		.domain_owned = true,
+		.domain_active = true,
+	};
+	struct verdict_facts facts = sent_by_us;
+
+	(void)state;
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_RECORD);
+	facts.ticket = TICKET_SENT; /* Postfix presents it again */
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_RECORD);
+	facts.ticket = TICKET_REFUSED; /* its domain is active again */
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
+	facts.ticket = TICKET_SENT;
+	facts.from_matches = false; /* a second From */
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
+	facts = (struct verdict_facts){.origin = ORIGIN_LOCAL}; /* cron */
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_PASS);
+	facts.claims_domain = true; /* a local sendmail as a customer */
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
+	facts.origin = ORIGIN_EXTERNAL; /* the customer's own servers */
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_PASS);
+}
+
+/* Refusals end up in an SMTP reply (RFC 5321 4.2): one line of ASCII. */
+static void test_reasons_have_words(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REASONS; i++) {
+		const char *name = verdict_reason_name((enum verdict_reason)i);
+		const char *text = verdict_reason_text((enum verdict_reason)i);
+
+		assert_int_equal(
+			name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")], 0);
+		assert_true(strlen(name) > 0);
+		assert_true(strlen(text) > 10 && strlen(text) < 200);
+		assert_int_equal(text[strlen(text) - 1], '.');
+		assert_null(strpbrk(text, "\r\n%"));
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(name,
+				verdict_reason_name((enum verdict_reason)k));
+	}
+}
+
+static void test_actions_have_names(void **state)
+{
+	(void)state;
+	assert_string_equal(verdict_action_name(VERDICT_PASS), "pass");
+	assert_string_equal(verdict_action_name(VERDICT_RECORD), "record");
+	assert_string_equal(verdict_action_name(VERDICT_REFUSE), "refuse");
+	assert_string_equal(verdict_action_name(VERDICT_TEMPFAIL), "tempfail");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_combination),
+		cmocka_unit_test(test_stories),
+		cmocka_unit_test(test_reasons_have_words),
+		cmocka_unit_test(test_actions_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
