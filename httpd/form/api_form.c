@@ -51,17 +51,34 @@ static int parse_email(const struct form *form, const char *domain,
 	return form_options_parse(form, now_us, email, problem);
 }
 
-/* Individual messages multiply what is held in memory. */
-static int reserve(struct request *request, const struct form *form,
-	const struct outgoing *email, struct problem *problem)
+static int reserve(
+	struct request *request, uint64_t bytes, struct problem *problem)
 {
 	struct admission *admission = &request->admission;
 
-	if (admission_reserve(request->worker, admission,
-		    form_variables_size(form, email)) == 0)
+	if (admission_reserve(request->worker, admission, bytes) == 0)
 		return 0;
 	*problem = admission->problem;
 	return -1;
+}
+
+/* Individual messages multiply what is held in memory. */
+static int expand(struct request *request, const struct form *form,
+	struct outgoing *email, struct parsed *parsed, struct problem *problem)
+{
+	_cleanup_form_variables_ struct form_variables variables = {0};
+
+	if (reserve(request, form_variables_cost(form), problem) < 0 ||
+		form_variables_read(form, &variables, problem) < 0)
+		return -1;
+	if (variables.of && email->finished.len > 0)
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"'recipient-variables' parameter is not supported with "
+			"a finished message");
+	if (reserve(request, form_variables_size(&variables, email), problem) < 0)
+		return -1;
+	return form_variables_expand(
+		&variables, email, &parsed->emails, &parsed->n, problem);
 }
 
 static int parse(struct request *request, bool is_mime, struct parsed *parsed,
@@ -72,13 +89,11 @@ static int parse(struct request *request, bool is_mime, struct parsed *parsed,
 
 	if (form_request_read(request, is_mime, &form, problem) < 0 ||
 		parse_email(&form, request->admission.param, is_mime, &email,
-			problem) < 0 ||
-		reserve(request, &form, &email, problem) < 0)
+			problem) < 0)
 		return -1;
 	if (!is_mime)
 		parsed->answer_id = mem_strdup(email.message.message_id);
-	return form_variables_expand(
-		&form, &email, &parsed->emails, &parsed->n, problem);
+	return expand(request, &form, &email, parsed, problem);
 }
 
 static void send_form(struct request *request, bool is_mime)

@@ -1,9 +1,8 @@
 /*
  * form_variables: recipient variables.
  *
- * `%recipient.KEY%` stands for the recipient's value of KEY, and `%recipient%`
- * for the address, in subject, bodies and custom headers. What names no known
- * value stays as it is. The macros of list management are removed always.
+ * They are read, what they make of the email is counted, and only then is any
+ * of it made: the caller finds the memory in between.
  *
  * Threads: any; holds no state.
  */
@@ -15,81 +14,11 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/mail/mime_header.h"
+#include "httpd/form/form_macros.h"
 #include "httpd/form/form_text.h"
+#include "httpd/json/json_field.h"
 
-static const char *const empty_macros[] = {"%unsubscribe_url%",
-	"%tag_unsubscribe_email%", "%tag_unsubscribe_url%",
-	"%mailing_list_unsubscribe_url%", "%unsubscribe_email%"};
-
-/* What is put in for one recipient; NULL variables: macros are removed only. */
-struct recipient {
-	const char *address;
-	const json_t *variables;
-};
-
-/* The value as it is put in; NULL when there is none. */
-static char *value_text(const json_t *value)
-{
-	if (value == NULL || json_is_null(value))
-		return NULL;
-	if (json_is_string(value))
-		return mem_strdup(json_string_value(value));
-	return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-}
-
-static size_t empty_macro(const char *at)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(empty_macros); i++)
-		if (str_starts(at, empty_macros[i]))
-			return strlen(empty_macros[i]);
-	return 0;
-}
-
-/* Reads the variable that begins here: its length and, in *text_r, what it
- * stands for. 0 when there is none. */
-static size_t variable(
-	const struct recipient *recipient, const char *at, char **text_r)
-{
-	static const char start[] = "%recipient.", whole[] = "%recipient%";
-	const size_t skip = sizeof(start) - 1;
-	const char *end;
-
-	if (recipient->variables == NULL)
-		return 0;
-	if (str_starts(at, whole)) {
-		*text_r = mem_strdup(recipient->address);
-		return sizeof(whole) - 1;
-	}
-	if (!str_starts(at, start) || (end = strchr(at + skip, '%')) == NULL)
-		return 0;
-	_cleanup_free_ char *key = mem_dup(at + skip, (size_t)(end - at) - skip);
-	*text_r = value_text(json_object_get(recipient->variables, key));
-	return *text_r ? (size_t)(end - at) + 1 : 0;
-}
-
-/* Replaces the text by one with everything put in. */
-static void substitute(const struct recipient *recipient, char **text)
-{
-	struct buf out = BUF_INIT;
-	const char *at = *text;
-
-	if (at == NULL || strchr(at, '%') == NULL)
-		return;
-	while (*at) {
-		_cleanup_free_ char *value = NULL;
-		size_t len = *at == '%' ? empty_macro(at) : 0;
-
-		if (len == 0 && *at == '%')
-			len = variable(recipient, at, &value);
-		if (value)
-			buf_add_str(&out, value);
-		if (len == 0)
-			buf_add_char(&out, *at++);
-		at += len;
-	}
-	free(*text);
-	*text = buf_take(&out);
-}
+#define FIELD "recipient-variables"
 
 /* List-Unsubscribe (RFC 2369) without the entries that hold a macro. */
 static void clean_unsubscribe(char **value)
@@ -98,12 +27,7 @@ static void clean_unsubscribe(char **value)
 
 	strv_split(&entries, *value, ',');
 	for (size_t i = 0; i < entries.n; i++) {
-		const char *at = strchr(entries.items[i], '%');
-		bool has_macro = false;
-
-		for (; at && !has_macro; at = strchr(at + 1, '%'))
-			has_macro = empty_macro(at) > 0;
-		if (!has_macro)
+		if (!form_macros_removed_in(entries.items[i]))
 			strv_take(&kept, str_trim(entries.items[i],
 						 strlen(entries.items[i])));
 	}
@@ -121,7 +45,7 @@ static void drop_header(struct mime_message *message, size_t i)
 		(message->headers_n - i) * sizeof(*message->headers));
 }
 
-static int substitute_headers(const struct recipient *recipient,
+static int substitute_headers(const struct form_recipient *recipient,
 	struct mime_message *message, struct problem *problem)
 {
 	for (size_t i = message->headers_n; i-- > 0;) {
@@ -129,7 +53,7 @@ static int substitute_headers(const struct recipient *recipient,
 
 		if (str_eq_nocase(header->name, "List-Unsubscribe"))
 			clean_unsubscribe(&header->value);
-		substitute(recipient, &header->value);
+		form_macros_apply(recipient, &header->value);
 		if (!mime_header_value_valid(header->value))
 			return problem_set(problem, PROBLEM_BAD_REQUEST,
 				"h:%.100s contains line breaks or other "
@@ -141,13 +65,13 @@ static int substitute_headers(const struct recipient *recipient,
 	return 0;
 }
 
-static int personalize(const struct recipient *recipient,
+static int personalize(const struct form_recipient *recipient,
 	struct mime_message *message, struct problem *problem)
 {
-	substitute(recipient, &message->subject);
-	substitute(recipient, &message->text);
-	substitute(recipient, &message->html);
-	substitute(recipient, &message->message_id);
+	form_macros_apply(recipient, &message->subject);
+	form_macros_apply(recipient, &message->text);
+	form_macros_apply(recipient, &message->html);
+	form_macros_apply(recipient, &message->message_id);
 	if (message->subject && !mime_header_value_valid(message->subject))
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"subject parameter contains line breaks or other "
@@ -220,46 +144,31 @@ static void copy_for(
 	copy->test = base->test;
 }
 
-/* The object of variables of an address; any letter case. */
-static const json_t *variables_of(json_t *all, const char *address)
+static struct form_recipient recipient_of(
+	const struct form_variables *variables, const char *address)
 {
-	const char *name;
-	json_t *value;
+	_cleanup_free_ char *name = mem_strdup(address);
 
-	json_object_foreach(
-		all, name, value) if (str_eq_nocase(name, address) &&
-				      json_is_object(value)) return value;
-	return NULL;
+	str_lower(name);
+	return (struct form_recipient){
+		address, json_object_get(variables->of, name)};
 }
 
-static int expand_for(const struct outgoing *base, json_t *all, size_t i,
-	struct outgoing *email, struct problem *problem)
+static int expand_for(const struct form_variables *variables,
+	const struct outgoing *base, size_t i, struct outgoing *email,
+	struct problem *problem)
 {
 	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
-	json_t *none = json_object();
-	const json_t *variables = variables_of(all, address);
-	struct recipient recipient = {address, variables ? variables : none};
-	int result;
+	const struct form_recipient recipient = recipient_of(variables, address);
 
 	copy_for(base, i, email);
-	result = personalize(&recipient, &email->message, problem);
-	json_decref(none);
-	return result;
-}
-
-static int expand_all(const struct outgoing *base, json_t *all,
-	struct outgoing *emails, struct problem *problem)
-{
-	for (size_t i = 0; i < base->message.to.n; i++)
-		if (expand_for(base, all, i, &emails[i], problem) < 0)
-			return -1;
-	return 0;
+	return personalize(&recipient, &email->message, problem);
 }
 
 static int expand_one(
 	struct outgoing *base, struct outgoing *email, struct problem *problem)
 {
-	const struct recipient nobody = {NULL, NULL};
+	const struct form_recipient nobody = {NULL, NULL};
 
 	*email = *base;
 	*base = (struct outgoing){0};
@@ -268,49 +177,124 @@ static int expand_one(
 	return personalize(&nobody, &email->message, problem);
 }
 
-uint64_t form_variables_size(const struct form *form, const struct outgoing *base)
+int form_variables_expand(const struct form_variables *variables,
+	struct outgoing *base, struct outgoing **emails_r, size_t *n_r,
+	struct problem *problem)
 {
-	const struct mime_message *message = &base->message;
-	bool many = form_next(form, "recipient-variables", NULL) != NULL;
-	uint64_t bytes = base->finished.len;
+	size_t n = variables->of ? base->message.to.n : 1;
+	struct outgoing *emails = mem_alloc(n, sizeof(*emails));
+	int result = 0;
 
-	for (size_t i = 0; i < message->attachments_n; i++)
-		bytes += message->attachments[i].content.len;
-	bytes += message->text ? strlen(message->text) : 0;
-	bytes += message->html ? strlen(message->html) : 0;
-	return many ? bytes * message->to.n : bytes;
+	*n_r = n;
+	*emails_r = emails;
+	if (variables->of == NULL)
+		return expand_one(base, &emails[0], problem);
+	for (size_t i = 0; i < n && result == 0; i++)
+		result = expand_for(variables, base, i, &emails[i], problem);
+	outgoing_clear(base);
+	return result;
 }
 
-int form_variables_expand(const struct form *form, struct outgoing *base,
-	struct outgoing **emails_r, size_t *n_r, struct problem *problem)
+static uint64_t text_size(const struct form_recipient *recipient,
+	const struct mime_message *message)
+{
+	uint64_t bytes = form_macros_size(recipient, message->subject) +
+			 form_macros_size(recipient, message->text) +
+			 form_macros_size(recipient, message->html);
+
+	for (size_t i = 0; i < message->headers_n; i++)
+		bytes += form_macros_size(recipient, message->headers[i].value);
+	return bytes;
+}
+
+uint64_t form_variables_size(
+	const struct form_variables *variables, const struct outgoing *base)
+{
+	const struct mime_message *message = &base->message;
+	const struct form_recipient nobody = {NULL, NULL};
+	uint64_t files = base->finished.len, bytes = variables->cost;
+
+	for (size_t i = 0; i < message->attachments_n; i++)
+		files += message->attachments[i].content.len;
+	if (variables->of == NULL)
+		return bytes + files + text_size(&nobody, message);
+	for (size_t i = 0; i < message->to.n; i++) {
+		_cleanup_free_ char *address = addr_spec(&message->to.items[i]);
+		const struct form_recipient recipient = recipient_of(
+			variables, address);
+
+		bytes += files + text_size(&recipient, message);
+	}
+	return bytes;
+}
+
+/* Values are put in as text: what is none becomes its JSON. */
+static void make_texts(json_t *values)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(values, key, value) {
+		char *text;
+
+		if (json_is_string(value) || json_is_null(value))
+			continue;
+		text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+		json_object_set_new(values, key, json_string(text));
+		free(text);
+	}
+}
+
+/* By address in lower case; of those that differ in case alone the first. */
+static json_t *index_people(json_t *all)
+{
+	json_t *people = json_object();
+	const char *address;
+	json_t *values;
+
+	json_object_foreach(all, address, values) {
+		_cleanup_free_ char *name = mem_strdup(address);
+
+		str_lower(name);
+		if (!json_is_object(values) || json_object_get(people, name))
+			continue;
+		make_texts(values);
+		json_object_set(people, name, values);
+	}
+	return people;
+}
+
+uint64_t form_variables_cost(const struct form *form)
+{
+	const struct form_field *field = form_next(form, FIELD, NULL);
+
+	return field ? json_field_cost(field->value.data, field->value.len) : 0;
+}
+
+int form_variables_read(const struct form *form,
+	struct form_variables *variables_r, struct problem *problem)
 {
 	const char *text;
 	json_t *all;
-	int result;
 
-	*n_r = 0;
-	*emails_r = NULL;
-	if (form_text(form, "recipient-variables", &text, problem) < 0)
+	if (form_text(form, FIELD, &text, problem) < 0)
 		return -1;
-	if (text == NULL) {
-		*n_r = 1;
-		*emails_r = mem_new(struct outgoing);
-		return expand_one(base, *emails_r, problem);
-	}
-	if (base->finished.len > 0)
-		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"'recipient-variables' parameter is not supported with "
-			"a finished message");
+	if (text == NULL)
+		return 0;
 	all = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_object(all)) {
 		json_decref(all);
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"'recipient-variables' parameter is not a valid JSON");
+			"'" FIELD "' parameter is not a valid JSON");
 	}
-	*n_r = base->message.to.n;
-	*emails_r = mem_alloc(*n_r, sizeof(**emails_r));
-	result = expand_all(base, all, *emails_r, problem);
+	variables_r->cost = form_variables_cost(form);
+	variables_r->of = index_people(all);
 	json_decref(all);
-	outgoing_clear(base);
-	return result;
+	return 0;
+}
+
+void form_variables_clear(struct form_variables *variables)
+{
+	json_decref(variables->of);
+	*variables = (struct form_variables){0};
 }

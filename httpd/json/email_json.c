@@ -160,9 +160,9 @@ static int parse_headers(const json_t *email, struct mime_message *message,
 	if (!json_is_object(headers))
 		return problem_set(problem, PROBLEM_VALIDATION,
 			"The `headers` field must be an object.");
-	json_object_foreach(headers, name,
-		value) if (parse_header(name, value, message, problem) <
-			   0) return -1;
+	json_object_foreach(headers, name, value)
+		if (parse_header(name, value, message, problem) < 0)
+			return -1;
 	return 0;
 }
 

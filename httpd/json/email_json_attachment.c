@@ -28,8 +28,7 @@ static int read_bytes(const json_t *array, const char *path,
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(array, i, item)
-	{
+	json_array_foreach(array, i, item) {
 		json_int_t byte = json_integer_value(item);
 
 		if (!json_is_integer(item) || byte < 0 || byte > 255)
@@ -136,8 +135,7 @@ int email_json_attachments(const json_t *email, struct mime_message *message,
 	if (!json_is_array(array))
 		return problem_set(problem, PROBLEM_VALIDATION,
 			"The `attachments` field must be an array.");
-	json_array_foreach(array, i, item)
-	{
+	json_array_foreach(array, i, item) {
 		_cleanup_free_ char *path = mem_printf("attachments[%zu]", i);
 
 		if (read_attachment(item, path,

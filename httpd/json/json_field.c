@@ -141,8 +141,7 @@ int json_field_strings(const json_t *object, const char *name,
 			"The `%s` field must be a string or an array of "
 			"strings.",
 			name);
-	json_array_foreach(value, i, item)
-	{
+	json_array_foreach(value, i, item) {
 		_cleanup_free_ char *path = mem_printf("%s[%zu]", name, i);
 
 		if (json_field_check_line(item, path, problem) < 0)

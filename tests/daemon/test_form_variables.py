@@ -317,6 +317,12 @@ def test_macros_in_list_unsubscribe(form, fields, name, case, encode):
     assert mail.header("List-Unsubscribe") == left
 
 
+def test_text_of_macros_alone(form, fields):
+    """Nothing is left of it, and there is no HTML to make another of."""
+    mail = form.deliver({**fields, "text": "%unsubscribe_url%"})
+    assert mail.body("plain").strip() == ""
+
+
 def test_macros_that_look_alike_stay(form, fields):
     text = "%unsubscribe_urls% unsubscribe_url% %Unsubscribe_url %unsubscribe_url"
     assert form.deliver({**fields, "text": text}).body("plain") == text + "\n"

@@ -29,13 +29,15 @@ static void parse(const char *body, struct result *result)
 {
 	_cleanup_form_ struct form form = FORM_INIT;
 	_cleanup_outgoing_ struct outgoing email = {0};
+	_cleanup_form_variables_ struct form_variables variables = {0};
 
 	*result = (struct result){.problem = PROBLEM_INIT};
 	assert_int_equal(
 		form_parse_urlencoded(body, strlen(body), &form, NULL), 0);
 	if (form_email_parse(&form, "example.com", &email, &result->problem) < 0 ||
 		form_options_parse(&form, NOW_US, &email, &result->problem) < 0 ||
-		form_variables_expand(&form, &email, &result->emails,
+		form_variables_read(&form, &variables, &result->problem) < 0 ||
+		form_variables_expand(&variables, &email, &result->emails,
 			&result->n, &result->problem) < 0)
 		result->status = problem_status(&result->problem);
 }
