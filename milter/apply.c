@@ -36,6 +36,7 @@ static const struct answer answers[] = {
 	[VERDICT_RECORD] = {SMFIS_ACCEPT, "", "", LOG_LEVEL_INFO},
 	[VERDICT_REFUSE] = {SMFIS_REJECT, "550", "5.7.1", LOG_LEVEL_WARN},
 	[VERDICT_TEMPFAIL] = {SMFIS_TEMPFAIL, "451", "4.7.1", LOG_LEVEL_ERROR},
+	[VERDICT_DISCARD] = {SMFIS_DISCARD, "", "", LOG_LEVEL_WARN},
 };
 
 /* What the committer writes. */
@@ -112,6 +113,7 @@ static int act(SMFICTX *ctx, struct service *service,
 			       ? write_down(service, message, outcome)
 			       : 0;
 	case VERDICT_TEMPFAIL:
+	case VERDICT_DISCARD:
 		return 0;
 	}
 	return err_set(&outcome->err, ERR_INTERNAL, "unknown action");

@@ -87,6 +87,10 @@ static int read_ticket(struct db *db, const struct session_message *message,
 		verdict->ticket = TICKET_UNKNOWN;
 		return 0;
 	}
+	if (facts->ticket.superseded) {
+		verdict->ticket = TICKET_SUPERSEDED;
+		return 0;
+	}
 	verdict->ticket = ticket_states[facts->ticket.state];
 	verdict->one_ticket = message->tickets == 1;
 	verdict->sender_matches = same_address(

@@ -84,3 +84,10 @@ CREATE TABLE email_content (
 	tags TEXT NOT NULL DEFAULT '[]',
 	variables TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
+
+-- Tickets that were taken from an email when it was given another one. They
+-- stay when the email goes: a message that carries one must never pass.
+CREATE TABLE superseded_ticket (
+	ticket TEXT NOT NULL PRIMARY KEY,
+	email_id TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

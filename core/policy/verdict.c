@@ -13,6 +13,7 @@
  *   ok      here      unknown  no claim            pass      not_claimed
  *   ok      here      unknown  claim               refuse    ticket_unknown
  *   ok      here      refused  any                 refuse    ticket_refused
+ *   ok      here      superseded  any              discard   ticket_superseded
  *   ok      here      ours     a second ticket     refuse    ticket_mismatch
  *   ok      here      ours     other sender, From  refuse    ticket_mismatch
  *   ok      here      ours     key not valid       refuse    key_invalid
@@ -33,6 +34,10 @@
  * Staged and sent count the same: Postfix presents a message again whose answer
  * was lost. What was refused stays refused: the bounce of it carries the ticket
  * to whoever can read it.
+ *
+ * A superseded ticket is that of an email that was submitted again, because
+ * nobody knew whether its first message had reached Postfix. It did, and
+ * another one takes its place: it must neither be delivered nor bounce.
  *
  * Pure: no state, no I/O. Threads: any.
  */
@@ -62,6 +67,8 @@ static const struct {
 		"The message is not the one that its ticket was given to."},
 	[REASON_TICKET_REFUSED] = {"ticket_refused",
 		"The message of this ticket was refused before."},
+	[REASON_TICKET_SUPERSEDED] = {"ticket_superseded",
+		"The message was submitted again, in place of this one."},
 	[REASON_KEY_INVALID] = {"key_invalid",
 		"The API key of this message may not send it any more."},
 	[REASON_DOMAIN_NOT_OWNED] = {"domain_not_owned",
@@ -79,6 +86,7 @@ static const char *const actions[] = {
 	[VERDICT_RECORD] = "record",
 	[VERDICT_REFUSE] = "refuse",
 	[VERDICT_TEMPFAIL] = "tempfail",
+	[VERDICT_DISCARD] = "discard",
 };
 
 static struct verdict without_ticket(
@@ -129,6 +137,9 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 		return with_ticket(facts);
 	case TICKET_REFUSED:
 		return (struct verdict){VERDICT_REFUSE, REASON_TICKET_REFUSED};
+	case TICKET_SUPERSEDED:
+		return (struct verdict){
+			VERDICT_DISCARD, REASON_TICKET_SUPERSEDED};
 	}
 	/* Not reached; if it were, mail must wait rather than slip through. */
 	return (struct verdict){VERDICT_TEMPFAIL, REASON_NONE};

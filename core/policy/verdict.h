@@ -20,6 +20,7 @@ enum ticket_state {
 	TICKET_STAGED,  /* ours; the message was not decided before */
 	TICKET_SENT,    /* ours; seen before (Postfix presents it again) */
 	TICKET_REFUSED,
+	TICKET_SUPERSEDED, /* ours; its email has another ticket by now */
 };
 
 struct verdict_facts {
@@ -44,6 +45,7 @@ enum verdict_action {
 	VERDICT_RECORD, /* record as sent, then accept */
 	VERDICT_REFUSE,
 	VERDICT_TEMPFAIL, /* cannot decide now */
+	VERDICT_DISCARD,  /* accept, and deliver to nobody */
 };
 
 enum verdict_reason {
@@ -56,6 +58,7 @@ enum verdict_reason {
 	REASON_TICKET_UNKNOWN,
 	REASON_TICKET_MISMATCH, /* forgery: a ticket on another message */
 	REASON_TICKET_REFUSED,  /* its message was refused before */
+	REASON_TICKET_SUPERSEDED,
 	REASON_KEY_INVALID,
 	REASON_DOMAIN_NOT_OWNED,
 	REASON_DOMAIN_INACTIVE,

@@ -151,15 +151,51 @@ int store_email_stage(struct db *db, const struct email *email, struct err *err)
 	return db_atomic(db, insert_both, (void *)email, err);
 }
 
-int store_email_unstage(struct db *db, const char *id, struct err *err)
+int store_email_unstage(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_unstage[] =
-		"DELETE FROM email WHERE id = $id AND state = 'staged'";
+		"DELETE FROM email"
+		" WHERE ticket = $ticket AND state = 'staged'";
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_unstage, &stmt, err) != 0)
 		return -1;
-	db_bind_text(stmt, "$id", id);
+	db_bind_text(stmt, "$ticket", ticket);
+	return store_row_change(db, stmt, err);
+}
+
+static int remember_ticket(
+	struct db *db, const struct email *email, struct err *err)
+{
+	static const char sql_remember[] =
+		"INSERT INTO superseded_ticket (ticket, email_id)"
+		" SELECT ticket, id FROM email WHERE id = $id"
+		" AND company_id = $company AND state = 'staged'";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_remember, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", email->id);
+	db_bind_text(stmt, "$company", email->company_id);
+	return store_row_change(db, stmt, err);
+}
+
+int store_email_supersede(
+	struct db *db, const struct email *email, struct err *err)
+{
+	static const char sql_supersede[] =
+		"UPDATE email SET ticket = $ticket, key_id = $key"
+		" WHERE id = $id";
+	struct db_stmt *stmt;
+	int found = remember_ticket(db, email, err);
+
+	if (found <= 0)
+		return found;
+	if (db_prepare(db, sql_supersede, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", email->id);
+	db_bind_text(stmt, "$ticket", email->ticket);
+	db_bind_text(stmt, "$key", email->key_id);
 	return store_row_change(db, stmt, err);
 }
 

@@ -49,9 +49,16 @@ struct email {
  * has one of its own. ERR_INVALID for a mailbox that is empty or has a line
  * break, ERR_EXISTS for an id or a ticket that is there. */
 int store_email_stage(struct db *db, const struct email *email, struct err *err);
-/* Takes a staged row back, whose message surely never reached Postfix: 1, or 0
- * when it is not staged, or -1. */
-int store_email_unstage(struct db *db, const char *id, struct err *err);
+/* Takes the staged row of a ticket back, whose message surely never reached
+ * Postfix: 1, or 0 when it is not staged or has another ticket, or -1. */
+int store_email_unstage(struct db *db, const char *ticket, struct err *err);
+
+/* Gives a staged row of the company a new ticket and the key that asks for it,
+ * because nobody knows whether its message reached Postfix: whatever carries
+ * the old ticket from now on is superseded. In the caller's transaction, which
+ * must be undone when this fails. 1, 0 when no such row is staged, or -1. */
+int store_email_supersede(
+	struct db *db, const struct email *email, struct err *err);
 
 /* All that a verdict needs to know of a ticket, read in one statement so that
  * it is of one moment. */
@@ -63,12 +70,14 @@ struct email_ticket {
 	char *sender;
 	char *from;
 	enum email_state state;
+	bool superseded;    /* the email was given another ticket since: of the
+			     * rest only id is filled */
 	bool key_valid;     /* exists, not revoked, scope sending, not
 			     * restricted to another domain */
 	bool domain_owned;  /* still registered to the same company */
 	bool domain_active; /* and it is active; false when it is not owned */
 };
-/* 1 found, 0 no such ticket, -1 cannot tell. */
+/* 1 found, 0 no such ticket, -1 cannot tell. Clear it only when found. */
 int store_email_ticket(struct db *db, const char *ticket,
 	struct email_ticket *ticket_r, struct err *err);
 void store_email_ticket_clear(struct email_ticket *ticket);

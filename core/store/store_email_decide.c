@@ -19,9 +19,32 @@ static void read_ticket(struct db_stmt *stmt, struct email_ticket *ticket)
 	ticket->sender = db_copy(stmt, 4);
 	ticket->from = db_copy(stmt, 5);
 	ticket->state = store_email_state_parse(db_text(stmt, 6));
+	ticket->superseded = false;
 	ticket->key_valid = db_int(stmt, 7) != 0;
 	ticket->domain_owned = db_int(stmt, 8) != 0;
 	ticket->domain_active = db_int(stmt, 9) != 0;
+}
+
+/* No ticket ever comes back once it was superseded, so a statement of its own
+ * after the one that did not find it tells the truth. */
+static int find_superseded(struct db *db, const char *ticket,
+	struct email_ticket *ticket_r, struct err *err)
+{
+	static const char sql_superseded[] =
+		"SELECT email_id FROM superseded_ticket WHERE ticket = $ticket";
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_superseded, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$ticket", ticket);
+	result = db_step(stmt, err);
+	if (result == 1) {
+		*ticket_r = (struct email_ticket){.superseded = true};
+		store_row_id(stmt, 0, ticket_r->id);
+		db_reset(stmt);
+	}
+	return result;
 }
 
 int store_email_ticket(struct db *db, const char *ticket,
@@ -53,7 +76,7 @@ int store_email_ticket(struct db *db, const char *ticket,
 		read_ticket(stmt, ticket_r);
 		db_reset(stmt);
 	}
-	return result;
+	return result == 0 ? find_superseded(db, ticket, ticket_r, err) : result;
 }
 
 void store_email_ticket_clear(struct email_ticket *ticket)

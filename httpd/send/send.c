@@ -142,7 +142,8 @@ static int unstage_run(struct db *db, void *arg, struct err *err)
 {
 	struct send *send = arg;
 
-	return store_email_unstage(db, send->composed.row.id, err) < 0 ? -1 : 0;
+	return store_email_unstage(db, send->composed.row.ticket, err) < 0 ? -1
+									   : 0;
 }
 
 static void on_send_unstaged(struct letter *letter)

@@ -169,6 +169,11 @@ function refused(conn, text)
 	replied(conn, "550", "5.7.1", text)
 end
 
+function discarded(conn)
+	assert(mt.eom(conn) == nil)
+	expect("the reply", mt.getreply(conn), SMFIR_DISCARD)
+end
+
 function delayed(conn, text)
 	replied(conn, "451", "4.7.1", text)
 end

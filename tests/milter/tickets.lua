@@ -114,3 +114,16 @@ scenario("a ticket on mail of another domain", function()
 	deliver({sender = "<a@other.test>", fields = {{TICKET, ticket},
 		{"From", "a@other.test"}}}, refused, MISMATCH)
 end)
+
+scenario("a ticket of an email that has another one by now", function()
+	local old, ticket = stage(), stage()
+	sql("INSERT INTO superseded_ticket SELECT '" .. old .. "', id FROM email"
+		.. " WHERE ticket = '" .. ticket .. "'")
+	sql("DELETE FROM email WHERE ticket = '" .. old .. "'")
+	deliver(ours(old), discarded)
+	deliver({sender = "<hello@other.test>", fields = {{TICKET, old}, {"From", "a@b.test"}}}, discarded)
+	expect("the state", state_of(ticket), "staged")
+	deliver(ours(ticket), accepted)
+	deliver(ours(old), discarded)
+	expect("the state", state_of(ticket), "sent")
+end)

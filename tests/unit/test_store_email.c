@@ -203,10 +203,11 @@ static void test_unstage(void **state)
 	assert_int_equal(
 		store_email_refuse(temp->db, refused.ticket, "Q", "no", 1, NULL),
 		1);
-	assert_int_equal(store_email_unstage(temp->db, staged.id, NULL), 1);
 	assert_int_equal(store_email_unstage(temp->db, staged.id, NULL), 0);
-	assert_int_equal(store_email_unstage(temp->db, sent.id, NULL), 0);
-	assert_int_equal(store_email_unstage(temp->db, refused.id, NULL), 0);
+	assert_int_equal(store_email_unstage(temp->db, staged.ticket, NULL), 1);
+	assert_int_equal(store_email_unstage(temp->db, staged.ticket, NULL), 0);
+	assert_int_equal(store_email_unstage(temp->db, sent.ticket, NULL), 0);
+	assert_int_equal(store_email_unstage(temp->db, refused.ticket, NULL), 0);
 	assert_int_equal(temp_db_number(temp->db, sql_rows), 4);
 	store_email_clear(&staged);
 	store_email_clear(&sent);

@@ -238,6 +238,97 @@ static void test_content_stays(void **state)
 	store_email_clear(&got);
 }
 
+/* The email with another ticket and key. */
+static struct email again_of(const struct email *email)
+{
+	struct email again = {0};
+
+	memcpy(again.id, email->id, ID_SIZE);
+	memcpy(again.company_id, email->company_id, ID_SIZE);
+	id_new(again.key_id);
+	secret_ticket(again.ticket);
+	return again;
+}
+
+static void assert_superseded(
+	struct db *db, const char *ticket, const char *email_id)
+{
+	struct email_ticket got;
+
+	assert_int_equal(store_email_ticket(db, ticket, &got, NULL), 1);
+	assert_true(got.superseded);
+	assert_string_equal(got.id, email_id);
+	store_email_ticket_clear(&got);
+	assert_int_equal(store_email_record(db, ticket, "Q", 1, NULL), 0);
+	assert_int_equal(store_email_refuse(db, ticket, "Q", "no", 1, NULL), 0);
+	assert_int_equal(store_email_unstage(db, ticket, NULL), 0);
+}
+
+/* A verdict that was read under the old ticket records nothing under it. */
+static void test_supersede(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+	struct email second = again_of(email), third = again_of(email);
+	struct email_ticket ticket;
+
+	assert_int_equal(store_email_supersede(temp->db, &second, NULL), 1);
+	assert_int_equal(store_email_supersede(temp->db, &third, NULL), 1);
+	assert_superseded(temp->db, email->ticket, email->id);
+	assert_superseded(temp->db, second.ticket, email->id);
+	assert_int_equal(
+		store_email_ticket(temp->db, third.ticket, &ticket, NULL), 1);
+	assert_false(ticket.superseded);
+	assert_int_equal(ticket.state, EMAIL_STAGED);
+	assert_string_equal(ticket.key_id, third.key_id);
+	store_email_ticket_clear(&ticket);
+
+	assert_int_equal(
+		store_email_record(temp->db, third.ticket, "Q", 1, NULL), 1);
+	assert_superseded(temp->db, email->ticket, email->id);
+}
+
+/* What was decided keeps its ticket, and so does another company's. */
+static void test_supersede_nothing(void **state)
+{
+	static const char *const cases[] = {
+		"UPDATE email SET state = 'sent'",
+		"UPDATE email SET state = 'refused', refusal = 'no'",
+		"UPDATE email SET company_id = 'x'",
+		"DELETE FROM email",
+	};
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+	struct email again = again_of(email);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		OK(db_begin(temp->db, &why));
+		OK(db_exec(temp->db, cases[i], &why));
+		assert_int_equal(
+			store_email_supersede(temp->db, &again, NULL), 0);
+		assert_int_equal(
+			temp_db_number(temp->db,
+				"SELECT count(*) FROM superseded_ticket"),
+			0);
+		assert_int_equal(
+			temp_db_number(temp->db, "SELECT count(*) FROM email"),
+			i == 3 ? 0 : 1);
+		db_rollback(temp->db);
+	}
+}
+
+/* The first message may come when its email was taken back in the end. */
+static void test_superseded_outlives_email(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+	struct email again = again_of(email);
+
+	assert_int_equal(store_email_supersede(temp->db, &again, NULL), 1);
+	assert_int_equal(store_email_unstage(temp->db, again.ticket, NULL), 1);
+	assert_superseded(temp->db, email->ticket, email->id);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
@@ -247,6 +338,9 @@ int main(void)
 		TEST(decisions),
 		TEST(no_such_ticket),
 		TEST(content_stays),
+		TEST(supersede),
+		TEST(supersede_nothing),
+		TEST(superseded_outlives_email),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

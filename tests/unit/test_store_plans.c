@@ -23,7 +23,8 @@
 #include "tests/unit/temp_db.h"
 
 /* Tables that grow with the mail, not with the number of customers. */
-static const char *const large_tables[] = {"email", "email_content", "e", "c"};
+static const char *const large_tables[] = {
+	"email", "email_content", "e", "c", "superseded_ticket"};
 
 static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 {
@@ -84,10 +85,13 @@ static void call_email_store(struct db *db, const struct temp_tenant *tenant)
 	OK(store_email_stage(db, &email, &why));
 	assert_int_equal(store_email_ticket(db, email.ticket, &ticket, NULL), 1);
 	store_email_ticket_clear(&ticket);
+	assert_int_equal(store_email_ticket(db, "none", &ticket, NULL), 0);
+	secret_ticket(email.ticket);
+	assert_int_equal(store_email_supersede(db, &email, NULL), 1);
 	store_email_refuse(db, email.ticket, "Q", "no", 1, NULL);
 	store_email_record(db, email.ticket, "Q", 1, NULL);
 	store_email_record(db, email.ticket, "Q", 1, NULL);
-	store_email_unstage(db, email.id, NULL);
+	store_email_unstage(db, email.ticket, NULL);
 	assert_int_equal(
 		store_email_outcome(db, email.id, &state, &refusal, NULL), 1);
 	free(refusal);
@@ -163,7 +167,9 @@ static const struct {
 	{"WHERE e.ticket = $ticket", "SEARCH k USING PRIMARY KEY (id=?)"},
 	{"ticket = $ticket AND state <> 'sent'", "(ticket=?)"},
 	{"ticket = $ticket AND state = 'staged'", "(ticket=?)"},
-	{"id = $id AND state = 'staged'", "(id=?)"},
+	{"AND company_id = $company AND state = 'staged'", "(id=?)"},
+	{"key_id = $key WHERE id = $id", "(id=?)"},
+	{"FROM superseded_ticket WHERE ticket = $ticket", "(ticket=?)"},
 	{"SELECT state, refusal FROM email WHERE id = $id", "(id=?)"},
 	{"e.domain = $domain)", "(id=?)"},
 	{"AND e.company_id = $company ORDER BY e.seq DESC LIMIT $limit",

@@ -1,5 +1,5 @@
 /*
- * The verdict: every combination of facts (2 stores, 4 origins, 2 claims, 5
+ * The verdict: every combination of facts (2 stores, 4 origins, 2 claims, 6
  * tickets, 64 states of a ticket's email, too many fields or not) against rules
  * that are stated here anew, as properties, without looking at how verdict.c
  * decides.
@@ -16,7 +16,7 @@
 #include "core/base/str.h"
 #include "core/policy/verdict.h"
 
-enum { EMAIL_STATES = 1 << 6, COMBINATIONS = 2 * 2 * 4 * 2 * 5 * EMAIL_STATES };
+enum { EMAIL_STATES = 1 << 6, COMBINATIONS = 2 * 2 * 4 * 2 * 6 * EMAIL_STATES };
 
 /* The facts with this number, each number another combination. */
 static struct verdict_facts facts_of(int number)
@@ -30,11 +30,11 @@ static struct verdict_facts facts_of(int number)
 		.key_valid = bits & 8,
 		.domain_owned = bits & 16,
 		.domain_active = bits & 32,
-		.ticket = (enum ticket_state)(rest % 5),
-		.claims_domain = rest / 5 % 2,
-		.origin = (enum mail_origin)(rest / 10 % 4),
-		.store_failed = rest / 40 % 2,
-		.too_many_fields = rest / 80,
+		.ticket = (enum ticket_state)(rest % 6),
+		.claims_domain = rest / 6 % 2,
+		.origin = (enum mail_origin)(rest / 12 % 4),
+		.store_failed = rest / 48 % 2,
+		.too_many_fields = rest / 96,
 	};
 }
 
@@ -56,7 +56,7 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	bool looked_at = !f->store_failed && !f->too_many_fields;
 	bool judged = looked_at && f->origin != ORIGIN_EXTERNAL;
 	bool same = f->one_ticket && f->sender_matches && f->from_matches;
-	bool open = ours(f) && f->ticket != TICKET_REFUSED;
+	bool open = f->ticket == TICKET_STAGED || f->ticket == TICKET_SENT;
 
 	switch (reason) {
 	case REASON_STORE_FAILED:
@@ -75,6 +75,8 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 		return judged && open && !same;
 	case REASON_TICKET_REFUSED:
 		return judged && f->ticket == TICKET_REFUSED;
+	case REASON_TICKET_SUPERSEDED:
+		return judged && f->ticket == TICKET_SUPERSEDED;
 	case REASON_KEY_INVALID:
 		return judged && open && same && !f->key_valid;
 	case REASON_DOMAIN_NOT_OWNED:
@@ -98,6 +100,7 @@ static const enum verdict_action action_of[REASONS] = {
 	[REASON_TICKET_UNKNOWN] = VERDICT_REFUSE,
 	[REASON_TICKET_MISMATCH] = VERDICT_REFUSE,
 	[REASON_TICKET_REFUSED] = VERDICT_REFUSE,
+	[REASON_TICKET_SUPERSEDED] = VERDICT_DISCARD,
 	[REASON_KEY_INVALID] = VERDICT_REFUSE,
 	[REASON_DOMAIN_NOT_OWNED] = VERDICT_REFUSE,
 	[REASON_DOMAIN_INACTIVE] = VERDICT_REFUSE,
@@ -159,6 +162,8 @@ static void test_stories(void **state)
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_RECORD);
 	facts.ticket = TICKET_REFUSED; /* its domain is active again */
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
+	facts.ticket = TICKET_SUPERSEDED; /* its email was submitted again */
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_DISCARD);
 	facts.ticket = TICKET_SENT;
 	facts.from_matches = false; /* a second From */
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
@@ -197,6 +202,7 @@ static void test_actions_have_names(void **state)
 	assert_string_equal(verdict_action_name(VERDICT_RECORD), "record");
 	assert_string_equal(verdict_action_name(VERDICT_REFUSE), "refuse");
 	assert_string_equal(verdict_action_name(VERDICT_TEMPFAIL), "tempfail");
+	assert_string_equal(verdict_action_name(VERDICT_DISCARD), "discard");
 }
 
 int main(void)
