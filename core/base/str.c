@@ -9,16 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "core/base/mem.h"
 
 static int lower(int c)
 {
 	return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 bool str_eq(const char *a, const char *b)
@@ -55,11 +51,11 @@ bool str_empty(const char *text)
 
 char *str_trim(const char *text, size_t len)
 {
-	while (len > 0 && is_blank(text[0])) {
+	while (len > 0 && ascii_is_space(text[0])) {
 		text++;
 		len--;
 	}
-	while (len > 0 && is_blank(text[len - 1]))
+	while (len > 0 && ascii_is_space(text[len - 1]))
 		len--;
 	return mem_dup(text, len);
 }

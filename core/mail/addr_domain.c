@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/ascii.h"
 #include "core/mail/addr.h"
 
 enum {
@@ -20,11 +21,6 @@ enum {
 	LABEL_MAX = 63,
 	QUOTED_MAX = 100 /* of a domain in an error text */
 };
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 /* Whether libidn2 must look at the name. */
 static bool needs_idn(const char *text)
@@ -65,7 +61,7 @@ static const char *label_fault(const char *label, size_t len)
 	if (label[0] == '-' || label[len - 1] == '-')
 		return "a part between dots begins or ends with a hyphen";
 	for (size_t i = 0; i < len; i++)
-		if (!is_digit(label[i]) && label[i] != '-' &&
+		if (!ascii_is_digit(label[i]) && label[i] != '-' &&
 			!(label[i] >= 'a' && label[i] <= 'z'))
 			return "it has a character that no domain name has";
 	return NULL;

@@ -8,19 +8,9 @@
 
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "core/mail/form_private.h"
 #include "core/mail/mime_scan.h"
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
 
 static int invalid_escape(struct err *err)
 {
@@ -35,15 +25,15 @@ static int decode(struct mime_span text, struct buf *out, struct err *err)
 	size_t n = 0;
 
 	for (size_t i = 0; i < text.len; i++) {
-		int high, low;
+		int byte;
 
 		to[n++] = text.data[i] == '+' ? ' ' : text.data[i];
 		if (text.data[i] != '%')
 			continue;
-		if (text.len - i < 3 || (high = hex_digit(text.data[i + 1])) < 0 ||
-			(low = hex_digit(text.data[i + 2])) < 0)
+		if (text.len - i < 3 ||
+			(byte = ascii_hex_pair(text.data + i + 1)) < 0)
 			return invalid_escape(err);
-		to[n - 1] = (char)(high * 16 + low);
+		to[n - 1] = (char)byte;
 		i += 2;
 	}
 	buf_wrote(out, n);

@@ -8,16 +8,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { LINE_MAX_LEN = 76 };
+#include "core/base/ascii.h"
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
+enum { LINE_MAX_LEN = 76 };
 
 static bool is_plain(char c)
 {
-	return is_blank(c) || (c > ' ' && c <= '~' && c != '=');
+	return ascii_is_blank(c) || (c > ' ' && c <= '~' && c != '=');
 }
 
 /* Whether the character at the start of a line must not stand there. */
@@ -41,7 +38,8 @@ static void add_line(struct buf *out, const char *text, size_t len)
 
 	for (size_t i = 0; i < len; i++) {
 		bool last = i + 1 == len;
-		bool plain = is_plain(text[i]) && !(last && is_blank(text[i]));
+		bool plain = is_plain(text[i]) &&
+			     !(last && ascii_is_blank(text[i]));
 
 		if (column + (plain ? 1 : 3) + !last > LINE_MAX_LEN) {
 			buf_add_str(out, "=\n");

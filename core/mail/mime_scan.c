@@ -9,17 +9,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/ascii.h"
 #include "core/base/buf.h"
 
 static void drop(struct mime_span *span, size_t n)
 {
 	span->data += n;
 	span->len -= n;
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
 }
 
 bool mime_scan_line(struct mime_span *rest, struct mime_span *line_r,
@@ -56,7 +52,7 @@ static size_t name_len(struct mime_span line, size_t *value_r)
 		line.data[len] <= '~' && line.data[len] != ':')
 		len++;
 	at = len;
-	while (at < line.len && is_blank(line.data[at]))
+	while (at < line.len && ascii_is_blank(line.data[at]))
 		at++;
 	if (at == line.len || line.data[at] != ':')
 		return 0;
@@ -72,7 +68,7 @@ bool mime_scan_field(struct mime_span *rest, struct mime_scan_field *field_r)
 	if (!mime_scan_line(&ahead, &line, &raw) ||
 		(name = name_len(line, &value)) == 0)
 		return false;
-	while (ahead.len > 0 && is_blank(ahead.data[0]))
+	while (ahead.len > 0 && ascii_is_blank(ahead.data[0]))
 		mime_scan_line(&ahead, &line, NULL);
 	raw.len = rest->len - ahead.len;
 	*rest = ahead;
@@ -121,9 +117,9 @@ char *mime_scan_value(const struct mime_scan_field *field)
 	for (size_t i = 0; i < value.len; i++)
 		if (strchr("\r\n", value.data[i])) /* NUL too */
 			value.data[i] = ' ';
-	while (value.len > 0 && is_blank(value.data[value.len - 1]))
+	while (value.len > 0 && ascii_is_blank(value.data[value.len - 1]))
 		value.data[--value.len] = '\0';
-	while (first < value.len && is_blank(value.data[first]))
+	while (first < value.len && ascii_is_blank(value.data[first]))
 		first++;
 	if (first > 0)
 		memmove(value.data, value.data + first, value.len - first + 1);
@@ -136,7 +132,7 @@ static bool drop_blank_line(struct mime_span *text, bool end_counts)
 {
 	size_t n = 0;
 
-	while (n < text->len && is_blank(text->data[n]))
+	while (n < text->len && ascii_is_blank(text->data[n]))
 		n++;
 	while (n < text->len && text->data[n] == '\r')
 		n++;
@@ -212,7 +208,7 @@ int mime_scan_parts_begin(struct mime_scan_parts *parts, struct mime_span body,
 	size_t len = strlen(boundary);
 	struct delimiter first;
 
-	while (len > 0 && is_blank(boundary[len - 1]))
+	while (len > 0 && ascii_is_blank(boundary[len - 1]))
 		len--;
 	if (len == 0 || len > MIME_SCAN_BOUNDARY_MAX)
 		return -1;

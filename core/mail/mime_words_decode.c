@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "core/base/base64.h"
 #include "core/base/buf.h"
 #include "core/base/mem.h"
@@ -59,26 +60,16 @@ static bool read_word(const char *p, struct word *word)
 	return str_starts(p + word->payload.len, "?=");
 }
 
-static int hex_digit(char c)
-{
-	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-	const char *found = c ? strchr(digits, c) : NULL;
-
-	return found ? (int)(found - digits) % 16 : -1;
-}
-
 static void decode_q(struct mime_span text, struct buf *out)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.data[i];
-		int high = -1, low = -1;
+		int byte = -1;
 
-		if (c == '=' && text.len - i >= 3) {
-			high = hex_digit(text.data[i + 1]);
-			low = hex_digit(text.data[i + 2]);
-		}
-		if (high >= 0 && low >= 0) {
-			c = (char)(high * 16 + low);
+		if (c == '=' && text.len - i >= 3)
+			byte = ascii_hex_pair(text.data + i + 1);
+		if (byte >= 0) {
+			c = (char)byte;
 			i += 2;
 		} else if (c == '_') {
 			c = ' ';

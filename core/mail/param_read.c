@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -173,15 +174,6 @@ int param_read(const char *header, const char *name, char **value_r)
 	return found;
 }
 
-static int hex_pair(const char *text)
-{
-	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-	const char *high = text[0] ? strchr(digits, text[0]) : NULL;
-	const char *low = high && text[1] ? strchr(digits, text[1]) : NULL;
-
-	return low ? (int)((high - digits) % 16 * 16 + (low - digits) % 16) : -1;
-}
-
 /* Appends the text with its %-escapes decoded (RFC 8187 3.2.1); false when one
  * is none, or stands for NUL. */
 static bool percent_decode(const char *text, struct buf *out)
@@ -190,7 +182,7 @@ static bool percent_decode(const char *text, struct buf *out)
 		int c = (unsigned char)*text;
 
 		if (c == '%') {
-			c = hex_pair(text + 1);
+			c = ascii_hex_pair(text + 1);
 			if (c <= 0)
 				return false;
 			text += 2;

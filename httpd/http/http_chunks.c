@@ -6,6 +6,8 @@
  */
 #include "httpd/http/http_chunks.h"
 
+#include "core/base/ascii.h"
+
 enum {
 	SIZE_FIRST, /* the first digit of a size */
 	SIZE,
@@ -23,20 +25,9 @@ enum {
 
 enum { SIZE_DIGITS_MAX = 12, LINE_MAX_LEN = 4096, TRAILER_MAX = 8192 };
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 static int on_size(struct http_chunks *chunks, char c)
 {
-	int digit = hex_digit(c);
+	int digit = ascii_hex_digit(c);
 
 	if (digit >= 0) {
 		if (++chunks->line > SIZE_DIGITS_MAX)

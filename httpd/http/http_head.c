@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/ascii.h"
+
 static const struct http_fault
 	fault_bare_lf = {400,
 		"A line of the request head does not end in CRLF."},
@@ -92,18 +94,13 @@ static bool is_token(struct http_text text)
 	return text.len > 0;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static struct http_text trim(struct http_text text)
 {
-	while (text.len > 0 && is_blank(text.data[0])) {
+	while (text.len > 0 && ascii_is_blank(text.data[0])) {
 		text.data++;
 		text.len--;
 	}
-	while (text.len > 0 && is_blank(text.data[text.len - 1]))
+	while (text.len > 0 && ascii_is_blank(text.data[text.len - 1]))
 		text.len--;
 	return text;
 }

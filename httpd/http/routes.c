@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "core/base/mem.h"
 #include "core/store/store_key.h"
 #include "httpd/json/api_email.h"
@@ -52,15 +53,6 @@ static const struct route routes[] = {
 	},
 };
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		return (c | 0x20) - 'a' + 10;
-	return -1;
-}
-
 /* Decodes one path segment (RFC 3986 2.1). False when it is too long, holds a
  * NUL or a malformed escape. */
 static bool decode(struct http_text text, char param[static ROUTE_PARAM_MAX])
@@ -71,14 +63,13 @@ static bool decode(struct http_text text, char param[static ROUTE_PARAM_MAX])
 		char c = text.data[i];
 
 		if (c == '%') {
-			int high = i + 2 < text.len ? hex_digit(text.data[i + 1])
-						    : -1;
-			int low = i + 2 < text.len ? hex_digit(text.data[i + 2])
-						   : -1;
+			int escaped = i + 2 < text.len
+					      ? ascii_hex_pair(text.data + i + 1)
+					      : -1;
 
-			if (high < 0 || low < 0)
+			if (escaped < 0)
 				return false;
-			c = (char)(high * 16 + low);
+			c = (char)escaped;
 			i += 2;
 		}
 		if (c == '\0' || len + 1 >= ROUTE_PARAM_MAX)
