@@ -15,9 +15,26 @@ CREATE TABLE domain (
 	-- A-labels in lower case, no dot at the end
 	name TEXT NOT NULL UNIQUE CHECK (name <> '' AND name = lower(name)),
 	active INTEGER NOT NULL CHECK (active IN (0, 1)),
+	-- who but the company's keys sends as the domain, see schema/README.md
+	policy TEXT NOT NULL DEFAULT 'exclusive'
+		CHECK (policy IN ('exclusive', 'learn', 'shared')),
+	-- whether all this holds for the names below it too
+	subdomains TEXT NOT NULL DEFAULT 'own'
+		CHECK (subdomains IN ('own', 'covered')),
 	created_us INTEGER NOT NULL,
 	-- for the reference of api_key
 	UNIQUE (company_id, id)
+) STRICT, WITHOUT ROWID;
+
+-- Who sends as an exclusive domain without a key.
+CREATE TABLE exemption (
+	id TEXT NOT NULL PRIMARY KEY,
+	domain_id TEXT NOT NULL REFERENCES domain (id) ON DELETE CASCADE,
+	kind TEXT NOT NULL CHECK (kind IN ('login', 'client', 'sender')),
+	-- a SASL login, an address or network, an address of the domain
+	value TEXT NOT NULL CHECK (value <> ''),
+	created_us INTEGER NOT NULL,
+	UNIQUE (domain_id, kind, value)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE api_key (

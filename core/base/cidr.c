@@ -152,20 +152,33 @@ static bool read_peer(const struct sockaddr *peer, struct cidr *net)
 	return true;
 }
 
+static bool has(const struct cidr_list *list, const struct cidr *one)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct cidr *net = &list->items[i];
+
+		if (net->family == one->family &&
+			same_prefix(net->address, one->address, net->bits))
+			return true;
+	}
+	return false;
+}
+
 bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer)
 {
 	struct cidr one = {0};
 
-	if (!read_peer(peer, &one))
-		return false;
-	for (size_t i = 0; i < list->n; i++) {
-		const struct cidr *net = &list->items[i];
+	return read_peer(peer, &one) && has(list, &one);
+}
 
-		if (net->family == one.family &&
-			same_prefix(net->address, one.address, net->bits))
-			return true;
-	}
-	return false;
+bool cidr_list_has_text(const struct cidr_list *list, const char *address)
+{
+	struct cidr one = {0};
+
+	if (str_empty(address) || strchr(address, '/') ||
+		read_item(address, &one) != NULL)
+		return false;
+	return has(list, &one);
 }
 
 void cidr_list_clear(struct cidr_list *list)

@@ -35,6 +35,10 @@ int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err)
  * counts as IPv4. No for NULL and for what is neither IPv4 nor IPv6. */
 bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer);
 
+/* The same for an address as text, `10.1.2.3` or `::1`, with brackets or not;
+ * no for NULL and for what is no address. */
+bool cidr_list_has_text(const struct cidr_list *list, const char *address);
+
 void cidr_list_clear(struct cidr_list *list);
 #define _cleanup_cidr_list_ __attribute__((cleanup(cidr_list_clear)))
 

@@ -7,9 +7,32 @@
 
 #include <string.h>
 
+#include "core/base/str.h"
 #include "core/store/store_row.h"
 
-#define COLUMNS "id, company_id, name, active, created_us"
+#define COLUMNS "id, company_id, name, active, created_us, policy, subdomains"
+
+static const char *const policies[POLICIES] = {
+	[POLICY_EXCLUSIVE] = "exclusive",
+	[POLICY_LEARN] = "learn",
+	[POLICY_SHARED] = "shared",
+};
+
+const char *store_domain_policy_name(enum domain_policy policy)
+{
+	return policies[policy];
+}
+
+bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r)
+{
+	for (size_t i = 0; i < POLICIES; i++) {
+		if (!str_eq(word, policies[i]))
+			continue;
+		*policy_r = (enum domain_policy)i;
+		return true;
+	}
+	return false;
+}
 
 static void read_row(struct db_stmt *stmt, struct domain *domain)
 {
@@ -18,6 +41,8 @@ static void read_row(struct db_stmt *stmt, struct domain *domain)
 	domain->name = db_copy(stmt, 2);
 	domain->active = db_int(stmt, 3) != 0;
 	domain->created_us = db_int(stmt, 4);
+	store_domain_policy_parse(db_text(stmt, 5), &domain->policy);
+	domain->covers_subdomains = str_eq(db_text(stmt, 6), "covered");
 }
 
 static int insert(struct db *db, const char *company_id,
@@ -138,6 +163,38 @@ int store_domain_set_active(
 	db_bind_int(stmt, "$active", active);
 	db_bind_text(stmt, "$name", name);
 	return store_row_change(db, stmt, err);
+}
+
+/* Sets what stands in $value. */
+static int set_word(struct db *db, const char *sql, const char *name,
+	const char *value, struct err *err)
+{
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$name", name);
+	db_bind_text(stmt, "$value", value);
+	return store_row_change(db, stmt, err);
+}
+
+int store_domain_set_policy(struct db *db, const char *name,
+	enum domain_policy policy, struct err *err)
+{
+	static const char sql_policy[] =
+		"UPDATE domain SET policy = $value WHERE name = $name";
+
+	return set_word(db, sql_policy, name, policies[policy], err);
+}
+
+int store_domain_set_subdomains(
+	struct db *db, const char *name, bool covered, struct err *err)
+{
+	static const char sql_subdomains[] =
+		"UPDATE domain SET subdomains = $value WHERE name = $name";
+
+	return set_word(
+		db, sql_subdomains, name, covered ? "covered" : "own", err);
 }
 
 int store_domain_remove(struct db *db, const char *name, struct err *err)

@@ -7,11 +7,21 @@
 #include "core/base/id.h"
 #include "core/db/db.h"
 
+/* Who may send as the domain besides the company's keys, from strict to lax. */
+enum domain_policy {
+	POLICY_EXCLUSIVE, /* those who are exempt */
+	POLICY_LEARN,     /* everybody; what exclusive would stop is recorded */
+	POLICY_SHARED,    /* everybody */
+	POLICIES
+};
+
 struct domain {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
 	char *name; /* A-labels (RFC 5890), lower case, no dot at the end */
 	bool active;
+	enum domain_policy policy;
+	bool covers_subdomains; /* what holds for it, holds for names below it */
 	int64_t created_us;
 };
 
@@ -33,8 +43,17 @@ int store_domain_list(struct db *db, const char *company_id,
 /* 1 done, 0 none, -1. */
 int store_domain_set_active(
 	struct db *db, const char *name, bool active, struct err *err);
+/* A new domain is exclusive and does not cover its subdomains. 1, 0 or -1. */
+int store_domain_set_policy(struct db *db, const char *name,
+	enum domain_policy policy, struct err *err);
+int store_domain_set_subdomains(
+	struct db *db, const char *name, bool covered, struct err *err);
 /* Removes the domain and the keys that are restricted to it. 1, 0 or -1. */
 int store_domain_remove(struct db *db, const char *name, struct err *err);
+
+/* As `exclusive`. Parsing gives false for any other word. */
+const char *store_domain_policy_name(enum domain_policy policy);
+bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r);
 
 void store_domain_clear(struct domain *domain);
 void store_domain_list_free(struct domain_list *list);

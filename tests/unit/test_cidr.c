@@ -140,12 +140,43 @@ static void test_other_peers(void **state)
 	assert_false(cidr_list_has(&list, NULL));
 }
 
+static void test_texts(void **state)
+{
+	static const struct {
+		const char *address;
+		bool inside;
+	} cases[] = {
+		{"10.1.2.3", true},
+		{"[10.1.2.3]", false},
+		{"::ffff:10.1.2.3", true},
+		{"2001:db8::1", true},
+		{"[2001:db8::1]", true},
+		{"11.1.2.3", false},
+		{"2001:db9::1", false},
+		{"10.1.2.3/32", false},
+		{"10.0.0.0/8", false},
+		{"10.1.2", false},
+		{"unknown", false},
+		{"", false},
+		{NULL, false},
+	};
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+
+	(void)state;
+	assert_int_equal(
+		cidr_list_parse("10.0.0.0/8 2001:db8::/32", &list, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (cidr_list_has_text(&list, cases[i].address) != cases[i].inside)
+			fail_msg("%zu", i);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_membership),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_other_peers),
+		cmocka_unit_test(test_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,56 @@ static void test_set_active(void **state)
 		store_domain_set_active(temp->db, "none.test", true, NULL), 0);
 }
 
+static void assert_rules(
+	struct db *db, enum domain_policy policy, bool covers_subdomains)
+{
+	struct domain domain;
+
+	assert_int_equal(store_domain_find(db, "example.com", &domain, NULL), 1);
+	assert_int_equal(domain.policy, policy);
+	assert_int_equal(domain.covers_subdomains, covers_subdomains);
+	store_domain_clear(&domain);
+}
+
+static void test_rules(void **state)
+{
+	struct temp_db *temp = *state;
+	struct temp_tenant tenant;
+
+	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
+	assert_rules(temp->db, POLICY_EXCLUSIVE, false);
+	for (int i = POLICIES - 1; i >= 0; i--) {
+		assert_int_equal(store_domain_set_policy(temp->db, "example.com",
+					 (enum domain_policy)i, NULL),
+			1);
+		assert_int_equal(store_domain_set_subdomains(
+					 temp->db, "example.com", i & 1, NULL),
+			1);
+		assert_rules(temp->db, (enum domain_policy)i, i & 1);
+	}
+	assert_int_equal(store_domain_set_policy(
+				 temp->db, "none.test", POLICY_SHARED, NULL),
+		0);
+	assert_int_equal(
+		store_domain_set_subdomains(temp->db, "none.test", true, NULL),
+		0);
+}
+
+static void test_policy_names(void **state)
+{
+	enum domain_policy policy = POLICY_LEARN;
+
+	(void)state;
+	assert_false(store_domain_policy_parse("", &policy));
+	assert_false(store_domain_policy_parse("Shared", &policy));
+	assert_int_equal(policy, POLICY_LEARN);
+	for (int i = 0; i < POLICIES; i++) {
+		assert_true(store_domain_policy_parse(
+			store_domain_policy_name((enum domain_policy)i), &policy));
+		assert_int_equal(policy, i);
+	}
+}
+
 /* A key that was restricted to a domain must not outlive it as one that is
  * restricted to none, nor come back with the next owner of the name. */
 static void test_remove_takes_keys_along(void **state)
@@ -160,6 +210,8 @@ int main(void)
 		TEST(add_faults),
 		TEST(list),
 		TEST(set_active),
+		TEST(rules),
+		TEST(policy_names),
 		TEST(remove_takes_keys_along),
 	};
 

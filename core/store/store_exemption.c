@@ -1,0 +1,192 @@
+/*
+ * store_exemption: the rows of the table exemption.
+ *
+ * Invariant: what is stored is in the form in which store_claim compares it.
+ * Threads: a handle is used by one thread at a time; holds no state.
+ */
+#include "core/store/store_exemption.h"
+
+#include <string.h>
+
+#include "core/base/cidr.h"
+#include "core/base/str.h"
+#include "core/store/store_row.h"
+
+static const char *const kinds[EXEMPTION_KINDS] = {
+	[EXEMPT_LOGIN] = "login",
+	[EXEMPT_CLIENT] = "client",
+	[EXEMPT_SENDER] = "sender",
+};
+
+const char *store_exemption_kind_name(enum exemption_kind kind)
+{
+	return kinds[kind];
+}
+
+static enum exemption_kind parse_kind(const char *word)
+{
+	for (size_t i = 0; i < EXEMPTION_KINDS; i++)
+		if (str_eq(word, kinds[i]))
+			return (enum exemption_kind)i;
+	return EXEMPTION_KINDS;
+}
+
+static int check_login(const struct exemption_spec *spec, struct err *err)
+{
+	if (str_empty(spec->value))
+		return err_set(err, ERR_INVALID, "the login is empty");
+	return store_row_check_name("the login", spec->value, err);
+}
+
+static int check_client(const struct exemption_spec *spec, struct err *err)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+	struct err why = ERR_INIT;
+
+	if (cidr_list_parse(spec->value, &list, &why) < 0)
+		return err_set(err, ERR_INVALID, "%s", why.text);
+	if (list.n != 1)
+		return err_set(err, ERR_INVALID,
+			"\"%s\" is not one address or network", spec->value);
+	return 0;
+}
+
+/* An address elsewhere is of no use: the rules do not look at it. */
+static int check_sender(const struct exemption_spec *spec, struct err *err)
+{
+	const char *at = strrchr(spec->value, '@');
+	size_t len = strlen(spec->domain), behind = at ? strlen(at + 1) : 0;
+	const char *end = at ? at + 1 + behind - len : NULL;
+
+	if (at > spec->value && behind >= len && str_eq(end, spec->domain) &&
+		(behind == len || end[-1] == '.'))
+		return 0;
+	return err_set(err, ERR_INVALID, "\"%s\" is no address of %s",
+		spec->value, spec->domain);
+}
+
+static int check(const struct exemption_spec *spec, struct err *err)
+{
+	static int (*const checks[EXEMPTION_KINDS])(
+		const struct exemption_spec *spec, struct err *err) = {
+		[EXEMPT_LOGIN] = check_login,
+		[EXEMPT_CLIENT] = check_client,
+		[EXEMPT_SENDER] = check_sender,
+	};
+
+	return checks[spec->kind](spec, err);
+}
+
+/* 1 added, 0 no such domain, -1. */
+static int insert(struct db *db, const char *id,
+	const struct exemption_spec *spec, int64_t now_us, struct err *err)
+{
+	static const char sql_insert[] =
+		"INSERT INTO exemption (id, domain_id, kind, value, created_us)"
+		" SELECT $id, d.id, $kind, $value, $created"
+		" FROM domain d WHERE d.name = $domain";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_insert, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", id);
+	db_bind_text(stmt, "$kind", kinds[spec->kind]);
+	db_bind_text(stmt, "$value", spec->value);
+	db_bind_int(stmt, "$created", now_us);
+	db_bind_text(stmt, "$domain", spec->domain);
+	return store_row_change(db, stmt, err);
+}
+
+static int explain(const struct err *why, const struct exemption_spec *spec,
+	struct err *err)
+{
+	if (why->code == ERR_EXISTS)
+		return err_set(err, ERR_EXISTS,
+			"the %s %s is exempt for %s already", kinds[spec->kind],
+			spec->value, spec->domain);
+	return err_set(err, why->code, "%s", why->text);
+}
+
+int store_exemption_add(struct db *db, const struct exemption_spec *spec,
+	int64_t now_us, struct exemption *exemption_r, struct err *err)
+{
+	struct exemption exemption = {.kind = spec->kind, .created_us = now_us};
+	struct err why = ERR_INIT;
+	int added;
+
+	if (check(spec, err) < 0)
+		return -1;
+	id_new(exemption.id);
+	added = insert(db, exemption.id, spec, now_us, &why);
+	if (added < 0)
+		return explain(&why, spec, err);
+	if (added == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no domain %s",
+			spec->domain);
+	exemption.domain = mem_strdup(spec->domain);
+	exemption.value = mem_strdup(spec->value);
+	*exemption_r = exemption;
+	return 0;
+}
+
+static void read_row(struct db_stmt *stmt, struct exemption *exemption)
+{
+	store_row_id(stmt, 0, exemption->id);
+	exemption->domain = db_copy(stmt, 1);
+	exemption->kind = parse_kind(db_text(stmt, 2));
+	exemption->value = db_copy(stmt, 3);
+	exemption->created_us = db_int(stmt, 4);
+}
+
+int store_exemption_list(struct db *db, const char *domain,
+	struct exemption_list *list_r, struct err *err)
+{
+	static const char sql_list[] =
+		"SELECT e.id, d.name, e.kind, e.value, e.created_us"
+		" FROM exemption e JOIN domain d ON d.id = e.domain_id"
+		" WHERE $domain IS NULL OR d.name = $domain"
+		" ORDER BY d.name, e.kind, e.value";
+	struct exemption_list list = {0};
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_list, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$domain", domain);
+	while ((result = db_step(stmt, err)) == 1) {
+		list.items = store_row_grow(
+			list.items, list.n, sizeof(*list.items));
+		read_row(stmt, &list.items[list.n++]);
+	}
+	if (result == 0)
+		*list_r = list;
+	else
+		store_exemption_list_free(&list);
+	return result;
+}
+
+int store_exemption_remove(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_remove[] = "DELETE FROM exemption WHERE id = $id";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_remove, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", id);
+	return store_row_change(db, stmt, err);
+}
+
+void store_exemption_clear(struct exemption *exemption)
+{
+	free(exemption->domain);
+	free(exemption->value);
+	*exemption = (struct exemption){0};
+}
+
+void store_exemption_list_free(struct exemption_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		store_exemption_clear(&list->items[i]);
+	free(list->items);
+	*list = (struct exemption_list){0};
+}

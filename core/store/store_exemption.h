@@ -1,0 +1,56 @@
+/*
+ * store_exemption: who sends as an exclusive domain without a key of its
+ * company, named by the login, by the client's address, or by the one address
+ * of the domain that is used. An exemption goes with its domain.
+ */
+#ifndef POSTERN_STORE_STORE_EXEMPTION_H
+#define POSTERN_STORE_STORE_EXEMPTION_H
+
+#include "core/base/id.h"
+#include "core/db/db.h"
+
+enum exemption_kind {
+	EXEMPT_LOGIN,  /* a SASL login, to the letter */
+	EXEMPT_CLIENT, /* an IP address or network (RFC 4632) of SMTP clients */
+	EXEMPT_SENDER, /* an address of the domain, for whoever uses it */
+	EXEMPTION_KINDS
+};
+
+struct exemption {
+	char id[ID_SIZE];
+	char *domain; /* its name */
+	enum exemption_kind kind;
+	char *value;
+	int64_t created_us;
+};
+
+struct exemption_list {
+	struct exemption *items;
+	size_t n;
+};
+
+struct exemption_spec {
+	const char *domain;
+	enum exemption_kind kind;
+	const char *value; /* a sender as addr_spec() writes it */
+};
+
+/* ERR_NOT_FOUND when there is no such domain, ERR_EXISTS when it is exempt
+ * already. ERR_INVALID for a login that is empty, longer than 200 bytes or has
+ * control characters; for a client that is not one network; for a sender of
+ * another domain, where a name below it counts as of it. */
+int store_exemption_add(struct db *db, const struct exemption_spec *spec,
+	int64_t now_us, struct exemption *exemption_r, struct err *err);
+/* By domain, kind and value; of one domain, or all for NULL. */
+int store_exemption_list(struct db *db, const char *domain,
+	struct exemption_list *list_r, struct err *err);
+/* 1 removed, 0 none, -1. */
+int store_exemption_remove(struct db *db, const char *id, struct err *err);
+
+/* As `login`. */
+const char *store_exemption_kind_name(enum exemption_kind kind);
+
+void store_exemption_clear(struct exemption *exemption);
+void store_exemption_list_free(struct exemption_list *list);
+
+#endif
