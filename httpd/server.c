@@ -20,6 +20,7 @@
 #include "core/db/migrate.h"
 #include "httpd/http/budget.h"
 #include "httpd/http/listen_socket.h"
+#include "httpd/http/rate_table.h"
 #include "httpd/inject/postfix_limit.h"
 #include "httpd/worker.h"
 
@@ -119,6 +120,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.database = server->database;
 	server->shared.log = log;
 	server->shared.budget = &server->budget;
+	server->shared.rates = rate_table_new();
 	daemon_raise_descriptor_limit();
 	if (start(server, conf, err) < 0) {
 		server_stop(server);
@@ -168,6 +170,7 @@ void server_stop(struct server *server)
 	for (int i = 0; i < server->workers_n; i++)
 		worker_free(server->workers[i]);
 	free(server->workers);
+	rate_table_free(server->shared.rates);
 	free(server->database);
 	free(server->conf_path);
 	free(server);

@@ -9,7 +9,7 @@
  * The life of a request:
  *
  *   conn       bytes arrive; http_head reads the head strictly
- *   admission  route, key, scope, media type, size: from the head alone
+ *   admission  route, key, rate, scope, size, media type: from the head alone
  *   conn       a problem is answered now; else evhttp collects the body
  *   request    route->handle(): parse -> decide -> act -> render
  *   reply      sends the answer, logs it, frees the request
@@ -34,6 +34,7 @@ struct inbox;
 struct inject;
 struct key_use;
 struct log;
+struct rate_table;
 struct record_watch;
 
 /* What all workers share. It outlives them. */
@@ -43,6 +44,7 @@ struct worker_shared {
 	struct log *log;
 	struct committer *committer;
 	struct budget *budget;
+	struct rate_table *rates;
 };
 
 struct worker {

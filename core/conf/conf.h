@@ -25,12 +25,15 @@ struct conf {
 		char *listen;    /* address:port, [v6]:port */
 		int64_t workers; /* 0: one a core */
 		int64_t max_connections;
+		int64_t max_requests; /* under way at once */
 		int64_t max_message_bytes;
 		int64_t max_recipients;
 		int64_t max_inflight_bytes;
 		int64_t request_timeout_ms; /* a request must arrive within */
 		int64_t idle_timeout_ms;    /* between requests */
 		int64_t drain_timeout_ms;   /* at most, on SIGTERM */
+		int64_t rate_limit;         /* a second, for a company; 0: none */
+		int64_t rate_burst;         /* 0: as rate_limit */
 	} http;
 	struct {
 		int64_t method;       /* of enum submission_method */

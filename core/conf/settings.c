@@ -87,6 +87,48 @@ const struct setting settings[] = {
 	},
 	{
 		.section = "http",
+		.name = "max_requests",
+		IN_CONF(http.max_requests),
+		.type = SETTING_INT,
+		.fallback = "1000",
+		.min = 1,
+		.max = 1000000,
+		.reload = true,
+		.help = "How many requests with a valid key may be under way "
+			"at once. Beyond it further ones are told to come "
+			"back later (503), before their clients give up "
+			"waiting.",
+	},
+	{
+		.section = "http",
+		.name = "rate_limit",
+		IN_CONF(http.rate_limit),
+		.type = SETTING_INT,
+		.fallback = "0",
+		.min = 0,
+		.max = 1000000,
+		.reload = true,
+		.help = "How many requests a second the keys of one company "
+			"may make, all together. Those beyond it are refused "
+			"(429). 0 stands for no limit: how much is too much, "
+			"only the admin knows, and client programs lose "
+			"emails at a limit that they do not expect.",
+	},
+	{
+		.section = "http",
+		.name = "rate_burst",
+		IN_CONF(http.rate_burst),
+		.type = SETTING_INT,
+		.fallback = "0",
+		.min = 0,
+		.max = 1000000,
+		.reload = true,
+		.help = "How many requests a company may make at once, when it "
+			"made none for a while. 0 stands for as many as in "
+			"one second.",
+	},
+	{
+		.section = "http",
 		.name = "max_message_bytes",
 		IN_CONF(http.max_message_bytes),
 		.type = SETTING_BYTES,

@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/mail/addr.h"
 #include "core/store/store_domain.h"
 #include "httpd/http/credentials.h"
+#include "httpd/http/rate_table.h"
 #include "httpd/send/key_use.h"
 #include "httpd/worker.h"
 
@@ -73,6 +75,34 @@ static int find_key(struct worker *worker, const struct http_head *head,
 		secret_wipe(token.data, token.len);
 	buf_free(&token);
 	return result;
+}
+
+static int check_rate(struct worker *worker, struct admission *admission)
+{
+	int64_t per_s = worker->conf->http.rate_limit;
+	int64_t burst = worker->conf->http.rate_burst;
+	const struct rate_limit limit = {per_s, burst ? burst : per_s};
+
+	if (per_s == 0 || rate_table_take(worker->shared->rates,
+				  admission->key.company_id, &limit,
+				  clock_monotonic_us(), &admission->rate))
+		return 0;
+	problem_set(&admission->problem, PROBLEM_RATE,
+		"Too many requests. You can only make %" PRId64
+		" requests per second.",
+		per_s);
+	admission->problem.retry_after_s = (int)admission->rate.retry_s;
+	return -1;
+}
+
+static int check_load(struct worker *worker, struct admission *admission)
+{
+	if (budget_enter(worker->shared->budget,
+		    worker->conf->http.max_requests, &admission->share))
+		return 0;
+	return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
+		"The service has too many requests to handle now. Please try "
+		"again.");
 }
 
 static int check_scope(struct admission *admission)
@@ -209,18 +239,25 @@ int admission_grow(
 	return admission_reserve(worker, admission, body_bytes);
 }
 
+static int check_right(struct worker *worker, struct admission *admission)
+{
+	return admission->route->names_domain ? check_domain(worker, admission)
+					      : check_scope(admission);
+}
+
 void admission_decide(struct worker *worker, const struct http_head *head,
 	struct admission *admission_r)
 {
 	memset(admission_r, 0, sizeof(*admission_r));
-	if (find_route(head, admission_r) < 0 ||
-		find_key(worker, head, admission_r) < 0)
+	if (find_route(head, admission_r) == 0 &&
+		find_key(worker, head, admission_r) == 0 &&
+		check_rate(worker, admission_r) == 0 &&
+		check_right(worker, admission_r) == 0 &&
+		check_load(worker, admission_r) == 0 &&
+		check_body(worker, head, admission_r) == 0)
 		return;
-	if (admission_r->route->names_domain
-			? check_domain(worker, admission_r) < 0
-			: check_scope(admission_r) < 0)
-		return;
-	check_body(worker, head, admission_r);
+	/* Its answer may take a while to be read. */
+	budget_give_back(&admission_r->share);
 }
 
 void admission_clear(struct admission *admission)

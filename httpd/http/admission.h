@@ -5,6 +5,7 @@
 #ifndef POSTERN_HTTPD_ADMISSION_H
 #define POSTERN_HTTPD_ADMISSION_H
 
+#include "core/policy/rate.h"
 #include "core/store/store_key.h"
 #include "httpd/http/budget.h"
 #include "httpd/http/http_head.h"
@@ -18,6 +19,7 @@ struct admission {
 	const struct route *route;
 	char param[ROUTE_PARAM_MAX]; /* a domain: normalized */
 	struct key key;              /* of the caller, once it is known */
+	struct rate_state rate;      /* of its company */
 	uint64_t body_limit;         /* bytes */
 	struct budget_share share;
 };

@@ -1,11 +1,24 @@
 /*
- * budget: how much memory large requests may hold at once.
+ * budget: how many requests may be under way, and what large ones may hold.
  *
  * Threads: a budget any; a share one at a time.
  */
 #include "httpd/http/budget.h"
 
 #include <stddef.h>
+
+bool budget_enter(struct budget *budget, int64_t limit, struct budget_share *share)
+{
+	if (share->counted)
+		return true;
+	if (atomic_fetch_add(&budget->requests, 1) >= limit) {
+		atomic_fetch_sub(&budget->requests, 1);
+		return false;
+	}
+	share->budget = budget;
+	share->counted = true;
+	return true;
+}
 
 bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
 	struct budget_share *share)
@@ -33,5 +46,7 @@ void budget_give_back(struct budget_share *share)
 {
 	if (share->budget)
 		atomic_fetch_sub(&share->budget->used, share->bytes);
-	*share = (struct budget_share){NULL, 0};
+	if (share->counted)
+		atomic_fetch_sub(&share->budget->requests, 1);
+	*share = (struct budget_share){0};
 }

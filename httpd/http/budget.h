@@ -1,10 +1,10 @@
 /*
- * budget: how much memory large requests may hold at once, over all workers.
+ * budget: how many requests may be under way at once, and how much memory the
+ * large ones of them may hold, over all workers.
  *
  * A body takes its memory several times on its way (as it came, parsed, as a
  * message), so what is taken from the budget for it is BUDGET_FACTOR times
- * its size. Small requests are free: their number is bounded by that of the
- * connections.
+ * its size. Small requests are free: their number is bounded.
  */
 #ifndef POSTERN_HTTPD_BUDGET_H
 #define POSTERN_HTTPD_BUDGET_H
@@ -17,14 +17,21 @@ enum { BUDGET_FACTOR = 3, BUDGET_FREE_BYTES = 1024 * 1024 };
 
 /* Shared by all workers; starts zeroed. */
 struct budget {
-	_Atomic int64_t used;
+	_Atomic int64_t used; /* bytes */
+	_Atomic int64_t requests;
 };
 
 /* What one request has taken; starts zeroed, ends with budget_give_back(). */
 struct budget_share {
 	struct budget *budget;
 	int64_t bytes;
+	bool counted; /* as a request */
 };
+
+/* Counts the request that the share is for, once. False, and nothing changed,
+ * when there are as many as the limit already. Any thread. */
+bool budget_enter(
+	struct budget *budget, int64_t limit, struct budget_share *share);
 
 /* Makes the share fit for a body of this size, if it is not already. False, and
  * nothing changed, when that would exceed the limit. Any thread. */

@@ -49,7 +49,7 @@ void conn_refuse(struct conn *conn, const struct problem *problem)
 	bufferevent_set_timeouts(conn->bev, &linger, &linger);
 	evbuffer_drain(input, evbuffer_get_length(input));
 	buf_free(&conn->head);
-	reply_raw_problem(conn->worker, conn->admission.route,
+	reply_raw_problem(conn->worker, &conn->admission,
 		bufferevent_get_output(conn->bev), problem, conn->is_head_method);
 	bufferevent_enable(conn->bev, EV_READ | EV_WRITE);
 }

@@ -66,6 +66,9 @@ static const struct {
 			.text = "The Content-Type must be application/json.",
 		},
 	[PROBLEM_EXPECTATION] = {.status = 417, .name = "validation_error"},
+	[PROBLEM_RATE] = {.status = 429,
+		.name = "rate_limit_exceeded",
+		.retry_after_s = 1},
 	[PROBLEM_HEAD_TOO_LARGE] = {.status = 431, .name = "validation_error"},
 	[PROBLEM_NOT_IMPLEMENTED] = {.status = 501, .name = "validation_error"},
 	[PROBLEM_VERSION] = {.status = 505, .name = "validation_error"},
@@ -92,6 +95,7 @@ int problem_set(struct problem *problem, enum problem_kind kind,
 
 	assert(kind > PROBLEM_NONE && kind < PROBLEM_KINDS);
 	problem->kind = kind;
+	problem->retry_after_s = kinds[kind].retry_after_s;
 	problem->allow[0] = '\0';
 	va_start(args, format);
 	vsnprintf(problem->text, sizeof(problem->text), format, args);
@@ -138,9 +142,4 @@ int problem_status(const struct problem *problem)
 const char *problem_name(const struct problem *problem)
 {
 	return kinds[problem->kind].name;
-}
-
-int problem_retry_after_s(const struct problem *problem)
-{
-	return kinds[problem->kind].retry_after_s;
 }

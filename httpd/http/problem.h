@@ -26,6 +26,7 @@ enum problem_kind {
 	PROBLEM_TOO_LARGE,
 	PROBLEM_MEDIA_TYPE,
 	PROBLEM_EXPECTATION,
+	PROBLEM_RATE, /* too many requests of the company */
 	PROBLEM_HEAD_TOO_LARGE,
 	PROBLEM_NOT_IMPLEMENTED,
 	PROBLEM_VERSION,
@@ -36,13 +37,14 @@ enum problem_kind {
 
 struct problem {
 	enum problem_kind kind;
-	char allow[64]; /* methods, for the Allow field of a 405 */
+	int retry_after_s; /* for Retry-After; 0: no such field */
+	char allow[64];    /* methods, for the Allow field of a 405 */
 	char text[ERR_TEXT_MAX];
 };
 
 #define PROBLEM_INIT ((struct problem){.kind = PROBLEM_NONE})
 
-/* Fills the problem and returns -1. */
+/* Fills the problem, also with its kind's usual retry_after_s, and returns -1. */
 int problem_set(struct problem *problem, enum problem_kind kind,
 	const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -59,7 +61,5 @@ enum problem_kind problem_kind_of_status(int status);
 int problem_status(const struct problem *problem);
 /* One of the names that client libraries know. */
 const char *problem_name(const struct problem *problem);
-/* Seconds for Retry-After; 0: no such field. */
-int problem_retry_after_s(const struct problem *problem);
 
 #endif

@@ -7,9 +7,12 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -47,6 +50,40 @@ static void free_json(const void *data, size_t len, void *arg)
 	free(arg);
 }
 
+static void add_number(struct evkeyvalq *fields, const char *name, int64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, number);
+	evhttp_add_header(fields, name, text);
+}
+
+/* What every answer has. */
+static void add_common(struct evkeyvalq *fields, const char *request_id,
+	const struct admission *admission)
+{
+	const struct rate_state *rate = &admission->rate;
+
+	evhttp_add_header(fields, "X-Request-Id", request_id);
+	if (rate->limit == 0)
+		return;
+	add_number(fields, "RateLimit-Limit", rate->limit);
+	add_number(fields, "RateLimit-Remaining", rate->remaining);
+	add_number(fields, "RateLimit-Reset", rate->reset_s);
+}
+
+static void add_of_problem(struct evkeyvalq *fields,
+	const struct problem *problem, const struct dialect_answer *answer)
+{
+	if (problem->allow[0])
+		evhttp_add_header(fields, "Allow", problem->allow);
+	if (answer->authenticate)
+		evhttp_add_header(
+			fields, "WWW-Authenticate", answer->authenticate);
+	if (problem->retry_after_s > 0)
+		add_number(fields, "Retry-After", problem->retry_after_s);
+}
+
 /* Sends the text, which is given away, and ends the request. */
 static void send_text(
 	struct request *request, int status, const char *type, char *text)
@@ -54,12 +91,10 @@ static void send_text(
 	struct evkeyvalq *fields = evhttp_request_get_output_headers(
 		request->http);
 	struct evbuffer *body = evbuffer_new();
-	char len[24];
 
-	snprintf(len, sizeof(len), "%zu", strlen(text));
-	evhttp_add_header(fields, "Content-Length", len);
+	add_number(fields, "Content-Length", (int64_t)strlen(text));
 	evhttp_add_header(fields, "Content-Type", type);
-	evhttp_add_header(fields, "X-Request-Id", request->id);
+	add_common(fields, request->id, &request->admission);
 	if (request->worker->draining)
 		evhttp_add_header(fields, "Connection", "close");
 	evbuffer_add_reference(body, text, strlen(text), free_json, text);
@@ -92,45 +127,43 @@ void reply_problem(struct request *request, const struct problem *problem)
 {
 	struct evkeyvalq *fields = evhttp_request_get_output_headers(
 		request->http);
-	int retry_after_s = problem_retry_after_s(problem);
 	struct dialect_answer answer;
-	char number[16];
 
 	dialect_problem(request->admission.route, problem, &answer);
-	if (problem->allow[0])
-		evhttp_add_header(fields, "Allow", problem->allow);
-	if (answer.authenticate)
-		evhttp_add_header(
-			fields, "WWW-Authenticate", answer.authenticate);
-	if (retry_after_s > 0) {
-		snprintf(number, sizeof(number), "%d", retry_after_s);
-		evhttp_add_header(fields, "Retry-After", number);
-	}
+	add_of_problem(fields, problem, &answer);
 	send_text(request, answer.status, answer.content_type, answer.body);
 }
 
-void reply_raw_problem(struct worker *worker, const struct route *route,
+/* Writes a head that closes the connection; takes the fields. */
+static void write_head(struct evbuffer *output, int status, const char *reason,
+	struct evkeyvalq *fields)
+{
+	struct evkeyval *field;
+
+	evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", status, reason);
+	TAILQ_FOREACH(field, fields, next)
+	evbuffer_add_printf(output, "%s: %s\r\n", field->key, field->value);
+	evbuffer_add_printf(output, "Connection: close\r\n\r\n");
+	evhttp_clear_headers(fields);
+}
+
+void reply_raw_problem(struct worker *worker, const struct admission *admission,
 	struct evbuffer *output, const struct problem *problem, bool is_head)
 {
-	int retry_after_s = problem_retry_after_s(problem);
 	struct dialect_answer answer;
+	struct evkeyvalq fields;
 	char id[ID_SIZE];
 
-	dialect_problem(route, problem, &answer);
+	dialect_problem(admission->route, problem, &answer);
 	id_new(id);
-	evbuffer_add_printf(output,
-		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-		"Connection: close\r\nX-Request-Id: %s\r\n",
-		answer.status, problem_name(problem), answer.content_type,
-		strlen(answer.body), id);
-	if (problem->allow[0])
-		evbuffer_add_printf(output, "Allow: %s\r\n", problem->allow);
-	if (answer.authenticate)
-		evbuffer_add_printf(output, "WWW-Authenticate: %s\r\n",
-			answer.authenticate);
-	if (retry_after_s > 0)
-		evbuffer_add_printf(output, "Retry-After: %d\r\n", retry_after_s);
-	evbuffer_add_printf(output, "\r\n%s", is_head ? "" : answer.body);
+	TAILQ_INIT(&fields);
+	evhttp_add_header(&fields, "Content-Type", answer.content_type);
+	add_number(&fields, "Content-Length", (int64_t)strlen(answer.body));
+	add_common(&fields, id, admission);
+	add_of_problem(&fields, problem, &answer);
+	write_head(output, answer.status, problem_name(problem), &fields);
+	if (!is_head)
+		evbuffer_add(output, answer.body, strlen(answer.body));
 	free(answer.body);
 	log_info(worker->log, "request_refused", "request", id, "status",
 		LOG_INT(answer.status), "reason", problem->text);

@@ -9,9 +9,9 @@
 
 #include "httpd/http/problem.h"
 
+struct admission;
 struct evbuffer;
 struct request;
-struct route;
 struct worker;
 
 /* Sends the object, which is given away. */
@@ -21,8 +21,9 @@ void reply_json(struct request *request, int status, json_t *object);
 void reply_problem(struct request *request, const struct problem *problem);
 
 /* Writes a whole answer that closes the connection, for a request that never
- * came to be one (route may be NULL); without its body when the method was HEAD. */
-void reply_raw_problem(struct worker *worker, const struct route *route,
+ * came to be one, with what the admission knows of it; without its body when
+ * the method was HEAD. */
+void reply_raw_problem(struct worker *worker, const struct admission *admission,
 	struct evbuffer *output, const struct problem *problem, bool is_head);
 
 #endif

@@ -1,4 +1,4 @@
-/* budget: what large requests may hold, from one thread and from many. */
+/* budget: how many requests, and what large ones may hold, from one thread and from many. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,6 +60,38 @@ static void test_a_share_grows(void **state)
 	assert_int_equal(budget.used, 0);
 }
 
+static void test_requests_are_counted(void **state)
+{
+	struct budget budget = {0};
+	struct budget_share a = {0}, b = {0}, c = {0};
+
+	(void)state;
+	assert_true(budget_enter(&budget, 2, &a));
+	assert_true(budget_enter(&budget, 2, &a));
+	assert_int_equal(budget.requests, 1);
+	assert_true(budget_enter(&budget, 2, &b));
+	assert_false(budget_enter(&budget, 2, &c));
+	assert_true(budget_take(&budget, LIMIT, 5 * MB, &a));
+	assert_int_equal(budget.requests, 2);
+	budget_give_back(&a);
+	budget_give_back(&a);
+	assert_int_equal(budget.requests, 1);
+	assert_int_equal(budget.used, 0);
+	assert_true(budget_enter(&budget, 2, &c));
+	budget_give_back(&b);
+	budget_give_back(&c);
+	assert_int_equal(budget.requests, 0);
+	/* A limit that was lowered: nobody gets in before enough have left. */
+	assert_true(budget_enter(&budget, 2, &a));
+	assert_true(budget_enter(&budget, 2, &b));
+	assert_false(budget_enter(&budget, 1, &c));
+	budget_give_back(&a);
+	assert_false(budget_enter(&budget, 1, &c));
+	budget_give_back(&b);
+	assert_true(budget_enter(&budget, 1, &c));
+	budget_give_back(&c);
+}
+
 static void *take_and_give(void *arg)
 {
 	struct budget *budget = arg;
@@ -67,6 +99,7 @@ static void *take_and_give(void *arg)
 	for (int i = 0; i < 20000; i++) {
 		struct budget_share share = {0};
 
+		budget_enter(budget, 3, &share);
 		budget_take(budget, LIMIT, 4 * MB, &share);
 		budget_give_back(&share);
 	}
@@ -84,6 +117,7 @@ static void test_many_threads(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(budget.used, 0);
+	assert_int_equal(budget.requests, 0);
 }
 
 int main(void)
@@ -92,6 +126,7 @@ int main(void)
 		cmocka_unit_test(test_small_is_free),
 		cmocka_unit_test(test_large_counts_several_times),
 		cmocka_unit_test(test_a_share_grows),
+		cmocka_unit_test(test_requests_are_counted),
 		cmocka_unit_test(test_many_threads),
 	};
 

@@ -1,0 +1,101 @@
+"""More requests at once than the server wants to hold."""
+
+import pytest
+from harness import FormClient, Sandbox, wait_for
+from harness.form import check_refused
+from harness.httpd import check_problem
+from harness.sandbox import unique
+
+MOST = 3
+BUSY = "The service has too many requests to handle now. Please try again."
+UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
+
+
+@pytest.fixture(scope="module")
+def busy_box():
+    with Sandbox(
+        "--set", f"http.max_requests={MOST}", "--set", "http.workers=2"
+    ) as box:
+        yield box
+
+
+@pytest.fixture
+def client(busy_box):
+    return busy_box.httpd()
+
+
+def begin(httpd):
+    """A request whose body was asked for and does not come; None: it was
+    refused."""
+    lines = [
+        "POST /emails HTTP/1.1",
+        f"Host: {httpd.host}",
+        f"Authorization: Bearer {httpd.key}",
+        "Content-Type: application/json",
+        "Expect: 100-continue",
+        "Content-Length: 1000",
+    ]
+    raw = httpd.raw()
+    raw.send("\r\n".join([*lines, "", ""]).encode())
+    answer = raw.answer()
+    if answer.status == 100:
+        return raw
+    assert answer.status == 503
+    raw.socket.close()
+    return None
+
+
+@pytest.fixture
+def full(client):
+    """All places are taken. Those who had them before may not have left yet."""
+    held = [wait_for("a place", lambda: begin(client)) for _ in range(MOST)]
+    yield held
+    for raw in held:
+        raw.socket.close()
+
+
+def check_busy(answer):
+    check_problem(answer, 503, "application_error", BUSY)
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_further_requests_are_to_come_later(busy_box, client, full, email, to):
+    check_busy(client.post(email))
+    check_busy(client.get(UNKNOWN_ID))
+    for raw in full:
+        raw.socket.close()
+    wait_for("a place", lambda: client.post(email).status_code == 200)
+    assert len(busy_box.sink.find(to=to).recipients) == 1
+
+
+def test_form_dialect(busy_box, full, fields):
+    answer = FormClient(busy_box).post(fields)
+    check_refused(answer, 503, BUSY)
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_strangers_take_no_place(busy_box, client):
+    """Nobody without a key keeps out those who have one."""
+    stranger = busy_box.httpd("ps_unknown")
+    connections = [stranger.raw() for _ in range(MOST * 2)]
+    for raw in connections:
+        raw.send(
+            f"POST /emails HTTP/1.1\r\nHost: {client.host}\r\n"
+            "Content-Type: application/json\r\n"
+            f"Authorization: Bearer {stranger.key}\r\n"
+            "Content-Length: 100\r\n\r\n".encode()
+        )
+    wait_for("a place", lambda: client.get(UNKNOWN_ID).status_code == 404)
+    for raw in connections:
+        raw.socket.close()
+
+
+def test_places_come_back(client, email):
+    """However a request ends."""
+    for _ in range(MOST * 4):
+        other = {**email, "to": unique("to") + "@dst.test"}
+        assert client.post(other).status_code == 200
+        assert client.post({}).status_code == 422
+        assert client.get(UNKNOWN_ID).status_code == 404
+        wait_for("a place", lambda: begin(client)).socket.close()
+        wait_for("a place", lambda: client.get(UNKNOWN_ID).status_code == 404)
