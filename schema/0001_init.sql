@@ -108,3 +108,20 @@ CREATE TABLE superseded_ticket (
 	ticket TEXT NOT NULL PRIMARY KEY,
 	email_id TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- What was answered to the requests of a company that had an Idempotency-Key.
+CREATE TABLE idempotency (
+	company_id TEXT NOT NULL,
+	-- SHA-256 of the key, and of the request
+	key_hash BLOB NOT NULL CHECK (length(key_hash) = 32),
+	payload BLOB NOT NULL CHECK (length(payload) = 32),
+	created_us INTEGER NOT NULL,
+	-- 1: the results are final; 0: what became of the emails tells
+	settled INTEGER NOT NULL CHECK (settled IN (0, 1)),
+	-- a line for each email: its id, or ! and why it was not sent
+	results TEXT NOT NULL,
+	PRIMARY KEY (company_id, key_hash)
+) STRICT, WITHOUT ROWID;
+
+-- For removing what is too old.
+CREATE INDEX idempotency_by_age ON idempotency (created_us);

@@ -21,11 +21,12 @@
 #include "core/store/store_company.h"
 #include "core/store/store_claim.h"
 #include "core/store/store_exemption.h"
+#include "core/store/store_idempotency.h"
 #include "tests/unit/temp_db.h"
 
 /* Tables that grow with the mail, not with the number of customers. */
 static const char *const large_tables[] = {
-	"email", "email_content", "e", "c", "superseded_ticket"};
+	"email", "email_content", "e", "c", "superseded_ticket", "idempotency"};
 
 static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 {
@@ -120,6 +121,21 @@ static void call_email_store(struct db *db, const struct temp_tenant *tenant)
 	store_email_clear(&email);
 }
 
+static void call_idempotency(struct db *db, const struct temp_tenant *tenant)
+{
+	struct idempotency_key key = {.hash = {1}};
+	struct idempotency row = {.created_us = 1}, got;
+
+	memcpy(key.company_id, tenant->company_id, ID_SIZE);
+	strv_add(&row.results, "id");
+	OK(store_idempotency_add(db, &key, &row, &why));
+	assert_int_equal(store_idempotency_find(db, &key, 1, &got, NULL), 1);
+	store_idempotency_clear(&got);
+	assert_int_equal(store_idempotency_settle(db, &key, &row, NULL), 1);
+	assert_int_equal(store_idempotency_remove(db, &key, NULL), 1);
+	store_idempotency_clear(&row);
+}
+
 /* Walks a whole table that is large. */
 static bool is_full_scan(const char *detail)
 {
@@ -190,6 +206,10 @@ static const struct {
 	{"ticket = $ticket AND state = 'staged'", "(ticket=?)"},
 	{"AND company_id = $company AND state = 'staged'", "(id=?)"},
 	{"key_id = $key WHERE id = $id", "(id=?)"},
+	{"AND key_hash = $key", "(company_id=? AND key_hash=?)"},
+	{"AND key_hash = $key AND created_us > $expired",
+		"(company_id=? AND key_hash=?)"},
+	{"ORDER BY created_us LIMIT 2)", "idempotency_by_age (created_us<?)"},
 	{"FROM superseded_ticket WHERE ticket = $ticket", "(ticket=?)"},
 	{"SELECT state, refusal FROM email WHERE id = $id", "(id=?)"},
 	{"e.domain = $domain)", "(id=?)"},
@@ -237,6 +257,7 @@ static void test_plans(void **state)
 	call_email_store(temp->db, &tenant);
 	call_rules(temp->db, &tenant);
 	call_lists(temp->db, &tenant);
+	call_idempotency(temp->db, &tenant);
 	for (size_t i = 0; i < DB_STMT_BUCKETS; i++)
 		for (struct db_stmt *stmt = temp->db->stmts[i]; stmt;
 			stmt = stmt->next) {
