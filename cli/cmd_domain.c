@@ -10,16 +10,20 @@
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
 
-enum { ID, NAME, COMPANY_ID, ACTIVE, CREATED_AT };
+enum { ID, NAME, COMPANY_ID, ACTIVE, PENDING, CREATED_AT };
 
 static const struct column columns[] = {
 	[ID] = {"id", NULL, .type = COLUMN_TEXT},
 	[NAME] = {"name", "NAME", .type = COLUMN_TEXT},
 	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
 	[ACTIVE] = {"active", "ACTIVE", .type = COLUMN_FLAG},
+	[PENDING] = {"pending", "ASKED FOR", .type = COLUMN_FLAG},
 	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
 	{0},
 };
+
+#define COMPANY_HELP                                                           \
+	"Whose. Needed for a domain that the company has only asked for."
 
 enum { REMOVED_ID, REMOVED_NAME, REMOVED, REMOVED_KEYS };
 
@@ -38,6 +42,7 @@ static void add_row(struct report *report, const struct domain *domain)
 	report_text(report, NAME, domain->name);
 	report_text(report, COMPANY_ID, domain->company_id);
 	report_number(report, ACTIVE, domain->active);
+	report_number(report, PENDING, domain->pending);
 	report_time(report, CREATED_AT, domain->created_us);
 }
 
@@ -74,19 +79,27 @@ static int run_list(
 	return 0;
 }
 
-/* The domain that the word names; ERR_NOT_FOUND when there is none. */
+/* The registered domain of the name or, with --company, what that company has
+ * of it; ERR_NOT_FOUND when there is none. */
 static int find(const struct call *call, struct domain *domain_r, struct err *err)
 {
 	_cleanup_free_ char *name = NULL;
+	char company_id[ID_SIZE];
 	int found;
 
-	if (addr_domain_normalize(call_argument(call), &name, err) < 0)
+	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0 ||
+		addr_domain_normalize(call_argument(call), &name, err) < 0)
 		return -1;
-	found = store_domain_find(call->db, name, domain_r, err);
+	found = *company_id ? store_domain_find_own(
+				      call->db, company_id, name, domain_r, err)
+			    : store_domain_find(call->db, name, domain_r, err);
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", name);
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no domain %s (one that a company only asked "
+			"for needs --company)",
+			name);
 	return 0;
 }
 
@@ -98,8 +111,9 @@ static int set_active(const struct call *call, bool active,
 
 	if (find(call, &domain, err) < 0)
 		return -1;
-	result = store_domain_set_active(call->db, domain.name, active, err);
+	result = store_domain_set_active(call->db, domain.id, active, err);
 	domain.active = active;
+	domain.pending = false;
 	if (result >= 0) {
 		add_row(report, &domain);
 		report_note(report, "domain %s is %s for sending", domain.name,
@@ -145,7 +159,7 @@ static int remove_one(struct db *db, const struct domain *domain,
 	size_t keys;
 
 	if (count_keys(db, domain, &keys, err) < 0 ||
-		store_domain_remove(db, domain->name, err) < 0)
+		store_domain_remove(db, domain->id, err) < 0)
 		return -1;
 	report_add_row(report);
 	report_text(report, REMOVED_ID, domain->id);
@@ -194,6 +208,7 @@ const struct verb cmd_domain_activate = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = columns,
+	.options = {{OPTION_COMPANY, false, COMPANY_HELP}},
 	.help = "Lets the company send with the domain.",
 	.run = run_activate,
 };
@@ -205,6 +220,7 @@ const struct verb cmd_domain_deactivate = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = columns,
+	.options = {{OPTION_COMPANY, false, COMPANY_HELP}},
 	.help = "Stops all sending with the domain. It stays registered: "
 		"nobody else can send with it either.",
 	.run = run_deactivate,
@@ -217,7 +233,9 @@ const struct verb cmd_domain_list = {
 	.shape = VERB_ROWS,
 	.columns = columns,
 	.options = {{OPTION_COMPANY, false, "Only those of this company."}},
-	.help = "Lists the registered domains, by name.",
+	.help = "Lists the domains, by name, with those that a company asked "
+		"for over HTTP: until they are activated they have no effect "
+		"on mail.",
 	.run = run_list,
 };
 
@@ -228,6 +246,7 @@ const struct verb cmd_domain_remove = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = removed_columns,
+	.options = {{OPTION_COMPANY, false, COMPANY_HELP}},
 	.help = "Removes a domain with the keys that are restricted to it. "
 		"Mail that uses it is no longer checked.",
 	.run = run_remove,

@@ -114,7 +114,8 @@ static void add_domains(
 		addr_header_domains(message->froms.items[i], domains);
 }
 
-/* Looks for the first of the domains that is registered. */
+/* Looks for the first of the domains that is registered. What a company has
+ * only asked for claims nothing: it must not stop the mail of others. */
 static int read_claim(struct db *db, const struct strv *domains,
 	struct facts *facts, struct err *err)
 {

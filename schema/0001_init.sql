@@ -13,7 +13,7 @@ CREATE TABLE domain (
 	id TEXT NOT NULL PRIMARY KEY,
 	company_id TEXT NOT NULL REFERENCES company (id) ON DELETE CASCADE,
 	-- A-labels in lower case, no dot at the end
-	name TEXT NOT NULL UNIQUE CHECK (name <> '' AND name = lower(name)),
+	name TEXT NOT NULL CHECK (name <> '' AND name = lower(name)),
 	active INTEGER NOT NULL CHECK (active IN (0, 1)),
 	-- who but the company's keys sends as the domain, see schema/README.md
 	policy TEXT NOT NULL DEFAULT 'exclusive'
@@ -21,7 +21,12 @@ CREATE TABLE domain (
 	-- whether all this holds for the names below it too
 	subdomains TEXT NOT NULL DEFAULT 'own'
 		CHECK (subdomains IN ('own', 'covered')),
+	-- 1: its company asked for it and nobody let it have it yet. Such a row
+	-- reserves nothing and has no effect on mail but that company's own.
+	pending INTEGER NOT NULL DEFAULT 0
+		CHECK (pending IN (0, 1) AND pending + active < 2),
 	created_us INTEGER NOT NULL,
+	UNIQUE (company_id, name),
 	-- for the reference of api_key
 	UNIQUE (company_id, id)
 ) STRICT, WITHOUT ROWID;
@@ -36,6 +41,8 @@ CREATE TABLE exemption (
 	created_us INTEGER NOT NULL,
 	UNIQUE (domain_id, kind, value)
 ) STRICT, WITHOUT ROWID;
+-- One owner for each name; any number of companies may ask for it.
+CREATE UNIQUE INDEX domain_registered ON domain (name) WHERE pending = 0;
 
 CREATE TABLE api_key (
 	id TEXT NOT NULL PRIMARY KEY,

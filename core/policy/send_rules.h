@@ -8,9 +8,8 @@
 
 /* How the domain of the header From stands to the company of the key. */
 enum domain_standing {
-	DOMAIN_UNKNOWN, /* not registered */
-	DOMAIN_FOREIGN, /* of another company */
-	DOMAIN_INACTIVE,
+	DOMAIN_NOT_OWN,  /* the company has none of the name */
+	DOMAIN_INACTIVE, /* or only asked for */
 	DOMAIN_ACTIVE,
 };
 
@@ -24,7 +23,7 @@ struct send_facts {
 enum send_decision {
 	SEND_ALLOWED,
 	SEND_NO_SCOPE,
-	SEND_NOT_OWN, /* unknown or foreign: one answer, nothing leaks */
+	SEND_NOT_OWN,
 	SEND_INACTIVE,
 	SEND_KEY_RESTRICTED,
 };

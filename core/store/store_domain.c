@@ -10,7 +10,9 @@
 #include "core/base/str.h"
 #include "core/store/store_row.h"
 
-#define COLUMNS "id, company_id, name, active, created_us, policy, subdomains"
+#define COLUMNS                                                                \
+	"id, company_id, name, active, pending, created_us, policy, "          \
+	"subdomains"
 
 static const char *const policies[POLICIES] = {
 	[POLICY_EXCLUSIVE] = "exclusive",
@@ -40,17 +42,19 @@ static void read_row(struct db_stmt *stmt, struct domain *domain)
 	store_row_id(stmt, 1, domain->company_id);
 	domain->name = db_copy(stmt, 2);
 	domain->active = db_int(stmt, 3) != 0;
-	domain->created_us = db_int(stmt, 4);
-	store_domain_policy_parse(db_text(stmt, 5), &domain->policy);
-	domain->covers_subdomains = str_eq(db_text(stmt, 6), "covered");
+	domain->pending = db_int(stmt, 4) != 0;
+	domain->created_us = db_int(stmt, 5);
+	store_domain_policy_parse(db_text(stmt, 6), &domain->policy);
+	domain->covers_subdomains = str_eq(db_text(stmt, 7), "covered");
 }
 
 static int insert(struct db *db, const char *company_id,
 	const struct domain *domain, struct err *err)
 {
 	static const char sql_insert[] =
-		"INSERT INTO domain (id, company_id, name, active, created_us)"
-		" VALUES ($id, $company, $name, $active, $created)";
+		"INSERT INTO domain"
+		" (id, company_id, name, active, pending, created_us)"
+		" VALUES ($id, $company, $name, $active, $pending, $created)";
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_insert, &stmt, err) != 0)
@@ -59,6 +63,7 @@ static int insert(struct db *db, const char *company_id,
 	db_bind_text(stmt, "$company", company_id);
 	db_bind_text(stmt, "$name", domain->name);
 	db_bind_int(stmt, "$active", domain->active);
+	db_bind_int(stmt, "$pending", domain->pending);
 	db_bind_int(stmt, "$created", domain->created_us);
 	return db_run(stmt, err);
 }
@@ -76,36 +81,49 @@ static int explain(const struct err *why, const char *company_id,
 	return err_set(err, why->code, "%s", why->text);
 }
 
+static int add(struct db *db, const char *company_id, const char *name,
+	struct domain *domain, struct err *err)
+{
+	struct err why = ERR_INIT;
+
+	id_new(domain->id);
+	domain->name = mem_strdup(name);
+	if (insert(db, company_id, domain, &why) != 0) {
+		store_domain_clear(domain);
+		return explain(&why, company_id, name, err);
+	}
+	/* It fits: the reference holds. */
+	*stpncpy(domain->company_id, company_id, ID_SIZE - 1) = '\0';
+	return 0;
+}
+
 int store_domain_add(struct db *db, const char *company_id, const char *name,
 	bool active, int64_t now_us, struct domain *domain_r, struct err *err)
 {
 	struct domain domain = {.active = active, .created_us = now_us};
-	struct err why = ERR_INIT;
 
-	id_new(domain.id);
-	domain.name = mem_strdup(name);
-	if (insert(db, company_id, &domain, &why) != 0) {
-		store_domain_clear(&domain);
-		return explain(&why, company_id, name, err);
-	}
-	/* It fits: the reference holds. */
-	*stpncpy(domain.company_id, company_id, ID_SIZE - 1) = '\0';
+	if (add(db, company_id, name, &domain, err) != 0)
+		return -1;
 	*domain_r = domain;
 	return 0;
 }
 
-int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
-	struct err *err)
+int store_domain_ask(struct db *db, const char *company_id, const char *name,
+	int64_t now_us, struct domain *domain_r, struct err *err)
 {
-	static const char sql_find[] = "SELECT " COLUMNS
-				       " FROM domain WHERE name = $name";
-	struct db_stmt *stmt;
-	int result;
+	struct domain domain = {.pending = true, .created_us = now_us};
 
-	if (db_prepare(db, sql_find, &stmt, err) != 0)
+	if (add(db, company_id, name, &domain, err) != 0)
 		return -1;
-	db_bind_text(stmt, "$name", name);
-	result = db_step(stmt, err);
+	*domain_r = domain;
+	return 0;
+}
+
+/* Reads the one row of a statement that is bound. */
+static int read_one(struct db_stmt *stmt, struct domain *domain_r, struct err *err)
+{
+	int result = db_step(stmt, err);
+
 	if (result == 1) {
 		read_row(stmt, domain_r);
 		db_reset(stmt);
@@ -113,11 +131,55 @@ int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
 	return result;
 }
 
+int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
+	struct err *err)
+{
+	static const char sql_find[] =
+		"SELECT " COLUMNS
+		" FROM domain WHERE name = $name AND pending = 0";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_find, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$name", name);
+	return read_one(stmt, domain_r, err);
+}
+
+int store_domain_find_own(struct db *db, const char *company_id,
+	const char *name, struct domain *domain_r, struct err *err)
+{
+	static const char sql_find[] =
+		"SELECT " COLUMNS
+		" FROM domain WHERE company_id = $company AND name = $name";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_find, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$company", company_id);
+	db_bind_text(stmt, "$name", name);
+	return read_one(stmt, domain_r, err);
+}
+
+int store_domain_get(struct db *db, const char *company_id, const char *id,
+	struct domain *domain_r, struct err *err)
+{
+	static const char sql_get[] =
+		"SELECT " COLUMNS
+		" FROM domain WHERE id = $id AND company_id = $company";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_get, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", id);
+	db_bind_text(stmt, "$company", company_id);
+	return read_one(stmt, domain_r, err);
+}
+
 static int prepare_list(struct db *db, const char *company_id,
 	struct db_stmt **stmt_r, struct err *err)
 {
 	static const char sql_all[] = "SELECT " COLUMNS
-				      " FROM domain ORDER BY name";
+				      " FROM domain ORDER BY name, company_id";
 	static const char sql_of_company[] =
 		"SELECT " COLUMNS " FROM domain WHERE company_id = $company"
 		" ORDER BY name";
@@ -152,17 +214,24 @@ int store_domain_list(struct db *db, const char *company_id,
 }
 
 int store_domain_set_active(
-	struct db *db, const char *name, bool active, struct err *err)
+	struct db *db, const char *id, bool active, struct err *err)
 {
 	static const char sql_set[] =
-		"UPDATE domain SET active = $active WHERE name = $name";
+		"UPDATE domain SET active = $active, pending = 0"
+		" WHERE id = $id";
+	struct err why = ERR_INIT;
 	struct db_stmt *stmt;
+	int result;
 
 	if (db_prepare(db, sql_set, &stmt, err) != 0)
 		return -1;
 	db_bind_int(stmt, "$active", active);
-	db_bind_text(stmt, "$name", name);
-	return store_row_change(db, stmt, err);
+	db_bind_text(stmt, "$id", id);
+	result = store_row_change(db, stmt, &why);
+	if (result < 0 && why.code == ERR_EXISTS)
+		return err_set(err, ERR_EXISTS,
+			"the domain is registered to another company");
+	return result < 0 ? err_set(err, why.code, "%s", why.text) : result;
 }
 
 /* Sets what stands in $value. */
@@ -181,8 +250,8 @@ static int set_word(struct db *db, const char *sql, const char *name,
 int store_domain_set_policy(struct db *db, const char *name,
 	enum domain_policy policy, struct err *err)
 {
-	static const char sql_policy[] =
-		"UPDATE domain SET policy = $value WHERE name = $name";
+	static const char sql_policy[] = "UPDATE domain SET policy = $value"
+					 " WHERE name = $name AND pending = 0";
 
 	return set_word(db, sql_policy, name, policies[policy], err);
 }
@@ -191,21 +260,21 @@ int store_domain_set_subdomains(
 	struct db *db, const char *name, bool covered, struct err *err)
 {
 	static const char sql_subdomains[] =
-		"UPDATE domain SET subdomains = $value WHERE name = $name";
+		"UPDATE domain SET subdomains = $value"
+		" WHERE name = $name AND pending = 0";
 
 	return set_word(
 		db, sql_subdomains, name, covered ? "covered" : "own", err);
 }
 
-int store_domain_remove(struct db *db, const char *name, struct err *err)
+int store_domain_remove(struct db *db, const char *id, struct err *err)
 {
-	static const char sql_remove[] =
-		"DELETE FROM domain WHERE name = $name";
+	static const char sql_remove[] = "DELETE FROM domain WHERE id = $id";
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_remove, &stmt, err) != 0)
 		return -1;
-	db_bind_text(stmt, "$name", name);
+	db_bind_text(stmt, "$id", id);
 	return store_row_change(db, stmt, err);
 }
 

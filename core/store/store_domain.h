@@ -1,5 +1,12 @@
 /*
- * store_domain: sending domains. A name belongs to one company at most.
+ * store_domain: sending domains. A name is registered to one company at most.
+ *
+ *   (none) ──ask──> pending ──set_active──> active <──set_active──> inactive
+ *      └────────────────────add───────────────┴───────────────────────┘
+ *
+ * A company may ask for any name; a pending domain reserves nothing, several
+ * companies may have one of the same name, and only its own company ever sees
+ * it. The others are registered: nobody else sends as that domain.
  */
 #ifndef POSTERN_STORE_STORE_DOMAIN_H
 #define POSTERN_STORE_STORE_DOMAIN_H
@@ -22,6 +29,7 @@ struct domain {
 	bool active;
 	enum domain_policy policy;
 	bool covers_subdomains; /* what holds for it, holds for names below it */
+	bool pending; /* asked for, not registered; then it is not active */
 	int64_t created_us;
 };
 
@@ -34,22 +42,37 @@ struct domain_list {
  * when it is registered, ERR_NOT_FOUND when there is no such company. */
 int store_domain_add(struct db *db, const char *company_id, const char *name,
 	bool active, int64_t now_us, struct domain *domain_r, struct err *err);
-/* 1 found, 0 none, -1 cannot tell. */
+/* The same for a pending one. ERR_EXISTS only when the company itself has the
+ * name: whether another company does is not told. */
+int store_domain_ask(struct db *db, const char *company_id, const char *name,
+	int64_t now_us, struct domain *domain_r, struct err *err);
+
+/* Look-ups: 1 found, 0 none, -1 cannot tell. */
+
+/* The registered domain of the name, whoever owns it. */
 int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
 	struct err *err);
-/* By name; of one company, or all for NULL. */
+/* The company's own, by name or by id; pending ones too. */
+int store_domain_find_own(struct db *db, const char *company_id,
+	const char *name, struct domain *domain_r, struct err *err);
+int store_domain_get(struct db *db, const char *company_id, const char *id,
+	struct domain *domain_r, struct err *err);
+
+/* By name, pending ones too; of one company, or all for NULL. */
 int store_domain_list(struct db *db, const char *company_id,
 	struct domain_list *list_r, struct err *err);
-/* 1 done, 0 none, -1. */
+/* Also registers a domain that is pending: ERR_EXISTS when the name is
+ * registered to another company. 1 done, 0 none, -1. */
 int store_domain_set_active(
-	struct db *db, const char *name, bool active, struct err *err);
-/* A new domain is exclusive and does not cover its subdomains. 1, 0 or -1. */
+	struct db *db, const char *id, bool active, struct err *err);
+/* Of a registered domain, by its name. A new one is exclusive and does not
+ * cover its subdomains. 1, 0 or -1. */
 int store_domain_set_policy(struct db *db, const char *name,
 	enum domain_policy policy, struct err *err);
 int store_domain_set_subdomains(
 	struct db *db, const char *name, bool covered, struct err *err);
 /* Removes the domain and the keys that are restricted to it. 1, 0 or -1. */
-int store_domain_remove(struct db *db, const char *name, struct err *err);
+int store_domain_remove(struct db *db, const char *id, struct err *err);
 
 /* As `exclusive`. Parsing gives false for any other word. */
 const char *store_domain_policy_name(enum domain_policy policy);

@@ -84,7 +84,7 @@ static int insert(struct db *db, const char *id,
 	static const char sql_insert[] =
 		"INSERT INTO exemption (id, domain_id, kind, value, created_us)"
 		" SELECT $id, d.id, $kind, $value, $created"
-		" FROM domain d WHERE d.name = $domain";
+		" FROM domain d WHERE d.name = $domain AND d.pending = 0";
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_insert, &stmt, err) != 0)
@@ -142,10 +142,10 @@ int store_exemption_list(struct db *db, const char *domain,
 	struct exemption_list *list_r, struct err *err)
 {
 	static const char sql_list[] =
-		"SELECT e.id, d.name, e.kind, e.value, e.created_us"
-		" FROM exemption e JOIN domain d ON d.id = e.domain_id"
+		"SELECT x.id, d.name, x.kind, x.value, x.created_us"
+		" FROM exemption x JOIN domain d ON d.id = x.domain_id"
 		" WHERE $domain IS NULL OR d.name = $domain"
-		" ORDER BY d.name, e.kind, e.value";
+		" ORDER BY d.name, x.kind, x.value";
 	struct exemption_list list = {0};
 	struct db_stmt *stmt;
 	int result;

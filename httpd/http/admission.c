@@ -136,14 +136,14 @@ static int find_own_domain(struct worker *worker,
 	struct err *err)
 {
 	struct domain domain;
-	int found = store_domain_find(worker->db, name, &domain, err);
+	int found = store_domain_find_own(
+		worker->db, admission->key.company_id, name, &domain, err);
 
 	if (found <= 0)
 		return found;
-	found = strcmp(domain.company_id, admission->key.company_id) == 0;
 	*active_r = domain.active;
 	store_domain_clear(&domain);
-	return found;
+	return 1;
 }
 
 static int check_domain(struct worker *worker, struct admission *admission)

@@ -3,8 +3,6 @@
  *
  * Threads: the worker's.
  */
-#include <string.h>
-
 #include "core/base/log.h"
 #include "core/policy/send_rules.h"
 #include "core/store/store_domain.h"
@@ -17,17 +15,15 @@ static int find_standing(struct request *request, const char *name,
 {
 	const struct key *key = &request->admission.key;
 	struct domain domain;
-	int found = store_domain_find(request->worker->db, name, &domain, err);
+	int found = store_domain_find_own(
+		request->worker->db, key->company_id, name, &domain, err);
 
 	if (found < 0)
 		return -1;
-	*standing_r = DOMAIN_UNKNOWN;
+	*standing_r = DOMAIN_NOT_OWN;
 	if (found == 0)
 		return 0;
-	if (strcmp(domain.company_id, key->company_id) != 0)
-		*standing_r = DOMAIN_FOREIGN;
-	else
-		*standing_r = domain.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
+	*standing_r = domain.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
 	store_domain_clear(&domain);
 	return 0;
 }

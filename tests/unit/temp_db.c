@@ -140,6 +140,7 @@ void temp_db_tenant(struct db *db, const char *company_name,
 	OK(store_company_add(db, company_name, 1, &company, &why));
 	OK(store_domain_add(db, company.id, domain_name, true, 2, &domain, &why));
 	memcpy(tenant_r->company_id, company.id, ID_SIZE);
+	memcpy(tenant_r->domain_id, domain.id, ID_SIZE);
 	tenant_r->domain = domain_name;
 	temp_db_key(db, tenant_r, company_name, &spec, &key);
 	memcpy(tenant_r->key_id, key.id, ID_SIZE);

@@ -47,6 +47,7 @@ void temp_db_in_child(int (*run)(void *arg), void *arg, bool as_nobody);
 struct temp_tenant {
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
+	char domain_id[ID_SIZE];
 	const char *domain;
 	uint8_t hash[SECRET_HASH_LEN];
 };

@@ -21,6 +21,7 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
+#include "core/store/store_domain.h"
 #include "core/store/store_email.h"
 #include "core/store/store_key.h"
 
@@ -279,6 +280,39 @@ static struct db *open_database(void)
 	if (db_open("postern.db", DB_WRITE, &db, &err) < 0)
 		fail_msg("%s", err.text);
 	return db;
+}
+
+static void ask_for(const char *company, const char *name)
+{
+	_cleanup_(db) struct db *db = open_database();
+	struct err err = ERR_INIT;
+	struct domain domain;
+
+	if (store_domain_ask(db, company, name, 1, &domain, &err) < 0)
+		fail_msg("%s", err.text);
+	store_domain_clear(&domain);
+}
+
+/* What several companies asked for, one of them gets. */
+static void test_domains_asked_for(void **state)
+{
+	_cleanup_free_ char *one = add_company("One");
+	_cleanup_free_ char *other = add_company("Other");
+
+	(void)state;
+	ask_for(one, "new.example");
+	ask_for(other, "new.example");
+	run_ok("domain list --json --company %s", one);
+	assert_non_null(strstr(at.out, "\"pending\": true"));
+	run("domain activate new.example");
+	assert_int_equal(at.status, EX_NOINPUT);
+	assert_non_null(strstr(at.errors, "--company"));
+	run_ok("domain activate new.example --json --company %s", one);
+	assert_non_null(strstr(at.out, "\"active\": true, \"pending\": false"));
+	run_ok("domain deactivate new.example");
+	run_ok("domain remove new.example --company %s", other);
+	run_ok("domain list --json");
+	assert_int_equal(rows_printed(), 1);
 }
 
 /* An email from a client that wishes the terminal ill. */
@@ -611,6 +645,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(test_companies),
 		EACH(test_domains),
+		EACH(test_domains_asked_for),
 		EACH(test_a_token_is_not_stored),
 		EACH(test_keys),
 		EACH(test_email_show),

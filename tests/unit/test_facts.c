@@ -105,14 +105,16 @@ static void test_states(void **state)
 	facts_clear(&facts);
 	assert_int_equal(
 		store_key_revoke(temp->db, world->acme.key_id, 7, &err), 1);
-	assert_int_equal(
-		store_domain_set_active(temp->db, "example.com", false, &err), 1);
+	assert_int_equal(store_domain_set_active(
+				 temp->db, world->acme.domain_id, false, &err),
+		1);
 	facts_read(world->pool, session, &facts);
 	assert_false(facts.verdict.key_valid);
 	assert_true(facts.verdict.domain_owned);
 	assert_false(facts.verdict.domain_active);
 	facts_clear(&facts);
-	assert_int_equal(store_domain_remove(temp->db, "example.com", &err), 1);
+	assert_int_equal(
+		store_domain_remove(temp->db, world->acme.domain_id, &err), 1);
 	facts_read(world->pool, session, &facts);
 	assert_false(facts.verdict.domain_owned);
 	assert_false(facts.verdict.claims_domain);
@@ -333,6 +335,38 @@ static void test_tickets(void **state)
 	facts_clear(&facts);
 }
 
+static bool claims(struct world *world, const char *from)
+{
+	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_facts_ struct facts facts;
+
+	session_begin(session, "root@host.test", false);
+	session_header(session, "From", from);
+	facts_read(world->pool, session, &facts);
+	assert_false(facts.verdict.store_failed);
+	return facts.verdict.claims_domain;
+}
+
+/* A company that asks for a domain must not stop the mail of others; once it is
+ * registered, active or not, it is protected. */
+static void test_asked_for(void **state)
+{
+	struct temp_db *temp = *state;
+	struct world *world = temp->more;
+	struct domain domain;
+
+	OK(store_domain_ask(temp->db, world->acme.company_id, "gmail.test", 1,
+		&domain, &why));
+	assert_false(claims(world, "a@gmail.test"));
+	for (int active = 1; active >= 0; active--) {
+		assert_int_equal(store_domain_set_active(
+					 temp->db, domain.id, active, NULL),
+			1);
+		assert_true(claims(world, "a@gmail.test"));
+	}
+	store_domain_clear(&domain);
+}
+
 static void test_claims(void **state)
 {
 	static const struct {
@@ -505,6 +539,7 @@ int main(void)
 		TEST(test_number_of_froms),
 		TEST(test_tickets),
 		TEST(test_claims),
+		TEST(test_asked_for),
 		TEST(test_external_needs_no_store),
 		TEST(test_broken_store),
 		TEST(test_too_many_fields),

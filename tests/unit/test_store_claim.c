@@ -198,13 +198,39 @@ static void test_exemptions_are_of_one_domain(void **state)
 static void test_inactive(void **state)
 {
 	struct temp_db *temp = *state;
+	struct domain domain;
 	struct claim claim;
 
-	store_domain_set_active(temp->db, "example.com", false, NULL);
+	assert_int_equal(
+		store_domain_find(temp->db, "example.com", &domain, NULL), 1);
+	assert_int_equal(
+		store_domain_set_active(temp->db, domain.id, false, NULL), 1);
+	store_domain_clear(&domain);
 	assert_int_equal(store_claim_read(temp->db, "a.example.com", &nobody,
 				 &claim, NULL),
 		1);
 	assert_string_equal(claim.domain, "example.com");
+}
+
+/* What a company only asked for is free for all, as if it were not there. */
+static void test_asked_for(void **state)
+{
+	static const char sql_company[] = "SELECT min(id) FROM company";
+	struct temp_db *temp = *state;
+	_cleanup_free_ char *company = temp_db_text(temp->db, sql_company);
+	struct domain domain;
+	struct claim claim;
+
+	OK(store_domain_ask(temp->db, company, "gmail.test", 1, &domain, &why));
+	assert_int_equal(
+		store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL),
+		0);
+	assert_int_equal(
+		store_domain_set_active(temp->db, domain.id, true, NULL), 1);
+	assert_int_equal(
+		store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL),
+		1);
+	store_domain_clear(&domain);
 }
 
 static void test_broken(void **state)
@@ -229,6 +255,7 @@ int main(void)
 		TEST(exemptions),
 		TEST(exemptions_are_of_one_domain),
 		TEST(inactive),
+		TEST(asked_for),
 		TEST(broken),
 	};
 

@@ -106,8 +106,8 @@ static void test_set_active(void **state)
 	for (int active = 0; active < 2; active++) {
 		struct domain domain;
 
-		assert_int_equal(store_domain_set_active(
-					 temp->db, "example.com", active, NULL),
+		assert_int_equal(store_domain_set_active(temp->db,
+					 tenant.domain_id, active, NULL),
 			1);
 		assert_int_equal(store_domain_find(temp->db, "example.com",
 					 &domain, NULL),
@@ -116,7 +116,91 @@ static void test_set_active(void **state)
 		store_domain_clear(&domain);
 	}
 	assert_int_equal(
-		store_domain_set_active(temp->db, "none.test", true, NULL), 0);
+		store_domain_set_active(temp->db, "none", true, NULL), 0);
+}
+
+static void ask(struct db *db, const struct temp_tenant *tenant,
+	const char *name, char id[static ID_SIZE])
+{
+	struct domain domain;
+
+	OK(store_domain_ask(db, tenant->company_id, name, 5, &domain, &why));
+	assert_true(domain.pending);
+	assert_false(domain.active);
+	memcpy(id, domain.id, ID_SIZE);
+	store_domain_clear(&domain);
+}
+
+/* Who finds what under the name: the registered one, and the company's own. */
+static void assert_found(struct db *db, const struct temp_tenant *tenant,
+	const char *name, int registered, int own)
+{
+	struct domain domain = {0};
+
+	assert_int_equal(store_domain_find(db, name, &domain, NULL), registered);
+	store_domain_clear(&domain);
+	assert_int_equal(store_domain_find_own(
+				 db, tenant->company_id, name, &domain, NULL),
+		own);
+	store_domain_clear(&domain);
+}
+
+/* What a company only asked for belongs to it alone and stops nobody. */
+static void test_ask(void **state)
+{
+	struct temp_db *temp = *state;
+	char id[ID_SIZE], other_id[ID_SIZE];
+	struct temp_tenant one, other;
+	struct domain domain = {0};
+	struct err err = ERR_INIT;
+
+	temp_db_tenant(temp->db, "One", "one.test", &one);
+	temp_db_tenant(temp->db, "Other", "other.test", &other);
+	ask(temp->db, &one, "new.test", id);
+	ask(temp->db, &other, "new.test", other_id);
+	assert_found(temp->db, &one, "new.test", 0, 1);
+	ask(temp->db, &other, "one.test", other_id);
+	assert_found(temp->db, &other, "one.test", 1, 1);
+	assert_int_equal(store_domain_ask(temp->db, one.company_id, "new.test",
+				 1, &domain, &err),
+		-1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	assert_int_equal(store_domain_ask(temp->db, one.company_id, "one.test",
+				 1, &domain, &err),
+		-1);
+	assert_int_equal(err.code, ERR_EXISTS);
+
+	assert_int_equal(
+		store_domain_get(temp->db, one.company_id, id, &domain, NULL), 1);
+	assert_true(domain.pending);
+	store_domain_clear(&domain);
+	assert_int_equal(
+		store_domain_get(temp->db, other.company_id, id, &domain, NULL),
+		0);
+}
+
+static void test_register_what_was_asked_for(void **state)
+{
+	struct temp_db *temp = *state;
+	char id[ID_SIZE], other_id[ID_SIZE];
+	struct temp_tenant one, other;
+	struct err err = ERR_INIT;
+
+	temp_db_tenant(temp->db, "One", "one.test", &one);
+	temp_db_tenant(temp->db, "Other", "other.test", &other);
+	ask(temp->db, &one, "new.test", id);
+	ask(temp->db, &other, "new.test", other_id);
+	assert_int_equal(store_domain_set_active(temp->db, id, false, NULL), 1);
+	assert_found(temp->db, &one, "new.test", 1, 1);
+	assert_int_equal(
+		store_domain_set_active(temp->db, other_id, true, &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	assert_found(temp->db, &other, "new.test", 1, 1);
+	assert_int_equal(store_domain_remove(temp->db, id, NULL), 1);
+	assert_found(temp->db, &one, "new.test", 0, 0);
+	assert_int_equal(
+		store_domain_set_active(temp->db, other_id, true, NULL), 1);
+	assert_found(temp->db, &other, "new.test", 1, 1);
 }
 
 static void assert_rules(
@@ -188,8 +272,10 @@ static void test_remove_takes_keys_along(void **state)
 	assert_int_equal(store_key_find(temp->db, hash, &key, NULL), 1);
 	store_key_clear(&key);
 
-	assert_int_equal(store_domain_remove(temp->db, "example.com", NULL), 1);
-	assert_int_equal(store_domain_remove(temp->db, "example.com", NULL), 0);
+	assert_int_equal(
+		store_domain_remove(temp->db, tenant.domain_id, NULL), 1);
+	assert_int_equal(
+		store_domain_remove(temp->db, tenant.domain_id, NULL), 0);
 	assert_int_equal(store_key_find(temp->db, hash, &key, NULL), 0);
 	assert_int_equal(store_key_find(temp->db, tenant.hash, &key, NULL), 1);
 	store_key_clear(&key);
@@ -212,6 +298,8 @@ int main(void)
 		TEST(set_active),
 		TEST(rules),
 		TEST(policy_names),
+		TEST(ask),
+		TEST(register_what_was_asked_for),
 		TEST(remove_takes_keys_along),
 	};
 

@@ -322,7 +322,8 @@ static void test_domain_changes_hands(void **state)
 	struct email email;
 
 	stage(temp, 0, &email);
-	assert_int_equal(store_domain_remove(temp->db, "one.test", NULL), 1);
+	assert_int_equal(
+		store_domain_remove(temp->db, tenants[0].domain_id, NULL), 1);
 	OK(store_domain_add(temp->db, tenants[1].company_id, "one.test", true,
 		1, &domain, &why));
 	store_domain_clear(&domain);

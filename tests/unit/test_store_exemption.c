@@ -173,10 +173,14 @@ static void test_remove(void **state)
 static void test_goes_with_its_domain(void **state)
 {
 	struct temp_db *temp = *state;
+	struct domain domain;
 
 	add(temp->db, "example.com", EXEMPT_LOGIN, "ann");
 	add(temp->db, "other.test", EXEMPT_LOGIN, "ann");
-	assert_int_equal(store_domain_remove(temp->db, "example.com", NULL), 1);
+	assert_int_equal(
+		store_domain_find(temp->db, "example.com", &domain, NULL), 1);
+	assert_int_equal(store_domain_remove(temp->db, domain.id, NULL), 1);
+	store_domain_clear(&domain);
 	assert_listed(temp->db, NULL, "other.test login ann;");
 }
 

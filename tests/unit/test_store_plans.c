@@ -51,7 +51,15 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 	OK(store_key_list(db, tenant->company_id, &keys, &why));
 	store_key_list_free(&keys);
 	OK(store_key_touch(db, tenant->key_id, 1, &why));
-	store_domain_set_active(db, tenant->domain, true, NULL);
+	assert_int_equal(store_domain_find_own(db, tenant->company_id,
+				 tenant->domain, &domain, NULL),
+		1);
+	store_domain_clear(&domain);
+	assert_int_equal(store_domain_get(db, tenant->company_id,
+				 tenant->domain_id, &domain, NULL),
+		1);
+	store_domain_clear(&domain);
+	store_domain_set_active(db, tenant->domain_id, true, NULL);
 	store_key_revoke(db, "none", 1, NULL);
 	store_domain_remove(db, "none", NULL);
 	store_company_remove(db, "none", NULL);
