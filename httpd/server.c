@@ -21,7 +21,7 @@
 #include "httpd/http/budget.h"
 #include "httpd/http/listen_socket.h"
 #include "httpd/http/rate_table.h"
-#include "httpd/inject/postfix_limit.h"
+#include "httpd/inject/postfix_facts.h"
 #include "httpd/worker.h"
 
 struct server {
@@ -45,21 +45,28 @@ static int check_database(const char *path, struct err *err)
 	return migrate_check(db, err);
 }
 
-/* Postfix's limit; when it cannot be learned, sending still works and Postfix
- * says no by itself. */
+/* What can be known of Postfix, and what is wrong with it there. When nothing
+ * can be learned, sending still works and Postfix says no by itself. */
 static int64_t learn_limit(struct server *server, const struct conf *conf)
 {
+	struct postfix_facts facts = {0};
 	struct err err = ERR_INIT;
-	int64_t limit = 0;
 
-	if (postfix_limit_read(conf->submission.postfix_config, &limit, &err) < 0)
-		log_warn(server->log, "postfix_limit_unknown", "error", err.text);
-	else if (limit > 0 && limit < conf->http.max_message_bytes)
+	if (postfix_facts_read(conf, &facts, &err) < 0) {
+		log_warn(server->log, "postfix_unknown", "error", err.text);
+		return 0;
+	}
+	if (facts.message_size_limit > 0 &&
+		facts.message_size_limit < conf->http.max_message_bytes)
 		log_warn(server->log, "postfix_limit_lower", "setting",
 			"http.max_message_bytes", "bytes",
 			LOG_INT(conf->http.max_message_bytes),
-			"message_size_limit", LOG_INT(limit));
-	return limit;
+			"message_size_limit", LOG_INT(facts.message_size_limit));
+	if (!facts.milter_sees_local)
+		log_warn(server->log, "milter_not_in_postfix", "setting",
+			"non_smtpd_milters", "socket", conf->milter.socket,
+			"hint", "run postfix-conf/enable");
+	return facts.message_size_limit;
 }
 
 /* Settings of one worker's own: its share of what is for all. */

@@ -26,6 +26,7 @@ char *buf_reserve(struct buf *buf, size_t len)
 			cap *= 2;
 		buf->data = mem_grow(buf->data, cap, 1);
 		buf->cap = cap;
+		buf->data[buf->len] = '\0';
 	}
 	return buf->data + buf->len;
 }

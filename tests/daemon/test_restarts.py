@@ -219,6 +219,15 @@ def test_sendmail_is_missing(own_box):
     assert box.cli("email", "list") == []
 
 
+def test_missing_milter_is_said(own_box):
+    """Without it in main.cf mail goes out unchecked and never counts as sent."""
+    box = own_box()
+    assert "milter_not_in_postfix" not in box.log("httpd")
+    box.postconf("non_smtpd_milters=")
+    box.kill("httpd", signal.SIGHUP)
+    wait_for("the warning", lambda: "milter_not_in_postfix" in box.log("httpd"))
+
+
 def test_reload(own_box):
     """SIGHUP: new settings hold, connections and requests stay."""
     box = own_box()

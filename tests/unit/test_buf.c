@@ -87,6 +87,19 @@ static void test_reserve(void **state)
 	assert_int_equal(buf.len, 8);
 }
 
+/* What is reserved and never written leaves a text behind. */
+static void test_reserve_for_nothing(void **state)
+{
+	_cleanup_buf_ struct buf buf = BUF_INIT;
+	char *freed = mem_alloc(300, 1);
+
+	(void)state;
+	memset(freed, 'x', 300);
+	free(freed); /* likely to come back */
+	buf_reserve(&buf, 10);
+	assert_string_equal(buf_str(&buf), "");
+}
+
 static void test_take(void **state)
 {
 	struct buf buf = BUF_INIT;
@@ -127,6 +140,7 @@ int main(void)
 		cmocka_unit_test(test_grows),
 		cmocka_unit_test(test_printf_grows),
 		cmocka_unit_test(test_reserve),
+		cmocka_unit_test(test_reserve_for_nothing),
 		cmocka_unit_test(test_take),
 		cmocka_unit_test(test_clear_keeps_memory),
 	};

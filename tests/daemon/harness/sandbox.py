@@ -153,6 +153,14 @@ class Sandbox:
         with self.config.open("w") as file:
             conf.write(file)
 
+    def postconf(self, setting):
+        """Changes main.cf: "NAME=VALUE"; Postfix takes note when it reloads."""
+        subprocess.run(
+            ["postconf", "-c", self.env["POSTFIX_CONFIG"], "-e", setting],
+            check=True,
+            timeout=60,
+        )
+
     def httpd(self, key=None):
         """A new client, with the key that may do all unless told."""
         return Httpd(self.url, key or self.env["POSTERN_KEY"])

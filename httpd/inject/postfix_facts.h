@@ -1,0 +1,25 @@
+/*
+ * postfix_facts: what the local Postfix is configured to, as far as sending
+ * depends on it.
+ */
+#ifndef POSTERN_HTTPD_POSTFIX_FACTS_H
+#define POSTERN_HTTPD_POSTFIX_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+struct conf;
+
+struct postfix_facts {
+	int64_t message_size_limit; /* bytes; 0: none */
+	bool milter_sees_local;     /* non_smtpd_milters lists our milter */
+};
+
+/* Asks postconf(1) for the configuration folder of submission. Blocks while it
+ * runs: for start and reload only. */
+int postfix_facts_read(const struct conf *conf, struct postfix_facts *facts_r,
+	struct err *err);
+
+#endif
