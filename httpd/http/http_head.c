@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "core/base/ascii.h"
+#include "core/base/mem.h"
 
 static const struct http_fault
 	fault_bare_lf = {400,
@@ -24,6 +25,8 @@ static const struct http_fault
 	fault_version = {505, "The HTTP version is not supported."},
 	fault_field = {400, "A header field of the request is malformed."},
 	fault_host = {400, "The request must have exactly one Host field."},
+	fault_twice = {400, "A header field that may stand only once in a "
+			    "request stands in it again."},
 	fault_length = {400, "The Content-Length field is malformed."},
 	fault_lengths = {400, "The request has several Content-Length fields."},
 	fault_framing = {400, "The request has both Content-Length and "
@@ -234,6 +237,19 @@ static int find_framing(struct http_head *head, struct http_fault *fault)
 	return 0;
 }
 
+/* Of two, one would have to be chosen, and a proxy in front may choose the
+ * other. Host and Content-Length have rules of their own. */
+static bool repeats_single_field(const struct http_head *head)
+{
+	static const char *const single[] = {"Authorization", "Content-Type",
+		"Content-Encoding", "Expect", "Idempotency-Key"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
+		if (count_fields(head, single[i]) > 1)
+			return true;
+	return false;
+}
+
 static int check_fields(struct http_head *head, struct http_fault *fault)
 {
 	const struct http_text *expect = http_head_field(head, "Expect");
@@ -241,6 +257,8 @@ static int check_fields(struct http_head *head, struct http_fault *fault)
 
 	if (hosts > 1 || (hosts == 0 && head->minor_version >= 1))
 		return fail(fault, &fault_host);
+	if (repeats_single_field(head))
+		return fail(fault, &fault_twice);
 	if (expect && !http_text_is_nocase(*expect, "100-continue"))
 		return fail(fault, &fault_expect);
 	head->expects_continue = expect != NULL;

@@ -45,6 +45,14 @@ static const struct {
 	{"bare CR in value", "GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n", 400},
 	{"no Host", "GET / HTTP/1.1\r\n\r\n", 400},
 	{"two Hosts", "GET / HTTP/1.1\r\n" HOST HOST "\r\n", 400},
+	{"two keys",
+		"GET / HTTP/1.1\r\n" HOST "Authorization: Bearer a\r\n"
+		"authorization: Bearer b\r\n\r\n",
+		400},
+	{"two types",
+		"GET / HTTP/1.1\r\n" HOST "Content-Type: a/b\r\n"
+		"Content-Type: a/b\r\n\r\n",
+		400},
 	{"no target", "GET HTTP/1.1\r\n" HOST "\r\n", 400},
 	{"two blanks", "GET  / HTTP/1.1\r\n" HOST "\r\n", 400},
 	{"absolute target", "GET http://a/ HTTP/1.1\r\n" HOST "\r\n", 400},
