@@ -13,6 +13,7 @@
 
 #include "core/base/str.h"
 #include "core/mail/addr.h"
+#include "core/mail/addr_header.h"
 #include "core/store/store_domain.h"
 
 static const enum ticket_state ticket_states[] = {
@@ -110,8 +111,14 @@ static void add_domains(
 
 	if (domain)
 		strv_take(domains, domain);
-	for (size_t i = 0; i < message->froms.n; i++)
-		addr_header_domains(message->froms.items[i], domains);
+	for (size_t i = 0; i < message->froms.n; i++) {
+		_cleanup_addr_header_ struct addr_header header;
+
+		addr_header_read(message->froms.items[i], &header);
+		for (size_t j = 0; j < header.domains.n; j++)
+			if (!strv_has(domains, header.domains.items[j]))
+				strv_add(domains, header.domains.items[j]);
+	}
 }
 
 /* Looks for the first of the domains that is registered. What a company has

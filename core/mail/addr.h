@@ -47,10 +47,4 @@ int addr_domain_normalize(const char *text, char **domain_r, struct err *err);
  * new string, or NULL for the null sender and for what has no domain. */
 char *addr_envelope_domain(const char *address);
 
-/* Appends the normalized domain of every address that a receiver could see in
- * the value of a From header field, however malformed: groups, several
- * mailboxes, comments, encoded words; each domain once. It rather finds one too
- * many: what follows an @ in a display name counts too. */
-void addr_header_domains(const char *value, struct strv *domains);
-
 #endif

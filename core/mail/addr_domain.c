@@ -14,6 +14,7 @@
 #include "core/base/str.h"
 #include "core/base/ascii.h"
 #include "core/mail/addr.h"
+#include "core/mail/addr_private.h"
 
 enum {
 	TEXT_MAX = 1024, /* bytes of a name before it is converted */
@@ -36,10 +37,10 @@ static bool needs_idn(const char *text)
 	return false;
 }
 
-/* A new string; NULL when it is no name that IDNA allows. */
-static char *to_ascii(const char *text)
+/* A new string; NULL when it is no name that this version of IDNA allows. */
+static char *to_ascii(const char *text, int version)
 {
-	const int flags = IDN2_NONTRANSITIONAL | IDN2_NFC_INPUT;
+	const int flags = version | IDN2_NFC_INPUT;
 	char *result = NULL, *copy;
 
 	if (!needs_idn(text))
@@ -95,7 +96,7 @@ static const char *name_fault(const char *name)
 	return NULL;
 }
 
-static const char *normalize(const char *text, char **domain_r)
+static const char *normalize(const char *text, int version, char **domain_r)
 {
 	_cleanup_free_ char *name = NULL;
 	const char *fault;
@@ -103,7 +104,7 @@ static const char *normalize(const char *text, char **domain_r)
 
 	if (strlen(text) > TEXT_MAX)
 		return "it is too long";
-	name = to_ascii(text);
+	name = to_ascii(text, version);
 	if (name == NULL)
 		return "it has a character or a label that IDNA does not allow";
 	str_lower(name);
@@ -118,12 +119,19 @@ static const char *normalize(const char *text, char **domain_r)
 
 int addr_domain_normalize(const char *text, char **domain_r, struct err *err)
 {
-	const char *fault = normalize(text, domain_r);
+	const char *fault = normalize(text, IDN2_NONTRANSITIONAL, domain_r);
 
 	if (fault == NULL)
 		return 0;
 	return err_set(err, ERR_INVALID, "\"%.*s\" is no domain name: %s",
 		(int)str_utf8_cut(text, QUOTED_MAX), text, fault);
+}
+
+int addr_domain_transitional(const char *text, char **domain_r)
+{
+	if (!needs_idn(text))
+		return -1;
+	return normalize(text, IDN2_TRANSITIONAL, domain_r) ? -1 : 0;
 }
 
 char *addr_envelope_domain(const char *address)

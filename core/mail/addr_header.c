@@ -1,213 +1,166 @@
 /*
- * addr_header: every domain that a receiver could see in a From field.
+ * addr_header: what readers see in a field that names a sender.
  *
- * The value comes from anyone, so nothing is trusted to be well-formed. Two
- * readers look at it: GMime, as a mail program would, and a scan that takes
- * what follows any @ for a domain. The scan looks at the value as it is and
- * with encoded words decoded, and at both with and without their comments. A
- * domain too many is harmless here, one too few is a forged sender.
- *
- * Every reader takes time linear in the length of the value. GMime's would
- * also take stack for each nested group, so that it is not asked about a value
- * with many colons. Encoded words are kept from it, see mime_words_decode.h.
+ * The value comes from anyone. First it is held against the one form in which
+ * all readers see the same: a strict mailbox, with no other @ where an address
+ * could stand. Anything else is unclear, and then several readers look at it:
+ * GMime as a mail program, and scans of the text as it is, decoded, without
+ * comments, and without what does not show.
  *
  * Threads: any; holds no state.
  */
-#include <gmime/gmime.h>
-#include <stdbool.h>
+#include "core/mail/addr_header.h"
+
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/ascii.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
-#include "core/mail/mime_init.h"
-#include "core/mail/mime_words_decode.h"
+#include "core/mail/addr_reading.h"
+#include "core/mail/addr_scan.h"
 
-enum { COLONS_MAX = 32 };
-
-struct finds {
-	GHashTable *seen; /* the strings of list */
-	struct strv *list;
-};
-
-/* Adds len bytes of text, when they are a domain and a new one. */
-static void add(struct finds *finds, const char *text, size_t len)
+/* The value of a folded field in one line (RFC 5322 2.2.3). */
+static char *unfold(const char *value)
 {
-	_cleanup_free_ char *copy = NULL;
-	_cleanup_free_ char *domain = NULL;
+	char *line = mem_strdup(value);
 
-	while (len > 0 && strchr(".-", text[len - 1]))
-		len--;
-	if (len == 0)
-		return;
-	copy = mem_dup(text, len);
-	if (addr_domain_normalize(copy, &domain, NULL) < 0 ||
-		g_hash_table_contains(finds->seen, domain))
-		return;
-	g_hash_table_add(finds->seen, domain);
-	strv_take(finds->list, TAKE_PTR(domain));
+	for (char *p = line; *p; p++)
+		if (ascii_is_space(*p))
+			*p = ' ';
+	return line;
 }
 
-static bool is_ascii_part(char c)
+static bool has_one_at(const char *text)
 {
-	return g_ascii_isalnum(c) || c == '-' || c == '.';
+	const char *at = strchr(text, '@');
+
+	return at && strchr(at + 1, '@') == NULL;
 }
 
-static bool is_part(char c)
+/* Whether the strict reading of the text, without comments, is that of all
+ * readers. */
+static bool all_see(const char *bare, const struct addr *addr)
 {
-	return is_ascii_part(c) || (unsigned char)c >= 0x80;
+	_cleanup_free_ char *outside = addr_reading_outside_quotes(bare);
+	_cleanup_strv_ struct strv seen = STRV_INIT;
+	_cleanup_(addr_scan) struct addr_scan *scan = addr_scan_new(&seen);
+
+	if (!has_one_at(outside))
+		return false;
+	addr_scan_ats(scan, outside);
+	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
 }
 
-static bool is_blank(char c)
+/* Behind the address of `ann@example.com via List`; the name itself without
+ * one. */
+static const char *skip_via(const char *name)
 {
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+	const char *start = name + (*name == '\'' || *name == '"');
+	size_t len = strcspn(start, " ");
+	const char *rest = start + len;
+
+	if (memchr(start, '@', len) && str_starts_nocase(rest, " via ") &&
+		rest[strlen(" via ")] != '\0')
+		return rest;
+	return name;
 }
 
-/* Collects the domain at text as the obsolete syntax has it, with blanks
- * around dots (RFC 5322 4.4). */
-static void collect_spaced(const char *text, struct buf *out)
+/* Adds the domains of addresses that people see in the text; returns whether
+ * there is an address at all. */
+static bool add_shown(struct addr_scan *scan, const char *text)
 {
-	for (;;) {
-		const char *p = text;
+	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
 
-		while (is_blank(*p))
-			p++;
-		if (p > text && *p != '.' && out->len > 0 &&
-			out->data[out->len - 1] != '.')
-			return;
-		if (!is_part(*p))
-			return;
-		while (is_part(*p))
-			buf_add_char(out, *p++);
-		text = p;
+	addr_scan_ats(scan, text);
+	addr_scan_ats(scan, squeezed);
+	return strchr(squeezed, '@') != NULL;
+}
+
+static void fill_clear(const struct addr *addr, const char *comments,
+	struct addr_header *header)
+{
+	_cleanup_free_ char *spec = addr_spec(addr);
+	_cleanup_(addr_scan) struct addr_scan *scan = NULL;
+	bool other;
+
+	strv_add(&header->domains, addr->domain);
+	scan = addr_scan_new(&header->domains);
+	other = add_shown(scan, skip_via(addr->name));
+	other = (other || strchr(addr->name, '@')) &&
+		!str_eq_nocase(addr->name, spec);
+	if (comments) {
+		_cleanup_free_ char *decoded = addr_reading_decode(comments);
+		_cleanup_free_ char *squeezed = addr_reading_squeeze(decoded);
+
+		add_shown(scan, decoded);
+		other |= !has_one_at(squeezed);
 	}
+	if (!other)
+		header->mailbox = TAKE_PTR(spec);
 }
 
-/* Adds what may be the domain at text, which follows an @: up to the first
- * character that is not ASCII, up to the end of the word, and over blanks. */
-static void add_at(struct finds *finds, const char *text)
+static bool read_clear(const char *line, struct addr_header *header)
 {
-	_cleanup_buf_ struct buf spaced = BUF_INIT;
-	size_t ascii = 0, len = 0;
+	_cleanup_free_ char *bare = addr_reading_without_comments(line);
+	_cleanup_addr_ struct addr addr = {0};
+	bool has_comments = !str_eq(bare, line);
 
-	while (*text && strchr(" \t\r\n\"[", *text))
-		text++;
-	while (is_ascii_part(text[ascii]))
-		ascii++;
-	while (is_part(text[len]))
-		len++;
-	add(finds, text, ascii);
-	if (len > ascii)
-		add(finds, text, len);
-	if (is_blank(text[len])) {
-		collect_spaced(text, &spaced);
-		add(finds, buf_str(&spaced), spaced.len);
-	}
+	/* Names in an unknown charset are common, and make no difference. */
+	str_utf8_mend(bare);
+	if (addr_parse(bare, &addr, NULL) < 0 || !all_see(bare, &addr))
+		return false;
+	fill_clear(&addr, has_comments ? line : NULL, header);
+	return true;
 }
 
-/* A copy with a blank for each comment (RFC 5322 3.2.2). */
-static char *without_comments(const char *text)
+static void scan_all(struct addr_scan *scan, const char *text)
 {
-	struct buf out = BUF_INIT;
-	size_t depth = 0;
-	bool quoted = false;
+	_cleanup_free_ char *bare = addr_reading_without_comments(text);
 
-	for (; *text; text++) {
-		if (depth == 0 && *text == '"')
-			quoted = !quoted;
-		if (!quoted && *text == '(' && depth++ == 0)
-			buf_add_char(&out, ' ');
-		if (depth == 0)
-			buf_add_char(&out, *text);
-		else if (*text == ')')
-			depth--;
-		if (*text == '\\' && text[1] != '\0') {
-			text++;
-			if (depth == 0)
-				buf_add_char(&out, *text);
-		}
-	}
-	return buf_take(&out);
+	addr_scan_ats(scan, text);
+	addr_scan_ats(scan, bare);
 }
 
-static void scan_ats(struct finds *finds, const char *text)
+/* The text is UTF-8. */
+static void scan_shown(struct addr_scan *scan, const char *text)
 {
-	for (const char *at = strchr(text, '@'); at; at = strchr(at + 1, '@'))
-		add_at(finds, at + 1);
+	_cleanup_free_ char *bare = addr_reading_without_comments(text);
+	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
+	_cleanup_free_ char *both = addr_reading_squeeze(bare);
+
+	scan_all(scan, text);
+	addr_scan_words(scan, text);
+	addr_scan_words(scan, squeezed);
+	addr_scan_words(scan, both);
 }
 
-static void scan(struct finds *finds, const char *text)
+static void read_unclear(const char *value, struct addr_header *header)
 {
-	_cleanup_free_ char *bare = without_comments(text);
+	_cleanup_(addr_scan) struct addr_scan *scan = addr_scan_new(
+		&header->domains);
+	_cleanup_free_ char *decoded = addr_reading_decode(value);
+	_cleanup_free_ char *twice = addr_reading_decode(decoded);
 
-	scan_ats(finds, text);
-	scan_ats(finds, bare);
+	addr_scan_list(scan, value);
+	scan_all(scan, value);
+	scan_shown(scan, decoded);
+	if (!str_eq(decoded, twice))
+		scan_shown(scan, twice);
+	header->unclear = header->domains.n > 0 || strchr(decoded, '@');
 }
 
-static void add_parsed(struct finds *finds, InternetAddressList *list);
-
-static void add_address(struct finds *finds, InternetAddress *address)
+void addr_header_read(const char *value, struct addr_header *header_r)
 {
-	if (INTERNET_ADDRESS_IS_GROUP(address)) {
-		add_parsed(finds, internet_address_group_get_members(
-					  INTERNET_ADDRESS_GROUP(address)));
-	} else {
-		const char *spec = internet_address_mailbox_get_addr(
-			INTERNET_ADDRESS_MAILBOX(address));
-		const char *at = spec ? strrchr(spec, '@') : NULL;
+	_cleanup_free_ char *line = unfold(value);
 
-		if (at)
-			add(finds, at + 1, strlen(at + 1));
-	}
+	*header_r = (struct addr_header){0};
+	if (!read_clear(line, header_r))
+		read_unclear(value, header_r);
 }
 
-/* Calls itself for groups in groups, which COLONS_MAX bounds. */
-static void add_parsed(struct finds *finds, InternetAddressList *list)
+void addr_header_clear(struct addr_header *header)
 {
-	int n = list ? internet_address_list_length(list) : 0;
-
-	for (int i = 0; i < n; i++)
-		add_address(finds, internet_address_list_get_address(list, i));
-}
-
-static void parse(struct finds *finds, const char *value)
-{
-	InternetAddressList *list;
-	size_t colons = 0;
-
-	for (const char *p = strchr(value, ':'); p; p = strchr(p + 1, ':'))
-		if (++colons > COLONS_MAX)
-			return;
-	list = internet_address_list_parse(NULL, value);
-	add_parsed(finds, list);
-	if (list)
-		g_object_unref(list);
-}
-
-/* The value as people would see it: GMime guesses the charset of raw bytes, and
- * then the encoded words, which it did not see, are decoded. */
-static char *decode(const char *hidden)
-{
-	char *utf8 = g_mime_utils_header_decode_text(NULL, hidden);
-	_cleanup_free_ char *shown = mime_words_show(utf8);
-
-	g_free(utf8);
-	return mime_words_decode(shown);
-}
-
-void addr_header_domains(const char *value, struct strv *domains)
-{
-	struct finds finds = {.list = domains};
-	_cleanup_free_ char *hidden = mime_words_hide(value);
-	_cleanup_free_ char *decoded = NULL;
-
-	mime_init();
-	decoded = decode(hidden);
-	finds.seen = g_hash_table_new(g_str_hash, g_str_equal);
-	for (size_t i = 0; i < domains->n; i++)
-		g_hash_table_add(finds.seen, domains->items[i]);
-	parse(&finds, hidden);
-	scan(&finds, value);
-	scan(&finds, decoded);
-	g_hash_table_destroy(finds.seen);
+	strv_free(&header->domains);
+	free(header->mailbox);
+	*header = (struct addr_header){0};
 }

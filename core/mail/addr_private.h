@@ -17,4 +17,9 @@ int addr_name_read(const char *text, size_t len, char **name_r, struct err *err)
  * where it would be taken for something else; a new string. */
 char *addr_name_write(const char *name);
 
+/* The domain as old readers make it of a name that is not ASCII (UTS 46,
+ * transitional): a few letters become others. A new string; 0, or -1 when it
+ * is none, or ASCII. */
+int addr_domain_transitional(const char *text, char **domain_r);
+
 #endif

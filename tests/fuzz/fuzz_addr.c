@@ -7,6 +7,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
+#include "core/mail/addr_header.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_clean(const char *text)
@@ -17,10 +18,10 @@ static void check_clean(const char *text)
 
 static void check_domain_is_seen(const char *value, const char *domain)
 {
-	_cleanup_strv_ struct strv domains = STRV_INIT;
+	_cleanup_addr_header_ struct addr_header header;
 
-	addr_header_domains(value, &domains);
-	CHECK(strv_has(&domains, domain));
+	addr_header_read(value, &header);
+	CHECK(strv_has(&header.domains, domain));
 }
 
 static void check_addr(const struct addr *addr)
@@ -69,17 +70,30 @@ static void split(const char *text)
 	}
 }
 
-static void scan(const char *text)
+static void check_mailbox(const struct addr_header *header)
 {
-	_cleanup_strv_ struct strv domains = STRV_INIT;
+	_cleanup_addr_ struct addr addr = {0};
 
-	addr_header_domains(text, &domains);
-	for (size_t i = 0; i < domains.n; i++) {
+	CHECK(!header->unclear);
+	CHECK(addr_parse(header->mailbox, &addr, NULL) == 0);
+	CHECK(header->domains.n == 1);
+	CHECK(str_eq(addr.domain, header->domains.items[0]));
+}
+
+static void read_header(const char *text)
+{
+	_cleanup_addr_header_ struct addr_header header;
+
+	addr_header_read(text, &header);
+	for (size_t i = 0; i < header.domains.n; i++) {
 		_cleanup_free_ char *again = NULL;
 
-		CHECK(addr_domain_normalize(domains.items[i], &again, NULL) == 0);
-		CHECK(str_eq(again, domains.items[i]));
+		CHECK(addr_domain_normalize(
+			      header.domains.items[i], &again, NULL) == 0);
+		CHECK(str_eq(again, header.domains.items[i]));
 	}
+	if (header.mailbox)
+		check_mailbox(&header);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -89,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	parse(text);
 	split(text);
-	scan(text);
+	read_header(text);
 	domain = addr_envelope_domain(text);
 	return 0;
 }

@@ -1,0 +1,304 @@
+/*
+ * addr_header: whom receivers could see in a From field.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mail/addr_header.h"
+
+struct header_case {
+	const char *value;
+	const char *joined;  /* the domains that must be found, by blanks */
+	const char *mailbox; /* NULL: none */
+};
+
+static void check_domains(
+	const struct header_case *c, const struct addr_header *header)
+{
+	_cleanup_strv_ struct strv wanted = STRV_INIT;
+
+	strv_split(&wanted, c->joined, ' ');
+	for (size_t i = 0; i < wanted.n; i++)
+		if (!strv_has(&header->domains, wanted.items[i]))
+			fail_msg("%s: no %s", c->value, wanted.items[i]);
+	if (wanted.n == 0 && header->domains.n > 0)
+		fail_msg("%s: %s", c->value, header->domains.items[0]);
+	for (size_t i = 0; i < header->domains.n; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(header->domains.items[i],
+				header->domains.items[k]);
+}
+
+static void check(const struct header_case *cases, size_t n, bool unclear)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct header_case *c = &cases[i];
+		_cleanup_addr_header_ struct addr_header header;
+
+		addr_header_read(c->value, &header);
+		check_domains(c, &header);
+		if (header.unclear != unclear)
+			fail_msg("%s: unclear is %d", c->value, header.unclear);
+		if ((header.mailbox == NULL) != (c->mailbox == NULL) ||
+			(c->mailbox && !str_eq(header.mailbox, c->mailbox)))
+			fail_msg("%s: mailbox %s", c->value,
+				header.mailbox ? header.mailbox : "none");
+	}
+}
+
+/* Honest mail: everybody sees this, and exactly these domains are found. */
+static void test_clear(void **state)
+{
+	static const struct header_case cases[] = {
+		{"", "", NULL},
+		{"root", "", NULL},
+		{"a@example.com", "example.com", "a@example.com"},
+		{" A <a@Example.COM> ", "example.com", "a@example.com"},
+		{"A\r\n <a@example.com>", "example.com", "a@example.com"},
+		{"root@example.com (Cron Daemon)", "example.com",
+			"root@example.com"},
+		{"a (b (c) \\) d) <a@example.com>", "example.com",
+			"a@example.com"},
+		{"\"Doe, J. (x) <y>; :\" <a@example.com>", "example.com",
+			"a@example.com"},
+		{"Doe, John <a@example.com>", "example.com", "a@example.com"},
+		{"AC\\DC <a@example.com>", "example.com", "a@example.com"},
+		{"=?utf-8?q?J=C3=B6rg?= <a@example.com>", "example.com",
+			"a@example.com"},
+		{"J\xf6rg <a@example.com>", "example.com", "a@example.com"},
+		{"Amazon.com <a@example.com>", "example.com", "a@example.com"},
+		{"a@bücher.example", "xn--bcher-kva.example",
+			"a@xn--bcher-kva.example"},
+		{"a@XN--BCHER-KVA.example", "xn--bcher-kva.example",
+			"a@xn--bcher-kva.example"},
+		{"\"a@example.com\" <a@example.com>", "example.com",
+			"a@example.com"},
+		{"\"q u\"@example.com", "example.com", "\"q u\"@example.com"},
+		{"b%x.com@example.com", "example.com", "b%x.com@example.com"},
+		/* people see another sender in these */
+		{"\"b@x.com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@x.com\xe2\x80\x9d\" <a@example.com>", "example.com x.com",
+			NULL},
+		{"\"b @ x.com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b\xef\xbc\xa0x.com\" <a@example.com>", "example.com x.com",
+			NULL},
+		{"\"b@\xe2\x80\x8bx.com\" <a@example.com>", "example.com x.com",
+			NULL},
+		{"a@example.com (b@x.com)", "example.com x.com", NULL},
+		{"a@example.com (=?utf-8?q?b=40x.com?=)", "example.com x.com",
+			NULL},
+		{"=?utf-8?q?b=40x=2Ecom?= <a@example.com>", "example.com x.com",
+			NULL},
+		{"=?utf-8?b?YkB4LmNvbQ==?= <a@example.com>",
+			"example.com x.com", NULL},
+		{"\"b@x.com (Boss)\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@x.com via c@y.com\" <a@example.com>", "example.com y.com",
+			NULL},
+		{"\"b@x.com via \" <a@example.com>", "example.com x.com", NULL},
+	};
+
+	(void)state;
+	check(cases, ARRAY_SIZE(cases), false);
+}
+
+/* Lists name the author whom they speak for. */
+static void test_via(void **state)
+{
+	static const char *const values[] = {
+		"\"b@x.com via List\" <a@example.com>",
+		"\"'b@x.com' via List\" <a@example.com>",
+		"=?utf-8?q?b=40x.com_Via_L=C3=ADst?= <a@example.com>",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		_cleanup_addr_header_ struct addr_header header;
+
+		addr_header_read(values[i], &header);
+		assert_false(header.unclear);
+		assert_null(header.mailbox);
+		assert_int_equal(header.domains.n, 1);
+		assert_string_equal(header.domains.items[0], "example.com");
+	}
+}
+
+static void test_unclear(void **state)
+{
+	static const struct header_case cases[] = {
+		/* several mailboxes */
+		{"a@example.com, b@example.com", "example.com", NULL},
+		{"A <a@x.com>, B <b@y.com>", "x.com y.com", NULL},
+		{"G: a@x.com, B <b@y.com>;, c@z.com", "x.com y.com z.com", NULL},
+		{"G: H: a@x.com;;", "x.com", NULL},
+		{"a@x.com b@y.com", "x.com y.com", NULL},
+		{"a@x.com; b@y.com", "x.com y.com", NULL},
+		{"<a@x.com> <b@y.com>", "x.com y.com", NULL},
+		{"b@x.com <a@y.com>", "x.com y.com", NULL},
+		{"b@x.com via List <a@y.com>", "x.com y.com", NULL},
+		{"<@x.com:b@y.com>", "x.com y.com", NULL},
+		{"\"b@x.com\"@y.com", "x.com y.com", NULL},
+		{"\"\\\"b@x.com\"@y.com", "x.com y.com", NULL},
+		{"a@@y.com", "y.com", NULL},
+		{"a@b@y.com", "y.com", NULL},
+		{"a@x.com\x01"
+		 "b@y.com",
+			"x.com y.com", NULL},
+		/* no mailbox */
+		{"example.com", "example.com", NULL},
+		{"b at example.com", "example.com", NULL},
+		{"b%example.com", "example.com", NULL},
+		{"example.com!b", "example.com", NULL},
+		{"\"b@example.com\"", "example.com", NULL},
+		{"<b@y.com", "y.com", NULL},
+		{"b@y.com>", "y.com", NULL},
+		{"\"b@y.com", "y.com", NULL},
+		{"(b@y.com", "y.com", NULL},
+		{"(b@y.com)", "y.com", NULL},
+		{"mailto:b@y.com", "y.com", NULL},
+		{"write @x.com. Now", "x.com", NULL},
+		{"root@localhost", "", NULL},
+		/* comments, folds and blanks inside */
+		{"b@(c)y.com", "y.com", NULL},
+		{"b@y(c).com", "y.com", NULL},
+		{"b@y(c(d)\\)).com", "y.com", NULL},
+		{"b@exam(c)ple.com", "example.com", NULL},
+		{"b@exam\r\n ple.com", "example.com", NULL},
+		{"b@exam ple.com", "example.com", NULL},
+		{"b @ y . com", "y.com", NULL},
+		{"b@y\r\n .com", "y.com", NULL},
+		{"b@ y.com", "y.com", NULL},
+		{"b@\"y.com\"", "y.com", NULL},
+		{"b@[y.com]", "y.com", NULL},
+		{"b@<y.com>", "y.com", NULL},
+		/* what does not show */
+		{"a@example.com.", "example.com", NULL},
+		{"a@example.com..", "example.com", NULL},
+		{"a@.example.com", "example.com", NULL},
+		{"a@\x01"
+		 "example.com",
+			"example.com", NULL},
+		{"a@exam\x7f"
+		 "ple.com",
+			"example.com", NULL},
+		{"a@\xc2\xa0"
+		 "example.com",
+			"example.com", NULL},
+		{"a@exam\xc2\xa0"
+		 "ple.com",
+			"example.com", NULL},
+		{"a@\\example.com", "example.com", NULL},
+		{"a@exam\\ple.com", "example.com", NULL},
+		{"a\xef\xbc\xa0"
+		 "example.com",
+			"example.com", NULL},
+		{"a@example.com\xe2\x80\x9d", "example.com", NULL},
+		{"a@bücher.example\xe2\x80\x9d", "xn--bcher-kva.example", NULL},
+		{"\xff\xfe@x.com\xff", "x.com", NULL},
+		{"a@b\xfc"
+		 "cher.example",
+			"xn--bcher-kva.example", NULL},
+		/* a name that IDNA 2003 reads as another one */
+		{"a@straße.example", "xn--strae-oqa.example strasse.example",
+			NULL},
+		/* encoded words */
+		{"=?utf-8?b?YUB4LmNvbQ==?=", "x.com", NULL},
+		{"=?utf-8?q?a=40x?= =?utf-8?q?=2Ecom?=", "x.com", NULL},
+		{"=?utf-8?b?YQ==?= =?utf-8?b?QHguY29t?=", "x.com", NULL},
+		{"ceo=?utf-8?q?=40?=x.com", "x.com", NULL},
+		{"a@=?utf-8?q?x.com?=", "x.com", NULL},
+		{"=?utf-7?q?a+AEA-x.com?=", "x.com", NULL},
+		{"=?iso-8859-1?q?a=40b=FCcher.example?=", "xn--bcher-kva.example",
+			NULL},
+		{"=?utf-8?q?=3D=3Futf-8=3Fb=3FYUB4LmNvbQ=3D=3D=3F=3D?= "
+		 "<b@y.com>",
+			"x.com y.com", NULL},
+	};
+
+	(void)state;
+	check(cases, ARRAY_SIZE(cases), true);
+}
+
+/* Full-width letters and dots are those of the domain. */
+static void test_forms_of_one_domain(void **state)
+{
+	static const char *const values[] = {
+		"a@ｅｘａｍｐｌｅ.com",
+		"a@example。com",
+		"a@example．com",
+		"a@example｡com",
+		"a@ex\xe2\x80\x8b"
+		"ample.com",
+		"a@ex\xc2\xad"
+		"ample.com",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		_cleanup_addr_header_ struct addr_header header;
+
+		addr_header_read(values[i], &header);
+		if (!strv_has(&header.domains, "example.com"))
+			fail_msg("%s: not found", values[i]);
+	}
+}
+
+/* A value of one text, over and over: must neither crash nor take for ever. */
+static void test_hostile(void **state)
+{
+	static const char *const texts[] = {"@", "<", "(", "\"", "\\", ":", ";",
+		"a:", "@(", "(@", "@a.b,", "a@b.c ", "@é.", "@a .", "@ ", "@\"",
+		"=?", "=?utf-8?q?=40a=2Eb?=", "=?utf-8?b?", "\xff", "@\xff",
+		"g:a@b.c;", "<@a.b:", ".", "@.", "@-", "@xn--a.b", " ", "a@[",
+		"@(()", "@é é.", "é.", "ß.", "\"@", "＠", "a.b\\"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		_cleanup_buf_ struct buf value = BUF_INIT;
+		_cleanup_addr_header_ struct addr_header header;
+
+		while (value.len < 100000)
+			buf_add_str(&value, texts[i]);
+		buf_add_str(&value, "\n@example.com");
+		addr_header_read(value.data, &header);
+		if (!strv_has(&header.domains, "example.com"))
+			fail_msg("%s: nothing found", texts[i]);
+	}
+}
+
+/* Many domains, each once. */
+static void test_many(void **state)
+{
+	_cleanup_buf_ struct buf value = BUF_INIT;
+	_cleanup_addr_header_ struct addr_header header;
+	size_t known = 0;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++)
+		buf_printf(&value, "a@d%d.example,b@d%d.example,", i, i);
+	addr_header_read(value.data, &header);
+	for (size_t i = 0; i < header.domains.n; i++)
+		known += header.domains.items[i][0] == 'd';
+	assert_int_equal(known, 20000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_clear),
+		cmocka_unit_test(test_via),
+		cmocka_unit_test(test_unclear),
+		cmocka_unit_test(test_forms_of_one_domain),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
