@@ -15,6 +15,7 @@
 #include "core/base/secret.h"
 #include "core/base/strv.h"
 #include "core/db/db.h"
+#include "core/store/store_page.h"
 
 enum email_state { EMAIL_STAGED, EMAIL_SENT, EMAIL_REFUSED };
 
@@ -115,6 +116,12 @@ struct email_list {
 /* The newest limit emails, newest first, without html and text. */
 int store_email_list(struct db *db, const struct email_scope *scope, int limit,
 	struct email_list *list_r, struct err *err);
+/* A page of what the scope, which must name a company, shows; *more_r: whether
+ * there are more behind it, or in front of it for a page `before`. 1, 0 when
+ * the cursor is no email of the scope, -1. */
+int store_email_page(struct db *db, const struct email_scope *scope,
+	const struct page *page, struct email_list *list_r, bool *more_r,
+	struct err *err);
 void store_email_list_free(struct email_list *list);
 
 const char *store_email_state_name(enum email_state state);

@@ -10,4 +10,17 @@
  * as staged: nothing is ever shown or accepted for it. */
 enum email_state store_email_state_parse(const char *word);
 
+/* The columns of a row, of `email e`, without its content. */
+#define EMAIL_COLUMNS                                                          \
+	"e.id, e.company_id, e.key_id, e.ticket, e.domain, e.sender,"          \
+	" e.header_from, e.header_to, e.header_cc, e.bcc, e.reply_to,"         \
+	" e.subject, e.message_id, e.created_us, e.state, e.decided_us,"       \
+	" e.queue_id, e.last_event, e.refusal"
+
+/* Whether the row is in the folder: $all is 1 for every row, 0 for the sent. */
+#define EMAIL_IN_FOLDER " (e.state = 'sent' OR $all = 1)"
+
+/* Reads a row of EMAIL_COLUMNS. */
+void store_email_read_row(struct db_stmt *stmt, struct email *email);
+
 #endif

@@ -8,16 +8,7 @@
 #include "core/store/store_email_private.h"
 #include "core/store/store_row.h"
 
-/* The order is that of read_row(). */
-#define COLUMNS                                                                \
-	"e.id, e.company_id, e.key_id, e.ticket, e.domain, e.sender,"          \
-	" e.header_from, e.header_to, e.header_cc, e.bcc, e.reply_to,"         \
-	" e.subject, e.message_id, e.created_us, e.state, e.decided_us,"       \
-	" e.queue_id, e.last_event, e.refusal"
-
 enum { HTML_COLUMN = 19, TEXT_COLUMN, TAGS_COLUMN, VARIABLES_COLUMN };
-
-#define IN_FOLDER " (e.state = 'sent' OR $all = 1)"
 
 static void read_list(struct db_stmt *stmt, int column, struct strv *list)
 {
@@ -32,7 +23,7 @@ static void read_ids(struct db_stmt *stmt, struct email *email)
 	*stpncpy(email->ticket, db_text(stmt, 3), SECRET_TICKET_SIZE - 1) = 0;
 }
 
-static void read_row(struct db_stmt *stmt, struct email *email)
+void store_email_read_row(struct db_stmt *stmt, struct email *email)
 {
 	read_ids(stmt, email);
 	email->domain = db_copy(stmt, 4);
@@ -56,9 +47,9 @@ int store_email_get(struct db *db, const char *id,
 	const struct email_scope *scope, struct email *email_r, struct err *err)
 {
 	static const char sql_get[] =
-		"SELECT " COLUMNS ", c.html, c.text, c.tags, c.variables"
+		"SELECT " EMAIL_COLUMNS ", c.html, c.text, c.tags, c.variables"
 		" FROM email e JOIN email_content c ON c.seq = e.seq"
-		" WHERE e.id = $id AND" IN_FOLDER
+		" WHERE e.id = $id AND" EMAIL_IN_FOLDER
 		" AND ($company IS NULL OR e.company_id = $company)"
 		" AND ($domain IS NULL OR e.domain = $domain)";
 	struct email email = {0};
@@ -74,7 +65,7 @@ int store_email_get(struct db *db, const char *id,
 	result = db_step(stmt, err);
 	if (result != 1)
 		return result;
-	read_row(stmt, &email);
+	store_email_read_row(stmt, &email);
 	email.html = db_copy(stmt, HTML_COLUMN);
 	email.text = db_copy(stmt, TEXT_COLUMN);
 	email.tags = db_copy(stmt, TAGS_COLUMN);
@@ -82,57 +73,6 @@ int store_email_get(struct db *db, const char *id,
 	db_reset(stmt);
 	*email_r = email;
 	return 1;
-}
-
-/* One statement for each kind of scope, so that each walks the index that fits
- * it. A domain has hardly ever more than one company's emails; the `|| ''`
- * keeps the engine on its index when both are given. */
-static int prepare_list(struct db *db, const struct email_scope *scope,
-	struct db_stmt **stmt_r, struct err *err)
-{
-#define LIST(condition)                                                        \
-	"SELECT " COLUMNS " FROM email e WHERE" IN_FOLDER condition            \
-	" ORDER BY e.seq DESC LIMIT $limit"
-	static const char sql_all[] = LIST("");
-	static const char sql_company[] = LIST(" AND e.company_id = $company");
-	static const char sql_domain[] = LIST(" AND e.domain = $domain");
-	static const char sql_both[] = LIST(
-		" AND e.domain = $domain AND e.company_id || '' = $company");
-#undef LIST
-	const char *of_company = scope->domain ? sql_both : sql_company;
-	const char *of_any = scope->domain ? sql_domain : sql_all;
-
-	if (db_prepare(db, scope->company_id ? of_company : of_any, stmt_r,
-		    err) != 0)
-		return -1;
-	if (scope->company_id)
-		db_bind_text(*stmt_r, "$company", scope->company_id);
-	if (scope->domain)
-		db_bind_text(*stmt_r, "$domain", scope->domain);
-	return 0;
-}
-
-int store_email_list(struct db *db, const struct email_scope *scope, int limit,
-	struct email_list *list_r, struct err *err)
-{
-	struct email_list list = {0};
-	struct db_stmt *stmt;
-	int result;
-
-	if (prepare_list(db, scope, &stmt, err) != 0)
-		return -1;
-	db_bind_int(stmt, "$all", !scope->sent_only);
-	db_bind_int(stmt, "$limit", limit > 0 ? limit : 0);
-	while ((result = db_step(stmt, err)) == 1) {
-		list.items = store_row_grow(
-			list.items, list.n, sizeof(*list.items));
-		read_row(stmt, &list.items[list.n++]);
-	}
-	if (result == 0)
-		*list_r = list;
-	else
-		store_email_list_free(&list);
-	return result;
 }
 
 int store_email_outcome(struct db *db, const char *id,

@@ -114,8 +114,11 @@ static int check_scope(struct admission *admission)
 	if (wanted == KEY_SENDING)
 		return problem_set(&admission->problem, PROBLEM_RESTRICTED_KEY,
 			"This API key is not allowed to send emails.");
+	if (admission->key.scopes == KEY_SENDING)
+		return problem_set(&admission->problem, PROBLEM_RESTRICTED_KEY,
+			"This API key is restricted to only send emails.");
 	return problem_set(&admission->problem, PROBLEM_RESTRICTED_KEY,
-		"This API key is restricted to only send emails.");
+		"This API key is not allowed to make this request.");
 }
 
 static int no_domain(struct admission *admission)

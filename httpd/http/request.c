@@ -43,6 +43,15 @@ void request_on_arrival(struct evhttp_request *http, void *arg)
 		request->admission.route->handle(request);
 }
 
+const char *request_query(const struct request *request)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
+		request->http);
+	const char *query = uri ? evhttp_uri_get_query(uri) : NULL;
+
+	return query ? query : "";
+}
+
 const char *request_body(struct request *request, size_t *len_r)
 {
 	struct evbuffer *input = evhttp_request_get_input_buffer(request->http);

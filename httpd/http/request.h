@@ -25,6 +25,9 @@ struct request {
 /* For evhttp_set_gencb(): a request that has arrived; arg is the worker. */
 void request_on_arrival(struct evhttp_request *http, void *arg);
 
+/* What stands behind the ? of the target, without it; owned by the request. */
+const char *request_query(const struct request *request);
+
 /* The whole body, in one piece; owned by the request. */
 const char *request_body(struct request *request, size_t *len_r);
 

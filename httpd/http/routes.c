@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
 #include "core/base/mem.h"
 #include "core/store/store_key.h"
-#include "httpd/json/api_email.h"
 #include "httpd/form/api_form.h"
+#include "httpd/http/percent.h"
+#include "httpd/json/api_email.h"
 
 static const struct route routes[] = {
 	{
@@ -22,6 +22,14 @@ static const struct route routes[] = {
 		.scopes = KEY_SENDING,
 		.body = BODY_JSON,
 		.handle = api_email_send,
+	},
+	{
+		.method = "GET",
+		.pattern = "/emails",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_READING,
+		.body = BODY_IGNORED,
+		.handle = api_email_list,
 	},
 	{
 		.method = "GET",
@@ -53,33 +61,6 @@ static const struct route routes[] = {
 	},
 };
 
-/* Decodes one path segment (RFC 3986 2.1). False when it is too long, holds a
- * NUL or a malformed escape. */
-static bool decode(struct http_text text, char param[static ROUTE_PARAM_MAX])
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.data[i];
-
-		if (c == '%') {
-			int escaped = i + 2 < text.len
-					      ? ascii_hex_pair(text.data + i + 1)
-					      : -1;
-
-			if (escaped < 0)
-				return false;
-			c = (char)escaped;
-			i += 2;
-		}
-		if (c == '\0' || len + 1 >= ROUTE_PARAM_MAX)
-			return false;
-		param[len++] = c;
-	}
-	param[len] = '\0';
-	return true;
-}
-
 static bool path_matches(const char *pattern, struct http_text path,
 	char param[static ROUTE_PARAM_MAX])
 {
@@ -98,7 +79,7 @@ static bool path_matches(const char *pattern, struct http_text path,
 	segment.data = path.data + before;
 	segment.len = path.len - before - after;
 	return memchr(segment.data, '/', segment.len) == NULL &&
-	       decode(segment, param);
+	       percent_decode(segment, param, ROUTE_PARAM_MAX);
 }
 
 static void allow(char methods[static ROUTE_ALLOW_MAX], const char *method)

@@ -12,4 +12,7 @@ void api_email_send(struct request *request);
 /* GET /emails/{id}: one email of the sent folder that the key may see. */
 void api_email_get(struct request *request);
 
+/* GET /emails: the sent folder in pages, as far as the key may see it. */
+void api_email_list(struct request *request);
+
 #endif

@@ -11,6 +11,7 @@
 #include "core/base/str.h"
 #include "core/mail/mime_header.h"
 #include "httpd/json/email_json_attachment.h"
+#include "httpd/json/email_json_tags.h"
 #include "httpd/json/json_field.h"
 
 /* The interface allows this many in `to`, whatever the setting. */
@@ -181,6 +182,8 @@ int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 					 problem) < 0 ||
 				 parse_content(email, message, problem) < 0 ||
 				 parse_headers(email, message, problem) < 0 ||
+				 email_json_tags(email, &outgoing_r->tags,
+					 problem) < 0 ||
 				 email_json_attachments(
 					 email, message, problem) < 0
 			 ? -1

@@ -16,7 +16,10 @@
 int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 	struct outgoing *outgoing_r, struct problem *problem);
 
-/* The email as GET /emails/{id} shows it; a new reference. */
+/* The email as GET /emails/{id} shows it; a new reference, NULL when it cannot
+ * be printed. */
 json_t *email_json_render(const struct email *email);
+/* The email as an item of GET /emails: without html, text and tags. */
+json_t *email_json_render_item(const struct email *email);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * email_json_render: the email as GET /emails/{id} shows it.
+ * email_json_render: the email as GET /emails/{id} and GET /emails show it.
  *
  * Threads: any; holds no state.
  */
@@ -52,19 +52,32 @@ static json_t *tags(const char *text)
 	return array ? array : json_array();
 }
 
-json_t *email_json_render(const struct email *email)
+json_t *email_json_render_item(const struct email *email)
 {
 	char created_at[CLOCK_TEXT_SIZE];
 
 	clock_iso8601(email->created_us, created_at);
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, "
-			 "s:s, s:o, s:o, s:o, s:n}",
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, "
+			 "s:o, s:n}",
 		"object", "email", "id", email->id, "from", email->from, "to",
 		addresses(&email->to), "cc", addresses(&email->cc), "bcc",
 		addresses(&email->bcc), "reply_to",
 		mailboxes_or_null(&email->reply_to), "subject", email->subject,
-		"html", email->html, "text", email->text, "created_at",
-		created_at, "last_event", string_or_null(email->last_event),
-		"message_id", string_or_null(email->message_id), "tags",
-		tags(email->tags), "scheduled_at");
+		"created_at", created_at, "last_event",
+		string_or_null(email->last_event), "message_id",
+		string_or_null(email->message_id), "scheduled_at");
+}
+
+json_t *email_json_render(const struct email *email)
+{
+	json_t *object = email_json_render_item(email);
+	json_t *content = json_pack("{s:s, s:s, s:o}", "html", email->html,
+		"text", email->text, "tags", tags(email->tags));
+
+	if (json_object_update(object, content) < 0) {
+		json_decref(object);
+		object = NULL;
+	}
+	json_decref(content);
+	return object;
 }

@@ -281,3 +281,15 @@ def test_large_bodies(box, httpd, email):
     mail, seen = send(box, httpd, {**email, "html": html, "text": "short"})
     assert mail.body("html").rstrip("\n") == html
     assert seen["html"] == html
+
+
+def test_tags(box, httpd, email):
+    """Stored and returned as they were given; the message has none of them."""
+    tags = [
+        {"name": "kind", "value": "order-1_A"},
+        {"name": "kind", "value": "again"},
+        {"name": "n" * 256, "value": "v" * 256},
+    ]
+    mail, seen = send(box, httpd, {**email, "tags": tags})
+    assert seen["tags"] == tags
+    assert b"order-1_A" not in mail.raw

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "httpd/json/email_json.h"
 
@@ -14,6 +15,8 @@ enum { MAX_RECIPIENTS = 50 };
 
 #define BASE "\"from\":\"a@example.com\",\"to\":\"b@dst.test\""
 #define FULL BASE ",\"text\":\"hi\""
+
+#define TAG "{\"name\":\"a\",\"value\":\"b\"}"
 
 static const struct {
 	const char *body;
@@ -112,6 +115,23 @@ static const struct {
 	{"{" FULL ",\"attachments\":[{\"filename\":\"a\\nb\",\"content\":"
 	 "\"YQ==\"}]}",
 		422, "`attachments[0].filename`"},
+	/* tags */
+	{"{" FULL ",\"tags\":{\"a\":1}}", 422, "`tags` field must be an array"},
+	{"{" FULL ",\"tags\":[5]}", 422, "`tags[0]` field must be an object"},
+	{"{" FULL ",\"tags\":[" TAG ",{\"value\":\"x\"}]}", 422,
+		"Missing `tags[1].name` field."},
+	{"{" FULL ",\"tags\":[{\"name\":\"x\"}]}", 422,
+		"Missing `tags[0].value` field."},
+	{"{" FULL ",\"tags\":[{\"name\":\"\",\"value\":\"x\"}]}", 422,
+		"Missing `tags[0].name` field."},
+	{"{" FULL ",\"tags\":[" TAG "," TAG ",{\"name\":5,\"value\":\"x\"}]}",
+		422, "`tags[2].name` field must be a string"},
+	{"{" FULL ",\"tags\":[{\"name\":\"x\",\"value\":\"a b\"}]}", 422,
+		"`tags[0].value` field must contain only ASCII letters"},
+	{"{" FULL ",\"tags\":[{\"name\":\"\u00e4\",\"value\":\"x\"}]}", 422,
+		"`tags[0].name`"},
+	{"{" FULL ",\"tags\":[{\"name\":\"x\",\"value\":\"a\\u0000b\"}]}", 422,
+		"`tags[0].value`"},
 	/* not supported, never swallowed */
 	{"{" FULL ",\"scheduled_at\":\"in 1 min\"}", 422, "`scheduled_at`"},
 	{"{" FULL ",\"template\":{\"id\":\"x\"}}", 422, "`template`"},
@@ -144,6 +164,64 @@ static void parse(const char *body, struct outgoing *outgoing)
 	if (email_json_parse(
 		    body, strlen(body), MAX_RECIPIENTS, outgoing, &problem) < 0)
 		fail_msg("%s: %s", body, problem.text);
+}
+
+static const struct {
+	const char *body;
+	const char *tags; /* NULL: none */
+} tagged[] = {
+	{"{" FULL "}", NULL},
+	{"{" FULL ",\"tags\":null}", NULL},
+	{"{" FULL ",\"tags\":[]}", NULL},
+	{"{" FULL ",\"tags\":[{\"x\":1,\"value\":\"9-_zA\",\"name\":\"N\"}]}",
+		"[{\"name\":\"N\",\"value\":\"9-_zA\"}]"},
+	{"{" FULL ",\"tags\":[" TAG "," TAG "]}", "[" TAG "," TAG "]"},
+};
+
+static void test_tags(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(tagged); i++) {
+		_cleanup_outgoing_ struct outgoing outgoing = {0};
+
+		parse(tagged[i].body, &outgoing);
+		if (tagged[i].tags == NULL)
+			assert_null(outgoing.tags);
+		else
+			assert_string_equal(outgoing.tags, tagged[i].tags);
+	}
+}
+
+/* An email with n tags whose values have len characters. */
+static int parse_tags(size_t n, size_t len, struct problem *problem)
+{
+	_cleanup_outgoing_ struct outgoing outgoing = {0};
+	_cleanup_buf_ struct buf body = BUF_INIT;
+
+	buf_add_str(&body, "{" FULL ",\"tags\":[");
+	for (size_t i = 0; i < n; i++) {
+		buf_add_str(&body, i ? "," : "");
+		buf_add_str(&body, "{\"name\":\"a\",\"value\":\"");
+		for (size_t k = 0; k < len; k++)
+			buf_add_char(&body, 'x');
+		buf_add_str(&body, "\"}");
+	}
+	buf_add_str(&body, "]}");
+	return email_json_parse(
+		body.data, body.len, MAX_RECIPIENTS, &outgoing, problem);
+}
+
+static void test_tag_limits(void **state)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	(void)state;
+	assert_int_equal(parse_tags(75, 256, &problem), 0);
+	assert_int_equal(parse_tags(76, 1, &problem), -1);
+	assert_non_null(strstr(problem.text, "`tags` field: the limit is 75"));
+	assert_int_equal(parse_tags(1, 257, &problem), -1);
+	assert_non_null(strstr(problem.text, "`tags[0].value`"));
+	assert_int_equal(problem_status(&problem), 422);
 }
 
 static void assert_addr(const struct addr *addr, const char *expected)
@@ -313,6 +391,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_tags),
+		cmocka_unit_test(test_tag_limits),
 		cmocka_unit_test(test_every_field),
 		cmocka_unit_test(test_not_given),
 		cmocka_unit_test(test_attachment_forms),

@@ -101,6 +101,29 @@ static void call_lists(struct db *db, const struct temp_tenant *tenant)
 	}
 }
 
+static void call_pages(struct db *db, const struct temp_tenant *tenant)
+{
+	const struct email_scope scopes[] = {
+		{tenant->company_id, NULL, true},
+		{tenant->company_id, tenant->domain, true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
+		struct page page = {.limit = 1};
+		struct email_list list;
+		bool more;
+
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(store_email_page(db, &scopes[i], &page,
+						 &list, &more, NULL),
+				1);
+			if (k == 0)
+				strcpy(page.before, list.items[0].id);
+			store_email_list_free(&list);
+		}
+	}
+}
+
 static void call_email_store(struct db *db, const struct temp_tenant *tenant)
 {
 	const struct email_scope scope = {
@@ -231,6 +254,19 @@ static const struct {
 	{"ORDER BY length(d.name) DESC",
 		"SEARCH e USING COVERING INDEX sqlite_autoindex_exemption_2 "
 		"(domain_id=?"},
+	{"AND e.company_id = $company AND e.seq < $seq"
+	 " ORDER BY e.seq DESC LIMIT $limit",
+		"USING INDEX email_by_company (company_id=? AND rowid<?)"},
+	{"AND e.company_id = $company AND e.seq > $seq"
+	 " ORDER BY e.seq LIMIT $limit",
+		"USING INDEX email_by_company (company_id=? AND rowid>?)"},
+	{"e.company_id || '' = $company AND e.seq < $seq"
+	 " ORDER BY e.seq DESC LIMIT $limit",
+		"USING INDEX email_by_domain (domain=? AND rowid<?)"},
+	{"e.company_id || '' = $company AND e.seq > $seq"
+	 " ORDER BY e.seq LIMIT $limit",
+		"USING INDEX email_by_domain (domain=? AND rowid>?)"},
+	{"($domain IS NULL OR e.domain = $domain)", "(id=?)"},
 	{"k.hash = $hash AND k.revoked_us = 0", "(hash=?)"},
 };
 
@@ -265,6 +301,7 @@ static void test_plans(void **state)
 	call_email_store(temp->db, &tenant);
 	call_rules(temp->db, &tenant);
 	call_lists(temp->db, &tenant);
+	call_pages(temp->db, &tenant);
 	call_idempotency(temp->db, &tenant);
 	for (size_t i = 0; i < DB_STMT_BUCKETS; i++)
 		for (struct db_stmt *stmt = temp->db->stmts[i]; stmt;

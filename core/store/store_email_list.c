@@ -1,0 +1,164 @@
+/*
+ * store_email_list: lists of emails, newest first, without their content.
+ *
+ * Every list is a walk along an index in the order of seq, which ends with its
+ * limit: with a million emails it costs no more than with a hundred.
+ *
+ * Threads: a handle is used by one thread at a time; holds no state.
+ */
+#include <stdint.h>
+
+#include "core/store/store_email_private.h"
+#include "core/store/store_row.h"
+
+/* One statement for each kind of scope, so that each walks the index that fits
+ * it. A domain has hardly ever more than one company's emails; the `|| ''`
+ * keeps the engine on its index when both are given. */
+static int prepare_list(struct db *db, const struct email_scope *scope,
+	struct db_stmt **stmt_r, struct err *err)
+{
+#define LIST(condition)                                                         \
+	"SELECT " EMAIL_COLUMNS " FROM email e WHERE" EMAIL_IN_FOLDER condition \
+	" ORDER BY e.seq DESC LIMIT $limit"
+	static const char sql_all[] = LIST("");
+	static const char sql_company[] = LIST(" AND e.company_id = $company");
+	static const char sql_domain[] = LIST(" AND e.domain = $domain");
+	static const char sql_both[] = LIST(
+		" AND e.domain = $domain AND e.company_id || '' = $company");
+#undef LIST
+	const char *of_company = scope->domain ? sql_both : sql_company;
+	const char *of_any = scope->domain ? sql_domain : sql_all;
+
+	if (db_prepare(db, scope->company_id ? of_company : of_any, stmt_r,
+		    err) != 0)
+		return -1;
+	if (scope->company_id)
+		db_bind_text(*stmt_r, "$company", scope->company_id);
+	if (scope->domain)
+		db_bind_text(*stmt_r, "$domain", scope->domain);
+	return 0;
+}
+
+int store_email_list(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r, struct err *err)
+{
+	struct email_list list = {0};
+	struct db_stmt *stmt;
+	int result;
+
+	if (prepare_list(db, scope, &stmt, err) != 0)
+		return -1;
+	db_bind_int(stmt, "$all", !scope->sent_only);
+	db_bind_int(stmt, "$limit", limit > 0 ? limit : 0);
+	while ((result = db_step(stmt, err)) == 1) {
+		list.items = store_row_grow(
+			list.items, list.n, sizeof(*list.items));
+		store_email_read_row(stmt, &list.items[list.n++]);
+	}
+	if (result == 0)
+		*list_r = list;
+	else
+		store_email_list_free(&list);
+	return result;
+}
+
+/* The place of the cursor: 1, 0 when the scope has no such email, -1. */
+static int find_seq(struct db *db, const struct email_scope *scope,
+	const char *id, int64_t *seq_r, struct err *err)
+{
+	static const char sql_seq[] =
+		"SELECT e.seq FROM email e WHERE e.id = $id AND" EMAIL_IN_FOLDER
+		" AND e.company_id = $company"
+		" AND ($domain IS NULL OR e.domain = $domain)";
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_seq, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", id);
+	db_bind_int(stmt, "$all", !scope->sent_only);
+	db_bind_text(stmt, "$company", scope->company_id);
+	db_bind_text(stmt, "$domain", scope->domain);
+	result = db_step(stmt, err);
+	if (result == 1) {
+		*seq_r = db_int(stmt, 0);
+		db_reset(stmt);
+	}
+	return result;
+}
+
+/* The rows of the page from the place seq on, away from it. */
+static int prepare_page(struct db *db, const struct email_scope *scope,
+	bool backwards, struct db_stmt **stmt_r, struct err *err)
+{
+#define PAGE(condition, side)                                                  \
+	"SELECT " EMAIL_COLUMNS " FROM email e WHERE" EMAIL_IN_FOLDER          \
+	" AND" condition " AND e.seq " side " LIMIT $limit"
+#define OLDER   "< $seq ORDER BY e.seq DESC"
+#define NEWER   "> $seq ORDER BY e.seq"
+#define COMPANY " e.company_id = $company"
+#define BOTH    " e.domain = $domain AND e.company_id || '' = $company"
+	static const char sql_company_older[] = PAGE(COMPANY, OLDER);
+	static const char sql_company_newer[] = PAGE(COMPANY, NEWER);
+	static const char sql_both_older[] = PAGE(BOTH, OLDER);
+	static const char sql_both_newer[] = PAGE(BOTH, NEWER);
+#undef PAGE
+	const char *older = scope->domain ? sql_both_older : sql_company_older;
+	const char *newer = scope->domain ? sql_both_newer : sql_company_newer;
+
+	if (db_prepare(db, backwards ? newer : older, stmt_r, err) != 0)
+		return -1;
+	db_bind_text(*stmt_r, "$company", scope->company_id);
+	if (scope->domain)
+		db_bind_text(*stmt_r, "$domain", scope->domain);
+	return 0;
+}
+
+/* Reads up to limit rows; one more tells that there are more. */
+static int read_page(struct db_stmt *stmt, int limit, struct email_list *list,
+	bool *more_r, struct err *err)
+{
+	int result;
+
+	*more_r = false;
+	while ((result = db_step(stmt, err)) == 1) {
+		if (list->n == (size_t)limit) {
+			*more_r = true;
+			db_reset(stmt);
+			return 0;
+		}
+		list->items = store_row_grow(
+			list->items, list->n, sizeof(*list->items));
+		store_email_read_row(stmt, &list->items[list->n++]);
+	}
+	return result;
+}
+
+int store_email_page(struct db *db, const struct email_scope *scope,
+	const struct page *page, struct email_list *list_r, bool *more_r,
+	struct err *err)
+{
+	const char *cursor = store_page_cursor(page);
+	bool backwards = page->before[0] != '\0';
+	struct email_list list = {0};
+	int64_t seq = INT64_MAX;
+	struct db_stmt *stmt;
+	int found;
+
+	found = cursor ? find_seq(db, scope, cursor, &seq, err) : 1;
+	if (found != 1)
+		return found;
+	if (prepare_page(db, scope, backwards, &stmt, err) != 0)
+		return -1;
+	db_bind_int(stmt, "$all", !scope->sent_only);
+	db_bind_int(stmt, "$seq", seq);
+	db_bind_int(stmt, "$limit", page->limit + 1);
+	if (read_page(stmt, page->limit, &list, more_r, err) != 0) {
+		store_email_list_free(&list);
+		return -1;
+	}
+	if (backwards)
+		store_page_reverse(list.items, list.n, sizeof(*list.items));
+	*list_r = list;
+	return 1;
+}

@@ -1,0 +1,19 @@
+/*
+ * query: the parameters behind the ? of a request, read strictly.
+ */
+#ifndef POSTERN_HTTPD_QUERY_H
+#define POSTERN_HTTPD_QUERY_H
+
+#include "httpd/http/problem.h"
+
+enum { QUERY_VALUE_MAX = 256 }; /* bytes of a name or value, with the NUL */
+
+/* The value of a parameter, decoded: 1, 0 when it is not there, or -1 with a
+ * problem that names it: it stands twice, or its value is too long, or is not
+ * properly encoded. Other parameters are not looked at, but a name that is not
+ * properly encoded is a problem: it might have meant this one. The query is
+ * without its ?. */
+int query_get(const char *query, const char *name,
+	char value[static QUERY_VALUE_MAX], struct problem *problem);
+
+#endif

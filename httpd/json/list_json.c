@@ -1,0 +1,70 @@
+/*
+ * list_json: lists of the JSON dialect, in pages.
+ *
+ * Threads: any; holds no state.
+ */
+#include "httpd/json/list_json.h"
+
+#include "core/base/str.h"
+#include "httpd/http/query.h"
+
+static int read_limit(const char *query, int *limit_r, struct problem *problem)
+{
+	char text[QUERY_VALUE_MAX];
+	int64_t limit = LIST_LIMIT_DEFAULT;
+	int given = query_get(query, "limit", text, problem);
+
+	if (given < 0)
+		return -1;
+	if (given > 0 && str_int(text, 1, LIST_LIMIT_MAX, &limit) < 0)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `limit` parameter must be a number between 1 and "
+			"%d.",
+			LIST_LIMIT_MAX);
+	*limit_r = (int)limit;
+	return 0;
+}
+
+static int read_cursor(const char *query, const char *name,
+	char id[static ID_SIZE], struct problem *problem)
+{
+	char text[QUERY_VALUE_MAX];
+	int given = query_get(query, name, text, problem);
+
+	if (given <= 0)
+		return given;
+	if (!id_parse(text, id))
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `%s` parameter must be a valid UUID.", name);
+	return 0;
+}
+
+int list_json_parse(
+	const char *query, struct page *page_r, struct problem *problem)
+{
+	struct page page = {0};
+
+	if (read_limit(query, &page.limit, problem) < 0 ||
+		read_cursor(query, "after", page.after, problem) < 0 ||
+		read_cursor(query, "before", page.before, problem) < 0)
+		return -1;
+	if (page.after[0] && page.before[0])
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `after` and `before` parameters must not be given "
+			"together.");
+	*page_r = page;
+	return 0;
+}
+
+int list_json_bad_cursor(const struct page *page, struct problem *problem)
+{
+	return problem_set(problem, PROBLEM_PARAMETER,
+		"The `%s` parameter is not the id of an item of this list.",
+		page->after[0] ? "after" : "before");
+}
+
+json_t *list_json_render(json_t *data, bool has_more)
+{
+	return json_pack("{s:s, s:b, s:o}", "object", "list", "has_more",
+		has_more, "data", data);
+}
