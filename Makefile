@@ -120,6 +120,32 @@ fuzz-corpus: fuzz-build
 fuzz: fuzz-build
 	@tests/fuzz/run fuzz $(BUILD)-fuzz/fuzz $(FUZZ_SECONDS)
 
+# Benchmarks; doc/BENCHMARKS.md explains them. bench-GROUP measures one group,
+# bench all of them.
+BENCH_TOOLS := $(addprefix $(BUILD)/bench/,load spawn noop_milter)
+
+$(BUILD)/bench/load: $(call objects,$(wildcard tests/bench/tools/load*.c) \
+		tests/bench/tools/session.c)
+$(BUILD)/bench/spawn: $(BUILD)/tests/bench/tools/spawn.o
+$(BUILD)/bench/noop_milter: $(BUILD)/tests/bench/tools/noop_milter.o
+$(BENCH_TOOLS): $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(MILTER_LIBS)
+
+.PHONY: bench-tools bench
+bench-tools: $(BENCH_TOOLS)
+
+# What the peer needs, with the engine of better-sqlite3 compiled.
+BENCH_PEER := tests/bench/node_modules/better-sqlite3/build
+
+$(BENCH_PEER): tests/bench/package-lock.json
+	cd $(<D) && npm ci --no-audit --no-fund --silent
+	touch $@
+
+bench: bench-all
+bench-%: all bench-tools $(BENCH_PEER)
+	@BUILD=$(BUILD) tests/bench/run $(filter-out all,$*)
+
 # The rules of who may include whom, see doc/ARCHITECTURE.md.
 .PHONY: layers
 layers:
@@ -148,7 +174,7 @@ run demo:
 .PHONY: test
 test:
 	@tools/deps test
-	@+$(BUILT) all unit-tests man
+	@+$(BUILT) all unit-tests man bench-tools
 	@+$(BUILT) fuzz-build
 	@BUILD=$(BUILD) tests/run
 
@@ -163,6 +189,7 @@ help:
 	@echo 'make demo       the same, sends an email through it, and stops'
 	@echo 'make test       builds and runs all tests'
 	@echo 'make fuzz       fuzzes every parser for FUZZ_SECONDS ($(FUZZ_SECONDS))'
+	@echo 'make bench      measures; bench-GROUP one group of doc/BENCHMARKS.md'
 	@echo 'make man        builds the manual pages'
 	@echo 'make layers     checks who includes whom'
 	@echo 'make install    installs below PREFIX ($(PREFIX))'

@@ -1,0 +1,1 @@
+"""Measures Postern against what else could do its work."""

@@ -1,0 +1,53 @@
+"""GET /emails/{id} over the peer, which reads the same rows of the same
+database."""
+
+import random
+
+from . import http, items, store
+from .mail import Mail
+from .rounds import Row, compare, play, table
+
+EMAILS = 1000
+CONNECTIONS = (1, 16, 64)
+
+
+def requests(mail, numbers, n=1000):
+    """A file of requests for some of these emails."""
+    chosen = random.choices(numbers, k=n)
+    return items.write(
+        mail.path("gets"),
+        [
+            items.request(
+                "GET", f"/emails/{store.email_id(i)}", f"Bearer {mail.key}"
+            )
+            for i in chosen
+        ],
+    )
+
+
+def prepare(mail, emails):
+    """Fills the store; the file of requests."""
+    mail.box.httpd().send(items.email(2000))
+    database = mail.box.dir / "store/postern.db"
+    return requests(mail, store.fill(database, emails))
+
+
+def results_of(mail, options):
+    file = prepare(mail, EMAILS)
+    peer = mail.peer(1, mail.box.dir / "store/postern.db")
+    for connections in CONNECTIONS:
+        count = max(connections, int(20_000 * options.scale))
+        played = play(
+            {
+                "ours": lambda: http.load(mail.address, file, connections, count),
+                "peer": lambda: http.load(peer, file, connections, count),
+            },
+            options.rounds,
+        )
+        name = f"GET, {connections} at once"
+        yield compare(played, Row(name, "rate", "ours", "peer", 4.0))
+
+
+def run(options):
+    with Mail() as mail:
+        yield from table(results_of(mail, options))

@@ -1,0 +1,14 @@
+"""The groups of rows, by name."""
+
+from . import cost, form, get, memory, milter, post, sendmail, store_size
+
+GROUPS = {
+    "milter": milter.run,
+    "post": post.run,
+    "sendmail": sendmail.run,
+    "form": form.run,
+    "get": get.run,
+    "store": store_size.run,
+    "cost": cost.run,
+    "memory": memory.run,
+}

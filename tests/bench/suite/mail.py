@@ -1,0 +1,174 @@
+"""A mail system to measure: a sandbox, and beside its own smtpd another one
+that asks a milter which does nothing, and one that asks none."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from harness import Sandbox, wait_for
+from harness.sandbox import TREE
+
+from . import items
+from .process import cpu_seconds
+
+BUILD = TREE / os.environ.get("BUILD", "build")
+TOOLS = BUILD / "bench"
+PEER = TREE / "tests/bench/peer.mjs"
+
+# What would else put an end to a measurement: Postfix slows a client down whose
+# messages come faster than they are delivered.
+POSTCONF = ("in_flow_delay=0", "message_size_limit=150000000")
+
+# Memory for 64 uploads of 5 MB at once, which would else be put off.
+ROOM = ("--set", "http.max_inflight_bytes=4G")
+
+
+def tool(name, *words):
+    """What one of tools/ found out."""
+    done = subprocess.run(
+        [TOOLS / name, *map(str, words)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{name}: {done.stderr} {done.stdout}"
+    found = json.loads(done.stdout)
+    assert found["failed"] == 0, f"{name}: {found}"
+    return found
+
+
+class Mail:
+    """Up when made, down at close()."""
+
+    def __init__(self, *options):
+        words = [w for value in POSTCONF for w in ("--postconf", value)]
+        self.box = Sandbox(*words, *options)
+        self.processes = []
+        try:
+            self.key = self.box.env["POSTERN_KEY"]
+            self.address = self.box.url.removeprefix("http://")
+            self.smtp = {"ours": self.box.env["POSTFIX_SMTP"]}
+            self._start_noop()
+            self._add_smtpd("noop", "unix:postern/noop.sock")
+            self._add_smtpd("none", "")
+            self._postfix("reload")
+            for address in self.smtp.values():
+                wait_for("smtpd", lambda a=address: self._warm(a))
+        except BaseException:
+            self.box.failed = True
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.box.failed = self.box.failed or kind is not None
+        self.close()
+
+    def close(self):
+        for process in self.processes:
+            process.terminate()
+            process.wait()
+        self.box.close()
+
+    def _start(self, *words, ready, **options):
+        """Starts a process of ours that ends with us."""
+        with open(self.box.dir / "log" / "bench.log", "a") as log:
+            self.processes.append(
+                subprocess.Popen(
+                    list(map(str, words)), stdout=log, stderr=log, **options
+                )
+            )
+        wait_for(str(words[0]), ready)
+
+    def _start_noop(self):
+        self.noop = self.box.dir / "queue/postern/noop.sock"
+        self._start(TOOLS / "noop_milter", self.noop, ready=self.noop.exists)
+        shutil.chown(self.noop, group="postfix")
+        self.noop.chmod(0o660)
+
+    def _postfix(self, *words):
+        subprocess.run(
+            ["postfix", "-c", self.box.dir / "postfix", *words],
+            check=True,
+            capture_output=True,
+        )
+
+    def _add_smtpd(self, name, milters):
+        """Another smtpd of the same Postfix, on a port of its own."""
+        address = f"127.0.0.1:{random.randrange(20000, 32000)}"
+        self.smtp[name] = address
+        with (self.box.dir / "postfix/master.cf").open("a") as file:
+            file.write(
+                f"{address} inet n - y - - smtpd\n"
+                f"    -o {{ smtpd_milters = {milters} }}\n"
+            )
+
+    def _warm(self, address):
+        return smtp_source(address, 1, 1, 100) is not None
+
+    def peer(self, pool, database=""):
+        """A peer in front of the smtpd with the idle milter; its address."""
+        port = random.randrange(20000, 32000)
+        _, _, smtp_port = self.smtp["noop"].partition(":")
+        address = f"127.0.0.1:{port}"
+        file = items.write(self.path("peer.ready"), [items.request("GET", "/", "")])
+        self._start(
+            "node", PEER, port, smtp_port, self.key, database,
+            env={**os.environ, "PEER_POOL": str(pool), "NODE_ENV": "production"},
+            ready=lambda: answers(address, file),
+        )
+        return address
+
+    def path(self, name):
+        return self.box.dir / "run" / name
+
+    def delivered(self):
+        return sum(1 for _ in os.scandir(self.box.env["POSTERN_SINK"]))
+
+    def empty_sink(self):
+        for entry in os.scandir(self.box.env["POSTERN_SINK"]):
+            os.unlink(entry.path)
+
+    def measure(self, count, send):
+        """send() has that many messages taken; what it found, and the rates of
+        taking and of delivering them."""
+        self.empty_sink()
+        began = time.monotonic()
+        found = send()
+        wait_for("the mail", lambda: self.delivered() >= count, 300)
+        took = time.monotonic() - began
+        return {
+            **found,
+            "taken": count / found["seconds"],
+            "delivered": count / took,
+        }
+
+    def cpu(self):
+        """CPU seconds so far: of both daemons of ours, and of Postfix."""
+        master = int((self.box.dir / "queue/pid/master.pid").read_text())
+        ours = sum(cpu_seconds(self.box.pid(p)) for p in ("httpd", "milter"))
+        return ours, cpu_seconds(master)
+
+
+def answers(address, file):
+    """Whether somebody speaks HTTP there."""
+    done = subprocess.run(
+        [TOOLS / "load", "http", address, "1", "1", file], capture_output=True
+    )
+    return done.returncode == 0
+
+
+def smtp_source(address, sessions, count, size):
+    """Postfix's own client; None when it is not taken."""
+    began = time.monotonic()
+    done = subprocess.run(
+        ["smtp-source", "-d", "-s", str(sessions), "-m", str(count),
+         "-l", str(size), "-f", items.STRANGER, "-t", items.RECIPIENT, address],
+        capture_output=True,
+    )  # fmt: skip
+    if done.returncode != 0:
+        return None
+    return {"seconds": time.monotonic() - began}

@@ -1,0 +1,55 @@
+"""Fills the store of a sandbox with emails, as copies of one that was sent."""
+
+import sqlite3
+
+STAGED = {
+    "state": "'staged'",
+    "decided_us": "0",
+    "queue_id": "NULL",
+    "last_event": "NULL",
+}
+
+
+def ticket(number):
+    return f"{number:032x}"
+
+
+def email_id(number):
+    """A UUID of which the first bytes, which decide its place in an index, are
+    spread as those of random ones."""
+    head = number * 2654435761 % 2**32
+    return f"{head:08x}-0000-4000-8000-{number:012x}"
+
+
+def _columns(db, table):
+    return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+
+
+def _copy(db, table, chosen, first, count):
+    """Copies the row of the table that was staged first."""
+    columns = _columns(db, table)
+    values = [chosen.get(name, name) for name in columns]
+    db.execute(
+        f"WITH RECURSIVE number (n) AS (SELECT {first} UNION ALL"
+        f" SELECT n + 1 FROM number WHERE n + 1 < {first + count})"
+        f" INSERT INTO {table} ({', '.join(columns)})"
+        f" SELECT {', '.join(values)} FROM number,"
+        f" (SELECT * FROM {table} ORDER BY seq LIMIT 1)"
+    )
+
+
+def fill(path, count, staged=False):
+    """Adds so many copies of the first email, with these tickets and ids:
+    the range of their numbers."""
+    db = sqlite3.connect(path, timeout=60)
+    db.create_function("ticket_of", 1, ticket, deterministic=True)
+    db.create_function("id_of", 1, email_id, deterministic=True)
+    db.execute("PRAGMA cache_size = -200000")
+    (first,) = db.execute("SELECT max(seq) + 1 FROM email").fetchone()
+    chosen = {"seq": "n", "id": "id_of(n)", "ticket": "ticket_of(n)"}
+    with db:
+        _copy(db, "email", {**chosen, **(STAGED if staged else {})}, first, count)
+        _copy(db, "email_content", {"seq": "n"}, first, count)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    return range(first, first + count)
