@@ -6,12 +6,15 @@
 #include "httpd/http/listen_socket.h"
 
 #include <errno.h>
-#include <event2/util.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
 
 enum { BACKLOG = 1024 };
 
@@ -43,21 +46,59 @@ static void describe(int fd, char name_r[static LISTEN_SOCKET_NAME_SIZE])
 		address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+/* Splits `host:port` or `[host]:port` in place. */
+static bool split(char *address, char **host_r, char **port_r)
+{
+	char *colon = strrchr(address, ':');
+
+	if (colon == NULL || colon[1] == '\0')
+		return false;
+	*colon = '\0';
+	*host_r = address;
+	*port_r = colon + 1;
+	if (address[0] != '[')
+		return strchr(address, ':') == NULL;
+	*host_r = address + 1;
+	if (colon[-1] != ']')
+		return false;
+	colon[-1] = '\0';
+	return true;
+}
+
+static struct addrinfo *parse(const char *address)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
+		.ai_socktype = SOCK_STREAM,
+	};
+	_cleanup_free_ char *copy = mem_strdup(address);
+	struct addrinfo *parsed = NULL;
+	char *host, *port;
+	int64_t number;
+
+	if (!split(copy, &host, &port) ||
+		str_int(port, 0, UINT16_MAX, &number) < 0 ||
+		getaddrinfo(host, port, &hints, &parsed) != 0)
+		return NULL;
+	return parsed;
+}
+
 int listen_socket_open(const char *address, int *fd_r,
 	char name_r[static LISTEN_SOCKET_NAME_SIZE], struct err *err)
 {
-	struct sockaddr_storage parsed;
-	int len = sizeof(parsed), fd;
+	struct addrinfo *parsed = parse(address);
+	int fd, fault;
 
-	if (evutil_parse_sockaddr_port(
-		    address, (struct sockaddr *)&parsed, &len) < 0)
+	if (parsed == NULL)
 		return err_set(err, ERR_CONFIG,
 			"http.listen: %s is not an address:port", address);
-	fd = open_bound((struct sockaddr *)&parsed, (socklen_t)len);
+	fd = open_bound(parsed->ai_addr, parsed->ai_addrlen);
+	fault = errno;
+	freeaddrinfo(parsed);
 	if (fd < 0)
 		return err_set(err,
-			errno == EADDRINUSE ? ERR_TEMPORARY : ERR_CONFIG,
-			"cannot listen on %s: %s", address, strerror(errno));
+			fault == EADDRINUSE ? ERR_TEMPORARY : ERR_CONFIG,
+			"cannot listen on %s: %s", address, strerror(fault));
 	describe(fd, name_r);
 	*fd_r = fd;
 	return 0;

@@ -1,0 +1,94 @@
+/* listen_socket: what can be bound, and what is said of what cannot. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "httpd/http/listen_socket.h"
+
+static void test_any_port(void **state)
+{
+	char name[LISTEN_SOCKET_NAME_SIZE];
+	struct err err = ERR_INIT;
+	int fd, listening;
+	socklen_t len = sizeof(listening);
+
+	(void)state;
+	assert_int_equal(listen_socket_open("127.0.0.1:0", &fd, name, &err), 0);
+	assert_true(str_starts(name, "127.0.0.1:"));
+	assert_string_not_equal(name, "127.0.0.1:0");
+	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len);
+	assert_true(listening);
+	close(fd);
+}
+
+static void test_name_of_v6(void **state)
+{
+	char name[LISTEN_SOCKET_NAME_SIZE];
+	struct err err = ERR_INIT;
+	int fd;
+
+	(void)state;
+	if (listen_socket_open("[::1]:0", &fd, name, &err) < 0)
+		skip(); /* a host without IPv6 */
+	assert_true(str_starts(name, "[::1]:"));
+	close(fd);
+}
+
+static void test_taken(void **state)
+{
+	char name[LISTEN_SOCKET_NAME_SIZE], again[LISTEN_SOCKET_NAME_SIZE];
+	struct err err = ERR_INIT;
+	int fd, other = -1;
+
+	(void)state;
+	assert_int_equal(listen_socket_open("127.0.0.1:0", &fd, name, &err), 0);
+	assert_int_equal(listen_socket_open(name, &other, again, &err), -1);
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	assert_non_null(strstr(err.text, name));
+	assert_int_equal(other, -1);
+	close(fd);
+}
+
+static void test_refused(void **state)
+{
+	static const char *const addresses[] = {"", "localhost:80", "127.0.0.1",
+		"127.0.0.1:x", "127.0.0.1:99999", "[::1:80", "::1:80",
+		"[127.0.0.1:80", ":", ":80x", "127.0.0.1:-1", "127.0.0.1: 80",
+		"192.0.2.1:0"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		char name[LISTEN_SOCKET_NAME_SIZE];
+		struct err err = ERR_INIT;
+		int fd;
+
+		if (listen_socket_open(addresses[i], &fd, name, &err) == 0)
+			fail_msg("%s was bound as %s", addresses[i], name);
+		assert_int_equal(err.code, ERR_CONFIG);
+		assert_non_null(strstr(err.text, addresses[i]));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_any_port),
+		cmocka_unit_test(test_name_of_v6),
+		cmocka_unit_test(test_taken),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests_name("listen_socket", tests, NULL, NULL);
+}
