@@ -1,122 +1,198 @@
 /*
- * apply: the one place that changes a message, answers for it and writes to
- * the store.
+ * apply: the one place that changes a message and answers for it.
  *
- * Order: the tickets come off, then the record becomes durable, then the
- * answer goes out. When the answer gets lost, Postfix presents the message
- * again and the same record is made again; never the other way round.
+ * Order: the fields change, then the record becomes durable, then the answer
+ * goes out. When the answer gets lost, Postfix presents the message again and
+ * the same record is made again; never the other way round.
  *
- * Threads: any thread of libmilter; the committer's runs record and refuse.
+ * Threads: any thread of libmilter.
  */
 #include "milter/apply.h"
 
 #include <string.h>
 
+#include "core/policy/stop.h"
 #include "core/policy/ticket_header.h"
 #include "milter/origin.h"
+#include "milter/record.h"
+
+/* What there is to say to Postfix. */
+enum ending { END_ACCEPT, END_REJECT, END_HOLD, END_DISCARD, END_TEMPFAIL };
+
+struct answer {
+	const char *name; /* for the log */
+	sfsistat result;
+	char code[4];   /* RFC 5321 4.2; "": no reply of our own */
+	char status[6]; /* RFC 3463 */
+};
+
+static const struct answer answers[] = {
+	[END_ACCEPT] = {"accepted", SMFIS_ACCEPT, "", ""},
+	[END_REJECT] = {"rejected", SMFIS_REJECT, "550", "5.7.1"},
+	[END_HOLD] = {"held", SMFIS_ACCEPT, "", ""},
+	[END_DISCARD] = {"discarded", SMFIS_DISCARD, "", ""},
+	[END_TEMPFAIL] = {"put_off", SMFIS_TEMPFAIL, "451", "4.7.1"},
+};
+
+static const enum log_level levels[] = {
+	[VERDICT_PASS] = LOG_LEVEL_INFO,
+	[VERDICT_RECORD] = LOG_LEVEL_INFO,
+	[VERDICT_REFUSE] = LOG_LEVEL_WARN,
+	[VERDICT_TEMPFAIL] = LOG_LEVEL_ERROR,
+	[VERDICT_DISCARD] = LOG_LEVEL_WARN,
+	[VERDICT_LEARN] = LOG_LEVEL_INFO,
+};
 
 /* What is to be done, and what came of it. */
 struct outcome {
-	enum verdict_action action;
+	struct verdict verdict;
+	bool own; /* what is refused is the email of its ticket */
+	enum ending ending;
 	const char *reason; /* for the log */
 	const char *text;   /* for people */
 	struct err err;     /* what has failed on our side, if anything */
 };
 
-/* How an action is answered and logged. */
-struct answer {
-	sfsistat result;
-	char code[4];   /* RFC 5321 4.2; "": no reply of our own */
-	char status[6]; /* RFC 3463 */
-	enum log_level level;
+/* All that is known of the message. */
+struct occasion {
+	SMFICTX *ctx;
+	struct service *service;
+	const struct session *session;
+	const struct facts *facts;
 };
-
-static const struct answer answers[] = {
-	[VERDICT_PASS] = {SMFIS_ACCEPT, "", "", LOG_LEVEL_INFO},
-	[VERDICT_RECORD] = {SMFIS_ACCEPT, "", "", LOG_LEVEL_INFO},
-	[VERDICT_REFUSE] = {SMFIS_REJECT, "550", "5.7.1", LOG_LEVEL_WARN},
-	[VERDICT_TEMPFAIL] = {SMFIS_TEMPFAIL, "451", "4.7.1", LOG_LEVEL_ERROR},
-	[VERDICT_DISCARD] = {SMFIS_DISCARD, "", "", LOG_LEVEL_WARN},
-};
-
-/* What the committer writes. */
-struct entry {
-	const char *ticket;
-	const char *queue_id;
-	const char *refusal;
-	int64_t now_us;
-};
-
-static int record(struct db *db, void *arg, struct err *err)
-{
-	const struct entry *entry = arg;
-	int found = store_email_record(
-		db, entry->ticket, entry->queue_id, entry->now_us, err);
-
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"the email of the ticket has been removed");
-	return found < 0 ? -1 : 0;
-}
-
-/* A ticket that is gone by now needs no refusal. */
-static int refuse(struct db *db, void *arg, struct err *err)
-{
-	const struct entry *entry = arg;
-
-	return store_email_refuse(db, entry->ticket, entry->queue_id,
-		       entry->refusal, entry->now_us, err) < 0
-		       ? -1
-		       : 0;
-}
-
-static int write_down(struct service *service,
-	const struct session_message *message, struct outcome *outcome)
-{
-	struct entry entry = {
-		.ticket = message->ticket,
-		.queue_id = message->queue_id,
-		.refusal = outcome->text,
-		.now_us = clock_now_us(service->clock),
-	};
-
-	return committer_run(service->committer,
-		outcome->action == VERDICT_RECORD ? record : refuse, &entry,
-		&outcome->err);
-}
 
 /* From the last to the first: taking one off moves those behind it. */
-static int strip_tickets(SMFICTX *ctx, size_t tickets, struct err *err)
+static int strip(SMFICTX *ctx, const char *field, size_t n, struct err *err)
 {
-	char name[] = TICKET_HEADER;
+	_cleanup_free_ char *name = mem_strdup(field);
 
-	for (size_t i = tickets; i > 0; i--)
+	for (size_t i = n; i > 0; i--)
 		if (smfi_chgheader(ctx, name, (int)i, NULL) != MI_SUCCESS)
-			return err_set(err, ERR_INTERNAL,
-				"cannot take " TICKET_HEADER " off");
+			return err_set(
+				err, ERR_INTERNAL, "cannot take %s off", field);
 	return 0;
 }
 
-static int act(SMFICTX *ctx, struct service *service,
-	const struct session_message *message, const struct facts *facts,
-	struct outcome *outcome)
+static int strip_tickets(const struct occasion *on, struct err *err)
 {
-	switch (outcome->action) {
+	return strip(on->ctx, TICKET_HEADER, on->session->message.tickets, err);
+}
+
+static int put_trace(const struct occasion *on, struct err *err)
+{
+	char name[] = TRACE_HEADER, id[ID_SIZE];
+
+	if (strip(on->ctx, name, on->session->message.traces, err) < 0)
+		return -1;
+	if (!service_trace_header(on->service))
+		return 0;
+	memcpy(id, on->facts->ticket.id, sizeof(id));
+	if (smfi_addheader(on->ctx, name, id) != MI_SUCCESS)
+		return err_set(err, ERR_INTERNAL, "cannot add %s", name);
+	return 0;
+}
+
+static int act_sent(const struct occasion *on, struct outcome *outcome)
+{
+	if (strip_tickets(on, &outcome->err) < 0 ||
+		put_trace(on, &outcome->err) < 0)
+		return -1;
+	return record_sent(on->service, on->session, &outcome->err);
+}
+
+static int note(const struct occasion *on, struct outcome *outcome,
+	enum refusal_outcome as)
+{
+	const struct record_refusal refusal = {
+		.reason = outcome->verdict.reason,
+		.outcome = as,
+		.own = outcome->own,
+	};
+
+	return record_refused(
+		on->service, on->session, on->facts, &refusal, &outcome->err);
+}
+
+static enum stop_way way_of(const struct occasion *on, bool own)
+{
+	const struct stop_facts facts = {
+		.origin = on->facts->verdict.origin,
+		.own = own,
+		.sender_local = service_is_local(
+			on->service, on->session->message.sender),
+		.local_way = service_refuse_local(on->service),
+	};
+
+	return stop_decide(&facts);
+}
+
+/* Nothing of ours stays on what an admin may let go later. */
+static int hold(const struct occasion *on, struct outcome *outcome)
+{
+	_cleanup_free_ char *reason = mem_strdup(outcome->text);
+
+	if (strip_tickets(on, &outcome->err) < 0)
+		return -1;
+	if (smfi_quarantine(on->ctx, reason) != MI_SUCCESS)
+		return err_set(&outcome->err, ERR_INTERNAL,
+			"cannot have the message held");
+	return 0;
+}
+
+static int act_refused(const struct occasion *on, struct outcome *outcome)
+{
+	static const struct {
+		enum ending ending;
+		enum refusal_outcome outcome;
+	} ways[] = {
+		[STOP_REJECT] = {END_REJECT, REFUSAL_REJECTED},
+		[STOP_HOLD] = {END_HOLD, REFUSAL_HELD},
+		[STOP_DISCARD] = {END_DISCARD, REFUSAL_DISCARDED},
+	};
+	enum stop_way way;
+
+	outcome->own = stop_is_own(&on->facts->verdict, outcome->verdict.reason);
+	way = way_of(on, outcome->own);
+	outcome->ending = ways[way].ending;
+	if (note(on, outcome, ways[way].outcome) < 0)
+		return -1;
+	return way == STOP_HOLD ? hold(on, outcome) : 0;
+}
+
+static int act_learnt(const struct occasion *on, struct outcome *outcome)
+{
+	if (strip_tickets(on, &outcome->err) < 0)
+		return -1;
+	return note(on, outcome, REFUSAL_LEARNT);
+}
+
+static int act(const struct occasion *on, struct outcome *outcome)
+{
+	switch (outcome->verdict.action) {
 	case VERDICT_RECORD:
-		if (strip_tickets(ctx, message->tickets, &outcome->err) < 0)
-			return -1;
-		return write_down(service, message, outcome);
+		return act_sent(on, outcome);
 	case VERDICT_PASS:
-		return strip_tickets(ctx, message->tickets, &outcome->err);
+		return strip_tickets(on, &outcome->err);
+	case VERDICT_LEARN:
+		return act_learnt(on, outcome);
 	case VERDICT_REFUSE:
-		return facts->ticket_found
-			       ? write_down(service, message, outcome)
-			       : 0;
+		return act_refused(on, outcome);
 	case VERDICT_TEMPFAIL:
+		outcome->ending = END_TEMPFAIL;
+		return 0;
 	case VERDICT_DISCARD:
+		outcome->ending = END_DISCARD;
 		return 0;
 	}
 	return err_set(&outcome->err, ERR_INTERNAL, "unknown action");
+}
+
+static void fail(struct outcome *outcome)
+{
+	outcome->verdict.action = VERDICT_TEMPFAIL;
+	outcome->ending = END_TEMPFAIL;
+	outcome->reason = "record_failed";
+	outcome->text = "The message cannot be recorded now, try again later.";
 }
 
 /* Texts of reasons are ours; a domain is named when it has no character that
@@ -133,7 +209,7 @@ static char *reply_text(const char *text, const char *domain)
 static void set_reply(
 	SMFICTX *ctx, const struct outcome *outcome, const char *domain)
 {
-	struct answer answer = answers[outcome->action];
+	struct answer answer = answers[outcome->ending];
 	_cleanup_free_ char *text = reply_text(outcome->text, domain);
 
 	if (answer.code[0])
@@ -145,38 +221,37 @@ static const char *known(const struct facts *facts, const char *value)
 	return facts->ticket_found ? value : NULL;
 }
 
-static void log_outcome(struct service *service, const struct session *session,
-	const struct facts *facts, const struct outcome *outcome)
+static void log_outcome(const struct occasion *on, const struct outcome *outcome)
 {
-	log_event(service->log, answers[outcome->action].level, "verdict",
+	const struct session *session = on->session;
+	const struct facts *facts = on->facts;
+
+	log_event(on->service->log, levels[outcome->verdict.action], "verdict",
 		"queue_id", session->message.queue_id, "email",
 		known(facts, facts->ticket.id), "key",
 		known(facts, facts->ticket.key_id), "domain", facts->domain,
 		"sender", session->message.sender, "origin",
 		origin_name(session_origin(session)), "action",
-		verdict_action_name(outcome->action), "reason", outcome->reason,
-		"error",
+		verdict_action_name(outcome->verdict.action), "outcome",
+		answers[outcome->ending].name, "reason", outcome->reason, "error",
 		outcome->err.code == ERR_NONE ? NULL : outcome->err.text, NULL);
 }
 
 sfsistat apply_verdict(SMFICTX *ctx, struct service *service,
 	const struct session *session, const struct facts *facts)
 {
+	const struct occasion on = {ctx, service, session, facts};
 	const struct verdict verdict = verdict_decide(&facts->verdict);
 	struct outcome outcome = {
-		.action = verdict.action,
+		.verdict = verdict,
 		.reason = verdict_reason_name(verdict.reason),
 		.text = verdict_reason_text(verdict.reason),
 		.err = facts->err,
 	};
 
-	if (act(ctx, service, &session->message, facts, &outcome) < 0) {
-		outcome.action = VERDICT_TEMPFAIL;
-		outcome.reason = "record_failed";
-		outcome.text = "The message cannot be recorded now, try again "
-			       "later.";
-	}
+	if (act(&on, &outcome) < 0)
+		fail(&outcome);
 	set_reply(ctx, &outcome, facts->domain);
-	log_outcome(service, session, facts, &outcome);
-	return answers[outcome.action].result;
+	log_outcome(&on, &outcome);
+	return answers[outcome.ending].result;
 }

@@ -27,9 +27,10 @@ enum { BACKLOG = 256 };
 
 /* What is asked of Postfix, which has offered all of it since version 2.6. */
 enum {
-	/* Change header fields; name the macros that are needed, so that
-	 * those lists in main.cf do not matter. */
-	ACTIONS = SMFIF_CHGHDRS | SMFIF_SETSYMLIST,
+	/* Change and add header fields; hold messages; name the macros that
+	 * are needed, so that those lists in main.cf do not matter. */
+	ACTIONS = SMFIF_CHGHDRS | SMFIF_ADDHDRS | SMFIF_QUARANTINE |
+		  SMFIF_SETSYMLIST,
 	/* Leave out what is not looked at; expect no answer where there is
 	 * never one but "go on". */
 	STEPS = SMFIP_NOHELO | SMFIP_NORCPT | SMFIP_NODATA | SMFIP_NOEOH |

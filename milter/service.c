@@ -6,6 +6,8 @@
  */
 #include "milter/service.h"
 
+#include <string.h>
+
 #include "core/db/migrate.h"
 #include "milter/origin.h"
 
@@ -22,26 +24,58 @@ static int check_database(const char *path, struct err *err)
 	return migrate_check(db, err);
 }
 
-static int parse_hosts(
-	const struct conf *conf, struct cidr_list *hosts_r, struct err *err)
+/* Separators are those of the setting's type. */
+static void split_domains(const char *text, struct strv *domains)
 {
-	if (cidr_list_parse(conf->milter.internal_hosts, hosts_r, err) < 0)
+	static const char separators[] = ", \t\r\n";
+	size_t len;
+
+	for (; *(text += strspn(text, separators)); text += len) {
+		len = strcspn(text, separators);
+		strv_take(domains, mem_dup(text, len));
+	}
+}
+
+static int read_rules(
+	const struct conf *conf, struct service_rules *rules_r, struct err *err)
+{
+	static const enum stop_way ways[] = {
+		[REFUSE_LOCAL_REJECT] = STOP_REJECT,
+		[REFUSE_LOCAL_HOLD] = STOP_HOLD,
+		[REFUSE_LOCAL_DISCARD] = STOP_DISCARD,
+	};
+	struct service_rules rules = {
+		.refuse_local = ways[conf->milter.refuse_local],
+		.refusals_kept = conf->milter.refusals_kept,
+		.trace_header = conf->milter.trace_header != 0,
+	};
+
+	if (cidr_list_parse(conf->milter.internal_hosts, &rules.internal_hosts,
+		    err) < 0)
 		return err_prefix(err, "milter.internal_hosts");
+	split_domains(conf->milter.local_domains, &rules.local_domains);
+	*rules_r = rules;
 	return 0;
+}
+
+static void clear_rules(struct service_rules *rules)
+{
+	cidr_list_clear(&rules->internal_hosts);
+	strv_free(&rules->local_domains);
 }
 
 int service_open(const struct conf *conf, struct log *log,
 	struct service **service_r, struct err *err)
 {
-	struct cidr_list hosts = CIDR_LIST_INIT;
+	struct service_rules rules;
 	struct committer *committer;
 	struct service *service;
 
-	if (parse_hosts(conf, &hosts, err) < 0)
+	if (read_rules(conf, &rules, err) < 0)
 		return -1;
 	if (check_database(conf->store.database, err) < 0 ||
 		committer_new(conf->store.database, &committer, err) < 0) {
-		cidr_list_clear(&hosts);
+		clear_rules(&rules);
 		return -1;
 	}
 	service = mem_new(struct service);
@@ -50,7 +84,7 @@ int service_open(const struct conf *conf, struct log *log,
 	service->readers = db_pool_new(conf->store.database, READERS);
 	service->committer = committer;
 	service->drain = drain_new();
-	service->internal_hosts = hosts;
+	service->rules = rules;
 	pthread_rwlock_init(&service->lock, NULL);
 	*service_r = service;
 	return 0;
@@ -59,16 +93,16 @@ int service_open(const struct conf *conf, struct log *log,
 int service_reload(
 	struct service *service, const struct conf *conf, struct err *err)
 {
-	struct cidr_list hosts = CIDR_LIST_INIT, old;
+	struct service_rules rules, old;
 
-	if (parse_hosts(conf, &hosts, err) < 0)
+	if (read_rules(conf, &rules, err) < 0)
 		return -1;
 	log_set_level(service->log, (enum log_level)conf->log.level);
 	pthread_rwlock_wrlock(&service->lock);
-	old = service->internal_hosts;
-	service->internal_hosts = hosts;
+	old = service->rules;
+	service->rules = rules;
 	pthread_rwlock_unlock(&service->lock);
-	cidr_list_clear(&old);
+	clear_rules(&old);
 	return 0;
 }
 
@@ -78,9 +112,48 @@ enum mail_origin service_origin(
 	enum mail_origin origin;
 
 	pthread_rwlock_rdlock(&service->lock);
-	origin = origin_of(peer, &service->internal_hosts);
+	origin = origin_of(peer, &service->rules.internal_hosts);
 	pthread_rwlock_unlock(&service->lock);
 	return origin;
+}
+
+bool service_is_local(struct service *service, const char *sender)
+{
+	const char *at = strrchr(sender, '@');
+	bool local;
+
+	if (at == NULL)
+		return false;
+	pthread_rwlock_rdlock(&service->lock);
+	local = strv_has_nocase(&service->rules.local_domains, at + 1);
+	pthread_rwlock_unlock(&service->lock);
+	return local;
+}
+
+/* The lists in it are not for use: they may go any moment. */
+static struct service_rules rules_now(struct service *service)
+{
+	struct service_rules rules;
+
+	pthread_rwlock_rdlock(&service->lock);
+	rules = service->rules;
+	pthread_rwlock_unlock(&service->lock);
+	return rules;
+}
+
+enum stop_way service_refuse_local(struct service *service)
+{
+	return rules_now(service).refuse_local;
+}
+
+int64_t service_refusals_kept(struct service *service)
+{
+	return rules_now(service).refusals_kept;
+}
+
+bool service_trace_header(struct service *service)
+{
+	return rules_now(service).trace_header;
 }
 
 void service_close(struct service *service)
@@ -93,7 +166,7 @@ void service_close(struct service *service)
 void service_free(struct service *service)
 {
 	drain_free(service->drain);
-	cidr_list_clear(&service->internal_hosts);
+	clear_rules(&service->rules);
 	pthread_rwlock_destroy(&service->lock);
 	free(service);
 }

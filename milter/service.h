@@ -9,11 +9,22 @@
 #include "core/base/cidr.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/strv.h"
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
 #include "core/db/db_pool.h"
+#include "core/policy/stop.h"
 #include "core/policy/verdict.h"
 #include "milter/drain.h"
+
+/* What may change while running. */
+struct service_rules {
+	struct cidr_list internal_hosts;
+	struct strv local_domains;
+	enum stop_way refuse_local;
+	int64_t refusals_kept;
+	bool trace_header;
+};
 
 struct service {
 	struct log *log; /* not owned */
@@ -22,7 +33,7 @@ struct service {
 	struct committer *committer;
 	struct drain *drain;
 	pthread_rwlock_t lock; /* for what follows */
-	struct cidr_list internal_hosts;
+	struct service_rules rules;
 };
 
 /* Opens the database, which must have the schema of this program. The caller
@@ -30,14 +41,22 @@ struct service {
 int service_open(const struct conf *conf, struct log *log,
 	struct service **service_r, struct err *err);
 
-/* Takes over what may change while running: the log level and the internal
- * hosts. Connections that are there keep their origin. */
+/* Takes over what may change while running: the log level and the rules.
+ * Connections that are there keep their origin. */
 int service_reload(
 	struct service *service, const struct conf *conf, struct err *err);
 
 /* Where mail of this client comes from. */
 enum mail_origin service_origin(
 	struct service *service, const struct sockaddr *peer);
+
+/* Whether the envelope sender (without <>) has its mailbox here: its domain is
+ * one of milter.local_domains. The null sender has none. */
+bool service_is_local(struct service *service, const char *sender);
+
+enum stop_way service_refuse_local(struct service *service);
+int64_t service_refusals_kept(struct service *service);
+bool service_trace_header(struct service *service);
 
 /* Waits for the decisions that are being made, then closes the database. What
  * the callbacks touch outside of decisions stays, since libmilter leaves its

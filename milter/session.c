@@ -101,6 +101,8 @@ void session_header(struct session *session, const char *name, const char *value
 		add_from(message, value);
 	else if (is_field(name, TICKET_HEADER))
 		add_ticket(message, value);
+	else if (is_field(name, TRACE_HEADER))
+		message->traces++;
 }
 
 enum mail_origin session_origin(const struct session *session)

@@ -33,6 +33,7 @@ struct session_message {
 	bool from_overflow; /* there were more of them, or longer ones */
 	char *ticket;       /* the first one; NULL without any */
 	size_t tickets;     /* how many ticket fields there are */
+	size_t traces;      /* how many fields with the id of an email */
 };
 
 struct session {

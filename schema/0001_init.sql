@@ -97,6 +97,8 @@ CREATE TABLE email (
 -- Rows of one company, or of one domain, lie in these in the order of seq.
 CREATE INDEX email_by_company ON email (company_id);
 CREATE INDEX email_by_domain ON email (domain);
+-- Few emails are refused; the others cost this nothing.
+CREATE INDEX email_refused ON email (decided_us) WHERE state = 'refused';
 
 -- Apart, so that the milter's note on an email rewrites nothing large.
 CREATE TABLE email_content (
@@ -132,3 +134,28 @@ CREATE TABLE idempotency (
 
 -- For removing what is too old.
 CREATE INDEX idempotency_by_age ON idempotency (created_us);
+
+-- Mail without a ticket that the rules stopped, or would have; equal ones are
+-- one row. Texts are those of strangers, cut; '' stands for none.
+CREATE TABLE refusal (
+	seq INTEGER PRIMARY KEY,
+	outcome TEXT NOT NULL CHECK
+		(outcome IN ('rejected', 'held', 'discarded', 'learnt')),
+	reason TEXT NOT NULL,
+	domain TEXT NOT NULL,
+	origin TEXT NOT NULL,
+	client TEXT NOT NULL,
+	login TEXT NOT NULL,
+	sender TEXT NOT NULL,
+	header_from TEXT NOT NULL,
+	count INTEGER NOT NULL DEFAULT 1,
+	first_us INTEGER NOT NULL,
+	last_us INTEGER NOT NULL,
+	-- of the last one
+	queue_id TEXT NOT NULL,
+	UNIQUE (domain, outcome, reason, origin, client, login, sender,
+		header_from)
+) STRICT;
+
+CREATE INDEX refusal_by_time ON refusal (last_us);
+CREATE INDEX refusal_by_domain ON refusal (domain, last_us);

@@ -61,7 +61,7 @@ static void print_setting(
 	_cleanup_buf_ struct buf value = BUF_INIT;
 
 	setting_format(setting, conf, &value);
-	if (setting->type == SETTING_NETWORKS && value.len > LIST_LINE)
+	if (setting_adds_up(setting) && value.len > LIST_LINE)
 		print_list(setting->name, buf_str(&value), out);
 	else
 		print_line(setting->name, buf_str(&value), out);

@@ -32,8 +32,8 @@ struct conf {
 		int64_t request_timeout_ms; /* a request must arrive within */
 		int64_t idle_timeout_ms;    /* between requests */
 		int64_t drain_timeout_ms;   /* at most, on SIGTERM */
-		int64_t rate_limit;         /* a second, for a company; 0: none */
-		int64_t rate_burst;         /* 0: as rate_limit */
+		int64_t rate_limit; /* a second, for a company; 0: none */
+		int64_t rate_burst; /* 0: as rate_limit */
 	} http;
 	struct {
 		int64_t method;       /* of enum submission_method */
@@ -47,12 +47,23 @@ struct conf {
 		char *socket;         /* path of the Unix-domain socket */
 		char *socket_mode;    /* octal */
 		char *internal_hosts; /* addresses and networks */
+		char *local_domains;  /* names */
+		int64_t refuse_local; /* of enum refuse_local */
+		int64_t refusals_kept;
+		int64_t trace_header; /* 1: put the email's id on the message */
 		int64_t timeout_ms;   /* libmilter's, on one read */
 	} milter;
 	struct {
 		int64_t target; /* of enum log_target */
 		int64_t level;  /* of enum log_level */
 	} log;
+};
+
+/* What becomes of mail from sendmail(1) that the rules refuse. */
+enum refuse_local {
+	REFUSE_LOCAL_REJECT,
+	REFUSE_LOCAL_HOLD,
+	REFUSE_LOCAL_DISCARD
 };
 
 enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };

@@ -158,7 +158,7 @@ static void set(struct loading *loading, const struct setting *setting,
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	struct err err = ERR_INIT;
 
-	if (*set_in && setting->type != SETTING_NETWORKS) {
+	if (*set_in && !setting_adds_up(setting)) {
 		add_fault(loading, "%s.%s is already set in line %d",
 			setting->section, setting->name, *set_in);
 		return;

@@ -68,6 +68,16 @@ static bool valid_networks(const char *text)
 	return check_networks(text, NULL) == 0;
 }
 
+/* A name beyond ASCII is given as A-labels. */
+static bool valid_domains(const char *text)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-_., \t\r\n";
+
+	return text[strspn(text, allowed)] == '\0';
+}
+
 /* 127.0.0.1:80 or [::1]:80. */
 static bool valid_address(const char *text)
 {
@@ -98,6 +108,9 @@ static const struct type types[] = {
 	[SETTING_NETWORKS] = {.valid = valid_networks,
 		.noun = "a list of addresses and networks",
 		.example = "127.0.0.0/8 [::1]/128"},
+	[SETTING_DOMAINS] = {.valid = valid_domains,
+		.noun = "a list of domain names",
+		.example = "example.com mail.example.com"},
 	[SETTING_INT] = {.units = plain_units, .noun = "a whole number"},
 	[SETTING_BYTES] = {.units = byte_units,
 		.noun = "a size in bytes",
@@ -128,6 +141,12 @@ bool setting_section_known(const char *section)
 bool setting_is_text(const struct setting *setting)
 {
 	return types[setting->type].valid != NULL;
+}
+
+bool setting_adds_up(const struct setting *setting)
+{
+	return setting->type == SETTING_NETWORKS ||
+	       setting->type == SETTING_DOMAINS;
 }
 
 const char *setting_text(const struct setting *setting, const struct conf *conf)

@@ -34,6 +34,9 @@ void setting_describe(const struct setting *setting, struct buf *out);
 /* Whether the value is kept as text, a char * at the setting's offset. */
 bool setting_is_text(const struct setting *setting);
 
+/* Whether the setting may come in several lines, which make one list. */
+bool setting_adds_up(const struct setting *setting);
+
 /* The value of a setting that is kept as text, and of one that is not. */
 const char *setting_text(const struct setting *setting, const struct conf *conf);
 int64_t setting_number(const struct setting *setting, const struct conf *conf);

@@ -34,6 +34,15 @@ static const char *const levels[] = {
 	NULL,
 };
 
+static const char *const refusals[] = {
+	[REFUSE_LOCAL_REJECT] = "reject",
+	[REFUSE_LOCAL_HOLD] = "hold",
+	[REFUSE_LOCAL_DISCARD] = "discard",
+	NULL,
+};
+
+static const char *const switches[] = {"off", "on", NULL};
+
 #define IN_CONF(member) .offset = offsetof(struct conf, member)
 
 const struct setting settings[] = {
@@ -313,6 +322,65 @@ const struct setting settings[] = {
 			"the sending rules hold for it. Mail from elsewhere, "
 			"unless it comes with a login, passes untouched. May "
 			"be given in several lines, which add up.",
+	},
+	{
+		.section = "milter",
+		.name = "refuse_local",
+		IN_CONF(milter.refuse_local),
+		.type = SETTING_CHOICE,
+		.fallback = "reject",
+		.choices = refusals,
+		.max = REFUSE_LOCAL_DISCARD,
+		.reload = true,
+		.help = "What becomes of mail from sendmail(1) that the rules "
+			"refuse; nobody waits there for an answer, as SMTP "
+			"clients do. *reject*: Postfix bounces it to its "
+			"sender, if that is in one of the _local\\_domains_; "
+			"else it is held, because the sender of a forgery may "
+			"be anybody. *hold*: it waits in Postfix's hold queue "
+			"for postsuper(1). *discard*: it is dropped; the "
+			"record of it stays (*postern email list --refused*).",
+	},
+	{
+		.section = "milter",
+		.name = "local_domains",
+		IN_CONF(milter.local_domains),
+		.type = SETTING_DOMAINS,
+		.fallback = "",
+		.min = 0,
+		.max = 65536,
+		.reload = true,
+		.help = "Domains whose mailboxes are here, separated by blanks "
+			"or commas: what is refused from a sender in one of "
+			"them may be bounced. postfix-conf/enable learns them "
+			"from Postfix. May be given in several lines, which "
+			"add up.",
+	},
+	{
+		.section = "milter",
+		.name = "refusals_kept",
+		IN_CONF(milter.refusals_kept),
+		.type = SETTING_INT,
+		.fallback = "10000",
+		.min = 100,
+		.max = 1000000,
+		.reload = true,
+		.help = "How many refusals of mail without a ticket are "
+			"remembered; the oldest give way. Equal ones count as "
+			"one.",
+	},
+	{
+		.section = "milter",
+		.name = "trace_header",
+		IN_CONF(milter.trace_header),
+		.type = SETTING_CHOICE,
+		.fallback = "off",
+		.choices = switches,
+		.max = 1,
+		.reload = true,
+		.help = "Whether emails go out with their id in a header field "
+			"X-Postern-Email-Id, for whoever has to trace one "
+			"back.",
 	},
 	{
 		.section = "milter",

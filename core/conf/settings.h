@@ -8,13 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The types up to SETTING_NETWORKS are kept as text (a char * in struct conf,
+/* The types up to SETTING_DOMAINS are kept as text (a char * in struct conf,
  * bounds are those of its length in bytes), the others as int64_t. */
 enum setting_type {
 	SETTING_PATH,     /* absolute */
 	SETTING_ADDRESS,  /* 127.0.0.1:80, [::1]:80 */
 	SETTING_MODE,     /* octal permissions */
 	SETTING_NETWORKS, /* as cidr reads them; several lines add up */
+	SETTING_DOMAINS,  /* names with blanks or commas between; they add up */
 	SETTING_INT,
 	SETTING_BYTES,    /* 512, 64K, 40M, 1G */
 	SETTING_DURATION, /* milliseconds: 250ms, 5s, 2m, 1h */

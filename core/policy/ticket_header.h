@@ -10,4 +10,7 @@
 
 #define TICKET_HEADER "X-Postern-Ticket"
 
+/* The field that may carry the id of a recorded email out into the world. */
+#define TRACE_HEADER "X-Postern-Email-Id"
+
 #endif

@@ -87,6 +87,7 @@ static const char *const actions[] = {
 	[VERDICT_REFUSE] = "refuse",
 	[VERDICT_TEMPFAIL] = "tempfail",
 	[VERDICT_DISCARD] = "discard",
+	[VERDICT_LEARN] = "learn",
 };
 
 static struct verdict without_ticket(

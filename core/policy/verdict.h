@@ -46,6 +46,7 @@ enum verdict_action {
 	VERDICT_REFUSE,
 	VERDICT_TEMPFAIL, /* cannot decide now */
 	VERDICT_DISCARD,  /* accept, and deliver to nobody */
+	VERDICT_LEARN,    /* pass, and note what the rules would refuse */
 };
 
 enum verdict_reason {

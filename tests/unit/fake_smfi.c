@@ -27,6 +27,7 @@ static struct fake_smfi *fake_of(SMFICTX *ctx)
 void fake_smfi_clear(struct fake_smfi *fake)
 {
 	strv_free(&fake->deleted);
+	strv_free(&fake->added);
 	strv_free(&fake_smfi_macros);
 }
 
@@ -113,5 +114,25 @@ int smfi_setreply(SMFICTX *ctx, char *code, char *status, char *text)
 	snprintf(fake->code, sizeof(fake->code), "%s", code);
 	snprintf(fake->status, sizeof(fake->status), "%s", status);
 	snprintf(fake->text, sizeof(fake->text), "%s", text);
+	return MI_SUCCESS;
+}
+
+int smfi_addheader(SMFICTX *ctx, char *name, char *value)
+{
+	struct fake_smfi *fake = fake_of(ctx);
+
+	if (fake->chgheader_fails)
+		return MI_FAILURE;
+	strv_take(&fake->added, mem_printf("%s: %s", name, value));
+	return MI_SUCCESS;
+}
+
+int smfi_quarantine(SMFICTX *ctx, char *reason)
+{
+	struct fake_smfi *fake = fake_of(ctx);
+
+	if (fake->quarantine_fails)
+		return MI_FAILURE;
+	snprintf(fake->held, sizeof(fake->held), "%s", reason);
 	return MI_SUCCESS;
 }

@@ -18,7 +18,10 @@ struct fake_smfi {
 	const char *queue_id; /* the macros */
 	const char *login;
 	bool chgheader_fails;
+	bool quarantine_fails;
 	struct strv deleted; /* "name#index" of header fields taken off */
+	struct strv added;   /* "name: value" */
+	char held[512];      /* why it is held; "": it is not */
 	char code[8];        /* the last reply; "" for none */
 	char status[16];
 	char text[512];

@@ -131,14 +131,17 @@ static void test_odd_values(void **state)
 	}
 }
 
-static void test_networks_add_up(void **state)
+static void test_lists_add_up(void **state)
 {
 	_cleanup_(conf) struct conf *conf = load("[milter]\n"
 						 "internal_hosts = 10.0.0.0/8\n"
-						 "internal_hosts = ::1, ::2\n");
+						 "local_domains = a.test\n"
+						 "internal_hosts = ::1, ::2\n"
+						 "local_domains = b.test\n");
 
 	(void)state;
 	assert_string_equal(conf->milter.internal_hosts, "10.0.0.0/8 ::1, ::2");
+	assert_string_equal(conf->milter.local_domains, "a.test b.test");
 }
 
 static void test_faults_name_the_line(void **state)
@@ -370,7 +373,7 @@ int main(void)
 		cmocka_unit_test(test_empty_files_give_the_defaults),
 		cmocka_unit_test(test_settings_are_read),
 		cmocka_unit_test(test_odd_values),
-		cmocka_unit_test(test_networks_add_up),
+		cmocka_unit_test(test_lists_add_up),
 		cmocka_unit_test(test_faults_name_the_line),
 		cmocka_unit_test(test_nul_is_refused),
 		cmocka_unit_test(test_all_faults_are_told),

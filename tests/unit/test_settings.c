@@ -144,6 +144,8 @@ static void test_good_texts(void **state)
 		{"milter", "socket_mode", "660"},
 		{"milter", "internal_hosts", ""},
 		{"milter", "internal_hosts", "10.0.0.0/8, ::1"},
+		{"milter", "local_domains", ""},
+		{"milter", "local_domains", "Example.com, localhost a_b.test"},
 	};
 	_cleanup_(conf) struct conf *conf = conf_default();
 
@@ -204,6 +206,12 @@ static void test_bad_values(void **state)
 		{"milter", "socket_mode", "0680", "octal permissions"},
 		{"milter", "socket_mode", "1777", "octal permissions"},
 		{"milter", "socket_mode", "66", "octal permissions"},
+		{"milter", "local_domains", "user@example.com",
+			"a list of domain names"},
+		{"milter", "local_domains", "hash:/etc/x", "a list of domain"},
+		{"milter", "refuse_local", "bounce",
+			"one of reject, hold, discard"},
+		{"milter", "trace_header", "yes", "one of off, on"},
 		{"milter", "internal_hosts", "10.0.0.0/8 here",
 			"\"here\": it is no IPv4"},
 	};

@@ -22,6 +22,7 @@
 #include "core/store/store_claim.h"
 #include "core/store/store_exemption.h"
 #include "core/store/store_idempotency.h"
+#include "core/store/store_refusal.h"
 #include "tests/unit/temp_db.h"
 
 /* Tables that grow with the mail, not with the number of customers. */
@@ -82,6 +83,26 @@ static void call_rules(struct db *db, const struct temp_tenant *tenant)
 	store_domain_set_subdomains(db, tenant->domain, true, NULL);
 	assert_int_equal(
 		store_claim_read(db, tenant->domain, &sender, &claim, NULL), 1);
+}
+
+static void call_refusals(struct db *db)
+{
+	static const struct refusal_scope scopes[] = {{0}, {"a.test", false}};
+	const struct refusal_note note = {.reason = "none", .keep = 1};
+
+	for (int i = 0; i < 16; i++) {
+		struct refusal_note one = note;
+		char sender[8] = {(char)('a' + i)};
+
+		one.sender = sender;
+		OK(store_refusal_note(db, &one, &why));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
+		struct refusal_list list;
+
+		OK(store_refusal_list(db, &scopes[i], 10, &list, &why));
+		store_refusal_list_free(&list);
+	}
 }
 
 static void call_lists(struct db *db, const struct temp_tenant *tenant)
@@ -250,6 +271,11 @@ static const struct {
 		"USING INDEX email_by_domain (domain=?)"},
 	{"e.company_id || '' = $company ORDER BY e.seq DESC LIMIT $limit",
 		"USING INDEX email_by_domain (domain=?)"},
+	{"ORDER BY last_us DESC LIMIT $limit", "USING INDEX refusal_by_"},
+	{"ORDER BY last_us LIMIT $max)",
+		"SEARCH refusal USING COVERING INDEX refusal_by_time"},
+	{"ORDER BY last_us LIMIT $max)",
+		"SCAN refusal USING COVERING INDEX refusal_by_time"},
 	{"ORDER BY length(d.name) DESC", "SEARCH d USING INDEX"},
 	{"ORDER BY length(d.name) DESC",
 		"SEARCH e USING COVERING INDEX sqlite_autoindex_exemption_2 "
@@ -300,6 +326,7 @@ static void test_plans(void **state)
 	call_small_stores(temp->db, &tenant);
 	call_email_store(temp->db, &tenant);
 	call_rules(temp->db, &tenant);
+	call_refusals(temp->db);
 	call_lists(temp->db, &tenant);
 	call_pages(temp->db, &tenant);
 	call_idempotency(temp->db, &tenant);

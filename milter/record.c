@@ -1,0 +1,95 @@
+/*
+ * record: what the milter writes down about a message.
+ *
+ * Every function is one job for the committer, so that a message costs one
+ * commit at most, shared with those that end at the same time.
+ *
+ * Threads: any thread of libmilter; the jobs run on the committer's.
+ */
+#include "milter/record.h"
+
+#include "core/mail/addr.h"
+#include "milter/origin.h"
+
+struct entry {
+	const char *ticket; /* NULL: no email is meant */
+	const char *refusal;
+	bool noted; /* by what follows */
+	struct refusal_note note;
+};
+
+static int run_sent(struct db *db, void *arg, struct err *err)
+{
+	const struct entry *entry = arg;
+	int found = store_email_record(db, entry->ticket, entry->note.queue_id,
+		entry->note.now_us, err);
+
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"the email of the ticket has been removed");
+	return found < 0 ? -1 : 0;
+}
+
+/* A ticket that is gone by now needs no refusal. */
+static int run_refused(struct db *db, void *arg, struct err *err)
+{
+	const struct entry *entry = arg;
+
+	if (entry->ticket &&
+		store_email_refuse(db, entry->ticket, entry->note.queue_id,
+			entry->refusal, entry->note.now_us, err) < 0)
+		return -1;
+	return entry->noted ? store_refusal_note(db, &entry->note, err) : 0;
+}
+
+int record_sent(
+	struct service *service, const struct session *session, struct err *err)
+{
+	struct entry entry = {
+		.ticket = session->message.ticket,
+		.note.queue_id = session->message.queue_id,
+		.note.now_us = clock_now_us(service->clock),
+	};
+
+	return committer_run(service->committer, run_sent, &entry, err);
+}
+
+/* The mailbox of the one From field, or the text of the first; a new string. */
+static char *from_of(const struct session_message *message)
+{
+	_cleanup_addr_ struct addr addr = {0};
+
+	if (message->froms.n == 0)
+		return NULL;
+	if (message->froms.n == 1 &&
+		addr_parse(message->froms.items[0], &addr, NULL) == 0)
+		return addr_spec(&addr);
+	return mem_strdup(message->froms.items[0]);
+}
+
+int record_refused(struct service *service, const struct session *session,
+	const struct facts *facts, const struct record_refusal *refusal,
+	struct err *err)
+{
+	const struct session_message *message = &session->message;
+	_cleanup_free_ char *from = from_of(message);
+	struct entry entry = {
+		.ticket = facts->ticket_found ? message->ticket : NULL,
+		.refusal = verdict_reason_text(refusal->reason),
+		.noted = !refusal->own,
+		.note =
+			{
+				.outcome = refusal->outcome,
+				.reason = verdict_reason_name(refusal->reason),
+				.domain = facts->domain,
+				.origin = origin_name(session_origin(session)),
+				.sender = message->sender,
+				.from = from,
+				.queue_id = message->queue_id,
+				.now_us = clock_now_us(service->clock),
+				.keep = service_refusals_kept(service),
+			},
+	};
+
+	return committer_run(service->committer, run_refused, &entry, err);
+}

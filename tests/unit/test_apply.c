@@ -1,0 +1,306 @@
+/*
+ * apply: what Postfix is told, and what is on record by then.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/store/store_refusal.h"
+#include "milter/apply.h"
+#include "tests/unit/fake_smfi.h"
+#include "tests/unit/temp_db.h"
+
+struct world {
+	struct temp_tenant acme;
+	struct email email;
+	struct conf *conf;
+	struct service *service;
+	struct fake_smfi fake;
+};
+
+static int setup(void **state)
+{
+	struct world *world = mem_new(struct world);
+	struct temp_db *temp;
+
+	temp_db_setup(state);
+	temp = *state;
+	temp->more = world;
+	temp_db_tenant(temp->db, "Acme", "example.com", &world->acme);
+	temp_db_email(&world->acme, &world->email);
+	OK(store_email_stage(temp->db, &world->email, &why));
+	world->conf = conf_default();
+	free(world->conf->store.database);
+	world->conf->store.database = mem_strdup(temp->path);
+	free(world->conf->milter.local_domains);
+	world->conf->milter.local_domains = mem_strdup(
+		"Here.test,\t also.test");
+	OK(service_open(world->conf, NULL, &world->service, &why));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *world = ((struct temp_db *)*state)->more;
+
+	service_close(world->service);
+	service_free(world->service);
+	conf_free(world->conf);
+	fake_smfi_clear(&world->fake);
+	store_email_clear(&world->email);
+	return temp_db_teardown(state);
+}
+
+static struct world *world_of(void **state)
+{
+	return ((struct temp_db *)*state)->more;
+}
+
+static void change(struct world *world, enum refuse_local way, bool trace)
+{
+	world->conf->milter.refuse_local = way;
+	world->conf->milter.trace_header = trace;
+	world->service->log = log_new("test", LOG_TARGET_STDERR, LOG_LEVEL_ERROR);
+	world->conf->log.level = LOG_LEVEL_ERROR;
+	OK(service_reload(world->service, world->conf, &why));
+	log_free(world->service->log);
+	world->service->log = NULL;
+}
+
+/* A message, up to its end. */
+static struct session *message(
+	enum mail_origin origin, const char *sender, const char *ticket)
+{
+	struct session *session = session_new(origin);
+
+	session_begin(session, sender, false);
+	session_header(session, "From", "hello@example.com");
+	if (ticket)
+		session_header(session, "X-Postern-Ticket", ticket);
+	session_queue_id(session, "4F2A");
+	return session;
+}
+
+static sfsistat apply(struct world *world, const struct session *session)
+{
+	_cleanup_facts_ struct facts facts = {0};
+	struct fake_smfi *fake = &world->fake;
+
+	fake_smfi_clear(fake);
+	fake->code[0] = fake->held[0] = '\0';
+	facts_read(world->service->readers, session, &facts);
+	return apply_verdict(
+		fake_smfi_ctx(fake), world->service, session, &facts);
+}
+
+/* The last refusal that was noted, as `outcome reason origin sender from`; ""
+ * for none. */
+static void assert_noted(struct db *db, const char *expected)
+{
+	static const struct refusal_scope everything = {0};
+	_cleanup_free_ char *found = NULL;
+	struct refusal_list list;
+
+	OK(store_refusal_list(db, &everything, 1, &list, &why));
+	found = list.n == 0 ? mem_strdup("")
+			    : mem_printf("%s %s %s %s %s %s",
+				      store_refusal_outcome_name(
+					      list.items[0].outcome),
+				      list.items[0].reason,
+				      list.items[0].domain, list.items[0].origin,
+				      list.items[0].sender, list.items[0].from);
+	store_refusal_list_free(&list);
+	assert_string_equal(found, expected);
+}
+
+static void assert_email(void **state, enum email_state expected)
+{
+	struct temp_db *temp = *state;
+	_cleanup_free_ char *refusal = NULL;
+	enum email_state found;
+
+	assert_int_equal(store_email_outcome(temp->db, world_of(state)->email.id,
+				 &found, &refusal, NULL),
+		1);
+	assert_int_equal(found, expected);
+}
+
+/* Mail without a ticket that claims example.com. */
+static const struct {
+	enum mail_origin origin;
+	enum refuse_local way;
+	const char *sender;
+	sfsistat answer;
+	bool held;
+	const char *noted;
+} unticketed[] = {
+	{ORIGIN_INTERNAL, REFUSE_LOCAL_DISCARD, "a@here.test", SMFIS_REJECT, false,
+		"rejected no_ticket example.com internal a@here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a@here.test", SMFIS_REJECT, false,
+		"rejected no_ticket example.com local a@here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a@ALSO.test", SMFIS_REJECT, false,
+		"rejected no_ticket example.com local a@ALSO.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a@far.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local a@far.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a@sub.here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local a@sub.here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local  hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_HOLD, "a@here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local a@here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_DISCARD, "a@far.test", SMFIS_DISCARD, false,
+		"discarded no_ticket example.com local a@far.test "
+		"hello@example.com"},
+};
+
+static void test_unticketed(void **state)
+{
+	struct temp_db *temp = *state;
+	struct world *world = world_of(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(unticketed); i++) {
+		_cleanup_(session) struct session *session = message(
+			unticketed[i].origin, unticketed[i].sender, NULL);
+
+		OK(db_exec(temp->db, "DELETE FROM refusal", &why));
+		change(world, unticketed[i].way, false);
+		if (apply(world, session) != unticketed[i].answer)
+			fail_msg("%zu", i);
+		assert_int_equal(*world->fake.held != '\0', unticketed[i].held);
+		assert_string_equal(world->fake.code,
+			unticketed[i].answer == SMFIS_REJECT ? "550" : "");
+		assert_noted(temp->db, unticketed[i].noted);
+	}
+}
+
+/* httpd answers for our own email; nobody is told twice. */
+static void test_own(void **state)
+{
+	static const enum mail_origin origins[] = {ORIGIN_LOCAL, ORIGIN_INTERNAL};
+	static const sfsistat answers[] = {SMFIS_DISCARD, SMFIS_REJECT};
+	struct temp_db *temp = *state;
+	struct world *world = world_of(state);
+
+	OK(db_exec(temp->db, "UPDATE api_key SET revoked_us = 1", &why));
+	for (int again = 0; again < 2; again++)
+		for (size_t i = 0; i < ARRAY_SIZE(origins); i++) {
+			_cleanup_(session) struct session *session = message(
+				origins[i], world->email.sender,
+				world->email.ticket);
+
+			assert_int_equal(apply(world, session), answers[i]);
+			assert_string_equal(world->fake.held, "");
+			assert_email(state, EMAIL_REFUSED);
+			assert_noted(temp->db, "");
+		}
+}
+
+/* A stranger with a ticket of ours is no email of ours. */
+static void test_forged_ticket(void **state)
+{
+	struct temp_db *temp = *state;
+	struct world *world = world_of(state);
+	_cleanup_(session) struct session *session = message(
+		ORIGIN_LOCAL, "evil@far.test", world->email.ticket);
+
+	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
+	assert_non_null(strstr(world->fake.held, "not the one"));
+	assert_true(strv_has(&world->fake.deleted, "X-Postern-Ticket#1"));
+	assert_email(state, EMAIL_REFUSED);
+	assert_noted(temp->db, "held ticket_mismatch example.com local "
+			       "evil@far.test hello@example.com");
+}
+
+static void test_sent_notes_nothing(void **state)
+{
+	struct temp_db *temp = *state;
+	struct world *world = world_of(state);
+	_cleanup_(session) struct session *session = message(
+		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+
+	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
+	assert_email(state, EMAIL_SENT);
+	assert_noted(temp->db, "");
+	assert_int_equal(world->fake.added.n, 0);
+}
+
+/* Only with the setting, only ours, and never two. */
+static void test_trace(void **state)
+{
+	struct world *world = world_of(state);
+	_cleanup_(session) struct session *session = message(
+		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+	_cleanup_free_ char *field = mem_printf(
+		"X-Postern-Email-Id: %s", world->email.id);
+
+	session_header(session, "x-postern-email-id", "forged");
+	session_header(session, "X-Postern-Email-Id", "forged");
+	for (int on = 0; on < 2; on++) {
+		change(world, REFUSE_LOCAL_REJECT, on);
+		assert_int_equal(apply(world, session), SMFIS_ACCEPT);
+		assert_true(
+			strv_has(&world->fake.deleted, "X-Postern-Email-Id#1"));
+		assert_true(
+			strv_has(&world->fake.deleted, "X-Postern-Email-Id#2"));
+		assert_int_equal(world->fake.added.n, on);
+		assert_int_equal(strv_has(&world->fake.added, field), on);
+	}
+}
+
+/* What is let go is on record, or it is not let go. */
+static void test_note_fails(void **state)
+{
+	struct temp_db *temp = *state;
+	struct world *world = world_of(state);
+
+	OK(db_exec(temp->db, "DROP TABLE refusal", &why));
+	for (int i = 0; i <= REFUSE_LOCAL_DISCARD; i++) {
+		_cleanup_(session) struct session *session = message(
+			ORIGIN_LOCAL, "a@here.test", NULL);
+
+		change(world, (enum refuse_local)i, false);
+		assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
+		assert_string_equal(world->fake.code, "451");
+		assert_string_equal(world->fake.held, "");
+	}
+}
+
+static void test_hold_fails(void **state)
+{
+	struct world *world = world_of(state);
+	_cleanup_(session) struct session *session = message(
+		ORIGIN_LOCAL, "a@far.test", NULL);
+
+	world->fake.quarantine_fails = true;
+	assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
+	assert_string_equal(world->fake.code, "451");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(unticketed),
+		TEST(own),
+		TEST(forged_ticket),
+		TEST(sent_notes_nothing),
+		TEST(trace),
+		TEST(note_fails),
+		TEST(hold_fails),
+	};
+
+	assert_int_equal(secret_init(), 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+/*
+ * stop: who gets a bounce, and who never.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/base/mem.h"
+#include "core/policy/stop.h"
+
+static void test_ways(void **state)
+{
+	static const struct {
+		struct stop_facts facts;
+		enum stop_way way;
+	} cases[] = {
+		/* SMTP has a reply. */
+		{{ORIGIN_INTERNAL, false, false, STOP_HOLD}, STOP_REJECT},
+		{{ORIGIN_INTERNAL, true, true, STOP_DISCARD}, STOP_REJECT},
+		{{ORIGIN_LOGIN, false, true, STOP_DISCARD}, STOP_REJECT},
+		{{ORIGIN_EXTERNAL, false, false, STOP_DISCARD}, STOP_REJECT},
+		/* Our own email is answered by httpd. */
+		{{ORIGIN_LOCAL, true, true, STOP_REJECT}, STOP_DISCARD},
+		{{ORIGIN_LOCAL, true, false, STOP_HOLD}, STOP_DISCARD},
+		/* A bounce stays here. */
+		{{ORIGIN_LOCAL, false, true, STOP_REJECT}, STOP_REJECT},
+		{{ORIGIN_LOCAL, false, false, STOP_REJECT}, STOP_HOLD},
+		{{ORIGIN_LOCAL, false, true, STOP_HOLD}, STOP_HOLD},
+		{{ORIGIN_LOCAL, false, false, STOP_HOLD}, STOP_HOLD},
+		{{ORIGIN_LOCAL, false, true, STOP_DISCARD}, STOP_DISCARD},
+		{{ORIGIN_LOCAL, false, false, STOP_DISCARD}, STOP_DISCARD},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (stop_decide(&cases[i].facts) != cases[i].way)
+			fail_msg("%zu", i);
+}
+
+static void test_own(void **state)
+{
+	static const struct verdict_facts own = {
+		.one_ticket = true, .sender_matches = true, .from_matches = true};
+	static const bool expected[REASONS] = {
+		[REASON_KEY_INVALID] = true,
+		[REASON_DOMAIN_NOT_OWNED] = true,
+		[REASON_DOMAIN_INACTIVE] = true,
+		[REASON_TICKET_REFUSED] = true,
+	};
+
+	(void)state;
+	for (int i = 0; i < REASONS; i++) {
+		struct verdict_facts facts[] = {own, own, own};
+
+		facts[0].one_ticket = false;
+		facts[1].sender_matches = false;
+		facts[2].from_matches = false;
+		if (stop_is_own(&own, (enum verdict_reason)i) != expected[i])
+			fail_msg("%d", i);
+		for (size_t k = 0; k < ARRAY_SIZE(facts); k++)
+			assert_false(
+				stop_is_own(&facts[k], (enum verdict_reason)i));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
