@@ -62,6 +62,12 @@ static int reap(struct child *child)
 	return status;
 }
 
+/* With what it has started: sendmail(1) has postdrop(1) do the work. */
+static void kill_group(const struct child *child)
+{
+	kill(-child->pid, SIGKILL);
+}
+
 static void on_child_ended(evutil_socket_t fd, short what, void *arg)
 {
 	struct child *child = arg;
@@ -71,7 +77,7 @@ static void on_child_ended(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	if (what & EV_TIMEOUT) { /* comes back here when it is gone */
-		kill(child->pid, SIGKILL);
+		kill_group(child);
 		event_add(child->ended, NULL);
 		return;
 	}
@@ -194,7 +200,7 @@ int child_start(struct event_base *base, const struct child_spec *spec,
 
 void child_kill(struct child *child)
 {
-	kill(child->pid, SIGKILL);
+	kill_group(child);
 	reap(child);
 	child_free(child);
 }

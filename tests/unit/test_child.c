@@ -159,6 +159,41 @@ static void test_timeout_kills(void **state)
 	assert_int_equal(WTERMSIG(seen.status), SIGKILL);
 }
 
+/* Nobody may reap it, so one that has ended may still be there. */
+static bool is_running(pid_t pid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/stat", pid);
+	FILE *file = fopen(path, "r");
+	char state = 'Z';
+
+	if (file == NULL)
+		return false;
+	assert_int_equal(fscanf(file, "%*d %*s %c", &state), 1);
+	fclose(file);
+	return state != 'Z';
+}
+
+/* What the child has started ends with it. */
+static void test_timeout_kills_its_children(void **state)
+{
+	char path[] = "/tmp/test_child.XXXXXX";
+	_cleanup_free_ char *script = NULL;
+	pid_t pid = 0;
+	FILE *file;
+
+	(void)state;
+	close(mkstemp(path));
+	script = mem_printf("sleep 60 & echo $! >%s; wait", path);
+	run(script, "x", 1, 300);
+	file = fopen(path, "r");
+	assert_int_equal(fscanf(file, "%d", &pid), 1);
+	fclose(file);
+	unlink(path);
+	for (int i = 0; i < 1000 && is_running(pid); i++)
+		usleep(10000);
+	assert_false(is_running(pid));
+}
+
 /* Nothing of ours is open in the child, and its signals are the default, but
  * for two that glibc keeps for itself (32 and 33). */
 static void test_nothing_inherited(void **state)
@@ -229,6 +264,7 @@ int main(void)
 		test(test_child_that_does_not_read),
 		test(test_input_outlives_us),
 		test(test_timeout_kills),
+		test(test_timeout_kills_its_children),
 		test(test_nothing_inherited),
 		test(test_lost_child_is_no_success),
 		test(test_missing_program),
