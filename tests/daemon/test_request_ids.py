@@ -1,0 +1,86 @@
+"""Every answer has an id, by which the log tells of the request."""
+
+import re
+
+import pytest
+from harness import wait_for
+from harness.form import UUID, basic
+from harness.httpd import NAMES
+
+UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
+EMAILS = "POST /emails HTTP/1.1"
+FORM = "POST /v3/example.com/messages HTTP/1.1"
+BEARER = "Authorization: Bearer {key}"
+BASIC = "Authorization: {basic}"
+JSON = "Content-Type: application/json"
+LENGTH = "Content-Length: {length}"
+
+# What is sent, by the status that it gets; {} are filled in below. The names of
+# the form dialect's errors are not told.
+REQUESTS = {
+    "good": (200, EMAILS, [BEARER, JSON, LENGTH], "{email}"),
+    "not JSON": (400, EMAILS, [BEARER, JSON, LENGTH], "{{"),
+    "two lengths": (400, EMAILS, [BEARER, "Content-Length: 1", "Content-Length: 2"], ""),
+    "bad chunks": (400, EMAILS, [BEARER, JSON, "Transfer-Encoding: chunked"], "x\r\n"),
+    "no request line": (400, "nonsense", [], ""),
+    "no key": (401, EMAILS, [], ""),
+    "no key and a large body": (401, EMAILS, ["Content-Length: 99999"], ""),
+    "unknown key": (401, EMAILS, ["Authorization: Bearer x"], ""),
+    "foreign domain": (403, EMAILS, [BEARER, JSON, LENGTH], "{foreign}"),
+    "no such email": (404, f"GET /emails/{UNKNOWN_ID} HTTP/1.1", [BEARER], ""),
+    "no such path": (404, "GET /nothing HTTP/1.1", [], ""),
+    "method": (405, "PUT /emails HTTP/1.1", [], ""),
+    "method that HTTP does not know": (405, "BREW /emails HTTP/1.1", [], ""),
+    "too large": (413, EMAILS, [BEARER, JSON, "Content-Length: 999999999"], ""),
+    "media type": (415, EMAILS, [BEARER, LENGTH], "{{}}"),
+    "expectation": (417, EMAILS, [BEARER, "Expect: magic"], ""),
+    "nothing given": (422, EMAILS, [BEARER, JSON, LENGTH], "{{}}"),
+    "no id": (422, "GET /emails/x HTTP/1.1", [BEARER], ""),
+    "head": (431, EMAILS, ["X: " + "x" * 50_000], ""),
+    "coding": (501, EMAILS, [BEARER, "Transfer-Encoding: gzip"], ""),
+    "version": (505, "GET / HTTP/3.0", [], ""),
+    "form: no key": (401, FORM, [], ""),
+    "form: nothing given": (400, FORM, [BASIC, "Content-Length: 0"], ""),
+    "form: domain": (404, "POST /v3/x.test/messages HTTP/1.1", [BASIC], ""),
+    "form: too large": (413, FORM, [BASIC, "Content-Length: 999999999"], ""),
+}
+
+
+def exchange(httpd, to, line, fields, body):
+    words = {
+        "key": httpd.key,
+        "basic": basic("api", httpd.key),
+        "email": f'{{"from":"a@example.com","to":"{to}","text":"x"}}',
+        "foreign": f'{{"from":"a@foreign.test","to":"{to}","text":"x"}}',
+    }
+    body = body.format(**words)
+    head = "\r\n".join([line, "Host: x", *fields, "", ""])
+    with httpd.raw() as raw:
+        raw.send((head.format(length=len(body), **words) + body).encode())
+        return raw.answer()
+
+
+@pytest.mark.parametrize("case", REQUESTS)
+def test_answer_and_log(box, httpd, to, case):
+    status, *request = REQUESTS[case]
+    answer = exchange(httpd, to, *request)
+    assert answer.status == status, answer.body
+    if status >= 400 and not case.startswith("form:"):
+        assert answer.json()["name"] in NAMES
+    request_id = answer.headers["x-request-id"]
+    assert re.fullmatch(UUID, request_id)
+    ends = re.compile(
+        rf"event=(request|request_refused) request={request_id} status={status}\b"
+    )
+    wait_for("the log line", lambda: ends.search(box.log("httpd")))
+    assert len(ends.findall(box.log("httpd"))) == 1
+
+
+def test_ids_differ(httpd):
+    ids = [httpd.get(UNKNOWN_ID).headers["X-Request-Id"] for _ in range(10)]
+    assert len(set(ids)) == 10
+
+
+def test_a_client_does_not_choose_it(httpd):
+    answer = httpd.get(UNKNOWN_ID, headers={"X-Request-Id": "mine"})
+    assert re.fullmatch(UUID, answer.headers["X-Request-Id"])
