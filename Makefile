@@ -86,7 +86,7 @@ unit-tests: $(UNIT_TESTS)
 MAN_PAGES := $(patsubst doc/%.scd,$(BUILD)/man/%,$(wildcard doc/*.scd))
 
 .PHONY: man
-man: $(MAN_PAGES)
+man: $(MAN_PAGES) $(BUILD)/gen/gen_api
 
 $(BUILD)/man/%: doc/%.scd $(BUILD)/gen/gen_docs
 	@mkdir -p $(@D)
@@ -96,6 +96,17 @@ $(BUILD)/man/%: doc/%.scd $(BUILD)/gen/gen_docs
 $(BUILD)/gen/gen_docs: $(BUILD)/tools/gen_docs.o $(BUILD)/libcli.a $(CORE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
+
+# The HTTP API, from the tables in httpd/describe: the sections of
+# doc/HTTP-API.md that follow from them.
+$(BUILD)/gen/gen_api: $(BUILD)/tools/gen_api.o $(BUILD)/libhttpd.a $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+
+.PHONY: api-doc
+api-doc: $(BUILD)/gen/gen_api
+	$< markdown <doc/HTTP-API.md >$(BUILD)/HTTP-API.md
+	mv $(BUILD)/HTTP-API.md doc/HTTP-API.md
 
 # Fuzzers, by clang's libFuzzer, which needs all code built for it: a build of
 # its own. fuzz-corpus runs each over its corpus once, fuzz each for a time.
@@ -191,6 +202,7 @@ help:
 	@echo 'make fuzz       fuzzes every parser for FUZZ_SECONDS ($(FUZZ_SECONDS))'
 	@echo 'make bench      measures; bench-GROUP one group of doc/BENCHMARKS.md'
 	@echo 'make man        builds the manual pages'
+	@echo 'make api-doc    brings doc/HTTP-API.md up to date'
 	@echo 'make layers     checks who includes whom'
 	@echo 'make install    installs below PREFIX ($(PREFIX))'
 	@echo 'make deps       installs the Debian packages of all the above'

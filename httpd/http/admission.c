@@ -248,15 +248,25 @@ static int check_right(struct worker *worker, struct admission *admission)
 					      : check_scope(admission);
 }
 
+static int check_caller(struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	if (admission->route->auth == AUTH_NONE)
+		return 0;
+	return find_key(worker, head, admission) < 0 ||
+			       check_rate(worker, admission) < 0 ||
+			       check_right(worker, admission) < 0 ||
+			       check_load(worker, admission) < 0
+		       ? -1
+		       : 0;
+}
+
 void admission_decide(struct worker *worker, const struct http_head *head,
 	struct admission *admission_r)
 {
 	memset(admission_r, 0, sizeof(*admission_r));
 	if (find_route(head, admission_r) == 0 &&
-		find_key(worker, head, admission_r) == 0 &&
-		check_rate(worker, admission_r) == 0 &&
-		check_right(worker, admission_r) == 0 &&
-		check_load(worker, admission_r) == 0 &&
+		check_caller(worker, head, admission_r) == 0 &&
 		check_body(worker, head, admission_r) == 0)
 		return;
 	/* Its answer may take a while to be read. */

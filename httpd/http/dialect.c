@@ -35,16 +35,21 @@ static void word_form(const struct problem *problem, struct dialect_answer *answ
 		answer->body = mem_strdup("Forbidden");
 		return;
 	}
-	if (answer->status == 422)
-		answer->status = 400;
 	answer->body = dump(json_pack("{s:s}", "message", problem->text));
+}
+
+int dialect_status(const struct route *route, int status)
+{
+	if (route && route->dialect == DIALECT_FORM && status == 422)
+		return 400;
+	return status;
 }
 
 void dialect_problem(const struct route *route, const struct problem *problem,
 	struct dialect_answer *answer_r)
 {
 	*answer_r = (struct dialect_answer){
-		.status = problem_status(problem),
+		.status = dialect_status(route, problem_status(problem)),
 		.content_type = "application/json; charset=utf-8",
 	};
 	if (route && route->dialect == DIALECT_FORM)

@@ -14,6 +14,9 @@ struct dialect_answer {
 	const char *authenticate; /* for WWW-Authenticate; NULL: none */
 };
 
+/* The status that the route's dialect has for one of the problem table. */
+int dialect_status(const struct route *route, int status);
+
 /* route is NULL for a request that has none: that is answered in JSON. */
 void dialect_problem(const struct route *route, const struct problem *problem,
 	struct dialect_answer *answer_r);

@@ -10,6 +10,8 @@
 
 #include "core/base/mem.h"
 #include "core/store/store_key.h"
+#include "httpd/describe/about.h"
+#include "httpd/describe/openapi.h"
 #include "httpd/form/api_form.h"
 #include "httpd/http/percent.h"
 #include "httpd/json/api_email.h"
@@ -22,6 +24,7 @@ static const struct route routes[] = {
 		.scopes = KEY_SENDING,
 		.body = BODY_JSON,
 		.handle = api_email_send,
+		.about = &about_email_send,
 	},
 	{
 		.method = "GET",
@@ -38,6 +41,7 @@ static const struct route routes[] = {
 		.scopes = KEY_ALL,
 		.body = BODY_IGNORED,
 		.handle = api_email_get,
+		.about = &about_email_get,
 	},
 	{
 		.method = "POST",
@@ -48,6 +52,7 @@ static const struct route routes[] = {
 		.names_domain = true,
 		.body = BODY_FORM,
 		.handle = api_form_send,
+		.about = &about_form_send,
 	},
 	{
 		.method = "POST",
@@ -58,6 +63,15 @@ static const struct route routes[] = {
 		.names_domain = true,
 		.body = BODY_FORM,
 		.handle = api_form_send_mime,
+		.about = &about_form_send_mime,
+	},
+	{
+		.method = "GET",
+		.pattern = "/openapi.json",
+		.auth = AUTH_NONE,
+		.body = BODY_IGNORED,
+		.handle = api_openapi_get,
+		.about = &about_openapi,
 	},
 };
 
@@ -88,6 +102,11 @@ static void allow(char methods[static ROUTE_ALLOW_MAX], const char *method)
 
 	snprintf(methods + len, ROUTE_ALLOW_MAX - len, "%s%s",
 		len > 0 ? ", " : "", method);
+}
+
+const struct route *routes_at(size_t i)
+{
+	return i < ARRAY_SIZE(routes) ? &routes[i] : NULL;
 }
 
 void routes_match(const struct http_head *head, struct route_match *match_r)

@@ -13,11 +13,13 @@
 #include "httpd/http/http_head.h"
 
 struct request;
+struct route_about;
 
 /* How problems are worded. */
 enum route_dialect { DIALECT_JSON, DIALECT_FORM };
 
 enum route_auth {
+	AUTH_NONE,   /* anybody may */
 	AUTH_BEARER, /* Authorization: Bearer KEY */
 	AUTH_BASIC,  /* Authorization: Basic, user api, password KEY */
 };
@@ -38,6 +40,7 @@ struct route {
 			    * company's, active, and the key's if it has one */
 	enum route_body body;
 	void (*handle)(struct request *request);
+	const struct route_about *about; /* for people and programs */
 };
 
 /* Bytes, with the NUL. */
@@ -48,6 +51,9 @@ struct route_match {
 	char allow[ROUTE_ALLOW_MAX]; /* methods of the path; "": no such path */
 	char param[ROUTE_PARAM_MAX]; /* the segment behind {}, decoded */
 };
+
+/* The routes in their order; NULL behind the last. */
+const struct route *routes_at(size_t i);
 
 void routes_match(const struct http_head *head, struct route_match *match_r);
 

@@ -1,0 +1,16 @@
+/*
+ * markdown: the HTTP API for people. Used by tools/gen_api, not by the daemon.
+ */
+#ifndef POSTERN_HTTPD_MARKDOWN_H
+#define POSTERN_HTTPD_MARKDOWN_H
+
+#include <stdbool.h>
+
+#include "core/base/buf.h"
+
+/* Appends a section of doc/HTTP-API.md: `json` and `form`, the routes of a
+ * dialect, `objects`, what they answer, `errors`. False when there is no such
+ * section. */
+bool markdown_section(const char *name, struct buf *out);
+
+#endif

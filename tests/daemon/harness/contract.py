@@ -1,0 +1,92 @@
+"""The OpenAPI document of a server, and whether answers keep to it."""
+
+import re
+from urllib.parse import urlsplit
+
+import jsonschema
+import requests
+
+# What HTTP itself may answer to any request; `default` in the document.
+HTTP_STATUSES = {400, 408, 413, 417, 431, 501, 505}
+
+formats = jsonschema.FormatChecker(())
+
+
+@formats.checks("uuid")
+def _is_uuid(text):
+    return re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text)
+
+
+@formats.checks("date-time")
+def _is_time(text):
+    pattern = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00"
+    return text is None or re.fullmatch(pattern, text)
+
+
+def _pattern(template):
+    """The regular expression of a path with {}."""
+    return re.compile(re.sub(r"\\\{.*?\\\}", "[^/]+", re.escape(template)))
+
+
+class Contract:
+    """What one document says."""
+
+    def __init__(self, document):
+        self.document = document
+        self.resolver = jsonschema.RefResolver.from_schema(document)
+        self.paths = [(_pattern(t), item) for t, item in document["paths"].items()]
+
+    @classmethod
+    def of(cls, url):
+        """The contract of the server; all that run together have the same."""
+        if not hasattr(cls, "known"):
+            with requests.Session() as session:
+                session.trust_env = False
+                answer = session.get(url + "/openapi.json", timeout=120)
+                answer.raise_for_status()
+                cls.known = cls(answer.json())
+        return cls.known
+
+    def operation(self, method, path):
+        """The operation that a request is for; None: there is none."""
+        for pattern, item in self.paths:
+            if pattern.fullmatch(path) and method.lower() in item:
+                return item[method.lower()]
+        return None
+
+    def validate(self, value, schema):
+        """Raises jsonschema.ValidationError."""
+        jsonschema.Draft202012Validator(
+            schema, resolver=self.resolver, format_checker=formats
+        ).validate(value)
+
+    def validate_as(self, value, name):
+        self.validate(value, {"$ref": f"#/components/schemas/{name}"})
+
+    def response(self, method, target, status):
+        """What the document says of an answer; fails when it does not."""
+        path = urlsplit("http://host" + target).path
+        operation = self.operation(method, path)
+        what = f"{method} {path} answers {status}"
+        if operation is None:
+            assert status in HTTP_STATUSES | {404, 405}, what
+            return None
+        responses = operation["responses"]
+        if str(status) in responses:
+            return responses[str(status)]
+        assert status in HTTP_STATUSES, f"{what}, which is not documented"
+        return responses["default"]
+
+    def check(self, method, target, answer):
+        """Checks an answer: it has status, headers and body as said. answer has
+        status, headers (a mapping, lower case) and json()."""
+        assert "x-request-id" in answer.headers
+        response = self.response(method, target, answer.status)
+        if response is None:
+            return self.validate_as(answer.json(), "Error")
+        kind = answer.headers["content-type"].split(";")[0]
+        media = response["content"]
+        assert kind in media, f"{method} {target}: {answer.status} is {kind}"
+        if kind == "application/json":
+            self.validate(answer.json(), media[kind]["schema"])
+        return None
