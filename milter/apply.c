@@ -231,7 +231,8 @@ static void log_outcome(const struct occasion *on, const struct outcome *outcome
 		known(facts, facts->ticket.id), "key",
 		known(facts, facts->ticket.key_id), "domain", facts->domain,
 		"sender", session->message.sender, "origin",
-		origin_name(session_origin(session)), "action",
+		origin_name(session_origin(session)), "client", session->client,
+		"login", session->message.login, "action",
 		verdict_action_name(outcome->verdict.action), "outcome",
 		answers[outcome->ending].name, "reason", outcome->reason, "error",
 		outcome->err.code == ERR_NONE ? NULL : outcome->err.text, NULL);

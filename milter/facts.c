@@ -3,7 +3,7 @@
  *
  * Mail from elsewhere is not judged, so nothing is asked about it: it flows
  * also while the store is away. For all other mail the ticket is looked up,
- * and every domain that the message could be said to come from.
+ * and every domain that a receiver could take the message to come from.
  *
  * Threads: any; a reading handle is borrowed inside facts_read() only.
  */
@@ -13,8 +13,8 @@
 
 #include "core/base/str.h"
 #include "core/mail/addr.h"
-#include "core/mail/addr_header.h"
-#include "core/store/store_domain.h"
+#include "core/store/store_claim.h"
+#include "milter/sources.h"
 
 static const enum ticket_state ticket_states[] = {
 	[EMAIL_STAGED] = TICKET_STAGED,
@@ -96,7 +96,8 @@ static int read_ticket(struct db *db, const struct session_message *message,
 	verdict->one_ticket = message->tickets == 1;
 	verdict->sender_matches = same_address(
 		facts->ticket.sender, message->sender);
-	verdict->from_matches = from_matches(&message->froms, facts->ticket.from);
+	verdict->from_matches = from_matches(
+		&message->froms.values, facts->ticket.from);
 	verdict->key_valid = facts->ticket.key_valid;
 	verdict->domain_owned = facts->ticket.domain_owned;
 	verdict->domain_active = facts->ticket.domain_active;
@@ -104,59 +105,83 @@ static int read_ticket(struct db *db, const struct session_message *message,
 	return 0;
 }
 
-static void add_domains(
-	const struct session_message *message, struct strv *domains)
+/* No exemption helps who could be taken for somebody else. */
+static enum domain_claim rule_of(const struct claim *claim, bool unclear)
 {
-	char *domain = addr_envelope_domain(message->sender);
+	static const enum domain_claim rules[POLICIES] = {
+		[POLICY_EXCLUSIVE] = CLAIM_EXCLUSIVE,
+		[POLICY_LEARN] = CLAIM_LEARN,
+		[POLICY_SHARED] = CLAIM_SHARED,
+	};
 
-	if (domain)
-		strv_take(domains, domain);
-	for (size_t i = 0; i < message->froms.n; i++) {
-		_cleanup_addr_header_ struct addr_header header;
-
-		addr_header_read(message->froms.items[i], &header);
-		for (size_t j = 0; j < header.domains.n; j++)
-			if (!strv_has(domains, header.domains.items[j]))
-				strv_add(domains, header.domains.items[j]);
-	}
+	if (claim->exempt && !unclear && claim->policy != POLICY_SHARED)
+		return CLAIM_EXEMPT;
+	return rules[claim->policy];
 }
 
-/* Looks for the first of the domains that is registered. What a company has
- * only asked for claims nothing: it must not stop the mail of others. */
-static int read_claim(struct db *db, const struct strv *domains,
-	struct facts *facts, struct err *err)
+/* The strictest claim decides, and gives its name to a message without ticket
+ * of ours. */
+static void note_claim(struct facts *facts, const struct claim *claim)
 {
-	for (size_t i = 0; i < domains->n; i++) {
-		struct domain domain = {0};
-		int found = store_domain_find(
-			db, domains->items[i], &domain, err);
+	struct verdict_facts *verdict = &facts->verdict;
+	enum domain_claim rule = rule_of(claim, verdict->from_unclear);
+
+	if (facts->ticket_found && !facts->ticket.superseded)
+		verdict->other_claim |= rule != CLAIM_SHARED &&
+					!str_eq(claim->domain,
+						facts->ticket.domain);
+	if (rule <= verdict->claim)
+		return;
+	verdict->claim = rule;
+	if (facts->ticket_found)
+		return;
+	free(facts->domain);
+	facts->domain = mem_strdup(claim->domain);
+}
+
+static int read_claims(struct db *db, const struct session *session,
+	const struct sources *sources, struct facts *facts)
+{
+	const struct claim_sender sender = {
+		.login = session->message.login,
+		.client = session->client,
+		.sender = session->message.sender,
+		.from = sources->from,
+	};
+
+	for (size_t i = 0; i < sources->domains.n; i++) {
+		struct claim claim;
+		int found = store_claim_read(db, sources->domains.items[i],
+			&sender, &claim, &facts->err);
 
 		if (found < 0)
 			return -1;
-		if (found == 0)
-			continue;
-		store_domain_clear(&domain);
-		facts->verdict.claims_domain = true;
-		if (facts->domain == NULL)
-			facts->domain = mem_strdup(domains->items[i]);
-		return 0;
+		if (found > 0)
+			note_claim(facts, &claim);
 	}
 	return 0;
 }
 
-static int read_store(struct db_pool *pool, const struct session_message *message,
-	const struct strv *domains, struct facts *facts)
+static int read_store(struct db_pool *pool, const struct session *session,
+	const struct sources *sources, struct facts *facts)
 {
 	struct db *db;
 	int result;
 
 	if (db_pool_take(pool, &db, &facts->err) < 0)
 		return -1;
-	result = read_ticket(db, message, facts, &facts->err);
+	result = read_ticket(db, &session->message, facts, &facts->err);
 	if (result == 0)
-		result = read_claim(db, domains, facts, &facts->err);
+		result = read_claims(db, session, sources, facts);
 	db_pool_give(pool, db, result == 0);
 	return result;
+}
+
+static bool has_too_many(
+	const struct session_message *message, const struct sources *sources)
+{
+	return message->froms.overflow || message->others.overflow ||
+	       sources->domains.n > SOURCES_DOMAINS;
 }
 
 void facts_read(struct db_pool *pool, const struct session *session,
@@ -164,19 +189,19 @@ void facts_read(struct db_pool *pool, const struct session *session,
 {
 	const struct session_message *message = &session->message;
 	struct verdict_facts *verdict = &facts_r->verdict;
-	_cleanup_strv_ struct strv domains = STRV_INIT;
+	_cleanup_sources_ struct sources sources = {0};
 
 	*facts_r = (struct facts){.err = ERR_INIT};
 	verdict->origin = session_origin(session);
 	verdict->too_many_fields = message->tickets > SESSION_TICKET_FIELDS;
 	if (verdict->origin == ORIGIN_EXTERNAL || verdict->too_many_fields)
 		return;
-	add_domains(message, &domains);
-	verdict->too_many_fields = message->from_overflow ||
-				   domains.n > FACTS_DOMAINS;
+	sources_find(message, &sources);
+	verdict->from_unclear = sources.unclear;
+	verdict->too_many_fields = has_too_many(message, &sources);
 	if (verdict->too_many_fields)
 		return;
-	if (read_store(pool, message, &domains, facts_r) < 0)
+	if (read_store(pool, session, &sources, facts_r) < 0)
 		verdict->store_failed = true;
 }
 

@@ -11,8 +11,6 @@
 #include "core/store/store_email.h"
 #include "milter/session.h"
 
-enum { FACTS_DOMAINS = 100 }; /* a message that names more is not checked */
-
 struct facts {
 	struct verdict_facts verdict;
 	bool ticket_found;

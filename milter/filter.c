@@ -42,7 +42,7 @@ static const struct {
 	int stage;
 	const char *macros;
 } macros[] = {
-	{SMFIM_ENVFROM, "i {auth_authen}"},
+	{SMFIM_ENVFROM, "i {auth_authen} {mail_addr}"},
 	{SMFIM_EOM, "i"},
 };
 
@@ -51,6 +51,7 @@ static struct service *service;
 /* libmilter takes names as it gives them: not const. */
 static char queue_id_macro[] = "i";
 static char login_macro[] = "{auth_authen}";
+static char resolved_macro[] = "{mail_addr}";
 
 /* Outside of decisions the log may be gone, when the process ends; so these
  * two enter as if there was one to make. */
@@ -118,11 +119,19 @@ static void forget_session(SMFICTX *ctx)
 	session_free(session);
 }
 
+static struct session *begin_session(const struct sockaddr *peer)
+{
+	enum mail_origin origin = service_origin(service, peer);
+	char client[ORIGIN_CLIENT_SIZE];
+
+	return session_new(origin, origin_client(peer, client) ? client : NULL);
+}
+
 static sfsistat on_connect(SMFICTX *ctx, char *host, _SOCK_ADDR *peer)
 {
 	(void)host;
 	forget_session(ctx);
-	smfi_setpriv(ctx, session_new(service_origin(service, peer)));
+	smfi_setpriv(ctx, begin_session(peer));
 	return SMFIS_NOREPLY;
 }
 
@@ -131,8 +140,8 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 	struct session *session = smfi_getpriv(ctx);
 
 	forget_message(session);
-	session_begin(session, arguments[0],
-		!str_empty(smfi_getsymval(ctx, login_macro)));
+	session_begin(session, arguments[0], smfi_getsymval(ctx, login_macro));
+	session_resolved(session, smfi_getsymval(ctx, resolved_macro));
 	session->message.counted = drain_begin(service->drain);
 	note_begin(session);
 	return SMFIS_NOREPLY;

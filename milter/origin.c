@@ -13,9 +13,8 @@
  */
 #include "milter/origin.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
-#include <netinet/in.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "core/base/mem.h"
@@ -51,6 +50,24 @@ enum mail_origin origin_of(
 		return ORIGIN_LOCAL;
 	return cidr_list_has(internal_hosts, peer) ? ORIGIN_INTERNAL
 						   : ORIGIN_EXTERNAL;
+}
+
+bool origin_client(
+	const struct sockaddr *peer, char client[static ORIGIN_CLIENT_SIZE])
+{
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	const void *address = &in.sin_addr;
+
+	if (peer == NULL || !is_internet(peer) || is_sendmail(peer))
+		return false;
+	if (peer->sa_family == AF_INET) {
+		memcpy(&in, peer, sizeof(in));
+	} else {
+		memcpy(&in6, peer, sizeof(in6));
+		address = &in6.sin6_addr;
+	}
+	return inet_ntop(peer->sa_family, address, client, ORIGIN_CLIENT_SIZE);
 }
 
 const char *origin_name(enum mail_origin origin)

@@ -4,6 +4,8 @@
 #ifndef POSTERN_MILTER_ORIGIN_H
 #define POSTERN_MILTER_ORIGIN_H
 
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "core/base/cidr.h"
@@ -13,6 +15,13 @@
  * protocol tells of the client, NULL when it has no Internet address. */
 enum mail_origin origin_of(
 	const struct sockaddr *peer, const struct cidr_list *internal_hosts);
+
+enum { ORIGIN_CLIENT_SIZE = INET6_ADDRSTRLEN };
+
+/* The address of the client as text; false when there is none, as for
+ * sendmail(1). */
+bool origin_client(
+	const struct sockaddr *peer, char client[static ORIGIN_CLIENT_SIZE]);
 
 /* A word for logs. */
 const char *origin_name(enum mail_origin origin);

@@ -59,12 +59,12 @@ static char *from_of(const struct session_message *message)
 {
 	_cleanup_addr_ struct addr addr = {0};
 
-	if (message->froms.n == 0)
+	if (message->froms.values.n == 0)
 		return NULL;
-	if (message->froms.n == 1 &&
-		addr_parse(message->froms.items[0], &addr, NULL) == 0)
+	if (message->froms.values.n == 1 &&
+		addr_parse(message->froms.values.items[0], &addr, NULL) == 0)
 		return addr_spec(&addr);
-	return mem_strdup(message->froms.items[0]);
+	return mem_strdup(message->froms.values.items[0]);
 }
 
 int record_refused(struct service *service, const struct session *session,
@@ -83,6 +83,8 @@ int record_refused(struct service *service, const struct session *session,
 				.reason = verdict_reason_name(refusal->reason),
 				.domain = facts->domain,
 				.origin = origin_name(session_origin(session)),
+				.client = session->client,
+				.login = message->login,
 				.sender = message->sender,
 				.from = from,
 				.queue_id = message->queue_id,

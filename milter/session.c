@@ -13,11 +13,18 @@
 #include "core/base/str.h"
 #include "core/policy/ticket_header.h"
 
-struct session *session_new(enum mail_origin origin)
+/* The fields by which receivers tell whom a message is from, besides From: the
+ * rest of RFC 4407 2. Reply-To is not among them: it says where answers go,
+ * and is often of another domain. */
+static const char *const other_fields[] = {
+	"Sender", "Resent-From", "Resent-Sender"};
+
+struct session *session_new(enum mail_origin origin, const char *client)
 {
 	struct session *session = mem_new(struct session);
 
 	session->origin = origin;
+	session->client = mem_strdup(client);
 	return session;
 }
 
@@ -26,6 +33,7 @@ void session_free(struct session *session)
 	if (session == NULL)
 		return;
 	session_reset(session);
+	free(session->client);
 	free(session);
 }
 
@@ -34,9 +42,12 @@ void session_reset(struct session *session)
 	struct session_message *message = &session->message;
 
 	free(message->sender);
+	free(message->resolved);
+	free(message->login);
 	free(message->queue_id);
 	free(message->ticket);
-	strv_free(&message->froms);
+	strv_free(&message->froms.values);
+	strv_free(&message->others.values);
 	*message = (struct session_message){0};
 }
 
@@ -50,24 +61,31 @@ static char *without_brackets(const char *address)
 	return mem_strdup(address);
 }
 
-void session_begin(struct session *session, const char *sender, bool login)
+void session_begin(struct session *session, const char *sender, const char *login)
 {
 	session_reset(session);
 	session->message.sender = without_brackets(sender);
-	session->message.login = login;
+	if (!str_empty(login))
+		session->message.login = mem_strdup(login);
 }
 
-static void add_from(struct session_message *message, const char *value)
+void session_resolved(struct session *session, const char *address)
+{
+	free(session->message.resolved);
+	session->message.resolved = mem_strdup(address);
+}
+
+static void add_field(struct session_fields *fields, const char *value)
 {
 	size_t len = strlen(value);
 
-	if (message->froms.n == SESSION_FROM_FIELDS ||
-		len > SESSION_FROM_BYTES - message->from_bytes) {
-		message->from_overflow = true;
+	if (fields->values.n == SESSION_SENDER_FIELDS ||
+		len > SESSION_SENDER_BYTES - fields->bytes) {
+		fields->overflow = true;
 		return;
 	}
-	strv_add(&message->froms, value);
-	message->from_bytes += len;
+	strv_add(&fields->values, value);
+	fields->bytes += len;
 }
 
 static void add_ticket(struct session_message *message, const char *value)
@@ -93,16 +111,26 @@ static bool is_field(const char *name, const char *field)
 	       name[len + strspn(name + len, " \t")] == '\0';
 }
 
+static bool is_other(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(other_fields); i++)
+		if (is_field(name, other_fields[i]))
+			return true;
+	return false;
+}
+
 void session_header(struct session *session, const char *name, const char *value)
 {
 	struct session_message *message = &session->message;
 
 	if (is_field(name, "From"))
-		add_from(message, value);
+		add_field(&message->froms, value);
 	else if (is_field(name, TICKET_HEADER))
 		add_ticket(message, value);
 	else if (is_field(name, TRACE_HEADER))
 		message->traces++;
+	else if (is_other(name))
+		add_field(&message->others, value);
 }
 
 enum mail_origin session_origin(const struct session *session)

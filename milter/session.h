@@ -17,37 +17,55 @@
 #include "core/policy/verdict.h"
 
 enum {
-	SESSION_FROM_FIELDS = 16,
-	SESSION_FROM_BYTES = 64 * 1024, /* of all From fields together */
+	SESSION_SENDER_FIELDS = 16,
+	/* Of all fields of a kind together. Postfix shows 60,000 bytes of each
+	 * and delivers more: what is longer could hide a sender. */
+	SESSION_SENDER_BYTES = 32 * 1024,
 	SESSION_TICKET_FIELDS = 100,
 	SESSION_TICKET_LENGTH = 64, /* a longer value is no ticket */
 };
 
+/* Header fields of one kind, as they came. */
+struct session_fields {
+	struct strv values;
+	size_t bytes;
+	bool overflow; /* there were more of them, or longer ones */
+};
+
 struct session_message {
-	bool counted;      /* drain waits for it; for the filter alone */
-	char *sender;      /* envelope sender without <>, "" the null sender */
-	bool login;        /* the client has logged in */
-	char *queue_id;    /* Postfix's; NULL until its end */
-	struct strv froms; /* values of the From fields, as they came */
-	size_t from_bytes;
-	bool from_overflow; /* there were more of them, or longer ones */
-	char *ticket;       /* the first one; NULL without any */
-	size_t tickets;     /* how many ticket fields there are */
-	size_t traces;      /* how many fields with the id of an email */
+	bool counted;   /* drain waits for it; for the filter alone */
+	char *sender;   /* envelope sender without <>, "" the null sender */
+	char *resolved; /* what Postfix makes of it; NULL when not known */
+	char *login;    /* as which the client has logged in; NULL: not */
+	char *queue_id; /* Postfix's; NULL until its end */
+	struct session_fields froms;
+	struct session_fields others; /* Sender, Resent-From, Resent-Sender */
+	char *ticket;                 /* the first one; NULL without any */
+	size_t tickets;               /* how many ticket fields there are */
+	size_t traces; /* how many fields with the id of an email */
 };
 
 struct session {
 	enum mail_origin origin; /* of clients without login */
+	char *client;            /* its address as text; NULL without one */
 	struct session_message message;
 };
 
-struct session *session_new(enum mail_origin origin);
+/* client is copied. */
+struct session *session_new(enum mail_origin origin, const char *client);
 void session_free(struct session *session);
 DEFINE_CLEANUP(session, session_free)
 
 /* A new message begins; whatever was known of one before is forgotten. sender
- * is the argument of MAIL FROM, with or without <>. */
-void session_begin(struct session *session, const char *sender, bool login);
+ * is the argument of MAIL FROM, with or without <>; login NULL or "" when there
+ * is none. */
+void session_begin(
+	struct session *session, const char *sender, const char *login);
+
+/* The envelope sender as Postfix understands it, NULL when it does not tell:
+ * of an SMTP client's `a%example.com` it makes `a@example.com`, and of `a` an
+ * address with its own domain. */
+void session_resolved(struct session *session, const char *address);
 
 /* One header field; its value may still be folded. */
 void session_header(struct session *session, const char *name, const char *value);

@@ -3,23 +3,28 @@
  *
  * The rows are tried from the top, the first that fits decides:
  *
- *   store   origin    ticket   besides             action    reason
- *   ------  --------  -------  ------------------  --------  ----------------
- *   failed  any       any                          tempfail  store_failed
- *   ok      any       any      too many fields     refuse    too_many_fields
- *   ok      external  any                          pass      external
- *   ok      here      none     no claim            pass      not_claimed
- *   ok      here      none     claim               refuse    no_ticket
- *   ok      here      unknown  no claim            pass      not_claimed
- *   ok      here      unknown  claim               refuse    ticket_unknown
- *   ok      here      refused  any                 refuse    ticket_refused
- *   ok      here      superseded  any              discard   ticket_superseded
- *   ok      here      ours     a second ticket     refuse    ticket_mismatch
- *   ok      here      ours     other sender, From  refuse    ticket_mismatch
- *   ok      here      ours     key not valid       refuse    key_invalid
- *   ok      here      ours     domain not owned    refuse    domain_not_owned
- *   ok      here      ours     domain not active   refuse    domain_inactive
- *   ok      here      ours     all well            record    ticket_valid
+ *   store   origin    ticket      besides             action    reason
+ *   ------  --------  ----------  ------------------  -------- ----------------
+ *   failed  any       any                             tempfail  store_failed
+ *   ok      any       any         too many fields     refuse    too_many_fields
+ *   ok      external  any                             pass      external
+ *   ok      here      not ours    no claim            pass      not_claimed
+ *   ok      here      not ours    claim: shared       pass      shared
+ *   ok      here      not ours    claim: exempt       pass      exempt
+ *   ok      here      not ours    claim: learn        learn     as exclusive
+ *   ok      here      not ours    claim: exclusive
+ *                                   and unclear       refuse    from_unclear
+ *   ok      here      none          else              refuse    no_ticket
+ *   ok      here      unknown       else              refuse    ticket_unknown
+ *   ok      here      refused     any                 refuse    ticket_refused
+ *   ok      here      superseded  any                 discard ticket_superseded
+ *   ok      here      ours        a second ticket     refuse    ticket_mismatch
+ *   ok      here      ours        other sender, From  refuse    ticket_mismatch
+ *   ok      here      ours        another claim       refuse    other_domain
+ *   ok      here      ours        key not valid       refuse    key_invalid
+ *   ok      here      ours        domain not owned    refuse domain_not_owned
+ *   ok      here      ours        domain not active   refuse    domain_inactive
+ *   ok      here      ours        all well            record    ticket_valid
  *
  * External mail passes whatever it carries: a company's other servers may send
  * as its domain to a user here, and a ticket on it is not looked at but
@@ -29,8 +34,9 @@
  * Too many fields is a message that nobody needs: checking it, or taking its
  * tickets off, would cost more than it is worth.
  *
- * A ticket that is ours decides alone: the message claims the staged domain by
- * it, also when that domain was removed meanwhile and claims_domain is false.
+ * A ticket that is ours decides alone, whatever the policy of its domain: the
+ * message claims the staged domain by it, also when that domain was removed
+ * meanwhile and there is no claim any more.
  * Staged and sent count the same: Postfix presents a message again whose answer
  * was lost. What was refused stays refused: the bounce of it carries the ticket
  * to whoever can read it.
@@ -55,12 +61,19 @@ static const struct {
 		"The message uses no registered domain."},
 	[REASON_EXTERNAL] = {"external",
 		"The message does not originate here."},
+	[REASON_SHARED] = {"shared",
+		"Everybody here may send as the domain of the message."},
+	[REASON_EXEMPT] = {"exempt",
+		"The sender may use the domain without an API key."},
 	[REASON_TICKET_VALID] = {"ticket_valid",
 		"The message was submitted with a valid key."},
 	[REASON_STORE_FAILED] = {"store_failed",
 		"The sending rules cannot be checked now, try again later."},
 	[REASON_NO_TICKET] = {"no_ticket",
 		"Mail from this domain must be sent with an API key."},
+	[REASON_FROM_UNCLEAR] = {"from_unclear",
+		"The sender can be read in several ways, and in one of them it "
+		"is of this domain."},
 	[REASON_TICKET_UNKNOWN] = {"ticket_unknown",
 		"The message carries a ticket that was never given out."},
 	[REASON_TICKET_MISMATCH] = {"ticket_mismatch",
@@ -69,6 +82,9 @@ static const struct {
 		"The message of this ticket was refused before."},
 	[REASON_TICKET_SUPERSEDED] = {"ticket_superseded",
 		"The message was submitted again, in place of this one."},
+	[REASON_OTHER_DOMAIN] = {"other_domain",
+		"The message also names a sender of a domain that its API key "
+		"is not for."},
 	[REASON_KEY_INVALID] = {"key_invalid",
 		"The API key of this message may not send it any more."},
 	[REASON_DOMAIN_NOT_OWNED] = {"domain_not_owned",
@@ -93,8 +109,21 @@ static const char *const actions[] = {
 static struct verdict without_ticket(
 	const struct verdict_facts *facts, enum verdict_reason reason)
 {
-	if (!facts->claims_domain)
+	if (facts->from_unclear)
+		reason = REASON_FROM_UNCLEAR;
+	switch (facts->claim) {
+	case CLAIM_NONE:
 		return (struct verdict){VERDICT_PASS, REASON_NOT_CLAIMED};
+	case CLAIM_SHARED:
+		return (struct verdict){VERDICT_PASS, REASON_SHARED};
+	case CLAIM_EXEMPT:
+		return (struct verdict){VERDICT_PASS, REASON_EXEMPT};
+	case CLAIM_LEARN:
+		return (struct verdict){VERDICT_LEARN, reason};
+	case CLAIM_EXCLUSIVE:
+	case CLAIMS:
+		break;
+	}
 	return (struct verdict){VERDICT_REFUSE, reason};
 }
 
@@ -102,6 +131,8 @@ static enum verdict_reason ticket_fault(const struct verdict_facts *facts)
 {
 	if (!facts->one_ticket || !facts->sender_matches || !facts->from_matches)
 		return REASON_TICKET_MISMATCH;
+	if (facts->other_claim)
+		return REASON_OTHER_DOMAIN;
 	if (!facts->key_valid)
 		return REASON_KEY_INVALID;
 	if (!facts->domain_owned)

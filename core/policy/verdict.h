@@ -23,18 +23,31 @@ enum ticket_state {
 	TICKET_SUPERSEDED, /* ours; its email has another ticket by now */
 };
 
+/* The strictest rule of the registered domains that a message claims, from lax
+ * to strict. An exemption counts only when no reader can mistake the From. */
+enum domain_claim {
+	CLAIM_NONE,      /* it claims none */
+	CLAIM_SHARED,    /* everybody may send as the domain */
+	CLAIM_EXEMPT,    /* this sender may */
+	CLAIM_LEARN,     /* everybody may for now, and it is recorded */
+	CLAIM_EXCLUSIVE, /* the company's keys alone may */
+	CLAIMS
+};
+
 struct verdict_facts {
 	bool store_failed; /* nothing below can be relied on */
 	enum mail_origin origin;
-	bool too_many_fields; /* more From or ticket fields than anyone needs
-			       * and than the milter keeps */
-	bool claims_domain;   /* header From or envelope sender has a registered
-			       * domain */
+	bool too_many_fields;    /* more From or ticket fields than anyone needs
+				  * and than the milter keeps */
+	enum domain_claim claim; /* by the envelope or a header */
+	bool from_unclear;       /* receivers can differ in whom it is from */
 	enum ticket_state ticket;
 	/* Of the ticket's email; only with a ticket that is ours. */
 	bool one_ticket;     /* the header stands once */
 	bool sender_matches; /* envelope sender is the staged one */
 	bool from_matches;   /* one From field, with just the staged mailbox */
+	bool other_claim;    /* it claims another registered domain besides,
+			      * which is not shared */
 	bool key_valid;
 	bool domain_owned;
 	bool domain_active;
@@ -53,13 +66,17 @@ enum verdict_reason {
 	REASON_NONE,
 	REASON_NOT_CLAIMED,
 	REASON_EXTERNAL,
+	REASON_SHARED,
+	REASON_EXEMPT,
 	REASON_TICKET_VALID,
 	REASON_STORE_FAILED,
 	REASON_NO_TICKET,
+	REASON_FROM_UNCLEAR, /* some reader sees a registered domain */
 	REASON_TICKET_UNKNOWN,
 	REASON_TICKET_MISMATCH, /* forgery: a ticket on another message */
 	REASON_TICKET_REFUSED,  /* its message was refused before */
 	REASON_TICKET_SUPERSEDED,
+	REASON_OTHER_DOMAIN, /* the ticket is for one, but it claims two */
 	REASON_KEY_INVALID,
 	REASON_DOMAIN_NOT_OWNED,
 	REASON_DOMAIN_INACTIVE,

@@ -8,6 +8,7 @@ TICKET = "X-Postern-Ticket"
 -- The texts that go with a refusal or a delay.
 NO_TICKET = "example.com: Mail from this domain must be sent with an API key."
 UNKNOWN = "example.com: The message carries a ticket that was never given out."
+UNCLEAR = "example.com: The sender can be read in several ways, and in one of them it is of this domain."
 MISMATCH = "example.com: The message is not the one that its ticket was given to."
 SPENT = "example.com: The message of this ticket was refused before."
 KEY_INVALID = "example.com: The API key of this message may not send it any more."
@@ -109,12 +110,15 @@ function connect(address)
 end
 
 -- Sends a message up to its end: { sender=, fields={{name, value}...},
--- queue_id=, login= }. There must be a field: miltertest makes up what is left
+-- queue_id=, login=, resolved= }. There must be a field: miltertest makes up what is left
 -- out.
 function begin(conn, message)
 	local macros = {"i", message.queue_id or "4F2A"}
-	if message.login then
-		macros[3], macros[4] = "{auth_authen}", message.login
+	for macro, key in pairs({["{auth_authen}"] = "login", ["{mail_addr}"] = "resolved"}) do
+		if message[key] then
+			table.insert(macros, macro)
+			table.insert(macros, message[key])
+		end
 	end
 	mt.macro(conn, SMFIC_MAIL, table.unpack(macros))
 	assert(mt.mailfrom(conn, message.sender) == nil)

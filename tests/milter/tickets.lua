@@ -127,3 +127,14 @@ scenario("a ticket of an email that has another one by now", function()
 	deliver(ours(old), discarded)
 	expect("the state", state_of(ticket), "sent")
 end)
+
+scenario("a Sender of a domain that the key is not for", function()
+	local other = "example.com: The message also names a sender of a domain that its API key is not for."
+	for _, sender in ipairs({"x@foreign.test", "x@idle.test", '"x@foreign.test" <a@other.test>'}) do
+		local ticket = stage()
+		deliver(ours(ticket, {{"Sender", sender}}), refused, other)
+		expect("the state", state_of(ticket), "refused")
+	end
+	deliver(ours(stage(), {{"Sender", "x@other.test"}}), accepted)
+	deliver(ours(stage(), {{"Sender", "x@example.com"}}), accepted)
+end)

@@ -76,9 +76,9 @@ static void change(struct world *world, enum refuse_local way, bool trace)
 static struct session *message(
 	enum mail_origin origin, const char *sender, const char *ticket)
 {
-	struct session *session = session_new(origin);
+	struct session *session = session_new(origin, NULL);
 
-	session_begin(session, sender, false);
+	session_begin(session, sender, NULL);
 	session_header(session, "From", "hello@example.com");
 	if (ticket)
 		session_header(session, "X-Postern-Ticket", ticket);

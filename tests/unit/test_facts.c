@@ -13,7 +13,9 @@
 #include "core/base/str.h"
 #include "core/mail/mime_build.h"
 #include "core/store/store_domain.h"
+#include "core/store/store_exemption.h"
 #include "milter/facts.h"
+#include "milter/sources.h"
 #include "tests/unit/temp_db.h"
 
 struct world {
@@ -54,9 +56,9 @@ static struct world *world_of(void **state)
 /* The message that httpd would have submitted. */
 static struct session *begin(struct world *world, enum mail_origin origin)
 {
-	struct session *session = session_new(origin);
+	struct session *session = session_new(origin, NULL);
 
-	session_begin(session, world->email.sender, false);
+	session_begin(session, world->email.sender, NULL);
 	session_header(session, "X-Postern-Ticket", world->email.ticket);
 	session_header(session, "From", "Acme <hello@example.com>");
 	return session;
@@ -72,7 +74,7 @@ static void test_our_own(void **state)
 	assert_false(facts.verdict.store_failed);
 	assert_int_equal(facts.verdict.origin, ORIGIN_LOCAL);
 	assert_int_equal(facts.verdict.ticket, TICKET_STAGED);
-	assert_true(facts.verdict.claims_domain);
+	assert_int_equal(facts.verdict.claim, CLAIM_EXCLUSIVE);
 	assert_true(facts.verdict.one_ticket);
 	assert_true(facts.verdict.sender_matches);
 	assert_true(facts.verdict.from_matches);
@@ -117,7 +119,7 @@ static void test_states(void **state)
 		store_domain_remove(temp->db, world->acme.domain_id, &err), 1);
 	facts_read(world->pool, session, &facts);
 	assert_false(facts.verdict.domain_owned);
-	assert_false(facts.verdict.claims_domain);
+	assert_int_equal(facts.verdict.claim, CLAIM_NONE);
 	assert_string_equal(facts.domain, "example.com");
 	facts_clear(&facts);
 }
@@ -139,10 +141,11 @@ static void restage(struct temp_db *temp, const char *sender, const char *from)
 
 static bool sender_matches(struct world *world, const char *sender)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 	_cleanup_facts_ struct facts facts;
 
-	session_begin(session, sender, false);
+	session_begin(session, sender, NULL);
 	session_header(session, "X-Postern-Ticket", world->email.ticket);
 	facts_read(world->pool, session, &facts);
 	assert_true(facts.ticket_found);
@@ -181,10 +184,11 @@ static void test_sender(void **state)
 
 static bool from_matches(struct world *world, const char *from)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 	_cleanup_facts_ struct facts facts;
 
-	session_begin(session, "hello@example.com", false);
+	session_begin(session, "hello@example.com", NULL);
 	session_header(session, "X-Postern-Ticket", world->email.ticket);
 	session_header(session, "From", from);
 	facts_read(world->pool, session, &facts);
@@ -295,10 +299,11 @@ static void test_from_as_built(void **state)
 static void test_number_of_froms(void **state)
 {
 	struct world *world = world_of(state);
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 	struct facts facts;
 
-	session_begin(session, "hello@example.com", false);
+	session_begin(session, "hello@example.com", NULL);
 	session_header(session, "X-Postern-Ticket", world->email.ticket);
 	facts_read(world->pool, session, &facts);
 	assert_false(facts.verdict.from_matches);
@@ -322,7 +327,7 @@ static void test_tickets(void **state)
 	assert_false(facts.verdict.one_ticket);
 	facts_clear(&facts);
 
-	session_begin(session, "a@other.test", false);
+	session_begin(session, "a@other.test", NULL);
 	facts_read(world->pool, session, &facts);
 	assert_int_equal(facts.verdict.ticket, TICKET_NONE);
 	assert_null(facts.domain);
@@ -337,14 +342,15 @@ static void test_tickets(void **state)
 
 static bool claims(struct world *world, const char *from)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 	_cleanup_facts_ struct facts facts;
 
-	session_begin(session, "root@host.test", false);
+	session_begin(session, "root@host.test", NULL);
 	session_header(session, "From", from);
 	facts_read(world->pool, session, &facts);
 	assert_false(facts.verdict.store_failed);
-	return facts.verdict.claims_domain;
+	return facts.verdict.claim;
 }
 
 /* A company that asks for a domain must not stop the mail of others; once it is
@@ -389,22 +395,176 @@ static void test_claims(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_INTERNAL);
+			ORIGIN_INTERNAL, NULL);
 		_cleanup_facts_ struct facts facts;
 
-		session_begin(session, cases[i].sender, false);
+		session_begin(session, cases[i].sender, NULL);
 		if (cases[i].from)
 			session_header(session, "From", cases[i].from);
 		if (cases[i].from2)
 			session_header(session, "From", cases[i].from2);
 		facts_read(world->pool, session, &facts);
-		if (facts.verdict.claims_domain != (cases[i].domain != NULL))
+		if ((facts.verdict.claim != CLAIM_NONE) !=
+			(cases[i].domain != NULL))
 			fail_msg("%s, %s: claim is %d", cases[i].sender,
-				cases[i].from, facts.verdict.claims_domain);
+				cases[i].from, facts.verdict.claim);
 		if (cases[i].domain)
 			assert_string_equal(facts.domain, cases[i].domain);
 		else
 			assert_null(facts.domain);
+	}
+}
+
+/* Every way in which a message can be said to come from someone. */
+static void test_sources(void **state)
+{
+	static const struct {
+		const char *sender, *resolved, *from, *name, *value;
+		enum domain_claim claim;
+		bool unclear;
+	} cases[] = {
+		{"a@o.test", NULL, "a@o.test", "Sender", "x@example.com",
+			CLAIM_EXCLUSIVE, false},
+		{"a@o.test", NULL, "a@o.test", "Resent-From", "x@example.com",
+			CLAIM_EXCLUSIVE, false},
+		{"a@o.test", NULL, "a@o.test", "Resent-Sender", "x@example.com",
+			CLAIM_EXCLUSIVE, false},
+		{"a@o.test", NULL, "a@o.test", "Reply-To", "x@example.com",
+			CLAIM_NONE, false},
+		{"a@o.test", NULL, "a@o.test", "X-From", "x@example.com",
+			CLAIM_NONE, false},
+		{"a", "a@example.com", "a@o.test", "X", "", CLAIM_EXCLUSIVE,
+			false},
+		{"a%example.com", NULL, "a@o.test", "X", "", CLAIM_EXCLUSIVE,
+			false},
+		{"\"a@example.com\"", NULL, "a@o.test", "X", "",
+			CLAIM_EXCLUSIVE, false},
+		{"a@o.test", "a@o.test", "a@o.test, b@p.test", "X", "",
+			CLAIM_NONE, true},
+		{"a@o.test", NULL, "a@o.test", "From", "a@o.test", CLAIM_NONE,
+			true},
+		{"a@o.test", NULL, "a@o.test", "Sender",
+			"a@o.test, x@example.com", CLAIM_EXCLUSIVE, true},
+	};
+	struct world *world = world_of(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(session) struct session *session = session_new(
+			ORIGIN_INTERNAL, NULL);
+		_cleanup_facts_ struct facts facts;
+
+		session_begin(session, cases[i].sender, NULL);
+		session_resolved(session, cases[i].resolved);
+		session_header(session, "From", cases[i].from);
+		session_header(session, cases[i].name, cases[i].value);
+		facts_read(world->pool, session, &facts);
+		if (facts.verdict.claim != cases[i].claim ||
+			facts.verdict.from_unclear != cases[i].unclear)
+			fail_msg("case %zu: claim %d, unclear %d", i,
+				facts.verdict.claim, facts.verdict.from_unclear);
+	}
+}
+
+static void exempt(
+	struct temp_db *temp, enum exemption_kind kind, const char *value)
+{
+	const struct exemption_spec spec = {"example.com", kind, value};
+	struct exemption exemption;
+
+	OK(store_exemption_add(temp->db, &spec, 1, &exemption, &why));
+	store_exemption_clear(&exemption);
+}
+
+/* Policies and exemptions, and what no exemption covers. */
+static void test_rules(void **state)
+{
+	static const struct {
+		const char *client, *login, *sender, *from, *other;
+		enum domain_claim claim; /* under the policy exclusive */
+	} cases[] = {
+		{NULL, NULL, "a@o.test", "a@o.test", NULL, CLAIM_NONE},
+		{NULL, NULL, "a@example.com", "a@example.com", NULL,
+			CLAIM_EXCLUSIVE},
+		{"10.1.1.1", NULL, "a@example.com", "a@example.com", NULL,
+			CLAIM_EXEMPT},
+		{"10.1.1.1", NULL, "a@example.com", "a@example.com, b@o.test",
+			NULL, CLAIM_EXCLUSIVE},
+		{"10.2.1.1", NULL, "a@example.com", "a@example.com", NULL,
+			CLAIM_EXCLUSIVE},
+		{NULL, "bob", "a@example.com", "\"x@example.com\" <a@o.test>",
+			NULL, CLAIM_EXEMPT},
+		{NULL, "eve", "a@example.com", "a@o.test", NULL, CLAIM_EXCLUSIVE},
+		{NULL, NULL, "root@example.com", "root@example.com", NULL,
+			CLAIM_EXEMPT},
+		{NULL, NULL, "root@example.com", "boss@example.com", NULL,
+			CLAIM_EXCLUSIVE},
+		{NULL, NULL, "root@example.com",
+			"\"boss@example.com\" <root@example.com>", NULL,
+			CLAIM_EXCLUSIVE},
+		{NULL, NULL, "root@example.com", "root@example.com",
+			"boss@example.com", CLAIM_EXCLUSIVE},
+		{NULL, NULL, "root@example.com", "root@example.com",
+			"root@example.com", CLAIM_EXEMPT},
+		{NULL, NULL, "root@example.com", "root@example.com (Cron)",
+			NULL, CLAIM_EXEMPT},
+		{NULL, NULL, "", "root@example.com", NULL, CLAIM_EXCLUSIVE},
+	};
+	struct temp_db *temp = *state;
+	struct world *world = world_of(state);
+
+	exempt(temp, EXEMPT_CLIENT, "10.1.0.0/16");
+	exempt(temp, EXEMPT_LOGIN, "bob");
+	exempt(temp, EXEMPT_SENDER, "root@example.com");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(session) struct session *session = session_new(
+			ORIGIN_INTERNAL, cases[i].client);
+		_cleanup_facts_ struct facts facts;
+
+		session_begin(session, cases[i].sender, cases[i].login);
+		session_header(session, "From", cases[i].from);
+		if (cases[i].other)
+			session_header(session, "Sender", cases[i].other);
+		facts_read(world->pool, session, &facts);
+		if (facts.verdict.claim != cases[i].claim)
+			fail_msg("case %zu: claim %d", i, facts.verdict.claim);
+	}
+}
+
+/* The strictest of several claims, and what a ticket covers. */
+static void test_several_claims(void **state)
+{
+	static const struct {
+		const char *from2, *policy;
+		enum domain_claim claim;
+		bool other;
+	} cases[] = {
+		{"x@example.com", "exclusive", CLAIM_EXCLUSIVE, false},
+		{"x@b.test", "exclusive", CLAIM_EXCLUSIVE, true},
+		{"x@b.test", "learn", CLAIM_EXCLUSIVE, true},
+		{"x@b.test", "shared", CLAIM_EXCLUSIVE, false},
+		{"x@o.test", "shared", CLAIM_EXCLUSIVE, false},
+	};
+	struct temp_db *temp = *state;
+	struct world *world = world_of(state);
+	struct temp_tenant other;
+
+	temp_db_tenant(temp->db, "Other", "b.test", &other);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(session) struct session *session = begin(
+			world, ORIGIN_LOCAL);
+		_cleanup_free_ char *sql = mem_printf(
+			"UPDATE domain SET policy = '%s' WHERE name = 'b.test'",
+			cases[i].policy);
+		_cleanup_facts_ struct facts facts;
+
+		OK(db_exec(temp->db, sql, &why));
+		session_header(session, "Sender", cases[i].from2);
+		facts_read(world->pool, session, &facts);
+		assert_string_equal(facts.domain, "example.com");
+		if (facts.verdict.claim != cases[i].claim ||
+			facts.verdict.other_claim != cases[i].other)
+			fail_msg("case %zu: claim %d, other %d", i,
+				facts.verdict.claim, facts.verdict.other_claim);
 	}
 }
 
@@ -424,7 +584,7 @@ static void test_external_needs_no_store(void **state)
 	assert_int_equal(verdict_decide(&facts.verdict).action, VERDICT_PASS);
 	facts_clear(&facts);
 
-	session_begin(session, "hello@example.com", true);
+	session_begin(session, "hello@example.com", "bob");
 	facts_read(nowhere, session, &facts);
 	assert_int_equal(facts.verdict.origin, ORIGIN_LOGIN);
 	assert_true(facts.verdict.store_failed);
@@ -480,15 +640,16 @@ static enum verdict_reason reason_of(
 static void test_too_many_fields(void **state)
 {
 	struct world *world = world_of(state);
-	_cleanup_(session) struct session *session = session_new(ORIGIN_INTERNAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_INTERNAL, NULL);
 
-	session_begin(session, "", false);
-	add_froms(session, SESSION_FROM_FIELDS);
+	session_begin(session, "", NULL);
+	add_froms(session, SESSION_SENDER_FIELDS);
 	assert_int_equal(reason_of(world, session), REASON_NOT_CLAIMED);
 	add_froms(session, 1);
 	assert_int_equal(reason_of(world, session), REASON_TOO_MANY_FIELDS);
 
-	session_begin(session, "", false);
+	session_begin(session, "", NULL);
 	for (int i = 0; i < SESSION_TICKET_FIELDS; i++)
 		session_header(session, "X-Postern-Ticket", "x");
 	assert_int_equal(reason_of(world, session), REASON_NOT_CLAIMED);
@@ -499,12 +660,13 @@ static void test_too_many_fields(void **state)
 static void test_too_many_domains(void **state)
 {
 	struct world *world = world_of(state);
-	_cleanup_(session) struct session *session = session_new(ORIGIN_INTERNAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_INTERNAL, NULL);
 	_cleanup_buf_ struct buf value = BUF_INIT;
 
-	for (int i = 0; i < FACTS_DOMAINS; i++)
+	for (int i = 0; i < SOURCES_DOMAINS; i++)
 		buf_printf(&value, "%sa@d%d.test", i ? ", " : "", i);
-	session_begin(session, "", false);
+	session_begin(session, "", NULL);
 	session_header(session, "From", value.data);
 	assert_int_equal(reason_of(world, session), REASON_NOT_CLAIMED);
 	session_header(session, "From", "a@example.com");
@@ -516,10 +678,11 @@ static void test_too_many_domains(void **state)
 static void test_too_many_from_elsewhere(void **state)
 {
 	struct world *world = world_of(state);
-	_cleanup_(session) struct session *session = session_new(ORIGIN_EXTERNAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_EXTERNAL, NULL);
 
-	session_begin(session, "", false);
-	add_froms(session, SESSION_FROM_FIELDS + 1);
+	session_begin(session, "", NULL);
+	add_froms(session, SESSION_SENDER_FIELDS + 1);
 	assert_int_equal(reason_of(world, session), REASON_EXTERNAL);
 	for (int i = 0; i <= SESSION_TICKET_FIELDS; i++)
 		session_header(session, "X-Postern-Ticket", "x");
@@ -539,6 +702,9 @@ int main(void)
 		TEST(test_number_of_froms),
 		TEST(test_tickets),
 		TEST(test_claims),
+		TEST(test_sources),
+		TEST(test_rules),
+		TEST(test_several_claims),
 		TEST(test_asked_for),
 		TEST(test_external_needs_no_store),
 		TEST(test_broken_store),

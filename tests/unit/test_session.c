@@ -29,9 +29,9 @@ static void test_sender(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_LOCAL);
+			ORIGIN_LOCAL, NULL);
 
-		session_begin(session, cases[i].argument, false);
+		session_begin(session, cases[i].argument, NULL);
 		assert_string_equal(session->message.sender, cases[i].sender);
 	}
 }
@@ -40,44 +40,49 @@ static void test_fields_by_name(void **state)
 {
 	static const struct {
 		const char *name;
-		size_t froms, tickets;
+		size_t froms, tickets, others;
 	} cases[] = {
-		{"From", 1, 0},
-		{"FROM", 1, 0},
-		{"from \t", 1, 0},
-		{"From x", 0, 0},
-		{"Fro", 0, 0},
-		{"Froma", 0, 0},
-		{"Resent-From", 0, 0},
-		{"Sender", 0, 0},
-		{"", 0, 0},
-		{"X-Postern-Ticket", 0, 1},
-		{"x-postern-TICKET ", 0, 1},
-		{"X-Postern-Tickets", 0, 0},
-		{"X-Postern", 0, 0},
+		{"From", 1, 0, 0},
+		{"FROM", 1, 0, 0},
+		{"from \t", 1, 0, 0},
+		{"From x", 0, 0, 0},
+		{"Fro", 0, 0, 0},
+		{"Froma", 0, 0, 0},
+		{"Resent-From", 0, 0, 1},
+		{"resent-sender", 0, 0, 1},
+		{"SENDER\t", 0, 0, 1},
+		{"Senders", 0, 0, 0},
+		{"Reply-To", 0, 0, 0},
+		{"", 0, 0, 0},
+		{"X-Postern-Ticket", 0, 1, 0},
+		{"x-postern-TICKET ", 0, 1, 0},
+		{"X-Postern-Tickets", 0, 0, 0},
+		{"X-Postern", 0, 0, 0},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_LOCAL);
+			ORIGIN_LOCAL, NULL);
 		struct session_message *message = &session->message;
 
-		session_begin(session, "a@x.test", false);
+		session_begin(session, "a@x.test", NULL);
 		session_header(session, cases[i].name, "value");
-		if (message->froms.n != cases[i].froms ||
-			message->tickets != cases[i].tickets)
+		if (message->froms.values.n != cases[i].froms ||
+			message->tickets != cases[i].tickets ||
+			message->others.values.n != cases[i].others)
 			fail_msg("\"%s\": %zu From, %zu tickets", cases[i].name,
-				message->froms.n, message->tickets);
+				message->froms.values.n, message->tickets);
 	}
 }
 
 static void test_first_ticket_is_kept(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 
 	(void)state;
-	session_begin(session, "a@x.test", false);
+	session_begin(session, "a@x.test", NULL);
 	assert_null(session->message.ticket);
 	session_header(session, "X-Postern-Ticket", " \r\n\tone ");
 	session_header(session, "X-Postern-Ticket", "two");
@@ -88,13 +93,14 @@ static void test_first_ticket_is_kept(void **state)
 /* A value of any length costs a few bytes, and never looks like a ticket. */
 static void test_long_ticket(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 	char value[1000];
 
 	(void)state;
 	memset(value, 'a', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
-	session_begin(session, "a@x.test", false);
+	session_begin(session, "a@x.test", NULL);
 	session_header(session, "X-Postern-Ticket", value);
 	assert_int_equal(
 		strlen(session->message.ticket), SESSION_TICKET_LENGTH + 1);
@@ -102,13 +108,14 @@ static void test_long_ticket(void **state)
 
 static void test_ticket_behind_many_blanks(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 	char value[1000];
 
 	(void)state;
 	memset(value, ' ', sizeof(value));
 	strcpy(value + 900, "ticket");
-	session_begin(session, "a@x.test", false);
+	session_begin(session, "a@x.test", NULL);
 	session_header(session, "X-Postern-Ticket", value);
 	assert_int_equal(session->message.tickets, 1);
 	assert_string_equal(session->message.ticket, "");
@@ -116,48 +123,52 @@ static void test_ticket_behind_many_blanks(void **state)
 
 static void test_endless_headers(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 	struct session_message *message = &session->message;
 
 	(void)state;
-	session_begin(session, "a@x.test", false);
+	session_begin(session, "a@x.test", NULL);
 	for (int i = 0; i < 100000; i++) {
 		session_header(session, "From", "a@x.test");
 		session_header(session, "X-Postern-Ticket", "t");
 		session_header(session, "Received", "by x.test");
 	}
-	assert_int_equal(message->froms.n, SESSION_FROM_FIELDS);
-	assert_true(message->from_overflow);
+	assert_int_equal(message->froms.values.n, SESSION_SENDER_FIELDS);
+	assert_true(message->froms.overflow);
 	assert_int_equal(message->tickets, 100000);
 	assert_string_equal(message->ticket, "t");
 }
 
 static void test_long_froms(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 	struct session_message *message = &session->message;
-	_cleanup_free_ char *value = mem_alloc(SESSION_FROM_BYTES + 1, 1);
+	_cleanup_free_ char *value = mem_alloc(SESSION_SENDER_BYTES + 1, 1);
 
 	(void)state;
-	memset(value, 'a', SESSION_FROM_BYTES);
-	session_begin(session, "a@x.test", false);
+	memset(value, 'a', SESSION_SENDER_BYTES);
+	session_begin(session, "a@x.test", NULL);
 	session_header(session, "From", value);
-	assert_int_equal(message->froms.n, 1);
-	assert_false(message->from_overflow);
+	assert_int_equal(message->froms.values.n, 1);
+	assert_false(message->froms.overflow);
 	session_header(session, "From", "");
-	assert_false(message->from_overflow);
+	assert_false(message->froms.overflow);
 	session_header(session, "From", "b");
-	assert_int_equal(message->froms.n, 2);
-	assert_true(message->from_overflow);
+	assert_int_equal(message->froms.values.n, 2);
+	assert_true(message->froms.overflow);
 }
 
 static void fill(struct session *session)
 {
-	session_begin(session, "<a@x.test>", true);
+	session_begin(session, "<a@x.test>", "bob");
 	session_queue_id(session, "ABC");
 	session_header(session, "From", "a@x.test");
+	session_header(session, "Sender", "b@x.test");
 	session_header(session, "X-Postern-Ticket", "t");
-	session->message.from_overflow = true;
+	session_resolved(session, "a@x.test");
+	session->message.froms.overflow = true;
 }
 
 static void assert_forgotten(const struct session *session)
@@ -165,18 +176,21 @@ static void assert_forgotten(const struct session *session)
 	const struct session_message *message = &session->message;
 
 	assert_null(message->ticket);
+	assert_null(message->resolved);
+	assert_int_equal(message->others.values.n, 0);
 	assert_null(message->queue_id);
 	assert_int_equal(message->tickets, 0);
-	assert_int_equal(message->froms.n, 0);
-	assert_int_equal(message->from_bytes, 0);
-	assert_false(message->from_overflow);
+	assert_int_equal(message->froms.values.n, 0);
+	assert_int_equal(message->froms.bytes, 0);
+	assert_false(message->froms.overflow);
 	assert_false(message->counted);
-	assert_false(message->login);
+	assert_null(message->login);
 }
 
 static void test_nothing_survives_a_message(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 
 	(void)state;
 	fill(session);
@@ -185,30 +199,32 @@ static void test_nothing_survives_a_message(void **state)
 	assert_null(session->message.sender);
 	session_reset(session);
 	fill(session);
-	session_begin(session, "b@y.test", false);
+	session_begin(session, "b@y.test", NULL);
 	assert_forgotten(session);
 	assert_string_equal(session->message.sender, "b@y.test");
 }
 
 static void test_origin(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_EXTERNAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_EXTERNAL, NULL);
 
 	(void)state;
-	session_begin(session, "a@x.test", false);
+	session_begin(session, "a@x.test", NULL);
 	assert_int_equal(session_origin(session), ORIGIN_EXTERNAL);
-	session_begin(session, "a@x.test", true);
+	session_begin(session, "a@x.test", "bob");
 	assert_int_equal(session_origin(session), ORIGIN_LOGIN);
-	session_begin(session, "a@x.test", false);
+	session_begin(session, "a@x.test", NULL);
 	assert_int_equal(session_origin(session), ORIGIN_EXTERNAL);
 }
 
 static void test_queue_id(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL);
 
 	(void)state;
-	session_begin(session, "a@x.test", false);
+	session_begin(session, "a@x.test", NULL);
 	session_queue_id(session, NULL);
 	assert_string_equal(session->message.queue_id, "");
 	session_queue_id(session, "4F2");

@@ -1,8 +1,8 @@
 /*
- * The verdict: every combination of facts (2 stores, 4 origins, 2 claims, 6
- * tickets, 64 states of a ticket's email, too many fields or not) against rules
- * that are stated here anew, as properties, without looking at how verdict.c
- * decides.
+ * The verdict: every combination of facts (2 stores, too many fields or not, 4
+ * origins, 5 claims, clear or not, 6 tickets, 128 states of a ticket's email)
+ * against rules that are stated here anew, as properties, without looking at
+ * how verdict.c decides.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,10 @@
 #include "core/base/str.h"
 #include "core/policy/verdict.h"
 
-enum { EMAIL_STATES = 1 << 6, COMBINATIONS = 2 * 2 * 4 * 2 * 6 * EMAIL_STATES };
+enum {
+	EMAIL_STATES = 1 << 7,
+	COMBINATIONS = 2 * 2 * 4 * 2 * CLAIMS * 6 * EMAIL_STATES,
+};
 
 /* The facts with this number, each number another combination. */
 static struct verdict_facts facts_of(int number)
@@ -30,11 +33,13 @@ static struct verdict_facts facts_of(int number)
 		.key_valid = bits & 8,
 		.domain_owned = bits & 16,
 		.domain_active = bits & 32,
+		.other_claim = bits & 64,
 		.ticket = (enum ticket_state)(rest % 6),
-		.claims_domain = rest / 6 % 2,
-		.origin = (enum mail_origin)(rest / 12 % 4),
-		.store_failed = rest / 48 % 2,
-		.too_many_fields = rest / 96,
+		.claim = (enum domain_claim)(rest / 6 % CLAIMS),
+		.origin = (enum mail_origin)(rest / 30 % 4),
+		.store_failed = rest / 120 % 2,
+		.too_many_fields = rest / 240 % 2,
+		.from_unclear = rest / 480,
 	};
 }
 
@@ -47,7 +52,13 @@ static bool ours(const struct verdict_facts *f)
 static int holds(const struct verdict_facts *f)
 {
 	return f->one_ticket + f->sender_matches + f->from_matches +
-	       f->key_valid + f->domain_owned + f->domain_active;
+	       !f->other_claim + f->key_valid + f->domain_owned +
+	       f->domain_active;
+}
+
+static bool is_stopped(enum domain_claim claim)
+{
+	return claim == CLAIM_LEARN || claim == CLAIM_EXCLUSIVE;
 }
 
 /* Each reason, and exactly when it is the one. */
@@ -56,6 +67,9 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	bool looked_at = !f->store_failed && !f->too_many_fields;
 	bool judged = looked_at && f->origin != ORIGIN_EXTERNAL;
 	bool same = f->one_ticket && f->sender_matches && f->from_matches;
+	bool alone = same && !f->other_claim;
+	bool without = judged && !ours(f);
+	bool stopped = without && is_stopped(f->claim);
 	bool open = f->ticket == TICKET_STAGED || f->ticket == TICKET_SENT;
 
 	switch (reason) {
@@ -66,25 +80,34 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	case REASON_TOO_MANY_FIELDS:
 		return !f->store_failed && f->too_many_fields;
 	case REASON_NOT_CLAIMED:
-		return judged && !ours(f) && !f->claims_domain;
+		return without && f->claim == CLAIM_NONE;
+	case REASON_SHARED:
+		return without && f->claim == CLAIM_SHARED;
+	case REASON_EXEMPT:
+		return without && f->claim == CLAIM_EXEMPT;
+	case REASON_FROM_UNCLEAR:
+		return stopped && f->from_unclear;
 	case REASON_NO_TICKET:
-		return judged && f->ticket == TICKET_NONE && f->claims_domain;
+		return stopped && !f->from_unclear && f->ticket == TICKET_NONE;
 	case REASON_TICKET_UNKNOWN:
-		return judged && f->ticket == TICKET_UNKNOWN && f->claims_domain;
+		return stopped && !f->from_unclear && f->ticket == TICKET_UNKNOWN;
 	case REASON_TICKET_MISMATCH:
 		return judged && open && !same;
 	case REASON_TICKET_REFUSED:
 		return judged && f->ticket == TICKET_REFUSED;
 	case REASON_TICKET_SUPERSEDED:
 		return judged && f->ticket == TICKET_SUPERSEDED;
+	case REASON_OTHER_DOMAIN:
+		return judged && open && same && f->other_claim;
 	case REASON_KEY_INVALID:
-		return judged && open && same && !f->key_valid;
+		return judged && open && alone && !f->key_valid;
 	case REASON_DOMAIN_NOT_OWNED:
-		return judged && open && same && f->key_valid && !f->domain_owned;
+		return judged && open && alone && f->key_valid &&
+		       !f->domain_owned;
 	case REASON_DOMAIN_INACTIVE:
-		return judged && open && holds(f) == 5 && !f->domain_active;
+		return judged && open && holds(f) == 6 && !f->domain_active;
 	case REASON_TICKET_VALID:
-		return judged && open && holds(f) == 6;
+		return judged && open && holds(f) == 7;
 	default:
 		return false;
 	}
@@ -94,9 +117,13 @@ static const enum verdict_action action_of[REASONS] = {
 	[REASON_NONE] = VERDICT_TEMPFAIL,
 	[REASON_NOT_CLAIMED] = VERDICT_PASS,
 	[REASON_EXTERNAL] = VERDICT_PASS,
+	[REASON_SHARED] = VERDICT_PASS,
+	[REASON_EXEMPT] = VERDICT_PASS,
 	[REASON_TICKET_VALID] = VERDICT_RECORD,
 	[REASON_STORE_FAILED] = VERDICT_TEMPFAIL,
 	[REASON_NO_TICKET] = VERDICT_REFUSE,
+	[REASON_FROM_UNCLEAR] = VERDICT_REFUSE,
+	[REASON_OTHER_DOMAIN] = VERDICT_REFUSE,
 	[REASON_TICKET_UNKNOWN] = VERDICT_REFUSE,
 	[REASON_TICKET_MISMATCH] = VERDICT_REFUSE,
 	[REASON_TICKET_REFUSED] = VERDICT_REFUSE,
@@ -106,6 +133,18 @@ static const enum verdict_action action_of[REASONS] = {
 	[REASON_DOMAIN_INACTIVE] = VERDICT_REFUSE,
 	[REASON_TOO_MANY_FIELDS] = VERDICT_REFUSE,
 };
+
+/* Learning changes what is done about a message without ticket of ours. */
+static enum verdict_action expected(
+	const struct verdict_facts *f, enum verdict_reason reason)
+{
+	bool learns = reason == REASON_NO_TICKET ||
+		      reason == REASON_TICKET_UNKNOWN ||
+		      reason == REASON_FROM_UNCLEAR;
+
+	return learns && f->claim == CLAIM_LEARN ? VERDICT_LEARN
+						 : action_of[reason];
+}
 
 static void check_one(int number, int seen[REASONS])
 {
@@ -120,7 +159,7 @@ static void check_one(int number, int seen[REASONS])
 	if (!applies(&facts, got.reason))
 		fail_msg("facts %d: wrong reason %s", number,
 			verdict_reason_name(got.reason));
-	if (got.action != action_of[got.reason])
+	if (got.action != expected(&facts, got.reason))
 		fail_msg("facts %d: wrong action %s", number,
 			verdict_action_name(got.action));
 	seen[got.reason]++;
@@ -136,8 +175,8 @@ static void test_every_combination(void **state)
 	assert_int_equal(seen[REASON_NONE], 0);
 	for (int reason = REASON_NONE + 1; reason < REASONS; reason++)
 		assert_true(seen[reason] > 0);
-	/* 3 origins, claim or none, 2 tickets of ours, all six facts. */
-	assert_int_equal(seen[REASON_TICKET_VALID], 3 * 2 * 2);
+	/* 3 origins, any claim, clear or not, 2 tickets, all seven facts. */
+	assert_int_equal(seen[REASON_TICKET_VALID], 3 * CLAIMS * 2 * 2);
 }
 
 /* A few by hand, as a reader would tell them. */
@@ -145,7 +184,7 @@ static void test_stories(void **state)
 {
 	const struct verdict_facts sent_by_us = {
 		.origin = ORIGIN_LOCAL,
-		.claims_domain = true,
+		.claim = CLAIM_EXCLUSIVE,
 		.ticket = TICKET_STAGED,
 		.one_ticket = true,
 		.sender_matches = true,
@@ -169,7 +208,7 @@ static void test_stories(void **state)
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
 	facts = (struct verdict_facts){.origin = ORIGIN_LOCAL}; /* cron */
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_PASS);
-	facts.claims_domain = true; /* a local sendmail as a customer */
+	facts.claim = CLAIM_EXCLUSIVE; /* a local sendmail as a customer */
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
 	facts.origin = ORIGIN_EXTERNAL; /* the customer's own servers */
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_PASS);
@@ -199,6 +238,7 @@ static void test_actions_have_names(void **state)
 {
 	(void)state;
 	assert_string_equal(verdict_action_name(VERDICT_PASS), "pass");
+	assert_string_equal(verdict_action_name(VERDICT_LEARN), "learn");
 	assert_string_equal(verdict_action_name(VERDICT_RECORD), "record");
 	assert_string_equal(verdict_action_name(VERDICT_REFUSE), "refuse");
 	assert_string_equal(verdict_action_name(VERDICT_TEMPFAIL), "tempfail");
