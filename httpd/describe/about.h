@@ -54,6 +54,7 @@ struct field_about {
 struct schema_about {
 	const char *name;
 	const char *help;
+	const struct schema_about *base; /* its fields come first; or NULL */
 	const struct field_about *fields;
 	bool open;     /* fields that are not listed may come too */
 	bool is_array; /* an array of the fields' object, not one of them */
@@ -84,9 +85,15 @@ struct route_about {
 extern const struct schema_about about_error;
 extern const struct schema_about about_form_error;
 
+/* Shared by routes: the base of lists, the parameters of those that list. */
+extern const struct schema_about about_list;
+extern const struct schema_about about_tag;
+extern const struct field_about about_page_query[];
+
 /* Of the routes. */
 extern const struct route_about about_email_send;
 extern const struct route_about about_email_get;
+extern const struct route_about about_email_list;
 extern const struct route_about about_form_send;
 extern const struct route_about about_form_send_mime;
 extern const struct route_about about_openapi;

@@ -1,5 +1,5 @@
 /*
- * about_email: the routes /emails.
+ * about_email: the routes that read emails.
  *
  * Threads: any; the tables are constant.
  */
@@ -7,165 +7,7 @@
 
 #include "httpd/describe/about.h"
 
-static const struct field_about attachment_fields[] = {
-	{
-		.name = "filename",
-		.shape = SHAPE_STRING,
-		.required = true,
-		.help = "The name of the file.",
-	},
-	{
-		.name = "content",
-		.shape = SHAPE_CONTENT,
-		.required = true,
-		.help = "The bytes of the file. Base64 may lack its padding "
-			"and have line breaks; a Buffer as Node.js writes it "
-			"into JSON will do too. A `path` to be fetched is "
-			"refused.",
-	},
-	{
-		.name = "content_type",
-		.shape = SHAPE_STRING,
-		.help = "The media type; else it follows from the name.",
-	},
-	{
-		.name = "content_id",
-		.shape = SHAPE_STRING,
-		.help = "Makes the file an inline one, which html shows as "
-			"`cid:` and this id.",
-	},
-	{0},
-};
-
-static const struct schema_about attachment = {
-	.name = "Attachment",
-	.help = "A file that goes with an email.",
-	.fields = attachment_fields,
-	.open = true,
-};
-
-static const struct field_about tag_fields[] = {
-	{.name = "name", .shape = SHAPE_STRING, .required = true},
-	{.name = "value", .shape = SHAPE_STRING, .required = true},
-	{0},
-};
-
-static const struct schema_about tag = {
-	.name = "Tag",
-	.help = "A word of the sender about an email; kept with it.",
-	.fields = tag_fields,
-};
-
-static const struct field_about request_fields[] = {
-	{
-		.name = "from",
-		.shape = SHAPE_ADDRESS,
-		.required = true,
-		.help = "The sender, `you@example.com` or `Name "
-			"<you@example.com>`. Its domain must be the company's "
-			"and active.",
-	},
-	{
-		.name = "to",
-		.shape = SHAPE_STRING_OR_STRINGS,
-		.required = true,
-		.help = "The recipients, at most 50.",
-	},
-	{.name = "cc",
-		.shape = SHAPE_STRING_OR_STRINGS,
-		.help = "Further recipients."},
-	{
-		.name = "bcc",
-		.shape = SHAPE_STRING_OR_STRINGS,
-		.help = "Recipients that the others do not see.",
-	},
-	{
-		.name = "reply_to",
-		.shape = SHAPE_STRING_OR_STRINGS,
-		.help = "Where answers go.",
-	},
-	{.name = "subject", .shape = SHAPE_STRING, .help = "The subject."},
-	{
-		.name = "html",
-		.shape = SHAPE_STRING,
-		.help = "The email as HTML. One of html and text is required.",
-	},
-	{
-		.name = "text",
-		.shape = SHAPE_STRING,
-		.help = "The email as text; without it, it is made of html.",
-	},
-	{
-		.name = "headers",
-		.shape = SHAPE_STRING_MAP,
-		.help = "Further header fields. Those that the service makes "
-			"itself are ignored.",
-	},
-	{
-		.name = "attachments",
-		.shape = SHAPE_OBJECTS,
-		.schema = &attachment,
-		.help = "Files.",
-	},
-	{
-		.name = "tags",
-		.shape = SHAPE_OBJECTS,
-		.schema = &tag,
-		.help = "Words about the email, which are stored and shown "
-			"again.",
-	},
-	{0},
-};
-
-static const struct schema_about request = {
-	.name = "EmailRequest",
-	.help = "An email to be sent. Fields that are `null`, `\"\"`, `[]` or "
-		"`{}` count as not given, fields that are not listed are "
-		"ignored.",
-	.fields = request_fields,
-	.open = true,
-};
-
-static const struct field_about sent_fields[] = {
-	{
-		.name = "id",
-		.shape = SHAPE_UUID,
-		.required = true,
-		.help = "By which the email can be read back.",
-	},
-	{0},
-};
-
-static const struct schema_about sent = {
-	.name = "EmailSent",
-	.help = "An email that is in Postfix's queue.",
-	.fields = sent_fields,
-};
-
-static const enum problem_kind send_problems[] = {
-	PROBLEM_DOMAIN,
-	PROBLEM_MISSING_FIELD,
-	PROBLEM_ATTACHMENT,
-	PROBLEM_NONE,
-};
-
-const struct route_about about_email_send = {
-	.name = "sendEmail",
-	.summary = "Send an email",
-	.text = "Answers when the message is in Postfix's queue and the "
-		"record in the database, both on disk. `scheduled_at`, "
-		"`template` and `topic_id` are not supported and refused.",
-	.request = &request,
-	.status = 200,
-	.answer = &sent,
-	.problems = send_problems,
-	.example = "{\"from\": \"Acme <hello@example.com>\", "
-		   "\"to\": [\"ann@dst.test\"], \"subject\": \"Hello\", "
-		   "\"html\": \"<p>It works.</p>\"}",
-	.example_answer = "{\"id\": \"7be9a1ee-4b29-4b8a-9f3c-52b0f3e0a6d1\"}",
-};
-
-static const struct field_about email_fields[] = {
+static const struct field_about item_fields[] = {
 	{
 		.name = "object",
 		.shape = SHAPE_ONE_OF,
@@ -195,13 +37,6 @@ static const struct field_about email_fields[] = {
 		.help = "`null` when none was given.",
 	},
 	{.name = "subject", .shape = SHAPE_STRING, .required = true},
-	{.name = "html", .shape = SHAPE_STRING, .required = true},
-	{
-		.name = "text",
-		.shape = SHAPE_STRING,
-		.required = true,
-		.help = "As given, or as made of html.",
-	},
 	{.name = "created_at", .shape = SHAPE_TIME, .required = true},
 	{
 		.name = "last_event",
@@ -213,21 +48,39 @@ static const struct field_about email_fields[] = {
 		.name = "message_id",
 		.shape = SHAPE_STRING_OR_NULL,
 		.required = true,
-		.help = "The Message-ID of the message, in angle brackets.",
+		.help = "With its angle brackets.",
+	},
+	{.name = "scheduled_at", .shape = SHAPE_NULL, .required = true},
+	{0},
+};
+
+static const struct schema_about item = {
+	.name = "EmailItem",
+	.help = "An email in a list.",
+	.fields = item_fields,
+};
+
+static const struct field_about email_fields[] = {
+	{.name = "html", .shape = SHAPE_STRING, .required = true},
+	{
+		.name = "text",
+		.shape = SHAPE_STRING,
+		.required = true,
+		.help = "As given, or as made of html.",
 	},
 	{
 		.name = "tags",
 		.shape = SHAPE_OBJECTS,
-		.schema = &tag,
+		.schema = &about_tag,
 		.required = true,
 	},
-	{.name = "scheduled_at", .shape = SHAPE_NULL, .required = true},
 	{0},
 };
 
 static const struct schema_about email = {
 	.name = "Email",
 	.help = "An email that was sent.",
+	.base = &item,
 	.fields = email_fields,
 };
 
@@ -266,4 +119,37 @@ const struct route_about about_email_get = {
 		"\"message_id\": "
 		"\"<7be9a1ee-4b29-4b8a-9f3c-52b0f3e0a6d1@example.com>\", "
 		"\"tags\": [], \"scheduled_at\": null}",
+};
+
+static const struct field_about list_fields[] = {
+	{
+		.name = "data",
+		.shape = SHAPE_OBJECTS,
+		.schema = &item,
+		.required = true,
+	},
+	{0},
+};
+
+static const struct schema_about list = {
+	.name = "EmailList",
+	.help = "Emails, the newest first.",
+	.base = &about_list,
+	.fields = list_fields,
+};
+
+static const enum problem_kind list_problems[] = {
+	PROBLEM_PARAMETER,
+	PROBLEM_NONE,
+};
+
+const struct route_about about_email_list = {
+	.name = "listEmails",
+	.summary = "List the sent emails",
+	.text = "The newest first, a page at a time. A key that is bound to a "
+		"domain sees the emails of that domain.",
+	.query = about_page_query,
+	.status = 200,
+	.answer = &list,
+	.problems = list_problems,
 };

@@ -11,8 +11,32 @@
 #include "core/store/store_key.h"
 #include "httpd/http/dialect.h"
 
+static size_t count(const struct field_about *fields)
+{
+	size_t n = 0;
+
+	while (fields && fields[n].name)
+		n++;
+	return n;
+}
+
+const struct field_about *describe_field(
+	const struct schema_about *schema, size_t i)
+{
+	const struct field_about *first = schema->base ? schema->base->fields
+						       : NULL;
+	size_t first_n = count(first);
+
+	if (i < first_n)
+		return &first[i];
+	i -= first_n;
+	return i < count(schema->fields) ? &schema->fields[i] : NULL;
+}
+
 static void add_schema(struct schema_set *set, const struct schema_about *schema)
 {
+	const struct field_about *field;
+
 	if (schema == NULL)
 		return;
 	for (size_t i = 0; i < set->n; i++)
@@ -20,8 +44,8 @@ static void add_schema(struct schema_set *set, const struct schema_about *schema
 			return;
 	assert(set->n < DESCRIBE_SCHEMAS_MAX);
 	set->items[set->n++] = schema;
-	for (const struct field_about *f = schema->fields; f && f->name; f++)
-		add_schema(set, f->schema);
+	for (size_t i = 0; (field = describe_field(schema, i)) != NULL; i++)
+		add_schema(set, field->schema);
 }
 
 void describe_schemas(struct schema_set *set_r)

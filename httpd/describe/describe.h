@@ -21,6 +21,11 @@ struct schema_set {
 /* All schemas that the routes use, each once, in the order of their use. */
 void describe_schemas(struct schema_set *set_r);
 
+/* The schema's fields by their number, those of its base first; NULL behind the
+ * last. */
+const struct field_about *describe_field(
+	const struct schema_about *schema, size_t i);
+
 /* All problems that the route can answer with, ended by PROBLEM_NONE. */
 void describe_problems(const struct route *route,
 	enum problem_kind kinds_r[static PROBLEM_KINDS]);

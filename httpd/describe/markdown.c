@@ -23,31 +23,60 @@ static void add_link(const struct schema_about *schema, struct buf *out)
 	buf_add_char(out, ')');
 }
 
+/* A single value stands for itself. */
+static void add_values(const char *const *values, struct buf *out)
+{
+	if (values[1])
+		buf_add_str(out, "one of ");
+	for (size_t i = 0; values[i]; i++)
+		buf_printf(out, "%s`%s`", i ? ", " : "", values[i]);
+}
+
 static void add_shape(const struct field_about *field, struct buf *out)
 {
+	if (field->shape == SHAPE_ONE_OF) {
+		add_values(field->values, out);
+		return;
+	}
 	buf_add_str(out, describe_shape_words(field));
-	if (field->shape == SHAPE_ONE_OF)
-		for (size_t i = 0; field->values[i]; i++)
-			buf_printf(out, "%s`%s`", i ? ", " : " ",
-				field->values[i]);
 	if (field->schema) {
 		buf_add_char(out, ' ');
 		add_link(field->schema, out);
 	}
 }
 
-static void add_fields(
+static void begin_table(const char *what, struct buf *out)
+{
+	buf_printf(out, "| %s | | |\n|---|---|---|\n", what);
+}
+
+static void add_field(const struct field_about *field, struct buf *out)
+{
+	buf_printf(out, "| `%s` | ", field->name);
+	add_shape(field, out);
+	buf_printf(out, "%s | %s |\n", field->required ? ", required" : "",
+		field->help ? field->help : "");
+}
+
+static void add_parameters(
 	const char *what, const struct field_about *fields, struct buf *out)
 {
 	if (fields == NULL)
 		return;
-	buf_printf(out, "| %s | | |\n|---|---|---|\n", what);
-	for (const struct field_about *f = fields; f->name; f++) {
-		buf_printf(out, "| `%s` | ", f->name);
-		add_shape(f, out);
-		buf_printf(out, "%s | %s |\n", f->required ? ", required" : "",
-			f->help ? f->help : "");
-	}
+	begin_table(what, out);
+	for (; fields->name; fields++)
+		add_field(fields, out);
+	buf_add_char(out, '\n');
+}
+
+static void add_fields(
+	const char *what, const struct schema_about *schema, struct buf *out)
+{
+	const struct field_about *field;
+
+	begin_table(what, out);
+	for (size_t i = 0; (field = describe_field(schema, i)) != NULL; i++)
+		add_field(field, out);
 	buf_add_char(out, '\n');
 }
 
@@ -140,7 +169,7 @@ static void add_answer(const struct route *route, struct buf *out)
 	const struct route_about *about = route->about;
 
 	buf_printf(out, "Answers %d", about->status);
-	if (about->answer->fields) {
+	if (describe_field(about->answer, 0)) {
 		buf_add_str(out, about->answer->is_array ? " and an array of "
 							 : " and ");
 		add_link(about->answer, out);
@@ -204,11 +233,11 @@ static void add_route(const struct route *route, struct buf *out)
 	add_scopes(route, out);
 	buf_add_str(out, "\n\n");
 	add_curl(route, out);
-	add_fields("in the query", about->query, out);
-	add_fields("in the header", about->headers, out);
+	add_parameters("in the query", about->query, out);
+	add_parameters("in the header", about->headers, out);
 	if (about->request) {
 		buf_printf(out, "%s\n\n", about->request->help);
-		add_fields("in the body", about->request->fields, out);
+		add_fields("in the body", about->request, out);
 	}
 	add_answer(route, out);
 	add_problems(route, out);
@@ -251,10 +280,10 @@ static void add_objects(struct buf *out)
 	for (size_t i = 0; i < set.n; i++) {
 		const struct schema_about *schema = set.items[i];
 
-		if (is_request(schema) || schema->fields == NULL)
+		if (is_request(schema) || describe_field(schema, 0) == NULL)
 			continue;
 		buf_printf(out, "### %s\n\n%s\n\n", schema->name, schema->help);
-		add_fields("field", schema->fields, out);
+		add_fields("field", schema, out);
 	}
 }
 

@@ -23,8 +23,9 @@ json_t *openapi_content(const char *type, json_t *schema)
 static json_t *object_of(const struct schema_about *schema)
 {
 	json_t *properties = json_object(), *required = json_array();
+	const struct field_about *f;
 
-	for (const struct field_about *f = schema->fields; f && f->name; f++) {
+	for (size_t i = 0; (f = describe_field(schema, i)) != NULL; i++) {
 		json_object_set_new(properties, f->name, describe_shape(f));
 		if (f->required)
 			json_array_append_new(required, json_string(f->name));

@@ -52,7 +52,7 @@ static const struct {
 	[SHAPE_FILE] = {FILE_, "file"},
 	[SHAPE_FILES] = {"{\"type\":\"array\",\"items\":" FILE_ "}", "files"},
 	[SHAPE_ONE_OF] = {NULL, "one of"},
-	[SHAPE_OBJECT] = {NULL, "an"},
+	[SHAPE_OBJECT] = {NULL, "object"},
 	[SHAPE_OBJECTS] = {NULL, "array of"},
 };
 

@@ -33,6 +33,7 @@ static const struct route routes[] = {
 		.scopes = KEY_READING,
 		.body = BODY_IGNORED,
 		.handle = api_email_list,
+		.about = &about_email_list,
 	},
 	{
 		.method = "GET",

@@ -25,9 +25,21 @@ static void check_fields(const struct field_about *fields)
 		json_decref(shape);
 		assert_int_equal(f->values != NULL, f->shape == SHAPE_ONE_OF);
 		assert_int_equal(f->schema != NULL, has_schema);
-		for (const struct field_about *k = fields; k < f; k++)
-			assert_string_not_equal(k->name, f->name);
 	}
+}
+
+static void check_schema(const struct schema_about *schema)
+{
+	const struct field_about *a, *b;
+
+	check_fields(schema->fields);
+	if (schema->base)
+		check_fields(schema->base->fields);
+	for (size_t i = 0; (a = describe_field(schema, i)) != NULL; i++)
+		for (size_t k = 0; k < i; k++) {
+			b = describe_field(schema, k);
+			assert_string_not_equal(a->name, b->name);
+		}
 }
 
 static bool is_json(const char *text)
@@ -86,7 +98,7 @@ static void test_schemas(void **state)
 	assert_true(set.n > 5);
 	for (size_t i = 0; i < set.n; i++) {
 		assert_true(strlen(set.items[i]->help) > 5);
-		check_fields(set.items[i]->fields);
+		check_schema(set.items[i]);
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(
 				set.items[i]->name, set.items[k]->name);
