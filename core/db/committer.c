@@ -2,7 +2,8 @@
  * committer: group commit on a thread of its own, or inside the caller.
  *
  * Invariant: a job is in the queue, or in the batch, or its done() was called;
- * done() tells of success only after the COMMIT that holds the job.
+ * done() tells of success only after the COMMIT that holds the job, and when
+ * any job of the batch is not lazy, after that is durable.
  *
  * SQLite may roll back the whole transaction by itself when the disk is full
  * or fails, so after each job the transaction is asked for; when it is gone,
@@ -95,6 +96,14 @@ static int run_job(struct db *db, struct outcome *outcome, struct err *err)
 	return db_in_transaction(db) ? 0 : lost(outcome, err);
 }
 
+static bool is_lazy(const struct committer *committer)
+{
+	for (size_t i = 0; i < committer->n; i++)
+		if (!committer->batch[i].job->lazy)
+			return false;
+	return true;
+}
+
 static int commit_batch(struct committer *committer, struct err *err)
 {
 	struct db *db = committer->db;
@@ -106,7 +115,7 @@ static int commit_batch(struct committer *committer, struct err *err)
 			db_rollback(db);
 			return -1;
 		}
-	return db_commit(db, err);
+	return is_lazy(committer) ? db_commit_lazy(db, err) : db_commit(db, err);
 }
 
 static void count(struct committer *committer, bool committed)

@@ -5,9 +5,9 @@
  * transaction, each job in a savepoint of its own, and commits: one fsync
  * serves them all. A job that fails is undone alone; a commit that fails
  * fails all its jobs, and so does an engine that gives up the transaction in
- * the middle (disk full). A job is durable when done() tells its result, and
- * no job learns any result before: what it saw of jobs beside it may yet be
- * undone.
+ * the middle (disk full). A job is durable when done() tells its result, unless
+ * it is lazy, and no job learns any result before: what it saw of jobs beside
+ * it may yet be undone.
  */
 #ifndef POSTERN_DB_COMMITTER_H
 #define POSTERN_DB_COMMITTER_H
@@ -27,6 +27,10 @@ struct commit_job {
 	int (*run)(struct db *db, void *arg, struct err *err);
 	void (*done)(void *arg, int result, const struct err *err);
 	void *arg;
+	/* Need not be durable: what it writes survives the process, and is lost
+	 * with the machine's power unless a later commit has made it durable,
+	 * of whichever process. */
+	bool lazy;
 	struct commit_job *next; /* the committer's */
 };
 

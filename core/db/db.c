@@ -160,12 +160,19 @@ int db_begin(struct db *db, struct err *err)
 	return run(db, db->engine->begin_sql, err);
 }
 
-int db_commit(struct db *db, struct err *err)
+int db_commit_lazy(struct db *db, struct err *err)
 {
 	if (run(db, sql_commit, err) == 0)
 		return 0;
 	db_rollback(db);
 	return -1;
+}
+
+int db_commit(struct db *db, struct err *err)
+{
+	if (db_commit_lazy(db, err) != 0)
+		return -1;
+	return db->engine->sync(db, err);
 }
 
 void db_rollback(struct db *db)

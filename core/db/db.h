@@ -76,11 +76,19 @@ int64_t db_int(struct db_stmt *stmt, int column);
 const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r);
 
 /* Transactions. db_begin() takes the write lock at once, waiting for it as
- * long as a writer may take. A commit that fails has rolled back. A rollback
- * cannot fail, and does nothing when there is no transaction: the engine ends
- * one by itself when the disk is full or broken. */
+ * long as a writer may take. A commit that fails has rolled back, unless it was
+ * the disk that failed to keep what was written: then it may come to be, or
+ * not. A rollback cannot fail, and does nothing when there is no transaction:
+ * the engine ends one by itself when the disk is full or broken.
+ *
+ * What is committed is seen by others at once. db_commit() returns when it is
+ * durable, and with it all that any connection has committed before; others
+ * may write while it waits for the disk. What db_commit_lazy() has committed
+ * survives the end of this process, but not a loss of power, until somebody
+ * commits durably. */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
+int db_commit_lazy(struct db *db, struct err *err);
 void db_rollback(struct db *db);
 bool db_in_transaction(const struct db *db);
 

@@ -34,6 +34,9 @@ struct db_engine {
 	void (*set_wait)(struct db *db, int wait_ms);
 	int (*exec)(struct db *db, const char *sql, struct err *err);
 	bool (*in_transaction)(const struct db *db);
+	/* Makes durable what was committed. Outside of transactions exec and
+	 * step do that by themselves. */
+	int (*sync)(struct db *db, struct err *err);
 	int64_t (*changes)(const struct db *db);
 
 	int (*prepare)(struct db *db, const char *sql, struct db_stmt **stmt_r,

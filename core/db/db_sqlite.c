@@ -3,9 +3,15 @@
  * sqlite3.h.
  *
  * The database is in WAL mode: readers and the one writer do not wait for each
- * other. Each commit is fsynced (synchronous=FULL). SQLite gives the -wal and
- * -shm files the owner and mode of the database when root makes them, so that
- * the daemons can go on using what a command of root's has left.
+ * other. SQLite gives the -wal and -shm files the owner and mode of the
+ * database when root makes them, so that the daemons can go on using what a
+ * command of root's has left.
+ *
+ * With synchronous=FULL a commit would hold the write lock while it waits for
+ * the disk, and the other daemon would wait as well. So SQLite is told not to
+ * (NORMAL), and the log is synced once the lock is free. Between the two
+ * another connection may move what is in the log to the database and begin the
+ * log anew: SQLite syncs both before it does.
  *
  * No mmap: with it an i/o error would arrive as a signal, not as an error.
  *
@@ -48,7 +54,7 @@ static const char pragmas_all[] = "PRAGMA foreign_keys=ON;"
 				  "PRAGMA cell_size_check=ON;";
 static const char pragmas_read[] = "PRAGMA query_only=ON;"
 				   "PRAGMA cache_size=-4096;";
-static const char pragmas_write[] = "PRAGMA synchronous=FULL;"
+static const char pragmas_write[] = "PRAGMA synchronous=NORMAL;"
 				    "PRAGMA wal_autocheckpoint=4000;"
 				    "PRAGMA journal_size_limit=67108864;"
 				    "PRAGMA cache_size=-16384;";
@@ -135,12 +141,38 @@ static void sqlite_set_wait(struct db *db, int wait_ms)
 	of_db(db)->wait_us = (int64_t)wait_ms * 1000;
 }
 
-static int sqlite_exec(struct db *base, const char *sql, struct err *err)
+static bool sqlite_in_transaction(const struct db *db)
+{
+	return sqlite3_get_autocommit(of_db(db)->handle) == 0;
+}
+
+/* There is no SQL for it. */
+static int sqlite_sync(struct db *base, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
+	sqlite3_file *log = NULL;
+
+	sqlite3_file_control(
+		db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	if (log == NULL || log->pMethods == NULL ||
+		log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) == SQLITE_OK)
+		return 0;
+	return err_set(err, ERR_TEMPORARY,
+		"%s: cannot sync the write-ahead log: %m", base->path);
+}
+
+static int run_all(struct sqlite_db *db, const char *sql, struct err *err)
+{
 	int rc = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 
 	return rc == SQLITE_OK ? 0 : fail(db, rc, err);
+}
+
+static int sqlite_exec(struct db *base, const char *sql, struct err *err)
+{
+	if (run_all(of_db(base), sql, err) != 0)
+		return -1;
+	return sqlite_in_transaction(base) ? 0 : sqlite_sync(base, err);
 }
 
 /* Where two processes turn on the log of a new database at once, SQLite tells
@@ -165,13 +197,13 @@ static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 
 	if (db_sqlite_sql_read_header(&db->base, err) != 0 ||
-		sqlite_exec(&db->base, pragmas_all, err) != 0)
+		run_all(db, pragmas_all, err) != 0)
 		return -1;
 	if (mode == DB_READ)
-		return sqlite_exec(&db->base, pragmas_read, err);
+		return run_all(db, pragmas_read, err);
 	if (enter_wal(db, err) != 0)
 		return -1;
-	return sqlite_exec(&db->base, pragmas_write, err);
+	return run_all(db, pragmas_write, err);
 }
 
 static int sqlite_open(
@@ -208,11 +240,6 @@ static void sqlite_close(struct db *base)
 	(void)rc;
 	free((char *)db->base.path);
 	free(db);
-}
-
-static bool sqlite_in_transaction(const struct db *db)
-{
-	return sqlite3_get_autocommit(of_db(db)->handle) == 0;
 }
 
 static int64_t sqlite_changes(const struct db *db)
@@ -299,6 +326,14 @@ static void sqlite_reset(struct db_stmt *base)
 	stmt->bind_error = SQLITE_OK;
 }
 
+/* The statement is of those that write, and was a transaction by itself. COMMIT
+ * is none of those, for SQLite. */
+static bool wrote_alone(const struct sqlite_stmt *stmt)
+{
+	return !sqlite3_stmt_readonly(stmt->handle) &&
+	       !sqlite_in_transaction(stmt->base.db);
+}
+
 static int sqlite_step(struct db_stmt *base, struct err *err)
 {
 	struct sqlite_stmt *stmt = of_stmt(base);
@@ -311,6 +346,8 @@ static int sqlite_step(struct db_stmt *base, struct err *err)
 	if (rc != SQLITE_DONE)
 		result = fail(of_db(base->db), rc, err);
 	sqlite_reset(base);
+	if (rc == SQLITE_DONE && wrote_alone(stmt))
+		result = sqlite_sync(base->db, err);
 	return result;
 }
 
@@ -373,6 +410,7 @@ const struct db_engine db_sqlite = {
 	.set_wait = sqlite_set_wait,
 	.exec = sqlite_exec,
 	.in_transaction = sqlite_in_transaction,
+	.sync = sqlite_sync,
 	.changes = sqlite_changes,
 	.prepare = sqlite_prepare,
 	.finalize = sqlite_finalize,

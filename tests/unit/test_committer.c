@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/db/committer.h"
+#include "tests/unit/count_syncs.h"
 #include "tests/unit/temp_db.h"
 
 static const char sql_items[] = "SELECT count(*) FROM item";
@@ -154,6 +155,51 @@ static struct committer *start(const struct temp_db *temp)
 
 	OK(committer_new(temp->path, &committer, &why));
 	return committer;
+}
+
+static int run_nothing(struct db *db, void *arg, struct err *err)
+{
+	(void)db;
+	(void)arg;
+	(void)err;
+	return 0;
+}
+
+/* A batch waits for the disk unless all its jobs are lazy. */
+static void test_lazy_jobs(void **state)
+{
+	static const struct {
+		bool lazy[2];
+		int syncs;
+	} cases[] = {
+		{{false, false}, 1},
+		{{true, false}, 1},
+		{{false, true}, 1},
+		{{true, true}, 0},
+	};
+	struct temp_db *temp = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct committer *committer = start(temp);
+		struct item items[2];
+		struct gate gate;
+		int before;
+
+		/* The first sync of a handle is one of the folder as well. */
+		OK(committer_run(committer, run_nothing, NULL, &why));
+		before = count_syncs();
+		close_gate(committer, &gate);
+		for (int j = 0; j < 2; j++) {
+			init_item(&items[j], (int64_t)i * 2 + j);
+			items[j].job.lazy = cases[i].lazy[j];
+			committer_submit(committer, &items[j].job);
+		}
+		sem_post(&gate.open);
+		committer_free(committer);
+		assert_int_equal(count_syncs() - before, 1 + cases[i].syncs);
+		assert_true(has_item(temp->db, items[0].number));
+		assert_true(has_item(temp->db, items[1].number));
+	}
 }
 
 static void test_one_commit_for_all(void **state)
@@ -671,6 +717,7 @@ int main(void)
 	cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(one_commit_for_all),
+		TEST(lazy_jobs),
 		TEST(large_batches_are_cut),
 		TEST(failure_is_undone_alone),
 		TEST(full),

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "tests/unit/count_syncs.h"
 #include "tests/unit/temp_db.h"
 
 enum { NOBODY = 65534 };
@@ -94,7 +95,7 @@ static void test_pragmas(void **state)
 		const char *sql, *write, *read;
 	} cases[] = {
 		{"PRAGMA journal_mode", "wal", "wal"},
-		{"PRAGMA synchronous", "2", "2"},
+		{"PRAGMA synchronous", "1", NULL},
 		{"PRAGMA foreign_keys", "1", "1"},
 		{"PRAGMA query_only", "0", "1"},
 		{"PRAGMA trusted_schema", "0", "0"},
@@ -394,6 +395,79 @@ static void test_commit_fails(void **state)
 	assert_int_equal(temp_db_number(temp->db, sql_items), 0);
 }
 
+enum way { ALONE, ALL_AT_ONCE, COMMIT, COMMIT_EMPTY, COMMIT_LAZY, ROLLBACK };
+
+static void write_in_this_way(struct db *db, enum way way)
+{
+	static const char sql_write[] = "INSERT INTO item (data) VALUES (1)";
+
+	if (way == ALL_AT_ONCE)
+		OK(db_exec(db, sql_write, &why));
+	if (way > ALL_AT_ONCE)
+		OK(db_begin(db, &why));
+	if (way != ALL_AT_ONCE && way != COMMIT_EMPTY)
+		OK(add_named(db, NULL, &why));
+	if (way == COMMIT || way == COMMIT_EMPTY)
+		OK(db_commit(db, &why));
+	if (way == COMMIT_LAZY)
+		OK(db_commit_lazy(db, &why));
+	if (way == ROLLBACK)
+		db_rollback(db);
+}
+
+/* Who is told of success has waited for the disk, or did not want to. One that
+ * wrote nothing waits too: for what others have written lazily. */
+static void test_syncs(void **state)
+{
+	static const struct {
+		enum way way;
+		int syncs;
+	} cases[] = {
+		{ALONE, 1},
+		{ALL_AT_ONCE, 1},
+		{COMMIT, 1},
+		{COMMIT_EMPTY, 1},
+		{COMMIT_LAZY, 0},
+		{ROLLBACK, 0},
+	};
+	struct temp_db *temp = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int before = count_syncs();
+
+		write_in_this_way(temp->db, cases[i].way);
+		assert_int_equal(count_syncs() - before, cases[i].syncs);
+	}
+	assert_int_equal(temp_db_number(temp->db, sql_items), 4);
+}
+
+static void test_reading_syncs_nothing(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_(db) struct db *read = NULL;
+	int before = count_syncs();
+
+	OK(db_open(temp->path, DB_READ, &read, &why));
+	assert_int_equal(temp_db_number(read, sql_items), 0);
+	assert_int_equal(count_syncs(), before);
+}
+
+/* The disk fails when all is written: nobody is told of success. */
+static void test_sync_fails(void **state)
+{
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+
+	OK(db_begin(temp->db, &why));
+	OK(add_named(temp->db, "x", &why));
+	count_syncs_fail(true);
+	assert_int_equal(db_commit(temp->db, &err), -1);
+	count_syncs_fail(false);
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	assert_non_null(strstr(err.text, "Input/output error"));
+	assert_false(db_in_transaction(temp->db));
+}
+
 static int add_two(struct db *db, void *name, struct err *err)
 {
 	if (add_named(db, "first", err) != 0)
@@ -675,6 +749,9 @@ int main(void)
 		TEST(changes),
 		TEST(transactions),
 		TEST(commit_fails),
+		TEST(syncs),
+		TEST(reading_syncs_nothing),
+		TEST(sync_fails),
 		TEST(atomic),
 		TEST(atomic_joins),
 		TEST(disk_full),
