@@ -83,67 +83,6 @@ static int personalize(const struct form_recipient *recipient,
 	return substitute_headers(recipient, message, problem);
 }
 
-static void copy_addrs(const struct addr_list *from, struct addr_list *to)
-{
-	for (size_t i = 0; i < from->n; i++) {
-		struct addr *addr = mime_message_add_addr(to);
-
-		addr->name = mem_strdup(from->items[i].name);
-		addr->local = mem_strdup(from->items[i].local);
-		addr->domain = mem_strdup(from->items[i].domain);
-	}
-}
-
-static void copy_attachments(
-	const struct mime_message *from, struct mime_message *to)
-{
-	for (size_t i = 0; i < from->attachments_n; i++) {
-		const struct attachment *file = &from->attachments[i];
-		struct attachment *copy = mime_message_add_attachment(to);
-
-		copy->filename = mem_strdup(file->filename);
-		copy->content_type = mem_strdup(file->content_type);
-		copy->content_id = mem_strdup(file->content_id);
-		buf_add(&copy->content, file->content.data, file->content.len);
-	}
-}
-
-static void copy_headers(const struct mime_message *from, struct mime_message *to)
-{
-	for (size_t i = 0; i < from->headers_n; i++) {
-		struct header *copy = mime_message_add_header(to);
-
-		copy->name = mem_strdup(from->headers[i].name);
-		copy->value = mem_strdup(from->headers[i].value);
-	}
-}
-
-/* The email, addressed to one of its recipients. */
-static void copy_for(
-	const struct outgoing *base, size_t recipient, struct outgoing *copy)
-{
-	const struct mime_message *from = &base->message;
-	struct mime_message *to = &copy->message;
-	const struct addr_list one = {&from->to.items[recipient], 1};
-
-	to->from.name = mem_strdup(from->from.name);
-	to->from.local = mem_strdup(from->from.local);
-	to->from.domain = mem_strdup(from->from.domain);
-	copy_addrs(&one, &to->to);
-	copy_addrs(&from->cc, &to->cc);
-	copy_addrs(&from->reply_to, &to->reply_to);
-	copy_addrs(&base->bcc, &copy->bcc);
-	to->subject = mem_strdup(from->subject);
-	to->html = mem_strdup(from->html);
-	to->text = mem_strdup(from->text);
-	to->message_id = mem_strdup(from->message_id);
-	copy_headers(from, to);
-	copy_attachments(from, to);
-	copy->tags = mem_strdup(base->tags);
-	copy->variables = mem_strdup(base->variables);
-	copy->test = base->test;
-}
-
 static struct form_recipient recipient_of(
 	const struct form_variables *variables, const char *address)
 {
@@ -161,7 +100,7 @@ static int expand_for(const struct form_variables *variables,
 	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
 	const struct form_recipient recipient = recipient_of(variables, address);
 
-	copy_for(base, i, email);
+	outgoing_copy_for(base, i, email);
 	return personalize(&recipient, &email->message, problem);
 }
 

@@ -21,6 +21,11 @@ struct outgoing {
 	bool test; /* to be recorded, but delivered to nobody */
 };
 
+/* Makes copy, which is empty, the same email, addressed to one of its `to`
+ * alone. */
+void outgoing_copy_for(const struct outgoing *outgoing, size_t recipient,
+	struct outgoing *copy);
+
 void outgoing_clear(struct outgoing *outgoing);
 #define _cleanup_outgoing_ __attribute__((cleanup(outgoing_clear)))
 
