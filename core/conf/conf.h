@@ -31,6 +31,7 @@ struct conf {
 		int64_t max_inflight_bytes;
 		int64_t request_timeout_ms; /* a request must arrive within */
 		int64_t idle_timeout_ms;    /* between requests */
+		int64_t domain_activation;  /* of enum domain_activation */
 		int64_t drain_timeout_ms;   /* at most, on SIGTERM */
 		int64_t rate_limit; /* a second, for a company; 0: none */
 		int64_t rate_burst; /* 0: as rate_limit */
@@ -65,6 +66,9 @@ enum refuse_local {
 	REFUSE_LOCAL_HOLD,
 	REFUSE_LOCAL_DISCARD
 };
+
+/* Who lets a company send with a domain that it asked for. */
+enum domain_activation { ACTIVATION_OPERATOR, ACTIVATION_COMPANY };
 
 enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };
 

@@ -20,6 +20,12 @@ enum {
 	MEGABYTE = 1024 * 1024,
 };
 
+static const char *const activations[] = {
+	[ACTIVATION_OPERATOR] = "operator",
+	[ACTIVATION_COMPANY] = "company",
+	NULL,
+};
+
 static const char *const methods[] = {
 	[SUBMISSION_SENDMAIL] = "sendmail", [SUBMISSION_SMTP] = "smtp", NULL};
 
@@ -211,6 +217,24 @@ const struct setting settings[] = {
 		.reload = true,
 		.help = "How long postern-httpd goes on after SIGTERM, at "
 			"most, to finish the requests that it has begun.",
+	},
+	{
+		.section = "http",
+		.name = "domain_activation",
+		IN_CONF(http.domain_activation),
+		.type = SETTING_CHOICE,
+		.fallback = "operator",
+		.choices = activations,
+		.max = ACTIVATION_COMPANY,
+		.reload = true,
+		.help = "Who activates a domain that a company asks for over "
+			"HTTP. With *operator* it has no effect until *postern "
+			"domain activate*. With *company* the company "
+			"activates "
+			"it itself, and nothing checks that it is its own: "
+			"only "
+			"for hosts where every company may send as any domain "
+			"that is not yet registered.",
 	},
 	{
 		.section = "submission",

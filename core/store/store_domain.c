@@ -3,16 +3,11 @@
  *
  * Threads: a handle is used by one thread at a time; holds no state.
  */
-#include "core/store/store_domain.h"
-
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/store/store_domain_private.h"
 #include "core/store/store_row.h"
-
-#define COLUMNS                                                                \
-	"id, company_id, name, active, pending, created_us, policy, "          \
-	"subdomains"
 
 static const char *const policies[POLICIES] = {
 	[POLICY_EXCLUSIVE] = "exclusive",
@@ -36,7 +31,7 @@ bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r)
 	return false;
 }
 
-static void read_row(struct db_stmt *stmt, struct domain *domain)
+void store_domain_read_row(struct db_stmt *stmt, struct domain *domain)
 {
 	store_row_id(stmt, 0, domain->id);
 	store_row_id(stmt, 1, domain->company_id);
@@ -125,7 +120,7 @@ static int read_one(struct db_stmt *stmt, struct domain *domain_r, struct err *e
 	int result = db_step(stmt, err);
 
 	if (result == 1) {
-		read_row(stmt, domain_r);
+		store_domain_read_row(stmt, domain_r);
 		db_reset(stmt);
 	}
 	return result;
@@ -135,7 +130,7 @@ int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
 	struct err *err)
 {
 	static const char sql_find[] =
-		"SELECT " COLUMNS
+		"SELECT " DOMAIN_COLUMNS
 		" FROM domain WHERE name = $name AND pending = 0";
 	struct db_stmt *stmt;
 
@@ -149,7 +144,7 @@ int store_domain_find_own(struct db *db, const char *company_id,
 	const char *name, struct domain *domain_r, struct err *err)
 {
 	static const char sql_find[] =
-		"SELECT " COLUMNS
+		"SELECT " DOMAIN_COLUMNS
 		" FROM domain WHERE company_id = $company AND name = $name";
 	struct db_stmt *stmt;
 
@@ -164,7 +159,7 @@ int store_domain_get(struct db *db, const char *company_id, const char *id,
 	struct domain *domain_r, struct err *err)
 {
 	static const char sql_get[] =
-		"SELECT " COLUMNS
+		"SELECT " DOMAIN_COLUMNS
 		" FROM domain WHERE id = $id AND company_id = $company";
 	struct db_stmt *stmt;
 
@@ -173,44 +168,6 @@ int store_domain_get(struct db *db, const char *company_id, const char *id,
 	db_bind_text(stmt, "$id", id);
 	db_bind_text(stmt, "$company", company_id);
 	return read_one(stmt, domain_r, err);
-}
-
-static int prepare_list(struct db *db, const char *company_id,
-	struct db_stmt **stmt_r, struct err *err)
-{
-	static const char sql_all[] = "SELECT " COLUMNS
-				      " FROM domain ORDER BY name, company_id";
-	static const char sql_of_company[] =
-		"SELECT " COLUMNS " FROM domain WHERE company_id = $company"
-		" ORDER BY name";
-
-	if (company_id == NULL)
-		return db_prepare(db, sql_all, stmt_r, err);
-	if (db_prepare(db, sql_of_company, stmt_r, err) != 0)
-		return -1;
-	db_bind_text(*stmt_r, "$company", company_id);
-	return 0;
-}
-
-int store_domain_list(struct db *db, const char *company_id,
-	struct domain_list *list_r, struct err *err)
-{
-	struct domain_list list = {0};
-	struct db_stmt *stmt;
-	int result;
-
-	if (prepare_list(db, company_id, &stmt, err) != 0)
-		return -1;
-	while ((result = db_step(stmt, err)) == 1) {
-		list.items = store_row_grow(
-			list.items, list.n, sizeof(*list.items));
-		read_row(stmt, &list.items[list.n++]);
-	}
-	if (result == 0)
-		*list_r = list;
-	else
-		store_domain_list_free(&list);
-	return result;
 }
 
 int store_domain_set_active(

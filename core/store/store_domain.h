@@ -13,6 +13,7 @@
 
 #include "core/base/id.h"
 #include "core/db/db.h"
+#include "core/store/store_page.h"
 
 /* Who may send as the domain besides the company's keys, from strict to lax. */
 enum domain_policy {
@@ -61,6 +62,16 @@ int store_domain_get(struct db *db, const char *company_id, const char *id,
 /* By name, pending ones too; of one company, or all for NULL. */
 int store_domain_list(struct db *db, const char *company_id,
 	struct domain_list *list_r, struct err *err);
+/* What of the domains a key may see. */
+struct domain_scope {
+	const char *company_id;
+	const char *domain; /* its name; NULL: all of the company */
+};
+/* A page of them, newest first; *more_r: whether there are more behind it, or
+ * in front of it for a page `before`. 1, 0 when the cursor is none of them, -1. */
+int store_domain_page(struct db *db, const struct domain_scope *scope,
+	const struct page *page, struct domain_list *list_r, bool *more_r,
+	struct err *err);
 /* Also registers a domain that is pending: ERR_EXISTS when the name is
  * registered to another company. 1 done, 0 none, -1. */
 int store_domain_set_active(

@@ -114,24 +114,9 @@ static int prepare_page(struct db *db, const struct email_scope *scope,
 	return 0;
 }
 
-/* Reads up to limit rows; one more tells that there are more. */
-static int read_page(struct db_stmt *stmt, int limit, struct email_list *list,
-	bool *more_r, struct err *err)
+static void read_item(struct db_stmt *stmt, void *item)
 {
-	int result;
-
-	*more_r = false;
-	while ((result = db_step(stmt, err)) == 1) {
-		if (list->n == (size_t)limit) {
-			*more_r = true;
-			db_reset(stmt);
-			return 0;
-		}
-		list->items = store_row_grow(
-			list->items, list->n, sizeof(*list->items));
-		store_email_read_row(stmt, &list->items[list->n++]);
-	}
-	return result;
+	store_email_read_row(stmt, item);
 }
 
 int store_email_page(struct db *db, const struct email_scope *scope,
@@ -139,8 +124,8 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 	struct err *err)
 {
 	const char *cursor = store_page_cursor(page);
-	bool backwards = page->before[0] != '\0';
-	struct email_list list = {0};
+	struct page_rows rows = {0};
+	struct email_list list;
 	int64_t seq = INT64_MAX;
 	struct db_stmt *stmt;
 	int found;
@@ -148,17 +133,19 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 	found = cursor ? find_seq(db, scope, cursor, &seq, err) : 1;
 	if (found != 1)
 		return found;
-	if (prepare_page(db, scope, backwards, &stmt, err) != 0)
+	if (prepare_page(db, scope, store_page_backwards(page), &stmt, err) != 0)
 		return -1;
 	db_bind_int(stmt, "$all", !scope->sent_only);
 	db_bind_int(stmt, "$seq", seq);
 	db_bind_int(stmt, "$limit", page->limit + 1);
-	if (read_page(stmt, page->limit, &list, more_r, err) != 0) {
+	found = store_page_read(
+		stmt, page, sizeof(*list_r->items), read_item, &rows, err);
+	list = (struct email_list){rows.items, rows.n};
+	if (found < 0) {
 		store_email_list_free(&list);
 		return -1;
 	}
-	if (backwards)
-		store_page_reverse(list.items, list.n, sizeof(*list.items));
 	*list_r = list;
+	*more_r = rows.more;
 	return 1;
 }

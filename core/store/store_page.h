@@ -7,9 +7,11 @@
 #ifndef POSTERN_STORE_STORE_PAGE_H
 #define POSTERN_STORE_STORE_PAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/id.h"
+#include "core/db/db.h"
 
 struct page {
 	int limit;           /* items, at most; over 0 */
@@ -20,8 +22,21 @@ struct page {
 /* The id that the page is told by, NULL for the first page. */
 const char *store_page_cursor(const struct page *page);
 
-/* Turns the order of n items of size bytes each: a page in front of an item is
- * read from that item on. */
-void store_page_reverse(void *items, size_t n, size_t size);
+/* Whether the rows are to be selected from the cursor towards the newest. */
+bool store_page_backwards(const struct page *page);
+
+/* What was read of a page: items of one size, newest first. */
+struct page_rows {
+	void *items;
+	size_t n;
+	bool more;
+};
+
+/* Reads the rows of a statement that selects one more than the page may have;
+ * read_row makes an item of one. rows, which starts zeroed, has what was read
+ * also when this fails: the caller frees it. */
+int store_page_read(struct db_stmt *stmt, const struct page *page, size_t size,
+	void (*read_row)(struct db_stmt *stmt, void *item),
+	struct page_rows *rows, struct err *err);
 
 #endif

@@ -40,6 +40,7 @@ static const struct {
 	[PROBLEM_VALIDATION] = {.status = 422, .name = "validation_error"},
 	[PROBLEM_ATTACHMENT] = {.status = 422, .name = "invalid_attachment"},
 	[PROBLEM_PARAMETER] = {.status = 422, .name = "invalid_parameter"},
+	[PROBLEM_REGION] = {.status = 422, .name = "invalid_region"},
 	[PROBLEM_NOT_FOUND] =
 		{
 			.status = 404,

@@ -14,6 +14,7 @@
 #include "httpd/describe/openapi.h"
 #include "httpd/form/api_form.h"
 #include "httpd/http/percent.h"
+#include "httpd/json/api_domain.h"
 #include "httpd/json/api_email.h"
 
 static const struct route routes[] = {
@@ -43,6 +44,54 @@ static const struct route routes[] = {
 		.body = BODY_IGNORED,
 		.handle = api_email_get,
 		.about = &about_email_get,
+	},
+	{
+		.method = "POST",
+		.pattern = "/domains",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_JSON,
+		.handle = api_domain_create,
+	},
+	{
+		.method = "GET",
+		.pattern = "/domains",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_IGNORED,
+		.handle = api_domain_list,
+	},
+	{
+		.method = "GET",
+		.pattern = "/domains/{}",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_IGNORED,
+		.handle = api_domain_get,
+	},
+	{
+		.method = "PATCH",
+		.pattern = "/domains/{}",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_JSON,
+		.handle = api_domain_update,
+	},
+	{
+		.method = "DELETE",
+		.pattern = "/domains/{}",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_IGNORED,
+		.handle = api_domain_remove,
+	},
+	{
+		.method = "POST",
+		.pattern = "/domains/{}/verify",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_IGNORED,
+		.handle = api_domain_verify,
 	},
 	{
 		.method = "POST",

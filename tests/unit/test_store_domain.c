@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/store/store_domain.h"
 #include "tests/unit/temp_db.h"
 
@@ -253,6 +254,103 @@ static void test_policy_names(void **state)
 	}
 }
 
+/* The page as the first letters of its names, a + when there are more; NULL for
+ * a cursor that is none. */
+static char *page_of(struct db *db, const struct domain_scope *scope,
+	const struct page *page)
+{
+	struct buf out = BUF_INIT;
+	struct domain_list list;
+	bool more;
+	int found = store_domain_page(db, scope, page, &list, &more, NULL);
+
+	assert_true(found >= 0);
+	if (found == 0)
+		return NULL;
+	for (size_t i = 0; i < list.n; i++)
+		buf_add_char(&out, list.items[i].name[0]);
+	buf_add_str(&out, more ? "+" : "");
+	store_domain_list_free(&list);
+	return buf_take(&out);
+}
+
+/* The names are a.test to e.test, the newest last; c and d are as old. x is
+ * another company's. */
+static const struct {
+	const char *domain;
+	int limit;
+	char after, before;
+	const char *page;
+} pages[] = {
+	{NULL, 9, 0, 0, "edcba"},
+	{NULL, 5, 0, 0, "edcba"},
+	{NULL, 4, 0, 0, "edcb+"},
+	{NULL, 2, 'd', 0, "cb+"},
+	{NULL, 2, 'b', 0, "a"},
+	{NULL, 2, 'a', 0, ""},
+	{NULL, 2, 0, 'a', "cb+"},
+	{NULL, 2, 0, 'c', "ed"},
+	{NULL, 2, 0, 'e', ""},
+	{NULL, 2, 'x', 0, NULL},
+	{"c.test", 9, 0, 0, "c"},
+	{"c.test", 9, 'c', 0, ""},
+	{"c.test", 9, 'b', 0, NULL},
+};
+
+static void add_at(struct db *db, const char *company_id, const char *name,
+	int64_t created_us, char id[static ID_SIZE])
+{
+	struct domain domain;
+
+	OK(store_domain_add(
+		db, company_id, name, true, created_us, &domain, &why));
+	memcpy(id, domain.id, ID_SIZE);
+	store_domain_clear(&domain);
+}
+
+static void test_pages(void **state)
+{
+	static const int64_t created[] = {5, 6, 7, 7, 9};
+	struct temp_db *temp = *state;
+	struct temp_tenant one, other;
+	char ids[128][ID_SIZE] = {0};
+
+	temp_db_tenant(temp->db, "Other", "x.test", &other);
+	temp_db_tenant(temp->db, "One", "gone.test", &one);
+	assert_int_equal(store_domain_remove(temp->db, one.domain_id, NULL), 1);
+	memcpy(ids['x'], other.domain_id, ID_SIZE);
+	for (int i = 0; i < 5; i++) {
+		char name[] = {(char)('a' + i), '.', 't', 'e', 's', 't', 0};
+
+		add_at(temp->db, one.company_id, name, created[i], ids['a' + i]);
+	}
+	/* What is as old stands in the order of the ids. */
+	if (strcmp(ids['c'], ids['d']) > 0) {
+		OK(db_exec(temp->db,
+			"UPDATE domain SET name = 't' WHERE name = 'c.test';"
+			"UPDATE domain SET name = 'c.test'"
+			" WHERE name = 'd.test';"
+			"UPDATE domain SET name = 'd.test' WHERE name = 't'",
+			&why));
+		memcpy(ids['t'], ids['c'], ID_SIZE);
+		memcpy(ids['c'], ids['d'], ID_SIZE);
+		memcpy(ids['d'], ids['t'], ID_SIZE);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+		const struct domain_scope scope = {
+			one.company_id, pages[i].domain};
+		struct page page = {.limit = pages[i].limit};
+		_cleanup_free_ char *got = NULL;
+
+		strcpy(page.after, ids[(int)pages[i].after]);
+		strcpy(page.before, ids[(int)pages[i].before]);
+		got = page_of(temp->db, &scope, &page);
+		if ((got == NULL) != (pages[i].page == NULL) ||
+			(got && strcmp(got, pages[i].page) != 0))
+			fail_msg("%zu: %s", i, got ? got : "no cursor");
+	}
+}
+
 /* A key that was restricted to a domain must not outlive it as one that is
  * restricted to none, nor come back with the next owner of the name. */
 static void test_remove_takes_keys_along(void **state)
@@ -295,6 +393,7 @@ int main(void)
 		TEST(add_and_find),
 		TEST(add_faults),
 		TEST(list),
+		TEST(pages),
 		TEST(set_active),
 		TEST(rules),
 		TEST(policy_names),

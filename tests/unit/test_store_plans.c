@@ -31,12 +31,15 @@ static const char *const large_tables[] = {
 
 static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 {
+	const struct domain_scope scope = {tenant->company_id, NULL};
+	const struct page page = {.limit = 1};
 	struct company_list companies;
 	struct domain_list domains;
 	struct company company;
 	struct key_list keys;
 	struct domain domain;
 	struct key key;
+	bool more;
 
 	assert_int_equal(
 		store_company_get(db, tenant->company_id, &company, NULL), 1);
@@ -60,6 +63,9 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 				 tenant->domain_id, &domain, NULL),
 		1);
 	store_domain_clear(&domain);
+	assert_int_equal(
+		store_domain_page(db, &scope, &page, &domains, &more, NULL), 1);
+	store_domain_list_free(&domains);
 	store_domain_set_active(db, tenant->domain_id, true, NULL);
 	store_key_revoke(db, "none", 1, NULL);
 	store_domain_remove(db, "none", NULL);

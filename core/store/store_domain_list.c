@@ -1,0 +1,119 @@
+/*
+ * store_domain_list: lists of domains.
+ *
+ * Threads: a handle is used by one thread at a time; holds no state.
+ */
+#include <stdint.h>
+
+#include "core/base/str.h"
+#include "core/store/store_domain_private.h"
+#include "core/store/store_row.h"
+
+static int prepare_list(struct db *db, const char *company_id,
+	struct db_stmt **stmt_r, struct err *err)
+{
+	static const char sql_all[] = "SELECT " DOMAIN_COLUMNS
+				      " FROM domain ORDER BY name, company_id";
+	static const char sql_of_company[] =
+		"SELECT " DOMAIN_COLUMNS
+		" FROM domain WHERE company_id = $company"
+		" ORDER BY name";
+
+	if (company_id == NULL)
+		return db_prepare(db, sql_all, stmt_r, err);
+	if (db_prepare(db, sql_of_company, stmt_r, err) != 0)
+		return -1;
+	db_bind_text(*stmt_r, "$company", company_id);
+	return 0;
+}
+
+int store_domain_list(struct db *db, const char *company_id,
+	struct domain_list *list_r, struct err *err)
+{
+	struct domain_list list = {0};
+	struct db_stmt *stmt;
+	int result;
+
+	if (prepare_list(db, company_id, &stmt, err) != 0)
+		return -1;
+	while ((result = db_step(stmt, err)) == 1) {
+		list.items = store_row_grow(
+			list.items, list.n, sizeof(*list.items));
+		store_domain_read_row(stmt, &list.items[list.n++]);
+	}
+	if (result == 0)
+		*list_r = list;
+	else
+		store_domain_list_free(&list);
+	return result;
+}
+
+/* The place of the cursor in the list: 1, 0 when it is not there, -1. */
+static int find_place(struct db *db, const struct domain_scope *scope,
+	const char *id, int64_t *created_us_r, struct err *err)
+{
+	struct domain domain;
+	int found = store_domain_get(db, scope->company_id, id, &domain, err);
+
+	if (found <= 0)
+		return found;
+	*created_us_r = domain.created_us;
+	found = scope->domain == NULL || str_eq(scope->domain, domain.name);
+	store_domain_clear(&domain);
+	return found;
+}
+
+static int prepare_page(struct db *db, const struct domain_scope *scope,
+	bool backwards, struct db_stmt **stmt_r, struct err *err)
+{
+#define PAGE(side, order)                                                      \
+	"SELECT " DOMAIN_COLUMNS " FROM domain WHERE company_id = $company"    \
+	" AND ($domain IS NULL OR name = $domain)"                             \
+	" AND (created_us, id) " side " ($created, $id)"                       \
+	" ORDER BY created_us " order ", id " order " LIMIT $limit"
+	static const char sql_older[] = PAGE("<", "DESC");
+	static const char sql_newer[] = PAGE(">", "ASC");
+#undef PAGE
+
+	if (db_prepare(db, backwards ? sql_newer : sql_older, stmt_r, err) != 0)
+		return -1;
+	db_bind_text(*stmt_r, "$company", scope->company_id);
+	db_bind_text(*stmt_r, "$domain", scope->domain);
+	return 0;
+}
+
+static void read_item(struct db_stmt *stmt, void *item)
+{
+	store_domain_read_row(stmt, item);
+}
+
+int store_domain_page(struct db *db, const struct domain_scope *scope,
+	const struct page *page, struct domain_list *list_r, bool *more_r,
+	struct err *err)
+{
+	const char *cursor = store_page_cursor(page);
+	struct page_rows rows = {0};
+	struct domain_list list;
+	int64_t created_us = INT64_MAX;
+	struct db_stmt *stmt;
+	int found;
+
+	found = cursor ? find_place(db, scope, cursor, &created_us, err) : 1;
+	if (found != 1)
+		return found;
+	if (prepare_page(db, scope, store_page_backwards(page), &stmt, err) != 0)
+		return -1;
+	db_bind_int(stmt, "$created", created_us);
+	db_bind_text(stmt, "$id", cursor ? cursor : "");
+	db_bind_int(stmt, "$limit", page->limit + 1);
+	found = store_page_read(
+		stmt, page, sizeof(*list_r->items), read_item, &rows, err);
+	list = (struct domain_list){rows.items, rows.n};
+	if (found < 0) {
+		store_domain_list_free(&list);
+		return -1;
+	}
+	*list_r = list;
+	*more_r = rows.more;
+	return 1;
+}

@@ -1,0 +1,135 @@
+/*
+ * domain_json: sending domains in the JSON dialect, in and out.
+ *
+ * Clients know settings of a domain that have no meaning here. What they ask
+ * for is accepted when it is so anyway, and else refused: a client that wants
+ * TLS enforced must not believe that it is.
+ *
+ * Threads: any; holds no state.
+ */
+#include "httpd/json/domain_json.h"
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/mail/addr.h"
+#include "httpd/json/json_field.h"
+
+/* Where the mail goes out is where Postfix runs; clients that check the region
+ * know these only. */
+static const char *const regions[] = {
+	"us-east-1", "eu-west-1", "sa-east-1", "ap-northeast-1"};
+
+/* Settings and the only value that they can have. */
+static const struct {
+	const char *path;   /* as problems name it */
+	const char *object; /* it is in there; NULL: in the body itself */
+	const char *name;
+	const char *value; /* NULL: false */
+} fixed[] = {
+	{"open_tracking", NULL, "open_tracking", NULL},
+	{"click_tracking", NULL, "click_tracking", NULL},
+	{"tls", NULL, "tls", "opportunistic"},
+	{"capabilities.sending", "capabilities", "sending", "enabled"},
+	{"capabilities.receiving", "capabilities", "receiving", "disabled"},
+};
+
+static bool is_fixed(const json_t *value, const char *wanted)
+{
+	if (wanted == NULL)
+		return json_is_false(value);
+	return json_is_string(value) && str_eq(json_string_value(value), wanted);
+}
+
+int domain_json_check_settings(const json_t *body, struct problem *problem)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+		const json_t *object = fixed[i].object ? json_object_get(body,
+								 fixed[i].object)
+						       : body;
+		const json_t *value = json_field_get(object, fixed[i].name);
+		const char *wanted = fixed[i].value;
+
+		if (value && !is_fixed(value, wanted))
+			return problem_set(problem, PROBLEM_VALIDATION,
+				"The `%s` field can only be `%s` here.",
+				fixed[i].path, wanted ? wanted : "false");
+	}
+	if (json_field_get(body, "tracking_subdomain"))
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"The `tracking_subdomain` field is not supported.");
+	return 0;
+}
+
+static int check_region(const json_t *body, struct problem *problem)
+{
+	const json_t *region = json_field_get(body, "region");
+
+	if (region == NULL)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(regions); i++)
+		if (json_is_string(region) &&
+			str_eq(json_string_value(region), regions[i]))
+			return 0;
+	return problem_set(problem, PROBLEM_REGION,
+		"The `region` field must be one of us-east-1, eu-west-1, "
+		"sa-east-1 and ap-northeast-1. It has no meaning here.");
+}
+
+static int read_name(const json_t *body, char **name_r, struct problem *problem)
+{
+	struct err err = ERR_INIT;
+	const char *name;
+
+	if (json_field_line(body, "name", "name", &name, problem) < 0)
+		return -1;
+	if (name == NULL)
+		return problem_set(problem, PROBLEM_MISSING_FIELD,
+			"Missing `name` field.");
+	if (addr_domain_normalize(name, name_r, &err) < 0)
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"Invalid `name` field: %s.", err.text);
+	return 0;
+}
+
+int domain_json_parse_new(
+	const json_t *body, char **name_r, struct problem *problem)
+{
+	if (check_region(body, problem) < 0 ||
+		domain_json_check_settings(body, problem) < 0)
+		return -1;
+	return read_name(body, name_r, problem);
+}
+
+/* What an operator has taken from the company looks as if it never began. */
+static const char *status(const struct domain *domain)
+{
+	if (domain->active)
+		return "verified";
+	return domain->pending ? "pending" : "not_started";
+}
+
+json_t *domain_json_render_item(const struct domain *domain)
+{
+	char created_at[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(domain->created_us, created_at);
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:{s:s, s:s}}",
+		"object", "domain", "id", domain->id, "name", domain->name,
+		"status", status(domain), "created_at", created_at, "region",
+		regions[0], "open_tracking", 0, "click_tracking", 0,
+		"capabilities", "sending", "enabled", "receiving", "disabled");
+}
+
+json_t *domain_json_render(const struct domain *domain)
+{
+	json_t *object = domain_json_render_item(domain);
+
+	json_object_set_new(object, "records", json_array());
+	return object;
+}
+
+json_t *domain_json_render_id(const char *id)
+{
+	return json_pack("{s:s, s:s}", "object", "domain", "id", id);
+}

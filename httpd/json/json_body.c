@@ -1,0 +1,24 @@
+/*
+ * json_body: the body of a request that is a JSON object.
+ *
+ * Threads: the worker's.
+ */
+#include "httpd/json/json_body.h"
+
+#include "httpd/http/request.h"
+#include "httpd/json/json_field.h"
+
+int json_body_parse(
+	struct request *request, json_t **object_r, struct problem *problem)
+{
+	struct admission *admission = &request->admission;
+	size_t len;
+	const char *body = request_body(request, &len);
+
+	if (admission_reserve(request->worker, admission,
+		    json_field_cost(body, len)) < 0) {
+		*problem = admission->problem;
+		return -1;
+	}
+	return json_field_parse(body, len, object_r, problem);
+}
