@@ -121,9 +121,10 @@ static int show(const struct arguments *arguments, const struct report *report,
 }
 
 /* The verb with its settings and its database. */
-static int perform(const struct arguments *arguments, struct report *report,
-	struct err *err)
+static int perform(
+	struct arguments *arguments, struct report *report, struct err *err)
 {
+	const struct verb *verb = arguments->verb;
 	_cleanup_(conf) struct conf *conf = NULL;
 	struct call call = {
 		.arguments = arguments,
@@ -137,6 +138,8 @@ static int perform(const struct arguments *arguments, struct report *report,
 	if (conf_load(arguments->conf_path, &conf, err) < 0)
 		return -1;
 	call.conf = conf;
+	if (verb->prepare && verb->prepare(arguments, conf, err) < 0)
+		return -1;
 	if (open_database(&call, err) == 0)
 		result = run_verb(&call, report, err);
 	db_close(call.db);

@@ -14,8 +14,14 @@ extern const struct verb cmd_company_remove;
 extern const struct verb cmd_domain_add;
 extern const struct verb cmd_domain_activate;
 extern const struct verb cmd_domain_deactivate;
+extern const struct verb cmd_domain_set;
 extern const struct verb cmd_domain_list;
 extern const struct verb cmd_domain_remove;
+
+extern const struct verb cmd_exempt_add;
+extern const struct verb cmd_exempt_list;
+extern const struct verb cmd_exempt_remove;
+extern const struct verb cmd_exempt_suggest;
 
 extern const struct verb cmd_key_create;
 extern const struct verb cmd_key_list;

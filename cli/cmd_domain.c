@@ -5,12 +5,22 @@
 
 #include "cli/call.h"
 #include "cli/cmd.h"
+#include "cli/domain_rules.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
 
-enum { ID, NAME, COMPANY_ID, ACTIVE, PENDING, CREATED_AT };
+enum {
+	ID,
+	NAME,
+	COMPANY_ID,
+	ACTIVE,
+	PENDING,
+	POLICY,
+	SUBDOMAINS,
+	CREATED_AT,
+};
 
 static const struct column columns[] = {
 	[ID] = {"id", NULL, .type = COLUMN_TEXT},
@@ -18,10 +28,22 @@ static const struct column columns[] = {
 	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
 	[ACTIVE] = {"active", "ACTIVE", .type = COLUMN_FLAG},
 	[PENDING] = {"pending", "ASKED FOR", .type = COLUMN_FLAG},
+	[POLICY] = {"policy", "POLICY", .type = COLUMN_TEXT},
+	[SUBDOMAINS] = {"subdomains", "SUBDOMAINS", .type = COLUMN_TEXT},
 	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
 	{0},
 };
 
+#define POLICY_HELP                                                            \
+	"Who else sends as the domain through this Postfix: exclusive, "       \
+	"nobody "                                                              \
+	"but who is exempt (postern exempt); learn, everybody, but mail "      \
+	"that "                                                                \
+	"exclusive would stop is recorded; shared, everybody."
+#define SUBDOMAINS_HELP                                                        \
+	"Which names below the domain the rules hold for: own, none; "         \
+	"covered, "                                                            \
+	"all that are not registered themselves."
 #define COMPANY_HELP                                                           \
 	"Whose. Needed for a domain that the company has only asked for."
 
@@ -43,6 +65,9 @@ static void add_row(struct report *report, const struct domain *domain)
 	report_text(report, COMPANY_ID, domain->company_id);
 	report_number(report, ACTIVE, domain->active);
 	report_number(report, PENDING, domain->pending);
+	report_text(report, POLICY, store_domain_policy_name(domain->policy));
+	report_text(report, SUBDOMAINS,
+		domain->covers_subdomains ? "covered" : "own");
 	report_time(report, CREATED_AT, domain->created_us);
 }
 
@@ -52,15 +77,18 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	char company_id[ID_SIZE];
 	bool active = call_option(call, OPTION_INACTIVE) == NULL;
 	struct domain domain;
+	int result;
 
 	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0 ||
 		addr_domain_normalize(call_argument(call), &name, err) < 0 ||
 		store_domain_add(call->db, company_id, name, active,
 			call->now_us, &domain, err) < 0)
 		return -1;
-	add_row(report, &domain);
+	result = domain_rules_set(call, &domain, err);
+	if (result == 0)
+		add_row(report, &domain);
 	store_domain_clear(&domain);
-	return 0;
+	return result;
 }
 
 static int run_list(
@@ -103,6 +131,28 @@ static int find(const struct call *call, struct domain *domain_r, struct err *er
 	return 0;
 }
 
+static int run_set(const struct call *call, struct report *report, struct err *err)
+{
+	struct domain domain;
+	int result;
+
+	if (call_option(call, OPTION_POLICY) == NULL &&
+		call_option(call, OPTION_SUBDOMAINS) == NULL)
+		return err_set(err, ERR_INVALID,
+			"give --policy, --subdomains or both");
+	if (find(call, &domain, err) < 0)
+		return -1;
+	result = domain_rules_set(call, &domain, err);
+	if (result == 0) {
+		add_row(report, &domain);
+		report_note(report, "domain %s is %s, its subdomains are %s",
+			domain.name, store_domain_policy_name(domain.policy),
+			domain.covers_subdomains ? "covered" : "not covered");
+	}
+	store_domain_clear(&domain);
+	return result;
+}
+
 static int set_active(const struct call *call, bool active,
 	struct report *report, struct err *err)
 {
@@ -111,9 +161,14 @@ static int set_active(const struct call *call, bool active,
 
 	if (find(call, &domain, err) < 0)
 		return -1;
-	result = store_domain_set_active(call->db, domain.id, active, err);
+	result = active ? domain_rules_check(call, &domain, err) : 0;
+	if (result == 0)
+		result = store_domain_set_active(
+			call->db, domain.id, active, err);
 	domain.active = active;
 	domain.pending = false;
+	if (result >= 0)
+		result = domain_rules_set(call, &domain, err);
 	if (result >= 0) {
 		add_row(report, &domain);
 		report_note(report, "domain %s is %s for sending", domain.name,
@@ -194,11 +249,33 @@ const struct verb cmd_domain_add = {
 	.columns = columns,
 	.options = {{OPTION_COMPANY, true, "The company that owns it."},
 		{OPTION_INACTIVE, false,
-			"Do not yet let the company send with it."}},
+			"Do not yet let the company send with it."},
+		{OPTION_POLICY, false,
+			POLICY_HELP
+			" Without this, exclusive; but for a "
+			"domain that is one of Postfix's own it has to be "
+			"said."},
+		{OPTION_SUBDOMAINS, false, SUBDOMAINS_HELP " Without this, own."}},
 	.help = "Registers a sending domain, active at once. From then on only "
-		"its company sends with it through this Postfix. A domain "
-		"belongs to one company at most.",
+		"its company sends with it through this Postfix, unless the "
+		"policy says otherwise. A domain belongs to one company at "
+		"most.",
+	.prepare = domain_rules_prepare,
 	.run = run_add,
+};
+
+const struct verb cmd_domain_set = {
+	.noun = "domain",
+	.name = "set",
+	.argument = "NAME",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = columns,
+	.options = {{OPTION_POLICY, false, POLICY_HELP},
+		{OPTION_SUBDOMAINS, false, SUBDOMAINS_HELP}},
+	.help = "Changes what holds for mail that uses the domain without a "
+		"key, at once.",
+	.run = run_set,
 };
 
 const struct verb cmd_domain_activate = {
@@ -208,7 +285,8 @@ const struct verb cmd_domain_activate = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = columns,
-	.options = {{OPTION_COMPANY, false, COMPANY_HELP}},
+	.options = {{OPTION_COMPANY, false, COMPANY_HELP},
+		{OPTION_POLICY, false, POLICY_HELP}},
 	.help = "Lets the company send with the domain.",
 	.run = run_activate,
 };

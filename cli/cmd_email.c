@@ -3,6 +3,7 @@
  */
 #include "cli/call.h"
 #include "cli/cmd.h"
+#include "cli/refused.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "core/store/store_email.h"
@@ -140,6 +141,7 @@ static int run_list(
 	_cleanup_free_ char *normal = NULL;
 	char company_id[ID_SIZE];
 	struct email_scope scope = {0};
+	const bool refused = call_option(call, OPTION_REFUSED) != NULL;
 	struct email_list emails;
 	int limit = 0;
 
@@ -150,6 +152,8 @@ static int run_list(
 		return -1;
 	scope.company_id = *company_id ? company_id : NULL;
 	scope.domain = normal;
+	if (refused)
+		return refused_list(call->db, &scope, limit, report, err);
 	if (store_email_list(call->db, &scope, limit, &emails, err) < 0)
 		return -1;
 	for (size_t i = 0; i < emails.n; i++)
@@ -179,6 +183,11 @@ const struct verb cmd_email_list = {
 	.columns = columns,
 	.options = {{OPTION_COMPANY, false, "Only those of this company."},
 		{OPTION_DOMAIN, false, "Only those sent as this domain."},
+		{OPTION_REFUSED, false,
+			"What the rules refused, and what a domain with the "
+			"policy learn would have refused: emails, and other "
+			"mail that used a domain (postern domain set). Equal "
+			"ones are shown once, with their number."},
 		{OPTION_LIMIT, false,
 			"How many at most, from 1 to 1000. Without this, "
 			"20."}},

@@ -13,7 +13,9 @@
 #include "cli/report.h"
 #include "core/base/err.h"
 
+struct arguments;
 struct call;
+struct conf;
 
 /* The options that verbs may have; the table of their names is options[]. */
 enum verb_option_id {
@@ -23,6 +25,12 @@ enum verb_option_id {
 	OPTION_SCOPE,
 	OPTION_INACTIVE,
 	OPTION_LIMIT,
+	OPTION_POLICY,
+	OPTION_SUBDOMAINS,
+	OPTION_LOGIN,
+	OPTION_CLIENT,
+	OPTION_SENDER,
+	OPTION_REFUSED,
 	OPTIONS
 };
 
@@ -58,6 +66,10 @@ struct verb {
 	const struct column *columns;
 	struct verb_option options[VERB_OPTIONS_MAX];
 	const char *help; /* whole sentences, for --help and the manual */
+	/* Before the database is opened: asks for what is missing in the
+	 * arguments, or does nothing (NULL). */
+	int (*prepare)(struct arguments *arguments, const struct conf *conf,
+		struct err *err);
 	int (*run)(const struct call *call, struct report *report,
 		struct err *err);
 };

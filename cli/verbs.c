@@ -17,8 +17,13 @@ const struct verb *const verbs[] = {
 	&cmd_domain_add,
 	&cmd_domain_activate,
 	&cmd_domain_deactivate,
+	&cmd_domain_set,
 	&cmd_domain_list,
 	&cmd_domain_remove,
+	&cmd_exempt_add,
+	&cmd_exempt_list,
+	&cmd_exempt_remove,
+	&cmd_exempt_suggest,
 	&cmd_key_create,
 	&cmd_key_list,
 	&cmd_key_revoke,
@@ -38,6 +43,12 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_SCOPE] = {"scope", "SCOPES"},
 	[OPTION_INACTIVE] = {"inactive", NULL},
 	[OPTION_LIMIT] = {"limit", "N"},
+	[OPTION_POLICY] = {"policy", "P"},
+	[OPTION_SUBDOMAINS] = {"subdomains", "S"},
+	[OPTION_LOGIN] = {"login", "LOGIN"},
+	[OPTION_CLIENT] = {"client", "NETWORK"},
+	[OPTION_SENDER] = {"sender", "ADDRESS"},
+	[OPTION_REFUSED] = {"refused", NULL},
 };
 
 bool verbs_has_noun(const char *noun)

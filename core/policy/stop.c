@@ -33,6 +33,7 @@ enum stop_way stop_decide(const struct stop_facts *facts)
 bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason)
 {
 	switch (reason) {
+	case REASON_OTHER_DOMAIN:
 	case REASON_KEY_INVALID:
 	case REASON_DOMAIN_NOT_OWNED:
 	case REASON_DOMAIN_INACTIVE:

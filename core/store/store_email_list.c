@@ -39,17 +39,13 @@ static int prepare_list(struct db *db, const struct email_scope *scope,
 	return 0;
 }
 
-int store_email_list(struct db *db, const struct email_scope *scope, int limit,
-	struct email_list *list_r, struct err *err)
+/* The rows of a statement that is bound. */
+static int read_list(
+	struct db_stmt *stmt, struct email_list *list_r, struct err *err)
 {
 	struct email_list list = {0};
-	struct db_stmt *stmt;
 	int result;
 
-	if (prepare_list(db, scope, &stmt, err) != 0)
-		return -1;
-	db_bind_int(stmt, "$all", !scope->sent_only);
-	db_bind_int(stmt, "$limit", limit > 0 ? limit : 0);
 	while ((result = db_step(stmt, err)) == 1) {
 		list.items = store_row_grow(
 			list.items, list.n, sizeof(*list.items));
@@ -60,6 +56,38 @@ int store_email_list(struct db *db, const struct email_scope *scope, int limit,
 	else
 		store_email_list_free(&list);
 	return result;
+}
+
+int store_email_list(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r, struct err *err)
+{
+	struct db_stmt *stmt;
+
+	if (prepare_list(db, scope, &stmt, err) != 0)
+		return -1;
+	db_bind_int(stmt, "$all", !scope->sent_only);
+	db_bind_int(stmt, "$limit", limit > 0 ? limit : 0);
+	return read_list(stmt, list_r, err);
+}
+
+/* Walks the refused ones alone, however many others there are. */
+int store_email_list_refused(struct db *db, const struct email_scope *scope,
+	int limit, struct email_list *list_r, struct err *err)
+{
+	static const char sql_refused[] =
+		"SELECT " EMAIL_COLUMNS " FROM email e"
+		" WHERE e.state = 'refused'"
+		" AND ($company IS NULL OR e.company_id = $company)"
+		" AND ($domain IS NULL OR e.domain = $domain)"
+		" ORDER BY e.decided_us DESC LIMIT $limit";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_refused, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$company", scope->company_id);
+	db_bind_text(stmt, "$domain", scope->domain);
+	db_bind_int(stmt, "$limit", limit > 0 ? limit : 0);
+	return read_list(stmt, list_r, err);
 }
 
 /* The place of the cursor: 1, 0 when the scope has no such email, -1. */

@@ -102,7 +102,7 @@ static void test_bad_lines(void **state)
 		{"", "a command is missing"},
 		{"--json", "a command is missing"},
 		{"nonsense", "there is no command \"nonsense\", but company, "
-			     "domain, key, email, db, config"},
+			     "domain, exempt, key, email, db, config"},
 		{"company", "company what? There are add, list, remove"},
 		{"company nonsense",
 			"company has no \"nonsense\", but add, list, remove"},
@@ -209,12 +209,13 @@ static void test_usage_of_a_verb(void **state)
 	(void)state;
 	usage_add_line(verbs_find("domain", "add"), &text);
 	assert_string_equal(buf_str(&text),
-		"postern domain add NAME --company ID [--inactive]");
+		"postern domain add NAME --company ID [--inactive] "
+		"[--policy P] [--subdomains S]");
 	buf_clear(&text);
 	usage_add_verb(verbs_find("email", "list"), &text);
 	assert_true(str_starts(buf_str(&text),
 		"usage: postern email list [--company ID] [--domain NAME] "
-		"[--limit N]\n\nLists the newest"));
+		"[--refused] [--limit N]\n\nLists the newest"));
 	assert_non_null(strstr(buf_str(&text), "\n  --limit N\n      How"));
 	assert_non_null(strstr(buf_str(&text), "\n  --json  "));
 }

@@ -44,6 +44,7 @@ static void test_own(void **state)
 	static const struct verdict_facts own = {
 		.one_ticket = true, .sender_matches = true, .from_matches = true};
 	static const bool expected[REASONS] = {
+		[REASON_OTHER_DOMAIN] = true,
 		[REASON_KEY_INVALID] = true,
 		[REASON_DOMAIN_NOT_OWNED] = true,
 		[REASON_DOMAIN_INACTIVE] = true,

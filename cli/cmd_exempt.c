@@ -1,0 +1,249 @@
+/*
+ * cmd_exempt: who sends as an exclusive domain without a key.
+ */
+#include "cli/call.h"
+#include "cli/cmd.h"
+#include "cli/suggest.h"
+#include "core/base/str.h"
+#include "core/mail/addr.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_exemption.h"
+
+enum { ID, DOMAIN_NAME, KIND, VALUE, CREATED_AT };
+
+static const struct column columns[] = {
+	[ID] = {"id", "ID", .type = COLUMN_TEXT},
+	[DOMAIN_NAME] = {"domain", "DOMAIN", .type = COLUMN_TEXT},
+	[KIND] = {"kind", "KIND", .type = COLUMN_TEXT},
+	[VALUE] = {"value", "WHO", .type = COLUMN_TEXT},
+	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	{0},
+};
+
+enum { REMOVED_ID, REMOVED };
+
+static const struct column removed_columns[] = {
+	[REMOVED_ID] = {"id", NULL, .type = COLUMN_TEXT},
+	[REMOVED] = {"removed", "REMOVED", .type = COLUMN_FLAG},
+	{0},
+};
+
+enum { COMMAND, COUNT, LAST_AT };
+
+static const struct column suggest_columns[] = {
+	[COMMAND] = {"command", "COMMAND", .type = COLUMN_TEXT},
+	[COUNT] = {"count", "MESSAGES", .type = COLUMN_INT},
+	[LAST_AT] = {"last_at", "LAST", .type = COLUMN_TIME},
+	{0},
+};
+
+static void add_row(struct report *report, const struct exemption *exemption)
+{
+	report_add_row(report);
+	report_text(report, ID, exemption->id);
+	report_text(report, DOMAIN_NAME, exemption->domain);
+	report_text(report, KIND, store_exemption_kind_name(exemption->kind));
+	report_text(report, VALUE, exemption->value);
+	report_time(report, CREATED_AT, exemption->created_us);
+}
+
+/* The one option that says who. */
+static int read_who(
+	const struct call *call, struct exemption_spec *spec, struct err *err)
+{
+	static const enum verb_option_id options[EXEMPTION_KINDS] = {
+		[EXEMPT_LOGIN] = OPTION_LOGIN,
+		[EXEMPT_CLIENT] = OPTION_CLIENT,
+		[EXEMPT_SENDER] = OPTION_SENDER,
+	};
+	int given = 0;
+
+	for (int i = 0; i < EXEMPTION_KINDS; i++) {
+		const char *value = call_option(call, options[i]);
+
+		if (value == NULL)
+			continue;
+		spec->kind = (enum exemption_kind)i;
+		spec->value = value;
+		given++;
+	}
+	if (given == 1)
+		return 0;
+	return err_set(
+		err, ERR_INVALID, "give one of --login, --client and --sender");
+}
+
+/* As exemptions have addresses: no name, the domain normalized. */
+static int normalize_sender(
+	struct exemption_spec *spec, char **address_r, struct err *err)
+{
+	_cleanup_addr_ struct addr addr = {0};
+
+	if (spec->kind != EXEMPT_SENDER)
+		return 0;
+	if (addr_parse(spec->value, &addr, err) < 0)
+		return err_prefix(err, "--sender");
+	spec->value = *address_r = addr_spec(&addr);
+	return 0;
+}
+
+static int run_add(const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_free_ char *domain = NULL;
+	_cleanup_free_ char *address = NULL;
+	struct exemption_spec spec = {0};
+	struct exemption exemption;
+
+	if (addr_domain_normalize(call_argument(call), &domain, err) < 0 ||
+		read_who(call, &spec, err) < 0 ||
+		normalize_sender(&spec, &address, err) < 0)
+		return -1;
+	spec.domain = domain;
+	if (store_exemption_add(call->db, &spec, call->now_us, &exemption, err) <
+		0)
+		return -1;
+	add_row(report, &exemption);
+	store_exemption_clear(&exemption);
+	return 0;
+}
+
+static int run_list(
+	const struct call *call, struct report *report, struct err *err)
+{
+	const char *given = call_option(call, OPTION_DOMAIN);
+	_cleanup_free_ char *domain = NULL;
+	struct exemption_list list;
+
+	if ((given && addr_domain_normalize(given, &domain, err) < 0) ||
+		store_exemption_list(call->db, domain, &list, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n; i++)
+		add_row(report, &list.items[i]);
+	store_exemption_list_free(&list);
+	return 0;
+}
+
+static int run_remove(
+	const struct call *call, struct report *report, struct err *err)
+{
+	char id[ID_SIZE];
+	int removed;
+
+	if (call_id_argument(call, id, err) < 0)
+		return -1;
+	removed = store_exemption_remove(call->db, id, err);
+	if (removed < 0)
+		return -1;
+	if (removed == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no exemption with the id %s", id);
+	report_add_row(report);
+	report_text(report, REMOVED_ID, id);
+	report_number(report, REMOVED, true);
+	report_note(report, "exemption %s removed", id);
+	return 0;
+}
+
+static int read_domain(
+	const struct call *call, struct domain *domain_r, struct err *err)
+{
+	_cleanup_free_ char *name = NULL;
+	int found;
+
+	if (addr_domain_normalize(call_argument(call), &name, err) < 0)
+		return -1;
+	found = store_domain_find(call->db, name, domain_r, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", name);
+	return found < 0 ? -1 : 0;
+}
+
+static int run_suggest(
+	const struct call *call, struct report *report, struct err *err)
+{
+	struct suggest_list list = {0};
+	struct domain domain;
+	int result;
+
+	if (read_domain(call, &domain, err) < 0)
+		return -1;
+	result = suggest_read(call->db, &domain, &list, err);
+	for (size_t i = 0; i < list.n; i++) {
+		_cleanup_free_ char *command = suggest_command(
+			&domain, &list.items[i]);
+
+		report_add_row(report);
+		report_text(report, COMMAND, command);
+		report_number(report, COUNT, list.items[i].count);
+		report_time(report, LAST_AT, list.items[i].last_us);
+	}
+	if (list.hopeless > 0)
+		report_note(report,
+			"%lld more would be refused whoever sends them: "
+			"postern "
+			"email list --refused",
+			(long long)list.hopeless);
+	suggest_list_free(&list);
+	store_domain_clear(&domain);
+	return result;
+}
+
+const struct verb cmd_exempt_add = {
+	.noun = "exempt",
+	.name = "add",
+	.argument = "DOMAIN",
+	.access = VERB_WRITES,
+	.shape = VERB_RECORD,
+	.columns = columns,
+	.options = {{OPTION_LOGIN, false,
+			    "Whoever logs in to Postfix (SASL) with this "
+			    "name."},
+		{OPTION_CLIENT, false,
+			"SMTP clients with this address or in this network, as "
+			"10.1.2.3 or 10.1.2.0/24. This is not mail from "
+			"sendmail(1)."},
+		{OPTION_SENDER, false,
+			"Anybody here, but as this address of the domain "
+			"alone: neither envelope sender nor From may be "
+			"another one of the domain."}},
+	.help = "Lets somebody send as an exclusive domain without a key; one "
+		"of the three options says who. A message that could be taken "
+		"for one of several senders is refused all the same.",
+	.run = run_add,
+};
+
+const struct verb cmd_exempt_list = {
+	.noun = "exempt",
+	.name = "list",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.options = {{OPTION_DOMAIN, false, "Only those for this domain."}},
+	.help = "Lists who is exempt, by domain.",
+	.run = run_list,
+};
+
+const struct verb cmd_exempt_remove = {
+	.noun = "exempt",
+	.name = "remove",
+	.argument = "ID",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = removed_columns,
+	.help = "Removes an exemption. It holds for the next message.",
+	.run = run_remove,
+};
+
+const struct verb cmd_exempt_suggest = {
+	.noun = "exempt",
+	.name = "suggest",
+	.argument = "DOMAIN",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = suggest_columns,
+	.help = "Tells which exemptions the mail would need that was recorded "
+		"while the policy of the domain was learn, as commands to run, "
+		"with the number of messages. Run those that are meant, then "
+		"set the policy to exclusive.",
+	.run = run_suggest,
+};

@@ -1,0 +1,172 @@
+/*
+ * suggest: from recorded mail to exemptions.
+ *
+ * The narrowest exemption that fits: the login, where there is one; the client,
+ * where it is another host; else the addresses that were used, because a client
+ * on this host is anybody here.
+ *
+ * Threads: one.
+ */
+#include "cli/suggest.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/cidr.h"
+#include "core/base/str.h"
+#include "core/mail/addr.h"
+#include "core/store/store_refusal.h"
+
+enum { NOTES_MAX = 1000000 };
+
+/* What an exemption is for; other faults are faults whoever sends. */
+static bool is_curable(const struct refusal *refusal)
+{
+	return str_eq(refusal->reason, "no_ticket") ||
+	       str_eq(refusal->reason, "ticket_unknown");
+}
+
+static bool is_this_host(const char *client)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+
+	return cidr_list_parse("127.0.0.0/8 ::1", &list, NULL) == 0 &&
+	       cidr_list_has_text(&list, client);
+}
+
+/* The address as exemptions have it, if it is the domain's; a new string, or
+ * NULL. */
+static char *address_of(const struct domain *domain, const char *text)
+{
+	_cleanup_addr_ struct addr addr = {0};
+	size_t len = strlen(domain->name), addr_len;
+	const char *end;
+
+	if (addr_parse(text, &addr, NULL) < 0)
+		return NULL;
+	addr_len = strlen(addr.domain);
+	if (addr_len < len)
+		return NULL;
+	end = addr.domain + addr_len - len;
+	if (!str_eq(end, domain->name))
+		return NULL;
+	if (addr_len > len && (!domain->covers_subdomains || end[-1] != '.'))
+		return NULL;
+	return addr_spec(&addr);
+}
+
+static struct suggestion *find(
+	struct suggest_list *list, enum exemption_kind kind, const char *value)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i].kind == kind &&
+			str_eq(list->items[i].value, value))
+			return &list->items[i];
+	list->items = mem_grow(list->items, list->n + 1, sizeof(*list->items));
+	list->items[list->n] = (struct suggestion){
+		.kind = kind, .value = mem_strdup(value)};
+	return &list->items[list->n++];
+}
+
+static void count(struct suggest_list *list, const struct refusal *refusal,
+	enum exemption_kind kind, const char *value)
+{
+	struct suggestion *suggestion = find(list, kind, value);
+
+	suggestion->count += refusal->count;
+	if (suggestion->last_us < refusal->last_us)
+		suggestion->last_us = refusal->last_us;
+}
+
+static void count_addresses(struct suggest_list *list,
+	const struct domain *domain, const struct refusal *refusal)
+{
+	_cleanup_free_ char *sender = address_of(domain, refusal->sender);
+	_cleanup_free_ char *from = address_of(domain, refusal->from);
+
+	if ((sender == NULL && from == NULL) || *refusal->sender == '\0') {
+		list->hopeless += refusal->count;
+		return;
+	}
+	if (from)
+		count(list, refusal, EXEMPT_SENDER, from);
+	if (sender && (from == NULL || !str_eq(sender, from)))
+		count(list, refusal, EXEMPT_SENDER, sender);
+}
+
+static void add(struct suggest_list *list, const struct domain *domain,
+	const struct refusal *refusal)
+{
+	if (!is_curable(refusal))
+		list->hopeless += refusal->count;
+	else if (*refusal->login)
+		count(list, refusal, EXEMPT_LOGIN, refusal->login);
+	else if (*refusal->client && !is_this_host(refusal->client))
+		count(list, refusal, EXEMPT_CLIENT, refusal->client);
+	else
+		count_addresses(list, domain, refusal);
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct suggestion *one = a, *other = b;
+
+	return (one->count < other->count) - (one->count > other->count);
+}
+
+int suggest_read(struct db *db, const struct domain *domain,
+	struct suggest_list *list_r, struct err *err)
+{
+	const struct refusal_scope scope = {domain->name, true};
+	struct suggest_list list = {0};
+	struct refusal_list notes;
+
+	if (store_refusal_list(db, &scope, NOTES_MAX, &notes, err) < 0)
+		return -1;
+	for (size_t i = 0; i < notes.n; i++)
+		add(&list, domain, &notes.items[i]);
+	store_refusal_list_free(&notes);
+	if (list.n > 0)
+		qsort(list.items, list.n, sizeof(*list.items), by_count);
+	*list_r = list;
+	return 0;
+}
+
+void suggest_list_free(struct suggest_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->items[i].value);
+	free(list->items);
+	*list = (struct suggest_list){0};
+}
+
+/* Strangers chose the value. */
+static void add_quoted(struct buf *out, const char *value)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789@%+=:,./_";
+
+	if (*value && value[strspn(value, plain)] == '\0') {
+		buf_add_str(out, value);
+		return;
+	}
+	buf_add_char(out, '\'');
+	for (; *value; value++)
+		if (*value == '\'')
+			buf_add_str(out, "'\\''");
+		else
+			buf_add_char(out, *value);
+	buf_add_char(out, '\'');
+}
+
+char *suggest_command(
+	const struct domain *domain, const struct suggestion *suggestion)
+{
+	struct buf out = BUF_INIT;
+
+	buf_printf(&out, "postern exempt add %s --%s=", domain->name,
+		store_exemption_kind_name(suggestion->kind));
+	add_quoted(&out, suggestion->value);
+	return buf_take(&out);
+}

@@ -1,0 +1,123 @@
+/*
+ * cli_box: the command `postern` in a folder of its own.
+ */
+#include "tests/unit/cli_box.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/base/mem.h"
+#include "core/base/secret.h"
+#include "core/base/strv.h"
+
+struct cli_box at;
+
+static void write_settings(void)
+{
+	FILE *file = fopen("postern.conf", "we");
+
+	assert_non_null(file);
+	fprintf(file, "[store]\ndatabase = %s/postern.db\n", at.folder);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void forget_run(void)
+{
+	free(at.out);
+	free(at.errors);
+	at.out = at.errors = NULL;
+}
+
+void run(const char *text)
+{
+	_cleanup_strv_ struct strv line = STRV_INIT;
+	size_t out_len, errors_len;
+	FILE *out, *errors;
+
+	forget_run();
+	strv_split(&line, "postern -c postern.conf", ' ');
+	strv_split(&line, text, ' ');
+	for (size_t i = 0; i < line.n; i++)
+		for (char *c = line.items[i]; *c; c++)
+			*c = *c == '~' ? ' ' : *c;
+	out = open_memstream(&at.out, &out_len);
+	errors = open_memstream(&at.errors, &errors_len);
+	at.status = cli_run((int)line.n, line.items, out, errors);
+	fclose(out);
+	fclose(errors);
+}
+
+void run_ok(const char *format, ...)
+{
+	char text[500];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	run(text);
+	if (at.status != EX_OK || *at.errors)
+		fail_msg("%s: %d, %s", text, at.status, at.errors);
+}
+
+char *got(const char *name)
+{
+	json_t *json = json_loads(at.out, 0, NULL);
+	char *text;
+
+	if (json == NULL || json_object_get(json, name) == NULL)
+		fail_msg("no %s in %s", name, at.out);
+	text = mem_strdup(json_string_value(json_object_get(json, name)));
+	json_decref(json);
+	return text;
+}
+
+size_t rows_printed(void)
+{
+	json_t *json = json_loads(at.out, 0, NULL);
+	size_t n;
+
+	assert_true(json_is_array(json));
+	n = json_array_size(json);
+	json_decref(json);
+	return n;
+}
+
+int cli_box_set_up(void **state)
+{
+	(void)state;
+	snprintf(at.folder, sizeof(at.folder), "/tmp/test_cli.XXXXXX");
+	if (secret_init() < 0 || mkdtemp(at.folder) == NULL ||
+		chdir(at.folder) < 0)
+		return -1;
+	write_settings();
+	run("db migrate");
+	return at.status;
+}
+
+int cli_box_tear_down(void **state)
+{
+	static const char *const files[] = {"postern.conf", "postern.db",
+		"postern.db-wal", "postern.db-shm", "copy.db"};
+
+	(void)state;
+	forget_run();
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		unlink(files[i]);
+	return rmdir(at.folder);
+}
+
+char *add_company(const char *name)
+{
+	run_ok("company add %s --json", name);
+	return got("id");
+}

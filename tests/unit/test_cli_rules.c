@@ -1,0 +1,344 @@
+/*
+ * The verbs for what holds without a key: policies, exemptions, refusals.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "core/base/mem.h"
+#include "core/store/store_refusal.h"
+#include "tests/unit/cli_box.h"
+#include "tests/unit/temp_db.h"
+
+static void assert_says(const char *text, const char *wanted)
+{
+	if (strstr(text, wanted) == NULL)
+		fail_msg("no \"%s\" in \"%s\"", wanted, text);
+}
+
+static void test_policies(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+
+	(void)state;
+	run_ok("domain add a.example --company %s --json", company);
+	assert_says(
+		at.out, "\"policy\": \"exclusive\", \"subdomains\": \"own\"");
+	run_ok("domain add b.example --company %s --json --policy learn "
+	       "--subdomains covered",
+		company);
+	assert_says(
+		at.out, "\"policy\": \"learn\", \"subdomains\": \"covered\"");
+	run_ok("domain set a.example --policy shared");
+	assert_string_equal(at.out,
+		"domain a.example is shared, its subdomains are not covered\n");
+	run_ok("domain set a.example --subdomains covered --json");
+	assert_says(
+		at.out, "\"policy\": \"shared\", \"subdomains\": \"covered\"");
+	run_ok("domain list");
+	assert_says(at.out, "POLICY");
+	assert_says(at.out, " shared ");
+	run_ok("domain deactivate a.example --json");
+	assert_says(
+		at.out, "\"policy\": \"shared\", \"subdomains\": \"covered\"");
+}
+
+static void test_exemptions(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+	_cleanup_free_ char *id = NULL;
+
+	(void)state;
+	run_ok("domain add a.example --company %s", company);
+	run_ok("domain add b.example --company %s", company);
+	run_ok("exempt add a.example --login ann");
+	run_ok("exempt add A.Example. --client 10.0.0.0/8");
+	run_ok("exempt add b.example --sender Root@B.Example --json");
+	assert_says(at.out, "\"kind\": \"sender\", "
+			    "\"value\": \"Root@b.example\"");
+	id = got("id");
+	run_ok("exempt list --json");
+	assert_int_equal(rows_printed(), 3);
+	run_ok("exempt list --domain a.example --json");
+	assert_int_equal(rows_printed(), 2);
+	run_ok("exempt list");
+	assert_says(at.out, "10.0.0.0/8");
+	run_ok("exempt remove %s", id);
+	assert_says(at.out, "removed");
+	run_ok("exempt list --json");
+	assert_int_equal(rows_printed(), 2);
+}
+
+static void test_faults(void **state)
+{
+	static const struct {
+		const char *words;
+		int status;
+		const char *says;
+	} cases[] = {
+		{"domain set a.example", EX_DATAERR, "give --policy"},
+		{"domain set none.example --policy learn", EX_NOINPUT,
+			"none.example"},
+		{"domain set a.example --policy open", EX_DATAERR,
+			"one of exclusive, learn, shared"},
+		{"domain set a.example --subdomains all", EX_DATAERR,
+			"one of own, covered"},
+		{"exempt add a.example", EX_DATAERR, "give one of"},
+		{"exempt add a.example --login a --client ::1", EX_DATAERR,
+			"give one of"},
+		{"exempt add none.example --login a", EX_NOINPUT, "none.example"},
+		{"exempt add a.example --client host", EX_DATAERR, "no IPv4"},
+		{"exempt add a.example --sender x@b.example", EX_DATAERR,
+			"no address of a.example"},
+		{"exempt add a.example --sender root", EX_DATAERR, "--sender"},
+		{"exempt add nodots --login a", EX_DATAERR, "nodots"},
+		{"exempt list --domain nodots", EX_DATAERR, "nodots"},
+		{"exempt remove " NO_ID, EX_NOINPUT, "no exemption"},
+		{"exempt remove x", EX_DATAERR, "\"x\" is no exempt id"},
+		{"exempt suggest none.example", EX_NOINPUT, "none.example"},
+	};
+	_cleanup_free_ char *company = add_company("A");
+
+	(void)state;
+	run_ok("domain add a.example --company %s", company);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		run(cases[i].words);
+		if (at.status != cases[i].status)
+			fail_msg("%s: %d %s", cases[i].words, at.status,
+				at.errors);
+		assert_says(at.errors, cases[i].says);
+	}
+	run_ok("exempt list --json");
+	assert_int_equal(rows_printed(), 0);
+}
+
+static struct db *open_database(void)
+{
+	struct db *db;
+
+	OK(db_open("postern.db", DB_WRITE, &db, &why));
+	return db;
+}
+
+static void note(struct db *db, enum refusal_outcome outcome,
+	const char *reason, const char *const who[4], int64_t now_us)
+{
+	const struct refusal_note one = {
+		.outcome = outcome,
+		.reason = reason,
+		.domain = "a.example",
+		.origin = "internal",
+		.login = who[0],
+		.client = who[1],
+		.sender = who[2],
+		.from = who[3],
+		.queue_id = "4F2A",
+		.now_us = now_us,
+		.keep = 100,
+	};
+
+	OK(store_refusal_note(db, &one, &why));
+}
+
+static void test_suggest(void **state)
+{
+	static const struct {
+		enum refusal_outcome outcome;
+		const char *reason;
+		const char *who[4]; /* login, client, sender, From */
+	} notes[] = {
+		{REFUSAL_LEARNT, "no_ticket",
+			{"ann", "10.0.0.1", "x@a.example", "x@a.example"}},
+		{REFUSAL_LEARNT, "no_ticket",
+			{"o'neil", "", "x@a.example", "x@a.example"}},
+		{REFUSAL_LEARNT, "no_ticket",
+			{"", "10.0.0.1", "x@a.example", "x@a.example"}},
+		{REFUSAL_LEARNT, "no_ticket",
+			{"", "10.0.0.1", "y@a.example", "y@a.example"}},
+		{REFUSAL_LEARNT, "no_ticket",
+			{"", "10.0.0.1", "z@a.example", "y@a.example"}},
+		{REFUSAL_LEARNT, "ticket_unknown",
+			{"", "127.0.0.1", "x@b.example", "w@A.example"}},
+		{REFUSAL_LEARNT, "no_ticket",
+			{"", "", "w@a.example", "w@a.example"}},
+		/* of no use */
+		{REFUSAL_LEARNT, "no_ticket",
+			{"", "", "x@b.example", "w@sub.a.example"}},
+		{REFUSAL_LEARNT, "no_ticket", {"", "", "", "w@a.example"}},
+		{REFUSAL_LEARNT, "too_many_fields",
+			{"ann", "", "x@a.example", "x@a.example"}},
+		{REFUSAL_HELD, "no_ticket",
+			{"bob", "", "x@a.example", "x@a.example"}},
+	};
+	_cleanup_free_ char *company = add_company("A");
+	struct db *db;
+
+	(void)state;
+	run_ok("domain add a.example --company %s --policy learn", company);
+	run_ok("exempt suggest a.example --json");
+	assert_int_equal(rows_printed(), 0);
+	db = open_database();
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
+		note(db, notes[i].outcome, notes[i].reason, notes[i].who,
+			1000000);
+	db_close(db);
+	run_ok("exempt suggest a.example --json");
+	assert_int_equal(rows_printed(), 4);
+	assert_says(at.out, "--client=10.0.0.1\", \"count\": 3");
+	assert_says(at.out, "--sender=w@a.example\", \"count\": 2");
+	assert_says(at.out, "postern exempt add a.example --login=ann\", "
+			    "\"count\": 1");
+	assert_says(at.out, "--login='o'\\\\''neil'\", \"count\": 1");
+	run_ok("exempt suggest a.example");
+	assert_says(at.out, "3 more would be refused");
+	run_ok("domain set a.example --subdomains covered");
+	run_ok("exempt suggest a.example");
+	assert_says(at.out, "--sender=w@sub.a.example");
+}
+
+static void test_refused_list(void **state)
+{
+	static const char *const who[] = {
+		"\x1b[2J", "10.0.0.1", "x@a.example", "x@a.example"};
+	struct db *db = open_database();
+
+	(void)state;
+	note(db, REFUSAL_REJECTED, "no_ticket", who, 1000000);
+	note(db, REFUSAL_REJECTED, "no_ticket", who, 2000000);
+	note(db, REFUSAL_HELD, "no_ticket", who, 3000000);
+	OK(db_exec(db,
+		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
+		" sender, header_from, header_to, header_cc, bcc, reply_to,"
+		" subject, message_id, created_us, state, decided_us, refusal)"
+		" VALUES ('" NO_ID "', 't', '" NO_ID "', '" NO_ID
+		"', 'b.example', 's@b.example', 's@b.example', '', '', '', '',"
+		" '', '', 1, 'refused', 2500000, 'No.')",
+		&why));
+	db_close(db);
+	run_ok("email list --refused");
+	assert_says(at.out, "\\x1b[2J");
+	assert_says(at.out, "held");
+	assert_says(at.out, "No.");
+	assert_true(strstr(at.out, "held") < strstr(at.out, "No."));
+	assert_true(strstr(at.out, "No.") < strstr(at.out, "rejected"));
+	run_ok("email list --refused --json");
+	assert_int_equal(rows_printed(), 3);
+	assert_says(at.out, "\"outcome\": \"rejected\", \"count\": 2");
+	assert_says(at.out, "\"email_id\": \"" NO_ID "\"");
+	run_ok("email list --refused --json --limit 2");
+	assert_int_equal(rows_printed(), 2);
+	run_ok("email list --refused --json --domain A.example");
+	assert_int_equal(rows_printed(), 2);
+	run_ok("email list --refused --json --company " NO_ID);
+	assert_int_equal(rows_printed(), 1);
+}
+
+__attribute__((format(printf, 3, 4))) static void write_file(
+	const char *path, const char *mode, const char *format, ...)
+{
+	FILE *file = fopen(path, mode);
+	va_list args;
+
+	assert_non_null(file);
+	va_start(args, format);
+	vfprintf(file, format, args);
+	va_end(args);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* A Postfix that has some domains of its own. */
+static void write_postfix(void)
+{
+	mkdir("postfix", 0755);
+	write_file("postfix/virtual", "we", "alias.example x\n");
+	write_file("postfix/main.cf", "we",
+		"myhostname = mail.own.example\n"
+		"mydestination = $myhostname, localhost, dest.example\n"
+		"myorigin = origin.example\n"
+		"virtual_alias_maps = texthash:%s/postfix/virtual\n"
+		"virtual_mailbox_domains = mailbox.example,other.example\n"
+		"relay_domains = !not.example relay.example\n",
+		at.folder);
+	write_file("postern.conf", "ae",
+		"[submission]\npostfix_config = %s/postfix\n", at.folder);
+}
+
+static void remove_postfix(void)
+{
+	unlink("postfix/main.cf");
+	unlink("postfix/virtual");
+	rmdir("postfix");
+}
+
+static void test_own_domains(void **state)
+{
+	static const char *const own[][2] = {
+		{"mail.own.example", "mydestination"},
+		{"Dest.example", "mydestination"},
+		{"origin.example", "myorigin"},
+		{"alias.example", "virtual_alias_domains"},
+		{"mailbox.example", "virtual_mailbox_domains"},
+		{"other.example", "virtual_mailbox_domains"},
+		{"relay.example", "relay_domains"},
+	};
+	_cleanup_free_ char *company = add_company("A");
+
+	(void)state;
+	write_postfix();
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+		_cleanup_free_ char *add = mem_printf(
+			"domain add %s --company %s", own[i][0], company);
+
+		run(add);
+		assert_int_equal(at.status, EX_DATAERR);
+		assert_says(at.errors, own[i][1]);
+		assert_says(at.errors, "--policy");
+	}
+	run_ok("domain add foreign.example --company %s", company);
+	run_ok("domain add not.example --company %s", company);
+	run_ok("domain add sub.dest.example --company %s", company);
+	run_ok("domain add dest.example --company %s --policy learn", company);
+	run_ok("domain list --json");
+	assert_int_equal(rows_printed(), 4);
+	remove_postfix();
+}
+
+/* Without a Postfix nobody can be asked. */
+static void test_no_postfix(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+
+	(void)state;
+	write_postfix();
+	remove_postfix();
+	run_ok("domain add dest.example --company %s", company);
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(                                       \
+		test_##name, cli_box_set_up, cli_box_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(policies),
+		TEST(exemptions),
+		TEST(faults),
+		TEST(suggest),
+		TEST(refused_list),
+		TEST(own_domains),
+		TEST(no_postfix),
+	};
+
+	/* Nobody is there to be asked. */
+	if (freopen("/dev/null", "r", stdin) == NULL)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
