@@ -22,6 +22,7 @@
 #include "httpd/http/listen_socket.h"
 #include "httpd/http/rate_table.h"
 #include "httpd/inject/postfix_facts.h"
+#include "httpd/send/running.h"
 #include "httpd/worker.h"
 
 struct server {
@@ -128,6 +129,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.log = log;
 	server->shared.budget = &server->budget;
 	server->shared.rates = rate_table_new();
+	server->shared.running = running_new();
 	daemon_raise_descriptor_limit();
 	if (start(server, conf, err) < 0) {
 		server_stop(server);
@@ -177,6 +179,7 @@ void server_stop(struct server *server)
 	for (int i = 0; i < server->workers_n; i++)
 		worker_free(server->workers[i]);
 	free(server->workers);
+	running_free(server->shared.running);
 	rate_table_free(server->shared.rates);
 	free(server->database);
 	free(server->conf_path);

@@ -36,6 +36,7 @@ struct key_use;
 struct log;
 struct rate_table;
 struct record_watch;
+struct running;
 
 /* What all workers share. It outlives them. */
 struct worker_shared {
@@ -45,6 +46,7 @@ struct worker_shared {
 	struct committer *committer;
 	struct budget *budget;
 	struct rate_table *rates;
+	struct running *running;
 };
 
 struct worker {

@@ -89,9 +89,13 @@ extern const struct schema_about about_form_error;
 extern const struct schema_about about_list;
 extern const struct schema_about about_tag;
 extern const struct field_about about_page_query[];
+extern const struct field_about about_idempotency[]; /* a header */
+extern const struct schema_about about_email_request;
+extern const struct schema_about about_email_sent;
 
 /* Of the routes. */
 extern const struct route_about about_email_send;
+extern const struct route_about about_batch_send;
 extern const struct route_about about_email_get;
 extern const struct route_about about_email_list;
 extern const struct route_about about_form_send;

@@ -117,7 +117,7 @@ static const struct field_about request_fields[] = {
 	{0},
 };
 
-static const struct schema_about request = {
+const struct schema_about about_email_request = {
 	.name = "EmailRequest",
 	.help = "An email to be sent. Fields that are `null`, `\"\"`, `[]` or "
 		"`{}` count as not given, fields that are not listed are "
@@ -136,7 +136,7 @@ static const struct field_about sent_fields[] = {
 	{0},
 };
 
-static const struct schema_about sent = {
+const struct schema_about about_email_sent = {
 	.name = "EmailSent",
 	.help = "An email that is in Postfix's queue.",
 	.fields = sent_fields,
@@ -155,9 +155,10 @@ const struct route_about about_email_send = {
 	.text = "Answers when the message is in Postfix's queue and the "
 		"record in the database, both on disk. `scheduled_at`, "
 		"`template` and `topic_id` are not supported and refused.",
-	.request = &request,
+	.headers = about_idempotency,
+	.request = &about_email_request,
 	.status = 200,
-	.answer = &sent,
+	.answer = &about_email_sent,
 	.problems = send_problems,
 	.example = "{\"from\": \"Acme <hello@example.com>\", "
 		   "\"to\": [\"ann@dst.test\"], \"subject\": \"Hello\", "

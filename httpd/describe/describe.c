@@ -76,6 +76,9 @@ static void mark_by_columns(const struct route *route, bool marked[PROBLEM_KINDS
 		marked[PROBLEM_RESTRICTED_KEY] = true;
 	if (route->names_domain)
 		marked[PROBLEM_DOMAIN] = marked[PROBLEM_NOT_FOUND] = true;
+	if (route->idempotent)
+		marked[PROBLEM_IDEMPOTENCY_KEY] = marked[PROBLEM_OTHER_PAYLOAD] =
+			marked[PROBLEM_CONCURRENT] = true;
 	if (route->body != BODY_IGNORED)
 		marked[PROBLEM_BAD_REQUEST] = marked[PROBLEM_MEDIA_TYPE] =
 			marked[PROBLEM_VALIDATION] = true;

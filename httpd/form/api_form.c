@@ -25,11 +25,11 @@ struct parsed {
 };
 
 static void on_form_sent(
-	struct request *request, const struct send_result *results, size_t n)
+	struct request *request, const struct send_outcome *outcome)
 {
-	const struct problem *problem = send_first_problem(results, n);
+	const struct problem *problem = send_first_problem(outcome);
 	const char *id = request->answer_id ? request->answer_id
-					    : results[0].message_id;
+					    : outcome->results[0].message_id;
 
 	if (problem)
 		reply_problem(request, problem);
@@ -59,14 +59,6 @@ static int reserve(
 	if (admission_reserve(request->worker, admission, bytes) == 0)
 		return 0;
 	*problem = admission->problem;
-	return -1;
-}
-
-static int enter(struct request *request, size_t emails, struct problem *problem)
-{
-	if (admission_enter(request->worker, &request->admission, emails) == 0)
-		return 0;
-	*problem = request->admission.problem;
 	return -1;
 }
 
@@ -101,9 +93,7 @@ static int parse(struct request *request, bool is_mime, struct parsed *parsed,
 		return -1;
 	if (!is_mime)
 		parsed->answer_id = mem_strdup(email.message.message_id);
-	if (expand(request, &form, &email, parsed, problem) < 0)
-		return -1;
-	return enter(request, parsed->n, problem);
+	return expand(request, &form, &email, parsed, problem);
 }
 
 static void send_form(struct request *request, bool is_mime)
@@ -116,7 +106,11 @@ static void send_form(struct request *request, bool is_mime)
 		reply_problem(request, &problem);
 	} else {
 		request->answer_id = parsed.answer_id;
-		send_emails(request, parsed.emails, parsed.n, on_form_sent);
+		send_emails(request, &(const struct send_spec){
+					     .outgoing = parsed.emails,
+					     .n = parsed.n,
+					     .done = on_form_sent,
+				     });
 	}
 	for (size_t i = 0; i < parsed.n; i++)
 		outgoing_clear(&parsed.emails[i]);

@@ -16,6 +16,7 @@
 #include "core/mail/addr.h"
 #include "core/store/store_domain.h"
 #include "httpd/http/credentials.h"
+#include "httpd/http/idempotency_key.h"
 #include "httpd/http/rate_table.h"
 #include "httpd/send/key_use.h"
 #include "httpd/worker.h"
@@ -93,6 +94,16 @@ static int check_rate(struct worker *worker, struct admission *admission)
 		per_s);
 	admission->problem.retry_after_s = (int)admission->rate.retry_s;
 	return -1;
+}
+
+static int check_load(struct worker *worker, struct admission *admission)
+{
+	if (budget_enter(worker->shared->budget,
+		    worker->conf->http.max_requests, &admission->share))
+		return 0;
+	return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
+		"The service has too many requests to handle now. Please try "
+		"again.");
 }
 
 static int check_scope(struct admission *admission)
@@ -224,17 +235,6 @@ int admission_reserve(
 	return problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE);
 }
 
-int admission_enter(
-	struct worker *worker, struct admission *admission, size_t emails)
-{
-	if (budget_enter(worker->shared->budget, worker->conf->http.max_requests,
-		    (int64_t)emails, &admission->share))
-		return 0;
-	return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
-		"The service has too many requests to handle now. Please try "
-		"again.");
-}
-
 int admission_grow(
 	struct worker *worker, struct admission *admission, uint64_t body_bytes)
 {
@@ -257,9 +257,24 @@ static int check_caller(struct worker *worker, const struct http_head *head,
 	return find_key(worker, head, admission) < 0 ||
 			       check_rate(worker, admission) < 0 ||
 			       check_right(worker, admission) < 0 ||
-			       admission_enter(worker, admission, 1) < 0
+			       check_load(worker, admission) < 0
 		       ? -1
 		       : 0;
+}
+
+static int read_idempotency_key(
+	const struct http_head *head, struct admission *admission)
+{
+	int given = admission->route->idempotent
+			    ? idempotency_key_read(
+				      head, admission->idempotency_key)
+			    : 0;
+
+	if (given < 0)
+		return problem_fixed(
+			&admission->problem, PROBLEM_IDEMPOTENCY_KEY);
+	admission->has_idempotency_key = given > 0;
+	return 0;
 }
 
 void admission_decide(struct worker *worker, const struct http_head *head,
@@ -268,6 +283,7 @@ void admission_decide(struct worker *worker, const struct http_head *head,
 	memset(admission_r, 0, sizeof(*admission_r));
 	if (find_route(head, admission_r) == 0 &&
 		check_caller(worker, head, admission_r) == 0 &&
+		read_idempotency_key(head, admission_r) == 0 &&
 		check_body(worker, head, admission_r) == 0)
 		return;
 	/* Its answer may take a while to be read. */

@@ -20,7 +20,9 @@ struct admission {
 	char param[ROUTE_PARAM_MAX]; /* a domain: normalized */
 	struct key key;              /* of the caller, once it is known */
 	struct rate_state rate;      /* of its company */
-	uint64_t body_limit;         /* bytes */
+	bool has_idempotency_key;
+	uint8_t idempotency_key[SECRET_HASH_LEN]; /* its hash */
+	uint64_t body_limit;                      /* bytes */
 	struct budget_share share;
 };
 
@@ -28,11 +30,6 @@ struct admission {
  * admission_clear(). */
 void admission_decide(struct worker *worker, const struct http_head *head,
 	struct admission *admission_r);
-
-/* The request is about to send so many emails; what many requests do is bounded
- * by that. 0, or -1 with the problem: there are too many under way. */
-int admission_enter(
-	struct worker *worker, struct admission *admission, size_t emails);
 
 /* The request needs memory as a body of this size does. 0, or -1 with the
  * problem: more than the server ever holds, or than it can hold now. */

@@ -21,6 +21,13 @@ static const struct {
 	int retry_after_s;
 } kinds[PROBLEM_KINDS] = {
 	[PROBLEM_BAD_REQUEST] = {.status = 400, .name = "validation_error"},
+	[PROBLEM_IDEMPOTENCY_KEY] =
+		{
+			.status = 400,
+			.name = "invalid_idempotency_key",
+			.text = "Idempotency keys, if present, must have "
+				"between 1 and 256 characters.",
+		},
 	[PROBLEM_MISSING_KEY] =
 		{
 			.status = 401,
@@ -58,6 +65,20 @@ static const struct {
 			.status = 408,
 			.name = "validation_error",
 			.text = "The request did not arrive in time.",
+		},
+	[PROBLEM_OTHER_PAYLOAD] =
+		{
+			.status = 409,
+			.name = "invalid_idempotent_request",
+			.text = "The idempotency key belongs to a request with "
+				"another payload.",
+		},
+	[PROBLEM_CONCURRENT] =
+		{
+			.status = 409,
+			.name = "concurrent_idempotent_requests",
+			.text = "A request with this idempotency key is still "
+				"being handled.",
 		},
 	[PROBLEM_TOO_LARGE] = {.status = 413, .name = "validation_error"},
 	[PROBLEM_MEDIA_TYPE] =

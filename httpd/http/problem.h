@@ -12,6 +12,7 @@
 enum problem_kind {
 	PROBLEM_NONE,
 	PROBLEM_BAD_REQUEST, /* HTTP or JSON that cannot be read */
+	PROBLEM_IDEMPOTENCY_KEY,
 	PROBLEM_MISSING_KEY,
 	PROBLEM_INVALID_KEY,
 	PROBLEM_RESTRICTED_KEY,
@@ -24,6 +25,8 @@ enum problem_kind {
 	PROBLEM_NOT_FOUND,
 	PROBLEM_METHOD,
 	PROBLEM_TIMEOUT,
+	PROBLEM_OTHER_PAYLOAD, /* the Idempotency-Key is that of another request */
+	PROBLEM_CONCURRENT,    /* ... of the same one, which is under way */
 	PROBLEM_TOO_LARGE,
 	PROBLEM_MEDIA_TYPE,
 	PROBLEM_EXPECTATION,

@@ -12,6 +12,7 @@
 #include "core/base/mem.h"
 #include "httpd/http/conn.h"
 #include "httpd/http/reply.h"
+#include "httpd/send/idempotency.h"
 #include "httpd/worker.h"
 
 static struct request *request_begin(
@@ -71,6 +72,7 @@ void request_free(struct request *request)
 {
 	request->worker->requests--;
 	admission_clear(&request->admission);
+	idempotency_end(request->claim);
 	free(request->answer_id);
 	free(request);
 }

@@ -11,6 +11,7 @@
 #include "httpd/http/admission.h"
 
 struct evhttp_request;
+struct idempotency_claim;
 struct worker;
 
 struct request {
@@ -18,7 +19,8 @@ struct request {
 	struct evhttp_request *http;
 	char id[ID_SIZE]; /* in the answer and in every log line about it */
 	struct admission admission;
-	int64_t began_us; /* monotonic */
+	int64_t began_us;                /* monotonic */
+	struct idempotency_claim *claim; /* of its Idempotency-Key; or NULL */
 	char *answer_id; /* of the form dialect: the id that the client chose */
 };
 

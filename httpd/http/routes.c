@@ -14,6 +14,7 @@
 #include "httpd/describe/openapi.h"
 #include "httpd/form/api_form.h"
 #include "httpd/http/percent.h"
+#include "httpd/json/api_batch.h"
 #include "httpd/json/api_domain.h"
 #include "httpd/json/api_email.h"
 
@@ -23,6 +24,7 @@ static const struct route routes[] = {
 		.pattern = "/emails",
 		.auth = AUTH_BEARER,
 		.scopes = KEY_SENDING,
+		.idempotent = true,
 		.body = BODY_JSON,
 		.handle = api_email_send,
 		.about = &about_email_send,
@@ -35,6 +37,16 @@ static const struct route routes[] = {
 		.body = BODY_IGNORED,
 		.handle = api_email_list,
 		.about = &about_email_list,
+	},
+	{
+		.method = "POST",
+		.pattern = "/emails/batch",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_SENDING,
+		.idempotent = true,
+		.body = BODY_JSON,
+		.handle = api_batch_send,
+		.about = &about_batch_send,
 	},
 	{
 		.method = "GET",

@@ -38,6 +38,7 @@ struct route {
 	unsigned scopes;   /* of enum key_scope: any one of them will do */
 	bool names_domain; /* the segment is the sending domain: it must be the
 			    * company's, active, and the key's if it has one */
+	bool idempotent; /* takes an Idempotency-Key; elsewhere it is ignored */
 	enum route_body body;
 	void (*handle)(struct request *request);
 	const struct route_about *about; /* for people and programs */

@@ -9,24 +9,25 @@
 #include "httpd/json/json_field.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
+#include "httpd/send/idempotency.h"
 #include "httpd/send/send.h"
 #include "httpd/worker.h"
 
 static void on_email_sent(
-	struct request *request, const struct send_result *results, size_t n)
+	struct request *request, const struct send_outcome *outcome)
 {
-	const struct problem *problem = send_first_problem(results, n);
+	const struct problem *problem = send_first_problem(outcome);
 
 	if (problem)
 		reply_problem(request, problem);
 	else
-		reply_json(request, 200, json_pack("{s:s}", "id", results[0].id));
+		reply_json(request, 200,
+			json_pack("{s:s}", "id", outcome->results[0].id));
 }
 
-void api_email_send(struct request *request)
+static int parse(struct request *request, struct outgoing *outgoing_r,
+	struct problem *problem)
 {
-	_cleanup_outgoing_ struct outgoing outgoing = {0};
-	struct problem problem = PROBLEM_INIT;
 	int64_t max = request->worker->conf->http.max_recipients;
 	struct admission *admission = &request->admission;
 	size_t len;
@@ -34,13 +35,29 @@ void api_email_send(struct request *request)
 
 	if (admission_reserve(request->worker, admission,
 		    json_field_cost(body, len)) < 0) {
-		reply_problem(request, &admission->problem);
+		*problem = admission->problem;
+		return -1;
+	}
+	return email_json_parse(body, len, max, outgoing_r, problem);
+}
+
+void api_email_send(struct request *request)
+{
+	_cleanup_outgoing_ struct outgoing outgoing = {0};
+	const struct send_spec spec = {
+		.outgoing = &outgoing, .n = 1, .done = on_email_sent};
+	struct problem problem = PROBLEM_INIT;
+
+	if (idempotency_begin(request, "POST /emails", &problem) < 0) {
+		reply_problem(request, &problem);
 		return;
 	}
-	if (email_json_parse(body, len, max, &outgoing, &problem) < 0) {
+	if (send_repeat(request, false, on_email_sent))
+		return;
+	if (parse(request, &outgoing, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
 	request_drop_body(request);
-	send_emails(request, &outgoing, 1, on_email_sent);
+	send_emails(request, &spec);
 }

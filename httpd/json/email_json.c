@@ -167,27 +167,33 @@ static int parse_headers(const json_t *email, struct mime_message *message,
 	return 0;
 }
 
-int email_json_parse(const char *body, size_t len, int64_t max_recipients,
+int email_json_read(const json_t *email, int64_t max_recipients,
 	struct outgoing *outgoing_r, struct problem *problem)
 {
 	struct mime_message *message = &outgoing_r->message;
+
+	if (!json_is_object(email))
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"The email must be an object.");
+	if (check_required(email, problem) < 0 ||
+		check_unsupported(email, problem) < 0 ||
+		parse_people(email, max_recipients, outgoing_r, problem) < 0 ||
+		parse_content(email, message, problem) < 0 ||
+		parse_headers(email, message, problem) < 0 ||
+		email_json_tags(email, &outgoing_r->tags, problem) < 0)
+		return -1;
+	return email_json_attachments(email, message, problem);
+}
+
+int email_json_parse(const char *body, size_t len, int64_t max_recipients,
+	struct outgoing *outgoing_r, struct problem *problem)
+{
 	json_t *email;
 	int result;
 
 	if (json_field_parse(body, len, &email, problem) < 0)
 		return -1;
-	result = check_required(email, problem) < 0 ||
-				 check_unsupported(email, problem) < 0 ||
-				 parse_people(email, max_recipients, outgoing_r,
-					 problem) < 0 ||
-				 parse_content(email, message, problem) < 0 ||
-				 parse_headers(email, message, problem) < 0 ||
-				 email_json_tags(email, &outgoing_r->tags,
-					 problem) < 0 ||
-				 email_json_attachments(
-					 email, message, problem) < 0
-			 ? -1
-			 : 0;
+	result = email_json_read(email, max_recipients, outgoing_r, problem);
 	json_decref(email);
 	return result;
 }

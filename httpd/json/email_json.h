@@ -16,6 +16,10 @@
 int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 	struct outgoing *outgoing_r, struct problem *problem);
 
+/* The same for an email that stands in a larger body. */
+int email_json_read(const json_t *email, int64_t max_recipients,
+	struct outgoing *outgoing_r, struct problem *problem);
+
 /* The email as GET /emails/{id} shows it; a new reference, NULL when it cannot
  * be printed. */
 json_t *email_json_render(const struct email *email);

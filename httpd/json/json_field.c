@@ -32,8 +32,9 @@ uint64_t json_field_cost(const char *body, size_t len)
 	return values * VALUE_BYTES / BUDGET_FACTOR + len;
 }
 
-int json_field_parse(const char *body, size_t len, json_t **object_r,
-	struct problem *problem)
+/* A whole body of any type; expected names the one that is. */
+static int parse(const char *body, size_t len, const char *expected,
+	json_t **root_r, struct problem *problem)
 {
 	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
 			     JSON_DECODE_ANY;
@@ -41,19 +42,48 @@ int json_field_parse(const char *body, size_t len, json_t **object_r,
 	json_t *root = json_loadb(body, len, flags, &error);
 
 	if (root == NULL && len == 0)
-		return problem_set(problem,
-			PROBLEM_BAD_REQUEST, "The request body is empty; a JSON object is expected.");
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"The request body is empty; a JSON %s is expected.",
+			expected);
 	if (root == NULL)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"The request body is not valid JSON: %s (line %d, "
 			"column %d).",
 			error.text, error.line, error.column);
-	if (!json_is_object(root)) {
-		json_decref(root);
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `request.body` field must be an `object`.");
-	}
+	*root_r = root;
+	return 0;
+}
+
+static int wrong_type(json_t *root, const char *expected, struct problem *problem)
+{
+	json_decref(root);
+	return problem_set(problem, PROBLEM_VALIDATION,
+		"The `request.body` field must be an `%s`.", expected);
+}
+
+int json_field_parse(const char *body, size_t len, json_t **object_r,
+	struct problem *problem)
+{
+	json_t *root;
+
+	if (parse(body, len, "object", &root, problem) < 0)
+		return -1;
+	if (!json_is_object(root))
+		return wrong_type(root, "object", problem);
 	*object_r = root;
+	return 0;
+}
+
+int json_field_parse_array(
+	const char *body, size_t len, json_t **array_r, struct problem *problem)
+{
+	json_t *root;
+
+	if (parse(body, len, "array", &root, problem) < 0)
+		return -1;
+	if (!json_is_array(root))
+		return wrong_type(root, "array", problem);
+	*array_r = root;
 	return 0;
 }
 

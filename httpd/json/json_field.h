@@ -19,6 +19,10 @@
 int json_field_parse(const char *body, size_t len, json_t **object_r,
 	struct problem *problem);
 
+/* The same for an array. */
+int json_field_parse_array(const char *body, size_t len, json_t **array_r,
+	struct problem *problem);
+
 /* How large a body that is not JSON would be that takes as much memory, for the
  * budget; told from the punctuation. */
 uint64_t json_field_cost(const char *body, size_t len);

@@ -1,201 +1,150 @@
 /*
  * send: from parsed emails to their records.
  *
- *   send_emails ─> stage ─(committer)─> on_send_staged ─> inject
- *     ─(sendmail)─> on_send_injected ─> watch ─(milter)─> on_send_recorded
- *     ─> finish
+ *   send_emails ─> stage ─(committer)─> on_send_staged
+ *     ─> send_inject, for each ─(Postfix, milter)─> send_finish
+ *     ─> send_settle ─(committer)─> send_group_end
  *
- * A group lives from send_emails() to its done, each struct send from there to
- * its finish(). The answer waits for the record: after it the email is in
- * Postfix's queue, its row is durable, and GET finds it.
+ * The answer waits for the records: after it the emails are in Postfix's queue,
+ * their rows are durable, and GET finds them.
  *
  * Threads: the worker's, but for the run and done of its jobs, which are the
  * committer's.
  */
 #include "httpd/send/send.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/conf/conf.h"
-#include "core/db/committer.h"
-#include "httpd/inbox.h"
-#include "httpd/inject/inject.h"
-#include "httpd/send/record_watch.h"
 #include "httpd/http/request.h"
+#include "httpd/send/idempotency.h"
 #include "httpd/send/send_private.h"
 #include "httpd/worker.h"
 
-/* The emails of one request. */
-struct send_group {
-	struct request *request;
-	send_done *done;
-	struct send_result *results;
-	size_t n;
-	size_t left;
-};
-
-struct send {
-	struct letter letter; /* first: from the committer to the worker */
-	struct send_group *group;
-	size_t index; /* in the group */
-	struct request *request;
-	bool test;
-	bool unsure; /* whether Postfix has it; job_err tells why */
-	struct composed composed;
-	struct commit_job job;
-	int job_result;
-	struct err job_err;
-	struct submission submission;
-	struct watched watched;
-	struct problem problem;
-};
-
-const struct problem *send_first_problem(
-	const struct send_result *results, size_t n)
+const struct problem *send_first_problem(const struct send_outcome *outcome)
 {
-	for (size_t i = 0; i < n; i++)
-		if (results[i].problem.kind != PROBLEM_NONE)
-			return &results[i].problem;
+	for (size_t i = 0; i < outcome->n; i++)
+		if (outcome->results[i].problem.kind != PROBLEM_NONE)
+			return &outcome->results[i].problem;
 	return NULL;
 }
 
-static void end_group(struct send_group *group)
+struct send_group *send_group_new(
+	struct request *request, size_t n, bool permissive, send_done *done)
 {
-	group->done(group->request, group->results, group->n);
+	struct send_group *group = mem_new(struct send_group);
+
+	group->request = request;
+	group->claim = request->claim;
+	group->done = done;
+	group->permissive = permissive;
+	group->created_us = clock_now_us(&clock_system);
+	if (group->claim && group->claim->found)
+		group->created_us = group->claim->record.created_us;
+	group->sends = mem_alloc(n, sizeof(*group->sends));
+	group->results = mem_alloc(n, sizeof(*group->results));
+	group->n = n;
+	for (size_t i = 0; i < n; i++) {
+		group->sends[i].group = group;
+		group->sends[i].result = &group->results[i];
+	}
+	return group;
+}
+
+void send_group_free(struct send_group *group)
+{
 	for (size_t i = 0; i < group->n; i++)
-		free(group->results[i].message_id);
+		send_composed_clear(&group->sends[i].composed);
+	free(group->sends);
 	free(group->results);
 	free(group);
 }
 
-static void finish(struct send *send)
+size_t send_group_count(const struct send_group *group, enum send_end end)
 {
-	struct send_group *group = send->group;
-	struct send_result *result = &group->results[send->index];
-	struct email *row = &send->composed.row;
+	size_t n = 0;
 
-	memcpy(result->id, row->id, ID_SIZE);
-	result->message_id = TAKE_PTR(row->message_id);
-	result->problem = send->problem;
-	send_composed_clear(&send->composed);
-	free(send);
+	for (size_t i = 0; i < group->n; i++)
+		n += group->sends[i].end == end;
+	return n;
+}
+
+void send_group_end(struct send_group *group)
+{
+	const struct send_outcome outcome = {
+		.results = group->results,
+		.n = group->n,
+		.sent = send_group_count(group, SEND_SENT) +
+			send_group_count(group, SEND_LATE),
+		.unfinished = group->unfinished,
+	};
+
+	group->done(group->request, &outcome);
+	send_group_free(group);
+}
+
+static void leave(struct send_group *group)
+{
 	if (--group->left == 0)
-		end_group(group);
+		group->next(group);
 }
 
-static void on_send_recorded(
-	struct watched *watched, enum email_state state, const char *refusal)
+void send_leave(struct send *send)
 {
-	struct send *send = (struct send *)((char *)watched -
-					    offsetof(struct send, watched));
-	struct log *log = send->request->worker->log;
-	const char *id = send->composed.row.id;
+	leave(send->group);
+}
 
-	if (state == EMAIL_REFUSED) {
-		log_warn(log, "refused_by_milter", "request", send->request->id,
-			"email", id, "reason", refusal);
-		problem_set(&send->problem, PROBLEM_DOMAIN, "%s", refusal);
-	} else if (state == EMAIL_STAGED && send->unsure) {
-		problem_from_err(&send->problem, &send->job_err);
-	} else if (state == EMAIL_STAGED) {
-		log_warn(log, "record_late", "request", send->request->id,
-			"email", id);
+void send_finish(struct send *send, enum send_end end)
+{
+	send->end = end;
+	leave(send->group);
+}
+
+void send_each_open(struct send_group *group, void (*step)(struct send *send),
+	void (*next)(struct send_group *group))
+{
+	group->next = next;
+	group->left = 1; /* this loop */
+	for (size_t i = 0; i < group->n; i++) {
+		if (group->sends[i].end != SEND_OPEN)
+			continue;
+		group->left++;
+		step(&group->sends[i]);
 	}
-	finish(send);
-}
-
-static void watch(struct send *send)
-{
-	struct worker *worker = send->request->worker;
-
-	buf_free(&send->composed.message);
-	send->watched.email_id = send->composed.row.id;
-	send->watched.wait_ms = worker->conf->submission.record_wait_ms;
-	send->watched.done = on_send_recorded;
-	record_watch_add(worker->watch, &send->watched);
+	leave(group);
 }
 
 /* On the committer's thread. */
 static void on_job_done(void *arg, int result, const struct err *err)
 {
-	struct send *send = arg;
+	struct send_group *group = arg;
 
-	send->job_result = result;
+	group->job_result = result;
 	if (result < 0)
-		send->job_err = *err;
-	inbox_post(send->request->worker->inbox, &send->letter);
+		group->job_err = *err;
+	inbox_post(group->request->worker->inbox, &group->letter);
 }
 
-static void commit(struct send *send,
-	int (*run)(struct db *db, void *arg, struct err *err),
+void send_commit(struct send_group *group,
+	int (*run)(struct db *db, void *group, struct err *err),
 	void (*deliver)(struct letter *letter))
 {
-	send->letter.deliver = deliver;
-	send->job.run = run;
-	send->job.done = on_job_done;
-	send->job.arg = send;
-	committer_submit(send->request->worker->shared->committer, &send->job);
-}
-
-static int unstage_run(struct db *db, void *arg, struct err *err)
-{
-	struct send *send = arg;
-
-	return store_email_unstage(db, send->composed.row.ticket, err) < 0 ? -1
-									   : 0;
-}
-
-static void on_send_unstaged(struct letter *letter)
-{
-	struct send *send = (struct send *)letter;
-
-	if (send->job_result < 0)
-		log_error(send->request->worker->log, "unstage_failed", "request",
-			send->request->id, "error", send->job_err.text);
-	finish(send);
-}
-
-static void on_send_injected(struct submission *submission,
-	enum inject_result result, const struct err *err)
-{
-	struct send *send = (struct send *)((char *)submission -
-					    offsetof(struct send, submission));
-
-	if (result == INJECT_QUEUED) {
-		watch(send);
-		return;
-	}
-	log_error(send->request->worker->log, "submission_failed", "request",
-		send->request->id, "email", send->composed.row.id, "error",
-		err->text);
-	if (result == INJECT_UNKNOWN) { /* the record will tell, if it comes */
-		send->unsure = true;
-		send->job_err = *err;
-		watch(send);
-		return;
-	}
-	problem_from_err(&send->problem, err);
-	commit(send, unstage_run, on_send_unstaged);
-}
-
-static void inject(struct send *send)
-{
-	send->submission = (struct submission){
-		.sender = send->composed.row.sender,
-		.recipients = &send->composed.recipients,
-		.message = &send->composed.message,
-		.done = on_send_injected,
-	};
-	inject_submit(send->request->worker->inject, &send->submission);
+	group->letter.deliver = deliver;
+	group->job.run = run;
+	group->job.done = on_job_done;
+	group->job.arg = group;
+	committer_submit(group->request->worker->shared->committer, &group->job);
 }
 
 /* A test goes no further than the store, so nobody else can record it. */
-static int stage_run(struct db *db, void *arg, struct err *err)
+static int stage_one(struct db *db, const struct send *send, struct err *err)
 {
-	struct send *send = arg;
 	const struct email *row = &send->composed.row;
 
+	if (send->end != SEND_OPEN)
+		return 0;
 	if (store_email_stage(db, row, err) < 0)
 		return -1;
 	if (!send->test)
@@ -205,60 +154,147 @@ static int stage_run(struct db *db, void *arg, struct err *err)
 		       : 0;
 }
 
+static int stage_key(
+	struct db *db, const struct send_group *group, struct err *err)
+{
+	const struct running_entry *entry;
+	struct idempotency row = {.created_us = group->created_us};
+	int result;
+
+	if (group->claim == NULL)
+		return 0;
+	entry = &group->claim->entry;
+	memcpy(row.payload, entry->payload, sizeof(row.payload));
+	send_group_results(group, &row.results);
+	result = store_idempotency_add(db, &entry->key, &row, err);
+	store_idempotency_clear(&row);
+	return result;
+}
+
+static int stage_run(struct db *db, void *arg, struct err *err)
+{
+	const struct send_group *group = arg;
+
+	for (size_t i = 0; i < group->n; i++)
+		if (stage_one(db, &group->sends[i], err) < 0)
+			return -1;
+	return stage_key(db, group, err);
+}
+
+/* Nothing was staged. A key that is there by now was added by another httpd on
+ * the same store, as when one is restarted. */
+static void end_unstaged(struct send_group *group)
+{
+	bool raced = group->claim && group->job_err.code == ERR_EXISTS;
+
+	log_error(group->request->worker->log, "stage_failed", "request",
+		group->request->id, "error", group->job_err.text);
+	for (size_t i = 0; i < group->n; i++) {
+		struct send *send = &group->sends[i];
+
+		if (send->end != SEND_OPEN)
+			continue;
+		send->end = SEND_BAD;
+		if (raced)
+			problem_fixed(&send->result->problem, PROBLEM_CONCURRENT);
+		else
+			problem_from_err(&send->result->problem, &group->job_err);
+	}
+	send_group_end(group);
+}
+
+static void inject_or_end(struct send *send)
+{
+	if (send->test)
+		send_finish(send, SEND_SENT);
+	else
+		send_inject(send);
+}
+
 static void on_send_staged(struct letter *letter)
 {
-	struct send *send = (struct send *)letter;
+	struct send_group *group = (struct send_group *)letter;
 
-	if (send->job_result == 0 && !send->test) {
-		inject(send);
+	if (group->job_result < 0) {
+		end_unstaged(group);
 		return;
 	}
-	if (send->job_result < 0) {
-		log_error(send->request->worker->log, "stage_failed", "request",
-			send->request->id, "error", send->job_err.text);
-		problem_from_err(&send->problem, &send->job_err);
-	}
-	finish(send);
+	send_each_open(group, inject_or_end, send_settle);
 }
 
-static struct send *prepare(
-	struct send_group *group, size_t index, struct outgoing *outgoing)
+static void compose(struct send *send, struct outgoing *outgoing)
 {
-	struct send *send = mem_new(struct send);
+	struct request *request = send->group->request;
+	struct problem *problem = &send->result->problem;
 	const char *domain = outgoing->message.from.domain;
 
-	send->group = group;
-	send->index = index;
-	send->request = group->request;
 	send->test = outgoing->test;
-	if (send_decide(group->request, domain, &send->problem) == 0)
-		send_compose(group->request, outgoing, &send->composed,
-			&send->problem);
-	outgoing_clear(outgoing);
-	return send;
+	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
+	send->composed.row.created_us = send->group->created_us;
+	if (send_decide(request, domain, problem) < 0 ||
+		send_compose(request, outgoing, &send->composed, problem) < 0)
+		return;
+	send->result->message_id = send->composed.row.message_id;
 }
 
-void send_emails(struct request *request, struct outgoing *outgoing, size_t n,
-	send_done *done)
+static void prepare(struct send *send, struct outgoing *outgoing,
+	const struct problem *problem)
 {
-	struct send_group *group = mem_new(struct send_group);
-	struct send **sends = mem_alloc(n, sizeof(*sends));
-	bool all_well = true;
+	id_new(send->result->id);
+	if (problem && problem->kind != PROBLEM_NONE)
+		send->result->problem = *problem;
+	else
+		compose(send, outgoing);
+	if (send->result->problem.kind != PROBLEM_NONE)
+		send->end = SEND_BAD;
+}
 
-	group->request = request;
-	group->done = done;
-	group->results = mem_alloc(n, sizeof(*group->results));
-	group->n = group->left = n;
-	for (size_t i = 0; i < n; i++) {
-		sends[i] = prepare(group, i, &outgoing[i]);
-		if (sends[i]->problem.kind != PROBLEM_NONE)
-			all_well = false;
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (all_well)
-			commit(sends[i], stage_run, on_send_staged);
+/* The first one may have reached Postfix, so what cannot be composed any more
+ * is unsure. */
+static void prepare_again(
+	struct send *send, struct outgoing *outgoing, const char *result)
+{
+	send_recall(send, result);
+	if (send->end != SEND_OPEN)
+		return;
+	compose(send, outgoing);
+	if (send->result->problem.kind != PROBLEM_NONE)
+		send->end = SEND_UNSURE;
+}
+
+static void prepare_all(struct send_group *group, const struct send_spec *spec)
+{
+	const struct idempotency_claim *claim = group->claim;
+	bool again = claim && claim->found;
+
+	/* The same payload has the same number of emails. */
+	assert(!again || claim->record.results.n == spec->n);
+	for (size_t i = 0; i < spec->n; i++) {
+		struct send *send = &group->sends[i];
+
+		if (again)
+			prepare_again(send, &spec->outgoing[i],
+				claim->record.results.items[i]);
 		else
-			finish(sends[i]);
+			prepare(send, &spec->outgoing[i],
+				spec->problems ? &spec->problems[i] : NULL);
+		outgoing_clear(&spec->outgoing[i]);
 	}
-	free(sends);
+}
+
+void send_emails(struct request *request, const struct send_spec *spec)
+{
+	struct send_group *group = send_group_new(
+		request, spec->n, spec->permissive, spec->done);
+	size_t open, bad;
+
+	prepare_all(group, spec);
+	open = send_group_count(group, SEND_OPEN);
+	bad = send_group_count(group, SEND_BAD);
+	if (group->claim && group->claim->found)
+		send_again(group);
+	else if (open > 0 && (bad == 0 || group->permissive))
+		send_commit(group, stage_run, on_send_staged);
+	else
+		send_group_end(group);
 }

@@ -3,9 +3,13 @@
  *
  *   decide   the sending rules, against the store as it is now
  *   compose  the message, with its ticket, and the row
- *   stage    the row, in one group commit
- *   inject   the message, into Postfix
+ *   stage    the rows of the request, and its Idempotency-Key, in one commit
+ *   inject   the messages, into Postfix
  *   record   by the milter; the watch tells
+ *   settle   what was not sent is taken back, in one commit
+ *
+ * A request that came before is not staged again: send_repeat() answers it, or
+ * send_emails() takes it up where it ended.
  */
 #ifndef POSTERN_HTTPD_SEND_H
 #define POSTERN_HTTPD_SEND_H
@@ -19,23 +23,42 @@ struct request;
 /* What became of one email. */
 struct send_result {
 	char id[ID_SIZE];
-	char *message_id;       /* with <> */
-	struct problem problem; /* its kind is PROBLEM_NONE: sent */
+	const char *message_id; /* with <>; NULL when it was not composed now */
+	struct problem problem; /* its kind is PROBLEM_NONE: no fault of its own */
 };
 
-/* The end of all n emails, in their order; the results live for the call. */
-typedef void send_done(
-	struct request *request, const struct send_result *results, size_t n);
+/* What became of all n, in their order; lives for the call of done. */
+struct send_outcome {
+	const struct send_result *results;
+	size_t n;
+	size_t sent;     /* are with Postfix; the others are not, or perhaps */
+	bool unfinished; /* a repeat with the same Idempotency-Key sends what
+			  * was not sent now */
+};
 
-/* Takes the content of the n emails over and leaves them empty. When one of
- * them may not be sent or cannot be composed, none is. done is called exactly
- * once, perhaps before send_emails() returns; the request must last until
- * then. */
-void send_emails(struct request *request, struct outgoing *outgoing, size_t n,
-	send_done *done);
+typedef void send_done(
+	struct request *request, const struct send_outcome *outcome);
+
+/* The emails of one request. */
+struct send_spec {
+	struct outgoing *outgoing; /* n; their content is taken over */
+	/* n, or NULL: why an email cannot be sent, which is then not looked
+	 * at; of the kind PROBLEM_NONE for the others. */
+	const struct problem *problems;
+	size_t n;
+	bool permissive; /* when one may not be sent the others are; else none */
+	send_done *done;
+};
+
+/* done is called exactly once, perhaps before this returns; the request must
+ * last until then. Leaves the emails empty. */
+void send_emails(struct request *request, const struct send_spec *spec);
+
+/* Answers a request that came before and of which nothing is left to be done:
+ * true, and done is or will be called. */
+bool send_repeat(struct request *request, bool permissive, send_done *done);
 
 /* The first problem among the results, NULL when all is well. */
-const struct problem *send_first_problem(
-	const struct send_result *results, size_t n);
+const struct problem *send_first_problem(const struct send_outcome *outcome);
 
 #endif

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/mail/html_text.h"
@@ -60,18 +59,17 @@ static void fill_row(struct request *request, const struct outgoing *outgoing,
 	row->tags = mem_strdup(outgoing->tags);
 	row->variables = mem_strdup(outgoing->variables);
 	row->message_id = mem_strdup(message->message_id);
-	row->created_us = message->date_us;
 }
 
 /* What the service adds to the email of the client. */
-static void complete(struct outgoing *outgoing, const char *id)
+static void complete(struct outgoing *outgoing, const struct email *row)
 {
 	struct mime_message *message = &outgoing->message;
 
-	message->date_us = clock_now_us(&clock_system);
+	message->date_us = row->created_us;
 	if (message->message_id == NULL)
 		message->message_id = mem_printf(
-			"<%s@%s>", id, message->from.domain);
+			"<%s@%s>", row->id, message->from.domain);
 	if (str_empty(message->text) && message->html &&
 		outgoing->finished.len == 0) {
 		free(message->text);
@@ -142,8 +140,7 @@ static void fill_recipients(
 int send_compose(struct request *request, struct outgoing *outgoing,
 	struct composed *composed_r, struct problem *problem)
 {
-	id_new(composed_r->row.id);
-	complete(outgoing, composed_r->row.id);
+	complete(outgoing, &composed_r->row);
 	fill_row(request, outgoing, &composed_r->row);
 	fill_recipients(outgoing, &composed_r->recipients);
 	return build_within_limit(request, outgoing, composed_r, problem);

@@ -4,16 +4,14 @@
 #ifndef POSTERN_HTTPD_SEND_PRIVATE_H
 #define POSTERN_HTTPD_SEND_PRIVATE_H
 
+#include "core/db/committer.h"
 #include "core/store/store_email.h"
-#include "httpd/send/outgoing.h"
-#include "httpd/http/problem.h"
+#include "httpd/inbox.h"
+#include "httpd/inject/inject.h"
+#include "httpd/send/record_watch.h"
+#include "httpd/send/send.h"
 
-struct request;
-struct worker;
-
-/* May the request's key send as this domain? 0, or -1 with the problem. */
-int send_decide(struct request *request, const char *from_domain,
-	struct problem *problem);
+struct idempotency_claim;
 
 /* What goes to Postfix and to the store. Starts zeroed. */
 struct composed {
@@ -22,9 +20,92 @@ struct composed {
 	struct buf message;
 };
 
-/* Makes both from the email, whose message id and date it sets. */
+/* How far an email has come. */
+enum send_end {
+	SEND_OPEN,
+	SEND_BAD,     /* it may not be sent, or cannot be composed */
+	SEND_SENT,    /* recorded */
+	SEND_LATE,    /* in Postfix's queue, not recorded yet */
+	SEND_UNSURE,  /* perhaps in the queue */
+	SEND_FAILED,  /* surely not in the queue */
+	SEND_REFUSED, /* by the milter */
+};
+
+struct send {
+	struct send_group *group;
+	struct send_result *result;
+	enum send_end end;
+	bool test;
+	bool decided; /* found so when it was to be sent again */
+	struct composed composed;
+	struct submission submission;
+	struct watched watched;
+};
+
+/* The emails of one request. Lives until its done; between two steps it is
+ * with the emails that are open, or with its job. */
+struct send_group {
+	struct letter letter; /* first: from the committer to the worker */
+	struct commit_job job;
+	int job_result;
+	struct err job_err;
+	struct request *request;
+	struct idempotency_claim *claim; /* the request's; NULL: no key */
+	send_done *done;
+	bool permissive;
+	bool unfinished;
+	int64_t created_us; /* of all its emails */
+	struct send *sends;
+	struct send_result *results;
+	size_t n;
+	size_t left; /* have not left the present step */
+	void (*next)(struct send_group *group); /* when all have */
+};
+
+/* One of n emails that have nothing in them. */
+struct send_group *send_group_new(
+	struct request *request, size_t n, bool permissive, send_done *done);
+void send_group_free(struct send_group *group);
+size_t send_group_count(const struct send_group *group, enum send_end end);
+/* Tells the outcome and frees the group. */
+void send_group_end(struct send_group *group);
+
+/* Begins a step for each email that is open; when all have left it, the next
+ * one. An email leaves it at its end, or open. */
+void send_each_open(struct send_group *group, void (*step)(struct send *send),
+	void (*next)(struct send_group *group));
+void send_finish(struct send *send, enum send_end end);
+void send_leave(struct send *send);
+
+/* Has the committer run the job, and then the worker the step. */
+void send_commit(struct send_group *group,
+	int (*run)(struct db *db, void *group, struct err *err),
+	void (*deliver)(struct letter *letter));
+
+/* May the request's key send as this domain? 0, or -1 with the problem. */
+int send_decide(struct request *request, const char *from_domain,
+	struct problem *problem);
+
+/* Makes message and row, whose id and created_us are set. */
 int send_compose(struct request *request, struct outgoing *outgoing,
 	struct composed *composed_r, struct problem *problem);
 void send_composed_clear(struct composed *composed);
+
+/* Submits the message and waits for the record. */
+void send_inject(struct send *send);
+/* Waits for the record of an email that is with Postfix. */
+void send_watch(struct send *send);
+
+/* What the request's record says of an email that was staged by an earlier one:
+ * SEND_OPEN when nobody knows. */
+void send_recall(struct send *send, const char *result);
+/* Sends what is open of a request that came before. */
+void send_again(struct send_group *group);
+
+/* Every email has come to an end: puts the store in order, then ends the
+ * group. */
+void send_settle(struct send_group *group);
+/* For each email what store_idempotency keeps of it. */
+void send_group_results(const struct send_group *group, struct strv *results);
 
 #endif

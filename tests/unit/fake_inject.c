@@ -10,37 +10,39 @@
 #include "core/policy/ticket_header.h"
 #include "core/store/store_email.h"
 
-static void play_milter(struct fake_inject *fake)
-{
-	struct err err = ERR_INIT;
-
-	if (fake->milter == MILTER_RECORDS)
-		store_email_record(fake->db, fake->ticket, "QUEUEID", 1, &err);
-	if (fake->milter == MILTER_REFUSES)
-		store_email_refuse(fake->db, fake->ticket, "QUEUEID",
-			"The key was revoked.", 1, &err);
-}
-
 struct answer {
 	struct fake_inject *fake;
 	struct submission *submission;
+	enum inject_result result;
+	enum fake_milter milter;
+	char ticket[64];
 };
+
+static void play_milter(const struct answer *answer)
+{
+	struct db *db = answer->fake->db;
+	struct err err = ERR_INIT;
+
+	if (answer->milter == MILTER_RECORDS)
+		store_email_record(db, answer->ticket, "QUEUEID", 1, &err);
+	if (answer->milter == MILTER_REFUSES)
+		store_email_refuse(db, answer->ticket, "QUEUEID",
+			"The key was revoked.", 1, &err);
+}
 
 static void on_answer(evutil_socket_t fd, short what, void *arg)
 {
-	struct answer *answer = arg;
-	struct fake_inject *fake = answer->fake;
+	_cleanup_free_ struct answer *answer = arg;
 	struct submission *submission = answer->submission;
 	struct err err = ERR_INIT;
 
 	(void)fd;
 	(void)what;
-	free(answer);
-	if (fake->result == INJECT_QUEUED)
-		play_milter(fake);
-	else
-		err_set(&err, fake->code, "as the test wants it");
-	submission->done(submission, fake->result, &err);
+	if (answer->result == INJECT_QUEUED || answer->result == INJECT_UNKNOWN)
+		play_milter(answer);
+	if (answer->result != INJECT_QUEUED)
+		err_set(&err, answer->fake->code, "as the test wants it");
+	submission->done(submission, answer->result, &err);
 }
 
 static void forget(struct fake_inject *fake)
@@ -65,6 +67,14 @@ static void fake_submit(struct inject *inject, struct submission *submission)
 		abort();
 	answer->fake = fake;
 	answer->submission = submission;
+	strcpy(answer->ticket, fake->ticket);
+	answer->result = INJECT_QUEUED;
+	answer->milter = MILTER_RECORDS;
+	if (fake->only_to == NULL ||
+		strv_has(submission->recipients, fake->only_to)) {
+		answer->result = fake->result;
+		answer->milter = fake->milter;
+	}
 	event_base_once(fake->base, -1, EV_TIMEOUT, on_answer, answer, &now);
 }
 

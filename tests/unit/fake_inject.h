@@ -18,7 +18,9 @@ struct fake_inject {
 	enum inject_result result;
 	enum err_code code; /* with a result that is a failure */
 	enum fake_milter milter;
-	struct db *db; /* the milter writes here */
+	const char *only_to; /* all this happens to messages with this
+			      * recipient, the others are recorded; NULL: to all */
+	struct db *db;       /* the milter writes here */
 	int submitted;
 	char *message; /* the last one */
 	char *sender;

@@ -55,6 +55,12 @@ class Httpd:
         """POST /emails."""
         return self.request("POST", "/emails", json=email, **options)
 
+    def batch(self, emails, **options):
+        """POST /emails/batch."""
+        if options.get("data") is None:
+            options["json"] = emails
+        return self.request("POST", "/emails/batch", **options)
+
     def get(self, email_id, **options):
         """GET /emails/{id}."""
         return self.request("GET", f"/emails/{email_id}", **options)

@@ -1,0 +1,124 @@
+/*
+ * batch_json: batches of emails in the JSON dialect, in and out.
+ *
+ * Threads: any; holds no state.
+ */
+#include "httpd/json/batch_json.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "httpd/json/email_json.h"
+#include "httpd/json/json_field.h"
+
+static int check_size(size_t n, struct problem *problem)
+{
+	if (n == 0)
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"The `request.body` field must have at least one "
+			"email.");
+	if (n > BATCH_MAX)
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"Too many emails in the batch: the limit is %d.",
+			BATCH_MAX);
+	return 0;
+}
+
+static void parse_all(
+	const json_t *array, int64_t max_recipients, struct batch *batch)
+{
+	size_t n = json_array_size(array);
+
+	batch->emails = mem_alloc(n, sizeof(*batch->emails));
+	batch->problems = mem_alloc(n, sizeof(*batch->problems));
+	batch->n = n;
+	for (size_t i = 0; i < n; i++)
+		email_json_read(json_array_get(array, i), max_recipients,
+			&batch->emails[i], &batch->problems[i]);
+}
+
+int batch_json_parse(const char *body, size_t len, int64_t max_recipients,
+	struct batch *batch_r, struct problem *problem)
+{
+	json_t *array;
+	int result;
+
+	if (json_field_parse_array(body, len, &array, problem) < 0)
+		return -1;
+	result = check_size(json_array_size(array), problem);
+	if (result == 0)
+		parse_all(array, max_recipients, batch_r);
+	json_decref(array);
+	return result;
+}
+
+void batch_json_clear(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		outgoing_clear(&batch->emails[i]);
+	free(batch->emails);
+	free(batch->problems);
+	*batch = (struct batch){0};
+}
+
+/* Whether a quoted word in a problem is a field of an email. */
+static bool is_field(const char *word)
+{
+	static const char *const fields[] = {"from", "to", "cc", "bcc",
+		"reply_to", "subject", "html", "text", "headers", "tags",
+		"attachments", "scheduled_at", "template", "topic_id"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (str_starts(word, fields[i]) &&
+			strchr("`.[", word[strlen(fields[i])]) != NULL)
+			return true;
+	return false;
+}
+
+void batch_json_name(
+	size_t index, const struct problem *problem, struct problem *named_r)
+{
+	_cleanup_free_ char *place = mem_printf("[%zu]", index);
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	bool named = false;
+
+	for (const char *p = problem->text; *p; p++) {
+		buf_add_char(&text, *p);
+		if (*p != '`' || !is_field(p + 1))
+			continue;
+		buf_printf(&text, "%s.", place);
+		named = true;
+	}
+	problem_set(named_r, problem->kind, "%s%s%s", named ? "" : place,
+		named ? "" : ": ", buf_str(&text));
+	named_r->retry_after_s = problem->retry_after_s;
+}
+
+static void add_error(json_t *errors, size_t index, const struct problem *problem)
+{
+	json_array_append_new(
+		errors, json_pack("{s:I, s:s}", "index", (json_int_t)index,
+				"message", problem->text));
+}
+
+json_t *batch_json_render(const struct send_outcome *outcome)
+{
+	json_t *data = json_array(), *errors = json_array();
+	json_t *answer = json_pack("{s:o}", "data", data);
+
+	for (size_t i = 0; i < outcome->n; i++) {
+		const struct send_result *result = &outcome->results[i];
+
+		if (result->problem.kind != PROBLEM_NONE)
+			add_error(errors, i, &result->problem);
+		else
+			json_array_append_new(
+				data, json_pack("{s:s}", "id", result->id));
+	}
+	if (json_array_size(errors) > 0)
+		json_object_set(answer, "errors", errors);
+	json_decref(errors);
+	return answer;
+}

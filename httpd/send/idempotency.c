@@ -1,0 +1,101 @@
+/*
+ * idempotency: a request with an Idempotency-Key is done once.
+ *
+ * Threads: the worker's; `running` is shared by all.
+ */
+#include "httpd/send/idempotency.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "httpd/http/request.h"
+#include "httpd/worker.h"
+
+static void hash_payload(struct request *request, const char *action,
+	uint8_t hash[static SECRET_HASH_LEN])
+{
+	uint8_t parts[2][SECRET_HASH_LEN];
+	size_t len;
+	const char *body = request_body(request, &len);
+
+	secret_hash(action, strlen(action), parts[0]);
+	secret_hash(body, len, parts[1]);
+	secret_hash((const char *)parts, sizeof(parts), hash);
+}
+
+static int other_payload(struct problem *problem)
+{
+	return problem_fixed(problem, PROBLEM_OTHER_PAYLOAD);
+}
+
+static int enter(struct idempotency_claim *claim, struct problem *problem)
+{
+	switch (running_enter(claim->running, &claim->entry)) {
+	case RUNNING_ENTERED:
+		return 0;
+	case RUNNING_OTHER:
+		return other_payload(problem);
+	case RUNNING_SAME:
+		break;
+	}
+	return problem_fixed(problem, PROBLEM_CONCURRENT);
+}
+
+static int recall(struct request *request, struct idempotency_claim *claim,
+	struct problem *problem)
+{
+	struct err err = ERR_INIT;
+	int found = store_idempotency_find(request->worker->db, &claim->entry.key,
+		clock_now_us(&clock_system), &claim->record, &err);
+
+	if (found < 0) {
+		log_error(request->worker->log, "idempotency_lookup_failed",
+			"request", request->id, "error", err.text);
+		return problem_from_err(problem, &err);
+	}
+	claim->found = found > 0;
+	if (claim->found && memcmp(claim->record.payload, claim->entry.payload,
+				    SECRET_HASH_LEN) != 0)
+		return other_payload(problem);
+	return 0;
+}
+
+int idempotency_claim(struct request *request,
+	const uint8_t payload[static SECRET_HASH_LEN], struct problem *problem)
+{
+	const struct admission *admission = &request->admission;
+	struct idempotency_claim *claim = mem_new(struct idempotency_claim);
+
+	claim->running = request->worker->shared->running;
+	memcpy(claim->entry.key.company_id, admission->key.company_id, ID_SIZE);
+	memcpy(claim->entry.key.hash, admission->idempotency_key,
+		SECRET_HASH_LEN);
+	memcpy(claim->entry.payload, payload, SECRET_HASH_LEN);
+	if (enter(claim, problem) < 0) {
+		free(claim);
+		return -1;
+	}
+	request->claim = claim;
+	return recall(request, claim, problem);
+}
+
+int idempotency_begin(
+	struct request *request, const char *action, struct problem *problem)
+{
+	uint8_t payload[SECRET_HASH_LEN];
+
+	if (!request->admission.has_idempotency_key)
+		return 0;
+	hash_payload(request, action, payload);
+	return idempotency_claim(request, payload, problem);
+}
+
+void idempotency_end(struct idempotency_claim *claim)
+{
+	if (claim == NULL)
+		return;
+	running_leave(claim->running, &claim->entry);
+	store_idempotency_clear(&claim->record);
+	free(claim);
+}

@@ -1,0 +1,174 @@
+/*
+ * send_again: the emails of a request that came before.
+ *
+ * That one may have ended at any moment, with httpd itself. An email of which
+ * the milter has not decided may be on its way into Postfix, wait there, or
+ * never come. So it is waited for a moment; then it gets a new ticket, in a
+ * commit that finds it undecided, and is submitted again. Should the first
+ * message come after all, its ticket is superseded and the milter discards it.
+ *
+ *   send_again ─> look, for each ─(milter)─> supersede ─(committer)─>
+ *     send_inject, or send_watch when it was decided meanwhile
+ *
+ * Threads: the worker's, but for supersede_run, which is the committer's.
+ */
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/conf/conf.h"
+#include "httpd/http/request.h"
+#include "httpd/send/idempotency.h"
+#include "httpd/send/send_private.h"
+#include "httpd/worker.h"
+
+/* How long a sendmail process that outlived its httpd has. */
+enum { LOOK_MS = 1000 };
+
+/* An email that is not there any more was sent and removed since. */
+static void recall_email(struct send *send)
+{
+	const struct request *request = send->group->request;
+	enum email_state state = EMAIL_SENT;
+	_cleanup_free_ char *refusal = NULL;
+	struct err err = ERR_INIT;
+
+	if (store_email_outcome(request->worker->db, send->result->id, &state,
+		    &refusal, &err) < 0) {
+		log_error(request->worker->log, "store_failed", "request",
+			request->id, "error", err.text);
+		problem_from_err(&send->result->problem, &err);
+		send->end = SEND_UNSURE;
+	} else if (state == EMAIL_REFUSED) {
+		problem_set(
+			&send->result->problem, PROBLEM_DOMAIN, "%s", refusal);
+		send->end = SEND_REFUSED;
+	} else if (state == EMAIL_SENT) {
+		send->end = SEND_SENT;
+	}
+}
+
+void send_recall(struct send *send, const char *result)
+{
+	if (result[0] == '!') {
+		problem_set(&send->result->problem, PROBLEM_VALIDATION, "%s",
+			result + 1);
+		send->end = SEND_BAD;
+		return;
+	}
+	id_parse(result, send->result->id);
+	if (send->group->claim->record.settled)
+		send->end = SEND_SENT;
+	else
+		recall_email(send);
+}
+
+bool send_repeat(struct request *request, bool permissive, send_done *done)
+{
+	const struct idempotency_claim *claim = request->claim;
+	const struct strv *results;
+	struct send_group *group;
+
+	if (claim == NULL || !claim->found)
+		return false;
+	results = &claim->record.results;
+	group = send_group_new(request, results->n, permissive, done);
+	for (size_t i = 0; i < results->n; i++)
+		send_recall(&group->sends[i], results->items[i]);
+	if (send_group_count(group, SEND_OPEN) > 0) {
+		send_group_free(group);
+		return false;
+	}
+	send_settle(group);
+	return true;
+}
+
+static int supersede_run(struct db *db, void *arg, struct err *err)
+{
+	const struct send_group *group = arg;
+
+	for (size_t i = 0; i < group->n; i++) {
+		struct send *send = &group->sends[i];
+		int found;
+
+		if (send->end != SEND_OPEN)
+			continue;
+		found = store_email_supersede(db, &send->composed.row, err);
+		if (found < 0)
+			return -1;
+		send->decided = found == 0;
+	}
+	return 0;
+}
+
+static void inject_or_watch(struct send *send)
+{
+	if (send->decided)
+		send_watch(send);
+	else
+		send_inject(send);
+}
+
+static void give_up(struct send *send)
+{
+	problem_from_err(&send->result->problem, &send->group->job_err);
+	send_finish(send, SEND_UNSURE);
+}
+
+static void on_send_superseded(struct letter *letter)
+{
+	struct send_group *group = (struct send_group *)letter;
+	const struct request *request = group->request;
+
+	if (group->job_result < 0)
+		log_error(request->worker->log, "stage_failed", "request",
+			request->id, "error", group->job_err.text);
+	send_each_open(group, group->job_result < 0 ? give_up : inject_or_watch,
+		send_settle);
+}
+
+static void supersede(struct send_group *group)
+{
+	const struct request *request = group->request;
+
+	for (size_t i = 0; i < group->n; i++)
+		if (group->sends[i].end == SEND_OPEN)
+			log_warn(request->worker->log, "sent_again", "request",
+				request->id, "email", group->results[i].id);
+	if (send_group_count(group, SEND_OPEN) > 0)
+		send_commit(group, supersede_run, on_send_superseded);
+	else
+		send_settle(group);
+}
+
+static void on_send_looked(
+	struct watched *watched, enum email_state state, const char *refusal)
+{
+	struct send *send = (struct send *)((char *)watched -
+					    offsetof(struct send, watched));
+
+	if (state == EMAIL_STAGED) {
+		send_leave(send);
+	} else if (state == EMAIL_REFUSED) {
+		problem_set(
+			&send->result->problem, PROBLEM_DOMAIN, "%s", refusal);
+		send_finish(send, SEND_REFUSED);
+	} else {
+		send_finish(send, SEND_SENT);
+	}
+}
+
+static void look(struct send *send)
+{
+	struct worker *worker = send->group->request->worker;
+	int64_t wait_ms = worker->conf->submission.record_wait_ms;
+
+	send->watched.email_id = send->result->id;
+	send->watched.wait_ms = wait_ms < LOOK_MS ? wait_ms : LOOK_MS;
+	send->watched.done = on_send_looked;
+	record_watch_add(worker->watch, &send->watched);
+}
+
+void send_again(struct send_group *group)
+{
+	send_each_open(group, look, supersede);
+}

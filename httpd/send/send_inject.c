@@ -1,0 +1,92 @@
+/*
+ * send_inject: an email on its way into Postfix, and the wait for its record.
+ *
+ *   send_inject ─(sendmail)─> on_send_injected ─> send_watch
+ *     ─(milter)─> on_send_recorded ─> send_finish
+ *
+ * Threads: the worker's.
+ */
+#include "core/base/log.h"
+#include "core/conf/conf.h"
+#include "httpd/http/request.h"
+#include "httpd/send/send_private.h"
+#include "httpd/worker.h"
+
+/* A problem that the email has already tells why it is unsure. */
+static enum send_end without_record(const struct send *send)
+{
+	const struct request *request = send->group->request;
+
+	if (send->result->problem.kind != PROBLEM_NONE)
+		return SEND_UNSURE;
+	log_warn(request->worker->log, "record_late", "request", request->id,
+		"email", send->result->id);
+	return SEND_LATE;
+}
+
+static enum send_end refused(struct send *send, const char *refusal)
+{
+	const struct request *request = send->group->request;
+
+	log_warn(request->worker->log, "refused_by_milter", "request",
+		request->id, "email", send->result->id, "reason", refusal);
+	problem_set(&send->result->problem, PROBLEM_DOMAIN, "%s", refusal);
+	return SEND_REFUSED;
+}
+
+static void on_send_recorded(
+	struct watched *watched, enum email_state state, const char *refusal)
+{
+	struct send *send = (struct send *)((char *)watched -
+					    offsetof(struct send, watched));
+
+	if (state == EMAIL_REFUSED) {
+		send_finish(send, refused(send, refusal));
+	} else if (state == EMAIL_STAGED) {
+		send_finish(send, without_record(send));
+	} else {
+		send->result->problem = PROBLEM_INIT;
+		send_finish(send, SEND_SENT);
+	}
+}
+
+void send_watch(struct send *send)
+{
+	struct worker *worker = send->group->request->worker;
+
+	buf_free(&send->composed.message);
+	send->watched.email_id = send->result->id;
+	send->watched.wait_ms = worker->conf->submission.record_wait_ms;
+	send->watched.done = on_send_recorded;
+	record_watch_add(worker->watch, &send->watched);
+}
+
+static void on_send_injected(struct submission *submission,
+	enum inject_result result, const struct err *err)
+{
+	struct send *send = (struct send *)((char *)submission -
+					    offsetof(struct send, submission));
+	const struct request *request = send->group->request;
+
+	if (result != INJECT_QUEUED) {
+		log_error(request->worker->log, "submission_failed", "request",
+			request->id, "email", send->result->id, "error",
+			err->text);
+		problem_from_err(&send->result->problem, err);
+	}
+	if (result == INJECT_QUEUED || result == INJECT_UNKNOWN)
+		send_watch(send);
+	else
+		send_finish(send, SEND_FAILED);
+}
+
+void send_inject(struct send *send)
+{
+	send->submission = (struct submission){
+		.sender = send->composed.row.sender,
+		.recipients = &send->composed.recipients,
+		.message = &send->composed.message,
+		.done = on_send_injected,
+	};
+	inject_submit(send->group->request->worker->inject, &send->submission);
+}

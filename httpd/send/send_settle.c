@@ -1,0 +1,152 @@
+/*
+ * send_settle: what is left to be written when every email of a request has
+ * come to an end.
+ *
+ * What surely did not reach Postfix is taken back. The Idempotency-Key goes in
+ * the same commit when nothing was sent at all, so that the request may come
+ * again. When some emails went out and others may yet, the key and their rows
+ * stay as they are: a repeat goes on from there. Else the results are final.
+ *
+ * Threads: the worker's, but for settle_run, which is the committer's.
+ */
+#include <string.h>
+
+#include "core/base/log.h"
+#include "httpd/http/request.h"
+#include "httpd/send/idempotency.h"
+#include "httpd/send/send_private.h"
+#include "httpd/worker.h"
+
+/* Whether Postfix has, or may have, any of the emails. */
+static bool is_out(const struct send_group *group)
+{
+	return send_group_count(group, SEND_SENT) > 0 ||
+	       send_group_count(group, SEND_LATE) > 0 ||
+	       send_group_count(group, SEND_UNSURE) > 0;
+}
+
+/* Whether the next attempt may succeed where this one did not. */
+static bool may_pass(const struct send *send)
+{
+	return send->end == SEND_UNSURE ||
+	       (send->end == SEND_FAILED &&
+		       problem_status(&send->result->problem) == 503);
+}
+
+static bool can_be_finished(const struct send_group *group)
+{
+	if (group->claim == NULL || group->permissive || !is_out(group))
+		return false;
+	for (size_t i = 0; i < group->n; i++)
+		if (may_pass(&group->sends[i]))
+			return true;
+	return false;
+}
+
+/* A permissive request tells why an email was not sent, and keeps the id of one
+ * that may have been. */
+static bool has_id(const struct send *send)
+{
+	return send->end == SEND_OPEN || send->end == SEND_SENT ||
+	       send->end == SEND_LATE || send->end == SEND_UNSURE;
+}
+
+/* Problems may quote what a client sent; results stand in lines. */
+static char *refusal_line(const struct problem *problem)
+{
+	char *line = mem_printf("!%s", problem->text);
+
+	for (char *p = line; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	return line;
+}
+
+void send_group_results(const struct send_group *group, struct strv *results)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		const struct send_result *result = &group->results[i];
+
+		if (has_id(&group->sends[i]))
+			strv_add(results, result->id);
+		else
+			strv_take(results, refusal_line(&result->problem));
+	}
+}
+
+/* 1 all of them, 0 not all: another httpd has taken the request up. */
+static int take_back(
+	struct db *db, const struct send_group *group, struct err *err)
+{
+	int all = 1;
+
+	for (size_t i = 0; i < group->n; i++) {
+		const struct send *send = &group->sends[i];
+		int done;
+
+		if (send->end != SEND_FAILED)
+			continue;
+		done = store_email_unstage(db, send->composed.row.ticket, err);
+		if (done < 0)
+			return -1;
+		all &= done;
+	}
+	return all;
+}
+
+static int settle_key(
+	struct db *db, const struct send_group *group, struct err *err)
+{
+	const struct idempotency_key *key = &group->claim->entry.key;
+	struct idempotency row = {
+		.settled = send_group_count(group, SEND_UNSURE) == 0};
+	int result;
+
+	if (!is_out(group))
+		return store_idempotency_remove(db, key, err) < 0 ? -1 : 0;
+	send_group_results(group, &row.results);
+	result = store_idempotency_settle(db, key, &row, err);
+	store_idempotency_clear(&row);
+	return result < 0 ? -1 : 0;
+}
+
+static int settle_run(struct db *db, void *arg, struct err *err)
+{
+	const struct send_group *group = arg;
+	int all = take_back(db, group, err);
+
+	if (all <= 0 || group->claim == NULL)
+		return all < 0 ? -1 : 0;
+	return settle_key(db, group, err);
+}
+
+static void on_send_settled(struct letter *letter)
+{
+	struct send_group *group = (struct send_group *)letter;
+	const struct request *request = group->request;
+
+	if (group->job_result < 0)
+		log_error(request->worker->log, "unstage_failed", "request",
+			request->id, "error", group->job_err.text);
+	send_group_end(group);
+}
+
+/* Whether the store does not say so by itself. */
+static bool is_news(const struct send_group *group)
+{
+	if (send_group_count(group, SEND_FAILED) > 0)
+		return true;
+	if (group->claim == NULL || group->claim->record.settled)
+		return false;
+	return !is_out(group) || send_group_count(group, SEND_LATE) > 0 ||
+	       send_group_count(group, SEND_REFUSED) > 0;
+}
+
+void send_settle(struct send_group *group)
+{
+	group->unfinished = can_be_finished(group);
+	if (!group->unfinished && is_news(group))
+		send_commit(group, settle_run, on_send_settled);
+	else
+		send_group_end(group);
+}

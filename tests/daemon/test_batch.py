@@ -1,0 +1,340 @@
+"""POST /emails/batch: many emails in one request."""
+
+import base64
+import os
+import signal
+
+import pytest
+from harness import wait_for
+from harness.httpd import check_problem
+from harness.sandbox import unique
+
+INVALID = "validation_error"
+NAMED = "Invalid `[1].to` field."
+
+
+def emails_to(*addresses, **more):
+    return [
+        {"from": "hello@example.com", "to": to, "text": "x", **more}
+        for to in addresses
+    ]
+
+
+def new_addresses(n):
+    return [unique("to") + "@dst.test" for _ in range(n)]
+
+
+def ids_of(answer, n):
+    """The ids of an answer to a batch that was sent as a whole."""
+    assert answer.status_code == 200, answer.text
+    assert set(answer.json()) == {"data"}
+    ids = [one["id"] for one in answer.json()["data"]]
+    assert all(set(one) == {"id"} for one in answer.json()["data"])
+    assert len(set(ids)) == n
+    return ids
+
+
+def permissive(httpd, emails, **headers):
+    headers["x-batch-validation"] = "permissive"
+    return httpd.batch(emails, headers=headers)
+
+
+def test_ids_are_in_order(box, httpd):
+    addresses = new_addresses(100)
+    ids = ids_of(httpd.batch(emails_to(*addresses)), 100)
+    for to, email_id in zip(addresses, ids):
+        assert httpd.read(email_id)["to"] == [to]
+        assert box.sink.find(to=to)
+
+
+def test_one_email(box, httpd, to):
+    (email_id,) = ids_of(httpd.batch(emails_to(to)), 1)
+    assert httpd.read(email_id)["to"] == [to]
+
+
+def test_everything_in_it(box, httpd):
+    first, second = new_addresses(2)
+    data = os.urandom(100_000)
+    batch = [
+        {
+            "from": "Acme <hello@example.com>",
+            "to": [first],
+            "subject": "Grüße",
+            "html": "<p>Hi</p>",
+            "headers": {"X-Mine": "1"},
+            "attachments": [
+                {"filename": "a.bin", "content": base64.b64encode(data).decode()}
+            ],
+        },
+        {"from": "b@example.com", "to": second, "text": "other"},
+    ]
+    ids_of(httpd.batch(batch), 2)
+    mail, other = box.sink.find(to=first), box.sink.find(to=second)
+    assert mail.header("Subject") == "Grüße"
+    assert mail.header("X-Mine") == "1"
+    assert [a[3] for a in mail.attachments()] == [data]
+    assert (other.sender, other.body("plain")) == ("b@example.com", "other\n")
+    assert other.attachments() == []
+
+
+REFUSED = {
+    "object": ({}, 422, INVALID, "The `request.body` field must be an `array`."),
+    "null": (None, 422, INVALID, "The `request.body` field must be an `array`."),
+    "empty": ([], 422, INVALID, "at least one"),
+    "too many": (emails_to(*["a@dst.test"] * 101), 422, INVALID, "100"),
+    "no email": ([7], 422, INVALID, "[0]"),
+}
+
+
+@pytest.mark.parametrize("body, status, name, message", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("mode", ["strict", "permissive"])
+def test_no_batch(httpd, mode, body, status, name, message):
+    """What is no batch is none in either mode, but for a bad item."""
+    headers = {"x-batch-validation": mode, "Content-Type": "application/json"}
+    data = b"null" if body is None else None
+    answer = httpd.batch(body, headers=headers, data=data)
+    if mode == "permissive" and body == [7]:
+        assert answer.status_code == 200
+    else:
+        check_problem(answer, status, name, message)
+
+
+@pytest.mark.parametrize("mode", ["", "lax", "Strict", "strict permissive"])
+def test_unknown_mode(httpd, mode):
+    answer = httpd.batch(
+        emails_to("a@dst.test"), headers={"x-batch-validation": mode}
+    )
+    check_problem(answer, 422, INVALID, "x-batch-validation")
+
+
+def test_sending_key_is_needed(box, httpd):
+    reader = box.httpd(box.new_key(box.company(), scope="reading")["token"])
+    answer = reader.batch(emails_to("a@dst.test"))
+    check_problem(answer, 403, "restricted_api_key")
+    answer = box.httpd("ps_none").batch(emails_to("a@dst.test"))
+    check_problem(answer, 401, "invalid_api_key")
+
+
+BAD = {
+    "address": ({"to": "nonsense"}, 422, INVALID, NAMED),
+    "missing": ({"to": None}, 422, "missing_required_field", "`[1].to`"),
+    "attachment": (
+        {"attachments": [{"filename": "a"}]},
+        422,
+        "invalid_attachment",
+        "`[1].attachments[0]`",
+    ),
+    "domain": (
+        {"from": "a@nobody.example"},
+        403,
+        INVALID,
+        "[1]: The nobody.example domain is not verified.",
+    ),
+    "recipients": (
+        {"to": ["a@dst.test"] * 30, "cc": ["b@dst.test"] * 21},
+        422,
+        INVALID,
+        "`[1].to`, `[1].cc` and `[1].bcc`",
+    ),
+    "later": ({"scheduled_at": "tomorrow"}, 422, INVALID, "`[1].scheduled_at`"),
+}
+
+
+def with_bad(addresses, change):
+    batch = emails_to(*addresses)
+    batch[1].update(change)
+    return batch
+
+
+@pytest.mark.parametrize("change, status, name, message", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("headers", [{}, {"x-batch-validation": "strict"}])
+def test_one_bad_refuses_all(box, httpd, headers, change, status, name, message):
+    addresses = new_addresses(3)
+    answer = httpd.batch(with_bad(addresses, change), headers=headers)
+    check_problem(answer, status, name, message)
+    after = new_addresses(1)
+    httpd.batch(emails_to(*after))
+    assert box.sink.find(to=after[0])
+    assert not any(box.sink.now(to=to) for to in addresses)
+
+
+@pytest.mark.parametrize("change, status, name, message", BAD.values(), ids=BAD)
+def test_permissive(box, httpd, change, status, name, message):
+    addresses = new_addresses(3)
+    answer = permissive(httpd, with_bad(addresses, change))
+    assert answer.status_code == 200
+    found = answer.json()
+    assert set(found) == {"data", "errors"}
+    assert [set(error) for error in found["errors"]] == [{"index", "message"}]
+    assert found["errors"][0]["index"] == 1
+    ids = [one["id"] for one in found["data"]]
+    assert len(ids) == 2
+    for to, email_id in zip(addresses[::2], ids):
+        assert httpd.read(email_id)["to"] == [to]
+        assert box.sink.find(to=to)
+    assert not box.sink.now(to=addresses[1])
+
+
+def test_permissive_all_well(httpd):
+    ids_of(permissive(httpd, emails_to(*new_addresses(2))), 2)
+
+
+def test_permissive_all_bad(httpd):
+    answer = permissive(httpd, [{"from": "x"}, 7])
+    assert answer.status_code == 200
+    assert answer.json()["data"] == []
+    assert [e["index"] for e in answer.json()["errors"]] == [0, 1]
+
+
+def test_get_of_the_path(httpd):
+    """It is the path of an email, whose id it is not."""
+    check_problem(httpd.get("batch"), 422, "invalid_parameter")
+
+
+def test_memory_of_many_values(own_box):
+    """A small body of very many emails is told by what it would take."""
+    box = own_box("--set", "http.max_inflight_bytes=16M")
+    answer = box.httpd().request(
+        "POST",
+        "/emails/batch",
+        data=b"[" + b",".join([b"{}"] * 1_000_000) + b"]",
+        headers={"Content-Type": "application/json"},
+    )
+    check_problem(answer, 413, INVALID)
+
+
+def test_recipients_limit_is_each_emails(own_box):
+    box = own_box("--set", "http.max_recipients=2")
+    a, b, c = new_addresses(3)
+    ids_of(box.httpd().batch(emails_to([a, b], [b, c], [c, a])), 3)
+
+
+# What a sendmail(1) in front of Postfix's does with some messages, until a file
+# says that all is well again.
+SENDMAIL = """#!/bin/sh
+if [ ! -e {well} ]; then
+	case "$*" in
+	*temporary-*) exit 75 ;;
+	*rejected-*) exit 65 ;;
+	*killed-*) kill -9 $$ ;;
+	esac
+fi
+exec /usr/sbin/sendmail "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def moody_box(tmp_path_factory):
+    """A sandbox whose sendmail(1) fails as the recipient's name says."""
+    from harness import Sandbox
+
+    folder = tmp_path_factory.mktemp("sendmail")
+    folder.chmod(0o755)
+    for parent in folder.parents[:2]:
+        parent.chmod(0o755)
+    script = folder / "sendmail"
+    script.write_text(SENDMAIL.format(well=folder / "well"))
+    script.chmod(0o755)
+    with Sandbox(
+        "--set",
+        f"submission.sendmail={script}",
+        "--set",
+        "submission.record_wait=2s",
+    ) as box:
+        box.well = folder / "well"
+        yield box
+
+
+@pytest.fixture
+def moody(moody_box):
+    moody_box.well.unlink(missing_ok=True)
+    return moody_box
+
+
+def mixed(how, n=3):
+    """Addresses of which the second meets this."""
+    addresses = new_addresses(n)
+    addresses[1] = unique(how) + "@dst.test"
+    return addresses
+
+
+@pytest.mark.parametrize("how, status", [("temporary", 503), ("rejected", 500)])
+def test_none_goes_out(moody, how, status):
+    """An error, and nothing stays behind, in both modes."""
+    httpd = moody.httpd()
+    batch = emails_to(*[unique(how) + "@dst.test" for _ in range(3)])
+    before = len(moody.cli("email", "list", "--limit", "1000"))
+    for answer in (httpd.batch(batch), permissive(httpd, batch)):
+        assert answer.status_code == status, answer.text
+    assert len(moody.cli("email", "list", "--limit", "1000")) == before
+
+
+@pytest.mark.parametrize("how", ["temporary", "rejected", "killed"])
+@pytest.mark.parametrize("mode", ["strict", "permissive"])
+def test_some_go_out(moody, how, mode):
+    """The answer tells which ones did not."""
+    httpd = moody.httpd()
+    addresses = mixed(how)
+    answer = httpd.batch(
+        emails_to(*addresses), headers={"x-batch-validation": mode}
+    )
+    assert answer.status_code == 200, answer.text
+    ids = [one["id"] for one in answer.json()["data"]]
+    assert [e["index"] for e in answer.json()["errors"]] == [1]
+    assert [httpd.read(i)["to"][0] for i in ids] == addresses[::2]
+    for to in addresses[::2]:
+        moody.sink.find(to=to)
+
+
+@pytest.mark.parametrize("how", ["temporary", "killed"])
+def test_rest_by_repeating(moody, how):
+    """With a key the same request is finished, however often it takes."""
+    httpd = moody.httpd()
+    addresses = mixed(how)
+    batch = emails_to(*addresses)
+    headers = {"Idempotency-Key": unique()}
+    for _ in range(3):
+        answer = httpd.batch(batch, headers=headers)
+        check_problem(answer, 503, "application_error", "same idempotency key")
+        assert int(answer.headers["Retry-After"]) > 0
+    moody.well.touch()
+    ids = ids_of(httpd.batch(batch, headers=headers), 3)
+    assert ids == ids_of(httpd.batch(batch, headers=headers), 3)
+    for to, email_id in zip(addresses, ids):
+        assert moody.sink.find(to=to)
+        assert httpd.read(email_id)["to"] == [to]
+
+
+@pytest.mark.parametrize("mode", ["strict", "permissive"])
+def test_rejected_for_good(moody, mode):
+    """The repeat is told the same, and sends nothing."""
+    httpd = moody.httpd()
+    addresses = mixed("rejected")
+    headers = {"Idempotency-Key": unique(), "x-batch-validation": mode}
+    first = httpd.batch(emails_to(*addresses), headers=headers)
+    assert [e["index"] for e in first.json()["errors"]] == [1]
+    moody.well.touch()
+    second = httpd.batch(emails_to(*addresses), headers=headers)
+    assert second.json() == first.json()
+    for to in addresses[::2]:
+        moody.sink.find(to=to)
+    assert not moody.sink.now(to=addresses[1])
+
+
+def test_httpd_is_told_to_stop(own_box):
+    """A batch under way is finished and answered."""
+    import threading
+
+    box = own_box("--set", "submission.processes=1")
+    addresses = new_addresses(20)
+    answers = []
+    client = threading.Thread(
+        target=lambda: answers.append(box.httpd().batch(emails_to(*addresses)))
+    )
+    client.start()
+    wait_for("the first of them", lambda: box.sink.now(to=addresses[0]))
+    box.kill("httpd", signal.SIGTERM)
+    client.join()
+    ids_of(answers[0], 20)
+    for to in addresses:
+        box.sink.find(to=to)

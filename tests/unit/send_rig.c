@@ -1,0 +1,166 @@
+/* send_rig: a worker without a server, for tests of the pipeline. */
+#include "tests/unit/send_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/conf/conf.h"
+#include "core/db/committer.h"
+#include "core/db/migrate.h"
+#include "core/store/store_company.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_email.h"
+#include "httpd/inbox.h"
+#include "httpd/send/record_watch.h"
+#include "httpd/send/running.h"
+
+static struct send_rig *current;
+
+static void add_domain(struct send_rig *rig, const char *company_id,
+	const char *name, bool active)
+{
+	struct domain domain;
+
+	assert_int_equal(store_domain_add(rig->db, company_id, name, active, 1,
+				 &domain, NULL),
+		0);
+	store_domain_clear(&domain);
+}
+
+static void fill_store(struct send_rig *rig)
+{
+	static const uint8_t hash[SECRET_HASH_LEN] = {1};
+	struct company own, other;
+	struct key_spec spec = {.name = "test", .scopes = KEY_SENDING};
+
+	assert_int_equal(store_company_add(rig->db, "Own", 1, &own, NULL), 0);
+	assert_int_equal(store_company_add(rig->db, "Other", 1, &other, NULL), 0);
+	add_domain(rig, own.id, "example.com", true);
+	add_domain(rig, own.id, "second.example", true);
+	add_domain(rig, own.id, "asleep.example", false);
+	add_domain(rig, other.id, "other.example", true);
+	spec.company_id = own.id;
+	assert_int_equal(store_key_create(rig->db, &spec, hash, 1,
+				 &rig->request.admission.key, NULL),
+		0);
+	store_company_clear(&own);
+	store_company_clear(&other);
+}
+
+int send_rig_setup(void **state)
+{
+	struct send_rig *rig = mem_new(struct send_rig);
+	struct worker *worker = &rig->worker;
+	int applied;
+
+	snprintf(rig->folder, sizeof(rig->folder), "/tmp/postern-unit.XXXXXX");
+	assert_non_null(mkdtemp(rig->folder));
+	rig->path = mem_printf("%s/db", rig->folder);
+	assert_int_equal(db_open(rig->path, DB_CREATE, &rig->db, NULL), 0);
+	assert_int_equal(migrate_run(rig->db, 1, &applied, NULL), 0);
+	fill_store(rig);
+
+	rig->shared.committer = committer_new_inline(rig->db);
+	rig->shared.running = running_new();
+	worker->shared = &rig->shared;
+	worker->conf = conf_default();
+	worker->conf->submission.record_wait_ms = 20;
+	worker->base = event_base_new();
+	assert_int_equal(db_open(rig->path, DB_READ, &worker->db, NULL), 0);
+	worker->inbox = inbox_new(worker->base);
+	rig->inject = fake_inject_new(worker->base, rig->db);
+	worker->inject = &rig->inject->inject;
+	worker->watch = record_watch_new(worker->base, worker->db, NULL);
+	rig->request.worker = worker;
+	*state = current = rig;
+	return 0;
+}
+
+int send_rig_teardown(void **state)
+{
+	struct send_rig *rig = *state;
+	_cleanup_free_ char *remove = mem_printf("rm -r %s", rig->folder);
+
+	inbox_free(rig->worker.inbox);
+	inject_free(rig->worker.inject);
+	record_watch_free(rig->worker.watch);
+	db_close(rig->worker.db);
+	event_base_free(rig->worker.base);
+	conf_free(rig->worker.conf);
+	committer_free(rig->shared.committer);
+	running_free(rig->shared.running);
+	db_close(rig->db);
+	store_key_clear(&rig->request.admission.key);
+	free(rig->path);
+	free(rig);
+	return system(remove);
+}
+
+void send_rig_on_done(struct request *request, const struct send_outcome *outcome)
+{
+	struct send_rig *rig = current;
+
+	assert_ptr_equal(request, &rig->request);
+	assert_true(outcome->n <= SEND_RIG_EMAILS);
+	rig->done++;
+	rig->n = outcome->n;
+	rig->sent = outcome->sent;
+	rig->unfinished = outcome->unfinished;
+	for (size_t i = 0; i < outcome->n; i++) {
+		memcpy(rig->ids[i], outcome->results[i].id, ID_SIZE);
+		rig->problems[i] = outcome->results[i].problem;
+	}
+	event_base_loopbreak(rig->worker.base);
+}
+
+void send_rig_wait(struct send_rig *rig)
+{
+	if (rig->done == 0)
+		event_base_dispatch(rig->worker.base);
+	assert_int_equal(rig->done, 1);
+}
+
+void send_rig_send(struct send_rig *rig, const struct send_spec *spec)
+{
+	rig->done = 0;
+	send_emails(&rig->request, spec);
+	send_rig_wait(rig);
+}
+
+static void add(struct addr_list *list, const char *address)
+{
+	assert_int_equal(
+		addr_parse(address, mime_message_add_addr(list), NULL), 0);
+}
+
+void send_rig_email(const char *from, const char *to, struct outgoing *outgoing_r)
+{
+	struct mime_message *message = &outgoing_r->message;
+
+	*outgoing_r = (struct outgoing){0};
+	assert_int_equal(addr_parse(from, &message->from, NULL), 0);
+	add(&message->to, to);
+	add(&outgoing_r->bcc, "Secret <hidden@dst.test>");
+	message->subject = mem_strdup("Hi");
+	message->html = mem_strdup("<p>Hello</p>");
+}
+
+int send_rig_state(struct send_rig *rig, size_t index)
+{
+	enum email_state state;
+	char *refusal = NULL;
+	int found = store_email_outcome(
+		rig->db, rig->ids[index], &state, &refusal, NULL);
+
+	free(refusal);
+	assert_true(found >= 0);
+	return found ? (int)state : -1;
+}

@@ -1,0 +1,55 @@
+/*
+ * send_rig: a worker without a server, for tests of the pipeline: a real store,
+ * a fake injector that plays Postfix and the milter.
+ */
+#ifndef POSTERN_TESTS_SEND_RIG_H
+#define POSTERN_TESTS_SEND_RIG_H
+
+#include "httpd/http/request.h"
+#include "httpd/send/send.h"
+#include "httpd/worker.h"
+#include "tests/unit/fake_inject.h"
+
+enum { SEND_RIG_EMAILS = 8 };
+
+/* The company of the request's key has the domains example.com, second.example
+ * and, not active, asleep.example; another company has other.example. */
+struct send_rig {
+	char folder[40];
+	char *path;
+	struct db *db; /* the committer's, the milter's and the test's */
+	struct worker_shared shared;
+	struct worker worker;
+	struct fake_inject *inject;
+	struct request request;
+	/* Of the last outcome: */
+	int done; /* how often it was told */
+	size_t n, sent;
+	bool unfinished;
+	char ids[SEND_RIG_EMAILS][ID_SIZE];
+	struct problem problems[SEND_RIG_EMAILS];
+};
+
+/* For cmocka: the state is a struct send_rig. */
+int send_rig_setup(void **state);
+int send_rig_teardown(void **state);
+
+/* For send_spec: keeps the outcome and ends the loop. */
+void send_rig_on_done(
+	struct request *request, const struct send_outcome *outcome);
+
+/* Waits for the one outcome since done was 0. */
+void send_rig_wait(struct send_rig *rig);
+
+/* Sends and waits for the outcome. */
+void send_rig_send(struct send_rig *rig, const struct send_spec *spec);
+
+/* An email with text and html, from the address to two; the second hidden. */
+void send_rig_email(
+	const char *from, const char *to, struct outgoing *outgoing_r);
+
+/* The state of the email at the index of the last outcome; -1 when its row is
+ * not there. */
+int send_rig_state(struct send_rig *rig, size_t index);
+
+#endif
