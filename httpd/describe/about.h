@@ -25,6 +25,7 @@ enum shape {
 	SHAPE_NULL, /* always null */
 	SHAPE_STRING_OR_NULL,
 	SHAPE_TIME_OR_NULL,
+	SHAPE_EMPTY, /* an array without items */
 	SHAPE_STRINGS,
 	SHAPE_STRINGS_OR_NULL,
 	SHAPE_STRING_OR_STRINGS,
@@ -98,6 +99,12 @@ extern const struct route_about about_email_send;
 extern const struct route_about about_batch_send;
 extern const struct route_about about_email_get;
 extern const struct route_about about_email_list;
+extern const struct route_about about_domain_create;
+extern const struct route_about about_domain_list;
+extern const struct route_about about_domain_get;
+extern const struct route_about about_domain_update;
+extern const struct route_about about_domain_remove;
+extern const struct route_about about_domain_verify;
 extern const struct route_about about_form_send;
 extern const struct route_about about_form_send_mime;
 extern const struct route_about about_openapi;

@@ -33,6 +33,7 @@ static const struct {
 	[SHAPE_TIME_OR_NULL] = {"{\"type\":[\"string\",\"null\"],"
 				"\"format\":\"date-time\"}",
 		"time or `null`"},
+	[SHAPE_EMPTY] = {"{\"type\":\"array\",\"maxItems\":0}", "empty array"},
 	[SHAPE_STRINGS] = {STRINGS_, "array of strings"},
 	[SHAPE_STRINGS_OR_NULL] = {"{\"type\":[\"array\",\"null\"],"
 				   "\"items\":" STRING_ "}",

@@ -64,6 +64,7 @@ static const struct route routes[] = {
 		.scopes = KEY_MANAGING,
 		.body = BODY_JSON,
 		.handle = api_domain_create,
+		.about = &about_domain_create,
 	},
 	{
 		.method = "GET",
@@ -72,6 +73,7 @@ static const struct route routes[] = {
 		.scopes = KEY_MANAGING,
 		.body = BODY_IGNORED,
 		.handle = api_domain_list,
+		.about = &about_domain_list,
 	},
 	{
 		.method = "GET",
@@ -80,6 +82,7 @@ static const struct route routes[] = {
 		.scopes = KEY_MANAGING,
 		.body = BODY_IGNORED,
 		.handle = api_domain_get,
+		.about = &about_domain_get,
 	},
 	{
 		.method = "PATCH",
@@ -88,6 +91,7 @@ static const struct route routes[] = {
 		.scopes = KEY_MANAGING,
 		.body = BODY_JSON,
 		.handle = api_domain_update,
+		.about = &about_domain_update,
 	},
 	{
 		.method = "DELETE",
@@ -96,6 +100,7 @@ static const struct route routes[] = {
 		.scopes = KEY_MANAGING,
 		.body = BODY_IGNORED,
 		.handle = api_domain_remove,
+		.about = &about_domain_remove,
 	},
 	{
 		.method = "POST",
@@ -104,6 +109,7 @@ static const struct route routes[] = {
 		.scopes = KEY_MANAGING,
 		.body = BODY_IGNORED,
 		.handle = api_domain_verify,
+		.about = &about_domain_verify,
 	},
 	{
 		.method = "POST",

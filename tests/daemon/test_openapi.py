@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from harness.contract import Contract
 from harness.openapi31 import STRUCTURE
-from harness.sandbox import TREE
+from harness.sandbox import TREE, unique
 
 DOC = (TREE / "doc/HTTP-API.md").read_text()
 
@@ -127,8 +127,13 @@ class Answer:
 
 @pytest.fixture
 def names(box, httpd, email):
-    """What stands in the examples."""
-    return {**box.env, "EMAIL_ID": httpd.send(email)}
+    """What stands in the examples; each test has things of its own."""
+    domain = {"name": unique("domain") + ".example"}
+    return {
+        **box.env,
+        "EMAIL_ID": httpd.send(email),
+        "DOMAIN_ID": httpd.request("POST", "/domains", json=domain).json()["id"],
+    }
 
 
 @pytest.mark.parametrize(
