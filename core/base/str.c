@@ -109,13 +109,29 @@ static size_t utf8_char(const unsigned char *p, size_t len)
 	return n;
 }
 
+/* How many of the bytes are ASCII, looked at by eights: a text may have more. */
+static size_t ascii_run(const unsigned char *p, size_t len)
+{
+	size_t n = 0;
+	uint64_t eight;
+
+	for (; n + sizeof(eight) <= len; n += sizeof(eight)) {
+		memcpy(&eight, p + n, sizeof(eight));
+		if (eight & 0x8080808080808080U)
+			break;
+	}
+	return n;
+}
+
 bool str_utf8_valid(const char *text, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
 	while (len > 0) {
-		size_t n = utf8_char(p, len);
+		size_t n = ascii_run(p, len);
 
+		if (n == 0)
+			n = utf8_char(p, len);
 		if (n == 0)
 			return false;
 		p += n;

@@ -10,6 +10,7 @@
 #include "core/base/mem.h"
 #include "core/mail/mime_header.h"
 #include "httpd/http/budget.h"
+#include "httpd/json/json_long.h"
 
 /* What jansson takes for one value with its place in an array or object. */
 enum { VALUE_BYTES = 64 };
@@ -17,16 +18,13 @@ enum { VALUE_BYTES = 64 };
 uint64_t json_field_cost(const char *body, size_t len)
 {
 	uint64_t values = 1;
-	bool in_string = false;
 
 	for (size_t i = 0; i < len; i++) {
 		char c = body[i];
 
-		if (in_string && c == '\\')
-			i++;
-		else if (c == '"')
-			in_string = !in_string;
-		else if (!in_string && (c == ',' || c == '[' || c == '{'))
+		if (c == '"')
+			i = json_long_end(body, len, i + 1);
+		else if (c == ',' || c == '[' || c == '{')
 			values++;
 	}
 	return values * VALUE_BYTES / BUDGET_FACTOR + len;
@@ -39,7 +37,7 @@ static int parse(const char *body, size_t len, const char *expected,
 	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
 			     JSON_DECODE_ANY;
 	json_error_t error;
-	json_t *root = json_loadb(body, len, flags, &error);
+	json_t *root = json_long_load(body, len, JSON_LONG_MIN, flags, &error);
 
 	if (root == NULL && len == 0)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,

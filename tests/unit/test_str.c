@@ -204,6 +204,14 @@ static void test_utf8_valid(void **state)
 			cases[i].valid)
 			fail_msg("case %zu", i);
 	assert_true(str_utf8_valid("a\0b", 3));
+	/* Wherever the bad byte stands among good ones. */
+	for (size_t at = 0; at < 24; at++) {
+		char text[] = "abcdefghijklmnopqrstuvwx";
+
+		assert_true(str_utf8_valid(text, 24));
+		text[at] = '\x80';
+		assert_false(str_utf8_valid(text, 24));
+	}
 	assert_false(str_utf8_valid("\xe2\x82\xac", 2));
 }
 
