@@ -45,7 +45,8 @@ static bool all_see(const char *bare, const struct addr *addr)
 	_cleanup_strv_ struct strv seen = STRV_INIT;
 	_cleanup_(addr_scan) struct addr_scan *scan = addr_scan_new(&seen);
 
-	if (!has_one_at(outside))
+	/* Some decode words (RFC 2047) where none may stand. */
+	if (!has_one_at(outside) || strstr(addr->local, "=?"))
 		return false;
 	addr_scan_ats(scan, outside);
 	return seen.n == 1 && str_eq(seen.items[0], addr->domain);

@@ -214,6 +214,7 @@ static void test_unclear(void **state)
 		{"=?utf-8?b?YQ==?= =?utf-8?b?QHguY29t?=", "x.com", NULL},
 		{"ceo=?utf-8?q?=40?=x.com", "x.com", NULL},
 		{"a@=?utf-8?q?x.com?=", "x.com", NULL},
+		{"=?utf-8?q?a=40x.com?=@y.com", "x.com y.com", NULL},
 		{"=?utf-7?q?a+AEA-x.com?=", "x.com", NULL},
 		{"=?iso-8859-1?q?a=40b=FCcher.example?=", "xn--bcher-kva.example",
 			NULL},

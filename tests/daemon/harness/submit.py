@@ -1,0 +1,63 @@
+"""Mail that comes to Postfix past httpd, byte for byte as a test has it."""
+
+import re
+import smtplib
+import subprocess
+
+from .wait import wait_for
+
+
+class Submitted:
+    """What Postfix and the milter made of a message, found by its id."""
+
+    def __init__(self, box, message_id, reply=None):
+        self.box = box
+        self.message_id = message_id
+        self.reply = reply  # (code, text) of SMTP
+
+    def queue_id(self):
+        found = re.search(
+            rf"cleanup\[\d+\]: (\w+): message-id={re.escape(self.message_id)}",
+            self.box.log("postfix"),
+        )
+        return found and found.group(1)
+
+    def verdict(self):
+        """The milter's line about it, as a dictionary; waits for it."""
+        queue_id = wait_for(f"Postfix to have {self.message_id}", self.queue_id)
+        line = wait_for(
+            f"the verdict on {queue_id}",
+            lambda: re.search(rf".*queue_id={queue_id} .*", self.box.log("milter")),
+        )
+        return dict(re.findall(r'(\w+)=("[^"]*"|\S*)', line.group(0)))
+
+
+def by_sendmail(box, message_id, sender, recipients, data):
+    subprocess.run(
+        ["/usr/sbin/sendmail", "-C", box.env["POSTFIX_CONFIG"], "-i", "-f", sender, "--"]
+        + recipients,
+        input=data,
+        check=True,
+        timeout=60,
+    )
+    return Submitted(box, message_id)
+
+
+def by_smtp(box, message_id, sender, recipients, data, elsewhere=False):
+    """elsewhere: as if from a host that is not internal."""
+    host, port = box.env["POSTFIX_SMTP"].split(":")
+    with smtplib.SMTP(host, int(port), timeout=60) as session:
+        if elsewhere:
+            session.ehlo()
+            assert session.docmd("XCLIENT", "ADDR=192.0.2.1 NAME=mx.example.net")[0] == 220
+        session.ehlo()
+        utf8 = "" if (sender + "".join(recipients)).isascii() else " SMTPUTF8"
+        session.command_encoding = "utf-8"
+        for command in [f"MAIL FROM:<{sender}>{utf8}"] + [f"RCPT TO:<{r}>" for r in recipients]:
+            code, text = session.docmd(command)
+            assert code == 250, (command, code, text)
+        reply = session.data(data.replace(b"\n", b"\r\n"))
+    return Submitted(box, message_id, reply)
+
+
+WAYS = {"sendmail": by_sendmail, "smtp": by_smtp}
