@@ -3,20 +3,14 @@
  *
  * Threads: a handle is used by one thread at a time; holds no state.
  */
-#include "core/store/store_key.h"
-
 #include <string.h>
 
 #include "core/base/str.h"
 #include "core/store/store_company.h"
+#include "core/store/store_key_private.h"
 #include "core/store/store_row.h"
 
-#define SELECT_KEYS                                                            \
-	"SELECT k.id, k.company_id, d.name, k.name, k.scopes, k.created_us,"   \
-	" k.last_used_us, k.revoked_us"                                        \
-	" FROM api_key k LEFT JOIN domain d ON d.id = k.domain_id"
-
-static void read_row(struct db_stmt *stmt, struct key *key)
+void store_key_read_row(struct db_stmt *stmt, struct key *key)
 {
 	store_row_id(stmt, 0, key->id);
 	store_row_id(stmt, 1, key->company_id);
@@ -110,7 +104,7 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
 	struct key *key_r, struct err *err)
 {
-	static const char sql_find[] = SELECT_KEYS
+	static const char sql_find[] = KEY_SELECT
 		" WHERE k.hash = $hash AND k.revoked_us = 0";
 	struct db_stmt *stmt;
 	int result;
@@ -120,47 +114,9 @@ int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
 	db_bind_blob(stmt, "$hash", hash, SECRET_HASH_LEN);
 	result = db_step(stmt, err);
 	if (result == 1) {
-		read_row(stmt, key_r);
+		store_key_read_row(stmt, key_r);
 		db_reset(stmt);
 	}
-	return result;
-}
-
-static int prepare_list(struct db *db, const char *company_id,
-	struct db_stmt **stmt_r, struct err *err)
-{
-	static const char sql_all[] = SELECT_KEYS
-		" ORDER BY k.created_us DESC, k.id";
-	static const char sql_of_company[] = SELECT_KEYS
-		" WHERE k.company_id = $company"
-		" ORDER BY k.created_us DESC, k.id";
-
-	if (company_id == NULL)
-		return db_prepare(db, sql_all, stmt_r, err);
-	if (db_prepare(db, sql_of_company, stmt_r, err) != 0)
-		return -1;
-	db_bind_text(*stmt_r, "$company", company_id);
-	return 0;
-}
-
-int store_key_list(struct db *db, const char *company_id,
-	struct key_list *list_r, struct err *err)
-{
-	struct key_list list = {0};
-	struct db_stmt *stmt;
-	int result;
-
-	if (prepare_list(db, company_id, &stmt, err) != 0)
-		return -1;
-	while ((result = db_step(stmt, err)) == 1) {
-		list.items = store_row_grow(
-			list.items, list.n, sizeof(*list.items));
-		read_row(stmt, &list.items[list.n++]);
-	}
-	if (result == 0)
-		*list_r = list;
-	else
-		store_key_list_free(&list);
 	return result;
 }
 
@@ -178,6 +134,26 @@ int store_key_revoke(
 		return -1;
 	db_bind_int(stmt, "$now", now_us);
 	db_bind_text(stmt, "$id", id);
+	return store_row_change(db, stmt, err);
+}
+
+int store_key_revoke_own(struct db *db, const struct key_range *range,
+	const char *id, int64_t now_us, struct err *err)
+{
+	static const char sql_revoke[] =
+		"UPDATE api_key SET revoked_us = $now"
+		" WHERE id = $id AND company_id = $company AND revoked_us = 0"
+		" AND ($domain IS NULL OR domain_id = (SELECT d.id"
+		" FROM domain d WHERE d.company_id = $company"
+		" AND d.name = $domain))";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_revoke, &stmt, err) != 0)
+		return -1;
+	db_bind_int(stmt, "$now", now_us);
+	db_bind_text(stmt, "$id", id);
+	db_bind_text(stmt, "$company", range->company_id);
+	db_bind_text(stmt, "$domain", range->domain);
 	return store_row_change(db, stmt, err);
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/id.h"
 #include "core/base/secret.h"
 #include "core/db/db.h"
+#include "core/store/store_page.h"
 
 /* What a key may do; a set of bits. */
 enum key_scope {
@@ -55,6 +56,19 @@ int store_key_list(struct db *db, const char *company_id,
 /* 1 revoked (also when it was before), 0 none, -1. */
 int store_key_revoke(
 	struct db *db, const char *id, int64_t now_us, struct err *err);
+/* What of the keys another key may see: the valid ones. */
+struct key_range {
+	const char *company_id;
+	const char *domain; /* those restricted to it; NULL: all */
+};
+/* A page of them, newest first; *more_r: whether there are more behind it, or
+ * in front of it for a page `before`. 1, 0 when the cursor is none of them, -1. */
+int store_key_page(struct db *db, const struct key_range *range,
+	const struct page *page, struct key_list *list_r, bool *more_r,
+	struct err *err);
+/* Revokes one of them. 1, 0 when it is none of them, -1. */
+int store_key_revoke_own(struct db *db, const struct key_range *range,
+	const char *id, int64_t now_us, struct err *err);
 /* Notes the use of a key. 0, also when the key is gone, or -1. */
 int store_key_touch(
 	struct db *db, const char *id, int64_t now_us, struct err *err);

@@ -17,6 +17,7 @@
 #include "httpd/json/api_batch.h"
 #include "httpd/json/api_domain.h"
 #include "httpd/json/api_email.h"
+#include "httpd/json/api_key.h"
 
 static const struct route routes[] = {
 	{
@@ -110,6 +111,30 @@ static const struct route routes[] = {
 		.body = BODY_IGNORED,
 		.handle = api_domain_verify,
 		.about = &about_domain_verify,
+	},
+	{
+		.method = "POST",
+		.pattern = "/api-keys",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_JSON,
+		.handle = api_key_create,
+	},
+	{
+		.method = "GET",
+		.pattern = "/api-keys",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_IGNORED,
+		.handle = api_key_list,
+	},
+	{
+		.method = "DELETE",
+		.pattern = "/api-keys/{}",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_IGNORED,
+		.handle = api_key_remove,
 	},
 	{
 		.method = "POST",

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/buf.h"
 #include "tests/unit/temp_db.h"
 
 #define TEN     "0123456789"
@@ -243,6 +244,135 @@ static void test_scopes(void **state)
 	}
 }
 
+/* Keys a to e of one company, the newest last; b and d are restricted to a
+ * domain, c is revoked. o is another company's. */
+struct key_ring {
+	struct temp_tenant one, other;
+	char ids[128][ID_SIZE];
+};
+
+static void add_key(struct db *db, struct key_ring *ring, char name, bool bound)
+{
+	const char text[] = {name, '\0'};
+	const struct key_spec spec = {
+		.domain = bound ? "one.test" : NULL, .scopes = KEY_ALL};
+	struct key key;
+
+	temp_db_key(db, &ring->one, text, &spec, &key);
+	memcpy(ring->ids[(int)name], key.id, ID_SIZE);
+	store_key_clear(&key);
+}
+
+static void fill_ring(struct db *db, struct key_ring *ring)
+{
+	static const char sql_order[] =
+		"UPDATE api_key SET created_us = unicode(name);"
+		"UPDATE api_key SET revoked_us = 1 WHERE name IN ('c', 'One')";
+
+	temp_db_tenant(db, "One", "one.test", &ring->one);
+	temp_db_tenant(db, "Other", "other.test", &ring->other);
+	for (char name = 'a'; name <= 'e'; name++)
+		add_key(db, ring, name, name == 'b' || name == 'd');
+	memcpy(ring->ids['o'], ring->other.key_id, ID_SIZE);
+	OK(db_exec(db, sql_order, &why));
+}
+
+/* The names of a page, a + when there are more; NULL for a cursor that is none. */
+static char *page_of(
+	struct db *db, const struct key_range *range, const struct page *page)
+{
+	struct buf out = BUF_INIT;
+	struct key_list list;
+	bool more;
+	int found = store_key_page(db, range, page, &list, &more, NULL);
+
+	assert_true(found >= 0);
+	if (found == 0)
+		return NULL;
+	for (size_t i = 0; i < list.n; i++)
+		buf_add_str(&out, list.items[i].name);
+	buf_add_str(&out, more ? "+" : "");
+	store_key_list_free(&list);
+	return buf_take(&out);
+}
+
+static const struct {
+	const char *domain;
+	int limit;
+	char after, before;
+	const char *page;
+} pages[] = {
+	{NULL, 9, 0, 0, "edba"},
+	{NULL, 4, 0, 0, "edba"},
+	{NULL, 3, 0, 0, "edb+"},
+	{NULL, 1, 'd', 0, "b+"},
+	{NULL, 9, 'a', 0, ""},
+	{NULL, 1, 0, 'a', "b+"},
+	{NULL, 9, 0, 'b', "ed"},
+	{NULL, 9, 'c', 0, NULL}, /* revoked */
+	{NULL, 9, 'o', 0, NULL},
+	{"one.test", 9, 0, 0, "db"},
+	{"one.test", 1, 0, 0, "d+"},
+	{"one.test", 1, 'd', 0, "b"},
+	{"one.test", 9, 'a', 0, NULL},
+	{"none.test", 9, 0, 0, ""},
+};
+
+static void test_pages(void **state)
+{
+	struct temp_db *temp = *state;
+	struct key_ring *ring = temp->more = mem_new(struct key_ring);
+
+	fill_ring(temp->db, ring);
+	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+		const struct key_range range = {
+			ring->one.company_id, pages[i].domain};
+		struct page page = {.limit = pages[i].limit};
+		_cleanup_free_ char *got = NULL;
+
+		strcpy(page.after, ring->ids[(int)pages[i].after]);
+		strcpy(page.before, ring->ids[(int)pages[i].before]);
+		got = page_of(temp->db, &range, &page);
+		if ((got == NULL) != (pages[i].page == NULL) ||
+			(got && strcmp(got, pages[i].page) != 0))
+			fail_msg("%zu: %s", i, got ? got : "no cursor");
+	}
+}
+
+static void test_revoke_own(void **state)
+{
+	static const struct {
+		const char *domain;
+		char name;
+		int result;
+	} cases[] = {
+		{NULL, 'o', 0},
+		{NULL, 'c', 0}, /* revoked before */
+		{"one.test", 'a', 0},
+		{"none.test", 'b', 0},
+		{"one.test", 'b', 1},
+		{"one.test", 'b', 0},
+		{NULL, 'd', 1},
+		{NULL, 'e', 1},
+	};
+	struct temp_db *temp = *state;
+	struct key_ring *ring = temp->more = mem_new(struct key_ring);
+
+	fill_ring(temp->db, ring);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct key_range range = {
+			ring->one.company_id, cases[i].domain};
+
+		if (store_key_revoke_own(temp->db, &range,
+			    ring->ids[(int)cases[i].name], 7,
+			    NULL) != cases[i].result)
+			fail_msg("%zu", i);
+	}
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM api_key"
+						  " WHERE revoked_us = 7"),
+		3);
+}
+
 int main(void)
 {
 #define TEST(name)                                                             \
@@ -255,6 +385,10 @@ int main(void)
 		TEST(revoke),
 		TEST(touch),
 		TEST(list),
+		cmocka_unit_test_setup_teardown(
+			test_pages, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_revoke_own, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test(test_scopes),
 	};
 

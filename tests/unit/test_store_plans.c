@@ -32,6 +32,7 @@ static const char *const large_tables[] = {
 static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 {
 	const struct domain_scope scope = {tenant->company_id, NULL};
+	const struct key_range range = {tenant->company_id, NULL};
 	const struct page page = {.limit = 1};
 	struct company_list companies;
 	struct domain_list domains;
@@ -67,6 +68,10 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 		store_domain_page(db, &scope, &page, &domains, &more, NULL), 1);
 	store_domain_list_free(&domains);
 	store_domain_set_active(db, tenant->domain_id, true, NULL);
+	assert_int_equal(
+		store_key_page(db, &range, &page, &keys, &more, NULL), 1);
+	store_key_list_free(&keys);
+	store_key_revoke_own(db, &range, "none", 1, NULL);
 	store_key_revoke(db, "none", 1, NULL);
 	store_domain_remove(db, "none", NULL);
 	store_company_remove(db, "none", NULL);

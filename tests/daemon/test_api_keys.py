@@ -1,0 +1,279 @@
+"""/api-keys: what a company may do with its keys over HTTP."""
+
+import sqlite3
+
+import pytest
+from harness.httpd import check_problem
+from harness.sandbox import unique
+
+UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
+
+
+class Company:
+    """A company of its own with a domain, and a client that manages it."""
+
+    def __init__(self, box):
+        self.box = box
+        self.id = box.company()
+        self.domain = box.domain(self.id)
+        self.key = box.new_key(self.id, scope="managing")
+        self.httpd = box.httpd(self.key["token"])
+
+    def client(self, **spec):
+        return self.box.httpd(self.box.new_key(self.id, **spec)["token"])
+
+    def call(self, method, path="", **options):
+        return self.httpd.request(method, f"/api-keys{path}", **options)
+
+    def create(self, **fields):
+        """A new key: {"id", "token"}."""
+        answer = self.call("POST", json={"name": unique("key"), **fields})
+        assert answer.status_code == 201, answer.text
+        assert set(answer.json()) == {"id", "token"}
+        return answer.json()
+
+    def list(self, query=""):
+        """The ids of a page, and whether there are more."""
+        answer = self.call("GET", query)
+        assert answer.status_code == 200, answer.text
+        page = answer.json()
+        assert set(page) == {"object", "has_more", "data"}
+        assert page["object"] == "list"
+        return [key["id"] for key in page["data"]], page["has_more"]
+
+    def domain_id(self, name=None):
+        """The id of a domain of the company."""
+        domains = self.client().request("GET", "/domains?limit=100").json()["data"]
+        [found] = [d["id"] for d in domains if d["name"] == (name or self.domain)]
+        return found
+
+    def email(self, to):
+        return {"from": f"a@{self.domain}", "to": to, "text": "x"}
+
+
+@pytest.fixture
+def company(box):
+    return Company(box)
+
+
+@pytest.fixture
+def other(box):
+    return Company(box)
+
+
+def test_full_access(box, company, to):
+    httpd = box.httpd(company.create()["token"])
+    email_id = httpd.send(company.email(to))
+    assert httpd.request("GET", "/emails").json()["data"][0]["id"] == email_id
+    assert httpd.request("GET", "/api-keys").status_code == 200
+
+
+def test_sending_access(box, company, to):
+    httpd = box.httpd(company.create(permission="sending_access")["token"])
+    httpd.send(company.email(to))
+    for path in ("/emails", "/api-keys", "/domains"):
+        check_problem(
+            httpd.request("GET", path),
+            403,
+            "restricted_api_key",
+            "This API key is restricted to only send emails.",
+        )
+
+
+def test_key_of_a_domain(box, company, to):
+    second = box.domain(company.id)
+    made = company.create(domain_id=company.domain_id(second).upper())
+    httpd = box.httpd(made["token"])
+    check_problem(httpd.post(company.email(to)), 403, "restricted_api_key", company.domain)
+    httpd.send({**company.email(to), "from": f"a@{second}"})
+
+
+def test_token_is_stored_nowhere(box, company):
+    token = company.create()["token"]
+    with sqlite3.connect(f"file:{box.dir}/store/postern.db?mode=ro", uri=True) as db:
+        assert token not in "\n".join(db.iterdump())
+    assert token not in box.log("httpd")
+    assert token not in company.call("GET").text
+
+
+def test_list(company, to):
+    name = "Schlüssel"
+    made = company.create(name=name)
+    [item, own] = company.call("GET").json()["data"]
+    assert set(item) == {"id", "name", "created_at", "last_used_at"}
+    assert item["id"] == made["id"]
+    assert item["name"] == name
+    assert item["created_at"].endswith("+00:00")
+    assert item["last_used_at"] is None
+    assert own["id"] == company.key["id"]
+
+
+def test_last_used(company):
+    """It is coarse, but there."""
+    made = company.create()
+    company.box.httpd(made["token"]).get(UNKNOWN_ID)
+    company.create()  # the committer's queue is in order
+    used = {key["id"]: key["last_used_at"] for key in company.call("GET").json()["data"]}
+    assert used[made["id"]].endswith("+00:00")
+
+
+def test_pages(company, other):
+    ids = [company.key["id"]] + [company.create()["id"] for _ in range(3)]
+    ids.reverse()
+    assert company.list() == (ids, False)
+    assert company.list("?limit=2") == (ids[:2], True)
+    assert company.list(f"?limit=2&after={ids[1]}") == (ids[2:], False)
+    assert company.list(f"?limit=1&before={ids[2]}") == (ids[1:2], True)
+    for cursor in (other.key["id"], UNKNOWN_ID):
+        check_problem(
+            company.call("GET", f"?before={cursor}"),
+            422,
+            "invalid_parameter",
+            "The `before` parameter is not the id of an item of this list.",
+        )
+    check_problem(company.call("GET", "?limit=x"), 422, "invalid_parameter", "`limit`")
+
+
+@pytest.mark.parametrize("name", ["", None, "ü" * 50, "x" * 50])
+def test_names(company, name):
+    made = company.create(name=name)
+    [item, _] = company.call("GET").json()["data"]
+    assert item == {**item, "id": made["id"], "name": name or ""}
+
+
+@pytest.mark.parametrize(
+    "fields, text",
+    [
+        ({"name": "x" * 51}, "The `name` field must not be longer than 50 characters."),
+        ({"name": "a\nb"}, "`name`"),
+        ({"name": 5}, "`name`"),
+        ({"permission": "everything"}, "`permission`"),
+        ({"domain_id": "x"}, "The `domain_id` field must be a valid UUID."),
+        ({"domain_id": UNKNOWN_ID}, "The `domain_id` field is not the id of a domain"),
+    ],
+)
+def test_bad_fields(company, fields, text):
+    answer = company.call("POST", json={"name": "x", **fields})
+    check_problem(answer, 422, "validation_error", text)
+    assert len(company.list()[0]) == 1
+
+
+def test_domain_of_another_company(company, other):
+    answers = [
+        company.call("POST", json={"name": "x", "domain_id": domain_id})
+        for domain_id in (other.domain_id(), UNKNOWN_ID)
+    ]
+    for answer in answers:
+        check_problem(answer, 422, "validation_error", "`domain_id`")
+    assert answers[0].content == answers[1].content
+
+
+def test_remove(box, company):
+    made = company.create()
+    answer = company.call("DELETE", f"/{made['id']}")
+    assert answer.status_code == 200
+    assert answer.json() == {"object": "api_key", "id": made["id"], "deleted": True}
+    check_problem(box.httpd(made["token"]).get(UNKNOWN_ID), 401, "invalid_api_key")
+    assert made["id"] not in company.list()[0]
+    check_problem(
+        company.call("DELETE", f"/{made['id']}"), 404, "not_found", "API key not found"
+    )
+    [row] = [k for k in box.cli("key", "list", "--company", company.id) if k["id"] == made["id"]]
+    assert row["revoked_at"]
+
+
+def test_the_last_key_removes_itself(company):
+    assert company.call("DELETE", f"/{company.key['id']}").status_code == 200
+    check_problem(company.call("GET"), 401, "invalid_api_key")
+
+
+def test_key_of_another_company_is_not_there(company, other):
+    answers = [
+        company.call("DELETE", f"/{which}") for which in (other.key["id"], UNKNOWN_ID)
+    ]
+    for answer in answers:
+        check_problem(answer, 404, "not_found", "API key not found")
+    assert answers[0].content == answers[1].content
+    assert other.list()[0] == [other.key["id"]]
+
+
+def test_id_that_is_none(company):
+    check_problem(
+        company.call("DELETE", "/x"),
+        422,
+        "invalid_parameter",
+        "The `id` must be a valid UUID.",
+    )
+
+
+def test_restricted_key_cannot_widen_itself(box, company, to):
+    """It sees and makes only keys that are restricted as it is."""
+    second = box.domain(company.id)
+    everything = company.key["id"]
+    own = box.new_key(company.id, domain=company.domain)
+    foreign = box.new_key(company.id, domain=second)
+    ids = {name: company.domain_id(name) for name in (company.domain, second)}
+    company.httpd = box.httpd(own["token"])
+
+    assert company.list() == ([own["id"]], False)
+    for cursor in (everything, foreign["id"]):
+        check_problem(company.call("GET", f"?after={cursor}"), 422, "invalid_parameter")
+        check_problem(company.call("DELETE", f"/{cursor}"), 404, "not_found")
+    check_problem(
+        company.call("POST", json={"name": "x"}),
+        403,
+        "restricted_api_key",
+        f"This API key is restricted to the domain {company.domain}",
+    )
+    check_problem(
+        company.call("POST", json={"name": "x", "domain_id": ids[second]}),
+        422,
+        "validation_error",
+        "`domain_id`",
+    )
+    made = company.create(domain_id=ids[company.domain])
+    check_problem(
+        box.httpd(made["token"]).post({**company.email(to), "from": f"a@{second}"}),
+        403,
+        "restricted_api_key",
+    )
+    assert company.list() == ([made["id"], own["id"]], False)
+    assert company.call("DELETE", f"/{made['id']}").status_code == 200
+    assert company.list() == ([own["id"]], False)
+
+
+@pytest.mark.parametrize(
+    "scope, text",
+    [
+        ("sending", "This API key is restricted to only send emails."),
+        ("sending,reading", "This API key is not allowed to make this request."),
+    ],
+)
+def test_scope(company, scope, text):
+    company.httpd = company.client(scope=scope)
+    for method, path in (("GET", ""), ("POST", ""), ("DELETE", f"/{company.key['id']}")):
+        check_problem(
+            company.call(method, path, json={}), 403, "restricted_api_key", text
+        )
+
+
+@pytest.mark.parametrize(
+    "method, path, allow",
+    [
+        ("DELETE", "/api-keys", "POST, GET"),
+        ("PUT", "/api-keys", "POST, GET"),
+        ("GET", f"/api-keys/{UNKNOWN_ID}", "DELETE"),
+        ("PUT", f"/api-keys/{UNKNOWN_ID}", "DELETE"),
+    ],
+)
+def test_wrong_method(httpd, method, path, allow):
+    answer = httpd.request(method, path)
+    check_problem(answer, 405, "method_not_allowed")
+    assert answer.headers["Allow"] == allow
+
+
+@pytest.mark.parametrize("options", [{}, {"json": {}}])
+def test_bodies_that_nobody_needs(company, options):
+    assert company.call("GET", **options).status_code == 200
+    made = company.create()
+    assert company.call("DELETE", f"/{made['id']}", **options).status_code == 200
