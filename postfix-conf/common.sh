@@ -43,13 +43,18 @@ raw_value_of() {
 	postconf -c "$view" -h "$1" 2>/dev/null
 }
 
-# -c CONFIG_DIR, -s SOCKET, -h and, where $reload_works is set, --reload.
+# -c CONFIG_DIR, -s SOCKET, -p POSTERN_CONF, -h and, where $reload_works is set, --reload.
 read_options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-c | -s)
 			[ $# -ge 2 ] || wrong_usage "$1 needs a value"
 			if [ "$1" = -c ]; then config=$2; else socket=$2; fi
+			shift
+			;;
+		-p)
+			[ $# -ge 2 ] || wrong_usage "$1 needs a value"
+			settings=$2
 			shift
 			;;
 		--reload)
@@ -196,6 +201,22 @@ use_draft() {
 	fi
 	rm -f "$new"
 	die "cannot write $main_cf"
+}
+
+# Connects with the rights of Postfix's user when it can.
+try_socket() {
+	user=$(value_of mail_owner)
+	perl -MSocket -e '
+		my ($path, $user) = @ARGV;
+		if ($> == 0 and my @entry = getpwnam($user)) {
+			$) = "$entry[3] $entry[3]";
+			$> = $entry[2];
+		}
+		my $fd;
+		socket($fd, PF_UNIX, SOCK_STREAM, 0) and
+			connect($fd, pack_sockaddr_un($path)) and exit 0;
+		print $!;
+		exit 1' "$socket_path" "$user"
 }
 
 tell_about_reload() {

@@ -1,0 +1,144 @@
+"""What postfix-conf tells postern.conf about Postfix.
+
+Only postconf of Postfix is used; nothing is started.
+"""
+
+import os
+import subprocess
+
+import pytest
+from harness.sandbox import TREE
+from test_postfix_conf import Postfix, listening
+
+CLI = TREE / os.environ.get("BUILD", "build") / "postern"
+
+MAIN = """\
+myhostname = mail.own.test
+mydestination = $myhostname, localhost, own.test
+myorigin = $mydomain
+mynetworks = 10.0.0.0/8 [2001:db8::]/32, 127.0.0.0/8
+"""
+
+# What postern.conf looks like before.
+SETTINGS = [
+    ("empty", ""),
+    ("a section", "[log]\nlevel = info\n"),
+    ("no newline at the end", "[milter]\ninternal_hosts = 192.0.2.1"),
+    ("lists of its own", "[milter]\ninternal_hosts = 192.0.2.1\nlocal_domains = x.test\n\n"),
+]
+SETTING_NAMES = [row[0] for row in SETTINGS]
+
+
+@pytest.fixture
+def make(tmp_path):
+    def make(settings="", main_cf=MAIN):
+        postfix = Postfix(tmp_path, main_cf)
+        postfix.conf = tmp_path / "postern.conf"
+        postfix.conf.write_text(settings)
+        return postfix
+
+    return make
+
+
+def effective(postfix):
+    """The settings in force, by name."""
+    done = subprocess.run([CLI, "-c", postfix.conf, "config"],
+                          capture_output=True, text=True, timeout=60, check=True)
+    return dict(line.split(" = ", 1) for line in done.stdout.splitlines() if " = " in line)
+
+
+@pytest.mark.parametrize("name, before", SETTINGS, ids=SETTING_NAMES)
+def test_enable_learns(make, name, before):
+    postfix = make(before)
+    postfix.do("enable", "-p", postfix.conf)
+    now = effective(postfix)
+    for host in ("127.0.0.0/8", "[::1]/128", "10.0.0.0/8", "[2001:db8::]/32"):
+        assert host in now["internal_hosts"].split()
+    assert ("192.0.2.1" in now["internal_hosts"]) == ("192.0.2.1" in before)
+    for domain in ("mail.own.test", "localhost", "own.test"):
+        assert domain in now["local_domains"].split()
+
+
+@pytest.mark.parametrize("name, before", SETTINGS, ids=SETTING_NAMES)
+def test_disable_undoes_every_byte(make, name, before):
+    postfix = make(before)
+    postfix.do("enable", "-p", postfix.conf)
+    once = postfix.conf.read_text()
+    assert once != before
+    postfix.do("enable", "-p", postfix.conf)
+    assert postfix.conf.read_text() == once
+    postfix.do("disable", "-p", postfix.conf)
+    assert postfix.conf.read_text() == before
+    postfix.do("disable", "-p", postfix.conf)
+    assert postfix.conf.read_text() == before
+
+
+def test_what_was_written_meanwhile_stays(make):
+    postfix = make("[log]\nlevel = info\n")
+    postfix.do("enable", "-p", postfix.conf)
+    postfix.conf.write_text("; first\n" + postfix.conf.read_text() + "[http]\nworkers = 2\n")
+    postfix.do("disable", "-p", postfix.conf)
+    assert postfix.conf.read_text() == "; first\n[log]\nlevel = info\n[http]\nworkers = 2\n"
+
+
+def test_owner_and_mode_stay(make):
+    postfix = make("[log]\n")
+    postfix.conf.chmod(0o640)
+    os.chown(postfix.conf, 12345, 12346)
+    postfix.do("enable", "-p", postfix.conf)
+    info = postfix.conf.stat()
+    assert (info.st_mode & 0o777, info.st_uid, info.st_gid) == (0o640, 12345, 12346)
+
+
+def test_check_sees_a_drift(make):
+    postfix = make()
+    before = postfix.run("check", "-p", postfix.conf)
+    assert "were not learnt" in before.stdout
+    postfix.do("enable", "-p", postfix.conf)
+    with listening(postfix):
+        assert "has mynetworks" in postfix.do("check", "-p", postfix.conf)
+        text = postfix.main_cf.read_text()
+        postfix.main_cf.write_text(text.replace("10.0.0.0/8", "10.0.0.0/9"))
+        after = postfix.run("check", "-p", postfix.conf)
+        assert after.returncode == 1
+        assert "have changed since: run enable" in after.stdout
+        postfix.do("enable", "-p", postfix.conf)
+        postfix.do("check", "-p", postfix.conf)
+    assert "10.0.0.0/9" in effective(postfix)["internal_hosts"]
+    assert "10.0.0.0/8" not in effective(postfix)["internal_hosts"]
+
+
+def test_tables_are_named_not_learnt(make):
+    postfix = make(main_cf="mynetworks = hash:/etc/x !10.1.0.0/16 10.0.0.0/8\n"
+                           "mydestination = pcre:/etc/y own.test\n")
+    said = postfix.do("enable", "-p", postfix.conf)
+    for item in ("hash:/etc/x", "!10.1.0.0/16", "pcre:/etc/y"):
+        assert f"cannot learn {item}" in said
+    assert effective(postfix)["internal_hosts"].split()[2:] == ["10.0.0.0/8"]
+    assert effective(postfix)["local_domains"].split()[0] == "own.test"
+
+
+def test_a_file_stands_for_its_content(make, tmp_path):
+    names = tmp_path / "mailname"
+    names.write_text("# ours\nfile.test\n")
+    postfix = make(main_cf=f"myorigin = {names}\nmydestination = {names}, own.test\n")
+    postfix.do("enable", "-p", postfix.conf)
+    assert effective(postfix)["local_domains"].split() == ["file.test", "own.test"]
+
+
+def test_another_instance_writes_nowhere_unless_told(make):
+    postfix = make()
+    assert "postern.conf" not in postfix.do("enable").replace("cannot learn", "")
+    assert postfix.conf.read_text() == ""
+    done = postfix.run("enable", "-p", postfix.folder / "none.conf")
+    assert done.returncode == 1
+    assert "is missing" in done.stderr
+
+
+def test_reload_without_a_milter_warns(make):
+    postfix = make()
+    done = postfix.run("enable", "-p", postfix.conf, "--reload")
+    assert "no milter answers" in done.stderr
+    with listening(postfix):
+        done = postfix.run("enable", "-p", postfix.conf, "--reload")
+    assert done.stderr == ""
