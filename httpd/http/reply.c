@@ -30,7 +30,21 @@ static const char *path_of(const struct request *request)
 	return uri ? evhttp_uri_get_path(uri) : NULL;
 }
 
-static void log_reply(const struct request *request, int status)
+static const char *client_of(const struct request *request)
+{
+	struct evhttp_connection *http = evhttp_request_get_connection(
+		request->http);
+	char *address = NULL;
+	uint16_t port;
+
+	if (http)
+		evhttp_connection_get_peer(http, &address, &port);
+	return address;
+}
+
+/* problem is NULL when all is well. */
+static void log_reply(const struct request *request, int status,
+	const struct problem *problem)
 {
 	int64_t took_us = clock_monotonic_us() - request->began_us;
 	const struct route *route = request->admission.route;
@@ -40,7 +54,9 @@ static void log_reply(const struct request *request, int status)
 		"status", LOG_INT(status), "method", route ? route->method : NULL,
 		"route", route ? route->pattern : NULL, "target",
 		route ? NULL : path_of(request), "key",
-		key->name ? key->id : NULL, "took_us", LOG_INT(took_us));
+		key->name ? key->id : NULL, "client", client_of(request),
+		"error", problem ? problem_name(problem) : NULL, "reason",
+		problem ? problem->text : NULL, "took_us", LOG_INT(took_us));
 }
 
 static void free_json(const void *data, size_t len, void *arg)
@@ -98,7 +114,6 @@ static void send_text(
 	if (request->worker->draining)
 		evhttp_add_header(fields, "Connection", "close");
 	evbuffer_add_reference(body, text, strlen(text), free_json, text);
-	log_reply(request, status);
 	if (evhttp_request_get_command(request->http) == EVHTTP_REQ_HEAD)
 		evbuffer_drain(body, evbuffer_get_length(body));
 	evhttp_send_reply(request->http, status, NULL, body);
@@ -113,6 +128,7 @@ void reply_json(struct request *request, int status, json_t *object)
 
 	json_decref(object);
 	if (text) {
+		log_reply(request, status, NULL);
 		send_text(request, status, "application/json; charset=utf-8",
 			text);
 		return;
@@ -131,6 +147,7 @@ void reply_problem(struct request *request, const struct problem *problem)
 
 	dialect_problem(request->admission.route, problem, &answer);
 	add_of_problem(fields, problem, &answer);
+	log_reply(request, answer.status, problem);
 	send_text(request, answer.status, answer.content_type, answer.body);
 }
 
