@@ -43,17 +43,24 @@ TEST_HELPERS := $(call objects,$(filter-out tests/unit/test_%,\
 CORE     := $(BUILD)/libcore.a
 PROGRAMS := $(BUILD)/postern-httpd $(BUILD)/postern-milter $(BUILD)/postern
 
+# Commands are shown with V=1.
+Q   := $(if $(V),,@)
+say  = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@echo $@)
+
 .PHONY: all
 all: $(PROGRAMS)
 
 $(BUILD)/postern-httpd: $(BUILD)/httpd/main.o $(BUILD)/libhttpd.a $(CORE)
-	$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
 
 $(BUILD)/postern-milter: $(BUILD)/milter/main.o $(BUILD)/libfilter.a $(CORE)
-	$(CC) $(LDFLAGS) -o $@ $^ $(MILTER_LIBS) $(CORE_LIBS)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(MILTER_LIBS) $(CORE_LIBS)
 
 $(BUILD)/postern: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(CORE)
-	$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
 
 $(CORE): $(CORE_OBJS)
 $(BUILD)/libhttpd.a: $(HTTPD_OBJS)
@@ -61,22 +68,36 @@ $(BUILD)/libfilter.a: $(MILTER_OBJS)
 $(BUILD)/libcli.a: $(CLI_OBJS)
 $(BUILD)/%.a:
 	@rm -f $@
-	ar rcs $@ $^
+	$(say)
+	$(Q)ar rcs $@ $^
 
-$(BUILD)/%.o: %.c
+# Said once, instead of by every compiler that is run.
+$(BUILD)/packages: Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@command -v pkg-config $(CC) >/dev/null && \
+		pkg-config --exists $(PACKAGES) || { \
+		echo 'Packages are missing; tools/deps build installs them.' >&2; \
+		exit 1; }
+	@touch $@
+
+$(BUILD)/%.o: %.c | $(BUILD)/packages
+	@mkdir -p $(@D)
+	$(say)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/migrations.o: $(BUILD)/gen/migrations.c
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(say)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
 	@mkdir -p $(@D)
-	tools/embed_schema schema/*.sql >$@.new && mv $@.new $@
+	$(say)
+	$(Q)tools/embed_schema schema/*.sql >$@.new && mv $@.new $@
 
 $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(TEST_HELPERS) $(BUILD)/libhttpd.a \
 		$(BUILD)/libfilter.a $(BUILD)/libcli.a $(CORE)
-	$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) $(CLI_LIBS) \
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) $(CLI_LIBS) \
 		$(CORE_LIBS) -lcmocka
 
 .PHONY: unit-tests
@@ -90,18 +111,21 @@ man: $(MAN_PAGES) $(BUILD)/gen/gen_api
 
 $(BUILD)/man/%: doc/%.scd $(BUILD)/gen/gen_docs
 	@mkdir -p $(@D)
-	$(BUILD)/gen/gen_docs <$< >$@.scd
-	scdoc <$@.scd >$@.new && mv $@.new $@ && rm $@.scd
+	$(say)
+	$(Q)$(BUILD)/gen/gen_docs <$< >$@.scd
+	$(Q)scdoc <$@.scd >$@.new && mv $@.new $@ && rm $@.scd
 
 $(BUILD)/gen/gen_docs: $(BUILD)/tools/gen_docs.o $(BUILD)/libcli.a $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
 
 # The HTTP API, from the tables in httpd/describe: the sections of
 # doc/HTTP-API.md that follow from them.
 $(BUILD)/gen/gen_api: $(BUILD)/tools/gen_api.o $(BUILD)/libhttpd.a $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
 
 .PHONY: api-doc
 api-doc: $(BUILD)/gen/gen_api
@@ -116,7 +140,8 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,\
 
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
 
 .PHONY: fuzz-programs fuzz-build fuzz-corpus fuzz
 fuzz-programs: $(FUZZERS)
@@ -141,7 +166,8 @@ $(BUILD)/bench/spawn: $(BUILD)/tests/bench/tools/spawn.o
 $(BUILD)/bench/noop_milter: $(BUILD)/tests/bench/tools/noop_milter.o
 $(BENCH_TOOLS): $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(MILTER_LIBS)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(MILTER_LIBS)
 
 .PHONY: bench-tools bench
 bench-tools: $(BENCH_TOOLS)
@@ -164,22 +190,28 @@ layers:
 
 PREFIX ?= /usr/local
 
-.PHONY: install
+.PHONY: install uninstall
 install: all man
-	tools/install/install $(BUILD) $(PREFIX) $(DESTDIR)
+	@tools/install/install $(BUILD) $(PREFIX) $(DESTDIR)
+
+uninstall:
+	@tools/install/uninstall $(PREFIX) $(DESTDIR)
 
 # What runs comes after tools/deps, in a make of its own: the lists above ask
 # pkg-config for packages that may only just have come.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 BUILT    = $(MAKE) -s --no-print-directory $(PARALLEL)
 
+# $(call built,TARGETS): a line for people when there is much to do.
+built = @+$(BUILT) -q $(1) 2>/dev/null || echo 'Building (the first time \
+takes a minute) ...' && $(BUILT) $(1)
+
 # A whole mail system and an email through it; `run` keeps it up until Ctrl-C.
 .PHONY: run demo
 run: serve := --serve
 run demo:
 	@tools/deps run
-	@echo 'Building (the first time takes a minute) ...'
-	@+$(BUILT) all
+	$(call built,all)
 	@exec env BUILD=$(BUILD) tools/sandbox run -- tools/demo $(serve)
 
 .PHONY: test
@@ -205,6 +237,7 @@ help:
 	@echo 'make api-doc    brings doc/HTTP-API.md up to date'
 	@echo 'make layers     checks who includes whom'
 	@echo 'make install    installs below PREFIX ($(PREFIX))'
+	@echo 'make uninstall  takes that out again; settings and data stay'
 	@echo 'make deps       installs the Debian packages of all the above'
 	@echo 'make clean      removes all build folders'
 	@echo
