@@ -251,6 +251,19 @@ static int set_up_parts(struct worker *worker, struct err *err)
 	return set_up_listener(worker, err);
 }
 
+/* evhttp turns events off and on again for each request: with the changelist the
+ * kernel hears of what is left of that when the loop waits. */
+static struct event_base *new_base(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base;
+
+	event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+	base = event_base_new_with_config(config);
+	event_config_free(config);
+	return base;
+}
+
 int worker_new(const struct worker_shared *shared, struct conf *conf,
 	int64_t postfix_limit, struct worker **worker_r, struct err *err)
 {
@@ -263,7 +276,7 @@ int worker_new(const struct worker_shared *shared, struct conf *conf,
 	worker->log = shared->log;
 	worker->conf = conf;
 	worker->postfix_limit = postfix_limit;
-	worker->base = event_base_new();
+	worker->base = new_base();
 	if (db_open(shared->database, DB_READ, &worker->db, err) < 0 ||
 		set_up_parts(worker, err) < 0) {
 		worker_free(worker);

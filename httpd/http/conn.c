@@ -222,6 +222,14 @@ static void look(struct conn *conn, struct evbuffer *input, size_t n)
 	}
 }
 
+/* Whether all n new bytes are of a body whose length is known: then there is
+ * nothing to look at, and finding them would cost more the longer it is. */
+static bool is_within_body(const struct conn *conn, size_t n)
+{
+	return conn->phase == CONN_BODY && conn->framing == HTTP_LENGTH &&
+	       n <= conn->body_left;
+}
+
 static void on_conn_input(
 	struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
 {
@@ -233,6 +241,8 @@ static void on_conn_input(
 	 * may have sent ahead. */
 	if (conn->phase == CONN_REFUSED)
 		evbuffer_drain(input, evbuffer_get_length(input));
+	else if (is_within_body(conn, info->n_added))
+		feed_length(conn, info->n_added);
 	else
 		look(conn, input,
 			conn->phase == CONN_IDLE ? evbuffer_get_length(input)
