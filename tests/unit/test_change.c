@@ -1,0 +1,118 @@
+/* change: a write goes to the committer and comes back on the worker's loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+#include <string.h>
+
+#include "core/store/store_company.h"
+#include "httpd/change.h"
+#include "httpd/http/request.h"
+#include "httpd/worker.h"
+#include "tests/unit/temp_db.h"
+
+struct rig {
+	struct worker_shared shared;
+	struct worker worker;
+	struct request request;
+};
+
+struct adding {
+	struct change change; /* first */
+	const char *name;
+	int done;
+};
+
+static int set_up(void **state)
+{
+	struct rig *rig = mem_new(struct rig);
+	struct temp_db *temp;
+
+	temp_db_setup(state);
+	temp = *state;
+	temp->more = rig;
+	rig->shared.committer = committer_new_inline(temp->db);
+	rig->worker.shared = &rig->shared;
+	rig->worker.base = event_base_new();
+	rig->worker.inbox = inbox_new(rig->worker.base);
+	rig->request.worker = &rig->worker;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct temp_db *temp = *state;
+	struct rig *rig = temp->more;
+
+	inbox_free(rig->worker.inbox);
+	event_base_free(rig->worker.base);
+	committer_free(rig->shared.committer);
+	return temp_db_teardown(state);
+}
+
+static int add_run(struct db *db, void *arg, struct err *err)
+{
+	struct adding *adding = arg;
+	struct company company;
+
+	if (store_company_add(db, adding->name, 1, &company, err) < 0)
+		return -1;
+	store_company_clear(&company);
+	return 7;
+}
+
+static void on_added(struct change *change)
+{
+	((struct adding *)change)->done++;
+}
+
+/* Adds a company of the name; it is back only after the loop has run. */
+static void add(struct rig *rig, struct adding *adding)
+{
+	change_submit(&rig->request, &adding->change, add_run, on_added);
+	assert_int_equal(adding->done, 0);
+	event_base_loop(rig->worker.base, EVLOOP_ONCE);
+	assert_int_equal(adding->done, 1);
+	assert_ptr_equal(adding->change.request, &rig->request);
+}
+
+static void test_done(void **state)
+{
+	static const char sql_count[] = "SELECT count(*) FROM company";
+	struct temp_db *temp = *state;
+	struct adding adding = {.name = "Acme"};
+
+	add(temp->more, &adding);
+	assert_int_equal(adding.change.result, 7);
+	assert_int_equal(temp_db_number(temp->db, sql_count), 1);
+}
+
+static void test_failed(void **state)
+{
+	struct temp_db *temp = *state;
+	struct adding first = {.name = "Acme"}, again = {.name = "Acme"};
+	struct problem problem = PROBLEM_INIT;
+
+	add(temp->more, &first);
+	add(temp->more, &again);
+	assert_int_equal(again.change.result, -1);
+	assert_int_equal(again.change.err.code, ERR_EXISTS);
+	assert_int_equal(change_failed(&again.change, "test", &problem), -1);
+	assert_int_equal(problem_status(&problem), 500);
+	assert_null(strstr(problem.text, "Acme"));
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(done),
+		TEST(failed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
