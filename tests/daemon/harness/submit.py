@@ -4,6 +4,7 @@ import re
 import smtplib
 import subprocess
 
+from .sandbox import unique
 from .wait import wait_for
 
 
@@ -43,13 +44,16 @@ def by_sendmail(box, message_id, sender, recipients, data):
     return Submitted(box, message_id)
 
 
-def by_smtp(box, message_id, sender, recipients, data, elsewhere=False):
-    """elsewhere: as if from a host that is not internal."""
+def by_smtp(box, message_id, sender, recipients, data, elsewhere=False, client=None):
+    """elsewhere: as if from a host that is not internal; client: as if from the
+    one with these attributes of XCLIENT."""
+    if elsewhere:
+        client = "ADDR=192.0.2.1 NAME=mx.example.net"
     host, port = box.env["POSTFIX_SMTP"].split(":")
     with smtplib.SMTP(host, int(port), timeout=60) as session:
-        if elsewhere:
+        if client:
             session.ehlo()
-            assert session.docmd("XCLIENT", "ADDR=192.0.2.1 NAME=mx.example.net")[0] == 220
+            assert session.docmd("XCLIENT", client)[0] == 220
         session.ehlo()
         utf8 = "" if (sender + "".join(recipients)).isascii() else " SMTPUTF8"
         session.command_encoding = "utf-8"
@@ -61,3 +65,14 @@ def by_smtp(box, message_id, sender, recipients, data, elsewhere=False):
 
 
 WAYS = {"sendmail": by_sendmail, "smtp": by_smtp}
+
+
+def plain(box, way, sender, to, header_from=None, **options):
+    """A small honest message from the sender, or with that From; what became of
+    it. Of an SMTP client it has a reply."""
+    message_id = f"<{unique('plain')}@made.test>"
+    data = (
+        f"From: {header_from or sender}\nTo: {to}\nSubject: x\n"
+        f"Message-ID: {message_id}\nDate: Sat, 21 Nov 2026 12:00:00 +0000\n\nbody\n"
+    )
+    return WAYS[way](box, message_id, sender, [to], data.encode(), **options)

@@ -1,0 +1,168 @@
+"""What becomes of refused mail: nothing is lost, nobody gets a stranger's bounce."""
+
+import signal
+import subprocess
+
+import pytest
+from harness import Sandbox, wait_for
+from harness.sandbox import unique
+from harness.submit import plain
+
+
+@pytest.fixture(scope="module")
+def box():
+    with Sandbox("--set", "submission.record_wait=500ms") as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def change(box):
+    """Changes a setting of the milter for the test."""
+    def change(name, value):
+        n = box.log("milter").count("event=reloaded")
+        box.set("milter", name, value)
+        box.kill("milter", signal.SIGHUP)
+        wait_for("the reload", lambda: box.log("milter").count("event=reloaded") > n)
+
+    yield change
+    change("refuse_local", "reject")
+    change("trace_header", "off")
+
+
+def is_held(box, queue_id):
+    return any(path.name == queue_id for path in (box.dir / "queue/hold").rglob("*"))
+
+
+def postsuper(box, option, queue_id):
+    subprocess.run(["postsuper", "-c", box.env["POSTFIX_CONFIG"], option, queue_id],
+                   check=True, capture_output=True, timeout=60)
+
+
+HERE, FAR = "mail.sandbox.test", "far.test"
+
+# setting, domain of the sender, outcome
+OUTCOMES = [
+    ("reject", HERE, "rejected"),
+    ("reject", FAR, "held"),
+    ("reject", "example.com", "held"),
+    ("hold", HERE, "held"),
+    ("hold", FAR, "held"),
+    ("discard", HERE, "discarded"),
+    ("discard", FAR, "discarded"),
+]
+
+
+@pytest.mark.parametrize("setting, domain, outcome", OUTCOMES)
+def test_sendmail(box, change, to, setting, domain, outcome):
+    change("refuse_local", setting)
+    sender = f"{unique('sender')}@{domain}"
+    sent = plain(box, "sendmail", sender, to, "boss@example.com")
+    assert sent.verdict()["outcome"] == outcome
+    assert is_held(box, sent.queue_id()) == (outcome == "held")
+    row = box.cli("email", "list", "--refused", "--limit", "1")[0]
+    assert (row["outcome"], row["sender"]) == (outcome, sender)
+    if outcome == "rejected":
+        bounce = " ".join(box.sink.find(to=sender).raw.decode().split())
+        assert "must be sent with an API key" in bounce
+    else:
+        box.flush()
+        assert not box.sink.now(to=sender)
+    assert not box.sink.now(to=to)
+
+
+def test_null_sender_is_held(box, to):
+    sent = plain(box, "sendmail", "", to, "boss@example.com")
+    assert sent.verdict()["outcome"] == "held"
+    assert is_held(box, sent.queue_id())
+
+
+@pytest.mark.parametrize("setting", ["reject", "hold", "discard"])
+def test_smtp_is_answered_whatever_the_setting(box, change, to, setting):
+    change("refuse_local", setting)
+    code, text = plain(box, "smtp", "a@far.test", to, "boss@example.com").reply
+    assert code == 550
+    assert text.startswith(b"5.7.1 example.com: ")
+    assert not box.sink.now(to=to)
+
+
+def test_what_is_held_can_be_let_go(box, to):
+    """As it came, but without a ticket."""
+    sent = plain(box, "sendmail", "a@far.test", to,
+                 "boss@example.com\nX-Postern-Ticket: 00112233445566778899aabbccddeeff")
+    assert sent.verdict()["reason"] == "ticket_unknown"
+    assert "milter-hold" in box.log("postfix")
+    postsuper(box, "-H", sent.queue_id())
+    box.flush()
+    delivered = box.sink.find(to=to)
+    assert delivered.header("From") == "boss@example.com"
+    assert b"ticket" not in delivered.raw.lower()
+
+
+def test_trace_header(box, change, httpd, email, to):
+    assert box.sink.find(message_id=httpd.read(httpd.send(email))["message_id"]
+                         ).header("X-Postern-Email-Id") is None
+    change("trace_header", "on")
+    email_id = httpd.send(email)
+    message_id = httpd.read(email_id)["message_id"]
+    assert box.sink.find(message_id=message_id).header("X-Postern-Email-Id") == email_id
+    # That of mail that is not ours is left alone.
+    other = "v" + to
+    plain(box, "smtp", "a@far.test", other, "a@far.test\nX-Postern-Email-Id: theirs")
+    assert box.sink.find(to=other).header("X-Postern-Email-Id") == "theirs"
+
+
+class Tenant:
+    """A company, its domain and key, and what may happen to them."""
+
+    def __init__(self, box):
+        self.box = box
+        self.company = box.company()
+        self.domain = box.domain(self.company)
+        self.key = box.new_key(self.company)
+
+    def revoke_key(self):
+        self.box.cli("key", "revoke", self.key["id"])
+
+    def deactivate_domain(self):
+        self.box.cli("domain", "deactivate", self.domain)
+
+    def remove_domain(self):
+        self.box.cli("domain", "remove", self.domain)
+
+    def remove_company(self):
+        self.box.cli("company", "remove", self.company)
+
+    def lose_domain(self):
+        self.remove_domain()
+        self.box.domain(self.box.company(), name=self.domain)
+
+
+EVENTS = ["revoke_key", "deactivate_domain", "remove_domain", "remove_company", "lose_domain"]
+
+
+def test_rules_are_fresh_when_the_milter_looks(box):
+    """What happens while the mail waits in the maildrop stops it, without a
+    bounce; mail of others goes on."""
+    box.stop("milter")
+    tenants = {event: Tenant(box) for event in [*EVENTS, "nothing"]}
+    emails = {}
+    for event, tenant in tenants.items():
+        to = unique("to") + "@dst.test"
+        httpd = box.httpd(tenant.key["token"])
+        emails[event] = (to, httpd.send(
+            {"from": f"ann@{tenant.domain}", "to": to, "text": "x"}))
+    assert box.waiting() == len(emails)
+    for event in EVENTS:
+        getattr(tenants[event], event)()
+    box.start("milter")
+    box.flush()
+    wait_for("the maildrop to be empty", lambda: box.waiting() == 0)
+    to, email_id = emails.pop("nothing")
+    assert box.sink.find(to=to)
+    assert box.cli("email", "show", email_id)["state"] == "sent"
+    refused = {row["email_id"] for row in box.cli("email", "list", "--refused")}
+    for event, (to, email_id) in emails.items():
+        assert box.cli("email", "show", email_id)["state"] == "refused", event
+        assert email_id in refused
+        assert not box.sink.now(to=to), event
+        assert not box.sink.now(to=f"ann@{tenants[event].domain}"), event
