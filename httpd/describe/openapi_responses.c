@@ -64,6 +64,17 @@ static json_t *names_of(
 	return names;
 }
 
+/* What cannot be read as HTTP has no route, and so no dialect but JSON. */
+static json_t *any_error(const struct route *route)
+{
+	json_t *error = openapi_ref("schemas", about_error.name);
+
+	if (route->dialect == DIALECT_JSON)
+		return error;
+	return json_pack("{s:[o, o]}", "anyOf",
+		openapi_ref("schemas", about_form_error.name), error);
+}
+
 static json_t *error_schema(int status, json_t *names)
 {
 	return json_pack("{s:[o, {s:{s:{s:i}, s:{s:o}}}]}", "allOf",
@@ -81,7 +92,8 @@ static json_t *error_content(
 		return openapi_content(
 			"text/plain", json_pack("{s:s}", "type", "string"));
 	return openapi_content("application/json",
-		openapi_ref("schemas", about_form_error.name));
+		status == 400 ? any_error(route)
+			      : openapi_ref("schemas", about_form_error.name));
 }
 
 static void add_problem(json_t *responses, const struct route *route,
@@ -99,8 +111,6 @@ static void add_problem(json_t *responses, const struct route *route,
 
 json_t *openapi_responses(const struct route *route)
 {
-	const char *error = route->dialect == DIALECT_FORM ? about_form_error.name
-							   : about_error.name;
 	enum problem_kind kinds[PROBLEM_KINDS];
 	json_t *all = json_object();
 	char key[8];
@@ -112,7 +122,6 @@ json_t *openapi_responses(const struct route *route)
 		add_problem(all, route, kinds, describe_status(route, *kind));
 	json_object_set_new(all, "default",
 		json_pack("{s:s, s:o}", "description", http_problems, "content",
-			openapi_content("application/json",
-				openapi_ref("schemas", error))));
+			openapi_content("application/json", any_error(route))));
 	return all;
 }
