@@ -110,9 +110,9 @@ const struct setting settings[] = {
 		.max = 1000000,
 		.reload = true,
 		.help = "How many requests with a valid key may be under way "
-			"at once. Beyond it further ones are told to come "
-			"back later (503), before their clients give up "
-			"waiting.",
+			"at once; one that sends several emails counts as "
+			"many. Beyond it further ones are told to come back "
+			"later (503), before their clients give up waiting.",
 	},
 	{
 		.section = "http",

@@ -62,6 +62,14 @@ static int reserve(
 	return -1;
 }
 
+static int enter(struct request *request, size_t emails, struct problem *problem)
+{
+	if (admission_enter(request->worker, &request->admission, emails) == 0)
+		return 0;
+	*problem = request->admission.problem;
+	return -1;
+}
+
 /* Individual messages multiply what is held in memory. */
 static int expand(struct request *request, const struct form *form,
 	struct outgoing *email, struct parsed *parsed, struct problem *problem)
@@ -93,7 +101,9 @@ static int parse(struct request *request, bool is_mime, struct parsed *parsed,
 		return -1;
 	if (!is_mime)
 		parsed->answer_id = mem_strdup(email.message.message_id);
-	return expand(request, &form, &email, parsed, problem);
+	if (expand(request, &form, &email, parsed, problem) < 0)
+		return -1;
+	return enter(request, parsed->n, problem);
 }
 
 static void send_form(struct request *request, bool is_mime)

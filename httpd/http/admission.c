@@ -96,16 +96,6 @@ static int check_rate(struct worker *worker, struct admission *admission)
 	return -1;
 }
 
-static int check_load(struct worker *worker, struct admission *admission)
-{
-	if (budget_enter(worker->shared->budget,
-		    worker->conf->http.max_requests, &admission->share))
-		return 0;
-	return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
-		"The service has too many requests to handle now. Please try "
-		"again.");
-}
-
 static int check_scope(struct admission *admission)
 {
 	unsigned wanted = admission->route->scopes;
@@ -235,6 +225,17 @@ int admission_reserve(
 	return problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE);
 }
 
+int admission_enter(
+	struct worker *worker, struct admission *admission, size_t emails)
+{
+	if (budget_enter(worker->shared->budget, worker->conf->http.max_requests,
+		    (int64_t)emails, &admission->share))
+		return 0;
+	return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
+		"The service has too many requests to handle now. Please try "
+		"again.");
+}
+
 int admission_grow(
 	struct worker *worker, struct admission *admission, uint64_t body_bytes)
 {
@@ -257,7 +258,7 @@ static int check_caller(struct worker *worker, const struct http_head *head,
 	return find_key(worker, head, admission) < 0 ||
 			       check_rate(worker, admission) < 0 ||
 			       check_right(worker, admission) < 0 ||
-			       check_load(worker, admission) < 0
+			       admission_enter(worker, admission, 1) < 0
 		       ? -1
 		       : 0;
 }

@@ -31,6 +31,11 @@ struct admission {
 void admission_decide(struct worker *worker, const struct http_head *head,
 	struct admission *admission_r);
 
+/* The request is about to send so many emails; what many requests do is bounded
+ * by that. 0, or -1 with the problem: there are too many under way. */
+int admission_enter(
+	struct worker *worker, struct admission *admission, size_t emails);
+
 /* The request needs memory as a body of this size does. 0, or -1 with the
  * problem: more than the server ever holds, or than it can hold now. */
 int admission_reserve(

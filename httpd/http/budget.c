@@ -7,16 +7,19 @@
 
 #include <stddef.h>
 
-bool budget_enter(struct budget *budget, int64_t limit, struct budget_share *share)
+bool budget_enter(struct budget *budget, int64_t limit, int64_t n,
+	struct budget_share *share)
 {
-	if (share->counted)
+	int64_t more = n - share->requests;
+
+	if (more <= 0)
 		return true;
-	if (atomic_fetch_add(&budget->requests, 1) >= limit) {
-		atomic_fetch_sub(&budget->requests, 1);
+	if (atomic_fetch_add(&budget->requests, more) - share->requests >= limit) {
+		atomic_fetch_sub(&budget->requests, more);
 		return false;
 	}
 	share->budget = budget;
-	share->counted = true;
+	share->requests = n;
 	return true;
 }
 
@@ -44,9 +47,9 @@ bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
 
 void budget_give_back(struct budget_share *share)
 {
-	if (share->budget)
+	if (share->budget) {
 		atomic_fetch_sub(&share->budget->used, share->bytes);
-	if (share->counted)
-		atomic_fetch_sub(&share->budget->requests, 1);
+		atomic_fetch_sub(&share->budget->requests, share->requests);
+	}
 	*share = (struct budget_share){0};
 }

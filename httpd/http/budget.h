@@ -17,21 +17,23 @@ enum { BUDGET_FACTOR = 3, BUDGET_FREE_BYTES = 1024 * 1024 };
 
 /* Shared by all workers; starts zeroed. */
 struct budget {
-	_Atomic int64_t used; /* bytes */
-	_Atomic int64_t requests;
+	_Atomic int64_t used;     /* bytes */
+	_Atomic int64_t requests; /* one with several emails counts as many */
 };
 
 /* What one request has taken; starts zeroed, ends with budget_give_back(). */
 struct budget_share {
 	struct budget *budget;
 	int64_t bytes;
-	bool counted; /* as a request */
+	int64_t requests; /* that it counts for */
 };
 
-/* Counts the request that the share is for, once. False, and nothing changed,
- * when there are as many as the limit already. Any thread. */
-bool budget_enter(
-	struct budget *budget, int64_t limit, struct budget_share *share);
+/* Counts the request that the share is for as n, if it does not already. False,
+ * and nothing changed, when the others are as many as the limit. So one that
+ * counts for more than the limit is not shut out for ever, and the sum is at
+ * most the limit and the largest n. Any thread. */
+bool budget_enter(struct budget *budget, int64_t limit, int64_t n,
+	struct budget_share *share);
 
 /* Makes the share fit for a body of this size, if it is not already. False, and
  * nothing changed, when that would exceed the limit. Any thread. */

@@ -1,5 +1,7 @@
 """More requests at once than the server wants to hold."""
 
+import threading
+
 import pytest
 from harness import FormClient, Sandbox, wait_for
 from harness.form import check_refused
@@ -99,3 +101,24 @@ def test_places_come_back(client, email):
         assert client.get(UNKNOWN_ID).status_code == 404
         wait_for("a place", lambda: begin(client)).socket.close()
         wait_for("a place", lambda: client.get(UNKNOWN_ID).status_code == 404)
+
+
+def test_a_request_counts_as_many_as_its_emails(own_box, fields):
+    """Those that wait for the milter's record are under way."""
+    box = own_box(
+        "--set", "http.max_requests=5", "--set", "submission.record_wait=60s"
+    )
+    form, httpd = FormClient(box), box.httpd()
+    people = [unique("to") + "@dst.test" for _ in range(8)]
+    fields.update({"to": people, "recipient-variables": "{}"})
+    box.stop("milter")
+    answers = []
+    sender = threading.Thread(target=lambda: answers.append(form.post(fields)))
+    sender.start()
+    wait_for("the mails to be submitted", lambda: box.waiting() == len(people))
+    check_busy(httpd.get(UNKNOWN_ID))
+    box.start("milter")
+    box.flush()
+    sender.join()
+    assert [answer.status for answer in answers] == [200]
+    wait_for("a place", lambda: httpd.get(UNKNOWN_ID).status_code == 404)

@@ -66,30 +66,54 @@ static void test_requests_are_counted(void **state)
 	struct budget_share a = {0}, b = {0}, c = {0};
 
 	(void)state;
-	assert_true(budget_enter(&budget, 2, &a));
-	assert_true(budget_enter(&budget, 2, &a));
+	assert_true(budget_enter(&budget, 2, 1, &a));
+	assert_true(budget_enter(&budget, 2, 1, &a));
 	assert_int_equal(budget.requests, 1);
-	assert_true(budget_enter(&budget, 2, &b));
-	assert_false(budget_enter(&budget, 2, &c));
+	assert_true(budget_enter(&budget, 2, 1, &b));
+	assert_false(budget_enter(&budget, 2, 1, &c));
 	assert_true(budget_take(&budget, LIMIT, 5 * MB, &a));
 	assert_int_equal(budget.requests, 2);
 	budget_give_back(&a);
 	budget_give_back(&a);
 	assert_int_equal(budget.requests, 1);
 	assert_int_equal(budget.used, 0);
-	assert_true(budget_enter(&budget, 2, &c));
+	assert_true(budget_enter(&budget, 2, 1, &c));
 	budget_give_back(&b);
 	budget_give_back(&c);
 	assert_int_equal(budget.requests, 0);
 	/* A limit that was lowered: nobody gets in before enough have left. */
-	assert_true(budget_enter(&budget, 2, &a));
-	assert_true(budget_enter(&budget, 2, &b));
-	assert_false(budget_enter(&budget, 1, &c));
+	assert_true(budget_enter(&budget, 2, 1, &a));
+	assert_true(budget_enter(&budget, 2, 1, &b));
+	assert_false(budget_enter(&budget, 1, 1, &c));
 	budget_give_back(&a);
-	assert_false(budget_enter(&budget, 1, &c));
+	assert_false(budget_enter(&budget, 1, 1, &c));
 	budget_give_back(&b);
-	assert_true(budget_enter(&budget, 1, &c));
+	assert_true(budget_enter(&budget, 1, 1, &c));
 	budget_give_back(&c);
+}
+
+/* A request with several emails counts as many. */
+static void test_emails_are_counted(void **state)
+{
+	struct budget budget = {0};
+	struct budget_share a = {0}, b = {0}, c = {0};
+
+	(void)state;
+	assert_true(budget_enter(&budget, 10, 1, &a));
+	assert_true(budget_enter(&budget, 10, 1, &b));
+	assert_true(budget_enter(&budget, 10, 100, &a));
+	assert_int_equal(budget.requests, 101);
+	assert_true(budget_enter(&budget, 10, 1, &a));
+	assert_false(budget_enter(&budget, 10, 2, &b));
+	assert_false(budget_enter(&budget, 10, 1, &c));
+	assert_int_equal(budget.requests, 101);
+	budget_give_back(&a);
+	assert_true(budget_enter(&budget, 10, 9, &b));
+	assert_true(budget_enter(&budget, 10, 1, &c));
+	assert_false(budget_enter(&budget, 9, 2, &c));
+	budget_give_back(&b);
+	budget_give_back(&c);
+	assert_int_equal(budget.requests, 0);
 }
 
 static void *take_and_give(void *arg)
@@ -99,7 +123,7 @@ static void *take_and_give(void *arg)
 	for (int i = 0; i < 20000; i++) {
 		struct budget_share share = {0};
 
-		budget_enter(budget, 3, &share);
+		budget_enter(budget, 3, i % 5, &share);
 		budget_take(budget, LIMIT, 4 * MB, &share);
 		budget_give_back(&share);
 	}
@@ -127,6 +151,7 @@ int main(void)
 		cmocka_unit_test(test_large_counts_several_times),
 		cmocka_unit_test(test_a_share_grows),
 		cmocka_unit_test(test_requests_are_counted),
+		cmocka_unit_test(test_emails_are_counted),
 		cmocka_unit_test(test_many_threads),
 	};
 
