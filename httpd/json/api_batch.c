@@ -111,7 +111,13 @@ static int parse(
 		*problem = admission->problem;
 		return -1;
 	}
-	return batch_json_parse(body, len, max, batch_r, problem);
+	if (batch_json_parse(body, len, max, batch_r, problem) < 0)
+		return -1;
+	if (admission_enter(request->worker, admission, batch_r->n) < 0) {
+		*problem = admission->problem;
+		return -1;
+	}
+	return 0;
 }
 
 static void send_batch(
