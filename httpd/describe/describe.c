@@ -54,8 +54,6 @@ void describe_schemas(struct schema_set *set_r)
 
 	set_r->n = 0;
 	for (size_t i = 0; (route = routes_at(i)) != NULL; i++) {
-		if (route->about == NULL)
-			continue;
 		add_schema(set_r, route->about->request);
 		add_schema(set_r, route->about->answer);
 	}

@@ -248,7 +248,7 @@ static void add_routes(enum route_dialect dialect, struct buf *out)
 	const struct route *route;
 
 	for (size_t i = 0; (route = routes_at(i)) != NULL; i++)
-		if (route->about && route->dialect == dialect)
+		if (route->dialect == dialect)
 			add_route(route, out);
 }
 
@@ -267,7 +267,7 @@ static bool is_request(const struct schema_about *schema)
 	const struct route *route;
 
 	for (size_t i = 0; (route = routes_at(i)) != NULL; i++)
-		if (route->about && route->about->request == schema)
+		if (route->about->request == schema)
 			return true;
 	return false;
 }

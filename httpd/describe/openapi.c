@@ -107,8 +107,7 @@ json_t *openapi_document(void)
 	const struct route *route;
 
 	for (size_t i = 0; (route = routes_at(i)) != NULL; i++)
-		if (route->about)
-			add_route(paths, route);
+		add_route(paths, route);
 	return json_pack("{s:s, s:{s:s, s:s, s:s}, s:[{s:s}], s:o, s:o}",
 		"openapi", "3.1.0", "info", "title", "Postern", "version",
 		POSTERN_VERSION, "description",

@@ -74,7 +74,8 @@ static void test_routes(void **state)
 		const struct route_about *about = route->about;
 
 		if (about == NULL)
-			continue;
+			fail_msg("%s %s has no row in httpd/describe",
+				route->method, route->pattern);
 		assert_true(about->status == 200 || about->status == 201);
 		assert_non_null(about->answer);
 		assert_int_equal(about->param != NULL,
@@ -143,8 +144,7 @@ static void test_problems(void **state)
 		for (size_t k = 0; k < ARRAY_SIZE(cases); k++) {
 			enum problem_kind kinds[PROBLEM_KINDS];
 
-			if (route->about == NULL ||
-				!str_eq(route->about->name, cases[k].name))
+			if (!str_eq(route->about->name, cases[k].name))
 				continue;
 			describe_problems(route, kinds);
 			assert_int_equal(has(kinds, cases[k].kind), cases[k].has);
@@ -182,8 +182,6 @@ static void test_documents(void **state)
 		_cleanup_buf_ struct buf path = BUF_INIT;
 		_cleanup_free_ char *heading = NULL;
 
-		if (route->about == NULL)
-			continue;
 		describe_path(route, &path);
 		assert_non_null(json_object_get(paths, buf_str(&path)));
 		heading = mem_printf(

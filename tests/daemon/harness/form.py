@@ -5,6 +5,8 @@ import re
 import sqlite3
 from urllib.parse import urlencode
 
+from .contract import Contract
+
 BOUNDARY = "f0rm"
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -132,13 +134,17 @@ class FormClient:
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
     def exchange(self, data):
-        """Sends the bytes; the answer, also when it comes before their end."""
+        """Sends the bytes; the answer, also when it comes before their end. It
+        keeps to what the API is documented to be."""
         with self.httpd.raw() as raw:
             try:
                 raw.send(data)
             except ConnectionError:
                 pass
-            return raw.answer()
+            answer = raw.answer()
+        method, path, _ = data.decode("latin-1").split(" ", 2)
+        Contract.of(self.httpd.url).check(method, path, answer)
+        return answer
 
     def post_body(self, kind, body, *lines, **options):
         lines = [f"Content-Length: {len(body)}", *lines]

@@ -4,7 +4,8 @@ from urllib.parse import urlsplit
 
 import requests
 
-from .raw import RawConnection
+from .contract import Contract
+from .raw import Answer, RawConnection
 
 NAMES = set(
     """invalid_idempotency_key validation_error missing_api_key
@@ -47,9 +48,15 @@ class Httpd:
         return Httpd(self.url, key)
 
     def request(self, method, path, **options):
-        return self.session.request(
+        """The answer, which keeps to what the API is documented to be."""
+        answer = self.session.request(
             method, self.url + path, timeout=120, **options
         )
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        Contract.of(self.url).check(
+            method, path, Answer(answer.status_code, headers, answer.content)
+        )
+        return answer
 
     def post(self, email, **options):
         """POST /emails."""
