@@ -119,6 +119,7 @@ static const struct route routes[] = {
 		.scopes = KEY_MANAGING,
 		.body = BODY_JSON,
 		.handle = api_key_create,
+		.about = &about_api_key_create,
 	},
 	{
 		.method = "GET",
@@ -127,6 +128,7 @@ static const struct route routes[] = {
 		.scopes = KEY_MANAGING,
 		.body = BODY_IGNORED,
 		.handle = api_key_list,
+		.about = &about_api_key_list,
 	},
 	{
 		.method = "DELETE",
@@ -135,6 +137,7 @@ static const struct route routes[] = {
 		.scopes = KEY_MANAGING,
 		.body = BODY_IGNORED,
 		.handle = api_key_remove,
+		.about = &about_api_key_remove,
 	},
 	{
 		.method = "POST",

@@ -132,6 +132,7 @@ def names(box, httpd, email):
     return {
         **box.env,
         "EMAIL_ID": httpd.send(email),
+        "KEY_ID": httpd.request("POST", "/api-keys", json={}).json()["id"],
         "DOMAIN_ID": httpd.request("POST", "/domains", json=domain).json()["id"],
     }
 
