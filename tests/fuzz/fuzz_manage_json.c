@@ -1,0 +1,53 @@
+/*
+ * Fuzzes the requests about domains and keys: what is accepted is within the
+ * bounds that the store relies on.
+ */
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/store/store_key.h"
+#include "httpd/json/domain_json.h"
+#include "httpd/json/json_field.h"
+#include "httpd/json/key_json.h"
+#include "tests/fuzz/fuzz.h"
+
+static void parse_domain(const json_t *body)
+{
+	_cleanup_free_ char *name = NULL;
+	struct problem problem = PROBLEM_INIT;
+
+	if (domain_json_parse_new(body, &name, &problem) < 0)
+		CHECK(problem.kind != PROBLEM_NONE && problem.text[0]);
+	else
+		CHECK(*name && strlen(name) < 256);
+}
+
+static void parse_key(const json_t *body)
+{
+	struct problem problem = PROBLEM_INIT;
+	struct key_wish wish = {0};
+
+	if (key_json_parse(body, &wish, &problem) < 0) {
+		CHECK(problem.kind != PROBLEM_NONE && problem.text[0]);
+		return;
+	}
+	CHECK(str_utf8_valid(wish.name, strlen(wish.name)));
+	CHECK(wish.scopes != 0 && (wish.scopes & ~(unsigned)KEY_ALL) == 0);
+	free(wish.name);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct problem problem = PROBLEM_INIT;
+	json_t *body;
+
+	if (json_field_parse((const char *)data, size, &body, &problem) < 0) {
+		CHECK(problem.kind != PROBLEM_NONE && problem.text[0]);
+		return 0;
+	}
+	parse_domain(body);
+	parse_key(body);
+	json_decref(body);
+	return 0;
+}
