@@ -1,0 +1,180 @@
+"""httpd dies between any two steps of a request with an Idempotency-Key; the
+request comes again; every email is delivered once."""
+
+import itertools
+
+import pytest
+import requests
+from harness import Sandbox, wait_for
+from harness.crash import KillAt, died
+from harness.sandbox import unique
+
+# The system calls with which a request leaves the process, whichever way the
+# mail takes: to the store, to other programs, to the client, to the log.
+TO_THE_STORE = ["pwrite64", "fdatasync"]
+TO_POSTFIX = ["memfd_create", "clone,clone3,vfork", "pidfd_open", "wait4", "connect"]
+TO_ANYONE = ["write", "writev", "sendto", "close"]
+CALLS = TO_THE_STORE + TO_POSTFIX + TO_ANYONE
+
+# No step of a request is further than this; a test that comes here is wrong.
+STEPS_MAX = 200
+
+
+@pytest.fixture(scope="module")
+def box():
+    with Sandbox("--set", "submission.record_wait=500ms") as sandbox:
+        yield sandbox
+
+
+class Attempt:
+    """A request that is made until it is answered."""
+
+    def __init__(self, box, n=1):
+        self.box = box
+        self.to = [unique("to") + "@dst.test" for _ in range(n)]
+        self.headers = {"Idempotency-Key": unique("key")}
+        self.ids = None
+
+    def _post(self):
+        emails = [
+            {"from": "hello@example.com", "to": to, "text": "x"} for to in self.to
+        ]
+        httpd = self.box.httpd()
+        if len(emails) == 1:
+            return httpd.post(emails[0], headers=self.headers)
+        return httpd.batch(emails, headers=self.headers)
+
+    def make(self):
+        """Makes the request, which must succeed, as it did before if it did."""
+        answer = self._post()
+        assert answer.status_code == 200, answer.text
+        data = answer.json()
+        ids = [one["id"] for one in data.get("data", [data])]
+        assert len(ids) == len(self.to)
+        assert self.ids in (None, ids)
+        self.ids = ids
+
+    def make_and_kill(self, call, n):
+        """The same while httpd is to die; False when it came through."""
+        pid = self.box.pid("httpd")
+        with KillAt(pid, call, n):
+            try:
+                self.make()
+            except requests.ConnectionError:
+                wait_for("httpd to die", lambda: died(pid))
+            killed = died(pid)
+        if killed:
+            self.box.wait_for_new("httpd", pid)
+        return killed
+
+
+def check_delivered_once(box, attempts):
+    """Everything that waits goes through; then each is there, once."""
+    box.flush()
+    wait_for("maildrop to be empty", lambda: box.waiting() == 0)
+    probe = Attempt(box)
+    probe.make()
+    box.sink.find(to=probe.to[0])
+    httpd = box.httpd()
+    for attempt in attempts:
+        for to, email_id in zip(attempt.to, attempt.ids):
+            assert box.sink.find(to=to)
+            assert httpd.read(email_id)["to"] == [to]
+
+
+def attempts_of(box, call, emails=1, before=None):
+    """A request for each step of this kind at which it can die, and one that
+    came through; each answered in the end."""
+    attempts = []
+    for step in itertools.count(1):
+        assert step < STEPS_MAX
+        attempt = Attempt(box, emails)
+        if before:
+            before(attempt)
+        attempts.append(attempt)
+        killed = attempt.make_and_kill(call, step)
+        attempt.make()
+        if not killed:
+            return attempts
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_each_step(box, call):
+    attempts = attempts_of(box, call)
+    check_delivered_once(box, attempts)
+
+
+@pytest.mark.parametrize("call", ["fdatasync", "clone,clone3,vfork", "connect", "wait4"])
+def test_each_step_of_a_batch(box, call):
+    attempts = attempts_of(box, call, emails=3)
+    check_delivered_once(box, attempts)
+
+
+def test_steps_are_there(box):
+    """The tests above are about something."""
+    for call in ["pwrite64", "fdatasync", "write"]:
+        attempt = Attempt(box)
+        assert attempt.make_and_kill(call, 1)
+        attempt.make()
+        check_delivered_once(box, [attempt])
+
+
+@pytest.fixture
+def milter_away(box):
+    box.stop("milter")
+    yield
+    if box.pid("milter") is None:
+        box.start("milter")
+
+
+def discarded(box):
+    return box.log("milter").count("reason=ticket_superseded")
+
+
+@pytest.mark.parametrize("call", ["memfd_create", "clone,clone3,vfork", "wait4", "writev"])
+def test_first_message_waits(box, milter_away, call):
+    """Killed while the milter is away: the first message may wait in maildrop,
+    and comes to the milter beside the second one."""
+    before = discarded(box)
+    attempts = attempts_of(box, call)
+    more = box.waiting() - len(attempts)
+    box.start("milter")
+    check_delivered_once(box, attempts)
+    assert discarded(box) - before == more
+
+
+def test_first_message_does_wait(box, milter_away):
+    """The test above is about something: there are two messages, and one is
+    discarded."""
+    before = discarded(box)
+    attempt = Attempt(box)
+    assert attempt.make_and_kill("wait4", 1)
+    wait_for("the first message", lambda: box.waiting() == 1)
+    attempt.make()
+    assert box.waiting() == 2
+    box.start("milter")
+    check_delivered_once(box, [attempt])
+    assert discarded(box) == before + 1
+
+
+@pytest.mark.parametrize("call", ["fdatasync", "memfd_create", "wait4"])
+def test_repeat_dies_too(box, milter_away, call):
+    """The second request dies at each of its steps, the third one is answered."""
+
+    def die_first(attempt):
+        assert attempt.make_and_kill("wait4", 1)
+
+    attempts = attempts_of(box, call, before=die_first)
+    box.start("milter")
+    check_delivered_once(box, attempts)
+
+
+def test_waiting_messages_are_bounded(box, milter_away):
+    """Once it was answered, the request sends no more messages."""
+    attempt = Attempt(box)
+    assert attempt.make_and_kill("wait4", 1)
+    for _ in range(3):
+        attempt.make()
+    assert box.waiting() == 2
+    box.start("milter")
+    check_delivered_once(box, [attempt])
