@@ -7,6 +7,8 @@
 
 #include "cli/arguments.h"
 #include "cli/verbs.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
 
 const char *call_argument(const struct call *call)
 {
@@ -23,8 +25,14 @@ static int read_id(const char *noun, const char *text, char id[static ID_SIZE],
 {
 	if (id_parse(text, id))
 		return 0;
+	if (str_starts(text, SECRET_TOKEN_PREFIX))
+		return err_set(err, ERR_INVALID,
+			"this is the token of a key, which is a secret; the id "
+			"is expected, which `postern key list` shows");
 	return err_set(err, ERR_INVALID,
-		"\"%s\" is no %s id: a UUID is expected", text, noun);
+		"\"%s\" is no %s id: a UUID is expected, as `postern %s list` "
+		"shows it",
+		text, noun, noun);
 }
 
 int call_id_argument(

@@ -48,9 +48,10 @@ static int run_migrate(
 	add_row(report, call);
 	report_number(report, VERSION, version);
 	report_number(report, APPLIED, applied);
-	report_note(report, "%s has version %d of the schema, %s",
-		call->conf->store.database, version,
-		applied ? "which is new" : "as before");
+	report_note(report,
+		applied ? "%s: made, with version %d of the schema"
+			: "%s: has version %d of the schema already",
+		call->conf->store.database, version);
 	return 0;
 }
 

@@ -18,7 +18,9 @@ static const char general[] =
 	"  -c FILE, --config FILE  the settings (" CONF_DEFAULT_PATH ")\n"
 	"  --json                  print JSON\n"
 	"  -h, --help              explain the command\n"
-	"  -V, --version           print the version\n";
+	"  -V, --version           print the version\n"
+	"\n"
+	"Postern sends email over HTTP through Postfix; see man postern.\n";
 
 /* Whether the verb is the first of its noun. */
 static bool begins_noun(size_t i)

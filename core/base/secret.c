@@ -8,8 +8,6 @@
 #include <sodium.h>
 #include <string.h>
 
-#define TOKEN_PREFIX "ps_"
-
 int secret_init(void)
 {
 	return sodium_init() < 0 ? -1 : 0;
@@ -17,11 +15,11 @@ int secret_init(void)
 
 void secret_token(char token[static SECRET_TOKEN_SIZE])
 {
-	enum { PREFIX_LEN = sizeof(TOKEN_PREFIX) - 1 };
+	enum { PREFIX_LEN = sizeof(SECRET_TOKEN_PREFIX) - 1 };
 	unsigned char random[32];
 
 	randombytes_buf(random, sizeof(random));
-	memcpy(token, TOKEN_PREFIX, PREFIX_LEN);
+	memcpy(token, SECRET_TOKEN_PREFIX, PREFIX_LEN);
 	sodium_bin2base64(token + PREFIX_LEN, SECRET_TOKEN_SIZE - PREFIX_LEN,
 		random, sizeof(random), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	sodium_memzero(random, sizeof(random));

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What every token of a key begins with. */
+#define SECRET_TOKEN_PREFIX "ps_"
+
 enum {
 	SECRET_TOKEN_SIZE = 3 + 43 + 1, /* "ps_", 256 bits in base64url, NUL */
 	SECRET_HASH_LEN = 32,

@@ -70,11 +70,19 @@ int db_file_create(const char *path, struct err *err)
 
 int db_file_require(const char *path, struct err *err)
 {
-	if (access(path, F_OK) == 0 || errno != ENOENT)
+	if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0)
 		return 0;
-	return err_set(err, ERR_CONFIG,
-		"%s: there is no such database; `postern db migrate` makes it",
-		path);
+	if (errno == ENOENT)
+		return err_set(err, ERR_CONFIG,
+			"%s: there is no such database; `postern db migrate` "
+			"makes it",
+			path);
+	if (errno == EACCES)
+		return err_set(err, ERR_CONFIG,
+			"%s: this user may not read and write the database; "
+			"its owner and root may",
+			path);
+	return file_error(err, path, "cannot use the database");
 }
 
 int db_file_create_copy(const char *path, struct err *err)

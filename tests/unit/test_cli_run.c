@@ -406,6 +406,7 @@ static void test_failures(void **state)
 	} cases[] = {
 		{"company remove " NO_ID, EX_NOINPUT, "no company with the id"},
 		{"company remove x", EX_DATAERR, "\"x\" is no company id"},
+		{"key revoke ps_x", EX_DATAERR, "this is the token of a key"},
 		{"company add A", EX_DATAERR, "A"},
 		{"company add ", EX_DATAERR, "name"},
 		{"company add a\x1b[m", EX_DATAERR, "control"},
