@@ -54,6 +54,7 @@ static int64_t learn_limit(struct server *server, const struct conf *conf)
 	struct err err = ERR_INIT;
 
 	if (postfix_facts_read(conf, &facts, &err) < 0) {
+		server->shared.any_recipients = true;
 		log_warn(server->log, "postfix_unknown", "error", err.text);
 		return 0;
 	}
@@ -67,6 +68,7 @@ static int64_t learn_limit(struct server *server, const struct conf *conf)
 		log_warn(server->log, "milter_not_in_postfix", "setting",
 			"non_smtpd_milters", "socket", conf->milter.socket,
 			"hint", "run postfix-conf/enable");
+	server->shared.any_recipients = facts.rewrites_recipients;
 	return facts.message_size_limit;
 }
 

@@ -17,6 +17,7 @@
 #ifndef POSTERN_HTTPD_WORKER_H
 #define POSTERN_HTTPD_WORKER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,8 @@ struct worker_shared {
 	struct budget *budget;
 	struct rate_table *rates;
 	struct running *running;
+	atomic_bool any_recipients; /* tickets are not bound to them, see
+				     * postfix_facts */
 };
 
 struct worker {

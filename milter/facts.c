@@ -13,6 +13,7 @@
 
 #include "core/base/str.h"
 #include "core/mail/addr.h"
+#include "core/policy/recipient_set.h"
 #include "core/store/store_claim.h"
 #include "milter/sources.h"
 
@@ -72,6 +73,17 @@ static bool from_matches(const struct strv *froms, const char *staged)
 	return staged_from_is(staged, address);
 }
 
+static bool recipients_match(
+	const struct session_message *message, const char *staged)
+{
+	const struct buf *seen = &message->recipients;
+
+	if (staged == NULL)
+		return true;
+	return seen->len <= (size_t)SESSION_RECIPIENTS * RECIPIENT_DIGITS &&
+	       recipient_set_covers(staged, seen);
+}
+
 static int read_ticket(struct db *db, const struct session_message *message,
 	struct facts *facts, struct err *err)
 {
@@ -96,6 +108,8 @@ static int read_ticket(struct db *db, const struct session_message *message,
 	verdict->one_ticket = message->tickets == 1;
 	verdict->sender_matches = same_address(
 		facts->ticket.sender, message->sender);
+	verdict->recipients_match = recipients_match(
+		message, facts->ticket.recipients);
 	verdict->from_matches = from_matches(
 		&message->froms.values, facts->ticket.from);
 	verdict->key_valid = facts->ticket.key_valid;

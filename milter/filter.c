@@ -5,7 +5,7 @@
  * facts are read, judged and the verdict applied. Nothing is answered earlier:
  * mail from sendmail(1) that is put off before its end sticks in the maildrop.
  *
- *   negotiate ─> connect ─> (mail ─> header... ─> eom | abort)... ─> close
+ *   negotiate ─> connect ─> (mail ─> rcpt... ─> header... ─> eom | abort)... ─> close
  *
  * Threads: libmilter calls from threads of its own, for one connection never
  * from two at once, and each time maybe from another. State hangs on the
@@ -33,9 +33,9 @@ enum {
 		  SMFIF_SETSYMLIST,
 	/* Leave out what is not looked at; expect no answer where there is
 	 * never one but "go on". */
-	STEPS = SMFIP_NOHELO | SMFIP_NORCPT | SMFIP_NODATA | SMFIP_NOEOH |
-		SMFIP_NOBODY | SMFIP_NOUNKNOWN | SMFIP_NR_CONN | SMFIP_NR_MAIL |
-		SMFIP_NR_HDR,
+	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY |
+		SMFIP_NOUNKNOWN | SMFIP_NR_CONN | SMFIP_NR_MAIL |
+		SMFIP_NR_RCPT | SMFIP_NR_HDR,
 };
 
 static const struct {
@@ -147,6 +147,12 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 	return SMFIS_NOREPLY;
 }
 
+static sfsistat on_recipient(SMFICTX *ctx, char **arguments)
+{
+	session_recipient(smfi_getpriv(ctx), arguments[0]);
+	return SMFIS_NOREPLY;
+}
+
 static sfsistat on_header(SMFICTX *ctx, char *name, char *value)
 {
 	session_header(smfi_getpriv(ctx), name, value);
@@ -198,6 +204,7 @@ static int set_up(const struct conf *conf)
 		.xxfi_flags = ACTIONS,
 		.xxfi_connect = on_connect,
 		.xxfi_envfrom = on_mail,
+		.xxfi_envrcpt = on_recipient,
 		.xxfi_header = on_header,
 		.xxfi_eom = on_eom,
 		.xxfi_abort = on_abort,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/policy/recipient_set.h"
 #include "core/policy/ticket_header.h"
 
 /* The fields by which receivers tell whom a message is from, besides From: the
@@ -46,6 +47,7 @@ void session_reset(struct session *session)
 	free(message->login);
 	free(message->queue_id);
 	free(message->ticket);
+	buf_free(&message->recipients);
 	strv_free(&message->froms.values);
 	strv_free(&message->others.values);
 	*message = (struct session_message){0};
@@ -73,6 +75,15 @@ void session_resolved(struct session *session, const char *address)
 {
 	free(session->message.resolved);
 	session->message.resolved = mem_strdup(address);
+}
+
+/* One that is too many is kept, so that it shows. */
+void session_recipient(struct session *session, const char *address)
+{
+	struct buf *recipients = &session->message.recipients;
+
+	if (recipients->len <= (size_t)SESSION_RECIPIENTS * RECIPIENT_DIGITS)
+		recipient_set_add(recipients, address);
 }
 
 static void add_field(struct session_fields *fields, const char *value)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/strv.h"
 #include "core/policy/verdict.h"
@@ -21,6 +22,7 @@ enum {
 	/* Of all fields of a kind together. Postfix shows 60,000 bytes of each
 	 * and delivers more: what is longer could hide a sender. */
 	SESSION_SENDER_BYTES = 32 * 1024,
+	SESSION_RECIPIENTS = 50000, /* of more, no ticket is valid */
 	SESSION_TICKET_FIELDS = 100,
 	SESSION_TICKET_LENGTH = 64, /* a longer value is no ticket */
 };
@@ -38,6 +40,7 @@ struct session_message {
 	char *resolved; /* what Postfix makes of it; NULL when not known */
 	char *login;    /* as which the client has logged in; NULL: not */
 	char *queue_id; /* Postfix's; NULL until its end */
+	struct buf recipients; /* as recipient_set has them */
 	struct session_fields froms;
 	struct session_fields others; /* Sender, Resent-From, Resent-Sender */
 	char *ticket;                 /* the first one; NULL without any */
@@ -66,6 +69,9 @@ void session_begin(
  * of an SMTP client's `a%example.com` it makes `a@example.com`, and of `a` an
  * address with its own domain. */
 void session_resolved(struct session *session, const char *address);
+
+/* One recipient of the envelope. */
+void session_recipient(struct session *session, const char *address);
 
 /* One header field; its value may still be folded. */
 void session_header(struct session *session, const char *name, const char *value);

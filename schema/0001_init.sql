@@ -77,6 +77,9 @@ CREATE TABLE email (
 	key_id TEXT NOT NULL,
 	domain TEXT NOT NULL,
 	sender TEXT NOT NULL,
+	-- the envelope: 16 hexadecimal digits of the SHA-256 of each address,
+	-- sorted; NULL when Postfix shows the milter others than it was given
+	recipients TEXT,
 	header_from TEXT NOT NULL,
 	header_to TEXT NOT NULL,
 	header_cc TEXT NOT NULL,

@@ -39,7 +39,7 @@ bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason)
 	case REASON_DOMAIN_INACTIVE:
 	case REASON_TICKET_REFUSED:
 		return facts->one_ticket && facts->sender_matches &&
-		       facts->from_matches;
+		       facts->recipients_match && facts->from_matches;
 	default:
 		return false;
 	}

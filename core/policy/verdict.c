@@ -19,7 +19,8 @@
  *   ok      here      refused     any                 refuse    ticket_refused
  *   ok      here      superseded  any                 discard ticket_superseded
  *   ok      here      ours        a second ticket     refuse    ticket_mismatch
- *   ok      here      ours        other sender, From  refuse    ticket_mismatch
+ *   ok      here      ours        other sender, From,
+ *                                   recipients        refuse    ticket_mismatch
  *   ok      here      ours        another claim       refuse    other_domain
  *   ok      here      ours        key not valid       refuse    key_invalid
  *   ok      here      ours        domain not owned    refuse domain_not_owned
@@ -129,7 +130,8 @@ static struct verdict without_ticket(
 
 static enum verdict_reason ticket_fault(const struct verdict_facts *facts)
 {
-	if (!facts->one_ticket || !facts->sender_matches || !facts->from_matches)
+	if (!facts->one_ticket || !facts->sender_matches ||
+		!facts->recipients_match || !facts->from_matches)
 		return REASON_TICKET_MISMATCH;
 	if (facts->other_claim)
 		return REASON_OTHER_DOMAIN;

@@ -43,11 +43,12 @@ struct verdict_facts {
 	bool from_unclear;       /* receivers can differ in whom it is from */
 	enum ticket_state ticket;
 	/* Of the ticket's email; only with a ticket that is ours. */
-	bool one_ticket;     /* the header stands once */
-	bool sender_matches; /* envelope sender is the staged one */
-	bool from_matches;   /* one From field, with just the staged mailbox */
-	bool other_claim;    /* it claims another registered domain besides,
-			      * which is not shared */
+	bool one_ticket;       /* the header stands once */
+	bool sender_matches;   /* envelope sender is the staged one */
+	bool recipients_match; /* all of the envelope's are staged */
+	bool from_matches; /* one From field, with just the staged mailbox */
+	bool other_claim;  /* it claims another registered domain besides,
+			    * which is not shared */
 	bool key_valid;
 	bool domain_owned;
 	bool domain_active;

@@ -83,6 +83,7 @@ static void bind_row(struct db_stmt *stmt, const struct email *email,
 	db_bind_text(stmt, "$key", email->key_id);
 	db_bind_text(stmt, "$domain", email->domain);
 	db_bind_text(stmt, "$sender", email->sender);
+	db_bind_text(stmt, "$recipients", email->recipients);
 	db_bind_text(stmt, "$from", email->from);
 	db_bind_text(stmt, "$to", lists->to);
 	db_bind_text(stmt, "$cc", lists->cc);
@@ -97,10 +98,12 @@ static int insert_email(struct db *db, const struct email *email, struct err *er
 {
 	static const char sql_insert[] =
 		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
-		" sender, header_from, header_to, header_cc, bcc, reply_to,"
+		" sender, recipients, header_from, header_to, header_cc, bcc, "
+		"reply_to,"
 		" subject, message_id, created_us)"
 		" VALUES ($id, $ticket, $company, $key, $domain, $sender,"
-		" $from, $to, $cc, $bcc, $reply_to, $subject, $message_id,"
+		" $recipients, $from, $to, $cc, $bcc, $reply_to, $subject, "
+		"$message_id,"
 		" $created)";
 	struct packed_lists lists;
 	struct db_stmt *stmt;
@@ -203,6 +206,7 @@ void store_email_clear(struct email *email)
 {
 	free(email->domain);
 	free(email->sender);
+	free(email->recipients);
 	free(email->from);
 	strv_free(&email->to);
 	strv_free(&email->cc);

@@ -24,10 +24,12 @@ struct email {
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
 	char ticket[SECRET_TICKET_SIZE];
-	char *domain;   /* of the header From, A-labels */
-	char *sender;   /* envelope sender, address only */
-	char *from;     /* `Name <address>` or the bare address, UTF-8 */
-	struct strv to; /* each as `from` */
+	char *domain;     /* of the header From, A-labels */
+	char *sender;     /* envelope sender, address only */
+	char *recipients; /* of the envelope, as recipient_set_of() has it; NULL
+			   * when the milter cannot know them */
+	char *from;       /* `Name <address>` or the bare address, UTF-8 */
+	struct strv to;   /* each as `from` */
 	struct strv cc;
 	struct strv bcc;
 	struct strv reply_to;
@@ -69,6 +71,7 @@ struct email_ticket {
 	char key_id[ID_SIZE];
 	char *domain;
 	char *sender;
+	char *recipients; /* NULL: any */
 	char *from;
 	enum email_state state;
 	bool superseded;    /* the email was given another ticket since: of the

@@ -23,6 +23,7 @@ static void read_ticket(struct db_stmt *stmt, struct email_ticket *ticket)
 	ticket->key_valid = db_int(stmt, 7) != 0;
 	ticket->domain_owned = db_int(stmt, 8) != 0;
 	ticket->domain_active = db_int(stmt, 9) != 0;
+	ticket->recipients = db_copy(stmt, 10);
 }
 
 /* No ticket ever comes back once it was superseded, so a statement of its own
@@ -55,7 +56,7 @@ int store_email_ticket(struct db *db, const char *ticket,
 	static const char sql_ticket[] =
 		"SELECT e.id, e.company_id, e.key_id, e.domain, e.sender,"
 		" e.header_from, e.state, k.id IS NOT NULL, d.id IS NOT NULL,"
-		" coalesce(d.active, 0)"
+		" coalesce(d.active, 0), e.recipients"
 		" FROM email e"
 		" LEFT JOIN domain d"
 		"  ON d.name = e.domain AND d.company_id = e.company_id"
@@ -83,6 +84,7 @@ void store_email_ticket_clear(struct email_ticket *ticket)
 {
 	free(ticket->domain);
 	free(ticket->sender);
+	free(ticket->recipients);
 	free(ticket->from);
 	*ticket = (struct email_ticket){0};
 }

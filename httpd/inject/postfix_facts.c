@@ -13,12 +13,23 @@
 #include "core/conf/conf.h"
 #include "core/conf/postconf.h"
 
-enum parameter { SIZE_LIMIT, MILTERS, QUEUE_DIRECTORY, PARAMETERS };
+enum parameter {
+	SIZE_LIMIT,
+	MILTERS,
+	QUEUE_DIRECTORY,
+	CANONICAL,
+	RECIPIENT_CANONICAL,
+	MASQUERADE,
+	PARAMETERS
+};
 
 static const char *const parameters[PARAMETERS] = {
 	[SIZE_LIMIT] = "message_size_limit",
 	[MILTERS] = "non_smtpd_milters",
 	[QUEUE_DIRECTORY] = "queue_directory",
+	[CANONICAL] = "canonical_maps",
+	[RECIPIENT_CANONICAL] = "recipient_canonical_maps",
+	[MASQUERADE] = "masquerade_domains",
 };
 
 /* Whether the list of milters has unix:PATH or local:PATH as a word. */
@@ -53,6 +64,13 @@ static bool lists_milter(
 	       lists_socket(list, socket + len + 1);
 }
 
+static bool rewrites_recipients(char *const *values)
+{
+	return !str_empty(values[CANONICAL]) ||
+	       !str_empty(values[RECIPIENT_CANONICAL]) ||
+	       !str_empty(values[MASQUERADE]);
+}
+
 int postfix_facts_read(
 	const struct conf *conf, struct postfix_facts *facts_r, struct err *err)
 {
@@ -70,7 +88,8 @@ int postfix_facts_read(
 	else
 		*facts_r = (struct postfix_facts){limit,
 			lists_milter(values[MILTERS], values[QUEUE_DIRECTORY],
-				conf->milter.socket)};
+				conf->milter.socket),
+			rewrites_recipients(values)};
 	for (size_t i = 0; i < PARAMETERS; i++)
 		free(values[i]);
 	return result;

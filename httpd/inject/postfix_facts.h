@@ -15,6 +15,8 @@ struct conf;
 struct postfix_facts {
 	int64_t message_size_limit; /* bytes; 0: none */
 	bool milter_sees_local;     /* non_smtpd_milters lists our milter */
+	bool rewrites_recipients;   /* before the milter sees those of mail from
+				     * sendmail(1) */
 };
 
 /* Asks postconf(1) for the configuration folder of submission. Blocks while it

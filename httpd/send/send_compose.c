@@ -11,6 +11,7 @@
 #include "core/mail/html_text.h"
 #include "core/mail/mime_build.h"
 #include "core/mail/mime_edit.h"
+#include "core/policy/recipient_set.h"
 #include "core/policy/ticket_header.h"
 #include "httpd/http/request.h"
 #include "httpd/send/send_private.h"
@@ -143,6 +144,9 @@ int send_compose(struct request *request, struct outgoing *outgoing,
 	complete(outgoing, &composed_r->row);
 	fill_row(request, outgoing, &composed_r->row);
 	fill_recipients(outgoing, &composed_r->recipients);
+	if (!request->worker->shared->any_recipients)
+		composed_r->row.recipients = recipient_set_of(
+			&composed_r->recipients);
 	return build_within_limit(request, outgoing, composed_r, problem);
 }
 

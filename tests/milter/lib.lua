@@ -71,6 +71,16 @@ local function insert(values)
 		.. table.concat(texts, ", ") .. ")")
 end
 
+-- The recipients as a row has them.
+function digests(addresses)
+	local found = {}
+	for _, address in ipairs(addresses) do
+		table.insert(found, run("printf %s '" .. address .. "' | sha256sum"):sub(1, 16))
+	end
+	table.sort(found)
+	return table.concat(found)
+end
+
 -- Stages an email as httpd does; returns its ticket.
 function stage(options)
 	options = options or {}
@@ -85,6 +95,7 @@ function stage(options)
 		domain = options.domain or "example.com",
 		sender = sender,
 		header_from = options.from or sender,
+		recipients = options.recipients and digests(options.recipients),
 	})
 	return ticket
 end
@@ -110,7 +121,8 @@ function connect(address)
 end
 
 -- Sends a message up to its end: { sender=, fields={{name, value}...},
--- queue_id=, login=, resolved= }. There must be a field: miltertest makes up what is left
+-- queue_id=, login=, resolved=,
+-- recipients= }. There must be a field: miltertest makes up what is left
 -- out.
 function begin(conn, message)
 	local macros = {"i", message.queue_id or "4F2A"}
@@ -122,6 +134,9 @@ function begin(conn, message)
 	end
 	mt.macro(conn, SMFIC_MAIL, table.unpack(macros))
 	assert(mt.mailfrom(conn, message.sender) == nil)
+	for _, recipient in ipairs(message.recipients or {}) do
+		assert(mt.rcptto(conn, recipient) == nil)
+	end
 	for _, field in ipairs(message.fields or {}) do
 		assert(mt.header(conn, field[1], field[2]) == nil)
 	end

@@ -138,3 +138,19 @@ scenario("a Sender of a domain that the key is not for", function()
 	deliver(ours(stage(), {{"Sender", "x@other.test"}}), accepted)
 	deliver(ours(stage(), {{"Sender", "x@example.com"}}), accepted)
 end)
+
+scenario("recipients that were not staged", function()
+	local staged = {"a@dst.test", "b@dst.test"}
+	for _, seen in ipairs({{"<x@dst.test>"}, {"<a@dst.test>", "<b@dst.test>", "<x@dst.test>"}}) do
+		local ticket = stage({recipients = staged})
+		local message = ours(ticket)
+		message.recipients = seen
+		deliver(message, refused, MISMATCH)
+		expect("the state", state_of(ticket), "refused")
+	end
+	for _, seen in ipairs({{"<a@dst.test>"}, {"b@DST.test", "a@dst.test"}}) do
+		local message = ours(stage({recipients = staged}))
+		message.recipients = seen
+		deliver(message, accepted)
+	end
+end)

@@ -12,6 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/str.h"
 #include "core/mail/mime_build.h"
+#include "core/policy/recipient_set.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_exemption.h"
 #include "milter/facts.h"
@@ -180,6 +181,64 @@ static void test_sender(void **state)
 			fail_msg("%s, staged %s", cases[i].sender,
 				cases[i].staged);
 	}
+}
+
+static void test_recipients(void **state)
+{
+	static const struct {
+		const char *staged, *first, *second; /* NULL: none */
+		bool matches;
+	} cases[] = {
+		{NULL, NULL, NULL, true},
+		{NULL, "<x@other.test>", NULL, true},
+		{"a@b.test", "<a@b.test>", NULL, true},
+		{"a@b.test", "a@B.test", NULL, true},
+		{"a@b.test", "<x@other.test>", NULL, false},
+		{"a@b.test", "<a@b.test>", "<x@other.test>", false},
+		{"a@b.test", NULL, NULL, false},
+	};
+	struct world *world = world_of(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(session) struct session *session = NULL;
+		_cleanup_strv_ struct strv staged = STRV_INIT;
+		_cleanup_facts_ struct facts facts;
+
+		strv_split(&staged, cases[i].staged, ' ');
+		free(world->email.recipients);
+		world->email.recipients = cases[i].staged
+						  ? recipient_set_of(&staged)
+						  : NULL;
+		restage(*state, "hello@example.com", "hello@example.com");
+		session = begin(world, ORIGIN_LOCAL);
+		if (cases[i].first)
+			session_recipient(session, cases[i].first);
+		if (cases[i].second)
+			session_recipient(session, cases[i].second);
+		facts_read(world->pool, session, &facts);
+		if (facts.verdict.recipients_match != cases[i].matches)
+			fail_msg("case %zu", i);
+	}
+}
+
+/* So many are never staged; what is kept of them is bounded. */
+static void test_endless_recipients(void **state)
+{
+	struct world *world = world_of(state);
+	_cleanup_(session) struct session *session = NULL;
+	_cleanup_strv_ struct strv staged = STRV_INIT;
+	_cleanup_facts_ struct facts facts;
+
+	strv_add(&staged, "a@b.test");
+	world->email.recipients = recipient_set_of(&staged);
+	restage(*state, "hello@example.com", "hello@example.com");
+	session = begin(world, ORIGIN_LOCAL);
+	for (int i = 0; i < SESSION_RECIPIENTS + 10; i++)
+		session_recipient(session, "a@b.test");
+	assert_int_equal(session->message.recipients.len,
+		(SESSION_RECIPIENTS + 1) * RECIPIENT_DIGITS);
+	facts_read(world->pool, session, &facts);
+	assert_false(facts.verdict.recipients_match);
 }
 
 static bool from_matches(struct world *world, const char *from)
@@ -697,6 +756,8 @@ int main(void)
 		TEST(test_our_own),
 		TEST(test_states),
 		TEST(test_sender),
+		TEST(test_recipients),
+		TEST(test_endless_recipients),
 		TEST(test_from),
 		TEST(test_from_as_built),
 		TEST(test_number_of_froms),

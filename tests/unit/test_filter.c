@@ -20,9 +20,9 @@
 #include "tests/unit/temp_db.h"
 
 enum {
-	STEPS = SMFIP_NOHELO | SMFIP_NORCPT | SMFIP_NODATA | SMFIP_NOEOH |
-		SMFIP_NOBODY | SMFIP_NOUNKNOWN | SMFIP_NR_CONN | SMFIP_NR_MAIL |
-		SMFIP_NR_HDR
+	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY |
+		SMFIP_NOUNKNOWN | SMFIP_NR_CONN | SMFIP_NR_MAIL |
+		SMFIP_NR_RCPT | SMFIP_NR_HDR
 };
 
 struct world {
@@ -175,7 +175,8 @@ static void test_negotiate(void **state)
 	assert_int_equal(actions, SMFIF_ADDHDRS | SMFIF_CHGHDRS |
 					  SMFIF_QUARANTINE | SMFIF_SETSYMLIST);
 	assert_int_equal(steps, STEPS);
-	assert_true(strv_has(&fake_smfi_macros, "2:i {auth_authen} {mail_addr}"));
+	assert_true(
+		strv_has(&fake_smfi_macros, "2:i {auth_authen} {mail_addr}"));
 	assert_true(strv_has(&fake_smfi_macros, "5:i"));
 	assert_int_equal(fake_smfi_callbacks.xxfi_flags, actions);
 	assert_true(str_starts(fake_smfi_address, "unix:/"));

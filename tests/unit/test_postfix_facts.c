@@ -93,6 +93,35 @@ static void test_facts(void **state)
 	}
 }
 
+static void test_rewriting(void **state)
+{
+	static const struct {
+		const char *main_cf;
+		bool rewrites;
+	} rows[] = {
+		{"", false},
+		{"virtual_alias_maps = hash:x\n", false},
+		{"sender_canonical_maps = hash:x\n", false},
+		{"canonical_maps = hash:x\n", true},
+		{"recipient_canonical_maps = hash:x\n", true},
+		{"masquerade_domains = x.test\n", true},
+	};
+	char socket[] = "/s";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char *folder = make_folder(rows[i].main_cf);
+		struct conf conf = {.milter.socket = socket,
+			.submission.postfix_config = folder};
+		struct postfix_facts facts;
+
+		assert_int_equal(postfix_facts_read(&conf, &facts, NULL), 0);
+		if (facts.rewrites_recipients != rows[i].rewrites)
+			fail_msg("%s", rows[i].main_cf);
+		drop_folder(folder);
+	}
+}
+
 static void test_no_postfix(void **state)
 {
 	char folder[] = "/nonexistent";
@@ -129,6 +158,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_rewriting),
 		cmocka_unit_test(test_no_postfix),
 		cmocka_unit_test(test_values),
 	};

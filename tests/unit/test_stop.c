@@ -41,8 +41,10 @@ static void test_ways(void **state)
 
 static void test_own(void **state)
 {
-	static const struct verdict_facts own = {
-		.one_ticket = true, .sender_matches = true, .from_matches = true};
+	static const struct verdict_facts own = {.one_ticket = true,
+		.sender_matches = true,
+		.recipients_match = true,
+		.from_matches = true};
 	static const bool expected[REASONS] = {
 		[REASON_OTHER_DOMAIN] = true,
 		[REASON_KEY_INVALID] = true,

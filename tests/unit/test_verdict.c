@@ -1,6 +1,6 @@
 /*
  * The verdict: every combination of facts (2 stores, too many fields or not, 4
- * origins, 5 claims, clear or not, 6 tickets, 128 states of a ticket's email)
+ * origins, 5 claims, clear or not, 6 tickets, 256 states of a ticket's email)
  * against rules that are stated here anew, as properties, without looking at
  * how verdict.c decides.
  */
@@ -17,7 +17,7 @@
 #include "core/policy/verdict.h"
 
 enum {
-	EMAIL_STATES = 1 << 7,
+	EMAIL_STATES = 1 << 8,
 	COMBINATIONS = 2 * 2 * 4 * 2 * CLAIMS * 6 * EMAIL_STATES,
 };
 
@@ -34,6 +34,7 @@ static struct verdict_facts facts_of(int number)
 		.domain_owned = bits & 16,
 		.domain_active = bits & 32,
 		.other_claim = bits & 64,
+		.recipients_match = bits & 128,
 		.ticket = (enum ticket_state)(rest % 6),
 		.claim = (enum domain_claim)(rest / 6 % CLAIMS),
 		.origin = (enum mail_origin)(rest / 30 % 4),
@@ -52,8 +53,8 @@ static bool ours(const struct verdict_facts *f)
 static int holds(const struct verdict_facts *f)
 {
 	return f->one_ticket + f->sender_matches + f->from_matches +
-	       !f->other_claim + f->key_valid + f->domain_owned +
-	       f->domain_active;
+	       f->recipients_match + !f->other_claim + f->key_valid +
+	       f->domain_owned + f->domain_active;
 }
 
 static bool is_stopped(enum domain_claim claim)
@@ -66,7 +67,8 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 {
 	bool looked_at = !f->store_failed && !f->too_many_fields;
 	bool judged = looked_at && f->origin != ORIGIN_EXTERNAL;
-	bool same = f->one_ticket && f->sender_matches && f->from_matches;
+	bool same = f->one_ticket && f->sender_matches && f->recipients_match &&
+		    f->from_matches;
 	bool alone = same && !f->other_claim;
 	bool without = judged && !ours(f);
 	bool stopped = without && is_stopped(f->claim);
@@ -105,9 +107,9 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 		return judged && open && alone && f->key_valid &&
 		       !f->domain_owned;
 	case REASON_DOMAIN_INACTIVE:
-		return judged && open && holds(f) == 6 && !f->domain_active;
+		return judged && open && holds(f) == 7 && !f->domain_active;
 	case REASON_TICKET_VALID:
-		return judged && open && holds(f) == 7;
+		return judged && open && holds(f) == 8;
 	default:
 		return false;
 	}
@@ -175,7 +177,7 @@ static void test_every_combination(void **state)
 	assert_int_equal(seen[REASON_NONE], 0);
 	for (int reason = REASON_NONE + 1; reason < REASONS; reason++)
 		assert_true(seen[reason] > 0);
-	/* 3 origins, any claim, clear or not, 2 tickets, all seven facts. */
+	/* 3 origins, any claim, clear or not, 2 tickets, all eight facts. */
 	assert_int_equal(seen[REASON_TICKET_VALID], 3 * CLAIMS * 2 * 2);
 }
 
@@ -188,6 +190,7 @@ static void test_stories(void **state)
 		.ticket = TICKET_STAGED,
 		.one_ticket = true,
 		.sender_matches = true,
+		.recipients_match = true,
 		.from_matches = true,
 		.key_valid = true,
 		.domain_owned = true,
