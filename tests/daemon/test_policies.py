@@ -1,6 +1,9 @@
 """What a domain's policy makes of mail without a key, through real Postfix."""
 
+import os
+import pty
 import shlex
+import subprocess
 
 import pytest
 from harness import Sandbox, wait_for
@@ -106,9 +109,46 @@ def test_what_was_learnt_becomes_exemptions(box, domain, to):
     assert plain(box, "smtp", f"boss@{domain}", to).reply[0] == 550
 
 
-def test_a_domain_of_postfix_itself_needs_a_policy(box):
-    company = box.company()
-    add = ("domain", "add", "mail.sandbox.test", "--company", company)
+@pytest.fixture
+def own():
+    """The domain that Postfix has in myorigin."""
+    return "mail.sandbox.test"
+
+
+def test_a_domain_of_postfix_itself_needs_a_policy(box, own):
+    add = ("domain", "add", own, "--company", box.company())
     box.cli(*add, ok=False)
     box.cli(*add, "--policy", "shared")
-    box.cli("domain", "remove", "mail.sandbox.test")
+    box.cli("domain", "remove", own)
+
+
+# what is typed, the policy that comes of it (None: no domain)
+ANSWERS = [
+    (b"\n", "learn"),
+    (b"exclusive\n", "exclusive"),
+    (b"nonsense\n", None),
+    (b"what?\ns\n", "shared"),
+    (b"\x04", None),
+]
+
+
+@pytest.mark.parametrize("typed, policy", ANSWERS)
+def test_somebody_at_a_terminal_is_asked(box, own, typed, policy):
+    end, terminal = pty.openpty()
+    with subprocess.Popen(
+        [box.env["POSTERN_CLI"], "-c", box.config, "domain", "add", own,
+         "--company", box.company()],
+        stdin=terminal, stderr=terminal, stdout=subprocess.PIPE,
+    ) as command:
+        os.close(terminal)
+        os.write(end, typed + b"\x04")
+        command.stdout.read()
+        status = command.wait(timeout=60)
+    said = os.read(end, 65536)
+    os.close(end)
+    assert b"Which policy" in said
+    found = [d["policy"] for d in box.cli("domain", "list") if d["name"] == own]
+    assert found == ([policy] if policy else [])
+    assert (status == 0) == bool(policy)
+    if policy:
+        box.cli("domain", "remove", own)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/store/store_domain.h"
 #include "core/store/store_refusal.h"
 #include "tests/unit/cli_box.h"
 #include "tests/unit/temp_db.h"
@@ -311,6 +312,31 @@ static void test_own_domains(void **state)
 	remove_postfix();
 }
 
+/* What a company asked for counts from its activation on. */
+static void test_own_domain_asked_for(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+	_cleanup_free_ char *activate = mem_printf(
+		"domain activate dest.example --company %s", company);
+	struct domain domain;
+	struct db *db = open_database();
+
+	(void)state;
+	OK(store_domain_ask(db, company, "dest.example", 1, &domain, &why));
+	store_domain_clear(&domain);
+	db_close(db);
+	write_postfix();
+	run(activate);
+	assert_int_equal(at.status, EX_DATAERR);
+	assert_says(at.errors, "--policy");
+	run_ok("%s --policy learn --json", activate);
+	assert_says(at.out, "\"active\": true");
+	assert_says(at.out, "\"policy\": \"learn\"");
+	run_ok("domain deactivate dest.example");
+	run_ok("%s", activate); /* it counts already */
+	remove_postfix();
+}
+
 /* Without a Postfix nobody can be asked. */
 static void test_no_postfix(void **state)
 {
@@ -334,6 +360,7 @@ int main(void)
 		TEST(suggest),
 		TEST(refused_list),
 		TEST(own_domains),
+		TEST(own_domain_asked_for),
 		TEST(no_postfix),
 	};
 
