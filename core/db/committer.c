@@ -20,6 +20,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "core/db/db_file.h"
+
 enum { BATCH_MAX = 512 };
 
 struct outcome {
@@ -31,6 +33,8 @@ struct outcome {
 struct committer {
 	struct db *db;
 	bool threaded; /* and so the handle is ours */
+	char *path;    /* of the handle, when it is ours */
+	struct db_file_id file;
 	pthread_t thread;
 
 	pthread_mutex_t mutex;
@@ -108,6 +112,9 @@ static int commit_batch(struct committer *committer, struct err *err)
 {
 	struct db *db = committer->db;
 
+	if (committer->path &&
+		db_file_same(committer->path, &committer->file, err) != 0)
+		return -1;
 	if (db_begin(db, err) != 0)
 		return -1;
 	for (size_t i = 0; i < committer->n; i++)
@@ -187,6 +194,7 @@ static void destroy(struct committer *committer)
 {
 	pthread_cond_destroy(&committer->wake);
 	pthread_mutex_destroy(&committer->mutex);
+	free(committer->path);
 	free(committer);
 }
 
@@ -201,6 +209,8 @@ int committer_new(
 		return -1;
 	committer = make(db);
 	committer->threaded = true;
+	committer->path = mem_strdup(path);
+	db_file_same(path, &committer->file, NULL);
 	result = start_thread(committer);
 	if (result != 0) {
 		db_close(db);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,4 +96,23 @@ int db_file_create_copy(const char *path, struct err *err)
 		return file_error(err, path, "cannot create the copy");
 	close(fd);
 	return 0;
+}
+
+int db_file_same(const char *path, struct db_file_id *id, struct err *err)
+{
+	bool known = id->ino != 0;
+	struct stat info;
+
+	if (stat(path, &info) != 0) {
+		if (!known)
+			return 0;
+		info = (struct stat){0};
+	}
+	if (!known)
+		*id = (struct db_file_id){info.st_dev, info.st_ino};
+	if (info.st_dev == id->dev && info.st_ino == id->ino)
+		return 0;
+	return err_set(err,
+		ERR_TEMPORARY, "%s: the database was replaced or removed; restart what uses it",
+		path);
 }

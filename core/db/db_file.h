@@ -4,6 +4,8 @@
 #ifndef POSTERN_DB_DB_FILE_H
 #define POSTERN_DB_DB_FILE_H
 
+#include <sys/types.h>
+
 #include "core/base/err.h"
 
 /* Makes an empty file unless there is one: mode 0640, and when root makes it,
@@ -17,5 +19,17 @@ int db_file_require(const char *path, struct err *err);
 /* Makes the file of a copy: ERR_EXISTS when it is there. Only its maker may
  * read it. */
 int db_file_create_copy(const char *path, struct err *err);
+
+/* Which file a path named; zeroed: not known yet. */
+struct db_file_id {
+	dev_t dev;
+	ino_t ino;
+};
+
+/* Whether the path still names that file: 0, or -1 with ERR_TEMPORARY. What is
+ * written to a file that was replaced or removed is lost, although it looks
+ * well to whoever has it open. The first call that finds a file learns which
+ * it is, and until then all is well. */
+int db_file_same(const char *path, struct db_file_id *id, struct err *err);
 
 #endif

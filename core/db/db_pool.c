@@ -11,8 +11,11 @@
 #include <assert.h>
 #include <pthread.h>
 
+#include "core/db/db_file.h"
+
 struct db_pool {
 	char *path;
+	struct db_file_id file; /* which all handles have open */
 	size_t max;
 	pthread_mutex_t mutex;
 	pthread_cond_t given; /* one more can be taken */
@@ -64,12 +67,23 @@ static struct db *wait_for_turn(struct db_pool *pool)
 	return db;
 }
 
+static int check_file(struct db_pool *pool, struct err *err)
+{
+	int result;
+
+	pthread_mutex_lock(&pool->mutex);
+	result = db_file_same(pool->path, &pool->file, err);
+	pthread_mutex_unlock(&pool->mutex);
+	return result;
+}
+
 int db_pool_take(struct db_pool *pool, struct db **db_r, struct err *err)
 {
 	struct db *db = wait_for_turn(pool);
 
-	if (db == NULL && db_open(pool->path, DB_READ, &db, err) != 0) {
-		db_pool_give(pool, NULL, false);
+	if (check_file(pool, err) != 0 ||
+		(db == NULL && db_open(pool->path, DB_READ, &db, err) != 0)) {
+		db_pool_give(pool, db, false);
 		return -1;
 	}
 	*db_r = db;

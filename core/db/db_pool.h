@@ -14,7 +14,8 @@ struct db_pool *db_pool_new(const char *path, size_t max);
 void db_pool_free(struct db_pool *pool);
 DEFINE_CLEANUP(db_pool, db_pool_free)
 
-/* Borrows a handle, waiting while all are lent. */
+/* Borrows a handle, waiting while all are lent. ERR_TEMPORARY when the file is
+ * not the one that the first borrower had. */
 int db_pool_take(struct db_pool *pool, struct db **db_r, struct err *err);
 /* Gives it back; broken ones (ok false) are closed, so that the next borrower
  * opens anew. */

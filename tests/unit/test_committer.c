@@ -165,6 +165,23 @@ static int run_nothing(struct db *db, void *arg, struct err *err)
 	return 0;
 }
 
+/* Nothing is written to a file that nobody finds again. */
+static void test_replaced_file(void **state)
+{
+	struct temp_db *temp = *state;
+	struct committer *committer = start(temp);
+	_cleanup_free_ char *aside = temp_db_file(temp, "aside.db");
+	struct err err = ERR_INIT;
+
+	assert_int_equal(committer_run(committer, run_nothing, NULL, &err), 0);
+	assert_int_equal(rename(temp->path, aside), 0);
+	assert_int_equal(committer_run(committer, run_nothing, NULL, &err), -1);
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	assert_int_equal(rename(aside, temp->path), 0);
+	assert_int_equal(committer_run(committer, run_nothing, NULL, &err), 0);
+	committer_free(committer);
+}
+
 /* A batch waits for the disk unless all its jobs are lazy. */
 static void test_lazy_jobs(void **state)
 {
@@ -718,6 +735,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(one_commit_for_all),
 		TEST(lazy_jobs),
+		TEST(replaced_file),
 		TEST(large_batches_are_cut),
 		TEST(failure_is_undone_alone),
 		TEST(full),

@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "core/db/db_pool.h"
@@ -65,6 +67,33 @@ static void test_broken(void **state)
 		OK(db_pool_take(pool, &db, &why));
 		db_pool_give(pool, db, false);
 	}
+}
+
+/* A file that is not the one any more is noticed; when the same one is back,
+ * all is well again. */
+static void test_replaced(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_(db_pool) struct db_pool *pool = db_pool_new(temp->path, 2);
+	_cleanup_free_ char *aside = temp_db_file(temp, "aside.db");
+	struct err err = ERR_INIT;
+	struct db *db, *other;
+
+	OK(db_pool_take(pool, &db, &why));
+	assert_int_equal(rename(temp->path, aside), 0);
+	assert_int_equal(db_pool_take(pool, &other, &err), -1);
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	assert_int_equal(link(aside, temp->path), 0);
+	OK(db_pool_take(pool, &other, &why));
+	db_pool_give(pool, other, true);
+	assert_int_equal(unlink(temp->path), 0);
+	assert_int_equal(close(creat(temp->path, 0600)), 0);
+	assert_int_equal(db_pool_take(pool, &other, &err), -1);
+	db_pool_give(pool, db, true);
+	assert_int_equal(db_pool_take(pool, &other, &err), -1);
+	assert_int_equal(rename(aside, temp->path), 0);
+	OK(db_pool_take(pool, &other, &why));
+	db_pool_give(pool, other, true);
 }
 
 struct borrowers {
@@ -130,6 +159,8 @@ int main(void)
 			temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_broken, temp_db_setup_folder, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_replaced, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_many_borrowers, temp_db_setup, temp_db_teardown),
 	};
