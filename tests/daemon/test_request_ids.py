@@ -5,7 +5,7 @@ import re
 import pytest
 from harness import wait_for
 from harness.form import UUID, basic
-from harness.httpd import NAMES
+from harness.httpd import NAMES, check_problem
 
 UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 EMAILS = "POST /emails HTTP/1.1"
@@ -95,3 +95,17 @@ def test_ids_differ(httpd):
 def test_a_client_does_not_choose_it(httpd):
     answer = httpd.get(UNKNOWN_ID, headers={"X-Request-Id": "mine"})
     assert re.fullmatch(UUID, answer.headers["X-Request-Id"])
+
+
+def test_our_own_fault(own_box, tmp_path, email):
+    """The client gets the id, the log has what it stands for."""
+    sendmail = tmp_path / "sendmail"
+    sendmail.write_text("#!/bin/sh\necho private detail >&2\nexit 64\n")
+    sendmail.chmod(0o755)
+    box = own_box("--set", f"submission.sendmail={sendmail}")
+    answer = box.httpd().post(email)
+    check_problem(answer, 500, "internal_server_error")
+    assert answer.json()["message"] == "An unexpected error occurred."
+    request_id = answer.headers["X-Request-Id"]
+    (line,) = [l for l in box.log("httpd").splitlines() if "private detail" in l]
+    assert f"request={request_id}" in line
