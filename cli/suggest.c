@@ -17,7 +17,7 @@
 #include "core/mail/addr.h"
 #include "core/store/store_refusal.h"
 
-enum { NOTES_MAX = 1000000 };
+enum { NOTES_MAX = 10000 };
 
 /* What an exemption is for; other faults are faults whoever sends. */
 static bool is_curable(const struct refusal *refusal)
