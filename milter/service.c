@@ -74,7 +74,7 @@ int service_open(const struct conf *conf, struct log *log,
 	if (read_rules(conf, &rules, err) < 0)
 		return -1;
 	if (check_database(conf->store.database, err) < 0 ||
-		committer_new(conf->store.database, &committer, err) < 0) {
+		committer_new_shared(conf->store.database, &committer, err) < 0) {
 		clear_rules(&rules);
 		return -1;
 	}

@@ -1,5 +1,6 @@
 /*
- * committer: group commit on a thread of its own, or inside the caller.
+ * committer: group commit on a thread of its own, on one of those that wait, or
+ * inside the caller.
  *
  * Invariant: a job is in the queue, or in the batch, or its done() was called;
  * done() tells of success only after the COMMIT that holds the job, and when
@@ -10,71 +11,49 @@
  * so are the jobs before, and what follows must not run: it would commit by
  * itself.
  *
- * Threads: the mutex guards the queue, stopping and stats. The handle and the
- * batch belong to the committer's thread; without one, to the caller.
+ * Threads: the mutex guards the queue, stopping, committing, the results of who
+ * waits, and stats. The handle and the batch belong to the committer's thread;
+ * of a shared one, to the thread that has set committing; inline, to the caller.
  */
-#include "core/db/committer.h"
+#include "core/db/committer_private.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
-#include "core/db/db_file.h"
-
-enum { BATCH_MAX = 512 };
-
-struct outcome {
-	struct commit_job *job;
-	int result;
-	struct err err;
-};
-
-struct committer {
-	struct db *db;
-	bool threaded; /* and so the handle is ours */
-	char *path;    /* of the handle, when it is ours */
-	struct db_file_id file;
-	pthread_t thread;
-
-	pthread_mutex_t mutex;
-	pthread_cond_t wake; /* a job has come, or stopping */
-	struct commit_job *first;
-	struct commit_job **end;
-	bool stopping;
-	struct committer_stats stats;
-
-	size_t n;
-	struct outcome batch[BATCH_MAX];
-};
-
 static void add_to_batch(struct committer *committer, struct commit_job *job)
 {
-	struct outcome *outcome = &committer->batch[committer->n++];
+	struct commit_outcome *outcome = &committer->batch[committer->n++];
 
 	outcome->job = job;
 	outcome->result = 0;
 	outcome->err = ERR_INIT;
 }
 
-/* Waits for jobs; an empty batch means that there will be none. */
-static void take_batch(struct committer *committer)
+void committer_take_batch(struct committer *committer)
 {
 	committer->n = 0;
-	pthread_mutex_lock(&committer->mutex);
-	while (committer->first == NULL && !committer->stopping)
-		pthread_cond_wait(&committer->wake, &committer->mutex);
-	while (committer->first != NULL && committer->n < BATCH_MAX) {
+	while (committer->first != NULL && committer->n < COMMITTER_BATCH_MAX) {
 		add_to_batch(committer, committer->first);
 		committer->first = committer->first->next;
 	}
 	if (committer->first == NULL)
 		committer->end = &committer->first;
+	committer->stats.waiting -= committer->n;
+}
+
+/* An empty batch means that there will be none. */
+static void wait_for_batch(struct committer *committer)
+{
+	pthread_mutex_lock(&committer->mutex);
+	while (committer->first == NULL && !committer->stopping)
+		pthread_cond_wait(&committer->wake, &committer->mutex);
+	committer_take_batch(committer);
 	pthread_mutex_unlock(&committer->mutex);
 }
 
 /* The transaction ended under a job; its error tells why if it has one. */
-static int lost(const struct outcome *outcome, struct err *err)
+static int lost(const struct commit_outcome *outcome, struct err *err)
 {
 	if (outcome->err.code != ERR_NONE) {
 		*err = outcome->err;
@@ -86,7 +65,7 @@ static int lost(const struct outcome *outcome, struct err *err)
 
 /* Runs one job in a savepoint. What it returns is its own affair, unless the
  * transaction is lost with it: then -1. */
-static int run_job(struct db *db, struct outcome *outcome, struct err *err)
+static int run_job(struct db *db, struct commit_outcome *outcome, struct err *err)
 {
 	struct commit_job *job = outcome->job;
 
@@ -133,9 +112,7 @@ static void count(struct committer *committer, bool committed)
 	pthread_mutex_unlock(&committer->mutex);
 }
 
-/* Commits the batch and tells each job. A job belongs to its owner again as
- * soon as it was told. */
-static void finish_batch(struct committer *committer)
+void committer_finish_batch(struct committer *committer)
 {
 	struct err err = ERR_INIT;
 	bool committed = commit_batch(committer, &err) == 0;
@@ -144,7 +121,7 @@ static void finish_batch(struct committer *committer)
 	count(committer, committed);
 	for (size_t i = 0; i < n; i++) {
 		/* A copy: done() may submit, and so begin a new batch. */
-		struct outcome outcome = committer->batch[i];
+		struct commit_outcome outcome = committer->batch[i];
 		struct commit_job *job = outcome.job;
 
 		if (committed)
@@ -159,10 +136,10 @@ static void *thread_main(void *arg)
 	struct committer *committer = arg;
 
 	for (;;) {
-		take_batch(committer);
+		wait_for_batch(committer);
 		if (committer->n == 0)
 			return NULL;
-		finish_batch(committer);
+		committer_finish_batch(committer);
 	}
 }
 
@@ -179,11 +156,12 @@ static int start_thread(struct committer *committer)
 	return result;
 }
 
-static struct committer *make(struct db *db)
+static struct committer *make(struct db *db, enum committer_kind kind)
 {
 	struct committer *committer = mem_new(struct committer);
 
 	committer->db = db;
+	committer->kind = kind;
 	committer->end = &committer->first;
 	pthread_mutex_init(&committer->mutex, NULL);
 	pthread_cond_init(&committer->wake, NULL);
@@ -198,22 +176,33 @@ static void destroy(struct committer *committer)
 	free(committer);
 }
 
+/* One with a handle of its own. */
+static int make_with_handle(const char *path, enum committer_kind kind,
+	struct committer **committer_r, struct err *err)
+{
+	struct committer *committer;
+	struct db *db;
+
+	if (db_open(path, DB_WRITE, &db, err) != 0)
+		return -1;
+	committer = make(db, kind);
+	committer->path = mem_strdup(path);
+	db_file_same(path, &committer->file, NULL);
+	*committer_r = committer;
+	return 0;
+}
+
 int committer_new(
 	const char *path, struct committer **committer_r, struct err *err)
 {
 	struct committer *committer;
-	struct db *db;
 	int result;
 
-	if (db_open(path, DB_WRITE, &db, err) != 0)
+	if (make_with_handle(path, COMMITTER_THREADED, &committer, err) != 0)
 		return -1;
-	committer = make(db);
-	committer->threaded = true;
-	committer->path = mem_strdup(path);
-	db_file_same(path, &committer->file, NULL);
 	result = start_thread(committer);
 	if (result != 0) {
-		db_close(db);
+		db_close(committer->db);
 		destroy(committer);
 		return err_set(err, ERR_TEMPORARY,
 			"cannot start the committer's thread: %s",
@@ -223,92 +212,59 @@ int committer_new(
 	return 0;
 }
 
+int committer_new_shared(
+	const char *path, struct committer **committer_r, struct err *err)
+{
+	return make_with_handle(path, COMMITTER_SHARED, committer_r, err);
+}
+
 struct committer *committer_new_inline(struct db *db)
 {
-	return make(db);
+	return make(db, COMMITTER_INLINE);
+}
+
+static void end_thread(struct committer *committer)
+{
+	pthread_mutex_lock(&committer->mutex);
+	committer->stopping = true;
+	pthread_cond_signal(&committer->wake);
+	pthread_mutex_unlock(&committer->mutex);
+	pthread_join(committer->thread, NULL);
 }
 
 void committer_free(struct committer *committer)
 {
 	if (committer == NULL)
 		return;
-	if (committer->threaded) {
-		pthread_mutex_lock(&committer->mutex);
-		committer->stopping = true;
-		pthread_cond_signal(&committer->wake);
-		pthread_mutex_unlock(&committer->mutex);
-		pthread_join(committer->thread, NULL);
+	if (committer->kind == COMMITTER_THREADED)
+		end_thread(committer);
+	assert(committer->first == NULL && !committer->committing);
+	if (committer->kind != COMMITTER_INLINE)
 		db_close(committer->db);
-	}
-	assert(committer->first == NULL);
 	destroy(committer);
+}
+
+void committer_enqueue(struct committer *committer, struct commit_job *job)
+{
+	job->next = NULL;
+	*committer->end = job;
+	committer->end = &job->next;
+	committer->stats.waiting++;
 }
 
 void committer_submit(struct committer *committer, struct commit_job *job)
 {
-	job->next = NULL;
-	if (!committer->threaded) {
+	assert(committer->kind != COMMITTER_SHARED);
+	if (committer->kind == COMMITTER_INLINE) {
 		committer->n = 0;
 		add_to_batch(committer, job);
-		finish_batch(committer);
+		committer_finish_batch(committer);
 		return;
 	}
 	pthread_mutex_lock(&committer->mutex);
-	*committer->end = job;
-	committer->end = &job->next;
+	committer_enqueue(committer, job);
 	pthread_cond_signal(&committer->wake);
 	pthread_mutex_unlock(&committer->mutex);
-}
-
-/* One who waits for a job. */
-struct waiter {
-	int (*run)(struct db *db, void *arg, struct err *err);
-	void *arg;
-	struct err *err;
-	int result;
-	bool finished;
-	pthread_mutex_t mutex;
-	pthread_cond_t done;
-};
-
-static int waiter_run(struct db *db, void *arg, struct err *err)
-{
-	struct waiter *waiter = arg;
-
-	return waiter->run(db, waiter->arg, err);
-}
-
-static void waiter_done(void *arg, int result, const struct err *err)
-{
-	struct waiter *waiter = arg;
-
-	pthread_mutex_lock(&waiter->mutex);
-	waiter->result = result;
-	if (result < 0 && waiter->err != NULL)
-		*waiter->err = *err;
-	waiter->finished = true;
-	pthread_cond_signal(&waiter->done);
-	pthread_mutex_unlock(&waiter->mutex);
-}
-
-int committer_run(struct committer *committer,
-	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
-	struct err *err)
-{
-	struct waiter waiter = {.run = run, .arg = arg, .err = err};
-	struct commit_job job = {
-		.run = waiter_run, .done = waiter_done, .arg = &waiter};
-
-	pthread_mutex_init(&waiter.mutex, NULL);
-	pthread_cond_init(&waiter.done, NULL);
-	committer_submit(committer, &job);
-	pthread_mutex_lock(&waiter.mutex);
-	while (!waiter.finished)
-		pthread_cond_wait(&waiter.done, &waiter.mutex);
-	pthread_mutex_unlock(&waiter.mutex);
-	pthread_cond_destroy(&waiter.done);
-	pthread_mutex_destroy(&waiter.mutex);
-	return waiter.result;
 }
 
 struct committer_stats committer_stats(struct committer *committer)

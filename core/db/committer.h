@@ -1,13 +1,13 @@
 /*
  * committer: group commit.
  *
- * Jobs queue up from any thread. One thread takes all that wait into one
- * transaction, each job in a savepoint of its own, and commits: one fsync
- * serves them all. A job that fails is undone alone; a commit that fails
- * fails all its jobs, and so does an engine that gives up the transaction in
- * the middle (disk full). A job is durable when done() tells its result, unless
- * it is lazy, and no job learns any result before: what it saw of jobs beside
- * it may yet be undone.
+ * Jobs queue up from any thread. One thread, of its own or that of a caller,
+ * takes all that wait into one transaction, each job in a savepoint of its own,
+ * and commits: one fsync serves them all. A job that fails is undone alone; a
+ * commit that fails fails all its jobs, and so does an engine that gives up the
+ * transaction in the middle (disk full). A job is durable when done() tells its
+ * result, unless it is lazy, and no job learns any result before: what it saw
+ * of jobs beside it may yet be undone.
  */
 #ifndef POSTERN_DB_COMMITTER_H
 #define POSTERN_DB_COMMITTER_H
@@ -38,6 +38,12 @@ struct commit_job {
 int committer_new(
 	const char *path, struct committer **committer_r, struct err *err);
 
+/* The same without a thread, for callers that wait anyway: who runs a job while
+ * nobody commits does it at once, together with all that wait, and spares two
+ * changes of threads. For committer_run() only. */
+int committer_new_shared(
+	const char *path, struct committer **committer_r, struct err *err);
+
 /* One without a thread: each job runs and commits inside the call that submits
  * it, on db, which stays the caller's. For programs that write now and then,
  * and for tests. */
@@ -47,7 +53,8 @@ struct committer *committer_new_inline(struct db *db);
 void committer_free(struct committer *committer);
 DEFINE_CLEANUP(committer, committer_free)
 
-/* Hands the job over and returns. From any thread, also from done(). */
+/* Hands the job over and returns. From any thread, also from done(). Not with a
+ * shared one. */
 void committer_submit(struct committer *committer, struct commit_job *job);
 
 /* Runs one job and waits until it is durable or has failed; the result of run,
@@ -59,6 +66,7 @@ int committer_run(struct committer *committer,
 struct committer_stats {
 	uint64_t commits; /* transactions that were committed */
 	uint64_t jobs;    /* jobs that were finished, well or not */
+	uint64_t waiting; /* jobs that are not yet in a transaction */
 };
 struct committer_stats committer_stats(struct committer *committer);
 

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -154,6 +155,14 @@ static struct committer *start(const struct temp_db *temp)
 	struct committer *committer;
 
 	OK(committer_new(temp->path, &committer, &why));
+	return committer;
+}
+
+static struct committer *start_shared(const struct temp_db *temp)
+{
+	struct committer *committer;
+
+	OK(committer_new_shared(temp->path, &committer, &why));
 	return committer;
 }
 
@@ -463,7 +472,8 @@ static void test_begin_fails(void **state)
 static void test_results(void **state)
 {
 	struct temp_db *temp = *state;
-	struct committer *kinds[] = {start(temp), committer_new_inline(temp->db)};
+	struct committer *kinds[] = {start(temp), start_shared(temp),
+		committer_new_inline(temp->db)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct item item = {.number = (int64_t)i};
@@ -555,10 +565,50 @@ static void *submit_many(void *arg)
 	return NULL;
 }
 
-static void test_many_threads(void **state)
+/* The first commits, and does not get on until it may; the others come
+ * meanwhile. */
+struct sharer {
+	struct committer *committer;
+	pthread_t thread;
+	int number;
+	sem_t open;
+	atomic_bool running;
+	int result;
+};
+
+static int run_when_open(struct db *db, void *arg, struct err *err)
 {
-	struct temp_db *temp = *state;
-	struct committer *committer = start(temp);
+	struct sharer *sharer = arg;
+
+	sharer->running = true;
+	while (sharer->number == 0 && sem_wait(&sharer->open) != 0)
+		;
+	return insert_item(db, sharer->number, NULL, err);
+}
+
+static void *share(void *arg)
+{
+	struct sharer *sharer = arg;
+
+	sharer->result = committer_run(
+		sharer->committer, run_when_open, sharer, NULL);
+	return NULL;
+}
+
+/* Returns when the thread's job is in the committer's hands. */
+static void start_sharer(
+	struct sharer *sharer, struct committer *committer, int number)
+{
+	*sharer = (struct sharer){.committer = committer, .number = number};
+	sem_init(&sharer->open, 0, 0);
+	assert_int_equal(pthread_create(&sharer->thread, NULL, share, sharer), 0);
+	while (number == 0 ? !sharer->running
+			   : committer_stats(committer).waiting < (size_t)number)
+		sched_yield();
+}
+
+static void run_many_threads(struct temp_db *temp, struct committer *committer)
+{
 	struct submitter submitters[THREADS];
 	pthread_t threads[THREADS];
 
@@ -578,14 +628,47 @@ static void test_many_threads(void **state)
 		temp_db_number(temp->db, sql_items), THREADS * JOBS_OF_EACH);
 }
 
+static void test_many_threads(void **state)
+{
+	run_many_threads(*state, start(*state));
+}
+
+static void test_many_threads_share(void **state)
+{
+	run_many_threads(*state, start_shared(*state));
+}
+
+/* Who waits while another commits is in the next commit, with all the others. */
+static void test_shared_batches(void **state)
+{
+	struct temp_db *temp = *state;
+	struct committer *committer = start_shared(temp);
+	struct sharer sharers[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		start_sharer(&sharers[i], committer, i);
+	sem_post(&sharers[0].open);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(sharers[i].thread, NULL);
+		assert_int_equal(sharers[i].result, 0);
+		sem_destroy(&sharers[i].open);
+	}
+	assert_int_equal(committer_stats(committer).jobs, THREADS);
+	assert_int_equal(committer_stats(committer).commits, 2);
+	committer_free(committer);
+	assert_int_equal(temp_db_number(temp->db, sql_items), THREADS);
+}
+
 static void test_no_database(void **state)
 {
+	static const char path[] = "/nonexistent/postern.db";
 	struct committer *committer = NULL;
 	struct err err = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(
-		committer_new("/nonexistent/postern.db", &committer, &err), -1);
+	assert_int_equal(committer_new(path, &committer, &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+	assert_int_equal(committer_new_shared(path, &committer, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
 	assert_null(committer);
 	committer_free(NULL);
@@ -745,6 +828,8 @@ int main(void)
 		TEST(results),
 		TEST(submit_from_done),
 		TEST(many_threads),
+		TEST(many_threads_share),
+		TEST(shared_batches),
 		TEST(no_database),
 		TEST(killed),
 		TEST(disk_full),
