@@ -11,16 +11,51 @@
 # these bytes out again, whatever else was changed meanwhile. All is done on a
 # draft, which postconf has to agree with before it becomes main.cf.
 #
+# master.cf gets a service at its end, with --submission smtp, in the same way.
+#
 # Sets: config (folder), view (the folder that postconf reads: config or that of
-# the draft), main_cf (the file in config, draft in view), socket (as in
-# main.cf), socket_path (absolute), entry (what stands in the lists), queue,
-# reload; status (of the script).
+# the drafts), main_cf (the file in config), draft (the file in view that is
+# being changed) and original (that in config), socket (as in main.cf),
+# socket_path (absolute), entry (what stands in the lists), queue, reload,
+# submission; status (of the script).
 
 self=${0##*/}
 socket=unix:postern/milter.sock
 config=
 reload=
+submission=
 status=0
+
+# The service for postern-httpd, and its options. Each is explained in README.md.
+service=postern
+service_line='postern   unix  n       -       n       -       256     smtpd'
+service_options='
+syslog_name=postfix/postern
+mynetworks=127.0.0.1/32,[::1]/128
+smtpd_relay_restrictions=permit_mynetworks,reject
+smtpd_client_restrictions=
+smtpd_helo_restrictions=
+smtpd_sender_restrictions=
+smtpd_recipient_restrictions=
+smtpd_data_restrictions=
+smtpd_end_of_data_restrictions=
+smtpd_reject_unlisted_sender=no
+smtpd_reject_unlisted_recipient=no
+local_header_rewrite_clients=permit_mynetworks
+smtpd_milter_maps=
+smtpd_proxy_filter=
+smtpd_upstream_proxy_protocol=
+smtpd_tls_security_level=none
+smtpd_sasl_auth_enable=no
+smtpd_discard_ehlo_keywords=
+smtpd_client_connection_count_limit=0
+smtpd_client_connection_rate_limit=0
+smtpd_client_message_rate_limit=0
+smtpd_client_recipient_rate_limit=0
+smtpd_recipient_limit=1000
+smtpd_error_sleep_time=0
+smtpd_timeout=300s
+'
 
 die() {
 	echo "$self: $*" >&2
@@ -43,18 +78,14 @@ raw_value_of() {
 	postconf -c "$view" -h "$1" 2>/dev/null
 }
 
-# -c CONFIG_DIR, -s SOCKET, -p POSTERN_CONF, -h and, where $reload_works is set, --reload.
+# -c CONFIG_DIR, -s SOCKET, -p POSTERN_CONF, -h and, where $reload_works is set,
+# --reload; where $submission_works is, --submission METHOD.
 read_options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
-		-c | -s)
+		-c | -s | -p | --submission)
 			[ $# -ge 2 ] || wrong_usage "$1 needs a value"
-			if [ "$1" = -c ]; then config=$2; else socket=$2; fi
-			shift
-			;;
-		-p)
-			[ $# -ge 2 ] || wrong_usage "$1 needs a value"
-			settings=$2
+			read_value "$1" "$2"
 			shift
 			;;
 		--reload)
@@ -69,6 +100,21 @@ read_options() {
 		esac
 		shift
 	done
+}
+
+read_value() {
+	case $1$2 in
+	-c*) config=$2 ;;
+	-s*) socket=$2 ;;
+	-p*) settings=$2 ;;
+	*)
+		[ -n "${submission_works:-}" ] || wrong_usage "what is $1?"
+		case $2 in
+		sendmail | smtp) submission=$2 ;;
+		*) wrong_usage "$1: sendmail or smtp, not $2" ;;
+		esac
+		;;
+	esac
 }
 
 # Finds the Postfix that the options mean.
@@ -163,13 +209,22 @@ is_set() {
 	postconf -c "$view" -n 2>/dev/null | grep -q "^$1 ="
 }
 
+# Copies of both files, of which main.cf is to be changed first.
 begin_draft() {
 	view=$(mktemp -d) || die "cannot make a temporary folder"
-	draft=$view/main.cf
 	trap 'rm -rf "$view"' EXIT
 	trap 'exit 1' HUP INT TERM
-	cp "$main_cf" "$draft"
 	: >"$view/master.cf"
+	[ ! -f "$config/master.cf" ] ||
+		cat "$config/master.cf" >"$view/master.cf"
+	cat "$main_cf" >"$view/main.cf"
+	change main.cf
+}
+
+# Says which of the two files is to be changed.
+change() {
+	draft=$view/$1
+	original=$(readlink -f "$config/$1")
 	age_draft
 }
 
@@ -185,22 +240,27 @@ rewrite_draft() {
 	age_draft
 }
 
+# Whether master.cf has the service for postern-httpd.
+has_service() {
+	[ -n "$(postconf -c "$view" -M "$service/unix" 2>/dev/null)" ]
+}
+
 # "yes" when the draft ends in a newline, or is empty.
 last_newline() {
 	[ -n "$(tail -c 1 "$draft")" ] || echo yes
 }
 
-# Puts the draft in the place of main.cf, if they differ: at once, and with the
-# owner and permissions that it has.
+# Puts the draft in the place of its original, if they differ: at once, and with
+# the owner and permissions that it has.
 use_draft() {
-	! cmp -s "$draft" "$main_cf" || return 0
-	new=$main_cf.postern-new
-	cp -p "$main_cf" "$new" || die "cannot write $new"
-	if cat "$draft" >"$new" && mv "$new" "$main_cf"; then
+	! cmp -s "$draft" "$original" || return 0
+	new=$original.postern-new
+	cp -p "$original" "$new" || die "cannot write $new"
+	if cat "$draft" >"$new" && mv "$new" "$original"; then
 		return
 	fi
 	rm -f "$new"
-	die "cannot write $main_cf"
+	die "cannot write $original"
 }
 
 # Connects with the rights of Postfix's user when it can.

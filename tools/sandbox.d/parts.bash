@@ -101,7 +101,8 @@ start_on_free_port() {
 		case $part in
 		httpd) settings[http.listen]=127.0.0.1:$(port_of httpd)
 			write_postern_conf ;;
-		postfix) write_master_cf ;;
+		postfix) write_master_cf
+			enable_postern ;;
 		esac
 		: >"$dir/log/$part.log"
 		try_start "$part" && return 0

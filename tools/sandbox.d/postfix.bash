@@ -96,6 +96,15 @@ age_main_cf() {
 	touch -d '1 minute ago' "$dir/postfix/main.cf"
 }
 
+# Postern in both files.
+enable_postern() {
+	"$tree/postfix-conf/enable" -c "$dir/postfix" \
+		--submission "${settings[submission.method]:-sendmail}" \
+		>>"$dir/log/setup.log" ||
+		die "postfix-conf/enable failed"
+	age_main_cf
+}
+
 write_postfix() {
 	mkdir "$dir/postfix" "$dir/queue" "$dir/data"
 	chown postfix "$dir/data"
@@ -105,9 +114,7 @@ write_postfix() {
 	write_master_cf
 	write_capture
 	install -d -o root -g postfix -m 2750 "$dir/queue/postern"
-	"$tree/postfix-conf/enable" -c "$dir/postfix" >>"$dir/log/setup.log" ||
-		die "postfix-conf/enable failed"
-	age_main_cf
+	enable_postern
 }
 
 master_pid() {

@@ -1,0 +1,121 @@
+"""The service for postern-httpd in master.cf, put in, taken out and checked.
+
+Only postconf of Postfix is used; nothing is started.
+"""
+
+import socket
+
+import pytest
+from test_postfix_conf import MASTER, listening, make  # noqa: F401
+
+MASTERS = {
+    "usual": MASTER,
+    "no newline at the end": MASTER.rstrip("\n"),
+    "options at the end": MASTER + "submission inet n - y - - smtpd\n  -o syslog_name=x\n",
+    "comment at the end": MASTER + "# the end\n\n",
+    "similar names": MASTER + "postern inet n - y - - smtpd\npostern2 unix n - y - - smtpd\n",
+    "empty": "",
+}
+
+SMTP = ("--submission", "smtp")
+
+
+@pytest.fixture(params=MASTERS.values(), ids=MASTERS.keys())
+def postfix(request, make):  # noqa: F811
+    return make("", request.param)
+
+
+def master_of(postfix):
+    return (postfix.folder / "master.cf").read_bytes()
+
+
+def service_of(postfix):
+    return postfix.postconf("-M", "postern/unix").split()
+
+
+def option_of(postfix, name):
+    return postfix.postconf("-P", f"postern/unix/{name}").split("=", 1)[1].strip()
+
+
+def test_enable_adds_it_and_changes_nothing_else(postfix):
+    before = master_of(postfix)
+    postfix.do("enable", *SMTP)
+    assert master_of(postfix).startswith(before)
+    assert service_of(postfix)[:8] == "postern unix n - n - 256 smtpd".split()
+    assert option_of(postfix, "smtpd_milter_maps") == ""
+    assert option_of(postfix, "smtpd_relay_restrictions") == "permit_mynetworks,reject"
+
+
+def test_enable_twice_is_enable(postfix):
+    postfix.do("enable", *SMTP)
+    once = master_of(postfix)
+    assert "master.cf has the service" in postfix.do("enable", *SMTP)
+    assert master_of(postfix) == once
+
+
+def test_disable_undoes_every_byte(postfix):
+    before = master_of(postfix), postfix.bytes
+    postfix.do("enable", *SMTP)
+    postfix.do("disable")
+    assert (master_of(postfix), postfix.bytes) == before
+
+
+@pytest.mark.parametrize("options", [(), ("--submission", "sendmail")])
+def test_sendmail_needs_no_service(postfix, options):
+    before = master_of(postfix)
+    postfix.do("enable", *options)
+    assert master_of(postfix) == before
+
+
+def test_disable_after_other_changes(make):  # noqa: F811
+    postfix = make("")
+    postfix.do("enable", *SMTP)
+    before = (MASTER + "relay unix - - y - - smtp\n").encode()
+    with (postfix.folder / "master.cf").open("a") as master:
+        master.write("  -o smtpd_timeout=10s\nrelay unix - - y - - smtp\n")
+    postfix.do("disable")
+    assert master_of(postfix) == before
+
+
+def test_enable_leaves_a_service_that_is_there(make):  # noqa: F811
+    postfix = make("", MASTER + "postern unix n - y - 5 smtpd\n")
+    before = master_of(postfix)
+    postfix.do("enable", *SMTP)
+    assert master_of(postfix) == before
+
+
+def test_wrong_method(make):  # noqa: F811
+    postfix = make("")
+    before = master_of(postfix), postfix.bytes
+    done = postfix.run("enable", "--submission", "qmqp")
+    assert done.returncode == 64 and "sendmail or smtp" in done.stderr
+    assert (master_of(postfix), postfix.bytes) == before
+
+
+def test_check_wants_the_socket(make):  # noqa: F811
+    postfix = make("message_size_limit = 0\n")
+    postfix.do("enable", *SMTP)
+    (postfix.queue / "public").mkdir()
+    path = postfix.queue / "public/postern"
+    with listening(postfix):
+        assert f"WRONG:   {path} is missing" in postfix.run("check").stdout
+        with socket.socket(socket.AF_UNIX) as smtpd:
+            smtpd.bind(str(path))
+            said = postfix.run("check").stdout
+    assert "good:    master.cf has the service postern" in said
+    assert "is missing" not in said and "lacks" not in said
+
+
+@pytest.mark.parametrize("change, name", [
+    ("smtpd_timeout=300s", "smtpd_timeout"),
+    ("smtpd_milter_maps=\n", "smtpd_milter_maps"),
+    ("mynetworks=127.0.0.1/32,[::1]/128", "mynetworks"),
+])
+def test_check_names_options_that_differ(make, change, name):  # noqa: F811
+    postfix = make("")
+    postfix.do("enable", *SMTP)
+    master = postfix.folder / "master.cf"
+    master.write_text(master.read_text().replace(change, change.strip() + "1\n"))
+    said = postfix.run("check").stdout
+    assert said.count("lacks -o") == 1
+    assert f"postern lacks -o {name}=" in said
