@@ -15,13 +15,16 @@
 #include "core/base/daemon.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/conf/postconf.h"
 #include "core/db/committer.h"
 #include "core/db/migrate.h"
 #include "httpd/http/budget.h"
 #include "httpd/http/listen_socket.h"
 #include "httpd/http/rate_table.h"
 #include "httpd/inject/postfix_facts.h"
+#include "httpd/inject/smtp_server.h"
 #include "httpd/send/running.h"
 #include "httpd/worker.h"
 
@@ -64,12 +67,31 @@ static int64_t learn_limit(struct server *server, const struct conf *conf)
 			"http.max_message_bytes", "bytes",
 			LOG_INT(conf->http.max_message_bytes),
 			"message_size_limit", LOG_INT(facts.message_size_limit));
-	if (!facts.milter_sees_local)
+	if (!facts.milter_sees_us)
 		log_warn(server->log, "milter_not_in_postfix", "setting",
-			"non_smtpd_milters", "socket", conf->milter.socket,
-			"hint", "run postfix-conf/enable");
+			postfix_facts_milters(conf), "socket",
+			conf->milter.socket, "hint", "run postfix-conf/enable");
 	server->shared.any_recipients = facts.rewrites_recipients;
 	return facts.message_size_limit;
+}
+
+/* Where smtpd waits, when the settings leave it to us. */
+static int learn_smtp_server(struct conf *conf, struct err *err)
+{
+	static const char *const names[] = {"queue_directory"};
+	char *queue;
+
+	if (conf->submission.method != SUBMISSION_SMTP ||
+		!str_empty(conf->submission.smtp_server))
+		return 0;
+	if (postconf_read(
+		    conf->submission.postfix_config, names, 1, &queue, err) < 0)
+		return -1;
+	free(conf->submission.smtp_server);
+	conf->submission.smtp_server = mem_printf(
+		"unix:%s/" SMTP_SERVER_SOCKET, queue);
+	free(queue);
+	return 0;
 }
 
 /* Settings of one worker's own: its share of what is for all. */
@@ -79,6 +101,9 @@ static struct conf *share_of(const struct server *server)
 	int64_t n = server->workers_n;
 
 	share->http.max_connections = (share->http.max_connections + n - 1) / n;
+	share->submission.sessions = (share->submission.sessions + n - 1) / n;
+	share->submission.max_pending = (share->submission.max_pending + n - 1) /
+					n;
 	return share;
 }
 
@@ -105,6 +130,7 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 	char name[LISTEN_SOCKET_NAME_SIZE];
 
 	if (check_database(server->database, err) < 0 ||
+		learn_smtp_server(server->conf, err) < 0 ||
 		committer_new(server->database, &server->committer, err) < 0 ||
 		listen_socket_open(conf->http.listen, &server->shared.listen_fd,
 			name, err) < 0)
@@ -148,6 +174,8 @@ int server_reload(struct server *server, struct err *err)
 	int64_t limit;
 
 	if (conf_load(server->conf_path, &fresh, err) < 0)
+		return -1;
+	if (learn_smtp_server(fresh, err) < 0)
 		return -1;
 	conf_reload(server->conf, fresh, &restart);
 	limit = learn_limit(server, server->conf);

@@ -41,6 +41,10 @@ struct conf {
 		char *sendmail;       /* path of the program */
 		char *postfix_config; /* "": Postfix's own default */
 		int64_t processes;    /* sendmail running at once, a worker */
+		char *smtp_server;    /* unix:PATH, inet:ADDRESS:PORT; "": what
+				       * postfix-conf/enable sets up */
+		int64_t sessions;     /* of SMTP at once; a worker's share */
+		int64_t max_pending;  /* emails under way; a worker's share */
 		int64_t timeout_ms;
 		int64_t record_wait_ms;
 	} submission;

@@ -14,6 +14,9 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
+/* sun_path of struct sockaddr_un has 108 bytes, with the NUL. */
+enum { UNIX_PATH = 107 };
+
 struct unit {
 	const char *name;
 	int64_t factor;
@@ -97,11 +100,31 @@ static bool valid_address(const char *text)
 	return inet_pton(AF_INET6, host + 1, address) == 1;
 }
 
+/* A server on this host. */
+static bool valid_server(const char *text)
+{
+	static const char un[] = "unix:", in[] = "inet:";
+
+	if (str_empty(text))
+		return true;
+	if (str_starts(text, un))
+		return text[strlen(un)] == '/' &&
+		       strlen(text + strlen(un)) <= UNIX_PATH;
+	if (!str_starts(text, in) || !valid_address(text + strlen(in)))
+		return false;
+	return str_starts(text + strlen(in), "127.") ||
+	       str_starts(text + strlen(in), "[::1]:");
+}
+
 static const struct type types[] = {
 	[SETTING_PATH] = {.valid = valid_path, .noun = "an absolute path"},
 	[SETTING_ADDRESS] = {.valid = valid_address,
 		.noun = "a numeric address and a port",
 		.example = "127.0.0.1:8587 or [::1]:8587"},
+	[SETTING_SERVER] = {.valid = valid_server,
+		.noun = "a server on this host",
+		.example = "unix:/var/spool/postfix/public/postern or "
+			   "inet:127.0.0.1:10025"},
 	[SETTING_MODE] = {.valid = valid_mode,
 		.noun = "octal permissions",
 		.example = "0660"},
@@ -221,24 +244,10 @@ void setting_describe(const struct setting *setting, struct buf *out)
 		buf_printf(out, " (as %s)", type->example);
 }
 
-/* Whether it is a choice that only this version lacks. */
-static bool known_choice(const struct setting *setting, const char *text)
-{
-	if (setting->type != SETTING_CHOICE)
-		return false;
-	for (int64_t i = 0; setting->choices[i]; i++)
-		if (str_eq(setting->choices[i], text))
-			return true;
-	return false;
-}
-
 static int refuse(const struct setting *setting, const char *text, struct err *err)
 {
 	_cleanup_buf_ struct buf expected = BUF_INIT;
 
-	if (known_choice(setting, text))
-		return err_set(err, ERR_CONFIG,
-			"\"%s\" is not available in this version", text);
 	if (setting->type == SETTING_NETWORKS && check_networks(text, err) < 0)
 		return -1;
 	setting_describe(setting, &expected);

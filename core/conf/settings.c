@@ -243,10 +243,15 @@ const struct setting settings[] = {
 		.type = SETTING_CHOICE,
 		.fallback = "sendmail",
 		.choices = methods,
-		.max = SUBMISSION_SENDMAIL,
+		.max = SUBMISSION_SMTP,
 		.help = "How messages get into Postfix's queue. *sendmail* "
-			"runs sendmail(1) for each and works with any Postfix. "
-			"*smtp* is not available in this version.",
+			"runs sendmail(1) for each and works with any Postfix, "
+			"also while it is stopped. *smtp* is several times "
+			"faster: it keeps sessions to a service of Postfix "
+			"that *postfix-conf/enable --submission smtp* adds to "
+			"master.cf, and tells clients at once what the milter "
+			"has decided. While Postfix or the milter is away, it "
+			"asks clients to come back later (503).",
 	},
 	{
 		.section = "submission",
@@ -285,6 +290,47 @@ const struct setting settings[] = {
 	},
 	{
 		.section = "submission",
+		.name = "smtp_server",
+		IN_CONF(submission.smtp_server),
+		.type = SETTING_SERVER,
+		.fallback = "",
+		.min = 0,
+		.max = PATH_LENGTH,
+		.reload = true,
+		.help = "Where smtpd(8) waits for postern-httpd: a Unix-domain "
+			"socket, or an address of this host. It must take mail "
+			"for all recipients and ask postern-milter. Empty "
+			"stands for what *postfix-conf/enable* sets up, the "
+			"socket *public/postern* in Postfix's queue folder.",
+	},
+	{
+		.section = "submission",
+		.name = "sessions",
+		IN_CONF(submission.sessions),
+		.type = SETTING_INT,
+		.fallback = "16",
+		.min = 1,
+		.max = 200,
+		.reload = true,
+		.help = "How many SMTP sessions postern-httpd keeps at most, "
+			"all workers together; each occupies an smtpd(8) "
+			"process. Those that are not needed end.",
+	},
+	{
+		.section = "submission",
+		.name = "max_pending",
+		IN_CONF(submission.max_pending),
+		.type = SETTING_INT,
+		.fallback = "1000",
+		.min = 1,
+		.max = 1000000,
+		.reload = true,
+		.help = "How many emails may be on their way into Postfix at "
+			"once, those that wait for their turn included, before "
+			"clients are told to come back later (503).",
+	},
+	{
+		.section = "submission",
 		.name = "timeout",
 		IN_CONF(submission.timeout_ms),
 		.type = SETTING_DURATION,
@@ -292,8 +338,10 @@ const struct setting settings[] = {
 		.min = SECOND,
 		.max = HOUR,
 		.reload = true,
-		.help = "How long one submission may take. One that takes "
-			"longer is ended, and its fate is unknown.",
+		.help = "How long one submission may take, with the wait for "
+			"its turn. One that takes longer is ended; where "
+			"Postfix may have the message already, its fate is "
+			"unknown.",
 	},
 	{
 		.section = "submission",

@@ -13,14 +13,15 @@
 enum setting_type {
 	SETTING_PATH,     /* absolute */
 	SETTING_ADDRESS,  /* 127.0.0.1:80, [::1]:80 */
+	SETTING_SERVER,   /* unix:/path, inet:127.0.0.1:25; or empty */
 	SETTING_MODE,     /* octal permissions */
 	SETTING_NETWORKS, /* as cidr reads them; several lines add up */
 	SETTING_DOMAINS,  /* names with blanks or commas between; they add up */
 	SETTING_INT,
 	SETTING_BYTES,    /* 512, 64K, 40M, 1G */
 	SETTING_DURATION, /* milliseconds: 250ms, 5s, 2m, 1h */
-	SETTING_CHOICE,   /* one of choices; its index is the value, and max
-			   * the last one that this version can do */
+	SETTING_CHOICE,   /* one of choices; its index is the value, max
+			   * the last one's */
 };
 
 struct setting {

@@ -158,10 +158,24 @@ int store_email_unstage(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_unstage[] =
 		"DELETE FROM email"
-		" WHERE ticket = $ticket AND state = 'staged'";
+		" WHERE ticket = $ticket AND state <> 'refused'";
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_unstage, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$ticket", ticket);
+	return store_row_change(db, stmt, err);
+}
+
+int store_email_doubt(struct db *db, const char *ticket, struct err *err)
+{
+	static const char sql_doubt[] =
+		"UPDATE email SET state = 'staged', decided_us = 0,"
+		" queue_id = NULL, last_event = NULL"
+		" WHERE ticket = $ticket AND state = 'sent'";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_doubt, &stmt, err) != 0)
 		return -1;
 	db_bind_text(stmt, "$ticket", ticket);
 	return store_row_change(db, stmt, err);

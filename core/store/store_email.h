@@ -52,9 +52,13 @@ struct email {
  * has one of its own. ERR_INVALID for a mailbox that is empty or has a line
  * break, ERR_EXISTS for an id or a ticket that is there. */
 int store_email_stage(struct db *db, const struct email *email, struct err *err);
-/* Takes the staged row of a ticket back, whose message surely never reached
- * Postfix: 1, or 0 when it is not staged or has another ticket, or -1. */
+/* Takes the row of a ticket back, whose message Postfix surely does not have,
+ * also when the milter had let it pass before Postfix failed: 1, or 0 when it
+ * was refused or has another ticket, or -1. */
 int store_email_unstage(struct db *db, const char *ticket, struct err *err);
+/* What was sent is staged again: its message may have been lost between the
+ * milter's decision and the queue. 1, or 0 when it is not sent, or -1. */
+int store_email_doubt(struct db *db, const char *ticket, struct err *err);
 
 /* Gives a staged row of the company a new ticket and the key that asks for it,
  * because nobody knows whether its message reached Postfix: whatever carries

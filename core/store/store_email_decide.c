@@ -105,8 +105,9 @@ static int ticket_exists(struct db *db, const char *ticket, struct err *err)
 	return result;
 }
 
-/* What changed nothing was either decided before, and no such row ever goes
- * away, or has no such ticket; so it needs no transaction to tell which. */
+/* What changed nothing was either decided before or has no such ticket. Should
+ * a decided row go away just then (store_email_unstage), its ticket is unknown
+ * rightly; so it needs no transaction to tell which. */
 static int decide(struct db *db, struct db_stmt *stmt, const char *ticket,
 	struct err *err)
 {

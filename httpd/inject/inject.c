@@ -14,6 +14,7 @@
 static struct inject *(*const makers[])(
 	struct event_base *base, const struct conf *conf) = {
 	[SUBMISSION_SENDMAIL] = inject_sendmail_new,
+	[SUBMISSION_SMTP] = inject_smtp_new,
 };
 
 struct inject *inject_new(struct event_base *base, const struct conf *conf)

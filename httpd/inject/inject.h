@@ -13,6 +13,7 @@
 #define POSTERN_HTTPD_INJECT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
@@ -35,13 +36,21 @@ struct submission {
 	/* err tells why when result is not INJECT_QUEUED. */
 	void (*done)(struct submission *submission, enum inject_result result,
 		const struct err *err);
-	struct submission *next; /* the injector's */
+	int64_t deadline_us; /* the injector's, as what follows */
+	bool again;          /* it is tried for the second time */
+	struct submission *next;
 };
 
 struct inject;
 
 /* What an implementation is made of. */
 struct inject_ops {
+	/* The result is the answer to the whole message, given after the milter
+	 * has decided: its record is there with INJECT_QUEUED. But a record is
+	 * no proof that the message got into the queue, when the result is
+	 * another one: then nothing of it waits anywhere to be presented again.
+	 * Without it a message that was recorded is in Postfix's hands. */
+	bool after_verdict;
 	void (*submit)(struct inject *inject, struct submission *submission);
 	/* Ends what still runs with INJECT_UNKNOWN, and what waits or is
 	 * submitted from now on with INJECT_TEMPORARY. */
@@ -74,6 +83,12 @@ static inline void inject_free(struct inject *inject)
 
 /* The injector that the settings choose. conf must last as long as it. */
 struct inject *inject_new(struct event_base *base, const struct conf *conf);
+
+/* Submission by SMTP over conf->submission.smtp_server, in at most
+ * conf->submission.sessions sessions at once; more messages wait their turn. A
+ * message that failed in a session which had been used before is tried again in
+ * a new one, when Postfix surely has not got it. */
+struct inject *inject_smtp_new(struct event_base *base, const struct conf *conf);
 
 /* Submission by sendmail(1), a process for each message, at most
  * conf->submission.processes at once; more wait their turn. */

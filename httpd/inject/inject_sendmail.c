@@ -10,7 +10,6 @@
  * Threads: the worker's.
  */
 #include <assert.h>
-#include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -22,6 +21,7 @@
 #include "core/conf/conf.h"
 #include "httpd/inject/child.h"
 #include "httpd/inject/inject.h"
+#include "httpd/inject/inject_line.h"
 
 struct run {
 	struct inject_sendmail *inject;
@@ -35,12 +35,9 @@ struct inject_sendmail {
 	struct inject inject; /* first */
 	struct event_base *base;
 	const struct conf *conf;
-	struct submission *waiting; /* in line; the first is next */
-	struct submission **end;
-	struct event *start_next;
+	struct inject_line *line;
 	LIST_HEAD(, run) running;
 	int64_t running_n;
-	bool stopped;
 };
 
 /* What an exit status means; the rest is INJECT_TEMPORARY. */
@@ -80,12 +77,6 @@ static void describe(int status, const char *errors, struct err *err)
 			WTERMSIG(status), text);
 }
 
-/* Has the next in line started, later in this round of the event loop. */
-static void wake(struct inject_sendmail *self)
-{
-	event_active(self->start_next, EV_TIMEOUT, 0);
-}
-
 static void run_free(struct run *run)
 {
 	LIST_REMOVE(run, link);
@@ -105,7 +96,7 @@ static void on_sendmail_done(void *arg, int status, const char *errors)
 	if (result != INJECT_QUEUED)
 		describe(status, errors, &err);
 	run_free(run);
-	wake(self);
+	inject_line_wake(self->line);
 	submission->done(submission, result, &err);
 }
 
@@ -129,7 +120,7 @@ static void start(struct inject_sendmail *self, struct submission *submission)
 	struct run *run = mem_new(struct run);
 	struct child_spec spec = {
 		.input = submission->message,
-		.timeout_ms = self->conf->submission.timeout_ms,
+		.timeout_ms = inject_line_left_ms(submission),
 		.done = on_sendmail_done,
 		.arg = run,
 	};
@@ -147,37 +138,14 @@ static void start(struct inject_sendmail *self, struct submission *submission)
 	}
 }
 
-static struct submission *next_waiting(struct inject_sendmail *self)
-{
-	struct submission *submission = self->waiting;
-
-	if (submission) {
-		self->waiting = submission->next;
-		submission->next = NULL;
-	}
-	if (self->waiting == NULL)
-		self->end = &self->waiting;
-	return submission;
-}
-
-static void give_up(struct submission *submission, enum inject_result result)
-{
-	struct err err = ERR_INIT;
-
-	err_set(&err, ERR_TEMPORARY, "the server is stopping");
-	submission->done(submission, result, &err);
-}
-
-static void on_start_next(evutil_socket_t fd, short what, void *arg)
+static void on_turn(void *arg)
 {
 	struct inject_sendmail *self = arg;
+	struct submission *submission;
 
-	(void)fd;
-	(void)what;
-	while (self->stopped && self->waiting)
-		give_up(next_waiting(self), INJECT_TEMPORARY);
-	while (self->waiting && self->running_n < self->conf->submission.processes)
-		start(self, next_waiting(self));
+	while (self->running_n < self->conf->submission.processes &&
+		(submission = inject_line_take(self->line)) != NULL)
+		start(self, submission);
 }
 
 static void inject_sendmail_submit(
@@ -185,10 +153,8 @@ static void inject_sendmail_submit(
 {
 	struct inject_sendmail *self = (struct inject_sendmail *)inject;
 
-	submission->next = NULL;
-	*self->end = submission;
-	self->end = &submission->next;
-	wake(self);
+	inject_line_add(
+		self->line, submission, self->conf->submission.timeout_ms);
 }
 
 static void inject_sendmail_stop(struct inject *inject)
@@ -196,23 +162,22 @@ static void inject_sendmail_stop(struct inject *inject)
 	struct inject_sendmail *self = (struct inject_sendmail *)inject;
 	struct run *run;
 
-	self->stopped = true;
 	while ((run = LIST_FIRST(&self->running)) != NULL) {
 		struct submission *submission = run->submission;
 
 		child_kill(run->child);
 		run_free(run);
-		give_up(submission, INJECT_UNKNOWN);
+		inject_line_give_up(submission, INJECT_UNKNOWN);
 	}
-	wake(self);
+	inject_line_stop(self->line);
 }
 
 static void inject_sendmail_free(struct inject *inject)
 {
 	struct inject_sendmail *self = (struct inject_sendmail *)inject;
 
-	assert(LIST_EMPTY(&self->running) && self->waiting == NULL);
-	event_free(self->start_next);
+	assert(LIST_EMPTY(&self->running));
+	inject_line_free(self->line);
 	free(self);
 }
 
@@ -230,8 +195,7 @@ struct inject *inject_sendmail_new(
 	self->inject.ops = &inject_sendmail_ops;
 	self->base = base;
 	self->conf = conf;
-	self->end = &self->waiting;
-	self->start_next = event_new(base, -1, 0, on_start_next, self);
+	self->line = inject_line_new(base, on_turn, self);
 	LIST_INIT(&self->running);
 	return &self->inject;
 }

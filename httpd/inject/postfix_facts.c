@@ -23,14 +23,16 @@ enum parameter {
 	PARAMETERS
 };
 
-static const char *const parameters[PARAMETERS] = {
-	[SIZE_LIMIT] = "message_size_limit",
-	[MILTERS] = "non_smtpd_milters",
-	[QUEUE_DIRECTORY] = "queue_directory",
-	[CANONICAL] = "canonical_maps",
-	[RECIPIENT_CANONICAL] = "recipient_canonical_maps",
-	[MASQUERADE] = "masquerade_domains",
+/* By enum submission_method. */
+static const char *const milters[] = {
+	[SUBMISSION_SENDMAIL] = "non_smtpd_milters",
+	[SUBMISSION_SMTP] = "smtpd_milters",
 };
+
+const char *postfix_facts_milters(const struct conf *conf)
+{
+	return milters[conf->submission.method];
+}
 
 /* Whether the list of milters has unix:PATH or local:PATH as a word. */
 static bool lists_socket(const char *list, const char *path)
@@ -64,8 +66,11 @@ static bool lists_milter(
 	       lists_socket(list, socket + len + 1);
 }
 
-static bool rewrites_recipients(char *const *values)
+/* Over SMTP the milter sees them as they were submitted. */
+static bool rewrites_recipients(const struct conf *conf, char *const *values)
 {
+	if (conf->submission.method == SUBMISSION_SMTP)
+		return false;
 	return !str_empty(values[CANONICAL]) ||
 	       !str_empty(values[RECIPIENT_CANONICAL]) ||
 	       !str_empty(values[MASQUERADE]);
@@ -74,6 +79,14 @@ static bool rewrites_recipients(char *const *values)
 int postfix_facts_read(
 	const struct conf *conf, struct postfix_facts *facts_r, struct err *err)
 {
+	const char *const parameters[PARAMETERS] = {
+		[SIZE_LIMIT] = "message_size_limit",
+		[MILTERS] = postfix_facts_milters(conf),
+		[QUEUE_DIRECTORY] = "queue_directory",
+		[CANONICAL] = "canonical_maps",
+		[RECIPIENT_CANONICAL] = "recipient_canonical_maps",
+		[MASQUERADE] = "masquerade_domains",
+	};
 	char *values[PARAMETERS];
 	int64_t limit;
 	int result;
@@ -89,7 +102,7 @@ int postfix_facts_read(
 		*facts_r = (struct postfix_facts){limit,
 			lists_milter(values[MILTERS], values[QUEUE_DIRECTORY],
 				conf->milter.socket),
-			rewrites_recipients(values)};
+			rewrites_recipients(conf, values)};
 	for (size_t i = 0; i < PARAMETERS; i++)
 		free(values[i]);
 	return result;

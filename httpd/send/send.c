@@ -18,6 +18,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/conf/conf.h"
 #include "httpd/http/request.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/send/send_private.h"
@@ -36,6 +37,8 @@ struct send_group *send_group_new(
 {
 	struct send_group *group = mem_new(struct send_group);
 
+	group->worker = request->worker;
+	group->worker->emails += n;
 	group->request = request;
 	group->claim = request->claim;
 	group->done = done;
@@ -55,6 +58,7 @@ struct send_group *send_group_new(
 
 void send_group_free(struct send_group *group)
 {
+	group->worker->emails -= group->n;
 	for (size_t i = 0; i < group->n; i++)
 		send_composed_clear(&group->sends[i].composed);
 	free(group->sends);
@@ -282,12 +286,33 @@ static void prepare_all(struct send_group *group, const struct send_spec *spec)
 	}
 }
 
+/* The emails of a request come in together, so one request may exceed it. */
+static bool is_full(const struct worker *worker)
+{
+	return worker->emails >= (size_t)worker->conf->submission.max_pending;
+}
+
+static void refuse_all(struct send_group *group, const struct send_spec *spec)
+{
+	for (size_t i = 0; i < spec->n; i++) {
+		group->sends[i].end = SEND_BAD;
+		problem_fixed(&group->results[i].problem, PROBLEM_UNAVAILABLE);
+		outgoing_clear(&spec->outgoing[i]);
+	}
+	send_group_end(group);
+}
+
 void send_emails(struct request *request, const struct send_spec *spec)
 {
+	bool full = is_full(request->worker);
 	struct send_group *group = send_group_new(
 		request, spec->n, spec->permissive, spec->done);
 	size_t open, bad;
 
+	if (full) {
+		refuse_all(group, spec);
+		return;
+	}
 	prepare_all(group, spec);
 	open = send_group_count(group, SEND_OPEN);
 	bad = send_group_count(group, SEND_BAD);

@@ -1,7 +1,7 @@
 /*
  * send_inject: an email on its way into Postfix, and the wait for its record.
  *
- *   send_inject ─(sendmail)─> on_send_injected ─> send_watch
+ *   send_inject ─(Postfix)─> on_send_injected ─> send_watch
  *     ─(milter)─> on_send_recorded ─> send_finish
  *
  * Threads: the worker's.
@@ -61,6 +61,37 @@ void send_watch(struct send *send)
 	record_watch_add(worker->watch, &send->watched);
 }
 
+/* Where Postfix answers after the verdict, the row tells it already: whether it
+ * is this one, and the email has come to its end. */
+static bool finish_decided(struct send *send, enum email_state wanted)
+{
+	struct worker *worker = send->group->request->worker;
+	enum email_state state = EMAIL_STAGED;
+	_cleanup_free_ char *refusal = NULL;
+	struct err err = ERR_INIT;
+
+	if (!worker->inject->ops->after_verdict)
+		return false;
+	if (store_email_outcome(
+		    worker->db, send->result->id, &state, &refusal, &err) < 0)
+		log_error(worker->log, "store_failed", "email",
+			send->result->id, "error", err.text);
+	if (state != wanted)
+		return false;
+	on_send_recorded(&send->watched, state, refusal);
+	return true;
+}
+
+/* Postfix may have the message or not. The record tells, if it comes; but not
+ * that of a verdict which came before the message was in the queue. */
+static void finish_unsure(struct send *send)
+{
+	if (send->group->request->worker->inject->ops->after_verdict)
+		send_finish(send, SEND_UNSURE);
+	else
+		send_watch(send);
+}
+
 static void on_send_injected(struct submission *submission,
 	enum inject_result result, const struct err *err)
 {
@@ -68,14 +99,18 @@ static void on_send_injected(struct submission *submission,
 					    offsetof(struct send, submission));
 	const struct request *request = send->group->request;
 
-	if (result != INJECT_QUEUED) {
-		log_error(request->worker->log, "submission_failed", "request",
-			request->id, "email", send->result->id, "error",
-			err->text);
-		problem_from_err(&send->result->problem, err);
+	if (result == INJECT_QUEUED) {
+		if (!finish_decided(send, EMAIL_SENT))
+			send_watch(send);
+		return;
 	}
-	if (result == INJECT_QUEUED || result == INJECT_UNKNOWN)
-		send_watch(send);
+	if (result == INJECT_REJECTED && finish_decided(send, EMAIL_REFUSED))
+		return;
+	log_error(request->worker->log, "submission_failed", "request",
+		request->id, "email", send->result->id, "error", err->text);
+	problem_from_err(&send->result->problem, err);
+	if (result == INJECT_UNKNOWN)
+		finish_unsure(send);
 	else
 		send_finish(send, SEND_FAILED);
 }

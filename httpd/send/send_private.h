@@ -12,6 +12,7 @@
 #include "httpd/send/send.h"
 
 struct idempotency_claim;
+struct worker;
 
 /* What goes to Postfix and to the store. Starts zeroed. */
 struct composed {
@@ -49,7 +50,8 @@ struct send_group {
 	struct commit_job job;
 	int job_result;
 	struct err job_err;
-	struct request *request;
+	struct worker *worker;
+	struct request *request; /* gone after done */
 	struct idempotency_claim *claim; /* the request's; NULL: no key */
 	send_done *done;
 	bool permissive;

@@ -7,6 +7,9 @@
  * again. When some emails went out and others may yet, the key and their rows
  * stay as they are: a repeat goes on from there. Else the results are final.
  *
+ * What Postfix may have lost after the milter let it pass is staged again, in
+ * every case.
+ *
  * Threads: the worker's, but for settle_run, which is the committer's.
  */
 #include <string.h>
@@ -94,6 +97,26 @@ static int take_back(
 	return all;
 }
 
+/* Whether a record may be there that is no proof, see inject_ops. */
+static bool has_doubts(const struct send_group *group)
+{
+	return group->request->worker->inject->ops->after_verdict &&
+	       send_group_count(group, SEND_UNSURE) > 0;
+}
+
+static int doubt_all(
+	struct db *db, const struct send_group *group, struct err *err)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		const struct send *send = &group->sends[i];
+
+		if (send->end == SEND_UNSURE &&
+			store_email_doubt(db, send->composed.row.ticket, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int settle_key(
 	struct db *db, const struct send_group *group, struct err *err)
 {
@@ -113,8 +136,13 @@ static int settle_key(
 static int settle_run(struct db *db, void *arg, struct err *err)
 {
 	const struct send_group *group = arg;
-	int all = take_back(db, group, err);
+	int all;
 
+	if (has_doubts(group) && doubt_all(db, group, err) < 0)
+		return -1;
+	if (group->unfinished)
+		return 0;
+	all = take_back(db, group, err);
 	if (all <= 0 || group->claim == NULL)
 		return all < 0 ? -1 : 0;
 	return settle_key(db, group, err);
@@ -145,7 +173,7 @@ static bool is_news(const struct send_group *group)
 void send_settle(struct send_group *group)
 {
 	group->unfinished = can_be_finished(group);
-	if (!group->unfinished && is_news(group))
+	if (has_doubts(group) || (!group->unfinished && is_news(group)))
 		send_commit(group, settle_run, on_send_settled);
 	else
 		send_group_end(group);

@@ -38,7 +38,8 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (answer->result == INJECT_QUEUED || answer->result == INJECT_UNKNOWN)
+	if (answer->result == INJECT_QUEUED || answer->result == INJECT_UNKNOWN ||
+		answer->fake->inject.ops->after_verdict)
 		play_milter(answer);
 	if (answer->result != INJECT_QUEUED)
 		err_set(&err, answer->fake->code, "as the test wants it");
@@ -95,6 +96,18 @@ static const struct inject_ops fake_ops = {
 	.stop = fake_stop,
 	.free = fake_free,
 };
+
+static const struct inject_ops fake_after_verdict_ops = {
+	.after_verdict = true,
+	.submit = fake_submit,
+	.stop = fake_stop,
+	.free = fake_free,
+};
+
+void fake_inject_after_verdict(struct fake_inject *fake)
+{
+	fake->inject.ops = &fake_after_verdict_ops;
+}
 
 struct fake_inject *fake_inject_new(struct event_base *base, struct db *db)
 {

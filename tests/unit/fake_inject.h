@@ -31,4 +31,8 @@ struct fake_inject {
 /* Freed by inject_free(). */
 struct fake_inject *fake_inject_new(struct event_base *base, struct db *db);
 
+/* Answers after the milter's verdict from now on, as over SMTP: the milter
+ * plays with every result. */
+void fake_inject_after_verdict(struct fake_inject *fake);
+
 #endif

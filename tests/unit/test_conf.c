@@ -175,8 +175,8 @@ static void test_faults_name_the_line(void **state)
 		{"[store]\ndatabase = /\xff\n", ":2: the text is not UTF-8"},
 		{"[store]\ndatabase = /\x1b[m\n", ":2: there is a control"},
 		{"[store]\ndatabase = /a\rb\n", ":2: there is a control"},
-		{"[submission]\nmethod = smtp\n",
-			":2: submission.method: \"smtp\" is not available"},
+		{"[submission]\nmethod = qmqp\n",
+			":2: submission.method: \"qmqp\" is not one of"},
 		{"[milter]\ninternal_hosts = ::1\ninternal_hosts = x\n",
 			":3: milter.internal_hosts: \"x\": it is no IPv4"},
 	};

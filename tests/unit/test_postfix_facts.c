@@ -85,10 +85,10 @@ static void test_facts(void **state)
 		if (postfix_facts_read(&conf, &facts, &err) < 0)
 			fail_msg("%s: %s", cases[i].main_cf, err.text);
 		if (facts.message_size_limit != cases[i].limit ||
-			facts.milter_sees_local != cases[i].milter)
+			facts.milter_sees_us != cases[i].milter)
 			fail_msg("%s: %d, %d", cases[i].main_cf,
 				(int)facts.message_size_limit,
-				facts.milter_sees_local);
+				facts.milter_sees_us);
 		drop_folder(folder);
 	}
 }
@@ -120,6 +120,26 @@ static void test_rewriting(void **state)
 			fail_msg("%s", rows[i].main_cf);
 		drop_folder(folder);
 	}
+}
+
+/* What comes by SMTP meets other milters. */
+static void test_smtp_submission(void **state)
+{
+	char socket[] = "/var/spool/postfix/postern/milter.sock";
+	char *folder = make_folder(
+		QUEUE "smtpd_milters = unix:postern/milter.sock\n"
+		      "canonical_maps = hash:x\n");
+	struct conf conf = {.milter.socket = socket,
+		.submission = {
+			.method = SUBMISSION_SMTP, .postfix_config = folder}};
+	struct postfix_facts facts;
+
+	(void)state;
+	assert_int_equal(postfix_facts_read(&conf, &facts, NULL), 0);
+	assert_true(facts.milter_sees_us);
+	assert_false(facts.rewrites_recipients);
+	assert_string_equal(postfix_facts_milters(&conf), "smtpd_milters");
+	drop_folder(folder);
 }
 
 static void test_no_postfix(void **state)
@@ -159,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_facts),
 		cmocka_unit_test(test_rewriting),
+		cmocka_unit_test(test_smtp_submission),
 		cmocka_unit_test(test_no_postfix),
 		cmocka_unit_test(test_values),
 	};

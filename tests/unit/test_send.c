@@ -9,6 +9,7 @@
 #include <event2/event.h>
 #include <string.h>
 
+#include "core/conf/conf.h"
 #include "core/mail/mime_build.h"
 #include "core/store/store_email.h"
 #include "tests/unit/send_rig.h"
@@ -123,6 +124,64 @@ static void test_unknown_but_recorded(void **state)
 }
 
 static const struct {
+	enum inject_result result;
+	enum err_code code;
+	enum fake_milter milter;
+	int status; /* 0: taken */
+	int state;
+} verdicts[] = {
+	{INJECT_QUEUED, ERR_NONE, MILTER_RECORDS, 0, EMAIL_SENT},
+	{INJECT_QUEUED, ERR_NONE, MILTER_AWAY, 0, EMAIL_STAGED},
+	{INJECT_QUEUED, ERR_NONE, MILTER_REFUSES, 403, EMAIL_REFUSED},
+	{INJECT_REJECTED, ERR_INVALID, MILTER_REFUSES, 403, EMAIL_REFUSED},
+	{INJECT_REJECTED, ERR_INVALID, MILTER_AWAY, 422, -1},
+	{INJECT_REJECTED, ERR_TOO_LARGE, MILTER_RECORDS, 413, -1},
+	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 503, -1},
+	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS, 503, -1},
+	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_REFUSES, 503, EMAIL_REFUSED},
+	{INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_AWAY, 503, EMAIL_STAGED},
+	{INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_RECORDS, 503, EMAIL_STAGED},
+};
+
+/* Postfix answers after the milter: what both have said. */
+static void test_after_verdict(void **state)
+{
+	struct send_rig *rig = *state;
+
+	fake_inject_after_verdict(rig->inject);
+	for (size_t i = 0; i < ARRAY_SIZE(verdicts); i++) {
+		const struct problem *problem = &rig->problems[0];
+
+		rig->inject->result = verdicts[i].result;
+		rig->inject->code = verdicts[i].code;
+		rig->inject->milter = verdicts[i].milter;
+		send_from(rig, "hello@example.com");
+		if (verdicts[i].status)
+			assert_int_equal(
+				problem_status(problem), verdicts[i].status);
+		else
+			assert_int_equal(problem->kind, PROBLEM_NONE);
+		assert_int_equal(send_rig_state(rig, 0), verdicts[i].state);
+	}
+}
+
+static void test_too_many_under_way(void **state)
+{
+	struct send_rig *rig = *state;
+
+	rig->worker.conf->submission.max_pending = 3;
+	rig->worker.emails = 3;
+	send_from(rig, "hello@example.com");
+	assert_int_equal(problem_status(&rig->problems[0]), 503);
+	assert_int_equal(rig->inject->submitted, 0);
+	assert_int_equal(rig->worker.emails, 3);
+	rig->worker.emails = 2;
+	send_from(rig, "hello@example.com");
+	assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
+	assert_int_equal(rig->worker.emails, 2);
+}
+
+static const struct {
 	const char *from;
 	const char *key_domain;
 	const char *text;
@@ -191,6 +250,8 @@ int main(void)
 		test(test_milter_refuses),
 		test(test_submission_fails),
 		test(test_unknown_but_recorded),
+		test(test_after_verdict),
+		test(test_too_many_under_way),
 		test(test_forbidden),
 		test(test_too_large),
 		test(test_store_fails),

@@ -177,7 +177,8 @@ static void call_email_store(struct db *db, const struct temp_tenant *tenant)
 	store_email_refuse(db, email.ticket, "Q", "no", 1, NULL);
 	store_email_record(db, email.ticket, "Q", 1, NULL);
 	store_email_record(db, email.ticket, "Q", 1, NULL);
-	store_email_unstage(db, email.ticket, NULL);
+	store_email_doubt(db, "none", NULL);
+	store_email_unstage(db, "none", NULL);
 	assert_int_equal(
 		store_email_outcome(db, email.id, &state, &refusal, NULL), 1);
 	free(refusal);

@@ -1,0 +1,107 @@
+/*
+ * smtp_server: connects to smtpd.
+ *
+ * Threads: any; holds no state.
+ */
+#include "httpd/inject/smtp_server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+/* bufsize of an address of any family that is used here. */
+union address {
+	struct sockaddr any;
+	struct sockaddr_un un;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static bool read_unix(const char *path, union address *address, socklen_t *len_r)
+{
+	size_t len = strlen(path);
+
+	if (len == 0 || len >= sizeof(address->un.sun_path))
+		return false;
+	address->un.sun_family = AF_UNIX;
+	memcpy(address->un.sun_path, path, len + 1);
+	*len_r = sizeof(address->un);
+	return true;
+}
+
+static bool read_inet(const char *text, union address *address, socklen_t *len_r)
+{
+	const char *colon = strrchr(text, ':');
+	_cleanup_free_ char *host = NULL;
+	int64_t port;
+
+	if (colon == NULL || str_int(colon + 1, 1, 65535, &port) < 0)
+		return false;
+	if (text[0] == '[' && colon[-1] == ']') {
+		host = mem_dup(text + 1, (size_t)(colon - text) - 2);
+		address->in6.sin6_family = AF_INET6;
+		address->in6.sin6_port = htons((uint16_t)port);
+		*len_r = sizeof(address->in6);
+		return inet_pton(AF_INET6, host, &address->in6.sin6_addr) == 1;
+	}
+	host = mem_dup(text, (size_t)(colon - text));
+	address->in.sin_family = AF_INET;
+	address->in.sin_port = htons((uint16_t)port);
+	*len_r = sizeof(address->in);
+	return inet_pton(AF_INET, host, &address->in.sin_addr) == 1;
+}
+
+static bool read_address(
+	const char *server, union address *address, socklen_t *len_r)
+{
+	static const char un[] = "unix:", in[] = "inet:";
+
+	memset(address, 0, sizeof(*address));
+	if (str_starts(server, un))
+		return read_unix(server + strlen(un), address, len_r);
+	if (str_starts(server, in))
+		return read_inet(server + strlen(in), address, len_r);
+	return false;
+}
+
+static int start_connecting(int fd, const union address *address, socklen_t len)
+{
+	const int one = 1;
+
+	/* Half-filled segments must not wait for an acknowledgement. */
+	if (address->any.sa_family != AF_UNIX)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(fd, &address->any, len) < 0 && errno != EINPROGRESS)
+		return -1;
+	return 0;
+}
+
+int smtp_server_connect(const char *server, int *fd_r, struct err *err)
+{
+	union address address;
+	socklen_t len;
+	int fd;
+
+	if (!read_address(server, &address, &len))
+		return err_set(err, ERR_CONFIG, "\"%s\" is no server", server);
+	fd = socket(address.any.sa_family,
+		SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && start_connecting(fd, &address, len) == 0) {
+		*fd_r = fd;
+		return 0;
+	}
+	err_set(err, errno == EACCES ? ERR_CONFIG : ERR_TEMPORARY,
+		"cannot connect to %s: %s", server, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}

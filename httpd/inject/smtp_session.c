@@ -1,0 +1,374 @@
+/*
+ * smtp_session: the states of an SMTP session.
+ *
+ * A message is safe to send again as long as not all of its content, with the
+ * final dot, has been handed to the socket: smtpd forgets it. After that only
+ * the reply tells, and without one nobody knows.
+ *
+ * Each handler of a reply returns false when the session is over: then the
+ * owner has freed it.
+ *
+ * Threads: the worker's.
+ */
+#include "httpd/inject/smtp_session.h"
+
+#include <assert.h>
+#include <event2/event.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "httpd/inject/smtp_command.h"
+#include "httpd/inject/smtp_data.h"
+#include "httpd/inject/smtp_ehlo.h"
+#include "httpd/inject/smtp_refusal.h"
+#include "httpd/inject/smtp_reply.h"
+#include "httpd/inject/smtp_stream.h"
+
+enum {
+	/* Below the 10 s that smtpd waits for a client under stress. */
+	IDLE_MS = 8 * 1000,
+	/* `postfix reload` reaches sessions that are opened after it. */
+	AGE_MS = 60 * 1000,
+	LEAVE_MS = 2 * 1000,
+	PIECE = 32 * 1024, /* of the content, made at once */
+};
+
+enum step { GREETING, HELLO, READY, ENVELOPE, CONTENT, LEAVING };
+
+struct smtp_session {
+	struct smtp_session_spec spec; /* server is a copy of its own */
+	struct smtp_stream *stream;
+	struct event *timer;
+	enum step step;
+	struct smtp_extensions extensions;
+	int64_t opened_us;
+	size_t messages; /* begun */
+	struct submission *submission;
+	size_t written;  /* commands of its envelope */
+	size_t answered; /* of them */
+	struct smtp_data data;
+	size_t in_len;
+	char in[SMTP_REPLY_MAX];
+};
+
+enum inject_result smtp_session_fate(const struct smtp_session *session)
+{
+	if (session->step == CONTENT && session->data.ended &&
+		smtp_stream_is_flushed(session->stream))
+		return INJECT_UNKNOWN;
+	return INJECT_TEMPORARY;
+}
+
+bool smtp_session_is_used(const struct smtp_session *session)
+{
+	return session->messages > 1;
+}
+
+static void set_timer(struct smtp_session *session, int64_t ms)
+{
+	const struct timeval in = {
+		.tv_sec = ms / 1000,
+		.tv_usec = ms % 1000 * 1000,
+	};
+
+	event_add(session->timer, &in);
+}
+
+/* Lets go of the message. */
+static void end_message(struct smtp_session *session, enum inject_result result,
+	const struct err *err)
+{
+	session->submission = NULL;
+	session->spec.ended(session->spec.arg, result, err);
+}
+
+/* The end of the session, with that of its message; false, for the caller. */
+static bool end_session(struct smtp_session *session, const struct err *err)
+{
+	if (session->submission)
+		end_message(session, smtp_session_fate(session), err);
+	session->spec.closed(session->spec.arg);
+	return false;
+}
+
+static bool flush(struct smtp_session *session)
+{
+	struct err err = ERR_INIT;
+
+	return smtp_stream_flush(session->stream, &err) >= 0 ||
+	       end_session(session, &err);
+}
+
+static bool leave(struct smtp_session *session)
+{
+	session->step = LEAVING;
+	session->spec.leaving(session->spec.arg);
+	buf_add_str(smtp_stream_out(session->stream), "QUIT\r\n");
+	set_timer(session, LEAVE_MS);
+	return flush(session);
+}
+
+/* All commands of the envelope at once, or the next one. */
+static bool write_envelope(struct smtp_session *session)
+{
+	const struct submission *submission = session->submission;
+	size_t n = smtp_command_count(submission);
+
+	while (session->written < n &&
+		(session->extensions.pipelining ||
+			session->written == session->answered))
+		smtp_command_add(submission, session->written++,
+			&session->extensions, smtp_stream_out(session->stream));
+	return flush(session);
+}
+
+static bool begin_message(struct smtp_session *session)
+{
+	session->step = ENVELOPE;
+	session->messages++;
+	session->written = session->answered = 0;
+	return write_envelope(session);
+}
+
+static bool become_ready(struct smtp_session *session)
+{
+	session->step = READY;
+	if (session->submission)
+		return begin_message(session);
+	if (clock_monotonic_us() - session->opened_us > AGE_MS * 1000LL)
+		return leave(session);
+	set_timer(session, IDLE_MS);
+	session->spec.ready(session->spec.arg);
+	return true;
+}
+
+/* As much of the content as the socket takes. */
+static bool write_content(struct smtp_session *session)
+{
+	struct buf *out = smtp_stream_out(session->stream);
+	struct err err = ERR_INIT;
+	int flushed;
+
+	while ((flushed = smtp_stream_flush(session->stream, &err)) > 0 &&
+		!session->data.ended)
+		buf_wrote(out, smtp_data_next(&session->data,
+				       buf_reserve(out, PIECE), PIECE));
+	return flushed >= 0 || end_session(session, &err);
+}
+
+static bool unexpected(struct smtp_session *session,
+	const struct smtp_reply *reply, const char *about)
+{
+	struct err err = ERR_INIT;
+
+	smtp_refusal(reply, about, &err);
+	if (err.code != ERR_TEMPORARY) /* it is about the session */
+		err_set(&err, ERR_TEMPORARY, "%s: %d %s", about, reply->code,
+			reply->text);
+	return end_session(session, &err);
+}
+
+static bool on_greeting(
+	struct smtp_session *session, const struct smtp_reply *reply)
+{
+	if (reply->code != 220)
+		return unexpected(session, reply, "the connection");
+	session->step = HELLO;
+	buf_add_str(smtp_stream_out(session->stream), "EHLO localhost\r\n");
+	return flush(session);
+}
+
+static bool on_hello(struct smtp_session *session, const struct smtp_reply *reply)
+{
+	if (reply->code != 250)
+		return unexpected(session, reply, "EHLO");
+	session->extensions = smtp_ehlo_read(reply->text);
+	return become_ready(session);
+}
+
+/* smtpd has a reason to end the session. */
+static bool on_ready(struct smtp_session *session, const struct smtp_reply *reply)
+{
+	return unexpected(session, reply, "to wait");
+}
+
+/* The rest of the replies is not waited for: a DATA among them that succeeds
+ * would have to be ended with a message. */
+static bool refuse_envelope(
+	struct smtp_session *session, const struct smtp_reply *reply)
+{
+	_cleanup_free_ char *about = smtp_command_about(
+		session->submission, session->answered);
+	struct err err = ERR_INIT;
+	enum inject_result result = smtp_refusal(reply, about, &err);
+
+	end_message(session, result, &err);
+	return end_session(session, &err);
+}
+
+static bool on_envelope(
+	struct smtp_session *session, const struct smtp_reply *reply)
+{
+	bool is_data = session->answered + 1 ==
+		       smtp_command_count(session->submission);
+
+	if (is_data ? reply->code != 354 : reply->code / 100 != 2)
+		return refuse_envelope(session, reply);
+	session->answered++;
+	if (!is_data)
+		return write_envelope(session);
+	session->step = CONTENT;
+	smtp_data_init(&session->data, session->submission->message);
+	/* More than was asked for is there: it must not pass for the answer. */
+	return session->in_len > 0 || write_content(session);
+}
+
+static bool on_content(
+	struct smtp_session *session, const struct smtp_reply *reply)
+{
+	enum inject_result result = INJECT_QUEUED;
+	int class = reply->code / 100;
+	struct err err = ERR_INIT;
+
+	if (smtp_session_fate(session) != INJECT_UNKNOWN || class == 3)
+		return unexpected(session, reply, "the email");
+	if (class != 2)
+		result = smtp_refusal(reply, "the email", &err);
+	end_message(session, result, &err);
+	if (class == 4)
+		return end_session(session, &err);
+	return become_ready(session);
+}
+
+static bool on_leaving(
+	struct smtp_session *session, const struct smtp_reply *reply)
+{
+	struct err err = ERR_INIT;
+
+	(void)reply;
+	return end_session(session, &err);
+}
+
+static bool (*const handlers[])(
+	struct smtp_session *session, const struct smtp_reply *reply) = {
+	[GREETING] = on_greeting,
+	[HELLO] = on_hello,
+	[READY] = on_ready,
+	[ENVELOPE] = on_envelope,
+	[CONTENT] = on_content,
+	[LEAVING] = on_leaving,
+};
+
+/* All replies that are completely there. */
+static void handle_replies(struct smtp_session *session)
+{
+	struct err err = ERR_INIT;
+	struct smtp_reply reply;
+	size_t used;
+	int found;
+
+	while ((found = smtp_reply_read(
+			session->in, session->in_len, &reply, &used)) > 0) {
+		session->in_len -= used;
+		memmove(session->in, session->in + used, session->in_len);
+		if (!handlers[session->step](session, &reply))
+			return;
+	}
+	if (found == 0)
+		return;
+	err_set(&err, ERR_TEMPORARY, "%s does not speak SMTP",
+		session->spec.server);
+	end_session(session, &err);
+}
+
+static void on_session_readable(void *arg)
+{
+	struct smtp_session *session = arg;
+	struct err err = ERR_INIT;
+	ssize_t n = smtp_stream_read(session->stream,
+		session->in + session->in_len,
+		sizeof(session->in) - session->in_len, &err);
+
+	if (n < 0) {
+		end_session(session, &err);
+		return;
+	}
+	session->in_len += (size_t)n;
+	if (n > 0)
+		handle_replies(session);
+}
+
+static void on_session_writable(void *arg)
+{
+	struct smtp_session *session = arg;
+
+	if (session->step == CONTENT)
+		write_content(session);
+	else
+		flush(session);
+}
+
+static void on_session_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	struct smtp_session *session = arg;
+	struct err err = ERR_INIT;
+
+	(void)fd;
+	(void)what;
+	if (session->step == READY) {
+		leave(session);
+		return;
+	}
+	err_set(&err, ERR_TEMPORARY, "%s does not answer in time",
+		session->spec.server);
+	end_session(session, &err);
+}
+
+int smtp_session_open(const struct smtp_session_spec *spec,
+	struct smtp_session **session_r, struct err *err)
+{
+	struct smtp_session *session = mem_new(struct smtp_session);
+	char *server = mem_strdup(spec->server);
+	const struct smtp_stream_spec stream = {
+		.base = spec->base,
+		.server = server,
+		.readable = on_session_readable,
+		.writable = on_session_writable,
+		.arg = session,
+	};
+
+	session->spec = *spec;
+	session->spec.server = server;
+	session->opened_us = clock_monotonic_us();
+	if (smtp_stream_open(&stream, &session->stream, err) < 0) {
+		free(server);
+		free(session);
+		return -1;
+	}
+	session->timer = event_new(
+		spec->base, -1, 0, on_session_timeout, session);
+	*session_r = session;
+	return 0;
+}
+
+void smtp_session_free(struct smtp_session *session)
+{
+	if (session == NULL)
+		return;
+	event_free(session->timer);
+	smtp_stream_free(session->stream);
+	free((char *)session->spec.server);
+	free(session);
+}
+
+void smtp_session_send(struct smtp_session *session, struct submission *submission)
+{
+	int64_t left_us = submission->deadline_us - clock_monotonic_us();
+
+	assert(session->submission == NULL);
+	session->submission = submission;
+	set_timer(session, left_us > 0 ? left_us / 1000 : 0);
+	if (session->step == READY)
+		begin_message(session);
+}

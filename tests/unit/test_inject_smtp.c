@@ -1,0 +1,461 @@
+/* inject_smtp: what goes over the wire, what each answer means, and how
+ * sessions are shared. A fake server answers as it is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/mem.h"
+#include "core/conf/conf.h"
+#include "httpd/inject/inject.h"
+#include "tests/unit/fake_smtpd.h"
+
+#define ON(what, answer)                                                       \
+	{                                                                      \
+		.on = (what), .reply = (answer)                                \
+	}
+
+static const struct smtpd_rule no_rules[] = {{0}};
+
+struct outcome {
+	struct submission submission; /* first */
+	int *left;
+	struct event_base *base;
+	int done;
+	enum inject_result result;
+	struct err err;
+};
+
+struct rig {
+	char folder[40];
+	char *path;
+	struct event_base *base;
+	struct conf *conf;
+	struct fake_smtpd *smtpd;
+	struct inject *inject;
+	struct strv recipients;
+	struct buf message;
+	int left; /* outcomes that are waited for */
+};
+
+static int set_up(void **state)
+{
+	struct rig *rig = mem_new(struct rig);
+
+	strcpy(rig->folder, "/tmp/postern-unit.XXXXXX");
+	assert_non_null(mkdtemp(rig->folder));
+	rig->path = mem_printf("%s/smtpd", rig->folder);
+	rig->base = event_base_new();
+	rig->conf = conf_default();
+	rig->conf->submission.method = SUBMISSION_SMTP;
+	rig->conf->submission.sessions = 2;
+	free(rig->conf->submission.smtp_server);
+	rig->conf->submission.smtp_server = mem_printf("unix:%s", rig->path);
+	strv_add(&rig->recipients, "b@dst.test");
+	strv_add(&rig->recipients, "c@dst.test");
+	buf_add_str(&rig->message, "Subject: x\n\n.\nFrom here\n");
+	rig->smtpd = fake_smtpd_new(rig->base, rig->path, no_rules);
+	rig->inject = inject_new(rig->base, rig->conf);
+	*state = rig;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	inject_free(rig->inject);
+	if (rig->smtpd)
+		fake_smtpd_free(rig->smtpd);
+	conf_free(rig->conf);
+	strv_free(&rig->recipients);
+	buf_free(&rig->message);
+	event_base_free(rig->base);
+	rmdir(rig->folder);
+	free(rig->path);
+	free(rig);
+	return 0;
+}
+
+static void on_done(struct submission *submission, enum inject_result result,
+	const struct err *err)
+{
+	struct outcome *outcome = (struct outcome *)submission;
+
+	outcome->done++;
+	outcome->result = result;
+	outcome->err = *err;
+	if (--*outcome->left == 0)
+		event_base_loopbreak(outcome->base);
+}
+
+static void submit(struct rig *rig, struct outcome *outcome)
+{
+	*outcome = (struct outcome){
+		.submission = {.sender = "a@example.com",
+			.recipients = &rig->recipients,
+			.message = &rig->message,
+			.done = on_done},
+		.left = &rig->left,
+		.base = rig->base,
+	};
+	rig->left++;
+	inject_submit(rig->inject, &outcome->submission);
+	assert_int_equal(outcome->done, 0);
+}
+
+/* Until all that were submitted are done. */
+static void run(struct rig *rig)
+{
+	event_base_dispatch(rig->base);
+	assert_int_equal(rig->left, 0);
+}
+
+static void send_one(struct rig *rig, struct outcome *outcome)
+{
+	submit(rig, outcome);
+	run(rig);
+	assert_int_equal(outcome->done, 1);
+}
+
+static void assert_log_ends(const struct rig *rig, const char *end)
+{
+	const char *log = fake_smtpd_log(rig->smtpd);
+	size_t len = strlen(log), end_len = strlen(end);
+
+	assert_true(len >= end_len);
+	assert_string_equal(log + len - end_len, end);
+}
+
+static void test_dialogue(void **state)
+{
+	struct rig *rig = *state;
+	struct outcome outcome;
+
+	send_one(rig, &outcome);
+	assert_int_equal(outcome.result, INJECT_QUEUED);
+	assert_string_equal(fake_smtpd_log(rig->smtpd),
+		"EHLO localhost\r\n"
+		"MAIL FROM:<a@example.com> SIZE=28\r\n"
+		"RCPT TO:<b@dst.test>\r\n"
+		"RCPT TO:<c@dst.test>\r\n"
+		"DATA\r\n"
+		"Subject: x\r\n\r\n..\r\nFrom here\r\n.\r\n");
+	send_one(rig, &outcome);
+	assert_int_equal(outcome.result, INJECT_QUEUED);
+	assert_int_equal(fake_smtpd_connections(rig->smtpd), 1);
+	assert_int_equal(fake_smtpd_messages(rig->smtpd), 2);
+}
+
+static void test_without_extensions(void **state)
+{
+	static const struct smtpd_rule plain[] = {ON("EHLO", "250 old"), {0}};
+	struct rig *rig = *state;
+	struct outcome outcome;
+
+	fake_smtpd_rules(rig->smtpd, plain);
+	send_one(rig, &outcome);
+	assert_int_equal(outcome.result, INJECT_QUEUED);
+	assert_log_ends(rig, "MAIL FROM:<a@example.com>\r\n"
+			     "RCPT TO:<b@dst.test>\r\n"
+			     "RCPT TO:<c@dst.test>\r\n"
+			     "DATA\r\n"
+			     "Subject: x\r\n\r\n..\r\nFrom here\r\n.\r\n");
+}
+
+/* What becomes of the first message of a new session. */
+static const struct {
+	struct smtpd_rule rule;
+	enum inject_result result;
+	enum err_code code;
+	const char *text;
+	bool kept; /* the session */
+} answers[] = {
+	{ON("CONNECT", "554 5.3.2 full"), INJECT_TEMPORARY, ERR_TEMPORARY,
+		"full", false},
+	{ON("CONNECT", NULL), INJECT_TEMPORARY, ERR_TEMPORARY, "", false},
+	{ON("CONNECT", "SSH-2.0"), INJECT_TEMPORARY, ERR_TEMPORARY, "SMTP", false},
+	{ON("EHLO", "502 what"), INJECT_TEMPORARY, ERR_TEMPORARY, "what", false},
+	{ON("EHLO", NULL), INJECT_TEMPORARY, ERR_TEMPORARY, "closed", false},
+	{ON("MAIL", "451 4.7.1 later"), INJECT_TEMPORARY, ERR_TEMPORARY,
+		"451 4.7.1 later", false},
+	{ON("MAIL", "421 4.3.0 bye"), INJECT_TEMPORARY, ERR_TEMPORARY, "bye",
+		false},
+	{ON("MAIL", "552 5.3.4 too big"), INJECT_REJECTED, ERR_TOO_LARGE,
+		"too big", false},
+	{ON("MAIL", "501 5.1.7 bad"), INJECT_REJECTED, ERR_INTERNAL,
+		"<a@example.com>", false},
+	{ON("MAIL", NULL), INJECT_TEMPORARY, ERR_TEMPORARY, "closed", false},
+	{ON("RCPT TO:<c@", "550 5.1.1 nobody"), INJECT_REJECTED, ERR_INVALID,
+		"the recipient <c@dst.test>: 550 5.1.1 nobody", false},
+	{ON("RCPT TO:<b@", "450-4.2.0 one\r\n450 4.2.0 two"), INJECT_TEMPORARY,
+		ERR_TEMPORARY, "the recipient <b@dst.test>: 450 4.2.0 one two",
+		false},
+	{ON("RCPT TO:<c@", NULL), INJECT_TEMPORARY, ERR_TEMPORARY, "closed",
+		false},
+	{ON("DATA", "250 2.0.0 what"), INJECT_TEMPORARY, ERR_TEMPORARY, "250",
+		false},
+	{ON("DATA", "554 5.5.1 none"), INJECT_REJECTED, ERR_INVALID, "none",
+		false},
+	{ON("CONTENT", "451 4.3.0 early"), INJECT_TEMPORARY, ERR_TEMPORARY,
+		"early", false},
+	{ON(".", "550 5.7.1 example.com: no"), INJECT_REJECTED, ERR_INVALID,
+		"550 5.7.1 example.com: no", true},
+	{ON(".", "552 5.3.4 too big"), INJECT_REJECTED, ERR_TOO_LARGE,
+		"too big", true},
+	{ON(".", "451 4.7.1 later"), INJECT_TEMPORARY, ERR_TEMPORARY, "later",
+		false},
+	{ON(".", "421 4.3.0 bye"), INJECT_TEMPORARY, ERR_TEMPORARY, "bye", false},
+	{ON(".", "354 what"), INJECT_UNKNOWN, ERR_TEMPORARY, "354", false},
+	{ON(".", "nonsense"), INJECT_UNKNOWN, ERR_TEMPORARY, "SMTP", false},
+	{ON(".", NULL), INJECT_UNKNOWN, ERR_TEMPORARY, "closed", false},
+};
+
+static void test_answers(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+		const struct smtpd_rule rules[] = {answers[i].rule, {0}};
+		struct outcome outcome, next;
+		struct rig *rig;
+		int taken;
+
+		set_up(state);
+		rig = *state;
+		fake_smtpd_rules(rig->smtpd, rules);
+		send_one(rig, &outcome);
+		if (outcome.result != answers[i].result ||
+			outcome.err.code != answers[i].code ||
+			strstr(outcome.err.text, answers[i].text) == NULL)
+			fail_msg("%zu: %d, %d, %s", i, outcome.result,
+				outcome.err.code, outcome.err.text);
+		/* What was refused before its end was not taken. */
+		taken = fake_smtpd_messages(rig->smtpd);
+		assert_int_equal(taken, answers[i].rule.on[0] == '.');
+		fake_smtpd_rules(rig->smtpd, no_rules);
+		send_one(rig, &next);
+		assert_int_equal(next.result, INJECT_QUEUED);
+		assert_int_equal(fake_smtpd_messages(rig->smtpd), taken + 1);
+		assert_int_equal(fake_smtpd_connections(rig->smtpd),
+			answers[i].kept ? 1 : 2);
+		tear_down(state);
+	}
+}
+
+/* What fails in a used session is tried again in a new one, unless Postfix may
+ * have it. */
+static const struct {
+	struct smtpd_rule rule;
+	enum inject_result result;
+	int messages; /* that came to their end, with the first one */
+} seconds[] = {
+	{{"MAIL", "421 4.4.2 timeout", 1, 2}, INJECT_QUEUED, 2},
+	{{"MAIL", "451 4.7.1 later", 1, 2}, INJECT_QUEUED, 2},
+	{{"MAIL", NULL, 1, 2}, INJECT_QUEUED, 2},
+	{{"RCPT", NULL, 1, 2}, INJECT_QUEUED, 2},
+	{{"DATA", NULL, 1, 2}, INJECT_QUEUED, 2},
+	{{".", "451 4.7.1 later", 1, 2}, INJECT_QUEUED, 3},
+	{{".", NULL, 1, 2}, INJECT_UNKNOWN, 2},
+	{{"RCPT", "550 5.1.1 nobody", 1, 2}, INJECT_REJECTED, 1},
+	{{".", "550 5.7.1 no", 1, 2}, INJECT_REJECTED, 2},
+	{{"MAIL", "451 4.7.1 later", 0, 0}, INJECT_TEMPORARY, 1},
+};
+
+static void test_second_message(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(seconds); i++) {
+		const struct smtpd_rule rules[] = {seconds[i].rule, {0}};
+		struct outcome outcome;
+		struct rig *rig;
+
+		set_up(state);
+		rig = *state;
+		send_one(rig, &outcome);
+		assert_int_equal(outcome.result, INJECT_QUEUED);
+		fake_smtpd_rules(rig->smtpd, rules);
+		send_one(rig, &outcome);
+		if (outcome.result != seconds[i].result ||
+			fake_smtpd_messages(rig->smtpd) != seconds[i].messages)
+			fail_msg("%zu: %d, %s", i, outcome.result,
+				outcome.err.text);
+		tear_down(state);
+	}
+}
+
+/* Postfix was restarted while a session was idle. */
+static void test_idle_session_dies(void **state)
+{
+	struct rig *rig = *state;
+	struct outcome outcome;
+
+	for (int i = 1; i <= 3; i++) {
+		send_one(rig, &outcome);
+		assert_int_equal(outcome.result, INJECT_QUEUED);
+		assert_int_equal(fake_smtpd_connections(rig->smtpd), i);
+		fake_smtpd_hang_up(rig->smtpd);
+	}
+}
+
+static void test_nobody_listens(void **state)
+{
+	static const struct {
+		const char *server;
+		enum err_code code;
+	} servers[] = {
+		{"inet:127.0.0.1:1", ERR_TEMPORARY},
+		{"unix:/nonexistent/smtpd", ERR_TEMPORARY},
+		{"", ERR_CONFIG},
+		{"nonsense", ERR_CONFIG},
+	};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
+		struct outcome outcome;
+
+		free(rig->conf->submission.smtp_server);
+		rig->conf->submission.smtp_server = mem_strdup(servers[i].server);
+		send_one(rig, &outcome);
+		assert_int_equal(outcome.result, INJECT_TEMPORARY);
+		assert_int_equal(outcome.err.code, servers[i].code);
+	}
+}
+
+static void test_bounded_number(void **state)
+{
+	enum { N = 50 };
+	struct rig *rig = *state;
+	struct outcome outcomes[N];
+
+	for (int i = 0; i < N; i++)
+		submit(rig, &outcomes[i]);
+	run(rig);
+	for (int i = 0; i < N; i++) {
+		assert_int_equal(outcomes[i].done, 1);
+		assert_int_equal(outcomes[i].result, INJECT_QUEUED);
+	}
+	assert_int_equal(fake_smtpd_messages(rig->smtpd), N);
+	assert_int_equal(fake_smtpd_most(rig->smtpd), 2);
+	assert_int_equal(fake_smtpd_connections(rig->smtpd), 2);
+}
+
+/* A session that is broken does not take the place of a message's second
+ * try. */
+static void test_line_goes_on_after_failures(void **state)
+{
+	enum { N = 20 };
+	static const struct smtpd_rule rules[] = {
+		{".", "451 4.7.1 later", 0, 3},
+		{"MAIL", NULL, 0, 4},
+		{0},
+	};
+	struct rig *rig = *state;
+	struct outcome outcomes[N];
+
+	fake_smtpd_rules(rig->smtpd, rules);
+	for (int i = 0; i < N; i++)
+		submit(rig, &outcomes[i]);
+	run(rig);
+	for (int i = 0; i < N; i++)
+		assert_int_equal(outcomes[i].result, INJECT_QUEUED);
+	assert_true(fake_smtpd_most(rig->smtpd) <= 3);
+}
+
+static void test_timeouts(void **state)
+{
+	static const struct {
+		struct smtpd_rule rule;
+		enum inject_result result;
+	} silences[] = {
+		{ON("CONNECT", ""), INJECT_TEMPORARY},
+		{ON("EHLO", ""), INJECT_TEMPORARY},
+		{ON("MAIL", ""), INJECT_TEMPORARY},
+		{ON("DATA", ""), INJECT_TEMPORARY},
+		{ON(".", ""), INJECT_UNKNOWN},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(silences); i++) {
+		const struct smtpd_rule rules[] = {silences[i].rule, {0}};
+		struct outcome first, waiting;
+		struct rig *rig;
+
+		set_up(state);
+		rig = *state;
+		rig->conf->submission.sessions = 1;
+		rig->conf->submission.timeout_ms = 50;
+		fake_smtpd_rules(rig->smtpd, rules);
+		submit(rig, &first);
+		submit(rig, &waiting);
+		run(rig);
+		assert_int_equal(first.result, silences[i].result);
+		assert_int_equal(waiting.result, INJECT_TEMPORARY);
+		tear_down(state);
+	}
+}
+
+/* More than a socket takes at once. */
+static void test_large_message(void **state)
+{
+	struct rig *rig = *state;
+	struct outcome outcome;
+	char line[] = "................................................\n";
+
+	while (rig->message.len < 3 << 20)
+		buf_add_str(&rig->message, line);
+	send_one(rig, &outcome);
+	assert_int_equal(outcome.result, INJECT_QUEUED);
+	assert_log_ends(rig, "\r\n............................................."
+			     "....\r\n.\r\n");
+	assert_true(strlen(fake_smtpd_log(rig->smtpd)) > rig->message.len);
+}
+
+/* It is stopped while one is answered, one is under way and one waits. */
+static void test_stop_ends_all(void **state)
+{
+	static const struct smtpd_rule rules[] = {
+		{".", "", 1, 0}, {"MAIL", "", 2, 0}, {0}};
+	struct rig *rig = *state;
+	struct outcome outcomes[3], late;
+
+	fake_smtpd_rules(rig->smtpd, rules);
+	for (int i = 0; i < 3; i++)
+		submit(rig, &outcomes[i]);
+	while (fake_smtpd_messages(rig->smtpd) == 0)
+		event_base_loop(rig->base, EVLOOP_ONCE);
+	inject_stop(rig->inject);
+	submit(rig, &late);
+	run(rig);
+	assert_int_equal(outcomes[0].result, INJECT_UNKNOWN);
+	assert_int_equal(outcomes[1].result, INJECT_TEMPORARY);
+	assert_int_equal(outcomes[2].result, INJECT_TEMPORARY);
+	assert_int_equal(late.result, INJECT_TEMPORARY);
+}
+
+int main(void)
+{
+#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		test(test_dialogue),
+		test(test_without_extensions),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_second_message),
+		test(test_idle_session_dies),
+		test(test_nobody_listens),
+		test(test_bounded_number),
+		test(test_line_goes_on_after_failures),
+		cmocka_unit_test(test_timeouts),
+		test(test_large_message),
+		test(test_stop_ends_all),
+	};
+	int failed;
+
+	signal(SIGPIPE, SIG_IGN);
+	failed = cmocka_run_group_tests_name("inject_smtp", tests, NULL, NULL);
+	libevent_global_shutdown();
+	return failed;
+}

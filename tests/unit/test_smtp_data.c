@@ -1,0 +1,135 @@
+/* smtp_data and smtp_command: a message on its way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "httpd/inject/smtp_command.h"
+#include "httpd/inject/smtp_data.h"
+
+static const struct {
+	const char *message;
+	const char *data;
+} cases[] = {
+	{"", ".\r\n"},
+	{"a", "a\r\n.\r\n"},
+	{"a\n", "a\r\n.\r\n"},
+	{"\n", "\r\n.\r\n"},
+	{"\n\n", "\r\n\r\n.\r\n"},
+	{".", "..\r\n.\r\n"},
+	{".\n", "..\r\n.\r\n"},
+	{"..\n", "...\r\n.\r\n"},
+	{"a.\n.b\n\n.\n", "a.\r\n..b\r\n\r\n..\r\n.\r\n"},
+	{"a\r.\nb", "a\r.\r\nb\r\n.\r\n"},
+	{"a\r\nb\n", "a\r\r\nb\r\n.\r\n"},
+	{"Subject: x\n\nHello, this is a line of some length.\n.\n",
+		"Subject: x\r\n\r\nHello, this is a line of some length.\r\n"
+		"..\r\n.\r\n"},
+};
+
+/* In pieces of every size: the same. */
+static void test_pieces(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct buf message = {
+			.data = (char *)cases[i].message,
+			.len = strlen(cases[i].message),
+		};
+
+		for (size_t size = SMTP_DATA_MIN; size < 80; size++) {
+			_cleanup_buf_ struct buf out = BUF_INIT;
+			struct smtp_data data;
+			char piece[80];
+			size_t n;
+
+			smtp_data_init(&data, &message);
+			while ((n = smtp_data_next(&data, piece, size)) > 0) {
+				assert_true(n <= size);
+				buf_add(&out, piece, n);
+			}
+			assert_true(data.ended);
+			assert_string_equal(buf_str(&out), cases[i].data);
+		}
+	}
+}
+
+static const struct {
+	const char *message;
+	const char *sender;
+	const char *mail; /* behind MAIL FROM: */
+} mails[] = {
+	{"A: b\n\nc\n", "a@x.test", "<a@x.test> SIZE=11"},
+	{"A: b\n\n\xc3\xbc\n", "a@x.test", "<a@x.test> SIZE=12 BODY=8BITMIME"},
+	{"A: \xc3\xbc\n\nc\n", "a@x.test",
+		"<a@x.test> SIZE=12 BODY=8BITMIME SMTPUTF8"},
+	{"\n\xc3\xbc\n", "a@x.test", "<a@x.test> SIZE=6 BODY=8BITMIME"},
+	{"A: b\n", "\xc3\xbc@x.test", "<\xc3\xbc@x.test> SIZE=6 SMTPUTF8"},
+};
+
+static void test_mail(void **state)
+{
+	const struct smtp_extensions all = {true, true, true, true}, none = {0};
+	_cleanup_strv_ struct strv recipients = STRV_INIT;
+
+	(void)state;
+	strv_add(&recipients, "b@x.test");
+	for (size_t i = 0; i < ARRAY_SIZE(mails); i++) {
+		const struct buf message = {
+			.data = (char *)mails[i].message,
+			.len = strlen(mails[i].message),
+		};
+		const struct submission submission = {
+			.sender = mails[i].sender,
+			.recipients = &recipients,
+			.message = &message,
+		};
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		_cleanup_free_ char *mail = mem_printf(
+			"MAIL FROM:%s\r\n", mails[i].mail);
+		_cleanup_free_ char *bare = mem_printf(
+			"MAIL FROM:<%s>\r\n", mails[i].sender);
+
+		smtp_command_add(&submission, 0, &all, &out);
+		assert_string_equal(buf_str(&out), mail);
+		buf_clear(&out);
+		smtp_command_add(&submission, 0, &none, &out);
+		assert_string_equal(buf_str(&out), bare);
+	}
+}
+
+static void test_utf8_recipient(void **state)
+{
+	const struct smtp_extensions all = {true, true, true, true};
+	_cleanup_strv_ struct strv recipients = STRV_INIT;
+	_cleanup_buf_ struct buf message = BUF_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	const struct submission submission = {.sender = "a@x.test",
+		.recipients = &recipients,
+		.message = &message};
+
+	(void)state;
+	buf_add_str(&message, "A: b\n");
+	strv_add(&recipients, "b@x.test");
+	strv_add(&recipients, "\xc3\xbc@x.test");
+	for (size_t i = 0; i < smtp_command_count(&submission); i++)
+		smtp_command_add(&submission, i, &all, &out);
+	assert_string_equal(buf_str(&out),
+		"MAIL FROM:<a@x.test> SIZE=6 SMTPUTF8\r\n"
+		"RCPT TO:<b@x.test>\r\nRCPT TO:<\xc3\xbc@x.test>\r\nDATA\r\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_mail),
+		cmocka_unit_test(test_utf8_recipient),
+	};
+
+	return cmocka_run_group_tests_name("smtp_data", tests, NULL, NULL);
+}
