@@ -4,12 +4,29 @@ import signal
 
 import pytest
 from harness import FormClient, Sandbox
-from harness.sandbox import unique
+from harness.sandbox import METHOD, unique
 
 
-def pytest_configure():
+def pytest_configure(config):
     """To be terminated is to be interrupted: sandboxes go down first."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    config.addinivalue_line(
+        "markers",
+        "submission(method): it matters how mail gets into Postfix, so it runs"
+        " for each method of submission, or for the named one only",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out what is for another method of submission."""
+    others = [i for i in items if not fits(i)]
+    items[:] = [i for i in items if fits(i)]
+    config.hook.pytest_deselected(items=others)
+
+
+def fits(item):
+    wanted = [m.args for m in item.iter_markers("submission") if m.args]
+    return all(METHOD in methods for methods in wanted)
 
 
 @pytest.fixture(scope="session")

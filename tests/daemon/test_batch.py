@@ -9,6 +9,8 @@ from harness import wait_for
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
+pytestmark = pytest.mark.submission
+
 INVALID = "validation_error"
 NAMED = "Invalid `[1].to` field."
 
@@ -258,6 +260,7 @@ def mixed(how, n=3):
     return addresses
 
 
+@pytest.mark.submission("sendmail")
 @pytest.mark.parametrize("how, status", [("temporary", 503), ("rejected", 500)])
 def test_none_goes_out(moody, how, status):
     """An error, and nothing stays behind, in both modes."""
@@ -269,6 +272,7 @@ def test_none_goes_out(moody, how, status):
     assert len(moody.cli("email", "list", "--limit", "1000")) == before
 
 
+@pytest.mark.submission("sendmail")
 @pytest.mark.parametrize("how", ["temporary", "rejected", "killed"])
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_some_go_out(moody, how, mode):
@@ -286,6 +290,7 @@ def test_some_go_out(moody, how, mode):
         moody.sink.find(to=to)
 
 
+@pytest.mark.submission("sendmail")
 @pytest.mark.parametrize("how", ["temporary", "killed"])
 def test_rest_by_repeating(moody, how):
     """With a key the same request is finished, however often it takes."""
@@ -305,6 +310,7 @@ def test_rest_by_repeating(moody, how):
         assert httpd.read(email_id)["to"] == [to]
 
 
+@pytest.mark.submission("sendmail")
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_rejected_for_good(moody, mode):
     """The repeat is told the same, and sends nothing."""

@@ -86,6 +86,7 @@ def test_json_of_endless_values(httpd):
     assert answer.status_code == 413, answer.text
 
 
+@pytest.mark.submission("sendmail")
 def test_drain_timeout(own_box):
     """Requests that cannot be finished in time still get an answer."""
     box = own_box(

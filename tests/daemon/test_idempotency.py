@@ -8,6 +8,8 @@ from harness.form import queued_id, urlencoded
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
+pytestmark = pytest.mark.submission
+
 OTHER = "invalid_idempotent_request"
 RUNNING = "concurrent_idempotent_requests"
 
@@ -186,6 +188,7 @@ def test_too_large_request_leaves_its_key(own_box, email, to, key):
     check_sent_once(box, to)
 
 
+@pytest.mark.submission("sendmail")
 def test_postfix_is_away(own_box, email, to, key):
     """What surely was not sent may come again, changed or not."""
     box = own_box("--set", "submission.sendmail=/nonexistent/sendmail")
@@ -198,6 +201,7 @@ def test_postfix_is_away(own_box, email, to, key):
     check_sent_once(box, to)
 
 
+@pytest.mark.submission("sendmail")
 def test_milter_is_away(own_box, email, to, key):
     """The first answer is repeated without a second message."""
     box = own_box("--set", "submission.record_wait=300ms")
@@ -281,6 +285,7 @@ def test_batches_at_once(wide_box, key):
         check_sent_once(wide_box, to)
 
 
+@pytest.mark.submission("sendmail")
 def test_while_it_runs(own_box, email, to, key):
     """409 as long as the first one waits, also for another payload."""
     box = own_box("--set", "submission.record_wait=3s")

@@ -2,7 +2,10 @@
 
 import threading
 
+import pytest
 from harness.sandbox import unique
+
+pytestmark = pytest.mark.submission
 
 EMAILS = 2000
 CONNECTIONS = 16

@@ -4,6 +4,8 @@ import pytest
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
+pytestmark = pytest.mark.submission
+
 
 def people(n, word="p"):
     return [f"{unique(word)}@dst.test" for _ in range(n)]

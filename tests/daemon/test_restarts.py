@@ -9,6 +9,8 @@ from harness import wait_for
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
+pytestmark = pytest.mark.submission
+
 
 class Senders:
     """Threads that send one email after another until told to stop."""
@@ -97,6 +99,7 @@ def test_httpd_is_killed(own_box):
     check_delivered_once(box, senders.sent)
 
 
+@pytest.mark.submission("sendmail")
 def test_httpd_answers_what_was_under_way(own_box):
     """A request that waits for its record when SIGTERM comes is answered."""
     box = own_box("--set", "submission.record_wait=3s")
@@ -119,6 +122,7 @@ def test_httpd_answers_what_was_under_way(own_box):
     check_all_there(box, {to: answers[0].json()["id"]})
 
 
+@pytest.mark.submission("sendmail")
 def test_milter_restarts(own_box):
     box = own_box()
     with Senders(box) as senders:
@@ -130,6 +134,7 @@ def test_milter_restarts(own_box):
     check_all_there(box, senders.sent)
 
 
+@pytest.mark.submission("sendmail")
 def test_milter_is_killed(own_box):
     box = own_box()
     with Senders(box) as senders:
@@ -144,6 +149,7 @@ def test_milter_is_killed(own_box):
     check_all_there(box, senders.sent)
 
 
+@pytest.mark.submission("sendmail")
 def test_milter_is_away(own_box):
     """Mail waits, nothing is lost, and it is recorded when the milter is back."""
     box = own_box("--set", "submission.record_wait=500ms")
@@ -166,6 +172,7 @@ def test_milter_is_away(own_box):
         assert httpd.read(email_id)["last_event"] == "sent"
 
 
+@pytest.mark.submission("sendmail")
 def test_domain_loses_its_standing_while_mail_waits(own_box):
     """The rules hold when the milter sees the mail, not when it was taken."""
     box = own_box("--set", "submission.record_wait=500ms")
@@ -182,6 +189,7 @@ def test_domain_loses_its_standing_while_mail_waits(own_box):
     assert not box.sink.now(to=to)
 
 
+@pytest.mark.submission("sendmail")
 def test_postfix_is_stopped(own_box):
     """sendmail(1) needs no running Postfix: the mail waits for its start."""
     box = own_box("--set", "submission.record_wait=500ms")
@@ -196,6 +204,7 @@ def test_postfix_is_stopped(own_box):
     check_delivered_once(box, [to])
 
 
+@pytest.mark.submission("sendmail")
 def test_postfix_restarts(own_box):
     box = own_box()
     with Senders(box) as senders:
@@ -207,6 +216,7 @@ def test_postfix_restarts(own_box):
     check_all_there(box, senders.sent)
 
 
+@pytest.mark.submission("sendmail")
 def test_sendmail_is_missing(own_box):
     """Postfix cannot take it: a temporary failure, and nothing stays behind."""
     box = own_box("--set", "submission.sendmail=/nonexistent/sendmail")
@@ -219,6 +229,7 @@ def test_sendmail_is_missing(own_box):
     assert box.cli("email", "list") == []
 
 
+@pytest.mark.submission("sendmail")
 def test_missing_milter_is_said(own_box):
     """Without it in main.cf mail goes out unchecked and never counts as sent."""
     box = own_box()

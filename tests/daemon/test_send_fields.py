@@ -6,6 +6,8 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
+pytestmark = pytest.mark.submission
+
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 EVERY_KEY = {

@@ -3,6 +3,8 @@
 import pytest
 from harness.sandbox import unique
 
+pytestmark = pytest.mark.submission
+
 WORDS = [
     "Grüße aus Zürich",
     "你好，世界",

@@ -19,6 +19,9 @@ from .wait import wait_for
 TREE = Path(__file__).resolve().parents[3]
 TOOL = TREE / "tools" / "sandbox"
 
+# How httpd hands mail to Postfix, unless a test says otherwise.
+METHOD = os.environ.get("POSTERN_SUBMISSION", "sendmail")
+
 # What a sanitizer, a failed assertion or a crash leaves in a log: the words of
 # their own, and the exit status.
 FAULTS = re.compile(
@@ -36,6 +39,8 @@ class Sandbox:
     """A running mail system; up when made, down at close()."""
 
     def __init__(self, *options):
+        if "--submission" not in options:
+            options = ("--submission", METHOD, *options)
         self.dir = Path(tempfile.mkdtemp(prefix="postern.", dir="/tmp"))
         self.failed = False
         try:

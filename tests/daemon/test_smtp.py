@@ -1,0 +1,230 @@
+"""Submission by SMTP: its answers, and what happens when a side is away."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from harness import wait_for
+from harness.httpd import check_problem
+from harness.sandbox import unique
+from test_restarts import Senders, check_all_there, check_delivered_once
+
+pytestmark = pytest.mark.submission("smtp")
+
+
+def new_email(**fields):
+    to = unique("to") + "@dst.test"
+    return {"from": "hello@example.com", "to": to, "text": "x", **fields}
+
+
+def refuse(answer):
+    check_problem(answer, 503, "application_error")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def in_queue(box):
+    """How many messages Postfix has in its queue."""
+    return sum(
+        1
+        for name in ("incoming", "active", "deferred", "hold")
+        for _ in (box.dir / "queue" / name).iterdir()
+    )
+
+
+def workers_of(box, program):
+    """Process ids of Postfix's daemons of this name in the sandbox."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[0].decode() == program and Path(
+                os.readlink(folder / "cwd")
+            ).is_relative_to(box.dir / "queue"):
+                yield int(folder.name)
+        except OSError:
+            continue
+
+
+def kill_all(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+@pytest.mark.parametrize("part", ["postfix", "milter"])
+def test_part_is_away(own_box, part):
+    """Nothing is taken, nothing stays behind; afterwards all is well."""
+    box = own_box()
+    httpd = box.httpd()
+    httpd.send(new_email())
+    before = len(box.cli("email", "list"))
+    box.stop(part)
+    lost = new_email()
+    for _ in range(3):
+        refuse(httpd.post(lost))
+    assert len(box.cli("email", "list")) == before
+    box.start(part)
+    email = new_email()
+    check_all_there(box, {email["to"]: httpd.send(email)})
+    assert not box.sink.now(to=lost["to"])
+
+
+def check_answers(box, senders):
+    """Whoever got a 200 has an email that went out; others may come again."""
+    for text in senders.refused:
+        assert '"application_error"' in text, text
+    check_all_there(box, senders.sent)
+
+
+@pytest.mark.parametrize("part", ["postfix", "milter"])
+def test_part_restarts(own_box, part):
+    box = own_box()
+    with Senders(box) as senders:
+        senders.wait_for(20)
+        box.restart(part)
+        senders.wait_for(20)
+    check_answers(box, senders)
+
+
+def test_used_sessions_survive_a_restart(own_box):
+    """Between two emails the milter, then Postfix, is started anew: nobody
+    notices."""
+    box = own_box()
+    httpd = box.httpd()
+    sent = {}
+    for part in ("milter", "postfix", "milter"):
+        email = new_email()
+        sent[email["to"]] = httpd.send(email)
+        box.restart(part)
+    email = new_email()
+    sent[email["to"]] = httpd.send(email)
+    check_all_there(box, sent)
+    check_delivered_once(box, sent)
+
+
+@pytest.mark.parametrize("program", ["smtpd", "cleanup"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_daemons_of_postfix_die(own_box, program, number):
+    """In the middle of messages. Postfix starts them again after a minute."""
+    box = own_box("--set", "submission.timeout=2s")
+    with Senders(box) as senders:
+        senders.wait_for(20)
+        kill_all(workers_of(box, program), number)
+    check_answers(box, senders)
+
+
+def test_record_is_there_at_once(own_box):
+    """The verdict comes before the answer: nothing has to be waited for."""
+    box = own_box("--set", "submission.record_wait=0s")
+    httpd = box.httpd()
+    for _ in range(20):
+        email = new_email()
+        assert httpd.read(httpd.send(email))["to"] == [email["to"]]
+    assert "record_late" not in box.log("httpd")
+
+
+def test_refused_by_the_milter(own_box):
+    """What the milter says is the answer, and nobody gets a bounce."""
+    box = own_box(
+        "--postconf", "canonical_maps=inline:{{hello@example.com=x@example.com}}"
+    )
+    email = new_email()
+    answer = box.httpd().post(email)
+    check_problem(answer, 403, "validation_error")
+    refused = box.cli("email", "list")
+    assert [e["state"] for e in refused] == ["refused"]
+    assert answer.json()["message"] == refused[0]["refusal"]
+    assert in_queue(box) == 0 and not box.sink.all()
+
+
+def test_refused_by_postfix(own_box, tmp_path):
+    """By its text, and nothing stays behind. The session goes on."""
+    checks = tmp_path / "checks"
+    checks.write_text("/^Subject: bad/ REJECT not this one\n")
+    for folder in [tmp_path, *tmp_path.parents[:2]]:
+        folder.chmod(0o755)
+    box = own_box("--postconf", f"header_checks=regexp:{checks}")
+    httpd = box.httpd()
+    httpd.send(new_email())
+    answer = httpd.post(new_email(subject="bad"))
+    check_problem(answer, 422, "validation_error", "not this one")
+    httpd.send(new_email())
+    assert len(box.cli("email", "list")) == 2
+    assert box.log("postfix").count("smtpd[") > 0
+
+
+def test_one_recipient_is_refused(own_box):
+    """Then nobody gets the email. By TCP, to the smtpd for everybody."""
+    box = own_box(
+        "--postconf",
+        "smtpd_recipient_restrictions=check_recipient_access"
+        " inline:{{gone@dst.test = 550 5.1.1 nobody here}}",
+    )
+    box.set("submission", "smtp_server", "inet:" + box.env["POSTFIX_SMTP"])
+    box.restart("httpd")
+    httpd = box.httpd()
+    email = new_email()
+    to = email["to"]
+    answer = httpd.post({**email, "to": [to], "bcc": ["gone@dst.test", "c@dst.test"]})
+    check_problem(answer, 422, "validation_error", "<gone@dst.test>")
+    assert "nobody here" in answer.json()["message"]
+    assert box.cli("email", "list") == []
+    email_id = httpd.send(email)
+    check_all_there(box, {to: email_id})
+    check_delivered_once(box, [to])
+    assert len(box.sink.all()) == 1
+
+
+def test_smtpd_without_the_milter(own_box):
+    """The record is waited for as with sendmail(1), and its absence logged."""
+    box = own_box("--set", "submission.record_wait=300ms")
+    with (box.dir / "postfix/master.cf").open("a") as master:
+        master.write("  -o smtpd_milters=\n")
+    box.restart("postfix")
+    email_id = box.httpd().send(new_email())
+    assert box.httpd().get(email_id).status_code == 404
+    assert "record_late" in box.log("httpd")
+
+
+def post_all(box, n):
+    """The answers to n emails at once, each on its own connection."""
+    answers = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(box.httpd().post(new_email())))
+        for _ in range(n)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def test_one_session_serves_all(own_box):
+    """One after another; those who wait are not refused."""
+    box = own_box("--set", "submission.sessions=1", "--set", "http.workers=1")
+    answers = post_all(box, 30)
+    assert [a.status_code for a in answers] == [200] * 30
+    assert len(list(workers_of(box, "smtpd"))) == 1
+
+
+def test_too_many_wait(own_box):
+    box = own_box("--set", "submission.max_pending=2", "--set", "http.workers=1")
+    answers = post_all(box, 30)
+    good = [a for a in answers if a.status_code == 200]
+    for answer in answers:
+        if answer.status_code != 200:
+            refuse(answer)
+    assert 2 <= len(good) < 30
+    wait_for("what was taken", lambda: len(box.sink.all()) == len(good))
+
+
+def test_sessions_end_when_nobody_needs_them(own_box):
+    box = own_box()
+    post_all(box, 8)
+    wait_for("the end of the sessions", lambda: "quit=1" in box.log("postfix"))
+    box.httpd().send(new_email())
+    assert "lost connection" not in box.log("postfix")
