@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, it } from "node:test";
-import { delivered } from "./sink.mjs";
+import { delivered, deliveries } from "./sink.mjs";
 
 process.env.RESEND_BASE_URL = process.env.POSTERN_URL; // read when imported
 const versions = {
@@ -28,6 +28,14 @@ function checkError(answer, name, message, statusCode) {
   assert.equal(answer.error.name, name);
   assert.match(answer.error.message, message);
   assert.equal(answer.error.statusCode, statusCode);
+}
+
+// What is sent now is delivered after all that was sent before.
+async function checkSentOnce(resend, to) {
+  const last = recipient();
+  data(await resend.emails.send({ from, to: last, subject: "x", text: "x" }));
+  for (const one of [...to, last]) await delivered(one);
+  for (const one of to) assert.equal((await deliveries(one)).length, 1);
 }
 
 for (const [version, Resend] of Object.entries(versions)) {
@@ -246,6 +254,72 @@ for (const [version, Resend] of Object.entries(versions)) {
       );
     });
 
+    it("sends a batch", async () => {
+      const to = [1, 2, 3].map(recipient);
+      const { data: sent } = data(
+        await resend.batch.send(
+          to.map((one, n) => ({
+            from,
+            to: one,
+            subject: `mail ${n}`,
+            html: `<p>${n}</p>`,
+          })),
+        ),
+      );
+      assert.equal(sent.length, 3);
+      for (const [n, { id }] of sent.entries()) {
+        assert.equal((await delivered(to[n])).subject, `mail ${n}`);
+        assert.deepEqual(data(await resend.emails.get(id)).to, [to[n]]);
+      }
+    });
+
+    it("explains what is wrong with a batch", async () => {
+      const good = { from, to: recipient(), subject: "x", text: "x" };
+      checkError(
+        await resend.batch.send([good, { ...good, to: "nonsense" }]),
+        "validation_error",
+        /Invalid `\[1\]\.to` field/,
+        422,
+      );
+      checkError(
+        await resend.batch.send(Array(101).fill(good)),
+        "validation_error",
+        /100/,
+        422,
+      );
+    });
+
+    it("sends an email once, however often it asks", async () => {
+      const email = { from, to: recipient(), subject: "x", text: "x" };
+      const idempotencyKey = randomUUID();
+      const ids = new Set();
+      for (let n = 0; n < 3; n++)
+        ids.add(data(await resend.emails.send(email, { idempotencyKey })).id);
+      assert.equal(ids.size, 1);
+      checkError(
+        await resend.emails.send({ ...email, text: "y" }, { idempotencyKey }),
+        "invalid_idempotent_request",
+        /another payload/,
+        409,
+      );
+      checkError(
+        await resend.emails.send(email, { idempotencyKey: "x".repeat(257) }),
+        "invalid_idempotency_key",
+        /between 1 and 256/,
+        400,
+      );
+      await checkSentOnce(resend, [email.to]);
+    });
+
+    it("sends a batch once, however often it asks", async () => {
+      const to = [1, 2].map(recipient);
+      const batch = to.map((one) => ({ from, to: one, subject: "x", text: "x" }));
+      const options = { idempotencyKey: randomUUID() };
+      const first = data(await resend.batch.send(batch, options));
+      assert.deepEqual(data(await resend.batch.send(batch, options)), first);
+      await checkSentOnce(resend, to);
+    });
+
     it("reads with a sending key", async () => {
       const sender = new Resend(process.env.POSTERN_SENDING_KEY);
       const to = recipient();
@@ -256,3 +330,23 @@ for (const [version, Resend] of Object.entries(versions)) {
     });
   });
 }
+
+describe("resend 6", () => {
+  it("sends a permissive batch", async () => {
+    const to = recipient();
+    const good = { from, to, subject: "x", text: "x" };
+    const answer = data(
+      await new versions["resend 6"](key).batch.send(
+        [{ ...good, to: "nonsense" }, good],
+        { batchValidation: "permissive" },
+      ),
+    );
+    assert.equal(answer.data.length, 1);
+    assert.deepEqual(
+      answer.errors.map((error) => error.index),
+      [0],
+    );
+    assert.match(answer.errors[0].message, /Invalid `to` field/);
+    await delivered(to);
+  });
+});

@@ -28,14 +28,22 @@ async function whole(name) {
   return data.endsWith("\n\n") ? data : null; // smtp-sink is done with it
 }
 
-// Waits for the one message to the recipient.
+// The messages to the recipient that there are by now.
+export async function deliveries(to) {
+  const found = [];
+  for (const name of await readdir(folder)) {
+    const data = await whole(name);
+    if (data?.includes(`X-Rcpt-Args: <${to}>`))
+      found.push(Buffer.from(data, "latin1"));
+  }
+  return found;
+}
+
+// Waits for a message to the recipient.
 export async function delivered(to) {
   for (let tries = 0; tries < 3000; tries++) {
-    for (const name of await readdir(folder)) {
-      const data = await whole(name);
-      if (data?.includes(`X-Rcpt-Args: <${to}>`))
-        return parse(Buffer.from(data, "latin1"));
-    }
+    const [first] = await deliveries(to);
+    if (first) return parse(first);
     await sleep(20);
   }
   throw new Error(`nothing was delivered to ${to}`);
