@@ -57,15 +57,25 @@ class Attempt:
     def make_and_kill(self, call, n):
         """The same while httpd is to die; False when it came through."""
         pid = self.box.pid("httpd")
+        started = f"postern-httpd[{pid}] info event=listening"
+        wait_for("all its threads", lambda: started in self.box.log("httpd"))
         with KillAt(pid, call, n):
             try:
                 self.make()
             except requests.ConnectionError:
                 wait_for("httpd to die", lambda: died(pid))
-            killed = died(pid)
+        killed = not self._is_alive(pid)
         if killed:
             self.box.wait_for_new("httpd", pid)
         return killed
+
+    def _is_alive(self, pid):
+        """A process that is on its way out answers nothing any more."""
+        try:
+            self.box.httpd().get("none")
+        except requests.ConnectionError:
+            wait_for("httpd to die", lambda: died(pid))
+        return not died(pid)
 
 
 def check_delivered_once(box, attempts):
