@@ -44,13 +44,15 @@ def by_sendmail(box, message_id, sender, recipients, data):
     return Submitted(box, message_id)
 
 
-def by_smtp(box, message_id, sender, recipients, data, elsewhere=False, client=None):
+def by_smtp(
+    box, message_id, sender, recipients, data, elsewhere=False, client=None, port=None
+):
     """elsewhere: as if from a host that is not internal; client: as if from the
-    one with these attributes of XCLIENT."""
+    one with these attributes of XCLIENT; port: another one than Postfix's."""
     if elsewhere:
         client = "ADDR=192.0.2.1 NAME=mx.example.net"
-    host, port = box.env["POSTFIX_SMTP"].split(":")
-    with smtplib.SMTP(host, int(port), timeout=60) as session:
+    host, usual = box.env["POSTFIX_SMTP"].split(":")
+    with smtplib.SMTP(host, port or int(usual), timeout=60) as session:
         if client:
             session.ehlo()
             assert session.docmd("XCLIENT", client)[0] == 220
