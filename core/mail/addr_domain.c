@@ -129,9 +129,12 @@ int addr_domain_normalize(const char *text, char **domain_r, struct err *err)
 
 int addr_domain_transitional(const char *text, char **domain_r)
 {
-	if (!needs_idn(text))
+	_cleanup_free_ char *old = NULL;
+
+	/* Of what comes out, only a name that could be registered matters. */
+	if (!needs_idn(text) || normalize(text, IDN2_TRANSITIONAL, &old))
 		return -1;
-	return normalize(text, IDN2_TRANSITIONAL, domain_r) ? -1 : 0;
+	return normalize(old, IDN2_NONTRANSITIONAL, domain_r) ? -1 : 0;
 }
 
 char *addr_envelope_domain(const char *address)
