@@ -23,6 +23,7 @@ self=${0##*/}
 socket=unix:postern/milter.sock
 config=
 reload=
+changed=
 submission=
 status=0
 
@@ -221,6 +222,12 @@ begin_draft() {
 	change main.cf
 }
 
+# Before anything is said to be done.
+require_writable() {
+	[ -w "$original" ] && [ -w "$(dirname "$original")" ] ||
+		die "$original cannot be changed by $(id -un): run it as root"
+}
+
 # Says which of the two files is to be changed.
 change() {
 	draft=$view/$1
@@ -254,6 +261,7 @@ last_newline() {
 # the owner and permissions that it has.
 use_draft() {
 	! cmp -s "$draft" "$original" || return 0
+	changed=yes
 	new=$original.postern-new
 	cp -p "$original" "$new" || die "cannot write $new"
 	if cat "$draft" >"$new" && mv "$new" "$original"; then
@@ -280,7 +288,9 @@ try_socket() {
 }
 
 tell_about_reload() {
-	if [ -z "$reload" ]; then
+	if [ -z "$reload$changed" ]; then
+		echo "Postfix's files are as they were."
+	elif [ -z "$reload" ]; then
 		echo "To put it in effect: postfix -c $config reload"
 	elif postfix -c "$config" status >/dev/null 2>&1; then
 		postfix -c "$config" reload

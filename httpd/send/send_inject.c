@@ -20,7 +20,8 @@ static enum send_end without_record(const struct send *send)
 	if (send->result->problem.kind != PROBLEM_NONE)
 		return SEND_UNSURE;
 	log_warn(request->worker->log, "record_late", "request", request->id,
-		"email", send->result->id);
+		"email", send->result->id, "hint",
+		"postern-milter is away, or not in Postfix");
 	return SEND_LATE;
 }
 
