@@ -3,14 +3,13 @@ that asks a milter which does nothing, and one that asks none."""
 
 import json
 import os
-import random
 import shutil
 import subprocess
 import time
 from pathlib import Path
 
 from harness import Sandbox, wait_for
-from harness.sandbox import TREE
+from harness.sandbox import TREE, free_port
 
 from . import items
 from .process import cpu_seconds
@@ -22,6 +21,8 @@ PEER = TREE / "tests/bench/peer.mjs"
 # What would else put an end to a measurement: Postfix slows a client down whose
 # messages come faster than they are delivered.
 POSTCONF = ("in_flow_delay=0", "message_size_limit=150000000")
+
+MILTERS = {"noop": "unix:postern/noop.sock", "none": ""}
 
 # Memory for 64 uploads of 5 MB at once, which would else be put off.
 ROOM = ("--set", "http.max_inflight_bytes=4G")
@@ -50,11 +51,10 @@ class Mail:
             self.address = self.box.url.removeprefix("http://")
             self.smtp = {"ours": self.box.env["POSTFIX_SMTP"]}
             self._start_noop()
-            self._add_smtpd("noop", "unix:postern/noop.sock")
-            self._add_smtpd("none", "")
-            self._postfix("reload")
-            for address in self.smtp.values():
-                wait_for("smtpd", lambda a=address: self._warm(a))
+            for name, milters in MILTERS.items():
+                option = f"smtpd_milters = {milters}"
+                self.smtp[name] = self.box.add_smtpd(option)
+                smtp_source(self.smtp[name], 1, 1, 100)
         except BaseException:
             self.box.failed = True
             self.close()
@@ -89,29 +89,9 @@ class Mail:
         shutil.chown(self.noop, group="postfix")
         self.noop.chmod(0o660)
 
-    def _postfix(self, *words):
-        subprocess.run(
-            ["postfix", "-c", self.box.dir / "postfix", *words],
-            check=True,
-            capture_output=True,
-        )
-
-    def _add_smtpd(self, name, milters):
-        """Another smtpd of the same Postfix, on a port of its own."""
-        address = f"127.0.0.1:{random.randrange(20000, 32000)}"
-        self.smtp[name] = address
-        with (self.box.dir / "postfix/master.cf").open("a") as file:
-            file.write(
-                f"{address} inet n - y - - smtpd\n"
-                f"    -o {{ smtpd_milters = {milters} }}\n"
-            )
-
-    def _warm(self, address):
-        return smtp_source(address, 1, 1, 100) is not None
-
     def peer(self, pool, database=""):
         """A peer in front of the smtpd with the idle milter; its address."""
-        port = random.randrange(20000, 32000)
+        port = free_port()
         _, _, smtp_port = self.smtp["noop"].partition(":")
         address = f"127.0.0.1:{port}"
         file = items.write(self.path("peer.ready"), [items.request("GET", "/", "")])
@@ -162,13 +142,12 @@ def answers(address, file):
 
 
 def smtp_source(address, sessions, count, size):
-    """Postfix's own client; None when it is not taken."""
+    """Postfix's own client."""
     began = time.monotonic()
-    done = subprocess.run(
+    subprocess.run(
         ["smtp-source", "-d", "-s", str(sessions), "-m", str(count),
          "-l", str(size), "-f", items.STRANGER, "-t", items.RECIPIENT, address],
+        check=True,
         capture_output=True,
     )  # fmt: skip
-    if done.returncode != 0:
-        return None
     return {"seconds": time.monotonic() - began}

@@ -3,11 +3,13 @@
 import configparser
 import json
 import os
+import random
 import re
 import secrets
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -33,6 +35,27 @@ FAULTS = re.compile(
 def unique(word="x"):
     """A word that no other test uses."""
     return f"{word}-{secrets.token_hex(6)}"
+
+
+def free_port():
+    """A port below those that the kernel gives to clients."""
+    while True:
+        with socket.socket() as taken:
+            try:
+                taken.bind(("127.0.0.1", random.randrange(20000, 32000)))
+                return taken.getsockname()[1]
+            except OSError:
+                pass
+
+
+def accepts(address):
+    """Whether somebody accepts connections at host:port."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), 5).close()
+        return True
+    except OSError:
+        return False
 
 
 class Sandbox:
@@ -189,6 +212,23 @@ class Sandbox:
         if domain:
             words += ["--domain", domain]
         return self.cli("key", "create", *words)
+
+    def add_smtpd(self, *options):
+        """One more smtpd of this Postfix, on a port of its own and with options
+        of master.cf; its host:port."""
+        address = f"127.0.0.1:{free_port()}"
+        lines = [f"{address} inet n - y - - smtpd"]
+        lines += [f"    -o {{ {option} }}" for option in options]
+        with (self.dir / "postfix/master.cf").open("a") as file:
+            file.write("\n".join([*lines, ""]))
+        subprocess.run(
+            ["postfix", "-c", self.dir / "postfix", "reload"],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+        wait_for("the new smtpd", lambda: accepts(address))
+        return address
 
     def waiting(self):
         """How many messages wait in maildrop, where pickup takes them."""
