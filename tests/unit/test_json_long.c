@@ -25,8 +25,7 @@ static int setup(void **state)
 static const char *const texts[] = {
 	/* Strings in every place. */
 	"{\"a\":\"x\"}",
-	"{\"a\" \t\r\n: \"x\", \"b\":[\"y\",{\"c\":\"z\"}], "
-	"\"d\":{\"e\":\"\"}}",
+	"{\"a\" \t\r\n: \"x\", \"b\":[\"y\",{\"c\":\"z\"}], \"d\":\"\"}",
 	"[\"a\",\"b\"]",
 	"\"alone\"",
 	"{\"long name\":1,\"b\":\"long name\"}",
