@@ -131,15 +131,23 @@ static void on_job_done(void *arg, int result, const struct err *err)
 	inbox_post(group->request->worker->inbox, &group->letter);
 }
 
-void send_commit(struct send_group *group,
+static void submit_job(struct send_group *group,
 	int (*run)(struct db *db, void *group, struct err *err),
-	void (*deliver)(struct letter *letter))
+	void (*deliver)(struct letter *letter), bool lazy)
 {
 	group->letter.deliver = deliver;
 	group->job.run = run;
 	group->job.done = on_job_done;
 	group->job.arg = group;
+	group->job.lazy = lazy;
 	committer_submit(group->request->worker->shared->committer, &group->job);
+}
+
+void send_commit(struct send_group *group,
+	int (*run)(struct db *db, void *group, struct err *err),
+	void (*deliver)(struct letter *letter))
+{
+	submit_job(group, run, deliver, false);
 }
 
 /* A test goes no further than the store, so nobody else can record it. */
@@ -224,6 +232,17 @@ static void on_send_staged(struct letter *letter)
 		return;
 	}
 	send_each_open(group, inject_or_end, send_settle);
+}
+
+/* Where Postfix takes a message only after the milter has written its verdict
+ * down, that commit makes the rows durable, and no message is in the queue
+ * before. A test is not for Postfix. */
+static void stage(struct send_group *group)
+{
+	group->lazy = group->request->worker->inject->ops->after_verdict;
+	for (size_t i = 0; i < group->n; i++)
+		group->lazy &= !group->sends[i].test;
+	submit_job(group, stage_run, on_send_staged, group->lazy);
 }
 
 static void compose(struct send *send, struct outgoing *outgoing)
@@ -319,7 +338,7 @@ void send_emails(struct request *request, const struct send_spec *spec)
 	if (group->claim && group->claim->found)
 		send_again(group);
 	else if (open > 0 && (bad == 0 || group->permissive))
-		send_commit(group, stage_run, on_send_staged);
+		stage(group);
 	else
 		send_group_end(group);
 }

@@ -51,11 +51,12 @@ struct send_group {
 	int job_result;
 	struct err job_err;
 	struct worker *worker;
-	struct request *request; /* gone after done */
+	struct request *request;         /* gone after done */
 	struct idempotency_claim *claim; /* the request's; NULL: no key */
 	send_done *done;
 	bool permissive;
 	bool unfinished;
+	bool lazy;          /* staged, but durable only with a later commit */
 	int64_t created_us; /* of all its emails */
 	struct send *sends;
 	struct send_result *results;

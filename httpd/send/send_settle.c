@@ -170,10 +170,18 @@ static bool is_news(const struct send_group *group)
 	       send_group_count(group, SEND_REFUSED) > 0;
 }
 
+/* Whether an email will be answered for that no commit of the milter's has made
+ * durable: any commit does. */
+static bool is_volatile(const struct send_group *group)
+{
+	return group->lazy && send_group_count(group, SEND_LATE) > 0;
+}
+
 void send_settle(struct send_group *group)
 {
 	group->unfinished = can_be_finished(group);
-	if (has_doubts(group) || (!group->unfinished && is_news(group)))
+	if (has_doubts(group) || is_volatile(group) ||
+		(!group->unfinished && is_news(group)))
 		send_commit(group, settle_run, on_send_settled);
 	else
 		send_group_end(group);

@@ -12,6 +12,7 @@
 #include "core/conf/conf.h"
 #include "core/mail/mime_build.h"
 #include "core/store/store_email.h"
+#include "tests/unit/count_syncs.h"
 #include "tests/unit/send_rig.h"
 
 static void add(struct addr_list *list, const char *address)
@@ -61,6 +62,18 @@ static void test_sent(void **state)
 	assert_non_null(strstr(email.text, "Hello"));
 	assert_string_equal(email.queue_id, "QUEUEID");
 	store_email_clear(&email);
+}
+
+/* sendmail(1) may have put the message into the queue before anybody knows of
+ * it, so its row is durable before. */
+static void test_staged_durably(void **state)
+{
+	struct send_rig *rig = *state;
+	int before = count_syncs();
+
+	rig->inject->milter = MILTER_AWAY;
+	send_from(rig, "hello@example.com");
+	assert_int_equal(count_syncs() - before, 1);
 }
 
 static void test_milter_away(void **state)
@@ -129,21 +142,23 @@ static const struct {
 	enum fake_milter milter;
 	int status; /* 0: taken */
 	int state;
+	int syncs; /* the milter's included */
 } verdicts[] = {
-	{INJECT_QUEUED, ERR_NONE, MILTER_RECORDS, 0, EMAIL_SENT},
-	{INJECT_QUEUED, ERR_NONE, MILTER_AWAY, 0, EMAIL_STAGED},
-	{INJECT_QUEUED, ERR_NONE, MILTER_REFUSES, 403, EMAIL_REFUSED},
-	{INJECT_REJECTED, ERR_INVALID, MILTER_REFUSES, 403, EMAIL_REFUSED},
-	{INJECT_REJECTED, ERR_INVALID, MILTER_AWAY, 422, -1},
-	{INJECT_REJECTED, ERR_TOO_LARGE, MILTER_RECORDS, 413, -1},
-	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 503, -1},
-	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS, 503, -1},
-	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_REFUSES, 503, EMAIL_REFUSED},
-	{INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_AWAY, 503, EMAIL_STAGED},
-	{INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_RECORDS, 503, EMAIL_STAGED},
+	{INJECT_QUEUED, ERR_NONE, MILTER_RECORDS, 0, EMAIL_SENT, 1},
+	{INJECT_QUEUED, ERR_NONE, MILTER_AWAY, 0, EMAIL_STAGED, 1},
+	{INJECT_QUEUED, ERR_NONE, MILTER_REFUSES, 403, EMAIL_REFUSED, 1},
+	{INJECT_REJECTED, ERR_INVALID, MILTER_REFUSES, 403, EMAIL_REFUSED, 1},
+	{INJECT_REJECTED, ERR_INVALID, MILTER_AWAY, 422, -1, 1},
+	{INJECT_REJECTED, ERR_TOO_LARGE, MILTER_RECORDS, 413, -1, 2},
+	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 503, -1, 1},
+	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS, 503, -1, 2},
+	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_REFUSES, 503, EMAIL_REFUSED, 2},
+	{INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_AWAY, 503, EMAIL_STAGED, 1},
+	{INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_RECORDS, 503, EMAIL_STAGED, 2},
 };
 
-/* Postfix answers after the milter: what both have said. */
+/* Postfix answers after the milter: what both have said. Staging alone waits
+ * for no disk; before the client hears anything, somebody has. */
 static void test_after_verdict(void **state)
 {
 	struct send_rig *rig = *state;
@@ -151,11 +166,14 @@ static void test_after_verdict(void **state)
 	fake_inject_after_verdict(rig->inject);
 	for (size_t i = 0; i < ARRAY_SIZE(verdicts); i++) {
 		const struct problem *problem = &rig->problems[0];
+		int before;
 
 		rig->inject->result = verdicts[i].result;
 		rig->inject->code = verdicts[i].code;
 		rig->inject->milter = verdicts[i].milter;
+		before = count_syncs();
 		send_from(rig, "hello@example.com");
+		assert_int_equal(count_syncs() - before, verdicts[i].syncs);
 		if (verdicts[i].status)
 			assert_int_equal(
 				problem_status(problem), verdicts[i].status);
@@ -251,6 +269,7 @@ int main(void)
 		test(test_submission_fails),
 		test(test_unknown_but_recorded),
 		test(test_after_verdict),
+		test(test_staged_durably),
 		test(test_too_many_under_way),
 		test(test_forbidden),
 		test(test_too_large),
