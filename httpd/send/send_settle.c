@@ -7,8 +7,8 @@
  * again. When some emails went out and others may yet, the key and their rows
  * stay as they are: a repeat goes on from there. Else the results are final.
  *
- * What Postfix may have lost after the milter let it pass is staged again, in
- * every case.
+ * What Postfix has lost, or may have, after the milter let it pass is staged
+ * again, unless it is taken back.
  *
  * Threads: the worker's, but for settle_run, which is the committer's.
  */
@@ -97,11 +97,23 @@ static int take_back(
 	return all;
 }
 
-/* Whether a record may be there that is no proof, see inject_ops. */
+/* Whether a record may be there that is no proof, see inject_ops: the milter
+ * had let the message pass, and then Postfix did not take it, or nobody knows.
+ * What is taken back needs no doubt. */
+static bool is_doubtful(const struct send *send)
+{
+	return send->end == SEND_UNSURE ||
+	       (send->end == SEND_FAILED && send->group->unfinished);
+}
+
 static bool has_doubts(const struct send_group *group)
 {
-	return group->request->worker->inject->ops->after_verdict &&
-	       send_group_count(group, SEND_UNSURE) > 0;
+	if (!group->request->worker->inject->ops->after_verdict)
+		return false;
+	for (size_t i = 0; i < group->n; i++)
+		if (is_doubtful(&group->sends[i]))
+			return true;
+	return false;
 }
 
 static int doubt_all(
@@ -110,7 +122,7 @@ static int doubt_all(
 	for (size_t i = 0; i < group->n; i++) {
 		const struct send *send = &group->sends[i];
 
-		if (send->end == SEND_UNSURE &&
+		if (is_doubtful(send) &&
 			store_email_doubt(db, send->composed.row.ticket, err) < 0)
 			return -1;
 	}
