@@ -113,8 +113,9 @@ static int next_group(
 static int put_group(uint32_t bits, int n, uint8_t *to)
 {
 	int bytes = n * 6 / 8;
+	uint32_t left_over = (UINT32_C(1) << (24 - 8 * bytes)) - 1;
 
-	if (n == 1 || (bits << (8 + 8 * bytes)) != 0)
+	if (n == 1 || (bits & left_over) != 0)
 		return -1;
 	for (int i = 0; i < bytes; i++)
 		to[i] = (uint8_t)(bits >> (16 - 8 * i));
