@@ -126,13 +126,18 @@ static enum stop_way way_of(const struct occasion *on, bool own)
 	return stop_decide(&facts);
 }
 
-/* Nothing of ours stays on what an admin may let go later. */
+/* Whether somebody gets to see the message: an admin may let it go later, and
+ * Postfix returns what came by sendmail(1). An SMTP client keeps what it has. */
+static bool is_shown(const struct occasion *on, enum stop_way way)
+{
+	return way == STOP_HOLD ||
+	       (way == STOP_REJECT && on->facts->verdict.origin == ORIGIN_LOCAL);
+}
+
 static int hold(const struct occasion *on, struct outcome *outcome)
 {
 	_cleanup_free_ char *reason = mem_strdup(outcome->text);
 
-	if (strip_tickets(on, &outcome->err) < 0)
-		return -1;
 	if (smfi_quarantine(on->ctx, reason) != MI_SUCCESS)
 		return err_set(&outcome->err, ERR_INTERNAL,
 			"cannot have the message held");
@@ -154,6 +159,8 @@ static int act_refused(const struct occasion *on, struct outcome *outcome)
 	outcome->own = stop_is_own(&on->facts->verdict, outcome->verdict.reason);
 	way = way_of(on, outcome->own);
 	outcome->ending = ways[way].ending;
+	if (is_shown(on, way) && strip_tickets(on, &outcome->err) < 0)
+		return -1;
 	if (note(on, outcome, ways[way].outcome) < 0)
 		return -1;
 	return way == STOP_HOLD ? hold(on, outcome) : 0;

@@ -12,7 +12,7 @@
 #include "milter/origin.h"
 
 struct entry {
-	const char *ticket; /* NULL: no email is meant */
+	const char *ticket; /* NULL: the message is no email of ours */
 	const char *refusal;
 	bool noted; /* by what follows */
 	struct refusal_note note;
@@ -74,7 +74,7 @@ int record_refused(struct service *service, const struct session *session,
 	const struct session_message *message = &session->message;
 	_cleanup_free_ char *from = from_of(message);
 	struct entry entry = {
-		.ticket = facts->ticket_found ? message->ticket : NULL,
+		.ticket = refusal->own ? message->ticket : NULL,
 		.refusal = verdict_reason_text(refusal->reason),
 		.noted = !refusal->own,
 		.note =

@@ -21,8 +21,8 @@ struct record_refusal {
 	bool own; /* the message is the email of its ticket */
 };
 
-/* The message is refused, or would be: so is the email of its ticket, and a
- * message that is not that email is noted. In one commit. */
+/* The message is refused, or would be: so is the email of its ticket when it is
+ * that email; any other message is noted, and leaves the email as it is. */
 int record_refused(struct service *service, const struct session *session,
 	const struct facts *facts, const struct record_refusal *refusal,
 	struct err *err);

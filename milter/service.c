@@ -117,12 +117,20 @@ enum mail_origin service_origin(
 	return origin;
 }
 
+/* Postfix takes such a local part for an address of its own: of `v%far.test@here`
+ * it makes `v@far.test` where it serves `here`, and takes quotes off before
+ * (allow_percent_hack, swap_bangpath, resolve_dequoted_address). */
+static bool may_lead_elsewhere(const char *sender, const char *at)
+{
+	return strcspn(sender, "@%!\\") < (size_t)(at - sender);
+}
+
 bool service_is_local(struct service *service, const char *sender)
 {
 	const char *at = strrchr(sender, '@');
 	bool local;
 
-	if (at == NULL)
+	if (at == NULL || may_lead_elsewhere(sender, at))
 		return false;
 	pthread_rwlock_rdlock(&service->lock);
 	local = strv_has_nocase(&service->rules.local_domains, at + 1);

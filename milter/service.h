@@ -51,7 +51,8 @@ enum mail_origin service_origin(
 	struct service *service, const struct sockaddr *peer);
 
 /* Whether the envelope sender (without <>) has its mailbox here: its domain is
- * one of milter.local_domains. The null sender has none. */
+ * one of milter.local_domains, and its local part nothing that Postfix could
+ * resolve to another host. The null sender has none. */
 bool service_is_local(struct service *service, const char *sender);
 
 enum stop_way service_refuse_local(struct service *service);

@@ -39,8 +39,7 @@
  * message claims the staged domain by it, also when that domain was removed
  * meanwhile and there is no claim any more.
  * Staged and sent count the same: Postfix presents a message again whose answer
- * was lost. What was refused stays refused: the bounce of it carries the ticket
- * to whoever can read it.
+ * was lost. What was refused stays refused: whoever waited for it was told so.
  *
  * A superseded ticket is that of an email that was submitted again, because
  * nobody knew whether its first message had reached Postfix. It did, and

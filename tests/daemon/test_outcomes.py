@@ -70,6 +70,20 @@ def test_sendmail(box, change, to, setting, domain, outcome):
     assert not box.sink.now(to=to)
 
 
+# Of the domain here by what is behind the last @; Postfix resolves the rest.
+ROUTED = [f"v%{FAR}@{HERE}", f"{FAR}!w@{HERE}", f'"y@{FAR}"@{HERE}', f"q@{FAR}@{HERE}"]
+
+
+@pytest.mark.parametrize("sender", ROUTED)
+def test_bounce_does_not_leave(box, to, sender):
+    sent = plain(box, "sendmail", sender, to, "boss@example.com")
+    assert sent.verdict()["outcome"] == "held"
+    box.flush()
+    assert is_held(box, sent.queue_id())
+    assert not [mail for mail in box.sink.all()
+                if any(r.endswith(FAR) for r in mail.recipients)]
+
+
 def test_null_sender_is_held(box, to):
     sent = plain(box, "sendmail", "", to, "boss@example.com")
     assert sent.verdict()["outcome"] == "held"

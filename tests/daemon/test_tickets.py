@@ -1,5 +1,6 @@
 """A ticket is good for one message to its recipients, however it comes."""
 
+import re
 import subprocess
 
 import pytest
@@ -46,6 +47,51 @@ def test_other_recipients(box, httpd, email, to, way, more):
     assert (verdict["action"], verdict["reason"]) == ("refuse", "ticket_mismatch")
     assert verdict["email"] and verdict["key"]
     assert not box.sink.now(to=victim)
+
+
+class Waiting:
+    """A genuine email in the maildrop, put aside while its ticket is abused."""
+
+    def __init__(self, box, to):
+        self.box = box
+        box.stop("milter")
+        self.email_id = box.httpd().send(
+            {"from": "hello@example.com", "to": to, "text": "genuine"}
+        )
+        self.file = next((box.dir / "queue/maildrop").iterdir())
+        found = re.search(rb"X-Postern-Ticket: ([0-9a-f]{32})", self.file.read_bytes())
+        self.ticket = found.group(1).decode()
+        self.aside = box.dir / self.file.name
+        self.file.rename(self.aside)
+        box.start("milter")
+
+    def go_on(self):
+        self.aside.rename(self.file)
+        self.box.flush()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_stolen_ticket_spends_nothing(own_box, to, way):
+    box = own_box("--submission", "sendmail", "--set", "submission.record_wait=500ms")
+    genuine = Waiting(box, to)
+    eve, victim = unique("eve") + "@mail.sandbox.test", "v" + to
+    for sender, recipient, author in [
+        (eve, to, "hello@example.com"),
+        ("hello@example.com", to, "boss@example.com"),
+        ("hello@example.com", victim, "hello@example.com"),
+    ]:
+        message_id, data = message(genuine.ticket, sender=author)
+        submitted = WAYS[way](box, message_id, sender, [recipient], data)
+        assert submitted.verdict()["reason"] == "ticket_mismatch"
+    genuine.go_on()
+    assert b"genuine" in box.sink.find(to=to).raw
+    assert box.httpd().read(genuine.email_id)["last_event"] == "sent"
+    assert not box.sink.now(to=victim)
+    refusals = box.cli("email", "list", "--refused")
+    assert {row["reason"] for row in refusals} == {"ticket_mismatch"}
+    if way == "sendmail":
+        bounce = box.sink.find(to=eve).raw
+        assert b"From: hello@example.com" in bounce and genuine.ticket.encode() not in bounce
 
 
 @pytest.mark.parametrize("way", WAYS)

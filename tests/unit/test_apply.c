@@ -156,6 +156,30 @@ static const struct {
 		"hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "", SMFIS_ACCEPT, true,
 		"held no_ticket example.com local  hello@example.com"},
+	/* Postfix would send these bounces to other hosts. */
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "v%far.test@here.test",
+		SMFIS_ACCEPT, true,
+		"held no_ticket example.com local v%far.test@here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "far.test!w@here.test",
+		SMFIS_ACCEPT, true,
+		"held no_ticket example.com local far.test!w@here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "\"y@far.test\"@here.test",
+		SMFIS_ACCEPT, true,
+		"held no_ticket example.com local \"y@far.test\"@here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "q@far.test@here.test",
+		SMFIS_ACCEPT, true,
+		"held no_ticket example.com local q@far.test@here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a\\b@here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local a\\b@here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "\"a b\"@here.test", SMFIS_REJECT,
+		false,
+		"rejected no_ticket example.com local \"a b\"@here.test "
+		"hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_HOLD, "a@here.test", SMFIS_ACCEPT, true,
 		"held no_ticket example.com local a@here.test "
 		"hello@example.com"},
@@ -206,20 +230,59 @@ static void test_own(void **state)
 		}
 }
 
-/* A stranger with a ticket of ours is no email of ours. */
+/* A stranger with a ticket of ours is no email of ours, and does not spend it.
+ * What is held or bounces must not carry it on. */
+static const struct {
+	enum mail_origin origin;
+	const char *sender;
+	sfsistat answer;
+	bool stripped;
+	const char *noted;
+} forged[] = {
+	{ORIGIN_LOCAL, "evil@far.test", SMFIS_ACCEPT, true,
+		"held ticket_mismatch example.com local evil@far.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, "evil@here.test", SMFIS_REJECT, true,
+		"rejected ticket_mismatch example.com local evil@here.test "
+		"hello@example.com"},
+	{ORIGIN_INTERNAL, "evil@far.test", SMFIS_REJECT, false,
+		"rejected ticket_mismatch example.com internal evil@far.test "
+		"hello@example.com"},
+};
+
 static void test_forged_ticket(void **state)
 {
 	struct temp_db *temp = *state;
 	struct world *world = world_of(state);
-	_cleanup_(session) struct session *session = message(
-		ORIGIN_LOCAL, "evil@far.test", world->email.ticket);
 
-	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
-	assert_non_null(strstr(world->fake.held, "not the one"));
-	assert_true(strv_has(&world->fake.deleted, "X-Postern-Ticket#1"));
-	assert_email(state, EMAIL_REFUSED);
-	assert_noted(temp->db, "held ticket_mismatch example.com local "
-			       "evil@far.test hello@example.com");
+	for (size_t i = 0; i < ARRAY_SIZE(forged); i++) {
+		_cleanup_(session) struct session *session = message(
+			forged[i].origin, forged[i].sender, world->email.ticket);
+
+		OK(db_exec(temp->db, "DELETE FROM refusal", &why));
+		assert_int_equal(apply(world, session), forged[i].answer);
+		assert_int_equal(
+			strv_has(&world->fake.deleted, "X-Postern-Ticket#1"),
+			forged[i].stripped);
+		assert_email(state, EMAIL_STAGED);
+		assert_noted(temp->db, forged[i].noted);
+	}
+}
+
+/* The genuine email goes out whatever was tried with its ticket before. */
+static void test_genuine_after_forged(void **state)
+{
+	struct world *world = world_of(state);
+	static const char *const senders[] = {"evil@here.test", NULL};
+
+	for (size_t i = 0; i < ARRAY_SIZE(senders); i++) {
+		_cleanup_(session) struct session *session = message(ORIGIN_LOCAL,
+			senders[i] ? senders[i] : world->email.sender,
+			world->email.ticket);
+
+		apply(world, session);
+	}
+	assert_email(state, EMAIL_SENT);
 }
 
 static void test_sent_notes_nothing(void **state)
@@ -295,6 +358,7 @@ int main(void)
 		TEST(unticketed),
 		TEST(own),
 		TEST(forged_ticket),
+		TEST(genuine_after_forged),
 		TEST(sent_notes_nothing),
 		TEST(trace),
 		TEST(note_fails),
