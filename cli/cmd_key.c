@@ -165,7 +165,8 @@ const struct verb cmd_key_create = {
 		{OPTION_NAME, true, "What people call it."},
 		{OPTION_SCOPE, false,
 			"What it may do: sending, reading, managing, with "
-			"commas between. Without this, all three."},
+			"commas between; who may manage may make keys that "
+			"send and read. Without this, all three."},
 		{OPTION_DOMAIN, false,
 			"Restrict it to this domain of the company. The key "
 			"is removed with the domain."}},

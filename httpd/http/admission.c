@@ -204,12 +204,14 @@ static int check_body(struct worker *worker, const struct http_head *head,
 	return admission_grow(worker, admission, head->length);
 }
 
+enum { MIB = 1024 * 1024 };
+
 static int too_large(struct admission *admission, uint64_t limit)
 {
 	return problem_set(&admission->problem, PROBLEM_TOO_LARGE,
 		"request size exceeds %" PRIu64 " MiB limit (%" PRIu64
 		" bytes)",
-		limit / (1024 * 1024), limit);
+		limit / MIB, limit);
 }
 
 int admission_reserve(
@@ -218,7 +220,11 @@ int admission_reserve(
 	int64_t budget = worker->conf->http.max_inflight_bytes;
 
 	if (bytes > (uint64_t)budget / BUDGET_FACTOR)
-		return too_large(admission, (uint64_t)budget / BUDGET_FACTOR);
+		return problem_set(&admission->problem, PROBLEM_TOO_LARGE,
+			"request size exceeds %" PRId64 " MiB limit: it takes "
+			"as much memory as %" PRIu64 " bytes (see "
+			"http.max_inflight_bytes)",
+			budget / BUDGET_FACTOR / MIB, bytes);
 	if (budget_take(worker->shared->budget, budget, bytes, &admission->share))
 		return 0;
 	log_warn(worker->log, "over_budget", "bytes", LOG_INT((int64_t)bytes));

@@ -75,7 +75,7 @@ static size_t put(char *out, const void *bytes, size_t len)
 static size_t put_line(struct smtp_data *data, char *out, size_t size)
 {
 	size_t left = (size_t)(data->end - data->at), n = 0, text;
-	const char *lf = memchr(data->at, '\n', left);
+	const char *lf = memchr(data->at, '\n', left < size ? left : size);
 
 	if (!data->in_line && *data->at == '.')
 		out[n++] = '.';

@@ -13,7 +13,6 @@
  */
 #include "httpd/send/send.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -290,8 +289,6 @@ static void prepare_all(struct send_group *group, const struct send_spec *spec)
 	const struct idempotency_claim *claim = group->claim;
 	bool again = claim && claim->found;
 
-	/* The same payload has the same number of emails. */
-	assert(!again || claim->record.results.n == spec->n);
 	for (size_t i = 0; i < spec->n; i++) {
 		struct send *send = &group->sends[i];
 
@@ -311,11 +308,22 @@ static bool is_full(const struct worker *worker)
 	return worker->emails >= (size_t)worker->conf->submission.max_pending;
 }
 
-static void refuse_all(struct send_group *group, const struct send_spec *spec)
+/* The same payload has the same number of emails, unless another version of
+ * this program has read it. */
+static bool is_another(
+	const struct send_group *group, const struct send_spec *spec)
+{
+	const struct idempotency_claim *claim = group->claim;
+
+	return claim && claim->found && claim->record.results.n != spec->n;
+}
+
+static void refuse_all(struct send_group *group, const struct send_spec *spec,
+	enum problem_kind kind)
 {
 	for (size_t i = 0; i < spec->n; i++) {
 		group->sends[i].end = SEND_BAD;
-		problem_fixed(&group->results[i].problem, PROBLEM_UNAVAILABLE);
+		problem_fixed(&group->results[i].problem, kind);
 		outgoing_clear(&spec->outgoing[i]);
 	}
 	send_group_end(group);
@@ -328,8 +336,9 @@ void send_emails(struct request *request, const struct send_spec *spec)
 		request, spec->n, spec->permissive, spec->done);
 	size_t open, bad;
 
-	if (full) {
-		refuse_all(group, spec);
+	if (full || is_another(group, spec)) {
+		refuse_all(group, spec,
+			full ? PROBLEM_UNAVAILABLE : PROBLEM_OTHER_PAYLOAD);
 		return;
 	}
 	prepare_all(group, spec);

@@ -24,20 +24,28 @@
 /* How long a sendmail process that outlived its httpd has. */
 enum { LOOK_MS = 1000 };
 
-/* An email that is not there any more was sent and removed since. */
+/* Emails leave the store only when they are taken back: one that is not there
+ * was not sent. */
 static void recall_email(struct send *send)
 {
 	const struct request *request = send->group->request;
-	enum email_state state = EMAIL_SENT;
+	enum email_state state = EMAIL_STAGED;
 	_cleanup_free_ char *refusal = NULL;
 	struct err err = ERR_INIT;
+	int found = store_email_outcome(
+		request->worker->db, send->result->id, &state, &refusal, &err);
 
-	if (store_email_outcome(request->worker->db, send->result->id, &state,
-		    &refusal, &err) < 0) {
+	if (found < 0) {
 		log_error(request->worker->log, "store_failed", "request",
 			request->id, "error", err.text);
 		problem_from_err(&send->result->problem, &err);
 		send->end = SEND_UNSURE;
+	} else if (found == 0) {
+		problem_set(&send->result->problem, PROBLEM_UNAVAILABLE,
+			"The email was not sent by the first request with "
+			"this Idempotency-Key. Please send it with another "
+			"key.");
+		send->end = SEND_FAILED;
 	} else if (state == EMAIL_REFUSED) {
 		problem_set(
 			&send->result->problem, PROBLEM_DOMAIN, "%s", refusal);

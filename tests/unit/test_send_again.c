@@ -421,6 +421,45 @@ static void test_conflicts(void **state)
 }
 
 /* Two httpds on one store, as while one is restarted. */
+/* Leaves a request that was not finished. */
+static void leave_unknown(struct send_rig *rig)
+{
+	const struct request_of single = {.n = 1, .key = 1};
+
+	rig->inject->result = INJECT_UNKNOWN;
+	rig->inject->milter = MILTER_AWAY;
+	request(rig, &single);
+	rig->inject->result = INJECT_QUEUED;
+	rig->inject->submitted = 0;
+}
+
+/* What is not in the store any more was taken back: it is not claimed to have
+ * been sent. */
+static void test_row_is_gone(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct request_of single = {.n = 1, .key = 1};
+
+	leave_unknown(rig);
+	OK(db_exec(rig->db, "DELETE FROM email", &why));
+	request(rig, &single);
+	assert_int_equal(rig->sent, 0);
+	assert_int_equal(rig->problems[0].kind, PROBLEM_UNAVAILABLE);
+	assert_int_equal(rig->inject->submitted, 0);
+}
+
+/* Another version of the program may read a payload in another way. */
+static void test_other_number(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct request_of batch = {.n = 2, .key = 1};
+
+	leave_unknown(rig);
+	request(rig, &batch);
+	assert_int_equal(rig->problems[0].kind, PROBLEM_OTHER_PAYLOAD);
+	assert_int_equal(rig->inject->submitted, 0);
+}
+
 static void test_other_httpd(void **state)
 {
 	struct send_rig *rig = *state;
@@ -458,6 +497,8 @@ int main(void)
 		test(not_allowed_any_more),
 		test(refused_before),
 		test(conflicts),
+		test(row_is_gone),
+		test(other_number),
 		test(other_httpd),
 	};
 	int failed;
