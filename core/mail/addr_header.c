@@ -18,6 +18,8 @@
 #include "core/mail/addr.h"
 #include "core/mail/addr_reading.h"
 #include "core/mail/addr_scan.h"
+#include "core/mail/addr_shown.h"
+#include "core/mail/mime_words_decode.h"
 
 /* The value of a folded field in one line (RFC 5322 2.2.3). */
 static char *unfold(const char *value)
@@ -52,51 +54,76 @@ static bool all_see(const char *bare, const struct addr *addr)
 	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
 }
 
-/* Behind the address of `ann@example.com via List`; the name itself without
- * one. */
-static const char *skip_via(const char *name)
-{
-	const char *start = name + (*name == '\'' || *name == '"');
-	size_t len = strcspn(start, " ");
-	const char *rest = start + len;
+/* How a value is decoded where readers differ. */
+static const enum mime_words_reading lenient[] = {
+	MIME_WORDS_GUESSED,
+	MIME_WORDS_JOINED,
+};
 
-	if (memchr(start, '@', len) && str_starts_nocase(rest, " via ") &&
-		rest[strlen(" via ")] != '\0')
-		return rest;
-	return name;
+static bool add_decoded(struct addr_scan *scan, const char *name, const char *spec)
+{
+	addr_shown_turned(scan, name);
+	return addr_shown_name(scan, name, spec);
 }
 
-/* Adds the domains of addresses that people see in the text; returns whether
- * there is an address at all. */
-static bool add_shown(struct addr_scan *scan, const char *text)
+/* Adds what only some see in the display name of a clear field; returns
+ * whether that is another address. */
+static bool add_name(struct addr_scan *scan, const char *line, const char *spec)
 {
-	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
+	const char *angle = strrchr(line, '<');
+	_cleanup_free_ char *name = mem_dup(
+		line, angle ? (size_t)(angle - line) : 0);
+	bool other = false;
 
-	addr_scan_ats(scan, text);
-	addr_scan_ats(scan, squeezed);
-	return strchr(squeezed, '@') != NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(lenient); i++) {
+		_cleanup_free_ char *text = mime_words_read(name, lenient[i]);
+		_cleanup_free_ char *twice = mime_words_read(text, lenient[i]);
+
+		other |= add_decoded(scan, text, spec);
+		if (!str_eq(text, twice))
+			other |= add_decoded(scan, twice, spec);
+	}
+	return other;
 }
 
-static void fill_clear(const struct addr *addr, const char *comments,
-	struct addr_header *header)
+/* The same for its comments. */
+static bool add_comments(struct addr_scan *scan, const char *line)
+{
+	bool other = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lenient); i++) {
+		_cleanup_free_ char *text = mime_words_read(line, lenient[i]);
+
+		other |= addr_shown_field(scan, text);
+		addr_shown_turned(scan, text);
+	}
+	return other;
+}
+
+/* The line is what addr was read from, but for comments and wrong bytes. What
+ * not all see makes it unclear. */
+static void fill_clear(const struct addr *addr, const char *line,
+	bool has_comments, struct addr_header *header)
 {
 	_cleanup_free_ char *spec = addr_spec(addr);
+	_cleanup_free_ char *bare = addr_reading_without_comments(line);
 	_cleanup_(addr_scan) struct addr_scan *scan = NULL;
 	bool other;
+	size_t n;
 
 	strv_add(&header->domains, addr->domain);
 	scan = addr_scan_new(&header->domains);
-	other = add_shown(scan, skip_via(addr->name));
-	other = (other || strchr(addr->name, '@')) &&
-		!str_eq_nocase(addr->name, spec);
-	if (comments) {
-		_cleanup_free_ char *decoded = addr_reading_decode(comments);
-		_cleanup_free_ char *squeezed = addr_reading_squeeze(decoded);
+	other = addr_shown_name(scan, addr->name, spec);
+	if (has_comments) {
+		_cleanup_free_ char *decoded = mime_words_decode(line);
 
-		add_shown(scan, decoded);
-		other |= !has_one_at(squeezed);
+		other |= addr_shown_field(scan, decoded);
 	}
-	if (!other)
+	n = header->domains.n;
+	other |= add_name(scan, bare, spec);
+	other |= has_comments && add_comments(scan, line);
+	header->unclear = header->domains.n > n;
+	if (!other && !header->unclear)
 		header->mailbox = TAKE_PTR(spec);
 }
 
@@ -106,11 +133,12 @@ static bool read_clear(const char *line, struct addr_header *header)
 	_cleanup_addr_ struct addr addr = {0};
 	bool has_comments = !str_eq(bare, line);
 
-	/* Names in an unknown charset are common, and make no difference. */
+	/* Names in an unknown charset are common, and make no difference to
+	 * the address. */
 	str_utf8_mend(bare);
 	if (addr_parse(bare, &addr, NULL) < 0 || !all_see(bare, &addr))
 		return false;
-	fill_clear(&addr, has_comments ? line : NULL, header);
+	fill_clear(&addr, line, has_comments, header);
 	return true;
 }
 
@@ -133,21 +161,34 @@ static void scan_shown(struct addr_scan *scan, const char *text)
 	addr_scan_words(scan, text);
 	addr_scan_words(scan, squeezed);
 	addr_scan_words(scan, both);
+	addr_shown_turned(scan, text);
+}
+
+/* Adds what a reader sees who decodes in this way; returns whether that has
+ * an @. */
+static bool scan_decoded(struct addr_scan *scan, const char *value,
+	enum mime_words_reading reading)
+{
+	_cleanup_free_ char *decoded = mime_words_read(value, reading);
+	_cleanup_free_ char *twice = mime_words_read(decoded, reading);
+
+	scan_shown(scan, decoded);
+	if (!str_eq(decoded, twice))
+		scan_shown(scan, twice);
+	return strchr(decoded, '@') != NULL;
 }
 
 static void read_unclear(const char *value, struct addr_header *header)
 {
 	_cleanup_(addr_scan) struct addr_scan *scan = addr_scan_new(
 		&header->domains);
-	_cleanup_free_ char *decoded = addr_reading_decode(value);
-	_cleanup_free_ char *twice = addr_reading_decode(decoded);
+	bool has_at = false;
 
 	addr_scan_list(scan, value);
 	scan_all(scan, value);
-	scan_shown(scan, decoded);
-	if (!str_eq(decoded, twice))
-		scan_shown(scan, twice);
-	header->unclear = header->domains.n > 0 || strchr(decoded, '@');
+	for (size_t i = 0; i < ARRAY_SIZE(lenient); i++)
+		has_at |= scan_decoded(scan, value, lenient[i]);
+	header->unclear = header->domains.n > 0 || has_at;
 }
 
 void addr_header_read(const char *value, struct addr_header *header_r)

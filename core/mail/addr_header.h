@@ -22,8 +22,10 @@ struct addr_header {
  * RFC 5322 3.4, comments included, whose domain no reader can mistake. Then
  * an address in its display name still adds a domain, because people take it
  * for the sender, but for `ann@example.com via List`, as mailing lists name
- * themselves. Of an unclear value, all that looks like a domain counts; one
- * without @ and domains is clear, but has no mailbox. The caller clears it. */
+ * themselves. One that only some readers see there, by the way they decode or
+ * order the text, makes it unclear. Of an unclear value, all that looks like a
+ * domain counts; one without @ and domains is clear, but has no mailbox. The
+ * caller clears it. */
 void addr_header_read(const char *value, struct addr_header *header_r);
 void addr_header_clear(struct addr_header *header);
 #define _cleanup_addr_header_ __attribute__((cleanup(addr_header_clear)))

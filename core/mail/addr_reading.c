@@ -5,16 +5,12 @@
  */
 #include "core/mail/addr_reading.h"
 
-#include <gmime/gmime.h>
+#include <glib.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/mail/mime_init.h"
-#include "core/mail/mime_words_decode.h"
-
-enum { FULLWIDTH_AT = 0xff20, SMALL_AT = 0xfe6b };
 
 char *addr_reading_without_comments(const char *text)
 {
@@ -64,18 +60,33 @@ char *addr_reading_outside_quotes(const char *text)
 	return buf_take(&out);
 }
 
-/* GMime does not get to see the encoded words, see mime_words_decode.h. */
-char *addr_reading_decode(const char *text)
-{
-	_cleanup_free_ char *hidden = mime_words_hide(text);
-	_cleanup_free_ char *shown = NULL;
-	char *utf8;
+/* What shows nothing though it may be a letter or a mark: the property
+ * Default_Ignorable_Code_Point, a blank of Braille, and what stands for
+ * bytes that mean nothing. */
+static const struct {
+	gunichar first, last;
+} ignorable[] = {
+	{0x034f, 0x034f},
+	{0x115f, 0x1160},
+	{0x17b4, 0x17b5},
+	{0x180b, 0x180f},
+	{0x2060, 0x206f},
+	{0x2800, 0x2800},
+	{0x3164, 0x3164},
+	{0xfe00, 0xfe0f},
+	{0xffa0, 0xffa0},
+	{0xfff0, 0xfffd},
+	{0x1bca0, 0x1bca3},
+	{0x1d173, 0x1d17a},
+	{0xe0000, 0xe0fff},
+};
 
-	mime_init();
-	utf8 = g_mime_utils_header_decode_text(NULL, hidden);
-	shown = mime_words_show(utf8);
-	g_free(utf8);
-	return mime_words_decode(shown);
+static bool is_ignorable(gunichar c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ignorable); i++)
+		if (c >= ignorable[i].first && c <= ignorable[i].last)
+			return true;
+	return false;
 }
 
 static bool does_not_show(gunichar c)
@@ -90,8 +101,27 @@ static bool does_not_show(gunichar c)
 	case G_UNICODE_PARAGRAPH_SEPARATOR:
 		return true;
 	default:
-		return false;
+		return is_ignorable(c);
 	}
+}
+
+/* The character of an address that this one looks like; itself for most. */
+static gunichar plain_form(gunichar c)
+{
+	static const struct {
+		gunichar form;
+		char plain;
+	} forms[] = {
+		{0xff20, '@'}, /* full width */
+		{0xfe6b, '@'}, /* small */
+		{0x2024, '.'}, /* one dot leader */
+		{0xfe52, '.'}, /* small */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (c == forms[i].form)
+			return (gunichar)forms[i].plain;
+	return c;
 }
 
 char *addr_reading_squeeze(const char *text)
@@ -100,13 +130,61 @@ char *addr_reading_squeeze(const char *text)
 	const char *next;
 
 	for (; *text; text = next) {
-		gunichar c = g_utf8_get_char(text);
+		gunichar c = g_utf8_get_char(text), plain = plain_form(c);
 
 		next = g_utf8_next_char(text);
-		if (c == FULLWIDTH_AT || c == SMALL_AT)
-			buf_add_char(&out, '@');
+		if (plain != c)
+			buf_add_char(&out, (char)plain);
 		else if (!does_not_show(c))
 			buf_add(&out, text, (size_t)(next - text));
 	}
+	return buf_take(&out);
+}
+
+/* Marks, embeddings, overrides and isolates. */
+static bool is_direction(gunichar c)
+{
+	return c == 0x061c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+static size_t undirected_len(const char *text)
+{
+	const char *p = text;
+
+	while (*p && !is_direction(g_utf8_get_char(p)))
+		p = g_utf8_next_char(p);
+	return (size_t)(p - text);
+}
+
+static void add_reversed(struct buf *out, const char *text, size_t len)
+{
+	char *reversed = g_utf8_strreverse(text, (gssize)len);
+
+	buf_add_str(out, reversed);
+	g_free(reversed);
+}
+
+char *addr_reading_turn(const char *text)
+{
+	struct buf out = BUF_INIT;
+	size_t len = undirected_len(text);
+
+	if (text[len] == '\0')
+		return NULL;
+	buf_add(&out, text, len);
+	for (text += len; *text; text += len) {
+		text = g_utf8_next_char(text);
+		len = undirected_len(text);
+		add_reversed(&out, text, len);
+	}
+	return buf_take(&out);
+}
+
+char *addr_reading_reverse(const char *text)
+{
+	struct buf out = BUF_INIT;
+
+	add_reversed(&out, text, strlen(text));
 	return buf_take(&out);
 }

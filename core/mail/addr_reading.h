@@ -11,13 +11,16 @@ char *addr_reading_without_comments(const char *text);
 /* Without the quoted strings, but for those that are a local part. */
 char *addr_reading_outside_quotes(const char *text);
 
-/* As people would see it: in UTF-8, whose charset is guessed, and encoded
- * words decoded. */
-char *addr_reading_decode(const char *text);
-
 /* Without all that does not show, and without what lenient readers skip:
  * blanks, control and format characters, quotes, backslashes, brackets; other
- * forms of @ become one. The text is UTF-8. */
+ * forms of @ and of the dot become one. The text is UTF-8. */
 char *addr_reading_squeeze(const char *text);
+
+/* With each run behind a control of the writing direction reversed, as that
+ * can show it (Unicode UAX 9 2); NULL when there is none. The text is UTF-8. */
+char *addr_reading_turn(const char *text);
+
+/* The characters from the last to the first. The text is UTF-8. */
+char *addr_reading_reverse(const char *text);
 
 #endif

@@ -2,7 +2,8 @@
  * addr_scan: see the header.
  *
  * Where a domain ends is read in several ways, and what is not ASCII is
- * normalized after both versions of IDNA, which differ in a few letters.
+ * normalized after both versions of IDNA, which differ in a few letters. Of a
+ * name that is none, the part behind a dot may be a domain with subdomains.
  *
  * Every reader takes time linear in the length of the text. GMime's would
  * also take stack for each nested group, so that it is not asked about a value
@@ -23,7 +24,10 @@
 #include "core/mail/mime_init.h"
 #include "core/mail/mime_words_decode.h"
 
-enum { COLONS_MAX = 32 };
+enum {
+	COLONS_MAX = 32,
+	PARENTS_MAX = 1024 /* bytes, more than any name has */
+};
 
 struct addr_scan {
 	GHashTable *seen; /* the strings of list */
@@ -60,11 +64,56 @@ static void add_domain(struct addr_scan *scan, char *domain)
 	free(domain);
 }
 
-/* Adds len bytes of text, when they are a domain. */
+static bool add_name(struct addr_scan *scan, const char *name)
+{
+	char *domain;
+	bool valid = addr_domain_normalize(name, &domain, NULL) == 0;
+
+	if (valid)
+		add_domain(scan, domain);
+	if (addr_domain_transitional(name, &domain) == 0)
+		add_domain(scan, domain);
+	return valid;
+}
+
+/* The text with the other forms of the dot made dots. */
+static char *with_dots(const char *text, size_t len)
+{
+	static const char *const forms[] = {"\xe3\x80\x82", "\xef\xbc\x8e",
+		"\xef\xbd\xa1", "\xe2\x80\xa4", "\xef\xb9\x92"};
+	char *name = mem_dup(text, len);
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		for (char *p = name; (p = strstr(p, forms[i])) != NULL;) {
+			*p++ = '.';
+			memmove(p, p + 2, strlen(p + 2) + 1);
+		}
+	return name;
+}
+
+/* Adds the longest name behind a dot of what is none itself: some domain
+ * below it is meant. What a label makes invalid stays so with more before. */
+static void add_parents(struct addr_scan *scan, const char *text, size_t len)
+{
+	size_t skip = len > PARENTS_MAX ? len - PARENTS_MAX : 0;
+	_cleanup_free_ char *name = with_dots(text + skip, len - skip);
+	_cleanup_free_ char *longest = NULL;
+	char *dot = strrchr(name, '.'), *domain;
+
+	while (dot && (dot = memrchr(name, '.', (size_t)(dot - name)))) {
+		if (addr_domain_normalize(dot + 1, &domain, NULL) < 0)
+			break;
+		free(longest);
+		longest = domain;
+	}
+	if (longest)
+		add_domain(scan, TAKE_PTR(longest));
+}
+
+/* Adds len bytes of text, when they are a domain or below one. */
 static void add(struct addr_scan *scan, const char *text, size_t len)
 {
 	_cleanup_free_ char *copy = NULL;
-	char *domain;
 
 	while (len > 0 && strchr(".-", text[len - 1]))
 		len--;
@@ -73,10 +122,8 @@ static void add(struct addr_scan *scan, const char *text, size_t len)
 	if (len == 0)
 		return;
 	copy = mem_dup(text, len);
-	if (addr_domain_normalize(copy, &domain, NULL) == 0)
-		add_domain(scan, domain);
-	if (addr_domain_transitional(copy, &domain) == 0)
-		add_domain(scan, domain);
+	if (!add_name(scan, copy))
+		add_parents(scan, copy, len);
 }
 
 static bool is_ascii_part(char c)
@@ -147,6 +194,17 @@ static void collect_spaced(const char *text, struct buf *out)
 	}
 }
 
+static void add_words(struct addr_scan *scan, const char *text, const char *end)
+{
+	while (text < end) {
+		size_t len = add_word(scan, text);
+
+		text += len > 0 ? len : 1;
+	}
+}
+
+/* Behind an @, what no domain has does not end one for all readers, nor for
+ * people. */
 static void add_at(struct addr_scan *scan, const char *text)
 {
 	_cleanup_buf_ struct buf spaced = BUF_INIT;
@@ -155,6 +213,9 @@ static void add_at(struct addr_scan *scan, const char *text)
 	while (*text && strchr(" \t\r\n\"[", *text))
 		text++;
 	len = add_word(scan, text);
+	if (text[len] && strchr("!#$%&'*+/=?^_`{|}~-", text[len]))
+		add_words(scan, text + len,
+			text + strcspn(text, " \t\r\n@<>()[],;:\"\\"));
 	if (ascii_is_space(text[len])) {
 		collect_spaced(text, &spaced);
 		add(scan, buf_str(&spaced), spaced.len);
@@ -169,11 +230,7 @@ void addr_scan_ats(struct addr_scan *scan, const char *text)
 
 void addr_scan_words(struct addr_scan *scan, const char *text)
 {
-	while (*text) {
-		size_t len = add_word(scan, text);
-
-		text += len > 0 ? len : 1;
-	}
+	add_words(scan, text, text + strlen(text));
 }
 
 static void add_parsed(struct addr_scan *scan, InternetAddressList *list);

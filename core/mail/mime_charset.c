@@ -104,3 +104,22 @@ void mime_charset_add(
 	iconv_close(converter);
 	add_clean(out, buf_str(&converted), converted.len);
 }
+
+void mime_charset_add_guessed(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	while (text < end) {
+		gunichar c = g_utf8_get_char_validated(text, end - text);
+		char utf8[6];
+
+		if (*text == '\0')
+			c = 0xfffd;
+		else if (c >= (gunichar)-2)
+			c = (unsigned char)*text;
+		else
+			text = g_utf8_next_char(text) - 1;
+		text++;
+		buf_add(out, utf8, (size_t)g_unichar_to_utf8(c, utf8));
+	}
+}

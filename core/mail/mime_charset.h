@@ -17,4 +17,8 @@ bool mime_charset_known(const char *charset);
 void mime_charset_add(
 	struct buf *out, const char *text, size_t len, const char *charset);
 
+/* Appends text of an unknown charset: what is UTF-8 as it is, and each other
+ * byte as a character of Latin-1; U+FFFD stands for NUL. */
+void mime_charset_add_guessed(struct buf *out, const char *text, size_t len);
+
 #endif

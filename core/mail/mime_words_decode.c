@@ -32,8 +32,11 @@ struct word {
 /* Words in a row with the same charset are converted together: some programs
  * cut between the bytes of a character. */
 struct decoder {
+	enum mime_words_reading reading;
 	struct buf out;
-	struct buf bytes; /* decoded, but not converted */
+	struct buf payload; /* not decoded yet */
+	struct buf bytes;   /* decoded, but not converted */
+	char encoding;
 	char charset[CHARSET_MAX + 1];
 };
 
@@ -46,8 +49,8 @@ static bool read_word(const char *p, struct word *word)
 		return false;
 	p += 2;
 	len = strcspn(p, "?*");
-	if (len > CHARSET_MAX)
-		return false;
+	if (len > CHARSET_MAX) /* no charset that is known has such a name */
+		len = CHARSET_MAX;
 	memcpy(word->charset, p, len);
 	word->charset[len] = '\0';
 	p += strcspn(p, "?"); /* over the language, RFC 2231 5 */
@@ -78,21 +81,57 @@ static void decode_q(struct mime_span text, struct buf *out)
 	}
 }
 
-static void decode_payload(const struct word *word, struct buf *out)
+static void decode_payload(struct decoder *decoder)
 {
-	const struct mime_span payload = word->payload;
+	const struct mime_span payload = {
+		buf_str(&decoder->payload), decoder->payload.len};
+	struct buf *bytes = &decoder->bytes;
 
-	if (strchr("qQ", word->encoding))
-		decode_q(payload, out);
-	else if (base64_decode(payload.data, payload.len, out) < 0)
-		mime_transfer_decode("base64", payload, out);
+	if (payload.len == 0)
+		return;
+	if (decoder->encoding == 'q')
+		decode_q(payload, bytes);
+	else if (base64_decode(payload.data, payload.len, bytes) < 0)
+		mime_transfer_decode("base64", payload, bytes);
+	buf_clear(&decoder->payload);
+}
+
+static void add_payload(struct decoder *decoder, const struct word *word)
+{
+	char encoding = strchr("qQ", word->encoding) ? 'q' : 'b';
+
+	if (decoder->reading != MIME_WORDS_JOINED || encoding != decoder->encoding)
+		decode_payload(decoder);
+	decoder->encoding = encoding;
+	buf_add(&decoder->payload, word->payload.data, word->payload.len);
+}
+
+/* Text in UTF-8, as it should be. */
+static void add_plain(struct decoder *decoder, const char *text, size_t len)
+{
+	if (decoder->reading == MIME_WORDS_STRICT)
+		mime_charset_add(&decoder->out, text, len, NULL);
+	else
+		mime_charset_add_guessed(&decoder->out, text, len);
 }
 
 static void flush(struct decoder *decoder)
 {
-	mime_charset_add(&decoder->out, buf_str(&decoder->bytes),
-		decoder->bytes.len, decoder->charset);
+	const char *charset = decoder->charset;
+
+	decode_payload(decoder);
+	if (str_eq_nocase(charset, "utf-8") || !mime_charset_known(charset))
+		add_plain(decoder, buf_str(&decoder->bytes), decoder->bytes.len);
+	else
+		mime_charset_add(&decoder->out, buf_str(&decoder->bytes),
+			decoder->bytes.len, charset);
 	buf_clear(&decoder->bytes);
+}
+
+static bool can_read(const struct decoder *decoder, const struct word *word)
+{
+	return decoder->reading != MIME_WORDS_STRICT ||
+	       mime_charset_known(word->charset);
 }
 
 static bool is_same_charset(const struct decoder *decoder, const struct word *word)
@@ -109,12 +148,12 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 
 	while (read_word(p, &word)) {
 		if (!is_same_charset(decoder, &word)) {
-			if (!mime_charset_known(word.charset))
+			if (!can_read(decoder, &word))
 				break;
 			flush(decoder);
 			memcpy(decoder->charset, word.charset, CHARSET_MAX + 1);
 		}
-		decode_payload(&word, &decoder->bytes);
+		add_payload(decoder, &word);
 		end = word.end;
 		p = end + strspn(end, " \t\r\n");
 	}
@@ -122,9 +161,9 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 	return end;
 }
 
-char *mime_words_decode(const char *value)
+char *mime_words_read(const char *value, enum mime_words_reading reading)
 {
-	struct decoder decoder = {.charset = "UTF-8"};
+	struct decoder decoder = {.reading = reading, .charset = "UTF-8"};
 	const char *plain = value, *p = value, *end;
 
 	while ((p = strchr(p, '=')) != NULL) {
@@ -134,14 +173,20 @@ char *mime_words_decode(const char *value)
 			p++;
 			continue;
 		}
-		mime_charset_add(&decoder.out, plain, (size_t)(p - plain), NULL);
+		add_plain(&decoder, plain, (size_t)(p - plain));
 		end = decode_row(&decoder, p);
 		plain = end ? end : p;
 		p = end ? end : p + 1;
 	}
-	mime_charset_add(&decoder.out, plain, strlen(plain), NULL);
+	add_plain(&decoder, plain, strlen(plain));
+	buf_free(&decoder.payload);
 	buf_free(&decoder.bytes);
 	return buf_take(&decoder.out);
+}
+
+char *mime_words_decode(const char *value)
+{
+	return mime_words_read(value, MIME_WORDS_STRICT);
 }
 
 /* The text with each `from` made `to`. */

@@ -13,6 +13,18 @@
  * What is malformed or of an unknown charset stays as it is. */
 char *mime_words_decode(const char *value);
 
+/* How far the decoding goes of those who rather show something. */
+enum mime_words_reading {
+	MIME_WORDS_STRICT,  /* as mime_words_decode() */
+	MIME_WORDS_GUESSED, /* an unknown charset, and bytes that are wrong in
+			     * UTF-8, are taken for Latin-1 */
+	MIME_WORDS_JOINED,  /* guessed too, and adjacent words of one charset
+			     * and encoding are put together first */
+};
+
+/* The value as such a reader decodes it; else as mime_words_decode(). */
+char *mime_words_read(const char *value, enum mime_words_reading reading);
+
 /* The value so that GMime sees no encoded words in it, and back; new strings.
  * So GMime's parser of addresses gives names that are not decoded yet. */
 char *mime_words_hide(const char *value);

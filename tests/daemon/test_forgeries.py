@@ -4,6 +4,8 @@ Each row of the tables goes in by sendmail(1), where Postfix rewrites the header
 before the milter sees it, and by SMTP, where this sandbox leaves it as it came.
 """
 
+from base64 import b64encode
+
 import pytest
 from harness import Sandbox
 from harness.sandbox import unique
@@ -16,6 +18,13 @@ POSTFIX = (
     "--postconf", "relay_domains=dst.test",
     "--postconf", "relay_transport=$default_transport",
 )
+
+
+
+def named(name):
+    """A From field of somebody else with this display name, encoded."""
+    return b"From: =?utf-8?b?" + b64encode(name.encode()) + b"?= <a@other.test>\n"
+
 
 # name: (envelope sender, header fields)
 FORGERIES = {
@@ -72,6 +81,32 @@ FORGERIES = {
     ),
     "quoted name": ("a@other.test", b'From: "boss@example.com" <a@other.test>\n'),
     "bare name": ("a@other.test", b"From: boss@example.com <a@other.test>\n"),
+    "unknown charset": ("a@other.test", b"From: =?x-sjis?q?boss=40example.com?= <a@other.test>\n"),
+    "unknown charset alone": ("a@other.test", b"From: =?ks_c_5601-1987?q?boss=40example.com?=\n"),
+    "unknown charset in angles": ("a@other.test", b"From: <=?x-gbk?q?boss=40example.com?=>\n"),
+    "unknown charset of a group": ("a@other.test", b"From: =?dos-874?q?boss=40example.com?=:;\n"),
+    "unknown charset in part": ("a@other.test", b"From: boss=?x-sjis?q?=40?=example.com <a@other.test>\n"),
+    "unknown charset in a comment": (
+        "a@other.test", b"From: a@other.test (=?x-unknown?b?Ym9zc0BleGFtcGxlLmNvbQ==?=)\n"
+    ),
+    "unknown charset in Sender": (
+        "a@other.test",
+        b"From: a@other.test\nSender: =?iso-8859-8-i?q?boss=40example.com?= <a@other.test>\n",
+    ),
+    "cut base64": (
+        "a@other.test",
+        b"From: =?utf-8?b?Ym9zc0BleG?= =?utf-8?b?FtcGxlLmNvbQ==?= <a@other.test>\n",
+    ),
+    "wrong byte in a word": ("a@other.test", b"From: =?utf-8?q?boss=40=FFexample.com?= <a@other.test>\n"),
+    "override": ("a@other.test", named("\u202emoc.elpmaxe@ssob")),
+    "override in part": ("a@other.test", named("boss@\u202emoc.elpmaxe\u202c")),
+    "isolate": ("a@other.test", named("\u2067moc.elpmaxe@ssob\u2069")),
+    "Hangul filler": ("a@other.test", named("boss@\u3164example.com")),
+    "Khmer vowel": ("a@other.test", named("boss@exam\u17b4ple.com")),
+    "Braille blank": ("a@other.test", named("boss@\u2800example.com")),
+    "dot leader": ("a@other.test", named("boss@example\u2024com")),
+    "via nothing": ("a@other.test", named("boss@example.com via \u3164")),
+    "via behind angles": ("a@other.test", b'From: "<boss@example.com> via x" <a@other.test>\n'),
     "behind a long list": (
         "a@other.test", b"From: " + b"a@other.test,\n " * 1000 + b"boss@example.com\n"
     ),
@@ -83,6 +118,19 @@ FORGERIES = {
     "made-up ticket": (
         "boss@example.com", b"X-Postern-Ticket: " + b"ab" * 16 + b"\nFrom: boss@example.com\n"
     ),
+}
+
+# Below a domain that covers its subdomains, though no domain names themselves.
+BELOW = {
+    "punycode of no letter": b"From: boss@xn--n3h.covers.test\n",
+    "no letter": "From: boss@☃.covers.test\n".encode(),
+    "hyphen": b"From: boss@x-.covers.test\n",
+    "two dots": b"From: boss@x..covers.test\n",
+    "long label": b"From: boss@" + b"x" * 64 + b".covers.test\n",
+    "long name": b"From: boss@" + b"x." * 130 + b"covers.test\n",
+    "dot leader below": "From: boss@x\u2024y.covers.test\n".encode(),
+    "underscore": b'From: "boss@_x.covers.test" <a@other.test>\n',
+    "plus": b'From: "boss@a+b.covers.test" <a@other.test>\n',
 }
 
 # What Postfix, or the end of the header, makes harmless.
@@ -103,7 +151,16 @@ HONEST = {
     "group": ("a@other.test", b"From: us: a@other.test, b@third.test;\n"),
     "list": ("l@other.test", b'From: "ann@example.com via List" <l@other.test>\n'),
     "encoded list": ("l@other.test", b"From: =?utf-8?q?ann=40example.com_via_L?= <l@other.test>\n"),
+    "list in an unknown charset": (
+        "l@other.test", b"From: =?x-sjis?q?ann=40example.com_via_L?= <l@other.test>\n"
+    ),
+    "unknown charset": ("a@other.test", b"From: =?x-sjis?q?Ann=82=A0?= <a@other.test>\n"),
+    "words of base64": (
+        "a@other.test", b"From: =?utf-8?b?Wm8=?= =?utf-8?b?w6s=?= <a@other.test>\n"
+    ),
+    "right to left": ("a@other.test", named("\u202b\u05d0\u05d1\u202c")),
     "brand": ("a@other.test", b'From: "Example.com fans" <a@other.test>\n'),
+    "odd subdomain": ("a@other.test", b"From: a@other.test, x@_x.example.com.other.test\n"),
     "subdomain": ("a@sub.example.com", b"From: a@sub.example.com\n"),
     "longer name": ("a@notexample.com", b"From: a@notexample.com, b@example.com.other.test\n"),
     "Reply-To": ("a@other.test", b"From: a@other.test\nReply-To: ann@example.com\n"),
@@ -116,15 +173,15 @@ HONEST = {
 }
 
 TICKET_FIELDS = {
-    "plain": b"X-Postern-Ticket: abc\n",
-    "letter case": b"x-postern-TICKET: abc\n",
-    "blank before the colon": b"X-Postern-Ticket : abc\n",
-    "tab before the colon": b"X-Postern-Ticket\t: abc\n",
-    "folded": b"X-Postern-Ticket:\n abc\n\tdef\n",
+    "plain": b"X-Postern-Ticket: xyz\n",
+    "letter case": b"x-postern-TICKET: xyz\n",
+    "blank before the colon": b"X-Postern-Ticket : xyz\n",
+    "tab before the colon": b"X-Postern-Ticket\t: xyz\n",
+    "folded": b"X-Postern-Ticket:\n xyz\n\tdef\n",
     "empty": b"X-Postern-Ticket:\n",
-    "long": b"X-Postern-Ticket: " + b"abc" * 30000 + b"\n",
-    "several": b"X-Postern-Ticket: abc\nX: y\nX-POSTERN-TICKET : def\nX-Postern-Ticket: ghi\n",
-    "many": b"X-Postern-Ticket: abc\nX: y\n" * 50,
+    "long": b"X-Postern-Ticket: " + b"xyz" * 30000 + b"\n",
+    "several": b"X-Postern-Ticket: xyz\nX: y\nX-POSTERN-TICKET : def\nX-Postern-Ticket: ghi\n",
+    "many": b"X-Postern-Ticket: xyz\nX: y\n" * 50,
 }
 
 BODY = b"\nFrom: boss@example.com\n.\n\xff  body \n"
@@ -149,6 +206,12 @@ def complete(head, to):
     return message_id, rest.encode() + head + BODY
 
 
+@pytest.fixture(scope="module")
+def covering(box):
+    box.domain(box.company(), name="covers.test")
+    box.cli("domain", "set", "covers.test", "--subdomains", "covered")
+
+
 def submit(box, way, sender, head, to):
     message_id, data = complete(head, to)
     return WAYS[way](box, message_id, sender, [to], data), data
@@ -164,6 +227,24 @@ def test_forgery(box, way, to, name):
         assert submitted.reply[0] == 550
         assert submitted.reply[1].startswith(b"5.7.1 ")
     assert not box.sink.now(to=to)
+
+
+@pytest.mark.parametrize("name", BELOW)
+def test_below(box, covering, way, to, name):
+    submitted, _ = submit(box, way, "a@other.test", BELOW[name], to)
+    assert submitted.verdict()["action"] == "refuse"
+    assert not box.sink.now(to=to)
+
+
+# Over SMTP, Postfix refuses the second itself.
+@pytest.mark.parametrize("way, sender", [
+    ("smtp", "x@_x.covers.test"),
+    ("sendmail", "x@_x.covers.test"),
+    ("sendmail", "x@a.x-.covers.test"),
+])
+def test_envelope_below(box, covering, way, to, sender):
+    submitted, _ = submit(box, way, sender, b"From: a@other.test\n", to)
+    assert submitted.verdict()["action"] == "refuse"
 
 
 @pytest.mark.parametrize("name", HARMLESS)
@@ -191,7 +272,7 @@ def test_ticket_comes_off(box, way, to, name):
     submit(box, way, "a@other.test", head, to)
     delivered = box.sink.find(to=to)
     assert b"postern-ticket" not in delivered.raw.lower()
-    assert b"abc" not in delivered.raw
+    assert b"xyz" not in delivered.raw
     assert delivered.header("Subject") == "kept"
     assert delivered.raw.endswith(BODY[1:])
 
@@ -218,6 +299,12 @@ def test_8_bits_in_a_name(box, to):
     submitted, data = submit(box, "smtp", "a@other.test", b"From: Z\xf6 <a@other.test>\n", to)
     assert data in box.sink.find(to=to).raw + b"\n"
     assert submitted.verdict()["action"] == "pass"
+
+
+def test_8_bits_that_do_not_show(box, to):
+    head = b'From: "boss@\xadexample.com" <a@other.test>\n'
+    submitted, _ = submit(box, "smtp", "a@other.test", head, to)
+    assert submitted.reply[0] == 550
 
 
 def test_nothing_forged_arrived(box):

@@ -103,10 +103,66 @@ static void test_clear(void **state)
 		{"\"b@x.com via c@y.com\" <a@example.com>", "example.com y.com",
 			NULL},
 		{"\"b@x.com via \" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@x.com via .\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@x.com via \u3164\" <a@example.com>", "example.com x.com",
+			NULL},
+		{"\"b@x.com via \u200b\" <a@example.com>", "example.com x.com",
+			NULL},
+		{"\"<b@x.com> via c\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@x.com,c via d\" <a@example.com>", "example.com x.com", NULL},
+		/* nothing shows there */
+		{"\"b@\xadx.com\" <a@y.com>", "y.com x.com", NULL},
+		{"\"b@\u115fx.com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@\u3164x.com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@\uffa0x.com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@\u17b4x.com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@\u034fx.com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@\u2800x.com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@\ufe0fx.com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@x\u2024com\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@x\ufe52com\" <a@example.com>", "example.com x.com", NULL},
+		/* nobody else in these */
+		{"=?x-gbk?q?J=F6rg?= <a@example.com>", "example.com",
+			"a@example.com"},
 	};
 
 	(void)state;
 	check(cases, ARRAY_SIZE(cases), false);
+}
+
+/* The form with its %s made the name. */
+static void add_form(struct buf *out, const char *form, const char *name)
+{
+	const char *place = strstr(form, "%s");
+
+	buf_add(out, form, (size_t)(place - form));
+	buf_add_str(out, name);
+	buf_add_str(out, place + 2);
+}
+
+static bool is_below(const char *domain, const char *parent)
+{
+	size_t len = strlen(domain), tail = strlen(parent);
+
+	return len >= tail && str_eq(domain + len - tail, parent) &&
+	       (len == tail || domain[len - tail - 1] == '.');
+}
+
+/* More labels than a name may have, all of them good. */
+static void test_long_name(void **state)
+{
+	_cleanup_buf_ struct buf value = BUF_INIT;
+	_cleanup_addr_header_ struct addr_header header;
+
+	(void)state;
+	buf_add_str(&value, "b@");
+	for (int i = 0; i < 1000; i++)
+		buf_add_str(&value, "a.");
+	buf_add_str(&value, "x.com");
+	addr_header_read(value.data, &header);
+	assert_true(header.unclear);
+	assert_true(header.domains.n > 0);
+	assert_true(is_below(header.domains.items[0], "x.com"));
 }
 
 /* Lists name the author whom they speak for. */
@@ -116,6 +172,8 @@ static void test_via(void **state)
 		"\"b@x.com via List\" <a@example.com>",
 		"\"'b@x.com' via List\" <a@example.com>",
 		"=?utf-8?q?b=40x.com_Via_L=C3=ADst?= <a@example.com>",
+		"=?x-gbk?q?b=40x.com_via_L?= <a@example.com>",
+		"\"b@x.com via L\xedst\" <a@example.com>",
 	};
 
 	(void)state;
@@ -127,6 +185,74 @@ static void test_via(void **state)
 		assert_null(header.mailbox);
 		assert_int_equal(header.domains.n, 1);
 		assert_string_equal(header.domains.items[0], "example.com");
+	}
+}
+
+/* A name in which only some see another sender. */
+static void test_unclear_names(void **state)
+{
+	static const struct header_case cases[] = {
+		/* charsets that are not known */
+		{"=?x-sjis?q?b=40x.com?= <a@y.com>", "y.com x.com", NULL},
+		{"=?ks_c_5601-1987?b?YkB4LmNvbQ==?= <a@y.com>", "y.com x.com",
+			NULL},
+		{"=??q?b=40x.com?= <a@y.com>", "y.com x.com", NULL},
+		{"=?01234567890123456789012345678901234567890?q?b=40x.com?= "
+		 "<a@y.com>",
+			"y.com x.com", NULL},
+		{"b=?x-gbk?q?=40?=x.com <a@y.com>", "y.com x.com", NULL},
+		{"\"=?x-gbk?q?b=40x.com?=\" <a@y.com>", "y.com x.com", NULL},
+		{"a@y.com (=?x-gbk?q?b=40x.com?=)", "y.com x.com", NULL},
+		{"=?utf-8?q?=3D=3Fx-gbk=3Fq=3Fb=3D40x.com=3F=3D?= <a@y.com>",
+			"y.com x.com", NULL},
+		/* bytes that are not UTF-8 */
+		{"=?utf-8?q?b=40=FFx.com?= <a@y.com>", "y.com x.com", NULL},
+		{"\"b@b\xfc"
+		 "cher.example\" <a@y.com>",
+			"y.com xn--bcher-kva.example", NULL},
+		{"=?x-gbk?q?b=40=ADx.com?= <a@y.com>", "y.com x.com", NULL},
+		/* base64 cut inside a quantum */
+		{"=?utf-8?b?YkBleG?= =?utf-8?b?FtcGxlLmNvbQ==?= <a@y.com>",
+			"y.com example.com", NULL},
+		/* writing direction */
+		{"\"\u202emoc.x@b\" <a@y.com>", "y.com x.com", NULL},
+		{"\"b@\u202emoc.x\u202c\" <a@y.com>", "y.com x.com", NULL},
+		{"=?utf-8?q?=E2=81=A7moc.x=40b?= <a@y.com>", "y.com x.com", NULL},
+		{"\"\u200fcom\u200f.\u200fx\u200f@\u200fb\" <a@y.com>",
+			"y.com x.com", NULL},
+		{"a@y.com (\u202emoc.x@b)", "y.com x.com", NULL},
+	};
+
+	(void)state;
+	check(cases, ARRAY_SIZE(cases), true);
+}
+
+/* Of a name that is none, what is behind a dot. */
+static void test_subdomains(void **state)
+{
+	static const char *const names[] = {"xn--n3h.x.com", "☃.x.com",
+		"☃。x。com", "x-.x.com", "-x.x.com", "x..x.com", "..x.com",
+		"x\u2024y.x.com", "_x.x.com", "a+b.x.com", "a/b.x.com",
+		"a_.x.com", "a*.x.com",
+		"0123456789012345678901234567890123456789012345678901234567890"
+		"123.x.com"};
+	static const char *const forms[] = {"b@%s", "\"b@%s\" <a@y.com>",
+		"a@y.com, b@%s", "a@y.com (b@%s)"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names) * ARRAY_SIZE(forms); i++) {
+		const char *name = names[i / ARRAY_SIZE(forms)];
+		_cleanup_buf_ struct buf value = BUF_INIT;
+		_cleanup_addr_header_ struct addr_header header;
+		bool found = false;
+
+		add_form(&value, forms[i % ARRAY_SIZE(forms)], name);
+		addr_header_read(value.data, &header);
+		for (size_t k = 0; k < header.domains.n; k++)
+			found |= is_below(header.domains.items[k], "x.com");
+		if (!found)
+			fail_msg("%s: not found", value.data);
+		assert_null(header.mailbox);
 	}
 }
 
@@ -295,6 +421,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clear),
 		cmocka_unit_test(test_via),
+		cmocka_unit_test(test_unclear_names),
+		cmocka_unit_test(test_subdomains),
+		cmocka_unit_test(test_long_name),
 		cmocka_unit_test(test_unclear),
 		cmocka_unit_test(test_forms_of_one_domain),
 		cmocka_unit_test(test_hostile),

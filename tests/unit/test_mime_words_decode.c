@@ -74,6 +74,42 @@ static void test_cases(void **state)
 	}
 }
 
+/* Of readers who guess, and of such as join what is cut. */
+static void test_lenient(void **state)
+{
+	static const struct {
+		const char *value;
+		const char *guessed;
+		const char *joined;
+	} lenient[] = {
+		{"raw \xe9 " E, "raw " E " " E, "raw " E " " E},
+		{"=?x-unknown?Q?a=E9=00?=", "a" E BAD, "a" E BAD},
+		{"=?x-unknown?Q?a=C3=A9?=", "a" E, "a" E},
+		{"=?utf-8?Q?a=E9?=", "a" E, "a" E},
+		{"=??Q?a?=", "a", "a"},
+		{"=?us-ascii?Q?a=E9?=", "a" BAD, "a" BAD},
+		{"=?x-unknown?Q?a?= =?utf-8?Q?b?=", "ab", "ab"},
+		{"=?"
+		 "0123456789012345678901234567890123456789x?Q?a?=",
+			"a", "a"},
+		{"=?utf-8?Q?=4?= =?UTF-8?q?1?=", "=41", "A"},
+		{"=?utf-8?Q?=4?= =?utf-8?b?MQ==?=", "=41", "=41"},
+		{"=?utf-8?Q?=4?= =?x?Q?1?=", "=41", "=41"},
+		{"=?utf-8?B?YWJj?= =?utf-8?b?ZGVm?=", "abcdef", "abcdef"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lenient); i++) {
+		_cleanup_free_ char *guessed = mime_words_read(
+			lenient[i].value, MIME_WORDS_GUESSED);
+		_cleanup_free_ char *joined = mime_words_read(
+			lenient[i].value, MIME_WORDS_JOINED);
+
+		assert_string_equal(guessed, lenient[i].guessed);
+		assert_string_equal(joined, lenient[i].joined);
+	}
+}
+
 static void test_hide(void **state)
 {
 	static const char *const values[] = {
@@ -108,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_lenient),
 		cmocka_unit_test(test_hide),
 		cmocka_unit_test(test_long),
 	};
