@@ -190,6 +190,8 @@ static int act(const struct occasion *on, struct outcome *outcome)
 	case VERDICT_DISCARD:
 		outcome->ending = END_DISCARD;
 		return 0;
+	case VERDICT_ACTIONS:
+		break;
 	}
 	return err_set(&outcome->err, ERR_INTERNAL, "unknown action");
 }
@@ -259,6 +261,7 @@ sfsistat apply_verdict(SMFICTX *ctx, struct service *service,
 
 	if (act(&on, &outcome) < 0)
 		fail(&outcome);
+	counts_add(&service->counts, outcome.verdict.action);
 	set_reply(ctx, &outcome, facts->domain);
 	log_outcome(&on, &outcome);
 	return answers[outcome.ending].result;

@@ -176,6 +176,8 @@ static sfsistat on_eom(SMFICTX *ctx)
 		session_queue_id(session, smfi_getsymval(ctx, queue_id_macro));
 		answer = decide(ctx, session);
 		drain_leave(service->drain);
+	} else {
+		counts_add(&service->counts, VERDICT_TEMPFAIL);
 	}
 	forget_message(session);
 	return answer;

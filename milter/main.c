@@ -2,7 +2,8 @@
  * postern-milter: tells Postfix which messages may pass, and records them.
  *
  * Starts from the inside out: settings, log, database, socket; ends the other
- * way round. The main thread waits for signals, and libmilter serves in others.
+ * way round. The main thread waits for signals and is the janitor; libmilter
+ * serves in others.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "milter/filter.h"
+#include "milter/janitor.h"
 #include "milter/serve.h"
 #include "milter/service.h"
 #include "milter/signals.h"
@@ -82,44 +84,64 @@ static void reload(struct daemon *daemon)
 		restart.len ? buf_str(&restart) : NULL);
 }
 
-/* Serves until told to stop; false when libmilter ended by itself. */
-static bool wait_for_stop(struct daemon *daemon)
+/* What main does about an event; -1 to go on, else the exit status. */
+static int on_event(
+	struct daemon *daemon, struct janitor *janitor, enum signal_event event)
 {
-	for (;;) {
-		switch (signals_wait()) {
-		case SIGNAL_RELOAD:
-			reload(daemon);
-			break;
-		case SIGNAL_STOP:
-			log_info(daemon->log, "stopping");
-			return true;
-		case SIGNAL_ENDED:
-			log_error(daemon->log, "libmilter_ended");
-			return false;
-		case SIGNAL_EVENTS:
-			break;
-		}
+	switch (event) {
+	case SIGNAL_STOP:
+		log_info(daemon->log, "stopping");
+		return EX_OK;
+	case SIGNAL_ENDED:
+		log_error(daemon->log, "libmilter_ended");
+		return EX_UNAVAILABLE;
+	case SIGNAL_RELOAD:
+		reload(daemon);
+		return -1;
+	case SIGNAL_NONE:
+		break;
 	}
+	if (janitor_round(janitor, clock_monotonic_us()))
+		return -1;
+	log_error(daemon->log, "socket_gone", "socket",
+		daemon->conf->milter.socket);
+	return EX_TEMPFAIL;
+}
+
+/* Serves until there is a reason to end: the exit status. */
+static int wait_for_end(struct daemon *daemon)
+{
+	struct janitor janitor;
+	int status;
+
+	janitor_begin(&janitor, daemon->service, daemon->socket,
+		clock_monotonic_us());
+	do
+		status = on_event(
+			daemon, &janitor, signals_wait(JANITOR_ROUND_MS));
+	while (status < 0);
+	return status;
 }
 
 /* False when libmilter had failed. Nobody new gets in, and those who are inside
  * may finish: Postfix keeps what it has to offer meanwhile (default_action=tempfail). */
-static bool stop(struct daemon *daemon, bool told)
+static bool stop(struct daemon *daemon, bool serving)
 {
 	bool well;
 
 	socket_hide(daemon->socket);
-	if (told && !drain_wait(daemon->service->drain, DRAIN_MS))
+	if (serving && !drain_wait(daemon->service->drain, DRAIN_MS))
 		log_warn(daemon->log, "messages_cut_off");
 	well = serve_stop(daemon->serve, daemon->socket);
 	service_close(daemon->service);
+	counts_log(&daemon->service->counts, daemon->log);
 	return well;
 }
 
 static int run(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
-	bool told, well;
+	int status;
 
 	if (start(daemon, &err) < 0) {
 		log_error(daemon->log, "start_failed", "error", err.text);
@@ -131,10 +153,11 @@ static int run(struct daemon *daemon)
 	}
 	log_info(daemon->log, "started", "version", POSTERN_VERSION, "socket",
 		daemon->conf->milter.socket);
-	told = wait_for_stop(daemon);
-	well = stop(daemon, told);
+	status = wait_for_end(daemon);
+	if (!stop(daemon, status != EX_UNAVAILABLE))
+		status = EX_UNAVAILABLE;
 	log_info(daemon->log, "stopped");
-	return told && well ? EX_OK : EX_UNAVAILABLE;
+	return status;
 }
 
 int main(int argc, char **argv)

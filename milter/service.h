@@ -15,6 +15,7 @@
 #include "core/db/db_pool.h"
 #include "core/policy/stop.h"
 #include "core/policy/verdict.h"
+#include "milter/counts.h"
 #include "milter/drain.h"
 
 /* What may change while running. */
@@ -32,6 +33,7 @@ struct service {
 	struct db_pool *readers;
 	struct committer *committer;
 	struct drain *drain;
+	struct counts counts;
 	pthread_rwlock_t lock; /* for what follows */
 	struct service_rules rules;
 };

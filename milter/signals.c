@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,36 +57,39 @@ int signals_init(struct err *err)
 	return 0;
 }
 
-/* The next event of those that are pending, SIGNAL_EVENTS for none. */
+/* The next event of those that are pending. */
 static enum signal_event take(void)
 {
 	const unsigned bits = atomic_load(&pending);
 
-	for (enum signal_event event = 0; event < SIGNAL_EVENTS; event++)
+	for (enum signal_event event = 0; event < SIGNAL_NONE; event++)
 		if (bits & 1U << event) {
 			atomic_fetch_and(&pending, ~(1U << event));
 			return event;
 		}
-	return SIGNAL_EVENTS;
+	return SIGNAL_NONE;
 }
 
-/* By poll(), which a handler always interrupts. */
-static void sleep_until_woken(void)
+/* By poll(), which a handler always interrupts; false when time was up. */
+static bool sleep_until_woken(int wait_ms)
 {
 	struct pollfd pipe = {.fd = wake[0], .events = POLLIN};
 	char bytes[64];
+	int woken = poll(&pipe, 1, wait_ms);
 
-	if (poll(&pipe, 1, -1) > 0 && read(wake[0], bytes, sizeof(bytes)) < 0) {
+	if (woken > 0 && read(wake[0], bytes, sizeof(bytes)) < 0) {
 		/* Then poll() returns at once the next time. */
 	}
+	return woken != 0;
 }
 
-enum signal_event signals_wait(void)
+enum signal_event signals_wait(int wait_ms)
 {
 	enum signal_event event;
 
-	while ((event = take()) == SIGNAL_EVENTS)
-		sleep_until_woken();
+	while ((event = take()) == SIGNAL_NONE)
+		if (!sleep_until_woken(wait_ms))
+			return take();
 	return event;
 }
 

@@ -11,15 +11,15 @@ enum signal_event {
 	SIGNAL_STOP,   /* SIGTERM, SIGINT */
 	SIGNAL_ENDED,  /* signals_post() */
 	SIGNAL_RELOAD, /* SIGHUP; several that wait are one */
-	SIGNAL_EVENTS
+	SIGNAL_NONE,   /* time was up */
 };
 
 /* Begins to catch the signals; to be called once, in the main thread, which
  * must never block them. */
 int signals_init(struct err *err);
 
-/* Waits for the next event. In the main thread. */
-enum signal_event signals_wait(void);
+/* Waits for the next event, but not for long. In the main thread. */
+enum signal_event signals_wait(int wait_ms);
 
 /* Makes signals_wait() return SIGNAL_ENDED. From any thread. */
 void signals_post(void);

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -156,9 +155,16 @@ int socket_publish(struct socket *claim, const char *mode, struct err *err)
 	return 0;
 }
 
+bool socket_is_named(const struct socket *claim)
+{
+	return claim->file_fd >= 0 && is_named(claim->file_fd, claim->path);
+}
+
+/* What was put in the place of a published socket is not ours to remove. */
 void socket_hide(struct socket *claim)
 {
-	unlink(claim->path);
+	if (claim->file_fd < 0 || socket_is_named(claim))
+		unlink(claim->path);
 }
 
 /* The descriptor leads to the socket also when no name does any more. */

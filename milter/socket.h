@@ -8,6 +8,8 @@
 #ifndef POSTERN_MILTER_SOCKET_H
 #define POSTERN_MILTER_SOCKET_H
 
+#include <stdbool.h>
+
 #include "core/base/err.h"
 #include "core/base/mem.h"
 
@@ -26,7 +28,10 @@ DEFINE_CLEANUP(socket, socket_free)
  * says. Its group is that of the folder when that is set-gid. */
 int socket_publish(struct socket *socket, const char *mode, struct err *err);
 
-/* Removes the file, so that nobody new connects. */
+/* Whether the path still leads to the published socket. */
+bool socket_is_named(const struct socket *socket);
+
+/* Removes the file, so that nobody new connects; another's is left alone. */
 void socket_hide(struct socket *socket);
 
 /* Wakes whoever waits for connections on the socket, by connecting once, also

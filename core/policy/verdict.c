@@ -97,7 +97,7 @@ static const struct {
 		"can be checked."},
 };
 
-static const char *const actions[] = {
+static const char *const actions[VERDICT_ACTIONS] = {
 	[VERDICT_PASS] = "pass",
 	[VERDICT_RECORD] = "record",
 	[VERDICT_REFUSE] = "refuse",
@@ -192,6 +192,6 @@ const char *verdict_reason_text(enum verdict_reason reason)
 
 const char *verdict_action_name(enum verdict_action action)
 {
-	assert(action < sizeof(actions) / sizeof(actions[0]));
+	assert(action < VERDICT_ACTIONS);
 	return actions[action];
 }

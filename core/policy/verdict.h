@@ -61,6 +61,7 @@ enum verdict_action {
 	VERDICT_TEMPFAIL, /* cannot decide now */
 	VERDICT_DISCARD,  /* accept, and deliver to nobody */
 	VERDICT_LEARN,    /* pass, and note what the rules would refuse */
+	VERDICT_ACTIONS
 };
 
 enum verdict_reason {

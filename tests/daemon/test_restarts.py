@@ -1,5 +1,6 @@
 """Parts that end, die or are away while mail is sent."""
 
+import re
 import signal
 import threading
 
@@ -147,6 +148,29 @@ def test_milter_is_killed(own_box):
         senders.wait_for(20)
     assert senders.refused == []
     check_all_there(box, senders.sent)
+
+
+@pytest.mark.submission("sendmail")
+def test_socket_of_the_milter_is_removed(own_box):
+    """It notices, finishes what it has begun, and is started again."""
+    box = own_box()
+    with Senders(box) as senders:
+        senders.wait_for(20)
+        old = box.pid("milter")
+        (box.dir / "queue/postern/milter.sock").unlink()
+        box.wait_for_new("milter", old)
+        box.flush()
+        senders.wait_for(20)
+    assert senders.refused == []
+    check_all_there(box, senders.sent)
+    check_delivered_once(box, senders.sent)
+    assert f"milter {old} ended with status 75" in box.log("watch")
+    log = box.log("milter")
+    assert "event=socket_gone" in log
+    counted = re.search(rf"\[{old}\] info event=counts record=(\d+) .* tempfail=(\d+)", log)
+    assert int(counted.group(1)) >= 20
+    recorded = re.findall(rf"\[{old}\] .* action=record ", log)
+    assert int(counted.group(1)) == len(recorded)
 
 
 @pytest.mark.submission("sendmail")

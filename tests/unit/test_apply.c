@@ -293,6 +293,7 @@ static void test_sent_notes_nothing(void **state)
 		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
 
 	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
+	assert_int_equal(world->service->counts.of[VERDICT_RECORD], 1);
 	assert_email(state, EMAIL_SENT);
 	assert_noted(temp->db, "");
 	assert_int_equal(world->fake.added.n, 0);
@@ -337,6 +338,8 @@ static void test_note_fails(void **state)
 		assert_string_equal(world->fake.code, "451");
 		assert_string_equal(world->fake.held, "");
 	}
+	assert_int_equal(world->service->counts.of[VERDICT_TEMPFAIL], 3);
+	assert_int_equal(world->service->counts.of[VERDICT_REFUSE], 0);
 }
 
 static void test_hold_fails(void **state)

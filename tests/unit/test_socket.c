@@ -220,6 +220,28 @@ static void test_wake(void **state)
 	socket_free(claimed);
 }
 
+/* It is not ours any more when it is removed, or another is in its place. */
+static void test_lost(void **state)
+{
+	const struct place *place = *state;
+	struct socket *claimed = claim(place);
+	int fd = listen_at(place->path), other;
+	struct err err = ERR_INIT;
+
+	assert_false(socket_is_named(claimed));
+	assert_int_equal(socket_publish(claimed, "0600", &err), 0);
+	assert_true(socket_is_named(claimed));
+	unlink(place->path);
+	assert_false(socket_is_named(claimed));
+	other = listen_at(place->path);
+	assert_false(socket_is_named(claimed));
+	socket_hide(claimed);
+	assert_int_equal(access(place->path, F_OK), 0);
+	close(other);
+	close(fd);
+	socket_free(claimed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +261,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_publish_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wake, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
