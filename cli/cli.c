@@ -64,6 +64,8 @@ static int run_verb(
 {
 	const struct verb *verb = call->arguments->verb;
 
+	if (verb->check && verb->check(call, err) < 0)
+		return -1;
 	if (verb->access != VERB_WRITES)
 		return verb->run(call, report, err);
 	if (db_begin(call->db, err) < 0)

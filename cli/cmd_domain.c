@@ -3,9 +3,11 @@
  */
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/call.h"
 #include "cli/cmd.h"
 #include "cli/domain_rules.h"
+#include "cli/verbs.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "core/store/store_domain.h"
@@ -126,8 +128,11 @@ static int find(const struct call *call, struct domain *domain_r, struct err *er
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			"there is no domain %s (one that a company only asked "
-			"for needs --company)",
-			name);
+			"for %s)",
+			name,
+			verbs_takes(call->arguments->verb, OPTION_COMPANY)
+				? "needs --company"
+				: "has to be activated first");
 	return 0;
 }
 
@@ -153,6 +158,30 @@ static int run_set(const struct call *call, struct report *report, struct err *e
 	return result;
 }
 
+static int check_activate(const struct call *call, struct err *err)
+{
+	struct domain domain;
+	int result;
+
+	if (find(call, &domain, err) < 0)
+		return -1;
+	result = domain_rules_check(call, &domain, err);
+	store_domain_clear(&domain);
+	return result;
+}
+
+/* To deactivate what is pending would register it. */
+static int change(const struct call *call, const struct domain *domain,
+	bool active, struct err *err)
+{
+	if (!active && domain->pending)
+		return err_set(err, ERR_INVALID,
+			"the company only asked for domain %s: it is not "
+			"active (postern domain remove takes it away)",
+			domain->name);
+	return store_domain_set_active(call->db, domain->id, active, err);
+}
+
 static int set_active(const struct call *call, bool active,
 	struct report *report, struct err *err)
 {
@@ -161,10 +190,7 @@ static int set_active(const struct call *call, bool active,
 
 	if (find(call, &domain, err) < 0)
 		return -1;
-	result = active ? domain_rules_check(call, &domain, err) : 0;
-	if (result == 0)
-		result = store_domain_set_active(
-			call->db, domain.id, active, err);
+	result = change(call, &domain, active, err);
 	domain.active = active;
 	domain.pending = false;
 	if (result >= 0)
@@ -288,6 +314,7 @@ const struct verb cmd_domain_activate = {
 	.options = {{OPTION_COMPANY, false, COMPANY_HELP},
 		{OPTION_POLICY, false, POLICY_HELP}},
 	.help = "Lets the company send with the domain.",
+	.check = check_activate,
 	.run = run_activate,
 };
 
@@ -298,7 +325,7 @@ const struct verb cmd_domain_deactivate = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = columns,
-	.options = {{OPTION_COMPANY, false, COMPANY_HELP}},
+	.options = {{OPTION_COMPANY, false, "Whose."}},
 	.help = "Stops all sending with the domain. It stays registered: "
 		"nobody else can send with it either.",
 	.run = run_deactivate,

@@ -70,6 +70,10 @@ struct verb {
 	 * arguments, or does nothing (NULL). */
 	int (*prepare)(struct arguments *arguments, const struct conf *conf,
 		struct err *err);
+	/* What takes time and may refuse the call: with the database, but
+	 * before the transaction, which keeps all others from writing. Or
+	 * NULL. */
+	int (*check)(const struct call *call, struct err *err);
 	int (*run)(const struct call *call, struct report *report,
 		struct err *err);
 };

@@ -9,7 +9,11 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -312,19 +316,25 @@ static void test_own_domains(void **state)
 	remove_postfix();
 }
 
+static void ask_for(const char *company, const char *name)
+{
+	struct domain domain;
+	struct db *db = open_database();
+
+	OK(store_domain_ask(db, company, name, 1, &domain, &why));
+	store_domain_clear(&domain);
+	db_close(db);
+}
+
 /* What a company asked for counts from its activation on. */
 static void test_own_domain_asked_for(void **state)
 {
 	_cleanup_free_ char *company = add_company("A");
 	_cleanup_free_ char *activate = mem_printf(
 		"domain activate dest.example --company %s", company);
-	struct domain domain;
-	struct db *db = open_database();
 
 	(void)state;
-	OK(store_domain_ask(db, company, "dest.example", 1, &domain, &why));
-	store_domain_clear(&domain);
-	db_close(db);
+	ask_for(company, "dest.example");
 	write_postfix();
 	run(activate);
 	assert_int_equal(at.status, EX_DATAERR);
@@ -334,6 +344,79 @@ static void test_own_domain_asked_for(void **state)
 	assert_says(at.out, "\"policy\": \"learn\"");
 	run_ok("domain deactivate dest.example");
 	run_ok("%s", activate); /* it counts already */
+	remove_postfix();
+}
+
+static void assert_refused(const char *words, const char *says)
+{
+	run(words);
+	assert_int_not_equal(at.status, EX_OK);
+	assert_says(at.errors, says);
+}
+
+/* What a company only asked for stays so, unless it is activated. */
+static void test_asked_for(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+	_cleanup_free_ char *deactivate = mem_printf(
+		"domain deactivate asked.example --company %s", company);
+
+	(void)state;
+	ask_for(company, "asked.example");
+	assert_refused(deactivate, "only asked for");
+	assert_refused("domain deactivate asked.example", "needs --company");
+	assert_refused("domain set asked.example --policy learn",
+		"has to be activated first");
+	run_ok("domain list --json");
+	assert_says(at.out, "\"pending\": true");
+}
+
+/* A socket that a table of Postfix may be asked through, at the port. */
+static int listen_for_table(unsigned *port_r)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&in, len), 0);
+	assert_int_equal(listen(fd, 5), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &len), 0);
+	*port_r = ntohs(in.sin_port);
+	return fd;
+}
+
+/* While Postfix is asked, others write. */
+static void test_slow_table(void **state)
+{
+	static const char none[] = "500 none\n";
+	_cleanup_free_ char *company = add_company("A");
+	unsigned port;
+	int status, listening = listen_for_table(&port), peer;
+	struct db *db;
+	pid_t child;
+
+	(void)state;
+	ask_for(company, "asked.example");
+	write_postfix();
+	write_file("postfix/main.cf", "we",
+		"mydestination = tcp:127.0.0.1:%u\nrelay_domains =\n", port);
+	child = fork();
+	if (child == 0) {
+		run_ok("domain activate asked.example --company %s", company);
+		_exit(at.status);
+	}
+	peer = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	db = open_database();
+	OK(db_begin(db, &why));
+	db_rollback(db);
+	db_close(db);
+	assert_int_equal(write(peer, none, strlen(none)), strlen(none));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(peer);
+	close(listening);
 	remove_postfix();
 }
 
@@ -361,6 +444,8 @@ int main(void)
 		TEST(refused_list),
 		TEST(own_domains),
 		TEST(own_domain_asked_for),
+		TEST(asked_for),
+		TEST(slow_table),
 		TEST(no_postfix),
 	};
 
