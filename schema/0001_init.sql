@@ -31,6 +31,9 @@ CREATE TABLE domain (
 	UNIQUE (company_id, id)
 ) STRICT, WITHOUT ROWID;
 
+-- One owner for each name; any number of companies may ask for it.
+CREATE UNIQUE INDEX domain_registered ON domain (name) WHERE pending = 0;
+
 -- Who sends as an exclusive domain without a key.
 CREATE TABLE exemption (
 	id TEXT NOT NULL PRIMARY KEY,
@@ -41,8 +44,6 @@ CREATE TABLE exemption (
 	created_us INTEGER NOT NULL,
 	UNIQUE (domain_id, kind, value)
 ) STRICT, WITHOUT ROWID;
--- One owner for each name; any number of companies may ask for it.
-CREATE UNIQUE INDEX domain_registered ON domain (name) WHERE pending = 0;
 
 CREATE TABLE api_key (
 	id TEXT NOT NULL PRIMARY KEY,

@@ -39,7 +39,7 @@ struct domain_list {
 	size_t n;
 };
 
-/* The name is given in the form that mail_domain_normalize() makes. ERR_EXISTS
+/* The name is given in the form that addr_domain_normalize() makes. ERR_EXISTS
  * when it is registered, ERR_NOT_FOUND when there is no such company. */
 int store_domain_add(struct db *db, const char *company_id, const char *name,
 	bool active, int64_t now_us, struct domain *domain_r, struct err *err);

@@ -98,13 +98,11 @@ static int insert_email(struct db *db, const struct email *email, struct err *er
 {
 	static const char sql_insert[] =
 		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
-		" sender, recipients, header_from, header_to, header_cc, bcc, "
-		"reply_to,"
-		" subject, message_id, created_us)"
+		" sender, recipients, header_from, header_to, header_cc, bcc,"
+		" reply_to, subject, message_id, created_us)"
 		" VALUES ($id, $ticket, $company, $key, $domain, $sender,"
-		" $recipients, $from, $to, $cc, $bcc, $reply_to, $subject, "
-		"$message_id,"
-		" $created)";
+		" $recipients, $from, $to, $cc, $bcc, $reply_to, $subject,"
+		" $message_id, $created)";
 	struct packed_lists lists;
 	struct db_stmt *stmt;
 	int result;

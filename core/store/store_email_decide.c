@@ -51,8 +51,8 @@ static int find_superseded(struct db *db, const char *ticket,
 int store_email_ticket(struct db *db, const char *ticket,
 	struct email_ticket *ticket_r, struct err *err)
 {
-	/* d is the domain only if it is the company's, k the key only if it
-	 * may send as that domain. */
+	/* d is the domain only if it is registered to the company, k the key
+	 * only if it may send as that domain. */
 	static const char sql_ticket[] =
 		"SELECT e.id, e.company_id, e.key_id, e.domain, e.sender,"
 		" e.header_from, e.state, k.id IS NOT NULL, d.id IS NOT NULL,"
@@ -60,6 +60,7 @@ int store_email_ticket(struct db *db, const char *ticket,
 		" FROM email e"
 		" LEFT JOIN domain d"
 		"  ON d.name = e.domain AND d.company_id = e.company_id"
+		"  AND d.pending = 0"
 		" LEFT JOIN api_key k"
 		"  ON k.id = e.key_id AND k.company_id = e.company_id"
 		"  AND k.revoked_us = 0 AND (k.scopes & $sending) <> 0"

@@ -87,7 +87,8 @@ static void free_texts(struct texts *texts)
 		free(texts->items[i]);
 }
 
-/* The number of the row, when it is a new one; 0 when it was counted. */
+/* *seq_r: the number of the row when it is a new one, 0 when one was there and
+ * was counted. */
 static int insert(struct db *db, const struct refusal_note *note,
 	const struct texts *texts, int64_t *seq_r, struct err *err)
 {

@@ -95,6 +95,9 @@ static void test_facts(void **state)
 		 "UPDATE api_key SET domain_id = 'x' WHERE name = 'One'",
 			false, true, true},
 		{"DELETE FROM domain WHERE name = 'one.test'", true, false, false},
+		{"UPDATE domain SET active = 0, pending = 1"
+		 " WHERE name = 'one.test'",
+			true, false, false},
 		{"UPDATE domain SET company_id ="
 		 " (SELECT id FROM company WHERE name = 'Other')"
 		 " WHERE name = 'one.test'",
