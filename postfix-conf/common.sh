@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # What enable, disable and check share; sourced by them.
 #
 # Postfix is read through postconf(1). main.cf is changed in place, a few bytes
