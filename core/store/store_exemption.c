@@ -45,7 +45,7 @@ static int check_client(const struct exemption_spec *spec, struct err *err)
 
 	if (cidr_list_parse(spec->value, &list, &why) < 0)
 		return err_set(err, ERR_INVALID, "%s", why.text);
-	if (list.n != 1)
+	if (list.n != 1 || spec->value[strcspn(spec->value, ", \t\r\n")])
 		return err_set(err, ERR_INVALID,
 			"\"%s\" is not one address or network", spec->value);
 	return 0;

@@ -81,6 +81,8 @@ static void test_faults(void **state)
 		{{"example.com", EXEMPT_CLIENT, ""}, ERR_INVALID, "not one"},
 		{{"example.com", EXEMPT_CLIENT, "10.0.0.1 ::1"}, ERR_INVALID,
 			"not one"},
+		{{"example.com", EXEMPT_CLIENT, ", 10.0.0.0/8 "}, ERR_INVALID,
+			"not one"},
 		{{"example.com", EXEMPT_CLIENT, "10.0.0.1/8"}, ERR_INVALID,
 			"bits set"},
 		{{"example.com", EXEMPT_CLIENT, "host.test"}, ERR_INVALID,
