@@ -35,6 +35,7 @@ struct server {
 	struct log *log;
 	struct committer *committer;
 	struct budget budget;
+	atomic_size_t connections;
 	struct worker_shared shared;
 	struct worker **workers;
 	int workers_n;
@@ -114,6 +115,7 @@ static int start_workers(
 
 	server->workers_n = conf->http.workers ? (int)conf->http.workers
 					       : get_nprocs();
+	server->shared.workers = (size_t)server->workers_n;
 	server->workers = mem_alloc(
 		(size_t)server->workers_n, sizeof(*server->workers));
 	for (int i = 0; i < server->workers_n; i++) {
@@ -156,6 +158,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.database = server->database;
 	server->shared.log = log;
 	server->shared.budget = &server->budget;
+	server->shared.connections = &server->connections;
 	server->shared.rates = rate_table_new();
 	server->shared.running = running_new();
 	daemon_raise_descriptor_limit();

@@ -33,6 +33,9 @@
 /* How often deadlines are looked at. */
 enum { JANITOR_MS = 100 };
 
+/* So many connections more than its share a worker takes. */
+enum { AHEAD_MAX = 4 };
+
 /* Above the janitor's deadlines: for clients that do not read their answer. */
 enum { EVHTTP_TIMEOUT_S = 120 };
 
@@ -65,6 +68,8 @@ struct worker_private {
 	bool running;
 	struct evhttp_bound_socket *socket; /* NULL once it accepts no more */
 	bool accepting;
+	bool took_one;           /* in this round of the loop */
+	struct event *round;     /* ends it */
 	int64_t accept_error_us; /* monotonic, when one was last logged */
 	struct event *janitor;
 	int64_t drain_began_us;
@@ -81,12 +86,23 @@ int64_t worker_message_limit(const struct worker *worker)
 	return limit;
 }
 
+/* Whether this worker has more connections than its share. The one that has
+ * fewest never does, so somebody always accepts. */
+static bool is_ahead(const struct worker *worker)
+{
+	const struct worker_shared *shared = worker->shared;
+
+	return conn_table_count(worker->conns) >
+	       *shared->connections / shared->workers + AHEAD_MAX;
+}
+
 void worker_accept_if(struct worker *worker)
 {
 	struct worker_private *own = worker->own;
 	struct evconnlistener *listener;
-	bool accept = conn_table_count(worker->conns) <
-		      (size_t)worker->conf->http.max_connections;
+	bool accept = !own->took_one && !is_ahead(worker) &&
+		      conn_table_count(worker->conns) <
+			      (size_t)worker->conf->http.max_connections;
 
 	if (own->socket == NULL || accept == own->accepting)
 		return;
@@ -96,6 +112,23 @@ void worker_accept_if(struct worker *worker)
 	else
 		evconnlistener_disable(listener);
 	own->accepting = accept;
+}
+
+static void on_round_end(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *worker = arg;
+
+	(void)fd;
+	(void)what;
+	worker->own->took_one = false;
+	worker_accept_if(worker);
+}
+
+void worker_took_one(struct worker *worker)
+{
+	worker->own->took_one = true;
+	worker_accept_if(worker);
+	event_active(worker->own->round, EV_TIMEOUT, 0);
 }
 
 /* No descriptor is left, most likely: pause until the janitor's next round, and
@@ -221,6 +254,7 @@ static int set_up_listener(struct worker *worker, struct err *err)
 		return -1;
 	}
 	worker->own->accepting = true;
+	worker->own->round = event_new(worker->base, -1, 0, on_round_end, worker);
 	evconnlistener_set_error_cb(
 		evhttp_bound_socket_get_listener(worker->own->socket),
 		on_accept_error);
@@ -251,8 +285,8 @@ static int set_up_parts(struct worker *worker, struct err *err)
 	return set_up_listener(worker, err);
 }
 
-/* evhttp turns events off and on again for each request: with the changelist the
- * kernel hears of what is left of that when the loop waits. */
+/* evhttp turns events off and on again for each request: with the changelist
+ * the kernel hears of what is left of that when the loop waits. */
 static struct event_base *new_base(void)
 {
 	struct event_config *config = event_config_new();
@@ -301,6 +335,8 @@ void worker_free(struct worker *worker)
 	key_use_free(worker->keys);
 	if (worker->own->janitor)
 		event_free(worker->own->janitor);
+	if (worker->own->round)
+		event_free(worker->own->round);
 	db_close(worker->db);
 	event_base_free(worker->base);
 	conf_free(worker->conf);

@@ -46,6 +46,8 @@ struct worker_shared {
 	struct log *log;
 	struct committer *committer;
 	struct budget *budget;
+	atomic_size_t *connections; /* of all workers */
+	size_t workers;
 	struct rate_table *rates;
 	struct running *running;
 	atomic_bool any_recipients; /* tickets are not bound to them, see
@@ -88,8 +90,13 @@ void worker_reload(
 /* Any thread: finish what has begun, accept no more, then end. */
 void worker_drain(struct worker *worker);
 
-/* Accepts connections, or stops accepting at the limit. */
+/* Accepts connections, or stops accepting: at the limit, and when this worker
+ * has more of them than the others. */
 void worker_accept_if(struct worker *worker);
+
+/* A connection was accepted: the next one is for who comes first, instead of
+ * this worker taking all that wait. */
+void worker_took_one(struct worker *worker);
 
 /* The largest message, in bytes, that this worker takes now. */
 int64_t worker_message_limit(const struct worker *worker);

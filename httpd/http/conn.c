@@ -309,6 +309,7 @@ struct bufferevent *conn_on_accept(struct event_base *base, void *arg)
 	event_active(conn->resume, EV_READ, 0);
 	conn_enter(conn, CONN_IDLE);
 	conn_table_add(worker->conns, conn);
+	worker_took_one(worker);
 	return conn->bev;
 }
 

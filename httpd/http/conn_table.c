@@ -57,6 +57,7 @@ void conn_table_add(struct conn_table *table, struct conn *conn)
 {
 	LIST_INSERT_HEAD(&table->conns, conn, link);
 	table->n++;
+	(*table->worker->shared->connections)++;
 	worker_accept_if(table->worker);
 }
 
@@ -91,6 +92,7 @@ void conn_table_remove(struct conn_table *table, struct conn *conn)
 		table->by_fd[conn->fd] = NULL;
 	LIST_REMOVE(conn, link);
 	table->n--;
+	(*table->worker->shared->connections)--;
 	worker_accept_if(table->worker);
 }
 
