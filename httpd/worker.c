@@ -131,21 +131,25 @@ void worker_took_one(struct worker *worker)
 	event_active(worker->own->round, EV_TIMEOUT, 0);
 }
 
+/* The worker of this thread: the argument of a listener's callback is
+ * evhttp's. */
+static _Thread_local struct worker *of_thread;
+
 /* No descriptor is left, most likely: pause until the janitor's next round, and
  * say so now and then. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
-	struct worker_private *own = ((struct worker *)arg)->own;
+	struct worker_private *own = of_thread->own;
 	int64_t now_us = clock_monotonic_us();
 	int error = errno;
 
+	(void)arg;
 	evconnlistener_disable(listener);
 	own->accepting = false;
 	if (now_us - own->accept_error_us < ACCEPT_LOG_US)
 		return;
 	own->accept_error_us = now_us;
-	log_error(((struct worker *)arg)->log, "accept_failed", "error",
-		strerror(error));
+	log_error(of_thread->log, "accept_failed", "error", strerror(error));
 }
 
 static void stop_accepting(struct worker *worker)
@@ -346,9 +350,8 @@ void worker_free(struct worker *worker)
 
 static void *run(void *arg)
 {
-	struct worker *worker = arg;
-
-	event_base_dispatch(worker->base);
+	of_thread = arg;
+	event_base_dispatch(of_thread->base);
 	return NULL;
 }
 

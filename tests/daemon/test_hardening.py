@@ -1,7 +1,9 @@
 """Requests and faults that once did harm, and their kin."""
 
 import json
+import os
 import random
+import resource
 import signal
 import threading
 
@@ -114,3 +116,17 @@ def test_drain_timeout(own_box):
         client.join()
     assert [a.status_code for a in answers] == [200] * 3
     box.wait_for_new("httpd", old)
+
+
+def test_no_descriptors_left(own_box, email):
+    """It pauses, says so, and goes on; those who are served notice nothing."""
+    box = own_box("--set", "http.workers=1")
+    pid = box.pid("httpd")
+    used = len(os.listdir(f"/proc/{pid}/fd"))
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 20, used + 20))
+    idle = [box.httpd().raw() for _ in range(40)]
+    wait_for("the log line", lambda: "accept_failed" in box.log("httpd"))
+    for raw in idle:
+        raw.socket.close()
+    wait_for("an answer", lambda: box.httpd().post(email).status_code == 200)
+    assert box.pid("httpd") == pid
