@@ -34,17 +34,6 @@ static bool same_address(const char *a, const char *b)
 	return memcmp(a, b, (size_t)(a_at - a)) == 0 && str_eq_nocase(a_at, b_at);
 }
 
-/* The value of a folded field in one line (RFC 5322 2.2.3). */
-static char *unfold(const char *value)
-{
-	char *line = mem_strdup(value);
-
-	for (char *p = line; *p; p++)
-		if (*p == '\r' || *p == '\n' || *p == '\t')
-			*p = ' ';
-	return line;
-}
-
 /* Whether the staged `Name <address>` or bare address is of this address. The
  * name may hold anything, so it is not parsed: what counts is the end. */
 static bool staged_from_is(const char *staged, const char *address)
@@ -66,7 +55,7 @@ static bool from_matches(const struct strv *froms, const char *staged)
 
 	if (froms->n != 1)
 		return false;
-	line = unfold(froms->items[0]);
+	line = str_unfolded(froms->items[0]);
 	if (addr_parse(line, &addr, NULL) < 0)
 		return false;
 	address = addr_spec(&addr);

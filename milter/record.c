@@ -8,6 +8,7 @@
  */
 #include "milter/record.h"
 
+#include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "milter/origin.h"
 
@@ -58,13 +59,15 @@ int record_sent(
 static char *from_of(const struct session_message *message)
 {
 	_cleanup_addr_ struct addr addr = {0};
+	char *line;
 
 	if (message->froms.values.n == 0)
 		return NULL;
-	if (message->froms.values.n == 1 &&
-		addr_parse(message->froms.values.items[0], &addr, NULL) == 0)
-		return addr_spec(&addr);
-	return mem_strdup(message->froms.values.items[0]);
+	line = str_unfolded(message->froms.values.items[0]);
+	if (message->froms.values.n > 1 || addr_parse(line, &addr, NULL) < 0)
+		return line;
+	free(line);
+	return addr_spec(&addr);
 }
 
 int record_refused(struct service *service, const struct session *session,

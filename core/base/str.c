@@ -60,6 +60,16 @@ char *str_trim(const char *text, size_t len)
 	return mem_dup(text, len);
 }
 
+char *str_unfolded(const char *value)
+{
+	char *line = mem_strdup(value);
+
+	for (char *p = line; *p; p++)
+		if (ascii_is_space(*p))
+			*p = ' ';
+	return line;
+}
+
 void str_lower(char *text)
 {
 	for (; *text; text++)

@@ -20,6 +20,10 @@ bool str_empty(const char *text);
  * at both ends. */
 char *str_trim(const char *text, size_t len);
 
+/* A new string: the value of a folded header field in one line (RFC 5322
+ * 2.2.3), with a blank for each CR, LF and tab. */
+char *str_unfolded(const char *value);
+
 /* Lowers ASCII letters in place. */
 void str_lower(char *text);
 

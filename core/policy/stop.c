@@ -13,7 +13,8 @@
  * rejected to the envelope sender. That may be anybody, for it may be forged
  * too: a bounce must not leave this host, and so such mail is held, where an
  * admin finds it. Our own email has a client of httpd waiting for it, who gets
- * the answer.
+ * the answer; but not one that is on record as sent, which must not vanish when
+ * Postfix presents it again and the rules have changed meanwhile.
  *
  * Pure: no state, no I/O. Threads: any.
  */
@@ -38,8 +39,9 @@ bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason)
 	case REASON_DOMAIN_NOT_OWNED:
 	case REASON_DOMAIN_INACTIVE:
 	case REASON_TICKET_REFUSED:
-		return facts->one_ticket && facts->sender_matches &&
-		       facts->recipients_match && facts->from_matches;
+		return facts->ticket != TICKET_SENT && facts->one_ticket &&
+		       facts->sender_matches && facts->recipients_match &&
+		       facts->from_matches;
 	default:
 		return false;
 	}

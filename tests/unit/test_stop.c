@@ -55,11 +55,12 @@ static void test_own(void **state)
 
 	(void)state;
 	for (int i = 0; i < REASONS; i++) {
-		struct verdict_facts facts[] = {own, own, own};
+		struct verdict_facts facts[] = {own, own, own, own};
 
 		facts[0].one_ticket = false;
 		facts[1].sender_matches = false;
 		facts[2].from_matches = false;
+		facts[3].ticket = TICKET_SENT;
 		if (stop_is_own(&own, (enum verdict_reason)i) != expected[i])
 			fail_msg("%d", i);
 		for (size_t k = 0; k < ARRAY_SIZE(facts); k++)
