@@ -5,7 +5,7 @@
  * those that are not needed grow old and end. A session opens with a message in
  * hand; it closes by itself.
  *
- * A message that failed in a used session, before its end, comes back to the head of the line
+ * A message that failed in a used session comes back to the head of the line
  * and goes out once more, by a new session: the milter or Postfix may have been
  * restarted since the session's last message. Its ticket is still good.
  *
@@ -48,15 +48,6 @@ static void seat_free(struct seat *seat)
 	free(seat);
 }
 
-/* Whether another session may have better luck: this one may have been dead, and
- * has not got all of the content. Once it has, a refusal may come of a Postfix
- * that keeps the message all the same. */
-static bool is_worth_another(const struct seat *seat)
-{
-	return smtp_session_is_used(seat->session) &&
-	       smtp_session_fate(seat->session) != INJECT_UNKNOWN;
-}
-
 static void on_session_ended(
 	void *arg, enum inject_result result, const struct err *err)
 {
@@ -64,7 +55,7 @@ static void on_session_ended(
 	struct submission *submission = TAKE_PTR(seat->submission);
 
 	if (result == INJECT_TEMPORARY && !submission->again &&
-		is_worth_another(seat))
+		smtp_session_may_repeat(seat->session))
 		inject_line_add_again(seat->inject->line, submission);
 	else
 		submission->done(submission, result, err);

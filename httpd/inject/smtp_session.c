@@ -18,6 +18,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "httpd/inject/smtp_command.h"
 #include "httpd/inject/smtp_data.h"
 #include "httpd/inject/smtp_ehlo.h"
@@ -44,6 +45,7 @@ struct smtp_session {
 	struct smtp_extensions extensions;
 	int64_t opened_us;
 	size_t messages; /* begun */
+	bool by_policy;  /* the last refusal was */
 	struct submission *submission;
 	size_t written;  /* commands of its envelope */
 	size_t answered; /* of them */
@@ -60,9 +62,11 @@ enum inject_result smtp_session_fate(const struct smtp_session *session)
 	return INJECT_TEMPORARY;
 }
 
-bool smtp_session_is_used(const struct smtp_session *session)
+bool smtp_session_may_repeat(const struct smtp_session *session)
 {
-	return session->messages > 1;
+	if (session->messages <= 1)
+		return false;
+	return smtp_session_fate(session) != INJECT_UNKNOWN || session->by_policy;
 }
 
 static void set_timer(struct smtp_session *session, int64_t ms)
@@ -235,6 +239,7 @@ static bool on_content(
 		return unexpected(session, reply, "the email");
 	if (class != 2)
 		result = smtp_refusal(reply, "the email", &err);
+	session->by_policy = str_starts(reply->status, "4.7.");
 	end_message(session, result, &err);
 	if (class == 4)
 		return end_session(session, &err);

@@ -52,8 +52,11 @@ void smtp_session_send(
 /* What is to be said of the message under way if the session ended now. */
 enum inject_result smtp_session_fate(const struct smtp_session *session);
 
-/* Whether it had carried a message before the one under way: it may be dead
- * without our knowing. */
-bool smtp_session_is_used(const struct smtp_session *session);
+/* Whether another session may have better luck with a message that has failed
+ * for now: this one had carried others before, and may have been dead, or its
+ * milter gone, without our knowing. Once Postfix has had all of the content
+ * only a refusal by policy (RFC 3463, 4.7) tells that it did not keep it: when
+ * its cleanup dies behind a queued message it answers 4xx as well. */
+bool smtp_session_may_repeat(const struct smtp_session *session);
 
 #endif

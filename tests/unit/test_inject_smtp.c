@@ -260,7 +260,9 @@ static const struct {
 	{{"MAIL", NULL, 1, 2}, INJECT_QUEUED, 2},
 	{{"RCPT", NULL, 1, 2}, INJECT_QUEUED, 2},
 	{{"DATA", NULL, 1, 2}, INJECT_QUEUED, 2},
-	{{".", "451 4.7.1 later", 1, 2}, INJECT_TEMPORARY, 2},
+	{{".", "451 4.7.1 later", 1, 2}, INJECT_QUEUED, 3},
+	{{".", "451 4.3.0 write error", 1, 2}, INJECT_TEMPORARY, 2},
+	{{".", "451 later", 1, 2}, INJECT_TEMPORARY, 2},
 	{{".", NULL, 1, 2}, INJECT_UNKNOWN, 2},
 	{{"RCPT", "550 5.1.1 nobody", 1, 2}, INJECT_REJECTED, 1},
 	{{".", "550 5.7.1 no", 1, 2}, INJECT_REJECTED, 2},
@@ -350,7 +352,7 @@ static void test_line_goes_on_after_failures(void **state)
 {
 	enum { N = 20 };
 	static const struct smtpd_rule rules[] = {
-		{"DATA", "451 4.7.1 later", 0, 3},
+		{".", "451 4.7.1 later", 0, 3},
 		{"MAIL", NULL, 0, 4},
 		{0},
 	};
