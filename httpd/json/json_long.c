@@ -25,7 +25,6 @@ enum { NUMBER_LEN = 8, MARK_LEN = SECRET_TICKET_SIZE - 1 + NUMBER_LEN };
 struct taken {
 	struct buf *strings;
 	size_t n;
-	size_t back; /* how many have been put back */
 	char nonce[SECRET_TICKET_SIZE];
 };
 
@@ -113,7 +112,6 @@ static void put_string_back(json_t *value, struct taken *taken)
 	string = &taken->strings[number];
 	json_string_setn_nocheck(value, buf_str(string), string->len);
 	buf_free(string);
-	taken->back++;
 }
 
 static void put_back(json_t *value, struct taken *taken)
