@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
@@ -29,6 +30,8 @@ static char *make_folder(const char *main_cf)
 	assert_non_null(file);
 	fprintf(file, "compatibility_level = 3.6\n%s", main_cf);
 	fclose(file);
+	/* postconf waits a second or two before it reads a file that is new. */
+	assert_int_equal(utimes(path, (struct timeval[2]){{1, 0}, {1, 0}}), 0);
 	return folder;
 }
 
