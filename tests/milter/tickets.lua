@@ -1,5 +1,7 @@
 -- Mail with a ticket.
 
+local FOREIGN = "example.com: The message also names a sender of a domain that its API key is not for."
+
 scenario("a valid ticket is accepted, recorded and taken off", function()
 	local ticket = stage()
 	local message = ours(ticket)
@@ -54,7 +56,7 @@ end)
 scenario("two tickets", function()
 	local first, second = stage(), stage()
 	deliver(ours(first, {{TICKET, second}}), refused, MISMATCH)
-	expect("the state", state_of(first), "refused")
+	expect("the state", state_of(first), "staged")
 	expect("the state of the other", state_of(second), "staged")
 	deliver(ours(second, {{TICKET, second}}), refused, MISMATCH)
 end)
@@ -66,7 +68,7 @@ scenario("another envelope sender", function()
 		local message = ours(ticket)
 		message.sender = sender
 		deliver(message, refused, MISMATCH)
-		expect("the state", state_of(ticket), "refused")
+		expect("the state", state_of(ticket), "staged")
 	end
 end)
 
@@ -78,7 +80,7 @@ scenario("another From", function()
 		local message = ours(ticket)
 		message.fields[2][2] = from
 		deliver(message, refused, MISMATCH)
-		expect("the state", state_of(ticket), "refused")
+		expect("the state", state_of(ticket), "staged")
 	end
 end)
 
@@ -87,16 +89,23 @@ scenario("no From, and two of them", function()
 	local message = ours(ticket)
 	table.remove(message.fields, 2)
 	deliver(message, refused, MISMATCH)
-	expect("the state", state_of(ticket), "refused")
+	expect("the state", state_of(ticket), "staged")
 	deliver(ours(stage(), {{"From", "hello@example.com"}}), refused, MISMATCH)
 	deliver(ours(stage(), {{"from ", "a@other.test"}}), refused, MISMATCH)
 end)
 
-scenario("a refused ticket stays refused: its bounce has carried it away", function()
+scenario("a refused ticket stays refused", function()
 	local ticket = stage()
-	deliver(ours(ticket, {{"From", "a@other.test"}}), refused, MISMATCH)
+	deliver(ours(ticket, {{"Sender", "x@foreign.test"}}), refused, FOREIGN)
 	deliver(ours(ticket), refused, SPENT)
 	expect("the state", state_of(ticket), "refused")
+end)
+
+scenario("a forgery does not spend the ticket", function()
+	local ticket = stage()
+	deliver(ours(ticket, {{"From", "a@other.test"}}), refused, MISMATCH)
+	deliver(ours(ticket), accepted)
+	expect("the state", state_of(ticket), "sent")
 end)
 
 scenario("the ticket of a sent email on another message", function()
@@ -129,10 +138,9 @@ scenario("a ticket of an email that has another one by now", function()
 end)
 
 scenario("a Sender of a domain that the key is not for", function()
-	local other = "example.com: The message also names a sender of a domain that its API key is not for."
 	for _, sender in ipairs({"x@foreign.test", "x@idle.test", '"x@foreign.test" <a@other.test>'}) do
 		local ticket = stage()
-		deliver(ours(ticket, {{"Sender", sender}}), refused, other)
+		deliver(ours(ticket, {{"Sender", sender}}), refused, FOREIGN)
 		expect("the state", state_of(ticket), "refused")
 	end
 	deliver(ours(stage(), {{"Sender", "x@other.test"}}), accepted)
@@ -146,7 +154,7 @@ scenario("recipients that were not staged", function()
 		local message = ours(ticket)
 		message.recipients = seen
 		deliver(message, refused, MISMATCH)
-		expect("the state", state_of(ticket), "refused")
+		expect("the state", state_of(ticket), "staged")
 	end
 	for _, seen in ipairs({{"<a@dst.test>"}, {"b@DST.test", "a@dst.test"}}) do
 		local message = ours(stage({recipients = staged}))
