@@ -11,9 +11,9 @@
 #include <sysexits.h>
 
 enum {
-	STEPS = SMFIP_NOHELO | SMFIP_NORCPT | SMFIP_NODATA | SMFIP_NOEOH |
-		SMFIP_NOBODY | SMFIP_NOUNKNOWN | SMFIP_NR_CONN | SMFIP_NR_MAIL |
-		SMFIP_NR_HDR,
+	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY |
+		SMFIP_NOUNKNOWN | SMFIP_NR_CONN | SMFIP_NR_MAIL |
+		SMFIP_NR_RCPT | SMFIP_NR_HDR,
 	BACKLOG = 256,
 };
 
@@ -47,6 +47,13 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 	return SMFIS_NOREPLY;
 }
 
+static sfsistat on_recipient(SMFICTX *ctx, char **arguments)
+{
+	(void)ctx;
+	(void)arguments;
+	return SMFIS_NOREPLY;
+}
+
 static sfsistat on_header(SMFICTX *ctx, char *name, char *value)
 {
 	(void)ctx;
@@ -69,6 +76,7 @@ int main(int argc, char **argv)
 		.xxfi_flags = SMFIF_CHGHDRS,
 		.xxfi_connect = on_connect,
 		.xxfi_envfrom = on_mail,
+		.xxfi_envrcpt = on_recipient,
 		.xxfi_header = on_header,
 		.xxfi_eom = on_eom,
 		.xxfi_negotiate = on_negotiate,
