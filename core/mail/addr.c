@@ -185,6 +185,11 @@ char *addr_format(const struct addr *addr)
 	return mem_printf("%s <%s@%s>", name, addr->local, addr->domain);
 }
 
+bool addr_equal(const struct addr *a, const struct addr *b)
+{
+	return str_eq(a->local, b->local) && str_eq(a->domain, b->domain);
+}
+
 void addr_clear(struct addr *addr)
 {
 	free(addr->name);

@@ -35,6 +35,10 @@ char *addr_spec(const struct addr *addr);
  * for something else). addr_parse() reads it back; a new string. */
 char *addr_format(const struct addr *addr);
 
+/* Whether they are the same mailbox; the names may differ, the case of the local
+ * parts may not (RFC 5321 2.4). */
+bool addr_equal(const struct addr *a, const struct addr *b);
+
 void addr_clear(struct addr *addr);
 #define _cleanup_addr_ __attribute__((cleanup(addr_clear)))
 

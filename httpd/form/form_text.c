@@ -71,22 +71,17 @@ bool form_text_given(const struct form *form, const char *name)
 /* One list of an email never has more. */
 enum { ADDRS_MAX = 1000 };
 
-static bool has_addr(const struct addr_list *list, const char *address)
+static bool has_addr(const struct addr_list *list, const struct addr *addr)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		_cleanup_free_ char *other = addr_spec(&list->items[i]);
-
-		if (str_eq(other, address))
+	for (size_t i = 0; i < list->n; i++)
+		if (addr_equal(&list->items[i], addr))
 			return true;
-	}
 	return false;
 }
 
 static void add_once(struct addr_list *list, struct addr *addr)
 {
-	_cleanup_free_ char *address = addr_spec(addr);
-
-	if (has_addr(list, address))
+	if (has_addr(list, addr))
 		addr_clear(addr);
 	else
 		*mime_message_add_addr(list) = *addr;

@@ -235,6 +235,7 @@ def test_remove(box, company, email):
 def test_what_the_operator_took_stays_taken(company):
     """Nor is it got back by removing it and asking anew."""
     domain = company.ask()
+    company.operator("activate", domain["name"])
     company.operator("deactivate", domain["name"])
     check_problem(
         company.call("DELETE", f"/{domain['id']}"),

@@ -235,6 +235,30 @@ static void test_format(void **state)
 	}
 }
 
+static void test_equal(void **state)
+{
+	static const struct {
+		const char *other;
+		bool equal;
+	} cases[] = {
+		{"a@b.cd", true},
+		{"Ann <a@B.CD>", true},
+		{"A@b.cd", false},
+		{"a@b.ce", false},
+		{"aa@b.cd", false},
+	};
+	_cleanup_addr_ struct addr addr = {0};
+
+	(void)state;
+	assert_int_equal(addr_parse("a@b.cd", &addr, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_addr_ struct addr other = {0};
+
+		assert_int_equal(addr_parse(cases[i].other, &other, NULL), 0);
+		assert_int_equal(addr_equal(&addr, &other), cases[i].equal);
+	}
+}
+
 static void test_split(void **state)
 {
 	static const struct {
@@ -425,6 +449,7 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_format),
+		cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_domain),
 		cmocka_unit_test(test_domain_too_long),
