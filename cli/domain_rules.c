@@ -51,21 +51,30 @@ int domain_rules_set(
 	return 0;
 }
 
-/* Why nobody but the admin can say what is meant, as a question; NULL when the
- * domain is not Postfix's. A new string. */
-static char *doubt(const struct conf *conf, const char *name)
+/* Why nobody but the admin can say what is meant, as a question in *question_r,
+ * a new string: 1, or 0 when the domain is not Postfix's, or -1. */
+static int doubt(const struct conf *conf, const char *name, char **question_r,
+	struct err *err)
 {
-	const char *where = postfix_own_find(
-		conf->submission.postfix_config, name);
+	const char *where = NULL;
+	int found = postfix_own_find(
+		conf->submission.postfix_config, name, &where, err);
 
-	if (where == NULL)
-		return NULL;
-	return mem_printf(
-		"This Postfix has %s in %s, so people and programs here may "
-		"be sending as it without a key. Which policy: learn (stop "
-		"nobody, record what would be stopped), exclusive (stop all "
-		"who are not exempt) or shared (stop nobody)?",
-		name, where);
+	if (found < 0)
+		return err_prefix(err,
+			"cannot tell whether Postfix has %s (say --policy to "
+			"go on "
+			"without)",
+			name);
+	if (found == 1)
+		*question_r = mem_printf(
+			"This Postfix has %s in %s, so people and programs "
+			"here may be sending as it without a key. Which "
+			"policy: learn (stop nobody, record what would be "
+			"stopped), exclusive (stop all who are not exempt) or "
+			"shared (stop nobody)?",
+			name, where);
+	return found;
 }
 
 int domain_rules_prepare(
@@ -74,13 +83,14 @@ int domain_rules_prepare(
 	static const char *const words[] = {"learn", "exclusive", "shared"};
 	_cleanup_free_ char *name = NULL;
 	_cleanup_free_ char *question = NULL;
+	int doubtful;
 
 	if (arguments->values[OPTION_POLICY] ||
 		addr_domain_normalize(arguments->argument, &name, NULL) < 0)
 		return 0;
-	question = doubt(conf, name);
-	if (question == NULL)
-		return 0;
+	doubtful = doubt(conf, name, &question, err);
+	if (doubtful <= 0)
+		return doubtful;
 	if (!arguments->json && ask_is_possible())
 		arguments->values[OPTION_POLICY] = ask_choice(
 			question, words, ARRAY_SIZE(words));
@@ -93,11 +103,12 @@ int domain_rules_check(
 	const struct call *call, const struct domain *domain, struct err *err)
 {
 	_cleanup_free_ char *question = NULL;
+	int doubtful;
 
 	if (!domain->pending || call_option(call, OPTION_POLICY))
 		return 0;
-	question = doubt(call->conf, domain->name);
-	if (question == NULL)
-		return 0;
+	doubtful = doubt(call->conf, domain->name, &question, err);
+	if (doubtful <= 0)
+		return doubtful;
 	return err_set(err, ERR_INVALID, "%s Say it with --policy.", question);
 }

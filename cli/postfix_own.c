@@ -1,27 +1,23 @@
 /*
  * postfix_own: whether Postfix treats a domain as one of its own.
  *
+ * Its lists have names, tables, files with more of them, and exceptions; the
+ * first item that fits decides (postconf(5), mydestination).
+ *
  * Threads: one; waits for the programs that it runs.
  */
 #include "cli/postfix_own.h"
 
-#include <fcntl.h>
-#include <paths.h>
-#include <spawn.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/conf/postconf.h"
 
-enum { OUTPUT_MAX = 1024 * 1024 };
-
-/* Postfix's programs stand where an ordinary PATH may not look. */
-static char *const environment[] = {
-	(char[]){"PATH=/usr/sbin:/sbin:" _PATH_STDPATH}, (char[]){"LC_ALL=C"},
-	NULL};
+/* How deep files may name others. */
+enum { FILES_MAX = 8 };
 
 static const char *const parameters[] = {
 	"mydestination",
@@ -31,111 +27,127 @@ static const char *const parameters[] = {
 	"relay_domains",
 };
 
-static void read_all(int fd, struct buf *out)
-{
-	char piece[4096];
-	ssize_t n;
+struct search {
+	const char *config;
+	const char *name;
+	int files; /* that are open */
+};
 
-	while ((n = read(fd, piece, sizeof(piece))) > 0)
-		if (out->len < OUTPUT_MAX)
-			buf_add(out, piece, (size_t)n);
+static int list_has(struct search *search, const char *list, struct err *err);
+
+static int read_lines(struct search *search, FILE *file, struct err *err)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	int has = 0;
+
+	while (has == 0 && getline(&line, &size, file) >= 0)
+		if (line[0] != '#')
+			has = list_has(search, line, err);
+	return has;
 }
 
-static bool spawn(const char *const *words, int output, pid_t *pid_r)
+static int file_has(struct search *search, const char *path, struct err *err)
 {
-	static const char *const folders[] = {
-		"/usr/sbin/", "/usr/bin/", "/usr/local/sbin/"};
-	posix_spawn_file_actions_t actions;
-	bool started = false;
+	FILE *file = fopen(path, "re");
+	int has;
 
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(
-		&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(
-		&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(folders) && !started; i++) {
-		_cleanup_free_ char *path = mem_printf(
-			"%s%s", folders[i], words[0]);
-
-		started = posix_spawn(pid_r, path, &actions, NULL,
-				  (char *const *)(uintptr_t)words,
-				  environment) == 0;
+	if (file == NULL)
+		return err_set(err, ERR_CONFIG, "cannot read %s: %s", path,
+			strerror(errno));
+	if (search->files == FILES_MAX) {
+		fclose(file);
+		return err_set(err, ERR_CONFIG,
+			"%s: too many files that name others", path);
 	}
-	posix_spawn_file_actions_destroy(&actions);
-	return started;
+	search->files++;
+	has = read_lines(search, file, err);
+	search->files--;
+	fclose(file);
+	return has;
 }
 
-/* Whether the program ran and ended with 0; its output is added to out. */
-static bool run(const char *const *words, struct buf *out)
+/* 1 in it, 0 not, 2 excepted, -1. */
+static int item_has(struct search *search, const char *item, struct err *err)
 {
-	int ends[2], status = -1;
-	bool started;
-	pid_t pid;
+	bool excepted = false;
+	int has;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return false;
-	started = spawn(words, ends[1], &pid);
-	close(ends[1]);
-	if (started) {
-		read_all(ends[0], out);
-		waitpid(pid, &status, 0);
+	for (; *item == '!'; item++)
+		excepted = !excepted;
+	if (item[0] == '/')
+		has = file_has(search, item, err);
+	else if (strchr(item, ':'))
+		has = postconf_look_up(search->config, item, search->name, err);
+	else
+		has = str_eq_nocase(item, search->name);
+	return has == 1 && excepted ? 2 : has;
+}
+
+/* Up to the next separator that is not within braces. */
+static size_t item_length(const char *text, const char *separators)
+{
+	size_t len = 0;
+	int depth = 0;
+
+	for (; text[len]; len++) {
+		if (depth == 0 && strchr(separators, text[len]))
+			break;
+		depth += (text[len] == '{') - (text[len] == '}');
 	}
-	close(ends[0]);
-	return started && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	return len;
 }
 
-/* postmap(1) gives nothing for a name that is not there. */
-static bool table_has(const char *config, const char *table, const char *name)
-{
-	const char *const words[] = {
-		"postmap", "-c", config, "-q", name, table, NULL};
-	const char *const plain[] = {"postmap", "-q", name, table, NULL};
-	_cleanup_buf_ struct buf out = BUF_INIT;
-
-	return run(*config ? words : plain, &out);
-}
-
-/* An item is a name, or a table as hash:/etc/postfix/virtual. */
-static bool item_has(const char *config, const char *item, const char *name)
-{
-	if (strchr(item, ':') && item[0] != '!')
-		return table_has(config, item, name);
-	return str_eq_nocase(item, name);
-}
-
-static bool value_has(const char *config, const char *value, const char *name)
+static int list_has(struct search *search, const char *list, struct err *err)
 {
 	static const char separators[] = ", \t\r\n";
-	bool has = false;
+	int has = 0;
 	size_t len;
 
-	for (; *(value += strspn(value, separators)) && !has; value += len) {
+	for (; has == 0 && *(list += strspn(list, separators)); list += len) {
 		_cleanup_free_ char *item = NULL;
 
-		len = strcspn(value, separators);
-		item = mem_dup(value, len);
-		has = item_has(config, item, name);
+		len = item_length(list, separators);
+		item = mem_dup(list, len);
+		has = item_has(search, item, err);
 	}
 	return has;
 }
 
-static bool parameter_has(
-	const char *config, const char *parameter, const char *name)
+/* Which of the values has it: its index in *index_r. */
+static int find(struct search *search, char *const *values, size_t *index_r,
+	struct err *err)
 {
-	const char *const words[] = {
-		"postconf", "-c", config, "-x", "-h", parameter, NULL};
-	const char *const plain[] = {"postconf", "-x", "-h", parameter, NULL};
-	_cleanup_buf_ struct buf out = BUF_INIT;
+	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++) {
+		int has = list_has(search, values[i], err);
 
-	return run(*config ? words : plain, &out) &&
-	       value_has(config, buf_str(&out), name);
+		if (has < 0)
+			return err_prefix(err, "%s", parameters[i]);
+		*index_r = i;
+		if (has == 1)
+			return 1;
+	}
+	return 0;
 }
 
-const char *postfix_own_find(const char *config, const char *name)
+int postfix_own_find(const char *config, const char *name,
+	const char **parameter_r, struct err *err)
 {
+	struct search search = {.config = config, .name = name};
+	char *values[ARRAY_SIZE(parameters)];
+	struct err why = ERR_INIT;
+	size_t index = 0;
+	int found;
+
+	if (postconf_read(config, parameters, ARRAY_SIZE(parameters), values,
+		    &why) < 0)
+		return why.code == ERR_CONFIG
+			       ? 0
+			       : err_set(err, why.code, "%s", why.text);
+	found = find(&search, values, &index, err);
+	if (found == 1)
+		*parameter_r = parameters[index];
 	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
-		if (parameter_has(config, parameters[i], name))
-			return parameters[i];
-	return NULL;
+		free(values[i]);
+	return found;
 }

@@ -5,12 +5,14 @@
 #ifndef POSTERN_CLI_POSTFIX_OWN_H
 #define POSTERN_CLI_POSTFIX_OWN_H
 
-#include <stdbool.h>
+#include "core/base/err.h"
 
-/* Looks through mydestination, myorigin and the virtual and relay domains with
- * postconf(1) and, for tables, postmap(1), of the instance with this folder
- * ("": the default one). The name is in A-labels and lower case. Gives the
- * parameter that has it; NULL for none, and when there is no Postfix to ask. */
-const char *postfix_own_find(const char *config, const char *name);
+/* Looks through mydestination, myorigin and the virtual and relay domains, and
+ * through the files and tables that they name, of the instance with this folder
+ * ("": the default one). The name is in A-labels and lower case. 1 when one of
+ * them has it, which *parameter_r then names; 0 for none, and when there is no
+ * Postfix to ask; -1 when one of them cannot be read, or takes too long. */
+int postfix_own_find(const char *config, const char *name,
+	const char **parameter_r, struct err *err);
 
 #endif

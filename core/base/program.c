@@ -1,8 +1,9 @@
 /*
  * program: runs another program and collects what it prints.
  *
- * Its output is read through a pipe to the end; a program that closes it but
- * goes on running is waited for only as long as any other.
+ * Both its streams are read until its output ends and it has ended too; a
+ * program that closes them but goes on running is waited for only as long as
+ * any other.
  *
  * Threads: any; holds no state.
  */
@@ -20,101 +21,183 @@
 
 #include "core/base/clock.h"
 
-enum { READ_BYTES = 4096 };
+enum { READ_BYTES = 4096, COMPLAINT_BYTES = 4096 };
+
+/* What is waited for. */
+enum event { OUTPUT, COMPLAINT, END, EVENTS };
 
 struct run {
 	const char *name;
 	pid_t pid;
-	int output;
+	struct pollfd fds[EVENTS]; /* fd -1: it has come to its end */
 	int64_t deadline_us;
+	struct buf *output;
+	struct buf complaint;
 };
 
-/* Standard output goes to the pipe, the rest is as ours. */
-static int start(char *const *argv, struct run *run, struct err *err)
+static int cannot_run(const char *name, int number, struct err *err)
 {
-	posix_spawn_file_actions_t files;
-	int fds[2], failed;
+	bool temporary = number == EAGAIN || number == ENOMEM ||
+			 number == EMFILE || number == ENFILE;
+
+	return err_set(err, temporary ? ERR_TEMPORARY : ERR_CONFIG,
+		"cannot run %s: %s", name, strerror(number));
+}
+
+static void set_fd(struct run *run, enum event event, int fd)
+{
+	run->fds[event] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+static void close_fd(struct run *run, enum event event)
+{
+	if (run->fds[event].fd >= 0)
+		close(run->fds[event].fd);
+	run->fds[event].fd = -1;
+}
+
+/* Makes the pipe for a stream; gives the program's end, or -1. */
+static int open_stream(struct run *run, enum event event)
+{
+	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return err_set(err, ERR_TEMPORARY, "cannot run %s: %s", argv[0],
-			strerror(errno));
+		return -1;
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	set_fd(run, event, fds[0]);
+	return fds[1];
+}
+
+static int spawn(struct run *run, char *const *argv, int output, int complaint)
+{
+	posix_spawn_file_actions_t files;
+	int failed;
+
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_adddup2(&files, fds[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(
+		&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, complaint, STDERR_FILENO);
 	failed = posix_spawnp(&run->pid, argv[0], &files, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&files);
-	close(fds[1]);
-	if (failed) {
-		close(fds[0]);
-		return err_set(err, ERR_CONFIG, "cannot run %s: %s", argv[0],
-			strerror(failed));
+	return failed;
+}
+
+static int start(struct run *run, char *const *argv, struct err *err)
+{
+	int output = open_stream(run, OUTPUT);
+	int complaint = open_stream(run, COMPLAINT);
+	int failed = errno;
+
+	if (output >= 0 && complaint >= 0)
+		failed = spawn(run, argv, output, complaint);
+	if (output >= 0)
+		close(output);
+	if (complaint >= 0)
+		close(complaint);
+	return failed ? cannot_run(run->name, failed, err) : 0;
+}
+
+/* Reads what is there; the event is over at the end of the stream. */
+static void read_stream(
+	struct run *run, enum event event, struct buf *text, size_t max)
+{
+	char piece[READ_BYTES];
+	ssize_t n = read(run->fds[event].fd, piece, sizeof(piece));
+
+	if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+		close_fd(run, event);
+	else if (n > 0 && text->len <= max)
+		buf_add(text, piece, (size_t)n);
+}
+
+static void on_event(struct run *run, enum event event)
+{
+	switch (event) {
+	case OUTPUT:
+		read_stream(run, OUTPUT, run->output, PROGRAM_OUTPUT_MAX);
+		break;
+	case COMPLAINT:
+		read_stream(run, COMPLAINT, &run->complaint, COMPLAINT_BYTES);
+		break;
+	case END:
+	case EVENTS:
+		close_fd(run, END);
 	}
-	run->output = fds[0];
+}
+
+static int await(struct run *run, struct err *err)
+{
+	int64_t left_us = run->deadline_us - clock_monotonic_us();
+	int ready = poll(
+		run->fds, EVENTS, left_us > 0 ? (int)(left_us / 1000) + 1 : 0);
+
+	if (ready == 0)
+		return err_set(
+			err, ERR_TEMPORARY, "%s takes too long", run->name);
 	return 0;
 }
 
-/* Until fd can be read. */
-static int await(const struct run *run, int fd, struct err *err)
+static int follow(struct run *run, struct err *err)
 {
-	struct pollfd wanted = {.fd = fd, .events = POLLIN};
-	int ready;
-
-	do {
-		int64_t left_us = run->deadline_us - clock_monotonic_us();
-
-		ready = poll(&wanted, 1,
-			left_us > 0 ? (int)(left_us / 1000) + 1 : 0);
-	} while (ready < 0 && errno == EINTR);
-	if (ready > 0)
-		return 0;
-	return err_set(err, ERR_TEMPORARY, "%s takes too long", run->name);
-}
-
-static int read_output(const struct run *run, struct buf *output, struct err *err)
-{
-	ssize_t n;
-
-	do {
-		if (await(run, run->output, err) < 0)
+	while (run->fds[OUTPUT].fd >= 0 || run->fds[END].fd >= 0) {
+		if (await(run, err) < 0)
 			return -1;
-		n = read(run->output, buf_reserve(output, READ_BYTES),
-			READ_BYTES);
-		if (n > 0)
-			buf_wrote(output, (size_t)n);
-		if (output->len > PROGRAM_OUTPUT_MAX)
+		for (int i = 0; i < EVENTS; i++)
+			if (run->fds[i].fd >= 0 && run->fds[i].revents)
+				on_event(run, (enum event)i);
+		if (run->output->len > PROGRAM_OUTPUT_MAX)
 			return err_set(err, ERR_TOO_LARGE,
 				"%s prints more than %d bytes", run->name,
 				PROGRAM_OUTPUT_MAX);
-	} while (n > 0 || (n < 0 && errno == EINTR));
+	}
+	if (run->fds[COMPLAINT].fd >= 0)
+		on_event(run, COMPLAINT);
 	return 0;
 }
 
-static int await_end(const struct run *run, struct err *err)
+/* The last line of what the program says is its reason. */
+static const char *reason(struct run *run)
 {
-	int fd = pidfd_open(run->pid, 0), result;
+	struct buf *text = &run->complaint;
+	const char *line;
 
-	if (fd < 0)
-		return err_set(err, ERR_TEMPORARY, "cannot wait for %s: %s",
-			run->name, strerror(errno));
-	result = await(run, fd, err);
-	close(fd);
-	return result;
+	while (text->len > 0 && text->data[text->len - 1] == '\n')
+		text->data[--text->len] = '\0';
+	line = memrchr(buf_str(text), '\n', text->len);
+	return line ? line + 1 : buf_str(text);
 }
 
-static int finish(const struct run *run, int result, struct err *err)
+static int judge(struct run *run, int status, struct err *err)
 {
-	int status = 0;
+	const char *why = reason(run);
+	bool exited = WIFEXITED(status);
 
-	close(run->output);
+	if (status == 0)
+		return 0;
+	if (exited && WEXITSTATUS(status) == 1 && !*why && run->output->len == 0)
+		return err_set(err, ERR_NOT_FOUND, "%s found nothing", run->name);
+	return err_set(err, ERR_CONFIG, "%s failed (%s %d)%s%s", run->name,
+		exited ? "exit status" : "signal",
+		exited ? WEXITSTATUS(status) : WTERMSIG(status),
+		*why ? ": " : "", why);
+}
+
+static int run_to_end(struct run *run, struct err *err)
+{
+	int status = 0, result = -1;
+	int end = pidfd_open(run->pid, 0);
+
+	set_fd(run, END, end);
+	if (end < 0)
+		cannot_run(run->name, errno, err);
+	else
+		result = follow(run, err);
 	if (result < 0)
 		kill(run->pid, SIGKILL);
 	while (waitpid(run->pid, &status, 0) < 0 && errno == EINTR) {
 	}
-	if (result == 0 && status != 0)
-		return err_set(err, ERR_CONFIG, "%s failed (%s %d)", run->name,
-			WIFEXITED(status) ? "exit status" : "signal",
-			WIFEXITED(status) ? WEXITSTATUS(status)
-					  : WTERMSIG(status));
-	return result;
+	return result < 0 ? -1 : judge(run, status, err);
 }
 
 int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r,
@@ -123,13 +206,17 @@ int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r,
 	struct run run = {
 		.name = argv[0],
 		.deadline_us = clock_monotonic_us() + timeout_ms * 1000,
+		.output = output_r,
 	};
 	int result;
 
-	if (start(argv, &run, err) < 0)
-		return -1;
-	result = read_output(&run, output_r, err);
+	for (int i = 0; i < EVENTS; i++)
+		set_fd(&run, (enum event)i, -1);
+	result = start(&run, argv, err);
 	if (result == 0)
-		result = await_end(&run, err);
-	return finish(&run, result, err);
+		result = run_to_end(&run, err);
+	for (int i = 0; i < EVENTS; i++)
+		close_fd(&run, (enum event)i);
+	buf_free(&run.complaint);
+	return result;
 }

@@ -1,5 +1,5 @@
 /*
- * postconf: asks postconf(1).
+ * postconf: asks postconf(1) and postmap(1).
  *
  * Threads: any; holds no state.
  */
@@ -16,25 +16,20 @@
 
 enum { TIMEOUT_MS = 10000 };
 
-/* Where it usually is, which the PATH of a user may not have. */
-static const char *program(void)
+/* Where Postfix's programs usually are, which the PATH of a user may not have. */
+static void add_program(struct strv *argv, const char *name)
 {
-	static const char usual[] = "/usr/sbin/postconf";
+	_cleanup_free_ char *usual = mem_printf("/usr/sbin/%s", name);
 
-	return access(usual, X_OK) == 0 ? usual : "postconf";
+	strv_add(argv, access(usual, X_OK) == 0 ? usual : name);
 }
 
-static void add_arguments(struct strv *argv, const char *config_dir,
-	const char *const *names, size_t n)
+static void add_config(struct strv *argv, const char *config_dir)
 {
-	strv_add(argv, program());
-	strv_add(argv, "-x");
-	if (!str_empty(config_dir)) {
-		strv_add(argv, "-c");
-		strv_add(argv, config_dir);
-	}
-	for (size_t i = 0; i < n; i++)
-		strv_add(argv, names[i]);
+	if (str_empty(config_dir))
+		return;
+	strv_add(argv, "-c");
+	strv_add(argv, config_dir);
 }
 
 /* The value in lines of `name = value`; "" when it is not there. */
@@ -57,11 +52,34 @@ int postconf_read(const char *config_dir, const char *const *names, size_t n,
 	_cleanup_strv_ struct strv argv = STRV_INIT, lines = STRV_INIT;
 	_cleanup_buf_ struct buf output = BUF_INIT;
 
-	add_arguments(&argv, config_dir, names, n);
+	add_program(&argv, "postconf");
+	strv_add(&argv, "-x");
+	add_config(&argv, config_dir);
+	for (size_t i = 0; i < n; i++)
+		strv_add(&argv, names[i]);
 	if (program_output(argv.items, TIMEOUT_MS, &output, err) < 0)
 		return -1;
 	strv_split(&lines, buf_str(&output), '\n');
 	for (size_t i = 0; i < n; i++)
 		values_r[i] = find_value(&lines, names[i]);
 	return 0;
+}
+
+int postconf_look_up(const char *config_dir, const char *table, const char *key,
+	struct err *err)
+{
+	_cleanup_strv_ struct strv argv = STRV_INIT;
+	_cleanup_buf_ struct buf output = BUF_INIT;
+	struct err why = ERR_INIT;
+
+	add_program(&argv, "postmap");
+	add_config(&argv, config_dir);
+	strv_add(&argv, "-q");
+	strv_add(&argv, key);
+	strv_add(&argv, table);
+	if (program_output(argv.items, TIMEOUT_MS, &output, &why) == 0)
+		return 1;
+	if (why.code == ERR_NOT_FOUND)
+		return 0;
+	return err_set(err, why.code, "%s: %s", table, why.text);
 }

@@ -17,4 +17,9 @@
 int postconf_read(const char *config_dir, const char *const *names, size_t n,
 	char **values_r, struct err *err);
 
+/* Whether the table, as `hash:/etc/postfix/virtual`, has the key: postmap -q.
+ * 1, 0, or -1 when it cannot be asked. Blocks, for seconds at most. */
+int postconf_look_up(const char *config_dir, const char *table, const char *key,
+	struct err *err);
+
 #endif

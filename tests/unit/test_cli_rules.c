@@ -260,7 +260,6 @@ __attribute__((format(printf, 3, 4))) static void write_file(
 	assert_int_equal(fclose(file), 0);
 }
 
-/* A Postfix that has some domains of its own. */
 /* postconf waits a second or two before it reads a file that is new. */
 static void age_main_cf(void)
 {
@@ -269,9 +268,12 @@ static void age_main_cf(void)
 	assert_int_equal(utimes("postfix/main.cf", old), 0);
 }
 
+/* A Postfix that has some domains of its own. */
 static void write_postfix(void)
 {
 	mkdir("postfix", 0755);
+	write_file("postfix/names", "we",
+		"# not comment.example\nfile.example, infile.example\n");
 	write_file("postfix/virtual", "we", "alias.example x\n");
 	write_file("postfix/main.cf", "we",
 		"myhostname = mail.own.example\n"
@@ -279,8 +281,9 @@ static void write_postfix(void)
 		"myorigin = origin.example\n"
 		"virtual_alias_maps = texthash:%s/postfix/virtual\n"
 		"virtual_mailbox_domains = mailbox.example,other.example\n"
-		"relay_domains = !not.example relay.example\n",
-		at.folder);
+		"relay_domains = !not.example relay.example not.example"
+		" %s/postfix/names inline:{ { brace.example = x } }\n",
+		at.folder, at.folder);
 	age_main_cf();
 	write_file("postern.conf", "ae",
 		"[submission]\npostfix_config = %s/postfix\n", at.folder);
@@ -290,6 +293,7 @@ static void remove_postfix(void)
 {
 	unlink("postfix/main.cf");
 	unlink("postfix/virtual");
+	unlink("postfix/names");
 	rmdir("postfix");
 }
 
@@ -303,6 +307,9 @@ static void test_own_domains(void **state)
 		{"mailbox.example", "virtual_mailbox_domains"},
 		{"other.example", "virtual_mailbox_domains"},
 		{"relay.example", "relay_domains"},
+		{"file.example", "relay_domains"},
+		{"infile.example", "relay_domains"},
+		{"brace.example", "relay_domains"},
 	};
 	_cleanup_free_ char *company = add_company("A");
 
@@ -319,10 +326,37 @@ static void test_own_domains(void **state)
 	}
 	run_ok("domain add foreign.example --company %s", company);
 	run_ok("domain add not.example --company %s", company);
+	run_ok("domain add comment.example --company %s", company);
 	run_ok("domain add sub.dest.example --company %s", company);
 	run_ok("domain add dest.example --company %s --policy learn", company);
 	run_ok("domain list --json");
-	assert_int_equal(rows_printed(), 4);
+	assert_int_equal(rows_printed(), 5);
+	remove_postfix();
+}
+
+/* What cannot be read may have any domain. */
+static void test_unreadable_domains(void **state)
+{
+	static const char *const lists[][2] = {
+		{"", "gone"}, {"texthash:", "gone"}, {"", "loop"}};
+	_cleanup_free_ char *company = add_company("A");
+	_cleanup_free_ char *add = mem_printf(
+		"domain add dest.example --company %s", company);
+
+	(void)state;
+	write_postfix();
+	write_file("postfix/loop", "we", "%s/postfix/loop\n", at.folder);
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		write_file("postfix/main.cf", "we",
+			"mydestination = %s%s/postfix/%s\n", lists[i][0],
+			at.folder, lists[i][1]);
+		age_main_cf();
+		run(add);
+		assert_int_equal(at.status, EX_CONFIG);
+		assert_says(at.errors, "mydestination");
+		assert_says(at.errors, "say --policy");
+	}
+	unlink("postfix/loop");
 	remove_postfix();
 }
 
@@ -454,6 +488,7 @@ int main(void)
 		TEST(suggest),
 		TEST(refused_list),
 		TEST(own_domains),
+		TEST(unreadable_domains),
 		TEST(own_domain_asked_for),
 		TEST(asked_for),
 		TEST(slow_table),
