@@ -1,8 +1,9 @@
 /*
- * drain: counts messages and decisions under one lock.
+ * drain: counts messages, decisions and answers under one lock.
  *
  * Invariant: while draining, messages only goes down; once closed, decisions
- * only goes down. Threads: any.
+ * only goes down, and then answers, since only a decision leads to one.
+ * Threads: any.
  */
 #include "milter/drain.h"
 
@@ -16,6 +17,7 @@ struct drain {
 	pthread_cond_t changed; /* a count has become zero */
 	size_t messages;
 	size_t decisions;
+	size_t answers;
 	bool draining;
 	bool closed;
 };
@@ -83,6 +85,18 @@ void drain_leave(struct drain *drain)
 	uncount(drain, &drain->decisions);
 }
 
+void drain_answer(struct drain *drain)
+{
+	static const bool never = false;
+
+	count(drain, &drain->answers, &never);
+}
+
+void drain_answered(struct drain *drain)
+{
+	uncount(drain, &drain->answers);
+}
+
 static struct timespec after(int64_t wait_ms)
 {
 	struct timespec end;
@@ -97,17 +111,35 @@ static struct timespec after(int64_t wait_ms)
 	return end;
 }
 
-bool drain_wait(struct drain *drain, int64_t wait_ms)
+/* With the lock: whether the count became zero in time. */
+static bool wait_for_none(
+	struct drain *drain, const size_t *counter, int64_t wait_ms)
 {
 	const struct timespec end = after(wait_ms);
+
+	while (*counter > 0 && pthread_cond_timedwait(&drain->changed,
+				       &drain->lock, &end) != ETIMEDOUT)
+		continue;
+	return *counter == 0;
+}
+
+bool drain_wait(struct drain *drain, int64_t wait_ms)
+{
 	bool done;
 
 	pthread_mutex_lock(&drain->lock);
 	drain->draining = true;
-	while (drain->messages > 0 && pthread_cond_timedwait(&drain->changed,
-					      &drain->lock, &end) != ETIMEDOUT)
-		continue;
-	done = drain->messages == 0;
+	done = wait_for_none(drain, &drain->messages, wait_ms);
+	pthread_mutex_unlock(&drain->lock);
+	return done;
+}
+
+bool drain_wait_answers(struct drain *drain, int64_t wait_ms)
+{
+	bool done;
+
+	pthread_mutex_lock(&drain->lock);
+	done = wait_for_none(drain, &drain->answers, wait_ms);
 	pthread_mutex_unlock(&drain->lock);
 	return done;
 }

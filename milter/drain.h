@@ -29,6 +29,12 @@ void drain_end(struct drain *drain);
 bool drain_enter(struct drain *drain);
 void drain_leave(struct drain *drain);
 
+/* The answer to a message is libmilter's to write now. Between two calls of
+ * the callbacks of one connection it writes what is to be written, so the next
+ * one, whichever, tells that it is through. */
+void drain_answer(struct drain *drain);
+void drain_answered(struct drain *drain);
+
 /* Waits until the messages that began before this call have ended, but not for
  * long: false when time was up. */
 bool drain_wait(struct drain *drain, int64_t wait_ms);
@@ -36,5 +42,9 @@ bool drain_wait(struct drain *drain, int64_t wait_ms);
 /* Lets no decision begin any more, and waits until those that have begun are
  * made. */
 void drain_close(struct drain *drain);
+
+/* Waits until all answers are through, after hangup_all(), which makes
+ * libmilter tell: false when time was up. */
+bool drain_wait_answers(struct drain *drain, int64_t wait_ms);
 
 #endif

@@ -100,6 +100,14 @@ static sfsistat on_negotiate(SMFICTX *ctx, unsigned long f0, unsigned long f1,
 	return SMFIS_CONTINUE;
 }
 
+/* libmilter goes on with the connection: what it had to write is written. */
+static void note_answered(struct session *session)
+{
+	if (session->answering)
+		drain_answered(service->drain);
+	session->answering = false;
+}
+
 /* The message, if any, has ended in some way. */
 static void forget_message(struct session *session)
 {
@@ -115,6 +123,7 @@ static void forget_session(SMFICTX *ctx)
 	if (session == NULL)
 		return;
 	smfi_setpriv(ctx, NULL);
+	note_answered(session);
 	forget_message(session);
 	session_free(session);
 }
@@ -139,6 +148,7 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 {
 	struct session *session = smfi_getpriv(ctx);
 
+	note_answered(session);
 	forget_message(session);
 	session_begin(session, arguments[0], smfi_getsymval(ctx, login_macro));
 	session_resolved(session, smfi_getsymval(ctx, resolved_macro));
@@ -175,6 +185,8 @@ static sfsistat on_eom(SMFICTX *ctx)
 	if (drain_enter(service->drain)) {
 		session_queue_id(session, smfi_getsymval(ctx, queue_id_macro));
 		answer = decide(ctx, session);
+		session->answering = true;
+		drain_answer(service->drain);
 		drain_leave(service->drain);
 	} else {
 		counts_add(&service->counts, VERDICT_TEMPFAIL);
@@ -187,8 +199,10 @@ static sfsistat on_abort(SMFICTX *ctx)
 {
 	struct session *session = smfi_getpriv(ctx);
 
-	if (session)
-		forget_message(session);
+	if (session == NULL)
+		return SMFIS_CONTINUE;
+	note_answered(session);
+	forget_message(session);
 	return SMFIS_CONTINUE;
 }
 

@@ -14,14 +14,16 @@
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "milter/filter.h"
+#include "milter/hangup.h"
 #include "milter/janitor.h"
 #include "milter/serve.h"
 #include "milter/service.h"
 #include "milter/signals.h"
 #include "milter/socket.h"
 
-/* How long a stop waits for messages that are on their way. */
-enum { DRAIN_MS = 10 * 1000 };
+/* How long a stop waits for messages that are on their way, and then for the
+ * answers to them. */
+enum { DRAIN_MS = 10 * 1000, ANSWERS_MS = 10 * 1000 };
 
 static const struct daemon_about about = {
 	.program = "postern-milter",
@@ -123,15 +125,29 @@ static int wait_for_end(struct daemon *daemon)
 	return status;
 }
 
-/* False when libmilter had failed. Nobody new gets in, and those who are inside
- * may finish: Postfix keeps what it has to offer meanwhile (default_action=tempfail). */
+/* Nobody new gets in, and those who are inside may finish: Postfix keeps what
+ * it has to offer meanwhile (default_action=tempfail). What was decided is
+ * answered: else Postfix would put off what is on record as sent. */
+static void drain(struct daemon *daemon)
+{
+	struct drain *drain = daemon->service->drain;
+
+	if (!drain_wait(drain, DRAIN_MS))
+		log_warn(daemon->log, "messages_cut_off");
+	drain_close(drain);
+	hangup_all(daemon->conf->milter.socket);
+	if (!drain_wait_answers(drain, ANSWERS_MS))
+		log_warn(daemon->log, "answers_cut_off");
+}
+
+/* False when libmilter had failed. */
 static bool stop(struct daemon *daemon, bool serving)
 {
 	bool well;
 
 	socket_hide(daemon->socket);
-	if (serving && !drain_wait(daemon->service->drain, DRAIN_MS))
-		log_warn(daemon->log, "messages_cut_off");
+	if (serving)
+		drain(daemon);
 	well = serve_stop(daemon->serve, daemon->socket);
 	service_close(daemon->service);
 	counts_log(&daemon->service->counts, daemon->log);

@@ -51,6 +51,7 @@ struct session_message {
 struct session {
 	enum mail_origin origin; /* of clients without login */
 	char *client;            /* its address as text; NULL without one */
+	bool answering; /* a decision is on its way; for the filter alone */
 	struct session_message message;
 };
 

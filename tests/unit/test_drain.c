@@ -61,6 +61,21 @@ static void test_late_decision(void **state)
 	assert_false(drain_enter(drain));
 }
 
+static void test_answers(void **state)
+{
+	_cleanup_(drain) struct drain *drain = drain_new();
+
+	(void)state;
+	assert_true(drain_wait_answers(drain, LONG_MS));
+	drain_answer(drain);
+	drain_answer(drain);
+	drain_answered(drain);
+	drain_close(drain);
+	assert_false(drain_wait_answers(drain, 20));
+	drain_answered(drain);
+	assert_true(drain_wait_answers(drain, 0));
+}
+
 struct traffic {
 	struct drain *drain;
 	atomic_int deciding;
@@ -118,6 +133,7 @@ int main(void)
 		cmocka_unit_test(test_time_is_up),
 		cmocka_unit_test(test_late_message),
 		cmocka_unit_test(test_late_decision),
+		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_many_at_once),
 	};
 

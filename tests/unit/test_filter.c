@@ -413,6 +413,42 @@ static void test_closed_in_the_middle(void **state)
 	connect_from(world, "127.0.0.1");
 }
 
+static sfsistat next_mail(struct world *world)
+{
+	mail(world, "<a@other.test>");
+	return SMFIS_NOREPLY;
+}
+
+static sfsistat next_abort(struct world *world)
+{
+	return fake_smfi_callbacks.xxfi_abort(fake_smfi_ctx(&world->fake));
+}
+
+static sfsistat next_close(struct world *world)
+{
+	fake_smfi_callbacks.xxfi_close(fake_smfi_ctx(&world->fake));
+	connect_from(world, "127.0.0.1");
+	return SMFIS_NOREPLY;
+}
+
+/* An answer counts as written when libmilter goes on with the connection. */
+static void test_answers(void **state)
+{
+	static sfsistat (*const nexts[])(struct world *) = {
+		next_mail, next_abort, next_close};
+	struct world *world = world_of(state);
+	struct drain *drain = world->service->drain;
+
+	for (size_t i = 0; i < ARRAY_SIZE(nexts); i++) {
+		our_message(world);
+		assert_true(drain_wait_answers(drain, 0));
+		assert_int_equal(end(world), SMFIS_ACCEPT);
+		assert_false(drain_wait_answers(drain, 0));
+		nexts[i](world);
+		assert_true(drain_wait_answers(drain, 0));
+	}
+}
+
 static void test_reload(void **state)
 {
 	struct world *world = world_of(state);
@@ -457,6 +493,7 @@ int main(void)
 		TEST(test_record_fails),
 		TEST(test_too_many_fields),
 		TEST(test_closed_in_the_middle),
+		TEST(test_answers),
 		TEST(test_reload),
 	};
 
