@@ -137,23 +137,46 @@ int store_key_revoke(
 	return store_row_change(db, stmt, err);
 }
 
+/* One valid key of a range. */
+#define OWN                                                                    \
+	" WHERE id = $id AND company_id = $company AND revoked_us = 0"         \
+	" AND ($domain IS NULL OR domain_id = (SELECT d.id"                    \
+	" FROM domain d WHERE d.company_id = $company"                         \
+	" AND d.name = $domain))"
+
+static void bind_own(
+	struct db_stmt *stmt, const struct key_range *range, const char *id)
+{
+	db_bind_text(stmt, "$id", id);
+	db_bind_text(stmt, "$company", range->company_id);
+	db_bind_text(stmt, "$domain", range->domain);
+}
+
 int store_key_revoke_own(struct db *db, const struct key_range *range,
 	const char *id, int64_t now_us, struct err *err)
 {
 	static const char sql_revoke[] =
-		"UPDATE api_key SET revoked_us = $now"
-		" WHERE id = $id AND company_id = $company AND revoked_us = 0"
-		" AND ($domain IS NULL OR domain_id = (SELECT d.id"
-		" FROM domain d WHERE d.company_id = $company"
-		" AND d.name = $domain))";
+		"UPDATE api_key SET revoked_us = $now" OWN;
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_revoke, &stmt, err) != 0)
 		return -1;
 	db_bind_int(stmt, "$now", now_us);
-	db_bind_text(stmt, "$id", id);
-	db_bind_text(stmt, "$company", range->company_id);
-	db_bind_text(stmt, "$domain", range->domain);
+	bind_own(stmt, range, id);
+	return store_row_change(db, stmt, err);
+}
+
+int store_key_rename_own(struct db *db, const struct key_range *range,
+	const char *id, const char *name, struct err *err)
+{
+	static const char sql_rename[] = "UPDATE api_key SET name = $name" OWN;
+	struct db_stmt *stmt;
+
+	if (store_row_check_name("the key's name", name, err) != 0 ||
+		db_prepare(db, sql_rename, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$name", name);
+	bind_own(stmt, range, id);
 	return store_row_change(db, stmt, err);
 }
 

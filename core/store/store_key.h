@@ -69,6 +69,9 @@ int store_key_page(struct db *db, const struct key_range *range,
 /* Revokes one of them. 1, 0 when it is none of them, -1. */
 int store_key_revoke_own(struct db *db, const struct key_range *range,
 	const char *id, int64_t now_us, struct err *err);
+/* Renames one of them; ERR_INVALID as in store_key_create(). 1, 0, -1. */
+int store_key_rename_own(struct db *db, const struct key_range *range,
+	const char *id, const char *name, struct err *err);
 /* Notes the use of a key. 0, also when the key is gone, or -1. */
 int store_key_touch(
 	struct db *db, const char *id, int64_t now_us, struct err *err);

@@ -107,6 +107,7 @@ extern const struct route_about about_domain_remove;
 extern const struct route_about about_domain_verify;
 extern const struct route_about about_api_key_create;
 extern const struct route_about about_api_key_list;
+extern const struct route_about about_api_key_update;
 extern const struct route_about about_api_key_remove;
 extern const struct route_about about_form_send;
 extern const struct route_about about_form_send_mime;

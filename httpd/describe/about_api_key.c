@@ -89,7 +89,24 @@ static const struct schema_about list = {
 	.fields = list_fields,
 };
 
-static const struct field_about removed_fields[] = {
+static const struct field_about name_fields[] = {
+	{
+		.name = "name",
+		.shape = SHAPE_STRING,
+		.required = true,
+		.help = "At most 50 characters.",
+	},
+	{0},
+};
+
+static const struct schema_about renaming = {
+	.name = "ApiKeyUpdate",
+	.help = "The new name of a key.",
+	.fields = name_fields,
+	.open = true,
+};
+
+static const struct field_about named_fields[] = {
 	{
 		.name = "object",
 		.shape = SHAPE_ONE_OF,
@@ -97,6 +114,16 @@ static const struct field_about removed_fields[] = {
 		.required = true,
 	},
 	{.name = "id", .shape = SHAPE_UUID, .required = true},
+	{0},
+};
+
+static const struct schema_about named = {
+	.name = "ApiKeyId",
+	.help = "A key, by its id.",
+	.fields = named_fields,
+};
+
+static const struct field_about removed_fields[] = {
 	{.name = "deleted", .shape = SHAPE_TRUE, .required = true},
 	{0},
 };
@@ -104,6 +131,7 @@ static const struct field_about removed_fields[] = {
 static const struct schema_about removed = {
 	.name = "ApiKeyRemoved",
 	.help = "A key that is valid no more.",
+	.base = &named,
 	.fields = removed_fields,
 };
 
@@ -115,6 +143,13 @@ static const struct field_about key_id = {
 };
 
 static const enum problem_kind list_problems[] = {
+	PROBLEM_PARAMETER,
+	PROBLEM_NONE,
+};
+
+static const enum problem_kind update_problems[] = {
+	PROBLEM_MISSING_FIELD,
+	PROBLEM_NOT_FOUND,
 	PROBLEM_PARAMETER,
 	PROBLEM_NONE,
 };
@@ -154,6 +189,20 @@ const struct route_about about_api_key_list = {
 		", \"name\": \"Newsletter\", "
 		"\"created_at\": \"2026-11-21T02:43:18.123456+00:00\", "
 		"\"last_used_at\": null}]}",
+};
+
+const struct route_about about_api_key_update = {
+	.name = "updateApiKey",
+	.summary = "Rename a key",
+	.text = "What it may do stays as it is.",
+	.param = &key_id,
+	.request = &renaming,
+	.status = 200,
+	.answer = &named,
+	.problems = update_problems,
+	.example_param = "$KEY_ID",
+	.example = "{\"name\": \"Invoices\"}",
+	.example_answer = "{\"object\": \"api_key\", " ID "}",
 };
 
 const struct route_about about_api_key_remove = {

@@ -86,9 +86,10 @@ static const struct schema_about email = {
 
 static const struct field_about email_id = {
 	.name = "id",
-	.shape = SHAPE_UUID,
+	.shape = SHAPE_STRING,
 	.required = true,
-	.help = "The id of the email.",
+	.help = "The id of the email: a UUID, or as the form dialect gives it, "
+		"`<UUID@domain>`.",
 };
 
 static const enum problem_kind get_problems[] = {

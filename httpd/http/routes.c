@@ -131,6 +131,15 @@ static const struct route routes[] = {
 		.about = &about_api_key_list,
 	},
 	{
+		.method = "PATCH",
+		.pattern = "/api-keys/{}",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_JSON,
+		.handle = api_key_update,
+		.about = &about_api_key_update,
+	},
+	{
 		.method = "DELETE",
 		.pattern = "/api-keys/{}",
 		.auth = AUTH_BEARER,

@@ -45,7 +45,7 @@ struct route {
 };
 
 /* Bytes, with the NUL. */
-enum { ROUTE_PARAM_MAX = 256, ROUTE_ALLOW_MAX = 64 };
+enum { ROUTE_PARAM_MAX = 320, ROUTE_ALLOW_MAX = 64 };
 
 struct route_match {
 	const struct route *route;   /* NULL: no such path, or no such method */

@@ -3,7 +3,10 @@
  *
  * Threads: the worker's.
  */
+#include <string.h>
+
 #include "core/base/log.h"
+#include "core/base/str.h"
 #include "core/store/store_email.h"
 #include "httpd/json/api_email.h"
 #include "httpd/json/email_json.h"
@@ -11,10 +14,31 @@
 #include "httpd/http/request.h"
 #include "httpd/worker.h"
 
+/* The id of the JSON dialect, or the whole one of the form dialect, which is a
+ * Message-ID whose local part is the other. */
+static bool read_id(const char *param, char id[static ID_SIZE])
+{
+	size_t len = strcspn(param, "@");
+	char local[ID_SIZE];
+
+	if (param[0] != '<' || len != ID_SIZE || param[len] != '@')
+		return id_parse(param, id);
+	*stpncpy(local, param + 1, ID_SIZE - 1) = '\0';
+	return id_parse(local, id);
+}
+
+/* Whether the email goes by what the path says, if that is a Message-ID. */
+static bool is_named(const struct email *email, const char *param)
+{
+	return param[0] != '<' ||
+	       (email->message_id && str_eq(email->message_id, param));
+}
+
 /* 0, or -1 with the problem; the email is the caller's. */
 static int find(struct request *request, const char *id, struct email *email_r,
 	struct problem *problem)
 {
+	const char *param = request->admission.param;
 	const struct key *key = &request->admission.key;
 	const struct email_scope scope = {
 		.company_id = key->company_id,
@@ -30,9 +54,11 @@ static int find(struct request *request, const char *id, struct email *email_r,
 			"request", request->id, "error", err.text);
 		return problem_from_err(problem, &err);
 	}
-	if (found == 0)
-		return problem_set(problem, PROBLEM_NOT_FOUND, "Email not found");
-	return 0;
+	if (found > 0 && is_named(email_r, param))
+		return 0;
+	if (found > 0)
+		store_email_clear(email_r);
+	return problem_set(problem, PROBLEM_NOT_FOUND, "Email not found");
 }
 
 void api_email_get(struct request *request)
@@ -41,7 +67,7 @@ void api_email_get(struct request *request)
 	struct email email;
 	char id[ID_SIZE];
 
-	if (!id_parse(request->admission.param, id)) {
+	if (!read_id(request->admission.param, id)) {
 		problem_set(&problem, PROBLEM_PARAMETER,
 			"The `id` must be a valid UUID.");
 		reply_problem(request, &problem);

@@ -14,6 +14,9 @@ void api_key_list(struct request *request);
 /* POST /api-keys: the only answer that shows the token. */
 void api_key_create(struct request *request);
 
+/* PATCH /api-keys/{id}: renames it. */
+void api_key_update(struct request *request);
+
 /* DELETE /api-keys/{id}: revokes it; the key of the request, too. */
 void api_key_remove(struct request *request);
 

@@ -25,8 +25,8 @@ struct key_change {
 	struct change change; /* first */
 	const struct key *by; /* the request's */
 	int64_t now_us;
-	char id[ID_SIZE]; /* of the key to be removed */
-	struct key_wish wish;
+	char id[ID_SIZE];     /* of the key that the path names */
+	struct key_wish wish; /* of its name only, to be renamed */
 	char token[SECRET_TOKEN_SIZE];
 	struct key key; /* the new one */
 };
@@ -165,6 +165,81 @@ void api_key_create(struct request *request)
 	change_submit(request, &it->change, create_run, on_key_created);
 }
 
+/* What is wrong with a key that is not there, or could not be written. */
+static void explain(
+	const struct change *change, const char *event, struct problem *problem)
+{
+	if (change->result < 0)
+		change_failed(change, event, problem);
+	else if (change->result == 0)
+		problem_set(problem, PROBLEM_NOT_FOUND, "API key not found");
+}
+
+/* Of the key that the path names; NULL with the problem. */
+static struct key_change *begin_named(
+	struct request *request, struct problem *problem)
+{
+	struct key_change *it;
+	char id[ID_SIZE];
+
+	if (!id_parse(request->admission.param, id)) {
+		problem_set(problem, PROBLEM_PARAMETER,
+			"The `id` must be a valid UUID.");
+		return NULL;
+	}
+	it = begin(request);
+	memcpy(it->id, id, ID_SIZE);
+	return it;
+}
+
+/* PATCH /api-keys/{id} */
+
+static int rename_run(struct db *db, void *arg, struct err *err)
+{
+	struct key_change *it = arg;
+	const struct key_range range = {it->by->company_id, it->by->domain};
+
+	return store_key_rename_own(db, &range, it->id, it->wish.name, err);
+}
+
+static void on_key_renamed(struct change *change)
+{
+	struct key_change *it = (struct key_change *)change;
+	struct problem problem = PROBLEM_INIT;
+
+	explain(change, "key_rename_failed", &problem);
+	answer(it, &problem, 200, key_json_render_id(it->id));
+}
+
+static int parse_name(
+	struct request *request, char **name_r, struct problem *problem)
+{
+	json_t *body;
+	int result;
+
+	if (json_body_parse(request, &body, problem) < 0)
+		return -1;
+	result = key_json_parse_name(body, name_r, problem);
+	json_decref(body);
+	return result;
+}
+
+void api_key_update(struct request *request)
+{
+	struct problem problem = PROBLEM_INIT;
+	struct key_change *it = begin_named(request, &problem);
+
+	if (it == NULL) {
+		reply_problem(request, &problem);
+		return;
+	}
+	if (parse_name(request, &it->wish.name, &problem) < 0) {
+		answer(it, &problem, 0, NULL);
+		return;
+	}
+	change_submit(request, &it->change, rename_run, on_key_renamed);
+}
+
 /* DELETE /api-keys/{id} */
 
 static int remove_run(struct db *db, void *arg, struct err *err)
@@ -179,29 +254,21 @@ static void on_key_removed(struct change *change)
 {
 	struct key_change *it = (struct key_change *)change;
 	struct problem problem = PROBLEM_INIT;
-	json_t *object = json_pack("{s:s, s:s, s:b}", "object", "api_key", "id",
-		it->id, "deleted", 1);
+	json_t *object = key_json_render_id(it->id);
 
-	if (change->result < 0)
-		change_failed(change, "key_revoke_failed", &problem);
-	else if (change->result == 0)
-		problem_set(&problem, PROBLEM_NOT_FOUND, "API key not found");
+	json_object_set_new(object, "deleted", json_true());
+	explain(change, "key_revoke_failed", &problem);
 	answer(it, &problem, 200, object);
 }
 
 void api_key_remove(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
-	struct key_change *it;
-	char id[ID_SIZE];
+	struct key_change *it = begin_named(request, &problem);
 
-	if (!id_parse(request->admission.param, id)) {
-		problem_set(&problem, PROBLEM_PARAMETER,
-			"The `id` must be a valid UUID.");
+	if (it == NULL) {
 		reply_problem(request, &problem);
 		return;
 	}
-	it = begin(request);
-	memcpy(it->id, id, ID_SIZE);
 	change_submit(request, &it->change, remove_run, on_key_removed);
 }

@@ -40,8 +40,21 @@ static bool is_fixed(const json_t *value, const char *wanted)
 	return json_is_string(value) && str_eq(json_string_value(value), wanted);
 }
 
+/* An object, or not given. */
+static int check_capabilities(const json_t *body, struct problem *problem)
+{
+	const json_t *value = json_field_get(body, "capabilities");
+
+	if (value == NULL || json_is_object(value))
+		return 0;
+	return problem_set(problem, PROBLEM_VALIDATION,
+		"The `capabilities` field must be an object.");
+}
+
 int domain_json_check_settings(const json_t *body, struct problem *problem)
 {
+	if (check_capabilities(body, problem) < 0)
+		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
 		const json_t *object = fixed[i].object ? json_object_get(body,
 								 fixed[i].object)

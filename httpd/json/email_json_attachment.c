@@ -41,10 +41,12 @@ static int read_bytes(const json_t *array, const char *path,
 static int read_content(const json_t *value, const char *path,
 	struct buf *content, struct problem *problem)
 {
-	if (json_is_object(value))
-		value = json_object_get(value, "data");
-	if (json_is_array(value))
-		return read_bytes(value, path, content, problem);
+	const json_t *bytes = json_is_object(value)
+				      ? json_object_get(value, "data")
+				      : value;
+
+	if (json_is_array(bytes))
+		return read_bytes(bytes, path, content, problem);
 	if (!json_is_string(value))
 		return bad_content(path, problem);
 	if (base64_decode(json_string_value(value), json_string_length(value),

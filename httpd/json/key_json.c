@@ -92,6 +92,25 @@ int key_json_parse(
 	return 0;
 }
 
+int key_json_parse_name(const json_t *body, char **name_r, struct problem *problem)
+{
+	const json_t *given = json_object_get(body, "name");
+	const char *name;
+
+	if (given == NULL || json_is_null(given))
+		return problem_set(problem, PROBLEM_MISSING_FIELD,
+			"Missing `name` field.");
+	if (read_name(body, &name, problem) < 0)
+		return -1;
+	*name_r = mem_strdup(name);
+	return 0;
+}
+
+json_t *key_json_render_id(const char *id)
+{
+	return json_pack("{s:s, s:s}", "object", "api_key", "id", id);
+}
+
 static json_t *time_or_null(int64_t time_us)
 {
 	char text[CLOCK_TEXT_SIZE];

@@ -23,6 +23,13 @@ struct key_wish {
 int key_json_parse(
 	const json_t *body, struct key_wish *wish_r, struct problem *problem);
 
+/* Reads the body of PATCH /api-keys/{id}: the new name; the caller frees it. */
+int key_json_parse_name(
+	const json_t *body, char **name_r, struct problem *problem);
+
+/* The key in an answer that only names it; a new reference. */
+json_t *key_json_render_id(const char *id);
+
 /* The key as an item of GET /api-keys; a new reference. */
 json_t *key_json_render(const struct key *key);
 

@@ -47,6 +47,22 @@ async function send(resend, tags) {
   ).id;
 }
 
+// 4.x cannot.
+async function renameKey(resend, id) {
+  assert.deepEqual(data(await resend.apiKeys.update(id, { name: "new" })), {
+    object: "api_key",
+    id,
+  });
+  const listed = await all(resend.apiKeys);
+  assert.equal(listed.find((key) => key.id === id).name, "new");
+  checkError(
+    await resend.apiKeys.update(unknown, { name: "new" }),
+    "not_found",
+    /API key not found/,
+    404,
+  );
+}
+
 for (const [version, Resend] of Object.entries(versions)) {
   const paged = version === "resend 6";
 
@@ -196,6 +212,7 @@ for (const [version, Resend] of Object.entries(versions)) {
         ? await all(resend.apiKeys)
         : data(await resend.apiKeys.list()).data;
       assert.equal(listed.find((key) => key.id === id).name, "Größe");
+      if (resend.apiKeys.update) await renameKey(resend, id);
       assert.deepEqual(data(await resend.apiKeys.remove(id)), {
         object: "api_key",
         id,

@@ -182,24 +182,55 @@ def test_remove(box, company):
     assert row["revoked_at"]
 
 
+def test_rename(box, company):
+    made = company.create()
+    for name in ("Größe", ""):
+        answer = company.call("PATCH", f"/{made['id']}", json={"name": name})
+        assert answer.status_code == 200
+        assert answer.json() == {"object": "api_key", "id": made["id"]}
+        [item, _] = company.call("GET").json()["data"]
+        assert (item["id"], item["name"]) == (made["id"], name)
+    assert box.httpd(made["token"]).get(UNKNOWN_ID).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body, name, text",
+    [
+        ({}, "missing_required_field", "Missing `name` field."),
+        ({"name": None}, "missing_required_field", "Missing `name` field."),
+        ({"name": "x" * 51}, "validation_error", "`name`"),
+        ({"name": "a\nb"}, "validation_error", "`name`"),
+        ([], "validation_error", "must be an `object`"),
+    ],
+)
+def test_bad_rename(company, body, name, text):
+    made = company.create(name="old")
+    check_problem(company.call("PATCH", f"/{made['id']}", json=body), 422, name, text)
+    assert company.call("GET").json()["data"][0]["name"] == "old"
+
+
 def test_the_last_key_removes_itself(company):
     assert company.call("DELETE", f"/{company.key['id']}").status_code == 200
     check_problem(company.call("GET"), 401, "invalid_api_key")
 
 
-def test_key_of_another_company_is_not_there(company, other):
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+def test_key_of_another_company_is_not_there(company, other, method):
     answers = [
-        company.call("DELETE", f"/{which}") for which in (other.key["id"], UNKNOWN_ID)
+        company.call(method, f"/{which}", json={"name": "x"})
+        for which in (other.key["id"], UNKNOWN_ID)
     ]
     for answer in answers:
         check_problem(answer, 404, "not_found", "API key not found")
     assert answers[0].content == answers[1].content
-    assert other.list()[0] == [other.key["id"]]
+    [item] = other.call("GET").json()["data"]
+    assert (item["id"], item["name"]) == (other.key["id"], other.key["name"])
 
 
-def test_id_that_is_none(company):
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+def test_id_that_is_none(company, method):
     check_problem(
-        company.call("DELETE", "/x"),
+        company.call(method, "/x", json={"name": "x"}),
         422,
         "invalid_parameter",
         "The `id` must be a valid UUID.",
@@ -218,7 +249,9 @@ def test_restricted_key_cannot_widen_itself(box, company, to):
     assert company.list() == ([own["id"]], False)
     for cursor in (everything, foreign["id"]):
         check_problem(company.call("GET", f"?after={cursor}"), 422, "invalid_parameter")
-        check_problem(company.call("DELETE", f"/{cursor}"), 404, "not_found")
+        for method in ("PATCH", "DELETE"):
+            answer = company.call(method, f"/{cursor}", json={"name": "x"})
+            check_problem(answer, 404, "not_found")
     check_problem(
         company.call("POST", json={"name": "x"}),
         403,
@@ -251,7 +284,9 @@ def test_restricted_key_cannot_widen_itself(box, company, to):
 )
 def test_scope(company, scope, text):
     company.httpd = company.client(scope=scope)
-    for method, path in (("GET", ""), ("POST", ""), ("DELETE", f"/{company.key['id']}")):
+    own = f"/{company.key['id']}"
+    calls = [("GET", ""), ("POST", ""), ("PATCH", own), ("DELETE", own)]
+    for method, path in calls:
         check_problem(
             company.call(method, path, json={}), 403, "restricted_api_key", text
         )
@@ -262,8 +297,8 @@ def test_scope(company, scope, text):
     [
         ("DELETE", "/api-keys", "POST, GET"),
         ("PUT", "/api-keys", "POST, GET"),
-        ("GET", f"/api-keys/{UNKNOWN_ID}", "DELETE"),
-        ("PUT", f"/api-keys/{UNKNOWN_ID}", "DELETE"),
+        ("GET", f"/api-keys/{UNKNOWN_ID}", "PATCH, DELETE"),
+        ("PUT", f"/api-keys/{UNKNOWN_ID}", "PATCH, DELETE"),
     ],
 )
 def test_wrong_method(httpd, method, path, allow):

@@ -165,7 +165,7 @@ GOOD = {"filename": "a", "content": "aGk="}
         ([{**GOOD, "content": [1, 256]}], "invalid_attachment", "attachments[0]"),
         ([{**GOOD, "content": [1, -1]}], "invalid_attachment", "attachments[0]"),
         ([{**GOOD, "content": [1, "2"]}], "invalid_attachment", "attachments[0]"),
-        ([{**GOOD, "content": {"data": "x"}}], "invalid_attachment", "attachments[0]"),
+        ([{**GOOD, "content": {"type": "Buffer", "data": "eA=="}}], "invalid_attachment", "attachments[0]"),
         ([{**GOOD, "content": 5}], "invalid_attachment", "attachments[0]"),
         ([{**GOOD, "content_type": 5}], "validation_error", "content_type"),
         ([{**GOOD, "content_type": "a\r\nb: c"}], "validation_error", "content_type"),

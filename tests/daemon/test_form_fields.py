@@ -2,10 +2,14 @@
 
 import json
 import re
+from urllib.parse import quote
 
 import pytest
 from harness.form import ENCODINGS, UUID, File, multipart, urlencoded
+from harness.httpd import check_problem
 from harness.sandbox import unique
+
+UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 
 both = pytest.mark.parametrize("encode", ENCODINGS, ids=lambda e: e.__name__)
 
@@ -58,6 +62,32 @@ def test_every_field(form, encode):
     assert seen["html"] == "<p>Hällo</p>"
     assert seen["last_event"] == "sent"
     assert seen["message_id"] == message_id
+
+
+def test_id_as_a_whole(form, httpd, fields):
+    """GET takes the id as it was given, too."""
+    message_id = form.send(fields)
+    for path in (message_id, quote(message_id), quote(message_id, safe="")):
+        answer = httpd.request("GET", f"/emails/{path}")
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["message_id"] == message_id
+
+
+@pytest.mark.parametrize(
+    "change, status, name",
+    [
+        (lambda i: i.replace("@example.com", "@other.test"), 404, "not_found"),
+        (lambda i: "<" + UNKNOWN_ID + i[37:], 404, "not_found"),
+        (lambda i: i[:-1], 404, "not_found"),
+        (lambda i: i[1:], 422, "invalid_parameter"),
+        (lambda i: i[:36] + i[37:], 422, "invalid_parameter"),
+        (lambda i: i[:37] + ">", 422, "invalid_parameter"),
+        (lambda i: "<x@example.com>", 422, "invalid_parameter"),
+    ],
+)
+def test_id_that_is_another(form, httpd, fields, change, status, name):
+    message_id = change(form.send(fields))
+    check_problem(httpd.request("GET", f"/emails/{quote(message_id)}"), status, name)
 
 
 @both

@@ -79,6 +79,12 @@ static const struct {
 	{"{\"name\":\"a.test\",\"capabilities\":{\"sending\":"
 	 "\"disabled\"}}",
 		"validation_error", "`capabilities.sending`"},
+	{"{\"name\":\"a.test\",\"capabilities\":\"sending\"}",
+		"validation_error", "`capabilities` field must be an object"},
+	{"{\"name\":\"a.test\",\"capabilities\":[{}]}", "validation_error",
+		"`capabilities`"},
+	{"{\"name\":\"a.test\",\"capabilities\":false}", "validation_error",
+		"`capabilities`"},
 	{"{\"name\":\"a.test\",\"tracking_subdomain\":\"t\"}",
 		"validation_error", "`tracking_subdomain`"},
 };

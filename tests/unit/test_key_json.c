@@ -84,6 +84,41 @@ static void test_bad(void **state)
 	}
 }
 
+/* A new name: like that of a new key, but it must be given. */
+static const struct {
+	const char *body;
+	const char *name; /* NULL: refused */
+	const char *problem;
+} names[] = {
+	{"{\"name\":\"x\"}", "x", NULL},
+	{"{\"name\":\"\"}", "", NULL},
+	{"{\"name\":\"" FIFTY "\",\"other\":1}", FIFTY, NULL},
+	{"{}", NULL, "missing_required_field"},
+	{"{\"name\":null}", NULL, "missing_required_field"},
+	{"{\"name\":\"" FIFTY "x\"}", NULL, "validation_error"},
+	{"{\"name\":[\"x\"]}", NULL, "validation_error"},
+};
+
+static void test_name(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct problem problem = PROBLEM_INIT;
+		json_t *body = json_loads(names[i].body, 0, NULL);
+		_cleanup_free_ char *name = NULL;
+		int result = key_json_parse_name(body, &name, &problem);
+
+		json_decref(body);
+		if ((result == 0) != (names[i].name != NULL))
+			fail_msg("%s: %s", names[i].body, problem.text);
+		if (result == 0)
+			assert_string_equal(name, names[i].name);
+		else
+			assert_string_equal(
+				problem_name(&problem), names[i].problem);
+	}
+}
+
 static void test_render(void **state)
 {
 	struct key key = {.id = ID, .name = (char *)"n", .created_us = 1};
@@ -113,6 +148,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_name),
 		cmocka_unit_test(test_render),
 	};
 

@@ -339,37 +339,64 @@ static void test_pages(void **state)
 	}
 }
 
+/* Which keys of the ring a range has, in the order of asking. */
+static const struct {
+	const char *domain;
+	char name;
+	bool has;
+	bool had_once; /* as long as none was revoked by this table */
+} own[] = {
+	{NULL, 'o', false, false},
+	{NULL, 'c', false, false}, /* revoked before */
+	{"one.test", 'a', false, false},
+	{"none.test", 'b', false, false},
+	{"one.test", 'b', true, true},
+	{"one.test", 'b', false, true},
+	{NULL, 'd', true, true},
+	{NULL, 'e', true, true},
+};
+
 static void test_revoke_own(void **state)
 {
-	static const struct {
-		const char *domain;
-		char name;
-		int result;
-	} cases[] = {
-		{NULL, 'o', 0},
-		{NULL, 'c', 0}, /* revoked before */
-		{"one.test", 'a', 0},
-		{"none.test", 'b', 0},
-		{"one.test", 'b', 1},
-		{"one.test", 'b', 0},
-		{NULL, 'd', 1},
-		{NULL, 'e', 1},
-	};
 	struct temp_db *temp = *state;
 	struct key_ring *ring = temp->more = mem_new(struct key_ring);
 
 	fill_ring(temp->db, ring);
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
 		const struct key_range range = {
-			ring->one.company_id, cases[i].domain};
+			ring->one.company_id, own[i].domain};
 
 		if (store_key_revoke_own(temp->db, &range,
-			    ring->ids[(int)cases[i].name], 7,
-			    NULL) != cases[i].result)
+			    ring->ids[(int)own[i].name], 7, NULL) != own[i].has)
 			fail_msg("%zu", i);
 	}
 	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM api_key"
 						  " WHERE revoked_us = 7"),
+		3);
+}
+
+static void test_rename_own(void **state)
+{
+	struct temp_db *temp = *state;
+	struct key_ring *ring = temp->more = mem_new(struct key_ring);
+	struct err err = ERR_INIT;
+
+	fill_ring(temp->db, ring);
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+		const struct key_range range = {
+			ring->one.company_id, own[i].domain};
+		const char *id = ring->ids[(int)own[i].name];
+
+		if (store_key_rename_own(temp->db, &range, id, "new", NULL) !=
+			own[i].had_once)
+			fail_msg("%zu", i);
+		assert_int_equal(
+			store_key_rename_own(temp->db, &range, id, "a\nb", &err),
+			-1);
+		assert_int_equal(err.code, ERR_INVALID);
+	}
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM api_key"
+						  " WHERE name = 'new'"),
 		3);
 }
 
@@ -389,6 +416,8 @@ int main(void)
 			test_pages, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_revoke_own, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_rename_own, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test(test_scopes),
 	};
 

@@ -72,6 +72,7 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 		store_key_page(db, &range, &page, &keys, &more, NULL), 1);
 	store_key_list_free(&keys);
 	store_key_revoke_own(db, &range, "none", 1, NULL);
+	store_key_rename_own(db, &range, "none", "x", NULL);
 	store_key_revoke(db, "none", 1, NULL);
 	store_domain_remove(db, "none", NULL);
 	store_company_remove(db, "none", NULL);
