@@ -20,13 +20,15 @@
 #include "core/conf/postconf.h"
 #include "core/db/committer.h"
 #include "core/db/migrate.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/budget.h"
 #include "httpd/http/listen_socket.h"
 #include "httpd/http/rate_table.h"
+#include "httpd/http/running.h"
 #include "httpd/inject/postfix_facts.h"
 #include "httpd/inject/smtp_server.h"
-#include "httpd/send/running.h"
-#include "httpd/worker.h"
+#include "httpd/routes.h"
+#include "httpd/worker_thread.h"
 
 struct server {
 	char *conf_path;
@@ -37,7 +39,7 @@ struct server {
 	struct budget budget;
 	atomic_size_t connections;
 	struct worker_shared shared;
-	struct worker **workers;
+	struct worker_thread **workers;
 	int workers_n;
 };
 
@@ -52,7 +54,7 @@ static int check_database(const char *path, struct err *err)
 
 /* What can be known of Postfix, and what is wrong with it there. When nothing
  * can be learned, sending still works and Postfix says no by itself. */
-static int64_t learn_limit(struct server *server, const struct conf *conf)
+static int64_t learn_postfix(struct server *server, const struct conf *conf)
 {
 	struct postfix_facts facts = {0};
 	struct err err = ERR_INIT;
@@ -111,7 +113,7 @@ static struct conf *share_of(const struct server *server)
 static int start_workers(
 	struct server *server, const struct conf *conf, struct err *err)
 {
-	int64_t limit = learn_limit(server, conf);
+	int64_t limit = learn_postfix(server, conf);
 
 	server->workers_n = conf->http.workers ? (int)conf->http.workers
 					       : get_nprocs();
@@ -119,9 +121,9 @@ static int start_workers(
 	server->workers = mem_alloc(
 		(size_t)server->workers_n, sizeof(*server->workers));
 	for (int i = 0; i < server->workers_n; i++) {
-		if (worker_new(&server->shared, share_of(server), limit,
+		if (worker_thread_new(&server->shared, share_of(server), limit,
 			    &server->workers[i], err) < 0 ||
-			worker_start(server->workers[i], err) < 0)
+			worker_thread_start(server->workers[i], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -156,6 +158,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->log = log;
 	server->shared.listen_fd = -1;
 	server->shared.database = server->database;
+	server->shared.routes = routes;
 	server->shared.log = log;
 	server->shared.budget = &server->budget;
 	server->shared.connections = &server->connections;
@@ -181,9 +184,9 @@ int server_reload(struct server *server, struct err *err)
 	if (learn_smtp_server(fresh, err) < 0)
 		return -1;
 	conf_reload(server->conf, fresh, &restart);
-	limit = learn_limit(server, server->conf);
+	limit = learn_postfix(server, server->conf);
 	for (int i = 0; i < server->workers_n; i++)
-		worker_reload(server->workers[i], share_of(server), limit);
+		worker_thread_reload(server->workers[i], share_of(server), limit);
 	log_set_level(server->log, (enum log_level)server->conf->log.level);
 	log_info(server->log, "reloaded", "file", server->conf_path,
 		"needs_restart", restart.len ? buf_str(&restart) : NULL);
@@ -194,7 +197,7 @@ static void stop_workers(struct server *server)
 {
 	for (int i = 0; i < server->workers_n; i++)
 		if (server->workers[i])
-			worker_drain(server->workers[i]);
+			worker_thread_drain(server->workers[i]);
 	/* The workers' own descriptors hold the socket until they drain; then
 	 * new clients are refused at once instead of waiting in the queue. */
 	if (server->shared.listen_fd >= 0)
@@ -202,7 +205,7 @@ static void stop_workers(struct server *server)
 	server->shared.listen_fd = -1;
 	for (int i = 0; i < server->workers_n; i++)
 		if (server->workers[i])
-			worker_join(server->workers[i]);
+			worker_thread_join(server->workers[i]);
 }
 
 void server_stop(struct server *server)
@@ -210,7 +213,7 @@ void server_stop(struct server *server)
 	stop_workers(server);
 	committer_free(server->committer);
 	for (int i = 0; i < server->workers_n; i++)
-		worker_free(server->workers[i]);
+		worker_thread_free(server->workers[i]);
 	free(server->workers);
 	running_free(server->shared.running);
 	rate_table_free(server->shared.rates);

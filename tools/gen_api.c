@@ -16,6 +16,7 @@
 #include "core/base/str.h"
 #include "httpd/describe/markdown.h"
 #include "httpd/describe/openapi.h"
+#include "httpd/routes.h"
 
 static const char end[] = "<!-- end -->\n";
 
@@ -27,7 +28,7 @@ static int add_section(const char *line, struct buf *out)
 	if (sscanf(line, "<!-- begin %31s -->", name) != 1)
 		return 0;
 	buf_add_char(out, '\n');
-	if (markdown_section(name, out))
+	if (markdown_section(name, routes, out))
 		return 0;
 	fprintf(stderr, "gen_api: no section %s\n", name);
 	return -1;
@@ -53,7 +54,7 @@ static int markdown(struct buf *out)
 
 static int openapi(struct buf *out)
 {
-	json_t *document = openapi_document();
+	json_t *document = openapi_document(routes);
 	_cleanup_free_ char *text = json_dumps(document, JSON_INDENT(2));
 
 	json_decref(document);

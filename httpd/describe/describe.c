@@ -48,12 +48,10 @@ static void add_schema(struct schema_set *set, const struct schema_about *schema
 		add_schema(set, field->schema);
 }
 
-void describe_schemas(struct schema_set *set_r)
+void describe_schemas(const struct route *routes, struct schema_set *set_r)
 {
-	const struct route *route;
-
 	set_r->n = 0;
-	for (size_t i = 0; (route = routes_at(i)) != NULL; i++) {
+	for (const struct route *route = routes; route->method; route++) {
 		add_schema(set_r, route->about->request);
 		add_schema(set_r, route->about->answer);
 	}

@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 #include "httpd/describe/about.h"
-#include "httpd/http/routes.h"
+#include "httpd/http/route.h"
 
 enum { DESCRIBE_SCHEMAS_MAX = 64 };
 
@@ -18,8 +18,8 @@ struct schema_set {
 	size_t n;
 };
 
-/* All schemas that the routes use, each once, in the order of their use. */
-void describe_schemas(struct schema_set *set_r);
+/* All schemas that these routes use, each once, in the order of their use. */
+void describe_schemas(const struct route *routes, struct schema_set *set_r);
 
 /* The schema's fields by their number, those of its base first; NULL behind the
  * last. */

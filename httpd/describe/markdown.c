@@ -243,44 +243,43 @@ static void add_route(const struct route *route, struct buf *out)
 	add_problems(route, out);
 }
 
-static void add_routes(enum route_dialect dialect, struct buf *out)
+static void add_routes(
+	const struct route *routes, enum route_dialect dialect, struct buf *out)
 {
-	const struct route *route;
-
-	for (size_t i = 0; (route = routes_at(i)) != NULL; i++)
+	for (const struct route *route = routes; route->method; route++)
 		if (route->dialect == dialect)
 			add_route(route, out);
 }
 
-static void add_json_routes(struct buf *out)
+static void add_json_routes(const struct route *routes, struct buf *out)
 {
-	add_routes(DIALECT_JSON, out);
+	add_routes(routes, DIALECT_JSON, out);
 }
 
-static void add_form_routes(struct buf *out)
+static void add_form_routes(const struct route *routes, struct buf *out)
 {
-	add_routes(DIALECT_FORM, out);
+	add_routes(routes, DIALECT_FORM, out);
 }
 
-static bool is_request(const struct schema_about *schema)
+static bool is_request(
+	const struct route *routes, const struct schema_about *schema)
 {
-	const struct route *route;
-
-	for (size_t i = 0; (route = routes_at(i)) != NULL; i++)
+	for (const struct route *route = routes; route->method; route++)
 		if (route->about->request == schema)
 			return true;
 	return false;
 }
 
-static void add_objects(struct buf *out)
+static void add_objects(const struct route *routes, struct buf *out)
 {
 	struct schema_set set;
 
-	describe_schemas(&set);
+	describe_schemas(routes, &set);
 	for (size_t i = 0; i < set.n; i++) {
 		const struct schema_about *schema = set.items[i];
 
-		if (is_request(schema) || describe_field(schema, 0) == NULL)
+		if (is_request(routes, schema) ||
+			describe_field(schema, 0) == NULL)
 			continue;
 		buf_printf(out, "### %s\n\n%s\n\n", schema->name, schema->help);
 		add_fields("field", schema, out);
@@ -304,8 +303,9 @@ static void add_error_names(int status, struct buf *out)
 	}
 }
 
-static void add_errors(struct buf *out)
+static void add_errors(const struct route *routes, struct buf *out)
 {
+	(void)routes;
 	buf_add_str(out, "| status | name | |\n|---|---|---|\n");
 	for (int status = 400; status < 600; status++) {
 		const char *reason = describe_reason(status);
@@ -321,7 +321,7 @@ static void add_errors(struct buf *out)
 
 static const struct {
 	const char *name;
-	void (*add)(struct buf *out);
+	void (*add)(const struct route *routes, struct buf *out);
 } sections[] = {
 	{"json", add_json_routes},
 	{"form", add_form_routes},
@@ -329,12 +329,13 @@ static const struct {
 	{"errors", add_errors},
 };
 
-bool markdown_section(const char *name, struct buf *out)
+bool markdown_section(
+	const char *name, const struct route *routes, struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
 		if (!str_eq(sections[i].name, name))
 			continue;
-		sections[i].add(out);
+		sections[i].add(routes, out);
 		return true;
 	}
 	return false;

@@ -8,9 +8,12 @@
 
 #include "core/base/buf.h"
 
-/* Appends a section of doc/HTTP-API.md: `json` and `form`, the routes of a
- * dialect, `objects`, what they answer, `errors`. False when there is no such
- * section. */
-bool markdown_section(const char *name, struct buf *out);
+struct route;
+
+/* Appends a section of doc/HTTP-API.md: `json` and `form`, those of the
+ * routes that speak a dialect, `objects`, what they answer, `errors`. False
+ * when there is no such section. */
+bool markdown_section(
+	const char *name, const struct route *routes, struct buf *out);
 
 #endif

@@ -101,16 +101,15 @@ static void add_route(json_t *paths, const struct route *route)
 	json_object_set_new(item, method, operation(route));
 }
 
-json_t *openapi_document(void)
+json_t *openapi_document(const struct route *routes)
 {
 	json_t *paths = json_object();
-	const struct route *route;
 
-	for (size_t i = 0; (route = routes_at(i)) != NULL; i++)
+	for (const struct route *route = routes; route->method; route++)
 		add_route(paths, route);
 	return json_pack("{s:s, s:{s:s, s:s, s:s}, s:[{s:s}], s:o, s:o}",
 		"openapi", "3.1.0", "info", "title", "Postern", "version",
 		POSTERN_VERSION, "description",
-		"Sends email through the Postfix of this host.", "servers",
-		"url", "/", "paths", paths, "components", openapi_components());
+		"Sends email through the Postfix of this host.", "servers", "url",
+		"/", "paths", paths, "components", openapi_components(routes));
 }

@@ -7,9 +7,10 @@
 #include <jansson.h>
 
 struct request;
+struct route;
 
-/* The whole document; a new reference. */
-json_t *openapi_document(void);
+/* The whole document of these routes; a new reference. */
+json_t *openapi_document(const struct route *routes);
 
 /* GET /openapi.json. */
 void api_openapi_get(struct request *request);

@@ -46,12 +46,12 @@ static json_t *schema_of(const struct schema_about *schema)
 	return object;
 }
 
-static json_t *schemas(void)
+static json_t *schemas(const struct route *routes)
 {
 	json_t *all = json_object();
 	struct schema_set set;
 
-	describe_schemas(&set);
+	describe_schemas(routes, &set);
 	for (size_t i = 0; i < set.n; i++)
 		json_object_set_new(
 			all, set.items[i]->name, schema_of(set.items[i]));
@@ -68,7 +68,7 @@ static json_t *integer(void)
 	return json_pack("{s:s}", "type", "integer");
 }
 
-json_t *openapi_components(void)
+json_t *openapi_components(const struct route *routes)
 {
 	json_t *bearer = json_pack("{s:s, s:s, s:s}", "type", "http", "scheme",
 		"bearer", "description", "An API key.");
@@ -87,7 +87,7 @@ json_t *openapi_components(void)
 		"Retry-After",
 		header("Seconds after which to try again.", integer()));
 
-	return json_pack("{s:o, s:{s:o, s:o}, s:o}", "schemas", schemas(),
+	return json_pack("{s:o, s:{s:o, s:o}, s:o}", "schemas", schemas(routes),
 		"securitySchemes", "bearer", bearer, "basic", basic, "headers",
 		headers);
 }

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "httpd/http/routes.h"
+#include "httpd/http/route.h"
 
 /* Each returns a new reference. */
 
@@ -16,7 +16,7 @@ json_t *openapi_ref(const char *group, const char *name);
 /* A body of the media type; takes its schema. */
 json_t *openapi_content(const char *type, json_t *schema);
 
-json_t *openapi_components(void);
+json_t *openapi_components(const struct route *routes);
 
 /* All answers of the route. */
 json_t *openapi_responses(const struct route *route);

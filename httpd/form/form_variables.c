@@ -16,7 +16,7 @@
 #include "core/mail/mime_header.h"
 #include "httpd/form/form_macros.h"
 #include "httpd/form/form_text.h"
-#include "httpd/json/json_field.h"
+#include "httpd/http/json_text.h"
 
 #define FIELD "recipient-variables"
 
@@ -207,7 +207,7 @@ uint64_t form_variables_cost(const struct form *form)
 {
 	const struct form_field *field = form_next(form, FIELD, NULL);
 
-	return field ? json_field_cost(field->value.data, field->value.len) : 0;
+	return field ? json_text_cost(field->value.data, field->value.len) : 0;
 }
 
 int form_variables_read(const struct form *form,

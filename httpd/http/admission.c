@@ -15,21 +15,22 @@
 #include "core/conf/conf.h"
 #include "core/mail/addr.h"
 #include "core/store/store_domain.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/credentials.h"
 #include "httpd/http/idempotency_key.h"
+#include "httpd/http/key_use.h"
 #include "httpd/http/rate_table.h"
-#include "httpd/send/key_use.h"
-#include "httpd/worker.h"
 
 /* A body that is thrown away may be this long. */
 enum { IGNORED_BODY_MAX = 64 * 1024 };
 
-static int find_route(const struct http_head *head, struct admission *admission)
+static int find_route(const struct worker *worker, const struct http_head *head,
+	struct admission *admission)
 {
 	struct problem *problem = &admission->problem;
 	struct route_match match;
 
-	routes_match(head, &match);
+	route_find(worker->shared->routes, head, &match);
 	admission->route = match.route;
 	memcpy(admission->param, match.param, sizeof(match.param));
 	if (match.route)
@@ -288,7 +289,7 @@ void admission_decide(struct worker *worker, const struct http_head *head,
 	struct admission *admission_r)
 {
 	memset(admission_r, 0, sizeof(*admission_r));
-	if (find_route(head, admission_r) == 0 &&
+	if (find_route(worker, head, admission_r) == 0 &&
 		check_caller(worker, head, admission_r) == 0 &&
 		read_idempotency_key(head, admission_r) == 0 &&
 		check_body(worker, head, admission_r) == 0)

@@ -10,7 +10,7 @@
 #include "httpd/http/budget.h"
 #include "httpd/http/http_head.h"
 #include "httpd/http/problem.h"
-#include "httpd/http/routes.h"
+#include "httpd/http/route.h"
 
 struct worker;
 

@@ -15,8 +15,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/acceptor.h"
 #include "httpd/http/conn_private.h"
-#include "httpd/worker.h"
 
 /* Bytes that a client may send ahead while its request is being handled. There
  * is no such bound before: evhttp leaves a body of known length in the input
@@ -309,7 +310,7 @@ struct bufferevent *conn_on_accept(struct event_base *base, void *arg)
 	event_active(conn->resume, EV_READ, 0);
 	conn_enter(conn, CONN_IDLE);
 	conn_table_add(worker->conns, conn);
-	worker_took_one(worker);
+	acceptor_took_one(worker->acceptor);
 	return conn->bev;
 }
 

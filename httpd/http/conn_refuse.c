@@ -12,9 +12,9 @@
 #include <event2/http.h>
 #include <sys/socket.h>
 
+#include "httpd/base/worker.h"
 #include "httpd/http/conn_private.h"
 #include "httpd/http/reply.h"
-#include "httpd/worker.h"
 
 /* How long a refused client may go on sending without reading the answer. */
 enum { LINGER_S = 2 };

@@ -14,8 +14,9 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/acceptor.h"
 #include "httpd/http/conn_private.h"
-#include "httpd/worker.h"
 
 /* The slowest upload that is waited for, once the request timeout is over. */
 enum { UPLOAD_BYTES_PER_MS = 16 };
@@ -58,7 +59,7 @@ void conn_table_add(struct conn_table *table, struct conn *conn)
 	LIST_INSERT_HEAD(&table->conns, conn, link);
 	table->n++;
 	(*table->worker->shared->connections)++;
-	worker_accept_if(table->worker);
+	acceptor_check(table->worker->acceptor);
 }
 
 void conn_table_adopt(struct conn_table *table, struct conn *conn)
@@ -93,7 +94,7 @@ void conn_table_remove(struct conn_table *table, struct conn *conn)
 	LIST_REMOVE(conn, link);
 	table->n--;
 	(*table->worker->shared->connections)--;
-	worker_accept_if(table->worker);
+	acceptor_check(table->worker->acceptor);
 }
 
 /* How long the connection may stay in its phase; -1: as long as it likes. */

@@ -5,7 +5,7 @@
 #define POSTERN_HTTPD_DIALECT_H
 
 #include "httpd/http/problem.h"
-#include "httpd/http/routes.h"
+#include "httpd/http/route.h"
 
 struct dialect_answer {
 	int status;

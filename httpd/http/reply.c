@@ -17,9 +17,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/dialect.h"
 #include "httpd/http/request.h"
-#include "httpd/worker.h"
 
 /* Without the query, where secrets are pasted by mistake. */
 static const char *path_of(const struct request *request)

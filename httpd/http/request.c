@@ -10,10 +10,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/conn.h"
+#include "httpd/http/idempotency.h"
 #include "httpd/http/reply.h"
-#include "httpd/send/idempotency.h"
-#include "httpd/worker.h"
 
 static struct request *request_begin(
 	struct worker *worker, struct evhttp_request *http)

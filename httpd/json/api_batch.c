@@ -9,12 +9,13 @@
 
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/idempotency.h"
+#include "httpd/http/json_text.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/batch_json.h"
 #include "httpd/json/json_field.h"
-#include "httpd/send/idempotency.h"
-#include "httpd/worker.h"
 
 static int read_mode(
 	struct request *request, bool *permissive_r, struct problem *problem)
@@ -107,7 +108,7 @@ static int parse(
 	const char *body = request_body(request, &len);
 
 	if (admission_reserve(request->worker, admission,
-		    json_field_cost(body, len)) < 0) {
+		    json_text_cost(body, len)) < 0) {
 		*problem = admission->problem;
 		return -1;
 	}

@@ -8,13 +8,13 @@
 
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/api_domain_private.h"
 #include "httpd/json/domain_json.h"
 #include "httpd/json/json_body.h"
 #include "httpd/json/list_json.h"
-#include "httpd/worker.h"
 
 int api_domain_id(const struct request *request, char id[static ID_SIZE],
 	struct problem *problem)

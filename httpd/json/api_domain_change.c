@@ -12,14 +12,14 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "httpd/change.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/change.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/api_domain.h"
 #include "httpd/json/api_domain_private.h"
 #include "httpd/json/domain_json.h"
 #include "httpd/json/json_body.h"
-#include "httpd/worker.h"
 
 struct domain_change {
 	struct change change;  /* first */

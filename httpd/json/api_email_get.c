@@ -8,11 +8,11 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/store/store_email.h"
-#include "httpd/json/api_email.h"
-#include "httpd/json/email_json.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
-#include "httpd/worker.h"
+#include "httpd/json/api_email.h"
+#include "httpd/json/email_json.h"
 
 /* The id of the JSON dialect, or the whole one of the form dialect, which is a
  * Message-ID whose local part is the other. */

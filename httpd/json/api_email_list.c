@@ -5,12 +5,12 @@
  */
 #include "core/base/log.h"
 #include "core/store/store_email.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/api_email.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/list_json.h"
-#include "httpd/worker.h"
 
 /* 0, or -1 with the problem; the list is the caller's. */
 static int find(struct request *request, const struct page *page,

@@ -4,14 +4,15 @@
  * Threads: the worker's.
  */
 #include "core/conf/conf.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/idempotency.h"
+#include "httpd/http/json_text.h"
+#include "httpd/http/reply.h"
+#include "httpd/http/request.h"
 #include "httpd/json/api_email.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
-#include "httpd/http/reply.h"
-#include "httpd/http/request.h"
-#include "httpd/send/idempotency.h"
 #include "httpd/send/send.h"
-#include "httpd/worker.h"
 
 static void on_email_sent(
 	struct request *request, const struct send_outcome *outcome)
@@ -34,7 +35,7 @@ static int parse(struct request *request, struct outgoing *outgoing_r,
 	const char *body = request_body(request, &len);
 
 	if (admission_reserve(request->worker, admission,
-		    json_field_cost(body, len)) < 0) {
+		    json_text_cost(body, len)) < 0) {
 		*problem = admission->problem;
 		return -1;
 	}

@@ -6,11 +6,11 @@
 #include "httpd/json/api_key.h"
 
 #include "core/base/log.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/key_json.h"
 #include "httpd/json/list_json.h"
-#include "httpd/worker.h"
 
 static int find_page(struct request *request, const struct page *page,
 	struct key_list *list_r, bool *more_r, struct problem *problem)

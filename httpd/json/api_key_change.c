@@ -11,13 +11,13 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/store_domain.h"
-#include "httpd/change.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/change.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/api_key.h"
 #include "httpd/json/json_body.h"
 #include "httpd/json/key_json.h"
-#include "httpd/worker.h"
 
 /* POST /api-keys */
 

@@ -5,6 +5,7 @@
  */
 #include "httpd/json/json_body.h"
 
+#include "httpd/http/json_text.h"
 #include "httpd/http/request.h"
 #include "httpd/json/json_field.h"
 
@@ -16,7 +17,7 @@ int json_body_parse(
 	const char *body = request_body(request, &len);
 
 	if (admission_reserve(request->worker, admission,
-		    json_field_cost(body, len)) < 0) {
+		    json_text_cost(body, len)) < 0) {
 		*problem = admission->problem;
 		return -1;
 	}

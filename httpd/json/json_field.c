@@ -9,26 +9,7 @@
 
 #include "core/base/mem.h"
 #include "core/mail/mime_header.h"
-#include "httpd/http/budget.h"
 #include "httpd/json/json_long.h"
-
-/* What jansson takes for one value with its place in an array or object. */
-enum { VALUE_BYTES = 64 };
-
-uint64_t json_field_cost(const char *body, size_t len)
-{
-	uint64_t values = 1;
-
-	for (size_t i = 0; i < len; i++) {
-		char c = body[i];
-
-		if (c == '"')
-			i = json_long_end(body, len, i + 1);
-		else if (c == ',' || c == '[' || c == '{')
-			values++;
-	}
-	return values * VALUE_BYTES / BUDGET_FACTOR + len;
-}
 
 /* A whole body of any type; expected names the one that is. */
 static int parse(const char *body, size_t len, const char *expected,

@@ -23,10 +23,6 @@ int json_field_parse(const char *body, size_t len, json_t **object_r,
 int json_field_parse_array(const char *body, size_t len, json_t **array_r,
 	struct problem *problem);
 
-/* How large a body that is not JSON would be that takes as much memory, for the
- * budget; told from the punctuation. */
-uint64_t json_field_cost(const char *body, size_t len);
-
 /* The field's value, NULL when it is not given; borrowed from object. */
 json_t *json_field_get(const json_t *object, const char *name);
 

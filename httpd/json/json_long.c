@@ -17,6 +17,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
+#include "httpd/http/json_text.h"
 #include "httpd/json/json_string.h"
 
 /* What stands for a string that was taken out: the nonce and its number. */
@@ -33,20 +34,6 @@ static void free_taken(struct taken *taken)
 	for (size_t i = 0; i < taken->n; i++)
 		buf_free(&taken->strings[i]);
 	free(taken->strings);
-}
-
-size_t json_long_end(const char *text, size_t len, size_t at)
-{
-	const char *quote, *before;
-
-	while ((quote = memchr(text + at, '"', len - at)) != NULL) {
-		for (before = quote; before > text + at && before[-1] == '\\';)
-			before--;
-		if ((quote - before) % 2 == 0)
-			return (size_t)(quote - text);
-		at = (size_t)(quote + 1 - text);
-	}
-	return len;
 }
 
 /* Whether the string that begins with this quote follows a colon. */
@@ -85,7 +72,7 @@ static void take_out(const char *text, size_t len, size_t min,
 
 	while ((quote = memchr(text + at, '"', len - at)) != NULL) {
 		size_t begin = (size_t)(quote + 1 - text);
-		size_t end = json_long_end(text, len, begin);
+		size_t end = json_text_end(text, len, begin);
 
 		if (end == len)
 			return;

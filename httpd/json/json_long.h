@@ -17,8 +17,4 @@ enum { JSON_LONG_MIN = 512 };
 json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags,
 	json_error_t *error);
 
-/* Where the string ends whose opening quote stands before at: the place of its
- * closing quote, or len. */
-size_t json_long_end(const char *text, size_t len, size_t at);
-
 #endif

@@ -18,10 +18,10 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/conf/conf.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/idempotency.h"
 #include "httpd/http/request.h"
-#include "httpd/send/idempotency.h"
 #include "httpd/send/send_private.h"
-#include "httpd/worker.h"
 
 const struct problem *send_first_problem(const struct send_outcome *outcome)
 {

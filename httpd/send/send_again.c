@@ -16,10 +16,10 @@
 
 #include "core/base/log.h"
 #include "core/conf/conf.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/idempotency.h"
 #include "httpd/http/request.h"
-#include "httpd/send/idempotency.h"
 #include "httpd/send/send_private.h"
-#include "httpd/worker.h"
 
 /* How long a sendmail process that outlived its httpd has. */
 enum { LOOK_MS = 1000 };

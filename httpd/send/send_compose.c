@@ -13,9 +13,9 @@
 #include "core/mail/mime_edit.h"
 #include "core/policy/recipient_set.h"
 #include "core/policy/ticket_header.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 #include "httpd/send/send_private.h"
-#include "httpd/worker.h"
 
 static void add_recipients(struct strv *recipients, const struct addr_list *list)
 {

@@ -6,9 +6,9 @@
 #include "core/base/log.h"
 #include "core/policy/send_rules.h"
 #include "core/store/store_domain.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 #include "httpd/send/send_private.h"
-#include "httpd/worker.h"
 
 static int find_standing(struct request *request, const char *name,
 	enum domain_standing *standing_r, struct err *err)

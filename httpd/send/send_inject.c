@@ -8,9 +8,9 @@
  */
 #include "core/base/log.h"
 #include "core/conf/conf.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 #include "httpd/send/send_private.h"
-#include "httpd/worker.h"
 
 /* A problem that the email has already tells why it is unsure. */
 static enum send_end without_record(const struct send *send)

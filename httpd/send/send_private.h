@@ -6,7 +6,7 @@
 
 #include "core/db/committer.h"
 #include "core/store/store_email.h"
-#include "httpd/inbox.h"
+#include "httpd/base/inbox.h"
 #include "httpd/inject/inject.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/send/send.h"

@@ -15,10 +15,10 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/idempotency.h"
 #include "httpd/http/request.h"
-#include "httpd/send/idempotency.h"
 #include "httpd/send/send_private.h"
-#include "httpd/worker.h"
 
 /* Whether Postfix has, or may have, any of the emails. */
 static bool is_out(const struct send_group *group)

@@ -18,9 +18,9 @@
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
-#include "httpd/inbox.h"
+#include "httpd/base/inbox.h"
+#include "httpd/http/running.h"
 #include "httpd/send/record_watch.h"
-#include "httpd/send/running.h"
 
 static struct send_rig *current;
 

@@ -5,9 +5,9 @@
 #ifndef POSTERN_TESTS_SEND_RIG_H
 #define POSTERN_TESTS_SEND_RIG_H
 
+#include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 #include "httpd/send/send.h"
-#include "httpd/worker.h"
 #include "tests/unit/fake_inject.h"
 
 enum { SEND_RIG_EMAILS = 8 };

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "core/store/store_company.h"
-#include "httpd/change.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/change.h"
 #include "httpd/http/request.h"
-#include "httpd/worker.h"
 #include "tests/unit/temp_db.h"
 
 struct rig {

@@ -13,6 +13,7 @@
 #include "httpd/describe/describe.h"
 #include "httpd/describe/markdown.h"
 #include "httpd/describe/openapi.h"
+#include "httpd/routes.h"
 
 static void check_fields(const struct field_about *fields)
 {
@@ -67,10 +68,8 @@ static void check_examples(const struct route *route)
 
 static void test_routes(void **state)
 {
-	const struct route *route;
-
 	(void)state;
-	for (size_t i = 0; (route = routes_at(i)) != NULL; i++) {
+	for (const struct route *route = routes; route->method; route++) {
 		const struct route_about *about = route->about;
 
 		if (about == NULL)
@@ -85,8 +84,8 @@ static void test_routes(void **state)
 		check_fields(about->query);
 		check_fields(about->headers);
 		check_examples(route);
-		for (size_t k = 0; k < i; k++)
-			assert_ptr_not_equal(routes_at(k)->about, about);
+		for (const struct route *other = routes; other < route; other++)
+			assert_ptr_not_equal(other->about, about);
 	}
 }
 
@@ -95,7 +94,7 @@ static void test_schemas(void **state)
 	struct schema_set set;
 
 	(void)state;
-	describe_schemas(&set);
+	describe_schemas(routes, &set);
 	assert_true(set.n > 5);
 	for (size_t i = 0; i < set.n; i++) {
 		assert_true(strlen(set.items[i]->help) > 5);
@@ -137,10 +136,9 @@ static void test_problems(void **state)
 		{"getOpenapi", PROBLEM_INTERNAL, true},
 	};
 	size_t met = 0;
-	const struct route *route;
 
 	(void)state;
-	for (size_t i = 0; (route = routes_at(i)) != NULL; i++)
+	for (const struct route *route = routes; route->method; route++)
 		for (size_t k = 0; k < ARRAY_SIZE(cases); k++) {
 			enum problem_kind kinds[PROBLEM_KINDS];
 
@@ -167,18 +165,17 @@ static void test_reasons(void **state)
 /* Every route stands in both documents. */
 static void test_documents(void **state)
 {
-	json_t *document = openapi_document(), *paths;
+	json_t *document = openapi_document(routes), *paths;
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	const struct route *route;
 
 	(void)state;
-	assert_true(markdown_section("json", &text));
-	assert_true(markdown_section("form", &text));
-	assert_true(markdown_section("objects", &text));
-	assert_true(markdown_section("errors", &text));
-	assert_false(markdown_section("nonsense", &text));
+	assert_true(markdown_section("json", routes, &text));
+	assert_true(markdown_section("form", routes, &text));
+	assert_true(markdown_section("objects", routes, &text));
+	assert_true(markdown_section("errors", routes, &text));
+	assert_false(markdown_section("nonsense", routes, &text));
 	paths = json_object_get(document, "paths");
-	for (size_t i = 0; (route = routes_at(i)) != NULL; i++) {
+	for (const struct route *route = routes; route->method; route++) {
 		_cleanup_buf_ struct buf path = BUF_INIT;
 		_cleanup_free_ char *heading = NULL;
 

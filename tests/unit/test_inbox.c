@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/inbox.h"
+#include "httpd/base/inbox.h"
 
 enum { THREADS = 4, LETTERS = 2000 };
 

@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
+#include "httpd/http/json_text.h"
 #include "httpd/json/json_long.h"
 #include "httpd/json/json_string.h"
 
@@ -133,7 +134,7 @@ static void test_end(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(json_long_end(cases[i].text,
+		assert_int_equal(json_text_end(cases[i].text,
 					 strlen(cases[i].text), cases[i].at),
 			cases[i].end);
 }

@@ -8,7 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/db/committer.h"
-#include "httpd/send/key_use.h"
+#include "httpd/http/key_use.h"
 #include "tests/unit/temp_db.h"
 
 static struct {

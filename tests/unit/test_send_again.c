@@ -13,7 +13,7 @@
 #include "core/conf/conf.h"
 #include "core/mail/mime_build.h"
 #include "core/store/store_email.h"
-#include "httpd/send/idempotency.h"
+#include "httpd/http/idempotency.h"
 #include "tests/unit/send_rig.h"
 #include "tests/unit/temp_db.h"
 

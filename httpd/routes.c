@@ -1,25 +1,20 @@
 /*
- * routes: the table of all that httpd serves, and the search in it.
+ * routes: the table of all that httpd serves.
  *
  * Threads: any; the table is constant.
  */
-#include "httpd/http/routes.h"
+#include "httpd/routes.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "core/base/mem.h"
 #include "core/store/store_key.h"
 #include "httpd/describe/about.h"
 #include "httpd/describe/openapi.h"
 #include "httpd/form/api_form.h"
-#include "httpd/http/percent.h"
 #include "httpd/json/api_batch.h"
 #include "httpd/json/api_domain.h"
 #include "httpd/json/api_email.h"
 #include "httpd/json/api_key.h"
 
-static const struct route routes[] = {
+const struct route routes[] = {
 	{
 		.method = "POST",
 		.pattern = "/emails",
@@ -178,56 +173,5 @@ static const struct route routes[] = {
 		.handle = api_openapi_get,
 		.about = &about_openapi,
 	},
+	{.method = NULL},
 };
-
-static bool path_matches(const char *pattern, struct http_text path,
-	char param[static ROUTE_PARAM_MAX])
-{
-	const char *hole = strstr(pattern, "{}");
-	size_t before, after;
-	struct http_text segment;
-
-	if (hole == NULL)
-		return http_text_is(path, pattern);
-	before = (size_t)(hole - pattern);
-	after = strlen(hole + 2);
-	if (path.len <= before + after ||
-		memcmp(path.data, pattern, before) != 0 ||
-		memcmp(path.data + path.len - after, hole + 2, after) != 0)
-		return false;
-	segment.data = path.data + before;
-	segment.len = path.len - before - after;
-	return memchr(segment.data, '/', segment.len) == NULL &&
-	       percent_decode(segment, param, ROUTE_PARAM_MAX);
-}
-
-static void allow(char methods[static ROUTE_ALLOW_MAX], const char *method)
-{
-	size_t len = strlen(methods);
-
-	snprintf(methods + len, ROUTE_ALLOW_MAX - len, "%s%s",
-		len > 0 ? ", " : "", method);
-}
-
-const struct route *routes_at(size_t i)
-{
-	return i < ARRAY_SIZE(routes) ? &routes[i] : NULL;
-}
-
-void routes_match(const struct http_head *head, struct route_match *match_r)
-{
-	match_r->route = NULL;
-	match_r->allow[0] = '\0';
-	match_r->param[0] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
-		const struct route *route = &routes[i];
-
-		if (!path_matches(route->pattern, head->path, match_r->param))
-			continue;
-		if (http_text_is(head->method, route->method)) {
-			match_r->route = route;
-			return;
-		}
-		allow(match_r->allow, route->method);
-	}
-}

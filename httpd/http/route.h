@@ -1,11 +1,11 @@
 /*
- * routes: the table of all that httpd serves.
+ * route: one row of the table of all that is served (routes.c).
  *
  * The row carries the policy of its route, so that no handler checks who may
  * call it: the admission reads the columns before a byte of the body is read.
  */
-#ifndef POSTERN_HTTPD_ROUTES_H
-#define POSTERN_HTTPD_ROUTES_H
+#ifndef POSTERN_HTTPD_ROUTE_H
+#define POSTERN_HTTPD_ROUTE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ enum route_body {
 };
 
 struct route {
-	const char *method;
+	const char *method;  /* NULL behind the last row of a table */
 	const char *pattern; /* `{}` stands for one segment, not empty */
 	enum route_dialect dialect;
 	enum route_auth auth;
@@ -53,9 +53,7 @@ struct route_match {
 	char param[ROUTE_PARAM_MAX]; /* the segment behind {}, decoded */
 };
 
-/* The routes in their order; NULL behind the last. */
-const struct route *routes_at(size_t i);
-
-void routes_match(const struct http_head *head, struct route_match *match_r);
+void route_find(const struct route *routes, const struct http_head *head,
+	struct route_match *match_r);
 
 #endif

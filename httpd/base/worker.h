@@ -1,10 +1,10 @@
 /*
- * worker: one thread that serves connections.
+ * worker: what a worker has, as all that runs on its thread sees it.
  *
  * Each worker has an event base, an evhttp on the listening socket that all
  * share, a read handle on the store, an injector and a record watch of its
  * own; only the committer is shared. What is declared here is used on the
- * worker's thread, but for what says otherwise.
+ * worker's thread.
  *
  * The life of a request:
  *
@@ -22,8 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/err.h"
-
+struct acceptor;
 struct budget;
 struct committer;
 struct conf;
@@ -37,12 +36,14 @@ struct key_use;
 struct log;
 struct rate_table;
 struct record_watch;
+struct route;
 struct running;
 
 /* What all workers share. It outlives them. */
 struct worker_shared {
 	int listen_fd;
 	const char *database;
+	const struct route *routes; /* what is served */
 	struct log *log;
 	struct committer *committer;
 	struct budget *budget;
@@ -57,9 +58,10 @@ struct worker_shared {
 struct worker {
 	const struct worker_shared *shared;
 	struct log *log;
-	struct conf *conf; /* its own copy, changed by worker_reload() */
+	struct conf *conf; /* its own copy, changed when settings are reloaded */
 	struct event_base *base;
 	struct evhttp *http;
+	struct acceptor *acceptor;
 	struct db *db;
 	struct inbox *inbox;
 	struct inject *inject;
@@ -70,33 +72,7 @@ struct worker {
 	size_t requests;       /* in progress */
 	size_t emails;         /* of them, on their way into Postfix */
 	bool draining;
-	struct worker_private *own; /* what worker.c alone uses */
 };
-
-/* Takes conf over. The worker is made on the caller's thread. */
-int worker_new(const struct worker_shared *shared, struct conf *conf,
-	int64_t postfix_limit, struct worker **worker_r, struct err *err);
-/* After worker_join(), or when it was never started. */
-void worker_free(struct worker *worker);
-
-/* Any thread: starts the worker's thread; waits for its end. */
-int worker_start(struct worker *worker, struct err *err);
-void worker_join(struct worker *worker);
-
-/* Any thread: new settings, taken over by the worker. */
-void worker_reload(
-	struct worker *worker, struct conf *fresh, int64_t postfix_limit);
-
-/* Any thread: finish what has begun, accept no more, then end. */
-void worker_drain(struct worker *worker);
-
-/* Accepts connections, or stops accepting: at the limit, and when this worker
- * has more of them than the others. */
-void worker_accept_if(struct worker *worker);
-
-/* A connection was accepted: the next one is for who comes first, instead of
- * this worker taking all that wait. */
-void worker_took_one(struct worker *worker);
 
 /* The largest message, in bytes, that this worker takes now. */
 int64_t worker_message_limit(const struct worker *worker);

@@ -10,7 +10,7 @@
 #define POSTERN_HTTPD_IDEMPOTENCY_H
 
 #include "httpd/http/problem.h"
-#include "httpd/send/running.h"
+#include "httpd/http/running.h"
 
 struct request;
 

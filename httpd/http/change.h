@@ -9,8 +9,8 @@
 #define POSTERN_HTTPD_CHANGE_H
 
 #include "core/db/committer.h"
+#include "httpd/base/inbox.h"
 #include "httpd/http/problem.h"
-#include "httpd/inbox.h"
 
 struct request;
 

@@ -4,11 +4,11 @@
  * Threads: the worker's, but for on_change_committed(), which is called on the
  * committer's.
  */
-#include "httpd/change.h"
+#include "httpd/http/change.h"
 
 #include "core/base/log.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/request.h"
-#include "httpd/worker.h"
 
 static void on_change_delivered(struct letter *letter)
 {

@@ -6,7 +6,7 @@
  *
  * Threads: the worker's; done() frees the job on the committer's.
  */
-#include "httpd/send/key_use.h"
+#include "httpd/http/key_use.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  *
  * Threads: any; a mutex is held while one list is looked through.
  */
-#include "httpd/send/running.h"
+#include "httpd/http/running.h"
 
 #include <assert.h>
 #include <pthread.h>

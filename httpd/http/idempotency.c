@@ -3,14 +3,14 @@
  *
  * Threads: the worker's; `running` is shared by all.
  */
-#include "httpd/send/idempotency.h"
+#include "httpd/http/idempotency.h"
 
 #include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/request.h"
-#include "httpd/worker.h"
 
 static void hash_payload(struct request *request, const char *action,
 	uint8_t hash[static SECRET_HASH_LEN])

@@ -3,7 +3,7 @@
  *
  * Threads: inbox_post() from any; everything else on the owner's.
  */
-#include "httpd/inbox.h"
+#include "httpd/base/inbox.h"
 
 #include <event2/event.h>
 #include <pthread.h>

@@ -1,0 +1,42 @@
+/*
+ * json_text: JSON as text, before it is parsed.
+ *
+ * Threads: any; holds no state.
+ */
+#include "httpd/http/json_text.h"
+
+#include <string.h>
+
+#include "httpd/http/budget.h"
+
+/* What jansson takes for one value with its place in an array or object. */
+enum { VALUE_BYTES = 64 };
+
+size_t json_text_end(const char *text, size_t len, size_t at)
+{
+	const char *quote, *before;
+
+	while ((quote = memchr(text + at, '"', len - at)) != NULL) {
+		for (before = quote; before > text + at && before[-1] == '\\';)
+			before--;
+		if ((quote - before) % 2 == 0)
+			return (size_t)(quote - text);
+		at = (size_t)(quote + 1 - text);
+	}
+	return len;
+}
+
+uint64_t json_text_cost(const char *text, size_t len)
+{
+	uint64_t values = 1;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (c == '"')
+			i = json_text_end(text, len, i + 1);
+		else if (c == ',' || c == '[' || c == '{')
+			values++;
+	}
+	return values * VALUE_BYTES / BUDGET_FACTOR + len;
+}

@@ -1,0 +1,279 @@
+/*
+ * worker_thread: a worker with its thread, from start to drain.
+ *
+ * Made and freed on the main thread, used on its own; in between other threads
+ * reach it through its inbox only. Draining ends the loop when the last
+ * connection and the last request are gone, or when the time is up.
+ */
+#include "httpd/worker_thread.h"
+
+#include <event2/event.h>
+#include <event2/http.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/conf/conf.h"
+#include "core/db/db.h"
+#include "httpd/base/inbox.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/acceptor.h"
+#include "httpd/http/conn.h"
+#include "httpd/http/http_head.h"
+#include "httpd/http/key_use.h"
+#include "httpd/http/request.h"
+#include "httpd/inject/inject.h"
+#include "httpd/send/record_watch.h"
+
+/* How often deadlines are looked at. */
+enum { JANITOR_MS = 100 };
+
+/* Above the janitor's deadlines: for clients that do not read their answer. */
+enum { EVHTTP_TIMEOUT_S = 120 };
+
+/* No body is ever longer, whatever the settings say. */
+enum { BODY_MAX = INT_MAX };
+
+/* While draining: how long clients already in the kernel's queue have. */
+enum { DRAIN_ACCEPT_MS = 50 };
+
+/* After the drain timeout: how long the last answers have to get out. */
+enum { LAST_WORDS_MS = 500 };
+
+struct drain_letter {
+	struct letter letter; /* first */
+	struct worker_thread *thread;
+};
+
+struct reload_letter {
+	struct letter letter; /* first */
+	struct worker *worker;
+	struct conf *fresh;
+	int64_t postfix_limit;
+};
+
+struct worker_thread {
+	struct worker worker;
+	pthread_t id;
+	bool running;
+	struct event *janitor;
+	int64_t drain_began_us;
+	bool cut_short;
+	struct drain_letter drain;
+};
+
+/* The time is up: what has begun ends now, each request with an answer. Jobs of
+ * the committer still come back, so that the end is never far. */
+static void cut_short(struct worker_thread *thread)
+{
+	const struct worker *worker = &thread->worker;
+
+	log_warn(worker->log, "drain_timeout", "connections",
+		LOG_INT((int64_t)conn_table_count(worker->conns)), "requests",
+		LOG_INT((int64_t)worker->requests));
+	thread->cut_short = true;
+	inject_stop(worker->inject);
+	record_watch_stop(worker->watch);
+}
+
+static void drain_further(struct worker_thread *thread)
+{
+	const struct worker *worker = &thread->worker;
+	int64_t ms = (clock_monotonic_us() - thread->drain_began_us) / 1000;
+
+	if (ms >= DRAIN_ACCEPT_MS)
+		acceptor_stop(worker->acceptor);
+	if (acceptor_is_stopped(worker->acceptor) &&
+		conn_table_count(worker->conns) == 0 && worker->requests == 0)
+		event_base_loopbreak(worker->base);
+	if (ms < worker->conf->http.drain_timeout_ms)
+		return;
+	if (!thread->cut_short)
+		cut_short(thread);
+	if (worker->requests == 0 &&
+		ms >= worker->conf->http.drain_timeout_ms + LAST_WORDS_MS)
+		event_base_loopbreak(worker->base);
+}
+
+static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker_thread *thread = arg;
+
+	(void)fd;
+	(void)what;
+	conn_table_expire(thread->worker.conns);
+	acceptor_check(thread->worker.acceptor);
+	if (thread->worker.draining)
+		drain_further(thread);
+}
+
+static void on_worker_drain(struct letter *letter)
+{
+	struct worker_thread *thread = ((struct drain_letter *)letter)->thread;
+
+	thread->worker.draining = true;
+	thread->drain_began_us = clock_monotonic_us();
+}
+
+static void on_worker_reload(struct letter *letter)
+{
+	struct reload_letter *reload = (struct reload_letter *)letter;
+	struct worker *worker = reload->worker;
+	struct buf restart = BUF_INIT;
+
+	conf_reload(worker->conf, reload->fresh, &restart);
+	worker->postfix_limit = reload->postfix_limit;
+	acceptor_check(worker->acceptor);
+	buf_free(&restart);
+	conf_free(reload->fresh);
+	free(reload);
+}
+
+static void set_up_http(struct worker *worker)
+{
+	const enum evhttp_cmd_type all = EVHTTP_REQ_GET | EVHTTP_REQ_POST |
+					 EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
+					 EVHTTP_REQ_DELETE |
+					 EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
+					 EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH;
+
+	worker->http = evhttp_new(worker->base);
+	evhttp_set_allowed_methods(worker->http, all);
+	evhttp_set_default_content_type(worker->http, NULL);
+	evhttp_set_timeout(worker->http, EVHTTP_TIMEOUT_S);
+	/* A second wall behind conn, which refuses before these are reached. */
+	evhttp_set_max_headers_size(worker->http, HTTP_HEAD_MAX);
+	evhttp_set_max_body_size(worker->http, BODY_MAX);
+	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
+	evhttp_set_gencb(worker->http, request_on_arrival, worker);
+}
+
+static void set_up_janitor(struct worker_thread *thread)
+{
+	const struct timeval every = {.tv_usec = JANITOR_MS * 1000};
+
+	thread->janitor = event_new(
+		thread->worker.base, -1, EV_PERSIST, on_worker_janitor, thread);
+	event_add(thread->janitor, &every);
+}
+
+/* The parts that need the event base. */
+static int set_up_parts(struct worker *worker, struct err *err)
+{
+	worker->inbox = inbox_new(worker->base);
+	if (worker->inbox == NULL)
+		return err_set(err, ERR_TEMPORARY, "no descriptors left");
+	worker->inject = inject_new(worker->base, worker->conf);
+	worker->watch = record_watch_new(worker->base, worker->db, worker->log);
+	worker->keys = key_use_new(worker->shared->committer);
+	worker->conns = conn_table_new(worker);
+	set_up_http(worker);
+	return acceptor_new(worker, &worker->acceptor, err);
+}
+
+/* evhttp turns events off and on again for each request: with the changelist
+ * the kernel hears of what is left of that when the loop waits. */
+static struct event_base *new_base(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base;
+
+	event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+	base = event_base_new_with_config(config);
+	event_config_free(config);
+	return base;
+}
+
+int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
+	int64_t postfix_limit, struct worker_thread **thread_r, struct err *err)
+{
+	struct worker_thread *thread = mem_new(struct worker_thread);
+	struct worker *worker = &thread->worker;
+
+	thread->drain.letter.deliver = on_worker_drain;
+	thread->drain.thread = thread;
+	worker->shared = shared;
+	worker->log = shared->log;
+	worker->conf = conf;
+	worker->postfix_limit = postfix_limit;
+	worker->base = new_base();
+	if (db_open(shared->database, DB_READ, &worker->db, err) < 0 ||
+		set_up_parts(worker, err) < 0) {
+		worker_thread_free(thread);
+		return -1;
+	}
+	set_up_janitor(thread);
+	*thread_r = thread;
+	return 0;
+}
+
+void worker_thread_free(struct worker_thread *thread)
+{
+	struct worker *worker;
+
+	if (thread == NULL)
+		return;
+	worker = &thread->worker;
+	acceptor_stop(worker->acceptor);
+	inbox_free(worker->inbox);
+	inject_free(worker->inject);
+	record_watch_free(worker->watch);
+	if (worker->http)
+		evhttp_free(worker->http);
+	conn_table_free(worker->conns);
+	acceptor_free(worker->acceptor);
+	key_use_free(worker->keys);
+	if (thread->janitor)
+		event_free(thread->janitor);
+	db_close(worker->db);
+	event_base_free(worker->base);
+	conf_free(worker->conf);
+	free(thread);
+}
+
+static void *run(void *arg)
+{
+	const struct worker *worker = &((struct worker_thread *)arg)->worker;
+
+	acceptor_enter_thread(worker->acceptor);
+	event_base_dispatch(worker->base);
+	return NULL;
+}
+
+int worker_thread_start(struct worker_thread *thread, struct err *err)
+{
+	int failed = pthread_create(&thread->id, NULL, run, thread);
+
+	if (failed)
+		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s",
+			strerror(failed));
+	thread->running = true;
+	return 0;
+}
+
+void worker_thread_join(struct worker_thread *thread)
+{
+	if (thread->running)
+		pthread_join(thread->id, NULL);
+	thread->running = false;
+}
+
+void worker_thread_reload(
+	struct worker_thread *thread, struct conf *fresh, int64_t postfix_limit)
+{
+	struct reload_letter *reload = mem_new(struct reload_letter);
+
+	reload->letter.deliver = on_worker_reload;
+	reload->worker = &thread->worker;
+	reload->fresh = fresh;
+	reload->postfix_limit = postfix_limit;
+	inbox_post(thread->worker.inbox, &reload->letter);
+}
+
+void worker_thread_drain(struct worker_thread *thread)
+{
+	inbox_post(thread->worker.inbox, &thread->drain.letter);
+}
