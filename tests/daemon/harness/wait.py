@@ -3,7 +3,7 @@
 import time
 
 
-def wait_for(what, look, patience_s=60):
+def wait_for(what, look, patience_s=180):
     """Calls look() until it gives something true, and returns that.
 
     The patience is for a machine that is busy; what is waited for must come
