@@ -186,6 +186,7 @@ int arguments_parse(
 
 		return arguments_r->help && noun_alone ? 0 : -1;
 	}
+	arguments_r->verb = verbs_variant(arguments_r->verb, arguments_r->values);
 	if (arguments_r->help)
 		return 0;
 	if (take_argument(arguments_r, words + used, err) < 0)

@@ -29,6 +29,7 @@ extern const struct verb cmd_key_revoke;
 
 extern const struct verb cmd_email_show;
 extern const struct verb cmd_email_list;
+extern const struct verb cmd_email_refused;
 
 extern const struct verb cmd_db_migrate;
 extern const struct verb cmd_db_check;

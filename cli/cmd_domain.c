@@ -170,7 +170,6 @@ static int check_activate(const struct call *call, struct err *err)
 	return result;
 }
 
-/* To deactivate what is pending would register it. */
 static int change(const struct call *call, const struct domain *domain,
 	bool active, struct err *err)
 {
@@ -179,6 +178,8 @@ static int change(const struct call *call, const struct domain *domain,
 			"the company only asked for domain %s: it is not "
 			"active (postern domain remove takes it away)",
 			domain->name);
+	if (domain->pending)
+		return store_domain_register(call->db, domain->id, err);
 	return store_domain_set_active(call->db, domain->id, active, err);
 }
 

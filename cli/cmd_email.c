@@ -1,9 +1,8 @@
 /*
  * cmd_email: the record of emails.
  */
-#include "cli/call.h"
 #include "cli/cmd.h"
-#include "cli/refused.h"
+#include "cli/cmd_email_private.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "core/store/store_email.h"
@@ -134,27 +133,37 @@ static int read_limit(const struct call *call, int *limit_r, struct err *err)
 	return 0;
 }
 
+int email_query_read(
+	const struct call *call, struct email_query *query_r, struct err *err)
+{
+	const char *domain = call_option(call, OPTION_DOMAIN);
+
+	*query_r = (struct email_query){0};
+	if (read_limit(call, &query_r->limit, err) < 0 ||
+		call_id_option(call, OPTION_COMPANY, query_r->company_id, err) < 0)
+		return -1;
+	if (domain && addr_domain_normalize(domain, &query_r->domain, err) < 0)
+		return -1;
+	if (*query_r->company_id)
+		query_r->scope.company_id = query_r->company_id;
+	query_r->scope.domain = query_r->domain;
+	return 0;
+}
+
+void email_query_clear(struct email_query *query)
+{
+	free(query->domain);
+}
+
 static int run_list(
 	const struct call *call, struct report *report, struct err *err)
 {
-	const char *domain = call_option(call, OPTION_DOMAIN);
-	_cleanup_free_ char *normal = NULL;
-	char company_id[ID_SIZE];
-	struct email_scope scope = {0};
-	const bool refused = call_option(call, OPTION_REFUSED) != NULL;
+	_cleanup_email_query_ struct email_query query;
 	struct email_list emails;
-	int limit = 0;
 
-	if (read_limit(call, &limit, err) < 0 ||
-		call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
-		return -1;
-	if (domain && addr_domain_normalize(domain, &normal, err) < 0)
-		return -1;
-	scope.company_id = *company_id ? company_id : NULL;
-	scope.domain = normal;
-	if (refused)
-		return refused_list(call->db, &scope, limit, report, err);
-	if (store_email_list(call->db, &scope, limit, &emails, err) < 0)
+	if (email_query_read(call, &query, err) < 0 ||
+		store_email_list(
+			call->db, &query.scope, query.limit, &emails, err) < 0)
 		return -1;
 	for (size_t i = 0; i < emails.n; i++)
 		add_row(report, &emails.items[i]);
@@ -183,14 +192,7 @@ const struct verb cmd_email_list = {
 	.columns = columns,
 	.options = {{OPTION_COMPANY, false, "Only those of this company."},
 		{OPTION_DOMAIN, false, "Only those sent as this domain."},
-		{OPTION_REFUSED, false,
-			"What the rules refused, and what a domain with the "
-			"policy learn would have refused: emails, and other "
-			"mail that used a domain (postern domain set). Equal "
-			"ones are shown once, with their number."},
-		{OPTION_LIMIT, false,
-			"How many at most, from 1 to 1000. Without this, "
-			"20."}},
+		{OPTION_LIMIT, false, EMAIL_LIMIT_HELP}},
 	.help = "Lists the newest emails, sent or not, newest first.",
 	.run = run_list,
 };

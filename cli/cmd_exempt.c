@@ -47,7 +47,7 @@ static void add_row(struct report *report, const struct exemption *exemption)
 	report_time(report, CREATED_AT, exemption->created_us);
 }
 
-/* The one option that says who. */
+/* The one option that says who: 1, 0 when there is none, -1. */
 static int read_who(
 	const struct call *call, struct exemption_spec *spec, struct err *err)
 {
@@ -67,10 +67,10 @@ static int read_who(
 		spec->value = value;
 		given++;
 	}
-	if (given == 1)
-		return 0;
-	return err_set(
-		err, ERR_INVALID, "give one of --login, --client and --sender");
+	if (given > 1)
+		return err_set(err, ERR_INVALID,
+			"give one of --login, --client and --sender");
+	return given;
 }
 
 /* As exemptions have addresses: no name, the domain normalized. */
@@ -87,20 +87,41 @@ static int normalize_sender(
 	return 0;
 }
 
+/* The exemption that domain and option name; the strings are the caller's. */
+struct named {
+	struct exemption_spec spec;
+	char *domain;
+	char *address;
+};
+
+static int read_named(
+	const struct call *call, struct named *named, struct err *err)
+{
+	if (addr_domain_normalize(call_argument(call), &named->domain, err) < 0 ||
+		normalize_sender(&named->spec, &named->address, err) < 0)
+		return -1;
+	named->spec.domain = named->domain;
+	return 0;
+}
+
+static void clear_named(struct named *named)
+{
+	free(named->domain);
+	free(named->address);
+}
+
 static int run_add(const struct call *call, struct report *report, struct err *err)
 {
-	_cleanup_free_ char *domain = NULL;
-	_cleanup_free_ char *address = NULL;
-	struct exemption_spec spec = {0};
+	__attribute__((cleanup(clear_named))) struct named named = {0};
 	struct exemption exemption;
+	int given = read_who(call, &named.spec, err);
 
-	if (addr_domain_normalize(call_argument(call), &domain, err) < 0 ||
-		read_who(call, &spec, err) < 0 ||
-		normalize_sender(&spec, &address, err) < 0)
-		return -1;
-	spec.domain = domain;
-	if (store_exemption_add(call->db, &spec, call->now_us, &exemption, err) <
-		0)
+	if (given == 0)
+		return err_set(err, ERR_INVALID,
+			"give one of --login, --client and --sender");
+	if (given < 0 || read_named(call, &named, err) < 0 ||
+		store_exemption_add(call->db, &named.spec, call->now_us,
+			&exemption, err) < 0)
 		return -1;
 	add_row(report, &exemption);
 	store_exemption_clear(&exemption);
@@ -123,13 +144,41 @@ static int run_list(
 	return 0;
 }
 
+static int find_named(const struct call *call, struct named *named,
+	char id[static ID_SIZE], struct err *err)
+{
+	int found;
+
+	if (read_named(call, named, err) < 0)
+		return -1;
+	found = store_exemption_find(call->db, &named->spec, id, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"the %s %s is not exempt for %s",
+			store_exemption_kind_name(named->spec.kind),
+			named->spec.value, named->domain);
+	return found < 0 ? -1 : 0;
+}
+
+/* By its id, or as it was added. */
+static int find_one(
+	const struct call *call, char id[static ID_SIZE], struct err *err)
+{
+	__attribute__((cleanup(clear_named))) struct named named = {0};
+	int given = read_who(call, &named.spec, err);
+
+	if (given == 0)
+		return call_id_argument(call, id, err);
+	return given < 0 ? -1 : find_named(call, &named, id, err);
+}
+
 static int run_remove(
 	const struct call *call, struct report *report, struct err *err)
 {
 	char id[ID_SIZE];
 	int removed;
 
-	if (call_id_argument(call, id, err) < 0)
+	if (find_one(call, id, err) < 0)
 		return -1;
 	removed = store_exemption_remove(call->db, id, err);
 	if (removed < 0)
@@ -223,6 +272,8 @@ const struct verb cmd_exempt_list = {
 	.run = run_list,
 };
 
+#define REMOVE_HELP "The exemption of the domain that was added with this."
+
 const struct verb cmd_exempt_remove = {
 	.noun = "exempt",
 	.name = "remove",
@@ -230,7 +281,12 @@ const struct verb cmd_exempt_remove = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = removed_columns,
-	.help = "Removes an exemption. It holds for the next message.",
+	.options = {{OPTION_LOGIN, false, REMOVE_HELP},
+		{OPTION_CLIENT, false, REMOVE_HELP},
+		{OPTION_SENDER, false, REMOVE_HELP}},
+	.help = "Removes an exemption. In the place of its id there may be its "
+		"domain, with the option that it was added with. It holds for "
+		"the next message.",
 	.run = run_remove,
 };
 

@@ -117,7 +117,8 @@ static int by_count(const void *a, const void *b)
 int suggest_read(struct db *db, const struct domain *domain,
 	struct suggest_list *list_r, struct err *err)
 {
-	const struct refusal_scope scope = {domain->name, true};
+	const struct refusal_scope scope = {
+		.domain = domain->name, .learnt_only = true};
 	struct suggest_list list = {0};
 	struct refusal_list notes;
 

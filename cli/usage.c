@@ -47,7 +47,8 @@ void usage_add_names(const char *noun, struct buf *out)
 	size_t start = out->len;
 
 	for (size_t i = 0; verbs[i]; i++)
-		if (verbs[i]->name && str_eq(verbs[i]->noun, noun))
+		if (verbs[i]->name && !verbs[i]->variant &&
+			str_eq(verbs[i]->noun, noun))
 			add_word(out, start, verbs[i]->name);
 }
 

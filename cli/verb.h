@@ -61,6 +61,8 @@ struct verb {
 	const char *noun;
 	const char *name;     /* NULL: the noun alone */
 	const char *argument; /* as `NAME`; NULL: takes none */
+	bool variant; /* of a row before it with the same words: this one is
+		       * meant when the first of its options is given */
 	enum verb_access access;
 	enum verb_shape shape;
 	const struct column *columns;

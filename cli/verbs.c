@@ -29,6 +29,7 @@ const struct verb *const verbs[] = {
 	&cmd_key_revoke,
 	&cmd_email_show,
 	&cmd_email_list,
+	&cmd_email_refused,
 	&cmd_db_migrate,
 	&cmd_db_check,
 	&cmd_db_backup,
@@ -71,6 +72,17 @@ const struct verb *verbs_find(const char *noun, const char *name)
 			same_name(verbs[i]->name, name))
 			return verbs[i];
 	return NULL;
+}
+
+const struct verb *verbs_variant(
+	const struct verb *verb, const char *const values[static OPTIONS])
+{
+	for (size_t i = 0; verbs[i]; i++)
+		if (verbs[i]->variant && str_eq(verbs[i]->noun, verb->noun) &&
+			same_name(verbs[i]->name, verb->name) &&
+			values[verbs[i]->options[0].id])
+			return verbs[i];
+	return verb;
 }
 
 const struct verb_option *verbs_takes(

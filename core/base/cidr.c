@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/mem.h"
@@ -179,6 +180,16 @@ bool cidr_list_has_text(const struct cidr_list *list, const char *address)
 		read_item(address, &one) != NULL)
 		return false;
 	return has(list, &one);
+}
+
+void cidr_format(const struct cidr *net, char text[static CIDR_TEXT_SIZE])
+{
+	size_t len;
+
+	inet_ntop(net->family, net->address, text, CIDR_TEXT_SIZE);
+	len = strlen(text);
+	if (net->bits < width(net->family))
+		snprintf(text + len, CIDR_TEXT_SIZE - len, "/%u", net->bits);
 }
 
 void cidr_list_clear(struct cidr_list *list)

@@ -39,6 +39,13 @@ bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer);
  * no for NULL and for what is no address. */
 bool cidr_list_has_text(const struct cidr_list *list, const char *address);
 
+/* Room for the longest, with its prefix and the NUL. */
+enum { CIDR_TEXT_SIZE = 46 + 4 };
+
+/* Writes the network as RFC 5952 wants addresses, with its prefix unless it is
+ * one address: `10.0.0.0/8`, `2001:db8::1`. Equal networks give equal texts. */
+void cidr_format(const struct cidr *net, char text[static CIDR_TEXT_SIZE]);
+
 void cidr_list_clear(struct cidr_list *list);
 #define _cleanup_cidr_list_ __attribute__((cleanup(cidr_list_clear)))
 

@@ -173,16 +173,28 @@ int store_domain_get(struct db *db, const char *company_id, const char *id,
 int store_domain_set_active(
 	struct db *db, const char *id, bool active, struct err *err)
 {
-	static const char sql_set[] =
-		"UPDATE domain SET active = $active, pending = 0"
-		" WHERE id = $id";
-	struct err why = ERR_INIT;
+	static const char sql_set[] = "UPDATE domain SET active = $active"
+				      " WHERE id = $id AND pending = 0";
 	struct db_stmt *stmt;
-	int result;
 
 	if (db_prepare(db, sql_set, &stmt, err) != 0)
 		return -1;
 	db_bind_int(stmt, "$active", active);
+	db_bind_text(stmt, "$id", id);
+	return store_row_change(db, stmt, err);
+}
+
+int store_domain_register(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_register[] =
+		"UPDATE domain SET active = 1, pending = 0"
+		" WHERE id = $id AND pending = 1";
+	struct err why = ERR_INIT;
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_register, &stmt, err) != 0)
+		return -1;
 	db_bind_text(stmt, "$id", id);
 	result = store_row_change(db, stmt, &why);
 	if (result < 0 && why.code == ERR_EXISTS)

@@ -1,8 +1,8 @@
 /*
  * store_domain: sending domains. A name is registered to one company at most.
  *
- *   (none) ──ask──> pending ──set_active──> active <──set_active──> inactive
- *      └────────────────────add───────────────┴───────────────────────┘
+ *   (none) ──ask──> pending ──register──> active <──set_active──> inactive
+ *      └───────────────────add──────────────┴───────────────────────┘
  *
  * A company may ask for any name; a pending domain reserves nothing, several
  * companies may have one of the same name, and only its own company ever sees
@@ -72,10 +72,12 @@ struct domain_scope {
 int store_domain_page(struct db *db, const struct domain_scope *scope,
 	const struct page *page, struct domain_list *list_r, bool *more_r,
 	struct err *err);
-/* Also registers a domain that is pending: ERR_EXISTS when the name is
- * registered to another company. 1 done, 0 none, -1. */
+/* Of a registered domain. 1 done, 0 none, -1. */
 int store_domain_set_active(
 	struct db *db, const char *id, bool active, struct err *err);
+/* Makes a pending domain a registered one, active. ERR_EXISTS when the name is
+ * registered to another company. 1 done, 0 none that is pending, -1. */
+int store_domain_register(struct db *db, const char *id, struct err *err);
 /* Of a registered domain, by its name. A new one is exclusive and does not
  * cover its subdomains. 1, 0 or -1. */
 int store_domain_set_policy(struct db *db, const char *name,

@@ -31,50 +31,65 @@ static enum exemption_kind parse_kind(const char *word)
 	return EXEMPTION_KINDS;
 }
 
-static int check_login(const struct exemption_spec *spec, struct err *err)
+/* Each makes *value_r, a new string, of the value as it was given. */
+
+static int read_login(
+	const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	if (str_empty(spec->value))
 		return err_set(err, ERR_INVALID, "the login is empty");
-	return store_row_check_name("the login", spec->value, err);
+	if (store_row_check_name("the login", spec->value, err) < 0)
+		return -1;
+	*value_r = mem_strdup(spec->value);
+	return 0;
 }
 
-static int check_client(const struct exemption_spec *spec, struct err *err)
+static int read_client(
+	const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 	struct err why = ERR_INIT;
+	char text[CIDR_TEXT_SIZE];
 
 	if (cidr_list_parse(spec->value, &list, &why) < 0)
 		return err_set(err, ERR_INVALID, "%s", why.text);
 	if (list.n != 1 || spec->value[strcspn(spec->value, ", \t\r\n")])
 		return err_set(err, ERR_INVALID,
 			"\"%s\" is not one address or network", spec->value);
+	cidr_format(&list.items[0], text);
+	*value_r = mem_strdup(text);
 	return 0;
 }
 
 /* An address elsewhere is of no use: the rules do not look at it. */
-static int check_sender(const struct exemption_spec *spec, struct err *err)
+static int read_sender(
+	const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	const char *at = strrchr(spec->value, '@');
 	size_t len = strlen(spec->domain), behind = at ? strlen(at + 1) : 0;
 	const char *end = at ? at + 1 + behind - len : NULL;
 
-	if (at > spec->value && behind >= len && str_eq(end, spec->domain) &&
-		(behind == len || end[-1] == '.'))
-		return 0;
-	return err_set(err, ERR_INVALID, "\"%s\" is no address of %s",
-		spec->value, spec->domain);
+	if (at <= spec->value || behind < len || !str_eq(end, spec->domain) ||
+		(behind > len && end[-1] != '.'))
+		return err_set(err, ERR_INVALID, "\"%s\" is no address of %s",
+			spec->value, spec->domain);
+	*value_r = mem_strdup(spec->value);
+	return 0;
 }
 
-static int check(const struct exemption_spec *spec, struct err *err)
+/* The value as it is stored, the same for all ways to write it. */
+static int read_value(
+	const struct exemption_spec *spec, char **value_r, struct err *err)
 {
-	static int (*const checks[EXEMPTION_KINDS])(
-		const struct exemption_spec *spec, struct err *err) = {
-		[EXEMPT_LOGIN] = check_login,
-		[EXEMPT_CLIENT] = check_client,
-		[EXEMPT_SENDER] = check_sender,
+	static int (*const reads[EXEMPTION_KINDS])(
+		const struct exemption_spec *spec, char **value_r,
+		struct err *err) = {
+		[EXEMPT_LOGIN] = read_login,
+		[EXEMPT_CLIENT] = read_client,
+		[EXEMPT_SENDER] = read_sender,
 	};
 
-	return checks[spec->kind](spec, err);
+	return reads[spec->kind](spec, value_r, err);
 }
 
 /* 1 added, 0 no such domain, -1. */
@@ -111,22 +126,50 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 	int64_t now_us, struct exemption *exemption_r, struct err *err)
 {
 	struct exemption exemption = {.kind = spec->kind, .created_us = now_us};
+	_cleanup_free_ char *value = NULL;
+	struct exemption_spec stored = *spec;
 	struct err why = ERR_INIT;
 	int added;
 
-	if (check(spec, err) < 0)
+	if (read_value(spec, &value, err) < 0)
 		return -1;
+	stored.value = value;
 	id_new(exemption.id);
-	added = insert(db, exemption.id, spec, now_us, &why);
+	added = insert(db, exemption.id, &stored, now_us, &why);
 	if (added < 0)
-		return explain(&why, spec, err);
+		return explain(&why, &stored, err);
 	if (added == 0)
 		return err_set(err, ERR_NOT_FOUND, "there is no domain %s",
 			spec->domain);
 	exemption.domain = mem_strdup(spec->domain);
-	exemption.value = mem_strdup(spec->value);
+	exemption.value = TAKE_PTR(value);
 	*exemption_r = exemption;
 	return 0;
+}
+
+int store_exemption_find(struct db *db, const struct exemption_spec *spec,
+	char id[static ID_SIZE], struct err *err)
+{
+	static const char sql_find[] =
+		"SELECT x.id FROM domain d JOIN exemption x"
+		" ON x.domain_id = d.id AND x.kind = $kind AND x.value = $value"
+		" WHERE d.name = $domain AND d.pending = 0";
+	_cleanup_free_ char *value = NULL;
+	struct db_stmt *stmt;
+	int result;
+
+	if (read_value(spec, &value, err) < 0 ||
+		db_prepare(db, sql_find, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$kind", kinds[spec->kind]);
+	db_bind_text(stmt, "$value", value);
+	db_bind_text(stmt, "$domain", spec->domain);
+	result = db_step(stmt, err);
+	if (result == 1) {
+		store_row_id(stmt, 0, id);
+		db_reset(stmt);
+	}
+	return result;
 }
 
 static void read_row(struct db_stmt *stmt, struct exemption *exemption)

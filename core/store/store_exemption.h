@@ -32,7 +32,8 @@ struct exemption_list {
 struct exemption_spec {
 	const char *domain;
 	enum exemption_kind kind;
-	const char *value; /* a sender as addr_spec() writes it */
+	const char *value; /* a sender as addr_spec() writes it, a client in
+			    * any way that cidr reads; stored as it writes it */
 };
 
 /* ERR_NOT_FOUND when there is no such domain, ERR_EXISTS when it is exempt
@@ -44,6 +45,9 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 /* By domain, kind and value; of one domain, or all for NULL. */
 int store_exemption_list(struct db *db, const char *domain,
 	struct exemption_list *list_r, struct err *err);
+/* The id of the one that is for this; ERR_INVALID as above. 1, 0 or -1. */
+int store_exemption_find(struct db *db, const struct exemption_spec *spec,
+	char id[static ID_SIZE], struct err *err);
 /* 1 removed, 0 none, -1. */
 int store_exemption_remove(struct db *db, const char *id, struct err *err);
 

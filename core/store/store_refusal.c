@@ -175,11 +175,20 @@ static int prepare_list(struct db *db, const struct refusal_scope *scope,
 	" ORDER BY last_us DESC LIMIT $limit"
 	static const char sql_all[] = LIST("");
 	static const char sql_domain[] = LIST("domain = $domain AND ");
+	static const char sql_company[] = LIST(
+		"domain IN (SELECT d.name FROM domain d"
+		" WHERE d.company_id = $company AND d.pending = 0"
+		" AND ($domain IS NULL OR d.name = $domain)) AND ");
 #undef LIST
+	const char *sql = scope->domain ? sql_domain : sql_all;
 
-	if (db_prepare(db, scope->domain ? sql_domain : sql_all, stmt_r, err) != 0)
+	if (scope->company_id)
+		sql = sql_company;
+	if (db_prepare(db, sql, stmt_r, err) != 0)
 		return -1;
-	if (scope->domain)
+	if (scope->company_id)
+		db_bind_text(*stmt_r, "$company", scope->company_id);
+	if (scope->company_id || scope->domain)
 		db_bind_text(*stmt_r, "$domain", scope->domain);
 	db_bind_int(*stmt_r, "$all", !scope->learnt_only);
 	return 0;

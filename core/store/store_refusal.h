@@ -58,7 +58,9 @@ int store_refusal_note(
 	struct db *db, const struct refusal_note *note, struct err *err);
 
 struct refusal_scope {
-	const char *domain; /* NULL: every one */
+	const char *company_id; /* of what uses its registered domains; NULL:
+				 * of everything */
+	const char *domain;     /* NULL: every one */
 	bool learnt_only;
 };
 /* The newest limit ones, newest first. */

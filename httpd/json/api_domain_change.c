@@ -135,7 +135,7 @@ static int activate(struct db *db, const struct domain *domain, struct err *err)
 {
 	struct err why = ERR_INIT;
 
-	if (store_domain_set_active(db, domain->id, true, &why) >= 0 ||
+	if (store_domain_register(db, domain->id, &why) >= 0 ||
 		why.code == ERR_EXISTS)
 		return CHANGE_DONE;
 	return err_set(err, why.code, "%s", why.text);

@@ -81,6 +81,12 @@ static void test_exemptions(void **state)
 	assert_says(at.out, "removed");
 	run_ok("exempt list --json");
 	assert_int_equal(rows_printed(), 2);
+	run_ok("exempt remove a.Example --client ::ffff:10.0.0.0/104");
+	run_ok("exempt add b.example --sender Root@B.Example");
+	run_ok("exempt remove b.example --sender Root@b.exAmple");
+	run_ok("exempt remove a.example --login ann --json");
+	run_ok("exempt list --json");
+	assert_int_equal(rows_printed(), 0);
 }
 
 static void test_faults(void **state)
@@ -109,6 +115,11 @@ static void test_faults(void **state)
 		{"exempt list --domain nodots", EX_DATAERR, "nodots"},
 		{"exempt remove " NO_ID, EX_NOINPUT, "no exemption"},
 		{"exempt remove x", EX_DATAERR, "\"x\" is no exempt id"},
+		{"exempt remove a.example --login a", EX_NOINPUT,
+			"the login a is not exempt for a.example"},
+		{"exempt remove " NO_ID " --login a", EX_DATAERR, NO_ID},
+		{"exempt remove a.example --login a --client ::1", EX_DATAERR,
+			"give one of"},
 		{"exempt suggest none.example", EX_NOINPUT, "none.example"},
 	};
 	_cleanup_free_ char *company = add_company("A");
@@ -214,6 +225,7 @@ static void test_refused_list(void **state)
 {
 	static const char *const who[] = {
 		"\x1b[2J", "10.0.0.1", "x@a.example", "x@a.example"};
+	_cleanup_free_ char *company = add_company("A");
 	struct db *db = open_database();
 
 	(void)state;
@@ -227,6 +239,10 @@ static void test_refused_list(void **state)
 		" VALUES ('" NO_ID "', 't', '" NO_ID "', '" NO_ID
 		"', 'b.example', 's@b.example', 's@b.example', '', '', '', '',"
 		" '', '', 1, 'refused', 2500000, 'No.')",
+		&why));
+	OK(db_exec(db,
+		"INSERT INTO email_content (seq, html, text)"
+		" SELECT seq, '', '' FROM email",
 		&why));
 	db_close(db);
 	run_ok("email list --refused");
@@ -245,6 +261,23 @@ static void test_refused_list(void **state)
 	assert_int_equal(rows_printed(), 2);
 	run_ok("email list --refused --json --company " NO_ID);
 	assert_int_equal(rows_printed(), 1);
+	run_ok("domain add a.example --company %s", company);
+	run_ok("email list --refused --json --company %s", company);
+	assert_int_equal(rows_printed(), 2);
+	run_ok("email list --refused --json --limit 1 --company %s", company);
+	assert_int_equal(rows_printed(), 1);
+	run_ok("email list --refused --json --company %s --domain b.example",
+		company);
+	assert_int_equal(rows_printed(), 0);
+	run_ok("email show " NO_ID);
+	assert_says(at.out, "No.");
+	run_ok("email list --refused --help");
+	assert_says(at.out, "usage: postern email list --refused [--company");
+	run_ok("email list --help");
+	assert_says(at.out, "usage: postern email list [--company");
+	run("email list --refused --policy learn");
+	assert_int_equal(at.status, EX_USAGE);
+	assert_says(at.errors, "usage: postern email list --refused");
 }
 
 __attribute__((format(printf, 3, 4))) static void write_file(

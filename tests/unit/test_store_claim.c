@@ -225,8 +225,7 @@ static void test_asked_for(void **state)
 	assert_int_equal(
 		store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL),
 		0);
-	assert_int_equal(
-		store_domain_set_active(temp->db, domain.id, true, NULL), 1);
+	assert_int_equal(store_domain_register(temp->db, domain.id, NULL), 1);
 	assert_int_equal(
 		store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL),
 		1);

@@ -191,16 +191,19 @@ static void test_register_what_was_asked_for(void **state)
 	temp_db_tenant(temp->db, "Other", "other.test", &other);
 	ask(temp->db, &one, "new.test", id);
 	ask(temp->db, &other, "new.test", other_id);
-	assert_int_equal(store_domain_set_active(temp->db, id, false, NULL), 1);
+	for (int active = 0; active < 2; active++)
+		assert_int_equal(
+			store_domain_set_active(temp->db, id, active, NULL), 0);
+	assert_found(temp->db, &one, "new.test", 0, 1);
+	assert_int_equal(store_domain_register(temp->db, id, NULL), 1);
+	assert_int_equal(store_domain_register(temp->db, id, NULL), 0);
 	assert_found(temp->db, &one, "new.test", 1, 1);
-	assert_int_equal(
-		store_domain_set_active(temp->db, other_id, true, &err), -1);
+	assert_int_equal(store_domain_register(temp->db, other_id, &err), -1);
 	assert_int_equal(err.code, ERR_EXISTS);
 	assert_found(temp->db, &other, "new.test", 1, 1);
 	assert_int_equal(store_domain_remove(temp->db, id, NULL), 1);
 	assert_found(temp->db, &one, "new.test", 0, 0);
-	assert_int_equal(
-		store_domain_set_active(temp->db, other_id, true, NULL), 1);
+	assert_int_equal(store_domain_register(temp->db, other_id, NULL), 1);
 	assert_found(temp->db, &other, "new.test", 1, 1);
 }
 

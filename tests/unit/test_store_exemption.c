@@ -64,6 +64,62 @@ static void test_good(void **state)
 		add(temp->db, "example.com", cases[i].kind, cases[i].value);
 }
 
+/* However a network is written, it is one and the same. */
+static void test_spellings(void **state)
+{
+	static const char *const rows[][4] = {
+		/* as it is stored, and otherwise */
+		{"10.0.0.1", "10.0.0.1/32", "::ffff:10.0.0.1",
+			"[::FFFF:10.0.0.1]/128"},
+		{"10.0.0.0/8", "::ffff:10.0.0.0/104", "10.0.0.0/08", NULL},
+		{"::1", "[::1]", "::1/128", "0:0:0:0:0:0:0:1"},
+		{"2001:db8::/32", "2001:DB8::/32", "[2001:0db8:0::]/32", NULL},
+		{"::/0", "[::]/0", "0::0/0", NULL},
+		{"0.0.0.0/0", "::ffff:0:0/96", NULL, NULL},
+	};
+	struct temp_db *temp = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		add(temp->db, "example.com", EXEMPT_CLIENT, rows[i][0]);
+		for (size_t k = 0; k < 4 && rows[i][k]; k++) {
+			const struct exemption_spec spec = {
+				"example.com", EXEMPT_CLIENT, rows[i][k]};
+			struct exemption exemption = {0};
+			struct err err = ERR_INIT;
+			char id[ID_SIZE];
+
+			assert_int_equal(store_exemption_add(temp->db, &spec, 1,
+						 &exemption, &err),
+				-1);
+			assert_int_equal(err.code, ERR_EXISTS);
+			OK(store_exemption_find(temp->db, &spec, id, &why) - 1);
+		}
+	}
+}
+
+static void test_find(void **state)
+{
+	static const struct {
+		struct exemption_spec spec;
+		int found;
+	} cases[] = {
+		{{"example.com", EXEMPT_LOGIN, "ann"}, 1},
+		{{"example.com", EXEMPT_LOGIN, "Ann"}, 0},
+		{{"other.test", EXEMPT_LOGIN, "ann"}, 0},
+		{{"none.test", EXEMPT_LOGIN, "ann"}, 0},
+		{{"example.com", EXEMPT_SENDER, "ann@example.com"}, 0},
+		{{"example.com", EXEMPT_CLIENT, "ann"}, -1},
+	};
+	struct temp_db *temp = *state;
+	char id[ID_SIZE];
+
+	add(temp->db, "example.com", EXEMPT_LOGIN, "ann");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(
+			store_exemption_find(temp->db, &cases[i].spec, id, NULL),
+			cases[i].found);
+}
+
 static void test_faults(void **state)
 {
 	char long_login[300];
@@ -193,6 +249,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(good),
 		TEST(faults),
+		TEST(spellings),
+		TEST(find),
 		TEST(list),
 		TEST(remove),
 		TEST(goes_with_its_domain),

@@ -99,7 +99,8 @@ static void call_rules(struct db *db, const struct temp_tenant *tenant)
 
 static void call_refusals(struct db *db)
 {
-	static const struct refusal_scope scopes[] = {{0}, {"a.test", false}};
+	static const struct refusal_scope scopes[] = {
+		{0}, {.domain = "a.test"}, {.company_id = "c"}};
 	const struct refusal_note note = {.reason = "none", .keep = 1};
 
 	for (int i = 0; i < 16; i++) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/store/store_domain.h"
 #include "core/store/store_refusal.h"
 #include "tests/unit/temp_db.h"
 
@@ -142,20 +143,39 @@ static void test_texts_are_cut_and_mended(void **state)
 	store_refusal_list_free(&list);
 }
 
+/* A company that has one.test, and asks for two.test; its id, a new string. */
+static char *add_owner(struct db *db)
+{
+	struct temp_tenant tenant;
+	struct domain domain;
+
+	temp_db_tenant(db, "One", "one.test", &tenant);
+	OK(store_domain_ask(db, tenant.company_id, "two.test", 1, &domain, &why));
+	store_domain_clear(&domain);
+	return mem_strdup(tenant.company_id);
+}
+
 static void test_scopes(void **state)
 {
-	static const struct {
+	struct temp_db *temp = *state;
+	_cleanup_free_ char *company = add_owner(temp->db);
+	const struct {
 		struct refusal_scope scope;
 		int limit;
 		const char *senders; /* newest first */
 	} cases[] = {
-		{{NULL, false}, 10, "d c b a"},
-		{{NULL, false}, 2, "d c"},
-		{{NULL, false}, 0, ""},
-		{{"one.test", false}, 10, "c a"},
-		{{"two.test", true}, 10, "d"},
-		{{NULL, true}, 10, "d c"},
-		{{"none.test", false}, 10, ""},
+		{{NULL, NULL, false}, 10, "d c b a"},
+		{{NULL, NULL, false}, 2, "d c"},
+		{{NULL, NULL, false}, 0, ""},
+		{{NULL, "one.test", false}, 10, "c a"},
+		{{NULL, "two.test", true}, 10, "d"},
+		{{NULL, NULL, true}, 10, "d c"},
+		{{NULL, "none.test", false}, 10, ""},
+		{{company, NULL, false}, 10, "c a"},
+		{{company, NULL, false}, 1, "c"},
+		{{company, "one.test", true}, 10, "c"},
+		{{company, "two.test", false}, 10, ""}, /* asked for */
+		{{"none", NULL, false}, 10, ""},
 	};
 	static const struct {
 		const char *sender, *domain;
@@ -166,7 +186,6 @@ static void test_scopes(void **state)
 		{"c", "one.test", REFUSAL_LEARNT},
 		{"d", "two.test", REFUSAL_LEARNT},
 	};
-	struct temp_db *temp = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
 		struct refusal_note one = usual;

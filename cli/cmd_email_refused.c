@@ -1,12 +1,11 @@
 /*
- * refused: what the milter stopped, or would have.
+ * cmd_email_refused: what the milter stopped, or would have.
  *
- * Two lists, each the newest first, are merged into one.
- *
- * Threads: one.
+ * Two lists, of emails and of other mail, each the newest first, are merged
+ * into one.
  */
-#include "cli/refused.h"
-
+#include "cli/cmd.h"
+#include "cli/cmd_email_private.h"
 #include "core/store/store_refusal.h"
 
 enum {
@@ -37,7 +36,7 @@ static const struct column columns[] = {
 	[LOGIN] = {"login", "LOGIN", COLUMN_TEXT, .width = 40},
 	[SENDER] = {"sender", "SENDER", COLUMN_TEXT, .width = 40},
 	[FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},
-	[EMAIL_ID] = {"email_id", NULL, .type = COLUMN_TEXT},
+	[EMAIL_ID] = {"email_id", "EMAIL ID", .type = COLUMN_TEXT},
 	[QUEUE_ID] = {"queue_id", "QUEUE ID", COLUMN_TEXT, .width = 20},
 	{0},
 };
@@ -98,23 +97,57 @@ static void merge(struct report *report, const struct email_list *emails,
 	}
 }
 
-int refused_list(struct db *db, const struct email_scope *scope, int limit,
+static int fill(const struct call *call, const struct email_query *query,
 	struct report *report, struct err *err)
 {
-	const struct refusal_scope of_domain = {.domain = scope->domain};
-	struct refusal_list refusals = {0};
+	const struct refusal_scope scope = {
+		.company_id = query->scope.company_id,
+		.domain = query->scope.domain,
+	};
+	struct refusal_list refusals;
 	struct email_list emails;
 
-	if (store_email_list_refused(db, scope, limit, &emails, err) < 0)
+	if (store_email_list_refused(
+		    call->db, &query->scope, query->limit, &emails, err) < 0)
 		return -1;
-	if (scope->company_id == NULL &&
-		store_refusal_list(db, &of_domain, limit, &refusals, err) < 0) {
+	if (store_refusal_list(call->db, &scope, query->limit, &refusals, err) <
+		0) {
 		store_email_list_free(&emails);
 		return -1;
 	}
-	report_init(report, columns);
-	merge(report, &emails, &refusals, (size_t)limit);
+	merge(report, &emails, &refusals, (size_t)query->limit);
 	store_email_list_free(&emails);
 	store_refusal_list_free(&refusals);
 	return 0;
 }
+
+static int run_refused(
+	const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_email_query_ struct email_query query;
+
+	if (email_query_read(call, &query, err) < 0)
+		return -1;
+	return fill(call, &query, report, err);
+}
+
+const struct verb cmd_email_refused = {
+	.noun = "email",
+	.name = "list",
+	.variant = true,
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.options = {{OPTION_REFUSED, true, "Makes it this list."},
+		{OPTION_COMPANY, false,
+			"Only emails of this company, and other mail that used "
+			"a domain which it has now."},
+		{OPTION_DOMAIN, false, "Only what used this domain."},
+		{OPTION_LIMIT, false, EMAIL_LIMIT_HELP}},
+	.help = "Lists what the rules refused, and what a domain with the "
+		"policy learn would have refused, newest first: emails, and "
+		"other mail that used a domain (postern domain set). Equal "
+		"messages are shown once, with their number. An email can be "
+		"shown by its id.",
+	.run = run_refused,
+};
