@@ -1,4 +1,5 @@
 # shellcheck shell=sh
+# shellcheck disable=SC2034 # what it sets is for those who source it
 # What enable, disable and check share; sourced by them.
 #
 # Postfix is read through postconf(1). main.cf is changed in place, a few bytes
@@ -29,10 +30,12 @@ submission=
 status=0
 
 # The service for postern-httpd, and its options. Each is explained in README.md.
+# The syslog_name tells it from a service of that name that is somebody else's.
 service=postern
+service_mark=postfix/postern
 service_line='postern   unix  n       -       n       -       256     smtpd'
-service_options='
-syslog_name=postfix/postern
+service_options="
+syslog_name=$service_mark
 mynetworks=127.0.0.1/32,[::1]/128
 smtpd_relay_restrictions=permit_mynetworks,reject
 smtpd_client_restrictions=
@@ -57,7 +60,7 @@ smtpd_client_recipient_rate_limit=0
 smtpd_recipient_limit=1000
 smtpd_error_sleep_time=0
 smtpd_timeout=300s
-'
+"
 
 die() {
 	echo "$self: $*" >&2
@@ -143,7 +146,7 @@ name_socket() {
 	socket=${socket#unix:}
 	socket=${socket#"$queue"/}
 	case $socket in
-	*[,{}\$[:space:]]*) wrong_usage "-s: not a path for main.cf: $socket" ;;
+	*[[:space:]]* | *[,{}\$]*) wrong_usage "-s: not a path for main.cf: $socket" ;;
 	/*) socket_path=$socket ;;
 	?*) socket_path=$queue/$socket ;;
 	*) wrong_usage "-s: which socket?" ;;
@@ -225,8 +228,9 @@ begin_draft() {
 
 # Before anything is said to be done.
 require_writable() {
-	[ -w "$original" ] && [ -w "$(dirname "$original")" ] ||
+	if [ ! -w "$original" ] || [ ! -w "$(dirname "$original")" ]; then
 		die "$original cannot be changed by $(id -un): run it as root"
+	fi
 }
 
 # Says which of the two files is to be changed.
@@ -251,6 +255,27 @@ rewrite_draft() {
 # Whether master.cf has the service for postern-httpd.
 has_service() {
 	[ -n "$(postconf -c "$view" -M "$service/unix" 2>/dev/null)" ]
+}
+
+# What it sets an option to.
+service_option() {
+	postconf -c "$view" -P "$service/unix/$1" 2>/dev/null |
+		sed 's/^[^=]*= *//'
+}
+
+# Whether it is the one that enable adds.
+is_our_service() {
+	[ "$(service_option syslog_name)" = "$service_mark" ]
+}
+
+# What to say of one that is not.
+foreign_service() {
+	line=$(awk -v name="$service" '$1 == name && $2 == "unix" {
+		print NR
+		exit
+	}' "$config/master.cf")
+	echo "$config/master.cf, line $line: this service $service is not the one" \
+		"that enable adds, it lacks -o syslog_name=$service_mark"
 }
 
 # "yes" when the draft ends in a newline, or is empty.

@@ -1,3 +1,5 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # common.sh sets config
 # What postern-milter has to know of Postfix's settings; sourced by the scripts
 # behind common.sh.
 #
@@ -27,9 +29,9 @@ find_settings() {
 # One item a line. A path stands for what is in the file, as Debian's myorigin
 # does.
 items_of() {
-	value_of "$1" | tr ', \t' '\n\n\n' | while IFS= read -r item; do
+	value_of "$1" | tr ', \t' '[\n*]' | while IFS= read -r item; do
 		case $item in
-		/*) [ ! -r "$item" ] || sed 's/#.*//' "$item" | tr ', \t' '\n\n\n' ;;
+		/*) [ ! -r "$item" ] || sed 's/#.*//' "$item" | tr ', \t' '[\n*]' ;;
 		*) printf '%s\n' "$item" ;;
 		esac
 	done | sed '/^$/d'

@@ -311,6 +311,10 @@ FAULTS = [
     ("smtpd_milter_maps = inline:{{10.0.0.1=DISABLE}}\n", "", "warning: smtpd_milter_maps", 0),
     ("sender_canonical_maps = inline:{a=b}\n", "", "warning: sender_canonical_maps", 0),
     ("masquerade_domains = example.com\n", "", "warning: masquerade_domains", 0),
+    ("internal_mail_filter_classes = bounce\n", "",
+     "warning: internal_mail_filter_classes is bounce", 0),
+    ("internal_mail_filter_classes = x,notify\n", "",
+     "warning: internal_mail_filter_classes is x,notify", 0),
     ("content_filter = smtp:[127.0.0.1]:10024\n", "", "warning: content_filter", 0),
     ("", "submission inet n - y - - smtpd\n  -o smtpd_milters=inet:localhost:1\n",
      "warning: master.cf: submission/inet has its own smtpd_milters", 0),
@@ -344,6 +348,24 @@ def test_check_is_quiet_when_all_is_well(make):
         lines = postfix.do("check").splitlines()
     assert [line for line in lines if not line.startswith("good:")] == []
     assert len(lines) == 7
+
+
+def test_check_tells_what_rewriting_does(make):
+    postfix = make("canonical_maps = inline:{a=b}\n")
+    postfix.do("enable")
+    said = postfix.run("check").stdout
+    assert "ticket_mismatch" in said and "smtp_generic_maps" in said
+
+
+def test_check_knows_whose_default_action_is_ours(make):
+    """milter_default_action holds for an entry without one of its own."""
+    postfix = make("milter_default_action = accept\n"
+                   "smtpd_milters = unix:postern/milter.sock\n")
+    postfix.do("enable")
+    said = postfix.run("check").stdout
+    assert "WRONG:   smtpd_milters: default_action is accept" in said
+    assert "good:    non_smtpd_milters: mail waits" in said
+    assert "unchecked and unrecorded" in said
 
 
 @pytest.mark.parametrize("value, status", [

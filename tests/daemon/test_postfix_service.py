@@ -77,11 +77,26 @@ def test_disable_after_other_changes(make):  # noqa: F811
     assert master_of(postfix) == before
 
 
-def test_enable_leaves_a_service_that_is_there(make):  # noqa: F811
-    postfix = make("", MASTER + "postern unix n - y - 5 smtpd\n")
+def test_enable_leaves_its_service_as_it_is(make):  # noqa: F811
+    postfix = make("", MASTER + "postern unix n - y - 5 smtpd -o syslog_name=postfix/postern\n")
     before = master_of(postfix)
     postfix.do("enable", *SMTP)
     assert master_of(postfix) == before
+
+
+@pytest.mark.parametrize("options", ["", "\n  -o syslog_name=postfix/other"])
+def test_a_service_of_somebody_else(make, options):  # noqa: F811
+    postfix = make("", MASTER + f"# mine\npostern unix n - y - 5 smtpd{options}\n")
+    before = master_of(postfix), postfix.bytes
+    where = f"{postfix.folder}/master.cf, line 5: "
+    done = postfix.run("enable", *SMTP)
+    assert done.returncode == 1 and where in done.stderr
+    assert (master_of(postfix), postfix.bytes) == before
+    postfix.do("enable")
+    assert "warning: " + where in postfix.run("check").stdout
+    done = postfix.run("disable")
+    assert done.returncode == 0 and where in done.stderr and "it stays" in done.stderr
+    assert (master_of(postfix), postfix.bytes) == before
 
 
 def test_wrong_method(make):  # noqa: F811

@@ -1,3 +1,5 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # shared with tools/sandbox
 # The parts of a sandbox and their watchers, for tools/sandbox; needs $dir and
 # $build.
 #
@@ -129,7 +131,9 @@ stop_watched() {
 	wait_until 45 watcher_is_gone "$part" && return 0
 	echo "sandbox: $part does not stop, killing it" >&2
 	for pid in "$dir/$part.pid" "$dir/run/$part.watch"; do
-		pid=$(pid_in "$pid") && kill -KILL "$pid" || true
+		if pid=$(pid_in "$pid"); then
+			kill -KILL "$pid" || true
+		fi
 	done
 	rm -f "$dir/$part.pid" "$dir/run/$part.watch"
 }

@@ -1,3 +1,5 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # shared with tools/sandbox
 # The private Postfix of a sandbox, for tools/sandbox; needs $dir.
 #
 # Services, and which of them are chrooted, are as Debian has them. All mail

@@ -1,3 +1,5 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # shared with tools/sandbox
 # Processes and ports, for tools/sandbox; needs $dir.
 
 # Whether the process lives and is one of this sandbox: a number read from a
