@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "cli/nearest.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "core/base/mem.h"
@@ -57,10 +58,23 @@ static int keep_value(struct arguments *arguments, int id, struct err *err)
  * that is one of several letters behind one dash. */
 static int refuse_unknown(const char *text, struct err *err)
 {
+	_cleanup_free_ char *name = NULL;
+	_cleanup_buf_ struct buf meant = BUF_INIT;
+	struct nearest nearest = {0};
+
 	if (!str_starts(text, "--") && optopt > 0 && optopt < FIRST_VERB_OPTION)
 		return err_set(
 			err, ERR_INVALID, "there is no option -%c", optopt);
-	return err_set(err, ERR_INVALID, "there is no option %s", text);
+	text += strspn(text, "-");
+	name = mem_dup(text, strcspn(text, "="));
+	nearest.text = name;
+	for (size_t i = 0; i < GENERAL_OPTIONS; i++)
+		nearest_try(&nearest, general[i].name);
+	for (size_t i = 0; i < OPTIONS; i++)
+		nearest_try(&nearest, verbs_options[i].name);
+	nearest_add(&nearest, "--", &meant);
+	return err_set(err, ERR_INVALID, "there is no option --%s%s", text,
+		buf_str(&meant));
 }
 
 static int on_option(struct arguments *arguments, int code, const char *text,
@@ -103,6 +117,25 @@ static int read_options(
 	return 0;
 }
 
+static void add_meant_noun(const char *noun, struct buf *out)
+{
+	struct nearest nearest = {.text = noun};
+
+	for (size_t i = 0; verbs[i]; i++)
+		nearest_try(&nearest, verbs[i]->noun);
+	nearest_add(&nearest, "", out);
+}
+
+static void add_meant_name(const char *noun, const char *name, struct buf *out)
+{
+	struct nearest nearest = {.text = name};
+
+	for (size_t i = 0; verbs[i]; i++)
+		if (verbs[i]->name && str_eq(verbs[i]->noun, noun))
+			nearest_try(&nearest, verbs[i]->name);
+	nearest_add(&nearest, "", out);
+}
+
 /* Finds the verb that the words name; *used_r says how many they were. */
 static int find_verb(
 	struct arguments *arguments, char **words, int *used_r, struct err *err)
@@ -114,6 +147,7 @@ static int find_verb(
 		return err_set(err, ERR_INVALID, "a command is missing");
 	if (!verbs_has_noun(words[0])) {
 		usage_add_nouns(&known);
+		add_meant_noun(words[0], &known);
 		return err_set(err, ERR_INVALID,
 			"there is no command \"%s\", but %s", words[0],
 			buf_str(&known));
@@ -131,6 +165,7 @@ static int find_verb(
 	arguments->verb = verbs_find(words[0], words[1]);
 	if (arguments->verb)
 		return 0;
+	add_meant_name(words[0], words[1], &known);
 	return err_set(err, ERR_INVALID, "%s has no \"%s\", but %s", words[0],
 		words[1], buf_str(&known));
 }

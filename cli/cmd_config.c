@@ -49,7 +49,10 @@ const struct verb cmd_config = {
 	.shape = VERB_LINES,
 	.columns = columns,
 	.help = "Prints all settings with the values in force, as a file that "
-		"could be given with -c. With --json: an array of section, "
+		"could be given with -c. Sizes and durations come in the "
+		"largest unit in which they are whole numbers: what was set as "
+		"60s or 1024K is printed as 1m or 1M. With --json: an array of "
+		"section, "
 		"name, value and default.",
 	.run = run_config,
 };

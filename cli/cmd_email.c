@@ -1,6 +1,8 @@
 /*
  * cmd_email: the record of emails.
  */
+#include <string.h>
+
 #include "cli/cmd.h"
 #include "cli/cmd_email_private.h"
 #include "core/base/str.h"
@@ -97,6 +99,21 @@ static void add_row(struct report *report, const struct email *email)
 	add_fate(report, email);
 }
 
+/* The id as it was answered: by the JSON API a UUID, by the form API one in a
+ * Message-ID, `<UUID@DOMAIN>`. */
+static int read_id(
+	const struct call *call, char id[static ID_SIZE], struct err *err)
+{
+	const char *text = call_argument(call);
+	_cleanup_free_ char *local = NULL;
+
+	text += *text == '<';
+	local = mem_dup(text, strcspn(text, "@"));
+	if (strchr(text, '@') && id_parse(local, id))
+		return 0;
+	return call_id_argument(call, id, err);
+}
+
 static int run_show(
 	const struct call *call, struct report *report, struct err *err)
 {
@@ -105,7 +122,7 @@ static int run_show(
 	struct email email;
 	int found;
 
-	if (call_id_argument(call, id, err) < 0)
+	if (read_id(call, id, err) < 0)
 		return -1;
 	found = store_email_get(call->db, id, &everything, &email, err);
 	if (found < 0)
@@ -178,7 +195,8 @@ const struct verb cmd_email_show = {
 	.access = VERB_READS,
 	.shape = VERB_RECORD,
 	.columns = columns,
-	.help = "Shows an email, sent or not, with what became of it. The "
+	.help = "Shows an email, sent or not, with what became of it. ID is "
+		"what the client was answered: a UUID, or <UUID@DOMAIN>. The "
 		"state is staged until the milter has seen its message; then "
 		"it is sent or refused.",
 	.run = run_show,

@@ -165,8 +165,9 @@ const struct verb cmd_key_create = {
 		{OPTION_NAME, true, "What people call it."},
 		{OPTION_SCOPE, false,
 			"What it may do: sending, reading, managing, with "
-			"commas between; who may manage may make keys that "
-			"send and read. Without this, all three."},
+			"commas between. Who may manage may create keys over "
+			"HTTP with any scope, also one that this key lacks. "
+			"Without this, all three."},
 		{OPTION_DOMAIN, false,
 			"Restrict it to this domain of the company. The key "
 			"is removed with the domain."}},
@@ -182,7 +183,8 @@ const struct verb cmd_key_list = {
 	.shape = VERB_ROWS,
 	.columns = columns,
 	.options = {{OPTION_COMPANY, false, "Only those of this company."}},
-	.help = "Lists the keys, newest first, with the revoked ones.",
+	.help = "Lists the keys, newest first, with the revoked ones. When a "
+		"key was last used is kept to the minute or so.",
 	.run = run_list,
 };
 

@@ -25,6 +25,7 @@
 #include "httpd/http/listen_socket.h"
 #include "httpd/http/rate_table.h"
 #include "httpd/http/running.h"
+#include "httpd/inject/inject_settings.h"
 #include "httpd/inject/postfix_facts.h"
 #include "httpd/inject/smtp_server.h"
 #include "httpd/routes.h"
@@ -134,6 +135,7 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 	char name[LISTEN_SOCKET_NAME_SIZE];
 
 	if (check_database(server->database, err) < 0 ||
+		inject_settings_check(server->conf, err) < 0 ||
 		learn_smtp_server(server->conf, err) < 0 ||
 		committer_new(server->database, &server->committer, err) < 0 ||
 		listen_socket_open(conf->http.listen, &server->shared.listen_fd,
@@ -179,7 +181,8 @@ int server_reload(struct server *server, struct err *err)
 	_cleanup_buf_ struct buf restart = BUF_INIT;
 	int64_t limit;
 
-	if (conf_load(server->conf_path, &fresh, err) < 0)
+	if (conf_load(server->conf_path, &fresh, err) < 0 ||
+		inject_settings_check(fresh, err) < 0)
 		return -1;
 	if (learn_smtp_server(fresh, err) < 0)
 		return -1;

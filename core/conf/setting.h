@@ -23,7 +23,8 @@ bool setting_section_known(const char *section);
 int setting_parse(const struct setting *setting, const char *text,
 	struct conf *conf, struct err *err);
 
-/* Appends the value as a person would write it. */
+/* Appends the value as a person would write it: a size or a duration in the
+ * largest unit in which it is a whole number, 60s as 1m. */
 void setting_format(const struct setting *setting, const struct conf *conf,
 	struct buf *out);
 

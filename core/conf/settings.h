@@ -29,7 +29,7 @@ struct setting {
 	const char *name;
 	enum setting_type type;
 	size_t offset;        /* in struct conf */
-	const char *fallback; /* the default, as a person would write it */
+	const char *fallback; /* the default, as setting_format() writes it */
 	int64_t min;
 	int64_t max;
 	const char *const *choices; /* ended by NULL */

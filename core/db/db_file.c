@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,10 +70,24 @@ int db_file_create(const char *path, struct err *err)
 	return result;
 }
 
+/* SQLite makes files beside the database. */
+static int require_folder(const char *path, struct err *err)
+{
+	_cleanup_free_ char *copy = mem_strdup(path);
+	const char *folder = dirname(copy);
+
+	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		"%s: this user may not make files in the folder of the "
+		"database; its owner and root may",
+		folder);
+}
+
 int db_file_require(const char *path, struct err *err)
 {
 	if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0)
-		return 0;
+		return require_folder(path, err);
 	if (errno == ENOENT)
 		return err_set(err, ERR_CONFIG,
 			"%s: there is no such database; `postern db migrate` "

@@ -13,7 +13,7 @@
 int db_file_create(const char *path, struct err *err);
 
 /* ERR_CONFIG when there is no such file, or this user may not read and write
- * it. */
+ * it, or make others in its folder. */
 int db_file_require(const char *path, struct err *err);
 
 /* Makes the file of a copy: ERR_EXISTS when it is there. Only its maker may

@@ -1,6 +1,8 @@
 """What the black-box tests share."""
 
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 from harness import FormClient, Sandbox
@@ -50,6 +52,16 @@ def own_box(request):
     for sandbox in made:
         sandbox.failed = request.node.rep_call_failed
         sandbox.close()
+
+
+@pytest.fixture
+def sendmail():
+    """A name of sendmail(1) that a test may take away."""
+    with tempfile.TemporaryDirectory(prefix="postern.") as folder:
+        Path(folder).chmod(0o755)
+        name = Path(folder) / "sendmail"
+        name.symlink_to("/usr/sbin/sendmail")
+        yield name
 
 
 @pytest.hookimpl(hookwrapper=True)

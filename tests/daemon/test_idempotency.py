@@ -189,9 +189,10 @@ def test_too_large_request_leaves_its_key(own_box, email, to, key):
 
 
 @pytest.mark.submission("sendmail")
-def test_postfix_is_away(own_box, email, to, key):
+def test_postfix_is_away(own_box, email, to, key, sendmail):
     """What surely was not sent may come again, changed or not."""
-    box = own_box("--set", "submission.sendmail=/nonexistent/sendmail")
+    box = own_box("--set", f"submission.sendmail={sendmail}")
+    sendmail.unlink()
     for other in (email, {**email, "subject": "other"}):
         answer = box.httpd().post(other, **with_key(key))
         check_problem(answer, 503, "application_error")

@@ -2,7 +2,9 @@
 
 import re
 import signal
+import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 import requests
@@ -241,9 +243,10 @@ def test_postfix_restarts(own_box):
 
 
 @pytest.mark.submission("sendmail")
-def test_sendmail_is_missing(own_box):
+def test_sendmail_is_missing(own_box, sendmail):
     """Postfix cannot take it: a temporary failure, and nothing stays behind."""
-    box = own_box("--set", "submission.sendmail=/nonexistent/sendmail")
+    box = own_box("--set", f"submission.sendmail={sendmail}")
+    sendmail.unlink()
     httpd = box.httpd()
     answer = httpd.post(
         {"from": "hello@example.com", "to": "x@dst.test", "text": "x"}
@@ -251,6 +254,27 @@ def test_sendmail_is_missing(own_box):
     check_problem(answer, 503, "application_error")
     assert int(answer.headers["Retry-After"]) > 0
     assert box.cli("email", "list") == []
+
+
+@pytest.mark.submission("sendmail")
+@pytest.mark.parametrize("name, value", [
+    ("sendmail", "/nonexistent/sendmail"),
+    ("postfix_config", "/nonexistent"),
+])
+def test_settings_that_name_nothing(own_box, name, value):
+    """With them every email would fail: no reload, and no start."""
+    box = own_box()
+    box.stop("postfix")  # which need not run
+    box.restart("httpd")
+    box.set("submission", name, value)
+    box.kill("httpd", signal.SIGHUP)
+    fault = f"submission.{name}: {value}"
+    wait_for("the refusal", lambda: fault in box.log("httpd"))
+    program = Path(box.env["POSTERN_CLI"]).with_name("postern-httpd")
+    done = subprocess.run([program, "-c", box.config], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode == 78 and fault in done.stderr
+    box.httpd().send({"from": "hello@example.com", "to": "x@dst.test", "text": "x"})
 
 
 @pytest.mark.submission("sendmail")

@@ -101,6 +101,17 @@ static void test_bad_lines(void **state)
 	} cases[] = {
 		{"", "a command is missing"},
 		{"--json", "a command is missing"},
+		{"compny", "there is no command \"compny\", but company, "
+			   "domain, exempt, key, email, db, config; did you "
+			   "mean company?"},
+		{"company lsit",
+			"company has no \"lsit\", but add, list, remove; "
+			"did you mean list?"},
+		{"company list --jsn",
+			"there is no option --jsn; did you mean --json?"},
+		{"key list --compny=x",
+			"there is no option --compny=x; did you mean "
+			"--company?"},
 		{"nonsense", "there is no command \"nonsense\", but company, "
 			     "domain, exempt, key, email, db, config"},
 		{"company", "company what? There are add, list, remove"},

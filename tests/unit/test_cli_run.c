@@ -302,6 +302,8 @@ static void test_email_show(void **state)
 		if (strstr(at.out, wanted[i]) == NULL)
 			fail_msg("no %s in %s", wanted[i], at.out);
 	assert_non_null(strstr(at.out, company));
+	run_ok("email show <" SECOND "@a.example>");
+	run_ok("email show " SECOND "@a.example");
 	run_ok("email show " SECOND);
 	assert_true(is_printable(at.out));
 	assert_non_null(strstr(at.out, "\\x1b]0;owned\\x07 Größe\n"));
@@ -429,6 +431,7 @@ static void test_failures(void **state)
 		{"key revoke " NO_ID, EX_NOINPUT, "no key with the id"},
 		{"key revoke x", EX_DATAERR, "\"x\" is no key id"},
 		{"email show " NO_ID, EX_NOINPUT, "no email with the id"},
+		{"email show <x@a.example>", EX_DATAERR, "is no email id"},
 		{"email show x", EX_DATAERR, "\"x\" is no email id"},
 		{"email list --limit 0", EX_DATAERR, "from 1 to 1000"},
 		{"email list --limit 1001", EX_DATAERR, "from 1 to 1000"},

@@ -1,0 +1,43 @@
+"""What the programs refuse to start with."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = ("postern-httpd", "postern-milter", "postern")
+
+
+@pytest.fixture
+def house(box, tmp_path_factory):
+    """Programs, settings and a database of the user nobody."""
+    folder = tmp_path_factory.mktemp("house")
+    for parent in (folder, *folder.parents[:2]):
+        parent.chmod(0o755)
+    for name in PROGRAMS:
+        shutil.copy(Path(box.env["POSTERN_CLI"]).with_name(name), folder)
+    (folder / "db").mkdir()
+    shutil.chown(folder / "db", "nobody")
+    (folder / "conf").write_text(
+        f"[store]\ndatabase = {folder}/db/postern.db\n"
+        f"[milter]\nsocket = {folder}/db/socket\n")
+    run(folder, "postern", "db", "migrate", user=None)
+    return folder
+
+
+def run(folder, program, *words, user="nobody"):
+    return subprocess.run([folder / program, "-c", folder / "conf", *words], user=user,
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("name, mode, says", [
+    ("db/postern.db", 0o444, "may not read and write the database"),
+    ("db", 0o555, "may not make files in the folder of the database"),
+])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_database_that_cannot_be_written(house, program, name, mode, says):
+    (house / name).chmod(mode)
+    done = run(house, program, *(["company", "list"] if program == "postern" else []))
+    assert done.returncode == 78
+    assert str(house / name) in done.stderr and says in done.stderr

@@ -1,0 +1,97 @@
+/* inject_settings: what has to be there, by method. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/mem.h"
+#include "core/conf/conf.h"
+#include "httpd/inject/inject_settings.h"
+
+static void write_file(const char *path, mode_t mode)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+static int set_up(void **state)
+{
+	static char folder[] = "/tmp/test_inject_settings.XXXXXX";
+
+	*state = folder;
+	if (mkdtemp(folder) == NULL || chdir(folder) < 0)
+		return -1;
+	write_file("sendmail", 0755);
+	write_file("text", 0644);
+	write_file("main.cf", 0644);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	unlink("sendmail");
+	unlink("text");
+	unlink("main.cf");
+	return rmdir(*state);
+}
+
+static void test_check(void **state)
+{
+	static const struct {
+		enum submission_method method;
+		const char *sendmail;
+		const char *postfix_config;
+		const char *fault;
+	} cases[] = {
+		{SUBMISSION_SENDMAIL, "sendmail", "", NULL},
+		{SUBMISSION_SENDMAIL, "sendmail", ".", NULL},
+		{SUBMISSION_SENDMAIL, "gone", "",
+			"submission.sendmail: gone: No such file"},
+		{SUBMISSION_SENDMAIL, "text", "",
+			"submission.sendmail: text: Permission denied"},
+		{SUBMISSION_SENDMAIL, ".", "", "submission.sendmail: .: this"},
+		{SUBMISSION_SENDMAIL, "sendmail", "gone",
+			"submission.postfix_config: gone/main.cf: No such"},
+		{SUBMISSION_SMTP, "gone", "", NULL},
+		{SUBMISSION_SMTP, "gone", "text",
+			"submission.postfix_config: text/main.cf: Not a"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *sendmail = mem_strdup(cases[i].sendmail);
+		_cleanup_free_ char *postfix_config = mem_strdup(
+			cases[i].postfix_config);
+		struct conf conf = {.submission.method = cases[i].method};
+		struct err err = ERR_INIT;
+		int result;
+
+		conf.submission.sendmail = sendmail;
+		conf.submission.postfix_config = postfix_config;
+		result = inject_settings_check(&conf, &err);
+		assert_int_equal(result, cases[i].fault ? -1 : 0);
+		if (cases[i].fault == NULL)
+			continue;
+		assert_int_equal(err.code, ERR_CONFIG);
+		if (strncmp(err.text, cases[i].fault, strlen(cases[i].fault)) != 0)
+			fail_msg("%s", err.text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_check, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("inject_settings", tests, NULL, NULL);
+}
