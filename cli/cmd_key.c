@@ -120,6 +120,14 @@ static int run_list(
 	return 0;
 }
 
+static void note_revoked(struct report *report, const struct key *key)
+{
+	if (str_empty(key->name))
+		report_note(report, "key %s revoked", key->id);
+	else
+		report_note(report, "key %s (%s) revoked", key->id, key->name);
+}
+
 static int report_key(
 	struct db *db, const char *id, struct report *report, struct err *err)
 {
@@ -131,8 +139,7 @@ static int report_key(
 		if (!str_eq(keys.items[i].id, id))
 			continue;
 		add_row(report, &keys.items[i]);
-		report_note(
-			report, "key %s (%s) revoked", id, keys.items[i].name);
+		note_revoked(report, &keys.items[i]);
 	}
 	store_key_list_free(&keys);
 	return 0;

@@ -39,7 +39,8 @@ void store_domain_read_row(struct db_stmt *stmt, struct domain *domain)
 	domain->active = db_int(stmt, 3) != 0;
 	domain->pending = db_int(stmt, 4) != 0;
 	domain->created_us = db_int(stmt, 5);
-	store_domain_policy_parse(db_text(stmt, 6), &domain->policy);
+	if (!store_domain_policy_parse(db_text(stmt, 6), &domain->policy))
+		domain->policy = POLICY_EXCLUSIVE;
 	domain->covers_subdomains = str_eq(db_text(stmt, 7), "covered");
 }
 

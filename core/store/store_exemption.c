@@ -12,10 +12,11 @@
 #include "core/base/str.h"
 #include "core/store/store_row.h"
 
-static const char *const kinds[EXEMPTION_KINDS] = {
+static const char *const kinds[EXEMPTION_KINDS + 1] = {
 	[EXEMPT_LOGIN] = "login",
 	[EXEMPT_CLIENT] = "client",
 	[EXEMPT_SENDER] = "sender",
+	[EXEMPTION_KINDS] = "unknown",
 };
 
 const char *store_exemption_kind_name(enum exemption_kind kind)

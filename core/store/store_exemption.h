@@ -13,7 +13,7 @@ enum exemption_kind {
 	EXEMPT_LOGIN,  /* a SASL login, to the letter */
 	EXEMPT_CLIENT, /* an IP address or network (RFC 4632) of SMTP clients */
 	EXEMPT_SENDER, /* an address of the domain, for whoever uses it */
-	EXEMPTION_KINDS
+	EXEMPTION_KINDS /* also: one that this program does not know */
 };
 
 struct exemption {

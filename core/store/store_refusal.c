@@ -19,11 +19,12 @@ enum {
 	PRUNE_MAX = 32,
 };
 
-static const char *const outcomes[REFUSAL_OUTCOMES] = {
+static const char *const outcomes[REFUSAL_OUTCOMES + 1] = {
 	[REFUSAL_REJECTED] = "rejected",
 	[REFUSAL_HELD] = "held",
 	[REFUSAL_DISCARDED] = "discarded",
 	[REFUSAL_LEARNT] = "learnt",
+	[REFUSAL_OUTCOMES] = "unknown",
 };
 
 const char *store_refusal_outcome_name(enum refusal_outcome outcome)

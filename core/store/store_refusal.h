@@ -12,8 +12,8 @@ enum refusal_outcome {
 	REFUSAL_REJECTED,
 	REFUSAL_HELD,
 	REFUSAL_DISCARDED,
-	REFUSAL_LEARNT, /* it passed, because the domain only learns */
-	REFUSAL_OUTCOMES
+	REFUSAL_LEARNT,  /* it passed, because the domain only learns */
+	REFUSAL_OUTCOMES /* also: one that this program does not know */
 };
 
 /* What is equal in all but queue id and times is counted as one. */

@@ -150,7 +150,7 @@ static void test_keys(void **state)
 	run_ok("key revoke %s --json", id);
 	assert_null(strstr(at.out, "\"revoked_at\": null"));
 	run_ok("key revoke %s", id);
-	assert_non_null(strstr(at.out, "revoked"));
+	assert_non_null(strstr(at.out, ") revoked"));
 	run_ok("domain remove a.example");
 	assert_string_equal(at.out, "domain a.example removed, with the keys "
 				    "restricted to it (1)\n");

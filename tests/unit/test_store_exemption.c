@@ -242,6 +242,17 @@ static void test_goes_with_its_domain(void **state)
 	assert_listed(temp->db, NULL, "other.test login ann;");
 }
 
+/* A word that only a later program knows. */
+static void test_unknown_kind(void **state)
+{
+	struct temp_db *temp = *state;
+
+	add(temp->db, "other.test", EXEMPT_LOGIN, "ann");
+	OK(db_exec(temp->db, "PRAGMA ignore_check_constraints = 1", &why));
+	OK(db_exec(temp->db, "UPDATE exemption SET kind = 'later'", &why));
+	assert_listed(temp->db, NULL, "other.test unknown ann;");
+}
+
 int main(void)
 {
 #define TEST(name)                                                             \
@@ -253,6 +264,7 @@ int main(void)
 		TEST(find),
 		TEST(list),
 		TEST(remove),
+		TEST(unknown_kind),
 		TEST(goes_with_its_domain),
 	};
 

@@ -276,6 +276,22 @@ static void test_broken(void **state)
 	assert_int_not_equal(err.code, ERR_NONE);
 }
 
+/* A word that only a later program knows. */
+static void test_unknown_outcome(void **state)
+{
+	struct temp_db *temp = *state;
+	struct refusal_list list;
+
+	note(temp->db, &usual);
+	OK(db_exec(temp->db, "PRAGMA ignore_check_constraints = 1", &why));
+	OK(db_exec(temp->db, "UPDATE refusal SET outcome = 'later'", &why));
+	read_list(temp->db, &everything, 10, &list);
+	assert_int_equal(list.n, 1);
+	assert_string_equal(
+		store_refusal_outcome_name(list.items[0].outcome), "unknown");
+	store_refusal_list_free(&list);
+}
+
 int main(void)
 {
 #define TEST(name)                                                             \
@@ -283,6 +299,7 @@ int main(void)
 		test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(round_trip),
+		TEST(unknown_outcome),
 		TEST(nothing_known),
 		TEST(equal_ones_are_counted),
 		TEST(others_are_not),
