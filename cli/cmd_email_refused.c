@@ -138,7 +138,8 @@ const struct verb cmd_email_refused = {
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = columns,
-	.options = {{OPTION_REFUSED, true, "Makes it this list."},
+	.options = {{OPTION_REFUSED, true,
+			    "What was refused, in the place of all emails."},
 		{OPTION_COMPANY, false,
 			"Only emails of this company, and other mail that used "
 			"a domain which it has now."},

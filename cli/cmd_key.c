@@ -173,7 +173,7 @@ const struct verb cmd_key_create = {
 		{OPTION_SCOPE, false,
 			"What it may do: sending, reading, managing, with "
 			"commas between. Who may manage may create keys over "
-			"HTTP with any scope, also one that this key lacks. "
+			"HTTP with any scope, also those that it lacks. "
 			"Without this, all three."},
 		{OPTION_DOMAIN, false,
 			"Restrict it to this domain of the company. The key "
