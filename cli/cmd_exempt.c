@@ -3,10 +3,8 @@
  */
 #include "cli/call.h"
 #include "cli/cmd.h"
-#include "cli/suggest.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
-#include "core/store/store_domain.h"
 #include "core/store/store_exemption.h"
 
 enum { ID, DOMAIN_NAME, KIND, VALUE, CREATED_AT };
@@ -25,15 +23,6 @@ enum { REMOVED_ID, REMOVED };
 static const struct column removed_columns[] = {
 	[REMOVED_ID] = {"id", NULL, .type = COLUMN_TEXT},
 	[REMOVED] = {"removed", "REMOVED", .type = COLUMN_FLAG},
-	{0},
-};
-
-enum { COMMAND, COUNT, LAST_AT };
-
-static const struct column suggest_columns[] = {
-	[COMMAND] = {"command", "COMMAND", .type = COLUMN_TEXT},
-	[COUNT] = {"count", "MESSAGES", .type = COLUMN_INT},
-	[LAST_AT] = {"last_at", "LAST", .type = COLUMN_TIME},
 	{0},
 };
 
@@ -193,50 +182,6 @@ static int run_remove(
 	return 0;
 }
 
-static int read_domain(
-	const struct call *call, struct domain *domain_r, struct err *err)
-{
-	_cleanup_free_ char *name = NULL;
-	int found;
-
-	if (addr_domain_normalize(call_argument(call), &name, err) < 0)
-		return -1;
-	found = store_domain_find(call->db, name, domain_r, err);
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", name);
-	return found < 0 ? -1 : 0;
-}
-
-static int run_suggest(
-	const struct call *call, struct report *report, struct err *err)
-{
-	struct suggest_list list = {0};
-	struct domain domain;
-	int result;
-
-	if (read_domain(call, &domain, err) < 0)
-		return -1;
-	result = suggest_read(call->db, &domain, &list, err);
-	for (size_t i = 0; i < list.n; i++) {
-		_cleanup_free_ char *command = suggest_command(
-			&domain, &list.items[i]);
-
-		report_add_row(report);
-		report_text(report, COMMAND, command);
-		report_number(report, COUNT, list.items[i].count);
-		report_time(report, LAST_AT, list.items[i].last_us);
-	}
-	if (list.hopeless > 0)
-		report_note(report,
-			"%lld more would be refused whoever sends them: "
-			"postern "
-			"email list --refused",
-			(long long)list.hopeless);
-	suggest_list_free(&list);
-	store_domain_clear(&domain);
-	return result;
-}
-
 const struct verb cmd_exempt_add = {
 	.noun = "exempt",
 	.name = "add",
@@ -288,18 +233,4 @@ const struct verb cmd_exempt_remove = {
 		"domain, with the option that it was added with. It holds for "
 		"the next message.",
 	.run = run_remove,
-};
-
-const struct verb cmd_exempt_suggest = {
-	.noun = "exempt",
-	.name = "suggest",
-	.argument = "DOMAIN",
-	.access = VERB_READS,
-	.shape = VERB_ROWS,
-	.columns = suggest_columns,
-	.help = "Tells which exemptions the mail would need that was recorded "
-		"while the policy of the domain was learn, as commands to run, "
-		"with the number of messages. Run those that are meant, then "
-		"set the policy to exclusive.",
-	.run = run_suggest,
 };
