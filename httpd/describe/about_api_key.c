@@ -168,8 +168,8 @@ const struct route_about about_api_key_create = {
 	.text = "A key that is bound to a domain creates only keys that are "
 		"bound to it too. The new key may have scopes that the one "
 		"which creates it lacks: with `managing` alone one gets a key "
-		"that sends and reads, so give it only to whom you trust with "
-		"all three.",
+		"that sends and reads, so give it only to those whom you trust "
+		"with all three.",
 	.request = &request,
 	.status = 201,
 	.answer = &created,
