@@ -25,14 +25,15 @@ static const struct {
 	{'f', '\f'},
 };
 
-/* Control characters are to be escaped. */
+/* Control characters are to be escaped. A byte, and no bool, tells so: the
+ * compiler then makes one step of many. */
 static bool has_control(const char *text, size_t len)
 {
-	bool found = false;
+	unsigned char found = 0;
 
 	for (size_t i = 0; i < len; i++)
 		found |= (unsigned char)text[i] < ' ';
-	return found;
+	return found != 0;
 }
 
 /* The number of four hexadecimal digits, or -1. */
