@@ -60,6 +60,23 @@ static void test_grows(void **state)
 	}
 }
 
+/* The same where the kernel is asked for large pages. */
+static void test_grows_large(void **state)
+{
+	enum { PIECE = 1024 * 1024, PIECES = 20 };
+	_cleanup_buf_ struct buf buf = BUF_INIT;
+
+	(void)state;
+	for (int i = 0; i < PIECES; i++) {
+		memset(buf_reserve(&buf, PIECE), 'a' + i, PIECE);
+		buf_wrote(&buf, PIECE);
+	}
+	assert_int_equal(buf.len, PIECES * PIECE);
+	assert_int_equal(buf.data[buf.len], '\0');
+	for (size_t i = 0; i < buf.len; i += PIECE / 4)
+		assert_int_equal(buf.data[i], 'a' + i / PIECE);
+}
+
 static void test_printf_grows(void **state)
 {
 	_cleanup_buf_ struct buf buf = BUF_INIT;
@@ -138,6 +155,7 @@ int main(void)
 		cmocka_unit_test(test_starts_empty),
 		cmocka_unit_test(test_adds),
 		cmocka_unit_test(test_grows),
+		cmocka_unit_test(test_grows_large),
 		cmocka_unit_test(test_printf_grows),
 		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_reserve_for_nothing),
