@@ -112,7 +112,9 @@ const struct setting settings[] = {
 		.help = "How many requests with a valid key may be under way "
 			"at once; one that sends several emails counts as "
 			"many. Beyond it further ones are told to come back "
-			"later (503), before their clients give up waiting.",
+			"later (503), before their clients give up waiting. A "
+			"company may have as many as there are places left: "
+			"alone at most half of all.",
 	},
 	{
 		.section = "http",

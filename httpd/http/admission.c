@@ -235,12 +235,20 @@ int admission_reserve(
 int admission_enter(
 	struct worker *worker, struct admission *admission, size_t emails)
 {
-	if (budget_enter(worker->shared->budget, worker->conf->http.max_requests,
-		    (int64_t)emails, &admission->share))
+	switch (budget_enter(worker->shared->budget,
+		worker->conf->http.max_requests, admission->key.company_id,
+		(int64_t)emails, &admission->share)) {
+	case BUDGET_ENTERED:
 		return 0;
-	return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
-		"The service has too many requests to handle now. Please try "
-		"again.");
+	case BUDGET_COMPANY_FULL:
+		return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
+			"Your company has too many requests under way now. "
+			"Please try again.");
+	default:
+		return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
+			"The service has too many requests to handle now. "
+			"Please try again.");
+	}
 }
 
 int admission_grow(

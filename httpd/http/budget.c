@@ -1,26 +1,43 @@
 /*
  * budget: how many requests may be under way, and what large ones may hold.
  *
+ * Invariant: the counters are the sums of the shares, and for moments more.
+ *
  * Threads: a budget any; a share one at a time.
  */
 #include "httpd/http/budget.h"
 
 #include <stddef.h>
 
-bool budget_enter(struct budget *budget, int64_t limit, int64_t n,
-	struct budget_share *share)
+/* FNV-1a; ids are random and not the caller's choice. */
+static _Atomic int64_t *company_of(struct budget *budget, const char *id)
 {
-	int64_t more = n - share->requests;
+	uint32_t hash = 2166136261u;
+
+	for (; *id; id++)
+		hash = (hash ^ (unsigned char)*id) * 16777619u;
+	return &budget->by_company[hash % BUDGET_COMPANIES];
+}
+
+enum budget_entry budget_enter(struct budget *budget, int64_t limit,
+	const char *company_id, int64_t n, struct budget_share *share)
+{
+	_Atomic int64_t *company = company_of(budget, company_id);
+	int64_t more = n - share->requests, others, of_company;
 
 	if (more <= 0)
-		return true;
-	if (atomic_fetch_add(&budget->requests, more) - share->requests >= limit) {
-		atomic_fetch_sub(&budget->requests, more);
-		return false;
+		return BUDGET_ENTERED;
+	others = atomic_fetch_add(&budget->requests, more) - share->requests;
+	of_company = atomic_fetch_add(company, more) - share->requests;
+	if (of_company < limit - others) {
+		share->budget = budget;
+		share->requests = n;
+		share->company = company;
+		return BUDGET_ENTERED;
 	}
-	share->budget = budget;
-	share->requests = n;
-	return true;
+	atomic_fetch_sub(company, more);
+	atomic_fetch_sub(&budget->requests, more);
+	return others < limit ? BUDGET_COMPANY_FULL : BUDGET_FULL;
 }
 
 bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
@@ -51,5 +68,7 @@ void budget_give_back(struct budget_share *share)
 		atomic_fetch_sub(&share->budget->used, share->bytes);
 		atomic_fetch_sub(&share->budget->requests, share->requests);
 	}
+	if (share->company)
+		atomic_fetch_sub(share->company, share->requests);
 	*share = (struct budget_share){0};
 }

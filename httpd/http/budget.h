@@ -13,27 +13,45 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BUDGET_FACTOR = 3, BUDGET_FREE_BYTES = 1024 * 1024 };
+enum {
+	BUDGET_FACTOR = 3,
+	BUDGET_FREE_BYTES = 1024 * 1024,
+	/* Companies whose ids fall together count as one. */
+	BUDGET_COMPANIES = 16 * 1024,
+};
 
 /* Shared by all workers; starts zeroed. */
 struct budget {
 	_Atomic int64_t used;     /* bytes */
 	_Atomic int64_t requests; /* one with several emails counts as many */
+	_Atomic int64_t by_company[BUDGET_COMPANIES]; /* of these */
 };
 
 /* What one request has taken; starts zeroed, ends with budget_give_back(). */
 struct budget_share {
 	struct budget *budget;
 	int64_t bytes;
-	int64_t requests; /* that it counts for */
+	int64_t requests;         /* that it counts for */
+	_Atomic int64_t *company; /* its part of by_company, once it counts */
 };
 
-/* Counts the request that the share is for as n, if it does not already. False,
- * and nothing changed, when the others are as many as the limit. So one that
- * counts for more than the limit is not shut out for ever, and the sum is at
- * most the limit and the largest n. Any thread. */
-bool budget_enter(struct budget *budget, int64_t limit, int64_t n,
-	struct budget_share *share);
+enum budget_entry {
+	BUDGET_ENTERED,
+	BUDGET_FULL,         /* of all companies' requests */
+	BUDGET_COMPANY_FULL, /* of this company's: it has as many as are free */
+};
+
+/* Counts the company's request that the share is for as n, if it does not
+ * already. Else nothing changes.
+ *
+ * The others under way must be fewer than the limit, and those of the company
+ * fewer than the places left: alone it gets half of them, two that want all a
+ * third each, and there is always room for one that has none. What a request
+ * counts for is not looked at, so that one that counts for more than the limit
+ * is not shut out for ever; the sum is at most the limit and the largest n. Any
+ * thread. */
+enum budget_entry budget_enter(struct budget *budget, int64_t limit,
+	const char *company_id, int64_t n, struct budget_share *share);
 
 /* Makes the share fit for a body of this size, if it is not already. False, and
  * nothing changed, when that would exceed the limit. Any thread. */

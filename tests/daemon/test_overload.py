@@ -8,15 +8,17 @@ from harness.form import check_refused
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
-MOST = 3
+MOST = 3  # of one company alone, of the places of all
+PLACES = 2 * MOST - 1
 BUSY = "The service has too many requests to handle now. Please try again."
+GREEDY = "Your company has too many requests under way now. Please try again."
 UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 
 
 @pytest.fixture(scope="module")
 def busy_box():
     with Sandbox(
-        "--set", f"http.max_requests={MOST}", "--set", "http.workers=2"
+        "--set", f"http.max_requests={PLACES}", "--set", "http.workers=2"
     ) as box:
         yield box
 
@@ -49,21 +51,41 @@ def begin(httpd):
 
 @pytest.fixture
 def full(client):
-    """All places are taken. Those who had them before may not have left yet."""
+    """The company has its share. Those who had places before may not have left
+    yet."""
     held = [wait_for("a place", lambda: begin(client)) for _ in range(MOST)]
     yield held
     for raw in held:
         raw.socket.close()
 
 
-def check_busy(answer):
-    check_problem(answer, 503, "application_error", BUSY)
+@pytest.fixture
+def others(busy_box):
+    """Clients of companies of their own."""
+    companies = [busy_box.company() for _ in range(PLACES - MOST + 1)]
+    return [busy_box.httpd(busy_box.new_key(c)["token"]) for c in companies]
+
+
+def check_busy(answer, text=BUSY):
+    check_problem(answer, 503, "application_error", text)
     assert int(answer.headers["retry-after"]) > 0
 
 
+def test_a_company_leaves_places_to_others(client, full, others):
+    """Others get in, one by one, until there are no places at all."""
+    *guests, late = others
+    for guest in guests:
+        check_busy(client.get(UNKNOWN_ID), GREEDY)
+        raw = wait_for("a place", lambda: begin(guest))
+        full.append(raw)
+    check_busy(late.get(UNKNOWN_ID))
+    full.pop().socket.close()
+    wait_for("a place", lambda: late.get(UNKNOWN_ID).status_code == 404)
+
+
 def test_further_requests_are_to_come_later(busy_box, client, full, email, to):
-    check_busy(client.post(email))
-    check_busy(client.get(UNKNOWN_ID))
+    check_busy(client.post(email), GREEDY)
+    check_busy(client.get(UNKNOWN_ID), GREEDY)
     for raw in full:
         raw.socket.close()
     wait_for("a place", lambda: client.post(email).status_code == 200)
@@ -72,7 +94,7 @@ def test_further_requests_are_to_come_later(busy_box, client, full, email, to):
 
 def test_form_dialect(busy_box, full, fields):
     answer = FormClient(busy_box).post(fields)
-    check_refused(answer, 503, BUSY)
+    check_refused(answer, 503, GREEDY)
     assert int(answer.headers["retry-after"]) > 0
 
 

@@ -12,6 +12,10 @@
 
 enum { MB = 1024 * 1024, LIMIT = 30 * MB };
 
+/* The share is of a company that is called like it. */
+#define ENTER(limit, n, share)                                                 \
+	(budget_enter(&budget, limit, #share, n, &share) == BUDGET_ENTERED)
+
 static void test_small_is_free(void **state)
 {
 	struct budget budget = {0};
@@ -66,29 +70,29 @@ static void test_requests_are_counted(void **state)
 	struct budget_share a = {0}, b = {0}, c = {0};
 
 	(void)state;
-	assert_true(budget_enter(&budget, 2, 1, &a));
-	assert_true(budget_enter(&budget, 2, 1, &a));
+	assert_true(ENTER(2, 1, a));
+	assert_true(ENTER(2, 1, a));
 	assert_int_equal(budget.requests, 1);
-	assert_true(budget_enter(&budget, 2, 1, &b));
-	assert_false(budget_enter(&budget, 2, 1, &c));
+	assert_true(ENTER(2, 1, b));
+	assert_false(ENTER(2, 1, c));
 	assert_true(budget_take(&budget, LIMIT, 5 * MB, &a));
 	assert_int_equal(budget.requests, 2);
 	budget_give_back(&a);
 	budget_give_back(&a);
 	assert_int_equal(budget.requests, 1);
 	assert_int_equal(budget.used, 0);
-	assert_true(budget_enter(&budget, 2, 1, &c));
+	assert_true(ENTER(2, 1, c));
 	budget_give_back(&b);
 	budget_give_back(&c);
 	assert_int_equal(budget.requests, 0);
 	/* A limit that was lowered: nobody gets in before enough have left. */
-	assert_true(budget_enter(&budget, 2, 1, &a));
-	assert_true(budget_enter(&budget, 2, 1, &b));
-	assert_false(budget_enter(&budget, 1, 1, &c));
+	assert_true(ENTER(2, 1, a));
+	assert_true(ENTER(2, 1, b));
+	assert_false(ENTER(1, 1, c));
 	budget_give_back(&a);
-	assert_false(budget_enter(&budget, 1, 1, &c));
+	assert_false(ENTER(1, 1, c));
 	budget_give_back(&b);
-	assert_true(budget_enter(&budget, 1, 1, &c));
+	assert_true(ENTER(1, 1, c));
 	budget_give_back(&c);
 }
 
@@ -99,21 +103,62 @@ static void test_emails_are_counted(void **state)
 	struct budget_share a = {0}, b = {0}, c = {0};
 
 	(void)state;
-	assert_true(budget_enter(&budget, 10, 1, &a));
-	assert_true(budget_enter(&budget, 10, 1, &b));
-	assert_true(budget_enter(&budget, 10, 100, &a));
+	assert_true(ENTER(10, 1, a));
+	assert_true(ENTER(10, 1, b));
+	assert_true(ENTER(10, 100, a));
 	assert_int_equal(budget.requests, 101);
-	assert_true(budget_enter(&budget, 10, 1, &a));
-	assert_false(budget_enter(&budget, 10, 2, &b));
-	assert_false(budget_enter(&budget, 10, 1, &c));
+	assert_true(ENTER(10, 1, a));
+	assert_false(ENTER(10, 2, b));
+	assert_false(ENTER(10, 1, c));
 	assert_int_equal(budget.requests, 101);
 	budget_give_back(&a);
-	assert_true(budget_enter(&budget, 10, 9, &b));
-	assert_true(budget_enter(&budget, 10, 1, &c));
-	assert_false(budget_enter(&budget, 9, 2, &c));
+	assert_true(ENTER(10, 9, b));
+	assert_true(ENTER(10, 1, c));
+	assert_false(ENTER(9, 2, c));
 	budget_give_back(&b);
 	budget_give_back(&c);
 	assert_int_equal(budget.requests, 0);
+}
+
+/* Who asks in this order, of 12 places, and what comes of it. */
+static const struct {
+	const char *company;
+	int64_t n; /* so often, one each */
+	enum budget_entry last;
+} askers[] = {
+	{"greedy", 6, BUDGET_ENTERED},
+	{"greedy", 1, BUDGET_COMPANY_FULL},
+	{"other", 3, BUDGET_ENTERED},
+	{"other", 1, BUDGET_COMPANY_FULL},
+	{"third", 2, BUDGET_ENTERED},
+	{"third", 1, BUDGET_COMPANY_FULL},
+	{"fourth", 1, BUDGET_ENTERED},
+	{"fourth", 1, BUDGET_FULL},
+	{"greedy", 1, BUDGET_FULL},
+	{"fifth", 1, BUDGET_FULL},
+};
+
+static void test_places_are_left_to_others(void **state)
+{
+	struct budget budget = {0};
+	struct budget_share shares[64] = {0};
+	size_t used = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
+		enum budget_entry entry = BUDGET_FULL;
+
+		for (int64_t n = 0; n < askers[i].n; n++)
+			entry = budget_enter(&budget, 12, askers[i].company, 1,
+				&shares[used++]);
+		if (entry != askers[i].last)
+			fail_msg("%zu: %d", i, (int)entry);
+	}
+	for (size_t i = 0; i < used; i++)
+		budget_give_back(&shares[i]);
+	assert_int_equal(budget.requests, 0);
+	for (size_t i = 0; i < BUDGET_COMPANIES; i++)
+		assert_int_equal(budget.by_company[i], 0);
 }
 
 static void *take_and_give(void *arg)
@@ -123,7 +168,7 @@ static void *take_and_give(void *arg)
 	for (int i = 0; i < 20000; i++) {
 		struct budget_share share = {0};
 
-		budget_enter(budget, 3, i % 5, &share);
+		budget_enter(budget, 3, i % 2 ? "odd" : "even", i % 5, &share);
 		budget_take(budget, LIMIT, 4 * MB, &share);
 		budget_give_back(&share);
 	}
@@ -142,6 +187,8 @@ static void test_many_threads(void **state)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(budget.used, 0);
 	assert_int_equal(budget.requests, 0);
+	for (size_t i = 0; i < BUDGET_COMPANIES; i++)
+		assert_int_equal(budget.by_company[i], 0);
 }
 
 int main(void)
@@ -152,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_a_share_grows),
 		cmocka_unit_test(test_requests_are_counted),
 		cmocka_unit_test(test_emails_are_counted),
+		cmocka_unit_test(test_places_are_left_to_others),
 		cmocka_unit_test(test_many_threads),
 	};
 
