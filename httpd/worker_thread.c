@@ -105,6 +105,7 @@ static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	conn_table_expire(thread->worker.conns);
+	database_watch_look(&thread->worker.database, clock_monotonic_us());
 	acceptor_check(thread->worker.acceptor);
 	if (thread->worker.draining)
 		drain_further(thread);
@@ -200,6 +201,7 @@ int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
 	worker->conf = conf;
 	worker->postfix_limit = postfix_limit;
 	worker->base = new_base();
+	database_watch_begin(&worker->database, shared->database, worker->log);
 	if (db_open(shared->database, DB_READ, &worker->db, err) < 0 ||
 		set_up_parts(worker, err) < 0) {
 		worker_thread_free(thread);

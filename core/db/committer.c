@@ -118,6 +118,7 @@ void committer_finish_batch(struct committer *committer)
 	bool committed = commit_batch(committer, &err) == 0;
 	size_t n = committer->n;
 
+	db_make_room(committer->db);
 	count(committer, committed);
 	for (size_t i = 0; i < n; i++) {
 		/* A copy: done() may submit, and so begin a new batch. */

@@ -183,6 +183,12 @@ void db_rollback(struct db *db)
 	assert(!db_in_transaction(db));
 }
 
+void db_make_room(struct db *db)
+{
+	assert(!db_in_transaction(db));
+	db->engine->make_room(db);
+}
+
 int db_atomic(struct db *db,
 	int (*job)(struct db *db, void *arg, struct err *err), void *arg,
 	struct err *err)

@@ -106,6 +106,11 @@ int db_savepoint(struct db *db, struct err *err);
 int db_release(struct db *db, struct err *err);
 void db_undo(struct db *db);
 
+/* Outside of transactions: when a statement found no space on the disk, gives
+ * back what the engine can do without, waiting for others a moment only.
+ * Whether that was enough the next statement tells. */
+void db_make_room(struct db *db);
+
 /* A number that changes whenever another connection, of this process or of
  * another, has committed. */
 int db_version(struct db *db, int64_t *version_r, struct err *err);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
@@ -111,6 +112,15 @@ int db_file_create_copy(const char *path, struct err *err)
 		return file_error(err, path, "cannot create the copy");
 	close(fd);
 	return 0;
+}
+
+int64_t db_file_volume(const char *path)
+{
+	struct statvfs info;
+
+	if (statvfs(path, &info) != 0)
+		return INT64_MAX;
+	return (int64_t)info.f_blocks * (int64_t)info.f_frsize;
 }
 
 int db_file_same(const char *path, struct db_file_id *id, struct err *err)

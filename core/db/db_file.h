@@ -4,6 +4,7 @@
 #ifndef POSTERN_DB_DB_FILE_H
 #define POSTERN_DB_DB_FILE_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/base/err.h"
@@ -19,6 +20,10 @@ int db_file_require(const char *path, struct err *err);
 /* Makes the file of a copy: ERR_EXISTS when it is there. Only its maker may
  * read it. */
 int db_file_create_copy(const char *path, struct err *err);
+
+/* How many bytes the file system of the path has, used or not; INT64_MAX when
+ * that cannot be told. */
+int64_t db_file_volume(const char *path);
 
 /* Which file a path named; zeroed: not known yet. */
 struct db_file_id {

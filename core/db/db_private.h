@@ -37,6 +37,7 @@ struct db_engine {
 	/* Makes durable what was committed. Outside of transactions exec and
 	 * step do that by themselves. */
 	int (*sync)(struct db *db, struct err *err);
+	void (*make_room)(struct db *db);
 	int64_t (*changes)(const struct db *db);
 
 	int (*prepare)(struct db *db, const char *sql, struct db_stmt **stmt_r,

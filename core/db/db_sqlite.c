@@ -19,6 +19,7 @@
  * takes no locks of its own.
  */
 #include <assert.h>
+#include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <time.h>
@@ -31,8 +32,13 @@
 
 enum {
 	WAIT_MS = 10000,
-	POLL_MIN_US = 200, /* between looks at a lock that another holds */
+	ROOM_WAIT_US = 100000, /* for the space that others hold */
+	POLL_MIN_US = 200,     /* between looks at a lock that another holds */
 	POLL_SPREAD_US = 300,
+	LOG_PAGES = 4000, /* in the log before it is emptied */
+	LOG_PAGES_MIN = 50,
+	PAGE_BYTES = 4096,
+	LOGS_PER_VOLUME = 16, /* such logs would fill the file system */
 };
 
 struct sqlite_db {
@@ -40,6 +46,7 @@ struct sqlite_db {
 	sqlite3 *handle;
 	int64_t wait_us;
 	int64_t deadline_us; /* of the present wait */
+	bool full;           /* a statement found no space on the disk */
 };
 
 struct sqlite_stmt {
@@ -55,7 +62,6 @@ static const char pragmas_all[] = "PRAGMA foreign_keys=ON;"
 static const char pragmas_read[] = "PRAGMA query_only=ON;"
 				   "PRAGMA cache_size=-4096;";
 static const char pragmas_write[] = "PRAGMA synchronous=NORMAL;"
-				    "PRAGMA wal_autocheckpoint=4000;"
 				    "PRAGMA journal_size_limit=67108864;"
 				    "PRAGMA cache_size=-16384;";
 
@@ -102,12 +108,14 @@ static enum err_code meaning(int rc)
 }
 
 /* Fills err with what SQLite says of rc, the last result on the handle. */
-static int fail(const struct sqlite_db *db, int rc, struct err *err)
+static int fail(struct sqlite_db *db, int rc, struct err *err)
 {
 	enum err_code code = meaning(rc);
 	int cause = sqlite3_system_errno(db->handle);
 	char text[128];
 
+	if ((rc & 0xff) == SQLITE_FULL || cause == ENOSPC || cause == EDQUOT)
+		db->full = true;
 	/* A write on a handle for reading is our bug, no want of permission. */
 	if (rc == SQLITE_READONLY && !sqlite3_db_readonly(db->handle, "main"))
 		code = ERR_INTERNAL;
@@ -161,6 +169,22 @@ static int sqlite_sync(struct db *base, struct err *err)
 		"%s: cannot sync the write-ahead log: %m", base->path);
 }
 
+/* What is in the log and in the database is on the disk twice, until the log
+ * is emptied. That happens after commits, of which there may be no more. */
+static void sqlite_make_room(struct db *base)
+{
+	struct sqlite_db *db = of_db(base);
+	int64_t wait_us = db->wait_us;
+
+	if (!db->full)
+		return;
+	db->full = false;
+	db->wait_us = ROOM_WAIT_US;
+	sqlite3_wal_checkpoint_v2(
+		db->handle, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	db->wait_us = wait_us;
+}
+
 static int run_all(struct sqlite_db *db, const char *sql, struct err *err)
 {
 	int rc = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
@@ -188,6 +212,16 @@ static int enter_wal(struct sqlite_db *db, struct err *err)
 	return 0;
 }
 
+/* On a small disk a log of the usual size would never be emptied. */
+static int log_pages(const char *path)
+{
+	int64_t pages = db_file_volume(path) / LOGS_PER_VOLUME / PAGE_BYTES;
+
+	if (pages > LOG_PAGES)
+		return LOG_PAGES;
+	return pages > LOG_PAGES_MIN ? (int)pages : LOG_PAGES_MIN;
+}
+
 static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 {
 	sqlite3_extended_result_codes(db->handle, 1);
@@ -203,6 +237,7 @@ static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 		return run_all(db, pragmas_read, err);
 	if (enter_wal(db, err) != 0)
 		return -1;
+	sqlite3_wal_autocheckpoint(db->handle, log_pages(db->base.path));
 	return run_all(db, pragmas_write, err);
 }
 
@@ -371,8 +406,8 @@ static const void *sqlite_blob(struct db_stmt *stmt, int column, size_t *len_r)
 
 /* Copies all pages in one step: one moment of the database, and in WAL mode
  * nobody waits for it. */
-static int copy_pages(const struct sqlite_db *from, const struct sqlite_db *to,
-	struct err *err)
+static int copy_pages(
+	const struct sqlite_db *from, struct sqlite_db *to, struct err *err)
 {
 	sqlite3_backup *copy = sqlite3_backup_init(
 		to->handle, "main", from->handle, "main");
@@ -411,6 +446,7 @@ const struct db_engine db_sqlite = {
 	.exec = sqlite_exec,
 	.in_transaction = sqlite_in_transaction,
 	.sync = sqlite_sync,
+	.make_room = sqlite_make_room,
 	.changes = sqlite_changes,
 	.prepare = sqlite_prepare,
 	.finalize = sqlite_finalize,

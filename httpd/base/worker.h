@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "httpd/base/database_watch.h"
+
 struct acceptor;
 struct budget;
 struct committer;
@@ -63,6 +65,7 @@ struct worker {
 	struct evhttp *http;
 	struct acceptor *acceptor;
 	struct db *db;
+	struct database_watch database; /* the file of db */
 	struct inbox *inbox;
 	struct inject *inject;
 	struct record_watch *watch;

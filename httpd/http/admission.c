@@ -62,6 +62,13 @@ static int look_up_key(struct worker *worker, const struct buf *token,
 	return 0;
 }
 
+static int check_database(const struct worker *worker, struct admission *admission)
+{
+	return worker->database.gone
+		       ? problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE)
+		       : 0;
+}
+
 static int find_key(struct worker *worker, const struct http_head *head,
 	struct admission *admission)
 {
@@ -270,7 +277,8 @@ static int check_caller(struct worker *worker, const struct http_head *head,
 {
 	if (admission->route->auth == AUTH_NONE)
 		return 0;
-	return find_key(worker, head, admission) < 0 ||
+	return check_database(worker, admission) < 0 ||
+			       find_key(worker, head, admission) < 0 ||
 			       check_rate(worker, admission) < 0 ||
 			       check_right(worker, admission) < 0 ||
 			       admission_enter(worker, admission, 1) < 0

@@ -756,8 +756,16 @@ static void test_killed(void **state)
 	free(told);
 }
 
-/* A real full disk: a small file system of its own, which only this process
- * sees. */
+/* A small file system of its own, which only this process sees. */
+static void mount_small(const char *folder, const char *size)
+{
+	if (unshare(CLONE_NEWNS) != 0 ||
+		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+		mount("none", folder, "tmpfs", 0, size) != 0)
+		_exit(77);
+}
+
+/* A real full disk. */
 static int fill_disk(void *arg)
 {
 	const char *folder = arg;
@@ -767,10 +775,7 @@ static int fill_disk(void *arg)
 	struct committer *committer;
 	int failures = 0;
 
-	if (unshare(CLONE_NEWNS) != 0 ||
-		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-		mount("none", folder, "tmpfs", 0, "size=1m") != 0)
-		return 77;
+	mount_small(folder, "size=1m");
 	OK(db_open(path, DB_CREATE, &temp.db, &why));
 	OK(db_exec(temp.db,
 		"CREATE TABLE item (number INTEGER PRIMARY KEY, data TEXT)",
@@ -796,19 +801,76 @@ static int fill_disk(void *arg)
 	return failures > 0 && failures < 40 ? 0 : 1;
 }
 
-static void test_disk_full(void **state)
+/* Writes the one row anew, all of its 600 KB. */
+static int rewrite(struct db *db, void *arg, struct err *err)
+{
+	(void)arg;
+	return db_exec(db,
+		"INSERT OR REPLACE INTO item VALUES (1, zeroblob(600000))", err);
+}
+
+/* How many of some writes failed. */
+static int write_often(struct committer *committer, int n)
+{
+	int failures = 0;
+
+	while (n-- > 0)
+		if (committer_run(committer, rewrite, NULL, NULL) < 0)
+			failures++;
+	return failures;
+}
+
+/* What fills the disk is the log, in which the same pages stand again and again
+ * because of a reader. When that has gone there is space: the next failure is
+ * the last. */
+static int fill_disk_with_log(void *arg)
+{
+	const char *folder = arg;
+	struct temp_db temp = {.folder = (char *)folder};
+	_cleanup_free_ char *path = temp_db_file(&temp, "full.db");
+	struct committer *committer;
+
+	mount_small(folder, "size=4m");
+	OK(db_open(path, DB_CREATE, &temp.db, &why));
+	OK(db_exec(temp.db,
+		"CREATE TABLE item (number INTEGER PRIMARY KEY, data BLOB)",
+		&why));
+	OK(committer_new(path, &committer, &why));
+	assert_int_equal(write_often(committer, 20), 0);
+	OK(db_exec(temp.db, "BEGIN; SELECT count(*) FROM item", &why));
+	assert_true(write_often(committer, 20) > 0);
+	OK(db_exec(temp.db, "COMMIT", &why));
+	assert_in_range(write_often(committer, 20), 0, 1);
+	committer_free(committer);
+	OK(db_check(temp.db, &why));
+	db_close(temp.db);
+	return 0;
+}
+
+/* In a process of its own, with a disk of its own. */
+static void run_on_small_disk(void **state, int (*run)(void *arg))
 {
 	struct temp_db *temp = *state;
 	pid_t child = fork();
 	int status;
 
 	if (child == 0)
-		_exit(fill_disk(temp->folder));
+		_exit(run(temp->folder));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77)
 		skip(); /* only root may mount */
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_disk_full(void **state)
+{
+	run_on_small_disk(state, fill_disk);
+}
+
+static void test_disk_full_of_log(void **state)
+{
+	run_on_small_disk(state, fill_disk_with_log);
 }
 
 int main(void)
@@ -833,6 +895,7 @@ int main(void)
 		TEST(no_database),
 		TEST(killed),
 		TEST(disk_full),
+		TEST(disk_full_of_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,65 @@
+"""The database's file is moved away, replaced and put back under the daemons."""
+
+import os
+import shutil
+
+import pytest
+from harness import wait_for
+from harness.httpd import check_problem
+
+UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
+
+
+def wait_for_status(httpd, status):
+    wait_for(
+        f"answers with {status}",
+        lambda: httpd.get(UNKNOWN_ID).status_code == status,
+    )
+
+
+@pytest.fixture
+def box(own_box):
+    return own_box("--set", "http.workers=1")  # each looks for itself
+
+
+@pytest.fixture
+def file(box):
+    return box.dir / "store/postern.db"
+
+
+def check_refused(box, email):
+    """Reads are refused as writes are, and the log says why."""
+    wait_for_status(box.httpd(), 503)
+    check_problem(box.httpd().get(UNKNOWN_ID), 503, "application_error")
+    check_problem(box.httpd().post(email), 503, "application_error")
+    check_problem(box.httpd("ps_unknown").get(UNKNOWN_ID), 503, "application_error")
+    assert "database_gone" in box.log("httpd")
+
+
+def test_moved_away_and_back(box, file, email, to):
+    os.rename(file, file.with_name("aside"))
+    check_refused(box, email)
+    os.rename(file.with_name("aside"), file)
+    wait_for_status(box.httpd(), 404)
+    assert "database_back" in box.log("httpd")
+    box.httpd().send(email)
+    assert box.sink.find(to=to)
+
+
+def test_replaced(box, file, email, to):
+    """What has the old one open must end before the new one is used: its log
+    lies beside it."""
+    email_id = box.httpd().send(email)
+    backup = file.with_name("backup")
+    box.cli("db", "backup", str(backup))
+    shutil.chown(backup, file.owner(), file.group())
+    backup.chmod(0o640)
+    os.rename(backup, file)
+    check_refused(box, email)
+    for part in ("httpd", "milter"):
+        box.stop(part)
+    for part in ("milter", "httpd"):
+        box.start(part)
+    assert box.httpd().read(email_id)["id"] == email_id
+    box.httpd().send({**email, "to": "b" + to})
+    assert box.sink.find(to="b" + to)
