@@ -9,8 +9,9 @@
 
 #include "httpd/http/budget.h"
 
-/* What jansson takes for one value with its place in an array or object. */
-enum { VALUE_BYTES = 64 };
+/* What jansson takes for one value with its place in an array or object. Files
+ * come as arrays of numbers, so these are told apart. */
+enum { VALUE_BYTES = 64, NUMBER_BYTES = 48 };
 
 size_t json_text_end(const char *text, size_t len, size_t at)
 {
@@ -26,17 +27,28 @@ size_t json_text_end(const char *text, size_t len, size_t at)
 	return len;
 }
 
+/* What the comma in front of it says of a value. */
+static uint64_t item_bytes(const char *next, const char *end)
+{
+	while (next < end && *next == ' ')
+		next++;
+	return next < end && *next >= '0' && *next <= '9' ? NUMBER_BYTES
+							  : VALUE_BYTES;
+}
+
 uint64_t json_text_cost(const char *text, size_t len)
 {
-	uint64_t values = 1;
+	uint64_t bytes = VALUE_BYTES;
 
 	for (size_t i = 0; i < len; i++) {
 		char c = text[i];
 
 		if (c == '"')
 			i = json_text_end(text, len, i + 1);
-		else if (c == ',' || c == '[' || c == '{')
-			values++;
+		else if (c == ',')
+			bytes += item_bytes(text + i + 1, text + len);
+		else if (c == '[' || c == '{')
+			bytes += VALUE_BYTES;
 	}
-	return values * VALUE_BYTES / BUDGET_FACTOR + len;
+	return bytes / BUDGET_FACTOR + len;
 }

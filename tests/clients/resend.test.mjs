@@ -320,6 +320,35 @@ for (const [version, Resend] of Object.entries(versions)) {
       await checkSentOnce(resend, to);
     });
 
+    it("says what is not there", async () => {
+      const { id } = data(
+        await resend.emails.send({
+          from,
+          to: recipient(),
+          subject: "x",
+          text: "x",
+        }),
+      );
+      checkError(
+        await resend.emails.update({ id, scheduledAt: "2030-01-01T00:00:00Z" }),
+        "method_not_allowed",
+        /Method is not allowed/,
+        405,
+      );
+      checkError(
+        await resend.emails.cancel(id),
+        "not_found",
+        /endpoint does not exist/,
+        404,
+      );
+      checkError(
+        await resend.contacts.list({ audienceId: id }),
+        "not_found",
+        /endpoint does not exist/,
+        404,
+      );
+    });
+
     it("reads with a sending key", async () => {
       const sender = new Resend(process.env.POSTERN_SENDING_KEY);
       const to = recipient();

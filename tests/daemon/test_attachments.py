@@ -1,6 +1,7 @@
 """Attachments: byte for byte, in the three forms that clients send."""
 
 import base64
+import json
 import random
 
 import pytest
@@ -178,6 +179,22 @@ GOOD = {"filename": "a", "content": "aGk="}
 def test_what_is_refused(box, httpd, email, attachments, name, message):
     answer = httpd.post({**email, "attachments": attachments})
     check_problem(answer, 422, name, message)
+
+
+@pytest.mark.parametrize("separator", [",", ", "])
+def test_large_array(box, httpd, email, separator):
+    """Numbers cost what they take, so that files of 4 MB can come like this."""
+    data = bytes(range(256)) * 15_600
+    numbers = separator.join(map(str, data))
+    body = json.dumps({**email, "attachments": [{"filename": "a", "content": 0}]})
+    answer = httpd.request(
+        "POST",
+        "/emails",
+        data=body.replace(": 0}", f": [{numbers}]}}"),
+        headers={"Content-Type": "application/json"},
+    )
+    assert answer.status_code == 200, answer.text
+    assert box.sink.find(to=email["to"]).attachments()[0][3] == data
 
 
 def test_larger_than_postfix_takes(box, httpd, email):

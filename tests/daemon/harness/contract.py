@@ -88,5 +88,8 @@ class Contract:
         media = response["content"]
         assert kind in media, f"{method} {target}: {answer.status} is {kind}"
         if kind == "application/json":
+            assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
             self.validate(answer.json(), media[kind]["schema"])
+            # Clients take an answer with this word for an error.
+            assert answer.status >= 400 or "statusCode" not in answer.json()
         return None
