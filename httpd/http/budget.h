@@ -45,11 +45,11 @@ enum budget_entry {
  * already. Else nothing changes.
  *
  * The others under way must be fewer than the limit, and those of the company
- * fewer than the places left: alone it gets half of them, two that want all a
- * third each, and there is always room for one that has none. What a request
- * counts for is not looked at, so that one that counts for more than the limit
- * is not shut out for ever; the sum is at most the limit and the largest n. Any
- * thread. */
+ * fewer than the places left: alone it gets half of them, two that want all at
+ * most a half and a quarter, and one that has none gets any that is free. What
+ * a request counts for is not looked at, so that one that counts for more than
+ * the limit is not shut out for ever; the sum is at most the limit and the
+ * largest n. Any thread. */
 enum budget_entry budget_enter(struct budget *budget, int64_t limit,
 	const char *company_id, int64_t n, struct budget_share *share);
 
