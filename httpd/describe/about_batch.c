@@ -100,7 +100,9 @@ const struct route_about about_batch_send = {
 		"that failed, also with strict validation: an error would have "
 		"clients send again what is sent. With an Idempotency-Key and "
 		"strict validation it is 503 while the rest may still be sent: "
-		"the same request again sends only that.",
+		"the same request again sends only that. A batch is one "
+		"request: its body has the limit of a single email's, and so "
+		"has the memory that it takes.",
 	.headers = headers,
 	.request = &request,
 	.status = 200,
