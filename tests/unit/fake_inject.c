@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/policy/ticket_header.h"
+#include "core/policy/private_headers.h"
 #include "core/store/store_email.h"
 
 struct answer {

@@ -1,0 +1,101 @@
+/* smtp_command: the envelope as commands. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "httpd/inject/smtp_command.h"
+
+#define ALL ((struct smtp_extensions){true, true, true, true})
+#define NONE ((struct smtp_extensions){0})
+
+
+
+static const struct {
+	const char *sender, *recipient, *message;
+	struct smtp_extensions extensions;
+	const char *mail;
+} cases[] = {
+	{"a@b.test", "x@y.test", "S: x\n\nhi\n", ALL,
+		"MAIL FROM:<a@b.test> SIZE=12\r\n"},
+	{"a@b.test", "x@y.test", "S: x\n\nhi\n", NONE,
+		"MAIL FROM:<a@b.test>\r\n"},
+	{"", "x@y.test", "S: x\n\nhi\n", NONE, "MAIL FROM:<>\r\n"},
+	{"a@b.test", "x@y.test", "S: x\n\n\xc3\xbc\n", ALL,
+		"MAIL FROM:<a@b.test> SIZE=12 BODY=8BITMIME\r\n"},
+	{"a@b.test", "x@y.test", "S: \xc3\xbc\n\nhi\n", ALL,
+		"MAIL FROM:<a@b.test> SIZE=13 BODY=8BITMIME SMTPUTF8\r\n"},
+	{"a@b.test", "\xc3\xbc@y.test", "S: x\n\nhi\n", ALL,
+		"MAIL FROM:<a@b.test> SIZE=12 SMTPUTF8\r\n"},
+	{"\xc3\xbc@b.test", "x@y.test", "S: x\n\nhi\n", ALL,
+		"MAIL FROM:<\xc3\xbc@b.test> SIZE=12 SMTPUTF8\r\n"},
+	{"\xc3\xbc@b.test", "x@y.test", "S: \xc3\xbc\n\n\xc3\xbc\n", NONE,
+		"MAIL FROM:<\xc3\xbc@b.test>\r\n"},
+};
+
+static void check_command(const struct submission *submission, size_t i,
+	const struct smtp_extensions *extensions, const char *expected)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	smtp_command_add(submission, i, extensions, &out);
+	assert_string_equal(buf_str(&out), expected);
+}
+
+static void test_commands(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_strv_ struct strv recipients = STRV_INIT;
+		_cleanup_buf_ struct buf message = BUF_INIT;
+		_cleanup_free_ char *rcpt = mem_printf(
+			"RCPT TO:<%s>\r\n", cases[i].recipient);
+		const struct submission submission = {
+			.sender = cases[i].sender,
+			.recipients = &recipients,
+			.message = &message,
+		};
+
+		buf_add_str(&message, cases[i].message);
+		strv_add(&recipients, cases[i].recipient);
+		strv_add(&recipients, "last@y.test");
+		assert_int_equal(smtp_command_count(&submission), 4);
+		check_command(
+			&submission, 0, &cases[i].extensions, cases[i].mail);
+		check_command(&submission, 1, &cases[i].extensions, rcpt);
+		check_command(&submission, 2, &cases[i].extensions,
+			"RCPT TO:<last@y.test>\r\n");
+		check_command(&submission, 3, &cases[i].extensions, "DATA\r\n");
+	}
+}
+
+static void test_about(void **state)
+{
+	static const char *const about[] = {"the sender <a@b.test>",
+		"the recipient <x@y.test>", "the email"};
+	_cleanup_strv_ struct strv recipients = STRV_INIT;
+	const struct submission submission = {
+		.sender = "a@b.test", .recipients = &recipients};
+
+	(void)state;
+	strv_add(&recipients, "x@y.test");
+	for (size_t i = 0; i < ARRAY_SIZE(about); i++) {
+		_cleanup_free_ char *text = smtp_command_about(&submission, i);
+
+		assert_string_equal(text, about[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_about),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
