@@ -69,7 +69,7 @@ static void add_row(struct report *report, const struct domain *domain)
 	report_number(report, PENDING, domain->pending);
 	report_text(report, POLICY, store_domain_policy_name(domain->policy));
 	report_text(report, SUBDOMAINS,
-		domain->covers_subdomains ? "covered" : "own");
+		store_domain_subdomains_name(domain->covers_subdomains));
 	report_time(report, CREATED_AT, domain->created_us);
 }
 

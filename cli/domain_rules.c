@@ -28,10 +28,7 @@ static int read_subdomains(
 {
 	const char *word = call_option(call, OPTION_SUBDOMAINS);
 
-	if (word == NULL)
-		return 0;
-	*covered_r = str_eq(word, "covered");
-	if (*covered_r || str_eq(word, "own"))
+	if (word == NULL || store_domain_subdomains_parse(word, covered_r))
 		return 0;
 	return err_set(err, ERR_INVALID,
 		"--subdomains is one of own, covered, not \"%s\"", word);

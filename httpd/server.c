@@ -44,15 +44,6 @@ struct server {
 	int workers_n;
 };
 
-static int check_database(const char *path, struct err *err)
-{
-	_cleanup_(db) struct db *db = NULL;
-
-	if (db_open(path, DB_READ, &db, err) < 0)
-		return -1;
-	return migrate_check(db, err);
-}
-
 /* What can be known of Postfix, and what is wrong with it there. When nothing
  * can be learned, sending still works and Postfix says no by itself. */
 static int64_t learn_postfix(struct server *server, const struct conf *conf)
@@ -134,7 +125,7 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 {
 	char name[LISTEN_SOCKET_NAME_SIZE];
 
-	if (check_database(server->database, err) < 0 ||
+	if (migrate_check_file(server->database, err) < 0 ||
 		inject_settings_check(server->conf, err) < 0 ||
 		learn_smtp_server(server->conf, err) < 0 ||
 		committer_new(server->database, &server->committer, err) < 0 ||

@@ -2,8 +2,9 @@
  * apply: the one place that changes a message and answers for it.
  *
  * Order: the fields change, then the record becomes durable, then the answer
- * goes out; mail is put on hold after its record. When the answer gets lost, Postfix
- * presents the message again and the same record is made again; never the other way round.
+ * goes out; mail is put on hold after its record. When the answer gets lost,
+ * Postfix presents the message again and the same record is made again; never
+ * the other way round.
  *
  * Threads: any thread of libmilter.
  */
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #include "core/policy/stop.h"
-#include "core/policy/ticket_header.h"
+#include "core/policy/private_headers.h"
 #include "milter/origin.h"
 #include "milter/record.h"
 

@@ -14,16 +14,6 @@
 /* Reading a ticket takes microseconds: more handles would only wait for cores. */
 enum { READERS = 16 };
 
-/* Fails where the first message otherwise would. */
-static int check_database(const char *path, struct err *err)
-{
-	_cleanup_(db) struct db *db = NULL;
-
-	if (db_open(path, DB_READ, &db, err) < 0)
-		return -1;
-	return migrate_check(db, err);
-}
-
 /* Separators are those of the setting's type. */
 static void split_domains(const char *text, struct strv *domains)
 {
@@ -73,7 +63,7 @@ int service_open(const struct conf *conf, struct log *log,
 
 	if (read_rules(conf, &rules, err) < 0)
 		return -1;
-	if (check_database(conf->store.database, err) < 0 ||
+	if (migrate_check_file(conf->store.database, err) < 0 ||
 		committer_new_shared(conf->store.database, &committer, err) < 0) {
 		clear_rules(&rules);
 		return -1;

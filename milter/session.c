@@ -12,7 +12,7 @@
 
 #include "core/base/str.h"
 #include "core/policy/recipient_set.h"
-#include "core/policy/ticket_header.h"
+#include "core/policy/private_headers.h"
 
 /* The fields by which receivers tell whom a message is from, besides From: the
  * rest of RFC 4407 2. Reply-To is not among them: it says where answers go,

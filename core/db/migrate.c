@@ -171,3 +171,12 @@ int migrate_check(struct db *db, struct err *err)
 
 	return migrate_check_list(db, &list, err);
 }
+
+int migrate_check_file(const char *path, struct err *err)
+{
+	_cleanup_(db) struct db *db = NULL;
+
+	if (db_open(path, DB_READ, &db, err) < 0)
+		return -1;
+	return migrate_check(db, err);
+}

@@ -27,5 +27,8 @@ int migrate_run(struct db *db, int64_t now_us, int *applied_r, struct err *err);
 /* 0 when the database has exactly the schema of this program; ERR_CONFIG, with
  * what to do, when it is older or newer. */
 int migrate_check(struct db *db, struct err *err);
+/* The same of the database in the file, when it can be opened at all: so that a
+ * program fails at its start instead of later. */
+int migrate_check_file(const char *path, struct err *err);
 
 #endif

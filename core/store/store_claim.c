@@ -126,7 +126,7 @@ static bool read_row(struct db_stmt *stmt, struct reading *reading)
 			CLAIM_DOMAIN_SIZE - 1) = '\0';
 		store_domain_policy_parse(
 			db_text(stmt, 1), &reading->claim.policy);
-		reading->covers = str_eq(db_text(stmt, 2), "covered");
+		store_domain_subdomains_parse(db_text(stmt, 2), &reading->covers);
 	} else if (!str_eq(db_text(stmt, 0), reading->claim.domain)) {
 		return false;
 	}

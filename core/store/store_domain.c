@@ -31,6 +31,23 @@ bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r)
 	return false;
 }
 
+static const char *const subdomains[] = {[false] = "own", [true] = "covered"};
+
+const char *store_domain_subdomains_name(bool covered)
+{
+	return subdomains[covered];
+}
+
+bool store_domain_subdomains_parse(const char *word, bool *covered_r)
+{
+	bool covered = str_eq(word, subdomains[true]);
+
+	if (!covered && !str_eq(word, subdomains[false]))
+		return false;
+	*covered_r = covered;
+	return true;
+}
+
 void store_domain_read_row(struct db_stmt *stmt, struct domain *domain)
 {
 	store_row_id(stmt, 0, domain->id);
@@ -41,7 +58,9 @@ void store_domain_read_row(struct db_stmt *stmt, struct domain *domain)
 	domain->created_us = db_int(stmt, 5);
 	if (!store_domain_policy_parse(db_text(stmt, 6), &domain->policy))
 		domain->policy = POLICY_EXCLUSIVE;
-	domain->covers_subdomains = str_eq(db_text(stmt, 7), "covered");
+	if (!store_domain_subdomains_parse(
+		    db_text(stmt, 7), &domain->covers_subdomains))
+		domain->covers_subdomains = false;
 }
 
 static int insert(struct db *db, const char *company_id,
@@ -233,8 +252,7 @@ int store_domain_set_subdomains(
 		"UPDATE domain SET subdomains = $value"
 		" WHERE name = $name AND pending = 0";
 
-	return set_word(
-		db, sql_subdomains, name, covered ? "covered" : "own", err);
+	return set_word(db, sql_subdomains, name, subdomains[covered], err);
 }
 
 int store_domain_remove(struct db *db, const char *id, struct err *err)

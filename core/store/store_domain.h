@@ -91,6 +91,11 @@ int store_domain_remove(struct db *db, const char *id, struct err *err);
 const char *store_domain_policy_name(enum domain_policy policy);
 bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r);
 
+/* The words for covers_subdomains: `own`, each name is for itself, or
+ * `covered`. */
+const char *store_domain_subdomains_name(bool covered);
+bool store_domain_subdomains_parse(const char *word, bool *covered_r);
+
 void store_domain_clear(struct domain *domain);
 void store_domain_list_free(struct domain_list *list);
 

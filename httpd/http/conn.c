@@ -15,6 +15,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/base/secret.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/acceptor.h"
 #include "httpd/http/conn_private.h"
@@ -28,6 +29,13 @@ enum { AHEAD_MAX = 64 * 1024 };
  * answered on a connection that stays open. */
 enum { SMALL_BODY = 16 * 1024 };
 
+void conn_forget_head(struct conn *conn)
+{
+	if (conn->head.data)
+		secret_wipe(conn->head.data, conn->head.len);
+	buf_free(&conn->head);
+}
+
 void conn_enter(struct conn *conn, enum conn_phase phase)
 {
 	conn->phase = phase;
@@ -39,7 +47,7 @@ static void conn_free(struct conn *conn)
 	conn_table_remove(conn->worker->conns, conn);
 	event_free(conn->resume);
 	admission_clear(&conn->admission);
-	buf_free(&conn->head);
+	conn_forget_head(conn);
 	free(conn);
 }
 
@@ -134,7 +142,7 @@ static ssize_t feed_head(struct conn *conn, const char *data, size_t len)
 	}
 	if (take_head(conn, end) < 0)
 		return -1;
-	buf_free(&conn->head);
+	conn_forget_head(conn);
 	conn->scanned = 0;
 	return (ssize_t)(end - before);
 }

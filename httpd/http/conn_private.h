@@ -48,6 +48,9 @@ struct conn {
 
 void conn_enter(struct conn *conn, enum conn_phase phase);
 
+/* Wipes it: it has the key. */
+void conn_forget_head(struct conn *conn);
+
 /* Takes the connection from evhttp, answers with the problem, shuts down
  * writing, and reads on until the client closes or a bound is reached: closing
  * at once would make most clients see a reset instead of the answer. */

@@ -48,7 +48,7 @@ void conn_refuse(struct conn *conn, const struct problem *problem)
 		conn->bev, NULL, on_refusal_written, on_refusal_event, conn);
 	bufferevent_set_timeouts(conn->bev, &linger, &linger);
 	evbuffer_drain(input, evbuffer_get_length(input));
-	buf_free(&conn->head);
+	conn_forget_head(conn);
 	reply_raw_problem(conn->worker, &conn->admission,
 		bufferevent_get_output(conn->bev), problem, conn->is_head_method);
 	bufferevent_enable(conn->bev, EV_READ | EV_WRITE);

@@ -16,6 +16,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/secret.h"
 #include "core/base/mem.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/dialect.h"
@@ -59,10 +60,12 @@ static void log_reply(const struct request *request, int status,
 		problem ? problem->text : NULL, "took_us", LOG_INT(took_us));
 }
 
-static void free_json(const void *data, size_t len, void *arg)
+/* An answer may have the token of a new key in it. */
+static void free_text(const void *data, size_t len, void *arg)
 {
 	(void)data;
 	(void)len;
+	secret_wipe(arg, strlen(arg));
 	free(arg);
 }
 
@@ -113,7 +116,7 @@ static void send_text(
 	add_common(fields, request->id, &request->admission);
 	if (request->worker->draining)
 		evhttp_add_header(fields, "Connection", "close");
-	evbuffer_add_reference(body, text, strlen(text), free_json, text);
+	evbuffer_add_reference(body, text, strlen(text), free_text, text);
 	if (evhttp_request_get_command(request->http) == EVHTTP_REQ_HEAD)
 		evbuffer_drain(body, evbuffer_get_length(body));
 	evhttp_send_reply(request->http, status, NULL, body);
@@ -149,6 +152,17 @@ void reply_problem(struct request *request, const struct problem *problem)
 	add_of_problem(fields, problem, &answer);
 	log_reply(request, answer.status, problem);
 	send_text(request, answer.status, answer.content_type, answer.body);
+}
+
+void reply_either(struct request *request, const struct problem *problem,
+	int status, json_t *object)
+{
+	if (problem->kind == PROBLEM_NONE) {
+		reply_json(request, status, object);
+		return;
+	}
+	json_decref(object);
+	reply_problem(request, problem);
 }
 
 /* Writes a head that closes the connection; takes the fields. */

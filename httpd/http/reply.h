@@ -20,6 +20,11 @@ void reply_json(struct request *request, int status, json_t *object);
 /* Sends what is wrong, as the dialect has it. */
 void reply_problem(struct request *request, const struct problem *problem);
 
+/* The problem, unless its kind is PROBLEM_NONE; else the object. That is given
+ * away in any case, and may be NULL when there is a problem. */
+void reply_either(struct request *request, const struct problem *problem,
+	int status, json_t *object);
+
 /* Writes a whole answer that closes the connection, for a request that never
  * came to be one, with what the admission knows of it; without its body when
  * the method was HEAD. */

@@ -12,9 +12,9 @@
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/api_domain_private.h"
+#include "httpd/json/api_list.h"
 #include "httpd/json/domain_json.h"
 #include "httpd/json/json_body.h"
-#include "httpd/json/list_json.h"
 
 int api_domain_id(const struct request *request, char id[static ID_SIZE],
 	struct problem *problem)
@@ -46,14 +46,6 @@ int api_domain_missing(struct problem *problem)
 	return problem_set(problem, PROBLEM_NOT_FOUND, "Domain not found");
 }
 
-static int failed(
-	struct request *request, const struct err *err, struct problem *problem)
-{
-	log_error(request->worker->log, "domain_lookup_failed", "request",
-		request->id, "error", err->text);
-	return problem_from_err(problem, err);
-}
-
 /* The domain of the path. 0, or -1 with the problem. */
 static int find(struct request *request, struct domain *domain_r,
 	struct problem *problem)
@@ -66,8 +58,11 @@ static int find(struct request *request, struct domain *domain_r,
 		return -1;
 	found = api_domain_find(request->worker->db, &request->admission.key,
 		id, domain_r, &err);
-	if (found < 0)
-		return failed(request, &err, problem);
+	if (found < 0) {
+		log_error(request->worker->log, "domain_lookup_failed",
+			"request", request->id, "error", err.text);
+		return problem_from_err(problem, &err);
+	}
 	return found == 0 ? api_domain_missing(problem) : 0;
 }
 
@@ -85,38 +80,26 @@ void api_domain_get(struct request *request)
 }
 
 static int find_page(struct request *request, const struct page *page,
-	struct domain_list *list_r, bool *more_r, struct problem *problem)
+	json_t *data, bool *more_r, struct err *err)
 {
 	const struct key *key = &request->admission.key;
-	struct err err = ERR_INIT;
 	const struct domain_scope scope = {key->company_id, key->domain};
-	int found = store_domain_page(
-		request->worker->db, &scope, page, list_r, more_r, &err);
-
-	if (found < 0)
-		return failed(request, &err, problem);
-	return found == 0 ? list_json_bad_cursor(page, problem) : 0;
-}
-
-void api_domain_list(struct request *request)
-{
-	struct problem problem = PROBLEM_INIT;
-	json_t *data = json_array();
 	struct domain_list list;
-	struct page page;
-	bool more;
+	int found = store_domain_page(
+		request->worker->db, &scope, page, &list, more_r, err);
 
-	if (list_json_parse(request_query(request), &page, &problem) < 0 ||
-		find_page(request, &page, &list, &more, &problem) < 0) {
-		json_decref(data);
-		reply_problem(request, &problem);
-		return;
-	}
+	if (found <= 0)
+		return found;
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(
 			data, domain_json_render_item(&list.items[i]));
 	store_domain_list_free(&list);
-	reply_json(request, 200, list_json_render(data, more));
+	return 1;
+}
+
+void api_domain_list(struct request *request)
+{
+	api_list(request, find_page, "domain_list_failed");
 }
 
 static int check_settings(struct request *request, struct problem *problem)

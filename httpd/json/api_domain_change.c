@@ -50,21 +50,6 @@ static void end(struct domain_change *it)
 	free(it);
 }
 
-/* Ends the request: with the problem, if there is one, or with the object. */
-static void answer(struct domain_change *it, const struct problem *problem,
-	int status, json_t *object)
-{
-	struct request *request = it->change.request;
-
-	end(it);
-	if (problem->kind == PROBLEM_NONE) {
-		reply_json(request, status, object);
-		return;
-	}
-	json_decref(object);
-	reply_problem(request, problem);
-}
-
 /* POST /domains */
 
 static int create_run(struct db *db, void *arg, struct err *err)
@@ -88,7 +73,8 @@ static void on_domain_created(struct change *change)
 			"The %s domain has been registered already.", it->name);
 	else
 		change_failed(change, "domain_add_failed", &problem);
-	answer(it, &problem, 201, object);
+	reply_either(change->request, &problem, 201, object);
+	end(it);
 }
 
 /* 0, or -1 with the problem. */
@@ -162,7 +148,9 @@ static void on_domain_verified(struct change *change)
 		change_failed(change, "domain_activate_failed", &problem);
 	else if (change->result == 0)
 		api_domain_missing(&problem);
-	answer(it, &problem, 200, domain_json_render_id(it->id));
+	reply_either(
+		change->request, &problem, 200, domain_json_render_id(it->id));
+	end(it);
 }
 
 /* DELETE /domains/{id} */
@@ -197,7 +185,8 @@ static void on_domain_removed(struct change *change)
 			"The %s domain was deactivated by the operator and "
 			"cannot be removed.",
 			it->domain.name);
-	answer(it, &problem, 200, object);
+	reply_either(change->request, &problem, 200, object);
+	end(it);
 }
 
 static void change_one(struct request *request,

@@ -49,21 +49,6 @@ static void end(struct key_change *it)
 	free(it);
 }
 
-/* Ends the request: with the problem, if there is one, or with the object. */
-static void answer(struct key_change *it, const struct problem *problem,
-	int status, json_t *object)
-{
-	struct request *request = it->change.request;
-
-	end(it);
-	if (problem->kind == PROBLEM_NONE) {
-		reply_json(request, status, object);
-		return;
-	}
-	json_decref(object);
-	reply_problem(request, problem);
-}
-
 /* The name of the wished domain, NULL for none; the caller frees it. 1, 0 when
  * there is no such domain that the key may see, -1. */
 static int find_domain(struct db *db, const struct key_change *it,
@@ -122,7 +107,8 @@ static void on_key_created(struct change *change)
 			"this API key may manage.");
 	else
 		change_failed(change, "key_create_failed", &problem);
-	answer(it, &problem, 201, object);
+	reply_either(change->request, &problem, 201, object);
+	end(it);
 }
 
 /* A key that is restricted makes only keys that are as restricted. */
@@ -158,7 +144,8 @@ void api_key_create(struct request *request)
 
 	if (parse_new(request, &it->wish, &problem) < 0 ||
 		decide(it->by, &it->wish, &problem) < 0) {
-		answer(it, &problem, 0, NULL);
+		reply_problem(request, &problem);
+		end(it);
 		return;
 	}
 	secret_token(it->token);
@@ -208,7 +195,8 @@ static void on_key_renamed(struct change *change)
 	struct problem problem = PROBLEM_INIT;
 
 	explain(change, "key_rename_failed", &problem);
-	answer(it, &problem, 200, key_json_render_id(it->id));
+	reply_either(change->request, &problem, 200, key_json_render_id(it->id));
+	end(it);
 }
 
 static int parse_name(
@@ -234,7 +222,8 @@ void api_key_update(struct request *request)
 		return;
 	}
 	if (parse_name(request, &it->wish.name, &problem) < 0) {
-		answer(it, &problem, 0, NULL);
+		reply_problem(request, &problem);
+		end(it);
 		return;
 	}
 	change_submit(request, &it->change, rename_run, on_key_renamed);
@@ -258,7 +247,8 @@ static void on_key_removed(struct change *change)
 
 	json_object_set_new(object, "deleted", json_true());
 	explain(change, "key_revoke_failed", &problem);
-	answer(it, &problem, 200, object);
+	reply_either(change->request, &problem, 200, object);
+	end(it);
 }
 
 void api_key_remove(struct request *request)

@@ -12,7 +12,7 @@
 #include "core/mail/mime_build.h"
 #include "core/mail/mime_edit.h"
 #include "core/policy/recipient_set.h"
-#include "core/policy/ticket_header.h"
+#include "core/policy/private_headers.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 #include "httpd/send/send_private.h"
