@@ -6,8 +6,10 @@
 # enable writes it as a block at the end of postern.conf, between two comments:
 # internal_hosts from mynetworks, local_domains from mydestination and myorigin.
 # Both are lists that add up, so the block stands beside what an admin has set.
-# disable takes it out again, whatever else was changed meanwhile; check says
-# when Postfix's settings are others by now.
+# Its lines bring their section (milter.local_domains), so that it opens none:
+# what an admin writes behind it stays in the section that it is in. When it is
+# written anew it stays where it is. disable takes it out again, whatever else
+# was changed meanwhile; check says when Postfix's settings are others by now.
 #
 # Sets: settings (the file; empty: there is none to write to).
 
@@ -58,9 +60,8 @@ learnt_domains() {
 
 learnt_block() {
 	echo "$learn_begin"
-	echo '[milter]'
-	learnt_hosts | sed 's/^/internal_hosts = /'
-	learnt_domains | sed 's/^/local_domains = /'
+	learnt_hosts | sed 's/^/milter.internal_hosts = /'
+	learnt_domains | sed 's/^/milter.local_domains = /'
 	echo "$learn_end"
 }
 
@@ -81,11 +82,23 @@ is_up_to_date() {
 	[ "$(present_block)" = "$(learnt_block)" ]
 }
 
-# A file without a newline at its end gets none.
-without_block() {
-	awk -v begin="$learn_begin" -v end="$learn_end" -v newline="$1" '
+# Without its end nobody knows what is the admin's.
+require_whole_block() {
+	! has_learnt || present_block | grep -qxF "$learn_end" ||
+		die "$settings: put the line '$learn_end' back behind what was" \
+			"learnt"
+}
+
+# The file with $2 in the place of the block. A file without a newline at its
+# end gets none.
+replace_block() {
+	block=$2 awk -v begin="$learn_begin" -v end="$learn_end" -v newline="$1" '
+	function put(text) {
+		printf "%s%s", (n++ ? "\n" : ""), text
+	}
 	$0 == begin { inside = 1 }
-	!inside { printf "%s%s", (n++ ? "\n" : ""), $0 }
+	$0 == begin && ENVIRON["block"] { put(ENVIRON["block"]) }
+	!inside { put($0) }
 	$0 == end { inside = 0 }
 	END {
 		if (n && newline)
@@ -93,8 +106,16 @@ without_block() {
 	}' "$settings"
 }
 
+without_block() {
+	replace_block "$1" ''
+}
+
 with_block() {
-	without_block "$1"
+	if has_learnt; then
+		replace_block "$1" "$(learnt_block)"
+		return
+	fi
+	cat "$settings"
 	if [ -n "$1" ]; then
 		learnt_block
 	else

@@ -31,6 +31,7 @@ struct loading {
 	size_t text_size;
 	struct conf *conf;
 	int *set_in; /* for each setting: the line that set it, or 0 */
+	bool lost;   /* in a section that inih never heard of */
 	struct strv faults;
 };
 
@@ -73,8 +74,10 @@ static void check_section(struct loading *loading, const char *text)
 {
 	const char *end = strchr(text, ']');
 	_cleanup_free_ char *name = NULL;
+	size_t faults = loading->faults.n;
 	const char *rest;
 
+	loading->lost = true;
 	if (end == NULL) {
 		add_fault(loading, "the ] behind [%s is missing", text + 1);
 		return;
@@ -85,6 +88,7 @@ static void check_section(struct loading *loading, const char *text)
 	rest = skip_blanks(end + 1);
 	if (*rest && !is_comment(rest))
 		add_fault(loading, "unexpected text behind [%s]", name);
+	loading->lost = loading->faults.n > faults;
 }
 
 /* Looks at a line, without its end, that is UTF-8 and not too long. */
@@ -172,17 +176,12 @@ static void set(struct loading *loading, const struct setting *setting,
 			err.text);
 }
 
-static int on_setting(
-	void *arg, const char *section, const char *name, const char *value)
+static void on_named(struct loading *loading, const char *section,
+	const char *name, const char *value)
 {
-	struct loading *loading = arg;
 	const struct setting *setting = setting_find(section, name);
 
-	if (*section == '\0')
-		add_fault(loading, "%s stands before the first [section]", name);
-	else if (!setting_section_known(section))
-		return 1; /* reported with the section */
-	else if (setting == NULL)
+	if (setting == NULL)
 		add_fault(loading, "there is no setting %s.%s", section, name);
 	else if (has_odd_comment(value))
 		add_fault(loading,
@@ -191,6 +190,26 @@ static int on_setting(
 			section, name);
 	else
 		set(loading, setting, value);
+}
+
+/* A name that brings its section, as log.level, is the same anywhere. */
+static int on_setting(
+	void *arg, const char *section, const char *name, const char *value)
+{
+	struct loading *loading = arg;
+	const char *dot = strchr(name, '.');
+	_cleanup_free_ char *own = NULL;
+
+	if (dot) {
+		own = mem_dup(name, (size_t)(dot - name));
+		on_named(loading, own, dot + 1, value);
+	} else if (loading->lost) {
+		return 1; /* reported with the section */
+	} else if (*section == '\0') {
+		add_fault(loading, "%s stands before the first [section]", name);
+	} else {
+		on_named(loading, section, name, value);
+	}
 	return 1;
 }
 

@@ -81,6 +81,36 @@ def test_what_was_written_meanwhile_stays(make):
     assert postfix.conf.read_text() == "; first\n[log]\nlevel = info\n[http]\nworkers = 2\n"
 
 
+def test_no_line_changes_its_section(make):
+    """Not when the block comes, is written anew, or goes."""
+    postfix = make("[http]\n")
+    postfix.do("enable", "-p", postfix.conf)
+    with postfix.conf.open("a") as file:
+        file.write("workers = 2\n")
+    assert effective(postfix)["workers"] == "2"
+    postfix.main_cf.write_text(postfix.main_cf.read_text().replace("10.0.0.0/8", "10.0.0.0/9"))
+    postfix.do("enable", "-p", postfix.conf)
+    text = postfix.conf.read_text()
+    assert text.startswith("[http]\n# Learnt") and text.endswith("\nworkers = 2\n")
+    assert text.count("10.0.0.0/9") == 1 and "10.0.0.0/8" not in text
+    assert effective(postfix)["workers"] == "2"
+    postfix.do("disable", "-p", postfix.conf)
+    assert postfix.conf.read_text() == "[http]\nworkers = 2\n"
+
+
+@pytest.mark.parametrize("script", ["enable", "disable"])
+def test_a_block_without_its_end_stays(make, script):
+    postfix = make()
+    postfix.do("enable", "-p", postfix.conf)
+    torn = postfix.conf.read_text().replace("# End of what was learnt.", "[log]")
+    torn = torn.replace("own.test", "old.test")
+    postfix.conf.write_text(torn)
+    main_cf = postfix.bytes
+    done = postfix.run(script, "-p", postfix.conf)
+    assert done.returncode == 1 and "put the line '# End of what" in done.stderr
+    assert (postfix.conf.read_text(), postfix.bytes) == (torn, main_cf)
+
+
 def test_owner_and_mode_stay(make):
     postfix = make("[log]\n")
     postfix.conf.chmod(0o640)

@@ -103,6 +103,21 @@ static void test_settings_are_read(void **state)
 	assert_int_equal(conf->http.max_recipients, 50);
 }
 
+static void test_a_name_may_bring_its_section(void **state)
+{
+	_cleanup_(conf) struct conf *conf = load("log.level = debug\n"
+						 "[http]\n"
+						 "milter.trace_header = on\n"
+						 "http.max_recipients = 7\n"
+						 "workers = 3\n");
+
+	(void)state;
+	assert_int_equal(conf->log.level, LOG_LEVEL_DEBUG);
+	assert_int_equal(conf->milter.trace_header, 1);
+	assert_int_equal(conf->http.max_recipients, 7);
+	assert_int_equal(conf->http.workers, 3);
+}
+
 /* A comment begins with a blank and a semicolon; other semicolons, number
  * signs and any UTF-8 are part of the value. */
 static void test_odd_values(void **state)
@@ -156,6 +171,11 @@ static void test_faults_name_the_line(void **state)
 		{"[web]\nport = 80\n", ":1: there is no section [web]"},
 		{"[HTTP]\n", ":1: there is no section [HTTP]"},
 		{"[]\n", ":1: there is no section []"},
+		{"[http]\nlog.port = 80\n", ":2: there is no setting log.port"},
+		{"web.port = 80\n", ":1: there is no setting web.port"},
+		{".port = 80\n", ":1: there is no setting .port"},
+		{"[log]\nlevel = info\nlog.level = info\n",
+			":3: log.level is already set in line 2"},
 		{"listen = x\n", ":1: listen stands before the first [sect"},
 		{"[http]\nworkers = 1\nworkers = 1\n",
 			":3: http.workers is already set in line 2"},
@@ -231,6 +251,28 @@ static void test_all_faults_are_told(void **state)
 	assert_true(strlen(err.text) < ERR_TEXT_MAX);
 	assert_non_null(strstr(err.text, "; and "));
 	assert_string_equal(err.text + strlen(err.text) - 5, " more");
+}
+
+/* What stands in a section that is misspelt is no fault of its own. */
+static void test_a_faulty_section_is_one_fault(void **state)
+{
+	static const char *const sections[] = {
+		"[web]", "[http", "[http] x", "[log]\n[web]", "[http]\n[htpt]"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		_cleanup_free_ char *text = mem_printf(
+			"%s\nlisten = [::1]:80\nport = 80\n[http]\n"
+			"listen = [::1]:80\n",
+			sections[i]);
+		struct conf *conf;
+		struct err err = ERR_INIT;
+
+		write_file(text, strlen(text));
+		assert_int_equal(conf_load(FILE_NAME, &conf, &err), -1);
+		if (strstr(err.text, "; "))
+			fail_msg("%s: %s", sections[i], err.text);
+	}
 }
 
 /* A line is taken whole or refused. */
@@ -372,11 +414,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty_files_give_the_defaults),
 		cmocka_unit_test(test_settings_are_read),
+		cmocka_unit_test(test_a_name_may_bring_its_section),
 		cmocka_unit_test(test_odd_values),
 		cmocka_unit_test(test_lists_add_up),
 		cmocka_unit_test(test_faults_name_the_line),
 		cmocka_unit_test(test_nul_is_refused),
 		cmocka_unit_test(test_all_faults_are_told),
+		cmocka_unit_test(test_a_faulty_section_is_one_fault),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_long_lines_say_so),
 		cmocka_unit_test(test_files_that_cannot_be_read),
