@@ -27,7 +27,7 @@ static int run_sent(struct db *db, void *arg, struct err *err)
 
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND,
-			"the email of the ticket has been removed");
+			"the email of the ticket was removed or refused");
 	return found < 0 ? -1 : 0;
 }
 

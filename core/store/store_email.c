@@ -155,11 +155,24 @@ int store_email_stage(struct db *db, const struct email *email, struct err *err)
 int store_email_unstage(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_unstage[] =
+		"DELETE FROM email WHERE ticket = $ticket"
+		" AND state = 'staged' AND queue_id IS NULL";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_unstage, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$ticket", ticket);
+	return store_row_change(db, stmt, err);
+}
+
+int store_email_retract(struct db *db, const char *ticket, struct err *err)
+{
+	static const char sql_retract[] =
 		"DELETE FROM email"
 		" WHERE ticket = $ticket AND state <> 'refused'";
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_unstage, &stmt, err) != 0)
+	if (db_prepare(db, sql_retract, &stmt, err) != 0)
 		return -1;
 	db_bind_text(stmt, "$ticket", ticket);
 	return store_row_change(db, stmt, err);
@@ -169,7 +182,7 @@ int store_email_doubt(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_doubt[] =
 		"UPDATE email SET state = 'staged', decided_us = 0,"
-		" queue_id = NULL, last_event = NULL"
+		" last_event = NULL"
 		" WHERE ticket = $ticket AND state = 'sent'";
 	struct db_stmt *stmt;
 

@@ -5,7 +5,8 @@
  *          └─> refused   the milter saw it and the rules did not hold
  *
  * httpd stages a row before it submits the message; the milter alone records
- * or refuses it. The sent folder is the rows in the state sent. An email keeps
+ * or refuses it. What was refused stays so. Only store_email_doubt() takes a
+ * record back. The sent folder is the rows in the state sent. An email keeps
  * the names of its company, key and domain when those are removed.
  */
 #ifndef POSTERN_STORE_STORE_EMAIL_H
@@ -42,7 +43,7 @@ struct email {
 	int64_t created_us;
 	enum email_state state;
 	int64_t decided_us; /* sent or refused; 0 while staged */
-	char *queue_id;     /* Postfix's; NULL while staged */
+	char *queue_id;     /* Postfix's; NULL until it was decided once */
 	char *last_event;   /* NULL while staged */
 	char *refusal;      /* why, for people; NULL unless refused */
 };
@@ -52,12 +53,16 @@ struct email {
  * has one of its own. ERR_INVALID for a mailbox that is empty or has a line
  * break, ERR_EXISTS for an id or a ticket that is there. */
 int store_email_stage(struct db *db, const struct email *email, struct err *err);
-/* Takes the row of a ticket back, whose message Postfix surely does not have,
- * also when the milter had let it pass before Postfix failed: 1, or 0 when it
- * was refused or has another ticket, or -1. */
+/* Takes the row of a ticket back, whose message Postfix surely does not have:
+ * 1, or 0 when the milter has ever decided about it or it has another ticket,
+ * or -1. */
 int store_email_unstage(struct db *db, const char *ticket, struct err *err);
+/* The same for what Postfix has refused for good, also after the milter had let
+ * it pass: 0 only for what the milter refused, and for another ticket. */
+int store_email_retract(struct db *db, const char *ticket, struct err *err);
 /* What was sent is staged again: its message may have been lost between the
- * milter's decision and the queue. 1, or 0 when it is not sent, or -1. */
+ * milter's decision and the queue. It keeps its queue id. 1, or 0 when it is
+ * not sent, or -1. */
 int store_email_doubt(struct db *db, const char *ticket, struct err *err);
 
 /* Gives a staged row of the company a new ticket and the key that asks for it,
@@ -92,9 +97,10 @@ void store_email_ticket_clear(struct email_ticket *ticket);
 
 /* The milter's decisions. Doing one again with the same ticket keeps what the
  * first one wrote (Postfix may present a message twice). What is sent never
- * becomes refused; whether what was refused may be sent is the verdict's to
- * say. The last event becomes `sent` or `failed`. 1 done, also when there was
- * nothing left to do; 0 no such ticket; -1 cannot tell. */
+ * becomes refused, nor what is refused sent: a verdict that was read before the
+ * refusal has to be made again. The last event becomes `sent` or `failed`. 1
+ * done, also when there was nothing left to do; 0 no such ticket, or refused
+ * when it is to be sent; -1 cannot tell. */
 int store_email_record(struct db *db, const char *ticket, const char *queue_id,
 	int64_t now_us, struct err *err);
 int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,

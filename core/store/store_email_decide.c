@@ -2,8 +2,8 @@
  * store_email_decide: the milter's side of an email: what its ticket says, and
  * what was decided.
  *
- * Invariant: a row that is sent stays sent, with the queue id and the time of
- * its first record.
+ * Invariant: a row that is sent or refused stays so, with the queue id and the
+ * time of its first record.
  * Threads: a handle is used by one thread at a time; holds no state.
  */
 #include "core/store/store_email_private.h"
@@ -90,16 +90,20 @@ void store_email_ticket_clear(struct email_ticket *ticket)
 	*ticket = (struct email_ticket){0};
 }
 
-static int ticket_exists(struct db *db, const char *ticket, struct err *err)
+/* Whether a decision about the ticket holds that is not this one. */
+static int is_decided(
+	struct db *db, const char *ticket, const char *unlike, struct err *err)
 {
-	static const char sql_exists[] =
-		"SELECT 1 FROM email WHERE ticket = $ticket";
+	static const char sql_decided[] =
+		"SELECT 1 FROM email"
+		" WHERE ticket = $ticket AND state <> $unlike";
 	struct db_stmt *stmt;
 	int result;
 
-	if (db_prepare(db, sql_exists, &stmt, err) != 0)
+	if (db_prepare(db, sql_decided, &stmt, err) != 0)
 		return -1;
 	db_bind_text(stmt, "$ticket", ticket);
+	db_bind_text(stmt, "$unlike", unlike);
 	result = db_step(stmt, err);
 	if (result == 1)
 		db_reset(stmt);
@@ -110,13 +114,13 @@ static int ticket_exists(struct db *db, const char *ticket, struct err *err)
  * a decided row go away just then (store_email_unstage), its ticket is unknown
  * rightly; so it needs no transaction to tell which. */
 static int decide(struct db *db, struct db_stmt *stmt, const char *ticket,
-	struct err *err)
+	const char *unlike, struct err *err)
 {
 	int changed;
 
 	db_bind_text(stmt, "$ticket", ticket);
 	changed = store_row_change(db, stmt, err);
-	return changed == 0 ? ticket_exists(db, ticket, err) : changed;
+	return changed == 0 ? is_decided(db, ticket, unlike, err) : changed;
 }
 
 int store_email_record(struct db *db, const char *ticket, const char *queue_id,
@@ -124,15 +128,15 @@ int store_email_record(struct db *db, const char *ticket, const char *queue_id,
 {
 	static const char sql_record[] =
 		"UPDATE email SET state = 'sent', decided_us = $now,"
-		" queue_id = $queue_id, last_event = 'sent', refusal = NULL"
-		" WHERE ticket = $ticket AND state <> 'sent'";
+		" queue_id = $queue_id, last_event = 'sent'"
+		" WHERE ticket = $ticket AND state = 'staged'";
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_record, &stmt, err) != 0)
 		return -1;
 	db_bind_int(stmt, "$now", now_us);
 	db_bind_text(stmt, "$queue_id", queue_id);
-	return decide(db, stmt, ticket, err);
+	return decide(db, stmt, ticket, "refused", err);
 }
 
 int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
@@ -150,5 +154,5 @@ int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
 	db_bind_int(stmt, "$now", now_us);
 	db_bind_text(stmt, "$queue_id", queue_id);
 	db_bind_text(stmt, "$refusal", refusal);
-	return decide(db, stmt, ticket, err);
+	return decide(db, stmt, ticket, "", err);
 }

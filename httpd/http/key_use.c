@@ -92,5 +92,6 @@ void key_use_note(struct key_use *use, const struct key *key)
 	touch->job.run = touch_run;
 	touch->job.done = touch_done;
 	touch->job.arg = touch;
+	touch->job.lazy = true;
 	committer_submit(use->committer, &touch->job);
 }

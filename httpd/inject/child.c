@@ -189,7 +189,7 @@ int child_start(struct event_base *base, const struct child_spec *spec,
 	if (child->pidfd < 0) {
 		err_set(err, ERR_TEMPORARY, "pidfd_open: %s", strerror(errno));
 		child_kill(child);
-		return -1;
+		return 1;
 	}
 	child->ended = event_new(
 		base, child->pidfd, EV_READ, on_child_ended, child);

@@ -27,6 +27,9 @@ struct child_spec {
 	void *arg;
 };
 
+/* 0, or -1 when the program was not run, or 1 when it was and had to be killed
+ * at once: nobody knows what it has done. err tells why in both cases, and done
+ * is not called. */
 int child_start(struct event_base *base, const struct child_spec *spec,
 	struct child **child_r, struct err *err);
 

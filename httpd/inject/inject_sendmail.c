@@ -125,6 +125,7 @@ static void start(struct inject_sendmail *self, struct submission *submission)
 		.arg = run,
 	};
 	struct err err = ERR_INIT;
+	int failed;
 
 	run->inject = self;
 	run->submission = submission;
@@ -132,10 +133,12 @@ static void start(struct inject_sendmail *self, struct submission *submission)
 	spec.argv = run->argv.items;
 	LIST_INSERT_HEAD(&self->running, run, link);
 	self->running_n++;
-	if (child_start(self->base, &spec, &run->child, &err) < 0) {
-		run_free(run);
-		submission->done(submission, INJECT_TEMPORARY, &err);
-	}
+	failed = child_start(self->base, &spec, &run->child, &err);
+	if (failed == 0)
+		return;
+	run_free(run);
+	submission->done(submission,
+		failed < 0 ? INJECT_TEMPORARY : INJECT_UNKNOWN, &err);
 }
 
 static void on_turn(void *arg)

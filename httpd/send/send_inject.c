@@ -62,25 +62,43 @@ void send_watch(struct send *send)
 	record_watch_add(worker->watch, &send->watched);
 }
 
-/* Where Postfix answers after the verdict, the row tells it already: whether it
- * is this one, and the email has come to its end. */
-static bool finish_decided(struct send *send, enum email_state wanted)
+/* What the row says already where Postfix answers after the verdict. The
+ * refusal is the caller's to free. */
+static enum email_state verdict_of(const struct send *send, char **refusal_r)
 {
-	struct worker *worker = send->group->request->worker;
+	const struct worker *worker = send->group->request->worker;
 	enum email_state state = EMAIL_STAGED;
-	_cleanup_free_ char *refusal = NULL;
 	struct err err = ERR_INIT;
 
-	if (!worker->inject->ops->after_verdict)
-		return false;
-	if (store_email_outcome(
-		    worker->db, send->result->id, &state, &refusal, &err) < 0)
+	if (worker->inject->ops->after_verdict &&
+		store_email_outcome(worker->db, send->result->id, &state,
+			refusal_r, &err) < 0)
 		log_error(worker->log, "store_failed", "email",
 			send->result->id, "error", err.text);
+	return state;
+}
+
+/* Whether the verdict is this one, and the email has come to its end. */
+static bool finish_decided(struct send *send, enum email_state wanted)
+{
+	_cleanup_free_ char *refusal = NULL;
+	enum email_state state = verdict_of(send, &refusal);
+
 	if (state != wanted)
 		return false;
 	on_send_recorded(&send->watched, state, refusal);
 	return true;
+}
+
+/* Postfix cannot take it now, it says. But when it says so after the milter let
+ * the message pass, the part of it that said so may not know what became of the
+ * message: smtpd, when its cleanup dies behind the queued message. */
+static bool is_doubtful(const struct send *send, enum inject_result result)
+{
+	_cleanup_free_ char *refusal = NULL;
+
+	return result == INJECT_TEMPORARY &&
+	       verdict_of(send, &refusal) == EMAIL_SENT;
 }
 
 /* Postfix may have the message or not. The record tells, if it comes; but not
@@ -110,7 +128,8 @@ static void on_send_injected(struct submission *submission,
 	log_error(request->worker->log, "submission_failed", "request",
 		request->id, "email", send->result->id, "error", err->text);
 	problem_from_err(&send->result->problem, err);
-	if (result == INJECT_UNKNOWN)
+	send->rejected = result == INJECT_REJECTED;
+	if (result == INJECT_UNKNOWN || is_doubtful(send, result))
 		finish_unsure(send);
 	else
 		send_finish(send, SEND_FAILED);

@@ -37,7 +37,8 @@ struct send {
 	struct send_result *result;
 	enum send_end end;
 	bool test;
-	bool decided; /* found so when it was to be sent again */
+	bool decided;  /* found so when it was to be sent again */
+	bool rejected; /* by Postfix, for good */
 	struct composed composed;
 	struct submission submission;
 	struct watched watched;

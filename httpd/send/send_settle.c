@@ -8,7 +8,8 @@
  * stay as they are: a repeat goes on from there. Else the results are final.
  *
  * What Postfix has lost, or may have, after the milter let it pass is staged
- * again, unless it is taken back.
+ * again. It is taken back only when Postfix has refused it for good, and not on
+ * a repeat, whose first message may have come through.
  *
  * Threads: the worker's, but for settle_run, which is the committer's.
  */
@@ -77,7 +78,18 @@ void send_group_results(const struct send_group *group, struct strv *results)
 	}
 }
 
-/* 1 all of them, 0 not all: another httpd has taken the request up. */
+static int take_one_back(struct db *db, const struct send *send, struct err *err)
+{
+	const struct idempotency_claim *claim = send->group->claim;
+	const char *ticket = send->composed.row.ticket;
+
+	if (send->rejected && !(claim && claim->found))
+		return store_email_retract(db, ticket, err);
+	return store_email_unstage(db, ticket, err);
+}
+
+/* 1 all of them, 0 not all: there was a record, or another httpd has taken the
+ * request up. */
 static int take_back(
 	struct db *db, const struct send_group *group, struct err *err)
 {
@@ -89,7 +101,7 @@ static int take_back(
 
 		if (send->end != SEND_FAILED)
 			continue;
-		done = store_email_unstage(db, send->composed.row.ticket, err);
+		done = take_one_back(db, send, err);
 		if (done < 0)
 			return -1;
 		all &= done;
@@ -98,12 +110,10 @@ static int take_back(
 }
 
 /* Whether a record may be there that is no proof, see inject_ops: the milter
- * had let the message pass, and then Postfix did not take it, or nobody knows.
- * What is taken back needs no doubt. */
+ * had let the message pass, and then Postfix did not take it, or nobody knows. */
 static bool is_doubtful(const struct send *send)
 {
-	return send->end == SEND_UNSURE ||
-	       (send->end == SEND_FAILED && send->group->unfinished);
+	return send->end == SEND_UNSURE || send->end == SEND_FAILED;
 }
 
 static bool has_doubts(const struct send_group *group)

@@ -5,11 +5,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -255,6 +258,35 @@ static void test_kill(void **state)
 	assert_true(str_eq(argv[0], "/bin/sleep"));
 }
 
+/* Takes the place of libc's. */
+static bool no_pidfd;
+
+int pidfd_open(pid_t pid, unsigned flags)
+{
+	errno = ENOMEM;
+	return no_pidfd ? -1 : (int)syscall(SYS_pidfd_open, pid, flags);
+}
+
+/* It has run, for whatever time. */
+static void test_started_but_lost(void **state)
+{
+	char path[] = "/bin/sleep", seconds[] = "60";
+	char *argv[] = {path, seconds, NULL};
+	struct buf input = BUF_INIT;
+	struct child_spec spec = {.argv = argv, .input = &input, .done = on_done};
+	struct child *child = NULL;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	no_pidfd = true;
+	assert_int_equal(child_start(seen.base, &spec, &child, &err), 1);
+	no_pidfd = false;
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	event_base_dispatch(seen.base);
+	assert_int_equal(seen.done, 0);
+}
+
 int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -269,6 +301,7 @@ int main(void)
 		test(test_lost_child_is_no_success),
 		test(test_missing_program),
 		test(test_kill),
+		test(test_started_but_lost),
 	};
 	int failed = cmocka_run_group_tests_name("child", tests, NULL, NULL);
 

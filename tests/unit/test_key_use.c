@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/db/committer.h"
 #include "httpd/http/key_use.h"
+#include "tests/unit/count_syncs.h"
 #include "tests/unit/temp_db.h"
 
 static struct {
@@ -50,9 +51,11 @@ static void test_first_use(void **state)
 	static const char sql_used[] = "SELECT last_used_us FROM api_key";
 	struct temp_db *temp = *state;
 	int64_t before_us = clock_now_us(&clock_system);
+	int syncs = count_syncs();
 
 	key_use_note(rig.use, &rig.key);
 	assert_int_equal(writes(), 1);
+	assert_int_equal(count_syncs(), syncs); /* nobody waits for the disk */
 	assert_true(temp_db_number(temp->db, sql_used) >= before_us);
 }
 
