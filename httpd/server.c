@@ -157,6 +157,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.connections = &server->connections;
 	server->shared.rates = rate_table_new();
 	server->shared.running = running_new();
+	postfix_run_boot(server->shared.boot);
 	daemon_raise_descriptor_limit();
 	if (start(server, conf, err) < 0) {
 		server_stop(server);

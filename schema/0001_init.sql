@@ -133,6 +133,9 @@ CREATE TABLE idempotency (
 	settled INTEGER NOT NULL CHECK (settled IN (0, 1)),
 	-- a line for each email: its id, or ! and why it was not sent
 	results TEXT NOT NULL,
+	-- '': that an email is sent proves that Postfix has it; else it does as
+	-- long as this is the run of the system and of Postfix
+	run TEXT NOT NULL DEFAULT '',
 	PRIMARY KEY (company_id, key_hash)
 ) STRICT, WITHOUT ROWID;
 

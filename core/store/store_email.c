@@ -198,13 +198,14 @@ static int remember_ticket(
 	static const char sql_remember[] =
 		"INSERT INTO superseded_ticket (ticket, email_id)"
 		" SELECT ticket, id FROM email WHERE id = $id"
-		" AND company_id = $company AND state = 'staged'";
+		" AND company_id = $company AND state = $state";
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_remember, &stmt, err) != 0)
 		return -1;
 	db_bind_text(stmt, "$id", email->id);
 	db_bind_text(stmt, "$company", email->company_id);
+	db_bind_text(stmt, "$state", store_email_state_name(email->state));
 	return store_row_change(db, stmt, err);
 }
 

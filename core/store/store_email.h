@@ -65,10 +65,12 @@ int store_email_retract(struct db *db, const char *ticket, struct err *err);
  * not sent, or -1. */
 int store_email_doubt(struct db *db, const char *ticket, struct err *err);
 
-/* Gives a staged row of the company a new ticket and the key that asks for it,
- * because nobody knows whether its message reached Postfix: whatever carries
- * the old ticket from now on is superseded. In the caller's transaction, which
- * must be undone when this fails. 1, 0 when no such row is staged, or -1. */
+/* Gives a row of the company a new ticket and the key that asks for it, because
+ * nobody knows whether its message reached Postfix, or whether it got lost there:
+ * whatever carries the old ticket from now on is superseded. email tells the
+ * state in which it must be and stays, staged or sent. In the caller's
+ * transaction, which must be undone when this fails. 1, 0 when there is no such
+ * row in that state, or -1. */
 int store_email_supersede(
 	struct db *db, const struct email *email, struct err *err);
 

@@ -13,7 +13,10 @@
 #include "core/base/strv.h"
 #include "core/db/db.h"
 
-enum { STORE_IDEMPOTENCY_KEEP_S = 24 * 3600 };
+enum {
+	STORE_IDEMPOTENCY_KEEP_S = 24 * 3600,
+	IDEMPOTENCY_RUN_SIZE = 80, /* of the name of a run */
+};
 
 struct idempotency_key {
 	char company_id[ID_SIZE];
@@ -26,6 +29,10 @@ struct idempotency {
 	bool settled; /* the results are final; else the emails tell */
 	/* For each email in order its id, or `!` and why it was not sent. */
 	struct strv results;
+	/* "": an email that is sent is in Postfix's queue. Else only within
+	 * this run of the system, see postfix_run: the milter records an email
+	 * before its queue file is on the disk. */
+	char run[IDEMPOTENCY_RUN_SIZE];
 };
 
 /* 1 found, 0 none of the last 24 hours, -1 cannot tell. Clear it when found. */
@@ -40,9 +47,13 @@ void store_idempotency_clear(struct idempotency *idempotency);
 int store_idempotency_add(struct db *db, const struct idempotency_key *key,
 	const struct idempotency *idempotency, struct err *err);
 
-/* The results, which are final when so told. 1, 0 no such row, -1. */
+/* The results, which are final when so told; run stays. 1, 0 no such row, -1. */
 int store_idempotency_settle(struct db *db, const struct idempotency_key *key,
 	const struct idempotency *idempotency, struct err *err);
+
+/* What is sent of the request is in Postfix's queue, for good. 1, 0, -1. */
+int store_idempotency_prove(
+	struct db *db, const struct idempotency_key *key, struct err *err);
 
 /* The key was not used after all. 1, 0 no such row, -1. */
 int store_idempotency_remove(

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "httpd/base/database_watch.h"
+#include "httpd/base/postfix_run.h"
 
 struct acceptor;
 struct budget;
@@ -53,6 +54,7 @@ struct worker_shared {
 	size_t workers;
 	struct rate_table *rates;
 	struct running *running;
+	char boot[POSTFIX_RUN_BOOT_SIZE];
 	atomic_bool any_recipients; /* tickets are not bound to them, see
 				     * postfix_facts */
 };

@@ -43,8 +43,10 @@ struct send_group *send_group_new(
 	group->done = done;
 	group->permissive = permissive;
 	group->created_us = clock_now_us(&clock_system);
-	if (group->claim && group->claim->found)
+	if (group->claim && group->claim->found) {
 		group->created_us = group->claim->record.created_us;
+		memcpy(group->run, group->claim->record.run, sizeof(group->run));
+	}
 	group->sends = mem_alloc(n, sizeof(*group->sends));
 	group->results = mem_alloc(n, sizeof(*group->results));
 	group->n = n;
@@ -176,6 +178,7 @@ static int stage_key(
 		return 0;
 	entry = &group->claim->entry;
 	memcpy(row.payload, entry->payload, sizeof(row.payload));
+	memcpy(row.run, group->run, sizeof(row.run));
 	send_group_results(group, &row.results);
 	result = store_idempotency_add(db, &entry->key, &row, err);
 	store_idempotency_clear(&row);
@@ -241,6 +244,8 @@ static void stage(struct send_group *group)
 	group->lazy = group->request->worker->inject->ops->after_verdict;
 	for (size_t i = 0; i < group->n; i++)
 		group->lazy &= !group->sends[i].test;
+	if (group->lazy && group->claim)
+		idempotency_run(group->request->worker, group->run);
 	submit_job(group, stage_run, on_send_staged, group->lazy);
 }
 

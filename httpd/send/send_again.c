@@ -7,6 +7,11 @@
  * commit that finds it undecided, and is submitted again. Should the first
  * message come after all, its ticket is superseded and the milter discards it.
  *
+ * What is sent counts as with Postfix, unless the system went down or Postfix
+ * was started anew since, and Postfix was not heard to have it: the milter's
+ * record is on the disk before the queue file. Such an email goes out again. It
+ * stays sent meanwhile, whatever comes of it: a client may have its id.
+ *
  *   send_again ─> look, for each ─(milter)─> supersede ─(committer)─>
  *     send_inject, or send_watch when it was decided meanwhile
  *
@@ -51,7 +56,8 @@ static void recall_email(struct send *send)
 			&send->result->problem, PROBLEM_DOMAIN, "%s", refusal);
 		send->end = SEND_REFUSED;
 	} else if (state == EMAIL_SENT) {
-		send->end = SEND_SENT;
+		send->composed.row.state = EMAIL_SENT;
+		send->end = send->group->claim->stale ? SEND_OPEN : SEND_SENT;
 	}
 }
 
@@ -64,7 +70,7 @@ void send_recall(struct send *send, const char *result)
 		return;
 	}
 	id_parse(result, send->result->id);
-	if (send->group->claim->record.settled)
+	if (send->group->claim->record.settled && !send->group->claim->stale)
 		send->end = SEND_SENT;
 	else
 		recall_email(send);
@@ -170,6 +176,10 @@ static void look(struct send *send)
 	struct worker *worker = send->group->request->worker;
 	int64_t wait_ms = worker->conf->submission.record_wait_ms;
 
+	if (send->composed.row.state == EMAIL_SENT) {
+		send_leave(send);
+		return;
+	}
 	send->watched.email_id = send->result->id;
 	send->watched.wait_ms = wait_ms < LOOK_MS ? wait_ms : LOOK_MS;
 	send->watched.done = on_send_looked;

@@ -6,6 +6,7 @@
 
 #include "core/db/committer.h"
 #include "core/store/store_email.h"
+#include "core/store/store_idempotency.h"
 #include "httpd/base/inbox.h"
 #include "httpd/inject/inject.h"
 #include "httpd/send/record_watch.h"
@@ -39,6 +40,7 @@ struct send {
 	bool test;
 	bool decided;  /* found so when it was to be sent again */
 	bool rejected; /* by Postfix, for good */
+	bool taken;    /* it has said that it has it */
 	struct composed composed;
 	struct submission submission;
 	struct watched watched;
@@ -57,8 +59,9 @@ struct send_group {
 	send_done *done;
 	bool permissive;
 	bool unfinished;
-	bool lazy;          /* staged, but durable only with a later commit */
-	int64_t created_us; /* of all its emails */
+	bool lazy; /* staged, but durable only with a later commit */
+	char run[IDEMPOTENCY_RUN_SIZE]; /* as struct idempotency has it */
+	int64_t created_us;             /* of all its emails */
 	struct send *sends;
 	struct send_result *results;
 	size_t n;
@@ -101,7 +104,8 @@ void send_inject(struct send *send);
 void send_watch(struct send *send);
 
 /* What the request's record says of an email that was staged by an earlier one:
- * SEND_OPEN when nobody knows. */
+ * SEND_OPEN when nobody knows. One that is sent, but may have been lost since,
+ * is open too, and the state of its row says so. */
 void send_recall(struct send *send, const char *result);
 /* Sends what is open of a request that came before. */
 void send_again(struct send_group *group);

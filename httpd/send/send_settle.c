@@ -110,9 +110,12 @@ static int take_back(
 }
 
 /* Whether a record may be there that is no proof, see inject_ops: the milter
- * had let the message pass, and then Postfix did not take it, or nobody knows. */
+ * had let the message pass, and then Postfix did not take it, or nobody knows.
+ * That of an earlier message stays. */
 static bool is_doubtful(const struct send *send)
 {
+	if (send->composed.row.state == EMAIL_SENT)
+		return false;
 	return send->end == SEND_UNSURE || send->end == SEND_FAILED;
 }
 
@@ -199,9 +202,23 @@ static bool is_volatile(const struct send_group *group)
 	return group->lazy && send_group_count(group, SEND_LATE) > 0;
 }
 
+/* Whether Postfix has said of all that is out that it has it. */
+static bool is_proven(const struct send_group *group)
+{
+	bool all = is_out(group);
+
+	for (size_t i = 0; i < group->n; i++)
+		if (has_id(&group->sends[i]))
+			all &= group->sends[i].taken;
+	return all;
+}
+
 void send_settle(struct send_group *group)
 {
 	group->unfinished = can_be_finished(group);
+	if (group->run[0] && !group->unfinished && is_proven(group))
+		idempotency_prove(group->request->worker->shared->committer,
+			&group->claim->entry.key);
 	if (has_doubts(group) || is_volatile(group) ||
 		(!group->unfinished && is_news(group)))
 		send_commit(group, settle_run, on_send_settled);

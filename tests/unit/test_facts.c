@@ -102,6 +102,8 @@ static void test_states(void **state)
 	facts_read(world->pool, session, &facts);
 	assert_int_equal(facts.verdict.ticket, TICKET_REFUSED);
 	facts_clear(&facts);
+	OK(db_exec(temp->db,
+		"UPDATE email SET state = 'staged', refusal = NULL", &why));
 	assert_int_equal(store_email_record(temp->db, ticket, "Q2", 6, &err), 1);
 	facts_read(world->pool, session, &facts);
 	assert_int_equal(facts.verdict.ticket, TICKET_SENT);

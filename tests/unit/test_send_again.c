@@ -332,6 +332,111 @@ static void test_never_forgotten(void **state)
 	assert_true(request(rig, &single));
 }
 
+static void assert_run(struct send_rig *rig, const char *expected)
+{
+	_cleanup_free_ char *run = temp_db_text(
+		rig->db, "SELECT run FROM idempotency");
+
+	if (expected)
+		assert_string_equal(run, expected);
+	else
+		assert_string_not_equal(run, "");
+}
+
+/* The power goes, or Postfix is started anew. */
+static void next_run(struct send_rig *rig)
+{
+	OK(db_exec(rig->db, "UPDATE idempotency SET run = 'the last'", &why));
+}
+
+/* sendmail(1) has put the message on the disk before the milter sees it. */
+static void test_record_proves(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct request_of single = {.n = 1, .key = 1};
+
+	rig->inject->result = INJECT_UNKNOWN;
+	assert_false(request(rig, &single));
+	assert_run(rig, "");
+}
+
+/* By SMTP only the answer does; without it a record counts for the time being. */
+static void test_answer_proves(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct request_of batch = {.n = N, .key = 1};
+
+	fake_inject_after_verdict(rig->inject);
+	rig->inject->only_to = to[1];
+	rig->inject->result = INJECT_UNKNOWN;
+	assert_false(request(rig, &batch));
+	assert_run(rig, NULL);
+	OK(db_exec(rig->db, "UPDATE email SET state = 'sent'", &why));
+	assert_true(request(rig, &batch));
+	assert_int_equal(rig->sent, N);
+	assert_run(rig, NULL);
+
+	forget_everything(rig);
+	assert_false(request(rig, &batch));
+	assert_run(rig, "");
+}
+
+/* What was recorded, and not proven, goes out again with the same id, and stays
+ * sent whatever comes of that. */
+static void test_next_run(void **state)
+{
+	static const struct {
+		enum inject_result result;
+		enum err_code code;
+		enum fake_milter milter;
+		int status; /* 0: it is taken */
+	} repeats[] = {
+		{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 503},
+		{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS, 503},
+		{INJECT_REJECTED, ERR_INVALID, MILTER_AWAY, 422},
+		{INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_RECORDS, 503},
+		{INJECT_QUEUED, ERR_NONE, MILTER_RECORDS, 0},
+	};
+	struct send_rig *rig = *state;
+	const struct request_of single = {.n = 1, .key = 1};
+	char id[ID_SIZE];
+
+	fake_inject_after_verdict(rig->inject);
+	assert_false(request(rig, &single));
+	memcpy(id, rig->ids[0], sizeof(id));
+	next_run(rig);
+	for (size_t i = 0; i < ARRAY_SIZE(repeats); i++) {
+		const struct problem *problem = &rig->problems[0];
+
+		assert_run(rig, "the last");
+		rig->inject->result = repeats[i].result;
+		rig->inject->code = repeats[i].code;
+		rig->inject->milter = repeats[i].milter;
+		assert_false(request(rig, &single));
+		assert_int_equal(problem->kind ? problem_status(problem) : 0,
+			repeats[i].status);
+		assert_string_equal(rig->ids[0], id);
+		assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
+		assert_int_equal(rig->inject->submitted, i + 2);
+	}
+	assert_int_equal(count(rig, sql_superseded), ARRAY_SIZE(repeats));
+	assert_run(rig, "");
+	assert_true(request(rig, &single));
+}
+
+/* What was answered before counts in each run. */
+static void test_proven_stays(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct request_of single = {.n = 1, .key = 1};
+
+	fake_inject_after_verdict(rig->inject);
+	assert_false(request(rig, &single));
+	strcpy(rig->shared.boot, "the next one");
+	assert_true(request(rig, &single));
+	assert_int_equal(rig->inject->submitted, 1);
+}
+
 /* The rest of a batch, and only that, goes out with the same ids. */
 static void test_rest_is_sent(void **state)
 {
@@ -550,6 +655,10 @@ int main(void)
 		test(misfortunes),
 		test(misfortunes_after_verdict),
 		test(never_forgotten),
+		test(record_proves),
+		test(answer_proves),
+		test(next_run),
+		test(proven_stays),
 		test(rest_is_sent),
 		test(same_message),
 		test(first_arrives_late),

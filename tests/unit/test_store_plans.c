@@ -201,6 +201,7 @@ static void call_idempotency(struct db *db, const struct temp_tenant *tenant)
 	assert_int_equal(store_idempotency_find(db, &key, 1, &got, NULL), 1);
 	store_idempotency_clear(&got);
 	assert_int_equal(store_idempotency_settle(db, &key, &row, NULL), 1);
+	assert_int_equal(store_idempotency_prove(db, &key, NULL), 1);
 	assert_int_equal(store_idempotency_remove(db, &key, NULL), 1);
 	store_idempotency_clear(&row);
 }
@@ -274,7 +275,7 @@ static const struct {
 	{"WHERE e.ticket = $ticket", "SEARCH d USING INDEX"},
 	{"WHERE e.ticket = $ticket", "SEARCH k USING PRIMARY KEY (id=?)"},
 	{"ticket = $ticket AND state = 'staged'", "(ticket=?)"},
-	{"AND company_id = $company AND state = 'staged'", "(id=?)"},
+	{"AND company_id = $company AND state = $state", "(id=?)"},
 	{"key_id = $key WHERE id = $id", "(id=?)"},
 	{"AND key_hash = $key", "(company_id=? AND key_hash=?)"},
 	{"AND key_hash = $key AND created_us > $expired",
