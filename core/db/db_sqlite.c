@@ -20,6 +20,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <time.h>
@@ -241,6 +242,21 @@ static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 	return run_all(db, pragmas_write, err);
 }
 
+static void init(void)
+{
+	/* Else it counts every block under one lock, for which all threads
+	 * wait. */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+/* The setting is the process's, and only taken before the first handle. */
+static void init_once(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init);
+}
+
 static int sqlite_open(
 	const char *path, enum db_mode mode, struct db **db_r, struct err *err)
 {
@@ -252,6 +268,7 @@ static int sqlite_open(
 	if (mode == DB_CREATE ? db_file_create(path, err)
 			      : db_file_require(path, err))
 		return -1;
+	init_once();
 	db = mem_new(struct sqlite_db);
 	db->base.engine = &db_sqlite;
 	db->base.path = mem_strdup(path);

@@ -136,6 +136,18 @@ static int write_as_nobody(void *path)
 	return add_named(db, "from a daemon", NULL) == 0 ? 0 : 2;
 }
 
+/* SQLite's; its header is for the engine alone. */
+extern long long sqlite3_memory_used(void);
+
+/* A count of all memory would be kept under one lock for all threads. */
+static void test_memory_is_not_counted(void **state)
+{
+	struct temp_db *temp = *state;
+
+	assert_int_equal(temp_db_number(temp->db, sql_items), 0);
+	assert_int_equal(sqlite3_memory_used(), 0);
+}
+
 /* What root makes, the daemons can use, while root still has it open and after
  * that. */
 static void test_owner_of_files(void **state)
@@ -737,6 +749,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(open_faults),
 		TEST(pragmas),
+		TEST(memory_is_not_counted),
 		TEST(owner_of_files),
 		TEST(no_permission),
 		TEST(meaning_of_errors),
