@@ -29,13 +29,13 @@ static void test_cost(void **state)
 		{"", 1},
 		{"7", 1},
 		{"[]", 2},
-		{"[1,2,3]", 4},
+		{"[1,true,null]", 4},
 		{"{\"a\":1,\"b\":{}}", 4},
 		{"[[[[", 5},
 		/* Nothing counts inside a string. */
 		{"\"a,b,[{\"", 1},
-		{"[\"a,\\\",\",2]", 3},
-		{"[\"\\\\\",2]", 3},
+		{"[\"a,\\\",\",null]", 3},
+		{"[\"\\\\\",null]", 3},
 		{"[\"a,b,c", 2},
 	};
 
@@ -47,6 +47,8 @@ static void test_cost(void **state)
 			of_values(cases[i].values) + len);
 	}
 	assert_true(of_values(60) > of_values(6) * 8);
+	/* Numbers take less. */
+	assert_true(json_text_cost(",2", 2) < json_text_cost(",x", 2));
 }
 
 int main(void)
