@@ -170,15 +170,19 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 int server_reload(struct server *server, struct err *err)
 {
 	_cleanup_(conf) struct conf *fresh = NULL;
+	_cleanup_(conf) struct conf *next = conf_copy(server->conf);
 	_cleanup_buf_ struct buf restart = BUF_INIT;
 	int64_t limit;
 
-	if (conf_load(server->conf_path, &fresh, err) < 0 ||
-		inject_settings_check(fresh, err) < 0)
+	if (conf_load(server->conf_path, &fresh, err) < 0)
 		return -1;
-	if (learn_smtp_server(fresh, err) < 0)
+	/* What needs a restart stays: the rest is checked and learned for what
+	 * will be in use, not for what the file says. */
+	conf_reload(next, fresh, &restart);
+	if (inject_settings_check(next, err) < 0 ||
+		learn_smtp_server(next, err) < 0)
 		return -1;
-	conf_reload(server->conf, fresh, &restart);
+	conf_reload(server->conf, next, &restart);
 	limit = learn_postfix(server, server->conf);
 	for (int i = 0; i < server->workers_n; i++)
 		worker_thread_reload(server->workers[i], share_of(server), limit);

@@ -305,6 +305,18 @@ def test_reload(own_box):
     assert box.pid("httpd") == pid
 
 
+@pytest.mark.submission("smtp")
+def test_method_waits_for_a_restart(own_box):
+    """Another method in the file takes nothing from the one that is in use: its
+    server, which the settings leave open, is still known."""
+    box = own_box()
+    assert "smtp_server" not in box.config.read_text()
+    box.set("submission", "method", "sendmail")
+    box.kill("httpd", signal.SIGHUP)
+    wait_for("the reload", lambda: "needs_restart=submission.method" in box.log("httpd"))
+    box.httpd().send({"from": "hello@example.com", "to": "x@dst.test", "text": "x"})
+
+
 def test_disk_of_the_database_is_gone(own_box):
     """Neither daemon decides on what it cannot read; both recover."""
     box = own_box()
