@@ -23,6 +23,7 @@ struct record_watch {
 	struct watched *pending;
 	int64_t version;  /* of the store, when last looked at */
 	bool look_anyway; /* something was added since then, or not read */
+	bool failing;     /* the store could not be read at the last look */
 	bool stopped;
 };
 
@@ -35,16 +36,13 @@ static void set_timer(struct record_watch *watch)
 }
 
 /* Whether the rows are worth a look. */
-static bool has_changed(struct record_watch *watch)
+static bool has_changed(struct record_watch *watch, struct err *err)
 {
-	struct err err = ERR_INIT;
 	int64_t version;
 	bool changed;
 
-	if (db_version(watch->db, &version, &err) < 0) {
-		log_error(watch->log, "store_failed", "error", err.text);
+	if (db_version(watch->db, &version, err) < 0)
 		return false;
-	}
 	changed = version != watch->version || watch->look_anyway;
 	watch->version = version;
 	watch->look_anyway = false;
@@ -60,24 +58,33 @@ static void finish(
 
 /* What is known of the email; EMAIL_STAGED also when it cannot be read. */
 static enum email_state look(struct record_watch *watch,
-	const struct watched *watched, char **refusal_r)
+	const struct watched *watched, char **refusal_r, struct err *err)
 {
 	enum email_state state = EMAIL_STAGED;
-	struct err err = ERR_INIT;
 
-	if (store_email_outcome(watch->db, watched->email_id, &state, refusal_r,
-		    &err) < 0) {
-		log_error(watch->log, "store_failed", "email",
-			watched->email_id, "error", err.text);
+	if (store_email_outcome(
+		    watch->db, watched->email_id, &state, refusal_r, err) < 0)
 		watch->look_anyway = true;
-	}
 	return state;
+}
+
+/* Once, however many looks fail: they come every few milliseconds. */
+static void report(struct record_watch *watch, const struct err *err)
+{
+	bool failing = err->code != ERR_NONE;
+
+	if (failing && !watch->failing)
+		log_error(watch->log, "store_failed", "error", err->text);
+	else if (!failing && watch->failing)
+		log_info(watch->log, "store_back");
+	watch->failing = failing;
 }
 
 static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct record_watch *watch = arg;
-	bool changed = has_changed(watch);
+	struct err err = ERR_INIT;
+	bool changed = has_changed(watch, &err);
 	int64_t now_us = clock_monotonic_us();
 	struct watched **at = &watch->pending;
 
@@ -89,7 +96,7 @@ static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 		enum email_state state = EMAIL_STAGED;
 
 		if (changed)
-			state = look(watch, watched, &refusal);
+			state = look(watch, watched, &refusal, &err);
 		if (state == EMAIL_STAGED && now_us < watched->deadline_us) {
 			at = &watched->next;
 			continue;
@@ -97,6 +104,7 @@ static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 		*at = watched->next;
 		finish(watched, state, refusal);
 	}
+	report(watch, &err);
 	set_timer(watch);
 }
 

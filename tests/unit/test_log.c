@@ -16,38 +16,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-
-/* Catches what goes to standard error, in a file, until log_caught(). */
-struct catch
-{
-	int file;
-	int before;
-};
-
-static struct catch catch_stderr(void)
-{
-	char name[] = "/tmp/test_log.XXXXXX";
-	struct catch catch = {.before = dup(STDERR_FILENO)};
-
-	catch.file = mkstemp(name);
-	assert_true(catch.file >= 0 && catch.before >= 0);
-	unlink(name);
-	fcntl(catch.file, F_SETFL, O_APPEND);
-	dup2(catch.file, STDERR_FILENO);
-	return catch;
-}
-
-static char *caught(const struct catch *catch)
-{
-	off_t len = lseek(catch->file, 0, SEEK_END);
-	char *text = mem_alloc((size_t)len + 1, 1);
-
-	dup2(catch->before, STDERR_FILENO);
-	close(catch->before);
-	assert_int_equal(pread(catch->file, text, (size_t)len, 0), len);
-	close(catch->file);
-	return text;
-}
+#include "tests/unit/catch.h"
 
 /* The line behind the time and the process, up to its end. */
 static const char *after_head(const char *line)
@@ -68,7 +37,7 @@ static void test_line(void **state)
 	(void)state;
 	log_info(log, "start", "address", "127.0.0.1:80", "left_out", NULL,
 		"workers", LOG_INT(-3), "empty", "");
-	text = caught(&catch);
+	text = catch_end(&catch);
 	snprintf(wanted, sizeof(wanted), " prog[%d] ", (int)getpid());
 	assert_non_null(strstr(text, wanted));
 	assert_string_equal(after_head(text),
@@ -105,7 +74,7 @@ static void test_values_cannot_forge(void **state)
 			"info event=e v=%s\n", cases[i].logged);
 
 		log_info(log, "e", "v", cases[i].value);
-		text = caught(&catch);
+		text = catch_end(&catch);
 		assert_string_equal(after_head(text), wanted);
 	}
 	log_free(log);
@@ -125,7 +94,7 @@ static void test_levels(void **state)
 		log_warn(log, "e1");
 		log_info(log, "e2");
 		log_debug(log, "e3");
-		text = caught(&catch);
+		text = catch_end(&catch);
 		assert_non_null(strstr(text, "error event=e0\n"));
 		assert_int_equal(level >= LOG_LEVEL_WARN,
 			strstr(text, "warn event=e1\n") != NULL);
@@ -145,7 +114,7 @@ static void test_no_log(void **state)
 	(void)state;
 	log_error(NULL, "nothing", "a", "b");
 	log_free(NULL);
-	text = caught(&catch);
+	text = catch_end(&catch);
 	assert_string_equal(text, "");
 }
 
@@ -175,7 +144,7 @@ static void test_threads(void **state)
 			pthread_create(&threads[i], NULL, log_many, log), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	text = caught(&catch);
+	text = catch_end(&catch);
 	for (line = strtok_r(text, "\n", &rest); line;
 		line = strtok_r(NULL, "\n", &rest), lines++)
 		assert_string_equal(after_head(line),

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "httpd/send/record_watch.h"
+#include "tests/unit/catch.h"
 #include "tests/unit/temp_db.h"
 
 enum { LONG_MS = 60000 };
@@ -205,6 +207,60 @@ static void test_store_fails(void **state)
 	clear(&waiting);
 }
 
+static size_t count_word(const char *text, const char *word)
+{
+	size_t n = 0;
+
+	while ((text = strstr(text, word)) != NULL) {
+		text += strlen(word);
+		n++;
+	}
+	return n;
+}
+
+static void on_repaired(evutil_socket_t fd, short what, void *arg)
+{
+	void **both = arg;
+	struct temp_db *temp = both[0];
+
+	(void)fd;
+	(void)what;
+	OK(db_exec(temp->db, "ALTER TABLE gone RENAME TO email", &why));
+	record(temp, both[1]);
+}
+
+/* That it fails is said once, and once that it does not any more. */
+static void test_failure_is_said_once(void **state)
+{
+	struct temp_db *temp = *state;
+	struct waiting first = {0}, second = {0};
+	const struct timeval soon = {.tv_usec = 100000};
+	void *both[] = {temp, &first};
+	struct log *log = log_new("prog", LOG_TARGET_STDERR, LOG_LEVEL_INFO);
+	struct catch catch;
+	_cleanup_free_ char *text = NULL;
+
+	record_watch_free(rig.watch);
+	rig.watch = record_watch_new(rig.base, rig.reader, log);
+	stage(temp, &first);
+	stage(temp, &second);
+	record(temp, &second);
+	OK(db_exec(temp->db, "ALTER TABLE email RENAME TO gone", &why));
+	watch(&first, LONG_MS);
+	watch(&second, LONG_MS);
+	event_base_once(rig.base, -1, EV_TIMEOUT, on_repaired, both, &soon);
+	catch = catch_stderr();
+	run();
+	text = catch_end(&catch);
+	assert_int_equal(first.state, EMAIL_SENT);
+	assert_int_equal(second.state, EMAIL_SENT);
+	assert_int_equal(count_word(text, "store_failed"), 1);
+	assert_int_equal(count_word(text, "store_back"), 1);
+	clear(&first);
+	clear(&second);
+	log_free(log);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -216,6 +272,7 @@ int main(void)
 		CASE(test_among_others),
 		CASE(test_stop),
 		CASE(test_store_fails),
+		CASE(test_failure_is_said_once),
 	};
 
 	return cmocka_run_group_tests_name("record_watch", tests, NULL, NULL);
