@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "core/base/daemon.h"
 #include "core/base/log.h"
@@ -25,6 +26,30 @@ static const struct daemon_about about = {
 		"Takes emails over HTTP and submits them to the local Postfix.",
 	.default_path = CONF_DEFAULT_PATH,
 };
+
+/* Where libevent's own messages go: its callbacks take no argument. Set before
+ * there are threads. */
+static struct log *event_log;
+
+static void on_libevent_message(int severity, const char *text)
+{
+	static const enum log_level levels[] = {
+		[EVENT_LOG_DEBUG] = LOG_LEVEL_DEBUG,
+		[EVENT_LOG_MSG] = LOG_LEVEL_INFO,
+		[EVENT_LOG_WARN] = LOG_LEVEL_WARN,
+		[EVENT_LOG_ERR] = LOG_LEVEL_ERROR,
+	};
+
+	log_event(event_log, levels[severity], "libevent", "text", text, NULL);
+}
+
+/* It cannot go on, as when descriptors run out while a loop is made, and has
+ * said why. A supervisor may try again. */
+static void on_libevent_fatal(int status)
+{
+	(void)status;
+	_exit(EX_TEMPFAIL);
+}
 
 static void block_signals(sigset_t *signals)
 {
@@ -60,6 +85,9 @@ static int run(const char *path, struct conf *conf)
 	int status = EX_OK;
 	sigset_t signals;
 
+	event_log = log;
+	event_set_log_callback(on_libevent_message);
+	event_set_fatal_callback(on_libevent_fatal);
 	block_signals(&signals);
 	if (server_start(path, conf, log, &server, &err) == 0) {
 		serve(server, log, &signals);
@@ -69,6 +97,7 @@ static int run(const char *path, struct conf *conf)
 		log_error(log, "start_failed", "error", err.text);
 		status = err_info(err.code)->exit_status;
 	}
+	event_set_log_callback(NULL);
 	log_free(log);
 	return status;
 }

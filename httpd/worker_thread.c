@@ -177,15 +177,16 @@ static int set_up_parts(struct worker *worker, struct err *err)
 
 /* evhttp turns events off and on again for each request: with the changelist
  * the kernel hears of what is left of that when the loop waits. */
-static struct event_base *new_base(void)
+static int new_base(struct event_base **base_r, struct err *err)
 {
 	struct event_config *config = event_config_new();
-	struct event_base *base;
 
 	event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
-	base = event_base_new_with_config(config);
+	*base_r = event_base_new_with_config(config);
 	event_config_free(config);
-	return base;
+	if (*base_r == NULL)
+		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
+	return 0;
 }
 
 int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
@@ -200,9 +201,9 @@ int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
 	worker->log = shared->log;
 	worker->conf = conf;
 	worker->postfix_limit = postfix_limit;
-	worker->base = new_base();
 	database_watch_begin(&worker->database, shared->database, worker->log);
-	if (db_open(shared->database, DB_READ, &worker->db, err) < 0 ||
+	if (new_base(&worker->base, err) < 0 ||
+		db_open(shared->database, DB_READ, &worker->db, err) < 0 ||
 		set_up_parts(worker, err) < 0) {
 		worker_thread_free(thread);
 		return -1;
@@ -231,7 +232,8 @@ void worker_thread_free(struct worker_thread *thread)
 	if (thread->janitor)
 		event_free(thread->janitor);
 	db_close(worker->db);
-	event_base_free(worker->base);
+	if (worker->base)
+		event_base_free(worker->base);
 	conf_free(worker->conf);
 	free(thread);
 }

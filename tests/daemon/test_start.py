@@ -41,3 +41,17 @@ def test_a_database_that_cannot_be_written(house, program, name, mode, says):
     done = run(house, program, *(["company", "list"] if program == "postern" else []))
     assert done.returncode == 78
     assert str(house / name) in done.stderr and says in done.stderr
+
+
+@pytest.mark.parametrize("descriptors", range(12, 28))
+def test_too_few_descriptors(house, descriptors):
+    """Wherever they run out, a supervisor may try again, and a line says why."""
+    with (house / "conf").open("a") as conf:
+        conf.write("[http]\nlisten = 127.0.0.1:0\nworkers = 64\n")
+    done = subprocess.run(
+        ["prlimit", f"--nofile={descriptors}", house / "postern-httpd",
+         "-c", house / "conf"],
+        capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 75, done.stderr
+    lines = done.stderr.splitlines()
+    assert lines and all(" event=" in line for line in lines)
