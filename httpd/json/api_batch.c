@@ -32,8 +32,8 @@ static int read_mode(
 		"`permissive`.");
 }
 
-/* The first problem that may pass or is our own, else the first of any kind; n
- * when there is none. */
+/* The first problem that may pass or is our own, else the first of any kind. No
+ * email was sent, so there is one. */
 static size_t find_worst(const struct send_outcome *outcome)
 {
 	size_t first = outcome->n;
@@ -48,6 +48,7 @@ static size_t find_worst(const struct send_outcome *outcome)
 		if (first == outcome->n)
 			first = i;
 	}
+	assert(first < outcome->n);
 	return first;
 }
 
@@ -58,6 +59,14 @@ static void reply_named(
 
 	batch_json_name(index, problem, &named);
 	reply_problem(request, &named);
+}
+
+static void reply_worst(
+	struct request *request, const struct send_outcome *outcome)
+{
+	size_t worst = find_worst(outcome);
+
+	reply_named(request, worst, &outcome->results[worst].problem);
 }
 
 static void reply_unfinished(struct request *request)
@@ -76,25 +85,27 @@ static void reply_unfinished(struct request *request)
 static void on_strict_sent(
 	struct request *request, const struct send_outcome *outcome)
 {
-	size_t worst = find_worst(outcome);
-
 	if (outcome->unfinished)
 		reply_unfinished(request);
 	else if (outcome->sent == 0)
-		reply_named(request, worst, &outcome->results[worst].problem);
+		reply_worst(request, outcome);
 	else
 		reply_json(request, 200, batch_json_render(outcome));
+}
+
+static bool has_passing(const struct send_outcome *outcome)
+{
+	const struct send_result *worst = &outcome->results[find_worst(outcome)];
+
+	return problem_status(&worst->problem) >= 500;
 }
 
 /* Here it is no error that none could be sent, unless that may pass. */
 static void on_permissive_sent(
 	struct request *request, const struct send_outcome *outcome)
 {
-	size_t worst = find_worst(outcome);
-
-	if (outcome->sent == 0 &&
-		problem_status(&outcome->results[worst].problem) >= 500)
-		reply_named(request, worst, &outcome->results[worst].problem);
+	if (outcome->sent == 0 && has_passing(outcome))
+		reply_worst(request, outcome);
 	else
 		reply_json(request, 200, batch_json_render(outcome));
 }
