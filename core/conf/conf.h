@@ -27,7 +27,7 @@ struct conf {
 		int64_t max_connections;
 		int64_t max_requests; /* under way at once */
 		int64_t max_message_bytes;
-		int64_t max_recipients;
+		int64_t max_recipients; /* of an email; 0: the dialect's own */
 		int64_t max_inflight_bytes;
 		int64_t request_timeout_ms; /* a request must arrive within */
 		int64_t idle_timeout_ms;    /* between requests */

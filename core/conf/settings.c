@@ -162,12 +162,16 @@ const struct setting settings[] = {
 		.name = "max_recipients",
 		IN_CONF(http.max_recipients),
 		.type = SETTING_INT,
-		.fallback = "50",
-		.min = 1,
+		.fallback = "0",
+		.min = 0,
 		.max = 1000,
 		.reload = true,
 		.help = "How many recipients an email may have, with those of "
-			"cc and bcc.",
+			"cc and bcc, whether it comes as JSON or as a form; "
+			"those of *recipient-variables* count as one email's. "
+			"0 "
+			"stands for what client programs expect: 50 in JSON, "
+			"1000 in a form.",
 	},
 	{
 		.section = "http",
@@ -218,7 +222,10 @@ const struct setting settings[] = {
 		.max = HOUR,
 		.reload = true,
 		.help = "How long postern-httpd goes on after SIGTERM, at "
-			"most, to finish the requests that it has begun.",
+			"most, to finish the requests that it has begun. Under "
+			"systemd, *TimeoutStopSec* of its unit (45 s as "
+			"installed) must be longer: it ends the program in any "
+			"case.",
 	},
 	{
 		.section = "http",

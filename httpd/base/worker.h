@@ -82,4 +82,8 @@ struct worker {
 /* The largest message, in bytes, that this worker takes now. */
 int64_t worker_message_limit(const struct worker *worker);
 
+/* How many recipients an email may have; own is what the dialect takes when the
+ * settings leave it open. */
+int64_t worker_recipient_limit(const struct worker *worker, int64_t own);
+
 #endif

@@ -69,7 +69,9 @@ static const struct field_about request_fields[] = {
 		.name = "to",
 		.shape = SHAPE_STRING_OR_STRINGS,
 		.required = true,
-		.help = "The recipients, at most 50.",
+		.help = "The recipients, at most 50; with those of `cc` and "
+			"`bcc` at most 50 too, or what http.max_recipients "
+			"says.",
 	},
 	{.name = "cc",
 		.shape = SHAPE_STRING_OR_STRINGS,

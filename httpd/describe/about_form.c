@@ -19,7 +19,8 @@ static const struct field_about form_fields[] = {
 		.shape = SHAPE_STRINGS,
 		.required = true,
 		.help = "The recipients: a list with commas, the field "
-			"repeated, or both.",
+			"repeated, or both. With those of `cc` and `bcc` at "
+			"most 1000, or what http.max_recipients says.",
 	},
 	{.name = "cc", .shape = SHAPE_STRINGS, .help = "Further recipients."},
 	{

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "httpd/base/worker.h"
 #include "httpd/form/form_email.h"
 #include "httpd/form/form_options.h"
 #include "httpd/form/form_request.h"
@@ -39,12 +40,17 @@ static void on_form_sent(
 				"Queued. Thank you."));
 }
 
-static int parse_email(const struct form *form, const char *domain,
+static int parse_email(const struct request *request, const struct form *form,
 	bool is_mime, struct outgoing *email, struct problem *problem)
 {
+	const struct form_email_rules rules = {
+		.domain = request->admission.param,
+		.recipients = worker_recipient_limit(
+			request->worker, FORM_TEXT_ADDRS_MAX),
+	};
 	int64_t now_us = clock_now_us(&clock_system);
-	int result = is_mime ? form_email_parse_mime(form, domain, email, problem)
-			     : form_email_parse(form, domain, email, problem);
+	int result = is_mime ? form_email_parse_mime(form, &rules, email, problem)
+			     : form_email_parse(form, &rules, email, problem);
 
 	if (result < 0)
 		return -1;
@@ -96,8 +102,7 @@ static int parse(struct request *request, bool is_mime, struct parsed *parsed,
 	_cleanup_outgoing_ struct outgoing email = {0};
 
 	if (form_request_read(request, is_mime, &form, problem) < 0 ||
-		parse_email(&form, request->admission.param, is_mime, &email,
-			problem) < 0)
+		parse_email(request, &form, is_mime, &email, problem) < 0)
 		return -1;
 	if (!is_mime)
 		parsed->answer_id = mem_strdup(email.message.message_id);

@@ -5,6 +5,7 @@
  */
 #include "httpd/form/form_email.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/base/mem.h"
@@ -26,6 +27,15 @@ int form_email_check_domain(
 		from->domain, domain);
 }
 
+int form_email_check_recipients(
+	size_t n, const struct form_email_rules *rules, struct problem *problem)
+{
+	if (n <= (size_t)rules->recipients)
+		return 0;
+	return problem_set(problem, PROBLEM_BAD_REQUEST,
+		"Too many recipients, max is %" PRId64, rules->recipients);
+}
+
 static int parse_from(const struct form *form, const char *domain,
 	struct addr *from, struct problem *problem)
 {
@@ -42,8 +52,9 @@ static int parse_from(const struct form *form, const char *domain,
 	return form_email_check_domain(from, domain, problem);
 }
 
-static int parse_people(const struct form *form, const char *domain,
-	struct outgoing *outgoing, struct problem *problem)
+static int parse_people(const struct form *form,
+	const struct form_email_rules *rules, struct outgoing *outgoing,
+	struct problem *problem)
 {
 	struct mime_message *message = &outgoing->message;
 
@@ -51,19 +62,15 @@ static int parse_people(const struct form *form, const char *domain,
 		return missing(problem, "from");
 	if (!form_text_given(form, "to"))
 		return missing(problem, "to");
-	if (parse_from(form, domain, &message->from, problem) < 0 ||
+	if (parse_from(form, rules->domain, &message->from, problem) < 0 ||
 		form_text_addrs(form, "to", &message->to, problem) < 0 ||
 		form_text_addrs(form, "cc", &message->cc, problem) < 0 ||
 		form_text_addrs(form, "bcc", &outgoing->bcc, problem) < 0)
 		return -1;
 	if (message->to.n == 0)
 		return missing(problem, "to");
-	if (message->to.n + message->cc.n + outgoing->bcc.n >
-		FORM_EMAIL_RECIPIENTS_MAX)
-		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"Too many recipients, max is %d",
-			FORM_EMAIL_RECIPIENTS_MAX);
-	return 0;
+	return form_email_check_recipients(
+		message->to.n + message->cc.n + outgoing->bcc.n, rules, problem);
 }
 
 static int parse_body(const struct form *form, struct mime_message *message,
@@ -133,12 +140,13 @@ static void add_files(const struct form *form, const char *name, bool is_inline,
 	}
 }
 
-int form_email_parse(const struct form *form, const char *domain,
-	struct outgoing *outgoing_r, struct problem *problem)
+int form_email_parse(const struct form *form,
+	const struct form_email_rules *rules, struct outgoing *outgoing_r,
+	struct problem *problem)
 {
 	struct mime_message *message = &outgoing_r->message;
 
-	if (parse_people(form, domain, outgoing_r, problem) < 0 ||
+	if (parse_people(form, rules, outgoing_r, problem) < 0 ||
 		parse_body(form, message, problem) < 0)
 		return -1;
 	add_files(form, "attachment", false, message);

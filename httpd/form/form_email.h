@@ -8,19 +8,29 @@
 #include "httpd/form/form_text.h"
 #include "httpd/send/outgoing.h"
 
-enum { FORM_EMAIL_RECIPIENTS_MAX = 1000 };
+/* What is taken of a form. */
+struct form_email_rules {
+	const char *domain; /* of the path, whose the sender must be */
+	int64_t recipients; /* at most, at most FORM_TEXT_ADDRS_MAX */
+};
 
 /* Reads POST /v3/{domain}/messages. No side effects; outgoing_r may hold a part
  * of the email on failure. */
-int form_email_parse(const struct form *form, const char *domain,
-	struct outgoing *outgoing_r, struct problem *problem);
+int form_email_parse(const struct form *form,
+	const struct form_email_rules *rules, struct outgoing *outgoing_r,
+	struct problem *problem);
 
 /* Reads POST /v3/{domain}/messages.mime. */
-int form_email_parse_mime(const struct form *form, const char *domain,
-	struct outgoing *outgoing_r, struct problem *problem);
+int form_email_parse_mime(const struct form *form,
+	const struct form_email_rules *rules, struct outgoing *outgoing_r,
+	struct problem *problem);
 
 /* Checks the sender's domain against that of the path. */
 int form_email_check_domain(
 	const struct addr *from, const char *domain, struct problem *problem);
+
+/* Checks how many recipients there are. */
+int form_email_check_recipients(size_t n, const struct form_email_rules *rules,
+	struct problem *problem);
 
 #endif

@@ -78,7 +78,8 @@ static void add_blind(struct outgoing *outgoing)
 	}
 }
 
-static int parse_envelope(const struct form *form, struct outgoing *outgoing,
+static int parse_envelope(const struct form *form,
+	const struct form_email_rules *rules, struct outgoing *outgoing,
 	struct problem *problem)
 {
 	if (!form_text_given(form, "to"))
@@ -87,21 +88,18 @@ static int parse_envelope(const struct form *form, struct outgoing *outgoing,
 		return -1;
 	if (outgoing->envelope.n == 0)
 		return bad(problem, "to parameter is missing");
-	if (outgoing->envelope.n > FORM_EMAIL_RECIPIENTS_MAX)
-		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"Too many recipients, max is %d",
-			FORM_EMAIL_RECIPIENTS_MAX);
-	return 0;
+	return form_email_check_recipients(outgoing->envelope.n, rules, problem);
 }
 
-int form_email_parse_mime(const struct form *form, const char *domain,
-	struct outgoing *outgoing_r, struct problem *problem)
+int form_email_parse_mime(const struct form *form,
+	const struct form_email_rules *rules, struct outgoing *outgoing_r,
+	struct problem *problem)
 {
 	const struct form_field *file = form_next(form, "message", NULL);
 	struct mime_message *message = &outgoing_r->message;
 	_cleanup_mime_summary_ struct mime_summary summary = {0};
 
-	if (parse_envelope(form, outgoing_r, problem) < 0)
+	if (parse_envelope(form, rules, outgoing_r, problem) < 0)
 		return -1;
 	if (file == NULL)
 		return bad(problem, "message parameter is missing");
@@ -110,7 +108,8 @@ int form_email_parse_mime(const struct form *form, const char *domain,
 	if (file->value.len == 0)
 		return bad(problem, "message parameter is empty");
 	mime_read(file->value.data, file->value.len, &summary);
-	if (parse_from(&summary.from_fields, domain, &message->from, problem) < 0)
+	if (parse_from(&summary.from_fields, rules->domain, &message->from,
+		    problem) < 0)
 		return -1;
 	describe(&summary, message);
 	add_blind(outgoing_r);

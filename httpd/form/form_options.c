@@ -157,6 +157,21 @@ static int take_variables_header(
 	return 0;
 }
 
+static int take_reply_to(struct options *options,
+	const struct form_field *field, struct problem *problem)
+{
+	struct addr_list *list = &options->outgoing->message.reply_to;
+
+	if (form_text_split(buf_str(&field->value), field->name, list, problem) <
+		0)
+		return -1;
+	if (list->n <= FORM_TEXT_ADDRS_MAX)
+		return 0;
+	return problem_set(problem, PROBLEM_BAD_REQUEST,
+		"Too many addresses in %.100s, max is %d", field->name,
+		FORM_TEXT_ADDRS_MAX);
+}
+
 static void add_header(
 	struct options *options, const char *name, const char *value)
 {
@@ -188,8 +203,7 @@ static int take_header(struct options *options, const struct form_field *field,
 	if (str_eq_nocase(name, "message-id"))
 		return take_message_id(options, value, problem);
 	if (str_eq_nocase(name, "reply-to"))
-		return form_text_split(value, field->name,
-			&options->outgoing->message.reply_to, problem);
+		return take_reply_to(options, field, problem);
 	if (!is_structural(name))
 		add_header(options, name, value);
 	return 0;

@@ -68,9 +68,6 @@ bool form_text_given(const struct form *form, const char *name)
 	return false;
 }
 
-/* One list of an email never has more. */
-enum { ADDRS_MAX = 1000 };
-
 static bool has_addr(const struct addr_list *list, const struct addr *addr)
 {
 	for (size_t i = 0; i < list->n; i++)
@@ -109,8 +106,8 @@ int form_text_split(const char *value, const char *name, struct addr_list *list,
 	if (*trimmed && addr_split(trimmed, &texts, NULL) < 0)
 		return bad(problem, name,
 			"is not a valid address. please check documentation");
-	/* More than that is refused: no need to look for each among them all. */
-	for (size_t i = 0; i < texts.n && list->n <= ADDRS_MAX; i++) {
+	/* No need to look for each among them all when it is too many. */
+	for (size_t i = 0; i < texts.n && list->n <= FORM_TEXT_ADDRS_MAX; i++) {
 		struct addr addr;
 
 		if (addr_parse(texts.items[i], &addr, NULL) == 0)

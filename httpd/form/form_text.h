@@ -24,12 +24,16 @@ int form_text_check(const struct form_field *field, struct problem *problem);
 /* Whether there is a value that is not blank. */
 bool form_text_given(const struct form *form, const char *name);
 
+/* What a list of addresses may have. */
+enum { FORM_TEXT_ADDRS_MAX = 1000 };
+
 /* Appends all mailboxes of all fields of the name, comma lists and repeats,
- * each address once. */
+ * each address once. Ends with one more than FORM_TEXT_ADDRS_MAX when there are
+ * more, which the caller must refuse. */
 int form_text_addrs(const struct form *form, const char *name,
 	struct addr_list *list, struct problem *problem);
 
-/* Appends the mailboxes of one comma list; name is for the problem. */
+/* The same for one comma list; name is for the problem. */
 int form_text_split(const char *value, const char *name, struct addr_list *list,
 	struct problem *problem);
 

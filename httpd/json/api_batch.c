@@ -5,16 +5,17 @@
  */
 #include "httpd/json/api_batch.h"
 
+#include <assert.h>
 #include <event2/http.h>
 
 #include "core/base/str.h"
-#include "core/conf/conf.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/idempotency.h"
 #include "httpd/http/json_text.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/batch_json.h"
+#include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
 
 static int read_mode(
@@ -114,7 +115,8 @@ static int parse(
 	struct request *request, struct batch *batch_r, struct problem *problem)
 {
 	struct admission *admission = &request->admission;
-	int64_t max = request->worker->conf->http.max_recipients;
+	int64_t max = worker_recipient_limit(
+		request->worker, EMAIL_JSON_RECIPIENTS);
 	size_t len;
 	const char *body = request_body(request, &len);
 

@@ -3,7 +3,6 @@
  *
  * Threads: the worker's.
  */
-#include "core/conf/conf.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/idempotency.h"
 #include "httpd/http/json_text.h"
@@ -29,7 +28,8 @@ static void on_email_sent(
 static int parse(struct request *request, struct outgoing *outgoing_r,
 	struct problem *problem)
 {
-	int64_t max = request->worker->conf->http.max_recipients;
+	int64_t max = worker_recipient_limit(
+		request->worker, EMAIL_JSON_RECIPIENTS);
 	struct admission *admission = &request->admission;
 	size_t len;
 	const char *body = request_body(request, &len);

@@ -11,6 +11,9 @@
 #include "httpd/send/outgoing.h"
 #include "httpd/http/problem.h"
 
+/* How many recipients an email may have, unless the settings say otherwise. */
+enum { EMAIL_JSON_RECIPIENTS = 50 };
+
 /* Reads the body of POST /emails. No side effects. 0, or -1 with a problem that
  * names the field; outgoing_r may hold a part of the email then. */
 int email_json_parse(const char *body, size_t len, int64_t max_recipients,

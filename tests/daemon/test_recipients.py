@@ -1,6 +1,8 @@
 """How many recipients an email may have."""
 
 import pytest
+from harness import File, FormClient
+from harness.form import check_refused
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
@@ -43,3 +45,9 @@ def test_limit_is_a_setting(own_box, email):
     httpd.send({**email, "cc": people(1)})
     answer = httpd.post({**email, "cc": people(2)})
     check_problem(answer, 422, "validation_error", "2")
+    form = FormClient(box)
+    form.send({**email, "cc": people(1)})
+    message = "Too many recipients, max is 2"
+    check_refused(form.post({**email, "cc": people(2)}), 400, message)
+    mime = {"to": people(3), "message": File("m", b"From: hello@example.com\n\nx\n")}
+    check_refused(form.post(mime, path="messages.mime"), 400, message)

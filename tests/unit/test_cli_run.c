@@ -393,8 +393,8 @@ static void test_settings(void **state)
 	run_ok("config --json");
 	assert_true(rows_printed() > 20);
 	assert_non_null(strstr(at.out, "{\"section\": \"http\", \"name\": "
-				       "\"max_recipients\", \"value\": \"50\","
-				       " \"default\": \"50\"}"));
+				       "\"max_recipients\", \"value\": \"0\","
+				       " \"default\": \"0\"}"));
 }
 
 /* Each failure has its exit status, and says on standard error, and only

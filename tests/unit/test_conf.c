@@ -100,7 +100,7 @@ static void test_settings_are_read(void **state)
 	assert_int_equal(conf->http.request_timeout_ms, 120000);
 	assert_int_equal(conf->http.idle_timeout_ms, 5000);
 	assert_int_equal(conf->log.level, LOG_LEVEL_DEBUG);
-	assert_int_equal(conf->http.max_recipients, 50);
+	assert_int_equal(conf->http.max_recipients, 0);
 }
 
 static void test_a_name_may_bring_its_section(void **state)

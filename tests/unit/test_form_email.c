@@ -25,6 +25,9 @@ struct result {
 	size_t n;
 };
 
+static const struct form_email_rules rules = {
+	.domain = "example.com", .recipients = 6};
+
 static void parse(const char *body, struct result *result)
 {
 	_cleanup_form_ struct form form = FORM_INIT;
@@ -34,7 +37,7 @@ static void parse(const char *body, struct result *result)
 	*result = (struct result){.problem = PROBLEM_INIT};
 	assert_int_equal(
 		form_parse_urlencoded(body, strlen(body), &form, NULL), 0);
-	if (form_email_parse(&form, "example.com", &email, &result->problem) < 0 ||
+	if (form_email_parse(&form, &rules, &email, &result->problem) < 0 ||
 		form_options_parse(&form, NOW_US, &email, &result->problem) < 0 ||
 		form_variables_read(&form, &variables, &result->problem) < 0 ||
 		form_variables_expand(&variables, &email, &result->emails,
@@ -72,6 +75,10 @@ static const struct {
 	{"from=a@example.org&to=b@dst.test&text=x",
 		"from domain example.org does not match the sending domain "
 		"example.com"},
+	{FULL "to=c@d.test,d@d.test,e@d.test,f@d.test,g@d.test,h@d.test",
+		"Too many recipients, max is 6"},
+	{FULL "cc=c@d.test,d@d.test&bcc=e@d.test,f@d.test,g@d.test,h@d.test",
+		"Too many recipients, max is 6"},
 	{BASE, NO_BODY},
 	{BASE "text=&html=", NO_BODY},
 	{FULL "subject=a%0D%0ABcc:+x", "subject parameter contains line"},
