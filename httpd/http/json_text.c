@@ -9,9 +9,17 @@
 
 #include "httpd/http/budget.h"
 
-/* What jansson takes for one value with its place in an array or object. Files
- * come as arrays of numbers, so these are told apart. */
-enum { VALUE_BYTES = 64, NUMBER_BYTES = 48 };
+/* What jansson takes for a value with its place in an array or object, told
+ * from the sign in front of it, and for what more there is to some. Files come
+ * as arrays of numbers, so these are told apart. */
+enum {
+	VALUE_BYTES = 64,
+	NUMBER_BYTES = 48,
+	STRING_BYTES = 32,
+	ARRAY_BYTES = 128,
+	OBJECT_BYTES = 256,
+	KEY_BYTES = 64,
+};
 
 size_t json_text_end(const char *text, size_t len, size_t at)
 {
@@ -36,19 +44,33 @@ static uint64_t item_bytes(const char *next, const char *end)
 							  : VALUE_BYTES;
 }
 
+/* What the sign at this place stands for. */
+static uint64_t sign_bytes(const char *at, const char *end)
+{
+	switch (*at) {
+	case ',':
+		return item_bytes(at + 1, end);
+	case ':':
+		return KEY_BYTES;
+	case '"':
+		return STRING_BYTES;
+	case '[':
+		return ARRAY_BYTES;
+	case '{':
+		return OBJECT_BYTES;
+	default:
+		return 0;
+	}
+}
+
 uint64_t json_text_cost(const char *text, size_t len)
 {
 	uint64_t bytes = VALUE_BYTES;
 
 	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-
-		if (c == '"')
+		bytes += sign_bytes(text + i, text + len);
+		if (text[i] == '"')
 			i = json_text_end(text, len, i + 1);
-		else if (c == ',')
-			bytes += item_bytes(text + i + 1, text + len);
-		else if (c == '[' || c == '{')
-			bytes += VALUE_BYTES;
 	}
 	return bytes / BUDGET_FACTOR + len;
 }
