@@ -60,20 +60,8 @@ static int parse_email(const struct request *request, const struct form *form,
 static int reserve(
 	struct request *request, uint64_t bytes, struct problem *problem)
 {
-	struct admission *admission = &request->admission;
-
-	if (admission_reserve(request->worker, admission, bytes) == 0)
-		return 0;
-	*problem = admission->problem;
-	return -1;
-}
-
-static int enter(struct request *request, size_t emails, struct problem *problem)
-{
-	if (admission_enter(request->worker, &request->admission, emails) == 0)
-		return 0;
-	*problem = request->admission.problem;
-	return -1;
+	return admission_reserve(
+		request->worker, &request->admission, bytes, problem);
 }
 
 /* Individual messages multiply what is held in memory. */
@@ -108,7 +96,8 @@ static int parse(struct request *request, bool is_mime, struct parsed *parsed,
 		parsed->answer_id = mem_strdup(email.message.message_id);
 	if (expand(request, &form, &email, parsed, problem) < 0)
 		return -1;
-	return enter(request, parsed->n, problem);
+	return admission_enter(
+		request->worker, &request->admission, parsed->n, problem);
 }
 
 static void send_form(struct request *request, bool is_mime)

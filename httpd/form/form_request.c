@@ -39,18 +39,13 @@ static int unpack(struct request *request, const char *body, size_t len,
 	if (unpack_within(body, len, small, unpacked, &err) == 0)
 		return 0;
 	if (err.code == ERR_TOO_LARGE) {
-		if (admission_grow(request->worker, admission, most) < 0) {
-			*problem = admission->problem;
+		if (admission_grow(request->worker, admission, most, problem) < 0)
 			return -1;
-		}
 		if (unpack_within(body, len, most, unpacked, &err) == 0)
 			return 0;
 	}
-	if (err.code == ERR_TOO_LARGE) {
-		admission_grow(request->worker, admission, most + 1);
-		*problem = admission->problem;
-		return -1;
-	}
+	if (err.code == ERR_TOO_LARGE)
+		return admission_too_large(admission, problem);
 	return problem_set(problem, PROBLEM_BAD_REQUEST,
 		"unable to parse request: %s", err.text);
 }

@@ -209,26 +209,29 @@ static int check_body(struct worker *worker, const struct http_head *head,
 	admission->body_limit = body_limit(worker, admission->route);
 	if (head->framing != HTTP_LENGTH)
 		return 0;
-	return admission_grow(worker, admission, head->length);
+	return admission_grow(
+		worker, admission, head->length, &admission->problem);
 }
 
 enum { MIB = 1024 * 1024 };
 
-static int too_large(struct admission *admission, uint64_t limit)
+int admission_too_large(const struct admission *admission, struct problem *problem)
 {
-	return problem_set(&admission->problem, PROBLEM_TOO_LARGE,
+	uint64_t limit = admission->body_limit;
+
+	return problem_set(problem, PROBLEM_TOO_LARGE,
 		"request size exceeds %" PRIu64 " MiB limit (%" PRIu64
 		" bytes)",
 		limit / MIB, limit);
 }
 
-int admission_reserve(
-	struct worker *worker, struct admission *admission, uint64_t bytes)
+int admission_reserve(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem)
 {
 	int64_t budget = worker->conf->http.max_inflight_bytes;
 
 	if (bytes > (uint64_t)budget / BUDGET_FACTOR)
-		return problem_set(&admission->problem, PROBLEM_TOO_LARGE,
+		return problem_set(problem, PROBLEM_TOO_LARGE,
 			"request size exceeds %" PRId64 " MiB limit: it takes "
 			"as much memory as %" PRIu64 " bytes (see "
 			"http.max_inflight_bytes)",
@@ -236,11 +239,11 @@ int admission_reserve(
 	if (budget_take(worker->shared->budget, budget, bytes, &admission->share))
 		return 0;
 	log_warn(worker->log, "over_budget", "bytes", LOG_INT((int64_t)bytes));
-	return problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE);
+	return problem_fixed(problem, PROBLEM_UNAVAILABLE);
 }
 
-int admission_enter(
-	struct worker *worker, struct admission *admission, size_t emails)
+int admission_enter(struct worker *worker, struct admission *admission,
+	size_t emails, struct problem *problem)
 {
 	switch (budget_enter(worker->shared->budget,
 		worker->conf->http.max_requests, admission->key.company_id,
@@ -248,22 +251,22 @@ int admission_enter(
 	case BUDGET_ENTERED:
 		return 0;
 	case BUDGET_COMPANY_FULL:
-		return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
+		return problem_set(problem, PROBLEM_UNAVAILABLE,
 			"Your company has too many requests under way now. "
 			"Please try again.");
 	default:
-		return problem_set(&admission->problem, PROBLEM_UNAVAILABLE,
+		return problem_set(problem, PROBLEM_UNAVAILABLE,
 			"The service has too many requests to handle now. "
 			"Please try again.");
 	}
 }
 
-int admission_grow(
-	struct worker *worker, struct admission *admission, uint64_t body_bytes)
+int admission_grow(struct worker *worker, struct admission *admission,
+	uint64_t body_bytes, struct problem *problem)
 {
 	if (body_bytes > admission->body_limit)
-		return too_large(admission, admission->body_limit);
-	return admission_reserve(worker, admission, body_bytes);
+		return admission_too_large(admission, problem);
+	return admission_reserve(worker, admission, body_bytes, problem);
 }
 
 static int check_right(struct worker *worker, struct admission *admission)
@@ -281,7 +284,8 @@ static int check_caller(struct worker *worker, const struct http_head *head,
 			       find_key(worker, head, admission) < 0 ||
 			       check_rate(worker, admission) < 0 ||
 			       check_right(worker, admission) < 0 ||
-			       admission_enter(worker, admission, 1) < 0
+			       admission_enter(worker, admission, 1,
+				       &admission->problem) < 0
 		       ? -1
 		       : 0;
 }

@@ -33,18 +33,22 @@ void admission_decide(struct worker *worker, const struct http_head *head,
 
 /* The request is about to send so many emails; what many requests do is bounded
  * by that. 0, or -1 with the problem: there are too many under way. */
-int admission_enter(
-	struct worker *worker, struct admission *admission, size_t emails);
+int admission_enter(struct worker *worker, struct admission *admission,
+	size_t emails, struct problem *problem);
 
 /* The request needs memory as a body of this size does. 0, or -1 with the
  * problem: more than the server ever holds, or than it can hold now. */
-int admission_reserve(
-	struct worker *worker, struct admission *admission, uint64_t bytes);
+int admission_reserve(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem);
 
 /* The body, as it comes or unpacked, is this long by now: over its limit it
  * is a problem too. */
 int admission_grow(struct worker *worker, struct admission *admission,
-	uint64_t body_bytes);
+	uint64_t body_bytes, struct problem *problem);
+
+/* The body is longer than its limit: -1 with the problem. */
+int admission_too_large(
+	const struct admission *admission, struct problem *problem);
 
 void admission_clear(struct admission *admission);
 

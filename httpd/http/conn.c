@@ -164,8 +164,8 @@ static ssize_t feed_chunks(struct conn *conn, char *data, size_t len)
 	}
 	conn->body_seen = conn->chunks.size;
 	if (conn->admission.problem.kind == PROBLEM_NONE &&
-		admission_grow(conn->worker, &conn->admission, conn->body_seen) <
-			0) {
+		admission_grow(conn->worker, &conn->admission, conn->body_seen,
+			&conn->admission.problem) < 0) {
 		conn_refuse(conn, &conn->admission.problem);
 		return -1;
 	}

@@ -121,17 +121,10 @@ static int parse(
 	const char *body = request_body(request, &len);
 
 	if (admission_reserve(request->worker, admission,
-		    json_text_cost(body, len)) < 0) {
-		*problem = admission->problem;
+		    json_text_cost(body, len), problem) < 0 ||
+		batch_json_parse(body, len, max, batch_r, problem) < 0)
 		return -1;
-	}
-	if (batch_json_parse(body, len, max, batch_r, problem) < 0)
-		return -1;
-	if (admission_enter(request->worker, admission, batch_r->n) < 0) {
-		*problem = admission->problem;
-		return -1;
-	}
-	return 0;
+	return admission_enter(request->worker, admission, batch_r->n, problem);
 }
 
 static void send_batch(

@@ -30,15 +30,12 @@ static int parse(struct request *request, struct outgoing *outgoing_r,
 {
 	int64_t max = worker_recipient_limit(
 		request->worker, EMAIL_JSON_RECIPIENTS);
-	struct admission *admission = &request->admission;
 	size_t len;
 	const char *body = request_body(request, &len);
 
-	if (admission_reserve(request->worker, admission,
-		    json_text_cost(body, len)) < 0) {
-		*problem = admission->problem;
+	if (admission_reserve(request->worker, &request->admission,
+		    json_text_cost(body, len), problem) < 0)
 		return -1;
-	}
 	return email_json_parse(body, len, max, outgoing_r, problem);
 }
 

@@ -12,14 +12,11 @@
 int json_body_parse(
 	struct request *request, json_t **object_r, struct problem *problem)
 {
-	struct admission *admission = &request->admission;
 	size_t len;
 	const char *body = request_body(request, &len);
 
-	if (admission_reserve(request->worker, admission,
-		    json_text_cost(body, len)) < 0) {
-		*problem = admission->problem;
+	if (admission_reserve(request->worker, &request->admission,
+		    json_text_cost(body, len), problem) < 0)
 		return -1;
-	}
 	return json_field_parse(body, len, object_r, problem);
 }
