@@ -220,7 +220,8 @@ run demo:
 .PHONY: test
 test:
 	@tools/deps test
-	@+$(BUILT) all unit-tests man bench-tools
+	$(call built,all unit-tests man bench-tools)
+	@echo 'Building the fuzzers ...'
 	@+$(BUILT) fuzz-build
 	@BUILD=$(BUILD) tests/run
 

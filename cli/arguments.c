@@ -175,7 +175,7 @@ static int take_argument(
 {
 	const struct verb *verb = arguments->verb;
 
-	if (verb->argument) {
+	if (verb->argument && (words[0] || *verb->argument != '[')) {
 		if (words[0] == NULL)
 			return err_set(err, ERR_INVALID, "%s is missing",
 				verb->argument);
@@ -204,6 +204,20 @@ static int check_options(const struct arguments *arguments, struct err *err)
 	return 0;
 }
 
+/* With options that cannot be read, for the sake of its usage. */
+static void guess_verb(int argc, char **argv, struct arguments *arguments)
+{
+	int i = 1;
+
+	while (i < argc && !verbs_has_noun(argv[i]))
+		i++;
+	if (i == argc)
+		return;
+	arguments->verb = verbs_find(argv[i], NULL);
+	if (arguments->verb == NULL && i + 1 < argc)
+		arguments->verb = verbs_find(argv[i], argv[i + 1]);
+}
+
 int arguments_parse(
 	int argc, char **argv, struct arguments *arguments_r, struct err *err)
 {
@@ -211,8 +225,10 @@ int arguments_parse(
 	int used;
 
 	*arguments_r = (struct arguments){.conf_path = CONF_DEFAULT_PATH};
-	if (read_options(argc, argv, arguments_r, err) < 0)
+	if (read_options(argc, argv, arguments_r, err) < 0) {
+		guess_verb(argc, argv, arguments_r);
 		return -1;
+	}
 	words = argv + optind;
 	if (arguments_r->version || (arguments_r->help && words[0] == NULL))
 		return 0;

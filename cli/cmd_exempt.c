@@ -120,10 +120,13 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 static int run_list(
 	const struct call *call, struct report *report, struct err *err)
 {
-	const char *given = call_option(call, OPTION_DOMAIN);
+	const char *option = call_option(call, OPTION_DOMAIN);
+	const char *given = call_argument(call) ? call_argument(call) : option;
 	_cleanup_free_ char *domain = NULL;
 	struct exemption_list list;
 
+	if (option && option != given)
+		return err_set(err, ERR_INVALID, "the domain is given twice");
 	if ((given && addr_domain_normalize(given, &domain, err) < 0) ||
 		store_exemption_list(call->db, domain, &list, err) < 0)
 		return -1;
@@ -209,11 +212,12 @@ const struct verb cmd_exempt_add = {
 const struct verb cmd_exempt_list = {
 	.noun = "exempt",
 	.name = "list",
+	.argument = "[DOMAIN]",
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = columns,
-	.options = {{OPTION_DOMAIN, false, "Only those for this domain."}},
-	.help = "Lists who is exempt, by domain.",
+	.options = {{OPTION_DOMAIN, false, "The same as the word DOMAIN."}},
+	.help = "Lists who is exempt, by domain, or those for one domain.",
 	.run = run_list,
 };
 

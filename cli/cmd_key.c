@@ -91,7 +91,7 @@ static int run_create(
 	struct key_spec spec = {
 		.company_id = company_id,
 		.name = call_option(call, OPTION_NAME),
-		.scopes = KEY_ALL,
+		.scopes = KEY_SENDING | KEY_READING,
 	};
 
 	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
@@ -174,7 +174,7 @@ const struct verb cmd_key_create = {
 			"What it may do: sending, reading, managing, with "
 			"commas between. Who may manage may create keys over "
 			"HTTP with any scope, also those that it lacks. "
-			"Without this, all three."},
+			"Without this, sending and reading."},
 		{OPTION_DOMAIN, false,
 			"Restrict it to this domain of the company. The key "
 			"is removed with the domain."}},

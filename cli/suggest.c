@@ -3,7 +3,7 @@
  *
  * The narrowest exemption that fits: the login, where there is one; the client,
  * where it is another host; else the addresses that were used, because a client
- * on this host is anybody here.
+ * on this host is anybody here. What is exempt by now is left out.
  *
  * Threads: one.
  */
@@ -107,6 +107,41 @@ static void add(struct suggest_list *list, const struct domain *domain,
 		count_addresses(list, domain, refusal);
 }
 
+static bool is_for(
+	const struct exemption *exemption, const struct suggestion *suggestion)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+
+	if (exemption->kind != suggestion->kind)
+		return false;
+	if (exemption->kind != EXEMPT_CLIENT)
+		return str_eq(exemption->value, suggestion->value);
+	return cidr_list_parse(exemption->value, &list, NULL) == 0 &&
+	       cidr_list_has_text(&list, suggestion->value);
+}
+
+static bool is_exempt(
+	const struct exemption_list *list, const struct suggestion *suggestion)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (is_for(&list->items[i], suggestion))
+			return true;
+	return false;
+}
+
+static void leave_out(
+	struct suggest_list *list, const struct exemption_list *exemptions)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (is_exempt(exemptions, &list->items[i]))
+			free(list->items[i].value);
+		else
+			list->items[n++] = list->items[i];
+	list->n = n;
+}
+
 static int by_count(const void *a, const void *b)
 {
 	const struct suggestion *one = a, *other = b;
@@ -120,13 +155,20 @@ int suggest_read(struct db *db, const struct domain *domain,
 	const struct refusal_scope scope = {
 		.domain = domain->name, .learnt_only = true};
 	struct suggest_list list = {0};
+	struct exemption_list exemptions;
 	struct refusal_list notes;
 
-	if (store_refusal_list(db, &scope, NOTES_MAX, &notes, err) < 0)
+	if (store_exemption_list(db, domain->name, &exemptions, err) < 0)
 		return -1;
+	if (store_refusal_list(db, &scope, NOTES_MAX, &notes, err) < 0) {
+		store_exemption_list_free(&exemptions);
+		return -1;
+	}
 	for (size_t i = 0; i < notes.n; i++)
 		add(&list, domain, &notes.items[i]);
 	store_refusal_list_free(&notes);
+	leave_out(&list, &exemptions);
+	store_exemption_list_free(&exemptions);
 	if (list.n > 0)
 		qsort(list.items, list.n, sizeof(*list.items), by_count);
 	*list_r = list;

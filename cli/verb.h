@@ -60,7 +60,8 @@ enum verb_shape {
 struct verb {
 	const char *noun;
 	const char *name;     /* NULL: the noun alone */
-	const char *argument; /* as `NAME`; NULL: takes none */
+	const char *argument; /* as `NAME`, `[NAME]`: may be left out; NULL:
+			       * takes none */
 	bool variant; /* of a row before it with the same words: this one is
 		       * meant when the first of its options is given */
 	enum verb_access access;

@@ -317,7 +317,8 @@ tell_about_reload() {
 	if [ -z "$reload$changed" ]; then
 		echo "Postfix's files are as they were."
 	elif [ -z "$reload" ]; then
-		echo "To put it in effect: postfix -c $config reload"
+		echo "To put it in effect: postfix -c $config reload; and reload" \
+			"postern-httpd if it runs."
 	elif postfix -c "$config" status >/dev/null 2>&1; then
 		postfix -c "$config" reload
 	else

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # common.sh sets config
+# shellcheck disable=SC2154 # settings.sh sets settings
 # What postern-milter has to know of Postfix's settings; sourced by the scripts
-# behind common.sh.
+# behind settings.sh.
 #
 # enable writes it as a block at the end of postern.conf, between two comments:
 # internal_hosts from mynetworks, local_domains from mydestination and myorigin.
@@ -10,23 +10,9 @@
 # what an admin writes behind it stays in the section that it is in. When it is
 # written anew it stays where it is. disable takes it out again, whatever else
 # was changed meanwhile; check says when Postfix's settings are others by now.
-#
-# Sets: settings (the file; empty: there is none to write to).
 
 learn_begin='# Learnt from Postfix by postfix-conf/enable; disable takes it out.'
 learn_end='# End of what was learnt.'
-settings=
-default_settings=/etc/postern/postern.conf
-
-# Without -p, postern.conf is only meant with Postfix's own main.cf.
-find_settings() {
-	if [ -z "$settings" ] && [ -f "$default_settings" ] &&
-		[ "$config" = "$(postconf -d -h config_directory)" ]; then
-		settings=$default_settings
-	fi
-	[ -z "$settings" ] || [ -f "$settings" ] || die "$settings is missing"
-	[ -z "$settings" ] || settings=$(readlink -f "$settings")
-}
 
 # One item a line. A path stands for what is in the file, as Debian's myorigin
 # does.
@@ -149,6 +135,11 @@ tell_unlearnt() {
 	done
 }
 
+# A milter that does not run reads it when it starts.
+then_reload() {
+	[ ! -S "$socket_path" ] || printf '; reload postern-milter'
+}
+
 learn() {
 	[ -n "$settings" ] || return 0
 	tell_unlearnt echo
@@ -157,15 +148,13 @@ learn() {
 		return
 	fi
 	rewrite_settings with_block
-	echo "$settings: has mynetworks and the local domains now;" \
-		"reload postern-milter."
+	echo "$settings: has mynetworks and the local domains now$(then_reload)."
 }
 
 unlearn() {
 	has_learnt || return 0
 	rewrite_settings without_block
-	echo "$settings: what was learnt from Postfix is out; reload" \
-		"postern-milter."
+	echo "$settings: what was learnt from Postfix is out$(then_reload)."
 }
 
 check_learnt() {

@@ -12,7 +12,7 @@
 struct committer;
 struct key_use;
 
-enum { KEY_USE_INTERVAL_S = 3600 };
+enum { KEY_USE_INTERVAL_S = 60 };
 
 struct key_use *key_use_new(struct committer *committer);
 void key_use_free(struct key_use *use);

@@ -80,7 +80,7 @@ class Postfix:
     def run(self, script, *options):
         self.age()
         done = subprocess.run([SCRIPTS / script, "-c", self.folder, *options],
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, timeout=300, check=False)
         self.age()
         return done
 
@@ -95,7 +95,7 @@ class Postfix:
 
     def postconf(self, *options):
         return subprocess.run(["postconf", "-c", self.folder, *options], capture_output=True,
-                              text=True, timeout=60, check=True).stdout
+                              text=True, timeout=300, check=True).stdout
 
     def value(self, name):
         return self.postconf("-x", "-h", name).rstrip("\n")
@@ -294,10 +294,10 @@ def test_wrong_usage(make, script, options, text):
 @pytest.mark.parametrize("script", ["enable", "disable", "check"])
 def test_help_and_missing_postfix(tmp_path, script):
     done = subprocess.run([SCRIPTS / script, "-h"], capture_output=True, text=True,
-                          timeout=60, check=True)
+                          timeout=300, check=True)
     assert done.stdout.startswith(f"usage: {script}")
     done = subprocess.run([SCRIPTS / script, "-c", tmp_path], capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=300, check=False)
     assert done.returncode == 1
     assert f"{tmp_path}/main.cf is missing" in done.stderr
 

@@ -40,10 +40,18 @@ def make(tmp_path):
     return make
 
 
+def add_database(postfix):
+    """postern.conf names one, and it is there."""
+    with postfix.conf.open("a") as file:
+        file.write(f"[store]\ndatabase = {postfix.folder}/postern.db\n")
+    subprocess.run([CLI, "-c", postfix.conf, "db", "migrate"], timeout=300, check=True,
+                   capture_output=True)
+
+
 def effective(postfix):
     """The settings in force, by name."""
     done = subprocess.run([CLI, "-c", postfix.conf, "config"],
-                          capture_output=True, text=True, timeout=60, check=True)
+                          capture_output=True, text=True, timeout=300, check=True)
     return dict(line.split(" = ", 1) for line in done.stdout.splitlines() if " = " in line)
 
 
@@ -122,6 +130,7 @@ def test_owner_and_mode_stay(make):
 
 def test_check_sees_a_drift(make):
     postfix = make()
+    add_database(postfix)
     before = postfix.run("check", "-p", postfix.conf)
     assert "were not learnt" in before.stdout
     postfix.do("enable", "-p", postfix.conf)

@@ -75,6 +75,8 @@ static void test_exemptions(void **state)
 	assert_int_equal(rows_printed(), 3);
 	run_ok("exempt list --domain a.example --json");
 	assert_int_equal(rows_printed(), 2);
+	run_ok("exempt list A.example --json");
+	assert_int_equal(rows_printed(), 2);
 	run_ok("exempt list");
 	assert_says(at.out, "10.0.0.0/8");
 	run_ok("exempt remove %s", id);
@@ -113,6 +115,9 @@ static void test_faults(void **state)
 		{"exempt add a.example --sender root", EX_DATAERR, "--sender"},
 		{"exempt add nodots --login a", EX_DATAERR, "nodots"},
 		{"exempt list --domain nodots", EX_DATAERR, "nodots"},
+		{"exempt list nodots", EX_DATAERR, "nodots"},
+		{"exempt list a.example --domain a.example", EX_DATAERR,
+			"the domain is given twice"},
 		{"exempt remove " NO_ID, EX_NOINPUT, "no exemption"},
 		{"exempt remove x", EX_DATAERR, "\"x\" is no exempt id"},
 		{"exempt remove a.example --login a", EX_NOINPUT,
@@ -218,6 +223,13 @@ static void test_suggest(void **state)
 	assert_says(at.out, "3 more would be refused");
 	run_ok("domain set a.example --subdomains covered");
 	run_ok("exempt suggest a.example");
+	assert_says(at.out, "--sender=w@sub.a.example");
+	run_ok("exempt add a.example --client 10.0.0.0/24");
+	run_ok("exempt add a.example --login o'neil");
+	run_ok("exempt add a.example --sender w@a.example");
+	run_ok("exempt suggest a.example --json");
+	assert_int_equal(rows_printed(), 2);
+	assert_says(at.out, "--login=ann");
 	assert_says(at.out, "--sender=w@sub.a.example");
 }
 

@@ -134,7 +134,7 @@ static void test_keys(void **state)
 	run_ok("domain add a.example --company %s", company);
 	run_ok("key create --company %s --name n", company);
 	assert_non_null(strstr(at.out, "\ntoken       ps_"));
-	assert_non_null(strstr(at.out, "sending, reading, managing"));
+	assert_non_null(strstr(at.out, "sending, reading\n"));
 	assert_non_null(strstr(at.out, "is shown only now"));
 	run_ok("key create --company %s --name n --scope sending,reading "
 	       "--domain A.Example --json",
@@ -441,6 +441,10 @@ static void test_failures(void **state)
 		{"company", EX_USAGE, "company what?"},
 		{"domain add c.example", EX_USAGE,
 			"usage: postern domain add NAME --company ID"},
+		{"domain add c.example --nonsense", EX_USAGE,
+			"usage: postern domain add NAME --company ID"},
+		{"--nonsense config", EX_USAGE, "usage: postern config"},
+		{"company --nonsense", EX_USAGE, "usage: postern COMMAND"},
 		{"-c /nowhere.conf company list", EX_CONFIG,
 			"cannot read /nowhere.conf: No such file"},
 	};

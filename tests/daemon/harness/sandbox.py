@@ -204,7 +204,7 @@ class Sandbox:
         self.cli("domain", "add", name, "--company", company, *flags)
         return name
 
-    def new_key(self, company, scope=None, domain=None):
+    def new_key(self, company, scope="sending,reading,managing", domain=None):
         """A new key of the company: {"id", "token", ...}."""
         words = ["--company", company, "--name", unique("key")]
         if scope:

@@ -1,0 +1,82 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # common.sh sets config and here
+# postern.conf, as the scripts read it; sourced by them behind common.sh.
+#
+# What is in force is asked of postern(1), the one beside which the scripts are
+# installed or built.
+#
+# Sets: settings (the file; empty: there is none), postern (the command; empty:
+# it is missing), in_force (what `postern config` says).
+
+settings=
+default_settings=/etc/postern/postern.conf
+postern=
+in_force=
+
+# Without -p, postern.conf is only meant with Postfix's own main.cf.
+find_settings() {
+	if [ -z "$settings" ] && [ -f "$default_settings" ] &&
+		[ "$config" = "$(postconf -d -h config_directory)" ]; then
+		settings=$default_settings
+	fi
+	[ -z "$settings" ] || [ -f "$settings" ] || die "$settings is missing"
+	[ -z "$settings" ] || settings=$(readlink -f "$settings")
+	for postern in "$here/../../../bin/postern" \
+		"$here/../${BUILD:-build}/postern" "${BUILD:-}/postern" \
+		"$(command -v postern)"; do
+		[ ! -x "$postern" ] || return 0
+	done
+	postern=
+}
+
+# Fails, with the reason in in_force, when the file is refused.
+read_settings() {
+	in_force=$("$postern" -c "$settings" config 2>&1)
+}
+
+# The value that is in force: setting_of SECTION NAME.
+setting_of() {
+	printf '%s\n' "$in_force" | awk -v section="[$1]" -v name="$2" '
+	/^\[/ { inside = $0 == section }
+	inside && $1 == name && $2 == "=" {
+		sub(/^[^=]*= ?/, "")
+		print
+	}'
+}
+
+# Whether postern-httpd submits to the service in master.cf.
+wants_service() {
+	[ "$(setting_of submission method)" = smtp ] &&
+		[ -z "$(setting_of submission smtp_server)" ]
+}
+
+# As the daemons do, which run as the user postern where the file is theirs.
+try_database() {
+	as=
+	if [ "$(id -u)" -eq 0 ] && id postern >/dev/null 2>&1 &&
+		[ "$settings" = "$(readlink -f "$default_settings")" ]; then
+		as='setpriv --reuid postern --regid postern --init-groups'
+	fi
+	# shellcheck disable=SC2086 # words
+	$as "$postern" -c "$settings" company list 2>&1 >/dev/null
+}
+
+check_database() {
+	if why=$(try_database); then
+		good "the database can be used"
+	else
+		wrong "$why"
+	fi
+}
+
+check_settings() {
+	[ -n "$settings" ] || return 0
+	if [ -z "$postern" ]; then
+		warn "cannot check $settings: the command postern is missing"
+	elif read_settings; then
+		good "$settings has no fault"
+		check_database
+	else
+		wrong "$in_force"
+	fi
+}

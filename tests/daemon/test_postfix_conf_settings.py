@@ -1,0 +1,83 @@
+"""What the scripts of postfix-conf make of postern.conf.
+
+Only postconf of Postfix is used; nothing is started.
+"""
+
+import os
+
+import pytest
+from test_postfix_conf import listening
+from test_postfix_conf_learn import add_database, make  # noqa: F401
+
+SMTP = "[submission]\nmethod = smtp\n"
+ELSEWHERE = SMTP + "smtp_server = inet:127.0.0.1:2525\n"
+
+
+def check(postfix):
+    with listening(postfix):
+        return postfix.run("check", "-p", postfix.conf)
+
+
+@pytest.fixture
+def enabled(make):  # noqa: F811
+    """A Postfix with everything in order."""
+    postfix = make()
+    add_database(postfix)
+    postfix.do("enable", "-p", postfix.conf)
+    done = check(postfix)
+    assert done.returncode == 0 and "WRONG" not in done.stdout
+    return postfix
+
+
+@pytest.mark.parametrize("more, says", [
+    ("[web]\n", "postern.conf:"),
+    ("[http]\nworkers = x\n", 'http.workers: "x" is not'),
+    (SMTP, "master.cf has no service postern, and submission.method is smtp: run enable"),
+    ("[store]\ndatabase = /nowhere/x.db\n", "already set"),
+])
+def test_what_fails_each_request_is_wrong(enabled, more, says):
+    with enabled.conf.open("a") as file:
+        file.write(more)
+    done = check(enabled)
+    wrong = [line for line in done.stdout.splitlines() if line.startswith("WRONG")]
+    assert done.returncode == 1
+    assert len(wrong) == 1 and says in wrong[0]
+
+
+def test_a_server_elsewhere_needs_no_service(enabled):
+    with enabled.conf.open("a") as file:
+        file.write(ELSEWHERE)
+    assert check(enabled).returncode == 0
+
+
+def test_a_service_of_somebody_else_does_not_do(enabled):
+    with (enabled.folder / "master.cf").open("a") as file:
+        file.write("postern unix n - y - 5 smtpd\n")
+    assert check(enabled).returncode == 0
+    with enabled.conf.open("a") as file:
+        file.write(SMTP)
+    done = check(enabled)
+    assert done.returncode == 1 and "WRONG" in done.stdout and "not the one" in done.stdout
+
+
+@pytest.mark.parametrize("spoil", [os.unlink, lambda path: path.write_text("x" * 5000)])
+def test_a_database_that_cannot_be_used_is_wrong(enabled, spoil):
+    spoil(enabled.folder / "postern.db")
+    done = check(enabled)
+    assert done.returncode == 1 and f"WRONG:   postern: {enabled.folder}/postern.db" in done.stdout
+
+
+@pytest.mark.parametrize("more, told", [(SMTP, True), (ELSEWHERE, False), ("", False)])
+def test_disable_tells_that_nothing_could_be_sent(enabled, more, told):
+    with enabled.conf.open("a") as file:
+        file.write(more)
+    done = enabled.run("disable", "-p", enabled.conf)
+    assert done.returncode == 0
+    assert ("says method = smtp" in done.stderr) == told
+
+
+def test_reload_of_the_milter_is_for_one_that_runs(make):  # noqa: F811
+    postfix = make()
+    assert "reload postern-milter" not in postfix.do("enable", "-p", postfix.conf)
+    with listening(postfix):
+        assert "; reload postern-milter" in postfix.do("disable", "-p", postfix.conf)
