@@ -180,6 +180,13 @@ static int read_store(struct db_pool *pool, const struct session *session,
 	return result;
 }
 
+/* All of these would have to be taken off. */
+static bool has_too_many_of_ours(const struct session_message *message)
+{
+	return message->tickets > SESSION_TICKET_FIELDS ||
+	       (message->tickets > 0 && message->traces > SESSION_TRACE_FIELDS);
+}
+
 static bool has_too_many(
 	const struct session_message *message, const struct sources *sources)
 {
@@ -196,7 +203,7 @@ void facts_read(struct db_pool *pool, const struct session *session,
 
 	*facts_r = (struct facts){.err = ERR_INIT};
 	verdict->origin = session_origin(session);
-	verdict->too_many_fields = message->tickets > SESSION_TICKET_FIELDS;
+	verdict->too_many_fields = has_too_many_of_ours(message);
 	if (verdict->origin == ORIGIN_EXTERNAL || verdict->too_many_fields)
 		return;
 	sources_find(message, &sources);

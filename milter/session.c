@@ -101,7 +101,9 @@ static void add_field(struct session_fields *fields, const char *value)
 
 static void add_ticket(struct session_message *message, const char *value)
 {
-	if (message->tickets++ > 0)
+	if (message->tickets <= SESSION_TICKET_FIELDS)
+		message->tickets++;
+	if (message->ticket)
 		return;
 	message->ticket = str_trim(
 		value, strnlen(value, SESSION_TICKET_LENGTH + 1));
@@ -139,7 +141,7 @@ void session_header(struct session *session, const char *name, const char *value
 	else if (is_field(name, TICKET_HEADER))
 		add_ticket(message, value);
 	else if (is_field(name, TRACE_HEADER))
-		message->traces++;
+		message->traces += message->traces <= SESSION_TRACE_FIELDS;
 	else if (is_other(name))
 		add_field(&message->others, value);
 }

@@ -24,6 +24,7 @@ enum {
 	SESSION_SENDER_BYTES = 32 * 1024,
 	SESSION_RECIPIENTS = 50000, /* of more, no ticket is valid */
 	SESSION_TICKET_FIELDS = 100,
+	SESSION_TRACE_FIELDS = 100,
 	SESSION_TICKET_LENGTH = 64, /* a longer value is no ticket */
 };
 
@@ -44,8 +45,8 @@ struct session_message {
 	struct session_fields froms;
 	struct session_fields others; /* Sender, Resent-From, Resent-Sender */
 	char *ticket;                 /* the first one; NULL without any */
-	size_t tickets;               /* how many ticket fields there are */
-	size_t traces; /* how many fields with the id of an email */
+	size_t tickets; /* how many ticket fields there are, or one too many */
+	size_t traces;  /* the same of fields with the id of an email */
 };
 
 struct session {

@@ -715,6 +715,13 @@ static void test_too_many_fields(void **state)
 	assert_int_equal(reason_of(world, session), REASON_NOT_CLAIMED);
 	session_header(session, "X-Postern-Ticket", "x");
 	assert_int_equal(reason_of(world, session), REASON_TOO_MANY_FIELDS);
+
+	session_begin(session, "", NULL);
+	for (int i = 0; i <= SESSION_TRACE_FIELDS; i++)
+		session_header(session, "X-Postern-Email-Id", "x");
+	assert_int_equal(reason_of(world, session), REASON_NOT_CLAIMED);
+	session_header(session, "X-Postern-Ticket", "x");
+	assert_int_equal(reason_of(world, session), REASON_TOO_MANY_FIELDS);
 }
 
 static void test_too_many_domains(void **state)
