@@ -11,6 +11,7 @@
 
 #include "core/base/daemon.h"
 #include "core/base/log.h"
+#include "core/base/secret.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "milter/filter.h"
@@ -185,6 +186,10 @@ int main(int argc, char **argv)
 	daemon.conf_path = daemon_arguments(&about, argc, argv, &status);
 	if (daemon.conf_path == NULL)
 		return status;
+	if (secret_init() < 0) {
+		fputs("postern-milter: cannot initialize\n", stderr);
+		return EX_OSERR;
+	}
 	if (conf_load(daemon.conf_path, &daemon.conf, &err) < 0) {
 		fprintf(stderr, "postern-milter: %s\n", err.text);
 		return err_info(err.code)->exit_status;
