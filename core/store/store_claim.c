@@ -13,7 +13,7 @@
 
 #include "core/base/cidr.h"
 #include "core/base/str.h"
-#include "core/store/store_row.h"
+#include "core/store/store_domain_private.h"
 
 /* How an address of the message stands to the domain. */
 struct address {
@@ -114,25 +114,37 @@ static bool exempt_by_sender(struct reading *reading)
 	       harmless(from);
 }
 
-/* One exemption of the domain, or none. False when the row is of another
- * domain, one further up. */
-static bool read_row(struct db_stmt *stmt, struct reading *reading)
+static int read_domain(
+	struct db_stmt *stmt, struct reading *reading, struct err *err)
+{
+	struct domain_rules rules;
+
+	if (store_domain_read_rules(stmt, 1, &rules, err) < 0)
+		return -1;
+	reading->found = true;
+	*stpncpy(reading->claim.domain, db_text(stmt, 0),
+		CLAIM_DOMAIN_SIZE - 1) = '\0';
+	reading->claim.policy = rules.policy;
+	reading->covers = rules.covers_subdomains;
+	return 0;
+}
+
+/* One exemption of the domain, or none: 1; 0 when the row is of another domain,
+ * one further up; -1. */
+static int read_row(struct db_stmt *stmt, struct reading *reading, struct err *err)
 {
 	const char *kind = db_text(stmt, 3);
 
 	if (!reading->found) {
-		reading->found = true;
-		*stpncpy(reading->claim.domain, db_text(stmt, 0),
-			CLAIM_DOMAIN_SIZE - 1) = '\0';
-		store_domain_policy_parse(
-			db_text(stmt, 1), &reading->claim.policy);
-		store_domain_subdomains_parse(db_text(stmt, 2), &reading->covers);
+		if (read_domain(stmt, reading, err) < 0)
+			return -1;
 	} else if (!str_eq(db_text(stmt, 0), reading->claim.domain)) {
-		return false;
+		db_reset(stmt);
+		return 0;
 	}
 	if (kind)
 		note_exemption(reading, kind, db_text(stmt, 4));
-	return true;
+	return 1;
 }
 
 static int read_rows(struct db *db, const char *name, struct reading *reading,
@@ -162,11 +174,9 @@ static int read_rows(struct db *db, const char *name, struct reading *reading,
 	db_bind_text(stmt, "$login", reading->sender->login);
 	db_bind_text(stmt, "$sender", reading->envelope.key);
 	db_bind_text(stmt, "$from", reading->from.key);
-	while ((result = db_step(stmt, err)) == 1)
-		if (!read_row(stmt, reading))
-			break;
-	if (result == 1)
-		db_reset(stmt);
+	do
+		result = db_step(stmt, err);
+	while (result == 1 && (result = read_row(stmt, reading, err)) == 1);
 	return result < 0 ? -1 : reading->found;
 }
 

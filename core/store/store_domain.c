@@ -3,6 +3,7 @@
  *
  * Threads: a handle is used by one thread at a time; holds no state.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/str.h"
@@ -17,18 +18,18 @@ static const char *const policies[POLICIES] = {
 
 const char *store_domain_policy_name(enum domain_policy policy)
 {
+	assert(policy < POLICIES);
 	return policies[policy];
 }
 
 bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r)
 {
-	for (size_t i = 0; i < POLICIES; i++) {
-		if (!str_eq(word, policies[i]))
-			continue;
-		*policy_r = (enum domain_policy)i;
-		return true;
-	}
-	return false;
+	size_t policy = store_row_word(policies, POLICIES, word);
+
+	if (policy == POLICIES)
+		return false;
+	*policy_r = (enum domain_policy)policy;
+	return true;
 }
 
 static const char *const subdomains[] = {[false] = "own", [true] = "covered"};
@@ -40,27 +41,41 @@ const char *store_domain_subdomains_name(bool covered)
 
 bool store_domain_subdomains_parse(const char *word, bool *covered_r)
 {
-	bool covered = str_eq(word, subdomains[true]);
+	size_t covered = store_row_word(subdomains, ARRAY_SIZE(subdomains), word);
 
-	if (!covered && !str_eq(word, subdomains[false]))
+	if (covered == ARRAY_SIZE(subdomains))
 		return false;
-	*covered_r = covered;
+	*covered_r = covered == true;
 	return true;
 }
 
-void store_domain_read_row(struct db_stmt *stmt, struct domain *domain)
+int store_domain_read_rules(struct db_stmt *stmt, int column,
+	struct domain_rules *rules_r, struct err *err)
 {
+	if (!store_domain_policy_parse(db_text(stmt, column), &rules_r->policy))
+		return store_row_bad_word(stmt, column, err);
+	if (!store_domain_subdomains_parse(
+		    db_text(stmt, column + 1), &rules_r->covers_subdomains))
+		return store_row_bad_word(stmt, column + 1, err);
+	return 0;
+}
+
+int store_domain_read_row(
+	struct db_stmt *stmt, struct domain *domain, struct err *err)
+{
+	struct domain_rules rules;
+
+	if (store_domain_read_rules(stmt, 6, &rules, err) < 0)
+		return -1;
 	store_row_id(stmt, 0, domain->id);
 	store_row_id(stmt, 1, domain->company_id);
 	domain->name = db_copy(stmt, 2);
 	domain->active = db_int(stmt, 3) != 0;
 	domain->pending = db_int(stmt, 4) != 0;
 	domain->created_us = db_int(stmt, 5);
-	if (!store_domain_policy_parse(db_text(stmt, 6), &domain->policy))
-		domain->policy = POLICY_EXCLUSIVE;
-	if (!store_domain_subdomains_parse(
-		    db_text(stmt, 7), &domain->covers_subdomains))
-		domain->covers_subdomains = false;
+	domain->policy = rules.policy;
+	domain->covers_subdomains = rules.covers_subdomains;
+	return 0;
 }
 
 static int insert(struct db *db, const char *company_id,
@@ -139,11 +154,12 @@ static int read_one(struct db_stmt *stmt, struct domain *domain_r, struct err *e
 {
 	int result = db_step(stmt, err);
 
-	if (result == 1) {
-		store_domain_read_row(stmt, domain_r);
-		db_reset(stmt);
-	}
-	return result;
+	if (result != 1)
+		return result;
+	if (store_domain_read_row(stmt, domain_r, err) < 0)
+		return -1;
+	db_reset(stmt);
+	return 1;
 }
 
 int store_domain_find(struct db *db, const char *name, struct domain *domain_r,

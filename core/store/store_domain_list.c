@@ -39,7 +39,10 @@ int store_domain_list(struct db *db, const char *company_id,
 	while ((result = db_step(stmt, err)) == 1) {
 		list.items = store_row_grow(
 			list.items, list.n, sizeof(*list.items));
-		store_domain_read_row(stmt, &list.items[list.n++]);
+		if (store_domain_read_row(stmt, &list.items[list.n++], err) < 0) {
+			result = -1;
+			break;
+		}
 	}
 	if (result == 0)
 		*list_r = list;
@@ -82,9 +85,9 @@ static int prepare_page(struct db *db, const struct domain_scope *scope,
 	return 0;
 }
 
-static void read_item(struct db_stmt *stmt, void *item)
+static int read_item(struct db_stmt *stmt, void *item, struct err *err)
 {
-	store_domain_read_row(stmt, item);
+	return store_domain_read_row(stmt, item, err);
 }
 
 int store_domain_page(struct db *db, const struct domain_scope *scope,

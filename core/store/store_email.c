@@ -26,12 +26,16 @@ const char *store_email_state_name(enum email_state state)
 	return state_names[state];
 }
 
-enum email_state store_email_state_parse(const char *word)
+int store_email_read_state(struct db_stmt *stmt, int column,
+	enum email_state *state_r, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(state_names); i++)
-		if (str_eq(word, state_names[i]))
-			return (enum email_state)i;
-	return EMAIL_STAGED;
+	size_t state = store_row_word(
+		state_names, ARRAY_SIZE(state_names), db_text(stmt, column));
+
+	if (state == ARRAY_SIZE(state_names))
+		return store_row_bad_word(stmt, column, err);
+	*state_r = (enum email_state)state;
+	return 0;
 }
 
 /* The lists of mailboxes of an email as their columns hold them. */

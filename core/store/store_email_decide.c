@@ -10,20 +10,24 @@
 #include "core/store/store_key.h"
 #include "core/store/store_row.h"
 
-static void read_ticket(struct db_stmt *stmt, struct email_ticket *ticket)
+static int read_ticket(
+	struct db_stmt *stmt, struct email_ticket *ticket, struct err *err)
 {
+	if (store_email_read_state(stmt, 6, &ticket->state, err) < 0)
+		return -1;
 	store_row_id(stmt, 0, ticket->id);
 	store_row_id(stmt, 1, ticket->company_id);
 	store_row_id(stmt, 2, ticket->key_id);
 	ticket->domain = db_copy(stmt, 3);
 	ticket->sender = db_copy(stmt, 4);
 	ticket->from = db_copy(stmt, 5);
-	ticket->state = store_email_state_parse(db_text(stmt, 6));
 	ticket->superseded = false;
 	ticket->key_valid = db_int(stmt, 7) != 0;
 	ticket->domain_owned = db_int(stmt, 8) != 0;
 	ticket->domain_active = db_int(stmt, 9) != 0;
 	ticket->recipients = db_copy(stmt, 10);
+	db_reset(stmt);
+	return 1;
 }
 
 /* No ticket ever comes back once it was superseded, so a statement of its own
@@ -74,10 +78,8 @@ int store_email_ticket(struct db *db, const char *ticket,
 	db_bind_text(stmt, "$ticket", ticket);
 	db_bind_int(stmt, "$sending", KEY_SENDING);
 	result = db_step(stmt, err);
-	if (result == 1) {
-		read_ticket(stmt, ticket_r);
-		db_reset(stmt);
-	}
+	if (result == 1)
+		return read_ticket(stmt, ticket_r, err);
 	return result == 0 ? find_superseded(db, ticket, ticket_r, err) : result;
 }
 

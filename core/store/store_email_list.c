@@ -49,7 +49,10 @@ static int read_list(
 	while ((result = db_step(stmt, err)) == 1) {
 		list.items = store_row_grow(
 			list.items, list.n, sizeof(*list.items));
-		store_email_read_row(stmt, &list.items[list.n++]);
+		if (store_email_read_row(stmt, &list.items[list.n++], err) < 0) {
+			result = -1;
+			break;
+		}
 	}
 	if (result == 0)
 		*list_r = list;
@@ -142,9 +145,9 @@ static int prepare_page(struct db *db, const struct email_scope *scope,
 	return 0;
 }
 
-static void read_item(struct db_stmt *stmt, void *item)
+static int read_item(struct db_stmt *stmt, void *item, struct err *err)
 {
-	store_email_read_row(stmt, item);
+	return store_email_read_row(stmt, item, err);
 }
 
 int store_email_page(struct db *db, const struct email_scope *scope,

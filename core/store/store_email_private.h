@@ -6,9 +6,10 @@
 
 #include "core/store/store_email.h"
 
-/* The state of a word. One that is unknown, which the table rules out, counts
- * as staged: nothing is ever shown or accepted for it. */
-enum email_state store_email_state_parse(const char *word);
+/* The word of a column: 0; or -1, with the statement at its end, for one that
+ * the table rules out. */
+int store_email_read_state(struct db_stmt *stmt, int column,
+	enum email_state *state_r, struct err *err);
 
 /* The columns of a row, of `email e`, without its content. */
 #define EMAIL_COLUMNS                                                          \
@@ -16,11 +17,13 @@ enum email_state store_email_state_parse(const char *word);
 	" e.header_from, e.header_to, e.header_cc, e.bcc, e.reply_to,"         \
 	" e.subject, e.message_id, e.created_us, e.state, e.decided_us,"       \
 	" e.queue_id, e.last_event, e.refusal"
+enum { EMAIL_COLUMNS_N = 19 };
 
 /* Whether the row is in the folder: $all is 1 for every row, 0 for the sent. */
 #define EMAIL_IN_FOLDER " (e.state = 'sent' OR $all = 1)"
 
-/* Reads a row of EMAIL_COLUMNS. */
-void store_email_read_row(struct db_stmt *stmt, struct email *email);
+/* Reads a row of EMAIL_COLUMNS: 0; or -1 as above, the email as it was. */
+int store_email_read_row(
+	struct db_stmt *stmt, struct email *email, struct err *err);
 
 #endif

@@ -8,7 +8,12 @@
 #include "core/store/store_email_private.h"
 #include "core/store/store_row.h"
 
-enum { HTML_COLUMN = 19, TEXT_COLUMN, TAGS_COLUMN, VARIABLES_COLUMN };
+enum {
+	HTML_COLUMN = EMAIL_COLUMNS_N,
+	TEXT_COLUMN,
+	TAGS_COLUMN,
+	VARIABLES_COLUMN
+};
 
 static void read_list(struct db_stmt *stmt, int column, struct strv *list)
 {
@@ -23,8 +28,11 @@ static void read_ids(struct db_stmt *stmt, struct email *email)
 	*stpncpy(email->ticket, db_text(stmt, 3), SECRET_TICKET_SIZE - 1) = 0;
 }
 
-void store_email_read_row(struct db_stmt *stmt, struct email *email)
+int store_email_read_row(
+	struct db_stmt *stmt, struct email *email, struct err *err)
 {
+	if (store_email_read_state(stmt, 14, &email->state, err) < 0)
+		return -1;
 	read_ids(stmt, email);
 	email->domain = db_copy(stmt, 4);
 	email->sender = db_copy(stmt, 5);
@@ -36,11 +44,11 @@ void store_email_read_row(struct db_stmt *stmt, struct email *email)
 	email->subject = db_copy(stmt, 11);
 	email->message_id = db_copy(stmt, 12);
 	email->created_us = db_int(stmt, 13);
-	email->state = store_email_state_parse(db_text(stmt, 14));
 	email->decided_us = db_int(stmt, 15);
 	email->queue_id = db_copy(stmt, 16);
 	email->last_event = db_copy(stmt, 17);
 	email->refusal = db_copy(stmt, 18);
+	return 0;
 }
 
 int store_email_get(struct db *db, const char *id,
@@ -65,7 +73,8 @@ int store_email_get(struct db *db, const char *id,
 	result = db_step(stmt, err);
 	if (result != 1)
 		return result;
-	store_email_read_row(stmt, &email);
+	if (store_email_read_row(stmt, &email, err) < 0)
+		return -1;
 	email.html = db_copy(stmt, HTML_COLUMN);
 	email.text = db_copy(stmt, TEXT_COLUMN);
 	email.tags = db_copy(stmt, TAGS_COLUMN);
@@ -87,10 +96,11 @@ int store_email_outcome(struct db *db, const char *id,
 		return -1;
 	db_bind_text(stmt, "$id", id);
 	result = db_step(stmt, err);
-	if (result == 1) {
-		*state_r = store_email_state_parse(db_text(stmt, 0));
-		*refusal_r = db_copy(stmt, 1);
-		db_reset(stmt);
-	}
-	return result;
+	if (result != 1)
+		return result;
+	if (store_email_read_state(stmt, 0, state_r, err) < 0)
+		return -1;
+	*refusal_r = db_copy(stmt, 1);
+	db_reset(stmt);
+	return 1;
 }

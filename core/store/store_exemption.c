@@ -6,6 +6,7 @@
  */
 #include "core/store/store_exemption.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/cidr.h"
@@ -21,15 +22,8 @@ static const char *const kinds[EXEMPTION_KINDS + 1] = {
 
 const char *store_exemption_kind_name(enum exemption_kind kind)
 {
+	assert(kind <= EXEMPTION_KINDS);
 	return kinds[kind];
-}
-
-static enum exemption_kind parse_kind(const char *word)
-{
-	for (size_t i = 0; i < EXEMPTION_KINDS; i++)
-		if (str_eq(word, kinds[i]))
-			return (enum exemption_kind)i;
-	return EXEMPTION_KINDS;
 }
 
 /* Each makes *value_r, a new string, of the value as it was given. */
@@ -177,7 +171,8 @@ static void read_row(struct db_stmt *stmt, struct exemption *exemption)
 {
 	store_row_id(stmt, 0, exemption->id);
 	exemption->domain = db_copy(stmt, 1);
-	exemption->kind = parse_kind(db_text(stmt, 2));
+	exemption->kind = (enum exemption_kind)store_row_word(
+		kinds, EXEMPTION_KINDS, db_text(stmt, 2));
 	exemption->value = db_copy(stmt, 3);
 	exemption->created_us = db_int(stmt, 4);
 }

@@ -94,9 +94,11 @@ static int prepare_page(struct db *db, const struct key_range *range,
 	return 0;
 }
 
-static void read_item(struct db_stmt *stmt, void *item)
+static int read_item(struct db_stmt *stmt, void *item, struct err *err)
 {
+	(void)err;
 	store_key_read_row(stmt, item);
+	return 0;
 }
 
 int store_key_page(struct db *db, const struct key_range *range,

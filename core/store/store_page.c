@@ -37,7 +37,7 @@ static void reverse(struct page_rows *rows, size_t size)
 }
 
 int store_page_read(struct db_stmt *stmt, const struct page *page, size_t size,
-	void (*read_row)(struct db_stmt *stmt, void *item),
+	int (*read_row)(struct db_stmt *stmt, void *item, struct err *err),
 	struct page_rows *rows, struct err *err)
 {
 	int result;
@@ -49,7 +49,9 @@ int store_page_read(struct db_stmt *stmt, const struct page *page, size_t size,
 			break;
 		}
 		rows->items = store_row_grow(rows->items, rows->n, size);
-		read_row(stmt, (char *)rows->items + rows->n++ * size);
+		if (read_row(stmt, (char *)rows->items + rows->n++ * size, err) <
+			0)
+			return -1;
 	}
 	if (store_page_backwards(page))
 		reverse(rows, size);

@@ -33,10 +33,10 @@ struct page_rows {
 };
 
 /* Reads the rows of a statement that selects one more than the page may have;
- * read_row makes an item of one. rows, which starts zeroed, has what was read
- * also when this fails: the caller frees it. */
+ * read_row makes an item of one, or gives -1 with the statement at its end. rows,
+ * which starts zeroed, has what was read also when this fails: the caller frees it. */
 int store_page_read(struct db_stmt *stmt, const struct page *page, size_t size,
-	void (*read_row)(struct db_stmt *stmt, void *item),
+	int (*read_row)(struct db_stmt *stmt, void *item, struct err *err),
 	struct page_rows *rows, struct err *err);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "core/store/store_refusal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/str.h"
@@ -29,15 +30,8 @@ static const char *const outcomes[REFUSAL_OUTCOMES + 1] = {
 
 const char *store_refusal_outcome_name(enum refusal_outcome outcome)
 {
+	assert(outcome <= REFUSAL_OUTCOMES);
 	return outcomes[outcome];
-}
-
-static enum refusal_outcome parse_outcome(const char *word)
-{
-	for (size_t i = 0; i < REFUSAL_OUTCOMES; i++)
-		if (str_eq(word, outcomes[i]))
-			return (enum refusal_outcome)i;
-	return REFUSAL_OUTCOMES;
 }
 
 static char *bounded(const char *text)
@@ -112,8 +106,10 @@ static int insert(struct db *db, const struct refusal_note *note,
 		db_bind_text(stmt, texts->names[i], texts->items[i]);
 	db_bind_int(stmt, "$now", note->now_us);
 	result = db_step(stmt, err);
-	if (result != 1)
+	if (result < 0)
 		return -1;
+	if (result == 0)
+		return err_set(err, ERR_INTERNAL, "no row was written");
 	*seq_r = db_int(stmt, 0);
 	db_reset(stmt);
 	return 0;
@@ -152,7 +148,8 @@ int store_refusal_note(
 
 static void read_row(struct db_stmt *stmt, struct refusal *refusal)
 {
-	refusal->outcome = parse_outcome(db_text(stmt, 0));
+	refusal->outcome = (enum refusal_outcome)store_row_word(
+		outcomes, REFUSAL_OUTCOMES, db_text(stmt, 0));
 	refusal->reason = db_copy(stmt, 1);
 	refusal->domain = db_copy(stmt, 2);
 	refusal->origin = db_copy(stmt, 3);

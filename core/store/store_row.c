@@ -19,6 +19,25 @@ void store_row_id(struct db_stmt *stmt, int column, char id[static ID_SIZE])
 	*stpncpy(id, text, ID_SIZE - 1) = '\0';
 }
 
+size_t store_row_word(const char *const *words, size_t n, const char *text)
+{
+	size_t i = 0;
+
+	while (i < n && (text == NULL || !str_eq(text, words[i])))
+		i++;
+	return i;
+}
+
+int store_row_bad_word(struct db_stmt *stmt, int column, struct err *err)
+{
+	const char *text = db_text(stmt, column);
+
+	err_set(err, ERR_CONFIG, "the database has a row with the word \"%s\"",
+		text ? text : "");
+	db_reset(stmt);
+	return -1;
+}
+
 /* The room doubles when n is 0 or a power of two: that is when it is used up,
  * so that no list need remember its room. */
 void *store_row_grow(void *items, size_t n, size_t size)

@@ -13,6 +13,13 @@ enum { STORE_NAME_MAX = 200 };
 /* Copies an id out of a column. */
 void store_row_id(struct db_stmt *stmt, int column, char id[static ID_SIZE]);
 
+/* The place of a column's text among n words, n for one that is not there. */
+size_t store_row_word(const char *const *words, size_t n, const char *text);
+
+/* What to say of a row with such a text, which the table rules out: somebody
+ * else wrote it. Ends the statement. */
+int store_row_bad_word(struct db_stmt *stmt, int column, struct err *err);
+
 /* Room for one element of size bytes more than the n that are there, zeroed;
  * returns where all of them now are. */
 void *store_row_grow(void *items, size_t n, size_t size);

@@ -46,6 +46,30 @@ scenario("another program writes meanwhile", function()
 	expect("the state", state_of(ticket), "sent")
 end)
 
+-- What the table rules out, some other program may have written.
+local function spoil(statement)
+	sql("PRAGMA ignore_check_constraints = 1; " .. statement)
+end
+
+scenario("a state that is none", function()
+	local ticket = stage()
+	spoil("UPDATE email SET state = 'later' WHERE ticket = '" .. ticket .. "'")
+	deliver(ours(ticket), delayed, NO_STORE)
+	sql("UPDATE email SET state = 'staged' WHERE ticket = '" .. ticket .. "'")
+	deliver(ours(ticket), accepted)
+end)
+
+for column, good in pairs({policy = "exclusive", subdomains = "own"}) do
+	scenario("a domain whose " .. column .. " is none", function()
+		local ticket = stage()
+		spoil("UPDATE domain SET " .. column .. " = 'later'")
+		deliver(ours(ticket), delayed, "example.com: " .. NO_STORE)
+		deliver(other, untouched)
+		sql("UPDATE domain SET " .. column .. " = '" .. good .. "'")
+		deliver(ours(ticket), accepted)
+	end)
+end
+
 scenario("the email was taken back", function()
 	local ticket = stage()
 	sql("DELETE FROM email WHERE ticket = '" .. ticket .. "'")

@@ -42,9 +42,11 @@ static const struct {
 	{"", "y", LIMIT + 1, "y", {3, 2, 1}, true},
 };
 
-static void read_number(struct db_stmt *stmt, void *item)
+static int read_number(struct db_stmt *stmt, void *item, struct err *err)
 {
+	(void)err;
 	*(int64_t *)item = db_int(stmt, 0);
+	return 0;
 }
 
 static void test_pages(void **state)

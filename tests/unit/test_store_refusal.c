@@ -276,6 +276,20 @@ static void test_broken(void **state)
 	assert_int_not_equal(err.code, ERR_NONE);
 }
 
+/* A trigger of somebody else's that lets nothing in. */
+static void test_not_taken(void **state)
+{
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+
+	OK(db_exec(temp->db,
+		"CREATE TRIGGER no BEFORE INSERT ON refusal"
+		" BEGIN SELECT RAISE(IGNORE); END",
+		&why));
+	assert_int_equal(store_refusal_note(temp->db, &usual, &err), -1);
+	assert_int_equal(err.code, ERR_INTERNAL);
+}
+
 /* A word that only a later program knows. */
 static void test_unknown_outcome(void **state)
 {
@@ -308,6 +322,7 @@ int main(void)
 		TEST(rows_are_bounded),
 		TEST(busy_ones_stay),
 		TEST(broken),
+		TEST(not_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
