@@ -8,11 +8,11 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/str.h"
@@ -552,27 +552,35 @@ static void test_busy(void **state)
 	OK(add_named(other, "x", &why));
 }
 
-static void *commit_soon(void *db)
+/* Who waits for another writer sleeps, here instead of in libc; the other one
+ * commits meanwhile. */
+static struct {
+	struct db *committing;
+	int n;
+} sleeps;
+
+int nanosleep(const struct timespec *span, struct timespec *left)
 {
-	usleep(20000);
-	db_commit(db, NULL);
-	return NULL;
+	sleeps.n++;
+	if (sleeps.committing)
+		OK(db_commit(TAKE_PTR(sleeps.committing), &why));
+	return clock_nanosleep(CLOCK_MONOTONIC, 0, span, left);
 }
 
 static void test_waits_for_writer(void **state)
 {
 	struct temp_db *temp = *state;
 	_cleanup_(db) struct db *other = NULL;
-	pthread_t thread;
+	int before = sleeps.n;
 
 	OK(db_open(temp->path, DB_WRITE, &other, &why));
 	OK(db_begin(temp->db, &why));
 	OK(add_named(temp->db, "a", &why));
-	assert_int_equal(pthread_create(&thread, NULL, commit_soon, temp->db), 0);
+	sleeps.committing = temp->db;
 	OK(db_begin(other, &why));
+	assert_true(sleeps.n > before);
 	assert_int_equal(temp_db_number(other, sql_items), 1);
 	OK(db_commit(other, &why));
-	pthread_join(thread, NULL);
 }
 
 /* Nobody waits for anybody: with a wait of 0 it would fail. */
@@ -739,7 +747,6 @@ static void test_damaged(void **state)
 	OK(db_open(temp->path, DB_WRITE, &db, &why));
 	assert_int_equal(add_named(db, "b", &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
-	assert_true(err_info(err.code)->temporary);
 }
 
 int main(void)
