@@ -141,9 +141,7 @@ int postfix_own_find(const char *config, const char *name,
 
 	if (postconf_read(config, parameters, ARRAY_SIZE(parameters), values,
 		    &why) < 0)
-		return why.code == ERR_CONFIG
-			       ? 0
-			       : err_set(err, why.code, "%s", why.text);
+		return why.code == ERR_CONFIG ? 0 : err_copy(err, &why);
 	found = find(&search, values, &index, err);
 	if (found == 1)
 		*parameter_r = parameters[index];

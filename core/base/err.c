@@ -14,15 +14,14 @@
 #include "core/base/str.h"
 
 static const struct err_info infos[ERR_CODES] = {
-	[ERR_NONE] = {"none", 200, EX_OK, false},
-	[ERR_INVALID] = {"invalid", 422, EX_DATAERR, false},
-	[ERR_NOT_FOUND] = {"not_found", 404, EX_NOINPUT, false},
-	[ERR_EXISTS] = {"exists", 409, EX_DATAERR, false},
-	[ERR_DENIED] = {"denied", 403, EX_NOPERM, false},
-	[ERR_TOO_LARGE] = {"too_large", 413, EX_DATAERR, false},
-	[ERR_TEMPORARY] = {"temporary", 503, EX_TEMPFAIL, true},
-	[ERR_CONFIG] = {"config", 500, EX_CONFIG, true},
-	[ERR_INTERNAL] = {"internal", 500, EX_SOFTWARE, true},
+	[ERR_NONE] = {200, EX_OK},
+	[ERR_INVALID] = {422, EX_DATAERR},
+	[ERR_NOT_FOUND] = {500, EX_NOINPUT},
+	[ERR_EXISTS] = {500, EX_DATAERR},
+	[ERR_TOO_LARGE] = {413, EX_DATAERR},
+	[ERR_TEMPORARY] = {503, EX_TEMPFAIL},
+	[ERR_CONFIG] = {503, EX_CONFIG},
+	[ERR_INTERNAL] = {500, EX_SOFTWARE},
 };
 
 /* wanted: how long the text would be, had it all fitted. */
@@ -53,6 +52,11 @@ int err_set(struct err *err, enum err_code code, const char *format, ...)
 	fill(err, format, args);
 	va_end(args);
 	return -1;
+}
+
+int err_copy(struct err *err, const struct err *from)
+{
+	return err_set(err, from->code, "%s", from->text);
 }
 
 int err_prefix(struct err *err, const char *format, ...)

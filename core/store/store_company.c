@@ -47,7 +47,7 @@ int store_company_add(struct db *db, const char *name, int64_t now_us,
 		if (why.code == ERR_EXISTS)
 			return err_set(err, ERR_EXISTS,
 				"there is a company \"%s\" already", name);
-		return err_set(err, why.code, "%s", why.text);
+		return err_copy(err, &why);
 	}
 	*company_r = company;
 	return 0;

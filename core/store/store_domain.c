@@ -108,7 +108,7 @@ static int explain(const struct err *why, const char *company_id,
 	if (why->code == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
 			company_id);
-	return err_set(err, why->code, "%s", why->text);
+	return err_copy(err, why);
 }
 
 static int add(struct db *db, const char *company_id, const char *name,
@@ -236,7 +236,7 @@ int store_domain_register(struct db *db, const char *id, struct err *err)
 	if (result < 0 && why.code == ERR_EXISTS)
 		return err_set(err, ERR_EXISTS,
 			"the domain is registered to another company");
-	return result < 0 ? err_set(err, why.code, "%s", why.text) : result;
+	return result < 0 ? err_copy(err, &why) : result;
 }
 
 /* Sets what stands in $value. */

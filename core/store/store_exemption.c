@@ -114,7 +114,7 @@ static int explain(const struct err *why, const struct exemption_spec *spec,
 		return err_set(err, ERR_EXISTS,
 			"the %s %s is exempt for %s already", kinds[spec->kind],
 			spec->value, spec->domain);
-	return err_set(err, why->code, "%s", why->text);
+	return err_copy(err, why);
 }
 
 int store_exemption_add(struct db *db, const struct exemption_spec *spec,

@@ -135,13 +135,12 @@ int problem_fixed(struct problem *problem, enum problem_kind kind)
 
 int problem_from_err(struct problem *problem, const struct err *err)
 {
-	switch (err->code) {
-	case ERR_INVALID:
+	switch (err_info(err->code)->http_status) {
+	case 422:
 		return problem_set(problem, PROBLEM_VALIDATION, "%s", err->text);
-	case ERR_TOO_LARGE:
+	case 413:
 		return problem_set(problem, PROBLEM_TOO_LARGE, "%s", err->text);
-	case ERR_TEMPORARY:
-	case ERR_CONFIG:
+	case 503:
 		return problem_fixed(problem, PROBLEM_UNAVAILABLE);
 	default:
 		return problem_fixed(problem, PROBLEM_INTERNAL);

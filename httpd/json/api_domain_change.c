@@ -88,8 +88,7 @@ static int parse_new(
 	if (bound)
 		return problem_set(problem, PROBLEM_RESTRICTED_KEY,
 			"This API key is restricted to the domain %s: it "
-			"cannot "
-			"add others.",
+			"cannot add others.",
 			bound);
 	if (json_body_parse(request, &body, problem) < 0)
 		return -1;
@@ -124,7 +123,7 @@ static int activate(struct db *db, const struct domain *domain, struct err *err)
 	if (store_domain_register(db, domain->id, &why) >= 0 ||
 		why.code == ERR_EXISTS)
 		return CHANGE_DONE;
-	return err_set(err, why.code, "%s", why.text);
+	return err_copy(err, &why);
 }
 
 static int verify_run(struct db *db, void *arg, struct err *err)

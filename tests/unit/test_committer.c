@@ -77,7 +77,7 @@ static int run_and_fail(struct db *db, void *arg, struct err *err)
 	if (insert_item(db, 999999, NULL, err) != 0)
 		return -1;
 	run_item(db, arg, NULL);
-	return err_set(err, ERR_DENIED, "no");
+	return err_set(err, ERR_INVALID, "no");
 }
 
 static void note_item(void *arg, int result, const struct err *err)
@@ -293,7 +293,7 @@ static void test_failure_is_undone_alone(void **state)
 	committer_free(committer);
 	assert_int_equal(items[0].result, 0);
 	assert_int_equal(items[1].result, -1);
-	assert_int_equal(items[1].code, ERR_DENIED);
+	assert_int_equal(items[1].code, ERR_INVALID);
 	assert_int_equal(items[2].result, 0);
 	assert_int_equal(items[3].result, -1);
 	assert_int_equal(items[3].code, ERR_EXISTS);
