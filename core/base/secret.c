@@ -39,11 +39,6 @@ void secret_hash(
 	crypto_hash_sha256(hash, (const unsigned char *)token, len);
 }
 
-bool secret_equal(const void *a, const void *b, size_t len)
-{
-	return sodium_memcmp(a, b, len) == 0;
-}
-
 void secret_wipe(void *data, size_t len)
 {
 	sodium_memzero(data, len);

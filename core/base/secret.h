@@ -4,7 +4,6 @@
 #ifndef POSTERN_BASE_SECRET_H
 #define POSTERN_BASE_SECRET_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,9 +30,6 @@ void secret_ticket(char ticket[static SECRET_TICKET_SIZE]);
  * and a slow one would let anyone keep the server busy. */
 void secret_hash(
 	const char *token, size_t len, uint8_t hash[static SECRET_HASH_LEN]);
-
-/* Compares in time that depends on len only. */
-bool secret_equal(const void *a, const void *b, size_t len);
 
 /* Overwrites memory in a way that the compiler keeps. */
 void secret_wipe(void *data, size_t len);

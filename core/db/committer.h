@@ -45,8 +45,7 @@ int committer_new_shared(
 	const char *path, struct committer **committer_r, struct err *err);
 
 /* One without a thread: each job runs and commits inside the call that submits
- * it, on db, which stays the caller's. For programs that write now and then,
- * and for tests. */
+ * it, on db, which stays the caller's. For tests. */
 struct committer *committer_new_inline(struct db *db);
 
 /* Finishes all jobs, done() included, then ends the thread. */
@@ -63,6 +62,7 @@ int committer_run(struct committer *committer,
 	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
 	struct err *err);
 
+/* What it has done so far, for tests. */
 struct committer_stats {
 	uint64_t commits; /* transactions that were committed */
 	uint64_t jobs;    /* jobs that were finished, well or not */

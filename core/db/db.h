@@ -36,7 +36,8 @@ int db_open(
 void db_close(struct db *db);
 DEFINE_CLEANUP(db, db_close)
 
-/* How long a statement waits for another writer: 10 s, until set here. */
+/* How long a statement waits for another writer: 10 s, until set here. For
+ * tests. */
 void db_set_wait(struct db *db, int wait_ms);
 
 /* Runs statements that have no parameters and give no rows. */

@@ -35,8 +35,8 @@ char *addr_spec(const struct addr *addr);
  * for something else). addr_parse() reads it back; a new string. */
 char *addr_format(const struct addr *addr);
 
-/* Whether they are the same mailbox; the names may differ, the case of the local
- * parts may not (RFC 5321 2.4). */
+/* Whether they are the same mailbox; the names may differ, the case of the
+ * local parts may not (RFC 5321 2.4). */
 bool addr_equal(const struct addr *a, const struct addr *b);
 
 void addr_clear(struct addr *addr);
@@ -46,9 +46,5 @@ void addr_clear(struct addr *addr);
  * dot at the end; a new string. ERR_INVALID for what is no domain of at least
  * two labels. */
 int addr_domain_normalize(const char *text, char **domain_r, struct err *err);
-
-/* The domain part of an envelope address (with or without <>), normalized; a
- * new string, or NULL for the null sender and for what has no domain. */
-char *addr_envelope_domain(const char *address);
 
 #endif

@@ -136,19 +136,3 @@ int addr_domain_transitional(const char *text, char **domain_r)
 		return -1;
 	return normalize(old, IDN2_NONTRANSITIONAL, domain_r) ? -1 : 0;
 }
-
-char *addr_envelope_domain(const char *address)
-{
-	const char *at = strrchr(address, '@');
-	_cleanup_free_ char *text = NULL;
-	char *domain = NULL;
-	size_t len;
-
-	if (at == NULL)
-		return NULL;
-	len = strlen(at + 1);
-	if (len > 0 && at[len] == '>')
-		len--;
-	text = mem_dup(at + 1, len);
-	return addr_domain_normalize(text, &domain, NULL) == 0 ? domain : NULL;
-}

@@ -53,13 +53,6 @@ const struct form_field *form_next(const struct form *form, const char *name,
 	return NULL;
 }
 
-const char *form_value(const struct form *form, const char *name)
-{
-	const struct form_field *field = form_next(form, name, NULL);
-
-	return field ? buf_str(&field->value) : NULL;
-}
-
 void form_clear(struct form *form)
 {
 	for (size_t i = 0; i < form->n; i++) {

@@ -64,9 +64,6 @@ int form_parse_urlencoded(
 const struct form_field *form_next(const struct form *form, const char *name,
 	const struct form_field *after);
 
-/* The first value of the name; NULL when there is none. */
-const char *form_value(const struct form *form, const char *name);
-
 void form_clear(struct form *form);
 #define _cleanup_form_ __attribute__((cleanup(form_clear)))
 

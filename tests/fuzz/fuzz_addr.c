@@ -28,12 +28,12 @@ static void check_addr(const struct addr *addr)
 {
 	_cleanup_free_ char *text = addr_format(addr);
 	_cleanup_free_ char *spec = addr_spec(addr);
-	_cleanup_free_ char *domain = addr_envelope_domain(spec);
+	const char *at = strrchr(spec, '@');
 	_cleanup_addr_ struct addr again = {0};
 
 	check_clean(text);
 	check_clean(spec);
-	CHECK(domain && str_eq(domain, addr->domain));
+	CHECK(at && str_eq(at + 1, addr->domain));
 	CHECK(addr_parse(text, &again, NULL) == 0);
 	CHECK(str_eq(again.name, addr->name));
 	CHECK(str_eq(again.local, addr->local));
@@ -99,11 +99,9 @@ static void read_header(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_free_ char *text = mem_dup(data, size);
-	_cleanup_free_ char *domain = NULL;
 
 	parse(text);
 	split(text);
 	read_header(text);
-	domain = addr_envelope_domain(text);
 	return 0;
 }

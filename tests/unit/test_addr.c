@@ -374,37 +374,6 @@ static void test_domain_too_long(void **state)
 	assert_null(domain);
 }
 
-static void test_envelope(void **state)
-{
-	static const struct {
-		const char *address, *domain;
-	} cases[] = {
-		{"a@Example.com", "example.com"},
-		{"<a@example.com>", "example.com"},
-		{"<\"x@y.com\"@example.com>", "example.com"},
-		{"<@r.com:a@example.com>", "example.com"},
-		{"ä@bücher.example", "xn--bcher-kva.example"},
-		{"", NULL},
-		{"<>", NULL},
-		{"a", NULL},
-		{"<a>", NULL},
-		{"a@", NULL},
-		{"<a@>", NULL},
-		{"a@localhost", NULL},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_free_ char *domain = addr_envelope_domain(
-			cases[i].address);
-
-		if (cases[i].domain == NULL)
-			assert_null(domain);
-		else
-			assert_string_equal(domain, cases[i].domain);
-	}
-}
-
 /* Every reader on pieces of addresses put together at random: whatever is
  * accepted reads back, and what the strict reader finds the header reader
  * finds too. */
@@ -453,7 +422,6 @@ int main(void)
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_domain),
 		cmocka_unit_test(test_domain_too_long),
-		cmocka_unit_test(test_envelope),
 		cmocka_unit_test(test_random),
 	};
 

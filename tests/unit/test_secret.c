@@ -76,16 +76,6 @@ static void test_hash(void **state)
 	}
 }
 
-static void test_equal(void **state)
-{
-	(void)state;
-	assert_true(secret_equal("", "", 0));
-	assert_true(secret_equal("abc", "abc", 3));
-	assert_true(secret_equal("abc", "abd", 2));
-	assert_false(secret_equal("abc", "abd", 3));
-	assert_false(secret_equal("bbc", "abc", 3));
-}
-
 static void test_wipe(void **state)
 {
 	char text[] = "secret";
@@ -102,7 +92,6 @@ int main(void)
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_tickets),
 		cmocka_unit_test(test_hash),
-		cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_wipe),
 	};
 
