@@ -60,8 +60,7 @@ static int doubt(const struct conf *conf, const char *name, char **question_r,
 	if (found < 0)
 		return err_prefix(err,
 			"cannot tell whether Postfix has %s (say --policy to "
-			"go on "
-			"without)",
+			"go on without)",
 			name);
 	if (found == 1)
 		*question_r = mem_printf(

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "core/base/mem.h"
 #include "core/base/str.h"
 
 /* The length of the character at the beginning of the text, 0 when there is no
@@ -50,7 +51,7 @@ static bool acts(unsigned code)
 		{0xe0000, 0xe007f}, /* tags */
 	};
 
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
 		if (code >= ranges[i].first && code <= ranges[i].last)
 			return true;
 	return false;

@@ -12,6 +12,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "core/base/clock.h"
+
 struct drain {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a count has become zero */
@@ -97,25 +99,11 @@ void drain_answered(struct drain *drain)
 	uncount(drain, &drain->answers);
 }
 
-static struct timespec after(int64_t wait_ms)
-{
-	struct timespec end;
-
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += wait_ms / 1000;
-	end.tv_nsec += wait_ms % 1000 * 1000000;
-	if (end.tv_nsec >= 1000000000) {
-		end.tv_sec++;
-		end.tv_nsec -= 1000000000;
-	}
-	return end;
-}
-
 /* With the lock: whether the count became zero in time. */
 static bool wait_for_none(
 	struct drain *drain, const size_t *counter, int64_t wait_ms)
 {
-	const struct timespec end = after(wait_ms);
+	const struct timespec end = clock_deadline(CLOCK_MONOTONIC, wait_ms);
 
 	while (*counter > 0 && pthread_cond_timedwait(&drain->changed,
 				       &drain->lock, &end) != ETIMEDOUT)

@@ -4,7 +4,7 @@
  * Every function is one job for the committer, so that a message costs one
  * commit at most, shared with those that end at the same time.
  *
- * Threads: any thread of libmilter; the jobs run on the committer's.
+ * Threads: any thread of libmilter; the jobs run on the one of them that commits.
  */
 #include "milter/record.h"
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/clock.h"
 #include "milter/filter.h"
 
 enum { WAKE_MS = 50 }; /* between attempts to wake libmilter */
@@ -56,13 +57,9 @@ static void *stop_filter(void *arg)
 
 static bool joined_within(pthread_t thread, long wait_ms)
 {
-	struct timespec end;
+	const struct timespec end = clock_deadline(CLOCK_MONOTONIC, wait_ms);
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_nsec += wait_ms * 1000000;
-	end.tv_sec += end.tv_nsec / 1000000000;
-	end.tv_nsec %= 1000000000;
-	return pthread_timedjoin_np(thread, NULL, &end) == 0;
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end) == 0;
 }
 
 bool serve_stop(struct serve *serve, struct socket *socket)

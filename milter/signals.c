@@ -21,6 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/mem.h"
+
 static int wake[2] = {-1, -1}; /* read, write */
 static atomic_uint pending;    /* a bit for each enum signal_event */
 
@@ -51,7 +53,7 @@ int signals_init(struct err *err)
 	if (pipe2(wake, O_CLOEXEC) < 0 || fcntl(wake[1], F_SETFL, O_NONBLOCK) < 0)
 		return err_set(err, ERR_TEMPORARY, "cannot make a pipe: %s",
 			strerror(errno));
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		sigaction(numbers[i], &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return 0;

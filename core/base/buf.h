@@ -19,6 +19,8 @@ struct buf {
 
 #define BUF_INIT ((struct buf){0})
 
+/* Each appends: len bytes, a text without its NUL, one byte, and what printf
+ * makes of the arguments. What is added may not be part of the buffer itself. */
 void buf_add(struct buf *buf, const void *data, size_t len);
 void buf_add_str(struct buf *buf, const char *text);
 void buf_add_char(struct buf *buf, char c);

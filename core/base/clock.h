@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* Where the time comes from. Tests use one whose now() returns what they set. */
 struct clock {
@@ -24,6 +25,10 @@ static inline int64_t clock_now_us(const struct clock *clock)
 
 /* Microseconds of a clock that never goes back, for spans only. */
 int64_t clock_monotonic_us(void);
+
+/* The time on a clock of the system's wait_ms from now, for functions that wait
+ * until then. */
+struct timespec clock_deadline(clockid_t id, int64_t wait_ms);
 
 enum { CLOCK_TEXT_SIZE = 40 };
 

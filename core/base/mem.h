@@ -52,6 +52,10 @@ static inline void mem_cleanup_free_(void *p)
 }
 #define _cleanup_free_ __attribute__((cleanup(mem_cleanup_free_)))
 
+/* The object of the type that this one is a member of. */
+#define CONTAINER_OF(pointer, type, member)                                    \
+	((type *)((char *)(pointer)-offsetof(type, member)))
+
 /* The number of elements of an array (not of a pointer). */
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 

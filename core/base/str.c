@@ -133,6 +133,14 @@ static size_t ascii_run(const unsigned char *p, size_t len)
 	return n;
 }
 
+bool str_is_ascii(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text > 127)
+			return false;
+	return true;
+}
+
 bool str_utf8_valid(const char *text, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)text;

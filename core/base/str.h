@@ -31,6 +31,9 @@ void str_lower(char *text);
  * -1. */
 int str_int(const char *text, int64_t min, int64_t max, int64_t *value_r);
 
+/* Whether no byte of the text is above 127. */
+bool str_is_ascii(const char *text);
+
 /* Whether the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no
  * overlong forms). */
 bool str_utf8_valid(const char *text, size_t len);

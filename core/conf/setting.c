@@ -14,9 +14,6 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
-/* sun_path of struct sockaddr_un has 108 bytes, with the NUL. */
-enum { UNIX_PATH = 107 };
-
 struct unit {
 	const char *name;
 	int64_t factor;
@@ -109,7 +106,7 @@ static bool valid_server(const char *text)
 		return true;
 	if (str_starts(text, un))
 		return text[strlen(un)] == '/' &&
-		       strlen(text + strlen(un)) <= UNIX_PATH;
+		       strlen(text + strlen(un)) <= SETTING_SOCKET_PATH;
 	if (!str_starts(text, in) || !valid_address(text + strlen(in)))
 		return false;
 	return str_starts(text + strlen(in), "127.") ||

@@ -42,10 +42,13 @@ bool setting_adds_up(const struct setting *setting);
 const char *setting_text(const struct setting *setting, const struct conf *conf);
 int64_t setting_number(const struct setting *setting, const struct conf *conf);
 
+/* Whether both have the same value. */
 bool setting_equal(const struct setting *setting, const struct conf *a,
 	const struct conf *b);
+/* Gives `to` the value of `from`, a text as a copy of its own. */
 void setting_copy(const struct setting *setting, struct conf *to,
 	const struct conf *from);
+/* Frees a value that is a text, and makes it NULL. */
 void setting_clear(const struct setting *setting, struct conf *conf);
 
 #endif

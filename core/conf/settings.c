@@ -12,8 +12,6 @@
 
 enum {
 	PATH_LENGTH = 180, /* of what fits in a line */
-	/* sun_path of struct sockaddr_un has 108 bytes, with the NUL. */
-	SOCKET_PATH_LENGTH = 107,
 	SECOND = 1000,
 	MINUTE = 60 * SECOND,
 	HOUR = 60 * MINUTE,
@@ -239,11 +237,9 @@ const struct setting settings[] = {
 		.help = "Who activates a domain that a company asks for over "
 			"HTTP. With *operator* it has no effect until *postern "
 			"domain activate*. With *company* the company "
-			"activates "
-			"it itself, and nothing checks that it is its own: "
-			"only "
-			"for hosts where every company may send as any domain "
-			"that is not yet registered.",
+			"activates it itself, and nothing checks that it is "
+			"its own: only for hosts where every company may send "
+			"as any domain that is not yet registered.",
 	},
 	{
 		.section = "submission",
@@ -373,7 +369,7 @@ const struct setting settings[] = {
 		.type = SETTING_PATH,
 		.fallback = "/var/spool/postfix/postern/milter.sock",
 		.min = 1,
-		.max = SOCKET_PATH_LENGTH,
+		.max = SETTING_SOCKET_PATH,
 		.help = "The Unix-domain socket on which postern-milter waits "
 			"for Postfix. It stands inside Postfix's queue folder, "
 			"because Postfix may run in a chroot there.",

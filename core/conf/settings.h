@@ -24,6 +24,9 @@ enum setting_type {
 			   * the last one's */
 };
 
+/* sun_path of struct sockaddr_un has 108 bytes, with the NUL. */
+enum { SETTING_SOCKET_PATH = 107 };
+
 struct setting {
 	const char *section;
 	const char *name;

@@ -51,23 +51,13 @@ static void free_lists(struct packed_lists *lists)
 	free(lists->reply_to);
 }
 
-/* Where lines separate mailboxes, none may be empty or have two. */
-static int check_list(const char *name, const struct strv *list, struct err *err)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->items[i][0] == '\0' || strchr(list->items[i], '\n'))
-			return err_set(err, ERR_INVALID,
-				"%s[%zu] is empty or has a line break", name, i);
-	return 0;
-}
-
 static int check_lists(const struct email *email, struct err *err)
 {
-	if (check_list("to", &email->to, err) != 0 ||
-		check_list("cc", &email->cc, err) != 0 ||
-		check_list("bcc", &email->bcc, err) != 0)
+	if (store_row_check_lines("to", &email->to, err) != 0 ||
+		store_row_check_lines("cc", &email->cc, err) != 0 ||
+		store_row_check_lines("bcc", &email->bcc, err) != 0)
 		return -1;
-	return check_list("reply_to", &email->reply_to, err);
+	return store_row_check_lines("reply_to", &email->reply_to, err);
 }
 
 static void pack_lists(const struct email *email, struct packed_lists *lists)

@@ -91,16 +91,6 @@ static int remove_some_old(struct db *db, int64_t now_us, struct err *err)
 	return db_run(stmt, err);
 }
 
-static int check_results(const struct strv *results, struct err *err)
-{
-	for (size_t i = 0; i < results->n; i++)
-		if (results->items[i][0] == '\0' ||
-			strchr(results->items[i], '\n'))
-			return err_set(err, ERR_INVALID,
-				"result %zu is empty or has a line break", i);
-	return 0;
-}
-
 static int insert(struct db *db, const struct idempotency_key *key,
 	const struct idempotency *idempotency, struct err *err)
 {
@@ -128,7 +118,7 @@ int store_idempotency_add(struct db *db, const struct idempotency_key *key,
 {
 	int64_t now_us = idempotency->created_us;
 
-	if (check_results(&idempotency->results, err) != 0 ||
+	if (store_row_check_lines("results", &idempotency->results, err) != 0 ||
 		remove_own_old(db, key, now_us, err) != 0 ||
 		remove_some_old(db, now_us, err) != 0)
 		return -1;
@@ -144,7 +134,7 @@ int store_idempotency_settle(struct db *db, const struct idempotency_key *key,
 	_cleanup_free_ char *results = NULL;
 	struct db_stmt *stmt;
 
-	if (check_results(&idempotency->results, err) != 0 ||
+	if (store_row_check_lines("results", &idempotency->results, err) != 0 ||
 		db_prepare(db, sql_settle, &stmt, err) != 0)
 		return -1;
 	results = strv_join(&idempotency->results, "\n");

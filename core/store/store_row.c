@@ -78,3 +78,13 @@ int store_row_check_name(const char *what, const char *name, struct err *err)
 			"%s has a control character in it", what);
 	return 0;
 }
+
+int store_row_check_lines(
+	const char *what, const struct strv *list, struct err *err)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i][0] == '\0' || strchr(list->items[i], '\n'))
+			return err_set(err, ERR_INVALID,
+				"%s[%zu] is empty or has a line break", what, i);
+	return 0;
+}

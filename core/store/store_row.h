@@ -6,6 +6,7 @@
 #define POSTERN_STORE_STORE_ROW_H
 
 #include "core/base/id.h"
+#include "core/base/strv.h"
 #include "core/db/db.h"
 
 enum { STORE_NAME_MAX = 200 };
@@ -31,5 +32,10 @@ int store_row_change(struct db *db, struct db_stmt *stmt, struct err *err);
 /* ERR_INVALID, beginning with what, for a name over STORE_NAME_MAX bytes, or
  * one that is not UTF-8 or has control characters. */
 int store_row_check_name(const char *what, const char *name, struct err *err);
+
+/* ERR_INVALID, beginning with what, for a list that cannot be kept as lines:
+ * one item is empty or has a line break. */
+int store_row_check_lines(
+	const char *what, const struct strv *list, struct err *err);
 
 #endif

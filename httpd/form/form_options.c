@@ -103,14 +103,6 @@ static int take_option(struct options *options, const struct form_field *field,
 
 /* h: */
 
-static bool is_ascii(const char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text >= 0x80)
-			return false;
-	return true;
-}
-
 /* Fields that are made here, or would lie about the way of the message. */
 static bool is_structural(const char *name)
 {
@@ -187,7 +179,7 @@ static int take_header(struct options *options, const struct form_field *field,
 {
 	const char *value = buf_str(&field->value);
 
-	if (!is_ascii(name))
+	if (!str_is_ascii(name))
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"Header name must be pure ASCII: %.100s", name);
 	if (!mime_header_name_valid(name))

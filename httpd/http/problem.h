@@ -39,10 +39,12 @@ enum problem_kind {
 	PROBLEM_KINDS
 };
 
+enum { PROBLEM_ALLOW_MAX = 64 };
+
 struct problem {
 	enum problem_kind kind;
-	int retry_after_s; /* for Retry-After; 0: no such field */
-	char allow[64];    /* methods, for the Allow field of a 405 */
+	int retry_after_s;             /* for Retry-After; 0: no such field */
+	char allow[PROBLEM_ALLOW_MAX]; /* methods, for the Allow field of a 405 */
 	char text[ERR_TEXT_MAX];
 };
 

@@ -58,8 +58,7 @@ int query_get(const char *query, const char *name,
 		if (!percent_decode(pair, value, QUERY_VALUE_MAX))
 			return problem_set(problem, PROBLEM_PARAMETER,
 				"The `%s` parameter is too long or not "
-				"properly "
-				"encoded.",
+				"properly encoded.",
 				name);
 	}
 	return found;

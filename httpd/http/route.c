@@ -32,11 +32,11 @@ static bool path_matches(const char *pattern, struct http_text path,
 	       percent_decode(segment, param, ROUTE_PARAM_MAX);
 }
 
-static void allow(char methods[static ROUTE_ALLOW_MAX], const char *method)
+static void allow(char methods[static PROBLEM_ALLOW_MAX], const char *method)
 {
 	size_t len = strlen(methods);
 
-	snprintf(methods + len, ROUTE_ALLOW_MAX - len, "%s%s",
+	snprintf(methods + len, PROBLEM_ALLOW_MAX - len, "%s%s",
 		len > 0 ? ", " : "", method);
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "httpd/http/http_head.h"
+#include "httpd/http/problem.h"
 
 struct request;
 struct route_about;
@@ -45,12 +46,12 @@ struct route {
 };
 
 /* Bytes, with the NUL. */
-enum { ROUTE_PARAM_MAX = 320, ROUTE_ALLOW_MAX = 64 };
+enum { ROUTE_PARAM_MAX = 320 };
 
 struct route_match {
-	const struct route *route;   /* NULL: no such path, or no such method */
-	char allow[ROUTE_ALLOW_MAX]; /* methods of the path; "": no such path */
-	char param[ROUTE_PARAM_MAX]; /* the segment behind {}, decoded */
+	const struct route *route; /* NULL: no such path, or no such method */
+	char allow[PROBLEM_ALLOW_MAX]; /* methods of the path; "": no such path */
+	char param[ROUTE_PARAM_MAX];   /* the segment behind {}, decoded */
 };
 
 void route_find(const struct route *routes, const struct http_head *head,

@@ -9,22 +9,15 @@
 #include "httpd/inject/smtp_command.h"
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "httpd/inject/smtp_data.h"
-
-static bool is_ascii(const char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text > 127)
-			return false;
-	return true;
-}
 
 static bool has_utf8_address(const struct submission *submission)
 {
 	for (size_t i = 0; i < submission->recipients->n; i++)
-		if (!is_ascii(submission->recipients->items[i]))
+		if (!str_is_ascii(submission->recipients->items[i]))
 			return true;
-	return !is_ascii(submission->sender);
+	return !str_is_ascii(submission->sender);
 }
 
 static void add_mail(const struct submission *submission,

@@ -94,8 +94,7 @@ static int check_recipients(const struct outgoing *outgoing,
 	if (all > (size_t)max_recipients)
 		return problem_set(problem, PROBLEM_VALIDATION,
 			"Too many recipients in `to`, `cc` and `bcc`: the "
-			"limit "
-			"is %" PRId64 ".",
+			"limit is %" PRId64 ".",
 			max_recipients);
 	return 0;
 }

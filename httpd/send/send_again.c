@@ -157,8 +157,7 @@ static void supersede(struct send_group *group)
 static void on_send_looked(
 	struct watched *watched, enum email_state state, const char *refusal)
 {
-	struct send *send = (struct send *)((char *)watched -
-					    offsetof(struct send, watched));
+	struct send *send = CONTAINER_OF(watched, struct send, watched);
 
 	if (state == EMAIL_STAGED) {
 		send_leave(send);

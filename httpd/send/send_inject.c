@@ -38,8 +38,7 @@ static enum send_end refused(struct send *send, const char *refusal)
 static void on_send_recorded(
 	struct watched *watched, enum email_state state, const char *refusal)
 {
-	struct send *send = (struct send *)((char *)watched -
-					    offsetof(struct send, watched));
+	struct send *send = CONTAINER_OF(watched, struct send, watched);
 
 	if (state == EMAIL_REFUSED) {
 		send_finish(send, refused(send, refusal));
@@ -114,8 +113,7 @@ static void finish_unsure(struct send *send)
 static void on_send_injected(struct submission *submission,
 	enum inject_result result, const struct err *err)
 {
-	struct send *send = (struct send *)((char *)submission -
-					    offsetof(struct send, submission));
+	struct send *send = CONTAINER_OF(submission, struct send, submission);
 	const struct request *request = send->group->request;
 
 	if (result == INJECT_QUEUED) {

@@ -261,6 +261,15 @@ static void test_utf8_cut(void **state)
 			cases[i].cut);
 }
 
+static void test_is_ascii(void **state)
+{
+	(void)state;
+	assert_true(str_is_ascii(""));
+	assert_true(str_is_ascii("\001 az\177"));
+	assert_false(str_is_ascii("a\200"));
+	assert_false(str_is_ascii("\377"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_utf8_valid),
 		cmocka_unit_test(test_utf8_every_code_point),
 		cmocka_unit_test(test_utf8_cut),
+		cmocka_unit_test(test_is_ascii),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
