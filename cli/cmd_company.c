@@ -1,5 +1,7 @@
 /*
  * cmd_company: companies.
+ *
+ * Threads: one, the command's.
  */
 #include "cli/call.h"
 #include "cli/cmd.h"

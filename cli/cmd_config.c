@@ -1,5 +1,7 @@
 /*
  * cmd_config: the settings in force.
+ *
+ * Threads: one, the command's.
  */
 #include "cli/call.h"
 #include "cli/cmd.h"
@@ -52,7 +54,6 @@ const struct verb cmd_config = {
 		"could be given with -c. Sizes and durations come in the "
 		"largest unit in which they are whole numbers: what was set as "
 		"60s or 1024K is printed as 1m or 1M. With --json: an array of "
-		"section, "
-		"name, value and default.",
+		"section, name, value and default.",
 	.run = run_config,
 };

@@ -1,5 +1,7 @@
 /*
  * cmd_db: the database as a whole.
+ *
+ * Threads: one, the command's.
  */
 #include "cli/call.h"
 #include "cli/cmd.h"
@@ -37,6 +39,20 @@ static void add_row(struct report *report, const struct call *call)
 	report_text(report, DATABASE, call->conf->store.database);
 }
 
+static void note_migration(
+	struct report *report, const char *path, int version, int applied)
+{
+	if (applied == 0)
+		report_note(report, "%s: has version %d of the schema already",
+			path, version);
+	else if (applied < version)
+		report_note(report, "%s: brought to version %d of the schema",
+			path, version);
+	else
+		report_note(report, "%s: made, with version %d of the schema",
+			path, version);
+}
+
 static int run_migrate(
 	const struct call *call, struct report *report, struct err *err)
 {
@@ -48,10 +64,7 @@ static int run_migrate(
 	add_row(report, call);
 	report_number(report, VERSION, version);
 	report_number(report, APPLIED, applied);
-	report_note(report,
-		applied ? "%s: made, with version %d of the schema"
-			: "%s: has version %d of the schema already",
-		call->conf->store.database, version);
+	note_migration(report, call->conf->store.database, version, applied);
 	return 0;
 }
 

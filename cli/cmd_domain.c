@@ -1,5 +1,7 @@
 /*
  * cmd_domain: sending domains.
+ *
+ * Threads: one, the command's.
  */
 #include <string.h>
 
@@ -38,14 +40,11 @@ static const struct column columns[] = {
 
 #define POLICY_HELP                                                            \
 	"Who else sends as the domain through this Postfix: exclusive, "       \
-	"nobody "                                                              \
-	"but who is exempt (postern exempt); learn, everybody, but mail "      \
-	"that "                                                                \
-	"exclusive would stop is recorded; shared, everybody."
+	"nobody but who is exempt (postern exempt); learn, everybody, but "    \
+	"mail that exclusive would stop is recorded; shared, everybody."
 #define SUBDOMAINS_HELP                                                        \
 	"Which names below the domain the rules hold for: own, none; "         \
-	"covered, "                                                            \
-	"all that are not registered themselves."
+	"covered, all that are not registered themselves."
 #define COMPANY_HELP                                                           \
 	"Whose. Needed for a domain that the company has only asked for."
 

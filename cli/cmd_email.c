@@ -1,5 +1,7 @@
 /*
  * cmd_email: the record of emails.
+ *
+ * Threads: one, the command's.
  */
 #include <string.h>
 

@@ -3,6 +3,8 @@
  *
  * Two lists, of emails and of other mail, each the newest first, are merged
  * into one.
+ *
+ * Threads: one, the command's.
  */
 #include "cli/cmd.h"
 #include "cli/cmd_email_private.h"

@@ -1,5 +1,7 @@
 /*
  * cmd_exempt: who sends as an exclusive domain without a key.
+ *
+ * Threads: one, the command's.
  */
 #include "cli/call.h"
 #include "cli/cmd.h"

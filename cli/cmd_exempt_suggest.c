@@ -1,5 +1,7 @@
 /*
  * cmd_exempt_suggest: the exemptions that recorded mail would need.
+ *
+ * Threads: one, the command's.
  */
 #include "cli/call.h"
 #include "cli/cmd.h"
@@ -52,8 +54,7 @@ static int run_suggest(
 	if (list.hopeless > 0)
 		report_note(report,
 			"%lld more would be refused whoever sends them: "
-			"postern "
-			"email list --refused",
+			"postern email list --refused",
 			(long long)list.hopeless);
 	suggest_list_free(&list);
 	store_domain_clear(&domain);

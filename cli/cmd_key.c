@@ -1,5 +1,7 @@
 /*
  * cmd_key: API keys.
+ *
+ * Threads: one, the command's.
  */
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /*
  * main: the command `postern`.
+ *
+ * Threads: one, the command's.
  */
 #include "cli/cli.h"
 

@@ -62,6 +62,7 @@ void report_list(struct report *report, size_t column, const struct strv *list);
 void report_note(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* What stands there; the report's. */
 const struct cell *report_cell(
 	const struct report *report, size_t row, size_t column);
 

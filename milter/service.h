@@ -57,6 +57,8 @@ enum mail_origin service_origin(
  * resolve to another host. The null sender has none. */
 bool service_is_local(struct service *service, const char *sender);
 
+/* The settings milter.refuse_local, refusals_kept and trace_header as they are
+ * now; a reload may change them before the next call. */
 enum stop_way service_refuse_local(struct service *service);
 int64_t service_refusals_kept(struct service *service);
 bool service_trace_header(struct service *service);

@@ -11,6 +11,7 @@ struct migrate_list {
 	int n;
 };
 
+/* As migrate_run() and migrate_check(). */
 int migrate_run_list(struct db *db, const struct migrate_list *list,
 	int64_t now_us, int *applied_r, struct err *err);
 int migrate_check_list(

@@ -23,6 +23,9 @@ struct stop_facts {
 	enum stop_way local_way; /* what the admin wants for sendmail(1) */
 };
 
+/* How a refused message is stopped: with a reply where somebody reads it (an
+ * SMTP client, a sender who has a mailbox here), never with a bounce to a
+ * stranger, whose address anybody could have written. */
 enum stop_way stop_decide(const struct stop_facts *facts);
 
 /* Whether a message that was refused for this reason is surely the email of

@@ -91,6 +91,8 @@ struct verdict {
 	enum verdict_reason reason;
 };
 
+/* The action for a message with these facts, and why; the table at the head of
+ * verdict.c has all cases. Depends on nothing else. */
 struct verdict verdict_decide(const struct verdict_facts *facts);
 
 /* A word for logs, as `no_ticket`, and a sentence for the SMTP reply. */

@@ -335,8 +335,7 @@ static void test_from_as_built(void **state)
 		"と長く"
 		" <hello@example.com>",
 		"A very long name that has to be folded at some place because "
-		"it "
-		"is longer than a line ought to be, and then some "
+		"it is longer than a line ought to be, and then some "
 		"<hello@example.com>",
 		"\"q u,<>@\"@example.com",
 		"Jörg <jörg.müßig@example.com>",
