@@ -1,13 +1,10 @@
 /*
  * store_email: the record of each email.
  *
- *   staged ──> sent      the milter saw the message and the rules held
- *          └─> refused   the milter saw it and the rules did not hold
- *
- * httpd stages a row before it submits the message; the milter alone records
- * or refuses it. What was refused stays so. Only store_email_doubt() takes a
- * record back. The sent folder is the rows in the state sent. An email keeps
- * the names of its company, key and domain when those are removed.
+ * httpd stages a row before it submits the message; the milter records it as
+ * sent, or refuses it. doc/ARCHITECTURE.md has all states and steps. The sent
+ * folder is the rows in the state sent. An email keeps the names of its company,
+ * key and domain when those are removed.
  */
 #ifndef POSTERN_STORE_STORE_EMAIL_H
 #define POSTERN_STORE_STORE_EMAIL_H

@@ -2,8 +2,8 @@
  * store_email_decide: the milter's side of an email: what its ticket says, and
  * what was decided.
  *
- * Invariant: a row that is sent or refused stays so, with the queue id and the
- * time of its first record.
+ * Invariant: nothing here changes a row that is sent or refused; it keeps the
+ * queue id and the time of its first record. doc/ARCHITECTURE.md has all steps.
  * Threads: a handle is used by one thread at a time; holds no state.
  */
 #include "core/store/store_email_private.h"
@@ -113,7 +113,7 @@ static int is_decided(
 }
 
 /* What changed nothing was either decided before or has no such ticket. Should
- * a decided row go away just then (store_email_unstage), its ticket is unknown
+ * a decided row go away just then (store_email_retract), its ticket is unknown
  * rightly; so it needs no transaction to tell which. */
 static int decide(struct db *db, struct db_stmt *stmt, const char *ticket,
 	const char *unlike, struct err *err)
