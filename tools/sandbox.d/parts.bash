@@ -110,6 +110,7 @@ start_on_free_port() {
 		try_start "$part" && return 0
 		stop_part "$part"
 		port_was_taken "$part" || break
+		sed -i "/^$part [0-9]* ended/d" "$dir/log/watch.log"
 	done
 	die "$part does not start, see $dir/log (attempt $attempt)"
 }
