@@ -53,6 +53,7 @@ static int64_t learn_postfix(struct server *server, const struct conf *conf)
 
 	if (postfix_facts_read(conf, &facts, &err) < 0) {
 		server->shared.any_recipients = true;
+		server->shared.no_milter = false;
 		log_warn(server->log, "postfix_unknown", "error", err.text);
 		return 0;
 	}
@@ -67,6 +68,8 @@ static int64_t learn_postfix(struct server *server, const struct conf *conf)
 			postfix_facts_milters(conf), "socket",
 			conf->milter.socket, "hint", "run postfix-conf/enable");
 	server->shared.any_recipients = facts.rewrites_recipients;
+	server->shared.no_milter = !facts.milter_sees_us &&
+				   conf->submission.method == SUBMISSION_SENDMAIL;
 	return facts.message_size_limit;
 }
 
@@ -187,8 +190,10 @@ int server_reload(struct server *server, struct err *err)
 	for (int i = 0; i < server->workers_n; i++)
 		worker_thread_reload(server->workers[i], share_of(server), limit);
 	log_set_level(server->log, (enum log_level)server->conf->log.level);
-	log_info(server->log, "reloaded", "file", server->conf_path,
-		"needs_restart", restart.len ? buf_str(&restart) : NULL);
+	log_info(server->log, "reloaded", "file", server->conf_path);
+	if (restart.len > 0)
+		log_warn(server->log, "restart_needed", "needs_restart",
+			buf_str(&restart));
 	return 0;
 }
 

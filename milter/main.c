@@ -83,8 +83,10 @@ static void reload(struct daemon *daemon)
 		return;
 	}
 	conf_reload(daemon->conf, fresh, &restart);
-	log_info(daemon->log, "reloaded", "needs_restart",
-		restart.len ? buf_str(&restart) : NULL);
+	log_info(daemon->log, "reloaded");
+	if (restart.len > 0)
+		log_warn(daemon->log, "restart_needed", "needs_restart",
+			buf_str(&restart));
 }
 
 /* What main does about an event; -1 to go on, else the exit status. */

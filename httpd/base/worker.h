@@ -55,6 +55,8 @@ struct worker_shared {
 	struct rate_table *rates;
 	struct running *running;
 	char boot[POSTFIX_RUN_BOOT_SIZE];
+	atomic_bool no_milter; /* Postfix does not ask it about what sendmail(1)
+				* submits */
 	atomic_bool any_recipients; /* tickets are not bound to them, see
 				     * postfix_facts */
 };

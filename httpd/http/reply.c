@@ -55,8 +55,10 @@ static void log_reply(const struct request *request, int status,
 		"status", LOG_INT(status), "method", route ? route->method : NULL,
 		"route", route ? route->pattern : NULL, "target",
 		route ? NULL : path_of(request), "key",
-		key->name ? key->id : NULL, "client", client_of(request),
-		"error", problem ? problem_name(problem) : NULL, "reason",
+		key->name ? key->id : NULL, "email",
+		*request->email_id ? request->email_id : NULL, "client",
+		client_of(request), "error",
+		problem ? problem_name(problem) : NULL, "reason",
 		problem ? problem->text : NULL, "took_us", LOG_INT(took_us));
 }
 

@@ -21,6 +21,7 @@ struct request {
 	struct admission admission;
 	int64_t began_us;                /* monotonic */
 	struct idempotency_claim *claim; /* of its Idempotency-Key; or NULL */
+	char email_id[ID_SIZE]; /* of the one that it sent, for the log; or "" */
 	char *answer_id; /* of the form dialect: the id that the client chose */
 };
 

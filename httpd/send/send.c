@@ -86,6 +86,8 @@ void send_group_end(struct send_group *group)
 		.unfinished = group->unfinished,
 	};
 
+	if (group->n == 1 && outcome.results->problem.kind == PROBLEM_NONE)
+		memcpy(group->request->email_id, outcome.results->id, ID_SIZE);
 	group->done(group->request, &outcome);
 	send_group_free(group);
 }
@@ -313,6 +315,19 @@ static bool is_full(const struct worker *worker)
 	return worker->emails >= (size_t)worker->conf->submission.max_pending;
 }
 
+/* A message that the milter does not see keeps its ticket on its way into the
+ * world, and is never recorded. For SMTP the service may have milters of its
+ * own, so nobody can tell. */
+static bool misses_milter(const struct request *request)
+{
+	if (!request->worker->shared->no_milter)
+		return false;
+	log_error(request->worker->log, "milter_not_in_postfix", "request",
+		request->id, "hint",
+		"run postfix-conf/enable, then reload postern-httpd");
+	return true;
+}
+
 /* The same payload has the same number of emails, unless another version of
  * this program has read it. */
 static bool is_another(
@@ -336,7 +351,7 @@ static void refuse_all(struct send_group *group, const struct send_spec *spec,
 
 void send_emails(struct request *request, const struct send_spec *spec)
 {
-	bool full = is_full(request->worker);
+	bool full = is_full(request->worker) || misses_milter(request);
 	struct send_group *group = send_group_new(
 		request, spec->n, spec->permissive, spec->done);
 	size_t open, bad;

@@ -109,3 +109,9 @@ def test_our_own_fault(own_box, tmp_path, email):
     request_id = answer.headers["X-Request-Id"]
     (line,) = [l for l in box.log("httpd").splitlines() if "private detail" in l]
     assert f"request={request_id}" in line
+
+
+def test_the_line_of_a_request_has_its_email(box, httpd, email):
+    email_id = httpd.post(email).json()["id"]
+    wanted = re.compile(rf"event=request .*status=200 .*email={email_id} ")
+    wait_for("the line", lambda: wanted.search(box.log("httpd")))

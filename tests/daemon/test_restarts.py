@@ -278,13 +278,20 @@ def test_settings_that_name_nothing(own_box, name, value):
 
 
 @pytest.mark.submission("sendmail")
-def test_missing_milter_is_said(own_box):
-    """Without it in main.cf mail goes out unchecked and never counts as sent."""
+def test_without_the_milter_nothing_is_sent(own_box):
+    """Without it in main.cf the ticket would leave, and mail never count as sent."""
     box = own_box()
     assert "milter_not_in_postfix" not in box.log("httpd")
     box.postconf("non_smtpd_milters=")
     box.kill("httpd", signal.SIGHUP)
     wait_for("the warning", lambda: "milter_not_in_postfix" in box.log("httpd"))
+    wait_for("the workers", lambda: "event=reloaded" in box.log("httpd"))
+    email = {"from": "hello@example.com", "to": "x@dst.test", "text": "x"}
+    check_problem(box.httpd().post(email), 503, "application_error")
+    assert box.cli("email", "list") == []
+    box.postconf("non_smtpd_milters=$smtpd_milters")
+    box.kill("httpd", signal.SIGHUP)
+    wait_for("the emails", lambda: box.httpd().post(email).status_code == 200)
 
 
 def test_reload(own_box):
@@ -314,6 +321,7 @@ def test_method_waits_for_a_restart(own_box):
     box.set("submission", "method", "sendmail")
     box.kill("httpd", signal.SIGHUP)
     wait_for("the reload", lambda: "needs_restart=submission.method" in box.log("httpd"))
+    assert re.search(r"level=warn\S* .*event=restart_needed", box.log("httpd"))
     box.httpd().send({"from": "hello@example.com", "to": "x@dst.test", "text": "x"})
 
 
