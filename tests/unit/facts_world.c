@@ -1,0 +1,52 @@
+/*
+ * facts_world: a company, its domain, its email, its message.
+ *
+ * Threads: the test's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/unit/facts_world.h"
+
+int facts_world_setup(void **state)
+{
+	struct facts_world *world = mem_new(struct facts_world);
+	struct temp_db *temp;
+
+	temp_db_setup(state);
+	temp = *state;
+	temp->more = world;
+	temp_db_tenant(temp->db, "Acme", "example.com", &world->acme);
+	temp_db_email(&world->acme, &world->email);
+	OK(store_email_stage(temp->db, &world->email, &why));
+	world->pool = db_pool_new(temp->path, 2);
+	return 0;
+}
+
+int facts_world_teardown(void **state)
+{
+	struct facts_world *world = facts_world_of(state);
+
+	db_pool_free(world->pool);
+	store_email_clear(&world->email);
+	return temp_db_teardown(state);
+}
+
+struct facts_world *facts_world_of(void **state)
+{
+	return ((struct temp_db *)*state)->more;
+}
+
+struct session *facts_world_begin(
+	struct facts_world *world, enum mail_origin origin)
+{
+	struct session *session = session_new(origin, NULL);
+
+	session_begin(session, world->email.sender, NULL);
+	session_header(session, "X-Postern-Ticket", world->email.ticket);
+	session_header(session, "From", "Acme <hello@example.com>");
+	return session;
+}

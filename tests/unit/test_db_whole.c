@@ -1,0 +1,140 @@
+/*
+ * db: the database as a whole: its version, copies, checks, damage.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/item_db.h"
+
+static void test_version(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_(db) struct db *read = NULL;
+	int64_t first, same, other;
+
+	OK(db_open(temp->path, DB_READ, &read, &why));
+	OK(db_version(read, &first, &why));
+	OK(db_version(read, &same, &why));
+	assert_true(first == same);
+	OK(item_db_add(temp->db, "a", &why));
+	OK(db_version(read, &other, &why));
+	assert_true(first != other);
+}
+
+static void test_backup(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_free_ char *path = temp_db_file(temp, "copy.db");
+	_cleanup_free_ char *nowhere = temp_db_file(temp, "none/copy.db");
+	_cleanup_(db) struct db *copy = NULL;
+	struct err err = ERR_INIT;
+	struct stat info;
+
+	OK(item_db_add(temp->db, "a", &why));
+	OK(db_backup(temp->db, path, &why));
+	assert_int_equal(stat(path, &info), 0);
+	assert_int_equal(info.st_mode & 07777, 0600);
+	assert_int_equal(db_backup(temp->db, path, &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	assert_int_equal(db_backup(temp->db, nowhere, &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+
+	OK(item_db_add(temp->db, "b", &why));
+	OK(db_open(path, DB_WRITE, &copy, &why));
+	OK(db_check(copy, &why));
+	assert_int_equal(item_db_count(copy), 1);
+	OK(item_db_add(copy, "c", &why));
+}
+
+static void test_backup_while_another_writes(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_free_ char *path = temp_db_file(temp, "copy.db");
+	_cleanup_(db) struct db *read = NULL, *copy = NULL;
+
+	OK(db_open(temp->path, DB_READ, &read, &why));
+	db_set_wait(read, 0);
+	OK(item_db_add(temp->db, "a", &why));
+	OK(db_begin(temp->db, &why));
+	OK(item_db_add(temp->db, "b", &why));
+	OK(db_backup(read, path, &why));
+	OK(db_commit(temp->db, &why));
+	OK(db_open(path, DB_READ, &copy, &why));
+	assert_int_equal(item_db_count(copy), 1);
+}
+
+static void test_check_references(void **state)
+{
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+
+	OK(db_check(temp->db, &why));
+	OK(db_exec(temp->db, "PRAGMA foreign_keys=OFF", &why));
+	OK(db_exec(temp->db, "INSERT INTO item (parent) VALUES (7)", &why));
+	assert_int_equal(db_check(temp->db, &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+	assert_non_null(strstr(err.text, "item"));
+}
+
+/* Overwrites a page. */
+static void damage(const char *path, int64_t page)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	char noise[4096];
+
+	assert_true(page > 1);
+	memset(noise, 0xa5, sizeof(noise));
+	assert_int_equal(pwrite(fd, noise, sizeof(noise), (page - 1) * 4096),
+		sizeof(noise));
+	close(fd);
+}
+
+static void test_damaged(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_(db) struct db *db = NULL;
+	struct err err = ERR_INIT;
+	int64_t page;
+
+	OK(item_db_add(temp->db, "a", &why));
+	page = temp_db_number(temp->db,
+		"SELECT rootpage FROM sqlite_schema WHERE name = 'item'");
+	db_close(TAKE_PTR(temp->db));
+	damage(temp->path, page);
+	OK(db_open(temp->path, DB_READ, &db, &why));
+	assert_int_equal(db_check(db, &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+	assert_non_null(strstr(err.text, temp->path));
+
+	err = ERR_INIT;
+	db_close(TAKE_PTR(db));
+	OK(db_open(temp->path, DB_WRITE, &db, &why));
+	assert_int_equal(item_db_add(db, "b", &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+}
+
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(                                       \
+		test_##name, item_db_setup, temp_db_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(version),
+		TEST(backup),
+		TEST(backup_while_another_writes),
+		TEST(check_references),
+		TEST(damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
