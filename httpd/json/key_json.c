@@ -100,7 +100,9 @@ int key_json_parse_name(const json_t *body, char **name_r, struct problem *probl
 	if (given == NULL || json_is_null(given))
 		return problem_set(problem, PROBLEM_MISSING_FIELD,
 			"Missing `name` field.");
-	if (read_name(body, &name, problem) < 0)
+	/* Else {} and [] would be taken for "": a name would be lost. */
+	if (json_field_check_line(given, "name", problem) < 0 ||
+		read_name(body, &name, problem) < 0)
 		return -1;
 	*name_r = mem_strdup(name);
 	return 0;

@@ -198,6 +198,8 @@ def test_rename(box, company):
     [
         ({}, "missing_required_field", "Missing `name` field."),
         ({"name": None}, "missing_required_field", "Missing `name` field."),
+        ({"name": []}, "validation_error", "`name`"),
+        ({"name": {}}, "validation_error", "`name`"),
         ({"name": "x" * 51}, "validation_error", "`name`"),
         ({"name": "a\nb"}, "validation_error", "`name`"),
         ([], "validation_error", "must be an `object`"),

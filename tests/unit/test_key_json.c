@@ -97,6 +97,8 @@ static const struct {
 	{"{\"name\":null}", NULL, "missing_required_field"},
 	{"{\"name\":\"" FIFTY "x\"}", NULL, "validation_error"},
 	{"{\"name\":[\"x\"]}", NULL, "validation_error"},
+	{"{\"name\":[]}", NULL, "validation_error"},
+	{"{\"name\":{}}", NULL, "validation_error"},
 };
 
 static void test_name(void **state)
