@@ -62,12 +62,17 @@ static void reply_named(
 	reply_problem(request, &named);
 }
 
+/* What the server cannot do now is wrong with none of the emails. */
 static void reply_worst(
 	struct request *request, const struct send_outcome *outcome)
 {
 	size_t worst = find_worst(outcome);
+	const struct problem *problem = &outcome->results[worst].problem;
 
-	reply_named(request, worst, &outcome->results[worst].problem);
+	if (problem->kind == PROBLEM_UNAVAILABLE)
+		reply_problem(request, problem);
+	else
+		reply_named(request, worst, problem);
 }
 
 static void reply_unfinished(struct request *request)

@@ -269,6 +269,7 @@ def test_none_goes_out(moody, how, status):
     before = len(moody.cli("email", "list", "--limit", "1000"))
     for answer in (httpd.batch(batch), permissive(httpd, batch)):
         assert answer.status_code == status, answer.text
+        assert ("[0]" in answer.json()["message"]) == (status == 500)
     assert len(moody.cli("email", "list", "--limit", "1000")) == before
 
 
