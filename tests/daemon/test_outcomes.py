@@ -33,6 +33,11 @@ def is_held(box, queue_id):
     return any(path.name == queue_id for path in (box.dir / "queue/hold").rglob("*"))
 
 
+def wait_until_held(box, sent):
+    """The milter's word for it comes before Postfix does it."""
+    wait_for("Postfix to hold it", lambda: is_held(box, sent.queue_id()))
+
+
 def postsuper(box, option, queue_id):
     subprocess.run(["postsuper", "-c", box.env["POSTFIX_CONFIG"], option, queue_id],
                    check=True, capture_output=True, timeout=60)
@@ -58,7 +63,8 @@ def test_sendmail(box, change, to, setting, domain, outcome):
     sender = f"{unique('sender')}@{domain}"
     sent = plain(box, "sendmail", sender, to, "boss@example.com")
     assert sent.verdict()["outcome"] == outcome
-    assert is_held(box, sent.queue_id()) == (outcome == "held")
+    if outcome == "held":
+        wait_until_held(box, sent)
     row = box.cli("email", "list", "--refused", "--limit", "1")[0]
     assert (row["outcome"], row["sender"]) == (outcome, sender)
     if outcome == "rejected":
@@ -68,6 +74,7 @@ def test_sendmail(box, change, to, setting, domain, outcome):
         box.flush()
         assert not box.sink.now(to=sender)
     assert not box.sink.now(to=to)
+    assert is_held(box, sent.queue_id()) == (outcome == "held")
 
 
 # Of the domain here by what is behind the last @; Postfix resolves the rest.
@@ -78,6 +85,7 @@ ROUTED = [f"v%{FAR}@{HERE}", f"{FAR}!w@{HERE}", f'"y@{FAR}"@{HERE}', f"q@{FAR}@{
 def test_bounce_does_not_leave(box, to, sender):
     sent = plain(box, "sendmail", sender, to, "boss@example.com")
     assert sent.verdict()["outcome"] == "held"
+    wait_until_held(box, sent)
     box.flush()
     assert is_held(box, sent.queue_id())
     assert not [mail for mail in box.sink.all()
@@ -87,7 +95,7 @@ def test_bounce_does_not_leave(box, to, sender):
 def test_null_sender_is_held(box, to):
     sent = plain(box, "sendmail", "", to, "boss@example.com")
     assert sent.verdict()["outcome"] == "held"
-    assert is_held(box, sent.queue_id())
+    wait_until_held(box, sent)
 
 
 @pytest.mark.parametrize("setting", ["reject", "hold", "discard"])
@@ -104,6 +112,7 @@ def test_what_is_held_can_be_let_go(box, to):
     sent = plain(box, "sendmail", "a@far.test", to,
                  "boss@example.com\nX-Postern-Ticket: 00112233445566778899aabbccddeeff")
     assert sent.verdict()["reason"] == "ticket_unknown"
+    wait_until_held(box, sent)
     assert "milter-hold" in box.log("postfix")
     postsuper(box, "-H", sent.queue_id())
     box.flush()
