@@ -3,7 +3,7 @@
  *
  * The main thread starts the server and then waits for signals: SIGHUP reads
  * the settings again, SIGTERM and SIGINT finish what has begun and end. All
- * threads have these signals blocked.
+ * threads have these signals blocked. Between them it makes the server's rounds.
  */
 #include <event2/event.h>
 #include <event2/thread.h>
@@ -64,12 +64,14 @@ static void block_signals(sigset_t *signals)
 
 static void serve(struct server *server, struct log *log, const sigset_t *wait)
 {
+	const struct timespec round = {.tv_sec = SERVER_ROUND_MS / 1000};
+	struct err err = ERR_INIT;
 	int got;
 
-	while (sigwait(wait, &got) == 0 && got == SIGHUP) {
-		struct err err = ERR_INIT;
-
-		if (server_reload(server, &err) < 0)
+	while ((got = sigtimedwait(wait, NULL, &round)) < 0 || got == SIGHUP) {
+		if (got < 0)
+			server_round(server);
+		else if (server_reload(server, &err) < 0)
 			log_error(log, "reload_failed", "error", err.text);
 	}
 	log_info(log, "stopping", "signal", strsignal(got));

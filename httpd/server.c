@@ -12,6 +12,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/daemon.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -21,6 +22,7 @@
 #include "core/db/committer.h"
 #include "core/db/migrate.h"
 #include "httpd/base/worker.h"
+#include "httpd/cleaner.h"
 #include "httpd/http/budget.h"
 #include "httpd/http/listen_socket.h"
 #include "httpd/http/rate_table.h"
@@ -37,6 +39,7 @@ struct server {
 	char *database;
 	struct log *log;
 	struct committer *committer;
+	struct cleaner *cleaner;
 	struct budget budget;
 	atomic_size_t connections;
 	struct worker_shared shared;
@@ -136,6 +139,8 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 			name, err) < 0)
 		return -1;
 	server->shared.committer = server->committer;
+	server->cleaner = cleaner_new(
+		server->committer, &clock_system, server->log);
 	if (start_workers(server, conf, err) < 0)
 		return -1;
 	log_info(server->log, "listening", "address", name, "workers",
@@ -197,6 +202,11 @@ int server_reload(struct server *server, struct err *err)
 	return 0;
 }
 
+void server_round(struct server *server)
+{
+	cleaner_round(server->cleaner, clock_monotonic_us());
+}
+
 static void stop_workers(struct server *server)
 {
 	for (int i = 0; i < server->workers_n; i++)
@@ -216,6 +226,7 @@ void server_stop(struct server *server)
 {
 	stop_workers(server);
 	committer_free(server->committer);
+	cleaner_free(server->cleaner);
 	for (int i = 0; i < server->workers_n; i++)
 		worker_thread_free(server->workers[i]);
 	free(server->workers);

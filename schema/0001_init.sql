@@ -103,6 +103,9 @@ CREATE INDEX email_by_company ON email (company_id);
 CREATE INDEX email_by_domain ON email (domain);
 -- Few emails are refused; the others cost this nothing.
 CREATE INDEX email_refused ON email (decided_us) WHERE state = 'refused';
+-- For removing what is too old: what is on its way, or never became anything.
+CREATE INDEX email_staged ON email (created_us)
+	WHERE state = 'staged' AND queue_id IS NULL;
 
 -- Apart, so that the milter's note on an email rewrites nothing large.
 CREATE TABLE email_content (
@@ -116,11 +119,17 @@ CREATE TABLE email_content (
 ) STRICT;
 
 -- Tickets that were taken from an email when it was given another one. They
--- stay when the email goes: a message that carries one must never pass.
+-- stay when the email goes: as long as a message that carries one may come, it
+-- must not pass.
 CREATE TABLE superseded_ticket (
 	ticket TEXT NOT NULL PRIMARY KEY,
-	email_id TEXT NOT NULL
+	email_id TEXT NOT NULL,
+	-- of the email
+	created_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- For removing what is too old.
+CREATE INDEX superseded_ticket_by_age ON superseded_ticket (created_us);
 
 -- What was answered to the requests of a company that had an Idempotency-Key.
 CREATE TABLE idempotency (

@@ -190,8 +190,8 @@ static int remember_ticket(
 	struct db *db, const struct email *email, struct err *err)
 {
 	static const char sql_remember[] =
-		"INSERT INTO superseded_ticket (ticket, email_id)"
-		" SELECT ticket, id FROM email WHERE id = $id"
+		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
+		" SELECT ticket, id, created_us FROM email WHERE id = $id"
 		" AND company_id = $company AND state = $state";
 	struct db_stmt *stmt;
 

@@ -11,7 +11,7 @@
 #include "core/store/store_row.h"
 
 /* Two go for each that comes, so that the old ones become fewer. */
-#define CLEANED_AT_ONCE "2"
+enum { CLEANED_AT_ONCE = 2 };
 
 /* Rows that began then or before do not count any more. */
 static int64_t expired_us(int64_t now_us)
@@ -76,19 +76,21 @@ static int remove_own_old(struct db *db, const struct idempotency_key *key,
 	return store_row_change(db, stmt, err) < 0 ? -1 : 0;
 }
 
-static int remove_some_old(struct db *db, int64_t now_us, struct err *err)
+int store_idempotency_clean(
+	struct db *db, int64_t now_us, int max, struct err *err)
 {
 	static const char sql_clean[] =
 		"DELETE FROM idempotency WHERE (company_id, key_hash) IN"
 		" (SELECT company_id, key_hash FROM idempotency"
 		" WHERE created_us <= $expired"
-		" ORDER BY created_us LIMIT " CLEANED_AT_ONCE ")";
+		" ORDER BY created_us LIMIT $max)";
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_clean, &stmt, err) != 0)
 		return -1;
 	db_bind_int(stmt, "$expired", expired_us(now_us));
-	return db_run(stmt, err);
+	db_bind_int(stmt, "$max", max);
+	return db_run(stmt, err) != 0 ? -1 : (int)db_changes(db);
 }
 
 static int insert(struct db *db, const struct idempotency_key *key,
@@ -120,7 +122,7 @@ int store_idempotency_add(struct db *db, const struct idempotency_key *key,
 
 	if (store_row_check_lines("results", &idempotency->results, err) != 0 ||
 		remove_own_old(db, key, now_us, err) != 0 ||
-		remove_some_old(db, now_us, err) != 0)
+		store_idempotency_clean(db, now_us, CLEANED_AT_ONCE, err) < 0)
 		return -1;
 	return insert(db, key, idempotency, err);
 }

@@ -3,7 +3,8 @@
  *
  * A row is added in the transaction that stages the emails of the request, and
  * removed in the one that takes all of them back. It counts for 24 hours;
- * older ones are as if they were not there, and go as new ones come.
+ * older ones are as if they were not there, and go as new ones come, or by
+ * store_clean().
  */
 #ifndef POSTERN_STORE_STORE_IDEMPOTENCY_H
 #define POSTERN_STORE_STORE_IDEMPOTENCY_H
@@ -46,6 +47,11 @@ void store_idempotency_clear(struct idempotency *idempotency);
  * a line break. */
 int store_idempotency_add(struct db *db, const struct idempotency_key *key,
 	const struct idempotency *idempotency, struct err *err);
+
+/* Removes at most max rows that do not count any more, the oldest first. How
+ * many went, or -1. */
+int store_idempotency_clean(
+	struct db *db, int64_t now_us, int max, struct err *err);
 
 /* The results, which are final when so told; run stays. 1, 0 no such row, -1. */
 int store_idempotency_settle(struct db *db, const struct idempotency_key *key,

@@ -126,7 +126,7 @@ end)
 
 scenario("a ticket of an email that has another one by now", function()
 	local old, ticket = stage(), stage()
-	sql("INSERT INTO superseded_ticket SELECT '" .. old .. "', id FROM email"
+	sql("INSERT INTO superseded_ticket SELECT '" .. old .. "', id, created_us FROM email"
 		.. " WHERE ticket = '" .. ticket .. "'")
 	sql("DELETE FROM email WHERE ticket = '" .. old .. "'")
 	deliver(ours(old), discarded)

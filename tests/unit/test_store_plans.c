@@ -20,6 +20,7 @@
 #include "core/db/db_private.h"
 #include "core/store/store_company.h"
 #include "core/store/store_claim.h"
+#include "core/store/store_clean.h"
 #include "core/store/store_exemption.h"
 #include "core/store/store_idempotency.h"
 #include "core/store/store_refusal.h"
@@ -280,7 +281,16 @@ static const struct {
 	{"AND key_hash = $key", "(company_id=? AND key_hash=?)"},
 	{"AND key_hash = $key AND created_us > $expired",
 		"(company_id=? AND key_hash=?)"},
-	{"ORDER BY created_us LIMIT 2)", "idempotency_by_age (created_us<?)"},
+	{"FROM idempotency WHERE created_us <= $expired"
+	 " ORDER BY created_us LIMIT $max)",
+		"idempotency_by_age (created_us<?)"},
+	{"queue_id IS NULL AND created_us <= $old"
+	 " ORDER BY created_us LIMIT $max)",
+		"SEARCH email USING INDEX email_staged (created_us<?)"},
+	{"FROM superseded_ticket WHERE created_us <= $old"
+	 " ORDER BY created_us LIMIT $max)",
+		"SEARCH superseded_ticket USING COVERING INDEX "
+		"superseded_ticket_by_age (created_us<?)"},
 	{"FROM superseded_ticket WHERE ticket = $ticket", "(ticket=?)"},
 	{"SELECT state, refusal FROM email WHERE id = $id", "(id=?)"},
 	{"e.domain = $domain)", "(id=?)"},
@@ -351,6 +361,7 @@ static void test_plans(void **state)
 	call_lists(temp->db, &tenant);
 	call_pages(temp->db, &tenant);
 	call_idempotency(temp->db, &tenant);
+	assert_int_equal(store_clean(temp->db, 1, 1, NULL), 0);
 	for (size_t i = 0; i < DB_STMT_BUCKETS; i++)
 		for (struct db_stmt *stmt = temp->db->stmts[i]; stmt;
 			stmt = stmt->next) {

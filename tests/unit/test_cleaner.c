@@ -1,0 +1,137 @@
+/*
+ * cleaner: when there is a round, and that a failure passes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/store/store_clean.h"
+#include "httpd/cleaner.h"
+#include "tests/unit/count_syncs.h"
+#include "tests/unit/temp_db.h"
+
+static const int64_t every_us = CLEANER_EVERY_MS * INT64_C(1000);
+static const char sql_keys[] = "SELECT count(*) FROM idempotency";
+
+static struct {
+	struct committer *committer;
+	struct cleaner *cleaner;
+} rig;
+
+static int64_t a_day_later(const struct clock *clock)
+{
+	(void)clock;
+	return STORE_IDEMPOTENCY_KEEP_S * INT64_C(1000000) + 1;
+}
+
+static const struct clock late = {a_day_later};
+
+static int set_up(void **state)
+{
+	struct temp_db *temp;
+
+	temp_db_setup(state);
+	temp = *state;
+	rig.committer = committer_new_inline(temp->db);
+	rig.cleaner = cleaner_new(rig.committer, &late, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	committer_free(rig.committer);
+	cleaner_free(rig.cleaner);
+	return temp_db_teardown(state);
+}
+
+static void add_keys(struct db *db, int n)
+{
+	static const char sql_add[] =
+		"WITH RECURSIVE n (n) AS"
+		" (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $n)"
+		" INSERT INTO idempotency (company_id, key_hash, payload,"
+		" created_us, settled, results)"
+		" SELECT 'key ' || n, zeroblob(32), zeroblob(32), 1, 1, 'id'"
+		" FROM n";
+	struct db_stmt *stmt;
+
+	OK(db_prepare(db, sql_add, &stmt, &why));
+	db_bind_int(stmt, "$n", n);
+	OK(db_run(stmt, &why));
+}
+
+static int round_at(int64_t now_us)
+{
+	uint64_t before = committer_stats(rig.committer).jobs;
+
+	cleaner_round(rig.cleaner, now_us);
+	return (int)(committer_stats(rig.committer).jobs - before);
+}
+
+static void test_once_a_minute(void **state)
+{
+	static const struct {
+		int64_t now_us;
+		int rounds;
+	} cases[] = {
+		{1, 1},
+		{2, 0},
+		{every_us, 0},
+		{every_us + 1, 1},
+		{every_us * 2, 0},
+		{every_us * 9, 1},
+		{every_us * 9 + 1, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(round_at(cases[i].now_us), cases[i].rounds);
+}
+
+/* At once while there is more, and never with a sync of its own. */
+static void test_while_there_is_more(void **state)
+{
+	static const struct {
+		int rounds, left;
+	} cases[] = {{1, CLEANER_ROWS + 1}, {1, 1}, {1, 0}, {0, 0}};
+	struct db *db = ((struct temp_db *)*state)->db;
+	int syncs;
+
+	add_keys(db, 2 * CLEANER_ROWS + 1);
+	syncs = count_syncs();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(round_at(1), cases[i].rounds);
+		assert_int_equal(temp_db_number(db, sql_keys), cases[i].left);
+	}
+	assert_int_equal(count_syncs(), syncs);
+}
+
+static void test_failure(void **state)
+{
+	struct db *db = ((struct temp_db *)*state)->db;
+
+	add_keys(db, 1);
+	OK(db_exec(db, "ALTER TABLE superseded_ticket RENAME TO aside", &why));
+	assert_int_equal(round_at(1), 1);
+	assert_int_equal(temp_db_number(db, sql_keys), 1);
+	assert_int_equal(round_at(2), 0);
+	OK(db_exec(db, "ALTER TABLE aside RENAME TO superseded_ticket", &why));
+	assert_int_equal(round_at(1 + every_us), 1);
+	assert_int_equal(temp_db_number(db, sql_keys), 0);
+}
+
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(once_a_minute),
+		TEST(while_there_is_more),
+		TEST(failure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
