@@ -116,7 +116,7 @@ static void start_and_die(const char *path)
 	struct buf input = BUF_INIT;
 	struct child_spec spec = {.argv = argv,
 		.input = &input,
-		.timeout_ms = 10000,
+		.timeout_ms = 60000,
 		.done = on_done};
 	struct child *child = NULL;
 
@@ -244,7 +244,7 @@ static void test_kill(void **state)
 	struct buf input = BUF_INIT;
 	struct child_spec spec = {.argv = argv,
 		.input = &input,
-		.timeout_ms = 10000,
+		.timeout_ms = 60000,
 		.done = on_done};
 	struct child *child = NULL;
 	struct err err = ERR_INIT;

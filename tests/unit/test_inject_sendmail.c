@@ -84,7 +84,7 @@ static void rig_init(struct rig *rig, const char *body)
 	rig->conf.submission.sendmail = in_folder("sendmail");
 	rig->conf.submission.postfix_config = mem_strdup("/etc/other");
 	rig->conf.submission.processes = 2;
-	rig->conf.submission.timeout_ms = 10000;
+	rig->conf.submission.timeout_ms = 60000;
 	write_script(rig->conf.submission.sendmail, body);
 	strv_add(&rig->recipients, "-b@dst.test");
 	strv_add(&rig->recipients, "c d@dst.test");
