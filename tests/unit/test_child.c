@@ -106,12 +106,14 @@ static void test_child_that_does_not_read(void **state)
 	assert_int_equal(WEXITSTATUS(seen.status), 3);
 }
 
-/* Starts a program that counts its input once we are gone. */
+/* Starts a program that counts its input once we are gone, and reaped. */
 static void start_and_die(const char *path)
 {
 	char shell[] = "/bin/sh", option[] = "-c";
 	_cleanup_free_ char *script = mem_printf(
-		"sleep 0.2; wc -c >%s.new; mv %s.new %s", path, path, path);
+		"while kill -0 %d 2>/dev/null; do sleep 0.01; done; "
+		"wc -c >%s.new; mv %s.new %s",
+		getpid(), path, path, path);
 	char *argv[] = {shell, option, script, NULL};
 	struct buf input = BUF_INIT;
 	struct child_spec spec = {.argv = argv,
@@ -142,7 +144,7 @@ static void test_input_outlives_us(void **state)
 		start_and_die(path);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	for (int i = 0; i < 1000 && file == NULL; i++) {
+	for (int i = 0; i < 6000 && file == NULL; i++) {
 		usleep(10000);
 		file = fopen(path, "r");
 	}
@@ -176,23 +178,37 @@ static bool is_running(pid_t pid)
 	return state != 'Z';
 }
 
-/* What the child has started ends with it. */
+/* The number in a file; 0 when there is none. */
+static pid_t read_pid(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	pid_t pid = 0;
+
+	assert_non_null(file);
+	if (fscanf(file, "%d", &pid) != 1)
+		pid = 0;
+	fclose(file);
+	return pid;
+}
+
+/* What the child has started ends with it. It is given as long as it needs to
+ * start something. */
 static void test_timeout_kills_its_children(void **state)
 {
 	char path[] = "/tmp/test_child.XXXXXX";
 	_cleanup_free_ char *script = NULL;
 	pid_t pid = 0;
-	FILE *file;
 
 	(void)state;
 	close(mkstemp(path));
-	script = mem_printf("sleep 60 & echo $! >%s; wait", path);
-	run(script, "x", 1, 300);
-	file = fopen(path, "r");
-	assert_int_equal(fscanf(file, "%d", &pid), 1);
-	fclose(file);
+	script = mem_printf("sleep 600 & echo $! >%s; wait", path);
+	for (int64_t ms = 100; pid == 0 && ms < 60000; ms *= 2) {
+		run(script, "x", 1, ms);
+		pid = read_pid(path);
+	}
 	unlink(path);
-	for (int i = 0; i < 1000 && is_running(pid); i++)
+	assert_true(pid > 0);
+	for (int i = 0; i < 6000 && is_running(pid); i++)
 		usleep(10000);
 	assert_false(is_running(pid));
 }
