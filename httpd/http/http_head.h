@@ -64,6 +64,7 @@ int http_head_parse(const char *data, size_t len, struct http_head *head_r,
 const struct http_text *http_head_field(
 	const struct http_head *head, const char *name);
 
+/* Whether it is just this word, in the same letter case or in any (ASCII). */
 bool http_text_is(struct http_text text, const char *word);
 bool http_text_is_nocase(struct http_text text, const char *word);
 

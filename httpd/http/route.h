@@ -54,6 +54,8 @@ struct route_match {
 	char param[ROUTE_PARAM_MAX];   /* the segment behind {}, decoded */
 };
 
+/* Finds the row of the table for the method and path of a request, or tells why
+ * there is none. */
 void route_find(const struct route *routes, const struct http_head *head,
 	struct route_match *match_r);
 

@@ -20,6 +20,7 @@ struct smtp_shape {
 	bool utf8_header; /* has them in its header */
 };
 
+/* Looks through the whole message, whose lines end in LF. */
 void smtp_shape_read(const struct buf *message, struct smtp_shape *shape_r);
 
 /* Where the transfer of a message stands. */

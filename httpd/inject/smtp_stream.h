@@ -27,6 +27,8 @@ struct smtp_stream_spec {
 	void *arg;
 };
 
+/* Begins to connect. 0, or -1 when that cannot be; where it fails later,
+ * reading or writing tells. The caller frees the stream. */
 int smtp_stream_open(const struct smtp_stream_spec *spec,
 	struct smtp_stream **stream_r, struct err *err);
 void smtp_stream_free(struct smtp_stream *stream);

@@ -14,6 +14,9 @@
 #include "httpd/json/api_email.h"
 #include "httpd/json/email_json.h"
 
+/* Where the @ of a Message-ID stands: behind the < and an id. */
+enum { AT_SIGN = 1 + (ID_SIZE - 1) };
+
 /* The id of the JSON dialect, or the whole one of the form dialect, which is a
  * Message-ID whose local part is the other. */
 static bool read_id(const char *param, char id[static ID_SIZE])
@@ -21,7 +24,7 @@ static bool read_id(const char *param, char id[static ID_SIZE])
 	size_t len = strcspn(param, "@");
 	char local[ID_SIZE];
 
-	if (param[0] != '<' || len != ID_SIZE || param[len] != '@')
+	if (param[0] != '<' || len != AT_SIGN || param[len] != '@')
 		return id_parse(param, id);
 	*stpncpy(local, param + 1, ID_SIZE - 1) = '\0';
 	return id_parse(local, id);
