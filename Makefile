@@ -103,6 +103,8 @@ $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(TEST_HELPERS) $(BUILD)/libhttpd.a \
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) $(CLI_LIBS) \
 		$(CORE_LIBS) -lcmocka
 
+$(BUILD)/tests/test_describe: $(BUILD)/tools/markdown.o
+
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)
 
@@ -125,7 +127,8 @@ $(BUILD)/gen/gen_docs: $(BUILD)/tools/gen_docs.o $(BUILD)/libcli.a $(CORE)
 
 # The HTTP API, from the tables in httpd/describe: the sections of
 # doc/HTTP-API.md that follow from them.
-$(BUILD)/gen/gen_api: $(BUILD)/tools/gen_api.o $(BUILD)/libhttpd.a $(CORE)
+$(BUILD)/gen/gen_api: $(call objects,tools/gen_api.c tools/markdown.c) \
+		$(BUILD)/libhttpd.a $(CORE)
 	@mkdir -p $(@D)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)

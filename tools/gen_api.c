@@ -14,9 +14,9 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/describe/markdown.h"
 #include "httpd/describe/openapi.h"
 #include "httpd/routes.h"
+#include "tools/markdown.h"
 
 static const char end[] = "<!-- end -->\n";
 

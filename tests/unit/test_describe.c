@@ -11,9 +11,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "httpd/describe/describe.h"
-#include "httpd/describe/markdown.h"
 #include "httpd/describe/openapi.h"
 #include "httpd/routes.h"
+#include "tools/markdown.h"
 
 static void check_fields(const struct field_about *fields)
 {

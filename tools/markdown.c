@@ -3,7 +3,7 @@
  *
  * Threads: any; holds no state.
  */
-#include "httpd/describe/markdown.h"
+#include "tools/markdown.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * markdown: the HTTP API for people. Used by tools/gen_api, not by the daemon.
+ * markdown: the HTTP API for people.
  */
-#ifndef POSTERN_HTTPD_MARKDOWN_H
-#define POSTERN_HTTPD_MARKDOWN_H
+#ifndef POSTERN_TOOLS_MARKDOWN_H
+#define POSTERN_TOOLS_MARKDOWN_H
 
 #include <stdbool.h>
 
