@@ -17,7 +17,7 @@
 #include "core/base/log.h"
 #include "core/base/secret.h"
 #include "core/conf/conf.h"
-#include "core/mail/mime_build.h"
+#include "core/mail/mime_init.h"
 #include "httpd/server.h"
 
 static const struct daemon_about about = {
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 		fputs("postern-httpd: cannot initialize\n", stderr);
 		return EX_OSERR;
 	}
-	mime_build_init();
+	mime_init();
 	if (conf_load(path, &conf, &err) < 0) {
 		fprintf(stderr, "postern-httpd: %s\n", err.text);
 		return err_info(err.code)->exit_status;

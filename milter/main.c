@@ -14,6 +14,7 @@
 #include "core/base/secret.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
+#include "core/mail/mime_init.h"
 #include "milter/filter.h"
 #include "milter/hangup.h"
 #include "milter/janitor.h"
@@ -196,6 +197,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "postern-milter: %s\n", err.text);
 		return err_info(err.code)->exit_status;
 	}
+	mime_init();
 	daemon.log = log_new("postern-milter",
 		(enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);

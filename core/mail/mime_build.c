@@ -16,11 +16,6 @@
 #include "core/mail/mime_multipart.h"
 #include "core/mail/mime_part.h"
 
-void mime_build_init(void)
-{
-	mime_init();
-}
-
 static void add_text(struct buf *out, const struct mime_message *message)
 {
 	struct mime_multipart multipart;

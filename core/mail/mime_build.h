@@ -17,10 +17,6 @@
 #include "core/base/err.h"
 #include "core/mail/mime_message.h"
 
-/* Makes ready what mime_build() and the readers of addresses need. They do it
- * themselves when it was not called; a server does it before its threads. */
-void mime_build_init(void);
-
 /* Appends the whole message; on failure out is as it was. ERR_INVALID for what
  * cannot stand in a message: control characters in a header value, a name that
  * is no field name, a field that cannot be folded or that Postfix would cut, a

@@ -4,7 +4,8 @@
 #ifndef POSTERN_MAIL_MIME_INIT_H
 #define POSTERN_MAIL_MIME_INIT_H
 
-/* Whoever calls GMime calls this before; any thread, any number of times. */
+/* Whoever calls GMime calls this before; any thread, any number of times. A
+ * server does it before its threads. */
 void mime_init(void);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/mail/mime_build.h"
+#include "core/mail/mime_init.h"
 #include "core/policy/recipient_set.h"
 #include "core/store/store_domain.h"
 #include "tests/unit/facts_world.h"
@@ -372,6 +373,6 @@ int main(void)
 	};
 
 	assert_int_equal(secret_init(), 0);
-	mime_build_init();
+	mime_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

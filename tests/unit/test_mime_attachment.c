@@ -11,6 +11,7 @@
 
 #include "core/base/str.h"
 #include "core/mail/mime_build.h"
+#include "core/mail/mime_init.h"
 #include "tests/unit/mime_sample.h"
 
 #define X10  "xxxxxxxxxx"
@@ -375,6 +376,6 @@ int main(void)
 		cmocka_unit_test(test_embedded),
 	};
 
-	mime_build_init();
+	mime_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "core/base/str.h"
 #include "core/mail/mime_build.h"
+#include "core/mail/mime_init.h"
 #include "tests/unit/mime_sample.h"
 
 #define X10   "xxxxxxxxxx"
@@ -508,6 +509,6 @@ int main(void)
 		cmocka_unit_test(test_huge_field),
 	};
 
-	mime_build_init();
+	mime_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

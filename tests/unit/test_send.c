@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/conf/conf.h"
-#include "core/mail/mime_build.h"
+#include "core/mail/mime_init.h"
 #include "core/store/store_email.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/send_rig.h"
@@ -277,7 +277,7 @@ int main(void)
 	};
 	int failed;
 
-	mime_build_init();
+	mime_init();
 	failed = cmocka_run_group_tests_name("send", tests, NULL, NULL);
 	libevent_global_shutdown();
 	return failed;

@@ -11,7 +11,7 @@
 
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/mail/mime_build.h"
+#include "core/mail/mime_init.h"
 #include "core/store/store_email.h"
 #include "httpd/http/idempotency.h"
 #include "tests/unit/send_rig.h"
@@ -671,7 +671,7 @@ int main(void)
 	};
 	int failed;
 
-	mime_build_init();
+	mime_init();
 	failed = cmocka_run_group_tests_name("send_again", tests, NULL, NULL);
 	libevent_global_shutdown();
 	return failed;
