@@ -22,13 +22,13 @@ static bool restricted(const struct send_facts *facts)
 
 enum send_decision send_rules_check(const struct send_facts *facts)
 {
-	if (!facts->key_may_send)
-		return SEND_NO_SCOPE;
 	if (!own(facts->standing))
-		return SEND_NOT_OWN;
+		return RULES_NOT_OWN;
+	if (!facts->key_may_send)
+		return RULES_NO_SCOPE;
 	if (restricted(facts))
-		return SEND_KEY_RESTRICTED;
+		return RULES_KEY_RESTRICTED;
 	if (facts->standing != DOMAIN_ACTIVE)
-		return SEND_INACTIVE;
-	return SEND_ALLOWED;
+		return RULES_INACTIVE;
+	return RULES_ALLOWED;
 }

@@ -21,15 +21,15 @@ struct send_facts {
 };
 
 enum send_decision {
-	SEND_ALLOWED,
-	SEND_NO_SCOPE,
-	SEND_NOT_OWN,
-	SEND_INACTIVE,
-	SEND_KEY_RESTRICTED,
+	RULES_ALLOWED,
+	RULES_NOT_OWN,
+	RULES_NO_SCOPE,
+	RULES_INACTIVE,
+	RULES_KEY_RESTRICTED,
 };
 
-/* The three rules of the interface, in this order: the domain is the
- * company's, the key is not bound to another one, the domain is active. */
+/* The rules of the interface, in this order: the domain is the company's, the
+ * key may send, it is not bound to another domain, the domain is active. */
 enum send_decision send_rules_check(const struct send_facts *facts);
 
 #endif

@@ -123,7 +123,7 @@ static int read_domain(
 		return -1;
 	reading->found = true;
 	*stpncpy(reading->claim.domain, db_text(stmt, 0),
-		CLAIM_DOMAIN_SIZE - 1) = '\0';
+		STORE_CLAIM_DOMAIN_SIZE - 1) = '\0';
 	reading->claim.policy = rules.policy;
 	reading->covers = rules.covers_subdomains;
 	return 0;

@@ -7,7 +7,7 @@
 
 #include "core/store/store_domain.h"
 
-enum { CLAIM_DOMAIN_SIZE = 254 }; /* RFC 1035 2.3.4, and a NUL */
+enum { STORE_CLAIM_DOMAIN_SIZE = 254 }; /* RFC 1035 2.3.4, and a NUL */
 
 /* Who sends a message, as far as exemptions go. */
 struct claim_sender {
@@ -20,7 +20,7 @@ struct claim_sender {
 };
 
 struct claim {
-	char domain[CLAIM_DOMAIN_SIZE]; /* the registered one */
+	char domain[STORE_CLAIM_DOMAIN_SIZE]; /* the registered one */
 	enum domain_policy policy;
 	bool exempt;
 };

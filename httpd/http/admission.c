@@ -14,12 +14,12 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/mail/addr.h"
-#include "core/store/store_domain.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/credentials.h"
 #include "httpd/http/idempotency_key.h"
 #include "httpd/http/key_use.h"
 #include "httpd/http/rate_table.h"
+#include "httpd/http/sender_right.h"
 
 /* A body that is thrown away may be this long. */
 enum { IGNORED_BODY_MAX = 64 * 1024 };
@@ -132,47 +132,40 @@ static int not_allowed(struct admission *admission, const char *why)
 		"Domain %s is not allowed to send: %s", admission->param, why);
 }
 
-/* 1 the company's, with *active_r; 0 unknown or another company's; -1. */
-static int find_own_domain(struct worker *worker,
-	const struct admission *admission, const char *name, bool *active_r,
-	struct err *err)
+static int word(enum send_decision decision, struct admission *admission)
 {
-	struct domain domain;
-	int found = store_domain_find_own(
-		worker->db, admission->key.company_id, name, &domain, err);
-
-	if (found <= 0)
-		return found;
-	*active_r = domain.active;
-	store_domain_clear(&domain);
-	return 1;
+	switch (decision) {
+	case RULES_ALLOWED:
+		return 0;
+	case RULES_NO_SCOPE:
+		return not_allowed(
+			admission, "the key lacks the scope sending");
+	case RULES_KEY_RESTRICTED:
+		return not_allowed(
+			admission, "the key is bound to another domain");
+	case RULES_INACTIVE:
+		return not_allowed(admission, "it is not active");
+	case RULES_NOT_OWN:
+		break;
+	}
+	return no_domain(admission);
 }
 
 static int check_domain(struct worker *worker, struct admission *admission)
 {
-	const struct key *key = &admission->key;
 	_cleanup_free_ char *name = NULL;
+	enum send_decision decision;
 	struct err err = ERR_INIT;
-	bool active = false;
-	int found;
 
 	if (addr_domain_normalize(admission->param, &name, &err) < 0)
 		return no_domain(admission);
-	found = find_own_domain(worker, admission, name, &active, &err);
-	if (found < 0) {
+	if (sender_right_find(
+		    worker->db, &admission->key, name, &decision, &err) < 0) {
 		log_error(worker->log, "domain_lookup_failed", "error", err.text);
 		return problem_from_err(&admission->problem, &err);
 	}
-	if (found == 0)
-		return no_domain(admission);
-	if (!active)
-		return not_allowed(admission, "it is not active");
-	if (!(key->scopes & KEY_SENDING))
-		return not_allowed(
-			admission, "the key lacks the scope sending");
-	if (key->domain && strcmp(key->domain, name) != 0)
-		return not_allowed(
-			admission, "the key is bound to another domain");
+	if (word(decision, admission) < 0)
+		return -1;
 	snprintf(admission->param, sizeof(admission->param), "%s", name);
 	return 0;
 }

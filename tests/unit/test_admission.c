@@ -163,6 +163,7 @@ static const struct {
 	{"POST /v3/asleep.example/messages", BASIC_SENDER, PROBLEM_DOMAIN},
 	{"POST /v3/example.com/messages", BASIC_READER, PROBLEM_DOMAIN},
 	{"POST /v3/other.example/messages", BASIC_SENDER, PROBLEM_NOT_FOUND},
+	{"POST /v3/other.example/messages", BASIC_READER, PROBLEM_NOT_FOUND},
 	{"POST /v3/x..y/messages", BASIC_SENDER, PROBLEM_NOT_FOUND},
 	/* the Idempotency-Key, where one is taken */
 	{"POST /emails", JSON KEY("all") "Idempotency-Key: k\r\n", PROBLEM_NONE},
