@@ -161,6 +161,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.database = server->database;
 	server->shared.routes = routes;
 	server->shared.log = log;
+	server->shared.clock = &clock_system;
 	server->shared.budget = &server->budget;
 	server->shared.connections = &server->connections;
 	server->shared.rates = rate_table_new();

@@ -27,6 +27,7 @@
 
 struct acceptor;
 struct budget;
+struct clock;
 struct committer;
 struct conf;
 struct conn_table;
@@ -46,6 +47,7 @@ struct running;
 struct worker_shared {
 	int listen_fd;
 	const char *database;
+	const struct clock *clock;  /* for what is written down */
 	const struct route *routes; /* what is served */
 	struct log *log;
 	struct committer *committer;

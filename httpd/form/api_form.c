@@ -48,7 +48,7 @@ static int parse_email(const struct request *request, const struct form *form,
 		.recipients = worker_recipient_limit(
 			request->worker, FORM_TEXT_ADDRS_MAX),
 	};
-	int64_t now_us = clock_now_us(&clock_system);
+	int64_t now_us = clock_now_us(request->worker->shared->clock);
 	int result = is_mime ? form_email_parse_mime(form, &rules, email, problem)
 			     : form_email_parse(form, &rules, email, problem);
 

@@ -58,7 +58,8 @@ static int look_up_key(struct worker *worker, const struct buf *token,
 	}
 	if (found == 0)
 		return problem_fixed(&admission->problem, PROBLEM_INVALID_KEY);
-	key_use_note(worker->keys, &admission->key);
+	key_use_note(worker->keys, &admission->key,
+		clock_now_us(worker->shared->clock));
 	return 0;
 }
 

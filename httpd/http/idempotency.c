@@ -67,8 +67,9 @@ static int recall(struct request *request, struct idempotency_claim *claim,
 	struct problem *problem)
 {
 	struct err err = ERR_INIT;
-	int found = store_idempotency_find(request->worker->db, &claim->entry.key,
-		clock_now_us(&clock_system), &claim->record, &err);
+	int found = store_idempotency_find(request->worker->db,
+		&claim->entry.key, clock_now_us(request->worker->shared->clock),
+		&claim->record, &err);
 
 	if (found < 0) {
 		log_error(request->worker->log, "idempotency_lookup_failed",

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/db/committer.h"
 
 /* Keys are noted here until their row shows it; a small ring is enough to
@@ -74,9 +73,8 @@ static bool is_recent(const struct key_use *use, const char *id, int64_t now_us)
 	return false;
 }
 
-void key_use_note(struct key_use *use, const struct key *key)
+void key_use_note(struct key_use *use, const struct key *key, int64_t now_us)
 {
-	int64_t now_us = clock_now_us(&clock_system);
 	struct touch *touch;
 
 	if (is_fresh(key->last_used_us, now_us) ||

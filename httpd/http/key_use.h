@@ -17,7 +17,7 @@ enum { KEY_USE_INTERVAL_S = 60 };
 struct key_use *key_use_new(struct committer *committer);
 void key_use_free(struct key_use *use);
 
-/* The key is being used now. */
-void key_use_note(struct key_use *use, const struct key *key);
+/* The key is being used. */
+void key_use_note(struct key_use *use, const struct key *key, int64_t now_us);
 
 #endif

@@ -39,7 +39,7 @@ static struct domain_change *begin(struct request *request)
 	struct domain_change *it = mem_new(struct domain_change);
 
 	it->key = &request->admission.key;
-	it->now_us = clock_now_us(&clock_system);
+	it->now_us = clock_now_us(request->worker->shared->clock);
 	return it;
 }
 

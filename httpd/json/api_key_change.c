@@ -37,7 +37,7 @@ static struct key_change *begin(struct request *request)
 
 	it->change.request = request;
 	it->by = &request->admission.key;
-	it->now_us = clock_now_us(&clock_system);
+	it->now_us = clock_now_us(request->worker->shared->clock);
 	return it;
 }
 

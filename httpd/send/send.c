@@ -42,7 +42,7 @@ struct send_group *send_group_new(
 	group->claim = request->claim;
 	group->done = done;
 	group->permissive = permissive;
-	group->created_us = clock_now_us(&clock_system);
+	group->created_us = clock_now_us(request->worker->shared->clock);
 	if (group->claim && group->claim->found) {
 		group->created_us = group->claim->record.created_us;
 		memcpy(group->run, group->claim->record.run, sizeof(group->run));

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
 #include "core/db/migrate.h"
@@ -68,6 +69,7 @@ int send_rig_setup(void **state)
 	assert_int_equal(migrate_run(rig->db, 1, &applied, NULL), 0);
 	fill_store(rig);
 
+	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(rig->db);
 	rig->shared.running = running_new();
 	worker->shared = &rig->shared;

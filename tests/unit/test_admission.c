@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
@@ -90,6 +91,7 @@ static int set_up(void **state)
 	temp->more = rig;
 	add_keys(temp->db);
 	rig->shared.routes = table;
+	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(temp->db);
 	rig->shared.budget = &rig->budget;
 	rig->shared.rates = rate_table_new();

@@ -8,6 +8,7 @@
 #include <event2/event.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/store/store_company.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/change.h"
@@ -34,6 +35,7 @@ static int set_up(void **state)
 	temp_db_setup(state);
 	temp = *state;
 	temp->more = rig;
+	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(temp->db);
 	rig->worker.shared = &rig->shared;
 	rig->worker.base = event_base_new();
