@@ -2,20 +2,18 @@
  * send: from parsed emails to their records.
  *
  *   send_emails ─> stage ─(committer)─> on_send_staged
- *     ─> send_inject, for each ─(Postfix, milter)─> send_finish
+ *     ─> send_inject, for each ─(Postfix, milter)─> send_group_finish
  *     ─> send_settle ─(committer)─> send_group_end
  *
  * The answer waits for the records: after it the emails are in Postfix's queue,
  * their rows are durable, and GET finds them.
  *
- * Threads: the worker's, but for the run and done of its jobs, which are the
- * committer's.
+ * Threads: the worker's, but for the run of its job, which is the committer's.
  */
 #include "httpd/send/send.h"
 
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/conf/conf.h"
 #include "httpd/base/worker.h"
@@ -29,128 +27,6 @@ const struct problem *send_first_problem(const struct send_outcome *outcome)
 		if (outcome->results[i].problem.kind != PROBLEM_NONE)
 			return &outcome->results[i].problem;
 	return NULL;
-}
-
-struct send_group *send_group_new(
-	struct request *request, size_t n, bool permissive, send_done *done)
-{
-	struct send_group *group = mem_new(struct send_group);
-
-	group->worker = request->worker;
-	group->worker->emails += n;
-	group->request = request;
-	group->claim = request->claim;
-	group->done = done;
-	group->permissive = permissive;
-	group->created_us = clock_now_us(request->worker->shared->clock);
-	if (group->claim && group->claim->found) {
-		group->created_us = group->claim->record.created_us;
-		memcpy(group->run, group->claim->record.run, sizeof(group->run));
-	}
-	group->sends = mem_alloc(n, sizeof(*group->sends));
-	group->results = mem_alloc(n, sizeof(*group->results));
-	group->n = n;
-	for (size_t i = 0; i < n; i++) {
-		group->sends[i].group = group;
-		group->sends[i].result = &group->results[i];
-	}
-	return group;
-}
-
-void send_group_free(struct send_group *group)
-{
-	group->worker->emails -= group->n;
-	for (size_t i = 0; i < group->n; i++)
-		send_composed_clear(&group->sends[i].composed);
-	free(group->sends);
-	free(group->results);
-	free(group);
-}
-
-size_t send_group_count(const struct send_group *group, enum send_end end)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < group->n; i++)
-		n += group->sends[i].end == end;
-	return n;
-}
-
-void send_group_end(struct send_group *group)
-{
-	const struct send_outcome outcome = {
-		.results = group->results,
-		.n = group->n,
-		.sent = send_group_count(group, SEND_SENT) +
-			send_group_count(group, SEND_LATE),
-		.unfinished = group->unfinished,
-	};
-
-	if (group->n == 1 && outcome.results->problem.kind == PROBLEM_NONE)
-		memcpy(group->request->email_id, outcome.results->id, ID_SIZE);
-	group->done(group->request, &outcome);
-	send_group_free(group);
-}
-
-static void leave(struct send_group *group)
-{
-	if (--group->left == 0)
-		group->next(group);
-}
-
-void send_leave(struct send *send)
-{
-	leave(send->group);
-}
-
-void send_finish(struct send *send, enum send_end end)
-{
-	send->end = end;
-	leave(send->group);
-}
-
-void send_each_open(struct send_group *group, void (*step)(struct send *send),
-	void (*next)(struct send_group *group))
-{
-	group->next = next;
-	group->left = 1; /* this loop */
-	for (size_t i = 0; i < group->n; i++) {
-		if (group->sends[i].end != SEND_OPEN)
-			continue;
-		group->left++;
-		step(&group->sends[i]);
-	}
-	leave(group);
-}
-
-/* On the committer's thread. */
-static void on_job_done(void *arg, int result, const struct err *err)
-{
-	struct send_group *group = arg;
-
-	group->job_result = result;
-	if (result < 0)
-		group->job_err = *err;
-	inbox_post(group->request->worker->inbox, &group->letter);
-}
-
-static void submit_job(struct send_group *group,
-	int (*run)(struct db *db, void *group, struct err *err),
-	void (*deliver)(struct letter *letter), bool lazy)
-{
-	group->letter.deliver = deliver;
-	group->job.run = run;
-	group->job.done = on_job_done;
-	group->job.arg = group;
-	group->job.lazy = lazy;
-	committer_submit(group->request->worker->shared->committer, &group->job);
-}
-
-void send_commit(struct send_group *group,
-	int (*run)(struct db *db, void *group, struct err *err),
-	void (*deliver)(struct letter *letter))
-{
-	submit_job(group, run, deliver, false);
 }
 
 /* A test goes no further than the store, so nobody else can record it. */
@@ -222,7 +98,7 @@ static void end_unstaged(struct send_group *group)
 static void inject_or_end(struct send *send)
 {
 	if (send->test)
-		send_finish(send, SEND_SENT);
+		send_group_finish(send, SEND_SENT);
 	else
 		send_inject(send);
 }
@@ -235,7 +111,7 @@ static void on_send_staged(struct letter *letter)
 		end_unstaged(group);
 		return;
 	}
-	send_each_open(group, inject_or_end, send_settle);
+	send_group_each_open(group, inject_or_end, send_settle);
 }
 
 /* Where Postfix takes a message only after the milter has written its verdict
@@ -248,7 +124,7 @@ static void stage(struct send_group *group)
 		group->lazy &= !group->sends[i].test;
 	if (group->lazy && group->claim)
 		idempotency_run(group->request->worker, group->run);
-	submit_job(group, stage_run, on_send_staged, group->lazy);
+	send_group_commit(group, stage_run, on_send_staged, group->lazy);
 }
 
 static void compose(struct send *send, struct outgoing *outgoing)

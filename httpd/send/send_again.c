@@ -125,7 +125,7 @@ static void inject_or_watch(struct send *send)
 static void give_up(struct send *send)
 {
 	problem_from_err(&send->result->problem, &send->group->job_err);
-	send_finish(send, SEND_UNSURE);
+	send_group_finish(send, SEND_UNSURE);
 }
 
 static void on_send_superseded(struct letter *letter)
@@ -136,8 +136,8 @@ static void on_send_superseded(struct letter *letter)
 	if (group->job_result < 0)
 		log_error(request->worker->log, "stage_failed", "request",
 			request->id, "error", group->job_err.text);
-	send_each_open(group, group->job_result < 0 ? give_up : inject_or_watch,
-		send_settle);
+	send_group_each_open(group,
+		group->job_result < 0 ? give_up : inject_or_watch, send_settle);
 }
 
 static void supersede(struct send_group *group)
@@ -149,7 +149,8 @@ static void supersede(struct send_group *group)
 			log_warn(request->worker->log, "sent_again", "request",
 				request->id, "email", group->results[i].id);
 	if (send_group_count(group, SEND_OPEN) > 0)
-		send_commit(group, supersede_run, on_send_superseded);
+		send_group_commit(
+			group, supersede_run, on_send_superseded, false);
 	else
 		send_settle(group);
 }
@@ -160,13 +161,13 @@ static void on_send_looked(
 	struct send *send = CONTAINER_OF(watched, struct send, watched);
 
 	if (state == EMAIL_STAGED) {
-		send_leave(send);
+		send_group_leave(send);
 	} else if (state == EMAIL_REFUSED) {
 		problem_set(
 			&send->result->problem, PROBLEM_DOMAIN, "%s", refusal);
-		send_finish(send, SEND_REFUSED);
+		send_group_finish(send, SEND_REFUSED);
 	} else {
-		send_finish(send, SEND_SENT);
+		send_group_finish(send, SEND_SENT);
 	}
 }
 
@@ -176,7 +177,7 @@ static void look(struct send *send)
 	int64_t wait_ms = worker->conf->submission.record_wait_ms;
 
 	if (send->composed.row.state == EMAIL_SENT) {
-		send_leave(send);
+		send_group_leave(send);
 		return;
 	}
 	send->watched.email_id = send->result->id;
@@ -187,5 +188,5 @@ static void look(struct send *send)
 
 void send_again(struct send_group *group)
 {
-	send_each_open(group, look, supersede);
+	send_group_each_open(group, look, supersede);
 }

@@ -2,7 +2,7 @@
  * send_inject: an email on its way into Postfix, and the wait for its record.
  *
  *   send_inject ─(Postfix)─> on_send_injected ─> send_watch
- *     ─(milter)─> on_send_recorded ─> send_finish
+ *     ─(milter)─> on_send_recorded ─> send_group_finish
  *
  * Threads: the worker's.
  */
@@ -41,12 +41,12 @@ static void on_send_recorded(
 	struct send *send = CONTAINER_OF(watched, struct send, watched);
 
 	if (state == EMAIL_REFUSED) {
-		send_finish(send, refused(send, refusal));
+		send_group_finish(send, refused(send, refusal));
 	} else if (state == EMAIL_STAGED) {
-		send_finish(send, without_record(send));
+		send_group_finish(send, without_record(send));
 	} else {
 		send->result->problem = PROBLEM_INIT;
-		send_finish(send, SEND_SENT);
+		send_group_finish(send, SEND_SENT);
 	}
 }
 
@@ -105,7 +105,7 @@ static bool is_doubtful(const struct send *send, enum inject_result result)
 static void finish_unsure(struct send *send)
 {
 	if (send->group->request->worker->inject->ops->after_verdict)
-		send_finish(send, SEND_UNSURE);
+		send_group_finish(send, SEND_UNSURE);
 	else
 		send_watch(send);
 }
@@ -131,7 +131,7 @@ static void on_send_injected(struct submission *submission,
 	if (result == INJECT_UNKNOWN || is_doubtful(send, result))
 		finish_unsure(send);
 	else
-		send_finish(send, SEND_FAILED);
+		send_group_finish(send, SEND_FAILED);
 }
 
 void send_inject(struct send *send)

@@ -79,15 +79,16 @@ void send_group_end(struct send_group *group);
 
 /* Begins a step for each email that is open; when all have left it, the next
  * one. An email leaves it at its end, or open. */
-void send_each_open(struct send_group *group, void (*step)(struct send *send),
-	void (*next)(struct send_group *group));
-void send_finish(struct send *send, enum send_end end);
-void send_leave(struct send *send);
+void send_group_each_open(struct send_group *group,
+	void (*step)(struct send *send), void (*next)(struct send_group *group));
+void send_group_finish(struct send *send, enum send_end end);
+void send_group_leave(struct send *send);
 
-/* Has the committer run the job, and then the worker the step. */
-void send_commit(struct send_group *group,
+/* Has the committer run the job, and then the worker the step. A lazy job is
+ * durable only with a later commit. */
+void send_group_commit(struct send_group *group,
 	int (*run)(struct db *db, void *group, struct err *err),
-	void (*deliver)(struct letter *letter));
+	void (*deliver)(struct letter *letter), bool lazy);
 
 /* May the request's key send as this domain? 0, or -1 with the problem. */
 int send_decide(struct request *request, const char *from_domain,

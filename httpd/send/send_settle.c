@@ -221,7 +221,7 @@ void send_settle(struct send_group *group)
 			&group->claim->entry.key);
 	if (has_doubts(group) || is_volatile(group) ||
 		(!group->unfinished && is_news(group)))
-		send_commit(group, settle_run, on_send_settled);
+		send_group_commit(group, settle_run, on_send_settled, false);
 	else
 		send_group_end(group);
 }

@@ -1,0 +1,131 @@
+/*
+ * send_group: the emails of one request on their way, as a mechanism: they take
+ * a step together, each leaves it when it can, and the last one takes all on to
+ * the next. It knows nothing of what the steps do.
+ *
+ * Invariant: between two steps the group is with its emails, or with its job.
+ * Threads: the worker's, but for the done of its job, which is the committer's.
+ */
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "httpd/base/worker.h"
+#include "httpd/http/idempotency.h"
+#include "httpd/http/request.h"
+#include "httpd/send/send_private.h"
+
+struct send_group *send_group_new(
+	struct request *request, size_t n, bool permissive, send_done *done)
+{
+	struct send_group *group = mem_new(struct send_group);
+
+	group->worker = request->worker;
+	group->worker->emails += n;
+	group->request = request;
+	group->claim = request->claim;
+	group->done = done;
+	group->permissive = permissive;
+	group->created_us = clock_now_us(request->worker->shared->clock);
+	if (group->claim && group->claim->found) {
+		group->created_us = group->claim->record.created_us;
+		memcpy(group->run, group->claim->record.run, sizeof(group->run));
+	}
+	group->sends = mem_alloc(n, sizeof(*group->sends));
+	group->results = mem_alloc(n, sizeof(*group->results));
+	group->n = n;
+	for (size_t i = 0; i < n; i++) {
+		group->sends[i].group = group;
+		group->sends[i].result = &group->results[i];
+	}
+	return group;
+}
+
+void send_group_free(struct send_group *group)
+{
+	group->worker->emails -= group->n;
+	for (size_t i = 0; i < group->n; i++)
+		send_composed_clear(&group->sends[i].composed);
+	free(group->sends);
+	free(group->results);
+	free(group);
+}
+
+size_t send_group_count(const struct send_group *group, enum send_end end)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < group->n; i++)
+		n += group->sends[i].end == end;
+	return n;
+}
+
+void send_group_end(struct send_group *group)
+{
+	const struct send_outcome outcome = {
+		.results = group->results,
+		.n = group->n,
+		.sent = send_group_count(group, SEND_SENT) +
+			send_group_count(group, SEND_LATE),
+		.unfinished = group->unfinished,
+	};
+
+	if (group->n == 1 && outcome.results->problem.kind == PROBLEM_NONE)
+		memcpy(group->request->email_id, outcome.results->id, ID_SIZE);
+	group->done(group->request, &outcome);
+	send_group_free(group);
+}
+
+static void leave(struct send_group *group)
+{
+	if (--group->left == 0)
+		group->next(group);
+}
+
+void send_group_leave(struct send *send)
+{
+	leave(send->group);
+}
+
+void send_group_finish(struct send *send, enum send_end end)
+{
+	send->end = end;
+	leave(send->group);
+}
+
+void send_group_each_open(struct send_group *group,
+	void (*step)(struct send *send), void (*next)(struct send_group *group))
+{
+	group->next = next;
+	group->left = 1; /* this loop */
+	for (size_t i = 0; i < group->n; i++) {
+		if (group->sends[i].end != SEND_OPEN)
+			continue;
+		group->left++;
+		step(&group->sends[i]);
+	}
+	leave(group);
+}
+
+/* On the committer's thread. */
+static void on_job_done(void *arg, int result, const struct err *err)
+{
+	struct send_group *group = arg;
+
+	group->job_result = result;
+	if (result < 0)
+		group->job_err = *err;
+	inbox_post(group->request->worker->inbox, &group->letter);
+}
+
+void send_group_commit(struct send_group *group,
+	int (*run)(struct db *db, void *group, struct err *err),
+	void (*deliver)(struct letter *letter), bool lazy)
+{
+	group->letter.deliver = deliver;
+	group->job.run = run;
+	group->job.done = on_job_done;
+	group->job.arg = group;
+	group->job.lazy = lazy;
+	committer_submit(group->request->worker->shared->committer, &group->job);
+}
