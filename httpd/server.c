@@ -21,6 +21,7 @@
 #include "core/conf/postconf.h"
 #include "core/db/committer.h"
 #include "core/db/migrate.h"
+#include "httpd/base/postfix_run.h"
 #include "httpd/base/worker.h"
 #include "httpd/cleaner.h"
 #include "httpd/http/budget.h"
@@ -76,21 +77,25 @@ static int64_t learn_postfix(struct server *server, const struct conf *conf)
 	return facts.message_size_limit;
 }
 
-/* Where smtpd waits, when the settings leave it to us. */
-static int learn_smtp_server(struct conf *conf, struct err *err)
+/* Where master runs, and where smtpd waits when the settings leave that to us:
+ * then it has to be known. */
+static int learn_queue(struct server *server, struct conf *conf, struct err *err)
 {
 	static const char *const names[] = {"queue_directory"};
+	bool needed = conf->submission.method == SUBMISSION_SMTP &&
+		      str_empty(conf->submission.smtp_server);
+	struct err why = ERR_INIT;
 	char *queue;
 
-	if (conf->submission.method != SUBMISSION_SMTP ||
-		!str_empty(conf->submission.smtp_server))
-		return 0;
-	if (postconf_read(
-		    conf->submission.postfix_config, names, 1, &queue, err) < 0)
-		return -1;
-	free(conf->submission.smtp_server);
-	conf->submission.smtp_server = mem_printf(
-		"unix:%s/" SMTP_SERVER_SOCKET, queue);
+	if (postconf_read(conf->submission.postfix_config, names, 1, &queue,
+		    needed ? err : &why) < 0)
+		return needed ? -1 : 0;
+	postfix_run_watch(server->shared.run, queue);
+	if (needed) {
+		free(conf->submission.smtp_server);
+		conf->submission.smtp_server = mem_printf(
+			"unix:%s/" SMTP_SERVER_SOCKET, queue);
+	}
 	free(queue);
 	return 0;
 }
@@ -133,7 +138,7 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 
 	if (migrate_check_file(server->database, err) < 0 ||
 		inject_settings_check(server->conf, err) < 0 ||
-		learn_smtp_server(server->conf, err) < 0 ||
+		learn_queue(server, server->conf, err) < 0 ||
 		committer_new(server->database, &server->committer, err) < 0 ||
 		listen_socket_open(conf->http.listen, &server->shared.listen_fd,
 			name, err) < 0)
@@ -166,7 +171,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.connections = &server->connections;
 	server->shared.rates = rate_table_new();
 	server->shared.running = running_new();
-	postfix_run_boot(server->shared.boot);
+	server->shared.run = postfix_run_new();
 	daemon_raise_descriptor_limit();
 	if (start(server, conf, err) < 0) {
 		server_stop(server);
@@ -189,7 +194,7 @@ int server_reload(struct server *server, struct err *err)
 	 * will be in use, not for what the file says. */
 	conf_reload(next, fresh, &restart);
 	if (inject_settings_check(next, err) < 0 ||
-		learn_smtp_server(next, err) < 0)
+		learn_queue(server, next, err) < 0)
 		return -1;
 	conf_reload(server->conf, next, &restart);
 	limit = learn_postfix(server, server->conf);
@@ -232,6 +237,7 @@ void server_stop(struct server *server)
 		worker_thread_free(server->workers[i]);
 	free(server->workers);
 	running_free(server->shared.running);
+	postfix_run_free(server->shared.run);
 	rate_table_free(server->shared.rates);
 	free(server->database);
 	free(server->conf_path);

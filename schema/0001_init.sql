@@ -95,7 +95,10 @@ CREATE TABLE email (
 	decided_us INTEGER NOT NULL DEFAULT 0,
 	queue_id TEXT,
 	last_event TEXT,
-	refusal TEXT CHECK ((refusal IS NOT NULL) = (state = 'refused'))
+	refusal TEXT CHECK ((refusal IS NOT NULL) = (state = 'refused')),
+	-- NULL: that it is sent proves that Postfix has it; else it does as long
+	-- as this is the run of the system and of Postfix; '': never
+	run TEXT
 ) STRICT;
 
 -- Rows of one company, or of one domain, lie in these in the order of seq.
@@ -142,9 +145,6 @@ CREATE TABLE idempotency (
 	settled INTEGER NOT NULL CHECK (settled IN (0, 1)),
 	-- a line for each email: its id, or ! and why it was not sent
 	results TEXT NOT NULL,
-	-- '': that an email is sent proves that Postfix has it; else it does as
-	-- long as this is the run of the system and of Postfix
-	run TEXT NOT NULL DEFAULT '',
 	PRIMARY KEY (company_id, key_hash)
 ) STRICT, WITHOUT ROWID;
 

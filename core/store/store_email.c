@@ -86,6 +86,7 @@ static void bind_row(struct db_stmt *stmt, const struct email *email,
 	db_bind_text(stmt, "$subject", email->subject);
 	db_bind_text(stmt, "$message_id", email->message_id);
 	db_bind_int(stmt, "$created", email->created_us);
+	db_bind_text(stmt, "$run", email->run);
 }
 
 static int insert_email(struct db *db, const struct email *email, struct err *err)
@@ -93,10 +94,10 @@ static int insert_email(struct db *db, const struct email *email, struct err *er
 	static const char sql_insert[] =
 		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
 		" sender, recipients, header_from, header_to, header_cc, bcc,"
-		" reply_to, subject, message_id, created_us)"
+		" reply_to, subject, message_id, created_us, run)"
 		" VALUES ($id, $ticket, $company, $key, $domain, $sender,"
 		" $recipients, $from, $to, $cc, $bcc, $reply_to, $subject,"
-		" $message_id, $created)";
+		" $message_id, $created, $run)";
 	struct packed_lists lists;
 	struct db_stmt *stmt;
 	int result;
@@ -186,6 +187,18 @@ int store_email_doubt(struct db *db, const char *ticket, struct err *err)
 	return store_row_change(db, stmt, err);
 }
 
+int store_email_prove(struct db *db, const char *ticket, struct err *err)
+{
+	static const char sql_prove[] =
+		"UPDATE email SET run = NULL WHERE ticket = $ticket";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_prove, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$ticket", ticket);
+	return store_row_change(db, stmt, err);
+}
+
 static int remember_ticket(
 	struct db *db, const struct email *email, struct err *err)
 {
@@ -207,7 +220,8 @@ int store_email_supersede(
 	struct db *db, const struct email *email, struct err *err)
 {
 	static const char sql_supersede[] =
-		"UPDATE email SET ticket = $ticket, key_id = $key"
+		"UPDATE email SET ticket = $ticket, key_id = $key,"
+		" run = CASE state WHEN 'staged' THEN $run ELSE run END"
 		" WHERE id = $id";
 	struct db_stmt *stmt;
 	int found = remember_ticket(db, email, err);
@@ -219,6 +233,7 @@ int store_email_supersede(
 	db_bind_text(stmt, "$id", email->id);
 	db_bind_text(stmt, "$ticket", email->ticket);
 	db_bind_text(stmt, "$key", email->key_id);
+	db_bind_text(stmt, "$run", email->run);
 	return store_row_change(db, stmt, err);
 }
 
@@ -241,6 +256,7 @@ void store_email_clear(struct email *email)
 	free(email->queue_id);
 	free(email->last_event);
 	free(email->refusal);
+	free(email->run);
 	*email = (struct email){0};
 }
 

@@ -3,8 +3,8 @@
  *
  * httpd stages a row before it submits the message; the milter records it as
  * sent, or refuses it. doc/ARCHITECTURE.md has all states and steps. The sent
- * folder is the rows in the state sent. An email keeps the names of its company,
- * key and domain when those are removed.
+ * folder is the rows in the state sent. An email keeps the names of its
+ * company, key and domain when those are removed.
  */
 #ifndef POSTERN_STORE_STORE_EMAIL_H
 #define POSTERN_STORE_STORE_EMAIL_H
@@ -43,6 +43,8 @@ struct email {
 	char *queue_id;     /* Postfix's; NULL until it was decided once */
 	char *last_event;   /* NULL while staged */
 	char *refusal;      /* why, for people; NULL unless refused */
+	char *run; /* for staging alone: in which it goes to Postfix, see
+		    * store_email_prove(); NULL: that it is sent is proof */
 };
 
 /* Stores a new row in the state staged; what a decision fills is not looked
@@ -62,12 +64,19 @@ int store_email_retract(struct db *db, const char *ticket, struct err *err);
  * not sent, or -1. */
 int store_email_doubt(struct db *db, const char *ticket, struct err *err);
 
+/* Postfix has said of the message with this ticket that it has it, for good. A
+ * row that was staged with a run, and was not proven since, counts only within
+ * that run: the milter records an email before its queue file is on the disk.
+ * 1, 0 no such ticket, -1. */
+int store_email_prove(struct db *db, const char *ticket, struct err *err);
+
 /* Gives a row of the company a new ticket and the key that asks for it, because
- * nobody knows whether its message reached Postfix, or whether it got lost there:
- * whatever carries the old ticket from now on is superseded. email tells the
- * state in which it must be and stays, staged or sent. In the caller's
- * transaction, which must be undone when this fails. 1, 0 when there is no such
- * row in that state, or -1. */
+ * nobody knows whether its message reached Postfix, or whether it got lost
+ * there: whatever carries the old ticket from now on is superseded. email tells
+ * the state in which it must be and stays, staged or sent; one that is staged
+ * gets its run too, one that is sent has its own until it is proven. In the
+ * caller's transaction, which must be undone when this fails. 1, 0 when there
+ * is no such row in that state, or -1. */
 int store_email_supersede(
 	struct db *db, const struct email *email, struct err *err);
 
@@ -109,6 +118,18 @@ int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
  * caller's to free, NULL unless refused. */
 int store_email_outcome(struct db *db, const char *id,
 	enum email_state *state_r, char **refusal_r, struct err *err);
+
+/* What a repeat needs to know of an email. */
+struct email_recall {
+	enum email_state state;
+	char ticket[SECRET_TICKET_SIZE];
+	char *refusal; /* NULL unless refused */
+	char *run;     /* NULL: it is proven, or needs no proof */
+};
+/* 1, 0 no such email, -1. Clear it when found. */
+int store_email_recall(struct db *db, const char *id,
+	struct email_recall *recall_r, struct err *err);
+void store_email_recall_clear(struct email_recall *recall);
 
 /* What of the store a key may see. */
 struct email_scope {

@@ -104,3 +104,35 @@ int store_email_outcome(struct db *db, const char *id,
 	db_reset(stmt);
 	return 1;
 }
+
+int store_email_recall(struct db *db, const char *id,
+	struct email_recall *recall_r, struct err *err)
+{
+	static const char sql_recall[] =
+		"SELECT state, ticket, refusal, run FROM email WHERE id = $id";
+	struct email_recall recall = {0};
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_recall, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$id", id);
+	result = db_step(stmt, err);
+	if (result != 1)
+		return result;
+	if (store_email_read_state(stmt, 0, &recall.state, err) < 0)
+		return -1;
+	*stpncpy(recall.ticket, db_text(stmt, 1), SECRET_TICKET_SIZE - 1) = 0;
+	recall.refusal = db_copy(stmt, 2);
+	recall.run = db_copy(stmt, 3);
+	db_reset(stmt);
+	*recall_r = recall;
+	return 1;
+}
+
+void store_email_recall_clear(struct email_recall *recall)
+{
+	free(recall->refusal);
+	free(recall->run);
+	*recall = (struct email_recall){0};
+}

@@ -5,7 +5,6 @@
  */
 #include "core/store/store_idempotency.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/store/store_row.h"
@@ -29,7 +28,7 @@ int store_idempotency_find(struct db *db, const struct idempotency_key *key,
 	int64_t now_us, struct idempotency *idempotency_r, struct err *err)
 {
 	static const char sql_find[] =
-		"SELECT payload, created_us, settled, results, run"
+		"SELECT payload, created_us, settled, results"
 		" FROM idempotency"
 		" WHERE company_id = $company AND key_hash = $key"
 		" AND created_us > $expired";
@@ -49,7 +48,6 @@ int store_idempotency_find(struct db *db, const struct idempotency_key *key,
 	found.created_us = db_int(stmt, 1);
 	found.settled = db_int(stmt, 2) != 0;
 	strv_split(&found.results, db_text(stmt, 3), '\n');
-	snprintf(found.run, sizeof(found.run), "%s", db_text(stmt, 4));
 	db_reset(stmt);
 	*idempotency_r = found;
 	return 1;
@@ -98,9 +96,9 @@ static int insert(struct db *db, const struct idempotency_key *key,
 {
 	static const char sql_insert[] =
 		"INSERT INTO idempotency (company_id, key_hash, payload,"
-		" created_us, settled, results, run)"
+		" created_us, settled, results)"
 		" VALUES ($company, $key, $payload, $created, $settled,"
-		" $results, $run)";
+		" $results)";
 	_cleanup_free_ char *results = strv_join(&idempotency->results, "\n");
 	struct db_stmt *stmt;
 
@@ -111,7 +109,6 @@ static int insert(struct db *db, const struct idempotency_key *key,
 	db_bind_int(stmt, "$created", idempotency->created_us);
 	db_bind_int(stmt, "$settled", idempotency->settled);
 	db_bind_text(stmt, "$results", results);
-	db_bind_text(stmt, "$run", idempotency->run);
 	return db_run(stmt, err);
 }
 
@@ -143,20 +140,6 @@ int store_idempotency_settle(struct db *db, const struct idempotency_key *key,
 	bind_key(stmt, key);
 	db_bind_int(stmt, "$settled", idempotency->settled);
 	db_bind_text(stmt, "$results", results);
-	return store_row_change(db, stmt, err);
-}
-
-int store_idempotency_prove(
-	struct db *db, const struct idempotency_key *key, struct err *err)
-{
-	static const char sql_prove[] =
-		"UPDATE idempotency SET run = ''"
-		" WHERE company_id = $company AND key_hash = $key";
-	struct db_stmt *stmt;
-
-	if (db_prepare(db, sql_prove, &stmt, err) != 0)
-		return -1;
-	bind_key(stmt, key);
 	return store_row_change(db, stmt, err);
 }
 

@@ -14,10 +14,7 @@
 #include "core/base/strv.h"
 #include "core/db/db.h"
 
-enum {
-	STORE_IDEMPOTENCY_KEEP_S = 24 * 3600,
-	IDEMPOTENCY_RUN_SIZE = 80, /* of the name of a run */
-};
+enum { STORE_IDEMPOTENCY_KEEP_S = 24 * 3600 };
 
 struct idempotency_key {
 	char company_id[ID_SIZE];
@@ -30,10 +27,6 @@ struct idempotency {
 	bool settled; /* the results are final; else the emails tell */
 	/* For each email in order its id, or `!` and why it was not sent. */
 	struct strv results;
-	/* "": an email that is sent is in Postfix's queue. Else only within
-	 * this run of the system, see postfix_run: the milter records an email
-	 * before its queue file is on the disk. */
-	char run[IDEMPOTENCY_RUN_SIZE];
 };
 
 /* 1 found, 0 none of the last 24 hours, -1 cannot tell. Clear it when found. */
@@ -53,13 +46,9 @@ int store_idempotency_add(struct db *db, const struct idempotency_key *key,
 int store_idempotency_clean(
 	struct db *db, int64_t now_us, int max, struct err *err);
 
-/* The results, which are final when so told; run stays. 1, 0 no such row, -1. */
+/* The results, which are final when so told. 1, 0 no such row, -1. */
 int store_idempotency_settle(struct db *db, const struct idempotency_key *key,
 	const struct idempotency *idempotency, struct err *err);
-
-/* What is sent of the request is in Postfix's queue, for good. 1, 0, -1. */
-int store_idempotency_prove(
-	struct db *db, const struct idempotency_key *key, struct err *err);
 
 /* The key was not used after all. 1, 0 no such row, -1. */
 int store_idempotency_remove(

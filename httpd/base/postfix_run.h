@@ -7,16 +7,17 @@
 #ifndef POSTERN_HTTPD_POSTFIX_RUN_H
 #define POSTERN_HTTPD_POSTFIX_RUN_H
 
-#include "core/store/store_idempotency.h"
+enum { POSTFIX_RUN_SIZE = 80 };
 
-enum { POSTFIX_RUN_BOOT_SIZE = 40 };
+struct postfix_run *postfix_run_new(void);
+void postfix_run_free(struct postfix_run *run);
 
-/* What Linux calls the present run of the system; "-" when it does not tell. */
-void postfix_run_boot(char boot_r[static POSTFIX_RUN_BOOT_SIZE]);
+/* Where Postfix's queue is, for what is asked from now on. */
+void postfix_run_watch(struct postfix_run *run, const char *queue_directory);
 
-/* The name of the run, never "": the boot, and when Postfix's master started,
- * if smtp_server is a socket in its queue. */
-void postfix_run_name(const char *boot, const char *smtp_server,
-	char name_r[static IDEMPOTENCY_RUN_SIZE]);
+/* The name of the present run: the boot, and which process Postfix's master is.
+ * "" when none is alive, or none can be seen: equals no run. */
+void postfix_run_name(
+	struct postfix_run *run, char name_r[static POSTFIX_RUN_SIZE]);
 
 #endif

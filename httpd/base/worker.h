@@ -23,7 +23,6 @@
 #include <stdint.h>
 
 #include "httpd/base/database_watch.h"
-#include "httpd/base/postfix_run.h"
 
 struct acceptor;
 struct budget;
@@ -38,6 +37,7 @@ struct inbox;
 struct inject;
 struct key_use;
 struct log;
+struct postfix_run;
 struct rate_table;
 struct record_watch;
 struct route;
@@ -56,7 +56,7 @@ struct worker_shared {
 	size_t workers;
 	struct rate_table *rates;
 	struct running *running;
-	char boot[POSTFIX_RUN_BOOT_SIZE];
+	struct postfix_run *run;
 	atomic_bool no_milter; /* Postfix does not ask it about what sendmail(1)
 				* submits */
 	atomic_bool any_recipients; /* tickets are not bound to them, see

@@ -11,8 +11,6 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/conf/conf.h"
-#include "core/db/committer.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 
@@ -46,23 +44,6 @@ static int enter(struct idempotency_claim *claim, struct problem *problem)
 	return problem_fixed(problem, PROBLEM_CONCURRENT);
 }
 
-void idempotency_run(
-	const struct worker *worker, char run_r[static IDEMPOTENCY_RUN_SIZE])
-{
-	postfix_run_name(worker->shared->boot,
-		worker->conf->submission.smtp_server, run_r);
-}
-
-static bool is_stale(const struct worker *worker, const char *run)
-{
-	char now[IDEMPOTENCY_RUN_SIZE];
-
-	if (run[0] == '\0')
-		return false;
-	idempotency_run(worker, now);
-	return strcmp(run, now) != 0;
-}
-
 static int recall(struct request *request, struct idempotency_claim *claim,
 	struct problem *problem)
 {
@@ -80,7 +61,8 @@ static int recall(struct request *request, struct idempotency_claim *claim,
 	if (claim->found && memcmp(claim->record.payload, claim->entry.payload,
 				    SECRET_HASH_LEN) != 0)
 		return other_payload(problem);
-	claim->stale = is_stale(request->worker, claim->record.run);
+	if (claim->found)
+		postfix_run_name(request->worker->shared->run, claim->run);
 	return 0;
 }
 
@@ -112,39 +94,6 @@ int idempotency_begin(
 		return 0;
 	hash_payload(request, action, payload);
 	return idempotency_claim(request, payload, problem);
-}
-
-/* Of a request that may be over. */
-struct proof {
-	struct commit_job job;
-	struct idempotency_key key;
-};
-
-static int prove_run(struct db *db, void *arg, struct err *err)
-{
-	const struct proof *proof = arg;
-
-	return store_idempotency_prove(db, &proof->key, err) < 0 ? -1 : 0;
-}
-
-static void prove_done(void *arg, int result, const struct err *err)
-{
-	(void)result;
-	(void)err;
-	free(arg);
-}
-
-void idempotency_prove(
-	struct committer *committer, const struct idempotency_key *key)
-{
-	struct proof *proof = mem_new(struct proof);
-
-	proof->key = *key;
-	proof->job.run = prove_run;
-	proof->job.done = prove_done;
-	proof->job.arg = proof;
-	proof->job.lazy = true;
-	committer_submit(committer, &proof->job);
 }
 
 void idempotency_end(struct idempotency_claim *claim)

@@ -16,6 +16,7 @@
 
 #include "core/base/log.h"
 #include "core/conf/conf.h"
+#include "httpd/base/postfix_run.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/idempotency.h"
 #include "httpd/http/request.h"
@@ -56,7 +57,6 @@ static int stage_key(
 		return 0;
 	entry = &group->claim->entry;
 	memcpy(row.payload, entry->payload, sizeof(row.payload));
-	memcpy(row.run, group->run, sizeof(row.run));
 	send_group_results(group, &row.results);
 	result = store_idempotency_add(db, &entry->key, &row, err);
 	store_idempotency_clear(&row);
@@ -114,16 +114,33 @@ static void on_send_staged(struct letter *letter)
 	send_group_each_open(group, inject_or_end, send_settle);
 }
 
+/* What may come again is to be proven, where the milter's record is none. */
+static void mark_unproven(struct send_group *group)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		struct send *send = &group->sends[i];
+
+		if (send->end != SEND_OPEN || send->test)
+			continue;
+		send->unproven = true;
+		send->composed.row.run = mem_strdup(group->claim->run);
+	}
+}
+
 /* Where Postfix takes a message only after the milter has written its verdict
  * down, that commit makes the rows durable, and no message is in the queue
  * before. A test is not for Postfix. */
 static void stage(struct send_group *group)
 {
-	group->lazy = group->request->worker->inject->ops->after_verdict;
+	const struct worker *worker = group->request->worker;
+
+	group->lazy = worker->inject->ops->after_verdict;
+	if (group->lazy && group->claim) {
+		postfix_run_name(worker->shared->run, group->claim->run);
+		mark_unproven(group);
+	}
 	for (size_t i = 0; i < group->n; i++)
 		group->lazy &= !group->sends[i].test;
-	if (group->lazy && group->claim)
-		idempotency_run(group->request->worker, group->run);
 	send_group_commit(group, stage_run, on_send_staged, group->lazy);
 }
 

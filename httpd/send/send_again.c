@@ -29,16 +29,59 @@
 /* How long a sendmail process that outlived its httpd has. */
 enum { LOOK_MS = 1000 };
 
+/* Whether what is sent of it may have been lost since. Within its run it may
+ * not: then that it is sent will do for the time to come, too. */
+static bool is_stale(struct send *send, const struct email_recall *recall)
+{
+	const char *now = send->group->claim->run;
+
+	if (recall->run == NULL)
+		return false;
+	send->unproven = true;
+	if (now[0] == '\0' || strcmp(recall->run, now) != 0)
+		return true;
+	memcpy(send->earlier, recall->ticket, sizeof(send->earlier));
+	return false;
+}
+
+/* What the answer was given to already is sent, unless it was lost since. */
+static void recall_found(struct send *send, const struct email_recall *recall)
+{
+	bool stale = is_stale(send, recall);
+
+	if (send->group->claim->record.settled && !stale) {
+		send->end = SEND_SENT;
+	} else if (recall->state == EMAIL_REFUSED) {
+		problem_set(&send->result->problem, PROBLEM_DOMAIN, "%s",
+			recall->refusal);
+		send->end = SEND_REFUSED;
+	} else if (recall->state == EMAIL_SENT) {
+		send->composed.row.state = EMAIL_SENT;
+		send->end = stale ? SEND_OPEN : SEND_SENT;
+	}
+}
+
 /* Emails leave the store only when they are taken back: one that is not there
  * was not sent. */
+static void recall_none(struct send *send)
+{
+	if (send->group->claim->record.settled) {
+		send->end = SEND_SENT;
+		return;
+	}
+	problem_set(&send->result->problem, PROBLEM_UNAVAILABLE,
+		"The email was not sent by the first request with this "
+		"Idempotency-Key. Please send it with another key.");
+	send->end = SEND_FAILED;
+}
+
 static void recall_email(struct send *send)
 {
 	const struct request *request = send->group->request;
-	enum email_state state = EMAIL_STAGED;
-	_cleanup_free_ char *refusal = NULL;
+	struct email_recall recall;
 	struct err err = ERR_INIT;
-	int found = store_email_outcome(
-		request->worker->db, send->result->id, &state, &refusal, &err);
+	int found = store_email_recall(
+		request->worker->db, send->result->id, &recall, &err);
 
 	if (found < 0) {
 		log_error(request->worker->log, "store_failed", "request",
@@ -46,18 +89,10 @@ static void recall_email(struct send *send)
 		problem_from_err(&send->result->problem, &err);
 		send->end = SEND_UNSURE;
 	} else if (found == 0) {
-		problem_set(&send->result->problem, PROBLEM_UNAVAILABLE,
-			"The email was not sent by the first request with "
-			"this Idempotency-Key. Please send it with another "
-			"key.");
-		send->end = SEND_FAILED;
-	} else if (state == EMAIL_REFUSED) {
-		problem_set(
-			&send->result->problem, PROBLEM_DOMAIN, "%s", refusal);
-		send->end = SEND_REFUSED;
-	} else if (state == EMAIL_SENT) {
-		send->composed.row.state = EMAIL_SENT;
-		send->end = send->group->claim->stale ? SEND_OPEN : SEND_SENT;
+		recall_none(send);
+	} else {
+		recall_found(send, &recall);
+		store_email_recall_clear(&recall);
 	}
 }
 
@@ -70,10 +105,7 @@ void send_recall(struct send *send, const char *result)
 		return;
 	}
 	id_parse(result, send->result->id);
-	if (send->group->claim->record.settled && !send->group->claim->stale)
-		send->end = SEND_SENT;
-	else
-		recall_email(send);
+	recall_email(send);
 }
 
 bool send_repeat(struct request *request, bool permissive, send_done *done)
@@ -144,10 +176,18 @@ static void supersede(struct send_group *group)
 {
 	const struct request *request = group->request;
 
-	for (size_t i = 0; i < group->n; i++)
-		if (group->sends[i].end == SEND_OPEN)
-			log_warn(request->worker->log, "sent_again", "request",
-				request->id, "email", group->results[i].id);
+	for (size_t i = 0; i < group->n; i++) {
+		struct send *send = &group->sends[i];
+
+		if (send->end != SEND_OPEN)
+			continue;
+		log_warn(request->worker->log, "sent_again", "request",
+			request->id, "email", send->result->id);
+		if (!request->worker->inject->ops->after_verdict)
+			continue;
+		send->unproven = true;
+		send->composed.row.run = mem_strdup(group->claim->run);
+	}
 	if (send_group_count(group, SEND_OPEN) > 0)
 		send_group_commit(
 			group, supersede_run, on_send_superseded, false);

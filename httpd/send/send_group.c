@@ -27,10 +27,8 @@ struct send_group *send_group_new(
 	group->done = done;
 	group->permissive = permissive;
 	group->created_us = clock_now_us(request->worker->shared->clock);
-	if (group->claim && group->claim->found) {
+	if (group->claim && group->claim->found)
 		group->created_us = group->claim->record.created_us;
-		memcpy(group->run, group->claim->record.run, sizeof(group->run));
-	}
 	group->sends = mem_alloc(n, sizeof(*group->sends));
 	group->results = mem_alloc(n, sizeof(*group->results));
 	group->n = n;

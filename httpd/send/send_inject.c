@@ -117,7 +117,8 @@ static void on_send_injected(struct submission *submission,
 	const struct request *request = send->group->request;
 
 	if (result == INJECT_QUEUED) {
-		send->taken = true;
+		if (send->unproven)
+			send_prove(send, send->composed.row.ticket);
 		if (!finish_decided(send, EMAIL_SENT))
 			send_watch(send);
 		return;

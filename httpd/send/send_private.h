@@ -40,7 +40,10 @@ struct send {
 	bool test;
 	bool decided;  /* found so when it was to be sent again */
 	bool rejected; /* by Postfix, for good */
-	bool taken;    /* it has said that it has it */
+	bool unproven; /* Postfix is still to say that it has it */
+	/* Of an earlier attempt in this run: good enough an answer when it is
+	 * sent; "": none. */
+	char earlier[SECRET_TICKET_SIZE];
 	struct composed composed;
 	struct submission submission;
 	struct watched watched;
@@ -59,9 +62,8 @@ struct send_group {
 	send_done *done;
 	bool permissive;
 	bool unfinished;
-	bool lazy; /* staged, but durable only with a later commit */
-	char run[IDEMPOTENCY_RUN_SIZE]; /* as struct idempotency has it */
-	int64_t created_us;             /* of all its emails */
+	bool lazy;          /* staged, but durable only with a later commit */
+	int64_t created_us; /* of all its emails */
 	struct send *sends;
 	struct send_result *results;
 	size_t n;
@@ -110,6 +112,10 @@ void send_watch(struct send *send);
 void send_recall(struct send *send, const char *result);
 /* Sends what is open of a request that came before. */
 void send_again(struct send_group *group);
+
+/* Postfix has the message with this ticket. Is written down when there is time:
+ * should that be lost, a repeat may deliver twice. */
+void send_prove(const struct send *send, const char *ticket);
 
 /* Every email has come to an end: puts the store in order, then ends the
  * group. */

@@ -202,23 +202,22 @@ static bool is_volatile(const struct send_group *group)
 	return group->lazy && send_group_count(group, SEND_LATE) > 0;
 }
 
-/* Whether Postfix has said of all that is out that it has it. */
-static bool is_proven(const struct send_group *group)
+/* The client is told that these are sent, and has no reason to come again. */
+static void prove_earlier(const struct send_group *group)
 {
-	bool all = is_out(group);
+	for (size_t i = 0; i < group->n; i++) {
+		const struct send *send = &group->sends[i];
 
-	for (size_t i = 0; i < group->n; i++)
-		if (has_id(&group->sends[i]))
-			all &= group->sends[i].taken;
-	return all;
+		if (send->end == SEND_SENT && send->earlier[0])
+			send_prove(send, send->earlier);
+	}
 }
 
 void send_settle(struct send_group *group)
 {
 	group->unfinished = can_be_finished(group);
-	if (group->run[0] && !group->unfinished && is_proven(group))
-		idempotency_prove(group->request->worker->shared->committer,
-			&group->claim->entry.key);
+	if (!group->unfinished)
+		prove_earlier(group);
 	if (has_doubts(group) || is_volatile(group) ||
 		(!group->unfinished && is_news(group)))
 		send_group_commit(group, settle_run, on_send_settled, false);

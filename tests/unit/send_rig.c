@@ -20,6 +20,7 @@
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
 #include "httpd/base/inbox.h"
+#include "httpd/base/postfix_run.h"
 #include "httpd/http/running.h"
 #include "httpd/send/record_watch.h"
 
@@ -72,6 +73,10 @@ int send_rig_setup(void **state)
 	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(rig->db);
 	rig->shared.running = running_new();
+	rig->shared.run = postfix_run_new();
+	rig->postfix = fake_master_new();
+	fake_master_start(rig->postfix);
+	postfix_run_watch(rig->shared.run, rig->postfix->queue);
 	worker->shared = &rig->shared;
 	worker->conf = conf_default();
 	worker->conf->submission.record_wait_ms = 20;
@@ -99,6 +104,8 @@ int send_rig_teardown(void **state)
 	conf_free(rig->worker.conf);
 	committer_free(rig->shared.committer);
 	running_free(rig->shared.running);
+	postfix_run_free(rig->shared.run);
+	fake_master_free(rig->postfix);
 	db_close(rig->db);
 	store_key_clear(&rig->request.admission.key);
 	free(rig->path);

@@ -9,6 +9,7 @@
 #include "httpd/http/request.h"
 #include "httpd/send/send.h"
 #include "tests/unit/fake_inject.h"
+#include "tests/unit/fake_master.h"
 
 enum { SEND_RIG_EMAILS = 8 };
 
@@ -21,6 +22,7 @@ struct send_rig {
 	struct worker_shared shared;
 	struct worker worker;
 	struct fake_inject *inject;
+	struct fake_master *postfix; /* is alive */
 	struct request request;
 	/* Of the last outcome: */
 	int done; /* how often it was told */

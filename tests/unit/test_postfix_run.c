@@ -5,118 +5,124 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <fcntl.h>
-#include <stdlib.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/mem.h"
-#include "core/base/str.h"
 #include "httpd/base/postfix_run.h"
+#include "tests/unit/fake_master.h"
 
-static void test_boot(void **state)
+static void test_unknown_queue(void **state)
 {
-	char first[POSTFIX_RUN_BOOT_SIZE], second[POSTFIX_RUN_BOOT_SIZE];
+	struct postfix_run *run = postfix_run_new();
+	char name[POSTFIX_RUN_SIZE];
 
 	(void)state;
-	postfix_run_boot(first);
-	postfix_run_boot(second);
-	assert_string_equal(first, second);
-	assert_true(strlen(first) == 36 || str_eq(first, "-"));
+	postfix_run_name(run, name);
+	assert_string_equal(name, "");
+	postfix_run_watch(run, "/nonexistent");
+	postfix_run_name(run, name);
+	assert_string_equal(name, "");
+	postfix_run_free(run);
 }
 
-/* A queue in a folder of its own, in which master has started. */
-struct queue {
-	char folder[40];
-	char *pid, *file, *server;
-};
-
-static void start_master(struct queue *queue, time_t at)
+static void assert_name(const char *queue, const char *expected)
 {
-	const struct timespec times[2] = {{.tv_sec = at}, {.tv_sec = at}};
+	struct postfix_run *run = postfix_run_new();
+	char name[POSTFIX_RUN_SIZE];
 
-	assert_int_equal(utimensat(AT_FDCWD, queue->file, times, 0), 0);
-}
-
-static int setup(void **state)
-{
-	struct queue *queue = mem_new(struct queue);
-
-	strcpy(queue->folder, "/tmp/postfix_run.XXXXXX");
-	assert_non_null(mkdtemp(queue->folder));
-	queue->pid = mem_printf("%s/pid", queue->folder);
-	queue->file = mem_printf("%s/master.pid", queue->pid);
-	queue->server = mem_printf("unix:%s/public/postern", queue->folder);
-	assert_int_equal(mkdir(queue->pid, 0700), 0);
-	close(open(queue->file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	start_master(queue, 1);
-	*state = queue;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct queue *queue = *state;
-
-	unlink(queue->file);
-	rmdir(queue->pid);
-	assert_int_equal(rmdir(queue->folder), 0);
-	free(queue->pid);
-	free(queue->file);
-	free(queue->server);
-	free(queue);
-	return 0;
-}
-
-/* Whether the two are of the same run. */
-static bool same(const char *boot, const char *server, const char *name)
-{
-	char now[IDEMPOTENCY_RUN_SIZE];
-
-	postfix_run_name(boot, server, now);
-	assert_true(now[0] != '\0');
-	return strcmp(now, name) == 0;
-}
-
-static void test_runs(void **state)
-{
-	struct queue *queue = *state;
-	char name[IDEMPOTENCY_RUN_SIZE];
-
-	postfix_run_name("b", queue->server, name);
-	assert_true(same("b", queue->server, name));
-	assert_false(same("c", queue->server, name));
-	assert_false(same("b", NULL, name));
-	start_master(queue, 2);
-	assert_false(same("b", queue->server, name));
-	start_master(queue, 1);
-	assert_true(same("b", queue->server, name));
-	unlink(queue->file);
-	assert_false(same("b", queue->server, name));
-}
-
-/* Of what is not in a queue here nothing but the boot is known. */
-static void test_elsewhere(void **state)
-{
-	static const char *const servers[] = {NULL, "", "inet:127.0.0.1:25",
-		"unix:/run/smtp", "inet:/public/x:1"};
-	char name[IDEMPOTENCY_RUN_SIZE];
-
-	(void)state;
-	postfix_run_name("b", "inet:[::1]:25", name);
-	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
-		assert_true(same("b", servers[i], name));
-		assert_false(same("c", servers[i], name));
+	postfix_run_watch(run, queue);
+	for (int i = 0; i < 2; i++) { /* found, then known */
+		postfix_run_name(run, name);
+		assert_string_equal(name, expected);
 	}
+	postfix_run_free(run);
+}
+
+/* The file stays when master dies: only a living one is a run. */
+static void test_life(void **state)
+{
+	struct fake_master *master = fake_master_new();
+	struct postfix_run *run = postfix_run_new();
+	char name[POSTFIX_RUN_SIZE], again[POSTFIX_RUN_SIZE];
+
+	(void)state;
+	postfix_run_watch(run, master->queue);
+	postfix_run_name(run, name);
+	assert_string_equal(name, "");
+	fake_master_start(master);
+	postfix_run_name(run, name);
+	assert_string_not_equal(name, "");
+	assert_name(master->queue, name);
+	prctl(PR_SET_NAME, "other"); /* the lock alone does not do */
+	postfix_run_name(run, again);
+	assert_string_equal(again, "");
+	fake_master_stop(master);
+	assert_name(master->queue, "");
+	fake_master_start(master);
+	assert_name(master->queue, name);
+	fake_master_stop(master);
+	postfix_run_free(run);
+	fake_master_free(master);
+}
+
+/* A process that has the lock until it is killed. */
+static pid_t start_other(struct fake_master *master)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		fake_master_start(master);
+		(void)!write(ready[1], "", 1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void stop_other(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_each_is_another(void **state)
+{
+	struct fake_master *master = fake_master_new();
+	struct postfix_run *run = postfix_run_new();
+	char names[2][POSTFIX_RUN_SIZE], none[POSTFIX_RUN_SIZE];
+
+	(void)state;
+	postfix_run_watch(run, master->queue);
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = start_other(master);
+
+		postfix_run_name(run, names[i]);
+		assert_string_not_equal(names[i], "");
+		stop_other(pid);
+		postfix_run_name(run, none);
+		assert_string_equal(none, "");
+	}
+	assert_string_not_equal(names[0], names[1]);
+	postfix_run_free(run);
+	fake_master_free(master);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_boot),
-		cmocka_unit_test_setup_teardown(test_runs, setup, teardown),
-		cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_unknown_queue),
+		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_each_is_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -332,21 +332,23 @@ static void test_never_forgotten(void **state)
 	assert_true(request(rig, &single));
 }
 
-static void assert_run(struct send_rig *rig, const char *expected)
+/* How many emails Postfix was not heard to have. */
+static void assert_unproven(struct send_rig *rig, int n)
 {
-	_cleanup_free_ char *run = temp_db_text(
-		rig->db, "SELECT run FROM idempotency");
-
-	if (expected)
-		assert_string_equal(run, expected);
-	else
-		assert_string_not_equal(run, "");
+	assert_int_equal(count(rig, "SELECT count(run) FROM email"), n);
 }
 
-/* The power goes, or Postfix is started anew. */
+/* The power goes, or Postfix is started anew, before anything was proven. */
 static void next_run(struct send_rig *rig)
 {
-	OK(db_exec(rig->db, "UPDATE idempotency SET run = 'the last'", &why));
+	OK(db_exec(rig->db, "UPDATE email SET run = 'the last'", &why));
+}
+
+/* Where the answers of Postfix are lost with httpd, after the milter's record. */
+static void lose_answers(struct send_rig *rig)
+{
+	OK(db_exec(rig->db,
+		"UPDATE email SET state = 'sent', last_event = 'sent'", &why));
 }
 
 /* sendmail(1) has put the message on the disk before the milter sees it. */
@@ -357,28 +359,75 @@ static void test_record_proves(void **state)
 
 	rig->inject->result = INJECT_UNKNOWN;
 	assert_false(request(rig, &single));
-	assert_run(rig, "");
+	assert_unproven(rig, 0);
 }
 
-/* By SMTP only the answer does; without it a record counts for the time being. */
+/* By SMTP only the answer does, for each email by itself; without it a record
+ * counts for the time being, until the client was told so. */
 static void test_answer_proves(void **state)
+{
+	static const bool permissive[] = {false, true};
+	struct send_rig *rig = *state;
+
+	fake_inject_after_verdict(rig->inject);
+	for (size_t i = 0; i < ARRAY_SIZE(permissive); i++) {
+		const struct request_of batch = {
+			.n = N, .key = 1, .permissive = permissive[i]};
+
+		rig->inject->only_to = to[1];
+		rig->inject->result = INJECT_UNKNOWN;
+		assert_false(request(rig, &batch));
+		assert_unproven(rig, 1);
+		lose_answers(rig);
+		assert_true(request(rig, &batch));
+		assert_int_equal(rig->sent, N);
+		assert_unproven(rig, 0);
+		forget_everything(rig);
+	}
+}
+
+/* The others of a batch do not go out twice. */
+static void test_next_run_of_a_batch(void **state)
 {
 	struct send_rig *rig = *state;
 	const struct request_of batch = {.n = N, .key = 1};
 
 	fake_inject_after_verdict(rig->inject);
 	rig->inject->only_to = to[1];
-	rig->inject->result = INJECT_UNKNOWN;
+	rig->inject->result = INJECT_TEMPORARY;
+	rig->inject->code = ERR_TEMPORARY;
+	rig->inject->milter = MILTER_AWAY;
 	assert_false(request(rig, &batch));
-	assert_run(rig, NULL);
-	OK(db_exec(rig->db, "UPDATE email SET state = 'sent'", &why));
-	assert_true(request(rig, &batch));
+	assert_true(rig->unfinished);
+	assert_unproven(rig, 1);
+	OK(db_exec(rig->db, "UPDATE email SET run = 'the last' WHERE run <> ''",
+		&why));
+	rig->inject->result = INJECT_QUEUED;
+	rig->inject->milter = MILTER_RECORDS;
+	assert_false(request(rig, &batch));
 	assert_int_equal(rig->sent, N);
-	assert_run(rig, NULL);
+	assert_int_equal(rig->inject->submitted, N + 1);
+	assert_unproven(rig, 0);
+	assert_true(request(rig, &batch));
+}
 
-	forget_everything(rig);
-	assert_false(request(rig, &batch));
-	assert_run(rig, "");
+/* While no master is alive nothing proves that one has it. */
+static void test_no_run(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct request_of single = {.n = 1, .key = 1};
+
+	fake_inject_after_verdict(rig->inject);
+	fake_master_stop(rig->postfix);
+	rig->inject->result = INJECT_UNKNOWN;
+	assert_false(request(rig, &single));
+	assert_unproven(rig, 1);
+	lose_answers(rig);
+	rig->inject->result = INJECT_QUEUED;
+	assert_false(request(rig, &single));
+	assert_int_equal(rig->inject->submitted, 2);
+	assert_unproven(rig, 0);
+	assert_true(request(rig, &single));
 }
 
 /* What was recorded, and not proven, goes out again with the same id, and stays
@@ -408,7 +457,7 @@ static void test_next_run(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(repeats); i++) {
 		const struct problem *problem = &rig->problems[0];
 
-		assert_run(rig, "the last");
+		assert_unproven(rig, 1);
 		rig->inject->result = repeats[i].result;
 		rig->inject->code = repeats[i].code;
 		rig->inject->milter = repeats[i].milter;
@@ -420,7 +469,7 @@ static void test_next_run(void **state)
 		assert_int_equal(rig->inject->submitted, i + 2);
 	}
 	assert_int_equal(count(rig, sql_superseded), ARRAY_SIZE(repeats));
-	assert_run(rig, "");
+	assert_unproven(rig, 0);
 	assert_true(request(rig, &single));
 }
 
@@ -432,7 +481,7 @@ static void test_proven_stays(void **state)
 
 	fake_inject_after_verdict(rig->inject);
 	assert_false(request(rig, &single));
-	strcpy(rig->shared.boot, "the next one");
+	fake_master_stop(rig->postfix);
 	assert_true(request(rig, &single));
 	assert_int_equal(rig->inject->submitted, 1);
 }
@@ -658,6 +707,8 @@ int main(void)
 		test(record_proves),
 		test(answer_proves),
 		test(next_run),
+		test(next_run_of_a_batch),
+		test(no_run),
 		test(proven_stays),
 		test(rest_is_sent),
 		test(same_message),

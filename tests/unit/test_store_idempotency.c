@@ -74,7 +74,6 @@ static void test_found(void **state)
 
 	strv_add(&row.results, "!why: \"ü\"");
 	strv_add(&row.results, "third");
-	strcpy(row.run, "this one");
 	assert_none(db, &key, began_us);
 	OK(store_idempotency_add(db, &key, &row, &why));
 	assert_int_equal(
@@ -82,27 +81,9 @@ static void test_found(void **state)
 	assert_memory_equal(got.payload, row.payload, sizeof(row.payload));
 	assert_true(got.created_us == began_us);
 	assert_false(got.settled);
-	assert_string_equal(got.run, "this one");
 	assert_int_equal(got.results.n, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_string_equal(got.results.items[i], row.results.items[i]);
-	store_idempotency_clear(&got);
-	store_idempotency_clear(&row);
-}
-
-static void test_proven(void **state)
-{
-	struct db *db = ((struct temp_db *)*state)->db;
-	const struct idempotency_key key = key_of("a", 1), other = key_of("b", 1);
-	struct idempotency row = row_of(began_us, 7, "first"), got;
-
-	strcpy(row.run, "this one");
-	OK(store_idempotency_add(db, &key, &row, &why));
-	assert_int_equal(store_idempotency_prove(db, &other, NULL), 0);
-	assert_int_equal(store_idempotency_prove(db, &key, NULL), 1);
-	assert_int_equal(
-		store_idempotency_find(db, &key, began_us, &got, NULL), 1);
-	assert_string_equal(got.run, "");
 	store_idempotency_clear(&got);
 	store_idempotency_clear(&row);
 }
@@ -230,7 +211,6 @@ int main(void)
 		test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(found),
-		TEST(proven),
 		TEST(others),
 		TEST(age),
 		TEST(cleaning),

@@ -17,13 +17,14 @@ def is_traced(tid):
 
 class KillAt:
     """While it is entered, the first thread of the process that is about to make
-    its nth system call of this name dies, and the process with it."""
+    its nth system call of this name dies, and the process with it; with another
+    signal than SIGKILL it makes the call and gets that."""
 
-    def __init__(self, pid, call, n):
+    def __init__(self, pid, call, n, signal="SIGKILL"):
         tids = threads_of(pid)
         self.strace = subprocess.Popen(
             ["strace", "-q", "-o", "/dev/null", "-e", f"trace={call}"]
-            + ["-e", f"inject={call}:signal=SIGKILL:when={n}"]
+            + ["-e", f"inject={call}:signal={signal}:when={n}"]
             + [word for tid in tids for word in ("-p", tid)],
             stderr=subprocess.PIPE,
             text=True,
