@@ -239,6 +239,35 @@ int store_domain_register(struct db *db, const char *id, struct err *err)
 	return result < 0 ? err_copy(err, &why) : result;
 }
 
+int store_domain_is_covered(
+	struct db *db, const struct domain *domain, struct err *err)
+{
+	static const char sql_covering[] =
+		"WITH RECURSIVE up (name) AS ("
+		" SELECT $name"
+		" UNION ALL"
+		" SELECT substr(name, instr(name, '.') + 1) FROM up"
+		" WHERE instr(name, '.') > 0)"
+		" SELECT d.company_id <> $company"
+		" FROM up CROSS JOIN domain d"
+		"  ON d.name = up.name AND d.pending = 0"
+		" WHERE d.name <> $name AND d.subdomains = 'covered'"
+		" ORDER BY length(d.name) DESC LIMIT 1";
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_covering, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$name", domain->name);
+	db_bind_text(stmt, "$company", domain->company_id);
+	result = db_step(stmt, err);
+	if (result == 1) {
+		result = db_int(stmt, 0) != 0;
+		db_reset(stmt);
+	}
+	return result;
+}
+
 /* Sets what stands in $value. */
 static int set_word(struct db *db, const char *sql, const char *name,
 	const char *value, struct err *err)

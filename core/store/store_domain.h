@@ -78,6 +78,10 @@ int store_domain_set_active(
 /* Makes a pending domain a registered one, active. ERR_EXISTS when the name is
  * registered to another company. 1 done, 0 none that is pending, -1. */
 int store_domain_register(struct db *db, const char *id, struct err *err);
+/* Whether the nearest registered domain above this one that covers its
+ * subdomains is another company's. 1, 0 or -1. */
+int store_domain_is_covered(
+	struct db *db, const struct domain *domain, struct err *err);
 /* Of a registered domain, by its name. A new one is exclusive and does not
  * cover its subdomains. 1, 0 or -1. */
 int store_domain_set_policy(struct db *db, const char *name,

@@ -321,7 +321,8 @@ const struct route_about about_domain_verify = {
 	.summary = "Ask that a pending domain becomes active",
 	.text = "It does where companies may activate their domains "
 		"themselves (`http.domain_activation`), unless another company "
-		"has it. Else it stays pending until an operator activates it.",
+		"has it, or has one above it that covers its subdomains. Else "
+		"it stays pending until an operator activates it.",
 	.param = &domain_id,
 	.status = 200,
 	.answer = &named,

@@ -114,12 +114,15 @@ void api_domain_create(struct request *request)
 
 /* POST /domains/{id}/verify */
 
-/* The name may be registered to another company: then it stays pending, and
- * nobody is told why. */
+/* The name may be registered to another company, or covered by a domain of
+ * one: then it stays pending, and nobody is told why. */
 static int activate(struct db *db, const struct domain *domain, struct err *err)
 {
+	int covered = store_domain_is_covered(db, domain, err);
 	struct err why = ERR_INIT;
 
+	if (covered != 0)
+		return covered < 0 ? -1 : CHANGE_DONE;
 	if (store_domain_register(db, domain->id, &why) >= 0 ||
 		why.code == ERR_EXISTS)
 		return CHANGE_DONE;

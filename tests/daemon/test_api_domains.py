@@ -3,6 +3,7 @@
 import smtplib
 
 import pytest
+from harness import Sandbox
 from harness.httpd import check_problem
 from harness.sandbox import unique
 from test_milter import message, smtp  # noqa: F401 (a fixture)
@@ -337,10 +338,38 @@ def test_wrong_method(httpd, method, path, allow):
     assert answer.headers["Allow"] == allow
 
 
-def test_company_activates(own_box, email, to):
-    """Where the operator leaves it to the companies."""
-    box = own_box("--set", "http.domain_activation=company")
-    company, other = Company(box), Company(box)
+@pytest.fixture(scope="module")
+def open_box():
+    """Where the operator leaves activating to the companies."""
+    with Sandbox("--set", "http.domain_activation=company") as box:
+        yield box
+
+
+def test_subdomains_of_another_company(open_box, email):
+    """Who has a domain with all below it has it against companies; the operator
+    may give one of them away."""
+    owner, other = Company(open_box), Company(open_box)
+    name = owner.ask()["name"]
+    below = {c: c.ask(f"pay.{name}")["id"] for c in (other, owner)}
+    owner.operator("activate", name)
+    open_box.cli("domain", "set", name, "--subdomains", "covered")
+    other.verify(below[other])
+    assert other.get(below[other])["status"] == "pending"
+    check_problem(
+        other.client().post({**email, "from": f"a@pay.{name}"}),
+        403,
+        "validation_error",
+        f"The pay.{name} domain is not active for sending.",
+    )
+    owner.verify(below[owner])
+    assert owner.get(below[owner])["status"] == "verified"
+    given = other.ask(f"given.{name}")
+    other.operator("activate", given["name"])
+    assert other.get(given["id"])["status"] == "verified"
+
+
+def test_company_activates(open_box, email, to):
+    company, other = Company(open_box), Company(open_box)
     domain = company.ask()
     other_id = other.ask(domain["name"])["id"]
     company.verify(domain["id"])
@@ -348,7 +377,7 @@ def test_company_activates(own_box, email, to):
     assert company.get(domain["id"])["status"] == "verified"
     assert other.get(other_id)["status"] == "pending"
     company.client().send({**email, "from": f"a@{domain['name']}"})
-    assert box.sink.find(to=to)
+    assert open_box.sink.find(to=to)
     company.operator("deactivate", domain["name"])
     company.verify(domain["id"])
     assert company.get(domain["id"])["status"] == "not_started"

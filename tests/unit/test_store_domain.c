@@ -242,6 +242,57 @@ static void test_rules(void **state)
 		0);
 }
 
+static void cover(struct db *db, const struct temp_tenant *tenant)
+{
+	assert_int_equal(
+		store_domain_set_subdomains(db, tenant->domain, true, NULL), 1);
+}
+
+static int is_covered(
+	struct db *db, const struct temp_tenant *tenant, const char *name)
+{
+	struct domain domain = {.name = (char *)name};
+
+	memcpy(domain.company_id, tenant->company_id, ID_SIZE);
+	return store_domain_is_covered(db, &domain, NULL);
+}
+
+/* The nearest that covers a name says whose it is, active or not. */
+static void test_covered(void **state)
+{
+	static const struct {
+		const char *name;
+		int of_one, of_other;
+	} cases[] = {
+		{"x.one.test", 0, 1},
+		{"x.y.one.test", 0, 1},
+		{"one.test", 0, 0},
+		{"xone.test", 0, 0},
+		{"test", 0, 0},
+		{"sub.one.test", 0, 1},
+		{"x.sub.one.test", 1, 0},
+		{"x.lone.test", 0, 0},
+	};
+	struct temp_db *temp = *state;
+	struct temp_tenant one, other, lone;
+	char id[ID_SIZE];
+
+	temp_db_tenant(temp->db, "One", "one.test", &one);
+	temp_db_tenant(temp->db, "Other", "sub.one.test", &other);
+	temp_db_tenant(temp->db, "Lone", "lone.test", &lone);
+	ask(temp->db, &lone, "y.one.test", id);
+	assert_int_equal(is_covered(temp->db, &other, "x.one.test"), 0);
+	cover(temp->db, &one);
+	cover(temp->db, &other);
+	assert_int_equal(
+		store_domain_set_active(temp->db, one.domain_id, false, NULL), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (is_covered(temp->db, &one, cases[i].name) != cases[i].of_one ||
+			is_covered(temp->db, &other, cases[i].name) !=
+				cases[i].of_other)
+			fail_msg("%s", cases[i].name);
+}
+
 static void test_policy_names(void **state)
 {
 	enum domain_policy policy = POLICY_LEARN;
@@ -399,6 +450,7 @@ int main(void)
 		TEST(pages),
 		TEST(set_active),
 		TEST(rules),
+		TEST(covered),
 		TEST(policy_names),
 		TEST(ask),
 		TEST(register_what_was_asked_for),

@@ -64,6 +64,7 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 	assert_int_equal(store_domain_get(db, tenant->company_id,
 				 tenant->domain_id, &domain, NULL),
 		1);
+	assert_int_equal(store_domain_is_covered(db, &domain, NULL), 0);
 	store_domain_clear(&domain);
 	assert_int_equal(
 		store_domain_page(db, &scope, &page, &domains, &more, NULL), 1);
