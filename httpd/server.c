@@ -21,6 +21,7 @@
 #include "core/conf/postconf.h"
 #include "core/db/committer.h"
 #include "core/db/migrate.h"
+#include "httpd/base/postfix_domains.h"
 #include "httpd/base/postfix_run.h"
 #include "httpd/base/worker.h"
 #include "httpd/cleaner.h"
@@ -38,6 +39,7 @@ struct server {
 	char *conf_path;
 	struct conf *conf; /* the caller's */
 	char *database;
+	char *own_domains; /* of Postfix; NULL: not known, or not needed */
 	struct log *log;
 	struct committer *committer;
 	struct cleaner *cleaner;
@@ -77,6 +79,19 @@ static int64_t learn_postfix(struct server *server, const struct conf *conf)
 	return facts.message_size_limit;
 }
 
+/* Needed where companies activate domains themselves. */
+static void learn_domains(struct server *server)
+{
+	struct err err = ERR_INIT;
+
+	free(server->own_domains);
+	server->own_domains = NULL;
+	if (server->conf->http.domain_activation == ACTIVATION_COMPANY &&
+		postfix_domains_read(server->conf, &server->own_domains, &err) < 0)
+		log_warn(server->log, "domain_activation_by_operator_only",
+			"setting", "http.domain_activation", "why", err.text);
+}
+
 /* Where master runs, and where smtpd waits when the settings leave that to us:
  * then it has to be known. */
 static int learn_queue(struct server *server, struct conf *conf, struct err *err)
@@ -100,7 +115,22 @@ static int learn_queue(struct server *server, struct conf *conf, struct err *err
 	return 0;
 }
 
-/* Settings of one worker's own: its share of what is for all. */
+/* No company may activate what is local. */
+static void apply_domains(const struct server *server, struct conf *conf)
+{
+	char *listed = conf->milter.local_domains;
+
+	if (server->own_domains == NULL) {
+		conf->http.domain_activation = ACTIVATION_OPERATOR;
+		return;
+	}
+	conf->milter.local_domains = mem_printf(
+		"%s %s", listed, server->own_domains);
+	free(listed);
+}
+
+/* Settings of one worker's own: its share of what is for all, and Postfix's
+ * domains among the local ones. */
 static struct conf *share_of(const struct server *server)
 {
 	struct conf *share = conf_copy(server->conf);
@@ -110,6 +140,7 @@ static struct conf *share_of(const struct server *server)
 	share->submission.sessions = (share->submission.sessions + n - 1) / n;
 	share->submission.max_pending = (share->submission.max_pending + n - 1) /
 					n;
+	apply_domains(server, share);
 	return share;
 }
 
@@ -118,6 +149,7 @@ static int start_workers(
 {
 	int64_t limit = learn_postfix(server, conf);
 
+	learn_domains(server);
 	server->workers_n = conf->http.workers ? (int)conf->http.workers
 					       : get_nprocs();
 	server->shared.workers = (size_t)server->workers_n;
@@ -198,6 +230,7 @@ int server_reload(struct server *server, struct err *err)
 		return -1;
 	conf_reload(server->conf, next, &restart);
 	limit = learn_postfix(server, server->conf);
+	learn_domains(server);
 	for (int i = 0; i < server->workers_n; i++)
 		worker_thread_reload(server->workers[i], share_of(server), limit);
 	log_set_level(server->log, (enum log_level)server->conf->log.level);
@@ -239,6 +272,7 @@ void server_stop(struct server *server)
 	running_free(server->shared.running);
 	postfix_run_free(server->shared.run);
 	rate_table_free(server->shared.rates);
+	free(server->own_domains);
 	free(server->database);
 	free(server->conf_path);
 	free(server);

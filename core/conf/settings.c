@@ -239,7 +239,16 @@ const struct setting settings[] = {
 			"domain activate*. With *company* the company "
 			"activates it itself, and nothing checks that it is "
 			"its own: only for hosts where every company may send "
-			"as any domain that is not yet registered.",
+			"as any domain that is not yet registered. These stay "
+			"with the operator in any case: what is below another "
+			"company's domain that covers its subdomains, and the "
+			"host's own domains, as *milter.local_domains* has "
+			"them and Postfix in mydestination, myorigin, "
+			"virtual\\_alias\\_domains, "
+			"virtual\\_mailbox\\_domains and relay\\_domains. "
+			"Postfix is asked at start and reload; when one of "
+			"these is a table, or cannot be read, all domains stay "
+			"with the operator, and the log says why.",
 	},
 	{
 		.section = "submission",

@@ -321,7 +321,8 @@ const struct route_about about_domain_verify = {
 	.summary = "Ask that a pending domain becomes active",
 	.text = "It does where companies may activate their domains "
 		"themselves (`http.domain_activation`), unless another company "
-		"has it, or has one above it that covers its subdomains. Else "
+		"has it, or has one above it that covers its subdomains, or "
+		"the host itself has it. Else "
 		"it stays pending until an operator activates it.",
 	.param = &domain_id,
 	.status = 200,

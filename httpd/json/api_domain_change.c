@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "httpd/base/postfix_domains.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/change.h"
 #include "httpd/http/reply.h"
@@ -27,7 +28,7 @@ struct domain_change {
 	char id[ID_SIZE];
 	char *name; /* of a new one */
 	int64_t now_us;
-	bool may_activate;
+	char *kept; /* the names that no company may activate; NULL: all */
 	struct domain domain; /* what came of it */
 };
 
@@ -46,6 +47,7 @@ static struct domain_change *begin(struct request *request)
 static void end(struct domain_change *it)
 {
 	store_domain_clear(&it->domain);
+	free(it->kept);
 	free(it->name);
 	free(it);
 }
@@ -136,7 +138,8 @@ static int verify_run(struct db *db, void *arg, struct err *err)
 
 	if (found <= 0)
 		return found;
-	if (it->domain.pending && it->may_activate)
+	if (it->domain.pending && it->kept &&
+		!postfix_domains_have(it->kept, it->domain.name))
 		return activate(db, &it->domain, err);
 	return CHANGE_DONE;
 }
@@ -206,7 +209,8 @@ static void change_one(struct request *request,
 	}
 	it = begin(request);
 	memcpy(it->id, id, ID_SIZE);
-	it->may_activate = conf->http.domain_activation == ACTIVATION_COMPANY;
+	if (conf->http.domain_activation == ACTIVATION_COMPANY)
+		it->kept = mem_strdup(conf->milter.local_domains);
 	change_submit(request, &it->change, run, done);
 }
 

@@ -368,6 +368,45 @@ def test_subdomains_of_another_company(open_box, email):
     assert other.get(given["id"])["status"] == "verified"
 
 
+OWN = ("local", "origin", "destination", "alias")
+
+
+def configure(box, *lines):
+    """Has Postfix's settings and httpd's activation, as httpd then knows them."""
+    with (box.dir / "postfix/main.cf").open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    box.restart("httpd")
+
+
+def statuses(company, names):
+    asked = {name: company.ask(name)["id"] for name in names}
+    for domain_id in asked.values():
+        company.verify(domain_id)
+    return {name: company.get(i)["status"] for name, i in asked.items()}
+
+
+def test_domains_of_the_host(own_box):
+    """No company gets them; with a table that httpd cannot look into, none."""
+    box = own_box("--set", "http.domain_activation=company")
+    own = {word: f"{word}-{new_name()}" for word in OWN}
+    (box.dir / "origin").write_text(own["origin"] + "\n")
+    box.set("milter", "local_domains", own["local"])
+    configure(
+        box,
+        f"myorigin = {box.dir}/origin",
+        f"mydestination = localhost, {own['destination'].upper()}",
+        f"virtual_alias_domains = {own['alias']}",
+    )
+    company, free = Company(box), new_name()
+    wanted = {name: "pending" for name in own.values()}
+    assert statuses(company, [*own.values(), free]) == {**wanted, free: "verified"}
+    company.operator("activate", own["local"])
+    configure(box, "virtual_mailbox_domains = texthash:/etc/none")
+    free = new_name()
+    assert statuses(company, [free]) == {free: "pending"}
+    assert "domain_activation_by_operator_only" in box.log("httpd")
+
+
 def test_company_activates(open_box, email, to):
     company, other = Company(open_box), Company(open_box)
     domain = company.ask()

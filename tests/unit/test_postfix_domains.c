@@ -1,0 +1,114 @@
+/* postfix_domains: what a main.cf names as the host's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/mem.h"
+#include "core/conf/conf.h"
+#include "httpd/base/postfix_domains.h"
+
+/* Writes FOLDER/NAME with the text; %s in it is the folder. */
+static void write_file(const char *folder, const char *name, const char *before,
+	const char *text)
+{
+	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
+	FILE *file = fopen(path, "w");
+	const char *mark = strstr(text, "DIR");
+
+	assert_non_null(file);
+	fprintf(file, "%s%.*s%s%s\n", before,
+		(int)(mark ? (size_t)(mark - text) : strlen(text)), text,
+		mark ? folder : "", mark ? mark + strlen("DIR") : "");
+	fclose(file);
+}
+
+static void drop_folder(const char *folder)
+{
+	static const char *const names[] = {"main.cf", "list"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *path = mem_printf("%s/%s", folder, names[i]);
+
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
+#define NONE                                                                   \
+	"compatibility_level = 3.6\nmydomain = here.test\nmyorigin =\n"        \
+	"mydestination =\n"
+
+static const struct {
+	const char *main_cf;
+	const char *list;
+	int wanted; /* whether a.test is own; -1: not known */
+} cases[] = {
+	{"mydestination = b.test", "", 0},
+	{"mydestination = b.test, localhost, A.test.", "", 1},
+	{"mydestination = b.test !a.test", "", 1},
+	{"mydestination = ! a.test", "", 1},
+	{"mydestination = xa.test a.test.b", "", 0},
+	{"mydomain = a.test\nmyorigin = $mydomain", "", 1},
+	{"myorigin = DIR/list", "a.test", 1},
+	{"virtual_alias_domains = DIR/list", "# a.test\nb.test", 0},
+	{"virtual_alias_domains = DIR/list", "b.test\n a.test,c.test", 1},
+	{"virtual_alias_domains = DIR/none", "", -1},
+	{"virtual_alias_domains = DIR/list", "hash:x", -1},
+	{"virtual_alias_maps = texthash:x", "", -1},
+	{"virtual_mailbox_domains = a.test", "", 1},
+	{"relay_domains = inline:{a.test=x}", "", -1},
+	{"relay_domains = .test", "", -1},
+};
+
+static void test_read(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char folder[] = "/tmp/postfix_domains.XXXXXX";
+		struct conf conf = {.submission.postfix_config = folder};
+		_cleanup_free_ char *words = NULL;
+		struct err err = ERR_INIT;
+		int got;
+
+		assert_non_null(mkdtemp(folder));
+		write_file(folder, "main.cf", NONE, cases[i].main_cf);
+		write_file(folder, "list", "", cases[i].list);
+		got = postfix_domains_read(&conf, &words, &err);
+		if (got == 0)
+			got = postfix_domains_have(words, "a.test");
+		else
+			assert_int_equal(err.code, ERR_CONFIG);
+		if (got != cases[i].wanted)
+			fail_msg("%s: %d %s", cases[i].main_cf, got, err.text);
+		drop_folder(folder);
+	}
+}
+
+static void test_no_postfix(void **state)
+{
+	char folder[] = "/nonexistent";
+	struct conf conf = {.submission.postfix_config = folder};
+	struct err err = ERR_INIT;
+	char *words;
+
+	(void)state;
+	assert_int_equal(postfix_domains_read(&conf, &words, &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_no_postfix),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
