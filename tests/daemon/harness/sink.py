@@ -78,6 +78,14 @@ class Delivered:
         return found
 
 
+def target(link):
+    """Where a symbolic link leads; None when it is gone."""
+    try:
+        return os.readlink(link)
+    except OSError:
+        return None
+
+
 class Sink:
     """The folder of delivered messages; each file is read once."""
 
@@ -89,10 +97,10 @@ class Sink:
     def _open_files(self):
         """The files that smtp-sink has not finished."""
         try:
-            fds = Path("/proc", self.pid_file.read_text().strip(), "fd")
-            return {os.readlink(fd) for fd in fds.iterdir()}
+            fds = list(Path("/proc", self.pid_file.read_text().strip(), "fd").iterdir())
         except OSError:
             return set()
+        return {file for file in map(target, fds) if file}
 
     def all(self):
         """Every message that is completely there."""
