@@ -321,7 +321,7 @@ def test_method_waits_for_a_restart(own_box):
     box.set("submission", "method", "sendmail")
     box.kill("httpd", signal.SIGHUP)
     wait_for("the reload", lambda: "needs_restart=submission.method" in box.log("httpd"))
-    assert re.search(r"level=warn\S* .*event=restart_needed", box.log("httpd"))
+    assert " warn event=restart_needed" in box.log("httpd")
     box.httpd().send({"from": "hello@example.com", "to": "x@dst.test", "text": "x"})
 
 
