@@ -333,10 +333,12 @@ def test_httpd_is_told_to_stop(own_box):
     import threading
 
     box = own_box("--set", "submission.processes=1")
+    httpd = box.httpd()
+    httpd.send(emails_to(*new_addresses(1))[0])  # answers are checked by what it serves
     addresses = new_addresses(20)
     answers = []
     client = threading.Thread(
-        target=lambda: answers.append(box.httpd().batch(emails_to(*addresses)))
+        target=lambda: answers.append(httpd.batch(emails_to(*addresses)))
     )
     client.start()
     wait_for("the first of them", lambda: box.sink.now(to=addresses[0]))
