@@ -181,10 +181,11 @@ const struct setting settings[] = {
 		.max = 64 * 1024 * (int64_t)MEGABYTE,
 		.reload = true,
 		.help = "How much memory large requests may hold at once, all "
-			"together; each counts three times its size. Beyond "
-			"it further large requests are told to come back "
-			"later (503). Nor is a request taken that would not "
-			"fit alone.",
+			"together; each counts three times its size. So may "
+			"large answers until clients have read them, which "
+			"count once. Beyond it further large requests are "
+			"told to come back later (503). Nor is a request "
+			"taken that would not fit alone.",
 	},
 	{
 		.section = "http",
@@ -197,7 +198,9 @@ const struct setting settings[] = {
 		.reload = true,
 		.help = "How long the head of a request may take to arrive, "
 			"and how long its body; a large body has more time, "
-			"as long as it comes with 16 KiB a second.",
+			"as long as it comes with 16 KiB a second. A client "
+			"that reads nothing of its answer for as long is "
+			"dropped.",
 	},
 	{
 		.section = "http",

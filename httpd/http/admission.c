@@ -219,6 +219,13 @@ int admission_too_large(const struct admission *admission, struct problem *probl
 		limit / MIB, limit);
 }
 
+static int over_budget(
+	const struct worker *worker, uint64_t bytes, struct problem *problem)
+{
+	log_warn(worker->log, "over_budget", "bytes", LOG_INT((int64_t)bytes));
+	return problem_fixed(problem, PROBLEM_UNAVAILABLE);
+}
+
 int admission_reserve(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem)
 {
@@ -232,8 +239,17 @@ int admission_reserve(struct worker *worker, struct admission *admission,
 			budget / BUDGET_FACTOR / MIB, bytes);
 	if (budget_take(worker->shared->budget, budget, bytes, &admission->share))
 		return 0;
-	log_warn(worker->log, "over_budget", "bytes", LOG_INT((int64_t)bytes));
-	return problem_fixed(problem, PROBLEM_UNAVAILABLE);
+	return over_budget(worker, bytes, problem);
+}
+
+int admission_hold(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem)
+{
+	if (budget_hold(worker->shared->budget,
+		    worker->conf->http.max_inflight_bytes, bytes,
+		    &admission->share))
+		return 0;
+	return over_budget(worker, bytes, problem);
 }
 
 int admission_enter(struct worker *worker, struct admission *admission,

@@ -41,6 +41,11 @@ int admission_enter(struct worker *worker, struct admission *admission,
 int admission_reserve(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem);
 
+/* The answer takes so many bytes until it is written. 0, or -1 with the
+ * problem: more than the server can hold now. */
+int admission_hold(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem);
+
 /* The body, as it comes or unpacked, is this long by now: over its limit it
  * is a problem too. */
 int admission_grow(struct worker *worker, struct admission *admission,

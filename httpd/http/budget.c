@@ -40,17 +40,11 @@ enum budget_entry budget_enter(struct budget *budget, int64_t limit,
 	return others < limit ? BUDGET_COMPANY_FULL : BUDGET_FULL;
 }
 
-bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
+static bool take(struct budget *budget, int64_t limit, int64_t wanted,
 	struct budget_share *share)
 {
-	int64_t wanted, more;
+	int64_t more = wanted - share->bytes;
 
-	if (body_bytes <= BUDGET_FREE_BYTES)
-		return true;
-	if (body_bytes > (uint64_t)limit / BUDGET_FACTOR)
-		return false;
-	wanted = (int64_t)body_bytes * BUDGET_FACTOR;
-	more = wanted - share->bytes;
 	if (more <= 0)
 		return true;
 	if (atomic_fetch_add(&budget->used, more) + more > limit) {
@@ -60,6 +54,25 @@ bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
 	share->budget = budget;
 	share->bytes = wanted;
 	return true;
+}
+
+bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
+	struct budget_share *share)
+{
+	if (body_bytes <= BUDGET_FREE_BYTES)
+		return true;
+	if (body_bytes > (uint64_t)limit / BUDGET_FACTOR)
+		return false;
+	return take(budget, limit, (int64_t)body_bytes * BUDGET_FACTOR, share);
+}
+
+bool budget_hold(struct budget *budget, int64_t limit, uint64_t bytes,
+	struct budget_share *share)
+{
+	if (bytes <= BUDGET_FREE_BYTES)
+		return true;
+	return take(budget, limit,
+		bytes < (uint64_t)limit ? (int64_t)bytes : limit, share);
 }
 
 void budget_give_back(struct budget_share *share)

@@ -4,7 +4,8 @@
  *
  * A body takes its memory several times on its way (as it came, parsed, as a
  * message), so what is taken from the budget for it is BUDGET_FACTOR times
- * its size. Small requests are free: their number is bounded.
+ * its size. An answer is held once, until it is written. Small ones are free:
+ * their number is bounded.
  */
 #ifndef POSTERN_HTTPD_BUDGET_H
 #define POSTERN_HTTPD_BUDGET_H
@@ -56,6 +57,11 @@ enum budget_entry budget_enter(struct budget *budget, int64_t limit,
 /* Makes the share fit for a body of this size, if it is not already. False, and
  * nothing changed, when that would exceed the limit. Any thread. */
 bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
+	struct budget_share *share);
+
+/* Makes the share fit for an answer that waits with this many bytes. More than
+ * the limit counts as that: it fits while nothing else is held. Any thread. */
+bool budget_hold(struct budget *budget, int64_t limit, uint64_t bytes,
 	struct budget_share *share);
 
 void budget_give_back(struct budget_share *share);

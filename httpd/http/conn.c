@@ -29,6 +29,10 @@ enum { AHEAD_MAX = 64 * 1024 };
  * answered on a connection that stays open. */
 enum { SMALL_BODY = 16 * 1024 };
 
+/* The kernel takes an answer of this size at once from a client that reads; its
+ * place is free for the next request before the client has it. */
+enum { SMALL_ANSWER = 16 * 1024 };
+
 void conn_forget_head(struct conn *conn)
 {
 	if (conn->head.data)
@@ -47,6 +51,7 @@ static void conn_free(struct conn *conn)
 	conn_table_remove(conn->worker->conns, conn);
 	event_free(conn->resume);
 	admission_clear(&conn->admission);
+	budget_give_back(&conn->share);
 	conn_forget_head(conn);
 	free(conn);
 }
@@ -263,6 +268,7 @@ static void on_request_complete(struct evhttp_request *http, void *arg)
 	struct conn *conn = arg;
 
 	(void)http;
+	budget_give_back(&conn->share);
 	conn_enter(conn, CONN_IDLE);
 	conn->is_head_method = false;
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
@@ -330,4 +336,14 @@ void conn_begin(struct conn *conn, struct evhttp_request *http,
 	*admission_r = conn->admission;
 	memset(&conn->admission, 0, sizeof(conn->admission));
 	evhttp_request_set_on_complete_cb(http, on_request_complete, conn);
+}
+
+void conn_answer(struct conn *conn, size_t bytes, struct budget_share *share)
+{
+	conn_enter(conn, CONN_ANSWERED);
+	conn->unread = bytes;
+	if (bytes <= SMALL_ANSWER)
+		return;
+	conn->share = *share;
+	*share = (struct budget_share){0};
 }

@@ -4,7 +4,7 @@
  * It looks at the bytes before evhttp does: reads each head strictly, has the
  * admission decide, counts the body, and keeps the time. A request that may
  * not go on is answered and the connection ended gracefully, before its body
- * is held in memory.
+ * is held in memory. A client that does not read its answer is dropped.
  */
 #ifndef POSTERN_HTTPD_CONN_H
 #define POSTERN_HTTPD_CONN_H
@@ -38,5 +38,9 @@ struct conn *conn_of(struct worker *worker, struct evhttp_request *http);
  * connection looks at nothing. */
 void conn_begin(struct conn *conn, struct evhttp_request *http,
 	struct admission *admission_r);
+
+/* The request is about to be answered with so many bytes. Of a large answer the
+ * connection keeps the share until all is written, or it ends itself. */
+void conn_answer(struct conn *conn, size_t bytes, struct budget_share *share);
 
 #endif

@@ -15,16 +15,17 @@ struct event;
 struct evhttp_connection;
 
 /*
- *  IDLE ──> HEAD ──> BODY ──> WHOLE ──> BUSY ──> IDLE
+ *  IDLE ──> HEAD ──> BODY ──> WHOLE ──> BUSY ──> ANSWERED ──> IDLE
  *             └────────┴──> REFUSED ──> gone
  */
 enum conn_phase {
-	CONN_IDLE,    /* between requests */
-	CONN_HEAD,    /* some bytes of a head are there */
-	CONN_BODY,    /* the head is good; the body is coming */
-	CONN_WHOLE,   /* all is there; evhttp is about to say so */
-	CONN_BUSY,    /* the request is being handled or answered */
-	CONN_REFUSED, /* answered; what still comes is thrown away */
+	CONN_IDLE,     /* between requests */
+	CONN_HEAD,     /* some bytes of a head are there */
+	CONN_BODY,     /* the head is good; the body is coming */
+	CONN_WHOLE,    /* all is there; evhttp is about to say so */
+	CONN_BUSY,     /* the request is being handled */
+	CONN_ANSWERED, /* the answer is being written */
+	CONN_REFUSED,  /* answered; what still comes is thrown away */
 };
 
 struct conn {
@@ -35,7 +36,10 @@ struct conn {
 	LIST_ENTRY(conn) link;          /* in the table */
 	struct event *resume;           /* look at what came while busy */
 	enum conn_phase phase;
-	int64_t since_us; /* monotonic, when the phase began */
+	int64_t since_us; /* monotonic, when the phase began; while answered,
+			   * when the client was last seen to read */
+	size_t unread;    /* of the answer, then */
+	struct budget_share share; /* of the answer, if it is large */
 	struct buf head;
 	size_t scanned; /* of head, without an end */
 	enum http_framing framing;

@@ -7,11 +7,13 @@
  * Threads: the worker's.
  */
 #include <assert.h>
+#include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/http.h>
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "httpd/base/worker.h"
@@ -107,6 +109,7 @@ static int64_t allowed_ms(const struct conn *conn)
 		return worker->draining ? DRAIN_GRACE_MS
 					: worker->conf->http.idle_timeout_ms;
 	case CONN_HEAD:
+	case CONN_ANSWERED:
 		return worker->conf->http.request_timeout_ms;
 	case CONN_BODY:
 		return worker->conf->http.request_timeout_ms +
@@ -123,12 +126,25 @@ static void expire(struct conn *conn)
 {
 	struct problem problem = PROBLEM_INIT;
 
-	if (conn->phase == CONN_IDLE || conn->phase == CONN_REFUSED) {
+	if (conn->phase == CONN_ANSWERED)
+		log_info(conn->worker->log, "answer_not_read", "bytes",
+			LOG_INT((int64_t)conn->unread));
+	if (conn->phase == CONN_IDLE || conn->phase == CONN_ANSWERED ||
+		conn->phase == CONN_REFUSED) {
 		evhttp_connection_free(conn->http);
 		return;
 	}
 	problem_fixed(&problem, PROBLEM_TIMEOUT);
 	conn_refuse(conn, &problem);
+}
+
+static void note_reading(struct conn *conn, int64_t now_us)
+{
+	size_t unread = evbuffer_get_length(bufferevent_get_output(conn->bev));
+
+	if (unread != conn->unread)
+		conn->since_us = now_us;
+	conn->unread = unread;
 }
 
 void conn_table_expire(struct conn_table *table)
@@ -140,6 +156,8 @@ void conn_table_expire(struct conn_table *table)
 		struct conn *next = LIST_NEXT(conn, link);
 		int64_t ms = allowed_ms(conn);
 
+		if (conn->phase == CONN_ANSWERED)
+			note_reading(conn, now_us);
 		if (ms >= 0 && conn->http && now_us - conn->since_us > ms * 1000)
 			expire(conn);
 		conn = next;

@@ -19,6 +19,7 @@
 #include "core/base/secret.h"
 #include "core/base/mem.h"
 #include "httpd/base/worker.h"
+#include "httpd/http/conn.h"
 #include "httpd/http/dialect.h"
 #include "httpd/http/request.h"
 
@@ -105,6 +106,14 @@ static void add_of_problem(struct evkeyvalq *fields,
 		add_number(fields, "Retry-After", problem->retry_after_s);
 }
 
+/* Its client may be gone. */
+static void announce(struct request *request, size_t bytes)
+{
+	if (evhttp_request_get_connection(request->http))
+		conn_answer(conn_of(request->worker, request->http), bytes,
+			&request->admission.share);
+}
+
 /* Sends the text, which is given away, and ends the request. */
 static void send_text(
 	struct request *request, int status, const char *type, char *text)
@@ -121,27 +130,52 @@ static void send_text(
 	evbuffer_add_reference(body, text, strlen(text), free_text, text);
 	if (evhttp_request_get_command(request->http) == EVHTTP_REQ_HEAD)
 		evbuffer_drain(body, evbuffer_get_length(body));
+	announce(request, evbuffer_get_length(body));
 	evhttp_send_reply(request->http, status, NULL, body);
 	evbuffer_free(body);
 	request_free(request);
 }
 
-void reply_json(struct request *request, int status, json_t *object)
+/* Whether the answer may be held until it is read. Those to requests that
+ * changed something are small, and not lost to this. */
+static bool may_hold(
+	struct request *request, const char *text, struct problem *problem)
+{
+	return evhttp_request_get_command(request->http) != EVHTTP_REQ_GET ||
+	       admission_hold(request->worker, &request->admission,
+		       strlen(text), problem) == 0;
+}
+
+/* The object as text; NULL with the problem. */
+static char *print(
+	struct request *request, json_t *object, struct problem *problem)
 {
 	char *text = json_dumps(object, JSON_COMPACT);
+
+	if (text == NULL) {
+		log_error(request->worker->log, "answer_unprintable", "request",
+			request->id);
+		problem_fixed(problem, PROBLEM_INTERNAL);
+		return NULL;
+	}
+	if (may_hold(request, text, problem))
+		return text;
+	free(text);
+	return NULL;
+}
+
+void reply_json(struct request *request, int status, json_t *object)
+{
 	struct problem problem = PROBLEM_INIT;
+	char *text = print(request, object, &problem);
 
 	json_decref(object);
-	if (text) {
-		log_reply(request, status, NULL);
-		send_text(request, status, "application/json; charset=utf-8",
-			text);
+	if (text == NULL) {
+		reply_problem(request, &problem);
 		return;
 	}
-	log_error(request->worker->log, "answer_unprintable", "request",
-		request->id);
-	problem_fixed(&problem, PROBLEM_INTERNAL);
-	reply_problem(request, &problem);
+	log_reply(request, status, NULL);
+	send_text(request, status, "application/json; charset=utf-8", text);
 }
 
 void reply_problem(struct request *request, const struct problem *problem)

@@ -80,6 +80,10 @@ void api_email_get(struct request *request)
 		reply_problem(request, &problem);
 		return;
 	}
-	reply_json(request, 200, email_json_render(&email));
+	if (admission_hold(request->worker, &request->admission,
+		    email_json_size(&email), &problem) < 0)
+		reply_problem(request, &problem);
+	else
+		reply_json(request, 200, email_json_render(&email));
 	store_email_clear(&email);
 }

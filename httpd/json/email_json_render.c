@@ -3,6 +3,8 @@
  *
  * Threads: any; holds no state.
  */
+#include <string.h>
+
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
@@ -66,6 +68,25 @@ json_t *email_json_render_item(const struct email *email)
 		"created_at", created_at, "last_event",
 		string_or_null(email->last_event), "message_id",
 		string_or_null(email->message_id), "scheduled_at");
+}
+
+/* As JSON, without the quotes around it (RFC 8259 7). */
+static size_t printed_size(const char *text)
+{
+	size_t size = 0;
+
+	for (; text && *text; text++) {
+		if ((unsigned char)*text >= 0x20)
+			size += *text == '"' || *text == '\\' ? 2 : 1;
+		else
+			size += strchr("\b\f\n\r\t", *text) ? 2 : 6;
+	}
+	return size;
+}
+
+size_t email_json_size(const struct email *email)
+{
+	return printed_size(email->html) + printed_size(email->text);
 }
 
 json_t *email_json_render(const struct email *email)

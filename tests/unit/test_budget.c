@@ -47,6 +47,26 @@ static void test_large_counts_several_times(void **state)
 	assert_int_equal(budget.used, 0);
 }
 
+static void test_answers_count_once(void **state)
+{
+	struct budget budget = {0};
+	struct budget_share a = {0}, b = {0};
+
+	(void)state;
+	assert_true(budget_hold(&budget, LIMIT, BUDGET_FREE_BYTES, &a));
+	assert_int_equal(budget.used, 0);
+	assert_true(budget_hold(&budget, LIMIT, 20 * MB, &a));
+	assert_true(budget_hold(&budget, LIMIT, 5 * MB, &a));
+	assert_int_equal(budget.used, 20 * MB);
+	assert_false(budget_hold(&budget, LIMIT, 11 * MB, &b));
+	assert_false(budget_hold(&budget, LIMIT, 2 * LIMIT, &b));
+	budget_give_back(&a);
+	assert_true(budget_hold(&budget, LIMIT, 2 * LIMIT, &b));
+	assert_int_equal(budget.used, LIMIT);
+	budget_give_back(&b);
+	assert_int_equal(budget.used, 0);
+}
+
 static void test_a_share_grows(void **state)
 {
 	struct budget budget = {0};
@@ -196,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small_is_free),
 		cmocka_unit_test(test_large_counts_several_times),
+		cmocka_unit_test(test_answers_count_once),
 		cmocka_unit_test(test_a_share_grows),
 		cmocka_unit_test(test_requests_are_counted),
 		cmocka_unit_test(test_emails_are_counted),
