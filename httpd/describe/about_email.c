@@ -148,7 +148,10 @@ const struct route_about about_email_list = {
 	.name = "listEmails",
 	.summary = "List the sent emails",
 	.text = "The newest first, a page at a time. A key that is bound to a "
-		"domain sees the emails of that domain.",
+		"domain sees the emails of that domain. The order is that in "
+		"which requests came in; an email is in the list once it is "
+		"sent. So one that took longer appears behind newer ones, and "
+		"who only ever follows the list with `before` may miss it.",
 	.query = about_page_query,
 	.status = 200,
 	.answer = &list,
