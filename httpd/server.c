@@ -32,6 +32,7 @@
 #include "httpd/inject/inject_settings.h"
 #include "httpd/inject/postfix_facts.h"
 #include "httpd/inject/smtp_server.h"
+#include "httpd/inject/smtp_watch.h"
 #include "httpd/routes.h"
 #include "httpd/worker_thread.h"
 
@@ -43,6 +44,7 @@ struct server {
 	struct log *log;
 	struct committer *committer;
 	struct cleaner *cleaner;
+	struct smtp_watch smtp; /* of the server in conf */
 	struct budget budget;
 	atomic_size_t connections;
 	struct worker_shared shared;
@@ -115,6 +117,15 @@ static int learn_queue(struct server *server, struct conf *conf, struct err *err
 	return 0;
 }
 
+static void watch_smtp(struct server *server)
+{
+	if (server->conf->submission.method != SUBMISSION_SMTP)
+		return;
+	smtp_watch_begin(&server->smtp, server->conf->submission.smtp_server,
+		server->log);
+	smtp_watch_look(&server->smtp, clock_monotonic_us());
+}
+
 /* No company may activate what is local. */
 static void apply_domains(const struct server *server, struct conf *conf)
 {
@@ -182,6 +193,7 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 		return -1;
 	log_info(server->log, "listening", "address", name, "workers",
 		LOG_INT(server->workers_n));
+	watch_smtp(server);
 	return 0;
 }
 
@@ -235,6 +247,7 @@ int server_reload(struct server *server, struct err *err)
 		worker_thread_reload(server->workers[i], share_of(server), limit);
 	log_set_level(server->log, (enum log_level)server->conf->log.level);
 	log_info(server->log, "reloaded", "file", server->conf_path);
+	watch_smtp(server);
 	if (restart.len > 0)
 		log_warn(server->log, "restart_needed", "needs_restart",
 			buf_str(&restart));
@@ -244,6 +257,7 @@ int server_reload(struct server *server, struct err *err)
 void server_round(struct server *server)
 {
 	cleaner_round(server->cleaner, clock_monotonic_us());
+	smtp_watch_look(&server->smtp, clock_monotonic_us());
 }
 
 static void stop_workers(struct server *server)

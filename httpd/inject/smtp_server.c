@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -85,6 +86,12 @@ static int start_connecting(int fd, const union address *address, socklen_t len)
 	return 0;
 }
 
+static int cannot_connect(const char *server, int number, struct err *err)
+{
+	return err_set(err, number == EACCES ? ERR_CONFIG : ERR_TEMPORARY,
+		"cannot connect to %s: %s", server, strerror(number));
+}
+
 int smtp_server_connect(const char *server, int *fd_r, struct err *err)
 {
 	union address address;
@@ -99,9 +106,53 @@ int smtp_server_connect(const char *server, int *fd_r, struct err *err)
 		*fd_r = fd;
 		return 0;
 	}
-	err_set(err, errno == EACCES ? ERR_CONFIG : ERR_TEMPORARY,
-		"cannot connect to %s: %s", server, strerror(errno));
+	cannot_connect(server, errno, err);
 	if (fd >= 0)
 		close(fd);
 	return -1;
+}
+
+/* A socket for datagrams is refused for its type, after all that a connection
+ * could be refused for; and nobody at the other end hears of it. */
+static int look_at_unix(const union address *address, socklen_t len)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int number;
+
+	if (fd < 0)
+		return errno;
+	number = connect(fd, &address->any, len) < 0 ? errno : EPROTOTYPE;
+	close(fd);
+	return number == EPROTOTYPE ? 0 : number;
+}
+
+/* The error that connecting ends with; 0: it is connected. */
+static int await_connection(int fd, int timeout_ms)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
+	int number = 0;
+	socklen_t len = sizeof(number);
+
+	if (poll(&poll_fd, 1, timeout_ms) < 1)
+		return ETIMEDOUT;
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &len) < 0 ? errno
+								       : number;
+}
+
+int smtp_server_check(const char *server, int timeout_ms, struct err *err)
+{
+	union address address;
+	socklen_t len;
+	int fd, number;
+
+	if (read_address(server, &address, &len) &&
+		address.any.sa_family == AF_UNIX) {
+		number = look_at_unix(&address, len);
+	} else {
+		if (smtp_server_connect(server, &fd, err) < 0)
+			return -1;
+		number = await_connection(fd, timeout_ms);
+		close(fd);
+	}
+	return number == 0 ? 0 : cannot_connect(server, number, err);
 }

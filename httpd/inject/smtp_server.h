@@ -15,4 +15,9 @@
  * may not connect, or when the name is no server. */
 int smtp_server_connect(const char *server, int *fd_r, struct err *err);
 
+/* Whether somebody waits there, with the errors of connecting. A Unix-domain
+ * socket is looked at without being connected to; from a host an answer is
+ * waited for, no longer than this. */
+int smtp_server_check(const char *server, int timeout_ms, struct err *err);
+
 #endif

@@ -79,6 +79,20 @@ def check_answers(box, senders):
     check_all_there(box, senders.sent)
 
 
+def test_start_without_postfix(own_box):
+    """It starts all the same, and says what is missing, and when it came."""
+    box = own_box()
+    assert "smtp_server_" not in box.log("httpd")
+    box.stop("postfix")
+    box.restart("httpd")
+    wait_for("the warning", lambda: "event=smtp_server_unreachable" in box.log("httpd"))
+    refuse(box.httpd().post(new_email()))
+    box.start("postfix")
+    wait_for("good news", lambda: "event=smtp_server_reached" in box.log("httpd"))
+    box.httpd().send(new_email())
+    assert box.log("httpd").count("event=smtp_server_unreachable") == 1
+
+
 @pytest.mark.parametrize("part", ["postfix", "milter"])
 def test_part_restarts(own_box, part):
     box = own_box()
