@@ -7,6 +7,7 @@
 
 #include "core/base/str.h"
 #include "core/store/store_row.h"
+#include "core/store/store_rows.h"
 
 static void read_row(struct db_stmt *stmt, struct company *company)
 {
@@ -72,26 +73,34 @@ int store_company_get(struct db *db, const char *id, struct company *company_r,
 	return result;
 }
 
+static int read_item(struct db_stmt *stmt, void *item, struct err *err)
+{
+	(void)err;
+	read_row(stmt, item);
+	return 0;
+}
+
+static void clear_item(void *item)
+{
+	store_company_clear(item);
+}
+
+static const struct rows_kind companies = {
+	sizeof(struct company), read_item, clear_item};
+
 int store_company_list(struct db *db, struct company_list *list_r, struct err *err)
 {
 	static const char sql_list[] =
 		"SELECT id, name, created_us FROM company ORDER BY name";
-	struct company_list list = {0};
 	struct db_stmt *stmt;
-	int result;
+	struct rows rows;
 
 	if (db_prepare(db, sql_list, &stmt, err) != 0)
 		return -1;
-	while ((result = db_step(stmt, err)) == 1) {
-		list.items = store_row_grow(
-			list.items, list.n, sizeof(*list.items));
-		read_row(stmt, &list.items[list.n++]);
-	}
-	if (result == 0)
-		*list_r = list;
-	else
-		store_company_list_free(&list);
-	return result;
+	if (store_rows_read(stmt, &companies, STORE_ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct company_list){rows.items, rows.n};
+	return 0;
 }
 
 int store_company_remove(struct db *db, const char *id, struct err *err)

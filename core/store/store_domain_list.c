@@ -7,7 +7,19 @@
 
 #include "core/base/str.h"
 #include "core/store/store_domain_private.h"
-#include "core/store/store_row.h"
+
+static int read_item(struct db_stmt *stmt, void *item, struct err *err)
+{
+	return store_domain_read_row(stmt, item, err);
+}
+
+static void clear_item(void *item)
+{
+	store_domain_clear(item);
+}
+
+static const struct rows_kind domains = {
+	sizeof(struct domain), read_item, clear_item};
 
 static int prepare_list(struct db *db, const char *company_id,
 	struct db_stmt **stmt_r, struct err *err)
@@ -30,25 +42,15 @@ static int prepare_list(struct db *db, const char *company_id,
 int store_domain_list(struct db *db, const char *company_id,
 	struct domain_list *list_r, struct err *err)
 {
-	struct domain_list list = {0};
 	struct db_stmt *stmt;
-	int result;
+	struct rows rows;
 
 	if (prepare_list(db, company_id, &stmt, err) != 0)
 		return -1;
-	while ((result = db_step(stmt, err)) == 1) {
-		list.items = store_row_grow(
-			list.items, list.n, sizeof(*list.items));
-		if (store_domain_read_row(stmt, &list.items[list.n++], err) < 0) {
-			result = -1;
-			break;
-		}
-	}
-	if (result == 0)
-		*list_r = list;
-	else
-		store_domain_list_free(&list);
-	return result;
+	if (store_rows_read(stmt, &domains, STORE_ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct domain_list){rows.items, rows.n};
+	return 0;
 }
 
 /* The place of the cursor in the list: 1, 0 when it is not there, -1. */
@@ -85,20 +87,14 @@ static int prepare_page(struct db *db, const struct domain_scope *scope,
 	return 0;
 }
 
-static int read_item(struct db_stmt *stmt, void *item, struct err *err)
-{
-	return store_domain_read_row(stmt, item, err);
-}
-
 int store_domain_page(struct db *db, const struct domain_scope *scope,
 	const struct page *page, struct domain_list *list_r, bool *more_r,
 	struct err *err)
 {
 	const char *cursor = store_page_cursor(page);
-	struct page_rows rows = {0};
-	struct domain_list list;
 	int64_t created_us = INT64_MAX;
 	struct db_stmt *stmt;
+	struct rows rows;
 	int found;
 
 	found = cursor ? find_place(db, scope, cursor, &created_us, err) : 1;
@@ -109,14 +105,9 @@ int store_domain_page(struct db *db, const struct domain_scope *scope,
 	db_bind_int(stmt, "$created", created_us);
 	db_bind_text(stmt, "$id", cursor ? cursor : "");
 	db_bind_int(stmt, "$limit", page->limit + 1);
-	found = store_page_read(
-		stmt, page, sizeof(*list_r->items), read_item, &rows, err);
-	list = (struct domain_list){rows.items, rows.n};
-	if (found < 0) {
-		store_domain_list_free(&list);
+	if (store_page_read(stmt, page, &domains, &rows, err) < 0)
 		return -1;
-	}
-	*list_r = list;
+	*list_r = (struct domain_list){rows.items, rows.n};
 	*more_r = rows.more;
 	return 1;
 }

@@ -9,7 +9,19 @@
 #include <stdint.h>
 
 #include "core/store/store_email_private.h"
-#include "core/store/store_row.h"
+
+static int read_item(struct db_stmt *stmt, void *item, struct err *err)
+{
+	return store_email_read_row(stmt, item, err);
+}
+
+static void clear_item(void *item)
+{
+	store_email_clear(item);
+}
+
+static const struct rows_kind emails = {
+	sizeof(struct email), read_item, clear_item};
 
 /* One statement for each kind of scope, so that each walks the index that fits
  * it. A domain has hardly ever more than one company's emails; the `|| ''`
@@ -43,22 +55,12 @@ static int prepare_list(struct db *db, const struct email_scope *scope,
 static int read_list(
 	struct db_stmt *stmt, struct email_list *list_r, struct err *err)
 {
-	struct email_list list = {0};
-	int result;
+	struct rows rows;
 
-	while ((result = db_step(stmt, err)) == 1) {
-		list.items = store_row_grow(
-			list.items, list.n, sizeof(*list.items));
-		if (store_email_read_row(stmt, &list.items[list.n++], err) < 0) {
-			result = -1;
-			break;
-		}
-	}
-	if (result == 0)
-		*list_r = list;
-	else
-		store_email_list_free(&list);
-	return result;
+	if (store_rows_read(stmt, &emails, STORE_ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct email_list){rows.items, rows.n};
+	return 0;
 }
 
 int store_email_list(struct db *db, const struct email_scope *scope, int limit,
@@ -145,20 +147,14 @@ static int prepare_page(struct db *db, const struct email_scope *scope,
 	return 0;
 }
 
-static int read_item(struct db_stmt *stmt, void *item, struct err *err)
-{
-	return store_email_read_row(stmt, item, err);
-}
-
 int store_email_page(struct db *db, const struct email_scope *scope,
 	const struct page *page, struct email_list *list_r, bool *more_r,
 	struct err *err)
 {
 	const char *cursor = store_page_cursor(page);
-	struct page_rows rows = {0};
-	struct email_list list;
 	int64_t seq = INT64_MAX;
 	struct db_stmt *stmt;
+	struct rows rows;
 	int found;
 
 	found = cursor ? find_seq(db, scope, cursor, &seq, err) : 1;
@@ -169,14 +165,9 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 	db_bind_int(stmt, "$all", !scope->sent_only);
 	db_bind_int(stmt, "$seq", seq);
 	db_bind_int(stmt, "$limit", page->limit + 1);
-	found = store_page_read(
-		stmt, page, sizeof(*list_r->items), read_item, &rows, err);
-	list = (struct email_list){rows.items, rows.n};
-	if (found < 0) {
-		store_email_list_free(&list);
+	if (store_page_read(stmt, page, &emails, &rows, err) < 0)
 		return -1;
-	}
-	*list_r = list;
+	*list_r = (struct email_list){rows.items, rows.n};
 	*more_r = rows.more;
 	return 1;
 }

@@ -12,6 +12,7 @@
 #include "core/base/cidr.h"
 #include "core/base/str.h"
 #include "core/store/store_row.h"
+#include "core/store/store_rows.h"
 
 static const char *const kinds[EXEMPTION_KINDS + 1] = {
 	[EXEMPT_LOGIN] = "login",
@@ -167,15 +168,27 @@ int store_exemption_find(struct db *db, const struct exemption_spec *spec,
 	return result;
 }
 
-static void read_row(struct db_stmt *stmt, struct exemption *exemption)
+static int read_item(struct db_stmt *stmt, void *item, struct err *err)
 {
+	struct exemption *exemption = item;
+
+	(void)err;
 	store_row_id(stmt, 0, exemption->id);
 	exemption->domain = db_copy(stmt, 1);
 	exemption->kind = (enum exemption_kind)store_row_word(
 		kinds, EXEMPTION_KINDS, db_text(stmt, 2));
 	exemption->value = db_copy(stmt, 3);
 	exemption->created_us = db_int(stmt, 4);
+	return 0;
 }
+
+static void clear_item(void *item)
+{
+	store_exemption_clear(item);
+}
+
+static const struct rows_kind exemptions = {
+	sizeof(struct exemption), read_item, clear_item};
 
 int store_exemption_list(struct db *db, const char *domain,
 	struct exemption_list *list_r, struct err *err)
@@ -185,23 +198,16 @@ int store_exemption_list(struct db *db, const char *domain,
 		" FROM exemption x JOIN domain d ON d.id = x.domain_id"
 		" WHERE $domain IS NULL OR d.name = $domain"
 		" ORDER BY d.name, x.kind, x.value";
-	struct exemption_list list = {0};
 	struct db_stmt *stmt;
-	int result;
+	struct rows rows;
 
 	if (db_prepare(db, sql_list, &stmt, err) != 0)
 		return -1;
 	db_bind_text(stmt, "$domain", domain);
-	while ((result = db_step(stmt, err)) == 1) {
-		list.items = store_row_grow(
-			list.items, list.n, sizeof(*list.items));
-		read_row(stmt, &list.items[list.n++]);
-	}
-	if (result == 0)
-		*list_r = list;
-	else
-		store_exemption_list_free(&list);
-	return result;
+	if (store_rows_read(stmt, &exemptions, STORE_ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct exemption_list){rows.items, rows.n};
+	return 0;
 }
 
 int store_exemption_remove(struct db *db, const char *id, struct err *err)

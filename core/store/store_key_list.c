@@ -6,7 +6,20 @@
 #include <stdint.h>
 
 #include "core/store/store_key_private.h"
-#include "core/store/store_row.h"
+
+static int read_item(struct db_stmt *stmt, void *item, struct err *err)
+{
+	(void)err;
+	store_key_read_row(stmt, item);
+	return 0;
+}
+
+static void clear_item(void *item)
+{
+	store_key_clear(item);
+}
+
+static const struct rows_kind keys = {sizeof(struct key), read_item, clear_item};
 
 static int prepare_list(struct db *db, const char *company_id,
 	struct db_stmt **stmt_r, struct err *err)
@@ -28,22 +41,15 @@ static int prepare_list(struct db *db, const char *company_id,
 int store_key_list(struct db *db, const char *company_id,
 	struct key_list *list_r, struct err *err)
 {
-	struct key_list list = {0};
 	struct db_stmt *stmt;
-	int result;
+	struct rows rows;
 
 	if (prepare_list(db, company_id, &stmt, err) != 0)
 		return -1;
-	while ((result = db_step(stmt, err)) == 1) {
-		list.items = store_row_grow(
-			list.items, list.n, sizeof(*list.items));
-		store_key_read_row(stmt, &list.items[list.n++]);
-	}
-	if (result == 0)
-		*list_r = list;
-	else
-		store_key_list_free(&list);
-	return result;
+	if (store_rows_read(stmt, &keys, STORE_ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct key_list){rows.items, rows.n};
+	return 0;
 }
 
 #define IN_RANGE                                                               \
@@ -94,22 +100,14 @@ static int prepare_page(struct db *db, const struct key_range *range,
 	return 0;
 }
 
-static int read_item(struct db_stmt *stmt, void *item, struct err *err)
-{
-	(void)err;
-	store_key_read_row(stmt, item);
-	return 0;
-}
-
 int store_key_page(struct db *db, const struct key_range *range,
 	const struct page *page, struct key_list *list_r, bool *more_r,
 	struct err *err)
 {
 	const char *cursor = store_page_cursor(page);
-	struct page_rows rows = {0};
-	struct key_list list;
 	int64_t created_us = INT64_MAX;
 	struct db_stmt *stmt;
+	struct rows rows;
 	int found;
 
 	found = cursor ? find_place(db, range, cursor, &created_us, err) : 1;
@@ -120,14 +118,9 @@ int store_key_page(struct db *db, const struct key_range *range,
 	db_bind_int(stmt, "$created", created_us);
 	db_bind_text(stmt, "$id", cursor ? cursor : "");
 	db_bind_int(stmt, "$limit", page->limit + 1);
-	found = store_page_read(
-		stmt, page, sizeof(*list_r->items), read_item, &rows, err);
-	list = (struct key_list){rows.items, rows.n};
-	if (found < 0) {
-		store_key_list_free(&list);
+	if (store_page_read(stmt, page, &keys, &rows, err) < 0)
 		return -1;
-	}
-	*list_r = list;
+	*list_r = (struct key_list){rows.items, rows.n};
 	*more_r = rows.more;
 	return 1;
 }

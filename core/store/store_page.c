@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/store/store_row.h"
 
 const char *store_page_cursor(const struct page *page)
 {
@@ -22,7 +21,7 @@ bool store_page_backwards(const struct page *page)
 	return page->before[0] != '\0';
 }
 
-static void reverse(struct page_rows *rows, size_t size)
+static void reverse(const struct rows *rows, size_t size)
 {
 	_cleanup_free_ char *held = mem_alloc(1, size);
 	char *low = rows->items;
@@ -36,24 +35,12 @@ static void reverse(struct page_rows *rows, size_t size)
 	}
 }
 
-int store_page_read(struct db_stmt *stmt, const struct page *page, size_t size,
-	int (*read_row)(struct db_stmt *stmt, void *item, struct err *err),
-	struct page_rows *rows, struct err *err)
+int store_page_read(struct db_stmt *stmt, const struct page *page,
+	const struct rows_kind *kind, struct rows *rows_r, struct err *err)
 {
-	int result;
-
-	while ((result = db_step(stmt, err)) == 1) {
-		rows->more = rows->n == (size_t)page->limit;
-		if (rows->more) {
-			db_reset(stmt);
-			break;
-		}
-		rows->items = store_row_grow(rows->items, rows->n, size);
-		if (read_row(stmt, (char *)rows->items + rows->n++ * size, err) <
-			0)
-			return -1;
-	}
+	if (store_rows_read(stmt, kind, (size_t)page->limit, rows_r, err) < 0)
+		return -1;
 	if (store_page_backwards(page))
-		reverse(rows, size);
-	return result < 0 ? -1 : 0;
+		reverse(rows_r, kind->size);
+	return 0;
 }

@@ -8,10 +8,9 @@
 #define POSTERN_STORE_STORE_PAGE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/base/id.h"
-#include "core/db/db.h"
+#include "core/store/store_rows.h"
 
 struct page {
 	int limit;           /* items, at most; over 0 */
@@ -25,18 +24,9 @@ const char *store_page_cursor(const struct page *page);
 /* Whether the rows are to be selected from the cursor towards the newest. */
 bool store_page_backwards(const struct page *page);
 
-/* What was read of a page: items of one size, newest first. */
-struct page_rows {
-	void *items;
-	size_t n;
-	bool more;
-};
-
-/* Reads the rows of a statement that selects one more than the page may have;
- * read_row makes an item of one, or gives -1 with the statement at its end. rows,
- * which starts zeroed, has what was read also when this fails: the caller frees it. */
-int store_page_read(struct db_stmt *stmt, const struct page *page, size_t size,
-	int (*read_row)(struct db_stmt *stmt, void *item, struct err *err),
-	struct page_rows *rows, struct err *err);
+/* Reads the rows of a statement that selects one more than the page may have:
+ * newest first, whichever way it selects them. */
+int store_page_read(struct db_stmt *stmt, const struct page *page,
+	const struct rows_kind *kind, struct rows *rows_r, struct err *err);
 
 #endif

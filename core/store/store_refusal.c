@@ -11,6 +11,7 @@
 
 #include "core/base/str.h"
 #include "core/store/store_row.h"
+#include "core/store/store_rows.h"
 
 enum {
 	TEXT_MAX = 256,
@@ -146,8 +147,11 @@ int store_refusal_note(
 	return result;
 }
 
-static void read_row(struct db_stmt *stmt, struct refusal *refusal)
+static int read_item(struct db_stmt *stmt, void *item, struct err *err)
 {
+	struct refusal *refusal = item;
+
+	(void)err;
 	refusal->outcome = (enum refusal_outcome)store_row_word(
 		outcomes, REFUSAL_OUTCOMES, db_text(stmt, 0));
 	refusal->reason = db_copy(stmt, 1);
@@ -161,7 +165,22 @@ static void read_row(struct db_stmt *stmt, struct refusal *refusal)
 	refusal->count = db_int(stmt, 9);
 	refusal->first_us = db_int(stmt, 10);
 	refusal->last_us = db_int(stmt, 11);
+	return 0;
 }
+
+static void clear_item(void *item)
+{
+	struct refusal *refusal = item;
+	char **const members[] = {&refusal->reason, &refusal->domain,
+		&refusal->origin, &refusal->client, &refusal->login,
+		&refusal->sender, &refusal->from, &refusal->queue_id};
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		free(*members[i]);
+}
+
+static const struct rows_kind refusals = {
+	sizeof(struct refusal), read_item, clear_item};
 
 static int prepare_list(struct db *db, const struct refusal_scope *scope,
 	struct db_stmt **stmt_r, struct err *err)
@@ -195,39 +214,22 @@ static int prepare_list(struct db *db, const struct refusal_scope *scope,
 int store_refusal_list(struct db *db, const struct refusal_scope *scope,
 	int limit, struct refusal_list *list_r, struct err *err)
 {
-	struct refusal_list list = {0};
 	struct db_stmt *stmt;
-	int result;
+	struct rows rows;
 
 	if (prepare_list(db, scope, &stmt, err) != 0)
 		return -1;
 	db_bind_int(stmt, "$limit", limit > 0 ? limit : 0);
-	while ((result = db_step(stmt, err)) == 1) {
-		list.items = store_row_grow(
-			list.items, list.n, sizeof(*list.items));
-		read_row(stmt, &list.items[list.n++]);
-	}
-	if (result == 0)
-		*list_r = list;
-	else
-		store_refusal_list_free(&list);
-	return result;
-}
-
-static void clear(struct refusal *refusal)
-{
-	char **const texts[] = {&refusal->reason, &refusal->domain,
-		&refusal->origin, &refusal->client, &refusal->login,
-		&refusal->sender, &refusal->from, &refusal->queue_id};
-
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		free(*texts[i]);
+	if (store_rows_read(stmt, &refusals, STORE_ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct refusal_list){rows.items, rows.n};
+	return 0;
 }
 
 void store_refusal_list_free(struct refusal_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		clear(&list->items[i]);
+		clear_item(&list->items[i]);
 	free(list->items);
 	*list = (struct refusal_list){0};
 }

@@ -38,16 +38,6 @@ int store_row_bad_word(struct db_stmt *stmt, int column, struct err *err)
 	return -1;
 }
 
-/* The room doubles when n is 0 or a power of two: that is when it is used up,
- * so that no list need remember its room. */
-void *store_row_grow(void *items, size_t n, size_t size)
-{
-	if ((n & (n - 1)) == 0)
-		items = mem_grow(items, n ? n * 2 : 1, size);
-	memset((char *)items + n * size, 0, size);
-	return items;
-}
-
 int store_row_change(struct db *db, struct db_stmt *stmt, struct err *err)
 {
 	if (db_run(stmt, err) != 0)

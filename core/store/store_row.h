@@ -21,10 +21,6 @@ size_t store_row_word(const char *const *words, size_t n, const char *text);
  * else wrote it. Ends the statement. */
 int store_row_bad_word(struct db_stmt *stmt, int column, struct err *err);
 
-/* Room for one element of size bytes more than the n that are there, zeroed;
- * returns where all of them now are. */
-void *store_row_grow(void *items, size_t n, size_t size);
-
 /* Runs a statement that concerns at most one row: 1, 0 when there was none, or
  * -1. */
 int store_row_change(struct db *db, struct db_stmt *stmt, struct err *err);

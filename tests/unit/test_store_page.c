@@ -49,13 +49,21 @@ static int read_number(struct db_stmt *stmt, void *item, struct err *err)
 	return 0;
 }
 
+static void clear_number(void *item)
+{
+	(void)item;
+}
+
+static const struct rows_kind numbers = {
+	sizeof(int64_t), read_number, clear_number};
+
 static void test_pages(void **state)
 {
 	struct temp_db *temp = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct page page = {.limit = LIMIT};
-		struct page_rows rows = {0};
+		struct rows rows;
 		struct db_stmt *stmt;
 		const int64_t *items;
 		size_t n = 0;
@@ -71,8 +79,7 @@ static void test_pages(void **state)
 			store_page_backwards(&page) ? sql_oldest : sql_newest,
 			&stmt, &why));
 		db_bind_int(stmt, "$rows", cases[i].rows);
-		OK(store_page_read(
-			stmt, &page, sizeof(*items), read_number, &rows, &why));
+		OK(store_page_read(stmt, &page, &numbers, &rows, &why));
 		items = rows.items;
 		for (; cases[i].items[n]; n++)
 			assert_true(n < rows.n && items[n] == cases[i].items[n]);
