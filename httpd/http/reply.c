@@ -146,36 +146,36 @@ static bool may_hold(
 		       strlen(text), problem) == 0;
 }
 
-/* The object as text; NULL with the problem. */
-static char *print(
-	struct request *request, json_t *object, struct problem *problem)
+/* 0, or -1 with the problem. */
+static int check_printed(
+	struct request *request, const char *text, struct problem *problem)
 {
-	char *text = json_dumps(object, JSON_COMPACT);
-
-	if (text == NULL) {
-		log_error(request->worker->log, "answer_unprintable", "request",
-			request->id);
-		problem_fixed(problem, PROBLEM_INTERNAL);
-		return NULL;
-	}
-	if (may_hold(request, text, problem))
-		return text;
-	free(text);
-	return NULL;
+	if (text)
+		return may_hold(request, text, problem) ? 0 : -1;
+	log_error(request->worker->log, "answer_unprintable", "request",
+		request->id);
+	return problem_fixed(problem, PROBLEM_INTERNAL);
 }
 
-void reply_json(struct request *request, int status, json_t *object)
+void reply_printed(struct request *request, int status, char *text)
 {
 	struct problem problem = PROBLEM_INIT;
-	char *text = print(request, object, &problem);
 
-	json_decref(object);
-	if (text == NULL) {
+	if (check_printed(request, text, &problem) < 0) {
+		free(text);
 		reply_problem(request, &problem);
 		return;
 	}
 	log_reply(request, status, NULL);
 	send_text(request, status, "application/json; charset=utf-8", text);
+}
+
+void reply_json(struct request *request, int status, json_t *object)
+{
+	char *text = json_dumps(object, JSON_COMPACT);
+
+	json_decref(object);
+	reply_printed(request, status, text);
 }
 
 void reply_problem(struct request *request, const struct problem *problem)

@@ -16,6 +16,8 @@ struct worker;
 
 /* Sends the object, which is given away. */
 void reply_json(struct request *request, int status, json_t *object);
+/* The same of an object as text; NULL when it could not be printed. */
+void reply_printed(struct request *request, int status, char *text);
 
 /* Sends what is wrong, as the dialect has it. */
 void reply_problem(struct request *request, const struct problem *problem);

@@ -80,10 +80,6 @@ void api_email_get(struct request *request)
 		reply_problem(request, &problem);
 		return;
 	}
-	if (admission_hold(request->worker, &request->admission,
-		    email_json_size(&email), &problem) < 0)
-		reply_problem(request, &problem);
-	else
-		reply_json(request, 200, email_json_render(&email));
+	reply_printed(request, 200, email_json_print(&email));
 	store_email_clear(&email);
 }

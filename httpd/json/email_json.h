@@ -23,11 +23,9 @@ int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 int email_json_read(const json_t *email, int64_t max_recipients,
 	struct outgoing *outgoing_r, struct problem *problem);
 
-/* The email as GET /emails/{id} shows it; a new reference, NULL when it cannot
- * be printed. */
-json_t *email_json_render(const struct email *email);
-/* About how many bytes that has as text: html and text, which may be large. */
-size_t email_json_size(const struct email *email);
+/* The email as GET /emails/{id} shows it; the caller's to free, NULL when it
+ * cannot be printed. */
+char *email_json_print(const struct email *email);
 /* The email as an item of GET /emails: without html, text and tags. */
 json_t *email_json_render_item(const struct email *email);
 

@@ -3,12 +3,12 @@
  *
  * Threads: any; holds no state.
  */
-#include <string.h>
-
 #include "core/base/clock.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "httpd/json/email_json.h"
+#include "httpd/json/json_long.h"
 
 /* Of each mailbox its address: the interface wants recipient addresses, and
  * their names are in the message. */
@@ -70,35 +70,17 @@ json_t *email_json_render_item(const struct email *email)
 		string_or_null(email->message_id), "scheduled_at");
 }
 
-/* As JSON, without the quotes around it (RFC 8259 7). */
-static size_t printed_size(const char *text)
+char *email_json_print(const struct email *email)
 {
-	size_t size = 0;
-
-	for (; text && *text; text++) {
-		if ((unsigned char)*text >= 0x20)
-			size += *text == '"' || *text == '\\' ? 2 : 1;
-		else
-			size += strchr("\b\f\n\r\t", *text) ? 2 : 6;
-	}
-	return size;
-}
-
-size_t email_json_size(const struct email *email)
-{
-	return printed_size(email->html) + printed_size(email->text);
-}
-
-json_t *email_json_render(const struct email *email)
-{
+	const struct json_long_member content[] = {
+		{"html", email->html},
+		{"text", email->text},
+	};
 	json_t *object = email_json_render_item(email);
-	json_t *content = json_pack("{s:s, s:s, s:o}", "html", email->html,
-		"text", email->text, "tags", tags(email->tags));
+	char *printed = NULL;
 
-	if (json_object_update(object, content) < 0) {
-		json_decref(object);
-		object = NULL;
-	}
-	json_decref(content);
-	return object;
+	if (json_object_set_new(object, "tags", tags(email->tags)) == 0)
+		printed = json_long_dump(object, content, ARRAY_SIZE(content));
+	json_decref(object);
+	return printed;
 }

@@ -1,8 +1,9 @@
 /*
- * json_long: JSON with long strings, read fast.
+ * json_long: JSON with long strings, read and written fast.
  *
  * jansson looks at every byte of a string several times, one at a time; an
- * attachment of some megabytes would hold up a worker for a tenth of a second.
+ * attachment of some megabytes would hold up a worker for a tenth of a second,
+ * and to write a small email took a fifth of the time of its request.
  */
 #ifndef POSTERN_HTTPD_JSON_LONG_H
 #define POSTERN_HTTPD_JSON_LONG_H
@@ -16,5 +17,15 @@ enum { JSON_LONG_MIN = 512 };
  * where they are values of objects, cost little. */
 json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags,
 	json_error_t *error);
+
+/* A member of an object; text NULL is null. */
+struct json_long_member {
+	const char *name, *text;
+};
+
+/* The object, which has other members, as compact text, and behind its own
+ * these n. The caller's to free; NULL when it cannot be printed. */
+char *json_long_dump(
+	const json_t *object, const struct json_long_member *members, size_t n);
 
 #endif

@@ -129,3 +129,38 @@ int json_string_decode(const char *text, size_t len, struct buf *out)
 	buf_add(out, text, (size_t)(end - text));
 	return 0;
 }
+
+static bool is_plain(char c)
+{
+	return (unsigned char)c >= ' ' && c != '"' && c != '\\';
+}
+
+static void add_escaped(struct buf *out, char c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++)
+		if (c == escapes[i].means) {
+			buf_add_char(out, '\\');
+			buf_add_char(out, escapes[i].letter);
+			return;
+		}
+	buf_printf(out, "\\u%04X", (unsigned char)c);
+}
+
+int json_string_encode(const char *text, size_t len, struct buf *out)
+{
+	if (!str_utf8_valid(text, len))
+		return -1;
+	buf_reserve(out, len);
+	while (len > 0) {
+		size_t run = 0;
+
+		while (run < len && is_plain(text[run]))
+			run++;
+		buf_add(out, text, run);
+		if (run < len)
+			add_escaped(out, text[run++]);
+		text += run;
+		len -= run;
+	}
+	return 0;
+}

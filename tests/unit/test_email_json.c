@@ -387,26 +387,6 @@ static void test_recipient_limits(void **state)
 	}
 }
 
-static void test_size(void **state)
-{
-	static const char *const texts[] = {"", "plain \u00e4 / \x7f",
-		"\"\\\b\f\n\r\t", "\x01\x1f\x1b", NULL};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		const struct email email = {.html = (char *)texts[i],
-			.text = (char *)texts[(i + 1) % ARRAY_SIZE(texts)]};
-		json_t *both = json_pack("[s?, s?]", email.html, email.text);
-		_cleanup_free_ char *printed = json_dumps(both, JSON_COMPACT);
-		size_t around = strlen("[,]") + (email.html ? 2 : 4) +
-				(email.text ? 2 : 4);
-
-		assert_int_equal(
-			email_json_size(&email), strlen(printed) - around);
-		json_decref(both);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,7 +398,6 @@ int main(void)
 		cmocka_unit_test(test_attachment_forms),
 		cmocka_unit_test(test_empty_attachment),
 		cmocka_unit_test(test_recipient_limits),
-		cmocka_unit_test(test_size),
 	};
 
 	return cmocka_run_group_tests_name("email_json", tests, NULL, NULL);

@@ -182,6 +182,45 @@ static void test_decoder_leaves(void **state)
 	}
 }
 
+/* As jansson writes it, behind what the object has itself. */
+static void test_dump(void **state)
+{
+	static const char *const written[] = {"", "plain \u00e4 / \x7f",
+		"\"\\\b\f\n\r\t", "\x01\x1f\x1b", "<p class=\"a\">\n</p>", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(written); i++) {
+		const struct json_long_member members[] = {
+			{"first", written[i]},
+			{"second", written[(i + 1) % ARRAY_SIZE(written)]},
+		};
+		json_t *object = json_pack("{s:s}", "own", "\"");
+		json_t *whole = json_pack("{s:s, s:s?, s:s?}", "own", "\"",
+			"first", members[0].text, "second", members[1].text);
+		_cleanup_free_ char *wanted = json_dumps(whole, JSON_COMPACT);
+		_cleanup_free_ char *found = json_long_dump(object, members, 2);
+
+		assert_string_equal(found, wanted);
+		json_decref(whole);
+		json_decref(object);
+	}
+}
+
+static void test_dump_not_utf8(void **state)
+{
+	static const char *const broken[] = {"\xff", "cut \xe2\x82", "\xc0\xaf"};
+	json_t *object = json_pack("{s:s}", "own", "x");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+		const struct json_long_member member = {"text", broken[i]};
+
+		assert_null(json_long_dump(object, &member, 1));
+	}
+	assert_null(json_long_dump(NULL, NULL, 0));
+	json_decref(object);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +230,8 @@ int main(void)
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_decoder_takes),
 		cmocka_unit_test(test_decoder_leaves),
+		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_dump_not_utf8),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
