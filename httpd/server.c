@@ -16,6 +16,7 @@
 #include "core/base/daemon.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/pace.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/conf/postconf.h"
@@ -47,6 +48,7 @@ struct server {
 	struct smtp_watch smtp; /* of the server in conf */
 	struct budget budget;
 	atomic_size_t connections;
+	struct pace no_milter_pace;
 	struct worker_shared shared;
 	struct worker_thread **workers;
 	int workers_n;
@@ -75,6 +77,9 @@ static int64_t learn_postfix(struct server *server, const struct conf *conf)
 		log_warn(server->log, "milter_not_in_postfix", "setting",
 			postfix_facts_milters(conf), "socket",
 			conf->milter.socket, "hint", "run postfix-conf/enable");
+	else if (server->shared.no_milter)
+		log_info(server->log, "milter_in_postfix", "setting",
+			postfix_facts_milters(conf));
 	server->shared.any_recipients = facts.rewrites_recipients;
 	server->shared.no_milter = !facts.milter_sees_us &&
 				   conf->submission.method == SUBMISSION_SENDMAIL;
@@ -213,6 +218,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.clock = &clock_system;
 	server->shared.budget = &server->budget;
 	server->shared.connections = &server->connections;
+	server->shared.no_milter_pace = &server->no_milter_pace;
 	server->shared.rates = rate_table_new();
 	server->shared.running = running_new();
 	server->shared.run = postfix_run_new();

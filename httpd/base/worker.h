@@ -37,6 +37,7 @@ struct inbox;
 struct inject;
 struct key_use;
 struct log;
+struct pace;
 struct postfix_run;
 struct rate_table;
 struct record_watch;
@@ -59,8 +60,9 @@ struct worker_shared {
 	struct postfix_run *run;
 	atomic_bool no_milter; /* Postfix does not ask it about what sendmail(1)
 				* submits */
-	atomic_bool any_recipients; /* tickets are not bound to them, see
-				     * postfix_facts */
+	struct pace *no_milter_pace; /* of saying so */
+	atomic_bool any_recipients;  /* tickets are not bound to them, see
+				      * postfix_facts */
 };
 
 struct worker {

@@ -287,10 +287,13 @@ def test_without_the_milter_nothing_is_sent(own_box):
     wait_for("the warning", lambda: "milter_not_in_postfix" in box.log("httpd"))
     wait_for("the workers", lambda: "event=reloaded" in box.log("httpd"))
     email = {"from": "hello@example.com", "to": "x@dst.test", "text": "x"}
-    check_problem(box.httpd().post(email), 503, "application_error")
+    for _ in range(3):
+        check_problem(box.httpd().post(email), 503, "application_error")
+    assert box.log("httpd").count("event=milter_not_in_postfix request=") == 1
     assert box.cli("email", "list") == []
     box.postconf("non_smtpd_milters=$smtpd_milters")
     box.kill("httpd", signal.SIGHUP)
+    wait_for("good news", lambda: "event=milter_in_postfix" in box.log("httpd"))
     wait_for("the emails", lambda: box.httpd().post(email).status_code == 200)
 
 

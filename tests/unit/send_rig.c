@@ -72,6 +72,7 @@ int send_rig_setup(void **state)
 
 	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(rig->db);
+	rig->shared.no_milter_pace = &rig->no_milter_pace;
 	rig->shared.running = running_new();
 	rig->shared.run = postfix_run_new();
 	rig->postfix = fake_master_new();

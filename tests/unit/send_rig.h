@@ -5,6 +5,7 @@
 #ifndef POSTERN_TESTS_SEND_RIG_H
 #define POSTERN_TESTS_SEND_RIG_H
 
+#include "core/base/pace.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 #include "httpd/send/send.h"
@@ -20,6 +21,7 @@ struct send_rig {
 	char *path;
 	struct db *db; /* the committer's, the milter's and the test's */
 	struct worker_shared shared;
+	struct pace no_milter_pace;
 	struct worker worker;
 	struct fake_inject *inject;
 	struct fake_master *postfix; /* is alive */

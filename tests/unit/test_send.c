@@ -9,9 +9,11 @@
 #include <event2/event.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/conf/conf.h"
 #include "core/mail/mime_init.h"
 #include "core/store/store_email.h"
+#include "tests/unit/catch.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/send_rig.h"
 
@@ -258,6 +260,31 @@ static void test_store_fails(void **state)
 	assert_int_equal(send_rig_state(rig, 0), -1);
 }
 
+/* Nothing is sent, and of many emails one says why. */
+static void test_milter_not_in_postfix(void **state)
+{
+	static const char event[] = " error event=milter_not_in_postfix";
+	struct send_rig *rig = *state;
+	struct log *log = log_new("test", LOG_TARGET_STDERR, LOG_LEVEL_INFO);
+	_cleanup_free_ char *said = NULL;
+	struct catch catch = catch_stderr();
+	const char *first;
+
+	rig->shared.no_milter = true;
+	rig->worker.log = log;
+	for (int i = 0; i < 3; i++) {
+		send_from(rig, "hello@example.com");
+		assert_int_equal(problem_status(&rig->problems[0]), 503);
+		assert_int_equal(send_rig_state(rig, 0), -1);
+	}
+	said = catch_end(&catch);
+	first = strstr(said, event);
+	assert_non_null(first);
+	assert_null(strstr(first + 1, event));
+	rig->worker.log = NULL;
+	log_free(log);
+}
+
 int main(void)
 {
 #define test(name)                                                             \
@@ -274,6 +301,7 @@ int main(void)
 		test(test_forbidden),
 		test(test_too_large),
 		test(test_store_fails),
+		test(test_milter_not_in_postfix),
 	};
 	int failed;
 
