@@ -31,8 +31,9 @@
 /* How often deadlines are looked at. */
 enum { JANITOR_MS = 100 };
 
-/* Above the janitor's deadlines: for clients that do not read their answer. */
-enum { EVHTTP_TIMEOUT_S = 120 };
+/* Above all that can be set: the deadlines are the janitor's, who also answers
+ * where evhttp would just close. */
+enum { EVHTTP_TIMEOUT_S = 2 * 60 * 60 };
 
 /* No body is ever longer, whatever the settings say. */
 enum { BODY_MAX = INT_MAX };
