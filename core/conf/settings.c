@@ -199,8 +199,7 @@ const struct setting settings[] = {
 		.help = "How long the head of a request may take to arrive, "
 			"and how long its body; a large body has more time, "
 			"as long as it comes with 16 KiB a second. A client "
-			"that reads nothing of its answer for as long is "
-			"dropped.",
+			"has as long to read its answer, and is dropped then.",
 	},
 	{
 		.section = "http",

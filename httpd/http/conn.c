@@ -167,10 +167,10 @@ static ssize_t feed_chunks(struct conn *conn, char *data, size_t len)
 	case CHUNKS_MORE:
 		break;
 	}
-	conn->body_seen = conn->chunks.size;
+	conn->body_seen += used;
 	if (conn->admission.problem.kind == PROBLEM_NONE &&
-		admission_grow(conn->worker, &conn->admission, conn->body_seen,
-			&conn->admission.problem) < 0) {
+		admission_grow(conn->worker, &conn->admission,
+			conn->chunks.size, &conn->admission.problem) < 0) {
 		conn_refuse(conn, &conn->admission.problem);
 		return -1;
 	}
@@ -341,7 +341,8 @@ void conn_begin(struct conn *conn, struct evhttp_request *http,
 void conn_answer(struct conn *conn, size_t bytes, struct budget_share *share)
 {
 	conn_enter(conn, CONN_ANSWERED);
-	conn->unread = bytes;
+	conn->unread = 0;
+	conn->unread_most = 0;
 	if (bytes <= SMALL_ANSWER)
 		return;
 	conn->share = *share;

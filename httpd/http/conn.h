@@ -4,7 +4,7 @@
  * It looks at the bytes before evhttp does: reads each head strictly, has the
  * admission decide, counts the body, and keeps the time. A request that may
  * not go on is answered and the connection ended gracefully, before its body
- * is held in memory. A client that does not read its answer is dropped.
+ * is held in memory. A client that is too slow to read its answer is dropped.
  */
 #ifndef POSTERN_HTTPD_CONN_H
 #define POSTERN_HTTPD_CONN_H

@@ -36,15 +36,15 @@ struct conn {
 	LIST_ENTRY(conn) link;          /* in the table */
 	struct event *resume;           /* look at what came while busy */
 	enum conn_phase phase;
-	int64_t since_us; /* monotonic, when the phase began; while answered,
-			   * when the client was last seen to read */
-	size_t unread;    /* of the answer, then */
+	int64_t since_us;          /* monotonic, when the phase began */
+	size_t unread;             /* of answers, when the table last looked */
+	size_t unread_most;        /* of answers, since this one began */
 	struct budget_share share; /* of the answer, if it is large */
 	struct buf head;
 	size_t scanned; /* of head, without an end */
 	enum http_framing framing;
 	uint64_t body_left; /* with HTTP_LENGTH */
-	uint64_t body_seen;
+	uint64_t body_seen; /* bytes that have come, framing included */
 	struct http_chunks chunks;
 	struct admission admission;
 	bool is_head_method;

@@ -10,7 +10,9 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/http.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -20,8 +22,9 @@
 #include "httpd/http/acceptor.h"
 #include "httpd/http/conn_private.h"
 
-/* The slowest upload that is waited for, once the request timeout is over. */
-enum { UPLOAD_BYTES_PER_MS = 16 };
+/* The slowest client that is waited for, to send a body or to read an answer,
+ * once the request timeout is over. */
+enum { BYTES_PER_MS = 16 };
 
 /* While draining, an idle client may have a request on its way: it gets this
  * long to arrive. */
@@ -109,11 +112,13 @@ static int64_t allowed_ms(const struct conn *conn)
 		return worker->draining ? DRAIN_GRACE_MS
 					: worker->conf->http.idle_timeout_ms;
 	case CONN_HEAD:
-	case CONN_ANSWERED:
 		return worker->conf->http.request_timeout_ms;
 	case CONN_BODY:
 		return worker->conf->http.request_timeout_ms +
-		       (int64_t)conn->body_seen / UPLOAD_BYTES_PER_MS;
+		       (int64_t)conn->body_seen / BYTES_PER_MS;
+	case CONN_ANSWERED:
+		return worker->conf->http.request_timeout_ms +
+		       (int64_t)(conn->unread_most - conn->unread) / BYTES_PER_MS;
 	case CONN_WHOLE:
 	case CONN_REFUSED:
 		return REFUSED_MS;
@@ -138,13 +143,18 @@ static void expire(struct conn *conn)
 	conn_refuse(conn, &problem);
 }
 
-static void note_reading(struct conn *conn, int64_t now_us)
+/* The kernel holds megabytes, and takes more only when a third of that is read:
+ * what it has counts, too. */
+static void note_reading(struct conn *conn)
 {
 	size_t unread = evbuffer_get_length(bufferevent_get_output(conn->bev));
+	int in_kernel = 0;
 
-	if (unread != conn->unread)
-		conn->since_us = now_us;
+	if (ioctl(conn->fd, SIOCOUTQ, &in_kernel) == 0)
+		unread += (size_t)in_kernel;
 	conn->unread = unread;
+	if (unread > conn->unread_most)
+		conn->unread_most = unread;
 }
 
 void conn_table_expire(struct conn_table *table)
@@ -154,10 +164,11 @@ void conn_table_expire(struct conn_table *table)
 
 	while (conn != NULL) {
 		struct conn *next = LIST_NEXT(conn, link);
-		int64_t ms = allowed_ms(conn);
+		int64_t ms;
 
 		if (conn->phase == CONN_ANSWERED)
-			note_reading(conn, now_us);
+			note_reading(conn);
+		ms = allowed_ms(conn);
 		if (ms >= 0 && conn->http && now_us - conn->since_us > ms * 1000)
 			expire(conn);
 		conn = next;
