@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/db/db_rights.h"
 
 enum {
 	FILE_MODE = 0640, /* only its owner writes */
@@ -30,6 +31,25 @@ static int file_error(struct err *err, const char *path, const char *what)
 
 	return err_set(err, code, "%s: %s: %s", path, what,
 		strerror_r(errno, text, sizeof(text)));
+}
+
+/* After a look at its rights. */
+static int cannot_use(const char *path, enum db_right right, struct err *err)
+{
+	if (errno == EACCES)
+		return db_rights_refuse(path, right, err);
+	return file_error(err, path, "cannot use the database");
+}
+
+/* What is missing to make it is a right to its folder. */
+static int cannot_create(const char *path, struct err *err)
+{
+	_cleanup_free_ char *copy = NULL;
+
+	if (errno != EACCES)
+		return file_error(err, path, "cannot create the database");
+	copy = mem_strdup(path);
+	return db_rights_refuse(dirname(copy), DB_RIGHT_FOLDER, err);
 }
 
 /* Root makes the file for those who own the folder. */
@@ -59,9 +79,9 @@ int db_file_create(const char *path, struct err *err)
 	int result;
 
 	if (fd < 0 && errno == EEXIST)
-		return 0;
+		return db_file_require(path, err);
 	if (fd < 0)
-		return file_error(err, path, "cannot create the database");
+		return cannot_create(path, err);
 	result = give_to_owner_of_folder(fd, path);
 	if (result != 0) {
 		file_error(err, path, "cannot set the owner of the database");
@@ -71,35 +91,34 @@ int db_file_create(const char *path, struct err *err)
 	return result;
 }
 
-/* SQLite makes files beside the database. */
-static int require_folder(const char *path, struct err *err)
+/* SQLite makes files beside the database, and uses those that are there. */
+static int require_beside(const char *path, struct err *err)
 {
+	static const char *const suffixes[] = {"-wal", "-shm"};
 	_cleanup_free_ char *copy = mem_strdup(path);
 	const char *folder = dirname(copy);
 
-	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
-		return 0;
-	return err_set(err, ERR_CONFIG,
-		"%s: this user may not make files in the folder of the "
-		"database; its owner and root may",
-		folder);
+	if (!db_rights_have(folder, DB_RIGHT_FOLDER))
+		return cannot_use(folder, DB_RIGHT_FOLDER, err);
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		_cleanup_free_ char *file = mem_printf("%s%s", path, suffixes[i]);
+
+		if (!db_rights_have(file, DB_RIGHT_FILE) && errno != ENOENT)
+			return cannot_use(file, DB_RIGHT_FILE, err);
+	}
+	return 0;
 }
 
 int db_file_require(const char *path, struct err *err)
 {
-	if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0)
-		return require_folder(path, err);
+	if (db_rights_have(path, DB_RIGHT_FILE))
+		return require_beside(path, err);
 	if (errno == ENOENT)
 		return err_set(err, ERR_CONFIG,
 			"%s: there is no such database; `postern db migrate` "
 			"makes it",
 			path);
-	if (errno == EACCES)
-		return err_set(err, ERR_CONFIG,
-			"%s: this user may not read and write the database; "
-			"its owner and root may",
-			path);
-	return file_error(err, path, "cannot use the database");
+	return cannot_use(path, DB_RIGHT_FILE, err);
 }
 
 int db_file_create_copy(const char *path, struct err *err)

@@ -9,12 +9,13 @@
 
 #include "core/base/err.h"
 
-/* Makes an empty file unless there is one: mode 0640, and when root makes it,
- * with the owner and group of its folder. */
+/* Makes an empty file: mode 0640, and when root makes it, with the owner and
+ * group of its folder. One that is there is required as below. */
 int db_file_create(const char *path, struct err *err);
 
 /* ERR_CONFIG when there is no such file, or this user may not read and write
- * it, or make others in its folder. */
+ * it or what SQLite keeps beside it, or make others in its folder; the text says
+ * whose they are, and what to do. */
 int db_file_require(const char *path, struct err *err);
 
 /* Makes the file of a copy: ERR_EXISTS when it is there. Only its maker may

@@ -31,16 +31,20 @@ def run(folder, program, *words, user="nobody"):
                           capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("name, mode, says", [
-    ("db/postern.db", 0o444, "may not read and write the database"),
-    ("db", 0o555, "may not make files in the folder of the database"),
+@pytest.mark.parametrize("name, owner, mode, says", [
+    ("db/postern.db", "root", 0o644, "the user nobody may not read and write the database"),
+    ("db", "nobody", 0o555, "may not make files in the folder of the database"),
 ])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_database_that_cannot_be_written(house, program, name, mode, says):
+def test_a_database_that_cannot_be_written(house, program, name, owner, mode, says):
+    """It is said whose it is, and what mends it."""
+    shutil.chown(house / name, owner)
     (house / name).chmod(mode)
     done = run(house, program, *(["company", "list"] if program == "postern" else []))
     assert done.returncode == 78
-    assert str(house / name) in done.stderr and says in done.stderr
+    mend = f"chmod u+rwx {house / name}" if owner == "nobody" else f"chown nobody {house / name}"
+    for part in (says, f"belongs to {owner}, with mode", mend):
+        assert part in done.stderr
 
 
 @pytest.mark.parametrize("descriptors", range(12, 28))
