@@ -12,6 +12,9 @@
 #include "core/base/str.h"
 #include "httpd/http/request.h"
 
+static const char multipart[] = "multipart/form-data";
+static const char urlencoded[] = "application/x-www-form-urlencoded";
+
 static const char *field(struct request *request, const char *name)
 {
 	const char *value = evhttp_find_header(
@@ -57,23 +60,30 @@ static int parse(const char *type, const char *body, size_t len,
 	int result = 0;
 
 	*form_r = FORM_INIT;
-	if (str_starts_nocase(type, "multipart/form-data"))
+	if (str_starts_nocase(type, multipart))
 		result = form_parse_multipart(type, body, len, form_r, &err);
-	else if (str_starts_nocase(type, "application/x-www-form-urlencoded"))
+	else if (str_starts_nocase(type, urlencoded))
 		result = form_parse_urlencoded(body, len, form_r, &err);
 	if (result < 0)
 		return problem_set(problem, PROBLEM_BAD_REQUEST, "%s", err.text);
 	return 0;
 }
 
-static int check_type(const char *type, struct problem *problem)
+/* A request with nothing in it lacks the first field, whatever it is. */
+static int check_type(const char *type, size_t len, bool multipart_only,
+	struct problem *problem)
 {
-	if (str_starts_nocase(type, "multipart/form-data"))
+	bool any = !multipart_only;
+
+	if (str_starts_nocase(type, multipart) ||
+		(any && str_starts_nocase(type, urlencoded)) ||
+		(any && *type == '\0' && len == 0))
 		return 0;
 	return problem_set(problem, PROBLEM_BAD_REQUEST,
-		"Invalid request content type. Expecting "
-		"'multipart/form-data' but got '%s'",
-		type);
+		"Invalid request content type. Expecting '%s'%s%s%s but got "
+		"'%s'",
+		multipart, any ? " or '" : "", any ? urlencoded : "",
+		any ? "'" : "", type);
 }
 
 int form_request_read(struct request *request, bool multipart_only,
@@ -86,7 +96,7 @@ int form_request_read(struct request *request, bool multipart_only,
 	const char *body = request_body(request, &len);
 	int result;
 
-	if (multipart_only && check_type(type, problem) < 0)
+	if (check_type(type, len, multipart_only, problem) < 0)
 		return -1;
 	if (str_eq_nocase(encoding, "gzip") ||
 		str_eq_nocase(encoding, "x-gzip")) {

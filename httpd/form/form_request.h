@@ -10,8 +10,8 @@
 struct request;
 
 /* Reads the body by its Content-Type, after Content-Encoding gzip; both kinds
- * of form, or multipart alone. Other media types count as a form without
- * fields, so that the answer says which field is missing. Drops the body. */
+ * of form, or multipart alone. Other media types are refused; no type and no
+ * body is a form without fields. Drops the body. */
 int form_request_read(struct request *request, bool multipart_only,
 	struct form *form_r, struct problem *problem);
 

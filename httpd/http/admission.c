@@ -171,6 +171,9 @@ static int check_domain(struct worker *worker, struct admission *admission)
 	return 0;
 }
 
+/* Of a media type in an answer, in bytes. */
+enum { TYPE_SHOWN = 100 };
+
 /* `application/json`, with any parameters. */
 static bool is_json(const struct http_head *head)
 {
@@ -195,11 +198,22 @@ static uint64_t body_limit(const struct worker *worker, const struct route *rout
 	return limit < most ? limit : most;
 }
 
+static int not_json(const struct http_head *head, struct problem *problem)
+{
+	const struct http_text *type = http_head_field(head, "Content-Type");
+
+	if (type == NULL || type->len == 0)
+		return problem_fixed(problem, PROBLEM_MEDIA_TYPE);
+	return problem_set(problem, PROBLEM_MEDIA_TYPE,
+		"The Content-Type must be application/json, not %.*s.",
+		type->len < TYPE_SHOWN ? (int)type->len : TYPE_SHOWN, type->data);
+}
+
 static int check_body(struct worker *worker, const struct http_head *head,
 	struct admission *admission)
 {
 	if (admission->route->body == BODY_JSON && !is_json(head))
-		return problem_fixed(&admission->problem, PROBLEM_MEDIA_TYPE);
+		return not_json(head, &admission->problem);
 	admission->body_limit = body_limit(worker, admission->route);
 	if (head->framing != HTTP_LENGTH)
 		return 0;

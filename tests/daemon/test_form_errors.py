@@ -31,6 +31,10 @@ LONG_OPTIONS = (
 )
 MALFORMED = "malformed multipart/form-data request"
 EARLY = "unable to parse request: unexpected EOF"
+OTHER_TYPE = (
+    "Invalid request content type. Expecting 'multipart/form-data' or"
+    " 'application/x-www-form-urlencoded' but got '{}'"
+)
 BAD_ESCAPE = "unable to parse request: invalid URL escape"
 
 
@@ -310,9 +314,12 @@ def test_too_many_fields(form, fields):
 @pytest.mark.parametrize(
     "kind", [None, "application/json", "text/plain", "multipart/mixed; boundary=f0rm"]
 )
-def test_other_media_types(form, fields, kind):
-    """Mean a form without fields, so the first one is missing."""
-    check_refused(form.post_body(kind, multipart(fields)[1]), 400, NO_FROM)
+@pytest.mark.parametrize("body", [b"", b'{"from": "hello@example.com"}'])
+def test_other_media_types(form, kind, body):
+    """Are named, with those that are taken; a request with nothing in it lacks
+    the first field."""
+    message = OTHER_TYPE.format(kind or "") if kind or body else NO_FROM
+    check_refused(form.post_body(kind, body), 400, message)
 
 
 def test_order_of_checks(box, fields):

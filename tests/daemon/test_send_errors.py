@@ -167,7 +167,6 @@ def test_json_but_no_object(httpd, body):
 @pytest.mark.parametrize(
     "content_type",
     [
-        None,
         "text/plain",
         "application/x-www-form-urlencoded",
         "multipart/form-data; boundary=x",
@@ -176,7 +175,14 @@ def test_json_but_no_object(httpd, body):
     ],
 )
 def test_not_json(httpd, content_type):
-    check_problem(post_raw(httpd, b"{}", content_type), 415, INVALID)
+    """The answer names the media type that is wanted, and the one that came."""
+    said = f"The Content-Type must be application/json, not {content_type}."
+    check_problem(post_raw(httpd, b"{}", content_type), 415, INVALID, said)
+
+
+def test_no_media_type(httpd):
+    said = "The Content-Type must be application/json."
+    check_problem(post_raw(httpd, b"{}", None), 415, INVALID, said)
 
 
 @pytest.mark.parametrize(
