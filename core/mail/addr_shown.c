@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/mail/addr.h"
 #include "core/mail/addr_reading.h"
 
 /* Whether the text shows a letter or a digit. */
@@ -22,6 +23,19 @@ static bool says_something(const char *text)
 	return false;
 }
 
+/* Whether it is an address and nothing else, maybe in quotes: more would push
+ * what follows out of sight. */
+static bool is_address(const char *text, size_t len)
+{
+	_cleanup_free_ char *word = NULL;
+	_cleanup_addr_ struct addr addr = {0};
+
+	while (len > 0 && text[len - 1] == '\'')
+		len--;
+	word = mem_dup(text, len);
+	return addr_parse(word, &addr, NULL) == 0;
+}
+
 /* Behind the address of `ann@example.com via List`; the name itself without
  * one. */
 static const char *skip_via(const char *name)
@@ -30,7 +44,7 @@ static const char *skip_via(const char *name)
 	size_t len = strcspn(start, " <>()[],;:\"");
 	const char *rest = start + len;
 
-	if (memchr(start, '@', len) && str_starts_nocase(rest, " via ") &&
+	if (str_starts_nocase(rest, " via ") && is_address(start, len) &&
 		says_something(rest + strlen(" via ")))
 		return rest;
 	return name;

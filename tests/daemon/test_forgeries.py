@@ -106,6 +106,8 @@ FORGERIES = {
     "Braille blank": ("a@other.test", named("boss@\u2800example.com")),
     "dot leader": ("a@other.test", named("boss@example\u2024com")),
     "via nothing": ("a@other.test", named("boss@example.com via \u3164")),
+    "via behind blanks": ("a@other.test", named("boss@example.com" + "\u00a0" * 40 + " via x")),
+    "via behind a title": ("a@other.test", named("boss@example.com\u2014Chief via x")),
     "via behind angles": ("a@other.test", b'From: "<boss@example.com> via x" <a@other.test>\n'),
     "behind a long list": (
         "a@other.test", b"From: " + b"a@other.test,\n " * 1000 + b"boss@example.com\n"

@@ -110,6 +110,13 @@ static void test_clear(void **state)
 			NULL},
 		{"\"<b@x.com> via c\" <a@example.com>", "example.com x.com", NULL},
 		{"\"b@x.com,c via d\" <a@example.com>", "example.com x.com", NULL},
+		{"\"b@x.com\u00a0\u00a0\u00a0 via c\" <a@example.com>",
+			"example.com x.com", NULL},
+		{"\"b@x.com\u2014Chief via c\" <a@example.com>",
+			"example.com x.com", NULL},
+		{"\"b@x.com/Chief via c\" <a@example.com>", "example.com x.com",
+			NULL},
+		{"\"b@x.com@c via d\" <a@example.com>", "example.com x.com", NULL},
 		/* nothing shows there */
 		{"\"b@\xadx.com\" <a@y.com>", "y.com x.com", NULL},
 		{"\"b@\u115fx.com\" <a@example.com>", "example.com x.com", NULL},
