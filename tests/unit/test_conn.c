@@ -1,0 +1,299 @@
+/*
+ * conn: what a client gets for the bytes it sends, and when it is dropped.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <event2/event.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "httpd/http/conn.h"
+#include "httpd/http/http_head.h"
+#include "tests/unit/http_rig.h"
+
+#define GET "GET /here HTTP/1.1\r\nHost: h\r\n\r\n"
+#define POST                                                                   \
+	"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+#define CHUNKED     POST "Transfer-Encoding: chunked\r\n\r\n"
+#define STATUS(num) "HTTP/1.1 " #num " "
+
+static void say(struct http_client *client, const char *text)
+{
+	http_client_say(client, text, strlen(text));
+}
+
+static struct http_client *client_saying(struct http_rig *rig, const char *text)
+{
+	struct http_client *client = http_client_new(rig);
+
+	say(client, text);
+	return client;
+}
+
+/* Requests that are answered, on a connection that stays open. */
+static void test_answered(void **state)
+{
+	static const struct {
+		const char *said, *heard;
+		int times;
+	} cases[] = {
+		{GET, "{\"body\":\"\"}", 1},
+		{GET GET GET, "{\"body\":\"\"}", 3},
+		{POST "Content-Length: 5\r\n\r\nhello" GET,
+			"{\"body\":\"hello\"}", 1},
+		{CHUNKED "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n" GET,
+			"{\"body\":\"hello\"}", 1},
+		{POST "Content-Length: 0\r\n\r\n", "{\"body\":\"\"}", 1},
+		{"HEAD /here HTTP/1.1\r\nHost: h\r\n\r\n" GET, STATUS(200), 2},
+		/* A problem that can wait for a body that is small. */
+		{"GET /nowhere HTTP/1.1\r\nHost: h\r\n\r\n" GET, STATUS(404), 1},
+		{"POST /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: "
+		 "2\r\n\r\nhi",
+			STATUS(404), 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct http_client *client = client_saying(*state, cases[i].said);
+
+		http_client_hear(client, cases[i].heard, cases[i].times);
+		say(client, "GET /last HTTP/1.1\r\nHost: h\r\n\r\n");
+		http_client_hear(client, "endpoint does not exist", 1);
+		assert_false(client->closed);
+		http_client_free(client);
+	}
+}
+
+static void test_expects_continue(void **state)
+{
+	struct http_client *client = client_saying(*state,
+		POST "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+
+	http_client_hear(client, STATUS(100), 1);
+	say(client, "hi");
+	http_client_hear(client, "{\"body\":\"hi\"}", 1);
+	http_client_free(client);
+}
+
+/* However the bytes are cut, a request is one. */
+static void test_bytes_one_by_one(void **state)
+{
+	static const char said[] = GET CHUNKED
+		"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n" POST
+		"Content-Length: 3\r\n\r\nend";
+	struct http_client *client = http_client_new(*state);
+
+	for (const char *at = said; *at; at++) {
+		http_client_say(client, at, 1);
+		http_rig_settle(*state);
+	}
+	http_client_hear(client, "{\"body\":\"end\"}", 1);
+	http_client_hear(client, "{\"body\":\"hello\"}", 1);
+	http_client_hear(client, STATUS(200), 3);
+	http_client_free(client);
+}
+
+/* Requests that are refused before their body: one answer, then the end. What
+ * comes behind is no request. */
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *said, *heard;
+	} cases[] = {
+		{"GET /here HTTP/1.1\nHost: h\n\n", STATUS(400)},
+		{"GET /here HTTP/1.1\r\n\r\n", STATUS(400)},
+		{"GET //here HTTP/1.1\r\nHost: h\r\n\r\n", STATUS(404)},
+		{"BREW /here HTTP/1.1\r\nHost: h\r\n\r\n", STATUS(405)},
+		{POST "Content-Length: 99999999999\r\n\r\n", STATUS(413)},
+		{CHUNKED "2\r\nheXX", STATUS(400)},
+		{CHUNKED "zz\r\n", STATUS(400)},
+		{"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: "
+		 "99999\r\n\r\n",
+			STATUS(415)},
+		{"POST /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
+		 "Expect: 100-continue\r\n\r\n",
+			STATUS(404)},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct http_client *client = client_saying(*state, cases[i].said);
+
+		http_client_hear(client, cases[i].heard, 1);
+		http_client_hear(client, "Connection: close", 1);
+		say(client, GET);
+		http_client_hear_end(client);
+		assert_null(strstr(buf_str(&client->got), STATUS(200)));
+		http_client_free(client);
+	}
+}
+
+/* A head is not waited for for ever. */
+static void test_long_head(void **state)
+{
+	struct http_client *client = client_saying(
+		*state, "GET /here HTTP/1.1\r\nX: ");
+	_cleanup_free_ char *long_value = mem_alloc(HTTP_HEAD_MAX + 1, 1);
+
+	memset(long_value, 'x', HTTP_HEAD_MAX);
+	say(client, long_value);
+	http_client_hear(client, STATUS(431), 1);
+	http_client_hear_end(client);
+	http_client_free(client);
+}
+
+static void test_body_over_limit(void **state)
+{
+	struct http_rig *rig = *state;
+	struct http_client *client;
+	char piece[1024 + 1];
+
+	rig->worker.conf->http.max_message_bytes = 1024;
+	memset(piece, 'x', 1024);
+	piece[1024] = '\0';
+	client = client_saying(rig, CHUNKED);
+	for (int i = 0; i < 3; i++) {
+		say(client, "400\r\n");
+		say(client, piece);
+		say(client, "\r\n");
+	}
+	http_client_hear(client, STATUS(413), 1);
+	http_client_hear_end(client);
+	http_client_free(client);
+}
+
+/* What a client sends ahead waits until its request is answered. */
+static void test_sent_ahead(void **state)
+{
+	struct http_rig *rig = *state;
+	struct http_client *client;
+
+	rig->hold = true;
+	client = client_saying(rig, GET GET "GET /nowhere HTTP/1.1\r\n");
+	for (int i = 1; i <= 2; i++) {
+		while (rig->held == NULL)
+			http_rig_wait(rig);
+		http_rig_settle(rig);
+		assert_int_equal(rig->worker.requests, 1);
+		http_rig_release(rig);
+		http_client_hear(client, STATUS(200), i);
+	}
+	say(client, "Host: h\r\n\r\n");
+	http_client_hear(client, STATUS(404), 1);
+	http_client_free(client);
+}
+
+/* The client is gone before its answer is there. */
+static void test_client_gone(void **state)
+{
+	struct http_rig *rig = *state;
+
+	rig->hold = true;
+	http_client_free(client_saying(rig, GET));
+	while (rig->held == NULL)
+		http_rig_wait(rig);
+	http_rig_release(rig);
+	while (conn_table_count(rig->worker.conns) > 0)
+		http_rig_wait(rig);
+	assert_int_equal(rig->worker.requests, 0);
+}
+
+/* What becomes of connections when the time for what they do is over. */
+static void test_expired(void **state)
+{
+	static const struct {
+		const char *said, *heard; /* NULL: nothing, just the end */
+	} cases[] = {
+		{"", NULL},
+		{"GET /he", STATUS(408)},
+		{POST "Content-Length: 10\r\n\r\nhe", STATUS(408)},
+		{CHUNKED "5\r\nhe", STATUS(408)},
+	};
+	struct http_rig *rig = *state;
+
+	rig->worker.conf->http.idle_timeout_ms = 0;
+	rig->worker.conf->http.request_timeout_ms = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct http_client *client = client_saying(rig, cases[i].said);
+
+		while (conn_table_count(rig->worker.conns) == 0)
+			http_rig_wait(rig);
+		http_rig_settle(rig);
+		http_rig_expire(rig);
+		http_client_hear_end(client);
+		if (cases[i].heard)
+			http_client_hear(client, cases[i].heard, 1);
+		else
+			assert_int_equal(client->got.len, 0);
+		http_client_free(client);
+		while (conn_table_count(rig->worker.conns) > 0)
+			http_rig_wait(rig);
+	}
+}
+
+/* A request that is being handled has all the time it takes. */
+static void test_busy_does_not_expire(void **state)
+{
+	struct http_rig *rig = *state;
+	struct http_client *client;
+
+	rig->worker.conf->http.idle_timeout_ms = 0;
+	rig->worker.conf->http.request_timeout_ms = 0;
+	rig->hold = true;
+	client = client_saying(rig, GET);
+	while (rig->held == NULL)
+		http_rig_wait(rig);
+	http_rig_expire(rig);
+	http_rig_release(rig);
+	http_client_hear(client, STATUS(200), 1);
+	http_client_free(client);
+}
+
+/* An answer keeps its share of the memory until it is read, or its client is
+ * dropped because it does not read. */
+static void test_answer_not_read(void **state)
+{
+	struct http_rig *rig = *state;
+	struct http_client *client = http_client_new(rig);
+
+	rig->worker.conf->http.request_timeout_ms = 0;
+	http_client_stop_reading(client);
+	say(client, "GET /large HTTP/1.1\r\nHost: h\r\n\r\n");
+	while (rig->budget.used == 0)
+		http_rig_wait(rig);
+	http_rig_settle(rig);
+	assert_true(rig->budget.used >= HTTP_RIG_LARGE);
+	http_rig_expire(rig); /* notes how much is unread */
+	http_rig_settle(rig);
+	http_rig_expire(rig);
+	assert_int_equal(conn_table_count(rig->worker.conns), 0);
+	assert_int_equal(rig->budget.used, 0);
+	http_client_free(client);
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(                                       \
+		test_##name, http_rig_setup, http_rig_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(answered),
+		TEST(expects_continue),
+		TEST(bytes_one_by_one),
+		TEST(refused),
+		TEST(long_head),
+		TEST(body_over_limit),
+		TEST(sent_ahead),
+		TEST(client_gone),
+		TEST(expired),
+		TEST(busy_does_not_expire),
+		TEST(answer_not_read),
+	};
+	int failed = cmocka_run_group_tests_name("conn", tests, NULL, NULL);
+
+	libevent_global_shutdown();
+	return failed;
+}
