@@ -19,9 +19,7 @@ int facts_world_setup(void **state)
 	temp_db_setup(state);
 	temp = *state;
 	temp->more = world;
-	temp_db_tenant(temp->db, "Acme", "example.com", &world->acme);
-	temp_db_email(&world->acme, &world->email);
-	OK(store_email_stage(temp->db, &world->email, &why));
+	temp_db_staged(temp->db, &world->acme, &world->email);
 	world->pool = db_pool_new(temp->path, 2);
 	return 0;
 }

@@ -13,6 +13,7 @@
 struct smfiDesc fake_smfi_callbacks;
 struct strv fake_smfi_macros;
 char fake_smfi_address[256];
+struct fake_smfi_loop fake_smfi_loop;
 
 SMFICTX *fake_smfi_ctx(struct fake_smfi *fake)
 {
@@ -58,13 +59,24 @@ int smfi_opensocket(bool remove_old)
 	return remove_old ? MI_FAILURE : MI_SUCCESS;
 }
 
+void fake_smfi_loop_init(bool waits, int result)
+{
+	fake_smfi_loop.waits = waits;
+	fake_smfi_loop.result = result;
+	sem_init(&fake_smfi_loop.stopped, 0, 0);
+}
+
 int smfi_main(void)
 {
-	return MI_SUCCESS;
+	while (fake_smfi_loop.waits && sem_wait(&fake_smfi_loop.stopped) != 0)
+		continue;
+	return fake_smfi_loop.result;
 }
 
 int smfi_stop(void)
 {
+	if (fake_smfi_loop.waits)
+		sem_post(&fake_smfi_loop.stopped);
 	return MI_SUCCESS;
 }
 

@@ -170,3 +170,11 @@ void temp_db_email(const struct temp_tenant *tenant, struct email *email_r)
 	email.message_id = mem_printf("<%s@%s>", email.id, tenant->domain);
 	*email_r = email;
 }
+
+void temp_db_staged(
+	struct db *db, struct temp_tenant *tenant_r, struct email *email_r)
+{
+	temp_db_tenant(db, "Acme", "example.com", tenant_r);
+	temp_db_email(tenant_r, email_r);
+	OK(store_email_stage(db, email_r, &why));
+}

@@ -61,4 +61,8 @@ void temp_db_key(struct db *db, const struct temp_tenant *tenant,
 /* An email of the tenant's, not yet staged; store_email_clear() frees it. */
 void temp_db_email(const struct temp_tenant *tenant, struct email *email_r);
 
+/* The company Acme with example.com, and an email of it that is staged. */
+void temp_db_staged(
+	struct db *db, struct temp_tenant *tenant_r, struct email *email_r);
+
 #endif

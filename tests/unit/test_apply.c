@@ -12,64 +12,22 @@
 #include "core/base/str.h"
 #include "core/store/store_refusal.h"
 #include "milter/apply.h"
-#include "tests/unit/fake_smfi.h"
-#include "tests/unit/temp_db.h"
-
-struct world {
-	struct temp_tenant acme;
-	struct email email;
-	struct conf *conf;
-	struct service *service;
-	struct fake_smfi fake;
-};
+#include "tests/unit/service_world.h"
 
 static int setup(void **state)
 {
-	struct world *world = mem_new(struct world);
-	struct temp_db *temp;
-
-	temp_db_setup(state);
-	temp = *state;
-	temp->more = world;
-	temp_db_tenant(temp->db, "Acme", "example.com", &world->acme);
-	temp_db_email(&world->acme, &world->email);
-	OK(store_email_stage(temp->db, &world->email, &why));
-	world->conf = conf_default();
-	free(world->conf->store.database);
-	world->conf->store.database = mem_strdup(temp->path);
-	free(world->conf->milter.local_domains);
-	world->conf->milter.local_domains = mem_strdup(
-		"Here.test,\t also.test");
-	OK(service_open(world->conf, NULL, &world->service, &why));
+	service_world_setup(state);
+	service_world_local_domains(
+		service_world_of(state), "Here.test,\t also.test");
+	service_world_reload(service_world_of(state));
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct world *world = ((struct temp_db *)*state)->more;
-
-	service_close(world->service);
-	service_free(world->service);
-	conf_free(world->conf);
-	fake_smfi_clear(&world->fake);
-	store_email_clear(&world->email);
-	return temp_db_teardown(state);
-}
-
-static struct world *world_of(void **state)
-{
-	return ((struct temp_db *)*state)->more;
-}
-
-static void change(struct world *world, enum refuse_local way, bool trace)
+static void change(struct service_world *world, enum refuse_local way, bool trace)
 {
 	world->conf->milter.refuse_local = way;
 	world->conf->milter.trace_header = trace;
-	world->service->log = log_new("test", LOG_TARGET_STDERR, LOG_LEVEL_ERROR);
-	world->conf->log.level = LOG_LEVEL_ERROR;
-	OK(service_reload(world->service, world->conf, &why));
-	log_free(world->service->log);
-	world->service->log = NULL;
+	service_world_reload(world);
 }
 
 /* A message, up to its end. */
@@ -86,7 +44,7 @@ static struct session *message(
 	return session;
 }
 
-static sfsistat apply(struct world *world, const struct session *session)
+static sfsistat apply(struct service_world *world, const struct session *session)
 {
 	_cleanup_facts_ struct facts facts = {0};
 	struct fake_smfi *fake = &world->fake;
@@ -116,18 +74,6 @@ static void assert_noted(struct db *db, const char *expected)
 				      list.items[0].sender, list.items[0].from);
 	store_refusal_list_free(&list);
 	assert_string_equal(found, expected);
-}
-
-static void assert_email(void **state, enum email_state expected)
-{
-	struct temp_db *temp = *state;
-	_cleanup_free_ char *refusal = NULL;
-	enum email_state found;
-
-	assert_int_equal(store_email_outcome(temp->db, world_of(state)->email.id,
-				 &found, &refusal, NULL),
-		1);
-	assert_int_equal(found, expected);
 }
 
 /* Mail without a ticket that claims example.com. */
@@ -191,7 +137,7 @@ static const struct {
 static void test_unticketed(void **state)
 {
 	struct temp_db *temp = *state;
-	struct world *world = world_of(state);
+	struct service_world *world = service_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(unticketed); i++) {
 		_cleanup_(session) struct session *session = message(
@@ -214,7 +160,7 @@ static void test_own(void **state)
 	static const enum mail_origin origins[] = {ORIGIN_LOCAL, ORIGIN_INTERNAL};
 	static const sfsistat answers[] = {SMFIS_DISCARD, SMFIS_REJECT};
 	struct temp_db *temp = *state;
-	struct world *world = world_of(state);
+	struct service_world *world = service_world_of(state);
 
 	OK(db_exec(temp->db, "UPDATE api_key SET revoked_us = 1", &why));
 	for (int again = 0; again < 2; again++)
@@ -225,7 +171,7 @@ static void test_own(void **state)
 
 			assert_int_equal(apply(world, session), answers[i]);
 			assert_string_equal(world->fake.held, "");
-			assert_email(state, EMAIL_REFUSED);
+			service_world_assert_email(state, EMAIL_REFUSED);
 			assert_noted(temp->db, "");
 		}
 }
@@ -253,7 +199,7 @@ static const struct {
 static void test_forged_ticket(void **state)
 {
 	struct temp_db *temp = *state;
-	struct world *world = world_of(state);
+	struct service_world *world = service_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(forged); i++) {
 		_cleanup_(session) struct session *session = message(
@@ -264,7 +210,7 @@ static void test_forged_ticket(void **state)
 		assert_int_equal(
 			strv_has(&world->fake.deleted, "X-Postern-Ticket#1"),
 			forged[i].stripped);
-		assert_email(state, EMAIL_STAGED);
+		service_world_assert_email(state, EMAIL_STAGED);
 		assert_noted(temp->db, forged[i].noted);
 	}
 }
@@ -272,7 +218,7 @@ static void test_forged_ticket(void **state)
 /* The genuine email goes out whatever was tried with its ticket before. */
 static void test_genuine_after_forged(void **state)
 {
-	struct world *world = world_of(state);
+	struct service_world *world = service_world_of(state);
 	static const char *const senders[] = {"evil@here.test", NULL};
 
 	for (size_t i = 0; i < ARRAY_SIZE(senders); i++) {
@@ -282,19 +228,19 @@ static void test_genuine_after_forged(void **state)
 
 		apply(world, session);
 	}
-	assert_email(state, EMAIL_SENT);
+	service_world_assert_email(state, EMAIL_SENT);
 }
 
 static void test_sent_notes_nothing(void **state)
 {
 	struct temp_db *temp = *state;
-	struct world *world = world_of(state);
+	struct service_world *world = service_world_of(state);
 	_cleanup_(session) struct session *session = message(
 		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
 
 	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
 	assert_int_equal(world->service->counts.of[VERDICT_RECORD], 1);
-	assert_email(state, EMAIL_SENT);
+	service_world_assert_email(state, EMAIL_SENT);
 	assert_noted(temp->db, "");
 	assert_int_equal(world->fake.added.n, 0);
 }
@@ -302,7 +248,7 @@ static void test_sent_notes_nothing(void **state)
 /* Only with the setting, only ours, and never two. */
 static void test_trace(void **state)
 {
-	struct world *world = world_of(state);
+	struct service_world *world = service_world_of(state);
 	_cleanup_(session) struct session *session = message(
 		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
 	_cleanup_free_ char *field = mem_printf(
@@ -326,7 +272,7 @@ static void test_trace(void **state)
 static void test_note_fails(void **state)
 {
 	struct temp_db *temp = *state;
-	struct world *world = world_of(state);
+	struct service_world *world = service_world_of(state);
 
 	OK(db_exec(temp->db, "DROP TABLE refusal", &why));
 	for (int i = 0; i <= REFUSE_LOCAL_DISCARD; i++) {
@@ -344,7 +290,7 @@ static void test_note_fails(void **state)
 
 static void test_hold_fails(void **state)
 {
-	struct world *world = world_of(state);
+	struct service_world *world = service_world_of(state);
 	_cleanup_(session) struct session *session = message(
 		ORIGIN_LOCAL, "a@far.test", NULL);
 
@@ -353,7 +299,9 @@ static void test_hold_fails(void **state)
 	assert_string_equal(world->fake.code, "451");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(                                       \
+		test_##name, setup, service_world_teardown)
 
 int main(void)
 {

@@ -28,9 +28,7 @@ static int setup(void **state)
 	temp_db_setup(state);
 	temp = *state;
 	temp->more = world;
-	temp_db_tenant(temp->db, "Acme", "example.com", &world->acme);
-	temp_db_email(&world->acme, &world->email);
-	OK(store_email_stage(temp->db, &world->email, &why));
+	temp_db_staged(temp->db, &world->acme, &world->email);
 	assert_int_equal(
 		store_email_record(temp->db, world->email.ticket, "Q", 1, NULL),
 		1);

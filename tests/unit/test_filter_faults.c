@@ -1,0 +1,163 @@
+/*
+ * The callbacks when something fails or ends early, and what a reload changes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "tests/unit/milter_play.h"
+
+static void test_strip_fails(void **state)
+{
+	struct service_world *world = service_world_of(state);
+
+	world->fake.chgheader_fails = true;
+	milter_play_ours(world);
+	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
+	milter_play_assert_reply(world, "451", "try again");
+	service_world_assert_email(state, EMAIL_STAGED);
+	milter_play_mail(world, "<a@other.test>");
+	milter_play_header(world, "X-Postern-Ticket", "forged");
+	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
+}
+
+static void test_store_fails(void **state)
+{
+	struct temp_db *temp = *state;
+	struct service_world *world = service_world_of(state);
+
+	OK(db_exec(temp->db, "ALTER TABLE domain RENAME TO gone", &why));
+	milter_play_mail(world, "<a@other.test>");
+	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
+	milter_play_assert_reply(world, "451", "try again later");
+	assert_string_equal(world->fake.status, "4.7.1");
+	OK(db_exec(temp->db, "ALTER TABLE gone RENAME TO domain", &why));
+	milter_play_mail(world, "<a@other.test>");
+	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
+}
+
+/* Reading works, writing does not: nothing is accepted unrecorded. */
+static void test_record_fails(void **state)
+{
+	struct temp_db *temp = *state;
+	struct service_world *world = service_world_of(state);
+
+	OK(db_exec(temp->db,
+		"CREATE TRIGGER no BEFORE UPDATE ON email BEGIN"
+		" SELECT RAISE (ABORT, 'no'); END;"
+		"CREATE TRIGGER nor BEFORE INSERT ON refusal BEGIN"
+		" SELECT RAISE (ABORT, 'no'); END",
+		&why));
+	milter_play_ours(world);
+	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
+	milter_play_assert_reply(world, "451", "cannot be recorded");
+	milter_play_ours(world);
+	milter_play_header(world, "From", "evil@example.com");
+	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
+	service_world_assert_email(state, EMAIL_STAGED);
+	OK(db_exec(temp->db, "DROP TRIGGER no", &why));
+	milter_play_ours(world);
+	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
+	service_world_assert_email(state, EMAIL_SENT);
+}
+
+static void test_too_many_fields(void **state)
+{
+	struct service_world *world = service_world_of(state);
+
+	milter_play_mail(world, "<a@other.test>");
+	for (int i = 0; i < 10000; i++)
+		milter_play_header(world, "X-Postern-Ticket", "forged");
+	assert_int_equal(milter_play_end(world), SMFIS_REJECT);
+	milter_play_assert_reply(world, "550", "more header fields");
+}
+
+static void test_closed_in_the_middle(void **state)
+{
+	struct service_world *world = service_world_of(state);
+
+	milter_play_ours(world);
+	assert_false(drain_wait(world->service->drain, 0));
+	fake_smfi_callbacks.xxfi_close(fake_smfi_ctx(&world->fake));
+	assert_true(drain_wait(world->service->drain, 0));
+	milter_play_connect(world, "127.0.0.1");
+}
+
+static sfsistat next_mail(struct service_world *world)
+{
+	milter_play_mail(world, "<a@other.test>");
+	return SMFIS_NOREPLY;
+}
+
+static sfsistat next_abort(struct service_world *world)
+{
+	return fake_smfi_callbacks.xxfi_abort(fake_smfi_ctx(&world->fake));
+}
+
+static sfsistat next_close(struct service_world *world)
+{
+	fake_smfi_callbacks.xxfi_close(fake_smfi_ctx(&world->fake));
+	milter_play_connect(world, "127.0.0.1");
+	return SMFIS_NOREPLY;
+}
+
+/* An answer counts as written when libmilter goes on with the connection. */
+static void test_answers(void **state)
+{
+	static sfsistat (*const nexts[])(struct service_world *) = {
+		next_mail, next_abort, next_close};
+	struct service_world *world = service_world_of(state);
+	struct drain *drain = world->service->drain;
+
+	for (size_t i = 0; i < ARRAY_SIZE(nexts); i++) {
+		milter_play_ours(world);
+		assert_true(drain_wait_answers(drain, 0));
+		assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
+		assert_false(drain_wait_answers(drain, 0));
+		nexts[i](world);
+		assert_true(drain_wait_answers(drain, 0));
+	}
+}
+
+static void test_reload(void **state)
+{
+	struct service_world *world = service_world_of(state);
+	struct err err = ERR_INIT;
+
+	free(world->conf->milter.internal_hosts);
+	world->conf->milter.internal_hosts = mem_strdup("10.0.0.0/8, bogus");
+	assert_int_equal(service_reload(world->service, world->conf, &err), -1);
+	assert_non_null(strstr(err.text, "internal_hosts"));
+	free(world->conf->milter.internal_hosts);
+	world->conf->milter.internal_hosts = mem_strdup("192.0.2.0/24");
+	service_world_reload(world);
+	milter_play_connect(world, "192.0.2.1");
+	milter_play_mail(world, "<hello@example.com>");
+	assert_int_equal(milter_play_end(world), SMFIS_REJECT);
+	milter_play_connect(world, "10.0.0.1");
+	milter_play_mail(world, "<hello@example.com>");
+	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(                                       \
+		name, milter_play_setup, milter_play_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_strip_fails),
+		TEST(test_store_fails),
+		TEST(test_record_fails),
+		TEST(test_too_many_fields),
+		TEST(test_closed_in_the_middle),
+		TEST(test_answers),
+		TEST(test_reload),
+	};
+
+	assert_int_equal(secret_init(), 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
