@@ -110,20 +110,39 @@ static const struct {
 		},
 };
 
+__attribute__((format(printf, 3, 0))) static void set(struct problem *problem,
+	enum problem_kind kind, const char *format, va_list args)
+{
+	assert(kind > PROBLEM_NONE && kind < PROBLEM_KINDS);
+	problem->kind = kind;
+	problem->retry_after_s = kinds[kind].retry_after_s;
+	problem->allow[0] = '\0';
+	problem->names_field = false;
+	vsnprintf(problem->text, sizeof(problem->text), format, args);
+	/* What a client sent may be cut in the middle of a character. */
+	str_utf8_mend(problem->text);
+}
+
 int problem_set(struct problem *problem, enum problem_kind kind,
 	const char *format, ...)
 {
 	va_list args;
 
-	assert(kind > PROBLEM_NONE && kind < PROBLEM_KINDS);
-	problem->kind = kind;
-	problem->retry_after_s = kinds[kind].retry_after_s;
-	problem->allow[0] = '\0';
 	va_start(args, format);
-	vsnprintf(problem->text, sizeof(problem->text), format, args);
+	set(problem, kind, format, args);
 	va_end(args);
-	/* What a client sent may be cut in the middle of a character. */
-	str_utf8_mend(problem->text);
+	return -1;
+}
+
+int problem_field(struct problem *problem, enum problem_kind kind,
+	const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	set(problem, kind, format, args);
+	va_end(args);
+	problem->names_field = true;
 	return -1;
 }
 

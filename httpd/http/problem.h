@@ -7,6 +7,8 @@
 #ifndef POSTERN_HTTPD_PROBLEM_H
 #define POSTERN_HTTPD_PROBLEM_H
 
+#include <stdbool.h>
+
 #include "core/base/err.h"
 
 enum problem_kind {
@@ -39,19 +41,29 @@ enum problem_kind {
 	PROBLEM_KINDS
 };
 
-enum { PROBLEM_ALLOW_MAX = 64 };
+enum { PROBLEM_ALLOW_MAX = 64, PROBLEM_PLACE_MAX = 24 };
 
 struct problem {
 	enum problem_kind kind;
 	int retry_after_s;             /* for Retry-After; 0: no such field */
 	char allow[PROBLEM_ALLOW_MAX]; /* methods, for the Allow field of a 405 */
+	/* What stands before the names of fields, as `[3].` in a batch; whoever
+	 * reads the request sets it before, and it stays. */
+	char place[PROBLEM_PLACE_MAX];
+	bool names_field; /* the text does, with the place */
 	char text[ERR_TEXT_MAX];
 };
 
 #define PROBLEM_INIT ((struct problem){.kind = PROBLEM_NONE})
 
-/* Fills the problem, also with its kind's usual retry_after_s, and returns -1. */
+/* Fills the problem, also with its kind's usual retry_after_s, and returns -1.
+ * Its place stays. */
 int problem_set(struct problem *problem, enum problem_kind kind,
+	const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same for a text that names fields of the body. The format has a %s before
+ * each, for problem->place: "Missing `%s%s` field.". */
+int problem_field(struct problem *problem, enum problem_kind kind,
 	const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* A problem with one of the fixed texts of the interface. */

@@ -132,9 +132,9 @@ static int parse(
 	return admission_enter(request->worker, admission, batch_r->n, problem);
 }
 
-static void send_batch(
-	struct request *request, bool permissive, struct batch *batch)
+static void send_batch(struct request *request, struct batch *batch)
 {
+	bool permissive = batch->permissive;
 	const struct send_spec spec = {
 		.outgoing = batch->emails,
 		.problems = batch->problems,
@@ -170,8 +170,9 @@ void api_batch_send(struct request *request)
 	if (send_repeat(request, permissive,
 		    permissive ? on_permissive_sent : on_strict_sent))
 		return;
+	batch.permissive = permissive;
 	if (parse(request, &batch, &problem) < 0)
 		reply_problem(request, &problem);
 	else
-		send_batch(request, permissive, &batch);
+		send_batch(request, &batch);
 }

@@ -5,11 +5,9 @@
  */
 #include "httpd/json/batch_json.h"
 
-#include <string.h>
+#include <stdio.h>
 
-#include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/base/str.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
 
@@ -34,9 +32,15 @@ static void parse_all(
 	batch->emails = mem_alloc(n, sizeof(*batch->emails));
 	batch->problems = mem_alloc(n, sizeof(*batch->problems));
 	batch->n = n;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		struct problem *problem = &batch->problems[i];
+
+		if (!batch->permissive)
+			snprintf(problem->place, sizeof(problem->place),
+				"[%zu].", i);
 		email_json_read(json_array_get(array, i), max_recipients,
-			&batch->emails[i], &batch->problems[i]);
+			&batch->emails[i], problem);
+	}
 }
 
 int batch_json_parse(const char *body, size_t len, int64_t max_recipients,
@@ -63,36 +67,13 @@ void batch_json_clear(struct batch *batch)
 	*batch = (struct batch){0};
 }
 
-/* Whether a quoted word in a problem is a field of an email. */
-static bool is_field(const char *word)
-{
-	static const char *const fields[] = {"from", "to", "cc", "bcc",
-		"reply_to", "subject", "html", "text", "headers", "tags",
-		"attachments", "scheduled_at", "template", "topic_id"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (str_starts(word, fields[i]) &&
-			strchr("`.[", word[strlen(fields[i])]) != NULL)
-			return true;
-	return false;
-}
-
 void batch_json_name(
 	size_t index, const struct problem *problem, struct problem *named_r)
 {
-	_cleanup_free_ char *place = mem_printf("[%zu]", index);
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	bool named = false;
-
-	for (const char *p = problem->text; *p; p++) {
-		buf_add_char(&text, *p);
-		if (*p != '`' || !is_field(p + 1))
-			continue;
-		buf_printf(&text, "%s.", place);
-		named = true;
-	}
-	problem_set(named_r, problem->kind, "%s%s%s", named ? "" : place,
-		named ? "" : ": ", buf_str(&text));
+	*named_r = *problem;
+	if (problem->names_field)
+		return;
+	problem_set(named_r, problem->kind, "[%zu]: %s", index, problem->text);
 	named_r->retry_after_s = problem->retry_after_s;
 }
 

@@ -14,8 +14,10 @@
 enum { BATCH_MAX = 100 }; /* emails */
 
 /* Both have n elements. An email that cannot be read has a problem, and is not
- * to be looked at. Starts zeroed. */
+ * to be looked at. Starts zeroed but for the first member. */
 struct batch {
+	bool permissive; /* each problem is told beside the index of its email;
+			  * else its fields are named as `[3].to` */
 	struct outgoing *emails;
 	struct problem *problems;
 	size_t n;
@@ -28,7 +30,7 @@ void batch_json_clear(struct batch *batch);
 #define _cleanup_batch_ __attribute__((cleanup(batch_json_clear)))
 
 /* Copies the problem of the email at the index, for an answer about the whole
- * batch: its fields are then named as `[3].to`. */
+ * batch: one that does not name a field then names the email. */
 void batch_json_name(
 	size_t index, const struct problem *problem, struct problem *named_r);
 

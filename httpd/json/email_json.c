@@ -24,11 +24,11 @@ static int parse_addr(const char *field, const char *text, struct addr *addr,
 
 	if (addr_parse(text, addr, &err) == 0)
 		return 0;
-	return problem_set(problem, PROBLEM_VALIDATION,
-		"Invalid `%s` field. The email address needs to follow the "
+	return problem_field(problem, PROBLEM_VALIDATION,
+		"Invalid `%s%s` field. The email address needs to follow the "
 		"`email@example.com` or `Name <email@example.com>` format. "
 		"(%s)",
-		field, err.text);
+		problem->place, field, err.text);
 }
 
 static int parse_addrs(const json_t *email, const char *field,
@@ -50,8 +50,8 @@ static int parse_addrs(const json_t *email, const char *field,
 
 static int missing(const char *field, struct problem *problem)
 {
-	return problem_set(
-		problem, PROBLEM_MISSING_FIELD, "Missing `%s` field.", field);
+	return problem_field(problem, PROBLEM_MISSING_FIELD,
+		"Missing `%s%s` field.", problem->place, field);
 }
 
 /* Fields whose meaning would change what happens to the email: better refused
@@ -63,8 +63,9 @@ static int check_unsupported(const json_t *email, struct problem *problem)
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		if (json_field_get(email, fields[i]))
-			return problem_set(problem, PROBLEM_VALIDATION,
-				"The `%s` field is not supported.", fields[i]);
+			return problem_field(problem, PROBLEM_VALIDATION,
+				"The `%s%s` field is not supported.",
+				problem->place, fields[i]);
 	return 0;
 }
 
@@ -75,8 +76,9 @@ static int check_required(const json_t *email, struct problem *problem)
 	if (json_field_get(email, "to") == NULL)
 		return missing("to", problem);
 	if (!json_field_get(email, "html") && !json_field_get(email, "text"))
-		return problem_set(problem, PROBLEM_MISSING_FIELD,
-			"Missing `html` or `text` field.");
+		return problem_field(problem, PROBLEM_MISSING_FIELD,
+			"Missing `%shtml` or `%stext` field.", problem->place,
+			problem->place);
 	return 0;
 }
 
@@ -84,18 +86,19 @@ static int check_recipients(const struct outgoing *outgoing,
 	int64_t max_recipients, struct problem *problem)
 {
 	const struct mime_message *message = &outgoing->message;
+	const char *place = problem->place;
 	size_t all = message->to.n + message->cc.n + outgoing->bcc.n;
 
 	if (message->to.n > TO_MAX)
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"Too many recipients in the `to` field: the limit is "
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"Too many recipients in the `%sto` field: the limit is "
 			"%d.",
-			TO_MAX);
+			place, TO_MAX);
 	if (all > (size_t)max_recipients)
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"Too many recipients in `to`, `cc` and `bcc`: the "
-			"limit is %" PRId64 ".",
-			max_recipients);
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"Too many recipients in `%sto`, `%scc` and `%sbcc`: "
+			"the limit is %" PRId64 ".",
+			place, place, place, max_recipients);
 	return 0;
 }
 
@@ -137,8 +140,9 @@ static int parse_header(const char *name, const json_t *value,
 	struct header *header;
 
 	if (!mime_header_name_valid(name))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `%.100s` field is not a valid header name.", path);
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%.100s` field is not a valid header name.",
+			problem->place, path);
 	if (mime_header_reserved(name))
 		return 0;
 	if (json_field_check_line(value, path, problem) < 0)
@@ -158,8 +162,9 @@ static int parse_headers(const json_t *email, struct mime_message *message,
 	if (headers == NULL)
 		return 0;
 	if (!json_is_object(headers))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `headers` field must be an object.");
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%sheaders` field must be an object.",
+			problem->place);
 	json_object_foreach(headers, name, value)
 		if (parse_header(name, value, message, problem) < 0)
 			return -1;

@@ -16,10 +16,10 @@
 
 static int bad_content(const char *path, struct problem *problem)
 {
-	return problem_set(problem, PROBLEM_ATTACHMENT,
-		"The `%s.content` field must be a base64 string or an array of "
-		"bytes.",
-		path);
+	return problem_field(problem, PROBLEM_ATTACHMENT,
+		"The `%s%s.content` field must be a base64 string or an array "
+		"of bytes.",
+		problem->place, path);
 }
 
 static int read_bytes(const json_t *array, const char *path,
@@ -51,8 +51,9 @@ static int read_content(const json_t *value, const char *path,
 		return bad_content(path, problem);
 	if (base64_decode(json_string_value(value), json_string_length(value),
 		    content) < 0)
-		return problem_set(problem, PROBLEM_ATTACHMENT,
-			"The `%s.content` field is not valid base64.", path);
+		return problem_field(problem, PROBLEM_ATTACHMENT,
+			"The `%s%s.content` field is not valid base64.",
+			problem->place, path);
 	return 0;
 }
 
@@ -76,19 +77,20 @@ static int check_given(
 	const json_t *item, const char *path, struct problem *problem)
 {
 	if (!json_is_object(item))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `%s` field must be an object.", path);
-	if (json_field_get(item, "path"))
-		return problem_set(problem, PROBLEM_ATTACHMENT,
-			"The `%s.path` field is not supported: nothing is "
-			"fetched. Please send the `content`.",
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must be an object.", problem->place,
 			path);
+	if (json_field_get(item, "path"))
+		return problem_field(problem, PROBLEM_ATTACHMENT,
+			"The `%s%s.path` field is not supported: nothing is "
+			"fetched. Please send the `content`.",
+			problem->place, path);
 	if (json_object_get(item, "content") == NULL ||
 		json_is_null(json_object_get(item, "content")))
-		return problem_set(problem, PROBLEM_ATTACHMENT,
+		return problem_field(problem, PROBLEM_ATTACHMENT,
 			"Attachment must have either a `content` or `path`. "
-			"(`%s`)",
-			path);
+			"(`%s%s`)",
+			problem->place, path);
 	return 0;
 }
 
@@ -120,8 +122,9 @@ static int read_attachment(const json_t *item, const char *path,
 		return -1;
 	strip_angles(attachment->content_id);
 	if (attachment->filename == NULL)
-		return problem_set(problem, PROBLEM_ATTACHMENT,
-			"Attachment must have a `filename`. (`%s`)", path);
+		return problem_field(problem, PROBLEM_ATTACHMENT,
+			"Attachment must have a `filename`. (`%s%s`)",
+			problem->place, path);
 	return read_content(json_object_get(item, "content"), path,
 		&attachment->content, problem);
 }
@@ -135,8 +138,9 @@ int email_json_attachments(const json_t *email, struct mime_message *message,
 	if (array == NULL)
 		return 0;
 	if (!json_is_array(array))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `attachments` field must be an array.");
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%sattachments` field must be an array.",
+			problem->place);
 	json_array_foreach(array, i, item) {
 		_cleanup_free_ char *path = mem_printf("attachments[%zu]", i);
 

@@ -21,14 +21,15 @@ static int check_characters(
 				      "0123456789_-";
 
 	if (text[strspn(text, allowed)] != '\0')
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `%s` field must contain only ASCII letters, "
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must contain only ASCII letters, "
 			"digits, underscores and dashes.",
-			path);
+			problem->place, path);
 	if (strlen(text) > TAG_TEXT_MAX)
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `%s` field must not be longer than %d characters.",
-			path, TAG_TEXT_MAX);
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must not be longer than %d "
+			"characters.",
+			problem->place, path, TAG_TEXT_MAX);
 	return 0;
 }
 
@@ -40,8 +41,8 @@ static int read_text(const json_t *item, const char *name, const char *tag,
 	if (json_field_text(item, name, path, text_r, problem) < 0)
 		return -1;
 	if (*text_r == NULL)
-		return problem_set(problem, PROBLEM_MISSING_FIELD,
-			"Missing `%s` field.", path);
+		return problem_field(problem, PROBLEM_MISSING_FIELD,
+			"Missing `%s%s` field.", problem->place, path);
 	return check_characters(*text_r, path, problem);
 }
 
@@ -51,8 +52,9 @@ static int read_tag(const json_t *item, const char *path, json_t *tags,
 	const char *name, *value;
 
 	if (!json_is_object(item))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `%s` field must be an object.", path);
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must be an object.", problem->place,
+			path);
 	if (read_text(item, "name", path, &name, problem) < 0 ||
 		read_text(item, "value", path, &value, problem) < 0)
 		return -1;
@@ -84,12 +86,13 @@ int email_json_tags(const json_t *email, char **tags_r, struct problem *problem)
 	if (array == NULL)
 		return 0;
 	if (!json_is_array(array))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `tags` field must be an array.");
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%stags` field must be an array.", problem->place);
 	if (json_array_size(array) > TAGS_MAX)
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"Too many items in the `tags` field: the limit is %d.",
-			TAGS_MAX);
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"Too many items in the `%stags` field: the limit is "
+			"%d.",
+			problem->place, TAGS_MAX);
 	tags = json_array();
 	result = read_tags(array, tags, problem);
 	if (result == 0)

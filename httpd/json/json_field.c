@@ -85,11 +85,13 @@ static int check_text(
 	const json_t *value, const char *path, struct problem *problem)
 {
 	if (!json_is_string(value))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `%s` field must be a string.", path);
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must be a string.", problem->place,
+			path);
 	if (strlen(json_string_value(value)) != json_string_length(value))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `%s` field must not contain a NUL character.", path);
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must not contain a NUL character.",
+			problem->place, path);
 	return 0;
 }
 
@@ -99,10 +101,10 @@ int json_field_check_line(
 	if (check_text(value, path, problem) < 0)
 		return -1;
 	if (!mime_header_value_valid(json_string_value(value)))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `%s` field must not contain line breaks or other "
-			"control characters.",
-			path);
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must not contain line breaks or "
+			"other control characters.",
+			problem->place, path);
 	return 0;
 }
 
@@ -146,10 +148,10 @@ int json_field_strings(const json_t *object, const char *name,
 		return 0;
 	}
 	if (!json_is_array(value))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `%s` field must be a string or an array of "
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must be a string or an array of "
 			"strings.",
-			name);
+			problem->place, name);
 	json_array_foreach(value, i, item) {
 		_cleanup_free_ char *path = mem_printf("%s[%zu]", name, i);
 

@@ -2,7 +2,8 @@
  * json_field: fields of a JSON request, read with their types checked.
  *
  * Clients write "not given" as a missing field, null, "", [] or {}. Each
- * function takes these alike, and else gives a problem that names the field.
+ * function takes these alike, and else gives a problem that names the field,
+ * where problem->place says it stands.
  */
 #ifndef POSTERN_HTTPD_JSON_FIELD_H
 #define POSTERN_HTTPD_JSON_FIELD_H

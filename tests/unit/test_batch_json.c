@@ -93,31 +93,87 @@ static void test_each(void **state)
 	assert_string_equal(batch.emails[3].message.from.domain, "b.test");
 }
 
+#define TO   ",\"to\":\"c@d.test\""
+#define FULL "\"from\":\"a@b.test\",\"text\":\"x\"" TO
+
+/* Each is the second of a batch. */
+static const struct {
+	const char *email, *alone, *named;
+} wrong[] = {
+	{"{\"from\":\"a@b.test\"}", "Missing `to` field.",
+		"Missing `[1].to` field."},
+	{"{\"from\":\"a@b.test\"" TO "}", "Missing `html` or `text` field.",
+		"Missing `[1].html` or `[1].text` field."},
+	{"{" FULL ",\"cc\":[\"c@d.test\",7]}",
+		"The `cc[1]` field must be a string.",
+		"The `[1].cc[1]` field must be a string."},
+	{"{" FULL ",\"cc\":[\"c@d.test\",\"e@f.test\"]}",
+		"Too many recipients in `to`, `cc` and `bcc`: the limit is 2.",
+		"Too many recipients in `[1].to`, `[1].cc` and `[1].bcc`: the "
+		"limit is 2."},
+	{"{" FULL ",\"headers\":{\"X-A\":7}}",
+		"The `headers.X-A` field must be a string.",
+		"The `[1].headers.X-A` field must be a string."},
+	{"{" FULL ",\"headers\":{\"`to` x\":\"\"}}",
+		"The `headers.`to` x` field is not a valid header name.",
+		"The `[1].headers.`to` x` field is not a valid header name."},
+	{"{" FULL ",\"headers\":7}", "The `headers` field must be an object.",
+		"The `[1].headers` field must be an object."},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\"}]}",
+		"Attachment must have either a `content` or `path`. "
+		"(`attachments[0]`)",
+		"Attachment must have either a `content` or `path`. "
+		"(`[1].attachments[0]`)"},
+	{"{" FULL ",\"attachments\":[{\"content\":\"!\",\"filename\":\"a\"}]}",
+		"The `attachments[0].content` field is not valid base64.",
+		"The `[1].attachments[0].content` field is not valid base64."},
+	{"{" FULL ",\"tags\":[{\"name\":\"a\"}]}",
+		"Missing `tags[0].value` field.",
+		"Missing `[1].tags[0].value` field."},
+	{"{" FULL ",\"template\":\"x\"}", "The `template` field is not supported.",
+		"The `[1].template` field is not supported."},
+	{"7", "The email must be an object.", "[1]: The email must be an object."},
+};
+
+static void check_wrong(size_t i, bool permissive, const char *text)
+{
+	_cleanup_free_ char *body = mem_printf("[" GOOD ",%s]", wrong[i].email);
+	_cleanup_batch_ struct batch batch = {.permissive = permissive};
+	struct problem problem, named;
+
+	assert_int_equal(parse(body, &batch, &problem), 0);
+	named = batch.problems[1];
+	if (!permissive)
+		batch_json_name(1, &batch.problems[1], &named);
+	assert_string_equal(named.text, text);
+	assert_int_equal(named.kind, batch.problems[1].kind);
+}
+
+/* A permissive batch has the index beside the problem. */
+static void test_fields_in_their_place(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		check_wrong(i, true, wrong[i].alone);
+		check_wrong(i, false, wrong[i].named);
+	}
+}
+
+/* What is found out later names no field, whatever it quotes. */
 static void test_names(void **state)
 {
 	static const struct {
 		const char *text, *named;
 	} cases[] = {
-		{"Missing `to` field.", "Missing `[3].to` field."},
-		{"Missing `html` or `text` field.",
-			"Missing `[3].html` or `[3].text` field."},
-		{"The `to[1]` field", "The `[3].to[1]` field"},
-		{"The `headers.X-A` field", "The `[3].headers.X-A` field"},
-		{"Attachment must have either a `content` or `path`. "
-		 "(`attachments[0]`)",
-			"Attachment must have either a `content` or `path`. "
-			"(`[3].attachments[0]`)"},
-		{"Invalid `cc` field. `email@example.com`",
-			"Invalid `[3].cc` field. `email@example.com`"},
 		{"The x domain is not verified.",
 			"[3]: The x domain is not verified."},
-		{"`tomorrow` `", "[3]: `tomorrow` `"},
+		{"Missing `to` field.", "[3]: Missing `to` field."},
 		{"", "[3]: "},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct problem problem, named;
+		struct problem problem = PROBLEM_INIT, named;
 
 		problem_set(&problem, PROBLEM_RATE, "%s", cases[i].text);
 		problem.retry_after_s = 7;
@@ -155,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_number),
 		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_fields_in_their_place),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_render),
 	};

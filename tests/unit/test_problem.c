@@ -47,6 +47,21 @@ static void test_every_kind(void **state)
 	}
 }
 
+static void test_place(void **state)
+{
+	struct problem problem = {.place = "[3]."};
+
+	(void)state;
+	assert_int_equal(problem_field(&problem, PROBLEM_MISSING_FIELD,
+				 "Missing `%s%s` field.", problem.place, "to"),
+		-1);
+	assert_string_equal(problem.text, "Missing `[3].to` field.");
+	assert_true(problem.names_field);
+	problem_fixed(&problem, PROBLEM_INTERNAL);
+	assert_false(problem.names_field);
+	assert_string_equal(problem.place, "[3].");
+}
+
 static const struct {
 	enum err_code code;
 	int status;
@@ -109,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_kind),
+		cmocka_unit_test(test_place),
 		cmocka_unit_test(test_errors_of_the_core),
 		cmocka_unit_test(test_cut_characters),
 	};
