@@ -3,10 +3,9 @@
  *
  * Threads: one, the command's.
  */
-#include <string.h>
-
 #include "cli/cmd.h"
 #include "cli/cmd_email_private.h"
+#include "cli/email_find.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "core/store/store_email.h"
@@ -101,37 +100,13 @@ static void add_row(struct report *report, const struct email *email)
 	add_fate(report, email);
 }
 
-/* The id as it was answered: by the JSON API a UUID, by the form API one in a
- * Message-ID, `<UUID@DOMAIN>`. */
-static int read_id(
-	const struct call *call, char id[static ID_SIZE], struct err *err)
-{
-	const char *text = call_argument(call);
-	_cleanup_free_ char *local = NULL;
-
-	text += *text == '<';
-	local = mem_dup(text, strcspn(text, "@"));
-	if (strchr(text, '@') && id_parse(local, id))
-		return 0;
-	return call_id_argument(call, id, err);
-}
-
 static int run_show(
 	const struct call *call, struct report *report, struct err *err)
 {
-	const struct email_scope everything = {0};
-	char id[ID_SIZE];
 	struct email email;
-	int found;
 
-	if (read_id(call, id, err) < 0)
+	if (email_find(call, &email, err) < 0)
 		return -1;
-	found = store_email_get(call->db, id, &everything, &email, err);
-	if (found < 0)
-		return -1;
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"there is no email with the id %s", id);
 	add_row(report, &email);
 	report_text(report, TEXT, email.text);
 	report_text(report, HTML, email.html);
@@ -198,8 +173,9 @@ const struct verb cmd_email_show = {
 	.shape = VERB_RECORD,
 	.columns = columns,
 	.help = "Shows an email, sent or not, with what became of it. ID is "
-		"what the client was answered: a UUID, or <UUID@DOMAIN>. The "
-		"state is staged until the milter has seen its message; then "
+		"what the client was answered: a UUID, or <UUID@DOMAIN>; or a "
+		"Message-ID that the client chose. The state is staged until "
+		"the milter has seen its message; then "
 		"it is sent or refused.",
 	.run = run_show,
 };

@@ -106,6 +106,9 @@ CREATE INDEX email_by_company ON email (company_id);
 CREATE INDEX email_by_domain ON email (domain);
 -- Few emails are refused; the others cost this nothing.
 CREATE INDEX email_refused ON email (decided_us) WHERE state = 'refused';
+-- Only those that the client chose; the others begin with the id.
+CREATE INDEX email_chosen ON email (message_id)
+	WHERE substr(message_id, 2, 36) <> id;
 -- For removing what is too old: what is on its way, or never became anything.
 CREATE INDEX email_staged ON email (created_us)
 	WHERE state = 'staged' AND queue_id IS NULL;

@@ -152,6 +152,10 @@ int store_email_list(struct db *db, const struct email_scope *scope, int limit,
 /* The same of the refused ones, the last refused first. */
 int store_email_list_refused(struct db *db, const struct email_scope *scope,
 	int limit, struct email_list *list_r, struct err *err);
+/* The same of all whose client chose this Message-ID (with angle brackets)
+ * instead of one that begins with the email's id. */
+int store_email_list_chosen(struct db *db, const char *message_id, int limit,
+	struct email_list *list_r, struct err *err);
 /* A page of what the scope, which must name a company, shows; *more_r: whether
  * there are more behind it, or in front of it for a page `before`. 1, 0 when
  * the cursor is no email of the scope, -1. */

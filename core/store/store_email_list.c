@@ -95,6 +95,24 @@ int store_email_list_refused(struct db *db, const struct email_scope *scope,
 	return read_list(stmt, list_r, err);
 }
 
+/* An index has these alone: the condition is the index's own. */
+int store_email_list_chosen(struct db *db, const char *message_id, int limit,
+	struct email_list *list_r, struct err *err)
+{
+	static const char sql_chosen[] =
+		"SELECT " EMAIL_COLUMNS " FROM email e"
+		" WHERE e.message_id = $message_id"
+		" AND substr(e.message_id, 2, 36) <> e.id"
+		" ORDER BY e.seq DESC LIMIT $limit";
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, sql_chosen, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$message_id", message_id);
+	db_bind_int(stmt, "$limit", limit);
+	return read_list(stmt, list_r, err);
+}
+
 /* The place of the cursor: 1, 0 when the scope has no such email, -1. */
 static int find_seq(struct db *db, const struct email_scope *scope,
 	const char *id, int64_t *seq_r, struct err *err)

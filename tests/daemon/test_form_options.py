@@ -116,6 +116,7 @@ def test_message_id(form, fields, name, brackets, encode):
     seen = form.httpd.read(row["id"])
     assert seen["message_id"] == wanted
     assert seen["to"] == [fields["to"]]
+    assert form.box.cli("email", "show", wanted)["id"] == row["id"]
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ static void test_domains_asked_for(void **state)
 
 /* An email from a client that wishes the terminal ill. */
 static void stage(const char *company, const char *key, const char *id,
-	int64_t created_us)
+	const char *message_id, int64_t created_us)
 {
 	_cleanup_(db) struct db *db = open_database();
 	struct err err = ERR_INIT;
@@ -216,7 +216,7 @@ static void stage(const char *company, const char *key, const char *id,
 		.subject = (char *)"\x1b]0;owned\x07 Größe",
 		.html = (char *)"<p>hi</p>",
 		.text = (char *)"hi\n\x1b[2Jthere\n",
-		.message_id = (char *)"<1@a.example>",
+		.message_id = (char *)message_id,
 		.created_us = created_us,
 	};
 
@@ -270,9 +270,9 @@ static char *stage_three(void)
 	run_ok("domain add a.example --company %s", company);
 	run_ok("key create --company %s --name n --json", company);
 	key = got("id");
-	stage(company, key, FIRST, 1795228998123456);
-	stage(company, key, SECOND, 1795228998123457);
-	stage(company, key, THIRD, 1795228998123458);
+	stage(company, key, FIRST, "<first@a.example>", 1795228998123456);
+	stage(company, key, SECOND, "<1@a.example>", 1795228998123457);
+	stage(company, key, THIRD, "<1@a.example>", 1795228998123458);
 	record(SECOND, NULL);
 	record(THIRD, "The domain is not active.");
 	return company;
@@ -304,6 +304,13 @@ static void test_email_show(void **state)
 	assert_non_null(strstr(at.out, company));
 	run_ok("email show <" SECOND "@a.example>");
 	run_ok("email show " SECOND "@a.example");
+	run_ok("email show <first@a.example> --json");
+	assert_non_null(strstr(at.out, "\"id\": \"" FIRST));
+	run_ok("email show first@a.example --json");
+	assert_non_null(strstr(at.out, "\"id\": \"" FIRST));
+	run("email show <1@a.example>");
+	assert_int_equal(at.status, EX_DATAERR);
+	assert_non_null(strstr(at.errors, "by its id: " THIRD ", " SECOND));
 	run_ok("email show " SECOND);
 	assert_true(is_printable(at.out));
 	assert_non_null(strstr(at.out, "\\x1b]0;owned\\x07 Größe\n"));
@@ -431,7 +438,10 @@ static void test_failures(void **state)
 		{"key revoke " NO_ID, EX_NOINPUT, "no key with the id"},
 		{"key revoke x", EX_DATAERR, "\"x\" is no key id"},
 		{"email show " NO_ID, EX_NOINPUT, "no email with the id"},
-		{"email show <x@a.example>", EX_DATAERR, "is no email id"},
+		{"email show <x@a.example>", EX_NOINPUT,
+			"no email with the Message-ID <x@a.example>"},
+		{"email show " NO_ID "@a.example", EX_NOINPUT,
+			"no email with the Message-ID <" NO_ID},
 		{"email show x", EX_DATAERR, "\"x\" is no email id"},
 		{"email list --limit 0", EX_DATAERR, "from 1 to 1000"},
 		{"email list --limit 1001", EX_DATAERR, "from 1 to 1000"},

@@ -53,6 +53,45 @@ static int setup(void **state)
 	return 0;
 }
 
+/* An email of the tenant's with that Message-ID; NULL: one that begins with its id. */
+static void add_named(struct temp_db *temp, const char *message_id, char *id_r)
+{
+	struct world *world = temp->more;
+	struct email email;
+
+	temp_db_email(&world->tenants[0], &email);
+	free(email.message_id);
+	email.message_id = message_id ? mem_strdup(message_id)
+				      : mem_printf("<%s@one.test>", email.id);
+	OK(store_email_stage(temp->db, &email, &why));
+	memcpy(id_r, email.id, ID_SIZE);
+	store_email_clear(&email);
+}
+
+static void test_chosen(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_free_ char *own = NULL;
+	char ids[3][ID_SIZE];
+	struct email_list list;
+
+	add_named(temp, "<chosen@one.test>", ids[0]);
+	add_named(temp, "<chosen@one.test>", ids[1]);
+	add_named(temp, NULL, ids[2]);
+	OK(store_email_list_chosen(temp->db, "<chosen@one.test>", 9, &list, &why));
+	assert_int_equal(list.n, 2);
+	assert_string_equal(list.items[0].id, ids[1]);
+	assert_string_equal(list.items[1].id, ids[0]);
+	store_email_list_free(&list);
+	OK(store_email_list_chosen(temp->db, "<chosen@one.test>", 1, &list, &why));
+	assert_int_equal(list.n, 1);
+	store_email_list_free(&list);
+	own = mem_printf("<%s@one.test>", ids[2]);
+	OK(store_email_list_chosen(temp->db, own, 9, &list, &why));
+	assert_int_equal(list.n, 0);
+	store_email_list_free(&list);
+}
+
 /* The page as the numbers of its emails, a + behind them when there are more;
  * NULL for a cursor that is none. */
 static char *page_of(struct temp_db *temp, int tenant, const char *domain,
@@ -170,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pages),
 		TEST(unknown_cursor),
+		TEST(chosen),
 		TEST(no_content),
 	};
 

@@ -129,9 +129,11 @@ static void call_lists(struct db *db, const struct temp_tenant *tenant)
 		{tenant->company_id, tenant->domain, true},
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
-		struct email_list list;
+	struct email_list list;
 
+	OK(store_email_list_chosen(db, "<a@b.test>", 10, &list, &why));
+	store_email_list_free(&list);
+	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
 		OK(store_email_list(db, &scopes[i], 10, &list, &why));
 		store_email_list_free(&list);
 		OK(store_email_list_refused(db, &scopes[i], 10, &list, &why));
@@ -304,6 +306,8 @@ static const struct {
 		"USING INDEX email_by_domain (domain=?)"},
 	{"e.company_id || '' = $company ORDER BY e.seq DESC LIMIT $limit",
 		"USING INDEX email_by_domain (domain=?)"},
+	{"<> e.id ORDER BY e.seq DESC LIMIT $limit",
+		"SEARCH e USING INDEX email_chosen (message_id=?)"},
 	{"ORDER BY e.decided_us DESC LIMIT $limit",
 		"SCAN e USING INDEX email_refused"},
 	{"ORDER BY last_us DESC LIMIT $limit", "USING INDEX refusal_by_"},
