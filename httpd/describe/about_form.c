@@ -39,7 +39,9 @@ static const struct field_about form_fields[] = {
 	{
 		.name = "inline",
 		.shape = SHAPE_FILES,
-		.help = "Files that html shows as `cid:` and their name.",
+		.help = "Files that html shows as `cid:` and their name. One "
+			"with blanks or other characters than ASCII in its "
+			"name gets another Content-ID, in html too.",
 	},
 	{
 		.name = "h:Reply-To",

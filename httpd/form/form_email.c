@@ -10,6 +10,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "httpd/form/form_cid.h"
 
 static int missing(struct problem *problem, const char *name)
 {
@@ -105,23 +106,6 @@ static char *file_name(const struct form_field *field)
 	return name;
 }
 
-/* A file name as a content id: what cannot stand there is escaped as in the
- * `cid:` URL that speaks of it (RFC 2392). */
-static char *content_id(const char *name)
-{
-	struct buf id = BUF_INIT;
-
-	for (; *name; name++) {
-		unsigned char c = (unsigned char)*name;
-
-		if (c <= ' ' || c > '~' || c == '<' || c == '>')
-			buf_printf(&id, "%%%02X", c);
-		else
-			buf_add_char(&id, *name);
-	}
-	return buf_take(&id);
-}
-
 static void add_files(const struct form *form, const char *name, bool is_inline,
 	struct mime_message *message)
 {
@@ -135,7 +119,7 @@ static void add_files(const struct form *form, const char *name, bool is_inline,
 							? NULL
 							: field->content_type);
 		if (is_inline)
-			file->content_id = content_id(file->filename);
+			file->content_id = mem_strdup(file->filename);
 		buf_add(&file->content, field->value.data, field->value.len);
 	}
 }
@@ -151,5 +135,6 @@ int form_email_parse(const struct form *form,
 		return -1;
 	add_files(form, "attachment", false, message);
 	add_files(form, "inline", true, message);
+	form_cid_apply(message);
 	return 0;
 }

@@ -1,6 +1,8 @@
 """The form dialect: attachments and inline files, byte for byte."""
 
 import random
+import re
+from urllib.parse import quote
 
 import pytest
 from harness import File
@@ -96,15 +98,20 @@ def test_inline_and_attachment_together(form, fields):
     assert ids == ["<a.png>", "<b.gif>"]
 
 
-@pytest.mark.parametrize("file_name", ["a b.png", "grün.png", "<x>.png"])
-def test_content_id_of_an_unusual_name(form, fields, file_name):
-    """Nothing that breaks the field stands in it."""
-    fields.update(html="<p>x", inline=File(file_name, b"x", "image/png"))
+@pytest.mark.parametrize("file_name", ["a b.png", "grün.png", "<x>.png", "50%.png"])
+@pytest.mark.parametrize("written", [str, quote], ids=["plain", "encoded"])
+def test_content_id_of_an_unusual_name(form, fields, file_name, written):
+    """Nothing that breaks the field stands in it, and the html speaks of it."""
+    html = '<img src="cid:{}"><p>cid: is no link'
+    fields.update(
+        html=html.format(written(file_name)), inline=File(file_name, b"x", "image/png")
+    )
     mail = form.deliver(fields)
     assert [a[0] for a in mail.attachments()] == [file_name]
     (part,) = [p for p in mail.message.walk() if p.get_filename()]
     inner = part["Content-ID"].removeprefix("<").removesuffix(">")
-    assert inner and not set(inner) & set(" <>") and inner.isascii()
+    assert re.fullmatch("[A-Za-z0-9._@-]+", inner)
+    assert mail.body("html").rstrip("\n") == html.format(inner)
 
 
 @pytest.mark.parametrize(
