@@ -16,6 +16,7 @@
 #include "core/base/ascii.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
+#include "core/mail/addr_decoded.h"
 #include "core/mail/addr_reading.h"
 #include "core/mail/addr_scan.h"
 #include "core/mail/addr_shown.h"
@@ -54,18 +55,6 @@ static bool all_see(const char *bare, const struct addr *addr)
 	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
 }
 
-/* How a value is decoded where readers differ. */
-static const enum mime_words_reading lenient[] = {
-	MIME_WORDS_GUESSED,
-	MIME_WORDS_JOINED,
-};
-
-static bool add_decoded(struct addr_scan *scan, const char *name, const char *spec)
-{
-	addr_shown_turned(scan, name);
-	return addr_shown_name(scan, name, spec);
-}
-
 /* Adds what only some see in the display name of a clear field; returns
  * whether that is another address. */
 static bool add_name(struct addr_scan *scan, const char *line, const char *spec)
@@ -73,15 +62,13 @@ static bool add_name(struct addr_scan *scan, const char *line, const char *spec)
 	const char *angle = strrchr(line, '<');
 	_cleanup_free_ char *name = mem_dup(
 		line, angle ? (size_t)(angle - line) : 0);
+	_cleanup_strv_ struct strv texts = STRV_INIT;
 	bool other = false;
 
-	for (size_t i = 0; i < ARRAY_SIZE(lenient); i++) {
-		_cleanup_free_ char *text = mime_words_read(name, lenient[i]);
-		_cleanup_free_ char *twice = mime_words_read(text, lenient[i]);
-
-		other |= add_decoded(scan, text, spec);
-		if (!str_eq(text, twice))
-			other |= add_decoded(scan, twice, spec);
+	addr_decoded_add(&texts, name);
+	for (size_t i = 0; i < texts.n; i++) {
+		addr_shown_turned(scan, texts.items[i]);
+		other |= addr_shown_name(scan, texts.items[i], spec);
 	}
 	return other;
 }
@@ -89,13 +76,13 @@ static bool add_name(struct addr_scan *scan, const char *line, const char *spec)
 /* The same for its comments. */
 static bool add_comments(struct addr_scan *scan, const char *line)
 {
+	_cleanup_strv_ struct strv texts = STRV_INIT;
 	bool other = false;
 
-	for (size_t i = 0; i < ARRAY_SIZE(lenient); i++) {
-		_cleanup_free_ char *text = mime_words_read(line, lenient[i]);
-
-		other |= addr_shown_field(scan, text);
-		addr_shown_turned(scan, text);
+	addr_decoded_add(&texts, line);
+	for (size_t i = 0; i < texts.n; i++) {
+		addr_shown_turned(scan, texts.items[i]);
+		other |= addr_shown_field(scan, texts.items[i]);
 	}
 	return other;
 }
@@ -164,30 +151,20 @@ static void scan_shown(struct addr_scan *scan, const char *text)
 	addr_shown_turned(scan, text);
 }
 
-/* Adds what a reader sees who decodes in this way; returns whether that has
- * an @. */
-static bool scan_decoded(struct addr_scan *scan, const char *value,
-	enum mime_words_reading reading)
-{
-	_cleanup_free_ char *decoded = mime_words_read(value, reading);
-	_cleanup_free_ char *twice = mime_words_read(decoded, reading);
-
-	scan_shown(scan, decoded);
-	if (!str_eq(decoded, twice))
-		scan_shown(scan, twice);
-	return strchr(decoded, '@') != NULL;
-}
-
 static void read_unclear(const char *value, struct addr_header *header)
 {
 	_cleanup_(addr_scan) struct addr_scan *scan = addr_scan_new(
 		&header->domains);
+	_cleanup_strv_ struct strv texts = STRV_INIT;
 	bool has_at = false;
 
 	addr_scan_list(scan, value);
 	scan_all(scan, value);
-	for (size_t i = 0; i < ARRAY_SIZE(lenient); i++)
-		has_at |= scan_decoded(scan, value, lenient[i]);
+	addr_decoded_add(&texts, value);
+	for (size_t i = 0; i < texts.n; i++) {
+		scan_shown(scan, texts.items[i]);
+		has_at |= strchr(texts.items[i], '@') != NULL;
+	}
 	header->unclear = header->domains.n > 0 || has_at;
 }
 

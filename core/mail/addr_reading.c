@@ -60,6 +60,20 @@ char *addr_reading_outside_quotes(const char *text)
 	return buf_take(&out);
 }
 
+char *addr_reading_unquoted(const char *text)
+{
+	struct buf out = BUF_INIT;
+
+	for (; *text; text++) {
+		if (*text == '\\' && text[1] != '\0')
+			text++;
+		else if (*text == '"')
+			continue;
+		buf_add_char(&out, *text);
+	}
+	return buf_take(&out);
+}
+
 /* What shows nothing though it may be a letter or a mark: the property
  * Default_Ignorable_Code_Point, a blank of Braille, and what stands for
  * bytes that mean nothing. */

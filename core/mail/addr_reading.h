@@ -11,6 +11,9 @@ char *addr_reading_without_comments(const char *text);
 /* Without the quoted strings, but for those that are a local part. */
 char *addr_reading_outside_quotes(const char *text);
 
+/* Without quotes, and without the backslashes that quote a character. */
+char *addr_reading_unquoted(const char *text);
+
 /* Without all that does not show, and without what lenient readers skip:
  * blanks, control and format characters, quotes, backslashes, brackets; other
  * forms of @ and of the dot become one. The text is UTF-8. */

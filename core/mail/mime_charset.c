@@ -11,6 +11,7 @@
 #include <iconv.h>
 #include <string.h>
 
+#include "core/base/mem.h"
 #include "core/base/str.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
@@ -44,6 +45,23 @@ bool mime_charset_known(const char *charset)
 		return false;
 	iconv_close(converter);
 	return true;
+}
+
+bool mime_charset_common(const char *charset)
+{
+	static const char *const names[] = {"utf-8", "us-ascii", "gb2312",
+		"gbk", "gb18030", "big5", "euc-jp", "euc-kr", "shift_jis",
+		"iso-2022-jp"};
+	static const char *const families[] = {
+		"iso-8859-", "windows-125", "koi8-"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (str_eq_nocase(charset, names[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+		if (str_starts_nocase(charset, families[i]))
+			return true;
+	return false;
 }
 
 /* Appends valid UTF-8, without NUL. */

@@ -6,21 +6,19 @@
  */
 #include "core/mail/mime_words_decode.h"
 
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
-#include "core/base/base64.h"
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/mail/mime_charset.h"
-#include "core/mail/mime_transfer.h"
+#include "core/mail/mime_words_payload.h"
 
 /* Stands for "=?": a code point that no text has (Unicode 23.7). */
 #define HIDDEN "\xef\xbf\xbf"
 
-enum { CHARSET_MAX = 40 };
+enum { CHARSET_MAX = 40, ESCAPE = 0x1b };
 
 struct word {
 	char charset[CHARSET_MAX + 1];
@@ -32,7 +30,8 @@ struct word {
 /* Words in a row with the same charset are converted together: some programs
  * cut between the bytes of a character. */
 struct decoder {
-	enum mime_words_reading reading;
+	const struct mime_words_reading *reading; /* NULL: strict */
+	const char *last; /* the last ?= of the value; NULL without */
 	struct buf out;
 	struct buf payload; /* not decoded yet */
 	struct buf bytes;   /* decoded, but not converted */
@@ -40,13 +39,30 @@ struct decoder {
 	char charset[CHARSET_MAX + 1];
 };
 
-/* Reads `=?charset*language?encoding?payload?=`. */
-static bool read_word(const char *p, struct word *word)
+static const char *last_end(const char *value)
+{
+	const char *last = NULL;
+
+	for (const char *p = strstr(value, "?="); p; p = strstr(p + 1, "?="))
+		last = p;
+	return last;
+}
+
+static size_t payload_len(const struct decoder *decoder, const char *payload)
+{
+	if (decoder->reading && decoder->reading->wide && decoder->last &&
+		payload <= decoder->last)
+		return (size_t)(strstr(payload, "?=") - payload);
+	return strcspn(payload, "?");
+}
+
+/* Reads `=?charset*language?encoding?`; where the payload begins, or NULL. */
+static const char *read_head(const char *p, struct word *word)
 {
 	size_t len;
 
 	if (!str_starts(p, "=?"))
-		return false;
+		return NULL;
 	p += 2;
 	len = strcspn(p, "?*");
 	if (len > CHARSET_MAX) /* no charset that is known has such a name */
@@ -55,30 +71,43 @@ static bool read_word(const char *p, struct word *word)
 	word->charset[len] = '\0';
 	p += strcspn(p, "?"); /* over the language, RFC 2231 5 */
 	if (p[0] == '\0' || p[1] == '\0' || !strchr("bBqQ", p[1]) || p[2] != '?')
-		return false;
+		return NULL;
 	word->encoding = p[1];
-	p += 3;
-	word->payload = (struct mime_span){p, strcspn(p, "?")};
-	word->end = p + word->payload.len + 2;
-	return str_starts(p + word->payload.len, "?=");
+	return p + 3;
 }
 
-static void decode_q(struct mime_span text, struct buf *out)
+/* Reads a word; what ends it is ?=. */
+static bool read_word(
+	const struct decoder *decoder, const char *p, struct word *word)
 {
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.data[i];
-		int byte = -1;
+	size_t len;
 
-		if (c == '=' && text.len - i >= 3)
-			byte = ascii_hex_pair(text.data + i + 1);
-		if (byte >= 0) {
-			c = (char)byte;
-			i += 2;
-		} else if (c == '_') {
-			c = ' ';
-		}
-		buf_add_char(out, c);
-	}
+	p = read_head(p, word);
+	if (p == NULL)
+		return false;
+	len = payload_len(decoder, p);
+	word->payload = (struct mime_span){p, len};
+	word->end = p + len + 2;
+	return str_starts(p + len, "?=");
+}
+
+/* Whether the text is not in UTF-8 for all. */
+static bool is_doubtful(const char *text, size_t len)
+{
+	return memchr(text, ESCAPE, len) || !str_utf8_valid(text, len);
+}
+
+static bool is_joined(const struct decoder *decoder)
+{
+	return decoder->reading && decoder->reading->joined;
+}
+
+static enum mime_words_base64 base64_way(const struct decoder *decoder)
+{
+	if (decoder->reading == NULL)
+		return MIME_WORDS_BASE64_USUAL;
+	return is_joined(decoder) ? MIME_WORDS_BASE64_WHOLE
+				  : MIME_WORDS_BASE64_PARTS;
 }
 
 static void decode_payload(struct decoder *decoder)
@@ -90,9 +119,9 @@ static void decode_payload(struct decoder *decoder)
 	if (payload.len == 0)
 		return;
 	if (decoder->encoding == 'q')
-		decode_q(payload, bytes);
-	else if (base64_decode(payload.data, payload.len, bytes) < 0)
-		mime_transfer_decode("base64", payload, bytes);
+		mime_words_payload_q(payload, bytes);
+	else
+		mime_words_payload_b(payload, base64_way(decoder), bytes);
 	buf_clear(&decoder->payload);
 }
 
@@ -100,19 +129,30 @@ static void add_payload(struct decoder *decoder, const struct word *word)
 {
 	char encoding = strchr("qQ", word->encoding) ? 'q' : 'b';
 
-	if (decoder->reading != MIME_WORDS_JOINED || encoding != decoder->encoding)
+	if (!is_joined(decoder) || encoding != decoder->encoding)
 		decode_payload(decoder);
 	decoder->encoding = encoding;
 	buf_add(&decoder->payload, word->payload.data, word->payload.len);
 }
 
 /* Text in UTF-8, as it should be. */
-static void add_plain(struct decoder *decoder, const char *text, size_t len)
+static void add_utf8(struct decoder *decoder, const char *text, size_t len)
 {
-	if (decoder->reading == MIME_WORDS_STRICT)
+	if (decoder->reading == NULL)
 		mime_charset_add(&decoder->out, text, len, NULL);
 	else
 		mime_charset_add_guessed(&decoder->out, text, len);
+}
+
+/* Text that is in no word. */
+static void add_plain(struct decoder *decoder, const char *text, size_t len)
+{
+	const struct mime_words_reading *reading = decoder->reading;
+
+	if (reading && reading->everywhere && is_doubtful(text, len))
+		mime_charset_add(&decoder->out, text, len, reading->charset);
+	else
+		add_utf8(decoder, text, len);
 }
 
 static void flush(struct decoder *decoder)
@@ -121,7 +161,7 @@ static void flush(struct decoder *decoder)
 
 	decode_payload(decoder);
 	if (str_eq_nocase(charset, "utf-8") || !mime_charset_known(charset))
-		add_plain(decoder, buf_str(&decoder->bytes), decoder->bytes.len);
+		add_utf8(decoder, buf_str(&decoder->bytes), decoder->bytes.len);
 	else
 		mime_charset_add(&decoder->out, buf_str(&decoder->bytes),
 			decoder->bytes.len, charset);
@@ -130,13 +170,22 @@ static void flush(struct decoder *decoder)
 
 static bool can_read(const struct decoder *decoder, const struct word *word)
 {
-	return decoder->reading != MIME_WORDS_STRICT ||
-	       mime_charset_known(word->charset);
+	return decoder->reading || mime_charset_known(word->charset);
 }
 
 static bool is_same_charset(const struct decoder *decoder, const struct word *word)
 {
 	return str_eq_nocase(word->charset, decoder->charset);
+}
+
+/* Gives the word the charset that a guess takes a doubtful one for. */
+static void take_for(const struct decoder *decoder, struct word *word)
+{
+	const struct mime_words_reading *reading = decoder->reading;
+
+	if (reading && reading->charset && !mime_charset_common(word->charset))
+		snprintf(word->charset, sizeof(word->charset), "%s",
+			reading->charset);
 }
 
 /* Decodes the words in a row that p begins with; where they end, or NULL when
@@ -146,7 +195,8 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 	struct word word;
 	const char *end = NULL;
 
-	while (read_word(p, &word)) {
+	while (read_word(decoder, p, &word)) {
+		take_for(decoder, &word);
 		if (!is_same_charset(decoder, &word)) {
 			if (!can_read(decoder, &word))
 				break;
@@ -161,15 +211,16 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 	return end;
 }
 
-char *mime_words_read(const char *value, enum mime_words_reading reading)
+char *mime_words_read(const char *value, const struct mime_words_reading *reading)
 {
-	struct decoder decoder = {.reading = reading, .charset = "UTF-8"};
+	struct decoder decoder = {
+		.reading = reading, .last = last_end(value), .charset = "UTF-8"};
 	const char *plain = value, *p = value, *end;
 
 	while ((p = strchr(p, '=')) != NULL) {
 		struct word word;
 
-		if (!read_word(p, &word)) {
+		if (!read_word(&decoder, p, &word)) {
 			p++;
 			continue;
 		}
@@ -186,7 +237,23 @@ char *mime_words_read(const char *value, enum mime_words_reading reading)
 
 char *mime_words_decode(const char *value)
 {
-	return mime_words_read(value, MIME_WORDS_STRICT);
+	return mime_words_read(value, NULL);
+}
+
+static bool has_doubtful_word(const char *value)
+{
+	for (const char *p = strstr(value, "=?"); p; p = strstr(p + 1, "=?")) {
+		struct word word;
+
+		if (read_head(p, &word) && !mime_charset_common(word.charset))
+			return true;
+	}
+	return false;
+}
+
+bool mime_words_doubtful(const char *value)
+{
+	return is_doubtful(value, strlen(value)) || has_doubtful_word(value);
 }
 
 /* The text with each `from` made `to`. */

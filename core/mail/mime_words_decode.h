@@ -8,22 +8,32 @@
 #ifndef POSTERN_MAIL_MIME_WORDS_DECODE_H
 #define POSTERN_MAIL_MIME_WORDS_DECODE_H
 
+#include <stdbool.h>
+
 /* The value of a header field with its encoded words decoded, wherever they
  * stand; a new string, valid UTF-8 without NUL, possibly with line breaks.
  * What is malformed or of an unknown charset stays as it is. */
 char *mime_words_decode(const char *value);
 
-/* How far the decoding goes of those who rather show something. */
-enum mime_words_reading {
-	MIME_WORDS_STRICT,  /* as mime_words_decode() */
-	MIME_WORDS_GUESSED, /* an unknown charset, and bytes that are wrong in
-			     * UTF-8, are taken for Latin-1 */
-	MIME_WORDS_JOINED,  /* guessed too, and adjacent words of one charset
-			     * and encoding are put together first */
+/* How those decode who rather show something. All of them take an unknown
+ * charset, and bytes that are wrong in UTF-8, for Latin-1. */
+struct mime_words_reading {
+	bool joined;         /* adjacent words of one charset and encoding are
+			      * put together first, padding within goes */
+	bool wide;           /* a word ends at ?=, and may have a ? */
+	const char *charset; /* of what is doubtful, see below: all words whose
+			      * charset is; "" Latin-1; NULL their own */
+	bool everywhere;     /* and of text outside of words that is */
 };
 
 /* The value as such a reader decodes it; else as mime_words_decode(). */
-char *mime_words_read(const char *value, enum mime_words_reading reading);
+char *mime_words_read(
+	const char *value, const struct mime_words_reading *reading);
+
+/* Whether programs may take the value for different text: it has words in a
+ * charset that not all know, escapes (ISO 2022), or bytes that are not
+ * UTF-8. */
+bool mime_words_doubtful(const char *value);
 
 /* The value so that GMime sees no encoded words in it, and back; new strings.
  * So GMime's parser of addresses gives names that are not decoded yet. */

@@ -97,6 +97,29 @@ FORGERIES = {
         "a@other.test",
         b"From: =?utf-8?b?Ym9zc0BleG?= =?utf-8?b?FtcGxlLmNvbQ==?= <a@other.test>\n",
     ),
+    "padding in base64": (
+        "a@other.test", b"From: =?utf-8?b?Ym9zc0B=leGFtcGxlLmNvbQ==?= <a@other.test>\n"
+    ),
+    "question mark in base64": (
+        "a@other.test", b"From: =?utf-8?b?Ym9zc0B?leGFtcGxlLmNvbQ==?= <a@other.test>\n"
+    ),
+    "question mark in a word": (
+        "a@other.test", b"From: =?utf-8?q?boss=40example.com??= <a@other.test>\n"
+    ),
+    "escaped word": ("a@other.test", b'From: "=\\?x-gbk?q?boss=40example.com?=" <a@other.test>\n'),
+    "UTF-16 the other way round": (
+        "a@other.test",
+        b"From: =?utf-16?b?" + b64encode("boss@example.com".encode("utf-16-be")) + b"?= <a@other.test>\n",
+    ),
+    "UTF-7 by another name": (
+        "a@other.test", b"From: =?unicode-1-1-utf-7?q?boss+AEA-example.com?= <a@other.test>\n"
+    ),
+    "EBCDIC by another name": (
+        "a@other.test",
+        b"From: =?ibm01140?b?" + b64encode("boss@example.com".encode("cp1140")) + b"?= <a@other.test>\n",
+    ),
+    "charset that few know": ("a@other.test", b"From: =?iso646-fr?q?boss=40example.com?= <a@other.test>\n"),
+    "Japanese escapes": ("a@other.test", b'From: "boss\x1b$B!w\x1b(Bexample.com" <a@other.test>\n'),
     "wrong byte in a word": ("a@other.test", b"From: =?utf-8?q?boss=40=FFexample.com?= <a@other.test>\n"),
     "override": ("a@other.test", named("\u202emoc.elpmaxe@ssob")),
     "override in part": ("a@other.test", named("boss@\u202emoc.elpmaxe\u202c")),

@@ -96,18 +96,99 @@ static void test_lenient(void **state)
 		{"=?utf-8?Q?=4?= =?utf-8?b?MQ==?=", "=41", "=41"},
 		{"=?utf-8?Q?=4?= =?x?Q?1?=", "=41", "=41"},
 		{"=?utf-8?B?YWJj?= =?utf-8?b?ZGVm?=", "abcdef", "abcdef"},
+		/* padding inside, and what is no base64 */
+		{"=?utf-8?B?YWI=YWI=?=", "ab ab", "ab\x18X"},
+		{"=?utf-8?B?YW=Jj?=", "a &", "abc"},
+		{"=?utf-8?B?YW!J_j=?=", "abc", "abc"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lenient); i++) {
 		_cleanup_free_ char *guessed = mime_words_read(
-			lenient[i].value, MIME_WORDS_GUESSED);
-		_cleanup_free_ char *joined = mime_words_read(
-			lenient[i].value, MIME_WORDS_JOINED);
+			lenient[i].value, &(struct mime_words_reading){0});
+		_cleanup_free_ char *joined = mime_words_read(lenient[i].value,
+			&(struct mime_words_reading){.joined = true});
 
 		assert_string_equal(guessed, lenient[i].guessed);
 		assert_string_equal(joined, lenient[i].joined);
 	}
+}
+
+/* Of readers for whom a word may have a question mark. */
+static void test_wide(void **state)
+{
+	static const struct {
+		const char *value;
+		const char *text;
+	} wide[] = {
+		{"=?utf-8?Q?a?= b", "a b"},
+		{"=?utf-8?Q?a?b?\?= =?utf-8?Q?c?=", "a?b?c"},
+		{"=?utf-8?B?YW?Jj?= d", "abc d"},
+		{"=?utf-8?Q?a?b", "=?utf-8?Q?a?b"},
+		{"=?utf-8?Q?a?= =?utf-8?Q?b?c", "a =?utf-8?Q?b?c"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wide); i++) {
+		_cleanup_free_ char *text = mime_words_read(wide[i].value,
+			&(struct mime_words_reading){.wide = true});
+
+		assert_string_equal(text, wide[i].text);
+	}
+}
+
+/* Of readers who know other charsets than this system. */
+static void test_guessed_charset(void **state)
+{
+	static const struct {
+		const char *value;
+		const char *charset;
+		bool everywhere;
+		const char *text;
+	} guessed[] = {
+		{"=?x?Q?a+AEA-b?=", "UTF-7", false, "a@b"},
+		{"=?x?Q?a?= =?utf-8?Q?+AEA-?=", "UTF-7", false, "a+AEA-"},
+		{"=?utf-16?Q?=00a=00b?=", "UTF-16BE", false, "ab"},
+		{"=?ibm273?Q?a=40b?=", "", false, "a@b"},
+		{"=?x?Q?=81=97?=", "CP932", false, "\uff20"},
+		{"\x81\x97", "CP932", true, "\uff20"},
+		{"\x81\x97", "CP932", false, "\xc2\x81\xc2\x97"},
+		{"\u00e9", "CP932", true, "\u00e9"},
+		{"a\x1b$B!w\x1b(Bb", "ISO-2022-JP-2", true, "a\uff20b"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(guessed); i++) {
+		_cleanup_free_ char *text = mime_words_read(guessed[i].value,
+			&(struct mime_words_reading){
+				.charset = guessed[i].charset,
+				.everywhere = guessed[i].everywhere,
+			});
+
+		assert_string_equal(text, guessed[i].text);
+	}
+}
+
+static void test_doubtful(void **state)
+{
+	static const struct {
+		const char *value;
+		bool doubtful;
+	} values[] = {
+		{"", false},
+		{"a@x.com \u00e9", false},
+		{"=?UTF-8?Q?a?= =?iso-8859-15*en?Q?a?= =?GB2312?B?YQ==?=", false},
+		{"=?utf-8?Q?a?= =?utf-7?Q?a?=", true},
+		{"=?x?Q?a?=", true},
+		{"=??Q?a?=", true},
+		{"\xe9", true},
+		{"a\x1b(B", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		assert_int_equal(mime_words_doubtful(values[i].value),
+			values[i].doubtful);
 }
 
 static void test_hide(void **state)
@@ -145,6 +226,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_lenient),
+		cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_guessed_charset),
+		cmocka_unit_test(test_doubtful),
 		cmocka_unit_test(test_hide),
 		cmocka_unit_test(test_long),
 	};
