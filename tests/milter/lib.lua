@@ -1,5 +1,5 @@
 -- What the scenarios share. Given by run: SOCKET, DATABASE, POSTERN (command
--- with its -c), COMPANY, KEY, MILTER_PID, LOG.
+-- with its -c), COMPANY, KEY, MILTER_PID, LOG, HERE (this folder).
 
 mt.set_timeout(60)
 

@@ -29,20 +29,31 @@ scenario("the store cannot be written", function()
 	expect("the state", state_of(ticket), "sent")
 end)
 
+-- While another program writes, our email waits for it; mail of others does not.
+-- The program is done when that mail is through.
 scenario("another program writes meanwhile", function()
 	local ticket = stage()
+	local script = DATABASE .. ".lua"
+	local file = assert(io.open(script, "w"))
+	file:write('dofile("', HERE, '/lib.lua")\n', [[
+for _ = 1, 5 do
+	deliver({sender = "<a@other.test>", fields = {{"From", "a@other.test"}}}, untouched)
+end
+]])
+	file:close()
 	local pipe = io.popen("sqlite3 " .. DATABASE, "w")
 	pipe:write("BEGIN IMMEDIATE;\n.shell touch ", DATABASE, ".locked\n")
 	pipe:flush()
 	run("while [ ! -e " .. DATABASE .. ".locked ]; do sleep 0.05; done")
-	deliver(other, untouched)
 	local conn = connect()
 	begin(conn, ours(ticket))
-	pipe:write(".shell sleep 1\nROLLBACK;\n")
+	pipe:write(".shell miltertest -D SOCKET=", SOCKET, " -s ", script,
+		" && touch ", DATABASE, ".others\nROLLBACK;\n")
 	pipe:flush()
 	accepted(conn)
 	pipe:close()
 	mt.disconnect(conn)
+	run("test -e " .. DATABASE .. ".others")
 	expect("the state", state_of(ticket), "sent")
 end)
 
