@@ -21,10 +21,10 @@
 #include "httpd/base/inbox.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/acceptor.h"
+#include "httpd/http/arrival.h"
 #include "httpd/http/conn.h"
 #include "httpd/http/http_head.h"
 #include "httpd/http/key_use.h"
-#include "httpd/http/request.h"
 #include "httpd/inject/inject.h"
 #include "httpd/send/record_watch.h"
 
@@ -150,7 +150,7 @@ static void set_up_http(struct worker *worker)
 	evhttp_set_max_headers_size(worker->http, HTTP_HEAD_MAX);
 	evhttp_set_max_body_size(worker->http, BODY_MAX);
 	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
-	evhttp_set_gencb(worker->http, request_on_arrival, worker);
+	evhttp_set_gencb(worker->http, arrival_on_request, worker);
 }
 
 static void set_up_janitor(struct worker_thread *thread)

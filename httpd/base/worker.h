@@ -11,7 +11,7 @@
  *   conn       bytes arrive; http_head reads the head strictly
  *   admission  route, key, rate, scope, size, media type: from the head alone
  *   conn       a problem is answered now; else evhttp collects the body
- *   request    route->handle(): parse -> decide -> act -> render
+ *   arrival    route->handle(): parse -> decide -> act -> render
  *   reply      sends the answer, logs it, frees the request
  */
 #ifndef POSTERN_HTTPD_WORKER_H

@@ -1,5 +1,5 @@
 /*
- * reply: answers, their header fields, and their log lines.
+ * reply: answers and their log lines.
  *
  * Threads: the worker's.
  */
@@ -7,18 +7,15 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <event2/keyvalq_struct.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/secret.h"
 #include "core/base/mem.h"
+#include "core/base/secret.h"
 #include "httpd/base/worker.h"
+#include "httpd/http/answer_fields.h"
 #include "httpd/http/conn.h"
 #include "httpd/http/dialect.h"
 #include "httpd/http/request.h"
@@ -72,40 +69,6 @@ static void free_text(const void *data, size_t len, void *arg)
 	free(arg);
 }
 
-static void add_number(struct evkeyvalq *fields, const char *name, int64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, number);
-	evhttp_add_header(fields, name, text);
-}
-
-/* What every answer has. */
-static void add_common(struct evkeyvalq *fields, const char *request_id,
-	const struct admission *admission)
-{
-	const struct rate_state *rate = &admission->rate;
-
-	evhttp_add_header(fields, "X-Request-Id", request_id);
-	if (rate->limit == 0)
-		return;
-	add_number(fields, "RateLimit-Limit", rate->limit);
-	add_number(fields, "RateLimit-Remaining", rate->remaining);
-	add_number(fields, "RateLimit-Reset", rate->reset_s);
-}
-
-static void add_of_problem(struct evkeyvalq *fields,
-	const struct problem *problem, const struct dialect_answer *answer)
-{
-	if (problem->allow[0])
-		evhttp_add_header(fields, "Allow", problem->allow);
-	if (answer->authenticate)
-		evhttp_add_header(
-			fields, "WWW-Authenticate", answer->authenticate);
-	if (problem->retry_after_s > 0)
-		add_number(fields, "Retry-After", problem->retry_after_s);
-}
-
 /* Its client may be gone. */
 static void announce(struct request *request, size_t bytes)
 {
@@ -122,9 +85,9 @@ static void send_text(
 		request->http);
 	struct evbuffer *body = evbuffer_new();
 
-	add_number(fields, "Content-Length", (int64_t)strlen(text));
+	answer_fields_number(fields, "Content-Length", (int64_t)strlen(text));
 	evhttp_add_header(fields, "Content-Type", type);
-	add_common(fields, request->id, &request->admission);
+	answer_fields_common(fields, request->id, &request->admission);
 	if (request->worker->draining)
 		evhttp_add_header(fields, "Connection", "close");
 	evbuffer_add_reference(body, text, strlen(text), free_text, text);
@@ -185,7 +148,7 @@ void reply_problem(struct request *request, const struct problem *problem)
 	struct dialect_answer answer;
 
 	dialect_problem(request->admission.route, problem, &answer);
-	add_of_problem(fields, problem, &answer);
+	answer_fields_problem(fields, problem, &answer);
 	log_reply(request, answer.status, problem);
 	send_text(request, answer.status, answer.content_type, answer.body);
 }
@@ -199,39 +162,4 @@ void reply_either(struct request *request, const struct problem *problem,
 	}
 	json_decref(object);
 	reply_problem(request, problem);
-}
-
-/* Writes a head that closes the connection; takes the fields. */
-static void write_head(struct evbuffer *output, int status, const char *reason,
-	struct evkeyvalq *fields)
-{
-	struct evkeyval *field;
-
-	evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", status, reason);
-	TAILQ_FOREACH(field, fields, next)
-	evbuffer_add_printf(output, "%s: %s\r\n", field->key, field->value);
-	evbuffer_add_printf(output, "Connection: close\r\n\r\n");
-	evhttp_clear_headers(fields);
-}
-
-void reply_raw_problem(struct worker *worker, const struct admission *admission,
-	struct evbuffer *output, const struct problem *problem, bool is_head)
-{
-	struct dialect_answer answer;
-	struct evkeyvalq fields;
-	char id[ID_SIZE];
-
-	dialect_problem(admission->route, problem, &answer);
-	id_new(id);
-	TAILQ_INIT(&fields);
-	evhttp_add_header(&fields, "Content-Type", answer.content_type);
-	add_number(&fields, "Content-Length", (int64_t)strlen(answer.body));
-	add_common(&fields, id, admission);
-	add_of_problem(&fields, problem, &answer);
-	write_head(output, answer.status, problem_name(problem), &fields);
-	if (!is_head)
-		evbuffer_add(output, answer.body, strlen(answer.body));
-	free(answer.body);
-	log_info(worker->log, "request_refused", "request", id, "status",
-		LOG_INT(answer.status), "reason", problem->text);
 }

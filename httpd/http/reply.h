@@ -5,14 +5,10 @@
 #define POSTERN_HTTPD_REPLY_H
 
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "httpd/http/problem.h"
 
-struct admission;
-struct evbuffer;
 struct request;
-struct worker;
 
 /* Sends the object, which is given away. */
 void reply_json(struct request *request, int status, json_t *object);
@@ -26,11 +22,5 @@ void reply_problem(struct request *request, const struct problem *problem);
  * away in any case, and may be NULL when there is a problem. */
 void reply_either(struct request *request, const struct problem *problem,
 	int status, json_t *object);
-
-/* Writes a whole answer that closes the connection, for a request that never
- * came to be one, with what the admission knows of it; without its body when
- * the method was HEAD. */
-void reply_raw_problem(struct worker *worker, const struct admission *admission,
-	struct evbuffer *output, const struct problem *problem, bool is_head);
 
 #endif

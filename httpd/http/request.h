@@ -1,7 +1,7 @@
 /*
  * request: one HTTP request while it is handled.
  *
- * Owned by the worker from request_on_arrival() until its one reply, which frees
+ * Owned by the worker from arrival_on_request() until its one reply, which frees
  * it. A handler may return before it replies; the client may be gone by then.
  */
 #ifndef POSTERN_HTTPD_REQUEST_H
@@ -24,9 +24,6 @@ struct request {
 	char email_id[ID_SIZE]; /* of the one that it sent, for the log; or "" */
 	char *answer_id; /* of the form dialect: the id that the client chose */
 };
-
-/* For evhttp_set_gencb(): a request that has arrived; arg is the worker. */
-void request_on_arrival(struct evhttp_request *http, void *arg);
 
 /* What stands behind the ? of the target, without it; owned by the request. */
 const char *request_query(const struct request *request);

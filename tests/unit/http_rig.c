@@ -22,6 +22,7 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "httpd/http/acceptor.h"
+#include "httpd/http/arrival.h"
 #include "httpd/http/conn.h"
 #include "httpd/http/listen_socket.h"
 #include "httpd/http/reply.h"
@@ -89,7 +90,7 @@ static void set_up_worker(struct http_rig *rig)
 		EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
 	evhttp_set_default_content_type(worker->http, NULL);
 	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
-	evhttp_set_gencb(worker->http, request_on_arrival, worker);
+	evhttp_set_gencb(worker->http, arrival_on_request, worker);
 	assert_int_equal(acceptor_new(worker, &worker->acceptor, NULL), 0);
 	acceptor_enter_thread(worker->acceptor);
 }
