@@ -35,7 +35,7 @@ static int open_bound(const struct sockaddr *address, socklen_t len)
 
 static void describe(int fd, char name_r[static LISTEN_SOCKET_NAME_SIZE])
 {
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = {0};
 	socklen_t len = sizeof(address);
 	char host[64] = "?", port[16] = "?";
 

@@ -165,3 +165,55 @@ char *mime_sample_field(const struct buf *message, const char *name)
 	}
 	return value;
 }
+
+const char *const mime_sample_texts[MIME_SAMPLE_TEXTS] = {
+	"x",
+	"hello world",
+	"a  b   c",
+	"tab\there",
+	"é",
+	"Zoë's caf\xc3\xa9",
+	"plain é plain",
+	"é plain é plain é",
+	"a  é  b",
+	"a é é b  é   é",
+	"é =?utf-8?q?x?= literal",
+	"=?é",
+	"日本語の件名です",
+	"😀",
+	"👨‍👩‍👧‍👦 family",
+	"ends with é",
+	"a_b = ? é_=?",
+	"\"quotes\" (é) <x@y.com>, ;:\\",
+	JA10,
+	JA100,
+	JA100 " " JA100 " x " JA100,
+	"é " X900 X100 " é",
+	"Ü ist " X100 " und ä " X100,
+	X100,
+	X900,
+	X900 X900 X900,
+	X900 " " X900 " " X100 " " X100,
+	"=?",
+	"word word word word word word word word word word word word word word "
+	"word word word word word word",
+	"é word word word word word word word word word word word word word ö "
+	"word word word word word word",
+};
+
+void mime_sample_check_words(const char *header)
+{
+	while (*header != '\n') {
+		size_t len = strcspn(header, "\n");
+		_cleanup_free_ char *line = mem_dup(header, len);
+		const char *word = strstr(line, "=?UTF-8?");
+
+		if (word) {
+			size_t word_len = strcspn(word, " \"");
+
+			if (len > 76 || word_len > 75)
+				fail_msg("[%s]", line);
+		}
+		header += len + 1;
+	}
+}

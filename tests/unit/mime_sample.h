@@ -38,4 +38,19 @@ void mime_sample_shape(GMimeObject *part, struct buf *out);
  * failed test for several. */
 char *mime_sample_field(const struct buf *message, const char *name);
 
+/* Texts of so many bytes, and of so many Japanese characters. */
+#define X10   "xxxxxxxxxx"
+#define X100  X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
+#define X900  X100 X100 X100 X100 X100 X100 X100 X100 X100
+#define JA10  "日本語日本語日本語日"
+#define JA100 JA10 JA10 JA10 JA10 JA10 JA10 JA10 JA10 JA10 JA10
+
+/* Texts that a header field may have. */
+enum { MIME_SAMPLE_TEXTS = 30 };
+extern const char *const mime_sample_texts[MIME_SAMPLE_TEXTS];
+
+/* Fails unless encoded words have at most 75 characters and stand on lines of
+ * at most 76. */
+void mime_sample_check_words(const char *header);
+
 #endif
