@@ -230,6 +230,10 @@ int arguments_parse(
 		return -1;
 	}
 	words = argv + optind;
+	if (words[0] && str_eq(words[0], "help")) {
+		arguments_r->help = true;
+		words++;
+	}
 	if (arguments_r->version || (arguments_r->help && words[0] == NULL))
 		return 0;
 	if (find_verb(arguments_r, words, &used, err) < 0) {

@@ -7,8 +7,11 @@
 
 #include "cli/arguments.h"
 #include "cli/verbs.h"
+#include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
+#include "core/mail/addr.h"
+#include "core/store/store_company.h"
 
 const char *call_argument(const struct call *call)
 {
@@ -50,4 +53,37 @@ int call_id_option(const struct call *call, enum verb_option_id option,
 	if (text == NULL)
 		return 0;
 	return read_id(verbs_options[option].name, text, id, err);
+}
+
+int call_company_option(
+	const struct call *call, char id[static ID_SIZE], struct err *err)
+{
+	struct company company;
+	int found;
+
+	if (call_id_option(call, OPTION_COMPANY, id, err) < 0)
+		return -1;
+	if (*id == '\0')
+		return 0;
+	found = store_company_get(call->db, id, &company, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no company with the id %s", id);
+	if (found > 0)
+		store_company_clear(&company);
+	return found > 0 ? 0 : -1;
+}
+
+int call_domain(const struct call *call, const char *given,
+	struct domain *domain_r, struct err *err)
+{
+	_cleanup_free_ char *name = NULL;
+	int found;
+
+	if (addr_domain_normalize(given, &name, err) < 0)
+		return -1;
+	found = store_domain_find(call->db, name, domain_r, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", name);
+	return found < 0 ? -1 : 0;
 }

@@ -9,6 +9,7 @@
 #include "cli/verb.h"
 #include "core/base/id.h"
 #include "core/db/db.h"
+#include "core/store/store_domain.h"
 
 struct arguments;
 struct conf;
@@ -32,5 +33,15 @@ int call_id_argument(
 	const struct call *call, char id[static ID_SIZE], struct err *err);
 int call_id_option(const struct call *call, enum verb_option_id option,
 	char id[static ID_SIZE], struct err *err);
+
+/* Reads --company as the id of a company that is there, else ERR_NOT_FOUND. Not
+ * given, it leaves id empty. */
+int call_company_option(
+	const struct call *call, char id[static ID_SIZE], struct err *err);
+
+/* The registered domain of the name; ERR_NOT_FOUND without. The caller clears
+ * it. */
+int call_domain(const struct call *call, const char *given,
+	struct domain *domain_r, struct err *err);
 
 #endif

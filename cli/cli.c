@@ -148,7 +148,7 @@ static int perform(
 	return result;
 }
 
-static void explain(const struct arguments *arguments, FILE *out)
+static int explain(const struct arguments *arguments, FILE *out, struct err *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -158,7 +158,7 @@ static void explain(const struct arguments *arguments, FILE *out)
 		usage_add_verb(arguments->verb, &text);
 	else
 		usage_add_all(arguments->noun, &text);
-	fputs(buf_str(&text), out);
+	return write_out(out, &text, err);
 }
 
 int cli_run(int argc, char **argv, FILE *out, FILE *errors)
@@ -170,8 +170,10 @@ int cli_run(int argc, char **argv, FILE *out, FILE *errors)
 	if (arguments_parse(argc, argv, &arguments, &err) < 0)
 		return refuse_use(&arguments, errors, &err);
 	if (arguments.help || arguments.version) {
-		explain(&arguments, out);
-		return EX_OK;
+		err = ERR_INIT; /* of a noun alone, whose verbs are shown */
+		if (explain(&arguments, out, &err) < 0)
+			complain(errors, &err);
+		return err_info(err.code)->exit_status;
 	}
 	report_init(&report, arguments.verb->columns);
 	if (perform(&arguments, &report, &err) < 0 ||

@@ -98,7 +98,7 @@ static int run_list(
 	char company_id[ID_SIZE];
 	struct domain_list domains;
 
-	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0 ||
+	if (call_company_option(call, company_id, err) < 0 ||
 		store_domain_list(call->db, *company_id ? company_id : NULL,
 			&domains, err) < 0)
 		return -1;

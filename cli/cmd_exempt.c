@@ -7,6 +7,7 @@
 #include "cli/cmd.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
+#include "core/store/store_domain.h"
 #include "core/store/store_exemption.h"
 
 enum { ID, DOMAIN_NAME, KIND, VALUE, CREATED_AT };
@@ -124,13 +125,17 @@ static int run_list(
 {
 	const char *option = call_option(call, OPTION_DOMAIN);
 	const char *given = call_argument(call) ? call_argument(call) : option;
-	_cleanup_free_ char *domain = NULL;
+	struct domain domain = {0};
 	struct exemption_list list;
+	int result;
 
 	if (option && option != given)
 		return err_set(err, ERR_INVALID, "the domain is given twice");
-	if ((given && addr_domain_normalize(given, &domain, err) < 0) ||
-		store_exemption_list(call->db, domain, &list, err) < 0)
+	if (given && call_domain(call, given, &domain, err) < 0)
+		return -1;
+	result = store_exemption_list(call->db, domain.name, &list, err);
+	store_domain_clear(&domain);
+	if (result < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
 		add_row(report, &list.items[i]);

@@ -6,7 +6,6 @@
 #include "cli/call.h"
 #include "cli/cmd.h"
 #include "cli/suggest.h"
-#include "core/mail/addr.h"
 #include "core/store/store_domain.h"
 
 enum { COMMAND, COUNT, LAST_AT };
@@ -18,20 +17,6 @@ static const struct column columns[] = {
 	{0},
 };
 
-static int read_domain(
-	const struct call *call, struct domain *domain_r, struct err *err)
-{
-	_cleanup_free_ char *name = NULL;
-	int found;
-
-	if (addr_domain_normalize(call_argument(call), &name, err) < 0)
-		return -1;
-	found = store_domain_find(call->db, name, domain_r, err);
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", name);
-	return found < 0 ? -1 : 0;
-}
-
 static int run_suggest(
 	const struct call *call, struct report *report, struct err *err)
 {
@@ -39,7 +24,7 @@ static int run_suggest(
 	struct domain domain;
 	int result;
 
-	if (read_domain(call, &domain, err) < 0)
+	if (call_domain(call, call_argument(call), &domain, err) < 0)
 		return -1;
 	result = suggest_read(call->db, &domain, &list, err);
 	for (size_t i = 0; i < list.n; i++) {

@@ -112,7 +112,7 @@ static int run_list(
 	char company_id[ID_SIZE];
 	struct key_list keys;
 
-	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0 ||
+	if (call_company_option(call, company_id, err) < 0 ||
 		store_key_list(call->db, *company_id ? company_id : NULL, &keys,
 			err) < 0)
 		return -1;

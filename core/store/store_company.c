@@ -5,6 +5,8 @@
  */
 #include "core/store/store_company.h"
 
+#include <string.h>
+
 #include "core/base/str.h"
 #include "core/store/store_row.h"
 #include "core/store/store_rows.h"
@@ -37,7 +39,7 @@ int store_company_add(struct db *db, const char *name, int64_t now_us,
 	struct company company = {.created_us = now_us};
 	struct err why = ERR_INIT;
 
-	if (str_empty(name))
+	if (name[strspn(name, " ")] == '\0')
 		return err_set(err, ERR_INVALID, "the company's name is empty");
 	if (store_row_check_name("the company's name", name, err) != 0)
 		return -1;

@@ -140,6 +140,7 @@ static void test_bad_lines(void **state)
 		{"domain add x.y --inactive --inactive --company 1",
 			"--inactive is given twice"},
 		{"nonsense --help", "there is no command \"nonsense\""},
+		{"help nonsense", "there is no command \"nonsense\""},
 		{"company nonsense --help", "company has no \"nonsense\""},
 	};
 
@@ -170,6 +171,10 @@ static void test_help_needs_no_more(void **state)
 		{"company add --help", "company", true},
 		{"--help domain add", "domain", true},
 		{"config --help", "config", true},
+		{"help", NULL, false},
+		{"help company", "company", false},
+		{"help domain add", "domain", true},
+		{"help config --json", "config", true},
 	};
 
 	(void)state;

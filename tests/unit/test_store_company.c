@@ -47,6 +47,7 @@ static void test_names(void **state)
 		{HUNDRED HUNDRED, ERR_NONE},
 		{HUNDRED HUNDRED "0", ERR_INVALID},
 		{"", ERR_INVALID},
+		{"  ", ERR_INVALID},
 		{"a\nb", ERR_INVALID},
 		{"a\x7f", ERR_INVALID},
 		{"a\xff", ERR_INVALID},
