@@ -19,14 +19,6 @@
 /* How deep files may name others. */
 enum { FILES_MAX = 8 };
 
-static const char *const parameters[] = {
-	"mydestination",
-	"myorigin",
-	"virtual_alias_domains",
-	"virtual_mailbox_domains",
-	"relay_domains",
-};
-
 struct search {
 	const char *config;
 	const char *name;
@@ -118,11 +110,11 @@ static int list_has(struct search *search, const char *list, struct err *err)
 static int find(struct search *search, char *const *values, size_t *index_r,
 	struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++) {
+	for (size_t i = 0; i < POSTCONF_OWN_DOMAINS; i++) {
 		int has = list_has(search, values[i], err);
 
 		if (has < 0)
-			return err_prefix(err, "%s", parameters[i]);
+			return err_prefix(err, "%s", postconf_own_domains[i]);
 		*index_r = i;
 		if (has == 1)
 			return 1;
@@ -134,18 +126,18 @@ int postfix_own_find(const char *config, const char *name,
 	const char **parameter_r, struct err *err)
 {
 	struct search search = {.config = config, .name = name};
-	char *values[ARRAY_SIZE(parameters)];
+	char *values[POSTCONF_OWN_DOMAINS];
 	struct err why = ERR_INIT;
 	size_t index = 0;
 	int found;
 
-	if (postconf_read(config, parameters, ARRAY_SIZE(parameters), values,
-		    &why) < 0)
+	if (postconf_read(config, postconf_own_domains, POSTCONF_OWN_DOMAINS,
+		    values, &why) < 0)
 		return why.code == ERR_CONFIG ? 0 : err_copy(err, &why);
 	found = find(&search, values, &index, err);
 	if (found == 1)
-		*parameter_r = parameters[index];
-	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
+		*parameter_r = postconf_own_domains[index];
+	for (size_t i = 0; i < POSTCONF_OWN_DOMAINS; i++)
 		free(values[i]);
 	return found;
 }

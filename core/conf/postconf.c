@@ -16,6 +16,14 @@
 
 enum { TIMEOUT_MS = 10000 };
 
+const char *const postconf_own_domains[POSTCONF_OWN_DOMAINS] = {
+	"mydestination",
+	"myorigin",
+	"virtual_alias_domains",
+	"virtual_mailbox_domains",
+	"relay_domains",
+};
+
 /* Where Postfix's programs usually are, which the PATH of a user may not have. */
 static void add_program(struct strv *argv, const char *name)
 {

@@ -17,6 +17,10 @@
 int postconf_read(const char *config_dir, const char *const *names, size_t n,
 	char **values_r, struct err *err);
 
+/* The parameters that list the domains which Postfix has as its own. */
+enum { POSTCONF_OWN_DOMAINS = 5 };
+extern const char *const postconf_own_domains[POSTCONF_OWN_DOMAINS];
+
 /* Whether the table, as `hash:/etc/postfix/virtual`, has the key: postmap -q.
  * 1, 0, or -1 when it cannot be asked. Blocks, for seconds at most. */
 int postconf_look_up(const char *config_dir, const char *table, const char *key,

@@ -22,14 +22,6 @@
 
 static const char separators[] = ", \t\r\n";
 
-static const char *const parameters[] = {
-	"mydestination",
-	"myorigin",
-	"virtual_alias_domains",
-	"virtual_mailbox_domains",
-	"relay_domains",
-};
-
 /* The next word of the text, which moves on behind it; NULL at its end. */
 static char *next_word(const char **text)
 {
@@ -96,15 +88,15 @@ static int add_list(struct buf *words, const char *text, struct err *err)
 int postfix_domains_read(const struct conf *conf, char **words_r, struct err *err)
 {
 	_cleanup_buf_ struct buf words = BUF_INIT;
-	char *values[ARRAY_SIZE(parameters)];
+	char *values[POSTCONF_OWN_DOMAINS];
 	int result = 0;
 
-	if (postconf_read(conf->submission.postfix_config, parameters,
-		    ARRAY_SIZE(parameters), values, err) < 0)
+	if (postconf_read(conf->submission.postfix_config, postconf_own_domains,
+		    POSTCONF_OWN_DOMAINS, values, err) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++) {
+	for (size_t i = 0; i < POSTCONF_OWN_DOMAINS; i++) {
 		if (result == 0 && add_list(&words, values[i], err) < 0)
-			result = err_prefix(err, "%s", parameters[i]);
+			result = err_prefix(err, "%s", postconf_own_domains[i]);
 		free(values[i]);
 	}
 	if (result == 0)
