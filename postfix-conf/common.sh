@@ -278,6 +278,31 @@ foreign_service() {
 		"that enable adds, it lacks -o syslog_name=$service_mark"
 }
 
+# Services that ask the milter from a chroot, which have the queue folder alone.
+caged_services() {
+	caged=y
+	[ "$(value_of compatibility_level)" != 0 ] || caged='[-y]'
+	postconf -c "$config" -F '*/*/chroot' 2>/dev/null |
+		sed -n "s|/chroot = $caged\$||p" | while read -r name; do
+		case $(postconf -c "$config" -F "$name/command" 2>/dev/null) in
+		*" = smtpd"* | *" = cleanup"*) echo "$name" ;;
+		esac
+	done | paste -s -d , - | sed 's/,/, /g'
+}
+
+# Fails when all can reach the socket; else what to say about it.
+out_of_reach() {
+	case $socket_path in
+	"$queue"/*) return 1 ;;
+	esac
+	caged=$(caged_services)
+	[ -n "$caged" ] || return 1
+	echo "$socket_path is not in $queue, and these services run in a chroot" \
+		"there: $caged; they cannot reach it, so mail waits for good. Have" \
+		"the socket below $queue, or set the services' chroot to n in" \
+		"master.cf"
+}
+
 # "yes" when the draft ends in a newline, or is empty.
 last_newline() {
 	[ -n "$(tail -c 1 "$draft")" ] || echo yes

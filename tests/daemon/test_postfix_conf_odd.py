@@ -1,0 +1,86 @@
+"""The scripts of postfix-conf on files that people have worked on since.
+
+Only postconf of Postfix is used; nothing is started.
+"""
+
+import pytest
+from test_postfix_conf import MASTER, OURS, listening, make  # noqa: F401
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("behind", [
+    "    inet:localhost:8891\n",
+    "\tinet:localhost:8891\n",
+    "# a signer\n\n  # behind ours\n    inet:localhost:8891\n",
+])
+@pytest.mark.parametrize("after", ["", "biff = no\n"])
+def test_disable_of_a_list_that_goes_on(make, behind, after):  # noqa: F811
+    """What continues it must not continue the parameter before it."""
+    postfix = make("myhostname = a.test\n")
+    postfix.do("enable")
+    line = f"non_smtpd_milters = {OURS}\n"
+    edit(postfix.main_cf, line, line + behind + after)
+    postfix.do("disable")
+    assert postfix.value("myhostname") == "a.test"
+    assert postfix.value("smtpd_milters") == ""
+    assert postfix.value("non_smtpd_milters") == "inet:localhost:8891"
+
+
+@pytest.mark.parametrize("behind", ["# a comment\n", "\n", "# a comment\nbiff = no\n"])
+def test_disable_of_a_list_that_does_not_go_on(make, behind):  # noqa: F811
+    postfix = make("")
+    before = postfix.bytes
+    postfix.do("enable")
+    line = f"non_smtpd_milters = {OURS}\n"
+    edit(postfix.main_cf, line, line + behind)
+    postfix.do("disable")
+    assert postfix.bytes == before + behind.encode()
+
+
+@pytest.mark.parametrize("comment", ["# longer than usual\n", "\n", "  # more\n\n"])
+def test_disable_of_a_service_with_comments(make, comment):  # noqa: F811
+    """They stay; options of ours must not go to the service before."""
+    postfix = make("")
+    master = postfix.folder / "master.cf"
+    postfix.do("enable", "--submission", "smtp")
+    edit(master, "  -o smtpd_timeout", comment + "  -o smtpd_timeout")
+    master.write_text(master.read_text() + "# the next\nrelay unix - - y - - smtp\n")
+    postfix.do("disable")
+    assert master.read_text() == (
+        MASTER + comment + "# the next\nrelay unix - - y - - smtp\n")
+
+
+@pytest.mark.parametrize("chroot, caged", [
+    ("y", "smtp/inet, cleanup/unix"), ("n", ""), ("-", ""),
+])
+def test_socket_out_of_the_chroot(make, tmp_path, chroot, caged):  # noqa: F811
+    postfix = make("", MASTER.replace("-  y ", f"-  {chroot} "))
+    where = ("-s", str(tmp_path / "milter.sock"))
+    told, of_any = f"run in a chroot there: {caged};", "run in a chroot"
+    done = postfix.run("enable", *where)
+    assert done.returncode == 0 and (told in done.stderr) == bool(caged)
+    said = postfix.run("check", *where).stdout
+    assert (told in said) == (of_any in said) == bool(caged)
+    assert of_any not in postfix.run("check").stdout
+
+
+@pytest.mark.parametrize("value, good", [
+    ("unix:postern/milter.sock", False),
+    (OURS, True),
+    ("$non_smtpd_milters", True),
+])
+def test_check_default_action_of_a_service(make, value, good):  # noqa: F811
+    """A service's own list has ours without its default_action."""
+    postfix = make("message_size_limit = 0\nmilter_default_action = accept\n",
+                   MASTER + f"587 inet n - y - - smtpd\n  -o {{ smtpd_milters = {value} }}\n")
+    postfix.do("enable")
+    with listening(postfix):
+        done = postfix.run("check")
+    assert done.returncode == (0 if good else 1)
+    told = "WRONG:   master.cf: 587/inet: smtpd_milters: default_action is accept"
+    assert (told in done.stdout) == (not good)
