@@ -13,7 +13,7 @@ CONNECTIONS = 16
 
 def test_2000_emails_over_16_connections(own_box):
     """Each is answered with 200, found by GET at once, delivered once."""
-    box = own_box()
+    box = own_box("--set", "submission.record_wait=2m")
     run = unique("run")
     numbers = iter(range(EMAILS))
     sent, wrong = {}, []

@@ -36,7 +36,9 @@ def send_past_httpd(box, _):
 def test_64_clients_of_each_kind(own_box, email):
     """As many send and read over HTTP as come by SMTP, while settings
     are read anew."""
-    box = own_box("--set", f"http.workers={WORKERS}")
+    box = own_box(
+        "--set", f"http.workers={WORKERS}", "--set", "submission.record_wait=2m"
+    )
     failed = []
 
     def client(work):

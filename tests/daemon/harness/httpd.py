@@ -50,7 +50,7 @@ class Httpd:
     def request(self, method, path, **options):
         """The answer, which keeps to what the API is documented to be."""
         answer = self.session.request(
-            method, self.url + path, timeout=120, **options
+            method, self.url + path, timeout=180, **options
         )
         headers = {name.lower(): value for name, value in answer.headers.items()}
         Contract.of(self.url).check(

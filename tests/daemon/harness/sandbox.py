@@ -90,7 +90,7 @@ class Sandbox:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=180,
+            timeout=600,
         )
         assert done.returncode == 0, f"sandbox {words[0]}: {done.stdout}"
 
