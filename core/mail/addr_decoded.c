@@ -1,9 +1,10 @@
 /*
  * addr_decoded: see the header.
  *
- * Programs differ in where a word ends, in what wrong base64 means, whether
- * they take the quotes off before or after, and in the charsets that they know;
- * some decode twice. All of that is tried. Time is linear in the value.
+ * Programs differ in where a word ends and in what joins it to others, in what
+ * wrong base64 means, whether they take the quotes off before or after, and in
+ * the charsets that they know; some decode twice. All of that is tried. Time is
+ * linear in the value.
  *
  * Threads: any; holds no state.
  */
@@ -17,12 +18,8 @@
 #include "core/mail/addr_reading.h"
 #include "core/mail/mime_words_decode.h"
 
-static const struct mime_words_reading ways[] = {
-	{.joined = false, .wide = false},
-	{.joined = true, .wide = false},
-	{.joined = false, .wide = true},
-	{.joined = true, .wide = true},
-};
+/* The ways of reading, in all combinations. */
+enum { JOINED = 1, WIDE = 2, APART = 4 };
 
 /* What a charset that is in doubt may be: none (then ASCII shows through, in
  * UTF-16 and UTF-32 as well), one that has ASCII in other bytes, or one in
@@ -73,12 +70,18 @@ static void add_guesses(struct strv *texts, const char *value,
 static void add_ways(struct strv *texts, const char *value)
 {
 	bool doubtful = mime_words_doubtful(value);
-	size_t n = strstr(value, "=?") ? ARRAY_SIZE(ways) : 1;
+	unsigned n = strstr(value, "=?") ? JOINED | WIDE | APART : 0;
 
-	for (size_t i = 0; i < n; i++) {
-		add_read(texts, value, &ways[i]);
+	for (unsigned way = 0; way <= n; way++) {
+		const struct mime_words_reading reading = {
+			.joined = way & JOINED,
+			.wide = way & WIDE,
+			.apart = way & APART,
+		};
+
+		add_read(texts, value, &reading);
 		if (doubtful)
-			add_guesses(texts, value, ways[i]);
+			add_guesses(texts, value, reading);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -48,12 +49,18 @@ static const char *last_end(const char *value)
 	return last;
 }
 
+static bool is_wide(const struct decoder *decoder)
+{
+	return decoder->reading && decoder->reading->wide;
+}
+
 static size_t payload_len(const struct decoder *decoder, const char *payload)
 {
-	if (decoder->reading && decoder->reading->wide && decoder->last &&
-		payload <= decoder->last)
+	if (!is_wide(decoder))
+		return strcspn(payload, "?");
+	if (decoder->last && payload <= decoder->last)
 		return (size_t)(strstr(payload, "?=") - payload);
-	return strcspn(payload, "?");
+	return strlen(payload);
 }
 
 /* Reads `=?charset*language?encoding?`; where the payload begins, or NULL. */
@@ -76,19 +83,20 @@ static const char *read_head(const char *p, struct word *word)
 	return p + 3;
 }
 
-/* Reads a word; what ends it is ?=. */
+/* Reads a word, which ?= ends; a wide one may lack that. */
 static bool read_word(
 	const struct decoder *decoder, const char *p, struct word *word)
 {
-	size_t len;
+	bool ended;
 
 	p = read_head(p, word);
 	if (p == NULL)
 		return false;
-	len = payload_len(decoder, p);
-	word->payload = (struct mime_span){p, len};
-	word->end = p + len + 2;
-	return str_starts(p + len, "?=");
+	word->payload = (struct mime_span){p, payload_len(decoder, p)};
+	p += word->payload.len;
+	ended = str_starts(p, "?=");
+	word->end = ended ? p + 2 : p;
+	return ended || is_wide(decoder);
 }
 
 /* Whether the text is not in UTF-8 for all. */
@@ -100,6 +108,11 @@ static bool is_doubtful(const char *text, size_t len)
 static bool is_joined(const struct decoder *decoder)
 {
 	return decoder->reading && decoder->reading->joined;
+}
+
+static bool is_apart(const struct decoder *decoder)
+{
+	return decoder->reading && decoder->reading->apart;
 }
 
 static enum mime_words_base64 base64_way(const struct decoder *decoder)
@@ -188,6 +201,17 @@ static void take_for(const struct decoder *decoder, struct word *word)
 			reading->charset);
 }
 
+/* Divides a word from the text beside it: from its last character, and from the
+ * next one. */
+static void add_gap(struct decoder *decoder, char next)
+{
+	const struct buf *out = &decoder->out;
+
+	if (is_apart(decoder) && out->len > 0 && next != '\0' &&
+		!ascii_is_space(out->data[out->len - 1]) && !ascii_is_space(next))
+		buf_add_char(&decoder->out, ' ');
+}
+
 /* Decodes the words in a row that p begins with; where they end, or NULL when
  * there is none. Blanks between them go (RFC 2047 6.2). */
 static const char *decode_row(struct decoder *decoder, const char *p)
@@ -206,6 +230,8 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 		add_payload(decoder, &word);
 		end = word.end;
 		p = end + strspn(end, " \t\r\n");
+		if (is_apart(decoder) && (p == end || !is_joined(decoder)))
+			break;
 	}
 	flush(decoder);
 	return end;
@@ -225,7 +251,9 @@ char *mime_words_read(const char *value, const struct mime_words_reading *readin
 			continue;
 		}
 		add_plain(&decoder, plain, (size_t)(p - plain));
+		add_gap(&decoder, *p);
 		end = decode_row(&decoder, p);
+		add_gap(&decoder, end ? *end : '\0');
 		plain = end ? end : p;
 		p = end ? end : p + 1;
 	}

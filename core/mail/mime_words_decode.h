@@ -20,7 +20,11 @@ char *mime_words_decode(const char *value);
 struct mime_words_reading {
 	bool joined;         /* adjacent words of one charset and encoding are
 			      * put together first, padding within goes */
-	bool wide;           /* a word ends at ?=, and may have a ? */
+	bool wide;           /* a word ends at ?= or not at all, and
+			      * may have a ? */
+	bool apart;          /* a blank divides a word from what stands
+			      * right beside it, and from other words
+			      * unless they are joined */
 	const char *charset; /* of what is doubtful, see below: all words whose
 			      * charset is; "" Latin-1; NULL their own */
 	bool everywhere;     /* and of text outside of words that is */

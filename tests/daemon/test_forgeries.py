@@ -106,6 +106,7 @@ FORGERIES = {
     "question mark in a word": (
         "a@other.test", b"From: =?utf-8?q?boss=40example.com??= <a@other.test>\n"
     ),
+    "word beside text": ("a@other.test", b"From: =?utf-8?q?boss=40example.com?=Chief <a@other.test>\n"),
     "escaped word": ("a@other.test", b'From: "=\\?x-gbk?q?boss=40example.com?=" <a@other.test>\n'),
     "UTF-16 the other way round": (
         "a@other.test",

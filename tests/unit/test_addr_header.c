@@ -236,7 +236,16 @@ static void test_unclear_names(void **state)
 		{"=?utf-8?q?b=40x.com?c?= <a@y.com>", "y.com x.com", NULL},
 		{"=?utf-8?b?x=?utf-8?b?Yk?= =?utf-8?b?B4LmNvbQ==?= <a@y.com>",
 			"y.com x.com", NULL},
+		{"=?utf-8?b?YkB4LmNvbQ <a@y.com>", "y.com x.com", NULL},
 		{"a@y.com (=?utf-8?q?b=40x.com?\?=)", "y.com x.com", NULL},
+		/* a word with other text right beside it */
+		{"=?utf-8?q?b=40x.com?=c <a@y.com>", "y.com x.com", NULL},
+		{"=?utf-8?q?b=40x.com?= =?utf-8?q?c?= <a@y.com>", "y.com x.com",
+			NULL},
+		{"=?utf-8?q?b=40x.com?==?utf-8?q?c?= <a@y.com>", "y.com x.com",
+			NULL},
+		{"=?utf-8?q?b=40x.c?= =?utf-8?q?om?=c <a@y.com>", "y.com x.com",
+			NULL},
 		/* charsets that have ASCII in other bytes, or are read so */
 		{"=?utf-16?b?AGIAQAB4AC4AYwBvAG0=?= <a@y.com>", "y.com x.com",
 			NULL},

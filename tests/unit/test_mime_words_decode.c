@@ -124,8 +124,9 @@ static void test_wide(void **state)
 		{"=?utf-8?Q?a?= b", "a b"},
 		{"=?utf-8?Q?a?b?\?= =?utf-8?Q?c?=", "a?b?c"},
 		{"=?utf-8?B?YW?Jj?= d", "abc d"},
-		{"=?utf-8?Q?a?b", "=?utf-8?Q?a?b"},
-		{"=?utf-8?Q?a?= =?utf-8?Q?b?c", "a =?utf-8?Q?b?c"},
+		{"=?utf-8?Q?a?b", "a?b"},
+		{"=?utf-8?Q?a?= =?utf-8?Q?b?c", "ab?c"},
+		{"=?utf-8?Q", "=?utf-8?Q"},
 	};
 
 	(void)state;
@@ -134,6 +135,30 @@ static void test_wide(void **state)
 			&(struct mime_words_reading){.wide = true});
 
 		assert_string_equal(text, wide[i].text);
+	}
+}
+
+/* Of readers who part what others join. */
+static void test_apart(void **state)
+{
+	static const struct {
+		const char *value;
+		const char *text;
+	} apart[] = {
+		{"=?utf-8?Q?a?=", "a"},
+		{"=?utf-8?Q?a?=b", "a b"},
+		{"b=?utf-8?Q?a?=", "b a"},
+		{"b =?utf-8?Q?a?= b", "b a b"},
+		{"=?utf-8?Q?a?= =?utf-8?Q?b?=", "a b"},
+		{"=?utf-8?Q?a?==?utf-8?Q?b?=", "a b"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(apart); i++) {
+		_cleanup_free_ char *text = mime_words_read(apart[i].value,
+			&(struct mime_words_reading){.apart = true});
+
+		assert_string_equal(text, apart[i].text);
 	}
 }
 
@@ -227,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_lenient),
 		cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_guessed_charset),
 		cmocka_unit_test(test_doubtful),
 		cmocka_unit_test(test_hide),
