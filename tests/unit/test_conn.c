@@ -201,7 +201,8 @@ static void test_client_gone(void **state)
 	assert_int_equal(rig->worker.requests, 0);
 }
 
-/* What becomes of connections when the time for what they do is over. */
+/* What becomes of connections when the time for what they do is over. Those
+ * that have begun a request have no time, the others none to begin one. */
 static void test_expired(void **state)
 {
 	static const struct {
@@ -214,16 +215,18 @@ static void test_expired(void **state)
 	};
 	struct http_rig *rig = *state;
 
-	rig->worker.conf->http.idle_timeout_ms = 0;
 	rig->worker.conf->http.request_timeout_ms = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct http_client *client = client_saying(rig, cases[i].said);
 
+		rig->worker.conf->http.idle_timeout_ms =
+			cases[i].heard ? INT64_MAX / 1000000 : 0;
 		while (conn_table_count(rig->worker.conns) == 0)
 			http_rig_wait(rig);
-		http_rig_settle(rig);
-		http_rig_expire(rig);
-		http_client_hear_end(client);
+		while (!client->closed) {
+			http_rig_settle(rig);
+			http_rig_expire(rig);
+		}
 		if (cases[i].heard)
 			http_client_hear(client, cases[i].heard, 1);
 		else
@@ -266,10 +269,10 @@ static void test_answer_not_read(void **state)
 		http_rig_wait(rig);
 	http_rig_settle(rig);
 	assert_true(rig->budget.used >= HTTP_RIG_LARGE);
-	http_rig_expire(rig); /* notes how much is unread */
-	http_rig_settle(rig);
-	http_rig_expire(rig);
-	assert_int_equal(conn_table_count(rig->worker.conns), 0);
+	while (conn_table_count(rig->worker.conns) > 0) {
+		http_rig_settle(rig);
+		http_rig_expire(rig);
+	}
 	assert_int_equal(rig->budget.used, 0);
 	http_client_free(client);
 }
