@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # common.sh sets config and here
+# shellcheck disable=SC2154 # common.sh sets config, here and socket_path
 # postern.conf, as the scripts read it; sourced by them behind common.sh.
 #
 # What is in force is asked of postern(1), the one beside which the scripts are
@@ -69,12 +69,21 @@ check_database() {
 	fi
 }
 
+# Of several instances of Postfix each needs a milter of its own.
+check_milter_socket() {
+	listens=$(setting_of milter socket)
+	[ "$(readlink -m "$listens")" = "$(readlink -m "$socket_path")" ] ||
+		wrong "$settings: milter.socket is $listens, but Postfix asks" \
+			"$socket_path"
+}
+
 check_settings() {
 	[ -n "$settings" ] || return 0
 	if [ -z "$postern" ]; then
 		warn "cannot check $settings: the command postern is missing"
 	elif read_settings; then
 		good "$settings has no fault"
+		check_milter_socket
 		check_database
 	else
 		wrong "$in_force"

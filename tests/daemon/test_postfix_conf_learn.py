@@ -41,9 +41,10 @@ def make(tmp_path):
 
 
 def add_database(postfix):
-    """postern.conf names one, and it is there."""
+    """postern.conf names one, and it is there; and the socket that is meant."""
     with postfix.conf.open("a") as file:
-        file.write(f"[store]\ndatabase = {postfix.folder}/postern.db\n")
+        file.write(f"[store]\ndatabase = {postfix.folder}/postern.db\n"
+                   f"milter.socket = {postfix.queue}/postern/milter.sock\n")
     subprocess.run([CLI, "-c", postfix.conf, "db", "migrate"], timeout=300, check=True,
                    capture_output=True)
 

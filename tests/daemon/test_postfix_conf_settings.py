@@ -67,6 +67,15 @@ def test_a_database_that_cannot_be_used_is_wrong(enabled, spoil):
     assert done.returncode == 1 and f"WRONG:   postern: {enabled.folder}/postern.db" in done.stdout
 
 
+def test_a_milter_that_listens_elsewhere_is_wrong(enabled):
+    """As with several instances of Postfix and one postern.conf."""
+    text = enabled.conf.read_text()
+    enabled.conf.write_text(text.replace("/postern/milter.sock", "/other/milter.sock"))
+    done = check(enabled)
+    assert done.returncode == 1
+    assert f"milter.socket is {enabled.queue}/other/milter.sock, but Postfix asks" in done.stdout
+
+
 @pytest.mark.parametrize("more, told", [(SMTP, True), (ELSEWHERE, False), ("", False)])
 def test_disable_tells_that_nothing_could_be_sent(enabled, more, told):
     with enabled.conf.open("a") as file:
