@@ -21,7 +21,9 @@ static enum send_end without_record(const struct send *send)
 		return SEND_UNSURE;
 	log_warn(request->worker->log, "record_late", "request", request->id,
 		"email", send->result->id, "hint",
-		"postern-milter is away, or not in Postfix");
+		"postern-milter or Postfix is away or slow, or Postfix does "
+		"not "
+		"ask the milter");
 	return SEND_LATE;
 }
 

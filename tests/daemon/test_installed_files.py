@@ -1,11 +1,13 @@
 """The files that are installed say what is so."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
 
-TEMPLATE = Path(__file__).resolve().parents[2] / "tools/install/postern.conf"
+TOP = Path(__file__).resolve().parents[2]
+TEMPLATE = TOP / "tools/install/postern.conf"
 
 
 def test_the_template_shows_the_defaults(box, tmp_path):
@@ -18,3 +20,18 @@ def test_the_template_shows_the_defaults(box, tmp_path):
                           capture_output=True, text=True, timeout=60, check=True).stdout
     for row in json.loads(said):
         assert row["value"] == row["default"], row["name"]
+
+
+def test_nothing_is_removed_while_postfix_asks_the_milter(box, tmp_path):
+    """Postfix would keep all mail of the host."""
+    program = tmp_path / "sbin/postern-milter"
+    program.parent.mkdir()
+    program.touch()
+    done = subprocess.run(
+        [TOP / "tools/install/uninstall", tmp_path], cwd=TOP,
+        env={**os.environ, "MAIL_CONFIG": box.env["POSTFIX_CONFIG"]},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "disable" in done.stderr
+    assert program.exists()
