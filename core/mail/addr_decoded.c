@@ -6,16 +6,18 @@
  * the charsets that they know; some decode twice. All of that is tried. Time is
  * linear in the value.
  *
- * Threads: any; holds no state.
+ * The charsets that are tried stay loaded, which is written once. Threads: any.
  */
 #include "core/mail/addr_decoded.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/mail/addr_reading.h"
+#include "core/mail/mime_charset.h"
 #include "core/mail/mime_words_decode.h"
 
 /* The ways of reading, in all combinations. */
@@ -40,6 +42,14 @@ static const struct {
 	{"CP949", true},
 };
 
+static void *kept[ARRAY_SIZE(guesses)];
+
+static void keep(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(guesses); i++)
+		kept[i] = mime_charset_keep(guesses[i].charset);
+}
+
 static void add_text(struct strv *texts, char *text)
 {
 	if (strv_has(texts, text))
@@ -53,13 +63,17 @@ static void add_read(struct strv *texts, const char *value,
 {
 	char *text = mime_words_read(value, reading);
 
-	add_text(texts, mime_words_read(text, reading));
+	if (strstr(text, "=?"))
+		add_text(texts, mime_words_read(text, reading));
 	add_text(texts, text);
 }
 
 static void add_guesses(struct strv *texts, const char *value,
 	struct mime_words_reading reading)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, keep);
 	for (size_t i = 0; i < ARRAY_SIZE(guesses); i++) {
 		reading.charset = guesses[i].charset;
 		reading.everywhere = guesses[i].everywhere;

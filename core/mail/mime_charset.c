@@ -47,6 +47,13 @@ bool mime_charset_known(const char *charset)
 	return true;
 }
 
+void *mime_charset_keep(const char *charset)
+{
+	iconv_t converter;
+
+	return open_converter(charset, &converter) ? converter : NULL;
+}
+
 bool mime_charset_common(const char *charset)
 {
 	static const char *const names[] = {"utf-8", "us-ascii", "gb2312",

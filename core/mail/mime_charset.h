@@ -15,6 +15,11 @@ bool mime_charset_known(const char *charset);
 /* Whether every program knows the charset, and has ASCII in it as in UTF-8. */
 bool mime_charset_common(const char *charset);
 
+/* Keeps what reads the charset in memory for as long as the process lives,
+ * which else is loaded for each text anew. For the caller to keep; NULL when it
+ * is not known. */
+void *mime_charset_keep(const char *charset);
+
 /* Appends the text in UTF-8. A charset that is NULL or not known is taken for
  * UTF-8. U+FFFD stands for each byte that means nothing, and for NUL. */
 void mime_charset_add(
