@@ -29,8 +29,8 @@ enum { AHEAD_MAX = 64 * 1024 };
  * answered on a connection that stays open. */
 enum { SMALL_BODY = 16 * 1024 };
 
-/* The kernel takes an answer of this size at once from a client that reads; its
- * place is free for the next request before the client has it. */
+/* The kernel takes an answer of this size at once from a client that reads, in
+ * one write; its place is free for the next request before the client has it. */
 enum { SMALL_ANSWER = 16 * 1024 };
 
 void conn_forget_head(struct conn *conn)
@@ -347,4 +347,14 @@ void conn_answer(struct conn *conn, size_t bytes, struct budget_share *share)
 		return;
 	conn->share = *share;
 	*share = (struct budget_share){0};
+}
+
+/* Until all is written evhttp watches for the end of the input, and cuts the
+ * answer off then: but who has stopped sending may still be reading. */
+void conn_answering(struct conn *conn)
+{
+	struct evbuffer *output = bufferevent_get_output(conn->bev);
+
+	if (evbuffer_get_length(output) > SMALL_ANSWER)
+		bufferevent_disable(conn->bev, EV_READ);
 }

@@ -43,4 +43,7 @@ void conn_begin(struct conn *conn, struct evhttp_request *http,
  * connection keeps the share until all is written, or it ends itself. */
 void conn_answer(struct conn *conn, size_t bytes, struct budget_share *share);
 
+/* evhttp has the answer now, and begins to write it. */
+void conn_answering(struct conn *conn);
+
 #endif

@@ -69,12 +69,16 @@ static void free_text(const void *data, size_t len, void *arg)
 	free(arg);
 }
 
-/* Its client may be gone. */
-static void announce(struct request *request, size_t bytes)
+/* NULL: its client is gone. */
+static struct conn *announce(struct request *request, size_t bytes)
 {
-	if (evhttp_request_get_connection(request->http))
-		conn_answer(conn_of(request->worker, request->http), bytes,
-			&request->admission.share);
+	struct conn *conn;
+
+	if (evhttp_request_get_connection(request->http) == NULL)
+		return NULL;
+	conn = conn_of(request->worker, request->http);
+	conn_answer(conn, bytes, &request->admission.share);
+	return conn;
 }
 
 /* Sends the text, which is given away, and ends the request. */
@@ -84,6 +88,7 @@ static void send_text(
 	struct evkeyvalq *fields = evhttp_request_get_output_headers(
 		request->http);
 	struct evbuffer *body = evbuffer_new();
+	struct conn *conn;
 
 	answer_fields_number(fields, "Content-Length", (int64_t)strlen(text));
 	evhttp_add_header(fields, "Content-Type", type);
@@ -93,8 +98,10 @@ static void send_text(
 	evbuffer_add_reference(body, text, strlen(text), free_text, text);
 	if (evhttp_request_get_command(request->http) == EVHTTP_REQ_HEAD)
 		evbuffer_drain(body, evbuffer_get_length(body));
-	announce(request, evbuffer_get_length(body));
+	conn = announce(request, evbuffer_get_length(body));
 	evhttp_send_reply(request->http, status, NULL, body);
+	if (conn)
+		conn_answering(conn);
 	evbuffer_free(body);
 	request_free(request);
 }

@@ -1,5 +1,6 @@
 """Clients that take their time, and hold memory meanwhile."""
 
+import socket
 import time
 
 import pytest
@@ -41,6 +42,13 @@ def test_slow_reader(hasty_box, email):
             read(raw, 40_000)
             time.sleep(0.2)
         read(raw, SIZE - SIZE // 6 - 20 * 40_000)
+
+
+def test_reader_that_has_stopped_sending(hasty_box, email):
+    """The end of its input does not end the answer."""
+    with ask(hasty_box.httpd(), send_large(hasty_box, email)) as raw:
+        raw.shutdown(socket.SHUT_WR)
+        read(raw, SIZE)
 
 
 def test_trickling_reader(hasty_box, email):
