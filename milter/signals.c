@@ -47,7 +47,7 @@ int signals_init(struct err *err)
 	static const int numbers[] = {SIGHUP, SIGINT, SIGTERM};
 	struct sigaction action = {
 		.sa_handler = on_signal,
-		.sa_flags = SA_RESTART,
+		.sa_flags = SA_RESTART | SA_NODEFER,
 	};
 
 	if (pipe2(wake, O_CLOEXEC) < 0 || fcntl(wake[1], F_SETFL, O_NONBLOCK) < 0)
