@@ -77,9 +77,19 @@ check_milter_socket() {
 			"$socket_path"
 }
 
+# Neither daemon starts without settings.
+lacks_settings() {
+	if [ "$config" = "$(postconf -d -h config_directory)" ]; then
+		wrong "$default_settings is missing: neither daemon starts"
+	else
+		warn "no postern.conf was looked at: -p names it"
+	fi
+}
+
 check_settings() {
-	[ -n "$settings" ] || return 0
-	if [ -z "$postern" ]; then
+	if [ -z "$settings" ]; then
+		lacks_settings
+	elif [ -z "$postern" ]; then
 		warn "cannot check $settings: the command postern is missing"
 	elif read_settings; then
 		good "$settings has no fault"

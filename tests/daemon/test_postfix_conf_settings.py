@@ -44,6 +44,13 @@ def test_what_fails_each_request_is_wrong(enabled, more, says):
     assert len(wrong) == 1 and says in wrong[0]
 
 
+def test_check_says_what_it_did_not_look_at(enabled):
+    with listening(enabled):
+        done = enabled.run("check")
+    assert "warning: no postern.conf was looked at" in done.stdout
+    assert "warning: Postfix is not running" in done.stdout
+
+
 def test_a_server_elsewhere_needs_no_service(enabled):
     with enabled.conf.open("a") as file:
         file.write(ELSEWHERE)
