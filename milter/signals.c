@@ -5,7 +5,8 @@
  * sigwait() and ends the service on each of them, SIGHUP too; there is no way
  * to tell it otherwise. But Linux offers a signal for the process to the main
  * thread first, and to others only when that one blocks it. So the main thread
- * never blocks these, and instead of waiting for them has handlers.
+ * never blocks these, and instead of waiting for them has handlers, which may
+ * interrupt themselves: a handler that may not blocks its signal.
  *
  * Invariant: the pipe is open for the life of the process. Threads: as the
  * header says; a handler may interrupt any of them.
