@@ -42,11 +42,12 @@ struct decoder {
 
 static const char *last_end(const char *value)
 {
-	const char *last = NULL;
+	const char *p = value + strlen(value);
 
-	for (const char *p = strstr(value, "?="); p; p = strstr(p + 1, "?="))
-		last = p;
-	return last;
+	while (p > value)
+		if (*--p == '?' && p[1] == '=')
+			return p;
+	return NULL;
 }
 
 static bool is_wide(const struct decoder *decoder)
