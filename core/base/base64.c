@@ -160,3 +160,10 @@ int base64_decode(const char *text, size_t len, struct buf *out)
 	buf_wrote(out, bytes);
 	return 0;
 }
+
+int base64_number(char c)
+{
+	uint8_t number = numbers[(unsigned char)c];
+
+	return number & SKIP ? -1 : number - 1;
+}

@@ -13,4 +13,8 @@
  * was. */
 int base64_decode(const char *text, size_t len, struct buf *out);
 
+/* What a character of the alphabet stands for; -1: it is not of it. In the time
+ * of a table: not for secrets. */
+int base64_number(char c);
+
 #endif

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "core/base/ascii.h"
 #include "core/base/base64.h"
@@ -31,17 +30,6 @@ void mime_words_payload_q(struct mime_span text, struct buf *out)
 	}
 }
 
-/* What the character stands for; -1: nothing. */
-static int number_of(char c)
-{
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				       "abcdefghijklmnopqrstuvwxyz"
-				       "0123456789+/";
-	const char *place = c == '\0' ? NULL : strchr(alphabet, c);
-
-	return place ? (int)(place - alphabet) : -1;
-}
-
 static void decode_leniently(
 	struct mime_span text, bool skip_padding, struct buf *out)
 {
@@ -50,7 +38,7 @@ static void decode_leniently(
 	bool padded = false;
 
 	for (size_t i = 0; i < text.len; i++) {
-		int number = number_of(text.data[i]);
+		int number = base64_number(text.data[i]);
 
 		if (text.data[i] == '=' && !skip_padding) {
 			padded = true;

@@ -204,6 +204,21 @@ static void test_large(void **state)
 		assert_memory_equal(out.data + i, "bar", 3);
 }
 
+static void test_number(void **state)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "abcdefghijklmnopqrstuvwxyz"
+				       "0123456789+/";
+
+	(void)state;
+	for (int byte = 0; byte < 256; byte++) {
+		const char *place = byte ? strchr(alphabet, byte) : NULL;
+
+		assert_int_equal(base64_number((char)byte),
+			place ? place - alphabet : -1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +231,7 @@ int main(void)
 		cmocka_unit_test(test_each_byte),
 		cmocka_unit_test(test_length),
 		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
