@@ -22,8 +22,7 @@ static enum send_end without_record(const struct send *send)
 	log_warn(request->worker->log, "record_late", "request", request->id,
 		"email", send->result->id, "hint",
 		"postern-milter or Postfix is away or slow, or Postfix does "
-		"not "
-		"ask the milter");
+		"not ask the milter");
 	return SEND_LATE;
 }
 

@@ -340,7 +340,7 @@ def test_check_names_the_fault(make, change, service, text, status):
     assert clean or done.stdout.count("WRONG") == status
 
 
-def test_check_is_quiet_when_all_is_well(make):
+def test_check_warns_only_of_what_it_could_not_look_at(make):
     postfix = make("message_size_limit = 0\n",
                    MASTER + "submission inet n - y - - smtpd\n  -o smtpd_milters=$non_smtpd_milters\n")
     postfix.do("enable")
