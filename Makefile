@@ -37,11 +37,8 @@ HTTPD_OBJS  := $(call objects,$(filter-out httpd/main.c,\
 	$(wildcard httpd/*.c httpd/*/*.c)))
 MILTER_OBJS := $(call objects,$(filter-out milter/main.c,$(wildcard milter/*.c)))
 CLI_OBJS    := $(call objects,$(filter-out cli/main.c,$(wildcard cli/*.c)))
-UNIT_TESTS  := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,\
-	$(wildcard tests/unit/test_*.c))
-# What several unit tests share.
-TEST_HELPERS := $(call objects,$(filter-out tests/unit/test_%,\
-	$(wildcard tests/unit/*.c)))
+UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+UNIT_OBJS   := $(call objects,$(wildcard tests/unit/*.c))
 
 CORE     := $(BUILD)/libcore.a
 PROGRAMS := $(BUILD)/postern-httpd $(BUILD)/postern-milter $(BUILD)/postern
@@ -97,16 +94,29 @@ $(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
 	$(say)
 	$(Q)tools/embed_schema schema/*.sql >$@.new && mv $@.new $@
 
-$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(TEST_HELPERS) $(BUILD)/libhttpd.a \
+# One program runs all unit tests; each file has a main() of its own.
+$(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/tools/markdown.o $(BUILD)/libhttpd.a \
 		$(BUILD)/libfilter.a $(BUILD)/libcli.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) $(CLI_LIBS) \
 		$(CORE_LIBS) -lcmocka
 
-$(BUILD)/tests/test_describe: $(BUILD)/tools/markdown.o
+$(addprefix $(BUILD)/tests/unit/,$(addsuffix .o,$(UNIT_TESTS))): \
+	override CPPFLAGS += -Dmain=$(basename $(@F))_main
+$(addprefix $(BUILD)/tests/unit/,$(addsuffix .o,$(UNIT_TESTS))): \
+	override CFLAGS += -Wno-missing-prototypes
+$(BUILD)/tests/unit/main.o: override CPPFLAGS += -I$(BUILD)
+$(BUILD)/tests/unit/main.o: $(BUILD)/gen/unit_tests.h
 
-.PHONY: unit-tests
-unit-tests: $(UNIT_TESTS)
+# Rewritten when a test comes or goes.
+$(BUILD)/gen/unit_tests.h: FORCE
+	@mkdir -p $(@D)
+	@printf 'UNIT_TEST(%s)\n' $(UNIT_TESTS) >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+.PHONY: FORCE unit-tests
+FORCE:
+unit-tests: $(BUILD)/unit
 
 # The manual: scdoc pages, with the tables of verbs and settings put in.
 MAN_PAGES := $(patsubst doc/%.scd,$(BUILD)/man/%,$(wildcard doc/*.scd))
