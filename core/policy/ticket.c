@@ -1,0 +1,53 @@
+/*
+ * ticket: the address that stands for an email between httpd and the milter.
+ *
+ * The local part is a ticket exactly as secret_ticket() writes it. The domain
+ * counts in any letter case and with a dot behind it, because Postfix takes
+ * all of these for the same.
+ *
+ * Pure. Threads: any.
+ */
+#include "core/policy/ticket.h"
+
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+enum { LENGTH = SECRET_TICKET_SIZE - 1 };
+
+char *ticket_address(const char *ticket)
+{
+	return mem_printf("%s@" TICKET_DOMAIN, ticket);
+}
+
+static bool is_our_domain(const char *domain, size_t len)
+{
+	if (len > 0 && domain[len - 1] == '.')
+		len--;
+	return len == strlen(TICKET_DOMAIN) &&
+	       str_starts_nocase(domain, TICKET_DOMAIN);
+}
+
+enum ticket_reading ticket_read(
+	const char *address, char ticket_r[static SECRET_TICKET_SIZE])
+{
+	size_t len = strlen(address), local;
+	const char *at;
+
+	if (len >= 2 && address[0] == '<' && address[len - 1] == '>') {
+		address++;
+		len -= 2;
+	}
+	at = memrchr(address, '@', len);
+	if (at == NULL)
+		return TICKET_ELSEWHERE;
+	local = (size_t)(at - address);
+	if (!is_our_domain(at + 1, len - local - 1))
+		return TICKET_ELSEWHERE;
+	if (local != LENGTH || strspn(address, "0123456789abcdef") != LENGTH)
+		return TICKET_MALFORMED;
+	memcpy(ticket_r, address, LENGTH);
+	ticket_r[LENGTH] = '\0';
+	return TICKET_READ;
+}

@@ -1,0 +1,30 @@
+/*
+ * ticket: the address that stands for an email between httpd and the milter.
+ *
+ * httpd submits each email to TICKET@postern.invalid alone; the milter puts the
+ * recipients of the email in its place. No mail ever reaches an address of this
+ * domain (RFC 6761 6.4), so a Postfix that does not ask the milter delivers to
+ * nobody.
+ */
+#ifndef POSTERN_POLICY_TICKET_H
+#define POSTERN_POLICY_TICKET_H
+
+#include "core/base/secret.h"
+
+#define TICKET_DOMAIN "postern.invalid"
+
+/* The address of a ticket, without <>; a new string. */
+char *ticket_address(const char *ticket);
+
+enum ticket_reading {
+	TICKET_ELSEWHERE, /* the address is of another domain, or of none */
+	TICKET_MALFORMED, /* of this one, but it is no ticket's */
+	TICKET_READ,
+};
+
+/* What an address of the envelope, with or without <>, is to us; the ticket is
+ * filled with TICKET_READ alone. */
+enum ticket_reading ticket_read(
+	const char *address, char ticket_r[static SECRET_TICKET_SIZE]);
+
+#endif
