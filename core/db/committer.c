@@ -15,11 +15,43 @@
  * waits, and stats. The handle and the batch belong to the committer's thread;
  * of a shared one, to the thread that has set committing; inline, to the caller.
  */
-#include "core/db/committer_private.h"
+#include "core/db/committer.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
+
+#include "core/db/db_file.h"
+
+enum { BATCH_MAX = 512 };
+
+struct commit_outcome {
+	struct commit_job *job;
+	int result;
+	struct err err;
+};
+
+enum committer_kind { COMMITTER_INLINE, COMMITTER_THREADED, COMMITTER_SHARED };
+
+struct committer {
+	struct db *db; /* ours, with the path, unless it is inline */
+	char *path;
+	struct db_file_id file;
+	enum committer_kind kind;
+	pthread_t thread;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t wake; /* a job has come, or stopping */
+	struct commit_job *first;
+	struct commit_job **end;
+	bool stopping;
+	bool committing; /* one of those that wait */
+	struct committer_stats stats;
+
+	size_t n;
+	struct commit_outcome batch[BATCH_MAX];
+};
 
 static void add_to_batch(struct committer *committer, struct commit_job *job)
 {
@@ -30,10 +62,10 @@ static void add_to_batch(struct committer *committer, struct commit_job *job)
 	outcome->err = ERR_INIT;
 }
 
-void committer_take_batch(struct committer *committer)
+static void take_batch(struct committer *committer)
 {
 	committer->n = 0;
-	while (committer->first != NULL && committer->n < COMMITTER_BATCH_MAX) {
+	while (committer->first != NULL && committer->n < BATCH_MAX) {
 		add_to_batch(committer, committer->first);
 		committer->first = committer->first->next;
 	}
@@ -48,7 +80,7 @@ static void wait_for_batch(struct committer *committer)
 	pthread_mutex_lock(&committer->mutex);
 	while (committer->first == NULL && !committer->stopping)
 		pthread_cond_wait(&committer->wake, &committer->mutex);
-	committer_take_batch(committer);
+	take_batch(committer);
 	pthread_mutex_unlock(&committer->mutex);
 }
 
@@ -112,7 +144,9 @@ static void count(struct committer *committer, bool committed)
 	pthread_mutex_unlock(&committer->mutex);
 }
 
-void committer_finish_batch(struct committer *committer)
+/* Without the mutex: commits the batch and tells each job. A job belongs to its
+ * owner again as soon as it was told. */
+static void finish_batch(struct committer *committer)
 {
 	struct err err = ERR_INIT;
 	bool committed = commit_batch(committer, &err) == 0;
@@ -140,7 +174,7 @@ static void *thread_main(void *arg)
 		wait_for_batch(committer);
 		if (committer->n == 0)
 			return NULL;
-		committer_finish_batch(committer);
+		finish_batch(committer);
 	}
 }
 
@@ -245,7 +279,8 @@ void committer_free(struct committer *committer)
 	destroy(committer);
 }
 
-void committer_enqueue(struct committer *committer, struct commit_job *job)
+/* With the mutex. A batch is of all that wait, up to its size. */
+static void enqueue(struct committer *committer, struct commit_job *job)
 {
 	job->next = NULL;
 	*committer->end = job;
@@ -259,11 +294,11 @@ void committer_submit(struct committer *committer, struct commit_job *job)
 	if (committer->kind == COMMITTER_INLINE) {
 		committer->n = 0;
 		add_to_batch(committer, job);
-		committer_finish_batch(committer);
+		finish_batch(committer);
 		return;
 	}
 	pthread_mutex_lock(&committer->mutex);
-	committer_enqueue(committer, job);
+	enqueue(committer, job);
 	pthread_cond_signal(&committer->wake);
 	pthread_mutex_unlock(&committer->mutex);
 }
@@ -276,4 +311,102 @@ struct committer_stats committer_stats(struct committer *committer)
 	stats = committer->stats;
 	pthread_mutex_unlock(&committer->mutex);
 	return stats;
+}
+
+/*
+ * Jobs whose submitters wait for them. With a shared committer one of those
+ * commits for all. Invariant: while the queue is not empty somebody commits, or
+ * the first in it is awake and about to.
+ */
+
+/* One who waits for a job. */
+struct waiter {
+	struct committer *committer;
+	int (*run)(struct db *db, void *arg, struct err *err);
+	void *arg;
+	struct err *err;
+	int result;
+	bool finished;
+	pthread_cond_t done; /* finished, or it is this one's turn to commit */
+};
+
+static int waiter_run(struct db *db, void *arg, struct err *err)
+{
+	struct waiter *waiter = arg;
+
+	return waiter->run(db, waiter->arg, err);
+}
+
+static void waiter_done(void *arg, int result, const struct err *err)
+{
+	struct waiter *waiter = arg;
+
+	pthread_mutex_lock(&waiter->committer->mutex);
+	waiter->result = result;
+	if (result < 0 && waiter->err != NULL)
+		*waiter->err = *err;
+	waiter->finished = true;
+	pthread_cond_signal(&waiter->done);
+	pthread_mutex_unlock(&waiter->committer->mutex);
+}
+
+/* With the mutex, but not during the commit: commits all that wait, and has one
+ * of those that came meanwhile go on. */
+static void commit_for_all(struct committer *committer)
+{
+	committer->committing = true;
+	take_batch(committer);
+	pthread_mutex_unlock(&committer->mutex);
+	finish_batch(committer);
+	pthread_mutex_lock(&committer->mutex);
+	committer->committing = false;
+	if (committer->first != NULL) {
+		struct waiter *next = committer->first->arg;
+
+		pthread_cond_signal(&next->done);
+	}
+}
+
+static void run_shared(struct waiter *waiter, struct commit_job *job)
+{
+	struct committer *committer = waiter->committer;
+
+	pthread_mutex_lock(&committer->mutex);
+	enqueue(committer, job);
+	while (!waiter->finished) {
+		if (committer->committing)
+			pthread_cond_wait(&waiter->done, &committer->mutex);
+		else
+			commit_for_all(committer);
+	}
+	pthread_mutex_unlock(&committer->mutex);
+}
+
+static void submit_and_wait(struct waiter *waiter, struct commit_job *job)
+{
+	struct committer *committer = waiter->committer;
+
+	committer_submit(committer, job);
+	pthread_mutex_lock(&committer->mutex);
+	while (!waiter->finished)
+		pthread_cond_wait(&waiter->done, &committer->mutex);
+	pthread_mutex_unlock(&committer->mutex);
+}
+
+int committer_run(struct committer *committer,
+	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
+	struct err *err)
+{
+	struct waiter waiter = {
+		.committer = committer, .run = run, .arg = arg, .err = err};
+	struct commit_job job = {
+		.run = waiter_run, .done = waiter_done, .arg = &waiter};
+
+	pthread_cond_init(&waiter.done, NULL);
+	if (committer->kind == COMMITTER_SHARED)
+		run_shared(&waiter, &job);
+	else
+		submit_and_wait(&waiter, &job);
+	pthread_cond_destroy(&waiter.done);
+	return waiter.result;
 }

@@ -1,13 +1,13 @@
 /*
- * db_file: makes the file of a database, for those who are to use it.
- *
- * Threads: any; holds no state.
+ * db_file: makes the file of a database, for those who are to use it, and says
+ * why one cannot be used, in words that an admin can act on.
  */
 #include "core/db/db_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +15,99 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
-#include "core/db/db_rights.h"
+#include "core/base/str.h"
+
+/* What this user may do with the files of a database. */
+enum db_right {
+	DB_RIGHT_FILE, /* to read and write the database, or a file beside it */
+	DB_RIGHT_FOLDER, /* to make files in its folder */
+	DB_RIGHT_PATH,   /* to enter a folder above it */
+};
+
+enum { PASSWD_BYTES = 4096 };
+
+static const struct {
+	int mode;
+	const char *what;
+	const char *own;    /* for chmod, by the owner */
+	const char *others; /* a command that lets this user; NULL: chown */
+} rights[] = {
+	[DB_RIGHT_FILE] = {R_OK | W_OK, "read and write the database", "u+rw",
+		NULL},
+	[DB_RIGHT_FOLDER] = {W_OK | X_OK,
+		"make files in the folder of the database", "u+rwx", NULL},
+	[DB_RIGHT_PATH] = {X_OK, "enter this folder above the database", "u+rx",
+		"chmod o+x"},
+};
+
+/* Whether this user, by the effective ids, has it; if not, with errno. */
+static bool have_right(const char *path, enum db_right right)
+{
+	return faccessat(AT_FDCWD, path, rights[right].mode, AT_EACCESS) == 0;
+}
+
+/* The caller frees it. */
+static char *name_of(uid_t uid)
+{
+	char text[PASSWD_BYTES];
+	struct passwd entry, *found = NULL;
+
+	if (getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 && found)
+		return mem_strdup(found->pw_name);
+	return mem_printf("%u", (unsigned)uid);
+}
+
+static char *advice(const char *path, enum db_right right, uid_t owner)
+{
+	_cleanup_free_ char *name = name_of(owner);
+	_cleanup_free_ char *self = name_of(geteuid());
+
+	if (owner == geteuid())
+		return mem_printf("`chmod %s %s`", rights[right].own, path);
+	if (rights[right].others)
+		return mem_printf("run this as %s%s, or `%s %s`", name,
+			owner == 0 ? "" : " or root", rights[right].others, path);
+	return mem_printf("run this as %s%s, or `chown %s %s`", name,
+		owner == 0 ? "" : " or root", self, path);
+}
+
+/* Goes up to what can be looked at. */
+static char *find_barrier(const char *path, struct stat *info_r)
+{
+	char *at = mem_strdup(path);
+
+	while (stat(at, info_r) != 0) {
+		char *up;
+
+		if (errno != EACCES || str_eq(at, "/") || str_eq(at, "."))
+			break;
+		up = mem_strdup(dirname(at));
+		free(at);
+		at = up;
+	}
+	return at;
+}
+
+/* Fills err (ERR_CONFIG) after EACCES: what this user may not do, whose the
+ * file is, and what mends that. When the path cannot be followed, it is about
+ * the folder that cannot be entered. Always -1. */
+static int refuse_right(const char *path, enum db_right right, struct err *err)
+{
+	struct stat info = {0};
+	_cleanup_free_ char *at = find_barrier(path, &info);
+	_cleanup_free_ char *self = name_of(geteuid());
+	_cleanup_free_ char *owner = name_of(info.st_uid);
+	_cleanup_free_ char *mend = NULL;
+
+	if (!str_eq(at, path))
+		right = DB_RIGHT_PATH;
+	mend = advice(at, right, info.st_uid);
+	return err_set(err, ERR_CONFIG,
+		"%s: the user %s may not %s; it belongs to %s, with mode %04o: "
+		"%s",
+		at, self, rights[right].what, owner,
+		(unsigned)info.st_mode & 07777, mend);
+}
 
 enum {
 	FILE_MODE = 0640, /* only its owner writes */
@@ -37,7 +129,7 @@ static int file_error(struct err *err, const char *path, const char *what)
 static int cannot_use(const char *path, enum db_right right, struct err *err)
 {
 	if (errno == EACCES)
-		return db_rights_refuse(path, right, err);
+		return refuse_right(path, right, err);
 	return file_error(err, path, "cannot use the database");
 }
 
@@ -49,7 +141,7 @@ static int cannot_create(const char *path, struct err *err)
 	if (errno != EACCES)
 		return file_error(err, path, "cannot create the database");
 	copy = mem_strdup(path);
-	return db_rights_refuse(dirname(copy), DB_RIGHT_FOLDER, err);
+	return refuse_right(dirname(copy), DB_RIGHT_FOLDER, err);
 }
 
 /* Root makes the file for those who own the folder. */
@@ -98,12 +190,12 @@ static int require_beside(const char *path, struct err *err)
 	_cleanup_free_ char *copy = mem_strdup(path);
 	const char *folder = dirname(copy);
 
-	if (!db_rights_have(folder, DB_RIGHT_FOLDER))
+	if (!have_right(folder, DB_RIGHT_FOLDER))
 		return cannot_use(folder, DB_RIGHT_FOLDER, err);
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
 		_cleanup_free_ char *file = mem_printf("%s%s", path, suffixes[i]);
 
-		if (!db_rights_have(file, DB_RIGHT_FILE) && errno != ENOENT)
+		if (!have_right(file, DB_RIGHT_FILE) && errno != ENOENT)
 			return cannot_use(file, DB_RIGHT_FILE, err);
 	}
 	return 0;
@@ -111,7 +203,7 @@ static int require_beside(const char *path, struct err *err)
 
 int db_file_require(const char *path, struct err *err)
 {
-	if (db_rights_have(path, DB_RIGHT_FILE))
+	if (have_right(path, DB_RIGHT_FILE))
 		return require_beside(path, err);
 	if (errno == ENOENT)
 		return err_set(err, ERR_CONFIG,

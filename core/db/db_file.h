@@ -14,8 +14,8 @@
 int db_file_create(const char *path, struct err *err);
 
 /* ERR_CONFIG when there is no such file, or this user may not read and write
- * it or what SQLite keeps beside it, or make others in its folder; the text says
- * whose they are, and what to do. */
+ * it or what SQLite keeps beside it, or make others in its folder; the text
+ * says whose they are, and what to do. */
 int db_file_require(const char *path, struct err *err);
 
 /* Makes the file of a copy: ERR_EXISTS when it is there. Only its maker may

@@ -27,9 +27,119 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/db/db.h"
 #include "core/db/db_file.h"
 #include "core/db/db_private.h"
-#include "core/db/db_sqlite_sql.h"
+
+/* Steps a PRAGMA to its first row: 1, 0 when it gives none, or -1. */
+static int first_row(struct db *db, const char *sql, struct db_stmt **stmt_r,
+	struct err *err)
+{
+	if (db_prepare(db, sql, stmt_r, err) != 0)
+		return -1;
+	return db_step(*stmt_r, err);
+}
+
+/* Turns on the write-ahead log, which stays on; ERR_CONFIG where the file
+ * system cannot have one. */
+static int set_wal_mode(struct db *db, struct err *err)
+{
+	static const char sql_wal[] = "PRAGMA journal_mode=WAL";
+	struct db_stmt *stmt;
+	int result = 0;
+
+	if (first_row(db, sql_wal, &stmt, err) < 0)
+		return -1;
+	if (!str_eq(db_text(stmt, 0), "wal"))
+		result = err_set(err, ERR_CONFIG,
+			"%s: no write-ahead log is possible here: not on a "
+			"local file system?",
+			db->path);
+	db_reset(stmt);
+	return result;
+}
+
+/* SQLite opens a file when it first reads it; this reads it. */
+static int read_header(struct db *db, struct err *err)
+{
+	static const char sql_header[] = "PRAGMA schema_version";
+	struct db_stmt *stmt;
+	int result = first_row(db, sql_header, &stmt, err);
+
+	if (result == 1)
+		db_reset(stmt);
+	return result < 0 ? -1 : 0;
+}
+
+/* 1 when there is a table of the name, 0 when not, or -1. */
+static int has_table(struct db *db, const char *name, struct err *err)
+{
+	static const char sql_table[] =
+		"SELECT 1 FROM sqlite_schema"
+		" WHERE type = 'table' AND name = $name";
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_prepare(db, sql_table, &stmt, err) != 0)
+		return -1;
+	db_bind_text(stmt, "$name", name);
+	result = db_step(stmt, err);
+	if (result == 1)
+		db_reset(stmt);
+	return result;
+}
+
+/* See db_version() and db_check(). */
+static int version(struct db *db, int64_t *version_r, struct err *err)
+{
+	static const char sql_version[] = "PRAGMA data_version";
+	struct db_stmt *stmt;
+	int result = first_row(db, sql_version, &stmt, err);
+
+	if (result < 0)
+		return -1;
+	assert(result == 1);
+	*version_r = db_int(stmt, 0);
+	db_reset(stmt);
+	return 0;
+}
+
+static int check_pages(struct db *db, struct err *err)
+{
+	static const char sql_pages[] = "PRAGMA integrity_check(1)";
+	struct db_stmt *stmt;
+	int result = 0;
+
+	if (first_row(db, sql_pages, &stmt, err) < 0)
+		return -1;
+	if (!str_eq(db_text(stmt, 0), "ok"))
+		result = err_set(
+			err, ERR_CONFIG, "%s: %s", db->path, db_text(stmt, 0));
+	db_reset(stmt);
+	return result;
+}
+
+static int check_references(struct db *db, struct err *err)
+{
+	static const char sql_references[] = "PRAGMA foreign_key_check";
+	struct db_stmt *stmt;
+	int result = first_row(db, sql_references, &stmt, err);
+
+	if (result != 1)
+		return result;
+	err_set(err, ERR_CONFIG,
+		"%s: a row of the table %s refers to a row of the table %s "
+		"that does not exist",
+		db->path, db_text(stmt, 0), db_text(stmt, 2));
+	db_reset(stmt);
+	return -1;
+}
+
+static int check(struct db *db, struct err *err)
+{
+	return check_pages(db, err) == 0 ? check_references(db, err) : -1;
+}
 
 enum {
 	WAIT_MS = 10000,
@@ -206,7 +316,7 @@ static int enter_wal(struct sqlite_db *db, struct err *err)
 {
 	int count = 0;
 
-	while (db_sqlite_sql_enter_wal(&db->base, err) != 0)
+	while (set_wal_mode(&db->base, err) != 0)
 		if ((sqlite3_errcode(db->handle) & 0xff) != SQLITE_BUSY ||
 			!on_busy(db, count++))
 			return -1;
@@ -231,8 +341,7 @@ static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 
-	if (db_sqlite_sql_read_header(&db->base, err) != 0 ||
-		run_all(db, pragmas_all, err) != 0)
+	if (read_header(&db->base, err) != 0 || run_all(db, pragmas_all, err) != 0)
 		return -1;
 	if (mode == DB_READ)
 		return run_all(db, pragmas_read, err);
@@ -475,8 +584,8 @@ const struct db_engine db_sqlite = {
 	.text = sqlite_text,
 	.integer = sqlite_integer,
 	.blob = sqlite_blob,
-	.has_table = db_sqlite_sql_has_table,
-	.version = db_sqlite_sql_version,
+	.has_table = has_table,
+	.version = version,
 	.backup = sqlite_backup,
-	.check = db_sqlite_sql_check,
+	.check = check,
 };

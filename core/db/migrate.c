@@ -11,7 +11,6 @@
 
 #include "core/base/str.h"
 #include "core/db/db_private.h"
-#include "core/db/migrate_private.h"
 
 /* How a database stands to a list of migrations. */
 struct standing {

@@ -31,4 +31,15 @@ int migrate_check(struct db *db, struct err *err);
  * program fails at its start instead of later. */
 int migrate_check_file(const char *path, struct err *err);
 
+/* The same on any list of migrations, for tests. */
+struct migrate_list {
+	const struct migration *items;
+	int n;
+};
+
+int migrate_run_list(struct db *db, const struct migrate_list *list,
+	int64_t now_us, int *applied_r, struct err *err);
+int migrate_check_list(
+	struct db *db, const struct migrate_list *list, struct err *err);
+
 #endif

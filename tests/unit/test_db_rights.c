@@ -12,7 +12,6 @@
 
 #include "core/base/mem.h"
 #include "core/db/db_file.h"
-#include "core/db/db_rights.h"
 #include "temp_db.h"
 
 enum { NOBODY = 65534, NAMELESS = 3999999 };

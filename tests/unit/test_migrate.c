@@ -14,7 +14,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/str.h"
-#include "core/db/migrate_private.h"
+#include "core/db/migrate.h"
 #include "tests/unit/temp_db.h"
 
 static const char sql_names[] =
