@@ -11,10 +11,16 @@
 
 enum { TAB_WIDTH = 8 };
 
-static void add_blanks(struct buf *out, size_t n)
+/* Adds blanks; one, when there has been too much room for a text of its
+ * length. */
+static void add_blanks(struct html_lines *lines, size_t n)
 {
+	if (n > 1 && n - 1 > lines->room)
+		n = 1 + lines->room;
+	if (n > 1)
+		lines->room -= n - 1;
 	while (n-- > 0)
-		buf_add_char(out, ' ');
+		buf_add_char(&lines->out, ' ');
 }
 
 /* Starts the line that text is about to stand on. */
@@ -26,7 +32,7 @@ static void start_line(struct html_lines *lines)
 	for (; out->len > 0 && lines->breaks > 0; lines->breaks--)
 		buf_add_char(out, '\n');
 	if (lines->indent > marker)
-		add_blanks(out, lines->indent - marker);
+		add_blanks(lines, lines->indent - marker);
 	buf_add_str(out, lines->marker);
 	lines->marker[0] = '\0';
 	lines->breaks = 0;
@@ -38,7 +44,7 @@ static void flush(struct html_lines *lines)
 {
 	if (lines->breaks > 0 || lines->out.len == 0)
 		start_line(lines);
-	add_blanks(&lines->out, lines->kept + (lines->blank ? 1 : 0));
+	add_blanks(lines, lines->kept + (lines->blank ? 1 : 0));
 	lines->kept = 0;
 	lines->blank = false;
 }

@@ -22,9 +22,12 @@ struct html_lines {
 	size_t kept;     /* blanks of preformatted text held back */
 	size_t indent;   /* of the lines to come */
 	char marker[HTML_LINES_MARKER_SIZE]; /* before the next text */
+	size_t room; /* for blanks that stand beside another */
 };
 
-#define HTML_LINES_INIT ((struct html_lines){.out = BUF_INIT})
+/* For HTML of this length. Tabs and indents can make text many times as long:
+ * where they do, less of them is left. */
+#define HTML_LINES_INIT(len) ((struct html_lines){.room = 4096 + (len)})
 
 /* Adds text in UTF-8: runs of blanks and line breaks become one blank. */
 void html_lines_text(struct html_lines *lines, const char *text, size_t len);

@@ -205,11 +205,11 @@ static void end(struct html_render *render, const struct frame *frame)
 	}
 }
 
-struct html_render *html_render_new(void)
+struct html_render *html_render_new(size_t len)
 {
 	struct html_render *render = mem_new(struct html_render);
 
-	render->lines = HTML_LINES_INIT;
+	render->lines = HTML_LINES_INIT(len);
 	return render;
 }
 

@@ -2,9 +2,14 @@
  * html_text: the plain text of an HTML body.
  *
  * libxml2 reads and reports elements as they open and close; no tree is built.
- * Where end tags match nothing, libxml2 searches all that is open: what that
- * may cost is bounded by SEARCH_MAX, past which the rest of the document is
- * left out.
+ * It compares each attribute of a tag with all before it, and where an end tag
+ * matches nothing it searches all that is open. So it gets a copy in which tags
+ * have only the attributes that text is made of, each once, and its searches
+ * are counted: past SEARCH_BASE and SEARCH_PER_BYTE the rest of the document is
+ * left out. With that the time is linear in the length of any document.
+ *
+ * Invariant of the copy: `<` and a letter stand only where a tag begins that
+ * was written by add_tag().
  *
  * Threads: any; holds no state.
  */
@@ -23,17 +28,19 @@
 #include "core/mail/html_render.h"
 
 enum {
-	DIRECTIVE_MAX = 256,    /* bytes of <![if ...]> */
-	SEARCH_MAX = 200000000, /* elements; a fraction of a second */
-	ERROR_COST = 100,       /* of reporting one error, in elements */
+	DIRECTIVE_MAX = 256, /* bytes of <![if ...]> */
+	NAME_MAX_LEN = 100,  /* of an element; libxml2 reads no more */
+	/* Open elements that are looked at; each takes some nanoseconds. */
+	SEARCH_BASE = 500000,
+	SEARCH_PER_BYTE = 8,
 };
 
-/* Squares of the lengths of tags: about a second. */
-#define TAGS_COST_MAX UINT64_C(4000000000)
+#define BLANKS " \t\r\n\f"
 
 struct reader {
 	struct html_render *render;
 	size_t searched;
+	size_t search_max;
 	htmlParserCtxtPtr parser;
 };
 
@@ -60,15 +67,16 @@ static void on_text(void *user, const xmlChar *text, int len)
 	html_render_text(reader->render, (const char *)text, (size_t)len);
 }
 
-/* Errors are counted as if each were an end tag that matches nothing. */
+/* An end tag that matches nothing is an error; others are counted as if they
+ * were one. */
 __attribute__((format(printf, 2, 3))) static void on_error(
 	void *user, const char *format, ...)
 {
 	struct reader *reader = user;
 
 	(void)format;
-	reader->searched += html_render_depth(reader->render) + ERROR_COST;
-	if (reader->searched > SEARCH_MAX)
+	reader->searched += html_render_depth(reader->render);
+	if (reader->searched > reader->search_max)
 		xmlStopParser(reader->parser);
 }
 
@@ -89,26 +97,6 @@ static size_t directive_len(const char *text)
 	return close && close[-1] == ']' ? (size_t)(close + 1 - text) : 0;
 }
 
-/* A copy without the directives (`<![if mso]>`) that word processors write and
- * that libxml2 takes for text. */
-static char *without_directives(const char *html)
-{
-	struct buf out = BUF_INIT;
-	const char *found;
-
-	buf_reserve(&out, strlen(html));
-	while ((found = strstr(html, "<![")) != NULL) {
-		size_t len = directive_len(found);
-
-		buf_add(&out, html, (size_t)(found - html));
-		if (len == 0)
-			buf_add_char(&out, *found);
-		html = found + (len ? len : 1);
-	}
-	buf_add_str(&out, html);
-	return buf_take(&out);
-}
-
 static void init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -116,58 +104,173 @@ static void init(void)
 	pthread_once(&once, xmlInitParser);
 }
 
-/* Behind the `=` of an attribute: past its value. */
-static const char *skip_value(const char *at)
+/* The attributes that text is made of. */
+static const char *const attributes[] = {
+	"style", "hidden", "href", "alt", "start"};
+
+/* What stands in a tag: a name, and perhaps a value behind a `=`. */
+struct piece {
+	const char *name;
+	size_t name_len;
+	const char *value; /* NULL: none */
+	size_t value_len;
+};
+
+/* Reads the value behind a `=` and returns what follows. */
+static const char *read_value(const char *at, struct piece *piece)
 {
 	const char *end;
 
-	at += strspn(at, " \t\r\n\f");
-	if (*at != '"' && *at != '\'')
-		return at + strcspn(at, " \t\r\n\f>");
-	end = strchr(at + 1, *at);
-	return end ? end + 1 : at + strlen(at);
+	at += strspn(at, BLANKS);
+	if (*at != '"' && *at != '\'') {
+		piece->value = at;
+		piece->value_len = strcspn(at, BLANKS ">");
+		return at + piece->value_len;
+	}
+	piece->value = at + 1;
+	end = strchrnul(at + 1, *at);
+	piece->value_len = (size_t)(end - piece->value);
+	return *end ? end + 1 : end;
 }
 
-/* Past the tag that begins here. */
-static const char *skip_tag(const char *at)
+/* Reads the next piece of a tag; false at its end, where *at is left. */
+static bool next_piece(const char **at, struct piece *piece)
 {
-	for (;;) {
-		at += strcspn(at, "=>");
-		if (*at != '=')
-			return at + (*at == '>');
-		at = skip_value(at + 1);
-	}
+	const char *next = *at + strspn(*at, BLANKS "/");
+	size_t blanks;
+
+	*at = next;
+	if (*next == '\0' || *next == '>')
+		return false;
+	*piece = (struct piece){.name = next};
+	piece->name_len = strcspn(next, BLANKS "/=>");
+	next += piece->name_len;
+	blanks = strspn(next, BLANKS);
+	if (next[blanks] == '=')
+		next = read_value(next + blanks + 1, piece);
+	*at = next;
+	return true;
 }
 
-/* How much of the document can be read in good time: libxml2 compares each
- * attribute of an element with all before it, which is quadratic in the length
- * of a tag. */
-static size_t affordable_len(const char *html)
+/* Which attribute it is: a bit; 0 for one that does not matter. */
+static unsigned attribute_bit(const struct piece *piece)
 {
-	const char *at = html;
-	uint64_t cost = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
+		if (strlen(attributes[i]) == piece->name_len &&
+			g_ascii_strncasecmp(attributes[i], piece->name,
+				piece->name_len) == 0)
+			return 1u << i;
+	return 0;
+}
 
-	while ((at = strchr(at, '<')) != NULL) {
-		const char *begin = at++;
-		uint64_t len;
-
-		if (!g_ascii_isalpha(*at))
-			continue;
-		at = skip_tag(at);
-		len = (uint64_t)(at - begin);
-		cost += len * len;
-		if (cost > TAGS_COST_MAX || at - html > INT_MAX)
-			return (size_t)(begin - html);
+static void add_attribute(struct buf *out, const struct piece *piece)
+{
+	buf_add_char(out, ' ');
+	buf_add(out, piece->name, piece->name_len);
+	if (piece->value == NULL)
+		return;
+	buf_add_str(out, "=\"");
+	for (size_t i = 0; i < piece->value_len; i++) {
+		if (piece->value[i] == '"')
+			buf_add_str(out, "&quot;");
+		else if (piece->value[i] == '<')
+			buf_add_str(out, "&lt;");
+		else
+			buf_add_char(out, piece->value[i]);
 	}
-	return strnlen(html, INT_MAX);
+	buf_add_char(out, '"');
+}
+
+/* Whether the element's content is not HTML. */
+static bool is_raw(const char *name, size_t len)
+{
+	return (len == 6 && g_ascii_strncasecmp(name, "script", len) == 0) ||
+	       (len == 5 && g_ascii_strncasecmp(name, "style", len) == 0);
+}
+
+/* Past the raw content of an element: its end tag, or the end of the text. */
+static const char *skip_raw(const char *at, const char *name, size_t len)
+{
+	const char *end = at;
+
+	while ((end = strstr(end, "</")) != NULL) {
+		if (g_ascii_strncasecmp(end + 2, name, len) == 0)
+			return end;
+		end += 2;
+	}
+	return at + strlen(at);
+}
+
+/* Adds the tag that begins at this `<`, and returns what follows it. */
+static const char *add_tag(struct buf *out, const char *at)
+{
+	const char *name = at + 1;
+	size_t len = strcspn(name, BLANKS "/<>\"'=");
+	struct piece piece;
+	unsigned seen = 0;
+	bool closed;
+
+	if (len > NAME_MAX_LEN)
+		len = NAME_MAX_LEN;
+	buf_add(out, at, 1 + len);
+	at = name + len;
+	while (next_piece(&at, &piece)) {
+		unsigned bit = attribute_bit(&piece);
+
+		if (bit & ~seen)
+			add_attribute(out, &piece);
+		seen |= bit;
+	}
+	closed = *at == '>' && at[-1] == '/';
+	buf_add_str(out, closed ? "/>" : ">");
+	at += *at == '>';
+	return closed || !is_raw(name, len) ? at : skip_raw(at, name, len);
+}
+
+/* Past the comment that begins here. */
+static const char *skip_comment(const char *at)
+{
+	const char *end = strstr(at + strlen("<!--"), "-->");
+
+	return end ? end + strlen("-->") : at + strlen(at);
+}
+
+/* A copy that libxml2 reads in good time, and as it is meant: without the
+ * directives (`<![if mso]>`) that word processors write and that it takes for
+ * text. */
+static char *simplify(const char *html)
+{
+	struct buf out = BUF_INIT;
+
+	buf_reserve(&out, strlen(html));
+	while (*html) {
+		size_t len = strcspn(html, "<");
+
+		buf_add(&out, html, len);
+		html += len;
+		if (*html == '\0')
+			break;
+		if (g_ascii_isalpha(html[1])) {
+			html = add_tag(&out, html);
+		} else if (str_starts(html, "<!--")) {
+			html = skip_comment(html);
+		} else {
+			len = str_starts(html, "<![") ? directive_len(html) : 0;
+			if (len == 0)
+				buf_add_char(&out, *html);
+			html += len ? len : 1;
+		}
+	}
+	return buf_take(&out);
 }
 
 static void read_html(struct reader *reader, const char *html)
 {
 	const int options = HTML_PARSE_NONET | HTML_PARSE_RECOVER |
 			    HTML_PARSE_NOWARNING | HTML_PARSE_IGNORE_ENC;
-	size_t len = affordable_len(html);
+	size_t len = strnlen(html, INT_MAX);
 
+	reader->search_max = SEARCH_BASE + SEARCH_PER_BYTE * len;
 	reader->parser = htmlNewParserCtxt();
 	if (reader->parser == NULL)
 		return;
@@ -179,25 +282,17 @@ static void read_html(struct reader *reader, const char *html)
 	htmlFreeParserCtxt(reader->parser);
 }
 
-/* A copy that libxml2 reads as it is meant. */
-static char *prepare(const char *html)
-{
-	char *valid, *clean;
-
-	if (str_utf8_valid(html, strlen(html)))
-		return without_directives(html);
-	valid = g_utf8_make_valid(html, -1);
-	clean = without_directives(valid);
-	g_free(valid);
-	return clean;
-}
-
 char *html_text(const char *html)
 {
-	struct reader reader = {.render = html_render_new()};
-	_cleanup_free_ char *clean = prepare(html);
+	struct reader reader = {.render = html_render_new(strlen(html))};
+	_cleanup_free_ char *copy = NULL;
+	char *valid = NULL;
 
+	if (!str_utf8_valid(html, strlen(html)))
+		valid = g_utf8_make_valid(html, -1);
+	copy = simplify(valid ? valid : html);
+	g_free(valid);
 	init();
-	read_html(&reader, clean);
+	read_html(&reader, copy);
 	return html_render_finish(reader.render);
 }

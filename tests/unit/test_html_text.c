@@ -299,6 +299,9 @@ static void test_hostile(void **state)
 		{"<frameset>", "<frame>", 1000, 1000},
 		{"<![CDATA[", "]]>", 1000, 1000},
 		{"<a\n", "x='y'", 1, 50000},
+		{"<b><div>", "<i>", 1, 50000},
+		{"<p", " a1", 1, 50000},
+		{"<pre>", "\tx", 1, 50000},
 	};
 
 	(void)state;
@@ -310,6 +313,86 @@ static void test_hostile(void **state)
 		for (size_t n = 0; n < cases[i].bodies; n++)
 			buf_add_str(&html, cases[i].body);
 		check_rules(html.data);
+	}
+}
+
+/* A long tag takes nothing of what follows it, whatever it is long of. */
+static void test_long_tags(void **state)
+{
+	static const char *const fillers[] = {
+		" a=b", " a", "'a", " style=x", "/"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fillers); i++) {
+		_cleanup_buf_ struct buf html = BUF_INIT;
+		_cleanup_free_ char *text = NULL;
+
+		buf_add_str(&html, "<p><img alt=A");
+		while (html.len < 500000)
+			buf_add_str(&html, fillers[i]);
+		buf_add_str(&html, "'>B<p>C");
+		text = html_text(html.data);
+		if (strstr(text, "C\n") == NULL)
+			fail_msg("%s: %s", fillers[i], text);
+	}
+}
+
+/* End tags that match nothing, deep in elements that are never closed. */
+static void test_searches_are_bounded(void **state)
+{
+	static const struct {
+		int open, ends;
+		const char *text;
+	} cases[] = {
+		{200, 2000, "top\nend\n"},
+		{100000, 100000, "top\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf html = BUF_INIT;
+		_cleanup_free_ char *text = NULL;
+
+		buf_add_str(&html, "top<b><div>");
+		for (int n = 0; n < cases[i].open; n++)
+			buf_add_str(&html, "<i>");
+		for (int n = 0; n < cases[i].ends; n++)
+			buf_add_str(&html, "</b>");
+		buf_add_str(&html, "end");
+		text = html_text(html.data);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+/* Text is never many times as long as its HTML. */
+static void test_growth_is_bounded(void **state)
+{
+	static const struct {
+		const char *head, *body;
+	} cases[] = {
+		{"<pre>", "\t"},
+		{"<pre>", "\tx"},
+		{"<ul><li><ul><li><ul><li><ul><li><ul><li><ul><li><ul><li><ul>"
+		 "<li><ul><li><ul><li><ul><li><ul><li><ul><li><ul><li><ul><li>"
+		 "<ul><li><ul><li><ul><li><ul><li><ul><li><ul><li><pre>",
+			"\nx"},
+		{"", "<hr>"},
+		{"", "<ol start=2147483647><li>x"},
+		{"", "<a href='http:            '>x</a>"},
+		{"", "\xff"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf html = BUF_INIT;
+		_cleanup_free_ char *text = NULL;
+
+		buf_add_str(&html, cases[i].head);
+		while (html.len < 200000)
+			buf_add_str(&html, cases[i].body);
+		buf_add_str(&html, "x");
+		text = html_text(html.data);
+		assert_true(strlen(text) <= HTML_TEXT_GROWTH * html.len);
 	}
 }
 
@@ -427,6 +510,9 @@ int main(void)
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_preformatted),
 		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_long_tags),
+		cmocka_unit_test(test_searches_are_bounded),
+		cmocka_unit_test(test_growth_is_bounded),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_random),
