@@ -13,7 +13,8 @@
 		.name = "Idempotency-Key", .shape = SHAPE_STRING,              \
 		.help = "1 to 256 characters. For 24 hours a request of the "  \
 			"company with the same key and payload gets the "      \
-			"first answer again, and sends nothing twice, but "    \
+			"first answer again, if its API key may send these "   \
+			"emails, and sends nothing twice, but "                \
 			"after a loss of power, or when all of Postfix was "   \
 			"killed, when a repeat may deliver again what got no " \
 			"answer. A request that sent nothing leaves its key "  \

@@ -35,6 +35,7 @@ static int enter(struct idempotency_claim *claim, struct problem *problem)
 {
 	switch (running_enter(claim->running, &claim->entry)) {
 	case RUNNING_ENTERED:
+		claim->entered = true;
 		return 0;
 	case RUNNING_OTHER:
 		return other_payload(problem);
@@ -66,8 +67,19 @@ static int recall(struct request *request, struct idempotency_claim *claim,
 	return 0;
 }
 
-int idempotency_claim(struct request *request,
-	const uint8_t payload[static SECRET_HASH_LEN], struct problem *problem)
+int idempotency_claim(struct request *request, struct problem *problem)
+{
+	struct idempotency_claim *claim = request->claim;
+
+	if (claim == NULL)
+		return 0;
+	if (enter(claim, problem) < 0)
+		return -1;
+	return recall(request, claim, problem);
+}
+
+void idempotency_begin_hashed(
+	struct request *request, const uint8_t payload[static SECRET_HASH_LEN])
 {
 	const struct admission *admission = &request->admission;
 	struct idempotency_claim *claim = mem_new(struct idempotency_claim);
@@ -77,30 +89,25 @@ int idempotency_claim(struct request *request,
 	memcpy(claim->entry.key.hash, admission->idempotency_key,
 		SECRET_HASH_LEN);
 	memcpy(claim->entry.payload, payload, SECRET_HASH_LEN);
-	if (enter(claim, problem) < 0) {
-		free(claim);
-		return -1;
-	}
 	request->claim = claim;
-	return recall(request, claim, problem);
 }
 
-int idempotency_begin(
-	struct request *request, const char *action, struct problem *problem)
+void idempotency_begin(struct request *request, const char *action)
 {
 	uint8_t payload[SECRET_HASH_LEN];
 
 	if (!request->admission.has_idempotency_key)
-		return 0;
+		return;
 	hash_payload(request, action, payload);
-	return idempotency_claim(request, payload, problem);
+	idempotency_begin_hashed(request, payload);
 }
 
 void idempotency_end(struct idempotency_claim *claim)
 {
 	if (claim == NULL)
 		return;
-	running_leave(claim->running, &claim->entry);
+	if (claim->entered)
+		running_leave(claim->running, &claim->entry);
 	store_idempotency_clear(&claim->record);
 	free(claim);
 }

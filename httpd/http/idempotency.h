@@ -2,9 +2,13 @@
  * idempotency: a request with an Idempotency-Key is done once, however often
  * it comes.
  *
- *   begin   claims the key for this request, then asks the store about it
+ *   begin   notes the key and what it is for
+ *   claim   once the request is known to be allowed: takes the key for it, then
+ *           asks the store about it
  *   (send)  adds the key with the rows of the emails
  *   end     with the request
+ *
+ * So who may not make a request learns nothing of one that came before.
  */
 #ifndef POSTERN_HTTPD_IDEMPOTENCY_H
 #define POSTERN_HTTPD_IDEMPOTENCY_H
@@ -19,6 +23,7 @@ struct request;
 struct idempotency_claim {
 	struct running *running;
 	struct running_entry entry; /* the key and the payload */
+	bool entered;               /* in running */
 	bool found;                 /* the request came before: */
 	struct idempotency record;  /* what is known of it */
 	char run[POSTFIX_RUN_SIZE]; /* in which its emails go to Postfix */
@@ -26,13 +31,15 @@ struct idempotency_claim {
 
 /* Sets request->claim when the request has a key, which must be before its body
  * is dropped. action names what the body is for: the same body for something
- * else is another payload. 0, or -1 with the problem: the key is that of a
- * request under way, or of one with another payload. */
-int idempotency_begin(
-	struct request *request, const char *action, struct problem *problem);
+ * else is another payload. */
+void idempotency_begin(struct request *request, const char *action);
 /* The same for a payload that is hashed already. */
-int idempotency_claim(struct request *request,
-	const uint8_t payload[static SECRET_HASH_LEN], struct problem *problem);
+void idempotency_begin_hashed(
+	struct request *request, const uint8_t payload[static SECRET_HASH_LEN]);
+
+/* 0, also when the request has no key; or -1 with the problem: the key is that
+ * of a request under way, or of one with another payload. */
+int idempotency_claim(struct request *request, struct problem *problem);
 
 /* With the request; NULL is fine. */
 void idempotency_end(struct idempotency_claim *claim);

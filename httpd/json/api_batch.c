@@ -91,7 +91,9 @@ static void reply_unfinished(struct request *request)
 static void on_strict_sent(
 	struct request *request, const struct send_outcome *outcome)
 {
-	if (outcome->unfinished)
+	if (outcome->problem)
+		reply_problem(request, outcome->problem);
+	else if (outcome->unfinished)
 		reply_unfinished(request);
 	else if (outcome->sent == 0)
 		reply_worst(request, outcome);
@@ -110,7 +112,9 @@ static bool has_passing(const struct send_outcome *outcome)
 static void on_permissive_sent(
 	struct request *request, const struct send_outcome *outcome)
 {
-	if (outcome->sent == 0 && has_passing(outcome))
+	if (outcome->problem)
+		reply_problem(request, outcome->problem);
+	else if (outcome->sent == 0 && has_passing(outcome))
 		reply_worst(request, outcome);
 	else
 		reply_json(request, 200, batch_json_render(outcome));
@@ -157,20 +161,14 @@ void api_batch_send(struct request *request)
 {
 	_cleanup_batch_ struct batch batch = {0};
 	struct problem problem = PROBLEM_INIT;
-	bool permissive = false;
 
-	if (read_mode(request, &permissive, &problem) < 0 ||
-		idempotency_begin(request,
-			permissive ? "POST /emails/batch permissive"
-				   : "POST /emails/batch strict",
-			&problem) < 0) {
+	if (read_mode(request, &batch.permissive, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	if (send_repeat(request, permissive,
-		    permissive ? on_permissive_sent : on_strict_sent))
-		return;
-	batch.permissive = permissive;
+	idempotency_begin(request, batch.permissive
+					   ? "POST /emails/batch permissive"
+					   : "POST /emails/batch strict");
 	if (parse(request, &batch, &problem) < 0)
 		reply_problem(request, &problem);
 	else

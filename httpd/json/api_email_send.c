@@ -46,12 +46,7 @@ void api_email_send(struct request *request)
 		.outgoing = &outgoing, .n = 1, .done = on_email_sent};
 	struct problem problem = PROBLEM_INIT;
 
-	if (idempotency_begin(request, "POST /emails", &problem) < 0) {
-		reply_problem(request, &problem);
-		return;
-	}
-	if (send_repeat(request, false, on_email_sent))
-		return;
+	idempotency_begin(request, "POST /emails");
 	if (parse(request, &outgoing, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;

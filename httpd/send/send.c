@@ -1,7 +1,7 @@
 /*
  * send: from parsed emails to their records.
  *
- *   send_emails ─> stage ─(committer)─> on_send_staged
+ *   send_emails: decide, claim, compose ─> stage ─(committer)─> on_send_staged
  *     ─> send_inject, for each ─(Postfix, milter)─> send_group_finish
  *     ─> send_settle ─(committer)─> send_group_end
  *
@@ -29,6 +29,8 @@ enum { TELL_US = 60 * 1000 * 1000 };
 
 const struct problem *send_first_problem(const struct send_outcome *outcome)
 {
+	if (outcome->problem)
+		return outcome->problem;
 	for (size_t i = 0; i < outcome->n; i++)
 		if (outcome->results[i].problem.kind != PROBLEM_NONE)
 			return &outcome->results[i].problem;
@@ -82,22 +84,15 @@ static int stage_run(struct db *db, void *arg, struct err *err)
  * the same store, as when one is restarted. */
 static void end_unstaged(struct send_group *group)
 {
-	bool raced = group->claim && group->job_err.code == ERR_EXISTS;
+	struct problem problem = PROBLEM_INIT;
 
 	log_error(group->request->worker->log, "stage_failed", "request",
 		group->request->id, "error", group->job_err.text);
-	for (size_t i = 0; i < group->n; i++) {
-		struct send *send = &group->sends[i];
-
-		if (send->end != SEND_OPEN)
-			continue;
-		send->end = SEND_BAD;
-		if (raced)
-			problem_fixed(&send->result->problem, PROBLEM_CONCURRENT);
-		else
-			problem_from_err(&send->result->problem, &group->job_err);
-	}
-	send_group_end(group);
+	if (group->claim && group->job_err.code == ERR_EXISTS)
+		problem_fixed(&problem, PROBLEM_CONCURRENT);
+	else
+		problem_from_err(&problem, &group->job_err);
+	send_group_refuse(group, &problem);
 }
 
 static void inject_or_end(struct send *send)
@@ -149,68 +144,53 @@ static void stage(struct send_group *group)
 	send_group_commit(group, stage_run, on_send_staged, group->lazy);
 }
 
-static void compose(struct send *send, struct outgoing *outgoing)
-{
-	struct request *request = send->group->request;
-	struct problem *problem = &send->result->problem;
-	const char *domain = outgoing->message.from.domain;
-
-	send->test = outgoing->test;
-	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
-	send->composed.row.created_us = send->group->created_us;
-	if (send_decide(request, domain, problem) < 0 ||
-		send_compose(request, outgoing, &send->composed, problem) < 0)
-		return;
-	send->result->message_id = send->composed.row.message_id;
-}
-
-static void prepare(struct send *send, struct outgoing *outgoing,
+/* A repeat is decided like a first request, before anything is told of that. */
+static void decide(struct send *send, const struct outgoing *outgoing,
 	const struct problem *problem)
 {
 	id_new(send->result->id);
 	if (problem && problem->kind != PROBLEM_NONE)
 		send->result->problem = *problem;
 	else
-		compose(send, outgoing);
+		send_decide(send->group->request, outgoing->message.from.domain,
+			&send->result->problem);
 	if (send->result->problem.kind != PROBLEM_NONE)
 		send->end = SEND_BAD;
 }
 
-/* The first one may have reached Postfix, so what cannot be composed any more
- * is unsure. */
-static void prepare_again(
-	struct send *send, struct outgoing *outgoing, const char *result)
+/* An email of a repeat may have reached Postfix, so if it cannot be composed
+ * any more it is unsure. */
+static void compose(struct send *send, struct outgoing *outgoing)
 {
-	send_recall(send, result);
-	if (send->end != SEND_OPEN)
-		return;
-	compose(send, outgoing);
-	if (send->result->problem.kind != PROBLEM_NONE)
-		send->end = SEND_UNSURE;
+	const struct send_group *group = send->group;
+	bool again = group->claim && group->claim->found;
+
+	send->test = outgoing->test;
+	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
+	send->composed.row.created_us = group->created_us;
+	if (send_compose(group->request, outgoing, &send->composed,
+		    &send->result->problem) < 0)
+		send->end = again ? SEND_UNSURE : SEND_BAD;
+	else
+		send->result->message_id = send->composed.row.message_id;
 }
 
-static void prepare_all(struct send_group *group, const struct send_spec *spec)
+static void compose_open(struct send_group *group, const struct send_spec *spec)
 {
-	const struct idempotency_claim *claim = group->claim;
-	bool again = claim && claim->found;
-
 	for (size_t i = 0; i < spec->n; i++) {
-		struct send *send = &group->sends[i];
-
-		if (again)
-			prepare_again(send, &spec->outgoing[i],
-				claim->record.results.items[i]);
-		else
-			prepare(send, &spec->outgoing[i],
-				spec->problems ? &spec->problems[i] : NULL);
+		if (group->sends[i].end == SEND_OPEN)
+			compose(&group->sends[i], &spec->outgoing[i]);
 		outgoing_clear(&spec->outgoing[i]);
 	}
 }
 
 /* The emails of a request come in together, so one request may exceed it. */
-static bool is_full(const struct worker *worker)
+static bool is_full(const struct send_group *group)
 {
-	return worker->emails >= (size_t)worker->conf->submission.max_pending;
+	const struct worker *worker = group->worker;
+	size_t others = worker->emails - group->n;
+
+	return others >= (size_t)worker->conf->submission.max_pending;
 }
 
 /* Each email would say the same. */
@@ -237,46 +217,82 @@ static bool misses_milter(const struct request *request)
 	return true;
 }
 
-/* The same payload has the same number of emails, unless another version of
- * this program has read it. */
-static bool is_another(
-	const struct send_group *group, const struct send_spec *spec)
+static bool can_send(const struct send_group *group)
 {
-	const struct idempotency_claim *claim = group->claim;
-
-	return claim && claim->found && claim->record.results.n != spec->n;
+	return !is_full(group) && !misses_milter(group->request);
 }
 
-static void refuse_all(struct send_group *group, const struct send_spec *spec,
-	enum problem_kind kind)
+static void refuse_all(struct send_group *group, enum problem_kind kind)
 {
-	for (size_t i = 0; i < spec->n; i++) {
-		group->sends[i].end = SEND_BAD;
-		problem_fixed(&group->results[i].problem, kind);
-		outgoing_clear(&spec->outgoing[i]);
+	struct problem problem = PROBLEM_INIT;
+
+	problem_fixed(&problem, kind);
+	send_group_refuse(group, &problem);
+}
+
+static void send_first(struct send_group *group, const struct send_spec *spec)
+{
+	size_t open, bad;
+
+	if (!can_send(group)) {
+		refuse_all(group, PROBLEM_UNAVAILABLE);
+		return;
 	}
-	send_group_end(group);
+	compose_open(group, spec);
+	open = send_group_count(group, SEND_OPEN);
+	bad = send_group_count(group, SEND_BAD);
+	if (open > 0 && (bad == 0 || group->permissive))
+		stage(group);
+	else
+		send_group_end(group);
+}
+
+/* The same payload has the same number of emails, unless another version of
+ * this program has read it. */
+static void send_repeat(struct send_group *group, const struct send_spec *spec)
+{
+	if (group->claim->record.results.n != spec->n) {
+		refuse_all(group, PROBLEM_OTHER_PAYLOAD);
+		return;
+	}
+	send_recall(group);
+	if (send_group_count(group, SEND_OPEN) == 0) {
+		send_settle(group);
+	} else if (!can_send(group)) {
+		refuse_all(group, PROBLEM_UNAVAILABLE);
+	} else {
+		compose_open(group, spec);
+		send_again(group);
+	}
+}
+
+/* Its emails are decided. */
+static void take_up(struct send_group *group, const struct send_spec *spec)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	if (idempotency_claim(group->request, &problem) < 0)
+		send_group_refuse(group, &problem);
+	else if (group->claim && group->claim->found)
+		send_repeat(group, spec);
+	else
+		send_first(group, spec);
 }
 
 void send_emails(struct request *request, const struct send_spec *spec)
 {
-	bool full = is_full(request->worker) || misses_milter(request);
 	struct send_group *group = send_group_new(
 		request, spec->n, spec->permissive, spec->done);
-	size_t open, bad;
+	size_t bad;
 
-	if (full || is_another(group, spec)) {
-		refuse_all(group, spec,
-			full ? PROBLEM_UNAVAILABLE : PROBLEM_OTHER_PAYLOAD);
-		return;
-	}
-	prepare_all(group, spec);
-	open = send_group_count(group, SEND_OPEN);
+	for (size_t i = 0; i < spec->n; i++)
+		decide(&group->sends[i], &spec->outgoing[i],
+			spec->problems ? &spec->problems[i] : NULL);
 	bad = send_group_count(group, SEND_BAD);
-	if (group->claim && group->claim->found)
-		send_again(group);
-	else if (open > 0 && (bad == 0 || group->permissive))
-		stage(group);
+	if (bad == 0 || (group->permissive && bad < spec->n))
+		take_up(group, spec);
 	else
 		send_group_end(group);
+	for (size_t i = 0; i < spec->n; i++)
+		outgoing_clear(&spec->outgoing[i]);
 }

@@ -2,14 +2,15 @@
  * send: from parsed emails to their records. One pipeline for every dialect.
  *
  *   decide   the sending rules, against the store as it is now
+ *   claim    the Idempotency-Key, which tells of an earlier request
  *   compose  the message, with its ticket, and the row
  *   stage    the rows of the request, and its Idempotency-Key, in one commit
  *   inject   the messages, into Postfix
  *   record   by the milter; the watch tells
  *   settle   what was not sent is taken back, in one commit
  *
- * A request that came before is not staged again: send_repeat() answers it, or
- * send_emails() takes it up where it ended.
+ * A request that came before is held to the rules like any other; then it is
+ * answered as it was, or taken up where it ended, but not staged again.
  */
 #ifndef POSTERN_HTTPD_SEND_H
 #define POSTERN_HTTPD_SEND_H
@@ -29,6 +30,7 @@ struct send_result {
 
 /* What became of all n, in their order; lives for the call of done. */
 struct send_outcome {
+	const struct problem *problem; /* of the request; NULL: see the results */
 	const struct send_result *results;
 	size_t n;
 	size_t sent;     /* are with Postfix; the others are not, or perhaps */
@@ -54,11 +56,8 @@ struct send_spec {
  * last until then. Leaves the emails empty. */
 void send_emails(struct request *request, const struct send_spec *spec);
 
-/* Answers a request that came before and of which nothing is left to be done:
- * true, and done is or will be called. */
-bool send_repeat(struct request *request, bool permissive, send_done *done);
-
-/* The first problem among the results, NULL when all is well. */
+/* The problem of the request, or the first one among the results; NULL when all
+ * is well. */
 const struct problem *send_first_problem(const struct send_outcome *outcome);
 
 #endif

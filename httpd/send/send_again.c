@@ -96,9 +96,15 @@ static void recall_email(struct send *send)
 	}
 }
 
-void send_recall(struct send *send, const char *result)
+static void recall(struct send *send, const char *result)
 {
-	if (result[0] == '!') {
+	bool is_id = result[0] != '!';
+
+	if (send->end == SEND_BAD) {
+		send->end = is_id ? SEND_BARRED : SEND_BAD;
+		return;
+	}
+	if (!is_id) {
 		problem_set(&send->result->problem, PROBLEM_VALIDATION, "%s",
 			result + 1);
 		send->end = SEND_BAD;
@@ -108,24 +114,13 @@ void send_recall(struct send *send, const char *result)
 	recall_email(send);
 }
 
-bool send_repeat(struct request *request, bool permissive, send_done *done)
+void send_recall(struct send_group *group)
 {
-	const struct idempotency_claim *claim = request->claim;
-	const struct strv *results;
-	struct send_group *group;
+	const struct idempotency *record = &group->claim->record;
 
-	if (claim == NULL || !claim->found)
-		return false;
-	results = &claim->record.results;
-	group = send_group_new(request, results->n, permissive, done);
-	for (size_t i = 0; i < results->n; i++)
-		send_recall(&group->sends[i], results->items[i]);
-	if (send_group_count(group, SEND_OPEN) > 0) {
-		send_group_free(group);
-		return false;
-	}
-	send_settle(group);
-	return true;
+	group->created_us = record->created_us;
+	for (size_t i = 0; i < group->n; i++)
+		recall(&group->sends[i], record->results.items[i]);
 }
 
 static int supersede_run(struct db *db, void *arg, struct err *err)

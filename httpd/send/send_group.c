@@ -27,8 +27,6 @@ struct send_group *send_group_new(
 	group->done = done;
 	group->permissive = permissive;
 	group->created_us = clock_now_us(request->worker->shared->clock);
-	if (group->claim && group->claim->found)
-		group->created_us = group->claim->record.created_us;
 	group->sends = mem_alloc(n, sizeof(*group->sends));
 	group->results = mem_alloc(n, sizeof(*group->results));
 	group->n = n;
@@ -60,7 +58,9 @@ size_t send_group_count(const struct send_group *group, enum send_end end)
 
 void send_group_end(struct send_group *group)
 {
+	bool refused = group->problem.kind != PROBLEM_NONE;
 	const struct send_outcome outcome = {
+		.problem = refused ? &group->problem : NULL,
 		.results = group->results,
 		.n = group->n,
 		.sent = send_group_count(group, SEND_SENT) +
@@ -68,10 +68,16 @@ void send_group_end(struct send_group *group)
 		.unfinished = group->unfinished,
 	};
 
-	if (group->n == 1 && outcome.results->problem.kind == PROBLEM_NONE)
+	if (group->n == 1 && send_first_problem(&outcome) == NULL)
 		memcpy(group->request->email_id, outcome.results->id, ID_SIZE);
 	group->done(group->request, &outcome);
 	send_group_free(group);
+}
+
+void send_group_refuse(struct send_group *group, const struct problem *problem)
+{
+	group->problem = *problem;
+	send_group_end(group);
 }
 
 static void leave(struct send_group *group)

@@ -31,6 +31,8 @@ enum send_end {
 	SEND_UNSURE,  /* perhaps in the queue */
 	SEND_FAILED,  /* surely not in the queue */
 	SEND_REFUSED, /* by the milter */
+	SEND_BARRED,  /* staged by an earlier request; this one's key may not
+		       * send  it, and is told no more */
 };
 
 struct send {
@@ -64,6 +66,7 @@ struct send_group {
 	bool unfinished;
 	bool lazy;          /* staged, but durable only with a later commit */
 	int64_t created_us; /* of all its emails */
+	struct problem problem; /* of the whole request */
 	struct send *sends;
 	struct send_result *results;
 	size_t n;
@@ -78,6 +81,8 @@ void send_group_free(struct send_group *group);
 size_t send_group_count(const struct send_group *group, enum send_end end);
 /* Tells the outcome and frees the group. */
 void send_group_end(struct send_group *group);
+/* The same, with the problem as that of the whole request. */
+void send_group_refuse(struct send_group *group, const struct problem *problem);
 
 /* Begins a step for each email that is open; when all have left it, the next
  * one. An email leaves it at its end, or open. */
@@ -106,10 +111,11 @@ void send_inject(struct send *send);
 /* Waits for the record of an email that is with Postfix. */
 void send_watch(struct send *send);
 
-/* What the request's record says of an email that was staged by an earlier one:
- * SEND_OPEN when nobody knows. One that is sent, but may have been lost since,
- * is open too, and the state of its row says so. */
-void send_recall(struct send *send, const char *result);
+/* What the request's record says of its emails, which were staged by an earlier
+ * one: SEND_OPEN when nobody knows. One that is sent, but may have been lost
+ * since, is open too, and the state of its row says so. One that is bad stays
+ * so, or is barred. */
+void send_recall(struct send_group *group);
 /* Sends what is open of a request that came before. */
 void send_again(struct send_group *group);
 

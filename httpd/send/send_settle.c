@@ -21,12 +21,14 @@
 #include "httpd/http/request.h"
 #include "httpd/send/send_private.h"
 
-/* Whether Postfix has, or may have, any of the emails. */
+/* Whether Postfix has, or may have, any of the emails. Of one that is barred
+ * this request does not ask. */
 static bool is_out(const struct send_group *group)
 {
 	return send_group_count(group, SEND_SENT) > 0 ||
 	       send_group_count(group, SEND_LATE) > 0 ||
-	       send_group_count(group, SEND_UNSURE) > 0;
+	       send_group_count(group, SEND_UNSURE) > 0 ||
+	       send_group_count(group, SEND_BARRED) > 0;
 }
 
 /* Whether the next attempt may succeed where this one did not. */
@@ -66,12 +68,26 @@ static char *refusal_line(const struct problem *problem)
 	return line;
 }
 
+/* What a repeat is not allowed changes nothing of what is known. */
+static const char *earlier_result(const struct send *send)
+{
+	const struct send_group *group = send->group;
+
+	if (group->claim == NULL || !group->claim->found ||
+		(send->end != SEND_BAD && send->end != SEND_BARRED))
+		return NULL;
+	return group->claim->record.results.items[send - group->sends];
+}
+
 void send_group_results(const struct send_group *group, struct strv *results)
 {
 	for (size_t i = 0; i < group->n; i++) {
 		const struct send_result *result = &group->results[i];
+		const char *earlier = earlier_result(&group->sends[i]);
 
-		if (has_id(&group->sends[i]))
+		if (earlier)
+			strv_add(results, earlier);
+		else if (has_id(&group->sends[i]))
 			strv_add(results, result->id);
 		else
 			strv_take(results, refusal_line(&result->problem));
@@ -147,7 +163,8 @@ static int settle_key(
 {
 	const struct idempotency_key *key = &group->claim->entry.key;
 	struct idempotency row = {
-		.settled = send_group_count(group, SEND_UNSURE) == 0};
+		.settled = send_group_count(group, SEND_UNSURE) == 0 &&
+			   send_group_count(group, SEND_BARRED) == 0};
 	int result;
 
 	if (!is_out(group))

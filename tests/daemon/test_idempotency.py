@@ -108,6 +108,80 @@ def test_keys_are_the_companys(box, httpd, email, to, key):
     assert id_of(httpd.post(email, **with_key(key))) == first
 
 
+@pytest.fixture
+def bound(box):
+    """A client of the same company whose key may send as another domain only."""
+    return own_domain(box)[1]
+
+
+def own_domain(box):
+    """A new domain of the sandbox's company, a client with a key bound to it."""
+    [company] = [
+        d["company_id"]
+        for d in box.cli("domain", "list")
+        if d["name"] == "example.com"
+    ]
+    domain = box.domain(company)
+    return domain, box.httpd(box.new_key(company, domain=domain)["token"])
+
+
+def check_same_refusal(answer, first_time):
+    """The answer to a repeat is what a first request gets."""
+    check_problem(first_time, 403, "restricted_api_key", "not authorized")
+    assert answer.status_code == 403
+    assert answer.json() == first_time.json()
+
+
+def test_repeat_with_a_key_of_another_domain(box, httpd, bound, email, to, key):
+    first = id_of(httpd.post(email, **with_key(key)))
+    refused = bound.post(email, **with_key(unique()))
+    check_same_refusal(bound.post(email, **with_key(key)), refused)
+    other = {**email, "subject": "other"}
+    check_same_refusal(bound.post(other, **with_key(key)), refused)
+    assert id_of(httpd.post(email, **with_key(key))) == first
+    check_sent_once(box, to)
+
+
+def test_batch_repeated_with_a_key_of_another_domain(httpd, bound, email, key):
+    first = httpd.batch([email] * 2, **with_key(key))
+    refused = bound.batch([email] * 2, **with_key(unique()))
+    check_same_refusal(bound.batch([email] * 2, **with_key(key)), refused)
+    assert httpd.batch([email] * 2, **with_key(key)).json() == first.json()
+
+
+def test_permissive_batch_repeated_with_a_key_of_another_domain(
+    box, httpd, bound, email, to, key
+):
+    """It is told of the emails that it may send, and of no other."""
+    domain, of_domain = own_domain(box)
+    other = {"from": f"a@{domain}", "to": "a@dst.test", "text": "x"}
+    batch = [email, other, {**email, "to": "x"}]
+    permissive = {"x-batch-validation": "permissive"}
+    first = httpd.batch(batch, **with_key(key, **permissive)).json()
+    for client, known in ((of_domain, first["data"][1:]), (bound, [])):
+        answer = client.batch(batch, **with_key(key, **permissive)).json()
+        fresh = client.batch(batch, **with_key(unique(), **permissive)).json()
+        assert answer["data"] == known
+        assert answer["errors"] == fresh["errors"]
+    assert httpd.batch(batch, **with_key(key, **permissive)).json() == first
+    check_sent_once(box, to)
+
+
+def test_repeat_when_the_domain_is_gone(box, email, to, key):
+    company = box.company()
+    domain = box.domain(company)
+    httpd = box.httpd(box.new_key(company)["token"])
+    email = {**email, "from": f"hello@{domain}"}
+    first = id_of(httpd.post(email, **with_key(key)))
+    box.cli("domain", "deactivate", domain)
+    check_problem(
+        httpd.post(email, **with_key(key)), 403, "validation_error", "not active"
+    )
+    box.cli("domain", "activate", domain)
+    assert id_of(httpd.post(email, **with_key(key))) == first
+    check_sent_once(box, to)
+
+
 def test_each_key_sends(box, httpd, email, to):
     ids = {id_of(httpd.post(email, **with_key(unique()))) for _ in range(3)}
     assert len(ids) == 3

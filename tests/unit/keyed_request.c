@@ -20,15 +20,18 @@ const char *const keyed_request_to[KEYED_EMAILS] = {
 
 const uint8_t keyed_request_payload[SECRET_HASH_LEN] = {42};
 
+void keyed_request_begin(struct send_rig *rig, uint8_t key)
+{
+	memset(rig->request.admission.idempotency_key, key, SECRET_HASH_LEN);
+	idempotency_begin_hashed(&rig->request, keyed_request_payload);
+}
+
 void keyed_request_claim(struct send_rig *rig, uint8_t key)
 {
-	struct admission *admission = &rig->request.admission;
 	struct problem problem;
 
-	memset(admission->idempotency_key, key, SECRET_HASH_LEN);
-	assert_int_equal(idempotency_claim(&rig->request, keyed_request_payload,
-				 &problem),
-		0);
+	keyed_request_begin(rig, key);
+	assert_int_equal(idempotency_claim(&rig->request, &problem), 0);
 }
 
 void keyed_request_unclaim(struct send_rig *rig)
@@ -50,8 +53,8 @@ void keyed_request_send_new(struct send_rig *rig, const struct keyed_request *wh
 	};
 
 	for (size_t i = 0; i < what->n; i++)
-		send_rig_email(
-			"hello@example.com", keyed_request_to[i], &emails[i]);
+		send_rig_email(what->from[i] ? what->from[i] : "hello@example.com",
+			keyed_request_to[i], &emails[i]);
 	if (what->bad)
 		problem_set(&problems[what->bad - 1], PROBLEM_VALIDATION,
 			"two\nlines");
@@ -62,16 +65,12 @@ void keyed_request_send_new(struct send_rig *rig, const struct keyed_request *wh
 
 bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what)
 {
-	bool known = false;
+	bool known;
 
 	if (what->key)
-		keyed_request_claim(rig, what->key);
-	rig->done = 0;
-	known = send_repeat(&rig->request, what->permissive, send_rig_on_done);
-	if (known)
-		send_rig_wait(rig);
-	else
-		keyed_request_send_new(rig, what);
+		keyed_request_begin(rig, what->key);
+	keyed_request_send_new(rig, what);
+	known = what->key && rig->request.claim->found && rig->composed == 0;
 	keyed_request_unclaim(rig);
 	return known;
 }

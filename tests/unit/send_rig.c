@@ -124,9 +124,14 @@ void send_rig_on_done(struct request *request, const struct send_outcome *outcom
 	rig->n = outcome->n;
 	rig->sent = outcome->sent;
 	rig->unfinished = outcome->unfinished;
+	rig->composed = 0;
 	for (size_t i = 0; i < outcome->n; i++) {
-		memcpy(rig->ids[i], outcome->results[i].id, ID_SIZE);
-		rig->problems[i] = outcome->results[i].problem;
+		const struct send_result *result = &outcome->results[i];
+
+		memcpy(rig->ids[i], result->id, ID_SIZE);
+		rig->problems[i] = outcome->problem ? *outcome->problem
+						    : result->problem;
+		rig->composed += result->message_id != NULL;
 	}
 	event_base_loopbreak(rig->worker.base);
 }

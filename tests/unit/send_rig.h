@@ -29,9 +29,10 @@ struct send_rig {
 	/* Of the last outcome: */
 	int done; /* how often it was told */
 	size_t n, sent;
+	size_t composed; /* by this request */
 	bool unfinished;
 	char ids[SEND_RIG_EMAILS][ID_SIZE];
-	struct problem problems[SEND_RIG_EMAILS];
+	struct problem problems[SEND_RIG_EMAILS]; /* or the request's, in each */
 };
 
 /* For cmocka: the state is a struct send_rig. */

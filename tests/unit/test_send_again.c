@@ -78,8 +78,7 @@ static void test_one_is_bad(void **state)
 		assert_int_equal(rig->sent, N - 1);
 		assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
 		assert_int_equal(rig->problems[1].kind, PROBLEM_VALIDATION);
-		assert_string_equal(
-			rig->problems[1].text, i ? "two lines" : "two\nlines");
+		assert_string_equal(rig->problems[1].text, "two\nlines");
 		assert_true(keyed_request_send(rig, &batch));
 	}
 	assert_int_equal(count(rig, sql_emails), N - 1);
@@ -218,29 +217,36 @@ static void test_refused_before(void **state)
 	assert_int_equal(rig->sent, 1);
 }
 
+/* Claims the request's key and lets it go; the problem with that. */
+static enum problem_kind claim_once(
+	struct request *request, const uint8_t payload[static SECRET_HASH_LEN])
+{
+	struct problem problem = PROBLEM_INIT;
+
+	idempotency_begin_hashed(request, payload);
+	idempotency_claim(request, &problem);
+	idempotency_end(request->claim);
+	request->claim = NULL;
+	return problem.kind;
+}
+
 static void test_conflicts(void **state)
 {
 	struct send_rig *rig = *state;
 	const struct keyed_request single = {.n = 1, .key = 1};
 	const uint8_t other[SECRET_HASH_LEN] = {43};
 	struct request second = rig->request;
-	struct problem problem;
 
 	keyed_request_send(rig, &single);
 	keyed_request_claim(rig, 1);
-	second.admission.has_idempotency_key = true;
 	memset(second.admission.idempotency_key, 1, SECRET_HASH_LEN);
 	assert_int_equal(
-		idempotency_claim(&second, keyed_request_payload, &problem), -1);
-	assert_int_equal(problem.kind, PROBLEM_CONCURRENT);
-	assert_int_equal(idempotency_claim(&second, other, &problem), -1);
-	assert_int_equal(problem.kind, PROBLEM_OTHER_PAYLOAD);
-	assert_null(second.claim);
+		claim_once(&second, keyed_request_payload), PROBLEM_CONCURRENT);
+	assert_int_equal(claim_once(&second, other), PROBLEM_OTHER_PAYLOAD);
 	keyed_request_unclaim(rig);
-
-	assert_int_equal(idempotency_claim(&second, other, &problem), -1);
-	assert_int_equal(problem.kind, PROBLEM_OTHER_PAYLOAD);
-	idempotency_end(second.claim);
+	assert_int_equal(claim_once(&second, other), PROBLEM_OTHER_PAYLOAD);
+	assert_int_equal(
+		claim_once(&second, keyed_request_payload), PROBLEM_NONE);
 }
 
 /* Leaves a request that was not finished. */
@@ -282,24 +288,170 @@ static void test_other_number(void **state)
 	assert_int_equal(rig->inject->submitted, 0);
 }
 
-/* Two httpds on one store, as while one is restarted. */
+/* Two httpds on one store, as while one is restarted: the other adds the key
+ * between our look and our commit. */
 static void test_other_httpd(void **state)
 {
 	struct send_rig *rig = *state;
 	const struct keyed_request single = {.n = 1, .key = 1};
-	struct idempotency row = {.created_us = INT64_MAX / 2};
-	struct idempotency_key key = {0};
 
-	keyed_request_claim(rig, 1);
-	key = rig->request.claim->entry.key;
-	strv_add(&row.results, "x");
-	OK(store_idempotency_add(rig->db, &key, &row, &why));
-	keyed_request_send_new(rig, &single);
-	keyed_request_unclaim(rig);
+	OK(db_exec(rig->db,
+		"CREATE TRIGGER other_httpd AFTER INSERT ON email BEGIN"
+		" INSERT INTO idempotency (company_id, key_hash, payload,"
+		" created_us, settled, results)"
+		" VALUES (new.company_id, CAST(replace(printf('%032d', 0), '0',"
+		" char(1)) AS BLOB), zeroblob(32), new.created_us, 0, 'x');"
+		"END",
+		&why));
+	keyed_request_send(rig, &single);
 	assert_int_equal(rig->problems[0].kind, PROBLEM_CONCURRENT);
 	assert_int_equal(rig->inject->submitted, 0);
 	assert_int_equal(count(rig, sql_emails), 0);
-	store_idempotency_clear(&row);
+}
+
+static void bind_key(struct send_rig *rig, const char *domain)
+{
+	struct key *key = &rig->request.admission.key;
+
+	free(key->domain);
+	key->domain = domain ? mem_strdup(domain) : NULL;
+}
+
+/* Whatever became of the first one: a key that may not send it is told so, and
+ * changes nothing. */
+static void test_repeat_is_decided(void **state)
+{
+	static const struct {
+		enum inject_result result;
+		enum fake_milter milter;
+		size_t n;
+	} firsts[] = {
+		{INJECT_QUEUED, MILTER_RECORDS, 1},
+		{INJECT_QUEUED, MILTER_RECORDS, N},
+		{INJECT_QUEUED, MILTER_AWAY, 1},
+		{INJECT_UNKNOWN, MILTER_AWAY, 1},
+		{INJECT_UNKNOWN, MILTER_AWAY, N},
+	};
+	struct send_rig *rig = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(firsts); i++) {
+		const struct keyed_request what = {.n = firsts[i].n, .key = 1};
+		char ids[N][ID_SIZE];
+		size_t sent;
+
+		keyed_request_forget_all(rig);
+		rig->inject->result = firsts[i].result;
+		rig->inject->milter = firsts[i].milter;
+		keyed_request_send(rig, &what);
+		memcpy(ids, rig->ids, sizeof(ids));
+		sent = rig->sent;
+		rig->inject->result = INJECT_QUEUED;
+		rig->inject->milter = MILTER_RECORDS;
+		rig->inject->submitted = 0;
+
+		bind_key(rig, "second.example");
+		keyed_request_send(rig, &what);
+		assert_int_equal(rig->sent, 0);
+		assert_int_equal(rig->inject->submitted, 0);
+		for (size_t k = 0; k < what.n; k++) {
+			assert_int_equal(
+				rig->problems[k].kind, PROBLEM_RESTRICTED_KEY);
+			assert_string_not_equal(rig->ids[k], ids[k]);
+		}
+		assert_int_equal(count(rig, sql_keys), 1);
+
+		bind_key(rig, NULL);
+		keyed_request_send(rig, &what);
+		assert_int_equal(rig->sent, what.n);
+		assert_memory_equal(ids, rig->ids, what.n * ID_SIZE);
+		assert_int_equal(rig->inject->submitted, what.n - sent);
+	}
+}
+
+/* Also while the first one is under way, and with another payload. */
+static void test_claim_is_not_told(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct keyed_request single = {.n = 1, .key = 1};
+	struct idempotency_claim *first;
+
+	bind_key(rig, "second.example");
+	keyed_request_claim(rig, 1);
+	first = rig->request.claim;
+	keyed_request_send(rig, &single);
+	assert_int_equal(rig->problems[0].kind, PROBLEM_RESTRICTED_KEY);
+	bind_key(rig, NULL);
+	keyed_request_send(rig, &single);
+	assert_int_equal(rig->problems[0].kind, PROBLEM_CONCURRENT);
+	idempotency_end(first);
+}
+
+/* One that may send some of a batch finishes these, and leaves the others and
+ * what is known of them to a key that may. */
+static void test_repeat_is_decided_for_each(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct keyed_request batch = {.n = N,
+		.key = 1,
+		.permissive = true,
+		.from = {NULL, "a@second.example", "a@asleep.example"}};
+	char ids[N][ID_SIZE];
+
+	rig->inject->result = INJECT_UNKNOWN;
+	rig->inject->milter = MILTER_AWAY;
+	keyed_request_send(rig, &batch);
+	memcpy(ids, rig->ids, sizeof(ids));
+	assert_int_equal(rig->problems[2].kind, PROBLEM_DOMAIN);
+	rig->inject->result = INJECT_QUEUED;
+	rig->inject->milter = MILTER_RECORDS;
+	rig->inject->submitted = 0;
+
+	bind_key(rig, "second.example");
+	for (int i = 0; i < 2; i++) {
+		keyed_request_send(rig, &batch);
+		assert_int_equal(rig->sent, 1);
+		assert_int_equal(rig->inject->submitted, 1);
+		assert_string_equal(rig->ids[1], ids[1]);
+		assert_string_not_equal(rig->ids[0], ids[0]);
+		assert_int_equal(rig->problems[0].kind, PROBLEM_RESTRICTED_KEY);
+		assert_int_equal(rig->problems[2].kind, PROBLEM_RESTRICTED_KEY);
+	}
+	bind_key(rig, NULL);
+	keyed_request_send(rig, &batch);
+	assert_int_equal(rig->sent, 2);
+	assert_int_equal(rig->inject->submitted, 2);
+	assert_string_equal(rig->ids[0], ids[0]);
+	assert_string_equal(rig->ids[1], ids[1]);
+	assert_int_equal(rig->problems[2].kind, PROBLEM_DOMAIN);
+}
+
+/* The only email that this key may send is refused: that of the other one stays
+ * known. */
+static void test_barred_stays_known(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct keyed_request batch = {.n = 2,
+		.key = 1,
+		.permissive = true,
+		.from = {NULL, "a@second.example"}};
+	char id[ID_SIZE];
+
+	rig->inject->only_to = keyed_request_to[1];
+	rig->inject->result = INJECT_UNKNOWN;
+	rig->inject->milter = MILTER_AWAY;
+	keyed_request_send(rig, &batch);
+	memcpy(id, rig->ids[0], sizeof(id));
+	bind_key(rig, "second.example");
+	rig->inject->result = INJECT_QUEUED;
+	rig->inject->milter = MILTER_REFUSES;
+	keyed_request_send(rig, &batch);
+	assert_int_equal(rig->sent, 0);
+	bind_key(rig, NULL);
+	rig->inject->submitted = 0;
+	assert_true(keyed_request_send(rig, &batch));
+	assert_int_equal(rig->sent, 1);
+	assert_string_equal(rig->ids[0], id);
+	assert_int_equal(rig->inject->submitted, 0);
 }
 
 int main(void)
@@ -321,6 +473,10 @@ int main(void)
 		test(row_is_gone),
 		test(other_number),
 		test(other_httpd),
+		test(repeat_is_decided),
+		test(claim_is_not_told),
+		test(repeat_is_decided_for_each),
+		test(barred_stays_known),
 	};
 	int failed;
 
