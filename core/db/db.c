@@ -94,6 +94,46 @@ void db_bind_int(struct db_stmt *stmt, const char *name, int64_t number)
 	stmt->db->engine->bind_int(stmt, name, number);
 }
 
+static void bind(struct db_stmt *stmt, const struct db_param *param)
+{
+	switch (param->kind) {
+	case DB_PARAM_TEXT:
+		db_bind_text(stmt, param->name, param->text);
+		break;
+	case DB_PARAM_INT:
+		db_bind_int(stmt, param->name, param->number);
+		break;
+	case DB_PARAM_BLOB:
+		db_bind_blob(stmt, param->name, param->data, param->len);
+		break;
+	}
+}
+
+int db_start(struct db *db, const char *sql, const struct db_param *params,
+	struct db_stmt **stmt_r, struct err *err)
+{
+	if (db_prepare(db, sql, stmt_r, err) != 0)
+		return -1;
+	for (; params && params->name; params++)
+		bind(*stmt_r, params);
+	return 0;
+}
+
+bool db_has_param(struct db_stmt *stmt, const char *name)
+{
+	return stmt->db->engine->has_param(stmt, name);
+}
+
+int db_change(struct db *db, const char *sql, const struct db_param *params,
+	struct err *err)
+{
+	struct db_stmt *stmt;
+
+	if (db_start(db, sql, params, &stmt, err) != 0 || db_run(stmt, err) != 0)
+		return -1;
+	return (int)db_changes(db);
+}
+
 int db_step(struct db_stmt *stmt, struct err *err)
 {
 	return stmt->db->engine->step(stmt, err);
@@ -137,6 +177,16 @@ int64_t db_int(struct db_stmt *stmt, int column)
 const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r)
 {
 	return stmt->db->engine->blob(stmt, column, len_r);
+}
+
+int db_columns(struct db_stmt *stmt)
+{
+	return stmt->db->engine->columns(stmt);
+}
+
+const char *db_column_name(struct db_stmt *stmt, int column)
+{
+	return stmt->db->engine->column_name(stmt, column);
 }
 
 /* Runs a statement of this file, kept prepared like any other. */

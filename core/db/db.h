@@ -55,12 +55,46 @@ void db_bind_blob(
 	struct db_stmt *stmt, const char *name, const void *data, size_t len);
 void db_bind_int(struct db_stmt *stmt, const char *name, int64_t number);
 
+/* The same in one go: the value of one parameter, as in
+ * DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)). */
+struct db_param {
+	const char *name; /* NULL ends the array */
+	enum { DB_PARAM_TEXT, DB_PARAM_INT, DB_PARAM_BLOB } kind;
+	const char *text;
+	int64_t number;
+	const void *data;
+	size_t len;
+};
+#define DB_TEXT(name_, text_)                                                  \
+	{                                                                      \
+		.name = (name_), .kind = DB_PARAM_TEXT, .text = (text_)        \
+	}
+#define DB_INT(name_, number_)                                                 \
+	{                                                                      \
+		.name = (name_), .kind = DB_PARAM_INT, .number = (number_)     \
+	}
+#define DB_BLOB(name_, data_, len_)                                            \
+	{                                                                      \
+		.name = (name_), .kind = DB_PARAM_BLOB, .data = (data_),       \
+		.len = (len_)                                                  \
+	}
+#define DB_PARAMS(...) ((const struct db_param[]){__VA_ARGS__, {.name = NULL}})
+
+/* db_prepare(), and the parameters bound; NULL for none. */
+int db_start(struct db *db, const char *sql, const struct db_param *params,
+	struct db_stmt **stmt_r, struct err *err);
+bool db_has_param(struct db_stmt *stmt, const char *name);
+
 /* Goes to the next row: 1 a row, 0 no more, -1 error. After 0 and -1 the
  * statement is reset. */
 int db_step(struct db_stmt *stmt, struct err *err);
 
 /* Steps a statement that gives no rows. */
 int db_run(struct db_stmt *stmt, struct err *err);
+
+/* Runs a statement that gives no rows: how many it changed, or -1. */
+int db_change(struct db *db, const char *sql, const struct db_param *params,
+	struct err *err);
 
 /* How many rows the last db_run() on this handle changed; rows that went with
  * them by a cascade are not counted. */
@@ -75,6 +109,9 @@ const char *db_text(struct db_stmt *stmt, int column);
 char *db_copy(struct db_stmt *stmt, int column);
 int64_t db_int(struct db_stmt *stmt, int column);
 const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r);
+int db_columns(struct db_stmt *stmt);
+/* As the statement has it after AS, or in the table. */
+const char *db_column_name(struct db_stmt *stmt, int column);
 
 /* Transactions. db_begin() takes the write lock at once, waiting for it as
  * long as a writer may take. A commit that fails has rolled back, unless it was

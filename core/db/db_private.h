@@ -48,11 +48,14 @@ struct db_engine {
 	void (*bind_blob)(struct db_stmt *stmt, const char *name,
 		const void *data, size_t len);
 	void (*bind_int)(struct db_stmt *stmt, const char *name, int64_t number);
+	bool (*has_param)(struct db_stmt *stmt, const char *name);
 	int (*step)(struct db_stmt *stmt, struct err *err);
 	void (*reset)(struct db_stmt *stmt);
 	const char *(*text)(struct db_stmt *stmt, int column);
 	int64_t (*integer)(struct db_stmt *stmt, int column);
 	const void *(*blob)(struct db_stmt *stmt, int column, size_t *len_r);
+	int (*columns)(struct db_stmt *stmt);
+	const char *(*column_name)(struct db_stmt *stmt, int column);
 
 	int (*has_table)(struct db *db, const char *name, struct err *err);
 	int (*version)(struct db *db, int64_t *version_r, struct err *err);

@@ -478,6 +478,11 @@ static void sqlite_bind_int(struct db_stmt *base, const char *name, int64_t numb
 		sqlite3_bind_int64(stmt->handle, parameter(stmt, name), number));
 }
 
+static bool sqlite_has_param(struct db_stmt *stmt, const char *name)
+{
+	return sqlite3_bind_parameter_index(of_stmt(stmt)->handle, name) > 0;
+}
+
 static void sqlite_reset(struct db_stmt *base)
 {
 	struct sqlite_stmt *stmt = of_stmt(base);
@@ -530,6 +535,16 @@ static const void *sqlite_blob(struct db_stmt *stmt, int column, size_t *len_r)
 	return data;
 }
 
+static int sqlite_columns(struct db_stmt *stmt)
+{
+	return sqlite3_column_count(of_stmt(stmt)->handle);
+}
+
+static const char *sqlite_column_name(struct db_stmt *stmt, int column)
+{
+	return sqlite3_column_name(of_stmt(stmt)->handle, column);
+}
+
 /* Copies all pages in one step: one moment of the database, and in WAL mode
  * nobody waits for it. */
 static int copy_pages(
@@ -579,11 +594,14 @@ const struct db_engine db_sqlite = {
 	.bind_text = sqlite_bind_text,
 	.bind_blob = sqlite_bind_blob,
 	.bind_int = sqlite_bind_int,
+	.has_param = sqlite_has_param,
 	.step = sqlite_step,
 	.reset = sqlite_reset,
 	.text = sqlite_text,
 	.integer = sqlite_integer,
 	.blob = sqlite_blob,
+	.columns = sqlite_columns,
+	.column_name = sqlite_column_name,
 	.has_table = has_table,
 	.version = version,
 	.backup = sqlite_backup,

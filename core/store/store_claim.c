@@ -13,7 +13,7 @@
 
 #include "core/base/cidr.h"
 #include "core/base/str.h"
-#include "core/store/store_domain_private.h"
+#include "core/store/row.h"
 
 /* How an address of the message stands to the domain. */
 struct address {
@@ -114,37 +114,40 @@ static bool exempt_by_sender(struct reading *reading)
 	       harmless(from);
 }
 
-static int read_domain(
-	struct db_stmt *stmt, struct reading *reading, struct err *err)
+/* What a row of the statement below has. */
+struct claim_row {
+	char *domain;
+	enum domain_policy policy;
+	bool covers_subdomains;
+	char *kind; /* NULL: no exemption */
+	char *value;
+};
+
+static const struct row_field claim_fields[] = {
+	ROW_FIELD(claim_row, domain, ROW_TEXT),
+	ROW_WORD(claim_row, policy, ROW_ENUM, "policy", &store_domain_policies),
+	ROW_WORD(claim_row, covers_subdomains, ROW_FLAG, "subdomains",
+		&store_domain_subdomains),
+	ROW_FIELD(claim_row, kind, ROW_TEXT),
+	ROW_FIELD(claim_row, value, ROW_TEXT),
+};
+static const struct row_type claim_type = ROW_TYPE(claim_row, claim_fields);
+
+/* Whether it is of the nearest domain, not of one further up. */
+static bool note_row(struct reading *reading, const struct claim_row *row)
 {
-	struct domain_rules rules;
-
-	if (store_domain_read_rules(stmt, 1, &rules, err) < 0)
-		return -1;
-	reading->found = true;
-	*stpncpy(reading->claim.domain, db_text(stmt, 0),
-		STORE_CLAIM_DOMAIN_SIZE - 1) = '\0';
-	reading->claim.policy = rules.policy;
-	reading->covers = rules.covers_subdomains;
-	return 0;
-}
-
-/* One exemption of the domain, or none: 1; 0 when the row is of another domain,
- * one further up; -1. */
-static int read_row(struct db_stmt *stmt, struct reading *reading, struct err *err)
-{
-	const char *kind = db_text(stmt, 3);
-
 	if (!reading->found) {
-		if (read_domain(stmt, reading, err) < 0)
-			return -1;
-	} else if (!str_eq(db_text(stmt, 0), reading->claim.domain)) {
-		db_reset(stmt);
-		return 0;
+		reading->found = true;
+		*stpncpy(reading->claim.domain, row->domain,
+			STORE_CLAIM_DOMAIN_SIZE - 1) = '\0';
+		reading->claim.policy = row->policy;
+		reading->covers = row->covers_subdomains;
+	} else if (!str_eq(row->domain, reading->claim.domain)) {
+		return false;
 	}
-	if (kind)
-		note_exemption(reading, kind, db_text(stmt, 4));
-	return 1;
+	if (row->kind)
+		note_exemption(reading, row->kind, row->value);
+	return true;
 }
 
 static int read_rows(struct db *db, const char *name, struct reading *reading,
@@ -156,7 +159,8 @@ static int read_rows(struct db *db, const char *name, struct reading *reading,
 		" UNION ALL"
 		" SELECT substr(name, instr(name, '.') + 1) FROM up"
 		" WHERE instr(name, '.') > 0)"
-		" SELECT d.name, d.policy, d.subdomains, e.kind, e.value"
+		" SELECT d.name AS domain, d.policy, d.subdomains, e.kind, "
+		"e.value"
 		" FROM up CROSS JOIN domain d"
 		"  ON d.name = up.name AND d.pending = 0"
 		" LEFT JOIN exemption e ON e.domain_id = d.id"
@@ -166,17 +170,25 @@ static int read_rows(struct db *db, const char *name, struct reading *reading,
 		" WHERE d.name = $name OR d.subdomains = 'covered'"
 		" ORDER BY length(d.name) DESC";
 	struct db_stmt *stmt;
+	struct claim_row row;
+	bool goes_on = true;
 	int result;
 
-	if (db_prepare(db, sql_claim, &stmt, err) != 0)
+	if (db_start(db, sql_claim,
+		    DB_PARAMS(DB_TEXT("$name", name),
+			    DB_TEXT("$login", reading->sender->login),
+			    DB_TEXT("$sender", reading->envelope.key),
+			    DB_TEXT("$from", reading->from.key)),
+		    &stmt, err) != 0)
 		return -1;
-	db_bind_text(stmt, "$name", name);
-	db_bind_text(stmt, "$login", reading->sender->login);
-	db_bind_text(stmt, "$sender", reading->envelope.key);
-	db_bind_text(stmt, "$from", reading->from.key);
-	do
-		result = db_step(stmt, err);
-	while (result == 1 && (result = read_row(stmt, reading, err)) == 1);
+	while (goes_on && (result = db_step(stmt, err)) == 1) {
+		if (row_read(stmt, &claim_type, &row, err) < 0)
+			return -1;
+		goes_on = note_row(reading, &row);
+		row_clear(&claim_type, &row);
+	}
+	if (!goes_on)
+		db_reset(stmt);
 	return result < 0 ? -1 : reading->found;
 }
 

@@ -23,13 +23,11 @@ static const char sql_tickets[] =
 static int clean(struct db *db, const char *sql, int64_t now_us, int max,
 	struct err *err)
 {
-	struct db_stmt *stmt;
-
-	if (db_prepare(db, sql, &stmt, err) != 0)
-		return -1;
-	db_bind_int(stmt, "$old", now_us - STORE_CLEAN_KEEP_S * INT64_C(1000000));
-	db_bind_int(stmt, "$max", max);
-	return db_run(stmt, err) != 0 ? -1 : (int)db_changes(db);
+	return db_change(db, sql,
+		DB_PARAMS(DB_INT("$old", now_us - STORE_CLEAN_KEEP_S *
+							  INT64_C(1000000)),
+			DB_INT("$max", max)),
+		err);
 }
 
 int store_clean(struct db *db, int64_t now_us, int max, struct err *err)

@@ -1,20 +1,40 @@
 /*
  * store_domain: the rows of the table domain.
- *
- * Threads: a handle is used by one thread at a time; holds no state.
  */
+#include "core/store/store_domain.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/store/store_domain_private.h"
-#include "core/store/store_row.h"
 
 static const char *const policies[POLICIES] = {
 	[POLICY_EXCLUSIVE] = "exclusive",
 	[POLICY_LEARN] = "learn",
 	[POLICY_SHARED] = "shared",
 };
+static const char *const subdomains[] = {[false] = "own", [true] = "covered"};
+
+const struct row_words store_domain_policies = {policies, POLICIES, false};
+const struct row_words store_domain_subdomains = {
+	subdomains, ARRAY_SIZE(subdomains), false};
+
+static const struct row_field domain_fields[] = {
+	ROW_FIELD(domain, id, ROW_ID),
+	ROW_FIELD(domain, company_id, ROW_ID),
+	ROW_FIELD(domain, name, ROW_TEXT),
+	ROW_FIELD(domain, active, ROW_BOOL),
+	ROW_FIELD(domain, pending, ROW_BOOL),
+	ROW_FIELD(domain, created_us, ROW_INT64),
+	ROW_WORD(domain, policy, ROW_ENUM, "policy", &store_domain_policies),
+	ROW_WORD(domain, covers_subdomains, ROW_FLAG, "subdomains",
+		&store_domain_subdomains),
+};
+static const struct row_type domain_type = ROW_TYPE(domain, domain_fields);
+
+#define DOMAIN_SELECT                                                          \
+	"SELECT id, company_id, name, active, pending, created_us, policy,"    \
+	" subdomains FROM domain"
 
 const char *store_domain_policy_name(enum domain_policy policy)
 {
@@ -24,15 +44,13 @@ const char *store_domain_policy_name(enum domain_policy policy)
 
 bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r)
 {
-	size_t policy = store_row_word(policies, POLICIES, word);
+	size_t policy = row_word(&store_domain_policies, word);
 
 	if (policy == POLICIES)
 		return false;
 	*policy_r = (enum domain_policy)policy;
 	return true;
 }
-
-static const char *const subdomains[] = {[false] = "own", [true] = "covered"};
 
 const char *store_domain_subdomains_name(bool covered)
 {
@@ -41,7 +59,7 @@ const char *store_domain_subdomains_name(bool covered)
 
 bool store_domain_subdomains_parse(const char *word, bool *covered_r)
 {
-	size_t covered = store_row_word(subdomains, ARRAY_SIZE(subdomains), word);
+	size_t covered = row_word(&store_domain_subdomains, word);
 
 	if (covered == ARRAY_SIZE(subdomains))
 		return false;
@@ -49,82 +67,32 @@ bool store_domain_subdomains_parse(const char *word, bool *covered_r)
 	return true;
 }
 
-int store_domain_read_rules(struct db_stmt *stmt, int column,
-	struct domain_rules *rules_r, struct err *err)
-{
-	if (!store_domain_policy_parse(db_text(stmt, column), &rules_r->policy))
-		return store_row_bad_word(stmt, column, err);
-	if (!store_domain_subdomains_parse(
-		    db_text(stmt, column + 1), &rules_r->covers_subdomains))
-		return store_row_bad_word(stmt, column + 1, err);
-	return 0;
-}
-
-int store_domain_read_row(
-	struct db_stmt *stmt, struct domain *domain, struct err *err)
-{
-	struct domain_rules rules;
-
-	if (store_domain_read_rules(stmt, 6, &rules, err) < 0)
-		return -1;
-	store_row_id(stmt, 0, domain->id);
-	store_row_id(stmt, 1, domain->company_id);
-	domain->name = db_copy(stmt, 2);
-	domain->active = db_int(stmt, 3) != 0;
-	domain->pending = db_int(stmt, 4) != 0;
-	domain->created_us = db_int(stmt, 5);
-	domain->policy = rules.policy;
-	domain->covers_subdomains = rules.covers_subdomains;
-	return 0;
-}
-
-static int insert(struct db *db, const char *company_id,
-	const struct domain *domain, struct err *err)
+static int add(struct db *db, const char *company_id, const char *name,
+	struct domain *domain, struct err *err)
 {
 	static const char sql_insert[] =
 		"INSERT INTO domain"
 		" (id, company_id, name, active, pending, created_us)"
-		" VALUES ($id, $company, $name, $active, $pending, $created)";
-	struct db_stmt *stmt;
-
-	if (db_prepare(db, sql_insert, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", domain->id);
-	db_bind_text(stmt, "$company", company_id);
-	db_bind_text(stmt, "$name", domain->name);
-	db_bind_int(stmt, "$active", domain->active);
-	db_bind_int(stmt, "$pending", domain->pending);
-	db_bind_int(stmt, "$created", domain->created_us);
-	return db_run(stmt, err);
-}
-
-/* Says what the broken rule means here. */
-static int explain(const struct err *why, const char *company_id,
-	const char *name, struct err *err)
-{
-	if (why->code == ERR_EXISTS)
-		return err_set(err, ERR_EXISTS,
-			"the domain %s is registered already", name);
-	if (why->code == ERR_NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
-			company_id);
-	return err_copy(err, why);
-}
-
-static int add(struct db *db, const char *company_id, const char *name,
-	struct domain *domain, struct err *err)
-{
+		" VALUES ($id, $company_id, $name, $active, $pending,"
+		" $created_us)";
 	struct err why = ERR_INIT;
 
+	if (strlen(company_id) >= ID_SIZE)
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
+			company_id);
 	id_new(domain->id);
+	strcpy(domain->company_id, company_id);
 	domain->name = mem_strdup(name);
-	if (insert(db, company_id, domain, &why) != 0) {
-		store_domain_clear(domain);
-		return explain(&why, company_id, name, err);
-	}
-	/* It fits: the reference holds. */
-	*stpncpy(domain->company_id, company_id, ID_SIZE - 1) = '\0';
-	return 0;
+	if (row_write(db, sql_insert, NULL, &domain_type, domain, &why) > 0)
+		return 0;
+	store_domain_clear(domain);
+	if (why.code == ERR_EXISTS)
+		return err_set(err, ERR_EXISTS,
+			"the domain %s is registered already", name);
+	if (why.code == ERR_NOT_FOUND)
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
+			company_id);
+	return err_copy(err, &why);
 }
 
 int store_domain_add(struct db *db, const char *company_id, const char *name,
@@ -149,61 +117,101 @@ int store_domain_ask(struct db *db, const char *company_id, const char *name,
 	return 0;
 }
 
-/* Reads the one row of a statement that is bound. */
-static int read_one(struct db_stmt *stmt, struct domain *domain_r, struct err *err)
-{
-	int result = db_step(stmt, err);
-
-	if (result != 1)
-		return result;
-	if (store_domain_read_row(stmt, domain_r, err) < 0)
-		return -1;
-	db_reset(stmt);
-	return 1;
-}
-
 int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
 	struct err *err)
 {
-	static const char sql_find[] =
-		"SELECT " DOMAIN_COLUMNS
-		" FROM domain WHERE name = $name AND pending = 0";
-	struct db_stmt *stmt;
+	static const char sql_find[] = DOMAIN_SELECT
+		" WHERE name = $name AND pending = 0";
 
-	if (db_prepare(db, sql_find, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$name", name);
-	return read_one(stmt, domain_r, err);
+	return row_get(db, sql_find, DB_PARAMS(DB_TEXT("$name", name)),
+		&domain_type, domain_r, err);
 }
 
 int store_domain_find_own(struct db *db, const char *company_id,
 	const char *name, struct domain *domain_r, struct err *err)
 {
-	static const char sql_find[] =
-		"SELECT " DOMAIN_COLUMNS
-		" FROM domain WHERE company_id = $company AND name = $name";
-	struct db_stmt *stmt;
+	static const char sql_find[] = DOMAIN_SELECT
+		" WHERE company_id = $company AND name = $name";
 
-	if (db_prepare(db, sql_find, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$company", company_id);
-	db_bind_text(stmt, "$name", name);
-	return read_one(stmt, domain_r, err);
+	return row_get(db, sql_find,
+		DB_PARAMS(DB_TEXT("$company", company_id), DB_TEXT("$name", name)),
+		&domain_type, domain_r, err);
 }
 
 int store_domain_get(struct db *db, const char *company_id, const char *id,
 	struct domain *domain_r, struct err *err)
 {
-	static const char sql_get[] =
-		"SELECT " DOMAIN_COLUMNS
-		" FROM domain WHERE id = $id AND company_id = $company";
-	struct db_stmt *stmt;
+	static const char sql_get[] = DOMAIN_SELECT
+		" WHERE id = $id AND company_id = $company";
 
-	if (db_prepare(db, sql_get, &stmt, err) != 0)
+	return row_get(db, sql_get,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
+		&domain_type, domain_r, err);
+}
+
+int store_domain_list(struct db *db, const char *company_id,
+	struct domain_list *list_r, struct err *err)
+{
+	static const char sql_all[] = DOMAIN_SELECT
+		" ORDER BY name, company_id";
+	static const char sql_of_company[] = DOMAIN_SELECT
+		" WHERE company_id = $company ORDER BY name";
+	struct rows rows;
+
+	if (row_list(db, company_id ? sql_of_company : sql_all,
+		    company_id ? DB_PARAMS(DB_TEXT("$company", company_id)) : NULL,
+		    &domain_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
-	db_bind_text(stmt, "$id", id);
-	db_bind_text(stmt, "$company", company_id);
-	return read_one(stmt, domain_r, err);
+	*list_r = (struct domain_list){rows.items, rows.n};
+	return 0;
+}
+
+/* The place of the cursor in the list: 1, 0 when it is not there, -1. */
+static int find_place(struct db *db, const struct domain_scope *scope,
+	const char *id, int64_t *created_us_r, struct err *err)
+{
+	struct domain domain;
+	int found = store_domain_get(db, scope->company_id, id, &domain, err);
+
+	if (found <= 0)
+		return found;
+	*created_us_r = domain.created_us;
+	found = scope->domain == NULL || str_eq(scope->domain, domain.name);
+	store_domain_clear(&domain);
+	return found;
+}
+
+int store_domain_page(struct db *db, const struct domain_scope *scope,
+	const struct page *page, struct domain_list *list_r, bool *more_r,
+	struct err *err)
+{
+#define PAGE(side, order)                                                      \
+	DOMAIN_SELECT " WHERE company_id = $company"                           \
+		      " AND ($domain IS NULL OR name = $domain)"               \
+		      " AND (created_us, id) " side " ($created, $id)"         \
+		      " ORDER BY created_us " order ", id " order              \
+		      " LIMIT $limit"
+	static const char sql_older[] = PAGE("<", "DESC");
+	static const char sql_newer[] = PAGE(">", "ASC");
+#undef PAGE
+	const char *cursor = page_cursor(page);
+	int64_t created_us = INT64_MAX;
+	struct rows rows;
+	int found;
+
+	found = cursor ? find_place(db, scope, cursor, &created_us, err) : 1;
+	if (found != 1)
+		return found;
+	if (row_page(db, page_backwards(page) ? sql_newer : sql_older,
+		    DB_PARAMS(DB_TEXT("$company", scope->company_id),
+			    DB_TEXT("$domain", scope->domain),
+			    DB_INT("$created", created_us),
+			    DB_TEXT("$id", cursor ? cursor : "")),
+		    &domain_type, page, &rows, err) < 0)
+		return -1;
+	*list_r = (struct domain_list){rows.items, rows.n};
+	*more_r = rows.more;
+	return 1;
 }
 
 int store_domain_set_active(
@@ -211,13 +219,9 @@ int store_domain_set_active(
 {
 	static const char sql_set[] = "UPDATE domain SET active = $active"
 				      " WHERE id = $id AND pending = 0";
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_set, &stmt, err) != 0)
-		return -1;
-	db_bind_int(stmt, "$active", active);
-	db_bind_text(stmt, "$id", id);
-	return store_row_change(db, stmt, err);
+	return db_change(db, sql_set,
+		DB_PARAMS(DB_INT("$active", active), DB_TEXT("$id", id)), err);
 }
 
 int store_domain_register(struct db *db, const char *id, struct err *err)
@@ -226,17 +230,13 @@ int store_domain_register(struct db *db, const char *id, struct err *err)
 		"UPDATE domain SET active = 1, pending = 0"
 		" WHERE id = $id AND pending = 1";
 	struct err why = ERR_INIT;
-	struct db_stmt *stmt;
-	int result;
+	int changed = db_change(
+		db, sql_register, DB_PARAMS(DB_TEXT("$id", id)), &why);
 
-	if (db_prepare(db, sql_register, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", id);
-	result = store_row_change(db, stmt, &why);
-	if (result < 0 && why.code == ERR_EXISTS)
+	if (changed < 0 && why.code == ERR_EXISTS)
 		return err_set(err, ERR_EXISTS,
 			"the domain is registered to another company");
-	return result < 0 ? err_copy(err, &why) : result;
+	return changed < 0 ? err_copy(err, &why) : changed;
 }
 
 int store_domain_is_covered(
@@ -256,10 +256,11 @@ int store_domain_is_covered(
 	struct db_stmt *stmt;
 	int result;
 
-	if (db_prepare(db, sql_covering, &stmt, err) != 0)
+	if (db_start(db, sql_covering,
+		    DB_PARAMS(DB_TEXT("$name", domain->name),
+			    DB_TEXT("$company", domain->company_id)),
+		    &stmt, err) != 0)
 		return -1;
-	db_bind_text(stmt, "$name", domain->name);
-	db_bind_text(stmt, "$company", domain->company_id);
 	result = db_step(stmt, err);
 	if (result == 1) {
 		result = db_int(stmt, 0) != 0;
@@ -268,59 +269,45 @@ int store_domain_is_covered(
 	return result;
 }
 
-/* Sets what stands in $value. */
-static int set_word(struct db *db, const char *sql, const char *name,
-	const char *value, struct err *err)
-{
-	struct db_stmt *stmt;
-
-	if (db_prepare(db, sql, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$name", name);
-	db_bind_text(stmt, "$value", value);
-	return store_row_change(db, stmt, err);
-}
-
 int store_domain_set_policy(struct db *db, const char *name,
 	enum domain_policy policy, struct err *err)
 {
-	static const char sql_policy[] = "UPDATE domain SET policy = $value"
+	static const char sql_policy[] = "UPDATE domain SET policy = $policy"
 					 " WHERE name = $name AND pending = 0";
 
-	return set_word(db, sql_policy, name, policies[policy], err);
+	return db_change(db, sql_policy,
+		DB_PARAMS(DB_TEXT("$name", name),
+			DB_TEXT("$policy", policies[policy])),
+		err);
 }
 
 int store_domain_set_subdomains(
 	struct db *db, const char *name, bool covered, struct err *err)
 {
 	static const char sql_subdomains[] =
-		"UPDATE domain SET subdomains = $value"
+		"UPDATE domain SET subdomains = $subdomains"
 		" WHERE name = $name AND pending = 0";
 
-	return set_word(db, sql_subdomains, name, subdomains[covered], err);
+	return db_change(db, sql_subdomains,
+		DB_PARAMS(DB_TEXT("$name", name),
+			DB_TEXT("$subdomains", subdomains[covered])),
+		err);
 }
 
 int store_domain_remove(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM domain WHERE id = $id";
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_remove, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", id);
-	return store_row_change(db, stmt, err);
+	return db_change(db, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
 void store_domain_clear(struct domain *domain)
 {
-	free(domain->name);
-	*domain = (struct domain){0};
+	row_clear(&domain_type, domain);
 }
 
 void store_domain_list_free(struct domain_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
-		store_domain_clear(&list->items[i]);
-	free(list->items);
+	row_list_free(&domain_type, list->items, list->n);
 	*list = (struct domain_list){0};
 }

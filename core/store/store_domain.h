@@ -13,7 +13,7 @@
 
 #include "core/base/id.h"
 #include "core/db/db.h"
-#include "core/store/store_page.h"
+#include "core/store/row.h"
 
 /* Who may send as the domain besides the company's keys, from strict to lax. */
 enum domain_policy {
@@ -38,6 +38,9 @@ struct domain_list {
 	struct domain *items;
 	size_t n;
 };
+
+/* The words of the columns policy and subdomains, for other files of the store. */
+extern const struct row_words store_domain_policies, store_domain_subdomains;
 
 /* The name is given in the form that addr_domain_normalize() makes. ERR_EXISTS
  * when it is registered, ERR_NOT_FOUND when there is no such company. */

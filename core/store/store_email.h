@@ -13,7 +13,7 @@
 #include "core/base/secret.h"
 #include "core/base/strv.h"
 #include "core/db/db.h"
-#include "core/store/store_page.h"
+#include "core/store/row.h"
 
 enum email_state { EMAIL_STAGED, EMAIL_SENT, EMAIL_REFUSED };
 

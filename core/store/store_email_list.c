@@ -8,6 +8,7 @@
  */
 #include <stdint.h>
 
+#include "core/store/store_page.h"
 #include "core/store/store_email_private.h"
 
 static int read_item(struct db_stmt *stmt, void *item, struct err *err)

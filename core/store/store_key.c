@@ -1,55 +1,31 @@
 /*
  * store_key: the rows of the table api_key.
- *
- * Threads: a handle is used by one thread at a time; holds no state.
  */
+#include "core/store/store_key.h"
+
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/strv.h"
 #include "core/store/store_company.h"
-#include "core/store/store_key_private.h"
-#include "core/store/store_row.h"
 
-void store_key_read_row(struct db_stmt *stmt, struct key *key)
-{
-	store_row_id(stmt, 0, key->id);
-	store_row_id(stmt, 1, key->company_id);
-	key->domain = db_copy(stmt, 2);
-	key->name = db_copy(stmt, 3);
-	key->scopes = (unsigned)db_int(stmt, 4);
-	key->created_us = db_int(stmt, 5);
-	key->last_used_us = db_int(stmt, 6);
-	key->revoked_us = db_int(stmt, 7);
-}
+static const struct row_field key_fields[] = {
+	ROW_FIELD(key, id, ROW_ID),
+	ROW_FIELD(key, company_id, ROW_ID),
+	ROW_FIELD(key, domain, ROW_TEXT),
+	ROW_FIELD(key, name, ROW_TEXT),
+	ROW_FIELD(key, scopes, ROW_UINT),
+	ROW_FIELD(key, created_us, ROW_INT64),
+	ROW_FIELD(key, last_used_us, ROW_INT64),
+	ROW_FIELD(key, revoked_us, ROW_INT64),
+};
+static const struct row_type key_type = ROW_TYPE(key, key_fields);
 
-/* 1, or 0 when the company or its domain does not exist. The statement looks
- * for both itself, so that nothing can change in between. */
-static int insert(struct db *db, const struct key_spec *spec,
-	const uint8_t hash[static SECRET_HASH_LEN], const struct key *key,
-	struct err *err)
-{
-	static const char sql_insert[] =
-		"INSERT INTO api_key"
-		" (id, company_id, domain_id, name, hash, scopes, created_us)"
-		" SELECT $id, c.id, d.id, $name, $hash, $scopes, $created"
-		" FROM company c LEFT JOIN domain d"
-		"  ON d.company_id = c.id AND d.name = $domain"
-		" WHERE c.id = $company"
-		"  AND ($restricted = 0 OR d.id IS NOT NULL)";
-	struct db_stmt *stmt;
-
-	if (db_prepare(db, sql_insert, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", key->id);
-	db_bind_text(stmt, "$name", key->name);
-	db_bind_blob(stmt, "$hash", hash, SECRET_HASH_LEN);
-	db_bind_int(stmt, "$scopes", key->scopes);
-	db_bind_int(stmt, "$created", key->created_us);
-	db_bind_text(stmt, "$domain", spec->domain);
-	db_bind_int(stmt, "$restricted", spec->domain != NULL);
-	db_bind_text(stmt, "$company", spec->company_id);
-	return store_row_change(db, stmt, err);
-}
+/* Keys as `k`, the domain that one is restricted to as `d`. */
+#define KEY_SELECT                                                             \
+	"SELECT k.id, k.company_id, d.name AS domain, k.name, k.scopes,"       \
+	" k.created_us, k.last_used_us, k.revoked_us"                          \
+	" FROM api_key k LEFT JOIN domain d ON d.id = k.domain_id"
 
 /* Which of the two there is not. */
 static int explain_missing(
@@ -69,34 +45,41 @@ static int explain_missing(
 	return -1;
 }
 
-static int check_spec(const struct key_spec *spec, struct err *err)
-{
-	if (spec->scopes == 0 || (spec->scopes & ~(unsigned)KEY_ALL) != 0)
-		return err_set(err, ERR_INVALID,
-			"the key needs a scope: sending, reading or managing");
-	return store_row_check_name("the key's name", spec->name, err);
-}
-
 int store_key_create(struct db *db, const struct key_spec *spec,
 	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
 	struct key *key_r, struct err *err)
 {
+	/* The statement looks for company and domain itself, so that nothing
+	 * can change in between. */
+	static const char sql_insert[] =
+		"INSERT INTO api_key"
+		" (id, company_id, domain_id, name, hash, scopes, created_us)"
+		" SELECT $id, c.id, d.id, $name, $hash, $scopes, $created_us"
+		" FROM company c LEFT JOIN domain d"
+		"  ON d.company_id = c.id AND d.name = $domain"
+		" WHERE c.id = $company_id"
+		"  AND ($domain IS NULL OR d.id IS NOT NULL)";
 	struct key key = {.scopes = spec->scopes, .created_us = now_us};
-	int result;
+	int added;
 
-	if (check_spec(spec, err) != 0)
+	if (spec->scopes == 0 || (spec->scopes & ~(unsigned)KEY_ALL) != 0)
+		return err_set(err, ERR_INVALID,
+			"the key needs a scope: sending, reading or managing");
+	if (row_check_name("the key's name", spec->name, err) != 0)
 		return -1;
 	id_new(key.id);
+	*stpncpy(key.company_id, spec->company_id, ID_SIZE - 1) = '\0';
 	key.name = mem_strdup(spec->name);
 	key.domain = mem_strdup(spec->domain);
-	result = insert(db, spec, hash, &key, err);
-	if (result == 0)
-		result = explain_missing(db, spec, err);
-	if (result < 0) {
+	added = row_write(db, sql_insert,
+		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)), &key_type,
+		&key, err);
+	if (added == 0)
+		added = explain_missing(db, spec, err);
+	if (added < 0) {
 		store_key_clear(&key);
 		return -1;
 	}
-	*stpncpy(key.company_id, spec->company_id, ID_SIZE - 1) = '\0';
 	*key_r = key;
 	return 0;
 }
@@ -106,18 +89,10 @@ int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
 {
 	static const char sql_find[] = KEY_SELECT
 		" WHERE k.hash = $hash AND k.revoked_us = 0";
-	struct db_stmt *stmt;
-	int result;
 
-	if (db_prepare(db, sql_find, &stmt, err) != 0)
-		return -1;
-	db_bind_blob(stmt, "$hash", hash, SECRET_HASH_LEN);
-	result = db_step(stmt, err);
-	if (result == 1) {
-		store_key_read_row(stmt, key_r);
-		db_reset(stmt);
-	}
-	return result;
+	return row_get(db, sql_find,
+		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)), &key_type,
+		key_r, err);
 }
 
 int store_key_revoke(
@@ -128,13 +103,9 @@ int store_key_revoke(
 		"UPDATE api_key SET revoked_us ="
 		" CASE revoked_us WHEN 0 THEN $now ELSE revoked_us END"
 		" WHERE id = $id";
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_revoke, &stmt, err) != 0)
-		return -1;
-	db_bind_int(stmt, "$now", now_us);
-	db_bind_text(stmt, "$id", id);
-	return store_row_change(db, stmt, err);
+	return db_change(db, sql_revoke,
+		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
 }
 
 /* One valid key of a range. */
@@ -144,40 +115,31 @@ int store_key_revoke(
 	" FROM domain d WHERE d.company_id = $company"                         \
 	" AND d.name = $domain))"
 
-static void bind_own(
-	struct db_stmt *stmt, const struct key_range *range, const char *id)
-{
-	db_bind_text(stmt, "$id", id);
-	db_bind_text(stmt, "$company", range->company_id);
-	db_bind_text(stmt, "$domain", range->domain);
-}
-
 int store_key_revoke_own(struct db *db, const struct key_range *range,
 	const char *id, int64_t now_us, struct err *err)
 {
 	static const char sql_revoke[] =
 		"UPDATE api_key SET revoked_us = $now" OWN;
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_revoke, &stmt, err) != 0)
-		return -1;
-	db_bind_int(stmt, "$now", now_us);
-	bind_own(stmt, range, id);
-	return store_row_change(db, stmt, err);
+	return db_change(db, sql_revoke,
+		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id),
+			DB_TEXT("$company", range->company_id),
+			DB_TEXT("$domain", range->domain)),
+		err);
 }
 
 int store_key_rename_own(struct db *db, const struct key_range *range,
 	const char *id, const char *name, struct err *err)
 {
 	static const char sql_rename[] = "UPDATE api_key SET name = $name" OWN;
-	struct db_stmt *stmt;
 
-	if (store_row_check_name("the key's name", name, err) != 0 ||
-		db_prepare(db, sql_rename, &stmt, err) != 0)
+	if (row_check_name("the key's name", name, err) != 0)
 		return -1;
-	db_bind_text(stmt, "$name", name);
-	bind_own(stmt, range, id);
-	return store_row_change(db, stmt, err);
+	return db_change(db, sql_rename,
+		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$id", id),
+			DB_TEXT("$company", range->company_id),
+			DB_TEXT("$domain", range->domain)),
+		err);
 }
 
 int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *err)
@@ -185,26 +147,146 @@ int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *e
 	static const char sql_touch[] =
 		"UPDATE api_key SET last_used_us = $now"
 		" WHERE id = $id AND last_used_us < $now";
-	struct db_stmt *stmt;
+	int changed = db_change(db, sql_touch,
+		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
 
-	if (db_prepare(db, sql_touch, &stmt, err) != 0)
+	return changed < 0 ? -1 : 0;
+}
+
+int store_key_list(struct db *db, const char *company_id,
+	struct key_list *list_r, struct err *err)
+{
+	static const char sql_all[] = KEY_SELECT
+		" ORDER BY k.created_us DESC, k.id";
+	static const char sql_of_company[] = KEY_SELECT
+		" WHERE k.company_id = $company"
+		" ORDER BY k.created_us DESC, k.id";
+	struct rows rows;
+
+	if (row_list(db, company_id ? sql_of_company : sql_all,
+		    company_id ? DB_PARAMS(DB_TEXT("$company", company_id)) : NULL,
+		    &key_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
-	db_bind_int(stmt, "$now", now_us);
-	db_bind_text(stmt, "$id", id);
-	return db_run(stmt, err);
+	*list_r = (struct key_list){rows.items, rows.n};
+	return 0;
+}
+
+#define IN_RANGE                                                               \
+	" k.company_id = $company AND k.revoked_us = 0"                        \
+	" AND ($domain IS NULL OR d.name = $domain)"
+
+/* The place of the cursor in the list: 1, 0 when it is not there, -1. */
+static int find_place(struct db *db, const struct key_range *range,
+	const char *id, int64_t *created_us_r, struct err *err)
+{
+	static const char sql_place[] = KEY_SELECT
+		" WHERE k.id = $id AND" IN_RANGE;
+	struct key key;
+	int found = row_get(db, sql_place,
+		DB_PARAMS(DB_TEXT("$id", id),
+			DB_TEXT("$company", range->company_id),
+			DB_TEXT("$domain", range->domain)),
+		&key_type, &key, err);
+
+	if (found == 1) {
+		*created_us_r = key.created_us;
+		store_key_clear(&key);
+	}
+	return found;
+}
+
+int store_key_page(struct db *db, const struct key_range *range,
+	const struct page *page, struct key_list *list_r, bool *more_r,
+	struct err *err)
+{
+#define PAGE(side, order)                                                      \
+	KEY_SELECT " WHERE" IN_RANGE " AND (k.created_us, k.id) " side         \
+		   " ($created, $id)"                                          \
+		   " ORDER BY k.created_us " order ", k.id " order             \
+		   " LIMIT $limit"
+	static const char sql_older[] = PAGE("<", "DESC");
+	static const char sql_newer[] = PAGE(">", "ASC");
+#undef PAGE
+	const char *cursor = page_cursor(page);
+	int64_t created_us = INT64_MAX;
+	struct rows rows;
+	int found;
+
+	found = cursor ? find_place(db, range, cursor, &created_us, err) : 1;
+	if (found != 1)
+		return found;
+	if (row_page(db, page_backwards(page) ? sql_newer : sql_older,
+		    DB_PARAMS(DB_TEXT("$company", range->company_id),
+			    DB_TEXT("$domain", range->domain),
+			    DB_INT("$created", created_us),
+			    DB_TEXT("$id", cursor ? cursor : "")),
+		    &key_type, page, &rows, err) < 0)
+		return -1;
+	*list_r = (struct key_list){rows.items, rows.n};
+	*more_r = rows.more;
+	return 1;
+}
+
+/* What a key may do, as words. */
+static const struct {
+	enum key_scope bit;
+	const char *word;
+} scopes_known[] = {
+	{KEY_SENDING, "sending"},
+	{KEY_READING, "reading"},
+	{KEY_MANAGING, "managing"},
+};
+
+static unsigned bit_of(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scopes_known); i++)
+		if (str_eq(scopes_known[i].word, word))
+			return scopes_known[i].bit;
+	return 0;
+}
+
+int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err)
+{
+	_cleanup_strv_ struct strv words = STRV_INIT;
+	unsigned scopes = 0;
+
+	strv_split(&words, text, ',');
+	for (size_t i = 0; i < words.n; i++) {
+		_cleanup_free_ char *word = str_trim(
+			words.items[i], strlen(words.items[i]));
+
+		if (bit_of(word) == 0)
+			return err_set(err, ERR_INVALID,
+				"\"%s\" is no scope: these are sending, "
+				"reading and managing",
+				word);
+		scopes |= bit_of(word);
+	}
+	if (scopes == 0)
+		return err_set(err, ERR_INVALID,
+			"no scope is given: there are sending, reading and "
+			"managing");
+	*scopes_r = scopes;
+	return 0;
+}
+
+char *store_key_scopes_format(unsigned scopes)
+{
+	_cleanup_strv_ struct strv words = STRV_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(scopes_known); i++)
+		if (scopes & scopes_known[i].bit)
+			strv_add(&words, scopes_known[i].word);
+	return strv_join(&words, ",");
 }
 
 void store_key_clear(struct key *key)
 {
-	free(key->domain);
-	free(key->name);
-	*key = (struct key){0};
+	row_clear(&key_type, key);
 }
 
 void store_key_list_free(struct key_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
-		store_key_clear(&list->items[i]);
-	free(list->items);
+	row_list_free(&key_type, list->items, list->n);
 	*list = (struct key_list){0};
 }

@@ -7,7 +7,7 @@
 #include "core/base/id.h"
 #include "core/base/secret.h"
 #include "core/db/db.h"
-#include "core/store/store_page.h"
+#include "core/store/row.h"
 
 /* What a key may do; a set of bits. */
 enum key_scope {

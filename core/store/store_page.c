@@ -9,18 +9,6 @@
 
 #include "core/base/mem.h"
 
-const char *store_page_cursor(const struct page *page)
-{
-	if (page->after[0])
-		return page->after;
-	return page->before[0] ? page->before : NULL;
-}
-
-bool store_page_backwards(const struct page *page)
-{
-	return page->before[0] != '\0';
-}
-
 static void reverse(const struct rows *rows, size_t size)
 {
 	_cleanup_free_ char *held = mem_alloc(1, size);

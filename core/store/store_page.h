@@ -10,19 +10,11 @@
 #include <stdbool.h>
 
 #include "core/base/id.h"
+#include "core/store/row.h"
 #include "core/store/store_rows.h"
 
-struct page {
-	int limit;           /* items, at most; over 0 */
-	char after[ID_SIZE]; /* "": not given; never both */
-	char before[ID_SIZE];
-};
-
-/* The id that the page is told by, NULL for the first page. */
-const char *store_page_cursor(const struct page *page);
-
-/* Whether the rows are to be selected from the cursor towards the newest. */
-bool store_page_backwards(const struct page *page);
+#define store_page_cursor    page_cursor
+#define store_page_backwards page_backwards
 
 /* Reads the rows of a statement that selects one more than the page may have:
  * newest first, whichever way it selects them. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/db/db.h"
+#include "core/store/row.h"
 
 /* What the rows become. */
 struct rows_kind {
@@ -19,12 +20,6 @@ struct rows_kind {
 	int (*read)(struct db_stmt *stmt, void *item, struct err *err);
 	/* Frees what an item has, also one that could not be read. */
 	void (*clear)(void *item);
-};
-
-struct rows {
-	void *items; /* NULL for none; whose they are, frees them */
-	size_t n;
-	bool more; /* there are rows beyond the limit */
 };
 
 #define STORE_ROWS_ALL SIZE_MAX

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "core/base/err.h"
-#include "core/store/store_page.h"
+#include "core/store/row.h"
 
 struct request;
 

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "core/store/store_page.h"
+#include "core/store/row.h"
 #include "httpd/http/problem.h"
 
 enum { LIST_LIMIT_MAX = 100, LIST_LIMIT_DEFAULT = 20 };
