@@ -11,11 +11,9 @@
 #include <sysexits.h>
 
 #include "cli/arguments.h"
-#include "cli/call.h"
-#include "cli/print_json.h"
-#include "cli/print_table.h"
-#include "cli/usage.h"
-#include "cli/visible.h"
+#include "cli/cmd.h"
+#include "cli/print.h"
+#include "cli/verbs.h"
 #include "core/base/clock.h"
 #include "core/base/secret.h"
 #include "core/base/version.h"

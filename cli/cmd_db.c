@@ -3,7 +3,6 @@
  *
  * Threads: one, the command's.
  */
-#include "cli/call.h"
 #include "cli/cmd.h"
 #include "core/conf/conf.h"
 #include "core/db/migrate.h"

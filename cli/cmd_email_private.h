@@ -4,7 +4,7 @@
 #ifndef POSTERN_CLI_CMD_EMAIL_PRIVATE_H
 #define POSTERN_CLI_CMD_EMAIL_PRIVATE_H
 
-#include "cli/call.h"
+#include "cli/cmd.h"
 #include "core/store/store_email.h"
 
 #define EMAIL_LIMIT_HELP "How many at most, from 1 to 1000. Without this, 20."

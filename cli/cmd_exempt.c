@@ -3,7 +3,6 @@
  *
  * Threads: one, the command's.
  */
-#include "cli/call.h"
 #include "cli/cmd.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "cli/call.h"
 #include "cli/cmd.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"

@@ -6,9 +6,11 @@
 #include "cli/verbs.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "cli/cmd.h"
 #include "core/base/str.h"
+#include "core/conf/conf.h"
 
 const struct verb *const verbs[] = {
 	&cmd_company_add,
@@ -92,4 +94,127 @@ const struct verb_option *verbs_takes(
 		if (verb->options[i].id == id)
 			return &verb->options[i];
 	return NULL;
+}
+
+/* What the command takes, in words, printed from the table. */
+
+enum { LINE_WIDTH = 76 };
+
+static const char general[] =
+	"Options of every command:\n"
+	"  -c FILE, --config FILE  the settings (" CONF_DEFAULT_PATH ")\n"
+	"  --json                  print JSON\n"
+	"  -h, --help              explain the command\n"
+	"  -V, --version           print the version\n"
+	"\n"
+	"Postern sends email over HTTP through Postfix; see man postern.\n";
+
+/* Whether the verb is the first of its noun. */
+static bool begins_noun(size_t i)
+{
+	return i == 0 || !str_eq(verbs[i - 1]->noun, verbs[i]->noun);
+}
+
+static void add_word(struct buf *out, size_t start, const char *word)
+{
+	buf_printf(out, "%s%s", out->len > start ? ", " : "", word);
+}
+
+void usage_add_nouns(struct buf *out)
+{
+	size_t start = out->len;
+
+	for (size_t i = 0; verbs[i]; i++)
+		if (begins_noun(i))
+			add_word(out, start, verbs[i]->noun);
+}
+
+void usage_add_names(const char *noun, struct buf *out)
+{
+	size_t start = out->len;
+
+	for (size_t i = 0; verbs[i]; i++)
+		if (verbs[i]->name && !verbs[i]->variant &&
+			str_eq(verbs[i]->noun, noun))
+			add_word(out, start, verbs[i]->name);
+}
+
+static void add_option(const struct verb_option *taken, struct buf *out)
+{
+	const struct verbs_option *option = &verbs_options[taken->id];
+
+	buf_printf(out, "--%s", option->name);
+	if (option->argument)
+		buf_printf(out, " %s", option->argument);
+}
+
+void usage_add_line(const struct verb *verb, struct buf *out)
+{
+	buf_printf(out, "postern %s", verb->noun);
+	if (verb->name)
+		buf_printf(out, " %s", verb->name);
+	if (verb->argument)
+		buf_printf(out, " %s", verb->argument);
+	for (size_t i = 0; verb->options[i].help; i++) {
+		const struct verb_option *taken = &verb->options[i];
+
+		buf_add_str(out, taken->required ? " " : " [");
+		add_option(taken, out);
+		buf_add_str(out, taken->required ? "" : "]");
+	}
+}
+
+/* Breaks the text into lines, each after indent blanks. */
+static void add_wrapped(const char *text, size_t indent, struct buf *out)
+{
+	size_t used = 0;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (used > 0 && used + 1 + len > LINE_WIDTH - indent) {
+			buf_add_char(out, '\n');
+			used = 0;
+		}
+		if (used == 0)
+			buf_printf(out, "%*s", (int)indent, "");
+		else
+			buf_add_char(out, ' ');
+		buf_add(out, text, len);
+		used += len + (used > 0);
+		text += len;
+		text += strspn(text, " ");
+	}
+	buf_add_char(out, '\n');
+}
+
+void usage_add_verb(const struct verb *verb, struct buf *out)
+{
+	buf_add_str(out, "usage: ");
+	usage_add_line(verb, out);
+	buf_add_str(out, "\n\n");
+	add_wrapped(verb->help, 0, out);
+	buf_add_char(out, '\n');
+	for (size_t i = 0; verb->options[i].help; i++) {
+		buf_add_str(out, "  ");
+		add_option(&verb->options[i], out);
+		buf_add_char(out, '\n');
+		add_wrapped(verb->options[i].help, 6, out);
+	}
+	if (verb->options[0].help)
+		buf_add_char(out, '\n');
+	buf_add_str(out, general);
+}
+
+void usage_add_all(const char *noun, struct buf *out)
+{
+	buf_add_str(out, "usage:\n");
+	for (size_t i = 0; verbs[i]; i++) {
+		if (noun && !str_eq(noun, verbs[i]->noun))
+			continue;
+		buf_add_str(out, "  ");
+		usage_add_line(verbs[i], out);
+		buf_add_char(out, '\n');
+	}
+	buf_printf(out, "\n%s", general);
 }

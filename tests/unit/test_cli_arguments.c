@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "cli/arguments.h"
-#include "cli/usage.h"
 #include "cli/verbs.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"

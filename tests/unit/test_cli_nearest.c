@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cli/nearest.h"
+#include "cli/arguments.h"
 #include "core/base/mem.h"
 
 static void test_distances(void **state)

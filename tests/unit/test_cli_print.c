@@ -9,8 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/print_json.h"
-#include "cli/print_table.h"
+#include "cli/print.h"
 #include "core/base/mem.h"
 
 enum { ID, NAME, ACTIVE, COUNT, CREATED_AT, LIST, HIDDEN, BODY };

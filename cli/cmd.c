@@ -1,9 +1,7 @@
 /*
- * call: what a verb has at hand while it runs.
- *
- * Threads: any; changes nothing.
+ * cmd: what the verbs share: the words and options of a call, read.
  */
-#include "cli/call.h"
+#include "cli/cmd.h"
 
 #include "cli/arguments.h"
 #include "cli/verbs.h"
