@@ -1,22 +1,179 @@
 /*
- * api_domain: the routes /domains that change nothing.
+ * api_domain: the routes /domains: what a client asks for, what it is answered,
+ * and what changes.
  *
- * Threads: the worker's, but for api_domain_find(), which the committer's uses
- * too.
+ * Clients know settings of a domain that have no meaning here. What they ask
+ * for is accepted when it is so anyway, and else refused: a client that wants
+ * TLS enforced must not believe that it is.
+ *
+ * What is decided about a domain is decided on the committer's thread, inside
+ * the transaction that acts on it: an operator may be at it at the same time.
+ *
+ * Threads: the worker's; functions *_run() and find() are the committer's too.
  */
 #include "httpd/json/api_domain.h"
 
+#include <string.h>
+
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/mail/addr.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_key.h"
+#include "httpd/base/postfix_domains.h"
 #include "httpd/base/worker.h"
+#include "httpd/http/change.h"
+#include "httpd/http/problem.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
-#include "httpd/json/api_domain_private.h"
-#include "httpd/json/api_list.h"
-#include "httpd/json/domain_json.h"
 #include "httpd/json/json_body.h"
+#include "httpd/json/json_field.h"
+#include "httpd/json/list_json.h"
 
-int api_domain_id(const struct request *request, char id[static ID_SIZE],
+static int find(struct db *db, const struct key *key, const char *id,
+	struct domain *domain_r, struct err *err);
+
+struct request;
+
+/* Where the mail goes out is where Postfix runs; clients that check the region
+ * know these only. */
+static const char *const regions[] = {
+	"us-east-1", "eu-west-1", "sa-east-1", "ap-northeast-1"};
+
+/* Settings and the only value that they can have. */
+static const struct {
+	const char *path;   /* as problems name it */
+	const char *object; /* it is in there; NULL: in the body itself */
+	const char *name;
+	const char *value; /* NULL: false */
+} fixed[] = {
+	{"open_tracking", NULL, "open_tracking", NULL},
+	{"click_tracking", NULL, "click_tracking", NULL},
+	{"tls", NULL, "tls", "opportunistic"},
+	{"capabilities.sending", "capabilities", "sending", "enabled"},
+	{"capabilities.receiving", "capabilities", "receiving", "disabled"},
+};
+
+static bool is_fixed(const json_t *value, const char *wanted)
+{
+	if (wanted == NULL)
+		return json_is_false(value);
+	return json_is_string(value) && str_eq(json_string_value(value), wanted);
+}
+
+/* An object, or not given. */
+static int check_capabilities(const json_t *body, struct problem *problem)
+{
+	const json_t *value = json_field_get(body, "capabilities");
+
+	if (value == NULL || json_is_object(value))
+		return 0;
+	return problem_set(problem, PROBLEM_VALIDATION,
+		"The `capabilities` field must be an object.");
+}
+
+/* Checks the body of PATCH /domains/{id}: it may ask only for what is so
+ * anyway. */
+static int domain_json_check_settings(const json_t *body, struct problem *problem)
+{
+	if (check_capabilities(body, problem) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+		const json_t *object = fixed[i].object ? json_object_get(body,
+								 fixed[i].object)
+						       : body;
+		const json_t *value = json_field_get(object, fixed[i].name);
+		const char *wanted = fixed[i].value;
+
+		if (value && !is_fixed(value, wanted))
+			return problem_set(problem, PROBLEM_VALIDATION,
+				"The `%s` field can only be `%s` here.",
+				fixed[i].path, wanted ? wanted : "false");
+	}
+	if (json_field_get(body, "tracking_subdomain"))
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"The `tracking_subdomain` field is not supported.");
+	return 0;
+}
+
+static int check_region(const json_t *body, struct problem *problem)
+{
+	const json_t *region = json_field_get(body, "region");
+
+	if (region == NULL)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(regions); i++)
+		if (json_is_string(region) &&
+			str_eq(json_string_value(region), regions[i]))
+			return 0;
+	return problem_set(problem, PROBLEM_REGION,
+		"The `region` field must be one of us-east-1, eu-west-1, "
+		"sa-east-1 and ap-northeast-1. It has no meaning here.");
+}
+
+static int read_name(const json_t *body, char **name_r, struct problem *problem)
+{
+	struct err err = ERR_INIT;
+	const char *name;
+
+	if (json_field_line(body, "name", "name", &name, problem) < 0)
+		return -1;
+	if (name == NULL)
+		return problem_set(problem, PROBLEM_MISSING_FIELD,
+			"Missing `name` field.");
+	if (addr_domain_normalize(name, name_r, &err) < 0)
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"Invalid `name` field: %s.", err.text);
+	return 0;
+}
+
+int domain_json_parse_new(
+	const json_t *body, char **name_r, struct problem *problem)
+{
+	if (check_region(body, problem) < 0 ||
+		domain_json_check_settings(body, problem) < 0)
+		return -1;
+	return read_name(body, name_r, problem);
+}
+
+/* What an operator has taken from the company looks as if it never began. */
+static const char *status(const struct domain *domain)
+{
+	if (domain->active)
+		return "verified";
+	return domain->pending ? "pending" : "not_started";
+}
+
+json_t *domain_json_render_item(const struct domain *domain)
+{
+	char created_at[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(domain->created_us, created_at);
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:{s:s, s:s}}",
+		"object", "domain", "id", domain->id, "name", domain->name,
+		"status", status(domain), "created_at", created_at, "region",
+		regions[0], "open_tracking", 0, "click_tracking", 0,
+		"capabilities", "sending", "enabled", "receiving", "disabled");
+}
+
+json_t *domain_json_render(const struct domain *domain)
+{
+	json_t *object = domain_json_render_item(domain);
+
+	json_object_set_new(object, "records", json_array());
+	return object;
+}
+
+static json_t *domain_json_render_id(const char *id)
+{
+	return json_pack("{s:s, s:s}", "object", "domain", "id", id);
+}
+
+/* The id in the path. 0, or -1 with the problem. */
+static int id(const struct request *request, char id[static ID_SIZE],
 	struct problem *problem)
 {
 	if (id_parse(request->admission.param, id))
@@ -25,7 +182,8 @@ int api_domain_id(const struct request *request, char id[static ID_SIZE],
 		problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
 }
 
-int api_domain_find(struct db *db, const struct key *key, const char *id,
+/* The domain that the key may see: 1, 0 or -1. */
+static int find(struct db *db, const struct key *key, const char *id,
 	struct domain *domain_r, struct err *err)
 {
 	struct domain domain;
@@ -41,7 +199,8 @@ int api_domain_find(struct db *db, const struct key *key, const char *id,
 	return 1;
 }
 
-int api_domain_missing(struct problem *problem)
+/* The answer to a domain that is not there. -1. */
+static int missing(struct problem *problem)
 {
 	return problem_set(problem, PROBLEM_NOT_FOUND, "Domain not found");
 }
@@ -54,16 +213,16 @@ static int find(struct request *request, struct domain *domain_r,
 	char id[ID_SIZE];
 	int found;
 
-	if (api_domain_id(request, id, problem) < 0)
+	if (id(request, id, problem) < 0)
 		return -1;
-	found = api_domain_find(request->worker->db, &request->admission.key,
-		id, domain_r, &err);
+	found = find(request->worker->db, &request->admission.key, id, domain_r,
+		&err);
 	if (found < 0) {
 		log_error(request->worker->log, "domain_lookup_failed",
 			"request", request->id, "error", err.text);
 		return problem_from_err(problem, &err);
 	}
-	return found == 0 ? api_domain_missing(problem) : 0;
+	return found == 0 ? missing(problem) : 0;
 }
 
 void api_domain_get(struct request *request)
@@ -126,4 +285,206 @@ void api_domain_update(struct request *request)
 	}
 	reply_json(request, 200, domain_json_render_id(domain.id));
 	store_domain_clear(&domain);
+}
+
+struct domain_change {
+	struct change change;  /* first */
+	const struct key *key; /* the request's */
+	char id[ID_SIZE];
+	char *name; /* of a new one */
+	int64_t now_us;
+	char *kept; /* the names that no company may activate; NULL: all */
+	struct domain domain; /* what came of it */
+};
+
+/* What becomes of a domain that is there; 0 stands for none. */
+enum { CHANGE_DONE = 1, CHANGE_HELD };
+
+static struct domain_change *begin(struct request *request)
+{
+	struct domain_change *it = mem_new(struct domain_change);
+
+	it->key = &request->admission.key;
+	it->now_us = clock_now_us(request->worker->shared->clock);
+	return it;
+}
+
+static void end(struct domain_change *it)
+{
+	store_domain_clear(&it->domain);
+	free(it->kept);
+	free(it->name);
+	free(it);
+}
+
+/* POST /domains */
+
+static int create_run(struct db *db, void *arg, struct err *err)
+{
+	struct domain_change *it = arg;
+
+	return store_domain_ask(db, it->key->company_id, it->name, it->now_us,
+		&it->domain, err);
+}
+
+static void on_domain_created(struct change *change)
+{
+	struct domain_change *it = (struct domain_change *)change;
+	struct problem problem = PROBLEM_INIT;
+	json_t *object = NULL;
+
+	if (change->result == 0)
+		object = domain_json_render(&it->domain);
+	else if (change->err.code == ERR_EXISTS)
+		problem_set(&problem, PROBLEM_VALIDATION,
+			"The %s domain has been registered already.", it->name);
+	else
+		change_failed(change, "domain_add_failed", &problem);
+	reply_either(change->request, &problem, 201, object);
+	end(it);
+}
+
+/* 0, or -1 with the problem. */
+static int parse_new(
+	struct request *request, char **name_r, struct problem *problem)
+{
+	const char *bound = request->admission.key.domain;
+	json_t *body;
+	int result;
+
+	if (bound)
+		return problem_set(problem, PROBLEM_RESTRICTED_KEY,
+			"This API key is restricted to the domain %s: it "
+			"cannot add others.",
+			bound);
+	if (json_body_parse(request, &body, problem) < 0)
+		return -1;
+	result = domain_json_parse_new(body, name_r, problem);
+	json_decref(body);
+	return result;
+}
+
+void api_domain_create(struct request *request)
+{
+	struct problem problem = PROBLEM_INIT;
+	struct domain_change *it;
+	char *name;
+
+	if (parse_new(request, &name, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	it = begin(request);
+	it->name = name;
+	change_submit(request, &it->change, create_run, on_domain_created);
+}
+
+/* POST /domains/{id}/verify */
+
+/* The name may be registered to another company, or covered by a domain of
+ * one: then it stays pending, and nobody is told why. */
+static int activate(struct db *db, const struct domain *domain, struct err *err)
+{
+	int covered = store_domain_is_covered(db, domain, err);
+	struct err why = ERR_INIT;
+
+	if (covered != 0)
+		return covered < 0 ? -1 : CHANGE_DONE;
+	if (store_domain_register(db, domain->id, &why) >= 0 ||
+		why.code == ERR_EXISTS)
+		return CHANGE_DONE;
+	return err_copy(err, &why);
+}
+
+static int verify_run(struct db *db, void *arg, struct err *err)
+{
+	struct domain_change *it = arg;
+	int found = find(db, it->key, it->id, &it->domain, err);
+
+	if (found <= 0)
+		return found;
+	if (it->domain.pending && it->kept &&
+		!postfix_domains_have(it->kept, it->domain.name))
+		return activate(db, &it->domain, err);
+	return CHANGE_DONE;
+}
+
+static void on_domain_verified(struct change *change)
+{
+	struct domain_change *it = (struct domain_change *)change;
+	struct problem problem = PROBLEM_INIT;
+
+	if (change->result < 0)
+		change_failed(change, "domain_activate_failed", &problem);
+	else if (change->result == 0)
+		missing(&problem);
+	reply_either(
+		change->request, &problem, 200, domain_json_render_id(it->id));
+	end(it);
+}
+
+/* DELETE /domains/{id} */
+
+/* What an operator has taken from the company, it cannot get back by removing
+ * it and asking anew. */
+static int remove_run(struct db *db, void *arg, struct err *err)
+{
+	struct domain_change *it = arg;
+	int found = find(db, it->key, it->id, &it->domain, err);
+
+	if (found <= 0)
+		return found;
+	if (!it->domain.active && !it->domain.pending)
+		return CHANGE_HELD;
+	return store_domain_remove(db, it->id, err) < 0 ? -1 : CHANGE_DONE;
+}
+
+static void on_domain_removed(struct change *change)
+{
+	struct domain_change *it = (struct domain_change *)change;
+	struct problem problem = PROBLEM_INIT;
+	json_t *object = domain_json_render_id(it->id);
+
+	json_object_set_new(object, "deleted", json_true());
+	if (change->result < 0)
+		change_failed(change, "domain_remove_failed", &problem);
+	else if (change->result == 0)
+		missing(&problem);
+	else if (change->result == CHANGE_HELD)
+		problem_set(&problem, PROBLEM_DOMAIN,
+			"The %s domain was deactivated by the operator and "
+			"cannot be removed.",
+			it->domain.name);
+	reply_either(change->request, &problem, 200, object);
+	end(it);
+}
+
+static void change_one(struct request *request,
+	int (*run)(struct db *db, void *arg, struct err *err),
+	void (*done)(struct change *change))
+{
+	const struct conf *conf = request->worker->conf;
+	struct problem problem = PROBLEM_INIT;
+	struct domain_change *it;
+	char id[ID_SIZE];
+
+	if (id(request, id, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	it = begin(request);
+	memcpy(it->id, id, ID_SIZE);
+	if (conf->http.domain_activation == ACTIVATION_COMPANY)
+		it->kept = mem_strdup(conf->milter.local_domains);
+	change_submit(request, &it->change, run, done);
+}
+
+void api_domain_verify(struct request *request)
+{
+	change_one(request, verify_run, on_domain_verified);
+}
+
+void api_domain_remove(struct request *request)
+{
+	change_one(request, remove_run, on_domain_removed);
 }

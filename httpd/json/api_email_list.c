@@ -7,7 +7,7 @@
 #include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 #include "httpd/json/api_email.h"
-#include "httpd/json/api_list.h"
+#include "httpd/json/list_json.h"
 #include "httpd/json/email_json.h"
 
 static int find(struct request *request, const struct page *page, json_t *data,

@@ -5,8 +5,12 @@
  */
 #include "httpd/json/list_json.h"
 
+#include "core/base/log.h"
 #include "core/base/str.h"
+#include "httpd/base/worker.h"
 #include "httpd/http/query.h"
+#include "httpd/http/reply.h"
+#include "httpd/http/request.h"
 
 static int read_limit(const char *query, int *limit_r, struct problem *problem)
 {
@@ -56,7 +60,9 @@ int list_json_parse(
 	return 0;
 }
 
-int list_json_bad_cursor(const struct page *page, struct problem *problem)
+/* The cursor is no item of the list, or of one that the key may not see: the
+ * answer is the same, so that nothing is told of other companies. -1. */
+static int list_json_bad_cursor(const struct page *page, struct problem *problem)
 {
 	return problem_set(problem, PROBLEM_PARAMETER,
 		"The `%s` parameter is not the id of an item of this list.",
@@ -67,4 +73,25 @@ json_t *list_json_render(json_t *data, bool has_more)
 {
 	return json_pack("{s:s, s:b, s:o}", "object", "list", "has_more",
 		has_more, "data", data);
+}
+
+void api_list(struct request *request, api_list_find *find, const char *event)
+{
+	struct problem problem = PROBLEM_INIT;
+	struct err err = ERR_INIT;
+	json_t *data = json_array();
+	struct page page;
+	bool more = false;
+	int found = 1;
+
+	if (list_json_parse(request_query(request), &page, &problem) == 0)
+		found = find(request, &page, data, &more, &err);
+	if (found == 0)
+		list_json_bad_cursor(&page, &problem);
+	if (found < 0) {
+		log_error(request->worker->log, event, "request", request->id,
+			"error", err.text);
+		problem_from_err(&problem, &err);
+	}
+	reply_either(request, &problem, 200, list_json_render(data, more));
 }

@@ -1,12 +1,13 @@
 /*
  * list_json: lists of the JSON dialect, in pages.
  */
-#ifndef POSTERN_HTTPD_LIST_JSON_H
-#define POSTERN_HTTPD_LIST_JSON_H
+#ifndef POSTERN_HTTPD_JSON_LIST_JSON_H
+#define POSTERN_HTTPD_JSON_LIST_JSON_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "core/base/err.h"
 #include "core/store/row.h"
 #include "httpd/http/problem.h"
 
@@ -17,11 +18,18 @@ enum { LIST_LIMIT_MAX = 100, LIST_LIMIT_DEFAULT = 20 };
 int list_json_parse(
 	const char *query, struct page *page_r, struct problem *problem);
 
-/* The cursor is no item of the list, or of one that the key may not see: the
- * answer is the same, so that nothing is told of other companies. -1. */
-int list_json_bad_cursor(const struct page *page, struct problem *problem);
-
 /* The answer; data, an array, is given away. A new reference. */
 json_t *list_json_render(json_t *data, bool has_more);
+
+struct request;
+
+/* Appends the items of the page, as the key of the request may see them: 1; 0
+ * when the cursor is no item of the list; -1. */
+typedef int api_list_find(struct request *request, const struct page *page,
+	json_t *data, bool *more_r, struct err *err);
+
+/* Answers with the page that the query asks for. event is what the log calls
+ * it when find fails. */
+void api_list(struct request *request, api_list_find *find, const char *event);
 
 #endif

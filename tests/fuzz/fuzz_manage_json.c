@@ -7,9 +7,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/store_key.h"
-#include "httpd/json/domain_json.h"
+#include "httpd/json/api_domain.h"
 #include "httpd/json/json_field.h"
-#include "httpd/json/key_json.h"
+#include "httpd/json/api_key.h"
 #include "tests/fuzz/fuzz.h"
 
 static void parse_domain(const json_t *body)
