@@ -2,8 +2,8 @@
  * postern-httpd: takes emails over HTTP and submits them to Postfix.
  *
  * The main thread starts the server and then waits for signals: SIGHUP reads
- * the settings again, SIGTERM and SIGINT finish what has begun and end. All
- * threads have these signals blocked. Between them it makes the server's rounds.
+ * the settings again, SIGTERM and SIGINT finish what has begun and end. Between
+ * them it makes the server's rounds.
  */
 #include <event2/event.h>
 #include <event2/thread.h>
@@ -51,25 +51,13 @@ static void on_libevent_fatal(int status)
 	_exit(EX_TEMPFAIL);
 }
 
-static void block_signals(sigset_t *signals)
+static void serve(struct server *server, struct log *log)
 {
-	sigemptyset(signals);
-	sigaddset(signals, SIGHUP);
-	sigaddset(signals, SIGINT);
-	sigaddset(signals, SIGTERM);
-	pthread_sigmask(SIG_BLOCK, signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); /* else no child can be waited for */
-}
-
-static void serve(struct server *server, struct log *log, const sigset_t *wait)
-{
-	const struct timespec round = {.tv_sec = SERVER_ROUND_MS / 1000};
 	struct err err = ERR_INIT;
 	int got;
 
-	while ((got = sigtimedwait(wait, NULL, &round)) < 0 || got == SIGHUP) {
-		if (got < 0)
+	while ((got = daemon_wait_signal(SERVER_ROUND_MS)) == 0 || got == SIGHUP) {
+		if (got == 0)
 			server_round(server);
 		else if (server_reload(server, &err) < 0)
 			log_error(log, "reload_failed", "error", err.text);
@@ -85,14 +73,12 @@ static int run(const char *path, struct conf *conf)
 	struct server *server;
 	struct err err = ERR_INIT;
 	int status = EX_OK;
-	sigset_t signals;
 
 	event_log = log;
 	event_set_log_callback(on_libevent_message);
 	event_set_fatal_callback(on_libevent_fatal);
-	block_signals(&signals);
 	if (server_start(path, conf, log, &server, &err) == 0) {
-		serve(server, log, &signals);
+		serve(server, log);
 		server_stop(server);
 		log_info(log, "stopped");
 	} else {
@@ -109,8 +95,11 @@ int main(int argc, char **argv)
 	_cleanup_(conf) struct conf *conf = NULL;
 	struct err err = ERR_INIT;
 	int status = EX_OK;
-	const char *path = daemon_arguments(&about, argc, argv, &status);
+	const char *path;
 
+	daemon_block_signals();
+	signal(SIGCHLD, SIG_DFL); /* else no child can be waited for */
+	path = daemon_arguments(&about, argc, argv, &status);
 	if (path == NULL)
 		return status;
 	if (secret_init() < 0 || evthread_use_pthreads() < 0) {

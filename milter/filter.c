@@ -9,13 +9,23 @@
  *
  * Threads: libmilter calls from threads of its own, for one connection never
  * from two at once, and each time maybe from another. State hangs on the
- * context (smfi_setpriv); the one global is the service, set before the first
+ * context (smfi_setpriv); the service is a global, set before the first
  * callback, because libmilter has no place to hang it on.
+ *
+ * libmilter is never told to stop: it would wait for up to five seconds and
+ * finish nothing. Its threads serve until the process ends; once the service is
+ * closed, they put messages off. A message whose answer does not reach Postfix
+ * any more is presented again, and its record made again.
  */
 #include "milter/filter.h"
 
 #include <libmilter/mfapi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/str.h"
 #include "milter/apply.h"
@@ -47,29 +57,28 @@ static const struct {
 };
 
 static struct service *service;
+static atomic_bool ended;
 
 /* libmilter takes names as it gives them: not const. */
 static char queue_id_macro[] = "i";
 static char login_macro[] = "{auth_authen}";
 static char resolved_macro[] = "{mail_addr}";
 
-/* Outside of decisions the log may be gone, when the process ends; so these
- * two enter as if there was one to make. */
 static void complain(const char *text)
 {
-	if (!drain_enter(service->drain))
+	if (!service_enter(service))
 		return;
 	log_error(service->log, "negotiation_failed", "error", text);
-	drain_leave(service->drain);
+	service_leave(service);
 }
 
 static void note_begin(const struct session *session)
 {
-	if (!drain_enter(service->drain))
+	if (!service_enter(service))
 		return;
 	log_debug(service->log, "message", "sender", session->message.sender,
 		"origin", origin_name(session_origin(session)));
-	drain_leave(service->drain);
+	service_leave(service);
 }
 
 static int ask_for_macros(SMFICTX *ctx)
@@ -100,31 +109,11 @@ static sfsistat on_negotiate(SMFICTX *ctx, unsigned long f0, unsigned long f1,
 	return SMFIS_CONTINUE;
 }
 
-/* libmilter goes on with the connection: what it had to write is written. */
-static void note_answered(struct session *session)
-{
-	if (session->answering)
-		drain_answered(service->drain);
-	session->answering = false;
-}
-
-/* The message, if any, has ended in some way. */
-static void forget_message(struct session *session)
-{
-	if (session->message.counted)
-		drain_end(service->drain);
-	session_reset(session);
-}
-
 static void forget_session(SMFICTX *ctx)
 {
 	struct session *session = smfi_getpriv(ctx);
 
-	if (session == NULL)
-		return;
 	smfi_setpriv(ctx, NULL);
-	note_answered(session);
-	forget_message(session);
 	session_free(session);
 }
 
@@ -148,11 +137,8 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 {
 	struct session *session = smfi_getpriv(ctx);
 
-	note_answered(session);
-	forget_message(session);
 	session_begin(session, arguments[0], smfi_getsymval(ctx, login_macro));
 	session_resolved(session, smfi_getsymval(ctx, resolved_macro));
-	session->message.counted = drain_begin(service->drain);
 	note_begin(session);
 	return SMFIS_NOREPLY;
 }
@@ -182,16 +168,14 @@ static sfsistat on_eom(SMFICTX *ctx)
 	struct session *session = smfi_getpriv(ctx);
 	sfsistat answer = SMFIS_TEMPFAIL;
 
-	if (drain_enter(service->drain)) {
+	if (service_enter(service)) {
 		session_queue_id(session, smfi_getsymval(ctx, queue_id_macro));
 		answer = decide(ctx, session);
-		session->answering = true;
-		drain_answer(service->drain);
-		drain_leave(service->drain);
+		service_leave(service);
 	} else {
 		counts_add(&service->counts, VERDICT_TEMPFAIL);
 	}
-	forget_message(session);
+	session_reset(session);
 	return answer;
 }
 
@@ -199,10 +183,8 @@ static sfsistat on_abort(SMFICTX *ctx)
 {
 	struct session *session = smfi_getpriv(ctx);
 
-	if (session == NULL)
-		return SMFIS_CONTINUE;
-	note_answered(session);
-	forget_message(session);
+	if (session != NULL)
+		session_reset(session);
 	return SMFIS_CONTINUE;
 }
 
@@ -256,12 +238,40 @@ int filter_open(struct service *shared, const struct conf *conf, struct err *err
 	return 0;
 }
 
-bool filter_run(void)
+/*
+ * In place of the C library's sigwait(), for the whole process. Only libmilter
+ * calls it, in a thread that ends the service on SIGHUP as on SIGTERM, and
+ * there is no way to tell it otherwise. Here that thread waits for nothing, so
+ * that each of these signals comes to the main thread (daemon_wait_signal()).
+ */
+int sigwait(const sigset_t *set, int *number_r)
 {
-	return smfi_main() == MI_SUCCESS;
+	(void)set;
+	(void)number_r;
+	for (;;)
+		pause();
 }
 
-void filter_stop(void)
+static void *serve(void *arg)
 {
-	smfi_stop();
+	smfi_main();
+	ended = true;
+	return arg;
+}
+
+int filter_start(struct err *err)
+{
+	pthread_t thread;
+	int failed = pthread_create(&thread, NULL, serve, NULL);
+
+	if (failed)
+		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s",
+			strerror(failed));
+	pthread_detach(thread);
+	return 0;
+}
+
+bool filter_has_ended(void)
+{
+	return ended;
 }

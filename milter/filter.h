@@ -11,16 +11,15 @@
 
 /* Tells libmilter all it needs to know and has it listen on the socket, which
  * must not be there yet; nobody but our own user may connect to it. From here
- * on connections wait until filter_run() serves them. service must last until
- * the process ends. */
+ * on connections wait until filter_start() has them served. service must last
+ * until the process ends. */
 int filter_open(
 	struct service *service, const struct conf *conf, struct err *err);
 
-/* Serves connections until filter_stop() or a failure: whether it ended well. */
-bool filter_run(void);
+/* Serves connections, in threads of libmilter, until the process ends. */
+int filter_start(struct err *err);
 
-/* Has filter_run() return, and returns itself, within seconds, or as soon as a
- * connection comes in. From another thread. */
-void filter_stop(void);
+/* Whether libmilter has given up, and serves no more. */
+bool filter_has_ended(void);
 
 #endif

@@ -3,8 +3,11 @@
  *
  * Starts from the inside out: settings, log, database, socket; ends the other
  * way round. The main thread waits for signals and is the janitor; libmilter
- * serves in others.
+ * serves in others, until the process ends: it is never told to stop. It would
+ * wait for up to five seconds and finish nothing. A message whose answer does
+ * not reach Postfix any more is presented again, and its record made again.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -16,16 +19,9 @@
 #include "core/conf/conf.h"
 #include "core/mail/mime_init.h"
 #include "milter/filter.h"
-#include "milter/hangup.h"
 #include "milter/janitor.h"
-#include "milter/serve.h"
 #include "milter/service.h"
-#include "milter/signals.h"
 #include "milter/socket.h"
-
-/* How long a stop waits for messages that are on their way, and then for the
- * answers to them. */
-enum { DRAIN_MS = 10 * 1000, ANSWERS_MS = 10 * 1000 };
 
 static const struct daemon_about about = {
 	.program = "postern-milter",
@@ -41,7 +37,6 @@ struct daemon {
 	struct log *log;
 	struct service *service;
 	struct socket *socket;
-	struct serve *serve;
 };
 
 static int open_socket(struct daemon *daemon, struct err *err)
@@ -61,12 +56,10 @@ static int open_socket(struct daemon *daemon, struct err *err)
 static int start(struct daemon *daemon, struct err *err)
 {
 	daemon_raise_descriptor_limit();
-	if (signals_init(err) < 0 ||
-		service_open(daemon->conf, daemon->log, &daemon->service, err) <
-			0 ||
+	if (service_open(daemon->conf, daemon->log, &daemon->service, err) < 0 ||
 		open_socket(daemon, err) < 0)
 		return -1;
-	if (serve_start(signals_post, &daemon->serve, err) == 0)
+	if (filter_start(err) == 0)
 		return 0;
 	socket_hide(daemon->socket);
 	return -1;
@@ -90,72 +83,41 @@ static void reload(struct daemon *daemon)
 			buf_str(&restart));
 }
 
-/* What main does about an event; -1 to go on, else the exit status. */
-static int on_event(
-	struct daemon *daemon, struct janitor *janitor, enum signal_event event)
+/* EX_OK to go on, else why not. */
+static int look_after(struct daemon *daemon, struct janitor *janitor)
 {
-	switch (event) {
-	case SIGNAL_STOP:
-		log_info(daemon->log, "stopping");
-		return EX_OK;
-	case SIGNAL_ENDED:
+	if (filter_has_ended()) {
 		log_error(daemon->log, "libmilter_ended");
 		return EX_UNAVAILABLE;
-	case SIGNAL_RELOAD:
-		reload(daemon);
-		return -1;
-	case SIGNAL_NONE:
-		break;
 	}
 	if (janitor_round(janitor, clock_monotonic_us()))
-		return -1;
+		return EX_OK;
 	log_error(daemon->log, "socket_gone", "socket",
 		daemon->conf->milter.socket);
 	return EX_TEMPFAIL;
 }
 
 /* Serves until there is a reason to end: the exit status. */
-static int wait_for_end(struct daemon *daemon)
+static int serve(struct daemon *daemon)
 {
 	struct janitor janitor;
-	int status;
+	int number, status;
 
 	janitor_begin(&janitor, daemon->service, daemon->socket,
 		clock_monotonic_us());
-	do
-		status = on_event(
-			daemon, &janitor, signals_wait(JANITOR_ROUND_MS));
-	while (status < 0);
-	return status;
-}
-
-/* Nobody new gets in, and those who are inside may finish: Postfix keeps what
- * it has to offer meanwhile (default_action=tempfail). What was decided is
- * answered: else Postfix would put off what is on record as sent. */
-static void drain(struct daemon *daemon)
-{
-	struct drain *drain = daemon->service->drain;
-
-	if (!drain_wait(drain, DRAIN_MS))
-		log_warn(daemon->log, "messages_cut_off");
-	drain_close(drain);
-	hangup_all(daemon->conf->milter.socket);
-	if (!drain_wait_answers(drain, ANSWERS_MS))
-		log_warn(daemon->log, "answers_cut_off");
-}
-
-/* False when libmilter had failed. */
-static bool stop(struct daemon *daemon, bool serving)
-{
-	bool well;
-
-	socket_hide(daemon->socket);
-	if (serving)
-		drain(daemon);
-	well = serve_stop(daemon->serve, daemon->socket);
-	service_close(daemon->service);
-	counts_log(&daemon->service->counts, daemon->log);
-	return well;
+	for (;;) {
+		number = daemon_wait_signal(JANITOR_ROUND_MS);
+		if (number == SIGHUP) {
+			reload(daemon);
+		} else if (number != 0) {
+			log_info(daemon->log, "stopping", "signal",
+				strsignal(number));
+			return EX_OK;
+		}
+		status = look_after(daemon, &janitor);
+		if (status != EX_OK)
+			return status;
+	}
 }
 
 static int run(struct daemon *daemon)
@@ -173,9 +135,10 @@ static int run(struct daemon *daemon)
 	}
 	log_info(daemon->log, "started", "version", POSTERN_VERSION, "socket",
 		daemon->conf->milter.socket);
-	status = wait_for_end(daemon);
-	if (!stop(daemon, status != EX_UNAVAILABLE))
-		status = EX_UNAVAILABLE;
+	status = serve(daemon);
+	socket_hide(daemon->socket);
+	service_close(daemon->service);
+	counts_log(&daemon->service->counts, daemon->log);
 	log_info(daemon->log, "stopped");
 	return status;
 }
@@ -186,6 +149,7 @@ int main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	int status = EX_OK;
 
+	daemon_block_signals();
 	daemon.conf_path = daemon_arguments(&about, argc, argv, &status);
 	if (daemon.conf_path == NULL)
 		return status;

@@ -54,6 +54,18 @@ static void clear_rules(struct service_rules *rules)
 	strv_free(&rules->local_domains);
 }
 
+/* Nobody enters while service_close() waits. */
+static void init_use(pthread_rwlock_t *use)
+{
+	pthread_rwlockattr_t attributes;
+
+	pthread_rwlockattr_init(&attributes);
+	pthread_rwlockattr_setkind_np(
+		&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(use, &attributes);
+	pthread_rwlockattr_destroy(&attributes);
+}
+
 int service_open(const struct conf *conf, struct log *log,
 	struct service **service_r, struct err *err)
 {
@@ -73,8 +85,8 @@ int service_open(const struct conf *conf, struct log *log,
 	service->clock = &clock_system;
 	service->readers = db_pool_new(conf->store.database, READERS);
 	service->committer = committer;
-	service->drain = drain_new();
 	service->rules = rules;
+	init_use(&service->use);
 	pthread_rwlock_init(&service->lock, NULL);
 	*service_r = service;
 	return 0;
@@ -154,16 +166,28 @@ bool service_trace_header(struct service *service)
 	return rules_now(service).trace_header;
 }
 
+bool service_enter(struct service *service)
+{
+	return pthread_rwlock_tryrdlock(&service->use) == 0;
+}
+
+void service_leave(struct service *service)
+{
+	pthread_rwlock_unlock(&service->use);
+}
+
+/* The lock is kept. */
 void service_close(struct service *service)
 {
-	drain_close(service->drain);
+	pthread_rwlock_wrlock(&service->use);
 	committer_free(service->committer);
 	db_pool_free(service->readers);
 }
 
 void service_free(struct service *service)
 {
-	drain_free(service->drain);
+	pthread_rwlock_unlock(&service->use);
+	pthread_rwlock_destroy(&service->use);
 	clear_rules(&service->rules);
 	pthread_rwlock_destroy(&service->lock);
 	free(service);

@@ -16,7 +16,6 @@
 #include "core/policy/stop.h"
 #include "core/policy/verdict.h"
 #include "milter/counts.h"
-#include "milter/drain.h"
 
 /* What may change while running. */
 struct service_rules {
@@ -32,7 +31,7 @@ struct service {
 	const struct clock *clock;
 	struct db_pool *readers;
 	struct committer *committer;
-	struct drain *drain;
+	pthread_rwlock_t use; /* read: a decision; written: closed */
 	struct counts counts;
 	pthread_rwlock_t lock; /* for what follows */
 	struct service_rules rules;
@@ -63,12 +62,18 @@ enum stop_way service_refuse_local(struct service *service);
 int64_t service_refusals_kept(struct service *service);
 bool service_trace_header(struct service *service);
 
-/* Waits for the decisions that are being made, then closes the database. What
- * the callbacks touch outside of decisions stays, since libmilter leaves its
- * threads behind when it ends. */
+/* A decision begins: the database and the log stay until service_leave().
+ * False once the service closes; then there is nothing to leave. */
+bool service_enter(struct service *service);
+void service_leave(struct service *service);
+
+/* Lets nobody enter any more, waits until all have left, and closes the
+ * database. What else the callbacks use stays, since the threads of libmilter
+ * last until the process ends. */
 void service_close(struct service *service);
 
-/* After service_close(), when no thread of libmilter was ever started. */
+/* After service_close() and in its thread, when no thread of libmilter was ever
+ * started. */
 void service_free(struct service *service);
 
 #endif

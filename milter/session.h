@@ -36,7 +36,6 @@ struct session_fields {
 };
 
 struct session_message {
-	bool counted;   /* drain waits for it; for the filter alone */
 	char *sender;   /* envelope sender without <>, "" the null sender */
 	char *resolved; /* what Postfix makes of it; NULL when not known */
 	char *login;    /* as which the client has logged in; NULL: not */
@@ -52,7 +51,6 @@ struct session_message {
 struct session {
 	enum mail_origin origin; /* of clients without login */
 	char *client;            /* its address as text; NULL without one */
-	bool answering; /* a decision is on its way; for the filter alone */
 	struct session_message message;
 };
 

@@ -166,14 +166,3 @@ void socket_hide(struct socket *claim)
 	if (claim->file_fd < 0 || socket_is_named(claim))
 		unlink(claim->path);
 }
-
-/* The descriptor leads to the socket also when no name does any more. */
-void socket_wake(struct socket *claim)
-{
-	_cleanup_free_ char *path = mem_printf(
-		"/proc/self/fd/%d", claim->file_fd);
-
-	if (try_connect(path) < 0) {
-		/* Then libmilter looks by itself, every five seconds. */
-	}
-}

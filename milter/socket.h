@@ -34,8 +34,4 @@ bool socket_is_named(const struct socket *socket);
 /* Removes the file, so that nobody new connects; another's is left alone. */
 void socket_hide(struct socket *socket);
 
-/* Wakes whoever waits for connections on the socket, by connecting once, also
- * when it is hidden. */
-void socket_wake(struct socket *socket);
-
 #endif

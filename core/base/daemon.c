@@ -1,15 +1,20 @@
 /*
- * daemon: what the main() of each daemon begins with.
+ * daemon: what the main() of each daemon begins with, and its signals.
  *
- * Threads: the main one, before any other.
+ * Threads: the main one; all but daemon_wait_signal() before any other starts.
  */
 #include "core/base/daemon.h"
 
 #include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sysexits.h>
+#include <time.h>
 
+#include "core/base/mem.h"
 #include "core/base/version.h"
 
 static void print_usage(const struct daemon_about *about, FILE *to)
@@ -69,4 +74,47 @@ void daemon_raise_descriptor_limit(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static sigset_t signal_set(bool with_reload)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (with_reload)
+		sigaddset(&set, SIGHUP);
+	return set;
+}
+
+void daemon_block_signals(void)
+{
+	static const int ignored[] = {SIGALRM, SIGIO, SIGPIPE, SIGPROF, SIGPWR,
+		SIGQUIT, SIGSTKFLT, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+		SIGXFSZ};
+	const sigset_t awaited = signal_set(true);
+
+	pthread_sigmask(SIG_BLOCK, &awaited, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+		signal(number, SIG_IGN);
+}
+
+/* sigtimedwait() prefers the lowest number, which is SIGHUP: by itself it would
+ * never come to the others while somebody goes on sending that. */
+int daemon_wait_signal(int wait_ms)
+{
+	const struct timespec now = {0};
+	const struct timespec wait = {
+		.tv_sec = wait_ms / 1000,
+		.tv_nsec = (long)(wait_ms % 1000) * 1000 * 1000,
+	};
+	const sigset_t ends = signal_set(false), all = signal_set(true);
+	int number = sigtimedwait(&ends, NULL, &now);
+
+	if (number < 0)
+		number = sigtimedwait(&all, NULL, &wait);
+	return number < 0 ? 0 : number;
 }

@@ -1,5 +1,5 @@
 /*
- * daemon: what the main() of each daemon begins with.
+ * daemon: what the main() of each daemon begins with, and its signals.
  */
 #ifndef POSTERN_BASE_DAEMON_H
 #define POSTERN_BASE_DAEMON_H
@@ -18,5 +18,15 @@ const char *daemon_arguments(
 /* Lets the process have as many descriptors as the system allows it: each
  * connection takes one. */
 void daemon_raise_descriptor_limit(void);
+
+/* From here on SIGHUP, SIGINT and SIGTERM end nothing: they are blocked in this
+ * thread and in those that it starts, and wait for daemon_wait_signal(). All
+ * other signals by which a process can be told to end are ignored, but for
+ * SIGKILL and those that a fault of the program raises, as SIGSEGV. */
+void daemon_block_signals(void);
+
+/* Waits for one of the three, at most wait_ms: its number, or 0 when time is
+ * up. SIGINT and SIGTERM come before SIGHUP, however many of that there are. */
+int daemon_wait_signal(int wait_ms);
 
 #endif

@@ -71,15 +71,23 @@ static int open_stream(struct run *run, enum event event)
 static int spawn(struct run *run, char *const *argv, int output, int complaint)
 {
 	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t all;
 	int failed;
 
+	sigfillset(&all);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(
 		&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&files, complaint, STDERR_FILENO);
-	failed = posix_spawnp(&run->pid, argv[0], &files, NULL, argv, environ);
+	failed = posix_spawnp(
+		&run->pid, argv[0], &files, &attributes, argv, environ);
 	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
 	return failed;
 }
 

@@ -13,7 +13,6 @@
 struct smfiDesc fake_smfi_callbacks;
 struct strv fake_smfi_macros;
 char fake_smfi_address[256];
-struct fake_smfi_loop fake_smfi_loop;
 
 SMFICTX *fake_smfi_ctx(struct fake_smfi *fake)
 {
@@ -57,27 +56,6 @@ int smfi_settimeout(int seconds)
 int smfi_opensocket(bool remove_old)
 {
 	return remove_old ? MI_FAILURE : MI_SUCCESS;
-}
-
-void fake_smfi_loop_init(bool waits, int result)
-{
-	fake_smfi_loop.waits = waits;
-	fake_smfi_loop.result = result;
-	sem_init(&fake_smfi_loop.stopped, 0, 0);
-}
-
-int smfi_main(void)
-{
-	while (fake_smfi_loop.waits && sem_wait(&fake_smfi_loop.stopped) != 0)
-		continue;
-	return fake_smfi_loop.result;
-}
-
-int smfi_stop(void)
-{
-	if (fake_smfi_loop.waits)
-		sem_post(&fake_smfi_loop.stopped);
-	return MI_SUCCESS;
 }
 
 int smfi_setsymlist(SMFICTX *ctx, int stage, char *list)

@@ -9,7 +9,6 @@
 
 #include <stdbool.h> /* before mfapi.h, which else makes a bool of its own */
 #include <libmilter/mfapi.h>
-#include <semaphore.h>
 
 #include "core/base/strv.h"
 
@@ -34,16 +33,6 @@ extern struct smfiDesc fake_smfi_callbacks;
 extern struct strv fake_smfi_macros;
 /* What smfi_setconn() got. */
 extern char fake_smfi_address[256];
-
-/* How smfi_main() goes: it returns result, once smfi_stop() was called if it
- * waits for that. A test that lets it wait calls fake_smfi_loop_init() first. */
-struct fake_smfi_loop {
-	bool waits;
-	int result;
-	sem_t stopped;
-};
-extern struct fake_smfi_loop fake_smfi_loop;
-void fake_smfi_loop_init(bool waits, int result);
 
 /* As libmilter has it, an opaque pointer. */
 SMFICTX *fake_smfi_ctx(struct fake_smfi *fake);

@@ -1,4 +1,4 @@
-/* daemon: the arguments of the daemons. */
+/* daemon: the arguments of the daemons, and their signals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,9 +6,11 @@
 
 #include <cmocka.h>
 #include <getopt.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "core/base/daemon.h"
 #include "core/base/mem.h"
@@ -71,11 +73,48 @@ static void test_descriptor_limit(void **state)
 	assert_true(limit.rlim_cur == limit.rlim_max);
 }
 
+/* What comes, and what is made of it. 0 ends both. */
+static const struct {
+	int sent[4];
+	int got[4];
+} signals[] = {
+	{{0}, {0}},
+	{{SIGTERM}, {SIGTERM}},
+	{{SIGINT}, {SIGINT}},
+	{{SIGHUP}, {SIGHUP}},
+	{{SIGHUP, SIGHUP, SIGHUP}, {SIGHUP}},
+	{{SIGTERM, SIGHUP}, {SIGTERM, SIGHUP}},
+	{{SIGHUP, SIGTERM, SIGINT}, {SIGINT, SIGTERM, SIGHUP}},
+	{{SIGALRM, SIGIO, SIGPIPE}, {0}},
+	{{SIGPROF, SIGPWR, SIGQUIT}, {0}},
+	{{SIGSTKFLT, SIGUSR1, SIGUSR2}, {0}},
+	{{SIGVTALRM, SIGXCPU, SIGXFSZ}, {0}},
+	{{SIGUSR1, SIGHUP, SIGALRM}, {SIGHUP}},
+};
+
+static void test_signals(void **state)
+{
+	(void)state;
+	daemon_block_signals();
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		for (size_t k = 0; signals[i].sent[k]; k++)
+			kill(getpid(), signals[i].sent[k]);
+		for (size_t k = 0; signals[i].got[k]; k++)
+			assert_int_equal(daemon_wait_signal(60 * 1000),
+				signals[i].got[k]);
+		assert_int_equal(daemon_wait_signal(0), 0);
+	}
+	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+		kill(getpid(), number);
+	assert_int_equal(daemon_wait_signal(1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_descriptor_limit),
+		cmocka_unit_test(test_signals),
 	};
 
 	return cmocka_run_group_tests_name("daemon", tests, NULL, NULL);

@@ -9,6 +9,8 @@
 
 #include <arpa/inet.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "tests/unit/service_world.h"
@@ -153,6 +155,56 @@ static void test_reload_meanwhile(void **state)
 	assert_non_null(well);
 }
 
+enum { DECIDERS = 8, DECISIONS = 2000 };
+
+struct deciders {
+	struct service *service;
+	atomic_int deciding;
+	atomic_int decided;
+	atomic_bool closed;
+};
+
+/* One decision after the other until one is turned away. */
+static void *decide_often(void *arg)
+{
+	struct deciders *deciders = arg;
+
+	while (service_enter(deciders->service)) {
+		deciders->deciding++;
+		sched_yield();
+		if (deciders->closed)
+			return NULL;
+		deciders->deciding--;
+		deciders->decided++;
+		service_leave(deciders->service);
+	}
+	return arg;
+}
+
+/* It waits for those that have entered, and nobody enters any more. */
+static void test_close_meanwhile(void **state)
+{
+	struct service_world *world = service_world_of(state);
+	struct deciders deciders = {.service = world->service};
+	pthread_t threads[DECIDERS];
+	void *well;
+
+	for (int i = 0; i < DECIDERS; i++)
+		pthread_create(&threads[i], NULL, decide_often, &deciders);
+	while (deciders.decided < DECISIONS)
+		sched_yield();
+	service_close(world->service);
+	assert_int_equal(deciders.deciding, 0);
+	deciders.closed = true;
+	for (int i = 0; i < DECIDERS; i++) {
+		pthread_join(threads[i], &well);
+		assert_non_null(well);
+	}
+	assert_false(service_enter(world->service));
+	service_free(world->service);
+	OK(service_open(world->conf, NULL, &world->service, &why));
+}
+
 int main(void)
 {
 #define TEST(name)                                                             \
@@ -164,6 +216,7 @@ int main(void)
 		TEST(bad_reload),
 		TEST(cannot_open),
 		TEST(reload_meanwhile),
+		TEST(close_meanwhile),
 	};
 
 	assert_int_equal(secret_init(), 0);

@@ -185,7 +185,6 @@ static void assert_forgotten(const struct session *session)
 	assert_int_equal(message->froms.values.n, 0);
 	assert_int_equal(message->froms.bytes, 0);
 	assert_false(message->froms.overflow);
-	assert_false(message->counted);
 	assert_null(message->login);
 }
 

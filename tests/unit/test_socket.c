@@ -192,34 +192,6 @@ static void test_publish_nothing(void **state)
 	socket_free(claimed);
 }
 
-static void assert_woken(int fd)
-{
-	struct pollfd wait = {.fd = fd, .events = POLLIN};
-
-	assert_int_equal(poll(&wait, 1, 0), 1);
-	close(accept(fd, NULL, NULL));
-	assert_int_equal(poll(&wait, 1, 0), 0);
-}
-
-static void test_wake(void **state)
-{
-	const struct place *place = *state;
-	struct socket *claimed = claim(place);
-	int fd = listen_at(place->path);
-	struct err err = ERR_INIT;
-
-	assert_int_equal(socket_publish(claimed, "0600", &err), 0);
-	socket_wake(claimed);
-	assert_woken(fd);
-	socket_hide(claimed);
-	assert_int_equal(access(place->path, F_OK), -1);
-	socket_wake(claimed);
-	assert_woken(fd);
-	close(fd);
-	socket_wake(claimed);
-	socket_free(claimed);
-}
-
 /* It is not ours any more when it is removed, or another is in its place. */
 static void test_lost(void **state)
 {
@@ -260,7 +232,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_publish, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_publish_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wake, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
 	};
 
