@@ -9,7 +9,7 @@
  * What is decided about a domain is decided on the committer's thread, inside
  * the transaction that acts on it: an operator may be at it at the same time.
  *
- * Threads: the worker's; functions *_run() and find() are the committer's too.
+ * Threads: the worker's; functions *_run() and find_seen() are the committer's too.
  */
 #include "httpd/json/api_domain.h"
 
@@ -32,7 +32,7 @@
 #include "httpd/json/json_field.h"
 #include "httpd/json/list_json.h"
 
-static int find(struct db *db, const struct key *key, const char *id,
+static int find_seen(struct db *db, const struct key *key, const char *id,
 	struct domain *domain_r, struct err *err);
 
 struct request;
@@ -173,7 +173,7 @@ static json_t *domain_json_render_id(const char *id)
 }
 
 /* The id in the path. 0, or -1 with the problem. */
-static int id(const struct request *request, char id[static ID_SIZE],
+static int id_of_path(const struct request *request, char id[static ID_SIZE],
 	struct problem *problem)
 {
 	if (id_parse(request->admission.param, id))
@@ -183,7 +183,7 @@ static int id(const struct request *request, char id[static ID_SIZE],
 }
 
 /* The domain that the key may see: 1, 0 or -1. */
-static int find(struct db *db, const struct key *key, const char *id,
+static int find_seen(struct db *db, const struct key *key, const char *id,
 	struct domain *domain_r, struct err *err)
 {
 	struct domain domain;
@@ -213,10 +213,10 @@ static int find(struct request *request, struct domain *domain_r,
 	char id[ID_SIZE];
 	int found;
 
-	if (id(request, id, problem) < 0)
+	if (id_of_path(request, id, problem) < 0)
 		return -1;
-	found = find(request->worker->db, &request->admission.key, id, domain_r,
-		&err);
+	found = find_seen(request->worker->db, &request->admission.key, id,
+		domain_r, &err);
 	if (found < 0) {
 		log_error(request->worker->log, "domain_lookup_failed",
 			"request", request->id, "error", err.text);
@@ -399,7 +399,7 @@ static int activate(struct db *db, const struct domain *domain, struct err *err)
 static int verify_run(struct db *db, void *arg, struct err *err)
 {
 	struct domain_change *it = arg;
-	int found = find(db, it->key, it->id, &it->domain, err);
+	int found = find_seen(db, it->key, it->id, &it->domain, err);
 
 	if (found <= 0)
 		return found;
@@ -430,7 +430,7 @@ static void on_domain_verified(struct change *change)
 static int remove_run(struct db *db, void *arg, struct err *err)
 {
 	struct domain_change *it = arg;
-	int found = find(db, it->key, it->id, &it->domain, err);
+	int found = find_seen(db, it->key, it->id, &it->domain, err);
 
 	if (found <= 0)
 		return found;
@@ -468,7 +468,7 @@ static void change_one(struct request *request,
 	struct domain_change *it;
 	char id[ID_SIZE];
 
-	if (id(request, id, &problem) < 0) {
+	if (id_of_path(request, id, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
