@@ -9,17 +9,19 @@
 #   smtpd_milters =          becomes   smtpd_milters = { unix:... },
 #       inet:localhost:8891                inet:localhost:8891
 #
-# and where there is no value, a line is added at the end. disable takes just
-# these bytes out again, whatever else was changed meanwhile. All is done on a
-# draft, which postconf has to agree with before it becomes main.cf.
+# and where there is no value, a line is added at the end. The same is done to
+# transport_maps. disable takes just these bytes out again, whatever else was
+# changed meanwhile. All is done on a draft, which postconf has to agree with
+# before it becomes main.cf.
 #
 # master.cf gets a service at its end, with --submission smtp, in the same way.
 #
 # Sets: config (folder), view (the folder that postconf reads: config or that of
 # the drafts), main_cf (the file in config), draft (the file in view that is
 # being changed) and original (that in config), socket (as in main.cf),
-# socket_path (absolute), entry (what stands in the lists), queue, reload,
-# submission; status (of the script).
+# socket_path (absolute), entry (what stands in the lists of milters), wait_map
+# (what stands in transport_maps), queue, reload, submission; status (of the
+# script).
 
 self=${0##*/}
 socket=unix:postern/milter.sock
@@ -28,6 +30,15 @@ reload=
 changed=
 submission=
 status=0
+
+# What has Postfix keep an email whose ticket no milter has exchanged for its
+# recipients. A table of regular expressions is asked with whole addresses, and
+# so before any other. Before Postfix 3.7 they cannot stand in main.cf: there
+# the domain is looked up, which a later table may precede.
+wait_result='retry:4.3.5 postern-milter is not in charge'
+wait_regexp="regexp:{ {/@postern\\.invalid\$\$/ $wait_result} }"
+wait_inline="inline:{ {postern.invalid = $wait_result} }"
+wait_map=
 
 # The service for postern-httpd, and its options. Each is explained in README.md.
 # The syslog_name tells it from a service of that name that is somebody else's.
@@ -138,6 +149,15 @@ find_postfix() {
 	esac
 	queue=$(value_of queue_directory)
 	name_socket
+	choose_wait_map
+}
+
+choose_wait_map() {
+	wait_map=$wait_inline
+	case $(value_of mail_version) in
+	3.[0-6] | 3.[0-6][!0-9]*) return 0 ;;
+	esac
+	! postconf -c "$view" -m | grep -qx regexp || wait_map=$wait_regexp
 }
 
 # A socket below the queue folder is named relative to it: that is right for
@@ -155,9 +175,9 @@ name_socket() {
 	entry="{ $socket, default_action=tempfail }"
 }
 
-# One milter a line, out of a list as main.cf has it: separated by commas and
+# One item a line, out of a list as main.cf has it: separated by commas and
 # blanks, but not those within braces.
-split_milters() {
+split_list() {
 	awk '{
 		item = ""
 		depth = 0
@@ -180,9 +200,15 @@ split_milters() {
 	}'
 }
 
-# Those lines that are for our socket, by its relative or its absolute name.
+# Those lines that are ours: milters at our socket, by its relative or its
+# absolute name, and tables in main.cf about the domain of tickets.
 only_ours() {
-	awk -v relative="$socket" -v absolute="unix:$socket_path" '{
+	awk -v relative="$socket" -v absolute="unix:$socket_path" '
+	/^(regexp|pcre|inline):[{].*postern[\\]?[.]invalid/ {
+		print
+		next
+	}
+	{
 		name = $0
 		gsub(/^[{ \t]+|[ \t}]+$/, "", name)
 		sub(/[, \t].*$/, "", name)
@@ -194,18 +220,83 @@ only_ours() {
 
 # Our entries in a list; nothing when it has none.
 ours_in() {
-	printf '%s\n' "$1" | split_milters | only_ours
+	printf '%s\n' "$1" | split_list | only_ours
 }
 
 is_listed() {
 	[ -n "$(ours_in "$(value_of "$1")")" ]
 }
 
-# Both lists; the one that the other refers to comes first.
+# All lists in which there is something of ours; of those of milters the one that
+# the other refers to comes first.
 lists() {
 	case $(raw_value_of smtpd_milters) in
 	*non_smtpd_milters*) echo "non_smtpd_milters smtpd_milters" ;;
 	*) echo "smtpd_milters non_smtpd_milters" ;;
+	esac
+	echo transport_maps
+}
+
+# What enable writes into the list.
+entry_for() {
+	case $1 in
+	transport_maps) printf '%s\n' "$wait_map" ;;
+	*) printf '%s\n' "$entry" ;;
+	esac
+}
+
+# first_answer LIST KEY...: the first answer of the tables in the list, asked for
+# one key after the other, with the table's name before it: "hash:/x: answer".
+# Like Postfix, tables of patterns are asked for the first key only, which is the
+# whole; the others are its parts. Without proxymap(8), which may not run.
+first_answer() {
+	tables=$1
+	part=
+	shift
+	for key; do
+		printf '%s\n' "$tables" | split_list |
+			while IFS= read -r table; do
+				table=${table#proxy:}
+				case $part$table in
+				part-regexp:* | part-pcre:* | part-cidr:*) continue ;;
+				*:*) ;;
+				*) continue ;;
+				esac
+				answer=$(postmap -c "$view" -q "$key" "$table" \
+					2>/dev/null) || continue
+				printf '%s: %s\n' "$table" "$answer"
+				break
+			done
+		part=part-
+	done | head -n 1
+}
+
+# What would become of an email when the milter is not asked, one line for each
+# parameter because of which it would not wait. Nothing when all is well.
+ways_out() {
+	address=0123456789abcdef0123456789abcdef@postern.invalid
+	if fault=$(postmap -c "$view" -q x 'inline:{x=y}' 2>&1 | grep fatal); then
+		echo "cannot ask the tables: $fault"
+		return
+	fi
+	for name in canonical_maps recipient_canonical_maps virtual_alias_maps \
+		relocated_maps; do
+		taken=$(first_answer "$(value_of $name)" $address @postern.invalid)
+		case $taken in
+		'' | *": $address") ;;
+		*) echo "$name takes tickets, which are addresses in the domain" \
+			"postern.invalid: $taken" ;;
+		esac
+	done
+	taken=$(first_answer "$(value_of virtual_alias_domains)" postern.invalid)
+	[ -z "$taken" ] || echo "virtual_alias_domains takes the domain of" \
+		"tickets, postern.invalid: $taken"
+	taken=$(first_answer "$(value_of transport_maps)" $address \
+		postern.invalid .invalid invalid '*')
+	case $taken in
+	*": retry:"*) ;;
+	*) echo "transport_maps does not have mail to postern.invalid wait:" \
+		"${taken:-no table has it}" ;;
 	esac
 }
 

@@ -12,12 +12,14 @@ import pytest
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "postfix-conf"
 OURS = "{ unix:postern/milter.sock, default_action=tempfail }"
+WAIT = r"regexp:{ {/@postern\.invalid$$/ retry:4.3.5 postern-milter is not in charge} }"
 LISTS = ("smtpd_milters", "non_smtpd_milters")
 
 MASTER = """\
 smtp       inet  n  -  y  -  -  smtpd
 pickup     unix  n  -  y  60 1  pickup
 cleanup    unix  n  -  y  -  0  cleanup
+retry      unix  -  -  y  -  -  error
 """
 
 # name, what main.cf says, and both lists after enable (as they are in effect)
@@ -196,7 +198,7 @@ def test_disable_takes_out_what_was_put_in_by_hand(make):
         "smtpd_milters = inet:localhost:1, unix:postern/milter.sock, {inet:localhost:2,x=y}\n"
         "non_smtpd_milters = inet:localhost:1 { local:postern/milter.sock , a = b }\n")
     postfix.do("disable")
-    assert postfix.value("smtpd_milters") == "inet:localhost:1, {inet:localhost:2, x=y}"
+    assert postfix.value("smtpd_milters") == "inet:localhost:1, {inet:localhost:2,x=y}"
     assert postfix.value("non_smtpd_milters") == "inet:localhost:1"
 
 
@@ -304,6 +306,9 @@ def test_help_and_missing_postfix(tmp_path, script):
 
 # change to an enabled main.cf, more of master.cf, what check says, its status
 FAULTS = [
+    ("maximal_queue_lifetime = 0d\n", "", "WRONG:   maximal_queue_lifetime is 0", 1),
+    ("", "rewrite unix - - y - - trivial-rewrite\n  -o transport_maps=\n",
+     "WRONG:   master.cf: rewrite/unix has its own transport_maps", 1),
     ("milter_protocol = 4\n", "", "WRONG:   milter_protocol is 4", 1),
     ("receive_override_options = no_milters, no_address_mappings\n", "",
      "WRONG:   receive_override_options has no_milters", 1),
@@ -351,7 +356,7 @@ def test_check_warns_only_of_what_it_could_not_look_at(make):
         "warning: Postfix is not running",
         "warning: no postern.conf was looked at: -p names it",
     ]
-    assert len(lines) == 8 + len(rest)
+    assert len(lines) == 9 + len(rest)
 
 
 def test_check_tells_what_rewriting_does(make):

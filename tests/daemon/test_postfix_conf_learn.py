@@ -161,7 +161,9 @@ def test_tables_are_named_not_learnt(make):
 def test_a_file_stands_for_its_content(make, tmp_path):
     names = tmp_path / "mailname"
     names.write_text("# ours\nfile.test\n")
-    postfix = make(main_cf=f"myorigin = {names}\nmydestination = {names}, own.test\n")
+    origin = tmp_path / "origin"
+    origin.write_text("file.test\n")
+    postfix = make(main_cf=f"myorigin = {origin}\nmydestination = {names}, own.test\n")
     postfix.do("enable", "-p", postfix.conf)
     assert effective(postfix)["local_domains"].split() == ["file.test", "own.test"]
 

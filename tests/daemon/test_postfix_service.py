@@ -88,7 +88,7 @@ def test_enable_leaves_its_service_as_it_is(make):  # noqa: F811
 def test_a_service_of_somebody_else(make, options):  # noqa: F811
     postfix = make("", MASTER + f"# mine\npostern unix n - y - 5 smtpd{options}\n")
     before = master_of(postfix), postfix.bytes
-    where = f"{postfix.folder}/master.cf, line 5: "
+    where = f"{postfix.folder}/master.cf, line 6: "
     done = postfix.run("enable", *SMTP)
     assert done.returncode == 1 and where in done.stderr
     assert (master_of(postfix), postfix.bytes) == before
