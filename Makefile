@@ -85,6 +85,9 @@ $(BUILD)/%.o: %.c | $(BUILD)/packages
 	$(say)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# It has the document in it.
+$(BUILD)/httpd/routes.o: httpd/openapi.json
+
 $(BUILD)/gen/migrations.o: $(BUILD)/gen/migrations.c
 	$(say)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -95,8 +98,8 @@ $(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
 	$(Q)tools/embed_schema schema/*.sql >$@.new && mv $@.new $@
 
 # One program runs all unit tests; each file has a main() of its own.
-$(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/tools/markdown.o $(BUILD)/libhttpd.a \
-		$(BUILD)/libfilter.a $(BUILD)/libcli.a $(CORE)
+$(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/libhttpd.a $(BUILD)/libfilter.a \
+		$(BUILD)/libcli.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) $(CLI_LIBS) \
 		$(CORE_LIBS) -lcmocka
@@ -122,7 +125,7 @@ unit-tests: $(BUILD)/unit
 MAN_PAGES := $(patsubst doc/%.scd,$(BUILD)/man/%,$(wildcard doc/*.scd))
 
 .PHONY: man
-man: $(MAN_PAGES) $(BUILD)/gen/gen_api
+man: $(MAN_PAGES)
 
 $(BUILD)/man/%: doc/%.scd $(BUILD)/gen/gen_docs
 	@mkdir -p $(@D)
@@ -135,18 +138,10 @@ $(BUILD)/gen/gen_docs: $(BUILD)/tools/gen_docs.o $(BUILD)/libcli.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
 
-# The HTTP API, from the tables in httpd/describe: the sections of
-# doc/HTTP-API.md that follow from them.
-$(BUILD)/gen/gen_api: $(call objects,tools/gen_api.c tools/markdown.c) \
-		$(BUILD)/libhttpd.a $(CORE)
-	@mkdir -p $(@D)
-	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
-
+# The sections of doc/HTTP-API.md that say what httpd/openapi.json says.
 .PHONY: api-doc
-api-doc: $(BUILD)/gen/gen_api
-	$< markdown <doc/HTTP-API.md >$(BUILD)/HTTP-API.md
-	mv $(BUILD)/HTTP-API.md doc/HTTP-API.md
+api-doc:
+	tools/api_doc httpd/openapi.json doc/HTTP-API.md
 
 # Fuzzers, by clang's libFuzzer, which needs all code built for it: a build of
 # its own. fuzz-corpus runs each over its corpus once, fuzz each for a time.

@@ -14,7 +14,6 @@
 #include "httpd/http/problem.h"
 
 struct request;
-struct route_about;
 
 /* How problems are worded. */
 enum route_dialect { DIALECT_JSON, DIALECT_FORM };
@@ -42,7 +41,6 @@ struct route {
 	bool idempotent; /* takes an Idempotency-Key; elsewhere it is ignored */
 	enum route_body body;
 	void (*handle)(struct request *request);
-	const struct route_about *about; /* for people and programs */
 };
 
 /* Bytes, with the NUL. */

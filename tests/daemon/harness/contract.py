@@ -28,11 +28,26 @@ def _pattern(template):
     return re.compile(re.sub(r"\\\{.*?\\\}", "[^/]+", re.escape(template)))
 
 
+def _resolved(document, part):
+    """The part with what each $ref leads to in its place, but for those to
+    schemas."""
+    if isinstance(part, list):
+        return [_resolved(document, one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    reference = part.get("$ref", "#/components/schemas/")
+    if not reference.startswith("#/components/schemas/"):
+        part = document
+        for key in reference[2:].split("/"):
+            part = part[key]
+    return {key: _resolved(document, value) for key, value in part.items()}
+
+
 class Contract:
     """What one document says."""
 
     def __init__(self, document):
-        self.document = document
+        self.document = document = _resolved(document, document)
         self.resolver = jsonschema.RefResolver.from_schema(document)
         self.paths = [(_pattern(t), item) for t, item in document["paths"].items()]
 
@@ -77,6 +92,15 @@ class Contract:
         assert status in HTTP_STATUSES, f"{what}, which is not documented"
         return responses["default"]
 
+    def check_fields(self, response, answer):
+        """Of the header fields that the document knows, the answer has none but
+        those that it says."""
+        known = {name.lower() for name in self.document["components"]["headers"]}
+        said = {name.lower() for name in response["headers"]}
+        assert not known & set(answer.headers) - said, f"{answer.status}: {said}"
+        if answer.status in (429, 503):
+            assert "retry-after" in answer.headers
+
     def check(self, method, target, answer):
         """Checks an answer: it has status, headers and body as said. answer has
         status, headers (a mapping, lower case) and json()."""
@@ -84,6 +108,7 @@ class Contract:
         response = self.response(method, target, answer.status)
         if response is None:
             return self.validate_as(answer.json(), "Error")
+        self.check_fields(response, answer)
         kind = answer.headers["content-type"].split(";")[0]
         media = response["content"]
         assert kind in media, f"{method} {target}: {answer.status} is {kind}"
