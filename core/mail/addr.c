@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/str.h"
 #include "core/mail/addr_private.h"
 #include "core/mail/mime_header.h"
@@ -51,17 +52,11 @@ static size_t dot_atom_len(const char *text)
 	return len;
 }
 
-/* What is wrong with a local part of len bytes that an @ follows. */
-static const char *local_fault(const char *text, size_t len)
+/* What is wrong with a dot-atom of len bytes. */
+static const char *dot_atom_fault(const char *text, size_t len)
 {
-	bool quoted = text[0] == '"';
-
-	if (len == 0 || (quoted && len == 2))
+	if (len == 0)
 		return "nothing stands before the @";
-	if (len > LOCAL_MAX)
-		return "the part before the @ is longer than 64 bytes";
-	if (quoted)
-		return memchr(text, '\t', len) ? "it has a tab" : NULL;
 	if (text[0] == '.' || text[len - 1] == '.')
 		return "the part before the @ begins or ends with a dot";
 	if (memmem(text, len, "..", 2) != NULL)
@@ -69,21 +64,60 @@ static const char *local_fault(const char *text, size_t len)
 	return NULL;
 }
 
-/* A copy without needless quotes, as Postfix writes it: "a"@x is a@x (RFC 5321
- * 4.1.2). */
-static char *copy_local(const char *text, size_t len)
+/* What is wrong with the content of a quoted string. */
+static const char *content_fault(const char *content)
 {
-	if (len > 2 && text[0] == '"' && dot_atom_len(text + 1) == len - 2 &&
-		local_fault(text + 1, len - 2) == NULL)
-		return mem_dup(text + 1, len - 2);
-	return mem_dup(text, len);
+	if (*content == '\0')
+		return "nothing stands before the @";
+	if (strchr(content, '\t'))
+		return "it has a tab";
+	/* Also inside quotes Postfix takes `@a:b` for a source route, and
+	 * makes it b. */
+	if (*content == '@')
+		return "the part before the @ begins with another @";
+	return NULL;
 }
 
-/* Finds the end of the local part at text; says what is wrong with it. */
-static const char *find_at(const char *text, size_t *len_r)
+/* Writes the local part that a quoted string means as Postfix does: quotes
+ * only around what needs them, a backslash only before `"` and `\`. So what is
+ * staged is what the milter sees. */
+static const char *read_quoted(const char *text, size_t len, char **local_r)
+{
+	_cleanup_buf_ struct buf content = BUF_INIT, quoted = BUF_INIT;
+	const char *fault, *p;
+
+	for (size_t i = 1; i < len - 1; i++) {
+		if (text[i] == '\\')
+			i++;
+		buf_add_char(&content, text[i]);
+	}
+	p = buf_str(&content);
+	if (dot_atom_len(p) == content.len &&
+		dot_atom_fault(p, content.len) == NULL) {
+		*local_r = buf_take(&content);
+		return NULL;
+	}
+	fault = content_fault(p);
+	if (fault)
+		return fault;
+	buf_add_char(&quoted, '"');
+	for (; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			buf_add_char(&quoted, '\\');
+		buf_add_char(&quoted, *p);
+	}
+	buf_add_char(&quoted, '"');
+	*local_r = buf_take(&quoted);
+	return NULL;
+}
+
+/* Reads the local part at text, which an @ must follow; says what is wrong
+ * with it. */
+static const char *read_local(const char *text, char **local_r, size_t *len_r)
 {
 	bool quoted = text[0] == '"';
 	size_t len = quoted ? quoted_len(text) : dot_atom_len(text);
+	const char *fault;
 
 	if (*text == '\0')
 		return "the address is empty";
@@ -94,14 +128,22 @@ static const char *find_at(const char *text, size_t *len_r)
 	if (text[len] != '@')
 		return "the part before the @ has a character that needs "
 		       "quotes";
+	fault = quoted ? read_quoted(text, len, local_r)
+		       : dot_atom_fault(text, len);
+	if (fault)
+		return fault;
+	if (!quoted)
+		*local_r = mem_dup(text, len);
 	*len_r = len;
-	return local_fault(text, len);
+	return strlen(*local_r) > LOCAL_MAX
+		       ? "the part before the @ is longer than 64 bytes"
+		       : NULL;
 }
 
 static int read_spec(const char *spec, struct addr *addr, struct err *err)
 {
 	size_t len = 0;
-	const char *fault = find_at(spec, &len), *domain;
+	const char *fault = read_local(spec, &addr->local, &len), *domain;
 
 	if (fault)
 		return err_set(err, ERR_INVALID, "%s", fault);
@@ -111,10 +153,7 @@ static int read_spec(const char *spec, struct addr *addr, struct err *err)
 			"more than one address where one is wanted");
 	if (*domain != '\0' && domain[strlen(domain) - 1] == '.')
 		return err_set(err, ERR_INVALID, "the domain ends with a dot");
-	if (addr_domain_normalize(domain, &addr->domain, err) < 0)
-		return -1;
-	addr->local = copy_local(spec, len);
-	return 0;
+	return addr_domain_normalize(domain, &addr->domain, err);
 }
 
 /* The `<` that opens the address, NULL when there is none outside quotes. */

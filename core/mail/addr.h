@@ -11,7 +11,8 @@
 /* One mailbox. */
 struct addr {
 	char *name;   /* display name in UTF-8, "" when not given */
-	char *local;  /* local part as it stands in the address, quotes kept */
+	char *local;  /* local part as Postfix writes it: in quotes, and with
+		       * backslashes, only where it needs them */
 	char *domain; /* A-labels, lower case */
 };
 

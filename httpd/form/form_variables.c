@@ -83,12 +83,23 @@ static int personalize(const struct form_recipient *recipient,
 	return substitute_headers(recipient, message, problem);
 }
 
+/* By what an address is known among the variables; a new string. Clients write
+ * one in ways that addr_parse() makes the same. */
+static char *key_of(const char *address)
+{
+	_cleanup_addr_ struct addr addr = {0};
+	char *key = addr_parse(address, &addr, NULL) == 0 ? addr_spec(&addr)
+							  : mem_strdup(address);
+
+	str_lower(key);
+	return key;
+}
+
 static struct form_recipient recipient_of(
 	const struct form_variables *variables, const char *address)
 {
-	_cleanup_free_ char *name = mem_strdup(address);
+	_cleanup_free_ char *name = key_of(address);
 
-	str_lower(name);
 	return (struct form_recipient){
 		address, json_object_get(variables->of, name)};
 }
@@ -184,7 +195,7 @@ static void make_texts(json_t *values)
 	}
 }
 
-/* By address in lower case; of those that differ in case alone the first. */
+/* By address; of those that are written in different ways the first. */
 static json_t *index_people(json_t *all)
 {
 	json_t *people = json_object();
@@ -192,9 +203,8 @@ static json_t *index_people(json_t *all)
 	json_t *values;
 
 	json_object_foreach(all, address, values) {
-		_cleanup_free_ char *name = mem_strdup(address);
+		_cleanup_free_ char *name = key_of(address);
 
-		str_lower(name);
 		if (!json_is_object(values) || json_object_get(people, name))
 			continue;
 		make_texts(values);

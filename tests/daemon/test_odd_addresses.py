@@ -1,0 +1,109 @@
+"""Addresses that are rare: what can be sent is, as Postfix writes it; the rest
+is the client's error, before anything is staged."""
+
+import pytest
+from harness import File
+from harness.form import uuid_of
+from harness.httpd import check_problem
+from harness.sandbox import unique
+
+pytestmark = pytest.mark.submission
+
+# A local part as given, and as Postfix writes it; %s is a word of the test's.
+WRITTEN = [
+    (r'"%s\b"', "%sb"),
+    (r'"%s b\ c"', '"%s b c"'),
+    (r'"%s\@b"', '"%s@b"'),
+    (r'"\"%s\\"', r'"\"%s\\"'),
+    (r'"\ü%s"', "ü%s"),
+    ('"%s.b"', "%s.b"),
+    ('"%s..b"', '"%s..b"'),
+    ("%s%%b!c.test", "%s%%b!c.test"),
+]
+
+
+def domain_for(local):
+    return "dst.test" if local.isascii() else "utf8.test"
+
+
+@pytest.fixture(params=["json", "form"])
+def send(request, httpd, form):
+    """Sends an email in a dialect; its id."""
+    if request.param == "json":
+        return httpd.send
+    return lambda email: uuid_of(form.send(email))
+
+
+@pytest.fixture(params=["json", "form"])
+def refuse(request, httpd, form):
+    """Sends an email that must be refused with this text, and staged not."""
+
+    def check(email, text):
+        if request.param == "json":
+            check_problem(httpd.post(email), 422, "validation_error", text)
+        else:
+            answer = form.post(email)
+            assert answer.status == 400, answer.body
+            assert text in answer.json()["message"]
+
+    return check
+
+
+@pytest.mark.parametrize("given, written", WRITTEN)
+def test_recipient(box, httpd, send, email, given, written):
+    word, domain = unique(), domain_for(given)
+    to = f"{written % word}@{domain}"
+    email_id = send({**email, "to": f"Ann <{given % word}@{domain}>"})
+    assert httpd.read(email_id)["to"] == [to]
+    assert box.sink.find(to=to).raw_header("To") == f"Ann <{to}>".encode()
+
+
+@pytest.mark.parametrize("given, written", WRITTEN)
+def test_sender(box, httpd, send, email, given, written):
+    word = unique()
+    sender = f"{written % word}@example.com"
+    to = f"{word}@{domain_for(given)}"
+    email_id = send({**email, "from": f"Ann <{given % word}@example.com>", "to": to})
+    assert httpd.read(email_id)["from"] == f"Ann <{sender}>"
+    mail = box.sink.find(to=to)
+    assert mail.sender == sender
+    assert mail.raw_header("From") == f"Ann <{sender}>".encode()
+
+
+@pytest.mark.parametrize("given, written", WRITTEN)
+def test_finished_message(box, httpd, form, given, written):
+    word, domain = unique(), domain_for(given)
+    to = f"{written % word}@{domain}"
+    message = f"From: {given % word}@example.com\n\nx\n".encode()
+    message_id = form.send(
+        {"to": f"{given % word}@{domain}", "message": File("m", message)},
+        path="messages.mime",
+    )
+    seen = form.read(message_id)
+    assert (seen["from"], seen["bcc"]) == (f"{written % word}@example.com", [to])
+    assert box.sink.find(to=to).sender == seen["from"]
+
+
+def test_recipient_variables(form, fields):
+    """They go by the address, however it is written."""
+    word = unique()
+    given, other = rf'"{word}\b"@dst.test', f"{word}@Bücher.test"
+    form.send(
+        {
+            **fields,
+            "to": [given, other],
+            "text": "Hello %recipient.name%",
+            "recipient-variables": f'{{"\\"{word}\\\\b\\"@dst.test": {{"name": "Ann"}},'
+            f' "{other}": {{"name": "Ben"}}}}',
+        }
+    )
+    ann = form.box.sink.find(to=f"{word}b@dst.test")
+    ben = form.box.sink.find(to=f"{word}@xn--bcher-kva.test")
+    assert [m.body("plain").strip() for m in (ann, ben)] == ["Hello Ann", "Hello Ben"]
+
+
+@pytest.mark.parametrize("field", ["from", "to", "cc", "bcc", "reply_to"])
+def test_source_route(httpd, email, field):
+    """Postfix would make another address of it."""
+    email[field] = '"@a:b"@example.com'
+    check_problem(httpd.post(email), 422, "validation_error", "begins with another @")
