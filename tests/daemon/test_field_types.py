@@ -130,6 +130,38 @@ def test_wrong_type(box, httpd, kind):
         check_refused(httpd, body, path, field)
 
 
+def listed(contract, schema):
+    """The values that a schema lists, of an object with all its fields."""
+    schema = resolve(contract, schema)
+    if "properties" in schema:
+        fields = {n: listed(contract, f) for n, f in schema["properties"].items()}
+        return [{n: v[0] for n, v in fields.items()}] if all(fields.values()) else []
+    return schema.get("enum", [schema["const"]] if "const" in schema else [])
+
+
+@pytest.mark.parametrize(
+    "kind, name, count",
+    [
+        ("new domain", "region", 4),
+        ("new domain", "tls", 1),
+        ("new domain", "capabilities", 1),
+        ("domain", "tls", 1),
+        ("domain", "capabilities", 1),
+        ("new key", "permission", 2),
+    ],
+)
+def test_values_that_are_listed(box, httpd, kind, name, count):
+    contract, body = Contract.of(box.url), BODIES[kind]
+    schemas = [contract.document["components"]["schemas"][s] for s in body.schemas]
+    (schema,) = [s["properties"][name] for s in schemas if name in s["properties"]]
+    values = listed(contract, schema)
+    assert len(values) == count
+    for value in values:
+        good = {**body.good, "name": unique("name") + ".example", name: value}
+        answer = body.send(httpd, good)
+        assert answer.status_code in (200, 201), (value, answer.text)
+
+
 @pytest.mark.parametrize("kind, name", UNLISTED)
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_field_that_is_not_supported(httpd, kind, name, value):
