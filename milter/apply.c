@@ -119,7 +119,7 @@ static enum stop_way way_of(const struct occasion *on, bool own)
 	const struct stop_facts facts = {
 		.origin = on->facts->verdict.origin,
 		.own = own,
-		.sender_local = service_is_local(
+		.sender_mailbox = service_has_mailbox(
 			on->service, on->session->message.sender),
 		.local_way = service_refuse_local(on->service),
 	};

@@ -6,6 +6,7 @@
  */
 #include "milter/service.h"
 
+#include <pwd.h>
 #include <string.h>
 
 #include "core/db/migrate.h"
@@ -13,6 +14,8 @@
 
 /* Reading a ticket takes microseconds: more handles would only wait for cores. */
 enum { READERS = 16 };
+
+enum { USER_BYTES = 16 * 1024 }; /* a user's row in passwd(5) */
 
 /* Separators are those of the setting's type. */
 static void split_domains(const char *text, struct strv *domains)
@@ -127,7 +130,18 @@ static bool may_lead_elsewhere(const char *sender, const char *at)
 	return strcspn(sender, "@%!\\") < (size_t)(at - sender);
 }
 
-bool service_is_local(struct service *service, const char *sender)
+/* False also when the table of users cannot be read. */
+static bool is_user(const char *sender, const char *at)
+{
+	_cleanup_free_ char *name = mem_dup(sender, (size_t)(at - sender));
+	struct passwd user, *found = NULL;
+	char text[USER_BYTES];
+
+	return getpwnam_r(name, &user, text, sizeof(text), &found) == 0 &&
+	       found != NULL;
+}
+
+bool service_has_mailbox(struct service *service, const char *sender)
 {
 	const char *at = strrchr(sender, '@');
 	bool local;
@@ -137,7 +151,7 @@ bool service_is_local(struct service *service, const char *sender)
 	pthread_rwlock_rdlock(&service->lock);
 	local = strv_has_nocase(&service->rules.local_domains, at + 1);
 	pthread_rwlock_unlock(&service->lock);
-	return local;
+	return local && is_user(sender, at);
 }
 
 /* The lists in it are not for use: they may go any moment. */

@@ -51,10 +51,11 @@ int service_reload(
 enum mail_origin service_origin(
 	struct service *service, const struct sockaddr *peer);
 
-/* Whether the envelope sender (without <>) has its mailbox here: its domain is
- * one of milter.local_domains, and its local part nothing that Postfix could
- * resolve to another host. The null sender has none. */
-bool service_is_local(struct service *service, const char *sender);
+/* Whether the envelope sender (without <>) surely has a mailbox here: its
+ * domain is one of milter.local_domains, and its local part the name of a user
+ * of this host. Aliases and virtual mailboxes are not known, and the null
+ * sender has none. */
+bool service_has_mailbox(struct service *service, const char *sender);
 
 /* The settings milter.refuse_local, refusals_kept and trace_header as they are
  * now; a reload may change them before the next call. */

@@ -416,18 +416,21 @@ const struct setting settings[] = {
 		.name = "refuse_local",
 		IN_CONF(milter.refuse_local),
 		.type = SETTING_CHOICE,
-		.fallback = "reject",
+		.fallback = "hold",
 		.choices = refusals,
 		.max = REFUSE_LOCAL_DISCARD,
 		.reload = true,
 		.help = "What becomes of mail from sendmail(1) that the rules "
 			"refuse; nobody waits there for an answer, as SMTP "
-			"clients do. *reject*: Postfix bounces it to its "
-			"sender, if that is in one of the _local\\_domains_; "
-			"else it is held, because the sender of a forgery may "
-			"be anybody. *hold*: it waits in Postfix's hold queue "
-			"for postsuper(1). *discard*: it is dropped; the "
-			"record of it stays (*postern email list --refused*).",
+			"clients do. *hold*: it waits in Postfix's hold queue "
+			"for "
+			"an admin, so that nothing is lost. *reject*: Postfix "
+			"bounces it to its sender, if that is a user of this "
+			"host (*passwd*(5)) in one of the _local\\_domains_; "
+			"else it is held. Choose it where Postfix delivers "
+			"mail for users of this host into mailboxes that are "
+			"read. *discard*: it is dropped; the record of it "
+			"stays (*postern email list --refused*).",
 	},
 	{
 		.section = "milter",
@@ -439,8 +442,9 @@ const struct setting settings[] = {
 		.max = 65536,
 		.reload = true,
 		.help = "Domains whose mailboxes are here, separated by blanks "
-			"or commas: what is refused from a sender in one of "
-			"them may be bounced. postfix-conf/enable learns them "
+			"or commas: only to senders in them is refused mail "
+			"bounced (_refuse\\_local_). postfix-conf/enable "
+			"learns them "
 			"from Postfix. May be given in several lines, which "
 			"add up.",
 	},

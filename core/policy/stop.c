@@ -5,14 +5,15 @@
  *   -----------  ------------------------------  -------
  *   not local    any                             reject
  *   local        our own email                   discard
- *   local        wanted: reject, foreign sender  hold
+ *   local        wanted: reject, no mailbox      hold
  *   local        else                            as wanted
  *
  * An SMTP client is told in the reply, and what becomes of the message is its
  * matter. Mail from sendmail(1) has nobody waiting: Postfix bounces what is
- * rejected to the envelope sender. That may be anybody, for it may be forged
- * too: a bounce must not leave this host, and so such mail is held, where an
- * admin finds it. Our own email has a client of httpd waiting for it, who gets
+ * rejected to the envelope sender. That may be forged, or be no mailbox, as
+ * noreply@ often is: such a bounce would go to a stranger, or to nobody, and
+ * the message would be lost. So it is held, where an admin finds it. Our own
+ * email has a client of httpd waiting for it, who gets
  * the answer; but not one that is on record as sent, which must not vanish when
  * Postfix presents it again and the rules have changed meanwhile.
  *
@@ -26,7 +27,7 @@ enum stop_way stop_decide(const struct stop_facts *facts)
 		return STOP_REJECT;
 	if (facts->own)
 		return STOP_DISCARD;
-	if (facts->local_way == STOP_REJECT && !facts->sender_local)
+	if (facts->local_way == STOP_REJECT && !facts->sender_mailbox)
 		return STOP_HOLD;
 	return facts->local_way;
 }

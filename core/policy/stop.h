@@ -17,15 +17,15 @@ enum stop_way {
 
 struct stop_facts {
 	enum mail_origin origin;
-	bool own;          /* the email of its ticket, submitted by httpd, whose
-			    * client gets the answer */
-	bool sender_local; /* the envelope sender has its mailbox here */
+	bool own; /* the email of its ticket, submitted by httpd, whose
+		   * client gets the answer */
+	bool sender_mailbox;     /* the envelope sender surely has one here */
 	enum stop_way local_way; /* what the admin wants for sendmail(1) */
 };
 
 /* How a refused message is stopped: with a reply where somebody reads it (an
  * SMTP client, a sender who has a mailbox here), never with a bounce to a
- * stranger, whose address anybody could have written. */
+ * stranger or to nobody. */
 enum stop_way stop_decide(const struct stop_facts *facts);
 
 /* Whether a message that was refused for this reason is surely the email of

@@ -85,20 +85,22 @@ static const struct {
 	bool held;
 	const char *noted;
 } unticketed[] = {
-	{ORIGIN_INTERNAL, REFUSE_LOCAL_DISCARD, "a@here.test", SMFIS_REJECT, false,
-		"rejected no_ticket example.com internal a@here.test "
+	{ORIGIN_INTERNAL, REFUSE_LOCAL_DISCARD, "root@here.test", SMFIS_REJECT,
+		false,
+		"rejected no_ticket example.com internal root@here.test "
 		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a@here.test", SMFIS_REJECT, false,
-		"rejected no_ticket example.com local a@here.test "
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "root@here.test", SMFIS_REJECT, false,
+		"rejected no_ticket example.com local root@here.test "
 		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a@ALSO.test", SMFIS_REJECT, false,
-		"rejected no_ticket example.com local a@ALSO.test "
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "root@ALSO.test", SMFIS_REJECT, false,
+		"rejected no_ticket example.com local root@ALSO.test "
 		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a@far.test", SMFIS_ACCEPT, true,
-		"held no_ticket example.com local a@far.test "
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "root@far.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local root@far.test "
 		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a@sub.here.test", SMFIS_ACCEPT, true,
-		"held no_ticket example.com local a@sub.here.test "
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "root@sub.here.test", SMFIS_ACCEPT,
+		true,
+		"held no_ticket example.com local root@sub.here.test "
 		"hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "", SMFIS_ACCEPT, true,
 		"held no_ticket example.com local  hello@example.com"},
@@ -122,9 +124,14 @@ static const struct {
 	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a\\b@here.test", SMFIS_ACCEPT, true,
 		"held no_ticket example.com local a\\b@here.test "
 		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "\"a b\"@here.test", SMFIS_REJECT,
-		false,
-		"rejected no_ticket example.com local \"a b\"@here.test "
+	/* They would find nobody. */
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "noreply@here.test", SMFIS_ACCEPT,
+		true,
+		"held no_ticket example.com local noreply@here.test "
+		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "\"a b\"@here.test", SMFIS_ACCEPT,
+		true,
+		"held no_ticket example.com local \"a b\"@here.test "
 		"hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_HOLD, "a@here.test", SMFIS_ACCEPT, true,
 		"held no_ticket example.com local a@here.test "
@@ -188,8 +195,8 @@ static const struct {
 	{ORIGIN_LOCAL, "evil@far.test", SMFIS_ACCEPT, true,
 		"held ticket_mismatch example.com local evil@far.test "
 		"hello@example.com"},
-	{ORIGIN_LOCAL, "evil@here.test", SMFIS_REJECT, true,
-		"rejected ticket_mismatch example.com local evil@here.test "
+	{ORIGIN_LOCAL, "root@here.test", SMFIS_REJECT, true,
+		"rejected ticket_mismatch example.com local root@here.test "
 		"hello@example.com"},
 	{ORIGIN_INTERNAL, "evil@far.test", SMFIS_REJECT, false,
 		"rejected ticket_mismatch example.com internal evil@far.test "
@@ -201,6 +208,7 @@ static void test_forged_ticket(void **state)
 	struct temp_db *temp = *state;
 	struct service_world *world = service_world_of(state);
 
+	change(world, REFUSE_LOCAL_REJECT, false);
 	for (size_t i = 0; i < ARRAY_SIZE(forged); i++) {
 		_cleanup_(session) struct session *session = message(
 			forged[i].origin, forged[i].sender, world->email.ticket);

@@ -24,7 +24,7 @@ static void test_ways(void **state)
 		/* Our own email is answered by httpd. */
 		{{ORIGIN_LOCAL, true, true, STOP_REJECT}, STOP_DISCARD},
 		{{ORIGIN_LOCAL, true, false, STOP_HOLD}, STOP_DISCARD},
-		/* A bounce stays here. */
+		/* A bounce goes to a mailbox of this host. */
 		{{ORIGIN_LOCAL, false, true, STOP_REJECT}, STOP_REJECT},
 		{{ORIGIN_LOCAL, false, false, STOP_REJECT}, STOP_HOLD},
 		{{ORIGIN_LOCAL, false, true, STOP_HOLD}, STOP_HOLD},
