@@ -86,6 +86,19 @@ static int64_t learn_postfix(struct server *server, const struct conf *conf)
 	return facts.message_size_limit;
 }
 
+/* What Postfix would refuse, or bounce when it came by sendmail(1), is refused
+ * before. */
+static void learn_min_user(struct server *server, const struct conf *conf)
+{
+	static const char *const names[] = {"allow_min_user"};
+	_cleanup_free_ char *value = NULL;
+
+	server->shared.takes_hyphen = postconf_read(
+					      conf->submission.postfix_config,
+					      names, 1, &value, NULL) == 0 &&
+				      str_eq_nocase(value, "yes");
+}
+
 /* Needed where companies activate domains themselves. */
 static void learn_domains(struct server *server)
 {
@@ -165,6 +178,7 @@ static int start_workers(
 {
 	int64_t limit = learn_postfix(server, conf);
 
+	learn_min_user(server, conf);
 	learn_domains(server);
 	server->workers_n = conf->http.workers ? (int)conf->http.workers
 					       : get_nprocs();
@@ -248,6 +262,7 @@ int server_reload(struct server *server, struct err *err)
 		return -1;
 	conf_reload(server->conf, next, &restart);
 	limit = learn_postfix(server, server->conf);
+	learn_min_user(server, server->conf);
 	learn_domains(server);
 	for (int i = 0; i < server->workers_n; i++)
 		worker_thread_reload(server->workers[i], share_of(server), limit);

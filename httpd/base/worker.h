@@ -61,6 +61,8 @@ struct worker_shared {
 	atomic_bool no_milter; /* Postfix does not ask it about what sendmail(1)
 				* submits */
 	struct pace *no_milter_pace; /* of saying so */
+	atomic_bool takes_hyphen;    /* Postfix does, at the beginning of an
+				      * address (allow_min_user) */
 	atomic_bool any_recipients;  /* tickets are not bound to them, see
 				      * postfix_facts */
 };

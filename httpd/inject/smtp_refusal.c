@@ -5,30 +5,13 @@
  */
 #include "httpd/inject/smtp_refusal.h"
 
-#include "core/base/mem.h"
-
-/* Whose fault a 5xx is; the rest is the email's. */
-static const struct {
-	int code;
-	enum err_code err;
-} faults[] = {
-	{500, ERR_INTERNAL}, /* commands that we write wrongly */
-	{501, ERR_INTERNAL},
-	{502, ERR_INTERNAL},
-	{503, ERR_INTERNAL},
-	{504, ERR_INTERNAL},
-	{552, ERR_TOO_LARGE},
-	{555, ERR_INTERNAL},
-};
-
+/* A 5xx is about the email, whatever its digits: access tables, policy services
+ * and other milters choose them freely. */
 static enum err_code fault_of(int code)
 {
 	if (code < 500)
 		return ERR_TEMPORARY;
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
-		if (faults[i].code == code)
-			return faults[i].err;
-	return ERR_INVALID;
+	return code == 552 ? ERR_TOO_LARGE : ERR_INVALID;
 }
 
 static void one_line(char *text)

@@ -148,12 +148,15 @@ static void stage(struct send_group *group)
 static void decide(struct send *send, const struct outgoing *outgoing,
 	const struct problem *problem)
 {
+	struct request *request = send->group->request;
+
 	id_new(send->result->id);
 	if (problem && problem->kind != PROBLEM_NONE)
 		send->result->problem = *problem;
-	else
-		send_decide(send->group->request, outgoing->message.from.domain,
-			&send->result->problem);
+	else if (send_decide(request, outgoing->message.from.domain,
+			 &send->result->problem) == 0)
+		send_check_addresses(
+			request->worker, outgoing, &send->result->problem);
 	if (send->result->problem.kind != PROBLEM_NONE)
 		send->end = SEND_BAD;
 }

@@ -1,9 +1,13 @@
 /*
- * send_decide: words what the sending rules decide about an email.
+ * send_decide: what stands in the way of an email before it is composed: the
+ * sending rules, and addresses that this Postfix will not take.
  *
  * Threads: the worker's.
  */
+#include <string.h>
+
 #include "core/base/log.h"
+#include "core/base/mem.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 #include "httpd/http/sender_right.h"
@@ -47,4 +51,45 @@ int send_decide(struct request *request, const char *from_domain,
 		return problem_from_err(problem, &err);
 	}
 	return word(decision, from_domain, problem);
+}
+
+static bool begins_with_hyphen(const struct addr *addr)
+{
+	return addr->local[strspn(addr->local, "\"")] == '-';
+}
+
+static int check_list(const struct addr_list *list, struct problem *problem)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		_cleanup_free_ char *spec = NULL;
+
+		if (!begins_with_hyphen(&list->items[i]))
+			continue;
+		spec = addr_spec(&list->items[i]);
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"The mail server takes no address that begins with a "
+			"hyphen: %s",
+			spec);
+	}
+	return 0;
+}
+
+int send_check_addresses(const struct worker *worker,
+	const struct outgoing *outgoing, struct problem *problem)
+{
+	struct addr from = outgoing->message.from;
+
+	if (worker->shared->takes_hyphen)
+		return 0;
+	if (check_list(&(struct addr_list){&from, 1}, problem) < 0 ||
+		check_list(&outgoing->envelope, problem) < 0 ||
+		check_list(&outgoing->bcc, problem) < 0)
+		return -1;
+	/* What a finished message says is not where it goes. */
+	if (outgoing->finished.len > 0)
+		return 0;
+	return check_list(&outgoing->message.to, problem) < 0 ||
+			       check_list(&outgoing->message.cc, problem) < 0
+		       ? -1
+		       : 0;
 }

@@ -101,6 +101,11 @@ void send_group_commit(struct send_group *group,
 int send_decide(struct request *request, const char *from_domain,
 	struct problem *problem);
 
+/* Whether Postfix, as it is configured, takes the sender and the recipients: 0,
+ * or -1 with the problem, which names the address. */
+int send_check_addresses(const struct worker *worker,
+	const struct outgoing *outgoing, struct problem *problem);
+
 /* Makes message and row, whose id and created_us are set. */
 int send_compose(struct request *request, struct outgoing *outgoing,
 	struct composed *composed_r, struct problem *problem);

@@ -102,6 +102,47 @@ def test_recipient_variables(form, fields):
     assert [m.body("plain").strip() for m in (ann, ben)] == ["Hello Ann", "Hello Ben"]
 
 
+HYPHENS = [("-%s", "-%s"), ('"-%s"', "-%s"), ('"-%s x"', '"-%s x"')]
+
+
+@pytest.mark.parametrize("field", ["from", "to", "cc", "bcc"])
+@pytest.mark.parametrize("given, written", HYPHENS)
+def test_hyphen(box, refuse, email, field, given, written):
+    """Postfix refuses it, or bounces it when it came by sendmail(1)."""
+    word = unique()
+    email[field] = f"{given % word}@example.com"
+    refuse(email, f"{written % word}@example.com")
+    assert not [e for e in box.cli("email", "list") if word in str(e)]
+
+
+@pytest.mark.parametrize("given, written", HYPHENS)
+def test_hyphen_in_finished_message(form, to, given, written):
+    word = unique()
+    for sender, recipient in [(given % word, to), (word, f"{given % word}@dst.test")]:
+        message = f"From: {sender}@example.com\nTo: -x@dst.test\n\nx\n".encode()
+        answer = form.post(
+            {"to": recipient, "message": File("m", message)}, path="messages.mime"
+        )
+        assert answer.status == 400, answer.body
+        assert written % word in answer.json()["message"]
+
+
+def test_hyphen_elsewhere(box, httpd, form, email, to):
+    """Where no mail goes to, any address may stand."""
+    httpd.send({**email, "reply_to": "-help@dst.test"})
+    message = b"From: hello@example.com\nTo: -x@dst.test\n\nx\n"
+    form.send({"to": "a" + to, "message": File("m", message)}, path="messages.mime")
+    assert box.sink.find(to=to).raw_header("Reply-To") == b"-help@dst.test"
+    assert box.sink.find(to="a" + to).raw_header("To") == b"-x@dst.test"
+
+
+def test_hyphen_where_postfix_takes_it(own_box):
+    box = own_box("--postconf", "allow_min_user=yes")
+    email = {"from": "-me@example.com", "to": "-you@dst.test", "text": "x"}
+    box.httpd().send(email)
+    assert box.sink.find(to=email["to"]).sender == email["from"]
+
+
 @pytest.mark.parametrize("field", ["from", "to", "cc", "bcc", "reply_to"])
 def test_source_route(httpd, email, field):
     """Postfix would make another address of it."""
