@@ -23,6 +23,7 @@
 #include "httpd/http/acceptor.h"
 #include "httpd/http/arrival.h"
 #include "httpd/http/conn.h"
+#include "httpd/http/http_chunks.h"
 #include "httpd/http/http_head.h"
 #include "httpd/http/key_use.h"
 #include "httpd/inject/inject.h"
@@ -146,8 +147,10 @@ static void set_up_http(struct worker *worker)
 	evhttp_set_allowed_methods(worker->http, all);
 	evhttp_set_default_content_type(worker->http, NULL);
 	evhttp_set_timeout(worker->http, EVHTTP_TIMEOUT_S);
-	/* A second wall behind conn, which refuses before these are reached. */
-	evhttp_set_max_headers_size(worker->http, HTTP_HEAD_MAX);
+	/* A second wall behind conn, which refuses before these are reached.
+	 * evhttp counts the trailer with the head. */
+	evhttp_set_max_headers_size(
+		worker->http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
 	evhttp_set_max_body_size(worker->http, BODY_MAX);
 	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
 	evhttp_set_gencb(worker->http, arrival_on_request, worker);

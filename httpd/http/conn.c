@@ -5,6 +5,12 @@
  * callback runs after it. A conn begins with its bufferevent, learns evhttp's
  * connection before any byte can arrive, and ends in evhttp's close callback.
  *
+ * evhttp drops a connection when it hears of the end of the input, with every
+ * request that it has not looked at, and every answer that is not written yet.
+ * So the input is read only while a request is still to come: not from the end
+ * of a request to the end of its answer, and not while the next one lies in the
+ * input already. Where a request is cut off by the end, it is refused.
+ *
  * Threads: the worker's.
  */
 #include <event2/buffer.h>
@@ -19,11 +25,6 @@
 #include "httpd/base/worker.h"
 #include "httpd/http/acceptor.h"
 #include "httpd/http/conn_private.h"
-
-/* Bytes that a client may send ahead while its request is being handled. There
- * is no such bound before: evhttp leaves a body of known length in the input
- * until it is whole, and the admission has bounded that. */
-enum { AHEAD_MAX = 64 * 1024 };
 
 /* A refused request whose body is at most this long is read to its end and
  * answered on a connection that stays open. */
@@ -98,13 +99,48 @@ static bool can_wait(const struct http_head *head)
 		       !head->expects_continue);
 }
 
+/* Instead of evhttp's, which has the same argument. */
+static void on_conn_event(struct bufferevent *bev, short what, void *http)
+{
+	struct conn *conn = conn_of_bufferevent(bev);
+
+	if ((what & BEV_EVENT_EOF) &&
+		(conn->phase == CONN_HEAD || conn->phase == CONN_BODY))
+		refuse_fault(conn,
+			&(struct http_fault){400,
+				"The connection ended within the request."});
+	else
+		conn->on_event(bev, what, http);
+}
+
+/* Puts itself before evhttp, which sets its callbacks anew for each request and
+ * must not see a head before it is known to be good. */
+static void stand_before(struct conn *conn)
+{
+	bool in_head = conn->phase == CONN_IDLE || conn->phase == CONN_HEAD;
+	bufferevent_data_cb on_read, on_write;
+	bufferevent_event_cb on_event;
+	void *http;
+
+	bufferevent_getcb(conn->bev, &on_read, &on_write, &on_event, &http);
+	if (on_event != on_conn_event) {
+		conn->on_read = on_read;
+		conn->on_event = on_event;
+	}
+	bufferevent_setcb(conn->bev, in_head ? NULL : conn->on_read, on_write,
+		on_conn_event, http);
+}
+
 static void begin_body(struct conn *conn, const struct http_head *head)
 {
 	conn->framing = head->framing;
 	conn->body_left = head->length;
 	conn->body_seen = 0;
 	conn->chunks = (struct http_chunks){0};
+	if (head->expects_continue)
+		event_active(conn->resume, EV_READ, 0);
 	conn_enter(conn, head->framing == HTTP_NO_BODY ? CONN_WHOLE : CONN_BODY);
+	stand_before(conn);
 }
 
 /* The head is complete. */
@@ -263,15 +299,18 @@ static void on_conn_input(
 						 : info->n_added);
 }
 
+/* evhttp is about to read again. What the client sent ahead is looked at first:
+ * until then the input is as full as it may be. */
 static void on_request_complete(struct evhttp_request *http, void *arg)
 {
 	struct conn *conn = arg;
+	size_t ahead = evbuffer_get_length(bufferevent_get_input(conn->bev));
 
 	(void)http;
 	budget_give_back(&conn->share);
 	conn_enter(conn, CONN_IDLE);
 	conn->is_head_method = false;
-	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
+	bufferevent_setwatermark(conn->bev, EV_READ, 0, ahead);
 	event_active(conn->resume, EV_READ, 0);
 }
 
@@ -298,7 +337,8 @@ static void adopt(struct conn *conn)
 }
 
 /* Just accepted; or a request is answered, and what the client sent ahead is
- * the next one. evhttp gets to those bytes later in the same round. */
+ * the next one; or evhttp has told the client to go on. evhttp gets to what was
+ * sent ahead later, and to new bytes not before the next round. */
 static void on_conn_resume(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *conn = arg;
@@ -310,6 +350,10 @@ static void on_conn_resume(evutil_socket_t fd, short what, void *arg)
 		adopt(conn);
 	else if (conn->phase == CONN_IDLE && conn->head.len == 0)
 		look(conn, input, evbuffer_get_length(input));
+	if (conn->phase > CONN_BODY)
+		return;
+	stand_before(conn);
+	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
 }
 
 struct bufferevent *conn_on_accept(struct event_base *base, void *arg)
@@ -332,7 +376,7 @@ void conn_begin(struct conn *conn, struct evhttp_request *http,
 	struct admission *admission_r)
 {
 	conn_enter(conn, CONN_BUSY);
-	bufferevent_setwatermark(conn->bev, EV_READ, 0, AHEAD_MAX);
+	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
 	*admission_r = conn->admission;
 	memset(&conn->admission, 0, sizeof(conn->admission));
 	evhttp_request_set_on_complete_cb(http, on_request_complete, conn);
@@ -349,12 +393,9 @@ void conn_answer(struct conn *conn, size_t bytes, struct budget_share *share)
 	*share = (struct budget_share){0};
 }
 
-/* Until all is written evhttp watches for the end of the input, and cuts the
- * answer off then: but who has stopped sending may still be reading. */
+/* evhttp reads from here on, to hear of the end of the input: but who has
+ * stopped sending may still be reading. */
 void conn_answering(struct conn *conn)
 {
-	struct evbuffer *output = bufferevent_get_output(conn->bev);
-
-	if (evbuffer_get_length(output) > SMALL_ANSWER)
-		bufferevent_disable(conn->bev, EV_READ);
+	bufferevent_disable(conn->bev, EV_READ);
 }

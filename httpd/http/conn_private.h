@@ -4,6 +4,7 @@
 #ifndef POSTERN_HTTPD_CONN_PRIVATE_H
 #define POSTERN_HTTPD_CONN_PRIVATE_H
 
+#include <event2/bufferevent.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 
@@ -34,7 +35,9 @@ struct conn {
 	struct evhttp_connection *http; /* NULL until adopted */
 	int fd;                         /* once adopted */
 	LIST_ENTRY(conn) link;          /* in the table */
-	struct event *resume;           /* look at what came while busy */
+	struct event *resume;           /* after evhttp has set itself up */
+	bufferevent_data_cb on_read;    /* evhttp's */
+	bufferevent_event_cb on_event;
 	enum conn_phase phase;
 	int64_t since_us;          /* monotonic, when the phase began */
 	size_t unread;             /* of answers, when the table last looked */
@@ -64,6 +67,8 @@ void conn_refuse(struct conn *conn, const struct problem *problem);
  * conn_of() finds it; takes it out. */
 void conn_table_add(struct conn_table *table, struct conn *conn);
 void conn_table_adopt(struct conn_table *table, struct conn *conn);
+/* On the worker's thread. */
+struct conn *conn_of_bufferevent(struct bufferevent *bev);
 void conn_table_remove(struct conn_table *table, struct conn *conn);
 
 #endif

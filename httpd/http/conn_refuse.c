@@ -33,6 +33,7 @@ static void on_refusal_written(struct bufferevent *bev, void *arg)
 	shutdown(bufferevent_getfd(bev), SHUT_WR);
 	bufferevent_disable(bev, EV_WRITE);
 	bufferevent_set_timeouts(bev, &linger, NULL);
+	bufferevent_enable(bev, EV_READ);
 }
 
 static void on_refusal_event(struct bufferevent *bev, short what, void *arg)
@@ -95,5 +96,7 @@ void conn_refuse(struct conn *conn, const struct problem *problem)
 	evbuffer_drain(input, evbuffer_get_length(input));
 	conn_forget_head(conn);
 	write_answer(conn, problem);
-	bufferevent_enable(conn->bev, EV_READ | EV_WRITE);
+	bufferevent_disable(conn->bev, EV_READ); /* its end is not ours */
+	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
+	bufferevent_enable(conn->bev, EV_WRITE);
 }

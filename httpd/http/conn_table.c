@@ -38,6 +38,9 @@ struct conn_table {
 	size_t by_fd_n;
 };
 
+/* That of this thread: the argument of a bufferevent's callbacks is evhttp's. */
+static _Thread_local struct conn_table *of_thread;
+
 struct conn_table *conn_table_new(struct worker *worker)
 {
 	struct conn_table *table = mem_new(struct conn_table);
@@ -61,6 +64,7 @@ size_t conn_table_count(const struct conn_table *table)
 
 void conn_table_add(struct conn_table *table, struct conn *conn)
 {
+	of_thread = table;
 	LIST_INSERT_HEAD(&table->conns, conn, link);
 	table->n++;
 	(*table->worker->shared->connections)++;
@@ -81,15 +85,20 @@ void conn_table_adopt(struct conn_table *table, struct conn *conn)
 	table->by_fd[fd] = conn;
 }
 
-struct conn *conn_of(struct worker *worker, struct evhttp_request *http)
+struct conn *conn_of_bufferevent(struct bufferevent *bev)
 {
-	struct bufferevent *bev = evhttp_connection_get_bufferevent(
-		evhttp_request_get_connection(http));
 	size_t fd = (size_t)bufferevent_getfd(bev);
 
-	assert(fd < worker->conns->by_fd_n && worker->conns->by_fd[fd] &&
-		worker->conns->by_fd[fd]->bev == bev);
-	return worker->conns->by_fd[fd];
+	assert(fd < of_thread->by_fd_n && of_thread->by_fd[fd] &&
+		of_thread->by_fd[fd]->bev == bev);
+	return of_thread->by_fd[fd];
+}
+
+struct conn *conn_of(struct worker *worker, struct evhttp_request *http)
+{
+	assert(worker->conns == of_thread);
+	return conn_of_bufferevent(evhttp_connection_get_bufferevent(
+		evhttp_request_get_connection(http)));
 }
 
 void conn_table_remove(struct conn_table *table, struct conn *conn)

@@ -7,6 +7,7 @@
 #include "httpd/http/http_chunks.h"
 
 #include "core/base/ascii.h"
+#include "httpd/http/http_head.h"
 
 enum {
 	SIZE_FIRST, /* the first digit of a size */
@@ -17,13 +18,14 @@ enum {
 	CONTENT_CR,
 	CONTENT_LF,
 	TRAILER_FIRST, /* the first byte of a trailer line */
-	TRAILER,
+	TRAILER_NAME,
+	TRAILER_VALUE, /* from the colon on */
 	TRAILER_LF,
 	END_LF,
 	BAD,
 };
 
-enum { SIZE_DIGITS_MAX = 12, LINE_MAX_LEN = 4096, TRAILER_MAX = 8192 };
+enum { SIZE_DIGITS_MAX = 12, LINE_MAX_LEN = 4096 };
 
 static int on_size(struct http_chunks *chunks, char c)
 {
@@ -58,24 +60,21 @@ static int on_size_lf(struct http_chunks *chunks, char c)
 	return chunks->left > 0 ? CONTENT : TRAILER_FIRST;
 }
 
-/* Each line of the trailer is a field: a name, which begins it, and a colon. */
+/* Each line of the trailer is a field like those of the head. */
 static int on_trailer(struct http_chunks *chunks, char c)
 {
-	bool first = chunks->state == TRAILER_FIRST;
+	bool in_value = chunks->state == TRAILER_VALUE;
 
-	if (first)
-		chunks->line = 0;
-	if (++chunks->trailer > TRAILER_MAX || c == '\n')
+	if (++chunks->trailer > HTTP_TRAILER_MAX)
 		return BAD;
-	if (c == '\r' && !first && chunks->line == 0)
-		return BAD;
-	if (c == '\r')
-		return first ? END_LF : TRAILER_LF;
-	if (first && (c == ':' || c == ' ' || c == '\t'))
-		return BAD;
-	if (c == ':')
-		chunks->line = 1; /* the colon was seen */
-	return TRAILER;
+	if (c == '\r' && chunks->state != TRAILER_NAME)
+		return in_value ? TRAILER_LF : END_LF;
+	if (in_value)
+		return http_head_is_value_char((unsigned char)c) ? TRAILER_VALUE
+								 : BAD;
+	if (c == ':' && chunks->state == TRAILER_NAME)
+		return TRAILER_VALUE;
+	return http_head_is_token_char((unsigned char)c) ? TRAILER_NAME : BAD;
 }
 
 /* The state after one byte of framing. */
@@ -97,13 +96,24 @@ static int step(struct http_chunks *chunks, char c)
 	case CONTENT_LF:
 		return c == '\n' ? SIZE_FIRST : BAD;
 	case TRAILER_FIRST:
-	case TRAILER:
+	case TRAILER_NAME:
+	case TRAILER_VALUE:
 		return on_trailer(chunks, c);
 	case TRAILER_LF:
 		return c == '\n' ? TRAILER_FIRST : BAD;
 	default:
 		return BAD;
 	}
+}
+
+/* What evhttp shall see of a byte after which the state is this. */
+static char shown(int before, int after, char c)
+{
+	if (after == EXTENSION)
+		return ' ';
+	if (after == TRAILER_NAME || (before == TRAILER_VALUE && after == before))
+		return 'x';
+	return c;
 }
 
 static size_t skip_content(struct http_chunks *chunks, size_t len)
@@ -120,6 +130,7 @@ enum http_chunks_result http_chunks_scan(
 	struct http_chunks *chunks, char *data, size_t len, size_t *used_r)
 {
 	size_t at = 0;
+	int before;
 
 	while (at < len) {
 		if (chunks->state == CONTENT) {
@@ -130,11 +141,11 @@ enum http_chunks_result http_chunks_scan(
 			*used_r = at + 1;
 			return data[at] == '\n' ? CHUNKS_END : CHUNKS_BAD;
 		}
+		before = chunks->state;
 		chunks->state = step(chunks, data[at]);
 		if (chunks->state == BAD)
 			return CHUNKS_BAD;
-		if (chunks->state == EXTENSION)
-			data[at] = ' ';
+		data[at] = shown(before, chunks->state, data[at]);
 		at++;
 	}
 	*used_r = len;

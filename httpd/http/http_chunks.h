@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { HTTP_TRAILER_MAX = 8 * 1024 }; /* bytes of trailer fields */
+
 /* Where the scan is; starts zeroed. */
 struct http_chunks {
 	int state;
@@ -19,8 +21,10 @@ struct http_chunks {
 
 enum http_chunks_result { CHUNKS_MORE, CHUNKS_END, CHUNKS_BAD };
 
-/* Takes the next bytes. Chunk extensions mean nothing to us (7.1.1) and are
- * overwritten with blanks, because evhttp cannot read them. *used_r says how
+/* Takes the next bytes. Chunk extensions and trailer fields mean nothing to us
+ * (7.1.1, RFC 9110 6.5.1). The former are overwritten with blanks, because
+ * evhttp cannot read them, the latter, names and values, with x, because it
+ * would take them for fields of the head. *used_r says how
  * many belong to the body (all of them unless the end is among them). */
 enum http_chunks_result http_chunks_scan(
 	struct http_chunks *chunks, char *data, size_t len, size_t *used_r);

@@ -81,18 +81,22 @@ size_t http_head_end(
 	return 0;
 }
 
-/* RFC 9110 5.6.2. */
-static bool is_token_char(unsigned char c)
+bool http_head_is_token_char(unsigned char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
 	       (c >= 'a' && c <= 'z') ||
 	       (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
+bool http_head_is_value_char(unsigned char c)
+{
+	return (c >= ' ' || c == '\t') && c != 0x7f;
+}
+
 static bool is_token(struct http_text text)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if (!is_token_char((unsigned char)text.data[i]))
+		if (!http_head_is_token_char((unsigned char)text.data[i]))
 			return false;
 	return text.len > 0;
 }
@@ -159,12 +163,9 @@ static int parse_request_line(
 
 static bool is_field_value(struct http_text value)
 {
-	for (size_t i = 0; i < value.len; i++) {
-		unsigned char c = (unsigned char)value.data[i];
-
-		if ((c < ' ' && c != '\t') || c == 0x7f)
+	for (size_t i = 0; i < value.len; i++)
+		if (!http_head_is_value_char((unsigned char)value.data[i]))
 			return false;
-	}
 	return true;
 }
 

@@ -64,6 +64,10 @@ int http_head_parse(const char *data, size_t len, struct http_head *head_r,
 const struct http_text *http_head_field(
 	const struct http_head *head, const char *name);
 
+/* Whether a field's name may have it, and its value (RFC 9110 5.5, 5.6.2). */
+bool http_head_is_token_char(unsigned char c);
+bool http_head_is_value_char(unsigned char c);
+
 /* Whether it is just this word, in the same letter case or in any (ASCII). */
 bool http_text_is(struct http_text text, const char *word);
 bool http_text_is_nocase(struct http_text text, const char *word);

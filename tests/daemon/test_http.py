@@ -1,6 +1,10 @@
 """HTTP itself: what postern-httpd takes and refuses on a raw connection."""
 
+import fcntl
 import json
+import socket
+import struct
+import termios
 import threading
 
 import pytest
@@ -328,6 +332,162 @@ def test_client_that_stops_sending_still_gets_its_answer(box, httpd, to):
         raw.end_sending()
         assert raw.is_closed()
     assert box.sink.find(to=to)
+
+
+def test_half_closed_pipeline(box, httpd):
+    """What was asked before the end of the input is answered, all of it."""
+    people = [unique("to") + "@dst.test" for _ in range(40)]
+    raws = [httpd.raw() for _ in people]
+    for raw, to in zip(raws, people):
+        body = body_for(to)
+        raw.send(
+            get_head(httpd)
+            + post_head(httpd, f"Content-Length: {len(body)}")
+            + body
+            + get_head(httpd)
+        )
+        raw.end_sending()
+    for raw in raws:
+        with raw:
+            assert [raw.answer().status for _ in range(3)] == [404, 200, 404]
+            assert raw.is_closed()
+    for to in people:
+        assert box.sink.find(to=to)
+
+
+def chunked_with_trailer(body, trailer):
+    return b"%x\r\n%s\r\n0\r\n%s\r\n" % (len(body), body, trailer)
+
+
+def test_long_head_and_long_trailer(box, httpd, to):
+    """Each has a bound of its own."""
+    body = chunked_with_trailer(body_for(to), b"X-A: %s\r\n" % (b"x" * 3000))
+    fields = ["Transfer-Encoding: chunked", "X-A: " + "x" * 31_500]
+    check_logged(box, exchange(httpd, post_head(httpd, *fields) + body), 200)
+    assert box.sink.find(to=to)
+
+
+def test_trailer_is_no_header(httpd, to):
+    """It can neither close the connection nor choose the mode of a batch."""
+    trailer = b"Connection: close\r\nx-batch-validation: permissive\r\n"
+    batch = b"[%s, {}]" % body_for(to)
+    head = post_head(httpd, "Transfer-Encoding: chunked")
+    head = head.replace(b"/emails", b"/emails/batch", 1)
+    with httpd.raw() as raw:
+        for _ in range(2):
+            raw.send(head + chunked_with_trailer(batch, trailer))
+            assert raw.answer().status == 422
+
+
+def check_logged(box, answer, status):
+    """One line of the log has the answer's id, and what became of it."""
+    name = answer.headers["x-request-id"]
+    lines = [x for x in box.log("httpd").splitlines() if f"request={name}" in x]
+    assert [f"status={status}" in line for line in lines] == [True], lines
+    assert answer.status == status
+    if status >= 400:
+        assert answer.headers["content-type"] == "application/json; charset=utf-8"
+        assert answer.json()["statusCode"] == status
+
+
+# The method, the target and the version; then fields and the bytes behind them.
+ODD = {
+    "absolute form": (400, "GET http://x.test/emails HTTP/1.1"),
+    "absolute form, no path": (400, "GET http:// HTTP/1.1"),
+    "authority form": (400, "CONNECT x.test:443 HTTP/1.1"),
+    "connect to a path": (404, "CONNECT /x HTTP/1.1"),
+    "asterisk form": (400, "OPTIONS * HTTP/1.1"),
+    "options": (405, "OPTIONS /emails HTTP/1.1"),
+    "trace": (405, "TRACE /emails HTTP/1.1"),
+    "trace with a body": (
+        405,
+        "TRACE /emails HTTP/1.1",
+        ["Content-Length: 2"],
+        b"{}",
+    ),
+    "lower case": (405, "post /emails HTTP/1.1"),
+    "long method": (405, "X" * 5000 + " /emails HTTP/1.1"),
+    "proxy preface": (400, "PROXY TCP4 127.0.0.1 127.0.0.1 1 2"),
+    "http/2 preface": (400, "PRI * HTTP/2.0"),
+    "upgrade": (404, "GET /x HTTP/1.1", ["Connection: Upgrade", "Upgrade: h2c"]),
+    "websocket": (
+        404,
+        "GET /x HTTP/1.1",
+        ["Upgrade: websocket", "Connection: upgrade"],
+    ),
+    "two slashes": (404, "GET //x/y HTTP/1.1"),
+    "bracket": (404, "GET //[x HTTP/1.1"),
+    "long path": (404, "GET /" + "x" * 32_000 + " HTTP/1.1"),
+    "longer path": (431, "GET /" + "x" * 33_000 + " HTTP/1.1"),
+    "long query": (404, "GET /x?" + "%41" * 10_000 + " HTTP/1.1"),
+    "wrong percent": (404, "GET /%zz%0 HTTP/1.1"),
+    "nul in the path": (404, "GET /%00 HTTP/1.1"),
+    "fragment": (400, "GET /x#y HTTP/1.1"),
+    "colon": (404, "GET /x:y HTTP/1.1"),
+    "99 fields": (404, "GET /x HTTP/1.1", [f"X-{n}: x" for n in range(98)]),
+    "101 fields": (431, "GET /x HTTP/1.1", [f"X-{n}: x" for n in range(100)]),
+    "large fields": (404, "GET /x HTTP/1.1", ["X-A: " + "x" * 32_000]),
+    "expect without a body": (404, "GET /x HTTP/1.1", ["Expect: 100-continue"]),
+    "expect in 1.0": (
+        404,
+        "POST /x HTTP/1.0",
+        ["Expect: 100-continue", "Content-Length: 2"],
+        b"{}",
+    ),
+    "empty expect": (417, "POST /x HTTP/1.1", ["Expect:"]),
+    "two expectations": (417, "POST /x HTTP/1.1", ["Expect: 100-continue, x"]),
+    "http 1.2": (505, "GET /x HTTP/1.2"),
+    "http 0.9": (400, "GET /x"),
+    "chunked in 1.0": (
+        501,
+        "POST /x HTTP/1.0",
+        ["Transfer-Encoding: chunked"],
+        b"0\r\n\r\n",
+    ),
+    "empty coding": (501, "POST /x HTTP/1.1", ["Transfer-Encoding:"]),
+    "empty line first": (400, "\r\nGET /x HTTP/1.1"),
+}
+
+
+@pytest.mark.parametrize("pieces", ["whole", "lines"])
+@pytest.mark.parametrize("case", ODD)
+def test_odd_request(box, httpd, case, pieces):
+    """Every answer is JSON, and has one line in the log."""
+    status, line, *rest = ODD[case]
+    fields, body = (*rest, *([], b"")[len(rest) :])
+    data = head(httpd, line, *fields) + body
+    with httpd.raw() as raw:
+        if pieces == "whole":
+            raw.send(data)
+        else:
+            raw.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for piece in data.splitlines(keepends=True):
+                raw.send(piece)
+                wait_until_taken(raw)
+        check_logged(box, raw.answer(), status)
+
+
+def wait_until_taken(raw):
+    """The other side's kernel has all; its program has most likely read it."""
+    while struct.unpack("i", fcntl.ioctl(raw.socket, termios.TIOCOUTQ, b"\0" * 4))[0]:
+        pass
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "GET /x\r\n",
+        "GET /x HTTP/1.1\r\nHost: x\r\n",
+        "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
+        "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n",
+    ],
+)
+def test_request_that_is_cut_off(box, httpd, said):
+    with httpd.raw() as raw:
+        raw.send(said.encode())
+        raw.end_sending()
+        check_logged(box, raw.answer(), 400)
+        assert raw.is_closed()
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,8 @@
 #include "httpd/http/acceptor.h"
 #include "httpd/http/arrival.h"
 #include "httpd/http/conn.h"
+#include "httpd/http/http_chunks.h"
+#include "httpd/http/http_head.h"
 #include "httpd/http/listen_socket.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
@@ -89,6 +91,8 @@ static void set_up_worker(struct http_rig *rig)
 	evhttp_set_allowed_methods(worker->http,
 		EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
 	evhttp_set_default_content_type(worker->http, NULL);
+	evhttp_set_max_headers_size(
+		worker->http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
 	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
 	evhttp_set_gencb(worker->http, arrival_on_request, worker);
 	assert_int_equal(acceptor_new(worker, &worker->acceptor, NULL), 0);
@@ -217,6 +221,11 @@ void http_client_say(struct http_client *client, const char *text, size_t len)
 		else
 			text += n, len -= (size_t)n;
 	}
+}
+
+void http_client_end_saying(struct http_client *client)
+{
+	assert_int_equal(shutdown(client->fd, SHUT_WR), 0);
 }
 
 static int count(const struct buf *buf, const char *text)

@@ -60,6 +60,9 @@ void http_client_say(struct http_client *client, const char *text, size_t len);
 void http_client_hear(struct http_client *client, const char *text, int n);
 void http_client_hear_end(struct http_client *client);
 
+/* The client says no more, but listens. */
+void http_client_end_saying(struct http_client *client);
+
 /* The client does not read any more. */
 void http_client_stop_reading(struct http_client *client);
 

@@ -131,6 +131,40 @@ static void test_refused(void **state)
 	}
 }
 
+/* However the bytes of a bad head are cut, also behind a request: evhttp, which
+ * reads line by line, sees none of them. */
+static void test_refused_in_pieces(void **state)
+{
+	static const char *const heads[] = {
+		"GET\r\n\r\n",
+		"GET /here\r\nHost: h\r\n\r\n",
+		"GET /here HTTP/2.0\r\nHost: h\r\n\r\n",
+		"BREW /here HTTP/1.1\r\nHost: h\r\n\r\n",
+		"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n",
+		"GET http:// HTTP/1.1\r\nHost: h\r\n\r\n",
+		"GET //[ HTTP/1.1\r\nHost: h\r\n\r\n",
+		"GET /here HTTP/1.1\r\nHost\r\n\r\n",
+		"GET /here HTTP/1.1\r\n: h\r\n\r\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		for (size_t cut = 1; heads[i][cut]; cut++) {
+			struct http_client *client = http_client_new(*state);
+
+			if (cut % 2)
+				say(client, GET);
+			http_client_say(client, heads[i], cut);
+			http_rig_settle(*state);
+			say(client, heads[i] + cut);
+			http_client_hear_end(client);
+			http_client_hear(client, "\"statusCode\":", 1);
+			http_client_hear(client, "HTTP/1.1 ", 1 + cut % 2);
+			assert_null(strstr(buf_str(&client->got), "<"));
+			http_client_free(client);
+		}
+	}
+}
+
 /* A head is not waited for for ever. */
 static void test_long_head(void **state)
 {
@@ -183,6 +217,131 @@ static void test_sent_ahead(void **state)
 	}
 	say(client, "Host: h\r\n\r\n");
 	http_client_hear(client, STATUS(404), 1);
+	http_client_free(client);
+}
+
+/* All that was said is answered, though there will be no more; large answers,
+ * too. In pieces: whatever is read with the end of the input. */
+static void test_half_closed(void **state)
+{
+#define LARGE  "GET /large HTTP/1.1\r\nHost: h\r\n\r\n"
+#define HELLO  POST "Content-Length: 5\r\n\r\nhello"
+#define PIECES CHUNKED "2\r\nhe\r\n3\r\nllo\r\n0\r\nX: y\r\n\r\n"
+	static const struct {
+		const char *said;
+		int answers;
+	} cases[] = {
+		{GET, 1},
+		{GET GET, 2},
+		{GET GET GET GET GET, 5},
+		{HELLO HELLO, 2},
+		{PIECES HELLO PIECES GET, 4},
+		{LARGE GET LARGE, 3},
+		{"GET /nowhere HTTP/1.1\r\nHost: h\r\n\r\n" GET, 2},
+		{GET "GET /bad\r\n\r\n", 2},
+		{GET POST "Content-Length: 99999999999\r\n\r\nx", 2},
+	};
+	struct http_rig *rig = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t len = strlen(cases[i].said);
+
+		for (size_t cut = 0; cut < len; cut += 1 + cut / 8) {
+			struct http_client *client = http_client_new(rig);
+
+			http_client_say(client, cases[i].said, cut);
+			if (cut > 0)
+				http_rig_settle(rig);
+			say(client, cases[i].said + cut);
+			http_client_end_saying(client);
+			http_client_hear(client, "HTTP/1.1 ", cases[i].answers);
+			http_client_hear_end(client);
+			http_client_free(client);
+			if (strstr(cases[i].said, "large"))
+				break;
+		}
+	}
+}
+
+/* The same for requests that take their time. */
+static void test_half_closed_while_busy(void **state)
+{
+	struct http_rig *rig = *state;
+	struct http_client *client;
+
+	rig->hold = true;
+	client = client_saying(rig, GET GET GET);
+	http_client_end_saying(client);
+	for (int i = 1; i <= 3; i++) {
+		while (rig->held == NULL)
+			http_rig_wait(rig);
+		http_rig_settle(rig);
+		http_rig_release(rig);
+		http_client_hear(client, STATUS(200), i);
+	}
+	http_client_hear_end(client);
+	http_client_free(client);
+}
+
+/* A request that ends in the middle is told so. */
+static void test_cut_off(void **state)
+{
+	static const struct {
+		const char *said;
+		int before; /* answers to what came before it */
+	} cases[] = {
+		{"G", 0},
+		{"GET /here\r\n", 0},
+		{"GET /here HTTP/1.1\r\nHost: h\r\n", 0},
+		{POST "Content-Length: 5\r\n\r\nhell", 0},
+		{POST "Content-Length: 5\r\n\r\n", 0},
+		{POST "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n", 0},
+		{CHUNKED, 0},
+		{CHUNKED "5\r\nhell", 0},
+		{CHUNKED "0\r\nX: y\r\n", 0},
+		{GET GET "GET /he", 2},
+		{GET CHUNKED "5\r\nhell", 1},
+	};
+	struct http_rig *rig = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (int settle = 0; settle < 2; settle++) {
+			struct http_client *client = client_saying(
+				rig, cases[i].said);
+
+			if (settle)
+				http_rig_settle(rig);
+			http_client_end_saying(client);
+			http_client_hear(client, STATUS(400), 1);
+			http_client_hear(
+				client, "\"name\":\"validation_error\"", 1);
+			http_client_hear(client, STATUS(200), cases[i].before);
+			http_client_hear_end(client);
+			http_client_free(client);
+		}
+	}
+}
+
+/* Head and trailer each have their own bound, and evhttp takes what both let
+ * through. */
+static void test_trailers(void **state)
+{
+	enum { TRAILER = 3 * 1024 };
+	struct http_client *client = http_client_new(*state);
+	_cleanup_buf_ struct buf said = BUF_INIT;
+
+	buf_add_str(&said, POST "Transfer-Encoding: chunked\r\nX-Long: ");
+	while (said.len < HTTP_HEAD_MAX - 4)
+		buf_add_char(&said, 'x');
+	buf_add_str(&said, "\r\n\r\n5\r\nhello\r\n0\r\nX-Trailer: ");
+	for (size_t end = said.len + TRAILER; said.len < end;)
+		buf_add_char(&said, 'x');
+	buf_add_str(&said, "\r\nConnection: close\r\n\r\n" GET);
+	http_client_say(client, said.data, said.len);
+	http_client_hear(client, STATUS(200), 2);
+	http_client_hear(client, "{\"body\":\"hello\"}", 1);
+	assert_null(strstr(buf_str(&client->got), "<"));
+	assert_false(client->closed);
 	http_client_free(client);
 }
 
@@ -287,9 +446,14 @@ int main(void)
 		TEST(expects_continue),
 		TEST(bytes_one_by_one),
 		TEST(refused),
+		TEST(refused_in_pieces),
 		TEST(long_head),
 		TEST(body_over_limit),
 		TEST(sent_ahead),
+		TEST(half_closed),
+		TEST(half_closed_while_busy),
+		TEST(cut_off),
+		TEST(trailers),
 		TEST(client_gone),
 		TEST(expired),
 		TEST(busy_does_not_expire),

@@ -39,6 +39,11 @@ static const struct {
 	{"trailer without colon", "0\r\nX\r\n\r\n", CHUNKS_BAD, 0, 0},
 	{"trailer without name", "0\r\n: a\r\n\r\n", CHUNKS_BAD, 0, 0},
 	{"folded trailer", "0\r\nX: a\r\n b\r\n\r\n", CHUNKS_BAD, 0, 0},
+	{"blank in trailer name", "0\r\nX : a\r\n\r\n", CHUNKS_BAD, 0, 0},
+	{"control in trailer name", "0\r\nX\001: a\r\n\r\n", CHUNKS_BAD, 0, 0},
+	{"control in trailer", "0\r\nX: a\001\r\n\r\n", CHUNKS_BAD, 0, 0},
+	{"tab in trailer", "0\r\nX:\ta\tb\r\n\r\n", CHUNKS_END, 13, 0},
+	{"bare CR in trailer", "0\r\nX: a\rb\r\n\r\n", CHUNKS_BAD, 0, 0},
 	{"CR without LF at the end", "0\r\n\rX", CHUNKS_BAD, 0, 0},
 	{"too large", "1000000000000\r\n", CHUNKS_BAD, 0, 0},
 };
@@ -106,6 +111,26 @@ static void test_extensions_are_blanked(void **state)
 	assert_string_equal(text, "1             \r\na\r\n0\r\n\r\n");
 }
 
+/* evhttp makes header fields of them, and ends at a NUL. */
+static void test_trailers_are_hidden(void **state)
+{
+	char text[] = "0\r\nConnection: close\r\nY:\r\n\r\nNext: x";
+	char nul[] = "0\r\nX: a\0b\r\n\r\n", first[] = "0\r\n\0: a\r\n\r\n";
+	struct http_chunks chunks = {0}, with_nul = {0}, with_first = {0};
+	size_t used;
+
+	(void)state;
+	assert_int_equal(http_chunks_scan(&chunks, text, sizeof(text) - 1, &used),
+		CHUNKS_END);
+	assert_string_equal(
+		text, "0\r\nxxxxxxxxxx:xxxxxx\r\nx:\r\n\r\nNext: x");
+	assert_int_equal(http_chunks_scan(&with_nul, nul, sizeof(nul) - 1, &used),
+		CHUNKS_BAD);
+	assert_int_equal(
+		http_chunks_scan(&with_first, first, sizeof(first) - 1, &used),
+		CHUNKS_BAD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +138,7 @@ int main(void)
 		cmocka_unit_test(test_byte_by_byte),
 		cmocka_unit_test(test_endless_lines),
 		cmocka_unit_test(test_extensions_are_blanked),
+		cmocka_unit_test(test_trailers_are_hidden),
 	};
 
 	return cmocka_run_group_tests_name("http_chunks", tests, NULL, NULL);
