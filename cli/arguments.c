@@ -244,14 +244,17 @@ static int take_argument(
 	struct arguments *arguments, char **words, struct err *err)
 {
 	const struct verb *verb = arguments->verb;
+	const char *dots = verb->argument ? strstr(verb->argument, "...") : NULL;
 
+	arguments->words = words;
 	if (verb->argument && (words[0] || *verb->argument != '[')) {
 		if (words[0] == NULL)
-			return err_set(err, ERR_INVALID, "%s is missing",
+			return err_set(err, ERR_INVALID, "%.*s is missing",
+				(int)(dots ? dots - verb->argument : 100),
 				verb->argument);
 		arguments->argument = *words++;
 	}
-	if (words[0])
+	if (words[0] && dots == NULL)
 		return err_set(err, ERR_INVALID, "\"%s\" is one word too many",
 			words[0]);
 	return 0;

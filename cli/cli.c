@@ -46,6 +46,7 @@ static int open_database(struct call *call, struct err *err)
 	static const enum db_mode modes[] = {
 		[VERB_READS] = DB_READ,
 		[VERB_WRITES] = DB_WRITE,
+		[VERB_STEPS] = DB_WRITE,
 		[VERB_MIGRATES] = DB_CREATE,
 	};
 	enum verb_access access = call->arguments->verb->access;
@@ -177,6 +178,10 @@ int cli_run(int argc, char **argv, FILE *out, FILE *errors)
 	if (perform(&arguments, &report, &err) < 0 ||
 		show(&arguments, &report, out, &err) < 0)
 		complain(errors, &err);
+	else if (report.failure.code != ERR_NONE) {
+		err = report.failure;
+		complain(errors, &err);
+	}
 	report_clear(&report);
 	return err_info(err.code)->exit_status;
 }

@@ -46,6 +46,13 @@ int call_company_option(
 int call_domain(const struct call *call, const char *given,
 	struct domain *domain_r, struct err *err);
 
+/* Whether somebody can be asked: standard input and error are terminals. */
+bool ask_is_possible(void);
+/* Asks on standard error until the answer is one of the words, or its first
+ * letter; no answer is the first word. Gives that word, or NULL at the end of
+ * the input. */
+const char *ask_choice(const char *question, const char *const *words, size_t n);
+
 extern const struct verb cmd_company_add;
 extern const struct verb cmd_company_list;
 extern const struct verb cmd_company_remove;
@@ -69,6 +76,12 @@ extern const struct verb cmd_key_revoke;
 extern const struct verb cmd_email_show;
 extern const struct verb cmd_email_list;
 extern const struct verb cmd_email_refused;
+
+extern const struct verb cmd_held_list;
+extern const struct verb cmd_held_show;
+extern const struct verb cmd_held_release;
+extern const struct verb cmd_held_recheck;
+extern const struct verb cmd_held_drop;
 
 extern const struct verb cmd_db_migrate;
 extern const struct verb cmd_db_check;

@@ -5,9 +5,6 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/cmd.h"
@@ -19,44 +16,6 @@
 #include "core/mail/addr.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
-
-/* Whether somebody can be asked: standard input and error are terminals. */
-static bool ask_is_possible(void)
-{
-	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
-}
-
-static const char *match(const char *answer, const char *const *words, size_t n)
-{
-	if (*answer == '\0')
-		return words[0];
-	for (size_t i = 0; i < n; i++)
-		if (str_eq_nocase(answer, words[i]) ||
-			(answer[1] == '\0' && answer[0] == words[i][0]))
-			return words[i];
-	return NULL;
-}
-
-/* Asks until the answer is one of the words, or its first letter; no answer is
- * the first word. Gives that word, or NULL at the end of the input. */
-static const char *ask_choice(
-	const char *question, const char *const *words, size_t n)
-{
-	char line[100];
-
-	for (;;) {
-		_cleanup_free_ char *answer = NULL;
-		const char *word;
-
-		fprintf(stderr, "%s [%s] ", question, words[0]);
-		if (fgets(line, sizeof(line), stdin) == NULL)
-			return NULL;
-		answer = str_trim(line, strlen(line));
-		word = match(answer, words, n);
-		if (word)
-			return word;
-	}
-}
 
 /* The options --policy and --subdomains. */
 

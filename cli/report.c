@@ -18,7 +18,7 @@
 
 void report_init(struct report *report, const struct column *columns)
 {
-	*report = (struct report){.columns = columns};
+	*report = (struct report){.columns = columns, .failure = ERR_INIT};
 	while (columns[report->columns_n].name)
 		report->columns_n++;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/err.h"
 #include "core/base/strv.h"
 
 enum column_type {
@@ -43,6 +44,9 @@ struct report {
 	struct cell *cells; /* row after row */
 	size_t rows_n;
 	char *note; /* for people, with its end of line; or NULL */
+	/* The first of several things that did not work, which does not keep
+	 * the others from being reported; else ERR_NONE. */
+	struct err failure;
 };
 
 /* Starts a report; end it with report_clear(). */

@@ -32,6 +32,11 @@ const struct verb *const verbs[] = {
 	&cmd_email_show,
 	&cmd_email_list,
 	&cmd_email_refused,
+	&cmd_held_list,
+	&cmd_held_show,
+	&cmd_held_release,
+	&cmd_held_recheck,
+	&cmd_held_drop,
 	&cmd_db_migrate,
 	&cmd_db_check,
 	&cmd_db_backup,
@@ -52,6 +57,8 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_CLIENT] = {"client", "NETWORK"},
 	[OPTION_SENDER] = {"sender", "ADDRESS"},
 	[OPTION_REFUSED] = {"refused", NULL},
+	[OPTION_WAITING] = {"waiting", NULL},
+	[OPTION_YES] = {"yes", NULL},
 };
 
 bool verbs_has_noun(const char *noun)

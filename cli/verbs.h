@@ -33,6 +33,8 @@ enum verb_option_id {
 	OPTION_CLIENT,
 	OPTION_SENDER,
 	OPTION_REFUSED,
+	OPTION_WAITING,
+	OPTION_YES,
 	OPTIONS
 };
 
@@ -49,6 +51,7 @@ enum verb_access {
 	VERB_NO_DATABASE,
 	VERB_READS,
 	VERB_WRITES,  /* runs inside one transaction */
+	VERB_STEPS,   /* writes in short transactions of its own */
 	VERB_MIGRATES /* whatever its schema, made when missing */
 };
 
@@ -62,8 +65,8 @@ enum verb_shape {
 struct verb {
 	const char *noun;
 	const char *name;     /* NULL: the noun alone */
-	const char *argument; /* as `NAME`, `[NAME]`: may be left out; NULL:
-			       * takes none */
+	const char *argument; /* as `NAME`, `[NAME]`: may be left out; `NAME...`:
+			       * one or more; NULL: takes none */
 	bool variant; /* of a row before it with the same words: this one is
 		       * meant when the first of its options is given */
 	enum verb_access access;

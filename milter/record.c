@@ -10,6 +10,7 @@
 
 #include "core/base/str.h"
 #include "core/mail/addr.h"
+#include "core/store/store_held.h"
 #include "milter/origin.h"
 
 struct entry {
@@ -17,6 +18,7 @@ struct entry {
 	const char *refusal;
 	bool noted; /* by what follows */
 	struct refusal_note note;
+	bool held; /* in Postfix's hold queue; for `postern held` */
 };
 
 static int run_sent(struct db *db, void *arg, struct err *err)
@@ -31,6 +33,20 @@ static int run_sent(struct db *db, void *arg, struct err *err)
 	return found < 0 ? -1 : 0;
 }
 
+static int note_held(
+	struct db *db, const struct refusal_note *note, struct err *err)
+{
+	const struct held_note held = {
+		.queue_id = note->queue_id,
+		.reason = note->reason,
+		.domain = note->domain,
+		.from = note->from,
+		.now_us = note->now_us,
+	};
+
+	return store_held_note(db, &held, err);
+}
+
 /* A ticket that is gone by now needs no refusal. */
 static int run_refused(struct db *db, void *arg, struct err *err)
 {
@@ -40,7 +56,9 @@ static int run_refused(struct db *db, void *arg, struct err *err)
 		store_email_refuse(db, entry->ticket, entry->note.queue_id,
 			entry->refusal, entry->note.now_us, err) < 0)
 		return -1;
-	return entry->noted ? store_refusal_note(db, &entry->note, err) : 0;
+	if (entry->noted && store_refusal_note(db, &entry->note, err) < 0)
+		return -1;
+	return entry->held ? note_held(db, &entry->note, err) : 0;
 }
 
 int record_sent(
@@ -94,6 +112,7 @@ int record_refused(struct service *service, const struct session *session,
 				.now_us = clock_now_us(service->clock),
 				.keep = service_refusals_kept(service),
 			},
+		.held = refusal->outcome == REFUSAL_HELD,
 	};
 
 	return committer_run(service->committer, run_refused, &entry, err);

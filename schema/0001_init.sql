@@ -178,3 +178,14 @@ CREATE TABLE refusal (
 
 CREATE INDEX refusal_by_time ON refusal (last_us);
 CREATE INDEX refusal_by_domain ON refusal (domain, last_us);
+
+-- Mail that the milter has had Postfix hold: the queue file says neither that it
+-- was the rules, nor why. A row may outlive its message.
+CREATE TABLE held (
+	seq INTEGER PRIMARY KEY,
+	queue_id TEXT NOT NULL UNIQUE,
+	held_us INTEGER NOT NULL,
+	reason TEXT NOT NULL,
+	domain TEXT NOT NULL,
+	header_from TEXT NOT NULL
+) STRICT;

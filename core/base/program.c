@@ -1,9 +1,9 @@
 /*
- * program: runs another program and collects what it prints.
+ * program: runs another program, and collects what it prints if wanted.
  *
- * Both its streams are read until its output ends and it has ended too; a
- * program that closes them but goes on running is waited for only as long as
- * any other.
+ * program_output() reads both its streams until its output ends and it has
+ * ended too; a program that closes them but goes on running is waited for only
+ * as long as any other.
  *
  * Threads: any; holds no state.
  */
@@ -68,9 +68,10 @@ static int open_stream(struct run *run, enum event event)
 	return fds[1];
 }
 
-static int spawn(struct run *run, char *const *argv, int output, int complaint)
+int program_start(char *const *argv, const int files[static 3], pid_t *pid_r,
+	struct err *err)
 {
-	posix_spawn_file_actions_t files;
+	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t all;
 	int failed;
@@ -79,31 +80,36 @@ static int spawn(struct run *run, char *const *argv, int output, int complaint)
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(
-		&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&files, complaint, STDERR_FILENO);
+	posix_spawn_file_actions_init(&actions);
+	for (int i = 0; i < 3; i++)
+		if (files[i] >= 0)
+			posix_spawn_file_actions_adddup2(&actions, files[i], i);
+		else
+			posix_spawn_file_actions_addopen(
+				&actions, i, "/dev/null", O_RDWR, 0);
 	failed = posix_spawnp(
-		&run->pid, argv[0], &files, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&files);
+		pid_r, argv[0], &actions, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
-	return failed;
+	return failed ? cannot_run(argv[0], failed, err) : 0;
 }
 
 static int start(struct run *run, char *const *argv, struct err *err)
 {
 	int output = open_stream(run, OUTPUT);
 	int complaint = open_stream(run, COMPLAINT);
-	int failed = errno;
+	int result = -1;
 
 	if (output >= 0 && complaint >= 0)
-		failed = spawn(run, argv, output, complaint);
+		result = program_start(
+			argv, (int[]){-1, output, complaint}, &run->pid, err);
+	else
+		cannot_run(run->name, errno, err);
 	if (output >= 0)
 		close(output);
 	if (complaint >= 0)
 		close(complaint);
-	return failed ? cannot_run(run->name, failed, err) : 0;
+	return result;
 }
 
 /* Reads what is there; the event is over at the end of the stream. */
@@ -227,4 +233,30 @@ int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r,
 		close_fd(&run, (enum event)i);
 	buf_free(&run.complaint);
 	return result;
+}
+
+int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r,
+	struct err *err)
+{
+	struct pollfd end = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+	int64_t deadline_us = clock_monotonic_us() + timeout_ms * 1000;
+	int ready = -1;
+
+	while (end.fd >= 0 && ready < 0) {
+		int64_t left_us = deadline_us - clock_monotonic_us();
+
+		ready = poll(
+			&end, 1, left_us > 0 ? (int)(left_us / 1000) + 1 : 0);
+	}
+	if (end.fd < 0)
+		cannot_run(name, errno, err);
+	else
+		close(end.fd);
+	if (ready <= 0)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, status_r, 0) < 0 && errno == EINTR) {
+	}
+	if (ready == 0)
+		return err_set(err, ERR_TEMPORARY, "%s takes too long", name);
+	return ready < 0 ? -1 : 0;
 }

@@ -1,10 +1,11 @@
 /*
- * program: runs another program and collects what it prints.
+ * program: runs another program, without a shell.
  */
 #ifndef POSTERN_BASE_PROGRAM_H
 #define POSTERN_BASE_PROGRAM_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
@@ -22,6 +23,18 @@ enum { PROGRAM_OUTPUT_MAX = 1024 * 1024 };
  * run now;
  * ERR_TOO_LARGE when it prints more than PROGRAM_OUTPUT_MAX. */
 int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r,
+	struct err *err);
+
+/* Starts argv with these files as its standard input, output and error; -1
+ * stands for /dev/null. It inherits nothing else but what has no FD_CLOEXEC. 0
+ * with its process id, which program_end() has to wait for, or -1 with the
+ * errors of program_output(). */
+int program_start(char *const *argv, const int files[static 3], pid_t *pid_r,
+	struct err *err);
+
+/* Waits for the end of a program; one that takes longer is killed, and then
+ * ERR_TEMPORARY. 0 and the status as waitpid() has it, or -1. */
+int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r,
 	struct err *err);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "core/base/str.h"
 
-enum { PARAM_SIZE = 64 };
+enum { PARAM_SIZE = 64, BOUNDED_MAX = 256 };
 
 size_t row_word(const struct row_words *words, const char *text)
 {
@@ -347,4 +347,16 @@ int row_check_name(const char *what, const char *name, struct err *err)
 			return err_set(err, ERR_INVALID,
 				"%s has a control character in it", what);
 	return 0;
+}
+
+char *row_bounded(const char *text)
+{
+	char *copy;
+
+	if (text == NULL)
+		return mem_strdup("");
+	copy = mem_dup(text, strnlen(text, BOUNDED_MAX + 4));
+	str_utf8_mend(copy);
+	copy[str_utf8_cut(copy, BOUNDED_MAX)] = '\0';
+	return copy;
 }

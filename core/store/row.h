@@ -126,6 +126,10 @@ int row_page(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const struct page *page,
 	struct rows *rows_r, struct err *err);
 
+/* The text of a stranger, cut to 256 bytes and made UTF-8; "" for NULL. A new
+ * string. */
+char *row_bounded(const char *text);
+
 /* ERR_INVALID, beginning with what, for a name over ROW_NAME_MAX bytes, or one
  * that is not UTF-8 or has control characters. */
 enum { ROW_NAME_MAX = 200 };

@@ -267,3 +267,45 @@ void store_email_list_free(struct email_list *list)
 	free(list->items);
 	*list = (struct email_list){0};
 }
+
+int store_email_find_ticket(struct db *db, const char *ticket,
+	char id[static ID_SIZE], struct err *err)
+{
+	static const char sql_find[] =
+		"SELECT id FROM email WHERE ticket = $ticket"
+		" UNION ALL"
+		" SELECT email_id FROM superseded_ticket WHERE ticket = $ticket";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_find, DB_PARAMS(DB_TEXT("$ticket", ticket)), &stmt,
+		    err) != 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found != 1)
+		return found;
+	*stpncpy(id, db_text(stmt, 0), ID_SIZE - 1) = '\0';
+	db_reset(stmt);
+	return 1;
+}
+
+/* Mail from sendmail(1) is in the maildrop until its queue file is on the disk:
+ * that such an email is sent is proof, whatever run it was staged with. */
+int store_email_reissue(struct db *db, const char *id, const char *ticket,
+	struct err *err)
+{
+	static const char sql_remember[] =
+		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
+		" SELECT ticket, id, created_us FROM email"
+		" WHERE id = $id AND state = 'staged'";
+	static const char sql_reissue[] =
+		"UPDATE email SET ticket = $ticket, run = NULL"
+		" WHERE id = $id AND state = 'staged'";
+	int changed = db_change(
+		db, sql_remember, DB_PARAMS(DB_TEXT("$id", id)), err);
+
+	if (changed <= 0)
+		return changed;
+	return db_change(db, sql_reissue,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket)), err);
+}

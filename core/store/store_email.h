@@ -80,6 +80,17 @@ int store_email_prove(struct db *db, const char *ticket, struct err *err);
 int store_email_supersede(
 	struct db *db, const struct email *email, struct err *err);
 
+/* Finds the email of a ticket, the one it has or one that it had: 1, 0, -1. */
+int store_email_find_ticket(struct db *db, const char *ticket,
+	char id[static ID_SIZE], struct err *err);
+
+/* Gives an email that is staged a new ticket, because its message is submitted
+ * again from Postfix's queue, by sendmail(1): whatever carries another ticket of
+ * it from now on is superseded. In the caller's transaction. 1, 0 when it is not
+ * staged (any more), or -1. */
+int store_email_reissue(struct db *db, const char *id, const char *ticket,
+	struct err *err);
+
 /* All that a verdict needs to know of a ticket, read in one statement so that
  * it is of one moment. */
 struct email_ticket {

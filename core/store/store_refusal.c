@@ -13,7 +13,6 @@
 #include "core/store/row.h"
 
 enum {
-	TEXT_MAX = 256,
 	/* Every so many new rows, the oldest go, at most twice as many: a note
 	 * costs little, and a keep that was lowered is reached step by step. */
 	PRUNE_EVERY = 16,
@@ -49,18 +48,6 @@ const char *store_refusal_outcome_name(enum refusal_outcome outcome)
 {
 	assert(outcome <= REFUSAL_OUTCOMES);
 	return outcomes[outcome];
-}
-
-static char *bounded(const char *text)
-{
-	char *copy;
-
-	if (text == NULL)
-		return mem_strdup("");
-	copy = mem_dup(text, strnlen(text, TEXT_MAX + 4));
-	str_utf8_mend(copy);
-	copy[str_utf8_cut(copy, TEXT_MAX)] = '\0';
-	return copy;
 }
 
 /* *seq_r: the number of the row when it is a new one, 0 when one was there and
@@ -105,14 +92,14 @@ int store_refusal_note(
 {
 	struct refusal refusal = {
 		.outcome = note->outcome,
-		.reason = bounded(note->reason),
-		.domain = bounded(note->domain),
-		.origin = bounded(note->origin),
-		.client = bounded(note->client),
-		.login = bounded(note->login),
-		.sender = bounded(note->sender),
-		.from = bounded(note->from),
-		.queue_id = bounded(note->queue_id),
+		.reason = row_bounded(note->reason),
+		.domain = row_bounded(note->domain),
+		.origin = row_bounded(note->origin),
+		.client = row_bounded(note->client),
+		.login = row_bounded(note->login),
+		.sender = row_bounded(note->sender),
+		.from = row_bounded(note->from),
+		.queue_id = row_bounded(note->queue_id),
 		.last_us = note->now_us,
 	};
 	int64_t seq = 0;

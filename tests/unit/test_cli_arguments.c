@@ -72,6 +72,8 @@ static void test_good_lines(void **state)
 		{"key create --company 7 --name n", "key create", .company = "7"},
 		{"config", .verb = "config"},
 		{"db backup /x", "db backup", .argument = "/x"},
+		{"held drop A B C", "held drop", .argument = "A"},
+		{"held release", .verb = "held release"},
 	};
 
 	(void)state;
@@ -101,8 +103,8 @@ static void test_bad_lines(void **state)
 		{"", "a command is missing"},
 		{"--json", "a command is missing"},
 		{"compny", "there is no command \"compny\", but company, "
-			   "domain, exempt, key, email, db, config; did you "
-			   "mean company?"},
+			   "domain, exempt, key, email, held, db, config; did "
+			   "you mean company?"},
 		{"company lsit",
 			"company has no \"lsit\", but add, list, remove; "
 			"did you mean list?"},
@@ -112,7 +114,7 @@ static void test_bad_lines(void **state)
 			"there is no option --compny=x; did you mean "
 			"--company?"},
 		{"nonsense", "there is no command \"nonsense\", but company, "
-			     "domain, exempt, key, email, db, config"},
+			     "domain, exempt, key, email, held, db, config"},
 		{"company", "company what? There are add, list, remove"},
 		{"company nonsense",
 			"company has no \"nonsense\", but add, list, remove"},
@@ -120,6 +122,8 @@ static void test_bad_lines(void **state)
 		{"company add a b", "\"b\" is one word too many"},
 		{"company list a", "\"a\" is one word too many"},
 		{"config show", "\"show\" is one word too many"},
+		{"held show A B", "\"B\" is one word too many"},
+		{"held drop", "QUEUEID is missing"},
 		{"domain add x.y", "--company is missing"},
 		{"key create --company 7", "--name is missing"},
 		{"key create --name 7", "--company is missing"},

@@ -22,13 +22,15 @@
 #include "core/store/store_claim.h"
 #include "core/store/store_clean.h"
 #include "core/store/store_exemption.h"
+#include "core/store/store_held.h"
 #include "core/store/store_idempotency.h"
 #include "core/store/store_refusal.h"
 #include "tests/unit/temp_db.h"
 
 /* Tables that grow with the mail, not with the number of customers. */
 static const char *const large_tables[] = {
-	"email", "email_content", "e", "c", "superseded_ticket", "idempotency"};
+	"email", "email_content", "e", "c", "superseded_ticket", "idempotency",
+	"held"};
 
 static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 {
@@ -118,6 +120,26 @@ static void call_refusals(struct db *db)
 		OK(store_refusal_list(db, &scopes[i], 10, &list, &why));
 		store_refusal_list_free(&list);
 	}
+}
+
+static void call_held(struct db *db)
+{
+	struct held_note note = {.queue_id = "A", .reason = "no_ticket"};
+	struct held held;
+
+	for (int i = 0; i < 16; i++)
+		OK(store_held_note(db, &note, &why));
+	assert_int_equal(store_held_get(db, "A", 0, &held, NULL), 1);
+	store_held_clear(&held);
+	OK(store_held_forget(db, "A", &why));
+}
+
+static void call_tickets(struct db *db)
+{
+	char id[ID_SIZE];
+
+	assert_int_equal(store_email_find_ticket(db, "none", id, NULL), 0);
+	assert_int_equal(store_email_reissue(db, "none", "other", NULL), 0);
 }
 
 static void call_lists(struct db *db, const struct temp_tenant *tenant)
@@ -367,6 +389,8 @@ static void test_plans(void **state)
 	call_rules(temp->db, &tenant);
 	call_refusals(temp->db);
 	call_lists(temp->db, &tenant);
+	call_held(temp->db);
+	call_tickets(temp->db);
 	call_pages(temp->db, &tenant);
 	call_idempotency(temp->db, &tenant);
 	assert_int_equal(store_clean(temp->db, 1, 1, NULL), 0);

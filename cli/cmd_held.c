@@ -1,0 +1,856 @@
+/*
+ * cmd_held: mail that stays in Postfix's queue because of us: what the rules
+ * have Postfix hold, and what waits because Postfix did not ask the milter.
+ *
+ * Postfix presents a message to milters when it comes in, and never again. So
+ * recheck does not requeue a held message: it asks postern-milter as Postfix
+ * would, with the envelope and the header of the queue file. When the rules let
+ * it pass, it is released, which is one rename; else nothing has changed. So a
+ * message is never in two places, whenever this process is killed. What waits
+ * has to come in anew, see held_waiting.
+ *
+ * Threads: one, the command's.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/arguments.h"
+#include "cli/cmd.h"
+#include "cli/held_waiting.h"
+#include "cli/milter_ask.h"
+#include "cli/postfix_queue.h"
+#include "core/base/buf.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/policy/ticket.h"
+#include "core/policy/verdict.h"
+#include "core/store/store_email.h"
+#include "core/store/store_held.h"
+
+enum {
+	DEFAULT_LIMIT = 1000,
+	MAX_LIMIT = 100000,
+	SECOND_US = 1000000,
+	HEADER_SHOWN = 256 * 1024,
+};
+
+enum {
+	SINCE,
+	STATE,
+	QUEUE_ID,
+	SENDER,
+	FROM,
+	DOMAIN_NAME,
+	RECIPIENTS,
+	REASON,
+	EMAIL_ID,
+	SIZE,
+	NEXT,
+	HEADER,
+};
+
+#define FACTS                                                                  \
+	[SINCE] = {"since", "SINCE", .type = COLUMN_TIME},                     \
+	[STATE] = {"state", "STATE", .type = COLUMN_TEXT},                     \
+	[QUEUE_ID] = {"queue_id", "QUEUE ID", .type = COLUMN_TEXT},            \
+	[SENDER] = {"sender", "SENDER", COLUMN_TEXT, .width = 40},             \
+	[FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},                   \
+	[DOMAIN_NAME] = {"domain", "DOMAIN", COLUMN_TEXT, .width = 40},        \
+	[RECIPIENTS] = {"to", "TO", COLUMN_LIST, .width = 40},                 \
+	[REASON] = {"reason", "REASON", COLUMN_TEXT, .width = 80},             \
+	[EMAIL_ID] = {"email_id", NULL, .type = COLUMN_TEXT},                  \
+	[SIZE] = {"size", NULL, .type = COLUMN_INT}
+
+static const struct column list_columns[] = {FACTS, {0}};
+
+static const struct column show_columns[] = {
+	FACTS,
+	[NEXT] = {"next", NULL, .type = COLUMN_TEXT},
+	[HEADER] = {"header", NULL, .type = COLUMN_BODY},
+	{0},
+};
+
+enum { DONE_ID, DONE_OUTCOME, DONE_DETAIL };
+
+static const struct column done_columns[] = {
+	[DONE_ID] = {"queue_id", "QUEUE ID", .type = COLUMN_TEXT},
+	[DONE_OUTCOME] = {"outcome", "OUTCOME", .type = COLUMN_TEXT},
+	[DONE_DETAIL] = {"detail", "DETAIL", .type = COLUMN_TEXT},
+	{0},
+};
+
+/* What a message of the queue is to us. */
+enum kind {
+	KIND_OTHER,      /* somebody else's matter */
+	KIND_OTHER_HELD, /* the same, in the hold queue */
+	KIND_HELD,       /* by the rules */
+	KIND_WAITING,    /* for the milter */
+};
+
+static const char held_next[] =
+	"It stays until somebody decides: `postern held recheck` asks the "
+	"rules again, `postern held release` lets it go without asking them, "
+	"`postern held drop` removes it.";
+static const char waiting_next[] =
+	"Postfix keeps it until it is too old (maximal_queue_lifetime), then "
+	"returns it to the sender. Once Postfix asks postern-milter, `postern "
+	"held release --waiting` submits it again; `postern held drop` removes "
+	"it.";
+
+/* The sentence for a word of the table; the word itself if it is not ours. */
+static const char *reason_text(const char *name)
+{
+	for (int i = 0; i < REASONS; i++)
+		if (str_eq(verdict_reason_name((enum verdict_reason)i), name))
+			return verdict_reason_text((enum verdict_reason)i);
+	return name;
+}
+
+static bool find_ticket(
+	const struct queue_item *item, char ticket_r[static SECRET_TICKET_SIZE])
+{
+	for (size_t i = 0; i < item->recipients.n; i++)
+		if (ticket_read(item->recipients.items[i], ticket_r) ==
+			TICKET_READ)
+			return true;
+	return false;
+}
+
+/* held_r is the caller's to clear with KIND_HELD alone. -1 when the store
+ * cannot tell. */
+static int kind_of(const struct call *call, const struct queue_item *item,
+	struct held *held_r, struct err *err)
+{
+	char ticket[SECRET_TICKET_SIZE];
+	int found;
+
+	if (!str_eq(item->queue, "hold"))
+		return find_ticket(item, ticket) ? KIND_WAITING : KIND_OTHER;
+	found = store_held_get(call->db, item->id, item->arrival_s, held_r, err);
+	if (found < 0)
+		return -1;
+	return found ? KIND_HELD : KIND_OTHER_HELD;
+}
+
+static void add_common(struct report *report, const struct queue_item *item)
+{
+	report_add_row(report);
+	report_text(report, QUEUE_ID, item->id);
+	report_text(report, SENDER, item->sender);
+	report_number(report, SIZE, item->size);
+}
+
+static void add_held(struct report *report, const struct queue_item *item,
+	const struct held *held)
+{
+	add_common(report, item);
+	report_time(report, SINCE, held->held_us);
+	report_text(report, STATE, "held");
+	report_list(report, RECIPIENTS, &item->recipients);
+	report_text(report, FROM, *held->from ? held->from : NULL);
+	report_text(report, DOMAIN_NAME, *held->domain ? held->domain : NULL);
+	report_text(report, REASON, reason_text(held->reason));
+}
+
+static void add_other_held(struct report *report, const struct queue_item *item)
+{
+	add_common(report, item);
+	report_time(report, SINCE, item->arrival_s * SECOND_US);
+	report_text(report, STATE, "held by others");
+	report_list(report, RECIPIENTS, &item->recipients);
+	report_text(report, REASON,
+		"It is not on record that the rules have it held.");
+}
+
+static void add_email(struct report *report, const struct email *email)
+{
+	_cleanup_strv_ struct strv all = STRV_INIT;
+
+	strv_add_all(&all, &email->to);
+	strv_add_all(&all, &email->cc);
+	strv_add_all(&all, &email->bcc);
+	report_list(report, RECIPIENTS, &all);
+	report_text(report, FROM, email->from);
+	report_text(report, DOMAIN_NAME, email->domain);
+	report_text(report, EMAIL_ID, email->id);
+	switch (email->state) {
+	case EMAIL_STAGED:
+		report_text(report, REASON,
+			"Postfix took it without asking postern-milter.");
+		break;
+	case EMAIL_SENT:
+		report_text(report, REASON,
+			"Its email has gone out: this message is left over.");
+		break;
+	case EMAIL_REFUSED:
+		report_text(report, REASON, email->refusal);
+	}
+}
+
+static int add_waiting(const struct call *call, struct report *report,
+	const struct queue_item *item, struct err *err)
+{
+	static const struct email_scope everything = {0};
+	char ticket[SECRET_TICKET_SIZE], id[ID_SIZE];
+	struct email email;
+	int found;
+
+	find_ticket(item, ticket);
+	add_common(report, item);
+	report_time(report, SINCE, item->arrival_s * SECOND_US);
+	report_text(report, STATE, "waiting");
+	found = store_email_find_ticket(call->db, ticket, id, err);
+	if (found > 0)
+		found = store_email_get(call->db, id, &everything, &email, err);
+	if (found < 0)
+		return -1;
+	if (found == 0) {
+		report_text(report, REASON, "No email on record has its ticket.");
+		return 0;
+	}
+	add_email(report, &email);
+	store_email_clear(&email);
+	return 0;
+}
+
+/* Adds the message, if it is ours: its kind, or -1. */
+static int add_ours(const struct call *call, struct report *report,
+	const struct queue_item *item, struct err *err)
+{
+	struct held held;
+	int kind = kind_of(call, item, &held, err);
+
+	if (kind == KIND_HELD) {
+		add_held(report, item, &held);
+		store_held_clear(&held);
+	}
+	if (kind == KIND_WAITING && add_waiting(call, report, item, err) < 0)
+		return -1;
+	return kind;
+}
+
+struct listing {
+	const struct call *call;
+	struct report *report;
+	size_t limit;
+	size_t left_out;
+	size_t others;
+};
+
+static int on_listed(void *arg, struct queue_item *item, struct err *err)
+{
+	struct listing *listing = arg;
+	struct held held;
+	int kind;
+
+	if (listing->report->rows_n < listing->limit) {
+		kind = add_ours(listing->call, listing->report, item, err);
+	} else {
+		kind = kind_of(listing->call, item, &held, err);
+		if (kind == KIND_HELD)
+			store_held_clear(&held);
+		listing->left_out += kind == KIND_HELD || kind == KIND_WAITING;
+	}
+	listing->others += kind == KIND_OTHER_HELD;
+	return kind < 0 ? -1 : 0;
+}
+
+static void note_listing(const struct listing *listing)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (listing->left_out)
+		buf_printf(&text, "%zu more, see --limit. ", listing->left_out);
+	if (listing->others)
+		buf_printf(&text,
+			"Postfix holds %zu more for other reasons than the "
+			"rules, or so long ago that it is not on record: "
+			"postqueue -p",
+			listing->others);
+	if (text.len > 0)
+		report_note(listing->report, "\n%s", buf_str(&text));
+}
+
+static int run_list(
+	const struct call *call, struct report *report, struct err *err)
+{
+	const char *limit_text = call_option(call, OPTION_LIMIT);
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+	struct listing listing = {.call = call, .report = report};
+	int64_t limit = DEFAULT_LIMIT;
+
+	if (limit_text && str_int(limit_text, 1, MAX_LIMIT, &limit) < 0)
+		return err_set(err, ERR_INVALID,
+			"--limit is a number from 1 to %d, not \"%s\"",
+			MAX_LIMIT, limit_text);
+	listing.limit = (size_t)limit;
+	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
+		postfix_queue_each(queue, on_listed, &listing, err) < 0)
+		return -1;
+	note_listing(&listing);
+	return 0;
+}
+
+/* A message that the command is about. */
+struct target {
+	struct queue_item item; /* id alone while it is not found */
+	enum kind kind;
+	const char *outcome; /* as the report has it; NULL: none yet */
+	struct err why;
+};
+
+struct targets {
+	const struct call *call;
+	struct target *items;
+	size_t n;
+	bool all_waiting; /* in the place of those that are named */
+};
+
+static void clear_targets(struct targets *targets)
+{
+	for (size_t i = 0; i < targets->n; i++)
+		queue_item_clear(&targets->items[i].item);
+	free(targets->items);
+}
+#define _cleanup_targets_ __attribute__((cleanup(clear_targets)))
+
+static struct target *find_target(struct targets *targets, const char *id)
+{
+	for (size_t i = 0; i < targets->n; i++)
+		if (str_eq(targets->items[i].item.id, id))
+			return &targets->items[i];
+	return NULL;
+}
+
+static struct target *add_target(struct targets *targets, const char *id)
+{
+	struct target *target;
+
+	targets->items = mem_grow(
+		targets->items, targets->n + 1, sizeof(*targets->items));
+	target = &targets->items[targets->n++];
+	*target = (struct target){.why = ERR_INIT};
+	target->item.id = mem_strdup(id);
+	return target;
+}
+
+static int on_searched(void *arg, struct queue_item *item, struct err *err)
+{
+	struct targets *targets = arg;
+	struct target *target = NULL;
+	char ticket[SECRET_TICKET_SIZE];
+	struct held held;
+	int kind;
+
+	if (!targets->all_waiting)
+		target = find_target(targets, item->id);
+	else if (!str_eq(item->queue, "hold") && find_ticket(item, ticket))
+		target = add_target(targets, item->id);
+	if (target == NULL)
+		return 0;
+	kind = kind_of(targets->call, item, &held, err);
+	if (kind < 0)
+		return -1;
+	if (kind == KIND_HELD)
+		store_held_clear(&held);
+	target->kind = (enum kind)kind;
+	queue_item_clear(&target->item);
+	target->item = *item;
+	*item = (struct queue_item){0};
+	return 0;
+}
+
+/* Finds what the words name, or all that waits. */
+static int find_targets(const struct call *call,
+	const struct postfix_queue *queue, struct targets *targets,
+	struct err *err)
+{
+	targets->call = call;
+	targets->all_waiting = call_option(call, OPTION_WAITING) != NULL;
+	for (char *const *word = call->arguments->words; *word; word++)
+		if (find_target(targets, *word) == NULL)
+			add_target(targets, *word);
+	if (postfix_queue_each(queue, on_searched, targets, err) < 0)
+		return -1;
+	for (size_t i = 0; i < targets->n; i++) {
+		struct target *target = &targets->items[i];
+
+		if (target->item.queue == NULL)
+			err_set(&target->why, ERR_NOT_FOUND,
+				"Postfix has no such message (any more)");
+		else if (target->kind == KIND_OTHER)
+			err_set(&target->why, ERR_INVALID,
+				"it is neither held nor waiting for the "
+				"milter: Postfix is delivering it");
+	}
+	return 0;
+}
+
+static bool is_open(const struct target *target)
+{
+	return target->outcome == NULL && target->why.code == ERR_NONE;
+}
+
+static void report_targets(const struct targets *targets, struct report *report)
+{
+	for (size_t i = 0; i < targets->n; i++) {
+		const struct target *target = &targets->items[i];
+		const struct err *why = &target->why;
+
+		report_add_row(report);
+		report_text(report, DONE_ID, target->item.id);
+		report_text(report, DONE_OUTCOME,
+			target->outcome ? target->outcome : "failed");
+		report_text(report, DONE_DETAIL, *why->text ? why->text : NULL);
+		if (target->outcome || report->failure.code != ERR_NONE)
+			continue;
+		err_copy(&report->failure, why);
+		err_prefix(&report->failure, "%s", target->item.id);
+	}
+}
+
+/* Changes in Postfix's queue those targets whose outcome is still open and for
+ * which want is true, all in one call; rows of what is gone go too. */
+static int change_queue(const struct postfix_queue *queue,
+	enum queue_change change, struct targets *targets,
+	bool (*want)(const struct target *target), const char *outcome,
+	struct err *err)
+{
+	_cleanup_strv_ struct strv ids = STRV_INIT, done = STRV_INIT;
+	struct db *db = targets->call->db;
+
+	for (size_t i = 0; i < targets->n; i++)
+		if (is_open(&targets->items[i]) && want(&targets->items[i]))
+			strv_add(&ids, targets->items[i].item.id);
+	if (ids.n == 0)
+		return 0;
+	if (postfix_queue_change(queue, change, &ids, &done, err) < 0)
+		return -1;
+	for (size_t i = 0; i < done.n; i++) {
+		struct target *target = find_target(targets, done.items[i]);
+
+		if (target == NULL)
+			continue;
+		target->outcome = outcome;
+		if (store_held_forget(db, target->item.id, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ids.n; i++) {
+		struct target *target = find_target(targets, ids.items[i]);
+
+		if (target->outcome == NULL)
+			err_set(&target->why, ERR_NOT_FOUND,
+				"it is gone from Postfix's queue");
+	}
+	return 0;
+}
+
+static void show_progress(size_t done, size_t all)
+{
+	if (all > 1 && isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%zu of %zu%s", done, all,
+			done == all ? "\n" : "");
+}
+
+static void settle(struct target *target, const struct waiting *waiting)
+{
+	static const char *const words[] = {
+		[WAITING_SENT] = "sent",
+		[WAITING_REFUSED] = "refused",
+		[WAITING_UNJUDGED] = "submitted",
+		[WAITING_REMOVED] = "removed",
+	};
+	static const char *const details[] = {
+		[WAITING_UNJUDGED] = "Postfix has it anew, but postern-milter "
+				     "has not seen it yet",
+		[WAITING_REMOVED] = "its email had gone out",
+	};
+	enum waiting_outcome outcome = waiting->outcome;
+
+	target->why = waiting->why;
+	if (outcome == WAITING_FAILED)
+		return;
+	target->outcome = words[outcome];
+	if (outcome < ARRAY_SIZE(details) && details[outcome])
+		snprintf(target->why.text, sizeof(target->why.text), "%s",
+			details[outcome]);
+}
+
+/* The next targets that wait, as many as go together. */
+static size_t gather(struct targets *targets, size_t *next,
+	struct waiting batch[static WAITING_BATCH],
+	struct target *of[static WAITING_BATCH])
+{
+	int64_t bytes = 0;
+	size_t n = 0;
+
+	for (; *next < targets->n && n < WAITING_BATCH; ++*next) {
+		struct target *target = &targets->items[*next];
+		struct waiting *waiting = &batch[n];
+
+		if (!is_open(target) || target->kind != KIND_WAITING)
+			continue;
+		if (target->item.recipients.n > 1) {
+			err_set(&target->why, ERR_TEMPORARY,
+				"it has other recipients besides its ticket: "
+				"Postfix has to be through with those first");
+			continue;
+		}
+		bytes += target->item.size;
+		if (n > 0 && bytes > WAITING_BATCH_BYTES)
+			break;
+		*waiting = (struct waiting){.size = target->item.size};
+		waiting->queue_id = mem_strdup(target->item.id);
+		find_ticket(&target->item, waiting->ticket);
+		of[n++] = target;
+	}
+	return n;
+}
+
+/* Whether a batch was submitted and the milter has seen none of it. */
+static bool is_ignored(const struct waiting *batch, size_t n)
+{
+	bool ignored = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (batch[i].outcome == WAITING_SENT ||
+			batch[i].outcome == WAITING_REFUSED)
+			return false;
+		ignored |= batch[i].outcome == WAITING_UNJUDGED;
+	}
+	return ignored;
+}
+
+static void stop_ignored(struct targets *targets)
+{
+	for (size_t i = 0; i < targets->n; i++)
+		if (is_open(&targets->items[i]) &&
+			targets->items[i].kind == KIND_WAITING)
+			err_set(&targets->items[i].why, ERR_TEMPORARY,
+				"not tried: postern-milter has not seen what "
+				"was submitted before it; does Postfix ask it "
+				"(postfix-conf/check)?");
+}
+
+/* Submits again all targets that wait. */
+static int submit_waiting(const struct postfix_queue *queue,
+	struct targets *targets, struct err *err)
+{
+	struct waiting batch[WAITING_BATCH];
+	struct target *of[WAITING_BATCH];
+	size_t next = 0, n;
+	bool locked = false;
+
+	while ((n = gather(targets, &next, batch, of)) > 0) {
+		bool ignored;
+		int result = 0;
+
+		if (!locked)
+			result = held_waiting_lock(targets->call, err);
+		locked = true;
+		if (result == 0)
+			result = held_waiting_submit(
+				targets->call, queue, batch, n, err);
+		ignored = result == 0 && is_ignored(batch, n);
+		for (size_t i = 0; i < n; i++) {
+			if (result == 0)
+				settle(of[i], &batch[i]);
+			waiting_clear(&batch[i]);
+		}
+		if (result < 0)
+			return -1;
+		show_progress(next, targets->n);
+		if (ignored) {
+			stop_ignored(targets);
+			break;
+		}
+	}
+	return 0;
+}
+
+static int prepare_root(
+	struct arguments *arguments, const struct conf *conf, struct err *err)
+{
+	(void)arguments;
+	(void)conf;
+	return postfix_queue_check_rights(err);
+}
+
+static int prepare_release(
+	struct arguments *arguments, const struct conf *conf, struct err *err)
+{
+	bool waiting = arguments->values[OPTION_WAITING] != NULL;
+
+	if (waiting == (arguments->argument != NULL))
+		return err_set(err, ERR_INVALID,
+			"give queue ids, or --waiting for all that waits for "
+			"the milter");
+	return prepare_root(arguments, conf, err);
+}
+
+static bool is_in_hold(const struct target *target)
+{
+	return target->kind == KIND_HELD || target->kind == KIND_OTHER_HELD;
+}
+
+static int run_release(
+	const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+	_cleanup_targets_ struct targets targets = {0};
+
+	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
+		find_targets(call, queue, &targets, err) < 0 ||
+		change_queue(queue, QUEUE_RELEASE, &targets, is_in_hold,
+			"released", err) < 0 ||
+		submit_waiting(queue, &targets, err) < 0)
+		return -1;
+	report_targets(&targets, report);
+	return 0;
+}
+
+/* The header of a message, as text. */
+static int read_header(const struct postfix_queue *queue, const char *id,
+	struct buf *header, struct err *err)
+{
+	ssize_t n;
+	int file;
+
+	if (postfix_queue_read(queue, id, false, &file, err) < 0)
+		return -1;
+	lseek(file, 0, SEEK_SET);
+	while ((n = read(file, buf_reserve(header, 65536), 65536)) > 0)
+		buf_wrote(header, (size_t)n);
+	close(file);
+	return 0;
+}
+
+static int ask_rules(const struct call *call, const struct postfix_queue *queue,
+	const struct queue_item *item, enum milter_answer *answer_r,
+	char **text_r, struct err *err)
+{
+	_cleanup_buf_ struct buf header = BUF_INIT;
+	struct milter_message message = {
+		.queue_id = item->id,
+		.sender = item->sender,
+		.recipients = &item->recipients,
+	};
+
+	if (read_header(queue, item->id, &header, err) < 0)
+		return -1;
+	message.header = buf_str(&header);
+	if (item->mended || strlen(message.header) != header.len)
+		return err_set(err, ERR_INVALID,
+			"its addresses or its header have bytes that the rules "
+			"cannot be asked about: release it or drop it");
+	return milter_ask(
+		call->conf->milter.socket, &message, answer_r, text_r, err);
+}
+
+/* What the rules say now; what they let pass is left open. */
+static void recheck(const struct call *call, const struct postfix_queue *queue,
+	struct target *target)
+{
+	static const char *const details[] = {
+		[MILTER_CHANGES] = "the rules would let it pass, but changed; "
+				   "that cannot be done to held mail",
+		[MILTER_HOLDS] = "the rules still refuse it",
+		[MILTER_REJECTS] = "the rules would reject it now",
+		[MILTER_DISCARDS] = "the rules would discard it now",
+	};
+	_cleanup_free_ char *text = NULL;
+	enum milter_answer answer;
+	char ticket[SECRET_TICKET_SIZE];
+
+	if (target->kind == KIND_OTHER_HELD) {
+		err_set(&target->why, ERR_INVALID,
+			"it is not on record that the rules have it held; "
+			"release lets it go");
+		return;
+	}
+	if (find_ticket(&target->item, ticket)) {
+		err_set(&target->why, ERR_INVALID,
+			"it has a ticket that was not meant for it: drop it");
+		return;
+	}
+	if (ask_rules(call, queue, &target->item, &answer, &text, &target->why) <
+			0 ||
+		answer == MILTER_PASSES)
+		return;
+	target->outcome = "held";
+	snprintf(target->why.text, sizeof(target->why.text), "%s%s%s",
+		details[answer], text ? ": " : "", text ? text : "");
+}
+
+static int run_recheck(
+	const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+	_cleanup_targets_ struct targets targets = {0};
+
+	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
+		find_targets(call, queue, &targets, err) < 0)
+		return -1;
+	for (size_t i = 0; i < targets.n; i++) {
+		struct target *target = &targets.items[i];
+
+		if (is_open(target) && is_in_hold(target))
+			recheck(call, queue, target);
+		show_progress(i + 1, targets.n);
+	}
+	if (change_queue(queue, QUEUE_RELEASE, &targets, is_in_hold, "released",
+		    err) < 0 ||
+		submit_waiting(queue, &targets, err) < 0)
+		return -1;
+	report_targets(&targets, report);
+	return 0;
+}
+
+static int prepare_drop(
+	struct arguments *arguments, const struct conf *conf, struct err *err)
+{
+	static const char *const words[] = {"no", "yes"};
+	const char *answer;
+
+	if (prepare_root(arguments, conf, err) < 0)
+		return -1;
+	if (arguments->values[OPTION_YES])
+		return 0;
+	if (!ask_is_possible())
+		return err_set(err, ERR_INVALID,
+			"what is dropped is gone for good: say --yes");
+	answer = ask_choice(
+		"Remove these messages for good?", words, ARRAY_SIZE(words));
+	if (answer && str_eq(answer, "yes"))
+		return 0;
+	return err_set(err, ERR_INVALID, "nothing was removed");
+}
+
+static bool is_any(const struct target *target)
+{
+	(void)target;
+	return true;
+}
+
+static int run_drop(
+	const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+	_cleanup_targets_ struct targets targets = {0};
+
+	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
+		find_targets(call, queue, &targets, err) < 0 ||
+		change_queue(queue, QUEUE_REMOVE, &targets, is_any, "dropped",
+			err) < 0)
+		return -1;
+	report_targets(&targets, report);
+	return 0;
+}
+
+static int run_show(
+	const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+	_cleanup_targets_ struct targets targets = {0};
+	_cleanup_buf_ struct buf header = BUF_INIT;
+	const struct target *target;
+
+	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
+		find_targets(call, queue, &targets, err) < 0)
+		return -1;
+	target = &targets.items[0];
+	if (target->why.code != ERR_NONE) {
+		err_copy(err, &target->why);
+		return err_prefix(err, "%s", target->item.id);
+	}
+	if (read_header(queue, target->item.id, &header, err) < 0)
+		return -1;
+	if (target->kind == KIND_OTHER_HELD)
+		add_other_held(report, &target->item);
+	else if (add_ours(call, report, &target->item, err) < 0)
+		return -1;
+	if (report->rows_n == 0)
+		return err_set(
+			err, ERR_NOT_FOUND, "%s: it is gone", target->item.id);
+	report_text(report, NEXT,
+		target->kind == KIND_WAITING ? waiting_next : held_next);
+	if (header.len > HEADER_SHOWN)
+		header.data[str_utf8_cut(header.data, HEADER_SHOWN)] = '\0';
+	report_text(report, HEADER, buf_str(&header));
+	return 0;
+}
+
+const struct verb cmd_held_list = {
+	.noun = "held",
+	.name = "list",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = list_columns,
+	.options = {{OPTION_LIMIT, false,
+		"At most so many; 1000 unless given, and 100000 at most."}},
+	.help = "Lists mail that stays in Postfix's queue because of Postern: "
+		"what the rules have Postfix hold (held), and emails that "
+		"Postfix took without asking postern-milter, which reach "
+		"nobody before it was asked (waiting). Mail that is held for "
+		"other reasons is counted, not listed.",
+	.run = run_list,
+};
+
+const struct verb cmd_held_show = {
+	.noun = "held",
+	.name = "show",
+	.argument = "QUEUEID",
+	.access = VERB_READS,
+	.shape = VERB_RECORD,
+	.columns = show_columns,
+	.help = "Shows such a message with its header, why it is where it is "
+		"and what becomes of it.",
+	.prepare = prepare_root,
+	.run = run_show,
+};
+
+const struct verb cmd_held_release = {
+	.noun = "held",
+	.name = "release",
+	.argument = "[QUEUEID...]",
+	.access = VERB_STEPS,
+	.shape = VERB_ROWS,
+	.columns = done_columns,
+	.options = {{OPTION_WAITING, false,
+		"All that waits for the milter, in the place of queue ids."}},
+	.help = "Lets held mail go without asking the rules. An email that "
+		"waits for the milter is submitted again, and so the rules are "
+		"asked. When it is interrupted, or killed, nothing is lost and "
+		"nothing sent twice: the same command again does the rest.",
+	.prepare = prepare_release,
+	.run = run_release,
+};
+
+const struct verb cmd_held_recheck = {
+	.noun = "held",
+	.name = "recheck",
+	.argument = "QUEUEID...",
+	.access = VERB_STEPS,
+	.shape = VERB_ROWS,
+	.columns = done_columns,
+	.help = "Asks the rules again, as after postern exempt add: what they "
+		"let pass now goes, the rest stays held. postern-milter has to "
+		"run. Mail that is requeued with postsuper -r does not pass "
+		"the milter again: it is delivered.",
+	.prepare = prepare_root,
+	.run = run_recheck,
+};
+
+const struct verb cmd_held_drop = {
+	.noun = "held",
+	.name = "drop",
+	.argument = "QUEUEID...",
+	.access = VERB_STEPS,
+	.shape = VERB_ROWS,
+	.columns = done_columns,
+	.options = {{OPTION_YES, false, "Do not ask."}},
+	.help = "Removes held or waiting mail for good, after asking.",
+	.prepare = prepare_drop,
+	.run = run_drop,
+};

@@ -1,0 +1,251 @@
+/*
+ * held_waiting: submits again what waits in Postfix's queue with a ticket.
+ *
+ * Postfix shows a message to milters when it comes in, never again. So the
+ * content goes through sendmail(1) once more, and the old message is removed.
+ * This process, and sendmail, may be killed at any moment. What keeps an email
+ * from being lost or doubled is that each submission has a ticket of its own,
+ * and only the email's present one passes the milter:
+ *
+ *   1. the email gets a new ticket, if it is staged: in one durable commit with
+ *      the look at its state. All messages with older ones are superseded
+ *   2. sendmail(1) takes the content, to the new ticket. Its end with status 0
+ *      says that the message is in the maildrop, on the disk
+ *   3. the old message is removed
+ *
+ *   killed       what is there                    a repeat
+ *   before 1     the old message                  begins anew
+ *   1 to 2       the old message; maybe a new     takes another new ticket; a
+ *                one, or a sendmail at work       message with this one is
+ *                                                 discarded by the milter
+ *   2 to 3       both; the email staged           the same
+ *   2 to 3       both; the email sent             removes the old one
+ *
+ * Not lost: an old message is removed only when its copy with the newest ticket
+ * is in Postfix or the email is sent, and nobody takes a newer ticket meanwhile
+ * (the lock) but httpd, for a request that comes again and has its message at
+ * hand. Not doubled: the milter records an email for one ticket, the present
+ * one, and a ticket is the address of one submission.
+ *
+ * Threads: one, the command's.
+ */
+#include "cli/held_waiting.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/policy/ticket.h"
+#include "core/store/store_email.h"
+
+enum {
+	JUDGED_MS = 30 * 1000, /* how long the verdicts may take */
+	LOOK_EVERY_MS = 20,
+};
+
+void waiting_clear(struct waiting *waiting)
+{
+	free(waiting->queue_id);
+	free(waiting->sender);
+	*waiting = (struct waiting){0};
+}
+
+/* On the folder: closing the database's own file would give up SQLite's locks.
+ * The descriptor is not inherited, and stays open as long as the process. */
+int held_waiting_lock(const struct call *call, struct err *err)
+{
+	_cleanup_free_ char *path = mem_strdup(call->conf->store.database);
+	const char *folder = dirname(path);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(
+			err, ERR_CONFIG, "%s: %s", folder, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	close(fd);
+	return err_set(err, ERR_TEMPORARY,
+		"another postern held is at work on waiting mail");
+}
+
+static int look_up(struct db *db, struct waiting *waiting,
+	enum email_state *state_r, struct err *err)
+{
+	static const struct email_scope everything = {0};
+	struct email email;
+	int found = store_email_find_ticket(
+		db, waiting->ticket, waiting->email_id, err);
+
+	if (found > 0)
+		found = store_email_get(
+			db, waiting->email_id, &everything, &email, err);
+	if (found <= 0)
+		return found;
+	waiting->sender = mem_strdup(email.sender);
+	*state_r = email.state;
+	if (email.state == EMAIL_REFUSED)
+		err_set(&waiting->why, ERR_INVALID, "%s", email.refusal);
+	store_email_clear(&email);
+	return 1;
+}
+
+/* Step 1 for one message. What has an outcome goes no further. */
+static int take_ticket(struct db *db, struct waiting *waiting, struct err *err)
+{
+	enum email_state state;
+	int found = look_up(db, waiting, &state, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0) {
+		err_set(&waiting->why, ERR_NOT_FOUND,
+			"no email on record has its ticket");
+		return 0;
+	}
+	if (state == EMAIL_SENT) {
+		waiting->outcome = WAITING_REMOVED;
+		waiting->done = true;
+		return 0;
+	}
+	if (state == EMAIL_REFUSED) {
+		waiting->outcome = WAITING_REFUSED;
+		return 0;
+	}
+	secret_ticket(waiting->new_ticket);
+	found = store_email_reissue(
+		db, waiting->email_id, waiting->new_ticket, err);
+	return found < 0 ? -1 : 0;
+}
+
+static int take_tickets(
+	struct db *db, struct waiting *batch, size_t n, struct err *err)
+{
+	if (db_begin(db, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		if (batch[i].file >= 0 && take_ticket(db, &batch[i], err) < 0) {
+			db_rollback(db);
+			return -1;
+		}
+	}
+	return db_commit(db, err);
+}
+
+static void start(const struct postfix_queue *queue, struct waiting *waiting)
+{
+	_cleanup_free_ char *address = ticket_address(waiting->new_ticket);
+
+	if (postfix_queue_submit(queue, waiting->sender, address, waiting->file,
+		    &waiting->pid, &waiting->why) < 0)
+		waiting->pid = 0;
+}
+
+static void finish(struct waiting *waiting)
+{
+	if (waiting->pid == 0 ||
+		postfix_queue_submitted(waiting->pid, &waiting->why) < 0)
+		return;
+	waiting->outcome = WAITING_UNJUDGED;
+	waiting->done = true;
+}
+
+/* Step 2. */
+static void submit(
+	const struct postfix_queue *queue, struct waiting *batch, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (*batch[i].new_ticket)
+			start(queue, &batch[i]);
+	for (size_t i = 0; i < n; i++)
+		finish(&batch[i]);
+}
+
+/* Step 3. One that is gone already was removed by somebody else. */
+static int remove_old(const struct postfix_queue *queue,
+	const struct waiting *batch, size_t n, struct err *err)
+{
+	_cleanup_strv_ struct strv ids = STRV_INIT, removed = STRV_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		if (batch[i].done)
+			strv_add(&ids, batch[i].queue_id);
+	return postfix_queue_change(queue, QUEUE_REMOVE, &ids, &removed, err);
+}
+
+/* Whether the milter has decided about all that were submitted. */
+static int look_at_verdicts(
+	struct db *db, struct waiting *batch, size_t n, struct err *err)
+{
+	int all = 1;
+
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *refusal = NULL;
+		enum email_state state = EMAIL_STAGED;
+
+		if (batch[i].outcome != WAITING_UNJUDGED)
+			continue;
+		if (store_email_outcome(
+			    db, batch[i].email_id, &state, &refusal, err) < 0)
+			return -1;
+		if (state == EMAIL_STAGED)
+			all = 0;
+		if (state == EMAIL_SENT)
+			batch[i].outcome = WAITING_SENT;
+		if (state != EMAIL_REFUSED)
+			continue;
+		batch[i].outcome = WAITING_REFUSED;
+		err_set(&batch[i].why, ERR_INVALID, "%s", refusal);
+	}
+	return all;
+}
+
+static int await_verdicts(
+	struct db *db, struct waiting *batch, size_t n, struct err *err)
+{
+	int64_t end_us = clock_monotonic_us() + JUDGED_MS * 1000;
+	int all;
+
+	while ((all = look_at_verdicts(db, batch, n, err)) == 0 &&
+		clock_monotonic_us() < end_us)
+		usleep(LOOK_EVERY_MS * 1000);
+	return all < 0 ? -1 : 0;
+}
+
+static int submit_batch(const struct call *call,
+	const struct postfix_queue *queue, struct waiting *batch, size_t n,
+	struct err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (postfix_queue_read(queue, batch[i].queue_id, true,
+			    &batch[i].file, &batch[i].why) < 0)
+			batch[i].file = -1;
+	if (take_tickets(call->db, batch, n, err) < 0)
+		return -1;
+	submit(queue, batch, n);
+	if (remove_old(queue, batch, n, err) < 0)
+		return -1;
+	return await_verdicts(call->db, batch, n, err);
+}
+
+int held_waiting_submit(const struct call *call,
+	const struct postfix_queue *queue, struct waiting *batch, size_t n,
+	struct err *err)
+{
+	int result;
+
+	for (size_t i = 0; i < n; i++) {
+		batch[i].file = -1;
+		batch[i].why = ERR_INIT;
+	}
+	result = submit_batch(call, queue, batch, n, err);
+	for (size_t i = 0; i < n; i++)
+		if (batch[i].file >= 0)
+			close(batch[i].file);
+	return result;
+}

@@ -1,0 +1,343 @@
+/*
+ * milter_ask: the other side of the milter protocol, version 6.
+ *
+ * A packet is its length (4 bytes, network order), a letter, and data. To most
+ * of what is sent the milter has said that it will not answer; where it will,
+ * the answer is read. Numbers and letters are those of libmilter/mfdef.h, which
+ * the milter alone may include.
+ *
+ * Threads: one, the command's; blocks.
+ */
+#include "cli/milter_ask.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+enum {
+	VERSION = 6,
+	ALL_ACTIONS = 0x1ff,
+	/* All steps may be left out or go unanswered, but values of fields have
+	 * no leading space. */
+	ALL_STEPS = 0xfffff,
+	TIMEOUT_S = 60,
+	PACKET_MAX = 1024 * 1024,
+	OPTIONS_LEN = 12,
+};
+
+/* When the milter leaves a step out, and when it does not answer one. */
+static const struct step {
+	char command;
+	uint32_t left_out;
+	uint32_t unanswered;
+} steps[] = {
+	{'C', 0x1, 0x1000},
+	{'M', 0x4, 0x4000},
+	{'R', 0x8, 0x8000},
+	{'L', 0x20, 0x80},
+};
+
+struct dialog {
+	int fd;
+	uint32_t steps; /* as the milter wants them */
+	struct buf out;
+	struct buf in; /* the last packet: its letter and its data */
+};
+
+static int cannot_ask(const char *why, struct err *err)
+{
+	return err_set(err, ERR_TEMPORARY,
+		"cannot ask postern-milter about the rules: %s", why);
+}
+
+static int open_dialog(struct dialog *dialog, const char *path, struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval timeout = {.tv_sec = TIMEOUT_S};
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return cannot_ask("the path of its socket is too long", err);
+	strcpy(address.sun_path, path);
+	dialog->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (dialog->fd < 0)
+		return cannot_ask(strerror(errno), err);
+	setsockopt(
+		dialog->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(
+		dialog->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	if (connect(dialog->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_set(err, ERR_TEMPORARY,
+			"cannot ask postern-milter about the rules, at %s: %s",
+			path, strerror(errno));
+	return 0;
+}
+
+static void add_packet(
+	struct dialog *dialog, char command, const void *data, size_t len)
+{
+	uint32_t length = htonl((uint32_t)len + 1);
+
+	buf_add(&dialog->out, &length, sizeof(length));
+	buf_add_char(&dialog->out, command);
+	buf_add(&dialog->out, data, len);
+}
+
+static int flush(struct dialog *dialog, struct err *err)
+{
+	size_t sent = 0;
+
+	while (sent < dialog->out.len) {
+		ssize_t n = send(dialog->fd, dialog->out.data + sent,
+			dialog->out.len - sent, MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EINTR)
+			return cannot_ask(strerror(errno), err);
+		sent += n > 0 ? (size_t)n : 0;
+	}
+	buf_clear(&dialog->out);
+	return 0;
+}
+
+static int receive(struct dialog *dialog, size_t len, struct err *err)
+{
+	buf_clear(&dialog->in);
+	while (dialog->in.len < len) {
+		size_t left = len - dialog->in.len;
+		ssize_t n = recv(
+			dialog->fd, buf_reserve(&dialog->in, left), left, 0);
+
+		if (n == 0)
+			return cannot_ask("it closed the connection", err);
+		if (n < 0 && errno != EINTR)
+			return cannot_ask(strerror(errno), err);
+		buf_wrote(&dialog->in, n > 0 ? (size_t)n : 0);
+	}
+	return 0;
+}
+
+static int read_packet(struct dialog *dialog, struct err *err)
+{
+	uint32_t length;
+
+	if (flush(dialog, err) < 0 || receive(dialog, sizeof(length), err) < 0)
+		return -1;
+	memcpy(&length, dialog->in.data, sizeof(length));
+	length = ntohl(length);
+	if (length == 0 || length > PACKET_MAX)
+		return cannot_ask("it does not speak the milter protocol", err);
+	return receive(dialog, length, err);
+}
+
+static int negotiate(struct dialog *dialog, struct err *err)
+{
+	const uint32_t options[] = {
+		htonl(VERSION), htonl(ALL_ACTIONS), htonl(ALL_STEPS)};
+
+	add_packet(dialog, 'O', options, sizeof(options));
+	if (read_packet(dialog, err) < 0)
+		return -1;
+	if (dialog->in.data[0] != 'O' || dialog->in.len < OPTIONS_LEN + 1)
+		return cannot_ask("it refuses the milter protocol", err);
+	memcpy(&dialog->steps, dialog->in.data + 1 + 8, sizeof(dialog->steps));
+	dialog->steps = ntohl(dialog->steps);
+	return 0;
+}
+
+/* Takes a step. The milter decides at the end of the message, so anything but
+ * "go on" before it is a failure. */
+static int take_step(struct dialog *dialog, char command, const void *data,
+	size_t len, struct err *err)
+{
+	const struct step *step = steps;
+
+	while (step->command != command)
+		step++;
+	if (dialog->steps & step->left_out)
+		return 0;
+	add_packet(dialog, command, data, len);
+	if (dialog->steps & step->unanswered)
+		return 0;
+	if (read_packet(dialog, err) < 0)
+		return -1;
+	if (dialog->in.data[0] != 'c')
+		return cannot_ask(
+			"it decided before the end of the message", err);
+	return 0;
+}
+
+static int tell_address(struct dialog *dialog, char command,
+	const char *address, struct err *err)
+{
+	_cleanup_free_ char *path = mem_printf("<%s>", address);
+
+	return take_step(dialog, command, path, strlen(path) + 1, err);
+}
+
+/* Macros hold for the command that follows. */
+static void add_macros(struct dialog *dialog, char command,
+	const struct milter_message *message)
+{
+	_cleanup_buf_ struct buf data = BUF_INIT;
+
+	buf_add_char(&data, command);
+	buf_add(&data, "i", 2);
+	buf_add(&data, message->queue_id, strlen(message->queue_id) + 1);
+	if (command == 'M') {
+		buf_add(&data, "{mail_addr}", sizeof("{mail_addr}"));
+		buf_add(&data, message->sender, strlen(message->sender) + 1);
+	}
+	add_packet(dialog, 'D', data.data, data.len);
+}
+
+/* As mail from sendmail(1) has none, Postfix names this client. */
+static int tell_envelope(struct dialog *dialog,
+	const struct milter_message *message, struct err *err)
+{
+	static const char client[] = "localhost\0"
+				     "4\0\0"
+				     "127.0.0.1";
+
+	if (take_step(dialog, 'C', client, sizeof(client), err) < 0)
+		return -1;
+	add_macros(dialog, 'M', message);
+	if (tell_address(dialog, 'M', message->sender, err) < 0)
+		return -1;
+	for (size_t i = 0; i < message->recipients->n; i++)
+		if (tell_address(dialog, 'R', message->recipients->items[i],
+			    err) < 0)
+			return -1;
+	return 0;
+}
+
+/* One field, folded as it is, without its last end of line. */
+static int tell_field(
+	struct dialog *dialog, const char *field, size_t len, struct err *err)
+{
+	const char *colon = memchr(field, ':', len);
+	_cleanup_buf_ struct buf data = BUF_INIT;
+	const char *value;
+
+	if (colon == NULL)
+		return 0;
+	buf_add(&data, field, (size_t)(colon - field));
+	buf_add_char(&data, '\0');
+	value = colon + 1;
+	if (value < field + len && *value == ' ')
+		value++;
+	buf_add(&data, value, (size_t)(field + len - value));
+	buf_add_char(&data, '\0');
+	return take_step(dialog, 'L', data.data, data.len, err);
+}
+
+static int tell_header(struct dialog *dialog, const char *header, struct err *err)
+{
+	while (*header) {
+		size_t len = strcspn(header, "\n");
+
+		while (header[len] &&
+			(header[len + 1] == ' ' || header[len + 1] == '\t'))
+			len += 1 + strcspn(header + len + 1, "\n");
+		if (len > 0 && tell_field(dialog, header, len, err) < 0)
+			return -1;
+		header += len + (header[len] == '\n');
+	}
+	return 0;
+}
+
+/* Of `550 5.7.1 text` the text. */
+static char *reply_text(const char *reply)
+{
+	while (*reply && strchr("0123456789. ", *reply))
+		reply++;
+	return mem_strdup(reply);
+}
+
+static int tempfailed(const char *text, struct err *err)
+{
+	return err_set(err, ERR_TEMPORARY, "postern-milter cannot tell now%s%s",
+		*text ? ": " : "", text);
+}
+
+/* The changes that the milter wants, then its answer. */
+static int read_answer(struct dialog *dialog, enum milter_answer *answer_r,
+	char **text, struct err *err)
+{
+	enum milter_answer passes = MILTER_PASSES;
+
+	add_packet(dialog, 'E', NULL, 0);
+	for (;;) {
+		if (read_packet(dialog, err) < 0)
+			return -1;
+		switch (dialog->in.data[0]) {
+		case 'q':
+			free(*text);
+			*text = mem_strdup(dialog->in.data + 1);
+			passes = MILTER_HOLDS;
+			break;
+		case 'p': /* it is still at work */
+			break;
+		case 'a':
+		case 'c':
+			*answer_r = passes;
+			return 0;
+		case 'd':
+			*answer_r = MILTER_DISCARDS;
+			return 0;
+		case 'y':
+			free(*text);
+			*text = reply_text(dialog->in.data + 1);
+			if (dialog->in.data[1] == '4')
+				return tempfailed(*text, err);
+			*answer_r = MILTER_REJECTS;
+			return 0;
+		case 'r':
+			*answer_r = MILTER_REJECTS;
+			return 0;
+		case 't':
+			return tempfailed("", err);
+		default:
+			if (passes == MILTER_PASSES)
+				passes = MILTER_CHANGES;
+		}
+	}
+}
+
+static int hold_dialog(struct dialog *dialog, const char *socket,
+	const struct milter_message *message, enum milter_answer *answer_r,
+	char **text, struct err *err)
+{
+	if (open_dialog(dialog, socket, err) < 0 || negotiate(dialog, err) < 0 ||
+		tell_envelope(dialog, message, err) < 0 ||
+		tell_header(dialog, message->header, err) < 0)
+		return -1;
+	add_macros(dialog, 'E', message);
+	return read_answer(dialog, answer_r, text, err);
+}
+
+int milter_ask(const char *socket, const struct milter_message *message,
+	enum milter_answer *answer_r, char **text_r, struct err *err)
+{
+	struct dialog dialog = {.fd = -1};
+	char *text = NULL;
+	int result = hold_dialog(&dialog, socket, message, answer_r, &text, err);
+
+	if (result == 0) {
+		add_packet(&dialog, 'Q', NULL, 0);
+		flush(&dialog, NULL);
+		*text_r = TAKE_PTR(text);
+	}
+	if (dialog.fd >= 0)
+		close(dialog.fd);
+	buf_free(&dialog.out);
+	buf_free(&dialog.in);
+	free(text);
+	return result;
+}

@@ -1,0 +1,379 @@
+/*
+ * postfix_queue: Postfix's queue, through the programs that Postfix has for it.
+ *
+ * What they print goes to files in memory, but for the list of the queue: that
+ * is read line by line, each a JSON object of one message.
+ *
+ * Threads: one, the command's; waits for the programs that it runs.
+ */
+#include "cli/postfix_queue.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/program.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/conf/postconf.h"
+
+enum {
+	TIMEOUT_MS = 10 * 60 * 1000, /* of a program: a queue can be long */
+	ERRORS_MAX = 4096,
+};
+
+struct postfix_queue {
+	char *commands; /* the folder of Postfix's programs */
+	const char *config;
+	const char *sendmail;
+};
+
+int postfix_queue_check_rights(struct err *err)
+{
+	if (geteuid() == 0)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		"only root may read or change mail in Postfix's queue: run "
+		"this with sudo");
+}
+
+int postfix_queue_open(const struct conf *conf, struct postfix_queue **queue_r,
+	struct err *err)
+{
+	static const char *const parameter = "command_directory";
+	struct postfix_queue *queue;
+	char *commands;
+
+	if (postconf_read(conf->submission.postfix_config, &parameter, 1,
+		    &commands, err) < 0)
+		return -1;
+	queue = mem_new(struct postfix_queue);
+	queue->commands = commands;
+	queue->config = conf->submission.postfix_config;
+	queue->sendmail = conf->submission.sendmail;
+	*queue_r = queue;
+	return 0;
+}
+
+void postfix_queue_free(struct postfix_queue *queue)
+{
+	if (queue == NULL)
+		return;
+	free(queue->commands);
+	free(queue);
+}
+
+void queue_item_clear(struct queue_item *item)
+{
+	free(item->queue);
+	free(item->id);
+	free(item->sender);
+	strv_free(&item->recipients);
+	*item = (struct queue_item){0};
+}
+
+/* The beginning of a command line: the program, for our configuration. */
+static void start_argv(
+	const struct postfix_queue *queue, const char *name, struct strv *argv)
+{
+	strv_take(argv, mem_printf("%s/%s", queue->commands, name));
+	if (str_empty(queue->config))
+		return;
+	strv_add(argv, "-c");
+	strv_add(argv, queue->config);
+}
+
+static int open_memory(const char *name, struct err *err)
+{
+	int file = memfd_create(name, MFD_CLOEXEC);
+
+	if (file < 0)
+		err_set(err, ERR_TEMPORARY, "cannot make a file in memory: %s",
+			strerror(errno));
+	return file;
+}
+
+/* What is in the file from its beginning, at most max bytes. */
+static void read_file(int file, size_t max, struct buf *text)
+{
+	off_t at = 0;
+	ssize_t n;
+
+	while (text->len < max &&
+		(n = pread(file, buf_reserve(text, 65536), 65536, at)) > 0) {
+		buf_wrote(text, (size_t)n);
+		at += n;
+	}
+}
+
+/* Its last line says why it failed. */
+static int fail(const char *program, int status, int errors, struct err *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_free_ char *all = NULL;
+	const char *line;
+
+	read_file(errors, ERRORS_MAX, &text);
+	all = str_trim(buf_str(&text), text.len);
+	line = strrchr(all, '\n');
+	line = line ? line + 1 : all;
+	if (WIFSIGNALED(status))
+		return err_set(err, ERR_TEMPORARY, "%s was killed by signal %d",
+			program, WTERMSIG(status));
+	if (strstr(line, "No such file or directory"))
+		return err_set(err, ERR_NOT_FOUND, "%s", line);
+	return err_set(err, ERR_TEMPORARY, "%s ended with status %d: %s",
+		program, WEXITSTATUS(status), line);
+}
+
+/* Runs it to its end with these files; what it complains about goes to errors,
+ * if that is not NULL. */
+static int run(const struct strv *argv, int input, int output,
+	struct buf *errors, struct err *err)
+{
+	int complaints = open_memory("errors", err);
+	int status, result = -1;
+	pid_t pid;
+
+	if (complaints < 0)
+		return -1;
+	if (program_start(argv->items, (int[]){input, output, complaints}, &pid,
+		    err) == 0)
+		result = program_end(
+			pid, argv->items[0], TIMEOUT_MS, &status, err);
+	if (result == 0 && status != 0)
+		result = fail(argv->items[0], status, complaints, err);
+	if (result == 0 && errors)
+		read_file(complaints, SIZE_MAX, errors);
+	close(complaints);
+	return result;
+}
+
+static char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return mem_strdup(text ? text : "");
+}
+
+/* Postfix lists the null sender under this name, and gives any other sender a
+ * domain. */
+static char *sender_of(const json_t *object)
+{
+	char *sender = text_of(object, "sender");
+
+	if (str_eq(sender, "MAILER-DAEMON"))
+		*sender = '\0';
+	return sender;
+}
+
+static int read_item(char *line, struct queue_item *item, struct err *err)
+{
+	bool mended = !str_utf8_valid(line, strlen(line));
+	json_t *object, *recipient;
+	json_error_t why;
+	size_t i;
+
+	if (mended)
+		str_utf8_mend(line);
+	object = json_loads(line, 0, &why);
+	if (object == NULL)
+		return err_set(err, ERR_CONFIG,
+			"postqueue -j printed no JSON: %s", why.text);
+	*item = (struct queue_item){
+		.queue = text_of(object, "queue_name"),
+		.id = text_of(object, "queue_id"),
+		.arrival_s = json_integer_value(
+			json_object_get(object, "arrival_time")),
+		.size = json_integer_value(
+			json_object_get(object, "message_size")),
+		.sender = sender_of(object),
+		.mended = mended,
+	};
+	json_array_foreach(json_object_get(object, "recipients"), i, recipient)
+		strv_take(&item->recipients, text_of(recipient, "address"));
+	json_decref(object);
+	return 0;
+}
+
+static int walk(FILE *lines,
+	int (*on_item)(void *arg, struct queue_item *item, struct err *err),
+	void *arg, struct err *err)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	int result = 0;
+
+	while (result == 0 && getline(&line, &size, lines) > 0) {
+		struct queue_item item;
+
+		if (read_item(line, &item, err) < 0)
+			return -1;
+		result = on_item(arg, &item, err);
+		queue_item_clear(&item);
+	}
+	return result;
+}
+
+int postfix_queue_each(const struct postfix_queue *queue,
+	int (*on_item)(void *arg, struct queue_item *item, struct err *err),
+	void *arg, struct err *err)
+{
+	_cleanup_strv_ struct strv argv = STRV_INIT;
+	int fds[2], errors, status, result = -1;
+	FILE *lines;
+	pid_t pid;
+
+	start_argv(queue, "postqueue", &argv);
+	strv_add(&argv, "-j");
+	errors = open_memory("errors", err);
+	if (errors < 0)
+		return -1;
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		close(errors);
+		return err_set(err, ERR_TEMPORARY, "pipe: %s", strerror(errno));
+	}
+	if (program_start(argv.items, (int[]){-1, fds[1], errors}, &pid, err) <
+		0) {
+		close(fds[0]);
+		close(fds[1]);
+		close(errors);
+		return -1;
+	}
+	close(fds[1]);
+	lines = fdopen(fds[0], "r");
+	result = walk(lines, on_item, arg, err);
+	fclose(lines); /* ends it when it was not read to its end */
+	if (program_end(pid, argv.items[0], TIMEOUT_MS, &status,
+		    result == 0 ? err : NULL) < 0)
+		result = -1;
+	else if (result == 0 && status != 0)
+		result = fail(argv.items[0], status, errors, err);
+	close(errors);
+	return result < 0 ? -1 : 0;
+}
+
+int postfix_queue_read(const struct postfix_queue *queue, const char *id,
+	bool whole, int *file_r, struct err *err)
+{
+	_cleanup_strv_ struct strv argv = STRV_INIT;
+	int file = open_memory("message", err);
+
+	if (file < 0)
+		return -1;
+	start_argv(queue, "postcat", &argv);
+	strv_add(&argv, whole ? "-qhb" : "-qh");
+	strv_add(&argv, id);
+	if (run(&argv, -1, file, NULL, err) < 0) {
+		close(file);
+		return -1;
+	}
+	*file_r = file;
+	return 0;
+}
+
+/* postsuper says of each message what it did: `postsuper: ID: removed`. */
+static void read_done(const char *said, const char *what, struct strv *done_r)
+{
+	_cleanup_strv_ struct strv lines = STRV_INIT;
+
+	strv_split(&lines, said, '\n');
+	for (size_t i = 0; i < lines.n; i++) {
+		char *id = strstr(lines.items[i], ": ");
+		char *end = id ? strstr(id + 2, ": ") : NULL;
+
+		if (end && str_eq(end + 2, what)) {
+			*end = '\0';
+			strv_add(done_r, id + 2);
+		}
+	}
+}
+
+/* What is released goes to the deferred queue: the queue manager is to look at
+ * once for what is due there, as it does every few minutes. */
+static void wake_queue_manager(const struct postfix_queue *queue)
+{
+	_cleanup_strv_ struct strv argv = STRV_INIT;
+
+	start_argv(queue, "postkick", &argv);
+	strv_add(&argv, "public");
+	strv_add(&argv, "qmgr");
+	strv_add(&argv, "D");
+	run(&argv, -1, -1, NULL, NULL);
+}
+
+int postfix_queue_change(const struct postfix_queue *queue,
+	enum queue_change change, const struct strv *ids, struct strv *done_r,
+	struct err *err)
+{
+	static const struct {
+		const char *option;
+		const char *what;
+	} changes[] = {
+		[QUEUE_RELEASE] = {"-H", "released from hold"},
+		[QUEUE_REMOVE] = {"-d", "removed"},
+	};
+	_cleanup_strv_ struct strv argv = STRV_INIT;
+	_cleanup_buf_ struct buf said = BUF_INIT;
+	_cleanup_free_ char *list = strv_join(ids, "\n");
+	int input, result;
+
+	if (ids->n == 0)
+		return 0;
+	input = open_memory("ids", err);
+	if (input < 0)
+		return -1;
+	start_argv(queue, "postsuper", &argv);
+	strv_add(&argv, changes[change].option);
+	strv_add(&argv, "-");
+	if (dprintf(input, "%s\n", list) < 0 || lseek(input, 0, SEEK_SET) < 0)
+		result = err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
+	else
+		result = run(&argv, input, -1, &said, err);
+	close(input);
+	if (result < 0)
+		return -1;
+	read_done(buf_str(&said), changes[change].what, done_r);
+	if (change == QUEUE_RELEASE && done_r->n > 0)
+		wake_queue_manager(queue);
+	return 0;
+}
+
+int postfix_queue_submit(const struct postfix_queue *queue, const char *sender,
+	const char *recipient, int file, pid_t *pid_r, struct err *err)
+{
+	_cleanup_strv_ struct strv argv = STRV_INIT;
+
+	strv_add(&argv, queue->sendmail);
+	if (!str_empty(queue->config)) {
+		strv_add(&argv, "-C");
+		strv_add(&argv, queue->config);
+	}
+	strv_add(&argv, "-i");
+	strv_add(&argv, "-f");
+	strv_add(&argv, sender);
+	strv_add(&argv, "--");
+	strv_add(&argv, recipient);
+	if (lseek(file, 0, SEEK_SET) < 0)
+		return err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
+	return program_start(argv.items, (int[]){file, -1, -1}, pid_r, err);
+}
+
+int postfix_queue_submitted(pid_t pid, struct err *err)
+{
+	int status;
+
+	if (program_end(pid, "sendmail", TIMEOUT_MS, &status, err) < 0)
+		return -1;
+	if (status == 0)
+		return 0;
+	return err_set(err, ERR_TEMPORARY, "sendmail %s %d; see the mail log",
+		WIFSIGNALED(status) ? "was killed by signal" : "ended with status",
+		WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
