@@ -300,6 +300,52 @@ ways_out() {
 	esac
 }
 
+# Services of master.cf with a setting of their own: SERVICE VALUE.
+overrides_of() {
+	postconf -c "$view" -x -P "*/*/$1" 2>/dev/null |
+		sed -n "s|^\([^ ]*\)/$1 = *|\1 |p"
+}
+
+# value_for SERVICE NAME: its own setting, else that of main.cf. No service means
+# main.cf.
+value_for() {
+	if [ -n "$1" ] && overrides_of "$2" | grep -q "^$1 "; then
+		overrides_of "$2" | sed -n "s|^$1 ||p" | head -n 1
+	else
+		value_of "$2"
+	fi
+}
+
+# What Postfix does with mail while the milter in the list is away; nothing where
+# the list lacks it: default_action_for SERVICE LIST. The worst, of several.
+default_action_for() {
+	ours_in "$(value_for "$1" "$2")" | while IFS= read -r item; do
+		action=$(printf '%s\n' "$item" | sed -n \
+			's/.*default_action[[:space:]]*=[[:space:]]*\([^[:space:],}]*\).*/\1/p')
+		echo "${action:-$(value_for "$1" milter_default_action)}"
+	done | awk '!worst || worst == "tempfail" { worst = $0 } END { print worst }'
+}
+
+# Lists in which the milter stands so that mail would not wait while it is away,
+# one on a line: SERVICE LIST: default_action.
+not_waiting() {
+	{
+		echo
+		for name in smtpd_milters non_smtpd_milters milter_default_action; do
+			overrides_of $name | sed 's/ .*//'
+		done | sort -u
+	} | while IFS= read -r at; do
+		for name in smtpd_milters non_smtpd_milters; do
+			action=$(default_action_for "$at" $name)
+			case $action in
+			tempfail | '') ;;
+			*) echo "${at:+master.cf: $at: }$name: default_action is" \
+				"$action for $socket" ;;
+			esac
+		done
+	done
+}
+
 # Whether main.cf sets the parameter.
 is_set() {
 	postconf -c "$view" -n 2>/dev/null | grep -q "^$1 ="
@@ -413,20 +459,39 @@ use_draft() {
 	die "cannot write $original"
 }
 
-# Connects with the rights of Postfix's user when it can.
+# Greets the milter as Postfix does, with the rights of Postfix's user when it can,
+# and prints its process and user. Else fails, and prints why. A process that was
+# stopped (SIGSTOP) or hangs goes on taking connections, but answers nothing.
 try_socket() {
-	user=$(value_of mail_owner)
 	perl -MSocket -e '
 		my ($path, $user) = @ARGV;
 		if ($> == 0 and my @entry = getpwnam($user)) {
 			$) = "$entry[3] $entry[3]";
 			$> = $entry[2];
 		}
-		my $fd;
+		sub fail { print "@_"; exit 1 }
+		my ($fd, $answer);
 		socket($fd, PF_UNIX, SOCK_STREAM, 0) and
-			connect($fd, pack_sockaddr_un($path)) and exit 0;
-		print $!;
-		exit 1' "$socket_path" "$user"
+			connect($fd, pack_sockaddr_un($path)) or
+			fail("$! (as the user $user)");
+		my $credentials = getsockopt($fd, SOL_SOCKET, SO_PEERCRED);
+		my ($pid, $uid) = unpack("iI", $credentials);
+		$SIG{ALRM} = sub {
+			open(my $file, "<", "/proc/$pid/stat");
+			my ($state) = <$file> =~ /\) (.)/;
+			fail("process $pid takes connections but does not",
+				"answer:", $state =~ /[tT]/
+				? "it was stopped, kill -CONT $pid lets it go on"
+				: "it hangs");
+		};
+		$SIG{PIPE} = "IGNORE";
+		alarm(10);
+		# Version 6, and all that Postfix offers.
+		syswrite($fd, pack("N a N3", 13, "O", 6, 0x1ff, 0x1fffff));
+		sysread($fd, $answer, 5) == 5 and substr($answer, 4) eq "O" or
+			fail("process $pid is no milter");
+		syswrite($fd, pack("N a", 1, "Q"));
+		print "$pid $uid"' "$socket_path" "$(value_of mail_owner)"
 }
 
 tell_about_reload() {

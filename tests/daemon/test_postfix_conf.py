@@ -1,14 +1,18 @@
 """The scripts of postfix-conf, on configuration folders of many shapes.
 
-Only postconf of Postfix is used; nothing is started.
+Only postconf of Postfix is used; of what runs, the milter alone.
 """
 
 import os
+import pwd
+import signal
 import socket
 import subprocess
 from pathlib import Path
 
 import pytest
+from harness import wait_for
+from harness.sandbox import TREE
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "postfix-conf"
 OURS = "{ unix:postern/milter.sock, default_action=tempfail }"
@@ -160,25 +164,46 @@ def test_check_tells_before_from_after(make, name, main_cf, smtpd, non_smtpd):
 
 
 class listening:
-    """A program that listens on the milter's socket, as Postfix reaches it."""
+    """postern-milter at its socket, as Postfix reaches it; as a user of no rights,
+    unless told."""
 
-    def __init__(self, postfix, mode=0o666):
-        self.path = str(postfix.queue / "postern/milter.sock")
+    def __init__(self, postfix, mode=0o666, user="nobody"):
+        self.path = postfix.queue / "postern/milter.sock"
+        self.own = postfix.folder.parent / "milter"
         self.mode = mode
+        self.user = user
+
+    def _command(self, program, *words):
+        who = pwd.getpwnam(self.user)
+        group = self.path.parent.stat().st_gid
+        return {"args": [TREE / os.environ.get("BUILD", "build") / program,
+                         "-c", self.own / "milter.conf", *words],
+                "user": who.pw_uid, "group": who.pw_gid, "extra_groups": [group]}
 
     def __enter__(self):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.bind(self.path)
-        os.chmod(self.path, self.mode)
-        self.socket.listen()
-        # Postfix's user must get there from the root of the file system.
-        for folder in list(Path(self.path).parents)[:-1]:
+        # Everybody must get there from the root of the file system.
+        for folder in list(self.path.parents)[:-1]:
             if folder.stat().st_uid == os.getuid() and folder.name != "tmp":
                 folder.chmod(folder.stat().st_mode | 0o111)
+        who = pwd.getpwnam(self.user)
+        self.own.mkdir(exist_ok=True)
+        os.chown(self.own, who.pw_uid, who.pw_gid)
+        os.chown(self.path.parent, who.pw_uid, -1)
+        (self.own / "milter.conf").write_text(
+            f"[store]\ndatabase = {self.own}/milter.db\n[milter]\nsocket = {self.path}\n")
+        subprocess.run(**self._command("postern", "db", "migrate"), timeout=60, check=True,
+                       capture_output=True)
+        with (self.own / "milter.log").open("a") as log:
+            self.process = subprocess.Popen(**self._command("postern-milter"), stderr=log)
+        wait_for("the milter", lambda: self.path.exists() or self.process.poll())
+        self.path.chmod(self.mode)
+        return self.process
 
     def __exit__(self, *_):
-        self.socket.close()
-        os.unlink(self.path)
+        self.process.send_signal(signal.SIGCONT)
+        self.process.terminate()
+        self.process.wait(timeout=60)
+        self.path.unlink(missing_ok=True)
 
 
 def test_disable_after_other_changes(make):
@@ -309,6 +334,12 @@ FAULTS = [
     ("maximal_queue_lifetime = 0d\n", "", "WRONG:   maximal_queue_lifetime is 0", 1),
     ("", "rewrite unix - - y - - trivial-rewrite\n  -o transport_maps=\n",
      "WRONG:   master.cf: rewrite/unix has its own transport_maps", 1),
+    ("header_checks = inline:{x}, regexp:{ {/^X-/i filter smtp:x} {/FILTER y/ OK} }\n", "",
+     "warning: header_checks has FILTER", 0),
+    ("body_checks = pcre:{ {/x/ REDIRECT a@b.test} }\n", "",
+     "warning: body_checks has REDIRECT", 0),
+    ("recipient_bcc_maps = static:a@b.test\n", "", "warning: recipient_bcc_maps", 0),
+    ("enable_original_recipient = no\n", "", "warning: enable_original_recipient", 0),
     ("milter_protocol = 4\n", "", "WRONG:   milter_protocol is 4", 1),
     ("receive_override_options = no_milters, no_address_mappings\n", "",
      "WRONG:   receive_override_options has no_milters", 1),
@@ -356,7 +387,7 @@ def test_check_warns_only_of_what_it_could_not_look_at(make):
         "warning: Postfix is not running",
         "warning: no postern.conf was looked at: -p names it",
     ]
-    assert len(lines) == 9 + len(rest)
+    assert len(lines) == 7 + len(rest)
 
 
 def test_check_tells_what_rewriting_does(make):
@@ -368,28 +399,53 @@ def test_check_tells_what_rewriting_does(make):
 
 def test_check_knows_whose_default_action_is_ours(make):
     """milter_default_action holds for an entry without one of its own."""
-    postfix = make("milter_default_action = accept\n"
-                   "smtpd_milters = unix:postern/milter.sock\n")
+    postfix = make("smtpd_milters = unix:postern/milter.sock\n")
     postfix.do("enable")
+    text = postfix.main_cf.read_text()
+    postfix.main_cf.write_text(text + "milter_default_action = accept\n")
     said = postfix.run("check").stdout
-    assert "WRONG:   smtpd_milters: default_action is accept" in said
-    assert "good:    non_smtpd_milters: mail waits" in said
-    assert "unchecked and unrecorded" in said
+    assert "WRONG:   smtpd_milters: default_action is accept for unix:postern" in said
+    assert "non_smtpd_milters: default_action" not in said
+    assert "unchecked and unrecorded" in said and "loses its recipients" in said
 
 
-@pytest.mark.parametrize("value, status", [
-    ("unix:postern/milter.sock", 0),  # Postfix's own default is tempfail
-    ("{ unix:postern/milter.sock, default_action = accept }", 1),
-    ("{ unix:postern/milter.sock, default_action=quarantine }", 1),
-    ("{ unix:postern/milter.sock, connect_timeout=1s }", 0),
-])
-def test_check_default_action(make, value, status):
-    postfix = make(f"smtpd_milters = {value}\n")
-    postfix.do("enable")
-    with listening(postfix):
-        done = postfix.run("check")
-    assert done.returncode == status
-    assert ("it must be tempfail" in done.stdout) == bool(status)
+# what main.cf and a service of master.cf have, and where mail would not wait
+ACTIONS = [
+    ("smtpd_milters = unix:postern/milter.sock\n", "", ""),  # Postfix's default is tempfail
+    ("milter_default_action = accept\nsmtpd_milters = inet:localhost:1\n", "", ""),
+    ("smtpd_milters = { unix:postern/milter.sock, connect_timeout=1s }\n", "", ""),
+    ("smtpd_milters = { unix:postern/milter.sock, default_action = accept }\n", "",
+     "smtpd_milters: default_action is accept"),
+    ("smtpd_milters = { unix:postern/milter.sock, default_action=quarantine }\n", "",
+     "smtpd_milters: default_action is quarantine"),
+    ("smtpd_milters = { inet:localhost:1, default_action=accept } " + OURS + "\n", "", ""),
+    ("non_smtpd_milters = unix:postern/milter.sock\nmilter_default_action = reject\n", "",
+     "non_smtpd_milters: default_action is reject"),
+    ("milter_default_action = accept\n", "smtpd_milters = unix:postern/milter.sock",
+     "master.cf: 587/inet: smtpd_milters: default_action is accept"),
+    ("", "smtpd_milters = {unix:postern/milter.sock,default_action=accept}",
+     "master.cf: 587/inet: smtpd_milters: default_action is accept"),
+    ("smtpd_milters = unix:postern/milter.sock\n", "milter_default_action = accept",
+     "master.cf: 587/inet: smtpd_milters: default_action is accept"),
+    ("", "milter_default_action = accept", ""),
+    ("milter_default_action = accept\n", "smtpd_milters = $non_smtpd_milters", ""),
+    ("milter_default_action = accept\n", "smtpd_milters = " + OURS, ""),
+]
+
+
+@pytest.mark.parametrize("main_cf, option, text", ACTIONS)
+def test_a_default_action_that_loses_mail_is_refused_and_found(make, main_cf, option, text):
+    service = f"587 inet n - y - - smtpd\n  -o {{ {option} }}\n" if option else ""
+    postfix = make(main_cf, MASTER + service)
+    before = postfix.bytes
+    done = postfix.run("enable")
+    assert (done.returncode == 1) == bool(text)
+    if text:
+        assert f"enable: {text} for unix:postern/milter.sock\n" in done.stderr
+        assert f"Write the\nentry as '{OURS}'" in done.stderr
+        assert postfix.bytes == before
+    said = postfix.run("check").stdout
+    assert (f"WRONG:   {text} for" in said) if text else ("default_action is" not in said)
 
 
 def test_check_warns_of_another_order(make):
@@ -417,8 +473,47 @@ def test_check_socket(make):
     path.chmod(0o666)
     assert f"WRONG:   {path}: Connection refused" in postfix.run("check").stdout
     path.unlink()
-    if os.getuid() == 0:
-        with listening(postfix, mode=0o600):
-            done = postfix.run("check")
-        assert f"WRONG:   {path}: Permission denied (as the user postfix)" in done.stdout
+    with listening(postfix, mode=0o600):
+        done = postfix.run("check")
+    assert f"WRONG:   {path}: Permission denied (as the user postfix)" in done.stdout
+    assert done.returncode == 1
+
+
+def test_check_wants_a_milter_that_answers(make):
+    postfix = make("")
+    postfix.do("enable")
+    with listening(postfix) as milter:
+        assert "milter.sock answers" in postfix.do("check")
+        milter.send_signal(signal.SIGSTOP)
+        done = postfix.run("check")
         assert done.returncode == 1
+        assert (f"process {milter.pid} takes connections but does not answer: it was stopped,"
+                f" kill -CONT {milter.pid} lets it go on") in done.stdout
+        milter.send_signal(signal.SIGCONT)
+        postfix.do("check")
+
+
+def test_check_wants_a_milter_and_nothing_else(make):
+    postfix = make("")
+    postfix.do("enable")
+    path = postfix.queue / "postern/milter.sock"
+    command = ["/usr/bin/python3", "-c", (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]);"
+        "s.listen(); s.accept()[0].sendall(b'220 hello')"), path]
+    with subprocess.Popen(command) as other:
+        wait_for("the socket", path.exists)
+        path.chmod(0o666)
+        for folder in list(path.parents)[:-1]:
+            folder.chmod(folder.stat().st_mode | 0o111)
+        done = postfix.run("check")
+        other.kill()
+    assert f"WRONG:   {path}: process {other.pid} is no milter" in done.stdout
+
+
+def test_check_wants_a_milter_without_rights(make):
+    postfix = make("")
+    postfix.do("enable")
+    with listening(postfix, user="root") as milter:
+        done = postfix.run("check")
+    assert done.returncode == 1
+    assert f"WRONG:   postern-milter (process {milter.pid}) runs as root" in done.stdout

@@ -4,7 +4,7 @@ Only postconf of Postfix is used; nothing is started.
 """
 
 import pytest
-from test_postfix_conf import MASTER, OURS, listening, make  # noqa: F401
+from test_postfix_conf import MASTER, OURS, make  # noqa: F401
 
 
 def edit(path, old, new):
@@ -67,20 +67,3 @@ def test_socket_out_of_the_chroot(make, tmp_path, chroot, caged):  # noqa: F811
     said = postfix.run("check", *where).stdout
     assert (told in said) == (of_any in said) == bool(caged)
     assert of_any not in postfix.run("check").stdout
-
-
-@pytest.mark.parametrize("value, good", [
-    ("unix:postern/milter.sock", False),
-    (OURS, True),
-    ("$non_smtpd_milters", True),
-])
-def test_check_default_action_of_a_service(make, value, good):  # noqa: F811
-    """A service's own list has ours without its default_action."""
-    postfix = make("message_size_limit = 0\nmilter_default_action = accept\n",
-                   MASTER + f"587 inet n - y - - smtpd\n  -o {{ smtpd_milters = {value} }}\n")
-    postfix.do("enable")
-    with listening(postfix):
-        done = postfix.run("check")
-    assert done.returncode == (0 if good else 1)
-    told = "WRONG:   master.cf: 587/inet: smtpd_milters: default_action is accept"
-    assert (told in done.stdout) == (not good)
