@@ -32,7 +32,7 @@ logged() {
 others_block() {
 	for thread in /proc/"$milter"/task/*; do
 		[ "${thread##*/}" != "$milter" ] || continue
-		blocked=$(sed -n 's/^SigBlk:[[:space:]]*/0x/p' "$thread/status")
+		blocked=$(sed -n 's/^SigBlk:.*\(.\{8\}\)$/0x\1/p' "$thread/status")
 		[ $((blocked & 0x4003)) -eq $((0x4003)) ] || return 1
 	done
 }
