@@ -125,7 +125,7 @@ def test_a_table_that_takes_tickets_is_refused_and_found(make, line):  # noqa: F
     before = postfix.bytes
     done = postfix.run("enable")
     assert done.returncode == 1 and f"enable: {TAKERS[line]}" in done.stderr
-    assert "put the lines into 'if !/@postern\\.invalid$/'" in done.stderr
+    assert "'if !/@postern\\.invalid$/'" in done.stderr
     assert postfix.bytes == before and not (postfix.queue / "postern").exists()
     if "mail_version" in line:  # else enable's line is not the last
         return
