@@ -8,6 +8,7 @@
  */
 #include "cli/cmd.h"
 #include "cli/cmd_email_private.h"
+#include "core/policy/verdict.h"
 #include "core/store/store_refusal.h"
 
 enum {
@@ -17,6 +18,7 @@ enum {
 	COUNT,
 	DOMAIN_NAME,
 	REASON,
+	REASON_WORDS,
 	ORIGIN,
 	CLIENT,
 	LOGIN,
@@ -32,7 +34,8 @@ static const struct column columns[] = {
 	[OUTCOME] = {"outcome", "OUTCOME", .type = COLUMN_TEXT},
 	[COUNT] = {"count", "TIMES", .type = COLUMN_INT},
 	[DOMAIN_NAME] = {"domain", "DOMAIN", COLUMN_TEXT, .width = 40},
-	[REASON] = {"reason", "REASON", COLUMN_TEXT, .width = 60},
+	[REASON] = {"reason", NULL, .type = COLUMN_TEXT},
+	[REASON_WORDS] = {"reason_text", "REASON", COLUMN_TEXT, .width = 60},
 	[ORIGIN] = {"origin", NULL, .type = COLUMN_TEXT},
 	[CLIENT] = {"client", "CLIENT", COLUMN_TEXT, .width = 40},
 	[LOGIN] = {"login", "LOGIN", COLUMN_TEXT, .width = 40},
@@ -52,6 +55,7 @@ static void add_email(struct report *report, const struct email *email)
 	report_number(report, COUNT, 1);
 	report_text(report, DOMAIN_NAME, email->domain);
 	report_text(report, REASON, email->refusal);
+	report_text(report, REASON_WORDS, email->refusal);
 	report_text(report, SENDER, email->sender);
 	report_text(report, FROM, email->from);
 	report_text(report, EMAIL_ID, email->id);
@@ -74,6 +78,7 @@ static void add_refusal(struct report *report, const struct refusal *refusal)
 	report_number(report, COUNT, refusal->count);
 	add_text(report, DOMAIN_NAME, refusal->domain);
 	report_text(report, REASON, refusal->reason);
+	report_text(report, REASON_WORDS, verdict_reason_words(refusal->reason));
 	report_text(report, ORIGIN, refusal->origin);
 	add_text(report, CLIENT, refusal->client);
 	add_text(report, LOGIN, refusal->login);

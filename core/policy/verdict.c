@@ -52,6 +52,8 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "core/base/str.h"
+
 static const struct {
 	const char *name;
 	const char *text;
@@ -188,6 +190,14 @@ const char *verdict_reason_text(enum verdict_reason reason)
 {
 	assert(reason < REASONS);
 	return reasons[reason].text;
+}
+
+const char *verdict_reason_words(const char *name)
+{
+	for (size_t i = 0; i < REASONS; i++)
+		if (str_eq(reasons[i].name, name))
+			return reasons[i].text;
+	return name;
 }
 
 const char *verdict_action_name(enum verdict_action action)

@@ -95,9 +95,11 @@ struct verdict {
  * verdict.c has all cases. Depends on nothing else. */
 struct verdict verdict_decide(const struct verdict_facts *facts);
 
-/* A word for logs, as `no_ticket`, and a sentence for the SMTP reply. */
+/* A word for logs, as `no_ticket`, and a sentence for the SMTP reply; the
+ * sentence for the word as well, which is the word itself when it is none. */
 const char *verdict_reason_name(enum verdict_reason reason);
 const char *verdict_reason_text(enum verdict_reason reason);
+const char *verdict_reason_words(const char *name);
 const char *verdict_action_name(enum verdict_action action);
 
 #endif
