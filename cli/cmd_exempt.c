@@ -9,13 +9,14 @@
 #include "core/store/store_domain.h"
 #include "core/store/store_exemption.h"
 
-enum { ID, DOMAIN_NAME, KIND, VALUE, CREATED_AT };
+enum { ID, DOMAIN_NAME, KIND, VALUE, LOCAL, CREATED_AT };
 
 static const struct column columns[] = {
 	[ID] = {"id", "ID", .type = COLUMN_TEXT},
 	[DOMAIN_NAME] = {"domain", "DOMAIN", .type = COLUMN_TEXT},
 	[KIND] = {"kind", "KIND", .type = COLUMN_TEXT},
 	[VALUE] = {"value", "WHO", .type = COLUMN_TEXT},
+	[LOCAL] = {"local", "LOCAL", .type = COLUMN_FLAG},
 	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
 	{0},
 };
@@ -35,6 +36,7 @@ static void add_row(struct report *report, const struct exemption *exemption)
 	report_text(report, DOMAIN_NAME, exemption->domain);
 	report_text(report, KIND, store_exemption_kind_name(exemption->kind));
 	report_text(report, VALUE, exemption->value);
+	report_number(report, LOCAL, exemption->local);
 	report_time(report, CREATED_AT, exemption->created_us);
 }
 
@@ -61,6 +63,11 @@ static int read_who(
 	if (given > 1)
 		return err_set(err, ERR_INVALID,
 			"give one of --login, --client and --sender");
+	spec->local = call_option(call, OPTION_LOCAL) != NULL;
+	if (spec->local && spec->kind != EXEMPT_SENDER)
+		return err_set(err, ERR_INVALID,
+			"--local goes with --sender: logins and clients name a "
+			"place already");
 	return given;
 }
 
@@ -208,7 +215,12 @@ const struct verb cmd_exempt_add = {
 		{OPTION_SENDER, false,
 			"Anybody here, but as this address of the domain "
 			"alone: neither envelope sender nor From may be "
-			"another one of the domain."}},
+			"another one of the domain."},
+		{OPTION_LOCAL, false,
+			"With --sender: only mail that is submitted on this "
+			"host, by sendmail(1) or a client with a loopback "
+			"address, and not mail from other hosts of the "
+			"network."}},
 	.help = "Lets somebody send as an exclusive domain without a key; one "
 		"of the three options says who. A message that could be taken "
 		"for one of several senders is refused all the same.",

@@ -16,6 +16,35 @@ static const struct column columns[] = {
 	{0},
 };
 
+/* What to do when there is nothing to run. */
+static void note_nothing(struct report *report, const struct domain *domain)
+{
+	const char *name = domain->name;
+
+	switch (domain->policy) {
+	case POLICY_LEARN:
+		report_note(report,
+			"nothing to suggest: no mail without a key has used "
+			"%s, or all of that is exempt. If it has been in use "
+			"for long enough: postern domain set %s --policy "
+			"exclusive",
+			name, name);
+		break;
+	case POLICY_SHARED:
+		report_note(report,
+			"nothing to suggest: everybody here may send as %s. To "
+			"learn who does: postern domain set %s --policy learn",
+			name, name);
+		break;
+	default:
+		report_note(report,
+			"nothing to suggest: no mail without a key was refused "
+			"for %s, or all of that is exempt: postern exempt list "
+			"%s",
+			name, name);
+	}
+}
+
 static int run_suggest(
 	const struct call *call, struct report *report, struct err *err)
 {
@@ -37,9 +66,13 @@ static int run_suggest(
 	}
 	if (list.hopeless > 0)
 		report_note(report,
-			"%lld more would be refused whoever sends them: "
-			"postern email list --refused",
-			(long long)list.hopeless);
+			"%s%lld%s would be refused whoever sends them: postern "
+			"email list --refused --domain %s",
+			list.n > 0 ? "" : "nothing to suggest: ",
+			(long long)list.hopeless, list.n > 0 ? " more" : "",
+			domain.name);
+	if (result == 0 && list.n == 0 && list.hopeless == 0)
+		note_nothing(report, &domain);
 	suggest_list_free(&list);
 	store_domain_clear(&domain);
 	return result;
@@ -52,9 +85,9 @@ const struct verb cmd_exempt_suggest = {
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = columns,
-	.help = "Tells which exemptions the mail would need that was recorded "
-		"while the policy of the domain was learn, as commands to run, "
-		"with the number of messages. Run those that are meant, then "
-		"set the policy to exclusive.",
+	.help = "Tells which exemptions the mail would need that the domain "
+		"refused, or would have while its policy was learn, as "
+		"commands to run, with the number of messages. Run those that "
+		"are meant, then set the policy to exclusive.",
 	.run = run_suggest,
 };

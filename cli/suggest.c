@@ -3,7 +3,8 @@
  *
  * The narrowest exemption that fits: the login, where there is one; the client,
  * where it is another host; else the addresses that were used, because a client
- * on this host is anybody here. What is exempt by now is left out.
+ * on this host is anybody here, and these for this host alone. What is exempt
+ * by now is left out.
  *
  * Threads: one.
  */
@@ -26,12 +27,11 @@ static bool is_curable(const struct refusal *refusal)
 	       str_eq(refusal->reason, "ticket_unknown");
 }
 
-static bool is_this_host(const char *client)
+/* As the milter decides that it was submitted here. */
+static bool is_local(const struct refusal *refusal)
 {
-	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
-
-	return cidr_list_parse("127.0.0.0/8 ::1", &list, NULL) == 0 &&
-	       cidr_list_has_text(&list, client);
+	return str_eq(refusal->origin, "local") ||
+	       cidr_is_loopback(refusal->client);
 }
 
 /* The address as exemptions have it, if it is the domain's; a new string, or
@@ -56,22 +56,29 @@ static char *address_of(const struct domain *domain, const char *text)
 }
 
 static struct suggestion *find(
-	struct suggest_list *list, enum exemption_kind kind, const char *value)
+	struct suggest_list *list, const struct suggestion *wanted)
 {
 	for (size_t i = 0; i < list->n; i++)
-		if (list->items[i].kind == kind &&
-			str_eq(list->items[i].value, value))
+		if (list->items[i].kind == wanted->kind &&
+			list->items[i].local == wanted->local &&
+			str_eq(list->items[i].value, wanted->value))
 			return &list->items[i];
 	list->items = mem_grow(list->items, list->n + 1, sizeof(*list->items));
-	list->items[list->n] = (struct suggestion){
-		.kind = kind, .value = mem_strdup(value)};
+	list->items[list->n] = (struct suggestion){.kind = wanted->kind,
+		.local = wanted->local,
+		.value = mem_strdup(wanted->value)};
 	return &list->items[list->n++];
 }
 
 static void count(struct suggest_list *list, const struct refusal *refusal,
-	enum exemption_kind kind, const char *value)
+	enum exemption_kind kind, char *value)
 {
-	struct suggestion *suggestion = find(list, kind, value);
+	const struct suggestion wanted = {
+		.kind = kind,
+		.value = value,
+		.local = kind == EXEMPT_SENDER && is_local(refusal),
+	};
+	struct suggestion *suggestion = find(list, &wanted);
 
 	suggestion->count += refusal->count;
 	if (suggestion->last_us < refusal->last_us)
@@ -101,7 +108,7 @@ static void add(struct suggest_list *list, const struct domain *domain,
 		list->hopeless += refusal->count;
 	else if (*refusal->login)
 		count(list, refusal, EXEMPT_LOGIN, refusal->login);
-	else if (*refusal->client && !is_this_host(refusal->client))
+	else if (*refusal->client && !is_local(refusal))
 		count(list, refusal, EXEMPT_CLIENT, refusal->client);
 	else
 		count_addresses(list, domain, refusal);
@@ -112,7 +119,8 @@ static bool is_for(
 {
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 
-	if (exemption->kind != suggestion->kind)
+	if (exemption->kind != suggestion->kind ||
+		(exemption->local && !suggestion->local))
 		return false;
 	if (exemption->kind != EXEMPT_CLIENT)
 		return str_eq(exemption->value, suggestion->value);
@@ -152,8 +160,7 @@ static int by_count(const void *a, const void *b)
 int suggest_read(struct db *db, const struct domain *domain,
 	struct suggest_list *list_r, struct err *err)
 {
-	const struct refusal_scope scope = {
-		.domain = domain->name, .learnt_only = true};
+	const struct refusal_scope scope = {.domain = domain->name};
 	struct suggest_list list = {0};
 	struct exemption_list exemptions;
 	struct refusal_list notes;
@@ -211,5 +218,7 @@ char *suggest_command(
 	buf_printf(&out, "postern exempt add %s --%s=", domain->name,
 		store_exemption_kind_name(suggestion->kind));
 	add_quoted(&out, suggestion->value);
+	if (suggestion->local)
+		buf_add_str(&out, " --local");
 	return buf_take(&out);
 }

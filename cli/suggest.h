@@ -1,6 +1,6 @@
 /*
- * suggest: the exemptions that mail would have needed which a domain with the
- * policy learn let pass.
+ * suggest: the exemptions that mail would have needed which a domain refused,
+ * or let pass because it only learns.
  */
 #ifndef POSTERN_CLI_SUGGEST_H
 #define POSTERN_CLI_SUGGEST_H
@@ -11,6 +11,7 @@
 struct suggestion {
 	enum exemption_kind kind;
 	char *value;
+	bool local;    /* for this host alone */
 	int64_t count; /* of messages */
 	int64_t last_us;
 };

@@ -56,6 +56,7 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_LOGIN] = {"login", "LOGIN"},
 	[OPTION_CLIENT] = {"client", "NETWORK"},
 	[OPTION_SENDER] = {"sender", "ADDRESS"},
+	[OPTION_LOCAL] = {"local", NULL},
 	[OPTION_REFUSED] = {"refused", NULL},
 	[OPTION_WAITING] = {"waiting", NULL},
 	[OPTION_YES] = {"yes", NULL},

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "core/base/cidr.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "core/policy/recipient_set.h"
@@ -142,6 +143,14 @@ static void note_claim(struct facts *facts, const struct claim *claim)
 	facts->domain = mem_strdup(claim->domain);
 }
 
+/* By sendmail(1), or from a client here. Of a client without an Internet
+ * address nobody knows where it is. */
+static bool is_local(const struct session *session)
+{
+	return session->origin == ORIGIN_LOCAL ||
+	       (session->client && cidr_is_loopback(session->client));
+}
+
 static int read_claims(struct db *db, const struct session *session,
 	const struct sources *sources, struct facts *facts)
 {
@@ -150,6 +159,7 @@ static int read_claims(struct db *db, const struct session *session,
 		.client = session->client,
 		.sender = session->message.sender,
 		.from = sources->from,
+		.local = is_local(session),
 	};
 
 	for (size_t i = 0; i < sources->domains.n; i++) {

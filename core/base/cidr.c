@@ -192,6 +192,14 @@ void cidr_format(const struct cidr *net, char text[static CIDR_TEXT_SIZE])
 		snprintf(text + len, CIDR_TEXT_SIZE - len, "/%u", net->bits);
 }
 
+bool cidr_is_loopback(const char *address)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+
+	return cidr_list_parse("127.0.0.0/8 ::1", &list, NULL) == 0 &&
+	       cidr_list_has_text(&list, address);
+}
+
 void cidr_list_clear(struct cidr_list *list)
 {
 	free(list->items);

@@ -39,6 +39,9 @@ bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer);
  * no for NULL and for what is no address. */
 bool cidr_list_has_text(const struct cidr_list *list, const char *address);
 
+/* Whether it is an address by which a host speaks to itself. */
+bool cidr_is_loopback(const char *address);
+
 /* Room for the longest, with its prefix and the NUL. */
 enum { CIDR_TEXT_SIZE = 46 + 4 };
 

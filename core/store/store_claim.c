@@ -166,7 +166,8 @@ static int read_rows(struct db *db, const char *name, struct reading *reading,
 		" LEFT JOIN exemption e ON e.domain_id = d.id"
 		"  AND (e.kind = 'client'"
 		"   OR (e.kind = 'login' AND e.value = $login)"
-		"   OR (e.kind = 'sender' AND e.value IN ($sender, $from)))"
+		"   OR (e.kind = 'sender' AND e.value IN ($sender, $from)"
+		"    AND (e.reach = 'anywhere' OR $local)))"
 		" WHERE d.name = $name OR d.subdomains = 'covered'"
 		" ORDER BY length(d.name) DESC";
 	struct db_stmt *stmt;
@@ -178,7 +179,8 @@ static int read_rows(struct db *db, const char *name, struct reading *reading,
 		    DB_PARAMS(DB_TEXT("$name", name),
 			    DB_TEXT("$login", reading->sender->login),
 			    DB_TEXT("$sender", reading->envelope.key),
-			    DB_TEXT("$from", reading->from.key)),
+			    DB_TEXT("$from", reading->from.key),
+			    DB_INT("$local", reading->sender->local)),
 		    &stmt, err) != 0)
 		return -1;
 	while (goes_on && (result = db_step(stmt, err)) == 1) {

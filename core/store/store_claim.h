@@ -17,6 +17,7 @@ struct claim_sender {
 	const char *from;   /* `local@domain` of the one header From; NULL when
 			     * it is not clear, or when another field names an
 			     * author that is not the same */
+	bool local;         /* it is submitted on this host */
 };
 
 struct claim {
@@ -31,7 +32,8 @@ struct claim {
  * A login or a client that is exempt covers whatever it sends. A sender that is
  * exempt covers a message that uses no other address of the domain: envelope
  * sender and From each are exempt or of elsewhere, one at least is exempt, and
- * neither is empty or unclear. */
+ * neither is empty or unclear. What is exempt for this host alone counts only
+ * for mail that is submitted on it. */
 int store_claim_read(struct db *db, const char *name,
 	const struct claim_sender *sender, struct claim *claim_r,
 	struct err *err);

@@ -21,6 +21,8 @@ static const char *const kinds[EXEMPTION_KINDS + 1] = {
 	[EXEMPTION_KINDS] = "unknown",
 };
 
+static const char *const reaches[] = {[false] = "anywhere", [true] = "local"};
+
 const char *store_exemption_kind_name(enum exemption_kind kind)
 {
 	assert(kind <= EXEMPTION_KINDS);
@@ -93,8 +95,9 @@ static int insert(struct db *db, const char *id,
 	const struct exemption_spec *spec, int64_t now_us, struct err *err)
 {
 	static const char sql_insert[] =
-		"INSERT INTO exemption (id, domain_id, kind, value, created_us)"
-		" SELECT $id, d.id, $kind, $value, $created"
+		"INSERT INTO exemption (id, domain_id, kind, value, reach,"
+		" created_us)"
+		" SELECT $id, d.id, $kind, $value, $reach, $created"
 		" FROM domain d WHERE d.name = $domain AND d.pending = 0";
 	struct db_stmt *stmt;
 
@@ -103,6 +106,7 @@ static int insert(struct db *db, const char *id,
 	db_bind_text(stmt, "$id", id);
 	db_bind_text(stmt, "$kind", kinds[spec->kind]);
 	db_bind_text(stmt, "$value", spec->value);
+	db_bind_text(stmt, "$reach", reaches[spec->local]);
 	db_bind_int(stmt, "$created", now_us);
 	db_bind_text(stmt, "$domain", spec->domain);
 	return store_row_change(db, stmt, err);
@@ -113,8 +117,9 @@ static int explain(const struct err *why, const struct exemption_spec *spec,
 {
 	if (why->code == ERR_EXISTS)
 		return err_set(err, ERR_EXISTS,
-			"the %s %s is exempt for %s already", kinds[spec->kind],
-			spec->value, spec->domain);
+			"the %s %s is exempt for %s already; remove that to "
+			"make it another one",
+			kinds[spec->kind], spec->value, spec->domain);
 	return err_copy(err, why);
 }
 
@@ -127,6 +132,9 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 	struct err why = ERR_INIT;
 	int added;
 
+	if (spec->local && spec->kind != EXEMPT_SENDER)
+		return err_set(err, ERR_INVALID,
+			"only a sender can be exempt for this host alone");
 	if (read_value(spec, &value, err) < 0)
 		return -1;
 	stored.value = value;
@@ -137,6 +145,7 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 	if (added == 0)
 		return err_set(err, ERR_NOT_FOUND, "there is no domain %s",
 			spec->domain);
+	exemption.local = spec->local;
 	exemption.domain = mem_strdup(spec->domain);
 	exemption.value = TAKE_PTR(value);
 	*exemption_r = exemption;
@@ -179,6 +188,7 @@ static int read_item(struct db_stmt *stmt, void *item, struct err *err)
 		kinds, EXEMPTION_KINDS, db_text(stmt, 2));
 	exemption->value = db_copy(stmt, 3);
 	exemption->created_us = db_int(stmt, 4);
+	exemption->local = str_eq(db_text(stmt, 5), reaches[true]);
 	return 0;
 }
 
@@ -194,7 +204,7 @@ int store_exemption_list(struct db *db, const char *domain,
 	struct exemption_list *list_r, struct err *err)
 {
 	static const char sql_list[] =
-		"SELECT x.id, d.name, x.kind, x.value, x.created_us"
+		"SELECT x.id, d.name, x.kind, x.value, x.created_us, x.reach"
 		" FROM exemption x JOIN domain d ON d.id = x.domain_id"
 		" WHERE $domain IS NULL OR d.name = $domain"
 		" ORDER BY d.name, x.kind, x.value";

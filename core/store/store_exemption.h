@@ -21,6 +21,7 @@ struct exemption {
 	char *domain; /* its name */
 	enum exemption_kind kind;
 	char *value;
+	bool local; /* for mail that is submitted on this host alone */
 	int64_t created_us;
 };
 
@@ -34,12 +35,13 @@ struct exemption_spec {
 	enum exemption_kind kind;
 	const char *value; /* a sender as addr_spec() writes it, a client in
 			    * any way that cidr reads; stored as it writes it */
+	bool local;        /* only with a sender */
 };
 
 /* ERR_NOT_FOUND when there is no such domain, ERR_EXISTS when it is exempt
- * already. ERR_INVALID for a login that is empty, longer than 200 bytes or has
- * control characters; for a client that is not one network; for a sender of
- * another domain, where a name below it counts as of it. */
+ * already, local or not. ERR_INVALID for a login that is empty, longer than 200
+ * bytes or has control characters; for a client that is not one network; for a
+ * sender of another domain, where a name below it counts as of it. */
 int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 	int64_t now_us, struct exemption *exemption_r, struct err *err);
 /* By domain, kind and value; of one domain, or all for NULL. */

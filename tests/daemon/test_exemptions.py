@@ -1,5 +1,7 @@
 """Who sends as a domain without a key, and what that does not let them do."""
 
+import shlex
+
 import pytest
 from harness import Sandbox
 from harness.submit import plain
@@ -52,6 +54,31 @@ def test_sender(box, domain, to):
     assert code(box, root, to, "someone@other.test") == 250
     assert code(box, "someone@other.test", to, root) == 250
     assert plain(box, "sendmail", root, to).verdict()["action"] == "pass"
+
+
+def test_sender_of_this_host(box, domain, to):
+    """Mail that is submitted here, and not what the hosts of the network send."""
+    root, boss = f"root@{domain}", f"boss@{domain}"
+    box.cli("exempt", "add", domain, "--sender", root, "--local")
+    assert plain(box, "sendmail", root, to).verdict()["action"] == "pass"
+    assert code(box, root, to) == 250
+    assert code(box, root, to, client="ADDR=10.1.2.3") == 550
+    assert code(box, root, to, boss) == 550
+    box.cli("exempt", "remove", domain, "--sender", root)
+    box.cli("exempt", "add", domain, "--sender", root)
+    assert code(box, root, to, client="ADDR=10.1.2.3") == 250
+
+
+def test_suggested_after_a_refusal(box, domain, to):
+    """What exclusive refused is the source, too, with the narrowest command."""
+    root = f"root@{domain}"
+    assert code(box, root, to) == 550
+    [row] = box.cli("exempt", "suggest", domain)
+    command = shlex.split(row["command"])
+    assert command == [*f"postern exempt add {domain} --sender={root}".split(), "--local"]
+    box.cli(*command[1:])
+    assert code(box, root, to) == 250
+    assert box.cli("exempt", "suggest", domain) == []
 
 
 # What nobody gets by an exemption for root@DOMAIN: (envelope sender, From).

@@ -154,6 +154,8 @@ static struct db *open_database(void)
 	return db;
 }
 
+static const char *origin = "internal";
+
 static void note(struct db *db, enum refusal_outcome outcome,
 	const char *reason, const char *const who[4], int64_t now_us)
 {
@@ -161,7 +163,7 @@ static void note(struct db *db, enum refusal_outcome outcome,
 		.outcome = outcome,
 		.reason = reason,
 		.domain = "a.example",
-		.origin = "internal",
+		.origin = origin,
 		.login = who[0],
 		.client = who[1],
 		.sender = who[2],
@@ -211,20 +213,26 @@ static void test_suggest(void **state)
 	run_ok("domain add a.example --company %s --policy learn", company);
 	run_ok("exempt suggest a.example --json");
 	assert_int_equal(rows_printed(), 0);
+	run_ok("exempt suggest a.example");
+	assert_says(at.out, "nothing to suggest");
+	assert_says(at.out, "--policy exclusive");
 	db = open_database();
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
 		note(db, notes[i].outcome, notes[i].reason, notes[i].who,
 			1000000);
 	db_close(db);
 	run_ok("exempt suggest a.example --json");
-	assert_int_equal(rows_printed(), 4);
+	assert_int_equal(rows_printed(), 6);
+	assert_says(at.out, "--login=bob\", \"count\": 1");
 	assert_says(at.out, "--client=10.0.0.1\", \"count\": 3");
-	assert_says(at.out, "--sender=w@a.example\", \"count\": 2");
+	assert_says(at.out, "--sender=w@a.example --local\", \"count\": 1");
+	assert_says(at.out, "--sender=w@a.example\", \"count\": 1");
 	assert_says(at.out, "postern exempt add a.example --login=ann\", "
 			    "\"count\": 1");
 	assert_says(at.out, "--login='o'\\\\''neil'\", \"count\": 1");
 	run_ok("exempt suggest a.example");
 	assert_says(at.out, "3 more would be refused");
+	assert_says(at.out, "--refused --domain a.example");
 	run_ok("domain set a.example --subdomains covered");
 	run_ok("exempt suggest a.example");
 	assert_says(at.out, "--sender=w@sub.a.example");
@@ -232,9 +240,53 @@ static void test_suggest(void **state)
 	run_ok("exempt add a.example --login o'neil");
 	run_ok("exempt add a.example --sender w@a.example");
 	run_ok("exempt suggest a.example --json");
-	assert_int_equal(rows_printed(), 2);
+	assert_int_equal(rows_printed(), 3);
 	assert_says(at.out, "--login=ann");
+	assert_says(at.out, "--login=bob");
 	assert_says(at.out, "--sender=w@sub.a.example");
+}
+
+/* What is exempt for this host alone, and how that is suggested. */
+static void test_local(void **state)
+{
+	static const char *const sendmail[] = {
+		"", "", "w@a.example", "w@a.example"};
+	static const char *const loopback[] = {
+		"", "::1", "w@a.example", "w@a.example"};
+	_cleanup_free_ char *company = add_company("A");
+	struct db *db;
+
+	(void)state;
+	run_ok("domain add a.example --company %s", company);
+	run_ok("exempt suggest a.example");
+	assert_says(at.out, "nothing to suggest");
+	assert_says(at.out, "postern exempt list a.example");
+	db = open_database();
+	origin = "local";
+	note(db, REFUSAL_HELD, "no_ticket", sendmail, 1000000);
+	origin = "internal";
+	note(db, REFUSAL_REJECTED, "no_ticket", loopback, 1000000);
+	db_close(db);
+	run_ok("exempt suggest a.example --json");
+	assert_int_equal(rows_printed(), 1);
+	assert_says(at.out, "postern exempt add a.example --sender=w@a.example "
+			    "--local\", \"count\": 2");
+	run_ok("exempt add a.example --sender=w@a.example --local");
+	run_ok("exempt list a.example --json");
+	assert_says(at.out, "\"local\": true");
+	run_ok("exempt suggest a.example --json");
+	assert_int_equal(rows_printed(), 0);
+	run("exempt add a.example --sender=w@a.example");
+	assert_int_not_equal(at.status, 0);
+	assert_says(at.errors, "already");
+	run_ok("exempt remove a.example --sender=w@a.example");
+	run("exempt add a.example --login=ann --local");
+	assert_int_not_equal(at.status, 0);
+	assert_says(at.errors, "--local goes with --sender");
+	run_ok("domain set a.example --policy shared");
+	run_ok("exempt add a.example --sender=w@a.example");
+	run_ok("exempt suggest a.example");
+	assert_says(at.out, "--policy learn");
 }
 
 static void test_refused_list(void **state)
@@ -264,12 +316,17 @@ static void test_refused_list(void **state)
 	run_ok("email list --refused");
 	assert_says(at.out, "\\x1b[2J");
 	assert_says(at.out, "held");
+	assert_says(
+		at.out, "Mail from this domain must be sent with an API key.");
+	assert_null(strstr(at.out, "no_ticket"));
 	assert_says(at.out, "No.");
 	assert_true(strstr(at.out, "held") < strstr(at.out, "No."));
 	assert_true(strstr(at.out, "No.") < strstr(at.out, "rejected"));
 	run_ok("email list --refused --json");
 	assert_int_equal(rows_printed(), 3);
 	assert_says(at.out, "\"outcome\": \"rejected\", \"count\": 2");
+	assert_says(at.out, "\"reason\": \"no_ticket\"");
+	assert_says(at.out, "\"reason_text\": \"Mail from this domain must");
 	assert_says(at.out, "\"email_id\": \"" NO_ID "\"");
 	run_ok("email list --refused --json --limit 2");
 	assert_int_equal(rows_printed(), 2);
@@ -535,6 +592,7 @@ int main(void)
 		TEST(exemptions),
 		TEST(faults),
 		TEST(suggest),
+		TEST(local),
 		TEST(refused_list),
 		TEST(own_domains),
 		TEST(unreadable_domains),

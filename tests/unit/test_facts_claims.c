@@ -139,7 +139,7 @@ static void test_sources(void **state)
 static void exempt(
 	struct temp_db *temp, enum exemption_kind kind, const char *value)
 {
-	const struct exemption_spec spec = {"example.com", kind, value};
+	const struct exemption_spec spec = {"example.com", kind, value, false};
 	struct exemption exemption;
 
 	OK(store_exemption_add(temp->db, &spec, 1, &exemption, &why));

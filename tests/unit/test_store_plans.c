@@ -84,8 +84,8 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 
 static void call_rules(struct db *db, const struct temp_tenant *tenant)
 {
-	const struct exemption_spec spec = {tenant->domain, EXEMPT_LOGIN, "ann"};
-	const struct claim_sender sender = {"ann", "::1", "a@b.test", "a@b.test"};
+	const struct exemption_spec spec = {tenant->domain, EXEMPT_LOGIN, "ann", false};
+	const struct claim_sender sender = {"ann", "::1", "a@b.test", "a@b.test", false};
 	struct exemption_list list;
 	struct exemption exemption;
 	struct claim claim;
@@ -339,7 +339,7 @@ static const struct {
 		"SCAN refusal USING COVERING INDEX refusal_by_time"},
 	{"ORDER BY length(d.name) DESC", "SEARCH d USING INDEX"},
 	{"ORDER BY length(d.name) DESC",
-		"SEARCH e USING COVERING INDEX sqlite_autoindex_exemption_2 "
+		"SEARCH e USING INDEX sqlite_autoindex_exemption_2 "
 		"(domain_id=?"},
 	{"AND e.company_id = $company AND e.seq < $seq"
 	 " ORDER BY e.seq DESC LIMIT $limit",
