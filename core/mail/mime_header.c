@@ -13,6 +13,9 @@
 /* The name, a colon and a blank leave room for a word on a line of 78. */
 enum { NAME_MAX_LEN = 76 };
 
+/* A line has 998 characters (RFC 5322 2.1.1), the name with them. */
+enum { MSG_ID_MAX = 998 - (int)sizeof("Message-ID: ") + 1 };
+
 bool mime_header_name_valid(const char *name)
 {
 	size_t len = strlen(name);
@@ -43,6 +46,52 @@ bool mime_header_value_valid(const char *value)
 		if (is_control(value))
 			return false;
 	return true;
+}
+
+/* The length of the dot-atom-text (RFC 5322 3.2.3) at text; 0 for none. */
+static size_t dot_atom_len(const char *text)
+{
+	size_t len = 0;
+
+	for (;;) {
+		size_t atom = strspn(text + len, "!#$%&'*+-/=?^_`{|}~0123456789"
+						 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+						 "abcdefghijklmnopqrstuvwxyz");
+
+		if (atom == 0)
+			return 0;
+		len += atom;
+		if (text[len] != '.')
+			return len;
+		len++;
+	}
+}
+
+/* The same of a no-fold-literal. */
+static size_t literal_len(const char *text)
+{
+	size_t len = 1;
+
+	if (text[0] != '[')
+		return 0;
+	while (text[len] > ' ' && text[len] <= '~' &&
+		strchr("[]\\", text[len]) == NULL)
+		len++;
+	return text[len] == ']' ? len + 1 : 0;
+}
+
+bool mime_header_msg_id_valid(const char *text)
+{
+	size_t left, right;
+
+	if (strlen(text) > MSG_ID_MAX || text[0] != '<')
+		return false;
+	left = dot_atom_len(text + 1);
+	if (left == 0 || text[1 + left] != '@')
+		return false;
+	text += 1 + left + 1;
+	right = text[0] == '[' ? literal_len(text) : dot_atom_len(text);
+	return right > 0 && text[right] == '>' && text[right + 1] == '\0';
 }
 
 bool mime_header_reserved(const char *name)

@@ -14,6 +14,10 @@ bool mime_header_name_valid(const char *name);
  * other control characters but the tab. */
 bool mime_header_value_valid(const char *value);
 
+/* Whether the text is one Message-ID with its brackets (RFC 5322 3.6.4, without
+ * the obsolete forms), short enough for the line of its field. */
+bool mime_header_msg_id_valid(const char *text);
+
 /* Whether a custom value of this field is ignored, because the request or
  * Postern makes the field: the reserved names of the API, and X-Postern-*. */
 bool mime_header_reserved(const char *name);

@@ -12,8 +12,10 @@
 #include "core/mail/mime_read_private.h"
 #include "core/mail/mime_words_decode.h"
 
-/* What is longer is cut. */
-enum { SUBJECT_MAX = 16 * 1024 };
+enum {
+	SUBJECT_MAX = 16 * 1024, /* what is longer is cut */
+	MESSAGE_ID_MAX = 998
+};
 
 static void on_from(
 	const struct mime_scan_field *field, struct mime_summary *summary)
@@ -39,14 +41,19 @@ static void on_subject(
 			*p = ' ';
 }
 
+/* `<left@right>`. What mailers write between these is not always as RFC 5322
+ * has it, so any character that shows counts. */
 static bool is_message_id(const char *value)
 {
 	size_t len = strlen(value);
+	const char *at = strchr(value, '@');
 
-	if (len < 3 || len > 998 || value[0] != '<' || value[len - 1] != '>')
+	if (len > MESSAGE_ID_MAX || value[0] != '<' || value[len - 1] != '>' ||
+		at == NULL || at == value + 1 || at == value + len - 2)
 		return false;
 	for (size_t i = 1; i < len - 1; i++)
-		if (value[i] <= ' ' || value[i] > '~' || strchr("<>", value[i]))
+		if (value[i] <= ' ' || value[i] > '~' || strchr("<>", value[i]) ||
+			(value[i] == '@' && value + i != at))
 			return false;
 	return true;
 }

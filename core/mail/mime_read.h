@@ -25,7 +25,8 @@ struct mime_summary {
 	char *subject;
 	char *html;
 	char *text;
-	/* With <>; NULL when the field is missing or is not of that form. */
+	/* `<left@right>`, ASCII without blanks; NULL when the field is missing
+	 * or is not of that form. */
 	char *message_id;
 	/* Mailboxes as addr_format() writes them; malformed ones are left
 	 * out. */

@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "httpd/form/form_cid.h"
+#include "httpd/form/form_options.h"
 
 static int missing(struct problem *problem, const char *name)
 {
@@ -82,6 +83,9 @@ static int parse_body(const struct form *form, struct mime_message *message,
 	if (form_text_line(form, "subject", &subject, problem) < 0 ||
 		form_text(form, "text", &text, problem) < 0 ||
 		form_text(form, "html", &html, problem) < 0)
+		return -1;
+	if (text == NULL && html == NULL &&
+		form_options_check_template(form, problem) < 0)
 		return -1;
 	if (text == NULL && html == NULL)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,

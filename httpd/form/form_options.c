@@ -115,23 +115,15 @@ static bool is_structural(const char *name)
 	return str_starts_nocase(name, "content-") || mime_header_reserved(name);
 }
 
-/* `<local@domain>`, also without its brackets. */
+/* With a variable in it, it is checked when that is put in. */
 static int take_message_id(
 	struct options *options, const char *value, struct problem *problem)
 {
-	struct mime_message *message = &options->outgoing->message;
-	size_t len = strlen(value);
-	bool closed = len > 2 && value[0] == '<' && value[len - 1] == '>';
-	const char *inner = closed ? value + 1 : value;
-	size_t inner_len = closed ? len - 2 : len;
+	char **id = &options->outgoing->message.message_id;
 
-	if (memchr(inner, '@', inner_len) == NULL || len > 900 ||
-		strcspn(inner, " \t<>") < inner_len)
-		return bad(problem, "h:Message-Id",
-			"parameter is not a valid message id");
-	free(message->message_id);
-	message->message_id = mem_printf("<%.*s>", (int)inner_len, inner);
-	return 0;
+	free(*id);
+	*id = mem_strdup(value);
+	return strchr(value, '%') ? 0 : form_text_message_id(id, problem);
 }
 
 static int take_variables_header(
@@ -265,6 +257,18 @@ static int take_field(struct options *options, const struct form_field *field,
 		return prefixes[k].take(
 			options, field, field->name + strlen(prefix), problem);
 	}
+	return 0;
+}
+
+int form_options_check_template(const struct form *form, struct problem *problem)
+{
+	for (size_t i = 0; i < form->n; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(prefixes); k++)
+			if (prefixes[k].take == refuse_template &&
+				str_starts_nocase(form->fields[i].name,
+					prefixes[k].prefix))
+				return refuse_template(
+					NULL, &form->fields[i], "", problem);
 	return 0;
 }
 

@@ -21,4 +21,8 @@ enum { FORM_OPTIONS_MAX = 16 * 1024 };
 int form_options_parse(const struct form *form, int64_t now_us,
 	struct outgoing *outgoing, struct problem *problem);
 
+/* Refuses a form with one of the fields that would make its text, `template`
+ * and the like: they are not supported. */
+int form_options_check_template(const struct form *form, struct problem *problem);
+
 #endif

@@ -68,6 +68,20 @@ bool form_text_given(const struct form *form, const char *name)
 	return false;
 }
 
+int form_text_message_id(char **id, struct problem *problem)
+{
+	if (**id != '<') {
+		char *bare = *id;
+
+		*id = mem_printf("<%s>", bare);
+		free(bare);
+	}
+	return mime_header_msg_id_valid(*id)
+		       ? 0
+		       : bad(problem, "h:Message-Id",
+				 "is not a valid message id");
+}
+
 static bool has_addr(const struct addr_list *list, const struct addr *addr)
 {
 	for (size_t i = 0; i < list->n; i++)

@@ -24,6 +24,10 @@ int form_text_check(const struct form_field *field, struct problem *problem);
 /* Whether there is a value that is not blank. */
 bool form_text_given(const struct form *form, const char *name);
 
+/* A Message-ID that a client chose: puts brackets around it when there are
+ * none. -1 with the problem when it is not valid. */
+int form_text_message_id(char **id, struct problem *problem);
+
 /* What a list of addresses may have. */
 enum { FORM_TEXT_ADDRS_MAX = 1000 };
 

@@ -76,10 +76,9 @@ static int personalize(const struct form_recipient *recipient,
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"subject parameter contains line breaks or other "
 			"control characters");
-	if (message->message_id && (!mime_header_value_valid(message->message_id) ||
-					   strchr(message->message_id, ' ')))
-		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"h:Message-Id parameter is not a valid message id");
+	if (message->message_id &&
+		form_text_message_id(&message->message_id, problem) < 0)
+		return -1;
 	return substitute_headers(recipient, message, problem);
 }
 

@@ -179,8 +179,8 @@ int email_json_read(const json_t *email, int64_t max_recipients,
 	if (!json_is_object(email))
 		return problem_set(problem, PROBLEM_VALIDATION,
 			"The email must be an object.");
-	if (check_required(email, problem) < 0 ||
-		check_unsupported(email, problem) < 0 ||
+	if (check_unsupported(email, problem) < 0 ||
+		check_required(email, problem) < 0 ||
 		parse_people(email, max_recipients, outgoing_r, problem) < 0 ||
 		parse_content(email, message, problem) < 0 ||
 		parse_headers(email, message, problem) < 0 ||

@@ -167,6 +167,20 @@ def test_message_id_and_date_are_added(mime, to, blank):
     assert mime.read(message_id)["subject"] == "x"
 
 
+@pytest.mark.parametrize(
+    "odd", ["<1>", "1@x.test", "<ü@utf8.test>", "<a b@x.test>", "<a@x.test> <b@x.test>"]
+)
+def test_message_id_that_is_none_passes(mime, to, odd):
+    """The email is known by an id of ours then."""
+    to = to.replace("@dst", "@utf8")
+    field = f"Message-ID: {odd}\n".encode()
+    answer = mime.post_message(to, b"From: hello@example.com\n" + field + b"\nHello\n")
+    message_id = queued_id(answer)
+    assert re.fullmatch(rf"<{UUID}@example\.com>", message_id)
+    assert mime.read(message_id)["message_id"] == message_id
+    assert field in mime.box.sink.find(to=to).raw
+
+
 def test_id_of_the_answer_is_the_one_of_the_message(mime, to, own_id):
     assert queued_id(mime.post_message(to, message_with(own_id))) == own_id
     (row,) = mime.stored(own_id)

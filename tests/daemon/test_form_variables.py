@@ -177,6 +177,44 @@ def test_message_id_of_each(form, fields, people, encode):
         assert form.httpd.read(row["id"])["to"] == [person]
 
 
+@pytest.mark.parametrize(
+    "given, value",
+    [
+        ("<%recipient.message_id%>", "{}"),
+        ("%recipient.message_id%", "{}"),
+        ("%recipient.message_id%", "<{}>"),
+    ],
+)
+def test_message_id_is_a_variable(form, fields, people, given, value):
+    """As newsletters come that have an id for each recipient."""
+    run = unique("run")
+    ids = [f"{run}-{n}@example.com" for n in range(len(people))]
+    variables = {p: {"message_id": value.format(n)} for p, n in zip(people, ids)}
+    answer = form.post(
+        with_variables(fields, people, variables, **{"h:Message-Id": given})
+    )
+    assert (answer.status, answer.json()["id"]) == (200, given)
+    for person, name in zip(people, ids):
+        mail = form.box.sink.find(to=person)
+        assert mail.raw_header("Message-ID") == f"<{name}>".encode()
+        (row,) = form.stored(f"<{name}>")
+        assert form.httpd.read(row["id"])["to"] == [person]
+
+
+@pytest.mark.parametrize(
+    "value", ["", "ü", "a b", "a><b", "a.", "a@b", "a\tb><" * 600, "a" * 990]
+)
+def test_message_id_of_one_that_is_none(form, fields, people, value):
+    """Nobody gets the email then."""
+    variables = {p: {"id": unique()} for p in people}
+    variables[people[-1]] = {"id": value}
+    more = {"h:Message-Id": "<%recipient.id%@x.test>"}
+    answer = form.post(with_variables(fields, people, variables, **more))
+    check_refused(answer, 400, "h:Message-Id parameter is not a valid message id")
+    for person in people:
+        assert person not in form.box.log("postfix")
+
+
 def test_testmode(form, fields, people):
     options = {"o:testmode": "yes", "h:Message-Id": f"<{unique()}@example.com>"}
     message_id = form.send(with_variables(fields, people, {}, **options))

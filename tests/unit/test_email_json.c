@@ -44,6 +44,8 @@ static const struct {
 	{"{\"from\":\"a@example.com\",\"to\":null,\"text\":\"x\"}", 422,
 		"Missing `to` field."},
 	{"{" BASE "}", 422, "Missing `html` or `text` field."},
+	{"{" BASE ", \"template\": {\"id\": \"x\"}}", 422,
+		"The `template` field is not supported."},
 	{"{" BASE ",\"html\":\"\",\"text\":\"\"}", 422,
 		"Missing `html` or `text` field."},
 	{"{" BASE ",\"html\":null,\"text\":null}", 422,

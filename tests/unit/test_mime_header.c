@@ -106,11 +106,74 @@ static void test_reserved(void **state)
 			fail_msg("%s", cases[i].name);
 }
 
+#define X100 X19 X19 X19 X19 X19 "xxxxx"
+#define X900 X100 X100 X100 X100 X100 X100 X100 X100 X100
+
+static void test_message_ids(void **state)
+{
+	static const struct {
+		const char *text;
+		bool valid;
+	} cases[] = {
+		{"<a@b>", true},
+		{"<a.b+c=d/{e}|f~g@x-y.example.com>", true},
+		{"<!#$%&'*+-/=?^_`{|}~@b>", true},
+		{"<a@[127.0.0.1]>", true},
+		{"<a@[]>", true},
+		{"<a@[!\"#@<>;:^~]>", true},
+		{"<" X900 X19 X19 X19 X19 "xxxxxx@b>", true},
+		{"<" X900 X19 X19 X19 X19 "xxxxxxx@b>", false},
+		{"", false},
+		{"<", false},
+		{"<>", false},
+		{"a@b", false},
+		{"<a@b", false},
+		{"a@b>", false},
+		{"<a>", false},
+		{"<@b>", false},
+		{"<a@>", false},
+		{"<a@b@c>", false},
+		{"<a@b><c@d>", false},
+		{"<a@b> <c@d>", false},
+		{"<<a@b>>", false},
+		{" <a@b>", false},
+		{"<a@b> ", false},
+		{"<a b@c>", false},
+		{"<a\t@b>", false},
+		{"<.a@b>", false},
+		{"<a.@b>", false},
+		{"<a..b@c>", false},
+		{"<a@.b>", false},
+		{"<a@b.>", false},
+		{"<\"a\"@b>", false},
+		{"<a(b)@c>", false},
+		{"<a:b@c>", false},
+		{"<a,b@c>", false},
+		{"<a\\b@c>", false},
+		{"<ü@b>", false},
+		{"<a@ü>", false},
+		{"<a@[ü]>", false},
+		{"<a@[b>", false},
+		{"<a@b]>", false},
+		{"<a@[b]c>", false},
+		{"<a@[[b]>", false},
+		{"<a@[b c]>", false},
+		{"<a@[b\\c]>", false},
+		{"<a@b\x7f>", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (mime_header_msg_id_valid(cases[i].text) != cases[i].valid)
+			fail_msg("%s", cases[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_message_ids),
 		cmocka_unit_test(test_reserved),
 	};
 

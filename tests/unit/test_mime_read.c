@@ -52,9 +52,8 @@ static const struct {
 		"Date: today\r\n\r\n",
 		"f[Ann <a@x.org>] t[b@x.org] c[c@x.org] r[d@x.org] s[Hi] "
 		"m[<1@x>] date"},
-	{"case, blanks before the colon, LF",
-		"FROM : a@x.org\nto: b@x.org\nSUBJECT:Hi\nmessage-id: <1>\n",
-		"f[a@x.org] t[b@x.org] s[Hi] m[<1>] "},
+	{"case, blanks before the colon, LF", "FROM : a@x.org\nto: b@x.org\nSUBJECT:Hi\nmessage-id: <1@[x]>\n",
+		"f[a@x.org] t[b@x.org] s[Hi] m[<1@[x]>] "},
 	{"several From", "From: a@x.org\nFrom:\nFrom: b@x.org\n",
 		"f[a@x.org][][b@x.org] "},
 	{"From as it is, unfolded",
@@ -70,12 +69,14 @@ static const struct {
 	{"line break in a Subject", "Subject: =?utf-8?Q?a=0D=0Ab?=\n", "s[a  b] "},
 	{"raw UTF-8 Subject", "Subject: \xc3\xa9\n", "s[\xc3\xa9] "},
 	{"first of two",
-		"Subject: a\nSubject: b\nMessage-ID: <1>\n"
-		"Message-ID: <2>\n",
-		"s[a] m[<1>] "},
+		"Subject: a\nSubject: b\nMessage-ID: <1@x>\n"
+		"Message-ID: <2@x>\n",
+		"s[a] m[<1@x>] "},
 	{"Message-ID of no form",
 		"Message-ID: 1@x\nMessage-ID: <a b>\nMessage-ID: <>\n"
-		"Message-ID: <a>b>\nMessage-ID: <\xc3\xa9>\n",
+		"Message-ID: <a>b>\nMessage-ID: <\xc3\xa9@x>\n"
+		"Message-ID: <1>\nMessage-ID: <@x>\nMessage-ID: <1@>\n"
+		"Message-ID: <1@x@y>\nMessage-ID: @\nMessage-ID: <1@x\n",
 		""},
 	{"blank Date", "Date: \n", ""},
 	{"lists",
