@@ -13,6 +13,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/mail/mime_field.h"
 #include "core/mail/mime_scan.h"
 
 /* About what stands in front. */
@@ -23,25 +24,6 @@ bool mime_edit_is_private(const char *name)
 	return str_eq_nocase(name, "Bcc") || str_eq_nocase(name, "Resent-Bcc") ||
 	       str_starts_nocase(name, "X-Mailgun-") ||
 	       str_starts_nocase(name, "X-Postern-");
-}
-
-static int check_field(const struct mime_scan_field *field, struct err *err)
-{
-	struct mime_span rest = field->raw, line;
-	int len = field->name.len < 100 ? (int)field->name.len : 100;
-	const char *fault = NULL;
-
-	while (mime_scan_line(&rest, &line, NULL)) {
-		if (memchr(line.data, '\0', line.len))
-			fault = "a NUL";
-		else if (memchr(line.data, '\r', line.len))
-			fault = "a CR that ends no line";
-	}
-	if (fault == NULL)
-		return 0;
-	return err_set(err, ERR_INVALID,
-		"the header field %.*s of the message has %s", len,
-		field->name.data, fault);
 }
 
 /* Whether the field is this one and says something. */
@@ -55,19 +37,59 @@ static bool has_value(const struct mime_scan_field *field, const char *name)
 	return *value != '\0';
 }
 
+/* Whether the field goes: as the predicate says, or as blank as a new one that
+ * stands in front is not. */
+static bool goes(const struct mime_edit *edit, const struct mime_scan_field *field)
+{
+	_cleanup_free_ char *name = mem_dup(field->name.data, field->name.len);
+
+	if (edit->removes && edit->removes(name))
+		return true;
+	return (str_eq_nocase(name, "Message-ID") ||
+		       str_eq_nocase(name, "Date")) &&
+	       !has_value(field, name);
+}
+
+static int check_field(const struct mime_edit *edit,
+	const struct mime_scan_field *field, struct err *err)
+{
+	struct mime_span rest = field->raw, line;
+	int len = field->name.len < 100 ? (int)field->name.len : 100;
+	const char *fault = NULL;
+	size_t size = 0;
+
+	while (mime_scan_line(&rest, &line, NULL)) {
+		size += line.len + 1;
+		if (memchr(line.data, '\0', line.len))
+			fault = "a NUL";
+		else if (memchr(line.data, '\r', line.len))
+			fault = "a CR that ends no line";
+	}
+	if (fault)
+		return err_set(err, ERR_INVALID,
+			"the header field %.*s of the message has %s", len,
+			field->name.data, fault);
+	if (size > MIME_FIELD_MAX && !goes(edit, field))
+		return err_set(err, ERR_INVALID,
+			"the header field %.*s of the message is longer than "
+			"%d bytes",
+			len, field->name.data, MIME_FIELD_MAX);
+	return 0;
+}
+
 struct present {
 	bool message_id;
 	bool date;
 };
 
-static int check_header(
-	struct mime_span rest, struct present *present_r, struct err *err)
+static int check_header(struct mime_span rest, const struct mime_edit *edit,
+	struct present *present_r, struct err *err)
 {
 	struct mime_scan_field field;
 	struct present present = {false, false};
 
 	while (mime_scan_field(&rest, &field)) {
-		if (check_field(&field, err) < 0)
+		if (check_field(edit, &field, err) < 0)
 			return -1;
 		present.message_id |= has_value(&field, "Message-ID");
 		present.date |= has_value(&field, "Date");
@@ -94,19 +116,6 @@ static void add_front(const struct mime_edit *edit,
 		clock_rfc5322(edit->date_us, date);
 		add_field(out, "Date", date);
 	}
-}
-
-/* Whether the field goes: as the predicate says, or as blank as a new one that
- * stands in front is not. */
-static bool goes(const struct mime_edit *edit, const struct mime_scan_field *field)
-{
-	_cleanup_free_ char *name = mem_dup(field->name.data, field->name.len);
-
-	if (edit->removes && edit->removes(name))
-		return true;
-	return (str_eq_nocase(name, "Message-ID") ||
-		       str_eq_nocase(name, "Date")) &&
-	       !has_value(field, name);
 }
 
 /* Appends the lines, ended by LF; also the last one when it must_end. */
@@ -140,7 +149,7 @@ int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
 	struct present present;
 
 	mime_scan_drop_from_line(&message);
-	if (check_header(message, &present, err) < 0)
+	if (check_header(message, edit, &present, err) < 0)
 		return -1;
 	buf_reserve(out, len + FRONT);
 	add_front(edit, &present, out);

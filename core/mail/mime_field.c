@@ -19,8 +19,6 @@ enum {
 	TEXT_WORD_MAX = 200,
 	/* A name longer than this is not put in quotes. */
 	QUOTED_MAX = 60,
-	/* Postfix cuts fields at header_size_limit, 102400 by default. */
-	FIELD_MAX = 65536,
 };
 
 static bool is_ascii(const char *text, size_t len)
@@ -165,11 +163,11 @@ static void add_name(struct mime_fold *fold, const char *name)
 	}
 }
 
-static void add_mailbox(struct mime_fold *fold, const struct addr *addr, bool last)
+static void add_mailbox(
+	struct mime_fold *fold, const struct addr *addr, bool named, bool last)
 {
 	_cleanup_free_ char *spec = addr_spec(addr);
 	_cleanup_free_ char *word = NULL;
-	bool named = !str_empty(addr->name);
 
 	if (named)
 		add_name(fold, addr->name);
@@ -177,26 +175,43 @@ static void add_mailbox(struct mime_fold *fold, const struct addr *addr, bool la
 	mime_fold_word(fold, word);
 }
 
-void mime_field_addrs(
-	struct buf *out, const char *name, const struct addr_list *list)
+/* Adds the field, with or without all display names. */
+static void add_mailboxes(struct buf *out, const char *name,
+	const struct addr_list *list, bool names)
 {
 	struct mime_fold fold;
 
+	mime_fold_start(&fold, out, name);
+	for (size_t i = 0; i < list->n; i++) {
+		const struct addr *addr = &list->items[i];
+
+		add_mailbox(&fold, addr, names && !str_empty(addr->name),
+			i + 1 == list->n);
+	}
+	mime_fold_end(&fold);
+}
+
+void mime_field_addrs(
+	struct buf *out, const char *name, const struct addr_list *list)
+{
+	size_t start = out->len;
+
 	if (list->n == 0)
 		return;
-	mime_fold_start(&fold, out, name);
-	for (size_t i = 0; i < list->n; i++)
-		add_mailbox(&fold, &list->items[i], i + 1 == list->n);
-	mime_fold_end(&fold);
+	add_mailboxes(out, name, list, true);
+	if (list->n == 1 || out->len - start <= MIME_FIELD_MAX)
+		return;
+	out->len = start;
+	add_mailboxes(out, name, list, false);
 }
 
 int mime_field_check(
 	const struct buf *out, size_t start, const char *name, struct err *err)
 {
-	if (out->len - start > FIELD_MAX)
+	if (out->len - start > MIME_FIELD_MAX)
 		return err_set(err, ERR_INVALID,
 			"the header field %s is longer than %d bytes", name,
-			FIELD_MAX);
+			MIME_FIELD_MAX);
 	while (start < out->len) {
 		const char *line = out->data + start;
 		size_t len = strcspn(line, "\n");

@@ -1,7 +1,9 @@
 """How many recipients an email may have."""
 
+import re
+
 import pytest
-from harness import File, FormClient
+from harness import File, FormClient, wait_for
 from harness.form import check_refused
 from harness.httpd import check_problem
 from harness.sandbox import unique
@@ -37,6 +39,79 @@ def test_over_the_limit(box, httpd, email, to, cc, bcc):
     answer = httpd.post(email)
     check_problem(answer, 422, "validation_error", "50")
     assert not box.sink.now(to=email["to"][0])
+
+
+# A name for each, of 60 characters.
+NAMES = {
+    "atoms": "{:04} " + "Ann Lee " * 6 + "Johnson",
+    "quoted": "{:04}, " + "Doe, John " * 5 + "Jr.",
+    "encoded": "{:04} " + "Müller, Zoë " * 4 + "Grüße  ",
+}
+
+
+def check_to_all(box, wanted):
+    """Each message that reached some names all of them, and each is reached."""
+    mails = wait_for(
+        "all of them",
+        lambda: (found := [m for w in wanted for m in box.sink.now(to=w)])
+        and len(found) == len(wanted)
+        and found,
+    )
+    for mail in set(mails):
+        seen = mail.raw_header("To") + b"," + (mail.raw_header("Cc") or b"")
+        assert sorted(re.findall(rb"[^ <,]+@dst\.test", seen)) == sorted(
+            w.encode() for w in wanted
+        )
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_1000_with_names(form, fields, names):
+    """Those that make the field too long for Postfix are left out."""
+    run = unique("run")
+    wanted = [f"{run}.{n}@dst.test" for n in range(1000)]
+    fields["to"] = [
+        f'"{NAMES[names].format(n)}" <{to}>' for n, to in enumerate(wanted)
+    ]
+    message_id = form.send(fields)
+    assert form.read(message_id)["to"] == wanted
+    check_to_all(form.box, wanted)
+
+
+def test_longest_field_is_not_cut(form, fields):
+    """What Postfix passes on has all names, too."""
+    run, n = unique("r"), 640
+    wanted = [f"{run}.{i:03}@dst.test" for i in range(n)]
+    # In lines of a name or an address: `To: "NAME"`, ` <ADDRESS>,`, ` "NAME"`.
+    size = 60000 - len("To:\n") - n * len(' ""\n <>') - (n - 1) * len(",\n")
+    size -= sum(map(len, wanted))
+    lengths = [size // n + (i < size % n) for i in range(n)]
+    names = ["x, ".ljust(length, "y") for length in lengths]
+    fields["to"] = [f'"{name}" <{to}>' for name, to in zip(names, wanted)]
+    form.send(fields)
+    check_to_all(form.box, wanted)
+    mail = form.box.sink.now(to=wanted[0])[0]
+    (field,) = re.findall(rb"^To: (?:.*\n[ \t])*.*\n", mail.raw, re.M)
+    assert len(field) == 60000
+    assert re.findall(rb'"(.*)"', field) == [name.encode() for name in names]
+
+
+def test_addresses_too_long_for_a_field(form, fields):
+    fields["to"] = [f"{n:04}{'x' * 56}@dst.test" for n in range(1000)]
+    message = "the header field To is longer than 60000 bytes"
+    check_refused(form.post(fields), 400, message)
+    fields.update(bcc=fields["to"][1:], to=fields["to"][0])
+    fields["o:testmode"] = "yes"
+    form.send(fields)
+
+
+def test_as_many_as_the_setting_has(own_box, email):
+    box = own_box("--set", "http.max_recipients=1000")
+    run = unique("run")
+    wanted = [f"{run}.{n}@dst.test" for n in range(1000)]
+    named = [f'"{NAMES["quoted"].format(n)}" <{to}>' for n, to in enumerate(wanted)]
+    email.update(to=named[:50], cc=named[50:])
+    box.httpd().send(email)
+    check_to_all(box, wanted)
 
 
 def test_limit_is_a_setting(own_box, email):

@@ -139,6 +139,41 @@ static void test_refused(void **state)
 	}
 }
 
+/* A field that Postfix would cut is refused, unless it goes. */
+static void test_long_field(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t len;
+		int result;
+	} rows[] = {
+		{"To", 60000, 0},
+		{"To", 60001, -1},
+		{"Bcc", 70000, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_buf_ struct buf message = BUF_INIT, out = BUF_INIT;
+		struct err err = ERR_INIT;
+		size_t len;
+
+		buf_printf(&message, "%s:", rows[i].name);
+		len = message.len;
+		for (; len + 100 < rows[i].len; len += 100)
+			buf_printf(&message, " %97d,\r\n", 1);
+		buf_printf(
+			&message, " %*d\n\nx", (int)(rows[i].len - len - 2), 1);
+		assert_int_equal(
+			mime_edit(message.data, message.len, &edit, &out, &err),
+			rows[i].result);
+		if (rows[i].result < 0)
+			assert_string_equal(err.text,
+				"the header field To of the message is longer "
+				"than 60000 bytes");
+	}
+}
+
 /* A NUL in the body is passed on. */
 static void test_nul_in_body(void **state)
 {
@@ -158,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_extra),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_long_field),
 		cmocka_unit_test(test_nul_in_body),
 	};
 

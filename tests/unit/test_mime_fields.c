@@ -254,6 +254,44 @@ static void test_huge_field(void **state)
 	assert_non_null(strstr(err.text, "Subject is longer"));
 }
 
+/* How long the field To gets of n mailboxes with names of 60 characters. */
+static size_t to_len(size_t n, struct buf *out)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	const char *to;
+
+	mime_sample_fill(&message);
+	message.text = mem_strdup("x");
+	for (size_t i = 1; i < n; i++)
+		mime_sample_addr(&message.to,
+			"\"A name, of sixty characters, as nobody has it, not "
+			"even them\" <user@dst.example>");
+	assert_int_equal(mime_build(&message, out, NULL), 0);
+	to = strstr(out->data, "\nTo: ") + 1;
+	return (size_t)(strstr(to, "\nDate: ") + 1 - to);
+}
+
+/* The names go when Postfix would cut the field. */
+static void test_many_names(void **state)
+{
+	(void)state;
+	for (size_t n = 500; n <= 1000; n += 1) {
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		size_t len = to_len(n, &out);
+		bool named = strstr(out.data, "\"A name, of") != NULL;
+		size_t with_names =
+			strlen("To: a@dst.example") + 1 +
+			(n - 1) * strlen(",\n \"A name, of sixty "
+					 "characters, as nobody has it, not "
+					 "even them\"\n <user@dst.example>");
+
+		assert_true(len <= 60000);
+		assert_int_equal(named, with_names <= 60000);
+		if (named)
+			assert_int_equal(len, with_names);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_refused_lines),
 		cmocka_unit_test(test_huge_field),
+		cmocka_unit_test(test_many_names),
 	};
 
 	mime_init();
