@@ -56,7 +56,8 @@ static int check_field(const struct mime_edit *edit,
 	struct mime_span rest = field->raw, line;
 	int len = field->name.len < 100 ? (int)field->name.len : 100;
 	const char *fault = NULL;
-	size_t size = 0;
+	_cleanup_free_ char *name = NULL;
+	size_t size = 0, max;
 
 	while (mime_scan_line(&rest, &line, NULL)) {
 		size += line.len + 1;
@@ -69,11 +70,13 @@ static int check_field(const struct mime_edit *edit,
 		return err_set(err, ERR_INVALID,
 			"the header field %.*s of the message has %s", len,
 			field->name.data, fault);
-	if (size > MIME_FIELD_MAX && !goes(edit, field))
+	name = mem_dup(field->name.data, field->name.len);
+	max = mime_field_max(name);
+	if (size > max && !goes(edit, field))
 		return err_set(err, ERR_INVALID,
 			"the header field %.*s of the message is longer than "
-			"%d bytes",
-			len, field->name.data, MIME_FIELD_MAX);
+			"%zu bytes",
+			len, name, max);
 	return 0;
 }
 

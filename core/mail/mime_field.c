@@ -17,6 +17,8 @@
 enum {
 	/* A word of text this long is encoded, so that lines can be broken. */
 	TEXT_WORD_MAX = 200,
+	/* Three of these are within the 32 KiB of the milter. */
+	SENDER_MAX = 10000,
 	/* A name longer than this is not put in quotes. */
 	QUOTED_MAX = 60,
 };
@@ -205,13 +207,26 @@ void mime_field_addrs(
 	add_mailboxes(out, name, list, false);
 }
 
+size_t mime_field_max(const char *name)
+{
+	static const char *const senders[] = {
+		"From", "Sender", "Resent-From", "Resent-Sender"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(senders); i++)
+		if (str_eq_nocase(name, senders[i]))
+			return SENDER_MAX;
+	return MIME_FIELD_MAX;
+}
+
 int mime_field_check(
 	const struct buf *out, size_t start, const char *name, struct err *err)
 {
-	if (out->len - start > MIME_FIELD_MAX)
+	size_t max = mime_field_max(name);
+
+	if (out->len - start > max)
 		return err_set(err, ERR_INVALID,
-			"the header field %s is longer than %d bytes", name,
-			MIME_FIELD_MAX);
+			"the header field %s is longer than %zu bytes", name,
+			max);
 	while (start < out->len) {
 		const char *line = out->data + start;
 		size_t len = strcspn(line, "\n");

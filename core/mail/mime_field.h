@@ -14,6 +14,10 @@
  * Postfix cuts a longer one between two lines, without a word. */
 enum { MIME_FIELD_MAX = 60000 };
 
+/* What this field may have: MIME_FIELD_MAX, or less where the field names a
+ * sender: the milter reads 32 KiB of From, and of the others together. */
+size_t mime_field_max(const char *name);
+
 /* Appends a field whose value is text for people. */
 void mime_field_text(struct buf *out, const char *name, const char *value);
 

@@ -148,3 +148,19 @@ def test_source_route(httpd, email, field):
     """Postfix would make another address of it."""
     email[field] = '"@a:b"@example.com'
     check_problem(httpd.post(email), 422, "validation_error", "begins with another @")
+
+
+LONG = '"' + "N, " * 7000 + '"'
+
+
+def test_long_sender_fields(httpd, form, refuse, email, to):
+    """The milter would not look through them."""
+    refuse({**email, "from": f"{LONG} <hello@example.com>"}, "From is longer")
+    headers = {"Sender": f"{LONG} <hello@example.com>"}
+    answer = httpd.post({**email, "headers": headers})
+    check_problem(answer, 422, "validation_error", "Sender is longer")
+    field = "From: " + "\n ".join(["x" * 70] * 200) + "\n <hello@example.com>\n\nx\n"
+    message = {"to": to, "message": File("m", field.encode())}
+    answer = form.post(message, path="messages.mime")
+    assert answer.status == 400, answer.body
+    assert "From of the message is longer" in answer.json()["message"]

@@ -150,6 +150,7 @@ static void test_long_field(void **state)
 		{"To", 60000, 0},
 		{"To", 60001, -1},
 		{"Bcc", 70000, 0},
+		{"From", 10000, 0},
 	};
 
 	(void)state;
