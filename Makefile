@@ -223,7 +223,7 @@ run: serve := --serve
 run demo:
 	@tools/deps run
 	$(call built,all)
-	@exec env BUILD=$(BUILD) tools/sandbox run -- tools/demo $(serve)
+	@exec env BUILD=$(BUILD) tools/sandbox run --while $$PPID -- tools/demo $(serve)
 
 .PHONY: test
 test:

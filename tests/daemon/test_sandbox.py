@@ -3,11 +3,13 @@
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
+from harness import wait_for
 from harness.sandbox import TOOL
 
 # Ends well when it is interrupted or terminated, as tools/demo does.
@@ -33,16 +35,23 @@ def read_until(terminal, pattern=None):
     return shown
 
 
+DEMO = [TOOL.parent / "demo", "--serve"]
+SHELL = ["bash", "-c", COMMAND]
+
+
 class InTerminal:
     """`tools/sandbox run`, as the leader of a session with its own terminal."""
 
-    def __init__(self):
+    def __init__(self, command, *options):
         self.terminal, other = pty.openpty()
-        words = ["setsid", "-c", TOOL, "run", "--", "bash", "-c", COMMAND]
+        words = ["setsid", "-c", TOOL, "run", *options, "--", *command]
         self.process = subprocess.Popen(words, stdin=other, stdout=other, stderr=other)
         os.close(other)
-        shown = read_until(self.terminal, r"ready in \S+\.\s")
-        self.folder = Path(re.search(r"ready in (\S+)\.\s", shown)[1])
+        pattern = r"(?:ready in|Logs:) +(/\S+?)(?:/log)?\.?\s"
+        self.shown = read_until(self.terminal, pattern)
+        if command is DEMO and "Ctrl-C stops" not in self.shown:
+            self.shown += read_until(self.terminal, "Ctrl-C stops")
+        self.folder = Path(re.search(pattern, self.shown)[1])
 
     def stop(self, how):
         if how == "Ctrl-C":
@@ -56,7 +65,126 @@ class InTerminal:
 
 @pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-C", "Ctrl-C", "SIGTERM"])
 def test_a_stopped_run_leaves_nothing(how):
-    run = InTerminal()
+    run = InTerminal(SHELL)
     assert run.folder.is_dir()
     status, shown = run.stop(how)
     assert (status, run.folder.exists()) == (0, False), shown
+
+
+def processes_of(folder):
+    """The command lines that name the folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if f"{folder}/" in words or words.rstrip().endswith(str(folder)):
+            found.append(words)
+    return found
+
+
+def check_nothing_is_left(folder):
+    wait_for(f"{folder} to go", lambda: not folder.exists(), patience_s=60)
+    wait_for("its processes to end", lambda: not processes_of(folder), patience_s=30)
+
+
+def close_terminal(run):
+    os.close(run.terminal)
+
+
+def close_terminal_while_it_ends(run):
+    run.process.send_signal(signal.SIGTERM)
+    os.close(run.terminal)
+
+
+def interrupt_twice(run):
+    os.write(run.terminal, b"\x03")
+    os.write(run.terminal, b"\x03")
+
+
+def terminate_twice(run):
+    run.process.send_signal(signal.SIGTERM)
+    run.process.send_signal(signal.SIGTERM)
+
+
+def hang_up_alone(run):
+    """Not the group, as when somebody means this process."""
+    run.process.send_signal(signal.SIGHUP)
+
+
+WAYS = [
+    close_terminal,
+    close_terminal_while_it_ends,
+    interrupt_twice,
+    terminate_twice,
+    hang_up_alone,
+]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_demo_that_is_stopped_leaves_nothing(how):
+    run = InTerminal(DEMO)
+    assert "POSTERN_KEY" in (run.folder / "env").read_text()
+    how(run)
+    check_nothing_is_left(run.folder)
+    run.process.wait(timeout=60)
+
+
+def test_it_ends_with_its_owner():
+    """What started it is killed and can tell nobody, as make."""
+    owner = subprocess.Popen(["sleep", "infinity"])
+    run = InTerminal(DEMO, "--while", str(owner.pid))
+    owner.kill()
+    owner.wait()
+    check_nothing_is_left(run.folder)
+    assert run.process.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_stopped_while_it_starts(number):
+    """To all of its group, at a moment when some parts run."""
+    run = subprocess.Popen(
+        [TOOL, "run", "--", "false"], start_new_session=True, stderr=subprocess.PIPE
+    )
+    folder = wait_for("its folder", lambda: own_folder(run.pid))
+    wait_for("the milter", lambda: (folder / "milter.pid").exists())
+    os.killpg(run.pid, number)
+    run.communicate(timeout=180)
+    check_nothing_is_left(folder)
+
+
+def own_folder(pid):
+    """The argument of `sandbox up`, a child of the process."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    for child in children:
+        words = Path(f"/proc/{child}/cmdline").read_bytes().decode().split("\0")
+        if "up" in words:
+            return Path(words[words.index("up") + 1])
+    return None
+
+
+def test_output_that_nobody_reads():
+    run = subprocess.Popen(
+        [TOOL, "run", "--", "bash", "-c", "echo $POSTERN_DIR; yes"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    folder = Path(run.stdout.readline().strip())
+    run.stdout.close()
+    check_nothing_is_left(folder)
+    run.wait(timeout=60)
+
+
+def test_files_of_a_failure_stay():
+    done = subprocess.run(
+        [TOOL, "run", "--", "bash", "-c", "echo $POSTERN_DIR; exit 7"],
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    folder = Path(done.stdout.strip())
+    assert done.returncode == 7
+    assert f"kept in {folder}" in done.stderr
+    assert (folder / "log").is_dir()
+    shutil.rmtree(folder)

@@ -119,8 +119,10 @@ start_on_free_port() {
 # started at the last moment is told as well, each one once.
 watcher_is_gone() {
 	local pid
-	pid_in "$dir/run/$1.watch" >/dev/null || return 0
-	pid=$(pid_in "$dir/$1.pid") || return 1
+	pid=$(pid_in "$dir/$1.pid") || {
+		! pid_in "$dir/run/$1.watch" >/dev/null
+		return
+	}
 	[ "$pid" = "${told:-}" ] || kill -TERM "$pid" 2>/dev/null || true
 	told=$pid
 	return 1
