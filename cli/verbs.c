@@ -156,20 +156,41 @@ static void add_option(const struct verb_option *taken, struct buf *out)
 		buf_printf(out, " %s", option->argument);
 }
 
-void usage_add_line(const struct verb *verb, struct buf *out)
+/* The line, broken before an option that would go beyond width; what follows
+ * stands under what the verb takes. at: the column at which it begins. */
+static void add_usage(
+	const struct verb *verb, size_t at, size_t width, struct buf *out)
 {
+	size_t indent = at + 4, start = out->len;
+
 	buf_printf(out, "postern %s", verb->noun);
 	if (verb->name)
 		buf_printf(out, " %s", verb->name);
 	if (verb->argument)
 		buf_printf(out, " %s", verb->argument);
+	at += out->len - start;
 	for (size_t i = 0; verb->options[i].help; i++) {
 		const struct verb_option *taken = &verb->options[i];
+		_cleanup_buf_ struct buf option = BUF_INIT;
 
-		buf_add_str(out, taken->required ? " " : " [");
-		add_option(taken, out);
-		buf_add_str(out, taken->required ? "" : "]");
+		buf_add_str(&option, taken->required ? "" : "[");
+		add_option(taken, &option);
+		buf_add_str(&option, taken->required ? "" : "]");
+		if (at + 1 + option.len > width) {
+			buf_printf(out, "\n%*s", (int)indent, "");
+			at = indent;
+		} else {
+			buf_add_char(out, ' ');
+			at++;
+		}
+		buf_add(out, option.data, option.len);
+		at += option.len;
 	}
+}
+
+void usage_add_line(const struct verb *verb, struct buf *out)
+{
+	add_usage(verb, 0, SIZE_MAX, out);
 }
 
 /* Breaks the text into lines, each after indent blanks. */
@@ -199,7 +220,7 @@ static void add_wrapped(const char *text, size_t indent, struct buf *out)
 void usage_add_verb(const struct verb *verb, struct buf *out)
 {
 	buf_add_str(out, "usage: ");
-	usage_add_line(verb, out);
+	add_usage(verb, strlen("usage: "), LINE_WIDTH, out);
 	buf_add_str(out, "\n\n");
 	add_wrapped(verb->help, 0, out);
 	buf_add_char(out, '\n');
@@ -221,7 +242,7 @@ void usage_add_all(const char *noun, struct buf *out)
 		if (noun && !str_eq(noun, verbs[i]->noun))
 			continue;
 		buf_add_str(out, "  ");
-		usage_add_line(verbs[i], out);
+		add_usage(verbs[i], 2, LINE_WIDTH, out);
 		buf_add_char(out, '\n');
 	}
 	buf_printf(out, "\n%s", general);

@@ -260,15 +260,16 @@ static void test_usage_of_all(void **state)
 	(void)state;
 	usage_add_all(NULL, &text);
 	for (size_t i = 0; verbs[i]; i++) {
-		_cleanup_buf_ struct buf line = BUF_INIT;
+		_cleanup_free_ char *words = mem_printf("postern %s%s%s",
+			verbs[i]->noun, verbs[i]->name ? " " : "",
+			verbs[i]->name ? verbs[i]->name : "");
 
-		usage_add_line(verbs[i], &line);
-		assert_non_null(strstr(buf_str(&text), buf_str(&line)));
+		assert_non_null(strstr(buf_str(&text), words));
 		usage_add_verb(verbs[i], &text);
 	}
 	strv_split(&lines, buf_str(&text), '\n');
 	for (size_t i = 0; i < lines.n; i++)
-		if (strlen(lines.items[i]) > 86)
+		if (strlen(lines.items[i]) > 79)
 			fail_msg("too long: %s", lines.items[i]);
 }
 
