@@ -68,7 +68,7 @@ const struct route routes[] = {
 		.pattern = "/domains",
 		.auth = AUTH_BEARER,
 		.scopes = KEY_MANAGING,
-		.body = BODY_JSON,
+		.body = BODY_JSON_SMALL,
 		.handle = api_domain_create,
 	},
 	{
@@ -92,7 +92,7 @@ const struct route routes[] = {
 		.pattern = "/domains/{}",
 		.auth = AUTH_BEARER,
 		.scopes = KEY_MANAGING,
-		.body = BODY_JSON,
+		.body = BODY_JSON_SMALL,
 		.handle = api_domain_update,
 	},
 	{
@@ -116,7 +116,7 @@ const struct route routes[] = {
 		.pattern = "/api-keys",
 		.auth = AUTH_BEARER,
 		.scopes = KEY_MANAGING,
-		.body = BODY_JSON,
+		.body = BODY_JSON_SMALL,
 		.handle = api_key_create,
 	},
 	{
@@ -132,7 +132,7 @@ const struct route routes[] = {
 		.pattern = "/api-keys/{}",
 		.auth = AUTH_BEARER,
 		.scopes = KEY_MANAGING,
-		.body = BODY_JSON,
+		.body = BODY_JSON_SMALL,
 		.handle = api_key_update,
 	},
 	{

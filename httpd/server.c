@@ -24,6 +24,7 @@
 #include "core/db/migrate.h"
 #include "httpd/base/postfix_domains.h"
 #include "httpd/base/postfix_run.h"
+#include "httpd/base/work_pool.h"
 #include "httpd/base/worker.h"
 #include "httpd/cleaner.h"
 #include "httpd/http/budget.h"
@@ -206,6 +207,9 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 			name, err) < 0)
 		return -1;
 	server->shared.committer = server->committer;
+	server->shared.pool = work_pool_new((size_t)get_nprocs());
+	if (server->shared.pool == NULL)
+		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(
 		server->committer, &clock_system, server->log);
 	if (start_workers(server, conf, err) < 0)
@@ -299,6 +303,7 @@ static void stop_workers(struct server *server)
 void server_stop(struct server *server)
 {
 	stop_workers(server);
+	work_pool_free(server->shared.pool);
 	committer_free(server->committer);
 	cleaner_free(server->cleaner);
 	for (int i = 0; i < server->workers_n; i++)

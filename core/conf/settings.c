@@ -180,12 +180,14 @@ const struct setting settings[] = {
 		.min = 4 * MEGABYTE,
 		.max = 64 * 1024 * (int64_t)MEGABYTE,
 		.reload = true,
-		.help = "How much memory large requests may hold at once, all "
-			"together; each counts three times its size. So may "
-			"large answers until clients have read them, which "
-			"count once. Beyond it further large requests are "
-			"told to come back later (503). Nor is a request "
-			"taken that would not fit alone.",
+		.help = "How much memory requests may hold at once, all "
+			"together, with the emails made of them; while a body "
+			"comes, three times its size. So may answers until "
+			"clients have read them. Beyond it further requests "
+			"are told to come back later (503), and a request "
+			"that would not fit alone is refused (413). A quarter "
+			"of it is kept besides for requests that hold up to "
+			"4 MiB.",
 	},
 	{
 		.section = "http",

@@ -42,6 +42,21 @@ struct form_field *form_add(struct form *form, const char *name, struct err *err
 	return field;
 }
 
+size_t form_fields_max(const char *body, size_t len, bool is_multipart)
+{
+	const char *separator = is_multipart ? "\n--" : "&", *at = body;
+	const char *end = body + len;
+	size_t n = 1, separator_len = strlen(separator);
+
+	while (n < FORM_FIELDS_MAX &&
+		(at = memmem(at, (size_t)(end - at), separator,
+			 separator_len)) != NULL) {
+		at += separator_len;
+		n++;
+	}
+	return n;
+}
+
 const struct form_field *form_next(const struct form *form, const char *name,
 	const struct form_field *after)
 {

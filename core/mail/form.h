@@ -13,6 +13,7 @@
 #ifndef POSTERN_MAIL_FORM_H
 #define POSTERN_MAIL_FORM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/buf.h"
@@ -58,6 +59,9 @@ int form_parse_multipart(const char *content_type, const char *body, size_t len,
  * form fields, max is 4000". The caller clears form_r. */
 int form_parse_urlencoded(
 	const char *body, size_t len, struct form *form_r, struct err *err);
+
+/* How many fields the body has at most, told from what stands between them. */
+size_t form_fields_max(const char *body, size_t len, bool is_multipart);
 
 /* The next field of the name behind `after` (NULL: the first); NULL when there
  * is none. Names are compared byte for byte. */

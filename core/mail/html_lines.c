@@ -80,10 +80,17 @@ static size_t invisible_at(const char *text, size_t len)
 	return 0;
 }
 
+bool html_lines_fits(const struct html_lines *lines, size_t len)
+{
+	return lines->out.len < lines->max && len < lines->max - lines->out.len;
+}
+
 void html_lines_text(struct html_lines *lines, const char *text, size_t len)
 {
 	const char *end = text + len;
 
+	if (!html_lines_fits(lines, len))
+		return;
 	while (text < end) {
 		size_t left = (size_t)(end - text);
 		size_t blank = blank_at(text, left);
@@ -104,6 +111,8 @@ void html_lines_pre(struct html_lines *lines, const char *text, size_t len)
 {
 	const char *end = text + len;
 
+	if (!html_lines_fits(lines, len))
+		return;
 	while (text < end) {
 		size_t left = (size_t)(end - text);
 		size_t blank = blank_at(text, left);

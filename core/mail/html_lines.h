@@ -22,12 +22,17 @@ struct html_lines {
 	size_t kept;     /* blanks of preformatted text held back */
 	size_t indent;   /* of the lines to come */
 	char marker[HTML_LINES_MARKER_SIZE]; /* before the next text */
+	size_t max;  /* of out; what comes behind it is left out */
 	size_t room; /* for blanks that stand beside another */
 };
 
-/* For HTML of this length. Tabs and indents can make text many times as long:
- * where they do, less of them is left. */
-#define HTML_LINES_INIT(len) ((struct html_lines){.room = 4096 + (len)})
+/* For text of at most max bytes and a little more. Tabs and indents can make it
+ * many times as long as the HTML: where they do, less of them is left. */
+#define HTML_LINES_INIT(max_)                                                  \
+	((struct html_lines){.max = (max_), .room = (max_) / 4})
+
+/* Whether so much more fits. */
+bool html_lines_fits(const struct html_lines *lines, size_t len);
 
 /* Adds text in UTF-8: runs of blanks and line breaks become one blank. */
 void html_lines_text(struct html_lines *lines, const char *text, size_t len);

@@ -150,6 +150,7 @@ static void end_link(struct html_render *render, const struct frame *frame)
 	size_t len = out->len - frame->link_start - blanks;
 
 	if (frame->target && len > 0 &&
+		html_lines_fits(&render->lines, strlen(frame->target)) &&
 		!html_link_is_shown(frame->target, text + blanks, len))
 		buf_printf(out, " (%s)", frame->target);
 }
@@ -205,11 +206,11 @@ static void end(struct html_render *render, const struct frame *frame)
 	}
 }
 
-struct html_render *html_render_new(size_t len)
+struct html_render *html_render_new(size_t max)
 {
 	struct html_render *render = mem_new(struct html_render);
 
-	render->lines = HTML_LINES_INIT(len);
+	render->lines = HTML_LINES_INIT(max);
 	return render;
 }
 

@@ -11,8 +11,8 @@ struct html_render;
 /* Name, value (NULL for none), name, ..., NULL; NULL for no attributes. */
 typedef const char *const *html_attributes;
 
-/* For a document of this length. */
-struct html_render *html_render_new(size_t len);
+/* For text of at most max bytes, about. */
+struct html_render *html_render_new(size_t max);
 
 /* An element begins; the name is in lower case. */
 void html_render_open(

@@ -29,9 +29,10 @@
 
 enum {
 	DIRECTIVE_MAX = 256, /* bytes of <![if ...]> */
+	TEXT_MIN = 4096,     /* more than that is bounded */
 	NAME_MAX_LEN = 100,  /* of an element; libxml2 reads no more */
 	/* Open elements that are looked at; each takes some nanoseconds. */
-	SEARCH_BASE = 500000,
+	SEARCH_BASE = 200000,
 	SEARCH_PER_BYTE = 8,
 };
 
@@ -284,7 +285,9 @@ static void read_html(struct reader *reader, const char *html)
 
 char *html_text(const char *html)
 {
-	struct reader reader = {.render = html_render_new(strlen(html))};
+	struct reader reader = {
+		.render = html_render_new(
+			TEXT_MIN + HTML_TEXT_GROWTH * strlen(html))};
 	_cleanup_free_ char *copy = NULL;
 	char *valid = NULL;
 

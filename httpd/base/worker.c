@@ -15,10 +15,3 @@ int64_t worker_message_limit(const struct worker *worker)
 		return worker->postfix_limit;
 	return limit;
 }
-
-int64_t worker_recipient_limit(const struct worker *worker, int64_t own)
-{
-	int64_t limit = worker->conf->http.max_recipients;
-
-	return limit ? limit : own;
-}

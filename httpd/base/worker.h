@@ -43,6 +43,7 @@ struct rate_table;
 struct record_watch;
 struct route;
 struct running;
+struct work_pool;
 
 /* What all workers share. It outlives them. */
 struct worker_shared {
@@ -58,6 +59,7 @@ struct worker_shared {
 	struct rate_table *rates;
 	struct running *running;
 	struct postfix_run *run;
+	struct work_pool *pool; /* for what takes long */
 	atomic_bool no_milter; /* Postfix does not ask it about what sendmail(1)
 				* submits */
 	struct pace *no_milter_pace; /* of saying so */
@@ -89,9 +91,5 @@ struct worker {
 
 /* The largest message, in bytes, that this worker takes now. */
 int64_t worker_message_limit(const struct worker *worker);
-
-/* How many recipients an email may have; own is what the dialect takes when the
- * settings leave it open. */
-int64_t worker_recipient_limit(const struct worker *worker, int64_t own);
 
 #endif

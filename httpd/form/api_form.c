@@ -1,7 +1,7 @@
 /*
  * api_form: POST /v3/{domain}/messages and messages.mime.
  *
- * Threads: the worker's.
+ * Threads: the worker's, but for the functions that parse.
  */
 #include "httpd/form/api_form.h"
 
@@ -18,13 +18,6 @@
 #include "httpd/http/request.h"
 #include "httpd/send/send.h"
 
-/* What is sent, and what is answered for it. */
-struct parsed {
-	struct outgoing *emails;
-	size_t n;
-	char *answer_id; /* as the client gave it; NULL: the first email's */
-};
-
 static void on_form_sent(
 	struct request *request, const struct send_outcome *outcome)
 {
@@ -40,13 +33,13 @@ static void on_form_sent(
 				"Queued. Thank you."));
 }
 
-static int parse_email(const struct request *request, const struct form *form,
+static int parse_email(const struct request *request, struct form *form,
 	bool is_mime, struct outgoing *email, struct problem *problem)
 {
 	const struct form_email_rules rules = {
 		.domain = request->admission.param,
-		.recipients = worker_recipient_limit(
-			request->worker, FORM_TEXT_ADDRS_MAX),
+		.recipients = admission_recipients(
+			&request->admission, FORM_TEXT_ADDRS_MAX),
 	};
 	int64_t now_us = clock_now_us(request->worker->shared->clock);
 	int result = is_mime ? form_email_parse_mime(form, &rules, email, problem)
@@ -57,76 +50,74 @@ static int parse_email(const struct request *request, const struct form *form,
 	return form_options_parse(form, now_us, email, problem);
 }
 
-static int reserve(
-	struct request *request, uint64_t bytes, struct problem *problem)
+/* Individual messages are counted, but not made here: they can take many times
+ * as much memory as the form. */
+static int expand(struct send_body *body, const struct form *form,
+	struct send_parsed *parsed, struct problem *problem)
 {
-	return admission_reserve(
-		request->worker, &request->admission, bytes, problem);
-}
+	struct request *request = body->request;
+	struct outgoing *email = parsed->emails;
+	struct form_variables *variables;
 
-/* Individual messages multiply what is held in memory. */
-static int expand(struct request *request, const struct form *form,
-	struct outgoing *email, struct parsed *parsed, struct problem *problem)
-{
-	_cleanup_form_variables_ struct form_variables variables = {0};
-
-	if (reserve(request, form_variables_cost(form), problem) < 0 ||
+	if (admission_reserve(request->worker, &request->admission,
+		    form_variables_cost(form), problem) < 0 ||
 		form_variables_read(form, &variables, problem) < 0)
 		return -1;
-	if (variables.of && email->finished.len > 0)
+	if (variables == NULL)
+		return form_variables_none(email, problem);
+	parsed->personal = &variables->personal;
+	parsed->n = email->message.to.n;
+	if (email->finished.len > 0)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"'recipient-variables' parameter is not supported with "
 			"a finished message");
-	if (reserve(request, form_variables_size(&variables, email), problem) < 0)
-		return -1;
-	return form_variables_expand(
-		&variables, email, &parsed->emails, &parsed->n, problem);
+	return 0;
 }
 
-static int parse(struct request *request, bool is_mime, struct parsed *parsed,
-	struct problem *problem)
+static int parse(struct send_body *body, bool is_mime,
+	struct send_parsed *parsed_r, struct problem *problem)
 {
 	_cleanup_form_ struct form form = FORM_INIT;
-	_cleanup_outgoing_ struct outgoing email = {0};
+	struct request *request = body->request;
+	struct outgoing *email = mem_new(struct outgoing);
 
-	if (form_request_read(request, is_mime, &form, problem) < 0 ||
-		parse_email(request, &form, is_mime, &email, problem) < 0)
+	parsed_r->emails = email;
+	parsed_r->n = 1;
+	if (form_request_read(body, is_mime, &form, problem) < 0 ||
+		parse_email(request, &form, is_mime, email, problem) < 0)
 		return -1;
 	if (!is_mime)
-		parsed->answer_id = mem_strdup(email.message.message_id);
-	if (expand(request, &form, &email, parsed, problem) < 0)
+		parsed_r->answer_id = mem_strdup(email->message.message_id);
+	if (expand(body, &form, parsed_r, problem) < 0)
 		return -1;
 	return admission_enter(
-		request->worker, &request->admission, parsed->n, problem);
+		request->worker, &request->admission, parsed_r->n, problem);
 }
 
-static void send_form(struct request *request, bool is_mime)
+static int parse_form(struct send_body *body, struct send_parsed *parsed_r,
+	struct problem *problem)
 {
-	struct parsed parsed = {0};
-	struct problem problem = PROBLEM_INIT;
+	return parse(body, false, parsed_r, problem);
+}
 
-	if (parse(request, is_mime, &parsed, &problem) < 0) {
-		free(parsed.answer_id);
-		reply_problem(request, &problem);
-	} else {
-		request->answer_id = parsed.answer_id;
-		send_emails(request, &(const struct send_spec){
-					     .outgoing = parsed.emails,
-					     .n = parsed.n,
-					     .done = on_form_sent,
-				     });
-	}
-	for (size_t i = 0; i < parsed.n; i++)
-		outgoing_clear(&parsed.emails[i]);
-	free(parsed.emails);
+static int parse_mime(struct send_body *body, struct send_parsed *parsed_r,
+	struct problem *problem)
+{
+	return parse(body, true, parsed_r, problem);
 }
 
 void api_form_send(struct request *request)
 {
-	send_form(request, false);
+	static const struct send_dialect dialect = {
+		.parse = parse_form, .done = on_form_sent};
+
+	send_request(request, &dialect);
 }
 
 void api_form_send_mime(struct request *request)
 {
-	send_form(request, true);
+	static const struct send_dialect dialect = {
+		.parse = parse_mime, .done = on_form_sent};
+
+	send_request(request, &dialect);
 }

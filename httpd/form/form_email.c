@@ -110,25 +110,29 @@ static char *file_name(const struct form_field *field)
 	return name;
 }
 
-static void add_files(const struct form *form, const char *name, bool is_inline,
+/* Moves their contents into the message. */
+static void take_files(struct form *form, const char *name, bool is_inline,
 	struct mime_message *message)
 {
-	const struct form_field *field = NULL;
+	for (size_t i = 0; i < form->n; i++) {
+		struct form_field *field = &form->fields[i];
+		struct attachment *file;
 
-	while ((field = form_next(form, name, field)) != NULL) {
-		struct attachment *file = mime_message_add_attachment(message);
-
+		if (!str_eq(field->name, name))
+			continue;
+		file = mime_message_add_attachment(message);
 		file->filename = file_name(field);
 		file->content_type = mem_strdup(str_empty(field->content_type)
 							? NULL
 							: field->content_type);
 		if (is_inline)
 			file->content_id = mem_strdup(file->filename);
-		buf_add(&file->content, field->value.data, field->value.len);
+		file->content = field->value;
+		field->value = BUF_INIT;
 	}
 }
 
-int form_email_parse(const struct form *form,
+int form_email_parse(struct form *form,
 	const struct form_email_rules *rules, struct outgoing *outgoing_r,
 	struct problem *problem)
 {
@@ -137,8 +141,8 @@ int form_email_parse(const struct form *form,
 	if (parse_people(form, rules, outgoing_r, problem) < 0 ||
 		parse_body(form, message, problem) < 0)
 		return -1;
-	add_files(form, "attachment", false, message);
-	add_files(form, "inline", true, message);
+	take_files(form, "attachment", false, message);
+	take_files(form, "inline", true, message);
 	form_cid_apply(message);
 	return 0;
 }

@@ -15,13 +15,13 @@ struct form_email_rules {
 };
 
 /* Reads POST /v3/{domain}/messages. No side effects; outgoing_r may hold a part
- * of the email on failure. */
-int form_email_parse(const struct form *form,
+ * of the email on failure. Files are moved out of the form. */
+int form_email_parse(struct form *form,
 	const struct form_email_rules *rules, struct outgoing *outgoing_r,
 	struct problem *problem);
 
 /* Reads POST /v3/{domain}/messages.mime. */
-int form_email_parse_mime(const struct form *form,
+int form_email_parse_mime(struct form *form,
 	const struct form_email_rules *rules, struct outgoing *outgoing_r,
 	struct problem *problem);
 

@@ -91,11 +91,12 @@ static int parse_envelope(const struct form *form,
 	return form_email_check_recipients(outgoing->envelope.n, rules, problem);
 }
 
-int form_email_parse_mime(const struct form *form,
+int form_email_parse_mime(struct form *form,
 	const struct form_email_rules *rules, struct outgoing *outgoing_r,
 	struct problem *problem)
 {
 	const struct form_field *file = form_next(form, "message", NULL);
+	struct buf *content;
 	struct mime_message *message = &outgoing_r->message;
 	_cleanup_mime_summary_ struct mime_summary summary = {0};
 
@@ -113,6 +114,8 @@ int form_email_parse_mime(const struct form *form,
 		return -1;
 	describe(&summary, message);
 	add_blind(outgoing_r);
-	buf_add(&outgoing_r->finished, file->value.data, file->value.len);
+	content = &form->fields[file - form->fields].value;
+	outgoing_r->finished = *content;
+	*content = BUF_INIT;
 	return 0;
 }

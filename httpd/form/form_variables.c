@@ -1,8 +1,8 @@
 /*
  * form_variables: recipient variables.
  *
- * They are read, what they make of the email is counted, and only then is any
- * of it made: the caller finds the memory in between.
+ * What they make of the email for a recipient is counted before it is made: the
+ * caller finds the memory in between.
  *
  * Threads: any; holds no state.
  */
@@ -19,6 +19,9 @@
 #include "httpd/http/json_text.h"
 
 #define FIELD "recipient-variables"
+
+/* What a header takes besides its texts. */
+enum { HEADER_BYTES = 64 };
 
 /* List-Unsubscribe (RFC 2369) without the entries that hold a macro. */
 static void clean_unsubscribe(char **value)
@@ -66,10 +69,13 @@ static int substitute_headers(const struct form_recipient *recipient,
 }
 
 static int personalize(const struct form_recipient *recipient,
-	struct mime_message *message, struct problem *problem)
+	struct outgoing *email, struct problem *problem)
 {
+	struct mime_message *message = &email->message;
+
 	form_macros_apply(recipient, &message->subject);
-	form_macros_apply(recipient, &message->text);
+	if (!email->text_made)
+		form_macros_apply(recipient, &message->text);
 	form_macros_apply(recipient, &message->html);
 	form_macros_apply(recipient, &message->message_id);
 	if (message->subject && !mime_header_value_valid(message->subject))
@@ -103,45 +109,19 @@ static struct form_recipient recipient_of(
 		address, json_object_get(variables->of, name)};
 }
 
-static int expand_for(const struct form_variables *variables,
-	const struct outgoing *base, size_t i, struct outgoing *email,
-	struct problem *problem)
-{
-	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
-	const struct form_recipient recipient = recipient_of(variables, address);
-
-	outgoing_copy_for(base, i, email);
-	return personalize(&recipient, &email->message, problem);
-}
-
-static int expand_one(
-	struct outgoing *base, struct outgoing *email, struct problem *problem)
+int form_variables_none(struct outgoing *email, struct problem *problem)
 {
 	const struct form_recipient nobody = {NULL, NULL};
 
-	*email = *base;
-	*base = (struct outgoing){0};
 	if (email->finished.len > 0)
 		return 0;
-	return personalize(&nobody, &email->message, problem);
+	return personalize(&nobody, email, problem);
 }
 
-int form_variables_expand(const struct form_variables *variables,
-	struct outgoing *base, struct outgoing **emails_r, size_t *n_r,
-	struct problem *problem)
+static struct form_recipient recipient_at(
+	const struct send_personal *personal, const char *address)
 {
-	size_t n = variables->of ? base->message.to.n : 1;
-	struct outgoing *emails = mem_alloc(n, sizeof(*emails));
-	int result = 0;
-
-	*n_r = n;
-	*emails_r = emails;
-	if (variables->of == NULL)
-		return expand_one(base, &emails[0], problem);
-	for (size_t i = 0; i < n && result == 0; i++)
-		result = expand_for(variables, base, i, &emails[i], problem);
-	outgoing_clear(base);
-	return result;
+	return recipient_of((const struct form_variables *)personal, address);
 }
 
 static uint64_t text_size(const struct form_recipient *recipient,
@@ -149,32 +129,90 @@ static uint64_t text_size(const struct form_recipient *recipient,
 {
 	uint64_t bytes = form_macros_size(recipient, message->subject) +
 			 form_macros_size(recipient, message->text) +
-			 form_macros_size(recipient, message->html);
+			 form_macros_size(recipient, message->html) +
+			 form_macros_size(recipient, message->message_id);
 
 	for (size_t i = 0; i < message->headers_n; i++)
-		bytes += form_macros_size(recipient, message->headers[i].value);
+		bytes += sizeof(message->headers[i]) + HEADER_BYTES +
+			 strlen(message->headers[i].name) +
+			 form_macros_size(recipient, message->headers[i].value);
 	return bytes;
 }
 
-uint64_t form_variables_size(
-	const struct form_variables *variables, const struct outgoing *base)
+/* While a text is replaced, both are there. */
+static uint64_t personal_size(const struct send_personal *personal,
+	const struct outgoing *base, size_t i)
 {
+	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
+	const struct form_recipient recipient = recipient_at(personal, address);
 	const struct mime_message *message = &base->message;
-	const struct form_recipient nobody = {NULL, NULL};
-	uint64_t files = base->finished.len, bytes = variables->cost;
+	const char *texts[] = {message->subject, message->text, message->html};
+	uint64_t longest = 0;
 
-	for (size_t i = 0; i < message->attachments_n; i++)
-		files += message->attachments[i].content.len;
-	if (variables->of == NULL)
-		return bytes + files + text_size(&nobody, message);
-	for (size_t i = 0; i < message->to.n; i++) {
-		_cleanup_free_ char *address = addr_spec(&message->to.items[i]);
-		const struct form_recipient recipient = recipient_of(
-			variables, address);
+	for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
+		if (texts[k] && strlen(texts[k]) > longest)
+			longest = strlen(texts[k]);
+	return text_size(&recipient, message) + longest;
+}
 
-		bytes += files + text_size(&recipient, message);
+/* Without a recipient's macro: those that are removed are so for all. */
+static bool personal_same_html(
+	const struct send_personal *personal, const struct outgoing *base)
+{
+	(void)personal;
+	return base->message.html && strchr(base->message.html, '%') == NULL;
+}
+
+static void copy_headers(const struct mime_message *from, struct mime_message *to)
+{
+	to->headers = NULL;
+	to->headers_n = 0;
+	for (size_t i = 0; i < from->headers_n; i++) {
+		struct header *copy = mime_message_add_header(to);
+
+		copy->name = mem_strdup(from->headers[i].name);
+		copy->value = mem_strdup(from->headers[i].value);
 	}
-	return bytes;
+}
+
+/* Only what may differ is its own. */
+static int personal_make(const struct send_personal *personal,
+	const struct outgoing *base, size_t i, struct outgoing *email_r,
+	struct problem *problem)
+{
+	struct mime_message *message = &email_r->message;
+	const struct mime_message *from = &base->message;
+	_cleanup_free_ char *address = addr_spec(&from->to.items[i]);
+	const struct form_recipient recipient = recipient_at(personal, address);
+
+	*email_r = *base;
+	message->to = (struct addr_list){&from->to.items[i], 1};
+	message->subject = mem_strdup(from->subject);
+	message->text = mem_strdup(from->text);
+	message->html = mem_strdup(from->html);
+	message->message_id = mem_strdup(from->message_id);
+	copy_headers(from, message);
+	return personalize(&recipient, email_r, problem);
+}
+
+static void personal_clear(struct outgoing *email)
+{
+	struct mime_message own = {
+		.subject = email->message.subject,
+		.text = email->message.text,
+		.html = email->message.html,
+		.message_id = email->message.message_id,
+		.headers = email->message.headers,
+		.headers_n = email->message.headers_n,
+	};
+
+	mime_message_clear(&own);
+	*email = (struct outgoing){0};
+}
+
+static void personal_free(struct send_personal *personal)
+{
+	form_variables_free((struct form_variables *)personal);
 }
 
 /* Values are put in as text: what is none becomes its JSON. */
@@ -220,11 +258,13 @@ uint64_t form_variables_cost(const struct form *form)
 }
 
 int form_variables_read(const struct form *form,
-	struct form_variables *variables_r, struct problem *problem)
+	struct form_variables **variables_r, struct problem *problem)
 {
+	struct form_variables *variables;
 	const char *text;
 	json_t *all;
 
+	*variables_r = NULL;
 	if (form_text(form, FIELD, &text, problem) < 0)
 		return -1;
 	if (text == NULL)
@@ -235,14 +275,24 @@ int form_variables_read(const struct form *form,
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"'" FIELD "' parameter is not a valid JSON");
 	}
-	variables_r->cost = form_variables_cost(form);
-	variables_r->of = index_people(all);
+	variables = mem_new(struct form_variables);
+	variables->personal = (struct send_personal){
+		.size = personal_size,
+		.same_html = personal_same_html,
+		.make = personal_make,
+		.clear = personal_clear,
+		.free = personal_free,
+	};
+	variables->of = index_people(all);
 	json_decref(all);
+	*variables_r = variables;
 	return 0;
 }
 
-void form_variables_clear(struct form_variables *variables)
+void form_variables_free(struct form_variables *variables)
 {
+	if (variables == NULL)
+		return;
 	json_decref(variables->of);
-	*variables = (struct form_variables){0};
+	free(variables);
 }

@@ -1,7 +1,7 @@
 /*
  * admission: reads the columns of the route table against the head.
  *
- * Threads: the worker's.
+ * Threads: see the header.
  */
 #include "httpd/http/admission.h"
 
@@ -21,8 +21,9 @@
 #include "httpd/http/rate_table.h"
 #include "httpd/http/sender_right.h"
 
-/* A body that is thrown away may be this long. */
-enum { IGNORED_BODY_MAX = 64 * 1024 };
+/* A body that is thrown away, or of which little is wanted, may be this long:
+ * the worker's loop reads it. */
+enum { SMALL_BODY_MAX = 64 * 1024 };
 
 static int find_route(const struct worker *worker, const struct http_head *head,
 	struct admission *admission)
@@ -187,15 +188,20 @@ static bool is_json(const struct http_head *head)
 
 /* JSON escapes what it must, and forms do the same; so a body may be twice as
  * long as the message that it becomes, but never more than fits the budget. */
-static uint64_t body_limit(const struct worker *worker, const struct route *route)
+static uint64_t body_limit(
+	const struct admission_limits *limits, const struct route *route)
 {
-	uint64_t limit = (uint64_t)worker_message_limit(worker) * 2;
-	uint64_t most = (uint64_t)worker->conf->http.max_inflight_bytes /
-			BUDGET_FACTOR;
+	uint64_t limit = (uint64_t)limits->message * 2;
+	uint64_t most = (uint64_t)limits->memory / BUDGET_FACTOR;
 
-	if (route->body == BODY_IGNORED)
-		return IGNORED_BODY_MAX;
+	if (route->body == BODY_IGNORED || route->body == BODY_JSON_SMALL)
+		return SMALL_BODY_MAX;
 	return limit < most ? limit : most;
+}
+
+static bool is_json_route(const struct route *route)
+{
+	return route->body == BODY_JSON || route->body == BODY_JSON_SMALL;
 }
 
 static int not_json(const struct http_head *head, struct problem *problem)
@@ -212,9 +218,9 @@ static int not_json(const struct http_head *head, struct problem *problem)
 static int check_body(struct worker *worker, const struct http_head *head,
 	struct admission *admission)
 {
-	if (admission->route->body == BODY_JSON && !is_json(head))
+	if (is_json_route(admission->route) && !is_json(head))
 		return not_json(head, &admission->problem);
-	admission->body_limit = body_limit(worker, admission->route);
+	admission->body_limit = body_limit(&admission->limits, admission->route);
 	if (head->framing != HTTP_LENGTH)
 		return 0;
 	return admission_grow(
@@ -228,9 +234,9 @@ int admission_too_large(const struct admission *admission, struct problem *probl
 	uint64_t limit = admission->body_limit;
 
 	return problem_set(problem, PROBLEM_TOO_LARGE,
-		"request size exceeds %" PRIu64 " MiB limit (%" PRIu64
-		" bytes)",
-		limit / MIB, limit);
+		"request size exceeds %" PRIu64 " %s limit (%" PRIu64 " bytes)",
+		limit < MIB ? limit / 1024 : limit / MIB,
+		limit < MIB ? "KiB" : "MiB", limit);
 }
 
 static int over_budget(
@@ -240,18 +246,36 @@ static int over_budget(
 	return problem_fixed(problem, PROBLEM_UNAVAILABLE);
 }
 
+static int too_much_memory(const struct admission *admission, uint64_t bytes,
+	struct problem *problem)
+{
+	return problem_set(problem, PROBLEM_TOO_LARGE,
+		"request size exceeds %" PRId64 " MiB limit: it takes as much "
+		"memory as %" PRIu64 " bytes (see http.max_inflight_bytes)",
+		admission->limits.memory / BUDGET_FACTOR / MIB, bytes);
+}
+
 int admission_reserve(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem)
 {
-	int64_t budget = worker->conf->http.max_inflight_bytes;
+	int64_t limit = admission->limits.memory;
 
-	if (bytes > (uint64_t)budget / BUDGET_FACTOR)
-		return problem_set(problem, PROBLEM_TOO_LARGE,
-			"request size exceeds %" PRId64 " MiB limit: it takes "
-			"as much memory as %" PRIu64 " bytes (see "
-			"http.max_inflight_bytes)",
-			budget / BUDGET_FACTOR / MIB, bytes);
-	if (budget_take(worker->shared->budget, budget, bytes, &admission->share))
+	if (bytes > (uint64_t)limit / BUDGET_FACTOR)
+		return too_much_memory(admission, bytes, problem);
+	if (budget_take(worker->shared->budget, limit, bytes, &admission->share))
+		return 0;
+	return over_budget(worker, bytes, problem);
+}
+
+int admission_add(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem)
+{
+	int64_t limit = admission->limits.memory;
+	uint64_t all = (uint64_t)admission->share.held + bytes;
+
+	if (all < bytes || all > (uint64_t)limit)
+		return too_much_memory(admission, all / BUDGET_FACTOR, problem);
+	if (budget_add(worker->shared->budget, limit, bytes, &admission->share))
 		return 0;
 	return over_budget(worker, bytes, problem);
 }
@@ -259,8 +283,7 @@ int admission_reserve(struct worker *worker, struct admission *admission,
 int admission_hold(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem)
 {
-	if (budget_hold(worker->shared->budget,
-		    worker->conf->http.max_inflight_bytes, bytes,
+	if (budget_hold(worker->shared->budget, admission->limits.memory, bytes,
 		    &admission->share))
 		return 0;
 	return over_budget(worker, bytes, problem);
@@ -269,9 +292,8 @@ int admission_hold(struct worker *worker, struct admission *admission,
 int admission_enter(struct worker *worker, struct admission *admission,
 	size_t emails, struct problem *problem)
 {
-	switch (budget_enter(worker->shared->budget,
-		worker->conf->http.max_requests, admission->key.company_id,
-		(int64_t)emails, &admission->share)) {
+	switch (budget_enter(worker->shared->budget, admission->limits.requests,
+		admission->key.company_id, (int64_t)emails, &admission->share)) {
 	case BUDGET_ENTERED:
 		return 0;
 	case BUDGET_COMPANY_FULL:
@@ -333,6 +355,12 @@ void admission_decide(struct worker *worker, const struct http_head *head,
 	struct admission *admission_r)
 {
 	memset(admission_r, 0, sizeof(*admission_r));
+	admission_r->limits = (struct admission_limits){
+		.memory = worker->conf->http.max_inflight_bytes,
+		.requests = worker->conf->http.max_requests,
+		.message = worker_message_limit(worker),
+		.recipients = worker->conf->http.max_recipients,
+	};
 	if (find_route(worker, head, admission_r) == 0 &&
 		check_caller(worker, head, admission_r) == 0 &&
 		read_idempotency_key(head, admission_r) == 0 &&
@@ -340,6 +368,11 @@ void admission_decide(struct worker *worker, const struct http_head *head,
 		return;
 	/* Its answer may take a while to be read. */
 	budget_give_back(&admission_r->share);
+}
+
+int64_t admission_recipients(const struct admission *admission, int64_t own)
+{
+	return admission->limits.recipients ? admission->limits.recipients : own;
 }
 
 void admission_clear(struct admission *admission)

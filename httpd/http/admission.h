@@ -1,6 +1,9 @@
 /*
  * admission: may this request go on? Decided from its head alone, before its
  * body is read, so that nobody without a key can make the server hold one.
+ *
+ * admission_decide() is the worker's, the rest is for any thread that has the
+ * request: of the worker it uses what all share.
  */
 #ifndef POSTERN_HTTPD_ADMISSION_H
 #define POSTERN_HTTPD_ADMISSION_H
@@ -14,6 +17,14 @@
 
 struct worker;
 
+/* Of the settings, as they were when the request came. */
+struct admission_limits {
+	int64_t memory;     /* bytes of all requests */
+	int64_t requests;   /* of all companies at once */
+	int64_t message;    /* bytes */
+	int64_t recipients; /* 0: the dialect's own */
+};
+
 struct admission {
 	struct problem problem; /* its kind is PROBLEM_NONE: admitted */
 	const struct route *route;
@@ -23,6 +34,7 @@ struct admission {
 	bool has_idempotency_key;
 	uint8_t idempotency_key[SECRET_HASH_LEN]; /* its hash */
 	uint64_t body_limit;                      /* bytes */
+	struct admission_limits limits;
 	struct budget_share share;
 };
 
@@ -41,6 +53,10 @@ int admission_enter(struct worker *worker, struct admission *admission,
 int admission_reserve(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem);
 
+/* The request is about to allocate so many bytes. The same. */
+int admission_add(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem);
+
 /* The answer takes so many bytes until it is written. 0, or -1 with the
  * problem: more than the server can hold now. */
 int admission_hold(struct worker *worker, struct admission *admission,
@@ -54,6 +70,10 @@ int admission_grow(struct worker *worker, struct admission *admission,
 /* The body is longer than its limit: -1 with the problem. */
 int admission_too_large(
 	const struct admission *admission, struct problem *problem);
+
+/* How many recipients an email may have; own is what the dialect takes when the
+ * settings leave it open. */
+int64_t admission_recipients(const struct admission *admission, int64_t own);
 
 void admission_clear(struct admission *admission);
 

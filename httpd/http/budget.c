@@ -1,5 +1,5 @@
 /*
- * budget: how many requests may be under way, and what large ones may hold.
+ * budget: how many requests may be under way, and how much memory they may hold.
  *
  * Invariant: the counters are the sums of the shares, and for moments more.
  *
@@ -47,6 +47,8 @@ static bool take(struct budget *budget, int64_t limit, int64_t wanted,
 
 	if (more <= 0)
 		return true;
+	if (wanted <= BUDGET_SMALL_BYTES)
+		limit += limit / BUDGET_RESERVE;
 	if (atomic_fetch_add(&budget->used, more) + more > limit) {
 		atomic_fetch_sub(&budget->used, more);
 		return false;
@@ -59,18 +61,41 @@ static bool take(struct budget *budget, int64_t limit, int64_t wanted,
 bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
 	struct budget_share *share)
 {
-	if (body_bytes <= BUDGET_FREE_BYTES)
-		return true;
 	if (body_bytes > (uint64_t)limit / BUDGET_FACTOR)
 		return false;
 	return take(budget, limit, (int64_t)body_bytes * BUDGET_FACTOR, share);
 }
 
+bool budget_add(struct budget *budget, int64_t limit, uint64_t bytes,
+	struct budget_share *share)
+{
+	if (bytes > (uint64_t)(limit - share->held) || share->held > limit ||
+		!take(budget, limit, share->held + (int64_t)bytes, share))
+		return false;
+	share->held += (int64_t)bytes;
+	return true;
+}
+
+void budget_subtract(struct budget_share *share, uint64_t bytes)
+{
+	share->held -= (int64_t)bytes;
+}
+
+void budget_trim(struct budget_share *share, uint64_t body_bytes)
+{
+	int64_t needed = (int64_t)body_bytes * BUDGET_FACTOR;
+
+	if (needed < share->held)
+		needed = share->held;
+	if (share->budget == NULL || share->bytes <= needed)
+		return;
+	atomic_fetch_sub(&share->budget->used, share->bytes - needed);
+	share->bytes = needed;
+}
+
 bool budget_hold(struct budget *budget, int64_t limit, uint64_t bytes,
 	struct budget_share *share)
 {
-	if (bytes <= BUDGET_FREE_BYTES)
-		return true;
 	return take(budget, limit,
 		bytes < (uint64_t)limit ? (int64_t)bytes : limit, share);
 }

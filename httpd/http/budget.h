@@ -1,11 +1,14 @@
 /*
- * budget: how many requests may be under way at once, and how much memory the
- * large ones of them may hold, over all workers.
+ * budget: how many requests may be under way at once, and how much memory they
+ * may hold, over all workers.
  *
- * A body takes its memory several times on its way (as it came, parsed, as a
- * message), so what is taken from the budget for it is BUDGET_FACTOR times
- * its size. An answer is held once, until it is written. Small ones are free:
- * their number is bounded.
+ * Memory is one account. What a request holds is added to its share before it
+ * is allocated, and subtracted when it is freed. A body takes its memory
+ * several times on its way (as it came, parsed, as a message), so BUDGET_FACTOR
+ * times its size is taken in advance, while it comes: a request that was let in
+ * for its size gets through. Of the limit, large requests may have all; a part
+ * as large as 1/BUDGET_RESERVE of it is kept besides for small ones, so that
+ * they go on.
  */
 #ifndef POSTERN_HTTPD_BUDGET_H
 #define POSTERN_HTTPD_BUDGET_H
@@ -16,7 +19,9 @@
 
 enum {
 	BUDGET_FACTOR = 3,
-	BUDGET_FREE_BYTES = 1024 * 1024,
+	BUDGET_RESERVE = 4,
+	/* A share is small up to that. */
+	BUDGET_SMALL_BYTES = 4 * 1024 * 1024,
 	/* Companies whose ids fall together count as one. */
 	BUDGET_COMPANIES = 16 * 1024,
 };
@@ -31,8 +36,9 @@ struct budget {
 /* What one request has taken; starts zeroed, ends with budget_give_back(). */
 struct budget_share {
 	struct budget *budget;
-	int64_t bytes;
-	int64_t requests;         /* that it counts for */
+	int64_t bytes;    /* taken from the budget */
+	int64_t held;     /* allocated: no more than bytes, but for an answer */
+	int64_t requests; /* that it counts for */
 	_Atomic int64_t *company; /* its part of by_company, once it counts */
 };
 
@@ -58,6 +64,16 @@ enum budget_entry budget_enter(struct budget *budget, int64_t limit,
  * nothing changed, when that would exceed the limit. Any thread. */
 bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
 	struct budget_share *share);
+
+/* The request is about to allocate so many bytes. False, and nothing changed,
+ * when that would exceed the limit. Any thread. */
+bool budget_add(struct budget *budget, int64_t limit, uint64_t bytes,
+	struct budget_share *share);
+/* It has freed so many of them. */
+void budget_subtract(struct budget_share *share, uint64_t bytes);
+/* The body is of that size and no more is taken for it in advance; 0: it is
+ * done with. Gives back what is not held. */
+void budget_trim(struct budget_share *share, uint64_t body_bytes);
 
 /* Makes the share fit for an answer that waits with this many bytes. More than
  * the limit counts as that: it fits while nothing else is held. Any thread. */

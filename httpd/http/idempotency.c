@@ -1,7 +1,7 @@
 /*
  * idempotency: a request with an Idempotency-Key is done once.
  *
- * Threads: the worker's; `running` is shared by all.
+ * Threads: the worker's, but for idempotency_hash(); `running` is shared by all.
  */
 #include "httpd/http/idempotency.h"
 
@@ -14,12 +14,10 @@
 #include "httpd/base/worker.h"
 #include "httpd/http/request.h"
 
-static void hash_payload(struct request *request, const char *action,
+void idempotency_hash(const char *action, const char *body, size_t len,
 	uint8_t hash[static SECRET_HASH_LEN])
 {
 	uint8_t parts[2][SECRET_HASH_LEN];
-	size_t len;
-	const char *body = request_body(request, &len);
 
 	secret_hash(action, strlen(action), parts[0]);
 	secret_hash(body, len, parts[1]);
@@ -78,7 +76,7 @@ int idempotency_claim(struct request *request, struct problem *problem)
 	return recall(request, claim, problem);
 }
 
-void idempotency_begin_hashed(
+void idempotency_begin(
 	struct request *request, const uint8_t payload[static SECRET_HASH_LEN])
 {
 	const struct admission *admission = &request->admission;
@@ -90,16 +88,6 @@ void idempotency_begin_hashed(
 		SECRET_HASH_LEN);
 	memcpy(claim->entry.payload, payload, SECRET_HASH_LEN);
 	request->claim = claim;
-}
-
-void idempotency_begin(struct request *request, const char *action)
-{
-	uint8_t payload[SECRET_HASH_LEN];
-
-	if (!request->admission.has_idempotency_key)
-		return;
-	hash_payload(request, action, payload);
-	idempotency_begin_hashed(request, payload);
 }
 
 void idempotency_end(struct idempotency_claim *claim)

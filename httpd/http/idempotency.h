@@ -29,12 +29,13 @@ struct idempotency_claim {
 	char run[POSTFIX_RUN_SIZE]; /* in which its emails go to Postfix */
 };
 
-/* Sets request->claim when the request has a key, which must be before its body
- * is dropped. action names what the body is for: the same body for something
- * else is another payload. */
-void idempotency_begin(struct request *request, const char *action);
-/* The same for a payload that is hashed already. */
-void idempotency_begin_hashed(
+/* The hash of a payload. action names what the body is for: the same body for
+ * something else is another payload. Any thread. */
+void idempotency_hash(const char *action, const char *body, size_t len,
+	uint8_t hash[static SECRET_HASH_LEN]);
+
+/* Sets request->claim, of a request that has a key. */
+void idempotency_begin(
 	struct request *request, const uint8_t payload[static SECRET_HASH_LEN]);
 
 /* 0, also when the request has no key; or -1 with the problem: the key is that

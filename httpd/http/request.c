@@ -29,11 +29,12 @@ const char *request_body(struct request *request, size_t *len_r)
 	return *len_r == 0 ? "" : (const char *)evbuffer_pullup(input, -1);
 }
 
-void request_drop_body(struct request *request)
+struct evbuffer *request_take_body(struct request *request)
 {
-	struct evbuffer *input = evhttp_request_get_input_buffer(request->http);
+	struct evbuffer *body = evbuffer_new();
 
-	evbuffer_drain(input, evbuffer_get_length(input));
+	evbuffer_add_buffer(body, evhttp_request_get_input_buffer(request->http));
+	return body;
 }
 
 void request_free(struct request *request)

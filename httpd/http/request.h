@@ -10,6 +10,7 @@
 #include "core/base/id.h"
 #include "httpd/http/admission.h"
 
+struct evbuffer;
 struct evhttp_request;
 struct idempotency_claim;
 struct worker;
@@ -31,8 +32,9 @@ const char *request_query(const struct request *request);
 /* The whole body, in one piece; owned by the request. */
 const char *request_body(struct request *request, size_t *len_r);
 
-/* Frees the body, when nothing needs it any more. */
-void request_drop_body(struct request *request);
+/* Hands the body over to the caller, who frees it; takes no time however long
+ * it is. The request has none any more. */
+struct evbuffer *request_take_body(struct request *request);
 
 /* For the reply only. */
 void request_free(struct request *request);

@@ -25,9 +25,10 @@ enum route_auth {
 };
 
 enum route_body {
-	BODY_IGNORED, /* read, if there is one, and thrown away */
-	BODY_JSON,
-	BODY_FORM, /* the handler looks at its media type */
+	BODY_IGNORED,    /* read, if there is one, and thrown away */
+	BODY_JSON,       /* of emails: as large as messages may be */
+	BODY_JSON_SMALL, /* at most 64 KiB */
+	BODY_FORM,       /* the handler looks at its media type */
 };
 
 struct route {

@@ -1,7 +1,7 @@
 /*
  * api_batch: POST /emails/batch.
  *
- * Threads: the worker's.
+ * Threads: the worker's, but for the functions that parse.
  */
 #include "httpd/json/api_batch.h"
 
@@ -9,14 +9,11 @@
 #include <event2/http.h>
 
 #include "core/base/str.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/idempotency.h"
 #include "httpd/http/json_text.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/batch_json.h"
 #include "httpd/json/email_json.h"
-#include "httpd/json/json_field.h"
 
 static int read_mode(
 	struct request *request, bool *permissive_r, struct problem *problem)
@@ -120,57 +117,60 @@ static void on_permissive_sent(
 		reply_json(request, 200, batch_json_render(outcome));
 }
 
-static int parse(
-	struct request *request, struct batch *batch_r, struct problem *problem)
+static int parse(struct send_body *body, bool permissive,
+	struct send_parsed *parsed_r, struct problem *problem)
 {
+	struct request *request = body->request;
 	struct admission *admission = &request->admission;
-	int64_t max = worker_recipient_limit(
-		request->worker, EMAIL_JSON_RECIPIENTS);
-	size_t len;
-	const char *body = request_body(request, &len);
+	int64_t max = admission_recipients(admission, EMAIL_JSON_RECIPIENTS);
+	struct batch batch = {.permissive = permissive};
 
 	if (admission_reserve(request->worker, admission,
-		    json_text_cost(body, len), problem) < 0 ||
-		batch_json_parse(body, len, max, batch_r, problem) < 0)
+		    json_text_cost(body->data, body->len), problem) < 0 ||
+		batch_json_parse(body->data, body->len, max, &batch, problem) < 0)
 		return -1;
-	return admission_enter(request->worker, admission, batch_r->n, problem);
+	parsed_r->emails = batch.emails;
+	parsed_r->problems = batch.problems;
+	parsed_r->n = batch.n;
+	for (size_t i = 0; !permissive && i < batch.n; i++) {
+		if (batch.problems[i].kind == PROBLEM_NONE)
+			continue;
+		batch_json_name(i, &batch.problems[i], problem);
+		return -1;
+	}
+	return admission_enter(request->worker, admission, batch.n, problem);
 }
 
-static void send_batch(struct request *request, struct batch *batch)
+static int parse_strict(struct send_body *body, struct send_parsed *parsed_r,
+	struct problem *problem)
 {
-	bool permissive = batch->permissive;
-	const struct send_spec spec = {
-		.outgoing = batch->emails,
-		.problems = batch->problems,
-		.n = batch->n,
-		.permissive = permissive,
-		.done = permissive ? on_permissive_sent : on_strict_sent,
-	};
+	return parse(body, false, parsed_r, problem);
+}
 
-	request_drop_body(request);
-	for (size_t i = 0; !permissive && i < batch->n; i++) {
-		if (batch->problems[i].kind == PROBLEM_NONE)
-			continue;
-		reply_named(request, i, &batch->problems[i]);
-		return;
-	}
-	send_emails(request, &spec);
+static int parse_permissive(struct send_body *body,
+	struct send_parsed *parsed_r, struct problem *problem)
+{
+	return parse(body, true, parsed_r, problem);
 }
 
 void api_batch_send(struct request *request)
 {
-	_cleanup_batch_ struct batch batch = {0};
+	static const struct send_dialect strict = {
+		.action = "POST /emails/batch strict",
+		.parse = parse_strict,
+		.done = on_strict_sent,
+	};
+	static const struct send_dialect lenient = {
+		.action = "POST /emails/batch permissive",
+		.permissive = true,
+		.parse = parse_permissive,
+		.done = on_permissive_sent,
+	};
 	struct problem problem = PROBLEM_INIT;
+	bool permissive = false;
 
-	if (read_mode(request, &batch.permissive, &problem) < 0) {
-		reply_problem(request, &problem);
-		return;
-	}
-	idempotency_begin(request, batch.permissive
-					   ? "POST /emails/batch permissive"
-					   : "POST /emails/batch strict");
-	if (parse(request, &batch, &problem) < 0)
+	if (read_mode(request, &permissive, &problem) < 0)
 		reply_problem(request, &problem);
 	else
-		send_batch(request, &batch);
+		send_request(request, permissive ? &lenient : &strict);
 }

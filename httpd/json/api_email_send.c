@@ -1,16 +1,14 @@
 /*
  * api_email_send: POST /emails.
  *
- * Threads: the worker's.
+ * Threads: the worker's, but for parse().
  */
-#include "httpd/base/worker.h"
-#include "httpd/http/idempotency.h"
+#include "core/base/mem.h"
 #include "httpd/http/json_text.h"
 #include "httpd/http/reply.h"
 #include "httpd/http/request.h"
 #include "httpd/json/api_email.h"
 #include "httpd/json/email_json.h"
-#include "httpd/json/json_field.h"
 #include "httpd/send/send.h"
 
 static void on_email_sent(
@@ -25,32 +23,28 @@ static void on_email_sent(
 			json_pack("{s:s}", "id", outcome->results[0].id));
 }
 
-static int parse(struct request *request, struct outgoing *outgoing_r,
+static int parse(struct send_body *body, struct send_parsed *parsed_r,
 	struct problem *problem)
 {
-	int64_t max = worker_recipient_limit(
-		request->worker, EMAIL_JSON_RECIPIENTS);
-	size_t len;
-	const char *body = request_body(request, &len);
+	struct admission *admission = &body->request->admission;
+	int64_t max = admission_recipients(admission, EMAIL_JSON_RECIPIENTS);
 
-	if (admission_reserve(request->worker, &request->admission,
-		    json_text_cost(body, len), problem) < 0)
+	if (admission_reserve(body->request->worker, admission,
+		    json_text_cost(body->data, body->len), problem) < 0)
 		return -1;
-	return email_json_parse(body, len, max, outgoing_r, problem);
+	parsed_r->emails = mem_new(struct outgoing);
+	parsed_r->n = 1;
+	return email_json_parse(
+		body->data, body->len, max, parsed_r->emails, problem);
 }
 
 void api_email_send(struct request *request)
 {
-	_cleanup_outgoing_ struct outgoing outgoing = {0};
-	const struct send_spec spec = {
-		.outgoing = &outgoing, .n = 1, .done = on_email_sent};
-	struct problem problem = PROBLEM_INIT;
+	static const struct send_dialect dialect = {
+		.action = "POST /emails",
+		.parse = parse,
+		.done = on_email_sent,
+	};
 
-	idempotency_begin(request, "POST /emails");
-	if (parse(request, &outgoing, &problem) < 0) {
-		reply_problem(request, &problem);
-		return;
-	}
-	request_drop_body(request);
-	send_emails(request, &spec);
+	send_request(request, &dialect);
 }

@@ -5,7 +5,12 @@
  */
 #include "httpd/send/outgoing.h"
 
+#include <string.h>
+
 #include "core/base/mem.h"
+
+/* What the allocator needs for a block besides, and rounds up. */
+enum { BLOCK = 32 };
 
 static void clear_addrs(struct addr_list *list)
 {
@@ -25,62 +30,46 @@ void outgoing_clear(struct outgoing *outgoing)
 	*outgoing = (struct outgoing){0};
 }
 
-static void copy_addrs(const struct addr_list *from, struct addr_list *to)
+static uint64_t size_of(const char *text)
 {
-	for (size_t i = 0; i < from->n; i++) {
-		struct addr *addr = mime_message_add_addr(to);
-
-		addr->name = mem_strdup(from->items[i].name);
-		addr->local = mem_strdup(from->items[i].local);
-		addr->domain = mem_strdup(from->items[i].domain);
-	}
+	return text ? strlen(text) + BLOCK : 0;
 }
 
-static void copy_attachments(
-	const struct mime_message *from, struct mime_message *to)
+static uint64_t size_of_addrs(const struct addr_list *list)
 {
-	for (size_t i = 0; i < from->attachments_n; i++) {
-		const struct attachment *file = &from->attachments[i];
-		struct attachment *copy = mime_message_add_attachment(to);
+	uint64_t bytes = 0;
 
-		copy->filename = mem_strdup(file->filename);
-		copy->content_type = mem_strdup(file->content_type);
-		copy->content_id = mem_strdup(file->content_id);
-		buf_add(&copy->content, file->content.data, file->content.len);
-	}
+	for (size_t i = 0; i < list->n; i++)
+		bytes += sizeof(list->items[i]) + size_of(list->items[i].name) +
+			 size_of(list->items[i].local) +
+			 size_of(list->items[i].domain);
+	return bytes;
 }
 
-static void copy_headers(const struct mime_message *from, struct mime_message *to)
+uint64_t outgoing_files_size(const struct outgoing *outgoing)
 {
-	for (size_t i = 0; i < from->headers_n; i++) {
-		struct header *copy = mime_message_add_header(to);
+	const struct mime_message *message = &outgoing->message;
+	uint64_t bytes = outgoing->finished.len;
 
-		copy->name = mem_strdup(from->headers[i].name);
-		copy->value = mem_strdup(from->headers[i].value);
-	}
+	for (size_t i = 0; i < message->attachments_n; i++)
+		bytes += sizeof(message->attachments[i]) + 4 * BLOCK +
+			 message->attachments[i].content.len;
+	return bytes;
 }
 
-void outgoing_copy_for(const struct outgoing *outgoing, size_t recipient,
-	struct outgoing *copy)
+uint64_t outgoing_text_size(const struct outgoing *outgoing)
 {
-	const struct mime_message *from = &outgoing->message;
-	struct mime_message *to = &copy->message;
-	const struct addr_list one = {&from->to.items[recipient], 1};
+	const struct mime_message *message = &outgoing->message;
+	uint64_t bytes = size_of(message->subject) + size_of(message->html) +
+			 size_of(message->text) + size_of(message->message_id);
 
-	to->from.name = mem_strdup(from->from.name);
-	to->from.local = mem_strdup(from->from.local);
-	to->from.domain = mem_strdup(from->from.domain);
-	copy_addrs(&one, &to->to);
-	copy_addrs(&from->cc, &to->cc);
-	copy_addrs(&from->reply_to, &to->reply_to);
-	copy_addrs(&outgoing->bcc, &copy->bcc);
-	to->subject = mem_strdup(from->subject);
-	to->html = mem_strdup(from->html);
-	to->text = mem_strdup(from->text);
-	to->message_id = mem_strdup(from->message_id);
-	copy_headers(from, to);
-	copy_attachments(from, to);
-	copy->tags = mem_strdup(outgoing->tags);
-	copy->variables = mem_strdup(outgoing->variables);
-	copy->test = outgoing->test;
+	for (size_t i = 0; i < message->headers_n; i++)
+		bytes += sizeof(message->headers[i]) +
+			 size_of(message->headers[i].name) +
+			 size_of(message->headers[i].value);
+	return bytes + size_of_addrs(&message->to) +
+	       size_of_addrs(&message->cc) + size_of_addrs(&message->reply_to) +
+	       size_of_addrs(&outgoing->bcc) +
+	       size_of_addrs(&outgoing->envelope) + size_of(outgoing->tags) +
+	       size_of(outgoing->variables);
 }

@@ -6,6 +6,8 @@
 #ifndef POSTERN_HTTPD_OUTGOING_H
 #define POSTERN_HTTPD_OUTGOING_H
 
+#include <stdint.h>
+
 #include "core/mail/mime_message.h"
 
 struct outgoing {
@@ -18,13 +20,14 @@ struct outgoing {
 	struct addr_list envelope;
 	char *tags; /* JSON, see struct email; NULL: none */
 	char *variables;
-	bool test; /* to be recorded, but delivered to nobody */
+	bool text_made; /* text was made of html */
+	bool test;      /* to be recorded, but delivered to nobody */
 };
 
-/* Makes copy, which is empty, the same email, addressed to one of its `to`
- * alone. */
-void outgoing_copy_for(const struct outgoing *outgoing, size_t recipient,
-	struct outgoing *copy);
+/* How much memory it holds, about: its files, or the finished message, and all
+ * the rest. */
+uint64_t outgoing_files_size(const struct outgoing *outgoing);
+uint64_t outgoing_text_size(const struct outgoing *outgoing);
 
 void outgoing_clear(struct outgoing *outgoing);
 #define _cleanup_outgoing_ __attribute__((cleanup(outgoing_clear)))

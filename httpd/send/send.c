@@ -1,14 +1,16 @@
 /*
  * send: from parsed emails to their records.
  *
- *   send_emails: decide, claim, compose ─> stage ─(committer)─> on_send_staged
+ *   send_emails: decide, claim ─> send_compose_group ─(pool)─> on_composed
+ *     ─> stage ─(committer)─> on_send_staged
  *     ─> send_inject, for each ─(Postfix, milter)─> send_group_finish
  *     ─> send_settle ─(committer)─> send_group_end
  *
  * The answer waits for the records: after it the emails are in Postfix's queue,
  * their rows are durable, and GET finds them.
  *
- * Threads: the worker's, but for the run of its job, which is the committer's.
+ * Threads: the worker's, but for composing, which is the pool's, and the run of
+ * its job, which is the committer's.
  */
 #include "httpd/send/send.h"
 
@@ -17,6 +19,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/pace.h"
+#include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "httpd/base/postfix_run.h"
 #include "httpd/base/worker.h"
@@ -144,49 +147,6 @@ static void stage(struct send_group *group)
 	send_group_commit(group, stage_run, on_send_staged, group->lazy);
 }
 
-/* A repeat is decided like a first request, before anything is told of that. */
-static void decide(struct send *send, const struct outgoing *outgoing,
-	const struct problem *problem)
-{
-	struct request *request = send->group->request;
-
-	id_new(send->result->id);
-	if (problem && problem->kind != PROBLEM_NONE)
-		send->result->problem = *problem;
-	else if (send_decide(request, outgoing->message.from.domain,
-			 &send->result->problem) == 0)
-		send_check_addresses(
-			request->worker, outgoing, &send->result->problem);
-	if (send->result->problem.kind != PROBLEM_NONE)
-		send->end = SEND_BAD;
-}
-
-/* An email of a repeat may have reached Postfix, so if it cannot be composed
- * any more it is unsure. */
-static void compose(struct send *send, struct outgoing *outgoing)
-{
-	const struct send_group *group = send->group;
-	bool again = group->claim && group->claim->found;
-
-	send->test = outgoing->test;
-	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
-	send->composed.row.created_us = group->created_us;
-	if (send_compose(group->request, outgoing, &send->composed,
-		    &send->result->problem) < 0)
-		send->end = again ? SEND_UNSURE : SEND_BAD;
-	else
-		send->result->message_id = send->composed.row.message_id;
-}
-
-static void compose_open(struct send_group *group, const struct send_spec *spec)
-{
-	for (size_t i = 0; i < spec->n; i++) {
-		if (group->sends[i].end == SEND_OPEN)
-			compose(&group->sends[i], &spec->outgoing[i]);
-		outgoing_clear(&spec->outgoing[i]);
-	}
-}
-
 /* The emails of a request come in together, so one request may exceed it. */
 static bool is_full(const struct send_group *group)
 {
@@ -233,15 +193,20 @@ static void refuse_all(struct send_group *group, enum problem_kind kind)
 	send_group_refuse(group, &problem);
 }
 
-static void send_first(struct send_group *group, const struct send_spec *spec)
+static void on_composed(struct letter *letter)
 {
+	struct send_group *group = CONTAINER_OF(
+		letter, struct send_group, work.letter);
 	size_t open, bad;
 
-	if (!can_send(group)) {
-		refuse_all(group, PROBLEM_UNAVAILABLE);
+	if (group->problem.kind != PROBLEM_NONE) {
+		send_group_end(group);
 		return;
 	}
-	compose_open(group, spec);
+	if (group->claim && group->claim->found) {
+		send_again(group);
+		return;
+	}
 	open = send_group_count(group, SEND_OPEN);
 	bad = send_group_count(group, SEND_BAD);
 	if (open > 0 && (bad == 0 || group->permissive))
@@ -252,34 +217,79 @@ static void send_first(struct send_group *group, const struct send_spec *spec)
 
 /* The same payload has the same number of emails, unless another version of
  * this program has read it. */
-static void send_repeat(struct send_group *group, const struct send_spec *spec)
+static void send_repeat(struct send_group *group)
 {
-	if (group->claim->record.results.n != spec->n) {
+	if (group->claim->record.results.n != group->n) {
 		refuse_all(group, PROBLEM_OTHER_PAYLOAD);
 		return;
 	}
 	send_recall(group);
-	if (send_group_count(group, SEND_OPEN) == 0) {
+	if (send_group_count(group, SEND_OPEN) == 0)
 		send_settle(group);
-	} else if (!can_send(group)) {
+	else if (!can_send(group))
 		refuse_all(group, PROBLEM_UNAVAILABLE);
-	} else {
-		compose_open(group, spec);
-		send_again(group);
-	}
+	else
+		send_compose_group(group, on_composed);
 }
 
 /* Its emails are decided. */
-static void take_up(struct send_group *group, const struct send_spec *spec)
+static void take_up(struct send_group *group)
 {
 	struct problem problem = PROBLEM_INIT;
 
 	if (idempotency_claim(group->request, &problem) < 0)
 		send_group_refuse(group, &problem);
 	else if (group->claim && group->claim->found)
-		send_repeat(group, spec);
+		send_repeat(group);
+	else if (can_send(group))
+		send_compose_group(group, on_composed);
 	else
-		send_first(group, spec);
+		refuse_all(group, PROBLEM_UNAVAILABLE);
+}
+
+/* Takes the emails over. */
+static void take_emails(struct send_group *group, const struct send_spec *spec)
+{
+	size_t n = spec->personal ? 1 : spec->n;
+
+	group->outgoing = mem_alloc(n, sizeof(*group->outgoing));
+	memcpy(group->outgoing, spec->outgoing, n * sizeof(*group->outgoing));
+	memset(spec->outgoing, 0, n * sizeof(*spec->outgoing));
+	group->personal = spec->personal;
+}
+
+/* A repeat is decided like a first request, before anything is told of that.
+ * The rules are asked once for emails in a row that are of one domain. */
+static void decide_all(struct send_group *group, const struct send_spec *spec)
+{
+	struct problem decision = PROBLEM_INIT;
+	const char *decided = NULL;
+
+	for (size_t i = 0; i < group->n; i++) {
+		const struct outgoing *outgoing =
+			&group->outgoing[group->personal ? 0 : i];
+		const char *domain = outgoing->message.from.domain;
+		struct problem *problem = &group->results[i].problem;
+
+		id_new(group->results[i].id);
+		if (spec->problems && spec->problems[i].kind != PROBLEM_NONE) {
+			*problem = spec->problems[i];
+		} else if (group->personal && i > 0) {
+			*problem = group->results[0].problem;
+		} else {
+			if (decided == NULL || !str_eq(domain, decided)) {
+				decision = PROBLEM_INIT;
+				send_decide(group->request, domain, &decision);
+				decided = domain;
+			}
+			*problem = decision;
+			if (problem->kind == PROBLEM_NONE)
+				send_check_addresses(
+					group->worker, outgoing, problem);
+		}
+		if (problem->kind != PROBLEM_NONE)
+			group->sends[i].end = SEND_BAD;
+	}
 }
 
 void send_emails(struct request *request, const struct send_spec *spec)
@@ -288,14 +298,11 @@ void send_emails(struct request *request, const struct send_spec *spec)
 		request, spec->n, spec->permissive, spec->done);
 	size_t bad;
 
-	for (size_t i = 0; i < spec->n; i++)
-		decide(&group->sends[i], &spec->outgoing[i],
-			spec->problems ? &spec->problems[i] : NULL);
+	take_emails(group, spec);
+	decide_all(group, spec);
 	bad = send_group_count(group, SEND_BAD);
 	if (bad == 0 || (group->permissive && bad < spec->n))
-		take_up(group, spec);
+		take_up(group);
 	else
 		send_group_end(group);
-	for (size_t i = 0; i < spec->n; i++)
-		outgoing_clear(&spec->outgoing[i]);
 }

@@ -9,6 +9,10 @@
  *   record   by the milter; the watch tells
  *   settle   what was not sent is taken back, in one commit
  *
+ * To parse and to compose may take seconds: but for small requests the pool
+ * does it, which has the request meanwhile. The worker touches nothing of it
+ * until its letter comes.
+ *
  * A request that came before is held to the rules like any other; then it is
  * answered as it was, or taken up where it ended, but not staged again.
  */
@@ -19,6 +23,7 @@
 #include "httpd/send/outgoing.h"
 #include "httpd/http/problem.h"
 
+struct evbuffer;
 struct request;
 
 /* What became of one email. */
@@ -41,9 +46,31 @@ struct send_outcome {
 typedef void send_done(
 	struct request *request, const struct send_outcome *outcome);
 
+/* Makes emails of one, each for one of its `to`, on any thread and when it is
+ * needed: all at once would take too much memory. */
+struct send_personal {
+	/* About how much memory email i takes that base does not hold. */
+	uint64_t (*size)(const struct send_personal *personal,
+		const struct outgoing *base, size_t i);
+	/* Whether html is the same for all: then so is the text made of it,
+	 * which make() leaves as it is in base. */
+	bool (*same_html)(const struct send_personal *personal,
+		const struct outgoing *base);
+	/* Makes email i, which shares with base what is the same for all; also
+	 * after a problem it is ended with clear(). 0, or -1 with the
+	 * problem. */
+	int (*make)(const struct send_personal *personal,
+		const struct outgoing *base, size_t i, struct outgoing *email_r,
+		struct problem *problem);
+	void (*clear)(struct outgoing *email);
+	void (*free)(struct send_personal *personal);
+};
+
 /* The emails of one request. */
 struct send_spec {
-	struct outgoing *outgoing; /* n; their content is taken over */
+	/* n; their content is taken over. With personal it is one. */
+	struct outgoing *outgoing;
+	struct send_personal *personal; /* taken over; NULL: none */
 	/* n, or NULL: why an email cannot be sent, which is then not looked
 	 * at; of the kind PROBLEM_NONE for the others. */
 	const struct problem *problems;
@@ -55,6 +82,45 @@ struct send_spec {
 /* done is called exactly once, perhaps before this returns; the request must
  * last until then. Leaves the emails empty. */
 void send_emails(struct request *request, const struct send_spec *spec);
+
+/* The body of a request, for the thread that parses it. */
+struct send_body {
+	struct request *request; /* its admission alone: the rest is the worker's */
+	const char *data;
+	size_t len;
+	const char *type;     /* Content-Type; "": none */
+	const char *encoding; /* Content-Encoding; "": none */
+	struct evbuffer *held;
+};
+
+/* Frees the body, when nothing needs it any more. */
+void send_body_drop(struct send_body *body);
+
+/* What a dialect makes of a body. Starts zeroed. */
+struct send_parsed {
+	struct outgoing *emails;
+	struct send_personal *personal;
+	struct problem *problems; /* see struct send_spec */
+	size_t n;
+	char *answer_id; /* see struct request */
+};
+
+void send_parsed_clear(struct send_parsed *parsed);
+
+/* How a request that sends is read. */
+struct send_dialect {
+	const char *action; /* for Idempotency-Keys; NULL: it takes none */
+	bool permissive;    /* see struct send_spec */
+	/* On any thread. 0, or -1 with the problem; parsed_r is cleared by the
+	 * caller, also then. */
+	int (*parse)(struct send_body *body, struct send_parsed *parsed_r,
+		struct problem *problem);
+	send_done *done;
+};
+
+/* Reads the request, sends its emails, and answers it: done, or a problem. What
+ * may take long is done off the worker's loop. */
+void send_request(struct request *request, const struct send_dialect *dialect);
 
 /* The problem of the request, or the first one among the results; NULL when all
  * is well. */

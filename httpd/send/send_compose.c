@@ -1,12 +1,19 @@
 /*
  * send_compose: makes the message and the row of an email.
  *
- * Threads: the worker's.
+ *   send_compose_group ─> compose_some ─(pool)─> done
+ *
+ * What each email takes is counted before it is made, by an estimate that is
+ * put right when it is there. The group's emails go one by one.
+ *
+ * Threads: the worker's, or one of the pool; nobody else has the request then.
  */
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/mail/html_text.h"
 #include "core/mail/mime_build.h"
@@ -14,6 +21,7 @@
 #include "core/policy/recipient_set.h"
 #include "core/policy/private_headers.h"
 #include "httpd/base/worker.h"
+#include "httpd/http/idempotency.h"
 #include "httpd/http/request.h"
 #include "httpd/send/send_private.h"
 
@@ -55,8 +63,6 @@ static void fill_row(struct request *request, const struct outgoing *outgoing,
 	add_formatted(&row->bcc, &outgoing->bcc);
 	add_formatted(&row->reply_to, &message->reply_to);
 	row->subject = text_or_empty(message->subject);
-	row->html = text_or_empty(message->html);
-	row->text = text_or_empty(message->text);
 	row->tags = mem_strdup(outgoing->tags);
 	row->variables = mem_strdup(outgoing->variables);
 	row->message_id = mem_strdup(message->message_id);
@@ -71,11 +77,6 @@ static void complete(struct outgoing *outgoing, const struct email *row)
 	if (message->message_id == NULL)
 		message->message_id = mem_printf(
 			"<%s@%s>", row->id, message->from.domain);
-	if (str_empty(message->text) && message->html &&
-		outgoing->finished.len == 0) {
-		free(message->text);
-		message->text = html_text(message->html);
-	}
 }
 
 /* The message of a client that makes its own, with the ticket in front. */
@@ -109,7 +110,7 @@ static int build_within_limit(struct request *request,
 	const struct outgoing *outgoing, struct composed *composed,
 	struct problem *problem)
 {
-	int64_t limit = worker_message_limit(request->worker);
+	int64_t limit = request->admission.limits.message;
 	struct err err = ERR_INIT;
 
 	if (build(outgoing, &composed->row, &composed->message, &err) < 0) {
@@ -155,4 +156,191 @@ void send_composed_clear(struct composed *composed)
 	store_email_clear(&composed->row);
 	strv_free(&composed->recipients);
 	buf_free(&composed->message);
+}
+
+/* Emails that are composed on the worker's loop: so many, and so many bytes. */
+enum { SMALL_EMAILS = 16, SMALL_BYTES = 16 * 1024 };
+
+/* A turn on a thread of the pool. */
+enum { TURN_US = 20 * 1000 };
+
+/* What each message has besides its parts, and each part. */
+enum { MESSAGE_EXTRA = 4096 };
+
+static int count(struct send_group *group, uint64_t bytes)
+{
+	struct request *request = group->request;
+
+	return admission_add(
+		group->worker, &request->admission, bytes, &group->problem);
+}
+
+static void discount(struct send_group *group, uint64_t bytes)
+{
+	budget_subtract(&group->request->admission.share, bytes);
+}
+
+static uint64_t body_size(const struct outgoing *outgoing)
+{
+	const char *html = outgoing->message.html;
+	const char *text = outgoing->message.text;
+
+	return (html ? strlen(html) : 0) + (text ? strlen(text) : 0);
+}
+
+/* At most what message and row take: the body goes from the email into the row,
+ * what else the email says stands in both, and a transfer encoding makes four
+ * bytes of three, with line breaks. */
+static uint64_t composed_size_max(const struct outgoing *outgoing)
+{
+	uint64_t files = outgoing_files_size(outgoing);
+	uint64_t body = body_size(outgoing);
+	uint64_t rest = outgoing_text_size(outgoing) - body;
+
+	return 5 * rest + (body + files) * 11 / 8 + MESSAGE_EXTRA;
+}
+
+/* Makes the text of an email that has html alone; bytes grows by what it
+ * holds. */
+static int make_text(
+	struct send_group *group, struct outgoing *outgoing, uint64_t *bytes)
+{
+	struct mime_message *message = &outgoing->message;
+	uint64_t most;
+
+	if (!str_empty(message->text) || message->html == NULL ||
+		outgoing->finished.len > 0)
+		return 0;
+	/* libxml2 reads a copy. */
+	most = 2 * HTML_TEXT_GROWTH * strlen(message->html) + MESSAGE_EXTRA;
+	if (count(group, most) < 0)
+		return -1;
+	free(message->text);
+	message->text = html_text(message->html);
+	outgoing->text_made = true;
+	discount(group, most - strlen(message->text));
+	*bytes += strlen(message->text);
+	return 0;
+}
+
+/* An email of a repeat may have reached Postfix, so if it cannot be composed
+ * any more it is unsure. */
+static void set_bad(struct send *send)
+{
+	const struct send_group *group = send->group;
+	bool again = group->claim && group->claim->found;
+
+	send->end = again ? SEND_UNSURE : SEND_BAD;
+}
+
+/* bytes is what is counted for the email as it came. */
+static void compose_one(
+	struct send *send, struct outgoing *outgoing, uint64_t *bytes)
+{
+	struct send_group *group = send->group;
+	struct mime_message *message = &outgoing->message;
+	struct email *row = &send->composed.row;
+	uint64_t most, made;
+
+	if (make_text(group, outgoing, bytes) < 0)
+		return;
+	made = 2 * (outgoing_text_size(outgoing) - body_size(outgoing));
+	most = composed_size_max(outgoing);
+	if (count(group, most) < 0)
+		return;
+	send->test = outgoing->test;
+	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
+	send->composed.row.created_us = group->created_us;
+	if (send_compose(group->request, outgoing, &send->composed,
+		    &send->result->problem) < 0)
+		set_bad(send);
+	else
+		send->result->message_id = send->composed.row.message_id;
+	*bytes -= body_size(outgoing);
+	row->html = message->html ? TAKE_PTR(message->html) : mem_strdup("");
+	row->text = message->text ? TAKE_PTR(message->text) : mem_strdup("");
+	made += send->composed.message.len;
+	if (made < most)
+		discount(group, most - made);
+}
+
+static void compose_personal(struct send *send, size_t i)
+{
+	struct send_group *group = send->group;
+	const struct send_personal *personal = group->personal;
+	uint64_t bytes = personal->size(personal, group->outgoing, i);
+	struct outgoing email = {0};
+
+	if (count(group, bytes) < 0)
+		return;
+	if (personal->make(personal, group->outgoing, i, &email,
+		    &send->result->problem) < 0)
+		set_bad(send);
+	else
+		compose_one(send, &email, &bytes);
+	personal->clear(&email);
+	discount(group, bytes);
+}
+
+static void compose_next(struct send_group *group)
+{
+	size_t i = group->composed++;
+	struct send *send = &group->sends[i];
+	struct outgoing *outgoing = &group->outgoing[group->personal ? 0 : i];
+
+	if (send->end == SEND_OPEN && group->personal)
+		compose_personal(send, i);
+	else if (send->end == SEND_OPEN)
+		compose_one(send, outgoing, &group->outgoing_bytes);
+	if (!group->personal)
+		outgoing_clear(outgoing);
+}
+
+/* A turn. What was taken in advance, and for the emails as they came, is given
+ * back at the end. */
+static bool compose_some(struct work *work)
+{
+	struct send_group *group = CONTAINER_OF(work, struct send_group, work);
+	int64_t began_us = clock_monotonic_us();
+
+	if (group->personal && group->composed == 0 &&
+		group->personal->same_html(group->personal, group->outgoing))
+		make_text(group, group->outgoing, &group->outgoing_bytes);
+	while (group->composed < group->n && group->problem.kind == PROBLEM_NONE) {
+		if (clock_monotonic_us() - began_us > TURN_US)
+			return false;
+		compose_next(group);
+	}
+	if (group->personal)
+		outgoing_clear(&group->outgoing[0]);
+	discount(group, group->outgoing_bytes);
+	budget_trim(&group->request->admission.share, 0);
+	return true;
+}
+
+void send_compose_group(
+	struct send_group *group, void (*done)(struct letter *letter))
+{
+	uint64_t each = group->personal ? group->n : 1, bytes = 0;
+
+	for (size_t i = 0; i < (group->personal ? 1 : group->n); i++)
+		bytes += outgoing_text_size(&group->outgoing[i]) +
+			 outgoing_files_size(&group->outgoing[i]);
+	group->work = (struct work){
+		.letter = {.deliver = done},
+		.inbox = group->worker->inbox,
+		.company_id = group->request->admission.key.company_id,
+		.run = compose_some,
+	};
+	group->outgoing_bytes = bytes;
+	if (count(group, bytes) < 0) {
+		group->outgoing_bytes = 0;
+		done(&group->work.letter);
+	} else if (group->n > SMALL_EMAILS || bytes * each > SMALL_BYTES) {
+		work_pool_submit(group->worker->shared->pool, &group->work);
+	} else {
+		while (!compose_some(&group->work))
+			continue;
+		done(&group->work.letter);
+	}
 }

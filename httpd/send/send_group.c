@@ -39,7 +39,14 @@ struct send_group *send_group_new(
 
 void send_group_free(struct send_group *group)
 {
+	size_t outgoing_n = group->personal ? 1 : group->n;
+
 	group->worker->emails -= group->n;
+	for (size_t i = 0; group->outgoing && i < outgoing_n; i++)
+		outgoing_clear(&group->outgoing[i]);
+	free(group->outgoing);
+	if (group->personal)
+		group->personal->free(group->personal);
 	for (size_t i = 0; i < group->n; i++)
 		send_composed_clear(&group->sends[i].composed);
 	free(group->sends);

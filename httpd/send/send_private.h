@@ -8,6 +8,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_idempotency.h"
 #include "httpd/base/inbox.h"
+#include "httpd/base/work_pool.h"
 #include "httpd/inject/inject.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/send/send.h"
@@ -52,10 +53,15 @@ struct send {
 };
 
 /* The emails of one request. Lives until its done; between two steps it is
- * with the emails that are open, or with its job. */
+ * with the emails that are open, with its job or with the pool. */
 struct send_group {
 	struct letter letter; /* first: from the committer to the worker */
 	struct commit_job job;
+	struct work work;          /* composing: */
+	struct outgoing *outgoing; /* one with personal, else n */
+	struct send_personal *personal;
+	size_t composed;         /* so many are done with */
+	uint64_t outgoing_bytes; /* that are counted for outgoing */
 	int job_result;
 	struct err job_err;
 	struct worker *worker;
@@ -106,10 +112,16 @@ int send_decide(struct request *request, const char *from_domain,
 int send_check_addresses(const struct worker *worker,
 	const struct outgoing *outgoing, struct problem *problem);
 
-/* Makes message and row, whose id and created_us are set. */
+/* Makes message and row, whose id and created_us are set. Any thread that has
+ * the request. */
 int send_compose(struct request *request, struct outgoing *outgoing,
 	struct composed *composed_r, struct problem *problem);
 void send_composed_clear(struct composed *composed);
+/* Composes the open emails; those of many or large ones on a thread of the
+ * pool. Then done is delivered on the worker, perhaps before this returns: the
+ * group has a problem when they take more memory than there is. */
+void send_compose_group(
+	struct send_group *group, void (*done)(struct letter *letter));
 
 /* Submits the message and waits for the record. */
 void send_inject(struct send *send);

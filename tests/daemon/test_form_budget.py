@@ -162,7 +162,7 @@ def test_small_requests_still_go(small_form, fields, full):
     for size in (1000, 100_000, MIB):
         answer = small_form.post_body(multipart({})[0], body_of(small, size))
         queued_id(answer)
-    answer = small_form.post_body(multipart({})[0], body_of(small, MIB + 1))
+    answer = small_form.post_body(multipart({})[0], body_of(small, 2 * MIB))
     check_busy(answer)
     email = {"from": "hello@example.com", "to": small["to"], "text": "x"}
     small_form.httpd.read(small_form.httpd.send(email))
@@ -208,7 +208,7 @@ def test_individual_messages(small_form, fields, full):
         {
             "to": people,
             "recipient-variables": json.dumps({}),
-            "attachment": File("a", bytes(500_000)),
+            "attachment": File("a", bytes(1_000_000)),
         }
     )
     check_busy(small_form.post(fields))

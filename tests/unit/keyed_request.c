@@ -23,7 +23,7 @@ const uint8_t keyed_request_payload[SECRET_HASH_LEN] = {42};
 void keyed_request_begin(struct send_rig *rig, uint8_t key)
 {
 	memset(rig->request.admission.idempotency_key, key, SECRET_HASH_LEN);
-	idempotency_begin_hashed(&rig->request, keyed_request_payload);
+	idempotency_begin(&rig->request, keyed_request_payload);
 }
 
 void keyed_request_claim(struct send_rig *rig, uint8_t key)

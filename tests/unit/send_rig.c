@@ -21,6 +21,7 @@
 #include "core/store/store_email.h"
 #include "httpd/base/inbox.h"
 #include "httpd/base/postfix_run.h"
+#include "httpd/base/work_pool.h"
 #include "httpd/http/running.h"
 #include "httpd/send/record_watch.h"
 
@@ -74,6 +75,11 @@ int send_rig_setup(void **state)
 	rig->shared.committer = committer_new_inline(rig->db);
 	rig->shared.no_milter_pace = &rig->no_milter_pace;
 	rig->shared.running = running_new();
+	rig->shared.budget = &rig->budget;
+	rig->shared.pool = work_pool_new(2);
+	assert_non_null(rig->shared.pool);
+	rig->request.admission.limits = (struct admission_limits){
+		.memory = SEND_RIG_MEMORY, .message = SEND_RIG_MEMORY};
 	rig->shared.run = postfix_run_new();
 	rig->postfix = fake_master_new();
 	fake_master_start(rig->postfix);
@@ -97,6 +103,7 @@ int send_rig_teardown(void **state)
 	struct send_rig *rig = *state;
 	_cleanup_free_ char *remove = mem_printf("rm -r %s", rig->folder);
 
+	work_pool_free(rig->shared.pool);
 	inbox_free(rig->worker.inbox);
 	inject_free(rig->worker.inject);
 	record_watch_free(rig->worker.watch);

@@ -12,7 +12,7 @@
 #include "tests/unit/fake_inject.h"
 #include "tests/unit/fake_master.h"
 
-enum { SEND_RIG_EMAILS = 8 };
+enum { SEND_RIG_EMAILS = 50, SEND_RIG_MEMORY = 64 * 1024 * 1024 };
 
 /* The company of the request's key has the domains example.com, second.example
  * and, not active, asleep.example; another company has other.example. */
@@ -22,6 +22,7 @@ struct send_rig {
 	struct db *db; /* the committer's, the milter's and the test's */
 	struct worker_shared shared;
 	struct pace no_milter_pace;
+	struct budget budget;
 	struct worker worker;
 	struct fake_inject *inject;
 	struct fake_master *postfix; /* is alive */

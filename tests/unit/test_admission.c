@@ -40,6 +40,11 @@ static const struct route table[] = {
 		.names_domain = true,
 		.body = BODY_FORM},
 	{.method = "GET", .pattern = "/open", .auth = AUTH_NONE},
+	{.method = "POST",
+		.pattern = "/domains",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_MANAGING,
+		.body = BODY_JSON_SMALL},
 	{.method = NULL},
 };
 
@@ -182,6 +187,11 @@ static const struct {
 	{"POST /emails", JSON KEY("all") "Content-Length: 2001\r\n",
 		PROBLEM_TOO_LARGE},
 	{"GET /emails", KEY("all") "Content-Length: 2001\r\n", PROBLEM_NONE},
+	{"POST /domains", KEY("all"), PROBLEM_MEDIA_TYPE},
+	{"POST /domains", JSON KEY("all") "Content-Length: 65536\r\n",
+		PROBLEM_NONE},
+	{"POST /domains", JSON KEY("all") "Content-Length: 65537\r\n",
+		PROBLEM_TOO_LARGE},
 	/* Who has no key learns nothing of the rest. */
 	{"POST /emails", "Content-Length: 2001\r\n", PROBLEM_MISSING_KEY},
 	{"POST /v3/other.example/messages", "", PROBLEM_MISSING_KEY},

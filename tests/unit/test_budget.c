@@ -1,4 +1,4 @@
-/* budget: how many requests, and what large ones may hold, from one thread and from many. */
+/* budget: how many requests there may be, and what they may hold, from one thread and from many. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,15 +16,53 @@ enum { MB = 1024 * 1024, LIMIT = 30 * MB };
 #define ENTER(limit, n, share)                                                 \
 	(budget_enter(&budget, limit, #share, n, &share) == BUDGET_ENTERED)
 
-static void test_small_is_free(void **state)
+/* Small ones go on when large ones have all, and are counted. */
+static void test_small_have_a_reserve(void **state)
 {
 	struct budget budget = {0};
-	struct budget_share share = {0};
+	struct budget_share large = {0}, small[3] = {0};
 
 	(void)state;
-	assert_true(budget_take(&budget, LIMIT, BUDGET_FREE_BYTES, &share));
+	assert_true(budget_take(&budget, LIMIT, 10 * MB, &large));
+	assert_false(budget_take(&budget, LIMIT, 2 * MB, &small[0]));
+	assert_true(budget_take(&budget, LIMIT, MB, &small[0]));
+	assert_true(budget_take(&budget, LIMIT, MB, &small[1]));
+	assert_int_equal(budget.used, LIMIT + 2 * BUDGET_FACTOR * MB);
+	assert_false(budget_take(&budget, LIMIT, MB, &small[2]));
+	budget_give_back(&large);
+	assert_true(budget_take(&budget, LIMIT, MB, &small[2]));
+	for (size_t i = 0; i < ARRAY_SIZE(small); i++)
+		budget_give_back(&small[i]);
 	assert_int_equal(budget.used, 0);
-	budget_give_back(&share);
+}
+
+/* What is held is covered by what was taken in advance, until it is more. */
+static void test_what_is_held(void **state)
+{
+	struct budget budget = {0};
+	struct budget_share a = {0}, b = {0};
+
+	(void)state;
+	assert_true(budget_take(&budget, LIMIT, 5 * MB, &a));
+	assert_true(budget_add(&budget, LIMIT, 10 * MB, &a));
+	assert_int_equal(budget.used, 15 * MB);
+	assert_true(budget_add(&budget, LIMIT, 10 * MB, &a));
+	assert_int_equal(budget.used, 20 * MB);
+	assert_false(budget_add(&budget, LIMIT, 11 * MB, &a));
+	assert_false(budget_add(&budget, LIMIT, UINT64_MAX, &a));
+	assert_false(budget_add(&budget, LIMIT, 11 * MB, &b));
+	assert_int_equal(budget.used, 20 * MB);
+	budget_subtract(&a, 18 * MB);
+	assert_true(budget_add(&budget, LIMIT, MB, &a));
+	assert_int_equal(budget.used, 20 * MB);
+	budget_trim(&a, 2 * MB);
+	assert_int_equal(budget.used, 6 * MB);
+	budget_trim(&a, 5 * MB);
+	assert_int_equal(budget.used, 6 * MB);
+	budget_trim(&a, 0);
+	assert_int_equal(budget.used, 3 * MB);
+	budget_trim(&b, 0);
+	budget_give_back(&a);
 	assert_int_equal(budget.used, 0);
 }
 
@@ -53,7 +91,6 @@ static void test_answers_count_once(void **state)
 	struct budget_share a = {0}, b = {0};
 
 	(void)state;
-	assert_true(budget_hold(&budget, LIMIT, BUDGET_FREE_BYTES, &a));
 	assert_int_equal(budget.used, 0);
 	assert_true(budget_hold(&budget, LIMIT, 20 * MB, &a));
 	assert_true(budget_hold(&budget, LIMIT, 5 * MB, &a));
@@ -214,7 +251,8 @@ static void test_many_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_small_is_free),
+		cmocka_unit_test(test_small_have_a_reserve),
+		cmocka_unit_test(test_what_is_held),
 		cmocka_unit_test(test_large_counts_several_times),
 		cmocka_unit_test(test_answers_count_once),
 		cmocka_unit_test(test_a_share_grows),

@@ -17,39 +17,63 @@
 
 #define NOW_US INT64_C(1000000000000000) /* 2001 */
 
+enum { RECIPIENTS = 6 };
+
 /* What became of a form. */
 struct result {
 	int status; /* 0: taken */
 	struct problem problem;
-	struct outgoing *emails;
+	struct outgoing base;
+	struct form_variables *variables;
+	struct outgoing made[RECIPIENTS]; /* of base and the variables */
+	struct outgoing *emails;          /* those, or base */
 	size_t n;
 };
 
 static const struct form_email_rules rules = {
-	.domain = "example.com", .recipients = 6};
+	.domain = "example.com", .recipients = RECIPIENTS};
+
+static int make_all(struct result *result)
+{
+	const struct send_personal *personal = &result->variables->personal;
+
+	result->emails = result->made;
+	result->n = result->base.message.to.n;
+	for (size_t i = 0; i < result->n; i++) {
+		uint64_t most = personal->size(personal, &result->base, i);
+
+		if (personal->make(personal, &result->base, i, &result->made[i],
+			    &result->problem) < 0)
+			return -1;
+		assert_true(strlen(result->made[i].message.text) <= most);
+	}
+	return 0;
+}
 
 static void parse(const char *body, struct result *result)
 {
 	_cleanup_form_ struct form form = FORM_INIT;
-	_cleanup_outgoing_ struct outgoing email = {0};
-	_cleanup_form_variables_ struct form_variables variables = {0};
+	struct outgoing *email = &result->base;
+	struct problem *problem = &result->problem;
 
-	*result = (struct result){.problem = PROBLEM_INIT};
+	*result = (struct result){.problem = PROBLEM_INIT, .n = 1};
+	result->emails = email;
 	assert_int_equal(
 		form_parse_urlencoded(body, strlen(body), &form, NULL), 0);
-	if (form_email_parse(&form, &rules, &email, &result->problem) < 0 ||
-		form_options_parse(&form, NOW_US, &email, &result->problem) < 0 ||
-		form_variables_read(&form, &variables, &result->problem) < 0 ||
-		form_variables_expand(&variables, &email, &result->emails,
-			&result->n, &result->problem) < 0)
-		result->status = problem_status(&result->problem);
+	if (form_email_parse(&form, &rules, email, problem) < 0 ||
+		form_options_parse(&form, NOW_US, email, problem) < 0 ||
+		form_variables_read(&form, &result->variables, problem) < 0 ||
+		(result->variables ? make_all(result)
+				   : form_variables_none(email, problem)) < 0)
+		result->status = problem_status(problem);
 }
 
 static void clear(struct result *result)
 {
-	for (size_t i = 0; i < result->n; i++)
-		outgoing_clear(&result->emails[i]);
-	free(result->emails);
+	for (size_t i = 0; result->variables && i < result->n; i++)
+		result->variables->personal.clear(&result->made[i]);
+	form_variables_free(result->variables);
+	outgoing_clear(&result->base);
 }
 
 #define BASE "from=a@example.com&to=b@dst.test&"

@@ -143,8 +143,9 @@ static void check_security(const struct route *route, json_t *operation)
 static void check_body(
 	json_t *document, const struct route *route, json_t *operation)
 {
-	static const char *const types[] = {
-		[BODY_JSON] = "application/json", [BODY_FORM] = "multipart/form-data"};
+	static const char *const types[] = {[BODY_JSON] = "application/json",
+		[BODY_JSON_SMALL] = "application/json",
+		[BODY_FORM] = "multipart/form-data"};
 	json_t *content = FIND(document, operation, "requestBody", "content");
 
 	assert_int_equal(content != NULL, route->body != BODY_IGNORED);

@@ -242,11 +242,115 @@ static void test_too_large(void **state)
 {
 	struct send_rig *rig = *state;
 
-	rig->worker.postfix_limit = 200;
+	rig->request.admission.limits.message = 200;
 	send_from(rig, "hello@example.com");
 	assert_int_equal(problem_status(&rig->problems[0]), 413);
 	assert_non_null(strstr(rig->problems[0].text, "of 200 bytes"));
 	assert_int_equal(rig->inject->submitted, 0);
+}
+
+enum { LARGE = 200 * 1000 };
+
+/* An email with so much html, which is all text. */
+static void large_email(size_t len, struct outgoing *outgoing_r)
+{
+	char *html = mem_alloc(len + 1, 1);
+
+	memset(html, 'x', len);
+	send_rig_email("hello@example.com", "a@dst.test", outgoing_r);
+	free(outgoing_r->message.html);
+	outgoing_r->message.html = html;
+}
+
+static void count_round(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	++*(int *)arg;
+}
+
+/* The loop goes on while they are composed: what was to be done before is. */
+static void test_large_are_composed_elsewhere(void **state)
+{
+	struct send_rig *rig = *state;
+	struct outgoing emails[3];
+	const struct send_spec spec = {.outgoing = emails,
+		.n = ARRAY_SIZE(emails),
+		.done = send_rig_on_done};
+	struct event *event;
+	int rounds = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(emails); i++)
+		large_email(LARGE, &emails[i]);
+	rig->done = 0;
+	send_emails(&rig->request, &spec);
+	assert_int_equal(rig->done, 0);
+	assert_int_equal(rig->worker.emails, ARRAY_SIZE(emails));
+	event = event_new(rig->worker.base, -1, 0, count_round, &rounds);
+	event_active(event, EV_READ, 0);
+	while (rig->done == 0)
+		event_base_dispatch(rig->worker.base);
+	event_free(event);
+	assert_int_equal(rounds, 1);
+	assert_int_equal(rig->sent, ARRAY_SIZE(emails));
+	for (size_t i = 0; i < ARRAY_SIZE(emails); i++) {
+		assert_int_equal(send_rig_state(rig, i), EMAIL_SENT);
+		assert_null(emails[i].message.html);
+	}
+}
+
+/* What is composed is counted: html, text and message. */
+static void test_memory_is_counted(void **state)
+{
+	struct send_rig *rig = *state;
+	struct budget_share *share = &rig->request.admission.share;
+	struct outgoing email;
+	const struct send_spec spec = {
+		.outgoing = &email, .n = 1, .done = send_rig_on_done};
+
+	large_email(LARGE, &email);
+	send_rig_send(rig, &spec);
+	assert_int_equal(rig->sent, 1);
+	assert_in_range(share->held, 4 * LARGE, 6 * LARGE);
+	assert_int_equal(share->bytes, share->held);
+	assert_int_equal(rig->budget.used, share->held);
+	budget_give_back(share);
+	assert_int_equal(rig->budget.used, 0);
+}
+
+/* More than a request may have, and more than there is now: none is sent. */
+static void test_memory_is_bounded(void **state)
+{
+	struct send_rig *rig = *state;
+	struct budget_share *share = &rig->request.admission.share;
+	struct budget_share others = {0};
+	struct outgoing emails[20];
+	const struct send_spec spec = {.outgoing = emails,
+		.n = ARRAY_SIZE(emails),
+		.permissive = true,
+		.done = send_rig_on_done};
+
+	for (int round = 0; round < 3; round++) {
+		struct admission_limits *limits = &rig->request.admission.limits;
+
+		limits->memory = round == 1 ? 40 * LARGE : 150 * LARGE;
+		if (round == 2)
+			assert_true(budget_add(&rig->budget, limits->memory,
+				110 * LARGE, &others));
+		for (size_t i = 0; i < ARRAY_SIZE(emails); i++)
+			large_email(LARGE, &emails[i]);
+		send_rig_send(rig, &spec);
+		assert_int_equal(rig->sent, round == 0 ? 20 : 0);
+		assert_int_equal(rig->inject->submitted, 20);
+		if (round > 0)
+			assert_int_equal(problem_status(&rig->problems[0]),
+				round == 1 ? 413 : 503);
+		if (round == 2)
+			assert_true(rig->problems[0].retry_after_s > 0);
+		budget_give_back(share);
+		assert_int_equal(rig->budget.used, others.bytes);
+	}
+	budget_give_back(&others);
 }
 
 static void test_store_fails(void **state)
@@ -300,6 +404,9 @@ int main(void)
 		test(test_too_many_under_way),
 		test(test_forbidden),
 		test(test_too_large),
+		test(test_large_are_composed_elsewhere),
+		test(test_memory_is_counted),
+		test(test_memory_is_bounded),
 		test(test_store_fails),
 		test(test_milter_not_in_postfix),
 	};

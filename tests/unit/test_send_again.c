@@ -223,7 +223,7 @@ static enum problem_kind claim_once(
 {
 	struct problem problem = PROBLEM_INIT;
 
-	idempotency_begin_hashed(request, payload);
+	idempotency_begin(request, payload);
 	idempotency_claim(request, &problem);
 	idempotency_end(request->claim);
 	request->claim = NULL;

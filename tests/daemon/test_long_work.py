@@ -1,0 +1,157 @@
+"""Requests that take long to read or to compose, and who else is served."""
+
+import gzip
+import json
+import select
+
+import pytest
+from harness import FormClient, Sandbox
+from harness.form import multipart
+from test_form_hostile import BUDGET, check_memory
+from test_http import post_head
+from test_overload import UNKNOWN_ID
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def single_box():
+    """A server with one loop for all connections."""
+    with Sandbox("--set", "http.workers=1") as box:
+        yield box
+
+
+def newsletter(html, people=150):
+    """One for each of many. What is refused is the last one, so that the answer
+    comes when all have been composed."""
+    to = [f"{n}@dst.test" for n in range(people)]
+    variables = {person: {"n": person} for person in to}
+    variables[to[-1]]["n"] = "two\nlines"
+    return multipart(
+        {
+            "from": "hello@example.com",
+            "to": to,
+            "subject": "For %recipient.n%",
+            "html": html + "%recipient.n%",
+            "recipient-variables": json.dumps(variables),
+            "o:testmode": "yes",
+        }
+    )
+
+
+HTML = {
+    "long": "<p>Good <b>news</b> for you." * 4000,
+    "attributes": "<p" + " a=b" * 16_000 + ">x",
+    "end tags": "<b><div>" + "<i>" * 10_000 + "</b>" * 8000,
+    "tabs": "<pre>" + "\t" * 100_000 + "x",
+}
+
+
+def form_request(box, kind, body, *lines):
+    form = FormClient(box)
+    return form.head(
+        f"Content-Length: {len(body)}", f"Content-Type: {kind}", *lines
+    ) + body
+
+
+def hostile_newsletter(case):
+    return lambda box: form_request(box, *newsletter(HTML[case]))
+
+
+def hostile_json(box):
+    """It is malformed at its very end."""
+    body = b'{"a":[' + b'"x",' * 500_000 + b"}"
+    return post_head(box.httpd(), f"Content-Length: {len(body)}") + body
+
+
+def hostile_string(box):
+    body = b'{"html":"' + b"\\u20ac" * 3 * MIB + b'"}x'
+    return post_head(box.httpd(), f"Content-Length: {len(body)}") + body
+
+
+def hostile_gzip(box):
+    kind, body = multipart({"from": "x", "text": "x" * 18 * MIB})
+    return form_request(box, kind, gzip.compress(body), "Content-Encoding: gzip")
+
+
+REQUESTS = {f"newsletter {case}": hostile_newsletter(case) for case in HTML} | {
+    "json": hostile_json,
+    "string": hostile_string,
+    "gzip": hostile_gzip,
+}
+
+
+@pytest.mark.parametrize("case", REQUESTS)
+def test_others_are_served_meanwhile(single_box, case):
+    """Twenty, one after the other, before its answer comes."""
+    data = REQUESTS[case](single_box)
+    httpd = single_box.httpd()
+    assert httpd.get(UNKNOWN_ID).status_code == 404
+    with httpd.raw() as raw:
+        raw.send(data)
+        for n in range(20):
+            assert httpd.get(UNKNOWN_ID).status_code == 404
+            assert not select.select([raw.socket], [], [], 0)[0], n
+        assert raw.answer().status in (400, 413, 422)
+
+
+@pytest.fixture(scope="module")
+def narrow_box():
+    with Sandbox("--set", "http.max_inflight_bytes=64M") as box:
+        yield box
+
+
+def test_gzip_counts_what_it_unpacks_to(narrow_box, fields):
+    """A little over 1 MiB, and not all that it could have been: many fit, while
+    they wait for their answers."""
+    form = FormClient(narrow_box)
+    kind, body = multipart({**fields, "text": "x" * (MIB + 1000)})
+    packed = gzip.compress(body)
+    head = form.head(
+        f"Content-Length: {len(packed)}",
+        f"Content-Type: {kind}",
+        "Content-Encoding: gzip",
+    )
+    raws = [form.httpd.raw() for _ in range(4)]
+    for raw in raws:
+        raw.send(head + packed)
+    assert [raw.answer().status for raw in raws] == [200] * 4
+    for raw in raws:
+        raw.socket.close()
+
+
+BLIND = ",".join(f"blind-{'x' * 50}{n}@{'long' * 40}.test" for n in range(500))
+SWELLING = {
+    "message ids": {
+        "h:Message-Id": "<%recipient.n%@x.test>",
+        "recipient-variables": {"n": "i" * 800_000},
+    },
+    "bcc": {"bcc": BLIND},
+    "reply-to": {"h:Reply-To": ",".join(f"{n}@b.test" for n in range(1000))},
+    "tags": {"o:tag": ["x" * 15_000]},
+    "variables": {"v:x": "y" * 15_000},
+    "tabs": {"html": "<pre>" + "\tx" * 200_000, "text": []},
+    "text": {"html": "x" * 200_000, "text": []},
+}
+
+
+@pytest.mark.parametrize("case", SWELLING)
+def test_what_is_made_for_each_recipient_counts(own_box, fields, case):
+    """It is bounded as a whole, or refused before it is made."""
+    small = own_box("--set", f"http.max_inflight_bytes={BUDGET}")
+    form = FormClient(small)
+    to = [f"{n}@dst.test" for n in range(500)]
+    more = dict(SWELLING[case])
+    each = more.pop("recipient-variables", {})
+    fields.update(
+        {
+            "to": to,
+            "o:testmode": "yes",
+            "recipient-variables": json.dumps({to[0]: each}),
+            **more,
+        }
+    )
+    for _ in range(2):
+        answer = form.post(fields)
+        assert answer.status in (200, 400, 413), answer.body
+    check_memory(small)
