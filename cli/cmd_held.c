@@ -98,15 +98,6 @@ static const char waiting_next[] =
 	"held release --waiting` submits it again; `postern held drop` removes "
 	"it.";
 
-/* The sentence for a word of the table; the word itself if it is not ours. */
-static const char *reason_text(const char *name)
-{
-	for (int i = 0; i < REASONS; i++)
-		if (str_eq(verdict_reason_name((enum verdict_reason)i), name))
-			return verdict_reason_text((enum verdict_reason)i);
-	return name;
-}
-
 static bool find_ticket(
 	const struct queue_item *item, char ticket_r[static SECRET_TICKET_SIZE])
 {
@@ -150,7 +141,7 @@ static void add_held(struct report *report, const struct queue_item *item,
 	report_list(report, RECIPIENTS, &item->recipients);
 	report_text(report, FROM, *held->from ? held->from : NULL);
 	report_text(report, DOMAIN_NAME, *held->domain ? held->domain : NULL);
-	report_text(report, REASON, reason_text(held->reason));
+	report_text(report, REASON, verdict_reason_words(held->reason));
 }
 
 static void add_other_held(struct report *report, const struct queue_item *item)
@@ -403,7 +394,9 @@ static void report_targets(const struct targets *targets, struct report *report)
 		report_text(report, DONE_OUTCOME,
 			target->outcome ? target->outcome : "failed");
 		report_text(report, DONE_DETAIL, *why->text ? why->text : NULL);
-		if (target->outcome || report->failure.code != ERR_NONE)
+		if (target->outcome && why->code != ERR_TEMPORARY)
+			continue;
+		if (report->failure.code != ERR_NONE)
 			continue;
 		err_copy(&report->failure, why);
 		err_prefix(&report->failure, "%s", target->item.id);
@@ -461,20 +454,19 @@ static void settle(struct target *target, const struct waiting *waiting)
 		[WAITING_UNJUDGED] = "submitted",
 		[WAITING_REMOVED] = "removed",
 	};
-	static const char *const details[] = {
-		[WAITING_UNJUDGED] = "Postfix has it anew, but postern-milter "
-				     "has not seen it yet",
-		[WAITING_REMOVED] = "its email had gone out",
-	};
 	enum waiting_outcome outcome = waiting->outcome;
 
 	target->why = waiting->why;
 	if (outcome == WAITING_FAILED)
 		return;
 	target->outcome = words[outcome];
-	if (outcome < ARRAY_SIZE(details) && details[outcome])
-		snprintf(target->why.text, sizeof(target->why.text), "%s",
-			details[outcome]);
+	if (outcome == WAITING_UNJUDGED)
+		err_set(&target->why, ERR_TEMPORARY,
+			"Postfix has it anew, but postern-milter has not seen "
+			"it");
+	if (outcome == WAITING_REMOVED)
+		snprintf(target->why.text, sizeof(target->why.text),
+			"its email had gone out");
 }
 
 /* The next targets that wait, as many as go together. */
@@ -497,11 +489,17 @@ static size_t gather(struct targets *targets, size_t *next,
 				"Postfix has to be through with those first");
 			continue;
 		}
+		if (target->item.mended) {
+			err_set(&target->why, ERR_INVALID,
+				"its sender is not UTF-8, as that of no email");
+			continue;
+		}
 		bytes += target->item.size;
 		if (n > 0 && bytes > WAITING_BATCH_BYTES)
 			break;
 		*waiting = (struct waiting){.size = target->item.size};
 		waiting->queue_id = mem_strdup(target->item.id);
+		waiting->sender = mem_strdup(target->item.sender);
 		find_ticket(&target->item, waiting->ticket);
 		of[n++] = target;
 	}
@@ -671,7 +669,8 @@ static void recheck(const struct call *call, const struct postfix_queue *queue,
 	}
 	if (find_ticket(&target->item, ticket)) {
 		err_set(&target->why, ERR_INVALID,
-			"it has a ticket that was not meant for it: drop it");
+			"its ticket did not fit: it is a forgery, or Postfix "
+			"rewrote its sender or From; drop it");
 		return;
 	}
 	if (ask_rules(call, queue, &target->item, &answer, &text, &target->why) <

@@ -19,13 +19,13 @@
  *                one, or a sendmail at work       message with this one is
  *                                                 discarded by the milter
  *   2 to 3       both; the email staged           the same
- *   2 to 3       both; the email sent             removes the old one
+ *   2 to 3       both; the email decided          removes the old one
  *
  * Not lost: an old message is removed only when its copy with the newest ticket
- * is in Postfix or the email is sent, and nobody takes a newer ticket meanwhile
- * (the lock) but httpd, for a request that comes again and has its message at
- * hand. Not doubled: the milter records an email for one ticket, the present
- * one, and a ticket is the address of one submission.
+ * is in Postfix or the email is decided, and nobody takes a newer ticket
+ * meanwhile (the lock) but httpd, for a request that comes again and has its
+ * message at hand. Not doubled: the milter records an email for one ticket, the
+ * present one, and a ticket is the address of one submission.
  *
  * Threads: one, the command's.
  */
@@ -77,22 +77,16 @@ int held_waiting_lock(const struct call *call, struct err *err)
 static int look_up(struct db *db, struct waiting *waiting,
 	enum email_state *state_r, struct err *err)
 {
-	static const struct email_scope everything = {0};
-	struct email email;
+	_cleanup_free_ char *refusal = NULL;
 	int found = store_email_find_ticket(
 		db, waiting->ticket, waiting->email_id, err);
 
 	if (found > 0)
-		found = store_email_get(
-			db, waiting->email_id, &everything, &email, err);
-	if (found <= 0)
-		return found;
-	waiting->sender = mem_strdup(email.sender);
-	*state_r = email.state;
-	if (email.state == EMAIL_REFUSED)
-		err_set(&waiting->why, ERR_INVALID, "%s", email.refusal);
-	store_email_clear(&email);
-	return 1;
+		found = store_email_outcome(
+			db, waiting->email_id, state_r, &refusal, err);
+	if (found > 0 && refusal)
+		err_set(&waiting->why, ERR_INVALID, "%s", refusal);
+	return found;
 }
 
 /* Step 1 for one message. What has an outcome goes no further. */
@@ -108,13 +102,10 @@ static int take_ticket(struct db *db, struct waiting *waiting, struct err *err)
 			"no email on record has its ticket");
 		return 0;
 	}
-	if (state == EMAIL_SENT) {
-		waiting->outcome = WAITING_REMOVED;
+	if (state != EMAIL_STAGED) {
+		waiting->outcome = state == EMAIL_SENT ? WAITING_REMOVED
+						       : WAITING_REFUSED;
 		waiting->done = true;
-		return 0;
-	}
-	if (state == EMAIL_REFUSED) {
-		waiting->outcome = WAITING_REFUSED;
 		return 0;
 	}
 	secret_ticket(waiting->new_ticket);

@@ -21,12 +21,12 @@ enum waiting_outcome {
 struct waiting {
 	char *queue_id;
 	char ticket[SECRET_TICKET_SIZE];
+	char *sender; /* that Postfix has it from: the milter compares it */
 	int64_t size;
 	enum waiting_outcome outcome;
 	struct err why; /* ERR_NONE: it worked */
 	/* For held_waiting_submit() alone. */
 	char email_id[ID_SIZE];
-	char *sender;
 	char new_ticket[SECRET_TICKET_SIZE];
 	int file;
 	pid_t pid;
