@@ -155,12 +155,24 @@ static const struct column columns[] = {
 	{0},
 };
 
+static void add_recipients(struct report *report, size_t column,
+	const struct email *email, enum recipient_kind kind)
+{
+	const struct recipients *recipients = &email->recipients;
+	_cleanup_strv_ struct strv list = STRV_INIT;
+
+	for (size_t i = 0; i < recipients->n; i++)
+		if (recipients->items[i].kind == kind)
+			strv_add(&list, recipient_text(&recipients->items[i]));
+	report_list(report, column, &list);
+}
+
 static void add_addresses(struct report *report, const struct email *email)
 {
 	report_text(report, FROM, email->from);
-	report_list(report, TO, &email->to);
-	report_list(report, CC, &email->cc);
-	report_list(report, BCC, &email->bcc);
+	add_recipients(report, TO, email, RECIPIENT_TO);
+	add_recipients(report, CC, email, RECIPIENT_CC);
+	add_recipients(report, BCC, email, RECIPIENT_BCC);
 	if (email->reply_to.n > 0) /* else null, as the API has it */
 		report_list(report, REPLY_TO, &email->reply_to);
 	report_text(report, SENDER, email->sender);

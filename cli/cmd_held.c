@@ -158,9 +158,8 @@ static void add_email(struct report *report, const struct email *email)
 {
 	_cleanup_strv_ struct strv all = STRV_INIT;
 
-	strv_add_all(&all, &email->to);
-	strv_add_all(&all, &email->cc);
-	strv_add_all(&all, &email->bcc);
+	for (size_t i = 0; i < email->recipients.n; i++)
+		strv_add(&all, recipient_text(&email->recipients.items[i]));
 	report_list(report, RECIPIENTS, &all);
 	report_text(report, FROM, email->from);
 	report_text(report, DOMAIN_NAME, email->domain);

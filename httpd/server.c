@@ -16,7 +16,6 @@
 #include "core/base/daemon.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/base/pace.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/conf/postconf.h"
@@ -32,10 +31,10 @@
 #include "httpd/http/rate_table.h"
 #include "httpd/http/running.h"
 #include "httpd/inject/inject_settings.h"
-#include "httpd/inject/postfix_facts.h"
 #include "httpd/inject/smtp_server.h"
 #include "httpd/inject/smtp_watch.h"
 #include "httpd/routes.h"
+#include "httpd/send/record_gate.h"
 #include "httpd/worker_thread.h"
 
 struct server {
@@ -49,42 +48,38 @@ struct server {
 	struct smtp_watch smtp; /* of the server in conf */
 	struct budget budget;
 	atomic_size_t connections;
-	struct pace no_milter_pace;
+	struct record_gate gate;
+	char *pickup; /* the gate's */
 	struct worker_shared shared;
 	struct worker_thread **workers;
 	int workers_n;
 };
 
-/* What can be known of Postfix, and what is wrong with it there. When nothing
+/* Postfix's message_size_limit in bytes; 0: none, or not known. When nothing
  * can be learned, sending still works and Postfix says no by itself. */
-static int64_t learn_postfix(struct server *server, const struct conf *conf)
+static int64_t learn_limit(struct server *server, const struct conf *conf)
 {
-	struct postfix_facts facts = {0};
+	static const char *const names[] = {"message_size_limit"};
+	_cleanup_free_ char *value = NULL;
 	struct err err = ERR_INIT;
+	int64_t limit;
 
-	if (postfix_facts_read(conf, &facts, &err) < 0) {
-		server->shared.any_recipients = true;
-		server->shared.no_milter = false;
+	if (postconf_read(conf->submission.postfix_config, names, 1, &value,
+		    &err) < 0) {
 		log_warn(server->log, "postfix_unknown", "error", err.text);
 		return 0;
 	}
-	if (facts.message_size_limit > 0 &&
-		facts.message_size_limit < conf->http.max_message_bytes)
+	if (str_int(value, 0, INT64_MAX, &limit) < 0) {
+		log_warn(server->log, "postfix_unknown", "message_size_limit",
+			value);
+		return 0;
+	}
+	if (limit > 0 && limit < conf->http.max_message_bytes)
 		log_warn(server->log, "postfix_limit_lower", "setting",
 			"http.max_message_bytes", "bytes",
 			LOG_INT(conf->http.max_message_bytes),
-			"message_size_limit", LOG_INT(facts.message_size_limit));
-	if (!facts.milter_sees_us)
-		log_warn(server->log, "milter_not_in_postfix", "setting",
-			postfix_facts_milters(conf), "socket",
-			conf->milter.socket, "hint", "run postfix-conf/enable");
-	else if (server->shared.no_milter)
-		log_info(server->log, "milter_in_postfix", "setting",
-			postfix_facts_milters(conf));
-	server->shared.any_recipients = facts.rewrites_recipients;
-	server->shared.no_milter = !facts.milter_sees_us &&
-				   conf->submission.method == SUBMISSION_SENDMAIL;
-	return facts.message_size_limit;
+			"message_size_limit", LOG_INT(limit));
+	return limit;
 }
 
 /* What Postfix would refuse, or bounce when it came by sendmail(1), is refused
@@ -127,6 +122,8 @@ static int learn_queue(struct server *server, struct conf *conf, struct err *err
 		    needed ? err : &why) < 0)
 		return needed ? -1 : 0;
 	postfix_run_watch(server->shared.run, queue);
+	server->pickup = mem_printf("%s/public/pickup", queue);
+	server->gate.pickup = server->pickup;
 	if (needed) {
 		free(conf->submission.smtp_server);
 		conf->submission.smtp_server = mem_printf(
@@ -177,7 +174,7 @@ static struct conf *share_of(const struct server *server)
 static int start_workers(
 	struct server *server, const struct conf *conf, struct err *err)
 {
-	int64_t limit = learn_postfix(server, conf);
+	int64_t limit = learn_limit(server, conf);
 
 	learn_min_user(server, conf);
 	learn_domains(server);
@@ -236,7 +233,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.clock = &clock_system;
 	server->shared.budget = &server->budget;
 	server->shared.connections = &server->connections;
-	server->shared.no_milter_pace = &server->no_milter_pace;
+	server->shared.gate = &server->gate;
 	server->shared.rates = rate_table_new();
 	server->shared.running = running_new();
 	server->shared.run = postfix_run_new();
@@ -265,7 +262,7 @@ int server_reload(struct server *server, struct err *err)
 		learn_queue(server, next, err) < 0)
 		return -1;
 	conf_reload(server->conf, next, &restart);
-	limit = learn_postfix(server, server->conf);
+	limit = learn_limit(server, server->conf);
 	learn_min_user(server, server->conf);
 	learn_domains(server);
 	for (int i = 0; i < server->workers_n; i++)
@@ -313,6 +310,7 @@ void server_stop(struct server *server)
 	postfix_run_free(server->shared.run);
 	rate_table_free(server->shared.rates);
 	free(server->own_domains);
+	free(server->pickup);
 	free(server->database);
 	free(server->conf_path);
 	free(server);

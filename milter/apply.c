@@ -1,10 +1,13 @@
 /*
  * apply: the one place that changes a message and answers for it.
  *
- * Order: the fields change, then the record becomes durable, then the answer
- * goes out; mail is put on hold after its record. When the answer gets lost,
- * Postfix presents the message again and the same record is made again; never
- * the other way round.
+ * Order: the recipients of the email go in and its ticket comes out, the fields
+ * change, then the record becomes durable, then the answer goes out; mail is
+ * put on hold after its record. When the answer gets lost, Postfix presents the
+ * message again and the same record is made again; never the other way round.
+ *
+ * A message that was for a ticket is accepted only with the recipients of its
+ * email in place. Whatever fails before puts it off, with all changes undone.
  *
  * Threads: any thread of libmilter.
  */
@@ -12,8 +15,8 @@
 
 #include <string.h>
 
+#include "core/base/str.h"
 #include "core/policy/stop.h"
-#include "core/policy/private_headers.h"
 #include "milter/origin.h"
 #include "milter/record.h"
 
@@ -74,9 +77,37 @@ static int strip(SMFICTX *ctx, const char *field, size_t n, struct err *err)
 	return 0;
 }
 
-static int strip_tickets(const struct occasion *on, struct err *err)
+static int change_recipient(const struct occasion *on,
+	int (*change)(SMFICTX *ctx, char *address), const char *address,
+	struct err *err)
 {
-	return strip(on->ctx, TICKET_HEADER, on->session->message.tickets, err);
+	_cleanup_free_ char *path = mem_printf("<%s>", address);
+
+	return change(on->ctx, path) == MI_SUCCESS
+		       ? 0
+		       : err_set(err, ERR_INTERNAL,
+				 "cannot change the recipients");
+}
+
+/* Those of the email instead of the ticket. Postfix takes an empty address for
+ * the end of the list: none must get there. */
+static int put_recipients(const struct occasion *on, struct err *err)
+{
+	const struct strv *recipients = &on->facts->ticket.recipients;
+	_cleanup_free_ char *ticket = ticket_address(on->session->message.ticket);
+
+	if (recipients->n == 0)
+		return err_set(err, ERR_INTERNAL, "the email has no recipient");
+	for (size_t i = 0; i < recipients->n; i++) {
+		const char *address = recipients->items[i];
+
+		if (str_empty(address))
+			return err_set(err, ERR_INTERNAL,
+				"a recipient of the email is empty");
+		if (change_recipient(on, smfi_addrcpt, address, err) < 0)
+			return -1;
+	}
+	return change_recipient(on, smfi_delrcpt, ticket, err);
 }
 
 static int put_trace(const struct occasion *on, struct err *err)
@@ -95,7 +126,7 @@ static int put_trace(const struct occasion *on, struct err *err)
 
 static int act_sent(const struct occasion *on, struct outcome *outcome)
 {
-	if (strip_tickets(on, &outcome->err) < 0 ||
+	if (put_recipients(on, &outcome->err) < 0 ||
 		put_trace(on, &outcome->err) < 0)
 		return -1;
 	return record_sent(on->service, on->session, &outcome->err);
@@ -127,14 +158,6 @@ static enum stop_way way_of(const struct occasion *on, bool own)
 	return stop_decide(&facts);
 }
 
-/* Whether somebody gets to see the message: an admin may let it go later, and
- * Postfix returns what came by sendmail(1). An SMTP client keeps what it has. */
-static bool is_shown(const struct occasion *on, enum stop_way way)
-{
-	return way == STOP_HOLD ||
-	       (way == STOP_REJECT && on->facts->verdict.origin == ORIGIN_LOCAL);
-}
-
 static int hold(const struct occasion *on, struct outcome *outcome)
 {
 	_cleanup_free_ char *reason = mem_strdup(outcome->text);
@@ -160,18 +183,9 @@ static int act_refused(const struct occasion *on, struct outcome *outcome)
 	outcome->own = stop_is_own(&on->facts->verdict, outcome->verdict.reason);
 	way = way_of(on, outcome->own);
 	outcome->ending = ways[way].ending;
-	if (is_shown(on, way) && strip_tickets(on, &outcome->err) < 0)
-		return -1;
 	if (note(on, outcome, ways[way].outcome) < 0)
 		return -1;
 	return way == STOP_HOLD ? hold(on, outcome) : 0;
-}
-
-static int act_learnt(const struct occasion *on, struct outcome *outcome)
-{
-	if (strip_tickets(on, &outcome->err) < 0)
-		return -1;
-	return note(on, outcome, REFUSAL_LEARNT);
 }
 
 static int act(const struct occasion *on, struct outcome *outcome)
@@ -180,9 +194,9 @@ static int act(const struct occasion *on, struct outcome *outcome)
 	case VERDICT_RECORD:
 		return act_sent(on, outcome);
 	case VERDICT_PASS:
-		return strip_tickets(on, &outcome->err);
+		return 0;
 	case VERDICT_LEARN:
-		return act_learnt(on, outcome);
+		return note(on, outcome, REFUSAL_LEARNT);
 	case VERDICT_REFUSE:
 		return act_refused(on, outcome);
 	case VERDICT_TEMPFAIL:

@@ -14,7 +14,6 @@
 #include "core/base/cidr.h"
 #include "core/base/str.h"
 #include "core/mail/addr.h"
-#include "core/policy/recipient_set.h"
 #include "core/store/store_claim.h"
 #include "milter/sources.h"
 
@@ -63,43 +62,27 @@ static bool from_matches(const struct strv *froms, const char *staged)
 	return staged_from_is(staged, address);
 }
 
-static bool recipients_match(
-	const struct session_message *message, const char *staged)
-{
-	const struct buf *seen = &message->recipients;
-
-	if (staged == NULL)
-		return true;
-	return seen->len <= (size_t)SESSION_RECIPIENTS * RECIPIENT_DIGITS &&
-	       recipient_set_covers(staged, seen);
-}
-
 static int read_ticket(struct db *db, const struct session_message *message,
 	struct facts *facts, struct err *err)
 {
 	struct verdict_facts *verdict = &facts->verdict;
 	int found;
 
-	if (message->tickets == 0)
+	if (message->ticket[0] == '\0')
 		return 0;
 	found = store_email_ticket(db, message->ticket, &facts->ticket, err);
 	if (found < 0)
 		return -1;
 	facts->ticket_found = found > 0;
-	if (!facts->ticket_found) {
-		verdict->ticket = TICKET_UNKNOWN;
+	if (!facts->ticket_found)
 		return 0;
-	}
 	if (facts->ticket.superseded) {
 		verdict->ticket = TICKET_SUPERSEDED;
 		return 0;
 	}
 	verdict->ticket = ticket_states[facts->ticket.state];
-	verdict->one_ticket = message->tickets == 1;
 	verdict->sender_matches = same_address(
 		facts->ticket.sender, message->sender);
-	verdict->recipients_match = recipients_match(
-		message, facts->ticket.recipients);
 	verdict->from_matches = from_matches(
 		&message->froms.values, facts->ticket.from);
 	verdict->key_valid = facts->ticket.key_valid;
@@ -190,18 +173,13 @@ static int read_store(struct db_pool *pool, const struct session *session,
 	return result;
 }
 
-/* All of these would have to be taken off. */
-static bool has_too_many_of_ours(const struct session_message *message)
-{
-	return message->tickets > SESSION_TICKET_FIELDS ||
-	       (message->tickets > 0 && message->traces > SESSION_TRACE_FIELDS);
-}
-
+/* Those with the id of an email would have to be taken off. */
 static bool has_too_many(
 	const struct session_message *message, const struct sources *sources)
 {
 	return message->froms.overflow || message->others.overflow ||
-	       sources->domains.n > SOURCES_DOMAINS;
+	       sources->domains.n > SOURCES_DOMAINS ||
+	       (message->for_ticket && message->traces > SESSION_TRACE_FIELDS);
 }
 
 void facts_read(struct db_pool *pool, const struct session *session,
@@ -213,8 +191,15 @@ void facts_read(struct db_pool *pool, const struct session *session,
 
 	*facts_r = (struct facts){.err = ERR_INIT};
 	verdict->origin = session_origin(session);
-	verdict->too_many_fields = has_too_many_of_ours(message);
-	if (verdict->origin == ORIGIN_EXTERNAL || verdict->too_many_fields)
+	if (message->for_ticket) {
+		verdict->ticket = TICKET_UNKNOWN; /* until it is found */
+		verdict->ticket_alone = !message->for_others;
+		verdict->ticket_submitted = session->submits &&
+					    message->login == NULL;
+		if (!verdict->ticket_submitted)
+			return;
+	}
+	if (verdict->origin == ORIGIN_EXTERNAL)
 		return;
 	sources_find(message, &sources);
 	verdict->from_unclear = sources.unclear;

@@ -37,10 +37,11 @@ enum { BACKLOG = 256 };
 
 /* What is asked of Postfix, which has offered all of it since version 2.6. */
 enum {
-	/* Change and add header fields; hold messages; name the macros that
-	 * are needed, so that those lists in main.cf do not matter. */
-	ACTIONS = SMFIF_CHGHDRS | SMFIF_ADDHDRS | SMFIF_QUARANTINE |
-		  SMFIF_SETSYMLIST,
+	/* Add and delete recipients; change and add header fields; hold
+	 * messages; name the macros that are needed, so that those lists in
+	 * main.cf do not matter. */
+	ACTIONS = SMFIF_ADDRCPT | SMFIF_DELRCPT | SMFIF_CHGHDRS |
+		  SMFIF_ADDHDRS | SMFIF_QUARANTINE | SMFIF_SETSYMLIST,
 	/* Leave out what is not looked at; expect no answer where there is
 	 * never one but "go on". */
 	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY |
@@ -122,7 +123,8 @@ static struct session *begin_session(const struct sockaddr *peer)
 	enum mail_origin origin = service_origin(service, peer);
 	char client[ORIGIN_CLIENT_SIZE];
 
-	return session_new(origin, origin_client(peer, client) ? client : NULL);
+	return session_new(origin, origin_client(peer, client) ? client : NULL,
+		service->by_tcp);
 }
 
 static sfsistat on_connect(SMFICTX *ctx, char *host, _SOCK_ADDR *peer)

@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "core/db/migrate.h"
 #include "milter/origin.h"
 
@@ -88,6 +89,8 @@ int service_open(const struct conf *conf, struct log *log,
 	service->clock = &clock_system;
 	service->readers = db_pool_new(conf->store.database, READERS);
 	service->committer = committer;
+	service->by_tcp = conf->submission.method == SUBMISSION_SMTP &&
+			  str_starts(conf->submission.smtp_server, "inet:");
 	service->rules = rules;
 	init_use(&service->use);
 	pthread_rwlock_init(&service->lock, NULL);

@@ -32,6 +32,7 @@ struct service {
 	struct db_pool *readers;
 	struct committer *committer;
 	pthread_rwlock_t use; /* read: a decision; written: closed */
+	bool by_tcp;          /* httpd submits by SMTP over TCP */
 	struct counts counts;
 	pthread_rwlock_t lock; /* for what follows */
 	struct service_rules rules;

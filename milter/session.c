@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/policy/recipient_set.h"
-#include "core/policy/private_headers.h"
 
 /* The fields by which receivers tell whom a message is from, besides From: the
  * rest of RFC 4407 2. Reply-To is not among them: it says where answers go,
@@ -20,11 +18,21 @@
 static const char *const other_fields[] = {
 	"Sender", "Resent-From", "Resent-Sender"};
 
-struct session *session_new(enum mail_origin origin, const char *client)
+/* sendmail(1), or the service on a Unix-domain socket, whose clients have no
+ * address. */
+static bool may_submit(enum mail_origin origin, const char *client, bool by_tcp)
+{
+	return origin == ORIGIN_LOCAL ||
+	       (origin == ORIGIN_INTERNAL && (client == NULL || by_tcp));
+}
+
+struct session *session_new(
+	enum mail_origin origin, const char *client, bool by_tcp)
 {
 	struct session *session = mem_new(struct session);
 
 	session->origin = origin;
+	session->submits = may_submit(origin, client, by_tcp);
 	session->client = mem_strdup(client);
 	return session;
 }
@@ -46,8 +54,6 @@ void session_reset(struct session *session)
 	free(message->resolved);
 	free(message->login);
 	free(message->queue_id);
-	free(message->ticket);
-	buf_free(&message->recipients);
 	strv_free(&message->froms.values);
 	strv_free(&message->others.values);
 	*message = (struct session_message){0};
@@ -77,13 +83,18 @@ void session_resolved(struct session *session, const char *address)
 	session->message.resolved = mem_strdup(address);
 }
 
-/* One that is too many is kept, so that it shows. */
+/* The ticket may be there twice: httpd says it so by SMTP. */
 void session_recipient(struct session *session, const char *address)
 {
-	struct buf *recipients = &session->message.recipients;
+	struct session_message *message = &session->message;
+	char ticket[SECRET_TICKET_SIZE];
+	enum ticket_reading reading = ticket_read(address, ticket);
 
-	if (recipients->len <= (size_t)SESSION_RECIPIENTS * RECIPIENT_DIGITS)
-		recipient_set_add(recipients, address);
+	message->for_ticket |= reading != TICKET_ELSEWHERE;
+	if (reading == TICKET_READ && message->ticket[0] == '\0')
+		memcpy(message->ticket, ticket, sizeof(ticket));
+	message->for_others |= reading != TICKET_READ ||
+			       !str_eq(message->ticket, ticket);
 }
 
 static void add_field(struct session_fields *fields, const char *value)
@@ -97,16 +108,6 @@ static void add_field(struct session_fields *fields, const char *value)
 	}
 	strv_add(&fields->values, value);
 	fields->bytes += len;
-}
-
-static void add_ticket(struct session_message *message, const char *value)
-{
-	if (message->tickets <= SESSION_TICKET_FIELDS)
-		message->tickets++;
-	if (message->ticket)
-		return;
-	message->ticket = str_trim(
-		value, strnlen(value, SESSION_TICKET_LENGTH + 1));
 }
 
 void session_queue_id(struct session *session, const char *queue_id)
@@ -138,8 +139,6 @@ void session_header(struct session *session, const char *name, const char *value
 
 	if (is_field(name, "From"))
 		add_field(&message->froms, value);
-	else if (is_field(name, TICKET_HEADER))
-		add_ticket(message, value);
 	else if (is_field(name, TRACE_HEADER))
 		message->traces += message->traces <= SESSION_TRACE_FIELDS;
 	else if (is_other(name))

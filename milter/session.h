@@ -12,20 +12,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/strv.h"
+#include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
+
+/* May carry the id of a recorded email out into the world. */
+#define TRACE_HEADER "X-Postern-Email-Id"
 
 enum {
 	SESSION_SENDER_FIELDS = 16,
 	/* Of all fields of a kind together. Postfix shows 60,000 bytes of each
 	 * and delivers more: what is longer could hide a sender. */
 	SESSION_SENDER_BYTES = 32 * 1024,
-	SESSION_RECIPIENTS = 50000, /* of more, no ticket is valid */
-	SESSION_TICKET_FIELDS = 100,
 	SESSION_TRACE_FIELDS = 100,
-	SESSION_TICKET_LENGTH = 64, /* a longer value is no ticket */
 };
 
 /* Header fields of one kind, as they came. */
@@ -36,26 +36,29 @@ struct session_fields {
 };
 
 struct session_message {
-	char *sender;   /* envelope sender without <>, "" the null sender */
-	char *resolved; /* what Postfix makes of it; NULL when not known */
-	char *login;    /* as which the client has logged in; NULL: not */
-	char *queue_id; /* Postfix's; NULL until its end */
-	struct buf recipients; /* as recipient_set has them */
+	char *sender;    /* envelope sender without <>, "" the null sender */
+	char *resolved;  /* what Postfix makes of it; NULL when not known */
+	char *login;     /* as which the client has logged in; NULL: not */
+	char *queue_id;  /* Postfix's; NULL until its end */
+	bool for_ticket; /* a recipient is of the domain of tickets */
+	bool for_others; /* one is not the ticket */
+	char ticket[SECRET_TICKET_SIZE]; /* the first one; "" for none */
 	struct session_fields froms;
 	struct session_fields others; /* Sender, Resent-From, Resent-Sender */
-	char *ticket;                 /* the first one; NULL without any */
-	size_t tickets; /* how many ticket fields there are, or one too many */
-	size_t traces;  /* the same of fields with the id of an email */
+	size_t traces; /* how many fields with the id of an email there are, or
+			* one too many */
 };
 
 struct session {
 	enum mail_origin origin; /* of clients without login */
 	char *client;            /* its address as text; NULL without one */
+	bool submits; /* httpd submits this way, unless there is a login */
 	struct session_message message;
 };
 
-/* client is copied. */
-struct session *session_new(enum mail_origin origin, const char *client);
+/* client is copied. by_tcp: httpd submits by SMTP over TCP. */
+struct session *session_new(
+	enum mail_origin origin, const char *client, bool by_tcp);
 void session_free(struct session *session);
 DEFINE_CLEANUP(session, session_free)
 
@@ -70,7 +73,7 @@ void session_begin(
  * address with its own domain. */
 void session_resolved(struct session *session, const char *address);
 
-/* One recipient of the envelope. */
+/* One recipient of the envelope, with or without <>. */
 void session_recipient(struct session *session, const char *address);
 
 /* One header field; its value may still be folded. */

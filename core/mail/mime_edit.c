@@ -111,8 +111,6 @@ static void add_front(const struct mime_edit *edit,
 {
 	char date[CLOCK_TEXT_SIZE];
 
-	for (size_t i = 0; i < edit->extra_n; i++)
-		add_field(out, edit->extra[i].name, edit->extra[i].value);
 	if (!present->message_id)
 		add_field(out, "Message-ID", edit->message_id);
 	if (!present->date) {

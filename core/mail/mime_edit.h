@@ -7,8 +7,7 @@
  *    is Postfix's decision.
  *  - A leading line `From ...` or `>From ...` of a mailbox file goes.
  *  - Fields that the predicate names go, with all their folded lines.
- *  - Message-ID and Date are put in front when they are missing or blank, and
- *    before them the extra fields.
+ *  - Message-ID and Date are put in front when they are missing or blank.
  *  - The header ends where Postfix sees its end: at the empty line, or at the
  *    first line that is no field, before which an empty line is put. So every
  *    later reader sees the same header.
@@ -28,9 +27,6 @@ struct mime_edit {
 	/* Whether the field goes; NULL: none does. The name is without blanks
 	 * and colon, in the client's letter case. */
 	bool (*removes)(const char *name);
-	/* Put in front as they are; their values are valid (mime_header.h). */
-	const struct header *extra;
-	size_t extra_n;
 	const char *message_id; /* with <>; used when the message has none */
 	int64_t date_us;        /* used when the message has none */
 };

@@ -40,9 +40,8 @@ bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason)
 	case REASON_DOMAIN_NOT_OWNED:
 	case REASON_DOMAIN_INACTIVE:
 	case REASON_TICKET_REFUSED:
-		return facts->ticket != TICKET_SENT && facts->one_ticket &&
-		       facts->sender_matches && facts->recipients_match &&
-		       facts->from_matches;
+		return facts->ticket != TICKET_SENT && facts->ticket_alone &&
+		       facts->sender_matches && facts->from_matches;
 	default:
 		return false;
 	}

@@ -1,9 +1,10 @@
 /*
  * ticket: the address that stands for an email between httpd and the milter.
  *
- * The local part is a ticket exactly as secret_ticket() writes it. The domain
- * counts in any letter case and with a dot behind it, because Postfix takes
- * all of these for the same.
+ * A ticket is spelled as ticket_address() does, so that Postfix finds the
+ * recipient that the milter has it delete. In all other spellings that Postfix
+ * takes for the same domain, in any letter case or with a dot behind, it is
+ * malformed.
  *
  * Pure. Threads: any.
  */
@@ -45,7 +46,9 @@ enum ticket_reading ticket_read(
 	local = (size_t)(at - address);
 	if (!is_our_domain(at + 1, len - local - 1))
 		return TICKET_ELSEWHERE;
-	if (local != LENGTH || strspn(address, "0123456789abcdef") != LENGTH)
+	if (len != LENGTH + 1 + strlen(TICKET_DOMAIN) || local != LENGTH ||
+		strspn(address, "0123456789abcdef") != LENGTH ||
+		!str_starts(at + 1, TICKET_DOMAIN))
 		return TICKET_MALFORMED;
 	memcpy(ticket_r, address, LENGTH);
 	ticket_r[LENGTH] = '\0';

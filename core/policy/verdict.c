@@ -5,35 +5,40 @@
  *
  *   store   origin    ticket      besides             action    reason
  *   ------  --------  ----------  ------------------  -------- ----------------
+ *   any     any       any         not submitted       refuse ticket_from_network
  *   failed  any       any                             tempfail  store_failed
  *   ok      any       any         too many fields     refuse    too_many_fields
- *   ok      external  any                             pass      external
- *   ok      here      not ours    no claim            pass      not_claimed
- *   ok      here      not ours    claim: shared       pass      shared
- *   ok      here      not ours    claim: exempt       pass      exempt
- *   ok      here      not ours    claim: learn        learn     as exclusive
- *   ok      here      not ours    claim: exclusive
+ *   ok      external  none                            pass      external
+ *   ok      here      none        no claim            pass      not_claimed
+ *   ok      here      none        claim: shared       pass      shared
+ *   ok      here      none        claim: exempt       pass      exempt
+ *   ok      here      none        claim: learn        learn     as exclusive
+ *   ok      here      none        claim: exclusive
  *                                   and unclear       refuse    from_unclear
- *   ok      here      none          else              refuse    no_ticket
- *   ok      here      unknown       else              refuse    ticket_unknown
+ *   ok      here      none        else                refuse    no_ticket
+ *   ok      here      unknown     any                 refuse    ticket_unknown
+ *   ok      here      known       not alone           refuse    ticket_mismatch
  *   ok      here      refused     any                 refuse    ticket_refused
  *   ok      here      superseded  any                 discard ticket_superseded
- *   ok      here      ours        a second ticket     refuse    ticket_mismatch
- *   ok      here      ours        other sender, From,
- *                                   recipients        refuse    ticket_mismatch
+ *   ok      here      ours        other sender, From  refuse    ticket_mismatch
  *   ok      here      ours        another claim       refuse    other_domain
  *   ok      here      ours        key not valid       refuse    key_invalid
  *   ok      here      ours        domain not owned    refuse domain_not_owned
  *   ok      here      ours        domain not active   refuse    domain_inactive
  *   ok      here      ours        all well            record    ticket_valid
  *
- * External mail passes whatever it carries: a company's other servers may send
- * as its domain to a user here, and a ticket on it is not looked at but
- * removed. Its facts need no store, so a store that is away does not stop it
- * unless somebody asked the store all the same.
+ * A ticket is a recipient of the domain that is for tickets alone, so mail with
+ * one is never anything else: a wrong ticket is refused whatever the message
+ * claims, for there is nobody whom it could be delivered to. Tickets come the
+ * ways by which httpd submits; any other mail that carries one is refused
+ * before the store is asked.
  *
- * Too many fields is a message that nobody needs: checking it, or taking its
- * tickets off, would cost more than it is worth.
+ * External mail without one passes whatever it claims: a company's other servers
+ * may send as its domain to a user here. Its facts need no store, so a store
+ * that is away does not stop it unless somebody asked the store all the same.
+ *
+ * Too many fields is a message that nobody needs: checking it would cost more
+ * than it is worth.
  *
  * A ticket that is ours decides alone, whatever the policy of its domain: the
  * message claims the staged domain by it, also when that domain was removed
@@ -77,7 +82,9 @@ static const struct {
 		"The sender can be read in several ways, and in one of them it "
 		"is of this domain."},
 	[REASON_TICKET_UNKNOWN] = {"ticket_unknown",
-		"The message carries a ticket that was never given out."},
+		"The message is for a ticket that was never given out."},
+	[REASON_TICKET_FROM_NETWORK] = {"ticket_from_network",
+		"Nobody but the programs of this host may use tickets."},
 	[REASON_TICKET_MISMATCH] = {"ticket_mismatch",
 		"The message is not the one that its ticket was given to."},
 	[REASON_TICKET_REFUSED] = {"ticket_refused",
@@ -108,11 +115,11 @@ static const char *const actions[VERDICT_ACTIONS] = {
 	[VERDICT_LEARN] = "learn",
 };
 
-static struct verdict without_ticket(
-	const struct verdict_facts *facts, enum verdict_reason reason)
+static struct verdict without_ticket(const struct verdict_facts *facts)
 {
-	if (facts->from_unclear)
-		reason = REASON_FROM_UNCLEAR;
+	enum verdict_reason reason = facts->from_unclear ? REASON_FROM_UNCLEAR
+							 : REASON_NO_TICKET;
+
 	switch (facts->claim) {
 	case CLAIM_NONE:
 		return (struct verdict){VERDICT_PASS, REASON_NOT_CLAIMED};
@@ -131,8 +138,7 @@ static struct verdict without_ticket(
 
 static enum verdict_reason ticket_fault(const struct verdict_facts *facts)
 {
-	if (!facts->one_ticket || !facts->sender_matches ||
-		!facts->recipients_match || !facts->from_matches)
+	if (!facts->sender_matches || !facts->from_matches)
 		return REASON_TICKET_MISMATCH;
 	if (facts->other_claim)
 		return REASON_OTHER_DOMAIN;
@@ -154,24 +160,35 @@ static struct verdict with_ticket(const struct verdict_facts *facts)
 	return (struct verdict){VERDICT_RECORD, REASON_TICKET_VALID};
 }
 
+static struct verdict refuse(enum verdict_reason reason)
+{
+	return (struct verdict){VERDICT_REFUSE, reason};
+}
+
 struct verdict verdict_decide(const struct verdict_facts *facts)
 {
+	bool has_ticket = facts->ticket != TICKET_NONE;
+
+	if (has_ticket && !facts->ticket_submitted)
+		return refuse(REASON_TICKET_FROM_NETWORK);
 	if (facts->store_failed)
 		return (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED};
 	if (facts->too_many_fields)
-		return (struct verdict){VERDICT_REFUSE, REASON_TOO_MANY_FIELDS};
-	if (facts->origin == ORIGIN_EXTERNAL)
+		return refuse(REASON_TOO_MANY_FIELDS);
+	if (!has_ticket && facts->origin == ORIGIN_EXTERNAL)
 		return (struct verdict){VERDICT_PASS, REASON_EXTERNAL};
+	if (has_ticket && facts->ticket != TICKET_UNKNOWN && !facts->ticket_alone)
+		return refuse(REASON_TICKET_MISMATCH);
 	switch (facts->ticket) {
 	case TICKET_NONE:
-		return without_ticket(facts, REASON_NO_TICKET);
+		return without_ticket(facts);
 	case TICKET_UNKNOWN:
-		return without_ticket(facts, REASON_TICKET_UNKNOWN);
+		return refuse(REASON_TICKET_UNKNOWN);
 	case TICKET_STAGED:
 	case TICKET_SENT:
 		return with_ticket(facts);
 	case TICKET_REFUSED:
-		return (struct verdict){VERDICT_REFUSE, REASON_TICKET_REFUSED};
+		return refuse(REASON_TICKET_REFUSED);
 	case TICKET_SUPERSEDED:
 		return (struct verdict){
 			VERDICT_DISCARD, REASON_TICKET_SUPERSEDED};

@@ -16,7 +16,7 @@ enum mail_origin {
 
 enum ticket_state {
 	TICKET_NONE,
-	TICKET_UNKNOWN, /* there is one, but we never gave it out */
+	TICKET_UNKNOWN, /* what stands there was never given out */
 	TICKET_STAGED,  /* ours; the message was not decided before */
 	TICKET_SENT,    /* ours; seen before (Postfix presents it again) */
 	TICKET_REFUSED,
@@ -37,18 +37,19 @@ enum domain_claim {
 struct verdict_facts {
 	bool store_failed; /* nothing below can be relied on */
 	enum mail_origin origin;
-	bool too_many_fields;    /* more From or ticket fields than anyone needs
-				  * and than the milter keeps */
+	bool too_many_fields;    /* more From fields than anyone needs and than
+				  * the milter keeps */
 	enum domain_claim claim; /* by the envelope or a header */
 	bool from_unclear;       /* receivers can differ in whom it is from */
 	enum ticket_state ticket;
+	/* Only with a ticket. */
+	bool ticket_submitted; /* it came on a way of submission */
+	bool ticket_alone;     /* it is the one recipient */
 	/* Of the ticket's email; only with a ticket that is ours. */
-	bool one_ticket;       /* the header stands once */
-	bool sender_matches;   /* envelope sender is the staged one */
-	bool recipients_match; /* all of the envelope's are staged */
-	bool from_matches; /* one From field, with just the staged mailbox */
-	bool other_claim;  /* it claims another registered domain besides,
-			    * which is not shared */
+	bool sender_matches; /* envelope sender is the staged one */
+	bool from_matches;   /* one From field, with just the staged mailbox */
+	bool other_claim;    /* it claims another registered domain besides,
+			      * which is not shared */
 	bool key_valid;
 	bool domain_owned;
 	bool domain_active;
@@ -75,6 +76,7 @@ enum verdict_reason {
 	REASON_NO_TICKET,
 	REASON_FROM_UNCLEAR, /* some reader sees a registered domain */
 	REASON_TICKET_UNKNOWN,
+	REASON_TICKET_FROM_NETWORK,
 	REASON_TICKET_MISMATCH, /* forgery: a ticket on another message */
 	REASON_TICKET_REFUSED,  /* its message was refused before */
 	REASON_TICKET_SUPERSEDED,

@@ -2,7 +2,8 @@
  * store_email: staging of emails, the words for their states, and their
  * memory.
  *
- * Invariant: a row of the table email has one of email_content.
+ * Invariant: a row of the table email has one of email_content, and at least
+ * one of email_recipient.
  * Threads: a handle is used by one thread at a time; holds no state.
  */
 #include "core/store/store_email.h"
@@ -38,91 +39,51 @@ int store_email_read_state(struct db_stmt *stmt, int column,
 	return 0;
 }
 
-/* The lists of mailboxes of an email as their columns hold them. */
-struct packed_lists {
-	char *to, *cc, *bcc, *reply_to;
-};
-
-static void free_lists(struct packed_lists *lists)
+/* Returns the number of the new row in *seq_r. */
+static int insert_email(struct db *db, const struct email *email,
+	const char *reply_to, int64_t *seq_r, struct err *err)
 {
-	free(lists->to);
-	free(lists->cc);
-	free(lists->bcc);
-	free(lists->reply_to);
-}
+	static const char sql_insert[] =
+		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
+		" sender, header_from, reply_to, subject, message_id,"
+		" created_us, run)"
+		" VALUES ($id, $ticket, $company, $key, $domain, $sender,"
+		" $from, $reply_to, $subject, $message_id, $created, $run)"
+		" RETURNING seq";
+	struct db_stmt *stmt;
 
-static int check_lists(const struct email *email, struct err *err)
-{
-	if (store_row_check_lines("to", &email->to, err) != 0 ||
-		store_row_check_lines("cc", &email->cc, err) != 0 ||
-		store_row_check_lines("bcc", &email->bcc, err) != 0)
+	if (db_prepare(db, sql_insert, &stmt, err) != 0)
 		return -1;
-	return store_row_check_lines("reply_to", &email->reply_to, err);
-}
-
-static void pack_lists(const struct email *email, struct packed_lists *lists)
-{
-	lists->to = strv_join(&email->to, "\n");
-	lists->cc = strv_join(&email->cc, "\n");
-	lists->bcc = strv_join(&email->bcc, "\n");
-	lists->reply_to = strv_join(&email->reply_to, "\n");
-}
-
-static void bind_row(struct db_stmt *stmt, const struct email *email,
-	const struct packed_lists *lists)
-{
 	db_bind_text(stmt, "$id", email->id);
 	db_bind_text(stmt, "$ticket", email->ticket);
 	db_bind_text(stmt, "$company", email->company_id);
 	db_bind_text(stmt, "$key", email->key_id);
 	db_bind_text(stmt, "$domain", email->domain);
 	db_bind_text(stmt, "$sender", email->sender);
-	db_bind_text(stmt, "$recipients", email->recipients);
 	db_bind_text(stmt, "$from", email->from);
-	db_bind_text(stmt, "$to", lists->to);
-	db_bind_text(stmt, "$cc", lists->cc);
-	db_bind_text(stmt, "$bcc", lists->bcc);
-	db_bind_text(stmt, "$reply_to", lists->reply_to);
+	db_bind_text(stmt, "$reply_to", reply_to);
 	db_bind_text(stmt, "$subject", email->subject);
 	db_bind_text(stmt, "$message_id", email->message_id);
 	db_bind_int(stmt, "$created", email->created_us);
 	db_bind_text(stmt, "$run", email->run);
-}
-
-static int insert_email(struct db *db, const struct email *email, struct err *err)
-{
-	static const char sql_insert[] =
-		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
-		" sender, recipients, header_from, header_to, header_cc, bcc,"
-		" reply_to, subject, message_id, created_us, run)"
-		" VALUES ($id, $ticket, $company, $key, $domain, $sender,"
-		" $recipients, $from, $to, $cc, $bcc, $reply_to, $subject,"
-		" $message_id, $created, $run)";
-	struct packed_lists lists;
-	struct db_stmt *stmt;
-	int result;
-
-	if (db_prepare(db, sql_insert, &stmt, err) != 0)
+	if (db_step(stmt, err) != 1)
 		return -1;
-	pack_lists(email, &lists);
-	bind_row(stmt, email, &lists);
-	result = db_run(stmt, err);
-	free_lists(&lists);
-	return result;
+	*seq_r = db_int(stmt, 0);
+	db_reset(stmt);
+	return 0;
 }
 
 static int insert_content(
-	struct db *db, const struct email *email, struct err *err)
+	struct db *db, int64_t seq, const struct email *email, struct err *err)
 {
 	static const char sql_insert[] =
 		"INSERT INTO email_content (seq, html, text, tags, variables)"
-		" SELECT seq, $html, $text, $tags, $variables"
-		" FROM email WHERE id = $id";
+		" VALUES ($seq, $html, $text, $tags, $variables)";
 	struct db_stmt *stmt;
 
 	if (db_prepare(db, sql_insert, &stmt, err) != 0)
 		return -1;
-	db_bind_text(stmt, "$id", email->id);
+	db_bind_int(stmt, "$seq", seq);
 	db_bind_text(stmt, "$html", email->html);
 	db_bind_text(stmt, "$text", email->text);
 	db_bind_text(stmt, "$tags", email->tags ? email->tags : "[]");
@@ -131,20 +92,24 @@ static int insert_content(
 	return db_run(stmt, err);
 }
 
-static int insert_both(struct db *db, void *arg, struct err *err)
+static int insert_all(struct db *db, void *arg, struct err *err)
 {
 	const struct email *email = arg;
+	_cleanup_free_ char *reply_to = strv_join(&email->reply_to, "\n");
+	int64_t seq;
 
-	if (insert_email(db, email, err) != 0)
+	if (insert_email(db, email, reply_to, &seq, err) != 0 ||
+		insert_content(db, seq, email, err) != 0)
 		return -1;
-	return insert_content(db, email, err);
+	return store_recipients_insert(db, seq, &email->recipients, err);
 }
 
 int store_email_stage(struct db *db, const struct email *email, struct err *err)
 {
-	if (check_lists(email, err) != 0)
+	if (store_recipients_check(&email->recipients, err) != 0 ||
+		store_row_check_lines("reply_to", &email->reply_to, err) != 0)
 		return -1;
-	return db_atomic(db, insert_both, (void *)email, err);
+	return db_atomic(db, insert_all, (void *)email, err);
 }
 
 int store_email_unstage(struct db *db, const char *ticket, struct err *err)
@@ -241,11 +206,8 @@ void store_email_clear(struct email *email)
 {
 	free(email->domain);
 	free(email->sender);
-	free(email->recipients);
 	free(email->from);
-	strv_free(&email->to);
-	strv_free(&email->cc);
-	strv_free(&email->bcc);
+	recipients_free(&email->recipients);
 	strv_free(&email->reply_to);
 	free(email->subject);
 	free(email->html);
@@ -274,7 +236,8 @@ int store_email_find_ticket(struct db *db, const char *ticket,
 	static const char sql_find[] =
 		"SELECT id FROM email WHERE ticket = $ticket"
 		" UNION ALL"
-		" SELECT email_id FROM superseded_ticket WHERE ticket = $ticket";
+		" SELECT email_id FROM superseded_ticket WHERE ticket = "
+		"$ticket";
 	struct db_stmt *stmt;
 	int found;
 
@@ -291,8 +254,8 @@ int store_email_find_ticket(struct db *db, const char *ticket,
 
 /* Mail from sendmail(1) is in the maildrop until its queue file is on the disk:
  * that such an email is sent is proof, whatever run it was staged with. */
-int store_email_reissue(struct db *db, const char *id, const char *ticket,
-	struct err *err)
+int store_email_reissue(
+	struct db *db, const char *id, const char *ticket, struct err *err)
 {
 	static const char sql_remember[] =
 		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"

@@ -17,20 +17,46 @@
 
 enum email_state { EMAIL_STAGED, EMAIL_SENT, EMAIL_REFUSED };
 
+enum recipient_kind {
+	RECIPIENT_TO,
+	RECIPIENT_CC,
+	RECIPIENT_BCC,
+	RECIPIENT_KINDS
+};
+
+struct recipient {
+	enum recipient_kind kind;
+	char *address; /* `local@domain`, as the envelope has it */
+	char *mailbox; /* as given, `Name <address>`; NULL: the address alone */
+	bool enveloped; /* false: the header alone names it, or the address
+			 * stands in an earlier row */
+};
+
+/* Starts zeroed. */
+struct recipients {
+	struct recipient *items;
+	size_t n;
+};
+
+/* One more, which takes address and mailbox over. It is in the envelope when it
+ * is wanted there and no earlier one has the address. */
+void recipients_add(struct recipients *recipients, enum recipient_kind kind,
+	char *address, char *mailbox, bool wanted);
+/* As it was given. */
+const char *recipient_text(const struct recipient *recipient);
+void recipients_free(struct recipients *recipients);
+
 struct email {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
 	char ticket[SECRET_TICKET_SIZE];
-	char *domain;     /* of the header From, A-labels */
-	char *sender;     /* envelope sender, address only */
-	char *recipients; /* of the envelope, as recipient_set_of() has it; NULL
-			   * when the milter cannot know them */
-	char *from;       /* `Name <address>` or the bare address, UTF-8 */
-	struct strv to;   /* each as `from` */
-	struct strv cc;
-	struct strv bcc;
-	struct strv reply_to;
+	int64_t seq;  /* the store's */
+	char *domain; /* of the header From, A-labels */
+	char *sender; /* envelope sender, address only */
+	char *from;   /* `Name <address>` or the bare address, UTF-8 */
+	struct recipients recipients; /* at least one, in the order of kinds */
+	struct strv reply_to;         /* each as `from` */
 	char *subject; /* "" when not given; the same for text and html */
 	char *html;
 	char *text;
@@ -85,22 +111,22 @@ int store_email_find_ticket(struct db *db, const char *ticket,
 	char id[static ID_SIZE], struct err *err);
 
 /* Gives an email that is staged a new ticket, because its message is submitted
- * again from Postfix's queue, by sendmail(1): whatever carries another ticket of
- * it from now on is superseded. In the caller's transaction. 1, 0 when it is not
- * staged (any more), or -1. */
-int store_email_reissue(struct db *db, const char *id, const char *ticket,
-	struct err *err);
+ * again from Postfix's queue, by sendmail(1): whatever carries another ticket
+ * of it from now on is superseded. In the caller's transaction. 1, 0 when it is
+ * not staged (any more), or -1. */
+int store_email_reissue(
+	struct db *db, const char *id, const char *ticket, struct err *err);
 
 /* All that a verdict needs to know of a ticket, read in one statement so that
- * it is of one moment. */
+ * it is of one moment; the recipients, which never change, in another one. */
 struct email_ticket {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
 	char *domain;
 	char *sender;
-	char *recipients; /* NULL: any */
 	char *from;
+	struct strv recipients; /* addresses of the envelope, at least one */
 	enum email_state state;
 	bool superseded;    /* the email was given another ticket since: of the
 			     * rest only id is filled */

@@ -10,8 +10,8 @@
 #include "core/store/store_key.h"
 #include "core/store/store_row.h"
 
-static int read_ticket(
-	struct db_stmt *stmt, struct email_ticket *ticket, struct err *err)
+static int read_ticket(struct db_stmt *stmt, struct email_ticket *ticket,
+	int64_t *seq_r, struct err *err)
 {
 	if (store_email_read_state(stmt, 6, &ticket->state, err) < 0)
 		return -1;
@@ -21,11 +21,12 @@ static int read_ticket(
 	ticket->domain = db_copy(stmt, 3);
 	ticket->sender = db_copy(stmt, 4);
 	ticket->from = db_copy(stmt, 5);
+	ticket->recipients = STRV_INIT;
 	ticket->superseded = false;
 	ticket->key_valid = db_int(stmt, 7) != 0;
 	ticket->domain_owned = db_int(stmt, 8) != 0;
 	ticket->domain_active = db_int(stmt, 9) != 0;
-	ticket->recipients = db_copy(stmt, 10);
+	*seq_r = db_int(stmt, 10);
 	db_reset(stmt);
 	return 1;
 }
@@ -60,7 +61,7 @@ int store_email_ticket(struct db *db, const char *ticket,
 	static const char sql_ticket[] =
 		"SELECT e.id, e.company_id, e.key_id, e.domain, e.sender,"
 		" e.header_from, e.state, k.id IS NOT NULL, d.id IS NOT NULL,"
-		" coalesce(d.active, 0), e.recipients"
+		" coalesce(d.active, 0), e.seq"
 		" FROM email e"
 		" LEFT JOIN domain d"
 		"  ON d.name = e.domain AND d.company_id = e.company_id"
@@ -71,6 +72,7 @@ int store_email_ticket(struct db *db, const char *ticket,
 		"  AND (k.domain_id IS NULL OR k.domain_id = d.id)"
 		" WHERE e.ticket = $ticket";
 	struct db_stmt *stmt;
+	int64_t seq;
 	int result;
 
 	if (db_prepare(db, sql_ticket, &stmt, err) != 0)
@@ -78,16 +80,21 @@ int store_email_ticket(struct db *db, const char *ticket,
 	db_bind_text(stmt, "$ticket", ticket);
 	db_bind_int(stmt, "$sending", KEY_SENDING);
 	result = db_step(stmt, err);
-	if (result == 1)
-		return read_ticket(stmt, ticket_r, err);
-	return result == 0 ? find_superseded(db, ticket, ticket_r, err) : result;
+	if (result == 0)
+		return find_superseded(db, ticket, ticket_r, err);
+	if (result < 0 || read_ticket(stmt, ticket_r, &seq, err) < 0)
+		return -1;
+	result = store_recipients_envelope(db, seq, &ticket_r->recipients, err);
+	if (result <= 0)
+		store_email_ticket_clear(ticket_r);
+	return result;
 }
 
 void store_email_ticket_clear(struct email_ticket *ticket)
 {
 	free(ticket->domain);
 	free(ticket->sender);
-	free(ticket->recipients);
+	strv_free(&ticket->recipients);
 	free(ticket->from);
 	*ticket = (struct email_ticket){0};
 }

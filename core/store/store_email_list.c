@@ -52,16 +52,47 @@ static int prepare_list(struct db *db, const struct email_scope *scope,
 	return 0;
 }
 
+/* The list of these rows, with their recipients. One that has none by now was
+ * removed since: it is left out. */
+static int fill_list(struct db *db, const struct rows *rows,
+	struct email_list *list_r, struct err *err)
+{
+	struct email_list list = {rows->items, rows->n};
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		struct email *email = &list.items[i];
+		int found = store_recipients_read(
+			db, email->seq, &email->recipients, err);
+
+		if (found < 0) {
+			store_email_list_free(&list);
+			return -1;
+		}
+		if (found == 0) {
+			store_email_clear(email);
+			continue;
+		}
+		if (kept != i) {
+			list.items[kept] = *email;
+			*email = (struct email){0};
+		}
+		kept++;
+	}
+	list.n = kept;
+	*list_r = list;
+	return 0;
+}
+
 /* The rows of a statement that is bound. */
-static int read_list(
-	struct db_stmt *stmt, struct email_list *list_r, struct err *err)
+static int read_list(struct db *db, struct db_stmt *stmt,
+	struct email_list *list_r, struct err *err)
 {
 	struct rows rows;
 
 	if (store_rows_read(stmt, &emails, STORE_ROWS_ALL, &rows, err) < 0)
 		return -1;
-	*list_r = (struct email_list){rows.items, rows.n};
-	return 0;
+	return fill_list(db, &rows, list_r, err);
 }
 
 int store_email_list(struct db *db, const struct email_scope *scope, int limit,
@@ -73,7 +104,7 @@ int store_email_list(struct db *db, const struct email_scope *scope, int limit,
 		return -1;
 	db_bind_int(stmt, "$all", !scope->sent_only);
 	db_bind_int(stmt, "$limit", limit > 0 ? limit : 0);
-	return read_list(stmt, list_r, err);
+	return read_list(db, stmt, list_r, err);
 }
 
 /* Walks the refused ones alone, however many others there are. */
@@ -93,7 +124,7 @@ int store_email_list_refused(struct db *db, const struct email_scope *scope,
 	db_bind_text(stmt, "$company", scope->company_id);
 	db_bind_text(stmt, "$domain", scope->domain);
 	db_bind_int(stmt, "$limit", limit > 0 ? limit : 0);
-	return read_list(stmt, list_r, err);
+	return read_list(db, stmt, list_r, err);
 }
 
 /* An index has these alone: the condition is the index's own. */
@@ -111,7 +142,7 @@ int store_email_list_chosen(struct db *db, const char *message_id, int limit,
 		return -1;
 	db_bind_text(stmt, "$message_id", message_id);
 	db_bind_int(stmt, "$limit", limit);
-	return read_list(stmt, list_r, err);
+	return read_list(db, stmt, list_r, err);
 }
 
 /* The place of the cursor: 1, 0 when the scope has no such email, -1. */
@@ -186,7 +217,6 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 	db_bind_int(stmt, "$limit", page->limit + 1);
 	if (store_page_read(stmt, page, &emails, &rows, err) < 0)
 		return -1;
-	*list_r = (struct email_list){rows.items, rows.n};
 	*more_r = rows.more;
-	return 1;
+	return fill_list(db, &rows, list_r, err) < 0 ? -1 : 1;
 }

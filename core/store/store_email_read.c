@@ -15,39 +15,32 @@ enum {
 	VARIABLES_COLUMN
 };
 
-static void read_list(struct db_stmt *stmt, int column, struct strv *list)
-{
-	strv_split(list, db_text(stmt, column), '\n');
-}
-
 static void read_ids(struct db_stmt *stmt, struct email *email)
 {
-	store_row_id(stmt, 0, email->id);
-	store_row_id(stmt, 1, email->company_id);
-	store_row_id(stmt, 2, email->key_id);
-	*stpncpy(email->ticket, db_text(stmt, 3), SECRET_TICKET_SIZE - 1) = 0;
+	store_row_id(stmt, 1, email->id);
+	store_row_id(stmt, 2, email->company_id);
+	store_row_id(stmt, 3, email->key_id);
+	*stpncpy(email->ticket, db_text(stmt, 4), SECRET_TICKET_SIZE - 1) = 0;
 }
 
 int store_email_read_row(
 	struct db_stmt *stmt, struct email *email, struct err *err)
 {
-	if (store_email_read_state(stmt, 14, &email->state, err) < 0)
+	if (store_email_read_state(stmt, 12, &email->state, err) < 0)
 		return -1;
+	email->seq = db_int(stmt, 0);
 	read_ids(stmt, email);
-	email->domain = db_copy(stmt, 4);
-	email->sender = db_copy(stmt, 5);
-	email->from = db_copy(stmt, 6);
-	read_list(stmt, 7, &email->to);
-	read_list(stmt, 8, &email->cc);
-	read_list(stmt, 9, &email->bcc);
-	read_list(stmt, 10, &email->reply_to);
-	email->subject = db_copy(stmt, 11);
-	email->message_id = db_copy(stmt, 12);
-	email->created_us = db_int(stmt, 13);
-	email->decided_us = db_int(stmt, 15);
-	email->queue_id = db_copy(stmt, 16);
-	email->last_event = db_copy(stmt, 17);
-	email->refusal = db_copy(stmt, 18);
+	email->domain = db_copy(stmt, 5);
+	email->sender = db_copy(stmt, 6);
+	email->from = db_copy(stmt, 7);
+	strv_split(&email->reply_to, db_text(stmt, 8), '\n');
+	email->subject = db_copy(stmt, 9);
+	email->message_id = db_copy(stmt, 10);
+	email->created_us = db_int(stmt, 11);
+	email->decided_us = db_int(stmt, 13);
+	email->queue_id = db_copy(stmt, 14);
+	email->last_event = db_copy(stmt, 15);
+	email->refusal = db_copy(stmt, 16);
 	return 0;
 }
 
@@ -80,8 +73,12 @@ int store_email_get(struct db *db, const char *id,
 	email.tags = db_copy(stmt, TAGS_COLUMN);
 	email.variables = db_copy(stmt, VARIABLES_COLUMN);
 	db_reset(stmt);
-	*email_r = email;
-	return 1;
+	result = store_recipients_read(db, email.seq, &email.recipients, err);
+	if (result == 1)
+		*email_r = email;
+	else
+		store_email_clear(&email);
+	return result;
 }
 
 int store_email_outcome(struct db *db, const char *id,

@@ -37,9 +37,9 @@ struct inbox;
 struct inject;
 struct key_use;
 struct log;
-struct pace;
 struct postfix_run;
 struct rate_table;
+struct record_gate;
 struct record_watch;
 struct route;
 struct running;
@@ -60,13 +60,9 @@ struct worker_shared {
 	struct running *running;
 	struct postfix_run *run;
 	struct work_pool *pool; /* for what takes long */
-	atomic_bool no_milter; /* Postfix does not ask it about what sendmail(1)
-				* submits */
-	struct pace *no_milter_pace; /* of saying so */
-	atomic_bool takes_hyphen;    /* Postfix does, at the beginning of an
-				      * address (allow_min_user) */
-	atomic_bool any_recipients;  /* tickets are not bound to them, see
-				      * postfix_facts */
+	struct record_gate *gate;
+	atomic_bool takes_hyphen; /* Postfix does, at the beginning of an
+				   * address (allow_min_user) */
 };
 
 struct worker {

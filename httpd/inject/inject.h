@@ -17,7 +17,6 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/base/strv.h"
 
 struct event_base;
 struct conf;
@@ -30,9 +29,10 @@ enum inject_result {
 };
 
 struct submission {
-	const char *sender;            /* envelope sender, no <> */
-	const struct strv *recipients; /* envelope recipients, no <> */
-	const struct buf *message;     /* complete; lines end in LF */
+	const char *sender;        /* envelope sender, no <> */
+	const char *recipient;     /* the one of the envelope, no <> */
+	const struct buf *message; /* complete; lines end in LF */
+	bool utf8; /* it will go to recipients that are not all ASCII */
 	/* err tells why when result is not INJECT_QUEUED. */
 	void (*done)(struct submission *submission, enum inject_result result,
 		const struct err *err);

@@ -1,7 +1,7 @@
 /*
  * inject_sendmail: submission by sendmail(1).
  *
- *   sendmail [-C CONFIG] -i -f SENDER -- RECIPIENT...
+ *   sendmail [-C CONFIG] -i -f SENDER -- RECIPIENT
  *
  * A process for each message, a bounded number at once; the others wait in
  * line. Exit statuses are sysexits: Postfix queues nothing unless it is 0. One
@@ -18,6 +18,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/strv.h"
 #include "core/conf/conf.h"
 #include "httpd/inject/child.h"
 #include "httpd/inject/inject.h"
@@ -112,7 +113,7 @@ static void fill_argv(struct strv *argv, const struct conf *conf,
 	strv_add(argv, "-f");
 	strv_add(argv, submission->sender);
 	strv_add(argv, "--");
-	strv_add_all(argv, submission->recipients);
+	strv_add(argv, submission->recipient);
 }
 
 static void start(struct inject_sendmail *self, struct submission *submission)

@@ -2,7 +2,8 @@
  * smtp_command: writes MAIL, RCPT and DATA.
  *
  * SMTPUTF8 is asked for where it is needed only: a message with it cannot go to
- * servers that lack it.
+ * servers that lack it. The recipient is said twice: of one alone, smtpd would
+ * write the address into the field Received.
  *
  * Pure. Threads: any.
  */
@@ -12,13 +13,7 @@
 #include "core/base/str.h"
 #include "httpd/inject/smtp_data.h"
 
-static bool has_utf8_address(const struct submission *submission)
-{
-	for (size_t i = 0; i < submission->recipients->n; i++)
-		if (!str_is_ascii(submission->recipients->items[i]))
-			return true;
-	return !str_is_ascii(submission->sender);
-}
+enum { MAIL, RCPT, RCPT_AGAIN, DATA, COMMANDS };
 
 static void add_mail(const struct submission *submission,
 	const struct smtp_extensions *extensions, struct buf *out)
@@ -31,35 +26,36 @@ static void add_mail(const struct submission *submission,
 		buf_printf(out, " SIZE=%zu", shape.size);
 	if (extensions->eight_bit && shape.eight_bit)
 		buf_add_str(out, " BODY=8BITMIME");
-	if (extensions->utf8 &&
-		(shape.utf8_header || has_utf8_address(submission)))
+	if (extensions->utf8 && (shape.utf8_header || submission->utf8 ||
+					!str_is_ascii(submission->sender)))
 		buf_add_str(out, " SMTPUTF8");
 	buf_add_str(out, "\r\n");
 }
 
-size_t smtp_command_count(const struct submission *submission)
+size_t smtp_command_count(void)
 {
-	return submission->recipients->n + 2;
+	return COMMANDS;
 }
 
 void smtp_command_add(const struct submission *submission, size_t i,
 	const struct smtp_extensions *extensions, struct buf *out)
 {
-	if (i == 0)
+	if (i == MAIL)
 		add_mail(submission, extensions, out);
-	else if (i <= submission->recipients->n)
-		buf_printf(out, "RCPT TO:<%s>\r\n",
-			submission->recipients->items[i - 1]);
-	else
+	else if (i == DATA)
 		buf_add_str(out, "DATA\r\n");
+	else
+		buf_printf(out, "RCPT TO:<%s>\r\n", submission->recipient);
 }
 
 char *smtp_command_about(const struct submission *submission, size_t i)
 {
-	if (i == 0)
+	if (i == MAIL)
 		return mem_printf("the sender <%s>", submission->sender);
-	if (i <= submission->recipients->n)
-		return mem_printf("the recipient <%s>",
-			submission->recipients->items[i - 1]);
-	return mem_strdup("the email");
+	return mem_strdup(i == DATA ? "the email" : "the recipient");
+}
+
+bool smtp_command_is_email(size_t i)
+{
+	return i == MAIL || i == DATA;
 }

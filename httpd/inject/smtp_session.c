@@ -117,7 +117,7 @@ static bool leave(struct smtp_session *session)
 static bool write_envelope(struct smtp_session *session)
 {
 	const struct submission *submission = session->submission;
-	size_t n = smtp_command_count(submission);
+	size_t n = smtp_command_count();
 
 	while (session->written < n &&
 		(session->extensions.pipelining ||
@@ -207,6 +207,10 @@ static bool refuse_envelope(
 	struct err err = ERR_INIT;
 	enum inject_result result = smtp_refusal(reply, about, &err);
 
+	if (!smtp_command_is_email(session->answered)) {
+		err.code = ERR_TEMPORARY;
+		result = INJECT_TEMPORARY;
+	}
 	end_message(session, result, &err);
 	return end_session(session, &err);
 }
@@ -214,8 +218,7 @@ static bool refuse_envelope(
 static bool on_envelope(
 	struct smtp_session *session, const struct smtp_reply *reply)
 {
-	bool is_data = session->answered + 1 ==
-		       smtp_command_count(session->submission);
+	bool is_data = session->answered + 1 == smtp_command_count();
 
 	if (is_data ? reply->code != 354 : reply->code / 100 != 2)
 		return refuse_envelope(session, reply);

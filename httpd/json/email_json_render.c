@@ -6,25 +6,19 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/mail/addr.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_long.h"
 
-/* Of each mailbox its address: the interface wants recipient addresses, and
- * their names are in the message. */
-static json_t *addresses(const struct strv *list)
+/* The interface wants the addresses; their names are in the message. */
+static json_t *addresses(const struct email *email, enum recipient_kind kind)
 {
+	const struct recipients *recipients = &email->recipients;
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < list->n; i++) {
-		_cleanup_addr_ struct addr addr = {0};
-		_cleanup_free_ char *spec = NULL;
-
-		if (addr_parse(list->items[i], &addr, NULL) == 0)
-			spec = addr_spec(&addr);
-		json_array_append_new(
-			array, json_string(spec ? spec : list->items[i]));
-	}
+	for (size_t i = 0; i < recipients->n; i++)
+		if (recipients->items[i].kind == kind)
+			json_array_append_new(array,
+				json_string(recipients->items[i].address));
 	return array;
 }
 
@@ -62,8 +56,9 @@ json_t *email_json_render_item(const struct email *email)
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, "
 			 "s:o, s:n}",
 		"object", "email", "id", email->id, "from", email->from, "to",
-		addresses(&email->to), "cc", addresses(&email->cc), "bcc",
-		addresses(&email->bcc), "reply_to",
+		addresses(email, RECIPIENT_TO), "cc",
+		addresses(email, RECIPIENT_CC), "bcc",
+		addresses(email, RECIPIENT_BCC), "reply_to",
 		mailboxes_or_null(&email->reply_to), "subject", email->subject,
 		"created_at", created_at, "last_event",
 		string_or_null(email->last_event), "message_id",

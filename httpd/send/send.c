@@ -18,17 +18,14 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/pace.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "httpd/base/postfix_run.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/idempotency.h"
 #include "httpd/http/request.h"
+#include "httpd/send/record_gate.h"
 #include "httpd/send/send_private.h"
-
-/* How often it is logged that nothing can be sent. */
-enum { TELL_US = 60 * 1000 * 1000 };
 
 const struct problem *send_first_problem(const struct send_outcome *outcome)
 {
@@ -156,33 +153,10 @@ static bool is_full(const struct send_group *group)
 	return others >= (size_t)worker->conf->submission.max_pending;
 }
 
-/* Each email would say the same. */
-static void tell_of_milter(const struct request *request)
-{
-	const struct worker *worker = request->worker;
-
-	if (!pace_is_time(worker->shared->no_milter_pace, TELL_US,
-		    clock_monotonic_us()))
-		return;
-	log_error(worker->log, "milter_not_in_postfix", "request", request->id,
-		"effect", "this and all other emails are answered with 503",
-		"hint", "run postfix-conf/enable, then reload postern-httpd");
-}
-
-/* A message that the milter does not see keeps its ticket on its way into the
- * world, and is never recorded. For SMTP the service may have milters of its
- * own, so nobody can tell. */
-static bool misses_milter(const struct request *request)
-{
-	if (!request->worker->shared->no_milter)
-		return false;
-	tell_of_milter(request);
-	return true;
-}
-
 static bool can_send(const struct send_group *group)
 {
-	return !is_full(group) && !misses_milter(group->request);
+	return !is_full(group) && record_gate_enter(group->worker->shared->gate,
+					  clock_monotonic_us());
 }
 
 static void refuse_all(struct send_group *group, enum problem_kind kind)

@@ -18,20 +18,39 @@
 #include "core/mail/html_text.h"
 #include "core/mail/mime_build.h"
 #include "core/mail/mime_edit.h"
-#include "core/policy/recipient_set.h"
-#include "core/policy/private_headers.h"
+#include "core/policy/ticket.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/idempotency.h"
 #include "httpd/http/request.h"
 #include "httpd/send/send_private.h"
 
-static void add_recipients(struct strv *recipients, const struct addr_list *list)
+static bool has_addr(const struct addr_list *list, const struct addr *addr)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (str_eq(list->items[i].local, addr->local) &&
+			str_eq(list->items[i].domain, addr->domain))
+			return true;
+	return false;
+}
+
+/* The name is kept where there is one. A client that makes the message itself
+ * names those who get it apart from its header. */
+static void add_recipients(struct recipients *recipients,
+	enum recipient_kind kind, const struct addr_list *list,
+	const struct outgoing *outgoing)
 {
 	for (size_t i = 0; i < list->n; i++) {
-		_cleanup_free_ char *address = addr_spec(&list->items[i]);
+		const struct addr *addr = &list->items[i];
+		char *address = addr_spec(addr);
+		char *mailbox = addr_format(addr);
+		bool wanted = outgoing->finished.len == 0 ||
+			      has_addr(&outgoing->envelope, addr);
 
-		if (!strv_has(recipients, address))
-			strv_add(recipients, address);
+		if (str_eq(mailbox, address)) {
+			free(mailbox);
+			mailbox = NULL;
+		}
+		recipients_add(recipients, kind, address, mailbox, wanted);
 	}
 }
 
@@ -58,9 +77,9 @@ static void fill_row(struct request *request, const struct outgoing *outgoing,
 	row->domain = mem_strdup(message->from.domain);
 	row->sender = addr_spec(&message->from);
 	row->from = addr_format(&message->from);
-	add_formatted(&row->to, &message->to);
-	add_formatted(&row->cc, &message->cc);
-	add_formatted(&row->bcc, &outgoing->bcc);
+	add_recipients(&row->recipients, RECIPIENT_TO, &message->to, outgoing);
+	add_recipients(&row->recipients, RECIPIENT_CC, &message->cc, outgoing);
+	add_recipients(&row->recipients, RECIPIENT_BCC, &outgoing->bcc, outgoing);
 	add_formatted(&row->reply_to, &message->reply_to);
 	row->subject = text_or_empty(message->subject);
 	row->tags = mem_strdup(outgoing->tags);
@@ -79,16 +98,12 @@ static void complete(struct outgoing *outgoing, const struct email *row)
 			"<%s@%s>", row->id, message->from.domain);
 }
 
-/* The message of a client that makes its own, with the ticket in front. */
+/* The message of a client that makes its own. */
 static int edit(const struct outgoing *outgoing, const struct email *row,
 	struct buf *message, struct err *err)
 {
-	char name[] = TICKET_HEADER;
-	const struct header ticket = {name, (char *)row->ticket};
 	const struct mime_edit edit = {
 		.removes = mime_edit_is_private,
-		.extra = &ticket,
-		.extra_n = 1,
 		.message_id = row->message_id,
 		.date_us = row->created_us,
 	};
@@ -102,7 +117,6 @@ static int build(const struct outgoing *outgoing, const struct email *row,
 {
 	if (outgoing->finished.len > 0)
 		return edit(outgoing, row, message, err);
-	buf_printf(message, "%s: %s\n", TICKET_HEADER, row->ticket);
 	return mime_build(&outgoing->message, message, err);
 }
 
@@ -127,34 +141,19 @@ static int build_within_limit(struct request *request,
 	return 0;
 }
 
-static void fill_recipients(
-	const struct outgoing *outgoing, struct strv *recipients)
-{
-	if (outgoing->finished.len > 0) {
-		add_recipients(recipients, &outgoing->envelope);
-		return;
-	}
-	add_recipients(recipients, &outgoing->message.to);
-	add_recipients(recipients, &outgoing->message.cc);
-	add_recipients(recipients, &outgoing->bcc);
-}
-
 int send_compose(struct request *request, struct outgoing *outgoing,
 	struct composed *composed_r, struct problem *problem)
 {
 	complete(outgoing, &composed_r->row);
 	fill_row(request, outgoing, &composed_r->row);
-	fill_recipients(outgoing, &composed_r->recipients);
-	if (!request->worker->shared->any_recipients)
-		composed_r->row.recipients = recipient_set_of(
-			&composed_r->recipients);
+	composed_r->recipient = ticket_address(composed_r->row.ticket);
 	return build_within_limit(request, outgoing, composed_r, problem);
 }
 
 void send_composed_clear(struct composed *composed)
 {
 	store_email_clear(&composed->row);
-	strv_free(&composed->recipients);
+	free(composed->recipient);
 	buf_free(&composed->message);
 }
 

@@ -6,11 +6,36 @@
  *
  * Threads: the worker's.
  */
+#include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/request.h"
+#include "httpd/send/record_gate.h"
 #include "httpd/send/send_private.h"
+
+/* Whatever is late of a request counts once. */
+static void note_late(const struct send *send)
+{
+	const struct worker *worker = send->group->worker;
+	struct record_gate *gate = worker->shared->gate;
+
+	if (send_group_count(send->group, SEND_LATE) > 0 ||
+		!record_gate_late(gate, clock_monotonic_us()))
+		return;
+	log_error(worker->log, "milter_not_in_charge", "cause",
+		record_gate_cause(gate, worker->conf), "effect",
+		"emails wait in Postfix, unrecorded; new ones are answered "
+		"with 503",
+		"hint", "run postfix-conf/check");
+}
+
+static void note_recorded(const struct worker *worker)
+{
+	if (record_gate_recorded(worker->shared->gate))
+		log_info(worker->log, "milter_in_charge");
+}
 
 /* A problem that the email has already tells why it is unsure. */
 static enum send_end without_record(const struct send *send)
@@ -23,6 +48,7 @@ static enum send_end without_record(const struct send *send)
 		"email", send->result->id, "hint",
 		"postern-milter or Postfix is away or slow, or Postfix does "
 		"not ask the milter");
+	note_late(send);
 	return SEND_LATE;
 }
 
@@ -41,6 +67,8 @@ static void on_send_recorded(
 {
 	struct send *send = CONTAINER_OF(watched, struct send, watched);
 
+	if (state != EMAIL_STAGED)
+		note_recorded(send->group->worker);
 	if (state == EMAIL_REFUSED) {
 		send_group_finish(send, refused(send, refusal));
 	} else if (state == EMAIL_STAGED) {
@@ -136,12 +164,22 @@ static void on_send_injected(struct submission *submission,
 		send_group_finish(send, SEND_FAILED);
 }
 
+/* Postfix has to know before it takes the message. */
+static bool has_utf8_recipient(const struct email *row)
+{
+	for (size_t i = 0; i < row->recipients.n; i++)
+		if (!str_is_ascii(row->recipients.items[i].address))
+			return true;
+	return false;
+}
+
 void send_inject(struct send *send)
 {
 	send->submission = (struct submission){
 		.sender = send->composed.row.sender,
-		.recipients = &send->composed.recipients,
+		.recipient = send->composed.recipient,
 		.message = &send->composed.message,
+		.utf8 = has_utf8_recipient(&send->composed.row),
 		.done = on_send_injected,
 	};
 	inject_submit(send->group->request->worker->inject, &send->submission);

@@ -19,7 +19,7 @@ struct worker;
 /* What goes to Postfix and to the store. Starts zeroed. */
 struct composed {
 	struct email row;
-	struct strv recipients; /* of the envelope, each once */
+	char *recipient; /* of the envelope: the ticket's address */
 	struct buf message;
 };
 

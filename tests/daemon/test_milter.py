@@ -59,14 +59,6 @@ def test_smtp_cannot_claim_it_by_one_of_envelope_and_header(box, smtp, to):
         smtp.rset()
 
 
-def test_smtp_with_a_made_up_ticket(box, smtp, to):
-    ticket = "X-Postern-Ticket: 00112233445566778899aabbccddeeff"
-    with pytest.raises(smtplib.SMTPDataError):
-        smtp.sendmail(
-            "hello@example.com", to, message("hello@example.com", to, ticket)
-        )
-
-
 def test_smtp_of_others_passes_untouched(box, smtp, to):
     text = message("a@other.test", to, "X-Odd:   kept  as is ")
     smtp.sendmail("a@other.test", to, text)
@@ -103,25 +95,6 @@ def test_bounce_of_our_mail_comes_back(box, httpd, email):
     assert bounce.sender == ""
     assert "Undelivered" in bounce.header("Subject")
     assert httpd.read(email_id)["last_event"] == "sent"
-
-
-def test_ticket_of_a_sent_email_is_worth_nothing(box, httpd, email, smtp, to):
-    """Whoever learns one cannot send anything else with it."""
-    email_id = httpd.send(email)
-    box.sink.find(to=to)
-    ticket = subprocess.run(
-        ["sqlite3", box.dir / "store/postern.db",
-         f"select ticket from email where id = '{email_id}'"],
-        capture_output=True, text=True, check=True, timeout=60,
-    ).stdout.strip()
-    assert len(ticket) == 32
-    with pytest.raises(smtplib.SMTPDataError):
-        smtp.sendmail(
-            "evil@example.com",
-            "v" + to,
-            message("evil@example.com", to, f"X-Postern-Ticket: {ticket}"),
-        )
-    assert not box.sink.now(to="v" + to)
 
 
 def test_every_verdict_is_logged(box, httpd, email, to):

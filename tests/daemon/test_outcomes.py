@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import threading
 
 import pytest
 from harness import Sandbox, wait_for
@@ -113,17 +114,15 @@ def test_smtp_is_answered_whatever_the_setting(box, change, to, setting):
 
 
 def test_what_is_held_can_be_let_go(box, to):
-    """As it came, but without a ticket."""
-    sent = plain(box, "sendmail", "a@far.test", to,
-                 "boss@example.com\nX-Postern-Ticket: 00112233445566778899aabbccddeeff")
-    assert sent.verdict()["reason"] == "ticket_unknown"
+    """As it came."""
+    sent = plain(box, "sendmail", "a@far.test", to, "boss@example.com")
+    assert sent.verdict()["reason"] == "no_ticket"
     wait_until_held(box, sent)
     assert "milter-hold" in box.log("postfix")
     postsuper(box, "-H", sent.queue_id())
     box.flush()
     delivered = box.sink.find(to=to)
     assert delivered.header("From") == "boss@example.com"
-    assert b"ticket" not in delivered.raw.lower()
 
 
 def test_trace_header(box, change, httpd, email, to):
@@ -174,11 +173,20 @@ def test_rules_are_fresh_when_the_milter_looks(box):
     box.stop("milter")
     tenants = {event: Tenant(box) for event in [*EVENTS, "nothing"]}
     emails = {}
-    for event, tenant in tenants.items():
+
+    def send(event, tenant):
         to = unique("to") + "@dst.test"
         httpd = box.httpd(tenant.key["token"])
         emails[event] = (to, httpd.send(
             {"from": f"ann@{tenant.domain}", "to": to, "text": "x"}))
+
+    # All at once: after a few that are not recorded httpd takes no more.
+    threads = [threading.Thread(target=send, args=item) for item in tenants.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(emails) == len(tenants)
     assert box.waiting() == len(emails)
     for event in EVENTS:
         getattr(tenants[event], event)()

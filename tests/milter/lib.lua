@@ -3,11 +3,15 @@
 
 mt.set_timeout(60)
 
-TICKET = "X-Postern-Ticket"
+-- The recipient that stands for a ticket.
+function address_of(ticket)
+	return "<" .. ticket .. "@postern.invalid>"
+end
 
 -- The texts that go with a refusal or a delay.
 NO_TICKET = "example.com: Mail from this domain must be sent with an API key."
-UNKNOWN = "example.com: The message carries a ticket that was never given out."
+UNKNOWN = "example.com: The message is for a ticket that was never given out."
+NETWORK = "Nobody but the programs of this host may use tickets."
 UNCLEAR = "example.com: The sender can be read in several ways, and in one of them it is of this domain."
 MISMATCH = "example.com: The message is not the one that its ticket was given to."
 SPENT = "example.com: The message of this ticket was refused before."
@@ -48,7 +52,7 @@ function run(command)
 end
 
 function sql(statement)
-	return run("sqlite3 -cmd '.timeout 20000' " .. DATABASE .. " \"" .. statement .. "\"")
+	return run("sqlite3 -cmd '.timeout 20000' -cmd 'PRAGMA foreign_keys = ON' " .. DATABASE .. " \"" .. statement .. "\"")
 end
 
 -- Inserts an email with these columns; the others that must not be NULL are
@@ -71,14 +75,13 @@ local function insert(values)
 		.. table.concat(texts, ", ") .. ")")
 end
 
--- The recipients as a row has them.
-function digests(addresses)
-	local found = {}
-	for _, address in ipairs(addresses) do
-		table.insert(found, run("printf %s '" .. address .. "' | sha256sum"):sub(1, 16))
+-- Inserts the recipients of an email, all of them in the envelope.
+local function insert_recipients(ticket, addresses)
+	for n, address in ipairs(addresses) do
+		sql("INSERT INTO email_recipient (email, n, kind, address, state) SELECT seq, " .. n
+			.. ", 'to', '" .. address .. "', 'queued' FROM email WHERE ticket = '"
+			.. ticket .. "'")
 	end
-	table.sort(found)
-	return table.concat(found)
 end
 
 -- Stages an email as httpd does; returns its ticket.
@@ -95,8 +98,8 @@ function stage(options)
 		domain = options.domain or "example.com",
 		sender = sender,
 		header_from = options.from or sender,
-		recipients = options.recipients and digests(options.recipients),
 	})
+	insert_recipients(ticket, options.recipients or {"a@dst.test"})
 	return ticket
 end
 
@@ -109,16 +112,20 @@ function queue_id_of(ticket)
 	return sql("SELECT queue_id FROM email WHERE ticket = '" .. ticket .. "'")
 end
 
--- A connection from that address, negotiated.
+-- A connection from that address, negotiated; without one as httpd's SMTP makes
+-- it, by a Unix-domain socket.
 function connect(address)
 	local conn = mt.connect("unix:" .. SOCKET)
 	if conn == nil then
 		error("no connection", 2)
 	end
 	assert(mt.negotiate(conn, nil, nil, nil) == nil)
-	assert(mt.conninfo(conn, "client.test", address or "127.0.0.1") == nil)
+	assert(mt.conninfo(conn, "client.test", address or "unspec") == nil)
 	return conn
 end
+
+-- The first recipient of the last message of each connection.
+local recipient_in = {}
 
 -- Sends a message up to its end: { sender=, fields={{name, value}...},
 -- queue_id=, login=, resolved=,
@@ -134,6 +141,7 @@ function begin(conn, message)
 	end
 	mt.macro(conn, SMFIC_MAIL, table.unpack(macros))
 	assert(mt.mailfrom(conn, message.sender) == nil)
+	recipient_in[tostring(conn)] = message.recipients and message.recipients[1]
 	for _, recipient in ipairs(message.recipients or {}) do
 		assert(mt.rcptto(conn, recipient) == nil)
 	end
@@ -142,12 +150,12 @@ function begin(conn, message)
 	end
 end
 
--- Our own message with this ticket; more goes behind its fields.
+-- The message that httpd submits with this ticket; more goes behind its fields.
 function ours(ticket, more)
 	local message = {
 		sender = "<hello@example.com>",
+		recipients = {address_of(ticket)},
 		fields = {
-			{TICKET, ticket},
 			{"From", "Acme <hello@example.com>"},
 			{"Subject", "hi"},
 		},
@@ -162,16 +170,24 @@ local function check_passed(conn)
 	expect("the reply", mt.getreply(conn), SMFIR_ACCEPT)
 end
 
--- Ends the message and expects what becomes of it.
-function accepted(conn)
+-- Ends the message and expects what becomes of it: the recipients of its email are
+-- there instead of its ticket.
+
+function accepted(conn, _, recipients)
 	assert(mt.eom(conn) == nil)
 	check_passed(conn)
-	expect("the ticket's removal", mt.eom_check(conn, MT_HDRDELETE, TICKET), true)
+	for _, address in ipairs(recipients or {"a@dst.test"}) do
+		expect("that <" .. address .. "> is added",
+			mt.eom_check(conn, MT_RCPTADD, "<" .. address .. ">"), true)
+	end
+	expect("that the ticket is removed",
+		mt.eom_check(conn, MT_RCPTDELETE, recipient_in[tostring(conn)]), true)
 end
 
 function untouched(conn)
 	assert(mt.eom(conn) == nil)
 	check_passed(conn)
+	expect("that nobody is added", mt.eom_check(conn, MT_RCPTADD, "<a@dst.test>"), false)
 	for _, change in ipairs({MT_HDRADD, MT_HDRCHANGE, MT_HDRDELETE, MT_HDRINSERT,
 		MT_BODYCHANGE, MT_QUARANTINE}) do
 		expect("change " .. change, mt.eom_check(conn, change), false)
@@ -180,6 +196,9 @@ end
 
 local function replied(conn, code, status, text)
 	assert(mt.eom(conn) == nil)
+	if code == "550" then
+		expect("that nobody is added", mt.eom_check(conn, MT_RCPTADD, "<a@dst.test>"), false)
+	end
 	expect("the reply", mt.getreply(conn), SMFIR_REPLYCODE)
 	expect(code .. " " .. text, mt.eom_check(conn, MT_SMTPREPLY, code, status, text), true)
 end
@@ -201,6 +220,6 @@ end
 function deliver(message, ending, text, address)
 	local conn = connect(address)
 	begin(conn, message)
-	ending(conn, text)
+	ending(conn, text, message.added)
 	mt.disconnect(conn)
 end

@@ -32,9 +32,15 @@ scenario("a login lasts for one message", function()
 	mt.disconnect(conn)
 end)
 
-scenario("a ticket from elsewhere comes off and is worth nothing", function()
+scenario("a ticket by the network is worth nothing", function()
 	local ticket = stage()
-	deliver(ours(ticket), accepted, nil, "192.0.2.1")
+	for _, address in ipairs({"127.0.0.1", "10.1.2.3", "192.0.2.1"}) do
+		deliver(ours(ticket), refused, NETWORK, address)
+		deliver(ours("ann"), refused, NETWORK, address)
+	end
+	local message = ours(ticket)
+	message.login = "bob"
+	deliver(message, refused, NETWORK)
 	expect("the state", state_of(ticket), "staged")
-	deliver(ours("forged"), accepted, nil, "192.0.2.1")
+	deliver(ours(ticket), accepted)
 end)

@@ -13,15 +13,15 @@ end)
 
 scenario("a domain that never was active", function()
 	local ticket = stage({domain = "idle.test", sender = "a@idle.test"})
-	deliver({sender = "<a@idle.test>", fields = {{TICKET, ticket},
-		{"From", "a@idle.test"}}}, refused, (INACTIVE:gsub("example.com", "idle.test")))
+	deliver({sender = "<a@idle.test>", recipients = {address_of(ticket)},
+		fields = {{"From", "a@idle.test"}}}, refused, (INACTIVE:gsub("example.com", "idle.test")))
 	expect("the state", state_of(ticket), "refused")
 end)
 
 scenario("a domain of another company", function()
 	local ticket = stage({domain = "foreign.test", sender = "a@foreign.test"})
-	deliver({sender = "<a@foreign.test>", fields = {{TICKET, ticket},
-		{"From", "a@foreign.test"}}}, refused,
+	deliver({sender = "<a@foreign.test>", recipients = {address_of(ticket)},
+		fields = {{"From", "a@foreign.test"}}}, refused,
 		(NOT_OWNED:gsub("example.com", "foreign.test")))
 end)
 

@@ -2,10 +2,11 @@
 
 local FOREIGN = "example.com: The message also names a sender of a domain that its API key is not for."
 
-scenario("a valid ticket is accepted, recorded and taken off", function()
-	local ticket = stage()
+scenario("a valid ticket is accepted, recorded and exchanged", function()
+	local ticket = stage({recipients = {"a@dst.test", "b@dst.test", "ü@dst.test"}})
 	local message = ours(ticket)
 	message.queue_id = "4Z1Q"
+	message.added = {"a@dst.test", "b@dst.test", "ü@dst.test"}
 	deliver(message, accepted)
 	expect("the state", state_of(ticket), "sent")
 	expect("the queue id", queue_id_of(ticket), "4Z1Q")
@@ -19,10 +20,10 @@ scenario("the envelope sender may come without brackets", function()
 	expect("the state", state_of(ticket), "sent")
 end)
 
-scenario("the name of the header counts in any letter case", function()
+scenario("the ticket twice, as httpd says it by SMTP", function()
 	local ticket = stage()
 	local message = ours(ticket)
-	message.fields[1][1] = "x-POSTERN-ticket"
+	message.recipients = {address_of(ticket), address_of(ticket)}
 	deliver(message, accepted)
 	expect("the state", state_of(ticket), "sent")
 end)
@@ -30,7 +31,7 @@ end)
 scenario("a folded and encoded display name", function()
 	local ticket = stage({from = "Jörg <hello@example.com>"})
 	local message = ours(ticket)
-	message.fields[2][2] = "=?utf-8?q?J=C3=B6?=\n =?utf-8?q?rg?=\n\t<hello@EXAMPLE.com>"
+	message.fields[1][2] = "=?utf-8?q?J=C3=B6?=\n =?utf-8?q?rg?=\n\t<hello@EXAMPLE.com>"
 	deliver(message, accepted)
 	expect("the state", state_of(ticket), "sent")
 end)
@@ -47,18 +48,49 @@ scenario("the same message again", function()
 end)
 
 scenario("a ticket that was never given out", function()
-	deliver(ours(string.rep("a", 32)), refused, UNKNOWN)
-	deliver(ours(""), refused, UNKNOWN)
-	deliver(ours(string.rep("a", 900)), refused, UNKNOWN)
-	deliver(ours("' OR '1'='1"), refused, UNKNOWN)
+	for _, ticket in ipairs({string.rep("a", 32), "", string.rep("a", 900), "' OR '1'='1", "ann"}) do
+		deliver(ours(ticket), refused, UNKNOWN)
+	end
+	local message = {sender = "<a@other.test>", recipients = {"<ann@postern.invalid>"},
+		fields = {{"From", "a@other.test"}}}
+	deliver(message, refused, (UNKNOWN:gsub("example.com: ", "")))
+	message.recipients = {"<a@dst.test>", "<ann@POSTERN.invalid.>"}
+	deliver(message, refused, (UNKNOWN:gsub("example.com: ", "")))
+end)
+
+scenario("a valid ticket in another spelling", function()
+	local ticket = stage()
+	for _, address in ipairs({"<" .. ticket:upper() .. "@postern.invalid>",
+		"<" .. ticket .. "@Postern.invalid>", "<" .. ticket .. "@postern.invalid.>"}) do
+		local message = ours(ticket)
+		message.recipients = {address}
+		if address:lower() ~= address or address:find("%.>") then
+			deliver(message, refused, UNKNOWN)
+		end
+	end
+	expect("the state", state_of(ticket), "staged")
 end)
 
 scenario("two tickets", function()
 	local first, second = stage(), stage()
-	deliver(ours(first, {{TICKET, second}}), refused, MISMATCH)
+	local message = ours(first)
+	message.recipients = {address_of(first), address_of(second)}
+	deliver(message, refused, MISMATCH)
 	expect("the state", state_of(first), "staged")
 	expect("the state of the other", state_of(second), "staged")
-	deliver(ours(second, {{TICKET, second}}), refused, MISMATCH)
+end)
+
+scenario("a ticket in the header is none", function()
+	local ticket = stage()
+	for _, name in ipairs({"X-Postern-Ticket", "To", "Cc", "Bcc"}) do
+		local value = name == "X-Postern-Ticket" and ticket or address_of(ticket)
+		local message = ours(ticket, {{name, value}})
+		message.recipients = {"<a@dst.test>"}
+		deliver(message, refused, NO_TICKET)
+		message.sender, message.fields[1][2] = "<a@other.test>", "a@other.test"
+		deliver(message, untouched)
+	end
+	expect("the state", state_of(ticket), "staged")
 end)
 
 scenario("another envelope sender", function()
@@ -78,7 +110,7 @@ scenario("another From", function()
 		"<hello@example.com> <other@example.com>"}) do
 		local ticket = stage()
 		local message = ours(ticket)
-		message.fields[2][2] = from
+		message.fields[1][2] = from
 		deliver(message, refused, MISMATCH)
 		expect("the state", state_of(ticket), "staged")
 	end
@@ -87,7 +119,7 @@ end)
 scenario("no From, and two of them", function()
 	local ticket = stage()
 	local message = ours(ticket)
-	table.remove(message.fields, 2)
+	table.remove(message.fields, 1)
 	deliver(message, refused, MISMATCH)
 	expect("the state", state_of(ticket), "staged")
 	deliver(ours(stage(), {{"From", "hello@example.com"}}), refused, MISMATCH)
@@ -113,15 +145,15 @@ scenario("the ticket of a sent email on another message", function()
 	deliver(ours(ticket), accepted)
 	local forged = ours(ticket)
 	forged.sender = "<other@example.com>"
-	forged.fields[2][2] = "other@example.com"
+	forged.fields[1][2] = "other@example.com"
 	deliver(forged, refused, MISMATCH)
 	expect("the state", state_of(ticket), "sent")
 end)
 
 scenario("a ticket on mail of another domain", function()
 	local ticket = stage()
-	deliver({sender = "<a@other.test>", fields = {{TICKET, ticket},
-		{"From", "a@other.test"}}}, refused, MISMATCH)
+	deliver({sender = "<a@other.test>", recipients = {address_of(ticket)},
+		fields = {{"From", "a@other.test"}}}, refused, MISMATCH)
 end)
 
 scenario("a ticket of an email that has another one by now", function()
@@ -130,7 +162,8 @@ scenario("a ticket of an email that has another one by now", function()
 		.. " WHERE ticket = '" .. ticket .. "'")
 	sql("DELETE FROM email WHERE ticket = '" .. old .. "'")
 	deliver(ours(old), discarded)
-	deliver({sender = "<hello@other.test>", fields = {{TICKET, old}, {"From", "a@b.test"}}}, discarded)
+	deliver({sender = "<hello@other.test>", recipients = {address_of(old)},
+		fields = {{"From", "a@b.test"}}}, discarded)
 	expect("the state", state_of(ticket), "staged")
 	deliver(ours(ticket), accepted)
 	deliver(ours(old), discarded)
@@ -147,18 +180,37 @@ scenario("a Sender of a domain that the key is not for", function()
 	deliver(ours(stage(), {{"Sender", "x@example.com"}}), accepted)
 end)
 
-scenario("recipients that were not staged", function()
-	local staged = {"a@dst.test", "b@dst.test"}
-	for _, seen in ipairs({{"<x@dst.test>"}, {"<a@dst.test>", "<b@dst.test>", "<x@dst.test>"}}) do
-		local ticket = stage({recipients = staged})
-		local message = ours(ticket)
-		message.recipients = seen
-		deliver(message, refused, MISMATCH)
-		expect("the state", state_of(ticket), "staged")
+scenario("other recipients beside the ticket", function()
+	local ticket = stage()
+	for _, other in ipairs({"<x@dst.test>", "<a@dst.test>", "<>", "<ann@postern.invalid>"}) do
+		for _, recipients in ipairs({{address_of(ticket), other}, {other, address_of(ticket)}}) do
+			local message = ours(ticket)
+			message.recipients = recipients
+			deliver(message, refused, MISMATCH)
+		end
 	end
-	for _, seen in ipairs({{"<a@dst.test>"}, {"b@DST.test", "a@dst.test"}}) do
-		local message = ours(stage({recipients = staged}))
-		message.recipients = seen
-		deliver(message, accepted)
+	expect("the state", state_of(ticket), "staged")
+	deliver(ours(ticket), accepted)
+end)
+
+scenario("a thousand recipients", function()
+	local addresses, rows = {}, {}
+	local ticket = stage({recipients = {}})
+	for i = 1, 1000 do
+		addresses[i] = "user" .. i .. "@dst.test"
+		rows[i] = "(" .. i .. ", '" .. addresses[i] .. "')"
 	end
+	sql("WITH r (n, address) AS (VALUES " .. table.concat(rows, ", ") .. ")"
+		.. " INSERT INTO email_recipient (email, n, kind, address, state)"
+		.. " SELECT e.seq, r.n, 'bcc', r.address, 'queued' FROM email e, r WHERE e.ticket = '"
+		.. ticket .. "'")
+	local message = ours(ticket)
+	message.added = addresses
+	deliver(message, accepted)
+end)
+
+scenario("rows that cannot be", function()
+	local ticket = stage({recipients = {"a@dst.test", ""}})
+	deliver(ours(ticket), delayed, NO_RECORD)
+	expect("the state", state_of(ticket), "staged")
 end)

@@ -38,13 +38,20 @@ struct facts_world *facts_world_of(void **state)
 	return ((struct temp_db *)*state)->more;
 }
 
+void facts_world_ticket(struct session *session, const char *ticket)
+{
+	_cleanup_free_ char *address = ticket_address(ticket);
+
+	session_recipient(session, address);
+}
+
 struct session *facts_world_begin(
 	struct facts_world *world, enum mail_origin origin)
 {
-	struct session *session = session_new(origin, NULL);
+	struct session *session = session_new(origin, NULL, false);
 
 	session_begin(session, world->email.sender, NULL);
-	session_header(session, "X-Postern-Ticket", world->email.ticket);
+	facts_world_ticket(session, world->email.ticket);
 	session_header(session, "From", "Acme <hello@example.com>");
 	return session;
 }

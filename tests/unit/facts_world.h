@@ -25,4 +25,7 @@ struct facts_world *facts_world_of(void **state);
 struct session *facts_world_begin(
 	struct facts_world *world, enum mail_origin origin);
 
+/* The message has this ticket. */
+void facts_world_ticket(struct session *session, const char *ticket);
+
 #endif

@@ -2,12 +2,11 @@
 #include "tests/unit/fake_inject.h"
 
 #include <event2/event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/policy/private_headers.h"
+#include "core/policy/ticket.h"
 #include "core/store/store_email.h"
 
 struct answer {
@@ -15,7 +14,7 @@ struct answer {
 	struct submission *submission;
 	enum inject_result result;
 	enum fake_milter milter;
-	char ticket[64];
+	char ticket[SECRET_TICKET_SIZE];
 };
 
 static void play_milter(const struct answer *answer)
@@ -50,7 +49,20 @@ static void forget(struct fake_inject *fake)
 {
 	free(fake->message);
 	free(fake->sender);
-	free(fake->recipients);
+}
+
+/* Whether the milter would put this recipient in. */
+static bool is_staged_for(struct fake_inject *fake, const char *address)
+{
+	struct email_ticket ticket;
+	struct err err = ERR_INIT;
+	bool has;
+
+	if (store_email_ticket(fake->db, fake->ticket, &ticket, &err) != 1)
+		abort();
+	has = strv_has(&ticket.recipients, address);
+	store_email_ticket_clear(&ticket);
+	return has;
 }
 
 static void fake_submit(struct inject *inject, struct submission *submission)
@@ -63,16 +75,15 @@ static void fake_submit(struct inject *inject, struct submission *submission)
 	fake->submitted++;
 	fake->message = mem_strdup(buf_str(submission->message));
 	fake->sender = mem_strdup(submission->sender);
-	fake->recipients = strv_join(submission->recipients, " ");
-	if (sscanf(fake->message, TICKET_HEADER ": %63s\n", fake->ticket) != 1)
+	fake->utf8 = submission->utf8;
+	if (ticket_read(submission->recipient, fake->ticket) != TICKET_READ)
 		abort();
 	answer->fake = fake;
 	answer->submission = submission;
 	strcpy(answer->ticket, fake->ticket);
 	answer->result = INJECT_QUEUED;
 	answer->milter = MILTER_RECORDS;
-	if (fake->only_to == NULL ||
-		strv_has(submission->recipients, fake->only_to)) {
+	if (fake->only_to == NULL || is_staged_for(fake, fake->only_to)) {
 		answer->result = fake->result;
 		answer->milter = fake->milter;
 	}

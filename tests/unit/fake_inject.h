@@ -6,6 +6,7 @@
 #ifndef POSTERN_TESTS_FAKE_INJECT_H
 #define POSTERN_TESTS_FAKE_INJECT_H
 
+#include "core/base/secret.h"
 #include "httpd/inject/inject.h"
 
 struct db;
@@ -24,8 +25,8 @@ struct fake_inject {
 	int submitted;
 	char *message; /* the last one */
 	char *sender;
-	char *recipients; /* joined with blanks */
-	char ticket[64];
+	bool utf8;
+	char ticket[SECRET_TICKET_SIZE];
 };
 
 /* Freed by inject_free(). */

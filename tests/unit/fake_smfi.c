@@ -28,6 +28,7 @@ void fake_smfi_clear(struct fake_smfi *fake)
 {
 	strv_free(&fake->deleted);
 	strv_free(&fake->added);
+	strv_free(&fake->recipients);
 	strv_free(&fake_smfi_macros);
 }
 
@@ -115,6 +116,27 @@ int smfi_addheader(SMFICTX *ctx, char *name, char *value)
 		return MI_FAILURE;
 	strv_take(&fake->added, mem_printf("%s: %s", name, value));
 	return MI_SUCCESS;
+}
+
+static int change_recipient(SMFICTX *ctx, char sign, const char *address)
+{
+	struct fake_smfi *fake = fake_of(ctx);
+	_cleanup_free_ char *change = mem_printf("%c%s", sign, address);
+
+	if (fake->recipient_fails && str_eq(change, fake->recipient_fails))
+		return MI_FAILURE;
+	strv_add(&fake->recipients, change);
+	return MI_SUCCESS;
+}
+
+int smfi_addrcpt(SMFICTX *ctx, char *address)
+{
+	return change_recipient(ctx, '+', address);
+}
+
+int smfi_delrcpt(SMFICTX *ctx, char *address)
+{
+	return change_recipient(ctx, '-', address);
 }
 
 int smfi_quarantine(SMFICTX *ctx, char *reason)

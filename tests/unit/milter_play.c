@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/policy/ticket.h"
 #include "milter/filter.h"
 #include "tests/unit/milter_play.h"
 
@@ -21,10 +22,11 @@ void milter_play_connect(struct service_world *world, const char *address)
 	struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = 4711};
 	char host[] = "client.test";
 
-	assert_int_equal(inet_pton(AF_INET, address, &peer.sin_addr), 1);
+	if (address)
+		assert_int_equal(inet_pton(AF_INET, address, &peer.sin_addr), 1);
 	assert_int_equal(
-		fake_smfi_callbacks.xxfi_connect(
-			fake_smfi_ctx(&world->fake), host, (_SOCK_ADDR *)&peer),
+		fake_smfi_callbacks.xxfi_connect(fake_smfi_ctx(&world->fake),
+			host, address ? (_SOCK_ADDR *)&peer : NULL),
 		SMFIS_NOREPLY);
 }
 
@@ -35,7 +37,7 @@ int milter_play_setup(void **state)
 	service_world_setup(state);
 	world = service_world_of(state);
 	OK(filter_open(world->service, world->conf, &why));
-	milter_play_connect(world, "127.0.0.1");
+	milter_play_connect(world, NULL);
 	return 0;
 }
 
@@ -70,17 +72,29 @@ void milter_play_header(
 		SMFIS_NOREPLY);
 }
 
+void milter_play_ticket(struct service_world *world, const char *ticket)
+{
+	_cleanup_free_ char *address = ticket_address(ticket);
+	_cleanup_free_ char *argument = mem_printf("<%s>", address);
+	char *arguments[] = {argument, NULL};
+
+	assert_int_equal(fake_smfi_callbacks.xxfi_envrcpt(
+				 fake_smfi_ctx(&world->fake), arguments),
+		SMFIS_NOREPLY);
+}
+
 sfsistat milter_play_end(struct service_world *world)
 {
 	world->fake.code[0] = '\0';
 	strv_free(&world->fake.deleted);
+	strv_free(&world->fake.recipients);
 	return fake_smfi_callbacks.xxfi_eom(fake_smfi_ctx(&world->fake));
 }
 
 void milter_play_ours(struct service_world *world)
 {
 	milter_play_mail(world, world->email.sender);
-	milter_play_header(world, "X-Postern-Ticket", world->email.ticket);
+	milter_play_ticket(world, world->email.ticket);
 	milter_play_header(world, "From", "hello@example.com");
 }
 

@@ -6,15 +6,18 @@
 
 #include "tests/unit/service_world.h"
 
-/* For cmocka: service_world_setup(), and a connection from this host. */
+/* For cmocka: service_world_setup(), and a connection as httpd's SMTP makes it. */
 int milter_play_setup(void **state);
 int milter_play_teardown(void **state);
 
 /* Each calls the callback, whose answer it expects if it returns none. */
+/* address NULL: by the service on a Unix-domain socket */
 void milter_play_connect(struct service_world *world, const char *address);
 void milter_play_mail(struct service_world *world, const char *sender);
 void milter_play_header(
 	struct service_world *world, const char *name, const char *value);
+/* The recipient that stands for the ticket. */
+void milter_play_ticket(struct service_world *world, const char *ticket);
 sfsistat milter_play_end(struct service_world *world);
 
 /* The message that httpd submitted, up to its end. */

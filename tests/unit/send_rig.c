@@ -73,7 +73,7 @@ int send_rig_setup(void **state)
 
 	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(rig->db);
-	rig->shared.no_milter_pace = &rig->no_milter_pace;
+	rig->shared.gate = &rig->gate;
 	rig->shared.running = running_new();
 	rig->shared.budget = &rig->budget;
 	rig->shared.pool = work_pool_new(2);

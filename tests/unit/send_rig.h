@@ -5,9 +5,9 @@
 #ifndef POSTERN_TESTS_SEND_RIG_H
 #define POSTERN_TESTS_SEND_RIG_H
 
-#include "core/base/pace.h"
 #include "httpd/base/worker.h"
 #include "httpd/http/request.h"
+#include "httpd/send/record_gate.h"
 #include "httpd/send/send.h"
 #include "tests/unit/fake_inject.h"
 #include "tests/unit/fake_master.h"
@@ -21,8 +21,8 @@ struct send_rig {
 	char *path;
 	struct db *db; /* the committer's, the milter's and the test's */
 	struct worker_shared shared;
-	struct pace no_milter_pace;
 	struct budget budget;
+	struct record_gate gate;
 	struct worker worker;
 	struct fake_inject *inject;
 	struct fake_master *postfix; /* is alive */

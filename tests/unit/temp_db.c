@@ -150,6 +150,13 @@ void temp_db_tenant(struct db *db, const char *company_name,
 	store_key_clear(&key);
 }
 
+void temp_db_recipient(struct email *email, enum recipient_kind kind,
+	const char *address, const char *mailbox)
+{
+	recipients_add(&email->recipients, kind, mem_strdup(address),
+		mem_strdup(mailbox), true);
+}
+
 void temp_db_email(const struct temp_tenant *tenant, struct email *email_r)
 {
 	struct email email = {.created_us = 1700000000123456};
@@ -161,9 +168,10 @@ void temp_db_email(const struct temp_tenant *tenant, struct email *email_r)
 	email.domain = mem_strdup(tenant->domain);
 	email.sender = mem_printf("hello@%s", tenant->domain);
 	email.from = mem_printf("Bärbel <hello@%s>", tenant->domain);
-	strv_add(&email.to, "Ünal <a@dst.test>");
-	strv_add(&email.to, "b@dst.test");
-	strv_add(&email.bcc, "c@dst.test");
+	temp_db_recipient(
+		&email, RECIPIENT_TO, "a@dst.test", "Ünal <a@dst.test>");
+	temp_db_recipient(&email, RECIPIENT_TO, "b@dst.test", NULL);
+	temp_db_recipient(&email, RECIPIENT_BCC, "c@dst.test", NULL);
 	email.subject = mem_strdup("Grüße");
 	email.html = mem_strdup("<p>hi\n</p>");
 	email.text = mem_strdup("hi\n");

@@ -58,6 +58,10 @@ void temp_db_tenant(struct db *db, const char *company, const char *domain,
 void temp_db_key(struct db *db, const struct temp_tenant *tenant,
 	const char *name, const struct key_spec *spec, struct key *key_r);
 
+/* One more recipient of an email. */
+void temp_db_recipient(struct email *email, enum recipient_kind kind,
+	const char *address, const char *mailbox);
+
 /* An email of the tenant's, not yet staged; store_email_clear() frees it. */
 void temp_db_email(const struct temp_tenant *tenant, struct email *email_r);
 

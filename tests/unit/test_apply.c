@@ -12,6 +12,7 @@
 #include "core/base/str.h"
 #include "core/store/store_refusal.h"
 #include "milter/apply.h"
+#include "tests/unit/facts_world.h"
 #include "tests/unit/service_world.h"
 
 static int setup(void **state)
@@ -34,12 +35,12 @@ static void change(struct service_world *world, enum refuse_local way, bool trac
 static struct session *message(
 	enum mail_origin origin, const char *sender, const char *ticket)
 {
-	struct session *session = session_new(origin, NULL);
+	struct session *session = session_new(origin, NULL, false);
 
 	session_begin(session, sender, NULL);
 	session_header(session, "From", "hello@example.com");
 	if (ticket)
-		session_header(session, "X-Postern-Ticket", ticket);
+		facts_world_ticket(session, ticket);
 	session_queue_id(session, "4F2A");
 	return session;
 }
@@ -183,22 +184,20 @@ static void test_own(void **state)
 		}
 }
 
-/* A stranger with a ticket of ours is no email of ours, and does not spend it.
- * What is held or bounces must not carry it on. */
+/* A stranger with a ticket of ours is no email of ours, and does not spend it. */
 static const struct {
 	enum mail_origin origin;
 	const char *sender;
 	sfsistat answer;
-	bool stripped;
 	const char *noted;
 } forged[] = {
-	{ORIGIN_LOCAL, "evil@far.test", SMFIS_ACCEPT, true,
+	{ORIGIN_LOCAL, "evil@far.test", SMFIS_ACCEPT,
 		"held ticket_mismatch example.com local evil@far.test "
 		"hello@example.com"},
-	{ORIGIN_LOCAL, "root@here.test", SMFIS_REJECT, true,
+	{ORIGIN_LOCAL, "root@here.test", SMFIS_REJECT,
 		"rejected ticket_mismatch example.com local root@here.test "
 		"hello@example.com"},
-	{ORIGIN_INTERNAL, "evil@far.test", SMFIS_REJECT, false,
+	{ORIGIN_INTERNAL, "evil@far.test", SMFIS_REJECT,
 		"rejected ticket_mismatch example.com internal evil@far.test "
 		"hello@example.com"},
 };
@@ -215,9 +214,7 @@ static void test_forged_ticket(void **state)
 
 		OK(db_exec(temp->db, "DELETE FROM refusal", &why));
 		assert_int_equal(apply(world, session), forged[i].answer);
-		assert_int_equal(
-			strv_has(&world->fake.deleted, "X-Postern-Ticket#1"),
-			forged[i].stripped);
+		assert_int_equal(world->fake.recipients.n, 0);
 		service_world_assert_email(state, EMAIL_STAGED);
 		assert_noted(temp->db, forged[i].noted);
 	}
@@ -237,6 +234,71 @@ static void test_genuine_after_forged(void **state)
 		apply(world, session);
 	}
 	service_world_assert_email(state, EMAIL_SENT);
+}
+
+/* What Postfix was told about recipients, joined. */
+static char *recipients_of(const struct service_world *world)
+{
+	return strv_join(&world->fake.recipients, " ");
+}
+
+/* All of the email go in before its ticket comes out. */
+static void test_recipients(void **state)
+{
+	struct service_world *world = service_world_of(state);
+	_cleanup_(session) struct session *session = message(
+		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+	_cleanup_free_ char *expected = mem_printf(
+		"+<a@dst.test> +<b@dst.test> +<c@dst.test>"
+		" -<%s@postern.invalid>",
+		world->email.ticket);
+	_cleanup_free_ char *found = NULL;
+
+	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
+	found = recipients_of(world);
+	assert_string_equal(found, expected);
+}
+
+/* Not one may be missing: then the message comes again. */
+static void test_recipients_fail(void **state)
+{
+	struct service_world *world = service_world_of(state);
+	_cleanup_(session) struct session *session = message(
+		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+	_cleanup_free_ char *ticket = mem_printf(
+		"-<%s@postern.invalid>", world->email.ticket);
+	const char *const changes[] = {
+		"+<a@dst.test>", "+<b@dst.test>", "+<c@dst.test>", ticket};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		world->fake.recipient_fails = changes[i];
+		assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
+		assert_string_equal(world->fake.code, "451");
+		assert_int_equal(world->fake.recipients.n, i);
+		service_world_assert_email(state, EMAIL_STAGED);
+	}
+	world->fake.recipient_fails = NULL;
+	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
+}
+
+/* Rows that nobody of ours writes: what Postfix would take for the end of the
+ * list, and no recipient at all. */
+static void test_damaged_recipients(void **state)
+{
+	struct temp_db *temp = *state;
+	struct service_world *world = service_world_of(state);
+	_cleanup_(session) struct session *session = message(
+		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+
+	OK(db_exec(temp->db,
+		"UPDATE email_recipient SET address = '' WHERE n = 1", &why));
+	assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
+	service_world_assert_email(state, EMAIL_STAGED);
+	OK(db_exec(temp->db, "DELETE FROM email_recipient", &why));
+	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
+	assert_string_not_equal(world->fake.held, "");
+	assert_int_equal(world->fake.recipients.n, 0);
+	service_world_assert_email(state, EMAIL_STAGED);
 }
 
 static void test_sent_notes_nothing(void **state)
@@ -318,6 +380,9 @@ int main(void)
 		TEST(own),
 		TEST(forged_ticket),
 		TEST(genuine_after_forged),
+		TEST(recipients),
+		TEST(recipients_fail),
+		TEST(damaged_recipients),
 		TEST(sent_notes_nothing),
 		TEST(trace),
 		TEST(note_fails),

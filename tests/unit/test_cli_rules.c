@@ -302,15 +302,17 @@ static void test_refused_list(void **state)
 	note(db, REFUSAL_HELD, "no_ticket", who, 3000000);
 	OK(db_exec(db,
 		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
-		" sender, header_from, header_to, header_cc, bcc, reply_to,"
+		" sender, header_from, reply_to,"
 		" subject, message_id, created_us, state, decided_us, refusal)"
 		" VALUES ('" NO_ID "', 't', '" NO_ID "', '" NO_ID
-		"', 'b.example', 's@b.example', 's@b.example', '', '', '', '',"
+		"', 'b.example', 's@b.example', 's@b.example', '',"
 		" '', '', 1, 'refused', 2500000, 'No.')",
 		&why));
 	OK(db_exec(db,
 		"INSERT INTO email_content (seq, html, text)"
-		" SELECT seq, '', '' FROM email",
+		" SELECT seq, '', '' FROM email;"
+		"INSERT INTO email_recipient (email, n, kind, address)"
+		" SELECT seq, 0, 'to', 'a@dst.test' FROM email",
 		&why));
 	db_close(db);
 	run_ok("email list --refused");

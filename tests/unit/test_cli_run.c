@@ -25,6 +25,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_key.h"
 #include "tests/unit/cli_box.h"
+#include "tests/unit/temp_db.h"
 
 static void test_companies(void **state)
 {
@@ -222,11 +223,12 @@ static void stage(const char *company, const char *key, const char *id,
 	strcpy(email.company_id, company);
 	strcpy(email.key_id, key);
 	snprintf(email.ticket, sizeof(email.ticket), "%.32s", id);
-	strv_add(&email.to, "You <you@b.example>");
-	strv_add(&email.to, "x@b.example");
+	temp_db_recipient(
+		&email, RECIPIENT_TO, "you@b.example", "You <you@b.example>");
+	temp_db_recipient(&email, RECIPIENT_TO, "x@b.example", NULL);
 	if (store_email_stage(db, &email, &err) < 0)
 		fail_msg("%s", err.text);
-	strv_free(&email.to);
+	recipients_free(&email.recipients);
 }
 
 static void record(const char *id, const char *refusal)

@@ -12,7 +12,6 @@
 
 #include "core/mail/mime_build.h"
 #include "core/mail/mime_init.h"
-#include "core/policy/recipient_set.h"
 #include "core/store/store_domain.h"
 #include "tests/unit/facts_world.h"
 
@@ -28,7 +27,10 @@ static void test_our_own(void **state)
 	assert_int_equal(facts.verdict.origin, ORIGIN_LOCAL);
 	assert_int_equal(facts.verdict.ticket, TICKET_STAGED);
 	assert_int_equal(facts.verdict.claim, CLAIM_EXCLUSIVE);
-	assert_true(facts.verdict.one_ticket);
+	assert_true(facts.verdict.ticket_submitted);
+	assert_true(facts.verdict.ticket_alone);
+	assert_int_equal(facts.ticket.recipients.n, 3);
+	assert_string_equal(facts.ticket.recipients.items[2], "c@dst.test");
 	assert_true(facts.verdict.sender_matches);
 	assert_true(facts.verdict.from_matches);
 	assert_true(facts.verdict.key_valid);
@@ -98,11 +100,11 @@ static void restage(struct temp_db *temp, const char *sender, const char *from)
 static bool sender_matches(struct facts_world *world, const char *sender)
 {
 	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
+		ORIGIN_LOCAL, NULL, false);
 	_cleanup_facts_ struct facts facts;
 
 	session_begin(session, sender, NULL);
-	session_header(session, "X-Postern-Ticket", world->email.ticket);
+	facts_world_ticket(session, world->email.ticket);
 	facts_read(world->pool, session, &facts);
 	assert_true(facts.ticket_found);
 	return facts.verdict.sender_matches;
@@ -138,72 +140,88 @@ static void test_sender(void **state)
 	}
 }
 
+/* The ticket has to be the one recipient, however often. */
 static void test_recipients(void **state)
 {
 	static const struct {
-		const char *staged, *first, *second; /* NULL: none */
-		bool matches;
+		const char *more;
+		bool alone;
 	} cases[] = {
-		{NULL, NULL, NULL, true},
-		{NULL, "<x@other.test>", NULL, true},
-		{"a@b.test", "<a@b.test>", NULL, true},
-		{"a@b.test", "a@B.test", NULL, true},
-		{"a@b.test", "<x@other.test>", NULL, false},
-		{"a@b.test", "<a@b.test>", "<x@other.test>", false},
-		{"a@b.test", NULL, NULL, false},
+		{NULL, true},
+		{"<x@other.test>", false},
+		{"", false},
+		{"<>", false},
+		{"b@postern.invalid", false},
+		{"<00000000000000000000000000000000@postern.invalid>", false},
+	};
+	struct facts_world *world = facts_world_of(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		for (int first = 0; first < 2; first++) {
+			_cleanup_(session) struct session *session = session_new(
+				ORIGIN_LOCAL, NULL, false);
+			_cleanup_facts_ struct facts facts;
+
+			session_begin(session, world->email.sender, NULL);
+			if (cases[i].more && first)
+				session_recipient(session, cases[i].more);
+			facts_world_ticket(session, world->email.ticket);
+			facts_world_ticket(session, world->email.ticket);
+			if (cases[i].more && !first)
+				session_recipient(session, cases[i].more);
+			facts_read(world->pool, session, &facts);
+			assert_true(facts.verdict.ticket != TICKET_NONE);
+			if (facts.verdict.ticket_alone != cases[i].alone)
+				fail_msg("%s", cases[i].more);
+		}
+}
+
+/* Who may hand in tickets: sendmail(1), the service on a Unix-domain socket,
+ * and by TCP where httpd does so. */
+static void test_ways(void **state)
+{
+	static const struct {
+		enum mail_origin origin;
+		const char *client, *login;
+		bool by_tcp, submitted;
+	} cases[] = {
+		{ORIGIN_LOCAL, NULL, NULL, false, true},
+		{ORIGIN_INTERNAL, NULL, NULL, false, true},
+		{ORIGIN_INTERNAL, NULL, "bob", false, false},
+		{ORIGIN_INTERNAL, "127.0.0.1", NULL, false, false},
+		{ORIGIN_INTERNAL, "127.0.0.1", NULL, true, true},
+		{ORIGIN_INTERNAL, "127.0.0.1", "bob", true, false},
+		{ORIGIN_EXTERNAL, "192.0.2.1", NULL, false, false},
+		{ORIGIN_EXTERNAL, "192.0.2.1", NULL, true, false},
+		{ORIGIN_EXTERNAL, "192.0.2.1", "bob", true, false},
 	};
 	struct facts_world *world = facts_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = NULL;
-		_cleanup_strv_ struct strv staged = STRV_INIT;
+		_cleanup_(session) struct session *session = session_new(
+			cases[i].origin, cases[i].client, cases[i].by_tcp);
 		_cleanup_facts_ struct facts facts;
 
-		strv_split(&staged, cases[i].staged, ' ');
-		free(world->email.recipients);
-		world->email.recipients = cases[i].staged
-						  ? recipient_set_of(&staged)
-						  : NULL;
-		restage(*state, "hello@example.com", "hello@example.com");
-		session = facts_world_begin(world, ORIGIN_LOCAL);
-		if (cases[i].first)
-			session_recipient(session, cases[i].first);
-		if (cases[i].second)
-			session_recipient(session, cases[i].second);
+		session_begin(session, world->email.sender, cases[i].login);
+		facts_world_ticket(session, world->email.ticket);
+		session_header(session, "From", "hello@example.com");
 		facts_read(world->pool, session, &facts);
-		if (facts.verdict.recipients_match != cases[i].matches)
-			fail_msg("case %zu", i);
+		if (facts.verdict.ticket_submitted != cases[i].submitted ||
+			facts.ticket_found != cases[i].submitted)
+			fail_msg("%zu", i);
+		assert_int_equal(verdict_decide(&facts.verdict).action,
+			cases[i].submitted ? VERDICT_RECORD : VERDICT_REFUSE);
 	}
-}
-
-/* So many are never staged; what is kept of them is bounded. */
-static void test_endless_recipients(void **state)
-{
-	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = NULL;
-	_cleanup_strv_ struct strv staged = STRV_INIT;
-	_cleanup_facts_ struct facts facts;
-
-	strv_add(&staged, "a@b.test");
-	world->email.recipients = recipient_set_of(&staged);
-	restage(*state, "hello@example.com", "hello@example.com");
-	session = facts_world_begin(world, ORIGIN_LOCAL);
-	for (int i = 0; i < SESSION_RECIPIENTS + 10; i++)
-		session_recipient(session, "a@b.test");
-	assert_int_equal(session->message.recipients.len,
-		(SESSION_RECIPIENTS + 1) * RECIPIENT_DIGITS);
-	facts_read(world->pool, session, &facts);
-	assert_false(facts.verdict.recipients_match);
 }
 
 static bool from_matches(struct facts_world *world, const char *from)
 {
 	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
+		ORIGIN_LOCAL, NULL, false);
 	_cleanup_facts_ struct facts facts;
 
 	session_begin(session, "hello@example.com", NULL);
-	session_header(session, "X-Postern-Ticket", world->email.ticket);
+	facts_world_ticket(session, world->email.ticket);
 	session_header(session, "From", from);
 	facts_read(world->pool, session, &facts);
 	assert_true(facts.ticket_found);
@@ -313,11 +331,11 @@ static void test_number_of_froms(void **state)
 {
 	struct facts_world *world = facts_world_of(state);
 	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
+		ORIGIN_LOCAL, NULL, false);
 	struct facts facts;
 
 	session_begin(session, "hello@example.com", NULL);
-	session_header(session, "X-Postern-Ticket", world->email.ticket);
+	facts_world_ticket(session, world->email.ticket);
 	facts_read(world->pool, session, &facts);
 	assert_false(facts.verdict.from_matches);
 	facts_clear(&facts);
@@ -330,28 +348,32 @@ static void test_number_of_froms(void **state)
 
 static void test_tickets(void **state)
 {
+	static const char *const none[] = {"x@postern.invalid",
+		"00000000000000000000000000000000@postern.invalid"};
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = facts_world_begin(
-		world, ORIGIN_LOCAL);
+	_cleanup_(session) struct session *session = session_new(
+		ORIGIN_LOCAL, NULL, false);
 	struct facts facts;
 
-	session_header(session, "X-Postern-Ticket", world->email.ticket);
-	facts_read(world->pool, session, &facts);
-	assert_int_equal(facts.verdict.ticket, TICKET_STAGED);
-	assert_false(facts.verdict.one_ticket);
-	facts_clear(&facts);
-
 	session_begin(session, "a@other.test", NULL);
+	session_header(session, "X-Postern-Ticket", world->email.ticket);
+	session_header(session, "To", world->email.ticket);
+	session_recipient(session, "b@other.test");
 	facts_read(world->pool, session, &facts);
 	assert_int_equal(facts.verdict.ticket, TICKET_NONE);
 	assert_null(facts.domain);
 	facts_clear(&facts);
 
-	session_header(session, "X-Postern-Ticket", "");
-	facts_read(world->pool, session, &facts);
-	assert_int_equal(facts.verdict.ticket, TICKET_UNKNOWN);
-	assert_false(facts.ticket_found);
-	facts_clear(&facts);
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		session_begin(session, "a@other.test", NULL);
+		session_recipient(session, none[i]);
+		facts_read(world->pool, session, &facts);
+		assert_int_equal(facts.verdict.ticket, TICKET_UNKNOWN);
+		assert_false(facts.ticket_found);
+		assert_int_equal(verdict_decide(&facts.verdict).reason,
+			REASON_TICKET_UNKNOWN);
+		facts_clear(&facts);
+	}
 }
 
 #define TEST(name)                                                             \
@@ -365,7 +387,7 @@ int main(void)
 		TEST(states),
 		TEST(sender),
 		TEST(recipients),
-		TEST(endless_recipients),
+		TEST(ways),
 		TEST(from),
 		TEST(from_as_built),
 		TEST(number_of_froms),

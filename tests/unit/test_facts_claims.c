@@ -15,7 +15,7 @@
 static bool claims(struct facts_world *world, const char *from)
 {
 	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
+		ORIGIN_LOCAL, NULL, false);
 	_cleanup_facts_ struct facts facts;
 
 	session_begin(session, "root@host.test", NULL);
@@ -66,7 +66,7 @@ static void test_claims(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_INTERNAL, NULL);
+			ORIGIN_INTERNAL, NULL, false);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, cases[i].sender, NULL);
@@ -121,7 +121,7 @@ static void test_sources(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_INTERNAL, NULL);
+			ORIGIN_INTERNAL, NULL, false);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, cases[i].sender, NULL);
@@ -188,7 +188,7 @@ static void test_rules(void **state)
 	exempt(temp, EXEMPT_SENDER, "root@example.com");
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_INTERNAL, cases[i].client);
+			ORIGIN_INTERNAL, cases[i].client, false);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, cases[i].sender, cases[i].login);

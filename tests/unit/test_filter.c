@@ -33,6 +33,18 @@ static void assert_stripped(struct service_world *world, const char *fields)
 	assert_string_equal(deleted, fields);
 }
 
+/* The email's recipients are there, and its ticket is not. */
+static void assert_exchanged(struct service_world *world)
+{
+	_cleanup_free_ char *changes = strv_join(&world->fake.recipients, " ");
+	_cleanup_free_ char *expected = mem_printf(
+		"+<a@dst.test> +<b@dst.test> +<c@dst.test>"
+		" -<%s@postern.invalid>",
+		world->email.ticket);
+
+	assert_string_equal(changes, expected);
+}
+
 static int negotiate(struct service_world *world, unsigned long actions,
 	unsigned long steps, unsigned long *actions_r, unsigned long *steps_r)
 {
@@ -49,7 +61,8 @@ static void test_negotiate(void **state)
 
 	assert_int_equal(negotiate(world, 0x1ff, 0x1fffff, &actions, &steps),
 		SMFIS_CONTINUE);
-	assert_int_equal(actions, SMFIF_ADDHDRS | SMFIF_CHGHDRS |
+	assert_int_equal(actions, SMFIF_ADDRCPT | SMFIF_DELRCPT |
+					  SMFIF_ADDHDRS | SMFIF_CHGHDRS |
 					  SMFIF_QUARANTINE | SMFIF_SETSYMLIST);
 	assert_int_equal(steps, STEPS);
 	assert_true(
@@ -87,7 +100,7 @@ static void test_ours_is_recorded(void **state)
 	milter_play_ours(world);
 	world->fake.queue_id = "4F2A";
 	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
-	assert_stripped(world, "X-Postern-Ticket#1");
+	assert_exchanged(world);
 	milter_play_assert_reply(world, "", "");
 	service_world_assert_email(state, EMAIL_SENT);
 	queue_id = temp_db_text(temp->db, sql_queue_id);
@@ -101,7 +114,7 @@ static void test_ours_comes_again(void **state)
 	for (int i = 0; i < 3; i++) {
 		milter_play_ours(world);
 		assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
-		assert_stripped(world, "X-Postern-Ticket#1");
+		assert_exchanged(world);
 		service_world_assert_email(state, EMAIL_SENT);
 	}
 }
@@ -129,17 +142,17 @@ static void test_others_pass(void **state)
 	assert_stripped(world, "");
 }
 
-/* All of them, the last first. */
-static void test_tickets_of_others_come_off(void **state)
+/* All of those that claim to be ours, the last first. */
+static void test_traces_of_others_come_off(void **state)
 {
 	struct service_world *world = service_world_of(state);
 
-	milter_play_mail(world, "<a@other.test>");
+	milter_play_ours(world);
 	for (int i = 0; i < 3; i++)
-		milter_play_header(world, "x-postern-ticket", "forged");
+		milter_play_header(world, "x-postern-email-id", "forged");
 	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
-	assert_stripped(world,
-		"X-Postern-Ticket#3 X-Postern-Ticket#2 X-Postern-Ticket#1");
+	assert_stripped(world, "X-Postern-Email-Id#3 X-Postern-Email-Id#2"
+			       " X-Postern-Email-Id#1");
 }
 
 /* A forgery does not decide the email whose ticket it carries. */
@@ -199,8 +212,9 @@ static void test_external(void **state)
 
 	milter_play_connect(world, "192.0.2.1");
 	milter_play_ours(world);
-	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
-	assert_stripped(world, "X-Postern-Ticket#1");
+	assert_int_equal(milter_play_end(world), SMFIS_REJECT);
+	milter_play_assert_reply(world, "550", "may use tickets");
+	assert_int_equal(world->fake.recipients.n, 0);
 	service_world_assert_email(state, EMAIL_STAGED);
 	milter_play_mail(world, "<hello@example.com>");
 	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
@@ -227,7 +241,7 @@ int main(void)
 		TEST(test_ours_comes_again),
 		TEST(test_no_ticket),
 		TEST(test_others_pass),
-		TEST(test_tickets_of_others_come_off),
+		TEST(test_traces_of_others_come_off),
 		TEST(test_mismatch_leaves_the_email),
 		TEST(test_mismatch_after_sent),
 		TEST(test_messages_do_not_mix),

@@ -17,12 +17,10 @@ static void test_strip_fails(void **state)
 
 	world->fake.chgheader_fails = true;
 	milter_play_ours(world);
+	milter_play_header(world, "X-Postern-Email-Id", "forged");
 	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
 	milter_play_assert_reply(world, "451", "try again");
 	service_world_assert_email(state, EMAIL_STAGED);
-	milter_play_mail(world, "<a@other.test>");
-	milter_play_header(world, "X-Postern-Ticket", "forged");
-	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
 }
 
 static void test_store_fails(void **state)
@@ -71,7 +69,7 @@ static void test_too_many_fields(void **state)
 
 	milter_play_mail(world, "<a@other.test>");
 	for (int i = 0; i < 10000; i++)
-		milter_play_header(world, "X-Postern-Ticket", "forged");
+		milter_play_header(world, "Sender", "a@other.test");
 	assert_int_equal(milter_play_end(world), SMFIS_REJECT);
 	milter_play_assert_reply(world, "550", "more header fields");
 }

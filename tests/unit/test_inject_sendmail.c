@@ -72,7 +72,6 @@ struct rig {
 	struct event_base *base;
 	struct conf conf;
 	struct inject *inject;
-	struct strv recipients;
 	struct buf message;
 };
 
@@ -86,8 +85,6 @@ static void rig_init(struct rig *rig, const char *body)
 	rig->conf.submission.processes = 2;
 	rig->conf.submission.timeout_ms = 60000;
 	write_script(rig->conf.submission.sendmail, body);
-	strv_add(&rig->recipients, "-b@dst.test");
-	strv_add(&rig->recipients, "c d@dst.test");
 	buf_add_str(&rig->message, "Subject: x\n\n.\nFrom here\n");
 	rig->inject = inject_new(rig->base, &rig->conf);
 }
@@ -98,7 +95,6 @@ static void rig_clear(struct rig *rig)
 	unlink(rig->conf.submission.sendmail);
 	free(rig->conf.submission.sendmail);
 	free(rig->conf.submission.postfix_config);
-	strv_free(&rig->recipients);
 	buf_free(&rig->message);
 	event_base_free(rig->base);
 }
@@ -106,7 +102,7 @@ static void rig_clear(struct rig *rig)
 static void submit(struct rig *rig, struct outcome *outcome)
 {
 	*outcome = (struct outcome){.submission = {.sender = "a@example.com",
-					    .recipients = &rig->recipients,
+					    .recipient = "b@dst.test",
 					    .message = &rig->message,
 					    .done = on_done}};
 	inject_submit(rig->inject, &outcome->submission);
@@ -125,7 +121,7 @@ static void test_arguments_and_input(void **state)
 	assert_int_equal(outcome.done, 1);
 	assert_int_equal(outcome.result, INJECT_QUEUED);
 	assert_file("args", "<-C></etc/other><-i><-f><a@example.com><-->"
-			    "<-b@dst.test><c d@dst.test>");
+			    "<b@dst.test>");
 	assert_file("input", "Subject: x\n\n.\nFrom here\n");
 	rig_clear(&rig);
 }

@@ -107,6 +107,41 @@ static void test_step_by_step(void **state)
 	assert_int_equal(temp_db_number(db, "SELECT id FROM two"), 2);
 }
 
+/* The lists of mailboxes of 0001 become rows in 0003. */
+static void test_recipients(void **state)
+{
+	static const char sql_email[] =
+		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
+		" sender, header_from, header_to, header_cc, bcc, reply_to,"
+		" subject, message_id, created_us) VALUES"
+		" ('a', 'a', '', '', '', '', '', 'a@x.test', '', '', '', '',"
+		" '', 1),"
+		" ('b', 'b', '', '', '', '', '', 'B <b@x.test>' || char(10) ||"
+		" '\"x <y\" <c@x.test>', 'a@x.test', 'D <b@x.test>' ||"
+		" char(10) || '\"q <u\"@x.test', '', '', '', 1)";
+	static const char sql_rows[] =
+		"SELECT group_concat(format('%s/%d %s %s %s %s', e.id, n, kind,"
+		" address, coalesce(mailbox, '-'), coalesce(r.state, '-')),"
+		" char(10))"
+		" FROM email_recipient r JOIN email e ON e.seq = r.email";
+	const struct migrate_list first = {migrations, 2};
+	struct db *db = open_empty(state);
+	_cleanup_free_ char *rows = NULL;
+	int applied;
+
+	OK(migrate_run_list(db, &first, 1, &applied, &why));
+	OK(db_exec(db, sql_email, &why));
+	OK(migrate_run(db, 2, &applied, &why));
+	rows = temp_db_text(db, sql_rows);
+	assert_string_equal(rows, "a/0 to a@x.test - queued\n"
+				  "b/0 to b@x.test B <b@x.test> queued\n"
+				  "b/1 to c@x.test \"x <y\" <c@x.test> queued\n"
+				  "b/2 cc a@x.test - queued\n"
+				  "b/3 bcc b@x.test D <b@x.test> -\n"
+				  "b/4 bcc \"q <u\"@x.test - queued");
+	OK(db_check(db, &why));
+}
+
 static void test_check(void **state)
 {
 	static const struct {
@@ -286,6 +321,7 @@ int main(void)
 		TEST(numbers),
 		TEST(embedded),
 		TEST(step_by_step),
+		TEST(recipients),
 		TEST(check),
 		TEST(run_refuses),
 		TEST(all_or_nothing),

@@ -10,17 +10,18 @@
 #include <string.h>
 
 #include "milter/record.h"
+#include "tests/unit/facts_world.h"
 #include "tests/unit/service_world.h"
 
 /* A message up to its end, with this ticket, if any. */
 static struct session *message(
 	const struct service_world *world, const char *ticket)
 {
-	struct session *session = session_new(ORIGIN_LOCAL, NULL);
+	struct session *session = session_new(ORIGIN_LOCAL, NULL, false);
 
 	session_begin(session, world->email.sender, "joe");
 	if (ticket)
-		session_header(session, "X-Postern-Ticket", ticket);
+		facts_world_ticket(session, ticket);
 	session_queue_id(session, "4F2A");
 	return session;
 }

@@ -13,6 +13,7 @@
 #include "core/conf/conf.h"
 #include "core/mail/mime_init.h"
 #include "core/store/store_email.h"
+#include "httpd/send/record_gate.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/send_rig.h"
@@ -40,6 +41,22 @@ static void send_from(struct send_rig *rig, const char *from)
 	outgoing_clear(&outgoing);
 }
 
+/* Each as kind, address, in parentheses when the envelope lacks it, and as it
+ * was given. */
+static void assert_recipients(const struct email *email, const char *expected)
+{
+	static const char *const kinds[] = {"to", "cc", "bcc"};
+	_cleanup_buf_ struct buf found = BUF_INIT;
+
+	for (size_t i = 0; i < email->recipients.n; i++) {
+		const struct recipient *one = &email->recipients.items[i];
+
+		buf_printf(&found, one->enveloped ? "%s %s %s\n" : "%s (%s) %s\n",
+			kinds[one->kind], one->address, recipient_text(one));
+	}
+	assert_string_equal(buf_str(&found), expected);
+}
+
 static void test_sent(void **state)
 {
 	struct send_rig *rig = *state;
@@ -50,16 +67,18 @@ static void test_sent(void **state)
 	assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
 	assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
 	assert_string_equal(rig->inject->sender, "hello@example.com");
-	assert_string_equal(rig->inject->recipients,
-		"a@dst.test b@dst.test hidden@dst.test");
+	assert_false(rig->inject->utf8);
 	assert_null(strstr(rig->inject->message, "hidden@dst.test"));
 	assert_non_null(strstr(rig->inject->message, rig->ids[0]));
 
 	assert_int_equal(
 		store_email_get(rig->db, rig->ids[0], &all, &email, NULL), 1);
 	assert_string_equal(email.from, "Acme <hello@example.com>");
-	assert_string_equal(email.to.items[0], "Ann <a@dst.test>");
-	assert_string_equal(email.bcc.items[0], "Secret <hidden@dst.test>");
+	assert_recipients(&email,
+		"to a@dst.test Ann <a@dst.test>\n"
+		"to b@dst.test b@dst.test\n"
+		"cc (a@dst.test) a@dst.test\n"
+		"bcc hidden@dst.test Secret <hidden@dst.test>\n");
 	assert_string_equal(email.html, "<p>Hello</p>");
 	assert_non_null(strstr(email.text, "Hello"));
 	assert_string_equal(email.queue_id, "QUEUEID");
@@ -364,27 +383,42 @@ static void test_store_fails(void **state)
 	assert_int_equal(send_rig_state(rig, 0), -1);
 }
 
-/* Nothing is sent, and of many emails one says why. */
-static void test_milter_not_in_postfix(void **state)
+/* After a few that wait unrecorded clients are told so, and one line says why;
+ * one that is recorded ends that. */
+static void test_milter_not_in_charge(void **state)
 {
-	static const char event[] = " error event=milter_not_in_postfix";
+	static const char event[] = " error event=milter_not_in_charge";
 	struct send_rig *rig = *state;
 	struct log *log = log_new("test", LOG_TARGET_STDERR, LOG_LEVEL_INFO);
 	_cleanup_free_ char *said = NULL;
 	struct catch catch = catch_stderr();
 	const char *first;
 
-	rig->shared.no_milter = true;
 	rig->worker.log = log;
+	rig->inject->milter = MILTER_AWAY;
+	for (int i = 0; i < RECORD_GATE_LATE; i++) {
+		send_from(rig, "hello@example.com");
+		assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
+		assert_int_equal(send_rig_state(rig, 0), EMAIL_STAGED);
+	}
 	for (int i = 0; i < 3; i++) {
 		send_from(rig, "hello@example.com");
 		assert_int_equal(problem_status(&rig->problems[0]), 503);
 		assert_int_equal(send_rig_state(rig, 0), -1);
 	}
+	assert_int_equal(rig->inject->submitted, RECORD_GATE_LATE);
+	rig->inject->milter = MILTER_RECORDS;
+	rig->shared.gate->next.next_us = 0; /* it is time for a try */
+	send_from(rig, "hello@example.com");
+	assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
+	send_from(rig, "hello@example.com");
+	assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
 	said = catch_end(&catch);
 	first = strstr(said, event);
 	assert_non_null(first);
 	assert_null(strstr(first + 1, event));
+	assert_non_null(strstr(first, "postern-milter is not running"));
+	assert_non_null(strstr(first, "event=milter_in_charge"));
 	rig->worker.log = NULL;
 	log_free(log);
 }
@@ -408,7 +442,7 @@ int main(void)
 		test(test_memory_is_counted),
 		test(test_memory_is_bounded),
 		test(test_store_fails),
-		test(test_milter_not_in_postfix),
+		test(test_milter_not_in_charge),
 	};
 	int failed;
 

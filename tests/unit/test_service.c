@@ -118,7 +118,8 @@ static void test_cannot_open(void **state)
 	set_hosts(world, "bogus");
 	assert_int_equal(service_open(world->conf, NULL, &none, &err), -1);
 	set_hosts(world, "");
-	OK(db_exec(temp->db, "UPDATE schema_migration SET version = version + 98", &why));
+	OK(db_exec(temp->db,
+		"UPDATE schema_migration SET version = version + 98", &why));
 	assert_int_equal(service_open(world->conf, NULL, &none, &err), -1);
 	free(world->conf->store.database);
 	world->conf->store.database = mem_strdup("/nonexistent/postern.db");

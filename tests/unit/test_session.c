@@ -12,6 +12,9 @@
 #include "core/base/mem.h"
 #include "milter/session.h"
 
+#define A_TICKET "0123456789abcdef0123456789abcdef"
+#define ANOTHER  "00000000000000000000000000000000"
+
 static void test_sender(void **state)
 {
 	static const struct {
@@ -29,7 +32,7 @@ static void test_sender(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_LOCAL, NULL);
+			ORIGIN_LOCAL, NULL, false);
 
 		session_begin(session, cases[i].argument, NULL);
 		assert_string_equal(session->message.sender, cases[i].sender);
@@ -40,7 +43,7 @@ static void test_fields_by_name(void **state)
 {
 	static const struct {
 		const char *name;
-		size_t froms, tickets, others;
+		size_t froms, traces, others;
 	} cases[] = {
 		{"From", 1, 0, 0},
 		{"FROM", 1, 0, 0},
@@ -54,98 +57,90 @@ static void test_fields_by_name(void **state)
 		{"Senders", 0, 0, 0},
 		{"Reply-To", 0, 0, 0},
 		{"", 0, 0, 0},
-		{"X-Postern-Ticket", 0, 1, 0},
-		{"x-postern-TICKET ", 0, 1, 0},
-		{"X-Postern-Tickets", 0, 0, 0},
+		{"X-Postern-Email-Id", 0, 1, 0},
+		{"x-postern-email-ID ", 0, 1, 0},
+		{"X-Postern-Email-Ids", 0, 0, 0},
+		{"X-Postern-Ticket", 0, 0, 0},
 		{"X-Postern", 0, 0, 0},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_LOCAL, NULL);
+			ORIGIN_LOCAL, NULL, false);
 		struct session_message *message = &session->message;
 
 		session_begin(session, "a@x.test", NULL);
 		session_header(session, cases[i].name, "value");
 		if (message->froms.values.n != cases[i].froms ||
-			message->tickets != cases[i].tickets ||
+			message->traces != cases[i].traces ||
 			message->others.values.n != cases[i].others)
-			fail_msg("\"%s\": %zu From, %zu tickets", cases[i].name,
-				message->froms.values.n, message->tickets);
+			fail_msg("\"%s\": %zu From, %zu traces", cases[i].name,
+				message->froms.values.n, message->traces);
 	}
 }
 
-static void test_first_ticket_is_kept(void **state)
+/* What is kept of the recipients does not grow with them. */
+static void test_recipients(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
+	static const struct {
+		const char *recipients[4];
+		bool for_ticket, for_others;
+		const char *ticket;
+	} cases[] = {
+		{{NULL}, false, false, ""},
+		{{"<a@x.test>"}, false, true, ""},
+		{{"<" A_TICKET "@postern.invalid>"}, true, false, A_TICKET},
+		{{A_TICKET "@postern.invalid",
+			 "<" A_TICKET "@postern.invalid>"},
+			true, false, A_TICKET},
+		{{"a@x.test", A_TICKET "@postern.invalid"}, true, true, A_TICKET},
+		{{A_TICKET "@postern.invalid", "a@x.test"}, true, true, A_TICKET},
+		{{A_TICKET "@postern.invalid", ANOTHER "@postern.invalid"},
+			true, true, A_TICKET},
+		{{"x@postern.invalid", A_TICKET "@postern.invalid"}, true, true,
+			A_TICKET},
+		{{"x@postern.invalid"}, true, true, ""},
+	};
 
 	(void)state;
-	session_begin(session, "a@x.test", NULL);
-	assert_null(session->message.ticket);
-	session_header(session, "X-Postern-Ticket", " \r\n\tone ");
-	session_header(session, "X-Postern-Ticket", "two");
-	assert_string_equal(session->message.ticket, "one");
-	assert_int_equal(session->message.tickets, 2);
-}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(session) struct session *session = session_new(
+			ORIGIN_LOCAL, NULL, false);
+		const struct session_message *message = &session->message;
 
-/* A value of any length costs a few bytes, and never looks like a ticket. */
-static void test_long_ticket(void **state)
-{
-	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
-	char value[1000];
-
-	(void)state;
-	memset(value, 'a', sizeof(value) - 1);
-	value[sizeof(value) - 1] = '\0';
-	session_begin(session, "a@x.test", NULL);
-	session_header(session, "X-Postern-Ticket", value);
-	assert_int_equal(
-		strlen(session->message.ticket), SESSION_TICKET_LENGTH + 1);
-}
-
-static void test_ticket_behind_many_blanks(void **state)
-{
-	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
-	char value[1000];
-
-	(void)state;
-	memset(value, ' ', sizeof(value));
-	strcpy(value + 900, "ticket");
-	session_begin(session, "a@x.test", NULL);
-	session_header(session, "X-Postern-Ticket", value);
-	assert_int_equal(session->message.tickets, 1);
-	assert_string_equal(session->message.ticket, "");
+		session_begin(session, "a@x.test", NULL);
+		for (size_t k = 0; cases[i].recipients[k]; k++)
+			session_recipient(session, cases[i].recipients[k]);
+		if (message->for_ticket != cases[i].for_ticket ||
+			message->for_others != cases[i].for_others)
+			fail_msg("%zu", i);
+		assert_string_equal(message->ticket, cases[i].ticket);
+	}
 }
 
 static void test_endless_headers(void **state)
 {
 	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
+		ORIGIN_LOCAL, NULL, false);
 	struct session_message *message = &session->message;
 
 	(void)state;
 	session_begin(session, "a@x.test", NULL);
 	for (int i = 0; i < 100000; i++) {
 		session_header(session, "From", "a@x.test");
-		session_header(session, "X-Postern-Ticket", "t");
 		session_header(session, "X-Postern-Email-Id", "i");
 		session_header(session, "Received", "by x.test");
 	}
 	assert_int_equal(message->froms.values.n, SESSION_SENDER_FIELDS);
 	assert_true(message->froms.overflow);
-	assert_int_equal(message->tickets, SESSION_TICKET_FIELDS + 1);
 	assert_int_equal(message->traces, SESSION_TRACE_FIELDS + 1);
-	assert_string_equal(message->ticket, "t");
 }
 
 static void test_long_froms(void **state)
 {
 	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
+		ORIGIN_LOCAL, NULL, false);
 	struct session_message *message = &session->message;
 	_cleanup_free_ char *value = mem_alloc(SESSION_SENDER_BYTES + 1, 1);
 
@@ -168,7 +163,9 @@ static void fill(struct session *session)
 	session_queue_id(session, "ABC");
 	session_header(session, "From", "a@x.test");
 	session_header(session, "Sender", "b@x.test");
-	session_header(session, "X-Postern-Ticket", "t");
+	session_header(session, "X-Postern-Email-Id", "t");
+	session_recipient(session, "x@x.test");
+	session_recipient(session, A_TICKET "@postern.invalid");
 	session_resolved(session, "a@x.test");
 	session->message.froms.overflow = true;
 }
@@ -177,11 +174,13 @@ static void assert_forgotten(const struct session *session)
 {
 	const struct session_message *message = &session->message;
 
-	assert_null(message->ticket);
+	assert_string_equal(message->ticket, "");
+	assert_false(message->for_ticket);
+	assert_false(message->for_others);
 	assert_null(message->resolved);
 	assert_int_equal(message->others.values.n, 0);
 	assert_null(message->queue_id);
-	assert_int_equal(message->tickets, 0);
+	assert_int_equal(message->traces, 0);
 	assert_int_equal(message->froms.values.n, 0);
 	assert_int_equal(message->froms.bytes, 0);
 	assert_false(message->froms.overflow);
@@ -191,7 +190,7 @@ static void assert_forgotten(const struct session *session)
 static void test_nothing_survives_a_message(void **state)
 {
 	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
+		ORIGIN_LOCAL, NULL, false);
 
 	(void)state;
 	fill(session);
@@ -208,7 +207,7 @@ static void test_nothing_survives_a_message(void **state)
 static void test_origin(void **state)
 {
 	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_EXTERNAL, NULL);
+		ORIGIN_EXTERNAL, NULL, false);
 
 	(void)state;
 	session_begin(session, "a@x.test", NULL);
@@ -222,7 +221,7 @@ static void test_origin(void **state)
 static void test_queue_id(void **state)
 {
 	_cleanup_(session) struct session *session = session_new(
-		ORIGIN_LOCAL, NULL);
+		ORIGIN_LOCAL, NULL, false);
 
 	(void)state;
 	session_begin(session, "a@x.test", NULL);
@@ -237,9 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sender),
 		cmocka_unit_test(test_fields_by_name),
-		cmocka_unit_test(test_first_ticket_is_kept),
-		cmocka_unit_test(test_long_ticket),
-		cmocka_unit_test(test_ticket_behind_many_blanks),
+		cmocka_unit_test(test_recipients),
 		cmocka_unit_test(test_endless_headers),
 		cmocka_unit_test(test_long_froms),
 		cmocka_unit_test(test_nothing_survives_a_message),

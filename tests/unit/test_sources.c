@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "milter/sources.h"
 
@@ -60,7 +61,7 @@ static void test_sources(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct session *session = session_new(ORIGIN_LOCAL, NULL);
+		struct session *session = session_new(ORIGIN_LOCAL, NULL, false);
 		_cleanup_sources_ struct sources sources;
 		_cleanup_free_ char *domains = NULL;
 
@@ -85,7 +86,7 @@ static void test_many(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(over); i++) {
-		struct session *session = session_new(ORIGIN_LOCAL, NULL);
+		struct session *session = session_new(ORIGIN_LOCAL, NULL, false);
 		_cleanup_sources_ struct sources sources;
 		_cleanup_buf_ struct buf from = BUF_INIT;
 		size_t n = SOURCES_DOMAINS + over[i];

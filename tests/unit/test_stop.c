@@ -41,9 +41,8 @@ static void test_ways(void **state)
 
 static void test_own(void **state)
 {
-	static const struct verdict_facts own = {.one_ticket = true,
+	static const struct verdict_facts own = {.ticket_alone = true,
 		.sender_matches = true,
-		.recipients_match = true,
 		.from_matches = true};
 	static const bool expected[REASONS] = {
 		[REASON_OTHER_DOMAIN] = true,
@@ -57,7 +56,7 @@ static void test_own(void **state)
 	for (int i = 0; i < REASONS; i++) {
 		struct verdict_facts facts[] = {own, own, own, own};
 
-		facts[0].one_ticket = false;
+		facts[0].ticket_alone = false;
 		facts[1].sender_matches = false;
 		facts[2].from_matches = false;
 		facts[3].ticket = TICKET_SENT;

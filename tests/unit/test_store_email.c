@@ -36,6 +36,19 @@ static void assert_same_list(const struct strv *a, const struct strv *b)
 		assert_string_equal(a->items[i], b->items[i]);
 }
 
+static void assert_same_recipients(
+	const struct recipients *a, const struct recipients *b)
+{
+	assert_int_equal(a->n, b->n);
+	for (size_t i = 0; i < a->n; i++) {
+		assert_int_equal(a->items[i].kind, b->items[i].kind);
+		assert_string_equal(a->items[i].address, b->items[i].address);
+		assert_string_equal(recipient_text(&a->items[i]),
+			recipient_text(&b->items[i]));
+		assert_int_equal(a->items[i].enveloped, b->items[i].enveloped);
+	}
+}
+
 static void assert_same(const struct email *a, const struct email *b)
 {
 	assert_string_equal(a->id, b->id);
@@ -45,9 +58,7 @@ static void assert_same(const struct email *a, const struct email *b)
 	assert_string_equal(a->domain, b->domain);
 	assert_string_equal(a->sender, b->sender);
 	assert_string_equal(a->from, b->from);
-	assert_same_list(&a->to, &b->to);
-	assert_same_list(&a->cc, &b->cc);
-	assert_same_list(&a->bcc, &b->bcc);
+	assert_same_recipients(&a->recipients, &b->recipients);
 	assert_same_list(&a->reply_to, &b->reply_to);
 	assert_string_equal(a->subject, b->subject);
 	assert_string_equal(a->message_id, b->message_id);
@@ -70,7 +81,10 @@ static void test_all_fields(void **state)
 	struct email email, got;
 
 	temp_db_email(&tenants[0], &email);
-	strv_add(&email.cc, "Cc, the \"quoted\" <c@dst.test>");
+	temp_db_recipient(&email, RECIPIENT_CC, "d@dst.test",
+		"Cc, the \"quoted\" <d@dst.test>");
+	temp_db_recipient(&email, RECIPIENT_BCC, "a@dst.test", NULL);
+	assert_false(email.recipients.items[4].enveloped);
 	strv_add(&email.reply_to, "r1@dst.test");
 	strv_add(&email.reply_to, "r2@dst.test");
 	OK(store_email_stage(temp->db, &email, &why));
@@ -116,19 +130,38 @@ static void test_mailboxes(void **state)
 	struct temp_db *temp = *state;
 	const struct temp_tenant *tenants = temp->more;
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases) * 4; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases) * 3; i++) {
+		const char *text = cases[i / 3];
 		struct err err = ERR_INIT;
 		struct email email;
 
 		temp_db_email(&tenants[0], &email);
-		struct strv *const lists[] = {
-			&email.to, &email.cc, &email.bcc, &email.reply_to};
-		strv_add(lists[i % 4], cases[i / 4]);
+		if (i % 3 == 0)
+			strv_add(&email.reply_to, text);
+		else
+			temp_db_recipient(&email, RECIPIENT_CC,
+				i % 3 == 1 ? text : "x@x.test",
+				i % 3 == 1 ? NULL : text);
 		assert_int_equal(store_email_stage(temp->db, &email, &err), -1);
 		assert_int_equal(err.code, ERR_INVALID);
 		store_email_clear(&email);
 	}
 	assert_int_equal(temp_db_number(temp->db, sql_rows), 0);
+}
+
+/* The milter would have nobody to put in the ticket's place. */
+static void test_nobody(void **state)
+{
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+	struct email email;
+
+	temp_db_email(temp->more, &email);
+	for (size_t i = 0; i < email.recipients.n; i++)
+		email.recipients.items[i].enveloped = false;
+	assert_int_equal(store_email_stage(temp->db, &email, &err), -1);
+	assert_int_equal(err.code, ERR_INVALID);
+	store_email_clear(&email);
 }
 
 static void test_no_doubles(void **state)
@@ -403,6 +436,7 @@ int main(void)
 		TEST(unstage),
 		TEST(retract),
 		TEST(doubt),
+		TEST(nobody),
 		TEST(scope),
 		TEST(get_none),
 		TEST(list),

@@ -22,8 +22,8 @@ static void test_read(void **state)
 	} cases[] = {
 		{A_TICKET "@postern.invalid", TICKET_READ},
 		{"<" A_TICKET "@postern.invalid>", TICKET_READ},
-		{A_TICKET "@Postern.INVALID", TICKET_READ},
-		{"<" A_TICKET "@postern.invalid.>", TICKET_READ},
+		{A_TICKET "@Postern.INVALID", TICKET_MALFORMED},
+		{"<" A_TICKET "@postern.invalid.>", TICKET_MALFORMED},
 		{"", TICKET_ELSEWHERE},
 		{"<>", TICKET_ELSEWHERE},
 		{"@", TICKET_ELSEWHERE},

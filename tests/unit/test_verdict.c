@@ -1,6 +1,7 @@
 /*
  * The verdict: every combination of facts (2 stores, too many fields or not, 4
- * origins, 5 claims, clear or not, 6 tickets, 256 states of a ticket's email)
+ * origins, 5 claims, clear or not, 6 tickets, 512 states of a ticket
+ * and its email)
  * against rules that are stated here anew, as properties, without looking at
  * how verdict.c decides.
  */
@@ -17,8 +18,8 @@
 #include "core/policy/verdict.h"
 
 enum {
-	EMAIL_STATES = 1 << 8,
-	COMBINATIONS = 2 * 2 * 4 * 2 * CLAIMS * 6 * EMAIL_STATES,
+	EMAIL_STATES = 1 << 9,
+	COMBINATIONS = 2 * 2 * 4 * CLAIMS * 6 * EMAIL_STATES,
 };
 
 /* The facts with this number, each number another combination. */
@@ -27,34 +28,39 @@ static struct verdict_facts facts_of(int number)
 	int bits = number % EMAIL_STATES, rest = number / EMAIL_STATES;
 
 	return (struct verdict_facts){
-		.one_ticket = bits & 1,
+		.ticket_alone = bits & 1,
 		.sender_matches = bits & 2,
 		.from_matches = bits & 4,
 		.key_valid = bits & 8,
 		.domain_owned = bits & 16,
 		.domain_active = bits & 32,
 		.other_claim = bits & 64,
-		.recipients_match = bits & 128,
+		.ticket_submitted = bits & 128,
+		.from_unclear = bits & 256,
 		.ticket = (enum ticket_state)(rest % 6),
 		.claim = (enum domain_claim)(rest / 6 % CLAIMS),
 		.origin = (enum mail_origin)(rest / 30 % 4),
 		.store_failed = rest / 120 % 2,
-		.too_many_fields = rest / 240 % 2,
-		.from_unclear = rest / 480,
+		.too_many_fields = rest / 240,
 	};
+}
+
+static bool has_ticket(const struct verdict_facts *f)
+{
+	return f->ticket != TICKET_NONE;
 }
 
 static bool ours(const struct verdict_facts *f)
 {
-	return f->ticket != TICKET_NONE && f->ticket != TICKET_UNKNOWN;
+	return has_ticket(f) && f->ticket != TICKET_UNKNOWN;
 }
 
 /* All that must hold for mail with a ticket, counted instead of ordered. */
 static int holds(const struct verdict_facts *f)
 {
-	return f->one_ticket + f->sender_matches + f->from_matches +
-	       f->recipients_match + !f->other_claim + f->key_valid +
-	       f->domain_owned + f->domain_active;
+	return f->ticket_alone + f->sender_matches + f->from_matches +
+	       !f->other_claim + f->key_valid + f->domain_owned +
+	       f->domain_active;
 }
 
 static bool is_stopped(enum domain_claim claim)
@@ -65,22 +71,25 @@ static bool is_stopped(enum domain_claim claim)
 /* Each reason, and exactly when it is the one. */
 static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 {
-	bool looked_at = !f->store_failed && !f->too_many_fields;
-	bool judged = looked_at && f->origin != ORIGIN_EXTERNAL;
-	bool same = f->one_ticket && f->sender_matches && f->recipients_match &&
-		    f->from_matches;
+	bool ours_to_tell = !has_ticket(f) || f->ticket_submitted;
+	bool looked_at = ours_to_tell && !f->store_failed && !f->too_many_fields;
+	bool external = !has_ticket(f) && f->origin == ORIGIN_EXTERNAL;
+	bool judged = looked_at && !external;
+	bool same = f->ticket_alone && f->sender_matches && f->from_matches;
 	bool alone = same && !f->other_claim;
-	bool without = judged && !ours(f);
+	bool without = judged && !has_ticket(f);
 	bool stopped = without && is_stopped(f->claim);
 	bool open = f->ticket == TICKET_STAGED || f->ticket == TICKET_SENT;
 
 	switch (reason) {
 	case REASON_STORE_FAILED:
-		return f->store_failed;
+		return ours_to_tell && f->store_failed;
+	case REASON_TICKET_FROM_NETWORK:
+		return !ours_to_tell;
 	case REASON_EXTERNAL:
-		return looked_at && f->origin == ORIGIN_EXTERNAL;
+		return looked_at && external;
 	case REASON_TOO_MANY_FIELDS:
-		return !f->store_failed && f->too_many_fields;
+		return ours_to_tell && !f->store_failed && f->too_many_fields;
 	case REASON_NOT_CLAIMED:
 		return without && f->claim == CLAIM_NONE;
 	case REASON_SHARED:
@@ -90,15 +99,16 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	case REASON_FROM_UNCLEAR:
 		return stopped && f->from_unclear;
 	case REASON_NO_TICKET:
-		return stopped && !f->from_unclear && f->ticket == TICKET_NONE;
+		return stopped && !f->from_unclear;
 	case REASON_TICKET_UNKNOWN:
-		return stopped && !f->from_unclear && f->ticket == TICKET_UNKNOWN;
+		return judged && f->ticket == TICKET_UNKNOWN;
 	case REASON_TICKET_MISMATCH:
-		return judged && open && !same;
+		return judged && ours(f) && (!f->ticket_alone || (open && !same));
 	case REASON_TICKET_REFUSED:
-		return judged && f->ticket == TICKET_REFUSED;
+		return judged && f->ticket_alone && f->ticket == TICKET_REFUSED;
 	case REASON_TICKET_SUPERSEDED:
-		return judged && f->ticket == TICKET_SUPERSEDED;
+		return judged && f->ticket_alone &&
+		       f->ticket == TICKET_SUPERSEDED;
 	case REASON_OTHER_DOMAIN:
 		return judged && open && same && f->other_claim;
 	case REASON_KEY_INVALID:
@@ -107,9 +117,9 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 		return judged && open && alone && f->key_valid &&
 		       !f->domain_owned;
 	case REASON_DOMAIN_INACTIVE:
-		return judged && open && holds(f) == 7 && !f->domain_active;
+		return judged && open && holds(f) == 6 && !f->domain_active;
 	case REASON_TICKET_VALID:
-		return judged && open && holds(f) == 8;
+		return judged && open && holds(f) == 7;
 	default:
 		return false;
 	}
@@ -127,6 +137,7 @@ static const enum verdict_action action_of[REASONS] = {
 	[REASON_FROM_UNCLEAR] = VERDICT_REFUSE,
 	[REASON_OTHER_DOMAIN] = VERDICT_REFUSE,
 	[REASON_TICKET_UNKNOWN] = VERDICT_REFUSE,
+	[REASON_TICKET_FROM_NETWORK] = VERDICT_REFUSE,
 	[REASON_TICKET_MISMATCH] = VERDICT_REFUSE,
 	[REASON_TICKET_REFUSED] = VERDICT_REFUSE,
 	[REASON_TICKET_SUPERSEDED] = VERDICT_DISCARD,
@@ -136,13 +147,11 @@ static const enum verdict_action action_of[REASONS] = {
 	[REASON_TOO_MANY_FIELDS] = VERDICT_REFUSE,
 };
 
-/* Learning changes what is done about a message without ticket of ours. */
+/* Learning changes what is done about a message without ticket. */
 static enum verdict_action expected(
 	const struct verdict_facts *f, enum verdict_reason reason)
 {
-	bool learns = reason == REASON_NO_TICKET ||
-		      reason == REASON_TICKET_UNKNOWN ||
-		      reason == REASON_FROM_UNCLEAR;
+	bool learns = reason == REASON_NO_TICKET || reason == REASON_FROM_UNCLEAR;
 
 	return learns && f->claim == CLAIM_LEARN ? VERDICT_LEARN
 						 : action_of[reason];
@@ -177,8 +186,8 @@ static void test_every_combination(void **state)
 	assert_int_equal(seen[REASON_NONE], 0);
 	for (int reason = REASON_NONE + 1; reason < REASONS; reason++)
 		assert_true(seen[reason] > 0);
-	/* 3 origins, any claim, clear or not, 2 tickets, all eight facts. */
-	assert_int_equal(seen[REASON_TICKET_VALID], 3 * CLAIMS * 2 * 2);
+	/* 4 origins, any claim, clear or not, 2 tickets, all eight facts. */
+	assert_int_equal(seen[REASON_TICKET_VALID], 4 * CLAIMS * 2 * 2);
 }
 
 /* A few by hand, as a reader would tell them. */
@@ -188,9 +197,9 @@ static void test_stories(void **state)
 		.origin = ORIGIN_LOCAL,
 		.claim = CLAIM_EXCLUSIVE,
 		.ticket = TICKET_STAGED,
-		.one_ticket = true,
+		.ticket_submitted = true,
+		.ticket_alone = true,
 		.sender_matches = true,
-		.recipients_match = true,
 		.from_matches = true,
 		.key_valid = true,
 		.domain_owned = true,
@@ -208,6 +217,17 @@ static void test_stories(void **state)
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_DISCARD);
 	facts.ticket = TICKET_SENT;
 	facts.from_matches = false; /* a second From */
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
+	facts = sent_by_us;
+	facts.ticket_alone = false; /* somebody else beside it */
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
+	facts = sent_by_us;
+	facts.ticket_submitted = false; /* by port 25 */
+	facts.store_failed = true;
+	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
+	facts = (struct verdict_facts){.origin = ORIGIN_EXTERNAL,
+		.ticket = TICKET_UNKNOWN,
+		.ticket_submitted = true};
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
 	facts = (struct verdict_facts){.origin = ORIGIN_LOCAL}; /* cron */
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_PASS);

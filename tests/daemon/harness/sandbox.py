@@ -171,6 +171,24 @@ class Sandbox:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if done.stdout.strip() else None
 
+    def query(self, sql):
+        """What sqlite3(1) prints for a statement on the store."""
+        return subprocess.run(
+            ["sqlite3", "-cmd", ".timeout 20000", self.dir / "store/postern.db", sql],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout.strip()
+
+    def reload_postfix(self):
+        subprocess.run(
+            ["postfix", "-c", self.env["POSTFIX_CONFIG"], "reload"],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+
     def set(self, section, name, value):
         """Changes postern.conf; takes effect at a reload or restart."""
         conf = configparser.RawConfigParser()

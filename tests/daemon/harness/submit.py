@@ -69,6 +69,15 @@ def by_smtp(
 WAYS = {"sendmail": by_sendmail, "smtp": by_smtp}
 
 
+def ticket_of(box, email_id):
+    """The ticket of an email, as if somebody stole it."""
+    return box.query(f"SELECT ticket FROM email WHERE id = '{email_id}'")
+
+
+def ticket_address(ticket):
+    return f"{ticket}@postern.invalid"
+
+
 def plain(box, way, sender, to, header_from=None, **options):
     """A small honest message from the sender, or with that From; what became of
     it. Of an SMTP client it has a reply."""

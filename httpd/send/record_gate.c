@@ -1,0 +1,57 @@
+/*
+ * record_gate: refuses email while none of it gets recorded.
+ *
+ * Threads: any.
+ */
+#include "httpd/send/record_gate.h"
+
+#include "core/base/mem.h"
+#include "core/conf/conf.h"
+#include "httpd/inject/smtp_server.h"
+
+enum { TRY_US = RECORD_GATE_TRY_MS * 1000 };
+
+bool record_gate_enter(struct record_gate *gate, int64_t now_us)
+{
+	if (atomic_load(&gate->late) < RECORD_GATE_LATE)
+		return true;
+	return pace_is_time(&gate->next, TRY_US, now_us);
+}
+
+bool record_gate_late(struct record_gate *gate, int64_t now_us)
+{
+	if (atomic_fetch_add(&gate->late, 1) + 1 != RECORD_GATE_LATE)
+		return false;
+	pace_is_time(&gate->next, TRY_US, now_us);
+	return true;
+}
+
+bool record_gate_recorded(struct record_gate *gate)
+{
+	if (atomic_load(&gate->late) == 0)
+		return false;
+	return atomic_exchange(&gate->late, 0) >= RECORD_GATE_LATE;
+}
+
+/* Whether somebody listens there. One that we may not connect to might. */
+static bool is_served(const char *path)
+{
+	_cleanup_free_ char *server = mem_printf("unix:%s", path);
+	struct err err = ERR_INIT;
+
+	return smtp_server_check(server, 0, &err) == 0 || err.code == ERR_CONFIG;
+}
+
+const char *record_gate_cause(
+	const struct record_gate *gate, const struct conf *conf)
+{
+	if (conf->submission.method == SUBMISSION_SMTP)
+		return "the smtpd of submission.smtp_server does not ask "
+		       "postern-milter (smtpd_milters)";
+	if (gate->pickup && !is_served(gate->pickup))
+		return "Postfix is not running";
+	if (!is_served(conf->milter.socket))
+		return "postern-milter is not running";
+	return "Postfix does not ask postern-milter (non_smtpd_milters, or it "
+	       "was not reloaded since), or is slow";
+}

@@ -1,0 +1,265 @@
+"""A Postfix that does not ask the milter: nothing reaches anybody, all waits."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from harness import wait_for
+from harness.httpd import check_problem
+from harness.sandbox import unique
+from harness.submit import ticket_address, ticket_of
+
+pytestmark = pytest.mark.submission
+
+# How many emails that are not recorded shut the door.
+FEW = 5
+SHORT = ("--set", "submission.record_wait=200ms")
+
+
+def in_main(*settings):
+    def take_out(box):
+        for setting in settings:
+            box.postconf(setting)
+
+    return take_out
+
+
+def in_master(service, option):
+    """One more -o of a service in master.cf."""
+    def take_out(box):
+        subprocess.run(
+            ["postconf", "-c", box.env["POSTFIX_CONFIG"], "-P", f"{service}/{option}"],
+            check=True, timeout=60,
+        )
+
+    return take_out
+
+
+def another_cleanup(box):
+    """The mail takes a way that nobody thought of."""
+    with (box.dir / "postfix/master.cf").open("a") as file:
+        file.write(
+            "bare unix n - y - 0 cleanup\n"
+            "  -o non_smtpd_milters=\n  -o receive_override_options=no_milters\n"
+        )
+    for service in ("pickup/unix", "postern/unix"):
+        subprocess.run(
+            ["postconf", "-c", box.env["POSTFIX_CONFIG"],
+             "-P", f"{service}/cleanup_service_name=bare"],
+            timeout=60, check=service == "pickup/unix",
+        )
+    in_main("smtpd_milters=", "non_smtpd_milters=")(box)
+
+
+NOWHERE = ("smtpd_milters=", "non_smtpd_milters=")
+OUT = {
+    "sendmail": {
+        "main.cf": in_main("non_smtpd_milters="),
+        "main.cf, both": in_main(*NOWHERE),
+        "another milter": in_main(
+            "non_smtpd_milters={ unix:postern/none.sock, default_action=accept }"
+        ),
+        "no_milters": in_main("receive_override_options=no_milters"),
+        "pickup": in_master("pickup/unix", "receive_override_options=no_milters"),
+        "cleanup": in_master("cleanup/unix", "non_smtpd_milters="),
+        "another cleanup": another_cleanup,
+    },
+    "smtp": {
+        "main.cf": in_main("smtpd_milters="),
+        "main.cf, both": in_main(*NOWHERE),
+        "another milter": in_main(
+            "smtpd_milters={ unix:postern/none.sock, default_action=accept }"
+        ),
+        "no_milters": in_main("receive_override_options=no_milters"),
+        "the service": in_master("postern/unix", "smtpd_milters="),
+        "its options": in_master("postern/unix", "receive_override_options=no_milters"),
+        "milter maps": in_master("postern/unix", "smtpd_milter_maps=static:DISABLE"),
+        "another cleanup": another_cleanup,
+    },
+}
+
+
+WAYS_OUT = {
+    "as it is": [],
+    "relayhost": ["default_transport=smtp", "relayhost={sink}"],
+    "sender dependent": [
+        "default_transport=smtp",
+        "sender_dependent_relayhost_maps=static:{sink}",
+        "sender_dependent_default_transport_maps=static:smtp:{sink}",
+    ],
+    "transport for all": ["default_transport=smtp", "transport_maps={map}, static:smtp:{sink}"],
+    "relayhost that rejects": ["default_transport=smtp", "relayhost=[127.0.0.1]:1"],
+}
+
+
+def new_email(**fields):
+    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x", **fields}
+
+
+def queue(box):
+    """What Postfix has, a dictionary for each message."""
+    done = subprocess.run(
+        ["postqueue", "-c", box.env["POSTFIX_CONFIG"], "-j"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def waiting(box):
+    return [m for m in queue(box) if m["queue_name"] == "deferred"]
+
+
+def check_waits(box, email_id):
+    """Under its ticket, with the reason, and in nobody's mailbox."""
+    address = ticket_address(ticket_of(box, email_id))
+    found = wait_for(
+        "the mail to wait",
+        lambda: [m for m in waiting(box) for r in m["recipients"] if r["address"] == address],
+    )[0]
+    assert "postern-milter is not in charge" in found["recipients"][0]["delay_reason"]
+    assert {r["address"] for r in found["recipients"]} == {address}
+    return found["queue_id"]
+
+
+def submit_again(box, queue_id, sender):
+    """What an admin does with what waits, when the milter is back."""
+    (recipient,) = {
+        r["address"] for m in queue(box) if m["queue_id"] == queue_id for r in m["recipients"]
+    }
+    text = subprocess.run(
+        ["postcat", "-c", box.env["POSTFIX_CONFIG"], "-q", "-h", "-b", queue_id],
+        capture_output=True, check=True, timeout=60,
+    ).stdout
+    subprocess.run(
+        ["/usr/sbin/sendmail", "-C", box.env["POSTFIX_CONFIG"], "-i", "-f", sender, "--", recipient],
+        input=text, check=True, timeout=60,
+    )
+    subprocess.run(
+        ["postsuper", "-c", box.env["POSTFIX_CONFIG"], "-d", queue_id],
+        capture_output=True, check=True, timeout=60,
+    )
+
+
+def take_note(box):
+    """Postfix reads its files. A reload does not reach sessions for a minute."""
+    if method(box) == "smtp":
+        box.restart("postfix")
+    else:
+        box.reload_postfix()
+
+
+def method(box):
+    return re.search(r"method = (\w+)", box.config.read_text()).group(1)
+
+
+def main_cf(box, name):
+    return subprocess.run(
+        ["postconf", "-c", box.env["POSTFIX_CONFIG"], "-h", name],
+        capture_output=True, text=True, check=True, timeout=60,
+    ).stdout.strip()
+
+
+def cases():
+    return sorted({name for names in OUT.values() for name in names})
+
+
+@pytest.mark.parametrize("case", cases())
+def test_milter_is_not_asked(own_box, case):
+    """Whatever was changed under a running httpd: the mail waits, and goes its
+    way once the milter is asked again."""
+    box = own_box(*SHORT)
+    take_out = OUT[method(box)].get(case)
+    if take_out is None:
+        pytest.skip("there is no such thing for this method")
+    httpd = box.httpd()
+    fine = new_email()
+    httpd.send(fine)
+    box.sink.find(to=fine["to"])
+    before = {p: (box.dir / "postfix" / p).read_text() for p in ("main.cf", "master.cf")}
+    take_out(box)
+    take_note(box)
+    email = new_email(bcc=unique("bcc") + "@dst.test")
+    email_id = httpd.send(email)
+    assert httpd.get(email_id).status_code == 404
+    queue_id = check_waits(box, email_id)
+    box.flush()
+    check_waits(box, email_id)
+    for recipient in (email["to"], email["bcc"]):
+        assert not box.sink.now(to=recipient)
+    assert not any("postern.invalid" in r for m in box.sink.all() for r in m.recipients)
+    for name, text in before.items():
+        (box.dir / "postfix" / name).write_text(text)
+    take_note(box)
+    submit_again(box, queue_id, "hello@example.com")
+    for recipient in (email["to"], email["bcc"]):
+        box.sink.find(to=recipient)
+    assert httpd.read(email_id)["last_event"] == "sent"
+    assert not waiting(box)
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_wherever_mail_goes(own_box, way):
+    """A relayhost, and whatever else has mail leave."""
+    box = own_box(*SHORT)
+    sink = main_cf(box, "default_transport").removeprefix("smtp:")
+    ours = re.match(r"regexp:\{ \{.*?\} \}", main_cf(box, "transport_maps")).group(0)
+    settings = [s.format(sink=sink, map=ours.replace("$", "$$")) for s in WAYS_OUT[way]]
+    in_main(*settings, *NOWHERE)(box)
+    if method(box) == "smtp":
+        in_master("postern/unix", "smtpd_milters=")(box)
+    box.restart("postfix")
+    email = new_email()
+    email_id = box.httpd().send(email)
+    check_waits(box, email_id)
+    assert not box.sink.all()
+
+
+def test_clients_are_told(own_box):
+    """Not the first few, whose mail waits; then each, until it works again."""
+    box = own_box(*SHORT, "--set", "http.workers=1")
+    httpd = box.httpd()
+    in_main(*NOWHERE)(box)
+    if method(box) == "smtp":
+        in_master("postern/unix", "smtpd_milters=")(box)
+    box.restart("postfix")
+    ids = [httpd.send(new_email()) for _ in range(FEW)]
+    for _ in range(3):
+        answer = httpd.post(new_email())
+        check_problem(answer, 503, "application_error")
+        assert int(answer.headers["Retry-After"]) > 0
+    for email_id in ids:
+        check_waits(box, email_id)
+    assert len(waiting(box)) == FEW
+    (line,) = re.findall(r"event=milter_not_in_charge .*", box.log("httpd"))
+    assert "does not ask postern-milter" in line
+
+
+@pytest.mark.submission("sendmail")
+def test_milter_away(own_box):
+    """The mail waits in the maildrop, and goes by itself once the milter is back;
+    httpd finds out as soon as one comes through."""
+    box = own_box(*SHORT, "--set", "http.workers=1")
+    httpd = box.httpd()
+    box.stop("milter")
+    emails = {}
+    for _ in range(FEW):
+        email = new_email()
+        emails[email["to"]] = httpd.send(email)
+    check_problem(httpd.post(new_email()), 503, "application_error")
+    (line,) = re.findall(r"event=milter_not_in_charge .*", box.log("httpd"))
+    assert "postern-milter is not running" in line
+    box.start("milter")
+    box.flush()
+    for to, email_id in emails.items():
+        box.sink.find(to=to)
+        assert httpd.read(email_id)["last_event"] == "sent"
+
+    def goes_through():
+        email = new_email()
+        answer = httpd.post(email)
+        return answer.status_code == 200 and box.sink.find(to=email["to"])
+
+    wait_for("httpd to take email again", goes_through)
+    assert "event=milter_in_charge" in box.log("httpd")
+    assert httpd.send(new_email())
