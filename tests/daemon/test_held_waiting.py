@@ -1,0 +1,241 @@
+"""postern held release --waiting: emails that Postfix took without asking the
+milter, through real Postfix."""
+
+import json
+import subprocess
+
+import pytest
+from harness import Sandbox, wait_for
+from harness.sandbox import unique
+from harness.submit import by_sendmail
+
+pytestmark = pytest.mark.submission
+
+# What takes the milter out, whichever way mail is submitted.
+NO_MILTERS = ["receive_override_options=no_milters", "non_smtpd_milters="]
+
+
+@pytest.fixture
+def box(own_box):
+    return own_box("--set", "submission.record_wait=0")
+
+
+def postfix(box, command, *words):
+    subprocess.run([command, "-c", box.env["POSTFIX_CONFIG"], *words],
+                   check=True, capture_output=True, timeout=60)
+
+
+def read(box, name):
+    return subprocess.run(["postconf", "-c", box.env["POSTFIX_CONFIG"], "-h", name],
+                          check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+
+class NotInCharge:
+    """While it is entered, Postfix asks no milter."""
+
+    def __init__(self, box):
+        self.box = box
+
+    def __enter__(self):
+        self.milters = read(self.box, "non_smtpd_milters")
+        for setting in NO_MILTERS:
+            self.box.postconf(setting)
+        self._reload()
+
+    def __exit__(self, *_):
+        self.box.postconf("receive_override_options=")
+        self.box.postconf(f"non_smtpd_milters={self.milters}")
+        self._reload()
+
+    def _reload(self):
+        """With new processes of all services, of which some are reused."""
+        self.box.stop("postfix")
+        self.box.start("postfix")
+
+
+def queue(box):
+    lines = subprocess.run(
+        ["postqueue", "-c", box.env["POSTFIX_CONFIG"], "-j"],
+        check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def send(box, n):
+    """n emails that wait in Postfix: recipient by id."""
+    to = {}
+    with NotInCharge(box):
+        for start in range(0, n, 100):
+            emails = [{"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x"}
+                      for _ in range(start, min(n, start + 100))]
+            answer = box.httpd().batch(emails)
+            assert answer.status_code == 200, answer.text
+            ids = [item["id"] for item in answer.json()["data"]]
+            assert len(ids) == len(emails)
+            to.update(zip(ids, (email["to"] for email in emails)))
+        wait_for("all to wait", lambda: [i["queue_name"] for i in queue(box)] == ["deferred"] * n)
+    assert box.sink.all() == []
+    return to
+
+
+def command(box, *words):
+    return [box.env["POSTERN_CLI"], "-c", box.config, "--json", "held", *words]
+
+
+def held(box, *words, status=0):
+    done = subprocess.run(command(box, *words), stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout)
+
+
+def check_once(box, to):
+    """Each email went out, once, and its record says so."""
+    wait_for("all mail", lambda: len(box.sink.all()) >= len(to))
+    wait_for("an empty queue", lambda: queue(box) == [] and box.waiting() == 0)
+    assert sorted(r for d in box.sink.all() for r in d.recipients) == sorted(to.values())
+    for email_id in to:
+        assert box.cli("email", "show", email_id)["state"] == "sent"
+
+
+def test_what_waits_goes_on(box):
+    to = send(box, 3)
+    rows = held(box, "list")
+    assert {row["email_id"]: row["to"] for row in rows} == {i: [t] for i, t in to.items()}
+    assert {row["state"] for row in rows} == {"waiting"}
+    assert {row["domain"] for row in rows} == {"example.com"}
+    shown = held(box, "show", rows[0]["queue_id"])
+    assert "--waiting" in shown["next"] and "Subject" not in shown["header"]
+    one = rows[0]["queue_id"]
+    assert held(box, "recheck", one) == [{"queue_id": one, "outcome": "sent", "detail": None}]
+    assert {row["outcome"] for row in held(box, "release", "--waiting")} == {"sent"}
+    check_once(box, to)
+    assert held(box, "list") == []
+    assert held(box, "release", "--waiting") == []
+
+
+def test_the_rules_are_asked(box):
+    to = send(box, 2)
+    box.cli("domain", "deactivate", "example.com")
+    rows = held(box, "release", "--waiting")
+    assert {row["outcome"] for row in rows} == {"refused"}
+    wait_for("an empty queue", lambda: queue(box) == [])
+    assert box.sink.all() == []
+    for email_id in to:
+        assert box.cli("email", "show", email_id)["state"] == "refused"
+
+
+def test_drop(box):
+    to = send(box, 2)
+    row = held(box, "list")[0]
+    assert held(box, "drop", "--yes", row["queue_id"])[0]["outcome"] == "dropped"
+    to.pop(row["email_id"])
+    held(box, "release", "--waiting")
+    check_once(box, to)
+
+
+def test_a_stranger_with_a_ticket_of_nobody(box):
+    with NotInCharge(box):
+        by_sendmail(box, "<x@made.test>", "a@other.test", ["0" * 32 + "@postern.invalid"],
+                    b"From: a@other.test\nMessage-ID: <x@made.test>\n\nx\n")
+        wait_for("it to wait", lambda: len(queue(box)) == 1)
+    row, = held(box, "list")
+    assert row["state"] == "waiting" and row["email_id"] is None
+    assert held(box, "release", "--waiting", status=66)[0]["outcome"] == "failed"
+    assert held(box, "drop", "--yes", row["queue_id"])[0]["outcome"] == "dropped"
+
+
+def test_while_the_milter_is_still_not_in_charge(box):
+    """It says so, after the first few, and nothing is lost."""
+    to = send(box, 20)
+    with NotInCharge(box):
+        rows = held(box, "release", "--waiting", status=75)
+        assert [row["outcome"] for row in rows].count("submitted") == 16
+        assert [row["outcome"] for row in rows].count("failed") == 4
+        wait_for("all to wait again",
+                 lambda: [i["queue_name"] for i in queue(box)] == ["deferred"] * 20)
+    held(box, "release", "--waiting")
+    check_once(box, to)
+
+
+def wrapper(box, script):
+    """A sendmail that does something else; the real one is $REAL."""
+    path = box.dir / f"sendmail-{unique()}"
+    path.write_text(f"#!/bin/bash\nREAL=/usr/sbin/sendmail\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+# Instead of sendmail(1): one that dies before, while and after it submits, or has
+# the command killed; that is its parent.
+SENDMAILS = [
+    'kill -KILL $PPID; exec $REAL "$@"',
+    '$REAL "$@"; kill -KILL $PPID',
+    '$REAL "$@" & sleep 0.01; kill -KILL $PPID $! $$',
+    '[ $((RANDOM % 4)) != 0 ] || kill -KILL $PPID; exec $REAL "$@"',
+    'kill -KILL $$',
+    '[ $((RANDOM % 2)) != 0 ] || kill -KILL $$; $REAL "$@"; kill -KILL $$',
+    '[ $((RANDOM % 2)) != 0 ] || exit 75; $REAL "$@"; exit 75',
+]
+
+# Where the command dies: at its nth system call of a name. It runs postconf and
+# postqueue; for each batch 16 times postcat, as often sendmail, and postsuper.
+CALLS = [
+    ("clone3", 1), ("clone3", 2), ("clone3", 9), ("flock", 1), ("wait4", 18), ("fdatasync", 1),
+    ("pwrite64", 1), ("pwrite64", 3), ("clone3", 19), ("clone3", 25), ("clone3", 34),
+    ("wait4", 19), ("wait4", 27), ("wait4", 34), ("clone3", 35), ("wait4", 35), ("close", 100),
+    ("memfd_create", 20),
+]
+
+
+def submit_with(box, script):
+    box.set("submission", "sendmail", str(wrapper(box, script)))
+
+
+def submit_as_usual(box):
+    box.set("submission", "sendmail", "/usr/sbin/sendmail")
+
+
+def test_two_messages_of_one_email(box):
+    """As after a kill between the new message and the end of the old one."""
+    to = send(box, 2)
+    with NotInCharge(box):
+        submit_with(box, SENDMAILS[1])
+        subprocess.run(command(box, "release", "--waiting"), capture_output=True, timeout=60)
+        submit_as_usual(box)
+        wait_for("old and new to wait",
+                 lambda: [i["queue_name"] for i in queue(box)].count("deferred") > 2)
+    held(box, "release", "--waiting")
+    check_once(box, to)
+
+
+def test_killed_at_any_step(box):
+    """Neither lost nor doubled, however often and wherever command and sendmail
+    are killed."""
+    to = send(box, 100)
+    for call, nth in CALLS:
+        killed = subprocess.run(
+            ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
+             "-e", f"inject={call}:signal=SIGKILL:when={nth}", *command(box, "release", "--waiting")],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+        assert killed.returncode != 0, (call, nth)
+    assert len(queue(box)) > 0
+    for script in SENDMAILS:
+        submit_with(box, script)
+        subprocess.run(command(box, "release", "--waiting"), stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=300)
+    submit_as_usual(box)
+    held(box, "release", "--waiting")
+    check_once(box, to)
+
+
+def test_one_at_a_time(box):
+    """Two commands could each think that the other's message goes."""
+    to = send(box, 4)
+    commands = [subprocess.Popen(command(box, "release", "--waiting"), stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+                for _ in range(4)]
+    for started in commands:
+        started.communicate(timeout=120)
+        assert started.returncode in (0, 75)
+    held(box, "release", "--waiting")
+    check_once(box, to)
