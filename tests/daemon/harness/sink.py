@@ -4,6 +4,9 @@ import email
 import email.policy
 import os
 import re
+import time
+from collections import defaultdict
+from functools import cached_property
 from pathlib import Path
 
 from .wait import wait_for
@@ -26,9 +29,10 @@ class Delivered:
         fields = re.sub(rb"\A(X-(Client|Helo|Mail|Rcpt)-[^\n]*\n)+", b"", head)
         fields = re.sub(rb"\AReceived: [^\n]*\n\tby smtp-sink (.*\n\t.*|.*)\n", b"", fields)
         self.raw = fields + b"\n\n" + body
-        self.message = email.message_from_bytes(
-            self.raw, policy=email.policy.default
-        )
+
+    @cached_property
+    def message(self):
+        return email.message_from_bytes(self.raw, policy=email.policy.default)
 
     @staticmethod
     def _path(args):
@@ -42,12 +46,17 @@ class Delivered:
 
     def raw_header(self, name):
         """The same as its bytes, unfolded."""
-        head = self.raw.split(b"\n\n", 1)[0]
+        values = self.raw_headers(name)
+        assert len(values) <= 1, f"{len(values)} fields {name}"
+        return values[0] if values else None
+
+    def raw_headers(self, name):
+        """All fields of the name."""
+        head = self.raw[: self.raw.find(b"\n\n")]
         values = re.findall(
             rb"^" + name.encode() + rb":[ \t]*((?:.*\n[ \t])*.*)$", head, re.M | re.I
         )
-        assert len(values) <= 1, f"{len(values)} fields {name}"
-        return re.sub(rb"\n(?=[ \t])", b"", values[0]) if values else None
+        return [re.sub(rb"\n(?=[ \t])", b"", value) for value in values]
 
     def addresses(self, name):
         """The mailboxes of an address field as (display name, address)."""
@@ -87,12 +96,16 @@ def target(link):
 
 
 class Sink:
-    """The folder of delivered messages; each file is read once."""
+    """The folder of delivered messages; each file is read once, and found by
+    its recipients and its Message-ID."""
 
     def __init__(self, folder, pid_file):
         self.folder = Path(folder)
         self.pid_file = Path(pid_file)
         self.known = {}
+        self.by_recipient = defaultdict(list)
+        self.by_message_id = defaultdict(list)
+        self.settled = None  # the folder's time when nothing was left to read
 
     def _open_files(self):
         """The files that smtp-sink has not finished."""
@@ -102,28 +115,40 @@ class Sink:
             return set()
         return {file for file in map(target, fds) if file}
 
+    def _look(self):
+        """Reads what has come since the last look."""
+        changed = self.folder.stat().st_mtime_ns
+        if changed == self.settled:
+            return
+        # A change at once after this one may leave the time as it is.
+        is_old = time.time_ns() - changed > 1_000_000_000
+        new = [n for n in os.listdir(self.folder) if n[0] != "." and n not in self.known]
+        unfinished = self._open_files() if new else set()
+        for name in new:
+            if str(self.folder / name) not in unfinished:
+                self._read(name)
+        waits = any(name not in self.known for name in new)
+        self.settled = changed if is_old and not waits else None
+
+    def _read(self, name):
+        found = Delivered((self.folder / name).read_bytes(), name.startswith("mail."))
+        self.known[name] = found
+        for to in set(found.recipients):
+            self.by_recipient[to].append(found)
+        for value in {v.strip() for v in found.raw_headers("Message-ID")}:
+            self.by_message_id[value.decode("utf-8", "replace")].append(found)
+
     def all(self):
         """Every message that is completely there."""
-        names = [n for n in os.listdir(self.folder) if n[0] != "."]
-        new = [n for n in names if n not in self.known]
-        if new:
-            unfinished = self._open_files()
-        for name in new:
-            path = self.folder / name
-            if str(path) not in unfinished:
-                self.known[name] = Delivered(
-                    path.read_bytes(), name.startswith("mail.")
-                )
+        self._look()
         return list(self.known.values())
 
     def now(self, message_id=None, to=None):
         """The messages there are with the Message-ID or the recipient."""
-        return [
-            d
-            for d in self.all()
-            if (message_id and d.header("Message-ID") == message_id)
-            or (to and to in d.recipients)
-        ]
+        self._look()
+        found = self.by_message_id.get(message_id, []) if message_id else []
+        also = self.by_recipient.get(to, []) if to else []
+        return found + [d for d in also if d not in found]
 
     def find(self, message_id=None, to=None):
         """Waits for a message; fails when it comes twice."""
