@@ -116,7 +116,6 @@ write_postfix() {
 	write_master_cf
 	write_capture
 	install -d -o root -g postfix -m 2750 "$dir/queue/postern"
-	enable_postern
 }
 
 master_pid() {

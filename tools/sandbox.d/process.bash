@@ -22,14 +22,11 @@ pid_in() {
 # Whether the process itself listens on the port of 127.0.0.1. That somebody
 # answers there is not enough: it may be the wrong one.
 listens_on() {
-	local pid=$1 inode fd
+	local pid=$1 inode
 	inode=$(awk -v port="$(printf ':%04X' "$2")" \
 		'$2 ~ port "$" && $4 == "0A" { print $10; exit }' /proc/net/tcp)
 	[ -n "$inode" ] || return 1
-	for fd in /proc/"$pid"/fd/*; do
-		[ "$(readlink "$fd")" != "socket:[$inode]" ] || return 0
-	done
-	return 1
+	[ -n "$(find /proc/"$pid"/fd -lname "socket:\[$inode\]" 2>/dev/null)" ]
 }
 
 # Below the range from which the kernel takes ports for outgoing connections.
