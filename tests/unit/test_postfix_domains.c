@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
@@ -27,6 +28,8 @@ static void write_file(const char *folder, const char *name, const char *before,
 		(int)(mark ? (size_t)(mark - text) : strlen(text)), text,
 		mark ? folder : "", mark ? mark + strlen("DIR") : "");
 	fclose(file);
+	/* postconf waits a second or two before it reads a file that is new. */
+	assert_int_equal(utimes(path, (struct timeval[2]){{1, 0}, {1, 0}}), 0);
 }
 
 static void drop_folder(const char *folder)
