@@ -99,9 +99,16 @@ static void set_up_worker(struct http_rig *rig)
 	acceptor_enter_thread(worker->acceptor);
 }
 
-int http_rig_setup(void **state)
+/* What a test waits for next is to come within that time. */
+static void set_guard(struct http_rig *rig)
 {
 	const struct timeval guard = {.tv_sec = GUARD_S};
+
+	event_add(rig->guard, &guard);
+}
+
+int http_rig_setup(void **state)
+{
 	struct http_rig *rig = mem_new(struct http_rig);
 
 	rig->shared.routes = routes;
@@ -114,7 +121,7 @@ int http_rig_setup(void **state)
 		0);
 	set_up_worker(rig);
 	rig->guard = event_new(rig->worker.base, -1, 0, on_guard, NULL);
-	event_add(rig->guard, &guard);
+	set_guard(rig);
 	*state = current = rig;
 	return 0;
 }
@@ -182,6 +189,7 @@ struct http_client *http_client_new(struct http_rig *rig)
 	struct http_client *client = mem_new(struct http_client);
 	struct sockaddr_in to = {.sin_family = AF_INET};
 
+	set_guard(rig);
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	to.sin_port = htons((uint16_t)atoi(strrchr(rig->address, ':') + 1));
 	client->rig = rig;
