@@ -37,6 +37,8 @@ const struct verb *const verbs[] = {
 	&cmd_held_release,
 	&cmd_held_recheck,
 	&cmd_held_drop,
+	&cmd_probe_add,
+	&cmd_probe_show,
 	&cmd_db_migrate,
 	&cmd_db_check,
 	&cmd_db_backup,

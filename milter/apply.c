@@ -45,6 +45,7 @@ static const enum log_level levels[] = {
 	[VERDICT_TEMPFAIL] = LOG_LEVEL_ERROR,
 	[VERDICT_DISCARD] = LOG_LEVEL_WARN,
 	[VERDICT_LEARN] = LOG_LEVEL_INFO,
+	[VERDICT_PROBE] = LOG_LEVEL_INFO,
 };
 
 /* What is to be done, and what came of it. */
@@ -205,6 +206,9 @@ static int act(const struct occasion *on, struct outcome *outcome)
 	case VERDICT_DISCARD:
 		outcome->ending = END_DISCARD;
 		return 0;
+	case VERDICT_PROBE:
+		outcome->ending = END_DISCARD;
+		return record_probe(on->service, on->session, &outcome->err);
 	case VERDICT_ACTIONS:
 		break;
 	}

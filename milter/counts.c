@@ -30,7 +30,7 @@ bool counts_log(struct counts *counts, struct log *log)
 	log_info(log, "counts", "record", LOG_INT(n[VERDICT_RECORD]), "pass",
 		LOG_INT(n[VERDICT_PASS]), "learn", LOG_INT(n[VERDICT_LEARN]),
 		"refuse", LOG_INT(n[VERDICT_REFUSE]), "discard",
-		LOG_INT(n[VERDICT_DISCARD]), "tempfail",
-		LOG_INT(n[VERDICT_TEMPFAIL]));
+		LOG_INT(n[VERDICT_DISCARD]), "probe", LOG_INT(n[VERDICT_PROBE]),
+		"tempfail", LOG_INT(n[VERDICT_TEMPFAIL]));
 	return true;
 }

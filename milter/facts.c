@@ -15,6 +15,7 @@
 #include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "core/store/store_claim.h"
+#include "core/store/store_probe.h"
 #include "milter/sources.h"
 
 static const enum ticket_state ticket_states[] = {
@@ -62,6 +63,19 @@ static bool from_matches(const struct strv *froms, const char *staged)
 	return staged_from_is(staged, address);
 }
 
+static int read_probe(struct db *db, const char *ticket,
+	struct verdict_facts *verdict, struct err *err)
+{
+	struct probe probe;
+	int found = store_probe_get(db, ticket, &probe, err);
+
+	if (found <= 0)
+		return found;
+	store_probe_clear(&probe);
+	verdict->ticket = TICKET_PROBE;
+	return 0;
+}
+
 static int read_ticket(struct db *db, const struct session_message *message,
 	struct facts *facts, struct err *err)
 {
@@ -75,7 +89,7 @@ static int read_ticket(struct db *db, const struct session_message *message,
 		return -1;
 	facts->ticket_found = found > 0;
 	if (!facts->ticket_found)
-		return 0;
+		return read_probe(db, message->ticket, verdict, err);
 	if (facts->ticket.superseded) {
 		verdict->ticket = TICKET_SUPERSEDED;
 		return 0;

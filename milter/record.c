@@ -11,6 +11,7 @@
 #include "core/base/str.h"
 #include "core/mail/addr.h"
 #include "core/store/store_held.h"
+#include "core/store/store_probe.h"
 #include "milter/origin.h"
 
 struct entry {
@@ -71,6 +72,28 @@ int record_sent(
 	};
 
 	return committer_run(service->committer, run_sent, &entry, err);
+}
+
+static int run_probe(struct db *db, void *arg, struct err *err)
+{
+	const struct entry *entry = arg;
+
+	return store_probe_see(db, entry->ticket, entry->note.queue_id,
+		       entry->note.now_us, err) < 0
+		       ? -1
+		       : 0;
+}
+
+int record_probe(
+	struct service *service, const struct session *session, struct err *err)
+{
+	struct entry entry = {
+		.ticket = session->message.ticket,
+		.note.queue_id = session->message.queue_id,
+		.note.now_us = clock_now_us(service->clock),
+	};
+
+	return committer_run(service->committer, run_probe, &entry, err);
 }
 
 /* The mailbox of the one From field, or the text of the first; a new string. */

@@ -27,4 +27,8 @@ int record_refused(struct service *service, const struct session *session,
 	const struct facts *facts, const struct record_refusal *refusal,
 	struct err *err);
 
+/* Notes that the milter was asked about the message of a probe. */
+int record_probe(struct service *service, const struct session *session,
+	struct err *err);
+
 #endif

@@ -50,19 +50,20 @@ wants_service() {
 		[ -z "$(setting_of submission smtp_server)" ]
 }
 
-# As the daemons do, which run as the user postern where the file is theirs.
-try_database() {
+# postern ARGUMENT...: as the daemons do, which run as the user postern where the
+# file is theirs.
+run_postern() {
 	as=
 	if [ "$(id -u)" -eq 0 ] && id postern >/dev/null 2>&1 &&
 		[ "$settings" = "$(readlink -f "$default_settings")" ]; then
 		as='setpriv --reuid postern --regid postern --init-groups'
 	fi
 	# shellcheck disable=SC2086 # words
-	$as "$postern" -c "$settings" company list 2>&1 >/dev/null
+	$as "$postern" -c "$settings" "$@"
 }
 
 check_database() {
-	if why=$(try_database); then
+	if why=$(run_postern company list 2>&1 >/dev/null); then
 		good "the database can be used"
 	else
 		wrong "$why"

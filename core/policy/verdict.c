@@ -20,6 +20,7 @@
  *   ok      here      known       not alone           refuse    ticket_mismatch
  *   ok      here      refused     any                 refuse    ticket_refused
  *   ok      here      superseded  any                 discard ticket_superseded
+ *   ok      here      of a probe  any                 probe     ticket_probe
  *   ok      here      ours        other sender, From  refuse    ticket_mismatch
  *   ok      here      ours        another claim       refuse    other_domain
  *   ok      here      ours        key not valid       refuse    key_invalid
@@ -91,6 +92,8 @@ static const struct {
 		"The message of this ticket was refused before."},
 	[REASON_TICKET_SUPERSEDED] = {"ticket_superseded",
 		"The message was submitted again, in place of this one."},
+	[REASON_TICKET_PROBE] = {"ticket_probe",
+		"The message shows that the milter is asked."},
 	[REASON_OTHER_DOMAIN] = {"other_domain",
 		"The message also names a sender of a domain that its API key "
 		"is not for."},
@@ -113,6 +116,7 @@ static const char *const actions[VERDICT_ACTIONS] = {
 	[VERDICT_TEMPFAIL] = "tempfail",
 	[VERDICT_DISCARD] = "discard",
 	[VERDICT_LEARN] = "learn",
+	[VERDICT_PROBE] = "probe",
 };
 
 static struct verdict without_ticket(const struct verdict_facts *facts)
@@ -192,6 +196,8 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 	case TICKET_SUPERSEDED:
 		return (struct verdict){
 			VERDICT_DISCARD, REASON_TICKET_SUPERSEDED};
+	case TICKET_PROBE:
+		return (struct verdict){VERDICT_PROBE, REASON_TICKET_PROBE};
 	}
 	/* Not reached; if it were, mail must wait rather than slip through. */
 	return (struct verdict){VERDICT_TEMPFAIL, REASON_NONE};

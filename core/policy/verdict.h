@@ -21,6 +21,7 @@ enum ticket_state {
 	TICKET_SENT,    /* ours; seen before (Postfix presents it again) */
 	TICKET_REFUSED,
 	TICKET_SUPERSEDED, /* ours; its email has another ticket by now */
+	TICKET_PROBE,      /* ours; of no email, see store_probe */
 };
 
 /* The strictest rule of the registered domains that a message claims, from lax
@@ -62,6 +63,7 @@ enum verdict_action {
 	VERDICT_TEMPFAIL, /* cannot decide now */
 	VERDICT_DISCARD,  /* accept, and deliver to nobody */
 	VERDICT_LEARN,    /* pass, and note what the rules would refuse */
+	VERDICT_PROBE,    /* note that we were asked, deliver to nobody */
 	VERDICT_ACTIONS
 };
 
@@ -80,6 +82,7 @@ enum verdict_reason {
 	REASON_TICKET_MISMATCH, /* forgery: a ticket on another message */
 	REASON_TICKET_REFUSED,  /* its message was refused before */
 	REASON_TICKET_SUPERSEDED,
+	REASON_TICKET_PROBE,
 	REASON_OTHER_DOMAIN, /* the ticket is for one, but it claims two */
 	REASON_KEY_INVALID,
 	REASON_DOMAIN_NOT_OWNED,

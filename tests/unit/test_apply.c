@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/store/store_probe.h"
 #include "core/store/store_refusal.h"
 #include "milter/apply.h"
 #include "tests/unit/facts_world.h"
@@ -338,6 +339,39 @@ static void test_trace(void **state)
 	}
 }
 
+/* A message that shows that we are asked goes to nobody; that it does so is on
+ * record, or it is put off. */
+static void test_probe(void **state)
+{
+	struct temp_db *temp = *state;
+	struct service_world *world = service_world_of(state);
+	char ticket[SECRET_TICKET_SIZE];
+	struct probe probe;
+
+	OK(store_probe_add(temp->db, 1, ticket, &why));
+	for (int again = 0; again < 2; again++) {
+		_cleanup_(session) struct session *session = message(
+			ORIGIN_LOCAL, "", ticket);
+
+		assert_int_equal(apply(world, session), SMFIS_DISCARD);
+		assert_int_equal(world->fake.recipients.n, 0);
+		assert_int_equal(
+			store_probe_get(temp->db, ticket, &probe, NULL), 1);
+		assert_true(probe.seen_us > 0);
+		assert_string_equal(probe.queue_id, "4F2A");
+		store_probe_clear(&probe);
+	}
+	assert_noted(temp->db, "");
+	OK(db_exec(temp->db,
+		"CREATE TRIGGER t BEFORE UPDATE ON probe BEGIN"
+		" SELECT raise(ABORT, 'no'); END",
+		&why));
+	_cleanup_(session) struct session *session = message(
+		ORIGIN_LOCAL, "", ticket);
+
+	assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
+}
+
 /* What is let go is on record, or it is not let go. */
 static void test_note_fails(void **state)
 {
@@ -385,6 +419,7 @@ int main(void)
 		TEST(damaged_recipients),
 		TEST(sent_notes_nothing),
 		TEST(trace),
+		TEST(probe),
 		TEST(note_fails),
 		TEST(hold_fails),
 	};

@@ -1,6 +1,6 @@
 /*
  * The verdict: every combination of facts (2 stores, too many fields or not, 4
- * origins, 5 claims, clear or not, 6 tickets, 512 states of a ticket
+ * origins, 5 claims, clear or not, 7 tickets, 512 states of a ticket
  * and its email)
  * against rules that are stated here anew, as properties, without looking at
  * how verdict.c decides.
@@ -19,7 +19,7 @@
 
 enum {
 	EMAIL_STATES = 1 << 9,
-	COMBINATIONS = 2 * 2 * 4 * CLAIMS * 6 * EMAIL_STATES,
+	COMBINATIONS = 2 * 2 * 4 * CLAIMS * 7 * EMAIL_STATES,
 };
 
 /* The facts with this number, each number another combination. */
@@ -37,11 +37,11 @@ static struct verdict_facts facts_of(int number)
 		.other_claim = bits & 64,
 		.ticket_submitted = bits & 128,
 		.from_unclear = bits & 256,
-		.ticket = (enum ticket_state)(rest % 6),
-		.claim = (enum domain_claim)(rest / 6 % CLAIMS),
-		.origin = (enum mail_origin)(rest / 30 % 4),
-		.store_failed = rest / 120 % 2,
-		.too_many_fields = rest / 240,
+		.ticket = (enum ticket_state)(rest % 7),
+		.claim = (enum domain_claim)(rest / 7 % CLAIMS),
+		.origin = (enum mail_origin)(rest / 35 % 4),
+		.store_failed = rest / 140 % 2,
+		.too_many_fields = rest / 280,
 	};
 }
 
@@ -109,6 +109,8 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	case REASON_TICKET_SUPERSEDED:
 		return judged && f->ticket_alone &&
 		       f->ticket == TICKET_SUPERSEDED;
+	case REASON_TICKET_PROBE:
+		return judged && f->ticket_alone && f->ticket == TICKET_PROBE;
 	case REASON_OTHER_DOMAIN:
 		return judged && open && same && f->other_claim;
 	case REASON_KEY_INVALID:
@@ -141,6 +143,7 @@ static const enum verdict_action action_of[REASONS] = {
 	[REASON_TICKET_MISMATCH] = VERDICT_REFUSE,
 	[REASON_TICKET_REFUSED] = VERDICT_REFUSE,
 	[REASON_TICKET_SUPERSEDED] = VERDICT_DISCARD,
+	[REASON_TICKET_PROBE] = VERDICT_PROBE,
 	[REASON_KEY_INVALID] = VERDICT_REFUSE,
 	[REASON_DOMAIN_NOT_OWNED] = VERDICT_REFUSE,
 	[REASON_DOMAIN_INACTIVE] = VERDICT_REFUSE,

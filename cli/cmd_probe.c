@@ -1,0 +1,91 @@
+/*
+ * cmd_probe: what check needs for showing that Postfix asks the milter. It
+ * submits the message itself, because it also knows where to look for it.
+ *
+ * Threads: one, the command's.
+ */
+#include "cli/cmd.h"
+#include "core/policy/ticket.h"
+#include "core/store/store_probe.h"
+
+enum { ADDRESS, SEEN, SEEN_AT, QUEUE_ID };
+
+static const struct column columns[] = {
+	[ADDRESS] = {"address", "ADDRESS", .type = COLUMN_TEXT},
+	[SEEN] = {"seen", "SEEN", .type = COLUMN_FLAG},
+	[SEEN_AT] = {"seen_at", "SEEN AT", .type = COLUMN_TIME},
+	[QUEUE_ID] = {"queue_id", "QUEUE ID", .type = COLUMN_TEXT},
+	{0},
+};
+
+static void add_row(struct report *report, const struct probe *probe)
+{
+	_cleanup_free_ char *address = ticket_address(probe->ticket);
+
+	report_add_row(report);
+	report_text(report, ADDRESS, address);
+	report_number(report, SEEN, probe->seen_us != 0);
+	report_time(report, SEEN_AT, probe->seen_us);
+	report_text(report, QUEUE_ID, probe->queue_id);
+}
+
+static int show(const struct call *call, const char *ticket,
+	struct report *report, struct err *err)
+{
+	struct probe probe;
+	int found = store_probe_get(call->db, ticket, &probe, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no such probe");
+	add_row(report, &probe);
+	store_probe_clear(&probe);
+	return 0;
+}
+
+static int run_add(const struct call *call, struct report *report, struct err *err)
+{
+	char ticket[SECRET_TICKET_SIZE];
+
+	if (store_probe_add(call->db, call->now_us, ticket, err) < 0)
+		return -1;
+	return show(call, ticket, report, err);
+}
+
+static int run_show(
+	const struct call *call, struct report *report, struct err *err)
+{
+	char ticket[SECRET_TICKET_SIZE];
+
+	if (ticket_read(call_argument(call), ticket) != TICKET_READ)
+		return err_set(err, ERR_INVALID,
+			"\"%s\" is not the address of a probe",
+			call_argument(call));
+	return show(call, ticket, report, err);
+}
+
+const struct verb cmd_probe_add = {
+	.noun = "probe",
+	.name = "add",
+	.access = VERB_WRITES,
+	.shape = VERB_RECORD,
+	.columns = columns,
+	.help = "Makes an address to which a message can be sent that shows "
+		"whether Postfix asks the milter: the milter notes that it was "
+		"asked, and throws the message away. postfix-conf/check does "
+		"that. An address counts for a day.",
+	.run = run_add,
+};
+
+const struct verb cmd_probe_show = {
+	.noun = "probe",
+	.name = "show",
+	.argument = "ADDRESS",
+	.access = VERB_READS,
+	.shape = VERB_RECORD,
+	.columns = columns,
+	.help = "Tells whether the milter was asked about the message to that "
+		"address, when, and as which message of Postfix.",
+	.run = run_show,
+};

@@ -1,0 +1,71 @@
+/*
+ * store_probe: the rows of the table probe. There are as many as times that
+ * check ran within a day.
+ *
+ * Threads: a handle is used by one thread at a time; holds no state.
+ */
+#include "core/store/store_probe.h"
+
+#include <string.h>
+
+#include "core/store/row.h"
+
+static const struct row_field probe_fields[] = {
+	ROW_FIELD(probe, ticket, ROW_TEXT),
+	ROW_FIELD(probe, created_us, ROW_INT64),
+	ROW_FIELD(probe, seen_us, ROW_INT64),
+	ROW_FIELD(probe, queue_id, ROW_TEXT),
+};
+static const struct row_type probe_type = ROW_TYPE(probe, probe_fields);
+
+int store_probe_add(struct db *db, int64_t now_us,
+	char ticket_r[static SECRET_TICKET_SIZE], struct err *err)
+{
+	static const char sql_prune[] =
+		"DELETE FROM probe WHERE created_us < $before";
+	static const char sql_add[] = "INSERT INTO probe (ticket, created_us)"
+				      " VALUES ($ticket, $now)";
+	char ticket[SECRET_TICKET_SIZE];
+
+	secret_ticket(ticket);
+	if (db_change(db, sql_prune,
+		    DB_PARAMS(DB_INT("$before",
+			    now_us - STORE_PROBE_KEEP_S * INT64_C(1000000))),
+		    err) < 0 ||
+		db_change(db, sql_add,
+			DB_PARAMS(DB_TEXT("$ticket", ticket),
+				DB_INT("$now", now_us)),
+			err) < 0)
+		return -1;
+	memcpy(ticket_r, ticket, sizeof(ticket));
+	return 0;
+}
+
+int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r,
+	struct err *err)
+{
+	static const char sql_get[] =
+		"SELECT ticket, created_us, seen_us, queue_id FROM probe"
+		" WHERE ticket = $ticket";
+
+	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$ticket", ticket)),
+		&probe_type, probe_r, err);
+}
+
+void store_probe_clear(struct probe *probe)
+{
+	row_clear(&probe_type, probe);
+}
+
+int store_probe_see(struct db *db, const char *ticket, const char *queue_id,
+	int64_t now_us, struct err *err)
+{
+	static const char sql_see[] =
+		"UPDATE probe SET seen_us = $now, queue_id = $queue_id"
+		" WHERE ticket = $ticket";
+
+	return db_change(db, sql_see,
+		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_INT("$now", now_us),
+			DB_TEXT("$queue_id", queue_id)),
+		err);
+}

@@ -1,0 +1,35 @@
+/*
+ * store_probe: tickets of no email, by which postfix-conf/check finds out
+ * whether Postfix asks the milter: a message that is for one was seen by the
+ * milter, or it was not.
+ */
+#ifndef POSTERN_STORE_STORE_PROBE_H
+#define POSTERN_STORE_STORE_PROBE_H
+
+#include "core/base/secret.h"
+#include "core/db/db.h"
+
+enum { STORE_PROBE_KEEP_S = 24 * 3600 };
+
+struct probe {
+	char *ticket;
+	int64_t created_us;
+	int64_t seen_us; /* 0: not yet */
+	char *queue_id;  /* of the message; "" before */
+};
+
+/* A new one; those that are older than STORE_PROBE_KEEP_S go. 0 or -1. */
+int store_probe_add(struct db *db, int64_t now_us,
+	char ticket_r[static SECRET_TICKET_SIZE], struct err *err);
+
+/* 1, 0 when there is none with this ticket, -1. */
+int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r,
+	struct err *err);
+void store_probe_clear(struct probe *probe);
+
+/* The milter was asked about the message; again, the later time counts. 1, 0
+ * when there is none with this ticket, -1. */
+int store_probe_see(struct db *db, const char *ticket, const char *queue_id,
+	int64_t now_us, struct err *err);
+
+#endif

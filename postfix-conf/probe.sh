@@ -1,0 +1,190 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # common.sh and settings.sh set what is used here
+# Shows that Postfix asks the milter, by a message; for check, behind
+# settings.sh.
+#
+# Each way into Postfix gets a message for an address of `postern probe add`. No
+# milter but ours knows what to do with it: ours notes that it was asked, and
+# throws the message away. When nothing was noted the message is looked for, what
+# has become of it says why, and it is removed. It has no sender, so that nothing
+# comes back.
+
+probe_seconds=10
+
+# Prints the address of a new probe; or fails, with the reason.
+new_probe() {
+	if ! answer=$(run_postern --json probe add 2>&1); then
+		echo "$answer"
+		return 1
+	fi
+	echo "$answer" | sed -n 's/.*"address": "\([^"]*\)".*/\1/p'
+}
+
+probe_message() {
+	echo "From: postern-check@$(value_of myhostname)"
+	echo "To: $1"
+	echo "Subject: Postern looks whether its milter is asked"
+	echo "Auto-Submitted: auto-generated"
+	echo
+	echo "This message should not have reached you: see postfix-conf/check."
+}
+
+# Prints what sendmail(1) complains of.
+submit_by_sendmail() {
+	program=$(setting_of submission sendmail)
+	# shellcheck disable=SC2086 # a word, or none
+	probe_message "$1" | "${program:-sendmail}" -C "$config" -i -f '' -- "$1" 2>&1
+}
+
+# Prints the last reply of the SMTP server, `unix:PATH` or `inet:HOST:PORT`. One
+# that is no 250 is a failure.
+submit_by_smtp() {
+	probe_message "$1" | perl -MIO::Socket::UNIX -MIO::Socket::IP -e '
+		my ($server, $to) = @ARGV;
+		my @message = <STDIN>;
+		$SIG{ALRM} = sub { print "no answer in time"; exit 1 };
+		alarm(30);
+		my $peer = $server =~ /^unix:(.*)/
+			? IO::Socket::UNIX->new(Peer => $1)
+			: $server =~ /^inet:\[?(.*?)\]?:(\d+)$/
+			? IO::Socket::IP->new(PeerHost => $1, PeerPort => $2)
+			: undef;
+		$peer or print("$server: $!"), exit 1;
+		my $reply;
+		sub expect {
+			1 while defined($reply = <$peer>) and $reply =~ /^\d+-/;
+			$reply = "the connection was closed" if !defined($reply);
+			$reply =~ s/\s+$//;
+			$reply =~ /^$_[0]/ or print($reply), exit 1;
+		}
+		expect("220");
+		for (["EHLO localhost", 250], ["MAIL FROM:<>", 250],
+			["RCPT TO:<$to>", 250], ["DATA", 354]) {
+			print $peer "$_->[0]\r\n";
+			expect($_->[1]);
+		}
+		s/\n/\r\n/ for @message;
+		print $peer @message, ".\r\n";
+		expect("250");
+		print $peer "QUIT\r\n";
+		print $reply' "$2" "$1"
+}
+
+is_seen() {
+	run_postern --json probe show "$1" 2>/dev/null | grep -q '"seen": true'
+}
+
+# The message to the address in the queue, as JSON; nothing when it is not there.
+queued_for() {
+	postqueue -c "$config" -j 2>/dev/null | grep -F "\"$1\"" | head -n 1
+}
+
+# The text member of that name.
+member_of() {
+	printf '%s\n' "$1" | sed -n "s/.*\"$2\": \"\([^\"]*\)\".*/\1/p"
+}
+
+# Waits until the milter was asked, or it is clear that it was not.
+wait_for_probe() {
+	left=$((probe_seconds * 5))
+	while ! is_seen "$1"; do
+		[ $left -gt 0 ] || return 1
+		case $(member_of "$(queued_for "$1")" queue_name) in
+		deferred | hold) return 1 ;;
+		esac
+		left=$((left - 1))
+		sleep 0.2
+	done
+}
+
+# The line of the mail log that says what has become of the address, if there is
+# a log to look into.
+logged_for() {
+	log=$(value_of maillog_file)
+	for log in "$log" /var/log/mail.log /var/log/maillog; do
+		[ -r "$log" ] || continue
+		tail -n 10000 "$log" | grep -F "=<$1>" | grep -F ' status=' |
+			tail -n 1 | sed 's/.*]: //'
+		return
+	done
+}
+
+# Why Postfix did not ask the milter, as far as main.cf tells: the list of the way.
+why_not_asked() {
+	case $(value_of receive_override_options)/$(is_listed "$1" || echo lacking) in
+	*/lacking) echo "$1 lacks it" ;;
+	*no_milters*) echo "receive_override_options has no_milters" ;;
+	*) echo "main.cf names it; was Postfix reloaded since (postfix -c" \
+		"$config reload), or has master.cf another $1, or no_milters?" ;;
+	esac
+}
+
+# What has become of a message that the milter did not see: ADDRESS LIST.
+fate_of() {
+	message=$(queued_for "$1")
+	reason=$(member_of "$message" delay_reason)
+	not_asked="Postfix did not ask the milter: $(why_not_asked "$2")"
+	case $(member_of "$message" queue_name) in
+	maildrop | incoming)
+		if why=$(try_socket); then
+			echo "the message waits, although the milter answers:" \
+				"another one puts mail off, or itself, as their" \
+				"logs say; $2 is $(value_of "$2")"
+		else
+			echo "the message waits, the milter does not answer: $why"
+		fi
+		;;
+	hold) echo "$not_asked. The message is held${reason:+ ($reason)}" ;;
+	?*) echo "$not_asked. The message waits${reason:+ ($reason)}" ;;
+	'') echo "$not_asked. The message did not wait:" \
+		"$(logged_for "$1" | grep . || echo "see the mail log for $1")" ;;
+	esac
+}
+
+remove_probe() {
+	id=$(member_of "$(queued_for "$1")" queue_id)
+	[ -z "$id" ] || postsuper -c "$config" -d "$id" >/dev/null 2>&1 || true
+}
+
+# try_way NAME LIST COMMAND [ARGUMENT]: the way's name, the parameter that names
+# the milters for it, and what submits a message to the address behind it.
+try_way() {
+	name=$1
+	list=$2
+	shift 2
+	submit=$1
+	shift
+	if ! address=$(new_probe); then
+		warn "$name: not tried: $address"
+	elif ! said=$("$submit" "$address" "$@"); then
+		wrong "$name takes no message: $said"
+	elif wait_for_probe "$address"; then
+		good "the milter is asked about mail by $name"
+	else
+		wrong "mail by $name: $(fate_of "$address" "$list")"
+		remove_probe "$address"
+	fi
+}
+
+# The server to which postern-httpd submits, when it does so by SMTP.
+smtp_server() {
+	[ "$(setting_of submission method)" = smtp ] || return 0
+	server=$(setting_of submission smtp_server)
+	echo "${server:-unix:$queue/public/$service}"
+}
+
+check_probes() {
+	if [ -z "$settings" ] || [ -z "$postern" ] || ! read_settings; then
+		return
+	elif [ "$(id -u)" -ne 0 ]; then
+		warn "no message was sent to try whether the milter is asked: run" \
+			"check as root"
+		return
+	elif ! postfix -c "$config" status >/dev/null 2>&1; then
+		return
+	fi
+	try_way 'sendmail(1)' non_smtpd_milters submit_by_sendmail
+	server=$(smtp_server)
+	[ -z "$server" ] ||
+		try_way "SMTP to $server" smtpd_milters submit_by_smtp "$server"
+}

@@ -1,0 +1,139 @@
+"""check shows by a message whether Postfix asks the milter; through a real Postfix."""
+
+import os
+import subprocess
+
+import pytest
+from harness import Sandbox
+from harness.sandbox import METHOD, TREE
+
+# The way that is broken, as check names it, and the parameter of its milters.
+WAYS = {"sendmail": ("sendmail(1)", "non_smtpd_milters"), "smtp": ("SMTP to unix:", "smtpd_milters")}
+WAY, LIST = WAYS[METHOD]
+SERVICE = {"sendmail": "cleanup    unix  n  -  y  -     0  cleanup",
+           "smtp": "syslog_name=postfix/postern"}[METHOD]
+
+pytestmark = pytest.mark.submission
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A mail system that is as it should be between two tests."""
+    with Sandbox() as box:
+        yield box
+
+
+class Changed:
+    """main.cf and master.cf as a test has them, until its end."""
+
+    def __init__(self, box):
+        self.box = box
+        self.files = [box.dir / "postfix" / name for name in ("main.cf", "master.cf")]
+        self.before = [file.read_text() for file in self.files]
+
+    def main_cf(self, *lines):
+        with self.files[0].open("a") as file:
+            file.write("\n".join([*lines, ""]))
+        self.reload()
+
+    def master_cf(self, behind, line):
+        text = self.files[1].read_text()
+        assert behind in text
+        self.files[1].write_text(text.replace(behind, f"{behind}\n  {line}", 1))
+        self.reload()
+
+    def reload(self):
+        for file in self.files:  # else Postfix waits until it is not new
+            os.utime(file, (10**9, 10**9))
+        subprocess.run(["postfix", "-c", self.box.dir / "postfix", "reload"], check=True,
+                       capture_output=True, timeout=60)
+
+    def undo(self):
+        for file, text in zip(self.files, self.before):
+            file.write_text(text)
+        self.reload()
+
+    def check(self):
+        """What check says of the ways, each of which leaves nothing behind."""
+        done = subprocess.run(
+            [TREE / "postfix-conf/check", "-c", self.box.dir / "postfix", "-p", self.box.config],
+            capture_output=True, text=True, timeout=200, check=False)
+        assert "Mail queue is empty" in subprocess.run(
+            ["postqueue", "-c", self.box.dir / "postfix", "-p"], check=True,
+            capture_output=True, text=True, timeout=60).stdout
+        assert not self.box.waiting() and not self.box.sink.all()
+        return done.stdout
+
+
+@pytest.fixture
+def changed(shared):
+    changed = Changed(shared)
+    yield changed
+    changed.undo()
+
+
+def fault(said, way=WAY):
+    """The line about the way that is broken."""
+    return next(line for line in said.splitlines() if line.startswith(f"WRONG:   mail by {way}"))
+
+
+def test_the_milter_is_asked(shared):
+    said = Changed(shared).check()
+    ways = [line for line in said.splitlines() if "the milter is asked about" in line]
+    assert len(ways) == (2 if METHOD == "smtp" else 1)
+    assert all(line.startswith("good:") for line in ways)
+    assert "action=probe outcome=discarded reason=ticket_probe" in shared.log("milter")
+
+
+def test_a_milter_that_main_cf_lacks(changed):
+    changed.main_cf(f"{LIST} =")
+    assert fault(changed.check()).endswith(
+        f"Postfix did not ask the milter: {LIST} lacks it. The message waits"
+        " (postern-milter is not in charge)")
+
+
+def test_a_milter_that_is_turned_off(changed):
+    changed.main_cf("receive_override_options = no_milters")
+    assert "receive_override_options has no_milters. The message waits" in fault(changed.check())
+
+
+def test_a_milter_that_master_cf_lacks(changed):
+    changed.master_cf(SERVICE, f"-o {LIST}=")
+    line = fault(changed.check())
+    assert "main.cf names it; was Postfix reloaded" in line
+    assert f"has master.cf another {LIST}" in line
+
+
+def test_mail_that_does_not_wait(changed):
+    changed.main_cf(f"{LIST} =", "transport_maps = inline:{postern.invalid=error:nobody}")
+    line = fault(changed.check())
+    assert "The message did not wait: " in line
+    assert "status=bounced (nobody)" in line and f"{LIST} lacks it" in line
+
+
+def test_mail_that_is_held(changed):
+    hold = "header_checks = regexp:{ {/^Auto-Submitted:/ HOLD of mine} }"
+    changed.main_cf(hold)
+    assert "the milter is asked about mail by sendmail(1)" in changed.check()
+    changed.main_cf(f"{LIST} =", hold)
+    assert fault(changed.check()).endswith(f"{LIST} lacks it. The message is held")
+
+
+def test_a_milter_that_is_away(shared):
+    shared.stop("milter")
+    said = Changed(shared).check()
+    shared.start("milter")
+    if METHOD == "sendmail":
+        assert "the message waits, the milter does not answer: No such file" in fault(said)
+    else:
+        assert f"WRONG:   {WAY}" in said and "takes no message: 451 4.7.1" in said
+
+
+def test_another_milter_that_is_away(changed):
+    changed.main_cf(f"{LIST} = inet:127.0.0.1:1, unix:postern/milter.sock")
+    said = changed.check()
+    if METHOD == "sendmail":
+        assert "although the milter answers: another one puts mail off" in fault(said)
+        assert f"{LIST} is inet:127.0.0.1:1, unix:" in fault(said)
+    else:
+        assert f"WRONG:   {WAY}" in said and "takes no message: 451 4.7.1" in said
