@@ -8,7 +8,7 @@ import pytest
 from harness import wait_for
 from harness.sandbox import unique
 from harness.submit import by_sendmail
-from test_postfix_conf import MASTER, WAIT, make  # noqa: F401
+from test_postfix_conf import SCRIPTS, WAIT, make  # noqa: F401
 
 TICKET = "0123456789abcdef0123456789abcdef@postern.invalid"
 OLD = "inline:{ {postern.invalid = retry:4.3.5 postern-milter is not in charge} }"
@@ -209,3 +209,23 @@ def test_mail_waits_wherever_other_mail_goes(away, route):
     main_cf.write_text(before)
     assert f"to=<{ticket}>, relay=none" in away.log("postfix")
     assert not away.sink.now(to=ticket)
+
+
+@pytest.mark.submission("sendmail")
+def test_disable_tells_of_mail_that_waits(away):
+    main_cf = away.dir / "postfix/main.cf"
+    before = main_cf.read_text()
+    disable = [SCRIPTS / "disable", "-c", main_cf.parent]
+
+    def said():
+        done = subprocess.run(disable, capture_output=True, text=True, timeout=60, check=True)
+        main_cf.write_text(before)
+        return done.stderr
+
+    assert "wait for the milter" not in said()
+    ticket = unique("t") + "@postern.invalid"
+    by_sendmail(away, f"<{unique()}@x.test>", "hello@example.com", [ticket],
+                b"From: hello@example.com\nTo: someone@dst.test\n\nbody\n")
+    waiting = wait_for("the mail", lambda: queued(away, ticket))
+    assert "messages that wait for the milter: 1. " in said()
+    postfix_command(away, "postsuper", "-d", waiting["queue_id"])
