@@ -13,7 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
-#include "core/mail/addr.h"
+#include "core/address/addr.h"
 #include "core/store/store_company.h"
 
 const char *call_argument(const struct call *call)

@@ -13,7 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/mail/addr.h"
+#include "core/address/addr.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
 

@@ -10,7 +10,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/mail/addr.h"
+#include "core/address/addr.h"
 #include "core/store/store_email.h"
 
 static int email_find(

@@ -3,11 +3,248 @@
  *
  * Threads: one, the command's.
  */
+#include <string.h>
+
 #include "cli/cmd.h"
+#include "core/address/addr.h"
+#include "core/base/buf.h"
+#include "core/base/cidr.h"
 #include "core/base/str.h"
-#include "core/mail/addr.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_exemption.h"
+#include "core/store/store_refusal.h"
+
+struct suggestion {
+	enum exemption_kind kind;
+	char *value;
+	bool local;    /* for this host alone */
+	int64_t count; /* of messages */
+	int64_t last_us;
+};
+
+struct suggest_list {
+	struct suggestion *items; /* the most frequent first */
+	size_t n;
+	int64_t hopeless; /* messages that no exemption helps */
+};
+
+/*
+ * suggest: from recorded mail to exemptions.
+ *
+ * The narrowest exemption that fits: the login, where there is one; the client,
+ * where it is another host; else the addresses that were used, because a client
+ * on this host is anybody here, and these for this host alone. What is exempt
+ * by now is left out.
+ *
+ * Threads: one.
+ */
+
+enum { NOTES_MAX = 10000 };
+
+/* What an exemption is for; other faults are faults whoever sends. */
+static bool is_curable(const struct refusal *refusal)
+{
+	return str_eq(refusal->reason, "no_ticket") ||
+	       str_eq(refusal->reason, "ticket_unknown");
+}
+
+/* As the milter decides that it was submitted here. */
+static bool is_local(const struct refusal *refusal)
+{
+	return str_eq(refusal->origin, "local") ||
+	       cidr_is_loopback(refusal->client);
+}
+
+/* The address as exemptions have it, if it is the domain's; a new string, or
+ * NULL. */
+static char *address_of(const struct domain *domain, const char *text)
+{
+	_cleanup_addr_ struct addr addr = {0};
+	size_t len = strlen(domain->name), addr_len;
+	const char *end;
+
+	if (addr_parse(text, &addr, NULL) < 0)
+		return NULL;
+	addr_len = strlen(addr.domain);
+	if (addr_len < len)
+		return NULL;
+	end = addr.domain + addr_len - len;
+	if (!str_eq(end, domain->name))
+		return NULL;
+	if (addr_len > len && (!domain->covers_subdomains || end[-1] != '.'))
+		return NULL;
+	return addr_spec(&addr);
+}
+
+static struct suggestion *find(
+	struct suggest_list *list, const struct suggestion *wanted)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i].kind == wanted->kind &&
+			list->items[i].local == wanted->local &&
+			str_eq(list->items[i].value, wanted->value))
+			return &list->items[i];
+	list->items = mem_grow(list->items, list->n + 1, sizeof(*list->items));
+	list->items[list->n] = (struct suggestion){.kind = wanted->kind,
+		.local = wanted->local,
+		.value = mem_strdup(wanted->value)};
+	return &list->items[list->n++];
+}
+
+static void count(struct suggest_list *list, const struct refusal *refusal,
+	enum exemption_kind kind, char *value)
+{
+	const struct suggestion wanted = {
+		.kind = kind,
+		.value = value,
+		.local = kind == EXEMPT_SENDER && is_local(refusal),
+	};
+	struct suggestion *suggestion = find(list, &wanted);
+
+	suggestion->count += refusal->count;
+	if (suggestion->last_us < refusal->last_us)
+		suggestion->last_us = refusal->last_us;
+}
+
+static void count_addresses(struct suggest_list *list,
+	const struct domain *domain, const struct refusal *refusal)
+{
+	_cleanup_free_ char *sender = address_of(domain, refusal->sender);
+	_cleanup_free_ char *from = address_of(domain, refusal->from);
+
+	if ((sender == NULL && from == NULL) || *refusal->sender == '\0') {
+		list->hopeless += refusal->count;
+		return;
+	}
+	if (from)
+		count(list, refusal, EXEMPT_SENDER, from);
+	if (sender && (from == NULL || !str_eq(sender, from)))
+		count(list, refusal, EXEMPT_SENDER, sender);
+}
+
+static void add(struct suggest_list *list, const struct domain *domain,
+	const struct refusal *refusal)
+{
+	if (!is_curable(refusal))
+		list->hopeless += refusal->count;
+	else if (*refusal->login)
+		count(list, refusal, EXEMPT_LOGIN, refusal->login);
+	else if (*refusal->client && !is_local(refusal))
+		count(list, refusal, EXEMPT_CLIENT, refusal->client);
+	else
+		count_addresses(list, domain, refusal);
+}
+
+static bool is_for(
+	const struct exemption *exemption, const struct suggestion *suggestion)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+
+	if (exemption->kind != suggestion->kind ||
+		(exemption->local && !suggestion->local))
+		return false;
+	if (exemption->kind != EXEMPT_CLIENT)
+		return str_eq(exemption->value, suggestion->value);
+	return cidr_list_parse(exemption->value, &list, NULL) == 0 &&
+	       cidr_list_has_text(&list, suggestion->value);
+}
+
+static bool is_exempt(
+	const struct exemption_list *list, const struct suggestion *suggestion)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (is_for(&list->items[i], suggestion))
+			return true;
+	return false;
+}
+
+static void leave_out(
+	struct suggest_list *list, const struct exemption_list *exemptions)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (is_exempt(exemptions, &list->items[i]))
+			free(list->items[i].value);
+		else
+			list->items[n++] = list->items[i];
+	list->n = n;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct suggestion *one = a, *other = b;
+
+	return (one->count < other->count) - (one->count > other->count);
+}
+
+/* The caller frees the list. 0 or -1. */
+static int suggest_read(struct db *db, const struct domain *domain,
+	struct suggest_list *list_r, struct err *err)
+{
+	const struct refusal_scope scope = {.domain = domain->name};
+	struct suggest_list list = {0};
+	struct exemption_list exemptions;
+	struct refusal_list notes;
+
+	if (store_exemption_list(db, domain->name, &exemptions, err) < 0)
+		return -1;
+	if (store_refusal_list(db, &scope, NOTES_MAX, &notes, err) < 0) {
+		store_exemption_list_free(&exemptions);
+		return -1;
+	}
+	for (size_t i = 0; i < notes.n; i++)
+		add(&list, domain, &notes.items[i]);
+	store_refusal_list_free(&notes);
+	leave_out(&list, &exemptions);
+	store_exemption_list_free(&exemptions);
+	if (list.n > 0)
+		qsort(list.items, list.n, sizeof(*list.items), by_count);
+	*list_r = list;
+	return 0;
+}
+
+static void suggest_list_free(struct suggest_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->items[i].value);
+	free(list->items);
+	*list = (struct suggest_list){0};
+}
+
+/* Strangers chose the value. */
+static void add_quoted(struct buf *out, const char *value)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789@%+=:,./_";
+
+	if (*value && value[strspn(value, plain)] == '\0') {
+		buf_add_str(out, value);
+		return;
+	}
+	buf_add_char(out, '\'');
+	for (; *value; value++)
+		if (*value == '\'')
+			buf_add_str(out, "'\\''");
+		else
+			buf_add_char(out, *value);
+	buf_add_char(out, '\'');
+}
+
+/* The command that makes the exemption, quoted for a shell; a new string. */
+static char *suggest_command(
+	const struct domain *domain, const struct suggestion *suggestion)
+{
+	struct buf out = BUF_INIT;
+
+	buf_printf(&out, "postern exempt add %s --%s=", domain->name,
+		store_exemption_kind_name(suggestion->kind));
+	add_quoted(&out, suggestion->value);
+	if (suggestion->local)
+		buf_add_str(&out, " --local");
+	return buf_take(&out);
+}
 
 enum { ID, DOMAIN_NAME, KIND, VALUE, LOCAL, CREATED_AT };
 
@@ -255,4 +492,95 @@ const struct verb cmd_exempt_remove = {
 		"domain, with the option that it was added with. It holds for "
 		"the next message.",
 	.run = run_remove,
+};
+
+/*
+ * cmd_exempt_suggest: the exemptions that recorded mail would need.
+ *
+ * Threads: one, the command's.
+ */
+
+enum { COMMAND, COUNT, LAST_AT };
+
+static const struct column suggest_columns[] = {
+	[COMMAND] = {"command", "COMMAND", .type = COLUMN_TEXT},
+	[COUNT] = {"count", "MESSAGES", .type = COLUMN_INT},
+	[LAST_AT] = {"last_at", "LAST", .type = COLUMN_TIME},
+	{0},
+};
+
+/* What to do when there is nothing to run. */
+static void note_nothing(struct report *report, const struct domain *domain)
+{
+	const char *name = domain->name;
+
+	switch (domain->policy) {
+	case POLICY_LEARN:
+		report_note(report,
+			"nothing to suggest: no mail without a key has used "
+			"%s, or all of that is exempt. If it has been in use "
+			"for long enough: postern domain set %s --policy "
+			"exclusive",
+			name, name);
+		break;
+	case POLICY_SHARED:
+		report_note(report,
+			"nothing to suggest: everybody here may send as %s. To "
+			"learn who does: postern domain set %s --policy learn",
+			name, name);
+		break;
+	default:
+		report_note(report,
+			"nothing to suggest: no mail without a key was refused "
+			"for %s, or all of that is exempt: postern exempt list "
+			"%s",
+			name, name);
+	}
+}
+
+static int run_suggest(
+	const struct call *call, struct report *report, struct err *err)
+{
+	struct suggest_list list = {0};
+	struct domain domain;
+	int result;
+
+	if (call_domain(call, call_argument(call), &domain, err) < 0)
+		return -1;
+	result = suggest_read(call->db, &domain, &list, err);
+	for (size_t i = 0; i < list.n; i++) {
+		_cleanup_free_ char *command = suggest_command(
+			&domain, &list.items[i]);
+
+		report_add_row(report);
+		report_text(report, COMMAND, command);
+		report_number(report, COUNT, list.items[i].count);
+		report_time(report, LAST_AT, list.items[i].last_us);
+	}
+	if (list.hopeless > 0)
+		report_note(report,
+			"%s%lld%s would be refused whoever sends them: postern "
+			"email list --refused --domain %s",
+			list.n > 0 ? "" : "nothing to suggest: ",
+			(long long)list.hopeless, list.n > 0 ? " more" : "",
+			domain.name);
+	if (result == 0 && list.n == 0 && list.hopeless == 0)
+		note_nothing(report, &domain);
+	suggest_list_free(&list);
+	store_domain_clear(&domain);
+	return result;
+}
+
+const struct verb cmd_exempt_suggest = {
+	.noun = "exempt",
+	.name = "suggest",
+	.argument = "DOMAIN",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = suggest_columns,
+	.help = "Tells which exemptions the mail would need that the domain "
+		"refused, or would have while its policy was learn, as "
+		"commands to run, with the number of messages. Run those that "
+		"are meant, then set the policy to exclusive.",
+	.run = run_suggest,
 };

@@ -8,7 +8,7 @@
 #include "cli/cmd.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
-#include "core/mail/addr.h"
+#include "core/address/addr.h"
 #include "core/store/store_key.h"
 
 /* What a new key and one of the list have in common comes first. */

@@ -14,7 +14,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/conf/postconf.h"
+#include "core/postfix/postconf.h"
 
 /* How deep files may name others. */
 enum { FILES_MAX = 8 };

@@ -21,7 +21,7 @@
 #include "core/base/program.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/conf/postconf.h"
+#include "core/postfix/postconf.h"
 
 enum {
 	TIMEOUT_MS = 10 * 60 * 1000, /* of a program: a queue can be long */

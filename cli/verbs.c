@@ -1,7 +1,5 @@
 /*
  * verbs: the table of all verbs, and of the options that they take.
- *
- * Threads: any; the tables are constant.
  */
 #include "cli/verbs.h"
 

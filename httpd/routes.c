@@ -9,7 +9,7 @@
 #include "core/base/mem.h"
 #include "core/store/store_key.h"
 #include "httpd/form/api_form.h"
-#include "httpd/http/reply.h"
+#include "httpd/transport/reply.h"
 #include "httpd/json/api_batch.h"
 #include "httpd/json/api_domain.h"
 #include "httpd/json/api_email.h"

@@ -4,12 +4,39 @@
 #ifndef POSTERN_MILTER_APPLY_H
 #define POSTERN_MILTER_APPLY_H
 
-#include <stdbool.h> /* before mfapi.h, which else makes a bool of its own */
 #include <libmilter/mfapi.h>
+#include <stdbool.h> /* before mfapi.h, which else makes a bool of its own */
 
+#include "core/store/store_refusal.h"
 #include "milter/facts.h"
 #include "milter/service.h"
 #include "milter/session.h"
+
+/*
+ * record: what the milter writes down about a message, before it answers.
+ */
+
+/* Each waits until it is durable: 0 or -1. */
+
+/* The email of the ticket is sent. ERR_NOT_FOUND when it is gone. */
+int record_sent(struct service *service, const struct session *session,
+	struct err *err);
+
+struct record_refusal {
+	enum verdict_reason reason;
+	enum refusal_outcome outcome;
+	bool own; /* the message is the email of its ticket */
+};
+
+/* The message is refused, or would be: so is the email of its ticket when it is
+ * that email; any other message is noted, and leaves the email as it is. */
+int record_refused(struct service *service, const struct session *session,
+	const struct facts *facts, const struct record_refusal *refusal,
+	struct err *err);
+
+/* Notes that the milter was asked about the message of a probe. */
+int record_probe(struct service *service, const struct session *session,
+	struct err *err);
 
 /* Takes the tickets off, writes the decision down, sets the reply, counts the
  * message and logs one line. The result is the answer to the end of the

@@ -30,7 +30,6 @@
 #include "core/base/str.h"
 #include "milter/apply.h"
 #include "milter/facts.h"
-#include "milter/origin.h"
 #include "milter/session.h"
 
 enum { BACKLOG = 256 };

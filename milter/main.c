@@ -17,11 +17,10 @@
 #include "core/base/secret.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
-#include "core/mail/mime_init.h"
+#include "core/mime/mime_init.h"
 #include "milter/filter.h"
-#include "milter/janitor.h"
-#include "milter/service.h"
 #include "milter/socket.h"
+#include "milter/service.h"
 
 static const struct daemon_about about = {
 	.program = "postern-milter",

@@ -5,6 +5,9 @@
 #define POSTERN_MILTER_SERVICE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/cidr.h"
 #include "core/base/clock.h"
@@ -13,9 +16,25 @@
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
 #include "core/db/db_pool.h"
-#include "core/policy/stop.h"
 #include "core/policy/verdict.h"
-#include "milter/counts.h"
+
+/*
+ * counts: how many messages the milter has decided in which way.
+ */
+
+/* All zero at the start. */
+struct counts {
+	atomic_uint_least64_t of[VERDICT_ACTIONS]; /* since the start */
+	uint64_t logged; /* how many there were at the last line */
+};
+
+/* One more message. From any thread. */
+void counts_add(struct counts *counts, enum verdict_action action);
+
+/* Logs one line with all of them, each under the name of its action; false
+ * when none has changed since the last line, which then was not made. From one
+ * thread at a time. */
+bool counts_log(struct counts *counts, struct log *log);
 
 /* What may change while running. */
 struct service_rules {

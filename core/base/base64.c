@@ -2,8 +2,6 @@
  * base64: decoding in two ways. Short texts may be secrets (keys come this way,
  * RFC 7617) and take libsodium's constant time; long ones are attachments, and
  * take a table, which is several times as fast.
- *
- * Threads: any; holds no state.
  */
 #include "core/base/base64.h"
 

@@ -1,7 +1,5 @@
 /*
  * clock: the time, as a seam, and as text. No locale, no time zone but UTC.
- *
- * Threads: any; holds no state.
  */
 #include "core/base/clock.h"
 
@@ -77,4 +75,16 @@ void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 		days + (ptrdiff_t)tm.tm_wday * 3, tm.tm_mday,
 		months + (ptrdiff_t)tm.tm_mon * 3, (tm.tm_year + 1900) % 10000,
 		tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+/*
+ * pace: now and then.
+ */
+
+bool pace_is_time(struct pace *pace, int64_t every_us, int64_t now_us)
+{
+	int64_t next_us = atomic_load(&pace->next_us);
+
+	return now_us >= next_us && atomic_compare_exchange_strong(&pace->next_us,
+					    &next_us, now_us + every_us);
 }

@@ -6,6 +6,8 @@
 #ifndef POSTERN_BASE_CLOCK_H
 #define POSTERN_BASE_CLOCK_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -37,5 +39,19 @@ void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 
 /* The time as RFC 5322 3.3 wants it: `Sat, 21 Nov 2026 02:43:18 +0000`. */
 void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
+
+/*
+ * pace: what is to be done now and then only, as to log what is wrong with each
+ * of many requests.
+ */
+
+/* Zeroed: it is time. */
+struct pace {
+	_Atomic int64_t next_us;
+};
+
+/* Whether it is time; then it is so again after every_us. Of several threads
+ * one hears so. now_us: monotonic. */
+bool pace_is_time(struct pace *pace, int64_t every_us, int64_t now_us);
 
 #endif

@@ -1,7 +1,5 @@
 /*
  * err: error codes, and the one table of what each means to the outside.
- *
- * Threads: any; the table is constant.
  */
 #include "core/base/err.h"
 

@@ -2,7 +2,7 @@
  * gzip: unpacks by zlib.
  *
  * Invariant: out never grows to more than max bytes and one behind what it held
- * before. Threads: any; holds no state.
+ * before. Threads: any.
  */
 #include "core/base/gzip.h"
 

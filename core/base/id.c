@@ -1,8 +1,6 @@
 /*
  * id: UUIDs, written and read by libuuid, of libsodium's random bytes: libuuid
  * makes eight system calls for its own.
- *
- * Threads: any; holds no state.
  */
 #include "core/base/id.h"
 

@@ -1,7 +1,5 @@
 /*
  * Memory: the one place where running out of it is handled, by abort().
- *
- * Threads: any; holds no state.
  */
 #include "core/base/mem.h"
 

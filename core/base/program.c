@@ -4,8 +4,6 @@
  * program_output() reads both its streams until its output ends and it has
  * ended too; a program that closes them but goes on running is waited for only
  * as long as any other.
- *
- * Threads: any; holds no state.
  */
 #include "core/base/program.h"
 

@@ -1,7 +1,5 @@
 /*
  * str: text helpers that libc lacks. ASCII rules: no locale changes them.
- *
- * Threads: any; holds no state.
  */
 #include "core/base/str.h"
 
@@ -9,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
 #include "core/base/mem.h"
 
 static int lower(int c)

@@ -7,6 +7,10 @@
 #include "core/conf/conf.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/str.h"
@@ -103,4 +107,266 @@ void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restar
 			buf_printf(restart, "%s%s.%s", restart->len ? " " : "",
 				setting->section, setting->name);
 	}
+}
+
+/*
+ * conf_load: reads the settings from an INI file.
+ *
+ * inih does the parsing, but it cuts long lines, joins indented ones to the
+ * line before and passes over what it cannot read. So every line is looked at
+ * first, on its way to inih; a faulty one is noted and replaced by an empty
+ * one. In the end all faults are reported at once.
+ */
+
+/* Room in struct err for the faults, with the words that follow them. */
+enum { FAULTS_TEXT = ERR_TEXT_MAX - 40 };
+
+struct loading {
+	const char *path;
+	FILE *file;
+	int line;
+	char *text; /* getline's */
+	size_t text_size;
+	struct conf *conf;
+	int *set_in; /* for each setting: the line that set it, or 0 */
+	bool lost;   /* in a section that inih never heard of */
+	struct strv faults;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_fault(
+	struct loading *loading, const char *format, ...)
+{
+	_cleanup_buf_ struct buf fault = BUF_INIT;
+	char text[ERR_TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	buf_printf(&fault, "%s:%d: %s", loading->path, loading->line, text);
+	strv_take(&loading->faults, buf_take(&fault));
+}
+
+static bool has_control(const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return true;
+	}
+	return false;
+}
+
+static const char *skip_blanks(const char *text)
+{
+	return text + strspn(text, " \t");
+}
+
+static bool is_comment(const char *text)
+{
+	return *text == ';' || *text == '#';
+}
+
+static void check_section(struct loading *loading, const char *text)
+{
+	const char *end = strchr(text, ']');
+	_cleanup_free_ char *name = NULL;
+	size_t faults = loading->faults.n;
+	const char *rest;
+
+	loading->lost = true;
+	if (end == NULL) {
+		add_fault(loading, "the ] behind [%s is missing", text + 1);
+		return;
+	}
+	name = mem_dup(text + 1, (size_t)(end - text - 1));
+	if (!setting_section_known(name))
+		add_fault(loading, "there is no section [%s]", name);
+	rest = skip_blanks(end + 1);
+	if (*rest && !is_comment(rest))
+		add_fault(loading, "unexpected text behind [%s]", name);
+	loading->lost = loading->faults.n > faults;
+}
+
+/* Looks at a line, without its end, that is UTF-8 and not too long. */
+static void check_text(struct loading *loading, const char *text)
+{
+	const char *start = skip_blanks(text);
+
+	if (*start == '\0' || is_comment(start))
+		return;
+	if (start != text)
+		add_fault(loading, "a setting must not be indented");
+	else if (*text == '[')
+		check_section(loading, text);
+	else if (strchr(text, '=') == NULL)
+		add_fault(loading,
+			"\"%s\" is neither [section] nor "
+			"name = value",
+			text);
+}
+
+/* max: bytes that inih takes, with the end of line. */
+static void check_line(struct loading *loading, size_t len, size_t max)
+{
+	static const char bom[] = "\xef\xbb\xbf";
+	_cleanup_free_ char *copy = mem_dup(loading->text, len);
+	char *text = copy;
+
+	if (len > 0 && text[len - 1] == '\n')
+		text[--len] = '\0';
+	if (len > 0 && text[len - 1] == '\r')
+		text[--len] = '\0';
+	if (loading->line == 1 && str_starts(text, bom))
+		text += strlen(bom);
+	if (len > max - 2)
+		add_fault(loading, "the line is longer than %zu bytes", max - 2);
+	else if (strlen(copy) != len || has_control(text))
+		add_fault(loading, "there is a control character");
+	else if (!str_utf8_valid(text, strlen(text)))
+		add_fault(loading, "the text is not UTF-8");
+	else
+		check_text(loading, text);
+}
+
+static char *on_line_wanted(char *to, int size, void *arg)
+{
+	struct loading *loading = arg;
+	size_t faults = loading->faults.n;
+	ssize_t len = getline(&loading->text, &loading->text_size, loading->file);
+
+	if (len < 0)
+		return NULL;
+	loading->line++;
+	check_line(loading, (size_t)len, (size_t)size - 1);
+	if (loading->faults.n > faults)
+		return memcpy(to, "\n", sizeof("\n"));
+	return memcpy(to, loading->text, (size_t)len + 1);
+}
+
+/* inih takes what follows ` ;` off as a comment; anything else that looks like
+ * one would silently become part of the value. */
+static bool has_odd_comment(const char *value)
+{
+	return is_comment(value) || strstr(value, " #") != NULL ||
+	       strstr(value, "\t#") != NULL;
+}
+
+static void set(struct loading *loading, const struct setting *setting,
+	const char *value)
+{
+	int *set_in = &loading->set_in[setting - settings];
+	_cleanup_buf_ struct buf all = BUF_INIT;
+	struct err err = ERR_INIT;
+
+	if (*set_in && !setting_adds_up(setting)) {
+		add_fault(loading, "%s.%s is already set in line %d",
+			setting->section, setting->name, *set_in);
+		return;
+	}
+	if (*set_in)
+		buf_printf(&all, "%s ", setting_text(setting, loading->conf));
+	buf_add_str(&all, value);
+	*set_in = loading->line;
+	if (setting_parse(setting, buf_str(&all), loading->conf, &err) < 0)
+		add_fault(loading, "%s.%s: %s", setting->section, setting->name,
+			err.text);
+}
+
+static void on_named(struct loading *loading, const char *section,
+	const char *name, const char *value)
+{
+	const struct setting *setting = setting_find(section, name);
+
+	if (setting == NULL)
+		add_fault(loading, "there is no setting %s.%s", section, name);
+	else if (has_odd_comment(value))
+		add_fault(loading,
+			"%s.%s: a comment behind a value begins with a blank "
+			"and a semicolon",
+			section, name);
+	else
+		set(loading, setting, value);
+}
+
+/* A name that brings its section, as log.level, is the same anywhere. */
+static int on_setting(
+	void *arg, const char *section, const char *name, const char *value)
+{
+	struct loading *loading = arg;
+	const char *dot = strchr(name, '.');
+	_cleanup_free_ char *own = NULL;
+
+	if (dot) {
+		own = mem_dup(name, (size_t)(dot - name));
+		on_named(loading, own, dot + 1, value);
+	} else if (loading->lost) {
+		return 1; /* reported with the section */
+	} else if (*section == '\0') {
+		add_fault(loading, "%s stands before the first [section]", name);
+	} else {
+		on_named(loading, section, name, value);
+	}
+	return 1;
+}
+
+static void parse(struct loading *loading)
+{
+	int stopped_in = ini_parse_stream(
+		on_line_wanted, loading, on_setting, loading);
+
+	if (ferror(loading->file)) {
+		loading->line++;
+		add_fault(loading, "cannot read: %s", strerror(errno));
+	} else if (stopped_in != 0 && loading->faults.n == 0) {
+		loading->line = stopped_in;
+		add_fault(loading, "cannot understand the line");
+	}
+}
+
+/* All faults in one line, as many as fit. */
+static int report(const struct strv *faults, struct err *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	size_t i = 0;
+
+	for (; i < faults->n; i++) {
+		size_t len = strlen(faults->items[i]) + 2;
+
+		if (i > 0 && text.len + len > FAULTS_TEXT)
+			break;
+		buf_printf(&text, "%s%s", i ? "; " : "", faults->items[i]);
+	}
+	if (i < faults->n)
+		buf_printf(&text, "; and %zu more", faults->n - i);
+	return err_set(err, ERR_CONFIG, "%s", buf_str(&text));
+}
+
+static void finish(struct loading *loading)
+{
+	fclose(loading->file);
+	free(loading->text);
+	free(loading->set_in);
+	conf_free(loading->conf);
+	strv_free(&loading->faults);
+}
+
+int conf_load(const char *path, struct conf **conf_r, struct err *err)
+{
+	struct loading loading = {.path = path, .file = fopen(path, "re")};
+	int result = 0;
+
+	if (loading.file == NULL)
+		return err_set(err, ERR_CONFIG, "cannot read %s: %s", path,
+			strerror(errno));
+	loading.conf = conf_default();
+	loading.set_in = mem_alloc(settings_n, sizeof(*loading.set_in));
+	parse(&loading);
+	if (loading.faults.n > 0)
+		result = report(&loading.faults, err);
+	else
+		*conf_r = TAKE_PTR(loading.conf);
+	finish(&loading);
+	return result;
 }

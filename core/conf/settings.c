@@ -2,7 +2,6 @@
  * settings: the table of all settings.
  *
  * The help texts are the documentation: postern.conf(5) is printed from them.
- * Threads: any; the table is constant.
  */
 #include "core/conf/settings.h"
 

@@ -5,8 +5,6 @@
  * recipient that the milter has it delete. In all other spellings that Postfix
  * takes for the same domain, in any letter case or with a dot behind, it is
  * malformed.
- *
- * Pure. Threads: any.
  */
 #include "core/policy/ticket.h"
 

@@ -4,7 +4,7 @@
  * A message that comes with a ticket that was removed counts as one without: an
  * exclusive domain refuses it.
  *
- * Threads: a handle is used by one thread at a time; holds no state.
+ * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_clean.h"
 

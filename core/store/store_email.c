@@ -4,7 +4,7 @@
  *
  * Invariant: a row of the table email has one of email_content, and at least
  * one of email_recipient.
- * Threads: a handle is used by one thread at a time; holds no state.
+ * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_email.h"
 

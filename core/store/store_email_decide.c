@@ -4,7 +4,7 @@
  *
  * Invariant: nothing here changes a row that is sent or refused; it keeps the
  * queue id and the time of its first record. doc/ARCHITECTURE.md has all steps.
- * Threads: a handle is used by one thread at a time; holds no state.
+ * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_email_private.h"
 #include "core/store/store_key.h"

@@ -4,7 +4,7 @@
  * Every list is a walk along an index in the order of seq, which ends with its
  * limit: with a million emails it costs no more than with a hundred.
  *
- * Threads: a handle is used by one thread at a time; holds no state.
+ * Threads: a handle is used by one thread at a time.
  */
 #include <stdint.h>
 

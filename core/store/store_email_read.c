@@ -1,7 +1,7 @@
 /*
  * store_email_read: emails as they are read back.
  *
- * Threads: a handle is used by one thread at a time; holds no state.
+ * Threads: a handle is used by one thread at a time.
  */
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * They are staged with the email and do not change afterwards, but for their
  * state.
  *
- * Threads: a handle is used by one thread at a time; holds no state.
+ * Threads: a handle is used by one thread at a time.
  */
 #include <assert.h>
 #include <string.h>

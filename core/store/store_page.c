@@ -1,7 +1,7 @@
 /*
  * store_page: what the lists of the store share.
  *
- * Threads: a handle is used by one thread at a time; holds no state.
+ * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_page.h"
 

@@ -2,7 +2,7 @@
  * store_row: what the files of the store share when they read rows and check
  * names.
  *
- * Threads: a handle is used by one thread at a time; holds no state.
+ * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_row.h"
 

@@ -1,7 +1,7 @@
 /*
  * store_rows: the rows of a statement, as a list.
  *
- * Threads: a handle is used by one thread at a time; holds no state.
+ * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_rows.h"
 

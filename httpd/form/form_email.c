@@ -1,17 +1,177 @@
 /*
  * form_email: the email of POST /v3/{domain}/messages.
- *
- * Threads: any; holds no state.
  */
 #include "httpd/form/form_email.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/form/form_cid.h"
+#include "core/compose/mime_message.h"
+#include "core/read/mime_read.h"
 #include "httpd/form/form_options.h"
+#include "httpd/http/uri.h"
+
+/*
+ * form_cid: replaces content ids that cannot stand in a header field.
+ */
+
+/* No longer name is looked for in the html. */
+enum { NAME_MAX_LEN = 1000 };
+
+static const char scheme[] = "cid:";
+
+struct file {
+	const char *name;
+	char *id;
+};
+
+/* Sorted by name. */
+struct files {
+	struct file *items;
+	size_t n;
+};
+
+static bool is_plain(const char *name)
+{
+	for (; *name; name++)
+		if (*name <= ' ' || *name > '~' || strchr("<>%", *name))
+			return false;
+	return true;
+}
+
+static char *new_id(size_t number, const char *name)
+{
+	char *id = mem_printf("%zu.%s@inline", number, name);
+
+	for (char *p = id; *p; p++)
+		if (*p <= ' ' || *p > '~' || strchr("<>%\"'()&", *p))
+			*p = '_';
+	return id;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(
+		((const struct file *)a)->name, ((const struct file *)b)->name);
+}
+
+static void collect(const struct mime_message *message, struct files *files)
+{
+	files->items = mem_alloc(message->attachments_n, sizeof(*files->items));
+	for (size_t i = 0; i < message->attachments_n; i++) {
+		const struct attachment *file = &message->attachments[i];
+
+		if (file->content_id && !is_plain(file->content_id))
+			files->items[files->n++] = (struct file){
+				file->filename, new_id(i, file->filename)};
+	}
+	qsort(files->items, files->n, sizeof(*files->items), by_name);
+}
+
+static const struct file *find(const struct files *files, const char *name)
+{
+	const struct file wanted = {.name = name};
+
+	return bsearch(&wanted, files->items, files->n, sizeof(wanted), by_name);
+}
+
+/* The file of the text as it stands, or as it reads decoded. */
+static const struct file *find_text(
+	const struct files *files, const char *text, size_t len)
+{
+	char name[NAME_MAX_LEN + 1];
+	const struct file *file;
+
+	if (len > NAME_MAX_LEN)
+		return NULL;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	file = find(files, name);
+	if (file == NULL && percent_decode((struct http_text){text, len}, name,
+				    sizeof(name)))
+		file = find(files, name);
+	return file;
+}
+
+/* How long the name at the address is, by what stands before `cid:`. */
+static size_t name_length(char before, const char *at)
+{
+	switch (before) {
+	case '"':
+		return strcspn(at, "\"");
+	case '\'':
+		return strcspn(at, "'");
+	case '(':
+		return strcspn(at, ")");
+	default:
+		return strcspn(at, " \t\r\n\"'()<>");
+	}
+}
+
+/* Adds the html up to the next name, and that; where the rest begins. */
+static const char *rewrite_one(
+	const struct files *files, const char *at, struct buf *out)
+{
+	const char *name = at + strlen(scheme);
+	size_t len = name_length(at[-1], name);
+	const struct file *file = find_text(files, name, len);
+
+	buf_add(out, at, strlen(scheme));
+	if (file)
+		buf_add_str(out, file->id);
+	else
+		buf_add(out, name, len);
+	return name + len;
+}
+
+static char *rewrite(const struct files *files, const char *html)
+{
+	struct buf out = BUF_INIT;
+	const char *at = html;
+
+	while (*at) {
+		if (at > html && str_starts_nocase(at, scheme))
+			at = rewrite_one(files, at, &out);
+		else
+			buf_add_char(&out, *at++);
+	}
+	return buf_take(&out);
+}
+
+static void set_ids(const struct files *files, struct mime_message *message)
+{
+	for (size_t i = 0; i < message->attachments_n; i++) {
+		struct attachment *file = &message->attachments[i];
+
+		if (file->content_id == NULL || is_plain(file->content_id))
+			continue;
+		free(file->content_id);
+		file->content_id = mem_strdup(find(files, file->filename)->id);
+	}
+}
+
+void form_cid_apply(struct mime_message *message)
+{
+	struct files files = {0};
+
+	collect(message, &files);
+	if (files.n > 0) {
+		set_ids(&files, message);
+		if (message->html) {
+			char *html = message->html;
+
+			message->html = rewrite(&files, html);
+			free(html);
+		}
+	}
+	for (size_t i = 0; i < files.n; i++)
+		free(files.items[i].id);
+	free(files.items);
+}
 
 static int missing(struct problem *problem, const char *name)
 {
@@ -19,7 +179,8 @@ static int missing(struct problem *problem, const char *name)
 		problem, PROBLEM_BAD_REQUEST, "%s parameter is missing", name);
 }
 
-int form_email_check_domain(
+/* Checks the sender's domain against that of the path. */
+static int form_email_check_domain(
 	const struct addr *from, const char *domain, struct problem *problem)
 {
 	if (str_eq(from->domain, domain))
@@ -29,7 +190,8 @@ int form_email_check_domain(
 		from->domain, domain);
 }
 
-int form_email_check_recipients(
+/* Checks how many recipients there are. */
+static int form_email_check_recipients(
 	size_t n, const struct form_email_rules *rules, struct problem *problem)
 {
 	if (n <= (size_t)rules->recipients)
@@ -132,9 +294,8 @@ static void take_files(struct form *form, const char *name, bool is_inline,
 	}
 }
 
-int form_email_parse(struct form *form,
-	const struct form_email_rules *rules, struct outgoing *outgoing_r,
-	struct problem *problem)
+int form_email_parse(struct form *form, const struct form_email_rules *rules,
+	struct outgoing *outgoing_r, struct problem *problem)
 {
 	struct mime_message *message = &outgoing_r->message;
 
@@ -144,5 +305,120 @@ int form_email_parse(struct form *form,
 	take_files(form, "attachment", false, message);
 	take_files(form, "inline", true, message);
 	form_cid_apply(message);
+	return 0;
+}
+
+/*
+ * form_email_mime: the email of POST /v3/{domain}/messages.mime.
+ *
+ * The message goes out as its client made it. Its From field says who sends,
+ * and is read as strictly as the milter will read it: one field, one mailbox.
+ */
+
+static int bad(struct problem *problem, const char *text)
+{
+	return problem_set(problem, PROBLEM_BAD_REQUEST, "%s", text);
+}
+
+static int parse_mime_from(const struct strv *fields, const char *domain,
+	struct addr *from, struct problem *problem)
+{
+	if (fields->n == 0)
+		return bad(problem, "from parameter is missing");
+	if (fields->n > 1 || addr_parse(fields->items[0], from, NULL) < 0)
+		return bad(problem,
+			"from parameter is not a valid address. please check "
+			"documentation");
+	return form_email_check_domain(from, domain, problem);
+}
+
+static void add_mailboxes(const struct strv *texts, struct addr_list *list)
+{
+	for (size_t i = 0; i < texts->n; i++) {
+		struct addr addr;
+
+		if (addr_parse(texts->items[i], &addr, NULL) == 0)
+			*mime_message_add_addr(list) = addr;
+	}
+}
+
+/* What the message says goes into the record. */
+static void describe(struct mime_summary *summary, struct mime_message *message)
+{
+	add_mailboxes(&summary->to, &message->to);
+	add_mailboxes(&summary->cc, &message->cc);
+	add_mailboxes(&summary->reply_to, &message->reply_to);
+	message->subject = TAKE_PTR(summary->subject);
+	message->html = TAKE_PTR(summary->html);
+	message->text = TAKE_PTR(summary->text);
+	message->message_id = TAKE_PTR(summary->message_id);
+}
+
+static bool is_visible(const struct addr *addr, const struct addr_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (str_eq(addr->domain, list->items[i].domain) &&
+			str_eq(addr->local, list->items[i].local))
+			return true;
+	return false;
+}
+
+/* Who gets the message without being named in it is a blind copy. */
+static void add_blind(struct outgoing *outgoing)
+{
+	const struct mime_message *message = &outgoing->message;
+
+	for (size_t i = 0; i < outgoing->envelope.n; i++) {
+		const struct addr *addr = &outgoing->envelope.items[i];
+		struct addr *copy;
+
+		if (is_visible(addr, &message->to) ||
+			is_visible(addr, &message->cc))
+			continue;
+		copy = mime_message_add_addr(&outgoing->bcc);
+		copy->name = mem_strdup(addr->name);
+		copy->local = mem_strdup(addr->local);
+		copy->domain = mem_strdup(addr->domain);
+	}
+}
+
+static int parse_envelope(const struct form *form,
+	const struct form_email_rules *rules, struct outgoing *outgoing,
+	struct problem *problem)
+{
+	if (!form_text_given(form, "to"))
+		return bad(problem, "to parameter is missing");
+	if (form_text_addrs(form, "to", &outgoing->envelope, problem) < 0)
+		return -1;
+	if (outgoing->envelope.n == 0)
+		return bad(problem, "to parameter is missing");
+	return form_email_check_recipients(outgoing->envelope.n, rules, problem);
+}
+
+int form_email_parse_mime(struct form *form, const struct form_email_rules *rules,
+	struct outgoing *outgoing_r, struct problem *problem)
+{
+	const struct form_field *file = form_next(form, "message", NULL);
+	struct buf *content;
+	struct mime_message *message = &outgoing_r->message;
+	_cleanup_mime_summary_ struct mime_summary summary = {0};
+
+	if (parse_envelope(form, rules, outgoing_r, problem) < 0)
+		return -1;
+	if (file == NULL)
+		return bad(problem, "message parameter is missing");
+	if (file->filename == NULL)
+		return bad(problem, "'message' parameter is not a file");
+	if (file->value.len == 0)
+		return bad(problem, "message parameter is empty");
+	mime_read(file->value.data, file->value.len, &summary);
+	if (parse_mime_from(&summary.from_fields, rules->domain, &message->from,
+		    problem) < 0)
+		return -1;
+	describe(&summary, message);
+	add_blind(outgoing_r);
+	content = &form->fields[file - form->fields].value;
+	outgoing_r->finished = *content;
+	*content = BUF_INIT;
 	return 0;
 }

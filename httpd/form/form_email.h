@@ -2,8 +2,8 @@
  * form_email: the email of a form, in the order of checks of the dialect: from,
  * to, addresses, body; options come after it (form_options).
  */
-#ifndef POSTERN_HTTPD_FORM_EMAIL_H
-#define POSTERN_HTTPD_FORM_EMAIL_H
+#ifndef POSTERN_HTTPD_FORM_FORM_EMAIL_H
+#define POSTERN_HTTPD_FORM_FORM_EMAIL_H
 
 #include "httpd/form/form_text.h"
 #include "httpd/send/outgoing.h"
@@ -16,21 +16,28 @@ struct form_email_rules {
 
 /* Reads POST /v3/{domain}/messages. No side effects; outgoing_r may hold a part
  * of the email on failure. Files are moved out of the form. */
-int form_email_parse(struct form *form,
-	const struct form_email_rules *rules, struct outgoing *outgoing_r,
-	struct problem *problem);
+int form_email_parse(struct form *form, const struct form_email_rules *rules,
+	struct outgoing *outgoing_r, struct problem *problem);
 
 /* Reads POST /v3/{domain}/messages.mime. */
-int form_email_parse_mime(struct form *form,
-	const struct form_email_rules *rules, struct outgoing *outgoing_r,
-	struct problem *problem);
+int form_email_parse_mime(struct form *form, const struct form_email_rules *rules,
+	struct outgoing *outgoing_r, struct problem *problem);
 
-/* Checks the sender's domain against that of the path. */
-int form_email_check_domain(
-	const struct addr *from, const char *domain, struct problem *problem);
+/*
+ * form_cid: the content ids of inline files, and the html that speaks of them.
+ *
+ * The form dialect names an inline file by its file name, `cid:NAME`. A name
+ * with blanks or other characters than ASCII cannot be a Content-ID, and mail
+ * programs differ in how they read an escaped one (RFC 2392). So such a file
+ * gets an id that all read alike, and the html, which is not seen, speaks of
+ * that.
+ */
 
-/* Checks how many recipients there are. */
-int form_email_check_recipients(size_t n, const struct form_email_rules *rules,
-	struct problem *problem);
+struct mime_message;
+
+/* Each inline file has its file name for a content id; those that cannot be one
+ * are replaced, there and in the html: as `cid:NAME`, plain or with
+ * percent-encoding. */
+void form_cid_apply(struct mime_message *message);
 
 #endif

@@ -1,7 +1,5 @@
 /*
  * form_options: the tables of prefixes and of options, and what each does.
- *
- * Threads: any; holds no state.
  */
 #include "httpd/form/form_options.h"
 
@@ -10,8 +8,8 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/mail/mime_date.h"
-#include "core/mail/mime_header.h"
+#include "core/compose/mime_build.h"
+#include "core/mime/mime_header.h"
 #include "httpd/form/form_text.h"
 
 /* What is gathered on the way. */

@@ -1,8 +1,6 @@
 /*
  * form_text: values of form fields as text, and the lists of addresses in
  * them.
- *
- * Threads: any; holds no state.
  */
 #include "httpd/form/form_text.h"
 
@@ -10,7 +8,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/mail/mime_header.h"
+#include "core/mime/mime_header.h"
 
 static int bad(struct problem *problem, const char *name, const char *what)
 {

@@ -5,8 +5,8 @@
 #ifndef POSTERN_HTTPD_FORM_TEXT_H
 #define POSTERN_HTTPD_FORM_TEXT_H
 
-#include "core/mail/form.h"
-#include "core/mail/mime_message.h"
+#include "httpd/form/form_body.h"
+#include "core/compose/mime_message.h"
 #include "httpd/http/problem.h"
 
 /* The first value of the name: UTF-8 without NUL. *value_r is NULL when it is

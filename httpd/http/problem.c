@@ -1,7 +1,5 @@
 /*
  * problem: the one table of what can go wrong with a request.
- *
- * Threads: any; the table is constant.
  */
 #include "httpd/http/problem.h"
 

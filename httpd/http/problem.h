@@ -4,8 +4,8 @@
  * Kinds, statuses and names stand in one table. The JSON dialect shows name
  * and text, the form dialect the text.
  */
-#ifndef POSTERN_HTTPD_PROBLEM_H
-#define POSTERN_HTTPD_PROBLEM_H
+#ifndef POSTERN_HTTPD_HTTP_PROBLEM_H
+#define POSTERN_HTTPD_HTTP_PROBLEM_H
 
 #include <stdbool.h>
 

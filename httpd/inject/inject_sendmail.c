@@ -22,7 +22,6 @@
 #include "core/conf/conf.h"
 #include "httpd/inject/child.h"
 #include "httpd/inject/inject.h"
-#include "httpd/inject/inject_line.h"
 
 struct run {
 	struct inject_sendmail *inject;

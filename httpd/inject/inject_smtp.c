@@ -18,7 +18,6 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "httpd/inject/inject.h"
-#include "httpd/inject/inject_line.h"
 #include "httpd/inject/smtp_session.h"
 
 struct seat {

@@ -13,18 +13,157 @@
 #include "httpd/inject/smtp_session.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <event2/event.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <unistd.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
+#include "core/base/err.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/inject/smtp_command.h"
-#include "httpd/inject/smtp_data.h"
-#include "httpd/inject/smtp_ehlo.h"
-#include "httpd/inject/smtp_refusal.h"
-#include "httpd/inject/smtp_reply.h"
-#include "httpd/inject/smtp_stream.h"
+#include "httpd/inject/smtp_proto.h"
+#include "httpd/inject/smtp_server.h"
+
+struct event_base;
+struct smtp_stream;
+
+struct smtp_stream_spec {
+	struct event_base *base;
+	const char *server; /* as smtp_server has it */
+	/* There is something to read, or the end. */
+	void (*readable)(void *arg);
+	/* The rest that was kept can go on: flush. */
+	void (*writable)(void *arg);
+	void *arg;
+};
+
+/*
+ * smtp_stream: a socket that does not block, and what could not be written yet.
+ *
+ * Threads: the worker's.
+ */
+
+struct smtp_stream {
+	struct smtp_stream_spec spec;
+	int fd;
+	struct event *read;
+	struct event *write; /* added while something waits */
+	struct buf out;
+	size_t sent; /* of out */
+};
+
+static void on_stream_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct smtp_stream *stream = arg;
+
+	(void)fd;
+	(void)what;
+	stream->spec.readable(stream->spec.arg);
+}
+
+static void on_stream_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct smtp_stream *stream = arg;
+
+	(void)fd;
+	(void)what;
+	stream->spec.writable(stream->spec.arg);
+}
+
+/* Begins to connect. 0, or -1 when that cannot be; where it fails later,
+ * reading or writing tells. The caller frees the stream. */
+static int smtp_stream_open(const struct smtp_stream_spec *spec,
+	struct smtp_stream **stream_r, struct err *err)
+{
+	struct smtp_stream *stream;
+	int fd;
+
+	if (smtp_server_connect(spec->server, &fd, err) < 0)
+		return -1;
+	stream = mem_new(struct smtp_stream);
+	stream->spec = *spec;
+	stream->fd = fd;
+	stream->read = event_new(spec->base, fd, EV_READ | EV_PERSIST,
+		on_stream_readable, stream);
+	stream->write = event_new(
+		spec->base, fd, EV_WRITE, on_stream_writable, stream);
+	event_add(stream->read, NULL);
+	*stream_r = stream;
+	return 0;
+}
+
+static void smtp_stream_free(struct smtp_stream *stream)
+{
+	if (stream == NULL)
+		return;
+	event_free(stream->read);
+	event_free(stream->write);
+	close(stream->fd);
+	buf_free(&stream->out);
+	free(stream);
+}
+
+/* Where to add what is to be written; goes out by smtp_stream_flush(). */
+static struct buf *smtp_stream_out(struct smtp_stream *stream)
+{
+	return &stream->out;
+}
+
+/* Whether all that was added has gone out. */
+static bool smtp_stream_is_flushed(const struct smtp_stream *stream)
+{
+	return stream->sent == stream->out.len;
+}
+
+static bool must_wait(void)
+{
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ||
+	       errno == ENOTCONN;
+}
+
+/* 1: all has gone out, and out is empty; 0: writable will tell when it goes on;
+ * -1: the connection is dead. */
+static int smtp_stream_flush(struct smtp_stream *stream, struct err *err)
+{
+	while (!smtp_stream_is_flushed(stream)) {
+		ssize_t n = send(stream->fd, stream->out.data + stream->sent,
+			stream->out.len - stream->sent, MSG_NOSIGNAL);
+
+		if (n >= 0) {
+			stream->sent += (size_t)n;
+			continue;
+		}
+		if (!must_wait())
+			return err_set(err, ERR_TEMPORARY,
+				"cannot write to %s: %s", stream->spec.server,
+				strerror(errno));
+		event_add(stream->write, NULL);
+		return 0;
+	}
+	buf_clear(&stream->out);
+	stream->sent = 0;
+	return 1;
+}
+
+/* How many bytes were read; 0: there is nothing now; -1: the connection is dead
+ * or closed. */
+static ssize_t smtp_stream_read(
+	struct smtp_stream *stream, char *to, size_t size, struct err *err)
+{
+	ssize_t n = recv(stream->fd, to, size, 0);
+
+	if (n > 0)
+		return n;
+	if (n < 0 && must_wait())
+		return 0;
+	return err_set(err, ERR_TEMPORARY, "%s: %s", stream->spec.server,
+		n == 0 ? "the connection was closed" : strerror(errno));
+}
 
 enum {
 	/* Below the 10 s that smtpd waits for a client under stress. */

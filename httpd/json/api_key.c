@@ -13,12 +13,10 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/store_domain.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/change.h"
-#include "httpd/http/reply.h"
-#include "httpd/http/request.h"
-#include "httpd/json/json_body.h"
-#include "httpd/json/json_field.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/request.h"
+#include "httpd/transport/reply.h"
+#include "httpd/json/json_read.h"
 #include "httpd/json/list_json.h"
 
 static const struct {

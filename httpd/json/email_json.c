@@ -1,18 +1,264 @@
 /*
  * email_json: reads the body of POST /emails.
- *
- * Threads: any; holds no state.
  */
 #include "httpd/json/email_json.h"
 
 #include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
 
+#include "core/base/base64.h"
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/mail/mime_header.h"
-#include "httpd/json/email_json_attachment.h"
-#include "httpd/json/email_json_tags.h"
-#include "httpd/json/json_field.h"
+#include "core/compose/mime_message.h"
+#include "core/mime/mime_header.h"
+#include "httpd/http/problem.h"
+#include "httpd/json/json_read.h"
+
+/*
+ * email_json_tags: `tags` of the JSON dialect.
+ */
+
+/* Bounds of the interface. */
+enum { TAGS_MAX = 75, TAG_TEXT_MAX = 256 };
+
+static int check_characters(
+	const char *text, const char *path, struct problem *problem)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_-";
+
+	if (text[strspn(text, allowed)] != '\0')
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must contain only ASCII letters, "
+			"digits, underscores and dashes.",
+			problem->place, path);
+	if (strlen(text) > TAG_TEXT_MAX)
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must not be longer than %d "
+			"characters.",
+			problem->place, path, TAG_TEXT_MAX);
+	return 0;
+}
+
+static int read_text(const json_t *item, const char *name, const char *tag,
+	const char **text_r, struct problem *problem)
+{
+	_cleanup_free_ char *path = mem_printf("%s.%s", tag, name);
+
+	if (json_field_text(item, name, path, text_r, problem) < 0)
+		return -1;
+	if (*text_r == NULL)
+		return problem_field(problem, PROBLEM_MISSING_FIELD,
+			"Missing `%s%s` field.", problem->place, path);
+	return check_characters(*text_r, path, problem);
+}
+
+static int read_tag(const json_t *item, const char *path, json_t *tags,
+	struct problem *problem)
+{
+	const char *name, *value;
+
+	if (!json_is_object(item))
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must be an object.", problem->place,
+			path);
+	if (read_text(item, "name", path, &name, problem) < 0 ||
+		read_text(item, "value", path, &value, problem) < 0)
+		return -1;
+	return json_array_append_new(
+		tags, json_pack("{s:s, s:s}", "name", name, "value", value));
+}
+
+static int read_tags(const json_t *array, json_t *tags, struct problem *problem)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(array, i, item) {
+		_cleanup_free_ char *path = mem_printf("tags[%zu]", i);
+
+		if (read_tag(item, path, tags, problem) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Reads the tags of the email into the JSON that the store keeps, NULL when
+ * there are none; the caller frees it. A name may stand several times: all are
+ * kept, in their order. */
+static int email_json_tags(
+	const json_t *email, char **tags_r, struct problem *problem)
+{
+	const json_t *array = json_field_get(email, "tags");
+	json_t *tags;
+	int result;
+
+	*tags_r = NULL;
+	if (array == NULL)
+		return 0;
+	if (!json_is_array(array))
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%stags` field must be an array.", problem->place);
+	if (json_array_size(array) > TAGS_MAX)
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"Too many items in the `%stags` field: the limit is "
+			"%d.",
+			problem->place, TAGS_MAX);
+	tags = json_array();
+	result = read_tags(array, tags, problem);
+	if (result == 0)
+		*tags_r = json_dumps(tags, JSON_COMPACT);
+	json_decref(tags);
+	return result;
+}
+
+/*
+ * email_json_attachment: `attachments` of the JSON dialect.
+ *
+ * Content comes as a base64 string, as an array of integers, or as what
+ * JSON.stringify() makes of a Node.js Buffer: {"type":"Buffer","data":[...]}.
+ */
+
+static int bad_content(const char *path, struct problem *problem)
+{
+	return problem_field(problem, PROBLEM_ATTACHMENT,
+		"The `%s%s.content` field must be a base64 string or an array "
+		"of bytes.",
+		problem->place, path);
+}
+
+static int read_bytes(const json_t *array, const char *path,
+	struct buf *content, struct problem *problem)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(array, i, item) {
+		json_int_t byte = json_integer_value(item);
+
+		if (!json_is_integer(item) || byte < 0 || byte > 255)
+			return bad_content(path, problem);
+		buf_add_char(content, (char)byte);
+	}
+	return 0;
+}
+
+static int read_content(const json_t *value, const char *path,
+	struct buf *content, struct problem *problem)
+{
+	const json_t *bytes = json_is_object(value)
+				      ? json_object_get(value, "data")
+				      : value;
+
+	if (json_is_array(bytes))
+		return read_bytes(bytes, path, content, problem);
+	if (!json_is_string(value))
+		return bad_content(path, problem);
+	if (base64_decode(json_string_value(value), json_string_length(value),
+		    content) < 0)
+		return problem_field(problem, PROBLEM_ATTACHMENT,
+			"The `%s%s.content` field is not valid base64.",
+			problem->place, path);
+	return 0;
+}
+
+/* The first of the names that is given; NULL copies NULL. */
+static int read_line(const json_t *item, const char *const *names,
+	const char *path, char **value_r, struct problem *problem)
+{
+	const char *value = NULL;
+
+	for (; *names && value == NULL; names++) {
+		_cleanup_free_ char *full = mem_printf("%s.%s", path, *names);
+
+		if (json_field_line(item, *names, full, &value, problem) < 0)
+			return -1;
+	}
+	*value_r = mem_strdup(value);
+	return 0;
+}
+
+static int check_given(
+	const json_t *item, const char *path, struct problem *problem)
+{
+	if (!json_is_object(item))
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must be an object.", problem->place,
+			path);
+	if (json_field_get(item, "path"))
+		return problem_field(problem, PROBLEM_ATTACHMENT,
+			"The `%s%s.path` field is not supported: nothing is "
+			"fetched. Please send the `content`.",
+			problem->place, path);
+	if (json_object_get(item, "content") == NULL ||
+		json_is_null(json_object_get(item, "content")))
+		return problem_field(problem, PROBLEM_ATTACHMENT,
+			"Attachment must have either a `content` or `path`. "
+			"(`%s%s`)",
+			problem->place, path);
+	return 0;
+}
+
+/* Some clients send a content id as it stands in the header: `<id>`. */
+static void strip_angles(char *id)
+{
+	size_t len = id ? strlen(id) : 0;
+
+	if (len > 2 && id[0] == '<' && id[len - 1] == '>') {
+		memmove(id, id + 1, len - 2);
+		id[len - 2] = '\0';
+	}
+}
+
+static int read_attachment(const json_t *item, const char *path,
+	struct attachment *attachment, struct problem *problem)
+{
+	static const char *const filename[] = {"filename", NULL};
+	static const char *const type[] = {"content_type", "contentType", NULL};
+	static const char *const id[] = {
+		"content_id", "contentId", "inline_content_id", NULL};
+
+	if (check_given(item, path, problem) < 0 ||
+		read_line(item, filename, path, &attachment->filename, problem) <
+			0 ||
+		read_line(item, type, path, &attachment->content_type, problem) <
+			0 ||
+		read_line(item, id, path, &attachment->content_id, problem) < 0)
+		return -1;
+	strip_angles(attachment->content_id);
+	if (attachment->filename == NULL)
+		return problem_field(problem, PROBLEM_ATTACHMENT,
+			"Attachment must have a `filename`. (`%s%s`)",
+			problem->place, path);
+	return read_content(json_object_get(item, "content"), path,
+		&attachment->content, problem);
+}
+
+/* Reads the attachments of the email into message. */
+static int email_json_attachments(const json_t *email,
+	struct mime_message *message, struct problem *problem)
+{
+	const json_t *array = json_field_get(email, "attachments"), *item;
+	size_t i;
+
+	if (array == NULL)
+		return 0;
+	if (!json_is_array(array))
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%sattachments` field must be an array.",
+			problem->place);
+	json_array_foreach(array, i, item) {
+		_cleanup_free_ char *path = mem_printf("attachments[%zu]", i);
+
+		if (read_attachment(item, path,
+			    mime_message_add_attachment(message), problem) < 0)
+			return -1;
+	}
+	return 0;
+}
 
 /* The interface allows this many in `to`, whatever the setting. */
 enum { TO_MAX = 50 };
@@ -200,4 +446,79 @@ int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 	result = email_json_read(email, max_recipients, outgoing_r, problem);
 	json_decref(email);
 	return result;
+}
+
+/*
+ * email_json_render: the email as GET /emails/{id} and GET /emails show it.
+ */
+
+/* The interface wants the addresses; their names are in the message. */
+static json_t *addresses(const struct email *email, enum recipient_kind kind)
+{
+	const struct recipients *recipients = &email->recipients;
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < recipients->n; i++)
+		if (recipients->items[i].kind == kind)
+			json_array_append_new(array,
+				json_string(recipients->items[i].address));
+	return array;
+}
+
+/* Null when there is none. */
+static json_t *mailboxes_or_null(const struct strv *list)
+{
+	json_t *array;
+
+	if (list->n == 0)
+		return json_null();
+	array = json_array();
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(array, json_string(list->items[i]));
+	return array;
+}
+
+static json_t *string_or_null(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+/* Kept as JSON; what cannot be read shows as none. */
+static json_t *tags(const char *text)
+{
+	json_t *array = text ? json_loads(text, 0, NULL) : NULL;
+
+	return array ? array : json_array();
+}
+
+json_t *email_json_render_item(const struct email *email)
+{
+	char created_at[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(email->created_us, created_at);
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, "
+			 "s:o, s:n}",
+		"object", "email", "id", email->id, "from", email->from, "to",
+		addresses(email, RECIPIENT_TO), "cc",
+		addresses(email, RECIPIENT_CC), "bcc",
+		addresses(email, RECIPIENT_BCC), "reply_to",
+		mailboxes_or_null(&email->reply_to), "subject", email->subject,
+		"created_at", created_at, "last_event",
+		string_or_null(email->last_event), "message_id",
+		string_or_null(email->message_id), "scheduled_at");
+}
+
+char *email_json_print(const struct email *email)
+{
+	const struct json_long_member content[] = {
+		{"html", email->html},
+		{"text", email->text},
+	};
+	json_t *object = email_json_render_item(email);
+	char *printed = NULL;
+
+	if (json_object_set_new(object, "tags", tags(email->tags)) == 0)
+		printed = json_long_dump(object, content, ARRAY_SIZE(content));
+	json_decref(object);
+	return printed;
 }

@@ -1,16 +1,14 @@
 /*
  * list_json: lists of the JSON dialect, in pages.
- *
- * Threads: any; holds no state.
  */
 #include "httpd/json/list_json.h"
 
 #include "core/base/log.h"
 #include "core/base/str.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/query.h"
-#include "httpd/http/reply.h"
-#include "httpd/http/request.h"
+#include "httpd/worker/worker.h"
+#include "httpd/http/uri.h"
+#include "httpd/transport/reply.h"
+#include "httpd/gate/request.h"
 
 static int read_limit(const char *query, int *limit_r, struct problem *problem)
 {

@@ -1,7 +1,5 @@
 /*
  * outgoing: an email that a client wants sent.
- *
- * Threads: any; holds no state.
  */
 #include "httpd/send/outgoing.h"
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "core/mail/mime_message.h"
+#include "core/compose/mime_message.h"
 
 struct outgoing {
 	/* Without date; message_id only when the client chose one. */

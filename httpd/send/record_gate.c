@@ -1,7 +1,5 @@
 /*
  * record_gate: refuses email while none of it gets recorded.
- *
- * Threads: any.
  */
 #include "httpd/send/record_gate.h"
 

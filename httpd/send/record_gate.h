@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/base/pace.h"
+#include "core/base/clock.h"
 
 struct conf;
 

@@ -21,9 +21,9 @@
 
 #include "core/base/log.h"
 #include "core/conf/conf.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/idempotency.h"
-#include "httpd/http/request.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/idempotency.h"
+#include "httpd/gate/request.h"
 #include "httpd/send/send_private.h"
 
 /* How long a sendmail process that outlived its httpd has. */

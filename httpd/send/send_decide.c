@@ -8,9 +8,9 @@
 
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/request.h"
-#include "httpd/http/sender_right.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/request.h"
+#include "httpd/gate/admission.h"
 #include "httpd/send/send_private.h"
 
 static int word(enum send_decision decision, const char *domain,

@@ -10,9 +10,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/idempotency.h"
-#include "httpd/http/request.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/idempotency.h"
+#include "httpd/gate/request.h"
 #include "httpd/send/send_private.h"
 
 struct send_group *send_group_new(

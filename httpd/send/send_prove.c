@@ -10,8 +10,8 @@
 
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/request.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/request.h"
 #include "httpd/send/send_private.h"
 
 struct proof {

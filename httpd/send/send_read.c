@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
-#include "httpd/base/work_pool.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/idempotency.h"
-#include "httpd/http/reply.h"
-#include "httpd/http/request.h"
+#include "httpd/worker/work_pool.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/idempotency.h"
+#include "httpd/transport/reply.h"
+#include "httpd/gate/request.h"
 #include "httpd/send/send.h"
 
 /* A body that is read on the worker's loop. Nothing in so few bytes takes a

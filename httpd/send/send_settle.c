@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/idempotency.h"
-#include "httpd/http/request.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/idempotency.h"
+#include "httpd/gate/request.h"
 #include "httpd/send/send_private.h"
 
 /* Whether Postfix has, or may have, any of the emails. Of one that is barred

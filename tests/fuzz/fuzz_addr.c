@@ -6,8 +6,8 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/mail/addr.h"
-#include "core/mail/addr_header.h"
+#include "core/address/addr.h"
+#include "core/address/addr_header.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_clean(const char *text)

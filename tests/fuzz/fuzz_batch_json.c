@@ -4,9 +4,9 @@
  */
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/mail/mime_build.h"
-#include "httpd/http/dialect.h"
-#include "httpd/json/batch_json.h"
+#include "core/compose/mime_build.h"
+#include "httpd/gate/dialect.h"
+#include "httpd/json/api_batch.h"
 #include "tests/fuzz/fuzz.h"
 
 static void build(struct mime_message *message)

@@ -4,7 +4,7 @@
  */
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/mail/mime_build.h"
+#include "core/compose/mime_build.h"
 #include "httpd/json/email_json.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/http/http_chunks.h"
-#include "httpd/http/http_head.h"
+#include "httpd/http/http1.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_inside(struct http_text text, const char *data, size_t len)

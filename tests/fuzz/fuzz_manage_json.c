@@ -8,7 +8,7 @@
 #include "core/base/str.h"
 #include "core/store/store_key.h"
 #include "httpd/json/api_domain.h"
-#include "httpd/json/json_field.h"
+#include "httpd/json/json_read.h"
 #include "httpd/json/api_key.h"
 #include "tests/fuzz/fuzz.h"
 

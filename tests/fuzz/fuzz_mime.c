@@ -7,10 +7,10 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/mail/addr.h"
-#include "core/mail/mime_edit.h"
-#include "core/mail/mime_read.h"
-#include "core/mail/mime_scan.h"
+#include "core/address/addr.h"
+#include "core/compose/mime_edit.h"
+#include "core/read/mime_read.h"
+#include "core/mime/mime_scan.h"
 #include "tests/fuzz/fuzz.h"
 
 static const struct mime_edit edit = {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/http/query.h"
+#include "httpd/http/uri.h"
 #include "httpd/json/list_json.h"
 #include "tests/fuzz/fuzz.h"
 

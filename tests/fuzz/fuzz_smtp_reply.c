@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "httpd/inject/smtp_ehlo.h"
-#include "httpd/inject/smtp_reply.h"
+#include "httpd/inject/smtp_proto.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

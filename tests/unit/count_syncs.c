@@ -1,7 +1,5 @@
 /*
  * count_syncs: fdatasync(), which the program has before libc has it.
- *
- * Threads: any.
  */
 #include "tests/unit/count_syncs.h"
 

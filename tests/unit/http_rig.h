@@ -9,8 +9,8 @@
 #define POSTERN_TESTS_HTTP_RIG_H
 
 #include "core/base/buf.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/budget.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/budget.h"
 
 struct request;
 

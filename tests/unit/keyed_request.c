@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "httpd/http/idempotency.h"
+#include "httpd/gate/idempotency.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/base/str.h"
-#include "core/mail/mime_build.h"
+#include "core/compose/mime_build.h"
 #include "tests/unit/mime_sample.h"
 
 void mime_sample_addr(struct addr_list *list, const char *text)

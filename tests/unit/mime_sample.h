@@ -7,7 +7,7 @@
 #include <gmime/gmime.h>
 
 #include "core/base/buf.h"
-#include "core/mail/mime_message.h"
+#include "core/compose/mime_message.h"
 
 /* Fills in From, To, Message-ID and the date. */
 void mime_sample_fill(struct mime_message *message);

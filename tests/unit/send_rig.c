@@ -19,10 +19,10 @@
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
-#include "httpd/base/inbox.h"
-#include "httpd/base/postfix_run.h"
-#include "httpd/base/work_pool.h"
-#include "httpd/http/running.h"
+#include "httpd/worker/inbox.h"
+#include "core/postfix/postfix_run.h"
+#include "httpd/worker/work_pool.h"
+#include "httpd/gate/idempotency.h"
 #include "httpd/send/record_watch.h"
 
 static struct send_rig *current;

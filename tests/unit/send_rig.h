@@ -5,8 +5,8 @@
 #ifndef POSTERN_TESTS_SEND_RIG_H
 #define POSTERN_TESTS_SEND_RIG_H
 
-#include "httpd/base/worker.h"
-#include "httpd/http/request.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/request.h"
 #include "httpd/send/record_gate.h"
 #include "httpd/send/send.h"
 #include "tests/unit/fake_inject.h"

@@ -13,8 +13,7 @@
 
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
-#include "httpd/http/acceptor.h"
-#include "httpd/http/conn.h"
+#include "httpd/transport/conn.h"
 #include "tests/unit/http_rig.h"
 
 enum { CLIENTS = 12 };

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "core/base/buf.h"
-#include "core/mail/addr.h"
-#include "core/mail/addr_header.h"
+#include "core/address/addr.h"
+#include "core/address/addr_header.h"
 
 #define X10 "xxxxxxxxxx"
 #define X60 X10 X10 X10 X10 X10 X10

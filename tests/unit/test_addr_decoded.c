@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/mail/addr_decoded.h"
+#include "core/address/addr_reading.h"
 
 /* Each text is there, and when only says so, no other one. */
 static void test_texts(void **state)

@@ -12,7 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/mail/addr_header.h"
+#include "core/address/addr_header.h"
 
 struct header_case {
 	const char *value;

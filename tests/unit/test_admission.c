@@ -12,10 +12,10 @@
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
 #include "core/store/store_domain.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/admission.h"
-#include "httpd/http/key_use.h"
-#include "httpd/http/rate_table.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/admission.h"
+#include "httpd/gate/key_use.h"
+#include "httpd/gate/rate.h"
 #include "tests/unit/temp_db.h"
 
 enum { MESSAGE_MAX = 1000, BODY_MAX = 2 * MESSAGE_MAX };

@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "core/base/mem.h"
-#include "httpd/http/budget.h"
+#include "httpd/gate/budget.h"
 
 enum { MB = 1024 * 1024, LIMIT = 30 * MB };
 

@@ -10,9 +10,8 @@
 
 #include "core/base/clock.h"
 #include "core/store/store_company.h"
-#include "httpd/base/worker.h"
-#include "httpd/http/change.h"
-#include "httpd/http/request.h"
+#include "httpd/worker/worker.h"
+#include "httpd/gate/request.h"
 #include "tests/unit/temp_db.h"
 
 struct rig {

@@ -12,8 +12,8 @@
 
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "httpd/http/conn.h"
-#include "httpd/http/http_head.h"
+#include "httpd/transport/conn.h"
+#include "httpd/http/http1.h"
 #include "tests/unit/http_rig.h"
 
 #define GET "GET /here HTTP/1.1\r\nHost: h\r\n\r\n"

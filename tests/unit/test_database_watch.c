@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
-#include "httpd/base/database_watch.h"
+#include "httpd/worker/worker.h"
 #include "temp_db.h"
 
 enum { SECOND_US = 1000000 };

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "core/mail/mime_build.h"
-#include "core/mail/mime_init.h"
+#include "core/compose/mime_build.h"
+#include "core/mime/mime_init.h"
 #include "core/store/store_domain.h"
 #include "tests/unit/facts_world.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "milter/sources.h"
+#include "milter/facts.h"
 #include "tests/unit/facts_world.h"
 
 /* Nothing is asked about mail from elsewhere; the pool leads nowhere. */

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/mail/mime_message.h"
-#include "httpd/form/form_cid.h"
+#include "core/compose/mime_message.h"
+#include "httpd/form/form_email.h"
 
 /* The inline files of each case, and the ids that they get. */
 static const char *const names[] = {"a.png", "grün.png", "a b.png", "50%.png",

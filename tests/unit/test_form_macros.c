@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/form/form_macros.h"
+#include "httpd/form/form_variables.h"
 
 #define VALUES                                                                 \
 	"{\"a\": \"x\", \"long\": \"0123456789\", \"\": \"e\", \"no\": null}"

@@ -13,8 +13,8 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/mail/html_elements.h"
-#include "core/mail/html_text.h"
+#include "core/html/html_render.h"
+#include "core/html/html_text.h"
 
 struct html_case {
 	const char *html, *text;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "httpd/http/http_chunks.h"
+#include "httpd/http/http1.h"
 
 static const struct {
 	const char *name;

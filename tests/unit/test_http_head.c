@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "httpd/http/http_head.h"
+#include "httpd/http/http1.h"
 
 #define HOST "Host: a\r\n"
 

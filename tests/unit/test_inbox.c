@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/base/inbox.h"
+#include "httpd/worker/inbox.h"
 
 enum { THREADS = 4, LETTERS = 2000 };
 

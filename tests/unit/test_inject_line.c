@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/inject/inject_line.h"
+#include "httpd/inject/inject.h"
 
 enum { N = 3 };
 

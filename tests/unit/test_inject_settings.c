@@ -12,7 +12,7 @@
 
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
-#include "httpd/inject/inject_settings.h"
+#include "httpd/inject/inject.h"
 
 static void write_file(const char *path, mode_t mode)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
-#include "milter/janitor.h"
+#include "milter/socket.h"
 
 static void test_counts(void **state)
 {

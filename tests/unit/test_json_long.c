@@ -11,9 +11,8 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
-#include "httpd/http/json_text.h"
-#include "httpd/json/json_long.h"
-#include "httpd/json/json_string.h"
+#include "httpd/gate/json_text.h"
+#include "httpd/json/json_read.h"
 
 enum { FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY };
 

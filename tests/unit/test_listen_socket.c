@@ -13,7 +13,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/http/listen_socket.h"
+#include "httpd/transport/listen_socket.h"
 
 static void test_any_port(void **state)
 {

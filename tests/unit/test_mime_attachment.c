@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "core/base/str.h"
-#include "core/mail/mime_build.h"
-#include "core/mail/mime_init.h"
+#include "core/compose/mime_build.h"
+#include "core/mime/mime_init.h"
 #include "tests/unit/mime_sample.h"
 
 #define X10  "xxxxxxxxxx"

@@ -12,8 +12,8 @@
 #include <pthread.h>
 
 #include "core/base/str.h"
-#include "core/mail/addr_header.h"
-#include "core/mail/mime_build.h"
+#include "core/address/addr_header.h"
+#include "core/compose/mime_build.h"
 #include "tests/unit/mime_sample.h"
 
 #define X10  "xxxxxxxxxx"

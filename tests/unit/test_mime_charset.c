@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/mail/mime_charset.h"
+#include "core/mime/mime_charset.h"
 
 #define BAD "\xef\xbf\xbd"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/mail/mime_edit.h"
+#include "core/compose/mime_edit.h"
 
 /* What is put in front of a message without these two. */
 #define ID    "Message-ID: <new@x>\n"

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/mail/mime_build.h"
-#include "core/mail/mime_init.h"
+#include "core/compose/mime_build.h"
+#include "core/mime/mime_init.h"
 #include "tests/unit/mime_sample.h"
 
 static void test_whole(void **state)

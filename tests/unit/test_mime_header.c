@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/mail/mime_header.h"
+#include "core/mime/mime_header.h"
 
 #define X19 "xxxxxxxxxxxxxxxxxxx"
 

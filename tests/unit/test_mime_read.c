@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/mail/mime_read.h"
+#include "core/read/mime_read.h"
 
 #define MULTI(type, boundary)                                                  \
 	"Content-Type: multipart/" type "; boundary=" boundary "\r\n\r\n"

@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/mail/mime_scan.h"
+#include "core/mime/mime_scan.h"
 
 static struct mime_span span(const char *text)
 {

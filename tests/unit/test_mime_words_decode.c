@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/mail/mime_words_decode.h"
+#include "core/mime/mime_words.h"
 
 #define BAD "\xef\xbf\xbd"
 #define E   "\xc3\xa9"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "milter/origin.h"
+#include "milter/session.h"
 
 static struct sockaddr_storage peer_at(const char *address, uint16_t port)
 {

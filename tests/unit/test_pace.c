@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "core/base/mem.h"
-#include "core/base/pace.h"
+#include "core/base/clock.h"
 
 enum { EVERY_US = 100, THREADS = 4, ROUNDS = 1000 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/mail/param_read.h"
+#include "core/mime/mime_param.h"
 
 static void test_is(void **state)
 {

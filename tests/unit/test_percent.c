@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/http/percent.h"
+#include "httpd/http/uri.h"
 
 enum { SIZE = 6 };
 

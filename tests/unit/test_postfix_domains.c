@@ -13,7 +13,7 @@
 
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
-#include "httpd/base/postfix_domains.h"
+#include "core/postfix/own_domains.h"
 
 /* Writes FOLDER/NAME with the text; %s in it is the folder. */
 static void write_file(const char *folder, const char *name, const char *before,

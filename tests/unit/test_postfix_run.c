@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "httpd/base/postfix_run.h"
+#include "core/postfix/postfix_run.h"
 #include "tests/unit/fake_master.h"
 
 static void test_unknown_queue(void **state)

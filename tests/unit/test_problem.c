@@ -10,7 +10,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/http/dialect.h"
+#include "httpd/gate/dialect.h"
 #include "httpd/http/problem.h"
 
 /* The names that client libraries know. */

@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "httpd/http/query.h"
+#include "httpd/http/uri.h"
 
 /* What the parameter `after` is. */
 static const struct {

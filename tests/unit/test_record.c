@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "milter/record.h"
+#include "milter/apply.h"
 #include "tests/unit/facts_world.h"
 #include "tests/unit/service_world.h"
 

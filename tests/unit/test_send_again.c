@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "core/conf/conf.h"
-#include "core/mail/mime_init.h"
-#include "httpd/http/idempotency.h"
+#include "core/mime/mime_init.h"
+#include "httpd/gate/idempotency.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"
 

@@ -11,8 +11,8 @@
 #include <event2/event.h>
 #include <string.h>
 
-#include "core/mail/mime_init.h"
-#include "httpd/http/idempotency.h"
+#include "core/mime/mime_init.h"
+#include "httpd/gate/idempotency.h"
 #include "httpd/send/send_private.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"

@@ -9,7 +9,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/inject/smtp_command.h"
+#include "httpd/inject/smtp_proto.h"
 
 #define ALL  ((struct smtp_extensions){true, true, true, true})
 #define NONE ((struct smtp_extensions){0})

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/inject/smtp_command.h"
-#include "httpd/inject/smtp_data.h"
+#include "httpd/inject/smtp_proto.h"
 
 static const struct {
 	const char *message;

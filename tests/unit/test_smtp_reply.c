@@ -8,9 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/inject/smtp_ehlo.h"
-#include "httpd/inject/smtp_refusal.h"
-#include "httpd/inject/smtp_reply.h"
+#include "httpd/inject/smtp_proto.h"
 
 static const struct {
 	const char *bytes;

@@ -17,7 +17,7 @@
 #include "catch.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "httpd/inject/smtp_watch.h"
+#include "httpd/inject/smtp_server.h"
 #include "temp_db.h"
 
 enum { LOOK_US = 10 * 1000 * 1000 };

@@ -10,7 +10,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "milter/sources.h"
+#include "milter/facts.h"
 
 #define FROM   "From"
 #define SENDER "Sender"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/policy/stop.h"
+#include "core/policy/verdict.h"
 
 static void test_ways(void **state)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/base/work_pool.h"
+#include "httpd/worker/work_pool.h"
 
 enum { WORKS = 64 };
 

@@ -1,8 +1,6 @@
 /*
  * load_http: requests over a connection that is kept open. An item is a whole
  * request; 200 is a yes.
- *
- * Threads: any; holds no state.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,6 @@
  * load_smtp: messages over a session that is kept open, one command at a time
  * as smtp-source(1) does it. An item is a message as it goes over the wire,
  * with CRLF, dots doubled, and without the dot at its end.
- *
- * Threads: any; holds no state.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,521 @@
+/*
+ * addr_domain: domain names, as they are stored and compared.
+ *
+ * libidn2 turns U-labels into A-labels (UTS 46, non-transitional, as browsers
+ * do). What is ASCII already does not pass through it: it refuses names that
+ * DNS knows, such as `r3---x.example.com`.
+ */
+#include "core/address/addr.h"
+
+#include <idn2.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mime/mime_header.h"
+#include "core/mime/mime_words.h"
+
+enum {
+	TEXT_MAX = 1024, /* bytes of a name before it is converted */
+	DOMAIN_MAX = 253,
+	LABEL_MAX = 63,
+	DOMAIN_QUOTED_MAX = 100 /* of a domain in an error text */
+};
+
+/* Whether libidn2 must look at the name. */
+static bool needs_idn(const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if ((unsigned char)*p >= 0x80)
+			return true;
+	for (const char *p = text; p; p = strchr(p, '.')) {
+		p += *p == '.';
+		if (str_starts_nocase(p, "xn--"))
+			return true;
+	}
+	return false;
+}
+
+/* A new string; NULL when it is no name that this version of IDNA allows. */
+static char *to_ascii(const char *text, int version)
+{
+	const int flags = version | IDN2_NFC_INPUT;
+	char *result = NULL, *copy;
+
+	if (!needs_idn(text))
+		return mem_strdup(text);
+	if (!str_utf8_valid(text, strlen(text)) ||
+		idn2_to_ascii_8z(text, &result, flags) != IDN2_OK)
+		return NULL;
+	copy = mem_strdup(result);
+	idn2_free(result);
+	return copy;
+}
+
+static const char *label_fault(const char *label, size_t len)
+{
+	if (len == 0)
+		return "a part between dots is empty";
+	if (len > LABEL_MAX)
+		return "a part between dots is longer than 63 bytes";
+	if (label[0] == '-' || label[len - 1] == '-')
+		return "a part between dots begins or ends with a hyphen";
+	for (size_t i = 0; i < len; i++)
+		if (!ascii_is_digit(label[i]) && label[i] != '-' &&
+			!(label[i] >= 'a' && label[i] <= 'z'))
+			return "it has a character that no domain name has";
+	return NULL;
+}
+
+/* What is wrong with a name in ASCII and lower case (RFC 1123 2.1). */
+static const char *name_fault(const char *name)
+{
+	size_t labels = 0;
+	const char *label = name;
+
+	if (*name == '\0')
+		return "it is empty";
+	if (strlen(name) > DOMAIN_MAX)
+		return "it is longer than 253 bytes";
+	for (;; labels++) {
+		const char *end = strchrnul(label, '.');
+		const char *fault = label_fault(label, (size_t)(end - label));
+
+		if (fault)
+			return fault;
+		if (*end == '\0')
+			break;
+		label = end + 1;
+	}
+	if (labels == 0)
+		return "it has no dot";
+	/* No top-level domain is a number: this is an IPv4 address. */
+	if (label[strspn(label, "0123456789")] == '\0')
+		return "its last part is a number";
+	return NULL;
+}
+
+static const char *normalize(const char *text, int version, char **domain_r)
+{
+	_cleanup_free_ char *name = NULL;
+	const char *fault;
+	size_t len;
+
+	if (strlen(text) > TEXT_MAX)
+		return "it is too long";
+	name = to_ascii(text, version);
+	if (name == NULL)
+		return "it has a character or a label that IDNA does not allow";
+	str_lower(name);
+	len = strlen(name);
+	if (len > 0 && name[len - 1] == '.')
+		name[len - 1] = '\0';
+	fault = name_fault(name);
+	if (fault == NULL)
+		*domain_r = TAKE_PTR(name);
+	return fault;
+}
+
+int addr_domain_normalize(const char *text, char **domain_r, struct err *err)
+{
+	const char *fault = normalize(text, IDN2_NONTRANSITIONAL, domain_r);
+
+	if (fault == NULL)
+		return 0;
+	return err_set(err, ERR_INVALID, "\"%.*s\" is no domain name: %s",
+		(int)str_utf8_cut(text, DOMAIN_QUOTED_MAX), text, fault);
+}
+
+int addr_domain_transitional(const char *text, char **domain_r)
+{
+	_cleanup_free_ char *old = NULL;
+
+	/* Of what comes out, only a name that could be registered matters. */
+	if (!needs_idn(text) || normalize(text, IDN2_TRANSITIONAL, &old))
+		return -1;
+	return normalize(old, IDN2_NONTRANSITIONAL, domain_r) ? -1 : 0;
+}
+
+/*
+ * addr_name: display names of mailboxes.
+ */
+
+/* Takes the quotes of quoted strings off (RFC 5322 3.2.4). Returns whether the
+ * rest looks like several addresses: a separator and an @ outside quotes. */
+static bool unquote(const char *text, size_t len, struct buf *out)
+{
+	bool quoted = false, separator = false, at = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"') {
+			quoted = !quoted;
+			continue;
+		}
+		if (quoted && text[i] == '\\' && i + 1 < len)
+			i++;
+		separator |= !quoted && (text[i] == ',' || text[i] == ';');
+		at |= !quoted && text[i] == '@';
+		buf_add_char(out, text[i]);
+	}
+	return separator && at;
+}
+
+/* A decoded name that would decode once more could hide anything from whoever
+ * looks at it next. */
+static bool is_decoded(const char *name)
+{
+	_cleanup_free_ char *again = mime_words_decode(name);
+
+	return str_eq(name, again);
+}
+
+/* Makes each run of blanks one, and none at the ends, in place. */
+static void squeeze(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		bool blank = *from == ' ' || *from == '\t';
+
+		if (!blank)
+			*to++ = *from;
+		else if (to > text && to[-1] != ' ')
+			*to++ = ' ';
+	}
+	if (to > text && to[-1] == ' ')
+		to--;
+	*to = '\0';
+}
+
+/* The display name in len bytes of text, which stand before the `<`: quoted
+ * strings unquoted, encoded words (RFC 2047) decoded, runs of blanks made one;
+ * a new string. The text is a valid header value. */
+static int addr_name_read(
+	const char *text, size_t len, char **name_r, struct err *err)
+{
+	_cleanup_buf_ struct buf raw = BUF_INIT;
+	_cleanup_free_ char *name = NULL;
+
+	if (unquote(text, len, &raw))
+		return err_set(err, ERR_INVALID,
+			"more than one address where one is wanted");
+	name = mime_words_decode(buf_str(&raw));
+	if (!mime_header_value_valid(name))
+		return err_set(err, ERR_INVALID,
+			"the name has a line break or another control "
+			"character in an encoded word");
+	if (!is_decoded(name))
+		return err_set(
+			err, ERR_INVALID, "the name is encoded more than once");
+	squeeze(name);
+	*name_r = TAKE_PTR(name);
+	return 0;
+}
+
+/* The name so that addr_name_read() gives it back: as it is, but in quotes
+ * where it would be taken for something else; a new string. */
+static char *addr_name_write(const char *name)
+{
+	struct buf out = BUF_INIT;
+
+	if (strpbrk(name, "\"<") == NULL &&
+		(strpbrk(name, ",;") == NULL || strchr(name, '@') == NULL))
+		return mem_strdup(name);
+	buf_add_char(&out, '"');
+	for (; *name; name++) {
+		if (*name == '"' || *name == '\\')
+			buf_add_char(&out, '\\');
+		buf_add_char(&out, *name);
+	}
+	buf_add_char(&out, '"');
+	return buf_take(&out);
+}
+
+/*
+ * addr: one mailbox, strictly read.
+ *
+ * The grammar is RFC 5322 3.4 without groups, comments in the address, folding
+ * and everything obsolete, with the lengths of RFC 5321 4.5.3.1 and the UTF-8
+ * of RFC 6531 3.3.
+ */
+
+enum {
+	LOCAL_MAX = 64,  /* octets */
+	QUOTED_MAX = 100 /* of an address in an error text */
+};
+
+static bool is_atext(char c)
+{
+	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		(c >= '0' && c <= '9') || (unsigned char)c >= 0x80)
+		return true;
+	return c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL;
+}
+
+/* The length of the quoted string at text, with its quotes; 0 when it does not
+ * end. */
+static size_t quoted_len(const char *text)
+{
+	for (size_t i = 1; text[i] != '\0'; i++) {
+		if (text[i] == '"')
+			return i + 1;
+		if (text[i] == '\\' && text[++i] == '\0')
+			return 0;
+	}
+	return 0;
+}
+
+static size_t dot_atom_len(const char *text)
+{
+	size_t len = 0;
+
+	while (is_atext(text[len]) || text[len] == '.')
+		len++;
+	return len;
+}
+
+/* What is wrong with a dot-atom of len bytes. */
+static const char *dot_atom_fault(const char *text, size_t len)
+{
+	if (len == 0)
+		return "nothing stands before the @";
+	if (text[0] == '.' || text[len - 1] == '.')
+		return "the part before the @ begins or ends with a dot";
+	if (memmem(text, len, "..", 2) != NULL)
+		return "two dots follow each other before the @";
+	return NULL;
+}
+
+/* What is wrong with the content of a quoted string. */
+static const char *content_fault(const char *content)
+{
+	if (*content == '\0')
+		return "nothing stands before the @";
+	if (strchr(content, '\t'))
+		return "it has a tab";
+	/* Also inside quotes Postfix takes `@a:b` for a source route, and
+	 * makes it b. */
+	if (*content == '@')
+		return "the part before the @ begins with another @";
+	return NULL;
+}
+
+/* Writes the local part that a quoted string means as Postfix does: quotes
+ * only around what needs them, a backslash only before `"` and `\`. So what is
+ * staged is what the milter sees. */
+static const char *read_quoted(const char *text, size_t len, char **local_r)
+{
+	_cleanup_buf_ struct buf content = BUF_INIT, quoted = BUF_INIT;
+	const char *fault, *p;
+
+	for (size_t i = 1; i < len - 1; i++) {
+		if (text[i] == '\\')
+			i++;
+		buf_add_char(&content, text[i]);
+	}
+	p = buf_str(&content);
+	if (dot_atom_len(p) == content.len &&
+		dot_atom_fault(p, content.len) == NULL) {
+		*local_r = buf_take(&content);
+		return NULL;
+	}
+	fault = content_fault(p);
+	if (fault)
+		return fault;
+	buf_add_char(&quoted, '"');
+	for (; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			buf_add_char(&quoted, '\\');
+		buf_add_char(&quoted, *p);
+	}
+	buf_add_char(&quoted, '"');
+	*local_r = buf_take(&quoted);
+	return NULL;
+}
+
+/* Reads the local part at text, which an @ must follow; says what is wrong
+ * with it. */
+static const char *read_local(const char *text, char **local_r, size_t *len_r)
+{
+	bool quoted = text[0] == '"';
+	size_t len = quoted ? quoted_len(text) : dot_atom_len(text);
+	const char *fault;
+
+	if (*text == '\0')
+		return "the address is empty";
+	if (quoted && len == 0)
+		return "a quote is not closed";
+	if (strchr(text + len, '@') == NULL)
+		return "it has no @";
+	if (text[len] != '@')
+		return "the part before the @ has a character that needs "
+		       "quotes";
+	fault = quoted ? read_quoted(text, len, local_r)
+		       : dot_atom_fault(text, len);
+	if (fault)
+		return fault;
+	if (!quoted)
+		*local_r = mem_dup(text, len);
+	*len_r = len;
+	return strlen(*local_r) > LOCAL_MAX
+		       ? "the part before the @ is longer than 64 bytes"
+		       : NULL;
+}
+
+static int read_spec(const char *spec, struct addr *addr, struct err *err)
+{
+	size_t len = 0;
+	const char *fault = read_local(spec, &addr->local, &len), *domain;
+
+	if (fault)
+		return err_set(err, ERR_INVALID, "%s", fault);
+	domain = spec + len + 1;
+	if (strpbrk(domain, ",;"))
+		return err_set(err, ERR_INVALID,
+			"more than one address where one is wanted");
+	if (*domain != '\0' && domain[strlen(domain) - 1] == '.')
+		return err_set(err, ERR_INVALID, "the domain ends with a dot");
+	return addr_domain_normalize(domain, &addr->domain, err);
+}
+
+/* The `<` that opens the address, NULL when there is none outside quotes. */
+static const char *find_angle(const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '<')
+			return text;
+		if (*text == '"') {
+			size_t len = quoted_len(text);
+
+			if (len == 0)
+				return NULL;
+			text += len - 1;
+		}
+	}
+	return NULL;
+}
+
+static int read_mailbox(const char *text, struct addr *addr, struct err *err)
+{
+	const char *angle = find_angle(text), *last = strrchr(text, '>');
+	_cleanup_free_ char *spec = NULL;
+
+	if (angle == NULL)
+		return read_spec(text, addr, err);
+	if (last < angle)
+		return err_set(err, ERR_INVALID, "the closing > is missing");
+	if (last[1] != '\0')
+		return err_set(err, ERR_INVALID,
+			"something stands behind the closing >");
+	if (addr_name_read(text, (size_t)(angle - text), &addr->name, err) < 0)
+		return -1;
+	spec = mem_dup(angle + 1, (size_t)(last - angle - 1));
+	return read_spec(spec, addr, err);
+}
+
+int addr_parse(const char *text, struct addr *addr_r, struct err *err)
+{
+	_cleanup_free_ char *trimmed = str_trim(text, strlen(text));
+	_cleanup_addr_ struct addr addr = {0};
+
+	if (!mime_header_value_valid(text))
+		return err_set(err, ERR_INVALID,
+			"an address is not UTF-8, or has a line break or "
+			"another control character");
+	if (read_mailbox(trimmed, &addr, err) < 0)
+		return err_prefix(err, "\"%.*s\"",
+			(int)str_utf8_cut(trimmed, QUOTED_MAX), trimmed);
+	addr_r->name = addr.name ? TAKE_PTR(addr.name) : mem_strdup("");
+	addr_r->local = TAKE_PTR(addr.local);
+	addr_r->domain = TAKE_PTR(addr.domain);
+	return 0;
+}
+
+char *addr_spec(const struct addr *addr)
+{
+	return mem_printf("%s@%s", addr->local, addr->domain);
+}
+
+char *addr_format(const struct addr *addr)
+{
+	_cleanup_free_ char *name = NULL;
+
+	if (str_empty(addr->name))
+		return addr_spec(addr);
+	name = addr_name_write(addr->name);
+	return mem_printf("%s <%s@%s>", name, addr->local, addr->domain);
+}
+
+bool addr_equal(const struct addr *a, const struct addr *b)
+{
+	return str_eq(a->local, b->local) && str_eq(a->domain, b->domain);
+}
+
+void addr_clear(struct addr *addr)
+{
+	free(addr->name);
+	free(addr->local);
+	free(addr->domain);
+	*addr = (struct addr){0};
+}
+
+/*
+ * addr_split: lists of mailboxes, separated by commas.
+ */
+
+/* The length of the first item: up to a comma outside quotes and <>. */
+static size_t item_len(const char *text)
+{
+	bool quoted = false, angle = false;
+	size_t i;
+
+	for (i = 0; text[i] != '\0'; i++) {
+		char c = text[i];
+
+		if (quoted && c == '\\' && text[i + 1] != '\0')
+			i++;
+		else if (c == '"')
+			quoted = !quoted;
+		else if (!quoted && (c == '<' || c == '>'))
+			angle = c == '<';
+		else if (!quoted && !angle && c == ',')
+			break;
+	}
+	return i;
+}
+
+static int read_item(
+	const char *text, size_t len, struct strv *list, struct err *err)
+{
+	_cleanup_free_ char *item = mem_dup(text, len);
+	_cleanup_addr_ struct addr addr = {0};
+
+	if (item[strspn(item, " \t")] == '\0')
+		return err_set(err, ERR_INVALID,
+			"a comma has no address on one of its sides");
+	if (addr_parse(item, &addr, err) < 0)
+		return -1;
+	strv_take(list, addr_format(&addr));
+	return 0;
+}
+
+int addr_split(const char *text, struct strv *list, struct err *err)
+{
+	_cleanup_strv_ struct strv found = STRV_INIT;
+
+	if (text[strspn(text, " \t")] == '\0')
+		return 0;
+	for (;;) {
+		size_t len = item_len(text);
+
+		if (read_item(text, len, &found, err) < 0)
+			return -1;
+		if (text[len] == '\0')
+			break;
+		text += len + 1;
+	}
+	strv_add_all(list, &found);
+	return 0;
+}

@@ -1,0 +1,62 @@
+/*
+ * addr: mailbox addresses (RFC 5322 3.4, RFC 6531) and domains (RFC 5890).
+ */
+#ifndef POSTERN_ADDRESS_ADDR_H
+#define POSTERN_ADDRESS_ADDR_H
+
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/strv.h"
+
+/* One mailbox. */
+struct addr {
+	char *name;   /* display name in UTF-8, "" when not given */
+	char *local;  /* local part as Postfix writes it: in quotes, and with
+		       * backslashes, only where it needs them */
+	char *domain; /* A-labels, lower case */
+};
+
+/* Reads `a@x`, `<a@x>` or `Name <a@x>` (name: an atom, words, a quoted string,
+ * or any UTF-8 without control characters), blanks around allowed. Encoded
+ * words (RFC 2047) in the name are decoded, runs of blanks become one. Strict:
+ * nothing before or behind is ignored. An address literal is no domain here.
+ * ERR_INVALID says what is wrong with which address. */
+int addr_parse(const char *text, struct addr *addr_r, struct err *err);
+
+/* Reads a comma-separated list of such mailboxes, an empty one included, and
+ * appends each, as addr_format() writes it, to list; nothing on failure. Commas
+ * inside quoted strings and inside <> do not separate; two in a row, or one at
+ * an end, are wrong. */
+int addr_split(const char *text, struct strv *list, struct err *err);
+
+/* `local@domain`, as it goes into the envelope; a new string. */
+char *addr_spec(const struct addr *addr);
+/* `Name <local@domain>`, or the bare address without a name: for people and
+ * for JSON (UTF-8, name not encoded, and quoted only where it could be taken
+ * for something else). addr_parse() reads it back; a new string. */
+char *addr_format(const struct addr *addr);
+
+/* Whether they are the same mailbox; the names may differ, the case of the
+ * local parts may not (RFC 5321 2.4). */
+bool addr_equal(const struct addr *a, const struct addr *b);
+
+void addr_clear(struct addr *addr);
+#define _cleanup_addr_ __attribute__((cleanup(addr_clear)))
+
+/* A domain name as it is stored and compared: A-labels, lower case, without a
+ * dot at the end; a new string. ERR_INVALID for what is no domain of at least
+ * two labels. */
+int addr_domain_normalize(const char *text, char **domain_r, struct err *err);
+
+/*
+ * addr_private: between the files of addr.
+ */
+
+/* The domain as old readers make it of a name that is not ASCII (UTS 46,
+ * transitional): a few letters become others. A new string; 0, or -1 when it
+ * is none, or ASCII. */
+int addr_domain_transitional(const char *text, char **domain_r);
+
+#endif

@@ -1,0 +1,557 @@
+/*
+ * addr_scan: see the header.
+ *
+ * Where a domain ends is read in several ways, and what is not ASCII is
+ * normalized after both versions of IDNA, which differ in a few letters. Of a
+ * name that is none, the part behind a dot may be a domain with subdomains.
+ *
+ * Every reader takes time linear in the length of the text. GMime's would
+ * also take stack for each nested group, so that it is not asked about a value
+ * with many colons. Encoded words are kept from it, see mime_words_decode.h.
+ *
+ * Threads: any; an object belongs to one at a time.
+ */
+#include "core/address/addr_header.h"
+
+#include <glib.h>
+#include <gmime/gmime.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/address/addr.h"
+#include "core/address/addr_reading.h"
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/strv.h"
+#include "core/mime/mime_init.h"
+#include "core/mime/mime_words.h"
+
+struct addr_scan;
+
+static void addr_scan_free(struct addr_scan *scan);
+DEFINE_CLEANUP(addr_scan, addr_scan_free)
+
+enum {
+	COLONS_MAX = 32,
+	PARENTS_MAX = 1024 /* bytes, more than any name has */
+};
+
+struct addr_scan {
+	GHashTable *seen; /* the strings of list */
+	struct strv *list;
+};
+
+/* A scan that appends what it finds to the list, each domain once; what the
+ * list has already counts as found. The list must outlive it. */
+static struct addr_scan *addr_scan_new(struct strv *domains)
+{
+	struct addr_scan *scan = mem_new(struct addr_scan);
+
+	mime_init();
+	scan->list = domains;
+	scan->seen = g_hash_table_new(g_str_hash, g_str_equal);
+	for (size_t i = 0; i < domains->n; i++)
+		g_hash_table_add(scan->seen, domains->items[i]);
+	return scan;
+}
+
+static void addr_scan_free(struct addr_scan *scan)
+{
+	if (scan == NULL)
+		return;
+	g_hash_table_destroy(scan->seen);
+	free(scan);
+}
+
+/* Takes the domain over. */
+static void add_domain(struct addr_scan *scan, char *domain)
+{
+	if (!g_hash_table_contains(scan->seen, domain)) {
+		g_hash_table_add(scan->seen, domain);
+		strv_take(scan->list, TAKE_PTR(domain));
+	}
+	free(domain);
+}
+
+static bool add_name(struct addr_scan *scan, const char *name)
+{
+	char *domain;
+	bool valid = addr_domain_normalize(name, &domain, NULL) == 0;
+
+	if (valid)
+		add_domain(scan, domain);
+	if (addr_domain_transitional(name, &domain) == 0)
+		add_domain(scan, domain);
+	return valid;
+}
+
+/* The text with the other forms of the dot made dots. */
+static char *with_dots(const char *text, size_t len)
+{
+	static const char *const forms[] = {"\xe3\x80\x82", "\xef\xbc\x8e",
+		"\xef\xbd\xa1", "\xe2\x80\xa4", "\xef\xb9\x92"};
+	char *name = mem_dup(text, len);
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		for (char *p = name; (p = strstr(p, forms[i])) != NULL;) {
+			*p++ = '.';
+			memmove(p, p + 2, strlen(p + 2) + 1);
+		}
+	return name;
+}
+
+/* Adds the longest name behind a dot of what is none itself: some domain
+ * below it is meant. What a label makes invalid stays so with more before. */
+static void add_parents(struct addr_scan *scan, const char *text, size_t len)
+{
+	size_t skip = len > PARENTS_MAX ? len - PARENTS_MAX : 0;
+	_cleanup_free_ char *name = with_dots(text + skip, len - skip);
+	_cleanup_free_ char *longest = NULL;
+	char *dot = strrchr(name, '.'), *domain;
+
+	while (dot && (dot = memrchr(name, '.', (size_t)(dot - name)))) {
+		if (addr_domain_normalize(dot + 1, &domain, NULL) < 0)
+			break;
+		free(longest);
+		longest = domain;
+	}
+	if (longest)
+		add_domain(scan, TAKE_PTR(longest));
+}
+
+/* Adds len bytes of text, when they are a domain or below one. */
+static void add(struct addr_scan *scan, const char *text, size_t len)
+{
+	_cleanup_free_ char *copy = NULL;
+
+	while (len > 0 && strchr(".-", text[len - 1]))
+		len--;
+	for (; len > 0 && strchr(".-", *text); text++)
+		len--;
+	if (len == 0)
+		return;
+	copy = mem_dup(text, len);
+	if (!add_name(scan, copy))
+		add_parents(scan, copy, len);
+}
+
+static bool is_ascii_part(char c)
+{
+	return g_ascii_isalnum(c) || c == '-' || c == '.';
+}
+
+static bool is_part(char c)
+{
+	return is_ascii_part(c) || (unsigned char)c >= 0x80;
+}
+
+/* The length of the letters, digits and dots of any script at text. */
+static size_t letters_len(const char *text)
+{
+	static const gunichar dots[] = {0x3002, 0xff0e, 0xff61};
+	size_t len = 0;
+
+	for (;;) {
+		gunichar c = g_utf8_get_char_validated(text + len, -1);
+		bool dot = c == dots[0] || c == dots[1] || c == dots[2];
+
+		if (c == 0 || c >= (gunichar)-2)
+			return len;
+		if (c < 0x80 ? !is_ascii_part((char)c)
+			     : !dot && !g_unichar_isalnum(c) &&
+					!g_unichar_ismark(c))
+			return len;
+		len += (size_t)g_unichar_to_utf8(c, NULL);
+	}
+}
+
+/* Adds what may be the domain at text: up to the first character that is not
+ * ASCII, that is not a letter, that ends the word. */
+static size_t add_word(struct addr_scan *scan, const char *text)
+{
+	size_t ascii = 0, letters = letters_len(text), len = 0;
+
+	while (is_ascii_part(text[ascii]))
+		ascii++;
+	while (is_part(text[len]))
+		len++;
+	add(scan, text, ascii);
+	if (letters > ascii)
+		add(scan, text, letters);
+	if (len > ascii && len != letters)
+		add(scan, text, len);
+	return len;
+}
+
+/* Collects the domain at text as the obsolete syntax has it, with blanks
+ * around dots (RFC 5322 4.4). */
+static void collect_spaced(const char *text, struct buf *out)
+{
+	for (;;) {
+		const char *p = text;
+
+		while (ascii_is_space(*p))
+			p++;
+		if (p > text && *p != '.' && out->len > 0 &&
+			out->data[out->len - 1] != '.')
+			return;
+		if (!is_part(*p))
+			return;
+		while (is_part(*p))
+			buf_add_char(out, *p++);
+		text = p;
+	}
+}
+
+static void add_words(struct addr_scan *scan, const char *text, const char *end)
+{
+	while (text < end) {
+		size_t len = add_word(scan, text);
+
+		text += len > 0 ? len : 1;
+	}
+}
+
+/* Behind an @, what no domain has does not end one for all readers, nor for
+ * people. */
+static void add_at(struct addr_scan *scan, const char *text)
+{
+	_cleanup_buf_ struct buf spaced = BUF_INIT;
+	size_t len;
+
+	while (*text && strchr(" \t\r\n\"[", *text))
+		text++;
+	len = add_word(scan, text);
+	if (text[len] && strchr("!#$%&'*+/=?^_`{|}~-", text[len]))
+		add_words(scan, text + len,
+			text + strcspn(text, " \t\r\n@<>()[],;:\"\\"));
+	if (ascii_is_space(text[len])) {
+		collect_spaced(text, &spaced);
+		add(scan, buf_str(&spaced), spaced.len);
+	}
+}
+
+/* Adds what follows each @. */
+static void addr_scan_ats(struct addr_scan *scan, const char *text)
+{
+	for (const char *at = strchr(text, '@'); at; at = strchr(at + 1, '@'))
+		add_at(scan, at + 1);
+}
+
+/* Adds each word that could be a domain. */
+static void addr_scan_words(struct addr_scan *scan, const char *text)
+{
+	add_words(scan, text, text + strlen(text));
+}
+
+static void add_parsed(struct addr_scan *scan, InternetAddressList *list);
+
+static void add_address(struct addr_scan *scan, InternetAddress *address)
+{
+	if (INTERNET_ADDRESS_IS_GROUP(address)) {
+		add_parsed(scan, internet_address_group_get_members(
+					 INTERNET_ADDRESS_GROUP(address)));
+	} else {
+		const char *spec = internet_address_mailbox_get_addr(
+			INTERNET_ADDRESS_MAILBOX(address));
+		const char *at = spec ? strrchr(spec, '@') : NULL;
+
+		if (at)
+			add(scan, at + 1, strlen(at + 1));
+	}
+}
+
+/* Calls itself for groups in groups, which COLONS_MAX bounds. */
+static void add_parsed(struct addr_scan *scan, InternetAddressList *list)
+{
+	int n = list ? internet_address_list_length(list) : 0;
+
+	for (int i = 0; i < n; i++)
+		add_address(scan, internet_address_list_get_address(list, i));
+}
+
+/* Adds the domains that a mail program's parser sees in a list of mailboxes
+ * and groups. */
+static void addr_scan_list(struct addr_scan *scan, const char *value)
+{
+	_cleanup_free_ char *hidden = NULL;
+	InternetAddressList *list;
+	size_t colons = 0;
+
+	for (const char *p = strchr(value, ':'); p; p = strchr(p + 1, ':'))
+		if (++colons > COLONS_MAX)
+			return;
+	hidden = mime_words_hide(value);
+	list = internet_address_list_parse(NULL, hidden);
+	add_parsed(scan, list);
+	if (list)
+		g_object_unref(list);
+}
+
+/*
+ * addr_shown: see the header.
+ */
+
+/* Whether the text shows a letter or a digit. */
+static bool says_something(const char *text)
+{
+	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
+
+	for (const char *p = squeezed; *p; p = g_utf8_next_char(p))
+		if (g_unichar_isalnum(g_utf8_get_char(p)))
+			return true;
+	return false;
+}
+
+/* Whether it is an address and nothing else, maybe in quotes: more would push
+ * what follows out of sight. */
+static bool is_address(const char *text, size_t len)
+{
+	_cleanup_free_ char *word = NULL;
+	_cleanup_addr_ struct addr addr = {0};
+
+	while (len > 0 && text[len - 1] == '\'')
+		len--;
+	word = mem_dup(text, len);
+	return addr_parse(word, &addr, NULL) == 0;
+}
+
+/* Behind the address of `ann@example.com via List`; the name itself without
+ * one. */
+static const char *skip_via(const char *name)
+{
+	const char *start = name + strspn(name, " '\"");
+	size_t len = strcspn(start, " <>()[],;:\"");
+	const char *rest = start + len;
+
+	if (str_starts_nocase(rest, " via ") && is_address(start, len) &&
+		says_something(rest + strlen(" via ")))
+		return rest;
+	return name;
+}
+
+static void add_shown(struct addr_scan *scan, const char *text)
+{
+	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
+
+	addr_scan_ats(scan, text);
+	addr_scan_ats(scan, squeezed);
+}
+
+/* Adds the domains of addresses that people see in a display name, but for
+ * `ann@example.com via List`; returns whether they see another address than
+ * this one. The name is UTF-8. */
+static bool addr_shown_name(
+	struct addr_scan *scan, const char *name, const char *spec)
+{
+	_cleanup_free_ char *squeezed = addr_reading_squeeze(name);
+
+	add_shown(scan, skip_via(name));
+	return strchr(squeezed, '@') && !str_eq_nocase(squeezed, spec);
+}
+
+/* The same for a field with comments, which has that address too. */
+static bool addr_shown_field(struct addr_scan *scan, const char *text)
+{
+	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
+	const char *at = strchr(squeezed, '@');
+
+	add_shown(scan, text);
+	return at == NULL || strchr(at + 1, '@');
+}
+
+static void add_both_ways(struct addr_scan *scan, const char *text)
+{
+	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
+	_cleanup_free_ char *reversed = addr_reading_reverse(squeezed);
+
+	addr_scan_words(scan, squeezed);
+	addr_scan_words(scan, reversed);
+}
+
+/* Adds all that could be a domain when controls of the writing direction turn
+ * parts of the text round; nothing when it has none. The text is UTF-8. */
+static void addr_shown_turned(struct addr_scan *scan, const char *text)
+{
+	_cleanup_free_ char *turned = addr_reading_turn(text);
+
+	if (turned == NULL)
+		return;
+	add_both_ways(scan, text);
+	add_both_ways(scan, turned);
+}
+
+/*
+ * addr_header: what readers see in a field that names a sender.
+ *
+ * The value comes from anyone. First it is held against the one form in which
+ * all readers see the same: a strict mailbox, with no other @ where an address
+ * could stand. Anything else is unclear, and then several readers look at it:
+ * GMime as a mail program, and scans of the text as it is, decoded, without
+ * comments, and without what does not show.
+ */
+
+/* The value of a folded field in one line (RFC 5322 2.2.3). */
+static char *unfold(const char *value)
+{
+	char *line = mem_strdup(value);
+
+	for (char *p = line; *p; p++)
+		if (ascii_is_space(*p))
+			*p = ' ';
+	return line;
+}
+
+static bool has_one_at(const char *text)
+{
+	const char *at = strchr(text, '@');
+
+	return at && strchr(at + 1, '@') == NULL;
+}
+
+/* Whether the strict reading of the text, without comments, is that of all
+ * readers. */
+static bool all_see(const char *bare, const struct addr *addr)
+{
+	_cleanup_free_ char *outside = addr_reading_outside_quotes(bare);
+	_cleanup_strv_ struct strv seen = STRV_INIT;
+	_cleanup_(addr_scan) struct addr_scan *scan = addr_scan_new(&seen);
+
+	/* Some decode words (RFC 2047) where none may stand. */
+	if (!has_one_at(outside) || strstr(addr->local, "=?"))
+		return false;
+	addr_scan_ats(scan, outside);
+	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
+}
+
+/* Adds what only some see in the display name of a clear field; returns
+ * whether that is another address. */
+static bool add_display_name(
+	struct addr_scan *scan, const char *line, const char *spec)
+{
+	const char *angle = strrchr(line, '<');
+	_cleanup_free_ char *name = mem_dup(
+		line, angle ? (size_t)(angle - line) : 0);
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	bool other = false;
+
+	addr_decoded_add(&texts, name);
+	for (size_t i = 0; i < texts.n; i++) {
+		addr_shown_turned(scan, texts.items[i]);
+		other |= addr_shown_name(scan, texts.items[i], spec);
+	}
+	return other;
+}
+
+/* The same for its comments. */
+static bool add_comments(struct addr_scan *scan, const char *line)
+{
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	bool other = false;
+
+	addr_decoded_add(&texts, line);
+	for (size_t i = 0; i < texts.n; i++) {
+		addr_shown_turned(scan, texts.items[i]);
+		other |= addr_shown_field(scan, texts.items[i]);
+	}
+	return other;
+}
+
+/* The line is what addr was read from, but for comments and wrong bytes. What
+ * not all see makes it unclear. */
+static void fill_clear(const struct addr *addr, const char *line,
+	bool has_comments, struct addr_header *header)
+{
+	_cleanup_free_ char *spec = addr_spec(addr);
+	_cleanup_free_ char *bare = addr_reading_without_comments(line);
+	_cleanup_(addr_scan) struct addr_scan *scan = NULL;
+	bool other;
+	size_t n;
+
+	strv_add(&header->domains, addr->domain);
+	scan = addr_scan_new(&header->domains);
+	other = addr_shown_name(scan, addr->name, spec);
+	if (has_comments) {
+		_cleanup_free_ char *decoded = mime_words_decode(line);
+
+		other |= addr_shown_field(scan, decoded);
+	}
+	n = header->domains.n;
+	other |= add_display_name(scan, bare, spec);
+	other |= has_comments && add_comments(scan, line);
+	header->unclear = header->domains.n > n;
+	if (!other && !header->unclear)
+		header->mailbox = TAKE_PTR(spec);
+}
+
+static bool read_clear(const char *line, struct addr_header *header)
+{
+	_cleanup_free_ char *bare = addr_reading_without_comments(line);
+	_cleanup_addr_ struct addr addr = {0};
+	bool has_comments = !str_eq(bare, line);
+
+	/* Names in an unknown charset are common, and make no difference to
+	 * the address. */
+	str_utf8_mend(bare);
+	if (addr_parse(bare, &addr, NULL) < 0 || !all_see(bare, &addr))
+		return false;
+	fill_clear(&addr, line, has_comments, header);
+	return true;
+}
+
+static void scan_all(struct addr_scan *scan, const char *text)
+{
+	_cleanup_free_ char *bare = addr_reading_without_comments(text);
+
+	addr_scan_ats(scan, text);
+	addr_scan_ats(scan, bare);
+}
+
+/* The text is UTF-8. */
+static void scan_shown(struct addr_scan *scan, const char *text)
+{
+	_cleanup_free_ char *bare = addr_reading_without_comments(text);
+	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
+	_cleanup_free_ char *both = addr_reading_squeeze(bare);
+
+	scan_all(scan, text);
+	addr_scan_words(scan, text);
+	addr_scan_words(scan, squeezed);
+	addr_scan_words(scan, both);
+	addr_shown_turned(scan, text);
+}
+
+static void read_unclear(const char *value, struct addr_header *header)
+{
+	_cleanup_(addr_scan) struct addr_scan *scan = addr_scan_new(
+		&header->domains);
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	bool has_at = false;
+
+	addr_scan_list(scan, value);
+	scan_all(scan, value);
+	addr_decoded_add(&texts, value);
+	for (size_t i = 0; i < texts.n; i++) {
+		scan_shown(scan, texts.items[i]);
+		has_at |= strchr(texts.items[i], '@') != NULL;
+	}
+	header->unclear = header->domains.n > 0 || has_at;
+}
+
+void addr_header_read(const char *value, struct addr_header *header_r)
+{
+	_cleanup_free_ char *line = unfold(value);
+
+	*header_r = (struct addr_header){0};
+	if (!read_clear(line, header_r))
+		read_unclear(value, header_r);
+}
+
+void addr_header_clear(struct addr_header *header)
+{
+	strv_free(&header->domains);
+	free(header->mailbox);
+	*header = (struct addr_header){0};
+}

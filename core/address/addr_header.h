@@ -1,0 +1,33 @@
+/*
+ * addr_header: who a header field says that a message is from, as receivers
+ * could read it: mail servers, mail programs and people.
+ */
+#ifndef POSTERN_ADDRESS_ADDR_HEADER_H
+#define POSTERN_ADDRESS_ADDR_HEADER_H
+
+#include <stdbool.h>
+
+#include "core/base/strv.h"
+
+struct addr_header {
+	struct strv domains; /* every one that some reading sees, normalized,
+			      * each once */
+	bool unclear;        /* readings can differ in the mailbox */
+	char *mailbox;       /* `local@domain`, when all see this one address
+			      * and no other; else NULL */
+};
+
+/* Reads the value of a From field or of another one that names a sender,
+ * folded or not, however malformed. It is clear when it is one mailbox after
+ * RFC 5322 3.4, comments included, whose domain no reader can mistake. Then
+ * an address in its display name still adds a domain, because people take it
+ * for the sender, but for `ann@example.com via List`, as mailing lists name
+ * themselves. One that only some readers see there, by the way they decode or
+ * order the text, makes it unclear. Of an unclear value, all that looks like a
+ * domain counts; one without @ and domains is clear, but has no mailbox. The
+ * caller clears it. */
+void addr_header_read(const char *value, struct addr_header *header_r);
+void addr_header_clear(struct addr_header *header);
+#define _cleanup_addr_header_ __attribute__((cleanup(addr_header_clear)))
+
+#endif

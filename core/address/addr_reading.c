@@ -1,0 +1,306 @@
+/*
+ * addr_reading: see the header. All of it takes time linear in the text.
+ */
+#include "core/address/addr_reading.h"
+
+#include <glib.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mime/mime_charset.h"
+#include "core/mime/mime_words.h"
+
+char *addr_reading_without_comments(const char *text)
+{
+	struct buf out = BUF_INIT;
+	size_t depth = 0;
+	bool quoted = false;
+
+	for (; *text; text++) {
+		if (depth == 0 && *text == '"')
+			quoted = !quoted;
+		if (!quoted && *text == '(' && depth++ == 0)
+			buf_add_char(&out, ' ');
+		if (depth == 0)
+			buf_add_char(&out, *text);
+		else if (*text == ')')
+			depth--;
+		if (*text == '\\' && text[1] != '\0') {
+			text++;
+			if (depth == 0)
+				buf_add_char(&out, *text);
+		}
+	}
+	return buf_take(&out);
+}
+
+/* The length of the quoted string at text; all of it when it does not end. */
+static size_t quoted_len(const char *text)
+{
+	size_t i = 1;
+
+	while (text[i] && text[i] != '"')
+		i += text[i] == '\\' && text[i + 1] ? 2 : 1;
+	return text[i] ? i + 1 : i;
+}
+
+char *addr_reading_outside_quotes(const char *text)
+{
+	struct buf out = BUF_INIT;
+
+	while (*text) {
+		size_t len = *text == '"' ? quoted_len(text) : 1;
+
+		if (*text != '"' || text[len] == '@')
+			buf_add(&out, text, len);
+		text += len;
+	}
+	return buf_take(&out);
+}
+
+/* Without quotes, and without the backslashes that quote a character. */
+static char *addr_reading_unquoted(const char *text)
+{
+	struct buf out = BUF_INIT;
+
+	for (; *text; text++) {
+		if (*text == '\\' && text[1] != '\0')
+			text++;
+		else if (*text == '"')
+			continue;
+		buf_add_char(&out, *text);
+	}
+	return buf_take(&out);
+}
+
+/* What shows nothing though it may be a letter or a mark: the property
+ * Default_Ignorable_Code_Point, a blank of Braille, and what stands for
+ * bytes that mean nothing. */
+static const struct {
+	gunichar first, last;
+} ignorable[] = {
+	{0x034f, 0x034f},
+	{0x115f, 0x1160},
+	{0x17b4, 0x17b5},
+	{0x180b, 0x180f},
+	{0x2060, 0x206f},
+	{0x2800, 0x2800},
+	{0x3164, 0x3164},
+	{0xfe00, 0xfe0f},
+	{0xffa0, 0xffa0},
+	{0xfff0, 0xfffd},
+	{0x1bca0, 0x1bca3},
+	{0x1d173, 0x1d17a},
+	{0xe0000, 0xe0fff},
+};
+
+static bool is_ignorable(gunichar c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ignorable); i++)
+		if (c >= ignorable[i].first && c <= ignorable[i].last)
+			return true;
+	return false;
+}
+
+static bool does_not_show(gunichar c)
+{
+	if (c < 0x80)
+		return c <= ' ' || c == 0x7f || strchr("\"\\[]", (int)c);
+	switch (g_unichar_type(c)) {
+	case G_UNICODE_CONTROL:
+	case G_UNICODE_FORMAT:
+	case G_UNICODE_SPACE_SEPARATOR:
+	case G_UNICODE_LINE_SEPARATOR:
+	case G_UNICODE_PARAGRAPH_SEPARATOR:
+		return true;
+	default:
+		return is_ignorable(c);
+	}
+}
+
+/* The character of an address that this one looks like; itself for most. */
+static gunichar plain_form(gunichar c)
+{
+	static const struct {
+		gunichar form;
+		char plain;
+	} forms[] = {
+		{0xff20, '@'}, /* full width */
+		{0xfe6b, '@'}, /* small */
+		{0x2024, '.'}, /* one dot leader */
+		{0xfe52, '.'}, /* small */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (c == forms[i].form)
+			return (gunichar)forms[i].plain;
+	return c;
+}
+
+char *addr_reading_squeeze(const char *text)
+{
+	struct buf out = BUF_INIT;
+	const char *next;
+
+	for (; *text; text = next) {
+		gunichar c = g_utf8_get_char(text), plain = plain_form(c);
+
+		next = g_utf8_next_char(text);
+		if (plain != c)
+			buf_add_char(&out, (char)plain);
+		else if (!does_not_show(c))
+			buf_add(&out, text, (size_t)(next - text));
+	}
+	return buf_take(&out);
+}
+
+/* Marks, embeddings, overrides and isolates. */
+static bool is_direction(gunichar c)
+{
+	return c == 0x061c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+static size_t undirected_len(const char *text)
+{
+	const char *p = text;
+
+	while (*p && !is_direction(g_utf8_get_char(p)))
+		p = g_utf8_next_char(p);
+	return (size_t)(p - text);
+}
+
+static void add_reversed(struct buf *out, const char *text, size_t len)
+{
+	char *reversed = g_utf8_strreverse(text, (gssize)len);
+
+	buf_add_str(out, reversed);
+	g_free(reversed);
+}
+
+char *addr_reading_turn(const char *text)
+{
+	struct buf out = BUF_INIT;
+	size_t len = undirected_len(text);
+
+	if (text[len] == '\0')
+		return NULL;
+	buf_add(&out, text, len);
+	for (text += len; *text; text += len) {
+		text = g_utf8_next_char(text);
+		len = undirected_len(text);
+		add_reversed(&out, text, len);
+	}
+	return buf_take(&out);
+}
+
+char *addr_reading_reverse(const char *text)
+{
+	struct buf out = BUF_INIT;
+
+	add_reversed(&out, text, strlen(text));
+	return buf_take(&out);
+}
+
+/*
+ * addr_decoded: see the header.
+ *
+ * Programs differ in where a word ends and in what joins it to others, in what
+ * wrong base64 means, whether they take the quotes off before or after, and in
+ * the charsets that they know; some decode twice. All of that is tried. Time is
+ * linear in the value.
+ *
+ * The charsets that are tried stay loaded, which is written once. Threads: any.
+ */
+
+/* The ways of reading, in all combinations. */
+enum { JOINED = 1, WIDE = 2, APART = 4 };
+
+/* What a charset that is in doubt may be: none (then ASCII shows through, in
+ * UTF-16 and UTF-32 as well), one that has ASCII in other bytes, or one in
+ * which programs of some countries read what has no charset. */
+static const struct {
+	const char *charset;
+	bool everywhere;
+} guesses[] = {
+	{"", false},
+	{"UTF-7", false},
+	{"UTF-16BE", false},
+	{"IBM037", false},
+	{"ISO-2022-JP-2", true},
+	{"GB18030", true},
+	{"CP932", true},
+	{"EUC-JP", true},
+	{"BIG5-HKSCS", true},
+	{"CP949", true},
+};
+
+static void *kept[ARRAY_SIZE(guesses)];
+
+static void keep(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(guesses); i++)
+		kept[i] = mime_charset_keep(guesses[i].charset);
+}
+
+static void add_text(struct strv *texts, char *text)
+{
+	if (strv_has(texts, text))
+		free(text);
+	else
+		strv_take(texts, text);
+}
+
+static void add_read(struct strv *texts, const char *value,
+	const struct mime_words_reading *reading)
+{
+	char *text = mime_words_read(value, reading);
+
+	if (strstr(text, "=?"))
+		add_text(texts, mime_words_read(text, reading));
+	add_text(texts, text);
+}
+
+static void add_guesses(struct strv *texts, const char *value,
+	struct mime_words_reading reading)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, keep);
+	for (size_t i = 0; i < ARRAY_SIZE(guesses); i++) {
+		reading.charset = guesses[i].charset;
+		reading.everywhere = guesses[i].everywhere;
+		add_read(texts, value, &reading);
+	}
+}
+
+static void add_ways(struct strv *texts, const char *value)
+{
+	bool doubtful = mime_words_doubtful(value);
+	unsigned n = strstr(value, "=?") ? JOINED | WIDE | APART : 0;
+
+	for (unsigned way = 0; way <= n; way++) {
+		const struct mime_words_reading reading = {
+			.joined = way & JOINED,
+			.wide = way & WIDE,
+			.apart = way & APART,
+		};
+
+		add_read(texts, value, &reading);
+		if (doubtful)
+			add_guesses(texts, value, reading);
+	}
+}
+
+void addr_decoded_add(struct strv *texts, const char *value)
+{
+	_cleanup_free_ char *unquoted = addr_reading_unquoted(value);
+
+	add_ways(texts, value);
+	if (!str_eq(unquoted, value) && strstr(unquoted, "=?"))
+		add_ways(texts, unquoted);
+}

@@ -1,0 +1,52 @@
+/*
+ * mime_build: makes the message (RFC 5322, MIME) out of its parts.
+ *
+ * Shape, outermost first, layers with nothing to hold left out:
+ *   multipart/mixed > multipart/related > multipart/alternative > text, html
+ * Lines end in LF, as sendmail(1) takes them; every line is 7-bit but for
+ * UTF-8 addresses (RFC 6532) and at most 998 characters long.
+ *
+ * Attachments arrive byte for byte. In text and html CRLF and a lone CR become
+ * line breaks, and one is added where the last line has none. There is no Bcc,
+ * and no To when nobody is in it. A custom Date stands in place of date_us.
+ */
+#ifndef POSTERN_COMPOSE_MIME_BUILD_H
+#define POSTERN_COMPOSE_MIME_BUILD_H
+
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/compose/mime_message.h"
+
+/* Appends the whole message; on failure out is as it was. ERR_INVALID for what
+ * cannot stand in a message: control characters in a header value, a name that
+ * is no field name, a field that cannot be folded or that Postfix would cut, a
+ * field given twice that may stand once, what is not UTF-8. Of an attachment it
+ * says which, as `attachments[2]: ...`. */
+int mime_build(
+	const struct mime_message *message, struct buf *out, struct err *err);
+
+/*
+ * mime_date: dates as mail writes them (RFC 5322 3.3).
+ */
+
+/* Reads `Sat, 21 Nov 2026 02:43:18 +0100`: 0 and microseconds since 1970, or
+ * -1 for what is no date. */
+int mime_date_parse(const char *text, int64_t *time_us_r);
+
+/*
+ * mime_field: whole header fields (RFC 5322 3.6), folded and encoded.
+ *
+ * Values are valid (mime_header.h).
+ */
+
+/* Bytes of a field with its name and line ends. With a milter, whichever,
+ * Postfix cuts a longer one between two lines, without a word. */
+enum { MIME_FIELD_MAX = 60000 };
+
+/* What this field may have: MIME_FIELD_MAX, or less where the field names a
+ * sender: the milter reads 32 KiB of From, and of the others together. */
+size_t mime_field_max(const char *name);
+
+#endif

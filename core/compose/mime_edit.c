@@ -1,0 +1,158 @@
+/*
+ * mime_edit: the few changes to a message that a client has finished.
+ *
+ * Works on lines of bytes and decodes nothing. The header is walked twice:
+ * first to check it and to see what is missing, then to copy it.
+ */
+#include "core/compose/mime_edit.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/compose/mime_build.h"
+#include "core/mime/mime_scan.h"
+
+/* About what stands in front. */
+enum { FRONT = 1024 };
+
+bool mime_edit_is_private(const char *name)
+{
+	return str_eq_nocase(name, "Bcc") || str_eq_nocase(name, "Resent-Bcc") ||
+	       str_starts_nocase(name, "X-Mailgun-") ||
+	       str_starts_nocase(name, "X-Postern-");
+}
+
+/* Whether the field is this one and says something. */
+static bool has_value(const struct mime_scan_field *field, const char *name)
+{
+	_cleanup_free_ char *value = NULL;
+
+	if (!mime_scan_is(field, name))
+		return false;
+	value = mime_scan_value(field);
+	return *value != '\0';
+}
+
+/* Whether the field goes: as the predicate says, or as blank as a new one that
+ * stands in front is not. */
+static bool goes(const struct mime_edit *edit, const struct mime_scan_field *field)
+{
+	_cleanup_free_ char *name = mem_dup(field->name.data, field->name.len);
+
+	if (edit->removes && edit->removes(name))
+		return true;
+	return (str_eq_nocase(name, "Message-ID") ||
+		       str_eq_nocase(name, "Date")) &&
+	       !has_value(field, name);
+}
+
+static int check_field(const struct mime_edit *edit,
+	const struct mime_scan_field *field, struct err *err)
+{
+	struct mime_span rest = field->raw, line;
+	int len = field->name.len < 100 ? (int)field->name.len : 100;
+	const char *fault = NULL;
+	_cleanup_free_ char *name = NULL;
+	size_t size = 0, max;
+
+	while (mime_scan_line(&rest, &line, NULL)) {
+		size += line.len + 1;
+		if (memchr(line.data, '\0', line.len))
+			fault = "a NUL";
+		else if (memchr(line.data, '\r', line.len))
+			fault = "a CR that ends no line";
+	}
+	if (fault)
+		return err_set(err, ERR_INVALID,
+			"the header field %.*s of the message has %s", len,
+			field->name.data, fault);
+	name = mem_dup(field->name.data, field->name.len);
+	max = mime_field_max(name);
+	if (size > max && !goes(edit, field))
+		return err_set(err, ERR_INVALID,
+			"the header field %.*s of the message is longer than "
+			"%zu bytes",
+			len, name, max);
+	return 0;
+}
+
+struct present {
+	bool message_id;
+	bool date;
+};
+
+static int check_header(struct mime_span rest, const struct mime_edit *edit,
+	struct present *present_r, struct err *err)
+{
+	struct mime_scan_field field;
+	struct present present = {false, false};
+
+	while (mime_scan_field(&rest, &field)) {
+		if (check_field(edit, &field, err) < 0)
+			return -1;
+		present.message_id |= has_value(&field, "Message-ID");
+		present.date |= has_value(&field, "Date");
+	}
+	*present_r = present;
+	return 0;
+}
+
+static void add_field(struct buf *out, const char *name, const char *value)
+{
+	buf_printf(out, "%s: %s\n", name, value);
+}
+
+static void add_front(const struct mime_edit *edit,
+	const struct present *present, struct buf *out)
+{
+	char date[CLOCK_TEXT_SIZE];
+
+	if (!present->message_id)
+		add_field(out, "Message-ID", edit->message_id);
+	if (!present->date) {
+		clock_rfc5322(edit->date_us, date);
+		add_field(out, "Date", date);
+	}
+}
+
+/* Appends the lines, ended by LF; also the last one when it must_end. */
+static void add_lines(struct mime_span lines, bool must_end, struct buf *out)
+{
+	struct mime_span line, raw;
+
+	while (mime_scan_line(&lines, &line, &raw)) {
+		buf_add(out, line.data, line.len);
+		if (raw.len > line.len || must_end)
+			buf_add_char(out, '\n');
+	}
+}
+
+static void add_header(
+	struct mime_span *rest, const struct mime_edit *edit, struct buf *out)
+{
+	struct mime_scan_field field;
+
+	while (mime_scan_field(rest, &field))
+		if (!goes(edit, &field))
+			add_lines(field.raw, true, out);
+	mime_scan_empty_line(rest);
+	buf_add_char(out, '\n');
+}
+
+int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
+	struct buf *out, struct err *err)
+{
+	struct mime_span message = {data, len};
+	struct present present;
+
+	mime_scan_drop_from_line(&message);
+	if (check_header(message, edit, &present, err) < 0)
+		return -1;
+	buf_reserve(out, len + FRONT);
+	add_front(edit, &present, out);
+	add_header(&message, edit, out);
+	add_lines(message, false, out);
+	return 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * mime_edit: the few changes to a message that a client has finished.
+ *
+ * Its bytes pass as they are, but for these:
+ *  - Line ends become LF, as sendmail(1) takes them: an LF with any number of
+ *    CRs right before it. A CR elsewhere in the body stays; what becomes of it
+ *    is Postfix's decision.
+ *  - A leading line `From ...` or `>From ...` of a mailbox file goes.
+ *  - Fields that the predicate names go, with all their folded lines.
+ *  - Message-ID and Date are put in front when they are missing or blank.
+ *  - The header ends where Postfix sees its end: at the empty line, or at the
+ *    first line that is no field, before which an empty line is put. So every
+ *    later reader sees the same header.
+ */
+#ifndef POSTERN_COMPOSE_MIME_EDIT_H
+#define POSTERN_COMPOSE_MIME_EDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/compose/mime_message.h"
+
+struct mime_edit {
+	/* Whether the field goes; NULL: none does. The name is without blanks
+	 * and colon, in the client's letter case. */
+	bool (*removes)(const char *name);
+	const char *message_id; /* with <>; used when the message has none */
+	int64_t date_us;        /* used when the message has none */
+};
+
+/* Appends the edited message; on failure out is as it was. ERR_INVALID when the
+ * header has a NUL, or a CR that ends no line: readers disagree about what
+ * these mean; or a field of over MIME_FIELD_MAX. */
+int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
+	struct buf *out, struct err *err);
+
+/* The predicate for what clients hand in: Bcc and Resent-Bcc, X-Mailgun-*,
+ * X-Postern-*, in any letter case. */
+bool mime_edit_is_private(const char *name);
+
+#endif

@@ -1,0 +1,380 @@
+/*
+ * mime_type: media types of attachments.
+ */
+#include "core/compose/mime_part.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/strv.h"
+#include "core/mime/mime_content.h"
+#include "core/mime/mime_header.h"
+#include "core/mime/mime_param.h"
+
+struct mime_type {
+	char *name;         /* `type/subtype`, lower case */
+	struct strv params; /* each `name=value`, as it goes into a header */
+};
+
+static void mime_type_clear(struct mime_type *type);
+#define _cleanup_mime_type_ __attribute__((cleanup(mime_type_clear)))
+
+enum {
+	NAME_MAX_LEN = 127, /* of type and of subtype: RFC 6838 4.2 */
+	PARAM_MAX = 900     /* must fit on a line */
+};
+
+/* token of RFC 2045 5.1 */
+static size_t token_len(const char *text)
+{
+	size_t len = 0;
+
+	while (text[len] > ' ' && text[len] <= '~' &&
+		strchr("()<>@,;:\\\"/[]?=", text[len]) == NULL)
+		len++;
+	return len;
+}
+
+static size_t quoted_len(const char *text)
+{
+	for (size_t i = 1; text[i] >= ' ' && text[i] <= '~'; i++) {
+		if (text[i] == '"')
+			return i + 1;
+		if (text[i] == '\\' && (text[++i] < ' ' || text[i] > '~'))
+			return 0;
+	}
+	return 0;
+}
+
+static const char *skip_blanks(const char *text)
+{
+	return text + strspn(text, " \t");
+}
+
+/* The length of `type/subtype` at text; 0 when there is none. */
+static size_t name_len(const char *text)
+{
+	size_t type = token_len(text), subtype;
+
+	if (type == 0 || type > NAME_MAX_LEN || text[type] != '/')
+		return 0;
+	subtype = token_len(text + type + 1);
+	if (subtype == 0 || subtype > NAME_MAX_LEN)
+		return 0;
+	return type + 1 + subtype;
+}
+
+/* Reads one parameter; returns what is behind it, NULL when it is none. */
+static const char *read_param(const char *text, struct strv *params)
+{
+	size_t name = token_len(text), value;
+
+	if (name == 0 || text[name] != '=')
+		return NULL;
+	text += name + 1;
+	value = *text == '"' ? quoted_len(text) : token_len(text);
+	if (value == 0 || name + value > PARAM_MAX)
+		return NULL;
+	strv_take(params, mem_dup(text - name - 1, name + 1 + value));
+	return skip_blanks(text + value);
+}
+
+/* Reads `; a=b; c=d`, a last semicolon allowed: many send it. */
+static bool read_params(const char *text, struct strv *params)
+{
+	while (*text == ';') {
+		text = skip_blanks(text + 1);
+		if (*text == '\0')
+			return true;
+		text = read_param(text, params);
+		if (text == NULL)
+			return false;
+	}
+	return *text == '\0';
+}
+
+/* Reads `type/subtype` with or without parameters. ERR_INVALID for all that
+ * RFC 2045 does not have, comments too. The caller clears. */
+static int mime_type_parse(
+	const char *text, struct mime_type *type_r, struct err *err)
+{
+	struct strv params = STRV_INIT;
+	size_t len;
+
+	text = skip_blanks(text);
+	len = name_len(text);
+	if (len == 0 || !read_params(skip_blanks(text + len), &params)) {
+		strv_free(&params);
+		return err_set(err, ERR_INVALID,
+			"\"%.*s\" is no media type such as application/pdf",
+			(int)str_utf8_cut(text, 100), text);
+	}
+	type_r->name = mem_dup(text, len);
+	str_lower(type_r->name);
+	type_r->params = params;
+	return 0;
+}
+
+static void mime_type_clear(struct mime_type *type)
+{
+	free(type->name);
+	strv_free(&type->params);
+	*type = (struct mime_type){0};
+}
+
+static const struct {
+	const char *ending;
+	const char *type;
+} endings[] = {
+	{"7z", "application/x-7z-compressed"},
+	{"aac", "audio/aac"},
+	{"avif", "image/avif"},
+	{"avi", "video/x-msvideo"},
+	{"bmp", "image/bmp"},
+	{"bz2", "application/x-bzip2"},
+	{"css", "text/css"},
+	{"csv", "text/csv"},
+	{"doc", "application/msword"},
+	{"docx", "application/vnd.openxmlformats-officedocument"
+		 ".wordprocessingml.document"},
+	{"eml", "message/rfc822"},
+	{"epub", "application/epub+zip"},
+	{"flac", "audio/flac"},
+	{"gif", "image/gif"},
+	{"gz", "application/gzip"},
+	{"heic", "image/heic"},
+	{"htm", "text/html"},
+	{"html", "text/html"},
+	{"ico", "image/vnd.microsoft.icon"},
+	{"ics", "text/calendar"},
+	{"jpeg", "image/jpeg"},
+	{"jpg", "image/jpeg"},
+	{"js", "text/javascript"},
+	{"json", "application/json"},
+	{"log", "text/plain"},
+	{"m4a", "audio/mp4"},
+	{"md", "text/markdown"},
+	{"mov", "video/quicktime"},
+	{"mp3", "audio/mpeg"},
+	{"mp4", "video/mp4"},
+	{"odp", "application/vnd.oasis.opendocument.presentation"},
+	{"ods", "application/vnd.oasis.opendocument.spreadsheet"},
+	{"odt", "application/vnd.oasis.opendocument.text"},
+	{"ogg", "audio/ogg"},
+	{"p7m", "application/pkcs7-mime"},
+	{"p7s", "application/pkcs7-signature"},
+	{"pdf", "application/pdf"},
+	{"png", "image/png"},
+	{"ppt", "application/vnd.ms-powerpoint"},
+	{"pptx", "application/vnd.openxmlformats-officedocument"
+		 ".presentationml.presentation"},
+	{"ps", "application/postscript"},
+	{"rar", "application/vnd.rar"},
+	{"rtf", "application/rtf"},
+	{"svg", "image/svg+xml"},
+	{"tar", "application/x-tar"},
+	{"tif", "image/tiff"},
+	{"tiff", "image/tiff"},
+	{"txt", "text/plain"},
+	{"vcf", "text/vcard"},
+	{"wav", "audio/wav"},
+	{"webm", "video/webm"},
+	{"webp", "image/webp"},
+	{"xls", "application/vnd.ms-excel"},
+	{"xlsx", "application/vnd.openxmlformats-officedocument"
+		 ".spreadsheetml.sheet"},
+	{"xml", "application/xml"},
+	{"yaml", "application/yaml"},
+	{"yml", "application/yaml"},
+	{"zip", "application/zip"},
+};
+
+/* The type for a file of this name by its ending; application/octet-stream
+ * when it is not known. A constant. */
+static const char *mime_type_guess(const char *filename)
+{
+	const char *dot = strrchr(filename, '.');
+
+	for (size_t i = 0; dot && i < ARRAY_SIZE(endings); i++)
+		if (str_eq_nocase(dot + 1, endings[i].ending))
+			return endings[i].type;
+	return "application/octet-stream";
+}
+
+/*
+ * mime_part: the leaves of a message's body.
+ *
+ * An attachment travels in base64, whatever its type. A composite type must
+ * not (RFC 2045 6.4): message/rfc822 goes as it is when that changes nothing
+ * but its line ends, and otherwise, as every other message/ and multipart/
+ * type does, it goes as application/octet-stream.
+ */
+
+enum { FILENAME_MAX_LEN = 1000, CONTENT_ID_MAX = 900 };
+
+void mime_part_text(struct buf *out, const char *subtype, const char *text)
+{
+	buf_printf(out, "Content-Type: text/%s; charset=utf-8\n", subtype);
+	mime_content_text(out, text);
+}
+
+/* Whether the parameter is `name`, in the way of RFC 2231 too. */
+static bool is_name(const char *param)
+{
+	return str_starts_nocase(param, "name=") ||
+	       str_starts_nocase(param, "name*");
+}
+
+/* `type`, less what this part says itself. */
+static void add_type(
+	struct buf *out, const struct mime_type *type, const char *filename)
+{
+	struct mime_fold fold;
+
+	mime_fold_start(&fold, out, "Content-Type");
+	mime_fold_word(&fold, type->name);
+	for (size_t i = 0; i < type->params.n; i++) {
+		if (is_name(type->params.items[i]))
+			continue;
+		mime_fold_attach(&fold, ";");
+		mime_fold_word(&fold, type->params.items[i]);
+	}
+	if (*filename)
+		mime_param_add_words(&fold, "name", filename);
+	mime_fold_end(&fold);
+}
+
+static void add_disposition(
+	struct buf *out, const char *disposition, const char *filename)
+{
+	struct mime_fold fold;
+
+	mime_fold_start(&fold, out, "Content-Disposition");
+	mime_fold_word(&fold, disposition);
+	if (*filename)
+		mime_param_add(&fold, "filename", filename);
+	mime_fold_end(&fold);
+}
+
+/* Whether content can be embedded as it is: what CRLF there is, is everywhere,
+ * so that the reader gets the very message. */
+static bool is_embeddable(const struct buf *content, struct buf *lf)
+{
+	size_t crs = 0, lfs = 0;
+
+	mime_content_add_lf(lf, buf_str(content), content->len);
+	if (content->len == 0 || !mime_content_is_7bit(lf->data, lf->len))
+		return false;
+	for (size_t i = 0; i < content->len; i++) {
+		crs += content->data[i] == '\r';
+		lfs += content->data[i] == '\n';
+	}
+	if (crs == 0)
+		return true;
+	return crs == lfs && content->len - lf->len == crs;
+}
+
+static void set_type(struct mime_type *type, const char *name)
+{
+	mime_type_clear(type);
+	type->name = mem_strdup(name);
+}
+
+static bool is_composite(const struct mime_type *type)
+{
+	return str_starts(type->name, "message/") ||
+	       str_starts(type->name, "multipart/");
+}
+
+static int check(const struct attachment *attachment, struct err *err)
+{
+	const char *filename = attachment->filename;
+	const char *id = attachment->content_id;
+
+	if (!mime_header_value_valid(filename))
+		return err_set(err, ERR_INVALID,
+			"the filename is not UTF-8 or has a control character");
+	if (strlen(filename) > FILENAME_MAX_LEN)
+		return err_set(err, ERR_INVALID,
+			"the filename is longer than %d bytes", FILENAME_MAX_LEN);
+	if (id == NULL)
+		return 0;
+	if (strlen(id) > CONTENT_ID_MAX)
+		return err_set(err, ERR_INVALID,
+			"the content id is longer than %d bytes", CONTENT_ID_MAX);
+	for (; *id; id++)
+		if (*id <= ' ' || *id > '~' || *id == '<' || *id == '>')
+			return err_set(err, ERR_INVALID,
+				"the content id has a blank, <, > or a "
+				"character that is not ASCII");
+	return 0;
+}
+
+static void add_leaf(struct buf *out, const struct attachment *attachment,
+	bool as_inline, const struct mime_type *type)
+{
+	add_type(out, type, attachment->filename);
+	if (!str_empty(attachment->content_id))
+		buf_printf(out, "Content-ID: <%s>\n", attachment->content_id);
+	add_disposition(
+		out, as_inline ? "inline" : "attachment", attachment->filename);
+}
+
+int mime_part_attachment(struct buf *out, const struct attachment *attachment,
+	bool as_inline, struct err *err)
+{
+	_cleanup_mime_type_ struct mime_type type = {0};
+	_cleanup_buf_ struct buf embedded = BUF_INIT;
+	const struct buf *content = &attachment->content;
+	const char *given = attachment->content_type;
+	bool embed;
+
+	if (check(attachment, err) < 0)
+		return -1;
+	if (str_empty(given))
+		given = mime_type_guess(attachment->filename);
+	if (mime_type_parse(given, &type, err) < 0)
+		return -1;
+	embed = str_eq(type.name, "message/rfc822") &&
+		is_embeddable(content, &embedded);
+	if (!embed && is_composite(&type))
+		set_type(&type, "application/octet-stream");
+	add_leaf(out, attachment, as_inline, &type);
+	if (embed)
+		mime_content_7bit(out, embedded.data, embedded.len);
+	else
+		mime_content_bytes(out, buf_str(content), content->len);
+	return 0;
+}
+
+/*
+ * mime_multipart: a part made of parts.
+ *
+ * Boundaries begin with "=_", which neither base64 nor quoted-printable can
+ * produce, and are random for the sake of content in 7bit.
+ *
+ * Threads: any; one multipart belongs to one thread at a time.
+ */
+
+void mime_multipart_begin(struct mime_multipart *multipart, struct buf *out,
+	const char *subtype, const char *param)
+{
+	multipart->out = out;
+	memcpy(multipart->boundary, "=_", 2);
+	id_new(multipart->boundary + 2);
+	buf_printf(out, "Content-Type: multipart/%s;\n boundary=\"%s\"%s\n",
+		subtype, multipart->boundary, param);
+}
+
+void mime_multipart_next(struct mime_multipart *multipart)
+{
+	buf_printf(multipart->out, "\n--%s\n", multipart->boundary);
+}
+
+void mime_multipart_end(struct mime_multipart *multipart)
+{
+	buf_printf(multipart->out, "\n--%s--", multipart->boundary);
+}

@@ -1,0 +1,585 @@
+/*
+ * html_elements: what each element of HTML does to the text.
+ *
+ * Invariant: the table is sorted by name.
+ */
+#include "core/html/html_render.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+enum { HTML_LINES_MARKER_SIZE = 16 };
+
+struct html_lines {
+	struct buf out;
+	unsigned breaks; /* held back; 2 leave an empty line */
+	bool blank;      /* held back */
+	size_t kept;     /* blanks of preformatted text held back */
+	size_t indent;   /* of the lines to come */
+	char marker[HTML_LINES_MARKER_SIZE]; /* before the next text */
+	size_t max;  /* of out; what comes behind it is left out */
+	size_t room; /* for blanks that stand beside another */
+};
+
+/* For text of at most max bytes and a little more. Tabs and indents can make it
+ * many times as long as the HTML: where they do, less of them is left. */
+#define HTML_LINES_INIT(max_)                                                  \
+	((struct html_lines){.max = (max_), .room = (max_) / 4})
+
+/* Ends the line; twice in a row leaves an empty one. */
+static void html_lines_end_line(struct html_lines *lines);
+
+static const struct html_element elements[] = {
+	{"a", HTML_LINK, 0},
+	{"address", HTML_INLINE, 2},
+	{"article", HTML_INLINE, 2},
+	{"aside", HTML_INLINE, 2},
+	{"blockquote", HTML_INLINE, 2},
+	{"body", HTML_INLINE, 1},
+	{"br", HTML_BREAK, 0},
+	{"caption", HTML_INLINE, 1},
+	{"center", HTML_INLINE, 1},
+	{"dd", HTML_INLINE, 1},
+	{"details", HTML_INLINE, 1},
+	{"div", HTML_INLINE, 1},
+	{"dl", HTML_INLINE, 2},
+	{"dt", HTML_INLINE, 1},
+	{"fieldset", HTML_INLINE, 1},
+	{"figcaption", HTML_INLINE, 1},
+	{"figure", HTML_INLINE, 2},
+	{"footer", HTML_INLINE, 2},
+	{"form", HTML_INLINE, 1},
+	{"h1", HTML_INLINE, 2},
+	{"h2", HTML_INLINE, 2},
+	{"h3", HTML_INLINE, 2},
+	{"h4", HTML_INLINE, 2},
+	{"h5", HTML_INLINE, 2},
+	{"h6", HTML_INLINE, 2},
+	{"head", HTML_HIDDEN, 0},
+	{"header", HTML_INLINE, 2},
+	{"hr", HTML_RULE, 2},
+	{"img", HTML_IMAGE, 0},
+	{"legend", HTML_INLINE, 1},
+	{"li", HTML_ITEM, 1},
+	{"main", HTML_INLINE, 2},
+	{"menu", HTML_LIST, 2},
+	{"nav", HTML_INLINE, 2},
+	{"ol", HTML_NUMBERED, 2},
+	{"option", HTML_INLINE, 1},
+	{"p", HTML_INLINE, 2},
+	{"pre", HTML_PRE, 2},
+	{"script", HTML_HIDDEN, 0},
+	{"section", HTML_INLINE, 2},
+	{"style", HTML_HIDDEN, 0},
+	{"summary", HTML_INLINE, 1},
+	{"table", HTML_INLINE, 2},
+	{"tbody", HTML_INLINE, 1},
+	{"td", HTML_CELL, 0},
+	{"template", HTML_HIDDEN, 0},
+	{"tfoot", HTML_INLINE, 1},
+	{"th", HTML_CELL, 0},
+	{"thead", HTML_INLINE, 1},
+	{"title", HTML_HIDDEN, 0},
+	{"tr", HTML_INLINE, 1},
+	{"ul", HTML_LIST, 2},
+};
+
+static int compare(const void *name, const void *element)
+{
+	return strcmp(name, ((const struct html_element *)element)->name);
+}
+
+const struct html_element *html_elements_find(const char *name)
+{
+	static const struct html_element other = {"", HTML_INLINE, 0};
+	const struct html_element *found = bsearch(name, elements,
+		ARRAY_SIZE(elements), sizeof(*elements), compare);
+
+	return found ? found : &other;
+}
+
+/*
+ * html_link: the target of a link, for people to read.
+ */
+
+#define MAILTO "mailto:"
+
+static bool is_useful(const char *target)
+{
+	return str_starts_nocase(target, "http://") ||
+	       str_starts_nocase(target, "https://") ||
+	       str_starts_nocase(target, MAILTO);
+}
+
+/* The target in href without blanks and controls; a new string, or NULL when it
+ * is none that text can use: http, https and mailto are. */
+static char *html_link_target(const char *href)
+{
+	_cleanup_free_ char *trimmed = str_trim(href, strlen(href));
+	struct buf target = BUF_INIT;
+
+	if (!is_useful(trimmed))
+		return NULL;
+	for (const char *p = trimmed; *p; p++) {
+		if (*p == ' ')
+			buf_add_str(&target, "%20");
+		else if ((unsigned char)*p > ' ' && *p != 0x7f)
+			buf_add_char(&target, *p);
+	}
+	return buf_take(&target);
+}
+
+/* Whether len bytes of text say the same as the target. */
+static bool html_link_is_shown(const char *target, const char *text, size_t len)
+{
+	size_t target_len = strlen(target);
+
+	if (str_starts_nocase(target, MAILTO)) {
+		target += strlen(MAILTO);
+		target_len = strcspn(target, "?");
+	}
+	if (target_len > len && target[target_len - 1] == '/')
+		target_len--;
+	return len == target_len && memcmp(text, target, len) == 0;
+}
+
+/*
+ * html_lines: text laid out in lines.
+ *
+ * Invariant: out is empty or ends with text; what is held back is not in it.
+ * Threads: any; holds no state of its own.
+ */
+
+enum { TAB_WIDTH = 8 };
+
+/* Adds blanks; one, when there has been too much room for a text of its
+ * length. */
+static void add_blanks(struct html_lines *lines, size_t n)
+{
+	if (n > 1 && n - 1 > lines->room)
+		n = 1 + lines->room;
+	if (n > 1)
+		lines->room -= n - 1;
+	while (n-- > 0)
+		buf_add_char(&lines->out, ' ');
+}
+
+/* Starts the line that text is about to stand on. */
+static void start_line(struct html_lines *lines)
+{
+	struct buf *out = &lines->out;
+	size_t marker = strlen(lines->marker);
+
+	for (; out->len > 0 && lines->breaks > 0; lines->breaks--)
+		buf_add_char(out, '\n');
+	if (lines->indent > marker)
+		add_blanks(lines, lines->indent - marker);
+	buf_add_str(out, lines->marker);
+	lines->marker[0] = '\0';
+	lines->breaks = 0;
+	lines->blank = false;
+}
+
+/* Writes what was held back. */
+static void flush(struct html_lines *lines)
+{
+	if (lines->breaks > 0 || lines->out.len == 0)
+		start_line(lines);
+	add_blanks(lines, lines->kept + (lines->blank ? 1 : 0));
+	lines->kept = 0;
+	lines->blank = false;
+}
+
+/* The length of the blank at text: ASCII ones and the no-break space, which
+ * mail uses for layout; 0 when there is none. */
+static size_t blank_at(const char *text, size_t len)
+{
+	if (*text && strchr(" \t\r\n\f", *text))
+		return 1;
+	return len >= 2 && memcmp(text, "\xc2\xa0", 2) == 0 ? 2 : 0;
+}
+
+/* The length of a character at text that shows nothing: controls, and the ones
+ * of no width with which mail pads its preview; 0 when there is none. */
+static size_t invisible_at(const char *text, size_t len)
+{
+	static const char *const codes[] = {
+		"\xc2\xad",     /* soft hyphen */
+		"\xcd\x8f",     /* combining grapheme joiner */
+		"\xe2\x80\x8b", /* zero width space */
+		"\xef\xbb\xbf", /* byte order mark */
+	};
+
+	if ((unsigned char)*text < 0x20 || *text == 0x7f)
+		return 1;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		size_t n = strlen(codes[i]);
+
+		if (len >= n && memcmp(text, codes[i], n) == 0)
+			return n;
+	}
+	return 0;
+}
+
+/* Whether so much more fits. */
+static bool html_lines_fits(const struct html_lines *lines, size_t len)
+{
+	return lines->out.len < lines->max && len < lines->max - lines->out.len;
+}
+
+/* Adds text in UTF-8: runs of blanks and line breaks become one blank. */
+static void html_lines_text(struct html_lines *lines, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	if (!html_lines_fits(lines, len))
+		return;
+	while (text < end) {
+		size_t left = (size_t)(end - text);
+		size_t blank = blank_at(text, left);
+		size_t skip = blank ? blank : invisible_at(text, left);
+
+		if (blank)
+			lines->blank = true;
+		if (skip) {
+			text += skip;
+			continue;
+		}
+		flush(lines);
+		buf_add_char(&lines->out, *text++);
+	}
+}
+
+/* Adds text whose blanks and line breaks are kept, but for those at the end of
+ * a line. */
+static void html_lines_pre(struct html_lines *lines, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	if (!html_lines_fits(lines, len))
+		return;
+	while (text < end) {
+		size_t left = (size_t)(end - text);
+		size_t blank = blank_at(text, left);
+		size_t skip = blank ? blank : invisible_at(text, left);
+
+		if (*text == '\n')
+			html_lines_end_line(lines);
+		else if (blank)
+			lines->kept += *text == '\t' ? TAB_WIDTH : 1;
+		else if (skip == 0)
+			flush(lines);
+		if (skip == 0)
+			buf_add_char(&lines->out, *text);
+		text += skip ? skip : 1;
+	}
+}
+
+/* A blank before what comes next. */
+static void html_lines_blank(struct html_lines *lines)
+{
+	lines->blank = true;
+}
+
+/* What comes next starts a line (1), or stands after an empty one (2). */
+static void html_lines_break(struct html_lines *lines, unsigned breaks)
+{
+	if (lines->breaks < breaks)
+		lines->breaks = breaks;
+	if (breaks > 0)
+		lines->kept = 0;
+}
+
+static void html_lines_end_line(struct html_lines *lines)
+{
+	if (lines->breaks < 2)
+		lines->breaks++;
+	lines->kept = 0;
+}
+
+/* Puts a marker, such as "- ", before the next text, inside the indent. */
+static void html_lines_mark(struct html_lines *lines, const char *marker)
+{
+	snprintf(lines->marker, sizeof(lines->marker), "%s", marker);
+}
+
+/* The text as a string of the caller's, ended by LF unless empty. */
+static char *html_lines_take(struct html_lines *lines)
+{
+	struct buf *out = &lines->out;
+
+	if (out->len > 0)
+		buf_add_char(out, '\n');
+	return buf_take(out);
+}
+
+/*
+ * html_render: from elements and text to lines.
+ *
+ * Invariant: frames are the open elements, outermost first; they live on the
+ * heap, so that deep nesting costs no stack. Every step takes constant time,
+ * whatever the depth. Threads: any; one render belongs to one thread.
+ */
+
+enum { INDENT_MAX = 40 };
+
+/* An element that is open. */
+struct frame {
+	const struct html_element *element;
+	bool hidden;       /* by itself, not by one around it */
+	unsigned breaks;   /* before and after */
+	size_t indent;     /* outside of it */
+	size_t list;       /* innermost list: its index + 1, 0 for none */
+	int64_t number;    /* of a numbered list's next item */
+	char *target;      /* of a link; NULL: nothing to show */
+	size_t link_start; /* where its text starts */
+};
+
+struct html_render {
+	struct html_lines lines;
+	struct frame *frames;
+	size_t frames_n;
+	size_t frames_cap;
+	size_t hidden_n; /* frames that are hidden */
+	size_t pre_n;    /* frames that are pre */
+};
+
+/* NULL when there is none; "" for one without a value. */
+static const char *attribute(html_attributes list, const char *name)
+{
+	for (; list && list[0]; list += 2)
+		if (str_eq(list[0], name))
+			return list[1] ? list[1] : "";
+	return NULL;
+}
+
+/* Whether a style has the declaration, given in lower case without blanks. */
+static bool declares(const char *style, const char *declaration)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	buf_add_char(&text, ';');
+	for (; *style; style++)
+		if (strchr(" \t\r\n", *style) == NULL)
+			buf_add_char(&text, *style);
+	str_lower(text.data);
+	return strstr(text.data, declaration) != NULL;
+}
+
+static bool is_hidden(const struct html_element *element, html_attributes list)
+{
+	const char *style = attribute(list, "style");
+
+	return element->role == HTML_HIDDEN || attribute(list, "hidden") ||
+	       (style && (declares(style, ";display:none") ||
+				 declares(style, ";visibility:hidden")));
+}
+
+static bool is_list(const struct html_element *element)
+{
+	return element->role == HTML_LIST || element->role == HTML_NUMBERED;
+}
+
+static struct frame *push(
+	struct html_render *render, const struct html_element *element)
+{
+	size_t n = render->frames_n, list;
+	struct frame *frame;
+
+	if (n == render->frames_cap) {
+		render->frames_cap = n ? n * 2 : 64;
+		render->frames = mem_grow(render->frames, render->frames_cap,
+			sizeof(*render->frames));
+	}
+	frame = &render->frames[render->frames_n++];
+	list = n > 0 ? frame[-1].list : 0;
+	*frame = (struct frame){
+		.element = element,
+		/* A list in a list stands close to its item. */
+		.breaks = is_list(element) && list > 0 ? 1 : element->breaks,
+		.indent = render->lines.indent,
+		.list = is_list(element) ? n + 1 : list,
+		.number = 1,
+	};
+	return frame;
+}
+
+static void begin_numbered(struct frame *frame, html_attributes list)
+{
+	const char *start = attribute(list, "start");
+
+	if (start)
+		str_int(start, 0, INT32_MAX, &frame->number);
+}
+
+static void begin_item(struct html_render *render, const struct frame *frame)
+{
+	char marker[HTML_LINES_MARKER_SIZE] = "- ";
+	struct frame *list = frame->list > 0 ? &render->frames[frame->list - 1]
+					     : NULL;
+
+	if (list && list->element->role == HTML_NUMBERED)
+		snprintf(marker, sizeof(marker), "%lld. ",
+			(long long)list->number++);
+	html_lines_mark(&render->lines, marker);
+	render->lines.indent += strlen(marker);
+	if (render->lines.indent > INDENT_MAX)
+		render->lines.indent = INDENT_MAX;
+}
+
+static void begin_image(struct html_render *render, html_attributes list)
+{
+	const char *alt = attribute(list, "alt");
+
+	if (alt)
+		html_lines_text(&render->lines, alt, strlen(alt));
+}
+
+static void begin_link(
+	struct html_render *render, struct frame *frame, html_attributes list)
+{
+	const char *href = attribute(list, "href");
+
+	frame->target = href ? html_link_target(href) : NULL;
+	frame->link_start = render->lines.out.len;
+}
+
+/* Adds the target behind the text of a link; a link without text shows
+ * nothing. */
+static void end_link(struct html_render *render, const struct frame *frame)
+{
+	struct buf *out = &render->lines.out;
+	const char *text = buf_str(out) + frame->link_start;
+	size_t blanks = strspn(text, " \n");
+	size_t len = out->len - frame->link_start - blanks;
+
+	if (frame->target && len > 0 &&
+		html_lines_fits(&render->lines, strlen(frame->target)) &&
+		!html_link_is_shown(frame->target, text + blanks, len))
+		buf_printf(out, " (%s)", frame->target);
+}
+
+/* What an element does where it begins, besides its breaks. */
+static void begin(
+	struct html_render *render, struct frame *frame, html_attributes list)
+{
+	switch (frame->element->role) {
+	case HTML_BREAK:
+		html_lines_end_line(&render->lines);
+		break;
+	case HTML_RULE:
+		html_lines_text(&render->lines, "----------", 10);
+		break;
+	case HTML_PRE:
+		render->pre_n++;
+		break;
+	case HTML_NUMBERED:
+		begin_numbered(frame, list);
+		break;
+	case HTML_ITEM:
+		begin_item(render, frame);
+		break;
+	case HTML_LINK:
+		begin_link(render, frame, list);
+		break;
+	case HTML_IMAGE:
+		begin_image(render, list);
+		break;
+	default:
+		break;
+	}
+}
+
+static void end(struct html_render *render, const struct frame *frame)
+{
+	switch (frame->element->role) {
+	case HTML_PRE:
+		render->pre_n--;
+		break;
+	case HTML_ITEM:
+		html_lines_mark(&render->lines, "");
+		break;
+	case HTML_CELL:
+		html_lines_blank(&render->lines);
+		break;
+	case HTML_LINK:
+		end_link(render, frame);
+		break;
+	default:
+		break;
+	}
+}
+
+struct html_render *html_render_new(size_t max)
+{
+	struct html_render *render = mem_new(struct html_render);
+
+	render->lines = HTML_LINES_INIT(max);
+	return render;
+}
+
+void html_render_open(
+	struct html_render *render, const char *name, html_attributes list)
+{
+	const struct html_element *element = html_elements_find(name);
+	struct frame *frame = push(render, element);
+
+	frame->hidden = is_hidden(element, list);
+	if (frame->hidden || render->hidden_n > 0) {
+		render->hidden_n += frame->hidden;
+		return;
+	}
+	html_lines_break(&render->lines, frame->breaks);
+	begin(render, frame, list);
+}
+
+void html_render_close(struct html_render *render)
+{
+	struct frame *frame;
+
+	if (render->frames_n == 0)
+		return;
+	frame = &render->frames[--render->frames_n];
+	if (render->hidden_n == 0) {
+		end(render, frame);
+		html_lines_break(&render->lines, frame->breaks);
+	}
+	render->hidden_n -= frame->hidden;
+	render->lines.indent = frame->indent;
+	free(frame->target);
+}
+
+void html_render_text(struct html_render *render, const char *text, size_t len)
+{
+	if (render->hidden_n > 0)
+		return;
+	if (render->pre_n > 0)
+		html_lines_pre(&render->lines, text, len);
+	else
+		html_lines_text(&render->lines, text, len);
+}
+
+size_t html_render_depth(const struct html_render *render)
+{
+	return render->frames_n;
+}
+
+char *html_render_finish(struct html_render *render)
+{
+	char *text;
+
+	for (size_t i = 0; i < render->frames_n; i++)
+		free(render->frames[i].target);
+	free(render->frames);
+	text = html_lines_take(&render->lines);
+	free(render);
+	return text;
+}

@@ -1,0 +1,299 @@
+/*
+ * html_text: the plain text of an HTML body.
+ *
+ * libxml2 reads and reports elements as they open and close; no tree is built.
+ * It compares each attribute of a tag with all before it, and where an end tag
+ * matches nothing it searches all that is open. So it gets a copy in which tags
+ * have only the attributes that text is made of, each once, and its searches
+ * are counted: past SEARCH_BASE and SEARCH_PER_BYTE the rest of the document is
+ * left out. With that the time is linear in the length of any document.
+ *
+ * Invariant of the copy: `<` and a letter stand only where a tag begins that
+ * was written by add_tag().
+ */
+#include "core/html/html_text.h"
+
+#include <glib.h>
+#include <libxml/HTMLparser.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/html/html_render.h"
+
+enum {
+	DIRECTIVE_MAX = 256, /* bytes of <![if ...]> */
+	TEXT_MIN = 4096,     /* more than that is bounded */
+	NAME_MAX_LEN = 100,  /* of an element; libxml2 reads no more */
+	/* Open elements that are looked at; each takes some nanoseconds. */
+	SEARCH_BASE = 200000,
+	SEARCH_PER_BYTE = 8,
+};
+
+#define BLANKS " \t\r\n\f"
+
+struct reader {
+	struct html_render *render;
+	size_t searched;
+	size_t search_max;
+	htmlParserCtxtPtr parser;
+};
+
+static void on_element_start(void *user, const xmlChar *name, const xmlChar **list)
+{
+	struct reader *reader = user;
+
+	html_render_open(
+		reader->render, (const char *)name, (html_attributes)list);
+}
+
+static void on_element_end(void *user, const xmlChar *name)
+{
+	struct reader *reader = user;
+
+	(void)name; /* libxml2 ends what is open last */
+	html_render_close(reader->render);
+}
+
+static void on_text(void *user, const xmlChar *text, int len)
+{
+	struct reader *reader = user;
+
+	html_render_text(reader->render, (const char *)text, (size_t)len);
+}
+
+/* An end tag that matches nothing is an error; others are counted as if they
+ * were one. */
+__attribute__((format(printf, 2, 3))) static void on_error(
+	void *user, const char *format, ...)
+{
+	struct reader *reader = user;
+
+	(void)format;
+	reader->searched += html_render_depth(reader->render);
+	if (reader->searched > reader->search_max)
+		xmlStopParser(reader->parser);
+}
+
+static const xmlSAXHandler handler = {
+	.startElement = on_element_start,
+	.endElement = on_element_end,
+	.characters = on_text,
+	.ignorableWhitespace = on_text,
+	.error = on_error,
+};
+
+/* The length of the directive at text, 0 when it is none. One inside a comment
+ * ends in `]-->` and is none. */
+static size_t directive_len(const char *text)
+{
+	const char *close = memchr(text, '>', strnlen(text, DIRECTIVE_MAX));
+
+	return close && close[-1] == ']' ? (size_t)(close + 1 - text) : 0;
+}
+
+static void init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, xmlInitParser);
+}
+
+/* The attributes that text is made of. */
+static const char *const attributes[] = {
+	"style", "hidden", "href", "alt", "start"};
+
+/* What stands in a tag: a name, and perhaps a value behind a `=`. */
+struct piece {
+	const char *name;
+	size_t name_len;
+	const char *value; /* NULL: none */
+	size_t value_len;
+};
+
+/* Reads the value behind a `=` and returns what follows. */
+static const char *read_value(const char *at, struct piece *piece)
+{
+	const char *end;
+
+	at += strspn(at, BLANKS);
+	if (*at != '"' && *at != '\'') {
+		piece->value = at;
+		piece->value_len = strcspn(at, BLANKS ">");
+		return at + piece->value_len;
+	}
+	piece->value = at + 1;
+	end = strchrnul(at + 1, *at);
+	piece->value_len = (size_t)(end - piece->value);
+	return *end ? end + 1 : end;
+}
+
+/* Reads the next piece of a tag; false at its end, where *at is left. */
+static bool next_piece(const char **at, struct piece *piece)
+{
+	const char *next = *at + strspn(*at, BLANKS "/");
+	size_t blanks;
+
+	*at = next;
+	if (*next == '\0' || *next == '>')
+		return false;
+	*piece = (struct piece){.name = next};
+	piece->name_len = strcspn(next, BLANKS "/=>");
+	next += piece->name_len;
+	blanks = strspn(next, BLANKS);
+	if (next[blanks] == '=')
+		next = read_value(next + blanks + 1, piece);
+	*at = next;
+	return true;
+}
+
+/* Which attribute it is: a bit; 0 for one that does not matter. */
+static unsigned attribute_bit(const struct piece *piece)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
+		if (strlen(attributes[i]) == piece->name_len &&
+			g_ascii_strncasecmp(attributes[i], piece->name,
+				piece->name_len) == 0)
+			return 1u << i;
+	return 0;
+}
+
+static void add_attribute(struct buf *out, const struct piece *piece)
+{
+	buf_add_char(out, ' ');
+	buf_add(out, piece->name, piece->name_len);
+	if (piece->value == NULL)
+		return;
+	buf_add_str(out, "=\"");
+	for (size_t i = 0; i < piece->value_len; i++) {
+		if (piece->value[i] == '"')
+			buf_add_str(out, "&quot;");
+		else if (piece->value[i] == '<')
+			buf_add_str(out, "&lt;");
+		else
+			buf_add_char(out, piece->value[i]);
+	}
+	buf_add_char(out, '"');
+}
+
+/* Whether the element's content is not HTML. */
+static bool is_raw(const char *name, size_t len)
+{
+	return (len == 6 && g_ascii_strncasecmp(name, "script", len) == 0) ||
+	       (len == 5 && g_ascii_strncasecmp(name, "style", len) == 0);
+}
+
+/* Past the raw content of an element: its end tag, or the end of the text. */
+static const char *skip_raw(const char *at, const char *name, size_t len)
+{
+	const char *end = at;
+
+	while ((end = strstr(end, "</")) != NULL) {
+		if (g_ascii_strncasecmp(end + 2, name, len) == 0)
+			return end;
+		end += 2;
+	}
+	return at + strlen(at);
+}
+
+/* Adds the tag that begins at this `<`, and returns what follows it. */
+static const char *add_tag(struct buf *out, const char *at)
+{
+	const char *name = at + 1;
+	size_t len = strcspn(name, BLANKS "/<>\"'=");
+	struct piece piece;
+	unsigned seen = 0;
+	bool closed;
+
+	if (len > NAME_MAX_LEN)
+		len = NAME_MAX_LEN;
+	buf_add(out, at, 1 + len);
+	at = name + len;
+	while (next_piece(&at, &piece)) {
+		unsigned bit = attribute_bit(&piece);
+
+		if (bit & ~seen)
+			add_attribute(out, &piece);
+		seen |= bit;
+	}
+	closed = *at == '>' && at[-1] == '/';
+	buf_add_str(out, closed ? "/>" : ">");
+	at += *at == '>';
+	return closed || !is_raw(name, len) ? at : skip_raw(at, name, len);
+}
+
+/* Past the comment that begins here. */
+static const char *skip_comment(const char *at)
+{
+	const char *end = strstr(at + strlen("<!--"), "-->");
+
+	return end ? end + strlen("-->") : at + strlen(at);
+}
+
+/* A copy that libxml2 reads in good time, and as it is meant: without the
+ * directives (`<![if mso]>`) that word processors write and that it takes for
+ * text. */
+static char *simplify(const char *html)
+{
+	struct buf out = BUF_INIT;
+
+	buf_reserve(&out, strlen(html));
+	while (*html) {
+		size_t len = strcspn(html, "<");
+
+		buf_add(&out, html, len);
+		html += len;
+		if (*html == '\0')
+			break;
+		if (g_ascii_isalpha(html[1])) {
+			html = add_tag(&out, html);
+		} else if (str_starts(html, "<!--")) {
+			html = skip_comment(html);
+		} else {
+			len = str_starts(html, "<![") ? directive_len(html) : 0;
+			if (len == 0)
+				buf_add_char(&out, *html);
+			html += len ? len : 1;
+		}
+	}
+	return buf_take(&out);
+}
+
+static void read_html(struct reader *reader, const char *html)
+{
+	const int options = HTML_PARSE_NONET | HTML_PARSE_RECOVER |
+			    HTML_PARSE_NOWARNING | HTML_PARSE_IGNORE_ENC;
+	size_t len = strnlen(html, INT_MAX);
+
+	reader->search_max = SEARCH_BASE + SEARCH_PER_BYTE * len;
+	reader->parser = htmlNewParserCtxt();
+	if (reader->parser == NULL)
+		return;
+	*reader->parser->sax = handler;
+	reader->parser->userData = reader;
+	/* There is no tree, and so no result. */
+	htmlCtxtReadMemory(
+		reader->parser, html, (int)len, NULL, "UTF-8", options);
+	htmlFreeParserCtxt(reader->parser);
+}
+
+char *html_text(const char *html)
+{
+	struct reader reader = {
+		.render = html_render_new(
+			TEXT_MIN + HTML_TEXT_GROWTH * strlen(html))};
+	_cleanup_free_ char *copy = NULL;
+	char *valid = NULL;
+
+	if (!str_utf8_valid(html, strlen(html)))
+		valid = g_utf8_make_valid(html, -1);
+	copy = simplify(valid ? valid : html);
+	g_free(valid);
+	init();
+	read_html(&reader, copy);
+	return html_render_finish(reader.render);
+}

@@ -1,0 +1,150 @@
+/*
+ * mime_charset: text in any charset made UTF-8, by iconv(3).
+ *
+ * Not by GMime's way to iconv(3), which remembers every name of a charset that
+ * it is asked for. Threads: any.
+ */
+#include "core/mime/mime_charset.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <iconv.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+enum { CHARSET_MAX = 40 };
+
+/* iconv() would take more behind a slash, as //IGNORE. */
+static bool is_name(const char *charset)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "abcdefghijklmnopqrstuvwxyz"
+				      "0123456789-._:+";
+	size_t len = strlen(charset);
+
+	return len > 0 && len <= CHARSET_MAX && strspn(charset, allowed) == len;
+}
+
+static bool open_converter(const char *charset, iconv_t *converter_r)
+{
+	if (!is_name(charset))
+		return false;
+	*converter_r = iconv_open("UTF-8", charset);
+	return *converter_r != (iconv_t)-1;
+}
+
+bool mime_charset_known(const char *charset)
+{
+	iconv_t converter;
+
+	if (!open_converter(charset, &converter))
+		return false;
+	iconv_close(converter);
+	return true;
+}
+
+void *mime_charset_keep(const char *charset)
+{
+	iconv_t converter;
+
+	return open_converter(charset, &converter) ? converter : NULL;
+}
+
+bool mime_charset_common(const char *charset)
+{
+	static const char *const names[] = {"utf-8", "us-ascii", "gb2312",
+		"gbk", "gb18030", "big5", "euc-jp", "euc-kr", "shift_jis",
+		"iso-2022-jp"};
+	static const char *const families[] = {
+		"iso-8859-", "windows-125", "koi8-"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (str_eq_nocase(charset, names[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+		if (str_starts_nocase(charset, families[i]))
+			return true;
+	return false;
+}
+
+/* Appends valid UTF-8, without NUL. */
+static void add_clean(struct buf *out, const char *text, size_t len)
+{
+	char *clean;
+
+	if (str_utf8_valid(text, len) && memchr(text, '\0', len) == NULL) {
+		buf_add(out, text, len);
+		return;
+	}
+	clean = g_utf8_make_valid(text, (gssize)len);
+	buf_add_str(out, clean);
+	g_free(clean);
+}
+
+/* Appends what the converter makes of the text; NULL: what it keeps back. */
+static bool step(struct buf *out, char **text, size_t *len, iconv_t converter)
+{
+	enum { ROOM = 4096 };
+	size_t room = ROOM;
+	char *to = buf_reserve(out, ROOM);
+	bool done = iconv(converter, text, len, &to, &room) != (size_t)-1;
+
+	buf_wrote(out, ROOM - room);
+	return done;
+}
+
+static void convert(
+	struct buf *out, const char *text, size_t len, iconv_t converter)
+{
+	char *from = (char *)text; /* iconv() does not write there */
+
+	while (len > 0 && !step(out, &from, &len, converter)) {
+		if (errno == E2BIG)
+			continue;
+		buf_add_str(out, REPLACEMENT);
+		if (errno == EINVAL) /* it ends inside a character */
+			break;
+		from++;
+		len--;
+	}
+	step(out, NULL, NULL, converter);
+}
+
+void mime_charset_add(
+	struct buf *out, const char *text, size_t len, const char *charset)
+{
+	_cleanup_buf_ struct buf converted = BUF_INIT;
+	iconv_t converter;
+
+	if (charset == NULL || str_eq_nocase(charset, "utf-8") ||
+		!open_converter(charset, &converter)) {
+		add_clean(out, text, len);
+		return;
+	}
+	convert(&converted, text, len, converter);
+	iconv_close(converter);
+	add_clean(out, buf_str(&converted), converted.len);
+}
+
+void mime_charset_add_guessed(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	while (text < end) {
+		gunichar c = g_utf8_get_char_validated(text, end - text);
+		char utf8[6];
+
+		if (*text == '\0')
+			c = 0xfffd;
+		else if (c >= (gunichar)-2)
+			c = (unsigned char)*text;
+		else
+			text = g_utf8_next_char(text) - 1;
+		text++;
+		buf_add(out, utf8, (size_t)g_unichar_to_utf8(c, utf8));
+	}
+}

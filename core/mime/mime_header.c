@@ -1,0 +1,158 @@
+/*
+ * mime_header: rules for header fields that a caller names.
+ */
+#include "core/mime/mime_header.h"
+
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+/* The name, a colon and a blank leave room for a word on a line of 78. */
+enum { NAME_MAX_LEN = 76 };
+
+/* A line has 998 characters (RFC 5322 2.1.1), the name with them. */
+enum { MSG_ID_MAX = 998 - (int)sizeof("Message-ID: ") + 1 };
+
+bool mime_header_name_valid(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len == 0 || len > NAME_MAX_LEN)
+		return false;
+	for (; *name; name++)
+		if (*name <= ' ' || *name > '~' || *name == ':')
+			return false;
+	return true;
+}
+
+/* Of valid UTF-8: C0 but for the tab, DEL, and C1 (U+0080 to U+009F). */
+static bool is_control(const char *text)
+{
+	unsigned char c = (unsigned char)text[0];
+
+	if (c == 0xc2)
+		return (unsigned char)text[1] < 0xa0;
+	return (c < 0x20 && c != '\t') || c == 0x7f;
+}
+
+bool mime_header_value_valid(const char *value)
+{
+	if (!str_utf8_valid(value, strlen(value)))
+		return false;
+	for (; *value; value++)
+		if (is_control(value))
+			return false;
+	return true;
+}
+
+/* The length of the dot-atom-text (RFC 5322 3.2.3) at text; 0 for none. */
+static size_t dot_atom_len(const char *text)
+{
+	size_t len = 0;
+
+	for (;;) {
+		size_t atom = strspn(text + len, "!#$%&'*+-/=?^_`{|}~0123456789"
+						 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+						 "abcdefghijklmnopqrstuvwxyz");
+
+		if (atom == 0)
+			return 0;
+		len += atom;
+		if (text[len] != '.')
+			return len;
+		len++;
+	}
+}
+
+/* The same of a no-fold-literal. */
+static size_t literal_len(const char *text)
+{
+	size_t len = 1;
+
+	if (text[0] != '[')
+		return 0;
+	while (text[len] > ' ' && text[len] <= '~' &&
+		strchr("[]\\", text[len]) == NULL)
+		len++;
+	return text[len] == ']' ? len + 1 : 0;
+}
+
+bool mime_header_msg_id_valid(const char *text)
+{
+	size_t left, right;
+
+	if (strlen(text) > MSG_ID_MAX || text[0] != '<')
+		return false;
+	left = dot_atom_len(text + 1);
+	if (left == 0 || text[1 + left] != '@')
+		return false;
+	text += 1 + left + 1;
+	right = text[0] == '[' ? literal_len(text) : dot_atom_len(text);
+	return right > 0 && text[right] == '>' && text[right + 1] == '\0';
+}
+
+bool mime_header_reserved(const char *name)
+{
+	static const char *const names[] = {"from", "to", "cc", "bcc",
+		"subject", "message-id", "reply-to", "content-type",
+		"mime-version", "content-transfer-encoding"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (str_eq_nocase(name, names[i]))
+			return true;
+	return str_starts_nocase(name, "X-Postern-");
+}
+
+/*
+ * mime_fold: writes one header field, folded.
+ *
+ * Threads: any; one field belongs to one thread at a time.
+ */
+
+void mime_fold_start(struct mime_fold *fold, struct buf *out, const char *name)
+{
+	*fold = (struct mime_fold){.out = out, .first = true};
+	mime_fold_attach(fold, name);
+	mime_fold_attach(fold, ":");
+}
+
+void mime_fold_add(
+	struct mime_fold *fold, const char *text, size_t blanks, size_t len)
+{
+	size_t limit = fold->first ? MIME_FOLD_MAX : MIME_FOLD_WANTED;
+
+	/* Blanks alone must not become a line. */
+	if (blanks > 0 && len > blanks && fold->column + len > limit)
+		mime_fold_break(fold);
+	buf_add(fold->out, text, len);
+	fold->column += len;
+	fold->first = false;
+}
+
+void mime_fold_word(struct mime_fold *fold, const char *word)
+{
+	struct buf text = BUF_INIT;
+
+	buf_printf(&text, " %s", word);
+	mime_fold_add(fold, text.data, 1, text.len);
+	buf_free(&text);
+}
+
+void mime_fold_break(struct mime_fold *fold)
+{
+	buf_add_char(fold->out, '\n');
+	fold->column = 0;
+	fold->first = false;
+}
+
+void mime_fold_attach(struct mime_fold *fold, const char *text)
+{
+	buf_add_str(fold->out, text);
+	fold->column += strlen(text);
+}
+
+void mime_fold_end(struct mime_fold *fold)
+{
+	buf_add_char(fold->out, '\n');
+}

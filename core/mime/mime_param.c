@@ -1,0 +1,332 @@
+/*
+ * param_read: parameters of Content-Type and Content-Disposition.
+ *
+ * Neither RFC 2045 nor RFC 9110 is what HTTP clients follow in quotes: some
+ * escape a quote as `\"`, some as %22, some not at all, and a backslash may be
+ * part of a Windows path. So a quote ends the value if nothing follows it but
+ * the end or the next parameter.
+ *
+ * Takes time linear in the length of the header for each parameter asked for.
+ */
+#include "core/mime/mime_param.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mime/mime_charset.h"
+#include "core/mime/mime_scan.h"
+#include "core/mime/mime_words.h"
+
+struct param {
+	struct mime_span name;
+	struct mime_span value;
+	bool quoted; /* value is what stands between the quotes */
+};
+
+static const char *skip_blanks(const char *p)
+{
+	return p + strspn(p, " \t");
+}
+
+/* The text from p on, without the blanks at its end. */
+static struct mime_span trimmed(const char *p, size_t len)
+{
+	while (len > 0 && (p[len - 1] == ' ' || p[len - 1] == '\t'))
+		len--;
+	return (struct mime_span){p, len};
+}
+
+/* Whether nothing but the next parameter or the end follows the quote. */
+static bool is_closing(const char *quote)
+{
+	const char *p = skip_blanks(quote + 1);
+	size_t name;
+
+	if (*p != ';')
+		return *p == '\0';
+	p = skip_blanks(p + 1);
+	name = strcspn(p, " \t=;\"\\/");
+	return *p == '\0' || (name > 0 && *skip_blanks(p + name) == '=');
+}
+
+/* The quote that ends the value beginning at text, NULL if there is none. */
+static const char *closing_quote(const char *text)
+{
+	const char *p = text;
+
+	while ((p = strpbrk(p, "\"\\")) != NULL) {
+		if (*p == '"' && is_closing(p))
+			return p;
+		p += *p == '\\' && (p[1] == '"' || p[1] == '\\') ? 2 : 1;
+	}
+	/* A path that ends in a backslash has made the quote look escaped. */
+	return strrchr(text, '"');
+}
+
+/* Reads the value at *at and goes behind it. False when a quote is missing. */
+static bool read_value(const char **at, struct param *param)
+{
+	const char *p = skip_blanks(*at), *end;
+
+	param->quoted = *p == '"';
+	if (!param->quoted) {
+		param->value = trimmed(p, strcspn(p, ";"));
+		*at = p + strcspn(p, ";");
+		return true;
+	}
+	end = closing_quote(p + 1);
+	if (end == NULL)
+		return false;
+	param->value = (struct mime_span){p + 1, (size_t)(end - p) - 1};
+	*at = strchrnul(end, ';');
+	return true;
+}
+
+/* Reads the parameter at *at and goes behind it: 1, 0 at the end, -1. */
+static int next_param(const char **at, struct param *param)
+{
+	const char *p = *at;
+
+	for (;;) {
+		size_t len;
+
+		p += strspn(p, "; \t");
+		if (*p == '\0')
+			return 0;
+		len = strcspn(p, "=;");
+		param->name = trimmed(p, len);
+		p += len;
+		if (*p == '=')
+			break;
+	}
+	*at = p + 1;
+	return read_value(at, param) ? 1 : -1;
+}
+
+static int find(const char *header, const char *name, struct param *param)
+{
+	const char *at = header + strcspn(header, ";");
+	size_t len = strlen(name);
+	int found;
+
+	while ((found = next_param(&at, param)) > 0)
+		if (param->name.len == len &&
+			strncasecmp(param->name.data, name, len) == 0)
+			break;
+	return found;
+}
+
+/* Whether the escape, as %22, stands at text. */
+static bool is_escape(struct mime_span text, const char *escape)
+{
+	return text.len >= 3 && strncasecmp(text.data, escape, 3) == 0;
+}
+
+/* Takes the first character off text; with as_html three escapes are one. */
+static char next_char(struct mime_span *text, bool quoted, bool as_html)
+{
+	static const char escapes[][5] = {"%22\"", "%0D\r", "%0A\n"};
+	char c = text->data[0];
+	size_t n = 1;
+
+	if (quoted && c == '\\' && text->len > 1 &&
+		(text->data[1] == '"' || text->data[1] == '\\')) {
+		c = text->data[1];
+		n = 2;
+	}
+	for (size_t i = 0; as_html && i < ARRAY_SIZE(escapes); i++)
+		if (is_escape(*text, escapes[i])) {
+			c = escapes[i][3];
+			n = 3;
+		}
+	text->data += n;
+	text->len -= n;
+	return c;
+}
+
+static char *decode(const struct param *param, bool as_html)
+{
+	struct mime_span text = param->value;
+	struct buf out = BUF_INIT;
+
+	while (text.len > 0)
+		buf_add_char(&out, next_char(&text, param->quoted, as_html));
+	return buf_take(&out);
+}
+
+bool param_read_is(const char *header, const char *word)
+{
+	size_t len = strcspn(header, "; \t");
+
+	return len == strlen(word) && strncasecmp(header, word, len) == 0;
+}
+
+int param_read(const char *header, const char *name, char **value_r)
+{
+	struct param param;
+	int found = find(header, name, &param);
+
+	if (found > 0)
+		*value_r = decode(&param, false);
+	return found;
+}
+
+/* Appends the text with its %-escapes decoded (RFC 8187 3.2.1); false when one
+ * is none, or stands for NUL. */
+static bool percent_decode(const char *text, struct buf *out)
+{
+	for (; *text; text++) {
+		int c = (unsigned char)*text;
+
+		if (c == '%') {
+			c = ascii_hex_pair(text + 1);
+			if (c <= 0)
+				return false;
+			text += 2;
+		}
+		buf_add_char(out, (char)c);
+	}
+	return true;
+}
+
+/* Reads `charset'language'text`; NULL when it is not of that form. */
+static char *decode_extended(const char *value)
+{
+	const char *language = strchr(value, '\'');
+	const char *text = language ? strchr(language + 1, '\'') : NULL;
+	_cleanup_buf_ struct buf bytes = BUF_INIT;
+	_cleanup_free_ char *charset = NULL;
+	struct buf out = BUF_INIT;
+
+	if (text == NULL || !percent_decode(text + 1, &bytes))
+		return NULL;
+	charset = mem_dup(value, (size_t)(language - value));
+	if (!mime_charset_known(charset))
+		return NULL;
+	mime_charset_add(&out, buf_str(&bytes), bytes.len, charset);
+	return buf_take(&out);
+}
+
+int param_read_name(const char *header, const char *name, char **value_r)
+{
+	_cleanup_free_ char *extended = mem_printf("%s*", name);
+	_cleanup_free_ char *value = NULL;
+	struct param param;
+	int found = param_read(header, extended, &value);
+
+	if (found < 0)
+		return -1;
+	if (value) {
+		char *text = decode_extended(value);
+
+		if (text) {
+			*value_r = text;
+			return 1;
+		}
+	}
+	found = find(header, name, &param);
+	if (found > 0)
+		*value_r = decode(&param, true);
+	return found;
+}
+
+/*
+ * mime_param: parameters of Content-Type and Content-Disposition.
+ */
+
+enum { PLAIN_MAX = 60, PIECE_MAX = 54 };
+
+/* Short printable ASCII, and nothing that a reader would decode. */
+static bool is_plain(const char *value)
+{
+	for (const char *p = value; *p; p++)
+		if (*p < ' ' || *p > '~')
+			return false;
+	return strlen(value) <= PLAIN_MAX && strstr(value, "=?") == NULL;
+}
+
+static void add_quoted(struct mime_fold *fold, const char *name, const char *value)
+{
+	struct buf word = BUF_INIT;
+
+	buf_printf(&word, "%s=\"", name);
+	for (; *value; value++) {
+		if (*value == '"' || *value == '\\')
+			buf_add_char(&word, '\\');
+		buf_add_char(&word, *value);
+	}
+	buf_add_char(&word, '"');
+	mime_fold_word(fold, word.data);
+	buf_free(&word);
+}
+
+/* attribute-char of RFC 2231 7. */
+static bool is_attribute_char(char c)
+{
+	return g_ascii_isalnum(c) || (c != '\0' && strchr("!#$&+-.^_`{|}~", c));
+}
+
+/* Takes the start of the value, percent-encoded, until a piece is full. */
+static const char *add_piece(struct buf *piece, const char *value)
+{
+	size_t end = piece->len + PIECE_MAX;
+
+	for (; *value && piece->len + 3 <= end; value++) {
+		if (is_attribute_char(*value))
+			buf_add_char(piece, *value);
+		else
+			buf_printf(piece, "%%%02X", (unsigned char)*value);
+	}
+	return value;
+}
+
+static void add_pieces(struct mime_fold *fold, const char *name, const char *value)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *rest = add_piece(&text, value);
+
+	if (*rest == '\0') {
+		_cleanup_free_ char *word = mem_printf(
+			"%s*=UTF-8''%s", name, text.data);
+
+		mime_fold_word(fold, word);
+		return;
+	}
+	for (unsigned i = 0; text.len > 0; i++) {
+		_cleanup_free_ char *word = mem_printf("%s*%u*=%s%s%s", name, i,
+			i == 0 ? "UTF-8''" : "", text.data, *rest ? ";" : "");
+
+		mime_fold_word(fold, word);
+		buf_clear(&text);
+		rest = add_piece(&text, rest);
+	}
+}
+
+void mime_param_add(struct mime_fold *fold, const char *name, const char *value)
+{
+	mime_fold_attach(fold, ";");
+	if (is_plain(value))
+		add_quoted(fold, name, value);
+	else
+		add_pieces(fold, name, value);
+}
+
+void mime_param_add_words(
+	struct mime_fold *fold, const char *name, const char *value)
+{
+	mime_fold_attach(fold, ";");
+	if (is_plain(value)) {
+		add_quoted(fold, name, value);
+		return;
+	}
+	mime_fold_break(fold);
+	mime_fold_attach(fold, " ");
+	mime_fold_attach(fold, name);
+	mime_fold_attach(fold, "=\"");
+	mime_words_attach(fold, value, strlen(value));
+	mime_fold_attach(fold, "\"");
+}

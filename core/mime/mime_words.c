@@ -1,0 +1,535 @@
+/*
+ * mime_words_payload: see the header.
+ */
+#include "core/mime/mime_words.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/base64.h"
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mime/mime_charset.h"
+#include "core/mime/mime_scan.h"
+#include "core/mime/mime_transfer.h"
+
+/* What programs make of base64 that is wrong. */
+enum mime_words_base64 {
+	MIME_WORDS_BASE64_USUAL,
+	MIME_WORDS_BASE64_PARTS, /* what is no base64 is skipped; some end at
+				  * padding inside, others go on: a blank stands
+				  * there */
+	MIME_WORDS_BASE64_WHOLE, /* padding inside is skipped too */
+};
+
+/* Appends the bytes of text in the Q encoding. */
+static void mime_words_payload_q(struct mime_span text, struct buf *out)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.data[i];
+		int byte = -1;
+
+		if (c == '=' && text.len - i >= 3)
+			byte = ascii_hex_pair(text.data + i + 1);
+		if (byte >= 0) {
+			c = (char)byte;
+			i += 2;
+		} else if (c == '_') {
+			c = ' ';
+		}
+		buf_add_char(out, c);
+	}
+}
+
+static void decode_leniently(
+	struct mime_span text, bool skip_padding, struct buf *out)
+{
+	uint32_t bits = 0;
+	int n = 0;
+	bool padded = false;
+
+	for (size_t i = 0; i < text.len; i++) {
+		int number = base64_number(text.data[i]);
+
+		if (text.data[i] == '=' && !skip_padding) {
+			padded = true;
+			n = 0;
+		}
+		if (number < 0)
+			continue;
+		if (padded)
+			buf_add_char(out, ' ');
+		padded = false;
+		bits = bits << 6 | (uint32_t)number;
+		n += 6;
+		if (n < 8)
+			continue;
+		n -= 8;
+		buf_add_char(out, (char)(bits >> n & 0xff));
+	}
+}
+
+/* The same of the B encoding. */
+static void mime_words_payload_b(
+	struct mime_span text, enum mime_words_base64 way, struct buf *out)
+{
+	if (way != MIME_WORDS_BASE64_USUAL)
+		decode_leniently(text, way == MIME_WORDS_BASE64_WHOLE, out);
+	else if (base64_decode(text.data, text.len, out) < 0)
+		mime_transfer_decode("base64", text, out);
+}
+
+/*
+ * mime_words_decode: encoded words read, leniently: blanks inside a word and
+ * words right beside other text are common.
+ *
+ * Time is linear in the length of the value. Threads: any.
+ */
+
+/* Stands for "=?": a code point that no text has (Unicode 23.7). */
+#define HIDDEN "\xef\xbf\xbf"
+
+enum { CHARSET_MAX = 40, ESCAPE = 0x1b };
+
+struct word {
+	char charset[CHARSET_MAX + 1];
+	char encoding; /* of bBqQ */
+	struct mime_span payload;
+	const char *end;
+};
+
+/* Words in a row with the same charset are converted together: some programs
+ * cut between the bytes of a character. */
+struct decoder {
+	const struct mime_words_reading *reading; /* NULL: strict */
+	const char *last; /* the last ?= of the value; NULL without */
+	struct buf out;
+	struct buf payload; /* not decoded yet */
+	struct buf bytes;   /* decoded, but not converted */
+	char encoding;
+	char charset[CHARSET_MAX + 1];
+};
+
+static const char *last_end(const char *value)
+{
+	const char *p = value + strlen(value);
+
+	while (p > value)
+		if (*--p == '?' && p[1] == '=')
+			return p;
+	return NULL;
+}
+
+static bool is_wide(const struct decoder *decoder)
+{
+	return decoder->reading && decoder->reading->wide;
+}
+
+static size_t payload_len(const struct decoder *decoder, const char *payload)
+{
+	if (!is_wide(decoder))
+		return strcspn(payload, "?");
+	if (decoder->last && payload <= decoder->last)
+		return (size_t)(strstr(payload, "?=") - payload);
+	return strlen(payload);
+}
+
+/* Reads `=?charset*language?encoding?`; where the payload begins, or NULL. */
+static const char *read_head(const char *p, struct word *word)
+{
+	size_t len;
+
+	if (!str_starts(p, "=?"))
+		return NULL;
+	p += 2;
+	len = strcspn(p, "?*");
+	if (len > CHARSET_MAX) /* no charset that is known has such a name */
+		len = CHARSET_MAX;
+	memcpy(word->charset, p, len);
+	word->charset[len] = '\0';
+	p += strcspn(p, "?"); /* over the language, RFC 2231 5 */
+	if (p[0] == '\0' || p[1] == '\0' || !strchr("bBqQ", p[1]) || p[2] != '?')
+		return NULL;
+	word->encoding = p[1];
+	return p + 3;
+}
+
+/* Reads a word, which ?= ends; a wide one may lack that. */
+static bool read_word(
+	const struct decoder *decoder, const char *p, struct word *word)
+{
+	bool ended;
+
+	p = read_head(p, word);
+	if (p == NULL)
+		return false;
+	word->payload = (struct mime_span){p, payload_len(decoder, p)};
+	p += word->payload.len;
+	ended = str_starts(p, "?=");
+	word->end = ended ? p + 2 : p;
+	return ended || is_wide(decoder);
+}
+
+/* Whether the text is not in UTF-8 for all. */
+static bool is_doubtful(const char *text, size_t len)
+{
+	return memchr(text, ESCAPE, len) || !str_utf8_valid(text, len);
+}
+
+static bool is_joined(const struct decoder *decoder)
+{
+	return decoder->reading && decoder->reading->joined;
+}
+
+static bool is_apart(const struct decoder *decoder)
+{
+	return decoder->reading && decoder->reading->apart;
+}
+
+static enum mime_words_base64 base64_way(const struct decoder *decoder)
+{
+	if (decoder->reading == NULL)
+		return MIME_WORDS_BASE64_USUAL;
+	return is_joined(decoder) ? MIME_WORDS_BASE64_WHOLE
+				  : MIME_WORDS_BASE64_PARTS;
+}
+
+static void decode_payload(struct decoder *decoder)
+{
+	const struct mime_span payload = {
+		buf_str(&decoder->payload), decoder->payload.len};
+	struct buf *bytes = &decoder->bytes;
+
+	if (payload.len == 0)
+		return;
+	if (decoder->encoding == 'q')
+		mime_words_payload_q(payload, bytes);
+	else
+		mime_words_payload_b(payload, base64_way(decoder), bytes);
+	buf_clear(&decoder->payload);
+}
+
+static void add_payload(struct decoder *decoder, const struct word *word)
+{
+	char encoding = strchr("qQ", word->encoding) ? 'q' : 'b';
+
+	if (!is_joined(decoder) || encoding != decoder->encoding)
+		decode_payload(decoder);
+	decoder->encoding = encoding;
+	buf_add(&decoder->payload, word->payload.data, word->payload.len);
+}
+
+/* Text in UTF-8, as it should be. */
+static void add_utf8(struct decoder *decoder, const char *text, size_t len)
+{
+	if (decoder->reading == NULL)
+		mime_charset_add(&decoder->out, text, len, NULL);
+	else
+		mime_charset_add_guessed(&decoder->out, text, len);
+}
+
+/* Text that is in no word. */
+static void add_plain(struct decoder *decoder, const char *text, size_t len)
+{
+	const struct mime_words_reading *reading = decoder->reading;
+
+	if (reading && reading->everywhere && is_doubtful(text, len))
+		mime_charset_add(&decoder->out, text, len, reading->charset);
+	else
+		add_utf8(decoder, text, len);
+}
+
+static void flush(struct decoder *decoder)
+{
+	const char *charset = decoder->charset;
+
+	decode_payload(decoder);
+	if (str_eq_nocase(charset, "utf-8") || !mime_charset_known(charset))
+		add_utf8(decoder, buf_str(&decoder->bytes), decoder->bytes.len);
+	else
+		mime_charset_add(&decoder->out, buf_str(&decoder->bytes),
+			decoder->bytes.len, charset);
+	buf_clear(&decoder->bytes);
+}
+
+static bool can_read(const struct decoder *decoder, const struct word *word)
+{
+	return decoder->reading || mime_charset_known(word->charset);
+}
+
+static bool is_same_charset(const struct decoder *decoder, const struct word *word)
+{
+	return str_eq_nocase(word->charset, decoder->charset);
+}
+
+/* Gives the word the charset that a guess takes a doubtful one for. */
+static void take_for(const struct decoder *decoder, struct word *word)
+{
+	const struct mime_words_reading *reading = decoder->reading;
+
+	if (reading && reading->charset && !mime_charset_common(word->charset))
+		snprintf(word->charset, sizeof(word->charset), "%s",
+			reading->charset);
+}
+
+/* Divides a word from the text beside it: from its last character, and from the
+ * next one. */
+static void add_gap(struct decoder *decoder, char next)
+{
+	const struct buf *out = &decoder->out;
+
+	if (is_apart(decoder) && out->len > 0 && next != '\0' &&
+		!ascii_is_space(out->data[out->len - 1]) && !ascii_is_space(next))
+		buf_add_char(&decoder->out, ' ');
+}
+
+/* Decodes the words in a row that p begins with; where they end, or NULL when
+ * there is none. Blanks between them go (RFC 2047 6.2). */
+static const char *decode_row(struct decoder *decoder, const char *p)
+{
+	struct word word;
+	const char *end = NULL;
+
+	while (read_word(decoder, p, &word)) {
+		take_for(decoder, &word);
+		if (!is_same_charset(decoder, &word)) {
+			if (!can_read(decoder, &word))
+				break;
+			flush(decoder);
+			memcpy(decoder->charset, word.charset, CHARSET_MAX + 1);
+		}
+		add_payload(decoder, &word);
+		end = word.end;
+		p = end + strspn(end, " \t\r\n");
+		if (is_apart(decoder) && (p == end || !is_joined(decoder)))
+			break;
+	}
+	flush(decoder);
+	return end;
+}
+
+char *mime_words_read(const char *value, const struct mime_words_reading *reading)
+{
+	struct decoder decoder = {
+		.reading = reading, .last = last_end(value), .charset = "UTF-8"};
+	const char *plain = value, *p = value, *end;
+
+	while ((p = strchr(p, '=')) != NULL) {
+		struct word word;
+
+		if (!read_word(&decoder, p, &word)) {
+			p++;
+			continue;
+		}
+		add_plain(&decoder, plain, (size_t)(p - plain));
+		add_gap(&decoder, *p);
+		end = decode_row(&decoder, p);
+		add_gap(&decoder, end ? *end : '\0');
+		plain = end ? end : p;
+		p = end ? end : p + 1;
+	}
+	add_plain(&decoder, plain, strlen(plain));
+	buf_free(&decoder.payload);
+	buf_free(&decoder.bytes);
+	return buf_take(&decoder.out);
+}
+
+char *mime_words_decode(const char *value)
+{
+	return mime_words_read(value, NULL);
+}
+
+static bool has_doubtful_word(const char *value)
+{
+	for (const char *p = strstr(value, "=?"); p; p = strstr(p + 1, "=?")) {
+		struct word word;
+
+		if (read_head(p, &word) && !mime_charset_common(word.charset))
+			return true;
+	}
+	return false;
+}
+
+bool mime_words_doubtful(const char *value)
+{
+	return is_doubtful(value, strlen(value)) || has_doubtful_word(value);
+}
+
+/* The text with each `from` made `to`. */
+static char *replace(const char *text, const char *from, const char *to)
+{
+	struct buf out = BUF_INIT;
+	const char *found;
+
+	while ((found = strstr(text, from)) != NULL) {
+		buf_add(&out, text, (size_t)(found - text));
+		buf_add_str(&out, to);
+		text = found + strlen(from);
+	}
+	buf_add_str(&out, text);
+	return buf_take(&out);
+}
+
+char *mime_words_hide(const char *value)
+{
+	return replace(value, "=?", HIDDEN);
+}
+
+char *mime_words_show(const char *hidden)
+{
+	return replace(hidden, HIDDEN, "=?");
+}
+
+/*
+ * mime_words: encoded words (RFC 2047).
+ *
+ * Each is at most 75 characters long, as is its line but for one, and none
+ * ends inside a character. Only the last word of a text in the B encoding is
+ * padded, because some programs read the base64 of all words as one: a word
+ * that cannot be cut so is in the Q encoding.
+ */
+
+enum {
+	WORD_MAX = 75,
+	FRAME = 12,  /* of =?UTF-8?Q? and ?= */
+	USEFUL = 12, /* room for one character of 4 bytes */
+};
+
+/* What stands for itself in the Q encoding of a phrase (RFC 2047 5). */
+static bool is_plain(char c)
+{
+	return g_ascii_isalnum(c) || (c != '\0' && strchr("!*+-/", c));
+}
+
+static size_t q_len(char c)
+{
+	return is_plain(c) || c == ' ' ? 1 : 3;
+}
+
+/* Q can be read without a program, and is taken unless it gets long. */
+static bool is_q_suitable(const char *text, size_t len)
+{
+	size_t q = 0;
+
+	for (size_t i = 0; i < len; i++)
+		q += q_len(text[i]);
+	return q * 2 <= (len + 2) / 3 * 4 * 3;
+}
+
+static bool is_char_end(const char *text, size_t len, size_t n)
+{
+	return n == len || ((unsigned char)text[n] & 0xc0) != 0x80;
+}
+
+/* How many bytes of text, whole characters, fit into room characters. */
+static size_t fitting_q(const char *text, size_t len, size_t room)
+{
+	size_t used = 0, good = 0;
+
+	for (size_t n = 0; n < len; n++) {
+		used += q_len(text[n]);
+		if (used > room)
+			break;
+		if (is_char_end(text, len, n + 1))
+			good = n + 1;
+	}
+	return good;
+}
+
+/* The same for B; 0 when the word would have to be padded. */
+static size_t fitting_b(const char *text, size_t len, size_t room)
+{
+	size_t n = room / 4 * 3;
+
+	if (n >= len)
+		return len;
+	while (n > 0 && !is_char_end(text, len, n))
+		n -= 3;
+	return n;
+}
+
+static void add_q(struct buf *word, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (is_plain(text[i]))
+			buf_add_char(word, text[i]);
+		else if (text[i] == ' ')
+			buf_add_char(word, '_');
+		else
+			buf_printf(word, "=%02X", (unsigned char)text[i]);
+	}
+}
+
+static void add_b(struct buf *word, const char *text, size_t len)
+{
+	char *base64 = g_base64_encode((const guchar *)text, len);
+
+	buf_add_str(word, base64);
+	g_free(base64);
+}
+
+/* The room for the payload of a word that starts after `blanks` more
+ * characters on the line. */
+static size_t room_for(const struct mime_fold *fold, size_t blanks)
+{
+	size_t at = fold->column + blanks + FRAME;
+	size_t room = at < MIME_FOLD_WANTED ? MIME_FOLD_WANTED - at : 0;
+
+	return room < WORD_MAX - FRAME ? room : WORD_MAX - FRAME;
+}
+
+/* Adds one word, in Q or, where it can be, in B; returns how many bytes of the
+ * text it took. */
+static size_t add_word(struct mime_fold *fold, const char *text, size_t len,
+	bool q, bool attached)
+{
+	_cleanup_buf_ struct buf word = BUF_INIT;
+	size_t n = 0, room;
+
+	if (!attached && room_for(fold, 1) < USEFUL)
+		mime_fold_break(fold);
+	room = room_for(fold, !attached);
+	buf_add_str(&word, attached ? "=?UTF-8?" : " =?UTF-8?");
+	if (!q)
+		n = fitting_b(text, len, room);
+	if (n > 0) {
+		buf_add_str(&word, "B?");
+		add_b(&word, text, n);
+	} else {
+		n = fitting_q(text, len, room);
+		buf_add_str(&word, "Q?");
+		add_q(&word, text, n);
+	}
+	buf_add_str(&word, "?=");
+	mime_fold_attach(fold, word.data);
+	fold->first = false;
+	return n;
+}
+
+static void add_words(
+	struct mime_fold *fold, const char *text, size_t len, bool attached)
+{
+	bool q = is_q_suitable(text, len);
+
+	while (len > 0) {
+		size_t n = add_word(fold, text, len, q, attached);
+
+		text += n;
+		len -= n;
+		attached = false;
+	}
+}
+
+void mime_words_add(struct mime_fold *fold, const char *text, size_t len)
+{
+	add_words(fold, text, len, false);
+}
+
+void mime_words_attach(struct mime_fold *fold, const char *text, size_t len)
+{
+	add_words(fold, text, len, true);
+}

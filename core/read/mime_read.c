@@ -1,0 +1,447 @@
+/*
+ * mime_read_addrs: the mailboxes of a header field, read by GMime, each of
+ * which must then be good for addr too.
+ *
+ * GMime calls itself for each group in a group, so that it is not given values
+ * with many colons. Encoded words are kept from it. Threads: any; holds no
+ * state.
+ */
+#include "core/read/mime_read.h"
+
+#include <gmime/gmime.h>
+#include <string.h>
+
+#include "core/address/addr.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mime/mime_charset.h"
+#include "core/mime/mime_content.h"
+#include "core/mime/mime_header.h"
+#include "core/mime/mime_init.h"
+#include "core/mime/mime_param.h"
+#include "core/mime/mime_scan.h"
+#include "core/mime/mime_transfer.h"
+#include "core/mime/mime_words.h"
+
+enum {
+	VALUE_MAX = 100 * 1024, /* about where Postfix cuts a field */
+	COLONS_MAX = 100,       /* each may begin a group */
+	ADDRS_MAX = 2000,
+};
+
+/* The name as it goes into the result, NULL for none. */
+static char *read_name(const char *hidden)
+{
+	_cleanup_free_ char *raw = NULL;
+	char *name;
+
+	if (hidden == NULL)
+		return NULL;
+	raw = mime_words_show(hidden);
+	name = mime_words_decode(raw);
+	if (!mime_header_value_valid(name)) {
+		free(name);
+		return NULL;
+	}
+	return name;
+}
+
+/* The text of the mailbox, NULL when it is malformed. A name that would not be
+ * read back is left out. */
+static char *format(const char *spec, const char *hidden_name)
+{
+	_cleanup_addr_ struct addr addr = {0};
+	_cleanup_addr_ struct addr again = {0};
+	_cleanup_free_ char *text = NULL;
+	char *name;
+
+	if (addr_parse(spec, &addr, NULL) < 0)
+		return NULL;
+	name = read_name(hidden_name);
+	if (name) {
+		free(addr.name);
+		addr.name = name;
+	}
+	text = addr_format(&addr);
+	if (addr_parse(text, &again, NULL) == 0 &&
+		str_eq(again.local, addr.local) &&
+		str_eq(again.domain, addr.domain))
+		return TAKE_PTR(text);
+	return addr_spec(&addr);
+}
+
+static void add_mailbox(InternetAddress *address, struct strv *list)
+{
+	const char *spec = internet_address_mailbox_get_addr(
+		INTERNET_ADDRESS_MAILBOX(address));
+	char *text = spec ? format(spec, internet_address_get_name(address))
+			  : NULL;
+
+	if (text)
+		strv_take(list, text);
+}
+
+/* Calls itself for groups in groups, which COLONS_MAX bounds. */
+static void add_all(InternetAddressList *from, struct strv *list)
+{
+	int n = from ? internet_address_list_length(from) : 0;
+
+	for (int i = 0; i < n && list->n < ADDRS_MAX; i++) {
+		InternetAddress *address = internet_address_list_get_address(
+			from, i);
+
+		if (INTERNET_ADDRESS_IS_GROUP(address))
+			add_all(internet_address_group_get_members(
+					INTERNET_ADDRESS_GROUP(address)),
+				list);
+		else
+			add_mailbox(address, list);
+	}
+}
+
+static bool has_few_colons(const char *value)
+{
+	size_t colons = 0;
+
+	for (const char *p = strchr(value, ':'); p; p = strchr(p + 1, ':'))
+		colons++;
+	return colons <= COLONS_MAX;
+}
+
+/* Appends each mailbox of a field like To, also those in groups. */
+static void mime_read_addrs(const struct mime_scan_field *field, struct strv *list)
+{
+	_cleanup_free_ char *value = NULL;
+	_cleanup_free_ char *hidden = NULL;
+	InternetAddressList *parsed;
+
+	if (field->value.len > VALUE_MAX || list->n >= ADDRS_MAX)
+		return;
+	value = mime_scan_value(field);
+	if (!has_few_colons(value))
+		return;
+	hidden = mime_words_hide(value);
+	mime_init();
+	parsed = internet_address_list_parse(NULL, hidden);
+	add_all(parsed, list);
+	if (parsed)
+		g_object_unref(parsed);
+}
+
+/*
+ * mime_read_body: finds the texts of a message (RFC 2045, RFC 2046).
+ *
+ * Goes through the parts in their order and into multiparts, not into messages
+ * that are attached, and stops when both texts are found. Threads: any; holds
+ * no state.
+ */
+
+enum {
+	DEPTH_MAX = 10,
+	PARTS_MAX = 1000,
+	PARAM_VALUE_MAX = 8 * 1024, /* of a field; what is longer is cut */
+};
+
+struct walk {
+	struct mime_summary *summary;
+	int parts;
+};
+
+/* A message or a part of one; a field that is missing is NULL. */
+struct entity {
+	char *type;
+	char *disposition;
+	char *encoding;
+	struct mime_span content;
+};
+
+static void entity_clear(struct entity *entity)
+{
+	free(entity->type);
+	free(entity->disposition);
+	free(entity->encoding);
+}
+
+static void keep_field(struct entity *entity, const struct mime_scan_field *field)
+{
+	struct mime_scan_field bounded = *field;
+	char **value;
+
+	if (mime_scan_is(field, "Content-Type"))
+		value = &entity->type;
+	else if (mime_scan_is(field, "Content-Disposition"))
+		value = &entity->disposition;
+	else if (mime_scan_is(field, "Content-Transfer-Encoding"))
+		value = &entity->encoding;
+	else
+		return;
+	if (bounded.value.len > PARAM_VALUE_MAX)
+		bounded.value.len = PARAM_VALUE_MAX;
+	if (*value == NULL)
+		*value = mime_scan_value(&bounded);
+}
+
+static void read_entity(struct mime_span text, struct entity *entity)
+{
+	struct mime_scan_field field;
+
+	while (mime_scan_field(&text, &field))
+		keep_field(entity, &field);
+	mime_scan_empty_line(&text);
+	entity->content = text;
+}
+
+static bool has_param(const char *header, const char *name)
+{
+	_cleanup_free_ char *value = NULL;
+
+	return header && param_read(header, name, &value) > 0;
+}
+
+static bool is_attachment(const struct entity *entity)
+{
+	return (entity->disposition &&
+		       param_read_is(entity->disposition, "attachment")) ||
+	       has_param(entity->disposition, "filename") ||
+	       has_param(entity->disposition, "filename*") ||
+	       has_param(entity->type, "name") ||
+	       has_param(entity->type, "name*");
+}
+
+/* Where a part of this type goes, NULL if nowhere. */
+static char **place_of(const struct entity *entity, struct mime_summary *summary)
+{
+	char **place = NULL;
+
+	if (entity->type == NULL || param_read_is(entity->type, "text/plain") ||
+		param_read_is(entity->type, "text") ||
+		param_read_is(entity->type, ""))
+		place = &summary->text;
+	else if (param_read_is(entity->type, "text/html"))
+		place = &summary->html;
+	return place && *place == NULL && !is_attachment(entity) ? place : NULL;
+}
+
+/* The charset of a text, NULL when it is not given; a new string. */
+static char *charset_of(const struct entity *entity)
+{
+	char *charset = NULL;
+
+	if (entity->type == NULL ||
+		param_read(entity->type, "charset", &charset) <= 0)
+		return NULL;
+	charset[strcspn(charset, " \t(")] = '\0'; /* a comment */
+	return charset;
+}
+
+/* The content in UTF-8; NULL when its encoding is not known. */
+static char *read_text(const struct entity *entity)
+{
+	_cleanup_free_ char *charset = charset_of(entity);
+	_cleanup_buf_ struct buf bytes = BUF_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct buf lines = BUF_INIT;
+
+	if (mime_transfer_decode(entity->encoding, entity->content, &bytes) < 0)
+		return NULL;
+	mime_charset_add(&text, buf_str(&bytes), bytes.len, charset);
+	buf_free(&bytes);
+	mime_content_add_lf(&lines, buf_str(&text), text.len);
+	return buf_take(&lines);
+}
+
+static void visit_part(struct walk *walk, struct mime_span text, int depth);
+
+static void visit_parts(struct walk *walk, const struct entity *entity, int depth)
+{
+	_cleanup_free_ char *boundary = NULL;
+	const struct mime_summary *summary = walk->summary;
+	struct mime_scan_parts parts;
+	enum mime_scan_result result;
+	struct mime_span text;
+
+	if (depth == DEPTH_MAX ||
+		param_read(entity->type, "boundary", &boundary) <= 0 ||
+		mime_scan_parts_begin(&parts, entity->content, boundary) < 0)
+		return;
+	do {
+		result = mime_scan_parts_next(&parts, &text);
+		if (result != MIME_SCAN_END && text.len > 0)
+			visit_part(walk, text, depth + 1);
+	} while (result == MIME_SCAN_PART && walk->parts < PARTS_MAX &&
+		 !(summary->html && summary->text));
+}
+
+/* Calls itself for each multipart in a multipart, DEPTH_MAX deep. */
+static void visit_part(struct walk *walk, struct mime_span text, int depth)
+{
+	__attribute__((cleanup(entity_clear))) struct entity entity = {0};
+	char **place;
+
+	walk->parts++;
+	read_entity(text, &entity);
+	if (entity.type && str_starts_nocase(entity.type, "multipart/")) {
+		/* The parts of a digest are messages. */
+		if (!param_read_is(entity.type, "multipart/digest"))
+			visit_parts(walk, &entity, depth);
+		return;
+	}
+	place = place_of(&entity, walk->summary);
+	if (place)
+		*place = read_text(&entity);
+}
+
+/* Finds the texts of the message, header included; html and text stay NULL
+ * where there is none. */
+static void mime_read_body(struct mime_span message, struct mime_summary *summary)
+{
+	struct walk walk = {.summary = summary};
+
+	visit_part(&walk, message, 0);
+}
+
+/*
+ * mime_read: what the header of a finished message says.
+ *
+ * Fields are found by mime_scan, as Postfix finds them. Threads: any; holds no
+ * state.
+ */
+
+enum {
+	SUBJECT_MAX = 16 * 1024, /* what is longer is cut */
+	MESSAGE_ID_MAX = 998
+};
+
+static void on_from(
+	const struct mime_scan_field *field, struct mime_summary *summary)
+{
+	if (summary->from_fields.n < MIME_READ_FROM_MAX)
+		strv_take(&summary->from_fields, mime_scan_value(field));
+}
+
+static void on_subject(
+	const struct mime_scan_field *field, struct mime_summary *summary)
+{
+	struct mime_scan_field bounded = *field;
+	_cleanup_free_ char *value = NULL;
+
+	if (summary->subject)
+		return;
+	if (bounded.value.len > SUBJECT_MAX)
+		bounded.value.len = SUBJECT_MAX;
+	value = mime_scan_value(&bounded);
+	summary->subject = mime_words_decode(value);
+	for (char *p = summary->subject; *p; p++)
+		if ((unsigned char)*p < ' ')
+			*p = ' ';
+}
+
+/* `<left@right>`. What mailers write between these is not always as RFC 5322
+ * has it, so any character that shows counts. */
+static bool is_message_id(const char *value)
+{
+	size_t len = strlen(value);
+	const char *at = strchr(value, '@');
+
+	if (len > MESSAGE_ID_MAX || value[0] != '<' || value[len - 1] != '>' ||
+		at == NULL || at == value + 1 || at == value + len - 2)
+		return false;
+	for (size_t i = 1; i < len - 1; i++)
+		if (value[i] <= ' ' || value[i] > '~' || strchr("<>", value[i]) ||
+			(value[i] == '@' && value + i != at))
+			return false;
+	return true;
+}
+
+static void on_message_id(
+	const struct mime_scan_field *field, struct mime_summary *summary)
+{
+	char *value = mime_scan_value(field);
+
+	if (summary->message_id == NULL && is_message_id(value))
+		summary->message_id = value;
+	else
+		free(value);
+}
+
+static void on_date(
+	const struct mime_scan_field *field, struct mime_summary *summary)
+{
+	_cleanup_free_ char *value = mime_scan_value(field);
+
+	summary->has_date |= *value != '\0';
+}
+
+static void on_to(
+	const struct mime_scan_field *field, struct mime_summary *summary)
+{
+	mime_read_addrs(field, &summary->to);
+}
+
+static void on_cc(
+	const struct mime_scan_field *field, struct mime_summary *summary)
+{
+	mime_read_addrs(field, &summary->cc);
+}
+
+static void on_reply_to(
+	const struct mime_scan_field *field, struct mime_summary *summary)
+{
+	mime_read_addrs(field, &summary->reply_to);
+}
+
+static const struct {
+	const char *name;
+	void (*on_field)(const struct mime_scan_field *field,
+		struct mime_summary *summary);
+} readers[] = {
+	{"From", on_from},
+	{"Subject", on_subject},
+	{"Message-ID", on_message_id},
+	{"Date", on_date},
+	{"To", on_to},
+	{"Cc", on_cc},
+	{"Reply-To", on_reply_to},
+};
+
+static void read_header(struct mime_span message, struct mime_summary *summary)
+{
+	struct mime_scan_field field;
+
+	while (mime_scan_field(&message, &field))
+		for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
+			if (mime_scan_is(&field, readers[i].name))
+				readers[i].on_field(&field, summary);
+}
+
+static void set_default(char **text)
+{
+	if (*text == NULL)
+		*text = mem_strdup("");
+}
+
+void mime_read(const char *data, size_t len, struct mime_summary *summary_r)
+{
+	struct mime_span message = {data, len};
+
+	*summary_r = (struct mime_summary){0};
+	mime_scan_drop_from_line(&message);
+	read_header(message, summary_r);
+	mime_read_body(message, summary_r);
+	set_default(&summary_r->subject);
+	set_default(&summary_r->html);
+	set_default(&summary_r->text);
+}
+
+void mime_summary_clear(struct mime_summary *summary)
+{
+	strv_free(&summary->from_fields);
+	free(summary->subject);
+	free(summary->html);
+	free(summary->text);
+	free(summary->message_id);
+	strv_free(&summary->to);
+	strv_free(&summary->cc);
+	strv_free(&summary->reply_to);
+	*summary = (struct mime_summary){0};
+}

@@ -1,0 +1,45 @@
+/*
+ * mime_read: what a finished message says (RFC 5322, MIME).
+ *
+ * The bytes come from anyone, with any line ends. What cannot be read is left
+ * out; nothing fails. Time is linear in the length of the message; depth,
+ * number of parts and number of addresses are bounded.
+ */
+#ifndef POSTERN_READ_MIME_READ_H
+#define POSTERN_READ_MIME_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/strv.h"
+
+enum { MIME_READ_FROM_MAX = 16 };
+
+struct mime_summary {
+	/* The value of every From field, unfolded but not decoded; of more than
+	 * MIME_READ_FROM_MAX the first ones. Who checks the sender checks that
+	 * there is one, and all that it says. */
+	struct strv from_fields;
+	/* UTF-8, "" when there is none. html and text are the first parts of
+	 * these types that are no attachments; their lines end in LF. */
+	char *subject;
+	char *html;
+	char *text;
+	/* `<left@right>`, ASCII without blanks; NULL when the field is missing
+	 * or is not of that form. */
+	char *message_id;
+	/* Mailboxes as addr_format() writes them; malformed ones are left
+	 * out. */
+	struct strv to;
+	struct strv cc;
+	struct strv reply_to;
+	bool has_date;
+};
+
+/* The caller clears summary_r. */
+void mime_read(const char *data, size_t len, struct mime_summary *summary_r);
+
+void mime_summary_clear(struct mime_summary *summary);
+#define _cleanup_mime_summary_ __attribute__((cleanup(mime_summary_clear)))
+
+#endif

@@ -1,0 +1,362 @@
+/*
+ * form: the fields of a form, whatever its encoding was.
+ *
+ * The list grows by doubling: its capacity is the power of two at or above n,
+ * at most FORM_FIELDS_MAX. Threads: any; one form belongs to one thread at a
+ * time.
+ */
+#include "httpd/form/form_body.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mime/mime_charset.h"
+#include "core/mime/mime_param.h"
+#include "core/mime/mime_scan.h"
+#include "core/mime/mime_transfer.h"
+
+/* The length of the name without one `[...]` at its end, unless there is
+ * nothing before it. */
+static size_t bare_len(const char *name)
+{
+	size_t len = strlen(name);
+	const char *open = strrchr(name, '[');
+
+	if (open && open > name && name[len - 1] == ']')
+		return (size_t)(open - name);
+	return len;
+}
+
+/* A new field at the end, of this name without its trailing `[...]`; good until
+ * the form grows again. NULL and ERR_INVALID when the form is full. */
+static struct form_field *form_add(struct form *form, const char *name, struct err *err)
+{
+	struct form_field *field;
+
+	if (form->n == FORM_FIELDS_MAX) {
+		err_set(err, ERR_INVALID, "too many form fields, max is %d",
+			FORM_FIELDS_MAX);
+		return NULL;
+	}
+	if ((form->n & (form->n - 1)) == 0)
+		form->fields = mem_grow(form->fields, form->n ? form->n * 2 : 1,
+			sizeof(*form->fields));
+	field = &form->fields[form->n++];
+	*field = (struct form_field){.name = mem_dup(name, bare_len(name))};
+	return field;
+}
+
+size_t form_fields_max(const char *body, size_t len, bool is_multipart)
+{
+	const char *separator = is_multipart ? "\n--" : "&", *at = body;
+	const char *end = body + len;
+	size_t n = 1, separator_len = strlen(separator);
+
+	while (n < FORM_FIELDS_MAX &&
+		(at = memmem(at, (size_t)(end - at), separator,
+			 separator_len)) != NULL) {
+		at += separator_len;
+		n++;
+	}
+	return n;
+}
+
+const struct form_field *form_next(const struct form *form, const char *name,
+	const struct form_field *after)
+{
+	size_t i = after ? (size_t)(after - form->fields) + 1 : 0;
+
+	for (; i < form->n; i++)
+		if (str_eq(form->fields[i].name, name))
+			return &form->fields[i];
+	return NULL;
+}
+
+void form_clear(struct form *form)
+{
+	for (size_t i = 0; i < form->n; i++) {
+		free(form->fields[i].name);
+		free(form->fields[i].filename);
+		free(form->fields[i].content_type);
+		buf_free(&form->fields[i].value);
+	}
+	free(form->fields);
+	*form = FORM_INIT;
+}
+
+/*
+ * form_urlencoded: reads bodies of application/x-www-form-urlencoded (URL
+ * Standard 5.1), but for escapes that are none, which are refused.
+ */
+
+static int invalid_escape(struct err *err)
+{
+	return err_set(err, ERR_INVALID,
+		"unable to parse request: invalid URL escape");
+}
+
+/* Appends the decoded text. */
+static int decode(struct mime_span text, struct buf *out, struct err *err)
+{
+	char *to = buf_reserve(out, text.len);
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.len; i++) {
+		int byte;
+
+		to[n++] = text.data[i] == '+' ? ' ' : text.data[i];
+		if (text.data[i] != '%')
+			continue;
+		if (text.len - i < 3 ||
+			(byte = ascii_hex_pair(text.data + i + 1)) < 0)
+			return invalid_escape(err);
+		to[n - 1] = (char)byte;
+		i += 2;
+	}
+	buf_wrote(out, n);
+	return 0;
+}
+
+/* Cuts off what stands before the separator, and the separator. */
+static struct mime_span cut(struct mime_span *text, char separator)
+{
+	const char *end = memchr(text->data, separator, text->len);
+	struct mime_span head = *text;
+
+	if (end)
+		head.len = (size_t)(end - text->data);
+	text->data += head.len + (end != NULL);
+	text->len -= head.len + (end != NULL);
+	return head;
+}
+
+static int read_pair(struct form *form, struct mime_span pair, struct err *err)
+{
+	struct mime_span key = cut(&pair, '=');
+	_cleanup_buf_ struct buf name = BUF_INIT;
+	struct form_field *field;
+
+	if (decode(key, &name, err) < 0)
+		return -1;
+	if (memchr(name.data, '\0', name.len))
+		return invalid_escape(err);
+	field = form_add(form, name.data, err);
+	if (field == NULL)
+		return -1;
+	return decode(pair, &field->value, err);
+}
+
+int form_parse_urlencoded(
+	const char *body, size_t len, struct form *form_r, struct err *err)
+{
+	struct mime_span rest = {body, len};
+	struct form form = FORM_INIT;
+
+	while (rest.len > 0) {
+		struct mime_span pair = cut(&rest, '&');
+
+		if (pair.len > 0 && read_pair(&form, pair, err) < 0) {
+			form_clear(&form);
+			return -1;
+		}
+	}
+	*form_r = form;
+	return 0;
+}
+
+/*
+ * form_multipart: reads bodies of multipart/form-data (RFC 7578).
+ *
+ * Every part must say which field it is: what is not understood is refused, not
+ * left out. Time is linear in the length of the body; the number of fields and
+ * the size of a part's header are bounded. Threads: any.
+ */
+
+/* What the header of a part says; each NULL when it does not. */
+struct part {
+	char *disposition;
+	char *type;
+	char *encoding;
+	char *name;
+	char *filename;
+	struct mime_span content;
+};
+
+static void part_clear(struct part *part)
+{
+	free(part->disposition);
+	free(part->type);
+	free(part->encoding);
+	free(part->name);
+	free(part->filename);
+}
+
+static int malformed(struct err *err)
+{
+	return err_set(err, ERR_INVALID, "malformed multipart/form-data request");
+}
+
+/* Keeps the value of a field that matters; the first one counts. */
+static void keep_field(struct part *part, const struct mime_scan_field *field)
+{
+	const struct {
+		const char *name;
+		char **value;
+	} fields[] = {
+		{"Content-Disposition", &part->disposition},
+		{"Content-Type", &part->type},
+		{"Content-Transfer-Encoding", &part->encoding},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (*fields[i].value == NULL &&
+			mime_scan_is(field, fields[i].name))
+			*fields[i].value = mime_scan_value(field);
+}
+
+/* Takes the header off the text, of which the content is left. */
+static int read_header(struct mime_span text, struct part *part, struct err *err)
+{
+	struct mime_span rest = text;
+	struct mime_scan_field field;
+
+	while (mime_scan_field(&rest, &field)) {
+		if (text.len - rest.len > FORM_PART_HEADER_MAX ||
+			memchr(field.raw.data, '\0', field.raw.len))
+			return malformed(err);
+		keep_field(part, &field);
+	}
+	/* The empty line of an empty content may have gone with the
+	 * delimiter. */
+	if (rest.len > 0 && !mime_scan_empty_line(&rest))
+		return malformed(err);
+	part->content = rest;
+	return 0;
+}
+
+/* What stands behind the last slash or backslash, in place of the path. */
+static void keep_base_name(char **path)
+{
+	const char *base = *path;
+	char *name;
+
+	for (const char *p = base; *p; p++)
+		if (*p == '/' || *p == '\\')
+			base = p + 1;
+	name = mem_strdup(base);
+	free(*path);
+	*path = name;
+}
+
+/* Reads the names out of Content-Disposition; `outer` is the name that the part
+ * has if it stands in a multipart/mixed. */
+static int read_names(struct part *part, const char *outer, struct err *err)
+{
+	const char *disposition = part->disposition;
+	int file;
+
+	if (outer) {
+		part->name = mem_strdup(outer);
+		if (disposition == NULL)
+			return 0;
+	} else {
+		if (disposition == NULL ||
+			!param_read_is(disposition, "form-data"))
+			return malformed(err);
+		if (param_read_name(disposition, "name", &part->name) <= 0)
+			return malformed(err);
+	}
+	file = param_read_name(disposition, "filename", &part->filename);
+	if (file < 0)
+		return malformed(err);
+	if (file > 0)
+		keep_base_name(&part->filename);
+	return 0;
+}
+
+/* Makes a text that its type has in another charset UTF-8. */
+static void recode(struct form_field *field)
+{
+	struct buf text = BUF_INIT;
+	_cleanup_free_ char *charset = NULL;
+
+	if (field->filename || field->content_type == NULL ||
+		param_read(field->content_type, "charset", &charset) <= 0 ||
+		str_eq_nocase(charset, "utf-8") || !mime_charset_known(charset))
+		return;
+	mime_charset_add(
+		&text, buf_str(&field->value), field->value.len, charset);
+	buf_free(&field->value);
+	field->value = text;
+}
+
+static int add_field(struct form *form, struct part *part, struct err *err)
+{
+	struct form_field *field = form_add(form, part->name, err);
+
+	if (field == NULL)
+		return -1;
+	field->filename = TAKE_PTR(part->filename);
+	field->content_type = TAKE_PTR(part->type);
+	if (mime_transfer_decode_strictly(
+		    part->encoding, part->content, &field->value) < 0)
+		return malformed(err);
+	recode(field);
+	return 0;
+}
+
+static int read_parts(struct form *form, const char *type,
+	struct mime_span body, const char *outer, struct err *err);
+
+static int read_part(struct form *form, struct mime_span text,
+	const char *outer, struct err *err)
+{
+	__attribute__((cleanup(part_clear))) struct part part = {0};
+
+	if (read_header(text, &part, err) < 0 || read_names(&part, outer, err) < 0)
+		return -1;
+	/* Several files of one field, as RFC 2388 4.2 had them. */
+	if (outer == NULL && part.filename == NULL && part.type &&
+		param_read_is(part.type, "multipart/mixed"))
+		return read_parts(form, part.type, part.content, part.name, err);
+	return add_field(form, &part, err);
+}
+
+/* Calls itself once at most: there is an outer name then. */
+static int read_parts(struct form *form, const char *type,
+	struct mime_span body, const char *outer, struct err *err)
+{
+	_cleanup_free_ char *boundary = NULL;
+	struct mime_scan_parts parts;
+	enum mime_scan_result result;
+	struct mime_span text;
+
+	if (param_read(type, "boundary", &boundary) <= 0 ||
+		mime_scan_parts_begin(&parts, body, boundary) < 0)
+		return malformed(err);
+	while ((result = mime_scan_parts_next(&parts, &text)) == MIME_SCAN_PART)
+		if (read_part(form, text, outer, err) < 0)
+			return -1;
+	if (result == MIME_SCAN_EOF)
+		return err_set(err, ERR_INVALID,
+			"unable to parse request: unexpected EOF");
+	return 0;
+}
+
+int form_parse_multipart(const char *content_type, const char *body, size_t len,
+	struct form *form_r, struct err *err)
+{
+	struct mime_span all = {body, len};
+	struct form form = FORM_INIT;
+
+	if (!param_read_is(content_type, "multipart/form-data"))
+		return malformed(err);
+	if (read_parts(&form, content_type, all, NULL, err) < 0) {
+		form_clear(&form);
+		return -1;
+	}
+	*form_r = form;
+	return 0;
+}

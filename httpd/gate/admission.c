@@ -1,0 +1,507 @@
+/*
+ * credentials: the API key that a request's head carries.
+ */
+#include "httpd/gate/admission.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/address/addr.h"
+#include "core/base/base64.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/store/store_domain.h"
+#include "httpd/gate/key_use.h"
+#include "httpd/gate/rate.h"
+#include "httpd/worker/worker.h"
+
+/* What stands behind the scheme in the Authorization field. */
+static bool find_credentials(const struct http_head *head, const char *scheme,
+	struct http_text *found)
+{
+	const struct http_text *field = http_head_field(head, "Authorization");
+	size_t skip = strlen(scheme);
+
+	if (field == NULL || field->len <= skip ||
+		!str_starts_nocase(field->data, scheme) ||
+		field->data[skip] != ' ')
+		return false;
+	while (skip < field->len && field->data[skip] == ' ')
+		skip++;
+	found->data = field->data + skip;
+	found->len = field->len - skip;
+	return found->len > 0;
+}
+
+bool credentials_bearer(const struct http_head *head, struct buf *key)
+{
+	struct http_text found;
+
+	if (!find_credentials(head, "Bearer", &found))
+		return false;
+	buf_add(key, found.data, found.len);
+	return true;
+}
+
+bool credentials_basic(const struct http_head *head, struct buf *key)
+{
+	static const char user[] = "api:";
+	const size_t skip = sizeof(user) - 1;
+	struct buf pair = BUF_INIT;
+	struct http_text found;
+	bool is_ours;
+
+	if (!find_credentials(head, "Basic", &found) ||
+		base64_decode(found.data, found.len, &pair) < 0) {
+		buf_free(&pair);
+		return false;
+	}
+	is_ours = pair.len > skip && memcmp(pair.data, user, skip) == 0;
+	if (is_ours)
+		buf_add(key, pair.data + skip, pair.len - skip);
+	if (pair.data)
+		secret_wipe(pair.data, pair.len);
+	buf_free(&pair);
+	return is_ours;
+}
+
+/*
+ * sender_right: collects the facts for the sending rules.
+ *
+ * Threads: the worker's.
+ */
+
+static int find_standing(struct db *db, const struct key *key, const char *name,
+	enum domain_standing *standing_r, struct err *err)
+{
+	struct domain domain;
+	int found = store_domain_find_own(db, key->company_id, name, &domain, err);
+
+	if (found < 0)
+		return -1;
+	*standing_r = DOMAIN_NOT_OWN;
+	if (found == 0)
+		return 0;
+	*standing_r = domain.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
+	store_domain_clear(&domain);
+	return 0;
+}
+
+int sender_right_find(struct db *db, const struct key *key,
+	const char *domain, enum send_decision *decision_r, struct err *err)
+{
+	struct send_facts facts = {
+		.key_may_send = key->scopes & KEY_SENDING,
+		.key_domain = key->domain,
+		.from_domain = domain,
+	};
+
+	if (find_standing(db, key, domain, &facts.standing, err) < 0)
+		return -1;
+	*decision_r = send_rules_check(&facts);
+	return 0;
+}
+
+/*
+ * idempotency_key: the Idempotency-Key of a request, read from its head.
+ *
+ * A field has bytes; those that are UTF-8 are counted as its characters, others
+ * each as one.
+ */
+
+static size_t count_characters(struct http_text text)
+{
+	size_t n = 0;
+
+	if (!str_utf8_valid(text.data, text.len))
+		return text.len;
+	for (size_t i = 0; i < text.len; i++)
+		n += ((unsigned char)text.data[i] & 0xc0) != 0x80;
+	return n;
+}
+
+int idempotency_key_read(
+	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN])
+{
+	const struct http_text *value = http_head_field(
+		head, "Idempotency-Key");
+	size_t n;
+
+	if (value == NULL)
+		return 0;
+	n = count_characters(*value);
+	if (n == 0 || n > IDEMPOTENCY_KEY_MAX)
+		return -1;
+	secret_hash(value->data, value->len, hash_r);
+	return 1;
+}
+
+/*
+ * admission: reads the columns of the route table against the head.
+ *
+ * Threads: see the header.
+ */
+
+/* A body that is thrown away, or of which little is wanted, may be this long:
+ * the worker's loop reads it. */
+enum { SMALL_BODY_MAX = 64 * 1024 };
+
+static int find_route(const struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	struct problem *problem = &admission->problem;
+	struct route_match match;
+
+	route_find(worker->shared->routes, head, &match);
+	admission->route = match.route;
+	memcpy(admission->param, match.param, sizeof(match.param));
+	if (match.route)
+		return 0;
+	if (match.allow[0] == '\0')
+		return problem_fixed(problem, PROBLEM_NOT_FOUND);
+	problem_fixed(problem, PROBLEM_METHOD);
+	snprintf(problem->allow, sizeof(problem->allow), "%s", match.allow);
+	return -1;
+}
+
+static int look_up_key(struct worker *worker, const struct buf *token,
+	struct admission *admission)
+{
+	uint8_t hash[SECRET_HASH_LEN];
+	struct err err = ERR_INIT;
+	int found;
+
+	secret_hash(token->data, token->len, hash);
+	found = store_key_find(worker->db, hash, &admission->key, &err);
+	secret_wipe(hash, sizeof(hash));
+	if (found < 0) {
+		log_error(worker->log, "key_lookup_failed", "error", err.text);
+		return problem_from_err(&admission->problem, &err);
+	}
+	if (found == 0)
+		return problem_fixed(&admission->problem, PROBLEM_INVALID_KEY);
+	key_use_note(worker->keys, &admission->key,
+		clock_now_us(worker->shared->clock));
+	return 0;
+}
+
+static int check_database(const struct worker *worker, struct admission *admission)
+{
+	return worker->database.gone
+		       ? problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE)
+		       : 0;
+}
+
+static int find_key(struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	struct buf token = BUF_INIT;
+	bool given = admission->route->auth == AUTH_BASIC
+			     ? credentials_basic(head, &token)
+			     : credentials_bearer(head, &token);
+	int result = given ? look_up_key(worker, &token, admission)
+			   : problem_fixed(
+				     &admission->problem, PROBLEM_MISSING_KEY);
+
+	if (token.data)
+		secret_wipe(token.data, token.len);
+	buf_free(&token);
+	return result;
+}
+
+static int check_rate(struct worker *worker, struct admission *admission)
+{
+	int64_t per_s = worker->conf->http.rate_limit;
+	int64_t burst = worker->conf->http.rate_burst;
+	const struct rate_limit limit = {per_s, burst ? burst : per_s};
+
+	if (per_s == 0 || rate_table_take(worker->shared->rates,
+				  admission->key.company_id, &limit,
+				  clock_monotonic_us(), &admission->rate))
+		return 0;
+	problem_set(&admission->problem, PROBLEM_RATE,
+		"Too many requests. You can only make %" PRId64
+		" requests per second.",
+		per_s);
+	admission->problem.retry_after_s = (int)admission->rate.retry_s;
+	return -1;
+}
+
+static int check_scope(struct admission *admission)
+{
+	unsigned wanted = admission->route->scopes;
+
+	if (admission->key.scopes & wanted)
+		return 0;
+	if (wanted == KEY_SENDING)
+		return problem_set(&admission->problem, PROBLEM_RESTRICTED_KEY,
+			"This API key is not allowed to send emails.");
+	if (admission->key.scopes == KEY_SENDING)
+		return problem_set(&admission->problem, PROBLEM_RESTRICTED_KEY,
+			"This API key is restricted to only send emails.");
+	return problem_set(&admission->problem, PROBLEM_RESTRICTED_KEY,
+		"This API key is not allowed to make this request.");
+}
+
+static int no_domain(struct admission *admission)
+{
+	return problem_set(&admission->problem, PROBLEM_NOT_FOUND,
+		"Domain not found: %s", admission->param);
+}
+
+static int not_allowed(struct admission *admission, const char *why)
+{
+	return problem_set(&admission->problem, PROBLEM_DOMAIN,
+		"Domain %s is not allowed to send: %s", admission->param, why);
+}
+
+static int word(enum send_decision decision, struct admission *admission)
+{
+	switch (decision) {
+	case RULES_ALLOWED:
+		return 0;
+	case RULES_NO_SCOPE:
+		return not_allowed(
+			admission, "the key lacks the scope sending");
+	case RULES_KEY_RESTRICTED:
+		return not_allowed(
+			admission, "the key is bound to another domain");
+	case RULES_INACTIVE:
+		return not_allowed(admission, "it is not active");
+	case RULES_NOT_OWN:
+		break;
+	}
+	return no_domain(admission);
+}
+
+static int check_domain(struct worker *worker, struct admission *admission)
+{
+	_cleanup_free_ char *name = NULL;
+	enum send_decision decision;
+	struct err err = ERR_INIT;
+
+	if (addr_domain_normalize(admission->param, &name, &err) < 0)
+		return no_domain(admission);
+	if (sender_right_find(
+		    worker->db, &admission->key, name, &decision, &err) < 0) {
+		log_error(worker->log, "domain_lookup_failed", "error", err.text);
+		return problem_from_err(&admission->problem, &err);
+	}
+	if (word(decision, admission) < 0)
+		return -1;
+	snprintf(admission->param, sizeof(admission->param), "%s", name);
+	return 0;
+}
+
+/* Of a media type in an answer, in bytes. */
+enum { TYPE_SHOWN = 100 };
+
+/* `application/json`, with any parameters. */
+static bool is_json(const struct http_head *head)
+{
+	static const char json[] = "application/json";
+	const size_t len = sizeof(json) - 1;
+	const struct http_text *type = http_head_field(head, "Content-Type");
+
+	return type && type->len >= len && str_starts_nocase(type->data, json) &&
+	       (type->len == len || strchr("; \t", type->data[len]));
+}
+
+/* JSON escapes what it must, and forms do the same; so a body may be twice as
+ * long as the message that it becomes, but never more than fits the budget. */
+static uint64_t body_limit(
+	const struct admission_limits *limits, const struct route *route)
+{
+	uint64_t limit = (uint64_t)limits->message * 2;
+	uint64_t most = (uint64_t)limits->memory / BUDGET_FACTOR;
+
+	if (route->body == BODY_IGNORED || route->body == BODY_JSON_SMALL)
+		return SMALL_BODY_MAX;
+	return limit < most ? limit : most;
+}
+
+static bool is_json_route(const struct route *route)
+{
+	return route->body == BODY_JSON || route->body == BODY_JSON_SMALL;
+}
+
+static int not_json(const struct http_head *head, struct problem *problem)
+{
+	const struct http_text *type = http_head_field(head, "Content-Type");
+
+	if (type == NULL || type->len == 0)
+		return problem_fixed(problem, PROBLEM_MEDIA_TYPE);
+	return problem_set(problem, PROBLEM_MEDIA_TYPE,
+		"The Content-Type must be application/json, not %.*s.",
+		type->len < TYPE_SHOWN ? (int)type->len : TYPE_SHOWN, type->data);
+}
+
+static int check_body(struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	if (is_json_route(admission->route) && !is_json(head))
+		return not_json(head, &admission->problem);
+	admission->body_limit = body_limit(&admission->limits, admission->route);
+	if (head->framing != HTTP_LENGTH)
+		return 0;
+	return admission_grow(
+		worker, admission, head->length, &admission->problem);
+}
+
+enum { MIB = 1024 * 1024 };
+
+int admission_too_large(const struct admission *admission, struct problem *problem)
+{
+	uint64_t limit = admission->body_limit;
+
+	return problem_set(problem, PROBLEM_TOO_LARGE,
+		"request size exceeds %" PRIu64 " %s limit (%" PRIu64 " bytes)",
+		limit < MIB ? limit / 1024 : limit / MIB,
+		limit < MIB ? "KiB" : "MiB", limit);
+}
+
+static int over_budget(
+	const struct worker *worker, uint64_t bytes, struct problem *problem)
+{
+	log_warn(worker->log, "over_budget", "bytes", LOG_INT((int64_t)bytes));
+	return problem_fixed(problem, PROBLEM_UNAVAILABLE);
+}
+
+static int too_much_memory(const struct admission *admission, uint64_t bytes,
+	struct problem *problem)
+{
+	return problem_set(problem, PROBLEM_TOO_LARGE,
+		"request size exceeds %" PRId64 " MiB limit: it takes as much "
+		"memory as %" PRIu64 " bytes (see http.max_inflight_bytes)",
+		admission->limits.memory / BUDGET_FACTOR / MIB, bytes);
+}
+
+int admission_reserve(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem)
+{
+	int64_t limit = admission->limits.memory;
+
+	if (bytes > (uint64_t)limit / BUDGET_FACTOR)
+		return too_much_memory(admission, bytes, problem);
+	if (budget_take(worker->shared->budget, limit, bytes, &admission->share))
+		return 0;
+	return over_budget(worker, bytes, problem);
+}
+
+int admission_add(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem)
+{
+	int64_t limit = admission->limits.memory;
+	uint64_t all = (uint64_t)admission->share.held + bytes;
+
+	if (all < bytes || all > (uint64_t)limit)
+		return too_much_memory(admission, all / BUDGET_FACTOR, problem);
+	if (budget_add(worker->shared->budget, limit, bytes, &admission->share))
+		return 0;
+	return over_budget(worker, bytes, problem);
+}
+
+int admission_hold(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem)
+{
+	if (budget_hold(worker->shared->budget, admission->limits.memory, bytes,
+		    &admission->share))
+		return 0;
+	return over_budget(worker, bytes, problem);
+}
+
+int admission_enter(struct worker *worker, struct admission *admission,
+	size_t emails, struct problem *problem)
+{
+	switch (budget_enter(worker->shared->budget, admission->limits.requests,
+		admission->key.company_id, (int64_t)emails, &admission->share)) {
+	case BUDGET_ENTERED:
+		return 0;
+	case BUDGET_COMPANY_FULL:
+		return problem_set(problem, PROBLEM_UNAVAILABLE,
+			"Your company has too many requests under way now. "
+			"Please try again.");
+	default:
+		return problem_set(problem, PROBLEM_UNAVAILABLE,
+			"The service has too many requests to handle now. "
+			"Please try again.");
+	}
+}
+
+int admission_grow(struct worker *worker, struct admission *admission,
+	uint64_t body_bytes, struct problem *problem)
+{
+	if (body_bytes > admission->body_limit)
+		return admission_too_large(admission, problem);
+	return admission_reserve(worker, admission, body_bytes, problem);
+}
+
+static int check_right(struct worker *worker, struct admission *admission)
+{
+	return admission->route->names_domain ? check_domain(worker, admission)
+					      : check_scope(admission);
+}
+
+static int check_caller(struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	if (admission->route->auth == AUTH_NONE)
+		return 0;
+	return check_database(worker, admission) < 0 ||
+			       find_key(worker, head, admission) < 0 ||
+			       check_rate(worker, admission) < 0 ||
+			       check_right(worker, admission) < 0 ||
+			       admission_enter(worker, admission, 1,
+				       &admission->problem) < 0
+		       ? -1
+		       : 0;
+}
+
+static int read_idempotency_key(
+	const struct http_head *head, struct admission *admission)
+{
+	int given = admission->route->idempotent
+			    ? idempotency_key_read(
+				      head, admission->idempotency_key)
+			    : 0;
+
+	if (given < 0)
+		return problem_fixed(
+			&admission->problem, PROBLEM_IDEMPOTENCY_KEY);
+	admission->has_idempotency_key = given > 0;
+	return 0;
+}
+
+void admission_decide(struct worker *worker, const struct http_head *head,
+	struct admission *admission_r)
+{
+	memset(admission_r, 0, sizeof(*admission_r));
+	admission_r->limits = (struct admission_limits){
+		.memory = worker->conf->http.max_inflight_bytes,
+		.requests = worker->conf->http.max_requests,
+		.message = worker_message_limit(worker),
+		.recipients = worker->conf->http.max_recipients,
+	};
+	if (find_route(worker, head, admission_r) == 0 &&
+		check_caller(worker, head, admission_r) == 0 &&
+		read_idempotency_key(head, admission_r) == 0 &&
+		check_body(worker, head, admission_r) == 0)
+		return;
+	/* Its answer may take a while to be read. */
+	budget_give_back(&admission_r->share);
+}
+
+int64_t admission_recipients(const struct admission *admission, int64_t own)
+{
+	return admission->limits.recipients ? admission->limits.recipients : own;
+}
+
+void admission_clear(struct admission *admission)
+{
+	budget_give_back(&admission->share);
+	store_key_clear(&admission->key);
+}

@@ -1,0 +1,115 @@
+/*
+ * admission: may this request go on? Decided from its head alone, before its
+ * body is read, so that nobody without a key can make the server hold one.
+ *
+ * admission_decide() is the worker's, the rest is for any thread that has the
+ * request: of the worker it uses what all share.
+ */
+#ifndef POSTERN_HTTPD_GATE_ADMISSION_H
+#define POSTERN_HTTPD_GATE_ADMISSION_H
+
+#include "core/base/buf.h"
+#include "core/base/secret.h"
+#include "core/policy/send_rules.h"
+#include "core/store/store_key.h"
+#include "httpd/gate/budget.h"
+#include "httpd/gate/rate.h"
+#include "httpd/gate/route.h"
+#include "httpd/http/http1.h"
+#include "httpd/http/problem.h"
+
+struct worker;
+
+/* Of the settings, as they were when the request came. */
+struct admission_limits {
+	int64_t memory;     /* bytes of all requests */
+	int64_t requests;   /* of all companies at once */
+	int64_t message;    /* bytes */
+	int64_t recipients; /* 0: the dialect's own */
+};
+
+struct admission {
+	struct problem problem; /* its kind is PROBLEM_NONE: admitted */
+	const struct route *route;
+	char param[ROUTE_PARAM_MAX]; /* a domain: normalized */
+	struct key key;              /* of the caller, once it is known */
+	struct rate_state rate;      /* of its company */
+	bool has_idempotency_key;
+	uint8_t idempotency_key[SECRET_HASH_LEN]; /* its hash */
+	uint64_t body_limit;                      /* bytes */
+	struct admission_limits limits;
+	struct budget_share share;
+};
+
+/* Never fails: what cannot be decided is a problem too. Clear the result with
+ * admission_clear(). */
+void admission_decide(struct worker *worker, const struct http_head *head,
+	struct admission *admission_r);
+
+/* The request is about to send so many emails; what many requests do is bounded
+ * by that. 0, or -1 with the problem: there are too many under way. */
+int admission_enter(struct worker *worker, struct admission *admission,
+	size_t emails, struct problem *problem);
+
+/* The request needs memory as a body of this size does. 0, or -1 with the
+ * problem: more than the server ever holds, or than it can hold now. */
+int admission_reserve(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem);
+
+/* The request is about to allocate so many bytes. The same. */
+int admission_add(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem);
+
+/* The answer takes so many bytes until it is written. 0, or -1 with the
+ * problem: more than the server can hold now. */
+int admission_hold(struct worker *worker, struct admission *admission,
+	uint64_t bytes, struct problem *problem);
+
+/* The body, as it comes or unpacked, is this long by now: over its limit it
+ * is a problem too. */
+int admission_grow(struct worker *worker, struct admission *admission,
+	uint64_t body_bytes, struct problem *problem);
+
+/* The body is longer than its limit: -1 with the problem. */
+int admission_too_large(
+	const struct admission *admission, struct problem *problem);
+
+/* How many recipients an email may have; own is what the dialect takes when the
+ * settings leave it open. */
+int64_t admission_recipients(const struct admission *admission, int64_t own);
+
+void admission_clear(struct admission *admission);
+
+/*
+ * sender_right: may a key send as a domain, by what the store says now?
+ */
+
+/* Collects the facts for the sending rules and has them decide. The domain is in
+ * the form that addr_domain_normalize() makes. 0, or -1 when the store cannot
+ * tell. */
+int sender_right_find(struct db *db, const struct key *key,
+	const char *domain, enum send_decision *decision_r, struct err *err);
+
+/*
+ * credentials: the API key that a request's head carries.
+ */
+
+/* `Bearer KEY` (RFC 6750 2.1): appends the key. False when there is none. */
+bool credentials_bearer(const struct http_head *head, struct buf *key);
+
+/* `Basic BASE64(api:KEY)` (RFC 7617): appends the key. False when there is
+ * none, or the user is not `api`. */
+bool credentials_basic(const struct http_head *head, struct buf *key);
+
+/*
+ * idempotency_key: the Idempotency-Key of a request, read from its head.
+ */
+
+enum { IDEMPOTENCY_KEY_MAX = 256 }; /* characters */
+
+/* The hash of the key: 1 there is one; 0 there is none; -1 it has not 1 to 256
+ * characters. A head with several never gets here. */
+int idempotency_key_read(
+	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN]);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * rate: a token bucket.
+ *
+ * Pure: no state, no I/O. Threads: any; a bucket one at a time.
+ */
+#include "httpd/gate/rate.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "core/base/id.h"
+#include "core/base/mem.h"
+
+enum { NS_PER_US = 1000 };
+
+static const int64_t ns_per_s = 1000000000;
+
+static int64_t seconds_up(int64_t ns)
+{
+	return (ns + ns_per_s - 1) / ns_per_s;
+}
+
+bool rate_take(struct rate_bucket *bucket, const struct rate_limit *limit,
+	int64_t now_us, struct rate_state *state_r)
+{
+	int64_t now = now_us * NS_PER_US;
+	int64_t token = ns_per_s / limit->per_s; /* time for one to come */
+	int64_t room = token * limit->burst;
+	int64_t debt = bucket->full_ns > now ? bucket->full_ns - now : 0;
+	bool taken;
+
+	if (debt > room) /* the limit was another one before */
+		debt = room;
+	taken = debt + token <= room;
+	if (taken)
+		debt += token;
+	bucket->full_ns = now + debt;
+	*state_r = (struct rate_state){
+		.limit = limit->burst,
+		.remaining = (room - debt) / token,
+		.reset_s = seconds_up(debt),
+		.retry_s = taken ? 0 : seconds_up(debt + token - room),
+	};
+	return taken;
+}
+
+/*
+ * rate_table: the buckets of all companies, for all workers.
+ *
+ * A company can stand in one set of a few places only, which its id chooses.
+ *
+ * Threads: any; a mutex is held while one set is looked through.
+ */
+
+enum { SETS = 1024, PLACES = 8 };
+
+struct place {
+	char company_id[ID_SIZE];
+	struct rate_bucket bucket;
+};
+
+struct rate_table {
+	pthread_mutex_t mutex;
+	struct place sets[SETS][PLACES];
+};
+
+struct rate_table *rate_table_new(void)
+{
+	struct rate_table *table = mem_new(struct rate_table);
+
+	pthread_mutex_init(&table->mutex, NULL);
+	return table;
+}
+
+void rate_table_free(struct rate_table *table)
+{
+	if (table)
+		pthread_mutex_destroy(&table->mutex);
+	free(table);
+}
+
+/* FNV-1a; ids are random and not the caller's choice. */
+static struct place *set_of(struct rate_table *table, const char *company_id)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *company_id; company_id++)
+		hash = (hash ^ (unsigned char)*company_id) * 16777619u;
+	return table->sets[hash % SETS];
+}
+
+/* The company's place in the set, or the one that it gets. */
+static struct place *find(struct place *set, const char *company_id)
+{
+	struct place *next_full = set;
+
+	for (struct place *place = set; place < set + PLACES; place++) {
+		if (strcmp(place->company_id, company_id) == 0)
+			return place;
+		if (place->bucket.full_ns < next_full->bucket.full_ns)
+			next_full = place;
+	}
+	*next_full = (struct place){0};
+	strncpy(next_full->company_id, company_id, ID_SIZE - 1);
+	return next_full;
+}
+
+bool rate_table_take(struct rate_table *table, const char *company_id,
+	const struct rate_limit *limit, int64_t now_us,
+	struct rate_state *state_r)
+{
+	struct place *set = set_of(table, company_id);
+	bool taken;
+
+	pthread_mutex_lock(&table->mutex);
+	taken = rate_take(&find(set, company_id)->bucket, limit, now_us, state_r);
+	pthread_mutex_unlock(&table->mutex);
+	return taken;
+}

@@ -1,0 +1,93 @@
+/*
+ * request: one HTTP request while it is handled.
+ *
+ * Threads: the worker's.
+ */
+#include "httpd/gate/request.h"
+
+#include <event2/buffer.h>
+#include <event2/http.h>
+
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "httpd/gate/idempotency.h"
+#include "httpd/worker/worker.h"
+
+const char *request_query(const struct request *request)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
+		request->http);
+	const char *query = uri ? evhttp_uri_get_query(uri) : NULL;
+
+	return query ? query : "";
+}
+
+const char *request_body(struct request *request, size_t *len_r)
+{
+	struct evbuffer *input = evhttp_request_get_input_buffer(request->http);
+
+	*len_r = evbuffer_get_length(input);
+	return *len_r == 0 ? "" : (const char *)evbuffer_pullup(input, -1);
+}
+
+struct evbuffer *request_take_body(struct request *request)
+{
+	struct evbuffer *body = evbuffer_new();
+
+	evbuffer_add_buffer(body, evhttp_request_get_input_buffer(request->http));
+	return body;
+}
+
+void request_free(struct request *request)
+{
+	request->worker->requests--;
+	admission_clear(&request->admission);
+	idempotency_end(request->claim);
+	free(request->answer_id);
+	free(request);
+}
+
+/*
+ * change: one write that a request makes, other than sending.
+ *
+ * Threads: the worker's, but for on_change_committed(), which is called on the
+ * committer's.
+ */
+
+static void on_change_delivered(struct letter *letter)
+{
+	struct change *change = (struct change *)letter;
+
+	change->done(change);
+}
+
+static void on_change_committed(void *arg, int result, const struct err *err)
+{
+	struct change *change = arg;
+
+	change->result = result;
+	if (result < 0)
+		change->err = *err;
+	inbox_post(change->request->worker->inbox, &change->letter);
+}
+
+void change_submit(struct request *request, struct change *change,
+	int (*run)(struct db *db, void *arg, struct err *err),
+	void (*done)(struct change *change))
+{
+	change->letter.deliver = on_change_delivered;
+	change->request = request;
+	change->done = done;
+	change->job.run = run;
+	change->job.done = on_change_committed;
+	change->job.arg = change;
+	committer_submit(request->worker->shared->committer, &change->job);
+}
+
+int change_failed(
+	const struct change *change, const char *event, struct problem *problem)
+{
+	log_error(change->request->worker->log, event, "request",
+		change->request->id, "error", change->err.text);
+	return problem_from_err(problem, &change->err);
+}

@@ -1,0 +1,74 @@
+/*
+ * request: one HTTP request while it is handled.
+ *
+ * Owned by the worker from arrival_on_request() until its one reply, which frees
+ * it. A handler may return before it replies; the client may be gone by then.
+ */
+#ifndef POSTERN_HTTPD_GATE_REQUEST_H
+#define POSTERN_HTTPD_GATE_REQUEST_H
+
+#include "core/base/id.h"
+#include "core/db/committer.h"
+#include "httpd/gate/admission.h"
+#include "httpd/http/problem.h"
+#include "httpd/worker/inbox.h"
+
+struct evbuffer;
+struct evhttp_request;
+struct idempotency_claim;
+struct worker;
+
+struct request {
+	struct worker *worker;
+	struct evhttp_request *http;
+	char id[ID_SIZE]; /* in the answer and in every log line about it */
+	struct admission admission;
+	int64_t began_us;                /* monotonic */
+	struct idempotency_claim *claim; /* of its Idempotency-Key; or NULL */
+	char email_id[ID_SIZE]; /* of the one that it sent, for the log; or "" */
+	char *answer_id; /* of the form dialect: the id that the client chose */
+};
+
+/* What stands behind the ? of the target, without it; owned by the request. */
+const char *request_query(const struct request *request);
+
+/* The whole body, in one piece; owned by the request. */
+const char *request_body(struct request *request, size_t *len_r);
+
+/* Hands the body over to the caller, who frees it; takes no time however long
+ * it is. The request has none any more. */
+struct evbuffer *request_take_body(struct request *request);
+
+/* For the reply only. */
+void request_free(struct request *request);
+
+/*
+ * change: one write that a request makes, other than sending.
+ *
+ * Embed it first in what the write needs. It goes to the committer and comes
+ * back on the worker's thread when it is durable, or has failed; until then it
+ * belongs to the committer, and the request waits.
+ */
+
+struct request;
+
+struct change {
+	struct letter letter; /* first: from the committer to the worker */
+	struct commit_job job;
+	struct request *request;
+	void (*done)(struct change *change); /* owns it from then on */
+	int result; /* what run gave once it is durable, or -1 and err */
+	struct err err;
+};
+
+/* Has run called on the committer's thread, with the change as its arg, then
+ * done on the worker's. */
+void change_submit(struct request *request, struct change *change,
+	int (*run)(struct db *db, void *arg, struct err *err),
+	void (*done)(struct change *change));
+
+/* The problem of a change that has failed, which is logged as the event. -1. */
+int change_failed(const struct change *change, const char *event,
+	struct problem *problem);
+
+#endif

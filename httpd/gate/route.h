@@ -1,0 +1,61 @@
+/*
+ * route: one row of the table of all that is served (routes.c).
+ *
+ * The row carries the policy of its route, so that no handler checks who may
+ * call it: the admission reads the columns before a byte of the body is read.
+ */
+#ifndef POSTERN_HTTPD_GATE_ROUTE_H
+#define POSTERN_HTTPD_GATE_ROUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "httpd/http/http1.h"
+#include "httpd/http/problem.h"
+
+struct request;
+
+/* How problems are worded. */
+enum route_dialect { DIALECT_JSON, DIALECT_FORM };
+
+enum route_auth {
+	AUTH_NONE,   /* anybody may */
+	AUTH_BEARER, /* Authorization: Bearer KEY */
+	AUTH_BASIC,  /* Authorization: Basic, user api, password KEY */
+};
+
+enum route_body {
+	BODY_IGNORED,    /* read, if there is one, and thrown away */
+	BODY_JSON,       /* of emails: as large as messages may be */
+	BODY_JSON_SMALL, /* at most 64 KiB */
+	BODY_FORM,       /* the handler looks at its media type */
+};
+
+struct route {
+	const char *method;  /* NULL behind the last row of a table */
+	const char *pattern; /* `{}` stands for one segment, not empty */
+	enum route_dialect dialect;
+	enum route_auth auth;
+	unsigned scopes;   /* of enum key_scope: any one of them will do */
+	bool names_domain; /* the segment is the sending domain: it must be the
+			    * company's, active, and the key's if it has one */
+	bool idempotent; /* takes an Idempotency-Key; elsewhere it is ignored */
+	enum route_body body;
+	void (*handle)(struct request *request);
+};
+
+/* Bytes, with the NUL. */
+enum { ROUTE_PARAM_MAX = 320 };
+
+struct route_match {
+	const struct route *route; /* NULL: no such path, or no such method */
+	char allow[PROBLEM_ALLOW_MAX]; /* methods of the path; "": no such path */
+	char param[ROUTE_PARAM_MAX];   /* the segment behind {}, decoded */
+};
+
+/* Finds the row of the table for the method and path of a request, or tells why
+ * there is none. */
+void route_find(const struct route *routes, const struct http_head *head,
+	struct route_match *match_r);
+
+#endif

@@ -1,0 +1,434 @@
+/*
+ * http_head: the head of an HTTP/1.x request, read strictly.
+ *
+ * Refused here although lenient servers take it, because two readers of one
+ * connection could disagree about where a request ends: a bare LF or CR, a
+ * folded line, a blank before the colon, several Host or Content-Length
+ * fields, Content-Length beside Transfer-Encoding, any coding but chunked.
+ */
+#include "httpd/http/http1.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+static const struct http_fault
+	fault_bare_lf = {400,
+		"A line of the request head does not end in CRLF."},
+	fault_too_long = {431, "The request head is longer than 32 KiB."},
+	fault_fields = {431, "The request head has more than 100 fields."},
+	fault_line = {400, "The request line is malformed."},
+	fault_version = {505, "The HTTP version is not supported."},
+	fault_field = {400, "A header field of the request is malformed."},
+	fault_host = {400, "The request must have exactly one Host field."},
+	fault_twice = {400, "A header field that may stand only once in a "
+			    "request stands in it again."},
+	fault_length = {400, "The Content-Length field is malformed."},
+	fault_lengths = {400, "The request has several Content-Length fields."},
+	fault_framing = {400, "The request has both Content-Length and "
+			      "Transfer-Encoding."},
+	fault_coding = {501, "The only supported transfer coding is chunked."},
+	fault_expect = {417, "The only supported expectation is 100-continue."};
+
+static int fail(struct http_fault *fault, const struct http_fault *what)
+{
+	*fault = *what;
+	return -1;
+}
+
+bool http_text_is(struct http_text text, const char *word)
+{
+	return text.len == strlen(word) && memcmp(text.data, word, text.len) == 0;
+}
+
+bool http_text_is_nocase(struct http_text text, const char *word)
+{
+	return text.len == strlen(word) &&
+	       strncasecmp(text.data, word, text.len) == 0;
+}
+
+const struct http_text *http_head_field(
+	const struct http_head *head, const char *name)
+{
+	for (size_t i = 0; i < head->fields_n; i++)
+		if (http_text_is_nocase(head->fields[i].name, name))
+			return &head->fields[i].value;
+	return NULL;
+}
+
+size_t http_head_end(
+	const char *data, size_t len, size_t scanned, struct http_fault *fault)
+{
+	const char *lf = data + scanned;
+
+	while ((lf = memchr(lf, '\n', len - (size_t)(lf - data))) != NULL) {
+		size_t at = (size_t)(lf - data);
+
+		if (at == 0 || data[at - 1] != '\r') {
+			*fault = fault_bare_lf;
+			return 0;
+		}
+		if (at >= 3 && data[at - 2] == '\n')
+			return at + 1;
+		lf++;
+	}
+	if (len >= HTTP_HEAD_MAX)
+		*fault = fault_too_long;
+	return 0;
+}
+
+/* Whether a field's name may have it, and its value (RFC 9110 5.5, 5.6.2). */
+static bool http_head_is_token_char(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+	       (c >= 'a' && c <= 'z') ||
+	       (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+static bool http_head_is_value_char(unsigned char c)
+{
+	return (c >= ' ' || c == '\t') && c != 0x7f;
+}
+
+static bool is_token(struct http_text text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!http_head_is_token_char((unsigned char)text.data[i]))
+			return false;
+	return text.len > 0;
+}
+
+static struct http_text trim(struct http_text text)
+{
+	while (text.len > 0 && ascii_is_blank(text.data[0])) {
+		text.data++;
+		text.len--;
+	}
+	while (text.len > 0 && ascii_is_blank(text.data[text.len - 1]))
+		text.len--;
+	return text;
+}
+
+/* Cuts the text at the first such character, which goes to neither part; the
+ * rest is empty when there is none. */
+static bool cut(struct http_text text, char at, struct http_text *head,
+	struct http_text *rest)
+{
+	const char *found = memchr(text.data, at, text.len);
+
+	*head = text;
+	*rest = (struct http_text){text.data + text.len, 0};
+	if (found == NULL)
+		return false;
+	head->len = (size_t)(found - text.data);
+	rest->data = found + 1;
+	rest->len = text.len - head->len - 1;
+	return true;
+}
+
+static bool is_visible_ascii(struct http_text text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
+			return false;
+	return true;
+}
+
+static int parse_request_line(
+	struct http_text line, struct http_head *head, struct http_fault *fault)
+{
+	struct http_text target, version, rest;
+
+	if (!cut(line, ' ', &head->method, &rest) ||
+		!cut(rest, ' ', &target, &version))
+		return fail(fault, &fault_line);
+	if (!is_token(head->method) || !is_visible_ascii(target) ||
+		target.len == 0 || target.data[0] != '/' ||
+		memchr(target.data, '#', target.len) != NULL)
+		return fail(fault, &fault_line);
+	if (version.len != 8 || memcmp(version.data, "HTTP/", 5) != 0)
+		return fail(fault, &fault_line);
+	if (http_text_is(version, "HTTP/1.1"))
+		head->minor_version = 1;
+	else if (http_text_is(version, "HTTP/1.0"))
+		head->minor_version = 0;
+	else
+		return fail(fault, &fault_version);
+	cut(target, '?', &head->path, &head->query);
+	return 0;
+}
+
+static bool is_field_value(struct http_text value)
+{
+	for (size_t i = 0; i < value.len; i++)
+		if (!http_head_is_value_char((unsigned char)value.data[i]))
+			return false;
+	return true;
+}
+
+static int parse_field(
+	struct http_text line, struct http_head *head, struct http_fault *fault)
+{
+	struct http_field *field;
+
+	if (head->fields_n == HTTP_FIELDS_MAX)
+		return fail(fault, &fault_fields);
+	field = &head->fields[head->fields_n];
+	if (!cut(line, ':', &field->name, &field->value) ||
+		!is_token(field->name) || !is_field_value(field->value))
+		return fail(fault, &fault_field);
+	field->value = trim(field->value);
+	head->fields_n++;
+	return 0;
+}
+
+static size_t count_fields(const struct http_head *head, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < head->fields_n; i++)
+		n += http_text_is_nocase(head->fields[i].name, name);
+	return n;
+}
+
+static int parse_length(
+	struct http_text text, uint64_t *length_r, struct http_fault *fault)
+{
+	uint64_t length = 0;
+
+	if (text.len == 0 || text.len > 18)
+		return fail(fault, &fault_length);
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] < '0' || text.data[i] > '9')
+			return fail(fault, &fault_length);
+		length = length * 10 + (uint64_t)(text.data[i] - '0');
+	}
+	*length_r = length;
+	return 0;
+}
+
+/* RFC 9112 6.3. */
+static int find_framing(struct http_head *head, struct http_fault *fault)
+{
+	const struct http_text *coding = http_head_field(
+		head, "Transfer-Encoding");
+	const struct http_text *length = http_head_field(
+		head, "Content-Length");
+
+	head->framing = HTTP_NO_BODY;
+	if (coding && length)
+		return fail(fault, &fault_framing);
+	if (count_fields(head, "Content-Length") > 1)
+		return fail(fault, &fault_lengths);
+	if (coding) {
+		if (count_fields(head, "Transfer-Encoding") > 1 ||
+			!http_text_is_nocase(*coding, "chunked") ||
+			head->minor_version == 0)
+			return fail(fault, &fault_coding);
+		head->framing = HTTP_CHUNKED;
+	}
+	if (length) {
+		if (parse_length(*length, &head->length, fault) < 0)
+			return -1;
+		head->framing = head->length > 0 ? HTTP_LENGTH : HTTP_NO_BODY;
+	}
+	return 0;
+}
+
+/* Of two, one would have to be chosen, and a proxy in front may choose the
+ * other. Host and Content-Length have rules of their own. */
+static bool repeats_single_field(const struct http_head *head)
+{
+	static const char *const single[] = {"Authorization", "Content-Type",
+		"Content-Encoding", "Expect", "Idempotency-Key"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
+		if (count_fields(head, single[i]) > 1)
+			return true;
+	return false;
+}
+
+static int check_fields(struct http_head *head, struct http_fault *fault)
+{
+	const struct http_text *expect = http_head_field(head, "Expect");
+	size_t hosts = count_fields(head, "Host");
+
+	if (hosts > 1 || (hosts == 0 && head->minor_version >= 1))
+		return fail(fault, &fault_host);
+	if (repeats_single_field(head))
+		return fail(fault, &fault_twice);
+	if (expect && !http_text_is_nocase(*expect, "100-continue"))
+		return fail(fault, &fault_expect);
+	head->expects_continue = expect != NULL;
+	return find_framing(head, fault);
+}
+
+int http_head_parse(const char *data, size_t len, struct http_head *head_r,
+	struct http_fault *fault)
+{
+	struct http_text line, rest = {data, len};
+
+	head_r->fields_n = 0;
+	head_r->length = 0;
+	if (!cut(rest, '\n', &line, &rest))
+		return fail(fault, &fault_line);
+	line.len--; /* the CR, which http_head_end() has seen */
+	if (parse_request_line(line, head_r, fault) < 0)
+		return -1;
+	while (cut(rest, '\n', &line, &rest) && --line.len > 0)
+		if (parse_field(line, head_r, fault) < 0)
+			return -1;
+	return check_fields(head_r, fault);
+}
+
+/*
+ * http_chunks: a scanner for the framing of chunked bodies. Strict: sizes are
+ * hexadecimal digits, lines end in CRLF, extensions and trailers are bounded.
+ *
+ * Threads: any; all state is the caller's.
+ */
+
+enum {
+	SIZE_FIRST, /* the first digit of a size */
+	SIZE,
+	EXTENSION,
+	SIZE_LF,
+	CONTENT,
+	CONTENT_CR,
+	CONTENT_LF,
+	TRAILER_FIRST, /* the first byte of a trailer line */
+	TRAILER_NAME,
+	TRAILER_VALUE, /* from the colon on */
+	TRAILER_LF,
+	END_LF,
+	BAD,
+};
+
+enum { SIZE_DIGITS_MAX = 12, LINE_MAX_LEN = 4096 };
+
+static int on_size(struct http_chunks *chunks, char c)
+{
+	int digit = ascii_hex_digit(c);
+
+	if (digit >= 0) {
+		if (++chunks->line > SIZE_DIGITS_MAX)
+			return BAD;
+		chunks->left = chunks->left * 16 + (uint64_t)digit;
+		return SIZE;
+	}
+	if (chunks->line == 0)
+		return BAD;
+	if (c == '\r')
+		return SIZE_LF;
+	return c == ';' || c == ' ' || c == '\t' ? EXTENSION : BAD;
+}
+
+static int on_extension(struct http_chunks *chunks, char c)
+{
+	if (c == '\r')
+		return SIZE_LF;
+	return c == '\n' || ++chunks->line > LINE_MAX_LEN ? BAD : EXTENSION;
+}
+
+static int on_size_lf(struct http_chunks *chunks, char c)
+{
+	if (c != '\n')
+		return BAD;
+	chunks->line = 0;
+	chunks->size += chunks->left;
+	return chunks->left > 0 ? CONTENT : TRAILER_FIRST;
+}
+
+/* Each line of the trailer is a field like those of the head. */
+static int on_trailer(struct http_chunks *chunks, char c)
+{
+	bool in_value = chunks->state == TRAILER_VALUE;
+
+	if (++chunks->trailer > HTTP_TRAILER_MAX)
+		return BAD;
+	if (c == '\r' && chunks->state != TRAILER_NAME)
+		return in_value ? TRAILER_LF : END_LF;
+	if (in_value)
+		return http_head_is_value_char((unsigned char)c) ? TRAILER_VALUE
+								 : BAD;
+	if (c == ':' && chunks->state == TRAILER_NAME)
+		return TRAILER_VALUE;
+	return http_head_is_token_char((unsigned char)c) ? TRAILER_NAME : BAD;
+}
+
+/* The state after one byte of framing. */
+static int step(struct http_chunks *chunks, char c)
+{
+	switch (chunks->state) {
+	case SIZE_FIRST:
+		chunks->left = 0;
+		chunks->line = 0;
+		return on_size(chunks, c);
+	case SIZE:
+		return on_size(chunks, c);
+	case EXTENSION:
+		return on_extension(chunks, c);
+	case SIZE_LF:
+		return on_size_lf(chunks, c);
+	case CONTENT_CR:
+		return c == '\r' ? CONTENT_LF : BAD;
+	case CONTENT_LF:
+		return c == '\n' ? SIZE_FIRST : BAD;
+	case TRAILER_FIRST:
+	case TRAILER_NAME:
+	case TRAILER_VALUE:
+		return on_trailer(chunks, c);
+	case TRAILER_LF:
+		return c == '\n' ? TRAILER_FIRST : BAD;
+	default:
+		return BAD;
+	}
+}
+
+/* What evhttp shall see of a byte after which the state is this. */
+static char shown(int before, int after, char c)
+{
+	if (after == EXTENSION)
+		return ' ';
+	if (after == TRAILER_NAME || (before == TRAILER_VALUE && after == before))
+		return 'x';
+	return c;
+}
+
+static size_t skip_content(struct http_chunks *chunks, size_t len)
+{
+	size_t n = chunks->left < len ? (size_t)chunks->left : len;
+
+	chunks->left -= n;
+	if (chunks->left == 0)
+		chunks->state = CONTENT_CR;
+	return n;
+}
+
+enum http_chunks_result http_chunks_scan(
+	struct http_chunks *chunks, char *data, size_t len, size_t *used_r)
+{
+	size_t at = 0;
+	int before;
+
+	while (at < len) {
+		if (chunks->state == CONTENT) {
+			at += skip_content(chunks, len - at);
+			continue;
+		}
+		if (chunks->state == END_LF) {
+			*used_r = at + 1;
+			return data[at] == '\n' ? CHUNKS_END : CHUNKS_BAD;
+		}
+		before = chunks->state;
+		chunks->state = step(chunks, data[at]);
+		if (chunks->state == BAD)
+			return CHUNKS_BAD;
+		data[at] = shown(before, chunks->state, data[at]);
+		at++;
+	}
+	*used_r = len;
+	return CHUNKS_MORE;
+}

@@ -1,0 +1,370 @@
+/*
+ * smtp_reply: reads replies of an SMTP server.
+ *
+ * All lines of a reply have the same code; the last one has a blank, or
+ * nothing, behind it. A bare LF ends a line too.
+ */
+#include "httpd/inject/smtp_proto.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+enum { CODE_LEN = 3 };
+
+struct line {
+	const char *text; /* behind the code */
+	size_t len;
+	int code;
+	bool last;
+};
+
+/* Looks through the whole message, whose lines end in LF. */
+static void smtp_shape_read(
+	const struct buf *message, struct smtp_shape *shape_r);
+static int read_code(const char *data, size_t len)
+{
+	if (len < CODE_LEN || data[0] < '2' || data[0] > '5' ||
+		!ascii_is_digit(data[1]) || !ascii_is_digit(data[2]))
+		return -1;
+	return (data[0] - '0') * 100 + (data[1] - '0') * 10 + data[2] - '0';
+}
+
+/* A line without its end. */
+static int read_line(const char *data, size_t len, struct line *line)
+{
+	line->code = read_code(data, len);
+	line->last = len == CODE_LEN || (len > CODE_LEN && data[CODE_LEN] == ' ');
+	if (line->code < 0 || (!line->last && data[CODE_LEN] != '-'))
+		return -1;
+	line->text = data + (len > CODE_LEN ? CODE_LEN + 1 : CODE_LEN);
+	line->len = len > CODE_LEN ? len - CODE_LEN - 1 : 0;
+	return 0;
+}
+
+/* The digits of one part of a status, at most three: how many. */
+static size_t digits(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && n < 3 && ascii_is_digit(text[n]))
+		n++;
+	return n;
+}
+
+/* How many bytes the text's status has, 0 without. RFC 3463 2: class "."
+ * subject "." detail; the class is that of the code. */
+static size_t status_len(const struct line *line)
+{
+	const char *text = line->text;
+	size_t subject, detail, len;
+
+	if (line->len < 5 || text[0] - '0' != line->code / 100 || text[1] != '.')
+		return 0;
+	subject = digits(text + 2, line->len - 2);
+	len = 2 + subject;
+	if (subject == 0 || len >= line->len || text[len] != '.')
+		return 0;
+	len++;
+	detail = digits(text + len, line->len - len);
+	len += detail;
+	if (detail == 0 || (len < line->len && text[len] != ' '))
+		return 0;
+	return len;
+}
+
+static bool is_control(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f;
+}
+
+static void add_text(struct smtp_reply *reply, const char *text, size_t len)
+{
+	size_t at = strlen(reply->text);
+	size_t room = sizeof(reply->text) - 1 - at;
+
+	if (at > 0 && len > 0 && room > 0) {
+		reply->text[at++] = '\n';
+		room--;
+	}
+	if (len > room)
+		len = room;
+	for (size_t i = 0; i < len; i++)
+		reply->text[at + i] = is_control(text[i]) ? '?' : text[i];
+	reply->text[at + len] = '\0';
+}
+
+static void add_line(struct smtp_reply *reply, const struct line *line)
+{
+	size_t status = status_len(line);
+	size_t skip = status < line->len && status > 0 ? status + 1 : status;
+
+	memcpy(reply->status, line->text, status);
+	reply->status[status] = '\0';
+	reply->code = line->code;
+	add_text(reply, line->text + skip, line->len - skip);
+}
+
+int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r,
+	size_t *used_r)
+{
+	struct smtp_reply reply = {0};
+	size_t limit = len < SMTP_REPLY_MAX ? len : SMTP_REPLY_MAX;
+	struct line line = {0};
+	const char *end;
+
+	for (size_t at = 0; (end = memchr(data + at, '\n', limit - at));
+		at = (size_t)(end - data) + 1) {
+		size_t n = (size_t)(end - data) - at;
+
+		if (n > 0 && end[-1] == '\r')
+			n--;
+		if (read_line(data + at, n, &line) < 0 ||
+			(reply.code && reply.code != line.code))
+			return -1;
+		add_line(&reply, &line);
+		if (!line.last)
+			continue;
+		str_utf8_mend(reply.text);
+		*reply_r = reply;
+		*used_r = (size_t)(end - data) + 1;
+		return 1;
+	}
+	return len < SMTP_REPLY_MAX ? 0 : -1;
+}
+
+/*
+ * smtp_ehlo: reads the reply to EHLO.
+ */
+
+static const struct {
+	const char *keyword;
+	size_t offset;
+} keywords[] = {
+	{"PIPELINING", offsetof(struct smtp_extensions, pipelining)},
+	{"SIZE", offsetof(struct smtp_extensions, size)},
+	{"8BITMIME", offsetof(struct smtp_extensions, eight_bit)},
+	{"SMTPUTF8", offsetof(struct smtp_extensions, utf8)},
+};
+
+/* Whether the line's first word is the keyword, in any case. */
+static bool names(const char *line, const char *keyword)
+{
+	size_t len = strlen(keyword);
+
+	return str_starts_nocase(line, keyword) &&
+	       strchr(" \n", line[len]) != NULL;
+}
+
+struct smtp_extensions smtp_ehlo_read(const char *text)
+{
+	struct smtp_extensions found = {0};
+	const char *line = text;
+
+	while ((line = strchr(line, '\n')) != NULL) {
+		line++;
+		for (size_t i = 0; i < ARRAY_SIZE(keywords); i++)
+			if (names(line, keywords[i].keyword))
+				*(bool *)((char *)&found +
+					  keywords[i].offset) = true;
+	}
+	return found;
+}
+
+/*
+ * smtp_command: writes MAIL, RCPT and DATA.
+ *
+ * SMTPUTF8 is asked for where it is needed only: a message with it cannot go to
+ * servers that lack it. The recipient is said twice: of one alone, smtpd would
+ * write the address into the field Received.
+ */
+
+enum { MAIL, RCPT, RCPT_AGAIN, DATA, COMMANDS };
+
+static void add_mail(const struct submission *submission,
+	const struct smtp_extensions *extensions, struct buf *out)
+{
+	struct smtp_shape shape;
+
+	smtp_shape_read(submission->message, &shape);
+	buf_printf(out, "MAIL FROM:<%s>", submission->sender);
+	if (extensions->size)
+		buf_printf(out, " SIZE=%zu", shape.size);
+	if (extensions->eight_bit && shape.eight_bit)
+		buf_add_str(out, " BODY=8BITMIME");
+	if (extensions->utf8 && (shape.utf8_header || submission->utf8 ||
+					!str_is_ascii(submission->sender)))
+		buf_add_str(out, " SMTPUTF8");
+	buf_add_str(out, "\r\n");
+}
+
+size_t smtp_command_count(void)
+{
+	return COMMANDS;
+}
+
+void smtp_command_add(const struct submission *submission, size_t i,
+	const struct smtp_extensions *extensions, struct buf *out)
+{
+	if (i == MAIL)
+		add_mail(submission, extensions, out);
+	else if (i == DATA)
+		buf_add_str(out, "DATA\r\n");
+	else
+		buf_printf(out, "RCPT TO:<%s>\r\n", submission->recipient);
+}
+
+char *smtp_command_about(const struct submission *submission, size_t i)
+{
+	if (i == MAIL)
+		return mem_printf("the sender <%s>", submission->sender);
+	return mem_strdup(i == DATA ? "the email" : "the recipient");
+}
+
+bool smtp_command_is_email(size_t i)
+{
+	return i == MAIL || i == DATA;
+}
+
+/*
+ * smtp_data: the message on its way, from LF to CRLF, dots doubled.
+ *
+ * A line is copied in as few pieces as there is room for. Only LF ends a line,
+ * for us as for Postfix: a CR in the middle stays what it is.
+ */
+
+static const char final_dot[] = ".\r\n";
+
+static bool has_eight_bit(const char *data, size_t len)
+{
+	unsigned char seen = 0;
+
+	for (size_t i = 0; i < len; i++)
+		seen |= (unsigned char)data[i];
+	return seen & 0x80;
+}
+
+/* How long the header is: up to the first empty line. */
+static size_t header_len(const struct buf *message)
+{
+	const char *end;
+
+	if (message->len > 0 && message->data[0] == '\n')
+		return 0;
+	end = memmem(message->data, message->len, "\n\n", 2);
+	return end ? (size_t)(end - message->data) : message->len;
+}
+
+static size_t count_lines(const struct buf *message)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < message->len; i++)
+		n += message->data[i] == '\n';
+	return n;
+}
+
+static void smtp_shape_read(const struct buf *message, struct smtp_shape *shape_r)
+{
+	size_t header;
+
+	*shape_r = (struct smtp_shape){0};
+	if (message->len == 0)
+		return;
+	header = header_len(message);
+	shape_r->size = message->len + count_lines(message);
+	shape_r->utf8_header = has_eight_bit(message->data, header);
+	shape_r->eight_bit = has_eight_bit(message->data, message->len);
+}
+
+void smtp_data_init(struct smtp_data *data, const struct buf *message)
+{
+	*data = (struct smtp_data){
+		.at = message->data,
+		.end = message->data + message->len,
+	};
+}
+
+/* What stands at out: of the message or the end of a line. */
+static size_t put(char *out, const void *bytes, size_t len)
+{
+	memcpy(out, bytes, len);
+	return len;
+}
+
+/* The rest of a line, or as much as there is room for; one byte of room is left
+ * when the line ends here, for its CR. */
+static size_t put_line(struct smtp_data *data, char *out, size_t size)
+{
+	size_t left = (size_t)(data->end - data->at), n = 0, text;
+	const char *lf = memchr(data->at, '\n', left < size ? left : size);
+
+	if (!data->in_line && *data->at == '.')
+		out[n++] = '.';
+	data->in_line = true;
+	text = lf ? (size_t)(lf - data->at) : left;
+	if (text > size - n)
+		text = size - n;
+	n += put(out + n, data->at, text);
+	data->at += text;
+	if (data->at != lf || size - n < 2)
+		return n;
+	data->at++;
+	data->in_line = false;
+	return n + put(out + n, "\r\n", 2);
+}
+
+/* The end of an unfinished last line, and the final dot. */
+static size_t put_end(struct smtp_data *data, char *out)
+{
+	size_t n = data->in_line ? put(out, "\r\n", 2) : 0;
+
+	data->ended = true;
+	return n + put(out + n, final_dot, sizeof(final_dot) - 1);
+}
+
+size_t smtp_data_next(struct smtp_data *data, char *out, size_t size)
+{
+	size_t n = 0;
+
+	assert(size >= SMTP_DATA_MIN);
+	while (data->at < data->end && size - n > 2)
+		n += put_line(data, out + n, size - n);
+	if (data->at == data->end && !data->ended && size - n >= SMTP_DATA_MIN)
+		n += put_end(data, out + n);
+	return n;
+}
+
+/*
+ * smtp_refusal: from an SMTP reply to a result.
+ */
+
+/* A 5xx is about the email, whatever its digits: access tables, policy services
+ * and other milters choose them freely. */
+static enum err_code fault_of(int code)
+{
+	if (code < 500)
+		return ERR_TEMPORARY;
+	return code == 552 ? ERR_TOO_LARGE : ERR_INVALID;
+}
+
+static void one_line(char *text)
+{
+	for (; *text; text++)
+		if (*text == '\n')
+			*text = ' ';
+}
+
+enum inject_result smtp_refusal(
+	const struct smtp_reply *reply, const char *about, struct err *err)
+{
+	err_set(err, fault_of(reply->code),
+		"The mail server refuses %s: %d %s%s%s", about, reply->code,
+		reply->status, reply->status[0] ? " " : "", reply->text);
+	one_line(err->text);
+	return reply->code >= 500 ? INJECT_REJECTED : INJECT_TEMPORARY;
+}

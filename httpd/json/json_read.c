@@ -1,0 +1,497 @@
+/*
+ * json_string: the inside of a string of JSON, run by run.
+ */
+#include "httpd/json/json_read.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
+#include "core/mime/mime_header.h"
+#include "httpd/gate/json_text.h"
+#include "httpd/gate/request.h"
+
+static const struct {
+	char letter, means;
+} escapes[] = {
+	{'n', '\n'},
+	{'"', '"'},
+	{'\\', '\\'},
+	{'/', '/'},
+	{'t', '\t'},
+	{'r', '\r'},
+	{'b', '\b'},
+	{'f', '\f'},
+};
+
+/* Control characters are to be escaped. A byte, and no bool, tells so: the
+ * compiler then makes one step of many. */
+static bool has_control(const char *text, size_t len)
+{
+	unsigned char found = 0;
+
+	for (size_t i = 0; i < len; i++)
+		found |= (unsigned char)text[i] < ' ';
+	return found != 0;
+}
+
+/* The number of four hexadecimal digits, or -1. */
+static int32_t hex4(const char *text, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	int32_t number = 0;
+
+	if (len < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		char c = text[i] >= 'A' && text[i] <= 'F'
+				 ? (char)(text[i] | 0x20)
+				 : text[i];
+		const char *digit = c ? strchr(digits, c) : NULL;
+
+		if (digit == NULL)
+			return -1;
+		number = number * 16 + (int32_t)(digit - digits);
+	}
+	return number;
+}
+
+static void add_utf8(struct buf *out, uint32_t code)
+{
+	static const struct {
+		uint32_t below;
+		unsigned char first;
+		int more;
+	} lengths[] = {{0x80, 0, 0}, {0x800, 0xc0, 1}, {0x10000, 0xe0, 2},
+		{0x110000, 0xf0, 3}};
+	size_t i = 0;
+
+	while (code >= lengths[i].below)
+		i++;
+	buf_add_char(out, (char)(lengths[i].first | code >> 6 * lengths[i].more));
+	for (int more = lengths[i].more; more-- > 0;)
+		buf_add_char(out, (char)(0x80 | (code >> 6 * more & 0x3f)));
+}
+
+/* What follows \u, a pair of surrogates included; how long it is, or 0. */
+static size_t add_unicode(struct buf *out, const char *text, size_t len)
+{
+	int32_t high = hex4(text, len), low;
+
+	if (high <= 0 || (high >= 0xdc00 && high <= 0xdfff))
+		return 0;
+	if (high < 0xd800 || high > 0xdfff) {
+		add_utf8(out, (uint32_t)high);
+		return 4;
+	}
+	if (len < 10 || text[4] != '\\' || text[5] != 'u')
+		return 0;
+	low = hex4(text + 6, len - 6);
+	if (low < 0xdc00 || low > 0xdfff)
+		return 0;
+	add_utf8(out, 0x10000U + ((uint32_t)(high - 0xd800) << 10) +
+			      (uint32_t)(low - 0xdc00));
+	return 10;
+}
+
+/* What follows a backslash; how long it is, or 0. */
+static size_t add_escape(struct buf *out, const char *text, size_t len)
+{
+	size_t unicode;
+
+	for (size_t i = 0; len > 0 && i < ARRAY_SIZE(escapes); i++)
+		if (text[0] == escapes[i].letter) {
+			buf_add_char(out, escapes[i].means);
+			return 1;
+		}
+	if (len == 0 || text[0] != 'u')
+		return 0;
+	unicode = add_unicode(out, text + 1, len - 1);
+	return unicode ? 1 + unicode : 0;
+}
+
+int json_string_decode(const char *text, size_t len, struct buf *out)
+{
+	const char *end = text + len, *slash;
+	size_t escape;
+
+	if (has_control(text, len) || !str_utf8_valid(text, len))
+		return -1;
+	buf_reserve(out, len);
+	while ((slash = memchr(text, '\\', (size_t)(end - text))) != NULL) {
+		buf_add(out, text, (size_t)(slash - text));
+		escape = add_escape(out, slash + 1, (size_t)(end - slash - 1));
+		if (escape == 0)
+			return -1;
+		text = slash + 1 + escape;
+	}
+	buf_add(out, text, (size_t)(end - text));
+	return 0;
+}
+
+static bool is_plain(char c)
+{
+	return (unsigned char)c >= ' ' && c != '"' && c != '\\';
+}
+
+static void add_escaped(struct buf *out, char c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++)
+		if (c == escapes[i].means) {
+			buf_add_char(out, '\\');
+			buf_add_char(out, escapes[i].letter);
+			return;
+		}
+	buf_printf(out, "\\u%04X", (unsigned char)c);
+}
+
+/* Appends the text as it stands between the quotes: 0. -1 when it is not UTF-8,
+ * and then nothing is appended. */
+static int json_string_encode(const char *text, size_t len, struct buf *out)
+{
+	if (!str_utf8_valid(text, len))
+		return -1;
+	buf_reserve(out, len);
+	while (len > 0) {
+		size_t run = 0;
+
+		while (run < len && is_plain(text[run]))
+			run++;
+		buf_add(out, text, run);
+		if (run < len)
+			add_escaped(out, text[run++]);
+		text += run;
+		len -= run;
+	}
+	return 0;
+}
+
+/*
+ * json_long: JSON with long strings, read and written fast.
+ *
+ * To be read, long strings are taken out of the text, each replaced by a short
+ * one that nobody can guess, and put into the tree that jansson makes of the
+ * rest. Only strings that are surely well-formed are taken out; about all
+ * others, and about a text that is not JSON, jansson has the word.
+ */
+
+/* What stands for a string that was taken out: the nonce and its number. */
+enum { NUMBER_LEN = 8, MARK_LEN = SECRET_TICKET_SIZE - 1 + NUMBER_LEN };
+
+struct taken {
+	struct buf *strings;
+	size_t n;
+	char nonce[SECRET_TICKET_SIZE];
+};
+
+static void free_taken(struct taken *taken)
+{
+	for (size_t i = 0; i < taken->n; i++)
+		buf_free(&taken->strings[i]);
+	free(taken->strings);
+}
+
+/* Whether the string that begins with this quote follows a colon. */
+static bool is_member(const char *text, const char *quote)
+{
+	while (quote > text && strchr(" \t\r\n", quote[-1]) && quote[-1] != '\0')
+		quote--;
+	return quote > text && quote[-1] == ':';
+}
+
+/* Puts the mark of a string into rest, and its bytes aside. */
+static bool take(
+	struct taken *taken, const char *raw, size_t len, struct buf *rest)
+{
+	struct buf string = BUF_INIT;
+
+	if (json_string_decode(raw, len, &string) < 0) {
+		buf_free(&string);
+		return false;
+	}
+	if (taken->n == 0)
+		secret_ticket(taken->nonce);
+	taken->strings = mem_grow(
+		taken->strings, taken->n + 1, sizeof(*taken->strings));
+	buf_printf(rest, "%s%0*zx", taken->nonce, NUMBER_LEN, taken->n);
+	taken->strings[taken->n++] = string;
+	return true;
+}
+
+/* What is left of the text. */
+static void take_out(const char *text, size_t len, size_t min,
+	struct taken *taken, struct buf *rest)
+{
+	size_t kept = 0, at = 0;
+	const char *quote;
+
+	while ((quote = memchr(text + at, '"', len - at)) != NULL) {
+		size_t begin = (size_t)(quote + 1 - text);
+		size_t end = json_text_end(text, len, begin);
+
+		if (end == len)
+			return;
+		at = end + 1;
+		if (end - begin < min || !is_member(text, quote))
+			continue;
+		buf_add(rest, text + kept, begin - kept);
+		kept = take(taken, text + begin, end - begin, rest) ? end : begin;
+	}
+	if (taken->n > 0)
+		buf_add(rest, text + kept, len - kept);
+}
+
+static void put_string_back(json_t *value, struct taken *taken)
+{
+	const char *mark = json_string_value(value);
+	struct buf *string;
+	size_t number;
+
+	if (json_string_length(value) != MARK_LEN ||
+		memcmp(mark, taken->nonce, MARK_LEN - NUMBER_LEN) != 0)
+		return;
+	number = strtoul(mark + MARK_LEN - NUMBER_LEN, NULL, 16);
+	string = &taken->strings[number];
+	json_string_setn_nocheck(value, buf_str(string), string->len);
+	buf_free(string);
+}
+
+static void put_back(json_t *value, struct taken *taken)
+{
+	json_t *item;
+	const char *name;
+	size_t i;
+
+	if (json_is_string(value))
+		put_string_back(value, taken);
+	json_array_foreach(value, i, item)
+		put_back(item, taken);
+	json_object_foreach(value, name, item)
+		put_back(item, taken);
+}
+
+json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags,
+	json_error_t *error)
+{
+	struct taken taken = {0};
+	_cleanup_buf_ struct buf rest = BUF_INIT;
+	json_t *root = NULL;
+
+	if (len >= min)
+		take_out(text, len, min, &taken, &rest);
+	if (taken.n > 0)
+		root = json_loadb(rest.data, rest.len, flags, error);
+	if (root)
+		put_back(root, &taken);
+	free_taken(&taken);
+	return root ? root : json_loadb(text, len, flags, error);
+}
+
+/* 0, or -1 when it cannot be printed. */
+static int add_member(const struct json_long_member *member, struct buf *out)
+{
+	buf_printf(out, ",\"%s\":", member->name);
+	if (member->text == NULL) {
+		buf_add_str(out, "null");
+		return 0;
+	}
+	buf_add_char(out, '"');
+	if (json_string_encode(member->text, strlen(member->text), out) < 0)
+		return -1;
+	buf_add_char(out, '"');
+	return 0;
+}
+
+char *json_long_dump(
+	const json_t *object, const struct json_long_member *members, size_t n)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	_cleanup_free_ char *own = json_dumps(object, JSON_COMPACT);
+
+	if (own == NULL)
+		return NULL;
+	buf_add(&out, own, strlen(own) - 1);
+	for (size_t i = 0; i < n; i++)
+		if (add_member(&members[i], &out) < 0)
+			return NULL;
+	buf_add_char(&out, '}');
+	return buf_take(&out);
+}
+
+/*
+ * json_field: fields of a JSON request, read with their types checked.
+ */
+
+/* A whole body of any type; expected names the one that is. */
+static int parse(const char *body, size_t len, const char *expected,
+	json_t **root_r, struct problem *problem)
+{
+	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
+			     JSON_DECODE_ANY;
+	json_error_t error;
+	json_t *root = json_long_load(body, len, JSON_LONG_MIN, flags, &error);
+
+	if (root == NULL && len == 0)
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"The request body is empty; a JSON %s is expected.",
+			expected);
+	if (root == NULL)
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"The request body is not valid JSON: %s (line %d, "
+			"column %d).",
+			error.text, error.line, error.column);
+	*root_r = root;
+	return 0;
+}
+
+static int wrong_type(json_t *root, const char *expected, struct problem *problem)
+{
+	json_decref(root);
+	return problem_set(problem, PROBLEM_VALIDATION,
+		"The `request.body` field must be an `%s`.", expected);
+}
+
+int json_field_parse(const char *body, size_t len, json_t **object_r,
+	struct problem *problem)
+{
+	json_t *root;
+
+	if (parse(body, len, "object", &root, problem) < 0)
+		return -1;
+	if (!json_is_object(root))
+		return wrong_type(root, "object", problem);
+	*object_r = root;
+	return 0;
+}
+
+int json_field_parse_array(
+	const char *body, size_t len, json_t **array_r, struct problem *problem)
+{
+	json_t *root;
+
+	if (parse(body, len, "array", &root, problem) < 0)
+		return -1;
+	if (!json_is_array(root))
+		return wrong_type(root, "array", problem);
+	*array_r = root;
+	return 0;
+}
+
+json_t *json_field_get(const json_t *object, const char *name)
+{
+	json_t *value = json_object_get(object, name);
+
+	if (value == NULL || json_is_null(value))
+		return NULL;
+	if (json_is_string(value) && json_string_length(value) == 0)
+		return NULL;
+	if (json_is_array(value) && json_array_size(value) == 0)
+		return NULL;
+	if (json_is_object(value) && json_object_size(value) == 0)
+		return NULL;
+	return value;
+}
+
+static int check_text(
+	const json_t *value, const char *path, struct problem *problem)
+{
+	if (!json_is_string(value))
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must be a string.", problem->place,
+			path);
+	if (strlen(json_string_value(value)) != json_string_length(value))
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must not contain a NUL character.",
+			problem->place, path);
+	return 0;
+}
+
+int json_field_check_line(
+	const json_t *value, const char *path, struct problem *problem)
+{
+	if (check_text(value, path, problem) < 0)
+		return -1;
+	if (!mime_header_value_valid(json_string_value(value)))
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must not contain line breaks or "
+			"other control characters.",
+			problem->place, path);
+	return 0;
+}
+
+int json_field_text(const json_t *object, const char *name, const char *path,
+	const char **value_r, struct problem *problem)
+{
+	const json_t *value = json_field_get(object, name);
+
+	*value_r = NULL;
+	if (value == NULL)
+		return 0;
+	if (check_text(value, path, problem) < 0)
+		return -1;
+	*value_r = json_string_value(value);
+	return 0;
+}
+
+int json_field_line(const json_t *object, const char *name, const char *path,
+	const char **value_r, struct problem *problem)
+{
+	const json_t *value = json_field_get(object, name);
+
+	if (value && json_field_check_line(value, path, problem) < 0)
+		return -1;
+	*value_r = value ? json_string_value(value) : NULL;
+	return 0;
+}
+
+int json_field_strings(const json_t *object, const char *name,
+	struct strv *list, struct problem *problem)
+{
+	const json_t *value = json_field_get(object, name), *item;
+	size_t i;
+
+	if (value == NULL)
+		return 0;
+	if (json_is_string(value)) {
+		if (json_field_check_line(value, name, problem) < 0)
+			return -1;
+		strv_add(list, json_string_value(value));
+		return 0;
+	}
+	if (!json_is_array(value))
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must be a string or an array of "
+			"strings.",
+			problem->place, name);
+	json_array_foreach(value, i, item) {
+		_cleanup_free_ char *path = mem_printf("%s[%zu]", name, i);
+
+		if (json_field_check_line(item, path, problem) < 0)
+			return -1;
+		strv_add(list, json_string_value(item));
+	}
+	return 0;
+}
+
+/*
+ * json_body: the body of a request that is a JSON object.
+ *
+ * Threads: the worker's.
+ */
+
+int json_body_parse(
+	struct request *request, json_t **object_r, struct problem *problem)
+{
+	size_t len;
+	const char *body = request_body(request, &len);
+
+	if (admission_reserve(request->worker, &request->admission,
+		    json_text_cost(body, len), problem) < 0)
+		return -1;
+	return json_field_parse(body, len, object_r, problem);
+}

@@ -1,0 +1,204 @@
+/*
+ * reply: answers and their log lines.
+ *
+ * Threads: the worker's.
+ */
+#include "httpd/transport/reply.h"
+
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/secret.h"
+#include "httpd/gate/dialect.h"
+#include "httpd/gate/request.h"
+#include "httpd/transport/conn.h"
+#include "httpd/worker/worker.h"
+
+/* Without the query, where secrets are pasted by mistake. */
+static const char *path_of(const struct request *request)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
+		request->http);
+
+	return uri ? evhttp_uri_get_path(uri) : NULL;
+}
+
+static const char *client_of(const struct request *request)
+{
+	struct evhttp_connection *http = evhttp_request_get_connection(
+		request->http);
+	char *address = NULL;
+	uint16_t port;
+
+	if (http)
+		evhttp_connection_get_peer(http, &address, &port);
+	return address;
+}
+
+/* problem is NULL when all is well. */
+static void log_reply(const struct request *request, int status,
+	const struct problem *problem)
+{
+	int64_t took_us = clock_monotonic_us() - request->began_us;
+	const struct route *route = request->admission.route;
+	const struct key *key = &request->admission.key;
+
+	log_info(request->worker->log, "request", "request", request->id,
+		"status", LOG_INT(status), "method", route ? route->method : NULL,
+		"route", route ? route->pattern : NULL, "target",
+		route ? NULL : path_of(request), "key",
+		key->name ? key->id : NULL, "email",
+		*request->email_id ? request->email_id : NULL, "client",
+		client_of(request), "error",
+		problem ? problem_name(problem) : NULL, "reason",
+		problem ? problem->text : NULL, "took_us", LOG_INT(took_us));
+}
+
+/* An answer may have the token of a new key in it. */
+static void free_text(const void *data, size_t len, void *arg)
+{
+	(void)data;
+	(void)len;
+	secret_wipe(arg, strlen(arg));
+	free(arg);
+}
+
+/* NULL: its client is gone. */
+static struct conn *announce(struct request *request, size_t bytes)
+{
+	struct conn *conn;
+
+	if (evhttp_request_get_connection(request->http) == NULL)
+		return NULL;
+	conn = conn_of(request->worker, request->http);
+	conn_answer(conn, bytes, &request->admission.share);
+	return conn;
+}
+
+/* Sends the text, which is given away, and ends the request. */
+static void send_text(
+	struct request *request, int status, const char *type, char *text)
+{
+	struct evkeyvalq *fields = evhttp_request_get_output_headers(
+		request->http);
+	struct evbuffer *body = evbuffer_new();
+	struct conn *conn;
+
+	answer_fields_number(fields, "Content-Length", (int64_t)strlen(text));
+	evhttp_add_header(fields, "Content-Type", type);
+	answer_fields_common(fields, request->id, &request->admission);
+	if (request->worker->draining)
+		evhttp_add_header(fields, "Connection", "close");
+	evbuffer_add_reference(body, text, strlen(text), free_text, text);
+	if (evhttp_request_get_command(request->http) == EVHTTP_REQ_HEAD)
+		evbuffer_drain(body, evbuffer_get_length(body));
+	conn = announce(request, evbuffer_get_length(body));
+	evhttp_send_reply(request->http, status, NULL, body);
+	if (conn)
+		conn_answering(conn);
+	evbuffer_free(body);
+	request_free(request);
+}
+
+/* Whether the answer may be held until it is read. Those to requests that
+ * changed something are small, and not lost to this. */
+static bool may_hold(
+	struct request *request, const char *text, struct problem *problem)
+{
+	return evhttp_request_get_command(request->http) != EVHTTP_REQ_GET ||
+	       admission_hold(request->worker, &request->admission,
+		       strlen(text), problem) == 0;
+}
+
+/* 0, or -1 with the problem. */
+static int check_printed(
+	struct request *request, const char *text, struct problem *problem)
+{
+	if (text)
+		return may_hold(request, text, problem) ? 0 : -1;
+	log_error(request->worker->log, "answer_unprintable", "request",
+		request->id);
+	return problem_fixed(problem, PROBLEM_INTERNAL);
+}
+
+void reply_printed(struct request *request, int status, char *text)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	if (check_printed(request, text, &problem) < 0) {
+		free(text);
+		reply_problem(request, &problem);
+		return;
+	}
+	log_reply(request, status, NULL);
+	send_text(request, status, "application/json; charset=utf-8", text);
+}
+
+void reply_json(struct request *request, int status, json_t *object)
+{
+	char *text = json_dumps(object, JSON_COMPACT);
+
+	json_decref(object);
+	reply_printed(request, status, text);
+}
+
+void reply_problem(struct request *request, const struct problem *problem)
+{
+	struct evkeyvalq *fields = evhttp_request_get_output_headers(
+		request->http);
+	struct dialect_answer answer;
+
+	dialect_problem(request->admission.route, problem, &answer);
+	answer_fields_problem(fields, problem, &answer);
+	log_reply(request, answer.status, problem);
+	send_text(request, answer.status, answer.content_type, answer.body);
+}
+
+void reply_either(struct request *request, const struct problem *problem,
+	int status, json_t *object)
+{
+	if (problem->kind == PROBLEM_NONE) {
+		reply_json(request, status, object);
+		return;
+	}
+	json_decref(object);
+	reply_problem(request, problem);
+}
+
+/*
+ * arrival: the begin of a request.
+ *
+ * Threads: the worker's.
+ */
+
+static struct request *begin(struct worker *worker, struct evhttp_request *http)
+{
+	struct request *request = mem_new(struct request);
+
+	request->worker = worker;
+	request->http = http;
+	request->began_us = clock_monotonic_us();
+	id_new(request->id);
+	conn_begin(conn_of(worker, http), http, &request->admission);
+	worker->requests++;
+	return request;
+}
+
+void arrival_on_request(struct evhttp_request *http, void *arg)
+{
+	struct request *request = begin(arg, http);
+	struct problem *problem = &request->admission.problem;
+
+	/* Not reached; if evhttp saw a request that conn did not, it ends. */
+	if (request->admission.route == NULL && problem->kind == PROBLEM_NONE)
+		problem_fixed(problem, PROBLEM_INTERNAL);
+	if (problem->kind != PROBLEM_NONE)
+		reply_problem(request, problem);
+	else
+		request->admission.route->handle(request);
+}

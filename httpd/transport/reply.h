@@ -1,0 +1,36 @@
+/*
+ * reply: answers. Each of these ends the request it is given.
+ */
+#ifndef POSTERN_HTTPD_TRANSPORT_REPLY_H
+#define POSTERN_HTTPD_TRANSPORT_REPLY_H
+
+#include <jansson.h>
+
+#include "httpd/http/problem.h"
+
+struct request;
+
+/* Sends the object, which is given away. */
+void reply_json(struct request *request, int status, json_t *object);
+/* The same of an object as text; NULL when it could not be printed. */
+void reply_printed(struct request *request, int status, char *text);
+
+/* Sends what is wrong, as the dialect has it. */
+void reply_problem(struct request *request, const struct problem *problem);
+
+/* The problem, unless its kind is PROBLEM_NONE; else the object. That is given
+ * away in any case, and may be NULL when there is a problem. */
+void reply_either(struct request *request, const struct problem *problem,
+	int status, json_t *object);
+
+/*
+ * arrival: the begin of a request.
+ */
+
+struct evhttp_request;
+
+/* For evhttp_set_gencb(): a request that has arrived whole; arg is the worker.
+ * It goes to the handler of its route, or is answered with its problem. */
+void arrival_on_request(struct evhttp_request *http, void *arg);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * database_watch: whether the file that a worker reads from is still the
+ * database.
+ *
+ * Of one that was replaced or removed reads still come back, and are of the
+ * past: a key that was revoked since would be valid. It is not opened anew: the
+ * log of the old one lies beside the new one until all that use it have ended,
+ * and SQLite would mix them.
+ */
+#ifndef POSTERN_HTTPD_WORKER_WORKER_H
+#define POSTERN_HTTPD_WORKER_WORKER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/db/db_file.h"
+
+struct log;
+
+struct database_watch {
+	const char *path;
+	struct log *log;
+	struct db_file_id file;
+	int64_t next_us; /* monotonic: no look before */
+	bool gone;       /* nothing that is read means anything */
+};
+
+/* Learns which file it is; to be called when it was just opened. path and log
+ * must live as long. */
+void database_watch_begin(
+	struct database_watch *watch, const char *path, struct log *log);
+
+/* Looks, at most once a second, and logs what has changed. */
+void database_watch_look(struct database_watch *watch, int64_t now_us);
+
+/*
+ * worker: what a worker has, as all that runs on its thread sees it.
+ *
+ * Each worker has an event base, an evhttp on the listening socket that all
+ * share, a read handle on the store, an injector and a record watch of its
+ * own; only the committer is shared. What is declared here is used on the
+ * worker's thread.
+ *
+ * The life of a request:
+ *
+ *   conn       bytes arrive; http_head reads the head strictly
+ *   admission  route, key, rate, scope, size, media type: from the head alone
+ *   conn       a problem is answered now; else evhttp collects the body
+ *   arrival    route->handle(): parse -> decide -> act -> render
+ *   reply      sends the answer, logs it, frees the request
+ */
+
+struct acceptor;
+struct budget;
+struct clock;
+struct committer;
+struct conf;
+struct conn_table;
+struct db;
+struct event_base;
+struct evhttp;
+struct inbox;
+struct inject;
+struct key_use;
+struct log;
+struct postfix_run;
+struct rate_table;
+struct record_gate;
+struct record_watch;
+struct route;
+struct running;
+struct work_pool;
+
+/* What all workers share. It outlives them. */
+struct worker_shared {
+	int listen_fd;
+	const char *database;
+	const struct clock *clock;  /* for what is written down */
+	const struct route *routes; /* what is served */
+	struct log *log;
+	struct committer *committer;
+	struct budget *budget;
+	atomic_size_t *connections; /* of all workers */
+	size_t workers;
+	struct rate_table *rates;
+	struct running *running;
+	struct postfix_run *run;
+	struct work_pool *pool; /* for what takes long */
+	struct record_gate *gate;
+	atomic_bool takes_hyphen; /* Postfix does, at the beginning of an
+				   * address (allow_min_user) */
+};
+
+struct worker {
+	const struct worker_shared *shared;
+	struct log *log;
+	struct conf *conf; /* its own copy, changed when settings are reloaded */
+	struct event_base *base;
+	struct evhttp *http;
+	struct acceptor *acceptor;
+	struct db *db;
+	struct database_watch database; /* the file of db */
+	struct inbox *inbox;
+	struct inject *inject;
+	struct record_watch *watch;
+	struct key_use *keys;
+	struct conn_table *conns;
+	int64_t postfix_limit; /* message_size_limit in bytes; 0: none */
+	size_t requests;       /* in progress */
+	size_t emails;         /* of them, on their way into Postfix */
+	bool draining;
+};
+
+/* The largest message, in bytes, that this worker takes now. */
+int64_t worker_message_limit(const struct worker *worker);
+
+#endif
