@@ -72,8 +72,9 @@ def form_post(key, domain, file_size):
     return request("POST", f"/v3/{domain}/messages", f"Basic {login}", body, kind)
 
 
-def message(size, sender, ticket=None):
-    """A message as it goes over SMTP."""
+def message(size, sender, recipient=None):
+    """A message as it goes over SMTP; with a recipient of its own, it begins with
+    that."""
     fields = [
         f"From: Acme <{sender}>",
         f"To: {RECIPIENT}",
@@ -81,7 +82,6 @@ def message(size, sender, ticket=None):
         f"Message-ID: <{secrets.token_hex(16)}@bench.test>",
         "Date: Sat, 21 Nov 2026 12:00:00 +0000",
     ]
-    if ticket:
-        fields.insert(0, f"X-Postern-Ticket: {ticket}")
     lines = [*fields, "", *text_of(size).splitlines(), ""]
-    return "\r\n".join(lines).encode()
+    head = f"{recipient}\n" if recipient else ""
+    return head.encode() + "\r\n".join(lines).encode()

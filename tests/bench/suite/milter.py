@@ -30,22 +30,34 @@ def unregistered(mail, count):
 
 def ticketed(mail, count):
     """Each round has rows and tickets of its own; the other side gets the same
-    messages."""
+    messages for their recipient. Tickets go to a service as httpd uses it."""
     database = mail.box.dir / "store/postern.db"
     mail.box.httpd().send(items.email(SIZE))
+    servers = {
+        "ours": mail.box.add_smtpd("smtpd_reject_unlisted_recipient=no"),
+        "noop": mail.smtp["noop"],
+    }
+    mail.box.set("submission", "method", "smtp")
+    mail.box.set("submission", "smtp_server", "inet:" + servers["ours"])
+    mail.box.restart("milter")
+
+    def recipient(name, number):
+        if name == "noop":
+            return items.RECIPIENT
+        return f"{store.ticket(number)}@postern.invalid"
 
     def send(name):
         numbers = store.fill(database, count, staged=True)
         file = items.write(
             mail.path("messages"),
             [
-                items.message(SIZE, items.SENDER, store.ticket(n))
+                items.message(SIZE, items.SENDER, recipient(name, n))
                 for n in numbers
             ],
         )
-        words = [SESSIONS, count, file, items.SENDER, items.RECIPIENT]
+        words = [SESSIONS, count, file, items.SENDER, "-"]
         return mail.measure(
-            count, lambda: tool("load", "smtp", mail.smtp[name], *words)
+            count, lambda: tool("load", "smtp", servers[name], *words)
         )
 
     return {name: lambda name=name: send(name) for name in ("ours", "noop")}

@@ -38,6 +38,18 @@ def _copy(db, table, chosen, first, count):
     )
 
 
+def _copy_recipients(db, first, count):
+    """Those of the email that was staged first."""
+    db.execute(
+        f"WITH RECURSIVE number (new) AS (SELECT {first} UNION ALL"
+        f" SELECT new + 1 FROM number WHERE new + 1 < {first + count})"
+        " INSERT INTO email_recipient (email, n, kind, address, mailbox, state)"
+        " SELECT new, n, kind, address, mailbox, state FROM number,"
+        " (SELECT * FROM email_recipient"
+        " WHERE email = (SELECT min(seq) FROM email))"
+    )
+
+
 def fill(path, count, staged=False):
     """Adds so many copies of the first email, with these tickets and ids:
     the range of their numbers."""
@@ -50,6 +62,7 @@ def fill(path, count, staged=False):
     with db:
         _copy(db, "email", {**chosen, **(STAGED if staged else {})}, first, count)
         _copy(db, "email_content", {"seq": "n"}, first, count)
+        _copy_recipients(db, first, count)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
     return range(first, first + count)

@@ -49,7 +49,8 @@ extern const struct load_protocol load_http;
 /* The envelope of all messages; the arg of load_smtp. */
 struct load_envelope {
 	const char *sender;
-	const char *recipient;
+	const char *recipient; /* "-": each item begins with a line of its own,
+				* which is that */
 };
 extern const struct load_protocol load_smtp;
 

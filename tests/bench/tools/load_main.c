@@ -2,7 +2,7 @@
  * load: a client for benchmarks.
  *
  * usage: load http ADDRESS SESSIONS COUNT FILE
- *        load smtp ADDRESS SESSIONS COUNT FILE SENDER RECIPIENT
+ *        load smtp ADDRESS SESSIONS COUNT FILE SENDER RECIPIENT|-
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 static int usage(void)
 {
 	fputs("usage: load http ADDRESS SESSIONS COUNT FILE\n"
-	      "       load smtp ADDRESS SESSIONS COUNT FILE SENDER RECIPIENT\n",
+	      "       load smtp ADDRESS SESSIONS COUNT FILE SENDER RECIPIENT|-\n",
 		stderr);
 	return EX_USAGE;
 }

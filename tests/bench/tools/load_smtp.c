@@ -3,8 +3,10 @@
  * as smtp-source(1) does it. An item is a message as it goes over the wire,
  * with CRLF, dots doubled, and without the dot at its end.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/bench/tools/load.h"
 
@@ -42,21 +44,45 @@ static int smtp_greet(struct session *session)
 }
 
 /* Up to the data. */
-static int begin(struct session *session, const struct load_envelope *envelope)
+static int begin(
+	struct session *session, const char *sender, const char *recipient)
 {
-	if (command(session, "MAIL FROM:", envelope->sender, 2) < 0 ||
-		command(session, "RCPT TO:", envelope->recipient, 2) < 0)
+	if (command(session, "MAIL FROM:", sender, 2) < 0 ||
+		command(session, "RCPT TO:", recipient, 2) < 0)
 		return -1;
 	return command(session, "DATA", "", 3);
+}
+
+/* The item's own recipient, and the rest of it; false when it has none. */
+static bool take_recipient(
+	struct load_item *item, char recipient[static COMMAND_MAX])
+{
+	const char *end = memchr(item->data, '\n', item->len);
+	size_t len = end ? (size_t)(end - item->data) : 0;
+
+	if (len == 0 || len >= COMMAND_MAX)
+		return false;
+	memcpy(recipient, item->data, len);
+	recipient[len] = '\0';
+	item->data += len + 1;
+	item->len -= len + 1;
+	return true;
 }
 
 static int smtp_exchange(struct session *session, const struct load_item *item,
 	const void *arg, int *done_r)
 {
+	const struct load_envelope *envelope = arg;
+	bool own = strcmp(envelope->recipient, "-") == 0;
+	struct load_item rest = *item;
+	char recipient[COMMAND_MAX];
 	long code;
 
-	if (begin(session, arg) < 0 ||
-		session_write(session, item->data, item->len) < 0 ||
+	if (own && !take_recipient(&rest, recipient))
+		return -1;
+	if (begin(session, envelope->sender,
+		    own ? recipient : envelope->recipient) < 0 ||
+		session_write(session, rest.data, rest.len) < 0 ||
 		session_write(session, ".\r\n", 3) < 0)
 		return -1;
 	code = reply(session);
