@@ -277,26 +277,6 @@ def test_settings_that_name_nothing(own_box, name, value):
     box.httpd().send({"from": "hello@example.com", "to": "x@dst.test", "text": "x"})
 
 
-@pytest.mark.submission("sendmail")
-def test_without_the_milter_nothing_is_sent(own_box):
-    """Without it in main.cf the ticket would leave, and mail never count as sent."""
-    box = own_box()
-    assert "milter_not_in_postfix" not in box.log("httpd")
-    box.postconf("non_smtpd_milters=")
-    box.kill("httpd", signal.SIGHUP)
-    wait_for("the warning", lambda: "milter_not_in_postfix" in box.log("httpd"))
-    wait_for("the workers", lambda: "event=reloaded" in box.log("httpd"))
-    email = {"from": "hello@example.com", "to": "x@dst.test", "text": "x"}
-    for _ in range(3):
-        check_problem(box.httpd().post(email), 503, "application_error")
-    assert box.log("httpd").count("event=milter_not_in_postfix request=") == 1
-    assert box.cli("email", "list") == []
-    box.postconf("non_smtpd_milters=$smtpd_milters")
-    box.kill("httpd", signal.SIGHUP)
-    wait_for("good news", lambda: "event=milter_in_postfix" in box.log("httpd"))
-    wait_for("the emails", lambda: box.httpd().post(email).status_code == 200)
-
-
 def test_reload(own_box):
     """SIGHUP: new settings hold, connections and requests stay."""
     box = own_box()
