@@ -135,6 +135,7 @@ def send_batch(box, people):
     return box.httpd().batch([{**fields, "to": to} for to in people]).status_code
 
 
+@pytest.mark.submission("sendmail")  # smtpd takes nothing without the milter
 @pytest.mark.parametrize("send", [send_form, send_batch])
 def test_a_request_counts_as_many_as_its_emails(own_box, send):
     """Those that wait for the milter's record are under way. One that is larger
