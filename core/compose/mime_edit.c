@@ -51,7 +51,7 @@ static bool goes(const struct mime_edit *edit, const struct mime_scan_field *fie
 static int check_field(const struct mime_edit *edit,
 	const struct mime_scan_field *field, struct err *err)
 {
-	struct mime_span rest = field->raw, line;
+	struct span rest = field->raw, line;
 	int len = field->name.len < 100 ? (int)field->name.len : 100;
 	const char *fault = NULL;
 	_cleanup_free_ char *name = NULL;
@@ -83,7 +83,7 @@ struct present {
 	bool date;
 };
 
-static int check_header(struct mime_span rest, const struct mime_edit *edit,
+static int check_header(struct span rest, const struct mime_edit *edit,
 	struct present *present_r, struct err *err)
 {
 	struct mime_scan_field field;
@@ -118,9 +118,9 @@ static void add_front(const struct mime_edit *edit,
 }
 
 /* Appends the lines, ended by LF; also the last one when it must_end. */
-static void add_lines(struct mime_span lines, bool must_end, struct buf *out)
+static void add_lines(struct span lines, bool must_end, struct buf *out)
 {
-	struct mime_span line, raw;
+	struct span line, raw;
 
 	while (mime_scan_line(&lines, &line, &raw)) {
 		buf_add(out, line.data, line.len);
@@ -130,7 +130,7 @@ static void add_lines(struct mime_span lines, bool must_end, struct buf *out)
 }
 
 static void add_header(
-	struct mime_span *rest, const struct mime_edit *edit, struct buf *out)
+	struct span *rest, const struct mime_edit *edit, struct buf *out)
 {
 	struct mime_scan_field field;
 
@@ -144,7 +144,7 @@ static void add_header(
 int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
 	struct buf *out, struct err *err)
 {
-	struct mime_span message = {data, len};
+	struct span message = {data, len};
 	struct present present;
 
 	mime_scan_drop_from_line(&message);

@@ -22,8 +22,8 @@
 #include "core/mime/mime_words.h"
 
 struct param {
-	struct mime_span name;
-	struct mime_span value;
+	struct span name;
+	struct span value;
 	bool quoted; /* value is what stands between the quotes */
 };
 
@@ -33,11 +33,11 @@ static const char *skip_blanks(const char *p)
 }
 
 /* The text from p on, without the blanks at its end. */
-static struct mime_span trimmed(const char *p, size_t len)
+static struct span trimmed(const char *p, size_t len)
 {
 	while (len > 0 && (p[len - 1] == ' ' || p[len - 1] == '\t'))
 		len--;
-	return (struct mime_span){p, len};
+	return (struct span){p, len};
 }
 
 /* Whether nothing but the next parameter or the end follows the quote. */
@@ -81,7 +81,7 @@ static bool read_value(const char **at, struct param *param)
 	end = closing_quote(p + 1);
 	if (end == NULL)
 		return false;
-	param->value = (struct mime_span){p + 1, (size_t)(end - p) - 1};
+	param->value = (struct span){p + 1, (size_t)(end - p) - 1};
 	*at = strchrnul(end, ';');
 	return true;
 }
@@ -110,24 +110,22 @@ static int next_param(const char **at, struct param *param)
 static int find(const char *header, const char *name, struct param *param)
 {
 	const char *at = header + strcspn(header, ";");
-	size_t len = strlen(name);
 	int found;
 
 	while ((found = next_param(&at, param)) > 0)
-		if (param->name.len == len &&
-			strncasecmp(param->name.data, name, len) == 0)
+		if (span_is_nocase(param->name, name))
 			break;
 	return found;
 }
 
 /* Whether the escape, as %22, stands at text. */
-static bool is_escape(struct mime_span text, const char *escape)
+static bool is_escape(struct span text, const char *escape)
 {
 	return text.len >= 3 && strncasecmp(text.data, escape, 3) == 0;
 }
 
 /* Takes the first character off text; with as_html three escapes are one. */
-static char next_char(struct mime_span *text, bool quoted, bool as_html)
+static char next_char(struct span *text, bool quoted, bool as_html)
 {
 	static const char escapes[][5] = {"%22\"", "%0D\r", "%0A\n"};
 	char c = text->data[0];
@@ -150,7 +148,7 @@ static char next_char(struct mime_span *text, bool quoted, bool as_html)
 
 static char *decode(const struct param *param, bool as_html)
 {
-	struct mime_span text = param->value;
+	struct span text = param->value;
 	struct buf out = BUF_INIT;
 
 	while (text.len > 0)
@@ -160,9 +158,9 @@ static char *decode(const struct param *param, bool as_html)
 
 bool param_read_is(const char *header, const char *word)
 {
-	size_t len = strcspn(header, "; \t");
+	struct span value = {header, strcspn(header, "; \t")};
 
-	return len == strlen(word) && strncasecmp(header, word, len) == 0;
+	return span_is_nocase(value, word);
 }
 
 int param_read(const char *header, const char *name, char **value_r)
@@ -175,25 +173,8 @@ int param_read(const char *header, const char *name, char **value_r)
 	return found;
 }
 
-/* Appends the text with its %-escapes decoded (RFC 8187 3.2.1); false when one
- * is none, or stands for NUL. */
-static bool percent_decode(const char *text, struct buf *out)
-{
-	for (; *text; text++) {
-		int c = (unsigned char)*text;
-
-		if (c == '%') {
-			c = ascii_hex_pair(text + 1);
-			if (c <= 0)
-				return false;
-			text += 2;
-		}
-		buf_add_char(out, (char)c);
-	}
-	return true;
-}
-
-/* Reads `charset'language'text`; NULL when it is not of that form. */
+/* Reads `charset'language'text` (RFC 8187 3.2.1); NULL when it is not of that
+ * form, or has a NUL. */
 static char *decode_extended(const char *value)
 {
 	const char *language = strchr(value, '\'');
@@ -202,7 +183,10 @@ static char *decode_extended(const char *value)
 	_cleanup_free_ char *charset = NULL;
 	struct buf out = BUF_INIT;
 
-	if (text == NULL || !percent_decode(text + 1, &bytes))
+	if (text == NULL ||
+		!span_percent_decode(
+			(struct span){text + 1, strlen(text + 1)}, &bytes) ||
+		strlen(buf_str(&bytes)) < bytes.len)
 		return NULL;
 	charset = mem_dup(value, (size_t)(language - value));
 	if (!mime_charset_known(charset))

@@ -7,22 +7,20 @@
 #include "core/mime/mime_scan.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/buf.h"
 #include "core/base/str.h"
 
-static void drop(struct mime_span *span, size_t n)
+static void drop(struct span *span, size_t n)
 {
 	span->data += n;
 	span->len -= n;
 }
 
-bool mime_scan_line(struct mime_span *rest, struct mime_span *line_r,
-	struct mime_span *raw_r)
+bool mime_scan_line(struct span *rest, struct span *line_r, struct span *raw_r)
 {
 	const char *lf;
-	struct mime_span raw = *rest, line;
+	struct span raw = *rest, line;
 
 	if (rest->len == 0)
 		return false;
@@ -44,7 +42,7 @@ bool mime_scan_line(struct mime_span *rest, struct mime_span *line_r,
 
 /* The length of the name that the line begins with, 0 if it is no field; and
  * where its value begins. */
-static size_t name_len(struct mime_span line, size_t *value_r)
+static size_t name_len(struct span line, size_t *value_r)
 {
 	size_t len = 0, at;
 
@@ -60,9 +58,9 @@ static size_t name_len(struct mime_span line, size_t *value_r)
 	return len;
 }
 
-bool mime_scan_field(struct mime_span *rest, struct mime_scan_field *field_r)
+bool mime_scan_field(struct span *rest, struct mime_scan_field *field_r)
 {
-	struct mime_span ahead = *rest, line, raw;
+	struct span ahead = *rest, line, raw;
 	size_t name, value;
 
 	if (!mime_scan_line(&ahead, &line, &raw) ||
@@ -73,14 +71,14 @@ bool mime_scan_field(struct mime_span *rest, struct mime_scan_field *field_r)
 	raw.len = rest->len - ahead.len;
 	*rest = ahead;
 	field_r->raw = raw;
-	field_r->name = (struct mime_span){raw.data, name};
-	field_r->value = (struct mime_span){raw.data + value, raw.len - value};
+	field_r->name = (struct span){raw.data, name};
+	field_r->value = (struct span){raw.data + value, raw.len - value};
 	return true;
 }
 
-void mime_scan_drop_from_line(struct mime_span *message)
+void mime_scan_drop_from_line(struct span *message)
 {
-	struct mime_span rest = *message, line;
+	struct span rest = *message, line;
 	size_t value;
 
 	while (rest.len > 0 && rest.data[0] == '>')
@@ -90,9 +88,9 @@ void mime_scan_drop_from_line(struct mime_span *message)
 		mime_scan_line(message, &line, NULL);
 }
 
-bool mime_scan_empty_line(struct mime_span *rest)
+bool mime_scan_empty_line(struct span *rest)
 {
-	struct mime_span ahead = *rest, line;
+	struct span ahead = *rest, line;
 
 	if (!mime_scan_line(&ahead, &line, NULL) || line.len > 0)
 		return false;
@@ -102,13 +100,12 @@ bool mime_scan_empty_line(struct mime_span *rest)
 
 bool mime_scan_is(const struct mime_scan_field *field, const char *name)
 {
-	return field->name.len == strlen(name) &&
-	       strncasecmp(field->name.data, name, field->name.len) == 0;
+	return span_is_nocase(field->name, name);
 }
 
 char *mime_scan_value(const struct mime_scan_field *field)
 {
-	struct mime_span rest = field->value, line;
+	struct span rest = field->value, line;
 	struct buf value = BUF_INIT;
 	size_t first = 0;
 
@@ -128,7 +125,7 @@ char *mime_scan_value(const struct mime_scan_field *field)
 
 /* Drops the rest of a line that has only blanks left. Whether there was one;
  * the end of all text ends a line too if end_counts. */
-static bool drop_blank_line(struct mime_span *text, bool end_counts)
+static bool drop_blank_line(struct span *text, bool end_counts)
 {
 	size_t n = 0;
 
@@ -151,10 +148,10 @@ struct delimiter {
 };
 
 /* Whether the text at `at` is a delimiter line; it begins with `--boundary`. */
-static bool read_delimiter(struct mime_span text, size_t at, size_t len,
-	struct delimiter *delimiter_r)
+static bool read_delimiter(
+	struct span text, size_t at, size_t len, struct delimiter *delimiter_r)
 {
-	struct mime_span behind = {text.data + at + len, text.len - at - len};
+	struct span behind = {text.data + at + len, text.len - at - len};
 	bool closing = behind.len >= 2 && memcmp(behind.data, "--", 2) == 0;
 
 	if (at > 0 && text.data[at - 1] != '\n')
@@ -170,7 +167,7 @@ static bool read_delimiter(struct mime_span text, size_t at, size_t len,
 static bool find_delimiter(
 	const struct mime_scan_parts *parts, struct delimiter *delimiter_r)
 {
-	const struct mime_span text = parts->rest;
+	const struct span text = parts->rest;
 	size_t len = strlen(parts->delimiter), from = 0;
 
 	for (;;) {
@@ -187,10 +184,10 @@ static bool find_delimiter(
 }
 
 /* Takes what stands before the delimiter, and it, off rest. */
-static struct mime_span take(
+static struct span take(
 	struct mime_scan_parts *parts, const struct delimiter *delimiter)
 {
-	struct mime_span part = {parts->rest.data, delimiter->at};
+	struct span part = {parts->rest.data, delimiter->at};
 
 	if (part.len > 0)
 		part.len--; /* the LF */
@@ -202,8 +199,8 @@ static struct mime_span take(
 	return part;
 }
 
-int mime_scan_parts_begin(struct mime_scan_parts *parts, struct mime_span body,
-	const char *boundary)
+int mime_scan_parts_begin(
+	struct mime_scan_parts *parts, struct span body, const char *boundary)
 {
 	size_t len = strlen(boundary);
 	struct delimiter first;
@@ -221,11 +218,11 @@ int mime_scan_parts_begin(struct mime_scan_parts *parts, struct mime_span body,
 }
 
 enum mime_scan_result mime_scan_parts_next(
-	struct mime_scan_parts *parts, struct mime_span *part_r)
+	struct mime_scan_parts *parts, struct span *part_r)
 {
 	struct delimiter next;
 
-	*part_r = (struct mime_span){parts->rest.data, 0};
+	*part_r = (struct span){parts->rest.data, 0};
 	if (parts->closed)
 		return MIME_SCAN_END;
 	if (!parts->open)

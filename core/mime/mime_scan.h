@@ -10,36 +10,31 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A part of someone else's bytes; not ended by NUL. */
-struct mime_span {
-	const char *data;
-	size_t len;
-};
+#include "core/base/span.h"
 
 /* Takes the next line off rest: its content, and with it its end in *raw_r
  * (which may be NULL). False when rest is empty. */
-bool mime_scan_line(struct mime_span *rest, struct mime_span *line_r,
-	struct mime_span *raw_r);
+bool mime_scan_line(struct span *rest, struct span *line_r, struct span *raw_r);
 
 /* Drops a leading line `From ...` or `>From ...` of a mailbox file, if there is
  * one. */
-void mime_scan_drop_from_line(struct mime_span *message);
+void mime_scan_drop_from_line(struct span *message);
 
 struct mime_scan_field {
-	struct mime_span name;  /* without blanks before the colon */
-	struct mime_span value; /* from behind the colon on, with folds and the
-				 * last line end */
-	struct mime_span raw;   /* all of it, with its last line end */
+	struct span name;  /* without blanks before the colon */
+	struct span value; /* from behind the colon on, with folds and the
+			    * last line end */
+	struct span raw;   /* all of it, with its last line end */
 };
 
 /* Takes the next header field with its folded lines off rest. False at the end
  * of the header; rest is then empty or begins with the line that is no field
  * (most often an empty one). What a field is, is what Postfix takes for one: a
  * name of printable ASCII, blanks allowed before the colon. */
-bool mime_scan_field(struct mime_span *rest, struct mime_scan_field *field_r);
+bool mime_scan_field(struct span *rest, struct mime_scan_field *field_r);
 
 /* Takes one empty line off rest, if it begins with one. */
-bool mime_scan_empty_line(struct mime_span *rest);
+bool mime_scan_empty_line(struct span *rest);
 
 /* Whether the name of the field is this one, in any letter case. */
 bool mime_scan_is(const struct mime_scan_field *field, const char *name);
@@ -52,7 +47,7 @@ enum { MIME_SCAN_BOUNDARY_MAX = 250 }; /* RFC 2046 has 70; clients exceed it */
 
 /* Where the walk over a multipart body is. */
 struct mime_scan_parts {
-	struct mime_span rest;
+	struct span rest;
 	char delimiter[2 + MIME_SCAN_BOUNDARY_MAX + 1];
 	bool open;   /* a part begins at rest */
 	bool closed; /* the closing delimiter was there */
@@ -67,12 +62,12 @@ enum mime_scan_result {
 
 /* Skips what stands before the first delimiter line (RFC 2046 5.1.1). Blanks at
  * the end of the boundary are ignored. -1 when it is empty or too long. */
-int mime_scan_parts_begin(struct mime_scan_parts *parts, struct mime_span body,
-	const char *boundary);
+int mime_scan_parts_begin(
+	struct mime_scan_parts *parts, struct span body, const char *boundary);
 
 /* The next part: header, empty line, content. The line end before a delimiter
  * belongs to the delimiter. */
 enum mime_scan_result mime_scan_parts_next(
-	struct mime_scan_parts *parts, struct mime_span *part_r);
+	struct mime_scan_parts *parts, struct span *part_r);
 
 #endif

@@ -114,8 +114,7 @@ static bool is_encoded(const struct encoding *encoding)
 	       encoding->code == GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE;
 }
 
-static void decode(
-	GMimeContentEncoding code, struct mime_span content, struct buf *out)
+static void decode(GMimeContentEncoding code, struct span content, struct buf *out)
 {
 	GMimeEncoding state;
 	size_t n;
@@ -127,7 +126,7 @@ static void decode(
 }
 
 int mime_transfer_decode(
-	const char *encoding, struct mime_span content, struct buf *out)
+	const char *encoding, struct span content, struct buf *out)
 {
 	const struct encoding *known = find(encoding);
 
@@ -141,7 +140,7 @@ int mime_transfer_decode(
 }
 
 int mime_transfer_decode_strictly(
-	const char *encoding, struct mime_span content, struct buf *out)
+	const char *encoding, struct span content, struct buf *out)
 {
 	const struct encoding *known = find(encoding);
 

@@ -13,11 +13,11 @@
  * Content-Transfer-Encoding (NULL: none). Never strict: what is damaged gives
  * damaged text. -1, with nothing appended, for an encoding that is not known. */
 int mime_transfer_decode(
-	const char *encoding, struct mime_span content, struct buf *out);
+	const char *encoding, struct span content, struct buf *out);
 
 /* The same, but -1 also for base64 that is damaged. */
 int mime_transfer_decode_strictly(
-	const char *encoding, struct mime_span content, struct buf *out);
+	const char *encoding, struct span content, struct buf *out);
 
 /*
  * mime_quoted: quoted-printable (RFC 2045 6.7) for text.

@@ -27,7 +27,7 @@ enum mime_words_base64 {
 };
 
 /* Appends the bytes of text in the Q encoding. */
-static void mime_words_payload_q(struct mime_span text, struct buf *out)
+static void mime_words_payload_q(struct span text, struct buf *out)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.data[i];
@@ -45,8 +45,7 @@ static void mime_words_payload_q(struct mime_span text, struct buf *out)
 	}
 }
 
-static void decode_leniently(
-	struct mime_span text, bool skip_padding, struct buf *out)
+static void decode_leniently(struct span text, bool skip_padding, struct buf *out)
 {
 	uint32_t bits = 0;
 	int n = 0;
@@ -75,7 +74,7 @@ static void decode_leniently(
 
 /* The same of the B encoding. */
 static void mime_words_payload_b(
-	struct mime_span text, enum mime_words_base64 way, struct buf *out)
+	struct span text, enum mime_words_base64 way, struct buf *out)
 {
 	if (way != MIME_WORDS_BASE64_USUAL)
 		decode_leniently(text, way == MIME_WORDS_BASE64_WHOLE, out);
@@ -98,7 +97,7 @@ enum { CHARSET_MAX = 40, ESCAPE = 0x1b };
 struct word {
 	char charset[CHARSET_MAX + 1];
 	char encoding; /* of bBqQ */
-	struct mime_span payload;
+	struct span payload;
 	const char *end;
 };
 
@@ -167,7 +166,7 @@ static bool read_word(
 	p = read_head(p, word);
 	if (p == NULL)
 		return false;
-	word->payload = (struct mime_span){p, payload_len(decoder, p)};
+	word->payload = (struct span){p, payload_len(decoder, p)};
 	p += word->payload.len;
 	ended = str_starts(p, "?=");
 	word->end = ended ? p + 2 : p;
@@ -200,7 +199,7 @@ static enum mime_words_base64 base64_way(const struct decoder *decoder)
 
 static void decode_payload(struct decoder *decoder)
 {
-	const struct mime_span payload = {
+	const struct span payload = {
 		buf_str(&decoder->payload), decoder->payload.len};
 	struct buf *bytes = &decoder->bytes;
 

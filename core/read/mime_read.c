@@ -152,7 +152,7 @@ struct entity {
 	char *type;
 	char *disposition;
 	char *encoding;
-	struct mime_span content;
+	struct span content;
 };
 
 static void entity_clear(struct entity *entity)
@@ -181,7 +181,7 @@ static void keep_field(struct entity *entity, const struct mime_scan_field *fiel
 		*value = mime_scan_value(&bounded);
 }
 
-static void read_entity(struct mime_span text, struct entity *entity)
+static void read_entity(struct span text, struct entity *entity)
 {
 	struct mime_scan_field field;
 
@@ -250,7 +250,7 @@ static char *read_text(const struct entity *entity)
 	return buf_take(&lines);
 }
 
-static void visit_part(struct walk *walk, struct mime_span text, int depth);
+static void visit_part(struct walk *walk, struct span text, int depth);
 
 static void visit_parts(struct walk *walk, const struct entity *entity, int depth)
 {
@@ -258,7 +258,7 @@ static void visit_parts(struct walk *walk, const struct entity *entity, int dept
 	const struct mime_summary *summary = walk->summary;
 	struct mime_scan_parts parts;
 	enum mime_scan_result result;
-	struct mime_span text;
+	struct span text;
 
 	if (depth == DEPTH_MAX ||
 		param_read(entity->type, "boundary", &boundary) <= 0 ||
@@ -273,7 +273,7 @@ static void visit_parts(struct walk *walk, const struct entity *entity, int dept
 }
 
 /* Calls itself for each multipart in a multipart, DEPTH_MAX deep. */
-static void visit_part(struct walk *walk, struct mime_span text, int depth)
+static void visit_part(struct walk *walk, struct span text, int depth)
 {
 	__attribute__((cleanup(entity_clear))) struct entity entity = {0};
 	char **place;
@@ -293,7 +293,7 @@ static void visit_part(struct walk *walk, struct mime_span text, int depth)
 
 /* Finds the texts of the message, header included; html and text stay NULL
  * where there is none. */
-static void mime_read_body(struct mime_span message, struct mime_summary *summary)
+static void mime_read_body(struct span message, struct mime_summary *summary)
 {
 	struct walk walk = {.summary = summary};
 
@@ -404,7 +404,7 @@ static const struct {
 	{"Reply-To", on_reply_to},
 };
 
-static void read_header(struct mime_span message, struct mime_summary *summary)
+static void read_header(struct span message, struct mime_summary *summary)
 {
 	struct mime_scan_field field;
 
@@ -422,7 +422,7 @@ static void set_default(char **text)
 
 void mime_read(const char *data, size_t len, struct mime_summary *summary_r)
 {
-	struct mime_span message = {data, len};
+	struct span message = {data, len};
 
 	*summary_r = (struct mime_summary){0};
 	mime_scan_drop_from_line(&message);

@@ -31,7 +31,8 @@ static size_t bare_len(const char *name)
 
 /* A new field at the end, of this name without its trailing `[...]`; good until
  * the form grows again. NULL and ERR_INVALID when the form is full. */
-static struct form_field *form_add(struct form *form, const char *name, struct err *err)
+static struct form_field *form_add(
+	struct form *form, const char *name, struct err *err)
 {
 	struct form_field *field;
 
@@ -55,8 +56,8 @@ size_t form_fields_max(const char *body, size_t len, bool is_multipart)
 	size_t n = 1, separator_len = strlen(separator);
 
 	while (n < FORM_FIELDS_MAX &&
-		(at = memmem(at, (size_t)(end - at), separator,
-			 separator_len)) != NULL) {
+		(at = memmem(at, (size_t)(end - at), separator, separator_len)) !=
+			NULL) {
 		at += separator_len;
 		n++;
 	}
@@ -97,52 +98,33 @@ static int invalid_escape(struct err *err)
 		"unable to parse request: invalid URL escape");
 }
 
-/* Appends the decoded text. */
-static int decode(struct mime_span text, struct buf *out, struct err *err)
+/* Appends the decoded text, in which a + is a blank. */
+static int decode(struct span text, struct buf *out, struct err *err)
 {
-	char *to = buf_reserve(out, text.len);
-	size_t n = 0;
+	buf_reserve(out, text.len);
+	while (text.len > 0) {
+		size_t before = text.len;
+		struct span piece = span_cut(&text, '+');
 
-	for (size_t i = 0; i < text.len; i++) {
-		int byte;
-
-		to[n++] = text.data[i] == '+' ? ' ' : text.data[i];
-		if (text.data[i] != '%')
-			continue;
-		if (text.len - i < 3 ||
-			(byte = ascii_hex_pair(text.data + i + 1)) < 0)
+		if (!span_percent_decode(piece, out))
 			return invalid_escape(err);
-		to[n - 1] = (char)byte;
-		i += 2;
+		if (piece.len < before)
+			buf_add_char(out, ' ');
 	}
-	buf_wrote(out, n);
 	return 0;
 }
 
-/* Cuts off what stands before the separator, and the separator. */
-static struct mime_span cut(struct mime_span *text, char separator)
+static int read_pair(struct form *form, struct span pair, struct err *err)
 {
-	const char *end = memchr(text->data, separator, text->len);
-	struct mime_span head = *text;
-
-	if (end)
-		head.len = (size_t)(end - text->data);
-	text->data += head.len + (end != NULL);
-	text->len -= head.len + (end != NULL);
-	return head;
-}
-
-static int read_pair(struct form *form, struct mime_span pair, struct err *err)
-{
-	struct mime_span key = cut(&pair, '=');
+	struct span key = span_cut(&pair, '=');
 	_cleanup_buf_ struct buf name = BUF_INIT;
 	struct form_field *field;
 
 	if (decode(key, &name, err) < 0)
 		return -1;
-	if (memchr(name.data, '\0', name.len))
+	if (memchr(buf_str(&name), '\0', name.len))
 		return invalid_escape(err);
-	field = form_add(form, name.data, err);
+	field = form_add(form, buf_str(&name), err);
 	if (field == NULL)
 		return -1;
 	return decode(pair, &field->value, err);
@@ -151,11 +133,11 @@ static int read_pair(struct form *form, struct mime_span pair, struct err *err)
 int form_parse_urlencoded(
 	const char *body, size_t len, struct form *form_r, struct err *err)
 {
-	struct mime_span rest = {body, len};
+	struct span rest = {body, len};
 	struct form form = FORM_INIT;
 
 	while (rest.len > 0) {
-		struct mime_span pair = cut(&rest, '&');
+		struct span pair = span_cut(&rest, '&');
 
 		if (pair.len > 0 && read_pair(&form, pair, err) < 0) {
 			form_clear(&form);
@@ -181,7 +163,7 @@ struct part {
 	char *encoding;
 	char *name;
 	char *filename;
-	struct mime_span content;
+	struct span content;
 };
 
 static void part_clear(struct part *part)
@@ -217,9 +199,9 @@ static void keep_field(struct part *part, const struct mime_scan_field *field)
 }
 
 /* Takes the header off the text, of which the content is left. */
-static int read_header(struct mime_span text, struct part *part, struct err *err)
+static int read_header(struct span text, struct part *part, struct err *err)
 {
-	struct mime_span rest = text;
+	struct span rest = text;
 	struct mime_scan_field field;
 
 	while (mime_scan_field(&rest, &field)) {
@@ -307,11 +289,11 @@ static int add_field(struct form *form, struct part *part, struct err *err)
 	return 0;
 }
 
-static int read_parts(struct form *form, const char *type,
-	struct mime_span body, const char *outer, struct err *err);
+static int read_parts(struct form *form, const char *type, struct span body,
+	const char *outer, struct err *err);
 
-static int read_part(struct form *form, struct mime_span text,
-	const char *outer, struct err *err)
+static int read_part(
+	struct form *form, struct span text, const char *outer, struct err *err)
 {
 	__attribute__((cleanup(part_clear))) struct part part = {0};
 
@@ -325,13 +307,13 @@ static int read_part(struct form *form, struct mime_span text,
 }
 
 /* Calls itself once at most: there is an outer name then. */
-static int read_parts(struct form *form, const char *type,
-	struct mime_span body, const char *outer, struct err *err)
+static int read_parts(struct form *form, const char *type, struct span body,
+	const char *outer, struct err *err)
 {
 	_cleanup_free_ char *boundary = NULL;
 	struct mime_scan_parts parts;
 	enum mime_scan_result result;
-	struct mime_span text;
+	struct span text;
 
 	if (param_read(type, "boundary", &boundary) <= 0 ||
 		mime_scan_parts_begin(&parts, body, boundary) < 0)
@@ -348,7 +330,7 @@ static int read_parts(struct form *form, const char *type,
 int form_parse_multipart(const char *content_type, const char *body, size_t len,
 	struct form *form_r, struct err *err)
 {
-	struct mime_span all = {body, len};
+	struct span all = {body, len};
 	struct form form = FORM_INIT;
 
 	if (!param_read_is(content_type, "multipart/form-data"))

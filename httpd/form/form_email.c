@@ -91,8 +91,8 @@ static const struct file *find_text(
 	memcpy(name, text, len);
 	name[len] = '\0';
 	file = find(files, name);
-	if (file == NULL && percent_decode((struct http_text){text, len}, name,
-				    sizeof(name)))
+	if (file == NULL &&
+		percent_decode((struct span){text, len}, name, sizeof(name)))
 		file = find(files, name);
 	return file;
 }

@@ -20,10 +20,10 @@
 #include "httpd/worker/worker.h"
 
 /* What stands behind the scheme in the Authorization field. */
-static bool find_credentials(const struct http_head *head, const char *scheme,
-	struct http_text *found)
+static bool find_credentials(
+	const struct http_head *head, const char *scheme, struct span *found)
 {
-	const struct http_text *field = http_head_field(head, "Authorization");
+	const struct span *field = http_head_field(head, "Authorization");
 	size_t skip = strlen(scheme);
 
 	if (field == NULL || field->len <= skip ||
@@ -39,7 +39,7 @@ static bool find_credentials(const struct http_head *head, const char *scheme,
 
 bool credentials_bearer(const struct http_head *head, struct buf *key)
 {
-	struct http_text found;
+	struct span found;
 
 	if (!find_credentials(head, "Bearer", &found))
 		return false;
@@ -52,7 +52,7 @@ bool credentials_basic(const struct http_head *head, struct buf *key)
 	static const char user[] = "api:";
 	const size_t skip = sizeof(user) - 1;
 	struct buf pair = BUF_INIT;
-	struct http_text found;
+	struct span found;
 	bool is_ours;
 
 	if (!find_credentials(head, "Basic", &found) ||
@@ -79,7 +79,8 @@ static int find_standing(struct db *db, const struct key *key, const char *name,
 	enum domain_standing *standing_r, struct err *err)
 {
 	struct domain domain;
-	int found = store_domain_find_own(db, key->company_id, name, &domain, err);
+	int found = store_domain_find_own(
+		db, key->company_id, name, &domain, err);
 
 	if (found < 0)
 		return -1;
@@ -91,8 +92,8 @@ static int find_standing(struct db *db, const struct key *key, const char *name,
 	return 0;
 }
 
-int sender_right_find(struct db *db, const struct key *key,
-	const char *domain, enum send_decision *decision_r, struct err *err)
+int sender_right_find(struct db *db, const struct key *key, const char *domain,
+	enum send_decision *decision_r, struct err *err)
 {
 	struct send_facts facts = {
 		.key_may_send = key->scopes & KEY_SENDING,
@@ -113,7 +114,7 @@ int sender_right_find(struct db *db, const struct key *key,
  * each as one.
  */
 
-static size_t count_characters(struct http_text text)
+static size_t count_characters(struct span text)
 {
 	size_t n = 0;
 
@@ -127,8 +128,7 @@ static size_t count_characters(struct http_text text)
 int idempotency_key_read(
 	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN])
 {
-	const struct http_text *value = http_head_field(
-		head, "Idempotency-Key");
+	const struct span *value = http_head_field(head, "Idempotency-Key");
 	size_t n;
 
 	if (value == NULL)
@@ -305,7 +305,7 @@ static bool is_json(const struct http_head *head)
 {
 	static const char json[] = "application/json";
 	const size_t len = sizeof(json) - 1;
-	const struct http_text *type = http_head_field(head, "Content-Type");
+	const struct span *type = http_head_field(head, "Content-Type");
 
 	return type && type->len >= len && str_starts_nocase(type->data, json) &&
 	       (type->len == len || strchr("; \t", type->data[len]));
@@ -331,7 +331,7 @@ static bool is_json_route(const struct route *route)
 
 static int not_json(const struct http_head *head, struct problem *problem)
 {
-	const struct http_text *type = http_head_field(head, "Content-Type");
+	const struct span *type = http_head_field(head, "Content-Type");
 
 	if (type == NULL || type->len == 0)
 		return problem_fixed(problem, PROBLEM_MEDIA_TYPE);

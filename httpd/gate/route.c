@@ -9,15 +9,15 @@
 #include "core/base/mem.h"
 #include "httpd/http/uri.h"
 
-static bool path_matches(const char *pattern, struct http_text path,
+static bool path_matches(const char *pattern, struct span path,
 	char param[static ROUTE_PARAM_MAX])
 {
 	const char *hole = strstr(pattern, "{}");
 	size_t before, after;
-	struct http_text segment;
+	struct span segment;
 
 	if (hole == NULL)
-		return http_text_is(path, pattern);
+		return span_is(path, pattern);
 	before = (size_t)(hole - pattern);
 	after = strlen(hole + 2);
 	if (path.len <= before + after ||
@@ -47,7 +47,7 @@ void route_find(const struct route *routes, const struct http_head *head,
 	for (const struct route *route = routes; route->method; route++) {
 		if (!path_matches(route->pattern, head->path, match_r->param))
 			continue;
-		if (http_text_is(head->method, route->method)) {
+		if (span_is(head->method, route->method)) {
 			match_r->route = route;
 			return;
 		}

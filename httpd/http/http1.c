@@ -38,22 +38,10 @@ static int fail(struct http_fault *fault, const struct http_fault *what)
 	return -1;
 }
 
-bool http_text_is(struct http_text text, const char *word)
-{
-	return text.len == strlen(word) && memcmp(text.data, word, text.len) == 0;
-}
-
-bool http_text_is_nocase(struct http_text text, const char *word)
-{
-	return text.len == strlen(word) &&
-	       strncasecmp(text.data, word, text.len) == 0;
-}
-
-const struct http_text *http_head_field(
-	const struct http_head *head, const char *name)
+const struct span *http_head_field(const struct http_head *head, const char *name)
 {
 	for (size_t i = 0; i < head->fields_n; i++)
-		if (http_text_is_nocase(head->fields[i].name, name))
+		if (span_is_nocase(head->fields[i].name, name))
 			return &head->fields[i].value;
 	return NULL;
 }
@@ -92,7 +80,7 @@ static bool http_head_is_value_char(unsigned char c)
 	return (c >= ' ' || c == '\t') && c != 0x7f;
 }
 
-static bool is_token(struct http_text text)
+static bool is_token(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
 		if (!http_head_is_token_char((unsigned char)text.data[i]))
@@ -100,7 +88,7 @@ static bool is_token(struct http_text text)
 	return text.len > 0;
 }
 
-static struct http_text trim(struct http_text text)
+static struct span trim(struct span text)
 {
 	while (text.len > 0 && ascii_is_blank(text.data[0])) {
 		text.data++;
@@ -113,13 +101,12 @@ static struct http_text trim(struct http_text text)
 
 /* Cuts the text at the first such character, which goes to neither part; the
  * rest is empty when there is none. */
-static bool cut(struct http_text text, char at, struct http_text *head,
-	struct http_text *rest)
+static bool cut(struct span text, char at, struct span *head, struct span *rest)
 {
 	const char *found = memchr(text.data, at, text.len);
 
 	*head = text;
-	*rest = (struct http_text){text.data + text.len, 0};
+	*rest = (struct span){text.data + text.len, 0};
 	if (found == NULL)
 		return false;
 	head->len = (size_t)(found - text.data);
@@ -128,7 +115,7 @@ static bool cut(struct http_text text, char at, struct http_text *head,
 	return true;
 }
 
-static bool is_visible_ascii(struct http_text text)
+static bool is_visible_ascii(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
@@ -137,9 +124,9 @@ static bool is_visible_ascii(struct http_text text)
 }
 
 static int parse_request_line(
-	struct http_text line, struct http_head *head, struct http_fault *fault)
+	struct span line, struct http_head *head, struct http_fault *fault)
 {
-	struct http_text target, version, rest;
+	struct span target, version, rest;
 
 	if (!cut(line, ' ', &head->method, &rest) ||
 		!cut(rest, ' ', &target, &version))
@@ -150,9 +137,9 @@ static int parse_request_line(
 		return fail(fault, &fault_line);
 	if (version.len != 8 || memcmp(version.data, "HTTP/", 5) != 0)
 		return fail(fault, &fault_line);
-	if (http_text_is(version, "HTTP/1.1"))
+	if (span_is(version, "HTTP/1.1"))
 		head->minor_version = 1;
-	else if (http_text_is(version, "HTTP/1.0"))
+	else if (span_is(version, "HTTP/1.0"))
 		head->minor_version = 0;
 	else
 		return fail(fault, &fault_version);
@@ -160,7 +147,7 @@ static int parse_request_line(
 	return 0;
 }
 
-static bool is_field_value(struct http_text value)
+static bool is_field_value(struct span value)
 {
 	for (size_t i = 0; i < value.len; i++)
 		if (!http_head_is_value_char((unsigned char)value.data[i]))
@@ -169,7 +156,7 @@ static bool is_field_value(struct http_text value)
 }
 
 static int parse_field(
-	struct http_text line, struct http_head *head, struct http_fault *fault)
+	struct span line, struct http_head *head, struct http_fault *fault)
 {
 	struct http_field *field;
 
@@ -189,12 +176,12 @@ static size_t count_fields(const struct http_head *head, const char *name)
 	size_t n = 0;
 
 	for (size_t i = 0; i < head->fields_n; i++)
-		n += http_text_is_nocase(head->fields[i].name, name);
+		n += span_is_nocase(head->fields[i].name, name);
 	return n;
 }
 
 static int parse_length(
-	struct http_text text, uint64_t *length_r, struct http_fault *fault)
+	struct span text, uint64_t *length_r, struct http_fault *fault)
 {
 	uint64_t length = 0;
 
@@ -212,10 +199,8 @@ static int parse_length(
 /* RFC 9112 6.3. */
 static int find_framing(struct http_head *head, struct http_fault *fault)
 {
-	const struct http_text *coding = http_head_field(
-		head, "Transfer-Encoding");
-	const struct http_text *length = http_head_field(
-		head, "Content-Length");
+	const struct span *coding = http_head_field(head, "Transfer-Encoding");
+	const struct span *length = http_head_field(head, "Content-Length");
 
 	head->framing = HTTP_NO_BODY;
 	if (coding && length)
@@ -224,7 +209,7 @@ static int find_framing(struct http_head *head, struct http_fault *fault)
 		return fail(fault, &fault_lengths);
 	if (coding) {
 		if (count_fields(head, "Transfer-Encoding") > 1 ||
-			!http_text_is_nocase(*coding, "chunked") ||
+			!span_is_nocase(*coding, "chunked") ||
 			head->minor_version == 0)
 			return fail(fault, &fault_coding);
 		head->framing = HTTP_CHUNKED;
@@ -252,14 +237,14 @@ static bool repeats_single_field(const struct http_head *head)
 
 static int check_fields(struct http_head *head, struct http_fault *fault)
 {
-	const struct http_text *expect = http_head_field(head, "Expect");
+	const struct span *expect = http_head_field(head, "Expect");
 	size_t hosts = count_fields(head, "Host");
 
 	if (hosts > 1 || (hosts == 0 && head->minor_version >= 1))
 		return fail(fault, &fault_host);
 	if (repeats_single_field(head))
 		return fail(fault, &fault_twice);
-	if (expect && !http_text_is_nocase(*expect, "100-continue"))
+	if (expect && !span_is_nocase(*expect, "100-continue"))
 		return fail(fault, &fault_expect);
 	head->expects_continue = expect != NULL;
 	return find_framing(head, fault);
@@ -268,7 +253,7 @@ static int check_fields(struct http_head *head, struct http_fault *fault)
 int http_head_parse(const char *data, size_t len, struct http_head *head_r,
 	struct http_fault *fault)
 {
-	struct http_text line, rest = {data, len};
+	struct span line, rest = {data, len};
 
 	head_r->fields_n = 0;
 	head_r->length = 0;

@@ -12,30 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/span.h"
+
 enum {
 	HTTP_HEAD_MAX = 32 * 1024, /* bytes, request line and fields */
 	HTTP_FIELDS_MAX = 100,
 };
 
-/* A part of the head's bytes; not ended by NUL. */
-struct http_text {
-	const char *data;
-	size_t len;
-};
-
 struct http_field {
-	struct http_text name;
-	struct http_text value; /* without the blanks around it */
+	struct span name;
+	struct span value; /* without the blanks around it */
 };
 
 /* How the end of the body is known. */
 enum http_framing { HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED };
 
 struct http_head {
-	struct http_text method;
-	struct http_text path;  /* of the target, without the query */
-	struct http_text query; /* without the ?; len 0 when there is none */
-	int minor_version;      /* of HTTP/1.x */
+	struct span method;
+	struct span path;  /* of the target, without the query */
+	struct span query; /* without the ?; len 0 when there is none */
+	int minor_version; /* of HTTP/1.x */
 	struct http_field fields[HTTP_FIELDS_MAX];
 	size_t fields_n;
 	enum http_framing framing;
@@ -61,12 +57,8 @@ int http_head_parse(const char *data, size_t len, struct http_head *head_r,
 	struct http_fault *fault);
 
 /* The value of the field, any letter case; NULL when it is missing. */
-const struct http_text *http_head_field(
+const struct span *http_head_field(
 	const struct http_head *head, const char *name);
-
-/* Whether it is just this word, in the same letter case or in any (ASCII). */
-bool http_text_is(struct http_text text, const char *word);
-bool http_text_is_nocase(struct http_text text, const char *word);
 
 /*
  * http_chunks: where a chunked body ends (RFC 9112 7.1), and how large it is.

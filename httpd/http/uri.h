@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "httpd/http/http1.h"
+#include "core/base/span.h"
 #include "httpd/http/problem.h"
 
 /* Decodes the text into out, which has size bytes, and ends it with NUL. False
  * when it is too long, holds a NUL or a malformed escape; out may hold anything
  * then. A + stays a +. */
-bool percent_decode(struct http_text text, char *out, size_t size);
+bool percent_decode(struct span text, char *out, size_t size);
 
 /*
  * query: the parameters behind the ? of a request, read strictly.

@@ -551,19 +551,19 @@ static int refuse_fault(struct conn *conn, const struct http_fault *fault)
 }
 
 /* Whether evhttp knows the method, and reads a body with it. */
-static bool is_common_method(struct http_text method)
+static bool is_common_method(struct span method)
 {
 	static const char *const common[] = {
 		"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
-		if (http_text_is(method, common[i]))
+		if (span_is(method, common[i]))
 			return true;
 	return false;
 }
 
 /* Whether evhttp takes the path for a host name, which it may find malformed. */
-static bool looks_like_authority(struct http_text path)
+static bool looks_like_authority(struct span path)
 {
 	return path.len > 1 && path.data[1] == '/';
 }
@@ -575,7 +575,7 @@ static bool can_wait(const struct http_head *head)
 	if (looks_like_authority(head->path))
 		return false;
 	if (!is_common_method(head->method))
-		return http_text_is(head->method, "HEAD") &&
+		return span_is(head->method, "HEAD") &&
 		       head->framing == HTTP_NO_BODY;
 	return head->framing == HTTP_NO_BODY ||
 	       (head->framing == HTTP_LENGTH && head->length <= SMALL_BODY &&
@@ -634,7 +634,7 @@ static int take_head(struct conn *conn, size_t len)
 
 	if (http_head_parse(conn->head.data, len, &head, &fault) < 0)
 		return refuse_fault(conn, &fault);
-	conn->is_head_method = http_text_is(head.method, "HEAD");
+	conn->is_head_method = span_is(head.method, "HEAD");
 	admission_clear(&conn->admission);
 	admission_decide(conn->worker, &head, &conn->admission);
 	if (conn->admission.problem.kind != PROBLEM_NONE && !can_wait(&head)) {

@@ -8,7 +8,7 @@
 #include "httpd/http/http1.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check_inside(struct http_text text, const char *data, size_t len)
+static void check_inside(struct span text, const char *data, size_t len)
 {
 	CHECK(text.data >= data && text.data + text.len <= data + len);
 	CHECK(memchr(text.data, '\n', text.len) == NULL);

@@ -74,7 +74,7 @@ static void check_edited(
 /* No field that goes is left, and the header ends in an empty line. */
 static void check_header(const struct buf *edited)
 {
-	struct mime_span rest = {edited->data, edited->len};
+	struct span rest = {edited->data, edited->len};
 	struct mime_scan_field field;
 
 	while (mime_scan_field(&rest, &field)) {

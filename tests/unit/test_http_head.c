@@ -152,14 +152,14 @@ static void test_parts(void **state)
 
 	(void)state;
 	assert_int_equal(parse(text, sizeof(text) - 1, &head), 200);
-	assert_true(http_text_is(head.method, "POST"));
-	assert_true(http_text_is(head.path, "/emails"));
-	assert_true(http_text_is(head.query, "x=1&y"));
+	assert_true(span_is(head.method, "POST"));
+	assert_true(span_is(head.path, "/emails"));
+	assert_true(span_is(head.query, "x=1&y"));
 	assert_int_equal(head.framing, HTTP_LENGTH);
 	assert_int_equal(head.length, 12);
 	assert_true(head.expects_continue);
-	assert_true(http_text_is(*http_head_field(&head, "x-BLANK"), "a b"));
-	assert_true(http_text_is_nocase(
+	assert_true(span_is(*http_head_field(&head, "x-BLANK"), "a b"));
+	assert_true(span_is_nocase(
 		*http_head_field(&head, "EXPECT"), "100-CONTINUE"));
 	assert_null(http_head_field(&head, "X-Other"));
 }

@@ -11,12 +11,12 @@
 #include "core/base/mem.h"
 #include "core/mime/mime_scan.h"
 
-static struct mime_span span(const char *text)
+static struct span span(const char *text)
 {
-	return (struct mime_span){text, strlen(text)};
+	return (struct span){text, strlen(text)};
 }
 
-static void add_span(struct buf *out, struct mime_span text)
+static void add_span(struct buf *out, struct span text)
 {
 	buf_add(out, text.data, text.len);
 }
@@ -39,7 +39,7 @@ static void test_lines(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf shown = BUF_INIT;
-		struct mime_span rest = span(cases[i].text), line, raw;
+		struct span rest = span(cases[i].text), line, raw;
 		size_t sum = 0;
 
 		while (mime_scan_line(&rest, &line, &raw)) {
@@ -54,7 +54,7 @@ static void test_lines(void **state)
 }
 
 /* Each field as name=value; and behind a # what is left. */
-static void show_fields(struct mime_span rest, struct buf *out)
+static void show_fields(struct span rest, struct buf *out)
 {
 	struct mime_scan_field field;
 
@@ -103,7 +103,7 @@ static void test_fields(void **state)
 static void test_value_without_nul(void **state)
 {
 	static const char text[] = "A: 1\0002\n";
-	struct mime_span rest = {text, sizeof(text) - 1};
+	struct span rest = {text, sizeof(text) - 1};
 	struct mime_scan_field field;
 	_cleanup_free_ char *value = NULL;
 
@@ -115,7 +115,7 @@ static void test_value_without_nul(void **state)
 
 static void test_is(void **state)
 {
-	struct mime_span rest = span("From : a\n");
+	struct span rest = span("From : a\n");
 	struct mime_scan_field field;
 
 	(void)state;
@@ -145,7 +145,7 @@ static void test_from_line(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct mime_span message = span(cases[i].text);
+		struct span message = span(cases[i].text);
 
 		mime_scan_drop_from_line(&message);
 		assert_int_equal(message.len, strlen(cases[i].rest));
@@ -157,7 +157,7 @@ static void show_parts(const char *text, const char *boundary, struct buf *out)
 {
 	struct mime_scan_parts parts;
 	enum mime_scan_result result;
-	struct mime_span part;
+	struct span part;
 
 	if (mime_scan_parts_begin(&parts, span(text), boundary) < 0) {
 		buf_add_str(out, "bad");

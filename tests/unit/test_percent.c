@@ -38,8 +38,7 @@ static void test_decode(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct http_text text = {
-			cases[i].text, strlen(cases[i].text)};
+		const struct span text = {cases[i].text, strlen(cases[i].text)};
 		char out[SIZE];
 		bool good = percent_decode(text, out, sizeof(out));
 
@@ -53,7 +52,7 @@ static void test_decode(void **state)
 /* What stands behind the text is not looked at. */
 static void test_end(void **state)
 {
-	const struct http_text text = {"a%61", 3};
+	const struct span text = {"a%61", 3};
 	char out[SIZE];
 
 	(void)state;

@@ -46,9 +46,9 @@ static const struct {
 	{"POST", "/Emails", -1, NULL, ""},
 };
 
-static struct http_text text_of(const char *text)
+static struct span text_of(const char *text)
 {
-	return (struct http_text){text, strlen(text)};
+	return (struct span){text, strlen(text)};
 }
 
 static void test_routes(void **state)
