@@ -27,7 +27,7 @@
 #include "httpd/worker/worker.h"
 #include "httpd/cleaner.h"
 #include "httpd/gate/budget.h"
-#include "httpd/transport/listen_socket.h"
+#include "httpd/transport/listener.h"
 #include "httpd/gate/rate.h"
 #include "httpd/gate/idempotency.h"
 #include "httpd/inject/inject.h"
@@ -193,13 +193,13 @@ static int start_workers(
 
 static int start(struct server *server, const struct conf *conf, struct err *err)
 {
-	char name[LISTEN_SOCKET_NAME_SIZE];
+	char name[LISTENER_NAME_SIZE];
 
 	if (migrate_check_file(server->database, err) < 0 ||
 		inject_settings_check(server->conf, err) < 0 ||
 		learn_queue(server, server->conf, err) < 0 ||
 		committer_new(server->database, &server->committer, err) < 0 ||
-		listen_socket_open(conf->http.listen, &server->shared.listen_fd,
+		listener_bind(conf->http.listen, &server->shared.listen_fd,
 			name, err) < 0)
 		return -1;
 	server->shared.committer = server->committer;

@@ -21,6 +21,7 @@
 #include "httpd/worker/inbox.h"
 #include "httpd/worker/worker.h"
 #include "httpd/transport/conn.h"
+#include "httpd/transport/listener.h"
 #include "httpd/transport/reply.h"
 #include "httpd/http/http1.h"
 #include "httpd/gate/key_use.h"
@@ -72,7 +73,7 @@ static void cut_short(struct worker_thread *thread)
 	const struct worker *worker = &thread->worker;
 
 	log_warn(worker->log, "drain_timeout", "connections",
-		LOG_INT((int64_t)conn_table_count(worker->conns)), "requests",
+		LOG_INT((int64_t)listener_connections(worker->listener)), "requests",
 		LOG_INT((int64_t)worker->requests));
 	thread->cut_short = true;
 	inject_stop(worker->inject);
@@ -85,9 +86,9 @@ static void drain_further(struct worker_thread *thread)
 	int64_t ms = (clock_monotonic_us() - thread->drain_began_us) / 1000;
 
 	if (ms >= DRAIN_ACCEPT_MS)
-		acceptor_stop(worker->acceptor);
-	if (acceptor_is_stopped(worker->acceptor) &&
-		conn_table_count(worker->conns) == 0 && worker->requests == 0)
+		listener_stop(worker->listener);
+	if (listener_is_stopped(worker->listener) &&
+		listener_connections(worker->listener) == 0 && worker->requests == 0)
 		event_base_loopbreak(worker->base);
 	if (ms < worker->conf->http.drain_timeout_ms)
 		return;
@@ -106,7 +107,7 @@ static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	conn_table_expire(thread->worker.conns);
 	database_watch_look(&thread->worker.database, clock_monotonic_us());
-	acceptor_check(thread->worker.acceptor);
+	listener_check(thread->worker.listener);
 	if (thread->worker.draining)
 		drain_further(thread);
 }
@@ -127,7 +128,7 @@ static void on_worker_reload(struct letter *letter)
 
 	conf_reload(worker->conf, reload->fresh, &restart);
 	worker->postfix_limit = reload->postfix_limit;
-	acceptor_check(worker->acceptor);
+	listener_check(worker->listener);
 	buf_free(&restart);
 	conf_free(reload->fresh);
 	free(reload);
@@ -151,7 +152,7 @@ static void set_up_http(struct worker *worker)
 		worker->http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
 	evhttp_set_max_body_size(worker->http, BODY_MAX);
 	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
-	evhttp_set_gencb(worker->http, arrival_on_request, worker);
+	evhttp_set_gencb(worker->http, dispatch_on_request, worker);
 }
 
 static void set_up_janitor(struct worker_thread *thread)
@@ -172,9 +173,9 @@ static int set_up_parts(struct worker *worker, struct err *err)
 	worker->inject = inject_new(worker->base, worker->conf);
 	worker->watch = record_watch_new(worker->base, worker->db, worker->log);
 	worker->keys = key_use_new(worker->shared->committer);
-	worker->conns = conn_table_new(worker);
+	worker->conns = conn_table_new();
 	set_up_http(worker);
-	return acceptor_new(worker, &worker->acceptor, err);
+	return listener_new(worker, &worker->listener, err);
 }
 
 /* evhttp turns events off and on again for each request: with the changelist
@@ -222,14 +223,14 @@ void worker_thread_free(struct worker_thread *thread)
 	if (thread == NULL)
 		return;
 	worker = &thread->worker;
-	acceptor_stop(worker->acceptor);
+	listener_stop(worker->listener);
 	inbox_free(worker->inbox);
 	inject_free(worker->inject);
 	record_watch_free(worker->watch);
 	if (worker->http)
 		evhttp_free(worker->http);
 	conn_table_free(worker->conns);
-	acceptor_free(worker->acceptor);
+	listener_free(worker->listener);
 	key_use_free(worker->keys);
 	if (thread->janitor)
 		event_free(thread->janitor);
@@ -244,7 +245,7 @@ static void *run(void *arg)
 {
 	const struct worker *worker = &((struct worker_thread *)arg)->worker;
 
-	acceptor_enter_thread(worker->acceptor);
+	listener_enter_thread(worker->listener);
 	event_base_dispatch(worker->base);
 	return NULL;
 }

@@ -1,7 +1,7 @@
 /*
  * request: one HTTP request while it is handled.
  *
- * Owned by the worker from arrival_on_request() until its one reply, which frees
+ * Owned by the worker from dispatch_on_request() until its one reply, which frees
  * it. A handler may return before it replies; the client may be gone by then.
  */
 #ifndef POSTERN_HTTPD_GATE_REQUEST_H

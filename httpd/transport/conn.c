@@ -1,29 +1,35 @@
 /*
- * conn_table: all connections of a worker, their number and their deadlines.
+ * conn: the bytes of one connection, looked at before evhttp parses them.
  *
- * At the limit the worker stops accepting: new clients wait in the kernel's
- * queue, or go to another worker.
+ * A callback on the input buffer sees what the socket gave; evhttp's own read
+ * callback runs after it. A conn starts with its bufferevent, learns evhttp's
+ * connection before any byte can arrive, and ends in evhttp's close callback.
+ *
+ * evhttp drops a connection when it hears of the end of the input, with every
+ * request that it has not looked at, and every answer that is not written yet.
+ * So the input is read only while a request is still to come: not from the end
+ * of a request to the end of its answer, and not while the next one lies in the
+ * input already. Where a request is cut off by the end, it is refused.
+ *
+ * From a refusal on evhttp's read and write callbacks are off the bufferevent:
+ * its state machine stays where it is until evhttp_connection_free().
  *
  * Threads: the worker's.
  */
 #include "httpd/transport/conn.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
-#include <event2/listener.h>
-#include <fcntl.h>
 #include <linux/sockios.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
@@ -32,12 +38,31 @@
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/conf/conf.h"
+#include "httpd/gate/admission.h"
 #include "httpd/gate/dialect.h"
 #include "httpd/http/http1.h"
+#include "httpd/transport/listener.h"
 #include "httpd/worker/worker.h"
 
-struct event;
-struct evhttp_connection;
+/* The slowest client that is waited for, to send a body or to read an answer,
+ * once the request timeout is over. */
+enum { BYTES_PER_MS = 16 };
+
+/* While draining, an idle client may have a request on its way: it gets this
+ * long to arrive. */
+enum { DRAIN_GRACE_MS = 300 };
+
+/* How long a refused client may go on sending without reading the answer, and
+ * in all. */
+enum { LINGER_S = 2, REFUSED_MS = 5000 };
+
+/* A refused request whose body is at most this long is read to its end and
+ * answered on a connection that stays open. */
+enum { SMALL_BODY = 16 * 1024 };
+
+/* The kernel takes an answer of this size at once from a client that reads, in
+ * one write; its place is free for the next request before the client has it. */
+enum { SMALL_ANSWER = 16 * 1024 };
 
 /*
  *  IDLE ──> HEAD ──> BODY ──> WHOLE ──> BUSY ──> ANSWERED ──> IDLE
@@ -64,8 +89,8 @@ struct conn {
 	bufferevent_event_cb on_event;
 	enum conn_phase phase;
 	int64_t since_us;          /* monotonic, when the phase began */
-	size_t unread;             /* of answers, when the table last looked */
-	size_t unread_most;        /* of answers, since this one began */
+	size_t unread;             /* of answers, as last measured */
+	size_t unread_most;        /* the most since this one began */
 	struct budget_share share; /* of the answer, if it is large */
 	struct buf head;
 	size_t scanned; /* of head, without an end */
@@ -77,40 +102,19 @@ struct conn {
 	bool is_head_method;
 };
 
-static void conn_enter(struct conn *conn, enum conn_phase phase);
-
-/* Wipes it: it has the key. */
-static void conn_forget_head(struct conn *conn);
-
-/* Takes the connection from evhttp, answers with the problem, shuts down
- * writing, and reads on until the client closes or a bound is reached: closing
- * at once would make most clients see a reset instead of the answer. */
-static void conn_refuse(struct conn *conn, const struct problem *problem);
-
-/* The slowest client that is waited for, to send a body or to read an answer,
- * once the request timeout is over. */
-enum { BYTES_PER_MS = 16 };
-
-/* While draining, an idle client may have a request on its way: it gets this
- * long to arrive. */
-enum { DRAIN_GRACE_MS = 300, REFUSED_MS = 5000 };
-
 struct conn_table {
-	struct worker *worker;
 	LIST_HEAD(, conn) conns;
-	size_t n;
-	struct conn **by_fd;
+	struct conn **by_fd; /* those that are adopted */
 	size_t by_fd_n;
 };
 
 /* That of this thread: the argument of a bufferevent's callbacks is evhttp's. */
 static _Thread_local struct conn_table *of_thread;
 
-struct conn_table *conn_table_new(struct worker *worker)
+struct conn_table *conn_table_new(void)
 {
 	struct conn_table *table = mem_new(struct conn_table);
 
-	table->worker = worker;
 	LIST_INIT(&table->conns);
 	return table;
 }
@@ -122,23 +126,7 @@ void conn_table_free(struct conn_table *table)
 	free(table);
 }
 
-size_t conn_table_count(const struct conn_table *table)
-{
-	return table->n;
-}
-
-/* Adds the connection to its worker's table; notes its descriptor, by which
- * conn_of() finds it; takes it out. */
-static void conn_table_add(struct conn_table *table, struct conn *conn)
-{
-	of_thread = table;
-	LIST_INSERT_HEAD(&table->conns, conn, link);
-	table->n++;
-	(*table->worker->shared->connections)++;
-	acceptor_check(table->worker->acceptor);
-}
-
-static void conn_table_adopt(struct conn_table *table, struct conn *conn)
+static void note_fd(struct conn_table *table, struct conn *conn)
 {
 	size_t fd = (size_t)conn->fd, n = table->by_fd_n;
 
@@ -152,8 +140,7 @@ static void conn_table_adopt(struct conn_table *table, struct conn *conn)
 	table->by_fd[fd] = conn;
 }
 
-/* On the worker's thread. */
-static struct conn *conn_of_bufferevent(struct bufferevent *bev)
+static struct conn *of_bufferevent(struct bufferevent *bev)
 {
 	size_t fd = (size_t)bufferevent_getfd(bev);
 
@@ -162,21 +149,120 @@ static struct conn *conn_of_bufferevent(struct bufferevent *bev)
 	return of_thread->by_fd[fd];
 }
 
-struct conn *conn_of(struct worker *worker, struct evhttp_request *http)
+static struct conn *of_request(struct worker *worker, struct evhttp_request *http)
 {
 	assert(worker->conns == of_thread);
-	return conn_of_bufferevent(evhttp_connection_get_bufferevent(
+	return of_bufferevent(evhttp_connection_get_bufferevent(
 		evhttp_request_get_connection(http)));
 }
 
-static void conn_table_remove(struct conn_table *table, struct conn *conn)
+static void enter(struct conn *conn, enum conn_phase phase)
+{
+	conn->phase = phase;
+	conn->since_us = clock_monotonic_us();
+}
+
+/* Wipes it: it has the key. */
+static void forget_head(struct conn *conn)
+{
+	if (conn->head.data)
+		secret_wipe(conn->head.data, conn->head.len);
+	buf_free(&conn->head);
+}
+
+static void conn_free(struct conn *conn)
 {
 	if (conn->http)
-		table->by_fd[conn->fd] = NULL;
+		conn->worker->conns->by_fd[conn->fd] = NULL;
 	LIST_REMOVE(conn, link);
-	table->n--;
-	(*table->worker->shared->connections)--;
-	acceptor_check(table->worker->acceptor);
+	listener_closed(conn->worker->listener);
+	event_free(conn->resume);
+	admission_clear(&conn->admission);
+	budget_give_back(&conn->share);
+	forget_head(conn);
+	free(conn);
+}
+
+static void on_refusal_written(struct bufferevent *bev, void *arg)
+{
+	const struct timeval linger = {.tv_sec = LINGER_S};
+
+	(void)arg;
+	shutdown(bufferevent_getfd(bev), SHUT_WR);
+	bufferevent_disable(bev, EV_WRITE);
+	bufferevent_set_timeouts(bev, &linger, NULL);
+	bufferevent_enable(bev, EV_READ);
+}
+
+static void on_refusal_event(struct bufferevent *bev, short what, void *arg)
+{
+	struct conn *conn = arg;
+
+	(void)bev;
+	(void)what;
+	evhttp_connection_free(conn->http);
+}
+
+/* Writes a whole answer that closes the connection, with what the admission
+ * knows of the request; without its body when the method was HEAD. */
+static void write_refusal(const struct conn *conn, const struct problem *problem)
+{
+	struct evbuffer *output = bufferevent_get_output(conn->bev);
+	const struct admission *admission = &conn->admission;
+	struct dialect_answer answer;
+	struct evkeyvalq fields;
+	struct evkeyval *field;
+	char id[ID_SIZE];
+
+	dialect_problem(admission->route, problem, &answer);
+	id_new(id);
+	TAILQ_INIT(&fields);
+	evhttp_add_header(&fields, "Content-Type", answer.content_type);
+	answer_fields_number(
+		&fields, "Content-Length", (int64_t)strlen(answer.body));
+	answer_fields_common(&fields, id, admission);
+	answer_fields_problem(&fields, problem, &answer);
+	evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", answer.status,
+		problem_name(problem));
+	TAILQ_FOREACH(field, &fields, next)
+	evbuffer_add_printf(output, "%s: %s\r\n", field->key, field->value);
+	evbuffer_add_printf(output, "Connection: close\r\n\r\n");
+	evhttp_clear_headers(&fields);
+	if (!conn->is_head_method)
+		evbuffer_add(output, answer.body, strlen(answer.body));
+	free(answer.body);
+	log_info(conn->worker->log, "request_refused", "request", id, "status",
+		LOG_INT(answer.status), "reason", problem->text);
+}
+
+/* Takes the connection from evhttp, answers with the problem, shuts down
+ * writing, and reads on until the client closes or a bound is reached: closing
+ * at once would make most clients see a reset instead of the answer. -1. */
+static int refuse(struct conn *conn, const struct problem *problem)
+{
+	const struct timeval linger = {.tv_sec = LINGER_S};
+	struct evbuffer *input = bufferevent_get_input(conn->bev);
+
+	enter(conn, CONN_REFUSED);
+	bufferevent_setcb(
+		conn->bev, NULL, on_refusal_written, on_refusal_event, conn);
+	bufferevent_set_timeouts(conn->bev, &linger, &linger);
+	evbuffer_drain(input, evbuffer_get_length(input));
+	forget_head(conn);
+	write_refusal(conn, problem);
+	bufferevent_disable(conn->bev, EV_READ); /* its end is not ours */
+	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
+	bufferevent_enable(conn->bev, EV_WRITE);
+	return -1;
+}
+
+static int refuse_fault(struct conn *conn, const struct http_fault *fault)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	problem_set(&problem, problem_kind_of_status(fault->status), "%s",
+		fault->text);
+	return refuse(conn, &problem);
 }
 
 /* How long the connection may stay in its phase; -1: as long as it likes. */
@@ -217,12 +303,12 @@ static void expire(struct conn *conn)
 		return;
 	}
 	problem_fixed(&problem, PROBLEM_TIMEOUT);
-	conn_refuse(conn, &problem);
+	refuse(conn, &problem);
 }
 
-/* The kernel holds megabytes, and takes more only when a third of that is read:
- * what it has counts, too. */
-static void note_reading(struct conn *conn)
+/* What the kernel has counts, too: it holds megabytes, and takes more only when
+ * a third of that is read. */
+static void measure_unread(struct conn *conn)
 {
 	size_t unread = evbuffer_get_length(bufferevent_get_output(conn->bev));
 	int in_kernel = 0;
@@ -244,7 +330,7 @@ void conn_table_expire(struct conn_table *table)
 		int64_t ms;
 
 		if (conn->phase == CONN_ANSWERED)
-			note_reading(conn);
+			measure_unread(conn);
 		ms = allowed_ms(conn);
 		if (ms >= 0 && conn->http && now_us - conn->since_us > ms * 1000)
 			expire(conn);
@@ -252,303 +338,7 @@ void conn_table_expire(struct conn_table *table)
 	}
 }
 
-/*
- * conn_refuse: the answer to a request that may not go on.
- *
- * From here on evhttp's read and write callbacks are off the bufferevent: its
- * state machine stays where it is until evhttp_connection_free().
- *
- * Threads: the worker's.
- */
-
-/* How long a refused client may go on sending without reading the answer. */
-enum { LINGER_S = 2 };
-
-static void on_refusal_written(struct bufferevent *bev, void *arg)
-{
-	const struct timeval linger = {.tv_sec = LINGER_S};
-
-	(void)arg;
-	shutdown(bufferevent_getfd(bev), SHUT_WR);
-	bufferevent_disable(bev, EV_WRITE);
-	bufferevent_set_timeouts(bev, &linger, NULL);
-	bufferevent_enable(bev, EV_READ);
-}
-
-static void on_refusal_event(struct bufferevent *bev, short what, void *arg)
-{
-	struct conn *conn = arg;
-
-	(void)bev;
-	(void)what;
-	evhttp_connection_free(conn->http);
-}
-
-/* Writes a head that closes the connection; takes the fields. */
-static void write_head(struct evbuffer *output, int status, const char *reason,
-	struct evkeyvalq *fields)
-{
-	struct evkeyval *field;
-
-	evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", status, reason);
-	TAILQ_FOREACH(field, fields, next)
-	evbuffer_add_printf(output, "%s: %s\r\n", field->key, field->value);
-	evbuffer_add_printf(output, "Connection: close\r\n\r\n");
-	evhttp_clear_headers(fields);
-}
-
-/* A whole answer that closes the connection, with what the admission knows of
- * the request; without its body when the method was HEAD. */
-static void write_answer(const struct conn *conn, const struct problem *problem)
-{
-	struct evbuffer *output = bufferevent_get_output(conn->bev);
-	const struct admission *admission = &conn->admission;
-	struct dialect_answer answer;
-	struct evkeyvalq fields;
-	char id[ID_SIZE];
-
-	dialect_problem(admission->route, problem, &answer);
-	id_new(id);
-	TAILQ_INIT(&fields);
-	evhttp_add_header(&fields, "Content-Type", answer.content_type);
-	answer_fields_number(
-		&fields, "Content-Length", (int64_t)strlen(answer.body));
-	answer_fields_common(&fields, id, admission);
-	answer_fields_problem(&fields, problem, &answer);
-	write_head(output, answer.status, problem_name(problem), &fields);
-	if (!conn->is_head_method)
-		evbuffer_add(output, answer.body, strlen(answer.body));
-	free(answer.body);
-	log_info(conn->worker->log, "request_refused", "request", id, "status",
-		LOG_INT(answer.status), "reason", problem->text);
-}
-
-static void conn_refuse(struct conn *conn, const struct problem *problem)
-{
-	const struct timeval linger = {.tv_sec = LINGER_S};
-	struct evbuffer *input = bufferevent_get_input(conn->bev);
-
-	conn_enter(conn, CONN_REFUSED);
-	bufferevent_setcb(
-		conn->bev, NULL, on_refusal_written, on_refusal_event, conn);
-	bufferevent_set_timeouts(conn->bev, &linger, &linger);
-	evbuffer_drain(input, evbuffer_get_length(input));
-	conn_forget_head(conn);
-	write_answer(conn, problem);
-	bufferevent_disable(conn->bev, EV_READ); /* its end is not ours */
-	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
-	bufferevent_enable(conn->bev, EV_WRITE);
-}
-
-/*
- * acceptor: when a worker takes new connections.
- *
- * Owns the worker's listener; its evhttp makes connections of what that
- * accepts.
- *
- * Threads: made and freed on the main one, else the worker's.
- */
-
-/* So many connections more than its share a worker takes. */
-enum { SHARE_AHEAD_MAX = 4 };
-
-/* Between two lines about clients that cannot be accepted. */
-enum { ERROR_LOG_US = 10 * 1000000 };
-
-struct acceptor {
-	struct worker *worker;
-	struct evhttp_bound_socket *socket; /* NULL once it accepts no more */
-	bool accepting;
-	bool took_one;       /* in this round of the loop */
-	struct event *round; /* ends it */
-	int64_t error_us;    /* monotonic, when one was last logged */
-};
-
-/* Whether this worker has more connections than its share. The one that has
- * fewest never does, so somebody always accepts. */
-static bool is_ahead(const struct worker *worker)
-{
-	const struct worker_shared *shared = worker->shared;
-
-	return conn_table_count(worker->conns) >
-	       *shared->connections / shared->workers + SHARE_AHEAD_MAX;
-}
-
-void acceptor_check(struct acceptor *acceptor)
-{
-	const struct worker *worker = acceptor->worker;
-	struct evconnlistener *listener;
-	bool accept = !acceptor->took_one && !is_ahead(worker) &&
-		      conn_table_count(worker->conns) <
-			      (size_t)worker->conf->http.max_connections;
-
-	if (acceptor->socket == NULL || accept == acceptor->accepting)
-		return;
-	listener = evhttp_bound_socket_get_listener(acceptor->socket);
-	if (accept)
-		evconnlistener_enable(listener);
-	else
-		evconnlistener_disable(listener);
-	acceptor->accepting = accept;
-}
-
-static void on_round_end(evutil_socket_t fd, short what, void *arg)
-{
-	struct acceptor *acceptor = arg;
-
-	(void)fd;
-	(void)what;
-	acceptor->took_one = false;
-	acceptor_check(acceptor);
-}
-
-/* A connection was accepted: the next one is for who comes first. */
-static void acceptor_took_one(struct acceptor *acceptor)
-{
-	acceptor->took_one = true;
-	acceptor_check(acceptor);
-	event_active(acceptor->round, EV_TIMEOUT, 0);
-}
-
-/* That of this thread: the argument of a listener's callback is evhttp's. */
-static _Thread_local struct acceptor *acceptor_of_thread;
-
-void acceptor_enter_thread(struct acceptor *acceptor)
-{
-	acceptor_of_thread = acceptor;
-}
-
-/* No descriptor is left, most likely: pause until the next check, and say so
- * now and then. */
-static void on_accept_error(struct evconnlistener *listener, void *arg)
-{
-	int64_t now_us = clock_monotonic_us();
-	int error = errno;
-
-	(void)arg;
-	evconnlistener_disable(listener);
-	acceptor_of_thread->accepting = false;
-	if (now_us - acceptor_of_thread->error_us < ERROR_LOG_US)
-		return;
-	acceptor_of_thread->error_us = now_us;
-	log_error(acceptor_of_thread->worker->log, "accept_failed", "error",
-		strerror(error));
-}
-
-/* Each worker listens on a descriptor of its own for the same socket. */
-static struct evhttp_bound_socket *listen_too(const struct worker *worker)
-{
-	int fd = fcntl(worker->shared->listen_fd, F_DUPFD_CLOEXEC, 0);
-	struct evhttp_bound_socket *socket = NULL;
-	int error;
-
-	if (fd < 0)
-		return NULL;
-	socket = evhttp_accept_socket_with_handle(worker->http, fd);
-	error = errno;
-	if (socket == NULL)
-		close(fd);
-	errno = error;
-	return socket;
-}
-
-int acceptor_new(
-	struct worker *worker, struct acceptor **acceptor_r, struct err *err)
-{
-	struct evhttp_bound_socket *socket = listen_too(worker);
-	struct acceptor *acceptor;
-
-	if (socket == NULL)
-		return err_set(err, ERR_TEMPORARY, "cannot accept: %s",
-			strerror(errno));
-	acceptor = mem_new(struct acceptor);
-	acceptor->worker = worker;
-	acceptor->socket = socket;
-	acceptor->accepting = true;
-	acceptor->round = event_new(worker->base, -1, 0, on_round_end, acceptor);
-	evconnlistener_set_error_cb(
-		evhttp_bound_socket_get_listener(socket), on_accept_error);
-	*acceptor_r = acceptor;
-	return 0;
-}
-
-void acceptor_free(struct acceptor *acceptor)
-{
-	if (acceptor == NULL)
-		return;
-	event_free(acceptor->round);
-	free(acceptor);
-}
-
-void acceptor_stop(struct acceptor *acceptor)
-{
-	if (acceptor == NULL || acceptor->socket == NULL)
-		return;
-	evhttp_del_accept_socket(acceptor->worker->http, acceptor->socket);
-	acceptor->socket = NULL;
-}
-
-bool acceptor_is_stopped(const struct acceptor *acceptor)
-{
-	return acceptor->socket == NULL;
-}
-
-/*
- * conn: the bytes of one connection, looked at before evhttp parses them.
- *
- * A callback on the input buffer sees what the socket gave; evhttp's own read
- * callback runs after it. A conn begins with its bufferevent, learns evhttp's
- * connection before any byte can arrive, and ends in evhttp's close callback.
- *
- * evhttp drops a connection when it hears of the end of the input, with every
- * request that it has not looked at, and every answer that is not written yet.
- * So the input is read only while a request is still to come: not from the end
- * of a request to the end of its answer, and not while the next one lies in the
- * input already. Where a request is cut off by the end, it is refused.
- *
- * Threads: the worker's.
- */
-
-/* A refused request whose body is at most this long is read to its end and
- * answered on a connection that stays open. */
-enum { SMALL_BODY = 16 * 1024 };
-
-/* The kernel takes an answer of this size at once from a client that reads, in
- * one write; its place is free for the next request before the client has it. */
-enum { SMALL_ANSWER = 16 * 1024 };
-
-static void conn_forget_head(struct conn *conn)
-{
-	if (conn->head.data)
-		secret_wipe(conn->head.data, conn->head.len);
-	buf_free(&conn->head);
-}
-
-static void conn_enter(struct conn *conn, enum conn_phase phase)
-{
-	conn->phase = phase;
-	conn->since_us = clock_monotonic_us();
-}
-
-static void conn_free(struct conn *conn)
-{
-	conn_table_remove(conn->worker->conns, conn);
-	event_free(conn->resume);
-	admission_clear(&conn->admission);
-	budget_give_back(&conn->share);
-	conn_forget_head(conn);
-	free(conn);
-}
-
-static int refuse_fault(struct conn *conn, const struct http_fault *fault)
-{
-	struct problem problem = PROBLEM_INIT;
-
-	problem_set(&problem, problem_kind_of_status(fault->status), "%s",
-		fault->text);
-	conn_refuse(conn, &problem);
-	return -1;
-}
+/* Bytes as they come. */
 
 /* Whether evhttp knows the method, and reads a body with it. */
 static bool is_common_method(struct span method)
@@ -562,17 +352,12 @@ static bool is_common_method(struct span method)
 	return false;
 }
 
-/* Whether evhttp takes the path for a host name, which it may find malformed. */
-static bool looks_like_authority(struct span path)
-{
-	return path.len > 1 && path.data[1] == '/';
-}
-
 /* Whether a problem can wait until the body is there, and evhttp may see the
  * request. */
 static bool can_wait(const struct http_head *head)
 {
-	if (looks_like_authority(head->path))
+	/* evhttp takes //path for a host name, which it may find malformed. */
+	if (head->path.len > 1 && head->path.data[1] == '/')
 		return false;
 	if (!is_common_method(head->method))
 		return span_is(head->method, "HEAD") &&
@@ -585,7 +370,7 @@ static bool can_wait(const struct http_head *head)
 /* Instead of evhttp's, which has the same argument. */
 static void on_conn_event(struct bufferevent *bev, short what, void *http)
 {
-	struct conn *conn = conn_of_bufferevent(bev);
+	struct conn *conn = of_bufferevent(bev);
 
 	if ((what & BEV_EVENT_EOF) &&
 		(conn->phase == CONN_HEAD || conn->phase == CONN_BODY))
@@ -596,9 +381,9 @@ static void on_conn_event(struct bufferevent *bev, short what, void *http)
 		conn->on_event(bev, what, http);
 }
 
-/* Puts itself before evhttp, which sets its callbacks anew for each request and
+/* Puts our callbacks before evhttp's, which sets them anew for each request and
  * must not see a head before it is known to be good. */
-static void stand_before(struct conn *conn)
+static void intercept(struct conn *conn)
 {
 	bool in_head = conn->phase == CONN_IDLE || conn->phase == CONN_HEAD;
 	bufferevent_data_cb on_read, on_write;
@@ -614,20 +399,8 @@ static void stand_before(struct conn *conn)
 		on_conn_event, http);
 }
 
-static void begin_body(struct conn *conn, const struct http_head *head)
-{
-	conn->framing = head->framing;
-	conn->body_left = head->length;
-	conn->body_seen = 0;
-	conn->chunks = (struct http_chunks){0};
-	if (head->expects_continue)
-		event_active(conn->resume, EV_READ, 0);
-	conn_enter(conn, head->framing == HTTP_NO_BODY ? CONN_WHOLE : CONN_BODY);
-	stand_before(conn);
-}
-
-/* The head is complete. */
-static int take_head(struct conn *conn, size_t len)
+/* The head is complete. 0, or -1 when it is refused. */
+static int on_head_complete(struct conn *conn, size_t len)
 {
 	struct http_head head;
 	struct http_fault fault;
@@ -637,15 +410,21 @@ static int take_head(struct conn *conn, size_t len)
 	conn->is_head_method = span_is(head.method, "HEAD");
 	admission_clear(&conn->admission);
 	admission_decide(conn->worker, &head, &conn->admission);
-	if (conn->admission.problem.kind != PROBLEM_NONE && !can_wait(&head)) {
-		conn_refuse(conn, &conn->admission.problem);
-		return -1;
-	}
-	begin_body(conn, &head);
+	if (conn->admission.problem.kind != PROBLEM_NONE && !can_wait(&head))
+		return refuse(conn, &conn->admission.problem);
+	conn->framing = head.framing;
+	conn->body_left = head.length;
+	conn->body_seen = 0;
+	conn->chunks = (struct http_chunks){0};
+	if (head.expects_continue)
+		event_active(conn->resume, EV_READ, 0);
+	enter(conn, head.framing == HTTP_NO_BODY ? CONN_WHOLE : CONN_BODY);
+	intercept(conn);
 	return 0;
 }
 
-/* Takes bytes of a head: returns how many belong to it, -1 when refused. */
+/* These take bytes of a request: they return how many belong to it, -1 when it
+ * is refused. */
 static ssize_t feed_head(struct conn *conn, const char *data, size_t len)
 {
 	struct http_fault fault = {0, NULL};
@@ -661,12 +440,12 @@ static ssize_t feed_head(struct conn *conn, const char *data, size_t len)
 	conn->scanned = conn->head.len;
 	if (end == 0) {
 		if (conn->phase == CONN_IDLE)
-			conn_enter(conn, CONN_HEAD);
+			enter(conn, CONN_HEAD);
 		return (ssize_t)len;
 	}
-	if (take_head(conn, end) < 0)
+	if (on_head_complete(conn, end) < 0)
 		return -1;
-	conn_forget_head(conn);
+	forget_head(conn);
 	conn->scanned = 0;
 	return (ssize_t)(end - before);
 }
@@ -677,7 +456,7 @@ static ssize_t feed_chunks(struct conn *conn, char *data, size_t len)
 
 	switch (http_chunks_scan(&conn->chunks, data, len, &used)) {
 	case CHUNKS_END:
-		conn_enter(conn, CONN_WHOLE);
+		enter(conn, CONN_WHOLE);
 		break;
 	case CHUNKS_BAD:
 		return refuse_fault(conn,
@@ -689,10 +468,8 @@ static ssize_t feed_chunks(struct conn *conn, char *data, size_t len)
 	conn->body_seen += used;
 	if (conn->admission.problem.kind == PROBLEM_NONE &&
 		admission_grow(conn->worker, &conn->admission,
-			conn->chunks.size, &conn->admission.problem) < 0) {
-		conn_refuse(conn, &conn->admission.problem);
-		return -1;
-	}
+			conn->chunks.size, &conn->admission.problem) < 0)
+		return refuse(conn, &conn->admission.problem);
 	return (ssize_t)used;
 }
 
@@ -703,12 +480,12 @@ static ssize_t feed_length(struct conn *conn, size_t len)
 	conn->body_seen += n;
 	conn->body_left -= n;
 	if (conn->body_left == 0)
-		conn_enter(conn, CONN_WHOLE);
+		enter(conn, CONN_WHOLE);
 	return (ssize_t)n;
 }
 
 /* Takes new bytes, as far as they belong to the request that is coming. False
- * when there is nothing more to look at. */
+ * when the rest is not to be looked at now. */
 static bool feed(struct conn *conn, char *data, size_t len)
 {
 	while (len > 0) {
@@ -730,8 +507,8 @@ static bool feed(struct conn *conn, char *data, size_t len)
 	return true;
 }
 
-/* Looks at the last n bytes of the input. */
-static void look(struct conn *conn, struct evbuffer *input, size_t n)
+/* Feeds the last n bytes of the input. */
+static void feed_input(struct conn *conn, struct evbuffer *input, size_t n)
 {
 	struct evbuffer_ptr at;
 	struct evbuffer_iovec parts[16];
@@ -755,47 +532,30 @@ static void look(struct conn *conn, struct evbuffer *input, size_t n)
 	}
 }
 
-/* Whether all n new bytes are of a body whose length is known: then there is
- * nothing to look at, and finding them would cost more the longer it is. */
-static bool is_within_body(const struct conn *conn, size_t n)
-{
-	return conn->phase == CONN_BODY && conn->framing == HTTP_LENGTH &&
-	       n <= conn->body_left;
-}
-
 static void on_conn_input(
 	struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct conn *conn = arg;
+	size_t n = info->n_added;
 
-	if (info->n_added == 0)
+	if (n == 0)
 		return;
-	/* Between requests nothing that is there was looked at before: a client
-	 * may have sent ahead. */
 	if (conn->phase == CONN_REFUSED)
 		evbuffer_drain(input, evbuffer_get_length(input));
-	else if (is_within_body(conn, info->n_added))
-		feed_length(conn, info->n_added);
+	/* Within a body of known length no byte matters, and to find the new
+	 * ones would cost more the longer it is. */
+	else if (conn->phase == CONN_BODY && conn->framing == HTTP_LENGTH &&
+		 n <= conn->body_left)
+		feed_length(conn, n);
+	/* Between requests nothing that is there was looked at before: a client
+	 * may have sent ahead. */
+	else if (conn->phase == CONN_IDLE)
+		feed_input(conn, input, evbuffer_get_length(input));
 	else
-		look(conn, input,
-			conn->phase == CONN_IDLE ? evbuffer_get_length(input)
-						 : info->n_added);
+		feed_input(conn, input, n);
 }
 
-/* evhttp is about to read again. What the client sent ahead is looked at first:
- * until then the input is as full as it may be. */
-static void on_request_complete(struct evhttp_request *http, void *arg)
-{
-	struct conn *conn = arg;
-	size_t ahead = evbuffer_get_length(bufferevent_get_input(conn->bev));
-
-	(void)http;
-	budget_give_back(&conn->share);
-	conn_enter(conn, CONN_IDLE);
-	conn->is_head_method = false;
-	bufferevent_setwatermark(conn->bev, EV_READ, 0, ahead);
-	event_active(conn->resume, EV_READ, 0);
-}
+/* The life of a connection, and of its requests. */
 
 static void on_conn_close(struct evhttp_connection *http, void *arg)
 {
@@ -816,7 +576,7 @@ static void adopt(struct conn *conn)
 	conn->http = http;
 	conn->fd = bufferevent_getfd(conn->bev);
 	evhttp_connection_set_closecb(conn->http, on_conn_close, conn);
-	conn_table_adopt(conn->worker->conns, conn);
+	note_fd(conn->worker->conns, conn);
 }
 
 /* Just accepted; or a request is answered, and what the client sent ahead is
@@ -832,10 +592,10 @@ static void on_conn_resume(evutil_socket_t fd, short what, void *arg)
 	if (conn->http == NULL)
 		adopt(conn);
 	else if (conn->phase == CONN_IDLE && conn->head.len == 0)
-		look(conn, input, evbuffer_get_length(input));
+		feed_input(conn, input, evbuffer_get_length(input));
 	if (conn->phase > CONN_BODY)
 		return;
-	stand_before(conn);
+	intercept(conn);
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
 }
 
@@ -849,36 +609,59 @@ struct bufferevent *conn_on_accept(struct event_base *base, void *arg)
 	evbuffer_add_cb(bufferevent_get_input(conn->bev), on_conn_input, conn);
 	conn->resume = event_new(base, -1, 0, on_conn_resume, conn);
 	event_active(conn->resume, EV_READ, 0);
-	conn_enter(conn, CONN_IDLE);
-	conn_table_add(worker->conns, conn);
-	acceptor_took_one(worker->acceptor);
+	enter(conn, CONN_IDLE);
+	of_thread = worker->conns;
+	LIST_INSERT_HEAD(&worker->conns->conns, conn, link);
+	listener_opened(worker->listener);
 	return conn->bev;
 }
 
-void conn_begin(struct conn *conn, struct evhttp_request *http,
+/* evhttp is about to read again. What the client sent ahead is looked at first:
+ * until then the input is as full as it may be. */
+static void on_request_complete(struct evhttp_request *http, void *arg)
+{
+	struct conn *conn = arg;
+	size_t ahead = evbuffer_get_length(bufferevent_get_input(conn->bev));
+
+	(void)http;
+	budget_give_back(&conn->share);
+	enter(conn, CONN_IDLE);
+	conn->is_head_method = false;
+	bufferevent_setwatermark(conn->bev, EV_READ, 0, ahead);
+	event_active(conn->resume, EV_READ, 0);
+}
+
+void conn_start_request(struct worker *worker, struct evhttp_request *http,
 	struct admission *admission_r)
 {
-	conn_enter(conn, CONN_BUSY);
+	struct conn *conn = of_request(worker, http);
+
+	enter(conn, CONN_BUSY);
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
 	*admission_r = conn->admission;
 	memset(&conn->admission, 0, sizeof(conn->admission));
 	evhttp_request_set_on_complete_cb(http, on_request_complete, conn);
 }
 
-void conn_answer(struct conn *conn, size_t bytes, struct budget_share *share)
+void conn_send_answer(struct worker *worker, struct evhttp_request *http,
+	int status, struct evbuffer *body, struct budget_share *share)
 {
-	conn_enter(conn, CONN_ANSWERED);
+	struct conn *conn;
+
+	if (evhttp_request_get_connection(http) == NULL) {
+		evhttp_send_reply(http, status, NULL, body);
+		return;
+	}
+	conn = of_request(worker, http);
+	enter(conn, CONN_ANSWERED);
 	conn->unread = 0;
 	conn->unread_most = 0;
-	if (bytes <= SMALL_ANSWER)
-		return;
-	conn->share = *share;
-	*share = (struct budget_share){0};
-}
-
-/* evhttp reads from here on, to hear of the end of the input: but who has
- * stopped sending may still be reading. */
-void conn_answering(struct conn *conn)
-{
+	if (evbuffer_get_length(body) > SMALL_ANSWER) {
+		conn->share = *share;
+		*share = (struct budget_share){0};
+	}
+	evhttp_send_reply(http, status, NULL, body);
+	/* evhttp reads from here on, to hear of the end of the input: but who
+	 * has stopped sending may still be reading. */
 	bufferevent_disable(conn->bev, EV_READ);
 }

@@ -1,5 +1,5 @@
 /*
- * reply: answers and their log lines.
+ * reply: a request from evhttp to its handler, its answer, and its log line.
  *
  * Threads: the worker's.
  */
@@ -18,6 +18,27 @@
 #include "httpd/gate/request.h"
 #include "httpd/transport/conn.h"
 #include "httpd/worker/worker.h"
+
+void dispatch_on_request(struct evhttp_request *http, void *arg)
+{
+	struct worker *worker = arg;
+	struct request *request = mem_new(struct request);
+	struct problem *problem = &request->admission.problem;
+
+	request->worker = worker;
+	request->http = http;
+	request->began_us = clock_monotonic_us();
+	id_new(request->id);
+	conn_start_request(worker, http, &request->admission);
+	worker->requests++;
+	/* Not reached; if evhttp saw a request that conn did not, it ends. */
+	if (request->admission.route == NULL && problem->kind == PROBLEM_NONE)
+		problem_fixed(problem, PROBLEM_INTERNAL);
+	if (problem->kind != PROBLEM_NONE)
+		reply_problem(request, problem);
+	else
+		request->admission.route->handle(request);
+}
 
 /* Without the query, where secrets are pasted by mistake. */
 static const char *path_of(const struct request *request)
@@ -68,18 +89,6 @@ static void free_text(const void *data, size_t len, void *arg)
 	free(arg);
 }
 
-/* NULL: its client is gone. */
-static struct conn *announce(struct request *request, size_t bytes)
-{
-	struct conn *conn;
-
-	if (evhttp_request_get_connection(request->http) == NULL)
-		return NULL;
-	conn = conn_of(request->worker, request->http);
-	conn_answer(conn, bytes, &request->admission.share);
-	return conn;
-}
-
 /* Sends the text, which is given away, and ends the request. */
 static void send_text(
 	struct request *request, int status, const char *type, char *text)
@@ -87,7 +96,6 @@ static void send_text(
 	struct evkeyvalq *fields = evhttp_request_get_output_headers(
 		request->http);
 	struct evbuffer *body = evbuffer_new();
-	struct conn *conn;
 
 	answer_fields_number(fields, "Content-Length", (int64_t)strlen(text));
 	evhttp_add_header(fields, "Content-Type", type);
@@ -97,40 +105,27 @@ static void send_text(
 	evbuffer_add_reference(body, text, strlen(text), free_text, text);
 	if (evhttp_request_get_command(request->http) == EVHTTP_REQ_HEAD)
 		evbuffer_drain(body, evbuffer_get_length(body));
-	conn = announce(request, evbuffer_get_length(body));
-	evhttp_send_reply(request->http, status, NULL, body);
-	if (conn)
-		conn_answering(conn);
+	conn_send_answer(request->worker, request->http, status, body,
+		&request->admission.share);
 	evbuffer_free(body);
 	request_free(request);
-}
-
-/* Whether the answer may be held until it is read. Those to requests that
- * changed something are small, and not lost to this. */
-static bool may_hold(
-	struct request *request, const char *text, struct problem *problem)
-{
-	return evhttp_request_get_command(request->http) != EVHTTP_REQ_GET ||
-	       admission_hold(request->worker, &request->admission,
-		       strlen(text), problem) == 0;
-}
-
-/* 0, or -1 with the problem. */
-static int check_printed(
-	struct request *request, const char *text, struct problem *problem)
-{
-	if (text)
-		return may_hold(request, text, problem) ? 0 : -1;
-	log_error(request->worker->log, "answer_unprintable", "request",
-		request->id);
-	return problem_fixed(problem, PROBLEM_INTERNAL);
 }
 
 void reply_printed(struct request *request, int status, char *text)
 {
 	struct problem problem = PROBLEM_INIT;
 
-	if (check_printed(request, text, &problem) < 0) {
+	if (text == NULL) {
+		log_error(request->worker->log, "answer_unprintable", "request",
+			request->id);
+		problem_fixed(&problem, PROBLEM_INTERNAL);
+	} else if (evhttp_request_get_command(request->http) == EVHTTP_REQ_GET) {
+		/* Answers to requests that changed something are small, and
+		 * must not be lost to this. */
+		admission_hold(request->worker, &request->admission,
+			strlen(text), &problem);
+	}
+	if (problem.kind != PROBLEM_NONE) {
 		free(text);
 		reply_problem(request, &problem);
 		return;
@@ -168,37 +163,4 @@ void reply_either(struct request *request, const struct problem *problem,
 	}
 	json_decref(object);
 	reply_problem(request, problem);
-}
-
-/*
- * arrival: the begin of a request.
- *
- * Threads: the worker's.
- */
-
-static struct request *begin(struct worker *worker, struct evhttp_request *http)
-{
-	struct request *request = mem_new(struct request);
-
-	request->worker = worker;
-	request->http = http;
-	request->began_us = clock_monotonic_us();
-	id_new(request->id);
-	conn_begin(conn_of(worker, http), http, &request->admission);
-	worker->requests++;
-	return request;
-}
-
-void arrival_on_request(struct evhttp_request *http, void *arg)
-{
-	struct request *request = begin(arg, http);
-	struct problem *problem = &request->admission.problem;
-
-	/* Not reached; if evhttp saw a request that conn did not, it ends. */
-	if (request->admission.route == NULL && problem->kind == PROBLEM_NONE)
-		problem_fixed(problem, PROBLEM_INTERNAL);
-	if (problem->kind != PROBLEM_NONE)
-		reply_problem(request, problem);
-	else
-		request->admission.route->handle(request);
 }

@@ -1,5 +1,5 @@
 /*
- * reply: answers. Each of these ends the request it is given.
+ * reply: the answer to a request. Each request gets one, which ends it.
  */
 #ifndef POSTERN_HTTPD_TRANSPORT_REPLY_H
 #define POSTERN_HTTPD_TRANSPORT_REPLY_H
@@ -8,7 +8,13 @@
 
 #include "httpd/http/problem.h"
 
+struct evhttp_request;
 struct request;
+
+/* For evhttp_set_gencb(): a request that has been read whole; arg is the
+ * worker. It goes to the handler of its route, or is answered with its
+ * problem. */
+void dispatch_on_request(struct evhttp_request *http, void *arg);
 
 /* Sends the object, which is given away. */
 void reply_json(struct request *request, int status, json_t *object);
@@ -22,15 +28,5 @@ void reply_problem(struct request *request, const struct problem *problem);
  * away in any case, and may be NULL when there is a problem. */
 void reply_either(struct request *request, const struct problem *problem,
 	int status, json_t *object);
-
-/*
- * arrival: the begin of a request.
- */
-
-struct evhttp_request;
-
-/* For evhttp_set_gencb(): a request that has arrived whole; arg is the worker.
- * It goes to the handler of its route, or is answered with its problem. */
-void arrival_on_request(struct evhttp_request *http, void *arg);
 
 #endif

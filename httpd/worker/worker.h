@@ -48,11 +48,10 @@ void database_watch_look(struct database_watch *watch, int64_t now_us);
  *   conn       bytes arrive; http_head reads the head strictly
  *   admission  route, key, rate, scope, size, media type: from the head alone
  *   conn       a problem is answered now; else evhttp collects the body
- *   arrival    route->handle(): parse -> decide -> act -> render
+ *   dispatch   route->handle(): parse -> decide -> act -> render
  *   reply      sends the answer, logs it, frees the request
  */
 
-struct acceptor;
 struct budget;
 struct clock;
 struct committer;
@@ -64,6 +63,7 @@ struct evhttp;
 struct inbox;
 struct inject;
 struct key_use;
+struct listener;
 struct log;
 struct postfix_run;
 struct rate_table;
@@ -99,7 +99,7 @@ struct worker {
 	struct conf *conf; /* its own copy, changed when settings are reloaded */
 	struct event_base *base;
 	struct evhttp *http;
-	struct acceptor *acceptor;
+	struct listener *listener;
 	struct db *db;
 	struct database_watch database; /* the file of db */
 	struct inbox *inbox;

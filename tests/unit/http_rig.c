@@ -24,7 +24,7 @@
 #include "httpd/transport/conn.h"
 #include "httpd/transport/reply.h"
 #include "httpd/http/http1.h"
-#include "httpd/transport/listen_socket.h"
+#include "httpd/transport/listener.h"
 #include "httpd/gate/request.h"
 #include "httpd/gate/route.h"
 #include "tests/unit/http_rig.h"
@@ -83,7 +83,7 @@ static void set_up_worker(struct http_rig *rig)
 	worker->shared = &rig->shared;
 	worker->conf = conf_default();
 	worker->base = event_base_new();
-	worker->conns = conn_table_new(worker);
+	worker->conns = conn_table_new();
 	worker->http = evhttp_new(worker->base);
 	evhttp_set_allowed_methods(worker->http,
 		EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
@@ -91,9 +91,9 @@ static void set_up_worker(struct http_rig *rig)
 	evhttp_set_max_headers_size(
 		worker->http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
 	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
-	evhttp_set_gencb(worker->http, arrival_on_request, worker);
-	assert_int_equal(acceptor_new(worker, &worker->acceptor, NULL), 0);
-	acceptor_enter_thread(worker->acceptor);
+	evhttp_set_gencb(worker->http, dispatch_on_request, worker);
+	assert_int_equal(listener_new(worker, &worker->listener, NULL), 0);
+	listener_enter_thread(worker->listener);
 }
 
 /* What a test waits for next is to come within that time. */
@@ -113,7 +113,7 @@ int http_rig_setup(void **state)
 	rig->shared.connections = &rig->connections;
 	rig->shared.workers = 1;
 	rig->shared.clock = &clock_system;
-	assert_int_equal(listen_socket_open("127.0.0.1:0",
+	assert_int_equal(listener_bind("127.0.0.1:0",
 				 &rig->shared.listen_fd, rig->address, NULL),
 		0);
 	set_up_worker(rig);
@@ -129,10 +129,10 @@ int http_rig_teardown(void **state)
 	struct worker *worker = &rig->worker;
 
 	event_free(rig->guard);
-	acceptor_stop(worker->acceptor);
+	listener_stop(worker->listener);
 	evhttp_free(worker->http);
 	conn_table_free(worker->conns);
-	acceptor_free(worker->acceptor);
+	listener_free(worker->listener);
 	event_base_free(worker->base);
 	conf_free(worker->conf);
 	close(rig->shared.listen_fd);

@@ -12,8 +12,9 @@
 
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "httpd/transport/conn.h"
 #include "httpd/http/http1.h"
+#include "httpd/transport/conn.h"
+#include "httpd/transport/listener.h"
 #include "tests/unit/http_rig.h"
 
 #define GET "GET /here HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -355,7 +356,7 @@ static void test_client_gone(void **state)
 	while (rig->held == NULL)
 		http_rig_wait(rig);
 	http_rig_release(rig);
-	while (conn_table_count(rig->worker.conns) > 0)
+	while (listener_connections(rig->worker.listener) > 0)
 		http_rig_wait(rig);
 	assert_int_equal(rig->worker.requests, 0);
 }
@@ -380,7 +381,7 @@ static void test_expired(void **state)
 
 		rig->worker.conf->http.idle_timeout_ms =
 			cases[i].heard ? INT64_MAX / 1000000 : 0;
-		while (conn_table_count(rig->worker.conns) == 0)
+		while (listener_connections(rig->worker.listener) == 0)
 			http_rig_wait(rig);
 		while (!client->closed) {
 			http_rig_settle(rig);
@@ -391,7 +392,7 @@ static void test_expired(void **state)
 		else
 			assert_int_equal(client->got.len, 0);
 		http_client_free(client);
-		while (conn_table_count(rig->worker.conns) > 0)
+		while (listener_connections(rig->worker.listener) > 0)
 			http_rig_wait(rig);
 	}
 }
@@ -428,7 +429,7 @@ static void test_answer_not_read(void **state)
 		http_rig_wait(rig);
 	http_rig_settle(rig);
 	assert_true(rig->budget.used >= HTTP_RIG_LARGE);
-	while (conn_table_count(rig->worker.conns) > 0) {
+	while (listener_connections(rig->worker.listener) > 0) {
 		http_rig_settle(rig);
 		http_rig_expire(rig);
 	}

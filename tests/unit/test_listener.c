@@ -1,5 +1,5 @@
 /*
- * acceptor: how many connections a worker takes, and which one next.
+ * listener: how many connections a worker takes, and which one next.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
-#include "httpd/transport/conn.h"
+#include "httpd/transport/listener.h"
 #include "tests/unit/http_rig.h"
 
 enum { CLIENTS = 12 };
@@ -33,7 +33,7 @@ static void free_all(struct http_client *clients[static CLIENTS])
 
 static size_t taken(const struct http_rig *rig)
 {
-	return conn_table_count(rig->worker.conns);
+	return listener_connections(rig->worker.listener);
 }
 
 static void wait_for(struct http_rig *rig, size_t n)
@@ -82,7 +82,7 @@ static void test_limit(void **state)
 	wait_for(rig, LIMIT);
 
 	rig->worker.conf->http.max_connections = CLIENTS;
-	acceptor_check(rig->worker.acceptor);
+	listener_check(rig->worker.listener);
 	for (int i = 0; i < CLIENTS; i++)
 		http_client_say(clients[i], "x\n", 2);
 	for (int i = 0; i < CLIENTS; i++)
@@ -107,7 +107,7 @@ static void test_share(void **state)
 	assert_true(before < CLIENTS);
 
 	rig->connections += CLIENTS;
-	acceptor_check(rig->worker.acceptor);
+	listener_check(rig->worker.listener);
 	while (taken(rig) < CLIENTS)
 		http_rig_wait(rig);
 	rig->connections -= CLIENTS;
@@ -121,12 +121,12 @@ static void test_stop(void **state)
 	struct http_client *before = http_client_new(rig), *after;
 
 	wait_for(rig, 1);
-	assert_false(acceptor_is_stopped(rig->worker.acceptor));
-	acceptor_stop(rig->worker.acceptor);
-	assert_true(acceptor_is_stopped(rig->worker.acceptor));
-	acceptor_stop(rig->worker.acceptor);
+	assert_false(listener_is_stopped(rig->worker.listener));
+	listener_stop(rig->worker.listener);
+	assert_true(listener_is_stopped(rig->worker.listener));
+	listener_stop(rig->worker.listener);
 	after = http_client_new(rig);
-	acceptor_check(rig->worker.acceptor);
+	listener_check(rig->worker.listener);
 	http_rig_settle(rig);
 	assert_int_equal(taken(rig), 1);
 	http_client_free(before);
@@ -151,7 +151,7 @@ static void test_no_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	http_rig_settle(rig);
 	assert_int_equal(taken(rig), 0);
-	acceptor_check(rig->worker.acceptor);
+	listener_check(rig->worker.listener);
 	wait_for(rig, 1);
 	http_client_free(client);
 }
@@ -168,7 +168,7 @@ int main(void)
 		TEST(stop),
 		TEST(no_descriptors),
 	};
-	int failed = cmocka_run_group_tests_name("acceptor", tests, NULL, NULL);
+	int failed = cmocka_run_group_tests_name("listener", tests, NULL, NULL);
 
 	libevent_global_shutdown();
 	return failed;

@@ -1,4 +1,4 @@
-/* listen_socket: what can be bound, and what is said of what cannot. */
+/* listener_bind: what can be bound, and what is said of what cannot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,17 +13,17 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/transport/listen_socket.h"
+#include "httpd/transport/listener.h"
 
 static void test_any_port(void **state)
 {
-	char name[LISTEN_SOCKET_NAME_SIZE];
+	char name[LISTENER_NAME_SIZE];
 	struct err err = ERR_INIT;
 	int fd, listening;
 	socklen_t len = sizeof(listening);
 
 	(void)state;
-	assert_int_equal(listen_socket_open("127.0.0.1:0", &fd, name, &err), 0);
+	assert_int_equal(listener_bind("127.0.0.1:0", &fd, name, &err), 0);
 	assert_true(str_starts(name, "127.0.0.1:"));
 	assert_string_not_equal(name, "127.0.0.1:0");
 	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
@@ -35,12 +35,12 @@ static void test_any_port(void **state)
 
 static void test_name_of_v6(void **state)
 {
-	char name[LISTEN_SOCKET_NAME_SIZE];
+	char name[LISTENER_NAME_SIZE];
 	struct err err = ERR_INIT;
 	int fd;
 
 	(void)state;
-	if (listen_socket_open("[::1]:0", &fd, name, &err) < 0)
+	if (listener_bind("[::1]:0", &fd, name, &err) < 0)
 		skip(); /* a host without IPv6 */
 	assert_true(str_starts(name, "[::1]:"));
 	close(fd);
@@ -48,13 +48,13 @@ static void test_name_of_v6(void **state)
 
 static void test_taken(void **state)
 {
-	char name[LISTEN_SOCKET_NAME_SIZE], again[LISTEN_SOCKET_NAME_SIZE];
+	char name[LISTENER_NAME_SIZE], again[LISTENER_NAME_SIZE];
 	struct err err = ERR_INIT;
 	int fd, other = -1;
 
 	(void)state;
-	assert_int_equal(listen_socket_open("127.0.0.1:0", &fd, name, &err), 0);
-	assert_int_equal(listen_socket_open(name, &other, again, &err), -1);
+	assert_int_equal(listener_bind("127.0.0.1:0", &fd, name, &err), 0);
+	assert_int_equal(listener_bind(name, &other, again, &err), -1);
 	assert_int_equal(err.code, ERR_TEMPORARY);
 	assert_non_null(strstr(err.text, name));
 	assert_int_equal(other, -1);
@@ -70,11 +70,11 @@ static void test_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
-		char name[LISTEN_SOCKET_NAME_SIZE];
+		char name[LISTENER_NAME_SIZE];
 		struct err err = ERR_INIT;
 		int fd;
 
-		if (listen_socket_open(addresses[i], &fd, name, &err) == 0)
+		if (listener_bind(addresses[i], &fd, name, &err) == 0)
 			fail_msg("%s was bound as %s", addresses[i], name);
 		assert_int_equal(err.code, ERR_CONFIG);
 		assert_non_null(strstr(err.text, addresses[i]));
@@ -90,5 +90,5 @@ int main(void)
 		cmocka_unit_test(test_refused),
 	};
 
-	return cmocka_run_group_tests_name("listen_socket", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("listener_bind", tests, NULL, NULL);
 }

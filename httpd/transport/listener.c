@@ -1,0 +1,261 @@
+/*
+ * listener: the socket that all workers accept from, and which of them does.
+ *
+ * Owns the worker's evconnlistener and the count of its connections; evhttp
+ * makes connections of what is accepted.
+ *
+ * Threads: listener_bind() from any. A listener is made and freed on the main
+ * thread, else used on the worker's.
+ */
+#include "httpd/transport/listener.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "httpd/worker/worker.h"
+
+enum { BACKLOG = 1024 };
+
+/* So many connections more than its share a worker takes. */
+enum { SHARE_AHEAD_MAX = 4 };
+
+/* Between two lines about clients that cannot be accepted. */
+enum { ERROR_LOG_US = 10 * 1000000 };
+
+struct listener {
+	struct worker *worker;
+	struct evhttp_bound_socket *socket; /* NULL once it accepts no more */
+	size_t connections;
+	bool accepting;
+	bool accepted_one;   /* in this round of the loop */
+	struct event *round; /* ends it */
+	int64_t error_us;    /* monotonic, when one was last logged */
+};
+
+/* That of this thread: the argument of a listener's callback is evhttp's. */
+static _Thread_local struct listener *of_thread;
+
+static int open_bound(const struct sockaddr *address, socklen_t len)
+{
+	const int on = 1;
+	int fd = socket(address->sa_family,
+		SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+		bind(fd, address, len) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void describe(int fd, char name_r[static LISTENER_NAME_SIZE])
+{
+	struct sockaddr_storage address = {0};
+	socklen_t len = sizeof(address);
+	char host[64] = "?", port[16] = "?";
+
+	getsockname(fd, (struct sockaddr *)&address, &len);
+	getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port,
+		sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(name_r, LISTENER_NAME_SIZE,
+		address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+/* Splits `host:port` or `[host]:port` in place. */
+static bool split(char *address, char **host_r, char **port_r)
+{
+	char *colon = strrchr(address, ':');
+
+	if (colon == NULL || colon[1] == '\0')
+		return false;
+	*colon = '\0';
+	*host_r = address;
+	*port_r = colon + 1;
+	if (address[0] != '[')
+		return strchr(address, ':') == NULL;
+	*host_r = address + 1;
+	if (colon[-1] != ']')
+		return false;
+	colon[-1] = '\0';
+	return true;
+}
+
+static struct addrinfo *parse(const char *address)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
+		.ai_socktype = SOCK_STREAM,
+	};
+	_cleanup_free_ char *copy = mem_strdup(address);
+	struct addrinfo *parsed = NULL;
+	char *host, *port;
+	int64_t number;
+
+	if (!split(copy, &host, &port) ||
+		str_int(port, 0, UINT16_MAX, &number) < 0 ||
+		getaddrinfo(host, port, &hints, &parsed) != 0)
+		return NULL;
+	return parsed;
+}
+
+int listener_bind(const char *address, int *fd_r,
+	char name_r[static LISTENER_NAME_SIZE], struct err *err)
+{
+	struct addrinfo *parsed = parse(address);
+	int fd, fault;
+
+	if (parsed == NULL)
+		return err_set(err, ERR_CONFIG,
+			"http.listen: %s is not an address:port", address);
+	fd = open_bound(parsed->ai_addr, parsed->ai_addrlen);
+	fault = errno;
+	freeaddrinfo(parsed);
+	if (fd < 0)
+		return err_set(err,
+			fault == EADDRINUSE ? ERR_TEMPORARY : ERR_CONFIG,
+			"cannot listen on %s: %s", address, strerror(fault));
+	describe(fd, name_r);
+	*fd_r = fd;
+	return 0;
+}
+
+void listener_enter_thread(struct listener *listener)
+{
+	of_thread = listener;
+}
+
+void listener_check(struct listener *listener)
+{
+	const struct worker *worker = listener->worker;
+	const struct worker_shared *shared = worker->shared;
+	struct evconnlistener *events;
+	bool at_limit = listener->connections >=
+			(size_t)worker->conf->http.max_connections;
+	/* The worker with the fewest connections is never ahead, so somebody
+	 * always accepts. */
+	bool ahead = listener->connections >
+		     *shared->connections / shared->workers + SHARE_AHEAD_MAX;
+	bool accept = !listener->accepted_one && !ahead && !at_limit;
+
+	if (listener->socket == NULL || accept == listener->accepting)
+		return;
+	events = evhttp_bound_socket_get_listener(listener->socket);
+	if (accept)
+		evconnlistener_enable(events);
+	else
+		evconnlistener_disable(events);
+	listener->accepting = accept;
+}
+
+/* The next connection of this round is for the worker that comes first. */
+void listener_opened(struct listener *listener)
+{
+	listener->connections++;
+	(*listener->worker->shared->connections)++;
+	listener->accepted_one = true;
+	listener_check(listener);
+	event_active(listener->round, EV_TIMEOUT, 0);
+}
+
+static void on_round_end(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *listener = arg;
+
+	(void)fd;
+	(void)what;
+	listener->accepted_one = false;
+	listener_check(listener);
+}
+
+void listener_closed(struct listener *listener)
+{
+	listener->connections--;
+	(*listener->worker->shared->connections)--;
+	listener_check(listener);
+}
+
+size_t listener_connections(const struct listener *listener)
+{
+	return listener->connections;
+}
+
+/* No descriptor is left, most likely: pause until the next check, and say so
+ * now and then. */
+static void on_accept_error(struct evconnlistener *events, void *arg)
+{
+	struct listener *listener = of_thread;
+	int64_t now_us = clock_monotonic_us();
+	int error = errno;
+
+	(void)arg;
+	evconnlistener_disable(events);
+	listener->accepting = false;
+	if (now_us - listener->error_us < ERROR_LOG_US)
+		return;
+	listener->error_us = now_us;
+	log_error(listener->worker->log, "accept_failed", "error",
+		strerror(error));
+}
+
+int listener_new(
+	struct worker *worker, struct listener **listener_r, struct err *err)
+{
+	int fd = fcntl(worker->shared->listen_fd, F_DUPFD_CLOEXEC, 0);
+	struct evhttp_bound_socket *socket = NULL;
+	struct listener *listener;
+	int error;
+
+	if (fd >= 0)
+		socket = evhttp_accept_socket_with_handle(worker->http, fd);
+	error = errno;
+	if (socket == NULL && fd >= 0)
+		close(fd);
+	if (socket == NULL)
+		return err_set(err, ERR_TEMPORARY, "cannot accept: %s",
+			strerror(error));
+	listener = mem_new(struct listener);
+	listener->worker = worker;
+	listener->socket = socket;
+	listener->accepting = true;
+	listener->round = event_new(worker->base, -1, 0, on_round_end, listener);
+	evconnlistener_set_error_cb(
+		evhttp_bound_socket_get_listener(socket), on_accept_error);
+	*listener_r = listener;
+	return 0;
+}
+
+void listener_free(struct listener *listener)
+{
+	if (listener == NULL)
+		return;
+	event_free(listener->round);
+	free(listener);
+}
+
+void listener_stop(struct listener *listener)
+{
+	if (listener == NULL || listener->socket == NULL)
+		return;
+	evhttp_del_accept_socket(listener->worker->http, listener->socket);
+	listener->socket = NULL;
+}
+
+bool listener_is_stopped(const struct listener *listener)
+{
+	return listener->socket == NULL;
+}
