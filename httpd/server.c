@@ -2,7 +2,7 @@
  * server: the listening socket, the workers, and the committer they share.
  *
  * Start and stop mirror each other. The committer ends after the workers'
- * threads, and before the workers are freed: they get its last letters.
+ * threads, and before the workers are freed: they run its last tasks.
  *
  * Threads: the main one.
  */

@@ -2,7 +2,7 @@
  * worker_thread: a worker with its thread, from start to drain.
  *
  * Made and freed on the main thread, used on its own; in between other threads
- * reach it through its inbox only. Draining ends the loop when the last
+ * reach it through its task queue only. Draining ends the loop when the last
  * connection and the last request are gone, or when the time is up.
  */
 #include "httpd/worker_thread.h"
@@ -18,7 +18,7 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/db/db.h"
-#include "httpd/worker/inbox.h"
+#include "httpd/worker/task_queue.h"
 #include "httpd/worker/worker.h"
 #include "httpd/transport/conn.h"
 #include "httpd/transport/listener.h"
@@ -44,13 +44,13 @@ enum { DRAIN_ACCEPT_MS = 50 };
 /* After the drain timeout: how long the last answers have to get out. */
 enum { LAST_WORDS_MS = 500 };
 
-struct drain_letter {
-	struct letter letter; /* first */
+struct drain_task {
+	struct task task; /* first */
 	struct worker_thread *thread;
 };
 
-struct reload_letter {
-	struct letter letter; /* first */
+struct reload_task {
+	struct task task; /* first */
 	struct worker *worker;
 	struct conf *fresh;
 	int64_t postfix_limit;
@@ -63,7 +63,7 @@ struct worker_thread {
 	struct event *janitor;
 	int64_t drain_began_us;
 	bool cut_short;
-	struct drain_letter drain;
+	struct drain_task drain;
 };
 
 /* The time is up: what has begun ends now, each request with an answer. Jobs of
@@ -73,8 +73,8 @@ static void cut_short(struct worker_thread *thread)
 	const struct worker *worker = &thread->worker;
 
 	log_warn(worker->log, "drain_timeout", "connections",
-		LOG_INT((int64_t)listener_connections(worker->listener)), "requests",
-		LOG_INT((int64_t)worker->requests));
+		LOG_INT((int64_t)listener_connections(worker->listener)),
+		"requests", LOG_INT((int64_t)worker->requests));
 	thread->cut_short = true;
 	inject_stop(worker->inject);
 	record_watch_stop(worker->watch);
@@ -88,7 +88,8 @@ static void drain_further(struct worker_thread *thread)
 	if (ms >= DRAIN_ACCEPT_MS)
 		listener_stop(worker->listener);
 	if (listener_is_stopped(worker->listener) &&
-		listener_connections(worker->listener) == 0 && worker->requests == 0)
+		listener_connections(worker->listener) == 0 &&
+		worker->requests == 0)
 		event_base_loopbreak(worker->base);
 	if (ms < worker->conf->http.drain_timeout_ms)
 		return;
@@ -112,17 +113,17 @@ static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 		drain_further(thread);
 }
 
-static void on_worker_drain(struct letter *letter)
+static void on_worker_drain(struct task *task)
 {
-	struct worker_thread *thread = ((struct drain_letter *)letter)->thread;
+	struct worker_thread *thread = ((struct drain_task *)task)->thread;
 
 	thread->worker.draining = true;
 	thread->drain_began_us = clock_monotonic_us();
 }
 
-static void on_worker_reload(struct letter *letter)
+static void on_worker_reload(struct task *task)
 {
-	struct reload_letter *reload = (struct reload_letter *)letter;
+	struct reload_task *reload = (struct reload_task *)task;
 	struct worker *worker = reload->worker;
 	struct buf restart = BUF_INIT;
 
@@ -167,8 +168,8 @@ static void set_up_janitor(struct worker_thread *thread)
 /* The parts that need the event base. */
 static int set_up_parts(struct worker *worker, struct err *err)
 {
-	worker->inbox = inbox_new(worker->base);
-	if (worker->inbox == NULL)
+	worker->tasks = task_queue_new(worker->base);
+	if (worker->tasks == NULL)
 		return err_set(err, ERR_TEMPORARY, "no descriptors left");
 	worker->inject = inject_new(worker->base, worker->conf);
 	worker->watch = record_watch_new(worker->base, worker->db, worker->log);
@@ -198,7 +199,7 @@ int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
 	struct worker_thread *thread = mem_new(struct worker_thread);
 	struct worker *worker = &thread->worker;
 
-	thread->drain.letter.deliver = on_worker_drain;
+	thread->drain.task.run = on_worker_drain;
 	thread->drain.thread = thread;
 	worker->shared = shared;
 	worker->log = shared->log;
@@ -224,7 +225,7 @@ void worker_thread_free(struct worker_thread *thread)
 		return;
 	worker = &thread->worker;
 	listener_stop(worker->listener);
-	inbox_free(worker->inbox);
+	task_queue_free(worker->tasks);
 	inject_free(worker->inject);
 	record_watch_free(worker->watch);
 	if (worker->http)
@@ -271,16 +272,16 @@ void worker_thread_join(struct worker_thread *thread)
 void worker_thread_reload(
 	struct worker_thread *thread, struct conf *fresh, int64_t postfix_limit)
 {
-	struct reload_letter *reload = mem_new(struct reload_letter);
+	struct reload_task *reload = mem_new(struct reload_task);
 
-	reload->letter.deliver = on_worker_reload;
+	reload->task.run = on_worker_reload;
 	reload->worker = &thread->worker;
 	reload->fresh = fresh;
 	reload->postfix_limit = postfix_limit;
-	inbox_post(thread->worker.inbox, &reload->letter);
+	task_queue_post(thread->worker.tasks, &reload->task);
 }
 
 void worker_thread_drain(struct worker_thread *thread)
 {
-	inbox_post(thread->worker.inbox, &thread->drain.letter);
+	task_queue_post(thread->worker.tasks, &thread->drain.task);
 }

@@ -54,9 +54,9 @@ void request_free(struct request *request)
  * committer's.
  */
 
-static void on_change_delivered(struct letter *letter)
+static void on_change_done(struct task *task)
 {
-	struct change *change = (struct change *)letter;
+	struct change *change = (struct change *)task;
 
 	change->done(change);
 }
@@ -68,14 +68,14 @@ static void on_change_committed(void *arg, int result, const struct err *err)
 	change->result = result;
 	if (result < 0)
 		change->err = *err;
-	inbox_post(change->request->worker->inbox, &change->letter);
+	task_queue_post(change->request->worker->tasks, &change->task);
 }
 
 void change_submit(struct request *request, struct change *change,
 	int (*run)(struct db *db, void *arg, struct err *err),
 	void (*done)(struct change *change))
 {
-	change->letter.deliver = on_change_delivered;
+	change->task.run = on_change_done;
 	change->request = request;
 	change->done = done;
 	change->job.run = run;

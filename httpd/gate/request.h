@@ -11,7 +11,7 @@
 #include "core/db/committer.h"
 #include "httpd/gate/admission.h"
 #include "httpd/http/problem.h"
-#include "httpd/worker/inbox.h"
+#include "httpd/worker/task_queue.h"
 
 struct evbuffer;
 struct evhttp_request;
@@ -53,7 +53,7 @@ void request_free(struct request *request);
 struct request;
 
 struct change {
-	struct letter letter; /* first: from the committer to the worker */
+	struct task task; /* first: from the committer to the worker */
 	struct commit_job job;
 	struct request *request;
 	void (*done)(struct change *change); /* owns it from then on */

@@ -103,9 +103,9 @@ static void inject_or_end(struct send *send)
 		send_inject(send);
 }
 
-static void on_send_staged(struct letter *letter)
+static void on_send_staged(struct task *task)
 {
-	struct send_group *group = (struct send_group *)letter;
+	struct send_group *group = (struct send_group *)task;
 
 	if (group->job_result < 0) {
 		end_unstaged(group);
@@ -167,10 +167,10 @@ static void refuse_all(struct send_group *group, enum problem_kind kind)
 	send_group_refuse(group, &problem);
 }
 
-static void on_composed(struct letter *letter)
+static void on_composed(struct task *task)
 {
 	struct send_group *group = CONTAINER_OF(
-		letter, struct send_group, work.letter);
+		task, struct send_group, work.done);
 	size_t open, bad;
 
 	if (group->problem.kind != PROBLEM_NONE) {

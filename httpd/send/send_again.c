@@ -155,9 +155,9 @@ static void give_up(struct send *send)
 	send_group_finish(send, SEND_UNSURE);
 }
 
-static void on_send_superseded(struct letter *letter)
+static void on_send_superseded(struct task *task)
 {
-	struct send_group *group = (struct send_group *)letter;
+	struct send_group *group = (struct send_group *)task;
 	const struct request *request = group->request;
 
 	if (group->job_result < 0)

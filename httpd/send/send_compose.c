@@ -317,8 +317,7 @@ static bool compose_some(struct work *work)
 	return true;
 }
 
-void send_compose_group(
-	struct send_group *group, void (*done)(struct letter *letter))
+void send_compose_group(struct send_group *group, void (*done)(struct task *task))
 {
 	uint64_t each = group->personal ? group->n : 1, bytes = 0;
 
@@ -326,20 +325,20 @@ void send_compose_group(
 		bytes += outgoing_text_size(&group->outgoing[i]) +
 			 outgoing_files_size(&group->outgoing[i]);
 	group->work = (struct work){
-		.letter = {.deliver = done},
-		.inbox = group->worker->inbox,
+		.done = {.run = done},
+		.tasks = group->worker->tasks,
 		.company_id = group->request->admission.key.company_id,
 		.run = compose_some,
 	};
 	group->outgoing_bytes = bytes;
 	if (count(group, bytes) < 0) {
 		group->outgoing_bytes = 0;
-		done(&group->work.letter);
+		done(&group->work.done);
 	} else if (group->n > SMALL_EMAILS || bytes * each > SMALL_BYTES) {
 		work_pool_submit(group->worker->shared->pool, &group->work);
 	} else {
 		while (!compose_some(&group->work))
 			continue;
-		done(&group->work.letter);
+		done(&group->work.done);
 	}
 }

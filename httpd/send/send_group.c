@@ -126,14 +126,14 @@ static void on_job_done(void *arg, int result, const struct err *err)
 	group->job_result = result;
 	if (result < 0)
 		group->job_err = *err;
-	inbox_post(group->request->worker->inbox, &group->letter);
+	task_queue_post(group->request->worker->tasks, &group->task);
 }
 
 void send_group_commit(struct send_group *group,
 	int (*run)(struct db *db, void *group, struct err *err),
-	void (*deliver)(struct letter *letter), bool lazy)
+	void (*done)(struct task *task), bool lazy)
 {
-	group->letter.deliver = deliver;
+	group->task.run = done;
 	group->job.run = run;
 	group->job.done = on_job_done;
 	group->job.arg = group;

@@ -7,7 +7,7 @@
 #include "core/db/committer.h"
 #include "core/store/store_email.h"
 #include "core/store/store_idempotency.h"
-#include "httpd/worker/inbox.h"
+#include "httpd/worker/task_queue.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/inject/inject.h"
 #include "httpd/send/record_watch.h"
@@ -55,7 +55,7 @@ struct send {
 /* The emails of one request. Lives until its done; between two steps it is
  * with the emails that are open, with its job or with the pool. */
 struct send_group {
-	struct letter letter; /* first: from the committer to the worker */
+	struct task task; /* first: from the committer to the worker */
 	struct commit_job job;
 	struct work work;          /* composing: */
 	struct outgoing *outgoing; /* one with personal, else n */
@@ -97,11 +97,11 @@ void send_group_each_open(struct send_group *group,
 void send_group_finish(struct send *send, enum send_end end);
 void send_group_leave(struct send *send);
 
-/* Has the committer run the job, and then the worker the step. A lazy job is
+/* Has the committer run the job, and then the worker done. A lazy job is
  * durable only with a later commit. */
 void send_group_commit(struct send_group *group,
 	int (*run)(struct db *db, void *group, struct err *err),
-	void (*deliver)(struct letter *letter), bool lazy);
+	void (*done)(struct task *task), bool lazy);
 
 /* May the request's key send as this domain? 0, or -1 with the problem. */
 int send_decide(struct request *request, const char *from_domain,
@@ -118,10 +118,10 @@ int send_compose(struct request *request, struct outgoing *outgoing,
 	struct composed *composed_r, struct problem *problem);
 void send_composed_clear(struct composed *composed);
 /* Composes the open emails; those of many or large ones on a thread of the
- * pool. Then done is delivered on the worker, perhaps before this returns: the
+ * pool. Then done runs on the worker, perhaps before this returns: the
  * group has a problem when they take more memory than there is. */
 void send_compose_group(
-	struct send_group *group, void (*done)(struct letter *letter));
+	struct send_group *group, void (*done)(struct task *task));
 
 /* Submits the message and waits for the record. */
 void send_inject(struct send *send);

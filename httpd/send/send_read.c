@@ -70,9 +70,9 @@ static bool read_body(struct work *work)
 	return true;
 }
 
-static void on_read(struct letter *letter)
+static void on_read(struct task *task)
 {
-	struct reading *reading = (struct reading *)letter;
+	struct reading *reading = (struct reading *)task;
 	struct request *request = reading->body.request;
 	struct send_parsed *parsed = &reading->parsed;
 
@@ -127,8 +127,8 @@ void send_request(struct request *request, const struct send_dialect *dialect)
 	};
 	body->len = evbuffer_get_length(body->held);
 	reading->work = (struct work){
-		.letter = {.deliver = on_read},
-		.inbox = request->worker->inbox,
+		.done = {.run = on_read},
+		.tasks = request->worker->tasks,
 		.company_id = request->admission.key.company_id,
 		.run = read_body,
 	};
@@ -136,6 +136,6 @@ void send_request(struct request *request, const struct send_dialect *dialect)
 		work_pool_submit(request->worker->shared->pool, &reading->work);
 	} else {
 		read_body(&reading->work);
-		on_read(&reading->work.letter);
+		on_read(&reading->work.done);
 	}
 }

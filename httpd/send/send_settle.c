@@ -190,9 +190,9 @@ static int settle_run(struct db *db, void *arg, struct err *err)
 	return settle_key(db, group, err);
 }
 
-static void on_send_settled(struct letter *letter)
+static void on_send_settled(struct task *task)
 {
-	struct send_group *group = (struct send_group *)letter;
+	struct send_group *group = (struct send_group *)task;
 	const struct request *request = group->request;
 
 	if (group->job_result < 0)

@@ -1,8 +1,8 @@
 /*
  * work_pool: threads for work that would keep a worker's loop too long.
  *
- * Invariant: a turn is in the list while its company has work that waits or
- * runs; the one that was served last stands last.
+ * Invariant: a company has a queue while work of it waits or runs; the queue
+ * that was served last is the last in the list.
  */
 #include "httpd/worker/work_pool.h"
 
@@ -16,11 +16,11 @@
 #include "core/base/mem.h"
 
 /* The work of one company. */
-struct turn {
+struct queue {
 	char company_id[ID_SIZE];
 	STAILQ_HEAD(, work) waiting;
 	size_t running;
-	TAILQ_ENTRY(turn) link;
+	TAILQ_ENTRY(queue) link;
 };
 
 struct work_pool {
@@ -28,58 +28,58 @@ struct work_pool {
 	size_t threads_n;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
-	TAILQ_HEAD(turns, turn) turns;
+	TAILQ_HEAD(queues, queue) queues;
 	bool stopping;
 };
 
-static struct turn *turn_of(struct work_pool *pool, const char *company_id)
+static struct queue *queue_of(struct work_pool *pool, const char *company_id)
 {
-	struct turn *turn;
+	struct queue *queue;
 
-	TAILQ_FOREACH(turn, &pool->turns, link)
-	if (strcmp(turn->company_id, company_id) == 0)
-		return turn;
-	turn = mem_new(struct turn);
-	snprintf(turn->company_id, sizeof(turn->company_id), "%s", company_id);
-	STAILQ_INIT(&turn->waiting);
-	TAILQ_INSERT_TAIL(&pool->turns, turn, link);
-	return turn;
+	TAILQ_FOREACH(queue, &pool->queues, link)
+	if (strcmp(queue->company_id, company_id) == 0)
+		return queue;
+	queue = mem_new(struct queue);
+	snprintf(queue->company_id, sizeof(queue->company_id), "%s", company_id);
+	STAILQ_INIT(&queue->waiting);
+	TAILQ_INSERT_TAIL(&pool->queues, queue, link);
+	return queue;
 }
 
-/* Whose turn it is; NULL when nothing may run now. */
-static struct turn *next_turn(struct work_pool *pool)
+/* The one to be served now; NULL when nothing may run. */
+static struct queue *next_queue(struct work_pool *pool)
 {
-	struct turn *turn;
+	struct queue *queue;
 
-	TAILQ_FOREACH(turn, &pool->turns, link)
-	if (!STAILQ_EMPTY(&turn->waiting) && turn->running < pool->threads_n - 1)
+	TAILQ_FOREACH(queue, &pool->queues, link)
+	if (!STAILQ_EMPTY(&queue->waiting) && queue->running < pool->threads_n - 1)
 		break;
-	if (turn) {
-		TAILQ_REMOVE(&pool->turns, turn, link);
-		TAILQ_INSERT_TAIL(&pool->turns, turn, link);
+	if (queue) {
+		TAILQ_REMOVE(&pool->queues, queue, link);
+		TAILQ_INSERT_TAIL(&pool->queues, queue, link);
 	}
-	return turn;
+	return queue;
 }
 
-/* A piece of the turn's first work; the lock is held before and after. */
-static void run_one(struct work_pool *pool, struct turn *turn)
+/* A piece of the queue's first work; the lock is held before and after. */
+static void run_one(struct work_pool *pool, struct queue *queue)
 {
-	struct work *work = STAILQ_FIRST(&turn->waiting);
+	struct work *work = STAILQ_FIRST(&queue->waiting);
 	bool done;
 
-	STAILQ_REMOVE_HEAD(&turn->waiting, link);
-	turn->running++;
+	STAILQ_REMOVE_HEAD(&queue->waiting, link);
+	queue->running++;
 	pthread_mutex_unlock(&pool->lock);
 	done = work->run(work);
 	if (done)
-		inbox_post(work->inbox, &work->letter);
+		task_queue_post(work->tasks, &work->done);
 	pthread_mutex_lock(&pool->lock);
-	turn->running--;
+	queue->running--;
 	if (!done)
-		STAILQ_INSERT_TAIL(&turn->waiting, work, link);
-	if (turn->running == 0 && STAILQ_EMPTY(&turn->waiting)) {
-		TAILQ_REMOVE(&pool->turns, turn, link);
-		free(turn);
+		STAILQ_INSERT_TAIL(&queue->waiting, work, link);
+	if (queue->running == 0 && STAILQ_EMPTY(&queue->waiting)) {
+		TAILQ_REMOVE(&pool->queues, queue, link);
+		free(queue);
 	}
 }
 
@@ -89,10 +89,10 @@ static void *serve(void *arg)
 
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->stopping) {
-		struct turn *turn = next_turn(pool);
+		struct queue *queue = next_queue(pool);
 
-		if (turn)
-			run_one(pool, turn);
+		if (queue)
+			run_one(pool, queue);
 		else
 			pthread_cond_wait(&pool->changed, &pool->lock);
 	}
@@ -108,7 +108,7 @@ struct work_pool *work_pool_new(size_t threads)
 	pool->threads = mem_alloc(pool->threads_n, sizeof(*pool->threads));
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->changed, NULL);
-	TAILQ_INIT(&pool->turns);
+	TAILQ_INIT(&pool->queues);
 	for (size_t i = 0; i < pool->threads_n; i++) {
 		if (pthread_create(&pool->threads[i], NULL, serve, pool) == 0)
 			continue;
@@ -131,7 +131,7 @@ void work_pool_free(struct work_pool *pool)
 	pthread_mutex_unlock(&pool->lock);
 	for (size_t i = 0; i < pool->threads_n; i++)
 		pthread_join(pool->threads[i], NULL);
-	assert(TAILQ_EMPTY(&pool->turns));
+	assert(TAILQ_EMPTY(&pool->queues));
 	pthread_mutex_destroy(&pool->lock);
 	pthread_cond_destroy(&pool->changed);
 	free(pool->threads);
@@ -141,7 +141,8 @@ void work_pool_free(struct work_pool *pool)
 void work_pool_submit(struct work_pool *pool, struct work *work)
 {
 	pthread_mutex_lock(&pool->lock);
-	STAILQ_INSERT_TAIL(&turn_of(pool, work->company_id)->waiting, work, link);
+	STAILQ_INSERT_TAIL(
+		&queue_of(pool, work->company_id)->waiting, work, link);
 	pthread_cond_signal(&pool->changed);
 	pthread_mutex_unlock(&pool->lock);
 }

@@ -2,7 +2,7 @@
  * work_pool: threads for work that would keep a worker's loop too long.
  *
  * A worker hands work over with what it needs and gets it back through its
- * inbox. Companies take turns, work of one company goes in order, and no
+ * task queue. Companies take turns, work of one company goes in order, and no
  * company occupies all threads: another one's work waits for a piece of
  * somebody's work at most, which is why long work is done in pieces.
  *
@@ -15,18 +15,18 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "httpd/worker/inbox.h"
+#include "httpd/worker/task_queue.h"
 
 struct work_pool;
 
-/* Embed it in what the work is about. Until its letter is delivered, what it is
- * about belongs to the pool. */
+/* Embed it in what the work is about. Until done is run, what it is about
+ * belongs to the pool. */
 struct work {
-	struct letter letter;   /* first; delivered when the work is done */
-	struct inbox *inbox;    /* of the worker that gets it back */
-	const char *company_id; /* whose turn it takes */
+	struct task done; /* first; run by the worker when all is done */
+	struct task_queue *tasks; /* of the worker that gets it back */
+	const char *company_id;   /* in whose queue it waits */
 	/* A piece of the work, on a thread of the pool: true when all is done,
-	 * false when there is more, for which it takes another turn. */
+	 * false when there is more, which waits behind the others again. */
 	bool (*run)(struct work *work);
 	STAILQ_ENTRY(work) link; /* the pool's */
 };

@@ -60,7 +60,6 @@ struct conn_table;
 struct db;
 struct event_base;
 struct evhttp;
-struct inbox;
 struct inject;
 struct key_use;
 struct listener;
@@ -71,6 +70,7 @@ struct record_gate;
 struct record_watch;
 struct route;
 struct running;
+struct task_queue;
 struct work_pool;
 
 /* What all workers share. It outlives them. */
@@ -102,7 +102,7 @@ struct worker {
 	struct listener *listener;
 	struct db *db;
 	struct database_watch database; /* the file of db */
-	struct inbox *inbox;
+	struct task_queue *tasks;
 	struct inject *inject;
 	struct record_watch *watch;
 	struct key_use *keys;

@@ -19,7 +19,7 @@
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
-#include "httpd/worker/inbox.h"
+#include "httpd/worker/task_queue.h"
 #include "core/postfix/postfix_run.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/gate/idempotency.h"
@@ -89,7 +89,7 @@ int send_rig_setup(void **state)
 	worker->conf->submission.record_wait_ms = 20;
 	worker->base = event_base_new();
 	assert_int_equal(db_open(rig->path, DB_READ, &worker->db, NULL), 0);
-	worker->inbox = inbox_new(worker->base);
+	worker->tasks = task_queue_new(worker->base);
 	rig->inject = fake_inject_new(worker->base, rig->db);
 	worker->inject = &rig->inject->inject;
 	worker->watch = record_watch_new(worker->base, worker->db, NULL);
@@ -104,7 +104,7 @@ int send_rig_teardown(void **state)
 	_cleanup_free_ char *remove = mem_printf("rm -r %s", rig->folder);
 
 	work_pool_free(rig->shared.pool);
-	inbox_free(rig->worker.inbox);
+	task_queue_free(rig->worker.tasks);
 	inject_free(rig->worker.inject);
 	record_watch_free(rig->worker.watch);
 	db_close(rig->worker.db);

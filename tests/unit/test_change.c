@@ -38,7 +38,7 @@ static int set_up(void **state)
 	rig->shared.committer = committer_new_inline(temp->db);
 	rig->worker.shared = &rig->shared;
 	rig->worker.base = event_base_new();
-	rig->worker.inbox = inbox_new(rig->worker.base);
+	rig->worker.tasks = task_queue_new(rig->worker.base);
 	rig->request.worker = &rig->worker;
 	return 0;
 }
@@ -48,7 +48,7 @@ static int tear_down(void **state)
 	struct temp_db *temp = *state;
 	struct rig *rig = temp->more;
 
-	inbox_free(rig->worker.inbox);
+	task_queue_free(rig->worker.tasks);
 	event_base_free(rig->worker.base);
 	committer_free(rig->shared.committer);
 	return temp_db_teardown(state);

@@ -30,7 +30,7 @@ struct job {
 
 struct rig {
 	struct event_base *base;
-	struct inbox *inbox;
+	struct task_queue *tasks;
 	struct work_pool *pool;
 	struct job jobs[WORKS];
 	size_t n, back;
@@ -46,7 +46,7 @@ static int set_up(void **state)
 	struct rig *rig = mem_new(struct rig);
 
 	rig->base = event_base_new();
-	rig->inbox = inbox_new(rig->base);
+	rig->tasks = task_queue_new(rig->base);
 	rig->pool = work_pool_new(2);
 	assert_non_null(rig->pool);
 	rig->loop = pthread_self();
@@ -61,7 +61,7 @@ static int tear_down(void **state)
 	struct rig *rig = *state;
 
 	work_pool_free(rig->pool);
-	inbox_free(rig->inbox);
+	task_queue_free(rig->tasks);
 	event_base_free(rig->base);
 	sem_destroy(&rig->started);
 	pthread_mutex_destroy(&rig->lock);
@@ -84,9 +84,9 @@ static bool run(struct work *work)
 	return --job->pieces <= 0;
 }
 
-static void on_back(struct letter *letter)
+static void on_back(struct task *task)
 {
-	struct job *job = (struct job *)letter;
+	struct job *job = (struct job *)task;
 	struct rig *rig = job->rig;
 
 	assert_true(pthread_equal(pthread_self(), rig->loop));
@@ -101,8 +101,8 @@ static void submit(struct rig *rig, const char *company, char name, int pieces,
 	struct job *job = &rig->jobs[rig->n++];
 
 	*job = (struct job){
-		.work = {.letter = {.deliver = on_back},
-			.inbox = rig->inbox,
+		.work = {.done = {.run = on_back},
+			.tasks = rig->tasks,
 			.company_id = company,
 			.run = run},
 		.rig = rig,

@@ -1,4 +1,4 @@
-/* inbox: letters from many threads arrive once each, in order. */
+/* task_queue: tasks from many threads run once each, in order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,30 +11,30 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/worker/inbox.h"
+#include "httpd/worker/task_queue.h"
 
-enum { THREADS = 4, LETTERS = 2000 };
+enum { THREADS = 4, TASKS = 2000 };
 
 struct numbered {
-	struct letter letter; /* first */
+	struct task task; /* first */
 	int sender;
 	int number;
 };
 
 static struct {
-	struct inbox *inbox;
+	struct task_queue *tasks;
 	struct event_base *base;
 	int next[THREADS];
-	int delivered;
+	int ran;
 } seen;
 
-static void deliver(struct letter *letter)
+static void run(struct task *task)
 {
-	struct numbered *numbered = (struct numbered *)letter;
+	struct numbered *numbered = (struct numbered *)task;
 
 	assert_int_equal(numbered->number, seen.next[numbered->sender]++);
 	free(numbered);
-	if (++seen.delivered == THREADS * LETTERS)
+	if (++seen.ran == THREADS * TASKS)
 		event_base_loopbreak(seen.base);
 }
 
@@ -42,13 +42,13 @@ static void *post_all(void *arg)
 {
 	int sender = *(int *)arg;
 
-	for (int i = 0; i < LETTERS; i++) {
+	for (int i = 0; i < TASKS; i++) {
 		struct numbered *numbered = mem_new(struct numbered);
 
-		numbered->letter.deliver = deliver;
+		numbered->task.run = run;
 		numbered->sender = sender;
 		numbered->number = i;
-		inbox_post(seen.inbox, &numbered->letter);
+		task_queue_post(seen.tasks, &numbered->task);
 	}
 	return NULL;
 }
@@ -57,8 +57,8 @@ static void set_up_seen(void)
 {
 	memset(&seen, 0, sizeof(seen));
 	seen.base = event_base_new();
-	seen.inbox = inbox_new(seen.base);
-	assert_non_null(seen.inbox);
+	seen.tasks = task_queue_new(seen.base);
+	assert_non_null(seen.tasks);
 }
 
 static void test_many_threads(void **state)
@@ -75,21 +75,21 @@ static void test_many_threads(void **state)
 	event_base_dispatch(seen.base);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(seen.delivered, THREADS * LETTERS);
-	inbox_free(seen.inbox);
+	assert_int_equal(seen.ran, THREADS * TASKS);
+	task_queue_free(seen.tasks);
 	event_base_free(seen.base);
 }
 
-static void test_free_delivers_the_rest(void **state)
+static void test_free_runs_the_rest(void **state)
 {
 	int sender = 0;
 
 	(void)state;
 	set_up_seen();
 	post_all(&sender);
-	assert_int_equal(seen.delivered, 0);
-	inbox_free(seen.inbox);
-	assert_int_equal(seen.delivered, LETTERS);
+	assert_int_equal(seen.ran, 0);
+	task_queue_free(seen.tasks);
+	assert_int_equal(seen.ran, TASKS);
 	event_base_free(seen.base);
 }
 
@@ -97,12 +97,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many_threads),
-		cmocka_unit_test(test_free_delivers_the_rest),
+		cmocka_unit_test(test_free_runs_the_rest),
 	};
 	int failed;
 
 	evthread_use_pthreads();
-	failed = cmocka_run_group_tests_name("inbox", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("task_queue", tests, NULL, NULL);
 	libevent_global_shutdown();
 	return failed;
 }
