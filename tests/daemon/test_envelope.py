@@ -8,7 +8,6 @@ import subprocess
 import pytest
 from harness import wait_for
 from harness.sandbox import TREE, unique
-from harness.submit import ticket_address, ticket_of
 from test_restarts import Senders, check_all_there, check_delivered_once
 from test_smtp import kill_all, workers_of
 

@@ -9,7 +9,7 @@ from base64 import b64encode
 import pytest
 from harness import Sandbox
 from harness.sandbox import unique
-from harness.submit import WAYS, by_smtp
+from harness.submit import WAYS
 
 # Headers come to the milter as they are, and mail from elsewhere is relayed.
 POSTFIX = (
