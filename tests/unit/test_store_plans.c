@@ -29,8 +29,8 @@
 
 /* Tables that grow with the mail, not with the number of customers. */
 static const char *const large_tables[] = {
-	"email", "email_content", "e", "c", "superseded_ticket", "idempotency",
-	"held"};
+	"email", "email_content", "email_recipient", "e", "c",
+	"superseded_ticket", "idempotency", "held"};
 
 static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 {
