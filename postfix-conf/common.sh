@@ -17,7 +17,8 @@
 # master.cf gets a service at its end, with --submission smtp, in the same way.
 #
 # Sets: config (folder), view (the folder that postconf reads: config or that of
-# the drafts), main_cf (the file in config), draft (the file in view that is
+# the drafts), work (a folder that goes with the script: the drafts, and what
+# postconf said), main_cf (the file in config), draft (the file in view that is
 # being changed) and original (that in config), socket (as in main.cf),
 # socket_path (absolute), entry (what stands in the lists of milters), wait_map
 # (what stands in transport_maps), queue, reload, submission; status (of the
@@ -84,9 +85,23 @@ wrong_usage() {
 	exit 64
 }
 
-# The value of a parameter, as it is in effect.
+# The value of a parameter, as it is in effect. All are read at once: to look one
+# up in a file is quicker than postconf.
 value_of() {
-	postconf -c "$view" -x -h "$1" 2>/dev/null
+	[ -f "$work/values" ] ||
+		postconf -c "$view" -x >"$work/values" 2>/dev/null ||
+		: >"$work/values"
+	if [ -s "$work/values" ]; then
+		sed -n "/^$1 =/{ s/^$1 = \{0,1\}//p; q; }" "$work/values"
+	else
+		postconf -c "$view" -x -h "$1" 2>/dev/null
+	fi
+}
+
+make_work() {
+	work=$(mktemp -d) || die "cannot make a temporary folder"
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 1' HUP INT TERM
 }
 
 # The value as it is written, with $names.
@@ -141,6 +156,7 @@ find_postfix() {
 	[ -f "$config/main.cf" ] ||
 		die "$config/main.cf is missing: no Postfix is set up there"
 	main_cf=$(readlink -f "$config/main.cf")
+	make_work
 	view=$config
 	fault=$(postconf -c "$config" -h queue_directory 2>&1 >/dev/null |
 		grep fatal) && die "$fault"
@@ -353,9 +369,8 @@ is_set() {
 
 # Copies of both files, of which main.cf is to be changed first.
 begin_draft() {
-	view=$(mktemp -d) || die "cannot make a temporary folder"
-	trap 'rm -rf "$view"' EXIT
-	trap 'exit 1' HUP INT TERM
+	view=$work/draft
+	mkdir "$view"
 	: >"$view/master.cf"
 	[ ! -f "$config/master.cf" ] ||
 		cat "$config/master.cf" >"$view/master.cf"
@@ -377,9 +392,11 @@ change() {
 	age_draft
 }
 
-# postconf waits a second or two before it reads a file that is new.
+# postconf waits a second or two before it reads a file that is new. What it said
+# of the one before is forgotten.
 age_draft() {
 	touch -t 200001010000 "$draft"
+	rm -f "$work/values" "$work/options"
 }
 
 # Puts what comes on standard input into the draft.
@@ -396,8 +413,10 @@ has_service() {
 
 # What it sets an option to.
 service_option() {
-	postconf -c "$view" -P "$service/unix/$1" 2>/dev/null |
-		sed 's/^[^=]*= *//'
+	[ -f "$work/options" ] ||
+		postconf -c "$view" -P "$service/unix/*" >"$work/options" \
+			2>/dev/null || true
+	sed -n "s|^$service/unix/$1 = *||p" "$work/options"
 }
 
 # Whether it is the one that enable adds.
