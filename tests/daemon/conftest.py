@@ -17,6 +17,13 @@ def pytest_configure(config):
         "submission(method): it matters how mail gets into Postfix, so it runs"
         " for each method of submission, or for the named one only",
     )
+    config.addinivalue_line(
+        "markers", "scripts: of scripts, which are the same for every build"
+    )
+    config.addinivalue_line(
+        "markers",
+        "plain: what a sanitizer changes: memory, and much at once",
+    )
 
 
 def pytest_collection_modifyitems(config, items):

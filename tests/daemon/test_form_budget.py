@@ -277,9 +277,10 @@ def memory_kb(box, name):
         return int(re.search(rf"{name}:\s*(\d+)", status.read()).group(1))
 
 
-def test_memory_under_20_large_uploads(own_box, fields):
+@pytest.mark.plain
+def test_memory_under_8_large_uploads(own_box, fields):
     """Within the budget and what the server needs anyway."""
-    budget, clients = 40 * MIB, 20
+    budget, clients = 40 * MIB, 8
     box = own_box(
         "--postconf", "message_size_limit=60000000",
         "--set", f"http.max_inflight_bytes={budget}",

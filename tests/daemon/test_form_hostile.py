@@ -181,6 +181,7 @@ JSON_TEXTS = {
 
 
 @pytest.mark.parametrize("case", JSON_TEXTS)
+@pytest.mark.plain
 def test_recipient_variables_that_swell(small_form, fields, case):
     """What they become in memory counts, as what is on the wire."""
     fields.update({"recipient-variables": JSON_TEXTS[case], "o:testmode": "yes"})
@@ -199,6 +200,7 @@ VARIABLES = {
 
 
 @pytest.mark.parametrize("case", VARIABLES)
+@pytest.mark.plain
 def test_texts_that_swell(small_form, fields, case):
     """A megabyte that becomes a hundred, and time that is not squared."""
     value, text, n = VARIABLES[case]
@@ -231,6 +233,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("case", PARTS)
+@pytest.mark.plain
 def test_parts_that_swell(small_form, fields, case):
     answer = small_form.post_parts([*parts(fields), *PARTS[case]])
     assert answer.status in (200, 400, 413), answer.body
@@ -242,6 +245,7 @@ def test_parts_that_swell(small_form, fields, case):
     ["<b>" * 200_000, "<p>x" * 250_000, "&amp;" * 200_000, "<" * 1_000_000],
     ids=["depth", "elements", "entities", "brackets"],
 )
+@pytest.mark.plain
 def test_html_that_swells(small_form, fields, html):
     fields.update({"html": html, "o:testmode": "yes", "text": []})
     answer = small_form.post(fields)

@@ -6,6 +6,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.scripts
+
 TOP = Path(__file__).resolve().parents[2]
 TEMPLATE = TOP / "tools/install/postern.conf"
 

@@ -14,6 +14,8 @@ import pytest
 from harness import wait_for
 from harness.sandbox import TREE
 
+pytestmark = pytest.mark.scripts
+
 SCRIPTS = Path(__file__).resolve().parents[2] / "postfix-conf"
 OURS = "{ unix:postern/milter.sock, default_action=tempfail }"
 WAIT = r"regexp:{ {/@postern\.invalid$$/ retry:4.3.5 postern-milter is not in charge} }"

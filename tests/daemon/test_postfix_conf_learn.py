@@ -10,6 +10,8 @@ import pytest
 from harness.sandbox import TREE
 from test_postfix_conf import Postfix, listening
 
+pytestmark = pytest.mark.scripts
+
 CLI = TREE / os.environ.get("BUILD", "build") / "postern"
 
 MAIN = """\

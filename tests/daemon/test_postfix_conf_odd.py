@@ -6,6 +6,8 @@ Only postconf of Postfix is used; nothing is started.
 import pytest
 from test_postfix_conf import MASTER, OURS, make  # noqa: F401
 
+pytestmark = pytest.mark.scripts
+
 
 def edit(path, old, new):
     text = path.read_text()

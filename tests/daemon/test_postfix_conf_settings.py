@@ -9,6 +9,8 @@ import pytest
 from test_postfix_conf import listening
 from test_postfix_conf_learn import add_database, make  # noqa: F401
 
+pytestmark = pytest.mark.scripts
+
 SMTP = "[submission]\nmethod = smtp\n"
 ELSEWHERE = SMTP + "smtp_server = inet:127.0.0.1:2525\n"
 

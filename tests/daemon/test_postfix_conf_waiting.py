@@ -10,6 +10,8 @@ from harness.sandbox import unique
 from harness.submit import by_sendmail
 from test_postfix_conf import SCRIPTS, WAIT, make  # noqa: F401
 
+pytestmark = pytest.mark.scripts
+
 TICKET = "0123456789abcdef0123456789abcdef@postern.invalid"
 OLD = "inline:{ {postern.invalid = retry:4.3.5 postern-milter is not in charge} }"
 

@@ -8,6 +8,8 @@ import socket
 import pytest
 from test_postfix_conf import MASTER, listening, make  # noqa: F401
 
+pytestmark = pytest.mark.scripts
+
 MASTERS = {
     "usual": MASTER,
     "no newline at the end": MASTER.rstrip("\n"),

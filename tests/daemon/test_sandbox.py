@@ -12,6 +12,8 @@ import pytest
 from harness import wait_for
 from harness.sandbox import TOOL
 
+pytestmark = pytest.mark.scripts
+
 # Ends well when it is interrupted or terminated, as tools/demo does.
 COMMAND = """
 sleep infinity &

@@ -10,7 +10,9 @@ import pytest
 from harness import wait_for
 from harness.sandbox import unique
 
-MESSAGES = 2000
+pytestmark = pytest.mark.plain
+
+MESSAGES = 500
 SESSIONS = 8
 SENDER = "ann@plain.test"
 
@@ -92,7 +94,7 @@ def plain_box(own_box):
     return box, box.add_smtpd("smtpd_milters =")
 
 
-def test_2000_messages_with_and_without_the_milter(plain_box):
+def test_500_messages_with_and_without_the_milter(plain_box):
     box, no_milter = plain_box
     rng = random.Random(1)
     messages = [message(rng, n) for n in range(MESSAGES)]
