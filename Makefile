@@ -225,13 +225,14 @@ run demo:
 	$(call built,all)
 	@exec env BUILD=$(BUILD) tools/sandbox run --while $$PPID -- tools/demo $(serve)
 
+# SUITES names those of tests/run that are wanted; all of them without it.
 .PHONY: test
 test:
 	@tools/deps test
 	$(call built,all unit-tests man bench-tools)
 	@echo 'Building the fuzzers ...'
 	@+$(BUILT) fuzz-build
-	@BUILD=$(BUILD) tests/run
+	@BUILD=$(BUILD) tests/run $(SUITES)
 
 .PHONY: deps
 deps:
