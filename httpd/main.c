@@ -17,7 +17,7 @@
 #include "core/base/log.h"
 #include "core/base/secret.h"
 #include "core/conf/conf.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "httpd/server.h"
 
 static const struct daemon_about about = {

@@ -17,7 +17,7 @@
 #include "core/base/secret.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "milter/filter.h"
 #include "milter/socket.h"
 #include "milter/service.h"

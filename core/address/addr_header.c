@@ -5,16 +5,13 @@
  * normalized after both versions of IDNA, which differ in a few letters. Of a
  * name that is none, the part behind a dot may be a domain with subdomains.
  *
- * Every reader takes time linear in the length of the text. GMime's would
- * also take stack for each nested group, so that it is not asked about a value
- * with many colons. Encoded words are kept from it, see mime_words_decode.h.
+ * Every reader takes time linear in the length of the text.
  *
  * Threads: any; an object belongs to one at a time.
  */
 #include "core/address/addr_header.h"
 
 #include <glib.h>
-#include <gmime/gmime.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -25,7 +22,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "core/mime/mime_words.h"
 
 struct addr_scan;
@@ -34,7 +31,6 @@ static void addr_scan_free(struct addr_scan *scan);
 DEFINE_CLEANUP(addr_scan, addr_scan_free)
 
 enum {
-	COLONS_MAX = 32,
 	PARENTS_MAX = 1024 /* bytes, more than any name has */
 };
 
@@ -49,7 +45,6 @@ static struct addr_scan *addr_scan_new(struct strv *domains)
 {
 	struct addr_scan *scan = mem_new(struct addr_scan);
 
-	mime_init();
 	scan->list = domains;
 	scan->seen = g_hash_table_new(g_str_hash, g_str_equal);
 	for (size_t i = 0; i < domains->n; i++)
@@ -246,48 +241,13 @@ static void addr_scan_words(struct addr_scan *scan, const char *text)
 	add_words(scan, text, text + strlen(text));
 }
 
-static void add_parsed(struct addr_scan *scan, InternetAddressList *list);
-
-static void add_address(struct addr_scan *scan, InternetAddress *address)
+static void on_mailbox(void *user, const char *spec, const char *name)
 {
-	if (INTERNET_ADDRESS_IS_GROUP(address)) {
-		add_parsed(scan, internet_address_group_get_members(
-					 INTERNET_ADDRESS_GROUP(address)));
-	} else {
-		const char *spec = internet_address_mailbox_get_addr(
-			INTERNET_ADDRESS_MAILBOX(address));
-		const char *at = spec ? strrchr(spec, '@') : NULL;
+	const char *at = strrchr(spec, '@');
 
-		if (at)
-			add(scan, at + 1, strlen(at + 1));
-	}
-}
-
-/* Calls itself for groups in groups, which COLONS_MAX bounds. */
-static void add_parsed(struct addr_scan *scan, InternetAddressList *list)
-{
-	int n = list ? internet_address_list_length(list) : 0;
-
-	for (int i = 0; i < n; i++)
-		add_address(scan, internet_address_list_get_address(list, i));
-}
-
-/* Adds the domains that a mail program's parser sees in a list of mailboxes
- * and groups. */
-static void addr_scan_list(struct addr_scan *scan, const char *value)
-{
-	_cleanup_free_ char *hidden = NULL;
-	InternetAddressList *list;
-	size_t colons = 0;
-
-	for (const char *p = strchr(value, ':'); p; p = strchr(p + 1, ':'))
-		if (++colons > COLONS_MAX)
-			return;
-	hidden = mime_words_hide(value);
-	list = internet_address_list_parse(NULL, hidden);
-	add_parsed(scan, list);
-	if (list)
-		g_object_unref(list);
+	(void)name;
+	if (at)
+		add(user, at + 1, strlen(at + 1));
 }
 
 /*
@@ -392,17 +352,6 @@ static void addr_shown_turned(struct addr_scan *scan, const char *text)
  * GMime as a mail program, and scans of the text as it is, decoded, without
  * comments, and without what does not show.
  */
-
-/* The value of a folded field in one line (RFC 5322 2.2.3). */
-static char *unfold(const char *value)
-{
-	char *line = mem_strdup(value);
-
-	for (char *p = line; *p; p++)
-		if (ascii_is_space(*p))
-			*p = ' ';
-	return line;
-}
 
 static bool has_one_at(const char *text)
 {
@@ -530,7 +479,7 @@ static void read_unclear(const char *value, struct addr_header *header)
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 	bool has_at = false;
 
-	addr_scan_list(scan, value);
+	mime_mailboxes(value, on_mailbox, scan);
 	scan_all(scan, value);
 	addr_decoded_add(&texts, value);
 	for (size_t i = 0; i < texts.n; i++) {
@@ -542,7 +491,7 @@ static void read_unclear(const char *value, struct addr_header *header)
 
 void addr_header_read(const char *value, struct addr_header *header_r)
 {
-	_cleanup_free_ char *line = unfold(value);
+	_cleanup_free_ char *line = str_unfolded(value);
 
 	*header_r = (struct addr_header){0};
 	if (!read_clear(line, header_r))

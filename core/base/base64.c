@@ -1,7 +1,7 @@
 /*
- * base64: decoding in two ways. Short texts may be secrets (keys come this way,
- * RFC 7617) and take libsodium's constant time; long ones are attachments, and
- * take a table, which is several times as fast.
+ * base64. Short texts are decoded in libsodium's constant time, because they
+ * may be secrets (keys come this way, RFC 7617); long ones are attachments, for
+ * which a table is several times as fast.
  */
 #include "core/base/base64.h"
 
@@ -26,6 +26,37 @@ static const uint8_t numbers[256] = {
 	[' '] = SKIP, ['\t'] = SKIP, ['\r'] = SKIP, ['\n'] = SKIP,
 };
 /* clang-format on */
+
+void base64_encode(const char *data, size_t len, size_t line_max, struct buf *out)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *from = (const uint8_t *)data;
+	size_t chars = (len + 2) / 3 * 4, column = 0;
+	size_t breaks = line_max > 0 && chars > 0 ? (chars - 1) / line_max : 0;
+	char *start = buf_reserve(out, chars + breaks), *to = start;
+
+	while (len > 0) {
+		uint32_t bits = (uint32_t)from[0] << 16;
+
+		if (column == line_max && column > 0) {
+			*to++ = '\n';
+			column = 0;
+		}
+		if (len > 1)
+			bits |= (uint32_t)from[1] << 8;
+		if (len > 2)
+			bits |= from[2];
+		*to++ = alphabet[bits >> 18];
+		*to++ = alphabet[bits >> 12 & 63];
+		*to++ = len > 1 ? alphabet[bits >> 6 & 63] : '=';
+		*to++ = len > 2 ? alphabet[bits & 63] : '=';
+		column += 4;
+		from += 3;
+		len -= len < 3 ? len : 3;
+	}
+	buf_wrote(out, (size_t)(to - start));
+}
 
 /* The length without the blanks and the padding at the end; *pads_r tells how
  * many '=' were there. */
@@ -157,6 +188,33 @@ int base64_decode(const char *text, size_t len, struct buf *out)
 	}
 	buf_wrote(out, bytes);
 	return 0;
+}
+
+void base64_decode_leniently(const char *text, size_t len, struct buf *out)
+{
+	uint8_t *to = (uint8_t *)buf_reserve(out, len / 4 * 3 + 3);
+	uint32_t bits = 0;
+	size_t bytes = 0, i;
+	int n = 0;
+
+	for (i = 0; i < len && text[i] != '='; i++) {
+		int number = base64_number(text[i]);
+
+		if (number < 0)
+			continue;
+		bits = bits << 6 | (uint32_t)number;
+		if (++n < 4)
+			continue;
+		to[bytes++] = (uint8_t)(bits >> 16);
+		to[bytes++] = (uint8_t)(bits >> 8);
+		to[bytes++] = (uint8_t)bits;
+		n = 0;
+	}
+	if (n >= 2 && i < len)
+		to[bytes++] = (uint8_t)(bits << (4 - n) * 6 >> 16);
+	if (n == 3 && i < len)
+		to[bytes++] = (uint8_t)(bits << 6 >> 8);
+	buf_wrote(out, bytes);
 }
 
 int base64_number(char c)

@@ -3,7 +3,6 @@
  */
 #include "core/compose/mime_build.h"
 
-#include <gmime/gmime.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,21 +15,8 @@
 #include "core/compose/mime_message.h"
 #include "core/compose/mime_part.h"
 #include "core/mime/mime_header.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "core/mime/mime_words.h"
-
-int mime_date_parse(const char *text, int64_t *time_us_r)
-{
-	GDateTime *date;
-
-	mime_init();
-	date = g_mime_utils_header_decode_date(text);
-	if (date == NULL)
-		return -1;
-	*time_us_r = g_date_time_to_unix(date) * 1000000;
-	g_date_time_unref(date);
-	return 0;
-}
 
 /*
  * mime_field: whole header fields, folded and encoded.
@@ -334,20 +320,11 @@ static bool is_single(const char *name)
 	return false;
 }
 
-static bool is_date(const char *value)
-{
-	GDateTime *date = g_mime_utils_header_decode_date(value);
-
-	if (date == NULL)
-		return false;
-	g_date_time_unref(date);
-	return true;
-}
-
 static int check_custom(
 	const struct mime_message *message, size_t i, struct err *err)
 {
 	const struct header *header = &message->headers[i];
+	int64_t time_us;
 
 	if (!mime_header_name_valid(header->name))
 		return err_set(err, ERR_INVALID,
@@ -359,7 +336,8 @@ static int check_custom(
 		return err_set(err, ERR_INVALID,
 			"the header field %s is given more than once",
 			header->name);
-	if (str_eq_nocase(header->name, "Date") && !is_date(header->value))
+	if (str_eq_nocase(header->name, "Date") &&
+		mime_date_parse(header->value, &time_us) < 0)
 		return err_set(err, ERR_INVALID,
 			"the header field Date is no date of RFC 5322");
 	return 0;
@@ -536,7 +514,6 @@ int mime_build(
 	if (check_text("text", message->text, err) < 0 ||
 		check_text("html", message->html, err) < 0)
 		return -1;
-	mime_init();
 	buf_reserve(out, estimate(message));
 	if (mime_fields_add(out, message, err) < 0 ||
 		add_mixed(out, message, err) < 0) {

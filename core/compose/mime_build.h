@@ -28,14 +28,6 @@ int mime_build(
 	const struct mime_message *message, struct buf *out, struct err *err);
 
 /*
- * mime_date: dates as mail writes them (RFC 5322 3.3).
- */
-
-/* Reads `Sat, 21 Nov 2026 02:43:18 +0100`: 0 and microseconds since 1970, or
- * -1 for what is no date. */
-int mime_date_parse(const char *text, int64_t *time_us_r);
-
-/*
  * mime_field: whole header fields (RFC 5322 3.6), folded and encoded.
  *
  * Values are valid (mime_header.h).

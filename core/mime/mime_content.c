@@ -1,14 +1,14 @@
 /*
- * mime_content: the content of a part, in the transfer encoding that suits it.
+ * mime_content: contents in their transfer encoding, written and read.
  */
 #include "core/mime/mime_content.h"
 
-#include <gmime/gmime.h>
 #include <string.h>
 
+#include "core/base/base64.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/mime/mime_header.h"
-#include "core/mime/mime_transfer.h"
 
 void mime_content_add_lf(struct buf *out, const char *text, size_t len)
 {
@@ -53,18 +53,78 @@ bool mime_content_is_7bit(const char *text, size_t len)
 	return true;
 }
 
-static void add_base64(struct buf *out, const char *data, size_t len)
-{
-	GMimeEncoding state;
-	size_t n;
-	char *to;
+enum { LINE_MAX_LEN = 76 }; /* of quoted-printable and base64 */
 
-	g_mime_encoding_init_encode(&state, GMIME_CONTENT_ENCODING_BASE64);
-	to = buf_reserve(out, g_mime_encoding_outlen(&state, len));
-	n = g_mime_encoding_flush(&state, data, len, to);
-	if (n > 0 && to[n - 1] == '\n')
-		n--;
-	buf_wrote(out, n);
+static bool is_plain(char c)
+{
+	return ascii_is_blank(c) || (c > ' ' && c <= '~' && c != '=');
+}
+
+/* Whether the character at the start of a line must not stand there. */
+static bool is_bad_start(const char *text, size_t len)
+{
+	return *text == '.' || (len >= 5 && memcmp(text, "From ", 5) == 0);
+}
+
+static void add_hex(struct buf *out, char c)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	unsigned byte = (unsigned char)c;
+
+	buf_add(out, (char[]){'=', digits[byte >> 4], digits[byte & 15]}, 3);
+}
+
+/* Appends a line of the text, without its LF. */
+static void add_line(struct buf *out, const char *text, size_t len)
+{
+	size_t column = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		bool last = i + 1 == len;
+		bool plain = is_plain(text[i]) &&
+			     !(last && ascii_is_blank(text[i]));
+
+		if (column + (plain ? 1 : 3) + !last > LINE_MAX_LEN) {
+			buf_add_str(out, "=\n");
+			column = 0;
+		}
+		if (column == 0 && is_bad_start(text + i, len - i))
+			plain = false;
+		if (plain)
+			buf_add_char(out, text[i]);
+		else
+			add_hex(out, text[i]);
+		column += plain ? 1 : 3;
+	}
+}
+
+/* Appends the text in quoted-printable (RFC 2045 6.7). No line of the result
+ * begins with "From " or with a dot, which mail programs change. */
+static void add_quoted(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	while (text < end) {
+		const char *lf = memchr(text, '\n', (size_t)(end - text));
+		const char *stop = lf ? lf : end;
+
+		add_line(out, text, (size_t)(stop - text));
+		if (lf == NULL)
+			return;
+		buf_add_char(out, '\n');
+		text = lf + 1;
+	}
+}
+
+/* About the length of that. */
+static size_t quoted_len(const char *text, size_t len)
+{
+	size_t n = len;
+
+	for (size_t i = 0; i < len; i++)
+		if (!is_plain(text[i]) && text[i] != '\n')
+			n += 2;
+	return n;
 }
 
 static void add_encoding(struct buf *out, const char *encoding)
@@ -86,7 +146,7 @@ static void add_text_base64(struct buf *out, const struct buf *text)
 		buf_add_str(&crlf, "\r\n");
 		line = lf + 1;
 	}
-	add_base64(out, buf_str(&crlf), crlf.len);
+	base64_encode(buf_str(&crlf), crlf.len, LINE_MAX_LEN, out);
 }
 
 void mime_content_7bit(struct buf *out, const char *text, size_t len)
@@ -104,9 +164,9 @@ void mime_content_text(struct buf *out, const char *text)
 		buf_add_char(&lf, '\n');
 	if (mime_content_is_7bit(buf_str(&lf), lf.len)) {
 		mime_content_7bit(out, lf.data, lf.len);
-	} else if (mime_quoted_len(lf.data, lf.len) <= (lf.len + 2) / 3 * 4) {
+	} else if (quoted_len(lf.data, lf.len) <= (lf.len + 2) / 3 * 4) {
 		add_encoding(out, "quoted-printable");
-		mime_quoted_add(out, lf.data, lf.len);
+		add_quoted(out, lf.data, lf.len);
 	} else {
 		add_encoding(out, "base64");
 		add_text_base64(out, &lf);
@@ -116,5 +176,75 @@ void mime_content_text(struct buf *out, const char *text)
 void mime_content_bytes(struct buf *out, const char *data, size_t len)
 {
 	add_encoding(out, "base64");
-	add_base64(out, data, len);
+	base64_encode(data, len, LINE_MAX_LEN, out);
+}
+
+/* Appends what quoted-printable means. An escape that is none stands for
+ * itself; one that is cut off at the end is left out. */
+static void decode_quoted(struct span text, struct buf *out)
+{
+	char *to = buf_reserve(out, text.len);
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.len; i++) {
+		const char *at = text.data + i;
+		size_t left = text.len - i;
+		int byte;
+
+		if (*at != '=') {
+			to[n++] = *at;
+			continue;
+		}
+		if (left > 1 && at[1] == '\n') { /* a soft line break */
+			i++;
+			continue;
+		}
+		if (left < 3)
+			break;
+		byte = ascii_hex_pair(at + 1);
+		if (byte >= 0) {
+			to[n++] = (char)byte;
+		} else if (memcmp(at, "=\r\n", 3) != 0) {
+			memcpy(to + n, at, 3);
+			n += 3;
+		}
+		i += 2;
+	}
+	buf_wrote(out, n);
+}
+
+static int decode(const char *encoding, struct span content, bool strictly,
+	struct buf *out)
+{
+	static const char *const plain[] = {"", "7bit", "8bit", "binary"};
+
+	if (encoding == NULL)
+		encoding = "";
+	if (str_eq_nocase(encoding, "base64")) {
+		if (strictly)
+			return base64_decode(content.data, content.len, out);
+		base64_decode_leniently(content.data, content.len, out);
+		return 0;
+	}
+	if (str_eq_nocase(encoding, "quoted-printable")) {
+		decode_quoted(content, out);
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		if (str_eq_nocase(encoding, plain[i])) {
+			buf_add(out, content.data, content.len);
+			return 0;
+		}
+	return -1;
+}
+
+int mime_content_decode(const char *encoding, struct span content, struct buf *out)
+{
+	return decode(encoding, content, false, out);
+}
+
+int mime_content_decode_strictly(
+	const char *encoding, struct span content, struct buf *out)
+{
+	return decode(encoding, content, true, out);
 }

@@ -15,7 +15,7 @@
 #include "core/base/str.h"
 #include "core/mime/mime_charset.h"
 #include "core/mime/mime_scan.h"
-#include "core/mime/mime_transfer.h"
+#include "core/mime/mime_content.h"
 
 /* What programs make of base64 that is wrong. */
 enum mime_words_base64 {
@@ -79,7 +79,7 @@ static void mime_words_payload_b(
 	if (way != MIME_WORDS_BASE64_USUAL)
 		decode_leniently(text, way == MIME_WORDS_BASE64_WHOLE, out);
 	else if (base64_decode(text.data, text.len, out) < 0)
-		mime_transfer_decode("base64", text, out);
+		base64_decode_leniently(text.data, text.len, out);
 }
 
 /*
@@ -88,9 +88,6 @@ static void mime_words_payload_b(
  *
  * Time is linear in the length of the value. Threads: any.
  */
-
-/* Stands for "=?": a code point that no text has (Unicode 23.7). */
-#define HIDDEN "\xef\xbf\xbf"
 
 enum { CHARSET_MAX = 40, ESCAPE = 0x1b };
 
@@ -358,31 +355,6 @@ bool mime_words_doubtful(const char *value)
 	return is_doubtful(value, strlen(value)) || has_doubtful_word(value);
 }
 
-/* The text with each `from` made `to`. */
-static char *replace(const char *text, const char *from, const char *to)
-{
-	struct buf out = BUF_INIT;
-	const char *found;
-
-	while ((found = strstr(text, from)) != NULL) {
-		buf_add(&out, text, (size_t)(found - text));
-		buf_add_str(&out, to);
-		text = found + strlen(from);
-	}
-	buf_add_str(&out, text);
-	return buf_take(&out);
-}
-
-char *mime_words_hide(const char *value)
-{
-	return replace(value, "=?", HIDDEN);
-}
-
-char *mime_words_show(const char *hidden)
-{
-	return replace(hidden, HIDDEN, "=?");
-}
-
 /*
  * mime_words: encoded words (RFC 2047).
  *
@@ -465,10 +437,7 @@ static void add_q(struct buf *word, const char *text, size_t len)
 
 static void add_b(struct buf *word, const char *text, size_t len)
 {
-	char *base64 = g_base64_encode((const guchar *)text, len);
-
-	buf_add_str(word, base64);
-	g_free(base64);
+	base64_encode(text, len, 0, word);
 }
 
 /* The room for the payload of a word that starts after `blanks` more

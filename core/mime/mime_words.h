@@ -42,11 +42,6 @@ char *mime_words_read(
  * UTF-8. */
 bool mime_words_doubtful(const char *value);
 
-/* The value so that GMime sees no encoded words in it, and back; new strings.
- * So GMime's parser of addresses gives names that are not decoded yet. */
-char *mime_words_hide(const char *value);
-char *mime_words_show(const char *hidden);
-
 /*
  * mime_words: encoded words (RFC 2047), the way of non-ASCII text in a header.
  */

@@ -1,14 +1,11 @@
 /*
- * mime_read_addrs: the mailboxes of a header field, read by GMime, each of
- * which must then be good for addr too.
+ * mime_read: what a finished message says.
  *
- * GMime calls itself for each group in a group, so that it is not given values
- * with many colons. Encoded words are kept from it. Threads: any; holds no
- * state.
+ * Fields are found by mime_scan, as Postfix finds them, and addresses by GMime;
+ * each must then be good for addr too.
  */
 #include "core/read/mime_read.h"
 
-#include <gmime/gmime.h>
 #include <string.h>
 
 #include "core/address/addr.h"
@@ -17,50 +14,30 @@
 #include "core/mime/mime_charset.h"
 #include "core/mime/mime_content.h"
 #include "core/mime/mime_header.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "core/mime/mime_param.h"
 #include "core/mime/mime_scan.h"
-#include "core/mime/mime_transfer.h"
 #include "core/mime/mime_words.h"
 
 enum {
 	VALUE_MAX = 100 * 1024, /* about where Postfix cuts a field */
-	COLONS_MAX = 100,       /* each may begin a group */
 	ADDRS_MAX = 2000,
 };
 
-/* The name as it goes into the result, NULL for none. */
-static char *read_name(const char *hidden)
-{
-	_cleanup_free_ char *raw = NULL;
-	char *name;
-
-	if (hidden == NULL)
-		return NULL;
-	raw = mime_words_show(hidden);
-	name = mime_words_decode(raw);
-	if (!mime_header_value_valid(name)) {
-		free(name);
-		return NULL;
-	}
-	return name;
-}
-
 /* The text of the mailbox, NULL when it is malformed. A name that would not be
  * read back is left out. */
-static char *format(const char *spec, const char *hidden_name)
+static char *format(const char *spec, const char *raw_name)
 {
 	_cleanup_addr_ struct addr addr = {0};
 	_cleanup_addr_ struct addr again = {0};
-	_cleanup_free_ char *text = NULL;
-	char *name;
+	_cleanup_free_ char *text = NULL, *name = NULL;
 
 	if (addr_parse(spec, &addr, NULL) < 0)
 		return NULL;
-	name = read_name(hidden_name);
-	if (name) {
+	name = mime_words_decode(raw_name);
+	if (mime_header_value_valid(name)) {
 		free(addr.name);
-		addr.name = name;
+		addr.name = TAKE_PTR(name);
 	}
 	text = addr_format(&addr);
 	if (addr_parse(text, &again, NULL) == 0 &&
@@ -70,62 +47,24 @@ static char *format(const char *spec, const char *hidden_name)
 	return addr_spec(&addr);
 }
 
-static void add_mailbox(InternetAddress *address, struct strv *list)
+static void on_mailbox(void *user, const char *spec, const char *name)
 {
-	const char *spec = internet_address_mailbox_get_addr(
-		INTERNET_ADDRESS_MAILBOX(address));
-	char *text = spec ? format(spec, internet_address_get_name(address))
-			  : NULL;
+	struct strv *list = user;
+	char *text = list->n < ADDRS_MAX ? format(spec, name) : NULL;
 
 	if (text)
 		strv_take(list, text);
 }
 
-/* Calls itself for groups in groups, which COLONS_MAX bounds. */
-static void add_all(InternetAddressList *from, struct strv *list)
-{
-	int n = from ? internet_address_list_length(from) : 0;
-
-	for (int i = 0; i < n && list->n < ADDRS_MAX; i++) {
-		InternetAddress *address = internet_address_list_get_address(
-			from, i);
-
-		if (INTERNET_ADDRESS_IS_GROUP(address))
-			add_all(internet_address_group_get_members(
-					INTERNET_ADDRESS_GROUP(address)),
-				list);
-		else
-			add_mailbox(address, list);
-	}
-}
-
-static bool has_few_colons(const char *value)
-{
-	size_t colons = 0;
-
-	for (const char *p = strchr(value, ':'); p; p = strchr(p + 1, ':'))
-		colons++;
-	return colons <= COLONS_MAX;
-}
-
 /* Appends each mailbox of a field like To, also those in groups. */
-static void mime_read_addrs(const struct mime_scan_field *field, struct strv *list)
+static void read_mailboxes(const struct mime_scan_field *field, struct strv *list)
 {
 	_cleanup_free_ char *value = NULL;
-	_cleanup_free_ char *hidden = NULL;
-	InternetAddressList *parsed;
 
 	if (field->value.len > VALUE_MAX || list->n >= ADDRS_MAX)
 		return;
 	value = mime_scan_value(field);
-	if (!has_few_colons(value))
-		return;
-	hidden = mime_words_hide(value);
-	mime_init();
-	parsed = internet_address_list_parse(NULL, hidden);
-	add_all(parsed, list);
-	if (parsed)
-		g_object_unref(parsed);
+	mime_mailboxes(value, on_mailbox, list);
 }
 
 /*
@@ -242,7 +181,7 @@ static char *read_text(const struct entity *entity)
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	struct buf lines = BUF_INIT;
 
-	if (mime_transfer_decode(entity->encoding, entity->content, &bytes) < 0)
+	if (mime_content_decode(entity->encoding, entity->content, &bytes) < 0)
 		return NULL;
 	mime_charset_add(&text, buf_str(&bytes), bytes.len, charset);
 	buf_free(&bytes);
@@ -375,19 +314,19 @@ static void on_date(
 static void on_to(
 	const struct mime_scan_field *field, struct mime_summary *summary)
 {
-	mime_read_addrs(field, &summary->to);
+	read_mailboxes(field, &summary->to);
 }
 
 static void on_cc(
 	const struct mime_scan_field *field, struct mime_summary *summary)
 {
-	mime_read_addrs(field, &summary->cc);
+	read_mailboxes(field, &summary->cc);
 }
 
 static void on_reply_to(
 	const struct mime_scan_field *field, struct mime_summary *summary)
 {
-	mime_read_addrs(field, &summary->reply_to);
+	read_mailboxes(field, &summary->reply_to);
 }
 
 static const struct {

@@ -15,7 +15,7 @@
 #include "core/mime/mime_charset.h"
 #include "core/mime/mime_param.h"
 #include "core/mime/mime_scan.h"
-#include "core/mime/mime_transfer.h"
+#include "core/mime/mime_content.h"
 
 /* The length of the name without one `[...]` at its end, unless there is
  * nothing before it. */
@@ -282,7 +282,7 @@ static int add_field(struct form *form, struct part *part, struct err *err)
 		return -1;
 	field->filename = TAKE_PTR(part->filename);
 	field->content_type = TAKE_PTR(part->type);
-	if (mime_transfer_decode_strictly(
+	if (mime_content_decode_strictly(
 		    part->encoding, part->content, &field->value) < 0)
 		return malformed(err);
 	recode(field);

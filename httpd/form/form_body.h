@@ -8,7 +8,7 @@
  * Multipart bodies are cut into parts by mime_scan, not by GMime's parser,
  * which is made for mail: it goes into files that are messages or multiparts
  * themselves and cannot give their bytes back, and it takes more than a
- * kilobyte of memory for each part, without a bound. GMime decodes contents.
+ * kilobyte of memory for each part, without a bound.
  */
 #ifndef POSTERN_HTTPD_FORM_FORM_BODY_H
 #define POSTERN_HTTPD_FORM_FORM_BODY_H

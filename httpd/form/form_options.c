@@ -8,7 +8,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/compose/mime_build.h"
+#include "core/mime/mime_gmime.h"
 #include "core/mime/mime_header.h"
 #include "httpd/form/form_text.h"
 

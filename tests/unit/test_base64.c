@@ -219,6 +219,59 @@ static void test_number(void **state)
 	}
 }
 
+static void test_encode(void **state)
+{
+	static const struct {
+		size_t len;
+		size_t line_max;
+		const char *text;
+	} cases[] = {
+		{0, 0, ""},
+		{0, 4, ""},
+		{1, 0, "Zg=="},
+		{2, 0, "Zm8="},
+		{3, 0, "Zm9v"},
+		{6, 0, "Zm9vYmFy"},
+		{6, 8, "Zm9vYmFy"},
+		{6, 4, "Zm9v\nYmFy"},
+		{7, 4, "Zm9v\nYmFy\n+w=="},
+		{8, 0, "Zm9vYmFy+/8="},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		base64_encode("foobar\xfb\xff", cases[i].len, cases[i].line_max,
+			&out);
+		assert_string_equal(buf_str(&out), cases[i].text);
+	}
+}
+
+static void test_lenient(void **state)
+{
+	static const char *const cases[][2] = {
+		{"Zm9vYmFy", "foobar"},
+		{"Zm9vYg==", "foob"},
+		{"Z!m\n9\xffv", "foo"},
+		/* left over */
+		{"Zm9vYg", "foo"},
+		{"Zm9vYm=", "foob"},
+		{"Zm9vY=", "foo"},
+		/* ends at the padding */
+		{"Zg==Zm9v", "f"},
+		{"=Zm9v", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		base64_decode_leniently(cases[i][0], strlen(cases[i][0]), &out);
+		assert_string_equal(buf_str(&out), cases[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +285,8 @@ int main(void)
 		cmocka_unit_test(test_length),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_number),
+		cmocka_unit_test(test_encode),
+		cmocka_unit_test(test_lenient),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/compose/mime_build.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "core/store/store_domain.h"
 #include "tests/unit/facts_world.h"
 

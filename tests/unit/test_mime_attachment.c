@@ -11,7 +11,7 @@
 
 #include "core/base/str.h"
 #include "core/compose/mime_build.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "tests/unit/mime_sample.h"
 
 #define X10  "xxxxxxxxxx"

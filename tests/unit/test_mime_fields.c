@@ -13,7 +13,7 @@
 
 #include "core/base/str.h"
 #include "core/compose/mime_build.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "tests/unit/mime_sample.h"
 
 static void test_whole(void **state)

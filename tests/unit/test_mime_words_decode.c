@@ -216,21 +216,6 @@ static void test_doubtful(void **state)
 			values[i].doubtful);
 }
 
-static void test_hide(void **state)
-{
-	static const char *const values[] = {
-		"", "a", "=?", "=?utf-8?Q?a?= b", "==?\?=?=?", E};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
-		_cleanup_free_ char *hidden = mime_words_hide(values[i]);
-		_cleanup_free_ char *shown = mime_words_show(hidden);
-
-		assert_null(strstr(hidden, "=?"));
-		assert_string_equal(shown, values[i]);
-	}
-}
-
 /* Words that never end, and words without number, take no time to speak of. */
 static void test_long(void **state)
 {
@@ -255,7 +240,6 @@ int main(void)
 		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_guessed_charset),
 		cmocka_unit_test(test_doubtful),
-		cmocka_unit_test(test_hide),
 		cmocka_unit_test(test_long),
 	};
 

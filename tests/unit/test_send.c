@@ -11,7 +11,7 @@
 
 #include "core/base/log.h"
 #include "core/conf/conf.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "core/store/store_email.h"
 #include "httpd/send/record_gate.h"
 #include "tests/unit/catch.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/conf/conf.h"
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "httpd/gate/idempotency.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"

@@ -11,7 +11,7 @@
 #include <event2/event.h>
 #include <string.h>
 
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"
 

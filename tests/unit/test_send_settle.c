@@ -11,7 +11,7 @@
 #include <event2/event.h>
 #include <string.h>
 
-#include "core/mime/mime_init.h"
+#include "core/mime/mime_gmime.h"
 #include "httpd/gate/idempotency.h"
 #include "httpd/send/send_private.h"
 #include "tests/unit/keyed_request.h"
