@@ -1,5 +1,10 @@
 /*
- * inject: chooses how mail gets into Postfix.
+ * inject: the choice of the injector, its settings, and what all injectors
+ * need: the answer, and the queue with deadlines.
+ *
+ * All submissions have the same time, but for a setting that was changed
+ * meanwhile and for those that come back, which are first: so the first of the
+ * queue is the one whose time is up first, and one timer is enough.
  *
  * Threads: the worker's.
  */
@@ -32,59 +37,62 @@ struct inject *inject_new(struct event_base *base, const struct conf *conf)
 	return makers[method](base, conf);
 }
 
-/*
- * inject_line: a queue with deadlines.
- *
- * All have the same time, but for a setting that was changed meanwhile and for
- * those that come back, which are first: so the first is the one whose time is
- * up first, and one timer is enough.
- *
- * Threads: the worker's.
- */
+void inject_answer(const struct inject *inject, struct submission *submission,
+	enum inject_result result, const struct err *err)
+{
+	const struct inject_answer answer = {
+		.result = result,
+		.decided = inject->ops->verdict_first,
+		.err = err,
+	};
 
-struct inject_line {
-	struct submission *first;
-	struct submission **end;
-	void (*turn)(void *arg);
-	void *arg;
-	struct event *wake;
-	struct event *late; /* for the first */
-	bool stopped;
-};
+	submission->done(submission, &answer);
+}
 
-int64_t inject_line_left_ms(const struct submission *submission)
+void inject_give_up(const struct inject *inject, struct submission *submission,
+	enum inject_result result)
+{
+	struct err err = ERR_INIT;
+
+	err_set(&err, ERR_TEMPORARY, "the server is stopping");
+	inject_answer(inject, submission, result, &err);
+}
+
+int64_t inject_left_ms(const struct submission *submission)
 {
 	int64_t us = submission->deadline_us - clock_monotonic_us();
 
 	return us > 1000 ? us / 1000 : 1;
 }
 
-void inject_line_give_up(struct submission *submission, enum inject_result result)
-{
-	struct err err = ERR_INIT;
+struct inject_queue {
+	struct submission *first;
+	struct submission **end;
+	struct inject *inject;
+	void (*serve)(struct inject *inject);
+	struct event *wake;
+	struct event *late; /* for the first */
+	bool stopped;
+};
 
-	err_set(&err, ERR_TEMPORARY, "the server is stopping");
-	submission->done(submission, result, &err);
-}
-
-static void set_timer(struct inject_line *line)
+static void set_timer(struct inject_queue *queue)
 {
 	struct timeval in = {0};
 	int64_t ms;
 
-	if (line->first == NULL) {
-		event_del(line->late);
+	if (queue->first == NULL) {
+		event_del(queue->late);
 		return;
 	}
-	ms = inject_line_left_ms(line->first);
+	ms = inject_left_ms(queue->first);
 	in.tv_sec = ms / 1000;
 	in.tv_usec = ms % 1000 * 1000;
-	event_add(line->late, &in);
+	event_add(queue->late, &in);
 }
 
-static void on_line_late(evutil_socket_t fd, short what, void *arg)
+static void on_queue_late(evutil_socket_t fd, short what, void *arg)
 {
-	struct inject_line *line = arg;
+	struct inject_queue *queue = arg;
 	int64_t now_us = clock_monotonic_us();
 	struct err err = ERR_INIT;
 
@@ -92,101 +100,97 @@ static void on_line_late(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	err_set(&err, ERR_TEMPORARY,
 		"it waited too long for its turn to be submitted");
-	while (line->first && line->first->deadline_us <= now_us) {
-		struct submission *submission = inject_line_take(line);
-
-		submission->done(submission, INJECT_TEMPORARY, &err);
-	}
-	set_timer(line);
+	while (queue->first && queue->first->deadline_us <= now_us)
+		inject_answer(queue->inject, inject_queue_take(queue),
+			INJECT_TEMPORARY, &err);
+	set_timer(queue);
 }
 
-static void on_line_wake(evutil_socket_t fd, short what, void *arg)
+static void on_queue_wake(evutil_socket_t fd, short what, void *arg)
 {
-	struct inject_line *line = arg;
+	struct inject_queue *queue = arg;
 
 	(void)fd;
 	(void)what;
-	while (line->stopped && line->first)
-		inject_line_give_up(inject_line_take(line), INJECT_TEMPORARY);
-	if (line->first)
-		line->turn(line->arg);
-	set_timer(line);
+	while (queue->stopped && queue->first)
+		inject_give_up(queue->inject, inject_queue_take(queue),
+			INJECT_TEMPORARY);
+	if (queue->first)
+		queue->serve(queue->inject);
+	set_timer(queue);
 }
 
-struct inject_line *inject_line_new(
-	struct event_base *base, void (*turn)(void *arg), void *arg)
+struct inject_queue *inject_queue_new(struct event_base *base,
+	struct inject *inject, void (*serve)(struct inject *inject))
 {
-	struct inject_line *line = mem_new(struct inject_line);
+	struct inject_queue *queue = mem_new(struct inject_queue);
 
-	line->end = &line->first;
-	line->turn = turn;
-	line->arg = arg;
-	line->wake = event_new(base, -1, 0, on_line_wake, line);
-	line->late = event_new(base, -1, 0, on_line_late, line);
-	return line;
+	queue->end = &queue->first;
+	queue->inject = inject;
+	queue->serve = serve;
+	queue->wake = event_new(base, -1, 0, on_queue_wake, queue);
+	queue->late = event_new(base, -1, 0, on_queue_late, queue);
+	return queue;
 }
 
-void inject_line_free(struct inject_line *line)
+void inject_queue_free(struct inject_queue *queue)
 {
-	assert(line->first == NULL);
-	event_free(line->wake);
-	event_free(line->late);
-	free(line);
+	assert(queue->first == NULL);
+	event_free(queue->wake);
+	event_free(queue->late);
+	free(queue);
 }
 
-void inject_line_wake(struct inject_line *line)
+void inject_queue_wake(struct inject_queue *queue)
 {
-	event_active(line->wake, EV_TIMEOUT, 0);
+	event_active(queue->wake, EV_TIMEOUT, 0);
 }
 
-void inject_line_add(struct inject_line *line, struct submission *submission,
+void inject_queue_add(struct inject_queue *queue, struct submission *submission,
 	int64_t timeout_ms)
 {
 	submission->deadline_us = clock_monotonic_us() + timeout_ms * 1000;
 	submission->again = false;
 	submission->next = NULL;
-	*line->end = submission;
-	line->end = &submission->next;
-	inject_line_wake(line);
+	*queue->end = submission;
+	queue->end = &submission->next;
+	inject_queue_wake(queue);
 }
 
-void inject_line_add_again(struct inject_line *line, struct submission *submission)
+void inject_queue_add_again(
+	struct inject_queue *queue, struct submission *submission)
 {
 	submission->again = true;
-	submission->next = line->first;
-	line->first = submission;
+	submission->next = queue->first;
+	queue->first = submission;
 	if (submission->next == NULL)
-		line->end = &submission->next;
-	inject_line_wake(line);
+		queue->end = &submission->next;
+	inject_queue_wake(queue);
 }
 
-struct submission *inject_line_next(const struct inject_line *line)
+struct submission *inject_queue_next(const struct inject_queue *queue)
 {
-	return line->first;
+	return queue->first;
 }
 
-struct submission *inject_line_take(struct inject_line *line)
+struct submission *inject_queue_take(struct inject_queue *queue)
 {
-	struct submission *submission = line->first;
+	struct submission *submission = queue->first;
 
 	if (submission == NULL)
 		return NULL;
-	line->first = submission->next;
+	queue->first = submission->next;
 	submission->next = NULL;
-	if (line->first == NULL)
-		line->end = &line->first;
+	if (queue->first == NULL)
+		queue->end = &queue->first;
 	return submission;
 }
 
-void inject_line_stop(struct inject_line *line)
+void inject_queue_stop(struct inject_queue *queue)
 {
-	line->stopped = true;
-	inject_line_wake(line);
+	queue->stopped = true;
+	inject_queue_wake(queue);
 }
-
-/*
- * inject_settings: whether the settings of submission name what is there.
- */
 
 static int refuse(
 	const char *setting, const char *path, const char *why, struct err *err)

@@ -18,8 +18,8 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 
-struct event_base;
 struct conf;
+struct event_base;
 
 enum inject_result {
 	INJECT_QUEUED,    /* durable in Postfix's queue or maildrop */
@@ -28,14 +28,27 @@ enum inject_result {
 	INJECT_UNKNOWN,   /* may have been queued or not */
 };
 
+/* What became of a submission. */
+struct inject_answer {
+	enum inject_result result;
+	/* The milter decided before Postfix answered, or not at all: what the
+	 * store says of the message is final, but without INJECT_QUEUED a
+	 * record is no proof that the message is in the queue, and nothing of
+	 * it waits anywhere to be presented again.
+	 * When false, the milter decides about what is queued: a record will
+	 * come, and is proof whatever the result. */
+	bool decided;
+	const struct err *err; /* why, when result is not INJECT_QUEUED */
+};
+
 struct submission {
 	const char *sender;        /* envelope sender, no <> */
 	const char *recipient;     /* the one of the envelope, no <> */
 	const struct buf *message; /* complete; lines end in LF */
 	bool utf8; /* it will go to recipients that are not all ASCII */
-	/* err tells why when result is not INJECT_QUEUED. */
-	void (*done)(struct submission *submission, enum inject_result result,
-		const struct err *err);
+	/* answer lives for the call. */
+	void (*done)(struct submission *submission,
+		const struct inject_answer *answer);
 	int64_t deadline_us; /* the injector's, as what follows */
 	bool again;          /* it is tried for the second time */
 	struct submission *next;
@@ -45,12 +58,9 @@ struct inject;
 
 /* What an implementation is made of. */
 struct inject_ops {
-	/* The result is the answer to the whole message, given after the milter
-	 * has decided: its record is there with INJECT_QUEUED. But a record is
-	 * no proof that the message got into the queue, when the result is
-	 * another one: then nothing of it waits anywhere to be presented again.
-	 * Without it a message that was recorded is in Postfix's hands. */
-	bool after_verdict;
+	/* Postfix takes a message only after the milter has written its verdict
+	 * down: every answer is `decided`. */
+	bool verdict_first;
 	void (*submit)(struct inject *inject, struct submission *submission);
 	/* Ends what still runs with INJECT_UNKNOWN, and what waits or is
 	 * submitted from now on with INJECT_TEMPORARY. */
@@ -85,7 +95,7 @@ static inline void inject_free(struct inject *inject)
 struct inject *inject_new(struct event_base *base, const struct conf *conf);
 
 /* Submission by SMTP over conf->submission.smtp_server, in at most
- * conf->submission.sessions sessions at once; more messages wait their turn. A
+ * conf->submission.sessions sessions at once; more messages wait. A
  * message that failed in a session which had been used before is tried again in
  * a new one, when Postfix surely has not got it. */
 struct inject *inject_smtp_new(struct event_base *base, const struct conf *conf);
@@ -95,57 +105,52 @@ struct inject *inject_smtp_new(struct event_base *base, const struct conf *conf)
 struct inject *inject_sendmail_new(
 	struct event_base *base, const struct conf *conf);
 
-/*
- * inject_line: the submissions that wait for their turn.
- *
- * First come, first served. One that has waited until its deadline gets
- * INJECT_TEMPORARY.
- */
-
-struct event_base;
-struct inject_line;
-
-/* turn is called in a round of the event loop of its own after something was
- * added or the line was woken: then the owner takes what it can serve. */
-struct inject_line *inject_line_new(
-	struct event_base *base, void (*turn)(void *arg), void *arg);
-/* Nothing waits any more. */
-void inject_line_free(struct inject_line *line);
-
-/* To its end, for at most so long until the submission is through. */
-void inject_line_add(struct inject_line *line, struct submission *submission,
-	int64_t timeout_ms);
-/* Back to its head, with the deadline that it has. */
-void inject_line_add_again(
-	struct inject_line *line, struct submission *submission);
-
-/* The next; NULL when nobody waits. */
-struct submission *inject_line_next(const struct inject_line *line);
-/* The same, which then waits no longer. */
-struct submission *inject_line_take(struct inject_line *line);
-
-/* There is room: turn will be called. */
-void inject_line_wake(struct inject_line *line);
-
-/* Whoever waits, or is added from now on, gets INJECT_TEMPORARY. */
-void inject_line_stop(struct inject_line *line);
-
-/* How much of its time is left; at least 1. */
-int64_t inject_line_left_ms(const struct submission *submission);
-
-/* Ends a submission because the server is stopping. */
-void inject_line_give_up(
-	struct submission *submission, enum inject_result result);
-
-/*
- * inject_settings: whether the settings of submission name what is there.
- */
-
-struct conf;
-
 /* Whether there are the programs and files that the settings name, and this
  * user may use them; else every email would fail. Whether Postfix runs does not
  * matter. ERR_CONFIG names the setting. For start and reload: looks at files. */
 int inject_settings_check(const struct conf *conf, struct err *err);
+
+/*
+ * For implementations: the answer, and the queue of submissions that wait until
+ * they can be served. First come, first served; one that has waited until its
+ * deadline gets INJECT_TEMPORARY.
+ */
+
+/* Calls done; err as in struct inject_answer. */
+void inject_answer(const struct inject *inject, struct submission *submission,
+	enum inject_result result, const struct err *err);
+/* The same because the server is stopping. */
+void inject_give_up(const struct inject *inject, struct submission *submission,
+	enum inject_result result);
+
+/* How much of its time is left; at least 1. */
+int64_t inject_left_ms(const struct submission *submission);
+
+struct inject_queue;
+
+/* serve is called in a round of the event loop of its own after something was
+ * added or the queue was woken: then the injector takes what it can serve. */
+struct inject_queue *inject_queue_new(struct event_base *base,
+	struct inject *inject, void (*serve)(struct inject *inject));
+/* Nothing waits any more. */
+void inject_queue_free(struct inject_queue *queue);
+
+/* To its end, for at most so long until the submission is through. */
+void inject_queue_add(struct inject_queue *queue, struct submission *submission,
+	int64_t timeout_ms);
+/* Back to its head, with the deadline that it has. */
+void inject_queue_add_again(
+	struct inject_queue *queue, struct submission *submission);
+
+/* The next; NULL when none waits. */
+struct submission *inject_queue_next(const struct inject_queue *queue);
+/* The same, which then waits no longer. */
+struct submission *inject_queue_take(struct inject_queue *queue);
+
+/* There is room: serve will be called. */
+void inject_queue_wake(struct inject_queue *queue);
+
+/* What waits, or is added from now on, gets INJECT_TEMPORARY. */
+void inject_queue_stop(struct inject_queue *queue);
 
 #endif

@@ -4,8 +4,8 @@
  *   sendmail [-C CONFIG] -i -f SENDER -- RECIPIENT
  *
  * A process for each message, a bounded number at once; the others wait in
- * line. Exit statuses are sysexits: Postfix queues nothing unless it is 0. One
- * that was killed may have queued the message just before.
+ * the queue. Exit statuses are sysexits: Postfix queues nothing unless it is 0.
+ * One that was killed may have queued the message just before.
  *
  * Threads: the worker's.
  */
@@ -23,20 +23,20 @@
 #include "httpd/inject/child.h"
 #include "httpd/inject/inject.h"
 
-struct run {
+struct process {
 	struct inject_sendmail *inject;
 	struct submission *submission;
 	struct child *child;
 	struct strv argv;
-	LIST_ENTRY(run) link;
+	LIST_ENTRY(process) link;
 };
 
 struct inject_sendmail {
 	struct inject inject; /* first */
 	struct event_base *base;
 	const struct conf *conf;
-	struct inject_line *line;
-	LIST_HEAD(, run) running;
+	struct inject_queue *queue;
+	LIST_HEAD(, process) running;
 	int64_t running_n;
 };
 
@@ -77,27 +77,27 @@ static void describe(int status, const char *errors, struct err *err)
 			WTERMSIG(status), text);
 }
 
-static void run_free(struct run *run)
+static void process_free(struct process *process)
 {
-	LIST_REMOVE(run, link);
-	run->inject->running_n--;
-	strv_free(&run->argv);
-	free(run);
+	LIST_REMOVE(process, link);
+	process->inject->running_n--;
+	strv_free(&process->argv);
+	free(process);
 }
 
 static void on_sendmail_done(void *arg, int status, const char *errors)
 {
-	struct run *run = arg;
-	struct inject_sendmail *self = run->inject;
-	struct submission *submission = run->submission;
+	struct process *process = arg;
+	struct inject_sendmail *self = process->inject;
+	struct submission *submission = process->submission;
 	enum inject_result result = result_of(status);
 	struct err err = ERR_INIT;
 
 	if (result != INJECT_QUEUED)
 		describe(status, errors, &err);
-	run_free(run);
-	inject_line_wake(self->line);
-	submission->done(submission, result, &err);
+	process_free(process);
+	inject_queue_wake(self->queue);
+	inject_answer(&self->inject, submission, result, &err);
 }
 
 static void fill_argv(struct strv *argv, const struct conf *conf,
@@ -117,37 +117,37 @@ static void fill_argv(struct strv *argv, const struct conf *conf,
 
 static void start(struct inject_sendmail *self, struct submission *submission)
 {
-	struct run *run = mem_new(struct run);
+	struct process *process = mem_new(struct process);
 	struct child_spec spec = {
 		.input = submission->message,
-		.timeout_ms = inject_line_left_ms(submission),
+		.timeout_ms = inject_left_ms(submission),
 		.done = on_sendmail_done,
-		.arg = run,
+		.arg = process,
 	};
 	struct err err = ERR_INIT;
 	int failed;
 
-	run->inject = self;
-	run->submission = submission;
-	fill_argv(&run->argv, self->conf, submission);
-	spec.argv = run->argv.items;
-	LIST_INSERT_HEAD(&self->running, run, link);
+	process->inject = self;
+	process->submission = submission;
+	fill_argv(&process->argv, self->conf, submission);
+	spec.argv = process->argv.items;
+	LIST_INSERT_HEAD(&self->running, process, link);
 	self->running_n++;
-	failed = child_start(self->base, &spec, &run->child, &err);
+	failed = child_start(self->base, &spec, &process->child, &err);
 	if (failed == 0)
 		return;
-	run_free(run);
-	submission->done(submission,
+	process_free(process);
+	inject_answer(&self->inject, submission,
 		failed < 0 ? INJECT_TEMPORARY : INJECT_UNKNOWN, &err);
 }
 
-static void on_turn(void *arg)
+static void serve(struct inject *inject)
 {
-	struct inject_sendmail *self = arg;
+	struct inject_sendmail *self = (struct inject_sendmail *)inject;
 	struct submission *submission;
 
 	while (self->running_n < self->conf->submission.processes &&
-		(submission = inject_line_take(self->line)) != NULL)
+		(submission = inject_queue_take(self->queue)) != NULL)
 		start(self, submission);
 }
 
@@ -156,23 +156,23 @@ static void inject_sendmail_submit(
 {
 	struct inject_sendmail *self = (struct inject_sendmail *)inject;
 
-	inject_line_add(
-		self->line, submission, self->conf->submission.timeout_ms);
+	inject_queue_add(
+		self->queue, submission, self->conf->submission.timeout_ms);
 }
 
 static void inject_sendmail_stop(struct inject *inject)
 {
 	struct inject_sendmail *self = (struct inject_sendmail *)inject;
-	struct run *run;
+	struct process *process;
 
-	while ((run = LIST_FIRST(&self->running)) != NULL) {
-		struct submission *submission = run->submission;
+	while ((process = LIST_FIRST(&self->running)) != NULL) {
+		struct submission *submission = process->submission;
 
-		child_kill(run->child);
-		run_free(run);
-		inject_line_give_up(submission, INJECT_UNKNOWN);
+		child_kill(process->child);
+		process_free(process);
+		inject_give_up(inject, submission, INJECT_UNKNOWN);
 	}
-	inject_line_stop(self->line);
+	inject_queue_stop(self->queue);
 }
 
 static void inject_sendmail_free(struct inject *inject)
@@ -180,7 +180,7 @@ static void inject_sendmail_free(struct inject *inject)
 	struct inject_sendmail *self = (struct inject_sendmail *)inject;
 
 	assert(LIST_EMPTY(&self->running));
-	inject_line_free(self->line);
+	inject_queue_free(self->queue);
 	free(self);
 }
 
@@ -198,7 +198,7 @@ struct inject *inject_sendmail_new(
 	self->inject.ops = &inject_sendmail_ops;
 	self->base = base;
 	self->conf = conf;
-	self->line = inject_line_new(base, on_turn, self);
+	self->queue = inject_queue_new(base, &self->inject, serve);
 	LIST_INIT(&self->running);
 	return &self->inject;
 }

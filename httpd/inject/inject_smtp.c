@@ -5,7 +5,7 @@
  * those that are not needed grow old and end. A session opens with a message in
  * hand; it closes by itself.
  *
- * A message that failed in a used session comes back to the head of the line
+ * A message that failed in a used session comes back to the head of the queue
  * and goes out once more, by a new session: the milter or Postfix may have been
  * restarted since the session's last message. Its ticket is still good.
  *
@@ -20,76 +20,76 @@
 #include "httpd/inject/inject.h"
 #include "httpd/inject/smtp_session.h"
 
-struct seat {
+struct pooled {
 	struct inject_smtp *inject;
 	struct smtp_session *session;
 	struct submission *submission; /* NULL while idle */
-	LIST_ENTRY(seat) link;
+	LIST_ENTRY(pooled) link;
 };
 
-LIST_HEAD(seats, seat);
+LIST_HEAD(pool, pooled);
 
 struct inject_smtp {
 	struct inject inject; /* first */
 	struct event_base *base;
 	const struct conf *conf;
-	struct inject_line *line;
-	struct seats busy; /* with a message, or taking leave */
-	struct seats idle; /* the one used last is first */
-	int64_t seats_n;
+	struct inject_queue *queue;
+	struct pool busy; /* with a message, or taking leave */
+	struct pool idle; /* the one used last is first */
+	int64_t sessions_n;
 };
 
-static void seat_free(struct seat *seat)
+static void pooled_free(struct pooled *pooled)
 {
-	LIST_REMOVE(seat, link);
-	seat->inject->seats_n--;
-	smtp_session_free(seat->session);
-	free(seat);
+	LIST_REMOVE(pooled, link);
+	pooled->inject->sessions_n--;
+	smtp_session_free(pooled->session);
+	free(pooled);
 }
 
 static void on_session_ended(
 	void *arg, enum inject_result result, const struct err *err)
 {
-	struct seat *seat = arg;
-	struct submission *submission = TAKE_PTR(seat->submission);
+	struct pooled *pooled = arg;
+	struct submission *submission = TAKE_PTR(pooled->submission);
 
 	if (result == INJECT_TEMPORARY && !submission->again &&
-		smtp_session_may_repeat(seat->session))
-		inject_line_add_again(seat->inject->line, submission);
+		smtp_session_may_repeat(pooled->session))
+		inject_queue_add_again(pooled->inject->queue, submission);
 	else
-		submission->done(submission, result, err);
+		inject_answer(&pooled->inject->inject, submission, result, err);
 }
 
 static void on_session_ready(void *arg)
 {
-	struct seat *seat = arg;
-	struct inject_smtp *self = seat->inject;
+	struct pooled *pooled = arg;
+	struct inject_smtp *self = pooled->inject;
 
-	LIST_REMOVE(seat, link);
-	LIST_INSERT_HEAD(&self->idle, seat, link);
-	inject_line_wake(self->line);
+	LIST_REMOVE(pooled, link);
+	LIST_INSERT_HEAD(&self->idle, pooled, link);
+	inject_queue_wake(self->queue);
 }
 
 static void on_session_leaving(void *arg)
 {
-	struct seat *seat = arg;
+	struct pooled *pooled = arg;
 
-	LIST_REMOVE(seat, link);
-	LIST_INSERT_HEAD(&seat->inject->busy, seat, link);
+	LIST_REMOVE(pooled, link);
+	LIST_INSERT_HEAD(&pooled->inject->busy, pooled, link);
 }
 
 static void on_session_closed(void *arg)
 {
-	struct seat *seat = arg;
-	struct inject_smtp *self = seat->inject;
+	struct pooled *pooled = arg;
+	struct inject_smtp *self = pooled->inject;
 
-	seat_free(seat);
-	inject_line_wake(self->line);
+	pooled_free(pooled);
+	inject_queue_wake(self->queue);
 }
 
-static void open_seat(struct inject_smtp *self, struct submission *submission)
+static void open_session(struct inject_smtp *self, struct submission *submission)
 {
-	struct seat *seat = mem_new(struct seat);
+	struct pooled *pooled = mem_new(struct pooled);
 	const struct smtp_session_spec spec = {
 		.base = self->base,
 		.server = self->conf->submission.smtp_server,
@@ -97,55 +97,55 @@ static void open_seat(struct inject_smtp *self, struct submission *submission)
 		.ready = on_session_ready,
 		.leaving = on_session_leaving,
 		.closed = on_session_closed,
-		.arg = seat,
+		.arg = pooled,
 	};
 	struct err err = ERR_INIT;
 
-	if (smtp_session_open(&spec, &seat->session, &err) < 0) {
-		free(seat);
-		submission->done(submission, INJECT_TEMPORARY, &err);
+	if (smtp_session_open(&spec, &pooled->session, &err) < 0) {
+		free(pooled);
+		inject_answer(&self->inject, submission, INJECT_TEMPORARY, &err);
 		return;
 	}
-	seat->inject = self;
-	seat->submission = submission;
-	LIST_INSERT_HEAD(&self->busy, seat, link);
-	self->seats_n++;
-	smtp_session_send(seat->session, submission);
+	pooled->inject = self;
+	pooled->submission = submission;
+	LIST_INSERT_HEAD(&self->busy, pooled, link);
+	self->sessions_n++;
+	smtp_session_send(pooled->session, submission);
 }
 
-static void use_seat(struct seat *seat, struct submission *submission)
+static void use_session(struct pooled *pooled, struct submission *submission)
 {
-	LIST_REMOVE(seat, link);
-	LIST_INSERT_HEAD(&seat->inject->busy, seat, link);
-	seat->submission = submission;
-	smtp_session_send(seat->session, submission);
+	LIST_REMOVE(pooled, link);
+	LIST_INSERT_HEAD(&pooled->inject->busy, pooled, link);
+	pooled->submission = submission;
+	smtp_session_send(pooled->session, submission);
 }
 
-/* Starts the next in line; false when there is no room for it now. */
+/* Starts the next of the queue; false when there is no room for it now. */
 static bool start_next(struct inject_smtp *self)
 {
-	bool again = inject_line_next(self->line)->again;
-	struct seat *idle = LIST_FIRST(&self->idle);
-	bool full = self->seats_n >= self->conf->submission.sessions;
+	bool again = inject_queue_next(self->queue)->again;
+	struct pooled *idle = LIST_FIRST(&self->idle);
+	bool full = self->sessions_n >= self->conf->submission.sessions;
 
 	if (idle && !again) {
-		use_seat(idle, inject_line_take(self->line));
+		use_session(idle, inject_queue_take(self->queue));
 		return true;
 	}
 	if (full && idle) {
-		seat_free(idle);
+		pooled_free(idle);
 		full = false;
 	}
 	if (!full)
-		open_seat(self, inject_line_take(self->line));
+		open_session(self, inject_queue_take(self->queue));
 	return !full;
 }
 
-static void on_turn(void *arg)
+static void serve(struct inject *inject)
 {
-	struct inject_smtp *self = arg;
+	struct inject_smtp *self = (struct inject_smtp *)inject;
 
-	while (inject_line_next(self->line) && start_next(self)) {
+	while (inject_queue_next(self->queue) && start_next(self)) {
 	}
 }
 
@@ -154,43 +154,43 @@ static void inject_smtp_submit(
 {
 	struct inject_smtp *self = (struct inject_smtp *)inject;
 
-	inject_line_add(
-		self->line, submission, self->conf->submission.timeout_ms);
+	inject_queue_add(
+		self->queue, submission, self->conf->submission.timeout_ms);
 }
 
 static void inject_smtp_stop(struct inject *inject)
 {
 	struct inject_smtp *self = (struct inject_smtp *)inject;
-	struct seat *seat;
+	struct pooled *pooled;
 
-	while ((seat = LIST_FIRST(&self->busy)) != NULL) {
-		struct submission *submission = seat->submission;
-		enum inject_result fate = smtp_session_fate(seat->session);
+	while ((pooled = LIST_FIRST(&self->busy)) != NULL) {
+		struct submission *submission = pooled->submission;
+		enum inject_result fate = smtp_session_fate(pooled->session);
 
-		seat_free(seat);
+		pooled_free(pooled);
 		if (submission)
-			inject_line_give_up(submission, fate);
+			inject_give_up(inject, submission, fate);
 	}
-	inject_line_stop(self->line);
+	inject_queue_stop(self->queue);
 }
 
 static void inject_smtp_free(struct inject *inject)
 {
 	struct inject_smtp *self = (struct inject_smtp *)inject;
-	struct seat *seat;
+	struct pooled *pooled;
 
-	while ((seat = LIST_FIRST(&self->idle)) != NULL)
-		seat_free(seat);
-	while ((seat = LIST_FIRST(&self->busy)) != NULL) {
-		assert(seat->submission == NULL); /* it takes its leave */
-		seat_free(seat);
+	while ((pooled = LIST_FIRST(&self->idle)) != NULL)
+		pooled_free(pooled);
+	while ((pooled = LIST_FIRST(&self->busy)) != NULL) {
+		assert(pooled->submission == NULL); /* it takes its leave */
+		pooled_free(pooled);
 	}
-	inject_line_free(self->line);
+	inject_queue_free(self->queue);
 	free(self);
 }
 
 static const struct inject_ops inject_smtp_ops = {
-	.after_verdict = true,
+	.verdict_first = true,
 	.submit = inject_smtp_submit,
 	.stop = inject_smtp_stop,
 	.free = inject_smtp_free,
@@ -203,7 +203,7 @@ struct inject *inject_smtp_new(struct event_base *base, const struct conf *conf)
 	self->inject.ops = &inject_smtp_ops;
 	self->base = base;
 	self->conf = conf;
-	self->line = inject_line_new(base, on_turn, self);
+	self->queue = inject_queue_new(base, &self->inject, serve);
 	LIST_INIT(&self->busy);
 	LIST_INIT(&self->idle);
 	return &self->inject;

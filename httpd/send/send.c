@@ -3,7 +3,7 @@
  *
  *   send_emails: decide, claim ─> send_compose_group ─(pool)─> on_composed
  *     ─> stage ─(committer)─> on_send_staged
- *     ─> send_inject, for each ─(Postfix, milter)─> send_group_finish
+ *     ─> send_submit, for each ─(Postfix, milter)─> send_group_finish
  *     ─> send_settle ─(committer)─> send_group_end
  *
  * The answer waits for the records: after it the emails are in Postfix's queue,
@@ -20,7 +20,6 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/postfix/postfix_run.h"
 #include "httpd/worker/worker.h"
 #include "httpd/gate/idempotency.h"
 #include "httpd/gate/request.h"
@@ -95,12 +94,12 @@ static void end_unstaged(struct send_group *group)
 	send_group_refuse(group, &problem);
 }
 
-static void inject_or_end(struct send *send)
+static void submit_or_end(struct send *send)
 {
 	if (send->test)
 		send_group_finish(send, SEND_SENT);
 	else
-		send_inject(send);
+		send_submit(send);
 }
 
 static void on_send_staged(struct task *task)
@@ -111,36 +110,12 @@ static void on_send_staged(struct task *task)
 		end_unstaged(group);
 		return;
 	}
-	send_group_each_open(group, inject_or_end, send_settle);
+	send_group_each_open(group, submit_or_end, send_settle);
 }
 
-/* What may come again is to be proven, where the milter's record is none. */
-static void mark_unproven(struct send_group *group)
-{
-	for (size_t i = 0; i < group->n; i++) {
-		struct send *send = &group->sends[i];
-
-		if (send->end != SEND_OPEN || send->test)
-			continue;
-		send->unproven = true;
-		send->composed.row.run = mem_strdup(group->claim->run);
-	}
-}
-
-/* Where Postfix takes a message only after the milter has written its verdict
- * down, that commit makes the rows durable, and no message is in the queue
- * before. A test is not for Postfix. */
 static void stage(struct send_group *group)
 {
-	const struct worker *worker = group->request->worker;
-
-	group->lazy = worker->inject->ops->after_verdict;
-	if (group->lazy && group->claim) {
-		postfix_run_name(worker->shared->run, group->claim->run);
-		mark_unproven(group);
-	}
-	for (size_t i = 0; i < group->n; i++)
-		group->lazy &= !group->sends[i].test;
+	group->lazy = send_prepare(group);
 	send_group_commit(group, stage_run, on_send_staged, group->lazy);
 }
 

@@ -13,7 +13,7 @@
  * stays sent meanwhile, whatever comes of it: a client may have its id.
  *
  *   send_again ─> look, for each ─(milter)─> supersede ─(committer)─>
- *     send_inject, or send_watch when it was decided meanwhile
+ *     send_submit, or send_watch when it was decided meanwhile
  *
  * Threads: the worker's, but for supersede_run, which is the committer's.
  */
@@ -141,12 +141,12 @@ static int supersede_run(struct db *db, void *arg, struct err *err)
 	return 0;
 }
 
-static void inject_or_watch(struct send *send)
+static void submit_or_watch(struct send *send)
 {
 	if (send->decided)
 		send_watch(send);
 	else
-		send_inject(send);
+		send_submit(send);
 }
 
 static void give_up(struct send *send)
@@ -164,25 +164,18 @@ static void on_send_superseded(struct task *task)
 		log_error(request->worker->log, "stage_failed", "request",
 			request->id, "error", group->job_err.text);
 	send_group_each_open(group,
-		group->job_result < 0 ? give_up : inject_or_watch, send_settle);
+		group->job_result < 0 ? give_up : submit_or_watch, send_settle);
 }
 
 static void supersede(struct send_group *group)
 {
 	const struct request *request = group->request;
 
-	for (size_t i = 0; i < group->n; i++) {
-		struct send *send = &group->sends[i];
-
-		if (send->end != SEND_OPEN)
-			continue;
-		log_warn(request->worker->log, "sent_again", "request",
-			request->id, "email", send->result->id);
-		if (!request->worker->inject->ops->after_verdict)
-			continue;
-		send->unproven = true;
-		send->composed.row.run = mem_strdup(group->claim->run);
-	}
+	for (size_t i = 0; i < group->n; i++)
+		if (group->sends[i].end == SEND_OPEN)
+			log_warn(request->worker->log, "sent_again", "request",
+				request->id, "email", group->results[i].id);
+	send_prepare(group);
 	if (send_group_count(group, SEND_OPEN) > 0)
 		send_group_commit(
 			group, supersede_run, on_send_superseded, false);

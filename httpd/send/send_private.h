@@ -44,6 +44,8 @@ struct send {
 	bool decided;  /* found so when it was to be sent again */
 	bool rejected; /* by Postfix, for good */
 	bool unproven; /* Postfix is still to say that it has it */
+	bool doubted;  /* a record of its message is no proof, see
+			* struct inject_answer */
 	/* Of an earlier attempt in this run: good enough an answer when it is
 	 * sent; "": none. */
 	char earlier[SECRET_TICKET_SIZE];
@@ -123,10 +125,17 @@ void send_composed_clear(struct composed *composed);
 void send_compose_group(
 	struct send_group *group, void (*done)(struct task *task));
 
+/* Before the rows of the open emails are written: notes in those of a request
+ * with a key what will prove that Postfix has them. Whether the milter's record
+ * will make the rows durable, before Postfix takes a message. */
+bool send_prepare(struct send_group *group);
 /* Submits the message and waits for the record. */
-void send_inject(struct send *send);
+void send_submit(struct send *send);
 /* Waits for the record of an email that is with Postfix. */
 void send_watch(struct send *send);
+/* Postfix has the message with this ticket. Is written down when there is time:
+ * should that be lost, a repeat may deliver twice. */
+void send_prove(const struct send *send, const char *ticket);
 
 /* What the request's record says of its emails, which were staged by an earlier
  * one: SEND_OPEN when nobody knows. One that is sent, but may have been lost
@@ -135,10 +144,6 @@ void send_watch(struct send *send);
 void send_recall(struct send_group *group);
 /* Sends what is open of a request that came before. */
 void send_again(struct send_group *group);
-
-/* Postfix has the message with this ticket. Is written down when there is time:
- * should that be lost, a repeat may deliver twice. */
-void send_prove(const struct send *send, const char *ticket);
 
 /* Every email has come to an end: puts the store in order, then ends the
  * group. */

@@ -125,20 +125,16 @@ static int take_back(
 	return all;
 }
 
-/* Whether a record may be there that is no proof, see inject_ops: the milter
- * had let the message pass, and then Postfix did not take it, or nobody knows.
- * That of an earlier message stays. */
+/* Whether a record may be there that is no proof: the milter had let the
+ * message pass, and then Postfix did not take it, or nobody knows. That of an
+ * earlier message stays. */
 static bool is_doubtful(const struct send *send)
 {
-	if (send->composed.row.state == EMAIL_SENT)
-		return false;
-	return send->end == SEND_UNSURE || send->end == SEND_FAILED;
+	return send->doubted && send->composed.row.state != EMAIL_SENT;
 }
 
 static bool has_doubts(const struct send_group *group)
 {
-	if (!group->request->worker->inject->ops->after_verdict)
-		return false;
 	for (size_t i = 0; i < group->n; i++)
 		if (is_doubtful(&group->sends[i]))
 			return true;

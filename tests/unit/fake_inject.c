@@ -38,11 +38,11 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (answer->result == INJECT_QUEUED || answer->result == INJECT_UNKNOWN ||
-		answer->fake->inject.ops->after_verdict)
+		answer->fake->inject.ops->verdict_first)
 		play_milter(answer);
 	if (answer->result != INJECT_QUEUED)
 		err_set(&err, answer->fake->code, "as the test wants it");
-	submission->done(submission, answer->result, &err);
+	inject_answer(&answer->fake->inject, submission, answer->result, &err);
 }
 
 static void forget(struct fake_inject *fake)
@@ -108,16 +108,16 @@ static const struct inject_ops fake_ops = {
 	.free = fake_free,
 };
 
-static const struct inject_ops fake_after_verdict_ops = {
-	.after_verdict = true,
+static const struct inject_ops fake_verdict_first_ops = {
+	.verdict_first = true,
 	.submit = fake_submit,
 	.stop = fake_stop,
 	.free = fake_free,
 };
 
-void fake_inject_after_verdict(struct fake_inject *fake)
+void fake_inject_verdict_first(struct fake_inject *fake)
 {
-	fake->inject.ops = &fake_after_verdict_ops;
+	fake->inject.ops = &fake_verdict_first_ops;
 }
 
 struct fake_inject *fake_inject_new(struct event_base *base, struct db *db)

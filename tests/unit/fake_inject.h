@@ -34,6 +34,6 @@ struct fake_inject *fake_inject_new(struct event_base *base, struct db *db);
 
 /* Answers after the milter's verdict from now on, as over SMTP: the milter
  * plays with every result. */
-void fake_inject_after_verdict(struct fake_inject *fake);
+void fake_inject_verdict_first(struct fake_inject *fake);
 
 #endif

@@ -27,14 +27,15 @@ struct outcome {
 	struct err err;
 };
 
-static void on_done(struct submission *submission, enum inject_result result,
-	const struct err *err)
+static void on_done(
+	struct submission *submission, const struct inject_answer *answer)
 {
 	struct outcome *outcome = (struct outcome *)submission;
 
 	outcome->done++;
-	outcome->result = result;
-	outcome->err = *err;
+	outcome->result = answer->result;
+	outcome->err = *answer->err;
+	assert_false(answer->decided);
 }
 
 static char *in_folder(const char *name)

@@ -80,14 +80,15 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void on_done(struct submission *submission, enum inject_result result,
-	const struct err *err)
+static void on_done(
+	struct submission *submission, const struct inject_answer *answer)
 {
 	struct outcome *outcome = (struct outcome *)submission;
 
 	outcome->done++;
-	outcome->result = result;
-	outcome->err = *err;
+	outcome->result = answer->result;
+	outcome->err = *answer->err;
+	assert_true(answer->decided);
 	if (--*outcome->left == 0)
 		event_base_loopbreak(outcome->base);
 }

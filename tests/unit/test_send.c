@@ -184,7 +184,7 @@ static void test_after_verdict(void **state)
 {
 	struct send_rig *rig = *state;
 
-	fake_inject_after_verdict(rig->inject);
+	fake_inject_verdict_first(rig->inject);
 	for (size_t i = 0; i < ARRAY_SIZE(verdicts); i++) {
 		const struct problem *problem = &rig->problems[0];
 		int before;

@@ -135,7 +135,7 @@ static void test_misfortunes_after_verdict(void **state)
 {
 	struct send_rig *rig = *state;
 
-	fake_inject_after_verdict(rig->inject);
+	fake_inject_verdict_first(rig->inject);
 	for (size_t i = 0; i < ARRAY_SIZE(misfortunes); i++)
 		meet(rig, &misfortunes[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(late_misfortunes); i++)

@@ -45,7 +45,7 @@ static void test_never_forgotten(void **state)
 	const struct keyed_request single = {.n = 1, .key = 1};
 	char id[ID_SIZE];
 
-	fake_inject_after_verdict(rig->inject);
+	fake_inject_verdict_first(rig->inject);
 	rig->inject->result = INJECT_UNKNOWN;
 	assert_false(keyed_request_send(rig, &single));
 	memcpy(id, rig->ids[0], sizeof(id));
@@ -104,7 +104,7 @@ static void test_answer_proves(void **state)
 	static const bool permissive[] = {false, true};
 	struct send_rig *rig = *state;
 
-	fake_inject_after_verdict(rig->inject);
+	fake_inject_verdict_first(rig->inject);
 	for (size_t i = 0; i < ARRAY_SIZE(permissive); i++) {
 		const struct keyed_request batch = {
 			.n = N, .key = 1, .permissive = permissive[i]};
@@ -127,7 +127,7 @@ static void test_next_run_of_a_batch(void **state)
 	struct send_rig *rig = *state;
 	const struct keyed_request batch = {.n = N, .key = 1};
 
-	fake_inject_after_verdict(rig->inject);
+	fake_inject_verdict_first(rig->inject);
 	rig->inject->only_to = keyed_request_to[1];
 	rig->inject->result = INJECT_TEMPORARY;
 	rig->inject->code = ERR_TEMPORARY;
@@ -152,7 +152,7 @@ static void test_no_run(void **state)
 	struct send_rig *rig = *state;
 	const struct keyed_request single = {.n = 1, .key = 1};
 
-	fake_inject_after_verdict(rig->inject);
+	fake_inject_verdict_first(rig->inject);
 	fake_master_stop(rig->postfix);
 	rig->inject->result = INJECT_UNKNOWN;
 	assert_false(keyed_request_send(rig, &single));
@@ -185,7 +185,7 @@ static void test_next_run(void **state)
 	const struct keyed_request single = {.n = 1, .key = 1};
 	char id[ID_SIZE];
 
-	fake_inject_after_verdict(rig->inject);
+	fake_inject_verdict_first(rig->inject);
 	assert_false(keyed_request_send(rig, &single));
 	memcpy(id, rig->ids[0], sizeof(id));
 	next_run(rig);
@@ -214,7 +214,7 @@ static void test_proven_stays(void **state)
 	struct send_rig *rig = *state;
 	const struct keyed_request single = {.n = 1, .key = 1};
 
-	fake_inject_after_verdict(rig->inject);
+	fake_inject_verdict_first(rig->inject);
 	assert_false(keyed_request_send(rig, &single));
 	fake_master_stop(rig->postfix);
 	assert_true(keyed_request_send(rig, &single));

@@ -1,4 +1,4 @@
-/* inject_line: whose turn it is, and for how long. */
+/* inject_queue: which submission is next, and for how long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,9 @@
 enum { N = 3 };
 
 struct rig {
+	struct inject inject; /* first */
 	struct event_base *base;
-	struct inject_line *line;
+	struct inject_queue *queue;
 	struct submission submissions[N];
 	int turns;
 	char done[N + 1]; /* numbers of those that were given up, in order */
@@ -23,16 +24,19 @@ struct rig {
 
 static struct rig *current;
 
-static void on_turn(void *arg)
+static const struct inject_ops ops = {.verdict_first = true};
+
+static void on_serve(struct inject *inject)
 {
-	((struct rig *)arg)->turns++;
+	((struct rig *)inject)->turns++;
 }
 
-static void on_done(struct submission *submission, enum inject_result result,
-	const struct err *err)
+static void on_done(
+	struct submission *submission, const struct inject_answer *answer)
 {
-	assert_int_equal(result, INJECT_TEMPORARY);
-	assert_int_equal(err->code, ERR_TEMPORARY);
+	assert_int_equal(answer->result, INJECT_TEMPORARY);
+	assert_int_equal(answer->err->code, ERR_TEMPORARY);
+	assert_true(answer->decided);
 	current->done[strlen(current->done)] =
 		(char)('0' + (submission - current->submissions));
 }
@@ -41,8 +45,9 @@ static int set_up(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
 
+	rig->inject.ops = &ops;
 	rig->base = event_base_new();
-	rig->line = inject_line_new(rig->base, on_turn, rig);
+	rig->queue = inject_queue_new(rig->base, &rig->inject, on_serve);
 	for (int i = 0; i < N; i++)
 		rig->submissions[i].done = on_done;
 	*state = current = rig;
@@ -53,7 +58,7 @@ static int tear_down(void **state)
 {
 	struct rig *rig = *state;
 
-	inject_line_free(rig->line);
+	inject_queue_free(rig->queue);
 	event_base_free(rig->base);
 	free(rig);
 	return 0;
@@ -61,21 +66,21 @@ static int tear_down(void **state)
 
 static void add(struct rig *rig, int i, int64_t timeout_ms)
 {
-	inject_line_add(rig->line, &rig->submissions[i], timeout_ms);
+	inject_queue_add(rig->queue, &rig->submissions[i], timeout_ms);
 }
 
 static void assert_next(struct rig *rig, int i)
 {
-	assert_ptr_equal(inject_line_next(rig->line), &rig->submissions[i]);
-	assert_ptr_equal(inject_line_take(rig->line), &rig->submissions[i]);
+	assert_ptr_equal(inject_queue_next(rig->queue), &rig->submissions[i]);
+	assert_ptr_equal(inject_queue_take(rig->queue), &rig->submissions[i]);
 }
 
 static void test_order(void **state)
 {
 	struct rig *rig = *state;
 
-	assert_null(inject_line_next(rig->line));
-	assert_null(inject_line_take(rig->line));
+	assert_null(inject_queue_next(rig->queue));
+	assert_null(inject_queue_take(rig->queue));
 	add(rig, 0, 1000);
 	add(rig, 1, 1000);
 	assert_int_equal(rig->turns, 0);
@@ -83,16 +88,16 @@ static void test_order(void **state)
 	assert_int_equal(rig->turns, 1);
 	assert_next(rig, 0);
 	add(rig, 2, 1000);
-	inject_line_add_again(rig->line, &rig->submissions[0]);
+	inject_queue_add_again(rig->queue, &rig->submissions[0]);
 	assert_true(rig->submissions[0].again);
 	assert_next(rig, 0);
 	assert_next(rig, 1);
 	assert_next(rig, 2);
-	inject_line_add_again(rig->line, &rig->submissions[0]);
+	inject_queue_add_again(rig->queue, &rig->submissions[0]);
 	add(rig, 1, 1000);
 	assert_next(rig, 0);
 	assert_next(rig, 1);
-	assert_null(inject_line_take(rig->line));
+	assert_null(inject_queue_take(rig->queue));
 }
 
 static void test_deadline(void **state)
@@ -101,10 +106,10 @@ static void test_deadline(void **state)
 
 	add(rig, 0, 10);
 	add(rig, 1, 20);
-	assert_true(inject_line_left_ms(&rig->submissions[0]) <= 10);
+	assert_true(inject_left_ms(&rig->submissions[0]) <= 10);
 	event_base_dispatch(rig->base);
 	assert_string_equal(rig->done, "01");
-	assert_int_equal(inject_line_left_ms(&rig->submissions[0]), 1);
+	assert_int_equal(inject_left_ms(&rig->submissions[0]), 1);
 }
 
 static void test_stop(void **state)
@@ -113,7 +118,7 @@ static void test_stop(void **state)
 
 	add(rig, 0, 1000);
 	add(rig, 1, 1000);
-	inject_line_stop(rig->line);
+	inject_queue_stop(rig->queue);
 	assert_string_equal(rig->done, "");
 	event_base_dispatch(rig->base);
 	assert_string_equal(rig->done, "01");
@@ -133,7 +138,7 @@ int main(void)
 	};
 	int failed;
 
-	failed = cmocka_run_group_tests_name("inject_line", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("inject_queue", tests, NULL, NULL);
 	libevent_global_shutdown();
 	return failed;
 }
