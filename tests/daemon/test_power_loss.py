@@ -39,8 +39,11 @@ def proven(box):
     return store(box, "SELECT count(run) FROM email") == [(0,)]
 
 
-def rows_of(box, to):
-    sql = "SELECT id, state, queue_id FROM email WHERE header_to = ?"
+def rows_of(box, to, columns="id, state, queue_id"):
+    sql = (
+        f"SELECT {columns} FROM email"
+        " WHERE seq IN (SELECT email FROM email_recipient WHERE address = ?)"
+    )
     return store(box, sql, to)
 
 
@@ -216,14 +219,16 @@ def test_rest_of_a_batch(box, mode):
     emails = [new_email(), new_email()]
     first, second = [email["to"] for email in emails]
     headers = {"Idempotency-Key": unique("key"), "x-batch-validation": mode}
-    checks = f"check_recipient_access inline:{{{{{second} = 450 4.1.1 later}}}}"
+    emails[1]["from"] = sender = unique("from") + "@example.com"
+    checks = f"check_sender_access inline:{{{{{sender} = 450 4.1.1 later}}}}"
     box.postconf("smtpd_recipient_restrictions=" + checks)
     box.set("submission", "smtp_server", "inet:" + box.env["POSTFIX_SMTP"])
     box.restart("postfix")
     box.restart("httpd")
     box.httpd().batch(emails, headers=headers)
-    sql = "SELECT run FROM email WHERE header_to = ? AND state = 'sent'"
-    wait_for("the proof", lambda: store(box, sql, first) == [(None,)])
+    wait_for(
+        "the proof", lambda: rows_of(box, first, "state, run") == [("sent", None)]
+    )
     box.postconf("smtpd_recipient_restrictions=")
     for _ in range(2):
         box.restart("postfix")
