@@ -10,10 +10,7 @@
 #include "core/store/store_key.h"
 #include "httpd/form/api_form.h"
 #include "httpd/transport/reply.h"
-#include "httpd/json/api_batch.h"
-#include "httpd/json/api_domain.h"
-#include "httpd/json/api_email.h"
-#include "httpd/json/api_key.h"
+#include "httpd/json/api_json.h"
 
 /* The file goes into the program as it is. */
 __asm__(".pushsection .rodata\n"

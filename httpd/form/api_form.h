@@ -1,8 +1,8 @@
 /*
  * api_form: the routes below /v3 of the form dialect.
  */
-#ifndef POSTERN_HTTPD_API_FORM_H
-#define POSTERN_HTTPD_API_FORM_H
+#ifndef POSTERN_HTTPD_FORM_API_FORM_H
+#define POSTERN_HTTPD_FORM_API_FORM_H
 
 struct request;
 

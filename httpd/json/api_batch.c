@@ -3,7 +3,7 @@
  *
  * Threads: the worker's, but for the functions that parse.
  */
-#include "httpd/json/api_batch.h"
+#include "httpd/json/api_json.h"
 
 #include <assert.h>
 #include <event2/http.h>
@@ -14,12 +14,8 @@
 #include "httpd/gate/json_text.h"
 #include "httpd/gate/request.h"
 #include "httpd/json/email_json.h"
-#include "httpd/json/json_read.h"
+#include "httpd/json/json_field.h"
 #include "httpd/transport/reply.h"
-
-/*
- * batch_json: batches of emails in the JSON dialect, in and out.
- */
 
 static int check_size(size_t n, struct problem *problem)
 {

@@ -11,7 +11,7 @@
  *
  * Threads: the worker's; functions *_run() and find_seen() are the committer's too.
  */
-#include "httpd/json/api_domain.h"
+#include "httpd/json/api_json.h"
 
 #include <string.h>
 
@@ -27,13 +27,8 @@
 #include "httpd/gate/request.h"
 #include "httpd/http/problem.h"
 #include "httpd/transport/reply.h"
-#include "httpd/json/json_read.h"
+#include "httpd/json/json_field.h"
 #include "httpd/json/list_json.h"
-
-static int find_seen(struct db *db, const struct key *key, const char *id,
-	struct domain *domain_r, struct err *err);
-
-struct request;
 
 /* Where the mail goes out is where Postfix runs; clients that check the region
  * know these only. */
@@ -74,7 +69,7 @@ static int check_capabilities(const json_t *body, struct problem *problem)
 
 /* Checks the body of PATCH /domains/{id}: it may ask only for what is so
  * anyway. */
-static int domain_json_check_settings(const json_t *body, struct problem *problem)
+static int check_settings(const json_t *body, struct problem *problem)
 {
 	if (check_capabilities(body, problem) < 0)
 		return -1;
@@ -130,8 +125,7 @@ static int read_name(const json_t *body, char **name_r, struct problem *problem)
 int domain_json_parse_new(
 	const json_t *body, char **name_r, struct problem *problem)
 {
-	if (check_region(body, problem) < 0 ||
-		domain_json_check_settings(body, problem) < 0)
+	if (check_region(body, problem) < 0 || check_settings(body, problem) < 0)
 		return -1;
 	return read_name(body, name_r, problem);
 }
@@ -165,7 +159,7 @@ json_t *domain_json_render(const struct domain *domain)
 	return object;
 }
 
-static json_t *domain_json_render_id(const char *id)
+static json_t *render_id(const char *id)
 {
 	return json_pack("{s:s, s:s}", "object", "domain", "id", id);
 }
@@ -256,17 +250,17 @@ static int find_page(struct request *request, const struct page *page,
 
 void api_domain_list(struct request *request)
 {
-	api_list(request, find_page, "domain_list_failed");
+	list_json_reply(request, find_page, "domain_list_failed");
 }
 
-static int check_settings(struct request *request, struct problem *problem)
+static int parse_update(struct request *request, struct problem *problem)
 {
 	json_t *body;
 	int result;
 
-	if (json_body_parse(request, &body, problem) < 0)
+	if (json_field_parse_request(request, &body, problem) < 0)
 		return -1;
-	result = domain_json_check_settings(body, problem);
+	result = check_settings(body, problem);
 	json_decref(body);
 	return result;
 }
@@ -276,12 +270,12 @@ void api_domain_update(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 	struct domain domain;
 
-	if (check_settings(request, &problem) < 0 ||
+	if (parse_update(request, &problem) < 0 ||
 		find(request, &domain, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	reply_json(request, 200, domain_json_render_id(domain.id));
+	reply_json(request, 200, render_id(domain.id));
 	store_domain_clear(&domain);
 }
 
@@ -298,48 +292,48 @@ struct domain_change {
 /* What becomes of a domain that is there; 0 stands for none. */
 enum { CHANGE_DONE = 1, CHANGE_HELD };
 
-static struct domain_change *begin(struct request *request)
+static struct domain_change *job_new(struct request *request)
 {
-	struct domain_change *it = mem_new(struct domain_change);
+	struct domain_change *job = mem_new(struct domain_change);
 
-	it->key = &request->admission.key;
-	it->now_us = clock_now_us(request->worker->shared->clock);
-	return it;
+	job->key = &request->admission.key;
+	job->now_us = clock_now_us(request->worker->shared->clock);
+	return job;
 }
 
-static void end(struct domain_change *it)
+static void job_free(struct domain_change *job)
 {
-	store_domain_clear(&it->domain);
-	free(it->kept);
-	free(it->name);
-	free(it);
+	store_domain_clear(&job->domain);
+	free(job->kept);
+	free(job->name);
+	free(job);
 }
 
 /* POST /domains */
 
 static int create_run(struct db *db, void *arg, struct err *err)
 {
-	struct domain_change *it = arg;
+	struct domain_change *job = arg;
 
-	return store_domain_ask(db, it->key->company_id, it->name, it->now_us,
-		&it->domain, err);
+	return store_domain_ask(db, job->key->company_id, job->name,
+		job->now_us, &job->domain, err);
 }
 
 static void on_domain_created(struct change *change)
 {
-	struct domain_change *it = (struct domain_change *)change;
+	struct domain_change *job = (struct domain_change *)change;
 	struct problem problem = PROBLEM_INIT;
 	json_t *object = NULL;
 
 	if (change->result == 0)
-		object = domain_json_render(&it->domain);
+		object = domain_json_render(&job->domain);
 	else if (change->err.code == ERR_EXISTS)
 		problem_set(&problem, PROBLEM_VALIDATION,
-			"The %s domain has been registered already.", it->name);
+			"The %s domain has been registered already.", job->name);
 	else
 		change_failed(change, "domain_add_failed", &problem);
 	reply_either(change->request, &problem, 201, object);
-	end(it);
+	job_free(job);
 }
 
 /* 0, or -1 with the problem. */
@@ -355,7 +349,7 @@ static int parse_new(
 			"This API key is restricted to the domain %s: it "
 			"cannot add others.",
 			bound);
-	if (json_body_parse(request, &body, problem) < 0)
+	if (json_field_parse_request(request, &body, problem) < 0)
 		return -1;
 	result = domain_json_parse_new(body, name_r, problem);
 	json_decref(body);
@@ -365,16 +359,16 @@ static int parse_new(
 void api_domain_create(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
-	struct domain_change *it;
+	struct domain_change *job;
 	char *name;
 
 	if (parse_new(request, &name, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	it = begin(request);
-	it->name = name;
-	change_submit(request, &it->change, create_run, on_domain_created);
+	job = job_new(request);
+	job->name = name;
+	change_submit(request, &job->change, create_run, on_domain_created);
 }
 
 /* POST /domains/{id}/verify */
@@ -396,29 +390,28 @@ static int activate(struct db *db, const struct domain *domain, struct err *err)
 
 static int verify_run(struct db *db, void *arg, struct err *err)
 {
-	struct domain_change *it = arg;
-	int found = find_seen(db, it->key, it->id, &it->domain, err);
+	struct domain_change *job = arg;
+	int found = find_seen(db, job->key, job->id, &job->domain, err);
 
 	if (found <= 0)
 		return found;
-	if (it->domain.pending && it->kept &&
-		!postfix_domains_have(it->kept, it->domain.name))
-		return activate(db, &it->domain, err);
+	if (job->domain.pending && job->kept &&
+		!postfix_domains_have(job->kept, job->domain.name))
+		return activate(db, &job->domain, err);
 	return CHANGE_DONE;
 }
 
 static void on_domain_verified(struct change *change)
 {
-	struct domain_change *it = (struct domain_change *)change;
+	struct domain_change *job = (struct domain_change *)change;
 	struct problem problem = PROBLEM_INIT;
 
 	if (change->result < 0)
 		change_failed(change, "domain_activate_failed", &problem);
 	else if (change->result == 0)
 		missing(&problem);
-	reply_either(
-		change->request, &problem, 200, domain_json_render_id(it->id));
-	end(it);
+	reply_either(change->request, &problem, 200, render_id(job->id));
+	job_free(job);
 }
 
 /* DELETE /domains/{id} */
@@ -427,21 +420,21 @@ static void on_domain_verified(struct change *change)
  * it and asking anew. */
 static int remove_run(struct db *db, void *arg, struct err *err)
 {
-	struct domain_change *it = arg;
-	int found = find_seen(db, it->key, it->id, &it->domain, err);
+	struct domain_change *job = arg;
+	int found = find_seen(db, job->key, job->id, &job->domain, err);
 
 	if (found <= 0)
 		return found;
-	if (!it->domain.active && !it->domain.pending)
+	if (!job->domain.active && !job->domain.pending)
 		return CHANGE_HELD;
-	return store_domain_remove(db, it->id, err) < 0 ? -1 : CHANGE_DONE;
+	return store_domain_remove(db, job->id, err) < 0 ? -1 : CHANGE_DONE;
 }
 
 static void on_domain_removed(struct change *change)
 {
-	struct domain_change *it = (struct domain_change *)change;
+	struct domain_change *job = (struct domain_change *)change;
 	struct problem problem = PROBLEM_INIT;
-	json_t *object = domain_json_render_id(it->id);
+	json_t *object = render_id(job->id);
 
 	json_object_set_new(object, "deleted", json_true());
 	if (change->result < 0)
@@ -452,9 +445,9 @@ static void on_domain_removed(struct change *change)
 		problem_set(&problem, PROBLEM_DOMAIN,
 			"The %s domain was deactivated by the operator and "
 			"cannot be removed.",
-			it->domain.name);
+			job->domain.name);
 	reply_either(change->request, &problem, 200, object);
-	end(it);
+	job_free(job);
 }
 
 static void change_one(struct request *request,
@@ -463,18 +456,18 @@ static void change_one(struct request *request,
 {
 	const struct conf *conf = request->worker->conf;
 	struct problem problem = PROBLEM_INIT;
-	struct domain_change *it;
+	struct domain_change *job;
 	char id[ID_SIZE];
 
 	if (id_of_path(request, id, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	it = begin(request);
-	memcpy(it->id, id, ID_SIZE);
+	job = job_new(request);
+	memcpy(job->id, id, ID_SIZE);
 	if (conf->http.domain_activation == ACTIVATION_COMPANY)
-		it->kept = mem_strdup(conf->milter.local_domains);
-	change_submit(request, &it->change, run, done);
+		job->kept = mem_strdup(conf->milter.local_domains);
+	change_submit(request, &job->change, run, done);
 }
 
 void api_domain_verify(struct request *request)

@@ -1,9 +1,9 @@
 /*
- * api_email_send: POST /emails.
+ * api_email: the routes /emails, but for batches.
  *
- * Threads: the worker's, but for parse().
+ * Threads: the worker's, but for parse(), which may run in the pool.
  */
-#include "httpd/json/api_email.h"
+#include "httpd/json/api_json.h"
 
 #include <string.h>
 
@@ -18,6 +18,8 @@
 #include "httpd/send/send.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
+
+/* POST /emails */
 
 static void on_email_sent(
 	struct request *request, const struct send_outcome *outcome)
@@ -57,11 +59,7 @@ void api_email_send(struct request *request)
 	send_request(request, &dialect);
 }
 
-/*
- * api_email_get: GET /emails/{id}.
- *
- * Threads: the worker's.
- */
+/* GET /emails/{id} */
 
 /* Where the @ of a Message-ID stands: behind the < and an id. */
 enum { AT_SIGN = 1 + (ID_SIZE - 1) };
@@ -133,14 +131,10 @@ void api_email_get(struct request *request)
 	store_email_clear(&email);
 }
 
-/*
- * api_email_list: GET /emails.
- *
- * Threads: the worker's.
- */
+/* GET /emails */
 
-static int find_page(struct request *request, const struct page *page, json_t *data,
-	bool *more_r, struct err *err)
+static int find_page(struct request *request, const struct page *page,
+	json_t *data, bool *more_r, struct err *err)
 {
 	const struct key *key = &request->admission.key;
 	const struct email_scope scope = {
@@ -163,5 +157,5 @@ static int find_page(struct request *request, const struct page *page, json_t *d
 
 void api_email_list(struct request *request)
 {
-	api_list(request, find_page, "email_list_failed");
+	list_json_reply(request, find_page, "email_list_failed");
 }

@@ -6,7 +6,7 @@
  *
  * Threads: the worker's; functions *_run() are the committer's.
  */
-#include "httpd/json/api_key.h"
+#include "httpd/json/api_json.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
 #include "httpd/transport/reply.h"
-#include "httpd/json/json_read.h"
+#include "httpd/json/json_field.h"
 #include "httpd/json/list_json.h"
 
 static const struct {
@@ -119,7 +119,7 @@ int key_json_parse_name(const json_t *body, char **name_r, struct problem *probl
 }
 
 /* The key in an answer that only names it; a new reference. */
-static json_t *key_json_render_id(const char *id)
+static json_t *render_id(const char *id)
 {
 	return json_pack("{s:s, s:s}", "object", "api_key", "id", id);
 }
@@ -141,8 +141,8 @@ json_t *key_json_render(const struct key *key)
 		"last_used_at", time_or_null(key->last_used_us));
 }
 
-static int find(struct request *request, const struct page *page, json_t *data,
-	bool *more_r, struct err *err)
+static int find_page(struct request *request, const struct page *page,
+	json_t *data, bool *more_r, struct err *err)
 {
 	const struct key *key = &request->admission.key;
 	const struct key_range range = {key->company_id, key->domain};
@@ -160,7 +160,7 @@ static int find(struct request *request, const struct page *page, json_t *data,
 
 void api_key_list(struct request *request)
 {
-	api_list(request, find, "key_list_failed");
+	list_json_reply(request, find_page, "key_list_failed");
 }
 
 /* POST /api-keys */
@@ -175,40 +175,40 @@ struct key_change {
 	struct key key; /* the new one */
 };
 
-static struct key_change *begin(struct request *request)
+static struct key_change *job_new(struct request *request)
 {
-	struct key_change *it = mem_new(struct key_change);
+	struct key_change *job = mem_new(struct key_change);
 
-	it->change.request = request;
-	it->by = &request->admission.key;
-	it->now_us = clock_now_us(request->worker->shared->clock);
-	return it;
+	job->change.request = request;
+	job->by = &request->admission.key;
+	job->now_us = clock_now_us(request->worker->shared->clock);
+	return job;
 }
 
-static void end(struct key_change *it)
+static void job_free(struct key_change *job)
 {
-	secret_wipe(it->token, sizeof(it->token));
-	store_key_clear(&it->key);
-	free(it->wish.name);
-	free(it);
+	secret_wipe(job->token, sizeof(job->token));
+	store_key_clear(&job->key);
+	free(job->wish.name);
+	free(job);
 }
 
 /* The name of the wished domain, NULL for none; the caller frees it. 1, 0 when
  * there is no such domain that the key may see, -1. */
-static int find_domain(struct db *db, const struct key_change *it,
+static int find_domain(struct db *db, const struct key_change *job,
 	char **name_r, struct err *err)
 {
 	struct domain domain;
 	int found;
 
 	*name_r = NULL;
-	if (it->wish.domain_id[0] == '\0')
+	if (job->wish.domain_id[0] == '\0')
 		return 1;
 	found = store_domain_get(
-		db, it->by->company_id, it->wish.domain_id, &domain, err);
+		db, job->by->company_id, job->wish.domain_id, &domain, err);
 	if (found <= 0)
 		return found;
-	if (it->by->domain == NULL || str_eq(it->by->domain, domain.name))
+	if (job->by->domain == NULL || str_eq(job->by->domain, domain.name))
 		*name_r = mem_strdup(domain.name);
 	store_domain_clear(&domain);
 	return *name_r != NULL;
@@ -217,34 +217,34 @@ static int find_domain(struct db *db, const struct key_change *it,
 /* 1, or 0 for a domain that is not there. */
 static int create_run(struct db *db, void *arg, struct err *err)
 {
-	struct key_change *it = arg;
+	struct key_change *job = arg;
 	_cleanup_free_ char *domain = NULL;
 	uint8_t hash[SECRET_HASH_LEN];
-	int found = find_domain(db, it, &domain, err);
+	int found = find_domain(db, job, &domain, err);
 	const struct key_spec spec = {
-		.company_id = it->by->company_id,
+		.company_id = job->by->company_id,
 		.domain = domain,
-		.name = it->wish.name,
-		.scopes = it->wish.scopes,
+		.name = job->wish.name,
+		.scopes = job->wish.scopes,
 	};
 
 	if (found <= 0)
 		return found;
-	secret_hash(it->token, strlen(it->token), hash);
-	return store_key_create(db, &spec, hash, it->now_us, &it->key, err) < 0
+	secret_hash(job->token, strlen(job->token), hash);
+	return store_key_create(db, &spec, hash, job->now_us, &job->key, err) < 0
 		       ? -1
 		       : 1;
 }
 
 static void on_key_created(struct change *change)
 {
-	struct key_change *it = (struct key_change *)change;
+	struct key_change *job = (struct key_change *)change;
 	struct problem problem = PROBLEM_INIT;
 	json_t *object = NULL;
 
 	if (change->result > 0)
 		object = json_pack(
-			"{s:s, s:s}", "id", it->key.id, "token", it->token);
+			"{s:s, s:s}", "id", job->key.id, "token", job->token);
 	else if (change->result == 0)
 		problem_set(&problem, PROBLEM_VALIDATION,
 			"The `domain_id` field is not the id of a domain that "
@@ -252,7 +252,7 @@ static void on_key_created(struct change *change)
 	else
 		change_failed(change, "key_create_failed", &problem);
 	reply_either(change->request, &problem, 201, object);
-	end(it);
+	job_free(job);
 }
 
 /* A key that is restricted makes only keys that are as restricted. */
@@ -274,7 +274,7 @@ static int parse_new(struct request *request, struct key_wish *wish_r,
 	json_t *body;
 	int result;
 
-	if (json_body_parse(request, &body, problem) < 0)
+	if (json_field_parse_request(request, &body, problem) < 0)
 		return -1;
 	result = key_json_parse(body, wish_r, problem);
 	json_decref(body);
@@ -284,16 +284,16 @@ static int parse_new(struct request *request, struct key_wish *wish_r,
 void api_key_create(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
-	struct key_change *it = begin(request);
+	struct key_change *job = job_new(request);
 
-	if (parse_new(request, &it->wish, &problem) < 0 ||
-		decide(it->by, &it->wish, &problem) < 0) {
+	if (parse_new(request, &job->wish, &problem) < 0 ||
+		decide(job->by, &job->wish, &problem) < 0) {
 		reply_problem(request, &problem);
-		end(it);
+		job_free(job);
 		return;
 	}
-	secret_token(it->token);
-	change_submit(request, &it->change, create_run, on_key_created);
+	secret_token(job->token);
+	change_submit(request, &job->change, create_run, on_key_created);
 }
 
 /* What is wrong with a key that is not there, or could not be written. */
@@ -307,10 +307,10 @@ static void explain(
 }
 
 /* Of the key that the path names; NULL with the problem. */
-static struct key_change *begin_named(
+static struct key_change *job_new_named(
 	struct request *request, struct problem *problem)
 {
-	struct key_change *it;
+	struct key_change *job;
 	char id[ID_SIZE];
 
 	if (!id_parse(request->admission.param, id)) {
@@ -318,29 +318,29 @@ static struct key_change *begin_named(
 			"The `id` must be a valid UUID.");
 		return NULL;
 	}
-	it = begin(request);
-	memcpy(it->id, id, ID_SIZE);
-	return it;
+	job = job_new(request);
+	memcpy(job->id, id, ID_SIZE);
+	return job;
 }
 
 /* PATCH /api-keys/{id} */
 
 static int rename_run(struct db *db, void *arg, struct err *err)
 {
-	struct key_change *it = arg;
-	const struct key_range range = {it->by->company_id, it->by->domain};
+	struct key_change *job = arg;
+	const struct key_range range = {job->by->company_id, job->by->domain};
 
-	return store_key_rename_own(db, &range, it->id, it->wish.name, err);
+	return store_key_rename_own(db, &range, job->id, job->wish.name, err);
 }
 
 static void on_key_renamed(struct change *change)
 {
-	struct key_change *it = (struct key_change *)change;
+	struct key_change *job = (struct key_change *)change;
 	struct problem problem = PROBLEM_INIT;
 
 	explain(change, "key_rename_failed", &problem);
-	reply_either(change->request, &problem, 200, key_json_render_id(it->id));
-	end(it);
+	reply_either(change->request, &problem, 200, render_id(job->id));
+	job_free(job);
 }
 
 static int parse_name(
@@ -349,7 +349,7 @@ static int parse_name(
 	json_t *body;
 	int result;
 
-	if (json_body_parse(request, &body, problem) < 0)
+	if (json_field_parse_request(request, &body, problem) < 0)
 		return -1;
 	result = key_json_parse_name(body, name_r, problem);
 	json_decref(body);
@@ -359,50 +359,50 @@ static int parse_name(
 void api_key_update(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
-	struct key_change *it = begin_named(request, &problem);
+	struct key_change *job = job_new_named(request, &problem);
 
-	if (it == NULL) {
+	if (job == NULL) {
 		reply_problem(request, &problem);
 		return;
 	}
-	if (parse_name(request, &it->wish.name, &problem) < 0) {
+	if (parse_name(request, &job->wish.name, &problem) < 0) {
 		reply_problem(request, &problem);
-		end(it);
+		job_free(job);
 		return;
 	}
-	change_submit(request, &it->change, rename_run, on_key_renamed);
+	change_submit(request, &job->change, rename_run, on_key_renamed);
 }
 
 /* DELETE /api-keys/{id} */
 
 static int remove_run(struct db *db, void *arg, struct err *err)
 {
-	struct key_change *it = arg;
-	const struct key_range range = {it->by->company_id, it->by->domain};
+	struct key_change *job = arg;
+	const struct key_range range = {job->by->company_id, job->by->domain};
 
-	return store_key_revoke_own(db, &range, it->id, it->now_us, err);
+	return store_key_revoke_own(db, &range, job->id, job->now_us, err);
 }
 
 static void on_key_removed(struct change *change)
 {
-	struct key_change *it = (struct key_change *)change;
+	struct key_change *job = (struct key_change *)change;
 	struct problem problem = PROBLEM_INIT;
-	json_t *object = key_json_render_id(it->id);
+	json_t *object = render_id(job->id);
 
 	json_object_set_new(object, "deleted", json_true());
 	explain(change, "key_revoke_failed", &problem);
 	reply_either(change->request, &problem, 200, object);
-	end(it);
+	job_free(job);
 }
 
 void api_key_remove(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
-	struct key_change *it = begin_named(request, &problem);
+	struct key_change *job = job_new_named(request, &problem);
 
-	if (it == NULL) {
+	if (job == NULL) {
 		reply_problem(request, &problem);
 		return;
 	}
-	change_submit(request, &it->change, remove_run, on_key_removed);
+	change_submit(request, &job->change, remove_run, on_key_removed);
 }

@@ -1,5 +1,7 @@
 /*
- * email_json: reads the body of POST /emails.
+ * email_json: emails in the JSON dialect, in and out.
+ *
+ * Threads: any.
  */
 #include "httpd/json/email_json.h"
 
@@ -14,14 +16,11 @@
 #include "core/compose/mime_message.h"
 #include "core/mime/mime_header.h"
 #include "httpd/http/problem.h"
-#include "httpd/json/json_read.h"
+#include "httpd/json/json_field.h"
+#include "httpd/json/json_long.h"
 
-/*
- * email_json_tags: `tags` of the JSON dialect.
- */
-
-/* Bounds of the interface. */
-enum { TAGS_MAX = 75, TAG_TEXT_MAX = 256 };
+/* Bounds of the interface; that of `to` holds whatever the setting. */
+enum { TO_MAX = 50, TAGS_MAX = 75, TAG_TEXT_MAX = 256 };
 
 static int check_characters(
 	const char *text, const char *path, struct problem *problem)
@@ -89,8 +88,7 @@ static int read_tags(const json_t *array, json_t *tags, struct problem *problem)
 /* Reads the tags of the email into the JSON that the store keeps, NULL when
  * there are none; the caller frees it. A name may stand several times: all are
  * kept, in their order. */
-static int email_json_tags(
-	const json_t *email, char **tags_r, struct problem *problem)
+static int parse_tags(const json_t *email, char **tags_r, struct problem *problem)
 {
 	const json_t *array = json_field_get(email, "tags");
 	json_t *tags;
@@ -114,13 +112,6 @@ static int email_json_tags(
 	json_decref(tags);
 	return result;
 }
-
-/*
- * email_json_attachment: `attachments` of the JSON dialect.
- *
- * Content comes as a base64 string, as an array of integers, or as what
- * JSON.stringify() makes of a Node.js Buffer: {"type":"Buffer","data":[...]}.
- */
 
 static int bad_content(const char *path, struct problem *problem)
 {
@@ -146,6 +137,8 @@ static int read_bytes(const json_t *array, const char *path,
 	return 0;
 }
 
+/* Content comes as a base64 string, as an array of integers, or as what
+ * JSON.stringify() makes of a Node.js Buffer: {"type":"Buffer","data":[...]}. */
 static int read_content(const json_t *value, const char *path,
 	struct buf *content, struct problem *problem)
 {
@@ -238,8 +231,8 @@ static int read_attachment(const json_t *item, const char *path,
 }
 
 /* Reads the attachments of the email into message. */
-static int email_json_attachments(const json_t *email,
-	struct mime_message *message, struct problem *problem)
+static int parse_attachments(const json_t *email, struct mime_message *message,
+	struct problem *problem)
 {
 	const json_t *array = json_field_get(email, "attachments"), *item;
 	size_t i;
@@ -259,9 +252,6 @@ static int email_json_attachments(const json_t *email,
 	}
 	return 0;
 }
-
-/* The interface allows this many in `to`, whatever the setting. */
-enum { TO_MAX = 50 };
 
 static int parse_addr(const char *field, const char *text, struct addr *addr,
 	struct problem *problem)
@@ -430,9 +420,9 @@ int email_json_read(const json_t *email, int64_t max_recipients,
 		parse_people(email, max_recipients, outgoing_r, problem) < 0 ||
 		parse_content(email, message, problem) < 0 ||
 		parse_headers(email, message, problem) < 0 ||
-		email_json_tags(email, &outgoing_r->tags, problem) < 0)
+		parse_tags(email, &outgoing_r->tags, problem) < 0)
 		return -1;
-	return email_json_attachments(email, message, problem);
+	return parse_attachments(email, message, problem);
 }
 
 int email_json_parse(const char *body, size_t len, int64_t max_recipients,
@@ -448,9 +438,7 @@ int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 	return result;
 }
 
-/*
- * email_json_render: the email as GET /emails/{id} and GET /emails show it.
- */
+/* Answers. */
 
 /* The interface wants the addresses; their names are in the message. */
 static json_t *addresses(const struct email *email, enum recipient_kind kind)

@@ -1,8 +1,8 @@
 /*
  * email_json: emails in the JSON dialect, in and out.
  */
-#ifndef POSTERN_HTTPD_EMAIL_JSON_H
-#define POSTERN_HTTPD_EMAIL_JSON_H
+#ifndef POSTERN_HTTPD_JSON_EMAIL_JSON_H
+#define POSTERN_HTTPD_JSON_EMAIL_JSON_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -1,5 +1,7 @@
 /*
  * list_json: lists of the JSON dialect, in pages.
+ *
+ * Threads: the worker's.
  */
 #include "httpd/json/list_json.h"
 
@@ -58,22 +60,14 @@ int list_json_parse(
 	return 0;
 }
 
-/* The cursor is no item of the list, or of one that the key may not see: the
- * answer is the same, so that nothing is told of other companies. -1. */
-static int list_json_bad_cursor(const struct page *page, struct problem *problem)
-{
-	return problem_set(problem, PROBLEM_PARAMETER,
-		"The `%s` parameter is not the id of an item of this list.",
-		page->after[0] ? "after" : "before");
-}
-
 json_t *list_json_render(json_t *data, bool has_more)
 {
 	return json_pack("{s:s, s:b, s:o}", "object", "list", "has_more",
 		has_more, "data", data);
 }
 
-void api_list(struct request *request, api_list_find *find, const char *event)
+void list_json_reply(
+	struct request *request, list_json_find *find, const char *event)
 {
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
@@ -84,8 +78,14 @@ void api_list(struct request *request, api_list_find *find, const char *event)
 
 	if (list_json_parse(request_query(request), &page, &problem) == 0)
 		found = find(request, &page, data, &more, &err);
+	/* The cursor is no item of the list, or of one that the key may not
+	 * see: the answer is the same, so that nothing is told of other
+	 * companies. */
 	if (found == 0)
-		list_json_bad_cursor(&page, &problem);
+		problem_set(&problem, PROBLEM_PARAMETER,
+			"The `%s` parameter is not the id of an item of this "
+			"list.",
+			page.after[0] ? "after" : "before");
 	if (found < 0) {
 		log_error(request->worker->log, event, "request", request->id,
 			"error", err.text);

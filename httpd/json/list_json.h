@@ -11,6 +11,8 @@
 #include "core/store/row.h"
 #include "httpd/http/problem.h"
 
+struct request;
+
 enum { LIST_LIMIT_MAX = 100, LIST_LIMIT_DEFAULT = 20 };
 
 /* Reads the parameters `limit`, `after` and `before` of a query. 0, or -1 with
@@ -21,15 +23,14 @@ int list_json_parse(
 /* The answer; data, an array, is given away. A new reference. */
 json_t *list_json_render(json_t *data, bool has_more);
 
-struct request;
-
 /* Appends the items of the page, as the key of the request may see them: 1; 0
  * when the cursor is no item of the list; -1. */
-typedef int api_list_find(struct request *request, const struct page *page,
+typedef int list_json_find(struct request *request, const struct page *page,
 	json_t *data, bool *more_r, struct err *err);
 
 /* Answers with the page that the query asks for. event is what the log calls
  * it when find fails. */
-void api_list(struct request *request, api_list_find *find, const char *event);
+void list_json_reply(
+	struct request *request, list_json_find *find, const char *event);
 
 #endif

@@ -6,7 +6,7 @@
 #include "core/base/mem.h"
 #include "core/compose/mime_build.h"
 #include "httpd/gate/dialect.h"
-#include "httpd/json/api_batch.h"
+#include "httpd/json/api_json.h"
 #include "tests/fuzz/fuzz.h"
 
 static void build(struct mime_message *message)

@@ -2,7 +2,7 @@
  * Fuzzes json_long_load(): whatever the text, it reads what jansson reads.
  */
 #include "core/base/secret.h"
-#include "httpd/json/json_read.h"
+#include "httpd/json/json_long.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY };

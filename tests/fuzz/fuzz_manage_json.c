@@ -7,9 +7,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/store_key.h"
-#include "httpd/json/api_domain.h"
-#include "httpd/json/json_read.h"
-#include "httpd/json/api_key.h"
+#include "httpd/json/api_json.h"
+#include "httpd/json/json_field.h"
 #include "tests/fuzz/fuzz.h"
 
 static void parse_domain(const json_t *body)

@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "httpd/json/api_batch.h"
+#include "httpd/json/api_json.h"
 
 #define GOOD "{\"from\":\"a@b.test\",\"to\":\"c@d.test\",\"text\":\"x\"}"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/json/api_domain.h"
+#include "httpd/json/api_json.h"
 
 static json_t *body_of(const char *text)
 {

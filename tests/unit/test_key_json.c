@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/json/api_key.h"
+#include "httpd/json/api_json.h"
 
 #define ID    "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 #define TEN   "\u00e4123456789"

@@ -1,20 +1,24 @@
 /*
- * json_string: the inside of a string of JSON, run by run.
+ * json_long: JSON with long strings, read and written fast.
+ *
+ * To be read, long strings are taken out of the text, each replaced by a short
+ * one that nobody can guess, and put into the tree that jansson makes of the
+ * rest. Only strings that are surely well-formed are taken out; all others, and
+ * a text that is not JSON, are left to jansson.
+ *
+ * Threads: any.
  */
-#include "httpd/json/json_read.h"
+#include "httpd/json/json_long.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
-#include "core/mime/mime_header.h"
 #include "httpd/gate/json_text.h"
-#include "httpd/gate/request.h"
 
 static const struct {
 	char letter, means;
@@ -171,15 +175,6 @@ static int json_string_encode(const char *text, size_t len, struct buf *out)
 	return 0;
 }
 
-/*
- * json_long: JSON with long strings, read and written fast.
- *
- * To be read, long strings are taken out of the text, each replaced by a short
- * one that nobody can guess, and put into the tree that jansson makes of the
- * rest. Only strings that are surely well-formed are taken out; about all
- * others, and about a text that is not JSON, jansson has the word.
- */
-
 /* What stands for a string that was taken out: the nonce and its number. */
 enum { NUMBER_LEN = 8, MARK_LEN = SECRET_TICKET_SIZE - 1 + NUMBER_LEN };
 
@@ -231,16 +226,16 @@ static void take_out(const char *text, size_t len, size_t min,
 	const char *quote;
 
 	while ((quote = memchr(text + at, '"', len - at)) != NULL) {
-		size_t begin = (size_t)(quote + 1 - text);
-		size_t end = json_text_end(text, len, begin);
+		size_t start = (size_t)(quote + 1 - text);
+		size_t end = json_text_end(text, len, start);
 
 		if (end == len)
 			return;
 		at = end + 1;
-		if (end - begin < min || !is_member(text, quote))
+		if (end - start < min || !is_member(text, quote))
 			continue;
-		buf_add(rest, text + kept, begin - kept);
-		kept = take(taken, text + begin, end - begin, rest) ? end : begin;
+		buf_add(rest, text + kept, start - kept);
+		kept = take(taken, text + start, end - start, rest) ? end : start;
 	}
 	if (taken->n > 0)
 		buf_add(rest, text + kept, len - kept);
@@ -321,177 +316,4 @@ char *json_long_dump(
 			return NULL;
 	buf_add_char(&out, '}');
 	return buf_take(&out);
-}
-
-/*
- * json_field: fields of a JSON request, read with their types checked.
- */
-
-/* A whole body of any type; expected names the one that is. */
-static int parse(const char *body, size_t len, const char *expected,
-	json_t **root_r, struct problem *problem)
-{
-	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
-			     JSON_DECODE_ANY;
-	json_error_t error;
-	json_t *root = json_long_load(body, len, JSON_LONG_MIN, flags, &error);
-
-	if (root == NULL && len == 0)
-		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"The request body is empty; a JSON %s is expected.",
-			expected);
-	if (root == NULL)
-		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"The request body is not valid JSON: %s (line %d, "
-			"column %d).",
-			error.text, error.line, error.column);
-	*root_r = root;
-	return 0;
-}
-
-static int wrong_type(json_t *root, const char *expected, struct problem *problem)
-{
-	json_decref(root);
-	return problem_set(problem, PROBLEM_VALIDATION,
-		"The `request.body` field must be an `%s`.", expected);
-}
-
-int json_field_parse(const char *body, size_t len, json_t **object_r,
-	struct problem *problem)
-{
-	json_t *root;
-
-	if (parse(body, len, "object", &root, problem) < 0)
-		return -1;
-	if (!json_is_object(root))
-		return wrong_type(root, "object", problem);
-	*object_r = root;
-	return 0;
-}
-
-int json_field_parse_array(
-	const char *body, size_t len, json_t **array_r, struct problem *problem)
-{
-	json_t *root;
-
-	if (parse(body, len, "array", &root, problem) < 0)
-		return -1;
-	if (!json_is_array(root))
-		return wrong_type(root, "array", problem);
-	*array_r = root;
-	return 0;
-}
-
-json_t *json_field_get(const json_t *object, const char *name)
-{
-	json_t *value = json_object_get(object, name);
-
-	if (value == NULL || json_is_null(value))
-		return NULL;
-	if (json_is_string(value) && json_string_length(value) == 0)
-		return NULL;
-	if (json_is_array(value) && json_array_size(value) == 0)
-		return NULL;
-	if (json_is_object(value) && json_object_size(value) == 0)
-		return NULL;
-	return value;
-}
-
-static int check_text(
-	const json_t *value, const char *path, struct problem *problem)
-{
-	if (!json_is_string(value))
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be a string.", problem->place,
-			path);
-	if (strlen(json_string_value(value)) != json_string_length(value))
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must not contain a NUL character.",
-			problem->place, path);
-	return 0;
-}
-
-int json_field_check_line(
-	const json_t *value, const char *path, struct problem *problem)
-{
-	if (check_text(value, path, problem) < 0)
-		return -1;
-	if (!mime_header_value_valid(json_string_value(value)))
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must not contain line breaks or "
-			"other control characters.",
-			problem->place, path);
-	return 0;
-}
-
-int json_field_text(const json_t *object, const char *name, const char *path,
-	const char **value_r, struct problem *problem)
-{
-	const json_t *value = json_field_get(object, name);
-
-	*value_r = NULL;
-	if (value == NULL)
-		return 0;
-	if (check_text(value, path, problem) < 0)
-		return -1;
-	*value_r = json_string_value(value);
-	return 0;
-}
-
-int json_field_line(const json_t *object, const char *name, const char *path,
-	const char **value_r, struct problem *problem)
-{
-	const json_t *value = json_field_get(object, name);
-
-	if (value && json_field_check_line(value, path, problem) < 0)
-		return -1;
-	*value_r = value ? json_string_value(value) : NULL;
-	return 0;
-}
-
-int json_field_strings(const json_t *object, const char *name,
-	struct strv *list, struct problem *problem)
-{
-	const json_t *value = json_field_get(object, name), *item;
-	size_t i;
-
-	if (value == NULL)
-		return 0;
-	if (json_is_string(value)) {
-		if (json_field_check_line(value, name, problem) < 0)
-			return -1;
-		strv_add(list, json_string_value(value));
-		return 0;
-	}
-	if (!json_is_array(value))
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be a string or an array of "
-			"strings.",
-			problem->place, name);
-	json_array_foreach(value, i, item) {
-		_cleanup_free_ char *path = mem_printf("%s[%zu]", name, i);
-
-		if (json_field_check_line(item, path, problem) < 0)
-			return -1;
-		strv_add(list, json_string_value(item));
-	}
-	return 0;
-}
-
-/*
- * json_body: the body of a request that is a JSON object.
- *
- * Threads: the worker's.
- */
-
-int json_body_parse(
-	struct request *request, json_t **object_r, struct problem *problem)
-{
-	size_t len;
-	const char *body = request_body(request, &len);
-
-	if (admission_reserve(request->worker, &request->admission,
-		    json_text_cost(body, len), problem) < 0)
-		return -1;
-	return json_field_parse(body, len, object_r, problem);
 }

@@ -1,0 +1,132 @@
+/*
+ * api_json: the routes of the JSON dialect. Handlers are called by the table in
+ * routes.c; what they parse and render is declared for their tests.
+ */
+#ifndef POSTERN_HTTPD_JSON_API_JSON_H
+#define POSTERN_HTTPD_JSON_API_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/id.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_key.h"
+#include "httpd/http/problem.h"
+#include "httpd/send/outgoing.h"
+#include "httpd/send/send.h"
+
+struct request;
+
+/* /emails: see email_json.h for bodies and answers. */
+
+/* POST /emails: {"id"}. */
+void api_email_send(struct request *request);
+
+/* GET /emails/{id}: one email of the sent folder that the key may see. */
+void api_email_get(struct request *request);
+
+/* GET /emails: the sent folder in pages, as far as the key may see it. */
+void api_email_list(struct request *request);
+
+/* POST /emails/batch: {"data":[{"id"}...]} of those that are sent, in their
+ * order, and "errors":[{"index","message"}...] of the others, if any. */
+void api_batch_send(struct request *request);
+
+enum { BATCH_MAX = 100 }; /* emails */
+
+/* Both have n elements. An email that cannot be read has a problem, and is not
+ * to be looked at. Starts zeroed but for the first member. */
+struct batch {
+	bool permissive; /* each problem is told beside the index of its email;
+			  * else its fields are named as `[3].to` */
+	struct outgoing *emails;
+	struct problem *problems;
+	size_t n;
+};
+
+/* Reads the body of POST /emails/batch. 0, or -1 with a problem of the whole. */
+int batch_json_parse(const char *body, size_t len, int64_t max_recipients,
+	struct batch *batch_r, struct problem *problem);
+void batch_json_clear(struct batch *batch);
+#define _cleanup_batch_ __attribute__((cleanup(batch_json_clear)))
+
+/* Copies the problem of the email at the index, for an answer about the whole
+ * batch: one that does not name a field then names the email. */
+void batch_json_name(
+	size_t index, const struct problem *problem, struct problem *named_r);
+
+/* What was sent, and why the others were not; a new reference. */
+json_t *batch_json_render(const struct send_outcome *outcome);
+
+/*
+ * /domains: a company sees and changes its own domains only, a key that is
+ * restricted to a domain only that one; anything else is not there.
+ */
+
+/* GET /domains and GET /domains/{id}. */
+void api_domain_list(struct request *request);
+void api_domain_get(struct request *request);
+
+/* POST /domains: the company asks for a domain. */
+void api_domain_create(struct request *request);
+
+/* PATCH /domains/{id}: checks what it asks for, and changes nothing. */
+void api_domain_update(struct request *request);
+
+/* POST /domains/{id}/verify: activates the domain, where companies may. */
+void api_domain_verify(struct request *request);
+
+/* DELETE /domains/{id}, with the keys that are restricted to it. */
+void api_domain_remove(struct request *request);
+
+/* Reads the body of POST /domains: the name, normalized; the caller frees it.
+ * 0, or -1 with a problem that names the field. */
+int domain_json_parse_new(
+	const json_t *body, char **name_r, struct problem *problem);
+
+/* The domain as GET /domains/{id} shows it, as an item of GET /domains, and in
+ * an answer that only names it; new references. */
+json_t *domain_json_render(const struct domain *domain);
+json_t *domain_json_render_item(const struct domain *domain);
+
+/*
+ * /api-keys: a company manages its own keys only. A key that is restricted to a
+ * domain manages only those that are restricted to it as well, so that it
+ * cannot get itself more than it has.
+ */
+
+/* GET /api-keys: the valid ones. */
+void api_key_list(struct request *request);
+
+/* POST /api-keys: the only answer that shows the token. */
+void api_key_create(struct request *request);
+
+/* PATCH /api-keys/{id}: renames it. */
+void api_key_update(struct request *request);
+
+/* DELETE /api-keys/{id}: revokes it; the key of the request, too. */
+void api_key_remove(struct request *request);
+
+enum { KEY_NAME_MAX = 50 }; /* characters */
+
+/* What a client wants of a new key. */
+struct key_wish {
+	char *name; /* may be ""; the owner of the wish frees it */
+	unsigned scopes;
+	char domain_id[ID_SIZE]; /* "": to be restricted to none */
+};
+
+/* Reads the body of POST /api-keys. 0, or -1 with a problem that names the
+ * field. */
+int key_json_parse(
+	const json_t *body, struct key_wish *wish_r, struct problem *problem);
+
+/* Reads the body of PATCH /api-keys/{id}: the new name; the caller frees it. */
+int key_json_parse_name(
+	const json_t *body, char **name_r, struct problem *problem);
+
+/* The key as an item of GET /api-keys; a new reference. */
+json_t *key_json_render(const struct key *key);
+
+#endif
