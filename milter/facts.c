@@ -167,8 +167,9 @@ static int read_ticket(struct db *db, const struct session_message *message,
 	verdict->ticket = ticket_states[facts->ticket.state];
 	verdict->sender_matches = same_address(
 		facts->ticket.sender, message->sender);
-	verdict->from_matches = from_matches(
-		&message->froms.values, facts->ticket.from);
+	verdict->content_matches =
+		from_matches(&message->froms.values, facts->ticket.from) &&
+		strv_has(&message->message_ids, facts->ticket.message_id);
 	verdict->key_valid = facts->ticket.key_valid;
 	verdict->domain_owned = facts->ticket.domain_owned;
 	verdict->domain_active = facts->ticket.domain_active;

@@ -128,6 +128,7 @@ void session_reset(struct session *session)
 	free(message->queue_id);
 	strv_free(&message->froms.values);
 	strv_free(&message->others.values);
+	strv_free(&message->message_ids);
 	*message = (struct session_message){0};
 }
 
@@ -205,6 +206,18 @@ static bool is_other(const char *name)
 	return false;
 }
 
+static void add_message_id(struct session_message *message, const char *value)
+{
+	_cleanup_free_ char *line = NULL;
+
+	if (!message->for_ticket ||
+		message->message_ids.n == SESSION_MESSAGE_IDS ||
+		strlen(value) > SESSION_MESSAGE_ID_BYTES)
+		return;
+	line = str_unfolded(value);
+	strv_take(&message->message_ids, str_trim(line, strlen(line)));
+}
+
 void session_header(struct session *session, const char *name, const char *value)
 {
 	struct session_message *message = &session->message;
@@ -213,6 +226,8 @@ void session_header(struct session *session, const char *name, const char *value
 		add_field(&message->froms, value);
 	else if (is_field(name, TRACE_HEADER))
 		message->traces += message->traces <= SESSION_TRACE_FIELDS;
+	else if (is_field(name, "Message-ID"))
+		add_message_id(message, value);
 	else if (is_other(name))
 		add_field(&message->others, value);
 }

@@ -48,6 +48,8 @@ enum {
 	 * and delivers more: what is longer could hide a sender. */
 	SESSION_SENDER_BYTES = 32 * 1024,
 	SESSION_TRACE_FIELDS = 100,
+	SESSION_MESSAGE_IDS = 8, /* and no longer than a line, RFC 5322 2.1.1 */
+	SESSION_MESSAGE_ID_BYTES = 998,
 };
 
 /* Header fields of one kind, as they came. */
@@ -65,6 +67,7 @@ struct session_message {
 	bool for_ticket; /* a recipient is of the domain of tickets */
 	bool for_others; /* one is not the ticket */
 	char ticket[SECRET_TICKET_SIZE]; /* the first one; "" for none */
+	struct strv message_ids; /* of a message with a ticket, trimmed */
 	struct session_fields froms;
 	struct session_fields others; /* Sender, Resent-From, Resent-Sender */
 	size_t traces; /* how many fields with the id of an email there are, or

@@ -35,17 +35,25 @@ static bool has_value(const struct mime_scan_field *field, const char *name)
 	return *value != '\0';
 }
 
-/* Whether the field goes: as the predicate says, or as blank as a new one that
- * stands in front is not. */
+static bool is_own_id(
+	const struct mime_edit *edit, const struct mime_scan_field *field)
+{
+	_cleanup_free_ char *value = mime_scan_value(field);
+
+	return str_eq(value, edit->message_id);
+}
+
+/* Whether the field goes: as the predicate says, an id that is not the email's,
+ * or a blank date. */
 static bool goes(const struct mime_edit *edit, const struct mime_scan_field *field)
 {
 	_cleanup_free_ char *name = mem_dup(field->name.data, field->name.len);
 
 	if (edit->removes && edit->removes(name))
 		return true;
-	return (str_eq_nocase(name, "Message-ID") ||
-		       str_eq_nocase(name, "Date")) &&
-	       !has_value(field, name);
+	if (mime_scan_is(field, "Message-ID"))
+		return !is_own_id(edit, field);
+	return mime_scan_is(field, "Date") && !has_value(field, "Date");
 }
 
 static int check_field(const struct mime_edit *edit,
@@ -92,7 +100,8 @@ static int check_header(struct span rest, const struct mime_edit *edit,
 	while (mime_scan_field(&rest, &field)) {
 		if (check_field(edit, &field, err) < 0)
 			return -1;
-		present.message_id |= has_value(&field, "Message-ID");
+		present.message_id |= mime_scan_is(&field, "Message-ID") &&
+				      is_own_id(edit, &field);
 		present.date |= has_value(&field, "Date");
 	}
 	*present_r = present;

@@ -7,7 +7,9 @@
  *    is Postfix's decision.
  *  - A leading line `From ...` or `>From ...` of a mailbox file goes.
  *  - Fields that the predicate names go, with all their folded lines.
- *  - Message-ID and Date are put in front when they are missing or blank.
+ *  - Message-ID is put in front when it is missing or is not the email's, and
+ *    what stands in its place goes: by it the milter knows the message.
+ *  - Date is put in front when it is missing or blank.
  *  - The header ends where Postfix sees its end: at the empty line, or at the
  *    first line that is no field, before which an empty line is put. So every
  *    later reader sees the same header.
@@ -27,7 +29,7 @@ struct mime_edit {
 	/* Whether the field goes; NULL: none does. The name is without blanks
 	 * and colon, in the client's letter case. */
 	bool (*removes)(const char *name);
-	const char *message_id; /* with <>; used when the message has none */
+	const char *message_id; /* the email's, with <> */
 	int64_t date_us;        /* used when the message has none */
 };
 

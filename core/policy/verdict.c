@@ -21,7 +21,8 @@
  *   ok      here      refused     any                 refuse    ticket_refused
  *   ok      here      superseded  any                 discard ticket_superseded
  *   ok      here      of a probe  any                 probe     ticket_probe
- *   ok      here      ours        other sender, From  refuse    ticket_mismatch
+ *   ok      here      ours        other sender, From,
+ *                                   Message-ID        refuse    ticket_mismatch
  *   ok      here      ours        another claim       refuse    other_domain
  *   ok      here      ours        key not valid       refuse    key_invalid
  *   ok      here      ours        domain not owned    refuse domain_not_owned
@@ -142,7 +143,7 @@ static struct verdict without_ticket(const struct verdict_facts *facts)
 
 static enum verdict_reason ticket_fault(const struct verdict_facts *facts)
 {
-	if (!facts->sender_matches || !facts->from_matches)
+	if (!facts->sender_matches || !facts->content_matches)
 		return REASON_TICKET_MISMATCH;
 	if (facts->other_claim)
 		return REASON_OTHER_DOMAIN;
@@ -271,7 +272,7 @@ bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason)
 	case REASON_DOMAIN_INACTIVE:
 	case REASON_TICKET_REFUSED:
 		return facts->ticket != TICKET_SENT && facts->ticket_alone &&
-		       facts->sender_matches && facts->from_matches;
+		       facts->sender_matches && facts->content_matches;
 	default:
 		return false;
 	}

@@ -48,7 +48,8 @@ struct verdict_facts {
 	bool ticket_alone;     /* it is the one recipient */
 	/* Of the ticket's email; only with a ticket that is ours. */
 	bool sender_matches; /* envelope sender is the staged one */
-	bool from_matches;   /* one From field, with just the staged mailbox */
+	bool content_matches; /* one From field, with just the staged mailbox,
+			       * and the staged Message-ID */
 	bool other_claim;    /* it claims another registered domain besides,
 			      * which is not shared */
 	bool key_valid;

@@ -126,6 +126,7 @@ struct email_ticket {
 	char *domain;
 	char *sender;
 	char *from;
+	char *message_id;
 	struct strv recipients; /* addresses of the envelope, at least one */
 	enum email_state state;
 	bool superseded;    /* the email was given another ticket since: of the

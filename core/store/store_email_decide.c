@@ -21,6 +21,7 @@ static int read_ticket(struct db_stmt *stmt, struct email_ticket *ticket,
 	ticket->domain = db_copy(stmt, 3);
 	ticket->sender = db_copy(stmt, 4);
 	ticket->from = db_copy(stmt, 5);
+	ticket->message_id = db_copy(stmt, 11);
 	ticket->recipients = STRV_INIT;
 	ticket->superseded = false;
 	ticket->key_valid = db_int(stmt, 7) != 0;
@@ -61,7 +62,7 @@ int store_email_ticket(struct db *db, const char *ticket,
 	static const char sql_ticket[] =
 		"SELECT e.id, e.company_id, e.key_id, e.domain, e.sender,"
 		" e.header_from, e.state, k.id IS NOT NULL, d.id IS NOT NULL,"
-		" coalesce(d.active, 0), e.seq"
+		" coalesce(d.active, 0), e.seq, e.message_id"
 		" FROM email e"
 		" LEFT JOIN domain d"
 		"  ON d.name = e.domain AND d.company_id = e.company_id"
@@ -96,6 +97,7 @@ void store_email_ticket_clear(struct email_ticket *ticket)
 	free(ticket->sender);
 	strv_free(&ticket->recipients);
 	free(ticket->from);
+	free(ticket->message_id);
 	*ticket = (struct email_ticket){0};
 }
 

@@ -170,15 +170,17 @@ def test_message_id_and_date_are_added(mime, to, blank):
 @pytest.mark.parametrize(
     "odd", ["<1>", "1@x.test", "<ü@utf8.test>", "<a b@x.test>", "<a@x.test> <b@x.test>"]
 )
-def test_message_id_that_is_none_passes(mime, to, odd):
-    """The email is known by an id of ours then."""
+def test_message_id_that_is_none_is_replaced(mime, to, odd):
+    """By it the milter knows the message, and the client the email."""
     to = to.replace("@dst", "@utf8")
     field = f"Message-ID: {odd}\n".encode()
     answer = mime.post_message(to, b"From: hello@example.com\n" + field + b"\nHello\n")
     message_id = queued_id(answer)
     assert re.fullmatch(rf"<{UUID}@example\.com>", message_id)
     assert mime.read(message_id)["message_id"] == message_id
-    assert field in mime.box.sink.find(to=to).raw
+    raw = mime.box.sink.find(to=to).raw
+    assert field not in raw
+    assert f"Message-ID: {message_id}\n".encode() in raw
 
 
 def test_id_of_the_answer_is_the_one_of_the_message(mime, to, own_id):

@@ -84,6 +84,11 @@ local function insert_recipients(ticket, addresses)
 	end
 end
 
+-- The Message-ID of the email with this ticket.
+function message_id_of(ticket)
+	return "<id-" .. ticket .. "@example.com>"
+end
+
 -- Stages an email as httpd does; returns its ticket.
 function stage(options)
 	options = options or {}
@@ -93,6 +98,7 @@ function stage(options)
 		id = table.concat({ticket:sub(1, 8), ticket:sub(9, 12), "4" .. ticket:sub(14, 16),
 			"8" .. ticket:sub(18, 20), ticket:sub(21)}, "-"),
 		ticket = ticket,
+		message_id = message_id_of(ticket),
 		company_id = options.company or COMPANY,
 		key_id = options.key or KEY,
 		domain = options.domain or "example.com",
@@ -158,6 +164,7 @@ function ours(ticket, more)
 		fields = {
 			{"From", "Acme <hello@example.com>"},
 			{"Subject", "hi"},
+			{"Message-ID", message_id_of(ticket)},
 		},
 	}
 	for _, field in ipairs(more or {}) do

@@ -14,14 +14,14 @@ end)
 scenario("a domain that never was active", function()
 	local ticket = stage({domain = "idle.test", sender = "a@idle.test"})
 	deliver({sender = "<a@idle.test>", recipients = {address_of(ticket)},
-		fields = {{"From", "a@idle.test"}}}, refused, (INACTIVE:gsub("example.com", "idle.test")))
+		fields = {{"From", "a@idle.test"}, {"Message-ID", message_id_of(ticket)}}}, refused, (INACTIVE:gsub("example.com", "idle.test")))
 	expect("the state", state_of(ticket), "refused")
 end)
 
 scenario("a domain of another company", function()
 	local ticket = stage({domain = "foreign.test", sender = "a@foreign.test"})
 	deliver({sender = "<a@foreign.test>", recipients = {address_of(ticket)},
-		fields = {{"From", "a@foreign.test"}}}, refused,
+		fields = {{"From", "a@foreign.test"}, {"Message-ID", message_id_of(ticket)}}}, refused,
 		(NOT_OWNED:gsub("example.com", "foreign.test")))
 end)
 

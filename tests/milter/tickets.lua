@@ -116,6 +116,23 @@ scenario("another From", function()
 	end
 end)
 
+scenario("another Message-ID, none, and one among others", function()
+	for _, id in ipairs({"<other@example.com>", "", "x"}) do
+		local ticket = stage()
+		local message = ours(ticket)
+		message.fields[3][2] = id
+		deliver(message, refused, MISMATCH)
+		message.fields[3] = nil
+		deliver(message, refused, MISMATCH)
+		expect("the state", state_of(ticket), "staged")
+	end
+	local ticket = stage()
+	local message = ours(ticket, {{"message-id", "\n " .. message_id_of(ticket) .. " "}})
+	message.fields[3][2] = "<other@example.com>"
+	deliver(message, accepted)
+	expect("the state", state_of(ticket), "sent")
+end)
+
 scenario("no From, and two of them", function()
 	local ticket = stage()
 	local message = ours(ticket)

@@ -38,11 +38,12 @@ struct facts_world *facts_world_of(void **state)
 	return ((struct temp_db *)*state)->more;
 }
 
-void facts_world_ticket(struct session *session, const char *ticket)
+void facts_world_ticket(struct session *session, const struct email *email)
 {
-	_cleanup_free_ char *address = ticket_address(ticket);
+	_cleanup_free_ char *address = ticket_address(email->ticket);
 
 	session_recipient(session, address);
+	session_header(session, "Message-ID", email->message_id);
 }
 
 struct session *facts_world_begin(
@@ -51,7 +52,7 @@ struct session *facts_world_begin(
 	struct session *session = session_new(origin, NULL, false);
 
 	session_begin(session, world->email.sender, NULL);
-	facts_world_ticket(session, world->email.ticket);
+	facts_world_ticket(session, &world->email);
 	session_header(session, "From", "Acme <hello@example.com>");
 	return session;
 }

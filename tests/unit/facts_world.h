@@ -25,7 +25,7 @@ struct facts_world *facts_world_of(void **state);
 struct session *facts_world_begin(
 	struct facts_world *world, enum mail_origin origin);
 
-/* The message has this ticket. */
-void facts_world_ticket(struct session *session, const char *ticket);
+/* The message is for the ticket of this email, and has its Message-ID. */
+void facts_world_ticket(struct session *session, const struct email *email);
 
 #endif

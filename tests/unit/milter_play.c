@@ -96,6 +96,7 @@ void milter_play_ours(struct service_world *world)
 	milter_play_mail(world, world->email.sender);
 	milter_play_ticket(world, world->email.ticket);
 	milter_play_header(world, "From", "hello@example.com");
+	milter_play_header(world, "Message-ID", world->email.message_id);
 }
 
 void milter_play_assert_reply(

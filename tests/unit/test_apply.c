@@ -34,14 +34,14 @@ static void change(struct service_world *world, enum refuse_local way, bool trac
 
 /* A message, up to its end. */
 static struct session *message(
-	enum mail_origin origin, const char *sender, const char *ticket)
+	enum mail_origin origin, const char *sender, const struct email *email)
 {
 	struct session *session = session_new(origin, NULL, false);
 
 	session_begin(session, sender, NULL);
 	session_header(session, "From", "hello@example.com");
-	if (ticket)
-		facts_world_ticket(session, ticket);
+	if (email)
+		facts_world_ticket(session, email);
 	session_queue_id(session, "4F2A");
 	return session;
 }
@@ -176,7 +176,7 @@ static void test_own(void **state)
 		for (size_t i = 0; i < ARRAY_SIZE(origins); i++) {
 			_cleanup_(session) struct session *session = message(
 				origins[i], world->email.sender,
-				world->email.ticket);
+				&world->email);
 
 			assert_int_equal(apply(world, session), answers[i]);
 			assert_string_equal(world->fake.held, "");
@@ -211,7 +211,7 @@ static void test_forged_ticket(void **state)
 	change(world, REFUSE_LOCAL_REJECT, false);
 	for (size_t i = 0; i < ARRAY_SIZE(forged); i++) {
 		_cleanup_(session) struct session *session = message(
-			forged[i].origin, forged[i].sender, world->email.ticket);
+			forged[i].origin, forged[i].sender, &world->email);
 
 		OK(db_exec(temp->db, "DELETE FROM refusal", &why));
 		assert_int_equal(apply(world, session), forged[i].answer);
@@ -230,7 +230,7 @@ static void test_genuine_after_forged(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(senders); i++) {
 		_cleanup_(session) struct session *session = message(ORIGIN_LOCAL,
 			senders[i] ? senders[i] : world->email.sender,
-			world->email.ticket);
+			&world->email);
 
 		apply(world, session);
 	}
@@ -248,7 +248,7 @@ static void test_recipients(void **state)
 {
 	struct service_world *world = service_world_of(state);
 	_cleanup_(session) struct session *session = message(
-		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+		ORIGIN_LOCAL, world->email.sender, &world->email);
 	_cleanup_free_ char *expected = mem_printf(
 		"+<a@dst.test> +<b@dst.test> +<c@dst.test>"
 		" -<%s@postern.invalid>",
@@ -265,7 +265,7 @@ static void test_recipients_fail(void **state)
 {
 	struct service_world *world = service_world_of(state);
 	_cleanup_(session) struct session *session = message(
-		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+		ORIGIN_LOCAL, world->email.sender, &world->email);
 	_cleanup_free_ char *ticket = mem_printf(
 		"-<%s@postern.invalid>", world->email.ticket);
 	const char *const changes[] = {
@@ -289,7 +289,7 @@ static void test_damaged_recipients(void **state)
 	struct temp_db *temp = *state;
 	struct service_world *world = service_world_of(state);
 	_cleanup_(session) struct session *session = message(
-		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+		ORIGIN_LOCAL, world->email.sender, &world->email);
 
 	OK(db_exec(temp->db,
 		"UPDATE email_recipient SET address = '' WHERE n = 1", &why));
@@ -307,7 +307,7 @@ static void test_sent_notes_nothing(void **state)
 	struct temp_db *temp = *state;
 	struct service_world *world = service_world_of(state);
 	_cleanup_(session) struct session *session = message(
-		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+		ORIGIN_LOCAL, world->email.sender, &world->email);
 
 	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
 	assert_int_equal(world->service->counts.of[VERDICT_RECORD], 1);
@@ -321,7 +321,7 @@ static void test_trace(void **state)
 {
 	struct service_world *world = service_world_of(state);
 	_cleanup_(session) struct session *session = message(
-		ORIGIN_LOCAL, world->email.sender, world->email.ticket);
+		ORIGIN_LOCAL, world->email.sender, &world->email);
 	_cleanup_free_ char *field = mem_printf(
 		"X-Postern-Email-Id: %s", world->email.id);
 
@@ -343,15 +343,17 @@ static void test_trace(void **state)
  * record, or it is put off. */
 static void test_probe(void **state)
 {
+	struct email carrier = {.message_id = (char[]){"<probe@example.com>"}};
 	struct temp_db *temp = *state;
 	struct service_world *world = service_world_of(state);
 	char ticket[SECRET_TICKET_SIZE];
 	struct probe probe;
 
 	OK(store_probe_add(temp->db, 1, ticket, &why));
+	memcpy(carrier.ticket, ticket, sizeof(ticket));
 	for (int again = 0; again < 2; again++) {
 		_cleanup_(session) struct session *session = message(
-			ORIGIN_LOCAL, "", ticket);
+			ORIGIN_LOCAL, "", &carrier);
 
 		assert_int_equal(apply(world, session), SMFIS_DISCARD);
 		assert_int_equal(world->fake.recipients.n, 0);
@@ -367,7 +369,7 @@ static void test_probe(void **state)
 		" SELECT raise(ABORT, 'no'); END",
 		&why));
 	_cleanup_(session) struct session *session = message(
-		ORIGIN_LOCAL, "", ticket);
+		ORIGIN_LOCAL, "", &carrier);
 
 	assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
 }

@@ -32,7 +32,7 @@ static void test_our_own(void **state)
 	assert_int_equal(facts.ticket.recipients.n, 3);
 	assert_string_equal(facts.ticket.recipients.items[2], "c@dst.test");
 	assert_true(facts.verdict.sender_matches);
-	assert_true(facts.verdict.from_matches);
+	assert_true(facts.verdict.content_matches);
 	assert_true(facts.verdict.key_valid);
 	assert_true(facts.verdict.domain_owned);
 	assert_true(facts.verdict.domain_active);
@@ -104,7 +104,7 @@ static bool sender_matches(struct facts_world *world, const char *sender)
 	_cleanup_facts_ struct facts facts;
 
 	session_begin(session, sender, NULL);
-	facts_world_ticket(session, world->email.ticket);
+	facts_world_ticket(session, &world->email);
 	facts_read(world->pool, session, &facts);
 	assert_true(facts.ticket_found);
 	return facts.verdict.sender_matches;
@@ -165,8 +165,8 @@ static void test_recipients(void **state)
 			session_begin(session, world->email.sender, NULL);
 			if (cases[i].more && first)
 				session_recipient(session, cases[i].more);
-			facts_world_ticket(session, world->email.ticket);
-			facts_world_ticket(session, world->email.ticket);
+			facts_world_ticket(session, &world->email);
+			facts_world_ticket(session, &world->email);
 			if (cases[i].more && !first)
 				session_recipient(session, cases[i].more);
 			facts_read(world->pool, session, &facts);
@@ -203,7 +203,7 @@ static void test_ways(void **state)
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, world->email.sender, cases[i].login);
-		facts_world_ticket(session, world->email.ticket);
+		facts_world_ticket(session, &world->email);
 		session_header(session, "From", "hello@example.com");
 		facts_read(world->pool, session, &facts);
 		if (facts.verdict.ticket_submitted != cases[i].submitted ||
@@ -221,11 +221,11 @@ static bool from_matches(struct facts_world *world, const char *from)
 	_cleanup_facts_ struct facts facts;
 
 	session_begin(session, "hello@example.com", NULL);
-	facts_world_ticket(session, world->email.ticket);
+	facts_world_ticket(session, &world->email);
 	session_header(session, "From", from);
 	facts_read(world->pool, session, &facts);
 	assert_true(facts.ticket_found);
-	return facts.verdict.from_matches;
+	return facts.verdict.content_matches;
 }
 
 static void test_from(void **state)
@@ -335,14 +335,14 @@ static void test_number_of_froms(void **state)
 	struct facts facts;
 
 	session_begin(session, "hello@example.com", NULL);
-	facts_world_ticket(session, world->email.ticket);
+	facts_world_ticket(session, &world->email);
 	facts_read(world->pool, session, &facts);
-	assert_false(facts.verdict.from_matches);
+	assert_false(facts.verdict.content_matches);
 	facts_clear(&facts);
 	session_header(session, "From", "hello@example.com");
 	session_header(session, "From", "hello@example.com");
 	facts_read(world->pool, session, &facts);
-	assert_false(facts.verdict.from_matches);
+	assert_false(facts.verdict.content_matches);
 	facts_clear(&facts);
 }
 

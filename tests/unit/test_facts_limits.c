@@ -31,7 +31,7 @@ static void test_external_needs_no_store(void **state)
 	assert_int_equal(verdict_decide(&facts.verdict).action, VERDICT_PASS);
 	facts_clear(&facts);
 
-	facts_world_ticket(session, world->email.ticket);
+	facts_world_ticket(session, &world->email);
 	facts_read(nowhere, session, &facts);
 	assert_false(facts.verdict.store_failed);
 	assert_int_equal(verdict_decide(&facts.verdict).action, VERDICT_REFUSE);
@@ -107,7 +107,7 @@ static void test_too_many_fields(void **state)
 	for (int i = 0; i <= SESSION_TRACE_FIELDS; i++)
 		session_header(session, "X-Postern-Email-Id", "x");
 	assert_int_equal(reason_of(world, session), REASON_NOT_CLAIMED);
-	facts_world_ticket(session, world->email.ticket);
+	facts_world_ticket(session, &world->email);
 	assert_int_equal(reason_of(world, session), REASON_TOO_MANY_FIELDS);
 }
 

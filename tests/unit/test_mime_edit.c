@@ -15,7 +15,7 @@
 #define DATE  "Date: Thu, 1 Jan 1970 00:00:00 +0000\n"
 #define FRONT ID DATE
 /* A message that has them. */
-#define HAS "Message-Id: <a@x>\nDate: today\n"
+#define HAS "Message-Id: <new@x>\nDate: today\n"
 
 static const struct mime_edit edit = {
 	.removes = mime_edit_is_private, .message_id = "<new@x>"};
@@ -26,7 +26,7 @@ static const struct {
 	const char *edited;
 } cases[] = {
 	{"nothing to do", HAS "A: 1\n\nbody\n", HAS "A: 1\n\nbody\n"},
-	{"CRLF", "Message-Id: <a@x>\r\nDate: today\r\n\r\n1\r\n\r\n2\r\n",
+	{"CRLF", "Message-Id: <new@x>\r\nDate: today\r\n\r\n1\r\n\r\n2\r\n",
 		HAS "\n1\n\n2\n"},
 	{"several CRs before LF", HAS "A: 1\r\r\n\r\n1\r\r\r\n",
 		HAS "A: 1\n\n1\n"},
@@ -37,10 +37,14 @@ static const struct {
 
 	{"Message-ID and Date missing", "A: 1\n\nbody", FRONT "A: 1\n\nbody"},
 	{"Message-ID missing", "Date: x\n\nbody", ID "Date: x\n\nbody"},
-	{"Date missing", "MESSAGE-ID : <a@x>\n\nbody",
-		DATE "MESSAGE-ID : <a@x>\n\nbody"},
+	{"Date missing", "MESSAGE-ID : <new@x>\n\nbody",
+		DATE "MESSAGE-ID : <new@x>\n\nbody"},
 	{"both blank", "Message-ID:\nA: 1\nDate:  \n \n\nbody",
 		FRONT "A: 1\n\nbody"},
+	{"an id that is not the email's", "Message-ID: <a b@x>\n c\nDate: x\n\n",
+		ID "Date: x\n\n"},
+	{"two ids", "Message-ID: <a@x>\n" HAS "Message-ID: <new@x>x\n\n",
+		HAS "\n"},
 	{"only in the body", "A: 1\n\n" HAS "\n", FRONT "A: 1\n\n" HAS "\n"},
 
 	{"fields that go",

@@ -20,8 +20,12 @@ static struct session *message(
 	struct session *session = session_new(ORIGIN_LOCAL, NULL, false);
 
 	session_begin(session, world->email.sender, "joe");
-	if (ticket)
-		facts_world_ticket(session, ticket);
+	if (ticket) {
+		struct email email = world->email;
+
+		*stpncpy(email.ticket, ticket, SECRET_TICKET_SIZE - 1) = '\0';
+		facts_world_ticket(session, &email);
+	}
 	session_queue_id(session, "4F2A");
 	return session;
 }

@@ -43,7 +43,7 @@ static void test_own(void **state)
 {
 	static const struct verdict_facts own = {.ticket_alone = true,
 		.sender_matches = true,
-		.from_matches = true};
+		.content_matches = true};
 	static const bool expected[REASONS] = {
 		[REASON_OTHER_DOMAIN] = true,
 		[REASON_KEY_INVALID] = true,
@@ -58,7 +58,7 @@ static void test_own(void **state)
 
 		facts[0].ticket_alone = false;
 		facts[1].sender_matches = false;
-		facts[2].from_matches = false;
+		facts[2].content_matches = false;
 		facts[3].ticket = TICKET_SENT;
 		if (stop_is_own(&own, (enum verdict_reason)i) != expected[i])
 			fail_msg("%d", i);

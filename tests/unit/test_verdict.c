@@ -30,7 +30,7 @@ static struct verdict_facts facts_of(int number)
 	return (struct verdict_facts){
 		.ticket_alone = bits & 1,
 		.sender_matches = bits & 2,
-		.from_matches = bits & 4,
+		.content_matches = bits & 4,
 		.key_valid = bits & 8,
 		.domain_owned = bits & 16,
 		.domain_active = bits & 32,
@@ -58,7 +58,7 @@ static bool ours(const struct verdict_facts *f)
 /* All that must hold for mail with a ticket, counted instead of ordered. */
 static int holds(const struct verdict_facts *f)
 {
-	return f->ticket_alone + f->sender_matches + f->from_matches +
+	return f->ticket_alone + f->sender_matches + f->content_matches +
 	       !f->other_claim + f->key_valid + f->domain_owned +
 	       f->domain_active;
 }
@@ -75,7 +75,7 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	bool looked_at = ours_to_tell && !f->store_failed && !f->too_many_fields;
 	bool external = !has_ticket(f) && f->origin == ORIGIN_EXTERNAL;
 	bool judged = looked_at && !external;
-	bool same = f->ticket_alone && f->sender_matches && f->from_matches;
+	bool same = f->ticket_alone && f->sender_matches && f->content_matches;
 	bool alone = same && !f->other_claim;
 	bool without = judged && !has_ticket(f);
 	bool stopped = without && is_stopped(f->claim);
@@ -203,7 +203,7 @@ static void test_stories(void **state)
 		.ticket_submitted = true,
 		.ticket_alone = true,
 		.sender_matches = true,
-		.from_matches = true,
+		.content_matches = true,
 		.key_valid = true,
 		.domain_owned = true,
 		.domain_active = true,
@@ -219,7 +219,7 @@ static void test_stories(void **state)
 	facts.ticket = TICKET_SUPERSEDED; /* its email was submitted again */
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_DISCARD);
 	facts.ticket = TICKET_SENT;
-	facts.from_matches = false; /* a second From */
+	facts.content_matches = false; /* a second From */
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
 	facts = sent_by_us;
 	facts.ticket_alone = false; /* somebody else beside it */
