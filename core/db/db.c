@@ -29,6 +29,7 @@ static void free_statements(struct db *db)
 			struct db_stmt *stmt = db->stmts[i];
 
 			db->stmts[i] = stmt->next;
+			free(stmt->note);
 			db->engine->finalize(stmt);
 		}
 }
@@ -57,7 +58,8 @@ static struct db_stmt **bucket_of(struct db *db, const char *sql)
 	return &db->stmts[((uintptr_t)sql >> 5) % DB_STMT_BUCKETS];
 }
 
-int db_prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
+/* The statement, reset and with nothing bound. */
+static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
 	struct err *err)
 {
 	struct db_stmt **bucket = bucket_of(db, sql), *stmt = *bucket;
@@ -78,50 +80,42 @@ int db_prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
 	return 0;
 }
 
-void db_bind_text(struct db_stmt *stmt, const char *name, const char *text)
-{
-	stmt->db->engine->bind_text(stmt, name, text);
-}
-
-void db_bind_blob(
-	struct db_stmt *stmt, const char *name, const void *data, size_t len)
-{
-	stmt->db->engine->bind_blob(stmt, name, data, len);
-}
-
-void db_bind_int(struct db_stmt *stmt, const char *name, int64_t number)
-{
-	stmt->db->engine->bind_int(stmt, name, number);
-}
-
-static void bind(struct db_stmt *stmt, const struct db_param *param)
-{
-	switch (param->kind) {
-	case DB_PARAM_TEXT:
-		db_bind_text(stmt, param->name, param->text);
-		break;
-	case DB_PARAM_INT:
-		db_bind_int(stmt, param->name, param->number);
-		break;
-	case DB_PARAM_BLOB:
-		db_bind_blob(stmt, param->name, param->data, param->len);
-		break;
-	}
-}
-
 int db_start(struct db *db, const char *sql, const struct db_param *params,
 	struct db_stmt **stmt_r, struct err *err)
 {
-	if (db_prepare(db, sql, stmt_r, err) != 0)
+	if (prepare(db, sql, stmt_r, err) != 0)
 		return -1;
-	for (; params && params->name; params++)
-		bind(*stmt_r, params);
+	for (; params && params->name; params++) {
+		int index;
+
+		if (params->kind == DB_PARAM_GIVEN_TEXT && params->text == NULL)
+			continue;
+		index = db_param_index(*stmt_r, params->name);
+		assert(index > 0);
+		db_bind(*stmt_r, index, params);
+	}
 	return 0;
 }
 
-bool db_has_param(struct db_stmt *stmt, const char *name)
+int db_param_index(struct db_stmt *stmt, const char *name)
 {
-	return stmt->db->engine->has_param(stmt, name);
+	return stmt->db->engine->param_index(stmt, name);
+}
+
+void db_bind(struct db_stmt *stmt, int index, const struct db_param *value)
+{
+	stmt->db->engine->bind(stmt, index, value);
+}
+
+void *db_stmt_note(const struct db_stmt *stmt)
+{
+	return stmt->note;
+}
+
+void db_stmt_set_note(struct db_stmt *stmt, void *note)
+{
+	free(stmt->note);
+	stmt->note = note;
 }
 
 int db_change(struct db *db, const char *sql, const struct db_param *params,
@@ -194,7 +188,7 @@ static int run(struct db *db, const char *sql, struct err *err)
 {
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql, &stmt, err) != 0)
+	if (prepare(db, sql, &stmt, err) != 0)
 		return -1;
 	return db_step(stmt, err);
 }

@@ -3,7 +3,7 @@
  *
  * Everything above speaks this interface; one file per engine stands behind
  * it. A handle is used by one thread at a time. Statements are kept prepared
- * with their handle, found by the address of their text: give db_prepare()
+ * with their handle, found by the address of their text: give db_start()
  * `static const char sql_...[]` only.
  *
  * Errors: what may pass (busy, disk full, i/o) is ERR_TEMPORARY; a broken
@@ -43,23 +43,17 @@ void db_set_wait(struct db *db, int wait_ms);
 /* Runs statements that have no parameters and give no rows. */
 int db_exec(struct db *db, const char *sql, struct err *err);
 
-/* The prepared statement for the text, reset and with nothing bound. It
- * belongs to db. Parameters are named: `$name`. */
-int db_prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
-	struct err *err);
-
-/* Bind by name; the bytes must live until db_reset(). NULL binds NULL. A name
- * that the statement lacks is our own bug. */
-void db_bind_text(struct db_stmt *stmt, const char *name, const char *text);
-void db_bind_blob(
-	struct db_stmt *stmt, const char *name, const void *data, size_t len);
-void db_bind_int(struct db_stmt *stmt, const char *name, int64_t number);
-
-/* The same in one go: the value of one parameter, as in
- * DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)). */
+/* A value for the parameter `$name` of a statement, as in
+ * DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)). A NULL text or data is
+ * NULL. The bytes must live until the statement has run or was reset. */
 struct db_param {
 	const char *name; /* NULL ends the array */
-	enum { DB_PARAM_TEXT, DB_PARAM_INT, DB_PARAM_BLOB } kind;
+	enum {
+		DB_PARAM_TEXT,
+		DB_PARAM_GIVEN_TEXT, /* left out when text is NULL */
+		DB_PARAM_INT,
+		DB_PARAM_BLOB
+	} kind;
 	const char *text;
 	int64_t number;
 	const void *data;
@@ -68,6 +62,11 @@ struct db_param {
 #define DB_TEXT(name_, text_)                                                  \
 	{                                                                      \
 		.name = (name_), .kind = DB_PARAM_TEXT, .text = (text_)        \
+	}
+/* For a statement that has the parameter only when there is a text for it. */
+#define DB_GIVEN_TEXT(name_, text_)                                            \
+	{                                                                      \
+		.name = (name_), .kind = DB_PARAM_GIVEN_TEXT, .text = (text_)  \
 	}
 #define DB_INT(name_, number_)                                                 \
 	{                                                                      \
@@ -80,10 +79,21 @@ struct db_param {
 	}
 #define DB_PARAMS(...) ((const struct db_param[]){__VA_ARGS__, {.name = NULL}})
 
-/* db_prepare(), and the parameters bound; NULL for none. */
+/* The prepared statement for the text, reset, with the parameters bound and all
+ * others NULL; params is NULL for none. It belongs to db. A parameter that the
+ * statement does not have is our own bug. */
 int db_start(struct db *db, const char *sql, const struct db_param *params,
 	struct db_stmt **stmt_r, struct err *err);
-bool db_has_param(struct db_stmt *stmt, const char *name);
+
+/* The same one by one: the index of a parameter, 0 when the statement has none
+ * of the name; and its value. */
+int db_param_index(struct db_stmt *stmt, const char *name);
+void db_bind(struct db_stmt *stmt, int index, const struct db_param *value);
+
+/* What the caller keeps with a prepared statement; NULL until it is set. It is
+ * freed with free(), with the statement or when another is set. */
+void *db_stmt_note(const struct db_stmt *stmt);
+void db_stmt_set_note(struct db_stmt *stmt, void *note);
 
 /* Goes to the next row: 1 a row, 0 no more, -1 error. After 0 and -1 the
  * statement is reset. */

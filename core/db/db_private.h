@@ -22,6 +22,7 @@ struct db_stmt {
 	struct db *db;
 	const char *sql; /* found by this address */
 	struct db_stmt *next;
+	void *note; /* see db_stmt_note() */
 };
 
 struct db_engine {
@@ -43,12 +44,9 @@ struct db_engine {
 	int (*prepare)(struct db *db, const char *sql, struct db_stmt **stmt_r,
 		struct err *err);
 	void (*finalize)(struct db_stmt *stmt);
-	void (*bind_text)(
-		struct db_stmt *stmt, const char *name, const char *text);
-	void (*bind_blob)(struct db_stmt *stmt, const char *name,
-		const void *data, size_t len);
-	void (*bind_int)(struct db_stmt *stmt, const char *name, int64_t number);
-	bool (*has_param)(struct db_stmt *stmt, const char *name);
+	int (*param_index)(struct db_stmt *stmt, const char *name);
+	void (*bind)(
+		struct db_stmt *stmt, int index, const struct db_param *value);
 	int (*step)(struct db_stmt *stmt, struct err *err);
 	void (*reset)(struct db_stmt *stmt);
 	const char *(*text)(struct db_stmt *stmt, int column);

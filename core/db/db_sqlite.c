@@ -36,7 +36,7 @@
 static int first_row(struct db *db, const char *sql, struct db_stmt **stmt_r,
 	struct err *err)
 {
-	if (db_prepare(db, sql, stmt_r, err) != 0)
+	if (db_start(db, sql, NULL, stmt_r, err) != 0)
 		return -1;
 	return db_step(*stmt_r, err);
 }
@@ -81,9 +81,9 @@ static int has_table(struct db *db, const char *name, struct err *err)
 	struct db_stmt *stmt;
 	int result;
 
-	if (db_prepare(db, sql_table, &stmt, err) != 0)
+	if (db_start(db, sql_table, DB_PARAMS(DB_TEXT("$name", name)), &stmt,
+		    err) != 0)
 		return -1;
-	db_bind_text(stmt, "$name", name);
 	result = db_step(stmt, err);
 	if (result == 1)
 		db_reset(stmt);
@@ -436,51 +436,35 @@ static void sqlite_finalize(struct db_stmt *base)
 	free(base);
 }
 
-static int parameter(const struct sqlite_stmt *stmt, const char *name)
+static int sqlite_param_index(struct db_stmt *stmt, const char *name)
 {
-	int index = sqlite3_bind_parameter_index(stmt->handle, name);
-
-	assert(index > 0);
-	return index;
+	return sqlite3_bind_parameter_index(of_stmt(stmt)->handle, name);
 }
 
-static void note_bind(struct sqlite_stmt *stmt, int rc)
+static void sqlite_bind(
+	struct db_stmt *base, int index, const struct db_param *value)
 {
+	struct sqlite_stmt *stmt = of_stmt(base);
+	int rc = SQLITE_OK;
+
+	switch (value->kind) {
+	case DB_PARAM_TEXT:
+	case DB_PARAM_GIVEN_TEXT:
+		rc = sqlite3_bind_text64(stmt->handle, index, value->text,
+			value->text ? strlen(value->text) : 0, SQLITE_STATIC,
+			SQLITE_UTF8);
+		break;
+	case DB_PARAM_INT:
+		rc = sqlite3_bind_int64(stmt->handle, index, value->number);
+		break;
+	case DB_PARAM_BLOB:
+		rc = sqlite3_bind_blob64(stmt->handle, index, value->data,
+			value->len, SQLITE_STATIC);
+		break;
+	}
 	assert(rc != SQLITE_MISUSE && rc != SQLITE_RANGE);
 	if (rc != SQLITE_OK)
 		stmt->bind_error = rc;
-}
-
-static void sqlite_bind_text(
-	struct db_stmt *base, const char *name, const char *text)
-{
-	struct sqlite_stmt *stmt = of_stmt(base);
-
-	note_bind(stmt,
-		sqlite3_bind_text64(stmt->handle, parameter(stmt, name), text,
-			text ? strlen(text) : 0, SQLITE_STATIC, SQLITE_UTF8));
-}
-
-static void sqlite_bind_blob(
-	struct db_stmt *base, const char *name, const void *data, size_t len)
-{
-	struct sqlite_stmt *stmt = of_stmt(base);
-
-	note_bind(stmt, sqlite3_bind_blob64(stmt->handle, parameter(stmt, name),
-				data, len, SQLITE_STATIC));
-}
-
-static void sqlite_bind_int(struct db_stmt *base, const char *name, int64_t number)
-{
-	struct sqlite_stmt *stmt = of_stmt(base);
-
-	note_bind(stmt,
-		sqlite3_bind_int64(stmt->handle, parameter(stmt, name), number));
-}
-
-static bool sqlite_has_param(struct db_stmt *stmt, const char *name)
-{
-	return sqlite3_bind_parameter_index(of_stmt(stmt)->handle, name) > 0;
 }
 
 static void sqlite_reset(struct db_stmt *base)
@@ -591,10 +575,8 @@ const struct db_engine db_sqlite = {
 	.changes = sqlite_changes,
 	.prepare = sqlite_prepare,
 	.finalize = sqlite_finalize,
-	.bind_text = sqlite_bind_text,
-	.bind_blob = sqlite_bind_blob,
-	.bind_int = sqlite_bind_int,
-	.has_param = sqlite_has_param,
+	.param_index = sqlite_param_index,
+	.bind = sqlite_bind,
 	.step = sqlite_step,
 	.reset = sqlite_reset,
 	.text = sqlite_text,

@@ -41,7 +41,7 @@ static int read_standing(struct db *db, const struct migrate_list *list,
 	*standing = (struct standing){0};
 	if (result != 1)
 		return result;
-	if (db_prepare(db, sql_applied, &stmt, err) != 0)
+	if (db_start(db, sql_applied, NULL, &stmt, err) != 0)
 		return -1;
 	while ((result = db_step(stmt, err)) == 1)
 		note_applied(stmt, list, standing);
@@ -76,14 +76,14 @@ static int note_migration(struct db *db, const struct migration *migration,
 	static const char sql_note[] =
 		"INSERT INTO schema_migration (version, name, applied_us)"
 		" VALUES ($version, $name, $applied)";
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_note, &stmt, err) != 0)
-		return -1;
-	db_bind_int(stmt, "$version", migration->version);
-	db_bind_text(stmt, "$name", migration->name);
-	db_bind_int(stmt, "$applied", now_us);
-	return db_run(stmt, err);
+	return db_change(db, sql_note,
+		       DB_PARAMS(DB_INT("$version", migration->version),
+			       DB_TEXT("$name", migration->name),
+			       DB_INT("$applied", now_us)),
+		       err) < 0
+		       ? -1
+		       : 0;
 }
 
 struct migrate_job {

@@ -1,17 +1,58 @@
 /*
- * row: the frame of the store's statements.
+ * row: the frame for the store's SQL.
+ *
+ * Names are looked up once for each prepared statement: a `struct plan`, kept as
+ * the statement's note, says which column and which parameter is which field.
  *
  * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/row.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/str.h"
 
-enum { PARAM_SIZE = 64, BOUNDED_MAX = 256 };
+enum { BOUNDED_MAX = 256, PAGE_PARAMS_MAX = 8 };
+
+/* Valid for one type; another type gets another plan. */
+struct plan {
+	const struct row_type *type;
+	int columns;
+	/* For each column the index of its field, -1 for none; behind them for
+	 * each field the index of its parameter, 0 for none. */
+	int map[];
+};
+
+static int find_field(const struct row_type *type, const char *column)
+{
+	for (size_t i = 0; i < type->n; i++)
+		if (str_eq(type->fields[i].param + 1, column))
+			return (int)i;
+	return -1;
+}
+
+static const struct plan *plan_of(
+	struct db_stmt *stmt, const struct row_type *type)
+{
+	struct plan *plan = db_stmt_note(stmt);
+	int columns;
+
+	if (plan && plan->type == type)
+		return plan;
+	columns = db_columns(stmt);
+	plan = mem_alloc(1, sizeof(*plan) + ((size_t)columns + type->n) *
+						    sizeof(plan->map[0]));
+	plan->type = type;
+	plan->columns = columns;
+	for (int i = 0; i < columns; i++)
+		plan->map[i] = find_field(type, db_column_name(stmt, i));
+	for (size_t i = 0; i < type->n; i++)
+		plan->map[(size_t)columns + i] = db_param_index(
+			stmt, type->fields[i].param);
+	db_stmt_set_note(stmt, plan);
+	return plan;
+}
 
 size_t row_word(const struct row_words *words, const char *text)
 {
@@ -38,12 +79,15 @@ static int read_field(struct db_stmt *stmt, int column,
 	const struct row_field *field, void *item, struct err *err)
 {
 	void *member = (char *)item + field->offset;
+	const void *data;
+	const char *text;
 	size_t word, len;
 
 	switch (field->kind) {
 	case ROW_ID:
-		assert(db_text(stmt, column));
-		*stpncpy(member, db_text(stmt, column), ID_SIZE - 1) = '\0';
+		text = db_text(stmt, column);
+		assert(text);
+		*stpncpy(member, text, field->size - 1) = '\0';
 		return 0;
 	case ROW_TEXT:
 		*(char **)member = db_copy(stmt, column);
@@ -70,44 +114,31 @@ static int read_field(struct db_stmt *stmt, int column,
 			*(unsigned *)member = (unsigned)word;
 		return 0;
 	case ROW_HASH:
-		memcpy(member, db_blob(stmt, column, &len), SECRET_HASH_LEN);
+		data = db_blob(stmt, column, &len);
+		if (len != field->size)
+			return err_set(err,
+				ERR_CONFIG, "the database has a row with a hash of %zu bytes",
+				len);
+		memcpy(member, data, len);
 		return 0;
 	}
 	return 0;
 }
 
-/* The field of the column; statements mostly have them in the order of the
- * table, so the search goes on from the last one. NULL: it is none. */
-static const struct row_field *find_field(
-	const struct row_type *type, const char *column, size_t *at)
-{
-	for (size_t tried = 0; tried < type->n; tried++) {
-		const struct row_field *field = &type->fields[*at];
-
-		*at = (*at + 1) % type->n;
-		if (str_eq(field->column, column))
-			return field;
-	}
-	return NULL;
-}
-
 int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r,
 	struct err *err)
 {
-	int n = db_columns(stmt);
-	size_t at = 0;
+	const struct plan *plan = plan_of(stmt, type);
 
 	memset(item_r, 0, type->size);
-	for (int i = 0; i < n; i++) {
-		const struct row_field *field = find_field(
-			type, db_column_name(stmt, i), &at);
-
-		if (field && read_field(stmt, i, field, item_r, err) < 0) {
+	for (int i = 0; i < plan->columns; i++)
+		if (plan->map[i] >= 0 &&
+			read_field(stmt, i, &type->fields[plan->map[i]], item_r,
+				err) < 0) {
 			row_clear(type, item_r);
 			db_reset(stmt);
 			return -1;
 		}
-	}
 	return 0;
 }
 
@@ -141,20 +172,37 @@ int row_get(struct db *db, const char *sql, const struct db_param *params,
 	return 1;
 }
 
-/* Binds one field; lines keeps what must live until the statement has run. */
-static int bind_field(struct db_stmt *stmt, const char *param,
-	const struct row_field *field, const void *item, struct strv *lines,
-	struct err *err)
+int row_number(struct db *db, const char *sql, const struct db_param *params,
+	int64_t *number_r, struct err *err)
+{
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_start(db, sql, params, &stmt, err) != 0)
+		return -1;
+	result = db_step(stmt, err);
+	if (result == 1) {
+		*number_r = db_int(stmt, 0);
+		db_reset(stmt);
+	}
+	return result;
+}
+
+/* The value of a field; lines keeps what must live until the statement has
+ * run. */
+static int field_value(const struct row_field *field, const void *item,
+	struct strv *lines, struct db_param *value_r, struct err *err)
 {
 	const void *member = (const char *)item + field->offset;
 	const struct strv *list = member;
 
+	*value_r = (struct db_param){.kind = DB_PARAM_TEXT};
 	switch (field->kind) {
 	case ROW_ID:
-		db_bind_text(stmt, param, member);
+		value_r->text = member;
 		break;
 	case ROW_TEXT:
-		db_bind_text(stmt, param, *(char *const *)member);
+		value_r->text = *(char *const *)member;
 		break;
 	case ROW_LINES:
 		for (size_t i = 0; i < list->n; i++)
@@ -162,30 +210,33 @@ static int bind_field(struct db_stmt *stmt, const char *param,
 				strchr(list->items[i], '\n'))
 				return err_set(err, ERR_INVALID,
 					"%s[%zu] is empty or has a line break",
-					field->column, i);
-		strv_take(lines, strv_join(list, "\n"));
-		db_bind_text(stmt, param, lines->items[lines->n - 1]);
+					field->param + 1, i);
+		value_r->text = strv_join(list, "\n");
+		strv_take(lines, (char *)value_r->text);
 		break;
 	case ROW_INT64:
-		db_bind_int(stmt, param, *(const int64_t *)member);
+		value_r->kind = DB_PARAM_INT;
+		value_r->number = *(const int64_t *)member;
 		break;
 	case ROW_UINT:
-		db_bind_int(stmt, param, *(const unsigned *)member);
+		value_r->kind = DB_PARAM_INT;
+		value_r->number = *(const unsigned *)member;
 		break;
 	case ROW_BOOL:
-		db_bind_int(stmt, param, *(const bool *)member);
+		value_r->kind = DB_PARAM_INT;
+		value_r->number = *(const bool *)member;
 		break;
 	case ROW_ENUM:
 		assert(*(const unsigned *)member < field->words->n);
-		db_bind_text(stmt, param,
-			field->words->names[*(const unsigned *)member]);
+		value_r->text = field->words->names[*(const unsigned *)member];
 		break;
 	case ROW_FLAG:
-		db_bind_text(stmt, param,
-			field->words->names[*(const bool *)member]);
+		value_r->text = field->words->names[*(const bool *)member];
 		break;
 	case ROW_HASH:
-		db_bind_blob(stmt, param, member, SECRET_HASH_LEN);
+		value_r->kind = DB_PARAM_BLOB;
+		value_r->data = member;
+		value_r->len = field->size;
 		break;
 	}
 	return 0;
@@ -195,18 +246,23 @@ static int start(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const void *item, struct strv *lines,
 	struct db_stmt **stmt_r, struct err *err)
 {
+	const struct plan *plan;
+	const int *indexes;
+
 	if (db_start(db, sql, params, stmt_r, err) != 0)
 		return -1;
+	plan = plan_of(*stmt_r, type);
+	indexes = plan->map + plan->columns;
 	for (size_t i = 0; i < type->n; i++) {
-		char param[PARAM_SIZE];
+		struct db_param value;
 
-		snprintf(param, sizeof(param), "$%s", type->fields[i].column);
-		if (db_has_param(*stmt_r, param) &&
-			bind_field(*stmt_r, param, &type->fields[i], item,
-				lines, err) < 0) {
+		if (indexes[i] == 0)
+			continue;
+		if (field_value(&type->fields[i], item, lines, &value, err) < 0) {
 			db_reset(*stmt_r);
 			return -1;
 		}
+		db_bind(*stmt_r, indexes[i], &value);
 	}
 	return 0;
 }
@@ -263,7 +319,7 @@ int row_list(struct db *db, const char *sql, const struct db_param *params,
 			result = 0;
 			break;
 		}
-		/* The room doubles when it is used up. */
+		/* The array doubles when it is full. */
 		if ((rows.n & (rows.n - 1)) == 0)
 			rows.items = mem_grow(rows.items,
 				rows.n ? rows.n * 2 : 1, type->size);
@@ -317,14 +373,14 @@ int row_page(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const struct page *page,
 	struct rows *rows_r, struct err *err)
 {
-	struct db_param all[8] = {0};
+	struct db_param all[PAGE_PARAMS_MAX] = {0};
 	size_t n = 0;
 
-	/* One more than the page has, to see whether there are more. */
 	for (; params && params[n].name; n++) {
 		assert(n + 2 < ARRAY_SIZE(all));
 		all[n] = params[n];
 	}
+	/* One more than the page has, to see whether there are more. */
 	all[n] = (struct db_param)DB_INT("$limit", page->limit + INT64_C(1));
 	if (row_list(db, sql, all, type, (size_t)page->limit, rows_r, err) < 0)
 		return -1;

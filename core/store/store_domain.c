@@ -159,7 +159,7 @@ int store_domain_list(struct db *db, const char *company_id,
 	struct rows rows;
 
 	if (row_list(db, company_id ? sql_of_company : sql_all,
-		    company_id ? DB_PARAMS(DB_TEXT("$company", company_id)) : NULL,
+		    DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
 		    &domain_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
 	*list_r = (struct domain_list){rows.items, rows.n};
@@ -253,20 +253,13 @@ int store_domain_is_covered(
 		"  ON d.name = up.name AND d.pending = 0"
 		" WHERE d.name <> $name AND d.subdomains = 'covered'"
 		" ORDER BY length(d.name) DESC LIMIT 1";
-	struct db_stmt *stmt;
-	int result;
+	int64_t by_another = 0;
+	int found = row_number(db, sql_covering,
+		DB_PARAMS(DB_TEXT("$name", domain->name),
+			DB_TEXT("$company", domain->company_id)),
+		&by_another, err);
 
-	if (db_start(db, sql_covering,
-		    DB_PARAMS(DB_TEXT("$name", domain->name),
-			    DB_TEXT("$company", domain->company_id)),
-		    &stmt, err) != 0)
-		return -1;
-	result = db_step(stmt, err);
-	if (result == 1) {
-		result = db_int(stmt, 0) != 0;
-		db_reset(stmt);
-	}
-	return result;
+	return found < 0 ? -1 : by_another != 0;
 }
 
 int store_domain_set_policy(struct db *db, const char *name,

@@ -1,9 +1,9 @@
 /*
- * store_email: staging of emails, the words for their states, and their
- * memory.
+ * store_email: the life of an email's row, from staging to the decision of the
+ * milter.
  *
- * Invariant: a row of the table email has one of email_content, and at least
- * one of email_recipient.
+ * Invariants: a row of the table email has one of email_content, and at least
+ * one of email_recipient. The milter's decision changes staged rows only.
  * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_email.h"
@@ -11,105 +11,89 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/str.h"
-#include "core/store/store_email_private.h"
-#include "core/store/store_row.h"
+#include "core/store/store_key.h"
 
-static const char *const state_names[] = {
+static const char *const states[] = {
 	[EMAIL_STAGED] = "staged",
 	[EMAIL_SENT] = "sent",
 	[EMAIL_REFUSED] = "refused",
 };
+const struct row_words store_email_states = {states, ARRAY_SIZE(states), false};
+
+static const struct row_field email_fields[] = {
+	ROW_FIELD(email, seq, ROW_INT64),
+	ROW_FIELD(email, id, ROW_ID),
+	ROW_FIELD(email, ticket, ROW_ID),
+	ROW_FIELD(email, company_id, ROW_ID),
+	ROW_FIELD(email, key_id, ROW_ID),
+	ROW_FIELD(email, domain, ROW_TEXT),
+	ROW_FIELD(email, sender, ROW_TEXT),
+	ROW_FIELD_AS(email, from, ROW_TEXT, "header_from"),
+	ROW_FIELD(email, reply_to, ROW_LINES),
+	ROW_FIELD(email, subject, ROW_TEXT),
+	ROW_FIELD(email, message_id, ROW_TEXT),
+	ROW_FIELD(email, created_us, ROW_INT64),
+	ROW_WORD(email, state, ROW_ENUM, "state", &store_email_states),
+	ROW_FIELD(email, decided_us, ROW_INT64),
+	ROW_FIELD(email, queue_id, ROW_TEXT),
+	ROW_FIELD(email, last_event, ROW_TEXT),
+	ROW_FIELD(email, refusal, ROW_TEXT),
+	ROW_FIELD(email, run, ROW_TEXT),
+	/* Of the table email_content. */
+	ROW_FIELD(email, html, ROW_TEXT),
+	ROW_FIELD(email, text, ROW_TEXT),
+	ROW_FIELD(email, tags, ROW_TEXT),
+	ROW_FIELD(email, variables, ROW_TEXT),
+};
+const struct row_type store_email_type = ROW_TYPE(email, email_fields);
 
 const char *store_email_state_name(enum email_state state)
 {
-	assert(state < ARRAY_SIZE(state_names));
-	return state_names[state];
+	assert(state < ARRAY_SIZE(states));
+	return states[state];
 }
 
-int store_email_read_state(struct db_stmt *stmt, int column,
-	enum email_state *state_r, struct err *err)
+void store_email_clear(struct email *email)
 {
-	size_t state = store_row_word(
-		state_names, ARRAY_SIZE(state_names), db_text(stmt, column));
-
-	if (state == ARRAY_SIZE(state_names))
-		return store_row_bad_word(stmt, column, err);
-	*state_r = (enum email_state)state;
-	return 0;
+	recipients_free(&email->recipients);
+	row_clear(&store_email_type, email);
 }
 
-/* Returns the number of the new row in *seq_r. */
-static int insert_email(struct db *db, const struct email *email,
-	const char *reply_to, int64_t *seq_r, struct err *err)
+static int insert(struct db *db, void *arg, struct err *err)
 {
-	static const char sql_insert[] =
+	static const char sql_email[] =
 		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
 		" sender, header_from, reply_to, subject, message_id,"
 		" created_us, run)"
-		" VALUES ($id, $ticket, $company, $key, $domain, $sender,"
-		" $from, $reply_to, $subject, $message_id, $created, $run)"
+		" VALUES ($id, $ticket, $company_id, $key_id, $domain, $sender,"
+		" $header_from, $reply_to, $subject, $message_id, $created_us,"
+		" $run)"
 		" RETURNING seq";
-	struct db_stmt *stmt;
-
-	if (db_prepare(db, sql_insert, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", email->id);
-	db_bind_text(stmt, "$ticket", email->ticket);
-	db_bind_text(stmt, "$company", email->company_id);
-	db_bind_text(stmt, "$key", email->key_id);
-	db_bind_text(stmt, "$domain", email->domain);
-	db_bind_text(stmt, "$sender", email->sender);
-	db_bind_text(stmt, "$from", email->from);
-	db_bind_text(stmt, "$reply_to", reply_to);
-	db_bind_text(stmt, "$subject", email->subject);
-	db_bind_text(stmt, "$message_id", email->message_id);
-	db_bind_int(stmt, "$created", email->created_us);
-	db_bind_text(stmt, "$run", email->run);
-	if (db_step(stmt, err) != 1)
-		return -1;
-	*seq_r = db_int(stmt, 0);
-	db_reset(stmt);
-	return 0;
-}
-
-static int insert_content(
-	struct db *db, int64_t seq, const struct email *email, struct err *err)
-{
-	static const char sql_insert[] =
+	static const char sql_content[] =
 		"INSERT INTO email_content (seq, html, text, tags, variables)"
-		" VALUES ($seq, $html, $text, $tags, $variables)";
-	struct db_stmt *stmt;
-
-	if (db_prepare(db, sql_insert, &stmt, err) != 0)
-		return -1;
-	db_bind_int(stmt, "$seq", seq);
-	db_bind_text(stmt, "$html", email->html);
-	db_bind_text(stmt, "$text", email->text);
-	db_bind_text(stmt, "$tags", email->tags ? email->tags : "[]");
-	db_bind_text(
-		stmt, "$variables", email->variables ? email->variables : "{}");
-	return db_run(stmt, err);
-}
-
-static int insert_all(struct db *db, void *arg, struct err *err)
-{
+		" VALUES ($new_seq, $html, $text, coalesce($tags, '[]'),"
+		" coalesce($variables, '{}'))";
 	const struct email *email = arg;
-	_cleanup_free_ char *reply_to = strv_join(&email->reply_to, "\n");
 	int64_t seq;
 
-	if (insert_email(db, email, reply_to, &seq, err) != 0 ||
-		insert_content(db, seq, email, err) != 0)
+	if (row_write_returning(db, sql_email, NULL, &store_email_type, email,
+		    &seq, err) != 1 ||
+		row_write(db, sql_content, DB_PARAMS(DB_INT("$new_seq", seq)),
+			&store_email_type, email, err) != 1)
 		return -1;
 	return store_recipients_insert(db, seq, &email->recipients, err);
 }
 
 int store_email_stage(struct db *db, const struct email *email, struct err *err)
 {
-	if (store_recipients_check(&email->recipients, err) != 0 ||
-		store_row_check_lines("reply_to", &email->reply_to, err) != 0)
-		return -1;
-	return db_atomic(db, insert_all, (void *)email, err);
+	return db_atomic(db, insert, (void *)email, err);
+}
+
+/* Runs a statement on the row of a ticket. */
+static int change(
+	struct db *db, const char *sql, const char *ticket, struct err *err)
+{
+	return db_change(db, sql, DB_PARAMS(DB_TEXT("$ticket", ticket)), err);
 }
 
 int store_email_unstage(struct db *db, const char *ticket, struct err *err)
@@ -117,12 +101,8 @@ int store_email_unstage(struct db *db, const char *ticket, struct err *err)
 	static const char sql_unstage[] =
 		"DELETE FROM email WHERE ticket = $ticket"
 		" AND state = 'staged' AND queue_id IS NULL";
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_unstage, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$ticket", ticket);
-	return store_row_change(db, stmt, err);
+	return change(db, sql_unstage, ticket, err);
 }
 
 int store_email_retract(struct db *db, const char *ticket, struct err *err)
@@ -130,12 +110,8 @@ int store_email_retract(struct db *db, const char *ticket, struct err *err)
 	static const char sql_retract[] =
 		"DELETE FROM email"
 		" WHERE ticket = $ticket AND state <> 'refused'";
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_retract, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$ticket", ticket);
-	return store_row_change(db, stmt, err);
+	return change(db, sql_retract, ticket, err);
 }
 
 int store_email_doubt(struct db *db, const char *ticket, struct err *err)
@@ -144,90 +120,130 @@ int store_email_doubt(struct db *db, const char *ticket, struct err *err)
 		"UPDATE email SET state = 'staged', decided_us = 0,"
 		" last_event = NULL"
 		" WHERE ticket = $ticket AND state = 'sent'";
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_doubt, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$ticket", ticket);
-	return store_row_change(db, stmt, err);
+	return change(db, sql_doubt, ticket, err);
 }
 
 int store_email_prove(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_prove[] =
 		"UPDATE email SET run = NULL WHERE ticket = $ticket";
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_prove, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$ticket", ticket);
-	return store_row_change(db, stmt, err);
+	return change(db, sql_prove, ticket, err);
 }
 
-static int remember_ticket(
-	struct db *db, const struct email *email, struct err *err)
+/* Keeps the ticket of an email that is in this state, and of this company
+ * unless that is NULL: 1, 0 when there is none, -1. */
+static int keep_ticket(struct db *db, const char *id, const char *company_id,
+	enum email_state state, struct err *err)
 {
-	static const char sql_remember[] =
+	static const char sql_keep[] =
 		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
 		" SELECT ticket, id, created_us FROM email WHERE id = $id"
-		" AND company_id = $company AND state = $state";
-	struct db_stmt *stmt;
+		" AND ($company IS NULL OR company_id = $company)"
+		" AND state = $state";
 
-	if (db_prepare(db, sql_remember, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", email->id);
-	db_bind_text(stmt, "$company", email->company_id);
-	db_bind_text(stmt, "$state", store_email_state_name(email->state));
-	return store_row_change(db, stmt, err);
+	return db_change(db, sql_keep,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id),
+			DB_TEXT("$state", states[state])),
+		err);
 }
 
 int store_email_supersede(
 	struct db *db, const struct email *email, struct err *err)
 {
 	static const char sql_supersede[] =
-		"UPDATE email SET ticket = $ticket, key_id = $key,"
+		"UPDATE email SET ticket = $ticket, key_id = $key_id,"
 		" run = CASE state WHEN 'staged' THEN $run ELSE run END"
 		" WHERE id = $id";
-	struct db_stmt *stmt;
-	int found = remember_ticket(db, email, err);
+	int found = keep_ticket(
+		db, email->id, email->company_id, email->state, err);
 
 	if (found <= 0)
 		return found;
-	if (db_prepare(db, sql_supersede, &stmt, err) != 0)
+	return row_write(db, sql_supersede, NULL, &store_email_type, email, err);
+}
+
+/* Mail from sendmail(1) is in the maildrop until its queue file is on the disk:
+ * that such an email is sent is proof, whatever run it was staged with. */
+int store_email_reissue(
+	struct db *db, const char *id, const char *ticket, struct err *err)
+{
+	static const char sql_reissue[] =
+		"UPDATE email SET ticket = $ticket, run = NULL"
+		" WHERE id = $id AND state = 'staged'";
+	int found = keep_ticket(db, id, NULL, EMAIL_STAGED, err);
+
+	if (found <= 0)
+		return found;
+	return db_change(db, sql_reissue,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket)), err);
+}
+
+static const struct row_field ticket_fields[] = {
+	ROW_FIELD(email_ticket, seq, ROW_INT64),
+	ROW_FIELD(email_ticket, id, ROW_ID),
+	ROW_FIELD(email_ticket, company_id, ROW_ID),
+	ROW_FIELD(email_ticket, key_id, ROW_ID),
+	ROW_FIELD(email_ticket, domain, ROW_TEXT),
+	ROW_FIELD(email_ticket, sender, ROW_TEXT),
+	ROW_FIELD_AS(email_ticket, from, ROW_TEXT, "header_from"),
+	ROW_FIELD(email_ticket, message_id, ROW_TEXT),
+	ROW_WORD(email_ticket, state, ROW_ENUM, "state", &store_email_states),
+	ROW_FIELD(email_ticket, superseded, ROW_BOOL),
+	ROW_FIELD(email_ticket, key_valid, ROW_BOOL),
+	ROW_FIELD(email_ticket, domain_owned, ROW_BOOL),
+	ROW_FIELD(email_ticket, domain_active, ROW_BOOL),
+};
+static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields);
+
+int store_email_ticket(struct db *db, const char *ticket,
+	struct email_ticket *ticket_r, struct err *err)
+{
+	/* d is the domain only if it is registered to the company, k the key
+	 * only if it may send as that domain. */
+	static const char sql_ticket[] =
+		"SELECT e.seq, e.id, e.company_id, e.key_id, e.domain,"
+		" e.sender, e.header_from, e.message_id, e.state,"
+		" k.id IS NOT NULL AS key_valid,"
+		" d.id IS NOT NULL AS domain_owned,"
+		" coalesce(d.active, 0) AS domain_active"
+		" FROM email e"
+		" LEFT JOIN domain d"
+		"  ON d.name = e.domain AND d.company_id = e.company_id"
+		"  AND d.pending = 0"
+		" LEFT JOIN api_key k"
+		"  ON k.id = e.key_id AND k.company_id = e.company_id"
+		"  AND k.revoked_us = 0 AND (k.scopes & $sending) <> 0"
+		"  AND (k.domain_id IS NULL OR k.domain_id = d.id)"
+		" WHERE e.ticket = $ticket";
+	/* No ticket ever comes back once it was superseded, so a statement of
+	 * its own after the one that did not find it tells the truth. */
+	static const char sql_superseded[] =
+		"SELECT email_id AS id, 1 AS superseded"
+		" FROM superseded_ticket WHERE ticket = $ticket";
+	int found = row_get(db, sql_ticket,
+		DB_PARAMS(DB_TEXT("$ticket", ticket),
+			DB_INT("$sending", KEY_SENDING)),
+		&ticket_type, ticket_r, err);
+
+	if (found == 0)
+		return row_get(db, sql_superseded,
+			DB_PARAMS(DB_TEXT("$ticket", ticket)), &ticket_type,
+			ticket_r, err);
+	if (found < 0)
 		return -1;
-	db_bind_text(stmt, "$id", email->id);
-	db_bind_text(stmt, "$ticket", email->ticket);
-	db_bind_text(stmt, "$key", email->key_id);
-	db_bind_text(stmt, "$run", email->run);
-	return store_row_change(db, stmt, err);
+	found = store_recipients_envelope(
+		db, ticket_r->seq, &ticket_r->recipients, err);
+	if (found <= 0)
+		store_email_ticket_clear(ticket_r);
+	return found;
 }
 
-void store_email_clear(struct email *email)
+void store_email_ticket_clear(struct email_ticket *ticket)
 {
-	free(email->domain);
-	free(email->sender);
-	free(email->from);
-	recipients_free(&email->recipients);
-	strv_free(&email->reply_to);
-	free(email->subject);
-	free(email->html);
-	free(email->text);
-	free(email->tags);
-	free(email->variables);
-	free(email->message_id);
-	free(email->queue_id);
-	free(email->last_event);
-	free(email->refusal);
-	free(email->run);
-	*email = (struct email){0};
-}
-
-void store_email_list_free(struct email_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		store_email_clear(&list->items[i]);
-	free(list->items);
-	*list = (struct email_list){0};
+	strv_free(&ticket->recipients);
+	row_clear(&ticket_type, ticket);
 }
 
 int store_email_find_ticket(struct db *db, const char *ticket,
@@ -238,37 +254,59 @@ int store_email_find_ticket(struct db *db, const char *ticket,
 		" UNION ALL"
 		" SELECT email_id FROM superseded_ticket WHERE ticket = "
 		"$ticket";
-	struct db_stmt *stmt;
-	int found;
+	struct email_ticket row;
+	int found = row_get(db, sql_find, DB_PARAMS(DB_TEXT("$ticket", ticket)),
+		&ticket_type, &row, err);
 
-	if (db_start(db, sql_find, DB_PARAMS(DB_TEXT("$ticket", ticket)), &stmt,
-		    err) != 0)
-		return -1;
-	found = db_step(stmt, err);
-	if (found != 1)
-		return found;
-	*stpncpy(id, db_text(stmt, 0), ID_SIZE - 1) = '\0';
-	db_reset(stmt);
-	return 1;
+	if (found == 1)
+		memcpy(id, row.id, ID_SIZE);
+	return found;
 }
 
-/* Mail from sendmail(1) is in the maildrop until its queue file is on the disk:
- * that such an email is sent is proof, whatever run it was staged with. */
-int store_email_reissue(
-	struct db *db, const char *id, const char *ticket, struct err *err)
+/* A statement that changed nothing met a row that was decided before, or no row
+ * of the ticket. Should a decided row go away just then (store_email_retract()),
+ * its ticket is rightly unknown, so no transaction is needed to tell which. */
+static int decided_before(
+	struct db *db, const char *ticket, const char *but, struct err *err)
 {
-	static const char sql_remember[] =
-		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
-		" SELECT ticket, id, created_us FROM email"
-		" WHERE id = $id AND state = 'staged'";
-	static const char sql_reissue[] =
-		"UPDATE email SET ticket = $ticket, run = NULL"
-		" WHERE id = $id AND state = 'staged'";
-	int changed = db_change(
-		db, sql_remember, DB_PARAMS(DB_TEXT("$id", id)), err);
+	static const char sql_decided[] =
+		"SELECT 1 FROM email"
+		" WHERE ticket = $ticket AND state <> $but";
+	int64_t one;
 
-	if (changed <= 0)
-		return changed;
-	return db_change(db, sql_reissue,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket)), err);
+	return row_number(db, sql_decided,
+		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_TEXT("$but", but)),
+		&one, err);
+}
+
+int store_email_record(struct db *db, const char *ticket, const char *queue_id,
+	int64_t now_us, struct err *err)
+{
+	static const char sql_record[] =
+		"UPDATE email SET state = 'sent', decided_us = $now,"
+		" queue_id = $queue_id, last_event = 'sent'"
+		" WHERE ticket = $ticket AND state = 'staged'";
+	int changed = db_change(db, sql_record,
+		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$queue_id", queue_id),
+			DB_TEXT("$ticket", ticket)),
+		err);
+
+	return changed == 0 ? decided_before(db, ticket, "refused", err)
+			    : changed;
+}
+
+int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
+	const char *refusal, int64_t now_us, struct err *err)
+{
+	static const char sql_refuse[] =
+		"UPDATE email SET state = 'refused', decided_us = $now,"
+		" queue_id = $queue_id, last_event = 'failed',"
+		" refusal = $refusal"
+		" WHERE ticket = $ticket AND state = 'staged'";
+	int changed = db_change(db, sql_refuse,
+		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$queue_id", queue_id),
+			DB_TEXT("$refusal", refusal), DB_TEXT("$ticket", ticket)),
+		err);
+
+	return changed == 0 ? decided_before(db, ticket, "", err) : changed;
 }

@@ -14,37 +14,9 @@
 #include "core/base/strv.h"
 #include "core/db/db.h"
 #include "core/store/row.h"
+#include "core/store/store_email_recipient.h"
 
 enum email_state { EMAIL_STAGED, EMAIL_SENT, EMAIL_REFUSED };
-
-enum recipient_kind {
-	RECIPIENT_TO,
-	RECIPIENT_CC,
-	RECIPIENT_BCC,
-	RECIPIENT_KINDS
-};
-
-struct recipient {
-	enum recipient_kind kind;
-	char *address; /* `local@domain`, as the envelope has it */
-	char *mailbox; /* as given, `Name <address>`; NULL: the address alone */
-	bool enveloped; /* false: the header alone names it, or the address
-			 * stands in an earlier row */
-};
-
-/* Starts zeroed. */
-struct recipients {
-	struct recipient *items;
-	size_t n;
-};
-
-/* One more, which takes address and mailbox over. It is in the envelope when it
- * is wanted there and no earlier one has the address. */
-void recipients_add(struct recipients *recipients, enum recipient_kind kind,
-	char *address, char *mailbox, bool wanted);
-/* As it was given. */
-const char *recipient_text(const struct recipient *recipient);
-void recipients_free(struct recipients *recipients);
 
 struct email {
 	char id[ID_SIZE];
@@ -123,6 +95,7 @@ struct email_ticket {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
+	int64_t seq;
 	char *domain;
 	char *sender;
 	char *from;
@@ -203,5 +176,10 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 void store_email_list_free(struct email_list *list);
 
 const char *store_email_state_name(enum email_state state);
+
+/* For the files of the store: the columns of email and email_content, and the
+ * words of the column state. */
+extern const struct row_type store_email_type;
+extern const struct row_words store_email_states;
 
 #endif

@@ -1,84 +1,68 @@
 /*
- * store_email_read: emails as they are read back.
+ * store_email_read: emails as they are read back, one by one and in lists.
+ *
+ * Every list is a walk along an index in the order of seq, newest first and
+ * without content, which ends with its limit: with a million emails it costs no
+ * more than with a hundred.
  *
  * Threads: a handle is used by one thread at a time.
  */
-#include <string.h>
+#include "core/store/store_email.h"
 
-#include "core/store/store_email_private.h"
-#include "core/store/store_row.h"
+/* The columns of `email e`, without its content. */
+#define COLUMNS                                                                \
+	"e.seq, e.id, e.company_id, e.key_id, e.ticket, e.domain, e.sender,"   \
+	" e.header_from, e.reply_to, e.subject, e.message_id, e.created_us,"   \
+	" e.state, e.decided_us, e.queue_id, e.last_event, e.refusal"
 
-enum {
-	HTML_COLUMN = EMAIL_COLUMNS_N,
-	TEXT_COLUMN,
-	TAGS_COLUMN,
-	VARIABLES_COLUMN
-};
-
-static void read_ids(struct db_stmt *stmt, struct email *email)
-{
-	store_row_id(stmt, 1, email->id);
-	store_row_id(stmt, 2, email->company_id);
-	store_row_id(stmt, 3, email->key_id);
-	*stpncpy(email->ticket, db_text(stmt, 4), SECRET_TICKET_SIZE - 1) = 0;
-}
-
-int store_email_read_row(
-	struct db_stmt *stmt, struct email *email, struct err *err)
-{
-	if (store_email_read_state(stmt, 12, &email->state, err) < 0)
-		return -1;
-	email->seq = db_int(stmt, 0);
-	read_ids(stmt, email);
-	email->domain = db_copy(stmt, 5);
-	email->sender = db_copy(stmt, 6);
-	email->from = db_copy(stmt, 7);
-	strv_split(&email->reply_to, db_text(stmt, 8), '\n');
-	email->subject = db_copy(stmt, 9);
-	email->message_id = db_copy(stmt, 10);
-	email->created_us = db_int(stmt, 11);
-	email->decided_us = db_int(stmt, 13);
-	email->queue_id = db_copy(stmt, 14);
-	email->last_event = db_copy(stmt, 15);
-	email->refusal = db_copy(stmt, 16);
-	return 0;
-}
+/* Whether the row is in the folder: $all is 1 for every row, 0 for the sent. */
+#define IN_FOLDER " (e.state = 'sent' OR $all = 1)"
 
 int store_email_get(struct db *db, const char *id,
 	const struct email_scope *scope, struct email *email_r, struct err *err)
 {
 	static const char sql_get[] =
-		"SELECT " EMAIL_COLUMNS ", c.html, c.text, c.tags, c.variables"
+		"SELECT " COLUMNS ", c.html, c.text, c.tags, c.variables"
 		" FROM email e JOIN email_content c ON c.seq = e.seq"
-		" WHERE e.id = $id AND" EMAIL_IN_FOLDER
+		" WHERE e.id = $id AND" IN_FOLDER
 		" AND ($company IS NULL OR e.company_id = $company)"
 		" AND ($domain IS NULL OR e.domain = $domain)";
-	struct email email = {0};
-	struct db_stmt *stmt;
-	int result;
+	int found = row_get(db, sql_get,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$all", !scope->sent_only),
+			DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain)),
+		&store_email_type, email_r, err);
 
-	if (db_prepare(db, sql_get, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", id);
-	db_bind_int(stmt, "$all", !scope->sent_only);
-	db_bind_text(stmt, "$company", scope->company_id);
-	db_bind_text(stmt, "$domain", scope->domain);
-	result = db_step(stmt, err);
-	if (result != 1)
-		return result;
-	if (store_email_read_row(stmt, &email, err) < 0)
-		return -1;
-	email.html = db_copy(stmt, HTML_COLUMN);
-	email.text = db_copy(stmt, TEXT_COLUMN);
-	email.tags = db_copy(stmt, TAGS_COLUMN);
-	email.variables = db_copy(stmt, VARIABLES_COLUMN);
-	db_reset(stmt);
-	result = store_recipients_read(db, email.seq, &email.recipients, err);
-	if (result == 1)
-		*email_r = email;
-	else
-		store_email_clear(&email);
-	return result;
+	if (found != 1)
+		return found;
+	found = store_recipients_read(
+		db, email_r->seq, &email_r->recipients, err);
+	if (found != 1)
+		store_email_clear(email_r);
+	return found;
+}
+
+static const struct row_field recall_fields[] = {
+	ROW_WORD(email_recall, state, ROW_ENUM, "state", &store_email_states),
+	ROW_FIELD(email_recall, ticket, ROW_ID),
+	ROW_FIELD(email_recall, refusal, ROW_TEXT),
+	ROW_FIELD(email_recall, run, ROW_TEXT),
+};
+static const struct row_type recall_type = ROW_TYPE(email_recall, recall_fields);
+
+int store_email_recall(struct db *db, const char *id,
+	struct email_recall *recall_r, struct err *err)
+{
+	static const char sql_recall[] =
+		"SELECT state, ticket, refusal, run FROM email WHERE id = $id";
+
+	return row_get(db, sql_recall, DB_PARAMS(DB_TEXT("$id", id)),
+		&recall_type, recall_r, err);
+}
+
+void store_email_recall_clear(struct email_recall *recall)
+{
+	row_clear(&recall_type, recall);
 }
 
 int store_email_outcome(struct db *db, const char *id,
@@ -86,50 +70,176 @@ int store_email_outcome(struct db *db, const char *id,
 {
 	static const char sql_outcome[] =
 		"SELECT state, refusal FROM email WHERE id = $id";
-	struct db_stmt *stmt;
-	int result;
+	struct email_recall recall;
+	int found = row_get(db, sql_outcome, DB_PARAMS(DB_TEXT("$id", id)),
+		&recall_type, &recall, err);
 
-	if (db_prepare(db, sql_outcome, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", id);
-	result = db_step(stmt, err);
-	if (result != 1)
-		return result;
-	if (store_email_read_state(stmt, 0, state_r, err) < 0)
-		return -1;
-	*refusal_r = db_copy(stmt, 1);
-	db_reset(stmt);
-	return 1;
+	if (found == 1) {
+		*state_r = recall.state;
+		*refusal_r = recall.refusal;
+	}
+	return found;
 }
 
-int store_email_recall(struct db *db, const char *id,
-	struct email_recall *recall_r, struct err *err)
+/* The list of these rows, with their recipients. A row that has none by now was
+ * removed in the meantime: it is left out. */
+static int fill_list(struct db *db, const struct rows *rows,
+	struct email_list *list_r, struct err *err)
 {
-	static const char sql_recall[] =
-		"SELECT state, ticket, refusal, run FROM email WHERE id = $id";
-	struct email_recall recall = {0};
-	struct db_stmt *stmt;
-	int result;
+	struct email_list list = {rows->items, rows->n};
+	size_t kept = 0;
 
-	if (db_prepare(db, sql_recall, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", id);
-	result = db_step(stmt, err);
-	if (result != 1)
-		return result;
-	if (store_email_read_state(stmt, 0, &recall.state, err) < 0)
-		return -1;
-	*stpncpy(recall.ticket, db_text(stmt, 1), SECRET_TICKET_SIZE - 1) = 0;
-	recall.refusal = db_copy(stmt, 2);
-	recall.run = db_copy(stmt, 3);
-	db_reset(stmt);
-	*recall_r = recall;
-	return 1;
+	for (size_t i = 0; i < rows->n; i++) {
+		struct email *email = &list.items[i];
+		int found = store_recipients_read(
+			db, email->seq, &email->recipients, err);
+
+		if (found < 0) {
+			store_email_list_free(&list);
+			return -1;
+		}
+		if (found == 0) {
+			store_email_clear(email);
+			continue;
+		}
+		if (kept != i) {
+			list.items[kept] = *email;
+			*email = (struct email){0};
+		}
+		kept++;
+	}
+	list.n = kept;
+	*list_r = list;
+	return 0;
 }
 
-void store_email_recall_clear(struct email_recall *recall)
+static int read_list(struct db *db, const char *sql,
+	const struct db_param *params, struct email_list *list_r, struct err *err)
 {
-	free(recall->refusal);
-	free(recall->run);
-	*recall = (struct email_recall){0};
+	struct rows rows;
+
+	if (row_list(db, sql, params, &store_email_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	return fill_list(db, &rows, list_r, err);
+}
+
+/* One statement for each kind of scope, so that each walks the index that fits
+ * it. A domain has hardly ever emails of more than one company; the `|| ''`
+ * keeps the engine on the domain's index when both are given. */
+#define OF_COMPANY " AND e.company_id = $company"
+#define OF_DOMAIN  " AND e.domain = $domain"
+#define OF_BOTH    OF_DOMAIN " AND e.company_id || '' = $company"
+
+int store_email_list(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r, struct err *err)
+{
+#define LIST(condition)                                                        \
+	"SELECT " COLUMNS " FROM email e WHERE" IN_FOLDER condition            \
+	" ORDER BY e.seq DESC LIMIT $limit"
+	static const char sql_all[] = LIST("");
+	static const char sql_company[] = LIST(OF_COMPANY);
+	static const char sql_domain[] = LIST(OF_DOMAIN);
+	static const char sql_both[] = LIST(OF_BOTH);
+#undef LIST
+	const char *of_company = scope->domain ? sql_both : sql_company;
+	const char *of_any = scope->domain ? sql_domain : sql_all;
+
+	return read_list(db, scope->company_id ? of_company : of_any,
+		DB_PARAMS(DB_INT("$all", !scope->sent_only),
+			DB_GIVEN_TEXT("$company", scope->company_id),
+			DB_GIVEN_TEXT("$domain", scope->domain),
+			DB_INT("$limit", limit > 0 ? limit : 0)),
+		list_r, err);
+}
+
+/* Walks the refused ones alone, however many others there are. */
+int store_email_list_refused(struct db *db, const struct email_scope *scope,
+	int limit, struct email_list *list_r, struct err *err)
+{
+	static const char sql_refused[] =
+		"SELECT " COLUMNS " FROM email e"
+		" WHERE e.state = 'refused'"
+		" AND ($company IS NULL OR e.company_id = $company)"
+		" AND ($domain IS NULL OR e.domain = $domain)"
+		" ORDER BY e.decided_us DESC LIMIT $limit";
+
+	return read_list(db, sql_refused,
+		DB_PARAMS(DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain),
+			DB_INT("$limit", limit > 0 ? limit : 0)),
+		list_r, err);
+}
+
+/* An index has these alone: the condition is the index's own. */
+int store_email_list_chosen(struct db *db, const char *message_id, int limit,
+	struct email_list *list_r, struct err *err)
+{
+	static const char sql_chosen[] =
+		"SELECT " COLUMNS " FROM email e"
+		" WHERE e.message_id = $message_id"
+		" AND substr(e.message_id, 2, 36) <> e.id"
+		" ORDER BY e.seq DESC LIMIT $limit";
+
+	return read_list(db, sql_chosen,
+		DB_PARAMS(DB_TEXT("$message_id", message_id),
+			DB_INT("$limit", limit)),
+		list_r, err);
+}
+
+/* The seq of the cursor: 1, 0 when the scope has no such email, -1. */
+static int find_seq(struct db *db, const struct email_scope *scope,
+	const char *id, int64_t *seq_r, struct err *err)
+{
+	static const char sql_seq[] =
+		"SELECT e.seq FROM email e WHERE e.id = $id AND" IN_FOLDER
+		" AND e.company_id = $company"
+		" AND ($domain IS NULL OR e.domain = $domain)";
+
+	return row_number(db, sql_seq,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$all", !scope->sent_only),
+			DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain)),
+		seq_r, err);
+}
+
+int store_email_page(struct db *db, const struct email_scope *scope,
+	const struct page *page, struct email_list *list_r, bool *more_r,
+	struct err *err)
+{
+#define PAGE(condition, side)                                                  \
+	"SELECT " COLUMNS " FROM email e WHERE" IN_FOLDER condition            \
+	" AND e.seq " side " LIMIT $limit"
+#define OLDER "< $seq ORDER BY e.seq DESC"
+#define NEWER "> $seq ORDER BY e.seq"
+	static const char sql_company_older[] = PAGE(OF_COMPANY, OLDER);
+	static const char sql_company_newer[] = PAGE(OF_COMPANY, NEWER);
+	static const char sql_both_older[] = PAGE(OF_BOTH, OLDER);
+	static const char sql_both_newer[] = PAGE(OF_BOTH, NEWER);
+#undef PAGE
+	const char *older = scope->domain ? sql_both_older : sql_company_older;
+	const char *newer = scope->domain ? sql_both_newer : sql_company_newer;
+	const char *cursor = page_cursor(page);
+	int64_t seq = INT64_MAX;
+	struct rows rows;
+	int found = cursor ? find_seq(db, scope, cursor, &seq, err) : 1;
+
+	if (found != 1)
+		return found;
+	if (row_page(db, page_backwards(page) ? newer : older,
+		    DB_PARAMS(DB_INT("$all", !scope->sent_only),
+			    DB_INT("$seq", seq),
+			    DB_TEXT("$company", scope->company_id),
+			    DB_GIVEN_TEXT("$domain", scope->domain)),
+		    &store_email_type, page, &rows, err) < 0)
+		return -1;
+	*more_r = rows.more;
+	return fill_list(db, &rows, list_r, err) < 0 ? -1 : 1;
+}
+
+void store_email_list_free(struct email_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		store_email_clear(&list->items[i]);
+	free(list->items);
+	*list = (struct email_list){0};
 }

@@ -11,8 +11,7 @@
 
 #include "core/base/cidr.h"
 #include "core/base/str.h"
-#include "core/store/store_row.h"
-#include "core/store/store_rows.h"
+#include "core/store/row.h"
 
 static const char *const kinds[EXEMPTION_KINDS + 1] = {
 	[EXEMPT_LOGIN] = "login",
@@ -21,7 +20,18 @@ static const char *const kinds[EXEMPTION_KINDS + 1] = {
 	[EXEMPTION_KINDS] = "unknown",
 };
 
-static const char *const reaches[] = {[false] = "anywhere", [true] = "local"};
+static const struct row_words kind_words = {kinds, EXEMPTION_KINDS, true};
+
+static const struct row_field exemption_fields[] = {
+	ROW_FIELD(exemption, id, ROW_ID),
+	ROW_FIELD(exemption, domain, ROW_TEXT),
+	ROW_WORD(exemption, kind, ROW_ENUM, "kind", &kind_words),
+	ROW_FIELD(exemption, value, ROW_TEXT),
+	ROW_FIELD(exemption, local, ROW_BOOL),
+	ROW_FIELD(exemption, created_us, ROW_INT64),
+};
+static const struct row_type exemption_type = ROW_TYPE(
+	exemption, exemption_fields);
 
 const char *store_exemption_kind_name(enum exemption_kind kind)
 {
@@ -36,7 +46,7 @@ static int read_login(
 {
 	if (str_empty(spec->value))
 		return err_set(err, ERR_INVALID, "the login is empty");
-	if (store_row_check_name("the login", spec->value, err) < 0)
+	if (row_check_name("the login", spec->value, err) < 0)
 		return -1;
 	*value_r = mem_strdup(spec->value);
 	return 0;
@@ -90,66 +100,46 @@ static int read_value(
 	return reads[spec->kind](spec, value_r, err);
 }
 
-/* 1 added, 0 no such domain, -1. */
-static int insert(struct db *db, const char *id,
-	const struct exemption_spec *spec, int64_t now_us, struct err *err)
+int store_exemption_add(struct db *db, const struct exemption_spec *spec,
+	int64_t now_us, struct exemption *exemption_r, struct err *err)
 {
 	static const char sql_insert[] =
 		"INSERT INTO exemption (id, domain_id, kind, value, reach,"
 		" created_us)"
-		" SELECT $id, d.id, $kind, $value, $reach, $created"
+		" SELECT $id, d.id, $kind, $value,"
+		" CASE WHEN $local THEN 'local' ELSE 'anywhere' END, "
+		"$created_us"
 		" FROM domain d WHERE d.name = $domain AND d.pending = 0";
-	struct db_stmt *stmt;
-
-	if (db_prepare(db, sql_insert, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", id);
-	db_bind_text(stmt, "$kind", kinds[spec->kind]);
-	db_bind_text(stmt, "$value", spec->value);
-	db_bind_text(stmt, "$reach", reaches[spec->local]);
-	db_bind_int(stmt, "$created", now_us);
-	db_bind_text(stmt, "$domain", spec->domain);
-	return store_row_change(db, stmt, err);
-}
-
-static int explain(const struct err *why, const struct exemption_spec *spec,
-	struct err *err)
-{
-	if (why->code == ERR_EXISTS)
-		return err_set(err, ERR_EXISTS,
-			"the %s %s is exempt for %s already; remove that to "
-			"make it another one",
-			kinds[spec->kind], spec->value, spec->domain);
-	return err_copy(err, why);
-}
-
-int store_exemption_add(struct db *db, const struct exemption_spec *spec,
-	int64_t now_us, struct exemption *exemption_r, struct err *err)
-{
-	struct exemption exemption = {.kind = spec->kind, .created_us = now_us};
-	_cleanup_free_ char *value = NULL;
-	struct exemption_spec stored = *spec;
+	struct exemption exemption = {
+		.kind = spec->kind, .local = spec->local, .created_us = now_us};
 	struct err why = ERR_INIT;
 	int added;
 
 	if (spec->local && spec->kind != EXEMPT_SENDER)
 		return err_set(err, ERR_INVALID,
 			"only a sender can be exempt for this host alone");
-	if (read_value(spec, &value, err) < 0)
+	if (read_value(spec, &exemption.value, err) < 0)
 		return -1;
-	stored.value = value;
 	id_new(exemption.id);
-	added = insert(db, exemption.id, &stored, now_us, &why);
-	if (added < 0)
-		return explain(&why, &stored, err);
-	if (added == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no domain %s",
-			spec->domain);
-	exemption.local = spec->local;
 	exemption.domain = mem_strdup(spec->domain);
-	exemption.value = TAKE_PTR(value);
-	*exemption_r = exemption;
-	return 0;
+	added = row_write(
+		db, sql_insert, NULL, &exemption_type, &exemption, &why);
+	if (added > 0) {
+		*exemption_r = exemption;
+		return 0;
+	}
+	if (added == 0)
+		err_set(err, ERR_NOT_FOUND, "there is no domain %s",
+			spec->domain);
+	else if (why.code == ERR_EXISTS)
+		err_set(err, ERR_EXISTS,
+			"the %s %s is exempt for %s already; remove that to "
+			"make it another one",
+			kinds[spec->kind], exemption.value, spec->domain);
+	else
+		err_copy(err, &why);
+	store_exemption_clear(&exemption);
+	return -1;
 }
 
 int store_exemption_find(struct db *db, const struct exemption_spec *spec,
@@ -160,61 +150,34 @@ int store_exemption_find(struct db *db, const struct exemption_spec *spec,
 		" ON x.domain_id = d.id AND x.kind = $kind AND x.value = $value"
 		" WHERE d.name = $domain AND d.pending = 0";
 	_cleanup_free_ char *value = NULL;
-	struct db_stmt *stmt;
-	int result;
+	struct exemption exemption;
+	int found;
 
-	if (read_value(spec, &value, err) < 0 ||
-		db_prepare(db, sql_find, &stmt, err) != 0)
+	if (read_value(spec, &value, err) < 0)
 		return -1;
-	db_bind_text(stmt, "$kind", kinds[spec->kind]);
-	db_bind_text(stmt, "$value", value);
-	db_bind_text(stmt, "$domain", spec->domain);
-	result = db_step(stmt, err);
-	if (result == 1) {
-		store_row_id(stmt, 0, id);
-		db_reset(stmt);
-	}
-	return result;
+	found = row_get(db, sql_find,
+		DB_PARAMS(DB_TEXT("$kind", kinds[spec->kind]),
+			DB_TEXT("$value", value),
+			DB_TEXT("$domain", spec->domain)),
+		&exemption_type, &exemption, err);
+	if (found == 1)
+		memcpy(id, exemption.id, ID_SIZE);
+	return found;
 }
-
-static int read_item(struct db_stmt *stmt, void *item, struct err *err)
-{
-	struct exemption *exemption = item;
-
-	(void)err;
-	store_row_id(stmt, 0, exemption->id);
-	exemption->domain = db_copy(stmt, 1);
-	exemption->kind = (enum exemption_kind)store_row_word(
-		kinds, EXEMPTION_KINDS, db_text(stmt, 2));
-	exemption->value = db_copy(stmt, 3);
-	exemption->created_us = db_int(stmt, 4);
-	exemption->local = str_eq(db_text(stmt, 5), reaches[true]);
-	return 0;
-}
-
-static void clear_item(void *item)
-{
-	store_exemption_clear(item);
-}
-
-static const struct rows_kind exemptions = {
-	sizeof(struct exemption), read_item, clear_item};
 
 int store_exemption_list(struct db *db, const char *domain,
 	struct exemption_list *list_r, struct err *err)
 {
 	static const char sql_list[] =
-		"SELECT x.id, d.name, x.kind, x.value, x.created_us, x.reach"
+		"SELECT x.id, d.name AS domain, x.kind, x.value, x.created_us,"
+		" x.reach = 'local' AS local"
 		" FROM exemption x JOIN domain d ON d.id = x.domain_id"
 		" WHERE $domain IS NULL OR d.name = $domain"
 		" ORDER BY d.name, x.kind, x.value";
-	struct db_stmt *stmt;
 	struct rows rows;
 
-	if (db_prepare(db, sql_list, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$domain", domain);
-	if (store_rows_read(stmt, &exemptions, STORE_ROWS_ALL, &rows, err) < 0)
+	if (row_list(db, sql_list, DB_PARAMS(DB_TEXT("$domain", domain)),
+		    &exemption_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
 	*list_r = (struct exemption_list){rows.items, rows.n};
 	return 0;
@@ -223,25 +186,17 @@ int store_exemption_list(struct db *db, const char *domain,
 int store_exemption_remove(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM exemption WHERE id = $id";
-	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_remove, &stmt, err) != 0)
-		return -1;
-	db_bind_text(stmt, "$id", id);
-	return store_row_change(db, stmt, err);
+	return db_change(db, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
 void store_exemption_clear(struct exemption *exemption)
 {
-	free(exemption->domain);
-	free(exemption->value);
-	*exemption = (struct exemption){0};
+	row_clear(&exemption_type, exemption);
 }
 
 void store_exemption_list_free(struct exemption_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
-		store_exemption_clear(&list->items[i]);
-	free(list->items);
+	row_list_free(&exemption_type, list->items, list->n);
 	*list = (struct exemption_list){0};
 }

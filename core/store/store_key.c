@@ -164,8 +164,8 @@ int store_key_list(struct db *db, const char *company_id,
 	struct rows rows;
 
 	if (row_list(db, company_id ? sql_of_company : sql_all,
-		    company_id ? DB_PARAMS(DB_TEXT("$company", company_id)) : NULL,
-		    &key_type, ROWS_ALL, &rows, err) < 0)
+		    DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &key_type,
+		    ROWS_ALL, &rows, err) < 0)
 		return -1;
 	*list_r = (struct key_list){rows.items, rows.n};
 	return 0;

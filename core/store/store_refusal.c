@@ -126,20 +126,17 @@ int store_refusal_list(struct db *db, const struct refusal_scope *scope,
 		" WHERE d.company_id = $company AND d.pending = 0"
 		" AND ($domain IS NULL OR d.name = $domain)) AND ");
 #undef LIST
-	const struct db_param params[] = {
-		DB_INT("$all", !scope->learnt_only),
-		DB_INT("$limit", limit > 0 ? limit : 0),
-		DB_TEXT(scope->company_id || scope->domain ? "$domain" : NULL,
-			scope->domain),
-		DB_TEXT(scope->company_id ? "$company" : NULL, scope->company_id),
-		{.name = NULL},
-	};
 	const char *sql = scope->domain ? sql_domain : sql_all;
 	struct rows rows;
 
 	if (scope->company_id)
 		sql = sql_company;
-	if (row_list(db, sql, params, &refusal_type, ROWS_ALL, &rows, err) < 0)
+	if (row_list(db, sql,
+		    DB_PARAMS(DB_INT("$all", !scope->learnt_only),
+			    DB_INT("$limit", limit > 0 ? limit : 0),
+			    DB_GIVEN_TEXT("$domain", scope->domain),
+			    DB_GIVEN_TEXT("$company", scope->company_id)),
+		    &refusal_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
 	*list_r = (struct refusal_list){rows.items, rows.n};
 	return 0;

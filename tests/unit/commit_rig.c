@@ -32,10 +32,10 @@ int commit_rig_insert(
 		"INSERT INTO item (number, data) VALUES ($number, $data)";
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_insert, &stmt, err) != 0)
+	if (db_start(db, sql_insert,
+		    DB_PARAMS(DB_INT("$number", number), DB_TEXT("$data", data)),
+		    &stmt, err) != 0)
 		return -1;
-	db_bind_int(stmt, "$number", number);
-	db_bind_text(stmt, "$data", data);
 	return db_run(stmt, err);
 }
 
@@ -90,8 +90,8 @@ bool commit_rig_has(struct db *db, int64_t number)
 	struct db_stmt *stmt;
 	int found;
 
-	OK(db_prepare(db, sql_has, &stmt, &why));
-	db_bind_int(stmt, "$number", number);
+	OK(db_start(db, sql_has, DB_PARAMS(DB_INT("$number", number)), &stmt,
+		&why));
 	found = db_step(stmt, NULL);
 	assert_int_not_equal(found, -1);
 	if (found)

@@ -30,9 +30,9 @@ int item_db_add(struct db *db, const char *name, struct err *err)
 	static const char sql_add[] = "INSERT INTO item (name) VALUES ($name)";
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql_add, &stmt, err) != 0)
+	if (db_start(db, sql_add, DB_PARAMS(DB_TEXT("$name", name)), &stmt,
+		    err) != 0)
 		return -1;
-	db_bind_text(stmt, "$name", name);
 	return db_run(stmt, err);
 }
 

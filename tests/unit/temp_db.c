@@ -76,7 +76,7 @@ static struct db_stmt *first_row(struct db *db, const char *sql)
 	struct err err = ERR_INIT;
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, sql, &stmt, &err) != 0 || db_step(stmt, &err) != 1)
+	if (db_start(db, sql, NULL, &stmt, &err) != 0 || db_step(stmt, &err) != 1)
 		fail_msg("%s: %s", sql, err.text);
 	return stmt;
 }

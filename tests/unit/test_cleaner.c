@@ -57,8 +57,7 @@ static void add_keys(struct db *db, int n)
 		" FROM n";
 	struct db_stmt *stmt;
 
-	OK(db_prepare(db, sql_add, &stmt, &why));
-	db_bind_int(stmt, "$n", n);
+	OK(db_start(db, sql_add, DB_PARAMS(DB_INT("$n", n)), &stmt, &why));
 	OK(db_run(stmt, &why));
 }
 

@@ -38,7 +38,8 @@ static int limit_pages(struct db *db, void *arg, struct err *err)
 	struct db_stmt *stmt;
 
 	(void)arg;
-	if (db_prepare(db, sql_limit, &stmt, err) != 0 || db_step(stmt, err) != 1)
+	if (db_start(db, sql_limit, NULL, &stmt, err) != 0 ||
+		db_step(stmt, err) != 1)
 		return -1;
 	db_reset(stmt);
 	return 0;

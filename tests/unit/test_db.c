@@ -185,7 +185,8 @@ static void test_other_schema(void **state)
 	struct db_stmt *stmt;
 
 	assert_int_equal(
-		db_prepare(temp->db, "SELECT 1 FROM nowhere", &stmt, &err), -1);
+		db_start(temp->db, "SELECT 1 FROM nowhere", NULL, &stmt, &err),
+		-1);
 	assert_int_equal(err.code, ERR_CONFIG);
 	assert_non_null(strstr(err.text, "no such table: nowhere"));
 }
@@ -200,13 +201,6 @@ static void test_reader_cannot_write(void **state)
 	assert_int_equal(item_db_add(read, "x", &err), -1);
 	assert_int_equal(err.code, ERR_INTERNAL);
 	assert_int_equal(item_db_count(temp->db), 0);
-}
-
-static void bind_all(struct db_stmt *stmt, const char *name, int64_t count)
-{
-	db_bind_text(stmt, "$name", name);
-	db_bind_blob(stmt, "$data", "\0\xff\0", 3);
-	db_bind_int(stmt, "$count", count);
 }
 
 static void assert_row(struct db_stmt *stmt, const char *name, int64_t count)
@@ -244,8 +238,11 @@ static void test_values(void **state)
 	struct db_stmt *stmt;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		OK(db_prepare(temp->db, sql_add, &stmt, &why));
-		bind_all(stmt, cases[i].name, cases[i].count);
+		OK(db_start(temp->db, sql_add,
+			DB_PARAMS(DB_TEXT("$name", cases[i].name),
+				DB_BLOB("$data", "\0\xff\0", 3),
+				DB_INT("$count", cases[i].count)),
+			&stmt, &why));
 		assert_int_equal(db_step(stmt, NULL), 1);
 		assert_row(stmt, cases[i].name, cases[i].count);
 		assert_int_equal(db_step(stmt, NULL), 0);
@@ -260,14 +257,39 @@ static void test_value_too_large(void **state)
 	struct err err = ERR_INIT;
 	struct db_stmt *stmt;
 
-	OK(db_prepare(temp->db, sql_add, &stmt, &why));
-	db_bind_blob(stmt, "$data", "", (size_t)3 << 30);
+	OK(db_start(temp->db, sql_add,
+		DB_PARAMS(DB_BLOB("$data", "", (size_t)3 << 30)), &stmt, &why));
 	assert_int_equal(db_run(stmt, &err), -1);
 	assert_int_equal(err.code, ERR_TOO_LARGE);
 
-	OK(db_prepare(temp->db, sql_add, &stmt, &why));
-	db_bind_blob(stmt, "$data", "", 0);
+	OK(db_start(temp->db, sql_add, DB_PARAMS(DB_BLOB("$data", "", 0)),
+		&stmt, &why));
 	OK(db_run(stmt, &why));
+}
+
+/* One that is left out without a text, and one by its index. */
+static void test_parameters(void **state)
+{
+	static const char sql_with[] = "SELECT $x, $y";
+	static const char sql_without[] = "SELECT 'none', $y";
+	const struct db_param three = DB_INT(NULL, 3);
+	static const char *const texts[] = {"given", NULL};
+	struct temp_db *temp = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct db_stmt *stmt;
+
+		OK(db_start(temp->db, texts[i] ? sql_with : sql_without,
+			DB_PARAMS(DB_GIVEN_TEXT("$x", texts[i])), &stmt, &why));
+		assert_int_equal(
+			db_param_index(stmt, "$x") > 0, texts[i] != NULL);
+		db_bind(stmt, db_param_index(stmt, "$y"), &three);
+		assert_int_equal(db_step(stmt, NULL), 1);
+		assert_string_equal(
+			db_text(stmt, 0), texts[i] ? texts[i] : "none");
+		assert_int_equal(db_int(stmt, 1), 3);
+		db_reset(stmt);
+	}
 }
 
 static void test_statements_are_kept(void **state)
@@ -277,15 +299,18 @@ static void test_statements_are_kept(void **state)
 	struct temp_db *temp = *state;
 	struct db_stmt *one, *two, *again;
 
-	OK(db_prepare(temp->db, sql_one, &one, &why));
-	OK(db_prepare(temp->db, sql_two, &two, &why));
+	OK(db_start(temp->db, sql_one, DB_PARAMS(DB_INT("$x", 7)), &one, &why));
+	OK(db_start(temp->db, sql_two, NULL, &two, &why));
 	assert_ptr_not_equal(one, two);
-	db_bind_int(one, "$x", 7);
+	assert_null(db_stmt_note(one));
+	db_stmt_set_note(one, mem_strdup("first"));
+	db_stmt_set_note(one, mem_strdup("second"));
 	assert_int_equal(db_step(one, NULL), 1);
 	assert_int_equal(db_int(one, 0), 7);
 
-	OK(db_prepare(temp->db, sql_one, &again, &why));
+	OK(db_start(temp->db, sql_one, NULL, &again, &why));
 	assert_ptr_equal(again, one);
+	assert_string_equal(db_stmt_note(again), "second");
 	assert_int_equal(db_step(again, NULL), 1);
 	assert_null(db_text(again, 0));
 	db_reset(again);
@@ -300,10 +325,10 @@ static void test_many_statements(void **state)
 
 	for (int i = 0; i < MANY; i++) {
 		snprintf(texts[i], sizeof(texts[i]), "SELECT %d", i);
-		OK(db_prepare(temp->db, texts[i], &stmts[i], &why));
+		OK(db_start(temp->db, texts[i], NULL, &stmts[i], &why));
 	}
 	for (int i = 0; i < MANY; i++) {
-		OK(db_prepare(temp->db, texts[i], &stmt, &why));
+		OK(db_start(temp->db, texts[i], NULL, &stmt, &why));
 		assert_ptr_equal(stmt, stmts[i]);
 		assert_int_equal(temp_db_number(temp->db, texts[i]), i);
 	}
@@ -320,13 +345,13 @@ static void test_changes(void **state)
 	OK(item_db_add(temp->db, "b", &why));
 	OK(db_exec(temp->db, "INSERT INTO item (parent) SELECT id FROM item",
 		&why));
-	OK(db_prepare(temp->db, sql_update, &stmt, &why));
+	OK(db_start(temp->db, sql_update, NULL, &stmt, &why));
 	OK(db_run(stmt, &why));
 	assert_int_equal(db_changes(temp->db), 4);
 	assert_int_equal(item_db_count(temp->db), 4);
 	assert_int_equal(db_changes(temp->db), 4);
 
-	OK(db_prepare(temp->db, sql_delete, &stmt, &why));
+	OK(db_start(temp->db, sql_delete, NULL, &stmt, &why));
 	OK(db_run(stmt, &why));
 	assert_int_equal(db_changes(temp->db), 1);
 	assert_int_equal(item_db_count(temp->db), 2);
@@ -349,6 +374,7 @@ int main(void)
 		TEST(reader_cannot_write),
 		TEST(values),
 		TEST(value_too_large),
+		TEST(parameters),
 		TEST(statements_are_kept),
 		TEST(many_statements),
 		TEST(changes),

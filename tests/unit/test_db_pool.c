@@ -122,7 +122,7 @@ static void *borrow(void *arg)
 		while (lent > most &&
 			!atomic_compare_exchange_weak(&all->most, &most, lent))
 			;
-		if (db_prepare(db, sql_one, &stmt, NULL) != 0 ||
+		if (db_start(db, sql_one, NULL, &stmt, NULL) != 0 ||
 			db_step(stmt, NULL) != 1)
 			all->failures++;
 		else

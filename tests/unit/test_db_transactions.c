@@ -249,7 +249,7 @@ static void test_reader_and_writer(void **state)
 	db_set_wait(temp->db, 0);
 	OK(item_db_add(temp->db, "a", &why));
 	OK(item_db_add(temp->db, "b", &why));
-	OK(db_prepare(read, sql_names, &stmt, &why));
+	OK(db_start(read, sql_names, NULL, &stmt, &why));
 	assert_int_equal(db_step(stmt, NULL), 1);
 
 	OK(db_begin(temp->db, &why));

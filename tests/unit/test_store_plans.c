@@ -28,9 +28,8 @@
 #include "tests/unit/temp_db.h"
 
 /* Tables that grow with the mail, not with the number of customers. */
-static const char *const large_tables[] = {
-	"email", "email_content", "email_recipient", "e", "c",
-	"superseded_ticket", "idempotency", "held"};
+static const char *const large_tables[] = {"email", "email_content",
+	"email_recipient", "e", "c", "superseded_ticket", "idempotency", "held"};
 
 static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 {
@@ -84,8 +83,10 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 
 static void call_rules(struct db *db, const struct temp_tenant *tenant)
 {
-	const struct exemption_spec spec = {tenant->domain, EXEMPT_LOGIN, "ann", false};
-	const struct claim_sender sender = {"ann", "::1", "a@b.test", "a@b.test", false};
+	const struct exemption_spec spec = {
+		tenant->domain, EXEMPT_LOGIN, "ann", false};
+	const struct claim_sender sender = {
+		"ann", "::1", "a@b.test", "a@b.test", false};
 	struct exemption_list list;
 	struct exemption exemption;
 	struct claim claim;
@@ -304,7 +305,7 @@ static const struct {
 	{"WHERE e.ticket = $ticket", "SEARCH d USING INDEX"},
 	{"WHERE e.ticket = $ticket", "SEARCH k USING PRIMARY KEY (id=?)"},
 	{"ticket = $ticket AND state = 'staged'", "(ticket=?)"},
-	{"AND company_id = $company AND state = $state", "(id=?)"},
+	{"OR company_id = $company) AND state = $state", "(id=?)"},
 	{"THEN $run ELSE run END WHERE id = $id", "(id=?)"},
 	{"AND key_hash = $key", "(company_id=? AND key_hash=?)"},
 	{"AND key_hash = $key AND created_us > $expired",

@@ -1,0 +1,59 @@
+/*
+ * store_email_recipient: the recipients of an email, one row each. They are
+ * staged with the email and never change, but for what became of them.
+ */
+#ifndef POSTERN_STORE_STORE_EMAIL_RECIPIENT_H
+#define POSTERN_STORE_STORE_EMAIL_RECIPIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/strv.h"
+#include "core/db/db.h"
+
+enum recipient_kind {
+	RECIPIENT_TO,
+	RECIPIENT_CC,
+	RECIPIENT_BCC,
+	RECIPIENT_KINDS
+};
+
+struct recipient {
+	enum recipient_kind kind;
+	char *address; /* `local@domain`, as the envelope has it */
+	char *mailbox; /* as given, `Name <address>`; NULL: the address alone */
+	bool enveloped; /* false: only a header field names it, or an earlier
+			 * row has the address */
+};
+
+/* Starts zeroed. */
+struct recipients {
+	struct recipient *items;
+	size_t n;
+};
+
+/* One more, which takes ownership of address and mailbox. It is in the envelope
+ * when it is wanted there and no earlier one has the address. */
+void recipients_add(struct recipients *recipients, enum recipient_kind kind,
+	char *address, char *mailbox, bool wanted);
+/* As it was given. */
+const char *recipient_text(const struct recipient *recipient);
+void recipients_free(struct recipients *recipients);
+
+/* The rest is for the files of the store. */
+
+/* The recipients of the email with this seq: 1, or 0 when there are none,
+ * because the email was removed since its row was read, or -1. */
+int store_recipients_read(struct db *db, int64_t seq,
+	struct recipients *recipients_r, struct err *err);
+/* The addresses of those in the envelope, likewise. */
+int store_recipients_envelope(
+	struct db *db, int64_t seq, struct strv *addresses_r, struct err *err);
+
+/* In the caller's transaction, which must be undone when this fails.
+ * ERR_INVALID for what cannot be stored. */
+int store_recipients_insert(struct db *db, int64_t seq,
+	const struct recipients *recipients, struct err *err);
+
+#endif
