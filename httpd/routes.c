@@ -9,8 +9,8 @@
 #include "core/base/mem.h"
 #include "core/store/store_key.h"
 #include "httpd/form/api_form.h"
-#include "httpd/transport/reply.h"
 #include "httpd/json/api_json.h"
+#include "httpd/transport/reply.h"
 
 /* The file goes into the program as it is. */
 __asm__(".pushsection .rodata\n"

@@ -1,9 +1,10 @@
 /*
  * worker_thread: a worker with its thread, from start to drain.
  *
- * Made and freed on the main thread, used on its own; in between other threads
- * reach it through its task queue only. Draining ends the loop when the last
- * connection and the last request are gone, or when the time is up.
+ * Owns all that struct worker has but what is shared. It is made and freed on
+ * the main thread, and used on its own; in between other threads reach it
+ * through its task queue only. Draining ends the loop when the last connection
+ * and the last request are gone, or when the time is up.
  */
 #include "httpd/worker_thread.h"
 
@@ -18,15 +19,15 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/db/db.h"
-#include "httpd/worker/task_queue.h"
-#include "httpd/worker/worker.h"
+#include "httpd/gate/key_use.h"
+#include "httpd/http/http1.h"
+#include "httpd/inject/inject.h"
+#include "httpd/send/record_watch.h"
 #include "httpd/transport/conn.h"
 #include "httpd/transport/listener.h"
 #include "httpd/transport/reply.h"
-#include "httpd/http/http1.h"
-#include "httpd/gate/key_use.h"
-#include "httpd/inject/inject.h"
-#include "httpd/send/record_watch.h"
+#include "httpd/worker/task_queue.h"
+#include "httpd/worker/worker.h"
 
 /* How often deadlines are looked at. */
 enum { JANITOR_MS = 100 };
@@ -42,28 +43,16 @@ enum { BODY_MAX = INT_MAX };
 enum { DRAIN_ACCEPT_MS = 50 };
 
 /* After the drain timeout: how long the last answers have to get out. */
-enum { LAST_WORDS_MS = 500 };
-
-struct drain_task {
-	struct task task; /* first */
-	struct worker_thread *thread;
-};
-
-struct reload_task {
-	struct task task; /* first */
-	struct worker *worker;
-	struct conf *fresh;
-	int64_t postfix_limit;
-};
+enum { LAST_ANSWERS_MS = 500 };
 
 struct worker_thread {
 	struct worker worker;
 	pthread_t id;
 	bool running;
 	struct event *janitor;
-	int64_t drain_began_us;
+	struct task drain;
+	int64_t drain_since_us; /* monotonic */
 	bool cut_short;
-	struct drain_task drain;
 };
 
 /* The time is up: what has begun ends now, each request with an answer. Jobs of
@@ -83,7 +72,7 @@ static void cut_short(struct worker_thread *thread)
 static void drain_further(struct worker_thread *thread)
 {
 	const struct worker *worker = &thread->worker;
-	int64_t ms = (clock_monotonic_us() - thread->drain_began_us) / 1000;
+	int64_t ms = (clock_monotonic_us() - thread->drain_since_us) / 1000;
 
 	if (ms >= DRAIN_ACCEPT_MS)
 		listener_stop(worker->listener);
@@ -96,7 +85,7 @@ static void drain_further(struct worker_thread *thread)
 	if (!thread->cut_short)
 		cut_short(thread);
 	if (worker->requests == 0 &&
-		ms >= worker->conf->http.drain_timeout_ms + LAST_WORDS_MS)
+		ms >= worker->conf->http.drain_timeout_ms + LAST_ANSWERS_MS)
 		event_base_loopbreak(worker->base);
 }
 
@@ -115,15 +104,28 @@ static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 
 static void on_worker_drain(struct task *task)
 {
-	struct worker_thread *thread = ((struct drain_task *)task)->thread;
+	struct worker_thread *thread = CONTAINER_OF(
+		task, struct worker_thread, drain);
 
 	thread->worker.draining = true;
-	thread->drain_began_us = clock_monotonic_us();
+	thread->drain_since_us = clock_monotonic_us();
 }
+
+void worker_thread_drain(struct worker_thread *thread)
+{
+	task_queue_post(thread->worker.tasks, &thread->drain);
+}
+
+struct reload {
+	struct task task; /* first */
+	struct worker *worker;
+	struct conf *fresh;
+	int64_t postfix_limit;
+};
 
 static void on_worker_reload(struct task *task)
 {
-	struct reload_task *reload = (struct reload_task *)task;
+	struct reload *reload = (struct reload *)task;
 	struct worker *worker = reload->worker;
 	struct buf restart = BUF_INIT;
 
@@ -135,84 +137,95 @@ static void on_worker_reload(struct task *task)
 	free(reload);
 }
 
-static void set_up_http(struct worker *worker)
+void worker_thread_reload(
+	struct worker_thread *thread, struct conf *fresh, int64_t postfix_limit)
+{
+	struct reload *reload = mem_new(struct reload);
+
+	reload->task.run = on_worker_reload;
+	reload->worker = &thread->worker;
+	reload->fresh = fresh;
+	reload->postfix_limit = postfix_limit;
+	task_queue_post(thread->worker.tasks, &reload->task);
+}
+
+static struct evhttp *new_http(struct worker *worker)
 {
 	const enum evhttp_cmd_type all = EVHTTP_REQ_GET | EVHTTP_REQ_POST |
 					 EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
 					 EVHTTP_REQ_DELETE |
 					 EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
 					 EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH;
+	struct evhttp *http = evhttp_new(worker->base);
 
-	worker->http = evhttp_new(worker->base);
-	evhttp_set_allowed_methods(worker->http, all);
-	evhttp_set_default_content_type(worker->http, NULL);
-	evhttp_set_timeout(worker->http, EVHTTP_TIMEOUT_S);
+	evhttp_set_allowed_methods(http, all);
+	evhttp_set_default_content_type(http, NULL);
+	evhttp_set_timeout(http, EVHTTP_TIMEOUT_S);
 	/* A second wall behind conn, which refuses before these are reached.
 	 * evhttp counts the trailer with the head. */
-	evhttp_set_max_headers_size(
-		worker->http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
-	evhttp_set_max_body_size(worker->http, BODY_MAX);
-	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
-	evhttp_set_gencb(worker->http, dispatch_on_request, worker);
+	evhttp_set_max_headers_size(http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
+	evhttp_set_max_body_size(http, BODY_MAX);
+	evhttp_set_bevcb(http, conn_on_accept, worker);
+	evhttp_set_gencb(http, dispatch_on_request, worker);
+	return http;
 }
 
-static void set_up_janitor(struct worker_thread *thread)
+static struct event_base *new_base(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base;
+
+	/* evhttp turns events off and on again for each request: with the
+	 * changelist the kernel hears of what is left of that when the loop
+	 * waits. */
+	event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+	base = event_base_new_with_config(config);
+	event_config_free(config);
+	return base;
+}
+
+/* What a worker has, in the order in which each part needs those before it;
+ * worker_thread_free() goes back. */
+static int set_up(struct worker_thread *thread, struct err *err)
 {
 	const struct timeval every = {.tv_usec = JANITOR_MS * 1000};
+	struct worker *worker = &thread->worker;
+	const struct worker_shared *shared = worker->shared;
 
+	database_watch_begin(&worker->database, shared->database, worker->log);
+	worker->base = new_base();
+	if (worker->base == NULL)
+		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
+	if (db_open(shared->database, DB_READ, &worker->db, err) < 0)
+		return -1;
 	thread->janitor = event_new(
-		thread->worker.base, -1, EV_PERSIST, on_worker_janitor, thread);
+		worker->base, -1, EV_PERSIST, on_worker_janitor, thread);
 	event_add(thread->janitor, &every);
-}
-
-/* The parts that need the event base. */
-static int set_up_parts(struct worker *worker, struct err *err)
-{
+	worker->keys = key_use_new(shared->committer);
+	worker->conns = conn_table_new();
+	worker->http = new_http(worker);
+	worker->watch = record_watch_new(worker->base, worker->db, worker->log);
+	worker->inject = inject_new(worker->base, worker->conf);
 	worker->tasks = task_queue_new(worker->base);
 	if (worker->tasks == NULL)
 		return err_set(err, ERR_TEMPORARY, "no descriptors left");
-	worker->inject = inject_new(worker->base, worker->conf);
-	worker->watch = record_watch_new(worker->base, worker->db, worker->log);
-	worker->keys = key_use_new(worker->shared->committer);
-	worker->conns = conn_table_new();
-	set_up_http(worker);
 	return listener_new(worker, &worker->listener, err);
-}
-
-/* evhttp turns events off and on again for each request: with the changelist
- * the kernel hears of what is left of that when the loop waits. */
-static int new_base(struct event_base **base_r, struct err *err)
-{
-	struct event_config *config = event_config_new();
-
-	event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
-	*base_r = event_base_new_with_config(config);
-	event_config_free(config);
-	if (*base_r == NULL)
-		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
-	return 0;
 }
 
 int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
 	int64_t postfix_limit, struct worker_thread **thread_r, struct err *err)
 {
 	struct worker_thread *thread = mem_new(struct worker_thread);
-	struct worker *worker = &thread->worker;
 
-	thread->drain.task.run = on_worker_drain;
-	thread->drain.thread = thread;
-	worker->shared = shared;
-	worker->log = shared->log;
-	worker->conf = conf;
-	worker->postfix_limit = postfix_limit;
-	database_watch_begin(&worker->database, shared->database, worker->log);
-	if (new_base(&worker->base, err) < 0 ||
-		db_open(shared->database, DB_READ, &worker->db, err) < 0 ||
-		set_up_parts(worker, err) < 0) {
+	thread->drain.run = on_worker_drain;
+	thread->worker.shared = shared;
+	thread->worker.log = shared->log;
+	thread->worker.conf = conf;
+	thread->worker.postfix_limit = postfix_limit;
+	if (set_up(thread, err) < 0) {
 		worker_thread_free(thread);
 		return -1;
 	}
-	set_up_janitor(thread);
 	*thread_r = thread;
 	return 0;
 }
@@ -225,13 +238,15 @@ void worker_thread_free(struct worker_thread *thread)
 		return;
 	worker = &thread->worker;
 	listener_stop(worker->listener);
+	/* Runs what the committer has posted last: requests may end here. */
 	task_queue_free(worker->tasks);
 	inject_free(worker->inject);
 	record_watch_free(worker->watch);
 	if (worker->http)
 		evhttp_free(worker->http);
-	conn_table_free(worker->conns);
+	/* The listener has counted the connections until now. */
 	listener_free(worker->listener);
+	conn_table_free(worker->conns);
 	key_use_free(worker->keys);
 	if (thread->janitor)
 		event_free(thread->janitor);
@@ -242,7 +257,7 @@ void worker_thread_free(struct worker_thread *thread)
 	free(thread);
 }
 
-static void *run(void *arg)
+static void *thread_main(void *arg)
 {
 	const struct worker *worker = &((struct worker_thread *)arg)->worker;
 
@@ -253,7 +268,7 @@ static void *run(void *arg)
 
 int worker_thread_start(struct worker_thread *thread, struct err *err)
 {
-	int failed = pthread_create(&thread->id, NULL, run, thread);
+	int failed = pthread_create(&thread->id, NULL, thread_main, thread);
 
 	if (failed)
 		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s",
@@ -267,21 +282,4 @@ void worker_thread_join(struct worker_thread *thread)
 	if (thread->running)
 		pthread_join(thread->id, NULL);
 	thread->running = false;
-}
-
-void worker_thread_reload(
-	struct worker_thread *thread, struct conf *fresh, int64_t postfix_limit)
-{
-	struct reload_task *reload = mem_new(struct reload_task);
-
-	reload->task.run = on_worker_reload;
-	reload->worker = &thread->worker;
-	reload->fresh = fresh;
-	reload->postfix_limit = postfix_limit;
-	task_queue_post(thread->worker.tasks, &reload->task);
-}
-
-void worker_thread_drain(struct worker_thread *thread)
-{
-	task_queue_post(thread->worker.tasks, &thread->drain.task);
 }

@@ -13,11 +13,11 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/store_domain.h"
-#include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
-#include "httpd/transport/reply.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/list_json.h"
+#include "httpd/transport/reply.h"
+#include "httpd/worker/worker.h"
 
 static const struct {
 	const char *permission;

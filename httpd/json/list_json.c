@@ -7,10 +7,10 @@
 
 #include "core/base/log.h"
 #include "core/base/str.h"
-#include "httpd/worker/worker.h"
+#include "httpd/gate/request.h"
 #include "httpd/http/uri.h"
 #include "httpd/transport/reply.h"
-#include "httpd/gate/request.h"
+#include "httpd/worker/worker.h"
 
 static int read_limit(const char *query, int *limit_r, struct problem *problem)
 {

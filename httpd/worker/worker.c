@@ -1,7 +1,5 @@
 /*
  * worker: what a worker has, as all that runs on its thread sees it.
- *
- * Threads: the worker's.
  */
 #include "httpd/worker/worker.h"
 
@@ -18,12 +16,6 @@ int64_t worker_message_limit(const struct worker *worker)
 		return worker->postfix_limit;
 	return limit;
 }
-
-/*
- * database_watch: looks at a path now and then.
- *
- * Threads: a watch is used by one thread at a time.
- */
 
 enum { LOOK_US = 1000000 };
 

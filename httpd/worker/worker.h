@@ -1,11 +1,17 @@
 /*
- * database_watch: whether the file that a worker reads from is still the
- * database.
+ * worker: what a worker has, as all that runs on its thread sees it.
  *
- * Of one that was replaced or removed reads still come back, and are of the
- * past: a key that was revoked since would be valid. It is not opened anew: the
- * log of the old one lies beside the new one until all that use it have ended,
- * and SQLite would mix them.
+ * Each worker has an event base, an evhttp on the listening socket that all
+ * share, a read handle on the store, an injector and a record watch of its
+ * own. What is declared here is used on the worker's thread.
+ *
+ * The life of a request:
+ *
+ *   conn       bytes arrive; http_head reads the head strictly
+ *   admission  route, key, rate, scope, size, media type: from the head alone
+ *   conn       a problem is answered now; else evhttp collects the body
+ *   dispatch   route->handle(): parse -> decide -> act -> render
+ *   reply      sends the answer, logs it, frees the request
  */
 #ifndef POSTERN_HTTPD_WORKER_WORKER_H
 #define POSTERN_HTTPD_WORKER_WORKER_H
@@ -16,41 +22,6 @@
 #include <stdint.h>
 
 #include "core/db/db_file.h"
-
-struct log;
-
-struct database_watch {
-	const char *path;
-	struct log *log;
-	struct db_file_id file;
-	int64_t next_us; /* monotonic: no look before */
-	bool gone;       /* nothing that is read means anything */
-};
-
-/* Learns which file it is; to be called when it was just opened. path and log
- * must live as long. */
-void database_watch_begin(
-	struct database_watch *watch, const char *path, struct log *log);
-
-/* Looks, at most once a second, and logs what has changed. */
-void database_watch_look(struct database_watch *watch, int64_t now_us);
-
-/*
- * worker: what a worker has, as all that runs on its thread sees it.
- *
- * Each worker has an event base, an evhttp on the listening socket that all
- * share, a read handle on the store, an injector and a record watch of its
- * own; only the committer is shared. What is declared here is used on the
- * worker's thread.
- *
- * The life of a request:
- *
- *   conn       bytes arrive; http_head reads the head strictly
- *   admission  route, key, rate, scope, size, media type: from the head alone
- *   conn       a problem is answered now; else evhttp collects the body
- *   dispatch   route->handle(): parse -> decide -> act -> render
- *   reply      sends the answer, logs it, frees the request
- */
 
 struct budget;
 struct clock;
@@ -73,7 +44,8 @@ struct running;
 struct task_queue;
 struct work_pool;
 
-/* What all workers share. It outlives them. */
+/* What all workers share. The server (server.c) owns it all, and frees it when
+ * the workers are gone. */
 struct worker_shared {
 	int listen_fd;
 	const char *database;
@@ -93,6 +65,24 @@ struct worker_shared {
 				   * address (allow_min_user) */
 };
 
+/*
+ * database_watch: whether the file that a worker reads from is still the
+ * database.
+ *
+ * Of one that was replaced or removed reads still come back, and are of the
+ * past: a key that was revoked since would be valid. It is not opened anew: the
+ * log of the old one lies beside the new one until all that use it have ended,
+ * and SQLite would mix them.
+ */
+struct database_watch {
+	const char *path;
+	struct log *log;
+	struct db_file_id file;
+	int64_t next_us; /* monotonic: no look before */
+	bool gone;       /* nothing that is read means anything */
+};
+
+/* Its worker_thread owns all of it but what is shared. */
 struct worker {
 	const struct worker_shared *shared;
 	struct log *log;
@@ -115,5 +105,13 @@ struct worker {
 
 /* The largest message, in bytes, that this worker takes now. */
 int64_t worker_message_limit(const struct worker *worker);
+
+/* Learns which file it is; to be called when it was just opened. path and log
+ * must live as long. */
+void database_watch_begin(
+	struct database_watch *watch, const char *path, struct log *log);
+
+/* Looks, at most once a second, and logs what has changed. */
+void database_watch_look(struct database_watch *watch, int64_t now_us);
 
 #endif
