@@ -1,5 +1,8 @@
 /*
- * credentials: the API key that a request's head carries.
+ * admission: reads the columns of the route table against the head.
+ *
+ * A check returns 0, or -1 with the admission's problem. admission_decide(), at
+ * the end, tells their order.
  */
 #include "httpd/gate/admission.h"
 
@@ -69,29 +72,6 @@ bool credentials_basic(const struct http_head *head, struct buf *key)
 	return is_ours;
 }
 
-/*
- * sender_right: collects the facts for the sending rules.
- *
- * Threads: the worker's.
- */
-
-static int find_standing(struct db *db, const struct key *key, const char *name,
-	enum domain_standing *standing_r, struct err *err)
-{
-	struct domain domain;
-	int found = store_domain_find_own(
-		db, key->company_id, name, &domain, err);
-
-	if (found < 0)
-		return -1;
-	*standing_r = DOMAIN_NOT_OWN;
-	if (found == 0)
-		return 0;
-	*standing_r = domain.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
-	store_domain_clear(&domain);
-	return 0;
-}
-
 int sender_right_find(struct db *db, const struct key *key, const char *domain,
 	enum send_decision *decision_r, struct err *err)
 {
@@ -99,21 +79,23 @@ int sender_right_find(struct db *db, const struct key *key, const char *domain,
 		.key_may_send = key->scopes & KEY_SENDING,
 		.key_domain = key->domain,
 		.from_domain = domain,
+		.standing = DOMAIN_NOT_OWN,
 	};
+	struct domain own;
+	int found = store_domain_find_own(db, key->company_id, domain, &own, err);
 
-	if (find_standing(db, key, domain, &facts.standing, err) < 0)
+	if (found < 0)
 		return -1;
+	if (found > 0) {
+		facts.standing = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
+		store_domain_clear(&own);
+	}
 	*decision_r = send_rules_check(&facts);
 	return 0;
 }
 
-/*
- * idempotency_key: the Idempotency-Key of a request, read from its head.
- *
- * A field has bytes; those that are UTF-8 are counted as its characters, others
- * each as one.
- */
-
+/* A field has bytes; those that are UTF-8 are counted as its characters, others
+ * each as one. */
 static size_t count_characters(struct span text)
 {
 	size_t n = 0;
@@ -139,12 +121,6 @@ int idempotency_key_read(
 	secret_hash(value->data, value->len, hash_r);
 	return 1;
 }
-
-/*
- * admission: reads the columns of the route table against the head.
- *
- * Threads: see the header.
- */
 
 /* A body that is thrown away, or of which little is wanted, may be this long:
  * the worker's loop reads it. */
@@ -187,13 +163,6 @@ static int look_up_key(struct worker *worker, const struct buf *token,
 	key_use_note(worker->keys, &admission->key,
 		clock_now_us(worker->shared->clock));
 	return 0;
-}
-
-static int check_database(const struct worker *worker, struct admission *admission)
-{
-	return worker->database.gone
-		       ? problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE)
-		       : 0;
 }
 
 static int find_key(struct worker *worker, const struct http_head *head,
@@ -259,10 +228,22 @@ static int not_allowed(struct admission *admission, const char *why)
 		"Domain %s is not allowed to send: %s", admission->param, why);
 }
 
-static int word(enum send_decision decision, struct admission *admission)
+static int check_domain(struct worker *worker, struct admission *admission)
 {
+	_cleanup_free_ char *name = NULL;
+	enum send_decision decision;
+	struct err err = ERR_INIT;
+
+	if (addr_domain_normalize(admission->param, &name, &err) < 0)
+		return no_domain(admission);
+	if (sender_right_find(
+		    worker->db, &admission->key, name, &decision, &err) < 0) {
+		log_error(worker->log, "domain_lookup_failed", "error", err.text);
+		return problem_from_err(&admission->problem, &err);
+	}
 	switch (decision) {
 	case RULES_ALLOWED:
+		snprintf(admission->param, sizeof(admission->param), "%s", name);
 		return 0;
 	case RULES_NO_SCOPE:
 		return not_allowed(
@@ -278,27 +259,8 @@ static int word(enum send_decision decision, struct admission *admission)
 	return no_domain(admission);
 }
 
-static int check_domain(struct worker *worker, struct admission *admission)
-{
-	_cleanup_free_ char *name = NULL;
-	enum send_decision decision;
-	struct err err = ERR_INIT;
-
-	if (addr_domain_normalize(admission->param, &name, &err) < 0)
-		return no_domain(admission);
-	if (sender_right_find(
-		    worker->db, &admission->key, name, &decision, &err) < 0) {
-		log_error(worker->log, "domain_lookup_failed", "error", err.text);
-		return problem_from_err(&admission->problem, &err);
-	}
-	if (word(decision, admission) < 0)
-		return -1;
-	snprintf(admission->param, sizeof(admission->param), "%s", name);
-	return 0;
-}
-
-/* Of a media type in an answer, in bytes. */
-enum { TYPE_SHOWN = 100 };
+/* So much of a media type an answer quotes, in bytes. */
+enum { TYPE_QUOTED_MAX = 100 };
 
 /* `application/json`, with any parameters. */
 static bool is_json(const struct http_head *head)
@@ -337,7 +299,8 @@ static int not_json(const struct http_head *head, struct problem *problem)
 		return problem_fixed(problem, PROBLEM_MEDIA_TYPE);
 	return problem_set(problem, PROBLEM_MEDIA_TYPE,
 		"The Content-Type must be application/json, not %.*s.",
-		type->len < TYPE_SHOWN ? (int)type->len : TYPE_SHOWN, type->data);
+		type->len < TYPE_QUOTED_MAX ? (int)type->len : TYPE_QUOTED_MAX,
+		type->data);
 }
 
 static int check_body(struct worker *worker, const struct http_head *head,
@@ -440,25 +403,24 @@ int admission_grow(struct worker *worker, struct admission *admission,
 	return admission_reserve(worker, admission, body_bytes, problem);
 }
 
-static int check_right(struct worker *worker, struct admission *admission)
-{
-	return admission->route->names_domain ? check_domain(worker, admission)
-					      : check_scope(admission);
-}
-
 static int check_caller(struct worker *worker, const struct http_head *head,
 	struct admission *admission)
 {
+	int allowed;
+
 	if (admission->route->auth == AUTH_NONE)
 		return 0;
-	return check_database(worker, admission) < 0 ||
-			       find_key(worker, head, admission) < 0 ||
-			       check_rate(worker, admission) < 0 ||
-			       check_right(worker, admission) < 0 ||
-			       admission_enter(worker, admission, 1,
-				       &admission->problem) < 0
-		       ? -1
-		       : 0;
+	if (worker->database.gone)
+		return problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE);
+	if (find_key(worker, head, admission) < 0 ||
+		check_rate(worker, admission) < 0)
+		return -1;
+	allowed = admission->route->names_domain
+			  ? check_domain(worker, admission)
+			  : check_scope(admission);
+	if (allowed < 0)
+		return -1;
+	return admission_enter(worker, admission, 1, &admission->problem);
 }
 
 static int read_idempotency_key(

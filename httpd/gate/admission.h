@@ -80,35 +80,21 @@ int64_t admission_recipients(const struct admission *admission, int64_t own);
 
 void admission_clear(struct admission *admission);
 
-/*
- * sender_right: may a key send as a domain, by what the store says now?
- */
-
-/* Collects the facts for the sending rules and has them decide. The domain is in
- * the form that addr_domain_normalize() makes. 0, or -1 when the store cannot
+/* May a key send as a domain, by what the store says now? The domain is in the
+ * form that addr_domain_normalize() makes. 0, or -1 when the store cannot
  * tell. */
-int sender_right_find(struct db *db, const struct key *key,
-	const char *domain, enum send_decision *decision_r, struct err *err);
+int sender_right_find(struct db *db, const struct key *key, const char *domain,
+	enum send_decision *decision_r, struct err *err);
 
-/*
- * credentials: the API key that a request's head carries.
- */
-
-/* `Bearer KEY` (RFC 6750 2.1): appends the key. False when there is none. */
+/* The API key of `Bearer KEY` (RFC 6750 2.1) or `Basic BASE64(api:KEY)` (RFC
+ * 7617), appended. False when there is none, or the user is not `api`. */
 bool credentials_bearer(const struct http_head *head, struct buf *key);
-
-/* `Basic BASE64(api:KEY)` (RFC 7617): appends the key. False when there is
- * none, or the user is not `api`. */
 bool credentials_basic(const struct http_head *head, struct buf *key);
-
-/*
- * idempotency_key: the Idempotency-Key of a request, read from its head.
- */
 
 enum { IDEMPOTENCY_KEY_MAX = 256 }; /* characters */
 
-/* The hash of the key: 1 there is one; 0 there is none; -1 it has not 1 to 256
- * characters. A head with several never gets here. */
+/* The hash of the Idempotency-Key: 1 there is one; 0 there is none; -1 it has
+ * not 1 to 256 characters. A head with several never gets here. */
 int idempotency_key_read(
 	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN]);
 

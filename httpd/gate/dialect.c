@@ -59,10 +59,6 @@ void dialect_problem(const struct route *route, const struct problem *problem,
 		word_json(problem, answer_r);
 }
 
-/*
- * answer_fields: the header fields of answers.
- */
-
 void answer_fields_number(
 	struct evkeyvalq *fields, const char *name, int64_t number)
 {

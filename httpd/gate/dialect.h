@@ -10,6 +10,8 @@
 #include "httpd/gate/route.h"
 #include "httpd/http/problem.h"
 
+struct evkeyvalq;
+
 struct dialect_answer {
 	int status;
 	const char *content_type;
@@ -24,11 +26,7 @@ int dialect_status(const struct route *route, int status);
 void dialect_problem(const struct route *route, const struct problem *problem,
 	struct dialect_answer *answer_r);
 
-/*
- * answer_fields: the header fields of answers, whoever writes them.
- */
-
-struct evkeyvalq;
+/* Header fields of answers, whoever writes them. */
 
 void answer_fields_number(
 	struct evkeyvalq *fields, const char *name, int64_t number);

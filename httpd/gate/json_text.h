@@ -1,5 +1,6 @@
 /*
- * json_text: JSON as text, before it is parsed.
+ * json_text: JSON as text, before it is parsed. Bodies of one dialect are JSON,
+ * and a field of the other.
  */
 #ifndef POSTERN_HTTPD_GATE_JSON_TEXT_H
 #define POSTERN_HTTPD_GATE_JSON_TEXT_H

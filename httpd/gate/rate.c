@@ -1,7 +1,11 @@
 /*
- * rate: a token bucket.
+ * rate: a token bucket, and the buckets of all companies.
  *
- * Pure: no state, no I/O. Threads: any; a bucket one at a time.
+ * A company can stand in one set of a few places of the table only, which its
+ * id chooses.
+ *
+ * Threads: a bucket one at a time, the table any; a mutex is held while one set
+ * is looked through.
  */
 #include "httpd/gate/rate.h"
 
@@ -43,14 +47,6 @@ bool rate_take(struct rate_bucket *bucket, const struct rate_limit *limit,
 	};
 	return taken;
 }
-
-/*
- * rate_table: the buckets of all companies, for all workers.
- *
- * A company can stand in one set of a few places only, which its id chooses.
- *
- * Threads: any; a mutex is held while one set is looked through.
- */
 
 enum { SETS = 1024, PLACES = 8 };
 

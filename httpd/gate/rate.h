@@ -35,14 +35,10 @@ struct rate_state {
 bool rate_take(struct rate_bucket *bucket, const struct rate_limit *limit,
 	int64_t now_us, struct rate_state *state_r);
 
-/*
- * rate_table: the buckets of all companies, for all workers.
- *
- * Its size is fixed. A bucket that is full again is as good as none, so its
- * place is free; where there is no free place, the bucket that is the next to
- * be full gives way to the new one.
- */
-
+/* The buckets of all companies, for all workers. Its size is fixed: a bucket
+ * that is full again is as good as none, so its place is free; where there is
+ * no free place, the bucket that is the next to be full gives way to the new
+ * one. */
 struct rate_table;
 
 struct rate_table *rate_table_new(void);

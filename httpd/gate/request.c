@@ -1,7 +1,7 @@
 /*
- * request: one HTTP request while it is handled.
+ * request: one HTTP request while it is handled, and the write that it makes.
  *
- * Threads: the worker's.
+ * Threads: the worker's; on_change_committed() is called on the committer's.
  */
 #include "httpd/gate/request.h"
 
@@ -46,13 +46,6 @@ void request_free(struct request *request)
 	free(request->answer_id);
 	free(request);
 }
-
-/*
- * change: one write that a request makes, other than sending.
- *
- * Threads: the worker's, but for on_change_committed(), which is called on the
- * committer's.
- */
 
 static void on_change_done(struct task *task)
 {

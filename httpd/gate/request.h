@@ -42,16 +42,10 @@ struct evbuffer *request_take_body(struct request *request);
 /* For the reply only. */
 void request_free(struct request *request);
 
-/*
- * change: one write that a request makes, other than sending.
- *
- * Embed it first in what the write needs. It goes to the committer and comes
- * back on the worker's thread when it is durable, or has failed; until then it
- * belongs to the committer, and the request waits.
- */
-
-struct request;
-
+/* One write that a request makes, other than sending. Embed it first in what
+ * the write needs. It goes to the committer and comes back on the worker's
+ * thread when it is durable, or has failed; until then it belongs to the
+ * committer, and the request waits. */
 struct change {
 	struct task task; /* first: from the committer to the worker */
 	struct commit_job job;

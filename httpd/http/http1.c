@@ -1,5 +1,6 @@
 /*
- * http_head: the head of an HTTP/1.x request, read strictly.
+ * http1: the head of an HTTP/1.x request, and the framing of its body, read
+ * strictly.
  *
  * Refused here although lenient servers take it, because two readers of one
  * connection could disagree about where a request ends: a bare LF or CR, a
@@ -68,14 +69,14 @@ size_t http_head_end(
 }
 
 /* Whether a field's name may have it, and its value (RFC 9110 5.5, 5.6.2). */
-static bool http_head_is_token_char(unsigned char c)
+static bool is_token_char(unsigned char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
 	       (c >= 'a' && c <= 'z') ||
 	       (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-static bool http_head_is_value_char(unsigned char c)
+static bool is_value_char(unsigned char c)
 {
 	return (c >= ' ' || c == '\t') && c != 0x7f;
 }
@@ -83,7 +84,7 @@ static bool http_head_is_value_char(unsigned char c)
 static bool is_token(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if (!http_head_is_token_char((unsigned char)text.data[i]))
+		if (!is_token_char((unsigned char)text.data[i]))
 			return false;
 	return text.len > 0;
 }
@@ -150,7 +151,7 @@ static int parse_request_line(
 static bool is_field_value(struct span value)
 {
 	for (size_t i = 0; i < value.len; i++)
-		if (!http_head_is_value_char((unsigned char)value.data[i]))
+		if (!is_value_char((unsigned char)value.data[i]))
 			return false;
 	return true;
 }
@@ -268,12 +269,8 @@ int http_head_parse(const char *data, size_t len, struct http_head *head_r,
 	return check_fields(head_r, fault);
 }
 
-/*
- * http_chunks: a scanner for the framing of chunked bodies. Strict: sizes are
- * hexadecimal digits, lines end in CRLF, extensions and trailers are bounded.
- *
- * Threads: any; all state is the caller's.
- */
+/* Chunks: sizes are hexadecimal digits, lines end in CRLF, extensions and
+ * trailers are bounded. */
 
 enum {
 	SIZE_FIRST, /* the first digit of a size */
@@ -336,11 +333,10 @@ static int on_trailer(struct http_chunks *chunks, char c)
 	if (c == '\r' && chunks->state != TRAILER_NAME)
 		return in_value ? TRAILER_LF : END_LF;
 	if (in_value)
-		return http_head_is_value_char((unsigned char)c) ? TRAILER_VALUE
-								 : BAD;
+		return is_value_char((unsigned char)c) ? TRAILER_VALUE : BAD;
 	if (c == ':' && chunks->state == TRAILER_NAME)
 		return TRAILER_VALUE;
-	return http_head_is_token_char((unsigned char)c) ? TRAILER_NAME : BAD;
+	return is_token_char((unsigned char)c) ? TRAILER_NAME : BAD;
 }
 
 /* The state after one byte of framing. */

@@ -1,5 +1,6 @@
 /*
- * http_head: the head of an HTTP/1.x request, read strictly (RFC 9112).
+ * http1: the head of an HTTP/1.x request, and the framing of its body, read
+ * strictly (RFC 9112).
  *
  * evhttp reads heads leniently, and answers by itself, in HTML, what it cannot
  * read. So each head is read here first: what passes is what evhttp
@@ -60,9 +61,7 @@ int http_head_parse(const char *data, size_t len, struct http_head *head_r,
 const struct span *http_head_field(
 	const struct http_head *head, const char *name);
 
-/*
- * http_chunks: where a chunked body ends (RFC 9112 7.1), and how large it is.
- */
+/* Where a chunked body ends (RFC 9112 7.1), and how large it is. */
 
 enum { HTTP_TRAILER_MAX = 8 * 1024 }; /* bytes of trailer fields */
 

@@ -1,5 +1,5 @@
 /*
- * percent: percent-encoding, read strictly.
+ * uri: percent-encoding and queries, read strictly.
  */
 #include "httpd/http/uri.h"
 
@@ -21,10 +21,6 @@ bool percent_decode(struct span text, char *out, size_t size)
 	memcpy(out, bytes, decoded.len + 1);
 	return true;
 }
-
-/*
- * query: walks the pairs of a query string.
- */
 
 /* A name that is merely too long is another one. */
 static int is_named(struct span text, const char *name)

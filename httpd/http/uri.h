@@ -1,5 +1,5 @@
 /*
- * percent: percent-encoding (RFC 3986 2.1), read strictly.
+ * uri: percent-encoding (RFC 3986 2.1) and queries, read strictly.
  */
 #ifndef POSTERN_HTTPD_HTTP_URI_H
 #define POSTERN_HTTPD_HTTP_URI_H
@@ -14,10 +14,6 @@
  * when it is too long, holds a NUL or a malformed escape; out may hold anything
  * then. A + stays a +. */
 bool percent_decode(struct span text, char *out, size_t size);
-
-/*
- * query: the parameters behind the ? of a request, read strictly.
- */
 
 enum { QUERY_VALUE_MAX = 256 }; /* bytes of a name or value, with the NUL */
 
