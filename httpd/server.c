@@ -29,7 +29,7 @@
 #include "httpd/gate/budget.h"
 #include "httpd/transport/listener.h"
 #include "httpd/gate/rate.h"
-#include "httpd/gate/idempotency.h"
+#include "httpd/send/idempotency.h"
 #include "httpd/inject/inject.h"
 #include "httpd/inject/smtp_server.h"
 #include "httpd/routes.h"

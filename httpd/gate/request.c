@@ -10,7 +10,6 @@
 
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "httpd/gate/idempotency.h"
 #include "httpd/worker/worker.h"
 
 const char *request_query(const struct request *request)
@@ -42,7 +41,6 @@ void request_free(struct request *request)
 {
 	request->worker->requests--;
 	admission_clear(&request->admission);
-	idempotency_end(request->claim);
 	free(request->answer_id);
 	free(request);
 }

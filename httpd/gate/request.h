@@ -15,7 +15,6 @@
 
 struct evbuffer;
 struct evhttp_request;
-struct idempotency_claim;
 struct worker;
 
 struct request {
@@ -23,8 +22,7 @@ struct request {
 	struct evhttp_request *http;
 	char id[ID_SIZE]; /* in the answer and in every log line about it */
 	struct admission admission;
-	int64_t began_us;                /* monotonic */
-	struct idempotency_claim *claim; /* of its Idempotency-Key; or NULL */
+	int64_t began_us;       /* monotonic */
 	char email_id[ID_SIZE]; /* of the one that it sent, for the log; or "" */
 	char *answer_id; /* of the form dialect: the id that the client chose */
 };

@@ -21,7 +21,6 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "httpd/worker/worker.h"
-#include "httpd/gate/idempotency.h"
 #include "httpd/gate/request.h"
 #include "httpd/send/record_gate.h"
 #include "httpd/send/send_private.h"
@@ -52,31 +51,19 @@ static int stage_one(struct db *db, const struct send *send, struct err *err)
 		       : 0;
 }
 
-static int stage_key(
-	struct db *db, const struct send_group *group, struct err *err)
-{
-	const struct running_entry *entry;
-	struct idempotency row = {.created_us = group->created_us};
-	int result;
-
-	if (group->claim == NULL)
-		return 0;
-	entry = &group->claim->entry;
-	memcpy(row.payload, entry->payload, sizeof(row.payload));
-	send_group_results(group, &row.results);
-	result = store_idempotency_add(db, &entry->key, &row, err);
-	store_idempotency_clear(&row);
-	return result;
-}
-
 static int stage_run(struct db *db, void *arg, struct err *err)
 {
 	const struct send_group *group = arg;
+	_cleanup_strv_ struct strv results = STRV_INIT;
 
 	for (size_t i = 0; i < group->n; i++)
 		if (stage_one(db, &group->sends[i], err) < 0)
 			return -1;
-	return stage_key(db, group, err);
+	if (group->claim == NULL)
+		return 0;
+	send_group_results(group, &results);
+	return idempotency_add(
+		db, group->claim, group->created_us, &results, err);
 }
 
 /* Nothing was staged. A key that is there by now was added by another httpd on
@@ -152,8 +139,8 @@ static void on_composed(struct task *task)
 		send_group_end(group);
 		return;
 	}
-	if (group->claim && group->claim->found) {
-		send_again(group);
+	if (send_group_is_repeat(group)) {
+		send_repeat(group);
 		return;
 	}
 	open = send_group_count(group, SEND_OPEN);
@@ -164,36 +151,32 @@ static void on_composed(struct task *task)
 		send_group_end(group);
 }
 
-/* The same payload has the same number of emails, unless another version of
- * this program has read it. */
-static void send_repeat(struct send_group *group)
+/* The emails are decided: what has no answer yet is composed. The same payload
+ * has the same number of emails, unless another version of this program has
+ * read it. */
+static void claim_and_compose(struct send_group *group, const uint8_t *payload)
 {
-	if (group->claim->record.results.n != group->n) {
+	struct problem problem = PROBLEM_INIT;
+	bool is_repeat;
+
+	if (payload && idempotency_claim(group->request, payload, &group->claim,
+			       &problem) < 0) {
+		send_group_refuse(group, &problem);
+		return;
+	}
+	is_repeat = send_group_is_repeat(group);
+	if (is_repeat && group->claim->record.results.n != group->n) {
 		refuse_all(group, PROBLEM_OTHER_PAYLOAD);
 		return;
 	}
-	send_recall(group);
-	if (send_group_count(group, SEND_OPEN) == 0)
+	if (is_repeat)
+		send_repeat_read(group);
+	if (is_repeat && send_group_count(group, SEND_OPEN) == 0)
 		send_settle(group);
 	else if (!can_send(group))
 		refuse_all(group, PROBLEM_UNAVAILABLE);
 	else
 		send_compose_group(group, on_composed);
-}
-
-/* Its emails are decided. */
-static void take_up(struct send_group *group)
-{
-	struct problem problem = PROBLEM_INIT;
-
-	if (idempotency_claim(group->request, &problem) < 0)
-		send_group_refuse(group, &problem);
-	else if (group->claim && group->claim->found)
-		send_repeat(group);
-	else if (can_send(group))
-		send_compose_group(group, on_composed);
-	else
-		refuse_all(group, PROBLEM_UNAVAILABLE);
 }
 
 /* Takes the emails over. */
@@ -251,7 +234,7 @@ void send_emails(struct request *request, const struct send_spec *spec)
 	decide_all(group, spec);
 	bad = send_group_count(group, SEND_BAD);
 	if (bad == 0 || (group->permissive && bad < spec->n))
-		take_up(group);
+		claim_and_compose(group, spec->payload);
 	else
 		send_group_end(group);
 }

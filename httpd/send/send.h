@@ -76,6 +76,8 @@ struct send_spec {
 	const struct problem *problems;
 	size_t n;
 	bool permissive; /* when one may not be sent the others are; else none */
+	/* The hash of the request, which has an Idempotency-Key; NULL: none. */
+	const uint8_t *payload;
 	send_done *done;
 };
 

@@ -20,7 +20,6 @@
 #include "core/compose/mime_edit.h"
 #include "core/policy/ticket.h"
 #include "httpd/worker/worker.h"
-#include "httpd/gate/idempotency.h"
 #include "httpd/gate/request.h"
 #include "httpd/send/send_private.h"
 
@@ -226,10 +225,7 @@ static int make_text(
  * any more it is unsure. */
 static void set_bad(struct send *send)
 {
-	const struct send_group *group = send->group;
-	bool again = group->claim && group->claim->found;
-
-	send->end = again ? SEND_UNSURE : SEND_BAD;
+	send->end = send_group_is_repeat(send->group) ? SEND_UNSURE : SEND_BAD;
 }
 
 /* bytes is what is counted for the email as it came. */

@@ -11,7 +11,6 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "httpd/worker/worker.h"
-#include "httpd/gate/idempotency.h"
 #include "httpd/gate/request.h"
 #include "httpd/send/send_private.h"
 
@@ -23,7 +22,6 @@ struct send_group *send_group_new(
 	group->worker = request->worker;
 	group->worker->emails += n;
 	group->request = request;
-	group->claim = request->claim;
 	group->done = done;
 	group->permissive = permissive;
 	group->created_us = clock_now_us(request->worker->shared->clock);
@@ -49,6 +47,7 @@ void send_group_free(struct send_group *group)
 		group->personal->free(group->personal);
 	for (size_t i = 0; i < group->n; i++)
 		send_composed_clear(&group->sends[i].composed);
+	idempotency_release(group->claim);
 	free(group->sends);
 	free(group->results);
 	free(group);
@@ -61,6 +60,11 @@ size_t send_group_count(const struct send_group *group, enum send_end end)
 	for (size_t i = 0; i < group->n; i++)
 		n += group->sends[i].end == end;
 	return n;
+}
+
+bool send_group_is_repeat(const struct send_group *group)
+{
+	return group->claim && group->claim->found;
 }
 
 void send_group_end(struct send_group *group)

@@ -6,14 +6,13 @@
 
 #include "core/db/committer.h"
 #include "core/store/store_email.h"
-#include "core/store/store_idempotency.h"
 #include "httpd/worker/task_queue.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/inject/inject.h"
+#include "httpd/send/idempotency.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/send/send.h"
 
-struct idempotency_claim;
 struct worker;
 
 /* What goes to Postfix and to the store. Starts zeroed. */
@@ -33,7 +32,7 @@ enum send_end {
 	SEND_FAILED,  /* surely not in the queue */
 	SEND_REFUSED, /* by the milter */
 	SEND_BARRED,  /* staged by an earlier request; this one's key may not
-		       * send  it, and is told no more */
+		       * send it, and is told no more */
 };
 
 struct send {
@@ -68,7 +67,7 @@ struct send_group {
 	struct err job_err;
 	struct worker *worker;
 	struct request *request;         /* gone after done */
-	struct idempotency_claim *claim; /* the request's; NULL: no key */
+	struct idempotency_claim *claim; /* NULL: it has no key, or none yet */
 	send_done *done;
 	bool permissive;
 	bool unfinished;
@@ -87,6 +86,8 @@ struct send_group *send_group_new(
 	struct request *request, size_t n, bool permissive, send_done *done);
 void send_group_free(struct send_group *group);
 size_t send_group_count(const struct send_group *group, enum send_end end);
+/* Whether the request came before. */
+bool send_group_is_repeat(const struct send_group *group);
 /* Tells the outcome and frees the group. */
 void send_group_end(struct send_group *group);
 /* The same, with the problem as that of the whole request. */
@@ -137,18 +138,16 @@ void send_watch(struct send *send);
  * should that be lost, a repeat may deliver twice. */
 void send_prove(const struct send *send, const char *ticket);
 
-/* What the request's record says of its emails, which were staged by an earlier
- * one: SEND_OPEN when nobody knows. One that is sent, but may have been lost
- * since, is open too, and the state of its row says so. One that is bad stays
- * so, or is barred. */
-void send_recall(struct send_group *group);
-/* Sends what is open of a request that came before. */
-void send_again(struct send_group *group);
+/* A request that came before. Gives the emails that have an answer now their
+ * ends; the others are open. */
+void send_repeat_read(struct send_group *group);
+/* Sends the open ones, which are composed, unless the milter decides first. */
+void send_repeat(struct send_group *group);
 
 /* Every email has come to an end: puts the store in order, then ends the
  * group. */
 void send_settle(struct send_group *group);
-/* For each email what store_idempotency keeps of it. */
+/* For each email what is kept for a repeat, see struct idempotency. */
 void send_group_results(const struct send_group *group, struct strv *results);
 
 #endif

@@ -12,7 +12,7 @@
 #include "core/base/mem.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
-#include "httpd/gate/idempotency.h"
+#include "httpd/send/idempotency.h"
 #include "httpd/transport/reply.h"
 #include "httpd/gate/request.h"
 #include "httpd/send/send.h"
@@ -26,6 +26,7 @@ struct reading {
 	const struct send_dialect *dialect;
 	struct send_body body;
 	char *type, *encoding;
+	bool has_key; /* an Idempotency-Key that counts: */
 	uint8_t payload[SECRET_HASH_LEN];
 	struct send_parsed parsed;
 	struct problem problem;
@@ -61,7 +62,7 @@ static bool read_body(struct work *work)
 
 	if (body->len > 0)
 		body->data = (const char *)evbuffer_pullup(body->held, -1);
-	if (body->request->admission.has_idempotency_key && dialect->action)
+	if (reading->has_key)
 		idempotency_hash(dialect->action, body->data, body->len,
 			reading->payload);
 	if (dialect->parse(body, &reading->parsed, &reading->problem) < 0)
@@ -79,9 +80,6 @@ static void on_read(struct task *task)
 	if (reading->problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &reading->problem);
 	} else {
-		if (request->admission.has_idempotency_key &&
-			reading->dialect->action)
-			idempotency_begin(request, reading->payload);
 		request->answer_id = TAKE_PTR(parsed->answer_id);
 		send_emails(request,
 			&(const struct send_spec){
@@ -90,6 +88,8 @@ static void on_read(struct task *task)
 				.problems = parsed->problems,
 				.n = parsed->n,
 				.permissive = reading->dialect->permissive,
+				.payload = reading->has_key ? reading->payload
+							    : NULL,
 				.done = reading->dialect->done,
 			});
 		/* They were taken over, or cleared. */
@@ -117,6 +117,8 @@ void send_request(struct request *request, const struct send_dialect *dialect)
 	reading->dialect = dialect;
 	reading->type = field(request, "Content-Type");
 	reading->encoding = field(request, "Content-Encoding");
+	reading->has_key = request->admission.has_idempotency_key &&
+			   dialect->action;
 	reading->problem = PROBLEM_INIT;
 	*body = (struct send_body){
 		.request = request,

@@ -17,18 +17,39 @@
 
 #include "core/base/log.h"
 #include "httpd/worker/worker.h"
-#include "httpd/gate/idempotency.h"
 #include "httpd/gate/request.h"
 #include "httpd/send/send_private.h"
 
-/* Whether Postfix has, or may have, any of the emails. Of one that is barred
- * this request does not ask. */
+static const struct {
+	bool out;  /* Postfix has it, or may have it */
+	bool kept; /* its id is, for a repeat; else why it was not sent */
+	bool open; /* a repeat may still change it */
+} ends[] = {
+	[SEND_OPEN] = {.kept = true}, /* when it is staged */
+	[SEND_BAD] = {0},
+	[SEND_SENT] = {.out = true, .kept = true},
+	[SEND_LATE] = {.out = true, .kept = true},
+	[SEND_UNSURE] = {.out = true, .kept = true, .open = true},
+	[SEND_FAILED] = {0}, /* and it is taken back */
+	[SEND_REFUSED] = {0},
+	/* Of this one the request does not ask. */
+	[SEND_BARRED] = {.out = true, .open = true},
+};
+
 static bool is_out(const struct send_group *group)
 {
-	return send_group_count(group, SEND_SENT) > 0 ||
-	       send_group_count(group, SEND_LATE) > 0 ||
-	       send_group_count(group, SEND_UNSURE) > 0 ||
-	       send_group_count(group, SEND_BARRED) > 0;
+	for (size_t i = 0; i < group->n; i++)
+		if (ends[group->sends[i].end].out)
+			return true;
+	return false;
+}
+
+static bool is_final(const struct send_group *group)
+{
+	for (size_t i = 0; i < group->n; i++)
+		if (ends[group->sends[i].end].open)
+			return false;
+	return true;
 }
 
 /* Whether the next attempt may succeed where this one did not. */
@@ -49,14 +70,6 @@ static bool can_be_finished(const struct send_group *group)
 	return false;
 }
 
-/* A permissive request tells why an email was not sent, and keeps the id of one
- * that may have been. */
-static bool has_id(const struct send *send)
-{
-	return send->end == SEND_OPEN || send->end == SEND_SENT ||
-	       send->end == SEND_LATE || send->end == SEND_UNSURE;
-}
-
 /* Problems may quote what a client sent; results stand in lines. */
 static char *refusal_line(const struct problem *problem)
 {
@@ -73,7 +86,7 @@ static const char *earlier_result(const struct send *send)
 {
 	const struct send_group *group = send->group;
 
-	if (group->claim == NULL || !group->claim->found ||
+	if (!send_group_is_repeat(group) ||
 		(send->end != SEND_BAD && send->end != SEND_BARRED))
 		return NULL;
 	return group->claim->record.results.items[send - group->sends];
@@ -87,7 +100,7 @@ void send_group_results(const struct send_group *group, struct strv *results)
 
 		if (earlier)
 			strv_add(results, earlier);
-		else if (has_id(&group->sends[i]))
+		else if (ends[group->sends[i].end].kept)
 			strv_add(results, result->id);
 		else
 			strv_take(results, refusal_line(&result->problem));
@@ -96,10 +109,9 @@ void send_group_results(const struct send_group *group, struct strv *results)
 
 static int take_one_back(struct db *db, const struct send *send, struct err *err)
 {
-	const struct idempotency_claim *claim = send->group->claim;
 	const char *ticket = send->composed.row.ticket;
 
-	if (send->rejected && !(claim && claim->found))
+	if (send->rejected && !send_group_is_repeat(send->group))
 		return store_email_retract(db, ticket, err);
 	return store_email_unstage(db, ticket, err);
 }
@@ -157,18 +169,13 @@ static int doubt_all(
 static int settle_key(
 	struct db *db, const struct send_group *group, struct err *err)
 {
-	const struct idempotency_key *key = &group->claim->entry.key;
-	struct idempotency row = {
-		.settled = send_group_count(group, SEND_UNSURE) == 0 &&
-			   send_group_count(group, SEND_BARRED) == 0};
-	int result;
+	_cleanup_strv_ struct strv results = STRV_INIT;
 
 	if (!is_out(group))
-		return store_idempotency_remove(db, key, err) < 0 ? -1 : 0;
-	send_group_results(group, &row.results);
-	result = store_idempotency_settle(db, key, &row, err);
-	store_idempotency_clear(&row);
-	return result < 0 ? -1 : 0;
+		return idempotency_forget(db, group->claim, err);
+	send_group_results(group, &results);
+	return idempotency_settle(
+		db, group->claim, &results, is_final(group), err);
 }
 
 static int settle_run(struct db *db, void *arg, struct err *err)

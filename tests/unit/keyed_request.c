@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-#include "httpd/gate/idempotency.h"
+#include "core/base/clock.h"
+#include "httpd/send/idempotency.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"
 
@@ -20,27 +21,41 @@ const char *const keyed_request_to[KEYED_EMAILS] = {
 
 const uint8_t keyed_request_payload[SECRET_HASH_LEN] = {42};
 
-void keyed_request_begin(struct send_rig *rig, uint8_t key)
+static void set_key(struct send_rig *rig, uint8_t key)
 {
 	memset(rig->request.admission.idempotency_key, key, SECRET_HASH_LEN);
-	idempotency_begin(&rig->request, keyed_request_payload);
 }
 
-void keyed_request_claim(struct send_rig *rig, uint8_t key)
+struct idempotency_claim *keyed_request_claim(struct send_rig *rig, uint8_t key)
 {
+	struct idempotency_claim *claim;
 	struct problem problem;
 
-	keyed_request_begin(rig, key);
-	assert_int_equal(idempotency_claim(&rig->request, &problem), 0);
+	set_key(rig, key);
+	assert_int_equal(idempotency_claim(&rig->request, keyed_request_payload,
+				 &claim, &problem),
+		0);
+	return claim;
 }
 
-void keyed_request_unclaim(struct send_rig *rig)
+/* Whether the store has the key. */
+static bool is_known(struct send_rig *rig, uint8_t key)
 {
-	idempotency_end(rig->request.claim);
-	rig->request.claim = NULL;
+	struct idempotency_key of = {0};
+	struct idempotency found;
+	int result;
+
+	memcpy(of.company_id, rig->request.admission.key.company_id, ID_SIZE);
+	memset(of.hash, key, SECRET_HASH_LEN);
+	result = store_idempotency_find(
+		rig->db, &of, clock_now_us(rig->shared.clock), &found, NULL);
+	assert_true(result >= 0);
+	if (result > 0)
+		store_idempotency_clear(&found);
+	return result > 0;
 }
 
-void keyed_request_send_new(struct send_rig *rig, const struct keyed_request *what)
+bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what)
 {
 	struct outgoing emails[KEYED_EMAILS] = {0};
 	struct problem problems[KEYED_EMAILS] = {0};
@@ -49,9 +64,12 @@ void keyed_request_send_new(struct send_rig *rig, const struct keyed_request *wh
 		.problems = problems,
 		.n = what->n,
 		.permissive = what->permissive,
+		.payload = what->key ? keyed_request_payload : NULL,
 		.done = send_rig_on_done,
 	};
+	bool known = what->key && is_known(rig, what->key);
 
+	set_key(rig, what->key);
 	for (size_t i = 0; i < what->n; i++)
 		send_rig_email(what->from[i] ? what->from[i] : "hello@example.com",
 			keyed_request_to[i], &emails[i]);
@@ -61,18 +79,7 @@ void keyed_request_send_new(struct send_rig *rig, const struct keyed_request *wh
 	send_rig_send(rig, &spec);
 	for (size_t i = 0; i < what->n; i++)
 		outgoing_clear(&emails[i]);
-}
-
-bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what)
-{
-	bool known;
-
-	if (what->key)
-		keyed_request_begin(rig, what->key);
-	keyed_request_send_new(rig, what);
-	known = what->key && rig->request.claim->found && rig->composed == 0;
-	keyed_request_unclaim(rig);
-	return known;
+	return known && rig->composed == 0;
 }
 
 void keyed_request_forget_all(struct send_rig *rig)

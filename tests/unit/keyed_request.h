@@ -25,18 +25,13 @@ struct keyed_request {
 	const char *from[KEYED_EMAILS];
 };
 
-/* Sends it, or its repeat, and waits for the outcome; whether it came before
- * and nothing of it was composed again. */
+/* Sends it, or its repeat, and waits for the outcome; whether the key was used
+ * before and nothing was composed. */
 bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what);
 
-/* The steps of that: the key is the request's until it is let go. */
-void keyed_request_begin(struct send_rig *rig, uint8_t key);
-void keyed_request_send_new(
-	struct send_rig *rig, const struct keyed_request *what);
-void keyed_request_unclaim(struct send_rig *rig);
-
-/* Begins, and claims the key as send_emails() does. */
-void keyed_request_claim(struct send_rig *rig, uint8_t key);
+/* Claims the key for the rig's request, as send_emails() does. The caller
+ * releases it. */
+struct idempotency_claim *keyed_request_claim(struct send_rig *rig, uint8_t key);
 
 /* No row is left of what was sent, and all goes well from now on. */
 void keyed_request_forget_all(struct send_rig *rig);

@@ -22,7 +22,7 @@
 #include "httpd/worker/task_queue.h"
 #include "core/postfix/postfix_run.h"
 #include "httpd/worker/work_pool.h"
-#include "httpd/gate/idempotency.h"
+#include "httpd/send/idempotency.h"
 #include "httpd/send/record_watch.h"
 
 static struct send_rig *current;

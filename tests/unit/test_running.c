@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "httpd/gate/idempotency.h"
+#include "httpd/send/idempotency.h"
 
 static struct running_entry entry_of(
 	const char *company, uint8_t number, uint8_t payload)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/mime/mime_gmime.h"
-#include "httpd/gate/idempotency.h"
+#include "httpd/send/idempotency.h"
 #include "httpd/send/send_private.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"
@@ -134,16 +134,15 @@ static void stage(struct send_rig *rig, struct send *send,
 		problem_set(&send->result->problem, ended->problem, "a\nb");
 }
 
-static void stage_key(struct send_rig *rig, bool is_repeat)
+static struct idempotency_claim *stage_key(struct send_rig *rig, bool is_repeat)
 {
-	struct idempotency row = {.created_us = INT64_MAX / 2};
+	struct idempotency_claim *claim = keyed_request_claim(rig, 1);
+	_cleanup_strv_ struct strv results = STRV_INIT;
 
-	keyed_request_claim(rig, 1);
-	strv_add(&row.results, "x");
-	OK(store_idempotency_add(
-		rig->db, &rig->request.claim->entry.key, &row, &why));
-	store_idempotency_clear(&row);
-	rig->request.claim->found = is_repeat;
+	strv_add(&results, "x");
+	OK(idempotency_add(rig->db, claim, INT64_MAX / 2, &results, &why));
+	claim->found = is_repeat;
+	return claim;
 }
 
 /* Each email's row by its letter. */
@@ -179,10 +178,10 @@ static uint64_t settle(struct send_rig *rig, size_t at)
 	uint64_t before;
 	size_t n = strlen(cases[at].rows);
 
-	if (cases[at].key != NO_KEY)
-		stage_key(rig, cases[at].key == REPEAT);
 	group = send_group_new(
 		&rig->request, n, cases[at].permissive, send_rig_on_done);
+	if (cases[at].key != NO_KEY)
+		group->claim = stage_key(rig, cases[at].key == REPEAT);
 	for (size_t i = 0; i < n; i++)
 		stage(rig, &group->sends[i], &cases[at].emails[i],
 			cases[at].smtp);
@@ -190,7 +189,6 @@ static uint64_t settle(struct send_rig *rig, size_t at)
 	rig->done = 0;
 	send_settle(group);
 	send_rig_wait(rig);
-	keyed_request_unclaim(rig);
 	return committer_stats(rig->shared.committer).commits - before;
 }
 

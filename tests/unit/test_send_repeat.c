@@ -13,7 +13,7 @@
 
 #include "core/conf/conf.h"
 #include "core/mime/mime_gmime.h"
-#include "httpd/gate/idempotency.h"
+#include "httpd/send/idempotency.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"
 
@@ -184,7 +184,7 @@ static void test_not_allowed_any_more(void **state)
 	rig->inject->milter = MILTER_AWAY;
 	keyed_request_send(rig, &single);
 	OK(db_exec(rig->db, "UPDATE domain SET active = 0", &why));
-	assert_false(keyed_request_send(rig, &single));
+	keyed_request_send(rig, &single);
 	assert_int_equal(problem_status(&rig->problems[0]), 403);
 	assert_int_equal(rig->inject->submitted, 1);
 	assert_int_equal(count(rig, sql_keys), 1);
@@ -218,15 +218,14 @@ static void test_refused_before(void **state)
 }
 
 /* Claims the request's key and lets it go; the problem with that. */
-static enum problem_kind claim_once(
-	struct request *request, const uint8_t payload[static SECRET_HASH_LEN])
+static enum problem_kind claim_once(const struct request *request,
+	const uint8_t payload[static SECRET_HASH_LEN])
 {
 	struct problem problem = PROBLEM_INIT;
+	struct idempotency_claim *claim = NULL;
 
-	idempotency_begin(request, payload);
-	idempotency_claim(request, &problem);
-	idempotency_end(request->claim);
-	request->claim = NULL;
+	idempotency_claim(request, payload, &claim, &problem);
+	idempotency_release(claim);
 	return problem.kind;
 }
 
@@ -235,15 +234,16 @@ static void test_conflicts(void **state)
 	struct send_rig *rig = *state;
 	const struct keyed_request single = {.n = 1, .key = 1};
 	const uint8_t other[SECRET_HASH_LEN] = {43};
+	struct idempotency_claim *first;
 	struct request second = rig->request;
 
 	keyed_request_send(rig, &single);
-	keyed_request_claim(rig, 1);
+	first = keyed_request_claim(rig, 1);
 	memset(second.admission.idempotency_key, 1, SECRET_HASH_LEN);
 	assert_int_equal(
 		claim_once(&second, keyed_request_payload), PROBLEM_CONCURRENT);
 	assert_int_equal(claim_once(&second, other), PROBLEM_OTHER_PAYLOAD);
-	keyed_request_unclaim(rig);
+	idempotency_release(first);
 	assert_int_equal(claim_once(&second, other), PROBLEM_OTHER_PAYLOAD);
 	assert_int_equal(
 		claim_once(&second, keyed_request_payload), PROBLEM_NONE);
@@ -376,14 +376,13 @@ static void test_claim_is_not_told(void **state)
 	struct idempotency_claim *first;
 
 	bind_key(rig, "second.example");
-	keyed_request_claim(rig, 1);
-	first = rig->request.claim;
+	first = keyed_request_claim(rig, 1);
 	keyed_request_send(rig, &single);
 	assert_int_equal(rig->problems[0].kind, PROBLEM_RESTRICTED_KEY);
 	bind_key(rig, NULL);
 	keyed_request_send(rig, &single);
 	assert_int_equal(rig->problems[0].kind, PROBLEM_CONCURRENT);
-	idempotency_end(first);
+	idempotency_release(first);
 }
 
 /* One that may send some of a batch finishes these, and leaves the others and
@@ -481,7 +480,7 @@ int main(void)
 	int failed;
 
 	mime_init();
-	failed = cmocka_run_group_tests_name("send_again", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("send_repeat", tests, NULL, NULL);
 	libevent_global_shutdown();
 	return failed;
 }

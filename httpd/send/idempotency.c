@@ -1,11 +1,15 @@
 /*
- * running: the requests with an Idempotency-Key that are under way.
+ * idempotency: the claims of Idempotency-Keys, those under way in a table, the
+ * others in the store.
  *
- * There are never more entries than requests, so the table need not grow.
+ * There are never more claims under way than requests, so the table need not
+ * grow.
  *
- * Threads: any; a mutex is held while one list is looked through.
+ * Threads: the worker's, but for idempotency_hash() and what runs in a commit;
+ * struct running is shared by all, and its mutex held while one list is looked
+ * through.
  */
-#include "httpd/gate/idempotency.h"
+#include "httpd/send/idempotency.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -95,12 +99,6 @@ void running_leave(struct running *running, struct running_entry *entry)
 	pthread_mutex_unlock(&running->mutex);
 }
 
-/*
- * idempotency: a request with an Idempotency-Key is done once.
- *
- * Threads: the worker's, but for idempotency_hash(); `running` is shared by all.
- */
-
 void idempotency_hash(const char *action, const char *body, size_t len,
 	uint8_t hash[static SECRET_HASH_LEN])
 {
@@ -111,78 +109,85 @@ void idempotency_hash(const char *action, const char *body, size_t len,
 	secret_hash((const char *)parts, sizeof(parts), hash);
 }
 
-static int other_payload(struct problem *problem)
+/* What the store has of the key. */
+static int look_up(const struct request *request,
+	struct idempotency_claim *claim, struct problem *problem)
 {
-	return problem_fixed(problem, PROBLEM_OTHER_PAYLOAD);
-}
-
-static int enter(struct idempotency_claim *claim, struct problem *problem)
-{
-	switch (running_enter(claim->running, &claim->entry)) {
-	case RUNNING_ENTERED:
-		claim->entered = true;
-		return 0;
-	case RUNNING_OTHER:
-		return other_payload(problem);
-	case RUNNING_SAME:
-		break;
-	}
-	return problem_fixed(problem, PROBLEM_CONCURRENT);
-}
-
-static int recall(struct request *request, struct idempotency_claim *claim,
-	struct problem *problem)
-{
+	const struct worker *worker = request->worker;
 	struct err err = ERR_INIT;
-	int found = store_idempotency_find(request->worker->db,
-		&claim->entry.key, clock_now_us(request->worker->shared->clock),
-		&claim->record, &err);
+	int found = store_idempotency_find(worker->db, &claim->entry.key,
+		clock_now_us(worker->shared->clock), &claim->record, &err);
 
 	if (found < 0) {
-		log_error(request->worker->log, "idempotency_lookup_failed",
-			"request", request->id, "error", err.text);
+		log_error(worker->log, "idempotency_lookup_failed", "request",
+			request->id, "error", err.text);
 		return problem_from_err(problem, &err);
 	}
 	claim->found = found > 0;
 	if (claim->found && memcmp(claim->record.payload, claim->entry.payload,
 				    SECRET_HASH_LEN) != 0)
-		return other_payload(problem);
-	if (claim->found)
-		postfix_run_name(request->worker->shared->run, claim->run);
+		return problem_fixed(problem, PROBLEM_OTHER_PAYLOAD);
 	return 0;
 }
 
-int idempotency_claim(struct request *request, struct problem *problem)
-{
-	struct idempotency_claim *claim = request->claim;
-
-	if (claim == NULL)
-		return 0;
-	if (enter(claim, problem) < 0)
-		return -1;
-	return recall(request, claim, problem);
-}
-
-void idempotency_begin(
-	struct request *request, const uint8_t payload[static SECRET_HASH_LEN])
+int idempotency_claim(const struct request *request,
+	const uint8_t payload[static SECRET_HASH_LEN],
+	struct idempotency_claim **claim_r, struct problem *problem)
 {
 	const struct admission *admission = &request->admission;
 	struct idempotency_claim *claim = mem_new(struct idempotency_claim);
+	enum running_result entered;
 
 	claim->running = request->worker->shared->running;
 	memcpy(claim->entry.key.company_id, admission->key.company_id, ID_SIZE);
 	memcpy(claim->entry.key.hash, admission->idempotency_key,
 		SECRET_HASH_LEN);
 	memcpy(claim->entry.payload, payload, SECRET_HASH_LEN);
-	request->claim = claim;
+	entered = running_enter(claim->running, &claim->entry);
+	if (entered != RUNNING_ENTERED) {
+		free(claim);
+		return problem_fixed(problem, entered == RUNNING_SAME
+						      ? PROBLEM_CONCURRENT
+						      : PROBLEM_OTHER_PAYLOAD);
+	}
+	if (look_up(request, claim, problem) < 0) {
+		idempotency_release(claim);
+		return -1;
+	}
+	*claim_r = claim;
+	return 0;
 }
 
-void idempotency_end(struct idempotency_claim *claim)
+int idempotency_add(struct db *db, const struct idempotency_claim *claim,
+	int64_t created_us, const struct strv *results, struct err *err)
+{
+	struct idempotency row = {.created_us = created_us, .results = *results};
+
+	memcpy(row.payload, claim->entry.payload, sizeof(row.payload));
+	return store_idempotency_add(db, &claim->entry.key, &row, err);
+}
+
+int idempotency_settle(struct db *db, const struct idempotency_claim *claim,
+	const struct strv *results, bool final, struct err *err)
+{
+	const struct idempotency row = {.settled = final, .results = *results};
+
+	return store_idempotency_settle(db, &claim->entry.key, &row, err) < 0
+		       ? -1
+		       : 0;
+}
+
+int idempotency_forget(
+	struct db *db, const struct idempotency_claim *claim, struct err *err)
+{
+	return store_idempotency_remove(db, &claim->entry.key, err) < 0 ? -1 : 0;
+}
+
+void idempotency_release(struct idempotency_claim *claim)
 {
 	if (claim == NULL)
 		return;
-	if (claim->entered)
-		running_leave(claim->running, &claim->entry);
+	running_leave(claim->running, &claim->entry);
 	store_idempotency_clear(&claim->record);
 	free(claim);
 }

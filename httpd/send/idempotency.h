@@ -1,0 +1,78 @@
+/*
+ * idempotency: a request with an Idempotency-Key is done once, however often it
+ * comes.
+ *
+ *   claim    once the request is known to be allowed: takes the key for it,
+ * then asks the store whether an earlier request had it add      in the commit
+ * that stages the emails of a first request settle,  in the commit behind their
+ * ends: what is known of them, or that forget   the key was not used after all
+ *   release  when the request is answered
+ *
+ * So who may not make a request learns nothing of one that came before.
+ */
+#ifndef POSTERN_HTTPD_SEND_IDEMPOTENCY_H
+#define POSTERN_HTTPD_SEND_IDEMPOTENCY_H
+
+#include <sys/queue.h>
+
+#include "core/store/store_idempotency.h"
+#include "httpd/http/problem.h"
+
+struct request;
+struct running;
+
+/* The keys of requests under way, of all workers. A request is in here before
+ * it asks the store, and until it is answered: two that race cannot both find
+ * their key unused. */
+struct running_entry {
+	struct idempotency_key key;
+	uint8_t payload[SECRET_HASH_LEN];
+	LIST_ENTRY(running_entry) link; /* of struct running */
+};
+
+enum running_result {
+	RUNNING_ENTERED,
+	RUNNING_SAME,  /* one with the key and the payload is under way */
+	RUNNING_OTHER, /* one with the key and another payload is */
+};
+
+struct running *running_new(void);
+/* Nothing is in it any more. */
+void running_free(struct running *running);
+
+/* Any thread. The caller owns the entry, which must leave when it entered. */
+enum running_result running_enter(
+	struct running *running, struct running_entry *entry);
+void running_leave(struct running *running, struct running_entry *entry);
+
+/* The key of a request, which nobody else has until it is released. */
+struct idempotency_claim {
+	struct running *running;
+	struct running_entry entry;
+	bool found;                /* the request came before: */
+	struct idempotency record; /* what is known of it */
+};
+
+/* The hash of a payload. action names what the body is for: the same body for
+ * something else is another payload. Any thread. */
+void idempotency_hash(const char *action, const char *body, size_t len,
+	uint8_t hash[static SECRET_HASH_LEN]);
+
+/* Of a request that has a key. 0, or -1 with the problem: the key is that of a
+ * request under way, or of one with another payload. */
+int idempotency_claim(const struct request *request,
+	const uint8_t payload[static SECRET_HASH_LEN],
+	struct idempotency_claim **claim_r, struct problem *problem);
+/* NULL is fine. */
+void idempotency_release(struct idempotency_claim *claim);
+
+/* In the caller's transaction: 0, or -1. The results as in struct idempotency;
+ * add fails with ERR_EXISTS when another httpd has added the key meanwhile. */
+int idempotency_add(struct db *db, const struct idempotency_claim *claim,
+	int64_t created_us, const struct strv *results, struct err *err);
+int idempotency_settle(struct db *db, const struct idempotency_claim *claim,
+	const struct strv *results, bool final, struct err *err);
+int idempotency_forget(
+	struct db *db, const struct idempotency_claim *claim, struct err *err);
+
+#endif
