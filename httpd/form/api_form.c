@@ -1,7 +1,9 @@
 /*
- * api_form: POST /v3/{domain}/messages and messages.mime.
+ * api_form: POST /v3/{domain}/messages and messages.mime: the body is unpacked,
+ * taken apart, and read as an email.
  *
- * Threads: the worker's, but for the functions that parse.
+ * Threads: the worker's, but for the functions that read and parse: those may
+ * run in the pool.
  */
 #include "httpd/form/api_form.h"
 
@@ -20,14 +22,6 @@
 #include "httpd/send/send.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
-
-struct send_body;
-
-/*
- * form_request: the body of a form request, unpacked and taken apart.
- *
- * Threads: any that has the body.
- */
 
 /* What is unpacked at the first attempt. */
 enum { FIRST_BYTES = 64 * 1024 };
@@ -115,7 +109,7 @@ static int check_type(const char *type, size_t len, bool multipart_only,
 /* Reads the body by its Content-Type, after Content-Encoding gzip; both kinds
  * of form, or multipart alone. Other media types are refused; no type and no
  * body is a form without fields. Drops the body. */
-static int form_request_read(struct send_body *body, bool multipart_only,
+static int read_body(struct send_body *body, bool multipart_only,
 	struct form *form_r, struct problem *problem)
 {
 	const char *encoding = body->encoding;
@@ -202,7 +196,7 @@ static int parse(struct send_body *body, bool is_mime,
 
 	parsed_r->emails = email;
 	parsed_r->n = 1;
-	if (form_request_read(body, is_mime, &form, problem) < 0 ||
+	if (read_body(body, is_mime, &form, problem) < 0 ||
 		parse_email(request, &form, is_mime, email, problem) < 0)
 		return -1;
 	if (!is_mime)

@@ -1,5 +1,5 @@
 /*
- * form_email: the email of POST /v3/{domain}/messages.
+ * form_email: the email of a form, with its files.
  */
 #include "httpd/form/form_email.h"
 
@@ -15,9 +15,7 @@
 #include "httpd/form/form_options.h"
 #include "httpd/http/uri.h"
 
-/*
- * form_cid: replaces content ids that cannot stand in a header field.
- */
+/* Content ids that cannot stand in a header field. */
 
 /* No longer name is looked for in the html. */
 enum { NAME_MAX_LEN = 1000 };
@@ -308,12 +306,9 @@ int form_email_parse(struct form *form, const struct form_email_rules *rules,
 	return 0;
 }
 
-/*
- * form_email_mime: the email of POST /v3/{domain}/messages.mime.
- *
- * The message goes out as its client made it. Its From field says who sends,
- * and is read as strictly as the milter will read it: one field, one mailbox.
- */
+/* POST /v3/{domain}/messages.mime: the message goes out as its client made it.
+ * Its From field says who sends, and is read as strictly as the milter will
+ * read it: one field, one mailbox. */
 
 static int bad(struct problem *problem, const char *text)
 {

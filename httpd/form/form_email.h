@@ -8,6 +8,8 @@
 #include "httpd/form/form_text.h"
 #include "httpd/send/outgoing.h"
 
+struct mime_message;
+
 /* What is taken of a form. */
 struct form_email_rules {
 	const char *domain; /* of the path, whose the sender must be */
@@ -23,21 +25,13 @@ int form_email_parse(struct form *form, const struct form_email_rules *rules,
 int form_email_parse_mime(struct form *form, const struct form_email_rules *rules,
 	struct outgoing *outgoing_r, struct problem *problem);
 
-/*
- * form_cid: the content ids of inline files, and the html that speaks of them.
+/* The content ids of inline files, and the html that speaks of them.
  *
  * The form dialect names an inline file by its file name, `cid:NAME`. A name
  * with blanks or other characters than ASCII cannot be a Content-ID, and mail
  * programs differ in how they read an escaped one (RFC 2392). So such a file
  * gets an id that all read alike, and the html, which is not seen, speaks of
- * that.
- */
-
-struct mime_message;
-
-/* Each inline file has its file name for a content id; those that cannot be one
- * are replaced, there and in the html: as `cid:NAME`, plain or with
- * percent-encoding. */
+ * that, where it has `cid:NAME`, plain or with percent-encoding. */
 void form_cid_apply(struct mime_message *message);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * form_variables: recipient variables.
+ * form_variables: recipient variables, and the macros that they replace.
  *
  * What they make of the email for a recipient is counted before it is made: the
- * caller finds the memory in between.
+ * caller finds the memory in between. One scanner serves counting and
+ * replacing, since a text of a few bytes can stand for gigabytes.
  */
 #include "httpd/form/form_variables.h"
 
@@ -15,13 +16,6 @@
 #include "core/mime/mime_header.h"
 #include "httpd/form/form_text.h"
 #include "httpd/gate/json_text.h"
-
-/*
- * form_macros: what is put into the texts of an email for its recipient.
- *
- * One scanner serves counting and replacing: a text of a few bytes can stand
- * for gigabytes, which has to be known before any is written.
- */
 
 static const char *const removed[] = {"%unsubscribe_url%",
 	"%tag_unsubscribe_email%", "%tag_unsubscribe_url%",

@@ -31,15 +31,12 @@ void form_variables_free(struct form_variables *variables);
 /* What is done to an email without them: macros that stand for nothing go. */
 int form_variables_none(struct outgoing *email, struct problem *problem);
 
-/*
- * form_macros: what is put into the texts of an email for its recipient.
+/* What is put into the texts of an email for its recipient: `%recipient.KEY%`
+ * stands for the recipient's value of KEY, `%recipient%` for the address. What
+ * names no known value stays as it is. The macros of list management have
+ * nothing behind them here and are removed always.
  *
- * `%recipient.KEY%` stands for the recipient's value of KEY, `%recipient%` for
- * the address. What names no known value stays as it is. The macros of list
- * management have nothing behind them here and are removed always.
- */
-
-/* Borrowed. All NULL: macros are removed and nothing is put in. */
+ * Borrowed. All NULL: macros are removed and nothing is put in. */
 struct form_recipient {
 	const char *address;
 	/* An object whose values are strings or null; NULL: none. */
