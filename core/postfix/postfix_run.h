@@ -1,23 +1,30 @@
 /*
- * postfix_run: tells one run of the system, and of Postfix on it, from another.
+ * postfix_run: tells one run of Postfix, from its start to its end, from
+ * another.
  *
- * What Postfix had accepted, but not yet put into its queue, is gone in the
- * next run; within one, it only is when a part of Postfix is killed.
+ * What Postfix had accepted, but not yet put into its queue, is lost with the
+ * run; within one, it only is when a process of Postfix is killed.
  */
 #ifndef POSTERN_POSTFIX_POSTFIX_RUN_H
 #define POSTERN_POSTFIX_POSTFIX_RUN_H
 
 enum { POSTFIX_RUN_SIZE = 80 };
 
+/* Threads: any, for all functions but new and free. */
 struct postfix_run *postfix_run_new(void);
 void postfix_run_free(struct postfix_run *run);
 
-/* Where Postfix's queue is, for what is asked from now on. */
+/* Where Postfix's queue is, for all later questions. */
 void postfix_run_watch(struct postfix_run *run, const char *queue_directory);
 
-/* The name of the present run: the boot, and which process Postfix's master is.
- * "" when none is alive, or none can be seen: equals no run. */
+/* The name of the present run: when the system was booted and when Postfix was
+ * started. "", which equals no run, when Postfix is stopped, or its queue cannot
+ * be seen. */
 void postfix_run_name(
 	struct postfix_run *run, char name_r[static POSTFIX_RUN_SIZE]);
+
+/* Whether a process listens on the Unix-domain socket: 0, or the error of
+ * connecting. Nothing is connected, so that the process does not notice. */
+int postfix_socket_look(const char *path);
 
 #endif

@@ -18,6 +18,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/postfix/postfix_run.h"
 
 /* bufsize of an address of any family that is used here. */
 union address {
@@ -112,20 +113,6 @@ int smtp_server_connect(const char *server, int *fd_r, struct err *err)
 	return -1;
 }
 
-/* A socket for datagrams is refused for its type, after all that a connection
- * could be refused for; and nobody at the other end hears of it. */
-static int look_at_unix(const union address *address, socklen_t len)
-{
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int number;
-
-	if (fd < 0)
-		return errno;
-	number = connect(fd, &address->any, len) < 0 ? errno : EPROTOTYPE;
-	close(fd);
-	return number == EPROTOTYPE ? 0 : number;
-}
-
 /* The error that connecting ends with; 0: it is connected. */
 static int await_connection(int fd, int timeout_ms)
 {
@@ -147,7 +134,7 @@ int smtp_server_check(const char *server, int timeout_ms, struct err *err)
 
 	if (read_address(server, &address, &len) &&
 		address.any.sa_family == AF_UNIX) {
-		number = look_at_unix(&address, len);
+		number = postfix_socket_look(address.un.sun_path);
 	} else {
 		if (smtp_server_connect(server, &fd, err) < 0)
 			return -1;

@@ -3,9 +3,10 @@
  */
 #include "httpd/send/record_gate.h"
 
-#include "core/base/mem.h"
+#include <errno.h>
+
 #include "core/conf/conf.h"
-#include "httpd/inject/smtp_server.h"
+#include "core/postfix/postfix_run.h"
 
 enum { TRY_US = RECORD_GATE_TRY_MS * 1000 };
 
@@ -34,10 +35,9 @@ bool record_gate_recorded(struct record_gate *gate)
 /* Whether somebody listens there. One that we may not connect to might. */
 static bool is_served(const char *path)
 {
-	_cleanup_free_ char *server = mem_printf("unix:%s", path);
-	struct err err = ERR_INIT;
+	int number = postfix_socket_look(path);
 
-	return smtp_server_check(server, 0, &err) == 0 || err.code == ERR_CONFIG;
+	return number == 0 || number == EACCES;
 }
 
 const char *record_gate_cause(

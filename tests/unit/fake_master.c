@@ -8,11 +8,13 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
@@ -25,8 +27,10 @@ struct fake_master *fake_master_new(void)
 	assert_non_null(mkdtemp(master->queue));
 	master->pid = mem_printf("%s/pid", master->queue);
 	master->file = mem_printf("%s/master.pid", master->pid);
+	master->public = mem_printf("%s/public", master->queue);
+	master->socket = mem_printf("%s/cleanup", master->public);
 	assert_int_equal(mkdir(master->pid, 0700), 0);
-	close(open(master->file, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+	assert_int_equal(mkdir(master->public, 0700), 0);
 	master->fd = -1;
 	return master;
 }
@@ -36,24 +40,49 @@ void fake_master_free(struct fake_master *master)
 	if (master->fd >= 0)
 		fake_master_stop(master);
 	unlink(master->file);
+	unlink(master->socket);
 	rmdir(master->pid);
+	rmdir(master->public);
 	assert_int_equal(rmdir(master->queue), 0);
 	free(master->pid);
 	free(master->file);
+	free(master->public);
+	free(master->socket);
 	free(master);
+}
+
+/* The time of the file is that of a fine clock: the system's own may be the
+ * same for two starts within some milliseconds. */
+static void write_pid_file(const char *path)
+{
+	int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	struct timespec now[2];
+
+	assert_true(fd >= 0);
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &now[0]), 0);
+	now[1] = now[0];
+	assert_true(dprintf(fd, "%d\n", (int)getpid()) > 0);
+	assert_int_equal(futimens(fd, now), 0);
+	close(fd);
 }
 
 void fake_master_start(struct fake_master *master)
 {
-	master->fd = open(master->file, O_RDWR | O_CLOEXEC);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	write_pid_file(master->file);
+	strcpy(address.sun_path, master->socket);
+	unlink(master->socket);
+	master->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(master->fd >= 0);
-	assert_int_equal(flock(master->fd, LOCK_EX), 0);
-	assert_int_equal(prctl(PR_SET_NAME, "master"), 0);
+	assert_int_equal(bind(master->fd, (const struct sockaddr *)&address,
+				 sizeof(address)),
+		0);
+	assert_int_equal(listen(master->fd, 1), 0);
 }
 
 void fake_master_stop(struct fake_master *master)
 {
 	close(master->fd);
 	master->fd = -1;
-	assert_int_equal(prctl(PR_SET_NAME, "other"), 0);
 }
