@@ -24,11 +24,9 @@ override CFLAGS   += -std=gnu17 $(WARNINGS) $(VECTORS) $(HARDEN) $(SANFLAGS) $(W
 override LDFLAGS  += -pie -Wl,-z,relro,-z,now $(SANFLAGS) -pthread
 
 CORE_LIBS   := $(shell pkg-config --libs gmime-3.0 libxml-2.0 libidn2 inih \
-	libsodium uuid sqlite3 zlib 2>/dev/null)
-HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads jansson \
-	2>/dev/null)
+	libsodium uuid sqlite3 zlib jansson 2>/dev/null)
+HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads 2>/dev/null)
 MILTER_LIBS := -lmilter
-CLI_LIBS    := $(shell pkg-config --libs jansson 2>/dev/null)
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -60,7 +58,7 @@ $(BUILD)/postern-milter: $(BUILD)/milter/main.o $(BUILD)/libfilter.a $(CORE)
 
 $(BUILD)/postern: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(CORE)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
 
 $(CORE): $(CORE_OBJS)
 $(BUILD)/libhttpd.a: $(HTTPD_OBJS)
@@ -101,7 +99,7 @@ $(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
 $(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/libhttpd.a $(BUILD)/libfilter.a \
 		$(BUILD)/libcli.a $(CORE)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) $(CLI_LIBS) \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) \
 		$(CORE_LIBS) -lcmocka
 
 $(addprefix $(BUILD)/tests/unit/,$(addsuffix .o,$(UNIT_TESTS))): \
@@ -136,7 +134,7 @@ $(BUILD)/man/%: doc/%.scd $(BUILD)/gen/gen_docs
 $(BUILD)/gen/gen_docs: $(BUILD)/tools/gen_docs.o $(BUILD)/libcli.a $(CORE)
 	@mkdir -p $(@D)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
 
 # The sections of doc/HTTP-API.md that say what httpd/openapi.json says.
 .PHONY: api-doc

@@ -8,12 +8,12 @@
 
 #include "cli/arguments.h"
 #include "cli/cmd.h"
-#include "cli/postfix_own.h"
 #include "cli/verbs.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/conf/conf.h"
 #include "core/address/addr.h"
+#include "core/conf/conf.h"
+#include "core/postfix/postconf.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
 
@@ -61,10 +61,18 @@ static int domain_rules_set(
 static int doubt(const struct conf *conf, const char *name, char **question_r,
 	struct err *err)
 {
+	_cleanup_(postconf_domains) struct postconf_domains *own = NULL;
 	const char *where = NULL;
-	int found = postfix_own_find(
-		conf->submission.postfix_config, name, &where, err);
+	struct err why = ERR_INIT;
+	int found;
 
+	if (postconf_domains_read(conf->submission.postfix_config, &own, &why) ==
+		0)
+		found = postconf_domains_find(own, name, &where, err);
+	else if (why.code == ERR_CONFIG) /* there is no Postfix */
+		found = 0;
+	else
+		found = err_copy(err, &why);
 	if (found < 0)
 		return err_prefix(err,
 			"cannot tell whether Postfix has %s (say --policy to "

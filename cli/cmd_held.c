@@ -19,7 +19,7 @@
 #include "cli/cmd.h"
 #include "cli/held_waiting.h"
 #include "cli/milter_ask.h"
-#include "cli/postfix_queue.h"
+#include "core/postfix/postfix_queue.h"
 #include "core/base/buf.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"

@@ -6,7 +6,7 @@
 #define POSTERN_CLI_HELD_WAITING_H
 
 #include "cli/cmd.h"
-#include "cli/postfix_queue.h"
+#include "core/postfix/postfix_queue.h"
 #include "core/base/secret.h"
 
 /* What became of one message. */

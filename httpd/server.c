@@ -21,7 +21,6 @@
 #include "core/postfix/postconf.h"
 #include "core/db/committer.h"
 #include "core/db/migrate.h"
-#include "core/postfix/own_domains.h"
 #include "core/postfix/postfix_run.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
@@ -40,7 +39,8 @@ struct server {
 	char *conf_path;
 	struct conf *conf; /* the caller's */
 	char *database;
-	char *own_domains; /* of Postfix; NULL: not known, or not needed */
+	int64_t postfix_limit; /* message_size_limit; 0: none, or not known */
+	char *own_domains;     /* of Postfix; NULL: not known, or not needed */
 	struct log *log;
 	struct committer *committer;
 	struct cleaner *cleaner;
@@ -48,26 +48,17 @@ struct server {
 	struct budget budget;
 	atomic_size_t connections;
 	struct record_gate gate;
-	char *pickup; /* the gate's */
 	struct worker_shared shared;
 	struct worker_thread **workers;
 	int workers_n;
 };
 
-/* Postfix's message_size_limit in bytes; 0: none, or not known. When nothing
- * can be learned, sending still works and Postfix says no by itself. */
-static int64_t learn_limit(struct server *server, const struct conf *conf)
+/* Postfix's message_size_limit in bytes; 0: none, or not known. */
+static int64_t read_limit(
+	const struct server *server, const struct conf *conf, const char *value)
 {
-	static const char *const names[] = {"message_size_limit"};
-	_cleanup_free_ char *value = NULL;
-	struct err err = ERR_INIT;
 	int64_t limit;
 
-	if (postconf_read(conf->submission.postfix_config, names, 1, &value,
-		    &err) < 0) {
-		log_warn(server->log, "postfix_unknown", "error", err.text);
-		return 0;
-	}
 	if (str_int(value, 0, INT64_MAX, &limit) < 0) {
 		log_warn(server->log, "postfix_unknown", "message_size_limit",
 			value);
@@ -82,54 +73,59 @@ static int64_t learn_limit(struct server *server, const struct conf *conf)
 }
 
 /* What Postfix would refuse, or bounce when it came by sendmail(1), is refused
- * before. */
-static void learn_min_user(struct server *server, const struct conf *conf)
+ * before. When nothing can be learned, sending still works, and Postfix refuses
+ * by itself; but where smtpd listens has to be known if the settings leave that
+ * to Postfix. */
+static int learn_postfix(struct server *server, struct conf *conf, struct err *err)
 {
-	static const char *const names[] = {"allow_min_user"};
-	_cleanup_free_ char *value = NULL;
+	enum { LIMIT, MIN_USER, QUEUE, N };
+	static const char *const names[N] = {
+		[LIMIT] = "message_size_limit",
+		[MIN_USER] = "allow_min_user",
+		[QUEUE] = "queue_directory",
+	};
+	bool queue_needed = conf->submission.method == SUBMISSION_SMTP &&
+			    str_empty(conf->submission.smtp_server);
+	struct err why = ERR_INIT;
+	char *values[N];
 
-	server->shared.takes_hyphen = postconf_read(
-					      conf->submission.postfix_config,
-					      names, 1, &value, NULL) == 0 &&
-				      str_eq_nocase(value, "yes");
+	if (postconf_read(conf->submission.postfix_config, names, N, values,
+		    &why) < 0) {
+		if (queue_needed)
+			return err_copy(err, &why);
+		log_warn(server->log, "postfix_unknown", "error", why.text);
+		server->postfix_limit = 0;
+		server->shared.takes_hyphen = false;
+		return 0;
+	}
+	server->postfix_limit = read_limit(server, conf, values[LIMIT]);
+	server->shared.takes_hyphen = str_eq_nocase(values[MIN_USER], "yes");
+	postfix_run_watch(server->shared.run, values[QUEUE]);
+	if (queue_needed) {
+		free(conf->submission.smtp_server);
+		conf->submission.smtp_server = mem_printf(
+			"unix:%s/" SMTP_SERVER_SOCKET, values[QUEUE]);
+	}
+	for (size_t i = 0; i < N; i++)
+		free(values[i]);
+	return 0;
 }
 
 /* Needed where companies activate domains themselves. */
 static void learn_domains(struct server *server)
 {
+	_cleanup_(postconf_domains) struct postconf_domains *domains = NULL;
 	struct err err = ERR_INIT;
 
 	free(server->own_domains);
 	server->own_domains = NULL;
-	if (server->conf->http.domain_activation == ACTIVATION_COMPANY &&
-		postfix_domains_read(server->conf, &server->own_domains, &err) < 0)
+	if (server->conf->http.domain_activation != ACTIVATION_COMPANY)
+		return;
+	if (postconf_domains_read(server->conf->submission.postfix_config,
+		    &domains, &err) < 0 ||
+		postconf_domains_names(domains, &server->own_domains, &err) < 0)
 		log_warn(server->log, "domain_activation_by_operator_only",
 			"setting", "http.domain_activation", "why", err.text);
-}
-
-/* Where master runs, and where smtpd waits when the settings leave that to us:
- * then it has to be known. */
-static int learn_queue(struct server *server, struct conf *conf, struct err *err)
-{
-	static const char *const names[] = {"queue_directory"};
-	bool needed = conf->submission.method == SUBMISSION_SMTP &&
-		      str_empty(conf->submission.smtp_server);
-	struct err why = ERR_INIT;
-	char *queue;
-
-	if (postconf_read(conf->submission.postfix_config, names, 1, &queue,
-		    needed ? err : &why) < 0)
-		return needed ? -1 : 0;
-	postfix_run_watch(server->shared.run, queue);
-	server->pickup = mem_printf("%s/public/pickup", queue);
-	server->gate.pickup = server->pickup;
-	if (needed) {
-		free(conf->submission.smtp_server);
-		conf->submission.smtp_server = mem_printf(
-			"unix:%s/" SMTP_SERVER_SOCKET, queue);
-	}
-	free(queue);
-	return 0;
 }
 
 static void watch_smtp(struct server *server)
@@ -173,9 +169,6 @@ static struct conf *share_of(const struct server *server)
 static int start_workers(
 	struct server *server, const struct conf *conf, struct err *err)
 {
-	int64_t limit = learn_limit(server, conf);
-
-	learn_min_user(server, conf);
 	learn_domains(server);
 	server->workers_n = conf->http.workers ? (int)conf->http.workers
 					       : get_nprocs();
@@ -183,8 +176,8 @@ static int start_workers(
 	server->workers = mem_alloc(
 		(size_t)server->workers_n, sizeof(*server->workers));
 	for (int i = 0; i < server->workers_n; i++) {
-		if (worker_thread_new(&server->shared, share_of(server), limit,
-			    &server->workers[i], err) < 0 ||
+		if (worker_thread_new(&server->shared, share_of(server),
+			    server->postfix_limit, &server->workers[i], err) < 0 ||
 			worker_thread_start(server->workers[i], err) < 0)
 			return -1;
 	}
@@ -197,7 +190,7 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 
 	if (migrate_check_file(server->database, err) < 0 ||
 		inject_settings_check(server->conf, err) < 0 ||
-		learn_queue(server, server->conf, err) < 0 ||
+		learn_postfix(server, server->conf, err) < 0 ||
 		committer_new(server->database, &server->committer, err) < 0 ||
 		listener_bind(conf->http.listen, &server->shared.listen_fd,
 			name, err) < 0)
@@ -250,7 +243,6 @@ int server_reload(struct server *server, struct err *err)
 	_cleanup_(conf) struct conf *fresh = NULL;
 	_cleanup_(conf) struct conf *next = conf_copy(server->conf);
 	_cleanup_buf_ struct buf restart = BUF_INIT;
-	int64_t limit;
 
 	if (conf_load(server->conf_path, &fresh, err) < 0)
 		return -1;
@@ -258,14 +250,13 @@ int server_reload(struct server *server, struct err *err)
 	 * will be in use, not for what the file says. */
 	conf_reload(next, fresh, &restart);
 	if (inject_settings_check(next, err) < 0 ||
-		learn_queue(server, next, err) < 0)
+		learn_postfix(server, next, err) < 0)
 		return -1;
 	conf_reload(server->conf, next, &restart);
-	limit = learn_limit(server, server->conf);
-	learn_min_user(server, server->conf);
 	learn_domains(server);
 	for (int i = 0; i < server->workers_n; i++)
-		worker_thread_reload(server->workers[i], share_of(server), limit);
+		worker_thread_reload(server->workers[i], share_of(server),
+			server->postfix_limit);
 	log_set_level(server->log, (enum log_level)server->conf->log.level);
 	log_info(server->log, "reloaded", "file", server->conf_path);
 	watch_smtp(server);
@@ -309,7 +300,6 @@ void server_stop(struct server *server)
 	postfix_run_free(server->shared.run);
 	rate_table_free(server->shared.rates);
 	free(server->own_domains);
-	free(server->pickup);
 	free(server->database);
 	free(server->conf_path);
 	free(server);

@@ -13,6 +13,7 @@
 
 #include "core/base/str.h"
 #include "core/db/migrate.h"
+#include "core/postfix/postconf.h"
 #include "milter/session.h"
 
 /*
@@ -53,18 +54,6 @@ enum { READERS = 16 };
 
 enum { USER_BYTES = 16 * 1024 }; /* a user's row in passwd(5) */
 
-/* Separators are those of the setting's type. */
-static void split_domains(const char *text, struct strv *domains)
-{
-	static const char separators[] = ", \t\r\n";
-	size_t len;
-
-	for (; *(text += strspn(text, separators)); text += len) {
-		len = strcspn(text, separators);
-		strv_take(domains, mem_dup(text, len));
-	}
-}
-
 static int read_rules(
 	const struct conf *conf, struct service_rules *rules_r, struct err *err)
 {
@@ -82,7 +71,7 @@ static int read_rules(
 	if (cidr_list_parse(conf->milter.internal_hosts, &rules.internal_hosts,
 		    err) < 0)
 		return err_prefix(err, "milter.internal_hosts");
-	split_domains(conf->milter.local_domains, &rules.local_domains);
+	rules.local_domains = mem_strdup(conf->milter.local_domains);
 	*rules_r = rules;
 	return 0;
 }
@@ -90,7 +79,7 @@ static int read_rules(
 static void clear_rules(struct service_rules *rules)
 {
 	cidr_list_clear(&rules->internal_hosts);
-	strv_free(&rules->local_domains);
+	free(rules->local_domains);
 }
 
 /* Nobody enters while service_close() waits. */
@@ -187,7 +176,7 @@ bool service_has_mailbox(struct service *service, const char *sender)
 	if (at == NULL || may_lead_elsewhere(sender, at))
 		return false;
 	pthread_rwlock_rdlock(&service->lock);
-	local = strv_has_nocase(&service->rules.local_domains, at + 1);
+	local = postconf_names_have(service->rules.local_domains, at + 1);
 	pthread_rwlock_unlock(&service->lock);
 	return local && is_user(sender, at);
 }

@@ -12,7 +12,6 @@
 #include "core/base/cidr.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/strv.h"
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
 #include "core/db/db_pool.h"
@@ -39,7 +38,7 @@ bool counts_log(struct counts *counts, struct log *log);
 /* What may change while running. */
 struct service_rules {
 	struct cidr_list internal_hosts;
-	struct strv local_domains;
+	char *local_domains;
 	enum stop_way refuse_local;
 	int64_t refusals_kept;
 	bool trace_header;

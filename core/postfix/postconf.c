@@ -1,37 +1,40 @@
 /*
  * postconf: asks postconf(1) and postmap(1).
+ *
+ * The lists of domains are read into one row of items, files replaced by what
+ * is in them; tables are asked when a name is looked for. An item that cannot
+ * be read ends the row, so that a name before it is still found, as Postfix
+ * would.
  */
 #include "core/postfix/postconf.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/mem.h"
+#include "core/address/addr.h"
+#include "core/base/buf.h"
 #include "core/base/program.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
 
-enum { TIMEOUT_MS = 10000 };
-
-const char *const postconf_own_domains[POSTCONF_OWN_DOMAINS] = {
-	"mydestination",
-	"myorigin",
-	"virtual_alias_domains",
-	"virtual_mailbox_domains",
-	"relay_domains",
+enum {
+	TIMEOUT_MS = 10000,
+	FILES_MAX = 8, /* how deep files may name others */
 };
 
-/* Where Postfix's programs usually are, which the PATH of a user may not have. */
-static void add_program(struct strv *argv, const char *name)
-{
-	_cleanup_free_ char *usual = mem_printf("/usr/sbin/%s", name);
+static const char separators[] = ", \t\r\n";
 
-	strv_add(argv, access(usual, X_OK) == 0 ? usual : name);
-}
-
-static void add_config(struct strv *argv, const char *config_dir)
+/* The start of a command line. Postfix's programs usually are in a folder which
+ * the PATH of a user may not have. */
+static void start_argv(
+	struct strv *argv, const char *program, const char *config_dir)
 {
+	_cleanup_free_ char *usual = mem_printf("/usr/sbin/%s", program);
+
+	strv_add(argv, access(usual, X_OK) == 0 ? usual : program);
 	if (str_empty(config_dir))
 		return;
 	strv_add(argv, "-c");
@@ -58,9 +61,8 @@ int postconf_read(const char *config_dir, const char *const *names, size_t n,
 	_cleanup_strv_ struct strv argv = STRV_INIT, lines = STRV_INIT;
 	_cleanup_buf_ struct buf output = BUF_INIT;
 
-	add_program(&argv, "postconf");
+	start_argv(&argv, "postconf", config_dir);
 	strv_add(&argv, "-x");
-	add_config(&argv, config_dir);
 	for (size_t i = 0; i < n; i++)
 		strv_add(&argv, names[i]);
 	if (program_output(argv.items, TIMEOUT_MS, &output, err) < 0)
@@ -71,15 +73,15 @@ int postconf_read(const char *config_dir, const char *const *names, size_t n,
 	return 0;
 }
 
-int postconf_look_up(const char *config_dir, const char *table, const char *key,
+/* Whether the table, as `hash:/etc/postfix/virtual`, has the key: 1, 0 or -1. */
+static int look_up(const char *config_dir, const char *table, const char *key,
 	struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
 	_cleanup_buf_ struct buf output = BUF_INIT;
 	struct err why = ERR_INIT;
 
-	add_program(&argv, "postmap");
-	add_config(&argv, config_dir);
+	start_argv(&argv, "postmap", config_dir);
 	strv_add(&argv, "-q");
 	strv_add(&argv, key);
 	strv_add(&argv, table);
@@ -88,4 +90,219 @@ int postconf_look_up(const char *config_dir, const char *table, const char *key,
 	if (why.code == ERR_NOT_FOUND)
 		return 0;
 	return err_set(err, why.code, "%s: %s", table, why.text);
+}
+
+static const char *const lists[] = {
+	"mydestination",
+	"myorigin",
+	"virtual_alias_domains",
+	"virtual_mailbox_domains",
+	"relay_domains",
+};
+
+struct item {
+	char *text;
+	char *name; /* normalized; NULL: a table, or no name of a domain */
+	size_t list;
+	bool excepted;
+};
+
+struct postconf_domains {
+	char *config_dir;
+	struct item *items;
+	size_t n;
+	struct err why; /* why there are no more items; ERR_NONE: these are all */
+};
+
+void postconf_domains_free(struct postconf_domains *domains)
+{
+	if (domains == NULL)
+		return;
+	for (size_t i = 0; i < domains->n; i++) {
+		free(domains->items[i].text);
+		free(domains->items[i].name);
+	}
+	free(domains->items);
+	free(domains->config_dir);
+	free(domains);
+}
+
+/* The next item of the text, which moves on behind it; NULL at its end. What is
+ * in braces is one item, `!` before it is not part of it. */
+static char *next_item(const char **text, bool *excepted)
+{
+	const char *start = *text + strspn(*text, separators), *end;
+	int depth = 0;
+
+	for (end = start; *end; end++) {
+		if (depth == 0 && strchr(separators, *end))
+			break;
+		depth += (*end == '{') - (*end == '}');
+	}
+	*text = end;
+	if (end == start)
+		return NULL;
+	for (; *start == '!'; start++)
+		*excepted = !*excepted;
+	return mem_dup(start, (size_t)(end - start));
+}
+
+static bool is_table(const char *text)
+{
+	return strchr(text, ':') != NULL;
+}
+
+/* Takes text over. */
+static void add_item(struct postconf_domains *domains, size_t list, char *text,
+	bool excepted)
+{
+	struct item *item;
+
+	domains->items = mem_grow(
+		domains->items, domains->n + 1, sizeof(*domains->items));
+	item = &domains->items[domains->n++];
+	*item = (struct item){.text = text, .list = list, .excepted = excepted};
+	if (!is_table(text))
+		addr_domain_normalize(text, &item->name, NULL);
+}
+
+static int add_items(struct postconf_domains *domains, size_t list,
+	const char *text, bool all_excepted, int depth);
+
+static int add_file(struct postconf_domains *domains, size_t list,
+	const char *path, bool excepted, int depth)
+{
+	_cleanup_free_ char *line = NULL;
+	FILE *file = fopen(path, "re");
+	size_t size = 0;
+	int result = 0;
+
+	if (file == NULL)
+		return err_set(&domains->why, ERR_CONFIG, "cannot read %s: %s",
+			path, strerror(errno));
+	if (depth == FILES_MAX)
+		result = err_set(&domains->why, ERR_CONFIG,
+			"%s: too many files that name others", path);
+	while (result == 0 && getline(&line, &size, file) >= 0)
+		if (line[0] != '#')
+			result = add_items(
+				domains, list, line, excepted, depth + 1);
+	fclose(file);
+	return result;
+}
+
+static int add_items(struct postconf_domains *domains, size_t list,
+	const char *text, bool all_excepted, int depth)
+{
+	bool excepted = false;
+	char *item;
+
+	for (; (item = next_item(&text, &excepted)); excepted = false) {
+		excepted |= all_excepted;
+		if (item[0] == '/') {
+			int result = add_file(
+				domains, list, item, excepted, depth);
+
+			free(item);
+			if (result < 0)
+				return -1;
+		} else {
+			add_item(domains, list, item, excepted);
+		}
+	}
+	return 0;
+}
+
+int postconf_domains_read(const char *config_dir,
+	struct postconf_domains **domains_r, struct err *err)
+{
+	char *values[ARRAY_SIZE(lists)];
+	struct postconf_domains *domains;
+
+	if (postconf_read(config_dir, lists, ARRAY_SIZE(lists), values, err) < 0)
+		return -1;
+	domains = mem_new(struct postconf_domains);
+	domains->config_dir = mem_strdup(config_dir);
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		if (domains->why.code == ERR_NONE &&
+			add_items(domains, i, values[i], false, 0) < 0)
+			err_prefix(&domains->why, "%s", lists[i]);
+		free(values[i]);
+	}
+	*domains_r = domains;
+	return 0;
+}
+
+int postconf_domains_find(const struct postconf_domains *domains,
+	const char *name, const char **parameter_r, struct err *err)
+{
+	size_t excepted = SIZE_MAX; /* from this list */
+
+	for (size_t i = 0; i < domains->n; i++) {
+		const struct item *item = &domains->items[i];
+		int fits;
+
+		if (item->list == excepted)
+			continue;
+		if (is_table(item->text))
+			fits = look_up(
+				domains->config_dir, item->text, name, err);
+		else
+			fits = item->name && str_eq(item->name, name);
+		if (fits < 0)
+			return err_prefix(err, "%s", lists[item->list]);
+		if (fits && item->excepted) {
+			excepted = item->list;
+		} else if (fits) {
+			*parameter_r = lists[item->list];
+			return 1;
+		}
+	}
+	return domains->why.code == ERR_NONE ? 0 : err_copy(err, &domains->why);
+}
+
+int postconf_domains_names(
+	const struct postconf_domains *domains, char **names_r, struct err *err)
+{
+	_cleanup_strv_ struct strv excepted = STRV_INIT; /* from this list */
+	_cleanup_buf_ struct buf names = BUF_INIT;
+	size_t list = 0;
+
+	for (size_t i = 0; i < domains->n; i++) {
+		const struct item *item = &domains->items[i];
+
+		if (item->list != list)
+			strv_free(&excepted);
+		list = item->list;
+		if (item->text[0] == '.' || strpbrk(item->text, ":/{}"))
+			return err_set(err, ERR_CONFIG,
+				"%s has %s, in which httpd does not look",
+				lists[item->list], item->text);
+		if (item->name == NULL || strv_has(&excepted, item->name))
+			continue;
+		if (item->excepted)
+			strv_add(&excepted, item->name);
+		else
+			buf_printf(&names, "%s ", item->name);
+	}
+	if (domains->why.code != ERR_NONE)
+		return err_copy(err, &domains->why);
+	*names_r = buf_take(&names);
+	return 0;
+}
+
+bool postconf_names_have(const char *names, const char *name)
+{
+	bool excepted = false, has = false;
+	char *item;
+
+	while (!has && (item = next_item(&names, &excepted)) != NULL) {
+		_cleanup_free_ char *domain = NULL;
+
+		has = str_eq_nocase(item, name) ||
+		      (addr_domain_normalize(item, &domain, NULL) == 0 &&
+			      str_eq(domain, name));
+		free(item);
+	}
+	return has;
 }

@@ -1,29 +1,53 @@
 /*
- * postconf: what the local Postfix is configured to.
+ * postconf: what the local Postfix is configured to: its parameters, and the
+ * domains that it has as its own.
+ *
+ * Each question runs a program of Postfix, postconf(1) or postmap(1), and
+ * blocks until its end, for ten seconds at most: for commands, start and reload
+ * only. config_dir is the configuration folder of the Postfix instance; "" or
+ * NULL: Postfix's default.
  */
 #ifndef POSTERN_POSTFIX_POSTCONF_H
 #define POSTERN_POSTFIX_POSTCONF_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/base/mem.h"
 
-/* The values of n parameters of Postfix, with what they refer to put in
- * (postconf -x), asked of postconf(1) for the configuration folder ("" or NULL:
- * Postfix's default). Those that Postfix does not know are "". The caller frees
- * each value. Blocks while it runs, for seconds at most. ERR_CONFIG when there
- * is no Postfix, or no such configuration. */
+/* The values of n parameters, with what they refer to put in (postconf -x).
+ * Those that Postfix does not know are "". The caller frees each value.
+ * ERR_CONFIG when there is no Postfix, or no such configuration. */
 int postconf_read(const char *config_dir, const char *const *names, size_t n,
 	char **values_r, struct err *err);
 
-/* The parameters that list the domains which Postfix has as its own. */
-enum { POSTCONF_OWN_DOMAINS = 5 };
-extern const char *const postconf_own_domains[POSTCONF_OWN_DOMAINS];
+/* The domains of Postfix: those in mydestination, myorigin, and the virtual and
+ * relay domains, in the files and tables that they name. In a list the first
+ * item that fits decides, and `!` excepts what fits (postconf(5),
+ * mydestination). Names are compared in the form of addr_domain_normalize(). */
+struct postconf_domains;
 
-/* Whether the table, as `hash:/etc/postfix/virtual`, has the key: postmap -q.
- * 1, 0, or -1 when it cannot be asked. Blocks, for seconds at most. */
-int postconf_look_up(const char *config_dir, const char *table, const char *key,
-	struct err *err);
+/* Reads the lists, with the errors of postconf_read(). Where a list cannot be
+ * read to its end, whatever asks about the rest fails. */
+int postconf_domains_read(const char *config_dir,
+	struct postconf_domains **domains_r, struct err *err);
+void postconf_domains_free(struct postconf_domains *domains);
+DEFINE_CLEANUP(postconf_domains, postconf_domains_free)
+
+/* Whether the normalized name is one of them: 1, and *parameter_r names the
+ * list; 0; or -1 when a file or a table cannot be asked. */
+int postconf_domains_find(const struct postconf_domains *domains,
+	const char *name, const char **parameter_r, struct err *err);
+
+/* All of them in a new string, for postconf_names_have(). ERR_CONFIG when they
+ * are not known by their names: a list has a table or a pattern, or cannot be
+ * read. */
+int postconf_domains_names(const struct postconf_domains *domains,
+	char **names_r, struct err *err);
+
+/* Whether the name is among names, which blanks and commas separate: in the
+ * letter case of either, or normalized. */
+bool postconf_names_have(const char *names, const char *name);
 
 #endif

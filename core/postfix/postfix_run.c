@@ -4,10 +4,10 @@
  * Each start of master writes queue/pid/master.pid anew, so its modification
  * time names the run; stat(2) needs no right but to search the folder. The file
  * stays when Postfix ends, so the run is over when nobody listens on the socket
- * of cleanup(8). That socket is inherited: where master alone is killed, the run
- * lasts as long as a cleanup process that still has work. Where this process may
- * not look at the socket (it is not in the group postdrop), the run lasts until
- * the next start.
+ * of cleanup(8). That socket is inherited: where master alone is killed, the
+ * run lasts as long as a cleanup process that still has work. Where this
+ * process may not look at the socket (it is not in the group postdrop), the run
+ * lasts until the next start.
  *
  * Threads: any; a mutex guards the paths.
  */
@@ -89,11 +89,22 @@ int postfix_socket_look(const char *path)
 	return number == EPROTOTYPE ? 0 : number;
 }
 
+/* With the mutex held. */
 static bool is_over(const struct postfix_run *run)
 {
-	int number = postfix_socket_look(run->cleanup);
+	int number = run->cleanup ? postfix_socket_look(run->cleanup) : 0;
 
 	return number == ECONNREFUSED || number == ENOENT;
+}
+
+bool postfix_run_is_over(struct postfix_run *run)
+{
+	bool over;
+
+	pthread_mutex_lock(&run->mutex);
+	over = is_over(run);
+	pthread_mutex_unlock(&run->mutex);
+	return over;
 }
 
 void postfix_run_name(
@@ -105,7 +116,6 @@ void postfix_run_name(
 	pthread_mutex_lock(&run->mutex);
 	if (run->pid_file && stat(run->pid_file, &status) == 0 && !is_over(run))
 		snprintf(name_r, POSTFIX_RUN_SIZE, "%s %lld.%09ld", run->boot,
-			(long long)status.st_mtim.tv_sec,
-			status.st_mtim.tv_nsec);
+			(long long)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 	pthread_mutex_unlock(&run->mutex);
 }

@@ -22,7 +22,7 @@
 #include "core/address/addr.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
-#include "core/postfix/own_domains.h"
+#include "core/postfix/postconf.h"
 #include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
 #include "httpd/http/problem.h"
@@ -396,7 +396,7 @@ static int verify_run(struct db *db, void *arg, struct err *err)
 	if (found <= 0)
 		return found;
 	if (job->domain.pending && job->kept &&
-		!postfix_domains_have(job->kept, job->domain.name))
+		!postconf_names_have(job->kept, job->domain.name))
 		return activate(db, &job->domain, err);
 	return CHANGE_DONE;
 }

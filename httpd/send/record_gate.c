@@ -32,23 +32,17 @@ bool record_gate_recorded(struct record_gate *gate)
 	return atomic_exchange(&gate->late, 0) >= RECORD_GATE_LATE;
 }
 
-/* Whether somebody listens there. One that we may not connect to might. */
-static bool is_served(const char *path)
+const char *record_gate_cause(struct postfix_run *run, const struct conf *conf)
 {
-	int number = postfix_socket_look(path);
+	int milter;
 
-	return number == 0 || number == EACCES;
-}
-
-const char *record_gate_cause(
-	const struct record_gate *gate, const struct conf *conf)
-{
 	if (conf->submission.method == SUBMISSION_SMTP)
 		return "the smtpd of submission.smtp_server does not ask "
 		       "postern-milter (smtpd_milters)";
-	if (gate->pickup && !is_served(gate->pickup))
+	if (postfix_run_is_over(run))
 		return "Postfix is not running";
-	if (!is_served(conf->milter.socket))
+	milter = postfix_socket_look(conf->milter.socket);
+	if (milter != 0 && milter != EACCES) /* may listen where we may not look */
 		return "postern-milter is not running";
 	return "Postfix does not ask postern-milter (non_smtpd_milters, or it "
 	       "was not reloaded since), or is slow";

@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 
 struct conf;
+struct postfix_run;
 
 enum {
 	RECORD_GATE_LATE = 5, /* answers without a record that shut it */
@@ -26,7 +27,6 @@ enum {
 struct record_gate {
 	atomic_uint late; /* answers without a record since the last record */
 	struct pace next;
-	const char *pickup; /* Postfix's socket for sendmail(1); NULL: unknown */
 };
 
 /* Whether a request may pass. now_us: monotonic. */
@@ -40,7 +40,6 @@ bool record_gate_recorded(struct record_gate *gate);
 
 /* Why nothing is recorded, as far as can be told from here. Blocks only for the
  * moment in which a socket is looked at. */
-const char *record_gate_cause(
-	const struct record_gate *gate, const struct conf *conf);
+const char *record_gate_cause(struct postfix_run *run, const struct conf *conf);
 
 #endif

@@ -106,7 +106,7 @@ static void note_late(const struct send *send)
 		!record_gate_late(gate, clock_monotonic_us()))
 		return;
 	log_error(worker->log, "milter_not_in_charge", "cause",
-		record_gate_cause(gate, worker->conf), "effect",
+		record_gate_cause(worker->shared->run, worker->conf), "effect",
 		"emails wait in Postfix, unrecorded; new ones are answered "
 		"with 503",
 		"hint", "run postfix-conf/check");

@@ -43,8 +43,8 @@ static void assert_name(const char *queue, const char *expected)
 	assert_string_equal(name, expected);
 }
 
-/* The files stay when Postfix is stopped or killed: that is no run, and the next
- * start is another one. */
+/* The files stay when Postfix is stopped or killed: that is no run, and the
+ * next start is another one. */
 static void test_starts(void **state)
 {
 	struct fake_master *master = fake_master_new();

@@ -1,4 +1,4 @@
-/* postfix_domains: what a main.cf names as the host's own. */
+/* postconf: what a main.cf names as the host's own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
-#include "core/conf/conf.h"
-#include "core/postfix/own_domains.h"
+#include "core/postfix/postconf.h"
 
 /* Writes FOLDER/NAME with the text; %s in it is the folder. */
 static void write_file(const char *folder, const char *name, const char *before,
@@ -55,7 +54,11 @@ static const struct {
 } cases[] = {
 	{"mydestination = b.test", "", 0},
 	{"mydestination = b.test, localhost, A.test.", "", 1},
-	{"mydestination = b.test !a.test", "", 1},
+	{"mydestination = b.test !a.test", "", 0},
+	{"mydestination = !a.test a.test", "", 0},
+	{"mydestination = a.test !a.test", "", 1},
+	{"mydestination = !DIR/list a.test", "b.test A.test", 0},
+	{"mydestination = !a.test\nrelay_domains = a.test", "", 1},
 	{"mydestination = ! a.test", "", 1},
 	{"mydestination = xa.test a.test.b", "", 0},
 	{"mydomain = a.test\nmyorigin = $mydomain", "", 1},
@@ -74,35 +77,40 @@ static void test_read(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char folder[] = "/tmp/postfix_domains.XXXXXX";
-		struct conf conf = {.submission.postfix_config = folder};
-		_cleanup_free_ char *words = NULL;
+		char folder[] = "/tmp/postconf.XXXXXX";
+		_cleanup_(postconf_domains) struct postconf_domains *domains = NULL;
+		_cleanup_free_ char *names = NULL;
+		const char *where = NULL;
 		struct err err = ERR_INIT;
-		int got;
+		int got, found;
 
 		assert_non_null(mkdtemp(folder));
 		write_file(folder, "main.cf", NONE, cases[i].main_cf);
 		write_file(folder, "list", "", cases[i].list);
-		got = postfix_domains_read(&conf, &words, &err);
+		assert_int_equal(
+			postconf_domains_read(folder, &domains, &err), 0);
+		got = postconf_domains_names(domains, &names, &err);
 		if (got == 0)
-			got = postfix_domains_have(words, "a.test");
+			got = postconf_names_have(names, "a.test");
 		else
 			assert_int_equal(err.code, ERR_CONFIG);
 		if (got != cases[i].wanted)
 			fail_msg("%s: %d %s", cases[i].main_cf, got, err.text);
+		found = postconf_domains_find(domains, "a.test", &where, &err);
+		if (got >= 0 && found != got)
+			fail_msg("%s: found %d", cases[i].main_cf, found);
 		drop_folder(folder);
 	}
 }
 
 static void test_no_postfix(void **state)
 {
-	char folder[] = "/nonexistent";
-	struct conf conf = {.submission.postfix_config = folder};
+	struct postconf_domains *domains;
 	struct err err = ERR_INIT;
-	char *words;
 
 	(void)state;
-	assert_int_equal(postfix_domains_read(&conf, &words, &err), -1);
+	assert_int_equal(
+		postconf_domains_read("/nonexistent", &domains, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
 }
 

@@ -6,7 +6,7 @@
  *
  * Threads: one, the command's; waits for the programs that it runs.
  */
-#include "cli/postfix_queue.h"
+#include "core/postfix/postfix_queue.h"
 
 #include <errno.h>
 #include <fcntl.h>

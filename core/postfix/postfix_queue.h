@@ -2,8 +2,8 @@
  * postfix_queue: Postfix's queue, through the programs that Postfix has for it:
  * postqueue(1), postcat(1), postsuper(1) and sendmail(1).
  */
-#ifndef POSTERN_CLI_POSTFIX_QUEUE_H
-#define POSTERN_CLI_POSTFIX_QUEUE_H
+#ifndef POSTERN_POSTFIX_POSTFIX_QUEUE_H
+#define POSTERN_POSTFIX_POSTFIX_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
