@@ -12,7 +12,7 @@
 
 #include "cli/arguments.h"
 #include "cli/cmd.h"
-#include "cli/print.h"
+#include "cli/report.h"
 #include "cli/verbs.h"
 #include "core/base/clock.h"
 #include "core/base/secret.h"

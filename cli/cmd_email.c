@@ -1,22 +1,63 @@
 /*
- * cmd_email: the record of emails.
+ * cmd_email: the record of emails, and of what the milter refused, or would have.
  *
  * Threads: one, the command's.
  */
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/cmd_email_private.h"
+#include "core/address/addr.h"
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/address/addr.h"
+#include "core/policy/verdict.h"
 #include "core/store/store_email.h"
+#include "core/store/store_refusal.h"
 
-static int email_find(
-	const struct call *call, struct email *email_r, struct err *err);
+enum {
+	DEFAULT_LIMIT = 20,
+	MAX_LIMIT = 1000,
+	NAMED_MAX = 5, /* ids that an error tells */
+};
 
-enum { NAMED_MAX = 5 };
+#define LIMIT_HELP "How many at most, from 1 to 1000. Without this, 20."
+
+/* What the options --company, --domain and --limit ask for. */
+struct query {
+	struct email_scope scope; /* points into the others */
+	char company_id[ID_SIZE];
+	char *domain;
+	int64_t limit;
+};
+
+static void clear_query(struct query *query)
+{
+	free(query->domain);
+}
+
+#define _cleanup_query_ __attribute__((cleanup(clear_query)))
+
+/* The caller clears the query, also after a failure. 0, or -1 with ERR_INVALID. */
+static int read_query(
+	const struct call *call, struct query *query_r, struct err *err)
+{
+	const char *limit = call_option(call, OPTION_LIMIT);
+	const char *domain = call_option(call, OPTION_DOMAIN);
+
+	*query_r = (struct query){.limit = DEFAULT_LIMIT};
+	if (limit && str_int(limit, 1, MAX_LIMIT, &query_r->limit) < 0)
+		return err_set(err, ERR_INVALID,
+			"--limit is a number from 1 to %d, not \"%s\"",
+			MAX_LIMIT, limit);
+	if (call_id_option(call, OPTION_COMPANY, query_r->company_id, err) < 0)
+		return -1;
+	if (domain && addr_domain_normalize(domain, &query_r->domain, err) < 0)
+		return -1;
+	if (*query_r->company_id)
+		query_r->scope.company_id = query_r->company_id;
+	query_r->scope.domain = query_r->domain;
+	return 0;
+}
 
 static const struct email_scope everything = {0};
 
@@ -101,8 +142,6 @@ static int email_find(
 		return found > 0 ? 0 : -1;
 	return find_chosen(call, message_id, email_r, err);
 }
-
-enum { DEFAULT_LIMIT = 20, MAX_LIMIT = 1000 };
 
 enum {
 	OBJECT,
@@ -218,50 +257,15 @@ static int run_show(
 	return 0;
 }
 
-static int read_limit(const struct call *call, int *limit_r, struct err *err)
-{
-	const char *text = call_option(call, OPTION_LIMIT);
-	int64_t limit = DEFAULT_LIMIT;
-
-	if (text && str_int(text, 1, MAX_LIMIT, &limit) < 0)
-		return err_set(err, ERR_INVALID,
-			"--limit is a number from 1 to %d, not \"%s\"",
-			MAX_LIMIT, text);
-	*limit_r = (int)limit;
-	return 0;
-}
-
-int email_query_read(
-	const struct call *call, struct email_query *query_r, struct err *err)
-{
-	const char *domain = call_option(call, OPTION_DOMAIN);
-
-	*query_r = (struct email_query){0};
-	if (read_limit(call, &query_r->limit, err) < 0 ||
-		call_id_option(call, OPTION_COMPANY, query_r->company_id, err) < 0)
-		return -1;
-	if (domain && addr_domain_normalize(domain, &query_r->domain, err) < 0)
-		return -1;
-	if (*query_r->company_id)
-		query_r->scope.company_id = query_r->company_id;
-	query_r->scope.domain = query_r->domain;
-	return 0;
-}
-
-void email_query_clear(struct email_query *query)
-{
-	free(query->domain);
-}
-
 static int run_list(
 	const struct call *call, struct report *report, struct err *err)
 {
-	_cleanup_email_query_ struct email_query query;
+	_cleanup_query_ struct query query;
 	struct email_list emails;
 
-	if (email_query_read(call, &query, err) < 0 ||
-		store_email_list(
-			call->db, &query.scope, query.limit, &emails, err) < 0)
+	if (read_query(call, &query, err) < 0 ||
+		store_email_list(call->db, &query.scope, (int)query.limit,
+			&emails, err) < 0)
 		return -1;
 	for (size_t i = 0; i < emails.n; i++)
 		add_row(report, &emails.items[i]);
@@ -292,7 +296,160 @@ const struct verb cmd_email_list = {
 	.columns = columns,
 	.options = {{OPTION_COMPANY, false, "Only those of this company."},
 		{OPTION_DOMAIN, false, "Only those sent as this domain."},
-		{OPTION_LIMIT, false, EMAIL_LIMIT_HELP}},
+		{OPTION_LIMIT, false, LIMIT_HELP}},
 	.help = "Lists the newest emails, sent or not, newest first.",
 	.run = run_list,
+};
+
+/* What was refused: two lists, of emails and of other mail, each the newest
+ * first, merged into one. */
+
+enum {
+	R_LAST_AT,
+	R_FIRST_AT,
+	R_OUTCOME,
+	R_COUNT,
+	R_DOMAIN_NAME,
+	R_REASON,
+	R_REASON_WORDS,
+	R_ORIGIN,
+	R_CLIENT,
+	R_LOGIN,
+	R_SENDER,
+	R_FROM,
+	R_EMAIL_ID,
+	R_QUEUE_ID,
+};
+
+static const struct column refused_columns[] = {
+	[R_LAST_AT] = {"last_at", "LAST", .type = COLUMN_TIME},
+	[R_FIRST_AT] = {"first_at", NULL, .type = COLUMN_TIME},
+	[R_OUTCOME] = {"outcome", "R_OUTCOME", .type = COLUMN_TEXT},
+	[R_COUNT] = {"count", "TIMES", .type = COLUMN_INT},
+	[R_DOMAIN_NAME] = {"domain", "DOMAIN", COLUMN_TEXT, .width = 40},
+	[R_REASON] = {"reason", NULL, .type = COLUMN_TEXT},
+	[R_REASON_WORDS] = {"reason_text", "R_REASON", COLUMN_TEXT, .width = 60},
+	[R_ORIGIN] = {"origin", NULL, .type = COLUMN_TEXT},
+	[R_CLIENT] = {"client", "R_CLIENT", COLUMN_TEXT, .width = 40},
+	[R_LOGIN] = {"login", "R_LOGIN", COLUMN_TEXT, .width = 40},
+	[R_SENDER] = {"sender", "R_SENDER", COLUMN_TEXT, .width = 40},
+	[R_FROM] = {"from", "R_FROM", COLUMN_TEXT, .width = 40},
+	[R_EMAIL_ID] = {"email_id", "EMAIL ID", .type = COLUMN_TEXT},
+	[R_QUEUE_ID] = {"queue_id", "QUEUE ID", COLUMN_TEXT, .width = 20},
+	{0},
+};
+
+static void add_email(struct report *report, const struct email *email)
+{
+	report_add_row(report);
+	report_time(report, R_LAST_AT, email->decided_us);
+	report_time(report, R_FIRST_AT, email->decided_us);
+	report_text(report, R_OUTCOME, store_email_state_name(email->state));
+	report_number(report, R_COUNT, 1);
+	report_text(report, R_DOMAIN_NAME, email->domain);
+	report_text(report, R_REASON, email->refusal);
+	report_text(report, R_REASON_WORDS, email->refusal);
+	report_text(report, R_SENDER, email->sender);
+	report_text(report, R_FROM, email->from);
+	report_text(report, R_EMAIL_ID, email->id);
+	report_text(report, R_QUEUE_ID, email->queue_id);
+}
+
+/* "" stands for none. */
+static void add_text(struct report *report, size_t column, const char *text)
+{
+	report_text(report, column, *text ? text : NULL);
+}
+
+static void add_refusal(struct report *report, const struct refusal *refusal)
+{
+	report_add_row(report);
+	report_time(report, R_LAST_AT, refusal->last_us);
+	report_time(report, R_FIRST_AT, refusal->first_us);
+	report_text(report, R_OUTCOME,
+		store_refusal_outcome_name(refusal->outcome));
+	report_number(report, R_COUNT, refusal->count);
+	add_text(report, R_DOMAIN_NAME, refusal->domain);
+	report_text(report, R_REASON, refusal->reason);
+	report_text(
+		report, R_REASON_WORDS, verdict_reason_words(refusal->reason));
+	report_text(report, R_ORIGIN, refusal->origin);
+	add_text(report, R_CLIENT, refusal->client);
+	add_text(report, R_LOGIN, refusal->login);
+	report_text(report, R_SENDER, refusal->sender);
+	add_text(report, R_FROM, refusal->from);
+	report_text(report, R_QUEUE_ID, refusal->queue_id);
+}
+
+static void merge_newest(struct report *report, const struct email_list *emails,
+	const struct refusal_list *refusals, size_t limit)
+{
+	size_t e = 0, r = 0;
+
+	while (e + r < limit && (e < emails->n || r < refusals->n)) {
+		bool email = r == refusals->n ||
+			     (e < emails->n && emails->items[e].decided_us >=
+						       refusals->items[r].last_us);
+
+		if (email)
+			add_email(report, &emails->items[e++]);
+		else
+			add_refusal(report, &refusals->items[r++]);
+	}
+}
+
+static int fill(const struct call *call, const struct query *query,
+	struct report *report, struct err *err)
+{
+	const struct refusal_scope scope = {
+		.company_id = query->scope.company_id,
+		.domain = query->scope.domain,
+	};
+	struct refusal_list refusals;
+	struct email_list emails;
+
+	if (store_email_list_refused(call->db, &query->scope, (int)query->limit,
+		    &emails, err) < 0)
+		return -1;
+	if (store_refusal_list(
+		    call->db, &scope, (int)query->limit, &refusals, err) < 0) {
+		store_email_list_free(&emails);
+		return -1;
+	}
+	merge_newest(report, &emails, &refusals, (size_t)query->limit);
+	store_email_list_free(&emails);
+	store_refusal_list_free(&refusals);
+	return 0;
+}
+
+static int run_refused(
+	const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_query_ struct query query;
+
+	if (read_query(call, &query, err) < 0)
+		return -1;
+	return fill(call, &query, report, err);
+}
+
+const struct verb cmd_email_refused = {
+	.noun = "email",
+	.name = "list",
+	.variant = true,
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = refused_columns,
+	.options = {{OPTION_REFUSED, true,
+			    "What was refused, in the place of all emails."},
+		{OPTION_COMPANY, false,
+			"Only emails of this company, and other mail that used "
+			"a domain which it has now."},
+		{OPTION_DOMAIN, false, "Only what used this domain."},
+		{OPTION_LIMIT, false, LIMIT_HELP}},
+	.help = "Lists what the rules refused, and what a domain with the "
+		"policy learn would have refused, newest first: emails, and "
+		"other mail that used a domain (postern domain set). Equal "
+		"messages are shown once, with their number. An email can be "
+		"shown by its id.",
+	.run = run_refused,
 };

@@ -1,5 +1,6 @@
 /*
- * report: what a verb has to say, before it is a table or JSON.
+ * report: what a verb has to say, as JSON and as tables. All text of it passes
+ * through the visible_ functions before it is in a table.
  *
  * Invariant: cells has rows_n * columns_n elements.
  * Threads: one.
@@ -7,11 +8,16 @@
 #include "cli/report.h"
 
 #include <assert.h>
+#include <jansson.h>
+#include <locale.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
@@ -104,9 +110,396 @@ void report_note(struct report *report, const char *format, ...)
 	free(text);
 }
 
-const struct cell *report_cell(
+static const struct cell *cell_at(
 	const struct report *report, size_t row, size_t column)
 {
 	assert(row < report->rows_n && column < report->columns_n);
 	return &report->cells[row * report->columns_n + column];
+}
+
+/* Text that is safe to show on a terminal. */
+
+/* The length of the character at the beginning of the text, 0 when there is no
+ * UTF-8. */
+static size_t char_len(const char *text)
+{
+	for (size_t len = 1; len <= 4 && text[len - 1]; len++)
+		if (str_utf8_valid(text, len))
+			return len;
+	return 0;
+}
+
+/* The code point of a well-formed character. */
+static unsigned code_point(const char *text, size_t len)
+{
+	static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	unsigned code = (unsigned char)text[0] & masks[len];
+
+	for (size_t i = 1; i < len; i++)
+		code = code << 6 | ((unsigned char)text[i] & 0x3f);
+	return code;
+}
+
+/* Characters that act on a terminal or on the order of what follows. */
+static bool acts(unsigned code)
+{
+	static const struct {
+		unsigned first;
+		unsigned last;
+	} ranges[] = {
+		{0, 0x1f},          /* C0 */
+		{0x7f, 0x9f},       /* DEL and C1 */
+		{0x200e, 0x200f},   /* marks of direction */
+		{0x2028, 0x202e},   /* separators, embeddings, overrides */
+		{0x2066, 0x2069},   /* isolates */
+		{0xfeff, 0xfeff},   /* byte order mark */
+		{0xfff9, 0xfffb},   /* interlinear annotation */
+		{0xe0000, 0xe007f}, /* tags */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		if (code >= ranges[i].first && code <= ranges[i].last)
+			return true;
+	return false;
+}
+
+static void add(struct buf *out, const char *text, const char *kept)
+{
+	while (*text) {
+		size_t len = char_len(text);
+		unsigned code = len ? code_point(text, len) : 0;
+
+		if (len == 1 && strchr(kept, *text))
+			buf_add_char(out, *text);
+		else if (len <= 1 && (len == 0 || acts(code)))
+			buf_printf(out, "\\x%02x", (unsigned char)*text);
+		else if (acts(code))
+			buf_printf(out, "\\u{%04x}", code);
+		else
+			buf_add(out, text, len);
+		text += len ? len : 1;
+	}
+}
+
+void visible_add(struct buf *out, const char *text)
+{
+	add(out, text, "");
+}
+
+void visible_add_lines(struct buf *out, const char *text)
+{
+	add(out, text, "\n\t");
+}
+
+/* wcwidth() asks the thread's locale, whatever the user's is. */
+static size_t code_width(unsigned code)
+{
+	int width = wcwidth((wchar_t)code);
+
+	return width < 0 ? 1 : (size_t)width;
+}
+
+/* The width of as much of the text as fits; *bytes_r says how much. */
+static size_t measure(const char *text, size_t max, size_t *bytes_r)
+{
+	size_t used = 0, bytes = 0;
+
+	while (text[bytes]) {
+		size_t len = char_len(text + bytes);
+		size_t width = len ? code_width(code_point(text + bytes, len))
+				   : 1;
+
+		if (used + width > max)
+			break;
+		used += width;
+		bytes += len ? len : 1;
+	}
+	*bytes_r = bytes;
+	return used;
+}
+
+static size_t measure_utf8(const char *text, size_t max, size_t *bytes_r)
+{
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	locale_t before = uselocale(utf8);
+	size_t width = measure(text, max, bytes_r);
+
+	uselocale(before);
+	if (utf8)
+		freelocale(utf8);
+	return width;
+}
+
+size_t visible_width(const char *text)
+{
+	size_t bytes;
+
+	return measure_utf8(text, SIZE_MAX, &bytes);
+}
+
+size_t visible_cut(const char *text, size_t width)
+{
+	size_t bytes;
+
+	measure_utf8(text, width, &bytes);
+	return bytes;
+}
+
+/* Bytes that are no UTF-8, which JSON cannot hold, are made visible. */
+static json_t *json_of_text(const char *text)
+{
+	json_t *json = json_string(text);
+	_cleanup_buf_ struct buf shown = BUF_INIT;
+
+	if (json)
+		return json;
+	visible_add(&shown, text);
+	return json_string(buf_str(&shown));
+}
+
+static json_t *json_of_list(const struct strv *list)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(array, json_of_text(list->items[i]));
+	return array;
+}
+
+static json_t *json_of_time(int64_t time_us)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(time_us, text);
+	return json_string(text);
+}
+
+static json_t *json_of_cell(enum column_type type, const struct cell *cell)
+{
+	if (!cell->set)
+		return json_null();
+	switch (type) {
+	case COLUMN_TEXT:
+	case COLUMN_BODY:
+		return json_of_text(cell->text);
+	case COLUMN_INT:
+		return json_integer(cell->number);
+	case COLUMN_FLAG:
+		return json_boolean(cell->number);
+	case COLUMN_TIME:
+		return json_of_time(cell->number);
+	case COLUMN_LIST:
+		return json_of_list(&cell->list);
+	}
+	return json_null();
+}
+
+static json_t *json_of_row(const struct report *report, size_t row, bool bodies)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < report->columns_n; i++)
+		if (bodies || report->columns[i].type != COLUMN_BODY)
+			json_object_set_new(object, report->columns[i].name,
+				json_of_cell(report->columns[i].type,
+					cell_at(report, row, i)));
+	return object;
+}
+
+/* DEL is ASCII but no character to show; JSON does not ask for its escape. */
+static int add_without_del(const char *data, size_t len, void *out)
+{
+	for (size_t i = 0; i < len; i++)
+		if (data[i] == 0x7f)
+			buf_add_str(out, "\\u007f");
+		else
+			buf_add_char(out, data[i]);
+	return 0;
+}
+
+static void dump(json_t *json, struct buf *out)
+{
+	json_dump_callback(json, add_without_del, out, JSON_ENSURE_ASCII);
+	json_decref(json);
+	buf_add_char(out, '\n');
+}
+
+void print_json_rows(const struct report *report, struct buf *out)
+{
+	json_t *array = json_array();
+
+	for (size_t row = 0; row < report->rows_n; row++)
+		json_array_append_new(array, json_of_row(report, row, false));
+	dump(array, out);
+}
+
+void print_json_record(const struct report *report, struct buf *out)
+{
+	dump(json_of_row(report, 0, true), out);
+}
+
+enum { GAP = 2 };
+
+/* A text of one line, cut to the column's width when cut is wanted. */
+static void add_text(const struct column *column, const char *text, bool cut,
+	struct buf *out)
+{
+	_cleanup_buf_ struct buf shown = BUF_INIT;
+
+	visible_add(&shown, text);
+	if (cut && column->width &&
+		visible_width(buf_str(&shown)) > column->width) {
+		buf_add(out, shown.data,
+			visible_cut(shown.data, column->width - 1));
+		buf_add_str(out, "…");
+	} else {
+		buf_add_str(out, buf_str(&shown));
+	}
+}
+
+/* To the second: `2026-11-21 02:43:18Z`. */
+static void add_time(int64_t time_us, struct buf *out)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(time_us, text);
+	buf_printf(out, "%.10s %.8sZ", text, text + 11);
+}
+
+static void add_value(const struct column *column, const struct cell *cell,
+	bool cut, struct buf *out)
+{
+	switch (column->type) {
+	case COLUMN_TEXT:
+		add_text(column, cell->text, cut, out);
+		break;
+	case COLUMN_BODY:
+		visible_add_lines(out, cell->text);
+		break;
+	case COLUMN_INT:
+		buf_printf(out, "%lld", (long long)cell->number);
+		break;
+	case COLUMN_FLAG:
+		buf_add_str(out, cell->number ? "yes" : "no");
+		break;
+	case COLUMN_TIME:
+		add_time(cell->number, out);
+		break;
+	case COLUMN_LIST: {
+		_cleanup_free_ char *text = strv_join(&cell->list, ", ");
+
+		add_text(column, text, cut, out);
+	}
+	}
+}
+
+/* The cell as text, a dash for null and for nothing; a new string. */
+static char *render(
+	const struct report *report, size_t row, size_t column, bool cut)
+{
+	const struct cell *cell = cell_at(report, row, column);
+	struct buf text = BUF_INIT;
+
+	if (cell->set)
+		add_value(&report->columns[column], cell, cut, &text);
+	if (text.len == 0)
+		buf_add_str(&text, "-");
+	return buf_take(&text);
+}
+
+static size_t column_width(const struct report *report, size_t column)
+{
+	size_t width = visible_width(report->columns[column].title);
+
+	for (size_t row = 0; row < report->rows_n; row++) {
+		_cleanup_free_ char *text = render(report, row, column, true);
+		size_t wanted = visible_width(text);
+
+		if (wanted > width)
+			width = wanted;
+	}
+	return width;
+}
+
+/* Blanks are put before a text, not behind the last one. */
+struct line {
+	struct buf *out;
+	size_t owed;
+};
+
+static void add_cell(struct line *line, const char *text, size_t width)
+{
+	buf_printf(line->out, "%*s%s", (int)line->owed, "", text);
+	line->owed = width - visible_width(text) + GAP;
+}
+
+static void end_line(struct line *line)
+{
+	buf_add_char(line->out, '\n');
+	line->owed = 0;
+}
+
+void print_table_rows(const struct report *report, struct buf *out)
+{
+	size_t *widths = mem_alloc(report->columns_n, sizeof(*widths));
+	struct line line = {.out = out};
+
+	for (size_t i = 0; i < report->columns_n; i++) {
+		const char *title = report->columns[i].title;
+
+		if (title == NULL)
+			continue;
+		widths[i] = column_width(report, i);
+		add_cell(&line, title, widths[i]);
+	}
+	end_line(&line);
+	for (size_t row = 0; row < report->rows_n; row++) {
+		for (size_t i = 0; i < report->columns_n; i++) {
+			_cleanup_free_ char *text = NULL;
+
+			if (report->columns[i].title == NULL)
+				continue;
+			text = render(report, row, i, true);
+			add_cell(&line, text, widths[i]);
+		}
+		end_line(&line);
+	}
+	free(widths);
+}
+
+static size_t names_width(const struct report *report)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < report->columns_n; i++) {
+		size_t len = strlen(report->columns[i].name);
+
+		if (report->columns[i].type != COLUMN_BODY && len > width)
+			width = len;
+	}
+	return width;
+}
+
+static void add_body(
+	const struct column *column, const char *text, struct buf *out)
+{
+	buf_printf(out, "\n%s:\n%s", column->name, text);
+	if (out->data[out->len - 1] != '\n')
+		buf_add_char(out, '\n');
+}
+
+void print_table_record(const struct report *report, struct buf *out)
+{
+	size_t width = names_width(report);
+
+	for (size_t i = 0; i < report->columns_n; i++) {
+		const struct column *column = &report->columns[i];
+		_cleanup_free_ char *text = render(report, 0, i, false);
+
+		if (column->type == COLUMN_BODY)
+			add_body(column, text, out);
+		else
+			buf_printf(out, "%-*s%s\n", (int)(width + GAP),
+				column->name, text);
+	}
 }

@@ -1,9 +1,9 @@
 /*
- * report: what a verb has to say, before it is a table or JSON.
+ * report: what a verb has to say.
  *
- * Rows of typed cells under named columns. A verb fills one, the printers
- * print it; so every verb speaks both to people and to programs. A report owns
- * all that is put in.
+ * Rows of typed cells under named columns. A verb fills a report; it is printed
+ * as a table for people or as JSON for programs, so every verb speaks to both.
+ * A report owns all that is put in.
  */
 #ifndef POSTERN_CLI_REPORT_H
 #define POSTERN_CLI_REPORT_H
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/base/strv.h"
 
@@ -66,8 +67,34 @@ void report_list(struct report *report, size_t column, const struct strv *list);
 void report_note(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* What stands there; the report's. */
-const struct cell *report_cell(
-	const struct report *report, size_t row, size_t column);
+/* Appends all rows in aligned columns under their titles. */
+void print_table_rows(const struct report *report, struct buf *out);
+
+/* Appends the first row, a line for each column with its name; texts of many
+ * lines stand below. */
+void print_table_record(const struct report *report, struct buf *out);
+
+/* JSON on one line, in ASCII: other characters come as \u escapes, so that a
+ * terminal is safe whatever the text. Times are RFC 3339, lists arrays. */
+
+/* Appends all rows as an array of objects, without their bodies. */
+void print_json_rows(const struct report *report, struct buf *out);
+
+/* Appends the first row as an object. */
+void print_json_record(const struct report *report, struct buf *out);
+
+/* Appends the text as UTF-8 in which nothing steers a terminal or reorders
+ * what is read: control characters, the marks that change the direction of
+ * writing, and bytes that are no UTF-8 come out as \xNN or \u{NNNN}. */
+void visible_add(struct buf *out, const char *text);
+
+/* The same, but ends of line and tabs stay. */
+void visible_add_lines(struct buf *out, const char *text);
+
+/* How many columns of a terminal the text, made visible, takes. */
+size_t visible_width(const char *text);
+
+/* How many bytes of such a text fit into width columns. */
+size_t visible_cut(const char *text, size_t width);
 
 #endif

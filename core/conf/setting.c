@@ -158,7 +158,8 @@ bool setting_section_known(const char *section)
 	return false;
 }
 
-bool setting_is_text(const struct setting *setting)
+/* Whether the value is kept as text, a char * at the setting's offset. */
+static bool is_text(const struct setting *setting)
 {
 	return types[setting->type].valid != NULL;
 }
@@ -283,7 +284,7 @@ int setting_parse(const struct setting *setting, const char *text,
 {
 	int64_t number;
 
-	if (setting_is_text(setting))
+	if (is_text(setting))
 		return parse_text(setting, text, conf, err);
 	if (setting->type == SETTING_CHOICE)
 		return parse_choice(setting, text, conf, err);
@@ -297,7 +298,7 @@ int setting_parse(const struct setting *setting, const char *text,
 void setting_format(
 	const struct setting *setting, const struct conf *conf, struct buf *out)
 {
-	if (setting_is_text(setting))
+	if (is_text(setting))
 		buf_add_str(out, setting_text(setting, conf));
 	else if (setting->type == SETTING_CHOICE)
 		buf_add_str(out, setting->choices[setting_number(setting, conf)]);
@@ -309,7 +310,7 @@ void setting_format(
 bool setting_equal(const struct setting *setting, const struct conf *a,
 	const struct conf *b)
 {
-	if (setting_is_text(setting))
+	if (is_text(setting))
 		return str_eq(setting_text(setting, a), setting_text(setting, b));
 	return setting_number(setting, a) == setting_number(setting, b);
 }
@@ -317,7 +318,7 @@ bool setting_equal(const struct setting *setting, const struct conf *a,
 void setting_copy(
 	const struct setting *setting, struct conf *to, const struct conf *from)
 {
-	if (!setting_is_text(setting)) {
+	if (!is_text(setting)) {
 		*number_at(setting, to) = setting_number(setting, from);
 		return;
 	}
@@ -327,7 +328,7 @@ void setting_copy(
 
 void setting_clear(const struct setting *setting, struct conf *conf)
 {
-	if (!setting_is_text(setting))
+	if (!is_text(setting))
 		return;
 	free(*text_at(setting, conf));
 	*text_at(setting, conf) = NULL;

@@ -3,7 +3,7 @@
  *
  * The help texts are the documentation: postern.conf(5) is printed from them.
  */
-#include "core/conf/settings.h"
+#include "core/conf/setting.h"
 
 #include "core/base/log.h"
 #include "core/base/mem.h"

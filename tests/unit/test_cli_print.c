@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/print.h"
+#include "cli/report.h"
 #include "core/base/mem.h"
 
 enum { ID, NAME, ACTIVE, COUNT, CREATED_AT, LIST, HIDDEN, BODY };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/print.h"
+#include "cli/report.h"
 #include "core/base/mem.h"
 
 static void test_what_acts_is_shown(void **state)
