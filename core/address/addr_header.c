@@ -1,13 +1,17 @@
 /*
- * addr_scan: see the header.
+ * addr_header: what readers see in a field that names a sender.
+ *
+ * The value comes from anyone. First it is held against the one form in which
+ * all readers see the same: a strict mailbox, with no other @ where an address
+ * could stand. Anything else is unclear, and then several readers look at it:
+ * GMime as a mail program, and scans of the text as it is, decoded, without
+ * comments, and without what does not show.
  *
  * Where a domain ends is read in several ways, and what is not ASCII is
  * normalized after both versions of IDNA, which differ in a few letters. Of a
  * name that is none, the part behind a dot may be a domain with subdomains.
  *
- * Every reader takes time linear in the length of the text.
- *
- * Threads: any; an object belongs to one at a time.
+ * Time is linear in the length of the text.
  */
 #include "core/address/addr_header.h"
 
@@ -25,43 +29,32 @@
 #include "core/mime/mime_gmime.h"
 #include "core/mime/mime_words.h"
 
-struct addr_scan;
+enum { PARENTS_MAX = 1024 }; /* bytes, more than any name has */
 
-static void addr_scan_free(struct addr_scan *scan);
-DEFINE_CLEANUP(addr_scan, addr_scan_free)
-
-enum {
-	PARENTS_MAX = 1024 /* bytes, more than any name has */
-};
-
-struct addr_scan {
+/* Appends the domains that it finds to the list, each once; what the list
+ * already has counts as found. */
+struct scan {
 	GHashTable *seen; /* the strings of list */
 	struct strv *list;
 };
 
-/* A scan that appends what it finds to the list, each domain once; what the
- * list has already counts as found. The list must outlive it. */
-static struct addr_scan *addr_scan_new(struct strv *domains)
+static struct scan scan_begin(struct strv *domains)
 {
-	struct addr_scan *scan = mem_new(struct addr_scan);
+	struct scan scan = {g_hash_table_new(g_str_hash, g_str_equal), domains};
 
-	scan->list = domains;
-	scan->seen = g_hash_table_new(g_str_hash, g_str_equal);
 	for (size_t i = 0; i < domains->n; i++)
-		g_hash_table_add(scan->seen, domains->items[i]);
+		g_hash_table_add(scan.seen, domains->items[i]);
 	return scan;
 }
 
-static void addr_scan_free(struct addr_scan *scan)
+static void scan_end(struct scan *scan)
 {
-	if (scan == NULL)
-		return;
 	g_hash_table_destroy(scan->seen);
-	free(scan);
 }
+#define _cleanup_scan_ __attribute__((cleanup(scan_end)))
 
 /* Takes the domain over. */
-static void add_domain(struct addr_scan *scan, char *domain)
+static void add_domain(struct scan *scan, char *domain)
 {
 	if (!g_hash_table_contains(scan->seen, domain)) {
 		g_hash_table_add(scan->seen, domain);
@@ -70,7 +63,7 @@ static void add_domain(struct addr_scan *scan, char *domain)
 	free(domain);
 }
 
-static bool add_name(struct addr_scan *scan, const char *name)
+static bool add_name(struct scan *scan, const char *name)
 {
 	char *domain;
 	bool valid = addr_domain_normalize(name, &domain, NULL) == 0;
@@ -99,7 +92,7 @@ static char *with_dots(const char *text, size_t len)
 
 /* Adds the longest name behind a dot of what is none itself: some domain
  * below it is meant. What a label makes invalid stays so with more before. */
-static void add_parents(struct addr_scan *scan, const char *text, size_t len)
+static void add_parents(struct scan *scan, const char *text, size_t len)
 {
 	size_t skip = len > PARENTS_MAX ? len - PARENTS_MAX : 0;
 	_cleanup_free_ char *name = with_dots(text + skip, len - skip);
@@ -117,7 +110,7 @@ static void add_parents(struct addr_scan *scan, const char *text, size_t len)
 }
 
 /* Adds len bytes of text, when they are a domain or below one. */
-static void add(struct addr_scan *scan, const char *text, size_t len)
+static void add(struct scan *scan, const char *text, size_t len)
 {
 	_cleanup_free_ char *copy = NULL;
 
@@ -164,7 +157,7 @@ static size_t letters_len(const char *text)
 
 /* Adds what may be the domain at text: up to the first character that is not
  * ASCII, that is not a letter, that ends the word. */
-static size_t add_word(struct addr_scan *scan, const char *text)
+static size_t add_word(struct scan *scan, const char *text)
 {
 	size_t ascii = 0, letters = letters_len(text), len = 0;
 
@@ -200,7 +193,7 @@ static void collect_spaced(const char *text, struct buf *out)
 	}
 }
 
-static void add_words(struct addr_scan *scan, const char *text, const char *end)
+static void add_words(struct scan *scan, const char *text, const char *end)
 {
 	while (text < end) {
 		size_t len = add_word(scan, text);
@@ -211,7 +204,7 @@ static void add_words(struct addr_scan *scan, const char *text, const char *end)
 
 /* Behind an @, what no domain has does not end one for all readers, nor for
  * people. */
-static void add_at(struct addr_scan *scan, const char *text)
+static void add_at(struct scan *scan, const char *text)
 {
 	_cleanup_buf_ struct buf spaced = BUF_INIT;
 	size_t len;
@@ -229,14 +222,14 @@ static void add_at(struct addr_scan *scan, const char *text)
 }
 
 /* Adds what follows each @. */
-static void addr_scan_ats(struct addr_scan *scan, const char *text)
+static void scan_ats(struct scan *scan, const char *text)
 {
 	for (const char *at = strchr(text, '@'); at; at = strchr(at + 1, '@'))
 		add_at(scan, at + 1);
 }
 
 /* Adds each word that could be a domain. */
-static void addr_scan_words(struct addr_scan *scan, const char *text)
+static void scan_words(struct scan *scan, const char *text)
 {
 	add_words(scan, text, text + strlen(text));
 }
@@ -249,10 +242,6 @@ static void on_mailbox(void *user, const char *spec, const char *name)
 	if (at)
 		add(user, at + 1, strlen(at + 1));
 }
-
-/*
- * addr_shown: see the header.
- */
 
 /* Whether the text shows a letter or a digit. */
 static bool says_something(const char *text)
@@ -292,66 +281,58 @@ static const char *skip_via(const char *name)
 	return name;
 }
 
-static void add_shown(struct addr_scan *scan, const char *text)
+/* Adds the domains of the addresses that people see: in a display name beside
+ * the address spec, but for `ann@example.com via List`; or, with spec NULL, in
+ * a whole field with comments. Returns whether they see another address than
+ * that of the field. The text is UTF-8. */
+static bool scan_visible(struct scan *scan, const char *text, const char *spec)
 {
+	const char *rest = spec ? skip_via(text) : text, *at;
 	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
+	_cleanup_free_ char *squeezed_rest = addr_reading_squeeze(rest);
 
-	addr_scan_ats(scan, text);
-	addr_scan_ats(scan, squeezed);
-}
-
-/* Adds the domains of addresses that people see in a display name, but for
- * `ann@example.com via List`; returns whether they see another address than
- * this one. The name is UTF-8. */
-static bool addr_shown_name(
-	struct addr_scan *scan, const char *name, const char *spec)
-{
-	_cleanup_free_ char *squeezed = addr_reading_squeeze(name);
-
-	add_shown(scan, skip_via(name));
-	return strchr(squeezed, '@') && !str_eq_nocase(squeezed, spec);
-}
-
-/* The same for a field with comments, which has that address too. */
-static bool addr_shown_field(struct addr_scan *scan, const char *text)
-{
-	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
-	const char *at = strchr(squeezed, '@');
-
-	add_shown(scan, text);
+	scan_ats(scan, rest);
+	scan_ats(scan, squeezed_rest);
+	at = strchr(squeezed, '@');
+	if (spec)
+		return at && !str_eq_nocase(squeezed, spec);
 	return at == NULL || strchr(at + 1, '@');
 }
 
-static void add_both_ways(struct addr_scan *scan, const char *text)
+static void scan_both_ways(struct scan *scan, const char *text)
 {
 	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
 	_cleanup_free_ char *reversed = addr_reading_reverse(squeezed);
 
-	addr_scan_words(scan, squeezed);
-	addr_scan_words(scan, reversed);
+	scan_words(scan, squeezed);
+	scan_words(scan, reversed);
 }
 
-/* Adds all that could be a domain when controls of the writing direction turn
- * parts of the text round; nothing when it has none. The text is UTF-8. */
-static void addr_shown_turned(struct addr_scan *scan, const char *text)
+/* Adds all that could be a domain when controls of the writing direction
+ * reverse parts of the text; nothing when it has none. The text is UTF-8. */
+static void scan_directed(struct scan *scan, const char *text)
 {
-	_cleanup_free_ char *turned = addr_reading_turn(text);
+	_cleanup_free_ char *directed = addr_reading_directed(text);
 
-	if (turned == NULL)
+	if (directed == NULL)
 		return;
-	add_both_ways(scan, text);
-	add_both_ways(scan, turned);
+	scan_both_ways(scan, text);
+	scan_both_ways(scan, directed);
 }
 
-/*
- * addr_header: what readers see in a field that names a sender.
- *
- * The value comes from anyone. First it is held against the one form in which
- * all readers see the same: a strict mailbox, with no other @ where an address
- * could stand. Anything else is unclear, and then several readers look at it:
- * GMime as a mail program, and scans of the text as it is, decoded, without
- * comments, and without what does not show.
- */
+/* scan_visible() for all that some program could make of the text. */
+static bool scan_decoded(struct scan *scan, const char *text, const char *spec)
+{
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	bool other = false;
+
+	addr_reading_decode(&texts, text);
+	for (size_t i = 0; i < texts.n; i++) {
+		scan_directed(scan, texts.items[i]);
+		other |= scan_visible(scan, texts.items[i], spec);
+	}
+	return other;
+}
 
 static bool has_one_at(const char *text)
 {
@@ -366,70 +347,40 @@ static bool all_see(const char *bare, const struct addr *addr)
 {
 	_cleanup_free_ char *outside = addr_reading_outside_quotes(bare);
 	_cleanup_strv_ struct strv seen = STRV_INIT;
-	_cleanup_(addr_scan) struct addr_scan *scan = addr_scan_new(&seen);
+	_cleanup_scan_ struct scan scan = scan_begin(&seen);
 
 	/* Some decode words (RFC 2047) where none may stand. */
 	if (!has_one_at(outside) || strstr(addr->local, "=?"))
 		return false;
-	addr_scan_ats(scan, outside);
+	scan_ats(&scan, outside);
 	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
 }
 
-/* Adds what only some see in the display name of a clear field; returns
- * whether that is another address. */
-static bool add_display_name(
-	struct addr_scan *scan, const char *line, const char *spec)
-{
-	const char *angle = strrchr(line, '<');
-	_cleanup_free_ char *name = mem_dup(
-		line, angle ? (size_t)(angle - line) : 0);
-	_cleanup_strv_ struct strv texts = STRV_INIT;
-	bool other = false;
-
-	addr_decoded_add(&texts, name);
-	for (size_t i = 0; i < texts.n; i++) {
-		addr_shown_turned(scan, texts.items[i]);
-		other |= addr_shown_name(scan, texts.items[i], spec);
-	}
-	return other;
-}
-
-/* The same for its comments. */
-static bool add_comments(struct addr_scan *scan, const char *line)
-{
-	_cleanup_strv_ struct strv texts = STRV_INIT;
-	bool other = false;
-
-	addr_decoded_add(&texts, line);
-	for (size_t i = 0; i < texts.n; i++) {
-		addr_shown_turned(scan, texts.items[i]);
-		other |= addr_shown_field(scan, texts.items[i]);
-	}
-	return other;
-}
-
-/* The line is what addr was read from, but for comments and wrong bytes. What
- * not all see makes it unclear. */
+/* The line is what addr was read from, but for comments and wrong bytes; bare
+ * is the line without comments. What not all see makes it unclear. */
 static void fill_clear(const struct addr *addr, const char *line,
-	bool has_comments, struct addr_header *header)
+	const char *bare, bool has_comments, struct addr_header *header)
 {
 	_cleanup_free_ char *spec = addr_spec(addr);
-	_cleanup_free_ char *bare = addr_reading_without_comments(line);
-	_cleanup_(addr_scan) struct addr_scan *scan = NULL;
+	const char *angle = strrchr(bare, '<');
+	_cleanup_free_ char *name = mem_dup(
+		bare, angle ? (size_t)(angle - bare) : 0);
+	_cleanup_scan_ struct scan scan = {0};
 	bool other;
 	size_t n;
 
 	strv_add(&header->domains, addr->domain);
-	scan = addr_scan_new(&header->domains);
-	other = addr_shown_name(scan, addr->name, spec);
+	scan = scan_begin(&header->domains);
+	other = scan_visible(&scan, addr->name, spec);
 	if (has_comments) {
 		_cleanup_free_ char *decoded = mime_words_decode(line);
 
-		other |= addr_shown_field(scan, decoded);
+		other |= scan_visible(&scan, decoded, NULL);
 	}
 	n = header->domains.n;
-	other |= add_display_name(scan, bare, spec);
-	other |= has_comments && add_comments(scan, line);
+	other |= scan_decoded(&scan, name, spec);
+	if (has_comments)
+		other |= scan_decoded(&scan, line, NULL);
 	header->unclear = header->domains.n > n;
 	if (!other && !header->unclear)
 		header->mailbox = TAKE_PTR(spec);
@@ -439,52 +390,42 @@ static bool read_clear(const char *line, struct addr_header *header)
 {
 	_cleanup_free_ char *bare = addr_reading_without_comments(line);
 	_cleanup_addr_ struct addr addr = {0};
-	bool has_comments = !str_eq(bare, line);
+	_cleanup_free_ char *mended = mem_strdup(bare);
 
 	/* Names in an unknown charset are common, and make no difference to
 	 * the address. */
-	str_utf8_mend(bare);
-	if (addr_parse(bare, &addr, NULL) < 0 || !all_see(bare, &addr))
+	str_utf8_mend(mended);
+	if (addr_parse(mended, &addr, NULL) < 0 || !all_see(mended, &addr))
 		return false;
-	fill_clear(&addr, line, has_comments, header);
+	fill_clear(&addr, line, bare, !str_eq(bare, line), header);
 	return true;
-}
-
-static void scan_all(struct addr_scan *scan, const char *text)
-{
-	_cleanup_free_ char *bare = addr_reading_without_comments(text);
-
-	addr_scan_ats(scan, text);
-	addr_scan_ats(scan, bare);
-}
-
-/* The text is UTF-8. */
-static void scan_shown(struct addr_scan *scan, const char *text)
-{
-	_cleanup_free_ char *bare = addr_reading_without_comments(text);
-	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
-	_cleanup_free_ char *both = addr_reading_squeeze(bare);
-
-	scan_all(scan, text);
-	addr_scan_words(scan, text);
-	addr_scan_words(scan, squeezed);
-	addr_scan_words(scan, both);
-	addr_shown_turned(scan, text);
 }
 
 static void read_unclear(const char *value, struct addr_header *header)
 {
-	_cleanup_(addr_scan) struct addr_scan *scan = addr_scan_new(
-		&header->domains);
+	_cleanup_scan_ struct scan scan = scan_begin(&header->domains);
+	_cleanup_free_ char *bare = addr_reading_without_comments(value);
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 	bool has_at = false;
 
-	mime_mailboxes(value, on_mailbox, scan);
-	scan_all(scan, value);
-	addr_decoded_add(&texts, value);
+	mime_mailboxes(value, on_mailbox, &scan);
+	scan_ats(&scan, value);
+	scan_ats(&scan, bare);
+	addr_reading_decode(&texts, value);
 	for (size_t i = 0; i < texts.n; i++) {
-		scan_shown(scan, texts.items[i]);
-		has_at |= strchr(texts.items[i], '@') != NULL;
+		const char *text = texts.items[i];
+		_cleanup_free_ char *outside = addr_reading_without_comments(
+			text);
+		_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
+		_cleanup_free_ char *both = addr_reading_squeeze(outside);
+
+		scan_ats(&scan, text);
+		scan_ats(&scan, outside);
+		scan_words(&scan, text);
+		scan_words(&scan, squeezed);
+		scan_words(&scan, both);
+		scan_directed(&scan, text);
+		has_at |= strchr(text, '@') != NULL;
 	}
 	header->unclear = header->domains.n > 0 || has_at;
 }

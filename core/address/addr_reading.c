@@ -1,5 +1,10 @@
 /*
- * addr_reading: see the header. All of it takes time linear in the text.
+ * addr_reading: the texts that readers of an address make of it.
+ *
+ * Time is linear in the text. Programs differ in where an encoded word ends and
+ * in what joins it to others, in what wrong base64 means, whether they take the
+ * quotes off before or after, and in the charsets that they know; some decode
+ * twice. All of that is tried. The charsets that are tried stay loaded.
  */
 #include "core/address/addr_reading.h"
 
@@ -58,21 +63,6 @@ char *addr_reading_outside_quotes(const char *text)
 		if (*text != '"' || text[len] == '@')
 			buf_add(&out, text, len);
 		text += len;
-	}
-	return buf_take(&out);
-}
-
-/* Without quotes, and without the backslashes that quote a character. */
-static char *addr_reading_unquoted(const char *text)
-{
-	struct buf out = BUF_INIT;
-
-	for (; *text; text++) {
-		if (*text == '\\' && text[1] != '\0')
-			text++;
-		else if (*text == '"')
-			continue;
-		buf_add_char(&out, *text);
 	}
 	return buf_take(&out);
 }
@@ -182,7 +172,7 @@ static void add_reversed(struct buf *out, const char *text, size_t len)
 	g_free(reversed);
 }
 
-char *addr_reading_turn(const char *text)
+char *addr_reading_directed(const char *text)
 {
 	struct buf out = BUF_INIT;
 	size_t len = undirected_len(text);
@@ -205,17 +195,6 @@ char *addr_reading_reverse(const char *text)
 	add_reversed(&out, text, strlen(text));
 	return buf_take(&out);
 }
-
-/*
- * addr_decoded: see the header.
- *
- * Programs differ in where a word ends and in what joins it to others, in what
- * wrong base64 means, whether they take the quotes off before or after, and in
- * the charsets that they know; some decode twice. All of that is tried. Time is
- * linear in the value.
- *
- * The charsets that are tried stay loaded, which is written once. Threads: any.
- */
 
 /* The ways of reading, in all combinations. */
 enum { JOINED = 1, WIDE = 2, APART = 4 };
@@ -245,6 +224,21 @@ static void keep(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(guesses); i++)
 		kept[i] = mime_charset_keep(guesses[i].charset);
+}
+
+/* Without quotes, and without the backslashes that quote a character. */
+static char *without_quoting(const char *text)
+{
+	struct buf out = BUF_INIT;
+
+	for (; *text; text++) {
+		if (*text == '\\' && text[1] != '\0')
+			text++;
+		else if (*text == '"')
+			continue;
+		buf_add_char(&out, *text);
+	}
+	return buf_take(&out);
 }
 
 static void add_text(struct strv *texts, char *text)
@@ -296,9 +290,9 @@ static void add_ways(struct strv *texts, const char *value)
 	}
 }
 
-void addr_decoded_add(struct strv *texts, const char *value)
+void addr_reading_decode(struct strv *texts, const char *value)
 {
-	_cleanup_free_ char *unquoted = addr_reading_unquoted(value);
+	_cleanup_free_ char *unquoted = without_quoting(value);
 
 	add_ways(texts, value);
 	if (!str_eq(unquoted, value) && strstr(unquoted, "=?"))

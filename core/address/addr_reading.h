@@ -20,16 +20,13 @@ char *addr_reading_squeeze(const char *text);
 
 /* With each run behind a control of the writing direction reversed, as that
  * can show it (Unicode UAX 9 2); NULL when there is none. The text is UTF-8. */
-char *addr_reading_turn(const char *text);
+char *addr_reading_directed(const char *text);
 
 /* The characters from the last to the first. The text is UTF-8. */
 char *addr_reading_reverse(const char *text);
 
-/*
- * addr_decoded: the texts that mail programs make of encoded words.
- */
-
-/* Adds each text once, as UTF-8, that some program could show for the value. */
-void addr_decoded_add(struct strv *texts, const char *value);
+/* Adds each text once, as UTF-8, that some program could make of the encoded
+ * words and bytes of the value. */
+void addr_reading_decode(struct strv *texts, const char *value);
 
 #endif

@@ -38,7 +38,7 @@ static void test_texts(void **state)
 		_cleanup_strv_ struct strv texts = STRV_INIT;
 		size_t n = 0;
 
-		addr_decoded_add(&texts, cases[i].value);
+		addr_reading_decode(&texts, cases[i].value);
 		for (; n < 3 && cases[i].texts[n]; n++)
 			if (!strv_has(&texts, cases[i].texts[n]))
 				fail_msg("%s: no %s", cases[i].value,
