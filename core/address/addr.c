@@ -223,13 +223,7 @@ static char *addr_name_write(const char *name)
 	if (strpbrk(name, "\"<") == NULL &&
 		(strpbrk(name, ",;") == NULL || strchr(name, '@') == NULL))
 		return mem_strdup(name);
-	buf_add_char(&out, '"');
-	for (; *name; name++) {
-		if (*name == '"' || *name == '\\')
-			buf_add_char(&out, '\\');
-		buf_add_char(&out, *name);
-	}
-	buf_add_char(&out, '"');
+	mime_quoted_add(&out, name);
 	return buf_take(&out);
 }
 
@@ -324,13 +318,7 @@ static const char *read_quoted(const char *text, size_t len, char **local_r)
 	fault = content_fault(p);
 	if (fault)
 		return fault;
-	buf_add_char(&quoted, '"');
-	for (; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			buf_add_char(&quoted, '\\');
-		buf_add_char(&quoted, *p);
-	}
-	buf_add_char(&quoted, '"');
+	mime_quoted_add(&quoted, p);
 	*local_r = buf_take(&quoted);
 	return NULL;
 }

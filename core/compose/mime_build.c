@@ -1,423 +1,406 @@
 /*
- * mime_date: dates as mail writes them, read by GMime.
+ * mime_build: makes the message out of its parts, the body layer by layer.
+ *
+ * All is written once, straight into the caller's buffer. A part is header,
+ * empty line and content; the line break behind its content belongs to the
+ * boundary that follows.
  */
 #include "core/compose/mime_build.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "core/base/buf.h"
-#include "core/base/clock.h"
-#include "core/base/err.h"
+#include "core/base/id.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/compose/mime_message.h"
-#include "core/compose/mime_part.h"
+#include "core/base/strv.h"
+#include "core/compose/mime_fields.h"
+#include "core/mime/mime_content.h"
 #include "core/mime/mime_header.h"
-#include "core/mime/mime_gmime.h"
-#include "core/mime/mime_words.h"
+#include "core/mime/mime_param.h"
 
-/*
- * mime_field: whole header fields, folded and encoded.
- */
+/* A media type. */
+struct mime_type {
+	char *name;         /* `type/subtype`, lower case */
+	struct strv params; /* each `name=value`, as it goes into a header */
+};
+
+static void mime_type_clear(struct mime_type *type)
+{
+	free(type->name);
+	strv_free(&type->params);
+	*type = (struct mime_type){0};
+}
+#define _cleanup_mime_type_ __attribute__((cleanup(mime_type_clear)))
 
 enum {
-	/* A word of text this long is encoded, so that lines can be broken. */
-	TEXT_WORD_MAX = 200,
-	/* Three of these are within the 32 KiB of the milter. */
-	SENDER_MAX = 10000,
-	/* A name longer than this is not put in quotes. */
-	QUOTED_MAX = 60,
+	NAME_MAX_LEN = 127, /* of type and of subtype: RFC 6838 4.2 */
+	PARAM_MAX = 900     /* must fit on a line */
 };
 
-static bool is_ascii(const char *text, size_t len)
+/* token of RFC 2045 5.1 */
+static size_t token_len(const char *text)
 {
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] >= 0x80)
-			return false;
-	return true;
+	size_t len = 0;
+
+	while (text[len] > ' ' && text[len] <= '~' &&
+		strchr("()<>@,;:\\\"/[]?=", text[len]) == NULL)
+		len++;
+	return len;
 }
 
-struct text_rules {
-	size_t word_max; /* longer words are encoded */
-	bool literal;    /* what looks like an encoded word is encoded */
-};
-
-static bool must_encode(
-	const struct text_rules *rules, const char *word, size_t len)
+static size_t quoted_len(const char *text)
 {
-	return !is_ascii(word, len) || len > rules->word_max ||
-	       (rules->literal && memmem(word, len, "=?", 2) != NULL);
-}
-
-static size_t blanks_at(const char *text)
-{
-	return strspn(text, " \t");
-}
-
-static size_t word_at(const char *text)
-{
-	return strcspn(text, " \t");
-}
-
-/* The length of the run of words at text that must all be encoded: one encoded
- * word takes in the blanks between them, which would else be lost. */
-static size_t run_at(const struct text_rules *rules, const char *text)
-{
-	size_t end = 0, next = 0;
-
-	for (;;) {
-		size_t len = word_at(text + next);
-
-		if (len == 0 || !must_encode(rules, text + next, len))
-			return end;
-		end = next + len;
-		next = end + blanks_at(text + end);
-	}
-}
-
-/* Adds the value, which begins with a blank. Of several blanks before a run all
- * but one go into it: decoders keep what is inside. */
-static void add_field_text(struct mime_fold *fold, const char *value,
-	const struct text_rules *rules)
-{
-	for (;;) {
-		size_t blanks = blanks_at(value), len = word_at(value + blanks);
-		size_t run = run_at(rules, value + blanks);
-
-		if (len == 0)
-			return;
-		if (run > 0)
-			mime_words_add(fold, value + 1, blanks - 1 + run);
-		else
-			mime_fold_add(fold, value, blanks, blanks + len);
-		value += blanks + (run ? run : len);
-	}
-}
-
-static void add_field(struct buf *out, const char *name, const char *value,
-	const struct text_rules *rules)
-{
-	_cleanup_free_ char *text = NULL;
-	struct mime_fold fold;
-
-	text = mem_printf(" %s", value + blanks_at(value));
-	mime_fold_start(&fold, out, name);
-	add_field_text(&fold, text, rules);
-	mime_fold_end(&fold);
-}
-
-/* Appends a field whose value is text for people. */
-static void mime_field_text(struct buf *out, const char *name, const char *value)
-{
-	struct text_rules rules = {
-		.word_max = TEXT_WORD_MAX,
-		.literal = !is_ascii(value, strlen(value)),
-	};
-
-	add_field(out, name, value, &rules);
-}
-
-/* Appends a field whose value may have a grammar that we do not know: words in
- * ASCII stay as they are, however long, and only others are encoded. */
-static void mime_field_custom(struct buf *out, const char *name, const char *value)
-{
-	struct text_rules rules = {
-		.word_max = SIZE_MAX,
-		.literal = !is_ascii(value, strlen(value)),
-	};
-
-	add_field(out, name, value, &rules);
-}
-
-/* Whether the name is made of atoms (RFC 5322 3.2.3). */
-static bool is_atoms(const char *name)
-{
-	return name[strspn(name, " !#$%&'*+-/=?^_`{|}~0123456789"
-				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				 "abcdefghijklmnopqrstuvwxyz")] == '\0';
-}
-
-/* The name as a quoted string. */
-static char *quote(const char *name)
-{
-	struct buf text = BUF_INIT;
-
-	buf_add_char(&text, '"');
-	for (; *name; name++) {
-		if (*name == '"' || *name == '\\')
-			buf_add_char(&text, '\\');
-		buf_add_char(&text, *name);
-	}
-	buf_add_char(&text, '"');
-	return buf_take(&text);
-}
-
-/* A name that is atoms goes as words, a short one in ASCII in quotes, on one
- * line: not all programs unfold what is inside. Nor do all leave alone what
- * looks like an encoded word there. Every other name is encoded. */
-static void add_name(struct mime_fold *fold, const char *name)
-{
-	const struct text_rules rules = {.word_max = TEXT_WORD_MAX};
-	size_t len = strlen(name);
-	_cleanup_free_ char *text = NULL;
-
-	if (strstr(name, "=?")) {
-		mime_words_add(fold, name, len);
-	} else if (is_atoms(name)) {
-		text = mem_printf(" %s", name);
-		add_field_text(fold, text, &rules);
-	} else if (is_ascii(name, len) && len <= QUOTED_MAX) {
-		text = quote(name);
-		mime_fold_word(fold, text);
-	} else {
-		mime_words_add(fold, name, len);
-	}
-}
-
-static void add_mailbox(
-	struct mime_fold *fold, const struct addr *addr, bool named, bool last)
-{
-	_cleanup_free_ char *spec = addr_spec(addr);
-	_cleanup_free_ char *word = NULL;
-
-	if (named)
-		add_name(fold, addr->name);
-	word = mem_printf(named ? "<%s>%s" : "%s%s", spec, last ? "" : ",");
-	mime_fold_word(fold, word);
-}
-
-/* Adds the field, with or without all display names. */
-static void add_mailboxes(struct buf *out, const char *name,
-	const struct addr_list *list, bool names)
-{
-	struct mime_fold fold;
-
-	mime_fold_start(&fold, out, name);
-	for (size_t i = 0; i < list->n; i++) {
-		const struct addr *addr = &list->items[i];
-
-		add_mailbox(&fold, addr, names && !str_empty(addr->name),
-			i + 1 == list->n);
-	}
-	mime_fold_end(&fold);
-}
-
-/* Appends a field of mailboxes; nothing for none. Of several, the display names
- * are left out when the field would be too long with them: addresses matter
- * more. */
-static void mime_field_addrs(
-	struct buf *out, const char *name, const struct addr_list *list)
-{
-	size_t start = out->len;
-
-	if (list->n == 0)
-		return;
-	add_mailboxes(out, name, list, true);
-	if (list->n == 1 || out->len - start <= MIME_FIELD_MAX)
-		return;
-	out->len = start;
-	add_mailboxes(out, name, list, false);
-}
-
-size_t mime_field_max(const char *name)
-{
-	static const char *const senders[] = {
-		"From", "Sender", "Resent-From", "Resent-Sender"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(senders); i++)
-		if (str_eq_nocase(name, senders[i]))
-			return SENDER_MAX;
-	return MIME_FIELD_MAX;
-}
-
-/* Checks the field that starts at byte `start` of out: no line over
- * MIME_FOLD_MAX, and not more in all than Postfix passes on uncut.
- * ERR_INVALID names the field. */
-static int mime_field_check(
-	const struct buf *out, size_t start, const char *name, struct err *err)
-{
-	size_t max = mime_field_max(name);
-
-	if (out->len - start > max)
-		return err_set(err, ERR_INVALID,
-			"the header field %s is longer than %zu bytes", name,
-			max);
-	while (start < out->len) {
-		const char *line = out->data + start;
-		size_t len = strcspn(line, "\n");
-
-		if (len > MIME_FOLD_MAX)
-			return err_set(err, ERR_INVALID,
-				"the header field %s has more than %d "
-				"characters without a blank",
-				name, MIME_FOLD_MAX);
-		start += len + 1;
+	for (size_t i = 1; text[i] >= ' ' && text[i] <= '~'; i++) {
+		if (text[i] == '"')
+			return i + 1;
+		if (text[i] == '\\' && (text[++i] < ' ' || text[i] > '~'))
+			return 0;
 	}
 	return 0;
 }
 
-/*
- * mime_fields: the fields of a message's header, but for those of its content.
- *
- * The writer of headers in GMime is not used: it puts encoded words into long
- * ASCII values and makes encoded words longer than RFC 2047 allows.
- */
-
-static int bad_value(const char *field, struct err *err)
+static const char *skip_blanks(const char *text)
 {
-	return err_set(err, ERR_INVALID,
-		"the header field %s is not UTF-8, or has a line break or "
-		"another control character",
-		field);
+	return text + strspn(text, " \t");
 }
 
-static int add_addrs(struct buf *out, const char *field,
-	const struct addr_list *list, struct err *err)
+/* The length of `type/subtype` at text; 0 when there is none. */
+static size_t name_len(const char *text)
 {
-	size_t start = out->len;
+	size_t type = token_len(text), subtype;
 
-	for (size_t i = 0; i < list->n; i++)
-		if (!mime_header_value_valid(list->items[i].name))
-			return bad_value(field, err);
-	mime_field_addrs(out, field, list);
-	return mime_field_check(out, start, field, err);
-}
-
-static int add_subject(struct buf *out, const char *subject, struct err *err)
-{
-	size_t start = out->len;
-
-	if (str_empty(subject))
+	if (type == 0 || type > NAME_MAX_LEN || text[type] != '/')
 		return 0;
-	if (!mime_header_value_valid(subject))
-		return bad_value("Subject", err);
-	mime_field_text(out, "Subject", subject);
-	return mime_field_check(out, start, "Subject", err);
+	subtype = token_len(text + type + 1);
+	if (subtype == 0 || subtype > NAME_MAX_LEN)
+		return 0;
+	return type + 1 + subtype;
 }
 
-/* The index of the first custom field of this name, headers_n for none. */
-static size_t find_custom(const struct mime_message *message, const char *name)
+/* Reads one parameter; returns what is behind it, NULL when it is none. */
+static const char *read_param(const char *text, struct strv *params)
 {
-	size_t i = 0;
+	size_t name = token_len(text), value;
 
-	while (i < message->headers_n &&
-		!str_eq_nocase(message->headers[i].name, name))
-		i++;
-	return i;
+	if (name == 0 || text[name] != '=')
+		return NULL;
+	text += name + 1;
+	value = *text == '"' ? quoted_len(text) : token_len(text);
+	if (value == 0 || name + value > PARAM_MAX)
+		return NULL;
+	strv_take(params, mem_dup(text - name - 1, name + 1 + value));
+	return skip_blanks(text + value);
 }
 
-/* Fields that may stand once (RFC 5322 3.6) and that a caller may set. */
-static bool is_single(const char *name)
+/* Reads `; a=b; c=d`, a last semicolon allowed: many send it. */
+static bool read_params(const char *text, struct strv *params)
 {
-	static const char *const names[] = {
-		"date", "sender", "in-reply-to", "references"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (str_eq_nocase(name, names[i]))
+	while (*text == ';') {
+		text = skip_blanks(text + 1);
+		if (*text == '\0')
 			return true;
-	return false;
-}
-
-static int check_custom(
-	const struct mime_message *message, size_t i, struct err *err)
-{
-	const struct header *header = &message->headers[i];
-	int64_t time_us;
-
-	if (!mime_header_name_valid(header->name))
-		return err_set(err, ERR_INVALID,
-			"\"%.*s\" cannot name a header field",
-			(int)str_utf8_cut(header->name, 80), header->name);
-	if (!mime_header_value_valid(header->value))
-		return bad_value(header->name, err);
-	if (is_single(header->name) && find_custom(message, header->name) != i)
-		return err_set(err, ERR_INVALID,
-			"the header field %s is given more than once",
-			header->name);
-	if (str_eq_nocase(header->name, "Date") &&
-		mime_date_parse(header->value, &time_us) < 0)
-		return err_set(err, ERR_INVALID,
-			"the header field Date is no date of RFC 5322");
-	return 0;
-}
-
-static int add_custom(
-	struct buf *out, const struct mime_message *message, struct err *err)
-{
-	for (size_t i = 0; i < message->headers_n; i++) {
-		const struct header *header = &message->headers[i];
-		size_t start = out->len;
-
-		if (mime_header_reserved(header->name))
-			continue;
-		if (check_custom(message, i, err) < 0)
-			return -1;
-		mime_field_custom(out, header->name, header->value);
-		if (mime_field_check(out, start, header->name, err) < 0)
-			return -1;
+		text = read_param(text, params);
+		if (text == NULL)
+			return false;
 	}
+	return *text == '\0';
+}
+
+/* Reads `type/subtype` with or without parameters. ERR_INVALID for all that
+ * RFC 2045 does not have, comments too. The caller clears. */
+static int mime_type_parse(
+	const char *text, struct mime_type *type_r, struct err *err)
+{
+	struct strv params = STRV_INIT;
+	size_t len;
+
+	text = skip_blanks(text);
+	len = name_len(text);
+	if (len == 0 || !read_params(skip_blanks(text + len), &params)) {
+		strv_free(&params);
+		return err_set(err, ERR_INVALID,
+			"\"%.*s\" is no media type such as application/pdf",
+			(int)str_utf8_cut(text, 100), text);
+	}
+	type_r->name = mem_dup(text, len);
+	str_lower(type_r->name);
+	type_r->params = params;
 	return 0;
 }
 
-/* A caller's own Date stands in place of ours. */
-static void add_date(struct buf *out, const struct mime_message *message)
-{
-	char date[CLOCK_TEXT_SIZE];
+static const struct {
+	const char *ending;
+	const char *type;
+} endings[] = {
+	{"7z", "application/x-7z-compressed"},
+	{"aac", "audio/aac"},
+	{"avif", "image/avif"},
+	{"avi", "video/x-msvideo"},
+	{"bmp", "image/bmp"},
+	{"bz2", "application/x-bzip2"},
+	{"css", "text/css"},
+	{"csv", "text/csv"},
+	{"doc", "application/msword"},
+	{"docx", "application/vnd.openxmlformats-officedocument"
+		 ".wordprocessingml.document"},
+	{"eml", "message/rfc822"},
+	{"epub", "application/epub+zip"},
+	{"flac", "audio/flac"},
+	{"gif", "image/gif"},
+	{"gz", "application/gzip"},
+	{"heic", "image/heic"},
+	{"htm", "text/html"},
+	{"html", "text/html"},
+	{"ico", "image/vnd.microsoft.icon"},
+	{"ics", "text/calendar"},
+	{"jpeg", "image/jpeg"},
+	{"jpg", "image/jpeg"},
+	{"js", "text/javascript"},
+	{"json", "application/json"},
+	{"log", "text/plain"},
+	{"m4a", "audio/mp4"},
+	{"md", "text/markdown"},
+	{"mov", "video/quicktime"},
+	{"mp3", "audio/mpeg"},
+	{"mp4", "video/mp4"},
+	{"odp", "application/vnd.oasis.opendocument.presentation"},
+	{"ods", "application/vnd.oasis.opendocument.spreadsheet"},
+	{"odt", "application/vnd.oasis.opendocument.text"},
+	{"ogg", "audio/ogg"},
+	{"p7m", "application/pkcs7-mime"},
+	{"p7s", "application/pkcs7-signature"},
+	{"pdf", "application/pdf"},
+	{"png", "image/png"},
+	{"ppt", "application/vnd.ms-powerpoint"},
+	{"pptx", "application/vnd.openxmlformats-officedocument"
+		 ".presentationml.presentation"},
+	{"ps", "application/postscript"},
+	{"rar", "application/vnd.rar"},
+	{"rtf", "application/rtf"},
+	{"svg", "image/svg+xml"},
+	{"tar", "application/x-tar"},
+	{"tif", "image/tiff"},
+	{"tiff", "image/tiff"},
+	{"txt", "text/plain"},
+	{"vcf", "text/vcard"},
+	{"wav", "audio/wav"},
+	{"webm", "video/webm"},
+	{"webp", "image/webp"},
+	{"xls", "application/vnd.ms-excel"},
+	{"xlsx", "application/vnd.openxmlformats-officedocument"
+		 ".spreadsheetml.sheet"},
+	{"xml", "application/xml"},
+	{"yaml", "application/yaml"},
+	{"yml", "application/yaml"},
+	{"zip", "application/zip"},
+};
 
-	if (find_custom(message, "Date") < message->headers_n)
-		return;
-	clock_rfc5322(message->date_us, date);
-	buf_printf(out, "Date: %s\n", date);
+/* The type for a file of this name by its ending; application/octet-stream
+ * when it is not known. A constant. */
+static const char *mime_type_guess(const char *filename)
+{
+	const char *dot = strrchr(filename, '.');
+
+	for (size_t i = 0; dot && i < ARRAY_SIZE(endings); i++)
+		if (str_eq_nocase(dot + 1, endings[i].ending))
+			return endings[i].type;
+	return "application/octet-stream";
 }
 
-/* Appends From, To, Cc, Reply-To, Subject, Date, Message-ID, MIME-Version and
- * the custom fields, of which reserved ones are left out. ERR_INVALID names
- * the field that cannot stand in a message. */
-static int mime_fields_add(
-	struct buf *out, const struct mime_message *message, struct err *err)
-{
-	struct addr from = message->from;
+enum { FILENAME_MAX_LEN = 1000, CONTENT_ID_MAX = 900 };
 
-	if (add_addrs(out, "From", &(struct addr_list){&from, 1}, err) < 0 ||
-		add_addrs(out, "To", &message->to, err) < 0 ||
-		add_addrs(out, "Cc", &message->cc, err) < 0 ||
-		add_addrs(out, "Reply-To", &message->reply_to, err) < 0 ||
-		add_subject(out, message->subject, err) < 0)
+/* Appends a text of the subtype (plain, html) in UTF-8. */
+static void add_text_part(struct buf *out, const char *subtype, const char *text)
+{
+	buf_printf(out, "Content-Type: text/%s; charset=utf-8\n", subtype);
+	mime_content_text(out, text);
+}
+
+/* Whether the parameter is `name`, in the way of RFC 2231 too. */
+static bool is_name(const char *param)
+{
+	return str_starts_nocase(param, "name=") ||
+	       str_starts_nocase(param, "name*");
+}
+
+/* `type`, less what this part says itself. */
+static void add_type(
+	struct buf *out, const struct mime_type *type, const char *filename)
+{
+	struct mime_fold fold;
+
+	mime_fold_start(&fold, out, "Content-Type");
+	mime_fold_word(&fold, type->name);
+	for (size_t i = 0; i < type->params.n; i++) {
+		if (is_name(type->params.items[i]))
+			continue;
+		mime_fold_attach(&fold, ";");
+		mime_fold_word(&fold, type->params.items[i]);
+	}
+	if (*filename)
+		mime_param_add_words(&fold, "name", filename);
+	mime_fold_end(&fold);
+}
+
+static void add_disposition(
+	struct buf *out, const char *disposition, const char *filename)
+{
+	struct mime_fold fold;
+
+	mime_fold_start(&fold, out, "Content-Disposition");
+	mime_fold_word(&fold, disposition);
+	if (*filename)
+		mime_param_add(&fold, "filename", filename);
+	mime_fold_end(&fold);
+}
+
+/* Whether content can be embedded as it is: what CRLF there is, is everywhere,
+ * so that the reader gets the very message. */
+static bool is_embeddable(const struct buf *content, struct buf *lf)
+{
+	size_t crs = 0, lfs = 0;
+
+	mime_content_add_lf(lf, buf_str(content), content->len);
+	if (content->len == 0 || !mime_content_is_7bit(lf->data, lf->len))
+		return false;
+	for (size_t i = 0; i < content->len; i++) {
+		crs += content->data[i] == '\r';
+		lfs += content->data[i] == '\n';
+	}
+	if (crs == 0)
+		return true;
+	return crs == lfs && content->len - lf->len == crs;
+}
+
+static void set_type(struct mime_type *type, const char *name)
+{
+	mime_type_clear(type);
+	type->name = mem_strdup(name);
+}
+
+static bool is_composite(const struct mime_type *type)
+{
+	return str_starts(type->name, "message/") ||
+	       str_starts(type->name, "multipart/");
+}
+
+static int check(const struct attachment *attachment, struct err *err)
+{
+	const char *filename = attachment->filename;
+	const char *id = attachment->content_id;
+
+	if (!mime_header_value_valid(filename))
+		return err_set(err, ERR_INVALID,
+			"the filename is not UTF-8 or has a control character");
+	if (strlen(filename) > FILENAME_MAX_LEN)
+		return err_set(err, ERR_INVALID,
+			"the filename is longer than %d bytes", FILENAME_MAX_LEN);
+	if (id == NULL)
+		return 0;
+	if (strlen(id) > CONTENT_ID_MAX)
+		return err_set(err, ERR_INVALID,
+			"the content id is longer than %d bytes", CONTENT_ID_MAX);
+	for (; *id; id++)
+		if (*id <= ' ' || *id > '~' || *id == '<' || *id == '>')
+			return err_set(err, ERR_INVALID,
+				"the content id has a blank, <, > or a "
+				"character that is not ASCII");
+	return 0;
+}
+
+static void add_leaf(struct buf *out, const struct attachment *attachment,
+	bool as_inline, const struct mime_type *type)
+{
+	add_type(out, type, attachment->filename);
+	if (!str_empty(attachment->content_id))
+		buf_printf(out, "Content-ID: <%s>\n", attachment->content_id);
+	add_disposition(
+		out, as_inline ? "inline" : "attachment", attachment->filename);
+}
+
+/* Appends an attachment; as_inline is for one that the html shows. It travels in
+ * base64, whatever its type. A composite type must not (RFC 2045 6.4):
+ * message/rfc822 goes as it is when that changes nothing but its line ends, and
+ * otherwise, as every other message/ and multipart/ type does, it goes as
+ * application/octet-stream. The error names what is wrong with the attachment,
+ * but not which one it is. */
+static int add_attachment(struct buf *out, const struct attachment *attachment,
+	bool as_inline, struct err *err)
+{
+	_cleanup_mime_type_ struct mime_type type = {0};
+	_cleanup_buf_ struct buf embedded = BUF_INIT;
+	const struct buf *content = &attachment->content;
+	const char *given = attachment->content_type;
+	bool embed;
+
+	if (check(attachment, err) < 0)
 		return -1;
-	add_date(out, message);
-	buf_printf(out, "Message-ID: %s\n", message->message_id);
-	buf_add_str(out, "MIME-Version: 1.0\n");
-	return add_custom(out, message, err);
+	if (str_empty(given))
+		given = mime_type_guess(attachment->filename);
+	if (mime_type_parse(given, &type, err) < 0)
+		return -1;
+	embed = str_eq(type.name, "message/rfc822") &&
+		is_embeddable(content, &embedded);
+	if (!embed && is_composite(&type))
+		set_type(&type, "application/octet-stream");
+	add_leaf(out, attachment, as_inline, &type);
+	if (embed)
+		mime_content_7bit(out, embedded.data, embedded.len);
+	else
+		mime_content_bytes(out, buf_str(content), content->len);
+	return 0;
 }
 
-/*
- * mime_build: makes the message out of its parts, the body layer by layer.
- *
- * All is written once, straight into the caller's buffer.
- */
+/* A part made of parts (RFC 2046 5.1): begin, then next before each part, then
+ * end. Boundaries begin with "=_", which neither base64 nor quoted-printable
+ * can produce, and are random for the sake of content in 7bit. */
+struct multipart {
+	struct buf *out;
+	char boundary[2 + ID_SIZE];
+};
+
+/* Ends the header. param follows the boundary: "" or `; name=value`. */
+static void multipart_begin(struct multipart *multipart, struct buf *out,
+	const char *subtype, const char *param)
+{
+	multipart->out = out;
+	memcpy(multipart->boundary, "=_", 2);
+	id_new(multipart->boundary + 2);
+	buf_printf(out, "Content-Type: multipart/%s;\n boundary=\"%s\"%s\n",
+		subtype, multipart->boundary, param);
+}
+
+static void multipart_next(struct multipart *multipart)
+{
+	buf_printf(multipart->out, "\n--%s\n", multipart->boundary);
+}
+
+static void multipart_end(struct multipart *multipart)
+{
+	buf_printf(multipart->out, "\n--%s--", multipart->boundary);
+}
 
 static void add_text(struct buf *out, const struct mime_message *message)
 {
-	struct mime_multipart multipart;
+	struct multipart multipart;
 
 	if (str_empty(message->html)) {
 		const char *text = message->text ? message->text : "";
 
-		mime_part_text(out, "plain", text);
+		add_text_part(out, "plain", text);
 		return;
 	}
 	if (str_empty(message->text)) {
-		mime_part_text(out, "html", message->html);
+		add_text_part(out, "html", message->html);
 		return;
 	}
-	mime_multipart_begin(&multipart, out, "alternative", "");
-	mime_multipart_next(&multipart);
-	mime_part_text(out, "plain", message->text);
-	mime_multipart_next(&multipart);
-	mime_part_text(out, "html", message->html);
-	mime_multipart_end(&multipart);
+	multipart_begin(&multipart, out, "alternative", "");
+	multipart_next(&multipart);
+	add_text_part(out, "plain", message->text);
+	multipart_next(&multipart);
+	add_text_part(out, "html", message->html);
+	multipart_end(&multipart);
 }
 
 /* Whether the html of the message may show the attachment. */
@@ -437,15 +420,15 @@ static size_t count_inline(const struct mime_message *message)
 }
 
 /* Adds the attachments that are, or are not, inline. */
-static int add_attachments(struct mime_multipart *multipart,
+static int add_attachments(struct multipart *multipart,
 	const struct mime_message *message, bool inlines, struct err *err)
 {
 	for (size_t i = 0; i < message->attachments_n; i++) {
 		if (is_inline(message, i) != inlines)
 			continue;
-		mime_multipart_next(multipart);
-		if (mime_part_attachment(multipart->out,
-			    &message->attachments[i], inlines, err) < 0)
+		multipart_next(multipart);
+		if (add_attachment(multipart->out, &message->attachments[i],
+			    inlines, err) < 0)
 			return err_prefix(err, "attachments[%zu]", i);
 	}
 	return 0;
@@ -454,38 +437,38 @@ static int add_attachments(struct mime_multipart *multipart,
 static int add_related(
 	struct buf *out, const struct mime_message *message, struct err *err)
 {
-	struct mime_multipart multipart;
+	struct multipart multipart;
 
 	if (count_inline(message) == 0) {
 		add_text(out, message);
 		return 0;
 	}
 	/* The type of the root is required: RFC 2387 3.1. */
-	mime_multipart_begin(&multipart, out, "related",
+	multipart_begin(&multipart, out, "related",
 		str_empty(message->text)
 			? "; type=\"text/html\""
 			: ";\n type=\"multipart/alternative\"");
-	mime_multipart_next(&multipart);
+	multipart_next(&multipart);
 	add_text(out, message);
 	if (add_attachments(&multipart, message, true, err) < 0)
 		return -1;
-	mime_multipart_end(&multipart);
+	multipart_end(&multipart);
 	return 0;
 }
 
 static int add_mixed(
 	struct buf *out, const struct mime_message *message, struct err *err)
 {
-	struct mime_multipart multipart;
+	struct multipart multipart;
 
 	if (count_inline(message) == message->attachments_n)
 		return add_related(out, message, err);
-	mime_multipart_begin(&multipart, out, "mixed", "");
-	mime_multipart_next(&multipart);
+	multipart_begin(&multipart, out, "mixed", "");
+	multipart_next(&multipart);
 	if (add_related(out, message, err) < 0 ||
 		add_attachments(&multipart, message, false, err) < 0)
 		return -1;
-	mime_multipart_end(&multipart);
+	multipart_end(&multipart);
 	return 0;
 }
 

@@ -27,18 +27,4 @@
 int mime_build(
 	const struct mime_message *message, struct buf *out, struct err *err);
 
-/*
- * mime_field: whole header fields (RFC 5322 3.6), folded and encoded.
- *
- * Values are valid (mime_header.h).
- */
-
-/* Bytes of a field with its name and line ends. With a milter, whichever,
- * Postfix cuts a longer one between two lines, without a word. */
-enum { MIME_FIELD_MAX = 60000 };
-
-/* What this field may have: MIME_FIELD_MAX, or less where the field names a
- * sender: the milter reads 32 KiB of From, and of the others together. */
-size_t mime_field_max(const char *name);
-
 #endif

@@ -11,7 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/compose/mime_build.h"
+#include "core/compose/mime_fields.h"
 #include "core/mime/mime_scan.h"
 
 /* About what stands in front. */
@@ -77,7 +77,7 @@ static int check_field(const struct mime_edit *edit,
 			"the header field %.*s of the message has %s", len,
 			field->name.data, fault);
 	name = mem_dup(field->name.data, field->name.len);
-	max = mime_field_max(name);
+	max = mime_fields_max(name);
 	if (size > max && !goes(edit, field))
 		return err_set(err, ERR_INVALID,
 			"the header field %.*s of the message is longer than "

@@ -1,5 +1,5 @@
 /*
- * mime_header: rules for header fields that a caller names.
+ * mime_header: what may stand in a header field, and how it is written.
  */
 #include "core/mime/mime_header.h"
 
@@ -104,11 +104,16 @@ bool mime_header_reserved(const char *name)
 	return str_starts_nocase(name, "X-Postern-");
 }
 
-/*
- * mime_fold: writes one header field, folded.
- *
- * Threads: any; one field belongs to one thread at a time.
- */
+void mime_quoted_add(struct buf *out, const char *text)
+{
+	buf_add_char(out, '"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			buf_add_char(out, '\\');
+		buf_add_char(out, *text);
+	}
+	buf_add_char(out, '"');
+}
 
 void mime_fold_start(struct mime_fold *fold, struct buf *out, const char *name)
 {

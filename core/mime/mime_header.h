@@ -1,5 +1,5 @@
 /*
- * mime_header: rules for header fields that a caller names.
+ * mime_header: header fields: what may stand in one, and how it is written.
  */
 #ifndef POSTERN_MIME_MIME_HEADER_H
 #define POSTERN_MIME_MIME_HEADER_H
@@ -25,12 +25,8 @@ bool mime_header_msg_id_valid(const char *text);
  * Postern makes the field: the reserved names of the API, and X-Postern-*. */
 bool mime_header_reserved(const char *name);
 
-/*
- * mime_fold: writes one header field, folded (RFC 5322 2.2.3).
- *
- * Words go in one after the other, each with the blanks before it. A line is
- * broken before those blanks, so that unfolding gives back what went in.
- */
+/* Appends the text as a quoted string (RFC 5322 3.2.4). */
+void mime_quoted_add(struct buf *out, const char *text);
 
 enum {
 	/* Characters on a line: where it can be (RFC 2047 2), and at most
@@ -39,6 +35,11 @@ enum {
 	MIME_FOLD_MAX = 998
 };
 
+/* Writes one header field, folded (RFC 5322 2.2.3).
+ *
+ * Words go in one after the other, each with the blanks before it. A line is
+ * broken before those blanks, so that unfolding gives back what went in.
+ */
 struct mime_fold {
 	struct buf *out;
 	size_t column;

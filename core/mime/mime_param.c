@@ -237,13 +237,8 @@ static void add_quoted(struct mime_fold *fold, const char *name, const char *val
 {
 	struct buf word = BUF_INIT;
 
-	buf_printf(&word, "%s=\"", name);
-	for (; *value; value++) {
-		if (*value == '"' || *value == '\\')
-			buf_add_char(&word, '\\');
-		buf_add_char(&word, *value);
-	}
-	buf_add_char(&word, '"');
+	buf_printf(&word, "%s=", name);
+	mime_quoted_add(&word, value);
 	mime_fold_word(fold, word.data);
 	buf_free(&word);
 }

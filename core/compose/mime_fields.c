@@ -1,0 +1,362 @@
+/*
+ * mime_fields: the header of a message.
+ */
+#include "core/compose/mime_fields.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mime/mime_gmime.h"
+#include "core/mime/mime_header.h"
+#include "core/mime/mime_words.h"
+
+enum {
+	/* A word of text this long is encoded, so that lines can be broken. */
+	TEXT_WORD_MAX = 200,
+	/* Three of these are within the 32 KiB of the milter. */
+	SENDER_MAX = 10000,
+	/* A name longer than this is not put in quotes. */
+	QUOTED_MAX = 60,
+};
+
+static bool is_ascii(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] >= 0x80)
+			return false;
+	return true;
+}
+
+struct text_rules {
+	size_t word_max; /* longer words are encoded */
+	bool literal;    /* what looks like an encoded word is encoded */
+};
+
+static bool must_encode(
+	const struct text_rules *rules, const char *word, size_t len)
+{
+	return !is_ascii(word, len) || len > rules->word_max ||
+	       (rules->literal && memmem(word, len, "=?", 2) != NULL);
+}
+
+static size_t blanks_at(const char *text)
+{
+	return strspn(text, " \t");
+}
+
+static size_t word_at(const char *text)
+{
+	return strcspn(text, " \t");
+}
+
+/* The length of the run of words at text that must all be encoded: one encoded
+ * word takes in the blanks between them, which would else be lost. */
+static size_t run_at(const struct text_rules *rules, const char *text)
+{
+	size_t end = 0, next = 0;
+
+	for (;;) {
+		size_t len = word_at(text + next);
+
+		if (len == 0 || !must_encode(rules, text + next, len))
+			return end;
+		end = next + len;
+		next = end + blanks_at(text + end);
+	}
+}
+
+/* Adds the value, which begins with a blank. Of several blanks before a run all
+ * but one go into it: decoders keep what is inside. */
+static void add_field_text(struct mime_fold *fold, const char *value,
+	const struct text_rules *rules)
+{
+	for (;;) {
+		size_t blanks = blanks_at(value), len = word_at(value + blanks);
+		size_t run = run_at(rules, value + blanks);
+
+		if (len == 0)
+			return;
+		if (run > 0)
+			mime_words_add(fold, value + 1, blanks - 1 + run);
+		else
+			mime_fold_add(fold, value, blanks, blanks + len);
+		value += blanks + (run ? run : len);
+	}
+}
+
+static void add_field(struct buf *out, const char *name, const char *value,
+	const struct text_rules *rules)
+{
+	_cleanup_free_ char *text = NULL;
+	struct mime_fold fold;
+
+	text = mem_printf(" %s", value + blanks_at(value));
+	mime_fold_start(&fold, out, name);
+	add_field_text(&fold, text, rules);
+	mime_fold_end(&fold);
+}
+
+/* Appends a field whose value is text for people. */
+static void add_text_field(struct buf *out, const char *name, const char *value)
+{
+	struct text_rules rules = {
+		.word_max = TEXT_WORD_MAX,
+		.literal = !is_ascii(value, strlen(value)),
+	};
+
+	add_field(out, name, value, &rules);
+}
+
+/* Appends a field whose value may have a grammar that we do not know: words in
+ * ASCII stay as they are, however long, and only others are encoded. */
+static void add_custom_field(struct buf *out, const char *name, const char *value)
+{
+	struct text_rules rules = {
+		.word_max = SIZE_MAX,
+		.literal = !is_ascii(value, strlen(value)),
+	};
+
+	add_field(out, name, value, &rules);
+}
+
+/* Whether the name is made of atoms (RFC 5322 3.2.3). */
+static bool is_atoms(const char *name)
+{
+	return name[strspn(name, " !#$%&'*+-/=?^_`{|}~0123456789"
+				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "abcdefghijklmnopqrstuvwxyz")] == '\0';
+}
+
+/* A name that is atoms goes as words, a short one in ASCII in quotes, on one
+ * line: not all programs unfold what is inside. Nor do all leave alone what
+ * looks like an encoded word there. Every other name is encoded. */
+static void add_name(struct mime_fold *fold, const char *name)
+{
+	const struct text_rules rules = {.word_max = TEXT_WORD_MAX};
+	size_t len = strlen(name);
+	_cleanup_free_ char *text = NULL;
+
+	if (strstr(name, "=?")) {
+		mime_words_add(fold, name, len);
+	} else if (is_atoms(name)) {
+		text = mem_printf(" %s", name);
+		add_field_text(fold, text, &rules);
+	} else if (is_ascii(name, len) && len <= QUOTED_MAX) {
+		_cleanup_buf_ struct buf quoted = BUF_INIT;
+
+		mime_quoted_add(&quoted, name);
+		mime_fold_word(fold, quoted.data);
+	} else {
+		mime_words_add(fold, name, len);
+	}
+}
+
+static void add_mailbox(
+	struct mime_fold *fold, const struct addr *addr, bool named, bool last)
+{
+	_cleanup_free_ char *spec = addr_spec(addr);
+	_cleanup_free_ char *word = NULL;
+
+	if (named)
+		add_name(fold, addr->name);
+	word = mem_printf(named ? "<%s>%s" : "%s%s", spec, last ? "" : ",");
+	mime_fold_word(fold, word);
+}
+
+/* Adds the field, with or without all display names. */
+static void add_mailboxes(struct buf *out, const char *name,
+	const struct addr_list *list, bool names)
+{
+	struct mime_fold fold;
+
+	mime_fold_start(&fold, out, name);
+	for (size_t i = 0; i < list->n; i++) {
+		const struct addr *addr = &list->items[i];
+
+		add_mailbox(&fold, addr, names && !str_empty(addr->name),
+			i + 1 == list->n);
+	}
+	mime_fold_end(&fold);
+}
+
+/* Appends a field of mailboxes; nothing for none. Of several, the display names
+ * are left out when the field would be too long with them: addresses matter
+ * more. */
+static void add_addrs_field(
+	struct buf *out, const char *name, const struct addr_list *list)
+{
+	size_t start = out->len;
+
+	if (list->n == 0)
+		return;
+	add_mailboxes(out, name, list, true);
+	if (list->n == 1 || out->len - start <= MIME_FIELDS_MAX)
+		return;
+	out->len = start;
+	add_mailboxes(out, name, list, false);
+}
+
+size_t mime_fields_max(const char *name)
+{
+	static const char *const senders[] = {
+		"From", "Sender", "Resent-From", "Resent-Sender"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(senders); i++)
+		if (str_eq_nocase(name, senders[i]))
+			return SENDER_MAX;
+	return MIME_FIELDS_MAX;
+}
+
+/* Checks the field that starts at byte `start` of out: no line over
+ * MIME_FOLD_MAX, and not more in all than Postfix passes on uncut.
+ * ERR_INVALID names the field. */
+static int check_field(
+	const struct buf *out, size_t start, const char *name, struct err *err)
+{
+	size_t max = mime_fields_max(name);
+
+	if (out->len - start > max)
+		return err_set(err, ERR_INVALID,
+			"the header field %s is longer than %zu bytes", name,
+			max);
+	while (start < out->len) {
+		const char *line = out->data + start;
+		size_t len = strcspn(line, "\n");
+
+		if (len > MIME_FOLD_MAX)
+			return err_set(err, ERR_INVALID,
+				"the header field %s has more than %d "
+				"characters without a blank",
+				name, MIME_FOLD_MAX);
+		start += len + 1;
+	}
+	return 0;
+}
+
+static int bad_value(const char *field, struct err *err)
+{
+	return err_set(err, ERR_INVALID,
+		"the header field %s is not UTF-8, or has a line break or "
+		"another control character",
+		field);
+}
+
+static int add_addrs(struct buf *out, const char *field,
+	const struct addr_list *list, struct err *err)
+{
+	size_t start = out->len;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (!mime_header_value_valid(list->items[i].name))
+			return bad_value(field, err);
+	add_addrs_field(out, field, list);
+	return check_field(out, start, field, err);
+}
+
+static int add_subject(struct buf *out, const char *subject, struct err *err)
+{
+	size_t start = out->len;
+
+	if (str_empty(subject))
+		return 0;
+	if (!mime_header_value_valid(subject))
+		return bad_value("Subject", err);
+	add_text_field(out, "Subject", subject);
+	return check_field(out, start, "Subject", err);
+}
+
+/* The index of the first custom field of this name, headers_n for none. */
+static size_t find_custom(const struct mime_message *message, const char *name)
+{
+	size_t i = 0;
+
+	while (i < message->headers_n &&
+		!str_eq_nocase(message->headers[i].name, name))
+		i++;
+	return i;
+}
+
+/* Fields that may stand once (RFC 5322 3.6) and that a caller may set. */
+static bool is_single(const char *name)
+{
+	static const char *const names[] = {
+		"date", "sender", "in-reply-to", "references"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (str_eq_nocase(name, names[i]))
+			return true;
+	return false;
+}
+
+static int check_custom(
+	const struct mime_message *message, size_t i, struct err *err)
+{
+	const struct header *header = &message->headers[i];
+	int64_t time_us;
+
+	if (!mime_header_name_valid(header->name))
+		return err_set(err, ERR_INVALID,
+			"\"%.*s\" cannot name a header field",
+			(int)str_utf8_cut(header->name, 80), header->name);
+	if (!mime_header_value_valid(header->value))
+		return bad_value(header->name, err);
+	if (is_single(header->name) && find_custom(message, header->name) != i)
+		return err_set(err, ERR_INVALID,
+			"the header field %s is given more than once",
+			header->name);
+	if (str_eq_nocase(header->name, "Date") &&
+		mime_date_parse(header->value, &time_us) < 0)
+		return err_set(err, ERR_INVALID,
+			"the header field Date is no date of RFC 5322");
+	return 0;
+}
+
+static int add_custom(
+	struct buf *out, const struct mime_message *message, struct err *err)
+{
+	for (size_t i = 0; i < message->headers_n; i++) {
+		const struct header *header = &message->headers[i];
+		size_t start = out->len;
+
+		if (mime_header_reserved(header->name))
+			continue;
+		if (check_custom(message, i, err) < 0)
+			return -1;
+		add_custom_field(out, header->name, header->value);
+		if (check_field(out, start, header->name, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A caller's own Date stands in place of ours. */
+static void add_date(struct buf *out, const struct mime_message *message)
+{
+	char date[CLOCK_TEXT_SIZE];
+
+	if (find_custom(message, "Date") < message->headers_n)
+		return;
+	clock_rfc5322(message->date_us, date);
+	buf_printf(out, "Date: %s\n", date);
+}
+
+int mime_fields_add(
+	struct buf *out, const struct mime_message *message, struct err *err)
+{
+	struct addr from = message->from;
+
+	if (add_addrs(out, "From", &(struct addr_list){&from, 1}, err) < 0 ||
+		add_addrs(out, "To", &message->to, err) < 0 ||
+		add_addrs(out, "Cc", &message->cc, err) < 0 ||
+		add_addrs(out, "Reply-To", &message->reply_to, err) < 0 ||
+		add_subject(out, message->subject, err) < 0)
+		return -1;
+	add_date(out, message);
+	buf_printf(out, "Message-ID: %s\n", message->message_id);
+	buf_add_str(out, "MIME-Version: 1.0\n");
+	return add_custom(out, message, err);
+}
