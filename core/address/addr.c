@@ -1,5 +1,9 @@
 /*
- * addr_domain: domain names, as they are stored and compared.
+ * addr: mailboxes, strictly read, and domain names.
+ *
+ * The grammar is RFC 5322 3.4 without groups, comments in the address, folding
+ * and everything obsolete, with the lengths of RFC 5321 4.5.3.1 and the UTF-8
+ * of RFC 6531 3.3.
  *
  * libidn2 turns U-labels into A-labels (UTS 46, non-transitional, as browsers
  * do). What is ASCII already does not pass through it: it refuses names that
@@ -18,10 +22,11 @@
 #include "core/mime/mime_words.h"
 
 enum {
-	TEXT_MAX = 1024, /* bytes of a name before it is converted */
+	TEXT_MAX = 1024, /* bytes of a domain before it is converted */
 	DOMAIN_MAX = 253,
 	LABEL_MAX = 63,
-	DOMAIN_QUOTED_MAX = 100 /* of a domain in an error text */
+	LOCAL_MAX = 64,  /* octets */
+	QUOTED_MAX = 100 /* bytes of an address or a domain in an error text */
 };
 
 /* Whether libidn2 must look at the name. */
@@ -125,7 +130,7 @@ int addr_domain_normalize(const char *text, char **domain_r, struct err *err)
 	if (fault == NULL)
 		return 0;
 	return err_set(err, ERR_INVALID, "\"%.*s\" is no domain name: %s",
-		(int)str_utf8_cut(text, DOMAIN_QUOTED_MAX), text, fault);
+		(int)str_utf8_cut(text, QUOTED_MAX), text, fault);
 }
 
 int addr_domain_transitional(const char *text, char **domain_r)
@@ -137,10 +142,6 @@ int addr_domain_transitional(const char *text, char **domain_r)
 		return -1;
 	return normalize(old, IDN2_NONTRANSITIONAL, domain_r) ? -1 : 0;
 }
-
-/*
- * addr_name: display names of mailboxes.
- */
 
 /* Takes the quotes of quoted strings off (RFC 5322 3.2.4). Returns whether the
  * rest looks like several addresses: a separator and an @ outside quotes. */
@@ -192,8 +193,7 @@ static void squeeze(char *text)
 /* The display name in len bytes of text, which stand before the `<`: quoted
  * strings unquoted, encoded words (RFC 2047) decoded, runs of blanks made one;
  * a new string. The text is a valid header value. */
-static int addr_name_read(
-	const char *text, size_t len, char **name_r, struct err *err)
+static int read_name(const char *text, size_t len, char **name_r, struct err *err)
 {
 	_cleanup_buf_ struct buf raw = BUF_INIT;
 	_cleanup_free_ char *name = NULL;
@@ -214,9 +214,9 @@ static int addr_name_read(
 	return 0;
 }
 
-/* The name so that addr_name_read() gives it back: as it is, but in quotes
+/* The name so that read_name() gives it back: as it is, but in quotes
  * where it would be taken for something else; a new string. */
-static char *addr_name_write(const char *name)
+static char *write_name(const char *name)
 {
 	struct buf out = BUF_INIT;
 
@@ -226,19 +226,6 @@ static char *addr_name_write(const char *name)
 	mime_quoted_add(&out, name);
 	return buf_take(&out);
 }
-
-/*
- * addr: one mailbox, strictly read.
- *
- * The grammar is RFC 5322 3.4 without groups, comments in the address, folding
- * and everything obsolete, with the lengths of RFC 5321 4.5.3.1 and the UTF-8
- * of RFC 6531 3.3.
- */
-
-enum {
-	LOCAL_MAX = 64,  /* octets */
-	QUOTED_MAX = 100 /* of an address in an error text */
-};
 
 static bool is_atext(char c)
 {
@@ -397,7 +384,7 @@ static int read_mailbox(const char *text, struct addr *addr, struct err *err)
 	if (last[1] != '\0')
 		return err_set(err, ERR_INVALID,
 			"something stands behind the closing >");
-	if (addr_name_read(text, (size_t)(angle - text), &addr->name, err) < 0)
+	if (read_name(text, (size_t)(angle - text), &addr->name, err) < 0)
 		return -1;
 	spec = mem_dup(angle + 1, (size_t)(last - angle - 1));
 	return read_spec(spec, addr, err);
@@ -432,7 +419,7 @@ char *addr_format(const struct addr *addr)
 
 	if (str_empty(addr->name))
 		return addr_spec(addr);
-	name = addr_name_write(addr->name);
+	name = write_name(addr->name);
 	return mem_printf("%s <%s@%s>", name, addr->local, addr->domain);
 }
 
@@ -448,10 +435,6 @@ void addr_clear(struct addr *addr)
 	free(addr->domain);
 	*addr = (struct addr){0};
 }
-
-/*
- * addr_split: lists of mailboxes, separated by commas.
- */
 
 /* The length of the first item: up to a comma outside quotes and <>. */
 static size_t item_len(const char *text)

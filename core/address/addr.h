@@ -50,10 +50,6 @@ void addr_clear(struct addr *addr);
  * two labels. */
 int addr_domain_normalize(const char *text, char **domain_r, struct err *err);
 
-/*
- * addr_private: between the files of addr.
- */
-
 /* The domain as old readers make it of a name that is not ASCII (UTS 46,
  * transitional): a few letters become others. A new string; 0, or -1 when it
  * is none, or ASCII. */

@@ -1,7 +1,10 @@
 /*
- * html_elements: what each element of HTML does to the text.
+ * html_render: from elements and text to lines.
  *
- * Invariant: the table is sorted by name.
+ * Invariants: the table of elements is sorted by name. What is written is empty
+ * or ends with text; breaks and blanks are held back until text follows. frames
+ * are the open elements, outermost first; they live on the heap, so that deep
+ * nesting costs no stack. Every step takes constant time, whatever the depth.
  */
 #include "core/html/html_render.h"
 
@@ -15,27 +18,6 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-
-enum { HTML_LINES_MARKER_SIZE = 16 };
-
-struct html_lines {
-	struct buf out;
-	unsigned breaks; /* held back; 2 leave an empty line */
-	bool blank;      /* held back */
-	size_t kept;     /* blanks of preformatted text held back */
-	size_t indent;   /* of the lines to come */
-	char marker[HTML_LINES_MARKER_SIZE]; /* before the next text */
-	size_t max;  /* of out; what comes behind it is left out */
-	size_t room; /* for blanks that stand beside another */
-};
-
-/* For text of at most max bytes and a little more. Tabs and indents can make it
- * many times as long as the HTML: where they do, less of them is left. */
-#define HTML_LINES_INIT(max_)                                                  \
-	((struct html_lines){.max = (max_), .room = (max_) / 4})
-
-/* Ends the line; twice in a row leaves an empty one. */
-static void html_lines_end_line(struct html_lines *lines);
 
 static const struct html_element elements[] = {
 	{"a", HTML_LINK, 0},
@@ -106,10 +88,6 @@ const struct html_element *html_elements_find(const char *name)
 	return found ? found : &other;
 }
 
-/*
- * html_link: the target of a link, for people to read.
- */
-
 #define MAILTO "mailto:"
 
 static bool is_useful(const char *target)
@@ -121,7 +99,7 @@ static bool is_useful(const char *target)
 
 /* The target in href without blanks and controls; a new string, or NULL when it
  * is none that text can use: http, https and mailto are. */
-static char *html_link_target(const char *href)
+static char *link_target(const char *href)
 {
 	_cleanup_free_ char *trimmed = str_trim(href, strlen(href));
 	struct buf target = BUF_INIT;
@@ -138,7 +116,7 @@ static char *html_link_target(const char *href)
 }
 
 /* Whether len bytes of text say the same as the target. */
-static bool html_link_is_shown(const char *target, const char *text, size_t len)
+static bool says_target(const char *target, const char *text, size_t len)
 {
 	size_t target_len = strlen(target);
 
@@ -151,18 +129,25 @@ static bool html_link_is_shown(const char *target, const char *text, size_t len)
 	return len == target_len && memcmp(text, target, len) == 0;
 }
 
-/*
- * html_lines: text laid out in lines.
- *
- * Invariant: out is empty or ends with text; what is held back is not in it.
- * Threads: any; holds no state of its own.
- */
+enum { MARKER_SIZE = 16, TAB_WIDTH = 8, INDENT_MAX = 40 };
 
-enum { TAB_WIDTH = 8 };
+struct lines {
+	struct buf out;
+	unsigned breaks;          /* held back; 2 leave an empty line */
+	bool blank;               /* held back */
+	size_t kept;              /* blanks of preformatted text held back */
+	size_t indent;            /* of the lines to come */
+	char marker[MARKER_SIZE]; /* before the next text */
+	size_t max;               /* of out; what comes behind it is left out */
+	/* For blanks that stand beside another. Tabs and indents can make the
+	 * text many times as long as the HTML: where they do, less of them is
+	 * left. */
+	size_t room;
+};
 
 /* Adds blanks; one, when there has been too much room for a text of its
  * length. */
-static void add_blanks(struct html_lines *lines, size_t n)
+static void add_blanks(struct lines *lines, size_t n)
 {
 	if (n > 1 && n - 1 > lines->room)
 		n = 1 + lines->room;
@@ -173,7 +158,7 @@ static void add_blanks(struct html_lines *lines, size_t n)
 }
 
 /* Starts the line that text is about to stand on. */
-static void start_line(struct html_lines *lines)
+static void start_line(struct lines *lines)
 {
 	struct buf *out = &lines->out;
 	size_t marker = strlen(lines->marker);
@@ -189,7 +174,7 @@ static void start_line(struct html_lines *lines)
 }
 
 /* Writes what was held back. */
-static void flush(struct html_lines *lines)
+static void flush(struct lines *lines)
 {
 	if (lines->breaks > 0 || lines->out.len == 0)
 		start_line(lines);
@@ -220,7 +205,7 @@ static size_t invisible_at(const char *text, size_t len)
 
 	if ((unsigned char)*text < 0x20 || *text == 0x7f)
 		return 1;
-	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
 		size_t n = strlen(codes[i]);
 
 		if (len >= n && memcmp(text, codes[i], n) == 0)
@@ -230,17 +215,25 @@ static size_t invisible_at(const char *text, size_t len)
 }
 
 /* Whether so much more fits. */
-static bool html_lines_fits(const struct html_lines *lines, size_t len)
+static bool lines_fits(const struct lines *lines, size_t len)
 {
 	return lines->out.len < lines->max && len < lines->max - lines->out.len;
 }
 
+/* Ends the line; twice in a row leaves an empty one. */
+static void lines_end_line(struct lines *lines)
+{
+	if (lines->breaks < 2)
+		lines->breaks++;
+	lines->kept = 0;
+}
+
 /* Adds text in UTF-8: runs of blanks and line breaks become one blank. */
-static void html_lines_text(struct html_lines *lines, const char *text, size_t len)
+static void lines_text(struct lines *lines, const char *text, size_t len)
 {
 	const char *end = text + len;
 
-	if (!html_lines_fits(lines, len))
+	if (!lines_fits(lines, len))
 		return;
 	while (text < end) {
 		size_t left = (size_t)(end - text);
@@ -260,11 +253,11 @@ static void html_lines_text(struct html_lines *lines, const char *text, size_t l
 
 /* Adds text whose blanks and line breaks are kept, but for those at the end of
  * a line. */
-static void html_lines_pre(struct html_lines *lines, const char *text, size_t len)
+static void lines_pre(struct lines *lines, const char *text, size_t len)
 {
 	const char *end = text + len;
 
-	if (!html_lines_fits(lines, len))
+	if (!lines_fits(lines, len))
 		return;
 	while (text < end) {
 		size_t left = (size_t)(end - text);
@@ -272,7 +265,7 @@ static void html_lines_pre(struct html_lines *lines, const char *text, size_t le
 		size_t skip = blank ? blank : invisible_at(text, left);
 
 		if (*text == '\n')
-			html_lines_end_line(lines);
+			lines_end_line(lines);
 		else if (blank)
 			lines->kept += *text == '\t' ? TAB_WIDTH : 1;
 		else if (skip == 0)
@@ -283,14 +276,8 @@ static void html_lines_pre(struct html_lines *lines, const char *text, size_t le
 	}
 }
 
-/* A blank before what comes next. */
-static void html_lines_blank(struct html_lines *lines)
-{
-	lines->blank = true;
-}
-
 /* What comes next starts a line (1), or stands after an empty one (2). */
-static void html_lines_break(struct html_lines *lines, unsigned breaks)
+static void lines_break(struct lines *lines, unsigned breaks)
 {
 	if (lines->breaks < breaks)
 		lines->breaks = breaks;
@@ -298,38 +285,11 @@ static void html_lines_break(struct html_lines *lines, unsigned breaks)
 		lines->kept = 0;
 }
 
-static void html_lines_end_line(struct html_lines *lines)
-{
-	if (lines->breaks < 2)
-		lines->breaks++;
-	lines->kept = 0;
-}
-
 /* Puts a marker, such as "- ", before the next text, inside the indent. */
-static void html_lines_mark(struct html_lines *lines, const char *marker)
+static void lines_mark(struct lines *lines, const char *marker)
 {
 	snprintf(lines->marker, sizeof(lines->marker), "%s", marker);
 }
-
-/* The text as a string of the caller's, ended by LF unless empty. */
-static char *html_lines_take(struct html_lines *lines)
-{
-	struct buf *out = &lines->out;
-
-	if (out->len > 0)
-		buf_add_char(out, '\n');
-	return buf_take(out);
-}
-
-/*
- * html_render: from elements and text to lines.
- *
- * Invariant: frames are the open elements, outermost first; they live on the
- * heap, so that deep nesting costs no stack. Every step takes constant time,
- * whatever the depth. Threads: any; one render belongs to one thread.
- */
-
-enum { INDENT_MAX = 40 };
 
 /* An element that is open. */
 struct frame {
@@ -344,7 +304,7 @@ struct frame {
 };
 
 struct html_render {
-	struct html_lines lines;
+	struct lines lines;
 	struct frame *frames;
 	size_t frames_n;
 	size_t frames_cap;
@@ -412,44 +372,19 @@ static struct frame *push(
 	return frame;
 }
 
-static void begin_numbered(struct frame *frame, html_attributes list)
-{
-	const char *start = attribute(list, "start");
-
-	if (start)
-		str_int(start, 0, INT32_MAX, &frame->number);
-}
-
 static void begin_item(struct html_render *render, const struct frame *frame)
 {
-	char marker[HTML_LINES_MARKER_SIZE] = "- ";
+	char marker[MARKER_SIZE] = "- ";
 	struct frame *list = frame->list > 0 ? &render->frames[frame->list - 1]
 					     : NULL;
 
 	if (list && list->element->role == HTML_NUMBERED)
 		snprintf(marker, sizeof(marker), "%lld. ",
 			(long long)list->number++);
-	html_lines_mark(&render->lines, marker);
+	lines_mark(&render->lines, marker);
 	render->lines.indent += strlen(marker);
 	if (render->lines.indent > INDENT_MAX)
 		render->lines.indent = INDENT_MAX;
-}
-
-static void begin_image(struct html_render *render, html_attributes list)
-{
-	const char *alt = attribute(list, "alt");
-
-	if (alt)
-		html_lines_text(&render->lines, alt, strlen(alt));
-}
-
-static void begin_link(
-	struct html_render *render, struct frame *frame, html_attributes list)
-{
-	const char *href = attribute(list, "href");
-
-	frame->target = href ? html_link_target(href) : NULL;
-	frame->link_start = render->lines.out.len;
 }
 
 /* Adds the target behind the text of a link; a link without text shows
@@ -462,8 +397,8 @@ static void end_link(struct html_render *render, const struct frame *frame)
 	size_t len = out->len - frame->link_start - blanks;
 
 	if (frame->target && len > 0 &&
-		html_lines_fits(&render->lines, strlen(frame->target)) &&
-		!html_link_is_shown(frame->target, text + blanks, len))
+		lines_fits(&render->lines, strlen(frame->target)) &&
+		!says_target(frame->target, text + blanks, len))
 		buf_printf(out, " (%s)", frame->target);
 }
 
@@ -471,27 +406,35 @@ static void end_link(struct html_render *render, const struct frame *frame)
 static void begin(
 	struct html_render *render, struct frame *frame, html_attributes list)
 {
+	const char *value;
+
 	switch (frame->element->role) {
 	case HTML_BREAK:
-		html_lines_end_line(&render->lines);
+		lines_end_line(&render->lines);
 		break;
 	case HTML_RULE:
-		html_lines_text(&render->lines, "----------", 10);
+		lines_text(&render->lines, "----------", 10);
 		break;
 	case HTML_PRE:
 		render->pre_n++;
 		break;
 	case HTML_NUMBERED:
-		begin_numbered(frame, list);
+		value = attribute(list, "start");
+		if (value)
+			str_int(value, 0, INT32_MAX, &frame->number);
 		break;
 	case HTML_ITEM:
 		begin_item(render, frame);
 		break;
 	case HTML_LINK:
-		begin_link(render, frame, list);
+		value = attribute(list, "href");
+		frame->target = value ? link_target(value) : NULL;
+		frame->link_start = render->lines.out.len;
 		break;
 	case HTML_IMAGE:
-		begin_image(render, list);
+		value = attribute(list, "alt");
+		if (value)
+			lines_text(&render->lines, value, strlen(value));
 		break;
 	default:
 		break;
@@ -505,10 +448,10 @@ static void end(struct html_render *render, const struct frame *frame)
 		render->pre_n--;
 		break;
 	case HTML_ITEM:
-		html_lines_mark(&render->lines, "");
+		lines_mark(&render->lines, "");
 		break;
 	case HTML_CELL:
-		html_lines_blank(&render->lines);
+		render->lines.blank = true;
 		break;
 	case HTML_LINK:
 		end_link(render, frame);
@@ -522,7 +465,7 @@ struct html_render *html_render_new(size_t max)
 {
 	struct html_render *render = mem_new(struct html_render);
 
-	render->lines = HTML_LINES_INIT(max);
+	render->lines = (struct lines){.max = max, .room = max / 4};
 	return render;
 }
 
@@ -537,7 +480,7 @@ void html_render_open(
 		render->hidden_n += frame->hidden;
 		return;
 	}
-	html_lines_break(&render->lines, frame->breaks);
+	lines_break(&render->lines, frame->breaks);
 	begin(render, frame, list);
 }
 
@@ -550,7 +493,7 @@ void html_render_close(struct html_render *render)
 	frame = &render->frames[--render->frames_n];
 	if (render->hidden_n == 0) {
 		end(render, frame);
-		html_lines_break(&render->lines, frame->breaks);
+		lines_break(&render->lines, frame->breaks);
 	}
 	render->hidden_n -= frame->hidden;
 	render->lines.indent = frame->indent;
@@ -562,9 +505,9 @@ void html_render_text(struct html_render *render, const char *text, size_t len)
 	if (render->hidden_n > 0)
 		return;
 	if (render->pre_n > 0)
-		html_lines_pre(&render->lines, text, len);
+		lines_pre(&render->lines, text, len);
 	else
-		html_lines_text(&render->lines, text, len);
+		lines_text(&render->lines, text, len);
 }
 
 size_t html_render_depth(const struct html_render *render)
@@ -574,12 +517,13 @@ size_t html_render_depth(const struct html_render *render)
 
 char *html_render_finish(struct html_render *render)
 {
-	char *text;
+	struct buf out = render->lines.out;
 
 	for (size_t i = 0; i < render->frames_n; i++)
 		free(render->frames[i].target);
 	free(render->frames);
-	text = html_lines_take(&render->lines);
 	free(render);
-	return text;
+	if (out.len > 0)
+		buf_add_char(&out, '\n');
+	return buf_take(&out);
 }

@@ -28,10 +28,7 @@ size_t html_render_depth(const struct html_render *render);
 /* Frees the render; returns the text as html_text() has it. */
 char *html_render_finish(struct html_render *render);
 
-/*
- * html_elements: what each element of HTML does to the text.
- */
-
+/* What each element of HTML does to the text. */
 enum html_role {
 	HTML_INLINE, /* nothing beyond its breaks */
 	HTML_HIDDEN, /* its content is no text */

@@ -1,5 +1,5 @@
 /*
- * param_read: parameters of Content-Type and Content-Disposition.
+ * mime_param: parameters of Content-Type and Content-Disposition.
  *
  * Neither RFC 2045 nor RFC 9110 is what HTTP clients follow in quotes: some
  * escape a quote as `\"`, some as %22, some not at all, and a backslash may be
@@ -217,10 +217,6 @@ int param_read_name(const char *header, const char *name, char **value_r)
 		*value_r = decode(&param, true);
 	return found;
 }
-
-/*
- * mime_param: parameters of Content-Type and Content-Disposition.
- */
 
 enum { PLAIN_MAX = 60, PIECE_MAX = 54 };
 

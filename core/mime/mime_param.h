@@ -1,5 +1,6 @@
 /*
- * mime_param: parameters of Content-Type and Content-Disposition.
+ * mime_param: parameters of Content-Type and Content-Disposition, written, and
+ * read as clients and mail programs write them.
  */
 #ifndef POSTERN_MIME_MIME_PARAM_H
 #define POSTERN_MIME_MIME_PARAM_H
@@ -17,14 +18,7 @@ void mime_param_add(struct mime_fold *fold, const char *name, const char *value)
 void mime_param_add_words(
 	struct mime_fold *fold, const char *name, const char *value);
 
-/*
- * param_read: parameters of Content-Type and Content-Disposition, read as
- * clients and mail programs write them.
- *
- * Headers are values on one line.
- */
-
-/* Whether the value before all parameters is this word, in any letter case. */
+/* Whether the value before all parameters, on one line, is this word, in any letter case. */
 bool param_read_is(const char *header, const char *word);
 
 /* The value of the first parameter of the name, in any letter case, given in

@@ -1,5 +1,13 @@
 /*
- * mime_words_payload: see the header.
+ * mime_words: encoded words (RFC 2047), read and written.
+ *
+ * They are read leniently: blanks inside a word and words right beside other
+ * text are common. Time is linear in the length of the value.
+ *
+ * Those that are written are at most 75 characters long, as is their line but
+ * for one, and none ends inside a character. Only the last word of a text in
+ * the B encoding is padded, because some programs read the base64 of all words
+ * as one: a word that cannot be cut so is in the Q encoding.
  */
 #include "core/mime/mime_words.h"
 
@@ -17,17 +25,19 @@
 #include "core/mime/mime_scan.h"
 #include "core/mime/mime_content.h"
 
+/* Reading. */
+
 /* What programs make of base64 that is wrong. */
-enum mime_words_base64 {
-	MIME_WORDS_BASE64_USUAL,
-	MIME_WORDS_BASE64_PARTS, /* what is no base64 is skipped; some end at
-				  * padding inside, others go on: a blank stands
-				  * there */
-	MIME_WORDS_BASE64_WHOLE, /* padding inside is skipped too */
+enum base64_way {
+	BASE64_USUAL,
+	BASE64_PARTS, /* what is no base64 is skipped; some end at
+		       * padding inside, others go on: a blank stands
+		       * there */
+	BASE64_WHOLE, /* padding inside is skipped too */
 };
 
 /* Appends the bytes of text in the Q encoding. */
-static void mime_words_payload_q(struct span text, struct buf *out)
+static void decode_payload_q(struct span text, struct buf *out)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.data[i];
@@ -73,21 +83,14 @@ static void decode_leniently(struct span text, bool skip_padding, struct buf *ou
 }
 
 /* The same of the B encoding. */
-static void mime_words_payload_b(
-	struct span text, enum mime_words_base64 way, struct buf *out)
+static void decode_payload_b(
+	struct span text, enum base64_way way, struct buf *out)
 {
-	if (way != MIME_WORDS_BASE64_USUAL)
-		decode_leniently(text, way == MIME_WORDS_BASE64_WHOLE, out);
+	if (way != BASE64_USUAL)
+		decode_leniently(text, way == BASE64_WHOLE, out);
 	else if (base64_decode(text.data, text.len, out) < 0)
 		base64_decode_leniently(text.data, text.len, out);
 }
-
-/*
- * mime_words_decode: encoded words read, leniently: blanks inside a word and
- * words right beside other text are common.
- *
- * Time is linear in the length of the value. Threads: any.
- */
 
 enum { CHARSET_MAX = 40, ESCAPE = 0x1b };
 
@@ -186,12 +189,11 @@ static bool is_apart(const struct decoder *decoder)
 	return decoder->reading && decoder->reading->apart;
 }
 
-static enum mime_words_base64 base64_way(const struct decoder *decoder)
+static enum base64_way way_of(const struct decoder *decoder)
 {
 	if (decoder->reading == NULL)
-		return MIME_WORDS_BASE64_USUAL;
-	return is_joined(decoder) ? MIME_WORDS_BASE64_WHOLE
-				  : MIME_WORDS_BASE64_PARTS;
+		return BASE64_USUAL;
+	return is_joined(decoder) ? BASE64_WHOLE : BASE64_PARTS;
 }
 
 static void decode_payload(struct decoder *decoder)
@@ -203,9 +205,9 @@ static void decode_payload(struct decoder *decoder)
 	if (payload.len == 0)
 		return;
 	if (decoder->encoding == 'q')
-		mime_words_payload_q(payload, bytes);
+		decode_payload_q(payload, bytes);
 	else
-		mime_words_payload_b(payload, base64_way(decoder), bytes);
+		decode_payload_b(payload, way_of(decoder), bytes);
 	buf_clear(&decoder->payload);
 }
 
@@ -354,15 +356,6 @@ bool mime_words_doubtful(const char *value)
 {
 	return is_doubtful(value, strlen(value)) || has_doubtful_word(value);
 }
-
-/*
- * mime_words: encoded words (RFC 2047).
- *
- * Each is at most 75 characters long, as is its line but for one, and none
- * ends inside a character. Only the last word of a text in the B encoding is
- * padded, because some programs read the base64 of all words as one: a word
- * that cannot be cut so is in the Q encoding.
- */
 
 enum {
 	WORD_MAX = 75,

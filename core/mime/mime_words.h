@@ -1,5 +1,5 @@
 /*
- * mime_words_decode: encoded words (RFC 2047) read.
+ * mime_words: encoded words (RFC 2047), the way of non-ASCII text in a header.
  *
  * GMime is not used for them: it remembers the name of every charset for ever,
  * so that anyone could fill the memory, and of adjacent words in base64 it
@@ -41,10 +41,6 @@ char *mime_words_read(
  * charset that not all know, escapes (ISO 2022), or bytes that are not
  * UTF-8. */
 bool mime_words_doubtful(const char *value);
-
-/*
- * mime_words: encoded words (RFC 2047), the way of non-ASCII text in a header.
- */
 
 /* Adds len bytes of UTF-8 text as encoded words, each after a blank. What they
  * decode to is the text, byte for byte. They may stand for text and for words

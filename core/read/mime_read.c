@@ -2,7 +2,9 @@
  * mime_read: what a finished message says.
  *
  * Fields are found by mime_scan, as Postfix finds them, and addresses by GMime;
- * each must then be good for addr too.
+ * each must then be good for addr too. The search for the texts goes through
+ * the parts in their order and into multiparts, not into messages that are
+ * attached, and stops when both are found.
  */
 #include "core/read/mime_read.h"
 
@@ -22,6 +24,11 @@
 enum {
 	VALUE_MAX = 100 * 1024, /* about where Postfix cuts a field */
 	ADDRS_MAX = 2000,
+	SUBJECT_MAX = 16 * 1024, /* what is longer is cut */
+	MESSAGE_ID_MAX = 998,
+	DEPTH_MAX = 10,
+	PARTS_MAX = 1000,
+	PARAM_VALUE_MAX = 8 * 1024, /* of a field; what is longer is cut */
 };
 
 /* The text of the mailbox, NULL when it is malformed. A name that would not be
@@ -66,20 +73,6 @@ static void read_mailboxes(const struct mime_scan_field *field, struct strv *lis
 	value = mime_scan_value(field);
 	mime_mailboxes(value, on_mailbox, list);
 }
-
-/*
- * mime_read_body: finds the texts of a message (RFC 2045, RFC 2046).
- *
- * Goes through the parts in their order and into multiparts, not into messages
- * that are attached, and stops when both texts are found. Threads: any; holds
- * no state.
- */
-
-enum {
-	DEPTH_MAX = 10,
-	PARTS_MAX = 1000,
-	PARAM_VALUE_MAX = 8 * 1024, /* of a field; what is longer is cut */
-};
 
 struct walk {
 	struct mime_summary *summary;
@@ -230,27 +223,6 @@ static void visit_part(struct walk *walk, struct span text, int depth)
 		*place = read_text(&entity);
 }
 
-/* Finds the texts of the message, header included; html and text stay NULL
- * where there is none. */
-static void mime_read_body(struct span message, struct mime_summary *summary)
-{
-	struct walk walk = {.summary = summary};
-
-	visit_part(&walk, message, 0);
-}
-
-/*
- * mime_read: what the header of a finished message says.
- *
- * Fields are found by mime_scan, as Postfix finds them. Threads: any; holds no
- * state.
- */
-
-enum {
-	SUBJECT_MAX = 16 * 1024, /* what is longer is cut */
-	MESSAGE_ID_MAX = 998
-};
-
 static void on_from(
 	const struct mime_scan_field *field, struct mime_summary *summary)
 {
@@ -362,11 +334,12 @@ static void set_default(char **text)
 void mime_read(const char *data, size_t len, struct mime_summary *summary_r)
 {
 	struct span message = {data, len};
+	struct walk walk = {.summary = summary_r};
 
 	*summary_r = (struct mime_summary){0};
 	mime_scan_drop_from_line(&message);
 	read_header(message, summary_r);
-	mime_read_body(message, summary_r);
+	visit_part(&walk, message, 0);
 	set_default(&summary_r->subject);
 	set_default(&summary_r->html);
 	set_default(&summary_r->text);

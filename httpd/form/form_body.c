@@ -1,9 +1,14 @@
 /*
- * form: the fields of a form, whatever its encoding was.
+ * form_body: the fields of a form, whatever its encoding was.
+ *
+ * Every part of a multipart body must say which field it is: what is not
+ * understood is refused, not left out. Urlencoded bodies are read after the URL
+ * Standard 5.1, but for escapes that are none, which are refused. Time is
+ * linear in the length of the body; the number of fields and the size of a
+ * part's header are bounded.
  *
  * The list grows by doubling: its capacity is the power of two at or above n,
- * at most FORM_FIELDS_MAX. Threads: any; one form belongs to one thread at a
- * time.
+ * at most FORM_FIELDS_MAX.
  */
 #include "httpd/form/form_body.h"
 
@@ -87,11 +92,6 @@ void form_clear(struct form *form)
 	*form = FORM_INIT;
 }
 
-/*
- * form_urlencoded: reads bodies of application/x-www-form-urlencoded (URL
- * Standard 5.1), but for escapes that are none, which are refused.
- */
-
 static int invalid_escape(struct err *err)
 {
 	return err_set(err, ERR_INVALID,
@@ -147,14 +147,6 @@ int form_parse_urlencoded(
 	*form_r = form;
 	return 0;
 }
-
-/*
- * form_multipart: reads bodies of multipart/form-data (RFC 7578).
- *
- * Every part must say which field it is: what is not understood is refused, not
- * left out. Time is linear in the length of the body; the number of fields and
- * the size of a part's header are bounded. Threads: any.
- */
 
 /* What the header of a part says; each NULL when it does not. */
 struct part {

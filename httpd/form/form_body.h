@@ -1,5 +1,5 @@
 /*
- * form: the body of a form, as HTTP clients send it.
+ * form_body: the body of a form, as HTTP clients send it.
  *
  * Two encodings, one result: multipart/form-data (RFC 7578, HTML 4.10.22) and
  * application/x-www-form-urlencoded. Fields keep their order, names may stand
