@@ -27,33 +27,45 @@ static const uint8_t numbers[256] = {
 };
 /* clang-format on */
 
-void base64_encode(const char *data, size_t len, size_t line_max, struct buf *out)
+/* Writes whole groups; returns where they end. */
+static char *encode_groups(const uint8_t *from, size_t groups, char *to)
 {
 	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				       "abcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (; groups > 0; groups--, from += 3, to += 4) {
+		to[0] = alphabet[from[0] >> 2];
+		to[1] = alphabet[(from[0] << 4 | from[1] >> 4) & 63];
+		to[2] = alphabet[(from[1] << 2 | from[2] >> 6) & 63];
+		to[3] = alphabet[from[2] & 63];
+	}
+	return to;
+}
+
+void base64_encode(const char *data, size_t len, size_t line_max, struct buf *out)
+{
 	const uint8_t *from = (const uint8_t *)data;
-	size_t chars = (len + 2) / 3 * 4, column = 0;
-	size_t breaks = line_max > 0 && chars > 0 ? (chars - 1) / line_max : 0;
-	char *start = buf_reserve(out, chars + breaks), *to = start;
+	size_t groups = (len + 2) / 3, per_line = line_max / 4;
+	size_t breaks = per_line > 0 ? groups / per_line : 0;
+	char *start = buf_reserve(out, groups * 4 + breaks), *to = start;
 
 	while (len > 0) {
-		uint32_t bits = (uint32_t)from[0] << 16;
+		size_t n = len / 3;
 
-		if (column == line_max && column > 0) {
+		if (to > start)
 			*to++ = '\n';
-			column = 0;
+		if (per_line > 0 && n > per_line)
+			n = per_line;
+		to = encode_groups(from, n, to);
+		from += n * 3;
+		len -= n * 3;
+		if (len > 0 && len < 3 && (per_line == 0 || n < per_line)) {
+			uint8_t last[3] = {from[0], len > 1 ? from[1] : 0, 0};
+
+			to = encode_groups(last, 1, to);
+			memset(to - (3 - len), '=', 3 - len);
+			len = 0;
 		}
-		if (len > 1)
-			bits |= (uint32_t)from[1] << 8;
-		if (len > 2)
-			bits |= from[2];
-		*to++ = alphabet[bits >> 18];
-		*to++ = alphabet[bits >> 12 & 63];
-		*to++ = len > 1 ? alphabet[bits >> 6 & 63] : '=';
-		*to++ = len > 2 ? alphabet[bits & 63] : '=';
-		column += 4;
-		from += 3;
-		len -= len < 3 ? len : 3;
 	}
 	buf_wrote(out, (size_t)(to - start));
 }
