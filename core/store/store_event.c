@@ -1,0 +1,586 @@
+/*
+ * store_event: what became of emails, recipient by recipient.
+ *
+ * Threads: a handle is used by one thread at a time.
+ */
+#include "core/store/store_event.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
+
+/* A line may be stamped with whole seconds, and a message be recorded a moment
+ * before or after it. */
+#define SLACK_US INT64_C(5000000)
+/* How long a message may be in the queue; Postfix's default is 5 days. */
+#define LIFETIME_US (INT64_C(31) * 24 * 3600 * 1000000)
+
+static const char *const hows[] = {
+	[HOP_MILTER] = "milter",
+	[HOP_FORWARDED] = "forwarded",
+	[HOP_QUEUED_AS] = "queued_as",
+	[HOP_ORIG_ID] = "orig_id",
+	[HOP_MESSAGE_ID] = "message_id",
+};
+static const struct row_words how_words = {hows, ARRAY_SIZE(hows), false};
+
+static const struct row_field hop_fields[] = {
+	ROW_FIELD(hop, queue_id, ROW_TEXT),
+	ROW_FIELD(hop, since_us, ROW_INT64),
+	ROW_FIELD(hop, email, ROW_INT64),
+	ROW_FIELD(hop, n, ROW_INT64),
+	ROW_FIELD(hop, parent, ROW_TEXT),
+	ROW_WORD(hop, how, ROW_ENUM, "how", &how_words),
+	ROW_FIELD(hop, closed_us, ROW_INT64),
+};
+static const struct row_type hop_type = ROW_TYPE(hop, hop_fields);
+
+#define HOP_COLUMNS                                                            \
+	"h.queue_id, h.since_us, h.email, coalesce(h.n, -1) AS n, h.parent,"   \
+	" h.how, h.closed_us"
+
+void hop_clear(struct hop *hop)
+{
+	row_clear(&hop_type, hop);
+}
+
+/* The message that the milter recorded under the id; it becomes a hop. */
+static int find_recorded(struct db *db, const struct db_param *params,
+	struct hop *hop_r, struct err *err)
+{
+	static const char sql_email[] =
+		"SELECT queue_id, decided_us AS since_us, seq AS email, -1 AS "
+		"n,"
+		" 'milter' AS how FROM email WHERE queue_id = $id"
+		" AND state = 'sent' AND decided_us BETWEEN $from AND $to"
+		" ORDER BY decided_us DESC LIMIT 1";
+	int found = row_get(db, sql_email, params, &hop_type, hop_r, err);
+
+	if (found != 1)
+		return found;
+	hop_r->is_new = true;
+	if (store_hop_add(db, hop_r, err) == 0)
+		return 1;
+	hop_clear(hop_r);
+	return -1;
+}
+
+int store_hop_find(struct db *db, const char *queue_id, int64_t time_us,
+	struct hop *hop_r, struct err *err)
+{
+	static const char sql_hop[] = "SELECT " HOP_COLUMNS
+				      " FROM hop h WHERE h.queue_id = $id"
+				      " AND h.since_us BETWEEN $from AND $to"
+				      " ORDER BY h.since_us DESC LIMIT 1";
+	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", queue_id),
+		DB_INT("$from", time_us - LIFETIME_US),
+		DB_INT("$to", time_us + SLACK_US));
+	struct hop hop, newer;
+	int found = row_get(db, sql_hop, params, &hop_type, &hop, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return find_recorded(db, params, hop_r, err);
+	if (hop.closed_us == 0 || time_us <= hop.closed_us + SLACK_US) {
+		*hop_r = hop;
+		return 1;
+	}
+	/* It is gone, and the id was used again: by an email, or by mail that
+	 * is none of ours. */
+	found = find_recorded(db, params, &newer, err);
+	if (found == 1 && newer.since_us > hop.since_us)
+		*hop_r = newer;
+	else if (found == 1)
+		hop_clear(&newer), found = 0;
+	hop_clear(&hop);
+	return found;
+}
+
+int store_hop_add(struct db *db, const struct hop *hop, struct err *err)
+{
+	static const char sql_add[] =
+		"INSERT INTO hop (queue_id, since_us, email, n, parent, how)"
+		" VALUES ($queue_id, $since_us, $email, nullif($n, -1), "
+		"$parent,"
+		" $how) ON CONFLICT (queue_id, since_us) DO UPDATE SET"
+		" n = excluded.n, parent = excluded.parent, how = excluded.how"
+		" WHERE how = 'message_id'";
+
+	return row_write(db, sql_add, NULL, &hop_type, hop, err) < 0 ? -1 : 0;
+}
+
+int store_hop_close(
+	struct db *db, const struct hop *hop, int64_t time_us, struct err *err)
+{
+	static const char sql_close[] =
+		"UPDATE hop SET closed_us = $now WHERE queue_id = $queue_id"
+		" AND since_us = $since_us AND closed_us = 0";
+
+	return row_write(db, sql_close, DB_PARAMS(DB_INT("$now", time_us)),
+		       &hop_type, hop, err) < 0
+		       ? -1
+		       : 0;
+}
+
+/* Most Message-IDs begin with the email's id. */
+int store_hop_of_message_id(struct db *db, const char *message_id,
+	int64_t time_us, struct hop *hop_r, struct err *err)
+{
+#define OPEN_HOP                                                               \
+	"SELECT coalesce(h.queue_id, e.queue_id) AS queue_id,"                 \
+	" coalesce(h.since_us, e.decided_us) AS since_us, e.seq AS email,"     \
+	" coalesce(h.n, -1) AS n, 'milter' AS how"                             \
+	" FROM email e LEFT JOIN hop h ON h.email = e.seq"                     \
+	" WHERE e.message_id = $message_id AND e.state = 'sent'"               \
+	" AND e.decided_us <= $now AND (h.queue_id IS NULL OR"                 \
+	" (h.since_us <= $now AND (h.closed_us = 0 OR h.closed_us >= $now)))"
+#define NEWEST " ORDER BY h.since_us DESC LIMIT 1"
+	static const char sql_own[] = OPEN_HOP " AND e.id = $id" NEWEST;
+	static const char sql_chosen[] = OPEN_HOP
+		" AND substr(e.message_id, 2, 36) <> e.id" NEWEST;
+#undef OPEN_HOP
+#undef NEWEST
+	char id[ID_SIZE] = "";
+	int found;
+
+	if (strlen(message_id) > ID_SIZE)
+		*stpncpy(id, message_id + 1, ID_SIZE - 1) = '\0';
+	found = row_get(db, sql_own,
+		DB_PARAMS(DB_TEXT("$message_id", message_id),
+			DB_INT("$now", time_us), DB_TEXT("$id", id)),
+		&hop_type, hop_r, err);
+	if (found != 0)
+		return found;
+	return row_get(db, sql_chosen,
+		DB_PARAMS(DB_TEXT("$message_id", message_id),
+			DB_INT("$now", time_us)),
+		&hop_type, hop_r, err);
+}
+
+/* The number in the first row, or -1. */
+static int64_t get_number(struct db *db, const char *sql,
+	const struct db_param *params, struct err *err)
+{
+	struct db_stmt *stmt;
+	int64_t number = -1;
+
+	if (db_start(db, sql, params, &stmt, err) != 0)
+		return -1;
+	if (db_step(stmt, err) == 1) {
+		number = db_int(stmt, 0);
+		db_reset(stmt);
+	}
+	return number;
+}
+
+int store_hop_is_filtered(struct db *db, const struct hop *hop, struct err *err)
+{
+	static const char sql_filtered[] =
+		"SELECT EXISTS (SELECT 1 FROM hop WHERE email = $email"
+		" AND parent = $queue_id AND how = 'message_id')";
+
+	return (int)get_number(db, sql_filtered,
+		DB_PARAMS(DB_INT("$email", hop->email),
+			DB_TEXT("$queue_id", hop->queue_id)),
+		err);
+}
+
+int store_hop_is_last(struct db *db, const struct hop *hop, struct err *err)
+{
+	static const char sql_last[] =
+		"SELECT NOT EXISTS (SELECT 1 FROM hop WHERE email = $email"
+		" AND (closed_us = 0 OR how IN ('forwarded', 'queued_as')))";
+
+	return (int)get_number(
+		db, sql_last, DB_PARAMS(DB_INT("$email", hop->email)), err);
+}
+
+static const struct row_field fate_fields[] = {
+	ROW_FIELD(recipient_fate, n, ROW_INT64),
+	ROW_FIELD(recipient_fate, kind, ROW_TEXT),
+	ROW_FIELD(recipient_fate, address, ROW_TEXT),
+	ROW_WORD(recipient_fate, fate, ROW_ENUM, "state", &fate_words),
+	ROW_FIELD(recipient_fate, attempts, ROW_INT64),
+	ROW_FIELD(recipient_fate, changed_us, ROW_INT64),
+	ROW_FIELD(recipient_fate, relay, ROW_TEXT),
+	ROW_FIELD(recipient_fate, dsn, ROW_TEXT),
+	ROW_FIELD(recipient_fate, text, ROW_TEXT),
+};
+static const struct row_type fate_type = ROW_TYPE(recipient_fate, fate_fields);
+
+int store_recipient_fates(struct db *db, int64_t email,
+	struct recipient_fates *fates_r, struct err *err)
+{
+	static const char sql_fates[] =
+		"SELECT n, kind, address, state, attempts, changed_us, relay,"
+		" dsn, text FROM email_recipient"
+		" WHERE email = $email AND state IS NOT NULL ORDER BY n";
+	struct rows rows;
+
+	if (row_list(db, sql_fates, DB_PARAMS(DB_INT("$email", email)),
+		    &fate_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*fates_r = (struct recipient_fates){rows.items, rows.n};
+	return 0;
+}
+
+void store_recipient_fates_free(struct recipient_fates *fates)
+{
+	row_list_free(&fate_type, fates->items, fates->n);
+	*fates = (struct recipient_fates){0};
+}
+
+int store_recipient_find(struct db *db, int64_t email, const char *address,
+	int64_t *n_r, struct err *err)
+{
+	static const char sql_find[] =
+		"SELECT n FROM email_recipient"
+		" WHERE email = $email AND state IS NOT NULL"
+		" AND address = $address COLLATE NOCASE"
+		" ORDER BY address = $address DESC, n LIMIT 1";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_find,
+		    DB_PARAMS(DB_INT("$email", email),
+			    DB_TEXT("$address", address)),
+		    &stmt, err) != 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found == 1) {
+		*n_r = db_int(stmt, 0);
+		db_reset(stmt);
+	}
+	return found;
+}
+
+void fact_key(
+	uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n)
+{
+	_cleanup_buf_ struct buf all = BUF_INIT;
+	uint8_t hash[SECRET_HASH_LEN];
+
+	for (size_t i = 0; i < n; i++) {
+		if (parts[i])
+			buf_add_str(&all, parts[i]);
+		buf_add_char(&all, '\0');
+	}
+	secret_hash(buf_str(&all), all.len, hash);
+	memcpy(key_r, hash, EVENT_KEY_LEN);
+}
+
+/* The state of the recipient before: 1, 0 no such one, -1. */
+static int read_fate(struct db *db, const struct fact_report *report,
+	enum fate *fate_r, struct err *err)
+{
+	static const char sql_state[] =
+		"SELECT state FROM email_recipient"
+		" WHERE email = $email AND n = $n AND state IS NOT NULL";
+	struct recipient_fate read;
+	int found = row_get(db, sql_state,
+		DB_PARAMS(DB_INT("$email", report->email),
+			DB_INT("$n", report->n)),
+		&fate_type, &read, err);
+
+	if (found == 1)
+		*fate_r = read.fate;
+	return found;
+}
+
+/* How many rows it added: 0 for a fact that is known. */
+static int insert_event(
+	struct db *db, const struct fact_report *report, struct err *err)
+{
+	static const char sql_insert[] =
+		"INSERT INTO event (key, email, n, domain, kind, attempt,"
+		" occurred_us, recorded_us, address, relay, dsn, text, source)"
+		" SELECT $key, r.email, r.n, e.domain, $kind,"
+		" r.attempts + $attempt, $occurred, max($now, coalesce("
+		"(SELECT recorded_us FROM event ORDER BY seq DESC LIMIT 1), "
+		"0)),"
+		" nullif($address, r.address), $relay, $dsn, $text, $source"
+		" FROM email_recipient r JOIN email e ON e.seq = r.email"
+		" WHERE r.email = $email AND r.n = $n"
+		" ON CONFLICT (key) DO NOTHING";
+
+	return db_change(db, sql_insert,
+		DB_PARAMS(DB_BLOB("$key", report->key, EVENT_KEY_LEN),
+			DB_INT("$email", report->email), DB_INT("$n", report->n),
+			DB_TEXT("$kind", fact_name(report->fact)),
+			DB_INT("$attempt", fact_is_attempt(report->fact)),
+			DB_INT("$occurred", report->occurred_us),
+			DB_INT("$now", report->now_us),
+			DB_TEXT("$address", report->address),
+			DB_TEXT("$relay", report->relay),
+			DB_TEXT("$dsn", report->dsn),
+			DB_TEXT("$text", report->text),
+			DB_TEXT("$source", report->source)),
+		err);
+}
+
+int store_event_add(
+	struct db *db, const struct fact_report *report, struct err *err)
+{
+	static const char sql_move[] =
+		"UPDATE email_recipient SET state = $state,"
+		" attempts = attempts + $attempt, changed_us = $occurred,"
+		" relay = $relay, dsn = $dsn, text = $text"
+		" WHERE email = $email AND n = $n";
+	struct fate_step step;
+	enum fate fate = FATE_QUEUED;
+	int found = read_fate(db, report, &fate, err);
+
+	if (found <= 0)
+		return found;
+	step = fate_next(fate, report->fact);
+	if (!step.news)
+		return 0;
+	found = insert_event(db, report, err);
+	if (found <= 0 || report->fact == FACT_ACCEPTED)
+		return found;
+	found = db_change(db, sql_move,
+		DB_PARAMS(DB_TEXT("$state", fate_name(step.fate)),
+			DB_INT("$attempt", fact_is_attempt(report->fact)),
+			DB_INT("$occurred", report->occurred_us),
+			DB_TEXT("$relay", report->relay),
+			DB_TEXT("$dsn", report->dsn),
+			DB_TEXT("$text", report->text),
+			DB_INT("$email", report->email), DB_INT("$n", report->n)),
+		err);
+	return found;
+}
+
+int store_event_settle(struct db *db, int64_t email, struct err *err)
+{
+	static const char sql_settle[] =
+		"UPDATE email SET last_event = $event WHERE seq = $email"
+		" AND state = 'sent' AND last_event <> $event";
+	static const char sql_states[] =
+		"SELECT state FROM email_recipient"
+		" WHERE email = $email AND state IS NOT NULL";
+	size_t counts[FATES + 1] = {0};
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_start(db, sql_states, DB_PARAMS(DB_INT("$email", email)), &stmt,
+		    err) != 0)
+		return -1;
+	while ((result = db_step(stmt, err)) == 1)
+		counts[row_word(&fate_words, db_text(stmt, 0))]++;
+	if (result < 0)
+		return -1;
+	return db_change(db, sql_settle,
+		       DB_PARAMS(DB_TEXT("$event", fate_last_event(counts)),
+			       DB_INT("$email", email)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+static const struct row_field event_fields[] = {
+	ROW_FIELD(event, seq, ROW_INT64),
+	ROW_FIELD(event, email_id, ROW_ID),
+	ROW_FIELD(event, n, ROW_INT64),
+	ROW_FIELD(event, recipient, ROW_TEXT),
+	ROW_FIELD(event, domain, ROW_TEXT),
+	ROW_WORD(event, kind, ROW_ENUM, "kind", &fact_words),
+	ROW_FIELD(event, attempt, ROW_INT64),
+	ROW_FIELD(event, occurred_us, ROW_INT64),
+	ROW_FIELD(event, recorded_us, ROW_INT64),
+	ROW_FIELD(event, address, ROW_TEXT),
+	ROW_FIELD(event, relay, ROW_TEXT),
+	ROW_FIELD(event, dsn, ROW_TEXT),
+	ROW_FIELD(event, text, ROW_TEXT),
+	ROW_FIELD(event, source, ROW_TEXT),
+	ROW_FIELD(event, id, ROW_ID),
+};
+static const struct row_type event_type = ROW_TYPE(event, event_fields);
+
+/* The key as a UUID: 8-4-4-4-12 digits. */
+#define EVENT_COLUMNS                                                          \
+	"v.seq, e.id AS email_id, v.n, r.address AS recipient, v.domain,"      \
+	" v.kind, v.attempt, v.occurred_us, v.recorded_us, v.address, "        \
+	"v.relay,"                                                             \
+	" v.dsn, v.text, v.source, lower(substr(hex(v.key), 1, 8) || '-' ||"   \
+	" substr(hex(v.key), 9, 4) || '-' || substr(hex(v.key), 13, 4) || '-'" \
+	" || substr(hex(v.key), 17, 4) || '-' || substr(hex(v.key), 21)) AS "  \
+	"id"
+#define EVENT_TABLES                                                           \
+	" FROM event v JOIN email e ON e.seq = v.email"                        \
+	" JOIN email_recipient r ON r.email = v.email AND r.n = v.n"
+
+void store_event_list_free(struct event_list *list)
+{
+	row_list_free(&event_type, list->items, list->n);
+	*list = (struct event_list){0};
+}
+
+int store_event_of_email(struct db *db, int64_t email,
+	struct event_list *list_r, struct err *err)
+{
+	static const char sql_list[] = "SELECT " EVENT_COLUMNS EVENT_TABLES
+				       " WHERE v.email = $email ORDER BY v.seq";
+	struct rows rows;
+
+	if (row_list(db, sql_list, DB_PARAMS(DB_INT("$email", email)),
+		    &event_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct event_list){rows.items, rows.n, false};
+	return 0;
+}
+
+/* In the order of the index: recorded_us, then seq, which rise together. */
+int store_event_page(struct db *db, const struct event_filter *filter,
+	struct event_list *list_r, struct err *err)
+{
+#define PAGE(side, order)                                                      \
+	"SELECT " EVENT_COLUMNS EVENT_TABLES                                   \
+	" WHERE v.domain = $domain AND v.recorded_us BETWEEN $begin AND $end"  \
+	" AND v.seq " side " $seq"                                             \
+	" AND ($company IS NULL OR e.company_id = $company)"                   \
+	" AND ($recipient IS NULL OR"                                          \
+	" r.address = $recipient COLLATE NOCASE)"                              \
+	" AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' '))"            \
+	" ORDER BY v.recorded_us " order ", v.seq " order " LIMIT $limit"
+	static const char sql_ascending[] = PAGE(">", "ASC");
+	static const char sql_descending[] = PAGE("<", "DESC");
+#undef PAGE
+	_cleanup_buf_ struct buf kinds = BUF_INIT;
+	int64_t seq = filter->after_seq;
+	struct rows rows;
+
+	for (unsigned i = 0; i < FACTS; i++)
+		if (filter->kinds & (1u << i))
+			buf_printf(&kinds, " %s ", fact_name((enum fact)i));
+	if (seq == 0 && !filter->ascending)
+		seq = INT64_MAX;
+	if (row_list(db, filter->ascending ? sql_ascending : sql_descending,
+		    DB_PARAMS(DB_TEXT("$domain", filter->domain),
+			    DB_INT("$begin", filter->begin_us),
+			    DB_INT("$end", filter->end_us ? filter->end_us
+							  : INT64_MAX),
+			    DB_INT("$seq", seq),
+			    DB_TEXT("$company", filter->company_id),
+			    DB_TEXT("$recipient", filter->recipient),
+			    DB_TEXT("$kinds", buf_str(&kinds)),
+			    DB_INT("$limit", filter->limit + INT64_C(1))),
+		    &event_type, (size_t)filter->limit, &rows, err) < 0)
+		return -1;
+	*list_r = (struct event_list){rows.items, rows.n, rows.more};
+	return 0;
+}
+
+int store_log_cursor(
+	struct db *db, const char *source, char **position_r, struct err *err)
+{
+	static const char sql_cursor[] =
+		"SELECT position FROM log_cursor WHERE source = $source";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_cursor, DB_PARAMS(DB_TEXT("$source", source)),
+		    &stmt, err) != 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found == 1) {
+		*position_r = db_copy(stmt, 0);
+		db_reset(stmt);
+	}
+	return found;
+}
+
+int store_log_cursor_set(struct db *db, const char *source,
+	const char *position, int64_t now_us, struct err *err)
+{
+	static const char sql_set[] =
+		"INSERT INTO log_cursor (source, position, changed_us)"
+		" VALUES ($source, $position, $now) ON CONFLICT (source)"
+		" DO UPDATE SET position = excluded.position,"
+		" changed_us = excluded.changed_us";
+
+	return db_change(db, sql_set,
+		       DB_PARAMS(DB_TEXT("$source", source),
+			       DB_TEXT("$position", position),
+			       DB_INT("$now", now_us)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_gap_add(struct db *db, const char *source, const char *why,
+	int64_t from_us, int64_t to_us, struct err *err)
+{
+	static const char sql_more[] =
+		"UPDATE gap SET to_us = max(to_us, $to), count = count + 1"
+		" WHERE source = $source AND why = $why AND repaired_us = 0";
+	static const char sql_add[] =
+		"INSERT INTO gap (source, why, from_us, to_us, count)"
+		" VALUES ($source, $why, $from, $to, 1)";
+	int changed = db_change(db, sql_more,
+		DB_PARAMS(DB_TEXT("$source", source), DB_TEXT("$why", why),
+			DB_INT("$to", to_us)),
+		err);
+
+	if (changed != 0)
+		return changed < 0 ? -1 : 0;
+	return db_change(db, sql_add,
+		       DB_PARAMS(DB_TEXT("$source", source), DB_TEXT("$why", why),
+			       DB_INT("$from", from_us), DB_INT("$to", to_us)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_gap_repaired(struct db *db, int64_t now_us, struct err *err)
+{
+	static const char sql_repaired[] =
+		"UPDATE gap SET repaired_us = $now WHERE repaired_us = 0";
+
+	return db_change(
+		db, sql_repaired, DB_PARAMS(DB_INT("$now", now_us)), err);
+}
+
+static const struct row_field open_fields[] = {
+	ROW_FIELD(open_recipient, email, ROW_INT64),
+	ROW_FIELD(open_recipient, n, ROW_INT64),
+	ROW_FIELD(open_recipient, decided_us, ROW_INT64),
+	ROW_WORD(open_recipient, fate, ROW_ENUM, "state", &fate_words),
+	ROW_FIELD(open_recipient, queue_id, ROW_TEXT),
+	ROW_FIELD(open_recipient, address, ROW_TEXT),
+	ROW_FIELD(open_recipient, seen, ROW_INT64),
+};
+static const struct row_type open_type = ROW_TYPE(open_recipient, open_fields);
+
+int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us,
+	int limit, struct open_recipients *open_r, struct err *err)
+{
+	static const char sql_open[] =
+		"SELECT e.seq AS email, r.n, e.decided_us, r.state, e.queue_id,"
+		" r.address, EXISTS (SELECT 1 FROM hop h WHERE h.email = e.seq)"
+		" AS seen"
+		" FROM email e CROSS JOIN email_recipient r ON r.email = e.seq"
+		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
+		" AND e.decided_us >= $from AND e.decided_us < $to"
+		" AND e.state = 'sent' AND e.queue_id <> ''"
+		" AND r.state IN ('queued', 'deferred', 'handed_on')"
+		" ORDER BY e.decided_us LIMIT $limit";
+	struct rows rows;
+
+	if (row_list(db, sql_open,
+		    DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us),
+			    DB_INT("$limit", limit)),
+		    &open_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*open_r = (struct open_recipients){rows.items, rows.n};
+	return 0;
+}
+
+void store_open_recipients_free(struct open_recipients *open)
+{
+	row_list_free(&open_type, open->items, open->n);
+	*open = (struct open_recipients){0};
+}

@@ -1,0 +1,188 @@
+/*
+ * store_event: what became of emails, recipient by recipient, and the messages
+ * in Postfix's queue that carry them.
+ *
+ * A fact that is reported becomes an event, moves its recipient to the state
+ * that store_fate has for it, and is stored once however often it is reported.
+ * seq and recorded_us of events only rise: who has read up to one of them
+ * misses none. schema/README.md has the tables.
+ */
+#ifndef POSTERN_STORE_STORE_EVENT_H
+#define POSTERN_STORE_STORE_EVENT_H
+
+#include "core/base/id.h"
+#include "core/db/db.h"
+#include "core/store/row.h"
+#include "core/store/store_fate.h"
+
+enum { EVENT_KEY_LEN = 16, EVENT_ANY_RECIPIENT = -1 };
+
+/* How a message in the queue came to carry an email. */
+enum hop_how {
+	HOP_MILTER,    /* the milter recorded it */
+	HOP_FORWARDED, /* local(8) made it, for an alias */
+	HOP_QUEUED_AS, /* a content filter gave it back by SMTP */
+	HOP_ORIG_ID,   /* requeued */
+	HOP_MESSAGE_ID, /* it has the email's Message-ID: from a filter by pipe */
+};
+
+/* A message in the queue. */
+struct hop {
+	char *queue_id;
+	int64_t since_us;
+	int64_t email; /* its seq */
+	int64_t n;     /* its one recipient, or EVENT_ANY_RECIPIENT */
+	char *parent;  /* queue id; NULL */
+	enum hop_how how;
+	int64_t closed_us; /* when it left the queue, 0: not yet */
+	bool is_new;       /* this look-up was the first that found it */
+};
+void hop_clear(struct hop *hop);
+
+/* The message that had the queue id at that time: 1, 0, -1. Ids come back. A
+ * message that the milter has recorded gets its row by this. */
+int store_hop_find(struct db *db, const char *queue_id, int64_t time_us,
+	struct hop *hop_r, struct err *err);
+/* Adds one, or says more about the one that is there: how and whose it is. */
+int store_hop_add(struct db *db, const struct hop *hop, struct err *err);
+int store_hop_close(
+	struct db *db, const struct hop *hop, int64_t time_us, struct err *err);
+/* The email with this Message-ID that is in the queue at that time, or of whose
+ * message nothing was heard yet: 1 and its newest message, 0, -1. */
+int store_hop_of_message_id(struct db *db, const char *message_id,
+	int64_t time_us, struct hop *hop_r, struct err *err);
+/* Whether it gave the email to a program that gave it back as another message,
+ * of which its Message-ID alone tells: 1, 0, -1. */
+int store_hop_is_filtered(struct db *db, const struct hop *hop, struct err *err);
+/* Whether all messages of the email have left the queue, and none but its
+ * Message-ID connected them: 1, 0, -1. */
+int store_hop_is_last(struct db *db, const struct hop *hop, struct err *err);
+
+/* One recipient of an email as it stands. */
+struct recipient_fate {
+	int64_t n;
+	char *kind; /* to, cc, bcc */
+	char *address;
+	enum fate fate;
+	int64_t attempts;
+	int64_t changed_us; /* 0: never */
+	char *relay;        /* who said the text; NULL for nobody */
+	char *dsn;          /* 4.7.1 */
+	char *text;
+};
+struct recipient_fates {
+	struct recipient_fate *items;
+	size_t n;
+};
+/* Those in the envelope of the email with this seq. */
+int store_recipient_fates(struct db *db, int64_t email,
+	struct recipient_fates *fates_r, struct err *err);
+void store_recipient_fates_free(struct recipient_fates *fates);
+
+/* The recipient of the email with this address, as the log writes it: 1, 0,
+ * -1. */
+int store_recipient_find(struct db *db, int64_t email, const char *address,
+	int64_t *n_r, struct err *err);
+
+/* A fact, from whoever tells of it. Texts may be NULL. */
+struct fact_report {
+	uint8_t key[EVENT_KEY_LEN];
+	int64_t email;
+	int64_t n;
+	enum fact fact;
+	int64_t occurred_us;
+	int64_t now_us;
+	const char *address; /* where it went, if not to the recipient's own */
+	const char *relay;
+	const char *dsn;
+	const char *text;
+	const char *source; /* log, queue, dsn, report */
+};
+/* The key of a fact: a hash of all that tells it from others. NULL is skipped. */
+void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts,
+	size_t n);
+/* Stores it: 1, 0 when it is known or no news, -1. In the caller's transaction;
+ * store_event_settle() has to follow there. */
+int store_event_add(
+	struct db *db, const struct fact_report *report, struct err *err);
+/* Brings the last event of the email up to date. */
+int store_event_settle(struct db *db, int64_t email, struct err *err);
+
+struct event {
+	int64_t seq;
+	char id[ID_SIZE]; /* public: the key as a UUID */
+	char email_id[ID_SIZE];
+	int64_t n;
+	char *recipient; /* its address */
+	char *domain;
+	enum fact kind;
+	int64_t attempt; /* 1: the first; JSON tells of the first deferral only */
+	int64_t occurred_us;
+	int64_t recorded_us;
+	char *address; /* NULL: recipient */
+	char *relay;
+	char *dsn;
+	char *text;
+	char *source;
+};
+struct event_list {
+	struct event *items;
+	size_t n;
+	bool more;
+};
+void store_event_list_free(struct event_list *list);
+
+/* All of one email, in order. */
+int store_event_of_email(struct db *db, int64_t email,
+	struct event_list *list_r, struct err *err);
+
+/* A page of the events of a company's domain. */
+struct event_filter {
+	const char *domain;
+	const char *company_id; /* NULL: of any */
+	const char *recipient;  /* an address; NULL: any */
+	unsigned kinds;         /* of 1 << enum fact; 0: all */
+	int64_t begin_us;       /* of recorded_us; inclusive */
+	int64_t end_us;         /* 0: no end */
+	bool ascending;
+	int64_t after_seq; /* continues behind this one, in the direction of the
+			    * list; 0: from its start */
+	int limit;
+};
+int store_event_page(struct db *db, const struct event_filter *filter,
+	struct event_list *list_r, struct err *err);
+
+/* How far the log of a source was read: 1 and the position, which the caller
+ * frees, 0, -1. Set it in the transaction that stores what was read. */
+int store_log_cursor(
+	struct db *db, const char *source, char **position_r, struct err *err);
+int store_log_cursor_set(struct db *db, const char *source,
+	const char *position, int64_t now_us, struct err *err);
+
+/* Lines may be missing since from_us. One of the same kind that is not repaired
+ * yet is made longer. */
+int store_gap_add(struct db *db, const char *source, const char *why,
+	int64_t from_us, int64_t to_us, struct err *err);
+/* Those that are open now; the queue was compared. How many, or -1. */
+int store_gap_repaired(struct db *db, int64_t now_us, struct err *err);
+
+/* Recipients of which more is to come, oldest email first. */
+struct open_recipient {
+	int64_t email;
+	int64_t n;
+	int64_t decided_us;
+	enum fate fate;
+	char *queue_id; /* the milter's */
+	char *address;
+	int64_t seen; /* 1: the log has told of the message */
+};
+struct open_recipients {
+	struct open_recipient *items;
+	size_t n;
+};
+/* Of emails that were sent from from_us on and before to_us. */
+int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us,
+	int limit, struct open_recipients *open_r, struct err *err);
+void store_open_recipients_free(struct open_recipients *open);
+
+#endif
