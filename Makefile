@@ -14,7 +14,7 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all)
 
 PACKAGES := libevent libevent_pthreads jansson gmime-3.0 libxml-2.0 libidn2 \
-	inih libsodium uuid sqlite3 zlib
+	inih libsodium uuid sqlite3 zlib libsystemd
 PKGFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | \
 	sed 's/-I/-isystem /g')
 
@@ -27,6 +27,7 @@ CORE_LIBS   := $(shell pkg-config --libs gmime-3.0 libxml-2.0 libidn2 inih \
 	libsodium uuid sqlite3 zlib jansson 2>/dev/null)
 HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads 2>/dev/null)
 MILTER_LIBS := -lmilter
+EVENTS_LIBS := $(shell pkg-config --libs libsystemd 2>/dev/null)
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -35,11 +36,13 @@ HTTPD_OBJS  := $(call objects,$(filter-out httpd/main.c,\
 	$(wildcard httpd/*.c httpd/*/*.c)))
 MILTER_OBJS := $(call objects,$(filter-out milter/main.c,$(wildcard milter/*.c)))
 CLI_OBJS    := $(call objects,$(filter-out cli/main.c,$(wildcard cli/*.c)))
+EVENTS_OBJS := $(call objects,$(filter-out events/main.c,$(wildcard events/*.c)))
 UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_OBJS   := $(call objects,$(wildcard tests/unit/*.c))
 
 CORE     := $(BUILD)/libcore.a
-PROGRAMS := $(BUILD)/postern-httpd $(BUILD)/postern-milter $(BUILD)/postern
+PROGRAMS := $(BUILD)/postern-httpd $(BUILD)/postern-milter $(BUILD)/postern-events \
+	$(BUILD)/postern
 
 # Commands are shown with V=1.
 Q   := $(if $(V),,@)
@@ -56,6 +59,10 @@ $(BUILD)/postern-milter: $(BUILD)/milter/main.o $(BUILD)/libfilter.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(MILTER_LIBS) $(CORE_LIBS)
 
+$(BUILD)/postern-events: $(BUILD)/events/main.o $(BUILD)/libevents.a $(CORE)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EVENTS_LIBS) $(CORE_LIBS)
+
 $(BUILD)/postern: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
@@ -64,6 +71,7 @@ $(CORE): $(CORE_OBJS)
 $(BUILD)/libhttpd.a: $(HTTPD_OBJS)
 $(BUILD)/libfilter.a: $(MILTER_OBJS)
 $(BUILD)/libcli.a: $(CLI_OBJS)
+$(BUILD)/libevents.a: $(EVENTS_OBJS)
 $(BUILD)/%.a:
 	@rm -f $@
 	$(say)
@@ -97,10 +105,10 @@ $(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
 
 # One program runs all unit tests; each file has a main() of its own.
 $(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/libhttpd.a $(BUILD)/libfilter.a \
-		$(BUILD)/libcli.a $(CORE)
+		$(BUILD)/libcli.a $(BUILD)/libevents.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) \
-		$(CORE_LIBS) -lcmocka
+		$(EVENTS_LIBS) $(CORE_LIBS) -lcmocka
 
 $(addprefix $(BUILD)/tests/unit/,$(addsuffix .o,$(UNIT_TESTS))): \
 	override CPPFLAGS += -Dmain=$(basename $(@F))_main
@@ -147,7 +155,8 @@ FUZZ_SECONDS ?= 600
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,\
 	$(wildcard tests/fuzz/fuzz_*.c))
 
-$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(CORE)
+$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(BUILD)/libevents.a \
+		$(CORE)
 	@mkdir -p $(@D)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)

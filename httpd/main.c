@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 
 	daemon_block_signals();
 	signal(SIGCHLD, SIG_DFL); /* else no child can be waited for */
-	path = daemon_arguments(&about, argc, argv, &status);
+	path = daemon_arguments(&about, argc, argv, NULL, &status);
 	if (path == NULL)
 		return status;
 	if (secret_init() < 0 || evthread_use_pthreads() < 0) {

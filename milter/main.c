@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 	int status = EX_OK;
 
 	daemon_block_signals();
-	daemon.conf_path = daemon_arguments(&about, argc, argv, &status);
+	daemon.conf_path = daemon_arguments(&about, argc, argv, NULL, &status);
 	if (daemon.conf_path == NULL)
 		return status;
 	if (secret_init() < 0) {

@@ -19,15 +19,23 @@
 
 static void print_usage(const struct daemon_about *about, FILE *to)
 {
+	bool has_file = about->file_option != NULL;
+
 	fprintf(to,
-		"usage: %s [-c FILE]\n"
+		"usage: %s [-c FILE]%s%s%s\n"
 		"\n"
 		"%s\n"
 		"\n"
-		"  -c, --config FILE   settings (default: %s)\n"
+		"  -c, --config FILE   settings (default: %s)\n",
+		about->program, has_file ? " [--" : "",
+		has_file ? about->file_option : "", has_file ? " FILE]" : "",
+		about->purpose, about->default_path);
+	if (has_file)
+		fprintf(to, "      --%s FILE     %s\n", about->file_option,
+			about->file_help);
+	fprintf(to,
 		"  -h, --help          this text\n"
-		"  -V, --version       the version\n",
-		about->program, about->purpose, about->default_path);
+		"  -V, --version       the version\n");
 }
 
 static int answer(const struct daemon_about *about, int option)
@@ -39,19 +47,24 @@ static int answer(const struct daemon_about *about, int option)
 	return option == '?' ? EX_USAGE : EX_OK;
 }
 
-const char *daemon_arguments(
-	const struct daemon_about *about, int argc, char **argv, int *status_r)
+const char *daemon_arguments(const struct daemon_about *about, int argc,
+	char **argv, const char **file_r, int *status_r)
 {
-	static const struct option options[] = {
+	const struct option options[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
+		{about->file_option, required_argument, NULL, 'f'},
 		{0},
 	};
 	const char *path = about->default_path;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
+		if (option == 'f') {
+			*file_r = optarg;
+			continue;
+		}
 		if (option != 'c') {
 			*status_r = answer(about, option);
 			return NULL;

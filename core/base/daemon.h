@@ -8,12 +8,16 @@ struct daemon_about {
 	const char *program;
 	const char *purpose;      /* a sentence */
 	const char *default_path; /* of the settings */
+	const char *file_option;  /* the name of one more option, which takes a
+				   * file, and what it does; NULL for none */
+	const char *file_help;
 };
 
 /* Reads `[-c FILE] [--help] [--version]`: the path of the settings, or NULL and
- * the status to exit with after what was to be said has been said. */
-const char *daemon_arguments(
-	const struct daemon_about *about, int argc, char **argv, int *status_r);
+ * the status to exit with after what was to be said has been said. *file_r is
+ * the file of the program's own option, untouched without it. */
+const char *daemon_arguments(const struct daemon_about *about, int argc,
+	char **argv, const char **file_r, int *status_r);
 
 /* Lets the process have as many descriptors as the system allows it: each
  * connection takes one. */

@@ -1,13 +1,17 @@
 /*
  * gzip: unpacks by zlib.
  *
- * Invariant: out never grows to more than max bytes and one behind what it held
- * before. Threads: any.
+ * Invariant of gzip_unpack(): out never grows to more than max bytes and one
+ * behind what it held before. Threads: any.
  */
 #include "core/base/gzip.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 
 #include "core/base/mem.h"
@@ -117,4 +121,66 @@ int gzip_unpack(const void *data, size_t len, size_t max, struct buf *out,
 		out->data[out->len] = '\0';
 	}
 	return result;
+}
+
+/* zlib's own type, of which it has a pointer. */
+struct gzip_file {
+	gzFile stream;
+	char *path;
+};
+
+int gzip_file_open(const char *path, struct gzip_file **file_r, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct gzip_file *file;
+
+	if (fd < 0)
+		return err_set(err,
+			errno == ENOENT ? ERR_NOT_FOUND : ERR_TEMPORARY,
+			"%s: %s", path, strerror(errno));
+	file = mem_new(struct gzip_file);
+	file->stream = gzdopen(fd, "rb");
+	if (file->stream == NULL)
+		abort(); /* out of memory */
+	file->path = mem_strdup(path);
+	*file_r = file;
+	return 0;
+}
+
+void gzip_file_close(struct gzip_file *file)
+{
+	if (file == NULL)
+		return;
+	gzclose_r(file->stream);
+	free(file->path);
+	free(file);
+}
+
+long gzip_file_read(
+	struct gzip_file *file, void *data, unsigned size, struct err *err)
+{
+	int n = gzread(file->stream, data, size), number;
+
+	if (n >= 0)
+		return n;
+	return err_set(err, ERR_TEMPORARY, "%s: %s", file->path,
+		gzerror(file->stream, &number));
+}
+
+int gzip_file_seek(struct gzip_file *file, int64_t offset, struct err *err)
+{
+	char skipped[65536];
+	long n;
+
+	gzrewind(file->stream);
+	while (offset > 0) {
+		n = gzip_file_read(file, skipped,
+			offset < (int64_t)sizeof(skipped) ? (unsigned)offset
+							  : sizeof(skipped),
+			err);
+		if (n <= 0)
+			return (int)n;
+		offset -= n;
+	}
+	return 1;
 }

@@ -59,10 +59,19 @@ struct conf {
 		int64_t timeout_ms;   /* libmilter's, on one read */
 	} milter;
 	struct {
+		int64_t source;   /* of enum events_source */
+		char *log_file;   /* "": where Postfix writes to */
+		char *journal;    /* folder; "": the system's */
+		int64_t repair_ms; /* from one look at the queue to the next */
+	} events;
+	struct {
 		int64_t target; /* of enum log_target */
 		int64_t level;  /* of enum log_level */
 	} log;
 };
+
+/* Where postern-events reads Postfix's log. */
+enum events_source { EVENTS_AUTO, EVENTS_FILE, EVENTS_JOURNAL };
 
 /* What becomes of mail from sendmail(1) that the rules refuse. */
 enum refuse_local {

@@ -44,6 +44,13 @@ static const char *const refusals[] = {
 	NULL,
 };
 
+static const char *const sources[] = {
+	[EVENTS_AUTO] = "auto",
+	[EVENTS_FILE] = "file",
+	[EVENTS_JOURNAL] = "journal",
+	NULL,
+};
+
 static const char *const switches[] = {"off", "on", NULL};
 
 #define IN_CONF(member) .offset = offsetof(struct conf, member)
@@ -486,6 +493,59 @@ const struct setting settings[] = {
 		.help = "How long postern-milter waits for the next word of "
 			"Postfix before it gives a connection up. It must be "
 			"longer than Postfix's own patience with a client.",
+	},
+	{
+		.section = "events",
+		.name = "source",
+		IN_CONF(events.source),
+		.type = SETTING_CHOICE,
+		.fallback = "auto",
+		.choices = sources,
+		.max = EVENTS_JOURNAL,
+		.help = "Where postern-events reads Postfix's log. *file*: in "
+			"_log\\_file_. *journal*: in the journal of systemd. "
+			"*auto* takes the file that Postfix itself writes to "
+			"(its *maillog\\_file*), else the journal if Postfix is "
+			"in it, else a file of syslog; what it took, and why, "
+			"is in the log at the start.",
+	},
+	{
+		.section = "events",
+		.name = "log_file",
+		IN_CONF(events.log_file),
+		.type = SETTING_PATH,
+		.fallback = "",
+		.min = 0,
+		.max = PATH_LENGTH,
+		.help = "The log file. Its rotated files are looked for beside "
+			"it, under names that begin with its own, packed with "
+			"gzip or not. Empty stands for Postfix's "
+			"*maillog\\_file*, or else the file of syslog that is "
+			"there: /var/log/mail.log, /var/log/maillog.",
+	},
+	{
+		.section = "events",
+		.name = "journal",
+		IN_CONF(events.journal),
+		.type = SETTING_PATH,
+		.fallback = "",
+		.min = 0,
+		.max = PATH_LENGTH,
+		.help = "The folder of a journal. Empty stands for the "
+			"system's own.",
+	},
+	{
+		.section = "events",
+		.name = "repair_interval",
+		IN_CONF(events.repair_ms),
+		.type = SETTING_DURATION,
+		.fallback = "5m",
+		.min = SECOND,
+		.max = HOUR,
+		.reload = true,
+		.help = "How often postern-events compares what it knows with "
+			"Postfix's queue, besides after a gap in the log: what "
+			"the log did not tell is found there.",
 	},
 	{
 		.section = "log",

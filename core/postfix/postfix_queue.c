@@ -4,7 +4,7 @@
  * What they print goes to files in memory, but for the list of the queue: that
  * is read line by line, each a JSON object of one message.
  *
- * Threads: one, the command's; waits for the programs that it runs.
+ * Threads: any; waits for the programs that it runs.
  */
 #include "core/postfix/postfix_queue.h"
 
@@ -75,6 +75,7 @@ void queue_item_clear(struct queue_item *item)
 	free(item->id);
 	free(item->sender);
 	strv_free(&item->recipients);
+	strv_free(&item->reasons);
 	*item = (struct queue_item){0};
 }
 
@@ -197,7 +198,10 @@ static int read_item(char *line, struct queue_item *item, struct err *err)
 		.mended = mended,
 	};
 	json_array_foreach(json_object_get(object, "recipients"), i, recipient)
+	{
 		strv_take(&item->recipients, text_of(recipient, "address"));
+		strv_take(&item->reasons, text_of(recipient, "delay_reason"));
+	}
 	json_decref(object);
 	return 0;
 }

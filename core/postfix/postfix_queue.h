@@ -24,6 +24,7 @@ struct queue_item {
 	int64_t size;
 	char *sender;           /* "": the null sender */
 	struct strv recipients; /* those that it was not delivered to yet */
+	struct strv reasons;    /* why not, for each of them; "" for nothing */
 	bool mended; /* an address is not UTF-8; its odd bytes are shown as ? */
 };
 void queue_item_clear(struct queue_item *item);

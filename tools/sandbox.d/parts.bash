@@ -13,7 +13,7 @@
 #
 # Postfix has a watcher of its own, its master.
 
-all_parts="httpd milter sink postfix"
+all_parts="httpd milter events sink postfix"
 sink_user=nobody
 
 port_of() {
@@ -25,6 +25,7 @@ part_command() {
 	case $1 in
 	httpd) command=("$build/postern-httpd" -c "$dir/postern.conf") ;;
 	milter) command=("$build/postern-milter" -c "$dir/postern.conf") ;;
+	events) command=("$build/postern-events" -c "$dir/postern.conf") ;;
 	sink) command=(smtp-sink -u "$sink_user" -d "$dir/sink/mail."
 		"127.0.0.1:$(port_of sink)" 256) ;;
 	esac
@@ -48,11 +49,19 @@ watch_part() {
 	rm -f "$dir/run/$part.watch"
 }
 
+# By the last line about it, a program that was started and did not end since.
+says_that_it_runs() {
+	grep -o 'event=\(started\|stopped\|[a-z_]*_failed\|database_gone\)\b' \
+		"$dir/log/$1.log" 2>/dev/null | tail -n 1 |
+		grep -q 'event=started'
+}
+
 part_is_ready() {
 	local pid
 	pid=$(pid_in "$dir/$1.pid") || return 1
 	case $1 in
 	milter) [ -S "$dir/queue/postern/milter.sock" ] ;;
+	events) says_that_it_runs "$1" ;;
 	*) listens_on "$pid" "$(port_of "$1")" ;;
 	esac
 }
@@ -150,7 +159,7 @@ stop_part() {
 
 sandbox_is_down() {
 	local part
-	for part in httpd milter sink; do
+	for part in httpd milter events sink; do
 		! pid_in "$dir/run/$part.watch" >/dev/null || return 1
 	done
 	! postfix_is_up

@@ -1,0 +1,540 @@
+/*
+ * log_parse: what a line of Postfix's log says about a message.
+ *
+ * Threads: any; localtime_r() and mktime() alone look at the time zone.
+ */
+#include "events/log_parse.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "core/base/mem.h"
+
+enum {
+	/* Postfix cuts what it logs at 2,000 bytes. */
+	WHOLE_MAX = 1900,
+};
+#define SECOND_US INT64_C(1000000)
+/* A line may be dated a little later than it is read. */
+#define AHEAD_US (3600 * SECOND_US)
+
+/* What is still to be read. */
+struct rest {
+	const char *at;
+	const char *end;
+};
+
+static size_t left(const struct rest *rest)
+{
+	return (size_t)(rest->end - rest->at);
+}
+
+/* Whether the rest begins with the text, which is then behind it. */
+static bool skip(struct rest *rest, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (left(rest) < len || memcmp(rest->at, text, len) != 0)
+		return false;
+	rest->at += len;
+	return true;
+}
+
+static const char *find(const struct rest *rest, const char *text)
+{
+	return memmem(rest->at, left(rest), text, strlen(text));
+}
+
+/* What stands before the text; both are then behind the rest. */
+static bool until(struct rest *rest, const char *text, struct span *span_r)
+{
+	const char *found = find(rest, text);
+
+	if (found == NULL)
+		return false;
+	*span_r = (struct span){rest->at, (size_t)(found - rest->at)};
+	rest->at = found + strlen(text);
+	return true;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool digits(struct rest *rest, size_t n, int *value_r)
+{
+	int value = 0;
+
+	if (left(rest) < n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (!is_digit(rest->at[i]))
+			return false;
+		value = value * 10 + (rest->at[i] - '0');
+	}
+	rest->at += n;
+	*value_r = value;
+	return true;
+}
+
+/* Days from 1970-01-01 to a day of the Gregorian calendar. */
+static int64_t days_until(int year, int month, int day)
+{
+	int64_t y = year - (month <= 2);
+	int64_t era = y / 400, of_era = y - era * 400;
+	int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day -
+			  1;
+
+	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 +
+	       of_year - 719468;
+}
+
+/* RFC 3339, with the zone as +00:00, +0000 or Z. */
+static bool read_exact_stamp(struct rest *rest, struct log_stamp *stamp_r)
+{
+	int year, month, day, hour, minute, second, zone_hour = 0,
+						    zone_minute = 0, sign = 1;
+	int64_t fraction = 0, unit = SECOND_US;
+	struct rest at = *rest;
+
+	if (!digits(&at, 4, &year) || !skip(&at, "-") || !digits(&at, 2, &month) ||
+		!skip(&at, "-") || !digits(&at, 2, &day) || !skip(&at, "T") ||
+		!digits(&at, 2, &hour) || !skip(&at, ":") ||
+		!digits(&at, 2, &minute) || !skip(&at, ":") ||
+		!digits(&at, 2, &second))
+		return false;
+	if (skip(&at, "."))
+		for (; left(&at) && is_digit(*at.at); at.at++) {
+			unit /= 10;
+			fraction += (*at.at - '0') * unit;
+		}
+	if (!skip(&at, "Z")) {
+		if (skip(&at, "-"))
+			sign = -1;
+		else if (!skip(&at, "+"))
+			return false;
+		if (!digits(&at, 2, &zone_hour))
+			return false;
+		skip(&at, ":");
+		if (!digits(&at, 2, &zone_minute))
+			return false;
+	}
+	if (month < 1 || month > 12 || day < 1 || day > 31)
+		return false;
+	*stamp_r = (struct log_stamp){.exact = true,
+		.time_us = ((days_until(year, month, day) * 24 + hour -
+				    sign * zone_hour) *
+					   3600 +
+				   (minute - sign * zone_minute) * INT64_C(60) +
+				   second) *
+				   SECOND_US +
+			   fraction};
+	*rest = at;
+	return true;
+}
+
+static bool read_local_stamp(struct rest *rest, struct log_stamp *stamp_r)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	struct log_stamp stamp = {0};
+	struct rest at = *rest;
+
+	if (left(&at) < 4)
+		return false;
+	while (stamp.month < 12 && memcmp(at.at, months + 3 * stamp.month, 3))
+		stamp.month++;
+	at.at += 3;
+	if (stamp.month == 12 || !skip(&at, " ") ||
+		!(skip(&at, " ") ? digits(&at, 1, &stamp.day)
+				 : digits(&at, 2, &stamp.day)) ||
+		!skip(&at, " ") || !digits(&at, 2, &stamp.hour) ||
+		!skip(&at, ":") || !digits(&at, 2, &stamp.minute) ||
+		!skip(&at, ":") || !digits(&at, 2, &stamp.second) ||
+		stamp.day < 1 || stamp.day > 31)
+		return false;
+	*stamp_r = stamp;
+	*rest = at;
+	return true;
+}
+
+static bool read_stamp(struct rest *rest, struct log_stamp *stamp_r)
+{
+	return left(rest) && is_digit(*rest->at)
+		       ? read_exact_stamp(rest, stamp_r)
+		       : read_local_stamp(rest, stamp_r);
+}
+
+int64_t log_stamp_time(const struct log_stamp *stamp, int64_t anchor_us)
+{
+	time_t anchor = (time_t)(anchor_us / SECOND_US);
+	struct tm now, tm;
+	int64_t time_us = 0;
+
+	if (stamp->exact)
+		return stamp->time_us;
+	localtime_r(&anchor, &now);
+	/* From next year on: a line may be dated an hour ahead. Eight years,
+	 * for the 29th of February. */
+	for (int year = now.tm_year + 1; year >= now.tm_year - 8; year--) {
+		tm = (struct tm){.tm_year = year,
+			.tm_mon = stamp->month,
+			.tm_mday = stamp->day,
+			.tm_hour = stamp->hour,
+			.tm_min = stamp->minute,
+			.tm_sec = stamp->second,
+			.tm_isdst = -1};
+		time_us = (int64_t)mktime(&tm) * SECOND_US;
+		if (time_us <= anchor_us + AHEAD_US && tm.tm_mon == stamp->month)
+			return time_us;
+	}
+	return time_us;
+}
+
+/* Short ids are a time and an inode in hexadecimal; long ones have the digits
+ * and the letters without vowels (QUEUE_README, enable_long_queue_ids). */
+static bool read_id(struct rest *rest, struct span *id_r)
+{
+	static const char vowels[] = "AEIOUaeiou";
+	bool hex = true, consonants = true;
+	size_t n = 0;
+
+	for (; n < left(rest); n++) {
+		char c = rest->at[n];
+		bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+
+		if (!is_digit(c) && !letter)
+			break;
+		hex = hex && (is_digit(c) || (c >= 'A' && c <= 'F'));
+		consonants = consonants && memchr(vowels, c, 10) == NULL;
+	}
+	if (n > 32 || !((hex && n >= 6) || (consonants && n >= 10)))
+		return false;
+	*id_r = (struct span){rest->at, n};
+	rest->at += n;
+	return true;
+}
+
+/* `<address>` up to the bracket and what follows it; a local part in quotes may
+ * have anything in it. Without follow it ends at the last bracket. */
+static bool read_addr(struct rest *rest, const char *follow, struct span *addr_r)
+{
+	struct rest at = *rest;
+	const char *start, *found;
+
+	if (!skip(&at, "<"))
+		return false;
+	start = at.at;
+	if (skip(&at, "\"")) {
+		for (; left(&at) && *at.at != '"'; at.at++)
+			if (*at.at == '\\' && left(&at) > 1)
+				at.at++;
+		if (!skip(&at, "\""))
+			return false;
+	}
+	found = find(&at, follow);
+	if (found == NULL)
+		return false;
+	*addr_r = (struct span){start, (size_t)(found - start)};
+	rest->at = found + strlen(follow);
+	return true;
+}
+
+static bool read_status(struct span word, enum log_status *status_r)
+{
+	static const struct {
+		const char *word;
+		enum log_status status;
+	} words[] = {
+		{"sent", LOG_SENT},
+		{"deferred", LOG_DEFERRED},
+		{"SOFTBOUNCE", LOG_DEFERRED},
+		{"bounced", LOG_BOUNCED},
+		{"deliverable", LOG_PROBED},
+		{"undeliverable", LOG_PROBED},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (span_is(word, words[i].word)) {
+			*status_r = words[i].status;
+			return true;
+		}
+	return false;
+}
+
+static bool is_dsn(struct span dsn)
+{
+	int dots = 0;
+
+	for (size_t i = 0; i < dsn.len; i++)
+		if (dsn.data[i] == '.')
+			dots++;
+		else if (!is_digit(dsn.data[i]))
+			return false;
+	return dsn.len >= 5 && dots == 2;
+}
+
+/* Behind `to=`. */
+static void read_delivery(struct rest *rest, struct log_line *line)
+{
+	struct span key, value;
+
+	line->kind = LOG_BAD;
+	if (!read_addr(rest, ">, ", &line->to) ||
+		(skip(rest, "orig_to=") &&
+			!read_addr(rest, ">, ", &line->orig_to)) ||
+		!skip(rest, "relay=") || !until(rest, ", ", &line->relay))
+		return;
+	while (!skip(rest, "status=")) {
+		if (!until(rest, "=", &key) || memchr(key.data, ' ', key.len) ||
+			!until(rest, ", ", &value))
+			return;
+		if (span_is(key, "delays"))
+			line->delays = value;
+		else if (span_is(key, "dsn"))
+			line->dsn = value;
+	}
+	if (line->dsn.data == NULL || !is_dsn(line->dsn) ||
+		!until(rest, " (", &value) || !read_status(value, &line->status))
+		return;
+	line->kind = LOG_DELIVERY;
+	line->cut = left(rest) == 0 || rest->end[-1] != ')';
+	line->text = (struct span){rest->at, left(rest) - !line->cut};
+}
+
+static void read_cleanup(struct rest *rest, struct log_line *line)
+{
+	if (skip(rest, "message-id=")) {
+		line->kind = LOG_MESSAGE_ID;
+		line->text = (struct span){rest->at, left(rest)};
+	} else if (skip(rest, "to=")) {
+		read_delivery(rest, line);
+	} else if (skip(rest, "discard: ") || skip(rest, "milter-discard: ") ||
+		   skip(rest, "removed (discarded)")) {
+		line->kind = LOG_DISCARDED;
+	}
+}
+
+static void read_queue_manager(struct rest *rest, struct log_line *line)
+{
+	struct span sender;
+
+	if (skip(rest, "to=")) {
+		read_delivery(rest, line);
+	} else if (skip(rest, "removed")) {
+		line->kind = LOG_REMOVED;
+	} else if (skip(rest, "from=")) {
+		line->kind = LOG_BAD;
+		if (!read_addr(rest, ">, ", &sender))
+			return;
+		if (skip(rest, "size=")) {
+			if (find(rest, "(queue active)"))
+				line->kind = LOG_ACTIVE;
+		} else if (skip(rest, "status=expired, ") ||
+			   skip(rest, "status=force-expired, ")) {
+			line->kind = LOG_EXPIRED;
+		}
+	}
+}
+
+/* The id of before stands at the end, where no sender can put anything: a line
+ * without one ends with the sender's bracket. */
+static void read_pickup(struct rest *rest, struct log_line *line)
+{
+	static const char mark[] = "> orig_id=";
+	const char *last = NULL, *found;
+	struct rest at = *rest;
+
+	while ((found = find(&at, mark)) != NULL) {
+		last = found;
+		at.at = found + 1;
+	}
+	if (last == NULL)
+		return;
+	at.at = last + strlen(mark);
+	if (read_id(&at, &line->other) && left(&at) == 0)
+		line->kind = LOG_PICKUP;
+	else
+		line->other = (struct span){0};
+}
+
+static void read_admin(struct rest *rest, struct log_line *line)
+{
+	line->by_admin = true;
+	if (skip(rest, "removed"))
+		line->kind = LOG_REMOVED;
+	else if (skip(rest, "requeued"))
+		line->kind = LOG_REQUEUED;
+}
+
+static void read_agent(struct rest *rest, struct log_line *line)
+{
+	if (skip(rest, "to="))
+		read_delivery(rest, line);
+}
+
+static const struct {
+	const char *program;
+	void (*read)(struct rest *rest, struct log_line *line);
+	enum log_agent agent;
+} programs[] = {
+	{"smtp", read_agent, LOG_AGENT_OTHER},
+	{"lmtp", read_agent, LOG_AGENT_OTHER},
+	{"qmgr", read_queue_manager, LOG_AGENT_OTHER},
+	{"cleanup", read_cleanup, LOG_AGENT_OTHER},
+	{"local", read_agent, LOG_AGENT_MAILBOX},
+	{"virtual", read_agent, LOG_AGENT_MAILBOX},
+	{"pipe", read_agent, LOG_AGENT_OTHER},
+	{"error", read_agent, LOG_AGENT_OTHER},
+	{"retry", read_agent, LOG_AGENT_OTHER},
+	{"discard", read_agent, LOG_AGENT_DISCARD},
+	{"bounce", read_agent, LOG_AGENT_OTHER},
+	{"pickup", read_pickup, LOG_AGENT_OTHER},
+	{"postsuper", read_admin, LOG_AGENT_OTHER},
+	{"oqmgr", read_queue_manager, LOG_AGENT_OTHER},
+	{"nqmgr", read_queue_manager, LOG_AGENT_OTHER},
+};
+
+static void read_payload(
+	struct span program, struct rest *rest, struct log_line *line)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		if (!span_is(program, programs[i].program))
+			continue;
+		line->agent = programs[i].agent;
+		if (read_id(rest, &line->id) && skip(rest, ": "))
+			programs[i].read(rest, line);
+		return;
+	}
+}
+
+/* Whether the name is one of those in the list. */
+static bool is_instance(struct span name, const char *instances)
+{
+	for (const char *at = instances; *at;) {
+		size_t len = strcspn(at, " \t,");
+
+		if (len == name.len && memcmp(at, name.data, len) == 0)
+			return true;
+		at += len;
+		at += strspn(at, " \t,");
+	}
+	return false;
+}
+
+/* The program of a tag of one of the instances. */
+static bool read_tag(
+	struct span tag, const char *instances, struct span *program_r)
+{
+	const char *slash = memchr(tag.data, '/', tag.len);
+	const char *last = memrchr(tag.data, '/', tag.len);
+
+	if (slash == NULL ||
+		!is_instance((struct span){tag.data, (size_t)(slash - tag.data)},
+			instances))
+		return false;
+	*program_r = (struct span){
+		last + 1, (size_t)(tag.data + tag.len - last - 1)};
+	return true;
+}
+
+static void read_said(struct span tag, struct rest *rest, const char *instances,
+	struct log_line *line)
+{
+	struct span program;
+
+	if (span_is(tag, "systemd-journald")) {
+		if (skip(rest, "Suppressed ") && find(rest, "postfix"))
+			line->kind = LOG_DROPPED;
+	} else if (read_tag(tag, instances, &program)) {
+		read_payload(program, rest, line);
+	}
+}
+
+/* Up to the payload; what is no line of Postfix has no tag. */
+static bool read_head(
+	struct rest *rest, struct log_stamp *stamp_r, struct span *tag_r)
+{
+	struct span host, pid;
+	struct rest at;
+
+	if (!read_stamp(rest, stamp_r) || !skip(rest, " ") ||
+		!until(rest, " ", &host))
+		return false;
+	*tag_r = (struct span){0};
+	at = *rest;
+	if (until(&at, "]: ", &pid)) {
+		const char *open = memchr(pid.data, '[', pid.len);
+
+		if (open == NULL || memchr(pid.data, ' ', pid.len))
+			return true;
+		*tag_r = (struct span){pid.data, (size_t)(open - pid.data)};
+		*rest = at;
+	}
+	return true;
+}
+
+void log_parse(const char *line, size_t len, const char *instances,
+	struct log_line *line_r)
+{
+	struct rest rest = {line, line + len};
+	struct log_line read = {0};
+	struct span tag;
+
+	if (len > 0 && !read_head(&rest, &read.stamp, &tag))
+		read.kind = LOG_BAD;
+	else if (len > 0 && tag.data)
+		read_said(tag, &rest, instances, &read);
+	*line_r = read;
+}
+
+void log_parse_payload(const char *tag, const char *payload, size_t len,
+	const char *instances, struct log_line *line_r)
+{
+	struct rest rest = {payload, payload + len};
+	struct log_line read = {0};
+
+	read_said((struct span){tag, strlen(tag)}, &rest, instances, &read);
+	*line_r = read;
+}
+
+size_t log_parse_glued(const char *line, size_t len, const char *instances)
+{
+	if (len > WHOLE_MAX)
+		return 0;
+	for (size_t i = 1; i < len; i++) {
+		struct rest rest = {line + i, line + len};
+		struct log_stamp stamp;
+		struct span tag, program;
+
+		if (!is_digit(line[i]) && !(line[i] >= 'A' && line[i] <= 'S'))
+			continue;
+		if (read_head(&rest, &stamp, &tag) && tag.data &&
+			read_tag(tag, instances, &program))
+			return i;
+	}
+	return 0;
+}
+
+/* Amavis and others put the answer of the next hop into their own, so the words
+ * may stand anywhere; the id is the last thing said. */
+struct span log_queued_as(struct span text, bool *forwarded_r)
+{
+	static const char queued[] = "queued as ",
+			  forwarded[] = "forwarded as ";
+	struct rest rest = {text.data, text.data + text.len};
+	struct span id = {0};
+	const char *found;
+
+	*forwarded_r = skip(&rest, forwarded);
+	if (!*forwarded_r) {
+		found = find(&rest, queued);
+		if (found == NULL)
+			return id;
+		rest.at = found + strlen(queued);
+	}
+	if (!read_id(&rest, &id))
+		return (struct span){0};
+	skip(&rest, ")");
+	return left(&rest) == 0 ? id : (struct span){0};
+}

@@ -1,0 +1,44 @@
+/*
+ * reader: reads a source, and stores what its lines say together with how far
+ * it came, in one transaction: a reader that is killed loses and doubles
+ * nothing.
+ *
+ * Threads: one.
+ */
+#ifndef POSTERN_EVENTS_READER_H
+#define POSTERN_EVENTS_READER_H
+
+#include "core/base/log.h"
+#include "core/db/db.h"
+#include "events/source.h"
+#include "events/tracker.h"
+
+struct reader;
+
+struct reader_setup {
+	struct db *db; /* DB_WRITE */
+	struct log *log;
+	const char *instances; /* of Postfix, as in log_parse() */
+	bool once;             /* keeps no position */
+	/* Opens the source at the position, NULL for its beginning. */
+	int (*open)(void *arg, const char *position, struct source **source_r,
+		struct err *err);
+	void *arg;
+	const char *name; /* of the source, for the position */
+};
+
+int reader_new(const struct reader_setup *setup, struct reader **reader_r,
+	struct err *err);
+void reader_free(struct reader *reader);
+DEFINE_CLEANUP(reader, reader_free)
+
+/* Reads and stores a batch: how many lines, 0 when all was read, -1: nothing
+ * was stored, and the next call goes on from what was. */
+int reader_round(struct reader *reader, struct err *err);
+
+/* Whether lines may have been lost since this was asked last. */
+bool reader_had_gap(struct reader *reader);
+
+const struct tracker_counts *reader_counts(const struct reader *reader);
+
+#endif

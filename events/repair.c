@@ -1,0 +1,282 @@
+/*
+ * repair: finds in Postfix's queue what the log did not tell.
+ *
+ * Owns the recipients that were missed so far, from one look to the next; a new
+ * process begins anew with that.
+ */
+#include "events/repair.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/store/store_event.h"
+
+enum { OPEN_MAX_ROWS = 100000 };
+#define SECOND_US INT64_C(1000000)
+
+/* A recipient of an email; n is EVENT_ANY_RECIPIENT for each of it. */
+struct who {
+	int64_t email;
+	int64_t n;
+};
+
+struct missed {
+	struct who who;
+	int64_t since_us;
+	int looks;
+};
+
+/* What the queue says of one. */
+struct waiting {
+	struct who who;
+	int64_t since_us;
+	char *queue_id;
+	char *reason; /* "" for none */
+};
+
+struct repair {
+	struct db *db;
+	struct log *log;
+	repair_each *each;
+	void *queue;
+	struct missed *missed; /* in order */
+	size_t missed_n;
+	bool mute;
+};
+
+/* One look. */
+struct look {
+	struct repair *repair;
+	int64_t now_us;
+	struct waiting *waiting;
+	size_t n, cap;
+};
+
+struct repair *repair_new(
+	struct db *db, struct log *log, repair_each *each, void *queue)
+{
+	struct repair *repair = mem_new(struct repair);
+
+	repair->db = db;
+	repair->log = log;
+	repair->each = each;
+	repair->queue = queue;
+	return repair;
+}
+
+void repair_free(struct repair *repair)
+{
+	if (repair == NULL)
+		return;
+	free(repair->missed);
+	free(repair);
+}
+
+static int compare_who(const void *a, const void *b)
+{
+	const struct who *x = a, *y = b;
+
+	if (x->email != y->email)
+		return x->email < y->email ? -1 : 1;
+	return (x->n > y->n) - (x->n < y->n);
+}
+
+static void add_waiting(
+	struct look *look, const struct hop *hop, int64_t n, const char *reason)
+{
+	if (look->n == look->cap) {
+		look->cap = look->cap * 2 + 64;
+		look->waiting = mem_grow(
+			look->waiting, look->cap, sizeof(*look->waiting));
+	}
+	look->waiting[look->n++] = (struct waiting){{hop->email, n},
+		hop->since_us, mem_strdup(hop->queue_id), mem_strdup(reason)};
+}
+
+/* A message of the queue. An address that none of the recipients has is one
+ * that an alias led to: the whole email counts as being there. */
+static int on_item(void *arg, struct queue_item *item, struct err *err)
+{
+	struct look *look = arg;
+	struct hop hop;
+	int found = store_hop_find(
+		look->repair->db, item->id, look->now_us, &hop, err);
+
+	if (found != 1)
+		return found;
+	for (size_t i = 0; i < item->recipients.n && found >= 0; i++) {
+		int64_t n = hop.n;
+
+		if (n < 0) {
+			found = store_recipient_find(look->repair->db,
+				hop.email, item->recipients.items[i], &n, err);
+			if (found == 0)
+				n = EVENT_ANY_RECIPIENT;
+		}
+		if (found >= 0)
+			add_waiting(look, &hop, n, item->reasons.items[i]);
+	}
+	hop_clear(&hop);
+	return found < 0 ? -1 : 0;
+}
+
+/* What the queue says of the recipient; NULL: it is not there. */
+static const struct waiting *find_waiting(
+	const struct look *look, const struct who *who)
+{
+	const struct who any = {who->email, EVENT_ANY_RECIPIENT};
+	const struct waiting *found = NULL;
+
+	if (look->n)
+		found = bsearch(who, look->waiting, look->n,
+			sizeof(*look->waiting), compare_who);
+	if (found == NULL && look->n)
+		found = bsearch(&any, look->waiting, look->n,
+			sizeof(*look->waiting), compare_who);
+	return found;
+}
+
+static int report(struct look *look, const struct open_recipient *one,
+	enum fact fact, const struct waiting *waiting, struct err *err)
+{
+	char since[24], n[24];
+	struct fact_report fresh = {
+		.email = one->email,
+		.n = one->n,
+		.fact = fact,
+		.occurred_us = look->now_us,
+		.now_us = look->now_us,
+		.text = waiting ? waiting->reason : NULL,
+		.source = "queue",
+	};
+
+	snprintf(since, sizeof(since), "%lld",
+		(long long)(waiting ? waiting->since_us : one->decided_us));
+	snprintf(n, sizeof(n), "%lld", (long long)one->n);
+	fact_key(fresh.key,
+		(const char *[]){"queue", fact_name(fact),
+			waiting ? waiting->queue_id : one->queue_id, since, n},
+		5);
+	if (store_event_add(look->repair->db, &fresh, err) < 0)
+		return -1;
+	return store_event_settle(look->repair->db, one->email, err);
+}
+
+/* The time since when it is missed, and how often it was looked for. */
+static struct missed miss_again(const struct repair *repair,
+	const struct open_recipient *one, int64_t now_us)
+{
+	const struct who who = {one->email, one->n};
+	const struct missed *before = NULL;
+
+	if (repair->missed_n)
+		before = bsearch(&who, repair->missed, repair->missed_n,
+			sizeof(*repair->missed), compare_who);
+	return (struct missed){who, before ? before->since_us : now_us,
+		before ? before->looks + 1 : 1};
+}
+
+/* In a transaction. *silent_r: how many there are of which the log has told
+ * nothing at all. */
+static int compare(struct look *look, const struct open_recipients *open,
+	struct missed *missed, size_t *missed_n_r, size_t *silent_r,
+	struct err *err)
+{
+	size_t n = 0, silent = 0;
+
+	for (size_t i = 0; i < open->n; i++) {
+		const struct open_recipient *one = &open->items[i];
+		const struct who who = {one->email, one->n};
+		const struct waiting *waiting = find_waiting(look, &who);
+
+		if (waiting) {
+			if (one->fate == FATE_QUEUED && waiting->reason[0] &&
+				report(look, one, FACT_DEFERRED, waiting, err) < 0)
+				return -1;
+			continue;
+		}
+		silent += !one->seen;
+		missed[n] = miss_again(look->repair, one, look->now_us);
+		if (missed[n].looks >= 2 && look->now_us - missed[n].since_us >=
+						    REPAIR_MISSED_S * SECOND_US) {
+			if (report(look, one, FACT_LOST, NULL, err) < 0)
+				return -1;
+			log_warn(look->repair->log, "fate_unknown", "queue_id",
+				one->queue_id);
+			continue;
+		}
+		n++;
+	}
+	*missed_n_r = n;
+	*silent_r = silent;
+	return 0;
+}
+
+/* The log is said to be mute once, and again when it was not meanwhile. */
+static int tell_mute(struct look *look, size_t silent, struct err *err)
+{
+	struct repair *repair = look->repair;
+	bool was_mute = repair->mute;
+
+	repair->mute = silent > 0;
+	if (silent == 0 || was_mute)
+		return 0;
+	log_error(repair->log, "log_is_mute", "emails", LOG_INT((int64_t)silent));
+	return store_gap_add(repair->db, "log", "mute",
+		look->now_us - REPAIR_AFTER_S * SECOND_US, look->now_us, err);
+}
+
+static int store(
+	struct look *look, const struct open_recipients *open, struct err *err)
+{
+	struct repair *repair = look->repair;
+	struct missed *missed = mem_alloc(open->n + 1, sizeof(*missed));
+	size_t missed_n = 0, silent = 0;
+
+	if (db_begin(repair->db, err) < 0) {
+		free(missed);
+		return -1;
+	}
+	if (compare(look, open, missed, &missed_n, &silent, err) < 0 ||
+		store_gap_repaired(repair->db, look->now_us, err) < 0 ||
+		tell_mute(look, silent, err) < 0 ||
+		db_commit(repair->db, err) < 0) {
+		db_rollback(repair->db);
+		free(missed);
+		return -1;
+	}
+	free(repair->missed);
+	if (missed_n)
+		qsort(missed, missed_n, sizeof(*missed), compare_who);
+	repair->missed = missed;
+	repair->missed_n = missed_n;
+	return 0;
+}
+
+int repair_round(struct repair *repair, int64_t now_us, struct err *err)
+{
+	struct look look = {.repair = repair, .now_us = now_us};
+	struct open_recipients open = {0};
+	int result;
+
+	/* First who is open, then what is in the queue: who is added between is
+	 * not missed. */
+	result = store_open_recipients(repair->db, 0,
+		now_us - REPAIR_AFTER_S * SECOND_US, OPEN_MAX_ROWS, &open, err);
+	if (result == 0)
+		result = repair->each(repair->queue, on_item, &look, err);
+	if (result == 0) {
+		if (look.n)
+			qsort(look.waiting, look.n, sizeof(*look.waiting),
+				compare_who);
+		result = store(&look, &open, err);
+	}
+	for (size_t i = 0; i < look.n; i++) {
+		free(look.waiting[i].queue_id);
+		free(look.waiting[i].reason);
+	}
+	free(look.waiting);
+	store_open_recipients_free(&open);
+	return result;
+}

@@ -1,0 +1,544 @@
+/*
+ * source_file: a log file, through its rotations.
+ *
+ * A file is known by its first bytes, not by its name or inode: a position is
+ * `OFFSET LENGTH HASH`, the offset of a line in the file whose first LENGTH
+ * bytes have this hash, packed or not. So it is found again after it was
+ * renamed, copied or packed, also when that happened while nobody looked. What
+ * was rotated since is read in the order in which it was last written to.
+ *
+ * The writer goes on with a renamed file until it is told; so the old file is
+ * read until the new one has something in it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/gzip.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
+#include "core/base/strv.h"
+#include "events/source.h"
+
+enum {
+	PRINT_MAX = 200,
+	READ_SIZE = 65536,
+	LINE_MAX_BYTES = 65536, /* longer ones are no lines of Postfix */
+};
+#define SECOND_US INT64_C(1000000)
+
+/* The first bytes of a file. */
+struct print {
+	unsigned len;
+	uint8_t hash[SECRET_HASH_LEN];
+};
+
+struct source_file {
+	struct source base;
+	char *path;
+	bool once;
+	struct strv rotated;   /* to be read before the file itself */
+	size_t rotated_n;      /* how many of them were begun */
+	struct gzip_file *old; /* the one that is being read, */
+	int64_t old_time_us;   /* last written to then; */
+	int fd;                /* or the file itself; -1 */
+	struct stat opened;    /* what fd was when it was looked at */
+	struct print print;    /* of what is being read */
+	char first[PRINT_MAX]; /* the bytes themselves */
+	int64_t offset;        /* of the next line */
+	struct buf data;       /* read, from the next line on */
+	size_t used;           /* of data, by the lines that were given */
+	bool at_end;           /* all that is there was read once */
+	const char *gap;       /* to be told */
+};
+
+static struct source_file *of(struct source *source)
+{
+	return CONTAINER_OF(source, struct source_file, base);
+}
+
+static void make_print(const char *bytes, unsigned len, struct print *print_r)
+{
+	print_r->len = len;
+	secret_hash(bytes, len, print_r->hash);
+}
+
+static bool has_print(const char *bytes, unsigned n, const struct print *print)
+{
+	struct print other;
+
+	if (n < print->len)
+		return false;
+	make_print(bytes, print->len, &other);
+	return memcmp(other.hash, print->hash, sizeof(other.hash)) == 0;
+}
+
+/* The first bytes of a file that may be packed: how many, or -1. */
+static long first_bytes(const char *path, char bytes[static PRINT_MAX])
+{
+	_cleanup_(gzip_file) struct gzip_file *file = NULL;
+
+	if (gzip_file_open(path, &file, NULL) < 0)
+		return -1;
+	return gzip_file_read(file, bytes, PRINT_MAX, NULL);
+}
+
+struct candidate {
+	char *path;
+	int64_t time_us; /* last written to */
+	bool same;       /* has the print that was looked for */
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return (x->time_us > y->time_us) - (x->time_us < y->time_us);
+}
+
+static int64_t mtime_us(const struct stat *st)
+{
+	return st->st_mtim.tv_sec * SECOND_US + st->st_mtim.tv_nsec / 1000;
+}
+
+/* The rotated files, the oldest first; the caller frees them. */
+static size_t list_rotated(const struct source_file *file,
+	const struct print *print, struct candidate **all_r)
+{
+	const char *base = strrchr(file->path, '/') + 1;
+	_cleanup_free_ char *folder = mem_dup(
+		file->path, (size_t)(base - file->path));
+	struct candidate *all = NULL;
+	struct dirent *entry;
+	DIR *dir = opendir(folder);
+	size_t n = 0;
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		char bytes[PRINT_MAX];
+		struct stat st;
+		long len;
+
+		if (!str_starts(entry->d_name, base) ||
+			str_eq(entry->d_name, base) ||
+			fstatat(dirfd(dir), entry->d_name, &st, 0) < 0 ||
+			!S_ISREG(st.st_mode))
+			continue;
+		all = mem_grow(all, n + 1, sizeof(*all));
+		all[n].path = mem_printf("%s%s", folder, entry->d_name);
+		all[n].time_us = mtime_us(&st);
+		len = first_bytes(all[n].path, bytes);
+		all[n].same = len > 0 && has_print(bytes, (unsigned)len, print);
+		n++;
+	}
+	if (dir)
+		closedir(dir);
+	if (n)
+		qsort(all, n, sizeof(*all), by_time);
+	*all_r = all;
+	return n;
+}
+
+static void close_all(struct source_file *file)
+{
+	gzip_file_close(TAKE_PTR(file->old));
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+	file->at_end = false;
+	file->offset = 0;
+	file->used = 0;
+	file->print.len = 0;
+	buf_clear(&file->data);
+}
+
+/* Begins with a rotated file, at the offset: 1, 0 when it is shorter, -1. */
+static int open_rotated(struct source_file *file, const char *path,
+	int64_t offset, struct err *err)
+{
+	struct stat st;
+	long len;
+	int found;
+
+	close_all(file);
+	if (gzip_file_open(path, &file->old, err) < 0)
+		return -1;
+	file->old_time_us = stat(path, &st) == 0 ? mtime_us(&st)
+						 : clock_now_us(&clock_system);
+	len = gzip_file_read(file->old, file->first, PRINT_MAX, err);
+	if (len < 0)
+		return -1;
+	make_print(file->first, (unsigned)len, &file->print);
+	found = gzip_file_seek(file->old, offset, err);
+	if (found == 1)
+		file->offset = offset;
+	return found;
+}
+
+/* More of the first bytes, of which there were few; not those of a file that
+ * was truncated and has others by now. */
+static void widen_print(struct source_file *file)
+{
+	char bytes[PRINT_MAX];
+	ssize_t n;
+
+	if (file->fd < 0 || file->print.len == PRINT_MAX)
+		return;
+	n = pread(file->fd, bytes, PRINT_MAX, 0);
+	if (n <= (ssize_t)file->print.len ||
+		memcmp(bytes, file->first, file->print.len) != 0)
+		return;
+	memcpy(file->first, bytes, (size_t)n);
+	make_print(bytes, (unsigned)n, &file->print);
+}
+
+/* Begins with the file itself: 1, 0 when there is none, -1. */
+static int open_current(struct source_file *file, int64_t offset, struct err *err)
+{
+	close_all(file);
+	file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	if (file->fd < 0 && errno == ENOENT)
+		return 0;
+	if (file->fd < 0 || fstat(file->fd, &file->opened) < 0)
+		return err_set(err, errno == EACCES ? ERR_CONFIG : ERR_TEMPORARY,
+			"%s: %s", file->path, strerror(errno));
+	file->offset = offset;
+	widen_print(file);
+	return 1;
+}
+
+/* Goes on behind what was read of the file with the print. */
+static int locate(struct source_file *file, const struct print *print,
+	int64_t offset, const char *gap, struct err *err)
+{
+	struct candidate *all = NULL;
+	size_t n = list_rotated(file, print, &all), found = n;
+	const char *path = NULL;
+	int result = 0;
+
+	strv_free(&file->rotated);
+	file->rotated_n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].same)
+			found = i;
+	if (found < n) {
+		for (size_t i = found; i < n; i++)
+			strv_add(&file->rotated, all[i].path);
+		path = file->rotated.items[0];
+		file->rotated_n = 1;
+		result = open_rotated(file, path, offset, err);
+	}
+	for (size_t i = 0; i < n; i++)
+		free(all[i].path);
+	free(all);
+	if (result < 0)
+		return -1;
+	if (result == 0) {
+		file->gap = gap;
+		result = open_current(file, 0, err);
+	}
+	return result < 0 ? -1 : 0;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+				      : -1;
+}
+
+static int read_position(
+	const char *position, struct print *print_r, int64_t *offset_r)
+{
+	struct print print = {0};
+	char hash[2 * SECRET_HASH_LEN + 1];
+	int64_t offset;
+
+	if (sscanf(position, "%" SCNd64 " %u %64s", &offset, &print.len, hash) !=
+			3 ||
+		strlen(hash) != sizeof(hash) - 1 || offset < 0 ||
+		print.len > PRINT_MAX)
+		return -1;
+	for (size_t i = 0; i < sizeof(hash) - 1; i++) {
+		int digit = hex_digit(hash[i]);
+
+		if (digit < 0)
+			return -1;
+		print.hash[i / 2] = (uint8_t)(print.hash[i / 2] << 4 | digit);
+	}
+	*print_r = print;
+	*offset_r = offset;
+	return 0;
+}
+
+/* Whether the file that is open is the one with the print, up to the offset. */
+static bool is_same(const struct source_file *file, const struct print *print,
+	int64_t offset)
+{
+	return file->fd >= 0 && file->opened.st_size >= offset &&
+	       has_print(file->first, file->print.len, print);
+}
+
+static int start(struct source_file *file, const char *position, struct err *err)
+{
+	struct print print;
+	int64_t offset;
+	int found = open_current(file, 0, err);
+
+	if (found < 0)
+		return -1;
+	if (position == NULL)
+		return 0;
+	if (read_position(position, &print, &offset) < 0) {
+		file->gap = "cursor_lost";
+		return 0;
+	}
+	if (is_same(file, &print, offset)) {
+		file->offset = offset;
+		return 0;
+	}
+	return locate(file, &print, offset, "cursor_lost", err);
+}
+
+/* Bytes behind what was read: how many, 0 at the end, -1. */
+static long read_more(struct source_file *file, struct err *err)
+{
+	char *room = buf_reserve(&file->data, READ_SIZE);
+	int64_t end = file->offset + (int64_t)(file->data.len - file->used);
+	long n;
+
+	if (file->old) {
+		n = gzip_file_read(file->old, room, READ_SIZE, err);
+	} else if (file->fd >= 0) {
+		n = pread(file->fd, room, READ_SIZE, end);
+		if (n < 0)
+			return err_set(err, ERR_TEMPORARY, "%s: %s", file->path,
+				strerror(errno));
+	} else {
+		n = 0;
+	}
+	if (n > 0)
+		buf_wrote(&file->data, (size_t)n);
+	return n;
+}
+
+/* The next line of what was read; with all, also one that has no end. */
+static bool take_line(
+	struct source_file *file, bool all, struct source_line *line_r)
+{
+	char *from = file->data.data + file->used, *end;
+	size_t left = file->data.len - file->used, len;
+
+	end = left ? memchr(from, '\n', left) : NULL;
+	if (end == NULL && !(left && all) && left <= LINE_MAX_BYTES)
+		return false;
+	len = end ? (size_t)(end - from) : left;
+	file->used += len + (end != NULL);
+	file->offset += (int64_t)(len + (end != NULL));
+	/* A writer that did not notice that its file was truncated leaves a
+	 * hole of zeros. */
+	while (len && *from == '\0')
+		from++, len--;
+	*line_r = (struct source_line){
+		.text = from,
+		.len = len,
+		.anchor_us = file->old ? file->old_time_us
+				       : clock_now_us(&clock_system),
+		.live = file->at_end,
+	};
+	return true;
+}
+
+/* What was given is dropped, once there is much of it or nothing else. */
+static void drop_used(struct source_file *file)
+{
+	size_t left = file->data.len - file->used;
+
+	if (left && file->used < READ_SIZE)
+		return;
+	if (left)
+		memmove(file->data.data, file->data.data + file->used, left);
+	file->data.len = left;
+	file->used = 0;
+}
+
+/* The next rotated file, or the file itself: 1, 0 there is none, -1. */
+static int open_following(struct source_file *file, struct err *err)
+{
+	if (file->rotated_n < file->rotated.n) {
+		const char *path = file->rotated.items[file->rotated_n];
+		int result = open_rotated(file, path, 0, err);
+
+		if (result >= 0)
+			file->rotated_n++;
+		return result < 0 ? -1 : 1;
+	}
+	if (file->once) {
+		file->at_end = true;
+		return 0;
+	}
+	return open_current(file, 0, err);
+}
+
+/* At the end of the file itself: whether the writer has another one by now: 1
+ * there is more to read, 0 not yet, -1. */
+static int look_around(struct source_file *file, struct err *err)
+{
+	char bytes[PRINT_MAX];
+	struct print before = file->print;
+	struct stat now, open_now;
+	int64_t offset = file->offset;
+	ssize_t n;
+
+	if (fstat(file->fd, &open_now) < 0)
+		return err_set(err, ERR_TEMPORARY, "%s: %s", file->path,
+			strerror(errno));
+	n = pread(file->fd, bytes, PRINT_MAX, 0);
+	if (open_now.st_size < offset + (int64_t)(file->data.len - file->used) ||
+		n < (ssize_t)before.len ||
+		!has_print(bytes, (unsigned)n, &before))
+		return locate(file, &before, offset, "truncated", err) < 0 ? -1
+									   : 1;
+	if (stat(file->path, &now) < 0)
+		return 0;
+	if (now.st_ino == open_now.st_ino && now.st_dev == open_now.st_dev)
+		return 0;
+	if (now.st_size == 0)
+		return 0;
+	/* The old one is complete now: what follows is read once more. */
+	return 2;
+}
+
+/* The renamed file is read to its end: on with those behind it. */
+static int leave_renamed(struct source_file *file, struct err *err)
+{
+	struct print before = file->print;
+	struct candidate *all = NULL;
+	int64_t written_us;
+	struct stat st;
+	size_t n;
+
+	written_us = fstat(file->fd, &st) == 0 ? mtime_us(&st) : 0;
+	n = list_rotated(file, &before, &all);
+	strv_free(&file->rotated);
+	file->rotated_n = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!all[i].same && all[i].time_us > written_us)
+			strv_add(&file->rotated, all[i].path);
+		free(all[i].path);
+	}
+	free(all);
+	close_all(file);
+	return open_following(file, err);
+}
+
+static int file_next(
+	struct source *source, struct source_line *line_r, struct err *err)
+{
+	struct source_file *file = of(source);
+	bool complete = false;
+	long n;
+	int result;
+
+	for (;;) {
+		if (file->gap) {
+			*line_r = (struct source_line){.gap = file->gap};
+			file->gap = NULL;
+			return 1;
+		}
+		if (take_line(file, false, line_r))
+			return 1;
+		drop_used(file);
+		n = read_more(file, err);
+		if (n < 0 && file->old == NULL)
+			return -1;
+		if (n > 0)
+			continue;
+		if (n < 0)
+			file->gap = "unreadable";
+		if (file->old || complete) {
+			/* Nobody writes to it any more. */
+			if (take_line(file, true, line_r))
+				return 1;
+		}
+		if (file->old) {
+			result = open_following(file, err);
+		} else if (file->fd < 0) {
+			result = file->once ? 0 : open_current(file, 0, err);
+		} else if (complete) {
+			result = leave_renamed(file, err);
+			complete = false;
+		} else {
+			widen_print(file);
+			file->at_end = true;
+			result = look_around(file, err);
+			complete = result == 2;
+		}
+		if (result <= 0)
+			return result;
+	}
+}
+
+static void file_position(struct source *source, struct buf *position)
+{
+	struct source_file *file = of(source);
+
+	widen_print(file);
+	buf_printf(position, "%" PRId64 " %u ", file->offset, file->print.len);
+	for (size_t i = 0; i < sizeof(file->print.hash); i++)
+		buf_printf(position, "%02x", file->print.hash[i]);
+}
+
+static void file_free(struct source *source)
+{
+	struct source_file *file = of(source);
+
+	close_all(file);
+	buf_free(&file->data);
+	strv_free(&file->rotated);
+	free(file->path);
+	free(file);
+}
+
+static const struct source_ops file_ops = {file_next, file_position, file_free};
+
+static struct source_file *new_file(const char *path)
+{
+	struct source_file *file = mem_new(struct source_file);
+
+	file->base.ops = &file_ops;
+	file->path = mem_strdup(path);
+	file->fd = -1;
+	return file;
+}
+
+int source_file_open(const char *path, const char *position,
+	struct source **source_r, struct err *err)
+{
+	struct source_file *file = new_file(path);
+
+	if (start(file, position, err) < 0) {
+		file_free(&file->base);
+		return -1;
+	}
+	*source_r = &file->base;
+	return 0;
+}
+
+int source_file_once(const char *path, struct source **source_r, struct err *err)
+{
+	struct source_file *file = new_file(path);
+
+	file->once = true;
+	if (open_rotated(file, path, 0, err) < 0) {
+		file_free(&file->base);
+		return -1;
+	}
+	*source_r = &file->base;
+	return 0;
+}

@@ -1,0 +1,675 @@
+/*
+ * tracker: follows the messages that carry our emails through Postfix's queue.
+ *
+ * Owns the lines of messages that are (yet) nobody's: by queue id, and in the
+ * order in which the ids came up, for ten minutes of the log's time and up to a
+ * bound in bytes, beyond which the oldest give way.
+ */
+#include "events/tracker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/str.h"
+#include "core/store/store_event.h"
+
+enum {
+	BUCKETS = 4096, /* a power of two */
+	KEPT_BYTES_MAX = 4 * 1024 * 1024,
+	ENTRY_COST = 200, /* of an id without a line */
+};
+#define KEPT_US (INT64_C(600) * 1000000)
+
+/* A line, with its own copy of what it points to. */
+struct kept_line {
+	struct log_line line;
+	int64_t time_us;
+	uint64_t number;
+	char *text;
+};
+
+/* A message of which it is not known that it is ours. */
+struct stranger {
+	char *id;
+	char *message_id; /* NULL until cleanup tells */
+	int64_t first_us;
+	uint64_t number; /* of its first line */
+	struct kept_line *lines;
+	size_t n;
+	size_t bytes;
+	struct stranger *in_bucket;
+	struct stranger *older, *newer;
+};
+
+struct tracker {
+	struct stranger *buckets[BUCKETS];
+	struct stranger *oldest, *newest;
+	size_t bytes;
+	int64_t *touched; /* emails to settle */
+	size_t touched_n, touched_cap;
+	struct tracker_counts counts;
+};
+
+/* What is being worked on. */
+struct step {
+	struct tracker *tracker;
+	struct db *db;
+	const struct log_line *line;
+	uint64_t number;
+	int64_t time_us;
+	int64_t now_us;
+	struct err *err;
+};
+
+struct tracker *tracker_new(void)
+{
+	return mem_new(struct tracker);
+}
+
+static size_t hash(const char *id, size_t len)
+{
+	size_t h = 5381;
+
+	for (size_t i = 0; i < len; i++)
+		h = h * 33 ^ (unsigned char)id[i];
+	return h & (BUCKETS - 1);
+}
+
+static struct stranger **find_slot(struct tracker *tracker, struct span id)
+{
+	struct stranger **slot = &tracker->buckets[hash(id.data, id.len)];
+
+	while (*slot && !span_is(id, (*slot)->id))
+		slot = &(*slot)->in_bucket;
+	return slot;
+}
+
+/* Takes it out; the caller frees it. */
+static struct stranger *take(struct tracker *tracker, struct span id)
+{
+	struct stranger **slot = find_slot(tracker, id);
+	struct stranger *stranger = *slot;
+
+	if (stranger == NULL)
+		return NULL;
+	*slot = stranger->in_bucket;
+	*(stranger->older ? &stranger->older->newer
+			  : &tracker->oldest) = stranger->newer;
+	*(stranger->newer ? &stranger->newer->older
+			  : &tracker->newest) = stranger->older;
+	tracker->bytes -= stranger->bytes;
+	return stranger;
+}
+
+static void free_stranger(struct stranger *stranger)
+{
+	if (stranger == NULL)
+		return;
+	for (size_t i = 0; i < stranger->n; i++)
+		free(stranger->lines[i].text);
+	free(stranger->lines);
+	free(stranger->message_id);
+	free(stranger->id);
+	free(stranger);
+}
+
+static void forget_oldest(struct tracker *tracker)
+{
+	const char *id = tracker->oldest->id;
+
+	free_stranger(take(tracker, (struct span){id, strlen(id)}));
+}
+
+static void forget_old(struct tracker *tracker, int64_t time_us)
+{
+	while (tracker->oldest && tracker->oldest->first_us < time_us - KEPT_US)
+		forget_oldest(tracker);
+	while (tracker->bytes > KEPT_BYTES_MAX) {
+		forget_oldest(tracker);
+		tracker->counts.evicted++;
+	}
+}
+
+static struct stranger *keep(struct step *step)
+{
+	struct tracker *tracker = step->tracker;
+	struct span id = step->line->id;
+	struct stranger **slot, *stranger;
+
+	forget_old(tracker, step->time_us);
+	slot = find_slot(tracker, id);
+	if (*slot)
+		return *slot;
+	stranger = mem_new(struct stranger);
+	stranger->id = mem_dup(id.data, id.len);
+	stranger->first_us = step->time_us;
+	stranger->number = step->number;
+	stranger->bytes = ENTRY_COST;
+	stranger->older = tracker->newest;
+	*(tracker->newest ? &tracker->newest->newer : &tracker->oldest) = stranger;
+	tracker->newest = stranger;
+	tracker->bytes += stranger->bytes;
+	*slot = stranger;
+	return stranger;
+}
+
+static void rebase(struct span *span, const char *from, char *to)
+{
+	if (span->data)
+		span->data = to + (span->data - from);
+}
+
+/* All of it stands between the queue id and the end of the text. */
+static void keep_line(struct step *step)
+{
+	struct stranger *stranger = keep(step);
+	const struct log_line *line = step->line;
+	const char *from = line->id.data;
+	const char *end = line->text.data ? line->text.data + line->text.len
+					  : line->id.data + line->id.len;
+	struct kept_line *kept;
+	size_t bytes = (size_t)(end - from) + sizeof(*kept);
+
+	stranger->lines = mem_grow(
+		stranger->lines, stranger->n + 1, sizeof(*stranger->lines));
+	kept = &stranger->lines[stranger->n++];
+	*kept = (struct kept_line){.line = *line,
+		.time_us = step->time_us,
+		.number = step->number,
+		.text = mem_dup(from, (size_t)(end - from))};
+	rebase(&kept->line.id, from, kept->text);
+	rebase(&kept->line.text, from, kept->text);
+	rebase(&kept->line.to, from, kept->text);
+	rebase(&kept->line.orig_to, from, kept->text);
+	rebase(&kept->line.relay, from, kept->text);
+	rebase(&kept->line.delays, from, kept->text);
+	rebase(&kept->line.dsn, from, kept->text);
+	rebase(&kept->line.other, from, kept->text);
+	stranger->bytes += bytes;
+	step->tracker->bytes += bytes;
+}
+
+void tracker_reset(struct tracker *tracker)
+{
+	while (tracker->oldest)
+		forget_oldest(tracker);
+	tracker->touched_n = 0;
+}
+
+void tracker_free(struct tracker *tracker)
+{
+	if (tracker == NULL)
+		return;
+	tracker_reset(tracker);
+	free(tracker->touched);
+	free(tracker);
+}
+
+uint64_t tracker_oldest(const struct tracker *tracker)
+{
+	return tracker->oldest ? tracker->oldest->number : UINT64_MAX;
+}
+
+const struct tracker_counts *tracker_counts(const struct tracker *tracker)
+{
+	return &tracker->counts;
+}
+
+/* The span as a text that can be stored; NULL for none. */
+static char *text_of(struct span span)
+{
+	char *text;
+
+	if (span.data == NULL)
+		return NULL;
+	text = mem_dup(span.data, span.len);
+	for (size_t i = 0; i < span.len; i++)
+		if (text[i] == '\0')
+			text[i] = '?';
+	str_utf8_mend(text);
+	return text;
+}
+
+static void touch(struct tracker *tracker, int64_t email)
+{
+	if (tracker->touched_n &&
+		tracker->touched[tracker->touched_n - 1] == email)
+		return;
+	if (tracker->touched_n == tracker->touched_cap) {
+		tracker->touched_cap = tracker->touched_cap * 2 + 64;
+		tracker->touched = mem_grow(tracker->touched,
+			tracker->touched_cap, sizeof(*tracker->touched));
+	}
+	tracker->touched[tracker->touched_n++] = email;
+}
+
+static int compare_emails(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int tracker_settle(struct tracker *tracker, struct db *db, struct err *err)
+{
+	if (tracker->touched_n)
+		qsort(tracker->touched, tracker->touched_n,
+			sizeof(*tracker->touched), compare_emails);
+	for (size_t i = 0; i < tracker->touched_n; i++)
+		if ((i == 0 || tracker->touched[i] != tracker->touched[i - 1]) &&
+			store_event_settle(db, tracker->touched[i], err) < 0)
+			return -1;
+	tracker->touched_n = 0;
+	return 0;
+}
+
+static int report(struct step *step, struct fact_report *report)
+{
+	int added;
+
+	report->occurred_us = step->time_us;
+	report->now_us = step->now_us;
+	report->source = "log";
+	added = store_event_add(step->db, report, step->err);
+	if (added == 1) {
+		step->tracker->counts.events++;
+		touch(step->tracker, report->email);
+	}
+	return added < 0 ? -1 : 0;
+}
+
+/* A fact that no line tells of for this recipient by name. The words are those
+ * that were said to it last. */
+static int report_fact(struct step *step, const struct hop *hop,
+	const struct recipient_fate *recipient, enum fact fact)
+{
+	char since[24], n[24];
+	struct fact_report fresh = {
+		.email = hop->email,
+		.n = recipient->n,
+		.fact = fact,
+		.relay = recipient->relay,
+		.dsn = recipient->dsn,
+		.text = recipient->text,
+	};
+
+	snprintf(since, sizeof(since), "%lld", (long long)hop->since_us);
+	snprintf(n, sizeof(n), "%lld", (long long)recipient->n);
+	fact_key(fresh.key,
+		(const char *[]){fact_name(fact), hop->queue_id, since, n}, 4);
+	return report(step, &fresh);
+}
+
+/* Which recipients of the hop's email a fact is about. */
+typedef bool concerns(const struct hop *hop, const struct recipient_fate *one);
+
+static bool concerns_all(const struct hop *hop, const struct recipient_fate *one)
+{
+	(void)hop, (void)one;
+	return true;
+}
+
+/* Those that wait for this message. What was handed on waits for another one:
+ * for this one, if this is what it was handed on to. */
+static bool concerns_open(const struct hop *hop, const struct recipient_fate *one)
+{
+	if (hop->n >= 0)
+		return one->n == hop->n;
+	if (one->fate == FATE_HANDED_ON)
+		return hop->how == HOP_QUEUED_AS || hop->how == HOP_MESSAGE_ID;
+	return fate_is_open(one->fate);
+}
+
+static bool concerns_handed_on(
+	const struct hop *hop, const struct recipient_fate *one)
+{
+	(void)hop;
+	return one->fate == FATE_HANDED_ON;
+}
+
+static int report_each(struct step *step, const struct hop *hop,
+	concerns *concerned, enum fact fact)
+{
+	struct recipient_fates all = {0};
+	int result = store_recipient_fates(step->db, hop->email, &all, step->err);
+
+	for (size_t i = 0; result == 0 && i < all.n; i++)
+		if (concerned(hop, &all.items[i]))
+			result = report_fact(step, hop, &all.items[i], fact);
+	store_recipient_fates_free(&all);
+	return result;
+}
+
+/* The message of the id at the time of the line: 1, 0, -1. One that is new
+ * tells that Postfix has the email. */
+static int find_hop(struct step *step, struct span id, struct hop *hop_r)
+{
+	_cleanup_free_ char *name = mem_dup(id.data, id.len);
+	int found = store_hop_find(
+		step->db, name, step->time_us, hop_r, step->err);
+
+	if (found == 1 && hop_r->is_new &&
+		report_each(step, hop_r, concerns_all, FACT_ACCEPTED) < 0) {
+		hop_clear(hop_r);
+		return -1;
+	}
+	return found;
+}
+
+static int follow(struct step *step);
+
+/* What was kept of the message is now said of our email. */
+static int follow_kept(struct step *step, struct stranger *stranger)
+{
+	int result = 0;
+
+	for (size_t i = 0; stranger && result == 0 && i < stranger->n; i++) {
+		struct step again = *step;
+
+		again.line = &stranger->lines[i].line;
+		again.number = stranger->lines[i].number;
+		again.time_us = stranger->lines[i].time_us;
+		result = follow(&again);
+	}
+	free_stranger(stranger);
+	return result;
+}
+
+/* The message with the id carries the email of the parent too. 1; 0 when it
+ * carries another one, -1. */
+static int connect(struct step *step, struct span id, const struct hop *parent,
+	enum hop_how how, int64_t n)
+{
+	_cleanup_free_ char *name = mem_dup(id.data, id.len);
+	struct stranger *stranger;
+	struct hop child = {0};
+	int found;
+
+	if (str_eq(name, parent->queue_id))
+		return 0;
+	found = find_hop(step, id, &child);
+	if (found < 0)
+		return -1;
+	if (found == 1 &&
+		(child.email != parent->email || child.how == HOP_MILTER)) {
+		hop_clear(&child);
+		return 0;
+	}
+	stranger = take(step->tracker, id);
+	if (found == 0) {
+		child.queue_id = mem_strdup(name);
+		child.email = parent->email;
+		child.since_us = stranger ? stranger->first_us : step->time_us;
+	}
+	free(child.parent);
+	child.parent = mem_strdup(parent->queue_id);
+	child.how = how;
+	child.n = n;
+	found = store_hop_add(step->db, &child, step->err) < 0 ? -1 : 1;
+	hop_clear(&child);
+	if (found < 0)
+		free_stranger(stranger);
+	else if (follow_kept(step, stranger) < 0)
+		found = -1;
+	return found;
+}
+
+/* Whether the answer to an attempt says that the message came back into this
+ * queue: 1, 0, -1. It is then followed there. */
+static int was_handed_on(struct step *step, const struct hop *hop, int64_t n)
+{
+	const struct log_line *line = step->line;
+	bool forwarded;
+	struct span id = log_queued_as(line->text, &forwarded);
+	struct hop child;
+	int found;
+
+	if (id.data && forwarded)
+		return connect(step, id, hop, HOP_FORWARDED, n);
+	if (id.data && *find_slot(step->tracker, id))
+		return connect(step, id, hop, HOP_QUEUED_AS, hop->n);
+	if (id.data) {
+		/* Or it is the queue of the next host. */
+		found = find_hop(step, id, &child);
+		if (found != 1)
+			return found;
+		found = child.email == hop->email
+				? connect(step, id, hop, HOP_QUEUED_AS, hop->n)
+				: 0;
+		hop_clear(&child);
+		return found;
+	}
+	if (line->agent == LOG_AGENT_MAILBOX)
+		return 0;
+	return store_hop_is_filtered(step->db, hop, step->err);
+}
+
+static int read_fact(
+	struct step *step, const struct hop *hop, int64_t n, enum fact *fact_r)
+{
+	int handed_on;
+
+	switch (step->line->status) {
+	case LOG_DEFERRED:
+		*fact_r = FACT_DEFERRED;
+		return 0;
+	case LOG_BOUNCED:
+		*fact_r = FACT_BOUNCED;
+		return 0;
+	default:
+		break;
+	}
+	if (step->line->agent == LOG_AGENT_DISCARD) {
+		*fact_r = FACT_DISCARDED;
+		return 0;
+	}
+	handed_on = was_handed_on(step, hop, n);
+	*fact_r = handed_on == 1 ? FACT_HANDED_ON : FACT_DELIVERED;
+	return handed_on < 0 ? -1 : 0;
+}
+
+static int store_delivery(struct step *step, const struct hop *hop, int64_t n)
+{
+	const struct log_line *line = step->line;
+	_cleanup_free_ char *to = text_of(line->to);
+	_cleanup_free_ char *orig_to = text_of(line->orig_to);
+	_cleanup_free_ char *relay = text_of(line->relay);
+	_cleanup_free_ char *delays = text_of(line->delays);
+	_cleanup_free_ char *dsn = text_of(line->dsn);
+	_cleanup_free_ char *text = text_of(line->text);
+	struct fact_report fresh = {
+		.email = hop->email,
+		.n = n,
+		.address = to,
+		.relay = str_eq(relay, "none") ? NULL : relay,
+		.dsn = dsn,
+		.text = text,
+	};
+	char since[24], status[24];
+
+	if (read_fact(step, hop, n, &fresh.fact) < 0)
+		return -1;
+	snprintf(since, sizeof(since), "%lld", (long long)hop->since_us);
+	snprintf(status, sizeof(status), "%d", (int)line->status);
+	fact_key(fresh.key,
+		(const char *[]){"delivery", hop->queue_id, since, to, orig_to,
+			status, dsn, delays, text},
+		9);
+	return report(step, &fresh);
+}
+
+/* A recipient is known by the address that aliases made something else of. */
+static int on_delivery(struct step *step, const struct hop *hop)
+{
+	const struct log_line *line = step->line;
+	_cleanup_free_ char *to = text_of(line->to);
+	_cleanup_free_ char *orig_to = text_of(line->orig_to);
+	int64_t n = hop->n;
+	int found = 1;
+
+	if (line->status == LOG_PROBED)
+		return 0;
+	if (n < 0 && orig_to)
+		found = store_recipient_find(
+			step->db, hop->email, orig_to, &n, step->err);
+	if (n < 0 && found >= 0)
+		found = store_recipient_find(
+			step->db, hop->email, to, &n, step->err);
+	if (found == 0)
+		keep_line(step);
+	return found == 1 ? store_delivery(step, hop, n) : found;
+}
+
+/* Whether something is still awaited from the message: 1, 0, -1. */
+static int has_open(struct step *step, const struct hop *hop)
+{
+	struct recipient_fates all = {0};
+	int result = store_recipient_fates(step->db, hop->email, &all, step->err);
+
+	for (size_t i = 0; result == 0 && i < all.n; i++)
+		if (fate_is_open(all.items[i].fate) &&
+			concerns_open(hop, &all.items[i]))
+			result = 1;
+	store_recipient_fates_free(&all);
+	return result;
+}
+
+static int on_removed(struct step *step, const struct hop *hop)
+{
+	int result;
+
+	if (hop->closed_us)
+		return 0;
+	if (store_hop_close(step->db, hop, step->time_us, step->err) < 0)
+		return -1;
+	if (step->line->by_admin)
+		return report_each(step, hop, concerns_open, FACT_REMOVED);
+	/* A filter by pipe took it, and what came out of that was for others:
+	 * then the filter was the last hop that we see. */
+	result = store_hop_is_last(step->db, hop, step->err);
+	if (result == 1)
+		result = report_each(
+			step, hop, concerns_handed_on, FACT_DELIVERED);
+	if (result >= 0)
+		result = has_open(step, hop);
+	if (result <= 0)
+		return result;
+	step->tracker->counts.open++;
+	return store_gap_add(step->db, "log", "no_status", hop->since_us,
+		step->time_us, step->err);
+}
+
+/* The queue manager begins with a message: either it is ours, or its Message-ID
+ * says that it comes from one of ours. */
+static int on_stranger_active(struct step *step)
+{
+	struct stranger *stranger = *find_slot(step->tracker, step->line->id);
+	struct hop parent;
+	int found;
+
+	if (stranger == NULL || stranger->message_id == NULL)
+		return 0;
+	found = store_hop_of_message_id(step->db, stranger->message_id,
+		step->time_us, &parent, step->err);
+	if (found != 1)
+		return found;
+	found = connect(step, step->line->id, &parent, HOP_MESSAGE_ID, parent.n);
+	hop_clear(&parent);
+	return found < 0 ? -1 : 0;
+}
+
+static int on_pickup(struct step *step)
+{
+	struct hop before;
+	int result = find_hop(step, step->line->other, &before);
+
+	if (result != 1)
+		return result;
+	result = connect(step, step->line->id, &before, HOP_ORIG_ID, before.n);
+	if (result >= 0)
+		result = store_hop_close(
+			step->db, &before, step->time_us, step->err);
+	hop_clear(&before);
+	return result;
+}
+
+static void on_message_id(struct step *step)
+{
+	struct stranger *stranger = keep(step);
+
+	free(stranger->message_id);
+	stranger->message_id = text_of(step->line->text);
+	stranger->bytes += step->line->text.len;
+	step->tracker->bytes += step->line->text.len;
+}
+
+static int on_ours(struct step *step, const struct hop *hop)
+{
+	switch (step->line->kind) {
+	case LOG_DELIVERY:
+		return on_delivery(step, hop);
+	case LOG_EXPIRED:
+		return report_each(step, hop, concerns_open, FACT_EXPIRED);
+	case LOG_DISCARDED:
+		return report_each(step, hop, concerns_open, FACT_DISCARDED);
+	case LOG_REMOVED:
+		return on_removed(step, hop);
+	default:
+		return 0;
+	}
+}
+
+static int follow(struct step *step)
+{
+	struct hop hop;
+	int found, result;
+
+	switch (step->line->kind) {
+	case LOG_MESSAGE_ID:
+		on_message_id(step);
+		return 0;
+	case LOG_PICKUP:
+		return on_pickup(step);
+	case LOG_ACTIVE:
+	case LOG_DELIVERY:
+	case LOG_EXPIRED:
+	case LOG_REMOVED:
+	case LOG_DISCARDED:
+		break;
+	default:
+		return 0;
+	}
+	found = find_hop(step, step->line->id, &hop);
+	if (found < 0)
+		return -1;
+	if (found == 0 && step->line->kind == LOG_ACTIVE)
+		return on_stranger_active(step);
+	if (found == 0) {
+		keep_line(step);
+		return 0;
+	}
+	result = on_ours(step, &hop);
+	if (result == 0 && step->line->kind == LOG_ACTIVE) {
+		struct stranger *known = *find_slot(
+			step->tracker, step->line->id);
+
+		/* Its Message-ID is not wanted any more. */
+		if (known && known->n == 0)
+			free_stranger(take(step->tracker, step->line->id));
+	}
+	hop_clear(&hop);
+	return result;
+}
+
+int tracker_line(struct tracker *tracker, struct db *db,
+	const struct log_line *line, uint64_t number, int64_t time_us,
+	int64_t now_us, struct err *err)
+{
+	struct step step = {tracker, db, line, number, time_us, now_us, err};
+
+	tracker->counts.lines++;
+	if (line->kind == LOG_BAD)
+		tracker->counts.bad++;
+	return follow(&step);
+}

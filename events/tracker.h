@@ -1,0 +1,51 @@
+/*
+ * tracker: follows the messages that carry our emails through Postfix's queue,
+ * by what the log says of them, and stores what becomes of each recipient.
+ *
+ * A message belongs to an email because the milter recorded its queue id, or
+ * because it came from such a message: by an alias (forwarded as), a content
+ * filter (queued as, or the same Message-ID) or a requeue (orig_id). Lines of
+ * other messages are kept for a while, for the line that connects them may come
+ * later. So are lines about an address that no recipient has.
+ *
+ * Reading lines again changes nothing: go on wherever no line is missed, and at
+ * the latest at tracker_oldest().
+ *
+ * Threads: one.
+ */
+#ifndef POSTERN_EVENTS_TRACKER_H
+#define POSTERN_EVENTS_TRACKER_H
+
+#include "core/db/db.h"
+#include "events/log_parse.h"
+
+struct tracker;
+
+struct tracker *tracker_new(void);
+void tracker_free(struct tracker *tracker);
+DEFINE_CLEANUP(tracker, tracker_free)
+/* Forgets what it keeps: when a transaction was undone. */
+void tracker_reset(struct tracker *tracker);
+
+/* Stores what the line says. number: how many lines came before it in this run;
+ * time_us: when it was written. In the caller's transaction, which has to be
+ * undone when this fails; tracker_settle() ends it. */
+int tracker_line(struct tracker *tracker, struct db *db,
+	const struct log_line *line, uint64_t number, int64_t time_us,
+	int64_t now_us, struct err *err);
+/* Brings the emails up to date of which something was said. */
+int tracker_settle(struct tracker *tracker, struct db *db, struct err *err);
+
+/* The number of the first line that is kept, or UINT64_MAX. */
+uint64_t tracker_oldest(const struct tracker *tracker);
+
+struct tracker_counts {
+	uint64_t lines;
+	uint64_t bad;    /* that could not be read */
+	uint64_t events; /* that were new */
+	uint64_t open; /* messages that left with nothing said of a recipient */
+	uint64_t evicted; /* messages of others, forgotten before their time */
+};
+const struct tracker_counts *tracker_counts(const struct tracker *tracker);
+
+#endif

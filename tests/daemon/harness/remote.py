@@ -1,0 +1,93 @@
+"""A mail server elsewhere, which answers as the recipient's local part says."""
+
+import socket
+import struct
+import threading
+
+# What is answered to RCPT.
+RCPT = {
+    "unknown": b"550 5.1.1 User unknown\r\n",
+    "later": b"450 4.2.1 Mailbox disabled, try later\r\n",
+    "lines": b"550-5.7.1 Blocked\r\n550-5.7.1 because of this\r\n550 5.7.1 and that\r\n",
+    "bytes": b"550 5.1.1 caf\xe9 \xc3\xbc \x07bell status=sent (250 ok)\r\n",
+    "closing": b"421 4.3.2 Shutting down\r\n",
+}
+# And at the end of the message.
+END = {
+    "full": b"452 4.3.1 Insufficient storage\r\n",
+    "spam": b"554 5.7.1 Rejected as spam\r\n",
+}
+
+
+class Remote:
+    """Listens on a free port of loopback. Other local parts than those above:
+    `reset` and `resetend` have the connection reset at RCPT and at the end of
+    the message; all others are taken."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.taken = []  # recipients
+        self.answers = {}  # local part: bytes for RCPT, while a test changes them
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+
+    @staticmethod
+    def _reset(peer):
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
+
+    def _serve(self, peer):
+        try:
+            with peer, peer.makefile("rb") as lines:
+                self._talk(peer, lines)
+        except OSError:
+            pass
+
+    def _talk(self, peer, lines):
+        peer.sendall(b"220 remote.test ESMTP\r\n")
+        recipients = []
+        for line in lines:
+            word = line[:4].upper()
+            if word == b"QUIT":
+                peer.sendall(b"221 2.0.0 Bye\r\n")
+                return
+            if word in (b"RSET", b"MAIL"):
+                recipients = []
+            if word == b"RCPT":
+                address = line.split(b"<", 1)[1].split(b">")[0].decode()
+                local = address.split("@")[0]
+                if local == "reset":
+                    return self._reset(peer)
+                answer = self.answers.get(local) or RCPT.get(local, b"250 2.1.5 Ok\r\n")
+                if answer.startswith(b"250"):
+                    recipients.append(address)
+                peer.sendall(answer)
+                if answer.startswith(b"421"):
+                    return
+            elif word == b"DATA":
+                if not recipients:
+                    peer.sendall(b"554 5.5.1 No recipients\r\n")
+                    continue
+                peer.sendall(b"354 Go on\r\n")
+                while lines.readline() not in (b".\r\n", b""):
+                    pass
+                locals_ = [a.split("@")[0] for a in recipients]
+                if "resetend" in locals_:
+                    return self._reset(peer)
+                answers = [END[local] for local in locals_ if local in END]
+                if not answers:
+                    self.taken += recipients
+                peer.sendall(answers[0] if answers else b"250 2.0.0 Ok: taken\r\n")
+            else:
+                peer.sendall(b"250 2.0.0 Ok\r\n")

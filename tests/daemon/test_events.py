@@ -1,0 +1,403 @@
+"""What became of each email: through Postfix, its log and postern-events."""
+
+import gzip
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from harness import wait_for
+from harness.remote import Remote
+from harness.sandbox import TREE, unique
+
+BUILD = os.environ.get("BUILD", "build")
+
+
+class Fates:
+    """A sandbox whose Postfix has a remote server for remote.test."""
+
+    def __init__(self, box):
+        self.box = box
+        self.remote = Remote()
+        config = box.env["POSTFIX_CONFIG"]
+        tables = subprocess.run(
+            ["postconf", "-c", config, "-h", "transport_maps"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        table = f"inline:{{ {{remote.test = smtp:[127.0.0.1]:{self.remote.port}}} }}"
+        for setting in (
+            f"transport_maps = {table} {tables}",
+            "minimal_backoff_time = 1s",
+            "maximal_backoff_time = 1s",
+            "queue_run_delay = 1s",
+            "smtp_connection_cache_on_demand = no",
+        ):
+            box.postconf(setting)
+        self.reload()
+
+    def reload(self):
+        subprocess.run(
+            ["postfix", "-c", self.box.env["POSTFIX_CONFIG"], "reload"],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+
+    def rows(self, sql, *values):
+        path = self.box.dir / "store/postern.db"
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as db:
+            return db.execute(sql, values).fetchall()
+
+    def send(self, *recipients):
+        return self.box.httpd().send(
+            {"from": "hello@example.com", "to": list(recipients), "text": "Hello"}
+        )
+
+    def states(self, email_id):
+        """The state of each recipient, in order."""
+        return [
+            row[0]
+            for row in self.rows(
+                "SELECT r.state FROM email_recipient r JOIN email e ON e.seq = r.email"
+                " WHERE e.id = ? AND r.state IS NOT NULL ORDER BY r.n",
+                email_id,
+            )
+        ]
+
+    def wait(self, email_id, *states):
+        wait_for(
+            f"{states}, and not {self.states(email_id)}",
+            lambda: self.states(email_id) == list(states),
+        )
+
+    def events(self, email_id):
+        """Kinds and texts of the email's events, in order."""
+        return self.rows(
+            "SELECT v.kind, v.n, v.text FROM event v JOIN email e ON e.seq = v.email"
+            " WHERE e.id = ? AND v.kind <> 'accepted' ORDER BY v.seq",
+            email_id,
+        )
+
+    def last_event(self, email_id):
+        return self.box.httpd().read(email_id)["last_event"]
+
+    def queue_id(self, email_id):
+        return self.rows("SELECT queue_id FROM email WHERE id = ?", email_id)[0][0]
+
+
+@pytest.fixture
+def fates(own_box):
+    made = Fates(own_box())
+    yield made
+    made.remote.close()
+
+
+def address(local):
+    return f"{local}@remote.test"
+
+
+def test_what_the_remote_answers(fates):
+    """2xx, 4xx and 5xx at each stage, in several lines, in strange bytes; and
+    connections that break."""
+    wanted = {
+        "fine": "delivered",
+        "unknown": "bounced",
+        "later": "deferred",
+        "lines": "bounced",
+        "bytes": "bounced",
+        "closing": "deferred",
+        "full": "deferred",
+        "spam": "bounced",
+        "reset": "deferred",
+        "resetend": "deferred",
+    }
+    words = {
+        "delivered": "delivered",
+        "bounced": "bounced",
+        "deferred": "delivery_delayed",
+    }
+    ids = {local: fates.send(address(local)) for local in wanted}
+    for local, email_id in ids.items():
+        fates.wait(email_id, wanted[local])
+        assert fates.last_event(email_id) == words[wanted[local]]
+    [(kind, n, text)] = fates.events(ids["lines"])
+    assert (kind, n) == ("bounced", 0)
+    assert "because of this 550 5.7.1 and that" in text
+    [(kind, n, text)] = fates.events(ids["bytes"])
+    assert "ü" in text and "status=sent" in text
+
+
+def test_several_recipients(fates):
+    email_id = fates.send(address("fine"), address("unknown"), address("later"))
+    fates.wait(email_id, "delivered", "bounced", "deferred")
+    assert fates.last_event(email_id) == "delivery_delayed"
+    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    fates.wait(email_id, "delivered", "bounced", "delivered")
+    assert fates.last_event(email_id) == "bounced"
+    kinds = [kind for kind, n, _ in fates.events(email_id) if n == 2]
+    assert kinds[-1] == "delivered" and set(kinds[:-1]) == {"deferred"}
+
+
+def test_expired_removed_and_requeued(fates):
+    requeued = fates.send(address("later"))
+    removed = fates.send(address("later"))
+    for email_id in (requeued, removed):
+        fates.wait(email_id, "deferred")
+    config = fates.box.env["POSTFIX_CONFIG"]
+    for option, email_id in (("-d", removed), ("-r", requeued)):
+        subprocess.run(
+            ["postsuper", "-c", config, option, fates.queue_id(email_id)],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+    fates.wait(removed, "removed")
+    assert fates.last_event(removed) == "failed"
+    # pickup looks for what was requeued.
+    wait_for(
+        "the requeued message",
+        lambda: fates.box.flush()
+        or fates.rows("SELECT 1 FROM hop WHERE how = 'orig_id'"),
+    )
+    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    fates.wait(requeued, "delivered")
+    del fates.remote.answers["later"]
+    fates.box.postconf("maximal_queue_lifetime = 2s")
+    fates.reload()
+    expired = fates.send(address("later"))
+    wait_for(
+        "Postfix to give it up",
+        lambda: fates.states(expired) == ["expired"] or fates.box.flush(),
+    )
+    assert fates.last_event(expired) == "bounced"
+
+
+def test_virtual_alias(fates):
+    fates.box.postconf(
+        "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
+        " unknown@remote.test} }"
+    )
+    fates.reload()
+    email_id = fates.send(address("team"), address("other"))
+    fates.wait(email_id, "bounced", "delivered")
+    assert fates.remote.taken.count(address("fine")) == 1
+
+
+def test_content_filter_by_smtp(fates):
+    """What the filter gives back decides."""
+    back = fates.box.add_smtpd(
+        "content_filter=", "receive_override_options=no_milters"
+    )
+    email_ids = []
+    fates.box.postconf(f"content_filter = smtp:[127.0.0.1]:{back.split(':')[1]}")
+    fates.reload()
+    email_ids.append(fates.send(address("fine"), address("unknown")))
+    fates.wait(email_ids[0], "delivered", "bounced")
+    assert [e[0] for e in fates.events(email_ids[0])].count("delivered") == 1
+
+
+def test_gone_for_a_while(fates):
+    """A day behind: the log was rotated twice meanwhile, and packed."""
+    log = fates.box.dir / "log/postfix.log"
+    config = fates.box.env["POSTFIX_CONFIG"]
+    ids = [fates.send(address("fine"))]
+    fates.wait(ids[0], "delivered")
+    fates.box.stop("events")
+    for round in (1, 2):
+        ids.append(fates.send(address("fine")))
+        wait_for(
+            "its delivery in the log",
+            lambda: f"{fates.queue_id(ids[-1])}: removed" in log.read_text(),
+        )
+        rotated = log.with_name(f"postfix.log.{round}")
+        log.rename(rotated)
+        subprocess.run(["postfix", "-c", config, "reload"], check=True, capture_output=True)
+        packed = gzip.compress(rotated.read_bytes())
+        times = rotated.stat()
+        rotated.unlink()
+        rotated = rotated.with_name(rotated.name + ".gz")
+        rotated.write_bytes(packed)
+        os.utime(rotated, ns=(times.st_atime_ns, times.st_mtime_ns))
+    ids.append(fates.send(address("fine")))
+    fates.box.start("events")
+    for email_id in ids:
+        fates.wait(email_id, "delivered")
+        assert len(fates.events(email_id)) == 1
+
+
+def test_other_mail_is_not_kept(fates):
+    """Neither the bounces of our own, nor what others send."""
+    email_id = fates.send(address("unknown"))
+    subprocess.run(
+        ["sendmail", "-C", fates.box.env["POSTFIX_CONFIG"], "-f", "x@other.test",
+         address("fine")],
+        input=b"Subject: x\n\n",
+        check=True,
+        timeout=60,
+    )
+    fates.wait(email_id, "bounced")
+    wait_for("the other mail", lambda: fates.remote.taken)
+    last = fates.send(address("fine"))
+    fates.wait(last, "delivered")
+    assert fates.rows("SELECT count(*) FROM hop") == [(2,)]
+
+
+class Log:
+    """A log of our own, for many emails; it is rotated while it is written."""
+
+    def __init__(self, box, emails):
+        self.path = box.dir / "log/many.log"
+        self.rotations = 0
+        self.box = box
+        self.emails = emails
+        db = sqlite3.connect(box.dir / "store/postern.db", timeout=60)
+        now = int(time.time() * 1e6)
+        company, key = db.execute("SELECT company_id, id FROM api_key").fetchone()
+        with db:
+            for i in range(emails):
+                db.execute(
+                    "INSERT INTO email (id, ticket, company_id, key_id, domain, sender,"
+                    " header_from, reply_to, subject, message_id, created_us, state,"
+                    " decided_us, queue_id, last_event) VALUES (?, ?, ?, ?,"
+                    " 'many.example', 'a@b', 'a@b', '', '', ?, ?, 'sent', ?, ?, 'sent')",
+                    (
+                        f"00000000-0000-4000-8000-{i:012d}",
+                        f"{i:032x}",
+                        company,
+                        key,
+                        f"<{i}@many.example>",
+                        now,
+                        now,
+                        f"{i:010X}",
+                    ),
+                )
+                seq = db.execute("SELECT last_insert_rowid()").fetchone()[0]
+                db.execute("INSERT INTO email_content (seq, html, text) VALUES (?, '', '')", (seq,))
+                db.execute(
+                    "INSERT INTO email_recipient (email, n, kind, address, state)"
+                    " VALUES (?, 0, 'to', ?, 'queued')",
+                    (seq, f"to{i}@remote.test"),
+                )
+        db.close()
+
+    def lines(self, i):
+        """Of one email: it is deferred once, then delivered."""
+        now = time.localtime()
+        head = f"{time.strftime('%b', now)} {now.tm_mday:2} {time.strftime('%T', now)}"
+        queue_id = f"{i:010X}"
+        to = f"{head} mail postfix/smtp[1]: {queue_id}: to=<to{i}@remote.test>, relay=r"
+        return (
+            f"{head} mail postfix/cleanup[1]: {queue_id}: message-id=<{i}@many.example>\n"
+            f"{head} mail postfix/qmgr[1]: {queue_id}: from=<a@b>, size=1, nrcpt=1"
+            " (queue active)\n"
+            f"{to}, delay=1, delays=0/0/0/1, dsn=4.0.0, status=deferred (later)\n"
+            f"{to}, delay=2, delays=1/0/0/1, dsn=2.0.0, status=sent (250 ok {i})\n"
+            f"{head} mail postfix/qmgr[1]: {queue_id}: removed\n"
+        )
+
+    def rotate(self):
+        """As logrotate does: by name, or by copy; some are packed."""
+        self.rotations += 1
+        name = self.path.with_name(f"many.log.{self.rotations}")
+        if self.rotations % 3 == 0:
+            name.write_bytes(self.path.read_bytes())
+            self.path.write_bytes(b"")
+        else:
+            self.path.rename(name)
+        if self.rotations % 2 == 0:
+            times = name.stat()
+            packed = name.with_name(name.name + ".gz")
+            new = name.with_name(f".{name.name}")
+            new.write_bytes(gzip.compress(name.read_bytes()))
+            os.utime(new, ns=(times.st_atime_ns, times.st_mtime_ns))
+            new.rename(packed)
+            name.unlink()
+
+
+def start_reader(box):
+    return subprocess.Popen(
+        [TREE / BUILD / "postern-events", "-c", box.config],
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def test_killed_again_and_again(own_box):
+    """20,000 lines while the reader is killed and the log is rotated: each line
+    counts once."""
+    box = own_box()
+    box.stop("events")
+    log = Log(box, 4000)
+    box.set("events", "log_file", str(log.path))
+    log.path.write_text("")
+    path = box.dir / "store/postern.db"
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
+    count = "SELECT count(*) FROM event WHERE kind = ?"
+
+    def stored(least):
+        return lambda: db.execute(count, ("delivered",)).fetchone()[0] >= least
+
+    readers = [start_reader(box)]
+    try:
+        for i in range(log.emails):
+            text = log.lines(i)
+            cut = random.randrange(len(text))
+            for part in (text[:cut], text[cut:]):
+                with log.path.open("a") as file:
+                    file.write(part)
+            if i == 0:
+                wait_for("the first line to be read", stored(1))
+            if i % 20 == 0:
+                time.sleep(random.random() / 4)
+                readers[-1].send_signal(signal.SIGKILL)
+                readers[-1].wait()
+                readers.append(start_reader(box))
+            if i % 250 == 100:
+                log.rotate()
+        wait_for("all lines to be read", stored(log.emails))
+        readers[-1].terminate()
+        assert readers[-1].wait(60) == 0
+    finally:
+        readers[-1].kill()
+    assert len(readers) == 201
+    assert db.execute(
+        "SELECT kind, count(*), count(DISTINCT email) FROM event GROUP BY kind"
+    ).fetchall() == [(kind, log.emails, log.emails) for kind in ("accepted", "deferred", "delivered")]
+    assert db.execute(
+        "SELECT state, attempts, count(*) FROM email_recipient GROUP BY 1, 2"
+    ).fetchall() == [("delivered", 2, log.emails)]
+    assert db.execute("SELECT last_event, count(*) FROM email GROUP BY 1").fetchall() == [
+        ("delivered", log.emails)
+    ]
+    assert db.execute("SELECT why FROM gap").fetchall() == []
+
+
+def test_once(own_box):
+    """An old log, packed; what is known is not stored again."""
+    box = own_box()
+    box.stop("events")
+    log = Log(box, 50)
+    packed = log.path.with_suffix(".gz")
+    packed.write_bytes(gzip.compress("".join(map(log.lines, range(50))).encode()))
+    for _ in range(2):
+        done = subprocess.run(
+            [TREE / BUILD / "postern-events", "-c", box.config, "--once", packed],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        path = box.dir / "store/postern.db"
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as db:
+            assert db.execute("SELECT count(*) FROM event").fetchone() == (150,)
+    done = subprocess.run(
+        [TREE / BUILD / "postern-events", "-c", box.config, "--once", "/nonexistent"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0 and "/nonexistent" in done.stderr

@@ -1,0 +1,392 @@
+/* tracker: what becomes of recipients by the lines of the corpus, whatever
+ * order they come in and however often. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/buf.h"
+#include "core/base/str.h"
+#include "core/store/store_event.h"
+#include "events/tracker.h"
+#include "tests/unit/log_corpus.h"
+#include "tests/unit/temp_db.h"
+
+/* Lines of the corpus were written on 21 November 2026. */
+static const int64_t anchor_us = INT64_C(1795309200000000);
+
+/* An email that the milter recorded under the queue id, and what the section
+ * makes of it. */
+static const struct story {
+	const char *section;
+	const char *queue_id;
+	const char *message_id;
+	const char *recipients;
+	const char *fates;
+	const char *last_event;
+	int events; /* besides `accepted` */
+} stories[] = {
+	{"01", "34230ABA654", "<e01@sender.test>", "ok@remote.test",
+		"delivered", "delivered", 1},
+	{"02", "86F3DABA532", "<e02@sender.test>",
+		"ok@remote.test rcpt550@remote.test rcpt450@remote.test",
+		"delivered bounced deferred", "delivery_delayed", 3},
+	{"03", "C594EABA656", "<e03@sender.test>",
+		"ok@remote.test ok2@remote.test ok@dsn.test",
+		"delivered delivered delivered", "delivered", 3},
+	{"04", "07C3DABA658", "", "multi550@remote.test", "bounced", "bounced", 1},
+	{"05", "3E5C2ABA65D", "", "multi421@remote.test", "deferred",
+		"delivery_delayed", 1},
+	{"06", "7118FABA65D", "", "long550@remote.test", "bounced", "bounced", 1},
+	{"07", "A582CABA711", "", "longline@remote.test", "bounced", "bounced", 1},
+	/* its bounce is none of ours, though it is delivered */
+	{"02", "8E699ABA5B2", "", "app@sender.test", "delivered", "delivered", 1},
+	/* deferred twice, then */
+	{"15", "D8D2FABA551", "", "droprcpt@remote.test", "deferred",
+		"delivery_delayed", 3},
+	{"15", "EC920ABA703", "", "x@nxhost.test", "bounced", "bounced", 1},
+	{"15", "2B8A8ABA72E", "", "x@notrans.test", "deferred",
+		"delivery_delayed", 1},
+	{"16", "06E06ABA731", "", "hangdot@remote.test", "deferred",
+		"delivery_delayed", 1},
+	{"17", "96C02ABA524", "",
+		"ok@lmtp.test dot554@lmtp.test dot451@lmtp.test "
+		"rcpt550@lmtp.test",
+		"delivered bounced deferred bounced", "delivery_delayed", 4},
+	/* sent, but into nothing */
+	{"18", "4C50CABA512", "", "x@discard.test x@discard2.test",
+		"discarded discarded", "failed", 2},
+	{"18b", "7B4ABABA4D2", "",
+		"x@discard.test x@error.test x@retry.test nobody@vmail.test",
+		"discarded bounced deferred bounced", "delivery_delayed", 4},
+	{"19", "ADCAEABA574", "", "x@pipeok.test x@pipe1.test x@pipe75.test",
+		"delivered bounced deferred", "delivery_delayed", 3},
+	/* local(8) forwarded one, and what became of it counts */
+	{"20", "150EDABA613", "<e20@sender.test>",
+		"loc@localhost.test badcmd@localhost.test "
+		"nosuchuser@localhost.test tocmd@localhost.test "
+		"tofile@localhost.test tempcmd@localhost.test",
+		"delivered bounced bounced delivered delivered deferred",
+		"delivery_delayed", 7},
+	{"21", "65AAAABA613", "<e21a@sender.test>", "one@localhost.test",
+		"delivered", "delivered", 2},
+	{"21", "9A229ABA613", "<e21b@sender.test>", "many@localhost.test",
+		"bounced", "bounced", 2},
+	/* a list with an owner: its lines name none of our recipients */
+	{"21", "17099ABA701", "<e21c@sender.test>", "list@localhost.test",
+		"bounced", "bounced", 2},
+	{"21", "A1CC3ABA701", "<e21d@sender.test>", "incl@localhost.test",
+		"delivered", "delivered", 3},
+	{"22", "88E20ABA7A5", "", "box@vmail.test mbox@vmail.test",
+		"delivered delivered", "delivered", 2},
+	/* virtual aliases: the original recipient is named */
+	{"23", "C243CABA7AA", "", "sales@v.test", "delivered", "delivered", 1},
+	{"23", "03C62ABA7AB", "", "team@v.test", "bounced", "bounced", 1},
+	{"23", "CF9F3ABA7AB", "", "team@v.test sales@v.test ok@remote.test",
+		"bounced delivered delivered", "bounced", 3},
+	{"23d", "E30E5ABA753", "<e23d@sender.test>", "loopy@v.test",
+		"delivered", "delivered", 2},
+	/* content filters: by SMTP, and by pipe, where the end of the first
+	 * message comes last */
+	{"24a", "B11B2ABA553", "<e24a@sender.test>",
+		"ok@remote.test rcpt550@remote.test", "delivered bounced",
+		"bounced", 4},
+	{"24b", "48F11ABA4CA", "<e24b@sender.test>",
+		"ok@remote.test rcpt550@remote.test", "delivered bounced",
+		"bounced", 2},
+	{"24c", "899F0ABA558", "", "amavis@remote.test", "delivered",
+		"delivered", 1},
+	{"24c", "C435EABA558", "", "exim@remote.test", "delivered", "delivered",
+		1},
+	{"34", "1C647ABA641", "<e34@sender.test>", "ok@remote.test",
+		"delivered", "delivered", 1},
+	/* the next host's log, by chance in ours */
+	{"25", "8050EABA577", "<e25@sender.test>",
+		"ok@hop2.test rcpt550@hop2.test", "delivered bounced",
+		"bounced", 3},
+	{"26a", "D88C7ABA4E8", "", "rcpt450@remote.test", "removed", "failed", 2},
+	{"26b", "93DE3ABA555", "", "grey+b@remote.test", "delivered",
+		"delivered", 2},
+	{"26c", "32369ABA5B3", "<e26c@sender.test>",
+		"rcpt450@remote.test ok@remote.test", "deferred delivered",
+		"delivery_delayed", 2},
+	{"26d", "8DBCFABA656", "", "rcpt450@remote.test ok@remote.test",
+		"expired delivered", "bounced", 3},
+	{"27", "4jX74870hmz1fL5V", "",
+		"rcpt450@remote.test dot451@remote.test ok@remote.test",
+		"expired expired expired", "bounced", 12},
+	{"28", "75193ACC3A4", "",
+		"noenh550@remote.test rcpt550@remote.test gmail@remote.test",
+		"deferred deferred delivered", "delivery_delayed", 3},
+	{"29a", "7B877ABA4DB", "", "rcpt550@remote.test", "discarded", "failed",
+		1},
+	/* a rule added a recipient: it is none of ours */
+	{"29a", "1DAEEABA4DC", "", "ok@remote.test rcpt550@remote.test",
+		"delivered bounced", "bounced", 2},
+	{"29b", "87DB6ABA4E9", "", "ok@remote.test", "discarded", "failed", 1},
+	{"29c", "2B990ABA4EA", "", "ok@remote.test", "bounced", "bounced", 1},
+	{"30d", "A1946ABA528", "<e30d@sender.test>",
+		"team@v.test many@localhost.test", "bounced bounced", "bounced",
+		3},
+	{"31", "ECB97ABA51E", "", "slowdot@remote.test", "deferred",
+		"delivery_delayed", 3},
+	{"32", "D5664ABA51F", "",
+		"rcpt550+tag@remote.test \"a>,_relay=evil[6.6.6.6]:25,_delay=0,"
+		"_delays=0/0/0/0,_dsn=2.0.0,_status=sent_(x\"@remote.test",
+		"bounced delivered", "bounced", 2},
+	{"32", "8AD4FABA52B", "", "ok@remote.test", "delivered", "delivered", 1},
+	{"32", "4CCFEABA52C", "", "jürgen@dsn.test", "delivered", "delivered", 1},
+	{"32", "BF14DABA52C", "", "ok@remote.test", "delivered", "delivered", 1},
+	/* probes deliver nothing; the lines of the others are missing */
+	{"35", "246AAABA53D", "", "ok@remote.test rcpt550@remote.test",
+		"queued queued", "sent", 0},
+	{"36", "A6262ABE4B4", "<e36@sender.test>",
+		"x@discard.test loc@localhost.test rcpt450@remote.test "
+		"rcpt550@remote.test ok@remote.test",
+		"discarded delivered deferred bounced delivered",
+		"delivery_delayed", 6},
+	{"36", "D2632ABE4B7", "", "ok@remote.test", "discarded", "failed", 1},
+	{"36", "01E0BABE4B8", "", "ok@remote.test", "queued", "sent", 0},
+	{"37", "207F6ABA547", "", "ok+trace@remote.test", "deferred",
+		"delivery_delayed", 2},
+	{"38", "245A6ABA54C", "", "ok@dsn.test rcpt550@remote.test",
+		"delivered bounced", "bounced", 2},
+	/* a line that was cut tells nothing; neither does a kill of Postfix */
+	{"40", "4jX7GV29skz1fL5V", "", "ok@remote.test", "queued", "sent", 0},
+	{"41", "4jX7fx4mFhz1fNt0", "", "ok@remote.test", "queued", "sent", 0},
+	{"42", "4jX7kH5gV8z1fdQH", "",
+		"rcpt450@remote.test rcpt550@remote.test ok@remote.test",
+		"deferred bounced delivered", "delivery_delayed", 3},
+	{"43", "4jX7TL5f7Vz1fdQw", "", "bin550@remote.test long550@remote.test",
+		"bounced bounced", "bounced", 2},
+	/* of other mail nothing is kept */
+	{"01", "AAAAAAAAAAA", "", "ok@remote.test", "queued", "sent", 0},
+};
+
+/* What the tests of one story need. */
+struct world {
+	struct temp_db *temp;
+	struct tracker *tracker;
+	struct strv lines;
+	int64_t email; /* seq */
+	uint64_t number;
+};
+
+static int64_t time_of(const struct log_line *line)
+{
+	return log_stamp_time(&line->stamp, anchor_us);
+}
+
+/* When the message first shows. */
+static int64_t begin_of(const struct world *world, const char *queue_id)
+{
+	for (size_t i = 0; i < world->lines.n; i++) {
+		struct log_line line;
+
+		log_parse(world->lines.items[i], strlen(world->lines.items[i]),
+			LOG_CORPUS_INSTANCES, &line);
+		if (strstr(world->lines.items[i], queue_id))
+			return time_of(&line);
+	}
+	return anchor_us - INT64_C(3600) * 1000000;
+}
+
+/* The recipients of a story; _ stands for a blank. */
+static void add_recipients(struct email *email, const char *text)
+{
+	_cleanup_strv_ struct strv all = STRV_INIT;
+
+	recipients_free(&email->recipients);
+	email->recipients = (struct recipients){0};
+	strv_split(&all, text, ' ');
+	for (size_t i = 0; i < all.n; i++) {
+		for (char *at = all.items[i]; *at; at++)
+			if (*at == '_')
+				*at = ' ';
+		recipients_add(&email->recipients, RECIPIENT_TO,
+			mem_strdup(all.items[i]), NULL, true);
+	}
+}
+
+static void begin(
+	struct world *world, struct temp_db *temp, const struct story *story)
+{
+	static const char sql_seq[] = "SELECT max(seq) FROM email";
+	static int tenants;
+	_cleanup_free_ char *company = mem_printf("Acme %d", ++tenants);
+	_cleanup_free_ char *domain = mem_printf("d%d.example", tenants);
+	struct temp_tenant tenant;
+	struct email email;
+
+	*world = (struct world){.temp = temp, .tracker = tracker_new()};
+	log_corpus_read(story->section, &world->lines);
+	temp_db_tenant(temp->db, company, domain, &tenant);
+	temp_db_email(&tenant, &email);
+	add_recipients(&email, story->recipients);
+	if (story->message_id[0]) {
+		free(email.message_id);
+		email.message_id = mem_strdup(story->message_id);
+	}
+	OK(store_email_stage(temp->db, &email, &why));
+	assert_int_equal(
+		store_email_record(temp->db, email.ticket, story->queue_id,
+			begin_of(world, story->queue_id), NULL),
+		1);
+	world->email = temp_db_number(temp->db, sql_seq);
+	store_email_clear(&email);
+}
+
+static void end(struct world *world)
+{
+	static const char sql_forget[] = "DELETE FROM email";
+	int64_t n;
+
+	n = db_change(world->temp->db, sql_forget, NULL, NULL);
+	assert_true(n >= 0);
+	tracker_free(world->tracker);
+	strv_free(&world->lines);
+}
+
+static void read_line(struct world *world, const char *text)
+{
+	struct log_line line;
+
+	log_parse(text, strlen(text), LOG_CORPUS_INSTANCES, &line);
+	OK(tracker_line(world->tracker, world->temp->db, &line, world->number++,
+		time_of(&line), anchor_us, &why));
+}
+
+static void read_lines(struct world *world, size_t from, size_t to)
+{
+	OK(db_begin(world->temp->db, &why));
+	for (size_t i = from; i < to; i++)
+		read_line(world, world->lines.items[i]);
+	OK(tracker_settle(world->tracker, world->temp->db, &why));
+	OK(db_commit_lazy(world->temp->db, &why));
+}
+
+static char *fates_of(struct world *world)
+{
+	struct recipient_fates all;
+	struct buf text = BUF_INIT;
+
+	OK(store_recipient_fates(world->temp->db, world->email, &all, &why));
+	for (size_t i = 0; i < all.n; i++)
+		buf_printf(&text, "%s%s", i ? " " : "",
+			fate_name(all.items[i].fate));
+	store_recipient_fates_free(&all);
+	return buf_take(&text);
+}
+
+static void check(struct world *world, const struct story *story)
+{
+	static const char sql_last[] =
+		"SELECT last_event FROM email ORDER BY seq DESC LIMIT 1";
+	static const char sql_events[] =
+		"SELECT count(*) FROM event WHERE kind <> 'accepted'";
+	_cleanup_free_ char *fates = fates_of(world);
+	_cleanup_free_ char *last = temp_db_text(world->temp->db, sql_last);
+	int64_t events = temp_db_number(world->temp->db, sql_events);
+
+	if (!str_eq(fates, story->fates) || !str_eq(last, story->last_event) ||
+		events != story->events)
+		fail_msg("section %s, %s: %s, %s, %d events", story->section,
+			story->queue_id, fates, last, (int)events);
+}
+
+static void test_stories(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(stories); i++) {
+		struct world world;
+
+		begin(&world, *state, &stories[i]);
+		read_lines(&world, 0, world.lines.n);
+		check(&world, &stories[i]);
+		/* Again, by the same reader and by one that starts anew. */
+		read_lines(&world, 0, world.lines.n);
+		tracker_reset(world.tracker);
+		read_lines(&world, 0, world.lines.n);
+		check(&world, &stories[i]);
+		end(&world);
+	}
+}
+
+/* A reader that ends at any line goes on at the first one that it kept. */
+static void test_interrupted(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(stories); i++) {
+		struct world world;
+		size_t done = 0;
+
+		begin(&world, *state, &stories[i]);
+		while (done < world.lines.n) {
+			uint64_t oldest;
+
+			world.number = done;
+			read_lines(&world, done, done + 1);
+			oldest = tracker_oldest(world.tracker);
+			tracker_reset(world.tracker);
+			world.number = oldest < done + 1 ? oldest : done + 1;
+			read_lines(&world, (size_t)world.number, done + 1);
+			done++;
+		}
+		check(&world, &stories[i]);
+		end(&world);
+	}
+}
+
+/* The lines of the message that a filter gave back come before the line that
+ * connects them, or after all of the first one. */
+static void test_order(void **state)
+{
+	static const char *const names[] = {
+		"20", "21", "23d", "24a", "24b", "36"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(stories); i++) {
+		bool wanted = false;
+		struct world world;
+
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+			wanted = wanted || str_eq(stories[i].section, names[k]);
+		if (!wanted)
+			continue;
+		begin(&world, *state, &stories[i]);
+		OK(db_begin(world.temp->db, &why));
+		for (int mine = 0; mine < 2; mine++)
+			for (size_t k = 0; k < world.lines.n; k++)
+				if ((strstr(world.lines.items[k],
+					     stories[i].queue_id) != NULL) == mine)
+					read_line(&world, world.lines.items[k]);
+		OK(tracker_settle(world.tracker, world.temp->db, &why));
+		OK(db_commit_lazy(world.temp->db, &why));
+		{
+			_cleanup_free_ char *fates = fates_of(&world);
+
+			if (!str_eq(fates, stories[i].fates))
+				fail_msg("section %s, %s: %s", stories[i].section,
+					stories[i].queue_id, fates);
+		}
+		end(&world);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_stories, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_interrupted, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_order, temp_db_setup, temp_db_teardown),
+	};
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
