@@ -3,7 +3,6 @@
  * and transactions. The rest goes on to the engine.
  *
  * Invariant: a statement lives as long as its handle and stands in one bucket.
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/db/db.h"
 

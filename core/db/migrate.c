@@ -4,8 +4,6 @@
  * The table schema_migration has one row for each migration that was applied.
  * Invariant: its versions are 1 to n without gaps, since all that is missing
  * is applied, in order, inside one transaction.
- *
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/db/migrate.h"
 

@@ -3,8 +3,6 @@
  *
  * Names are looked up once for each prepared statement: a `struct plan`, kept as
  * the statement's note, says which column and which parameter is which field.
- *
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/row.h"
 

@@ -4,8 +4,6 @@
  *
  * Asked for every message: one statement walks up the labels of the name, each
  * a look-up in an index. Networks are compared here; there are few of them.
- *
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_claim.h"
 

@@ -1,10 +1,8 @@
 /*
- * store_clean: removes what nobody needs any more, a little at a time.
+ * store_clean: how long each kind of row is kept that goes by its age.
  *
  * A message that comes with a ticket that was removed counts as one without: an
  * exclusive domain refuses it.
- *
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_clean.h"
 

@@ -4,7 +4,6 @@
  *
  * Invariants: a row of the table email has one of email_content, and at least
  * one of email_recipient. The milter's decision changes staged rows only.
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_email.h"
 
@@ -246,23 +245,6 @@ void store_email_ticket_clear(struct email_ticket *ticket)
 	row_clear(&ticket_type, ticket);
 }
 
-int store_email_find_ticket(struct db *db, const char *ticket,
-	char id[static ID_SIZE], struct err *err)
-{
-	static const char sql_find[] =
-		"SELECT id FROM email WHERE ticket = $ticket"
-		" UNION ALL"
-		" SELECT email_id FROM superseded_ticket WHERE ticket = "
-		"$ticket";
-	struct email_ticket row;
-	int found = row_get(db, sql_find, DB_PARAMS(DB_TEXT("$ticket", ticket)),
-		&ticket_type, &row, err);
-
-	if (found == 1)
-		memcpy(id, row.id, ID_SIZE);
-	return found;
-}
-
 /* A statement that changed nothing met a row that was decided before, or no row
  * of the ticket. Should a decided row go away just then (store_email_retract()),
  * its ticket is rightly unknown, so no transaction is needed to tell which. */
@@ -309,4 +291,21 @@ int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
 		err);
 
 	return changed == 0 ? decided_before(db, ticket, "", err) : changed;
+}
+
+int store_email_find_ticket(struct db *db, const char *ticket,
+	char id[static ID_SIZE], struct err *err)
+{
+	static const char sql_find[] =
+		"SELECT id FROM email WHERE ticket = $ticket"
+		" UNION ALL"
+		" SELECT email_id FROM superseded_ticket WHERE ticket = "
+		"$ticket";
+	struct email_ticket row;
+	int found = row_get(db, sql_find, DB_PARAMS(DB_TEXT("$ticket", ticket)),
+		&ticket_type, &row, err);
+
+	if (found == 1)
+		memcpy(id, row.id, ID_SIZE);
+	return found;
 }

@@ -23,7 +23,7 @@ struct email {
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
 	char ticket[SECRET_TICKET_SIZE];
-	int64_t seq;  /* the store's */
+	int64_t seq;  /* of the row; the store assigns it */
 	char *domain; /* of the header From, A-labels */
 	char *sender; /* envelope sender, address only */
 	char *from;   /* `Name <address>` or the bare address, UTF-8 */
@@ -45,52 +45,48 @@ struct email {
 		    * store_email_prove(); NULL: that it is sent is proof */
 };
 
-/* Stores a new row in the state staged; what a decision fills is not looked
- * at. Joins an open transaction, which must be undone when this fails; else it
- * has one of its own. ERR_INVALID for a mailbox that is empty or has a line
- * break, ERR_EXISTS for an id or a ticket that is there. */
+/* Stores a new row in the state staged; members that a decision sets are
+ * ignored. Joins an open transaction, which must be undone when this fails;
+ * without one it uses its own. ERR_INVALID for a mailbox that is empty or has a
+ * line break, ERR_EXISTS for an id or a ticket that is already stored. */
 int store_email_stage(struct db *db, const struct email *email, struct err *err);
-/* Takes the row of a ticket back, whose message Postfix surely does not have:
- * 1, or 0 when the milter has ever decided about it or it has another ticket,
- * or -1. */
+/* Removes the row of a ticket when Postfix certainly does not have its message:
+ * 1, or 0 when the milter has ever decided about it or the email has another
+ * ticket now, or -1. */
 int store_email_unstage(struct db *db, const char *ticket, struct err *err);
-/* The same for what Postfix has refused for good, also after the milter had let
- * it pass: 0 only for what the milter refused, and for another ticket. */
+/* The same after Postfix refused the message permanently, even if the milter
+ * had let it pass: 0 only when the milter refused it, or for another ticket. */
 int store_email_retract(struct db *db, const char *ticket, struct err *err);
-/* What was sent is staged again: its message may have been lost between the
+/* Sets a sent email back to staged: its message may have been lost between the
  * milter's decision and the queue. It keeps its queue id. 1, or 0 when it is
  * not sent, or -1. */
 int store_email_doubt(struct db *db, const char *ticket, struct err *err);
 
-/* Postfix has said of the message with this ticket that it has it, for good. A
- * row that was staged with a run, and was not proven since, counts only within
- * that run: the milter records an email before its queue file is on the disk.
- * 1, 0 no such ticket, -1. */
+/* Postfix has confirmed that it has the message with this ticket on its disk. A
+ * row that was staged with a run, and was not proven since, counts as sent only
+ * within that run: the milter records an email before its queue file is on the
+ * disk. 1, 0 no such ticket, -1. */
 int store_email_prove(struct db *db, const char *ticket, struct err *err);
 
-/* Gives a row of the company a new ticket and the key that asks for it, because
- * nobody knows whether its message reached Postfix, or whether it got lost
- * there: whatever carries the old ticket from now on is superseded. email tells
- * the state in which it must be and stays, staged or sent; one that is staged
- * gets its run too, one that is sent has its own until it is proven. In the
- * caller's transaction, which must be undone when this fails. 1, 0 when there
- * is no such row in that state, or -1. */
+/* Gives a row of the company a new ticket, and the key that asks for it,
+ * because it is unknown whether its message reached Postfix or was lost there.
+ * From now on a message with the old ticket is superseded. The state in email
+ * is the one that the row must have, staged or sent; it stays. A staged row
+ * also gets the run of email, a sent one keeps its own until it is proven. In
+ * the caller's transaction, which must be undone when this fails. 1, 0 when
+ * there is no such row in that state, or -1. */
 int store_email_supersede(
 	struct db *db, const struct email *email, struct err *err);
 
-/* Finds the email of a ticket, the one it has or one that it had: 1, 0, -1. */
-int store_email_find_ticket(struct db *db, const char *ticket,
-	char id[static ID_SIZE], struct err *err);
-
-/* Gives an email that is staged a new ticket, because its message is submitted
- * again from Postfix's queue, by sendmail(1): whatever carries another ticket
- * of it from now on is superseded. In the caller's transaction. 1, 0 when it is
- * not staged (any more), or -1. */
+/* Gives a staged email a new ticket, because its message is submitted again from
+ * Postfix's queue, by sendmail(1). From now on a message with another ticket of
+ * the email is superseded. In the caller's transaction, which must be undone
+ * when this fails. 1, 0 when the email is not staged (any more), or -1. */
 int store_email_reissue(
 	struct db *db, const char *id, const char *ticket, struct err *err);
 
-/* All that a verdict needs to know of a ticket, read in one statement so that
- * it is of one moment; the recipients, which never change, in another one. */
+/* All that a verdict needs to know about a ticket. One statement reads it, so
+ * that it is consistent; the recipients never change, another reads them. */
 struct email_ticket {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
@@ -102,8 +98,8 @@ struct email_ticket {
 	char *message_id;
 	struct strv recipients; /* addresses of the envelope, at least one */
 	enum email_state state;
-	bool superseded;    /* the email was given another ticket since: of the
-			     * rest only id is filled */
+	bool superseded;    /* the email has another ticket now: only id is set
+			     * besides */
 	bool key_valid;     /* exists, not revoked, scope sending, not
 			     * restricted to another domain */
 	bool domain_owned;  /* still registered to the same company */
@@ -114,23 +110,27 @@ int store_email_ticket(struct db *db, const char *ticket,
 	struct email_ticket *ticket_r, struct err *err);
 void store_email_ticket_clear(struct email_ticket *ticket);
 
-/* The milter's decisions. Doing one again with the same ticket keeps what the
- * first one wrote (Postfix may present a message twice). What is sent never
- * becomes refused, nor what is refused sent: a verdict that was read before the
- * refusal has to be made again. The last event becomes `sent` or `failed`. 1
- * done, also when there was nothing left to do; 0 no such ticket, or refused
- * when it is to be sent; -1 cannot tell. */
+/* The milter's decisions. A repeated one with the same ticket keeps what the
+ * first one wrote: Postfix may present a message twice. A sent email never
+ * becomes refused, nor a refused one sent: then the verdict has to be made
+ * again. The last event becomes `sent` or `failed`. 1 done, also when there was
+ * nothing left to do; 0 no such ticket, or refused when it is to be sent; -1
+ * cannot tell. */
 int store_email_record(struct db *db, const char *ticket, const char *queue_id,
 	int64_t now_us, struct err *err);
 int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
 	const char *refusal, int64_t now_us, struct err *err);
 
-/* What became of an email, without its content: 1, 0 or -1. The refusal is the
- * caller's to free, NULL unless refused. */
+/* Finds the email of a ticket, the one it has or one that it had: 1, 0, -1. */
+int store_email_find_ticket(struct db *db, const char *ticket,
+	char id[static ID_SIZE], struct err *err);
+
+/* The state of an email: 1, 0 no such email, -1. The caller frees the refusal,
+ * which is NULL unless refused. */
 int store_email_outcome(struct db *db, const char *id,
 	enum email_state *state_r, char **refusal_r, struct err *err);
 
-/* What a repeat needs to know of an email. */
+/* What a repeated request needs to know about an email. */
 struct email_recall {
 	enum email_state state;
 	char ticket[SECRET_TICKET_SIZE];
@@ -142,7 +142,7 @@ int store_email_recall(struct db *db, const char *id,
 	struct email_recall *recall_r, struct err *err);
 void store_email_recall_clear(struct email_recall *recall);
 
-/* What of the store a key may see. */
+/* Which emails may be read. */
 struct email_scope {
 	const char *company_id; /* NULL: every company (admins) */
 	const char *domain;     /* NULL: every domain */
@@ -167,8 +167,8 @@ int store_email_list_refused(struct db *db, const struct email_scope *scope,
  * instead of one that begins with the email's id. */
 int store_email_list_chosen(struct db *db, const char *message_id, int limit,
 	struct email_list *list_r, struct err *err);
-/* A page of what the scope, which must name a company, shows; *more_r: whether
- * there are more behind it, or in front of it for a page `before`. 1, 0 when
+/* A page of the scope, which must name a company. *more_r: whether there are
+ * more emails behind the page, or in front of it for a page `before`. 1, 0 when
  * the cursor is no email of the scope, -1. */
 int store_email_page(struct db *db, const struct email_scope *scope,
 	const struct page *page, struct email_list *list_r, bool *more_r,

@@ -4,8 +4,6 @@
  * Every list is a walk along an index in the order of seq, newest first and
  * without content, which ends with its limit: with a million emails it costs no
  * more than with a hundred.
- *
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_email.h"
 

@@ -1,7 +1,5 @@
 /*
  * store_email_recipient: the rows of the table email_recipient.
- *
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_email_recipient.h"
 

@@ -2,7 +2,6 @@
  * store_exemption: the rows of the table exemption.
  *
  * Invariant: what is stored is in the form in which store_claim compares it.
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_exemption.h"
 

@@ -2,7 +2,6 @@
  * store_held: the rows of the table held.
  *
  * Invariant: there are never more than STORE_HELD_MAX rows and a few.
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_held.h"
 

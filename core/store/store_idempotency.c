@@ -1,7 +1,5 @@
 /*
  * store_idempotency: what was answered to requests with an Idempotency-Key.
- *
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_idempotency.h"
 

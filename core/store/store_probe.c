@@ -1,8 +1,6 @@
 /*
  * store_probe: the rows of the table probe. There are as many as times that
  * check ran within a day.
- *
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_probe.h"
 

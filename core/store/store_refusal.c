@@ -2,7 +2,6 @@
  * store_refusal: the rows of the table refusal.
  *
  * Invariant: there are never more than `keep` rows and a few.
- * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/store_refusal.h"
 

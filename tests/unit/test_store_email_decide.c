@@ -1,5 +1,5 @@
 /*
- * store_email_decide: the facts behind a ticket, and the milter's decisions.
+ * store_email: the facts behind a ticket, and the milter's decisions.
  */
 #include <setjmp.h>
 #include <stdarg.h>

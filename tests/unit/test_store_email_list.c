@@ -1,5 +1,5 @@
 /*
- * store_email_list: pages of the sent folder.
+ * store_email_read: pages of the sent folder.
  */
 #include <setjmp.h>
 #include <stdarg.h>
