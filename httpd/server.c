@@ -1,8 +1,9 @@
 /*
  * server: the listening socket, the workers, and the committer they share.
  *
- * Start and stop mirror each other. The committer ends after the workers'
- * threads, and before the workers are freed: they run its last tasks.
+ * It owns what the workers share. Start and stop mirror each other, but that
+ * workers end in two steps: their threads first, and they themselves after the
+ * pool and the committer, whose last tasks they run.
  *
  * Threads: the main one.
  */
@@ -42,13 +43,12 @@ struct server {
 	int64_t postfix_limit; /* message_size_limit; 0: none, or not known */
 	char *own_domains;     /* of Postfix; NULL: not known, or not needed */
 	struct log *log;
-	struct committer *committer;
 	struct cleaner *cleaner;
 	struct smtp_watch smtp; /* of the server in conf */
 	struct budget budget;
 	atomic_size_t connections;
 	struct record_gate gate;
-	struct worker_shared shared;
+	struct worker_shared shared; /* what it points to is the server's */
 	struct worker_thread **workers;
 	int workers_n;
 };
@@ -191,16 +191,16 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 	if (migrate_check_file(server->database, err) < 0 ||
 		inject_settings_check(server->conf, err) < 0 ||
 		learn_postfix(server, server->conf, err) < 0 ||
-		committer_new(server->database, &server->committer, err) < 0 ||
+		committer_new(server->database, &server->shared.committer, err) <
+			0 ||
 		listener_bind(conf->http.listen, &server->shared.listen_fd,
 			name, err) < 0)
 		return -1;
-	server->shared.committer = server->committer;
 	server->shared.pool = work_pool_new((size_t)get_nprocs());
 	if (server->shared.pool == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(
-		server->committer, &clock_system, server->log);
+		server->shared.committer, &clock_system, server->log);
 	if (start_workers(server, conf, err) < 0)
 		return -1;
 	log_info(server->log, "listening", "address", name, "workers",
@@ -291,13 +291,15 @@ void server_stop(struct server *server)
 {
 	stop_workers(server);
 	work_pool_free(server->shared.pool);
-	committer_free(server->committer);
+	/* Runs the last jobs; that of the cleaner may be among them, and what
+	 * they post to the workers is run when those are freed. */
+	committer_free(server->shared.committer);
 	cleaner_free(server->cleaner);
 	for (int i = 0; i < server->workers_n; i++)
 		worker_thread_free(server->workers[i]);
 	free(server->workers);
-	running_free(server->shared.running);
 	postfix_run_free(server->shared.run);
+	running_free(server->shared.running);
 	rate_table_free(server->shared.rates);
 	free(server->own_domains);
 	free(server->database);
