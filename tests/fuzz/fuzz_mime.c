@@ -61,8 +61,7 @@ static void check_edited(
 	CHECK(memmem(edited->data, edited->len, "\r\n", 2) == NULL);
 	mime_read(edited->data, edited->len, &summary);
 	CHECK(summary.has_date);
-	CHECK(original->message_id == NULL ||
-		str_eq(summary.message_id, original->message_id));
+	CHECK(summary.message_id && str_eq(summary.message_id, edit.message_id));
 	CHECK(str_eq(summary.subject, original->subject));
 	check_same_list(&summary.from_fields, &original->from_fields);
 	check_same_list(&summary.to, &original->to);
