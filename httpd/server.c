@@ -33,7 +33,7 @@
 #include "httpd/inject/inject.h"
 #include "httpd/inject/smtp_server.h"
 #include "httpd/routes.h"
-#include "httpd/send/record_gate.h"
+#include "httpd/send/record_watch.h"
 #include "httpd/worker_thread.h"
 
 struct server {

@@ -3,9 +3,10 @@
  * comes.
  *
  *   claim    once the request is known to be allowed: takes the key for it,
- * then asks the store whether an earlier request had it add      in the commit
- * that stages the emails of a first request settle,  in the commit behind their
- * ends: what is known of them, or that forget   the key was not used after all
+ *            then asks the store whether an earlier request had it
+ *   add      in the commit that stages the emails of a first request
+ *   settle   in the commit behind their ends: what is known of them now
+ *   forget   the same, when nothing was sent: the key was not used after all
  *   release  when the request is answered
  *
  * So who may not make a request learns nothing of one that came before.

@@ -1,52 +1,119 @@
 /*
- * send: from parsed emails to their records.
+ * send: from the body of a request to the answer.
  *
- *   send_emails: decide, claim ─> send_compose_group ─(pool)─> on_composed
+ *   send_request ─> read_body ─(pool)─> on_read
+ *     ─> send_emails: decide, claim the Idempotency-Key
+ *     ─> send_compose_group ─(pool)─> on_composed
  *     ─> stage ─(committer)─> on_send_staged
  *     ─> send_submit, for each ─(Postfix, milter)─> send_group_finish
- *     ─> send_settle ─(committer)─> send_group_end
+ *     ─> send_settle ─(committer)─> send_group_end: done() answers
+ *
+ * A request that came before leaves this at the claim, when all of it has an
+ * answer, or after composing, and comes back at send_settle: see send_repeat.
  *
  * The answer waits for the records: after it the emails are in Postfix's queue,
  * their rows are durable, and GET finds them.
  *
- * Threads: the worker's, but for composing, which is the pool's, and the run of
- * its job, which is the committer's.
+ * Threads: the worker's, but for read_body() and composing, which are the
+ * pool's when they may take long, and for stage_run(), which is the committer's.
  */
 #include "httpd/send/send.h"
 
+#include <event2/buffer.h>
+#include <event2/http.h>
 #include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
-#include "httpd/send/record_gate.h"
+#include "httpd/send/record_watch.h"
 #include "httpd/send/send_private.h"
+#include "httpd/transport/reply.h"
+#include "httpd/worker/worker.h"
 
-const struct problem *send_first_problem(const struct send_outcome *outcome)
+static int explain(enum send_decision decision, const char *domain,
+	struct problem *problem)
 {
-	if (outcome->problem)
-		return outcome->problem;
-	for (size_t i = 0; i < outcome->n; i++)
-		if (outcome->results[i].problem.kind != PROBLEM_NONE)
-			return &outcome->results[i].problem;
-	return NULL;
+	switch (decision) {
+	case RULES_ALLOWED:
+		return 0;
+	case RULES_NO_SCOPE:
+		return problem_set(problem, PROBLEM_RESTRICTED_KEY,
+			"This API key is not allowed to send emails.");
+	case RULES_KEY_RESTRICTED:
+		return problem_set(problem, PROBLEM_RESTRICTED_KEY,
+			"This API key is not authorized to send emails from %s",
+			domain);
+	case RULES_INACTIVE:
+		return problem_set(problem, PROBLEM_DOMAIN,
+			"The %s domain is not active for sending.", domain);
+	case RULES_NOT_OWN:
+		break;
+	}
+	return problem_set(problem, PROBLEM_DOMAIN,
+		"The %s domain is not verified. Please, add and verify your "
+		"domain.",
+		domain);
 }
 
-/* A test goes no further than the store, so nobody else can record it. */
-static int stage_one(struct db *db, const struct send *send, struct err *err)
+/* May the request's key send as this domain? */
+static int decide_domain(struct request *request, const char *from_domain,
+	struct problem *problem)
 {
-	const struct email *row = &send->composed.row;
+	enum send_decision decision;
+	struct err err = ERR_INIT;
 
-	if (send->end != SEND_OPEN)
+	if (sender_right_find(request->worker->db, &request->admission.key,
+		    from_domain, &decision, &err) < 0) {
+		log_error(request->worker->log, "domain_lookup_failed",
+			"request", request->id, "error", err.text);
+		return problem_from_err(problem, &err);
+	}
+	return explain(decision, from_domain, problem);
+}
+
+static bool begins_with_hyphen(const struct addr *addr)
+{
+	return addr->local[strspn(addr->local, "\"")] == '-';
+}
+
+static int check_list(const struct addr_list *list, struct problem *problem)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		_cleanup_free_ char *spec = NULL;
+
+		if (!begins_with_hyphen(&list->items[i]))
+			continue;
+		spec = addr_spec(&list->items[i]);
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"The mail server takes no address that begins with a "
+			"hyphen: %s",
+			spec);
+	}
+	return 0;
+}
+
+/* Whether Postfix, as it is configured, takes the sender and the recipients.
+ * The problem names the address. */
+static int check_addresses(const struct worker *worker,
+	const struct outgoing *outgoing, struct problem *problem)
+{
+	struct addr from = outgoing->message.from;
+
+	if (worker->shared->takes_hyphen)
 		return 0;
-	if (store_email_stage(db, row, err) < 0)
+	if (check_list(&(struct addr_list){&from, 1}, problem) < 0 ||
+		check_list(&outgoing->envelope, problem) < 0 ||
+		check_list(&outgoing->bcc, problem) < 0)
 		return -1;
-	if (!send->test)
+	/* What a finished message says is not where it goes. */
+	if (outgoing->finished.len > 0)
 		return 0;
-	return store_email_record(db, row->ticket, "", row->created_us, err) < 0
+	return check_list(&outgoing->message.to, problem) < 0 ||
+			       check_list(&outgoing->message.cc, problem) < 0
 		       ? -1
 		       : 0;
 }
@@ -56,29 +123,24 @@ static int stage_run(struct db *db, void *arg, struct err *err)
 	const struct send_group *group = arg;
 	_cleanup_strv_ struct strv results = STRV_INIT;
 
-	for (size_t i = 0; i < group->n; i++)
-		if (stage_one(db, &group->sends[i], err) < 0)
+	for (size_t i = 0; i < group->n; i++) {
+		const struct send *send = &group->sends[i];
+		const struct email *row = &send->composed.row;
+
+		if (send->end != SEND_OPEN)
+			continue;
+		if (store_email_stage(db, row, err) < 0)
 			return -1;
+		/* It goes no further: nobody else can record it. */
+		if (send->test && store_email_record(db, row->ticket, "",
+					  row->created_us, err) < 0)
+			return -1;
+	}
 	if (group->claim == NULL)
 		return 0;
 	send_group_results(group, &results);
 	return idempotency_add(
 		db, group->claim, group->created_us, &results, err);
-}
-
-/* Nothing was staged. A key that is there by now was added by another httpd on
- * the same store, as when one is restarted. */
-static void end_unstaged(struct send_group *group)
-{
-	struct problem problem = PROBLEM_INIT;
-
-	log_error(group->request->worker->log, "stage_failed", "request",
-		group->request->id, "error", group->job_err.text);
-	if (group->claim && group->job_err.code == ERR_EXISTS)
-		problem_fixed(&problem, PROBLEM_CONCURRENT);
-	else
-		problem_from_err(&problem, &group->job_err);
-	send_group_refuse(group, &problem);
 }
 
 static void submit_or_end(struct send *send)
@@ -92,33 +154,51 @@ static void submit_or_end(struct send *send)
 static void on_send_staged(struct task *task)
 {
 	struct send_group *group = (struct send_group *)task;
+	struct problem problem = PROBLEM_INIT;
 
-	if (group->job_result < 0) {
-		end_unstaged(group);
+	if (group->job_result == 0) {
+		send_group_each_open(group, submit_or_end, send_settle);
 		return;
 	}
-	send_group_each_open(group, submit_or_end, send_settle);
+	log_error(group->worker->log, "stage_failed", "request",
+		group->request->id, "error", group->job_err.text);
+	/* Another httpd on the same store has added the key meanwhile, as when
+	 * one is restarted. */
+	if (group->claim && group->job_err.code == ERR_EXISTS)
+		problem_fixed(&problem, PROBLEM_CONCURRENT);
+	else
+		problem_from_err(&problem, &group->job_err);
+	send_group_refuse(group, &problem);
 }
 
-static void stage(struct send_group *group)
+static void on_composed(struct task *task)
 {
-	group->lazy = send_prepare(group);
-	send_group_commit(group, stage_run, on_send_staged, group->lazy);
+	struct send_group *group = CONTAINER_OF(
+		task, struct send_group, work.done);
+	size_t open = send_group_count(group, SEND_OPEN);
+	size_t bad = send_group_count(group, SEND_BAD);
+
+	if (group->problem.kind != PROBLEM_NONE) {
+		send_group_end(group);
+	} else if (send_group_is_repeat(group)) {
+		send_repeat(group);
+	} else if (open > 0 && (bad == 0 || group->permissive)) {
+		group->lazy = send_prepare(group);
+		send_group_commit(group, stage_run, on_send_staged, group->lazy);
+	} else {
+		send_group_end(group);
+	}
 }
 
-/* The emails of a request come in together, so one request may exceed it. */
-static bool is_full(const struct send_group *group)
+/* Whether there is room, and hope that it gets recorded. The emails of a
+ * request come in together, so one request may exceed the limit. */
+static bool can_send(const struct send_group *group)
 {
 	const struct worker *worker = group->worker;
 	size_t others = worker->emails - group->n;
 
-	return others >= (size_t)worker->conf->submission.max_pending;
-}
-
-static bool can_send(const struct send_group *group)
-{
-	return !is_full(group) && record_gate_enter(group->worker->shared->gate,
-					  clock_monotonic_us());
+	return others < (size_t)worker->conf->submission.max_pending &&
+	       record_gate_enter(worker->shared->gate, clock_monotonic_us());
 }
 
 static void refuse_all(struct send_group *group, enum problem_kind kind)
@@ -127,28 +207,6 @@ static void refuse_all(struct send_group *group, enum problem_kind kind)
 
 	problem_fixed(&problem, kind);
 	send_group_refuse(group, &problem);
-}
-
-static void on_composed(struct task *task)
-{
-	struct send_group *group = CONTAINER_OF(
-		task, struct send_group, work.done);
-	size_t open, bad;
-
-	if (group->problem.kind != PROBLEM_NONE) {
-		send_group_end(group);
-		return;
-	}
-	if (send_group_is_repeat(group)) {
-		send_repeat(group);
-		return;
-	}
-	open = send_group_count(group, SEND_OPEN);
-	bad = send_group_count(group, SEND_BAD);
-	if (open > 0 && (bad == 0 || group->permissive))
-		stage(group);
-	else
-		send_group_end(group);
 }
 
 /* The emails are decided: what has no answer yet is composed. The same payload
@@ -179,17 +237,6 @@ static void claim_and_compose(struct send_group *group, const uint8_t *payload)
 		send_compose_group(group, on_composed);
 }
 
-/* Takes the emails over. */
-static void take_emails(struct send_group *group, const struct send_spec *spec)
-{
-	size_t n = spec->personal ? 1 : spec->n;
-
-	group->outgoing = mem_alloc(n, sizeof(*group->outgoing));
-	memcpy(group->outgoing, spec->outgoing, n * sizeof(*group->outgoing));
-	memset(spec->outgoing, 0, n * sizeof(*spec->outgoing));
-	group->personal = spec->personal;
-}
-
 /* A repeat is decided like a first request, before anything is told of that.
  * The rules are asked once for emails in a row that are of one domain. */
 static void decide_all(struct send_group *group, const struct send_spec *spec)
@@ -211,13 +258,12 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 		} else {
 			if (decided == NULL || !str_eq(domain, decided)) {
 				decision = PROBLEM_INIT;
-				send_decide(group->request, domain, &decision);
+				decide_domain(group->request, domain, &decision);
 				decided = domain;
 			}
 			*problem = decision;
 			if (problem->kind == PROBLEM_NONE)
-				send_check_addresses(
-					group->worker, outgoing, problem);
+				check_addresses(group->worker, outgoing, problem);
 		}
 		if (problem->kind != PROBLEM_NONE)
 			group->sends[i].end = SEND_BAD;
@@ -228,13 +274,153 @@ void send_emails(struct request *request, const struct send_spec *spec)
 {
 	struct send_group *group = send_group_new(
 		request, spec->n, spec->permissive, spec->done);
-	size_t bad;
+	size_t outgoing_n = spec->personal ? 1 : spec->n, bad;
+	size_t size = outgoing_n * sizeof(*group->outgoing);
 
-	take_emails(group, spec);
+	/* They are taken over. */
+	group->outgoing = mem_alloc(outgoing_n, sizeof(*group->outgoing));
+	memcpy(group->outgoing, spec->outgoing, size);
+	memset(spec->outgoing, 0, size);
+	group->personal = spec->personal;
 	decide_all(group, spec);
 	bad = send_group_count(group, SEND_BAD);
 	if (bad == 0 || (group->permissive && bad < spec->n))
 		claim_and_compose(group, spec->payload);
 	else
 		send_group_end(group);
+}
+
+/* A body that is read on the worker's loop. Nothing in so few bytes takes a
+ * millisecond, and to hand them over would take as long as they do. */
+enum { SMALL_BODY = 8 * 1024 };
+
+struct reading {
+	struct work work; /* first */
+	const struct send_dialect *dialect;
+	struct send_body body;
+	char *type, *encoding;
+	bool has_key; /* an Idempotency-Key that counts: */
+	uint8_t payload[SECRET_HASH_LEN];
+	struct send_parsed parsed;
+	struct problem problem;
+};
+
+void send_body_drop(struct send_body *body)
+{
+	if (body->held)
+		evbuffer_free(body->held);
+	body->held = NULL;
+	body->data = NULL;
+}
+
+void send_parsed_clear(struct send_parsed *parsed)
+{
+	size_t n = parsed->personal ? 1 : parsed->n;
+
+	for (size_t i = 0; parsed->emails && i < n; i++)
+		outgoing_clear(&parsed->emails[i]);
+	if (parsed->personal)
+		parsed->personal->free(parsed->personal);
+	free(parsed->emails);
+	free(parsed->problems);
+	free(parsed->answer_id);
+	*parsed = (struct send_parsed){0};
+}
+
+static bool read_body(struct work *work)
+{
+	struct reading *reading = (struct reading *)work;
+	const struct send_dialect *dialect = reading->dialect;
+	struct send_body *body = &reading->body;
+
+	if (body->len > 0)
+		body->data = (const char *)evbuffer_pullup(body->held, -1);
+	if (reading->has_key)
+		idempotency_hash(dialect->action, body->data, body->len,
+			reading->payload);
+	if (dialect->parse(body, &reading->parsed, &reading->problem) < 0)
+		send_parsed_clear(&reading->parsed);
+	send_body_drop(body);
+	return true;
+}
+
+static void on_read(struct task *task)
+{
+	struct reading *reading = (struct reading *)task;
+	struct request *request = reading->body.request;
+	struct send_parsed *parsed = &reading->parsed;
+
+	if (reading->problem.kind != PROBLEM_NONE) {
+		reply_problem(request, &reading->problem);
+	} else {
+		request->answer_id = TAKE_PTR(parsed->answer_id);
+		send_emails(request,
+			&(const struct send_spec){
+				.outgoing = parsed->emails,
+				.personal = TAKE_PTR(parsed->personal),
+				.problems = parsed->problems,
+				.n = parsed->n,
+				.permissive = reading->dialect->permissive,
+				.payload = reading->has_key ? reading->payload
+							    : NULL,
+				.done = reading->dialect->done,
+			});
+		/* They were taken over, or cleared. */
+		parsed->n = 0;
+	}
+	send_parsed_clear(parsed);
+	free(reading->type);
+	free(reading->encoding);
+	free(reading);
+}
+
+static char *field(struct request *request, const char *name)
+{
+	const char *value = evhttp_find_header(
+		evhttp_request_get_input_headers(request->http), name);
+
+	return mem_strdup(value ? value : "");
+}
+
+void send_request(struct request *request, const struct send_dialect *dialect)
+{
+	struct reading *reading = mem_new(struct reading);
+	struct send_body *body = &reading->body;
+
+	reading->dialect = dialect;
+	reading->type = field(request, "Content-Type");
+	reading->encoding = field(request, "Content-Encoding");
+	reading->has_key = request->admission.has_idempotency_key &&
+			   dialect->action;
+	reading->problem = PROBLEM_INIT;
+	*body = (struct send_body){
+		.request = request,
+		.data = "",
+		.held = request_take_body(request),
+		.type = reading->type,
+		.encoding = reading->encoding,
+	};
+	body->len = evbuffer_get_length(body->held);
+	reading->work = (struct work){
+		.done = {.run = on_read},
+		.tasks = request->worker->tasks,
+		.company_id = request->admission.key.company_id,
+		.run = read_body,
+	};
+	if (body->len > SMALL_BODY || *body->encoding) {
+		work_pool_submit(request->worker->shared->pool, &reading->work);
+	} else {
+		read_body(&reading->work);
+		on_read(&reading->work.done);
+	}
+}
+
+const struct problem *send_first_problem(const struct send_outcome *outcome)
+{
+	if (outcome->problem)
+		return outcome->problem;
+	for (size_t i = 0; i < outcome->n; i++)
+		if (outcome->results[i].problem.kind != PROBLEM_NONE)
+			return &outcome->results[i].problem;
+	return NULL;
 }

@@ -86,67 +86,45 @@ static void fill_row(struct request *request, const struct outgoing *outgoing,
 	row->message_id = mem_strdup(message->message_id);
 }
 
-/* What the service adds to the email of the client. */
-static void complete(struct outgoing *outgoing, const struct email *row)
+/* Makes message and row, whose id and created_us are set. */
+static int compose(struct request *request, struct outgoing *outgoing,
+	struct composed *composed_r, struct problem *problem)
 {
 	struct mime_message *message = &outgoing->message;
+	struct email *row = &composed_r->row;
+	int64_t limit = request->admission.limits.message;
+	struct err err = ERR_INIT;
+	int result;
 
 	message->date_us = row->created_us;
 	if (message->message_id == NULL)
 		message->message_id = mem_printf(
 			"<%s@%s>", row->id, message->from.domain);
-}
-
-/* The message of a client that makes its own. */
-static int edit(const struct outgoing *outgoing, const struct email *row,
-	struct buf *message, struct err *err)
-{
-	const struct mime_edit edit = {
-		.removes = mime_edit_is_private,
-		.message_id = row->message_id,
-		.date_us = row->created_us,
-	};
-
-	return mime_edit(outgoing->finished.data, outgoing->finished.len, &edit,
-		message, err);
-}
-
-static int build(const struct outgoing *outgoing, const struct email *row,
-	struct buf *message, struct err *err)
-{
+	fill_row(request, outgoing, row);
+	composed_r->recipient = ticket_address(row->ticket);
 	if (outgoing->finished.len > 0)
-		return edit(outgoing, row, message, err);
-	return mime_build(&outgoing->message, message, err);
-}
-
-static int build_within_limit(struct request *request,
-	const struct outgoing *outgoing, struct composed *composed,
-	struct problem *problem)
-{
-	int64_t limit = request->admission.limits.message;
-	struct err err = ERR_INIT;
-
-	if (build(outgoing, &composed->row, &composed->message, &err) < 0) {
+		result = mime_edit(outgoing->finished.data,
+			outgoing->finished.len,
+			&(const struct mime_edit){
+				.removes = mime_edit_is_private,
+				.message_id = row->message_id,
+				.date_us = row->created_us,
+			},
+			&composed_r->message, &err);
+	else
+		result = mime_build(message, &composed_r->message, &err);
+	if (result < 0) {
 		if (err.code == ERR_INTERNAL)
 			log_error(request->worker->log, "compose_failed",
 				"request", request->id, "error", err.text);
 		return problem_from_err(problem, &err);
 	}
-	if ((int64_t)composed->message.len > limit)
+	if ((int64_t)composed_r->message.len > limit)
 		return problem_set(problem, PROBLEM_TOO_LARGE,
 			"message size exceeds %" PRId64 " MiB limit "
 			"(%zu of %" PRId64 " bytes)",
-			limit / (1024 * 1024), composed->message.len, limit);
+			limit / (1024 * 1024), composed_r->message.len, limit);
 	return 0;
-}
-
-int send_compose(struct request *request, struct outgoing *outgoing,
-	struct composed *composed_r, struct problem *problem)
-{
-	complete(outgoing, &composed_r->row);
-	fill_row(request, outgoing, &composed_r->row);
-	composed_r->recipient = ticket_address(composed_r->row.ticket);
-	return build_within_limit(request, outgoing, composed_r, problem);
 }
 
 void send_composed_clear(struct composed *composed)
@@ -246,7 +224,7 @@ static void compose_one(
 	send->test = outgoing->test;
 	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
 	send->composed.row.created_us = group->created_us;
-	if (send_compose(group->request, outgoing, &send->composed,
+	if (compose(group->request, outgoing, &send->composed,
 		    &send->result->problem) < 0)
 		set_bad(send);
 	else

@@ -1,5 +1,6 @@
 /*
- * send_private: the stages of send.c that stand in files of their own.
+ * send_private: the emails of a request on their way, and the steps of send.c
+ * that stand in files of their own.
  */
 #ifndef POSTERN_HTTPD_SEND_PRIVATE_H
 #define POSTERN_HTTPD_SEND_PRIVATE_H
@@ -106,19 +107,6 @@ void send_group_commit(struct send_group *group,
 	int (*run)(struct db *db, void *group, struct err *err),
 	void (*done)(struct task *task), bool lazy);
 
-/* May the request's key send as this domain? 0, or -1 with the problem. */
-int send_decide(struct request *request, const char *from_domain,
-	struct problem *problem);
-
-/* Whether Postfix, as it is configured, takes the sender and the recipients: 0,
- * or -1 with the problem, which names the address. */
-int send_check_addresses(const struct worker *worker,
-	const struct outgoing *outgoing, struct problem *problem);
-
-/* Makes message and row, whose id and created_us are set. Any thread that has
- * the request. */
-int send_compose(struct request *request, struct outgoing *outgoing,
-	struct composed *composed_r, struct problem *problem);
 void send_composed_clear(struct composed *composed);
 /* Composes the open emails; those of many or large ones on a thread of the
  * pool. Then done runs on the worker, perhaps before this returns: the

@@ -26,7 +26,7 @@
 #include "core/conf/conf.h"
 #include "core/postfix/postfix_run.h"
 #include "httpd/gate/request.h"
-#include "httpd/send/record_gate.h"
+#include "httpd/send/record_watch.h"
 #include "httpd/send/send_private.h"
 #include "httpd/worker/worker.h"
 

@@ -7,7 +7,7 @@
 
 #include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
-#include "httpd/send/record_gate.h"
+#include "httpd/send/record_watch.h"
 #include "httpd/send/send.h"
 #include "tests/unit/fake_inject.h"
 #include "tests/unit/fake_master.h"

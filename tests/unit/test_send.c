@@ -13,7 +13,7 @@
 #include "core/conf/conf.h"
 #include "core/mime/mime_gmime.h"
 #include "core/store/store_email.h"
-#include "httpd/send/record_gate.h"
+#include "httpd/send/record_watch.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/send_rig.h"
