@@ -1,0 +1,162 @@
+/* store_event: facts that are stored once, and pages that miss none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/store/store_event.h"
+#include "tests/unit/temp_db.h"
+
+static int64_t begin(struct temp_db *temp)
+{
+	static const char sql_seq[] = "SELECT seq FROM email";
+	struct temp_tenant tenant;
+	struct email email;
+
+	temp_db_staged(temp->db, &tenant, &email);
+	assert_int_equal(
+		store_email_record(temp->db, email.ticket, "4X", 1000, NULL), 1);
+	store_email_clear(&email);
+	return temp_db_number(temp->db, sql_seq);
+}
+
+static int add(struct temp_db *temp, int64_t email, int64_t n, enum fact fact,
+	const char *key, int64_t now_us)
+{
+	struct fact_report report = {.email = email,
+		.n = n,
+		.fact = fact,
+		.occurred_us = 5,
+		.now_us = now_us,
+		.text = key,
+		.source = "log"};
+
+	fact_key(report.key, &key, 1);
+	return store_event_add(temp->db, &report, NULL);
+}
+
+static void test_once(void **state)
+{
+	struct temp_db *temp = *state;
+	int64_t email = begin(temp);
+	struct recipient_fates fates;
+
+	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 10), 1);
+	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 20), 0);
+	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "b", 20), 1);
+	assert_int_equal(add(temp, email, 0, FACT_DELIVERED, "c", 30), 1);
+	/* late, and no news */
+	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "d", 30), 0);
+	/* nobody has this number */
+	assert_int_equal(add(temp, email, 99, FACT_DELIVERED, "e", 30), 0);
+	OK(store_recipient_fates(temp->db, email, &fates, &why));
+	assert_int_equal(fates.n, 3);
+	assert_int_equal(fates.items[0].fate, FATE_DELIVERED);
+	assert_int_equal(fates.items[0].attempts, 3);
+	assert_string_equal(fates.items[0].text, "c");
+	assert_int_equal(fates.items[1].fate, FATE_QUEUED);
+	store_recipient_fates_free(&fates);
+}
+
+/* recorded_us never goes back, also when the clock does. */
+static void test_pages(void **state)
+{
+	struct temp_db *temp = *state;
+	int64_t email = begin(temp);
+	struct event_filter filter = {
+		.domain = "example.com", .ascending = true, .limit = 2};
+	struct event_list list;
+	char id[ID_SIZE];
+	int64_t last_us = 0;
+	int seen = 0;
+
+	for (int i = 0; i < 7; i++) {
+		char key[8];
+
+		snprintf(key, sizeof(key), "%d", i);
+		assert_int_equal(
+			add(temp, email, 1, FACT_DEFERRED, key, 100 - i), 1);
+	}
+	assert_int_equal(add(temp, email, 2, FACT_BOUNCED, "x", 200), 1);
+	do {
+		OK(store_event_page(temp->db, &filter, &list, &why));
+		for (size_t i = 0; i < list.n; i++) {
+			assert_true(list.items[i].seq > filter.after_seq);
+			assert_true(list.items[i].recorded_us >= last_us);
+			last_us = list.items[i].recorded_us;
+			filter.after_seq = list.items[i].seq;
+			seen++;
+		}
+		assert_int_equal(list.more, seen < 8);
+		store_event_list_free(&list);
+	} while (seen < 8);
+	filter = (struct event_filter){.domain = "example.com", .limit = 1};
+	OK(store_event_page(temp->db, &filter, &list, &why));
+	assert_int_equal(list.items[0].kind, FACT_BOUNCED);
+	assert_string_equal(list.items[0].recipient, "c@dst.test");
+	assert_true(id_parse(list.items[0].id, id));
+	store_event_list_free(&list);
+	filter.limit = 10;
+	filter.kinds = 1u << FACT_DEFERRED | 1u << FACT_DELIVERED;
+	OK(store_event_page(temp->db, &filter, &list, &why));
+	assert_int_equal(list.n, 7);
+	store_event_list_free(&list);
+	filter.recipient = "C@dst.test";
+	OK(store_event_page(temp->db, &filter, &list, &why));
+	assert_int_equal(list.n, 0);
+	store_event_list_free(&list);
+	filter.kinds = 0;
+	OK(store_event_page(temp->db, &filter, &list, &why));
+	assert_int_equal(list.n, 1);
+	store_event_list_free(&list);
+	filter.begin_us = 201;
+	OK(store_event_page(temp->db, &filter, &list, &why));
+	assert_int_equal(list.n, 0);
+	store_event_list_free(&list);
+	OK(store_event_of_email(temp->db, email, &list, &why));
+	assert_int_equal(list.n, 8);
+	store_event_list_free(&list);
+}
+
+/* A queue id that is used again belongs to the newest message, and to none
+ * once that has left the queue. */
+static void test_queue_ids(void **state)
+{
+	const int64_t second = 1000000;
+	struct temp_db *temp = *state;
+	struct hop hop;
+
+	begin(temp);
+	assert_int_equal(
+		store_hop_find(temp->db, "4X", 1000 + second, &hop, NULL), 1);
+	assert_true(hop.is_new && hop.how == HOP_MILTER);
+	OK(store_hop_close(temp->db, &hop, 60 * second, &why));
+	hop_clear(&hop);
+	assert_int_equal(
+		store_hop_find(temp->db, "4X", 60 * second, &hop, NULL), 1);
+	assert_false(hop.is_new);
+	hop_clear(&hop);
+	assert_int_equal(
+		store_hop_find(temp->db, "4X", 90 * second, &hop, NULL), 0);
+	assert_int_equal(
+		store_hop_find(temp->db, "4X", -10 * second, &hop, NULL), 0);
+	assert_int_equal(
+		store_hop_find(temp->db, "4Y", 60 * second, &hop, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
+		TEST(test_once),
+		TEST(test_pages),
+		TEST(test_queue_ids),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
