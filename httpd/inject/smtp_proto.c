@@ -1,8 +1,5 @@
 /*
- * smtp_reply: reads replies of an SMTP server.
- *
- * All lines of a reply have the same code; the last one has a blank, or
- * nothing, behind it. A bare LF ends a line too.
+ * smtp_proto: SMTP as its client reads and writes it, without I/O.
  */
 #include "httpd/inject/smtp_proto.h"
 
@@ -14,6 +11,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
+/* Replies. All lines of one have the same code; the last one has a blank, or
+ * nothing, behind it. A bare LF ends a line too. */
+
 enum { CODE_LEN = 3 };
 
 struct line {
@@ -23,9 +23,6 @@ struct line {
 	bool last;
 };
 
-/* Looks through the whole message, whose lines end in LF. */
-static void smtp_shape_read(
-	const struct buf *message, struct smtp_shape *shape_r);
 static int read_code(const char *data, size_t len)
 {
 	if (len < CODE_LEN || data[0] < '2' || data[0] > '5' ||
@@ -137,10 +134,6 @@ int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r,
 	return len < SMTP_REPLY_MAX ? 0 : -1;
 }
 
-/*
- * smtp_ehlo: reads the reply to EHLO.
- */
-
 static const struct {
 	const char *keyword;
 	size_t offset;
@@ -175,22 +168,67 @@ struct smtp_extensions smtp_ehlo_read(const char *text)
 	return found;
 }
 
-/*
- * smtp_command: writes MAIL, RCPT and DATA.
- *
- * SMTPUTF8 is asked for where it is needed only: a message with it cannot go to
- * servers that lack it. The recipient is said twice: of one alone, smtpd would
- * write the address into the field Received.
- */
+/* What MAIL says about a message. */
+struct shape {
+	size_t size;      /* with CRLF, as RFC 1870 counts */
+	bool eight_bit;   /* has bytes above 127 */
+	bool utf8_header; /* has them in its header */
+};
 
+static bool has_eight_bit(const char *data, size_t len)
+{
+	unsigned char seen = 0;
+
+	for (size_t i = 0; i < len; i++)
+		seen |= (unsigned char)data[i];
+	return seen & 0x80;
+}
+
+/* How long the header is: up to the first empty line. */
+static size_t header_len(const struct buf *message)
+{
+	const char *end;
+
+	if (message->len > 0 && message->data[0] == '\n')
+		return 0;
+	end = memmem(message->data, message->len, "\n\n", 2);
+	return end ? (size_t)(end - message->data) : message->len;
+}
+
+static size_t count_lines(const struct buf *message)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < message->len; i++)
+		n += message->data[i] == '\n';
+	return n;
+}
+
+/* Looks through the whole message, whose lines end in LF. */
+static void read_shape(const struct buf *message, struct shape *shape_r)
+{
+	size_t header;
+
+	*shape_r = (struct shape){0};
+	if (message->len == 0)
+		return;
+	header = header_len(message);
+	shape_r->size = message->len + count_lines(message);
+	shape_r->utf8_header = has_eight_bit(message->data, header);
+	shape_r->eight_bit = has_eight_bit(message->data, message->len);
+}
+
+/* SMTPUTF8 is asked for where it is needed only: a message with it cannot go to
+ * servers that lack it. The recipient is said twice: of one alone, smtpd would
+ * write the address into the field Received. */
 enum { MAIL, RCPT, RCPT_AGAIN, DATA, COMMANDS };
 
 static void add_mail(const struct submission *submission,
 	const struct smtp_extensions *extensions, struct buf *out)
 {
-	struct smtp_shape shape;
+	struct shape shape;
 
-	smtp_shape_read(submission->message, &shape);
+	read_shape(submission->message, &shape);
 	buf_printf(out, "MAIL FROM:<%s>", submission->sender);
 	if (extensions->size)
 		buf_printf(out, " SIZE=%zu", shape.size);
@@ -230,56 +268,10 @@ bool smtp_command_is_email(size_t i)
 	return i == MAIL || i == DATA;
 }
 
-/*
- * smtp_data: the message on its way, from LF to CRLF, dots doubled.
- *
- * A line is copied in as few pieces as there is room for. Only LF ends a line,
- * for us as for Postfix: a CR in the middle stays what it is.
- */
+/* The message. A line is copied in as few pieces as there is room for. Only LF
+ * ends a line, for us as for Postfix: a CR in the middle stays what it is. */
 
 static const char final_dot[] = ".\r\n";
-
-static bool has_eight_bit(const char *data, size_t len)
-{
-	unsigned char seen = 0;
-
-	for (size_t i = 0; i < len; i++)
-		seen |= (unsigned char)data[i];
-	return seen & 0x80;
-}
-
-/* How long the header is: up to the first empty line. */
-static size_t header_len(const struct buf *message)
-{
-	const char *end;
-
-	if (message->len > 0 && message->data[0] == '\n')
-		return 0;
-	end = memmem(message->data, message->len, "\n\n", 2);
-	return end ? (size_t)(end - message->data) : message->len;
-}
-
-static size_t count_lines(const struct buf *message)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < message->len; i++)
-		n += message->data[i] == '\n';
-	return n;
-}
-
-static void smtp_shape_read(const struct buf *message, struct smtp_shape *shape_r)
-{
-	size_t header;
-
-	*shape_r = (struct smtp_shape){0};
-	if (message->len == 0)
-		return;
-	header = header_len(message);
-	shape_r->size = message->len + count_lines(message);
-	shape_r->utf8_header = has_eight_bit(message->data, header);
-	shape_r->eight_bit = has_eight_bit(message->data, message->len);
-}
 
 void smtp_data_init(struct smtp_data *data, const struct buf *message)
 {
@@ -338,10 +330,6 @@ size_t smtp_data_next(struct smtp_data *data, char *out, size_t size)
 		n += put_end(data, out + n);
 	return n;
 }
-
-/*
- * smtp_refusal: from an SMTP reply to a result.
- */
 
 /* A 5xx is about the email, whatever its digits: access tables, policy services
  * and other milters choose them freely. */

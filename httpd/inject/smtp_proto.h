@@ -1,5 +1,6 @@
 /*
- * smtp_reply: one reply of an SMTP server (RFC 5321 4.2).
+ * smtp_proto: SMTP as its client reads and writes it, without I/O: replies, the
+ * commands of an envelope, the message (RFC 5321).
  */
 #ifndef POSTERN_HTTPD_INJECT_SMTP_PROTO_H
 #define POSTERN_HTTPD_INJECT_SMTP_PROTO_H
@@ -17,6 +18,7 @@ enum {
 	SMTP_REPLY_STATUS_SIZE = 12, /* as 5.7.1, with the NUL */
 };
 
+/* RFC 5321 4.2. */
 struct smtp_reply {
 	int code;                            /* 200 to 599 */
 	char status[SMTP_REPLY_STATUS_SIZE]; /* RFC 2034, of the last line; ""
@@ -31,10 +33,7 @@ struct smtp_reply {
 int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r,
 	size_t *used_r);
 
-/*
- * smtp_ehlo: what a server offers in its reply to EHLO (RFC 5321 4.1.1.1).
- */
-
+/* What a server offers in its reply to EHLO (RFC 5321 4.1.1.1). */
 struct smtp_extensions {
 	bool pipelining; /* RFC 2920 */
 	bool size;       /* RFC 1870 */
@@ -45,11 +44,7 @@ struct smtp_extensions {
 /* text: of the reply, its lines separated by LF; the first one is a greeting. */
 struct smtp_extensions smtp_ehlo_read(const char *text);
 
-/*
- * smtp_command: the commands of a message's envelope (RFC 5321 4.1).
- */
-
-/* How many commands: MAIL, RCPT twice, DATA. */
+/* How many commands a message's envelope has (RFC 5321 4.1): MAIL, RCPT twice, DATA. */
 size_t smtp_command_count(void);
 
 /* Appends command number i. MAIL tells what of the message the server offers to
@@ -66,19 +61,12 @@ char *smtp_command_about(const struct submission *submission, size_t i);
 bool smtp_command_is_email(size_t i);
 
 /*
- * smtp_data: a message in the form in which SMTP transfers it.
+ * A message in the form in which SMTP transfers it.
  *
  * Lines end in CRLF instead of LF, a dot at the beginning of a line is doubled
  * (RFC 5321 4.5.2), and a line with a single dot ends it all. A piece at a
  * time, so that a large message is not there twice.
  */
-
-/* What MAIL says about a message. */
-struct smtp_shape {
-	size_t size;      /* with CRLF, as RFC 1870 counts */
-	bool eight_bit;   /* has bytes above 127 */
-	bool utf8_header; /* has them in its header */
-};
 
 /* Where the transfer of a message stands. */
 struct smtp_data {
@@ -97,12 +85,8 @@ void smtp_data_init(struct smtp_data *data, const struct buf *message);
  * returns its length, 0 after the end. */
 size_t smtp_data_next(struct smtp_data *data, char *out, size_t size);
 
-/*
- * smtp_refusal: what a reply that is not the wished one means.
- */
-
-/* INJECT_REJECTED for 5xx, else INJECT_TEMPORARY; err says of what it was the
- * answer, and what Postfix said. */
+/* What a reply that is not the wished one means: INJECT_REJECTED for 5xx, else
+ * INJECT_TEMPORARY; err says of what it was the answer, and what Postfix said. */
 enum inject_result smtp_refusal(
 	const struct smtp_reply *reply, const char *about, struct err *err);
 

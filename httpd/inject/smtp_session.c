@@ -29,8 +29,7 @@
 #include "httpd/inject/smtp_proto.h"
 #include "httpd/inject/smtp_server.h"
 
-struct event_base;
-struct smtp_stream;
+/* A socket that does not block, and what could not be written yet. */
 
 struct smtp_stream_spec {
 	struct event_base *base;
@@ -41,12 +40,6 @@ struct smtp_stream_spec {
 	void (*writable)(void *arg);
 	void *arg;
 };
-
-/*
- * smtp_stream: a socket that does not block, and what could not be written yet.
- *
- * Threads: the worker's.
- */
 
 struct smtp_stream {
 	struct smtp_stream_spec spec;

@@ -1,17 +1,19 @@
 /*
- * send: from parsed emails to their records. One pipeline for every dialect.
+ * send: from the body of a request to its emails, their records, and the answer.
+ * One pipeline for every dialect.
  *
+ *   parse    the dialect's: the body becomes emails
  *   decide   the sending rules, against the store as it is now
  *   claim    the Idempotency-Key, which tells of an earlier request
  *   compose  the message, with its ticket, and the row
  *   stage    the rows of the request, and its Idempotency-Key, in one commit
- *   inject   the messages, into Postfix
- *   record   by the milter; the watch tells
+ *   submit   the messages, into Postfix; the milter records them
  *   settle   what was not sent is taken back, in one commit
+ *   done     the dialect's: renders the answer
  *
  * To parse and to compose may take seconds: but for small requests the pool
  * does it, which has the request meanwhile. The worker touches nothing of it
- * until its letter comes.
+ * until that is done.
  *
  * A request that came before is held to the rules like any other; then it is
  * answered as it was, or taken up where it ended, but not staged again.
