@@ -10,7 +10,7 @@ ALTER TABLE email_recipient ADD COLUMN text TEXT;
 
 -- Nobody has read the log of what was sent before this.
 UPDATE email_recipient SET state = 'unknown' WHERE state IS NOT NULL
-	AND email IN (SELECT seq FROM email WHERE state <> 'staged');
+	AND email IN (SELECT seq FROM email WHERE state = 'sent');
 
 CREATE INDEX email_by_queue_id ON email (queue_id, decided_us)
 	WHERE queue_id IS NOT NULL;
