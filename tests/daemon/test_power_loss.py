@@ -222,8 +222,10 @@ def test_rest_of_a_batch(box, mode):
     emails[1]["from"] = sender = unique("from") + "@example.com"
     checks = f"check_sender_access inline:{{{{{sender} = 450 4.1.1 later}}}}"
     box.postconf("smtpd_recipient_restrictions=" + checks)
+    box.postconf("smtpd_reject_unlisted_recipient=no")
     box.set("submission", "smtp_server", "inet:" + box.env["POSTFIX_SMTP"])
     box.restart("postfix")
+    box.restart("milter")
     box.restart("httpd")
     box.httpd().batch(emails, headers=headers)
     wait_for(
