@@ -19,12 +19,12 @@
 #include "cli/cmd.h"
 #include "cli/held_waiting.h"
 #include "cli/milter_ask.h"
-#include "core/postfix/postfix_queue.h"
 #include "core/base/buf.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
+#include "core/postfix/postfix_queue.h"
 #include "core/store/store_email.h"
 #include "core/store/store_held.h"
 

@@ -6,8 +6,8 @@
 #define POSTERN_CLI_HELD_WAITING_H
 
 #include "cli/cmd.h"
-#include "core/postfix/postfix_queue.h"
 #include "core/base/secret.h"
+#include "core/postfix/postfix_queue.h"
 
 /* What became of one message. */
 enum waiting_outcome {

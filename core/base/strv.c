@@ -42,14 +42,6 @@ bool strv_has(const struct strv *list, const char *text)
 	return false;
 }
 
-bool strv_has_nocase(const struct strv *list, const char *text)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (str_eq_nocase(list->items[i], text))
-			return true;
-	return false;
-}
-
 char *strv_join(const struct strv *list, const char *separator)
 {
 	struct buf text = BUF_INIT;

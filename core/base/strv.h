@@ -26,7 +26,6 @@ void strv_take(struct strv *list, char *text);
 void strv_add_all(struct strv *list, const struct strv *other);
 
 bool strv_has(const struct strv *list, const char *text);
-bool strv_has_nocase(const struct strv *list, const char *text);
 
 /* The items with the separator between them; a new string. */
 char *strv_join(const struct strv *list, const char *separator);

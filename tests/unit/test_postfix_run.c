@@ -89,12 +89,31 @@ static void test_hidden_socket(void **state)
 	fake_master_free(master);
 }
 
+/* What is not known is not over. */
+static void test_over(void **state)
+{
+	struct fake_master *master = fake_master_new();
+	struct postfix_run *run = postfix_run_new();
+
+	(void)state;
+	assert_false(postfix_run_is_over(run));
+	postfix_run_watch(run, master->queue);
+	assert_true(postfix_run_is_over(run));
+	fake_master_start(master);
+	assert_false(postfix_run_is_over(run));
+	fake_master_stop(master);
+	assert_true(postfix_run_is_over(run));
+	postfix_run_free(run);
+	fake_master_free(master);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unknown_queue),
 		cmocka_unit_test(test_starts),
 		cmocka_unit_test(test_hidden_socket),
+		cmocka_unit_test(test_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

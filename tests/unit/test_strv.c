@@ -68,9 +68,6 @@ static void test_has(void **state)
 	assert_true(strv_has(&list, "two"));
 	assert_false(strv_has(&list, "one"));
 	assert_false(strv_has(&list, "On"));
-	assert_true(strv_has_nocase(&list, "one"));
-	assert_true(strv_has_nocase(&list, "TWO"));
-	assert_false(strv_has_nocase(&list, "three"));
 }
 
 static void test_split_and_join(void **state)
