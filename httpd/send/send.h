@@ -1,5 +1,5 @@
 /*
- * send: from the body of a request to its emails, their records, and the answer.
+ * send: from the body of a request to its emails, their records, the answer.
  * One pipeline for every dialect.
  *
  *   parse    the dialect's: the body becomes emails
