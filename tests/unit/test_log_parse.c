@@ -260,8 +260,8 @@ static const char *const nothing[] = {
 	"Nov 21 22:57:10 mail postfix/qmgr[1]: NOQUEUE: removed",
 	"Nov 21 22:57:10 mail postfix/qmgr[1]: 3423: removed",
 	/* a Message-ID and senders that imitate lines */
-	"Nov 21 22:57:10 mail postfix/pickup[1]: 34230ABA654: uid=0 "
-	"from=<x> orig_id=44230ABA654>",
+	("Nov 21 22:57:10 mail postfix/pickup[1]: 34230ABA654: uid=0 "
+	 "from=<x> orig_id=44230ABA654>"),
 	"Nov 21 22:57:10 mail postfix/pickup[1]: 34230ABA654: uid=0 from=<x>",
 };
 
