@@ -66,6 +66,18 @@ def message(rng, number):
     return "\r\n".join([*lines, "", "".join(parts)]).encode("latin-1")
 
 
+def send_one(smtp, host, port, to, data):
+    """Again, when Postfix says that it cannot take it now."""
+    while True:
+        try:
+            return smtp.sendmail(SENDER, to, data)
+        except smtplib.SMTPResponseException as refusal:
+            if refusal.smtp_code // 100 != 4:
+                raise
+            if smtp.sock is None:
+                smtp.connect(host, port)
+
+
 def send_all(address, messages, word):
     """Each to a recipient of its own, over several sessions."""
     numbers = iter(range(len(messages)))
@@ -74,7 +86,7 @@ def send_all(address, messages, word):
         host, _, port = address.rpartition(":")
         with smtplib.SMTP(host, int(port), timeout=60) as smtp:
             for n in numbers:
-                smtp.sendmail(SENDER, f"{word}-{n}@dst.test", messages[n])
+                send_one(smtp, host, int(port), f"{word}-{n}@dst.test", messages[n])
 
     threads = [threading.Thread(target=session) for _ in range(SESSIONS)]
     for thread in threads:
