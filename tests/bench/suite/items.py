@@ -72,14 +72,14 @@ def form_post(key, domain, file_size):
     return request("POST", f"/v3/{domain}/messages", f"Basic {login}", body, kind)
 
 
-def message(size, sender, recipient=None):
+def message(size, sender, recipient=None, email_id=None):
     """A message as it goes over SMTP; with a recipient of its own, it begins with
     that."""
     fields = [
         f"From: Acme <{sender}>",
         f"To: {RECIPIENT}",
         "Subject: A subject",
-        f"Message-ID: <{secrets.token_hex(16)}@bench.test>",
+        f"Message-ID: <{email_id or secrets.token_hex(16)}@bench.test>",
         "Date: Sat, 21 Nov 2026 12:00:00 +0000",
     ]
     lines = [*fields, "", *text_of(size).splitlines(), ""]

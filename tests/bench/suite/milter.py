@@ -51,7 +51,7 @@ def ticketed(mail, count):
         file = items.write(
             mail.path("messages"),
             [
-                items.message(SIZE, items.SENDER, recipient(name, n))
+                items.message(SIZE, items.SENDER, recipient(name, n), store.email_id(n))
                 for n in numbers
             ],
         )

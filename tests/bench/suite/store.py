@@ -58,7 +58,8 @@ def fill(path, count, staged=False):
     db.create_function("id_of", 1, email_id, deterministic=True)
     db.execute("PRAGMA cache_size = -200000")
     (first,) = db.execute("SELECT max(seq) + 1 FROM email").fetchone()
-    chosen = {"seq": "n", "id": "id_of(n)", "ticket": "ticket_of(n)"}
+    chosen = {"seq": "n", "id": "id_of(n)", "ticket": "ticket_of(n)",
+              "message_id": "'<' || id_of(n) || '@bench.test>'"}
     with db:
         _copy(db, "email", {**chosen, **(STAGED if staged else {})}, first, count)
         _copy(db, "email_content", {"seq": "n"}, first, count)
