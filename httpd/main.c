@@ -7,6 +7,7 @@
  */
 #include <event2/event.h>
 #include <event2/thread.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,9 @@ int main(int argc, char **argv)
 	int status = EX_OK;
 	const char *path;
 
+	/* Each arena keeps what its threads have freed; the account of memory
+	 * knows nothing of that. */
+	mallopt(M_ARENA_MAX, 2);
 	daemon_block_signals();
 	signal(SIGCHLD, SIG_DFL); /* else no child can be waited for */
 	path = daemon_arguments(&about, argc, argv, NULL, &status);

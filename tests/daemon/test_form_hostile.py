@@ -38,7 +38,7 @@ def check_memory(box):
         for name in ("VmSize", "VmHWM")
     )
     # A sanitizer, which keeps what is freed, has terabytes of address space.
-    assert peak <= BUDGET + 96 * MIB or size > 1 << 40
+    assert peak <= BUDGET + 64 * MIB or size > 1 << 40
 
 
 BYTES = {
