@@ -53,7 +53,7 @@ void record_watch_add(struct record_watch *watch, struct watched *watched);
  */
 enum {
 	RECORD_GATE_LATE = 5, /* answers without a record that shut it */
-	RECORD_GATE_TRY_MS = 10 * 1000,
+	RECORD_GATE_TRY_MS = 2 * 1000,
 };
 
 /* Of all workers; zeroed: open. From any thread. */
