@@ -1,6 +1,23 @@
 /*
  * addr_header: who a header field says that a message is from, as receivers
  * could read it: mail servers, mail programs and people.
+ *
+ * Programs read malformed fields differently, and a forger picks the reading
+ * that a checker overlooks. So the question is not what a field means but
+ * whether there is any doubt. In doubt all that looks like a domain counts;
+ * whoever is honest can write a field that is clear.
+ *
+ * An address in a display name claims its domain: many programs show nothing
+ * but the name. That refuses honest mail of ticket systems, which can leave the
+ * address out or be exempt. Mailing lists cannot, so a name that says itself
+ * that it is not Ann, `"ann@example.com via List" <list@other.test>`, passes:
+ * with a bare address before `via`, and something readable behind it. Names
+ * without an address, and domains that look alike, are not looked at.
+ *
+ * Two honest forms of RFC 5322 are unclear by this caution:
+ * `a@other.test, "B at example.com" <b@other.test>` and
+ * `example.com newsletter, x@other.test`: with more than one mailbox, or with
+ * something that is none, all text counts.
  */
 #ifndef POSTERN_ADDRESS_ADDR_HEADER_H
 #define POSTERN_ADDRESS_ADDR_HEADER_H

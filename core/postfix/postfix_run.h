@@ -3,7 +3,10 @@
  * another.
  *
  * What Postfix had accepted, but not yet put into its queue, is lost with the
- * run; within one, it only is when a process of Postfix is killed.
+ * run; within one, it only is when a process of Postfix is killed. By SMTP the
+ * milter's record comes before the queue file. So until Postfix has said 250,
+ * the row of an email whose request may come again names the run in which it
+ * was submitted, and counts as sent in that run alone.
  */
 #ifndef POSTERN_POSTFIX_POSTFIX_RUN_H
 #define POSTERN_POSTFIX_POSTFIX_RUN_H

@@ -1,7 +1,9 @@
 /*
  * store_clean: removes what nobody needs any more, a little at a time.
  *
- * An email that was ever sent or refused is never removed.
+ * An email that was ever sent or refused is never removed. A message that waited
+ * in Postfix for longer than its row is kept carries a ticket that nobody knows,
+ * and is judged as such: what is refused is held or returned, not lost.
  */
 #ifndef POSTERN_STORE_STORE_CLEAN_H
 #define POSTERN_STORE_STORE_CLEAN_H

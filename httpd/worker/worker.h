@@ -7,11 +7,14 @@
  *
  * The life of a request:
  *
- *   conn       bytes arrive; http_head reads the head strictly
- *   admission  route, key, rate, scope, size, media type: from the head alone
- *   conn       a problem is answered now; else evhttp collects the body
- *   dispatch   route->handle(): parse -> decide -> act -> render
- *   reply      sends the answer, logs it, frees the request
+ *   transport/conn.c    bytes arrive; http1 reads the head strictly
+ *   gate/admission.c    route, key, rate, scope, size, media type: from the
+ *                       head alone
+ *   transport/conn.c    a problem is answered now; else evhttp collects the body
+ *   transport/reply.c   dispatch_on_request() calls route->handle()
+ *   json/, form/        parse -> decide -> act -> render; send.c for all that
+ *                       sends
+ *   transport/reply.c   sends the answer, logs it, frees the request
  */
 #ifndef POSTERN_HTTPD_WORKER_WORKER_H
 #define POSTERN_HTTPD_WORKER_WORKER_H
