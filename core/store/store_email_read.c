@@ -25,16 +25,26 @@ int store_email_get(struct db *db, const char *id,
 		" WHERE e.id = $id AND" IN_FOLDER
 		" AND ($company IS NULL OR e.company_id = $company)"
 		" AND ($domain IS NULL OR e.domain = $domain)";
-	int found = row_get(db, sql_get,
-		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$all", !scope->sent_only),
-			DB_TEXT("$company", scope->company_id),
-			DB_TEXT("$domain", scope->domain)),
-		&store_email_type, email_r, err);
+	struct db_stmt *stmt;
+	int found;
 
+	if (db_start(db, sql_get,
+		    DB_PARAMS(DB_TEXT("$id", id),
+			    DB_INT("$all", !scope->sent_only),
+			    DB_TEXT("$company", scope->company_id),
+			    DB_TEXT("$domain", scope->domain)),
+		    &stmt, err) != 0)
+		return -1;
+	found = db_step(stmt, err);
 	if (found != 1)
 		return found;
+	if (row_read(stmt, &store_email_type, email_r, err) < 0)
+		return -1;
+	/* Before the reset: so both are of one moment, and the engine takes its
+	 * locks once. */
 	found = store_recipients_read(
 		db, email_r->seq, &email_r->recipients, err);
+	db_reset(stmt);
 	if (found != 1)
 		store_email_clear(email_r);
 	return found;
