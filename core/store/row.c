@@ -367,17 +367,27 @@ static void reverse(const struct rows *rows, size_t size)
 	}
 }
 
+/* Copies params, with room for two more: how many they are. */
+static size_t copy_params(const struct db_param *params,
+	struct db_param all[static PAGE_PARAMS_MAX])
+{
+	size_t n = 0;
+
+	memset(all, 0, PAGE_PARAMS_MAX * sizeof(*all));
+	for (; params && params[n].name; n++) {
+		assert(n + 3 < PAGE_PARAMS_MAX);
+		all[n] = params[n];
+	}
+	return n;
+}
+
 int row_page(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const struct page *page,
 	struct rows *rows_r, struct err *err)
 {
-	struct db_param all[PAGE_PARAMS_MAX] = {0};
-	size_t n = 0;
+	struct db_param all[PAGE_PARAMS_MAX];
+	size_t n = copy_params(params, all);
 
-	for (; params && params[n].name; n++) {
-		assert(n + 2 < ARRAY_SIZE(all));
-		all[n] = params[n];
-	}
 	/* One more than the page has, to see whether there are more. */
 	all[n] = (struct db_param)DB_INT("$limit", page->limit + INT64_C(1));
 	if (row_list(db, sql, all, type, (size_t)page->limit, rows_r, err) < 0)
@@ -385,6 +395,27 @@ int row_page(struct db *db, const char *sql, const struct db_param *params,
 	if (page_backwards(page))
 		reverse(rows_r, type->size);
 	return 0;
+}
+
+int row_page_created(struct db *db, const struct row_pager *pager,
+	const struct db_param *params, const struct row_type *type,
+	const struct page *page, struct rows *rows_r, struct err *err)
+{
+	const char *cursor = page_cursor(page);
+	struct db_param all[PAGE_PARAMS_MAX];
+	size_t n = copy_params(params, all);
+	int64_t created_us = INT64_MAX;
+	int found;
+
+	all[n] = (struct db_param)DB_TEXT("$id", cursor ? cursor : "");
+	found = cursor ? row_number(db, pager->place, all, &created_us, err) : 1;
+	if (found != 1)
+		return found;
+	all[n + 1] = (struct db_param)DB_INT("$created", created_us);
+	if (row_page(db, page_backwards(page) ? pager->newer : pager->older,
+		    all, type, page, rows_r, err) < 0)
+		return -1;
+	return 1;
 }
 
 int row_check_name(const char *what, const char *name, struct err *err)

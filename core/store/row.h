@@ -125,6 +125,17 @@ bool page_backwards(const struct page *page);
 int row_page(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const struct page *page,
 	struct rows *rows_r, struct err *err);
+/* The same for a list in the order of (created_us, id), whose statements have
+ * params and `$id`: 1, 0 when the page refers to an item that the list does not
+ * have, -1. */
+struct row_pager {
+	const char *place; /* created_us of the item `$id`, if the list has it */
+	const char *older; /* from (`$created`, `$id`) on, newest first */
+	const char *newer; /* from there on, oldest first */
+};
+int row_page_created(struct db *db, const struct row_pager *pager,
+	const struct db_param *params, const struct row_type *type,
+	const struct page *page, struct rows *rows_r, struct err *err);
 
 /* The text of a stranger, cut to 256 bytes and made UTF-8; "" for NULL. A new
  * string. */

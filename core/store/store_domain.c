@@ -166,49 +166,31 @@ int store_domain_list(struct db *db, const char *company_id,
 	return 0;
 }
 
-/* The place of the cursor in the list: 1, 0 when it is not there, -1. */
-static int find_place(struct db *db, const struct domain_scope *scope,
-	const char *id, int64_t *created_us_r, struct err *err)
-{
-	struct domain domain;
-	int found = store_domain_get(db, scope->company_id, id, &domain, err);
-
-	if (found <= 0)
-		return found;
-	*created_us_r = domain.created_us;
-	found = scope->domain == NULL || str_eq(scope->domain, domain.name);
-	store_domain_clear(&domain);
-	return found;
-}
-
 int store_domain_page(struct db *db, const struct domain_scope *scope,
 	const struct page *page, struct domain_list *list_r, bool *more_r,
 	struct err *err)
 {
+#define IN_SCOPE                                                               \
+	" WHERE company_id = $company AND ($domain IS NULL OR name = $domain)"
 #define PAGE(side, order)                                                      \
-	DOMAIN_SELECT " WHERE company_id = $company"                           \
-		      " AND ($domain IS NULL OR name = $domain)"               \
-		      " AND (created_us, id) " side " ($created, $id)"         \
-		      " ORDER BY created_us " order ", id " order              \
-		      " LIMIT $limit"
+	DOMAIN_SELECT IN_SCOPE                                                 \
+		" AND (created_us, id) " side " ($created, $id)"               \
+		" ORDER BY created_us " order ", id " order " LIMIT $limit"
+	static const char sql_place[] = "SELECT created_us FROM domain" IN_SCOPE
+					" AND id = $id";
 	static const char sql_older[] = PAGE("<", "DESC");
 	static const char sql_newer[] = PAGE(">", "ASC");
 #undef PAGE
-	const char *cursor = page_cursor(page);
-	int64_t created_us = INT64_MAX;
+#undef IN_SCOPE
+	static const struct row_pager pager = {sql_place, sql_older, sql_newer};
 	struct rows rows;
-	int found;
+	int found = row_page_created(db, &pager,
+		DB_PARAMS(DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain)),
+		&domain_type, page, &rows, err);
 
-	found = cursor ? find_place(db, scope, cursor, &created_us, err) : 1;
 	if (found != 1)
 		return found;
-	if (row_page(db, page_backwards(page) ? sql_newer : sql_older,
-		    DB_PARAMS(DB_TEXT("$company", scope->company_id),
-			    DB_TEXT("$domain", scope->domain),
-			    DB_INT("$created", created_us),
-			    DB_TEXT("$id", cursor ? cursor : "")),
-		    &domain_type, page, &rows, err) < 0)
-		return -1;
 	*list_r = (struct domain_list){rows.items, rows.n};
 	*more_r = rows.more;
 	return 1;

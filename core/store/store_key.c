@@ -171,57 +171,35 @@ int store_key_list(struct db *db, const char *company_id,
 	return 0;
 }
 
-#define IN_RANGE                                                               \
-	" k.company_id = $company AND k.revoked_us = 0"                        \
-	" AND ($domain IS NULL OR d.name = $domain)"
-
-/* The place of the cursor in the list: 1, 0 when it is not there, -1. */
-static int find_place(struct db *db, const struct key_range *range,
-	const char *id, int64_t *created_us_r, struct err *err)
-{
-	static const char sql_place[] = KEY_SELECT
-		" WHERE k.id = $id AND" IN_RANGE;
-	struct key key;
-	int found = row_get(db, sql_place,
-		DB_PARAMS(DB_TEXT("$id", id),
-			DB_TEXT("$company", range->company_id),
-			DB_TEXT("$domain", range->domain)),
-		&key_type, &key, err);
-
-	if (found == 1) {
-		*created_us_r = key.created_us;
-		store_key_clear(&key);
-	}
-	return found;
-}
-
 int store_key_page(struct db *db, const struct key_range *range,
 	const struct page *page, struct key_list *list_r, bool *more_r,
 	struct err *err)
 {
+#define IN_RANGE                                                               \
+	" WHERE k.company_id = $company AND k.revoked_us = 0"                  \
+	" AND ($domain IS NULL OR d.name = $domain)"
 #define PAGE(side, order)                                                      \
-	KEY_SELECT " WHERE" IN_RANGE " AND (k.created_us, k.id) " side         \
-		   " ($created, $id)"                                          \
-		   " ORDER BY k.created_us " order ", k.id " order             \
-		   " LIMIT $limit"
+	KEY_SELECT IN_RANGE " AND (k.created_us, k.id) " side                  \
+			    " ($created, $id)"                                 \
+			    " ORDER BY k.created_us " order ", k.id " order    \
+			    " LIMIT $limit"
+	static const char sql_place[] =
+		"SELECT k.created_us FROM api_key k"
+		" LEFT JOIN domain d ON d.id = k.domain_id" IN_RANGE
+		" AND k.id = $id";
 	static const char sql_older[] = PAGE("<", "DESC");
 	static const char sql_newer[] = PAGE(">", "ASC");
 #undef PAGE
-	const char *cursor = page_cursor(page);
-	int64_t created_us = INT64_MAX;
+#undef IN_RANGE
+	static const struct row_pager pager = {sql_place, sql_older, sql_newer};
 	struct rows rows;
-	int found;
+	int found = row_page_created(db, &pager,
+		DB_PARAMS(DB_TEXT("$company", range->company_id),
+			DB_TEXT("$domain", range->domain)),
+		&key_type, page, &rows, err);
 
-	found = cursor ? find_place(db, range, cursor, &created_us, err) : 1;
 	if (found != 1)
 		return found;
-	if (row_page(db, page_backwards(page) ? sql_newer : sql_older,
-		    DB_PARAMS(DB_TEXT("$company", range->company_id),
-			    DB_TEXT("$domain", range->domain),
-			    DB_INT("$created", created_us),
-			    DB_TEXT("$id", cursor ? cursor : "")),
-		    &key_type, page, &rows, err) < 0)
-		return -1;
 	*list_r = (struct key_list){rows.items, rows.n};
 	*more_r = rows.more;
 	return 1;
