@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/arguments.h"
@@ -89,6 +90,19 @@ int call_domain(const struct call *call, const char *given,
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", name);
 	return found < 0 ? -1 : 0;
+}
+
+size_t screen_width(void)
+{
+	enum { LEAST = 40, USUAL = 80, MOST = 120 };
+	struct winsize size = {0};
+
+	if (!isatty(STDOUT_FILENO) ||
+		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return USUAL;
+	if (size.ws_col < LEAST)
+		return LEAST;
+	return size.ws_col > MOST ? MOST : size.ws_col;
 }
 
 bool ask_is_possible(void)

@@ -46,6 +46,9 @@ int call_company_option(
 int call_domain(const struct call *call, const char *given,
 	struct domain *domain_r, struct err *err);
 
+/* How many columns to write for: those of the terminal, within reason, or 80. */
+size_t screen_width(void);
+
 /* Whether somebody can be asked: standard input and error are terminals. */
 bool ask_is_possible(void);
 /* Asks on standard error until the answer is one of the words, or its first

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "cli/email_story.h"
 #include "core/address/addr.h"
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_email.h"
+#include "core/store/store_event.h"
 #include "core/store/store_refusal.h"
 
 enum {
@@ -61,6 +63,20 @@ static int read_query(
 
 static const struct email_scope everything = {0};
 
+/* ids: NAMED_MAX + 1 at most, the newest first. */
+static int refuse_several(const char *what, const char *name,
+	const struct strv *ids, struct err *err)
+{
+	_cleanup_buf_ struct buf list = BUF_INIT;
+
+	for (size_t i = 0; i < ids->n && i < NAMED_MAX; i++)
+		buf_printf(&list, "%s%s", i ? ", " : "", ids->items[i]);
+	return err_set(err, ERR_INVALID,
+		"several emails have the %s %s; show one of them by its id: "
+		"%s%s",
+		what, name, buf_str(&list), ids->n > NAMED_MAX ? ", ..." : "");
+}
+
 static int find_by_id(
 	const struct call *call, struct email *email_r, struct err *err)
 {
@@ -73,6 +89,37 @@ static int find_by_id(
 	if (found == 0)
 		err_set(err, ERR_NOT_FOUND, "there is no email with the id %s",
 			id);
+	return found > 0 ? 0 : -1;
+}
+
+/* Postfix's ids: letters and digits. */
+static bool is_queue_id(const char *text)
+{
+	enum { SHORTEST = 5, LONGEST = 25 };
+	size_t len = strlen(text);
+
+	return len >= SHORTEST && len <= LONGEST &&
+	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == len;
+}
+
+/* Short queue ids come back: then which email is meant cannot be told. */
+static int find_by_queue_id(const struct call *call, const char *queue_id,
+	struct email *email_r, struct err *err)
+{
+	_cleanup_strv_ struct strv ids = STRV_INIT;
+	int found = 0;
+
+	if (store_hop_emails(call->db, queue_id, NAMED_MAX + 1, &ids, err) < 0)
+		return -1;
+	if (ids.n > 1)
+		return refuse_several("queue id", queue_id, &ids, err);
+	if (ids.n == 1)
+		found = store_email_get(
+			call->db, ids.items[0], &everything, email_r, err);
+	if (found == 0)
+		err_set(err, ERR_NOT_FOUND,
+			"there is no email with the queue id %s", queue_id);
 	return found > 0 ? 0 : -1;
 }
 
@@ -90,19 +137,6 @@ static int find_own(const struct call *call, const char *message_id,
 	return store_email_get(call->db, id, &everything, email_r, err);
 }
 
-static int refuse_several(
-	const char *message_id, const struct email_list *list, struct err *err)
-{
-	_cleanup_buf_ struct buf ids = BUF_INIT;
-
-	for (size_t i = 0; i < list->n && i < NAMED_MAX; i++)
-		buf_printf(&ids, "%s%s", i ? ", " : "", list->items[i].id);
-	return err_set(err, ERR_INVALID,
-		"several emails have the Message-ID %s; show one of them by "
-		"its id: %s%s",
-		message_id, buf_str(&ids), list->n > NAMED_MAX ? ", ..." : "");
-}
-
 static int find_chosen(const struct call *call, const char *message_id,
 	struct email *email_r, struct err *err)
 {
@@ -112,9 +146,14 @@ static int find_chosen(const struct call *call, const char *message_id,
 	if (store_email_list_chosen(
 		    call->db, message_id, NAMED_MAX + 1, &list, err) < 0)
 		return -1;
-	if (list.n > 1)
-		found = refuse_several(message_id, &list, err);
-	else if (list.n == 1)
+	if (list.n > 1) {
+		_cleanup_strv_ struct strv ids = STRV_INIT;
+
+		for (size_t i = 0; i < list.n; i++)
+			strv_add(&ids, list.items[i].id);
+		found = refuse_several("Message-ID", message_id, &ids, err);
+	}
+	if (list.n == 1)
 		found = store_email_get(
 			call->db, list.items[0].id, &everything, email_r, err);
 	store_email_list_free(&list);
@@ -124,9 +163,10 @@ static int find_chosen(const struct call *call, const char *message_id,
 	return found > 0 ? 0 : -1;
 }
 
-/* By its id; by that in a Message-ID, as the form API answers it; or by the
- * Message-ID that its client chose. Those may be several, which is an error
- * that names their ids. 0, and the caller clears the email, or -1. */
+/* By its id; by that in a Message-ID, as the form API answers it; by the
+ * Message-ID that its client chose; or by a queue id. There may be several,
+ * which is an error that names their ids. 0, and the caller clears the email,
+ * or -1. */
 static int email_find(
 	const struct call *call, struct email *email_r, struct err *err)
 {
@@ -134,6 +174,8 @@ static int email_find(
 	_cleanup_free_ char *message_id = NULL;
 	int found;
 
+	if (is_queue_id(text))
+		return find_by_queue_id(call, text, email_r, err);
 	if (strchr(text, '@') == NULL)
 		return find_by_id(call, email_r, err);
 	message_id = *text == '<' ? mem_strdup(text) : mem_printf("<%s>", text);
@@ -164,31 +206,41 @@ enum {
 	SENT_AT,
 	DECIDED_AT,
 	REFUSAL,
+	ANSWER,
+	RECIPIENTS,
+	EVENTS,
 	TEXT,
 	HTML,
 };
 
-static const struct column columns[] = {
-	[OBJECT] = {"object", NULL, .type = COLUMN_TEXT},
-	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
-	[STATE] = {"state", "STATE", .type = COLUMN_TEXT},
-	[ID] = {"id", "ID", .type = COLUMN_TEXT},
-	[FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},
-	[TO] = {"to", "TO", COLUMN_LIST, .width = 40},
-	[CC] = {"cc", NULL, .type = COLUMN_LIST},
-	[BCC] = {"bcc", NULL, .type = COLUMN_LIST},
-	[REPLY_TO] = {"reply_to", NULL, .type = COLUMN_LIST},
-	[SUBJECT] = {"subject", "SUBJECT", COLUMN_TEXT, .width = 50},
-	[LAST_EVENT] = {"last_event", NULL, .type = COLUMN_TEXT},
-	[COMPANY_ID] = {"company_id", NULL, .type = COLUMN_TEXT},
-	[KEY_ID] = {"key_id", NULL, .type = COLUMN_TEXT},
-	[DOMAIN_NAME] = {"domain", NULL, .type = COLUMN_TEXT},
-	[SENDER] = {"sender", NULL, .type = COLUMN_TEXT},
-	[MESSAGE_ID] = {"message_id", NULL, .type = COLUMN_TEXT},
-	[QUEUE_ID] = {"queue_id", NULL, .type = COLUMN_TEXT},
-	[SENT_AT] = {"sent_at", NULL, .type = COLUMN_TIME},
-	[DECIDED_AT] = {"decided_at", NULL, .type = COLUMN_TIME},
-	[REFUSAL] = {"refusal", NULL, .type = COLUMN_TEXT},
+#define LISTED                                                                                \
+	[OBJECT] = {"object", NULL, .type = COLUMN_TEXT},                                     \
+	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},                        \
+	[STATE] = {"state", "STATE", .type = COLUMN_TEXT},                                    \
+	[ID] = {"id", "ID", .type = COLUMN_TEXT},                                             \
+	[FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},                                  \
+	[TO] = {"to", "TO", COLUMN_LIST, .width = 40},                                        \
+	[CC] = {"cc", NULL, .type = COLUMN_LIST}, [BCC] = {"bcc", NULL, .type = COLUMN_LIST}, \
+	[REPLY_TO] = {"reply_to", NULL, .type = COLUMN_LIST},                                 \
+	[SUBJECT] = {"subject", "SUBJECT", COLUMN_TEXT, .width = 50},                         \
+	[LAST_EVENT] = {"last_event", "LAST EVENT", .type = COLUMN_TEXT},                     \
+	[COMPANY_ID] = {"company_id", NULL, .type = COLUMN_TEXT},                             \
+	[KEY_ID] = {"key_id", NULL, .type = COLUMN_TEXT},                                     \
+	[DOMAIN_NAME] = {"domain", NULL, .type = COLUMN_TEXT},                                \
+	[SENDER] = {"sender", NULL, .type = COLUMN_TEXT},                                     \
+	[MESSAGE_ID] = {"message_id", NULL, .type = COLUMN_TEXT},                             \
+	[QUEUE_ID] = {"queue_id", NULL, .type = COLUMN_TEXT},                                 \
+	[SENT_AT] = {"sent_at", NULL, .type = COLUMN_TIME},                                   \
+	[DECIDED_AT] = {"decided_at", NULL, .type = COLUMN_TIME},                             \
+	[REFUSAL] = {"refusal", NULL, .type = COLUMN_TEXT}
+
+static const struct column list_columns[] = {LISTED, {0}};
+
+static const struct column show_columns[] = {
+	LISTED,
+	[ANSWER] = {"answer", NULL, .type = COLUMN_TEXT},
+	[RECIPIENTS] = {"recipients", NULL, .type = COLUMN_ROWS},
+	[EVENTS] = {"events", NULL, .type = COLUMN_ROWS},
 	[TEXT] = {"text", NULL, .type = COLUMN_BODY},
 	[HTML] = {"html", NULL, .type = COLUMN_BODY},
 	{0},
@@ -243,16 +295,95 @@ static void add_row(struct report *report, const struct email *email)
 	add_fate(report, email);
 }
 
+/* A value with its name before it; nothing for nothing. */
+static void add_fact(
+	const char *name, const char *value, size_t width, struct buf *out)
+{
+	enum { AT = 12 };
+	_cleanup_buf_ struct buf lines = BUF_INIT;
+
+	if (str_empty(value))
+		return;
+	visible_add_wrapped(&lines, value, AT, width);
+	buf_printf(out, "%-*s%s", AT, name, buf_str(&lines) + AT);
+}
+
+static void add_fact_recipients(const char *name, const struct email *email,
+	enum recipient_kind kind, size_t width, struct buf *out)
+{
+	const struct recipients *recipients = &email->recipients;
+	_cleanup_strv_ struct strv list = STRV_INIT;
+	_cleanup_free_ char *text = NULL;
+
+	for (size_t i = 0; i < recipients->n; i++)
+		if (recipients->items[i].kind == kind)
+			strv_add(&list, recipient_text(&recipients->items[i]));
+	text = strv_join(&list, ", ");
+	add_fact(name, text, width, out);
+}
+
+static void add_body(const char *name, const char *body, struct buf *out)
+{
+	if (str_empty(body))
+		return;
+	buf_printf(out, "\n%s:\n%s", name, body);
+	if (out->data[out->len - 1] != '\n')
+		buf_add_char(out, '\n');
+}
+
+/* For people: the answer first, then the email, then what became of it. */
+static void print_show(const struct call *call, const struct email *email,
+	const struct email_story *story, struct buf *out)
+{
+	_cleanup_free_ char *answer = email_story_answer(story);
+	size_t width = screen_width();
+
+	visible_add_wrapped(out, answer, 0, width);
+	buf_add_char(out, '\n');
+	add_fact("id", email->id, width, out);
+	add_fact("from", email->from, width, out);
+	add_fact_recipients("to", email, RECIPIENT_TO, width, out);
+	add_fact_recipients("cc", email, RECIPIENT_CC, width, out);
+	add_fact_recipients("bcc", email, RECIPIENT_BCC, width, out);
+	add_fact("subject", email->subject, width, out);
+	add_fact("state", store_email_state_name(email->state), width, out);
+	add_fact("last event", email->last_event, width, out);
+	add_fact("queue id", email->queue_id, width, out);
+	add_fact("message id", email->message_id, width, out);
+	add_fact("sender", email->sender, width, out);
+	add_fact("domain", email->domain, width, out);
+	add_fact("company", email->company_id, width, out);
+	add_fact("key", email->key_id, width, out);
+	buf_add_char(out, '\n');
+	email_story_print(story, width, out);
+	if (call_option(call, OPTION_CONTENT)) {
+		add_body("text", email->text, out);
+		add_body("html", email->html, out);
+	}
+}
+
 static int run_show(
 	const struct call *call, struct report *report, struct err *err)
 {
+	_cleanup_(email_story) struct email_story *story = NULL;
+	_cleanup_free_ char *answer = NULL;
+	struct buf text = BUF_INIT;
 	struct email email;
 
 	if (email_find(call, &email, err) < 0)
 		return -1;
+	if (email_story_new(call, &email, &story, err) < 0) {
+		store_email_clear(&email);
+		return -1;
+	}
+	answer = email_story_answer(story);
 	add_row(report, &email);
+	report_text(report, ANSWER, answer);
+	email_story_report(story, report, RECIPIENTS, EVENTS);
 	report_text(report, TEXT, email.text);
 	report_text(report, HTML, email.html);
+	print_show(call, &email, story, &text);
+	report->note = buf_take(&text);
 	store_email_clear(&email);
 	return 0;
 }
@@ -278,13 +409,20 @@ const struct verb cmd_email_show = {
 	.name = "show",
 	.argument = "ID",
 	.access = VERB_READS,
-	.shape = VERB_RECORD,
-	.columns = columns,
-	.help = "Shows an email, sent or not, with what became of it. ID is "
-		"what the client was answered: a UUID, or <UUID@DOMAIN>; or a "
-		"Message-ID that the client chose. The state is staged until "
-		"the milter has seen its message; then "
-		"it is sent or refused.",
+	.shape = VERB_NOTE,
+	.columns = show_columns,
+	.options = {{OPTION_CONTENT, false,
+		"Also its text and html, which JSON always has."}},
+	.help = "Tells whether an email went out, in the first line, and then "
+		"all that is known of it: what became of it for each "
+		"recipient, what happens next, and what happened, in order, in "
+		"the words of Postfix and of the remote server. ID is what the "
+		"client was answered: a UUID, or <UUID@DOMAIN>; a Message-ID "
+		"that the client chose; or a queue id of Postfix, also that of "
+		"a message which an alias, a content filter or a requeue made "
+		"of it. Delivered means that the next mail server has taken "
+		"it (2xx). When Postfix tries again is computed from its "
+		"settings, and its queue is asked.",
 	.run = run_show,
 };
 
@@ -293,7 +431,7 @@ const struct verb cmd_email_list = {
 	.name = "list",
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
-	.columns = columns,
+	.columns = list_columns,
 	.options = {{OPTION_COMPANY, false, "Only those of this company."},
 		{OPTION_DOMAIN, false, "Only those sent as this domain."},
 		{OPTION_LIMIT, false, LIMIT_HELP}},

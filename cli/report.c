@@ -42,6 +42,9 @@ void report_clear(struct report *report)
 	for (size_t i = 0; i < report->rows_n * report->columns_n; i++) {
 		wipe(report->cells[i].text);
 		strv_free(&report->cells[i].list);
+		if (report->cells[i].rows)
+			report_clear(report->cells[i].rows);
+		free(report->cells[i].rows);
 	}
 	free(report->cells);
 	free(report->note);
@@ -94,6 +97,17 @@ void report_list(struct report *report, size_t column, const struct strv *list)
 
 	cell->set = true;
 	strv_add_all(&cell->list, list);
+}
+
+struct report *report_rows(
+	struct report *report, size_t column, const struct column *columns)
+{
+	struct cell *cell = last_row_cell(report, column);
+
+	cell->set = true;
+	cell->rows = mem_new(struct report);
+	report_init(cell->rows, columns);
+	return cell->rows;
 }
 
 void report_note(struct report *report, const char *format, ...)
@@ -245,6 +259,34 @@ size_t visible_cut(const char *text, size_t width)
 	return bytes;
 }
 
+void visible_add_wrapped(
+	struct buf *out, const char *text, size_t indent, size_t width)
+{
+	_cleanup_buf_ struct buf shown = BUF_INIT;
+	size_t room = width > indent ? width - indent : 1;
+	const char *rest;
+
+	visible_add(&shown, text);
+	rest = buf_str(&shown) + strspn(buf_str(&shown), " ");
+	do {
+		size_t fits = visible_cut(rest, room);
+		size_t len = fits;
+
+		if (rest[fits] != '\0' && rest[fits] != ' ')
+			while (len > 0 && rest[len - 1] != ' ')
+				len--;
+		if (len == 0) /* no blank to break at */
+			len = fits ? fits : char_len(rest);
+		buf_printf(out, "%*s", (int)indent, "");
+		fits = len;
+		while (fits > 0 && rest[fits - 1] == ' ')
+			fits--;
+		buf_add(out, rest, fits);
+		buf_add_char(out, '\n');
+		rest += len + strspn(rest + len, " ");
+	} while (*rest);
+}
+
 /* Bytes that are no UTF-8, which JSON cannot hold, are made visible. */
 static json_t *json_of_text(const char *text)
 {
@@ -274,6 +316,8 @@ static json_t *json_of_time(int64_t time_us)
 	return json_string(text);
 }
 
+static json_t *json_of_rows(const struct report *report);
+
 static json_t *json_of_cell(enum column_type type, const struct cell *cell)
 {
 	if (!cell->set)
@@ -290,6 +334,8 @@ static json_t *json_of_cell(enum column_type type, const struct cell *cell)
 		return json_of_time(cell->number);
 	case COLUMN_LIST:
 		return json_of_list(&cell->list);
+	case COLUMN_ROWS:
+		return json_of_rows(cell->rows);
 	}
 	return json_null();
 }
@@ -324,13 +370,18 @@ static void dump(json_t *json, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-void print_json_rows(const struct report *report, struct buf *out)
+static json_t *json_of_rows(const struct report *report)
 {
 	json_t *array = json_array();
 
 	for (size_t row = 0; row < report->rows_n; row++)
 		json_array_append_new(array, json_of_row(report, row, false));
-	dump(array, out);
+	return array;
+}
+
+void print_json_rows(const struct report *report, struct buf *out)
+{
+	dump(json_of_rows(report), out);
 }
 
 void print_json_record(const struct report *report, struct buf *out)
@@ -389,7 +440,10 @@ static void add_value(const struct column *column, const struct cell *cell,
 		_cleanup_free_ char *text = strv_join(&cell->list, ", ");
 
 		add_text(column, text, cut, out);
+		break;
 	}
+	case COLUMN_ROWS:
+		break;
 	}
 }
 

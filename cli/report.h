@@ -23,6 +23,7 @@ enum column_type {
 	COLUMN_FLAG,
 	COLUMN_TIME, /* microseconds */
 	COLUMN_LIST,
+	COLUMN_ROWS, /* a report of its own; in JSON alone: an array of objects */
 };
 
 struct column {
@@ -37,6 +38,7 @@ struct cell {
 	char *text;
 	int64_t number;
 	struct strv list;
+	struct report *rows;
 };
 
 struct report {
@@ -62,6 +64,9 @@ void report_number(struct report *report, size_t column, int64_t number);
 /* 0, which stands for never, leaves null. */
 void report_time(struct report *report, size_t column, int64_t time_us);
 void report_list(struct report *report, size_t column, const struct strv *list);
+/* Starts the rows of the cell, which the report owns, and gives them. */
+struct report *report_rows(
+	struct report *report, size_t column, const struct column *columns);
 
 /* Adds a sentence for people. */
 void report_note(struct report *report, const char *format, ...)
@@ -90,6 +95,11 @@ void visible_add(struct buf *out, const char *text);
 
 /* The same, but ends of line and tabs stay. */
 void visible_add_lines(struct buf *out, const char *text);
+
+/* The same in lines of width columns, each after indent blanks. They are broken
+ * at blanks, and a word only that is longer than a line. */
+void visible_add_wrapped(
+	struct buf *out, const char *text, size_t indent, size_t width);
 
 /* How many columns of a terminal the text, made visible, takes. */
 size_t visible_width(const char *text);

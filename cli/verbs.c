@@ -60,6 +60,7 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_REFUSED] = {"refused", NULL},
 	[OPTION_WAITING] = {"waiting", NULL},
 	[OPTION_YES] = {"yes", NULL},
+	[OPTION_CONTENT] = {"content", NULL},
 };
 
 bool verbs_has_noun(const char *noun)
@@ -193,42 +194,18 @@ void usage_add_line(const struct verb *verb, struct buf *out)
 	add_usage(verb, 0, SIZE_MAX, out);
 }
 
-/* Breaks the text into lines, each after indent blanks. */
-static void add_wrapped(const char *text, size_t indent, struct buf *out)
-{
-	size_t used = 0;
-
-	while (*text) {
-		size_t len = strcspn(text, " ");
-
-		if (used > 0 && used + 1 + len > LINE_WIDTH - indent) {
-			buf_add_char(out, '\n');
-			used = 0;
-		}
-		if (used == 0)
-			buf_printf(out, "%*s", (int)indent, "");
-		else
-			buf_add_char(out, ' ');
-		buf_add(out, text, len);
-		used += len + (used > 0);
-		text += len;
-		text += strspn(text, " ");
-	}
-	buf_add_char(out, '\n');
-}
-
 void usage_add_verb(const struct verb *verb, struct buf *out)
 {
 	buf_add_str(out, "usage: ");
 	add_usage(verb, strlen("usage: "), LINE_WIDTH, out);
 	buf_add_str(out, "\n\n");
-	add_wrapped(verb->help, 0, out);
+	visible_add_wrapped(out, verb->help, 0, LINE_WIDTH);
 	buf_add_char(out, '\n');
 	for (size_t i = 0; verb->options[i].help; i++) {
 		buf_add_str(out, "  ");
 		add_option(&verb->options[i], out);
 		buf_add_char(out, '\n');
-		add_wrapped(verb->options[i].help, 6, out);
+		visible_add_wrapped(out, verb->options[i].help, 6, LINE_WIDTH);
 	}
 	if (verb->options[0].help)
 		buf_add_char(out, '\n');

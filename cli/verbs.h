@@ -36,6 +36,7 @@ enum verb_option_id {
 	OPTION_REFUSED,
 	OPTION_WAITING,
 	OPTION_YES,
+	OPTION_CONTENT,
 	OPTIONS
 };
 
@@ -66,8 +67,8 @@ enum verb_shape {
 struct verb {
 	const char *noun;
 	const char *name;     /* NULL: the noun alone */
-	const char *argument; /* as `NAME`, `[NAME]`: may be left out; `NAME...`:
-			       * one or more; NULL: takes none */
+	const char *argument; /* as `NAME`, `[NAME]`: may be left out;
+			       * `NAME...`: one or more; NULL: takes none */
 	bool variant; /* of a row before it with the same words: this one is
 		       * meant when the first of its options is given */
 	enum verb_access access;

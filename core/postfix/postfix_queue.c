@@ -79,6 +79,71 @@ void queue_item_clear(struct queue_item *item)
 	*item = (struct queue_item){0};
 }
 
+/* A time as postconf(5) has it: `5d`, `300s`, or with the parameter's own unit,
+ * `5`. -1 for anything else. */
+static int64_t read_time(const char *value, char unit)
+{
+	static const struct {
+		char name;
+		int64_t seconds;
+	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 24 * 3600},
+		{'w', 7 * 24 * 3600}};
+	size_t digits = strspn(value, "0123456789");
+	_cleanup_free_ char *number = mem_dup(value, digits);
+	int64_t n;
+
+	if (str_int(number, 0, INT32_MAX, &n) < 0)
+		return -1;
+	if (value[digits] != '\0' && value[digits + 1] == '\0')
+		unit = value[digits];
+	else if (value[digits] != '\0')
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (units[i].name == unit)
+			return n * units[i].seconds;
+	return -1;
+}
+
+int postfix_queue_times(
+	const struct conf *conf, struct queue_times *times_r, struct err *err)
+{
+	static const char *const names[] = {"minimal_backoff_time",
+		"maximal_backoff_time", "maximal_queue_lifetime",
+		"bounce_queue_lifetime"};
+	static const char units[] = {'s', 's', 'd', 'd'};
+	char *values[ARRAY_SIZE(names)];
+	int64_t seconds[ARRAY_SIZE(names)];
+	int result = 0;
+
+	if (postconf_read(conf->submission.postfix_config, names,
+		    ARRAY_SIZE(names), values, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		seconds[i] = read_time(values[i], units[i]);
+		if (seconds[i] < 0)
+			result = err_set(err, ERR_CONFIG,
+				"Postfix's %s is no time: \"%s\"", names[i],
+				values[i]);
+		free(values[i]);
+	}
+	if (result == 0)
+		*times_r = (struct queue_times){
+			seconds[0], seconds[1], seconds[2], seconds[3]};
+	return result;
+}
+
+int64_t queue_next_attempt(
+	const struct queue_times *times, int64_t arrival_s, int64_t last_s)
+{
+	int64_t wait_s = last_s - arrival_s;
+
+	if (wait_s > times->longest_s)
+		wait_s = times->longest_s;
+	if (wait_s < times->shortest_s)
+		wait_s = times->shortest_s;
+	return last_s + wait_s;
+}
+
 /* The beginning of a command line: the program, for our configuration. */
 static void start_argv(
 	const struct postfix_queue *queue, const char *name, struct strv *argv)
@@ -197,8 +262,7 @@ static int read_item(char *line, struct queue_item *item, struct err *err)
 		.sender = sender_of(object),
 		.mended = mended,
 	};
-	json_array_foreach(json_object_get(object, "recipients"), i, recipient)
-	{
+	json_array_foreach(json_object_get(object, "recipients"), i, recipient) {
 		strv_take(&item->recipients, text_of(recipient, "address"));
 		strv_take(&item->reasons, text_of(recipient, "delay_reason"));
 	}

@@ -64,6 +64,21 @@ int postfix_queue_submit(const struct postfix_queue *queue, const char *sender,
 /* Waits for its end: 0 when Postfix has the message, durably. */
 int postfix_queue_submitted(pid_t pid, struct err *err);
 
+/* When Postfix tries a deferred message again, and how long it does, in
+ * seconds. */
+struct queue_times {
+	int64_t shortest_s;        /* minimal_backoff_time */
+	int64_t longest_s;         /* maximal_backoff_time */
+	int64_t lifetime_s;        /* maximal_queue_lifetime */
+	int64_t bounce_lifetime_s; /* bounce_queue_lifetime: of the null sender */
+};
+int postfix_queue_times(
+	const struct conf *conf, struct queue_times *times_r, struct err *err);
+/* The earliest time of the attempt that follows one at last_s, as the queue
+ * manager sets it: as much later as the message was old then, within bounds. */
+int64_t queue_next_attempt(
+	const struct queue_times *times, int64_t arrival_s, int64_t last_s);
+
 /* Whether this process may read and change the queue: root may. */
 int postfix_queue_check_rights(struct err *err);
 

@@ -161,6 +161,52 @@ int store_hop_of_message_id(struct db *db, const char *message_id,
 		&hop_type, hop_r, err);
 }
 
+const char *hop_how_name(enum hop_how how)
+{
+	return hows[how];
+}
+
+int store_hops_of_email(
+	struct db *db, int64_t email, struct hop_list *list_r, struct err *err)
+{
+	static const char sql_hops[] = "SELECT " HOP_COLUMNS
+				       " FROM hop h WHERE h.email = $email"
+				       " ORDER BY h.since_us, h.queue_id";
+	struct rows rows;
+
+	if (row_list(db, sql_hops, DB_PARAMS(DB_INT("$email", email)),
+		    &hop_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct hop_list){rows.items, rows.n};
+	return 0;
+}
+
+void store_hop_list_free(struct hop_list *list)
+{
+	row_list_free(&hop_type, list->items, list->n);
+	*list = (struct hop_list){0};
+}
+
+int store_hop_emails(struct db *db, const char *queue_id, int limit,
+	struct strv *ids_r, struct err *err)
+{
+	static const char sql_emails[] =
+		"SELECT e.id FROM email e WHERE e.seq IN"
+		" (SELECT seq FROM email WHERE queue_id = $id"
+		" UNION SELECT email FROM hop WHERE queue_id = $id)"
+		" ORDER BY e.seq DESC LIMIT $limit";
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_start(db, sql_emails,
+		    DB_PARAMS(DB_TEXT("$id", queue_id), DB_INT("$limit", limit)),
+		    &stmt, err) != 0)
+		return -1;
+	while ((result = db_step(stmt, err)) == 1)
+		strv_take(ids_r, db_copy(stmt, 0));
+	return result;
+}
+
 /* The number in the first row, or -1. */
 static int64_t get_number(struct db *db, const char *sql,
 	const struct db_param *params, struct err *err)
@@ -431,6 +477,37 @@ int store_event_of_email(struct db *db, int64_t email,
 		return -1;
 	*list_r = (struct event_list){rows.items, rows.n, false};
 	return 0;
+}
+
+int store_event_after(struct db *db, int64_t after_seq, int64_t email,
+	int limit, struct event_list *list_r, struct err *err)
+{
+#define AFTER(condition)                                                       \
+	"SELECT " EVENT_COLUMNS EVENT_TABLES " WHERE v.seq > $seq" condition   \
+	" ORDER BY v.seq LIMIT $limit"
+	static const char sql_all[] = AFTER("");
+	static const char sql_email[] = AFTER(" AND v.email = $email");
+#undef AFTER
+	const struct db_param *params =
+		email ? DB_PARAMS(DB_INT("$seq", after_seq),
+				DB_INT("$email", email), DB_INT("$limit", limit))
+		      : DB_PARAMS(DB_INT("$seq", after_seq),
+				DB_INT("$limit", limit));
+	struct rows rows;
+
+	if (row_list(db, email ? sql_email : sql_all, params, &event_type,
+		    ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct event_list){rows.items, rows.n, false};
+	return 0;
+}
+
+int store_event_newest(struct db *db, int64_t *seq_r, struct err *err)
+{
+	static const char sql_newest[] =
+		"SELECT coalesce(max(seq), 0) FROM event";
+
+	return row_number(db, sql_newest, NULL, seq_r, err) < 0 ? -1 : 0;
 }
 
 /* In the order of the index: recorded_us, then seq, which rise together. */

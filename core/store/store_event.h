@@ -11,6 +11,7 @@
 #define POSTERN_STORE_STORE_EVENT_H
 
 #include "core/base/id.h"
+#include "core/base/strv.h"
 #include "core/db/db.h"
 #include "core/store/row.h"
 #include "core/store/store_fate.h"
@@ -57,6 +58,19 @@ int store_hop_is_filtered(struct db *db, const struct hop *hop, struct err *err)
 /* Whether all messages of the email have left the queue, and none but its
  * Message-ID connected them: 1, 0, -1. */
 int store_hop_is_last(struct db *db, const struct hop *hop, struct err *err);
+
+/* All messages of an email, the oldest first. */
+struct hop_list {
+	struct hop *items;
+	size_t n;
+};
+int store_hops_of_email(
+	struct db *db, int64_t email, struct hop_list *list_r, struct err *err);
+void store_hop_list_free(struct hop_list *list);
+/* The ids of emails of which a message had the queue id, the newest first. */
+int store_hop_emails(struct db *db, const char *queue_id, int limit,
+	struct strv *ids_r, struct err *err);
+const char *hop_how_name(enum hop_how how);
 
 /* One recipient of an email as it stands. */
 struct recipient_fate {
@@ -135,6 +149,13 @@ void store_event_list_free(struct event_list *list);
 /* All of one email, in order. */
 int store_event_of_email(struct db *db, int64_t email,
 	struct event_list *list_r, struct err *err);
+
+/* The next ones behind after_seq, of all emails or of the one with this seq (0:
+ * all). */
+int store_event_after(struct db *db, int64_t after_seq, int64_t email,
+	int limit, struct event_list *list_r, struct err *err);
+/* The seq of the newest, 0 without any. */
+int store_event_newest(struct db *db, int64_t *seq_r, struct err *err);
 
 /* A page of the events of a company's domain. */
 struct event_filter {

@@ -313,8 +313,17 @@ static void test_email_show(void **state)
 	assert_non_null(strstr(at.errors, "by its id: " THIRD ", " SECOND));
 	run_ok("email show " SECOND);
 	assert_true(is_printable(at.out));
+	assert_true(
+		str_starts(at.out, "Not yet, of 2 recipients: 2 not tried"));
 	assert_non_null(strstr(at.out, "\\x1b]0;owned\\x07 Größe\n"));
+	assert_null(strstr(at.out, "there\n"));
+	run_ok("email show " SECOND " --content");
+	assert_true(is_printable(at.out));
 	assert_non_null(strstr(at.out, "\ntext:\nhi\n\\x1b[2Jthere\n"));
+	run("email show Q1");
+	assert_int_equal(at.status, EX_DATAERR);
+	run("email show NONE1");
+	assert_int_equal(at.status, EX_NOINPUT);
 
 	run_ok("email show " FIRST " --json");
 	assert_non_null(strstr(at.out, "\"state\": \"staged\""));

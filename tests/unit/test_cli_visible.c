@@ -117,6 +117,35 @@ static void test_cut(void **state)
 			cases[i].bytes);
 }
 
+static void test_wrapped(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t indent, width;
+		const char *shown;
+	} cases[] = {
+		{"", 2, 10, "  \n"},
+		{"one two  three", 0, 80, "one two  three\n"},
+		{"one two three", 2, 9, "  one two\n  three\n"},
+		{"one two", 0, 3, "one\ntwo\n"},
+		{"abcdefgh ij", 0, 3, "abc\ndef\ngh\nij\n"}, /* no blank */
+		{"  Größe Größe", 1, 6, " Größe\n Größe\n"},
+		{"文字文字", 0, 5, "文字\n文字\n"},
+		{"文", 4, 5, "    文\n"}, /* too wide whatever is done */
+		{"a\nb\x1b[m c", 0, 9, "a\\x0ab\\x1\nb[m c\n"},
+		{"ab", 9, 3, "         a\n         b\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		visible_add_wrapped(
+			&out, cases[i].text, cases[i].indent, cases[i].width);
+		assert_string_equal(buf_str(&out), cases[i].shown);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +154,7 @@ int main(void)
 		cmocka_unit_test(test_lines_stay),
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_wrapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

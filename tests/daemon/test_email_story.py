@@ -1,0 +1,148 @@
+"""What `postern email show` and `postern email watch` tell of an email."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from harness import wait_for
+from harness.fates import Fates, address
+
+
+@pytest.fixture
+def fates(own_box):
+    made = Fates(own_box())
+    yield made
+    made.remote.close()
+
+
+def command(box, *words):
+    return [box.env["POSTERN_CLI"], "-c", box.config, *words]
+
+
+def show(box, *words):
+    """For people: all of it."""
+    done = subprocess.run(
+        command(box, "email", "show", *words), capture_output=True, timeout=60, check=True
+    )
+    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", done.stdout)
+    text = done.stdout.decode()
+    assert max(map(len, text.splitlines())) <= 80, text
+    return text
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def test_answers(fates):
+    """The first line says whether it went out; the rest what happens next."""
+    fates.box.postconf("minimal_backoff_time = 1h")
+    fates.box.postconf("maximal_backoff_time = 2h")
+    fates.reload()
+    first_lines = {
+        "fine": ("delivered", "Yes: delivered to fine@remote.test."),
+        "unknown": ("bounced", "No: it bounced; refused for good was unknown@remote.test."),
+        "later": ("deferred", "Not yet: delivery is delayed for later@remote.test."),
+    }
+    ids = {local: fates.send(address(local)) for local in first_lines}
+    shown = {}
+    for local, (state, line) in first_lines.items():
+        fates.wait(ids[local], state)
+        shown[local] = show(fates.box, ids[local])
+        assert shown[local].splitlines()[0] == line
+    assert "250 2.0.0 Ok: taken (2.0.0)" in flat(shown["fine"])
+    assert "said: 550 5.1.1 User unknown" in flat(shown["unknown"])
+    assert re.search(
+        r"Postfix tries again at about (\w+, [\d-]+, )?\d\d:\d\dZ, and gives up on"
+        r" \w+day, [\d-]+, \d\d:\d\dZ\.",
+        flat(shown["later"]),
+    )
+    [recipient] = fates.box.cli("email", "show", ids["later"])["recipients"]
+    assert recipient["queue"] == "deferred"
+    assert recipient["updated_at"] < recipient["next_attempt_at"] < recipient["gives_up_at"]
+
+    config = fates.box.env["POSTFIX_CONFIG"]
+    queue_id = fates.queue_id(ids["later"])
+    subprocess.run(["postsuper", "-c", config, "-h", queue_id], check=True, capture_output=True)
+    assert f"Postfix holds it as {queue_id}" in flat(show(fates.box, ids["later"]))
+    fates.box.stop("events")
+    subprocess.run(["postsuper", "-c", config, "-d", queue_id], check=True, capture_output=True)
+    assert "not in Postfix's queue any more" in flat(show(fates.box, queue_id))
+
+
+def test_several_recipients(fates):
+    email_id = fates.send(*map(address, ("fine", "unknown", "later")))
+    fates.wait(email_id, "delivered", "bounced", "deferred")
+    wait_for(
+        "some attempts",
+        lambda: [e[0] for e in fates.events(email_id)].count("deferred") > 4,
+    )
+    text = show(fates.box, email_id)
+    assert text.startswith("In part, of 3 recipients: 1 delivered, 1 bounced, 1 deferred.\n")
+    # Of many attempts with the same words the first and the last.
+    assert text.count("450 4.2.1") == 2
+    events = fates.box.cli("email", "show", email_id)["events"]
+    assert [e["type"] for e in events].count("deferred") > 4
+
+
+def test_no_word_of_the_remote_acts(fates):
+    fates.remote.answers["evil"] = (
+        b"550 5.1.1 \x1b[31mred\x1b]0;owned\x07 \xc2\x9b31m \xe2\x80\xaeabc "
+        b"= removed: " + b"x" * 300 + b"\r\n"
+    )
+    email_id = fates.send(address("evil"))
+    fates.wait(email_id, "bounced")
+    text = show(fates.box, email_id)
+    assert "\x9b" not in text and "\u202e" not in text
+    assert "x" * 30 in text
+
+
+def test_by_queue_id(fates):
+    """Also that of what a requeue made of it; one that came back is no name."""
+    email_id = fates.send(address("later"))
+    fates.wait(email_id, "deferred")
+    first = fates.queue_id(email_id)
+    subprocess.run(
+        ["postsuper", "-c", fates.box.env["POSTFIX_CONFIG"], "-r", first],
+        check=True,
+        capture_output=True,
+    )
+    [(second,)] = wait_for(
+        "the requeued message",
+        lambda: fates.box.flush()
+        or fates.rows("SELECT queue_id FROM hop WHERE how = 'orig_id'"),
+    )
+    for queue_id in (first, second):
+        assert fates.box.cli("email", "show", queue_id)["id"] == email_id
+    assert f"requeued, as {second} in Postfix's queue" in flat(show(fates.box, second))
+
+    other = fates.send(address("fine"))
+    fates.wait(other, "delivered")
+    fates.box.stop("events")
+    fates.write("UPDATE email SET queue_id = ? WHERE id = ?", first, other)
+    done = subprocess.run(
+        command(fates.box, "email", "show", first), capture_output=True, text=True
+    )
+    assert done.returncode == os.EX_DATAERR
+    assert f"by its id: {other}, {email_id}\n" in done.stderr
+
+
+def test_without_postfix(fates):
+    """What cannot be asked is not told."""
+    email_id = fates.send(address("later"))
+    fates.wait(email_id, "deferred")
+    fates.box.stop("events")
+    config = fates.box.dir / "no-postfix.conf"
+    config.write_text(
+        f"[store]\ndatabase = {fates.box.dir}/store/postern.db\n"
+        f"[submission]\npostfix_config = {fates.box.dir}/nowhere\n"
+    )
+    done = subprocess.run(
+        [fates.box.env["POSTERN_CLI"], "-c", config, "email", "show", email_id],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("Not yet: delivery is delayed")
+    assert "if it still has it" in flat(done.stdout)
