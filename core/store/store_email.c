@@ -72,6 +72,15 @@ static int insert(struct db *db, void *arg, struct err *err)
 		"INSERT INTO email_content (seq, html, text, tags, variables)"
 		" VALUES ($new_seq, $html, $text, coalesce($tags, '[]'),"
 		" coalesce($variables, '{}'))";
+	/* The form API calls its tags `tag`. */
+	static const char sql_tags[] =
+		"WITH given (name, value) AS"
+		" (SELECT value ->> 'name', value ->> 'value'"
+		" FROM json_each($tags))"
+		" INSERT OR IGNORE INTO email_tag (email, tag)"
+		" SELECT $new_seq, iif(name = 'tag', value, name) FROM given"
+		" UNION SELECT $new_seq, name || ':' || value FROM given"
+		" WHERE name <> 'tag'";
 	const struct email *email = arg;
 	int64_t seq;
 
@@ -79,6 +88,10 @@ static int insert(struct db *db, void *arg, struct err *err)
 		    &seq, err) != 1 ||
 		row_write(db, sql_content, DB_PARAMS(DB_INT("$new_seq", seq)),
 			&store_email_type, email, err) != 1)
+		return -1;
+	if (email->tags &&
+		row_write(db, sql_tags, DB_PARAMS(DB_INT("$new_seq", seq)),
+			&store_email_type, email, err) < 0)
 		return -1;
 	return store_recipients_insert(db, seq, &email->recipients, err);
 }

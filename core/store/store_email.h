@@ -45,10 +45,11 @@ struct email {
 		    * store_email_prove(); NULL: that it is sent is proof */
 };
 
-/* Stores a new row in the state staged; members that a decision sets are
- * ignored. Joins an open transaction, which must be undone when this fails;
- * without one it uses its own. ERR_INVALID for a mailbox that is empty or has a
- * line break, ERR_EXISTS for an id or a ticket that is already stored. */
+/* Stores a new row in the state staged, and what it is found by; members that a
+ * decision sets are ignored. Joins an open transaction, which must be undone
+ * when this fails; without one it uses its own. ERR_INVALID for a mailbox that
+ * is empty or has a line break, ERR_EXISTS for an id or a ticket that is
+ * already stored. */
 int store_email_stage(struct db *db, const struct email *email, struct err *err);
 /* Removes the row of a ticket when Postfix certainly does not have its message:
  * 1, or 0 when the milter has ever decided about it or the email has another
@@ -174,6 +175,40 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 	const struct page *page, struct email_list *list_r, bool *more_r,
 	struct err *err);
 void store_email_list_free(struct email_list *list);
+
+/* Which emails a search finds: those that fit all that is given. */
+struct email_filter {
+	const char *to;      /* address of a recipient, also of cc and bcc; any
+			      * letter case */
+	const char *from;    /* address of the sender, likewise */
+	const char *subject; /* a part of it; letter case of ASCII is the same */
+	const char *status;  /* a last event; or the state staged or refused, of
+			      * emails that are not in the sent folder */
+	const char *tag;     /* of the form API; of the JSON API `name` or
+			      * `name:value` */
+	int64_t since_us;    /* created then or later; 0: not given */
+	int64_t until_us;    /* created before */
+};
+
+/* How many emails a search looks at for a page. */
+enum { EMAIL_SEARCH_MAX = 20000 };
+
+struct email_found {
+	struct email_list list; /* newest first, without html and text */
+	bool more;              /* as store_email_page() has it */
+	/* "", or: EMAIL_SEARCH_MAX emails were looked at before the page was
+	 * full, or before any was found. The search goes on with a page behind
+	 * this email (`after`, or `before` for a page before). */
+	char next[ID_SIZE];
+};
+/* A page of the emails of the scope that fit the filter. The cursor may be any
+ * email of the scope. An email whose time is over ten minutes off those of its
+ * neighbours, since the clock was set back, may be missed by since and until.
+ * 1, and the caller frees the list; 0 when the cursor is no email of the scope;
+ * -1. */
+int store_email_search(struct db *db, const struct email_scope *scope,
+	const struct email_filter *filter, const struct page *page,
+	struct email_found *found_r, struct err *err);
 
 const char *store_email_state_name(enum email_state state);
 

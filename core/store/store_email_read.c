@@ -3,9 +3,14 @@
  *
  * Every list is a walk along an index in the order of seq, newest first and
  * without content, which ends with its limit: with a million emails it costs no
- * more than with a hundred.
+ * more than with a hundred. A search may have to pass over many emails until
+ * one matches, so it ends with a number of candidates as well.
  */
 #include "core/store/store_email.h"
+
+#include <string.h>
+
+#include "core/base/str.h"
 
 /* The columns of `email e`, without its content. */
 #define COLUMNS                                                                \
@@ -200,7 +205,7 @@ static int find_seq(struct db *db, const struct email_scope *scope,
 {
 	static const char sql_seq[] =
 		"SELECT e.seq FROM email e WHERE e.id = $id AND" IN_FOLDER
-		" AND e.company_id = $company"
+		" AND ($company IS NULL OR e.company_id = $company)"
 		" AND ($domain IS NULL OR e.domain = $domain)";
 
 	return row_number(db, sql_seq,
@@ -242,6 +247,340 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 		return -1;
 	*more_r = rows.more;
 	return fill_list(db, &rows, list_r, err) < 0 ? -1 : 1;
+}
+
+/* Search */
+
+/* Emails are staged in the order of their times, but for what a request may
+ * take, and for a clock that was set back. */
+#define DISORDER_US (INT64_C(600) * 1000000)
+
+/* The index that gives the candidates; the whole filter is tried on each. */
+enum lead {
+	LEAD_TO,
+	LEAD_TROUBLE,
+	LEAD_TAG,
+	LEAD_DOMAIN,
+	LEAD_COMPANY,
+	LEAD_ALL,
+	LEADS
+};
+
+struct search {
+	struct db *db;
+	const struct email_scope *scope;
+	const struct email_filter *filter;
+	enum lead lead;
+	const char *trouble; /* for LEAD_TROUBLE: the last event */
+	char *domain;        /* for LEAD_DOMAIN */
+	bool up;             /* towards the newest */
+	int64_t low, high;   /* of seq, both inclusive */
+};
+
+/* A last event that has an index; NULL for another one. */
+static const char *trouble_of(const char *status)
+{
+	static const char *const words[] = {
+		"delivery_delayed", "bounced", "failed", "complained"};
+
+	if (status && str_eq(status, "refused"))
+		return "failed";
+	for (size_t i = 0; status && i < ARRAY_SIZE(words); i++)
+		if (str_eq(status, words[i]))
+			return words[i];
+	return NULL;
+}
+
+/* All emails of a sender are of its domain. */
+static char *domain_of(const char *sender)
+{
+	const char *at = sender ? strrchr(sender, '@') : NULL;
+	char *domain = at ? mem_strdup(at + 1) : NULL;
+
+	if (domain)
+		str_lower(domain);
+	return domain;
+}
+
+static void choose_lead(struct search *search)
+{
+	const struct email_scope *scope = search->scope;
+
+	search->trouble = trouble_of(search->filter->status);
+	search->domain = scope->domain ? mem_strdup(scope->domain)
+				       : domain_of(search->filter->from);
+	if (search->filter->to)
+		search->lead = LEAD_TO;
+	else if (search->trouble)
+		search->lead = LEAD_TROUBLE;
+	else if (search->filter->tag)
+		search->lead = LEAD_TAG;
+	else if (search->domain)
+		search->lead = LEAD_DOMAIN;
+	else
+		search->lead = scope->company_id ? LEAD_COMPANY : LEAD_ALL;
+}
+
+/* The candidates of each lead: where they are, which they are, the seq of their
+ * emails; then how to get to the email, and what keeps one from coming twice,
+ * since several of its rows may have an address in other letter case. */
+#define TO_CANDIDATES                                                          \
+	"email_recipient r", "r.address = $to COLLATE NOCASE", "r.email",      \
+		" CROSS JOIN email e ON e.seq = r.email",                      \
+		" AND NOT EXISTS (SELECT 1 FROM email_recipient o"             \
+		" WHERE o.email = r.email AND o.n < r.n"                       \
+		" AND o.address = $to COLLATE NOCASE)"
+#define TROUBLE_CANDIDATES                                                     \
+	"email e",                                                             \
+		"e.last_event = $trouble AND e.last_event IN"                  \
+		" ('delivery_delayed', 'bounced', 'failed', 'complained')",    \
+		"e.seq", "", ""
+#define TAG_CANDIDATES                                                         \
+	"email_tag g", "g.tag = $tag", "g.email",                              \
+		" CROSS JOIN email e ON e.seq = g.email", ""
+#define DOMAIN_CANDIDATES  "email e", "e.domain = $walk", "e.seq", "", ""
+#define COMPANY_CANDIDATES "email e", "e.company_id = $company", "e.seq", "", ""
+#define ALL_CANDIDATES     "email e", "1", "e.seq", "", ""
+
+#define EACH_WAY(statement, ...)                                               \
+	{                                                                      \
+		statement(__VA_ARGS__, " DESC"), statement(__VA_ARGS__, "")    \
+	}
+#define EACH_LEAD(statement)                                                   \
+	{                                                                      \
+		[LEAD_TO] = EACH_WAY(statement, TO_CANDIDATES),                \
+		[LEAD_TROUBLE] = EACH_WAY(statement, TROUBLE_CANDIDATES),      \
+		[LEAD_TAG] = EACH_WAY(statement, TAG_CANDIDATES),              \
+		[LEAD_DOMAIN] = EACH_WAY(statement, DOMAIN_CANDIDATES),        \
+		[LEAD_COMPANY] = EACH_WAY(statement, COMPANY_CANDIDATES),      \
+		[LEAD_ALL] = EACH_WAY(statement, ALL_CANDIDATES),              \
+	}
+
+/* An email of the scope, whether in the folder or not. */
+struct mark {
+	int64_t seq;
+	int64_t created_us;
+	char id[ID_SIZE];
+};
+static const struct row_field mark_fields[] = {
+	ROW_FIELD(mark, seq, ROW_INT64),
+	ROW_FIELD(mark, created_us, ROW_INT64),
+	ROW_FIELD(mark, id, ROW_ID),
+};
+static const struct row_type mark_type = ROW_TYPE(mark, mark_fields);
+
+/* The oldest of them from low on when up, or the newest up to high: 1, 0, -1. */
+static int find_mark(const struct search *search, bool up, int64_t low,
+	int64_t high, struct mark *mark_r, struct err *err)
+{
+#define MARK(condition, order)                                                 \
+	"SELECT e.seq, e.id, e.created_us FROM email e WHERE " condition       \
+	" AND e.seq BETWEEN $low AND $high ORDER BY e.seq" order " LIMIT 1"
+	static const char *const marks[][2] = {
+		EACH_WAY(MARK, "1"),
+		EACH_WAY(MARK, "e.company_id = $company"),
+		EACH_WAY(MARK, "e.domain = $domain"),
+		EACH_WAY(MARK, "e.domain = $domain"
+			       " AND e.company_id || '' = $company"),
+	};
+#undef MARK
+	const struct email_scope *scope = search->scope;
+	size_t kind = (scope->domain ? 2u : 0u) + (scope->company_id ? 1u : 0u);
+
+	return row_get(search->db, marks[kind][up],
+		DB_PARAMS(DB_INT("$low", low), DB_INT("$high", high),
+			DB_GIVEN_TEXT("$company", scope->company_id),
+			DB_GIVEN_TEXT("$domain", scope->domain)),
+		&mark_type, mark_r, err);
+}
+
+/* The first seq of the search from which on the emails of the scope were
+ * created at that time or later: bisected, as both rise together. */
+static int find_time(const struct search *search, int64_t time_us,
+	int64_t *seq_r, struct err *err)
+{
+	int64_t low = search->low, high = search->high;
+
+	while (low <= high) {
+		int64_t middle = low + (high - low) / 2;
+		struct mark mark;
+		int found = find_mark(search, true, middle, high, &mark, err);
+
+		if (found < 0)
+			return -1;
+		if (found == 0 || mark.created_us >= time_us)
+			high = middle - 1;
+		else
+			low = mark.seq + 1;
+	}
+	*seq_r = low;
+	return 0;
+}
+
+/* Where in the scope the search has to look: 1; 0 nowhere; -1. */
+static int find_range(struct search *search, struct err *err)
+{
+	const struct email_filter *filter = search->filter;
+	struct mark newest, oldest;
+	int64_t seq;
+	int found = find_mark(
+		search, false, search->low, search->high, &newest, err);
+
+	if (found == 1)
+		found = find_mark(
+			search, true, search->low, search->high, &oldest, err);
+	if (found != 1)
+		return found;
+	search->low = oldest.seq;
+	search->high = newest.seq;
+	if (filter->since_us) {
+		if (find_time(search, filter->since_us - DISORDER_US, &seq,
+			    err) < 0)
+			return -1;
+		search->low = seq;
+	}
+	if (filter->until_us) {
+		if (find_time(search, filter->until_us + DISORDER_US, &seq,
+			    err) < 0)
+			return -1;
+		search->high = seq - 1;
+	}
+	return search->low <= search->high;
+}
+
+/* Bounds the search to EMAIL_SEARCH_MAX candidates: 1 when it had more, and
+ * next_r is the last email of the scope that is within, 0, -1. */
+static int bound_range(
+	struct search *search, char next_r[static ID_SIZE], struct err *err)
+{
+#define LAST(from, condition, seq, join, once, order)                          \
+	"SELECT " seq " FROM " from " WHERE " condition " AND " seq            \
+	" BETWEEN $low AND $high ORDER BY " seq order " LIMIT 1 OFFSET $max"
+	static const char *const lasts[LEADS][2] = EACH_LEAD(LAST);
+#undef LAST
+	const struct email_filter *filter = search->filter;
+	enum lead lead = search->lead;
+	struct mark mark;
+	int64_t last;
+	int found = row_number(search->db, lasts[lead][search->up],
+		DB_PARAMS(DB_INT("$low", search->low),
+			DB_INT("$high", search->high),
+			DB_INT("$max", EMAIL_SEARCH_MAX),
+			DB_GIVEN_TEXT("$to", lead == LEAD_TO ? filter->to : NULL),
+			DB_GIVEN_TEXT("$trouble",
+				lead == LEAD_TROUBLE ? search->trouble : NULL),
+			DB_GIVEN_TEXT(
+				"$tag", lead == LEAD_TAG ? filter->tag : NULL),
+			DB_GIVEN_TEXT("$walk",
+				lead == LEAD_DOMAIN ? search->domain : NULL),
+			DB_GIVEN_TEXT("$company",
+				lead == LEAD_COMPANY ? search->scope->company_id
+						     : NULL)),
+		&last, err);
+
+	if (found != 1)
+		return found;
+	if (search->up)
+		search->high = last;
+	else
+		search->low = last;
+	found = find_mark(
+		search, !search->up, search->low, search->high, &mark, err);
+	if (found == 1)
+		memcpy(next_r, mark.id, ID_SIZE);
+	return found;
+}
+
+static int read_matches(const struct search *search, const struct page *page,
+	struct rows *rows_r, struct err *err)
+{
+#define MATCHES(from, condition, seq, join, once, order)                       \
+	"SELECT " COLUMNS " FROM " from join " WHERE " condition once          \
+	" AND " seq " BETWEEN $low AND $high AND" IN_FOLDER                    \
+	" AND ($company IS NULL OR e.company_id = $company)"                   \
+	" AND ($domain IS NULL OR e.domain = $domain)"                         \
+	" AND e.created_us >= $since AND e.created_us < $until"                \
+	" AND ($from IS NULL OR e.sender = $from COLLATE NOCASE)"              \
+	" AND ($subject IS NULL OR"                                            \
+	" instr(lower(e.subject), lower($subject)) > 0)"                       \
+	" AND ($status IS NULL OR CASE WHEN $status IN ('staged', 'refused')"  \
+	" THEN e.state = $status ELSE e.last_event = $status END)"             \
+	" AND ($tag IS NULL OR EXISTS (SELECT 1 FROM email_tag t"              \
+	" WHERE t.email = e.seq AND t.tag = $tag))"                            \
+	" ORDER BY " seq order " LIMIT $limit"
+	static const char *const matches[LEADS][2] = EACH_LEAD(MATCHES);
+#undef MATCHES
+	const struct email_scope *scope = search->scope;
+	const struct email_filter *filter = search->filter;
+	enum lead lead = search->lead;
+
+	return row_page(search->db, matches[lead][search->up],
+		DB_PARAMS(DB_INT("$low", search->low),
+			DB_INT("$high", search->high),
+			DB_INT("$all", !scope->sent_only),
+			DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain),
+			DB_INT("$since", filter->since_us),
+			DB_INT("$until", filter->until_us ? filter->until_us
+							  : INT64_MAX),
+			DB_GIVEN_TEXT("$to", filter->to),
+			DB_TEXT("$from", filter->from),
+			DB_TEXT("$subject", filter->subject),
+			DB_TEXT("$status", filter->status),
+			DB_TEXT("$tag", filter->tag),
+			DB_GIVEN_TEXT("$trouble",
+				lead == LEAD_TROUBLE ? search->trouble : NULL),
+			DB_GIVEN_TEXT("$walk",
+				lead == LEAD_DOMAIN ? search->domain : NULL)),
+		&store_email_type, page, rows_r, err);
+}
+
+/* In front of the cursor, or behind it: 1, 0 no such email, -1. */
+static int start_at(
+	struct search *search, const struct page *page, struct err *err)
+{
+	const char *cursor = page_cursor(page);
+	int64_t seq;
+	int found;
+
+	search->low = 1;
+	search->high = INT64_MAX - 1;
+	search->up = page_backwards(page);
+	if (cursor == NULL)
+		return 1;
+	found = find_seq(search->db, search->scope, cursor, &seq, err);
+	if (found == 1 && search->up)
+		search->low = seq + 1;
+	else if (found == 1)
+		search->high = seq - 1;
+	return found;
+}
+
+int store_email_search(struct db *db, const struct email_scope *scope,
+	const struct email_filter *filter, const struct page *page,
+	struct email_found *found_r, struct err *err)
+{
+	struct search search = {.db = db, .scope = scope, .filter = filter};
+	struct email_found all = {0};
+	struct rows rows = {0};
+	int found = start_at(&search, page, err), cut = 0;
+
+	if (found != 1)
+		return found;
+	choose_lead(&search);
+	found = find_range(&search, err);
+	if (found == 1)
+		cut = bound_range(&search, all.next, err);
+	if (found == 1 && cut >= 0)
+		found = read_matches(&search, page, &rows, err);
+	free(search.domain);
+	if (found < 0 || cut < 0 || fill_list(db, &rows, &all.list, err) < 0)
+		return -1;
+	all.more = rows.more || cut;
+	if (rows.more)
+		all.next[0] = '\0';
+	*found_r = all;
+	return 1;
 }
 
 void store_email_list_free(struct email_list *list)

@@ -15,6 +15,7 @@
 /* A line may be stamped with whole seconds, and a message be recorded a moment
  * before or after it. */
 #define SLACK_US INT64_C(5000000)
+#define HOUR_US  (INT64_C(3600) * 1000000)
 /* How long a message may be in the queue; Postfix's default is 5 days. */
 #define LIFETIME_US (INT64_C(31) * 24 * 3600 * 1000000)
 
@@ -368,6 +369,24 @@ static int insert_event(
 		err);
 }
 
+static int count_event(
+	struct db *db, const struct fact_report *report, struct err *err)
+{
+	static const char sql_count[] =
+		"INSERT INTO event_count"
+		" (company_id, hour_us, domain, kind, count)"
+		" SELECT company_id, $hour, domain, $kind, 1 FROM email"
+		" WHERE seq = $email ON CONFLICT DO UPDATE"
+		" SET count = count + 1";
+
+	return db_change(db, sql_count,
+		DB_PARAMS(DB_INT("$hour", report->occurred_us -
+						  report->occurred_us % HOUR_US),
+			DB_TEXT("$kind", fact_name(report->fact)),
+			DB_INT("$email", report->email)),
+		err);
+}
+
 int store_event_add(
 	struct db *db, const struct fact_report *report, struct err *err)
 {
@@ -386,6 +405,8 @@ int store_event_add(
 	if (!step.news)
 		return 0;
 	found = insert_event(db, report, err);
+	if (found > 0)
+		found = count_event(db, report, err);
 	if (found <= 0 || report->fact == FACT_ACCEPTED)
 		return found;
 	found = db_change(db, sql_move,
@@ -549,6 +570,45 @@ int store_event_page(struct db *db, const struct event_filter *filter,
 		return -1;
 	*list_r = (struct event_list){rows.items, rows.n, rows.more};
 	return 0;
+}
+
+static const struct row_field count_fields[] = {
+	ROW_FIELD(event_count, time_us, ROW_INT64),
+	ROW_WORD(event_count, kind, ROW_ENUM, "kind", &fact_words),
+	ROW_FIELD(event_count, count, ROW_INT64),
+};
+static const struct row_type count_type = ROW_TYPE(event_count, count_fields);
+
+int store_event_counts(struct db *db, const struct event_count_filter *filter,
+	struct event_counts *counts_r, struct err *err)
+{
+#define COUNTS(condition)                                                      \
+	"SELECT hour_us - hour_us % $step AS time_us, kind,"                   \
+	" sum(count) AS count FROM event_count WHERE " condition               \
+	" hour_us >= $begin AND hour_us < $end"                                \
+	" AND ($domain IS NULL OR domain = $domain)"                           \
+	" GROUP BY time_us, kind ORDER BY time_us"
+	static const char sql_company[] = COUNTS("company_id = $company AND");
+	static const char sql_all[] = COUNTS("");
+#undef COUNTS
+	struct rows rows;
+
+	if (row_list(db, filter->company_id ? sql_company : sql_all,
+		    DB_PARAMS(DB_INT("$step", filter->step_us),
+			    DB_INT("$begin", filter->begin_us),
+			    DB_INT("$end", filter->end_us),
+			    DB_GIVEN_TEXT("$company", filter->company_id),
+			    DB_TEXT("$domain", filter->domain)),
+		    &count_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*counts_r = (struct event_counts){rows.items, rows.n};
+	return 0;
+}
+
+void store_event_counts_free(struct event_counts *counts)
+{
+	free(counts->items);
+	*counts = (struct event_counts){0};
 }
 
 int store_log_cursor(

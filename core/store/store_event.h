@@ -173,6 +173,30 @@ struct event_filter {
 int store_event_page(struct db *db, const struct event_filter *filter,
 	struct event_list *list_r, struct err *err);
 
+/* How many events of a kind occurred in a time. They are counted by the hour,
+ * also those that have been removed since. */
+struct event_count {
+	int64_t time_us; /* the begin of the step, in UTC */
+	enum fact kind;
+	int64_t count; /* over 0 */
+};
+struct event_counts {
+	struct event_count *items; /* in the order of time_us */
+	size_t n;
+};
+struct event_count_filter {
+	const char *company_id; /* NULL: of any, which reads them all */
+	const char *domain;     /* NULL: of any */
+	int64_t begin_us; /* of occurred_us; the hours that begin from then
+			   * on and before the end */
+	int64_t end_us;
+	int64_t step_us; /* an hour, or a day */
+};
+/* A kind that has none in a step has no item there. */
+int store_event_counts(struct db *db, const struct event_count_filter *filter,
+	struct event_counts *counts_r, struct err *err);
+void store_event_counts_free(struct event_counts *counts);
+
 /* How far the log of a source was read: 1 and the position, which the caller
  * frees, 0, -1. Set it in the transaction that stores what was read. */
 int store_log_cursor(

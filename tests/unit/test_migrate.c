@@ -120,10 +120,11 @@ static void test_recipients(void **state)
 		" '\"x <y\" <c@x.test>', 'a@x.test', 'D <b@x.test>' ||"
 		" char(10) || '\"q <u\"@x.test', '', '', '', 1)";
 	static const char sql_rows[] =
-		"SELECT group_concat(format('%s/%d %s %s %s %s', e.id, n, kind,"
-		" address, coalesce(mailbox, '-'), coalesce(r.state, '-')),"
-		" char(10))"
-		" FROM email_recipient r JOIN email e ON e.seq = r.email";
+		"SELECT group_concat(row, char(10)) FROM (SELECT"
+		" format('%s/%d %s %s %s %s', e.id, n, kind, address,"
+		" coalesce(mailbox, '-'), coalesce(r.state, '-')) AS row"
+		" FROM email_recipient r JOIN email e ON e.seq = r.email"
+		" ORDER BY e.id, n)";
 	const struct migrate_list first = {migrations, 2};
 	struct db *db = open_empty(state);
 	_cleanup_free_ char *rows = NULL;

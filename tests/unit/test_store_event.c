@@ -122,6 +122,51 @@ static void test_pages(void **state)
 	store_event_list_free(&list);
 }
 
+/* By the hour of the fact, as rows that stay; what is no news is not counted. */
+static void test_counts(void **state)
+{
+	static const char sql_forget[] = "DELETE FROM event";
+	const int64_t hour = INT64_C(3600) * 1000000;
+	struct temp_db *temp = *state;
+	int64_t email = begin(temp);
+	struct event_count_filter filter = {.domain = "example.com",
+		.begin_us = 0,
+		.end_us = hour,
+		.step_us = hour};
+	_cleanup_free_ char *company = temp_db_text(
+		temp->db, "SELECT company_id FROM email");
+	struct event_counts counts;
+
+	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 10), 1);
+	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 10), 0);
+	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "b", 2 * hour), 1);
+	assert_int_equal(add(temp, email, 1, FACT_DELIVERED, "c", 30), 1);
+	OK(db_exec(temp->db, sql_forget, &why));
+	for (int i = 0; i < 2; i++) {
+		OK(store_event_counts(temp->db, &filter, &counts, &why));
+		assert_int_equal(counts.n, 2);
+		assert_int_equal(counts.items[0].kind, FACT_DEFERRED);
+		assert_int_equal(counts.items[0].count, 2);
+		assert_int_equal(counts.items[1].kind, FACT_DELIVERED);
+		assert_int_equal(counts.items[1].count, 1);
+		assert_int_equal(counts.items[1].time_us, 0);
+		store_event_counts_free(&counts);
+		filter.company_id = company;
+		filter.domain = NULL;
+		filter.step_us = 24 * hour;
+	}
+	filter.begin_us = hour;
+	filter.end_us = 9 * hour;
+	OK(store_event_counts(temp->db, &filter, &counts, &why));
+	assert_int_equal(counts.n, 0);
+	store_event_counts_free(&counts);
+	filter.begin_us = 0;
+	filter.company_id = "another";
+	OK(store_event_counts(temp->db, &filter, &counts, &why));
+	assert_int_equal(counts.n, 0);
+	store_event_counts_free(&counts);
+}
+
 /* A queue id that is used again belongs to the newest message, and to none
  * once that has left the queue. */
 static void test_queue_ids(void **state)
@@ -155,6 +200,7 @@ int main(void)
 	cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
 		TEST(test_once),
 		TEST(test_pages),
+		TEST(test_counts),
 		TEST(test_queue_ids),
 	};
 

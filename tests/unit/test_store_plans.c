@@ -24,12 +24,14 @@
 #include "core/store/store_exemption.h"
 #include "core/store/store_held.h"
 #include "core/store/store_idempotency.h"
+#include "core/store/store_event.h"
 #include "core/store/store_refusal.h"
 #include "tests/unit/temp_db.h"
 
 /* Tables that grow with the mail, not with the number of customers. */
 static const char *const large_tables[] = {"email", "email_content",
-	"email_recipient", "e", "c", "superseded_ticket", "idempotency", "held"};
+	"email_recipient", "e", "c", "r", "g", "v", "event", "event_count",
+	"superseded_ticket", "idempotency", "held"};
 
 static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 {
@@ -185,6 +187,61 @@ static void call_pages(struct db *db, const struct temp_tenant *tenant)
 			store_email_list_free(&list);
 		}
 	}
+}
+
+static void call_searches(struct db *db, const struct temp_tenant *tenant)
+{
+	const struct email_scope scopes[] = {
+		{NULL, NULL, false},
+		{tenant->company_id, NULL, true},
+		{NULL, tenant->domain, true},
+		{tenant->company_id, tenant->domain, true},
+	};
+	const struct email_filter filters[] = {
+		{0},
+		{.to = "a@dst.test"},
+		{.status = "bounced"},
+		{.tag = "x"},
+		{.from = "a@b.test"},
+		{.since_us = 1, .until_us = INT64_C(1) << 60},
+	};
+	struct page page = {.limit = 1};
+	struct email_list list;
+	struct email_found found;
+	char id[ID_SIZE];
+
+	OK(store_email_list(db, &scopes[0], 1, &list, &why));
+	memcpy(id, list.items[0].id, ID_SIZE);
+	store_email_list_free(&list);
+	for (size_t i = 0; i < ARRAY_SIZE(scopes) * ARRAY_SIZE(filters) * 2; i++) {
+		strcpy(page.before, i % 2 ? id : "");
+		assert_int_equal(store_email_search(db, &scopes[i / 2 % 4],
+					 &filters[i / 8], &page, &found, NULL),
+			1);
+		store_email_list_free(&found.list);
+	}
+}
+
+static void call_events(struct db *db, const struct temp_tenant *tenant)
+{
+	const struct event_count_filter counted = {
+		.company_id = tenant->company_id, .end_us = 1, .step_us = 1};
+	struct event_filter filter = {.domain = tenant->domain, .limit = 1};
+	struct recipient_fates fates;
+	struct event_counts counts;
+	struct event_list list;
+
+	for (int ascending = 0; ascending < 2; ascending++) {
+		filter.ascending = ascending;
+		OK(store_event_page(db, &filter, &list, &why));
+		store_event_list_free(&list);
+	}
+	OK(store_event_of_email(db, 1, &list, &why));
+	store_event_list_free(&list);
+	OK(store_recipient_fates(db, 1, &fates, &why));
+	store_recipient_fates_free(&fates);
+	OK(store_event_counts(db, &counted, &counts, &why));
+	store_event_counts_free(&counts);
 }
 
 static void call_email_store(struct db *db, const struct temp_tenant *tenant)
@@ -355,7 +412,49 @@ static const struct {
 	 " ORDER BY e.seq LIMIT $limit",
 		"USING INDEX email_by_domain (domain=? AND rowid>?)"},
 	{"($domain IS NULL OR e.domain = $domain)", "(id=?)"},
+	{"ORDER BY r.email DESC LIMIT $limit",
+		"SEARCH r USING COVERING INDEX "
+		"email_recipient_by_address "
+		"(address=? AND email>? AND email<?)"},
+	{"ORDER BY r.email LIMIT $limit",
+		"SEARCH r USING COVERING INDEX "
+		"email_recipient_by_address "
+		"(address=? AND email>? AND email<?)"},
+	{"ORDER BY r.email LIMIT 1 OFFSET $max",
+		"SEARCH r USING COVERING INDEX email_recipient_by_address"},
+	{"ORDER BY g.email DESC LIMIT $limit",
+		"SEARCH g USING COVERING INDEX email_tag_by_tag "
+		"(tag=? AND email>? AND email<?)"},
+	{"ORDER BY g.email LIMIT 1 OFFSET $max",
+		"SEARCH g USING COVERING INDEX email_tag_by_tag "
+		"(tag=? AND email>? AND email<?)"},
+	{"WHERE email = $email AND state IS NOT NULL ORDER BY n",
+		"SEARCH email_recipient USING PRIMARY KEY (email=?)"},
+	{"ORDER BY v.recorded_us ASC, v.seq ASC LIMIT $limit",
+		"SEARCH v USING INDEX event_by_domain "
+		"(domain=? AND recorded_us>?"},
+	{"ORDER BY v.recorded_us DESC, v.seq DESC LIMIT $limit",
+		"SEARCH v USING INDEX event_by_domain "
+		"(domain=? AND recorded_us>?"},
+	{"WHERE v.email = $email ORDER BY v.seq",
+		"SEARCH v USING INDEX event_by_email (email=?)"},
 	{"k.hash = $hash AND k.revoked_us = 0", "(hash=?)"},
+};
+
+/* The same of the searches, by what they search along. */
+static const struct {
+	const char *along;
+	const char *uses;
+} searches[] = {
+	{"e.last_event = $trouble", "SEARCH e USING INDEX email_by_trouble "
+				    "(last_event=? AND rowid>?"},
+	{"e.domain = $walk AND",
+		"SEARCH e USING INDEX email_by_domain (domain=? AND rowid>?"},
+	{"WHERE e.company_id = $company AND e.seq BETWEEN",
+		"SEARCH e USING INDEX email_by_company (company_id=? AND "
+		"rowid>?"},
+	{"WHERE 1 AND e.seq BETWEEN",
+		"SEARCH e USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -377,11 +476,25 @@ static void check_wanted(const char *sql, const char *plan, bool *met)
 	}
 }
 
+static void check_searches(const char *sql, const char *plan, bool *met)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(searches); i++) {
+		if (strstr(sql, searches[i].along) == NULL)
+			continue;
+		met[i] = true;
+		if (strstr(plan, searches[i].uses) == NULL &&
+			strstr(plan, "COVERING") == NULL)
+			fail_msg("%s: not \"%s\" but %s", sql, searches[i].uses,
+				plan);
+	}
+}
+
 static void test_plans(void **state)
 {
 	struct temp_db *temp = *state;
 	struct temp_tenant tenant;
 	bool met[ARRAY_SIZE(wanted)] = {false};
+	bool searched[ARRAY_SIZE(searches)] = {false};
 	int n = 0;
 
 	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
@@ -393,6 +506,8 @@ static void test_plans(void **state)
 	call_held(temp->db);
 	call_tickets(temp->db);
 	call_pages(temp->db, &tenant);
+	call_searches(temp->db, &tenant);
+	call_events(temp->db, &tenant);
 	call_idempotency(temp->db, &tenant);
 	assert_int_equal(store_clean(temp->db, 1, 1, NULL), 0);
 	for (size_t i = 0; i < DB_STMT_BUCKETS; i++)
@@ -403,12 +518,16 @@ static void test_plans(void **state)
 			_cleanup_free_ char *plan = plan_of(temp->db, stmt->sql);
 
 			check_wanted(stmt->sql, plan, met);
+			check_searches(stmt->sql, plan, searched);
 			n++;
 		}
 	assert_true(n > 20);
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
 		if (!met[i])
 			fail_msg("no statement ends in: %s", wanted[i].end);
+	for (size_t i = 0; i < ARRAY_SIZE(searches); i++)
+		if (!searched[i])
+			fail_msg("no statement has: %s", searches[i].along);
 }
 
 int main(void)
