@@ -7,8 +7,11 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/cmd.h"
@@ -16,6 +19,7 @@
 #include "cli/verbs.h"
 #include "core/base/clock.h"
 #include "core/base/secret.h"
+#include "core/base/str.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/db/migrate.h"
@@ -56,6 +60,29 @@ static int open_database(struct call *call, struct err *err)
 	if (db_open(call->conf->store.database, modes[access], &call->db, err) < 0)
 		return -1;
 	return access == VERB_MIGRATES ? 0 : migrate_check(call->db, err);
+}
+
+/* In whose name the command writes: the user who runs it, with the one who
+ * became root by sudo(8), and the terminal. The texts are static. */
+static const struct db_actor *actor_of_process(void)
+{
+	static struct db_actor actor;
+	static char id[24], name[128], origin[128];
+	const struct passwd *user = getpwuid(getuid());
+	const char *sudo = getenv("SUDO_USER");
+	const char *client = getenv("SSH_CONNECTION");
+	const char *terminal = ttyname(STDIN_FILENO);
+
+	snprintf(id, sizeof(id), "%u", (unsigned)getuid());
+	snprintf(name, sizeof(name), "%s%s%s%s", user ? user->pw_name : id,
+		sudo ? " (sudo by " : "", sudo ? sudo : "", sudo ? ")" : "");
+	snprintf(origin, sizeof(origin), "%s%s%.*s",
+		terminal ? terminal : "no terminal", client ? ", ssh from " : "",
+		client ? (int)strcspn(client, " ") : 0, client ? client : "");
+	str_utf8_mend(name);
+	str_utf8_mend(origin);
+	actor = (struct db_actor){"command", id, name, origin};
+	return &actor;
 }
 
 static int run_verb(
@@ -141,8 +168,11 @@ static int perform(
 	call.conf = conf;
 	if (verb->prepare && verb->prepare(arguments, conf, err) < 0)
 		return -1;
-	if (open_database(&call, err) == 0)
+	if (open_database(&call, err) == 0) {
+		if (call.db)
+			db_set_actor(call.db, actor_of_process());
 		result = run_verb(&call, report, err);
+	}
 	db_close(call.db);
 	return result;
 }

@@ -89,6 +89,8 @@ extern const struct verb cmd_held_drop;
 extern const struct verb cmd_probe_add;
 extern const struct verb cmd_probe_show;
 
+extern const struct verb cmd_audit_list;
+
 extern const struct verb cmd_db_migrate;
 extern const struct verb cmd_db_check;
 extern const struct verb cmd_db_backup;

@@ -320,6 +320,8 @@ static json_t *json_of_rows(const struct report *report);
 
 static json_t *json_of_cell(enum column_type type, const struct cell *cell)
 {
+	json_t *json;
+
 	if (!cell->set)
 		return json_null();
 	switch (type) {
@@ -336,6 +338,9 @@ static json_t *json_of_cell(enum column_type type, const struct cell *cell)
 		return json_of_list(&cell->list);
 	case COLUMN_ROWS:
 		return json_of_rows(cell->rows);
+	case COLUMN_JSON:
+		json = json_loads(cell->text, JSON_DECODE_ANY, NULL);
+		return json ? json : json_null();
 	}
 	return json_null();
 }
@@ -422,6 +427,7 @@ static void add_value(const struct column *column, const struct cell *cell,
 {
 	switch (column->type) {
 	case COLUMN_TEXT:
+	case COLUMN_JSON:
 		add_text(column, cell->text, cut, out);
 		break;
 	case COLUMN_BODY:

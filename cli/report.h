@@ -24,6 +24,7 @@ enum column_type {
 	COLUMN_TIME, /* microseconds */
 	COLUMN_LIST,
 	COLUMN_ROWS, /* a report of its own; in JSON alone: an array of objects */
+	COLUMN_JSON, /* a text that is JSON, and in JSON no string */
 };
 
 struct column {

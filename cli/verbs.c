@@ -37,6 +37,7 @@ const struct verb *const verbs[] = {
 	&cmd_held_drop,
 	&cmd_probe_add,
 	&cmd_probe_show,
+	&cmd_audit_list,
 	&cmd_db_migrate,
 	&cmd_db_check,
 	&cmd_db_backup,
@@ -61,6 +62,8 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_WAITING] = {"waiting", NULL},
 	[OPTION_YES] = {"yes", NULL},
 	[OPTION_CONTENT] = {"content", NULL},
+	[OPTION_SINCE] = {"since", "TIME"},
+	[OPTION_OBJECT] = {"object", "OBJECT"},
 };
 
 bool verbs_has_noun(const char *noun)

@@ -4,7 +4,11 @@
 #include "core/base/clock.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
 
 enum { US_PER_SECOND = 1000000 };
 
@@ -62,6 +66,94 @@ void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 	size_t len = strftime(text, CLOCK_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
 
 	snprintf(text + len, CLOCK_TEXT_SIZE - len, ".%06d+00:00", rest);
+}
+
+/* `7d`, as microseconds. */
+static bool parse_span(const char *text, int64_t *span_us_r)
+{
+	static const char units[] = "smhd";
+	static const int seconds[] = {1, 60, 3600, 86400};
+	const char *unit;
+	int64_t n = 0;
+
+	if (!ascii_is_digit(*text))
+		return false;
+	for (; ascii_is_digit(*text) && n < INT32_MAX; text++)
+		n = n * 10 + (*text - '0');
+	unit = *text ? strchr(units, *text) : NULL;
+	if (unit == NULL || text[1] != '\0')
+		return false;
+	*span_us_r = n * seconds[unit - units] * US_PER_SECOND;
+	return true;
+}
+
+/* Appends what stands for seconds: `.123456`, in microseconds. */
+static const char *parse_fraction(const char *text, int64_t *us_r)
+{
+	int64_t scale = US_PER_SECOND;
+
+	*us_r = 0;
+	if (*text != '.' || !ascii_is_digit(text[1]))
+		return text;
+	for (text++; ascii_is_digit(*text); text++) {
+		scale /= 10;
+		*us_r += scale * (*text - '0');
+	}
+	return text;
+}
+
+/* `Z`, `+01:00` or nothing, as seconds east of UTC; nothing may follow. */
+static bool parse_zone(const char *text, int64_t *east_s_r)
+{
+	int hours, minutes, used = 0;
+
+	*east_s_r = 0;
+	if (*text == '\0' || ((*text == 'Z' || *text == 'z') && !text[1]))
+		return true;
+	if ((*text != '+' && *text != '-') ||
+		sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 ||
+		used != 5 || text[6] || hours > 23 || minutes > 59 ||
+		hours < 0 || minutes < 0)
+		return false;
+	*east_s_r = (*text == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+	return true;
+}
+
+bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
+{
+	/* From the longest on: a shorter one would leave a rest. */
+	static const char *const formats[] = {
+		"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+	int64_t span_us, east_s, us = 0;
+
+	if (parse_span(text, &span_us)) {
+		*time_us_r = now_us > span_us ? now_us - span_us : 0;
+		return true;
+	}
+	/* strptime() would skip blanks. */
+	if (strcspn(text, " \t\r\n\v\f") != strlen(text))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		struct tm tm = {0}, given;
+		const char *rest = strptime(text, formats[i], &tm);
+		int64_t time_us;
+
+		if (rest == NULL)
+			continue;
+		if (i == 0)
+			rest = parse_fraction(rest, &us);
+		given = tm;
+		time_us = (int64_t)timegm(&tm) * US_PER_SECOND + us;
+		/* A day that the month does not have becomes another one. */
+		if (!parse_zone(rest, &east_s) || tm.tm_mday != given.tm_mday)
+			continue;
+		time_us -= east_s * US_PER_SECOND;
+		if (time_us < 0)
+			return false;
+		*time_us_r = time_us;
+		return true;
+	}
+	return false;
 }
 
 void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE])

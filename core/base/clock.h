@@ -40,6 +40,12 @@ void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 /* The time as RFC 5322 3.3 wants it: `Sat, 21 Nov 2026 02:43:18 +0000`. */
 void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 
+/* Reads a moment as people write it: `2026-11-21`, `2026-11-21T02:43` or with
+ * seconds, as clock_iso8601() writes it, ending in `Z`, an offset from UTC, or
+ * nothing, which is UTC; or how long before now_us it was: `30m`, `2h`, `7d`.
+ * False for anything else, and for times before 1970. */
+bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r);
+
 /*
  * pace: what is to be done now and then only, as to log what is wrong with each
  * of many requests.

@@ -103,7 +103,9 @@ static int run_job(struct db *db, struct commit_outcome *outcome, struct err *er
 
 	if (db_savepoint(db, err) != 0)
 		return -1;
+	db_set_actor(db, job->actor);
 	outcome->result = job->run(db, job->arg, &outcome->err);
+	db_set_actor(db, NULL);
 	assert(outcome->result >= 0 || outcome->err.code != ERR_NONE);
 	if (db_in_transaction(db) && outcome->result >= 0)
 		return db_release(db, err);

@@ -31,6 +31,8 @@ struct commit_job {
 	 * with the machine's power unless a later commit has made it durable,
 	 * of whichever process. */
 	bool lazy;
+	/* In whose name; NULL: in nobody's. The submitter's, as the job is. */
+	const struct db_actor *actor;
 	struct commit_job *next; /* the committer's */
 };
 

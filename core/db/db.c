@@ -46,6 +46,16 @@ void db_set_wait(struct db *db, int wait_ms)
 	db->engine->set_wait(db, wait_ms);
 }
 
+void db_set_actor(struct db *db, const struct db_actor *actor)
+{
+	db->actor = actor;
+}
+
+const struct db_actor *db_actor(const struct db *db)
+{
+	return db->actor;
+}
+
 int db_exec(struct db *db, const char *sql, struct err *err)
 {
 	return db->engine->exec(db, sql, err);

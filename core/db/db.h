@@ -36,6 +36,19 @@ int db_open(
 void db_close(struct db *db);
 DEFINE_CLEANUP(db, db_close)
 
+/* In whose name a handle writes, for whoever keeps a record of changes
+ * (store_audit). */
+struct db_actor {
+	const char *kind;   /* command, key, user */
+	const char *id;     /* "" where there is none */
+	const char *name;   /* as people know it */
+	const char *origin; /* from where: an address, a terminal; or "" */
+};
+/* From now on; the actor and its texts must live until another is set. NULL: in
+ * nobody's, which is so at first. */
+void db_set_actor(struct db *db, const struct db_actor *actor);
+const struct db_actor *db_actor(const struct db *db);
+
 /* How long a statement waits for another writer: 10 s, until set here. For
  * tests. */
 void db_set_wait(struct db *db, int wait_ms);

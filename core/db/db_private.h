@@ -14,6 +14,7 @@ struct db {
 	const struct db_engine *engine;
 	const char *path; /* the engine's; errors name it */
 	int64_t changes;  /* of the last db_run() */
+	const struct db_actor *actor;
 	struct db_stmt *stmts[DB_STMT_BUCKETS];
 };
 

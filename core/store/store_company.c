@@ -7,6 +7,9 @@
 
 #include "core/base/str.h"
 #include "core/store/row.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_key.h"
 
 static const struct row_field company_fields[] = {
 	ROW_FIELD(company, id, ROW_ID),
@@ -30,7 +33,13 @@ int store_company_add(struct db *db, const char *name, int64_t now_us,
 		return -1;
 	id_new(company.id);
 	company.name = mem_strdup(name);
-	if (row_write(db, sql_add, NULL, &company_type, &company, &why) < 0) {
+	if (audit_change(db,
+		    &(struct audit_change){.action = "company.add",
+			    .type = &company_type,
+			    .name = "name",
+			    .sql = sql_add,
+			    .item = &company},
+		    &why) < 0) {
 		store_company_clear(&company);
 		if (why.code == ERR_EXISTS)
 			return err_set(err, ERR_EXISTS,
@@ -41,12 +50,12 @@ int store_company_add(struct db *db, const char *name, int64_t now_us,
 	return 0;
 }
 
+static const char sql_get[] =
+	"SELECT id, name, created_us FROM company WHERE id = $id";
+
 int store_company_get(struct db *db, const char *id, struct company *company_r,
 	struct err *err)
 {
-	static const char sql_get[] =
-		"SELECT id, name, created_us FROM company WHERE id = $id";
-
 	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$id", id)),
 		&company_type, company_r, err);
 }
@@ -63,11 +72,28 @@ int store_company_list(struct db *db, struct company_list *list_r, struct err *e
 	return 0;
 }
 
-int store_company_remove(struct db *db, const char *id, struct err *err)
+static int remove_all(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM company WHERE id = $id";
+	const char *id = arg;
 
-	return db_change(db, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), err);
+	if (store_key_note_gone(db, id, NULL, err) < 0 ||
+		store_domain_note_gone(db, id, err) < 0)
+		return -1;
+	return audit_change(db,
+		&(struct audit_change){.action = "company.remove",
+			.type = &company_type,
+			.name = "name",
+			.sql = sql_remove,
+			.params = DB_PARAMS(DB_TEXT("$id", id)),
+			.sql_get = sql_get,
+			.key = DB_PARAMS(DB_TEXT("$id", id))},
+		err);
+}
+
+int store_company_remove(struct db *db, const char *id, struct err *err)
+{
+	return db_atomic(db, remove_all, (void *)id, err);
 }
 
 void store_company_clear(struct company *company)

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_exemption.h"
+#include "core/store/store_key.h"
 
 static const char *const policies[POLICIES] = {
 	[POLICY_EXCLUSIVE] = "exclusive",
@@ -67,6 +70,41 @@ bool store_domain_subdomains_parse(const char *word, bool *covered_r)
 	return true;
 }
 
+/* A change of the domain with the id. */
+static int change(struct db *db, const char *action, const char *id,
+	const char *sql, const struct db_param *params, struct err *err)
+{
+	static const char sql_get[] = DOMAIN_SELECT " WHERE id = $id";
+
+	return audit_change(db,
+		&(struct audit_change){.action = action,
+			.type = &domain_type,
+			.name = "name",
+			.sql = sql,
+			.params = params,
+			.sql_get = sql_get,
+			.key = DB_PARAMS(DB_TEXT("$id", id))},
+		err);
+}
+
+/* The same of the registered domain of the name. */
+static int change_named(struct db *db, const char *name, const char *sql,
+	const struct db_param *params, struct err *err)
+{
+	static const char sql_get[] = DOMAIN_SELECT
+		" WHERE name = $name AND pending = 0";
+
+	return audit_change(db,
+		&(struct audit_change){.action = "domain.set",
+			.type = &domain_type,
+			.name = "name",
+			.sql = sql,
+			.params = params,
+			.sql_get = sql_get,
+			.key = DB_PARAMS(DB_TEXT("$name", name))},
+		err);
+}
+
 static int add(struct db *db, const char *company_id, const char *name,
 	struct domain *domain, struct err *err)
 {
@@ -83,7 +121,14 @@ static int add(struct db *db, const char *company_id, const char *name,
 	id_new(domain->id);
 	strcpy(domain->company_id, company_id);
 	domain->name = mem_strdup(name);
-	if (row_write(db, sql_insert, NULL, &domain_type, domain, &why) > 0)
+	if (audit_change(db,
+		    &(struct audit_change){
+			    .action = domain->pending ? "domain.ask" : "domain.add",
+			    .type = &domain_type,
+			    .name = "name",
+			    .sql = sql_insert,
+			    .item = domain},
+		    &why) > 0)
 		return 0;
 	store_domain_clear(domain);
 	if (why.code == ERR_EXISTS)
@@ -202,7 +247,8 @@ int store_domain_set_active(
 	static const char sql_set[] = "UPDATE domain SET active = $active"
 				      " WHERE id = $id AND pending = 0";
 
-	return db_change(db, sql_set,
+	return change(db, active ? "domain.activate" : "domain.deactivate", id,
+		sql_set,
 		DB_PARAMS(DB_INT("$active", active), DB_TEXT("$id", id)), err);
 }
 
@@ -212,8 +258,8 @@ int store_domain_register(struct db *db, const char *id, struct err *err)
 		"UPDATE domain SET active = 1, pending = 0"
 		" WHERE id = $id AND pending = 1";
 	struct err why = ERR_INIT;
-	int changed = db_change(
-		db, sql_register, DB_PARAMS(DB_TEXT("$id", id)), &why);
+	int changed = change(db, "domain.register", id, sql_register,
+		DB_PARAMS(DB_TEXT("$id", id)), &why);
 
 	if (changed < 0 && why.code == ERR_EXISTS)
 		return err_set(err, ERR_EXISTS,
@@ -250,7 +296,7 @@ int store_domain_set_policy(struct db *db, const char *name,
 	static const char sql_policy[] = "UPDATE domain SET policy = $policy"
 					 " WHERE name = $name AND pending = 0";
 
-	return db_change(db, sql_policy,
+	return change_named(db, name, sql_policy,
 		DB_PARAMS(DB_TEXT("$name", name),
 			DB_TEXT("$policy", policies[policy])),
 		err);
@@ -263,17 +309,43 @@ int store_domain_set_subdomains(
 		"UPDATE domain SET subdomains = $subdomains"
 		" WHERE name = $name AND pending = 0";
 
-	return db_change(db, sql_subdomains,
+	return change_named(db, name, sql_subdomains,
 		DB_PARAMS(DB_TEXT("$name", name),
 			DB_TEXT("$subdomains", subdomains[covered])),
 		err);
 }
 
-int store_domain_remove(struct db *db, const char *id, struct err *err)
+static int remove_all(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM domain WHERE id = $id";
+	const char *id = arg;
 
-	return db_change(db, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), err);
+	if (store_key_note_gone(db, NULL, id, err) < 0 ||
+		store_exemption_note_gone(db, NULL, id, err) < 0)
+		return -1;
+	return change(db, "domain.remove", id, sql_remove,
+		DB_PARAMS(DB_TEXT("$id", id)), err);
+}
+
+int store_domain_remove(struct db *db, const char *id, struct err *err)
+{
+	return db_atomic(db, remove_all, (void *)id, err);
+}
+
+int store_domain_note_gone(struct db *db, const char *company_id, struct err *err)
+{
+	static const char sql_list[] = DOMAIN_SELECT
+		" WHERE company_id = $company";
+
+	if (store_exemption_note_gone(db, company_id, NULL, err) < 0)
+		return -1;
+	return audit_note_gone(db,
+		&(struct audit_change){.action = "domain.remove",
+			.type = &domain_type,
+			.name = "name",
+			.sql_get = sql_list,
+			.key = DB_PARAMS(DB_TEXT("$company", company_id))},
+		err);
 }
 
 void store_domain_clear(struct domain *domain)

@@ -94,6 +94,11 @@ int store_domain_set_subdomains(
 /* Removes the domain and the keys that are restricted to it. 1, 0 or -1. */
 int store_domain_remove(struct db *db, const char *id, struct err *err);
 
+/* For store_company: writes down that the company's domains and their
+ * exemptions go with it. 0 or -1. */
+int store_domain_note_gone(
+	struct db *db, const char *company_id, struct err *err);
+
 /* As `exclusive`. Parsing gives false for any other word. */
 const char *store_domain_policy_name(enum domain_policy policy);
 bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r);

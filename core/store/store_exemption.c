@@ -11,6 +11,8 @@
 #include "core/base/cidr.h"
 #include "core/base/str.h"
 #include "core/store/row.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_domain.h"
 
 static const char *const kinds[EXEMPTION_KINDS + 1] = {
 	[EXEMPT_LOGIN] = "login",
@@ -23,6 +25,7 @@ static const struct row_words kind_words = {kinds, EXEMPTION_KINDS, true};
 
 static const struct row_field exemption_fields[] = {
 	ROW_FIELD(exemption, id, ROW_ID),
+	ROW_FIELD(exemption, company_id, ROW_ID),
 	ROW_FIELD(exemption, domain, ROW_TEXT),
 	ROW_WORD(exemption, kind, ROW_ENUM, "kind", &kind_words),
 	ROW_FIELD(exemption, value, ROW_TEXT),
@@ -31,6 +34,11 @@ static const struct row_field exemption_fields[] = {
 };
 static const struct row_type exemption_type = ROW_TYPE(
 	exemption, exemption_fields);
+
+#define EXEMPTION_SELECT                                                       \
+	"SELECT x.id, d.company_id, d.name AS domain, x.kind, x.value,"        \
+	" x.created_us, x.reach = 'local' AS local"                            \
+	" FROM exemption x JOIN domain d ON d.id = x.domain_id"
 
 const char *store_exemption_kind_name(enum exemption_kind kind)
 {
@@ -112,6 +120,7 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 	struct exemption exemption = {
 		.kind = spec->kind, .local = spec->local, .created_us = now_us};
 	struct err why = ERR_INIT;
+	struct domain domain;
 	int added;
 
 	if (spec->local && spec->kind != EXEMPT_SENDER)
@@ -121,8 +130,18 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 		return -1;
 	id_new(exemption.id);
 	exemption.domain = mem_strdup(spec->domain);
-	added = row_write(
-		db, sql_insert, NULL, &exemption_type, &exemption, &why);
+	added = store_domain_find(db, spec->domain, &domain, &why);
+	if (added > 0) {
+		memcpy(exemption.company_id, domain.company_id, ID_SIZE);
+		store_domain_clear(&domain);
+		added = audit_change(db,
+			&(struct audit_change){.action = "exemption.add",
+				.type = &exemption_type,
+				.name = "value",
+				.sql = sql_insert,
+				.item = &exemption},
+			&why);
+	}
 	if (added > 0) {
 		*exemption_r = exemption;
 		return 0;
@@ -167,10 +186,7 @@ int store_exemption_find(struct db *db, const struct exemption_spec *spec,
 int store_exemption_list(struct db *db, const char *domain,
 	struct exemption_list *list_r, struct err *err)
 {
-	static const char sql_list[] =
-		"SELECT x.id, d.name AS domain, x.kind, x.value, x.created_us,"
-		" x.reach = 'local' AS local"
-		" FROM exemption x JOIN domain d ON d.id = x.domain_id"
+	static const char sql_list[] = EXEMPTION_SELECT
 		" WHERE $domain IS NULL OR d.name = $domain"
 		" ORDER BY d.name, x.kind, x.value";
 	struct rows rows;
@@ -184,9 +200,36 @@ int store_exemption_list(struct db *db, const char *domain,
 
 int store_exemption_remove(struct db *db, const char *id, struct err *err)
 {
+	static const char sql_get[] = EXEMPTION_SELECT " WHERE x.id = $id";
 	static const char sql_remove[] = "DELETE FROM exemption WHERE id = $id";
 
-	return db_change(db, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), err);
+	return audit_change(db,
+		&(struct audit_change){.action = "exemption.remove",
+			.type = &exemption_type,
+			.name = "value",
+			.sql = sql_remove,
+			.params = DB_PARAMS(DB_TEXT("$id", id)),
+			.sql_get = sql_get,
+			.key = DB_PARAMS(DB_TEXT("$id", id))},
+		err);
+}
+
+int store_exemption_note_gone(struct db *db, const char *company_id,
+	const char *domain_id, struct err *err)
+{
+	static const char sql_of_company[] = EXEMPTION_SELECT
+		" WHERE d.company_id = $company";
+	static const char sql_of_domain[] = EXEMPTION_SELECT
+		" WHERE x.domain_id = $domain";
+
+	return audit_note_gone(db,
+		&(struct audit_change){.action = "exemption.remove",
+			.type = &exemption_type,
+			.name = "value",
+			.sql_get = domain_id ? sql_of_domain : sql_of_company,
+			.key = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
+				DB_GIVEN_TEXT("$domain", domain_id))},
+		err);
 }
 
 void store_exemption_clear(struct exemption *exemption)

@@ -18,7 +18,8 @@ enum exemption_kind {
 
 struct exemption {
 	char id[ID_SIZE];
-	char *domain; /* its name */
+	char company_id[ID_SIZE]; /* of the domain */
+	char *domain;             /* its name */
 	enum exemption_kind kind;
 	char *value;
 	bool local; /* for mail that is submitted on this host alone */
@@ -52,6 +53,11 @@ int store_exemption_find(struct db *db, const struct exemption_spec *spec,
 	char id[static ID_SIZE], struct err *err);
 /* 1 removed, 0 none, -1. */
 int store_exemption_remove(struct db *db, const char *id, struct err *err);
+
+/* For store_company and store_domain: writes down that the exemptions for the
+ * domains of the one, or for the other, go with it. 0 or -1. */
+int store_exemption_note_gone(struct db *db, const char *company_id,
+	const char *domain_id, struct err *err);
 
 /* As `login`. */
 const char *store_exemption_kind_name(enum exemption_kind kind);

@@ -7,6 +7,7 @@
 
 #include "core/base/str.h"
 #include "core/base/strv.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_company.h"
 
 static const struct row_field key_fields[] = {
@@ -26,6 +27,23 @@ static const struct row_type key_type = ROW_TYPE(key, key_fields);
 	"SELECT k.id, k.company_id, d.name AS domain, k.name, k.scopes,"       \
 	" k.created_us, k.last_used_us, k.revoked_us"                          \
 	" FROM api_key k LEFT JOIN domain d ON d.id = k.domain_id"
+
+/* A change of the key with the id. */
+static int change(struct db *db, const char *action, const char *id,
+	const char *sql, const struct db_param *params, struct err *err)
+{
+	static const char sql_get[] = KEY_SELECT " WHERE k.id = $id";
+
+	return audit_change(db,
+		&(struct audit_change){.action = action,
+			.type = &key_type,
+			.name = "name",
+			.sql = sql,
+			.params = params,
+			.sql_get = sql_get,
+			.key = DB_PARAMS(DB_TEXT("$id", id))},
+		err);
+}
 
 /* Which of the two there is not. */
 static int explain_missing(
@@ -71,9 +89,15 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 	*stpncpy(key.company_id, spec->company_id, ID_SIZE - 1) = '\0';
 	key.name = mem_strdup(spec->name);
 	key.domain = mem_strdup(spec->domain);
-	added = row_write(db, sql_insert,
-		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)), &key_type,
-		&key, err);
+	added = audit_change(db,
+		&(struct audit_change){.action = "key.create",
+			.type = &key_type,
+			.name = "name",
+			.sql = sql_insert,
+			.params = DB_PARAMS(
+				DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
+			.item = &key},
+		err);
 	if (added == 0)
 		added = explain_missing(db, spec, err);
 	if (added < 0) {
@@ -104,7 +128,7 @@ int store_key_revoke(
 		" CASE revoked_us WHEN 0 THEN $now ELSE revoked_us END"
 		" WHERE id = $id";
 
-	return db_change(db, sql_revoke,
+	return change(db, "key.revoke", id, sql_revoke,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
 }
 
@@ -121,7 +145,7 @@ int store_key_revoke_own(struct db *db, const struct key_range *range,
 	static const char sql_revoke[] =
 		"UPDATE api_key SET revoked_us = $now" OWN;
 
-	return db_change(db, sql_revoke,
+	return change(db, "key.revoke", id, sql_revoke,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id),
 			DB_TEXT("$company", range->company_id),
 			DB_TEXT("$domain", range->domain)),
@@ -135,10 +159,29 @@ int store_key_rename_own(struct db *db, const struct key_range *range,
 
 	if (row_check_name("the key's name", name, err) != 0)
 		return -1;
-	return db_change(db, sql_rename,
+	return change(db, "key.rename", id, sql_rename,
 		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$id", id),
 			DB_TEXT("$company", range->company_id),
 			DB_TEXT("$domain", range->domain)),
+		err);
+}
+
+int store_key_note_gone(struct db *db, const char *company_id,
+	const char *domain_id, struct err *err)
+{
+	static const char sql_of_company[] = KEY_SELECT
+		" WHERE k.company_id = $company";
+	static const char sql_of_domain[] = KEY_SELECT
+		" WHERE k.company_id = (SELECT company_id FROM domain"
+		" WHERE id = $domain) AND k.domain_id = $domain";
+
+	return audit_note_gone(db,
+		&(struct audit_change){.action = "key.remove",
+			.type = &key_type,
+			.name = "name",
+			.sql_get = domain_id ? sql_of_domain : sql_of_company,
+			.key = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
+				DB_GIVEN_TEXT("$domain", domain_id))},
 		err);
 }
 

@@ -72,6 +72,10 @@ int store_key_revoke_own(struct db *db, const struct key_range *range,
 /* Renames one of them; ERR_INVALID as in store_key_create(). 1, 0, -1. */
 int store_key_rename_own(struct db *db, const struct key_range *range,
 	const char *id, const char *name, struct err *err);
+/* For store_company and store_domain: writes down that the keys of the one, or
+ * those restricted to the other, go with it. 0 or -1. */
+int store_key_note_gone(struct db *db, const char *company_id,
+	const char *domain_id, struct err *err);
 /* Notes the use of a key. 0, also when the key is gone, or -1. */
 int store_key_touch(
 	struct db *db, const char *id, int64_t now_us, struct err *err);

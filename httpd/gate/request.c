@@ -7,6 +7,7 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
+#include <stdio.h>
 
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -19,6 +20,18 @@ const char *request_query(const struct request *request)
 	const char *query = uri ? evhttp_uri_get_query(uri) : NULL;
 
 	return query ? query : "";
+}
+
+const char *request_client(const struct request *request)
+{
+	struct evhttp_connection *http = evhttp_request_get_connection(
+		request->http);
+	char *address = NULL;
+	uint16_t port;
+
+	if (http)
+		evhttp_connection_get_peer(http, &address, &port);
+	return address;
 }
 
 const char *request_body(struct request *request, size_t *len_r)
@@ -66,6 +79,15 @@ void change_submit(struct request *request, struct change *change,
 	int (*run)(struct db *db, void *arg, struct err *err),
 	void (*done)(struct change *change))
 {
+	const char *client = request_client(request);
+	const struct key *key = &request->admission.key;
+
+	/* The client may leave before the write is made. */
+	snprintf(change->client, sizeof(change->client), "%s",
+		client ? client : "");
+	change->actor = (struct db_actor){
+		"key", key->id, key->name ? key->name : "", change->client};
+	change->job.actor = &change->actor;
 	change->task.run = on_change_done;
 	change->request = request;
 	change->done = done;

@@ -17,6 +17,8 @@ struct evbuffer;
 struct evhttp_request;
 struct worker;
 
+enum { REQUEST_CLIENT_SIZE = 64 }; /* of an address */
+
 struct request {
 	struct worker *worker;
 	struct evhttp_request *http;
@@ -30,6 +32,9 @@ struct request {
 /* What stands behind the ? of the target, without it; owned by the request. */
 const char *request_query(const struct request *request);
 
+/* The client's address; NULL when it is gone. Owned by the request. */
+const char *request_client(const struct request *request);
+
 /* The whole body, in one piece; owned by the request. */
 const char *request_body(struct request *request, size_t *len_r);
 
@@ -40,13 +45,15 @@ struct evbuffer *request_take_body(struct request *request);
 /* For the reply only. */
 void request_free(struct request *request);
 
-/* One write that a request makes, other than sending. Embed it first in what
- * the write needs. It goes to the committer and comes back on the worker's
- * thread when it is durable, or has failed; until then it belongs to the
- * committer, and the request waits. */
+/* One write that a request makes, other than sending, in the name of its key.
+ * Embed it first in what the write needs. It goes to the committer and comes
+ * back on the worker's thread when it is durable, or has failed; until then it
+ * belongs to the committer, and the request waits. */
 struct change {
 	struct task task; /* first: from the committer to the worker */
 	struct commit_job job;
+	char client[REQUEST_CLIENT_SIZE];
+	struct db_actor actor; /* of whom the audit log tells */
 	struct request *request;
 	void (*done)(struct change *change); /* owns it from then on */
 	int result; /* what run gave once it is durable, or -1 and err */

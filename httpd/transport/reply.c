@@ -49,18 +49,6 @@ static const char *path_of(const struct request *request)
 	return uri ? evhttp_uri_get_path(uri) : NULL;
 }
 
-static const char *client_of(const struct request *request)
-{
-	struct evhttp_connection *http = evhttp_request_get_connection(
-		request->http);
-	char *address = NULL;
-	uint16_t port;
-
-	if (http)
-		evhttp_connection_get_peer(http, &address, &port);
-	return address;
-}
-
 /* problem is NULL when all is well. */
 static void log_reply(const struct request *request, int status,
 	const struct problem *problem)
@@ -75,7 +63,7 @@ static void log_reply(const struct request *request, int status,
 		route ? NULL : path_of(request), "key",
 		key->name ? key->id : NULL, "email",
 		*request->email_id ? request->email_id : NULL, "client",
-		client_of(request), "error",
+		request_client(request), "error",
 		problem ? problem_name(problem) : NULL, "reason",
 		problem ? problem->text : NULL, "took_us", LOG_INT(took_us));
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <event2/event.h>
+#include <event2/http.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -40,6 +41,9 @@ static int set_up(void **state)
 	rig->worker.base = event_base_new();
 	rig->worker.tasks = task_queue_new(rig->worker.base);
 	rig->request.worker = &rig->worker;
+	rig->request.http = evhttp_request_new(NULL, NULL);
+	strcpy(rig->request.admission.key.id, "id of a key");
+	rig->request.admission.key.name = mem_strdup("the key");
 	return 0;
 }
 
@@ -48,6 +52,8 @@ static int tear_down(void **state)
 	struct temp_db *temp = *state;
 	struct rig *rig = temp->more;
 
+	free(rig->request.admission.key.name);
+	evhttp_request_free(rig->request.http);
 	task_queue_free(rig->worker.tasks);
 	event_base_free(rig->worker.base);
 	committer_free(rig->shared.committer);
@@ -88,6 +94,13 @@ static void test_done(void **state)
 
 	add(temp->more, &adding);
 	assert_int_equal(adding.change.result, 7);
+	/* In the name of the request's key. */
+	assert_int_equal(
+		temp_db_number(temp->db,
+			"SELECT count(*) FROM audit WHERE actor = 'key'"
+			" AND actor_id = 'id of a key'"
+			" AND actor_name = 'the key'"),
+		1);
 	assert_int_equal(temp_db_number(temp->db, sql_count), 1);
 }
 

@@ -102,10 +102,11 @@ static void test_bad_lines(void **state)
 	} cases[] = {
 		{"", "a command is missing"},
 		{"--json", "a command is missing"},
-		{"compny", "there is no command \"compny\", but company, "
-			   "domain, exempt, key, email, held, probe, db, "
-			   "config; did "
-			   "you mean company?"},
+		{"compny",
+			"there is no command \"compny\", but company, "
+			"domain, exempt, key, email, held, probe, audit, db, "
+			"config; did "
+			"you mean company?"},
 		{"company lsit",
 			"company has no \"lsit\", but add, list, remove; "
 			"did you mean list?"},
@@ -114,9 +115,9 @@ static void test_bad_lines(void **state)
 		{"key list --compny=x",
 			"there is no option --compny=x; did you mean "
 			"--company?"},
-		{"nonsense",
-			"there is no command \"nonsense\", but company, "
-			"domain, exempt, key, email, held, probe, db, config"},
+		{"nonsense", "there is no command \"nonsense\", but company, "
+			     "domain, exempt, key, email, held, probe, audit, "
+			     "db, config"},
 		{"company", "company what? There are add, list, remove"},
 		{"company nonsense",
 			"company has no \"nonsense\", but add, list, remove"},

@@ -39,6 +39,54 @@ static void test_iso8601(void **state)
 	}
 }
 
+static void test_parse(void **state)
+{
+	enum { NOW = 100000000 }; /* in seconds */
+	static const struct {
+		const char *text;
+		int64_t time_us; /* -1: none */
+	} cases[] = {
+		{"2026-11-21T02:43:18.123456+00:00", 1795228998123456},
+		{"2026-11-21T02:43:18.123456", 1795228998123456},
+		{"2026-11-21T02:43:18Z", 1795228998000000},
+		{"2026-11-21T03:43:18.5+01:00", 1795228998500000},
+		{"2026-11-20T22:13:18-04:30", 1795228998000000},
+		{"2026-11-21T02:43", 1795228980000000},
+		{"2000-02-29", 951782400000000},
+		{"1970-01-01", 0},
+		{"30s", (NOW - 30) * INT64_C(1000000)},
+		{"2h", (NOW - 7200) * INT64_C(1000000)},
+		{"7d", (NOW - 604800) * INT64_C(1000000)},
+		{"99999d", 0},
+		{"", -1},
+		{"d", -1},
+		{"7", -1},
+		{"7w", -1},
+		{"7d ", -1},
+		{"-7d", -1},
+		{"2001-02-29", -1},
+		{"2026-13-01", -1},
+		{"2026-11-21 02:43", -1},
+		{"2026-11-21T", -1},
+		{"2026-11-21T02:43:18+1:00", -1},
+		{"2026-11-21T02:43:18+01:00x", -1},
+		{"2026-11-21T02:43:18 Z", -1},
+		{" 2026-11-21", -1},
+		{"1969-12-31", -1},
+		{"yesterday", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int64_t time_us = -1;
+		bool read = clock_parse(
+			cases[i].text, NOW * INT64_C(1000000), &time_us);
+
+		if (time_us != cases[i].time_us || read != (time_us >= 0))
+			fail_msg("%s: %lld", cases[i].text, (long long)time_us);
+	}
+}
+
 static void test_rfc5322(void **state)
 {
 	static const struct {
@@ -138,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_iso8601),
+		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_rfc5322),
 		cmocka_unit_test(test_zone_is_ignored),
 		cmocka_unit_test(test_extremes),

@@ -1,0 +1,153 @@
+/*
+ * cmd_audit: who changed what.
+ *
+ * Threads: one, the command's.
+ */
+#include <jansson.h>
+
+#include "cli/cmd.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/store/store_audit.h"
+
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000 };
+
+enum {
+	ID,
+	AT,
+	ACTOR,
+	ACTOR_ID,
+	ACTOR_NAME,
+	ORIGIN,
+	COMPANY_ID,
+	ACTION,
+	OBJECT_ID,
+	OBJECT_NAME,
+	CHANGE,
+	BEFORE,
+	AFTER,
+};
+
+static const struct column columns[] = {
+	[ID] = {"id", NULL, .type = COLUMN_TEXT},
+	[AT] = {"at", "TIME", .type = COLUMN_TIME},
+	[ACTOR] = {"actor", "BY", .type = COLUMN_TEXT},
+	[ACTOR_ID] = {"actor_id", NULL, .type = COLUMN_TEXT},
+	[ACTOR_NAME] = {"actor_name", "WHO", COLUMN_TEXT, .width = 30},
+	[ORIGIN] = {"origin", "FROM", COLUMN_TEXT, .width = 40},
+	[COMPANY_ID] = {"company_id", NULL, .type = COLUMN_TEXT},
+	[ACTION] = {"action", "ACTION", .type = COLUMN_TEXT},
+	[OBJECT_ID] = {"object_id", NULL, .type = COLUMN_TEXT},
+	[OBJECT_NAME] = {"object_name", "OBJECT", COLUMN_TEXT, .width = 60},
+	[CHANGE] = {"change", "CHANGE", COLUMN_TEXT, .width = 80},
+	[BEFORE] = {"before", NULL, .type = COLUMN_JSON},
+	[AFTER] = {"after", NULL, .type = COLUMN_JSON},
+	{0},
+};
+
+/* What became different in an object that is there before and after, as
+ * `policy learn -> exclusive`; "" for others. A new string. */
+static char *tell_change(const struct audit *audit)
+{
+	json_t *before = audit->before ? json_loads(audit->before, 0, NULL)
+				       : NULL;
+	json_t *after = audit->after ? json_loads(audit->after, 0, NULL) : NULL;
+	struct buf out = BUF_INIT;
+	const char *name;
+	json_t *was;
+
+	json_object_foreach(before, name, was) {
+		const json_t *is = json_object_get(after, name);
+		_cleanup_free_ char *old = NULL;
+		_cleanup_free_ char *new = NULL;
+
+		if (is == NULL || json_equal(was, is))
+			continue;
+		old = json_dumps(was, JSON_ENCODE_ANY);
+		new = json_dumps(is, JSON_ENCODE_ANY);
+		buf_printf(&out, "%s%s %s -> %s", out.len ? ", " : "", name,
+			json_is_string(was) ? json_string_value(was) : old,
+			json_is_string(is) ? json_string_value(is) : new);
+	}
+	json_decref(before);
+	json_decref(after);
+	return buf_take(&out);
+}
+
+static void add_row(struct report *report, const struct audit *audit)
+{
+	_cleanup_free_ char *change = tell_change(audit);
+
+	report_add_row(report);
+	report_text(report, ID, audit->id);
+	report_time(report, AT, audit->at_us);
+	report_text(report, ACTOR, audit->actor);
+	report_text(report, ACTOR_ID, audit->actor_id);
+	report_text(report, ACTOR_NAME, audit->actor_name);
+	report_text(report, ORIGIN, audit->origin);
+	report_text(report, COMPANY_ID, audit->company_id);
+	report_text(report, ACTION, audit->action);
+	report_text(report, OBJECT_ID, audit->object_id);
+	report_text(report, OBJECT_NAME, audit->object_name);
+	report_text(report, CHANGE, *change ? change : NULL);
+	report_text(report, BEFORE, audit->before);
+	report_text(report, AFTER, audit->after);
+}
+
+static int run_list(
+	const struct call *call, struct report *report, struct err *err)
+{
+	const char *limit = call_option(call, OPTION_LIMIT);
+	const char *since = call_option(call, OPTION_SINCE);
+	char company_id[ID_SIZE];
+	struct audit_scope scope = {.object = call_option(call, OPTION_OBJECT)};
+	struct page page = {.limit = LIMIT_DEFAULT};
+	struct audit_list list;
+	int64_t n = LIMIT_DEFAULT;
+	bool more;
+
+	if (limit && str_int(limit, 1, LIMIT_MAX, &n) < 0)
+		return err_set(err, ERR_INVALID,
+			"--limit is a number from 1 to %d, not \"%s\"",
+			LIMIT_MAX, limit);
+	if (since && !clock_parse(since, call->now_us, &scope.since_us))
+		return err_set(err, ERR_INVALID,
+			"--since is a time, as 2026-11-21 or "
+			"2026-11-21T14:30, or how long ago, as 2h or 7d, not "
+			"\"%s\"",
+			since);
+	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
+		return -1;
+	/* Also of one that is removed. */
+	scope.company_id = *company_id ? company_id : NULL;
+	page.limit = (int)n;
+	if (store_audit_page(call->db, &scope, &page, &list, &more, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n; i++)
+		add_row(report, &list.items[i]);
+	store_audit_list_free(&list);
+	return 0;
+}
+
+const struct verb cmd_audit_list = {
+	.noun = "audit",
+	.name = "list",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.options = {{OPTION_SINCE, false,
+			    "Only what happened since then: 2026-11-21, "
+			    "2026-11-21T14:30 (UTC), or how long ago, as 2h or "
+			    "7d."},
+		{OPTION_OBJECT, false,
+			"Only changes of what has this id or name: a company, "
+			"domain, key, user, or who is exempt."},
+		{OPTION_COMPANY, false, "Only what is, or was, of this company."},
+		{OPTION_LIMIT, false,
+			"How many, from 1 to 10000. Without this, 100."}},
+	.help = "Lists who changed what, newest first: every change of "
+		"companies, domains, exemptions, keys and users, whether by "
+		"this command or over HTTP. With --json each has the object "
+		"as it was before and after.",
+	.run = run_list,
+};

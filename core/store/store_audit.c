@@ -1,0 +1,320 @@
+/*
+ * store_audit: the rows of the table audit.
+ *
+ * Invariant: an entry is written in the transaction of its change, or neither
+ * is.
+ */
+#include "core/store/store_audit.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+
+static const struct row_field audit_fields[] = {
+	ROW_FIELD(audit, id, ROW_ID),
+	ROW_FIELD(audit, at_us, ROW_INT64),
+	ROW_FIELD(audit, actor, ROW_TEXT),
+	ROW_FIELD(audit, actor_id, ROW_TEXT),
+	ROW_FIELD(audit, actor_name, ROW_TEXT),
+	ROW_FIELD(audit, origin, ROW_TEXT),
+	ROW_FIELD(audit, company_id, ROW_TEXT),
+	ROW_FIELD(audit, action, ROW_TEXT),
+	ROW_FIELD(audit, object_id, ROW_TEXT),
+	ROW_FIELD(audit, object_name, ROW_TEXT),
+	ROW_FIELD(audit, before, ROW_TEXT),
+	ROW_FIELD(audit, after, ROW_TEXT),
+};
+static const struct row_type audit_type = ROW_TYPE(audit, audit_fields);
+
+/* A string of JSON (RFC 8259 7). What is no UTF-8 is mended first. */
+static void add_string(struct buf *out, const char *text)
+{
+	_cleanup_free_ char *copy = mem_strdup(text);
+
+	str_utf8_mend(copy);
+	buf_add_char(out, '"');
+	for (const char *at = copy; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			buf_printf(out, "\\%c", *at);
+		else if ((unsigned char)*at < 0x20)
+			buf_printf(out, "\\u%04x", (unsigned)*at);
+		else
+			buf_add_char(out, *at);
+	}
+	buf_add_char(out, '"');
+}
+
+static void add_text(struct buf *out, const char *text)
+{
+	if (text)
+		add_string(out, text);
+	else
+		buf_add_str(out, "null");
+}
+
+static void add_value(
+	struct buf *out, const struct row_field *field, const void *item)
+{
+	const void *member = (const char *)item + field->offset;
+	const struct strv *list = member;
+
+	switch (field->kind) {
+	case ROW_ID:
+		add_string(out, member);
+		break;
+	case ROW_TEXT:
+		add_text(out, *(char *const *)member);
+		break;
+	case ROW_LINES:
+		for (size_t i = 0; i < list->n; i++) {
+			buf_add_char(out, i ? ',' : '[');
+			add_string(out, list->items[i]);
+		}
+		buf_add_str(out, list->n ? "]" : "[]");
+		break;
+	case ROW_INT64:
+		buf_printf(out, "%" PRId64, *(const int64_t *)member);
+		break;
+	case ROW_UINT:
+		buf_printf(out, "%u", *(const unsigned *)member);
+		break;
+	case ROW_BOOL:
+		buf_add_str(out, *(const bool *)member ? "true" : "false");
+		break;
+	case ROW_ENUM:
+		/* One that this program does not know has the value n. */
+		add_text(out,
+			*(const unsigned *)member < field->words->n
+				? field->words->names[*(const unsigned *)member]
+				: NULL);
+		break;
+	case ROW_FLAG:
+		add_string(out, field->words->names[*(const bool *)member]);
+		break;
+	case ROW_HASH:
+		assert(false);
+	}
+}
+
+/* The columns of an item as a JSON object, appended; hashes are left out. */
+static void add_json(
+	struct buf *out, const struct row_type *type, const void *item)
+{
+	char before = '{';
+
+	for (size_t i = 0; i < type->n; i++) {
+		const struct row_field *field = &type->fields[i];
+
+		if (field->kind == ROW_HASH)
+			continue;
+		buf_printf(out, "%c\"%s\":", before, field->param + 1);
+		add_value(out, field, item);
+		before = ',';
+	}
+	buf_add_char(out, '}');
+}
+
+/* The text of a column that an object has; NULL when it has none. */
+static const char *column_of(
+	const struct row_type *type, const void *item, const char *column)
+{
+	for (size_t i = 0; i < type->n; i++) {
+		const struct row_field *field = &type->fields[i];
+		const void *member = (const char *)item + field->offset;
+
+		if (!str_eq(field->param + 1, column))
+			continue;
+		return field->kind == ROW_ID ? member : *(char *const *)member;
+	}
+	return NULL;
+}
+
+/* Of two states of an object at least one is there. */
+static int write_entry(struct db *db, const struct audit_change *change,
+	const char *before, const char *after, const void *item, struct err *err)
+{
+	static const char sql_insert[] =
+		"INSERT INTO audit (id, at_us, actor, actor_id, actor_name,"
+		" origin, company_id, action, object_id, object_name, before,"
+		" after) VALUES ($id, $at_us, $actor, $actor_id, $actor_name,"
+		" $origin, $company_id, $action, $object_id, $object_name,"
+		" $before, $after)";
+	static const struct db_actor nobody = {"system", "", "", ""};
+	const struct db_actor *actor = db_actor(db) ? db_actor(db) : &nobody;
+	const char *id = column_of(change->type, item, "id");
+	const char *company = column_of(change->type, item, "company_id");
+	const char *name = column_of(change->type, item, change->name);
+	char entry_id[ID_SIZE];
+	int written;
+
+	if (str_starts(change->action, "company."))
+		company = id;
+	id_new(entry_id);
+	written = db_change(db, sql_insert,
+		DB_PARAMS(DB_TEXT("$id", entry_id),
+			DB_INT("$at_us", clock_now_us(&clock_system)),
+			DB_TEXT("$actor", actor->kind),
+			DB_TEXT("$actor_id", actor->id),
+			DB_TEXT("$actor_name", actor->name),
+			DB_TEXT("$origin", actor->origin),
+			DB_TEXT("$company_id", str_empty(company) ? NULL : company),
+			DB_TEXT("$action", change->action),
+			DB_TEXT("$object_id", id),
+			DB_TEXT("$object_name", name ? name : ""),
+			DB_TEXT("$before", before), DB_TEXT("$after", after)),
+		err);
+	return written < 0 ? -1 : 0;
+}
+
+/* The object that is there, which the caller clears, and its columns: 1, 0 when
+ * there is none, -1. */
+static int look(struct db *db, const struct audit_change *change, void *item,
+	struct buf *json, struct err *err)
+{
+	int found = row_get(
+		db, change->sql_get, change->key, change->type, item, err);
+
+	if (found > 0)
+		add_json(json, change->type, item);
+	return found;
+}
+
+static int add_new(
+	struct db *db, const struct audit_change *change, struct err *err)
+{
+	_cleanup_buf_ struct buf after = BUF_INIT;
+	int n = row_write(db, change->sql, change->params, change->type,
+		change->item, err);
+
+	if (n <= 0)
+		return n;
+	add_json(&after, change->type, change->item);
+	return write_entry(db, change, NULL, after.data, change->item, err) < 0
+		       ? -1
+		       : n;
+}
+
+static int change_old(
+	struct db *db, const struct audit_change *change, struct err *err)
+{
+	_cleanup_free_ void *old = mem_alloc(1, change->type->size);
+	_cleanup_free_ void *now = mem_alloc(1, change->type->size);
+	_cleanup_buf_ struct buf before = BUF_INIT;
+	_cleanup_buf_ struct buf after = BUF_INIT;
+	int found = look(db, change, old, &before, err);
+	int n, result = -1;
+
+	if (found <= 0)
+		return found;
+	n = db_change(db, change->sql, change->params, err);
+	found = n < 0 ? -1 : look(db, change, now, &after, err);
+	if (found >= 0)
+		result = found > 0 && str_eq(before.data, after.data)
+				 ? 0
+				 : write_entry(db, change, before.data,
+					   after.data, old, err);
+	if (n == 0)
+		result = 0;
+	if (found > 0)
+		row_clear(change->type, now);
+	row_clear(change->type, old);
+	return result < 0 ? -1 : n;
+}
+
+static int make_change(struct db *db, void *arg, struct err *err)
+{
+	const struct audit_change *change = arg;
+
+	return change->item ? add_new(db, change, err)
+			    : change_old(db, change, err);
+}
+
+int audit_change(struct db *db, const struct audit_change *change, struct err *err)
+{
+	return db_atomic(db, make_change, (void *)change, err);
+}
+
+int audit_note_gone(
+	struct db *db, const struct audit_change *change, struct err *err)
+{
+	struct rows rows;
+	int result = 0;
+
+	if (row_list(db, change->sql_get, change->key, change->type, ROWS_ALL,
+		    &rows, err) < 0)
+		return -1;
+	for (size_t i = 0; i < rows.n && result == 0; i++) {
+		const char *item = (char *)rows.items + i * change->type->size;
+		_cleanup_buf_ struct buf before = BUF_INIT;
+
+		add_json(&before, change->type, item);
+		result = write_entry(db, change, before.data, NULL, item, err);
+	}
+	row_list_free(change->type, rows.items, rows.n);
+	return result;
+}
+
+/* The place of the cursor: 1, 0 when it is none of the scope, -1. */
+static int find_place(struct db *db, const struct audit_scope *scope,
+	const char *id, int64_t *seq_r, struct err *err)
+{
+	static const char sql_place[] =
+		"SELECT seq FROM audit WHERE id = $id"
+		" AND ($company IS NULL OR company_id = $company)";
+
+	return row_number(db, sql_place,
+		DB_PARAMS(DB_TEXT("$id", id),
+			DB_TEXT("$company", scope->company_id)),
+		seq_r, err);
+}
+
+int store_audit_page(struct db *db, const struct audit_scope *scope,
+	const struct page *page, struct audit_list *list_r, bool *more_r,
+	struct err *err)
+{
+#define PAGE(condition, side, order)                                           \
+	"SELECT id, at_us, actor, actor_id, actor_name, origin, company_id,"   \
+	" action, object_id, object_name, before, after FROM audit"            \
+	" WHERE " condition " seq " side " $seq AND at_us >= $since"           \
+	" AND ($object IS NULL OR object_id = $object"                         \
+	" OR object_name = $object)"                                           \
+	" ORDER BY seq " order " LIMIT $limit"
+	static const char sql_older[] = PAGE("", "<", "DESC");
+	static const char sql_newer[] = PAGE("", ">", "ASC");
+	static const char sql_company_older[] = PAGE(
+		"company_id = $company AND", "<", "DESC");
+	static const char sql_company_newer[] = PAGE(
+		"company_id = $company AND", ">", "ASC");
+#undef PAGE
+	const char *sql = page_backwards(page) ? sql_newer : sql_older;
+	const char *cursor = page_cursor(page);
+	int64_t seq = INT64_MAX;
+	struct rows rows;
+	int found = cursor ? find_place(db, scope, cursor, &seq, err) : 1;
+
+	if (found != 1)
+		return found;
+	if (scope->company_id)
+		sql = page_backwards(page) ? sql_company_newer
+					   : sql_company_older;
+	if (row_page(db, sql,
+		    DB_PARAMS(DB_INT("$seq", seq),
+			    DB_INT("$since", scope->since_us),
+			    DB_TEXT("$object", scope->object),
+			    DB_GIVEN_TEXT("$company", scope->company_id)),
+		    &audit_type, page, &rows, err) < 0)
+		return -1;
+	*list_r = (struct audit_list){rows.items, rows.n};
+	*more_r = rows.more;
+	return 1;
+}
+
+void store_audit_list_free(struct audit_list *list)
+{
+	row_list_free(&audit_type, list->items, list->n);
+	*list = (struct audit_list){0};
+}

@@ -1,0 +1,79 @@
+/*
+ * store_audit: who changed what, when and from where, with what stood there
+ * before and after.
+ *
+ * The functions of the store that change a company, domain, key, exemption or
+ * user make the change by audit_change(), so that the entry is written in its
+ * transaction, whatever program calls them. In whose name, the handle knows
+ * (db_set_actor()). What mail itself does is no change: it is in the emails,
+ * events and refusals.
+ */
+#ifndef POSTERN_STORE_STORE_AUDIT_H
+#define POSTERN_STORE_STORE_AUDIT_H
+
+#include "core/base/id.h"
+#include "core/db/db.h"
+#include "core/store/row.h"
+
+struct audit {
+	char id[ID_SIZE];
+	int64_t at_us;
+	char *actor; /* kind: command, key, user; "system" when nobody was named */
+	char *actor_id;
+	char *actor_name;
+	char *origin;     /* from where: an address, a terminal; may be "" */
+	char *company_id; /* whose the object is; NULL: of no company */
+	char *action;     /* as `domain.activate` */
+	char *object_id;
+	char *object_name;
+	char *before; /* a JSON object of the row's columns; NULL: there was
+		       * none */
+	char *after;  /* the same; NULL: it is gone */
+};
+
+struct audit_list {
+	struct audit *items;
+	size_t n;
+};
+
+struct audit_scope {
+	const char *company_id; /* NULL: everything */
+	const char *object;     /* its id or name; NULL: any */
+	int64_t since_us;       /* 0: from the beginning */
+};
+/* A page of them, newest first; *more_r as in store_key_page(). 1, 0 when the
+ * cursor is none of them, -1. */
+int store_audit_page(struct db *db, const struct audit_scope *scope,
+	const struct page *page, struct audit_list *list_r, bool *more_r,
+	struct err *err);
+void store_audit_list_free(struct audit_list *list);
+
+/* For the files of the store. */
+
+/* A change of one object. Its type has the columns id and, but for a company
+ * and an operator, company_id. */
+struct audit_change {
+	const char *action;
+	const struct row_type *type;
+	const char *name; /* the column that people know it by */
+	/* What changes it, by row_write() with the new item, or by
+	 * db_change(). */
+	const char *sql;
+	const struct db_param *params;
+	const void *item; /* what is new; NULL: it is there already */
+	/* Reads the object that is there, before and after. */
+	const char *sql_get;
+	const struct db_param *key;
+};
+/* Makes the change and writes it down, as one: how many rows it changed, 0 also
+ * when the object is not there, or -1. Nothing is written down when all columns
+ * stay as they were. */
+int audit_change(
+	struct db *db, const struct audit_change *change, struct err *err);
+
+/* Writes down, as removed, each object that change->sql_get finds, before
+ * something else that is being removed takes them along. 0 or -1. */
+int audit_note_gone(
+	struct db *db, const struct audit_change *change, struct err *err);
+
+#endif
