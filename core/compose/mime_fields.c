@@ -344,15 +344,17 @@ static void add_date(struct buf *out, const struct mime_message *message)
 	buf_printf(out, "Date: %s\n", date);
 }
 
+/* To comes last of the addresses: cleanup(8) remembers the address that it has
+ * rewritten last, and the milter adds the recipients next. */
 int mime_fields_add(
 	struct buf *out, const struct mime_message *message, struct err *err)
 {
 	struct addr from = message->from;
 
 	if (add_addrs(out, "From", &(struct addr_list){&from, 1}, err) < 0 ||
-		add_addrs(out, "To", &message->to, err) < 0 ||
-		add_addrs(out, "Cc", &message->cc, err) < 0 ||
 		add_addrs(out, "Reply-To", &message->reply_to, err) < 0 ||
+		add_addrs(out, "Cc", &message->cc, err) < 0 ||
+		add_addrs(out, "To", &message->to, err) < 0 ||
 		add_subject(out, message->subject, err) < 0)
 		return -1;
 	add_date(out, message);

@@ -20,9 +20,9 @@ static void test_whole(void **state)
 {
 	static const char wanted[] =
 		"From: Acme <hello@example.com>\n"
-		"To: a@dst.example, \"Doe, John\" <j@dst.example>\n"
-		"Cc: c@dst.example\n"
 		"Reply-To: r@dst.example\n"
+		"Cc: c@dst.example\n"
+		"To: a@dst.example, \"Doe, John\" <j@dst.example>\n"
 		"Subject: hi\n"
 		"Date: Sat, 21 Nov 2026 02:43:18 +0000\n"
 		"Message-ID: <id@example.com>\n"
