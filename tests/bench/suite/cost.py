@@ -19,10 +19,11 @@ CPU = Row(
 def latency(mail, count):
     """One message at a time: of ours, and of one SMTP session."""
     posts = http.json_file(mail, SIZE)
-    message = items.write(
-        mail.path("message"), [items.message(SIZE, items.STRANGER)]
+    messages = items.write(
+        mail.path("messages"),
+        [items.message(SIZE, items.STRANGER, items.recipient()) for _ in range(1000)],
     )
-    words = [1, count, message, items.STRANGER, items.RECIPIENT]
+    words = [1, count, messages, items.STRANGER, "-"]
     return {
         "ours": lambda: http.send(mail, mail.address, posts, 1, count),
         "smtp": lambda: mail.measure(

@@ -28,13 +28,12 @@ def requests(mail, numbers, n=1000):
 def prepare(mail, emails):
     """Fills the store; the file of requests."""
     mail.box.httpd().send(items.email(2000))
-    database = mail.box.dir / "store/postern.db"
-    return requests(mail, store.fill(database, emails))
+    return requests(mail, store.fill(mail.database, emails))
 
 
 def results_of(mail, options):
     file = prepare(mail, EMAILS)
-    peer = mail.peer(1, mail.box.dir / "store/postern.db")
+    peer = mail.peer(1, mail.database)
     for connections in CONNECTIONS:
         count = max(connections, int(20_000 * options.scale))
         played = play(

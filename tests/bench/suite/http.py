@@ -11,8 +11,11 @@ def load(address, file, connections, count):
 
 
 def json_file(mail, size):
+    """Requests for emails of that size, small ones for many recipients."""
+    count = 1000 if size < 1_000_000 else 10
     return items.write(
-        mail.path(f"emails.{size}"), [items.json_post(mail.key, size)]
+        mail.path(f"emails.{size}"),
+        [items.json_post(mail.key, size) for _ in range(count)],
     )
 
 

@@ -35,10 +35,15 @@ def request(method, path, authorization, body=b"", kind=None):
     return "\r\n".join([*head, "", ""]).encode() + body
 
 
+def recipient():
+    """Another one with each call: Postfix remembers what it was asked last."""
+    return f"{secrets.token_hex(6)}@dst.test"
+
+
 def email(size):
     """An email of which the message has about so many bytes; a large one has
     an attachment."""
-    body = {"from": f"Acme <{SENDER}>", "to": RECIPIENT, "subject": "A subject"}
+    body = {"from": f"Acme <{SENDER}>", "to": recipient(), "subject": "A subject"}
     if size < 1_000_000:
         return {**body, "text": text_of(size)}
     content = base64.b64encode(secrets.token_bytes(size * 3 // 4)).decode()

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -28,6 +29,12 @@ MILTERS = {"noop": "unix:postern/noop.sock", "none": ""}
 ROOM = ("--set", "http.max_inflight_bytes=4G")
 
 
+# Where Postfix's queue and the destination are. On a disk without a journal the
+# making of files costs many times what it costs on others, in the shared part.
+MEMORY = "/dev/shm"
+ENOUGH = 4 << 30
+
+
 def tool(name, *words):
     """What one of tools/ found out."""
     done = subprocess.run(
@@ -44,7 +51,13 @@ class Mail:
 
     def __init__(self, *options):
         words = [w for value in POSTCONF for w in ("--postconf", value)]
-        self.box = Sandbox(*words, *options)
+        fits = os.path.isdir(MEMORY) and shutil.disk_usage(MEMORY).free > ENOUGH
+        self.store = Path(tempfile.mkdtemp(prefix="postern.", dir="/var/tmp"))
+        self.database = self.store / "postern.db"
+        self.box = Sandbox(
+            *words, "--set", f"store.database={self.database}", *options,
+            folder=MEMORY if fits else "/tmp",
+        )  # fmt: skip
         self.processes = []
         try:
             self.key = self.box.env["POSTERN_KEY"]
@@ -72,6 +85,7 @@ class Mail:
             process.terminate()
             process.wait()
         self.box.close()
+        shutil.rmtree(self.store)
 
     def _start(self, *words, ready, **options):
         """Starts a process of ours that ends with us."""
@@ -142,10 +156,10 @@ def answers(address, file):
 
 
 def smtp_source(address, sessions, count, size):
-    """Postfix's own client."""
+    """Postfix's own client; each recipient is another one."""
     began = time.monotonic()
     subprocess.run(
-        ["smtp-source", "-d", "-s", str(sessions), "-m", str(count),
+        ["smtp-source", "-d", "-N", "-s", str(sessions), "-m", str(count),
          "-l", str(size), "-f", items.STRANGER, "-t", items.RECIPIENT, address],
         check=True,
         capture_output=True,

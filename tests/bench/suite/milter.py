@@ -29,9 +29,8 @@ def unregistered(mail, count):
 
 
 def ticketed(mail, count):
-    """Each round has rows and tickets of its own; the other side gets the same
-    messages for their recipient. Tickets go to a service as httpd uses it."""
-    database = mail.box.dir / "store/postern.db"
+    """Each round has rows and tickets of its own, which go to a service as httpd
+    uses it; the other side gets the same messages for other recipients."""
     mail.box.httpd().send(items.email(SIZE))
     servers = {
         "ours": mail.box.add_smtpd("smtpd_reject_unlisted_recipient=no"),
@@ -42,12 +41,11 @@ def ticketed(mail, count):
     mail.box.restart("milter")
 
     def recipient(name, number):
-        if name == "noop":
-            return items.RECIPIENT
-        return f"{store.ticket(number)}@postern.invalid"
+        domain = "dst.test" if name == "noop" else "postern.invalid"
+        return f"{store.ticket(number)}@{domain}"
 
     def send(name):
-        numbers = store.fill(database, count, staged=True)
+        numbers = store.fill(mail.database, count, staged=True)
         file = items.write(
             mail.path("messages"),
             [

@@ -61,10 +61,10 @@ def accepts(address):
 class Sandbox:
     """A running mail system; up when made, down at close()."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, folder="/tmp"):
         if "--submission" not in options:
             options = ("--submission", METHOD, *options)
-        self.dir = Path(tempfile.mkdtemp(prefix="postern.", dir="/tmp"))
+        self.dir = Path(tempfile.mkdtemp(prefix="postern.", dir=folder))
         self.failed = False
         try:
             self._tool("up", self.dir, *options)
