@@ -43,4 +43,4 @@ INSERT INTO event_count (company_id, hour_us, domain, kind, count)
 
 -- A page of some kinds passes over the others without a look at their rows.
 DROP INDEX event_by_domain;
-CREATE INDEX event_by_domain ON event (domain, recorded_us, kind);
+CREATE INDEX event_by_domain ON event (domain, recorded_us, seq, kind);

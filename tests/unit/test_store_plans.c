@@ -208,11 +208,15 @@ static void call_searches(struct db *db, const struct temp_tenant *tenant)
 	struct page page = {.limit = 1};
 	struct email_list list;
 	struct email_found found;
+	struct email newer;
 	char id[ID_SIZE];
 
 	OK(store_email_list(db, &scopes[0], 1, &list, &why));
 	memcpy(id, list.items[0].id, ID_SIZE);
 	store_email_list_free(&list);
+	temp_db_email(tenant, &newer);
+	OK(store_email_stage(db, &newer, &why));
+	store_email_clear(&newer);
 	for (size_t i = 0; i < ARRAY_SIZE(scopes) * ARRAY_SIZE(filters) * 2; i++) {
 		strcpy(page.before, i % 2 ? id : "");
 		assert_int_equal(store_email_search(db, &scopes[i / 2 % 4],
