@@ -2,9 +2,9 @@
  * inject: the choice of the injector, its settings, and what all injectors
  * need: the answer, and the queue with deadlines.
  *
- * All submissions have the same time, but for a setting that was changed
- * meanwhile and for those that come back, which are first: so the first of the
- * queue is the one whose time is up first, and one timer is enough.
+ * The queue holds what waits twice: by deadline, for its one timer, and by
+ * company. A company has a turn while anything of it waits; the one that was
+ * served last is the last.
  *
  * Threads: the worker's.
  */
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/id.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
@@ -65,44 +66,100 @@ int64_t inject_left_ms(const struct submission *submission)
 	return us > 1000 ? us / 1000 : 1;
 }
 
+TAILQ_HEAD(submissions, submission);
+
+/* What waits of one company. */
+struct turn {
+	char company_id[ID_SIZE];
+	struct submissions waiting;
+	TAILQ_ENTRY(turn) link;
+};
+
 struct inject_queue {
-	struct submission *first;
-	struct submission **end;
+	struct submissions waiting; /* all, by deadline */
+	TAILQ_HEAD(, turn) turns;
 	struct inject *inject;
 	void (*serve)(struct inject *inject);
 	struct event *wake;
-	struct event *late; /* for the first */
+	struct event *late; /* for the first deadline */
 	bool stopped;
 };
 
 static void set_timer(struct inject_queue *queue)
 {
+	const struct submission *first = TAILQ_FIRST(&queue->waiting);
 	struct timeval in = {0};
 	int64_t ms;
 
-	if (queue->first == NULL) {
+	if (first == NULL) {
 		event_del(queue->late);
 		return;
 	}
-	ms = inject_left_ms(queue->first);
+	ms = inject_left_ms(first);
 	in.tv_sec = ms / 1000;
 	in.tv_usec = ms % 1000 * 1000;
 	event_add(queue->late, &in);
+}
+
+static struct turn *turn_of(struct inject_queue *queue, const char *company_id)
+{
+	struct turn *turn;
+
+	TAILQ_FOREACH(turn, &queue->turns, link)
+	if (str_eq(turn->company_id, company_id))
+		return turn;
+	turn = mem_new(struct turn);
+	*stpncpy(turn->company_id, company_id, ID_SIZE - 1) = '\0';
+	TAILQ_INIT(&turn->waiting);
+	TAILQ_INSERT_TAIL(&queue->turns, turn, link);
+	return turn;
+}
+
+/* The company's next one waits for the others' turns. */
+static void leave(struct inject_queue *queue, struct submission *submission,
+	struct turn *turn)
+{
+	TAILQ_REMOVE(&queue->waiting, submission, by_deadline);
+	TAILQ_REMOVE(&turn->waiting, submission, by_turn);
+	TAILQ_REMOVE(&queue->turns, turn, link);
+	if (TAILQ_EMPTY(&turn->waiting))
+		free(turn);
+	else
+		TAILQ_INSERT_TAIL(&queue->turns, turn, link);
+}
+
+/* Most have the latest deadline; not those that come back, or were added before
+ * the setting was changed. */
+static void add_by_deadline(
+	struct inject_queue *queue, struct submission *submission)
+{
+	struct submission *before = TAILQ_LAST(&queue->waiting, submissions);
+
+	while (before && before->deadline_us > submission->deadline_us)
+		before = TAILQ_PREV(before, submissions, by_deadline);
+	if (before)
+		TAILQ_INSERT_AFTER(
+			&queue->waiting, before, submission, by_deadline);
+	else
+		TAILQ_INSERT_HEAD(&queue->waiting, submission, by_deadline);
 }
 
 static void on_queue_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct inject_queue *queue = arg;
 	int64_t now_us = clock_monotonic_us();
+	struct submission *first;
 	struct err err = ERR_INIT;
 
 	(void)fd;
 	(void)what;
 	err_set(&err, ERR_TEMPORARY,
 		"it waited too long for its turn to be submitted");
-	while (queue->first && queue->first->deadline_us <= now_us)
-		inject_answer(queue->inject, inject_queue_take(queue),
-			INJECT_TEMPORARY, &err);
+	while ((first = TAILQ_FIRST(&queue->waiting)) != NULL &&
+		first->deadline_us <= now_us) {
+		leave(queue, first, turn_of(queue, first->company_id));
+		inject_answer(queue->inject, first, INJECT_TEMPORARY, &err);
+	}
 	set_timer(queue);
 }
 
@@ -112,10 +169,10 @@ static void on_queue_wake(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	while (queue->stopped && queue->first)
+	while (queue->stopped && !TAILQ_EMPTY(&queue->waiting))
 		inject_give_up(queue->inject, inject_queue_take(queue),
 			INJECT_TEMPORARY);
-	if (queue->first)
+	if (!TAILQ_EMPTY(&queue->waiting))
 		queue->serve(queue->inject);
 	set_timer(queue);
 }
@@ -125,7 +182,8 @@ struct inject_queue *inject_queue_new(struct event_base *base,
 {
 	struct inject_queue *queue = mem_new(struct inject_queue);
 
-	queue->end = &queue->first;
+	TAILQ_INIT(&queue->waiting);
+	TAILQ_INIT(&queue->turns);
 	queue->inject = inject;
 	queue->serve = serve;
 	queue->wake = event_new(base, -1, 0, on_queue_wake, queue);
@@ -135,7 +193,7 @@ struct inject_queue *inject_queue_new(struct event_base *base,
 
 void inject_queue_free(struct inject_queue *queue)
 {
-	assert(queue->first == NULL);
+	assert(TAILQ_EMPTY(&queue->waiting) && TAILQ_EMPTY(&queue->turns));
 	event_free(queue->wake);
 	event_free(queue->late);
 	free(queue);
@@ -151,38 +209,41 @@ void inject_queue_add(struct inject_queue *queue, struct submission *submission,
 {
 	submission->deadline_us = clock_monotonic_us() + timeout_ms * 1000;
 	submission->again = false;
-	submission->next = NULL;
-	*queue->end = submission;
-	queue->end = &submission->next;
+	add_by_deadline(queue, submission);
+	TAILQ_INSERT_TAIL(&turn_of(queue, submission->company_id)->waiting,
+		submission, by_turn);
 	inject_queue_wake(queue);
 }
 
 void inject_queue_add_again(
 	struct inject_queue *queue, struct submission *submission)
 {
+	struct turn *turn = turn_of(queue, submission->company_id);
+
 	submission->again = true;
-	submission->next = queue->first;
-	queue->first = submission;
-	if (submission->next == NULL)
-		queue->end = &submission->next;
+	add_by_deadline(queue, submission);
+	TAILQ_INSERT_HEAD(&turn->waiting, submission, by_turn);
+	TAILQ_REMOVE(&queue->turns, turn, link);
+	TAILQ_INSERT_HEAD(&queue->turns, turn, link);
 	inject_queue_wake(queue);
 }
 
 struct submission *inject_queue_next(const struct inject_queue *queue)
 {
-	return queue->first;
+	const struct turn *turn = TAILQ_FIRST(&queue->turns);
+
+	return turn ? TAILQ_FIRST(&turn->waiting) : NULL;
 }
 
 struct submission *inject_queue_take(struct inject_queue *queue)
 {
-	struct submission *submission = queue->first;
+	struct turn *turn = TAILQ_FIRST(&queue->turns);
+	struct submission *submission;
 
-	if (submission == NULL)
+	if (turn == NULL)
 		return NULL;
-	queue->first = submission->next;
-	submission->next = NULL;
-	if (queue->first == NULL)
-		queue->end = &queue->first;
+	submission = TAILQ_FIRST(&turn->waiting);
+	leave(queue, submission, turn);
 	return submission;
 }
 

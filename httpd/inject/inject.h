@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
@@ -45,13 +46,14 @@ struct submission {
 	const char *sender;        /* envelope sender, no <> */
 	const char *recipient;     /* the one of the envelope, no <> */
 	const struct buf *message; /* complete; lines end in LF */
+	const char *company_id;    /* whose turn it takes */
 	bool utf8; /* it will go to recipients that are not all ASCII */
 	/* answer lives for the call. */
 	void (*done)(struct submission *submission,
 		const struct inject_answer *answer);
 	int64_t deadline_us; /* the injector's, as what follows */
 	bool again;          /* it is tried for the second time */
-	struct submission *next;
+	TAILQ_ENTRY(submission) by_deadline, by_turn;
 };
 
 struct inject;
@@ -112,8 +114,9 @@ int inject_settings_check(const struct conf *conf, struct err *err);
 
 /*
  * For implementations: the answer, and the queue of submissions that wait until
- * they can be served. First come, first served; one that has waited until its
- * deadline gets INJECT_TEMPORARY.
+ * they can be served. Companies take turns, so that a thousand emails of one
+ * hold up those of another by one at a time; those of one company go in order.
+ * A submission that has waited until its deadline gets INJECT_TEMPORARY.
  */
 
 /* Calls done; err as in struct inject_answer. */
@@ -135,10 +138,10 @@ struct inject_queue *inject_queue_new(struct event_base *base,
 /* Nothing waits any more. */
 void inject_queue_free(struct inject_queue *queue);
 
-/* To its end, for at most so long until the submission is through. */
+/* Behind those of its company, for at most so long until it is through. */
 void inject_queue_add(struct inject_queue *queue, struct submission *submission,
 	int64_t timeout_ms);
-/* Back to its head, with the deadline that it has. */
+/* Back to the head of all, with the deadline that it has. */
 void inject_queue_add_again(
 	struct inject_queue *queue, struct submission *submission);
 

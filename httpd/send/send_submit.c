@@ -230,6 +230,7 @@ void send_submit(struct send *send)
 		.sender = send->composed.row.sender,
 		.recipient = send->composed.recipient,
 		.message = &send->composed.message,
+		.company_id = send->composed.row.company_id,
 		.utf8 = has_utf8_recipient(&send->composed.row),
 		.done = on_send_injected,
 	};

@@ -11,7 +11,7 @@
 #include "core/base/mem.h"
 #include "httpd/inject/inject.h"
 
-enum { N = 3 };
+enum { N = 4 };
 
 struct rig {
 	struct inject inject; /* first */
@@ -49,7 +49,10 @@ static int set_up(void **state)
 	rig->base = event_base_new();
 	rig->queue = inject_queue_new(rig->base, &rig->inject, on_serve);
 	for (int i = 0; i < N; i++)
-		rig->submissions[i].done = on_done;
+		rig->submissions[i] = (struct submission){
+			.company_id = i < N - 1 ? "one" : "other",
+			.done = on_done,
+		};
 	*state = current = rig;
 	return 0;
 }
@@ -100,6 +103,38 @@ static void test_order(void **state)
 	assert_null(inject_queue_take(rig->queue));
 }
 
+/* What came later of another company waits for one of the first. */
+static void test_turns(void **state)
+{
+	struct rig *rig = *state;
+
+	add(rig, 0, 1000);
+	add(rig, 1, 1000);
+	add(rig, 2, 1000);
+	add(rig, 3, 1000);
+	assert_next(rig, 0);
+	assert_next(rig, 3);
+	add(rig, 3, 1000);
+	assert_next(rig, 1);
+	inject_queue_add_again(rig->queue, &rig->submissions[1]);
+	assert_next(rig, 1);
+	assert_next(rig, 3);
+	assert_next(rig, 2);
+	assert_null(inject_queue_take(rig->queue));
+}
+
+/* Whoever's turn it is. */
+static void test_deadlines_of_several(void **state)
+{
+	struct rig *rig = *state;
+
+	add(rig, 0, 30);
+	add(rig, 1, 20);
+	add(rig, 3, 10);
+	event_base_dispatch(rig->base);
+	assert_string_equal(rig->done, "310");
+}
+
 static void test_deadline(void **state)
 {
 	struct rig *rig = *state;
@@ -133,6 +168,8 @@ int main(void)
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		test(test_order),
+		test(test_turns),
+		test(test_deadlines_of_several),
 		test(test_deadline),
 		test(test_stop),
 	};

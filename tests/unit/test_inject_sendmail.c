@@ -105,6 +105,7 @@ static void submit(struct rig *rig, struct outcome *outcome)
 	*outcome = (struct outcome){.submission = {.sender = "a@example.com",
 					    .recipient = "b@dst.test",
 					    .message = &rig->message,
+					    .company_id = "",
 					    .done = on_done}};
 	inject_submit(rig->inject, &outcome->submission);
 	assert_int_equal(outcome->done, 0);

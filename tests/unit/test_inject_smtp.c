@@ -99,6 +99,7 @@ static void submit(struct rig *rig, struct outcome *outcome)
 		.submission = {.sender = "a@example.com",
 			.recipient = "b@dst.test",
 			.message = &rig->message,
+			.company_id = "",
 			.done = on_done},
 		.left = &rig->left,
 		.base = rig->base,
