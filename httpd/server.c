@@ -160,8 +160,6 @@ static struct conf *share_of(const struct server *server)
 
 	share->http.max_connections = (share->http.max_connections + n - 1) / n;
 	share->submission.sessions = (share->submission.sessions + n - 1) / n;
-	share->submission.max_pending = (share->submission.max_pending + n - 1) /
-					n;
 	apply_domains(server, share);
 	return share;
 }

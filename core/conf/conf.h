@@ -44,7 +44,7 @@ struct conf {
 		char *smtp_server;    /* unix:PATH, inet:ADDRESS:PORT; "": what
 				       * postfix-conf/enable sets up */
 		int64_t sessions;     /* of SMTP at once; a worker's share */
-		int64_t max_pending;  /* emails under way; a worker's share */
+		int64_t max_pending;  /* emails under way */
 		int64_t timeout_ms;
 		int64_t record_wait_ms;
 	} submission;

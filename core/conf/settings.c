@@ -118,7 +118,8 @@ const struct setting settings[] = {
 			"many. Beyond it further ones are told to come back "
 			"later (503), before their clients give up waiting. A "
 			"company may have as many as there are places left: "
-			"alone at most half of all.",
+			"alone at most half of all. A request with more "
+			"emails goes, and counts for as many as that.",
 	},
 	{
 		.section = "http",
@@ -351,7 +352,9 @@ const struct setting settings[] = {
 		.reload = true,
 		.help = "How many emails may be on their way into Postfix at "
 			"once, those that wait for their turn included, before "
-			"clients are told to come back later (503).",
+			"clients are told to come back later (503). A company "
+			"may have as many as there are places left, as for "
+			"*http.max_requests*.",
 	},
 	{
 		.section = "submission",

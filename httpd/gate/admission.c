@@ -380,11 +380,12 @@ int admission_hold(struct worker *worker, struct admission *admission,
 int admission_enter(struct worker *worker, struct admission *admission,
 	size_t emails, struct problem *problem)
 {
-	switch (budget_enter(worker->shared->budget, admission->limits.requests,
-		admission->key.company_id, (int64_t)emails, &admission->share)) {
-	case BUDGET_ENTERED:
+	switch (places_enter(&worker->shared->budget->requests,
+		admission->limits.requests, admission->key.company_id,
+		(int64_t)emails, &admission->share.requests)) {
+	case PLACES_ENTERED:
 		return 0;
-	case BUDGET_COMPANY_FULL:
+	case PLACES_COMPANY_FULL:
 		return problem_set(problem, PROBLEM_UNAVAILABLE,
 			"Your company has too many requests under way now. "
 			"Please try again.");

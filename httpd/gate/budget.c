@@ -1,5 +1,6 @@
 /*
- * budget: how many requests may be under way, and how much memory they may hold.
+ * budget: how many requests and emails may be under way, and how much memory
+ * they may hold.
  *
  * Invariant: the counters are the sums of the shares, and for moments more.
  *
@@ -10,34 +11,53 @@
 #include <stddef.h>
 
 /* FNV-1a; ids are random and not the caller's choice. */
-static _Atomic int64_t *company_of(struct budget *budget, const char *id)
+static _Atomic int64_t *company_of(struct places *places, const char *id)
 {
 	uint32_t hash = 2166136261u;
 
 	for (; *id; id++)
 		hash = (hash ^ (unsigned char)*id) * 16777619u;
-	return &budget->by_company[hash % BUDGET_COMPANIES];
+	return &places->by_company[hash % BUDGET_COMPANIES];
 }
 
-enum budget_entry budget_enter(struct budget *budget, int64_t limit,
-	const char *company_id, int64_t n, struct budget_share *share)
+/* How many places more the company gets, one by one. */
+static int64_t places_for(int64_t left, int64_t of_company)
 {
-	_Atomic int64_t *company = company_of(budget, company_id);
-	int64_t more = n - share->requests, others, of_company;
+	return (left - of_company + 1) / 2;
+}
 
+enum places_entry places_enter(struct places *places, int64_t limit,
+	const char *company_id, int64_t n, struct places_share *share)
+{
+	_Atomic int64_t *company = company_of(places, company_id);
+	int64_t left = limit - (atomic_load(&places->taken) - share->n);
+	int64_t of_company = atomic_load(company) - share->n;
+	int64_t most = places_for(left, of_company), more;
+
+	if (n > most && most > 0)
+		n = most;
+	more = n - share->n;
 	if (more <= 0)
-		return BUDGET_ENTERED;
-	others = atomic_fetch_add(&budget->requests, more) - share->requests;
-	of_company = atomic_fetch_add(company, more) - share->requests;
-	if (of_company < limit - others) {
-		share->budget = budget;
-		share->requests = n;
-		share->company = company;
-		return BUDGET_ENTERED;
+		return PLACES_ENTERED;
+	/* Others may have come in between. */
+	left = limit - (atomic_fetch_add(&places->taken, more) - share->n);
+	of_company = atomic_fetch_add(company, more) - share->n;
+	if (of_company < left) {
+		*share = (struct places_share){places, company, n};
+		return PLACES_ENTERED;
 	}
 	atomic_fetch_sub(company, more);
-	atomic_fetch_sub(&budget->requests, more);
-	return others < limit ? BUDGET_COMPANY_FULL : BUDGET_FULL;
+	atomic_fetch_sub(&places->taken, more);
+	return left > 0 ? PLACES_COMPANY_FULL : PLACES_FULL;
+}
+
+void places_leave(struct places_share *share)
+{
+	if (share->places) {
+		atomic_fetch_sub(share->company, share->n);
+		atomic_fetch_sub(&share->places->taken, share->n);
+	}
+	*share = (struct places_share){0};
 }
 
 static bool take(struct budget *budget, int64_t limit, int64_t wanted,
@@ -102,11 +122,8 @@ bool budget_hold(struct budget *budget, int64_t limit, uint64_t bytes,
 
 void budget_give_back(struct budget_share *share)
 {
-	if (share->budget) {
+	if (share->budget)
 		atomic_fetch_sub(&share->budget->used, share->bytes);
-		atomic_fetch_sub(&share->budget->requests, share->requests);
-	}
-	if (share->company)
-		atomic_fetch_sub(share->company, share->requests);
+	places_leave(&share->requests);
 	*share = (struct budget_share){0};
 }

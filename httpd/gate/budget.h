@@ -1,6 +1,6 @@
 /*
- * budget: how many requests may be under way at once, and how much memory they
- * may hold, over all workers.
+ * budget: how many requests may be under way at once, how many emails on their
+ * way into Postfix, and how much memory requests may hold, over all workers.
  *
  * Memory is one account. What a request holds is added to its share before it
  * is allocated, and subtracted when it is freed. A body takes its memory
@@ -26,39 +26,52 @@ enum {
 	BUDGET_COMPANIES = 16 * 1024,
 };
 
+/* Places that companies take; starts zeroed. */
+struct places {
+	_Atomic int64_t taken;
+	_Atomic int64_t by_company[BUDGET_COMPANIES];
+};
+
+/* The places of one request; starts zeroed, ends with places_leave(). */
+struct places_share {
+	struct places *places;
+	_Atomic int64_t *company; /* its part of by_company */
+	int64_t n;
+};
+
+enum places_entry {
+	PLACES_ENTERED,
+	PLACES_FULL,
+	PLACES_COMPANY_FULL, /* the company has as many as are free */
+};
+
+/* Has the company's request take n places, if it does not already. Else nothing
+ * changes.
+ *
+ * The places that others have taken must be fewer than the limit, and those of
+ * the company fewer than are left: alone it gets half of them, two that want
+ * all at most a half and a quarter, and one that has none gets any that is
+ * free. A request that is let in takes no more than that either, so that one
+ * with more emails than there are places goes, and leaves places to others. Any
+ * thread. */
+enum places_entry places_enter(struct places *places, int64_t limit,
+	const char *company_id, int64_t n, struct places_share *share);
+void places_leave(struct places_share *share);
+
 /* Shared by all workers; starts zeroed. */
 struct budget {
-	_Atomic int64_t used;     /* bytes */
-	_Atomic int64_t requests; /* one with several emails counts as many */
-	_Atomic int64_t by_company[BUDGET_COMPANIES]; /* of these */
+	_Atomic int64_t used;   /* bytes */
+	struct places requests; /* one with several emails counts as many */
+	struct places emails;   /* on their way into Postfix */
 };
 
 /* What one request has taken; starts zeroed, ends with budget_give_back(). */
 struct budget_share {
 	struct budget *budget;
-	int64_t bytes;    /* taken from the budget */
-	int64_t held;     /* allocated: no more than bytes, but for an answer */
-	int64_t requests; /* that it counts for */
-	_Atomic int64_t *company; /* its part of by_company, once it counts */
+	int64_t bytes; /* taken from the budget */
+	int64_t held;  /* allocated: no more than bytes, but for an answer */
+	struct places_share requests;
 };
-
-enum budget_entry {
-	BUDGET_ENTERED,
-	BUDGET_FULL,         /* of all companies' requests */
-	BUDGET_COMPANY_FULL, /* of this company's: it has as many as are free */
-};
-
-/* Counts the company's request that the share is for as n, if it does not
- * already. Else nothing changes.
- *
- * The others under way must be fewer than the limit, and those of the company
- * fewer than the places left: alone it gets half of them, two that want all at
- * most a half and a quarter, and one that has none gets any that is free. What
- * a request counts for is not looked at, so that one that counts for more than
- * the limit is not shut out for ever; the sum is at most the limit and the
- * largest n. Any thread. */
-enum budget_entry budget_enter(struct budget *budget, int64_t limit,
-	const char *company_id, int64_t n, struct budget_share *share);
 
 /* Makes the share fit for a body of this size, if it is not already. False, and
  * nothing changed, when that would exceed the limit. Any thread. */

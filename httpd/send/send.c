@@ -191,13 +191,15 @@ static void on_composed(struct task *task)
 }
 
 /* Whether there is room, and hope that it gets recorded. The emails of a
- * request come in together, so one request may exceed the limit. */
-static bool can_send(const struct send_group *group)
+ * request come in together. */
+static bool can_send(struct send_group *group)
 {
 	const struct worker *worker = group->worker;
-	size_t others = worker->emails - group->n;
 
-	return others < (size_t)worker->conf->submission.max_pending &&
+	return places_enter(&worker->shared->budget->emails,
+		       worker->conf->submission.max_pending,
+		       group->request->admission.key.company_id,
+		       (int64_t)group->n, &group->places) == PLACES_ENTERED &&
 	       record_gate_enter(worker->shared->gate, clock_monotonic_us());
 }
 

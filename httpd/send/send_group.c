@@ -20,7 +20,6 @@ struct send_group *send_group_new(
 	struct send_group *group = mem_new(struct send_group);
 
 	group->worker = request->worker;
-	group->worker->emails += n;
 	group->request = request;
 	group->done = done;
 	group->permissive = permissive;
@@ -39,7 +38,7 @@ void send_group_free(struct send_group *group)
 {
 	size_t outgoing_n = group->personal ? 1 : group->n;
 
-	group->worker->emails -= group->n;
+	places_leave(&group->places);
 	for (size_t i = 0; group->outgoing && i < outgoing_n; i++)
 		outgoing_clear(&group->outgoing[i]);
 	free(group->outgoing);

@@ -7,6 +7,7 @@
 
 #include "core/db/committer.h"
 #include "core/store/store_email.h"
+#include "httpd/gate/budget.h"
 #include "httpd/worker/task_queue.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/inject/inject.h"
@@ -68,6 +69,7 @@ struct send_group {
 	struct err job_err;
 	struct worker *worker;
 	struct request *request;         /* gone after done */
+	struct places_share places;      /* of its emails */
 	struct idempotency_claim *claim; /* NULL: it has no key, or none yet */
 	send_done *done;
 	bool permissive;

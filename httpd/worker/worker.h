@@ -102,7 +102,6 @@ struct worker {
 	struct conn_table *conns;
 	int64_t postfix_limit; /* message_size_limit in bytes; 0: none */
 	size_t requests;       /* in progress */
-	size_t emails;         /* of them, on their way into Postfix */
 	bool draining;
 };
 

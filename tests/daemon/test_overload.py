@@ -139,19 +139,49 @@ def send_batch(box, people):
 @pytest.mark.parametrize("send", [send_form, send_batch])
 def test_a_request_counts_as_many_as_its_emails(own_box, send):
     """Those that wait for the milter's record are under way. One that is larger
-    than the limit goes all the same."""
+    than the limit goes all the same, and others are served."""
     box = own_box(
         "--set", "http.max_requests=5", "--set", "submission.record_wait=60s"
     )
     people = [unique("to") + "@dst.test" for _ in range(8)]
+    other = box.httpd(box.new_key(box.company())["token"])
     box.stop("milter")
     statuses = []
     sender = threading.Thread(target=lambda: statuses.append(send(box, people)))
     sender.start()
     wait_for("the mails to be submitted", lambda: box.waiting() == len(people))
-    check_busy(box.httpd().get(UNKNOWN_ID))
+    check_busy(box.httpd().get(UNKNOWN_ID), GREEDY)
+    assert other.get(UNKNOWN_ID).status_code == 404
     box.start("milter")
     box.flush()
     sender.join()
     assert statuses == [200]
     wait_for("a place", lambda: box.httpd().get(UNKNOWN_ID).status_code == 404)
+
+
+def test_a_newsletter_holds_up_nobody(own_box):
+    """Companies take turns: what another one sends waits for one email of it,
+    not for all, and finds a place."""
+    box = own_box(
+        "--set", "http.max_requests=10", "--set", "submission.max_pending=10",
+        "--set", "submission.processes=1", "--set", "submission.sessions=1",
+        "--set", "http.workers=1",
+    )
+    company = box.company()
+    domain = box.domain(company)
+    other = box.httpd(box.new_key(company)["token"])
+    people = [unique("to") + "@dst.test" for _ in range(300)]
+    statuses = []
+    sender = threading.Thread(
+        target=lambda: statuses.append(send_form(box, people))
+    )
+    sender.start()
+    wait_for("the first of them", box.sink.all)
+    for _ in range(3):
+        answer = other.post(
+            {"from": f"x@{domain}", "to": "x@dst.test", "text": "x"}
+        )
+        assert answer.status_code == 200
+        assert statuses == []
+    sender.join()
+    assert statuses == [200]

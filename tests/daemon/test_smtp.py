@@ -225,7 +225,7 @@ def test_one_session_serves_all(own_box):
 
 
 def test_too_many_wait(own_box):
-    box = own_box("--set", "submission.max_pending=2", "--set", "http.workers=1")
+    box = own_box("--set", "submission.max_pending=3", "--set", "http.workers=1")
     answers = post_all(box, 30)
     good = [a for a in answers if a.status_code == 200]
     for answer in answers:

@@ -210,11 +210,11 @@ static void test_columns(void **state)
 		if (kind != cases[i].kind)
 			fail_msg("%s, %s: %d instead of %d", cases[i].line,
 				cases[i].fields, kind, cases[i].kind);
-		assert_int_equal(admission.share.requests,
+		assert_int_equal(admission.share.requests.n,
 			kind == PROBLEM_NONE && admission.key.id[0]);
 		admission_clear(&admission);
 	}
-	assert_int_equal(rig->budget.requests, 0);
+	assert_int_equal(rig->budget.requests.taken, 0);
 	assert_int_equal(rig->budget.used, 0);
 }
 

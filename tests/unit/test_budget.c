@@ -14,7 +14,8 @@ enum { MB = 1024 * 1024, LIMIT = 30 * MB };
 
 /* The share is of a company that is called like it. */
 #define ENTER(limit, n, share)                                                 \
-	(budget_enter(&budget, limit, #share, n, &share) == BUDGET_ENTERED)
+	(places_enter(&budget.requests, limit, #share, n, &share.requests) ==  \
+		PLACES_ENTERED)
 
 /* Small ones go on when large ones have all, and are counted. */
 static void test_small_have_a_reserve(void **state)
@@ -129,19 +130,19 @@ static void test_requests_are_counted(void **state)
 	(void)state;
 	assert_true(ENTER(2, 1, a));
 	assert_true(ENTER(2, 1, a));
-	assert_int_equal(budget.requests, 1);
+	assert_int_equal(budget.requests.taken, 1);
 	assert_true(ENTER(2, 1, b));
 	assert_false(ENTER(2, 1, c));
 	assert_true(budget_take(&budget, LIMIT, 5 * MB, &a));
-	assert_int_equal(budget.requests, 2);
+	assert_int_equal(budget.requests.taken, 2);
 	budget_give_back(&a);
 	budget_give_back(&a);
-	assert_int_equal(budget.requests, 1);
+	assert_int_equal(budget.requests.taken, 1);
 	assert_int_equal(budget.used, 0);
 	assert_true(ENTER(2, 1, c));
 	budget_give_back(&b);
 	budget_give_back(&c);
-	assert_int_equal(budget.requests, 0);
+	assert_int_equal(budget.requests.taken, 0);
 	/* A limit that was lowered: nobody gets in before enough have left. */
 	assert_true(ENTER(2, 1, a));
 	assert_true(ENTER(2, 1, b));
@@ -153,7 +154,8 @@ static void test_requests_are_counted(void **state)
 	budget_give_back(&c);
 }
 
-/* A request with several emails counts as many. */
+/* A request with several emails counts as many, up to what its company may
+ * have. */
 static void test_emails_are_counted(void **state)
 {
 	struct budget budget = {0};
@@ -162,37 +164,40 @@ static void test_emails_are_counted(void **state)
 	(void)state;
 	assert_true(ENTER(10, 1, a));
 	assert_true(ENTER(10, 1, b));
+	assert_true(ENTER(10, 3, a));
+	assert_int_equal(budget.requests.taken, 4);
+	assert_true(ENTER(10, 100, a)); /* 1 is b's: half of 9 */
+	assert_int_equal(budget.requests.taken, 6);
 	assert_true(ENTER(10, 100, a));
-	assert_int_equal(budget.requests, 101);
 	assert_true(ENTER(10, 1, a));
-	assert_false(ENTER(10, 2, b));
-	assert_false(ENTER(10, 1, c));
-	assert_int_equal(budget.requests, 101);
-	budget_give_back(&a);
-	assert_true(ENTER(10, 9, b));
+	assert_int_equal(budget.requests.taken, 6);
+	assert_true(ENTER(10, 100, b));
 	assert_true(ENTER(10, 1, c));
-	assert_false(ENTER(9, 2, c));
+	assert_int_equal(budget.requests.taken, 9);
+	assert_false(ENTER(8, 2, c));
+	budget_give_back(&a);
 	budget_give_back(&b);
+	assert_true(ENTER(1, 100, c));
 	budget_give_back(&c);
-	assert_int_equal(budget.requests, 0);
+	assert_int_equal(budget.requests.taken, 0);
 }
 
 /* Who asks in this order, of 12 places, and what comes of it. */
 static const struct {
 	const char *company;
 	int64_t n; /* so often, one each */
-	enum budget_entry last;
+	enum places_entry last;
 } askers[] = {
-	{"greedy", 6, BUDGET_ENTERED},
-	{"greedy", 1, BUDGET_COMPANY_FULL},
-	{"other", 3, BUDGET_ENTERED},
-	{"other", 1, BUDGET_COMPANY_FULL},
-	{"third", 2, BUDGET_ENTERED},
-	{"third", 1, BUDGET_COMPANY_FULL},
-	{"fourth", 1, BUDGET_ENTERED},
-	{"fourth", 1, BUDGET_FULL},
-	{"greedy", 1, BUDGET_FULL},
-	{"fifth", 1, BUDGET_FULL},
+	{"greedy", 6, PLACES_ENTERED},
+	{"greedy", 1, PLACES_COMPANY_FULL},
+	{"other", 3, PLACES_ENTERED},
+	{"other", 1, PLACES_COMPANY_FULL},
+	{"third", 2, PLACES_ENTERED},
+	{"third", 1, PLACES_COMPANY_FULL},
+	{"fourth", 1, PLACES_ENTERED},
+	{"fourth", 1, PLACES_FULL},
+	{"greedy", 1, PLACES_FULL},
+	{"fifth", 1, PLACES_FULL},
 };
 
 static void test_places_are_left_to_others(void **state)
@@ -203,19 +208,19 @@ static void test_places_are_left_to_others(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
-		enum budget_entry entry = BUDGET_FULL;
+		enum places_entry entry = PLACES_FULL;
 
 		for (int64_t n = 0; n < askers[i].n; n++)
-			entry = budget_enter(&budget, 12, askers[i].company, 1,
-				&shares[used++]);
+			entry = places_enter(&budget.requests, 12,
+				askers[i].company, 1, &shares[used++].requests);
 		if (entry != askers[i].last)
 			fail_msg("%zu: %d", i, (int)entry);
 	}
 	for (size_t i = 0; i < used; i++)
 		budget_give_back(&shares[i]);
-	assert_int_equal(budget.requests, 0);
+	assert_int_equal(budget.requests.taken, 0);
 	for (size_t i = 0; i < BUDGET_COMPANIES; i++)
-		assert_int_equal(budget.by_company[i], 0);
+		assert_int_equal(budget.requests.by_company[i], 0);
 }
 
 static void *take_and_give(void *arg)
@@ -225,7 +230,8 @@ static void *take_and_give(void *arg)
 	for (int i = 0; i < 20000; i++) {
 		struct budget_share share = {0};
 
-		budget_enter(budget, 3, i % 2 ? "odd" : "even", i % 5, &share);
+		places_enter(&budget->requests, 3, i % 2 ? "odd" : "even",
+			i % 5, &share.requests);
 		budget_take(budget, LIMIT, 4 * MB, &share);
 		budget_give_back(&share);
 	}
@@ -243,9 +249,9 @@ static void test_many_threads(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(budget.used, 0);
-	assert_int_equal(budget.requests, 0);
+	assert_int_equal(budget.requests.taken, 0);
 	for (size_t i = 0; i < BUDGET_COMPANIES; i++)
-		assert_int_equal(budget.by_company[i], 0);
+		assert_int_equal(budget.requests.by_company[i], 0);
 }
 
 int main(void)

@@ -209,15 +209,15 @@ static void test_too_many_under_way(void **state)
 	struct send_rig *rig = *state;
 
 	rig->worker.conf->submission.max_pending = 3;
-	rig->worker.emails = 3;
+	rig->budget.emails.taken = 3;
 	send_from(rig, "hello@example.com");
 	assert_int_equal(problem_status(&rig->problems[0]), 503);
 	assert_int_equal(rig->inject->submitted, 0);
-	assert_int_equal(rig->worker.emails, 3);
-	rig->worker.emails = 2;
+	assert_int_equal(rig->budget.emails.taken, 3);
+	rig->budget.emails.taken = 2;
 	send_from(rig, "hello@example.com");
 	assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
-	assert_int_equal(rig->worker.emails, 2);
+	assert_int_equal(rig->budget.emails.taken, 2);
 }
 
 static const struct {
@@ -304,7 +304,7 @@ static void test_large_are_composed_elsewhere(void **state)
 	rig->done = 0;
 	send_emails(&rig->request, &spec);
 	assert_int_equal(rig->done, 0);
-	assert_int_equal(rig->worker.emails, ARRAY_SIZE(emails));
+	assert_int_equal(rig->budget.emails.taken, ARRAY_SIZE(emails));
 	event = event_new(rig->worker.base, -1, 0, count_round, &rounds);
 	event_active(event, EV_READ, 0);
 	while (rig->done == 0)
