@@ -272,8 +272,33 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 	}
 }
 
+/* The rows of their recipients are written in one commit, for which all other
+ * companies wait: some ten milliseconds for so many. */
+enum { RECIPIENTS_MAX = 10000 };
+
+static int check_recipients(
+	const struct send_group *group, struct problem *problem)
+{
+	size_t each = group->personal ? group->n : 1, n = 0;
+
+	for (size_t i = 0; i < (group->personal ? 1 : group->n); i++) {
+		const struct outgoing *outgoing = &group->outgoing[i];
+		const struct mime_message *message = &outgoing->message;
+
+		n += (group->personal ? 1 : message->to.n) + message->cc.n +
+		     outgoing->bcc.n;
+	}
+	if (n * each <= RECIPIENTS_MAX)
+		return 0;
+	return problem_set(problem, PROBLEM_TOO_LARGE,
+		"Too many recipients in one request, max is %d: %zu emails "
+		"have %zu, with cc and bcc of each",
+		RECIPIENTS_MAX, group->n, n * each);
+}
+
 void send_emails(struct request *request, const struct send_spec *spec)
 {
+	struct problem problem = PROBLEM_INIT;
 	struct send_group *group = send_group_new(
 		request, spec->n, spec->permissive, spec->done);
 	size_t outgoing_n = spec->personal ? 1 : spec->n, bad;
@@ -286,7 +311,9 @@ void send_emails(struct request *request, const struct send_spec *spec)
 	group->personal = spec->personal;
 	decide_all(group, spec);
 	bad = send_group_count(group, SEND_BAD);
-	if (bad == 0 || (group->permissive && bad < spec->n))
+	if (check_recipients(group, &problem) < 0)
+		send_group_refuse(group, &problem);
+	else if (bad == 0 || (group->permissive && bad < spec->n))
 		claim_and_compose(group, spec->payload);
 	else
 		send_group_end(group);

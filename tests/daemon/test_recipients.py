@@ -114,6 +114,34 @@ def test_as_many_as_the_setting_has(own_box, email):
     check_to_all(box, wanted)
 
 
+def test_copies_of_individual_messages(form, fields):
+    """Each has all of cc and bcc: as many rows would hold up everybody."""
+    people = [f"{n}@dst.test" for n in range(500)]
+    copies = [f"copy{n}@dst.test" for n in range(20)]
+    fields.update({"to": people, "recipient-variables": "{}", "o:testmode": "yes"})
+    answer = form.post({**fields, "bcc": copies[:10], "cc": copies[10:]})
+    check_refused(
+        answer,
+        413,
+        "Too many recipients in one request, max is 10000: 500 emails have "
+        "10500, with cc and bcc of each",
+    )
+    assert form.post({**fields, "bcc": copies[:10], "cc": copies[11:]}).status == 200
+
+
+def test_batch_of_many(own_box, email):
+    box = own_box("--set", "http.max_recipients=1000")
+    bcc = [f"{n}@dst.test" for n in range(990)]
+    answer = box.httpd().batch([{**email, "bcc": bcc}] * 100)
+    check_problem(
+        answer,
+        413,
+        "validation_error",
+        "Too many recipients in one request, max is 10000: 100 emails have "
+        "99100, with cc and bcc of each",
+    )
+
+
 def test_limit_is_a_setting(own_box, email):
     box = own_box("--set", "http.max_recipients=2")
     httpd = box.httpd()
