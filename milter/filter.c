@@ -24,6 +24,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,7 +33,9 @@
 #include "milter/facts.h"
 #include "milter/session.h"
 
-enum { BACKLOG = 256 };
+/* Clients of a Unix socket are refused, not kept waiting, once so many are in
+ * its queue: Postfix puts off their mail. */
+enum { BACKLOG = SOMAXCONN };
 
 /* What is asked of Postfix, which has offered all of it since version 2.6. */
 enum {
