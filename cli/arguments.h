@@ -15,9 +15,9 @@ struct arguments {
 	bool json;
 	bool help;
 	bool version;
-	const char *noun;            /* the first words, NULL when missing */
-	const struct verb *verb;     /* NULL with help, when none is named */
-	const char *argument;        /* of the verb; NULL when it takes none */
+	const char *noun;        /* the first words, NULL when missing */
+	const struct verb *verb; /* NULL with help, when none is named */
+	const char *argument;    /* of the verb; NULL when it takes none */
 	char *const *words; /* the argument and all behind it, ended by NULL */
 	const char *values[OPTIONS]; /* NULL: not given; "" for flags */
 };

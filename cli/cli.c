@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,14 @@
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "core/base/clock.h"
+#include "core/base/daemon.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/db/migrate.h"
+
+enum { FOLLOW_EVERY_MS = 250 };
 
 static void complain(FILE *errors, const struct err *err)
 {
@@ -107,6 +111,8 @@ static void print_json(
 {
 	if (shape == VERB_ROWS || shape == VERB_LINES)
 		print_json_rows(report, out);
+	else if (shape == VERB_FOLLOWS)
+		print_json_lines(report, out);
 	else
 		print_json_record(report, out);
 }
@@ -148,16 +154,49 @@ static int show(const struct arguments *arguments, const struct report *report,
 	return result;
 }
 
-/* The verb with its settings and its database. */
-static int perform(
-	struct arguments *arguments, struct report *report, struct err *err)
+/* Whether nobody reads it any more, as a pipe's other end or a terminal that
+ * was closed. */
+static bool is_unread(FILE *out)
 {
+	struct pollfd output = {.fd = fileno(out)};
+
+	return output.fd >= 0 && poll(&output, 1, 0) == 1 &&
+	       (output.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+}
+
+/* A signal and the end of the reader are ends like any other. */
+static int follow(const struct call *call, struct report *report, FILE *out,
+	struct err *err)
+{
+	int result;
+
+	daemon_block_signals();
+	do {
+		report_clear(report);
+		report_init(report, call->arguments->verb->columns);
+		result = call->arguments->verb->run(call, report, err);
+		if (result < 0)
+			return -1;
+		if (show(call->arguments, report, out, err) < 0)
+			return is_unread(out) ? 0 : -1;
+	} while (result == 1 && !is_unread(out) &&
+		 daemon_wait_signal(FOLLOW_EVERY_MS) == 0);
+	return 0;
+}
+
+/* The verb with its settings and its database, and what it says. */
+static int perform(struct arguments *arguments, struct report *report,
+	FILE *out, struct err *err)
+{
+	struct following following = {0};
 	const struct verb *verb = arguments->verb;
 	_cleanup_(conf) struct conf *conf = NULL;
 	struct call call = {
 		.arguments = arguments,
 		.now_us = clock_now_us(&clock_system),
+		.following = &following,
 	};
+	bool follows = verb->shape == VERB_FOLLOWS;
 	int result = -1;
 
 	if (secret_init() < 0)
@@ -171,10 +210,11 @@ static int perform(
 	if (open_database(&call, err) == 0) {
 		if (call.db)
 			db_set_actor(call.db, actor_of_process());
-		result = run_verb(&call, report, err);
+		result = follows ? follow(&call, report, out, err)
+				 : run_verb(&call, report, err);
 	}
 	db_close(call.db);
-	return result;
+	return result < 0 || follows ? result : show(arguments, report, out, err);
 }
 
 static int explain(const struct arguments *arguments, FILE *out, struct err *err)
@@ -205,8 +245,7 @@ int cli_run(int argc, char **argv, FILE *out, FILE *errors)
 		return err_info(err.code)->exit_status;
 	}
 	report_init(&report, arguments.verb->columns);
-	if (perform(&arguments, &report, &err) < 0 ||
-		show(&arguments, &report, out, &err) < 0)
+	if (perform(&arguments, &report, out, &err) < 0)
 		complain(errors, &err);
 	else if (report.failure.code != ERR_NONE) {
 		err = report.failure;

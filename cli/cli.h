@@ -3,6 +3,8 @@
  *
  *   arguments -> settings -> database -> the verb fills a report -> commit
  *   -> the report is printed
+ *
+ * A verb that follows fills and prints one report after the other.
  */
 #ifndef POSTERN_CLI_CLI_H
 #define POSTERN_CLI_CLI_H

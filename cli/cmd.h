@@ -16,11 +16,20 @@
 struct arguments;
 struct conf;
 
+/* What a verb that follows keeps from one run to the next; zeroed at first. */
+struct following {
+	bool begun;
+	int64_t seq;     /* of the last event that was told */
+	int64_t version; /* of the database then */
+	char email_id[ID_SIZE];
+};
+
 struct call {
 	const struct arguments *arguments;
 	const struct conf *conf;
 	struct db *db; /* as the row's access says; else NULL */
 	int64_t now_us;
+	struct following *following; /* of VERB_FOLLOWS */
 };
 
 /* The word behind the verb. */
@@ -79,6 +88,7 @@ extern const struct verb cmd_key_revoke;
 extern const struct verb cmd_email_show;
 extern const struct verb cmd_email_list;
 extern const struct verb cmd_email_refused;
+extern const struct verb cmd_email_watch;
 
 extern const struct verb cmd_held_list;
 extern const struct verb cmd_held_show;

@@ -20,6 +20,7 @@ enum {
 	DEFAULT_LIMIT = 20,
 	MAX_LIMIT = 1000,
 	NAMED_MAX = 5, /* ids that an error tells */
+	WATCH_EVENTS = 500,
 };
 
 #define LIMIT_HELP "How many at most, from 1 to 1000. Without this, 20."
@@ -372,7 +373,7 @@ static int run_show(
 
 	if (email_find(call, &email, err) < 0)
 		return -1;
-	if (email_story_new(call, &email, &story, err) < 0) {
+	if (email_story_new(call, &email, true, &story, err) < 0) {
 		store_email_clear(&email);
 		return -1;
 	}
@@ -386,6 +387,88 @@ static int run_show(
 	report->note = buf_take(&text);
 	store_email_clear(&email);
 	return 0;
+}
+
+/* Where to begin: with all events of one email, or behind the newest of all. */
+static int begin_watch(const struct call *call, struct err *err)
+{
+	struct following *following = call->following;
+	struct email email;
+
+	following->begun = true;
+	following->version = -1;
+	if (call_argument(call) == NULL)
+		return store_event_newest(call->db, &following->seq, err);
+	if (email_find(call, &email, err) < 0)
+		return -1;
+	strcpy(following->email_id, email.id);
+	store_email_clear(&email);
+	return 0;
+}
+
+/* How the watched email stands: 1 while more is to come; 0 when all is told,
+ * with the answer, or when the email is gone; -1. */
+static int look_at_watched(const struct call *call, int64_t *seq_r,
+	char **answer_r, struct err *err)
+{
+	_cleanup_(email_story) struct email_story *story = NULL;
+	struct email email;
+	int result = store_email_get(
+		call->db, call->following->email_id, &everything, &email, err);
+
+	if (result <= 0)
+		return result;
+	*seq_r = email.seq;
+	result = email_story_new(call, &email, false, &story, err);
+	if (result == 0 && email_story_is_open(story))
+		result = 1;
+	else if (result == 0)
+		*answer_r = email_story_answer(story);
+	store_email_clear(&email);
+	return result;
+}
+
+/* Looks first how the email stands, then for events: they were committed
+ * together, so at the end none is missing. */
+static int run_watch(
+	const struct call *call, struct report *report, struct err *err)
+{
+	struct following *following = call->following;
+	_cleanup_free_ char *answer = NULL;
+	struct buf text = BUF_INIT;
+	struct event_list events;
+	int64_t version, email = 0;
+	int more = 1;
+
+	if (!following->begun && begin_watch(call, err) < 0)
+		return -1;
+	if (db_version(call->db, &version, err) < 0)
+		return -1;
+	if (version == following->version)
+		return 1;
+	if (*following->email_id)
+		more = look_at_watched(call, &email, &answer, err);
+	if (more < 0 || (more == 0 && email == 0))
+		return more;
+	if (store_event_after(call->db, following->seq, email, WATCH_EVENTS,
+		    &events, err) < 0)
+		return -1;
+	for (size_t i = 0; i < events.n; i++) {
+		email_event_report(&events.items[i], report);
+		email_event_print(
+			&events.items[i], email == 0, screen_width(), &text);
+		following->seq = events.items[i].seq;
+	}
+	following->version = version;
+	if (events.n == WATCH_EVENTS) { /* there may be others */
+		following->version = -1;
+		more = 1;
+	} else if (answer) {
+		visible_add_wrapped(&text, answer, 0, screen_width());
+	}
+	store_event_list_free(&events);
+	report->note = buf_take(&text);
+	return more;
 }
 
 static int run_list(
@@ -424,6 +507,22 @@ const struct verb cmd_email_show = {
 		"it (2xx). When Postfix tries again is computed from its "
 		"settings, and its queue is asked.",
 	.run = run_show,
+};
+
+const struct verb cmd_email_watch = {
+	.noun = "email",
+	.name = "watch",
+	.argument = "[ID]",
+	.access = VERB_READS,
+	.shape = VERB_FOLLOWS,
+	.columns = email_event_columns,
+	.help = "Shows what becomes of emails as Postfix's log tells it, until "
+		"it is interrupted, or its output closed. With an ID, as of "
+		"postern email show, all that happened to this email so far "
+		"and what follows, until nothing more is to come; then the "
+		"answer whether it went out. JSON is an object on a line for "
+		"each event.",
+	.run = run_watch,
 };
 
 const struct verb cmd_email_list = {

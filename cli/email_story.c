@@ -182,7 +182,7 @@ static void ask_postfix(const struct call *call, struct email_story *story)
 }
 
 int email_story_new(const struct call *call, const struct email *email,
-	struct email_story **story_r, struct err *err)
+	bool ask, struct email_story **story_r, struct err *err)
 {
 	struct email_story *story = mem_new(struct email_story);
 
@@ -196,7 +196,8 @@ int email_story_new(const struct call *call, const struct email *email,
 		return -1;
 	}
 	story->places = mem_alloc(story->fates.n + 1, sizeof(*story->places));
-	ask_postfix(call, story);
+	if (ask)
+		ask_postfix(call, story);
 	*story_r = story;
 	return 0;
 }

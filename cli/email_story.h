@@ -14,9 +14,10 @@
 
 struct email_story;
 
-/* The email must live as long as the story. */
+/* The email must live as long as the story. Whether Postfix is asked what comes
+ * next is said by ask. */
 int email_story_new(const struct call *call, const struct email *email,
-	struct email_story **story_r, struct err *err);
+	bool ask, struct email_story **story_r, struct err *err);
 void email_story_free(struct email_story *story);
 DEFINE_CLEANUP(email_story, email_story_free)
 

@@ -389,6 +389,12 @@ void print_json_rows(const struct report *report, struct buf *out)
 	dump(json_of_rows(report), out);
 }
 
+void print_json_lines(const struct report *report, struct buf *out)
+{
+	for (size_t row = 0; row < report->rows_n; row++)
+		dump(json_of_row(report, row, false), out);
+}
+
 void print_json_record(const struct report *report, struct buf *out)
 {
 	dump(json_of_row(report, 0, true), out);

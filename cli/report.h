@@ -86,6 +86,9 @@ void print_table_record(const struct report *report, struct buf *out);
 /* Appends all rows as an array of objects, without their bodies. */
 void print_json_rows(const struct report *report, struct buf *out);
 
+/* Appends each row as an object on a line. */
+void print_json_lines(const struct report *report, struct buf *out);
+
 /* Appends the first row as an object. */
 void print_json_record(const struct report *report, struct buf *out);
 

@@ -30,6 +30,7 @@ const struct verb *const verbs[] = {
 	&cmd_email_show,
 	&cmd_email_list,
 	&cmd_email_refused,
+	&cmd_email_watch,
 	&cmd_held_list,
 	&cmd_held_show,
 	&cmd_held_release,

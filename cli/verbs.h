@@ -63,7 +63,10 @@ enum verb_shape {
 	VERB_ROWS,   /* a table; JSON: an array */
 	VERB_RECORD, /* its only row, the note below; JSON: an object */
 	VERB_NOTE,   /* the note alone; JSON: an object */
-	VERB_LINES   /* the note alone; JSON: an array */
+	VERB_LINES,  /* the note alone; JSON: an array */
+	VERB_FOLLOWS /* run again and again while it gives 1, until a signal or
+		      * the end of whoever reads the output; the note of each
+		      * run, at once; JSON: an object on a line for each row */
 };
 
 struct verb {

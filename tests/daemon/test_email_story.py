@@ -1,7 +1,10 @@
 """What `postern email show` and `postern email watch` tell of an email."""
 
+import json
 import os
 import re
+import select
+import signal
 import subprocess
 
 import pytest
@@ -76,7 +79,8 @@ def test_several_recipients(fates):
     fates.wait(email_id, "delivered", "bounced", "deferred")
     wait_for(
         "some attempts",
-        lambda: [e[0] for e in fates.events(email_id)].count("deferred") > 4,
+        lambda: [e[0] for e in fates.events(email_id)].count("deferred") > 4
+        or fates.box.flush(),
     )
     text = show(fates.box, email_id)
     assert text.startswith("In part, of 3 recipients: 1 delivered, 1 bounced, 1 deferred.\n")
@@ -146,3 +150,68 @@ def test_without_postfix(fates):
     )
     assert done.stdout.startswith("Not yet: delivery is delayed")
     assert "if it still has it" in flat(done.stdout)
+
+
+class Watch:
+    """`postern email watch`, as it runs."""
+
+    def __init__(self, box, *words):
+        self.process = subprocess.Popen(
+            command(box, "email", "watch", *words), stdout=subprocess.PIPE, text=True
+        )
+
+    def end(self):
+        """Its status, and the rest of its output."""
+        rest = self.process.stdout.read()
+        return self.process.wait(timeout=120), rest
+
+
+def test_watch_one(fates):
+    """Until nothing more is to come, and then the answer."""
+    email_id = fates.send(address("later"), address("fine"))
+    fates.wait(email_id, "deferred", "delivered")
+    watch = Watch(fates.box, email_id)
+    seen = [watch.process.stdout.readline()]
+    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    wait_for(
+        "the delivery",
+        lambda: fates.states(email_id) == ["delivered"] * 2 or fates.box.flush(),
+    )
+    status, rest = watch.end()
+    text = flat("".join(seen) + rest)
+    assert status == 0
+    assert "later@remote.test: deferred" in text
+    assert text.endswith("Yes: delivered to all 2 recipients.")
+
+    watch = Watch(fates.box, email_id, "--json")
+    status, rest = watch.end()
+    events = [json.loads(line) for line in rest.splitlines()]
+    assert status == 0
+    assert [e["id"] for e in events] == [
+        e["id"] for e in fates.box.cli("email", "show", email_id)["events"]
+    ]
+
+
+def test_watch_all(fates):
+    """New events of all emails; it ends with SIGINT, or when nobody reads."""
+    old = fates.send(address("fine"))
+    fates.wait(old, "delivered")
+    watches = [Watch(fates.box, "--json") for _ in range(3)]
+    # Which has begun when it tells of the first email that it sees.
+    for watch in watches:
+        while True:
+            fates.wait(fates.send(address("fine")), "delivered")
+            if select.select([watch.process.stdout], [], [], 0.5)[0]:
+                break
+    new = fates.send(address("unknown"))
+    for watch in watches:
+        for line in watch.process.stdout:
+            event = json.loads(line)
+            assert event["email_id"] != old
+            if event["email_id"] == new and event["type"] == "bounced":
+                break
+    watches[0].process.send_signal(signal.SIGINT)
+    watches[1].process.send_signal(signal.SIGTERM)
+    assert [watch.end() for watch in watches[:2]] == [(0, "")] * 2
+    watches[2].process.stdout.close()
+    assert watches[2].process.wait(timeout=120) == 0
