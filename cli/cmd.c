@@ -11,6 +11,7 @@
 
 #include "cli/arguments.h"
 #include "cli/verbs.h"
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
@@ -90,6 +91,19 @@ int call_domain(const struct call *call, const char *given,
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", name);
 	return found < 0 ? -1 : 0;
+}
+
+int call_time_option(const struct call *call, enum verb_option_id option,
+	int64_t *time_us, struct err *err)
+{
+	const char *text = call_option(call, option);
+
+	if (text == NULL || clock_parse(text, call->now_us, time_us))
+		return 0;
+	return err_set(err, ERR_INVALID,
+		"--%s is a time, as 2026-11-21 or 2026-11-21T14:30, or how "
+		"long ago, as 2h or 7d, not \"%s\"",
+		verbs_options[option].name, text);
 }
 
 size_t screen_width(void)

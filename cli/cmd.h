@@ -55,6 +55,11 @@ int call_company_option(
 int call_domain(const struct call *call, const char *given,
 	struct domain *domain_r, struct err *err);
 
+/* Reads the option as a time, see clock_parse(). Not given, it leaves the time
+ * as it is. */
+int call_time_option(const struct call *call, enum verb_option_id option,
+	int64_t *time_us, struct err *err);
+
 /* How many columns to write for: those of the terminal, within reason, or 80. */
 size_t screen_width(void);
 
@@ -89,6 +94,8 @@ extern const struct verb cmd_email_show;
 extern const struct verb cmd_email_list;
 extern const struct verb cmd_email_refused;
 extern const struct verb cmd_email_watch;
+
+extern const struct verb cmd_stats;
 
 extern const struct verb cmd_held_list;
 extern const struct verb cmd_held_show;

@@ -6,7 +6,6 @@
 #include <jansson.h>
 
 #include "cli/cmd.h"
-#include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/store_audit.h"
 
@@ -98,7 +97,6 @@ static int run_list(
 	const struct call *call, struct report *report, struct err *err)
 {
 	const char *limit = call_option(call, OPTION_LIMIT);
-	const char *since = call_option(call, OPTION_SINCE);
 	char company_id[ID_SIZE];
 	struct audit_scope scope = {.object = call_option(call, OPTION_OBJECT)};
 	struct page page = {.limit = LIMIT_DEFAULT};
@@ -110,12 +108,8 @@ static int run_list(
 		return err_set(err, ERR_INVALID,
 			"--limit is a number from 1 to %d, not \"%s\"",
 			LIMIT_MAX, limit);
-	if (since && !clock_parse(since, call->now_us, &scope.since_us))
-		return err_set(err, ERR_INVALID,
-			"--since is a time, as 2026-11-21 or "
-			"2026-11-21T14:30, or how long ago, as 2h or 7d, not "
-			"\"%s\"",
-			since);
+	if (call_time_option(call, OPTION_SINCE, &scope.since_us, err) < 0)
+		return -1;
 	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
 		return -1;
 	/* Also of one that is removed. */

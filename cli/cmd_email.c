@@ -471,19 +471,58 @@ static int run_watch(
 	return more;
 }
 
+static int read_filter(
+	const struct call *call, struct email_filter *filter_r, struct err *err)
+{
+	static const char *const states[] = {"staged", "refused", "sent",
+		"delivered", "delivery_delayed", "bounced", "failed",
+		"complained"};
+	struct email_filter filter = {
+		.to = call_option(call, OPTION_TO),
+		.from = call_option(call, OPTION_FROM),
+		.subject = call_option(call, OPTION_SUBJECT),
+		.status = call_option(call, OPTION_STATE),
+	};
+	size_t i = 0;
+
+	while (filter.status && i < ARRAY_SIZE(states) &&
+		!str_eq(filter.status, states[i]))
+		i++;
+	if (i == ARRAY_SIZE(states))
+		return err_set(err, ERR_INVALID,
+			"--state is one of staged, refused, sent, delivered, "
+			"delivery_delayed, bounced, failed, complained, not "
+			"\"%s\"",
+			filter.status);
+	if (call_time_option(call, OPTION_SINCE, &filter.since_us, err) < 0 ||
+		call_time_option(call, OPTION_UNTIL, &filter.until_us, err) < 0)
+		return -1;
+	*filter_r = filter;
+	return 0;
+}
+
+/* One search looks at a bounded number of emails: then another goes on. */
 static int run_list(
 	const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_query_ struct query query;
-	struct email_list emails;
+	struct page page = {0};
+	struct email_filter filter;
+	struct email_found found;
 
 	if (read_query(call, &query, err) < 0 ||
-		store_email_list(call->db, &query.scope, (int)query.limit,
-			&emails, err) < 0)
+		read_filter(call, &filter, err) < 0)
 		return -1;
-	for (size_t i = 0; i < emails.n; i++)
-		add_row(report, &emails.items[i]);
-	store_email_list_free(&emails);
+	do {
+		page.limit = (int)query.limit - (int)report->rows_n;
+		if (store_email_search(call->db, &query.scope, &filter, &page,
+			    &found, err) < 0)
+			return -1;
+		for (size_t i = 0; i < found.list.n; i++)
+			add_row(report, &found.list.items[i]);
+		store_email_list_free(&found.list);
+		strcpy(page.after, found.next);
+	} while (*page.after && report->rows_n < (size_t)query.limit);
 	return 0;
 }
 
@@ -531,7 +570,21 @@ const struct verb cmd_email_list = {
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = list_columns,
-	.options = {{OPTION_COMPANY, false, "Only those of this company."},
+	.options = {{OPTION_TO, false,
+			    "Only those with this recipient, also in cc and "
+			    "bcc."},
+		{OPTION_FROM, false, "Only those of this sender."},
+		{OPTION_SUBJECT, false, "Only those with this in the subject."},
+		{OPTION_STATE, false,
+			"Only those that are staged or refused, or whose last "
+			"event is this: sent, delivered, delivery_delayed, "
+			"bounced, failed, complained."},
+		{OPTION_SINCE, false,
+			"Only those that came in since then: 2026-11-21, "
+			"2026-11-21T14:30 (UTC), or how long ago, as 2h or "
+			"7d."},
+		{OPTION_UNTIL, false, "Only those that came in before."},
+		{OPTION_COMPANY, false, "Only those of this company."},
 		{OPTION_DOMAIN, false, "Only those sent as this domain."},
 		{OPTION_LIMIT, false, LIMIT_HELP}},
 	.help = "Lists the newest emails, sent or not, newest first.",

@@ -37,12 +37,18 @@ enum verb_option_id {
 	OPTION_WAITING,
 	OPTION_YES,
 	OPTION_CONTENT,
+	OPTION_TO,
+	OPTION_FROM,
+	OPTION_SUBJECT,
+	OPTION_STATE,
+	OPTION_UNTIL,
+	OPTION_HOURS,
 	OPTION_SINCE,
 	OPTION_OBJECT,
 	OPTIONS
 };
 
-enum { VERB_OPTIONS_MAX = 5 };
+enum { VERB_OPTIONS_MAX = 11 };
 
 struct verb_option {
 	enum verb_option_id id;

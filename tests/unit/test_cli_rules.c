@@ -349,7 +349,7 @@ static void test_refused_list(void **state)
 	run_ok("email list --refused --help");
 	assert_says(at.out, "usage: postern email list --refused [--company");
 	run_ok("email list --help");
-	assert_says(at.out, "usage: postern email list [--company");
+	assert_says(at.out, "usage: postern email list [--to ADDRESS]");
 	run("email list --refused --policy learn");
 	assert_int_equal(at.status, EX_USAGE);
 	assert_says(at.errors, "usage: postern email list --refused");

@@ -363,6 +363,88 @@ static void test_email_list(void **state)
 	assert_true(str_starts(at.out, "CREATED "));
 }
 
+static void test_email_list_filters(void **state)
+{
+	static const struct {
+		const char *options;
+		size_t rows;
+	} cases[] = {
+		{"--to X@B.example", 3},
+		{"--to nobody@b.example", 0},
+		{"--from Me@a.example", 3},
+		{"--from x@b.example", 0},
+		{"--subject grö", 3},
+		{"--subject nothing", 0},
+		{"--state staged", 1},
+		{"--state refused", 1},
+		{"--state sent --to x@b.example", 1},
+		{"--state bounced", 0},
+		{"--since 2026-11-21T02:43:18Z", 3},
+		{"--since 2026-11-21T02:44", 0},
+		{"--until 2026-11-21T02:44", 3},
+		{"--until 2026-11-21T02:43", 0},
+		{"--since 2026-11-21 --until 2026-11-22 --limit 2", 2},
+	};
+	_cleanup_free_ char *company = NULL;
+
+	(void)state;
+	company = stage_three();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		run_ok("email list --json %s", cases[i].options);
+		if (rows_printed() != cases[i].rows)
+			fail_msg("%s: %s", cases[i].options, at.out);
+	}
+	run("email list --state nonsense");
+	assert_int_equal(at.status, EX_DATAERR);
+	run("email list --since yesterday");
+	assert_int_equal(at.status, EX_DATAERR);
+}
+
+static void test_stats(void **state)
+{
+	_cleanup_(db) struct db *db = open_database();
+	struct err err = ERR_INIT;
+
+	(void)state;
+	run_ok("stats --json");
+	assert_int_equal(rows_printed(), 1); /* the sum */
+	if (db_exec(db,
+		    "INSERT INTO event_count"
+		    " (company_id, hour_us, domain, kind, count) VALUES"
+		    " ('" NO_ID
+		    "', 1795226400000000, 'a.example', 'accepted', 5),"
+		    " ('" NO_ID
+		    "', 1795226400000000, 'a.example', 'bounced', 1),"
+		    " ('" NO_ID
+		    "', 1795226400000000, 'a.example', 'expired', 2),"
+		    " ('" NO_ID
+		    "', 1795230000000000, 'a.example', 'delivered', 3),"
+		    " ('x', 1795230000000000, 'b.example', 'delivered', 4),"
+		    " ('x', 1795312800000000, 'b.example', 'handed_on', 9)",
+		    &err) < 0)
+		fail_msg("%s", err.text);
+	run_ok("stats --since 2026-11-01 --until 2026-12-01 --json");
+	assert_non_null(
+		strstr(at.out, "\"step\": \"2026-11-21\", \"accepted\": 5,"
+			       " \"delivered\": 7, \"deferred\": 0,"
+			       " \"bounced\": 3,"));
+	run_ok("stats --since 2026-11-01 --until 2026-12-01");
+	assert_non_null(strstr(at.out, "\n2026-11-21  5  "));
+	run_ok("stats --hours --since 2026-11-01 --until 2026-12-01 --json");
+	assert_int_equal(rows_printed(), 4);
+	run_ok("stats --hours --since 2026-11-01 --until 2026-11-21T03:00");
+	assert_non_null(strstr(at.out, "\n2026-11-21 02:00  5  "));
+	assert_null(strstr(at.out, "2026-11-21 03:00"));
+	run_ok("stats --since 2026-11-01 --until 2026-12-01 --domain B.example"
+	       " --json");
+	assert_non_null(
+		strstr(at.out, "\"all\", \"accepted\": 0, \"delivered\": 4,"));
+	run_ok("stats --since 2026-11-01 --until 2026-12-01 --json"
+	       " --company " NO_ID);
+	assert_non_null(
+		strstr(at.out, "\"all\", \"accepted\": 5, \"delivered\": 3,"));
+}
+
 static void test_database(void **state)
 {
 	struct stat file;
@@ -580,6 +662,8 @@ int main(void)
 		EACH(test_keys),
 		EACH(test_email_show),
 		EACH(test_email_list),
+		EACH(test_email_list_filters),
+		EACH(test_stats),
 		EACH(test_database),
 		EACH(test_a_backup_can_be_used),
 		EACH(test_settings),

@@ -1,0 +1,145 @@
+/*
+ * cmd_stats: how many emails came in and what became of them.
+ *
+ * Threads: one, the command's.
+ */
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "core/address/addr.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/store_event.h"
+
+#define HOUR_US (INT64_C(3600) * 1000000)
+#define DAY_US  (24 * HOUR_US)
+
+enum { DAYS_SHOWN = 7, HOURS_SHOWN = 24 };
+
+enum {
+	TIME,
+	STEP,
+	ACCEPTED,
+	DELIVERED,
+	DEFERRED,
+	BOUNCED,
+	FAILED,
+	UNKNOWN,
+	COMPLAINED,
+	COLUMNS
+};
+
+static const struct column columns[] = {
+	[TIME] = {"time", NULL, .type = COLUMN_TIME},
+	[STEP] = {"step", "FROM (UTC)", .type = COLUMN_TEXT},
+	[ACCEPTED] = {"accepted", "ACCEPTED", .type = COLUMN_INT},
+	[DELIVERED] = {"delivered", "DELIVERED", .type = COLUMN_INT},
+	[DEFERRED] = {"deferred", "DEFERRED", .type = COLUMN_INT},
+	[BOUNCED] = {"bounced", "BOUNCED", .type = COLUMN_INT},
+	[FAILED] = {"failed", "FAILED", .type = COLUMN_INT},
+	[UNKNOWN] = {"unknown", "UNKNOWN", .type = COLUMN_INT},
+	[COMPLAINED] = {"complained", "SPAM", .type = COLUMN_INT},
+	{0},
+};
+
+/* 0: not counted. */
+static const unsigned char column_of[FACTS] = {
+	[FACT_ACCEPTED] = ACCEPTED,
+	[FACT_DEFERRED] = DEFERRED,
+	[FACT_DELIVERED] = DELIVERED,
+	[FACT_BOUNCED] = BOUNCED,
+	[FACT_EXPIRED] = BOUNCED,
+	[FACT_DISCARDED] = FAILED,
+	[FACT_REMOVED] = FAILED,
+	[FACT_LOST] = UNKNOWN,
+	[FACT_COMPLAINED] = COMPLAINED,
+};
+
+static void add_row(struct report *report, int64_t time_us, const char *shown,
+	const int64_t numbers[static COLUMNS])
+{
+	report_add_row(report);
+	report_time(report, TIME, time_us);
+	report_text(report, STEP, shown);
+	for (size_t i = ACCEPTED; i < COLUMNS; i++)
+		report_number(report, i, numbers[i]);
+}
+
+/* A row for each step in which there was something, then their sum. */
+static void fill(
+	const struct event_counts *counts, bool hours, struct report *report)
+{
+	int64_t sum[COLUMNS] = {0};
+
+	for (size_t i = 0; i < counts->n;) {
+		int64_t time_us = counts->items[i].time_us;
+		int64_t step[COLUMNS] = {0};
+		char text[CLOCK_TEXT_SIZE];
+
+		for (; i < counts->n && counts->items[i].time_us == time_us; i++) {
+			unsigned char column = column_of[counts->items[i].kind];
+
+			step[column] += counts->items[i].count;
+			sum[column] += counts->items[i].count;
+		}
+		clock_iso8601(time_us, text);
+		text[10] = hours ? ' ' : '\0';
+		text[16] = '\0';
+		add_row(report, time_us, text, step);
+	}
+	add_row(report, 0, "all", sum);
+}
+
+static int run(const struct call *call, struct report *report, struct err *err)
+{
+	bool hours = call_option(call, OPTION_HOURS) != NULL;
+	int64_t step_us = hours ? HOUR_US : DAY_US;
+	const char *domain = call_option(call, OPTION_DOMAIN);
+	_cleanup_free_ char *name = NULL;
+	char company_id[ID_SIZE];
+	struct event_count_filter filter = {.step_us = step_us};
+	struct event_counts counts;
+
+	filter.begin_us = call->now_us - call->now_us % step_us -
+			  (hours ? HOURS_SHOWN - 1 : DAYS_SHOWN - 1) * step_us;
+	filter.end_us = call->now_us + HOUR_US;
+	if (call_time_option(call, OPTION_SINCE, &filter.begin_us, err) < 0 ||
+		call_time_option(call, OPTION_UNTIL, &filter.end_us, err) < 0 ||
+		call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
+		return -1;
+	if (domain && addr_domain_normalize(domain, &name, err) < 0)
+		return -1;
+	filter.begin_us -= filter.begin_us % HOUR_US;
+	filter.company_id = *company_id ? company_id : NULL;
+	filter.domain = name;
+	if (store_event_counts(call->db, &filter, &counts, err) < 0)
+		return -1;
+	fill(&counts, hours, report);
+	store_event_counts_free(&counts);
+	return 0;
+}
+
+const struct verb cmd_stats = {
+	.noun = "stats",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.options = {{OPTION_HOURS, false,
+			    "By the hour, of the last 24. Without this by the "
+			    "day (UTC), of the last 7."},
+		{OPTION_SINCE, false,
+			"From then on: 2026-11-21, 2026-11-21T14:30 (UTC), or "
+			"how long ago, as 2h or 30d; from the beginning of an "
+			"hour."},
+		{OPTION_UNTIL, false, "Only before then."},
+		{OPTION_COMPANY, false, "Only what this company sent."},
+		{OPTION_DOMAIN, false, "Only what was sent as this domain."}},
+	.help = "Counts what became of emails, each recipient by itself, by "
+		"when it happened: accepted by Postfix; delivered to the next "
+		"mail server; deferred, each attempt; bounced, refused for "
+		"good or given up; failed, dropped here by an admin or a rule "
+		"of Postfix; unknown, where lines of the log are missing; and "
+		"reported as spam. The last row is the sum. What was counted "
+		"stays when emails are removed.",
+	.run = run,
+};
