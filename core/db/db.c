@@ -7,6 +7,7 @@
 #include "core/db/db.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/db/db_private.h"
 
@@ -56,6 +57,11 @@ const struct db_actor *db_actor(const struct db *db)
 	return db->actor;
 }
 
+int db_set_cache(struct db *db, int kib, struct err *err)
+{
+	return db->engine->set_cache(db, kib, err);
+}
+
 int db_exec(struct db *db, const char *sql, struct err *err)
 {
 	return db->engine->exec(db, sql, err);
@@ -89,17 +95,26 @@ static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
 	return 0;
 }
 
+/* Most are given in the order in which the statement names them. */
+static int find_param(struct db_stmt *stmt, const char *name, int guess)
+{
+	const char *there = stmt->db->engine->param_name(stmt, guess);
+
+	return there && strcmp(there, name) == 0 ? guess
+						 : db_param_index(stmt, name);
+}
+
 int db_start(struct db *db, const char *sql, const struct db_param *params,
 	struct db_stmt **stmt_r, struct err *err)
 {
+	int index = 0;
+
 	if (prepare(db, sql, stmt_r, err) != 0)
 		return -1;
 	for (; params && params->name; params++) {
-		int index;
-
 		if (params->kind == DB_PARAM_GIVEN_TEXT && params->text == NULL)
 			continue;
-		index = db_param_index(*stmt_r, params->name);
+		index = find_param(*stmt_r, params->name, index + 1);
 		assert(index > 0);
 		db_bind(*stmt_r, index, params);
 	}

@@ -53,6 +53,10 @@ const struct db_actor *db_actor(const struct db *db);
  * tests. */
 void db_set_wait(struct db *db, int wait_ms);
 
+/* How much memory the pages that were read last may take: 16 MiB for a writer,
+ * 4 for a reader, until set here. */
+int db_set_cache(struct db *db, int kib, struct err *err);
+
 /* Runs statements that have no parameters and give no rows. */
 int db_exec(struct db *db, const char *sql, struct err *err);
 

@@ -34,6 +34,7 @@ struct db_engine {
 	/* All statements are finalized by then. */
 	void (*close)(struct db *db);
 	void (*set_wait)(struct db *db, int wait_ms);
+	int (*set_cache)(struct db *db, int kib, struct err *err);
 	int (*exec)(struct db *db, const char *sql, struct err *err);
 	bool (*in_transaction)(const struct db *db);
 	/* Makes durable what was committed. Outside of transactions exec and
@@ -46,6 +47,8 @@ struct db_engine {
 		struct err *err);
 	void (*finalize)(struct db_stmt *stmt);
 	int (*param_index)(struct db_stmt *stmt, const char *name);
+	/* Of the parameter with this index; NULL for none. */
+	const char *(*param_name)(struct db_stmt *stmt, int index);
 	void (*bind)(
 		struct db_stmt *stmt, int index, const struct db_param *value);
 	int (*step)(struct db_stmt *stmt, struct err *err);

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -303,6 +304,14 @@ static int run_all(struct sqlite_db *db, const char *sql, struct err *err)
 	return rc == SQLITE_OK ? 0 : fail(db, rc, err);
 }
 
+static int sqlite_set_cache(struct db *base, int kib, struct err *err)
+{
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "PRAGMA cache_size=-%d", kib);
+	return run_all(of_db(base), sql, err);
+}
+
 static int sqlite_exec(struct db *base, const char *sql, struct err *err)
 {
 	if (run_all(of_db(base), sql, err) != 0)
@@ -441,6 +450,11 @@ static int sqlite_param_index(struct db_stmt *stmt, const char *name)
 	return sqlite3_bind_parameter_index(of_stmt(stmt)->handle, name);
 }
 
+static const char *sqlite_param_name(struct db_stmt *stmt, int index)
+{
+	return sqlite3_bind_parameter_name(of_stmt(stmt)->handle, index);
+}
+
 static void sqlite_bind(
 	struct db_stmt *base, int index, const struct db_param *value)
 {
@@ -568,6 +582,7 @@ const struct db_engine db_sqlite = {
 	.open = sqlite_open,
 	.close = sqlite_close,
 	.set_wait = sqlite_set_wait,
+	.set_cache = sqlite_set_cache,
 	.exec = sqlite_exec,
 	.in_transaction = sqlite_in_transaction,
 	.sync = sqlite_sync,
@@ -576,6 +591,7 @@ const struct db_engine db_sqlite = {
 	.prepare = sqlite_prepare,
 	.finalize = sqlite_finalize,
 	.param_index = sqlite_param_index,
+	.param_name = sqlite_param_name,
 	.bind = sqlite_bind,
 	.step = sqlite_step,
 	.reset = sqlite_reset,
