@@ -8,6 +8,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -27,7 +28,9 @@
 #include "events/repair.h"
 
 enum {
-	LOOK_MS = 200,    /* at the log, when nothing was new */
+	LOOK_MS = 250, /* at the log, when all was read */
+	PAUSE_MS = 1, /* when it was not, for those who wait for the database */
+	CACHE_KIB = 4096, /* of the database */
 	FAILED_MS = 1000, /* after what may pass */
 	COUNTS_MS = 60 * 60 * 1000,
 	REPAIR_MIN_MS = 60 * 1000, /* after a gap */
@@ -221,14 +224,15 @@ static int start(struct daemon *daemon, struct err *err)
 
 	if (migrate_check_file(database, err) < 0 ||
 		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
+		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
 		db_file_same(database, &daemon->file, err) < 0 ||
 		ask_postfix(daemon, err) < 0 ||
 		(daemon->once == NULL && (choose_source(daemon, err) < 0 ||
 						 open_queue(daemon, err) < 0)))
 		return -1;
 	daemon->cursor = daemon->log_file
-		? mem_printf("file:%s", daemon->log_file)
-		: mem_strdup(daemon->once ? "once" : "journal");
+				 ? mem_printf("file:%s", daemon->log_file)
+				 : mem_strdup(daemon->once ? "once" : "journal");
 	return reader_new(
 		&(struct reader_setup){
 			.db = daemon->db,
@@ -329,7 +333,7 @@ static int serve(struct daemon *daemon)
 		n = read_on(daemon, &failed);
 		if (n == 0)
 			repair(daemon);
-		number = daemon_wait_signal(n > 0    ? 0
+		number = daemon_wait_signal(n > 0    ? PAUSE_MS
 					    : n == 0 ? LOOK_MS
 						     : FAILED_MS);
 		if (number == SIGHUP) {
@@ -378,6 +382,8 @@ int main(int argc, char **argv)
 	int status = EX_OK;
 
 	daemon_block_signals();
+	/* Else libc looks for the file with each stamp of the log. */
+	setenv("TZ", ":/etc/localtime", 0);
 	daemon.conf_path = daemon_arguments(
 		&about, argc, argv, &daemon.once, &status);
 	if (daemon.conf_path == NULL)

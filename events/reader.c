@@ -1,6 +1,9 @@
 /*
  * reader: reads a source, and stores what its lines say.
  *
+ * A batch of lines is read and parsed before the write lock is taken, for which
+ * those wait who send mail. Lines that are no news of any message take none.
+ *
  * The position that is stored is not that of the last line but of the oldest
  * one that the tracker keeps in memory: what is read again changes nothing. So
  * after each batch the position behind it is noted, with the number of lines so
@@ -16,8 +19,11 @@
 #include "events/log_parse.h"
 
 enum {
-	BATCH_LINES = 2000,
+	BATCH_LINES = 1000,
+	BATCH_BYTES = 1024 * 1024,
+	HELD_MAX = 4000, /* recipients that one transaction changes */
 	MARKS_MAX = 4096,
+	CURSOR_US = 5000000, /* without news the position is stored so often */
 };
 
 struct mark {
@@ -25,13 +31,27 @@ struct mark {
 	char *position;
 };
 
+/* A line of the batch, in bytes. */
+struct held_line {
+	struct source_line from;
+	size_t text, tag; /* where they begin */
+	struct log_line line;
+};
+
 struct reader {
 	struct reader_setup setup;
 	struct source *source;
 	struct tracker *tracker;
+	struct held_line *lines; /* the batch */
+	size_t n;
+	struct buf bytes;
+	int64_t now_us;     /* when it was read */
+	bool news;          /* it says something of a message */
 	uint64_t number;    /* of the next line */
 	struct mark *marks; /* the oldest first; [0] is what is stored */
 	size_t marks_n;
+	int64_t cursor_us; /* when it was */
+	bool synced;       /* all that was stored is durable */
 	bool gap;
 };
 
@@ -59,7 +79,9 @@ int reader_new(const struct reader_setup *setup, struct reader **reader_r,
 	struct reader *reader = mem_new(struct reader);
 
 	reader->setup = *setup;
-	reader->tracker = tracker_new();
+	reader->tracker = tracker_new(setup->db);
+	reader->lines = mem_alloc(BATCH_LINES, sizeof(*reader->lines));
+	reader->synced = true;
 	reader->marks = mem_alloc(MARKS_MAX, sizeof(*reader->marks));
 	if (open_source(reader, err) < 0) {
 		reader_free(reader);
@@ -75,6 +97,8 @@ void reader_free(struct reader *reader)
 		return;
 	clear_marks(reader);
 	free(reader->marks);
+	free(reader->lines);
+	buf_free(&reader->bytes);
 	source_free(reader->source);
 	tracker_free(reader->tracker);
 	free(reader);
@@ -119,33 +143,81 @@ static int64_t time_of(const struct source_line *from,
 	return time_us < now_us ? time_us : now_us;
 }
 
-static int store_line(struct reader *reader, const struct source_line *from,
-	const char *text, size_t len, int64_t now_us, struct err *err)
+static void parse(const struct source_line *from, const char *text, size_t len,
+	const char *instances, struct log_line *line_r)
+{
+	if (from->tag)
+		log_parse_payload(from->tag, text, len, instances, line_r);
+	else
+		log_parse(text, len, instances, line_r);
+}
+
+/* Reads a batch: 1 and there may be more, 0 there is none yet, -1. What was
+ * read before the source failed is a batch all the same. */
+static int read_batch(struct reader *reader, struct err *err)
 {
 	const char *instances = reader->setup.instances;
-	struct log_line line;
+	struct source_line from;
+	int found = 1;
+
+	reader->n = 0;
+	reader->news = false;
+	buf_clear(&reader->bytes);
+	while (reader->n < BATCH_LINES && reader->bytes.len < BATCH_BYTES &&
+		(found = source_next(reader->source, &from, err)) == 1) {
+		struct held_line *held = &reader->lines[reader->n++];
+
+		held->from = from;
+		held->text = reader->bytes.len;
+		if (from.gap == NULL)
+			buf_add(&reader->bytes, from.text, from.len);
+		held->tag = reader->bytes.len;
+		if (from.tag)
+			buf_add(&reader->bytes, from.tag, strlen(from.tag) + 1);
+	}
+	for (size_t i = 0; i < reader->n; i++) {
+		struct held_line *held = &reader->lines[i];
+		const char *bytes = buf_str(&reader->bytes);
+
+		held->line.kind = LOG_NOTHING;
+		held->from.text = bytes + held->text;
+		if (held->from.tag)
+			held->from.tag = bytes + held->tag;
+		if (held->from.gap == NULL)
+			parse(&held->from, held->from.text, held->from.len,
+				instances, &held->line);
+		if (held->from.gap || held->line.kind != LOG_NOTHING)
+			reader->news = true;
+	}
+	reader->now_us = clock_now_us(&clock_system);
+	return found < 0 && reader->n > 0 ? 1 : found;
+}
+
+static int store_line(struct reader *reader, const struct source_line *from,
+	const struct log_line *line, const char *text, size_t len,
+	struct err *err)
+{
+	const char *instances = reader->setup.instances;
+	int64_t now_us = reader->now_us;
+	struct log_line next;
 	size_t glued;
 
-	if (from->tag)
-		log_parse_payload(from->tag, text, len, instances, &line);
-	else
-		log_parse(text, len, instances, &line);
-	if ((line.kind == LOG_BAD &&
+	if ((line->kind == LOG_BAD &&
 		    note_gap(reader, "unreadable_line", now_us, err) < 0) ||
-		(line.kind == LOG_DROPPED &&
+		(line->kind == LOG_DROPPED &&
 			note_gap(reader, "log_dropped_lines", now_us, err) < 0))
 		return -1;
-	if (line.kind != LOG_NOTHING &&
-		tracker_line(reader->tracker, reader->setup.db, &line,
-			reader->number, time_of(from, &line, now_us), now_us,
-			err) < 0)
+	if (line->kind != LOG_NOTHING &&
+		tracker_line(reader->tracker, line, reader->number,
+			time_of(from, line, now_us), now_us, err) < 0)
 		return -1;
-	if (from->tag || !(line.kind == LOG_BAD || line.cut))
+	if (from->tag || !(line->kind == LOG_BAD || line->cut))
 		return 0;
 	glued = log_parse_glued(text, len, instances);
-	return glued ? store_line(reader, from, text + glued, len - glued,
-			       now_us, err)
-		     : 0;
+	if (glued == 0)
+		return 0;
+	parse(from, text + glued, len - glued, instances, &next);
+	return store_line(reader, from, &next, text + glued, len - glued, err);
 }
 
 /* Drops the marks before the last one that is not behind what is needed. */
@@ -179,54 +251,70 @@ static const char *advance(struct reader *reader)
 						 : NULL;
 }
 
-/* The lines that are there: how many, or -1. */
-static int store_batch(struct reader *reader, struct err *err)
+/* In a transaction; a new one where this one gets long. */
+static int store_lines(struct reader *reader, struct err *err)
 {
-	int64_t now_us = clock_now_us(&clock_system);
-	struct source_line line;
-	const char *position;
-	int n = 0, found;
+	struct db *db = reader->setup.db;
 
-	while ((found = source_next(reader->source, &line, err)) == 1) {
-		if (n++ == 0 && db_begin(reader->setup.db, err) < 0)
-			return -1;
-		if (line.gap) {
-			if (note_gap(reader, line.gap, now_us, err) < 0)
+	for (size_t i = 0; i < reader->n; i++) {
+		const struct held_line *held = &reader->lines[i];
+
+		if (held->from.gap) {
+			if (note_gap(reader, held->from.gap, reader->now_us,
+				    err) < 0)
 				return -1;
 			continue;
 		}
-		if (line.live)
-			now_us = clock_now_us(&clock_system);
-		if (store_line(reader, &line, line.text, line.len, now_us, err) <
-			0)
+		if (store_line(reader, &held->from, &held->line,
+			    held->from.text, held->from.len, err) < 0)
 			return -1;
 		reader->number++;
-		if (n == BATCH_LINES)
-			break;
-	}
-	/* What was read before the source failed is stored all the same. */
-	if (n == 0)
-		return found < 0 ? -1 : 0;
-	if (tracker_settle(reader->tracker, reader->setup.db, err) < 0)
-		return -1;
-	if (!reader->setup.once) {
-		position = advance(reader);
-		if (position &&
-			store_log_cursor_set(reader->setup.db,
-				reader->setup.name, position, now_us, err) < 0)
+		if (tracker_held(reader->tracker) > HELD_MAX &&
+			(tracker_settle(reader->tracker, err) < 0 ||
+				db_commit_lazy(db, err) < 0 ||
+				db_begin(db, err) < 0))
 			return -1;
 	}
-	return db_commit(reader->setup.db, err) < 0 ? -1 : n;
+	return tracker_settle(reader->tracker, err);
+}
+
+/* Stores the batch. What a loss of power takes is read again, since the
+ * position goes with it: so only the last batch has to be durable, in order
+ * that nobody is shown for long what may go. */
+static int store_batch(struct reader *reader, bool more, struct err *err)
+{
+	struct db *db = reader->setup.db;
+	bool keeps = !reader->setup.once && reader->n > 0;
+	const char *position;
+
+	if (!reader->news && (more || reader->synced) &&
+		!(keeps && reader->now_us - reader->cursor_us >= CURSOR_US)) {
+		reader->number += reader->n;
+		if (keeps)
+			advance(reader);
+		return 0;
+	}
+	if (db_begin(db, err) < 0 || store_lines(reader, err) < 0)
+		return -1;
+	position = keeps ? advance(reader) : NULL;
+	if (position) {
+		if (store_log_cursor_set(db, reader->setup.name, position,
+			    reader->now_us, err) < 0)
+			return -1;
+		reader->cursor_us = reader->now_us;
+	}
+	reader->synced = !more;
+	return more ? db_commit_lazy(db, err) : db_commit(db, err);
 }
 
 int reader_round(struct reader *reader, struct err *err)
 {
-	int n = -1;
+	int more = -1;
 
 	if (reader->source || open_source(reader, err) == 0)
-		n = store_batch(reader, err);
-	if (n >= 0)
-		return n;
+		more = read_batch(reader, err);
+	if (more >= 0 && store_batch(reader, more, err) == 0)
+		return more;
 	/* All that memory has may be of what was undone. */
 	db_rollback(reader->setup.db);
 	tracker_reset(reader->tracker);

@@ -32,8 +32,8 @@ int reader_new(const struct reader_setup *setup, struct reader **reader_r,
 void reader_free(struct reader *reader);
 DEFINE_CLEANUP(reader, reader_free)
 
-/* Reads and stores a batch: how many lines, 0 when all was read, -1: nothing
- * was stored, and the next call goes on from what was. */
+/* Reads and stores a batch: 1 and there may be more, 0 when all was read, -1:
+ * the next call goes on from what was stored. */
 int reader_round(struct reader *reader, struct err *err);
 
 /* Whether lines may have been lost since this was asked last. */

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/store/store_event.h"
+#include "core/store/store_fact.h"
 
-enum { OPEN_MAX_ROWS = 100000 };
+enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000 };
 #define SECOND_US INT64_C(1000000)
 
 /* A recipient of an email; n is EVENT_ANY_RECIPIENT for each of it. */
@@ -37,6 +37,7 @@ struct waiting {
 
 struct repair {
 	struct db *db;
+	struct fact_writer *writer;
 	struct log *log;
 	repair_each *each;
 	void *queue;
@@ -59,6 +60,7 @@ struct repair *repair_new(
 	struct repair *repair = mem_new(struct repair);
 
 	repair->db = db;
+	repair->writer = fact_writer_new(db);
 	repair->log = log;
 	repair->each = each;
 	repair->queue = queue;
@@ -69,6 +71,7 @@ void repair_free(struct repair *repair)
 {
 	if (repair == NULL)
 		return;
+	fact_writer_free(repair->writer);
 	free(repair->missed);
 	free(repair);
 }
@@ -99,6 +102,7 @@ static void add_waiting(
 static int on_item(void *arg, struct queue_item *item, struct err *err)
 {
 	struct look *look = arg;
+	struct fact_writer *writer = look->repair->writer;
 	struct hop hop;
 	int found = store_hop_find(
 		look->repair->db, item->id, look->now_us, &hop, err);
@@ -109,8 +113,8 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 		int64_t n = hop.n;
 
 		if (n < 0) {
-			found = store_recipient_find(look->repair->db,
-				hop.email, item->recipients.items[i], &n, err);
+			found = fact_writer_find(writer, hop.email,
+				item->recipients.items[i], &n, err);
 			if (found == 0)
 				n = EVENT_ANY_RECIPIENT;
 		}
@@ -118,6 +122,8 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 			add_waiting(look, &hop, n, item->reasons.items[i]);
 	}
 	hop_clear(&hop);
+	if (fact_writer_held(writer) > HELD_MAX)
+		fact_writer_reset(writer);
 	return found < 0 ? -1 : 0;
 }
 
@@ -140,6 +146,7 @@ static const struct waiting *find_waiting(
 static int report(struct look *look, const struct open_recipient *one,
 	enum fact fact, const struct waiting *waiting, struct err *err)
 {
+	struct fact_writer *writer = look->repair->writer;
 	char since[24], n[24];
 	struct fact_report fresh = {
 		.email = one->email,
@@ -158,9 +165,11 @@ static int report(struct look *look, const struct open_recipient *one,
 		(const char *[]){"queue", fact_name(fact),
 			waiting ? waiting->queue_id : one->queue_id, since, n},
 		5);
-	if (store_event_add(look->repair->db, &fresh, err) < 0)
+	if (fact_writer_add(writer, &fresh, err) < 0)
 		return -1;
-	return store_event_settle(look->repair->db, one->email, err);
+	return fact_writer_held(writer) > HELD_MAX
+		       ? fact_writer_flush(writer, err)
+		       : 0;
 }
 
 /* The time since when it is missed, and how often it was looked for. */
@@ -234,15 +243,18 @@ static int store(
 	struct missed *missed = mem_alloc(open->n + 1, sizeof(*missed));
 	size_t missed_n = 0, silent = 0;
 
+	fact_writer_reset(repair->writer);
 	if (db_begin(repair->db, err) < 0) {
 		free(missed);
 		return -1;
 	}
 	if (compare(look, open, missed, &missed_n, &silent, err) < 0 ||
+		fact_writer_flush(repair->writer, err) < 0 ||
 		store_gap_repaired(repair->db, look->now_us, err) < 0 ||
 		tell_mute(look, silent, err) < 0 ||
 		db_commit(repair->db, err) < 0) {
 		db_rollback(repair->db);
+		fact_writer_reset(repair->writer);
 		free(missed);
 		return -1;
 	}

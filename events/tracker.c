@@ -3,7 +3,12 @@
  *
  * Owns the lines of messages that are (yet) nobody's: by queue id, and in the
  * order in which the ids came up, for ten minutes of the log's time and up to a
- * bound in bytes, beyond which the oldest give way.
+ * bound in bytes, beyond which the oldest give way. And, until the transaction
+ * ends, the messages that were looked up in it.
+ *
+ * The milter has recorded a message before the queue manager begins with it. So
+ * one that is not found from then on is foreign: the store is not asked about
+ * it again, until the queue manager names its id anew.
  */
 #include "events/tracker.h"
 
@@ -12,14 +17,17 @@
 
 #include "core/base/buf.h"
 #include "core/base/str.h"
-#include "core/store/store_event.h"
+#include "core/store/store_fact.h"
 
 enum {
 	BUCKETS = 4096, /* a power of two */
 	KEPT_BYTES_MAX = 4 * 1024 * 1024,
-	ENTRY_COST = 200, /* of an id without a line */
+	ENTRY_COST = 200,    /* of an id without a line */
+	KNOWN_BUCKETS = 512, /* a power of two */
 };
 #define KEPT_US (INT64_C(600) * 1000000)
+/* Within it a queue id means the same message: stamps are in whole seconds. */
+#define SAME_US INT64_C(1000000)
 
 /* A line, with its own copy of what it points to. */
 struct kept_line {
@@ -33,6 +41,7 @@ struct kept_line {
 struct stranger {
 	char *id;
 	char *message_id; /* NULL until cleanup tells */
+	bool foreign;     /* the milter has not recorded it */
 	int64_t first_us;
 	uint64_t number; /* of its first line */
 	struct kept_line *lines;
@@ -42,19 +51,33 @@ struct stranger {
 	struct stranger *older, *newer;
 };
 
+/* What the store says of a queue id. */
+struct known {
+	char *id;
+	int64_t time_us; /* at this time; INT64_MIN: not any more */
+	bool found;
+	struct hop hop;
+	int alone;             /* of its email's messages; -1: to be asked */
+	uint64_t alone_number; /* when connected had this value */
+	struct known *in_bucket;
+	struct known *before; /* this one was looked up */
+};
+
 struct tracker {
+	struct db *db;
+	struct fact_writer *writer;
 	struct stranger *buckets[BUCKETS];
 	struct stranger *oldest, *newest;
 	size_t bytes;
-	int64_t *touched; /* emails to settle */
-	size_t touched_n, touched_cap;
+	struct known *known[KNOWN_BUCKETS];
+	struct known *last_known;
+	uint64_t connected; /* how many messages got company */
 	struct tracker_counts counts;
 };
 
 /* What is being worked on. */
 struct step {
 	struct tracker *tracker;
-	struct db *db;
 	const struct log_line *line;
 	uint64_t number;
 	int64_t time_us;
@@ -62,9 +85,13 @@ struct step {
 	struct err *err;
 };
 
-struct tracker *tracker_new(void)
+struct tracker *tracker_new(struct db *db)
 {
-	return mem_new(struct tracker);
+	struct tracker *tracker = mem_new(struct tracker);
+
+	tracker->db = db;
+	tracker->writer = fact_writer_new(db);
+	return tracker;
 }
 
 static size_t hash(const char *id, size_t len)
@@ -73,12 +100,13 @@ static size_t hash(const char *id, size_t len)
 
 	for (size_t i = 0; i < len; i++)
 		h = h * 33 ^ (unsigned char)id[i];
-	return h & (BUCKETS - 1);
+	return h;
 }
 
 static struct stranger **find_slot(struct tracker *tracker, struct span id)
 {
-	struct stranger **slot = &tracker->buckets[hash(id.data, id.len)];
+	struct stranger **slot =
+		&tracker->buckets[hash(id.data, id.len) & (BUCKETS - 1)];
 
 	while (*slot && !span_is(id, (*slot)->id))
 		slot = &(*slot)->in_bucket;
@@ -161,7 +189,7 @@ static void rebase(struct span *span, const char *from, char *to)
 }
 
 /* All of it stands between the queue id and the end of the text. */
-static void keep_line(struct step *step)
+static struct stranger *keep_line(struct step *step)
 {
 	struct stranger *stranger = keep(step);
 	const struct log_line *line = step->line;
@@ -188,13 +216,29 @@ static void keep_line(struct step *step)
 	rebase(&kept->line.other, from, kept->text);
 	stranger->bytes += bytes;
 	step->tracker->bytes += bytes;
+	return stranger;
+}
+
+static void forget_known(struct tracker *tracker)
+{
+	while (tracker->last_known) {
+		struct known *known = tracker->last_known;
+
+		tracker->last_known = known->before;
+		if (known->found)
+			hop_clear(&known->hop);
+		free(known->id);
+		free(known);
+	}
+	memset(tracker->known, 0, sizeof(tracker->known));
 }
 
 void tracker_reset(struct tracker *tracker)
 {
 	while (tracker->oldest)
 		forget_oldest(tracker);
-	tracker->touched_n = 0;
+	forget_known(tracker);
+	fact_writer_reset(tracker->writer);
 }
 
 void tracker_free(struct tracker *tracker)
@@ -202,7 +246,7 @@ void tracker_free(struct tracker *tracker)
 	if (tracker == NULL)
 		return;
 	tracker_reset(tracker);
-	free(tracker->touched);
+	fact_writer_free(tracker->writer);
 	free(tracker);
 }
 
@@ -231,37 +275,15 @@ static char *text_of(struct span span)
 	return text;
 }
 
-static void touch(struct tracker *tracker, int64_t email)
+int tracker_settle(struct tracker *tracker, struct err *err)
 {
-	if (tracker->touched_n &&
-		tracker->touched[tracker->touched_n - 1] == email)
-		return;
-	if (tracker->touched_n == tracker->touched_cap) {
-		tracker->touched_cap = tracker->touched_cap * 2 + 64;
-		tracker->touched = mem_grow(tracker->touched,
-			tracker->touched_cap, sizeof(*tracker->touched));
-	}
-	tracker->touched[tracker->touched_n++] = email;
+	forget_known(tracker);
+	return fact_writer_flush(tracker->writer, err);
 }
 
-static int compare_emails(const void *a, const void *b)
+size_t tracker_held(const struct tracker *tracker)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-int tracker_settle(struct tracker *tracker, struct db *db, struct err *err)
-{
-	if (tracker->touched_n)
-		qsort(tracker->touched, tracker->touched_n,
-			sizeof(*tracker->touched), compare_emails);
-	for (size_t i = 0; i < tracker->touched_n; i++)
-		if ((i == 0 || tracker->touched[i] != tracker->touched[i - 1]) &&
-			store_event_settle(db, tracker->touched[i], err) < 0)
-			return -1;
-	tracker->touched_n = 0;
-	return 0;
+	return fact_writer_held(tracker->writer);
 }
 
 static int report(struct step *step, struct fact_report *report)
@@ -271,11 +293,9 @@ static int report(struct step *step, struct fact_report *report)
 	report->occurred_us = step->time_us;
 	report->now_us = step->now_us;
 	report->source = "log";
-	added = store_event_add(step->db, report, step->err);
-	if (added == 1) {
+	added = fact_writer_add(step->tracker->writer, report, step->err);
+	if (added == 1)
 		step->tracker->counts.events++;
-		touch(step->tracker, report->email);
-	}
 	return added < 0 ? -1 : 0;
 }
 
@@ -331,30 +351,107 @@ static bool concerns_handed_on(
 static int report_each(struct step *step, const struct hop *hop,
 	concerns *concerned, enum fact fact)
 {
-	struct recipient_fates all = {0};
-	int result = store_recipient_fates(step->db, hop->email, &all, step->err);
+	const struct recipient_fates *all;
+	int result = fact_writer_recipients(
+		step->tracker->writer, hop->email, &all, step->err);
 
-	for (size_t i = 0; result == 0 && i < all.n; i++)
-		if (concerned(hop, &all.items[i]))
-			result = report_fact(step, hop, &all.items[i], fact);
-	store_recipient_fates_free(&all);
+	for (size_t i = 0; result == 0 && i < all->n; i++)
+		if (concerned(hop, &all->items[i]))
+			result = report_fact(step, hop, &all->items[i], fact);
 	return result;
 }
 
-/* The message of the id at the time of the line: 1, 0, -1. One that is new
- * tells that Postfix has the email. */
-static int find_hop(struct step *step, struct span id, struct hop *hop_r)
+/* Whether a fact would concern one: 1, 0, -1. */
+static int has_any(struct step *step, const struct hop *hop, concerns *concerned)
 {
-	_cleanup_free_ char *name = mem_dup(id.data, id.len);
-	int found = store_hop_find(
-		step->db, name, step->time_us, hop_r, step->err);
+	const struct recipient_fates *all;
 
-	if (found == 1 && hop_r->is_new &&
-		report_each(step, hop_r, concerns_all, FACT_ACCEPTED) < 0) {
-		hop_clear(hop_r);
+	if (fact_writer_recipients(
+		    step->tracker->writer, hop->email, &all, step->err) < 0)
 		return -1;
-	}
-	return found;
+	for (size_t i = 0; i < all->n; i++)
+		if (concerned(hop, &all->items[i]))
+			return 1;
+	return 0;
+}
+
+static struct known *find_known(struct tracker *tracker, struct span id)
+{
+	struct known *known =
+		tracker->known[hash(id.data, id.len) & (KNOWN_BUCKETS - 1)];
+
+	while (known && !span_is(id, known->id))
+		known = known->in_bucket;
+	return known;
+}
+
+/* Whether the look-up holds for a line of that time. */
+static bool is_fresh(const struct known *known, int64_t time_us)
+{
+	if (known->time_us == INT64_MIN || time_us < known->time_us - SAME_US ||
+		time_us > known->time_us + SAME_US)
+		return false;
+	return !known->found || known->hop.closed_us == 0 ||
+	       time_us <= known->hop.closed_us;
+}
+
+/* Whether no other message carries the email: 1, 0, -1. */
+static int is_alone(struct step *step, struct known *known)
+{
+	if (known->alone < 0 || known->alone_number != step->tracker->connected)
+		known->alone = store_hop_is_alone(
+			step->tracker->db, &known->hop, step->err);
+	known->alone_number = step->tracker->connected;
+	return known->alone;
+}
+
+/* What the store says of the id at the time of the line; -1 or 0. Others of the
+ * same id stay: somebody may work on them. */
+static int look_up(struct step *step, struct span id, struct known **known_r)
+{
+	struct tracker *tracker = step->tracker;
+	struct known *known = mem_new(struct known);
+	struct known **slot =
+		&tracker->known[hash(id.data, id.len) & (KNOWN_BUCKETS - 1)];
+	int found;
+
+	known->id = mem_dup(id.data, id.len);
+	known->time_us = INT64_MIN;
+	known->alone = -1;
+	known->in_bucket = *slot;
+	known->before = tracker->last_known;
+	*slot = tracker->last_known = known;
+	found = store_hop_find(
+		tracker->db, known->id, step->time_us, &known->hop, step->err);
+	if (found < 0)
+		return -1;
+	known->found = found == 1;
+	known->time_us = step->time_us;
+	*known_r = known;
+	return 0;
+}
+
+/* The message of the id at the time of the line: 1, 0, -1; the tracker's. One
+ * that is new tells that Postfix has the email. */
+static int find_hop(struct step *step, struct span id, struct known **known_r)
+{
+	struct known *known = find_known(step->tracker, id);
+	int alone;
+
+	if ((known == NULL || !is_fresh(known, step->time_us)) &&
+		look_up(step, id, &known) < 0)
+		return -1;
+	*known_r = known;
+	if (!known->found || !known->hop.is_new)
+		return known->found;
+	known->hop.is_new = false;
+	alone = is_alone(step, known);
+	if (alone == 0)
+		step->tracker->connected++;
+	if (alone < 0 ||
+		report_each(step, &known->hop, concerns_all, FACT_ACCEPTED) < 0)
+		return -1;
+	return 1;
 }
 
 static int follow(struct step *step);
@@ -381,72 +478,72 @@ static int follow_kept(struct step *step, struct stranger *stranger)
 static int connect(struct step *step, struct span id, const struct hop *parent,
 	enum hop_how how, int64_t n)
 {
-	_cleanup_free_ char *name = mem_dup(id.data, id.len);
+	struct tracker *tracker = step->tracker;
 	struct stranger *stranger;
-	struct hop child = {0};
+	struct known *known;
+	struct hop child;
 	int found;
 
-	if (str_eq(name, parent->queue_id))
+	if (span_is(id, parent->queue_id))
 		return 0;
-	found = find_hop(step, id, &child);
+	found = find_hop(step, id, &known);
 	if (found < 0)
 		return -1;
-	if (found == 1 &&
-		(child.email != parent->email || child.how == HOP_MILTER)) {
-		hop_clear(&child);
+	if (found == 1 && (known->hop.email != parent->email ||
+				  known->hop.how == HOP_MILTER))
 		return 0;
-	}
-	stranger = take(step->tracker, id);
-	if (found == 0) {
-		child.queue_id = mem_strdup(name);
-		child.email = parent->email;
-		child.since_us = stranger ? stranger->first_us : step->time_us;
-	}
-	free(child.parent);
-	child.parent = mem_strdup(parent->queue_id);
-	child.how = how;
-	child.n = n;
-	found = store_hop_add(step->db, &child, step->err) < 0 ? -1 : 1;
-	hop_clear(&child);
-	if (found < 0)
+	stranger = take(tracker, id);
+	child = (struct hop){
+		.queue_id = known->id,
+		.email = parent->email,
+		.since_us = found      ? known->hop.since_us
+			    : stranger ? stranger->first_us
+				       : step->time_us,
+		.parent = parent->queue_id,
+		.how = how,
+		.n = n,
+	};
+	known->time_us = INT64_MIN;
+	tracker->connected++;
+	if (store_hop_add(tracker->db, &child, step->err) < 0) {
 		free_stranger(stranger);
-	else if (follow_kept(step, stranger) < 0)
-		found = -1;
-	return found;
+		return -1;
+	}
+	return follow_kept(step, stranger) < 0 ? -1 : 1;
 }
 
 /* Whether the answer to an attempt says that the message came back into this
  * queue: 1, 0, -1. It is then followed there. */
-static int was_handed_on(struct step *step, const struct hop *hop, int64_t n)
+static int was_handed_on(struct step *step, struct known *known, int64_t n)
 {
 	const struct log_line *line = step->line;
+	const struct hop *hop = &known->hop;
 	bool forwarded;
 	struct span id = log_queued_as(line->text, &forwarded);
-	struct hop child;
-	int found;
+	struct known *child;
+	int result;
 
 	if (id.data && forwarded)
 		return connect(step, id, hop, HOP_FORWARDED, n);
 	if (id.data && *find_slot(step->tracker, id))
 		return connect(step, id, hop, HOP_QUEUED_AS, hop->n);
-	if (id.data) {
-		/* Or it is the queue of the next host. */
-		found = find_hop(step, id, &child);
-		if (found != 1)
-			return found;
-		found = child.email == hop->email
-				? connect(step, id, hop, HOP_QUEUED_AS, hop->n)
-				: 0;
-		hop_clear(&child);
-		return found;
-	}
-	if (line->agent == LOG_AGENT_MAILBOX)
+	if (id.data == NULL && line->agent == LOG_AGENT_MAILBOX)
 		return 0;
-	return store_hop_is_filtered(step->db, hop, step->err);
+	result = is_alone(step, known);
+	if (result != 0)
+		return result < 0 ? -1 : 0;
+	if (id.data == NULL)
+		return store_hop_is_filtered(step->tracker->db, hop, step->err);
+	/* Or it is the queue of the next host. */
+	result = find_hop(step, id, &child);
+	if (result == 1 && child->hop.email != hop->email)
+		result = 0;
+	return result == 1 ? connect(step, id, hop, HOP_QUEUED_AS, hop->n)
+			   : result;
 }
 
 static int read_fact(
-	struct step *step, const struct hop *hop, int64_t n, enum fact *fact_r)
+	struct step *step, struct known *known, int64_t n, enum fact *fact_r)
 {
 	int handed_on;
 
@@ -464,22 +561,21 @@ static int read_fact(
 		*fact_r = FACT_DISCARDED;
 		return 0;
 	}
-	handed_on = was_handed_on(step, hop, n);
+	handed_on = was_handed_on(step, known, n);
 	*fact_r = handed_on == 1 ? FACT_HANDED_ON : FACT_DELIVERED;
 	return handed_on < 0 ? -1 : 0;
 }
 
-static int store_delivery(struct step *step, const struct hop *hop, int64_t n)
+static int store_delivery(struct step *step, struct known *known, int64_t n,
+	const char *to, const char *orig_to)
 {
 	const struct log_line *line = step->line;
-	_cleanup_free_ char *to = text_of(line->to);
-	_cleanup_free_ char *orig_to = text_of(line->orig_to);
 	_cleanup_free_ char *relay = text_of(line->relay);
 	_cleanup_free_ char *delays = text_of(line->delays);
 	_cleanup_free_ char *dsn = text_of(line->dsn);
 	_cleanup_free_ char *text = text_of(line->text);
 	struct fact_report fresh = {
-		.email = hop->email,
+		.email = known->hop.email,
 		.n = n,
 		.address = to,
 		.relay = str_eq(relay, "none") ? NULL : relay,
@@ -488,89 +584,88 @@ static int store_delivery(struct step *step, const struct hop *hop, int64_t n)
 	};
 	char since[24], status[24];
 
-	if (read_fact(step, hop, n, &fresh.fact) < 0)
+	if (read_fact(step, known, n, &fresh.fact) < 0)
 		return -1;
-	snprintf(since, sizeof(since), "%lld", (long long)hop->since_us);
+	snprintf(since, sizeof(since), "%lld", (long long)known->hop.since_us);
 	snprintf(status, sizeof(status), "%d", (int)line->status);
 	fact_key(fresh.key,
-		(const char *[]){"delivery", hop->queue_id, since, to, orig_to,
+		(const char *[]){"delivery", known->id, since, to, orig_to,
 			status, dsn, delays, text},
 		9);
 	return report(step, &fresh);
 }
 
 /* A recipient is known by the address that aliases made something else of. */
-static int on_delivery(struct step *step, const struct hop *hop)
+static int on_delivery(struct step *step, struct known *known)
 {
+	struct fact_writer *writer = step->tracker->writer;
 	const struct log_line *line = step->line;
 	_cleanup_free_ char *to = text_of(line->to);
 	_cleanup_free_ char *orig_to = text_of(line->orig_to);
-	int64_t n = hop->n;
+	int64_t email = known->hop.email, n = known->hop.n;
 	int found = 1;
 
 	if (line->status == LOG_PROBED)
 		return 0;
 	if (n < 0 && orig_to)
-		found = store_recipient_find(
-			step->db, hop->email, orig_to, &n, step->err);
+		found = fact_writer_find(writer, email, orig_to, &n, step->err);
 	if (n < 0 && found >= 0)
-		found = store_recipient_find(
-			step->db, hop->email, to, &n, step->err);
+		found = fact_writer_find(writer, email, to, &n, step->err);
 	if (found == 0)
 		keep_line(step);
-	return found == 1 ? store_delivery(step, hop, n) : found;
+	return found == 1 ? store_delivery(step, known, n, to, orig_to) : found;
 }
 
-/* Whether something is still awaited from the message: 1, 0, -1. */
-static int has_open(struct step *step, const struct hop *hop)
+/* Something is still awaited of it from the message. */
+static bool concerns_awaited(
+	const struct hop *hop, const struct recipient_fate *one)
 {
-	struct recipient_fates all = {0};
-	int result = store_recipient_fates(step->db, hop->email, &all, step->err);
-
-	for (size_t i = 0; result == 0 && i < all.n; i++)
-		if (fate_is_open(all.items[i].fate) &&
-			concerns_open(hop, &all.items[i]))
-			result = 1;
-	store_recipient_fates_free(&all);
-	return result;
+	return fate_is_open(one->fate) && concerns_open(hop, one);
 }
 
-static int on_removed(struct step *step, const struct hop *hop)
+static int on_removed(struct step *step, struct hop *hop)
 {
+	struct db *db = step->tracker->db;
 	int result;
 
 	if (hop->closed_us)
 		return 0;
-	if (store_hop_close(step->db, hop, step->time_us, step->err) < 0)
+	if (store_hop_close(db, hop, step->time_us, step->err) < 0)
 		return -1;
+	hop->closed_us = step->time_us;
 	if (step->line->by_admin)
 		return report_each(step, hop, concerns_open, FACT_REMOVED);
 	/* A filter by pipe took it, and what came out of that was for others:
 	 * then the filter was the last hop that we see. */
-	result = store_hop_is_last(step->db, hop, step->err);
+	result = has_any(step, hop, concerns_handed_on);
+	if (result == 1)
+		result = store_hop_is_last(db, hop, step->err);
 	if (result == 1)
 		result = report_each(
 			step, hop, concerns_handed_on, FACT_DELIVERED);
 	if (result >= 0)
-		result = has_open(step, hop);
+		result = has_any(step, hop, concerns_awaited);
 	if (result <= 0)
 		return result;
 	step->tracker->counts.open++;
-	return store_gap_add(step->db, "log", "no_status", hop->since_us,
+	return store_gap_add(db, "log", "no_status", hop->since_us,
 		step->time_us, step->err);
 }
 
-/* The queue manager begins with a message: either it is ours, or its Message-ID
- * says that it comes from one of ours. */
+/* The queue manager begins with a message of which nothing is known: its
+ * Message-ID may say that it comes from one of ours. */
 static int on_stranger_active(struct step *step)
 {
 	struct stranger *stranger = *find_slot(step->tracker, step->line->id);
 	struct hop parent;
 	int found;
 
-	if (stranger == NULL || stranger->message_id == NULL)
+	if (stranger == NULL)
 		return 0;
-	found = store_hop_of_message_id(step->db, stranger->message_id,
+	stranger->foreign = true;
+	if (stranger->message_id == NULL)
+		return 0;
+	found = store_hop_of_message_id(step->tracker->db, stranger->message_id,
 		step->time_us, &parent, step->err);
 	if (found != 1)
 		return found;
@@ -581,17 +676,18 @@ static int on_stranger_active(struct step *step)
 
 static int on_pickup(struct step *step)
 {
-	struct hop before;
+	struct known *before;
 	int result = find_hop(step, step->line->other, &before);
 
 	if (result != 1)
 		return result;
-	result = connect(step, step->line->id, &before, HOP_ORIG_ID, before.n);
-	if (result >= 0)
-		result = store_hop_close(
-			step->db, &before, step->time_us, step->err);
-	hop_clear(&before);
-	return result;
+	result = connect(
+		step, step->line->id, &before->hop, HOP_ORIG_ID, before->hop.n);
+	if (result < 0 || before->hop.closed_us)
+		return result < 0 ? -1 : 0;
+	before->hop.closed_us = step->time_us;
+	return store_hop_close(
+		step->tracker->db, &before->hop, step->time_us, step->err);
 }
 
 static void on_message_id(struct step *step)
@@ -604,27 +700,56 @@ static void on_message_id(struct step *step)
 	step->tracker->bytes += step->line->text.len;
 }
 
-static int on_ours(struct step *step, const struct hop *hop)
+static int on_ours(struct step *step, struct known *known)
 {
+	struct stranger *stranger;
+
 	switch (step->line->kind) {
 	case LOG_DELIVERY:
-		return on_delivery(step, hop);
+		return on_delivery(step, known);
 	case LOG_EXPIRED:
-		return report_each(step, hop, concerns_open, FACT_EXPIRED);
+		return report_each(
+			step, &known->hop, concerns_open, FACT_EXPIRED);
 	case LOG_DISCARDED:
-		return report_each(step, hop, concerns_open, FACT_DISCARDED);
+		return report_each(
+			step, &known->hop, concerns_open, FACT_DISCARDED);
 	case LOG_REMOVED:
-		return on_removed(step, hop);
+		return on_removed(step, &known->hop);
 	default:
+		/* Its Message-ID is not wanted any more. */
+		stranger = *find_slot(step->tracker, step->line->id);
+		if (stranger && stranger->n == 0)
+			free_stranger(take(step->tracker, step->line->id));
 		return 0;
 	}
 }
 
+/* About a message in the queue. */
+static int on_message(struct step *step)
+{
+	enum log_kind kind = step->line->kind;
+	struct stranger *stranger = *find_slot(step->tracker, step->line->id);
+	struct known *known;
+	int found;
+
+	if (stranger && stranger->foreign && kind != LOG_ACTIVE) {
+		keep_line(step);
+		return 0;
+	}
+	found = find_hop(step, step->line->id, &known);
+	if (found < 0)
+		return -1;
+	if (found == 1)
+		return on_ours(step, known);
+	if (kind == LOG_ACTIVE)
+		return on_stranger_active(step);
+	/* cleanup discards before the milter has its say. */
+	keep_line(step)->foreign = kind != LOG_DISCARDED;
+	return 0;
+}
+
 static int follow(struct step *step)
 {
-	struct hop hop;
-	int found, result;
-
 	switch (step->line->kind) {
 	case LOG_MESSAGE_ID:
 		on_message_id(step);
@@ -636,37 +761,16 @@ static int follow(struct step *step)
 	case LOG_EXPIRED:
 	case LOG_REMOVED:
 	case LOG_DISCARDED:
-		break;
+		return on_message(step);
 	default:
 		return 0;
 	}
-	found = find_hop(step, step->line->id, &hop);
-	if (found < 0)
-		return -1;
-	if (found == 0 && step->line->kind == LOG_ACTIVE)
-		return on_stranger_active(step);
-	if (found == 0) {
-		keep_line(step);
-		return 0;
-	}
-	result = on_ours(step, &hop);
-	if (result == 0 && step->line->kind == LOG_ACTIVE) {
-		struct stranger *known = *find_slot(
-			step->tracker, step->line->id);
-
-		/* Its Message-ID is not wanted any more. */
-		if (known && known->n == 0)
-			free_stranger(take(step->tracker, step->line->id));
-	}
-	hop_clear(&hop);
-	return result;
 }
 
-int tracker_line(struct tracker *tracker, struct db *db,
-	const struct log_line *line, uint64_t number, int64_t time_us,
-	int64_t now_us, struct err *err)
+int tracker_line(struct tracker *tracker, const struct log_line *line,
+	uint64_t number, int64_t time_us, int64_t now_us, struct err *err)
 {
-	struct step step = {tracker, db, line, number, time_us, now_us, err};
+	struct step step = {tracker, line, number, time_us, now_us, err};
 
 	tracker->counts.lines++;
 	if (line->kind == LOG_BAD)

@@ -21,7 +21,7 @@
 
 struct tracker;
 
-struct tracker *tracker_new(void);
+struct tracker *tracker_new(struct db *db);
 void tracker_free(struct tracker *tracker);
 DEFINE_CLEANUP(tracker, tracker_free)
 /* Forgets what it keeps: when a transaction was undone. */
@@ -30,11 +30,12 @@ void tracker_reset(struct tracker *tracker);
 /* Stores what the line says. number: how many lines came before it in this run;
  * time_us: when it was written. In the caller's transaction, which has to be
  * undone when this fails; tracker_settle() ends it. */
-int tracker_line(struct tracker *tracker, struct db *db,
-	const struct log_line *line, uint64_t number, int64_t time_us,
-	int64_t now_us, struct err *err);
-/* Brings the emails up to date of which something was said. */
-int tracker_settle(struct tracker *tracker, struct db *db, struct err *err);
+int tracker_line(struct tracker *tracker, const struct log_line *line,
+	uint64_t number, int64_t time_us, int64_t now_us, struct err *err);
+/* Brings recipients and emails up to date of which something was said. */
+int tracker_settle(struct tracker *tracker, struct err *err);
+/* How many recipients wait for that. */
+size_t tracker_held(const struct tracker *tracker);
 
 /* The number of the first line that is kept, or UINT64_MAX. */
 uint64_t tracker_oldest(const struct tracker *tracker);

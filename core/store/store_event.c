@@ -9,13 +9,11 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/base/secret.h"
 #include "core/base/str.h"
 
 /* A line may be stamped with whole seconds, and a message be recorded a moment
  * before or after it. */
 #define SLACK_US INT64_C(5000000)
-#define HOUR_US  (INT64_C(3600) * 1000000)
 /* How long a message may be in the queue; Postfix's default is 5 days. */
 #define LIFETIME_US (INT64_C(31) * 24 * 3600 * 1000000)
 
@@ -145,17 +143,19 @@ int store_hop_of_message_id(struct db *db, const char *message_id,
 		" AND substr(e.message_id, 2, 36) <> e.id" NEWEST;
 #undef OPEN_HOP
 #undef NEWEST
-	char id[ID_SIZE] = "";
+	char begin[ID_SIZE] = "", id[ID_SIZE];
 	int found;
 
 	if (strlen(message_id) > ID_SIZE)
-		*stpncpy(id, message_id + 1, ID_SIZE - 1) = '\0';
-	found = row_get(db, sql_own,
-		DB_PARAMS(DB_TEXT("$message_id", message_id),
-			DB_INT("$now", time_us), DB_TEXT("$id", id)),
-		&hop_type, hop_r, err);
-	if (found != 0)
-		return found;
+		*stpncpy(begin, message_id + 1, ID_SIZE - 1) = '\0';
+	if (id_parse(begin, id)) {
+		found = row_get(db, sql_own,
+			DB_PARAMS(DB_TEXT("$message_id", message_id),
+				DB_INT("$now", time_us), DB_TEXT("$id", id)),
+			&hop_type, hop_r, err);
+		if (found != 0)
+			return found;
+	}
 	return row_get(db, sql_chosen,
 		DB_PARAMS(DB_TEXT("$message_id", message_id),
 			DB_INT("$now", time_us)),
@@ -236,6 +236,15 @@ int store_hop_is_filtered(struct db *db, const struct hop *hop, struct err *err)
 		err);
 }
 
+int store_hop_is_alone(struct db *db, const struct hop *hop, struct err *err)
+{
+	static const char sql_alone[] =
+		"SELECT count(*) < 2 FROM hop WHERE email = $email";
+
+	return (int)get_number(
+		db, sql_alone, DB_PARAMS(DB_INT("$email", hop->email)), err);
+}
+
 int store_hop_is_last(struct db *db, const struct hop *hop, struct err *err)
 {
 	static const char sql_last[] =
@@ -279,173 +288,6 @@ void store_recipient_fates_free(struct recipient_fates *fates)
 {
 	row_list_free(&fate_type, fates->items, fates->n);
 	*fates = (struct recipient_fates){0};
-}
-
-int store_recipient_find(struct db *db, int64_t email, const char *address,
-	int64_t *n_r, struct err *err)
-{
-	static const char sql_find[] =
-		"SELECT n FROM email_recipient"
-		" WHERE email = $email AND state IS NOT NULL"
-		" AND address = $address COLLATE NOCASE"
-		" ORDER BY address = $address DESC, n LIMIT 1";
-	struct db_stmt *stmt;
-	int found;
-
-	if (db_start(db, sql_find,
-		    DB_PARAMS(DB_INT("$email", email),
-			    DB_TEXT("$address", address)),
-		    &stmt, err) != 0)
-		return -1;
-	found = db_step(stmt, err);
-	if (found == 1) {
-		*n_r = db_int(stmt, 0);
-		db_reset(stmt);
-	}
-	return found;
-}
-
-void fact_key(
-	uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n)
-{
-	_cleanup_buf_ struct buf all = BUF_INIT;
-	uint8_t hash[SECRET_HASH_LEN];
-
-	for (size_t i = 0; i < n; i++) {
-		if (parts[i])
-			buf_add_str(&all, parts[i]);
-		buf_add_char(&all, '\0');
-	}
-	secret_hash(buf_str(&all), all.len, hash);
-	memcpy(key_r, hash, EVENT_KEY_LEN);
-}
-
-/* The state of the recipient before: 1, 0 no such one, -1. */
-static int read_fate(struct db *db, const struct fact_report *report,
-	enum fate *fate_r, struct err *err)
-{
-	static const char sql_state[] =
-		"SELECT state FROM email_recipient"
-		" WHERE email = $email AND n = $n AND state IS NOT NULL";
-	struct recipient_fate read;
-	int found = row_get(db, sql_state,
-		DB_PARAMS(DB_INT("$email", report->email),
-			DB_INT("$n", report->n)),
-		&fate_type, &read, err);
-
-	if (found == 1)
-		*fate_r = read.fate;
-	return found;
-}
-
-/* How many rows it added: 0 for a fact that is known. */
-static int insert_event(
-	struct db *db, const struct fact_report *report, struct err *err)
-{
-	static const char sql_insert[] =
-		"INSERT INTO event (key, email, n, domain, kind, attempt,"
-		" occurred_us, recorded_us, address, relay, dsn, text, source)"
-		" SELECT $key, r.email, r.n, e.domain, $kind,"
-		" r.attempts + $attempt, $occurred, max($now, coalesce("
-		"(SELECT recorded_us FROM event ORDER BY seq DESC LIMIT 1), "
-		"0)),"
-		" nullif($address, r.address), $relay, $dsn, $text, $source"
-		" FROM email_recipient r JOIN email e ON e.seq = r.email"
-		" WHERE r.email = $email AND r.n = $n"
-		" ON CONFLICT (key) DO NOTHING";
-
-	return db_change(db, sql_insert,
-		DB_PARAMS(DB_BLOB("$key", report->key, EVENT_KEY_LEN),
-			DB_INT("$email", report->email), DB_INT("$n", report->n),
-			DB_TEXT("$kind", fact_name(report->fact)),
-			DB_INT("$attempt", fact_is_attempt(report->fact)),
-			DB_INT("$occurred", report->occurred_us),
-			DB_INT("$now", report->now_us),
-			DB_TEXT("$address", report->address),
-			DB_TEXT("$relay", report->relay),
-			DB_TEXT("$dsn", report->dsn),
-			DB_TEXT("$text", report->text),
-			DB_TEXT("$source", report->source)),
-		err);
-}
-
-static int count_event(
-	struct db *db, const struct fact_report *report, struct err *err)
-{
-	static const char sql_count[] =
-		"INSERT INTO event_count"
-		" (company_id, hour_us, domain, kind, count)"
-		" SELECT company_id, $hour, domain, $kind, 1 FROM email"
-		" WHERE seq = $email ON CONFLICT DO UPDATE"
-		" SET count = count + 1";
-
-	return db_change(db, sql_count,
-		DB_PARAMS(DB_INT("$hour", report->occurred_us -
-						  report->occurred_us % HOUR_US),
-			DB_TEXT("$kind", fact_name(report->fact)),
-			DB_INT("$email", report->email)),
-		err);
-}
-
-int store_event_add(
-	struct db *db, const struct fact_report *report, struct err *err)
-{
-	static const char sql_move[] =
-		"UPDATE email_recipient SET state = $state,"
-		" attempts = attempts + $attempt, changed_us = $occurred,"
-		" relay = $relay, dsn = $dsn, text = $text"
-		" WHERE email = $email AND n = $n";
-	struct fate_step step;
-	enum fate fate = FATE_QUEUED;
-	int found = read_fate(db, report, &fate, err);
-
-	if (found <= 0)
-		return found;
-	step = fate_next(fate, report->fact);
-	if (!step.news)
-		return 0;
-	found = insert_event(db, report, err);
-	if (found > 0)
-		found = count_event(db, report, err);
-	if (found <= 0 || report->fact == FACT_ACCEPTED)
-		return found;
-	found = db_change(db, sql_move,
-		DB_PARAMS(DB_TEXT("$state", fate_name(step.fate)),
-			DB_INT("$attempt", fact_is_attempt(report->fact)),
-			DB_INT("$occurred", report->occurred_us),
-			DB_TEXT("$relay", report->relay),
-			DB_TEXT("$dsn", report->dsn),
-			DB_TEXT("$text", report->text),
-			DB_INT("$email", report->email), DB_INT("$n", report->n)),
-		err);
-	return found;
-}
-
-int store_event_settle(struct db *db, int64_t email, struct err *err)
-{
-	static const char sql_settle[] =
-		"UPDATE email SET last_event = $event WHERE seq = $email"
-		" AND state = 'sent' AND last_event <> $event";
-	static const char sql_states[] =
-		"SELECT state FROM email_recipient"
-		" WHERE email = $email AND state IS NOT NULL";
-	size_t counts[FATES + 1] = {0};
-	struct db_stmt *stmt;
-	int result;
-
-	if (db_start(db, sql_states, DB_PARAMS(DB_INT("$email", email)), &stmt,
-		    err) != 0)
-		return -1;
-	while ((result = db_step(stmt, err)) == 1)
-		counts[row_word(&fate_words, db_text(stmt, 0))]++;
-	if (result < 0)
-		return -1;
-	return db_change(db, sql_settle,
-		       DB_PARAMS(DB_TEXT("$event", fate_last_event(counts)),
-			       DB_INT("$email", email)),
-		       err) < 0
-		       ? -1
-		       : 0;
 }
 
 static const struct row_field event_fields[] = {

@@ -2,10 +2,8 @@
  * store_event: what became of emails, recipient by recipient, and the messages
  * in Postfix's queue that carry them.
  *
- * A fact that is reported becomes an event, moves its recipient to the state
- * that store_fate has for it, and is stored once however often it is reported.
- * seq and recorded_us of events only rise: who has read up to one of them
- * misses none. schema/README.md has the tables.
+ * store_fact stores them; here is how they are read, and what is known of the
+ * log and the queue. schema/README.md has the tables.
  */
 #ifndef POSTERN_STORE_STORE_EVENT_H
 #define POSTERN_STORE_STORE_EVENT_H
@@ -55,6 +53,8 @@ int store_hop_of_message_id(struct db *db, const char *message_id,
 /* Whether it gave the email to a program that gave it back as another message,
  * of which its Message-ID alone tells: 1, 0, -1. */
 int store_hop_is_filtered(struct db *db, const struct hop *hop, struct err *err);
+/* Whether no other message carries the email: 1, 0, -1. */
+int store_hop_is_alone(struct db *db, const struct hop *hop, struct err *err);
 /* Whether all messages of the email have left the queue, and none but its
  * Message-ID connected them: 1, 0, -1. */
 int store_hop_is_last(struct db *db, const struct hop *hop, struct err *err);
@@ -92,35 +92,6 @@ struct recipient_fates {
 int store_recipient_fates(struct db *db, int64_t email,
 	struct recipient_fates *fates_r, struct err *err);
 void store_recipient_fates_free(struct recipient_fates *fates);
-
-/* The recipient of the email with this address, as the log writes it: 1, 0,
- * -1. */
-int store_recipient_find(struct db *db, int64_t email, const char *address,
-	int64_t *n_r, struct err *err);
-
-/* A fact, from whoever tells of it. Texts may be NULL. */
-struct fact_report {
-	uint8_t key[EVENT_KEY_LEN];
-	int64_t email;
-	int64_t n;
-	enum fact fact;
-	int64_t occurred_us;
-	int64_t now_us;
-	const char *address; /* where it went, if not to the recipient's own */
-	const char *relay;
-	const char *dsn;
-	const char *text;
-	const char *source; /* log, queue, dsn, report */
-};
-/* The key of a fact: a hash of all that tells it from others. NULL is skipped. */
-void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts,
-	size_t n);
-/* Stores it: 1, 0 when it is known or no news, -1. In the caller's transaction;
- * store_event_settle() has to follow there. */
-int store_event_add(
-	struct db *db, const struct fact_report *report, struct err *err);
-/* Brings the last event of the email up to date. */
-int store_event_settle(struct db *db, int64_t email, struct err *err);
 
 struct event {
 	int64_t seq;

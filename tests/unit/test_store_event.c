@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store/store_event.h"
+#include "core/store/store_fact.h"
 #include "tests/unit/temp_db.h"
 
 static int64_t begin(struct temp_db *temp)
@@ -27,6 +27,9 @@ static int64_t begin(struct temp_db *temp)
 static int add(struct temp_db *temp, int64_t email, int64_t n, enum fact fact,
 	const char *key, int64_t now_us)
 {
+	_cleanup_(fact_writer) struct fact_writer *writer = fact_writer_new(
+		temp->db);
+	int added;
 	struct fact_report report = {.email = email,
 		.n = n,
 		.fact = fact,
@@ -36,7 +39,9 @@ static int add(struct temp_db *temp, int64_t email, int64_t n, enum fact fact,
 		.source = "log"};
 
 	fact_key(report.key, &key, 1);
-	return store_event_add(temp->db, &report, NULL);
+	added = fact_writer_add(writer, &report, NULL);
+	assert_int_equal(fact_writer_flush(writer, NULL), 0);
+	return added;
 }
 
 static void test_once(void **state)

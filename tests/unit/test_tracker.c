@@ -223,7 +223,7 @@ static void begin(
 	struct temp_tenant tenant;
 	struct email email;
 
-	*world = (struct world){.temp = temp, .tracker = tracker_new()};
+	*world = (struct world){.temp = temp, .tracker = tracker_new(temp->db)};
 	log_corpus_read(story->section, &world->lines);
 	temp_db_tenant(temp->db, company, domain, &tenant);
 	temp_db_email(&tenant, &email);
@@ -257,8 +257,8 @@ static void read_line(struct world *world, const char *text)
 	struct log_line line;
 
 	log_parse(text, strlen(text), LOG_CORPUS_INSTANCES, &line);
-	OK(tracker_line(world->tracker, world->temp->db, &line, world->number++,
-		time_of(&line), anchor_us, &why));
+	OK(tracker_line(world->tracker, &line, world->number++, time_of(&line),
+		anchor_us, &why));
 }
 
 static void read_lines(struct world *world, size_t from, size_t to)
@@ -266,7 +266,7 @@ static void read_lines(struct world *world, size_t from, size_t to)
 	OK(db_begin(world->temp->db, &why));
 	for (size_t i = from; i < to; i++)
 		read_line(world, world->lines.items[i]);
-	OK(tracker_settle(world->tracker, world->temp->db, &why));
+	OK(tracker_settle(world->tracker, &why));
 	OK(db_commit_lazy(world->temp->db, &why));
 }
 
@@ -362,7 +362,7 @@ static void test_order(void **state)
 				if ((strstr(world.lines.items[k],
 					     stories[i].queue_id) != NULL) == mine)
 					read_line(&world, world.lines.items[k]);
-		OK(tracker_settle(world.tracker, world.temp->db, &why));
+		OK(tracker_settle(world.tracker, &why));
 		OK(db_commit_lazy(world.temp->db, &why));
 		{
 			_cleanup_free_ char *fates = fates_of(&world);
