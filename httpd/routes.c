@@ -61,6 +61,14 @@ const struct route routes[] = {
 		.handle = api_email_get,
 	},
 	{
+		.method = "GET",
+		.pattern = "/emails/{}/events",
+		.auth = AUTH_BEARER,
+		.scopes = KEY_READING,
+		.body = BODY_IGNORED,
+		.handle = api_email_events,
+	},
+	{
 		.method = "POST",
 		.pattern = "/domains",
 		.auth = AUTH_BEARER,

@@ -48,7 +48,7 @@ int store_email_get(struct db *db, const char *id,
 	/* Before the reset: so both are of one moment, and the engine takes its
 	 * locks once. */
 	found = store_recipients_read(
-		db, email_r->seq, &email_r->recipients, err);
+		db, email_r->seq, true, &email_r->recipients, err);
 	db_reset(stmt);
 	if (found != 1)
 		store_email_clear(email_r);
@@ -105,7 +105,7 @@ static int fill_list(struct db *db, const struct rows *rows,
 	for (size_t i = 0; i < rows->n; i++) {
 		struct email *email = &list.items[i];
 		int found = store_recipients_read(
-			db, email->seq, &email->recipients, err);
+			db, email->seq, false, &email->recipients, err);
 
 		if (found < 0) {
 			store_email_list_free(&list);

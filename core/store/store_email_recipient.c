@@ -20,6 +20,12 @@ static const struct row_field recipient_fields[] = {
 	ROW_FIELD(recipient, address, ROW_TEXT),
 	ROW_FIELD(recipient, mailbox, ROW_TEXT),
 	ROW_FIELD(recipient, enveloped, ROW_BOOL),
+	ROW_WORD(recipient, fate, ROW_ENUM, "fate", &fate_words),
+	ROW_FIELD(recipient, attempts, ROW_INT64),
+	ROW_FIELD(recipient, changed_us, ROW_INT64),
+	ROW_FIELD(recipient, relay, ROW_TEXT),
+	ROW_FIELD(recipient, dsn, ROW_TEXT),
+	ROW_FIELD(recipient, text, ROW_TEXT),
 };
 static const struct row_type recipient_type = ROW_TYPE(
 	recipient, recipient_fields);
@@ -40,8 +46,10 @@ void recipients_add(struct recipients *recipients, enum recipient_kind kind,
 
 	recipients->items = mem_grow(recipients->items, recipients->n + 1,
 		sizeof(*recipients->items));
-	recipients->items[recipients->n++] = (struct recipient){
-		kind, address, mailbox, enveloped};
+	recipients->items[recipients->n++] = (struct recipient){.kind = kind,
+		.address = address,
+		.mailbox = mailbox,
+		.enveloped = enveloped};
 }
 
 const char *recipient_text(const struct recipient *recipient)
@@ -55,16 +63,22 @@ void recipients_free(struct recipients *recipients)
 	*recipients = (struct recipients){0};
 }
 
-int store_recipients_read(struct db *db, int64_t seq,
+int store_recipients_read(struct db *db, int64_t seq, bool fates,
 	struct recipients *recipients_r, struct err *err)
 {
-	static const char sql_read[] =
-		"SELECT kind, address, mailbox, state IS NOT NULL AS enveloped"
-		" FROM email_recipient WHERE email = $email ORDER BY n";
+#define READ(more)                                                             \
+	"SELECT kind, address, mailbox, state IS NOT NULL AS enveloped" more   \
+	" FROM email_recipient WHERE email = $email ORDER BY n"
+	static const char sql_read[] = READ("");
+	static const char sql_fates[] = READ(
+		", coalesce(state, 'queued') AS fate, attempts,"
+		" changed_us, relay, dsn, text");
+#undef READ
 	struct rows rows;
 
-	if (row_list(db, sql_read, DB_PARAMS(DB_INT("$email", seq)),
-		    &recipient_type, ROWS_ALL, &rows, err) < 0)
+	if (row_list(db, fates ? sql_fates : sql_read,
+		    DB_PARAMS(DB_INT("$email", seq)), &recipient_type, ROWS_ALL,
+		    &rows, err) < 0)
 		return -1;
 	*recipients_r = (struct recipients){rows.items, rows.n};
 	return rows.n > 0;

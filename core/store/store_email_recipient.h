@@ -11,6 +11,7 @@
 
 #include "core/base/strv.h"
 #include "core/db/db.h"
+#include "core/store/store_fate.h"
 
 enum recipient_kind {
 	RECIPIENT_TO,
@@ -25,6 +26,14 @@ struct recipient {
 	char *mailbox; /* as given, `Name <address>`; NULL: the address alone */
 	bool enveloped; /* false: only a header field names it, or an earlier
 			 * row has the address */
+	/* What became of it, for those in the envelope; of emails that are read
+	 * one by one, see store_event.h. */
+	enum fate fate;
+	int64_t attempts;
+	int64_t changed_us; /* 0: never */
+	char *relay;        /* who said the text; NULL for nobody */
+	char *dsn;
+	char *text;
 };
 
 /* Starts zeroed. */
@@ -43,9 +52,10 @@ void recipients_free(struct recipients *recipients);
 
 /* The rest is for the files of the store. */
 
-/* The recipients of the email with this seq: 1, or 0 when there are none,
- * because the email was removed since its row was read, or -1. */
-int store_recipients_read(struct db *db, int64_t seq,
+/* The recipients of the email with this seq, with what became of them if fates
+ * is true: 1, or 0 when there are none, because the email was removed since its
+ * row was read, or -1. */
+int store_recipients_read(struct db *db, int64_t seq, bool fates,
 	struct recipients *recipients_r, struct err *err);
 /* The addresses of those in the envelope, likewise. */
 int store_recipients_envelope(

@@ -373,6 +373,54 @@ int store_event_newest(struct db *db, int64_t *seq_r, struct err *err)
 	return row_number(db, sql_newest, NULL, seq_r, err) < 0 ? -1 : 0;
 }
 
+/* Reads a public id back. */
+static bool read_key(const char *id, uint8_t key_r[static EVENT_KEY_LEN])
+{
+	char text[ID_SIZE];
+	const char *p = text;
+
+	if (!id_parse(id, text))
+		return false;
+	for (size_t i = 0; i < EVENT_KEY_LEN; i++, p += 2) {
+		if (*p == '-')
+			p++;
+		key_r[i] = (uint8_t)ascii_hex_pair(p);
+	}
+	return true;
+}
+
+int store_event_page_of_email(struct db *db, int64_t email, const char *after,
+	int limit, struct event_list *list_r, struct err *err)
+{
+	static const char sql_seq[] = "SELECT seq FROM event"
+				      " WHERE key = $key AND email = $email";
+	static const char sql_page[] =
+		"SELECT " EVENT_COLUMNS EVENT_TABLES
+		" WHERE v.email = $email AND v.seq > $seq"
+		" ORDER BY v.seq LIMIT $limit";
+	uint8_t key[EVENT_KEY_LEN];
+	int64_t seq = 0;
+	struct rows rows;
+	int found = 1;
+
+	if (*after && !read_key(after, key))
+		return 0;
+	if (*after)
+		found = row_number(db, sql_seq,
+			DB_PARAMS(DB_BLOB("$key", key, EVENT_KEY_LEN),
+				DB_INT("$email", email)),
+			&seq, err);
+	if (found != 1)
+		return found;
+	if (row_list(db, sql_page,
+		    DB_PARAMS(DB_INT("$email", email), DB_INT("$seq", seq),
+			    DB_INT("$limit", limit + INT64_C(1))),
+		    &event_type, (size_t)limit, &rows, err) < 0)
+		return -1;
+	*list_r = (struct event_list){rows.items, rows.n, rows.more};
+	return 1;
+}
+
 /* In the order of the index: recorded_us, then seq, which rise together. */
 int store_event_page(struct db *db, const struct event_filter *filter,
 	struct event_list *list_r, struct err *err)

@@ -128,6 +128,11 @@ int store_event_after(struct db *db, int64_t after_seq, int64_t email,
 /* The seq of the newest, 0 without any. */
 int store_event_newest(struct db *db, int64_t *seq_r, struct err *err);
 
+/* The same in pages, oldest first: so many behind the event with this public
+ * id, "" for the first. 1, 0 when the email has no such event, -1. */
+int store_event_page_of_email(struct db *db, int64_t email, const char *after,
+	int limit, struct event_list *list_r, struct err *err);
+
 /* A page of the events of a company's domain. */
 struct event_filter {
 	const char *domain;

@@ -7,12 +7,16 @@
 
 #include <string.h>
 
+#include "core/address/addr.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/store_email.h"
+#include "core/store/store_event.h"
 #include "httpd/gate/json_text.h"
 #include "httpd/gate/request.h"
+#include "httpd/http/uri.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/list_json.h"
 #include "httpd/send/send.h"
@@ -84,8 +88,23 @@ static bool is_named(const struct email *email, const char *param)
 	       (email->message_id && str_eq(email->message_id, param));
 }
 
-/* 0, or -1 with the problem; the email is the caller's. */
-static int find(struct request *request, const char *id, struct email *email_r,
+/* Whether the query asks for emails that are not in the sent folder: 1, 0, or
+ * -1 with the problem. Keys that may only send are told of none. */
+static int read_state(const struct request *request, struct problem *problem)
+{
+	char state[QUERY_VALUE_MAX];
+	int given = query_get(request_query(request), "state", state, problem);
+
+	if (given > 0 && !str_eq(state, "any"))
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `state` parameter must be `any`, if it is given.");
+	if (given > 0 && !(request->admission.key.scopes & KEY_READING))
+		return 0;
+	return given;
+}
+
+/* The email of the path: 0, or -1 with the problem; it is the caller's. */
+static int find(struct request *request, bool any_state, struct email *email_r,
 	struct problem *problem)
 {
 	const char *param = request->admission.param;
@@ -93,12 +112,16 @@ static int find(struct request *request, const char *id, struct email *email_r,
 	const struct email_scope scope = {
 		.company_id = key->company_id,
 		.domain = key->domain,
-		.sent_only = true,
+		.sent_only = !any_state,
 	};
 	struct err err = ERR_INIT;
-	int found = store_email_get(
-		request->worker->db, id, &scope, email_r, &err);
+	char id[ID_SIZE];
+	int found;
 
+	if (!read_id(param, id))
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `id` must be a valid UUID.");
+	found = store_email_get(request->worker->db, id, &scope, email_r, &err);
 	if (found < 0) {
 		log_error(request->worker->log, "email_lookup_failed",
 			"request", request->id, "error", err.text);
@@ -114,27 +137,185 @@ static int find(struct request *request, const char *id, struct email *email_r,
 void api_email_get(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
+	int any_state = read_state(request, &problem);
 	struct email email;
-	char id[ID_SIZE];
 
-	if (!read_id(request->admission.param, id)) {
-		problem_set(&problem, PROBLEM_PARAMETER,
-			"The `id` must be a valid UUID.");
+	if (any_state < 0 || find(request, any_state > 0, &email, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	if (find(request, id, &email, &problem) < 0) {
-		reply_problem(request, &problem);
-		return;
-	}
-	reply_printed(request, 200, email_json_print(&email));
+	reply_printed(request, 200, email_json_print(&email, any_state > 0));
 	store_email_clear(&email);
+}
+
+/* GET /emails/{id}/events */
+
+static int find_events(struct request *request, const struct page *page,
+	json_t *data, bool *more_r, struct problem *problem)
+{
+	struct err err = ERR_INIT;
+	struct event_list list;
+	struct email email;
+	int found;
+
+	if (find(request, false, &email, problem) < 0)
+		return -1;
+	found = store_event_page_of_email(request->worker->db, email.seq,
+		page->after, page->limit, &list, &err);
+	store_email_clear(&email);
+	if (found == 0)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `after` parameter is not the id of an item of "
+			"this list.");
+	if (found < 0) {
+		log_error(request->worker->log, "event_list_failed", "request",
+			request->id, "error", err.text);
+		return problem_from_err(problem, &err);
+	}
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(
+			data, email_json_render_event(&list.items[i]));
+	*more_r = list.more;
+	store_event_list_free(&list);
+	return 0;
+}
+
+/* The time line: oldest first, so there is nothing before a page that a client
+ * has not had. */
+void api_email_events(struct request *request)
+{
+	static const char *const names[] = {"limit", "after", NULL};
+	const char *query = request_query(request);
+	struct problem problem = PROBLEM_INIT;
+	json_t *data = json_array();
+	struct page page;
+	bool more = false;
+
+	if (query_known(query, names, &problem) == 0 &&
+		list_json_parse(query, &page, &problem) == 0)
+		find_events(request, &page, data, &more, &problem);
+	reply_either(request, &problem, 200, list_json_render(data, more));
 }
 
 /* GET /emails */
 
-static int find_page(struct request *request, const struct page *page,
-	json_t *data, bool *more_r, struct err *err)
+/* The parameters of a search, decoded. */
+struct search_text {
+	char to[QUERY_VALUE_MAX];
+	char from[QUERY_VALUE_MAX];
+	char subject[QUERY_VALUE_MAX];
+	char status[QUERY_VALUE_MAX];
+	char tag[QUERY_VALUE_MAX];
+};
+
+/* NULL when it is not given. */
+static int read_text(const char *query, const char *name, char *text,
+	const char **value_r, struct problem *problem)
+{
+	int given = query_get_words(query, name, text, problem);
+
+	if (given > 0 && (*text == '\0' || !str_utf8_valid(text, strlen(text))))
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `%s` parameter must be text, and not be empty.",
+			name);
+	if (given > 0)
+		*value_r = text;
+	return given < 0 ? -1 : 0;
+}
+
+/* As it is stored. A + is one. */
+static int read_address(const char *query, const char *name, char *text,
+	const char **value_r, struct problem *problem)
+{
+	_cleanup_free_ char *spec = NULL;
+	int given = query_get(query, name, text, problem);
+	struct addr addr;
+
+	if (given <= 0)
+		return given;
+	if (addr_parse(text, &addr, NULL) < 0)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `%s` parameter must be an email address.", name);
+	spec = addr_spec(&addr);
+	addr_clear(&addr);
+	if (strlen(spec) >= QUERY_VALUE_MAX)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `%s` parameter is too long.", name);
+	memcpy(text, spec, strlen(spec) + 1);
+	*value_r = text;
+	return 0;
+}
+
+static int read_status(const char *query, char *text, const char **value_r,
+	struct problem *problem)
+{
+	static const char *const words[] = {"sent", "delivered",
+		"delivery_delayed", "bounced", "failed", "complained"};
+
+	if (read_text(query, "status", text, value_r, problem) < 0)
+		return -1;
+	for (size_t i = 0; *value_r && i < ARRAY_SIZE(words); i++)
+		if (str_eq(text, words[i]))
+			return 0;
+	return *value_r == NULL
+		       ? 0
+		       : problem_set(problem, PROBLEM_PARAMETER,
+				 "The `status` parameter must be `sent`, "
+				 "`delivered`, `delivery_delayed`, `bounced`, "
+				 "`failed` or `complained`.");
+}
+
+static int read_time(const struct request *request, const char *name,
+	int64_t *time_us_r, struct problem *problem)
+{
+	int64_t now_us = clock_now_us(request->worker->shared->clock);
+	char text[QUERY_VALUE_MAX];
+	int given = query_get(request_query(request), name, text, problem);
+
+	if (given > 0 && !clock_parse(text, now_us, time_us_r))
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `%s` parameter must be a time like "
+			"`2026-11-21T02:43:18Z`, a date, or a span before now "
+			"like `7d`.",
+			name);
+	if (given > 0 && *time_us_r == 0)
+		*time_us_r = 1; /* 0 stands for not given */
+	return given < 0 ? -1 : 0;
+}
+
+/* 0, or -1 with a problem that names the parameter. */
+static int read_filter(const struct request *request, struct search_text *text,
+	struct email_filter *filter_r, struct problem *problem)
+{
+	static const char *const names[] = {"limit", "after", "before", "to",
+		"from", "subject", "status", "tag", "since", "until", NULL};
+
+	const char *query = request_query(request);
+
+	*filter_r = (struct email_filter){0};
+	if (query_known(query, names, problem) < 0 ||
+		read_address(query, "to", text->to, &filter_r->to, problem) < 0 ||
+		read_address(query, "from", text->from, &filter_r->from,
+			problem) < 0 ||
+		read_text(query, "subject", text->subject, &filter_r->subject,
+			problem) < 0 ||
+		read_status(query, text->status, &filter_r->status, problem) < 0 ||
+		read_text(query, "tag", text->tag, &filter_r->tag, problem) < 0 ||
+		read_time(request, "since", &filter_r->since_us, problem) < 0 ||
+		read_time(request, "until", &filter_r->until_us, problem) < 0)
+		return -1;
+	return 0;
+}
+
+static bool is_search(const struct email_filter *filter)
+{
+	return filter->to || filter->from || filter->subject || filter->status ||
+	       filter->tag || filter->since_us || filter->until_us;
+}
+
+static int find_page(struct request *request, const struct email_filter *filter,
+	const struct page *page, struct email_found *found_r,
+	struct problem *problem)
 {
 	const struct key *key = &request->admission.key;
 	const struct email_scope scope = {
@@ -142,20 +323,46 @@ static int find_page(struct request *request, const struct page *page,
 		.domain = key->domain,
 		.sent_only = true,
 	};
-	struct email_list list;
-	int found = store_email_page(
-		request->worker->db, &scope, page, &list, more_r, err);
+	struct db *db = request->worker->db;
+	struct err err = ERR_INIT;
+	int found;
 
-	if (found <= 0)
-		return found;
-	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(
-			data, email_json_render_item(&list.items[i]));
-	store_email_list_free(&list);
-	return 1;
+	*found_r = (struct email_found){0};
+	if (is_search(filter))
+		found = store_email_search(
+			db, &scope, filter, page, found_r, &err);
+	else
+		found = store_email_page(
+			db, &scope, page, &found_r->list, &found_r->more, &err);
+	if (found == 0)
+		return list_json_no_cursor(page, problem);
+	if (found < 0) {
+		log_error(request->worker->log, "email_list_failed", "request",
+			request->id, "error", err.text);
+		return problem_from_err(problem, &err);
+	}
+	return 0;
 }
 
 void api_email_list(struct request *request)
 {
-	list_json_reply(request, find_page, "email_list_failed");
+	const char *query = request_query(request);
+	struct problem problem = PROBLEM_INIT;
+	struct email_found found = {0};
+	json_t *data = json_array(), *list;
+	struct email_filter filter;
+	struct search_text text;
+	struct page page;
+
+	if (read_filter(request, &text, &filter, &problem) == 0 &&
+		list_json_parse(query, &page, &problem) == 0)
+		find_page(request, &filter, &page, &found, &problem);
+	for (size_t i = 0; i < found.list.n; i++)
+		json_array_append_new(
+			data, email_json_render_item(&found.list.items[i]));
+	list = list_json_render(data, found.more);
+	if (found.next[0])
+		json_object_set_new(list, "next", json_string(found.next));
+	store_email_list_free(&found.list);
+	reply_either(request, &problem, 200, list);
 }

@@ -23,10 +23,16 @@ struct request;
 /* POST /emails: {"id"}. */
 void api_email_send(struct request *request);
 
-/* GET /emails/{id}: one email of the sent folder that the key may see. */
+/* GET /emails/{id}: one email of the sent folder that the key may see; with
+ * ?state=any also one that waits or was refused. */
 void api_email_get(struct request *request);
 
-/* GET /emails: the sent folder in pages, as far as the key may see it. */
+/* GET /emails/{id}/events: what became of it, in the order in which it was
+ * recorded. */
+void api_email_events(struct request *request);
+
+/* GET /emails: the sent folder in pages, as far as the key may see it, and what
+ * a filter picks of it. */
 void api_email_list(struct request *request);
 
 /* POST /emails/batch: {"data":[{"id"}...]} of those that are sent, in their

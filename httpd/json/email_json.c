@@ -496,7 +496,86 @@ json_t *email_json_render_item(const struct email *email)
 		string_or_null(email->message_id), "scheduled_at");
 }
 
-char *email_json_print(const struct email *email)
+/* Null for never. */
+static json_t *time_or_null(int64_t time_us)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (time_us == 0)
+		return json_null();
+	clock_iso8601(time_us, text);
+	return json_string(text);
+}
+
+/* What happens to it inside of the host is not told apart. */
+static const char *state_of(const struct email *email, enum fate fate)
+{
+	static const char *const states[FATES] = {
+		[FATE_QUEUED] = "queued",
+		[FATE_DEFERRED] = "deferred",
+		[FATE_HANDED_ON] = "queued",
+		[FATE_DELIVERED] = "delivered",
+		[FATE_BOUNCED] = "bounced",
+		[FATE_EXPIRED] = "expired",
+		[FATE_DISCARDED] = "failed",
+		[FATE_REMOVED] = "failed",
+		[FATE_UNKNOWN] = "unknown",
+		[FATE_COMPLAINED] = "complained",
+	};
+
+	return email->state == EMAIL_REFUSED ? "failed" : states[fate];
+}
+
+static json_t *recipients(const struct email *email)
+{
+	static const char *const kinds[RECIPIENT_KINDS] = {
+		[RECIPIENT_TO] = "to",
+		[RECIPIENT_CC] = "cc",
+		[RECIPIENT_BCC] = "bcc",
+	};
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < email->recipients.n; i++) {
+		const struct recipient *one = &email->recipients.items[i];
+
+		if (!one->enveloped)
+			continue;
+		json_array_append_new(array,
+			json_pack("{s:s, s:s, s:s, s:I, s:s?, s:s?, s:s?, s:o}",
+				"address", one->address, "kind", kinds[one->kind],
+				"state", state_of(email, one->fate), "attempts",
+				(json_int_t)one->attempts, "remote", one->relay,
+				"dsn", one->dsn, "message", one->text,
+				"updated_at", time_or_null(one->changed_us)));
+	}
+	return array;
+}
+
+static int add_details(json_t *object, const struct email *email, bool with_state)
+{
+	static const char *const states[] = {
+		[EMAIL_STAGED] = "waiting",
+		[EMAIL_SENT] = "sent",
+		[EMAIL_REFUSED] = "refused",
+	};
+
+	if (json_object_set_new(object, "tags", tags(email->tags)) < 0 ||
+		json_object_set_new(object, "recipients", recipients(email)) < 0)
+		return -1;
+	if (!with_state)
+		return 0;
+	if (email->last_event == NULL && json_object_set_new(object, "last_event",
+						 json_string("queued")) < 0)
+		return -1;
+	return json_object_set_new(object, "state",
+		       json_string(states[email->state])) < 0 ||
+			       json_object_set_new(object, "reason",
+				       string_or_null(email->refusal)) < 0
+		       ? -1
+		       : 0;
+}
+
+char *email_json_print(const struct email *email, bool with_state)
 {
 	const struct json_long_member content[] = {
 		{"html", email->html},
@@ -505,8 +584,32 @@ char *email_json_print(const struct email *email)
 	json_t *object = email_json_render_item(email);
 	char *printed = NULL;
 
-	if (json_object_set_new(object, "tags", tags(email->tags)) == 0)
+	if (add_details(object, email, with_state) == 0)
 		printed = json_long_dump(object, content, ARRAY_SIZE(content));
 	json_decref(object);
 	return printed;
+}
+
+json_t *email_json_render_event(const struct event *event)
+{
+	static const char *const types[FACTS] = {
+		[FACT_ACCEPTED] = "sent",
+		[FACT_DEFERRED] = "delivery_delayed",
+		[FACT_HANDED_ON] = "handed_on",
+		[FACT_DELIVERED] = "delivered",
+		[FACT_BOUNCED] = "bounced",
+		[FACT_EXPIRED] = "bounced",
+		[FACT_DISCARDED] = "failed",
+		[FACT_REMOVED] = "failed",
+		[FACT_LOST] = "unknown",
+		[FACT_COMPLAINED] = "complained",
+	};
+
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s?, s:s?, s:s?,"
+			 " s:s?}",
+		"id", event->id, "type", types[event->kind], "recipient",
+		event->recipient, "created_at", time_or_null(event->recorded_us),
+		"occurred_at", time_or_null(event->occurred_us), "attempt",
+		(json_int_t)event->attempt, "address", event->address, "remote",
+		event->relay, "dsn", event->dsn, "message", event->text);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "core/store/store_email.h"
+#include "core/store/store_event.h"
 #include "httpd/send/outgoing.h"
 #include "httpd/http/problem.h"
 
@@ -23,9 +24,11 @@ int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 int email_json_read(const json_t *email, int64_t max_recipients,
 	struct outgoing *outgoing_r, struct problem *problem);
 
-/* The email as GET /emails/{id} shows it; the caller's to free, NULL when it
- * cannot be printed. */
-char *email_json_print(const struct email *email);
+/* The email as GET /emails/{id} shows it, with its state and why it was refused
+ * if with_state; the caller's to free, NULL when it cannot be printed. */
+char *email_json_print(const struct email *email, bool with_state);
+/* An event of an email, as GET /emails/{id}/events shows it. */
+json_t *email_json_render_event(const struct event *event);
 /* The email as an item of GET /emails: without html, text and tags. */
 json_t *email_json_render_item(const struct email *email);
 

@@ -60,6 +60,13 @@ int list_json_parse(
 	return 0;
 }
 
+int list_json_no_cursor(const struct page *page, struct problem *problem)
+{
+	return problem_set(problem, PROBLEM_PARAMETER,
+		"The `%s` parameter is not the id of an item of this list.",
+		page->after[0] ? "after" : "before");
+}
+
 json_t *list_json_render(json_t *data, bool has_more)
 {
 	return json_pack("{s:s, s:b, s:o}", "object", "list", "has_more",
@@ -78,14 +85,8 @@ void list_json_reply(
 
 	if (list_json_parse(request_query(request), &page, &problem) == 0)
 		found = find(request, &page, data, &more, &err);
-	/* The cursor is no item of the list, or of one that the key may not
-	 * see: the answer is the same, so that nothing is told of other
-	 * companies. */
 	if (found == 0)
-		problem_set(&problem, PROBLEM_PARAMETER,
-			"The `%s` parameter is not the id of an item of this "
-			"list.",
-			page.after[0] ? "after" : "before");
+		list_json_no_cursor(&page, &problem);
 	if (found < 0) {
 		log_error(request->worker->log, event, "request", request->id,
 			"error", err.text);

@@ -20,6 +20,11 @@ enum { LIST_LIMIT_MAX = 100, LIST_LIMIT_DEFAULT = 20 };
 int list_json_parse(
 	const char *query, struct page *page_r, struct problem *problem);
 
+/* The problem that the cursor of the page is no item of the list, or of one
+ * that the key may not see: the text is the same, so that nothing is told of
+ * other companies. -1. */
+int list_json_no_cursor(const struct page *page, struct problem *problem);
+
 /* The answer; data, an array, is given away. A new reference. */
 json_t *list_json_render(json_t *data, bool has_more);
 

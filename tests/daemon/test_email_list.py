@@ -70,7 +70,7 @@ def test_item(box):
     [item] = company.httpd.request("GET", "/emails").json()["data"]
     assert set(item) == ITEM
     assert item == {name: whole[name] for name in ITEM}
-    assert set(whole) == ITEM | {"html", "text", "tags"}
+    assert set(whole) == ITEM | {"html", "text", "tags", "recipients"}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,6 @@ def test_item(box):
         ("?limit=100", slice(0, 7), False),
         ("?limit=7", slice(0, 7), False),
         ("?limit=6", slice(0, 6), True),
-        ("?limit=1&other=%41", slice(0, 1), True),
         ("?limit=2&after={0}", slice(1, 3), True),
         ("?limit=2&after={4}", slice(5, 7), False),
         ("?after={6}", slice(7, 7), False),
@@ -119,6 +118,23 @@ def test_default_limit(box):
         ("before=x", "The `before` parameter must be a valid UUID."),
         (f"after={UNKNOWN_ID}&before={UNKNOWN_ID}", "together"),
         ("after=%zz", "`after`"),
+        ("limit=1&%6fther=%41", "The `other` parameter is not known here."),
+        ("to%00=a@b.test", "name of a parameter"),
+        ("%ff=1", "parameter is not known here."),
+        ("to=", "The `to` parameter must be an email address."),
+        ("to=a@b.test'--", "`to`"),
+        ("to=a@b.test&to=b@b.test", "The `to` parameter must be given only once."),
+        ("from=example.com", "The `from` parameter must be an email address."),
+        ("subject=", "The `subject` parameter must be text, and not be empty."),
+        ("subject=%ff", "`subject`"),
+        ("subject=" + 256 * "x", "The `subject` parameter is too long"),
+        ("tag=", "`tag`"),
+        ("status=opened", "The `status` parameter must be `sent`, `delivered`, "),
+        ("status=sent'", "`status`"),
+        ("since=yesterday", "The `since` parameter must be a time like"),
+        ("until=2026-02-30", "`until`"),
+        ("until=-1", "`until`"),
+        ("until=0", "`until`"),
         (
             f"after={UNKNOWN_ID}",
             "The `after` parameter is not the id of an item of this list.",
@@ -132,6 +148,68 @@ def test_default_limit(box):
 def test_bad_parameters(httpd, query, message):
     answer = httpd.request("GET", "/emails?" + query)
     check_problem(answer, 422, "invalid_parameter", message)
+
+
+class TestFilters:
+    """One row for each; store_email_search is tested for itself."""
+
+    @pytest.fixture(scope="class")
+    def company(self, box):
+        company = Company(box)
+        company.send(subject="First of all", to=["Ann <Ann+1@dst.test>"])
+        company.send(1, subject="Second & 50%_'", cc=["ann+1@dst.test"])
+        company.send(subject="Third", tags=[{"name": "kind", "value": "big"}])
+        return company
+
+    @pytest.mark.parametrize(
+        "query, part",
+        [
+            ("to=ann%2b1@DST.test", slice(1, 3)),
+            ("to=ann+1@dst.test&limit=1&before={2}", slice(1, 2)),
+            ("to=Ann+<ann+1@dst.test>", slice(1, 3)),
+            ("subject=of+ALL", slice(2, 3)),
+            ("subject=50%25_'", slice(1, 2)),
+            ("subject=_", slice(1, 2)),
+            ("subject=' OR 1=1 --", slice(0, 0)),
+            ("tag=kind", slice(0, 1)),
+            ("tag=kind:big", slice(0, 1)),
+            ("tag=big", slice(0, 0)),
+            ("status=bounced", slice(0, 0)),
+            ("since=2020-01-01", slice(0, 3)),
+            ("since=2020-01-01T00:00:00%2b02:00&until=2100-01-01", slice(0, 3)),
+            ("since=1h", slice(0, 3)),
+            ("until=7d", slice(0, 0)),
+            ("since=2999-01-01", slice(0, 0)),
+        ],
+    )
+    def test_filter(self, company, query, part):
+        query = "?" + query.format(*company.sent)
+        assert ids(company.httpd, query)[0] == company.sent[part]
+
+    def test_from(self, company):
+        for domain, part in ((0, [0, 2]), (1, [1])):
+            query = f"?from=hello@{company.domains[domain]}"
+            wanted = [company.sent[n] for n in part]
+            assert ids(company.httpd, query)[0] == wanted
+            bound = company.client(domain=company.domains[1])
+            assert ids(bound, query)[0] == (wanted if domain else [])
+
+    def test_pages(self, company):
+        query = "?since=2020-01-01&limit=1"
+        first = ids(company.httpd, query)
+        assert first == (company.sent[:1], True)
+        assert ids(company.httpd, f"{query}&after={company.sent[1]}") == (
+            company.sent[2:],
+            False,
+        )
+
+    def test_stranger(self, box, company):
+        stranger = Company(box)
+        assert ids(stranger.httpd, "?to=ann%2b1@dst.test") == ([], False)
+        answer = stranger.httpd.request(
+            "GET", f"/emails?to=ann%2b1@dst.test&after={company.sent[0]}"
+        )
+        check_problem(answer, 422, "invalid_parameter", "`after`")
 
 
 def test_another_company_sees_nothing(box, company):
@@ -190,6 +268,23 @@ def test_only_the_sent_folder(own_box, to):
     assert ids(httpd) == ([sent], False)
     check_problem(
         httpd.request("GET", f"/emails?after={waiting}"), 422, "invalid_parameter"
+    )
+    check_problem(httpd.get(waiting), 404, "not_found")
+    shown = httpd.request("GET", f"/emails/{waiting}?state=any").json()
+    assert (shown["state"], shown["reason"]) == ("waiting", None)
+    assert shown["last_event"] == "queued"
+    assert [r["state"] for r in shown["recipients"]] == ["queued"]
+    shown = httpd.request("GET", f"/emails/{sent}?state=any").json()
+    assert (shown["state"], shown["reason"]) == ("sent", None)
+    check_problem(
+        httpd.request("GET", f"/emails/{sent}?state=sent"),
+        422,
+        "invalid_parameter",
+        "The `state` parameter must be `any`, if it is given.",
+    )
+    sending = box.httpd(box.env["POSTERN_SENDING_KEY"])
+    check_problem(
+        sending.request("GET", f"/emails/{waiting}?state=any"), 404, "not_found"
     )
 
 

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from harness import wait_for
+from harness.httpd import check_problem
 from harness.fates import Fates, address
 from harness.sandbox import TREE, unique
 
@@ -63,6 +64,64 @@ def test_several_recipients(fates):
     assert fates.last_event(email_id) == "bounced"
     kinds = [kind for kind, n, _ in fates.events(email_id) if n == 2]
     assert kinds[-1] == "delivered" and set(kinds[:-1]) == {"deferred"}
+
+
+STORY = set(
+    "id type recipient created_at occurred_at attempt address remote dsn message".split()
+)
+
+
+def test_read_over_http(fates):
+    """What GET /emails/{id} and its events tell, and to whom."""
+    httpd = fates.box.httpd()
+    email_id = fates.send(address("fine"), address("unknown"), address("later"))
+    fates.wait(email_id, "delivered", "bounced", "deferred")
+    fine, unknown, later = httpd.read(email_id)["recipients"]
+    assert (fine["address"], fine["kind"]) == (address("fine"), "to")
+    assert [one["state"] for one in (fine, unknown, later)] == [
+        "delivered",
+        "bounced",
+        "deferred",
+    ]
+    assert fine["attempts"] == 1 and fine["dsn"].startswith("2.")
+    assert unknown["dsn"].startswith("5.") and "550" in unknown["message"]
+    assert "127.0.0.1" in unknown["remote"]
+    assert unknown["updated_at"].startswith("20")
+    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    fates.wait(email_id, "delivered", "bounced", "delivered")
+    path = f"/emails/{email_id}/events"
+    page = httpd.request("GET", path + "?limit=100").json()
+    assert (page["object"], page["has_more"]) == ("list", False)
+    assert all(set(event) == STORY for event in page["data"])
+    story = [(event["type"], event["recipient"]) for event in page["data"]]
+    assert sorted(story[:3]) == sorted(
+        ("sent", address(local)) for local in ("fine", "unknown", "later")
+    )
+    assert {("delivered", address("fine")), ("bounced", address("unknown"))} < set(story)
+    assert story[-1] == ("delivered", address("later"))
+    assert ("delivery_delayed", address("later")) in story
+    # One at a time it is the same.
+    walked, after = [], ""
+    while True:
+        one = httpd.request("GET", f"{path}?limit=1{after}").json()
+        walked += one["data"]
+        after = f"&after={walked[-1]['id']}"
+        if not one["has_more"]:
+            break
+    assert walked == page["data"]
+    sending = fates.box.httpd(fates.box.env["POSTERN_SENDING_KEY"])
+    check_problem(sending.request("GET", path), 403, "restricted_api_key")
+    company = fates.box.company()
+    stranger = fates.box.httpd(fates.box.new_key(company)["token"])
+    check_problem(stranger.request("GET", path), 404, "not_found")
+    for query in ("after=x", f"after={email_id}", "before=x", "limit=0"):
+        name = query.split("=", 1)[0]
+        check_problem(
+            httpd.request("GET", f"{path}?{query}"),
+            422,
+            "invalid_parameter",
+            f"`{name}`",
+        )
 
 
 def test_expired_removed_and_requeued(fates):
