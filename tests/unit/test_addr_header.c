@@ -443,7 +443,7 @@ static void test_hostile(void **state)
 		_cleanup_buf_ struct buf value = BUF_INIT;
 		_cleanup_addr_header_ struct addr_header header;
 
-		while (value.len < 100000)
+		while (value.len < 20000)
 			buf_add_str(&value, texts[i]);
 		buf_add_str(&value, "\n@example.com");
 		addr_header_read(value.data, &header);
@@ -460,12 +460,12 @@ static void test_many(void **state)
 	size_t known = 0;
 
 	(void)state;
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < 4000; i++)
 		buf_printf(&value, "a@d%d.example,b@d%d.example,", i, i);
 	addr_header_read(value.data, &header);
 	for (size_t i = 0; i < header.domains.n; i++)
 		known += header.domains.items[i][0] == 'd';
-	assert_int_equal(known, 20000);
+	assert_int_equal(known, 4000);
 }
 
 int main(void)

@@ -227,7 +227,7 @@ static int migrate_there(void *path)
 /* On a database that none of them finds there yet. */
 static void test_many_at_once(void **state)
 {
-	enum { ROUNDS = 40, CHILDREN = 3 };
+	enum { ROUNDS = 12, CHILDREN = 3 };
 	struct temp_db *temp = *state;
 
 	for (int i = 0; i < ROUNDS; i++) {
