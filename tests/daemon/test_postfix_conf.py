@@ -123,46 +123,29 @@ def squeeze(text):
 
 
 @pytest.mark.parametrize("name, main_cf, smtpd, non_smtpd", STATES, ids=STATE_NAMES)
-def test_enable_puts_it_first_and_keeps_the_others(make, name, main_cf, smtpd, non_smtpd):
-    postfix = make(main_cf)
-    postfix.do("enable")
-    assert squeeze(postfix.value("smtpd_milters")) == squeeze(smtpd)
-    assert squeeze(postfix.value("non_smtpd_milters")) == squeeze(non_smtpd)
-
-
-@pytest.mark.parametrize("name, main_cf, smtpd, non_smtpd", STATES, ids=STATE_NAMES)
-def test_enable_twice_is_enable(make, name, main_cf, smtpd, non_smtpd):
-    postfix = make(main_cf)
-    postfix.do("enable")
-    once = postfix.bytes
-    postfix.do("enable")
-    assert postfix.bytes == once
-
-
-@pytest.mark.parametrize("name, main_cf, smtpd, non_smtpd", STATES, ids=STATE_NAMES)
-def test_disable_undoes_every_byte(make, name, main_cf, smtpd, non_smtpd):
+def test_put_in_and_taken_out(make, name, main_cf, smtpd, non_smtpd):
+    """enable puts it first and keeps the others, check tells before from after, what
+    is done twice is done once, and disable undoes every byte."""
     postfix = make(main_cf)
     before = postfix.bytes
-    postfix.do("enable")
-    assert postfix.bytes != before
-    postfix.do("disable")
-    assert postfix.bytes == before
-    postfix.do("disable")
-    assert postfix.bytes == before
-
-
-@pytest.mark.parametrize("name, main_cf, smtpd, non_smtpd", STATES, ids=STATE_NAMES)
-def test_check_tells_before_from_after(make, name, main_cf, smtpd, non_smtpd):
-    postfix = make(main_cf)
-    before = postfix.run("check")
-    assert before.returncode == 1
+    said = postfix.run("check")
+    assert said.returncode == 1
     for milters in LISTS:
-        assert f"WRONG:   {milters} lacks unix:postern/milter.sock" in before.stdout
+        assert f"WRONG:   {milters} lacks unix:postern/milter.sock" in said.stdout
     postfix.do("enable")
+    once = postfix.bytes
+    assert once != before
+    assert squeeze(postfix.value("smtpd_milters")) == squeeze(smtpd)
+    assert squeeze(postfix.value("non_smtpd_milters")) == squeeze(non_smtpd)
     with listening(postfix):
-        after = postfix.do("check")
-    assert "WRONG" not in after
-    assert "more than once" not in after
+        said = postfix.do("check")
+    assert "WRONG" not in said
+    assert "more than once" not in said
+    postfix.do("enable")
+    assert postfix.bytes == once
+    for _ in range(2):
+        postfix.do("disable")
+        assert postfix.bytes == before
 
 
 class listening:
@@ -365,14 +348,25 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("change, service, text, status", FAULTS, ids=[f[2] for f in FAULTS])
-def test_check_names_the_fault(make, change, service, text, status):
-    postfix = make("message_size_limit = 0\n", MASTER + service)
+@pytest.fixture(scope="module")
+def enabled(tmp_path_factory):
+    """One with the milter, whose files each test leaves as they were."""
+    postfix = Postfix(tmp_path_factory.mktemp("enabled"), "message_size_limit = 0\n")
     postfix.do("enable")
     with listening(postfix):
-        clean = change == "" or "message_size_limit" in change
-        postfix.main_cf.write_text(postfix.main_cf.read_text() + change)
-        done = postfix.run("check")
+        yield postfix
+
+
+@pytest.mark.parametrize("change, service, text, status", FAULTS, ids=[f[2] for f in FAULTS])
+def test_check_names_the_fault(enabled, change, service, text, status):
+    clean = change == "" or "message_size_limit" in change
+    master_cf = enabled.folder / "master.cf"
+    files = {path: path.read_bytes() for path in (enabled.main_cf, master_cf)}
+    enabled.main_cf.write_bytes(files[enabled.main_cf] + change.encode())
+    master_cf.write_bytes(files[master_cf] + service.encode())
+    done = enabled.run("check")
+    for path, content in files.items():
+        path.write_bytes(content)
     assert text in done.stdout
     assert done.returncode == status
     assert clean or done.stdout.count("WRONG") == status
