@@ -26,16 +26,36 @@ def pytest_configure(config):
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is for another method of submission."""
+    """Leaves out what is for another method of submission. Of processes side by
+    side each takes one test after another, the slow ones first; those that share
+    a sandbox of their file stay together."""
     others = [i for i in items if not fits(i)]
     items[:] = [i for i in items if fits(i)]
     config.hook.pytest_deselected(items=others)
+    if hasattr(config, "workerinput"):
+        items.sort(key=slowness, reverse=True)
+        for item in items:
+            if has_box_of_file(item):
+                item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 def fits(item):
     wanted = [m.args for m in item.iter_markers("submission") if m.args]
     return all(METHOD in methods for methods in wanted)
+
+
+def has_box_of_file(item):
+    """Whether the test uses a fixture that is made once for its file."""
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    return any(f[-1].scope == "module" for f in fixtures)
+
+
+def slowness(item):
+    if has_box_of_file(item):
+        return 2
+    return 1 if "own_box" in item.fixturenames else 0
 
 
 @pytest.fixture(scope="session")
