@@ -1,6 +1,7 @@
 """The recipients that the milter puts in a ticket's place, through Postfix as it
 may be configured: each exactly once, and the ticket nowhere."""
 
+import os
 import re
 import signal
 import subprocess
@@ -174,10 +175,20 @@ CONFIGURED = {
 }
 
 
+@pytest.fixture
+def box(quiet):
+    """With Postfix's files to be changed."""
+    paths = [quiet.dir / "postfix" / name for name in ("main.cf", "master.cf")]
+    before = {path: path.read_text() for path in paths}
+    yield quiet
+    for path, text in before.items():
+        path.write_text(text)
+    quiet.restart("postfix")
+
+
 @pytest.mark.parametrize("name", CONFIGURED)
-def test_configured(own_box, name):
+def test_configured(box, name):
     setting, besides, instead = CONFIGURED[name]
-    box = own_box()
     sink = main_cf(box, "default_transport").removeprefix("smtp:")
     if name == "relayhost":
         box.postconf("default_transport=smtp")
@@ -189,9 +200,8 @@ def test_configured(own_box, name):
     check_delivered(box, besides if instead else to + besides)
 
 
-def test_relayhost_that_rejects(own_box):
+def test_relayhost_that_rejects(box):
     """Then it bounces, for each recipient."""
-    box = own_box()
     box.postconf("smtp_skip_5xx_greeting=no")
     sink = main_cf(box, "default_transport").removeprefix("smtp:")
     refuse = box.add_smtpd(
@@ -216,11 +226,10 @@ def test_relayhost_that_rejects(own_box):
 
 
 @pytest.mark.parametrize("place", ["before", "behind"])
-def test_another_milter(own_box, place):
+def test_another_milter(box, place):
     """Whatever its place, it does no harm."""
-    box = own_box()
     socket = box.dir / "queue/postern/noop.sock"
-    program = TREE / "build/bench/noop_milter"
+    program = TREE / os.environ.get("BUILD", "build") / "bench/noop_milter"
     if not program.exists():
         pytest.skip("make bench-tools makes the other milter")
     with subprocess.Popen([program, socket]) as noop:

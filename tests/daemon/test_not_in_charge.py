@@ -5,9 +5,9 @@ import re
 import subprocess
 
 import pytest
-from harness import wait_for
+from harness import Sandbox, wait_for
 from harness.httpd import check_problem
-from harness.sandbox import unique
+from harness.sandbox import METHOD, unique
 from harness.submit import ticket_address, ticket_of
 
 pytestmark = pytest.mark.submission
@@ -135,6 +135,11 @@ def submit_again(box, queue_id, sender):
         ["/usr/sbin/sendmail", "-C", box.env["POSTFIX_CONFIG"], "-i", "-f", sender, "--", recipient],
         input=text, check=True, timeout=60,
     )
+    postsuper(box, queue_id)
+
+
+def postsuper(box, queue_id):
+    """Takes it out of Postfix's queue."""
     subprocess.run(
         ["postsuper", "-c", box.env["POSTFIX_CONFIG"], "-d", queue_id],
         capture_output=True, check=True, timeout=60,
@@ -143,14 +148,10 @@ def submit_again(box, queue_id, sender):
 
 def take_note(box):
     """Postfix reads its files. A reload does not reach sessions for a minute."""
-    if method(box) == "smtp":
+    if METHOD == "smtp":
         box.restart("postfix")
     else:
         box.reload_postfix()
-
-
-def method(box):
-    return re.search(r"method = (\w+)", box.config.read_text()).group(1)
 
 
 def main_cf(box, name):
@@ -160,24 +161,40 @@ def main_cf(box, name):
     ).stdout.strip()
 
 
-def cases():
-    return sorted({name for names in OUT.values() for name in names})
+@pytest.fixture(scope="module")
+def shared(request):
+    with Sandbox(*SHORT) as sandbox:
+        yield sandbox
+        sandbox.failed = request.session.testsfailed > 0
 
 
-@pytest.mark.parametrize("case", cases())
-def test_milter_is_not_asked(own_box, case):
+@pytest.fixture
+def box(shared):
+    """With Postfix's files to be changed, and a httpd that has seen a record last."""
+    paths = [shared.dir / "postfix" / name for name in ("main.cf", "master.cf")]
+    before = {path: path.read_text() for path in paths}
+    fine = new_email()
+    shared.httpd().send(fine)
+    shared.sink.find(to=fine["to"])
+
+    def put_back():
+        for path, text in before.items():
+            path.write_text(text)
+        shared.restart("postfix")
+
+    shared.put_back = put_back
+    yield shared
+    put_back()
+    for message in queue(shared):
+        postsuper(shared, message["queue_id"])
+
+
+@pytest.mark.parametrize("case", OUT[METHOD])
+def test_milter_is_not_asked(box, case):
     """Whatever was changed under a running httpd: the mail waits, and goes its
     way once the milter is asked again."""
-    box = own_box(*SHORT)
-    take_out = OUT[method(box)].get(case)
-    if take_out is None:
-        pytest.skip("there is no such thing for this method")
     httpd = box.httpd()
-    fine = new_email()
-    httpd.send(fine)
-    box.sink.find(to=fine["to"])
-    before = {p: (box.dir / "postfix" / p).read_text() for p in ("main.cf", "master.cf")}
-    take_out(box)
+    OUT[METHOD][case](box)
     take_note(box)
     email = new_email(bcc=unique("bcc") + "@dst.test")
     email_id = httpd.send(email)
@@ -188,9 +205,7 @@ def test_milter_is_not_asked(own_box, case):
     for recipient in (email["to"], email["bcc"]):
         assert not box.sink.now(to=recipient)
     assert not any("postern.invalid" in r for m in box.sink.all() for r in m.recipients)
-    for name, text in before.items():
-        (box.dir / "postfix" / name).write_text(text)
-    take_note(box)
+    box.put_back()
     submit_again(box, queue_id, "hello@example.com")
     for recipient in (email["to"], email["bcc"]):
         box.sink.find(to=recipient)
@@ -199,20 +214,20 @@ def test_milter_is_not_asked(own_box, case):
 
 
 @pytest.mark.parametrize("way", WAYS_OUT)
-def test_wherever_mail_goes(own_box, way):
+def test_wherever_mail_goes(box, way):
     """A relayhost, and whatever else has mail leave."""
-    box = own_box(*SHORT)
     sink = main_cf(box, "default_transport").removeprefix("smtp:")
     ours = re.match(r"regexp:\{ \{.*?\} \}", main_cf(box, "transport_maps")).group(0)
     settings = [s.format(sink=sink, map=ours.replace("$", "$$")) for s in WAYS_OUT[way]]
     in_main(*settings, *NOWHERE)(box)
-    if method(box) == "smtp":
+    if METHOD == "smtp":
         in_master("postern/unix", "smtpd_milters=")(box)
     box.restart("postfix")
     email = new_email()
     email_id = box.httpd().send(email)
     check_waits(box, email_id)
-    assert not box.sink.all()
+    assert not box.sink.now(to=email["to"])
+    assert not any("postern.invalid" in r for m in box.sink.all() for r in m.recipients)
 
 
 def test_clients_are_told(own_box):
@@ -220,7 +235,7 @@ def test_clients_are_told(own_box):
     box = own_box(*SHORT, "--set", "http.workers=1")
     httpd = box.httpd()
     in_main(*NOWHERE)(box)
-    if method(box) == "smtp":
+    if METHOD == "smtp":
         in_master("postern/unix", "smtpd_milters=")(box)
     box.restart("postfix")
     ids = [httpd.send(new_email()) for _ in range(FEW)]
