@@ -133,6 +133,17 @@ def test_a_demo_that_is_stopped_leaves_nothing(how):
     run.process.wait(timeout=60)
 
 
+def test_what_the_demo_prints_can_be_pasted():
+    run = InTerminal(DEMO)
+    shown = run.shown.replace("\r\n", "\n")
+    lines = re.search(r"In another terminal:\n\n(.*?)\nPOSTERN_URL: ", shown, re.S)[1]
+    done = subprocess.run(["bash", "-e"], input=lines, capture_output=True, text=True)
+    assert (done.returncode, run.stop("Ctrl-C")[0]) == (0, 0), done.stderr
+    assert done.stdout.startswith('{"id":"')
+    assert done.stdout.count("ann@dst.test") == 3  # read back, and listed with another
+    assert max(len(line) for line in shown.split("\n")) <= 80
+
+
 def test_it_ends_with_its_owner():
     """What started it is killed and can tell nobody, as make."""
     owner = subprocess.Popen(["sleep", "infinity"])
