@@ -74,13 +74,42 @@ smtpd_error_sleep_time=0
 smtpd_timeout=300s
 "
 
+# say LABEL TEXT...: a line for people. On a terminal it is broken between words,
+# with all of the text to the right of the label.
+say() {
+	label=$1
+	shift
+	if [ ! -t 1 ]; then
+		echo "$label$*"
+		return
+	fi
+	{ width=$(stty size <&3 2>/dev/null); } 3>&1
+	printf '%s\n' "$*" | awk -v label="$label" -v width="${width#* }" '
+	BEGIN {
+		if (width < 40)
+			width = 80
+	}
+	{
+		line = label
+		gsub(/./, " ", label)
+		for (i = 1; i <= NF; i++) {
+			if (i > 1 && length(line $i) > width) {
+				print line
+				line = label
+			}
+			line = line $i (i < NF ? " " : "")
+		}
+		print line
+	}'
+}
+
 die() {
-	echo "$self: $*" >&2
+	say "$self: " "$*" >&2
 	exit 1
 }
 
 wrong_usage() {
-	echo "$self: $*" >&2
+	say "$self: " "$*" >&2
 	usage >&2
 	exit 64
 }
@@ -435,11 +464,11 @@ foreign_service() {
 }
 
 # Services that ask the milter from a chroot, which have the queue folder alone.
-caged_services() {
-	caged=y
-	[ "$(value_of compatibility_level)" != 0 ] || caged='[-y]'
+services_in_chroot() {
+	chroot=y
+	[ "$(value_of compatibility_level)" != 0 ] || chroot='[-y]'
 	postconf -c "$config" -F '*/*/chroot' 2>/dev/null |
-		sed -n "s|/chroot = $caged\$||p" | while read -r name; do
+		sed -n "s|/chroot = $chroot\$||p" | while read -r name; do
 		case $(postconf -c "$config" -F "$name/command" 2>/dev/null) in
 		*" = smtpd"* | *" = cleanup"*) echo "$name" ;;
 		esac
@@ -451,10 +480,10 @@ out_of_reach() {
 	case $socket_path in
 	"$queue"/*) return 1 ;;
 	esac
-	caged=$(caged_services)
-	[ -n "$caged" ] || return 1
+	names=$(services_in_chroot)
+	[ -n "$names" ] || return 1
 	echo "$socket_path is not in $queue, and these services run in a chroot" \
-		"there: $caged; they cannot reach it, so mail waits for good. Have" \
+		"there: $names; they cannot reach it, so mail waits for good. Have" \
 		"the socket below $queue, or set the services' chroot to n in" \
 		"master.cf"
 }
@@ -513,11 +542,20 @@ try_socket() {
 		print "$pid $uid"' "$socket_path" "$(value_of mail_owner)"
 }
 
+# The command, for people; the folder is only named where Postfix needs it.
+reload_command() {
+	if [ "$config" = "$(postconf -d -h config_directory)" ]; then
+		echo "postfix reload"
+	else
+		echo "postfix -c $config reload"
+	fi
+}
+
 tell_about_reload() {
 	if [ -z "$reload$changed" ]; then
 		echo "Postfix's files are as they were."
 	elif [ -z "$reload" ]; then
-		echo "To put it in effect: postfix -c $config reload; and reload" \
+		say "" "To put it in effect: $(reload_command); and reload" \
 			"postern-httpd if it runs."
 	elif postfix -c "$config" status >/dev/null 2>&1; then
 		postfix -c "$config" reload

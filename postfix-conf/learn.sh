@@ -144,17 +144,17 @@ learn() {
 	[ -n "$settings" ] || return 0
 	tell_unlearnt echo
 	if has_learnt && is_up_to_date; then
-		echo "$settings has mynetworks and the local domains."
+		say "" "$settings has mynetworks and the local domains."
 		return
 	fi
 	rewrite_settings with_block
-	echo "$settings: has mynetworks and the local domains now$(then_reload)."
+	say "" "$settings: has mynetworks and the local domains now$(then_reload)."
 }
 
 unlearn() {
 	has_learnt || return 0
 	rewrite_settings without_block
-	echo "$settings: what was learnt from Postfix is out$(then_reload)."
+	say "" "$settings: what was learnt from Postfix is out$(then_reload)."
 }
 
 check_learnt() {

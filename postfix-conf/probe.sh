@@ -114,8 +114,9 @@ why_not_asked() {
 	case $(value_of receive_override_options)/$(is_listed "$1" || echo lacking) in
 	*/lacking) echo "$1 lacks it" ;;
 	*no_milters*) echo "receive_override_options has no_milters" ;;
-	*) echo "main.cf names it; was Postfix reloaded since (postfix -c" \
-		"$config reload), or has master.cf another $1, or no_milters?" ;;
+	*) echo "main.cf names it; was Postfix reloaded since" \
+		"($(reload_command)), or has master.cf another $1, or" \
+		"no_milters?" ;;
 	esac
 }
 

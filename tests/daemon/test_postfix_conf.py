@@ -308,6 +308,7 @@ def test_help_and_missing_postfix(tmp_path, script):
     done = subprocess.run([SCRIPTS / script, "-h"], capture_output=True, text=True,
                           timeout=300, check=True)
     assert done.stdout.startswith(f"usage: {script}")
+    assert max(len(line) for line in done.stdout.split("\n")) <= 80
     done = subprocess.run([SCRIPTS / script, "-c", tmp_path], capture_output=True, text=True,
                           timeout=300, check=False)
     assert done.returncode == 1

@@ -3,8 +3,15 @@
 Only postconf of Postfix is used; nothing is started.
 """
 
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+
 import pytest
-from test_postfix_conf import MASTER, OURS, make  # noqa: F401
+from test_postfix_conf import MASTER, OURS, SCRIPTS, make  # noqa: F401
 
 pytestmark = pytest.mark.scripts
 
@@ -69,3 +76,31 @@ def test_socket_out_of_the_chroot(make, tmp_path, chroot, caged):  # noqa: F811
     said = postfix.run("check", *where).stdout
     assert (told in said) == (of_any in said) == bool(caged)
     assert of_any not in postfix.run("check").stdout
+
+
+def test_check_in_a_narrow_terminal(make):  # noqa: F811
+    """Broken between words, and the same words as elsewhere."""
+    postfix = make("")
+    elsewhere = postfix.run("check").stdout
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    subprocess.run([SCRIPTS / "check", "-c", postfix.folder], stdout=its, check=False)
+    os.close(its)
+    with open(ours, "rb") as terminal:
+        shown = read_all(terminal)
+    lines = [line.rstrip() for line in shown.split("\r\n")]
+    assert len(elsewhere.split("\n")) < len(lines)
+    assert all(line[:9] in ("", " " * 9, "good:    ", "warning: ", "WRONG:   ") for line in lines)
+    assert shown.split() == elsewhere.split()
+    too_long = [line for line in lines if len(line) > 60]
+    assert all(len(line[9:].split()) == 1 for line in too_long)
+
+
+def read_all(terminal):
+    """What the terminal shows, to the end of those who write to it."""
+    shown = b""
+    while True:
+        try:
+            shown += terminal.read1()
+        except OSError:  # nobody has it open any more
+            return shown.decode()
