@@ -3,10 +3,11 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from harness import Sandbox, wait_for
-from harness.sandbox import unique
+from harness.sandbox import TREE, unique
 from harness.submit import by_sendmail, plain
 
 
@@ -87,6 +88,21 @@ def test_list_and_show(box, domain, to):
     table = run(box, "list", json_too=False).stdout
     assert re.search(rf"held +{queue_id} +a@other.test", table)
     assert held(box, "list", "--limit", "1") != []
+
+
+def test_disable_tells_of_it(box, domain, to):
+    queue_id = forge(box, domain, to)
+    n = sum(row["state"] == "held" for row in held(box, "list"))
+    files = [box.dir / "postfix/main.cf", Path(box.config)]
+    before = [file.read_bytes() for file in files]
+    done = subprocess.run(
+        [TREE / "postfix-conf/disable", "-c", files[0].parent, "-p", box.config],
+        capture_output=True, text=True, timeout=60)
+    for file, text in zip(files, before):
+        file.write_bytes(text)
+    assert done.returncode == 0
+    assert f"disable: messages that the rules hold: {n}. They stay in" in done.stderr
+    assert queued(box, queue_id) == "hold"
 
 
 def test_recheck_of_what_is_still_refused(box, domain, to):
