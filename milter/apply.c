@@ -196,8 +196,8 @@ struct outcome {
 	struct err err;     /* what has failed on our side, if anything */
 };
 
-/* All that is known of the message. */
-struct occasion {
+/* The end of a message: what the milter knows of it by then. */
+struct eom {
 	SMFICTX *ctx;
 	struct service *service;
 	const struct session *session;
@@ -216,13 +216,13 @@ static int strip(SMFICTX *ctx, const char *field, size_t n, struct err *err)
 	return 0;
 }
 
-static int change_recipient(const struct occasion *on,
+static int change_recipient(const struct eom *eom,
 	int (*change)(SMFICTX *ctx, char *address), const char *address,
 	struct err *err)
 {
 	_cleanup_free_ char *path = mem_printf("<%s>", address);
 
-	return change(on->ctx, path) == MI_SUCCESS
+	return change(eom->ctx, path) == MI_SUCCESS
 		       ? 0
 		       : err_set(err, ERR_INTERNAL,
 				 "cannot change the recipients");
@@ -230,10 +230,11 @@ static int change_recipient(const struct occasion *on,
 
 /* Those of the email instead of the ticket. Postfix takes an empty address for
  * the end of the list: none must get there. */
-static int put_recipients(const struct occasion *on, struct err *err)
+static int put_recipients(const struct eom *eom, struct err *err)
 {
-	const struct strv *recipients = &on->facts->ticket.recipients;
-	_cleanup_free_ char *ticket = ticket_address(on->session->message.ticket);
+	const struct strv *recipients = &eom->facts->ticket.recipients;
+	_cleanup_free_ char *ticket = ticket_address(
+		eom->session->message.ticket);
 
 	if (recipients->n == 0)
 		return err_set(err, ERR_INTERNAL, "the email has no recipient");
@@ -243,36 +244,36 @@ static int put_recipients(const struct occasion *on, struct err *err)
 		if (str_empty(address))
 			return err_set(err, ERR_INTERNAL,
 				"a recipient of the email is empty");
-		if (change_recipient(on, smfi_addrcpt, address, err) < 0)
+		if (change_recipient(eom, smfi_addrcpt, address, err) < 0)
 			return -1;
 	}
-	return change_recipient(on, smfi_delrcpt, ticket, err);
+	return change_recipient(eom, smfi_delrcpt, ticket, err);
 }
 
-static int put_trace(const struct occasion *on, struct err *err)
+static int put_trace(const struct eom *eom, struct err *err)
 {
 	char name[] = TRACE_HEADER, id[ID_SIZE];
 
-	if (strip(on->ctx, name, on->session->message.traces, err) < 0)
+	if (strip(eom->ctx, name, eom->session->message.traces, err) < 0)
 		return -1;
-	if (!service_trace_header(on->service))
+	if (!service_trace_header(eom->service))
 		return 0;
-	memcpy(id, on->facts->ticket.id, sizeof(id));
-	if (smfi_addheader(on->ctx, name, id) != MI_SUCCESS)
+	memcpy(id, eom->facts->ticket.id, sizeof(id));
+	if (smfi_addheader(eom->ctx, name, id) != MI_SUCCESS)
 		return err_set(err, ERR_INTERNAL, "cannot add %s", name);
 	return 0;
 }
 
-static int act_sent(const struct occasion *on, struct outcome *outcome)
+static int act_sent(const struct eom *eom, struct outcome *outcome)
 {
-	if (put_recipients(on, &outcome->err) < 0 ||
-		put_trace(on, &outcome->err) < 0)
+	if (put_recipients(eom, &outcome->err) < 0 ||
+		put_trace(eom, &outcome->err) < 0)
 		return -1;
-	return record_sent(on->service, on->session, &outcome->err);
+	return record_sent(eom->service, eom->session, &outcome->err);
 }
 
-static int note(const struct occasion *on, struct outcome *outcome,
-	enum refusal_outcome as)
+static int note(
+	const struct eom *eom, struct outcome *outcome, enum refusal_outcome as)
 {
 	const struct record_refusal refusal = {
 		.reason = outcome->verdict.reason,
@@ -280,34 +281,34 @@ static int note(const struct occasion *on, struct outcome *outcome,
 		.own = outcome->own,
 	};
 
-	return record_refused(
-		on->service, on->session, on->facts, &refusal, &outcome->err);
+	return record_refused(eom->service, eom->session, eom->facts, &refusal,
+		&outcome->err);
 }
 
-static enum stop_way way_of(const struct occasion *on, bool own)
+static enum stop_way way_of(const struct eom *eom, bool own)
 {
 	const struct stop_facts facts = {
-		.origin = on->facts->verdict.origin,
+		.origin = eom->facts->verdict.origin,
 		.own = own,
 		.sender_mailbox = service_has_mailbox(
-			on->service, on->session->message.sender),
-		.local_way = service_refuse_local(on->service),
+			eom->service, eom->session->message.sender),
+		.local_way = service_refuse_local(eom->service),
 	};
 
 	return stop_decide(&facts);
 }
 
-static int hold(const struct occasion *on, struct outcome *outcome)
+static int hold(const struct eom *eom, struct outcome *outcome)
 {
 	_cleanup_free_ char *reason = mem_strdup(outcome->text);
 
-	if (smfi_quarantine(on->ctx, reason) != MI_SUCCESS)
+	if (smfi_quarantine(eom->ctx, reason) != MI_SUCCESS)
 		return err_set(&outcome->err, ERR_INTERNAL,
 			"cannot have the message held");
 	return 0;
 }
 
-static int act_refused(const struct occasion *on, struct outcome *outcome)
+static int act_refused(const struct eom *eom, struct outcome *outcome)
 {
 	static const struct {
 		enum ending ending;
@@ -319,25 +320,25 @@ static int act_refused(const struct occasion *on, struct outcome *outcome)
 	};
 	enum stop_way way;
 
-	outcome->own = stop_is_own(&on->facts->verdict, outcome->verdict.reason);
-	way = way_of(on, outcome->own);
+	outcome->own = stop_is_own(&eom->facts->verdict, outcome->verdict.reason);
+	way = way_of(eom, outcome->own);
 	outcome->ending = ways[way].ending;
-	if (note(on, outcome, ways[way].outcome) < 0)
+	if (note(eom, outcome, ways[way].outcome) < 0)
 		return -1;
-	return way == STOP_HOLD ? hold(on, outcome) : 0;
+	return way == STOP_HOLD ? hold(eom, outcome) : 0;
 }
 
-static int act(const struct occasion *on, struct outcome *outcome)
+static int act(const struct eom *eom, struct outcome *outcome)
 {
 	switch (outcome->verdict.action) {
 	case VERDICT_RECORD:
-		return act_sent(on, outcome);
+		return act_sent(eom, outcome);
 	case VERDICT_PASS:
 		return 0;
 	case VERDICT_LEARN:
-		return note(on, outcome, REFUSAL_LEARNT);
+		return note(eom, outcome, REFUSAL_LEARNT);
 	case VERDICT_REFUSE:
-		return act_refused(on, outcome);
+		return act_refused(eom, outcome);
 	case VERDICT_TEMPFAIL:
 		outcome->ending = END_TEMPFAIL;
 		return 0;
@@ -346,7 +347,7 @@ static int act(const struct occasion *on, struct outcome *outcome)
 		return 0;
 	case VERDICT_PROBE:
 		outcome->ending = END_DISCARD;
-		return record_probe(on->service, on->session, &outcome->err);
+		return record_probe(eom->service, eom->session, &outcome->err);
 	case VERDICT_ACTIONS:
 		break;
 	}
@@ -387,12 +388,12 @@ static const char *known(const struct facts *facts, const char *value)
 	return facts->ticket_found ? value : NULL;
 }
 
-static void log_outcome(const struct occasion *on, const struct outcome *outcome)
+static void log_outcome(const struct eom *eom, const struct outcome *outcome)
 {
-	const struct session *session = on->session;
-	const struct facts *facts = on->facts;
+	const struct session *session = eom->session;
+	const struct facts *facts = eom->facts;
 
-	log_event(on->service->log, levels[outcome->verdict.action], "verdict",
+	log_event(eom->service->log, levels[outcome->verdict.action], "verdict",
 		"queue_id", session->message.queue_id, "email",
 		known(facts, facts->ticket.id), "key",
 		known(facts, facts->ticket.key_id), "domain", facts->domain,
@@ -407,7 +408,7 @@ static void log_outcome(const struct occasion *on, const struct outcome *outcome
 sfsistat apply_verdict(SMFICTX *ctx, struct service *service,
 	const struct session *session, const struct facts *facts)
 {
-	const struct occasion on = {ctx, service, session, facts};
+	const struct eom eom = {ctx, service, session, facts};
 	const struct verdict verdict = verdict_decide(&facts->verdict);
 	struct outcome outcome = {
 		.verdict = verdict,
@@ -416,10 +417,10 @@ sfsistat apply_verdict(SMFICTX *ctx, struct service *service,
 		.err = facts->err,
 	};
 
-	if (act(&on, &outcome) < 0)
+	if (act(&eom, &outcome) < 0)
 		fail(&outcome);
 	counts_add(&service->counts, outcome.verdict.action);
 	set_reply(ctx, &outcome, facts->domain);
-	log_outcome(&on, &outcome);
+	log_outcome(&eom, &outcome);
 	return answers[outcome.ending].result;
 }

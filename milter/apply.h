@@ -4,8 +4,8 @@
 #ifndef POSTERN_MILTER_APPLY_H
 #define POSTERN_MILTER_APPLY_H
 
-#include <libmilter/mfapi.h>
 #include <stdbool.h> /* before mfapi.h, which else makes a bool of its own */
+#include <libmilter/mfapi.h>
 
 #include "core/store/store_refusal.h"
 #include "milter/facts.h"
@@ -38,10 +38,10 @@ int record_refused(struct service *service, const struct session *session,
 int record_probe(struct service *service, const struct session *session,
 	struct err *err);
 
-/* Takes the tickets off, writes the decision down, sets the reply, counts the
- * message and logs one line. The result is the answer to the end of the
- * message: accept only when all of it has worked, so that what was accepted is
- * recorded. */
+/* Decides about a message at its end: puts the recipients of its email in the
+ * place of the ticket, records the decision, sets the reply, counts the message
+ * and logs one line. The result is the answer to Postfix: accept only when all
+ * of it has worked, so that what was accepted is recorded. */
 sfsistat apply_verdict(SMFICTX *ctx, struct service *service,
 	const struct session *session, const struct facts *facts);
 
