@@ -3,31 +3,31 @@
  *
  * The rows are tried from the top, the first that fits decides:
  *
- *   store   origin    ticket      besides             action    reason
- *   ------  --------  ----------  ------------------  -------- ----------------
- *   any     any       any         not submitted       refuse ticket_from_network
- *   failed  any       any                             tempfail  store_failed
- *   ok      any       any         too many fields     refuse    too_many_fields
- *   ok      external  none                            pass      external
- *   ok      here      none        no claim            pass      not_claimed
- *   ok      here      none        claim: shared       pass      shared
- *   ok      here      none        claim: exempt       pass      exempt
- *   ok      here      none        claim: learn        learn     as exclusive
- *   ok      here      none        claim: exclusive
- *                                   and unclear       refuse    from_unclear
- *   ok      here      none        else                refuse    no_ticket
- *   ok      here      unknown     any                 refuse    ticket_unknown
- *   ok      here      known       not alone           refuse    ticket_mismatch
- *   ok      here      refused     any                 refuse    ticket_refused
- *   ok      here      superseded  any                 discard ticket_superseded
- *   ok      here      of a probe  any                 probe     ticket_probe
- *   ok      here      ours        other sender, From,
- *                                   Message-ID        refuse    ticket_mismatch
- *   ok      here      ours        another claim       refuse    other_domain
- *   ok      here      ours        key not valid       refuse    key_invalid
- *   ok      here      ours        domain not owned    refuse domain_not_owned
- *   ok      here      ours        domain not active   refuse    domain_inactive
- *   ok      here      ours        all well            record    ticket_valid
+ * store  origin   ticket     besides             action   reason
+ * ------ -------- ---------- ------------------- -------- -------------------
+ * any    any      any        not submitted       refuse   ticket_from_network
+ * failed any      any                            tempfail store_failed
+ * ok     any      any        too many fields     refuse   too_many_fields
+ * ok     external none                           pass     external
+ * ok     here     none       no claim            pass     not_claimed
+ * ok     here     none       claim: shared       pass     shared
+ * ok     here     none       claim: exempt       pass     exempt
+ * ok     here     none       claim: learn        learn    as exclusive
+ * ok     here     none       claim: exclusive
+ *                            and unclear         refuse   from_unclear
+ * ok     here     none       else                refuse   no_ticket
+ * ok     here     unknown    any                 refuse   ticket_unknown
+ * ok     here     known      not alone           refuse   ticket_mismatch
+ * ok     here     refused    any                 refuse   ticket_refused
+ * ok     here     superseded any                 discard  ticket_superseded
+ * ok     here     of a probe any                 probe    ticket_probe
+ * ok     here     ours       other sender, From,
+ *                            Message-ID          refuse   ticket_mismatch
+ * ok     here     ours       another claim       refuse   other_domain
+ * ok     here     ours       key not valid       refuse   key_invalid
+ * ok     here     ours       domain not owned    refuse   domain_not_owned
+ * ok     here     ours       domain not active   refuse   domain_inactive
+ * ok     here     ours       all well            record   ticket_valid
  *
  * A ticket is a recipient of the domain that is for tickets alone, so mail with
  * one is never anything else: a wrong ticket is refused whatever the message
@@ -245,9 +245,9 @@ const char *verdict_action_name(enum verdict_action action)
  * rejected to the envelope sender. That may be forged, or be no mailbox, as
  * noreply@ often is: such a bounce would go to a stranger, or to nobody, and
  * the message would be lost. So it is held, where an admin finds it. Our own
- * email has a client of httpd waiting for it, who gets
- * the answer; but not one that is on record as sent, which must not vanish when
- * Postfix presents it again and the rules have changed meanwhile.
+ * email has a client of httpd waiting for it, who gets the answer; but not one
+ * that is on record as sent, which must not vanish when Postfix presents it
+ * again and the rules have changed meanwhile.
  *
  * Pure: no state, no I/O. Threads: any.
  */
