@@ -45,7 +45,7 @@ static const struct step {
 	{'L', 0x20, 0x80},
 };
 
-struct dialog {
+struct session {
 	int fd;
 	uint32_t steps; /* as the milter wants them */
 	struct buf out;
@@ -58,7 +58,7 @@ static int cannot_ask(const char *why, struct err *err)
 		"cannot ask postern-milter about the rules: %s", why);
 }
 
-static int open_dialog(struct dialog *dialog, const char *path, struct err *err)
+static int open_session(struct session *session, const char *path, struct err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval timeout = {.tv_sec = TIMEOUT_S};
@@ -66,14 +66,14 @@ static int open_dialog(struct dialog *dialog, const char *path, struct err *err)
 	if (strlen(path) >= sizeof(address.sun_path))
 		return cannot_ask("the path of its socket is too long", err);
 	strcpy(address.sun_path, path);
-	dialog->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (dialog->fd < 0)
+	session->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (session->fd < 0)
 		return cannot_ask(strerror(errno), err);
-	setsockopt(
-		dialog->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	setsockopt(
-		dialog->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	if (connect(dialog->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+	setsockopt(session->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout,
+		sizeof(timeout));
+	setsockopt(session->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout,
+		sizeof(timeout));
+	if (connect(session->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_set(err, ERR_TEMPORARY,
 			"cannot ask postern-milter about the rules, at %s: %s",
 			path, strerror(errno));
@@ -81,108 +81,108 @@ static int open_dialog(struct dialog *dialog, const char *path, struct err *err)
 }
 
 static void add_packet(
-	struct dialog *dialog, char command, const void *data, size_t len)
+	struct session *session, char command, const void *data, size_t len)
 {
 	uint32_t length = htonl((uint32_t)len + 1);
 
-	buf_add(&dialog->out, &length, sizeof(length));
-	buf_add_char(&dialog->out, command);
-	buf_add(&dialog->out, data, len);
+	buf_add(&session->out, &length, sizeof(length));
+	buf_add_char(&session->out, command);
+	buf_add(&session->out, data, len);
 }
 
-static int flush(struct dialog *dialog, struct err *err)
+static int flush(struct session *session, struct err *err)
 {
 	size_t sent = 0;
 
-	while (sent < dialog->out.len) {
-		ssize_t n = send(dialog->fd, dialog->out.data + sent,
-			dialog->out.len - sent, MSG_NOSIGNAL);
+	while (sent < session->out.len) {
+		ssize_t n = send(session->fd, session->out.data + sent,
+			session->out.len - sent, MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EINTR)
 			return cannot_ask(strerror(errno), err);
 		sent += n > 0 ? (size_t)n : 0;
 	}
-	buf_clear(&dialog->out);
+	buf_clear(&session->out);
 	return 0;
 }
 
-static int receive(struct dialog *dialog, size_t len, struct err *err)
+static int receive(struct session *session, size_t len, struct err *err)
 {
-	buf_clear(&dialog->in);
-	while (dialog->in.len < len) {
-		size_t left = len - dialog->in.len;
+	buf_clear(&session->in);
+	while (session->in.len < len) {
+		size_t left = len - session->in.len;
 		ssize_t n = recv(
-			dialog->fd, buf_reserve(&dialog->in, left), left, 0);
+			session->fd, buf_reserve(&session->in, left), left, 0);
 
 		if (n == 0)
 			return cannot_ask("it closed the connection", err);
 		if (n < 0 && errno != EINTR)
 			return cannot_ask(strerror(errno), err);
-		buf_wrote(&dialog->in, n > 0 ? (size_t)n : 0);
+		buf_wrote(&session->in, n > 0 ? (size_t)n : 0);
 	}
 	return 0;
 }
 
-static int read_packet(struct dialog *dialog, struct err *err)
+static int read_packet(struct session *session, struct err *err)
 {
 	uint32_t length;
 
-	if (flush(dialog, err) < 0 || receive(dialog, sizeof(length), err) < 0)
+	if (flush(session, err) < 0 || receive(session, sizeof(length), err) < 0)
 		return -1;
-	memcpy(&length, dialog->in.data, sizeof(length));
+	memcpy(&length, session->in.data, sizeof(length));
 	length = ntohl(length);
 	if (length == 0 || length > PACKET_MAX)
 		return cannot_ask("it does not speak the milter protocol", err);
-	return receive(dialog, length, err);
+	return receive(session, length, err);
 }
 
-static int negotiate(struct dialog *dialog, struct err *err)
+static int negotiate(struct session *session, struct err *err)
 {
 	const uint32_t options[] = {
 		htonl(VERSION), htonl(ALL_ACTIONS), htonl(ALL_STEPS)};
 
-	add_packet(dialog, 'O', options, sizeof(options));
-	if (read_packet(dialog, err) < 0)
+	add_packet(session, 'O', options, sizeof(options));
+	if (read_packet(session, err) < 0)
 		return -1;
-	if (dialog->in.data[0] != 'O' || dialog->in.len < OPTIONS_LEN + 1)
+	if (session->in.data[0] != 'O' || session->in.len < OPTIONS_LEN + 1)
 		return cannot_ask("it refuses the milter protocol", err);
-	memcpy(&dialog->steps, dialog->in.data + 1 + 8, sizeof(dialog->steps));
-	dialog->steps = ntohl(dialog->steps);
+	memcpy(&session->steps, session->in.data + 1 + 8, sizeof(session->steps));
+	session->steps = ntohl(session->steps);
 	return 0;
 }
 
 /* Takes a step. The milter decides at the end of the message, so anything but
  * "go on" before it is a failure. */
-static int take_step(struct dialog *dialog, char command, const void *data,
+static int take_step(struct session *session, char command, const void *data,
 	size_t len, struct err *err)
 {
 	const struct step *step = steps;
 
 	while (step->command != command)
 		step++;
-	if (dialog->steps & step->left_out)
+	if (session->steps & step->left_out)
 		return 0;
-	add_packet(dialog, command, data, len);
-	if (dialog->steps & step->unanswered)
+	add_packet(session, command, data, len);
+	if (session->steps & step->unanswered)
 		return 0;
-	if (read_packet(dialog, err) < 0)
+	if (read_packet(session, err) < 0)
 		return -1;
-	if (dialog->in.data[0] != 'c')
+	if (session->in.data[0] != 'c')
 		return cannot_ask(
 			"it decided before the end of the message", err);
 	return 0;
 }
 
-static int tell_address(struct dialog *dialog, char command,
+static int tell_address(struct session *session, char command,
 	const char *address, struct err *err)
 {
 	_cleanup_free_ char *path = mem_printf("<%s>", address);
 
-	return take_step(dialog, command, path, strlen(path) + 1, err);
+	return take_step(session, command, path, strlen(path) + 1, err);
 }
 
 /* Macros hold for the command that follows. */
-static void add_macros(struct dialog *dialog, char command,
+static void add_macros(struct session *session, char command,
 	const struct milter_message *message)
 {
 	_cleanup_buf_ struct buf data = BUF_INIT;
@@ -194,24 +194,24 @@ static void add_macros(struct dialog *dialog, char command,
 		buf_add(&data, "{mail_addr}", sizeof("{mail_addr}"));
 		buf_add(&data, message->sender, strlen(message->sender) + 1);
 	}
-	add_packet(dialog, 'D', data.data, data.len);
+	add_packet(session, 'D', data.data, data.len);
 }
 
 /* As mail from sendmail(1) has none, Postfix names this client. */
-static int tell_envelope(struct dialog *dialog,
+static int tell_envelope(struct session *session,
 	const struct milter_message *message, struct err *err)
 {
 	static const char client[] = "localhost\0"
 				     "4\0\0"
 				     "127.0.0.1";
 
-	if (take_step(dialog, 'C', client, sizeof(client), err) < 0)
+	if (take_step(session, 'C', client, sizeof(client), err) < 0)
 		return -1;
-	add_macros(dialog, 'M', message);
-	if (tell_address(dialog, 'M', message->sender, err) < 0)
+	add_macros(session, 'M', message);
+	if (tell_address(session, 'M', message->sender, err) < 0)
 		return -1;
 	for (size_t i = 0; i < message->recipients->n; i++)
-		if (tell_address(dialog, 'R', message->recipients->items[i],
+		if (tell_address(session, 'R', message->recipients->items[i],
 			    err) < 0)
 			return -1;
 	return 0;
@@ -219,7 +219,7 @@ static int tell_envelope(struct dialog *dialog,
 
 /* One field, folded as it is, without its last end of line. */
 static int tell_field(
-	struct dialog *dialog, const char *field, size_t len, struct err *err)
+	struct session *session, const char *field, size_t len, struct err *err)
 {
 	const char *colon = memchr(field, ':', len);
 	_cleanup_buf_ struct buf data = BUF_INIT;
@@ -234,10 +234,11 @@ static int tell_field(
 		value++;
 	buf_add(&data, value, (size_t)(field + len - value));
 	buf_add_char(&data, '\0');
-	return take_step(dialog, 'L', data.data, data.len, err);
+	return take_step(session, 'L', data.data, data.len, err);
 }
 
-static int tell_header(struct dialog *dialog, const char *header, struct err *err)
+static int tell_header(
+	struct session *session, const char *header, struct err *err)
 {
 	while (*header) {
 		size_t len = strcspn(header, "\n");
@@ -245,7 +246,7 @@ static int tell_header(struct dialog *dialog, const char *header, struct err *er
 		while (header[len] &&
 			(header[len + 1] == ' ' || header[len + 1] == '\t'))
 			len += 1 + strcspn(header + len + 1, "\n");
-		if (len > 0 && tell_field(dialog, header, len, err) < 0)
+		if (len > 0 && tell_field(session, header, len, err) < 0)
 			return -1;
 		header += len + (header[len] == '\n');
 	}
@@ -267,19 +268,19 @@ static int tempfailed(const char *text, struct err *err)
 }
 
 /* The changes that the milter wants, then its answer. */
-static int read_answer(struct dialog *dialog, enum milter_answer *answer_r,
+static int read_answer(struct session *session, enum milter_answer *answer_r,
 	char **text, struct err *err)
 {
 	enum milter_answer passes = MILTER_PASSES;
 
-	add_packet(dialog, 'E', NULL, 0);
+	add_packet(session, 'E', NULL, 0);
 	for (;;) {
-		if (read_packet(dialog, err) < 0)
+		if (read_packet(session, err) < 0)
 			return -1;
-		switch (dialog->in.data[0]) {
+		switch (session->in.data[0]) {
 		case 'q':
 			free(*text);
-			*text = mem_strdup(dialog->in.data + 1);
+			*text = mem_strdup(session->in.data + 1);
 			passes = MILTER_HOLDS;
 			break;
 		case 'p': /* it is still at work */
@@ -293,8 +294,8 @@ static int read_answer(struct dialog *dialog, enum milter_answer *answer_r,
 			return 0;
 		case 'y':
 			free(*text);
-			*text = reply_text(dialog->in.data + 1);
-			if (dialog->in.data[1] == '4')
+			*text = reply_text(session->in.data + 1);
+			if (session->in.data[1] == '4')
 				return tempfailed(*text, err);
 			*answer_r = MILTER_REJECTS;
 			return 0;
@@ -310,34 +311,35 @@ static int read_answer(struct dialog *dialog, enum milter_answer *answer_r,
 	}
 }
 
-static int hold_dialog(struct dialog *dialog, const char *socket,
+static int ask(struct session *session, const char *socket,
 	const struct milter_message *message, enum milter_answer *answer_r,
 	char **text, struct err *err)
 {
-	if (open_dialog(dialog, socket, err) < 0 || negotiate(dialog, err) < 0 ||
-		tell_envelope(dialog, message, err) < 0 ||
-		tell_header(dialog, message->header, err) < 0)
+	if (open_session(session, socket, err) < 0 ||
+		negotiate(session, err) < 0 ||
+		tell_envelope(session, message, err) < 0 ||
+		tell_header(session, message->header, err) < 0)
 		return -1;
-	add_macros(dialog, 'E', message);
-	return read_answer(dialog, answer_r, text, err);
+	add_macros(session, 'E', message);
+	return read_answer(session, answer_r, text, err);
 }
 
 int milter_ask(const char *socket, const struct milter_message *message,
 	enum milter_answer *answer_r, char **text_r, struct err *err)
 {
-	struct dialog dialog = {.fd = -1};
+	struct session session = {.fd = -1};
 	char *text = NULL;
-	int result = hold_dialog(&dialog, socket, message, answer_r, &text, err);
+	int result = ask(&session, socket, message, answer_r, &text, err);
 
 	if (result == 0) {
-		add_packet(&dialog, 'Q', NULL, 0);
-		flush(&dialog, NULL);
+		add_packet(&session, 'Q', NULL, 0);
+		flush(&session, NULL);
 		*text_r = TAKE_PTR(text);
 	}
-	if (dialog.fd >= 0)
-		close(dialog.fd);
-	buf_free(&dialog.out);
-	buf_free(&dialog.in);
+	if (session.fd >= 0)
+		close(session.fd);
+	buf_free(&session.out);
+	buf_free(&session.in);
 	free(text);
 	return result;
 }
