@@ -68,8 +68,8 @@ static struct running_entry *find(
 	struct running_entry *entry;
 
 	LIST_FOREACH(entry, list, link)
-	if (same_key(&entry->key, key))
-		return entry;
+		if (same_key(&entry->key, key))
+			return entry;
 	return NULL;
 }
 

@@ -1,8 +1,6 @@
 /*
- * record_watch: waits for the records of the milter, and refuses email while
- * none come.
- *
- * The timer runs only while something is pending.
+ * record_watch: a timer that looks at the store while an email waits for its
+ * record, and the gate of all workers.
  *
  * Threads: the worker's; the gate's functions are for any.
  */

@@ -1,12 +1,13 @@
 /*
- * record_watch: waits until the milter has decided about an email.
+ * record_watch: waits until the milter has decided about an email, and closes
+ * the gate to new ones while no decisions come.
  *
  * The two daemons share nothing but the store. While something is pending the
  * watch looks every few milliseconds whether another connection has committed
  * (PRAGMA data_version: no query, no lock), and only then at the rows.
  */
-#ifndef POSTERN_HTTPD_RECORD_WATCH_H
-#define POSTERN_HTTPD_RECORD_WATCH_H
+#ifndef POSTERN_HTTPD_SEND_RECORD_WATCH_H
+#define POSTERN_HTTPD_SEND_RECORD_WATCH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

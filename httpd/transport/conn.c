@@ -225,7 +225,8 @@ static void write_refusal(const struct conn *conn, const struct problem *problem
 	evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", answer.status,
 		problem_name(problem));
 	TAILQ_FOREACH(field, &fields, next)
-	evbuffer_add_printf(output, "%s: %s\r\n", field->key, field->value);
+		evbuffer_add_printf(
+			output, "%s: %s\r\n", field->key, field->value);
 	evbuffer_add_printf(output, "Connection: close\r\n\r\n");
 	evhttp_clear_headers(&fields);
 	if (!conn->is_head_method)

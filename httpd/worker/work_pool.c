@@ -37,8 +37,8 @@ static struct queue *queue_of(struct work_pool *pool, const char *company_id)
 	struct queue *queue;
 
 	TAILQ_FOREACH(queue, &pool->queues, link)
-	if (strcmp(queue->company_id, company_id) == 0)
-		return queue;
+		if (strcmp(queue->company_id, company_id) == 0)
+			return queue;
 	queue = mem_new(struct queue);
 	snprintf(queue->company_id, sizeof(queue->company_id), "%s", company_id);
 	STAILQ_INIT(&queue->waiting);
@@ -52,8 +52,9 @@ static struct queue *next_queue(struct work_pool *pool)
 	struct queue *queue;
 
 	TAILQ_FOREACH(queue, &pool->queues, link)
-	if (!STAILQ_EMPTY(&queue->waiting) && queue->running < pool->threads_n - 1)
-		break;
+		if (!STAILQ_EMPTY(&queue->waiting) &&
+			queue->running < pool->threads_n - 1)
+			break;
 	if (queue) {
 		TAILQ_REMOVE(&pool->queues, queue, link);
 		TAILQ_INSERT_TAIL(&pool->queues, queue, link);
