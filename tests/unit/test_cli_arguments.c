@@ -209,6 +209,22 @@ static const struct verb *find(const struct verb *verb)
 
 /* The options of a verb come in the order that its row has them; all rows are
  * complete; the verbs of a noun stand together. */
+/* Words for people: capitals, with blanks between them. */
+static void test_titles(void **state)
+{
+	(void)state;
+	for (size_t i = 0; verbs[i]; i++) {
+		const struct column *column = verbs[i]->columns;
+
+		for (; column && column->name; column++)
+			if (column->title)
+				assert_int_equal(
+					strspn(column->title,
+						"ABCDEFGHIJKLMNOPQRSTUVWXYZ "),
+					strlen(column->title));
+	}
+}
+
 static void test_table_is_sound(void **state)
 {
 	(void)state;
@@ -294,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_bad_lines),
 		cmocka_unit_test(test_help_needs_no_more),
 		cmocka_unit_test(test_table_is_sound),
+		cmocka_unit_test(test_titles),
 		cmocka_unit_test(test_usage_of_a_verb),
 		cmocka_unit_test(test_usage_of_all),
 		cmocka_unit_test(test_usage_of_a_noun),
