@@ -155,6 +155,17 @@ bool str_utf8_valid(const char *text, size_t len)
 	return true;
 }
 
+size_t str_utf8_count(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	if (!str_utf8_valid(text, len))
+		return len;
+	for (size_t i = 0; i < len; i++)
+		n += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return n;
+}
+
 void str_utf8_mend(char *text)
 {
 	size_t len = strlen(text);

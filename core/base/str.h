@@ -38,6 +38,9 @@ bool str_is_ascii(const char *text);
  * overlong forms). */
 bool str_utf8_valid(const char *text, size_t len);
 
+/* How many characters the bytes are: those of UTF-8, or each byte one where
+ * they are not well-formed. */
+size_t str_utf8_count(const char *text, size_t len);
 /* Makes the text well-formed UTF-8 in place: each byte that belongs to no
  * character becomes `?`. */
 void str_utf8_mend(char *text);

@@ -94,19 +94,6 @@ int sender_right_find(struct db *db, const struct key *key, const char *domain,
 	return 0;
 }
 
-/* A field has bytes; those that are UTF-8 are counted as its characters, others
- * each as one. */
-static size_t count_characters(struct span text)
-{
-	size_t n = 0;
-
-	if (!str_utf8_valid(text.data, text.len))
-		return text.len;
-	for (size_t i = 0; i < text.len; i++)
-		n += ((unsigned char)text.data[i] & 0xc0) != 0x80;
-	return n;
-}
-
 int idempotency_key_read(
 	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN])
 {
@@ -115,7 +102,7 @@ int idempotency_key_read(
 
 	if (value == NULL)
 		return 0;
-	n = count_characters(*value);
+	n = str_utf8_count(value->data, value->len);
 	if (n == 0 || n > IDEMPOTENCY_KEY_MAX)
 		return -1;
 	secret_hash(value->data, value->len, hash_r);

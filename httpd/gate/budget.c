@@ -10,15 +10,7 @@
 
 #include <stddef.h>
 
-/* FNV-1a; ids are random and not the caller's choice. */
-static _Atomic int64_t *company_of(struct places *places, const char *id)
-{
-	uint32_t hash = 2166136261u;
-
-	for (; *id; id++)
-		hash = (hash ^ (unsigned char)*id) * 16777619u;
-	return &places->by_company[hash % BUDGET_COMPANIES];
-}
+#include "core/base/id.h"
 
 /* How many places more the company gets, one by one. */
 static int64_t places_for(int64_t left, int64_t of_company)
@@ -29,7 +21,8 @@ static int64_t places_for(int64_t left, int64_t of_company)
 enum places_entry places_enter(struct places *places, int64_t limit,
 	const char *company_id, int64_t n, struct places_share *share)
 {
-	_Atomic int64_t *company = company_of(places, company_id);
+	_Atomic int64_t *company =
+		&places->by_company[id_hash(company_id) % BUDGET_COMPANIES];
 	int64_t left = limit - (atomic_load(&places->taken) - share->n);
 	int64_t of_company = atomic_load(company) - share->n;
 	int64_t most = places_for(left, of_company), more;

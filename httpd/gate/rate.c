@@ -75,16 +75,6 @@ void rate_table_free(struct rate_table *table)
 	free(table);
 }
 
-/* FNV-1a; ids are random and not the caller's choice. */
-static struct place *set_of(struct rate_table *table, const char *company_id)
-{
-	uint32_t hash = 2166136261u;
-
-	for (; *company_id; company_id++)
-		hash = (hash ^ (unsigned char)*company_id) * 16777619u;
-	return table->sets[hash % SETS];
-}
-
 /* The company's place in the set, or the one that it gets. */
 static struct place *find(struct place *set, const char *company_id)
 {
@@ -105,7 +95,7 @@ bool rate_table_take(struct rate_table *table, const char *company_id,
 	const struct rate_limit *limit, int64_t now_us,
 	struct rate_state *state_r)
 {
-	struct place *set = set_of(table, company_id);
+	struct place *set = table->sets[id_hash(company_id) % SETS];
 	bool taken;
 
 	pthread_mutex_lock(&table->mutex);

@@ -117,16 +117,16 @@ void api_key_remove(struct request *request);
 enum { KEY_NAME_MAX = 50 }; /* characters */
 
 /* What a client wants of a new key. */
-struct key_wish {
-	char *name; /* may be ""; the owner of the wish frees it */
+struct key_request {
+	char *name; /* may be ""; the owner of the wanted frees it */
 	unsigned scopes;
 	char domain_id[ID_SIZE]; /* "": to be restricted to none */
 };
 
 /* Reads the body of POST /api-keys. 0, or -1 with a problem that names the
  * field. */
-int key_json_parse(
-	const json_t *body, struct key_wish *wish_r, struct problem *problem);
+int key_json_parse(const json_t *body, struct key_request *wanted_r,
+	struct problem *problem);
 
 /* Reads the body of PATCH /api-keys/{id}: the new name; the caller frees it. */
 int key_json_parse_name(

@@ -27,17 +27,6 @@ static const struct {
 	{"sending_access", KEY_SENDING},
 };
 
-/* The number of characters of a UTF-8 text. */
-static size_t characters(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		if (((unsigned char)*text & 0xc0) != 0x80)
-			n++;
-	return n;
-}
-
 static int read_name(
 	const json_t *body, const char **name_r, struct problem *problem)
 {
@@ -45,7 +34,7 @@ static int read_name(
 		return -1;
 	if (*name_r == NULL)
 		*name_r = "";
-	if (characters(*name_r) > KEY_NAME_MAX)
+	if (str_utf8_count(*name_r, strlen(*name_r)) > KEY_NAME_MAX)
 		return problem_set(problem, PROBLEM_VALIDATION,
 			"The `name` field must not be longer than %d "
 			"characters.",
@@ -87,18 +76,18 @@ static int read_domain_id(
 		"The `domain_id` field must be a valid UUID.");
 }
 
-int key_json_parse(
-	const json_t *body, struct key_wish *wish_r, struct problem *problem)
+int key_json_parse(const json_t *body, struct key_request *wanted_r,
+	struct problem *problem)
 {
-	struct key_wish wish = {0};
+	struct key_request wanted = {0};
 	const char *name;
 
 	if (read_name(body, &name, problem) < 0 ||
-		read_permission(body, &wish.scopes, problem) < 0 ||
-		read_domain_id(body, wish.domain_id, problem) < 0)
+		read_permission(body, &wanted.scopes, problem) < 0 ||
+		read_domain_id(body, wanted.domain_id, problem) < 0)
 		return -1;
-	wish.name = mem_strdup(name);
-	*wish_r = wish;
+	wanted.name = mem_strdup(name);
+	*wanted_r = wanted;
 	return 0;
 }
 
@@ -169,8 +158,8 @@ struct key_change {
 	struct change change; /* first */
 	const struct key *by; /* the request's */
 	int64_t now_us;
-	char id[ID_SIZE];     /* of the key that the path names */
-	struct key_wish wish; /* of its name only, to be renamed */
+	char id[ID_SIZE];          /* of the key that the path names */
+	struct key_request wanted; /* of its name only, to be renamed */
 	char token[SECRET_TOKEN_SIZE];
 	struct key key; /* the new one */
 };
@@ -189,7 +178,7 @@ static void job_free(struct key_change *job)
 {
 	secret_wipe(job->token, sizeof(job->token));
 	store_key_clear(&job->key);
-	free(job->wish.name);
+	free(job->wanted.name);
 	free(job);
 }
 
@@ -202,10 +191,10 @@ static int find_domain(struct db *db, const struct key_change *job,
 	int found;
 
 	*name_r = NULL;
-	if (job->wish.domain_id[0] == '\0')
+	if (job->wanted.domain_id[0] == '\0')
 		return 1;
 	found = store_domain_get(
-		db, job->by->company_id, job->wish.domain_id, &domain, err);
+		db, job->by->company_id, job->wanted.domain_id, &domain, err);
 	if (found <= 0)
 		return found;
 	if (job->by->domain == NULL || str_eq(job->by->domain, domain.name))
@@ -224,8 +213,8 @@ static int create_run(struct db *db, void *arg, struct err *err)
 	const struct key_spec spec = {
 		.company_id = job->by->company_id,
 		.domain = domain,
-		.name = job->wish.name,
-		.scopes = job->wish.scopes,
+		.name = job->wanted.name,
+		.scopes = job->wanted.scopes,
 	};
 
 	if (found <= 0)
@@ -256,10 +245,10 @@ static void on_key_created(struct change *change)
 }
 
 /* A key that is restricted makes only keys that are as restricted. */
-static int decide(const struct key *by, const struct key_wish *wish,
+static int decide(const struct key *by, const struct key_request *wanted,
 	struct problem *problem)
 {
-	if (by->domain == NULL || wish->domain_id[0])
+	if (by->domain == NULL || wanted->domain_id[0])
 		return 0;
 	return problem_set(problem, PROBLEM_RESTRICTED_KEY,
 		"This API key is restricted to the domain %s: it can only "
@@ -268,7 +257,7 @@ static int decide(const struct key *by, const struct key_wish *wish,
 }
 
 /* 0, or -1 with the problem. */
-static int parse_new(struct request *request, struct key_wish *wish_r,
+static int parse_new(struct request *request, struct key_request *wanted_r,
 	struct problem *problem)
 {
 	json_t *body;
@@ -276,7 +265,7 @@ static int parse_new(struct request *request, struct key_wish *wish_r,
 
 	if (json_field_parse_request(request, &body, problem) < 0)
 		return -1;
-	result = key_json_parse(body, wish_r, problem);
+	result = key_json_parse(body, wanted_r, problem);
 	json_decref(body);
 	return result;
 }
@@ -286,8 +275,8 @@ void api_key_create(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 	struct key_change *job = job_new(request);
 
-	if (parse_new(request, &job->wish, &problem) < 0 ||
-		decide(job->by, &job->wish, &problem) < 0) {
+	if (parse_new(request, &job->wanted, &problem) < 0 ||
+		decide(job->by, &job->wanted, &problem) < 0) {
 		reply_problem(request, &problem);
 		job_free(job);
 		return;
@@ -330,7 +319,7 @@ static int rename_run(struct db *db, void *arg, struct err *err)
 	struct key_change *job = arg;
 	const struct key_range range = {job->by->company_id, job->by->domain};
 
-	return store_key_rename_own(db, &range, job->id, job->wish.name, err);
+	return store_key_rename_own(db, &range, job->id, job->wanted.name, err);
 }
 
 static void on_key_renamed(struct change *change)
@@ -365,7 +354,7 @@ void api_key_update(struct request *request)
 		reply_problem(request, &problem);
 		return;
 	}
-	if (parse_name(request, &job->wish.name, &problem) < 0) {
+	if (parse_name(request, &job->wanted.name, &problem) < 0) {
 		reply_problem(request, &problem);
 		job_free(job);
 		return;

@@ -25,15 +25,15 @@ static void parse_domain(const json_t *body)
 static void parse_key(const json_t *body)
 {
 	struct problem problem = PROBLEM_INIT;
-	struct key_wish wish = {0};
+	struct key_request wanted = {0};
 
-	if (key_json_parse(body, &wish, &problem) < 0) {
+	if (key_json_parse(body, &wanted, &problem) < 0) {
 		CHECK(problem.kind != PROBLEM_NONE && problem.text[0]);
 		return;
 	}
-	CHECK(str_utf8_valid(wish.name, strlen(wish.name)));
-	CHECK(wish.scopes != 0 && (wish.scopes & ~(unsigned)KEY_ALL) == 0);
-	free(wish.name);
+	CHECK(str_utf8_valid(wanted.name, strlen(wanted.name)));
+	CHECK(wanted.scopes != 0 && (wanted.scopes & ~(unsigned)KEY_ALL) == 0);
+	free(wanted.name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -16,7 +16,7 @@
 
 static const struct {
 	const char *body;
-	struct key_wish wish;
+	struct key_request wanted;
 } good[] = {
 	{"{}", {(char *)"", KEY_ALL, ""}},
 	{"{\"name\":\"\",\"permission\":null}", {(char *)"", KEY_ALL, ""}},
@@ -27,13 +27,14 @@ static const struct {
 	{"{\"domain_id\":\"" ID "\",\"other\":[]}", {(char *)"", KEY_ALL, ID}},
 };
 
-static int parse(const char *text, struct key_wish *wish, struct problem *problem)
+static int parse(
+	const char *text, struct key_request *wanted, struct problem *problem)
 {
 	json_t *body = json_loads(text, 0, NULL);
 	int result;
 
 	assert_non_null(body);
-	result = key_json_parse(body, wish, problem);
+	result = key_json_parse(body, wanted, problem);
 	json_decref(body);
 	return result;
 }
@@ -43,14 +44,14 @@ static void test_good(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		struct problem problem = PROBLEM_INIT;
-		struct key_wish wish;
+		struct key_request wanted;
 
-		if (parse(good[i].body, &wish, &problem) < 0)
+		if (parse(good[i].body, &wanted, &problem) < 0)
 			fail_msg("%s: %s", good[i].body, problem.text);
-		assert_string_equal(wish.name, good[i].wish.name);
-		assert_int_equal(wish.scopes, good[i].wish.scopes);
-		assert_string_equal(wish.domain_id, good[i].wish.domain_id);
-		free(wish.name);
+		assert_string_equal(wanted.name, good[i].wanted.name);
+		assert_int_equal(wanted.scopes, good[i].wanted.scopes);
+		assert_string_equal(wanted.domain_id, good[i].wanted.domain_id);
+		free(wanted.name);
 	}
 }
 
@@ -73,9 +74,9 @@ static void test_bad(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct problem problem = PROBLEM_INIT;
-		struct key_wish wish;
+		struct key_request wanted;
 
-		if (parse(bad[i].body, &wish, &problem) == 0)
+		if (parse(bad[i].body, &wanted, &problem) == 0)
 			fail_msg("taken: %s", bad[i].body);
 		assert_int_equal(problem_status(&problem), 422);
 		assert_string_equal(problem_name(&problem), "validation_error");

@@ -235,6 +235,27 @@ static void test_utf8_every_code_point(void **state)
 	}
 }
 
+static void test_utf8_count(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t n;
+	} cases[] = {
+		{"", 0},
+		{"abc", 3},
+		{"\u00e9\u20ac\U0001f600", 3},
+		{"e\u0301", 2},
+		{"\xc3\xa9\xff", 3}, /* not well-formed: bytes */
+		{"\x80\x80", 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(
+			str_utf8_count(cases[i].text, strlen(cases[i].text)),
+			cases[i].n);
+}
+
 static void test_utf8_cut(void **state)
 {
 	static const struct {
@@ -282,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_int),
 		cmocka_unit_test(test_utf8_valid),
 		cmocka_unit_test(test_utf8_every_code_point),
+		cmocka_unit_test(test_utf8_count),
 		cmocka_unit_test(test_utf8_cut),
 		cmocka_unit_test(test_is_ascii),
 	};
