@@ -84,7 +84,7 @@ static struct suggestion *find(
 			list->items[i].local == wanted->local &&
 			str_eq(list->items[i].value, wanted->value))
 			return &list->items[i];
-	list->items = mem_grow(list->items, list->n + 1, sizeof(*list->items));
+	list->items = mem_append(list->items, list->n, sizeof(*list->items));
 	list->items[list->n] = (struct suggestion){.kind = wanted->kind,
 		.local = wanted->local,
 		.value = mem_strdup(wanted->value)};

@@ -317,10 +317,10 @@ static struct target *add_target(struct targets *targets, const char *id)
 {
 	struct target *target;
 
-	targets->items = mem_grow(
-		targets->items, targets->n + 1, sizeof(*targets->items));
+	targets->items = mem_append(
+		targets->items, targets->n, sizeof(*targets->items));
 	target = &targets->items[targets->n++];
-	*target = (struct target){.why = ERR_INIT};
+	target->why = ERR_INIT;
 	target->item.id = mem_strdup(id);
 	return target;
 }
@@ -346,8 +346,7 @@ static int on_searched(void *arg, struct queue_item *item, struct err *err)
 		store_held_clear(&held);
 	target->kind = (enum kind)kind;
 	queue_item_clear(&target->item);
-	target->item = *item;
-	*item = (struct queue_item){0};
+	target->item = TAKE(*item);
 	return 0;
 }
 

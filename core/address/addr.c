@@ -458,35 +458,54 @@ static size_t item_len(const char *text)
 }
 
 static int read_item(
-	const char *text, size_t len, struct strv *list, struct err *err)
+	const char *text, size_t len, struct addr_list *list, struct err *err)
 {
 	_cleanup_free_ char *item = mem_dup(text, len);
-	_cleanup_addr_ struct addr addr = {0};
 
 	if (item[strspn(item, " \t")] == '\0')
 		return err_set(err, ERR_INVALID,
 			"a comma has no address on one of its sides");
-	if (addr_parse(item, &addr, err) < 0)
-		return -1;
-	strv_take(list, addr_format(&addr));
-	return 0;
+	return addr_parse(item, addr_list_add(list), err);
 }
 
-int addr_split(const char *text, struct strv *list, struct err *err)
+int addr_list_parse(const char *text, struct addr_list *list, struct err *err)
 {
-	_cleanup_strv_ struct strv found = STRV_INIT;
+	size_t before = list->n;
 
 	if (text[strspn(text, " \t")] == '\0')
 		return 0;
 	for (;;) {
 		size_t len = item_len(text);
 
-		if (read_item(text, len, &found, err) < 0)
-			return -1;
-		if (text[len] == '\0')
+		if (read_item(text, len, list, err) < 0)
 			break;
+		if (text[len] == '\0')
+			return 0;
 		text += len + 1;
 	}
-	strv_add_all(list, &found);
-	return 0;
+	while (list->n > before)
+		addr_clear(&list->items[--list->n]);
+	return -1;
+}
+
+struct addr *addr_list_add(struct addr_list *list)
+{
+	list->items = mem_append(list->items, list->n, sizeof(*list->items));
+	return &list->items[list->n++];
+}
+
+bool addr_list_has(const struct addr_list *list, const struct addr *addr)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (addr_equal(&list->items[i], addr))
+			return true;
+	return false;
+}
+
+void addr_list_clear(struct addr_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		addr_clear(&list->items[i]);
+	free(list->items);
+	*list = (struct addr_list){0};
 }

@@ -4,11 +4,11 @@
 #ifndef POSTERN_ADDRESS_ADDR_H
 #define POSTERN_ADDRESS_ADDR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/err.h"
 #include "core/base/mem.h"
-#include "core/base/strv.h"
 
 /* One mailbox. */
 struct addr {
@@ -25,12 +25,6 @@ struct addr {
  * ERR_INVALID says what is wrong with which address. */
 int addr_parse(const char *text, struct addr *addr_r, struct err *err);
 
-/* Reads a comma-separated list of such mailboxes, an empty one included, and
- * appends each, as addr_format() writes it, to list; nothing on failure. Commas
- * inside quoted strings and inside <> do not separate; two in a row, or one at
- * an end, are wrong. */
-int addr_split(const char *text, struct strv *list, struct err *err);
-
 /* `local@domain`, as it goes into the envelope; a new string. */
 char *addr_spec(const struct addr *addr);
 /* `Name <local@domain>`, or the bare address without a name: for people and
@@ -44,6 +38,23 @@ bool addr_equal(const struct addr *a, const struct addr *b);
 
 void addr_clear(struct addr *addr);
 #define _cleanup_addr_ __attribute__((cleanup(addr_clear)))
+
+/* Mailboxes in their order. Starts zeroed. */
+struct addr_list {
+	struct addr *items;
+	size_t n;
+};
+
+/* Appends a zeroed one and returns it; good until the list grows again. */
+struct addr *addr_list_add(struct addr_list *list);
+/* Reads a comma-separated list of mailboxes, an empty one included, and appends
+ * them; on failure the list is as it was. Commas inside quoted strings and
+ * inside <> do not separate; two in a row, or one at an end, are wrong. */
+int addr_list_parse(const char *text, struct addr_list *list, struct err *err);
+/* Whether the mailbox is among them, see addr_equal(). */
+bool addr_list_has(const struct addr_list *list, const struct addr *addr);
+void addr_list_clear(struct addr_list *list);
+#define _cleanup_addr_list_ __attribute__((cleanup(addr_list_clear)))
 
 /* A domain name as it is stored and compared: A-labels, lower case, without a
  * dot at the end; a new string. ERR_INVALID for what is no domain of at least

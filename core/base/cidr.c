@@ -100,7 +100,7 @@ static int add_item(struct cidr_list *list, const char *item, struct err *err)
 
 	if (fault)
 		return err_set(err, ERR_CONFIG, "\"%s\": %s", item, fault);
-	list->items = mem_grow(list->items, list->n + 1, sizeof(net));
+	list->items = mem_append(list->items, list->n, sizeof(net));
 	list->items[list->n++] = net;
 	return 0;
 }

@@ -26,6 +26,14 @@ void *mem_grow(void *block, size_t n, size_t size)
 	return checked(reallocarray(block, n ? n : 1, size ? size : 1));
 }
 
+void *mem_append(void *block, size_t n, size_t size)
+{
+	if ((n & (n - 1)) == 0)
+		block = mem_grow(block, n ? n * 2 : 1, size);
+	memset((char *)block + n * size, 0, size);
+	return block;
+}
+
 void *mem_dup(const void *data, size_t len)
 {
 	char *copy = checked(malloc(len + 1));

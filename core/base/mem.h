@@ -15,6 +15,10 @@ void *mem_alloc(size_t n, size_t size) __attribute__((malloc));
 
 /* Changes the block to n elements of size bytes; the new part is not zeroed. */
 void *mem_grow(void *block, size_t n, size_t size);
+/* The block of n elements with a zeroed one more. An array that grows by this
+ * alone has the power of two at or above n as its capacity, which therefore
+ * needs no variable. */
+void *mem_append(void *block, size_t n, size_t size);
 
 /* A copy of len bytes, with a NUL behind them that len does not count. */
 void *mem_dup(const void *data, size_t len) __attribute__((malloc));
@@ -34,6 +38,14 @@ char *mem_printf(const char *format, ...)
 	({                                                                     \
 		__typeof__(pointer) taken_ = (pointer);                        \
 		(pointer) = NULL;                                              \
+		taken_;                                                        \
+	})
+
+/* The same for an object whose empty state is all zeros. */
+#define TAKE(object)                                                           \
+	({                                                                     \
+		__typeof__(object) *from_ = &(object), taken_ = *from_;        \
+		*from_ = (__typeof__(object)){0};                              \
 		taken_;                                                        \
 	})
 

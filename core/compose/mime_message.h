@@ -24,11 +24,6 @@ struct header {
 	char *value; /* UTF-8 */
 };
 
-struct addr_list {
-	struct addr *items;
-	size_t n;
-};
-
 struct mime_message {
 	struct addr from;
 	struct addr_list to;
@@ -49,7 +44,6 @@ struct mime_message {
  * until the list grows again. */
 struct header *mime_message_add_header(struct mime_message *message);
 struct attachment *mime_message_add_attachment(struct mime_message *message);
-struct addr *mime_message_add_addr(struct addr_list *list);
 
 /* Frees all that the message holds and zeroes it. */
 void mime_message_clear(struct mime_message *message);

@@ -158,8 +158,8 @@ static void add_item(struct postconf_domains *domains, size_t list, char *text,
 {
 	struct item *item;
 
-	domains->items = mem_grow(
-		domains->items, domains->n + 1, sizeof(*domains->items));
+	domains->items = mem_append(
+		domains->items, domains->n, sizeof(*domains->items));
 	item = &domains->items[domains->n++];
 	*item = (struct item){.text = text, .list = list, .excepted = excepted};
 	if (!is_table(text))

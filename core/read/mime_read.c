@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "core/address/addr.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/mime/mime_charset.h"
@@ -31,40 +30,39 @@ enum {
 	PARAM_VALUE_MAX = 8 * 1024, /* of a field; what is longer is cut */
 };
 
-/* The text of the mailbox, NULL when it is malformed. A name that would not be
- * read back is left out. */
-static char *format(const char *spec, const char *raw_name)
+/* A mailbox whose name would not be read back has none. -1 when it is
+ * malformed. */
+static int read_mailbox(
+	const char *spec, const char *raw_name, struct addr *addr_r)
 {
-	_cleanup_addr_ struct addr addr = {0};
 	_cleanup_addr_ struct addr again = {0};
-	_cleanup_free_ char *text = NULL, *name = NULL;
+	_cleanup_free_ char *name = NULL, *text = NULL;
 
-	if (addr_parse(spec, &addr, NULL) < 0)
-		return NULL;
+	if (addr_parse(spec, addr_r, NULL) < 0)
+		return -1;
 	name = mime_words_decode(raw_name);
-	if (mime_header_value_valid(name)) {
-		free(addr.name);
-		addr.name = TAKE_PTR(name);
+	if (!mime_header_value_valid(name))
+		return 0;
+	text = addr_format(&(struct addr){name, addr_r->local, addr_r->domain});
+	if (addr_parse(text, &again, NULL) == 0 && addr_equal(&again, addr_r)) {
+		free(addr_r->name);
+		addr_r->name = TAKE_PTR(again.name);
 	}
-	text = addr_format(&addr);
-	if (addr_parse(text, &again, NULL) == 0 &&
-		str_eq(again.local, addr.local) &&
-		str_eq(again.domain, addr.domain))
-		return TAKE_PTR(text);
-	return addr_spec(&addr);
+	return 0;
 }
 
 static void on_mailbox(void *user, const char *spec, const char *name)
 {
-	struct strv *list = user;
-	char *text = list->n < ADDRS_MAX ? format(spec, name) : NULL;
+	struct addr_list *list = user;
+	struct addr addr;
 
-	if (text)
-		strv_take(list, text);
+	if (list->n < ADDRS_MAX && read_mailbox(spec, name, &addr) == 0)
+		*addr_list_add(list) = addr;
 }
 
 /* Appends each mailbox of a field like To, also those in groups. */
-static void read_mailboxes(const struct mime_scan_field *field, struct strv *list)
+static void read_mailboxes(
+	const struct mime_scan_field *field, struct addr_list *list)
 {
 	_cleanup_free_ char *value = NULL;
 
@@ -352,8 +350,8 @@ void mime_summary_clear(struct mime_summary *summary)
 	free(summary->html);
 	free(summary->text);
 	free(summary->message_id);
-	strv_free(&summary->to);
-	strv_free(&summary->cc);
-	strv_free(&summary->reply_to);
+	addr_list_clear(&summary->to);
+	addr_list_clear(&summary->cc);
+	addr_list_clear(&summary->reply_to);
 	*summary = (struct mime_summary){0};
 }

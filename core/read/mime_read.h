@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/address/addr.h"
 #include "core/base/strv.h"
 
 enum { MIME_READ_FROM_MAX = 16 };
@@ -28,11 +29,10 @@ struct mime_summary {
 	/* `<left@right>`, ASCII without blanks; NULL when the field is missing
 	 * or is not of that form. */
 	char *message_id;
-	/* Mailboxes as addr_format() writes them; malformed ones are left
-	 * out. */
-	struct strv to;
-	struct strv cc;
-	struct strv reply_to;
+	/* Malformed mailboxes are left out. */
+	struct addr_list to;
+	struct addr_list cc;
+	struct addr_list reply_to;
 	bool has_date;
 };
 

@@ -317,10 +317,7 @@ int row_list(struct db *db, const char *sql, const struct db_param *params,
 			result = 0;
 			break;
 		}
-		/* The array doubles when it is full. */
-		if ((rows.n & (rows.n - 1)) == 0)
-			rows.items = mem_grow(rows.items,
-				rows.n ? rows.n * 2 : 1, type->size);
+		rows.items = mem_append(rows.items, rows.n, type->size);
 		result = row_read(
 			stmt, type, item_at(&rows, type->size, rows.n), err);
 		if (result < 0)

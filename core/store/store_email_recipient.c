@@ -44,8 +44,8 @@ void recipients_add(struct recipients *recipients, enum recipient_kind kind,
 {
 	bool enveloped = wanted && !has_address(recipients, address);
 
-	recipients->items = mem_grow(recipients->items, recipients->n + 1,
-		sizeof(*recipients->items));
+	recipients->items = mem_append(
+		recipients->items, recipients->n, sizeof(*recipients->items));
 	recipients->items[recipients->n++] = (struct recipient){.kind = kind,
 		.address = address,
 		.mailbox = mailbox,

@@ -6,9 +6,6 @@
  * Standard 5.1, but for escapes that are none, which are refused. Time is
  * linear in the length of the body; the number of fields and the size of a
  * part's header are bounded.
- *
- * The list grows by doubling: its capacity is the power of two at or above n,
- * at most FORM_FIELDS_MAX.
  */
 #include "httpd/form/form_body.h"
 
@@ -46,11 +43,9 @@ static struct form_field *form_add(
 			FORM_FIELDS_MAX);
 		return NULL;
 	}
-	if ((form->n & (form->n - 1)) == 0)
-		form->fields = mem_grow(form->fields, form->n ? form->n * 2 : 1,
-			sizeof(*form->fields));
+	form->fields = mem_append(form->fields, form->n, sizeof(*form->fields));
 	field = &form->fields[form->n++];
-	*field = (struct form_field){.name = mem_dup(name, bare_len(name))};
+	field->name = mem_dup(name, bare_len(name));
 	return field;
 }
 

@@ -287,8 +287,7 @@ static void take_files(struct form *form, const char *name, bool is_inline,
 							: field->content_type);
 		if (is_inline)
 			file->content_id = mem_strdup(file->filename);
-		file->content = field->value;
-		field->value = BUF_INIT;
+		file->content = TAKE(field->value);
 	}
 }
 
@@ -327,35 +326,16 @@ static int parse_mime_from(const struct strv *fields, const char *domain,
 	return form_email_check_domain(from, domain, problem);
 }
 
-static void add_mailboxes(const struct strv *texts, struct addr_list *list)
-{
-	for (size_t i = 0; i < texts->n; i++) {
-		struct addr addr;
-
-		if (addr_parse(texts->items[i], &addr, NULL) == 0)
-			*mime_message_add_addr(list) = addr;
-	}
-}
-
 /* What the message says goes into the record. */
 static void describe(struct mime_summary *summary, struct mime_message *message)
 {
-	add_mailboxes(&summary->to, &message->to);
-	add_mailboxes(&summary->cc, &message->cc);
-	add_mailboxes(&summary->reply_to, &message->reply_to);
+	message->to = TAKE(summary->to);
+	message->cc = TAKE(summary->cc);
+	message->reply_to = TAKE(summary->reply_to);
 	message->subject = TAKE_PTR(summary->subject);
 	message->html = TAKE_PTR(summary->html);
 	message->text = TAKE_PTR(summary->text);
 	message->message_id = TAKE_PTR(summary->message_id);
-}
-
-static bool is_visible(const struct addr *addr, const struct addr_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (str_eq(addr->domain, list->items[i].domain) &&
-			str_eq(addr->local, list->items[i].local))
-			return true;
-	return false;
 }
 
 /* Who gets the message without being named in it is a blind copy. */
@@ -367,10 +347,10 @@ static void add_blind(struct outgoing *outgoing)
 		const struct addr *addr = &outgoing->envelope.items[i];
 		struct addr *copy;
 
-		if (is_visible(addr, &message->to) ||
-			is_visible(addr, &message->cc))
+		if (addr_list_has(&message->to, addr) ||
+			addr_list_has(&message->cc, addr))
 			continue;
-		copy = mime_message_add_addr(&outgoing->bcc);
+		copy = addr_list_add(&outgoing->bcc);
 		copy->name = mem_strdup(addr->name);
 		copy->local = mem_strdup(addr->local);
 		copy->domain = mem_strdup(addr->domain);
@@ -394,7 +374,6 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 	struct outgoing *outgoing_r, struct problem *problem)
 {
 	const struct form_field *file = form_next(form, "message", NULL);
-	struct buf *content;
 	struct mime_message *message = &outgoing_r->message;
 	_cleanup_mime_summary_ struct mime_summary summary = {0};
 
@@ -412,8 +391,6 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 		return -1;
 	describe(&summary, message);
 	add_blind(outgoing_r);
-	content = &form->fields[file - form->fields].value;
-	outgoing_r->finished = *content;
-	*content = BUF_INIT;
+	outgoing_r->finished = TAKE(form->fields[file - form->fields].value);
 	return 0;
 }

@@ -80,22 +80,6 @@ int form_text_message_id(char **id, struct problem *problem)
 				 "is not a valid message id");
 }
 
-static bool has_addr(const struct addr_list *list, const struct addr *addr)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (addr_equal(&list->items[i], addr))
-			return true;
-	return false;
-}
-
-static void add_once(struct addr_list *list, struct addr *addr)
-{
-	if (has_addr(list, addr))
-		addr_clear(addr);
-	else
-		*mime_message_add_addr(list) = *addr;
-}
-
 /* The list without the blanks and commas that clients leave at its ends. */
 static char *trim_list(const char *value)
 {
@@ -113,18 +97,15 @@ int form_text_split(const char *value, const char *name, struct addr_list *list,
 	struct problem *problem)
 {
 	_cleanup_free_ char *trimmed = trim_list(value);
-	_cleanup_strv_ struct strv texts = STRV_INIT;
+	_cleanup_addr_list_ struct addr_list given = {0};
 
-	if (*trimmed && addr_split(trimmed, &texts, NULL) < 0)
+	if (*trimmed && addr_list_parse(trimmed, &given, NULL) < 0)
 		return bad(problem, name,
 			"is not a valid address. please check documentation");
 	/* No need to look for each among them all when it is too many. */
-	for (size_t i = 0; i < texts.n && list->n <= FORM_TEXT_ADDRS_MAX; i++) {
-		struct addr addr;
-
-		if (addr_parse(texts.items[i], &addr, NULL) == 0)
-			add_once(list, &addr);
-	}
+	for (size_t i = 0; i < given.n && list->n <= FORM_TEXT_ADDRS_MAX; i++)
+		if (!addr_list_has(list, &given.items[i]))
+			*addr_list_add(list) = TAKE(given.items[i]);
 	return 0;
 }
 

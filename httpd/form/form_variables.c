@@ -13,6 +13,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/strv.h"
 #include "core/mime/mime_header.h"
 #include "httpd/form/form_text.h"
 #include "httpd/gate/json_text.h"

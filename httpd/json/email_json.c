@@ -274,13 +274,10 @@ static int parse_addrs(const json_t *email, const char *field,
 
 	if (json_field_strings(email, field, &texts, problem) < 0)
 		return -1;
-	for (size_t i = 0; i < texts.n; i++) {
-		struct addr addr;
-
-		if (parse_addr(field, texts.items[i], &addr, problem) < 0)
+	for (size_t i = 0; i < texts.n; i++)
+		if (parse_addr(field, texts.items[i], addr_list_add(list),
+			    problem) < 0)
 			return -1;
-		*mime_message_add_addr(list) = addr;
-	}
 	return 0;
 }
 

@@ -10,18 +10,11 @@
 /* What the allocator needs for a block besides, and rounds up. */
 enum { BLOCK = 32 };
 
-static void clear_addrs(struct addr_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		addr_clear(&list->items[i]);
-	free(list->items);
-}
-
 void outgoing_clear(struct outgoing *outgoing)
 {
 	mime_message_clear(&outgoing->message);
-	clear_addrs(&outgoing->bcc);
-	clear_addrs(&outgoing->envelope);
+	addr_list_clear(&outgoing->bcc);
+	addr_list_clear(&outgoing->envelope);
 	buf_free(&outgoing->finished);
 	free(outgoing->tags);
 	free(outgoing->variables);

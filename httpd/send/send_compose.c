@@ -23,15 +23,6 @@
 #include "httpd/gate/request.h"
 #include "httpd/send/send_private.h"
 
-static bool has_addr(const struct addr_list *list, const struct addr *addr)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (str_eq(list->items[i].local, addr->local) &&
-			str_eq(list->items[i].domain, addr->domain))
-			return true;
-	return false;
-}
-
 /* The name is kept where there is one. A client that makes the message itself
  * names those who get it apart from its header. */
 static void add_recipients(struct recipients *recipients,
@@ -43,7 +34,7 @@ static void add_recipients(struct recipients *recipients,
 		char *address = addr_spec(addr);
 		char *mailbox = addr_format(addr);
 		bool wanted = outgoing->finished.len == 0 ||
-			      has_addr(&outgoing->envelope, addr);
+			      addr_list_has(&outgoing->envelope, addr);
 
 		if (str_eq(mailbox, address)) {
 			free(mailbox);

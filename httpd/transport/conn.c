@@ -658,8 +658,7 @@ void conn_send_answer(struct worker *worker, struct evhttp_request *http,
 	conn->unread = 0;
 	conn->unread_most = 0;
 	if (evbuffer_get_length(body) > SMALL_ANSWER) {
-		conn->share = *share;
-		*share = (struct budget_share){0};
+		conn->share = TAKE(*share);
 	}
 	evhttp_send_reply(http, status, NULL, body);
 	/* evhttp reads from here on, to hear of the end of the input: but who

@@ -56,16 +56,17 @@ static void parse(const char *text)
 
 static void split(const char *text)
 {
-	_cleanup_strv_ struct strv list = STRV_INIT;
+	_cleanup_addr_list_ struct addr_list list = {0};
 
-	if (addr_split(text, &list, NULL) < 0) {
+	if (addr_list_parse(text, &list, NULL) < 0) {
 		CHECK(list.n == 0);
 		return;
 	}
 	for (size_t i = 0; i < list.n; i++) {
+		_cleanup_free_ char *one = addr_format(&list.items[i]);
 		_cleanup_addr_ struct addr addr = {0};
 
-		CHECK(addr_parse(list.items[i], &addr, NULL) == 0);
+		CHECK(addr_parse(one, &addr, NULL) == 0);
 		check_domain_is_seen(text, addr.domain);
 	}
 }

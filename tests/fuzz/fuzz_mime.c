@@ -23,12 +23,15 @@ static void check_text(const char *text)
 	CHECK(!strchr(text, '\r'));
 }
 
-static void check_mailboxes(const struct strv *list)
+static void check_mailboxes(const struct addr_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
+		_cleanup_free_ char *text = addr_format(&list->items[i]);
 		_cleanup_addr_ struct addr addr = {0};
 
-		CHECK(addr_parse(list->items[i], &addr, NULL) == 0);
+		CHECK(addr_parse(text, &addr, NULL) == 0);
+		CHECK(addr_equal(&addr, &list->items[i]));
+		CHECK(str_eq(addr.name, list->items[i].name));
 	}
 }
 
@@ -45,13 +48,6 @@ static void check_summary(const struct mime_summary *summary)
 	check_mailboxes(&summary->reply_to);
 }
 
-static void check_same_list(const struct strv *a, const struct strv *b)
-{
-	CHECK(a->n == b->n);
-	for (size_t i = 0; i < a->n; i++)
-		CHECK(str_eq(a->items[i], b->items[i]));
-}
-
 static void check_edited(
 	const struct buf *edited, const struct mime_summary *original)
 {
@@ -63,8 +59,13 @@ static void check_edited(
 	CHECK(summary.has_date);
 	CHECK(summary.message_id && str_eq(summary.message_id, edit.message_id));
 	CHECK(str_eq(summary.subject, original->subject));
-	check_same_list(&summary.from_fields, &original->from_fields);
-	check_same_list(&summary.to, &original->to);
+	CHECK(summary.from_fields.n == original->from_fields.n);
+	for (size_t i = 0; i < summary.from_fields.n; i++)
+		CHECK(str_eq(summary.from_fields.items[i],
+			original->from_fields.items[i]));
+	CHECK(summary.to.n == original->to.n);
+	for (size_t i = 0; i < summary.to.n; i++)
+		CHECK(addr_equal(&summary.to.items[i], &original->to.items[i]));
 	CHECK(mime_edit(edited->data, edited->len, &edit, &again, NULL) == 0);
 	CHECK(again.len == edited->len);
 	CHECK(memcmp(again.data, edited->data, again.len) == 0);

@@ -16,7 +16,7 @@ void mime_sample_addr(struct addr_list *list, const char *text)
 {
 	struct err err = ERR_INIT;
 
-	if (addr_parse(text, mime_message_add_addr(list), &err) < 0)
+	if (addr_parse(text, addr_list_add(list), &err) < 0)
 		fail_msg("%s", err.text);
 }
 

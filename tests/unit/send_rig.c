@@ -159,8 +159,7 @@ void send_rig_send(struct send_rig *rig, const struct send_spec *spec)
 
 static void add(struct addr_list *list, const char *address)
 {
-	assert_int_equal(
-		addr_parse(address, mime_message_add_addr(list), NULL), 0);
+	assert_int_equal(addr_parse(address, addr_list_add(list), NULL), 0);
 }
 
 void send_rig_email(const char *from, const char *to, struct outgoing *outgoing_r)

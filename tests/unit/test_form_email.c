@@ -11,6 +11,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/strv.h"
 #include "httpd/form/form_email.h"
 #include "httpd/form/form_options.h"
 #include "httpd/form/form_variables.h"

@@ -311,7 +311,7 @@ static void test_lists(void **state)
 	(void)state;
 	for (size_t i = 0; i < 100; i++) {
 		struct header *header = mime_message_add_header(&message);
-		struct addr *addr = mime_message_add_addr(&message.cc);
+		struct addr *addr = addr_list_add(&message.cc);
 
 		assert_null(header->name);
 		assert_null(addr->local);

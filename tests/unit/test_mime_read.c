@@ -16,20 +16,30 @@
 #define PLAIN "Content-Type: text/plain\r\n\r\n"
 #define HTML  "Content-Type: text/html\r\n\r\n"
 
+static void show_list(struct buf *out, char name, const struct strv *texts)
+{
+	_cleanup_free_ char *joined = strv_join(texts, "][");
+
+	if (texts->n > 0)
+		buf_printf(out, "%c[%s] ", name, joined);
+}
+
 /* One line with what the message has: from [..] for each, then each value. */
 static char *show_header(const char *message)
 {
 	_cleanup_mime_summary_ struct mime_summary summary;
 	struct buf out = BUF_INIT;
-	const struct strv *lists[] = {&summary.from_fields, &summary.to,
-		&summary.cc, &summary.reply_to};
+	const struct addr_list *lists[] = {
+		&summary.to, &summary.cc, &summary.reply_to};
 
 	mime_read(message, strlen(message), &summary);
+	show_list(&out, 'f', &summary.from_fields);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		_cleanup_free_ char *joined = strv_join(lists[i], "][");
+		_cleanup_strv_ struct strv texts = STRV_INIT;
 
-		if (lists[i]->n > 0)
-			buf_printf(&out, "%c[%s] ", "ftcr"[i], joined);
+		for (size_t k = 0; k < lists[i]->n; k++)
+			strv_take(&texts, addr_format(&lists[i]->items[k]));
+		show_list(&out, "tcr"[i], &texts);
 	}
 	if (*summary.subject)
 		buf_printf(&out, "s[%s] ", summary.subject);

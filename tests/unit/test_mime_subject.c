@@ -107,7 +107,7 @@ static void test_names(void **state)
 	(void)state;
 	mime_sample_fill(&message);
 	for (size_t i = 0; i < ARRAY_SIZE(display_names); i++) {
-		struct addr *addr = mime_message_add_addr(&message.cc);
+		struct addr *addr = addr_list_add(&message.cc);
 
 		addr->name = mem_strdup(display_names[i]);
 		addr->local = mem_strdup(i % 2 ? "\"a, b\"" : "a");

@@ -20,8 +20,7 @@
 
 static void add(struct addr_list *list, const char *address)
 {
-	assert_int_equal(
-		addr_parse(address, mime_message_add_addr(list), NULL), 0);
+	assert_int_equal(addr_parse(address, addr_list_add(list), NULL), 0);
 }
 
 /* Sends an email from the address to its end. */
