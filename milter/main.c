@@ -42,7 +42,7 @@ static int open_socket(struct daemon *daemon, struct err *err)
 {
 	const struct conf *conf = daemon->conf;
 
-	if (socket_claim(conf->milter.socket, &daemon->socket, err) < 0)
+	if (socket_lock(conf->milter.socket, &daemon->socket, err) < 0)
 		return -1;
 	if (filter_open(daemon->service, conf, err) < 0)
 		return -1;

@@ -142,53 +142,53 @@ static int lock(
 		"another milter listens on %s (milter.socket)", path);
 }
 
-int socket_claim(const char *path, struct socket **socket_r, struct err *err)
+int socket_lock(const char *path, struct socket **socket_r, struct err *err)
 {
-	_cleanup_(socket) struct socket *claim = mem_new(struct socket);
+	_cleanup_(socket) struct socket *self = mem_new(struct socket);
 
-	claim->path = mem_strdup(path);
-	claim->lock_path = mem_printf("%s.lock", path);
-	claim->lock_fd = claim->file_fd = -1;
-	if (lock(claim->lock_path, path, &claim->lock_fd, err) < 0 ||
+	self->path = mem_strdup(path);
+	self->lock_path = mem_printf("%s.lock", path);
+	self->lock_fd = self->file_fd = -1;
+	if (lock(self->lock_path, path, &self->lock_fd, err) < 0 ||
 		clear_path(path, err) < 0)
 		return -1;
-	*socket_r = TAKE_PTR(claim);
+	*socket_r = TAKE_PTR(self);
 	return 0;
 }
 
-void socket_free(struct socket *claim)
+void socket_free(struct socket *self)
 {
-	if (claim == NULL)
+	if (self == NULL)
 		return;
-	if (claim->file_fd >= 0)
-		close(claim->file_fd);
-	if (claim->lock_fd >= 0) {
-		unlink(claim->lock_path);
-		close(claim->lock_fd);
+	if (self->file_fd >= 0)
+		close(self->file_fd);
+	if (self->lock_fd >= 0) {
+		unlink(self->lock_path);
+		close(self->lock_fd);
 	}
-	free(claim->lock_path);
-	free(claim->path);
-	free(claim);
+	free(self->lock_path);
+	free(self->path);
+	free(self);
 }
 
-int socket_publish(struct socket *claim, const char *mode, struct err *err)
+int socket_publish(struct socket *self, const char *mode, struct err *err)
 {
-	claim->file_fd = open(claim->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (claim->file_fd < 0)
-		return cannot(err, "open", claim->path);
-	if (chmod(claim->path, (mode_t)strtol(mode, NULL, 8)) < 0)
-		return cannot(err, "set the mode of", claim->path);
+	self->file_fd = open(self->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (self->file_fd < 0)
+		return cannot(err, "open", self->path);
+	if (chmod(self->path, (mode_t)strtol(mode, NULL, 8)) < 0)
+		return cannot(err, "set the mode of", self->path);
 	return 0;
 }
 
-bool socket_is_named(const struct socket *claim)
+bool socket_is_named(const struct socket *self)
 {
-	return claim->file_fd >= 0 && is_named(claim->file_fd, claim->path);
+	return self->file_fd >= 0 && is_named(self->file_fd, self->path);
 }
 
 /* What was put in the place of a published socket is not ours to remove. */
-void socket_hide(struct socket *claim)
+void socket_hide(struct socket *self)
 {
-	if (claim->file_fd < 0 || socket_is_named(claim))
-		unlink(claim->path);
+	if (self->file_fd < 0 || socket_is_named(self))
+		unlink(self->path);
 }

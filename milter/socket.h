@@ -40,12 +40,12 @@ bool janitor_round(struct janitor *janitor, int64_t now_us);
 
 struct socket;
 
-/* Claims the path and clears it of a socket on which nobody listens. A lock on
- * the file PATH.lock keeps a second milter away for as long as the claim lasts.
+/* Locks the path and clears it of a socket on which nobody listens. A lock on
+ * the file PATH.lock keeps a second milter away for as long as it lasts.
  * ERR_CONFIG says what is in the way. */
-int socket_claim(const char *path, struct socket **socket_r, struct err *err);
+int socket_lock(const char *path, struct socket **socket_r, struct err *err);
 
-/* Gives up the claim; the socket is not touched. */
+/* Gives up the lock; the socket is not touched. */
 void socket_free(struct socket *socket);
 DEFINE_CLEANUP(socket, socket_free)
 

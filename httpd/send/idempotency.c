@@ -1,8 +1,8 @@
 /*
- * idempotency: the claims of Idempotency-Keys, those under way in a table, the
- * others in the store.
+ * idempotency: the keys of requests under way in a table, those of earlier ones
+ * in the store.
  *
- * There are never more claims under way than requests, so the table need not
+ * There are never more locks than requests under way, so the table need not
  * grow.
  *
  * Threads: the worker's, but for idempotency_hash() and what runs in a commit;
@@ -110,84 +110,82 @@ void idempotency_hash(const char *action, const char *body, size_t len,
 }
 
 /* What the store has of the key. */
-static int look_up(const struct request *request,
-	struct idempotency_claim *claim, struct problem *problem)
+static int look_up(const struct request *request, struct idempotency_lock *lock,
+	struct problem *problem)
 {
 	const struct worker *worker = request->worker;
 	struct err err = ERR_INIT;
-	int found = store_idempotency_find(worker->db, &claim->entry.key,
-		clock_now_us(worker->shared->clock), &claim->record, &err);
+	int found = store_idempotency_find(worker->db, &lock->entry.key,
+		clock_now_us(worker->shared->clock), &lock->record, &err);
 
 	if (found < 0) {
 		log_error(worker->log, "idempotency_lookup_failed", "request",
 			request->id, "error", err.text);
 		return problem_from_err(problem, &err);
 	}
-	claim->found = found > 0;
-	if (claim->found && memcmp(claim->record.payload, claim->entry.payload,
-				    SECRET_HASH_LEN) != 0)
+	lock->found = found > 0;
+	if (lock->found && memcmp(lock->record.payload, lock->entry.payload,
+				   SECRET_HASH_LEN) != 0)
 		return problem_fixed(problem, PROBLEM_OTHER_PAYLOAD);
 	return 0;
 }
 
-int idempotency_claim(const struct request *request,
+int idempotency_lock(const struct request *request,
 	const uint8_t payload[static SECRET_HASH_LEN],
-	struct idempotency_claim **claim_r, struct problem *problem)
+	struct idempotency_lock **lock_r, struct problem *problem)
 {
 	const struct admission *admission = &request->admission;
-	struct idempotency_claim *claim = mem_new(struct idempotency_claim);
+	struct idempotency_lock *lock = mem_new(struct idempotency_lock);
 	enum running_result entered;
 
-	claim->running = request->worker->shared->running;
-	memcpy(claim->entry.key.company_id, admission->key.company_id, ID_SIZE);
-	memcpy(claim->entry.key.hash, admission->idempotency_key,
-		SECRET_HASH_LEN);
-	memcpy(claim->entry.payload, payload, SECRET_HASH_LEN);
-	entered = running_enter(claim->running, &claim->entry);
+	lock->running = request->worker->shared->running;
+	memcpy(lock->entry.key.company_id, admission->key.company_id, ID_SIZE);
+	memcpy(lock->entry.key.hash, admission->idempotency_key, SECRET_HASH_LEN);
+	memcpy(lock->entry.payload, payload, SECRET_HASH_LEN);
+	entered = running_enter(lock->running, &lock->entry);
 	if (entered != RUNNING_ENTERED) {
-		free(claim);
+		free(lock);
 		return problem_fixed(problem, entered == RUNNING_SAME
 						      ? PROBLEM_CONCURRENT
 						      : PROBLEM_OTHER_PAYLOAD);
 	}
-	if (look_up(request, claim, problem) < 0) {
-		idempotency_release(claim);
+	if (look_up(request, lock, problem) < 0) {
+		idempotency_unlock(lock);
 		return -1;
 	}
-	*claim_r = claim;
+	*lock_r = lock;
 	return 0;
 }
 
-int idempotency_add(struct db *db, const struct idempotency_claim *claim,
+int idempotency_add(struct db *db, const struct idempotency_lock *lock,
 	int64_t created_us, const struct strv *results, struct err *err)
 {
 	struct idempotency row = {.created_us = created_us, .results = *results};
 
-	memcpy(row.payload, claim->entry.payload, sizeof(row.payload));
-	return store_idempotency_add(db, &claim->entry.key, &row, err);
+	memcpy(row.payload, lock->entry.payload, sizeof(row.payload));
+	return store_idempotency_add(db, &lock->entry.key, &row, err);
 }
 
-int idempotency_settle(struct db *db, const struct idempotency_claim *claim,
+int idempotency_settle(struct db *db, const struct idempotency_lock *lock,
 	const struct strv *results, bool final, struct err *err)
 {
 	const struct idempotency row = {.settled = final, .results = *results};
 
-	return store_idempotency_settle(db, &claim->entry.key, &row, err) < 0
-		       ? -1
-		       : 0;
+	return store_idempotency_settle(db, &lock->entry.key, &row, err) < 0 ? -1
+									     : 0;
 }
 
 int idempotency_forget(
-	struct db *db, const struct idempotency_claim *claim, struct err *err)
+	struct db *db, const struct idempotency_lock *lock, struct err *err)
 {
-	return store_idempotency_remove(db, &claim->entry.key, err) < 0 ? -1 : 0;
+	return store_idempotency_remove(db, &lock->entry.key, err) < 0 ? -1 : 0;
 }
 
-void idempotency_release(struct idempotency_claim *claim)
+void idempotency_unlock(struct idempotency_lock *lock)
 {
-	if (claim == NULL)
+	if (lock == NULL)
 		return;
-	running_leave(claim->running, &claim->entry);
-	store_idempotency_clear(&claim->record);
-	free(claim);
+	running_leave(lock->running, &lock->entry);
+	store_idempotency_clear(&lock->record);
+	free(lock);
 }

@@ -2,12 +2,12 @@
  * idempotency: a request with an Idempotency-Key is done once, however often it
  * comes.
  *
- *   claim    once the request is known to be allowed: takes the key for it,
+ *   lock     once the request is known to be allowed: keeps the key for it,
  *            then asks the store whether an earlier request had it
  *   add      in the commit that stages the emails of a first request
  *   settle   in the commit behind their ends: what is known of them now
  *   forget   the same, when nothing was sent: the key was not used after all
- *   release  when the request is answered
+ *   unlock   when the request is answered
  *
  * So who may not make a request learns nothing of one that came before.
  */
@@ -46,8 +46,8 @@ enum running_result running_enter(
 	struct running *running, struct running_entry *entry);
 void running_leave(struct running *running, struct running_entry *entry);
 
-/* The key of a request, which nobody else has until it is released. */
-struct idempotency_claim {
+/* The key of a request, which nobody else has until it is unlocked. */
+struct idempotency_lock {
 	struct running *running;
 	struct running_entry entry;
 	bool found;                /* the request came before: */
@@ -61,19 +61,19 @@ void idempotency_hash(const char *action, const char *body, size_t len,
 
 /* Of a request that has a key. 0, or -1 with the problem: the key is that of a
  * request under way, or of one with another payload. */
-int idempotency_claim(const struct request *request,
+int idempotency_lock(const struct request *request,
 	const uint8_t payload[static SECRET_HASH_LEN],
-	struct idempotency_claim **claim_r, struct problem *problem);
+	struct idempotency_lock **lock_r, struct problem *problem);
 /* NULL is fine. */
-void idempotency_release(struct idempotency_claim *claim);
+void idempotency_unlock(struct idempotency_lock *lock);
 
 /* In the caller's transaction: 0, or -1. The results as in struct idempotency;
  * add fails with ERR_EXISTS when another httpd has added the key meanwhile. */
-int idempotency_add(struct db *db, const struct idempotency_claim *claim,
+int idempotency_add(struct db *db, const struct idempotency_lock *lock,
 	int64_t created_us, const struct strv *results, struct err *err);
-int idempotency_settle(struct db *db, const struct idempotency_claim *claim,
+int idempotency_settle(struct db *db, const struct idempotency_lock *lock,
 	const struct strv *results, bool final, struct err *err);
 int idempotency_forget(
-	struct db *db, const struct idempotency_claim *claim, struct err *err);
+	struct db *db, const struct idempotency_lock *lock, struct err *err);
 
 #endif

@@ -2,13 +2,13 @@
  * send: from the body of a request to the answer.
  *
  *   send_request ─> read_body ─(pool)─> on_read
- *     ─> send_emails: decide, claim the Idempotency-Key
+ *     ─> send_emails: decide, lock the Idempotency-Key
  *     ─> send_compose_group ─(pool)─> on_composed
  *     ─> stage ─(committer)─> on_send_staged
  *     ─> send_submit, for each ─(Postfix, milter)─> send_group_finish
  *     ─> send_settle ─(committer)─> send_group_end: done() answers
  *
- * A request that came before leaves this at the claim, when all of it has an
+ * A request that came before leaves this at the lock, when all of it has an
  * answer, or after composing, and comes back at send_settle: see send_repeat.
  *
  * The answer waits for the records: after it the emails are in Postfix's queue,
@@ -136,11 +136,10 @@ static int stage_run(struct db *db, void *arg, struct err *err)
 					  row->created_us, err) < 0)
 			return -1;
 	}
-	if (group->claim == NULL)
+	if (group->lock == NULL)
 		return 0;
 	send_group_results(group, &results);
-	return idempotency_add(
-		db, group->claim, group->created_us, &results, err);
+	return idempotency_add(db, group->lock, group->created_us, &results, err);
 }
 
 static void submit_or_end(struct send *send)
@@ -164,7 +163,7 @@ static void on_send_staged(struct task *task)
 		group->request->id, "error", group->job_err.text);
 	/* Another httpd on the same store has added the key meanwhile, as when
 	 * one is restarted. */
-	if (group->claim && group->job_err.code == ERR_EXISTS)
+	if (group->lock && group->job_err.code == ERR_EXISTS)
 		problem_fixed(&problem, PROBLEM_CONCURRENT);
 	else
 		problem_from_err(&problem, &group->job_err);
@@ -214,18 +213,18 @@ static void refuse_all(struct send_group *group, enum problem_kind kind)
 /* The emails are decided: what has no answer yet is composed. The same payload
  * has the same number of emails, unless another version of this program has
  * read it. */
-static void claim_and_compose(struct send_group *group, const uint8_t *payload)
+static void lock_and_compose(struct send_group *group, const uint8_t *payload)
 {
 	struct problem problem = PROBLEM_INIT;
 	bool is_repeat;
 
-	if (payload && idempotency_claim(group->request, payload, &group->claim,
+	if (payload && idempotency_lock(group->request, payload, &group->lock,
 			       &problem) < 0) {
 		send_group_refuse(group, &problem);
 		return;
 	}
 	is_repeat = send_group_is_repeat(group);
-	if (is_repeat && group->claim->record.results.n != group->n) {
+	if (is_repeat && group->lock->record.results.n != group->n) {
 		refuse_all(group, PROBLEM_OTHER_PAYLOAD);
 		return;
 	}
@@ -314,7 +313,7 @@ void send_emails(struct request *request, const struct send_spec *spec)
 	if (check_recipients(group, &problem) < 0)
 		send_group_refuse(group, &problem);
 	else if (bad == 0 || (group->permissive && bad < spec->n))
-		claim_and_compose(group, spec->payload);
+		lock_and_compose(group, spec->payload);
 	else
 		send_group_end(group);
 }

@@ -4,7 +4,7 @@
  *
  *   parse    the dialect's: the body becomes emails
  *   decide   the sending rules, against the store as it is now
- *   claim    the Idempotency-Key, which tells of an earlier request
+ *   lock     the Idempotency-Key, which tells of an earlier request
  *   compose  the message, with its ticket, and the row
  *   stage    the rows of the request, and its Idempotency-Key, in one commit
  *   submit   the messages, into Postfix; the milter records them

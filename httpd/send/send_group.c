@@ -46,7 +46,7 @@ void send_group_free(struct send_group *group)
 		group->personal->free(group->personal);
 	for (size_t i = 0; i < group->n; i++)
 		send_composed_clear(&group->sends[i].composed);
-	idempotency_release(group->claim);
+	idempotency_unlock(group->lock);
 	free(group->sends);
 	free(group->results);
 	free(group);
@@ -63,7 +63,7 @@ size_t send_group_count(const struct send_group *group, enum send_end end)
 
 bool send_group_is_repeat(const struct send_group *group)
 {
-	return group->claim && group->claim->found;
+	return group->lock && group->lock->found;
 }
 
 void send_group_end(struct send_group *group)

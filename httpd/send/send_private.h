@@ -68,9 +68,9 @@ struct send_group {
 	int job_result;
 	struct err job_err;
 	struct worker *worker;
-	struct request *request;         /* gone after done */
-	struct places_share places;      /* of its emails */
-	struct idempotency_claim *claim; /* NULL: it has no key, or none yet */
+	struct request *request;       /* gone after done */
+	struct places_share places;    /* of its emails */
+	struct idempotency_lock *lock; /* NULL: it has no key, or none yet */
 	send_done *done;
 	bool permissive;
 	bool unfinished;

@@ -192,7 +192,7 @@ static void answer(struct send *send, enum action action, const char *reason)
 static void read_email(struct send *send, const char *result)
 {
 	const struct worker *worker = send->group->worker;
-	bool final = send->group->claim->record.settled;
+	bool final = send->group->lock->record.settled;
 	enum event event = final ? EVENT_REPEAT_FINAL : EVENT_REPEAT;
 	enum known known = result[0] == '!' ? KNOWN_REASON : KNOWN_ID;
 	const char *reason = result + 1;
@@ -231,7 +231,7 @@ static void read_email(struct send *send, const char *result)
 
 void send_repeat_read(struct send_group *group)
 {
-	const struct idempotency *record = &group->claim->record;
+	const struct idempotency *record = &group->lock->record;
 
 	group->created_us = record->created_us;
 	for (size_t i = 0; i < group->n; i++)

@@ -62,7 +62,7 @@ static bool may_pass(const struct send *send)
 
 static bool can_be_finished(const struct send_group *group)
 {
-	if (group->claim == NULL || group->permissive || !is_out(group))
+	if (group->lock == NULL || group->permissive || !is_out(group))
 		return false;
 	for (size_t i = 0; i < group->n; i++)
 		if (may_pass(&group->sends[i]))
@@ -89,7 +89,7 @@ static const char *earlier_result(const struct send *send)
 	if (!send_group_is_repeat(group) ||
 		(send->end != SEND_BAD && send->end != SEND_BARRED))
 		return NULL;
-	return group->claim->record.results.items[send - group->sends];
+	return group->lock->record.results.items[send - group->sends];
 }
 
 void send_group_results(const struct send_group *group, struct strv *results)
@@ -172,10 +172,10 @@ static int settle_key(
 	_cleanup_strv_ struct strv results = STRV_INIT;
 
 	if (!is_out(group))
-		return idempotency_forget(db, group->claim, err);
+		return idempotency_forget(db, group->lock, err);
 	send_group_results(group, &results);
 	return idempotency_settle(
-		db, group->claim, &results, is_final(group), err);
+		db, group->lock, &results, is_final(group), err);
 }
 
 static int settle_run(struct db *db, void *arg, struct err *err)
@@ -188,7 +188,7 @@ static int settle_run(struct db *db, void *arg, struct err *err)
 	if (group->unfinished)
 		return 0;
 	all = take_back(db, group, err);
-	if (all <= 0 || group->claim == NULL)
+	if (all <= 0 || group->lock == NULL)
 		return all < 0 ? -1 : 0;
 	return settle_key(db, group, err);
 }
@@ -209,7 +209,7 @@ static bool is_news(const struct send_group *group)
 {
 	if (send_group_count(group, SEND_FAILED) > 0)
 		return true;
-	if (group->claim == NULL || group->claim->record.settled)
+	if (group->lock == NULL || group->lock->record.settled)
 		return false;
 	return !is_out(group) || send_group_count(group, SEND_LATE) > 0 ||
 	       send_group_count(group, SEND_REFUSED) > 0;

@@ -38,13 +38,13 @@ bool send_prepare(struct send_group *group)
 
 	if (!lazy)
 		return false;
-	if (group->claim)
+	if (group->lock)
 		postfix_run_name(worker->shared->run, run);
 	for (size_t i = 0; i < group->n; i++) {
 		struct send *send = &group->sends[i];
 
 		lazy &= !send->test; /* no milter records a test */
-		if (group->claim == NULL || send->end != SEND_OPEN || send->test)
+		if (group->lock == NULL || send->end != SEND_OPEN || send->test)
 			continue;
 		send->unproven = true;
 		send->composed.row.run = mem_strdup(run);

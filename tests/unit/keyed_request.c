@@ -26,16 +26,16 @@ static void set_key(struct send_rig *rig, uint8_t key)
 	memset(rig->request.admission.idempotency_key, key, SECRET_HASH_LEN);
 }
 
-struct idempotency_claim *keyed_request_claim(struct send_rig *rig, uint8_t key)
+struct idempotency_lock *keyed_request_lock(struct send_rig *rig, uint8_t key)
 {
-	struct idempotency_claim *claim;
+	struct idempotency_lock *lock;
 	struct problem problem;
 
 	set_key(rig, key);
-	assert_int_equal(idempotency_claim(&rig->request, keyed_request_payload,
-				 &claim, &problem),
+	assert_int_equal(idempotency_lock(&rig->request, keyed_request_payload,
+				 &lock, &problem),
 		0);
-	return claim;
+	return lock;
 }
 
 /* Whether the store has the key. */

@@ -31,7 +31,7 @@ bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what);
 
 /* Claims the key for the rig's request, as send_emails() does. The caller
  * releases it. */
-struct idempotency_claim *keyed_request_claim(struct send_rig *rig, uint8_t key);
+struct idempotency_lock *keyed_request_lock(struct send_rig *rig, uint8_t key);
 
 /* No row is left of what was sent, and all goes well from now on. */
 void keyed_request_forget_all(struct send_rig *rig);

@@ -53,12 +53,12 @@ static void test_once_an_hour(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	path = mem_printf("%s/m.sock", folder);
-	assert_int_equal(socket_claim(path, &socket, &err), 0);
+	assert_int_equal(socket_lock(path, &socket, &err), 0);
 	janitor_begin(&janitor, &service, socket, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rounds); i++) {
 		if (rounds[i].message)
 			counts_add(&service.counts, VERDICT_TEMPFAIL);
-		/* There is no socket in the place that is claimed. */
+		/* There is no socket in the place that is locked. */
 		assert_false(janitor_round(&janitor, rounds[i].now_us));
 		assert_int_equal(service.counts.logged, rounds[i].logged);
 	}

@@ -218,14 +218,14 @@ static void test_refused_before(void **state)
 }
 
 /* Claims the request's key and lets it go; the problem with that. */
-static enum problem_kind claim_once(const struct request *request,
+static enum problem_kind lock_once(const struct request *request,
 	const uint8_t payload[static SECRET_HASH_LEN])
 {
 	struct problem problem = PROBLEM_INIT;
-	struct idempotency_claim *claim = NULL;
+	struct idempotency_lock *lock = NULL;
 
-	idempotency_claim(request, payload, &claim, &problem);
-	idempotency_release(claim);
+	idempotency_lock(request, payload, &lock, &problem);
+	idempotency_unlock(lock);
 	return problem.kind;
 }
 
@@ -234,19 +234,18 @@ static void test_conflicts(void **state)
 	struct send_rig *rig = *state;
 	const struct keyed_request single = {.n = 1, .key = 1};
 	const uint8_t other[SECRET_HASH_LEN] = {43};
-	struct idempotency_claim *first;
+	struct idempotency_lock *first;
 	struct request second = rig->request;
 
 	keyed_request_send(rig, &single);
-	first = keyed_request_claim(rig, 1);
+	first = keyed_request_lock(rig, 1);
 	memset(second.admission.idempotency_key, 1, SECRET_HASH_LEN);
 	assert_int_equal(
-		claim_once(&second, keyed_request_payload), PROBLEM_CONCURRENT);
-	assert_int_equal(claim_once(&second, other), PROBLEM_OTHER_PAYLOAD);
-	idempotency_release(first);
-	assert_int_equal(claim_once(&second, other), PROBLEM_OTHER_PAYLOAD);
-	assert_int_equal(
-		claim_once(&second, keyed_request_payload), PROBLEM_NONE);
+		lock_once(&second, keyed_request_payload), PROBLEM_CONCURRENT);
+	assert_int_equal(lock_once(&second, other), PROBLEM_OTHER_PAYLOAD);
+	idempotency_unlock(first);
+	assert_int_equal(lock_once(&second, other), PROBLEM_OTHER_PAYLOAD);
+	assert_int_equal(lock_once(&second, keyed_request_payload), PROBLEM_NONE);
 }
 
 /* Leaves a request that was not finished. */
@@ -369,20 +368,20 @@ static void test_repeat_is_decided(void **state)
 }
 
 /* Also while the first one is under way, and with another payload. */
-static void test_claim_is_not_told(void **state)
+static void test_lock_is_not_told(void **state)
 {
 	struct send_rig *rig = *state;
 	const struct keyed_request single = {.n = 1, .key = 1};
-	struct idempotency_claim *first;
+	struct idempotency_lock *first;
 
 	bind_key(rig, "second.example");
-	first = keyed_request_claim(rig, 1);
+	first = keyed_request_lock(rig, 1);
 	keyed_request_send(rig, &single);
 	assert_int_equal(rig->problems[0].kind, PROBLEM_RESTRICTED_KEY);
 	bind_key(rig, NULL);
 	keyed_request_send(rig, &single);
 	assert_int_equal(rig->problems[0].kind, PROBLEM_CONCURRENT);
-	idempotency_release(first);
+	idempotency_unlock(first);
 }
 
 /* One that may send some of a batch finishes these, and leaves the others and
@@ -473,7 +472,7 @@ int main(void)
 		test(other_number),
 		test(other_httpd),
 		test(repeat_is_decided),
-		test(claim_is_not_told),
+		test(lock_is_not_told),
 		test(repeat_is_decided_for_each),
 		test(barred_stays_known),
 	};

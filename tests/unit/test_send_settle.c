@@ -134,15 +134,15 @@ static void stage(struct send_rig *rig, struct send *send,
 		problem_set(&send->result->problem, ended->problem, "a\nb");
 }
 
-static struct idempotency_claim *stage_key(struct send_rig *rig, bool is_repeat)
+static struct idempotency_lock *stage_key(struct send_rig *rig, bool is_repeat)
 {
-	struct idempotency_claim *claim = keyed_request_claim(rig, 1);
+	struct idempotency_lock *lock = keyed_request_lock(rig, 1);
 	_cleanup_strv_ struct strv results = STRV_INIT;
 
 	strv_add(&results, "x");
-	OK(idempotency_add(rig->db, claim, INT64_MAX / 2, &results, &why));
-	claim->found = is_repeat;
-	return claim;
+	OK(idempotency_add(rig->db, lock, INT64_MAX / 2, &results, &why));
+	lock->found = is_repeat;
+	return lock;
 }
 
 /* Each email's row by its letter. */
@@ -181,7 +181,7 @@ static uint64_t settle(struct send_rig *rig, size_t at)
 	group = send_group_new(
 		&rig->request, n, cases[at].permissive, send_rig_on_done);
 	if (cases[at].key != NO_KEY)
-		group->claim = stage_key(rig, cases[at].key == REPEAT);
+		group->lock = stage_key(rig, cases[at].key == REPEAT);
 	for (size_t i = 0; i < n; i++)
 		stage(rig, &group->sends[i], &cases[at].emails[i],
 			cases[at].smtp);

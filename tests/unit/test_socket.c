@@ -1,5 +1,5 @@
 /*
- * The file of the milter's socket: claimed, published, hidden, woken.
+ * The file of the milter's socket: locked, published, hidden, woken.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,23 +59,23 @@ static int listen_at(const char *path)
 	return fd;
 }
 
-static struct socket *claim(const struct place *place)
+static struct socket *lock(const struct place *place)
 {
 	struct err err = ERR_INIT;
-	struct socket *claimed = NULL;
+	struct socket *socket = NULL;
 
-	if (socket_claim(place->path, &claimed, &err) < 0)
+	if (socket_lock(place->path, &socket, &err) < 0)
 		fail_msg("%s", err.text);
-	return claimed;
+	return socket;
 }
 
 static void refused(const char *path, const char *why)
 {
 	struct err err = ERR_INIT;
-	struct socket *claimed = NULL;
+	struct socket *socket = NULL;
 
-	assert_int_equal(socket_claim(path, &claimed, &err), -1);
-	assert_null(claimed);
+	assert_int_equal(socket_lock(path, &socket, &err), -1);
+	assert_null(socket);
 	assert_int_equal(err.code, ERR_CONFIG);
 	if (strstr(err.text, why) == NULL || strstr(err.text, path) == NULL)
 		fail_msg("no \"%s\" in: %s", why, err.text);
@@ -84,11 +84,11 @@ static void refused(const char *path, const char *why)
 static void test_free_place(void **state)
 {
 	const struct place *place = *state;
-	struct socket *claimed = claim(place);
+	struct socket *socket = lock(place);
 
 	assert_int_equal(access(place->path, F_OK), -1);
 	assert_int_equal(access(place->lock, F_OK), 0);
-	socket_free(claimed);
+	socket_free(socket);
 	assert_int_equal(access(place->lock, F_OK), -1);
 }
 
@@ -97,7 +97,7 @@ static void test_dead_socket_is_removed(void **state)
 	const struct place *place = *state;
 
 	close(listen_at(place->path));
-	socket_free(claim(place));
+	socket_free(lock(place));
 	assert_int_equal(access(place->path, F_OK), -1);
 }
 
@@ -110,7 +110,7 @@ static void test_live_socket_stays(void **state)
 	assert_int_equal(access(place->path, F_OK), 0);
 	assert_int_equal(access(place->lock, F_OK), -1);
 	close(fd);
-	socket_free(claim(place));
+	socket_free(lock(place));
 }
 
 /* Also when so many wait that it takes no more. */
@@ -134,14 +134,14 @@ static void test_busy_socket_stays(void **state)
 	close(fd);
 }
 
-static void test_second_claim(void **state)
+static void test_second_lock(void **state)
 {
 	const struct place *place = *state;
-	struct socket *claimed = claim(place);
+	struct socket *socket = lock(place);
 
 	refused(place->path, "another milter listens");
-	socket_free(claimed);
-	socket_free(claim(place));
+	socket_free(socket);
+	socket_free(lock(place));
 }
 
 static void test_no_socket_stays(void **state)
@@ -169,49 +169,49 @@ static void test_publish(void **state)
 	const struct place *place = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		struct socket *claimed = claim(place);
+		struct socket *socket = lock(place);
 		int fd = listen_at(place->path);
 		struct err err = ERR_INIT;
 		struct stat status;
 
-		assert_int_equal(socket_publish(claimed, modes[i].text, &err), 0);
+		assert_int_equal(socket_publish(socket, modes[i].text, &err), 0);
 		assert_int_equal(stat(place->path, &status), 0);
 		assert_int_equal(status.st_mode & 07777, modes[i].mode);
 		close(fd);
-		socket_free(claimed);
+		socket_free(socket);
 	}
 }
 
 static void test_publish_nothing(void **state)
 {
-	struct socket *claimed = claim(*state);
+	struct socket *socket = lock(*state);
 	struct err err = ERR_INIT;
 
-	assert_int_equal(socket_publish(claimed, "0660", &err), -1);
+	assert_int_equal(socket_publish(socket, "0660", &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
-	socket_free(claimed);
+	socket_free(socket);
 }
 
 /* It is not ours any more when it is removed, or another is in its place. */
 static void test_lost(void **state)
 {
 	const struct place *place = *state;
-	struct socket *claimed = claim(place);
+	struct socket *socket = lock(place);
 	int fd = listen_at(place->path), other;
 	struct err err = ERR_INIT;
 
-	assert_false(socket_is_named(claimed));
-	assert_int_equal(socket_publish(claimed, "0600", &err), 0);
-	assert_true(socket_is_named(claimed));
+	assert_false(socket_is_named(socket));
+	assert_int_equal(socket_publish(socket, "0600", &err), 0);
+	assert_true(socket_is_named(socket));
 	unlink(place->path);
-	assert_false(socket_is_named(claimed));
+	assert_false(socket_is_named(socket));
 	other = listen_at(place->path);
-	assert_false(socket_is_named(claimed));
-	socket_hide(claimed);
+	assert_false(socket_is_named(socket));
+	socket_hide(socket);
 	assert_int_equal(access(place->path, F_OK), 0);
 	close(other);
 	close(fd);
-	socket_free(claimed);
+	socket_free(socket);
 }
 
 int main(void)
@@ -224,8 +224,7 @@ int main(void)
 			test_live_socket_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_busy_socket_stays, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_second_claim, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_second_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_no_socket_stays, setup, teardown),
 		cmocka_unit_test(test_no_folder),
