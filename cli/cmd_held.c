@@ -108,19 +108,24 @@ static bool find_ticket(
 	return false;
 }
 
-/* held_r is the caller's to clear with KIND_HELD alone. -1 when the store
- * cannot tell. */
+/* With KIND_HELD *held_r is what the store has of it; NULL when that is not
+ * wanted. -1 when the store cannot tell. */
 static int kind_of(const struct call *call, const struct queue_item *item,
 	struct held *held_r, struct err *err)
 {
 	char ticket[SECRET_TICKET_SIZE];
+	struct held held = {0};
 	int found;
 
 	if (!str_eq(item->queue, "hold"))
 		return find_ticket(item, ticket) ? KIND_WAITING : KIND_OTHER;
-	found = store_held_get(call->db, item->id, item->arrival_s, held_r, err);
+	found = store_held_get(call->db, item->id, item->arrival_s, &held, err);
 	if (found < 0)
 		return -1;
+	if (found && held_r)
+		*held_r = held;
+	else
+		store_held_clear(&held);
 	return found ? KIND_HELD : KIND_OTHER_HELD;
 }
 
@@ -231,15 +236,12 @@ struct listing {
 static int on_listed(void *arg, struct queue_item *item, struct err *err)
 {
 	struct listing *listing = arg;
-	struct held held;
 	int kind;
 
 	if (listing->report->rows_n < listing->limit) {
 		kind = add_ours(listing->call, listing->report, item, err);
 	} else {
-		kind = kind_of(listing->call, item, &held, err);
-		if (kind == KIND_HELD)
-			store_held_clear(&held);
+		kind = kind_of(listing->call, item, NULL, err);
 		listing->left_out += kind == KIND_HELD || kind == KIND_WAITING;
 	}
 	listing->others += kind == KIND_OTHER_HELD;
@@ -286,7 +288,8 @@ static int run_list(
 struct target {
 	struct queue_item item; /* id alone while it is not found */
 	enum kind kind;
-	const char *outcome; /* as the report has it; NULL: none yet */
+	struct waiting waiting; /* with KIND_WAITING, while it is submitted */
+	const char *outcome;    /* as the report has it; NULL: none yet */
 	struct err why;
 };
 
@@ -330,7 +333,6 @@ static int on_searched(void *arg, struct queue_item *item, struct err *err)
 	struct targets *targets = arg;
 	struct target *target = NULL;
 	char ticket[SECRET_TICKET_SIZE];
-	struct held held;
 	int kind;
 
 	if (!targets->all_waiting)
@@ -339,11 +341,9 @@ static int on_searched(void *arg, struct queue_item *item, struct err *err)
 		target = add_target(targets, item->id);
 	if (target == NULL)
 		return 0;
-	kind = kind_of(targets->call, item, &held, err);
+	kind = kind_of(targets->call, item, NULL, err);
 	if (kind < 0)
 		return -1;
-	if (kind == KIND_HELD)
-		store_held_clear(&held);
 	target->kind = (enum kind)kind;
 	queue_item_clear(&target->item);
 	target->item = TAKE(*item);
@@ -437,14 +437,8 @@ static int change_queue(const struct postfix_queue *queue,
 	return 0;
 }
 
-static void show_progress(size_t done, size_t all)
-{
-	if (all > 1 && isatty(STDERR_FILENO))
-		fprintf(stderr, "\r%zu of %zu%s", done, all,
-			done == all ? "\n" : "");
-}
-
-static void settle(struct target *target, const struct waiting *waiting)
+/* The outcome of what was submitted again. */
+static void settle(struct target *target)
 {
 	static const char *const words[] = {
 		[WAITING_SENT] = "sent",
@@ -452,9 +446,9 @@ static void settle(struct target *target, const struct waiting *waiting)
 		[WAITING_UNJUDGED] = "submitted",
 		[WAITING_REMOVED] = "removed",
 	};
-	enum waiting_outcome outcome = waiting->outcome;
+	enum waiting_outcome outcome = target->waiting.outcome;
 
-	target->why = waiting->why;
+	target->why = target->waiting.why;
 	if (outcome == WAITING_FAILED)
 		return;
 	target->outcome = words[outcome];
@@ -467,101 +461,41 @@ static void settle(struct target *target, const struct waiting *waiting)
 			"its email had gone out");
 }
 
-/* The next targets that wait, as many as go together. */
-static size_t gather(struct targets *targets, size_t *next,
-	struct waiting batch[static WAITING_BATCH],
-	struct target *of[static WAITING_BATCH])
+/* Whether a target that waits can be submitted again; else why not. */
+static bool can_submit(struct target *target)
 {
-	int64_t bytes = 0;
-	size_t n = 0;
-
-	for (; *next < targets->n && n < WAITING_BATCH; ++*next) {
-		struct target *target = &targets->items[*next];
-		struct waiting *waiting = &batch[n];
-
-		if (!is_open(target) || target->kind != KIND_WAITING)
-			continue;
-		if (target->item.recipients.n > 1) {
-			err_set(&target->why, ERR_TEMPORARY,
-				"it has other recipients besides its ticket: "
-				"Postfix has to be through with those first");
-			continue;
-		}
-		if (target->item.mended) {
-			err_set(&target->why, ERR_INVALID,
-				"its sender is not UTF-8, as that of no email");
-			continue;
-		}
-		bytes += target->item.size;
-		if (n > 0 && bytes > WAITING_BATCH_BYTES)
-			break;
-		*waiting = (struct waiting){.size = target->item.size};
-		waiting->queue_id = mem_strdup(target->item.id);
-		waiting->sender = mem_strdup(target->item.sender);
-		find_ticket(&target->item, waiting->ticket);
-		of[n++] = target;
-	}
-	return n;
-}
-
-/* Whether a batch was submitted and the milter has seen none of it. */
-static bool is_ignored(const struct waiting *batch, size_t n)
-{
-	bool ignored = false;
-
-	for (size_t i = 0; i < n; i++) {
-		if (batch[i].outcome == WAITING_SENT ||
-			batch[i].outcome == WAITING_REFUSED)
-			return false;
-		ignored |= batch[i].outcome == WAITING_UNJUDGED;
-	}
-	return ignored;
-}
-
-static void stop_ignored(struct targets *targets)
-{
-	for (size_t i = 0; i < targets->n; i++)
-		if (is_open(&targets->items[i]) &&
-			targets->items[i].kind == KIND_WAITING)
-			err_set(&targets->items[i].why, ERR_TEMPORARY,
-				"not tried: postern-milter has not seen what "
-				"was submitted before it; does Postfix ask it "
-				"(postfix-conf/check)?");
+	if (target->item.recipients.n > 1)
+		err_set(&target->why, ERR_TEMPORARY,
+			"it has other recipients besides its ticket: "
+			"Postfix has to be through with those first");
+	else if (target->item.mended)
+		err_set(&target->why, ERR_INVALID,
+			"its sender is not UTF-8, as that of no email");
+	return is_open(target);
 }
 
 /* Submits again all targets that wait. */
 static int submit_waiting(const struct postfix_queue *queue,
 	struct targets *targets, struct err *err)
 {
-	struct waiting batch[WAITING_BATCH];
-	struct target *of[WAITING_BATCH];
-	size_t next = 0, n;
-	bool locked = false;
+	_cleanup_free_ struct waiting **all = mem_alloc(
+		targets->n, sizeof(struct waiting *));
+	size_t n = 0;
 
-	while ((n = gather(targets, &next, batch, of)) > 0) {
-		bool ignored;
-		int result = 0;
+	for (size_t i = 0; i < targets->n; i++) {
+		struct target *target = &targets->items[i];
 
-		if (!locked)
-			result = held_waiting_lock(targets->call, err);
-		locked = true;
-		if (result == 0)
-			result = held_waiting_submit(
-				targets->call, queue, batch, n, err);
-		ignored = result == 0 && is_ignored(batch, n);
-		for (size_t i = 0; i < n; i++) {
-			if (result == 0)
-				settle(of[i], &batch[i]);
-			waiting_clear(&batch[i]);
-		}
-		if (result < 0)
-			return -1;
-		show_progress(next, targets->n);
-		if (ignored) {
-			stop_ignored(targets);
-			break;
-		}
+		if (!is_open(target) || target->kind != KIND_WAITING ||
+			!can_submit(target))
+			continue;
+		target->waiting.item = &target->item;
+		find_ticket(&target->item, target->waiting.ticket);
+		all[n++] = &target->waiting;
 	}
+	if (held_waiting_submit(targets->call, queue, all, n, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		settle(CONTAINER_OF(all[i], struct target, waiting));
 	return 0;
 }
 
@@ -694,7 +628,7 @@ static int run_recheck(
 
 		if (is_open(target) && is_in_hold(target))
 			recheck(call, queue, target);
-		show_progress(i + 1, targets.n);
+		report_progress(i + 1, targets.n);
 	}
 	if (change_queue(queue, QUEUE_RELEASE, &targets, is_in_hold, "released",
 		    err) < 0 ||

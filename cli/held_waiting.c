@@ -47,18 +47,14 @@
 enum {
 	JUDGED_MS = 30 * 1000, /* how long the verdicts may take */
 	LOOK_EVERY_MS = 20,
+	/* How much is submitted at once. */
+	BATCH = 16,
+	BATCH_BYTES = 64 * 1024 * 1024,
 };
-
-void waiting_clear(struct waiting *waiting)
-{
-	free(waiting->queue_id);
-	free(waiting->sender);
-	*waiting = (struct waiting){0};
-}
 
 /* On the folder: closing the database's own file would give up SQLite's locks.
  * The descriptor is not inherited, and stays open as long as the process. */
-int held_waiting_lock(const struct call *call, struct err *err)
+static int lock(const struct call *call, struct err *err)
 {
 	_cleanup_free_ char *path = mem_strdup(call->conf->store.database);
 	const char *folder = dirname(path);
@@ -115,12 +111,12 @@ static int take_ticket(struct db *db, struct waiting *waiting, struct err *err)
 }
 
 static int take_tickets(
-	struct db *db, struct waiting *batch, size_t n, struct err *err)
+	struct db *db, struct waiting *const *batch, size_t n, struct err *err)
 {
 	if (db_begin(db, err) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		if (batch[i].file >= 0 && take_ticket(db, &batch[i], err) < 0) {
+		if (batch[i]->file >= 0 && take_ticket(db, batch[i], err) < 0) {
 			db_rollback(db);
 			return -1;
 		}
@@ -132,8 +128,8 @@ static void start(const struct postfix_queue *queue, struct waiting *waiting)
 {
 	_cleanup_free_ char *address = ticket_address(waiting->new_ticket);
 
-	if (postfix_queue_submit(queue, waiting->sender, address, waiting->file,
-		    &waiting->pid, &waiting->why) < 0)
+	if (postfix_queue_submit(queue, waiting->item->sender, address,
+		    waiting->file, &waiting->pid, &waiting->why) < 0)
 		waiting->pid = 0;
 }
 
@@ -147,31 +143,31 @@ static void finish(struct waiting *waiting)
 }
 
 /* Step 2. */
-static void submit(
-	const struct postfix_queue *queue, struct waiting *batch, size_t n)
+static void submit(const struct postfix_queue *queue,
+	struct waiting *const *batch, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (*batch[i].new_ticket)
-			start(queue, &batch[i]);
+		if (*batch[i]->new_ticket)
+			start(queue, batch[i]);
 	for (size_t i = 0; i < n; i++)
-		finish(&batch[i]);
+		finish(batch[i]);
 }
 
 /* Step 3. One that is gone already was removed by somebody else. */
 static int remove_old(const struct postfix_queue *queue,
-	const struct waiting *batch, size_t n, struct err *err)
+	struct waiting *const *batch, size_t n, struct err *err)
 {
 	_cleanup_strv_ struct strv ids = STRV_INIT, removed = STRV_INIT;
 
 	for (size_t i = 0; i < n; i++)
-		if (batch[i].done)
-			strv_add(&ids, batch[i].queue_id);
+		if (batch[i]->done)
+			strv_add(&ids, batch[i]->item->id);
 	return postfix_queue_change(queue, QUEUE_REMOVE, &ids, &removed, err);
 }
 
 /* Whether the milter has decided about all that were submitted. */
 static int look_at_verdicts(
-	struct db *db, struct waiting *batch, size_t n, struct err *err)
+	struct db *db, struct waiting *const *batch, size_t n, struct err *err)
 {
 	int all = 1;
 
@@ -179,25 +175,25 @@ static int look_at_verdicts(
 		_cleanup_free_ char *refusal = NULL;
 		enum email_state state = EMAIL_STAGED;
 
-		if (batch[i].outcome != WAITING_UNJUDGED)
+		if (batch[i]->outcome != WAITING_UNJUDGED)
 			continue;
 		if (store_email_outcome(
-			    db, batch[i].email_id, &state, &refusal, err) < 0)
+			    db, batch[i]->email_id, &state, &refusal, err) < 0)
 			return -1;
 		if (state == EMAIL_STAGED)
 			all = 0;
 		if (state == EMAIL_SENT)
-			batch[i].outcome = WAITING_SENT;
+			batch[i]->outcome = WAITING_SENT;
 		if (state != EMAIL_REFUSED)
 			continue;
-		batch[i].outcome = WAITING_REFUSED;
-		err_set(&batch[i].why, ERR_INVALID, "%s", refusal);
+		batch[i]->outcome = WAITING_REFUSED;
+		err_set(&batch[i]->why, ERR_INVALID, "%s", refusal);
 	}
 	return all;
 }
 
 static int await_verdicts(
-	struct db *db, struct waiting *batch, size_t n, struct err *err)
+	struct db *db, struct waiting *const *batch, size_t n, struct err *err)
 {
 	int64_t end_us = clock_monotonic_us() + JUDGED_MS * 1000;
 	int all;
@@ -209,34 +205,74 @@ static int await_verdicts(
 }
 
 static int submit_batch(const struct call *call,
-	const struct postfix_queue *queue, struct waiting *batch, size_t n,
-	struct err *err)
+	const struct postfix_queue *queue, struct waiting *const *batch,
+	size_t n, struct err *err)
 {
+	int result = -1;
+
 	for (size_t i = 0; i < n; i++)
-		if (postfix_queue_read(queue, batch[i].queue_id, true,
-			    &batch[i].file, &batch[i].why) < 0)
-			batch[i].file = -1;
-	if (take_tickets(call->db, batch, n, err) < 0)
-		return -1;
-	submit(queue, batch, n);
-	if (remove_old(queue, batch, n, err) < 0)
-		return -1;
-	return await_verdicts(call->db, batch, n, err);
+		if (postfix_queue_read(queue, batch[i]->item->id, true,
+			    &batch[i]->file, &batch[i]->why) < 0)
+			batch[i]->file = -1;
+	if (take_tickets(call->db, batch, n, err) == 0) {
+		submit(queue, batch, n);
+		if (remove_old(queue, batch, n, err) == 0)
+			result = await_verdicts(call->db, batch, n, err);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (batch[i]->file >= 0)
+			close(batch[i]->file);
+	return result;
+}
+
+/* How many of the messages go together. */
+static size_t batch_size(struct waiting *const *all, size_t n)
+{
+	int64_t bytes = all[0]->item->size;
+	size_t i = 1;
+
+	while (i < n && i < BATCH && bytes + all[i]->item->size <= BATCH_BYTES)
+		bytes += all[i++]->item->size;
+	return i;
+}
+
+/* Whether a batch was submitted and the milter has seen none of it. */
+static bool is_ignored(struct waiting *const *batch, size_t n)
+{
+	bool ignored = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (batch[i]->outcome == WAITING_SENT ||
+			batch[i]->outcome == WAITING_REFUSED)
+			return false;
+		ignored |= batch[i]->outcome == WAITING_UNJUDGED;
+	}
+	return ignored;
 }
 
 int held_waiting_submit(const struct call *call,
-	const struct postfix_queue *queue, struct waiting *batch, size_t n,
+	const struct postfix_queue *queue, struct waiting *const *all, size_t n,
 	struct err *err)
 {
-	int result;
+	size_t done = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		batch[i].file = -1;
-		batch[i].why = ERR_INIT;
+	if (n > 0 && lock(call, err) < 0)
+		return -1;
+	while (done < n) {
+		struct waiting *const *batch = all + done;
+		size_t size = batch_size(batch, n - done);
+
+		if (submit_batch(call, queue, batch, size, err) < 0)
+			return -1;
+		done += size;
+		report_progress(done, n);
+		if (is_ignored(batch, size))
+			break;
 	}
-	result = submit_batch(call, queue, batch, n, err);
-	for (size_t i = 0; i < n; i++)
-		if (batch[i].file >= 0)
-			close(batch[i].file);
-	return result;
+	for (; done < n; done++)
+		err_set(&all[done]->why, ERR_TEMPORARY,
+			"not tried: postern-milter has not seen what was "
+			"submitted before it; does Postfix ask it "
+			"(postfix-conf/check)?");
+	return 0;
 }

@@ -19,10 +19,8 @@ enum waiting_outcome {
 };
 
 struct waiting {
-	char *queue_id;
+	const struct queue_item *item;
 	char ticket[SECRET_TICKET_SIZE];
-	char *sender; /* that Postfix has it from: the milter compares it */
-	int64_t size;
 	enum waiting_outcome outcome;
 	struct err why; /* ERR_NONE: it worked */
 	/* For held_waiting_submit() alone. */
@@ -32,22 +30,13 @@ struct waiting {
 	pid_t pid;
 	bool done; /* the message in the queue has done its duty */
 };
-void waiting_clear(struct waiting *waiting);
 
-enum {
-	/* How much is submitted at once. */
-	WAITING_BATCH = 16,
-	WAITING_BATCH_BYTES = 64 * 1024 * 1024,
-};
-
-/* Keeps other commands from doing the same, until this process ends: 0, or -1
- * with ERR_TEMPORARY when one does. */
-int held_waiting_lock(const struct call *call, struct err *err);
-
-/* Submits up to WAITING_BATCH messages, waits a while for the milter's verdicts
- * and fills the outcomes. 0 or -1. Needs the lock. */
+/* Submits the messages, some at a time, waits a while for the milter's verdicts
+ * and fills the outcomes. It stops when the milter has seen none of those that
+ * it submitted last. 0, or -1: ERR_TEMPORARY when another command does the
+ * same; the lock lasts as long as this process. */
 int held_waiting_submit(const struct call *call,
-	const struct postfix_queue *queue, struct waiting *batch, size_t n,
+	const struct postfix_queue *queue, struct waiting *const *all, size_t n,
 	struct err *err);
 
 #endif

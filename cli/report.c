@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #include "core/base/buf.h"
@@ -108,6 +109,13 @@ struct report *report_rows(
 	cell->rows = mem_new(struct report);
 	report_init(cell->rows, columns);
 	return cell->rows;
+}
+
+void report_progress(size_t done, size_t all)
+{
+	if (all > 1 && isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%zu of %zu%s", done, all,
+			done == all ? "\n" : "");
 }
 
 void report_note(struct report *report, const char *format, ...)

@@ -73,6 +73,9 @@ struct report *report_rows(
 void report_note(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Shows on a terminal how many of several steps are done. */
+void report_progress(size_t done, size_t all);
+
 /* Appends all rows in aligned columns under their titles. */
 void print_table_rows(const struct report *report, struct buf *out);
 
