@@ -23,7 +23,6 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/compose/mime_message.h"
 
 struct mime_edit {
 	/* Whether the field goes; NULL: none does. The name is without blanks

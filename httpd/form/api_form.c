@@ -13,7 +13,7 @@
 #include "core/base/gzip.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/form/form_body.h"
+#include "httpd/form/form.h"
 #include "httpd/form/form_email.h"
 #include "httpd/form/form_options.h"
 #include "httpd/form/form_variables.h"

@@ -5,7 +5,7 @@
 #ifndef POSTERN_HTTPD_FORM_FORM_EMAIL_H
 #define POSTERN_HTTPD_FORM_FORM_EMAIL_H
 
-#include "httpd/form/form_text.h"
+#include "httpd/form/form.h"
 #include "httpd/send/outgoing.h"
 
 struct mime_message;

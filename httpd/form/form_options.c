@@ -10,7 +10,7 @@
 #include "core/base/str.h"
 #include "core/mime/mime_gmime.h"
 #include "core/mime/mime_header.h"
-#include "httpd/form/form_text.h"
+#include "httpd/form/form.h"
 
 /* What is gathered on the way. */
 struct options {

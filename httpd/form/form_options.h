@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "httpd/form/form_body.h"
+#include "httpd/form/form.h"
 #include "httpd/send/outgoing.h"
 #include "httpd/http/problem.h"
 

@@ -15,7 +15,7 @@
 #include "core/base/str.h"
 #include "core/base/strv.h"
 #include "core/mime/mime_header.h"
-#include "httpd/form/form_text.h"
+#include "httpd/form/form.h"
 #include "httpd/gate/json_text.h"
 
 static const char *const removed[] = {"%unsubscribe_url%",

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "httpd/form/form_body.h"
+#include "httpd/form/form.h"
 #include "httpd/http/problem.h"
 #include "httpd/send/send.h"
 

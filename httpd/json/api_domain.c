@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
@@ -94,16 +95,23 @@ static int check_settings(const json_t *body, struct problem *problem)
 static int check_region(const json_t *body, struct problem *problem)
 {
 	const json_t *region = json_field_get(body, "region");
+	_cleanup_buf_ struct buf known = BUF_INIT;
 
 	if (region == NULL)
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(regions); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(regions); i++) {
 		if (json_is_string(region) &&
 			str_eq(json_string_value(region), regions[i]))
 			return 0;
+		buf_printf(&known, "%s%s",
+			i == 0                        ? ""
+			: i + 1 < ARRAY_SIZE(regions) ? ", "
+						      : " and ",
+			regions[i]);
+	}
 	return problem_set(problem, PROBLEM_REGION,
-		"The `region` field must be one of us-east-1, eu-west-1, "
-		"sa-east-1 and ap-northeast-1. It has no meaning here.");
+		"The `region` field must be one of %s. It has no meaning here.",
+		buf_str(&known));
 }
 
 static int read_name(const json_t *body, char **name_r, struct problem *problem)

@@ -8,7 +8,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/form/form_body.h"
+#include "httpd/form/form.h"
 #include "tests/fuzz/fuzz.h"
 
 #define BOUNDARY "a-boundary-that-is-in-no-value"

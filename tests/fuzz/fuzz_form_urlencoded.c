@@ -6,7 +6,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/form/form_body.h"
+#include "httpd/form/form.h"
 #include "tests/fuzz/fuzz.h"
 
 static void add_escaped(struct buf *out, const char *text, size_t len)

@@ -5,7 +5,7 @@
 #define POSTERN_TESTS_UNIT_FORM_SHOW_H
 
 #include "core/base/err.h"
-#include "httpd/form/form_body.h"
+#include "httpd/form/form.h"
 
 /* A new string: each field as `name=value;`, with `(filename)` and `<type>`
  * behind the name where it has them; bytes that are not printable ASCII, and

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "httpd/form/form_body.h"
+#include "httpd/form/form.h"
 #include "tests/unit/form_show.h"
 
 #define TYPE      "multipart/form-data; boundary=b"

@@ -1,5 +1,6 @@
 /*
- * form_body: the body of a form, as HTTP clients send it.
+ * form: a form, as HTTP clients send it: its body taken apart into fields, and
+ * their values as text and as lists of addresses.
  *
  * Two encodings, one result: multipart/form-data (RFC 7578, HTML 4.10.22) and
  * application/x-www-form-urlencoded. Fields keep their order, names may stand
@@ -10,14 +11,16 @@
  * themselves and cannot give their bytes back, and it takes more than a
  * kilobyte of memory for each part, without a bound.
  */
-#ifndef POSTERN_HTTPD_FORM_FORM_BODY_H
-#define POSTERN_HTTPD_FORM_FORM_BODY_H
+#ifndef POSTERN_HTTPD_FORM_FORM_H
+#define POSTERN_HTTPD_FORM_FORM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/address/addr.h"
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "httpd/http/problem.h"
 
 enum {
 	FORM_FIELDS_MAX = 4000,
@@ -70,5 +73,37 @@ const struct form_field *form_next(const struct form *form, const char *name,
 
 void form_clear(struct form *form);
 #define _cleanup_form_ __attribute__((cleanup(form_clear)))
+
+/* The first value of the name: UTF-8 without NUL. *value_r is NULL when it is
+ * not given, and borrowed from form. */
+int form_text(const struct form *form, const char *name, const char **value_r,
+	struct problem *problem);
+
+/* The same for what stands in a header field: no control characters. */
+int form_text_line(const struct form *form, const char *name,
+	const char **value_r, struct problem *problem);
+
+/* Checks one value, as form_text() does. */
+int form_text_check(const struct form_field *field, struct problem *problem);
+
+/* Whether there is a value that is not blank. */
+bool form_text_given(const struct form *form, const char *name);
+
+/* A Message-ID that a client chose: puts brackets around it when there are
+ * none. -1 with the problem when it is not valid. */
+int form_text_message_id(char **id, struct problem *problem);
+
+/* What a list of addresses may have. */
+enum { FORM_TEXT_ADDRS_MAX = 1000 };
+
+/* Appends all mailboxes of all fields of the name, comma lists and repeats,
+ * each address once. Ends with one more than FORM_TEXT_ADDRS_MAX when there are
+ * more, which the caller must refuse. */
+int form_text_addrs(const struct form *form, const char *name,
+	struct addr_list *list, struct problem *problem);
+
+/* The same for one comma list; name is for the problem. */
+int form_text_split(const char *value, const char *name, struct addr_list *list,
+	struct problem *problem);
 
 #endif
