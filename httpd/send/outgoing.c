@@ -64,3 +64,13 @@ uint64_t outgoing_text_size(const struct outgoing *outgoing)
 	       size_of_addrs(&outgoing->envelope) + size_of(outgoing->tags) +
 	       size_of(outgoing->variables);
 }
+
+const struct problem *send_first_problem(const struct send_outcome *outcome)
+{
+	if (outcome->problem)
+		return outcome->problem;
+	for (size_t i = 0; i < outcome->n; i++)
+		if (outcome->results[i].problem.kind != PROBLEM_NONE)
+			return &outcome->results[i].problem;
+	return NULL;
+}

@@ -1,15 +1,19 @@
 /*
- * outgoing: an email that a client wants sent, whichever dialect it spoke.
- *
- * Plain data; starts zeroed, freed with outgoing_clear().
+ * outgoing: an email that a client wants sent, whichever dialect it spoke, and
+ * what became of it.
  */
 #ifndef POSTERN_HTTPD_OUTGOING_H
 #define POSTERN_HTTPD_OUTGOING_H
 
 #include <stdint.h>
 
+#include "core/base/id.h"
 #include "core/compose/mime_message.h"
+#include "httpd/http/problem.h"
 
+struct request;
+
+/* Plain data; starts zeroed, freed with outgoing_clear(). */
 struct outgoing {
 	/* Without date; message_id only when the client chose one. */
 	struct mime_message message;
@@ -31,5 +35,49 @@ uint64_t outgoing_text_size(const struct outgoing *outgoing);
 
 void outgoing_clear(struct outgoing *outgoing);
 #define _cleanup_outgoing_ __attribute__((cleanup(outgoing_clear)))
+
+/* Makes emails of one, each for one of its `to`, on any thread and when it is
+ * needed: all at once would take too much memory. */
+struct send_personal {
+	/* About how much memory email i takes that base does not hold. */
+	uint64_t (*size)(const struct send_personal *personal,
+		const struct outgoing *base, size_t i);
+	/* Whether html is the same for all: then so is the text made of it,
+	 * which make() leaves as it is in base. */
+	bool (*same_html)(const struct send_personal *personal,
+		const struct outgoing *base);
+	/* Makes email i, which shares with base what is the same for all; also
+	 * after a problem it is ended with clear(). 0, or -1 with the
+	 * problem. */
+	int (*make)(const struct send_personal *personal,
+		const struct outgoing *base, size_t i, struct outgoing *email_r,
+		struct problem *problem);
+	void (*clear)(struct outgoing *email);
+	void (*free)(struct send_personal *personal);
+};
+
+/* What became of one email. */
+struct send_result {
+	char id[ID_SIZE];
+	const char *message_id; /* with <>; NULL when it was not composed now */
+	struct problem problem; /* its kind is PROBLEM_NONE: no fault of its own */
+};
+
+/* What became of all n, in their order; lives for the call of done. */
+struct send_outcome {
+	const struct problem *problem; /* of the request; NULL: see the results */
+	const struct send_result *results;
+	size_t n;
+	size_t sent;     /* are with Postfix; the others are not, or perhaps */
+	bool unfinished; /* a repeat with the same Idempotency-Key sends what
+			  * was not sent now */
+};
+
+typedef void send_done(
+	struct request *request, const struct send_outcome *outcome);
+
+/* The problem of the request, or the first one among the results; NULL when all
+ * is well. */
+const struct problem *send_first_problem(const struct send_outcome *outcome);
 
 #endif

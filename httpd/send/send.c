@@ -30,7 +30,7 @@
 #include "core/conf/conf.h"
 #include "httpd/gate/request.h"
 #include "httpd/send/record_watch.h"
-#include "httpd/send/send_private.h"
+#include "httpd/send/send_group.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
@@ -441,14 +441,4 @@ void send_request(struct request *request, const struct send_dialect *dialect)
 		read_body(&reading->work);
 		on_read(&reading->work.done);
 	}
-}
-
-const struct problem *send_first_problem(const struct send_outcome *outcome)
-{
-	if (outcome->problem)
-		return outcome->problem;
-	for (size_t i = 0; i < outcome->n; i++)
-		if (outcome->results[i].problem.kind != PROBLEM_NONE)
-			return &outcome->results[i].problem;
-	return NULL;
 }

@@ -21,52 +21,11 @@
 #ifndef POSTERN_HTTPD_SEND_H
 #define POSTERN_HTTPD_SEND_H
 
-#include "core/base/id.h"
 #include "httpd/send/outgoing.h"
 #include "httpd/http/problem.h"
 
 struct evbuffer;
 struct request;
-
-/* What became of one email. */
-struct send_result {
-	char id[ID_SIZE];
-	const char *message_id; /* with <>; NULL when it was not composed now */
-	struct problem problem; /* its kind is PROBLEM_NONE: no fault of its own */
-};
-
-/* What became of all n, in their order; lives for the call of done. */
-struct send_outcome {
-	const struct problem *problem; /* of the request; NULL: see the results */
-	const struct send_result *results;
-	size_t n;
-	size_t sent;     /* are with Postfix; the others are not, or perhaps */
-	bool unfinished; /* a repeat with the same Idempotency-Key sends what
-			  * was not sent now */
-};
-
-typedef void send_done(
-	struct request *request, const struct send_outcome *outcome);
-
-/* Makes emails of one, each for one of its `to`, on any thread and when it is
- * needed: all at once would take too much memory. */
-struct send_personal {
-	/* About how much memory email i takes that base does not hold. */
-	uint64_t (*size)(const struct send_personal *personal,
-		const struct outgoing *base, size_t i);
-	/* Whether html is the same for all: then so is the text made of it,
-	 * which make() leaves as it is in base. */
-	bool (*same_html)(const struct send_personal *personal,
-		const struct outgoing *base);
-	/* Makes email i, which shares with base what is the same for all; also
-	 * after a problem it is ended with clear(). 0, or -1 with the
-	 * problem. */
-	int (*make)(const struct send_personal *personal,
-		const struct outgoing *base, size_t i, struct outgoing *email_r,
-		struct problem *problem);
-	void (*clear)(struct outgoing *email);
-	void (*free)(struct send_personal *personal);
-};
 
 /* The emails of one request. */
 struct send_spec {
@@ -125,9 +84,5 @@ struct send_dialect {
 /* Reads the request, sends its emails, and answers it: done, or a problem. What
  * may take long is done off the worker's loop. */
 void send_request(struct request *request, const struct send_dialect *dialect);
-
-/* The problem of the request, or the first one among the results; NULL when all
- * is well. */
-const struct problem *send_first_problem(const struct send_outcome *outcome);
 
 #endif

@@ -21,7 +21,7 @@
 #include "core/policy/ticket.h"
 #include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
-#include "httpd/send/send_private.h"
+#include "httpd/send/send_group.h"
 
 /* The name is kept where there is one. A client that makes the message itself
  * names those who get it apart from its header. */
@@ -116,13 +116,6 @@ static int compose(struct request *request, struct outgoing *outgoing,
 			"(%zu of %" PRId64 " bytes)",
 			limit / (1024 * 1024), composed_r->message.len, limit);
 	return 0;
-}
-
-void send_composed_clear(struct composed *composed)
-{
-	store_email_clear(&composed->row);
-	free(composed->recipient);
-	buf_free(&composed->message);
 }
 
 /* Emails that are composed on the worker's loop: so many, and so many bytes. */

@@ -12,7 +12,7 @@
 #include "core/base/mem.h"
 #include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
-#include "httpd/send/send_private.h"
+#include "httpd/send/send_group.h"
 
 struct send_group *send_group_new(
 	struct request *request, size_t n, bool permissive, send_done *done)
@@ -34,6 +34,13 @@ struct send_group *send_group_new(
 	return group;
 }
 
+static void clear_composed(struct composed *composed)
+{
+	store_email_clear(&composed->row);
+	free(composed->recipient);
+	buf_free(&composed->message);
+}
+
 void send_group_free(struct send_group *group)
 {
 	size_t outgoing_n = group->personal ? 1 : group->n;
@@ -45,7 +52,7 @@ void send_group_free(struct send_group *group)
 	if (group->personal)
 		group->personal->free(group->personal);
 	for (size_t i = 0; i < group->n; i++)
-		send_composed_clear(&group->sends[i].composed);
+		clear_composed(&group->sends[i].composed);
 	idempotency_unlock(group->lock);
 	free(group->sends);
 	free(group->results);

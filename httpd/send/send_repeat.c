@@ -30,7 +30,7 @@
 #include "core/conf/conf.h"
 #include "core/postfix/postfix_run.h"
 #include "httpd/gate/request.h"
-#include "httpd/send/send_private.h"
+#include "httpd/send/send_group.h"
 #include "httpd/worker/worker.h"
 
 /* How long a sendmail process that outlived its httpd has. */

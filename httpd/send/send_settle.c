@@ -18,7 +18,7 @@
 #include "core/base/log.h"
 #include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
-#include "httpd/send/send_private.h"
+#include "httpd/send/send_group.h"
 
 static const struct {
 	bool out;  /* Postfix has it, or may have it */

@@ -27,7 +27,7 @@
 #include "core/postfix/postfix_run.h"
 #include "httpd/gate/request.h"
 #include "httpd/send/record_watch.h"
-#include "httpd/send/send_private.h"
+#include "httpd/send/send_group.h"
 #include "httpd/worker/worker.h"
 
 bool send_prepare(struct send_group *group)

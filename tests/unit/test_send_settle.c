@@ -13,7 +13,7 @@
 
 #include "core/mime/mime_gmime.h"
 #include "httpd/send/idempotency.h"
-#include "httpd/send/send_private.h"
+#include "httpd/send/send_group.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"
 

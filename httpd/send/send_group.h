@@ -1,9 +1,9 @@
 /*
- * send_private: the emails of a request on their way, and the steps of send.c
- * that stand in files of their own.
+ * send_group: the emails of a request on their way, and the steps that they
+ * take, which stand in files of their own.
  */
-#ifndef POSTERN_HTTPD_SEND_PRIVATE_H
-#define POSTERN_HTTPD_SEND_PRIVATE_H
+#ifndef POSTERN_HTTPD_SEND_GROUP_H
+#define POSTERN_HTTPD_SEND_GROUP_H
 
 #include "core/db/committer.h"
 #include "core/store/store_email.h"
@@ -13,7 +13,7 @@
 #include "httpd/inject/inject.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/send/record_watch.h"
-#include "httpd/send/send.h"
+#include "httpd/send/outgoing.h"
 
 struct worker;
 
@@ -109,7 +109,6 @@ void send_group_commit(struct send_group *group,
 	int (*run)(struct db *db, void *group, struct err *err),
 	void (*done)(struct task *task), bool lazy);
 
-void send_composed_clear(struct composed *composed);
 /* Composes the open emails; those of many or large ones on a thread of the
  * pool. Then done runs on the worker, perhaps before this returns: the
  * group has a problem when they take more memory than there is. */
