@@ -140,8 +140,23 @@ int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r,
 	return 0;
 }
 
+/* The same with the rest. */
+static int read_item(struct db *db, struct db_stmt *stmt,
+	const struct row_type *type, void *item_r, struct err *err)
+{
+	if (row_read(stmt, type, item_r, err) < 0)
+		return -1;
+	if (type->read_rest == NULL || type->read_rest(db, item_r, err) == 0)
+		return 0;
+	row_clear(type, item_r);
+	db_reset(stmt);
+	return -1;
+}
+
 void row_clear(const struct row_type *type, void *item)
 {
+	if (type->clear_rest)
+		type->clear_rest(item);
 	for (size_t i = 0; i < type->n; i++) {
 		void *member = (char *)item + type->fields[i].offset;
 
@@ -164,7 +179,7 @@ int row_get(struct db *db, const char *sql, const struct db_param *params,
 	result = db_step(stmt, err);
 	if (result != 1)
 		return result;
-	if (row_read(stmt, type, item_r, err) < 0)
+	if (read_item(db, stmt, type, item_r, err) < 0)
 		return -1;
 	db_reset(stmt);
 	return 1;
@@ -318,8 +333,8 @@ int row_list(struct db *db, const char *sql, const struct db_param *params,
 			break;
 		}
 		rows.items = mem_append(rows.items, rows.n, type->size);
-		result = row_read(
-			stmt, type, item_at(&rows, type->size, rows.n), err);
+		result = read_item(db, stmt, type,
+			item_at(&rows, type->size, rows.n), err);
 		if (result < 0)
 			break;
 		rows.n++;

@@ -62,10 +62,16 @@ struct row_type {
 	size_t size;
 	const struct row_field *fields;
 	size_t n;
+	/* Reads what other tables have of an item, before its row is done with:
+	 * so all is of one moment, and the engine takes its locks once. 0 or
+	 * -1. And frees that. NULL: there is nothing. */
+	int (*read_rest)(struct db *db, void *item, struct err *err);
+	void (*clear_rest)(void *item);
 };
 #define ROW_TYPE(type_, fields_)                                               \
 	{                                                                      \
-		sizeof(struct type_), (fields_), ARRAY_SIZE(fields_)           \
+		.size = sizeof(struct type_), .fields = (fields_),             \
+		.n = ARRAY_SIZE(fields_)                                       \
 	}
 
 /* The first row: 1 and *item_r, 0 when there is none, -1. The columns are found
@@ -76,8 +82,8 @@ int row_get(struct db *db, const char *sql, const struct db_param *params,
 int row_number(struct db *db, const char *sql, const struct db_param *params,
 	int64_t *number_r, struct err *err);
 
-/* Fills *item_r from the current row of a statement. 0; or -1, with the
- * statement reset and *item_r zeroed. */
+/* Fills *item_r from the current row of a statement, without the rest. 0; or
+ * -1, with the statement reset and *item_r zeroed. */
 int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r,
 	struct err *err);
 /* Frees what the item owns, and zeroes it. */

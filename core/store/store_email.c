@@ -44,7 +44,26 @@ static const struct row_field email_fields[] = {
 	ROW_FIELD(email, tags, ROW_TEXT),
 	ROW_FIELD(email, variables, ROW_TEXT),
 };
-const struct row_type store_email_type = ROW_TYPE(email, email_fields);
+
+static int read_recipients(struct db *db, void *item, struct err *err)
+{
+	struct email *email = item;
+
+	return store_recipients_read(db, email->seq, &email->recipients, err);
+}
+
+static void clear_recipients(void *item)
+{
+	recipients_free(&((struct email *)item)->recipients);
+}
+
+const struct row_type store_email_type = {
+	.size = sizeof(struct email),
+	.fields = email_fields,
+	.n = ARRAY_SIZE(email_fields),
+	.read_rest = read_recipients,
+	.clear_rest = clear_recipients,
+};
 
 const char *store_email_state_name(enum email_state state)
 {
@@ -54,7 +73,6 @@ const char *store_email_state_name(enum email_state state)
 
 void store_email_clear(struct email *email)
 {
-	recipients_free(&email->recipients);
 	row_clear(&store_email_type, email);
 }
 

@@ -30,29 +30,12 @@ int store_email_get(struct db *db, const char *id,
 		" WHERE e.id = $id AND" IN_FOLDER
 		" AND ($company IS NULL OR e.company_id = $company)"
 		" AND ($domain IS NULL OR e.domain = $domain)";
-	struct db_stmt *stmt;
-	int found;
 
-	if (db_start(db, sql_get,
-		    DB_PARAMS(DB_TEXT("$id", id),
-			    DB_INT("$all", !scope->sent_only),
-			    DB_TEXT("$company", scope->company_id),
-			    DB_TEXT("$domain", scope->domain)),
-		    &stmt, err) != 0)
-		return -1;
-	found = db_step(stmt, err);
-	if (found != 1)
-		return found;
-	if (row_read(stmt, &store_email_type, email_r, err) < 0)
-		return -1;
-	/* Before the reset: so both are of one moment, and the engine takes its
-	 * locks once. */
-	found = store_recipients_read(
-		db, email_r->seq, true, &email_r->recipients, err);
-	db_reset(stmt);
-	if (found != 1)
-		store_email_clear(email_r);
-	return found;
+	return row_get(db, sql_get,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$all", !scope->sent_only),
+			DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain)),
+		&store_email_type, email_r, err);
 }
 
 static const struct row_field recall_fields[] = {
@@ -94,38 +77,6 @@ int store_email_outcome(struct db *db, const char *id,
 	return found;
 }
 
-/* The list of these rows, with their recipients. A row that has none by now was
- * removed in the meantime: it is left out. */
-static int fill_list(struct db *db, const struct rows *rows,
-	struct email_list *list_r, struct err *err)
-{
-	struct email_list list = {rows->items, rows->n};
-	size_t kept = 0;
-
-	for (size_t i = 0; i < rows->n; i++) {
-		struct email *email = &list.items[i];
-		int found = store_recipients_read(
-			db, email->seq, false, &email->recipients, err);
-
-		if (found < 0) {
-			store_email_list_free(&list);
-			return -1;
-		}
-		if (found == 0) {
-			store_email_clear(email);
-			continue;
-		}
-		if (kept != i) {
-			list.items[kept] = *email;
-			*email = (struct email){0};
-		}
-		kept++;
-	}
-	list.n = kept;
-	*list_r = list;
-	return 0;
-}
-
 static int read_list(struct db *db, const char *sql,
 	const struct db_param *params, struct email_list *list_r, struct err *err)
 {
@@ -133,7 +84,8 @@ static int read_list(struct db *db, const char *sql,
 
 	if (row_list(db, sql, params, &store_email_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
-	return fill_list(db, &rows, list_r, err);
+	*list_r = (struct email_list){rows.items, rows.n};
+	return 0;
 }
 
 /* One statement for each kind of scope, so that each walks the index that fits
@@ -245,8 +197,9 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 			    DB_GIVEN_TEXT("$domain", scope->domain)),
 		    &store_email_type, page, &rows, err) < 0)
 		return -1;
+	*list_r = (struct email_list){rows.items, rows.n};
 	*more_r = rows.more;
-	return fill_list(db, &rows, list_r, err) < 0 ? -1 : 1;
+	return 1;
 }
 
 /* Search */
@@ -574,8 +527,9 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 	if (found == 1 && cut >= 0)
 		found = read_matches(&search, page, &rows, err);
 	free(search.domain);
-	if (found < 0 || cut < 0 || fill_list(db, &rows, &all.list, err) < 0)
+	if (found < 0 || cut < 0)
 		return -1;
+	all.list = (struct email_list){rows.items, rows.n};
 	all.more = rows.more || cut;
 	if (rows.more)
 		all.next[0] = '\0';
@@ -585,8 +539,6 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 
 void store_email_list_free(struct email_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
-		store_email_clear(&list->items[i]);
-	free(list->items);
+	row_list_free(&store_email_type, list->items, list->n);
 	*list = (struct email_list){0};
 }

@@ -63,25 +63,21 @@ void recipients_free(struct recipients *recipients)
 	*recipients = (struct recipients){0};
 }
 
-int store_recipients_read(struct db *db, int64_t seq, bool fates,
+int store_recipients_read(struct db *db, int64_t seq,
 	struct recipients *recipients_r, struct err *err)
 {
-#define READ(more)                                                             \
-	"SELECT kind, address, mailbox, state IS NOT NULL AS enveloped" more   \
-	" FROM email_recipient WHERE email = $email ORDER BY n"
-	static const char sql_read[] = READ("");
-	static const char sql_fates[] = READ(
-		", coalesce(state, 'queued') AS fate, attempts,"
-		" changed_us, relay, dsn, text");
-#undef READ
+	static const char sql_read[] =
+		"SELECT kind, address, mailbox, state IS NOT NULL AS enveloped,"
+		" coalesce(state, 'queued') AS fate, attempts, changed_us,"
+		" relay, dsn, text"
+		" FROM email_recipient WHERE email = $email ORDER BY n";
 	struct rows rows;
 
-	if (row_list(db, fates ? sql_fates : sql_read,
-		    DB_PARAMS(DB_INT("$email", seq)), &recipient_type, ROWS_ALL,
-		    &rows, err) < 0)
+	if (row_list(db, sql_read, DB_PARAMS(DB_INT("$email", seq)),
+		    &recipient_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
 	*recipients_r = (struct recipients){rows.items, rows.n};
-	return rows.n > 0;
+	return 0;
 }
 
 int store_recipients_envelope(

@@ -26,8 +26,7 @@ struct recipient {
 	char *mailbox; /* as given, `Name <address>`; NULL: the address alone */
 	bool enveloped; /* false: only a header field names it, or an earlier
 			 * row has the address */
-	/* What became of it, for those in the envelope; of emails that are read
-	 * one by one, see store_event.h. */
+	/* What became of it, for those in the envelope; see store_event.h. */
 	enum fate fate;
 	int64_t attempts;
 	int64_t changed_us; /* 0: never */
@@ -52,12 +51,11 @@ void recipients_free(struct recipients *recipients);
 
 /* The rest is for the files of the store. */
 
-/* The recipients of the email with this seq, with what became of them if fates
- * is true: 1, or 0 when there are none, because the email was removed since its
- * row was read, or -1. */
-int store_recipients_read(struct db *db, int64_t seq, bool fates,
+/* The recipients of the email with this seq: 0 or -1. */
+int store_recipients_read(struct db *db, int64_t seq,
 	struct recipients *recipients_r, struct err *err);
-/* The addresses of those in the envelope, likewise. */
+/* The addresses of those in the envelope: 1, or 0 when there are none, because
+ * the email was removed since its row was read, or -1. */
 int store_recipients_envelope(
 	struct db *db, int64_t seq, struct strv *addresses_r, struct err *err);
 

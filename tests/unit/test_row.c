@@ -110,7 +110,7 @@ static void test_kinds(void **state)
 	static const char sql_part[] = "SELECT id, text FROM thing";
 	static const char sql_change[] = "UPDATE thing SET text = $id || $text";
 	static const struct row_type small_type = {
-		sizeof(struct thing), thing_fields, 2};
+		.size = sizeof(struct thing), .fields = thing_fields, .n = 2};
 	struct temp_db *temp = *state;
 	struct thing thing = {.id = "12345678",
 		.text = (char *)"grüße",
