@@ -117,10 +117,15 @@ static void print_json(
 		print_json_record(report, out);
 }
 
-static void print_for_people(
-	enum verb_shape shape, const struct report *report, struct buf *out)
+/* A terminal that is too narrow for the table gets its cells in lines; 0: it is
+ * no terminal. */
+static void print_for_people(enum verb_shape shape, const struct report *report,
+	size_t terminal, struct buf *out)
 {
-	if (shape == VERB_ROWS)
+	if (shape == VERB_ROWS && report->rows_n > 0 && terminal > 0 &&
+		table_width(report) > terminal)
+		print_table_blocks(report, out);
+	else if (shape == VERB_ROWS)
 		print_table_rows(report, out);
 	else if (shape == VERB_RECORD)
 		print_table_record(report, out);
@@ -147,7 +152,8 @@ static int show(const struct arguments *arguments, const struct report *report,
 	if (arguments->json)
 		print_json(arguments->verb->shape, report, &text);
 	else
-		print_for_people(arguments->verb->shape, report, &text);
+		print_for_people(arguments->verb->shape, report,
+			terminal_width(fileno(out)), &text);
 	result = write_out(out, &text, err);
 	secret_wipe(text.data, text.len);
 	buf_free(&text);

@@ -106,17 +106,23 @@ int call_time_option(const struct call *call, enum verb_option_id option,
 		verbs_options[option].name, text);
 }
 
+size_t terminal_width(int fd)
+{
+	struct winsize size = {0};
+
+	return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 size_t screen_width(void)
 {
 	enum { LEAST = 40, USUAL = 80, MOST = 120 };
-	struct winsize size = {0};
+	size_t width = terminal_width(STDOUT_FILENO);
 
-	if (!isatty(STDOUT_FILENO) ||
-		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+	if (width == 0)
 		return USUAL;
-	if (size.ws_col < LEAST)
+	if (width < LEAST)
 		return LEAST;
-	return size.ws_col > MOST ? MOST : size.ws_col;
+	return width > MOST ? MOST : width;
 }
 
 bool ask_is_possible(void)

@@ -60,6 +60,9 @@ int call_domain(const struct call *call, const char *given,
 int call_time_option(const struct call *call, enum verb_option_id option,
 	int64_t *time_us, struct err *err);
 
+/* How many columns the terminal has; 0 when it is none, or does not tell. */
+size_t terminal_width(int fd);
+
 /* How many columns to write for: those of the terminal, within reason, or 80. */
 size_t screen_width(void);
 

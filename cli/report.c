@@ -513,6 +513,16 @@ static void end_line(struct line *line)
 	line->owed = 0;
 }
 
+size_t table_width(const struct report *report)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < report->columns_n; i++)
+		if (report->columns[i].title)
+			width += column_width(report, i) + GAP;
+	return width > 0 ? width - GAP : 0;
+}
+
 void print_table_rows(const struct report *report, struct buf *out)
 {
 	size_t *widths = mem_alloc(report->columns_n, sizeof(*widths));
@@ -541,17 +551,39 @@ void print_table_rows(const struct report *report, struct buf *out)
 	free(widths);
 }
 
-static size_t names_width(const struct report *report)
+static size_t names_width(const struct report *report, bool titled)
 {
 	size_t width = 0;
 
 	for (size_t i = 0; i < report->columns_n; i++) {
-		size_t len = strlen(report->columns[i].name);
+		const struct column *column = &report->columns[i];
+		size_t len = strlen(column->name);
 
-		if (report->columns[i].type != COLUMN_BODY && len > width)
+		if (column->type != COLUMN_BODY && (column->title || !titled) &&
+			len > width)
 			width = len;
 	}
 	return width;
+}
+
+void print_table_blocks(const struct report *report, struct buf *out)
+{
+	size_t width = names_width(report, true);
+
+	for (size_t row = 0; row < report->rows_n; row++) {
+		if (row > 0)
+			buf_add_char(out, '\n');
+		for (size_t i = 0; i < report->columns_n; i++) {
+			const struct column *column = &report->columns[i];
+			_cleanup_free_ char *text = NULL;
+
+			if (column->title == NULL)
+				continue;
+			text = render(report, row, i, true);
+			buf_printf(out, "%-*s%s\n", (int)(width + GAP),
+				column->name, text);
+		}
+	}
 }
 
 static void add_body(
@@ -564,7 +596,7 @@ static void add_body(
 
 void print_table_record(const struct report *report, struct buf *out)
 {
-	size_t width = names_width(report);
+	size_t width = names_width(report, false);
 
 	for (size_t i = 0; i < report->columns_n; i++) {
 		const struct column *column = &report->columns[i];

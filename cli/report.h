@@ -78,6 +78,11 @@ void report_progress(size_t done, size_t all);
 
 /* Appends all rows in aligned columns under their titles. */
 void print_table_rows(const struct report *report, struct buf *out);
+/* How many columns of a terminal that takes. */
+size_t table_width(const struct report *report);
+/* The same cells, for a terminal that is narrower: a line for each, with its
+ * name, and an empty line between rows. */
+void print_table_blocks(const struct report *report, struct buf *out);
 
 /* Appends the first row, a line for each column with its name; texts of many
  * lines stand below. */

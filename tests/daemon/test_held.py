@@ -1,8 +1,13 @@
 """postern held: what the rules have Postfix hold, through real Postfix."""
 
+import fcntl
 import json
+import os
+import pty
 import re
+import struct
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
@@ -88,6 +93,26 @@ def test_list_and_show(box, domain, to):
     table = run(box, "list", json_too=False).stdout
     assert re.search(rf"held +{queue_id} +a@other.test", table)
     assert held(box, "list", "--limit", "1") != []
+    assert f"\r\nqueue_id  {queue_id}\r\nsender    a@other.test\r\n" in in_terminal(
+        box, 80, "held", "list")
+    assert f"{queue_id}  a@other.test" in in_terminal(box, 400, "held", "list")
+
+
+def in_terminal(box, columns, *words):
+    """What a terminal of that width shows of a command."""
+    terminal, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    command = [box.env["POSTERN_CLI"], "-c", box.config, *words]
+    process = subprocess.Popen(command, stdout=its)
+    os.close(its)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:  # nobody has it open any more
+            os.close(terminal)
+            assert process.wait(timeout=60) == 0
+            return shown.decode()
 
 
 def test_disable_tells_of_it(box, domain, to):

@@ -74,6 +74,37 @@ static void test_table(void **state)
 	report_clear(&report);
 }
 
+static void test_blocks(void **state)
+{
+	struct report report;
+
+	(void)state;
+	report_init(&report, columns);
+	assert_int_equal(table_width(&report),
+		strlen("ID  NAME  ACTIVE  COUNT  CREATED  LIST"));
+	assert_printed(&report, print_table_blocks, "");
+	add_full_row(&report, "文文文");
+	report_add_row(&report);
+	assert_int_equal(
+		table_width(&report), strlen("ID  NAME..  ACTIVE  COUNT  "
+					     "2026-11-21 02:43:18Z  LIST"));
+	assert_printed(&report, print_table_blocks,
+		"id          1\n"
+		"name        文文文\n"
+		"active      yes\n"
+		"count       -12\n"
+		"created_at  2026-11-21 02:43:18Z\n"
+		"list        a, b\n"
+		"\n"
+		"id          -\n"
+		"name        -\n"
+		"active      -\n"
+		"count       -\n"
+		"created_at  -\n"
+		"list        -\n");
+	report_clear(&report);
+}
+
 static void test_long_texts_are_cut(void **state)
 {
 	static const struct column one[] = {
@@ -178,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_long_texts_are_cut),
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_json),
