@@ -1,6 +1,6 @@
 """The groups of rows, by name."""
 
-from . import cost, form, get, memory, milter, post, sendmail, store_size
+from . import cost, events, form, get, memory, milter, post, sendmail, store_size
 
 GROUPS = {
     "milter": milter.run,
@@ -11,4 +11,5 @@ GROUPS = {
     "store": store_size.run,
     "cost": cost.run,
     "memory": memory.run,
+    "events": events.run,
 }

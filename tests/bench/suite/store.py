@@ -25,8 +25,12 @@ def _columns(db, table):
     return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
 
 
-def _copy(db, table, chosen, first, count):
-    """Copies the row of the table that was staged first."""
+# The email that is copied.
+OLDEST = "(SELECT min(seq) FROM email)"
+
+
+def _copy(db, table, chosen, first, count, pattern):
+    """Copies the row of the table that belongs to that email."""
     columns = _columns(db, table)
     values = [chosen.get(name, name) for name in columns]
     db.execute(
@@ -34,36 +38,39 @@ def _copy(db, table, chosen, first, count):
         f" SELECT n + 1 FROM number WHERE n + 1 < {first + count})"
         f" INSERT INTO {table} ({', '.join(columns)})"
         f" SELECT {', '.join(values)} FROM number,"
-        f" (SELECT * FROM {table} ORDER BY seq LIMIT 1)"
+        f" (SELECT * FROM {table} WHERE seq = {pattern})"
     )
 
 
-def _copy_recipients(db, first, count):
-    """Those of the email that was staged first."""
+def _copy_recipients(db, first, count, pattern):
     db.execute(
         f"WITH RECURSIVE number (new) AS (SELECT {first} UNION ALL"
         f" SELECT new + 1 FROM number WHERE new + 1 < {first + count})"
         " INSERT INTO email_recipient (email, n, kind, address, mailbox, state)"
         " SELECT new, n, kind, address, mailbox, state FROM number,"
         " (SELECT * FROM email_recipient"
-        " WHERE email = (SELECT min(seq) FROM email))"
+        f" WHERE email = {pattern})"
     )
 
 
-def fill(path, count, staged=False):
-    """Adds so many copies of the first email, with these tickets and ids:
-    the range of their numbers."""
+def fill(path, count, staged=False, chosen=None, functions=None, pattern=OLDEST):
+    """Adds so many copies of an email, with these tickets and ids, and what is
+    chosen for other columns: the range of their numbers."""
     db = sqlite3.connect(path, timeout=60)
     db.create_function("ticket_of", 1, ticket, deterministic=True)
     db.create_function("id_of", 1, email_id, deterministic=True)
+    for name, function in (functions or {}).items():
+        db.create_function(name, 1, function, deterministic=True)
     db.execute("PRAGMA cache_size = -200000")
+    (pattern,) = db.execute(f"SELECT {pattern}").fetchone()
     (first,) = db.execute("SELECT max(seq) + 1 FROM email").fetchone()
     chosen = {"seq": "n", "id": "id_of(n)", "ticket": "ticket_of(n)",
-              "message_id": "'<' || id_of(n) || '@bench.test>'"}
+              "message_id": "'<' || id_of(n) || '@bench.test>'", **(chosen or {})}
     with db:
-        _copy(db, "email", {**chosen, **(STAGED if staged else {})}, first, count)
-        _copy(db, "email_content", {"seq": "n"}, first, count)
-        _copy_recipients(db, first, count)
+        _copy(db, "email", {**chosen, **(STAGED if staged else {})}, first, count,
+              pattern)
+        _copy(db, "email_content", {"seq": "n"}, first, count, pattern)
+        _copy_recipients(db, first, count, pattern)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
     return range(first, first + count)
