@@ -165,6 +165,7 @@ struct sqlite_stmt {
 	struct db_stmt base;
 	sqlite3_stmt *handle;
 	int bind_error; /* told by the next step */
+	bool used;      /* since it was reset */
 };
 
 static const char pragmas_all[] = "PRAGMA foreign_keys=ON;"
@@ -461,6 +462,7 @@ static void sqlite_bind(
 	struct sqlite_stmt *stmt = of_stmt(base);
 	int rc = SQLITE_OK;
 
+	stmt->used = true;
 	switch (value->kind) {
 	case DB_PARAM_TEXT:
 	case DB_PARAM_GIVEN_TEXT:
@@ -485,6 +487,9 @@ static void sqlite_reset(struct db_stmt *base)
 {
 	struct sqlite_stmt *stmt = of_stmt(base);
 
+	if (!stmt->used)
+		return;
+	stmt->used = false;
 	sqlite3_reset(stmt->handle);
 	sqlite3_clear_bindings(stmt->handle);
 	stmt->bind_error = SQLITE_OK;
@@ -503,6 +508,7 @@ static int sqlite_step(struct db_stmt *base, struct err *err)
 	struct sqlite_stmt *stmt = of_stmt(base);
 	int rc = stmt->bind_error, result = 0;
 
+	stmt->used = true;
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt->handle);
 	if (rc == SQLITE_ROW)
