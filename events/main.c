@@ -5,11 +5,14 @@
  * once, at the start. The exit status is one of sysexits.h; a supervisor starts
  * it again, and it goes on where it was.
  */
+#include <errno.h>
+#include <grp.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -42,6 +45,8 @@ static const struct daemon_about about = {
 	.default_path = CONF_DEFAULT_PATH,
 	.file_option = "once",
 	.file_help = "read this log, packed or not, and end",
+	.flag_option = "check",
+	.flag_help = "say where the log would be read, and end",
 };
 
 /* What was learnt of Postfix at the start. */
@@ -53,7 +58,8 @@ struct postfix {
 
 struct daemon {
 	const char *conf_path;
-	const char *once; /* NULL: goes on */
+	struct daemon_given given;
+	const char *once; /* the file of --once; NULL: goes on */
 	struct conf *conf;
 	struct log *log;
 	struct db *db;
@@ -171,7 +177,53 @@ static const char *choose_file(struct daemon *daemon, const char **why_r)
 	return syslog_file();
 }
 
-static int choose_source(struct daemon *daemon, struct err *err)
+/* Whether the group exists and this process is not in it. */
+static bool lacks_group(const char *name)
+{
+	const struct group *group = getgrnam(name);
+	gid_t groups[256];
+	int n = getgroups(ARRAY_SIZE(groups), groups);
+
+	if (group == NULL || geteuid() == 0 || getegid() == group->gr_gid)
+		return false;
+	while (n > 0)
+		if (groups[--n] == group->gr_gid)
+			return false;
+	return true;
+}
+
+/* Says what to do about a log that this user may not read. */
+static int cannot_read(const char *what, const char *group, struct err *err)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	const char *name = user ? user->pw_name : "that runs it";
+
+	return err_set(err, ERR_CONFIG,
+		"%s may not be read by the user %s, who is not in the group "
+		"%s: usermod -aG %s %s, and start postern-events again",
+		what, name, group, group, name);
+}
+
+/* The file need not be there yet. */
+static int check_file(const char *path, struct err *err)
+{
+	const struct group *group = NULL;
+	struct stat st;
+
+	if (access(path, R_OK) == 0 || errno == ENOENT)
+		return 0;
+	if (errno == EACCES && stat(path, &st) == 0 && st.st_mode & S_IRGRP)
+		group = getgrgid(st.st_gid);
+	if (group && lacks_group(group->gr_name))
+		return cannot_read(path, group->gr_name, err);
+	return err_set(err, ERR_CONFIG,
+		"%s: Permission denied, and no group may read it: see "
+		"WHERE IT READS in postern-events(8)",
+		path);
+}
+
+static int choose_source(
+	struct daemon *daemon, const char **why_r, struct err *err)
 {
 	struct err no_journal = ERR_INIT;
 	const char *why, *file = choose_file(daemon, &why);
@@ -182,12 +234,16 @@ static int choose_source(struct daemon *daemon, struct err *err)
 		journal_has_postfix(daemon, &no_journal))
 		daemon->source = EVENTS_JOURNAL;
 	if (daemon->source == EVENTS_JOURNAL) {
-		log_info(daemon->log, "source", "source", "journal", "why",
-			daemon->conf->events.source == EVENTS_JOURNAL
-				? "events.source names it"
-				: "Postfix has no maillog_file, and is in it");
+		*why_r = daemon->conf->events.source == EVENTS_JOURNAL
+				 ? "events.source names it"
+				 : "Postfix has no maillog_file, and is in it";
+		if (str_empty(daemon->conf->events.journal) &&
+			lacks_group("systemd-journal") && lacks_group("adm"))
+			return cannot_read("the journal", "systemd-journal", err);
 		return 0;
 	}
+	if (file == NULL && lacks_group("systemd-journal"))
+		return cannot_read("the journal", "systemd-journal", err);
 	if (file == NULL)
 		return err_set(err, ERR_CONFIG,
 			"no log of Postfix was found: it has no maillog_file, "
@@ -197,9 +253,8 @@ static int choose_source(struct daemon *daemon, struct err *err)
 			no_journal.code ? no_journal.text : "it is not wanted");
 	daemon->source = EVENTS_FILE;
 	daemon->log_file = mem_strdup(file);
-	log_info(daemon->log, "source", "source", "file", "file", file, "why",
-		why);
-	return 0;
+	*why_r = why;
+	return check_file(file, err);
 }
 
 static int each_message(void *queue,
@@ -218,6 +273,38 @@ static int open_queue(struct daemon *daemon, struct err *err)
 	return 0;
 }
 
+/* Says where it would read. */
+static int check(struct daemon *daemon)
+{
+	struct err err = ERR_INIT;
+	const char *why;
+
+	if (ask_postfix(daemon, &err) < 0 ||
+		choose_source(daemon, &why, &err) < 0 ||
+		(daemon->source == EVENTS_JOURNAL &&
+			!journal_has_postfix(daemon, &err))) {
+		fprintf(stderr, "postern-events: %s\n", err.text);
+		return err_info(err.code)->exit_status;
+	}
+	printf("%s is read, since %s\n",
+		daemon->log_file ? daemon->log_file : "the journal", why);
+	return EX_OK;
+}
+
+static int choose(struct daemon *daemon, struct err *err)
+{
+	const char *why;
+
+	if (choose_source(daemon, &why, err) < 0)
+		return -1;
+	if (daemon->log_file)
+		log_info(daemon->log, "source", "source", "file", "file",
+			daemon->log_file, "why", why);
+	else
+		log_info(daemon->log, "source", "source", "journal", "why", why);
+	return 0;
+}
+
 static int start(struct daemon *daemon, struct err *err)
 {
 	const char *database = daemon->conf->store.database;
@@ -227,7 +314,7 @@ static int start(struct daemon *daemon, struct err *err)
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
 		db_file_same(database, &daemon->file, err) < 0 ||
 		ask_postfix(daemon, err) < 0 ||
-		(daemon->once == NULL && (choose_source(daemon, err) < 0 ||
+		(daemon->once == NULL && (choose(daemon, err) < 0 ||
 						 open_queue(daemon, err) < 0)))
 		return -1;
 	daemon->cursor = daemon->log_file
@@ -385,9 +472,10 @@ int main(int argc, char **argv)
 	/* Else libc looks for the file with each stamp of the log. */
 	setenv("TZ", ":/etc/localtime", 0);
 	daemon.conf_path = daemon_arguments(
-		&about, argc, argv, &daemon.once, &status);
+		&about, argc, argv, &daemon.given, &status);
 	if (daemon.conf_path == NULL)
 		return status;
+	daemon.once = daemon.given.file;
 	if (secret_init() < 0) {
 		fputs("postern-events: cannot initialize\n", stderr);
 		return EX_OSERR;
@@ -395,6 +483,11 @@ int main(int argc, char **argv)
 	if (conf_load(daemon.conf_path, &daemon.conf, &err) < 0) {
 		fprintf(stderr, "postern-events: %s\n", err.text);
 		return err_info(err.code)->exit_status;
+	}
+	if (daemon.given.flag) {
+		status = check(&daemon);
+		clear(&daemon);
+		return status;
 	}
 	daemon.log = log_new("postern-events",
 		(enum log_target)daemon.conf->log.target,

@@ -50,16 +50,20 @@ wants_service() {
 		[ -z "$(setting_of submission smtp_server)" ]
 }
 
-# postern ARGUMENT...: as the daemons do, which run as the user postern where the
-# file is theirs.
+# As the daemons do, which run as the user postern where the file is theirs:
+# run_as_daemons PROGRAM ARGUMENT..., run_postern ARGUMENT...
 run_postern() {
+	run_as_daemons "$postern" -c "$settings" "$@"
+}
+
+run_as_daemons() {
 	as=
 	if [ "$(id -u)" -eq 0 ] && id postern >/dev/null 2>&1 &&
 		[ "$settings" = "$(readlink -f "$default_settings")" ]; then
 		as='setpriv --reuid postern --regid postern --init-groups'
 	fi
 	# shellcheck disable=SC2086 # words
-	$as "$postern" -c "$settings" "$@"
+	$as "$@"
 }
 
 check_database() {
@@ -98,5 +102,6 @@ check_settings() {
 		check_database
 	else
 		wrong "$in_force"
+		in_force=
 	fi
 }

@@ -20,22 +20,26 @@
 static void print_usage(const struct daemon_about *about, FILE *to)
 {
 	bool has_file = about->file_option != NULL;
+	bool has_flag = about->flag_option != NULL;
 
 	fprintf(to,
-		"usage: %s [-c FILE]%s%s%s\n"
+		"usage: %s [-c FILE]%s%s%s%s%s%s\n"
 		"\n"
 		"%s\n"
 		"\n"
 		"  -c, --config FILE   settings (default: %s)\n",
 		about->program, has_file ? " [--" : "",
 		has_file ? about->file_option : "", has_file ? " FILE]" : "",
-		about->purpose, about->default_path);
+		has_flag ? " [--" : "", has_flag ? about->flag_option : "",
+		has_flag ? "]" : "", about->purpose, about->default_path);
 	if (has_file)
 		fprintf(to, "      --%s FILE     %s\n", about->file_option,
 			about->file_help);
-	fprintf(to,
-		"  -h, --help          this text\n"
-		"  -V, --version       the version\n");
+	if (has_flag)
+		fprintf(to, "      --%-13s %s\n", about->flag_option,
+			about->flag_help);
+	fprintf(to, "  -h, --help          this text\n"
+		    "  -V, --version       the version\n");
 }
 
 static int answer(const struct daemon_about *about, int option)
@@ -48,28 +52,34 @@ static int answer(const struct daemon_about *about, int option)
 }
 
 const char *daemon_arguments(const struct daemon_about *about, int argc,
-	char **argv, const char **file_r, int *status_r)
+	char **argv, struct daemon_given *given_r, int *status_r)
 {
-	const struct option options[] = {
+	struct option options[6] = {
 		{"config", required_argument, NULL, 'c'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
-		{about->file_option, required_argument, NULL, 'f'},
-		{0},
 	};
+	int n = 3;
 	const char *path = about->default_path;
 	int option;
 
+	if (about->file_option)
+		options[n++] = (struct option){
+			about->file_option, required_argument, NULL, 'f'};
+	if (about->flag_option)
+		options[n++] = (struct option){
+			about->flag_option, no_argument, NULL, 'g'};
 	while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
 		if (option == 'f') {
-			*file_r = optarg;
-			continue;
-		}
-		if (option != 'c') {
+			given_r->file = optarg;
+		} else if (option == 'g') {
+			given_r->flag = true;
+		} else if (option == 'c') {
+			path = optarg;
+		} else {
 			*status_r = answer(about, option);
 			return NULL;
 		}
-		path = optarg;
 	}
 	if (optind == argc)
 		return path;

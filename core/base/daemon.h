@@ -4,20 +4,28 @@
 #ifndef POSTERN_BASE_DAEMON_H
 #define POSTERN_BASE_DAEMON_H
 
+#include <stdbool.h>
+
 struct daemon_about {
 	const char *program;
 	const char *purpose;      /* a sentence */
 	const char *default_path; /* of the settings */
-	const char *file_option;  /* the name of one more option, which takes a
-				   * file, and what it does; NULL for none */
-	const char *file_help;
+	/* The names of two more options, of which the first takes a file, and
+	 * what they do; NULL for none. */
+	const char *file_option, *file_help;
+	const char *flag_option, *flag_help;
+};
+
+struct daemon_given {
+	const char *file; /* NULL: the option was not given */
+	bool flag;
 };
 
 /* Reads `[-c FILE] [--help] [--version]`: the path of the settings, or NULL and
- * the status to exit with after what was to be said has been said. *file_r is
- * the file of the program's own option, untouched without it. */
+ * the status to exit with after what was to be said has been said. given_r gets
+ * the program's own options; NULL where it has none. */
 const char *daemon_arguments(const struct daemon_about *about, int argc,
-	char **argv, const char **file_r, int *status_r);
+	char **argv, struct daemon_given *given_r, int *status_r);
 
 /* Lets the process have as many descriptors as the system allows it: each
  * connection takes one. */

@@ -3,10 +3,12 @@
 import gzip
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from harness import wait_for
@@ -382,3 +384,39 @@ def test_once(own_box):
         timeout=60,
     )
     assert done.returncode != 0 and "/nonexistent" in done.stderr
+
+
+def test_check(own_box):
+    """check tells whether the log is read, and what its user lacks."""
+    box = own_box()
+    log = box.dir / "log/postfix.log"
+
+    def check():
+        done = subprocess.run(
+            [TREE / "postfix-conf/check", "-c", box.dir / "postfix", "-p", box.config],
+            capture_output=True, text=True, timeout=200,
+        )  # fmt: skip
+        return done.stdout
+
+    said = check()
+    assert f"good:    {log} is read, since it is Postfix's maillog_file" in said
+    assert "good:    postern-events is running" in said
+    box.stop("events")
+    assert "warning: postern-events is not running" in check()
+    # As the user that it runs as on a host, without the group.
+    for folder in (box.dir, log.parent):
+        folder.chmod(0o755)
+    shutil.chown(log, "root", "adm")
+    log.chmod(0o640)
+    box.config.chmod(0o644)
+    # The programs may lie where others cannot look.
+    program = Path(shutil.copy(TREE / BUILD / "postern-events", box.dir))
+    program.chmod(0o755)
+    done = subprocess.run(
+        ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
+         program, "-c", box.config, "--check"],
+        capture_output=True, text=True, timeout=60, cwd="/",
+    )  # fmt: skip
+    assert done.returncode == 78
+    assert f"{log} may not be read by the user nobody, who is not in the group adm" in done.stderr
+    assert "usermod -aG adm nobody" in done.stderr
