@@ -104,8 +104,9 @@ $(BUILD)/%.o: %.c | $(BUILD)/packages
 	$(say)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# It has the document in it.
+# They have the documents in them.
 $(BUILD)/httpd/routes.o: httpd/openapi.json
+$(BUILD)/httpd/admin/admin.o: httpd/admin.json
 
 $(BUILD)/gen/migrations.o: $(BUILD)/gen/migrations.c
 	$(say)

@@ -109,6 +109,17 @@ extern const struct verb cmd_held_drop;
 extern const struct verb cmd_probe_add;
 extern const struct verb cmd_probe_show;
 
+extern const struct verb cmd_user_add;
+extern const struct verb cmd_user_list;
+extern const struct verb cmd_user_set;
+extern const struct verb cmd_user_passwd;
+extern const struct verb cmd_user_link;
+extern const struct verb cmd_user_remove;
+
+extern const struct verb cmd_token_create;
+extern const struct verb cmd_token_list;
+extern const struct verb cmd_token_revoke;
+
 extern const struct verb cmd_audit_list;
 
 extern const struct verb cmd_db_migrate;

@@ -39,6 +39,15 @@ const struct verb *const verbs[] = {
 	&cmd_held_drop,
 	&cmd_probe_add,
 	&cmd_probe_show,
+	&cmd_user_add,
+	&cmd_user_list,
+	&cmd_user_set,
+	&cmd_user_passwd,
+	&cmd_user_link,
+	&cmd_user_remove,
+	&cmd_token_create,
+	&cmd_token_list,
+	&cmd_token_revoke,
 	&cmd_audit_list,
 	&cmd_db_migrate,
 	&cmd_db_check,
@@ -72,6 +81,9 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_HOURS] = {"hours", NULL},
 	[OPTION_SINCE] = {"since", "TIME"},
 	[OPTION_OBJECT] = {"object", "OBJECT"},
+	[OPTION_ROLE] = {"role", "ROLE"},
+	[OPTION_DAYS] = {"days", "N"},
+	[OPTION_NO_PASSWORD] = {"no-password", NULL},
 };
 
 bool verbs_has_noun(const char *noun)

@@ -25,6 +25,7 @@
 #include "core/postfix/postfix_run.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
+#include "httpd/admin/admin.h"
 #include "httpd/cleaner.h"
 #include "httpd/gate/budget.h"
 #include "httpd/transport/listener.h"
@@ -49,8 +50,14 @@ struct server {
 	atomic_size_t connections;
 	struct record_gate gate;
 	struct worker_shared shared; /* what it points to is the server's */
-	struct worker_thread **workers;
-	int workers_n;
+	/* What the thread for admins has instead; the rest is as in shared. */
+	struct worker_shared admin_shared;
+	struct budget admin_budget;
+	atomic_size_t admin_connections;
+	struct login_throttle *logins;
+	struct worker_thread **workers; /* the one for admins is the last */
+	int workers_n;                  /* without that one */
+	int threads_n;                  /* with it, if there is one */
 };
 
 /* Postfix's message_size_limit in bytes; 0: none, or not known. */
@@ -152,16 +159,48 @@ static void apply_domains(const struct server *server, struct conf *conf)
 }
 
 /* Settings of one worker's own: its share of what is for all, and Postfix's
- * domains among the local ones. */
-static struct conf *share_of(const struct server *server)
+ * domains among the local ones. The one for admins has them as they are. */
+static struct conf *share_of(const struct server *server, int worker)
 {
 	struct conf *share = conf_copy(server->conf);
 	int64_t n = server->workers_n;
 
+	if (worker == server->workers_n)
+		return share;
 	share->http.max_connections = (share->http.max_connections + n - 1) / n;
 	share->submission.sessions = (share->submission.sessions + n - 1) / n;
 	apply_domains(server, share);
 	return share;
+}
+
+/* Admins have a thread, memory and connections of their own, so that they and
+ * the clients of the API do not slow each other down. */
+static void prepare_admin(struct server *server)
+{
+	int listen_fd = server->admin_shared.listen_fd;
+
+	server->admin_shared = server->shared;
+	server->admin_shared.listen_fd = listen_fd;
+	server->admin_shared.is_admin = true;
+	server->admin_shared.logins = server->logins;
+	server->admin_shared.routes = admin_routes;
+	server->admin_shared.budget = &server->admin_budget;
+	server->admin_shared.connections = &server->admin_connections;
+	server->admin_shared.workers = 1;
+}
+
+static int bind_admin(
+	struct server *server, const struct conf *conf, struct err *err)
+{
+	char name[LISTENER_NAME_SIZE];
+
+	if (str_empty(conf->admin.listen))
+		return 0;
+	if (listener_bind(conf->admin.listen, &server->admin_shared.listen_fd,
+		    name, err) < 0)
+		return err_prefix(err, "admin.listen");
+	log_info(server->log, "admin_listening", "address", name);
+	return 0;
 }
 
 static int start_workers(
@@ -170,11 +209,17 @@ static int start_workers(
 	learn_domains(server);
 	server->workers_n = conf->http.workers ? (int)conf->http.workers
 					       : get_nprocs();
+	server->threads_n = server->workers_n + !str_empty(conf->admin.listen);
 	server->shared.workers = (size_t)server->workers_n;
+	prepare_admin(server);
 	server->workers = mem_alloc(
-		(size_t)server->workers_n, sizeof(*server->workers));
-	for (int i = 0; i < server->workers_n; i++) {
-		if (worker_thread_new(&server->shared, share_of(server),
+		(size_t)server->threads_n, sizeof(*server->workers));
+	for (int i = 0; i < server->threads_n; i++) {
+		const struct worker_shared *shared = i == server->workers_n
+							     ? &server->admin_shared
+							     : &server->shared;
+
+		if (worker_thread_new(shared, share_of(server, i),
 			    server->postfix_limit, &server->workers[i], err) < 0 ||
 			worker_thread_start(server->workers[i], err) < 0)
 			return -1;
@@ -192,7 +237,8 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 		committer_new(server->database, &server->shared.committer, err) <
 			0 ||
 		listener_bind(conf->http.listen, &server->shared.listen_fd,
-			name, err) < 0)
+			name, err) < 0 ||
+		bind_admin(server, conf, err) < 0)
 		return -1;
 	server->shared.pool = work_pool_new((size_t)get_nprocs());
 	if (server->shared.pool == NULL)
@@ -217,6 +263,8 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->database = mem_strdup(conf->store.database);
 	server->log = log;
 	server->shared.listen_fd = -1;
+	server->admin_shared.listen_fd = -1;
+	server->logins = login_throttle_new();
 	server->shared.database = server->database;
 	server->shared.routes = routes;
 	server->shared.log = log;
@@ -252,8 +300,8 @@ int server_reload(struct server *server, struct err *err)
 		return -1;
 	conf_reload(server->conf, next, &restart);
 	learn_domains(server);
-	for (int i = 0; i < server->workers_n; i++)
-		worker_thread_reload(server->workers[i], share_of(server),
+	for (int i = 0; i < server->threads_n; i++)
+		worker_thread_reload(server->workers[i], share_of(server, i),
 			server->postfix_limit);
 	log_set_level(server->log, (enum log_level)server->conf->log.level);
 	log_info(server->log, "reloaded", "file", server->conf_path);
@@ -272,7 +320,7 @@ void server_round(struct server *server)
 
 static void stop_workers(struct server *server)
 {
-	for (int i = 0; i < server->workers_n; i++)
+	for (int i = 0; i < server->threads_n; i++)
 		if (server->workers[i])
 			worker_thread_drain(server->workers[i]);
 	/* The workers' own descriptors hold the socket until they drain; then
@@ -280,7 +328,10 @@ static void stop_workers(struct server *server)
 	if (server->shared.listen_fd >= 0)
 		close(server->shared.listen_fd);
 	server->shared.listen_fd = -1;
-	for (int i = 0; i < server->workers_n; i++)
+	if (server->admin_shared.listen_fd >= 0)
+		close(server->admin_shared.listen_fd);
+	server->admin_shared.listen_fd = -1;
+	for (int i = 0; i < server->threads_n; i++)
 		if (server->workers[i])
 			worker_thread_join(server->workers[i]);
 }
@@ -293,9 +344,10 @@ void server_stop(struct server *server)
 	 * they post to the workers is run when those are freed. */
 	committer_free(server->shared.committer);
 	cleaner_free(server->cleaner);
-	for (int i = 0; i < server->workers_n; i++)
+	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_free(server->workers[i]);
 	free(server->workers);
+	login_throttle_free(server->logins);
 	postfix_run_free(server->shared.run);
 	running_free(server->shared.running);
 	rate_table_free(server->shared.rates);

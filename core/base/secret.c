@@ -13,16 +13,57 @@ int secret_init(void)
 	return sodium_init() < 0 ? -1 : 0;
 }
 
-void secret_token(char token[static SECRET_TOKEN_SIZE])
+_Static_assert(SECRET_PASSWORD_SIZE >= crypto_pwhash_STRBYTES,
+	"a stored password fits");
+_Static_assert(sizeof(SECRET_USER_PREFIX) == sizeof(SECRET_TOKEN_PREFIX),
+	"all tokens have one length");
+
+static void make_token(const char *prefix, char token[static SECRET_TOKEN_SIZE])
 {
 	enum { PREFIX_LEN = sizeof(SECRET_TOKEN_PREFIX) - 1 };
 	unsigned char random[32];
 
 	randombytes_buf(random, sizeof(random));
-	memcpy(token, SECRET_TOKEN_PREFIX, PREFIX_LEN);
+	memcpy(token, prefix, PREFIX_LEN);
 	sodium_bin2base64(token + PREFIX_LEN, SECRET_TOKEN_SIZE - PREFIX_LEN,
 		random, sizeof(random), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	sodium_memzero(random, sizeof(random));
+}
+
+void secret_token(char token[static SECRET_TOKEN_SIZE])
+{
+	make_token(SECRET_TOKEN_PREFIX, token);
+}
+
+void secret_user_token(char token[static SECRET_TOKEN_SIZE])
+{
+	make_token(SECRET_USER_PREFIX, token);
+}
+
+/* Over the least that OWASP's Password Storage Cheat Sheet has for Argon2id
+ * (19 MiB, 2 passes), and little enough that a login on each core fits beside
+ * the mail. */
+enum { PASSWORD_PASSES = 2, PASSWORD_MEMORY = 32 * 1024 * 1024 };
+
+int secret_password_hash(
+	const char *password, char stored[static SECRET_PASSWORD_SIZE])
+{
+	memset(stored, 0, SECRET_PASSWORD_SIZE);
+	return crypto_pwhash_str_alg(stored, password, strlen(password),
+		PASSWORD_PASSES, PASSWORD_MEMORY, crypto_pwhash_ALG_ARGON2ID13);
+}
+
+bool secret_password_is(const char *password, const char *stored)
+{
+	/* Of a password that nobody knows: 256 random bits, thrown away. */
+	static const char nobody[SECRET_PASSWORD_SIZE] =
+		"$argon2id$v=19$m=32768,t=2,p=1$tnGP2uUzUTPUQJxPClGqIA$9PJgJjV+"
+		"M2VxpK/KAnqoGMgzQjAxpkClBpQsrmXCLGg";
+	char padded[SECRET_PASSWORD_SIZE] = {0};
+
+	strncpy(padded, stored ? stored : nobody, sizeof(padded) - 1);
+	return crypto_pwhash_str_verify(padded, password, strlen(password)) == 0 &&
+	       stored != NULL;
 }
 
 void secret_ticket(char ticket[static SECRET_TICKET_SIZE])

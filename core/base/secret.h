@@ -4,6 +4,7 @@
 #ifndef POSTERN_BASE_SECRET_H
 #define POSTERN_BASE_SECRET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,12 +17,27 @@ enum {
 	SECRET_TICKET_SIZE = 32 + 1, /* 128 bits in hex, NUL */
 };
 
+/* What every token of a user begins with. */
+#define SECRET_USER_PREFIX "pa_"
+
 /* To be called once before anything else here; 0, or -1 when the system has no
  * randomness to give. */
 int secret_init(void);
 
 /* A new API token. The caller wipes it after use. */
 void secret_token(char token[static SECRET_TOKEN_SIZE]);
+
+/* The same for a user: of a session, for automation, or of a link. */
+void secret_user_token(char token[static SECRET_TOKEN_SIZE]);
+
+/* What is stored of a password: Argon2id (RFC 9106) with its salt and costs, as
+ * text. It takes 32 MiB and some 50 ms of a core. 0, or -1 when there is no
+ * memory. */
+enum { SECRET_PASSWORD_SIZE = 128 };
+int secret_password_hash(
+	const char *password, char stored[static SECRET_PASSWORD_SIZE]);
+/* Takes as long. stored NULL stands for nobody's password: false. */
+bool secret_password_is(const char *password, const char *stored);
 
 /* A new ticket: random, single use, not the public id. */
 void secret_ticket(char ticket[static SECRET_TICKET_SIZE]);

@@ -37,6 +37,12 @@ struct conf {
 		int64_t rate_burst; /* 0: as rate_limit */
 	} http;
 	struct {
+		char *listen; /* as that of http; "": off */
+		char *url;    /* scheme and host, "": no proxy in front */
+		int64_t session_idle_ms;
+		int64_t session_max_ms;
+	} admin;
+	struct {
 		int64_t method;       /* of enum submission_method */
 		char *sendmail;       /* path of the program */
 		char *postfix_config; /* "": Postfix's own default */
@@ -59,9 +65,9 @@ struct conf {
 		int64_t timeout_ms;   /* libmilter's, on one read */
 	} milter;
 	struct {
-		int64_t source;   /* of enum events_source */
-		char *log_file;   /* "": where Postfix writes to */
-		char *journal;    /* folder; "": the system's */
+		int64_t source;    /* of enum events_source */
+		char *log_file;    /* "": where Postfix writes to */
+		char *journal;     /* folder; "": the system's */
 		int64_t repair_ms; /* from one look at the queue to the next */
 	} events;
 	struct {

@@ -78,7 +78,7 @@ static bool valid_domains(const char *text)
 	return text[strspn(text, allowed)] == '\0';
 }
 
-/* 127.0.0.1:80 or [::1]:80. */
+/* 127.0.0.1:80 or [::1]:80; empty where the least length is 0. */
 static bool valid_address(const char *text)
 {
 	_cleanup_free_ char *host = mem_strdup(text);
@@ -86,6 +86,8 @@ static bool valid_address(const char *text)
 	unsigned char address[16];
 	int64_t port;
 
+	if (str_empty(text))
+		return true;
 	if (colon == NULL || str_int(colon + 1, 0, 65535, &port) < 0)
 		return false;
 	*colon = '\0';
@@ -95,6 +97,19 @@ static bool valid_address(const char *text)
 		return false;
 	colon[-1] = '\0';
 	return inet_pton(AF_INET6, host + 1, address) == 1;
+}
+
+/* As a browser writes it (RFC 6454): no path, lower case. */
+static bool valid_origin(const char *text)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "0123456789-.:[]";
+	const char *host = strstr(text, "://");
+
+	if (str_empty(text))
+		return true;
+	return (str_starts(text, "http://") || str_starts(text, "https://")) &&
+	       host[3] != '\0' && host[3 + strspn(host + 3, allowed)] == '\0';
 }
 
 /* A server on this host. */
@@ -107,7 +122,8 @@ static bool valid_server(const char *text)
 	if (str_starts(text, un))
 		return text[strlen(un)] == '/' &&
 		       strlen(text + strlen(un)) <= SETTING_SOCKET_PATH;
-	if (!str_starts(text, in) || !valid_address(text + strlen(in)))
+	if (!str_starts(text, in) || str_empty(text + strlen(in)) ||
+		!valid_address(text + strlen(in)))
 		return false;
 	return str_starts(text + strlen(in), "127.") ||
 	       str_starts(text + strlen(in), "[::1]:");
@@ -118,6 +134,9 @@ static const struct type types[] = {
 	[SETTING_ADDRESS] = {.valid = valid_address,
 		.noun = "a numeric address and a port",
 		.example = "127.0.0.1:8587 or [::1]:8587"},
+	[SETTING_ORIGIN] = {.valid = valid_origin,
+		.noun = "scheme and host of a URL",
+		.example = "https://mail.example.com"},
 	[SETTING_SERVER] = {.valid = valid_server,
 		.noun = "a server on this host",
 		.example = "unix:/var/spool/postfix/public/postern or "

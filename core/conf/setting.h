@@ -18,7 +18,8 @@ struct conf;
  * bounds are those of its length in bytes), the others as int64_t. */
 enum setting_type {
 	SETTING_PATH,     /* absolute */
-	SETTING_ADDRESS,  /* 127.0.0.1:80, [::1]:80 */
+	SETTING_ADDRESS,  /* 127.0.0.1:80, [::1]:80; or empty */
+	SETTING_ORIGIN,   /* https://host, http://host:port; or empty */
 	SETTING_SERVER,   /* unix:/path, inet:127.0.0.1:25; or empty */
 	SETTING_MODE,     /* octal permissions */
 	SETTING_NETWORKS, /* as cidr reads them; several lines add up */

@@ -262,6 +262,60 @@ const struct setting settings[] = {
 			"with the operator, and the log says why.",
 	},
 	{
+		.section = "admin",
+		.name = "listen",
+		IN_CONF(admin.listen),
+		.type = SETTING_ADDRESS,
+		.fallback = "127.0.0.1:8588",
+		.min = 0,
+		.max = 60,
+		.help = "Where postern-httpd waits for admins, who log in as "
+			"users (*postern user*). A thread of its own serves "
+			"them. It speaks plain HTTP: keep it on loopback, and "
+			"put a proxy in front of it that does TLS (_url_) for "
+			"other hosts. Empty turns it off.",
+	},
+	{
+		.section = "admin",
+		.name = "url",
+		IN_CONF(admin.url),
+		.type = SETTING_ORIGIN,
+		.fallback = "",
+		.min = 0,
+		.max = 200,
+		.help = "Where browsers reach the admin listener when there is "
+			"a proxy in front of it: scheme and host, as "
+			"https://mail.example.com. Changes are then taken from "
+			"pages of this origin alone, cookies go over TLS alone "
+			"where it is https, and a client's address is the last "
+			"one of X-Forwarded-For, which the proxy has to set. "
+			"Empty: there is no proxy.",
+	},
+	{
+		.section = "admin",
+		.name = "session_idle",
+		IN_CONF(admin.session_idle_ms),
+		.type = SETTING_DURATION,
+		.fallback = "12h",
+		.min = 5 * MINUTE,
+		.max = 24 * (int64_t)30 * HOUR,
+		.reload = true,
+		.help = "How long a login lasts when it is not used. Tokens "
+			"(*postern token*) last until they are revoked.",
+	},
+	{
+		.section = "admin",
+		.name = "session_max",
+		IN_CONF(admin.session_max_ms),
+		.type = SETTING_DURATION,
+		.fallback = "168h",
+		.min = 5 * MINUTE,
+		.max = 24 * (int64_t)365 * HOUR,
+		.reload = true,
+		.help = "How long a login lasts at most. It counts from the "
+			"login on, for those that come after a change.",
+	},
+	{
 		.section = "submission",
 		.name = "method",
 		IN_CONF(submission.method),
@@ -508,7 +562,8 @@ const struct setting settings[] = {
 		.help = "Where postern-events reads Postfix's log. *file*: in "
 			"_log\\_file_. *journal*: in the journal of systemd. "
 			"*auto* takes the file that Postfix itself writes to "
-			"(its *maillog\\_file*), else the journal if Postfix is "
+			"(its *maillog\\_file*), else the journal if Postfix "
+			"is "
 			"in it, else a file of syslog; what it took, and why, "
 			"is in the log at the start.",
 	},

@@ -10,6 +10,7 @@
 #include "core/store/store_audit.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
+#include "core/store/store_user.h"
 
 static const struct row_field company_fields[] = {
 	ROW_FIELD(company, id, ROW_ID),
@@ -78,6 +79,7 @@ static int remove_all(struct db *db, void *arg, struct err *err)
 	const char *id = arg;
 
 	if (store_key_note_gone(db, id, NULL, err) < 0 ||
+		store_user_note_gone(db, id, err) < 0 ||
 		store_domain_note_gone(db, id, err) < 0)
 		return -1;
 	return audit_change(db,

@@ -72,6 +72,63 @@ bool credentials_basic(const struct http_head *head, struct buf *key)
 	return is_ours;
 }
 
+bool credentials_cookie(const struct http_head *head, struct buf *token)
+{
+	static const char name[] = SESSION_COOKIE "=";
+	const struct span *field = http_head_field(head, "Cookie");
+	const size_t skip = sizeof(name) - 1;
+	const char *at = field ? field->data : NULL;
+	const char *end = field ? at + field->len : NULL;
+
+	/* RFC 6265 4.2.1: `a=b; c=d` */
+	while (at && at < end) {
+		const char *semicolon = memchr(at, ';', (size_t)(end - at));
+		const char *stop = semicolon ? semicolon : end;
+
+		while (at < stop && ascii_is_blank(*at))
+			at++;
+		if ((size_t)(stop - at) > skip && memcmp(at, name, skip) == 0) {
+			buf_add(token, at + skip, (size_t)(stop - at) - skip);
+			return true;
+		}
+		at = semicolon ? semicolon + 1 : end;
+	}
+	return false;
+}
+
+/* Whether an origin as `http://host:8588` is ours. */
+static bool is_own_origin(
+	struct span origin, const struct span *host, const char *url)
+{
+	static const char scheme[] = "http://";
+	const size_t skip = sizeof(scheme) - 1;
+
+	if (*url)
+		return span_is(origin, url);
+	return host && host->len > 0 && origin.len == skip + host->len &&
+	       memcmp(origin.data, scheme, skip) == 0 &&
+	       strncasecmp(origin.data + skip, host->data, host->len) == 0;
+}
+
+enum page_origin page_origin_of(const struct http_head *head, const char *url)
+{
+	const struct span *origin = http_head_field(head, "Origin");
+	const struct span *site = http_head_field(head, "Sec-Fetch-Site");
+
+	if (site && !span_is(*site, "same-origin"))
+		return ORIGIN_FOREIGN;
+	if (origin && !is_own_origin(*origin, http_head_field(head, "Host"), url))
+		return ORIGIN_FOREIGN;
+	return site || origin ? ORIGIN_OWN : ORIGIN_NONE;
+}
+
+const char *admission_company(const struct admission *admission)
+{
+	const char *company_id = admission->session.company_id;
+
+	return *company_id ? company_id : NULL;
+}
+
 int sender_right_find(struct db *db, const struct key *key, const char *domain,
 	enum send_decision *decision_r, struct err *err)
 {
@@ -167,6 +224,88 @@ static int find_key(struct worker *worker, const struct http_head *head,
 		secret_wipe(token.data, token.len);
 	buf_free(&token);
 	return result;
+}
+
+/* A token counts in the field Authorization, a browser session in the cookie:
+ * there is no way to make a browser send the other's. */
+static int find_session(struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	int64_t now_us = clock_now_us(worker->shared->clock);
+	int64_t idle_us = now_us - worker->conf->admin.session_idle_ms * 1000;
+	struct session *session = &admission->session;
+	struct buf token = BUF_INIT;
+	enum session_kind kind = SESSION_TOKEN;
+	uint8_t hash[SECRET_HASH_LEN];
+	struct err err = ERR_INIT;
+	int found = 0;
+
+	if (credentials_bearer(head, &token)) {
+		secret_hash(token.data, token.len, hash);
+		found = store_session_find(
+			worker->db, hash, now_us, idle_us, session, &err);
+	} else if (credentials_cookie(head, &token)) {
+		kind = SESSION_BROWSER;
+		secret_hash(token.data, token.len, hash);
+		found = store_session_find(
+			worker->db, hash, now_us, idle_us, session, &err);
+	}
+	if (token.data)
+		secret_wipe(token.data, token.len);
+	buf_free(&token);
+	secret_wipe(hash, sizeof(hash));
+	if (found < 0) {
+		log_error(worker->log, "session_lookup_failed", "error",
+			err.text);
+		return problem_from_err(&admission->problem, &err);
+	}
+	if (found > 0 && session->kind != kind) {
+		store_session_clear(session);
+		found = 0;
+	}
+	if (found == 0)
+		return problem_fixed(&admission->problem, PROBLEM_LOGIN);
+	session_use_note(worker->keys, session, now_us);
+	return 0;
+}
+
+static bool changes_something(const struct http_head *head)
+{
+	return !span_is(head->method, "GET") && !span_is(head->method, "HEAD");
+}
+
+/* A browser sends the cookie by itself: what changes something must come from
+ * a page of ours. */
+static int check_origin(struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	bool cookie = admission->route->auth == AUTH_USER &&
+		      admission->session.kind == SESSION_BROWSER;
+	enum page_origin origin = page_origin_of(head, worker->conf->admin.url);
+
+	if (!changes_something(head) || origin == ORIGIN_OWN ||
+		(origin == ORIGIN_NONE && !cookie))
+		return 0;
+	return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
+		"The request does not come from a page of this server: Origin "
+		"or Sec-Fetch-Site say otherwise, or are missing.");
+}
+
+static int check_user(struct worker *worker, const struct http_head *head,
+	struct admission *admission)
+{
+	const struct route *route = admission->route;
+
+	if (find_session(worker, head, admission) < 0 ||
+		check_origin(worker, head, admission) < 0)
+		return -1;
+	if (route->operators && admission_company(admission))
+		return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
+			"Only operators may do this.");
+	if (admission->session.role < route->role)
+		return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
+			"Only owners may do this; you may look.");
+	return 0;
 }
 
 static int check_rate(struct worker *worker, struct admission *admission)
@@ -400,6 +539,13 @@ static int check_caller(struct worker *worker, const struct http_head *head,
 		return 0;
 	if (worker->database.gone)
 		return problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE);
+	if (admission->route->auth == AUTH_LOGIN)
+		return check_origin(worker, head, admission);
+	if (admission->route->auth == AUTH_USER)
+		return check_user(worker, head, admission) < 0
+			       ? -1
+			       : admission_enter(worker, admission, 1,
+					 &admission->problem);
 	if (find_key(worker, head, admission) < 0 ||
 		check_rate(worker, admission) < 0)
 		return -1;
@@ -430,6 +576,7 @@ void admission_decide(struct worker *worker, const struct http_head *head,
 	struct admission *admission_r)
 {
 	memset(admission_r, 0, sizeof(*admission_r));
+	admission_r->is_admin = worker->shared->is_admin;
 	admission_r->limits = (struct admission_limits){
 		.memory = worker->conf->http.max_inflight_bytes,
 		.requests = worker->conf->http.max_requests,
@@ -454,4 +601,5 @@ void admission_clear(struct admission *admission)
 {
 	budget_give_back(&admission->share);
 	store_key_clear(&admission->key);
+	store_session_clear(&admission->session);
 }

@@ -12,6 +12,7 @@
 #include "core/base/secret.h"
 #include "core/policy/send_rules.h"
 #include "core/store/store_key.h"
+#include "core/store/store_session.h"
 #include "httpd/gate/budget.h"
 #include "httpd/gate/rate.h"
 #include "httpd/gate/route.h"
@@ -31,8 +32,10 @@ struct admission_limits {
 struct admission {
 	struct problem problem; /* its kind is PROBLEM_NONE: admitted */
 	const struct route *route;
+	bool is_admin;               /* on the admin listener */
 	char param[ROUTE_PARAM_MAX]; /* a domain: normalized */
 	struct key key;              /* of the caller, once it is known */
+	struct session session;      /* the same on the admin listener */
 	struct rate_state rate;      /* of its company */
 	bool has_idempotency_key;
 	uint8_t idempotency_key[SECRET_HASH_LEN]; /* its hash */
@@ -92,6 +95,19 @@ bool credentials_bearer(const struct http_head *head, struct buf *key);
 bool credentials_basic(const struct http_head *head, struct buf *key);
 
 enum { IDEMPOTENCY_KEY_MAX = 256 }; /* characters */
+
+/* The value of the session's cookie, appended; false when there is none. */
+#define SESSION_COOKIE "postern_session"
+bool credentials_cookie(const struct http_head *head, struct buf *token);
+
+/* Whether the head is of a page of our own (Origin, RFC 6454; Sec-Fetch-Site,
+ * W3C Fetch Metadata), or of no browser. url: scheme and host of ours, "": as
+ * the field Host has it. */
+enum page_origin { ORIGIN_OWN, ORIGIN_NONE, ORIGIN_FOREIGN };
+enum page_origin page_origin_of(const struct http_head *head, const char *url);
+
+/* The company that the caller of an admin route sees; NULL: all. */
+const char *admission_company(const struct admission *admission);
 
 /* The hash of the Idempotency-Key: 1 there is one; 0 there is none; -1 it has
  * not 1 to 256 characters. A head with several never gets here. */

@@ -68,12 +68,29 @@ void answer_fields_number(
 	evhttp_add_header(fields, name, text);
 }
 
+/* What a browser must not do with an answer to an admin. */
+static const struct {
+	const char *name;
+	const char *value;
+} guards[] = {
+	{"Cache-Control", "no-store"},
+	{"X-Content-Type-Options", "nosniff"},
+	{"X-Frame-Options", "DENY"},
+	{"Referrer-Policy", "no-referrer"},
+	{"Content-Security-Policy",
+		"default-src 'none'; frame-ancestors 'none'; base-uri 'none'"},
+};
+
 void answer_fields_common(struct evkeyvalq *fields, const char *request_id,
 	const struct admission *admission)
 {
 	const struct rate_state *rate = &admission->rate;
 
 	evhttp_add_header(fields, "X-Request-Id", request_id);
+	if (admission->is_admin)
+		for (size_t i = 0; i < ARRAY_SIZE(guards); i++)
+			evhttp_add_header(
+				fields, guards[i].name, guards[i].value);
 	if (rate->limit == 0)
 		return;
 	answer_fields_number(fields, "RateLimit-Limit", rate->limit);

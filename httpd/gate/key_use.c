@@ -1,5 +1,5 @@
 /*
- * key_use: hands the use of a key to the committer when what is stored is old.
+ * key_use: hands the use of a key or session to the committer when what is stored is old.
  *
  * Nothing waits for the result and nothing is lost when it fails: the next use
  * tries again. Several workers may write the same key once each.
@@ -28,6 +28,8 @@ struct key_use {
 
 struct touch {
 	struct commit_job job;
+	int (*store)(
+		struct db *db, const char *id, int64_t now_us, struct err *err);
 	char id[ID_SIZE];
 	int64_t at_us;
 };
@@ -49,7 +51,7 @@ static int touch_run(struct db *db, void *arg, struct err *err)
 {
 	const struct touch *touch = arg;
 
-	return store_key_touch(db, touch->id, touch->at_us, err) < 0 ? -1 : 0;
+	return touch->store(db, touch->id, touch->at_us, err) < 0 ? -1 : 0;
 }
 
 static void touch_done(void *arg, int result, const struct err *err)
@@ -73,23 +75,38 @@ static bool is_recent(const struct key_use *use, const char *id, int64_t now_us)
 	return false;
 }
 
-void key_use_note(struct key_use *use, const struct key *key, int64_t now_us)
+static void note(struct key_use *use, const char *id, int64_t last_used_us,
+	int64_t now_us,
+	int (*store)(
+		struct db *db, const char *id, int64_t now_us, struct err *err))
 {
 	struct touch *touch;
 
-	if (is_fresh(key->last_used_us, now_us) ||
-		is_recent(use, key->id, now_us))
+	if (is_fresh(last_used_us, now_us) || is_recent(use, id, now_us))
 		return;
-	memcpy(use->recent[use->next].id, key->id, ID_SIZE);
+	memcpy(use->recent[use->next].id, id, ID_SIZE);
 	use->recent[use->next].at_us = now_us;
 	use->next = (use->next + 1) % RECENT;
 
 	touch = mem_new(struct touch);
-	memcpy(touch->id, key->id, ID_SIZE);
+	touch->store = store;
+	memcpy(touch->id, id, ID_SIZE);
 	touch->at_us = now_us;
 	touch->job.run = touch_run;
 	touch->job.done = touch_done;
 	touch->job.arg = touch;
 	touch->job.lazy = true;
 	committer_submit(use->committer, &touch->job);
+}
+
+void key_use_note(struct key_use *use, const struct key *key, int64_t now_us)
+{
+	note(use, key->id, key->last_used_us, now_us, store_key_touch);
+}
+
+void session_use_note(
+	struct key_use *use, const struct session *session, int64_t now_us)
+{
+	note(use, session->id, session->last_used_us, now_us,
+		store_session_touch);
 }

@@ -1,13 +1,14 @@
 /*
- * key_use: notes when keys were last used, coarsely.
+ * key_use: notes when keys and sessions were last used, coarsely.
  *
- * A key is written down at most once in KEY_USE_INTERVAL_S, so that reading
+ * One is written down at most once in KEY_USE_INTERVAL_S, so that reading
  * and sending cost no write for it.
  */
 #ifndef POSTERN_HTTPD_GATE_KEY_USE_H
 #define POSTERN_HTTPD_GATE_KEY_USE_H
 
 #include "core/store/store_key.h"
+#include "core/store/store_session.h"
 
 struct committer;
 struct key_use;
@@ -19,5 +20,7 @@ void key_use_free(struct key_use *use);
 
 /* The key is being used. */
 void key_use_note(struct key_use *use, const struct key *key, int64_t now_us);
+void session_use_note(
+	struct key_use *use, const struct session *session, int64_t now_us);
 
 #endif

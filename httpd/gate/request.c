@@ -8,9 +8,11 @@
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "httpd/worker/worker.h"
 
 const char *request_query(const struct request *request)
@@ -22,16 +24,38 @@ const char *request_query(const struct request *request)
 	return query ? query : "";
 }
 
-const char *request_client(const struct request *request)
+/* The last address of X-Forwarded-For: the one that our proxy has added. */
+static bool client_of_proxy(struct request *request)
+{
+	const char *field = evhttp_find_header(
+		evhttp_request_get_input_headers(request->http),
+		"X-Forwarded-For");
+	const char *last = field ? strrchr(field, ',') : NULL;
+	_cleanup_free_ char *address = NULL;
+
+	if (field == NULL)
+		return false;
+	last = last ? last + 1 : field;
+	address = str_trim(last, strlen(last));
+	if (*address == '\0' ||
+		address[strspn(address, "0123456789abcdefABCDEF.:")])
+		return false;
+	snprintf(request->client, sizeof(request->client), "%s", address);
+	return true;
+}
+
+void request_find_client(struct request *request, bool behind_proxy)
 {
 	struct evhttp_connection *http = evhttp_request_get_connection(
 		request->http);
 	char *address = NULL;
 	uint16_t port;
 
-	if (http)
-		evhttp_connection_get_peer(http, &address, &port);
-	return address;
+	if (http == NULL || (behind_proxy && client_of_proxy(request)))
+		return;
+	evhttp_connection_get_peer(http, &address, &port);
+	snprintf(request->client, sizeof(request->client), "%s",
+		address ? address : "");
 }
 
 const char *request_body(struct request *request, size_t *len_r)
@@ -79,14 +103,19 @@ void change_submit(struct request *request, struct change *change,
 	int (*run)(struct db *db, void *arg, struct err *err),
 	void (*done)(struct change *change))
 {
-	const char *client = request_client(request);
 	const struct key *key = &request->admission.key;
+	const struct session *session = &request->admission.session;
+	const struct db_actor user = {
+		"user", session->user_id, session->login, request->client};
+	const struct db_actor token = {
+		"token", session->id, session->name, request->client};
+	const struct db_actor api_key = {
+		"key", key->id, key->name ? key->name : "", request->client};
 
-	/* The client may leave before the write is made. */
-	snprintf(change->client, sizeof(change->client), "%s",
-		client ? client : "");
-	change->actor = (struct db_actor){
-		"key", key->id, key->name ? key->name : "", change->client};
+	if (session->login)
+		change->actor = session->kind == SESSION_TOKEN ? token : user;
+	else
+		change->actor = api_key;
 	change->job.actor = &change->actor;
 	change->task.run = on_change_done;
 	change->request = request;

@@ -22,6 +22,7 @@ enum { REQUEST_CLIENT_SIZE = 64 }; /* of an address */
 struct request {
 	struct worker *worker;
 	struct evhttp_request *http;
+	char client[REQUEST_CLIENT_SIZE]; /* its address; "": it is gone */
 	char id[ID_SIZE]; /* in the answer and in every log line about it */
 	struct admission admission;
 	int64_t began_us;       /* monotonic */
@@ -32,8 +33,8 @@ struct request {
 /* What stands behind the ? of the target, without it; owned by the request. */
 const char *request_query(const struct request *request);
 
-/* The client's address; NULL when it is gone. Owned by the request. */
-const char *request_client(const struct request *request);
+/* Learns the client's address, of a trusted proxy the one that it names. */
+void request_find_client(struct request *request, bool behind_proxy);
 
 /* The whole body, in one piece; owned by the request. */
 const char *request_body(struct request *request, size_t *len_r);
@@ -45,14 +46,13 @@ struct evbuffer *request_take_body(struct request *request);
 /* For the reply only. */
 void request_free(struct request *request);
 
-/* One write that a request makes, other than sending, in the name of its key.
- * Embed it first in what the write needs. It goes to the committer and comes
- * back on the worker's thread when it is durable, or has failed; until then it
- * belongs to the committer, and the request waits. */
+/* One write that a request makes, other than sending, in the name of its key or
+ * user. Embed it first in what the write needs. It goes to the committer and
+ * comes back on the worker's thread when it is durable, or has failed; until
+ * then it belongs to the committer, and the request waits. */
 struct change {
 	struct task task; /* first: from the committer to the worker */
 	struct commit_job job;
-	char client[REQUEST_CLIENT_SIZE];
 	struct db_actor actor; /* of whom the audit log tells */
 	struct request *request;
 	void (*done)(struct change *change); /* owns it from then on */

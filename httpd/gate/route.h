@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/store/store_user.h"
 #include "httpd/http/http1.h"
 #include "httpd/http/problem.h"
 
@@ -22,6 +23,8 @@ enum route_auth {
 	AUTH_NONE,   /* anybody may */
 	AUTH_BEARER, /* Authorization: Bearer KEY */
 	AUTH_BASIC,  /* Authorization: Basic, user api, password KEY */
+	AUTH_LOGIN,  /* anybody may, but no page of another site */
+	AUTH_USER, /* the cookie of a session, or Authorization: Bearer TOKEN */
 };
 
 enum route_body {
@@ -36,7 +39,10 @@ struct route {
 	const char *pattern; /* `{}` stands for one segment, not empty */
 	enum route_dialect dialect;
 	enum route_auth auth;
-	unsigned scopes;   /* of enum key_scope: any one of them will do */
+	unsigned scopes; /* of enum key_scope: any one of them will do */
+	/* Of AUTH_USER: */
+	enum user_role role; /* a viewer may, or an owner alone */
+	bool operators;      /* members of a company may not */
 	bool names_domain; /* the segment is the sending domain: it must be the
 			    * company's, active, and the key's if it has one */
 	bool idempotent; /* takes an Idempotency-Key; elsewhere it is ignored */

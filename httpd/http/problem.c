@@ -39,6 +39,15 @@ static const struct {
 			.text = "API key is invalid.",
 		},
 	[PROBLEM_RESTRICTED_KEY] = {.status = 403, .name = "restricted_api_key"},
+	[PROBLEM_LOGIN] =
+		{
+			.status = 401,
+			.name = "not_logged_in",
+			.text = "Log in first, or give a token in the field "
+				"Authorization.",
+		},
+	[PROBLEM_FORBIDDEN] = {.status = 403, .name = "not_allowed"},
+	[PROBLEM_EXISTS] = {.status = 409, .name = "already_exists"},
 	[PROBLEM_DOMAIN] = {.status = 403, .name = "validation_error"},
 	[PROBLEM_MISSING_FIELD] = {.status = 422,
 		.name = "missing_required_field"},

@@ -38,6 +38,10 @@ enum problem_kind {
 	PROBLEM_VERSION,
 	PROBLEM_UNAVAILABLE, /* Postfix or the store cannot take it now */
 	PROBLEM_INTERNAL,
+	/* On the admin listener alone: */
+	PROBLEM_LOGIN,     /* nobody is logged in, or the login is wrong */
+	PROBLEM_FORBIDDEN, /* the user may not */
+	PROBLEM_EXISTS,
 	PROBLEM_KINDS
 };
 

@@ -120,8 +120,8 @@ int listener_bind(const char *address, int *fd_r,
 	int fd, fault;
 
 	if (parsed == NULL)
-		return err_set(err, ERR_CONFIG,
-			"http.listen: %s is not an address:port", address);
+		return err_set(
+			err, ERR_CONFIG, "%s is not an address:port", address);
 	fd = open_bound(parsed->ai_addr, parsed->ai_addrlen);
 	fault = errno;
 	freeaddrinfo(parsed);

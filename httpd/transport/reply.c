@@ -14,6 +14,8 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
 #include "httpd/gate/dialect.h"
 #include "httpd/gate/request.h"
 #include "httpd/transport/conn.h"
@@ -30,6 +32,8 @@ void dispatch_on_request(struct evhttp_request *http, void *arg)
 	request->began_us = clock_monotonic_us();
 	id_new(request->id);
 	conn_start_request(worker, http, &request->admission);
+	request_find_client(
+		request, worker->shared->is_admin && *worker->conf->admin.url);
 	worker->requests++;
 	/* Not reached; if evhttp saw a request that conn did not, it ends. */
 	if (request->admission.route == NULL && problem->kind == PROBLEM_NONE)
@@ -61,9 +65,10 @@ static void log_reply(const struct request *request, int status,
 		"status", LOG_INT(status), "method", route ? route->method : NULL,
 		"route", route ? route->pattern : NULL, "target",
 		route ? NULL : path_of(request), "key",
-		key->name ? key->id : NULL, "email",
+		key->name ? key->id : NULL, "user",
+		request->admission.session.login, "email",
 		*request->email_id ? request->email_id : NULL, "client",
-		request_client(request), "error",
+		*request->client ? request->client : NULL, "error",
 		problem ? problem_name(problem) : NULL, "reason",
 		problem ? problem->text : NULL, "took_us", LOG_INT(took_us));
 }
@@ -97,6 +102,34 @@ static void send_text(
 		&request->admission.share);
 	evbuffer_free(body);
 	request_free(request);
+}
+
+void reply_cookie(struct request *request, const char *token, int64_t max_age_s)
+{
+	const char *url = request->worker->conf->admin.url;
+	_cleanup_free_ char *cookie = mem_printf(SESSION_COOKIE
+		"=%s; Path=/; Max-Age=%lld; HttpOnly;"
+		" SameSite=Strict%s",
+		token, (long long)max_age_s,
+		str_starts(url, "https://") ? "; Secure" : "");
+
+	evhttp_add_header(evhttp_request_get_output_headers(request->http),
+		"Set-Cookie", cookie);
+	secret_wipe(cookie, strlen(cookie));
+}
+
+void reply_redirect(struct request *request, const char *path)
+{
+	evhttp_add_header(evhttp_request_get_output_headers(request->http),
+		"Location", path);
+	log_reply(request, 303, NULL);
+	send_text(request, 303, "text/plain; charset=utf-8", mem_strdup(""));
+}
+
+void reply_text(struct request *request, int status, char *text)
+{
+	log_reply(request, status, NULL);
+	send_text(request, status, "text/plain; charset=utf-8", text);
 }
 
 void reply_printed(struct request *request, int status, char *text)

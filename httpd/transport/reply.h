@@ -21,6 +21,14 @@ void reply_json(struct request *request, int status, json_t *object);
 /* The same of an object as text; NULL when it could not be printed. */
 void reply_printed(struct request *request, int status, char *text);
 
+/* Has the answer, which is yet to come, set the cookie of a session; "" with 0
+ * takes it away. */
+void reply_cookie(struct request *request, const char *token, int64_t max_age_s);
+/* Sends the browser to another path of ours. */
+void reply_redirect(struct request *request, const char *path);
+/* Sends plain text, which is given away. */
+void reply_text(struct request *request, int status, char *text);
+
 /* Sends what is wrong, as the dialect has it. */
 void reply_problem(struct request *request, const struct problem *problem);
 

@@ -38,6 +38,7 @@ struct inject;
 struct key_use;
 struct listener;
 struct log;
+struct login_throttle;
 struct postfix_run;
 struct rate_table;
 struct record_gate;
@@ -52,8 +53,10 @@ struct work_pool;
 struct worker_shared {
 	int listen_fd;
 	const char *database;
-	const struct clock *clock;  /* for what is written down */
-	const struct route *routes; /* what is served */
+	const struct clock *clock;     /* for what is written down */
+	const struct route *routes;    /* what is served */
+	bool is_admin;                 /* the one that serves admins */
+	struct login_throttle *logins; /* of that one alone */
 	struct log *log;
 	struct committer *committer;
 	struct budget *budget;

@@ -51,7 +51,7 @@ def test_a_database_that_cannot_be_written(house, program, name, owner, mode, sa
 def test_too_few_descriptors(house, descriptors):
     """Wherever they run out, a supervisor may try again, and a line says why."""
     with (house / "conf").open("a") as conf:
-        conf.write("[http]\nlisten = 127.0.0.1:0\nworkers = 64\n")
+        conf.write("[http]\nlisten = 127.0.0.1:0\nworkers = 64\n[admin]\nlisten =\n")
     done = subprocess.run(
         ["prlimit", f"--nofile={descriptors}", house / "postern-httpd",
          "-c", house / "conf"],

@@ -104,7 +104,7 @@ static void test_bad_lines(void **state)
 		{"--json", "a command is missing"},
 		{"compny", "there is no command \"compny\", but company, "
 			   "domain, exempt, key, email, stats, held, probe, "
-			   "audit, db, "
+			   "user, token, audit, db, "
 			   "config; did "
 			   "you mean company?"},
 		{"company lsit",
@@ -117,7 +117,7 @@ static void test_bad_lines(void **state)
 			"--company?"},
 		{"nonsense", "there is no command \"nonsense\", but company, "
 			     "domain, exempt, key, email, stats, held, probe, "
-			     "audit, db, config"},
+			     "user, token, audit, db, config"},
 		{"company", "company what? There are add, list, remove"},
 		{"company nonsense",
 			"company has no \"nonsense\", but add, list, remove"},

@@ -1,5 +1,5 @@
 /*
- * The verbs about who may do what, and who did: audit.
+ * The verbs about who may do what, and who did: user, token, audit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,6 +78,106 @@ static void test_failed_change(void **state)
 	assert_int_equal(rows_printed(), 2);
 }
 
+#define PASSWORD "correct horse battery"
+
+/* The words, with a text to be read from standard input. */
+static void run_with(const char *input, const char *text)
+{
+	int ends[2], old = dup(STDIN_FILENO);
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], input, strlen(input)), strlen(input));
+	close(ends[1]);
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[0]);
+	run(text);
+	dup2(old, STDIN_FILENO);
+	close(old);
+}
+
+static void test_users(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+	_cleanup_free_ char *member = mem_printf(
+		"user add bob --company %s --role viewer --json", company);
+
+	(void)state;
+	run_with(PASSWORD "\n", "user add ann --json");
+	assert_int_equal(at.status, EX_OK);
+	assert_says(at.out, "\"company_id\": null");
+	assert_says(at.out, "\"role\": \"owner\"");
+	assert_null(strstr(at.out, "argon2"));
+	run_with(PASSWORD, member);
+	assert_int_equal(at.status, EX_OK);
+	assert_says(at.out, "\"role\": \"viewer\"");
+	run_ok("user add robot --no-password --json");
+	assert_says(at.out, "\"password_at\": null");
+	run_ok("user list --json");
+	assert_int_equal(rows_printed(), 3);
+	run_ok("user list --company %s --json", company);
+	assert_int_equal(rows_printed(), 1);
+	run_ok("user set bob --role owner --json");
+	assert_says(at.out, "\"role\": \"owner\"");
+	run_with("another " PASSWORD "\n", "user passwd bob");
+	assert_int_equal(at.status, EX_OK);
+
+	run_ok("token create robot --name ci --days 3 --json");
+	{
+		_cleanup_free_ char *token = got("token");
+		_cleanup_free_ char *id = got("id");
+
+		assert_int_equal(strncmp(token, "pa_", 3), 0);
+		run_ok("token list --json");
+		assert_int_equal(rows_printed(), 1);
+		assert_null(strstr(at.out, token));
+		run_ok("audit list --json");
+		assert_null(strstr(at.out, token));
+		assert_null(strstr(at.out, "argon2"));
+		run_ok("token revoke %s", id);
+		run("token revoke " NO_ID);
+		assert_int_equal(at.status, EX_NOINPUT);
+	}
+	run_ok("user link ann");
+	assert_says(at.out, "http://127.0.0.1:8588/login?token=pa_");
+	run_ok("user remove bob");
+	run_ok("user remove robot");
+	run_ok("user list --json");
+	assert_int_equal(rows_printed(), 1);
+}
+
+static void test_user_faults(void **state)
+{
+	static const struct {
+		const char *words;
+		const char *input;
+		int status;
+		const char *says;
+	} cases[] = {
+		{"user add ann", PASSWORD, EX_OK, ""},
+		{"user add ann", PASSWORD, EX_DATAERR, "a user ann already"},
+		{"user add bob", "short\n", EX_DATAERR, "shorter than 12"},
+		{"user add bob", "", EX_DATAERR, "no password is given"},
+		{"user add a~b", PASSWORD, EX_DATAERR, "blanks"},
+		{"user add bob --role admin", "", EX_DATAERR, "owner and viewer"},
+		{"user add bob --company " NO_ID, "", EX_NOINPUT, "no company"},
+		{"user passwd bob", PASSWORD, EX_NOINPUT, "no user bob"},
+		{"user set bob --role owner", "", EX_NOINPUT, "no user bob"},
+		{"user remove bob", "", EX_NOINPUT, "no user bob"},
+		{"user link bob", "", EX_NOINPUT, "no user bob"},
+		{"token create bob --name x", "", EX_NOINPUT, "no user bob"},
+		{"token create ann --name x --days 0", "", EX_DATAERR, "--days"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		run_with(cases[i].input, cases[i].words);
+		if (at.status != cases[i].status)
+			fail_msg("%s: %d, %s", cases[i].words, at.status,
+				at.errors);
+		assert_says(at.errors, cases[i].says);
+	}
+}
+
 int main(void)
 {
 #define TEST(name)                                                             \
@@ -86,6 +186,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(audit),
 		TEST(failed_change),
+		TEST(users),
+		TEST(user_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

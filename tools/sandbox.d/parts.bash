@@ -111,6 +111,8 @@ start_on_free_port() {
 		random_port >"$dir/run/$part.port"
 		case $part in
 		httpd) settings[http.listen]=127.0.0.1:$(port_of httpd)
+			random_port >"$dir/run/admin.port"
+			settings[admin.listen]=127.0.0.1:$(port_of admin)
 			write_postern_conf ;;
 		postfix) write_master_cf
 			enable_postern ;;

@@ -1,0 +1,561 @@
+/*
+ * cmd_user: users of the admin HTTP interface, and the tokens by which programs
+ * act as one.
+ *
+ * A password is read from the terminal without being shown, or from standard
+ * input; it is never an argument, which others on the host could see.
+ *
+ * Threads: one, the command's.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/store/store_session.h"
+#include "core/store/store_user.h"
+
+enum {
+	ID,
+	LOGIN,
+	COMPANY_ID,
+	ROLE,
+	PASSWORD_AT,
+	LAST_LOGIN_AT,
+	CREATED_AT,
+};
+
+static const struct column columns[] = {
+	[ID] = {"id", NULL, .type = COLUMN_TEXT},
+	[LOGIN] = {"login", "LOGIN", COLUMN_TEXT, .width = 40},
+	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
+	[ROLE] = {"role", "ROLE", .type = COLUMN_TEXT},
+	[PASSWORD_AT] = {"password_at", "PASSWORD SET", .type = COLUMN_TIME},
+	[LAST_LOGIN_AT] = {"last_login_at", "LAST LOGIN", .type = COLUMN_TIME},
+	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	{0},
+};
+
+static void add_row(struct report *report, const struct user *user)
+{
+	report_add_row(report);
+	report_text(report, ID, user->id);
+	report_text(report, LOGIN, user->login);
+	report_text(report, COMPANY_ID,
+		*user->company_id ? user->company_id : NULL);
+	report_text(report, ROLE, store_user_role_name(user->role));
+	report_time(report, PASSWORD_AT, user->password_us);
+	report_time(report, LAST_LOGIN_AT, user->last_login_us);
+	report_time(report, CREATED_AT, user->created_us);
+}
+
+/* The user that the argument names by login or id. */
+static int find(const struct call *call, struct user *user_r, struct err *err)
+{
+	int found = store_user_find(
+		call->db, NULL, call_argument(call), user_r, err);
+
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no user %s",
+			call_argument(call));
+	return found < 0 ? -1 : 0;
+}
+
+static int read_role(
+	const struct call *call, enum user_role *role_r, struct err *err)
+{
+	const char *word = call_option(call, OPTION_ROLE);
+
+	if (word == NULL || store_user_role_parse(word, role_r))
+		return 0;
+	return err_set(err, ERR_INVALID,
+		"--role is one of owner and viewer, not \"%s\"", word);
+}
+
+/* Reads a line, without its end; what does not fit is cut, and too long for a
+ * password anyway. Byte by byte: nothing of it is to stay in a buffer. */
+static int read_line(char *line, size_t size, struct err *err)
+{
+	size_t len = 0;
+	ssize_t got;
+	char c;
+
+	while ((got = read(STDIN_FILENO, &c, 1)) != 0) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_set(err, ERR_TEMPORARY,
+				"cannot read the password: %s", strerror(errno));
+		if (c == '\n')
+			break;
+		if (c == '\003')
+			return err_set(err, ERR_INVALID, "interrupted");
+		if (len < size - 1)
+			line[len++] = c;
+	}
+	line[len] = '\0';
+	if (got == 0 && len == 0)
+		return err_set(err, ERR_INVALID, "no password is given");
+	return 0;
+}
+
+static int ask(const char *question, char *line, size_t size, struct err *err)
+{
+	struct termios old, silent;
+	int result;
+
+	if (!isatty(STDIN_FILENO))
+		return read_line(line, size, err);
+	fprintf(stderr, "%s: ", question);
+	tcgetattr(STDIN_FILENO, &old);
+	silent = old;
+	/* Nor may an interrupt leave the terminal like that. */
+	silent.c_lflag &= ~(tcflag_t)(ECHO | ISIG);
+	tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+	result = read_line(line, size, err);
+	tcsetattr(STDIN_FILENO, TCSAFLUSH, &old);
+	fputc('\n', stderr);
+	return result;
+}
+
+/* Reads a new password for the login, on a terminal twice. */
+static int read_password(const char *login,
+	char stored[static SECRET_PASSWORD_SIZE], struct err *err)
+{
+	char one[USER_PASSWORD_MAX + 2], two[USER_PASSWORD_MAX + 2];
+	int result = ask("New password", one, sizeof(one), err);
+
+	if (result == 0)
+		result = store_user_check_password(login, one, err);
+	if (result == 0 && isatty(STDIN_FILENO)) {
+		result = ask("Once more", two, sizeof(two), err);
+		if (result == 0 && !str_eq(one, two))
+			result = err_set(err, ERR_INVALID,
+				"the two passwords are not the same");
+	}
+	if (result == 0 && secret_password_hash(one, stored) < 0)
+		result = err_set(err, ERR_TEMPORARY,
+			"there is no memory for hashing the password");
+	secret_wipe(one, sizeof(one));
+	secret_wipe(two, sizeof(two));
+	return result;
+}
+
+static int run_add(const struct call *call, struct report *report, struct err *err)
+{
+	char company_id[ID_SIZE], stored[SECRET_PASSWORD_SIZE];
+	struct user_spec spec = {
+		.login = call_argument(call), .role = USER_OWNER};
+	struct user user;
+	int taken;
+
+	if (call_company_option(call, company_id, err) < 0 ||
+		read_role(call, &spec.role, err) < 0)
+		return -1;
+	/* Before somebody types a password for nothing. */
+	taken = store_user_find(call->db, NULL, spec.login, &user, err);
+	if (taken > 0) {
+		store_user_clear(&user);
+		return err_set(err, ERR_EXISTS, "there is a user %s already",
+			spec.login);
+	}
+	if (taken < 0)
+		return -1;
+	spec.company_id = *company_id ? company_id : NULL;
+	if (call_option(call, OPTION_NO_PASSWORD) == NULL) {
+		if (read_password(spec.login, stored, err) < 0)
+			return -1;
+		spec.stored = stored;
+	}
+	if (store_user_add(call->db, &spec, call->now_us, &user, err) < 0)
+		return -1;
+	add_row(report, &user);
+	store_user_clear(&user);
+	return 0;
+}
+
+static int run_list(
+	const struct call *call, struct report *report, struct err *err)
+{
+	char company_id[ID_SIZE];
+	struct user_list users;
+
+	if (call_company_option(call, company_id, err) < 0 ||
+		store_user_list(call->db, *company_id ? company_id : NULL,
+			&users, err) < 0)
+		return -1;
+	for (size_t i = 0; i < users.n; i++)
+		add_row(report, &users.items[i]);
+	store_user_list_free(&users);
+	return 0;
+}
+
+static int run_set(const struct call *call, struct report *report, struct err *err)
+{
+	struct user user;
+	int result;
+
+	if (find(call, &user, err) < 0)
+		return -1;
+	result = read_role(call, &user.role, err);
+	if (result == 0)
+		result = store_user_set_role(
+			call->db, NULL, user.id, user.role, err);
+	if (result > 0) {
+		add_row(report, &user);
+		report_note(report, "user %s is %s", user.login,
+			store_user_role_name(user.role));
+	}
+	store_user_clear(&user);
+	return result < 0 ? -1 : 0;
+}
+
+static int run_passwd(
+	const struct call *call, struct report *report, struct err *err)
+{
+	char stored[SECRET_PASSWORD_SIZE];
+	struct user user;
+	int result;
+
+	if (find(call, &user, err) < 0)
+		return -1;
+	result = read_password(user.login, stored, err);
+	if (result == 0)
+		result = store_user_set_password(call->db, NULL, user.id,
+			stored, NULL, call->now_us, err);
+	if (result == 0)
+		result = err_set(err, ERR_NOT_FOUND,
+			"the user %s was removed meanwhile", user.login);
+	if (result > 0) {
+		user.password_us = call->now_us;
+		add_row(report, &user);
+		report_note(report,
+			"user %s has a new password and is logged out "
+			"everywhere",
+			user.login);
+	}
+	store_user_clear(&user);
+	return result < 0 ? -1 : 0;
+}
+
+static int run_remove(
+	const struct call *call, struct report *report, struct err *err)
+{
+	struct user user;
+	int result;
+
+	if (find(call, &user, err) < 0)
+		return -1;
+	result = store_user_remove(call->db, NULL, user.id, err);
+	if (result > 0) {
+		add_row(report, &user);
+		report_note(report, "user %s removed, with their tokens",
+			user.login);
+	}
+	store_user_clear(&user);
+	return result < 0 ? -1 : 0;
+}
+
+/* Makes a session of the user, whose token is the caller's to wipe. */
+static int make_session(const struct call *call, const struct user *user,
+	const struct session_spec *spec, struct session *session_r,
+	char token[static SECRET_TOKEN_SIZE], struct err *err)
+{
+	uint8_t hash[SECRET_HASH_LEN];
+
+	secret_user_token(token);
+	secret_hash(token, strlen(token), hash);
+	return store_session_create(
+		call->db, user->id, spec, hash, call->now_us, session_r, err);
+}
+
+enum { LINK_LOGIN, LINK_URL, LINK_EXPIRES_AT };
+
+static const struct column link_columns[] = {
+	[LINK_LOGIN] = {"login", "LOGIN", .type = COLUMN_TEXT},
+	[LINK_URL] = {"url", "URL", .type = COLUMN_TEXT},
+	[LINK_EXPIRES_AT] = {"expires_at", "EXPIRES", .type = COLUMN_TIME},
+	{0},
+};
+
+enum { LINK_MINUTES = 60 };
+
+static int run_link(
+	const struct call *call, struct report *report, struct err *err)
+{
+	const char *listen = call->conf->admin.listen;
+	const char *url = call->conf->admin.url;
+	const struct session_spec spec = {
+		.kind = SESSION_LINK,
+		.expires_us = call->now_us + LINK_MINUTES * INT64_C(60000000),
+	};
+	char token[SECRET_TOKEN_SIZE];
+	struct session session;
+	struct user user;
+	int result;
+
+	if (str_empty(listen))
+		return err_set(err, ERR_INVALID,
+			"there is nobody to open a link: admin.listen is "
+			"empty");
+	if (find(call, &user, err) < 0)
+		return -1;
+	result = make_session(call, &user, &spec, &session, token, err);
+	if (result == 0) {
+		_cleanup_free_ char *link = mem_printf("%s%s/login?token=%s",
+			*url ? "" : "http://", *url ? url : listen, token);
+
+		report_add_row(report);
+		report_text(report, LINK_LOGIN, user.login);
+		report_text(report, LINK_URL, link);
+		report_time(report, LINK_EXPIRES_AT, spec.expires_us);
+		report_note(report, "%s", link);
+		secret_wipe(link, strlen(link));
+		store_session_clear(&session);
+	}
+	secret_wipe(token, sizeof(token));
+	store_user_clear(&user);
+	return result;
+}
+
+/* What a new token and one of the list have in common comes first. */
+enum { T_ID, T_LOGIN, T_NAME, T_CREATED_AT, T_EXPIRES_AT, T_TOKEN };
+enum { T_LAST_USED_AT = T_EXPIRES_AT + 1 };
+
+#define TOKEN_COLUMNS                                                          \
+	[T_ID] = {"id", "ID", .type = COLUMN_TEXT},                            \
+	[T_LOGIN] = {"login", "LOGIN", COLUMN_TEXT, .width = 40},              \
+	[T_NAME] = {"name", "NAME", COLUMN_TEXT, .width = 40},                 \
+	[T_CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},       \
+	[T_EXPIRES_AT] = {"expires_at", "EXPIRES", .type = COLUMN_TIME}
+
+static const struct column created_columns[] = {
+	TOKEN_COLUMNS,
+	[T_TOKEN] = {"token", "TOKEN", .type = COLUMN_TEXT},
+	{0},
+};
+
+static const struct column token_columns[] = {
+	TOKEN_COLUMNS,
+	[T_LAST_USED_AT] = {"last_used_at", "LAST USED", .type = COLUMN_TIME},
+	{0},
+};
+
+static void add_token(struct report *report, const struct session *session)
+{
+	report_add_row(report);
+	report_text(report, T_ID, session->id);
+	report_text(report, T_LOGIN, session->login);
+	report_text(report, T_NAME, session->name);
+	report_time(report, T_CREATED_AT, session->created_us);
+	report_time(report, T_EXPIRES_AT, session->expires_us);
+}
+
+static int run_token_create(
+	const struct call *call, struct report *report, struct err *err)
+{
+	enum { DAYS_MAX = 3650 };
+	const char *days = call_option(call, OPTION_DAYS);
+	struct session_spec spec = {
+		.kind = SESSION_TOKEN, .name = call_option(call, OPTION_NAME)};
+	char token[SECRET_TOKEN_SIZE];
+	struct session session;
+	struct user user;
+	int64_t n;
+	int result;
+
+	if (days && str_int(days, 1, DAYS_MAX, &n) < 0)
+		return err_set(err, ERR_INVALID,
+			"--days is a number from 1 to %d, not \"%s\"", DAYS_MAX,
+			days);
+	if (days)
+		spec.expires_us = call->now_us + n * INT64_C(86400000000);
+	if (find(call, &user, err) < 0)
+		return -1;
+	result = make_session(call, &user, &spec, &session, token, err);
+	if (result == 0) {
+		add_token(report, &session);
+		report_text(report, T_TOKEN, token);
+		report_note(report, "\nThe token is shown only now: it is not "
+				    "stored.");
+		store_session_clear(&session);
+	}
+	secret_wipe(token, sizeof(token));
+	store_user_clear(&user);
+	return result;
+}
+
+static int run_token_list(
+	const struct call *call, struct report *report, struct err *err)
+{
+	struct session_list tokens;
+
+	if (store_session_list_tokens(call->db, NULL, &tokens, err) < 0)
+		return -1;
+	for (size_t i = 0; i < tokens.n; i++) {
+		const struct session *token = &tokens.items[i];
+
+		add_token(report, token);
+		report_time(report, T_LAST_USED_AT,
+			token->last_used_us == token->created_us
+				? 0
+				: token->last_used_us);
+	}
+	store_session_list_free(&tokens);
+	return 0;
+}
+
+enum { REVOKED_ID, REVOKED };
+
+static const struct column revoked_columns[] = {
+	[REVOKED_ID] = {"id", "ID", .type = COLUMN_TEXT},
+	[REVOKED] = {"revoked", "REVOKED", .type = COLUMN_FLAG},
+	{0},
+};
+
+static int run_token_revoke(
+	const struct call *call, struct report *report, struct err *err)
+{
+	char id[ID_SIZE];
+	int found;
+
+	if (call_id_argument(call, id, err) < 0)
+		return -1;
+	found = store_session_revoke_token(call->db, NULL, id, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no token with the id %s", id);
+	if (found < 0)
+		return -1;
+	report_add_row(report);
+	report_text(report, REVOKED_ID, id);
+	report_number(report, REVOKED, true);
+	report_note(report, "token %s revoked", id);
+	return 0;
+}
+
+#define ROLE_HELP                                                              \
+	"owner: may change all that they see; viewer: may change nothing."
+
+const struct verb cmd_user_add = {
+	.noun = "user",
+	.name = "add",
+	.argument = "LOGIN",
+	.access = VERB_STEPS,
+	.shape = VERB_RECORD,
+	.columns = columns,
+	.options = {{OPTION_COMPANY, false,
+			    "They see this company alone. Without this it is "
+			    "an "
+			    "operator, who sees all of them, and users and "
+			    "settings too."},
+		{OPTION_ROLE, false, ROLE_HELP " Without this, owner."},
+		{OPTION_NO_PASSWORD, false,
+			"There is none: they get in by a link or by tokens "
+			"alone."}},
+	.help = "Adds a user of the admin HTTP interface. The password, of at "
+		"least 12 characters, is read from the terminal, or as one "
+		"line from standard input.",
+	.run = run_add,
+};
+
+const struct verb cmd_user_list = {
+	.noun = "user",
+	.name = "list",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.options = {{OPTION_COMPANY, false, "Only those of this company."}},
+	.help = "Lists the users by login; operators have no company.",
+	.run = run_list,
+};
+
+const struct verb cmd_user_set = {
+	.noun = "user",
+	.name = "set",
+	.argument = "LOGIN",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = columns,
+	.options = {{OPTION_ROLE, true, ROLE_HELP}},
+	.help = "Changes what a user may do, at once.",
+	.run = run_set,
+};
+
+const struct verb cmd_user_passwd = {
+	.noun = "user",
+	.name = "passwd",
+	.argument = "LOGIN",
+	.access = VERB_STEPS,
+	.shape = VERB_NOTE,
+	.columns = columns,
+	.help = "Gives a user another password, which is read as by user add, "
+		"and logs them out everywhere. Their tokens stay.",
+	.run = run_passwd,
+};
+
+const struct verb cmd_user_link = {
+	.noun = "user",
+	.name = "link",
+	.argument = "LOGIN",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = link_columns,
+	.help = "Prints a link that logs a browser in as this user: once, and "
+		"within an hour.",
+	.run = run_link,
+};
+
+const struct verb cmd_user_remove = {
+	.noun = "user",
+	.name = "remove",
+	.argument = "LOGIN",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = columns,
+	.help = "Removes a user with their tokens, and logs them out, at once.",
+	.run = run_remove,
+};
+
+const struct verb cmd_token_create = {
+	.noun = "token",
+	.name = "create",
+	.argument = "LOGIN",
+	.access = VERB_WRITES,
+	.shape = VERB_RECORD,
+	.columns = created_columns,
+	.options = {{OPTION_NAME, true, "What people call it."},
+		{OPTION_DAYS, false,
+			"How long it lasts. Without this, until it is "
+			"revoked."}},
+	.help = "Creates a token with which a program does over the admin HTTP "
+		"interface what the user may, and prints it, once: only a "
+		"hash of it is stored.",
+	.run = run_token_create,
+};
+
+const struct verb cmd_token_list = {
+	.noun = "token",
+	.name = "list",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = token_columns,
+	.help = "Lists the tokens, newest first.",
+	.run = run_token_list,
+};
+
+const struct verb cmd_token_revoke = {
+	.noun = "token",
+	.name = "revoke",
+	.argument = "ID",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = revoked_columns,
+	.help = "Makes a token invalid, at once and for good.",
+	.run = run_token_revoke,
+};

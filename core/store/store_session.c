@@ -1,0 +1,287 @@
+/*
+ * store_session: the rows of the table admin_session.
+ *
+ * Tokens and links are written down in the audit log; browser sessions are not:
+ * the log of postern-httpd has each login.
+ */
+#include "core/store/store_session.h"
+
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/store/row.h"
+#include "core/store/store_audit.h"
+
+enum { CLEAN_MAX = 100 };
+
+static const char *const kinds[SESSION_KINDS] = {
+	[SESSION_BROWSER] = "browser",
+	[SESSION_TOKEN] = "token",
+	[SESSION_LINK] = "link",
+};
+static const struct row_words kind_words = {kinds, SESSION_KINDS, false};
+
+static const struct row_field session_fields[] = {
+	ROW_FIELD(session, id, ROW_ID),
+	ROW_WORD(session, kind, ROW_ENUM, "kind", &kind_words),
+	ROW_FIELD(session, name, ROW_TEXT),
+	ROW_FIELD(session, origin, ROW_TEXT),
+	ROW_FIELD(session, created_us, ROW_INT64),
+	ROW_FIELD(session, expires_us, ROW_INT64),
+	ROW_FIELD(session, last_used_us, ROW_INT64),
+	ROW_FIELD(session, user_id, ROW_ID),
+	ROW_FIELD(session, company_id, ROW_ID),
+	ROW_FIELD(session, login, ROW_TEXT),
+	ROW_WORD(session, role, ROW_ENUM, "role", &store_user_roles),
+};
+static const struct row_type session_type = ROW_TYPE(session, session_fields);
+
+#define SESSION_SELECT                                                         \
+	"SELECT s.id, s.kind, s.name, s.origin, s.created_us, s.expires_us,"   \
+	" s.last_used_us, s.user_id, coalesce(u.company_id, '') AS "           \
+	"company_id,"                                                          \
+	" u.login, u.role"                                                     \
+	" FROM admin_session s JOIN admin_user u ON u.id = s.user_id"
+#define IS_GOOD " AND (s.expires_us = 0 OR s.expires_us > $now)"
+
+static int clean(struct db *db, int64_t now_us, struct err *err)
+{
+	static const char sql_clean[] =
+		"DELETE FROM admin_session WHERE id IN ("
+		"SELECT id FROM admin_session"
+		" WHERE expires_us > 0 AND expires_us <= $now LIMIT $max)";
+
+	return db_change(db, sql_clean,
+		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$max", CLEAN_MAX)),
+		err);
+}
+
+static int insert(struct db *db, const struct session *session,
+	const uint8_t hash[static SECRET_HASH_LEN], struct err *err)
+{
+	static const char *const actions[SESSION_KINDS] = {
+		[SESSION_TOKEN] = "token.create", [SESSION_LINK] = "link.create"};
+	static const char sql_insert[] =
+		"INSERT INTO admin_session (id, user_id, kind, hash, name,"
+		" origin, created_us, expires_us, last_used_us) VALUES ($id,"
+		" $user_id, $kind, $hash, $name, $origin, $created_us,"
+		" $expires_us, $last_used_us)";
+	static const char sql_login[] =
+		"UPDATE admin_user SET last_login_us = $now WHERE id = $id";
+
+	if (actions[session->kind])
+		return audit_change(db,
+			&(struct audit_change){.action = actions[session->kind],
+				.type = &session_type,
+				.name = session->kind == SESSION_TOKEN
+						? "name"
+						: "login",
+				.sql = sql_insert,
+				.params = DB_PARAMS(
+					DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
+				.item = session},
+			err);
+	if (row_write(db, sql_insert,
+		    DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
+		    &session_type, session, err) < 0)
+		return -1;
+	return db_change(db, sql_login,
+		DB_PARAMS(DB_INT("$now", session->created_us),
+			DB_TEXT("$id", session->user_id)),
+		err);
+}
+
+struct creation {
+	const char *user_id;
+	const uint8_t *link; /* to be ended; NULL: none */
+	const struct session_spec *spec;
+	const uint8_t *hash;
+	int64_t now_us;
+	struct session *session_r;
+};
+
+static int create(struct db *db, void *arg, struct err *err)
+{
+	const struct creation *creation = arg;
+	const struct session_spec *spec = creation->spec;
+	struct session session = {
+		.kind = spec->kind,
+		.created_us = creation->now_us,
+		.expires_us = spec->expires_us,
+		.last_used_us = creation->now_us,
+	};
+	struct user user;
+	int found;
+
+	if (clean(db, creation->now_us, err) < 0)
+		return -1;
+	found = store_user_find(db, NULL, creation->user_id, &user, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no user %s",
+			creation->user_id);
+	if (found < 0)
+		return -1;
+	id_new(session.id);
+	memcpy(session.user_id, user.id, ID_SIZE);
+	memcpy(session.company_id, user.company_id, ID_SIZE);
+	session.role = user.role;
+	session.login = TAKE_PTR(user.login);
+	session.name = mem_strdup(spec->name ? spec->name : "");
+	session.origin = row_bounded(spec->origin);
+	store_user_clear(&user);
+	if (insert(db, &session, creation->hash, err) < 0) {
+		store_session_clear(&session);
+		return -1;
+	}
+	*creation->session_r = session;
+	return 1;
+}
+
+int store_session_create(struct db *db, const char *user_id,
+	const struct session_spec *spec,
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+	struct session *session_r, struct err *err)
+{
+	struct creation creation = {user_id, NULL, spec, hash, now_us, session_r};
+
+	if (spec->kind == SESSION_TOKEN) {
+		if (str_empty(spec->name))
+			return err_set(
+				err, ERR_INVALID, "the token's name is empty");
+		if (row_check_name("the token's name", spec->name, err) < 0)
+			return -1;
+	}
+	return db_atomic(db, create, &creation, err) < 0 ? -1 : 0;
+}
+
+int store_session_find(struct db *db,
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+	int64_t idle_us, struct session *session_r, struct err *err)
+{
+	static const char sql_find[] = SESSION_SELECT
+		" WHERE s.hash = $hash AND s.kind <> 'link'" IS_GOOD
+		" AND (s.kind = 'token' OR s.last_used_us >= $idle)";
+
+	return row_get(db, sql_find,
+		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN),
+			DB_INT("$now", now_us), DB_INT("$idle", idle_us)),
+		&session_type, session_r, err);
+}
+
+static int redeem(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_find[] = SESSION_SELECT
+		" WHERE s.hash = $hash AND s.kind = 'link'" IS_GOOD;
+	const struct creation *creation = arg;
+	struct creation login = *creation;
+	struct session link;
+	int found = row_get(db, sql_find,
+		DB_PARAMS(DB_BLOB("$hash", creation->link, SECRET_HASH_LEN),
+			DB_INT("$now", creation->now_us)),
+		&session_type, &link, err);
+
+	if (found <= 0)
+		return found;
+	login.user_id = link.user_id;
+	found = store_session_end(db, link.id, err);
+	if (found > 0)
+		found = create(db, &login, err);
+	store_session_clear(&link);
+	return found;
+}
+
+int store_session_redeem(struct db *db,
+	const uint8_t link[static SECRET_HASH_LEN],
+	const struct session_spec *spec,
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+	struct session *session_r, struct err *err)
+{
+	struct creation creation = {NULL, link, spec, hash, now_us, session_r};
+
+	return db_atomic(db, redeem, &creation, err);
+}
+
+int store_session_touch(
+	struct db *db, const char *id, int64_t now_us, struct err *err)
+{
+	static const char sql_touch[] =
+		"UPDATE admin_session SET last_used_us = $now"
+		" WHERE id = $id AND last_used_us < $now";
+
+	return db_change(db, sql_touch,
+		       DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_session_list_tokens(struct db *db, const char *company_id,
+	struct session_list *list_r, struct err *err)
+{
+	static const char sql_list[] = SESSION_SELECT
+		" WHERE s.kind = 'token'"
+		" AND ($company IS NULL OR u.company_id = $company)"
+		" ORDER BY s.created_us DESC, s.id";
+	struct rows rows;
+
+	if (row_list(db, sql_list, DB_PARAMS(DB_TEXT("$company", company_id)),
+		    &session_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct session_list){rows.items, rows.n};
+	return 0;
+}
+
+int store_session_revoke_token(
+	struct db *db, const char *company_id, const char *id, struct err *err)
+{
+	static const char sql_get[] = SESSION_SELECT
+		" WHERE s.id = $id AND s.kind = 'token'"
+		" AND ($company IS NULL OR u.company_id = $company)";
+	static const char sql_remove[] =
+		"DELETE FROM admin_session WHERE id = $id";
+
+	return audit_change(db,
+		&(struct audit_change){.action = "token.revoke",
+			.type = &session_type,
+			.name = "name",
+			.sql = sql_remove,
+			.params = DB_PARAMS(DB_TEXT("$id", id)),
+			.sql_get = sql_get,
+			.key = DB_PARAMS(DB_TEXT("$id", id),
+				DB_TEXT("$company", company_id))},
+		err);
+}
+
+int store_session_end(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_end[] =
+		"DELETE FROM admin_session WHERE id = $id";
+
+	return db_change(db, sql_end, DB_PARAMS(DB_TEXT("$id", id)), err);
+}
+
+int store_session_end_all(
+	struct db *db, const char *user_id, const char *keep, struct err *err)
+{
+	static const char sql_end[] =
+		"DELETE FROM admin_session WHERE user_id = $user"
+		" AND kind <> 'token' AND ($keep IS NULL OR id <> $keep)";
+
+	return db_change(db, sql_end,
+		       DB_PARAMS(DB_TEXT("$user", user_id),
+			       DB_TEXT("$keep", keep)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+void store_session_clear(struct session *session)
+{
+	row_clear(&session_type, session);
+}
+
+void store_session_list_free(struct session_list *list)
+{
+	row_list_free(&session_type, list->items, list->n);
+	*list = (struct session_list){0};
+}

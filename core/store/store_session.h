@@ -1,0 +1,98 @@
+/*
+ * store_session: what a user gets in by, besides a password. Each is a random
+ * token, of which the store has the hash alone.
+ *
+ *   browser  after a login; a cookie has the token. Ends at its time, when it
+ *            is not used for long, at logout, with another password
+ *   token    for programs; ends when it is revoked, or at its time
+ *   link     becomes a browser session when it is opened, once
+ *
+ * All of them end with their user.
+ */
+#ifndef POSTERN_STORE_STORE_SESSION_H
+#define POSTERN_STORE_STORE_SESSION_H
+
+#include "core/base/id.h"
+#include "core/base/secret.h"
+#include "core/db/db.h"
+#include "core/store/store_user.h"
+
+enum session_kind {
+	SESSION_BROWSER,
+	SESSION_TOKEN,
+	SESSION_LINK,
+	SESSION_KINDS
+};
+
+struct session {
+	char id[ID_SIZE];
+	enum session_kind kind;
+	char *name;   /* of a token */
+	char *origin; /* the address that it was made from; may be "" */
+	int64_t created_us;
+	int64_t expires_us;   /* 0: never */
+	int64_t last_used_us; /* coarse */
+	/* Of its user, as they are now. */
+	char user_id[ID_SIZE];
+	char company_id[ID_SIZE]; /* "": an operator */
+	char *login;
+	enum user_role role;
+};
+
+struct session_list {
+	struct session *items;
+	size_t n;
+};
+
+struct session_spec {
+	enum session_kind kind;
+	const char *name;
+	const char *origin;
+	int64_t expires_us; /* 0: never */
+};
+
+/* A new one for the user, stored under the hash of its token; ones that have
+ * expired go, a few at a time. A browser session is a login. ERR_NOT_FOUND
+ * without the user, ERR_INVALID for the name of a token that is empty, or as in
+ * store_key_create(). */
+int store_session_create(struct db *db, const char *user_id,
+	const struct session_spec *spec,
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+	struct session *session_r, struct err *err);
+
+/* The browser session or token with the hash that is good now: 1, 0 or -1. A
+ * browser session that was used last before idle_us is not. */
+int store_session_find(struct db *db,
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+	int64_t idle_us, struct session *session_r, struct err *err);
+
+/* Ends the link with the hash and makes the session of its user in its place:
+ * 1, 0 when there is no such link that is good now, -1. */
+int store_session_redeem(struct db *db,
+	const uint8_t link[static SECRET_HASH_LEN],
+	const struct session_spec *spec,
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+	struct session *session_r, struct err *err);
+
+/* Notes the use of one. 0, also when it is gone, or -1. */
+int store_session_touch(
+	struct db *db, const char *id, int64_t now_us, struct err *err);
+
+/* The tokens of users of one company, or of all for NULL, newest first. */
+int store_session_list_tokens(struct db *db, const char *company_id,
+	struct session_list *list_r, struct err *err);
+/* Ends a token of a user of the company, or of any for NULL: 1, 0, -1. */
+int store_session_revoke_token(
+	struct db *db, const char *company_id, const char *id, struct err *err);
+
+/* Ends one: 1, 0, -1. */
+int store_session_end(struct db *db, const char *id, struct err *err);
+/* Ends all browser sessions and links of a user but one, or all for NULL. 0 or
+ * -1. */
+int store_session_end_all(
+	struct db *db, const char *user_id, const char *keep, struct err *err);
+
+void store_session_clear(struct session *session);
+void store_session_list_free(struct session_list *list);
+
+#endif

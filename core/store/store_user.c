@@ -1,0 +1,269 @@
+/*
+ * store_user: the rows of the table admin_user.
+ */
+#include "core/store/store_user.h"
+
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_session.h"
+
+static const char *const roles[USER_ROLES] = {
+	[USER_VIEWER] = "viewer",
+	[USER_OWNER] = "owner",
+};
+const struct row_words store_user_roles = {roles, USER_ROLES, false};
+
+static const struct row_field user_fields[] = {
+	ROW_FIELD(user, id, ROW_ID),
+	ROW_FIELD(user, company_id, ROW_ID),
+	ROW_FIELD(user, login, ROW_TEXT),
+	ROW_WORD(user, role, ROW_ENUM, "role", &store_user_roles),
+	ROW_FIELD(user, created_us, ROW_INT64),
+	ROW_FIELD(user, password_us, ROW_INT64),
+	ROW_FIELD(user, last_login_us, ROW_INT64),
+};
+static const struct row_type user_type = ROW_TYPE(user, user_fields);
+
+#define USER_SELECT                                                            \
+	"SELECT id, coalesce(company_id, '') AS company_id, login, role,"      \
+	" created_us, password_us, last_login_us FROM admin_user"
+#define IN_COMPANY " AND ($company IS NULL OR company_id = $company)"
+
+const char *store_user_role_name(enum user_role role)
+{
+	return roles[role];
+}
+
+bool store_user_role_parse(const char *word, enum user_role *role_r)
+{
+	size_t role = row_word(&store_user_roles, word);
+
+	if (role == USER_ROLES)
+		return false;
+	*role_r = (enum user_role)role;
+	return true;
+}
+
+int store_user_check_password(
+	const char *login, const char *password, struct err *err)
+{
+	size_t len = strlen(password);
+
+	if (len < USER_PASSWORD_MIN)
+		return err_set(err, ERR_INVALID,
+			"the password is shorter than %d characters",
+			USER_PASSWORD_MIN);
+	if (len > USER_PASSWORD_MAX)
+		return err_set(err, ERR_INVALID,
+			"the password is longer than %d bytes",
+			USER_PASSWORD_MAX);
+	if (str_eq_nocase(login, password))
+		return err_set(err, ERR_INVALID, "the password is the login");
+	return 0;
+}
+
+int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us,
+	struct user *user_r, struct err *err)
+{
+	static const char sql_insert[] =
+		"INSERT INTO admin_user (id, company_id, login, role, password,"
+		" created_us, password_us) VALUES ($id,"
+		" nullif($company_id, ''), $login, $role, $password,"
+		" $created_us, $password_us)";
+	struct user user = {
+		.role = spec->role,
+		.created_us = now_us,
+		.password_us = spec->stored ? now_us : 0,
+	};
+	struct err why = ERR_INIT;
+
+	if (spec->login[0] == '\0' || strpbrk(spec->login, " \t\r\n"))
+		return err_set(err, ERR_INVALID,
+			"the login is empty, or has blanks in it");
+	if (row_check_name("the login", spec->login, err) < 0)
+		return -1;
+	if (spec->company_id && strlen(spec->company_id) >= ID_SIZE)
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
+			spec->company_id);
+	id_new(user.id);
+	if (spec->company_id)
+		strcpy(user.company_id, spec->company_id);
+	user.login = mem_strdup(spec->login);
+	if (audit_change(db,
+		    &(struct audit_change){.action = "user.add",
+			    .type = &user_type,
+			    .name = "login",
+			    .sql = sql_insert,
+			    .params = DB_PARAMS(DB_TEXT("$password", spec->stored)),
+			    .item = &user},
+		    &why) > 0) {
+		*user_r = user;
+		return 0;
+	}
+	store_user_clear(&user);
+	if (why.code == ERR_EXISTS)
+		return err_set(err, ERR_EXISTS, "there is a user %s already",
+			spec->login);
+	if (why.code == ERR_NOT_FOUND)
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
+			spec->company_id);
+	return err_copy(err, &why);
+}
+
+int store_user_find(struct db *db, const char *company_id, const char *word,
+	struct user *user_r, struct err *err)
+{
+	static const char sql_find[] = USER_SELECT
+		" WHERE (id = $word OR login = $word)" IN_COMPANY;
+
+	return row_get(db, sql_find,
+		DB_PARAMS(DB_TEXT("$word", word), DB_TEXT("$company", company_id)),
+		&user_type, user_r, err);
+}
+
+int store_user_password(struct db *db, const char *login, struct user *user_r,
+	char **stored_r, struct err *err)
+{
+	static const char sql_password[] =
+		"SELECT password FROM admin_user WHERE login = $login";
+	struct db_stmt *stmt;
+	struct user user;
+	int found = store_user_find(db, NULL, login, &user, err);
+
+	if (found <= 0)
+		return found;
+	/* A login may look like the id of another user. */
+	if (!str_eq(user.login, login)) {
+		store_user_clear(&user);
+		return 0;
+	}
+	if (db_start(db, sql_password, DB_PARAMS(DB_TEXT("$login", login)),
+		    &stmt, err) < 0 ||
+		(found = db_step(stmt, err)) <= 0) {
+		store_user_clear(&user);
+		return found <= 0 ? found : -1;
+	}
+	*stored_r = db_copy(stmt, 0);
+	db_reset(stmt);
+	*user_r = user;
+	return 1;
+}
+
+int store_user_list(struct db *db, const char *company_id,
+	struct user_list *list_r, struct err *err)
+{
+	static const char sql_list[] = USER_SELECT " WHERE 1" IN_COMPANY
+						   " ORDER BY login";
+	struct rows rows;
+
+	if (row_list(db, sql_list, DB_PARAMS(DB_TEXT("$company", company_id)),
+		    &user_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct user_list){rows.items, rows.n};
+	return 0;
+}
+
+/* A change of one user; params has `$id` and `$company`, as key has. */
+static int change(struct db *db, const char *action, const char *sql,
+	const struct db_param *params, const struct db_param *key,
+	struct err *err)
+{
+	static const char sql_get[] = USER_SELECT " WHERE id = $id" IN_COMPANY;
+
+	return audit_change(db,
+		&(struct audit_change){.action = action,
+			.type = &user_type,
+			.name = "login",
+			.sql = sql,
+			.params = params,
+			.sql_get = sql_get,
+			.key = key},
+		err);
+}
+
+struct password_change {
+	const char *company_id;
+	const char *id;
+	const char *stored;
+	const char *keep;
+	int64_t now_us;
+};
+
+static int set_password(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_set[] =
+		"UPDATE admin_user SET password = $password,"
+		" password_us = $now WHERE id = $id" IN_COMPANY;
+	const struct password_change *new = arg;
+	int changed = change(db, "user.passwd", sql_set,
+		DB_PARAMS(DB_TEXT("$password", new->stored),
+			DB_INT("$now", new->now_us), DB_TEXT("$id", new->id),
+			DB_TEXT("$company", new->company_id)),
+		DB_PARAMS(DB_TEXT("$id", new->id),
+			DB_TEXT("$company", new->company_id)),
+		err);
+
+	if (changed <= 0)
+		return changed;
+	return store_session_end_all(db, new->id, new->keep, err) < 0 ? -1 : 1;
+}
+
+int store_user_set_password(struct db *db, const char *company_id, const char *id,
+	const char *stored, const char *keep, int64_t now_us, struct err *err)
+{
+	struct password_change new = {company_id, id, stored, keep, now_us};
+
+	return db_atomic(db, set_password, &new, err);
+}
+
+int store_user_set_role(struct db *db, const char *company_id, const char *id,
+	enum user_role role, struct err *err)
+{
+	static const char sql_role[] = "UPDATE admin_user SET role = $role"
+				       " WHERE id = $id" IN_COMPANY;
+
+	return change(db, "user.set", sql_role,
+		DB_PARAMS(DB_TEXT("$role", roles[role]), DB_TEXT("$id", id),
+			DB_TEXT("$company", company_id)),
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
+		err);
+}
+
+int store_user_remove(
+	struct db *db, const char *company_id, const char *id, struct err *err)
+{
+	static const char sql_remove[] =
+		"DELETE FROM admin_user WHERE id = $id" IN_COMPANY;
+
+	return change(db, "user.remove", sql_remove,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
+		err);
+}
+
+int store_user_note_gone(struct db *db, const char *company_id, struct err *err)
+{
+	static const char sql_list[] = USER_SELECT
+		" WHERE company_id = $company";
+
+	return audit_note_gone(db,
+		&(struct audit_change){.action = "user.remove",
+			.type = &user_type,
+			.name = "login",
+			.sql_get = sql_list,
+			.key = DB_PARAMS(DB_TEXT("$company", company_id))},
+		err);
+}
+
+void store_user_clear(struct user *user)
+{
+	row_clear(&user_type, user);
+}
+
+void store_user_list_free(struct user_list *list)
+{
+	row_list_free(&user_type, list->items, list->n);
+	*list = (struct user_list){0};
+}

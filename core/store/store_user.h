@@ -1,0 +1,84 @@
+/*
+ * store_user: who may use the admin HTTP interface.
+ *
+ * An operator has no company and sees all of them; the others are members of
+ * one company and see that alone. An owner may change what they see, a viewer
+ * may not. What a user gets in by, besides a password, is in store_session.
+ */
+#ifndef POSTERN_STORE_STORE_USER_H
+#define POSTERN_STORE_STORE_USER_H
+
+#include "core/base/id.h"
+#include "core/db/db.h"
+#include "core/store/row.h"
+
+enum user_role { USER_VIEWER, USER_OWNER, USER_ROLES };
+
+struct user {
+	char id[ID_SIZE];
+	char company_id[ID_SIZE]; /* "": an operator */
+	char *login;
+	enum user_role role;
+	int64_t created_us;
+	int64_t password_us;   /* when it was set last; 0: there is none */
+	int64_t last_login_us; /* 0: never */
+};
+
+struct user_list {
+	struct user *items;
+	size_t n;
+};
+
+struct user_spec {
+	const char *company_id; /* NULL: an operator */
+	const char *login;
+	enum user_role role;
+	const char *stored; /* of secret_password_hash(); NULL: no password */
+};
+
+/* 0, or -1 with ERR_INVALID: it has less than 12 or more than 1024 bytes, or is
+ * the login. */
+enum { USER_PASSWORD_MIN = 12, USER_PASSWORD_MAX = 1024 };
+int store_user_check_password(
+	const char *login, const char *password, struct err *err);
+
+/* ERR_INVALID for a login that is empty, over 200 bytes, not UTF-8, or has
+ * blanks or control characters; ERR_EXISTS for one that is taken, ERR_NOT_FOUND
+ * without such a company. */
+int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us,
+	struct user *user_r, struct err *err);
+/* By its id, or its login: 1, 0 or -1. Of one company, or any for NULL. */
+int store_user_find(struct db *db, const char *company_id, const char *word,
+	struct user *user_r, struct err *err);
+/* The stored password of a login, NULL for none, which the caller frees: 1, 0
+ * when there is no such user, -1. */
+int store_user_password(struct db *db, const char *login, struct user *user_r,
+	char **stored_r, struct err *err);
+/* By login; of one company, or all for NULL. */
+int store_user_list(struct db *db, const char *company_id,
+	struct user_list *list_r, struct err *err);
+
+/* Changes: 1 done, 0 no such user of the company (NULL: of any), -1. */
+
+/* Ends all browser sessions and links of the user, but the session keep (NULL:
+ * none), with the old password. */
+int store_user_set_password(struct db *db, const char *company_id, const char *id,
+	const char *stored, const char *keep, int64_t now_us, struct err *err);
+int store_user_set_role(struct db *db, const char *company_id, const char *id,
+	enum user_role role, struct err *err);
+/* With all that they got in by. */
+int store_user_remove(
+	struct db *db, const char *company_id, const char *id, struct err *err);
+
+/* For store_company: writes down that the company's users go with it. 0, -1. */
+int store_user_note_gone(struct db *db, const char *company_id, struct err *err);
+
+/* As `owner`. Parsing gives false for any other word. */
+const char *store_user_role_name(enum user_role role);
+bool store_user_role_parse(const char *word, enum user_role *role_r);
+extern const struct row_words store_user_roles;
+
+void store_user_clear(struct user *user);
+void store_user_list_free(struct user_list *list);
+
+#endif

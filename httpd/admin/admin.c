@@ -1,0 +1,303 @@
+/*
+ * admin: the table of what the admin listener serves, and what its handlers
+ * share.
+ *
+ * Threads: the worker's; run_job() is the committer's.
+ */
+#include "httpd/admin/admin.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/version.h"
+#include "httpd/json/json_field.h"
+#include "httpd/json/list_json.h"
+#include "httpd/transport/reply.h"
+#include "httpd/worker/worker.h"
+
+/* The file goes into the program as it is. */
+__asm__(".pushsection .rodata\n"
+	".globl admin_openapi\n"
+	"admin_openapi:\n"
+	".incbin \"httpd/admin.json\"\n"
+	".byte 0\n"
+	".popsection\n");
+
+static void get_openapi(struct request *request)
+{
+	reply_printed(request, 200, mem_strdup(admin_openapi));
+}
+
+static void get_index(struct request *request)
+{
+	reply_json(request, 200,
+		json_pack("{s:s, s:s, s:s, s:s}", "object", "postern",
+			"version", POSTERN_VERSION, "session", "/admin/session",
+			"openapi", "/admin/openapi.json"));
+}
+
+const struct route admin_routes[] = {
+	{
+		.method = "GET",
+		.pattern = "/",
+		.auth = AUTH_NONE,
+		.body = BODY_IGNORED,
+		.handle = get_index,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/openapi.json",
+		.auth = AUTH_NONE,
+		.body = BODY_IGNORED,
+		.handle = get_openapi,
+	},
+	{
+		.method = "GET",
+		.pattern = "/login",
+		.auth = AUTH_LOGIN,
+		.body = BODY_IGNORED,
+		.handle = admin_session_link,
+	},
+	{
+		.method = "POST",
+		.pattern = "/admin/session",
+		.auth = AUTH_LOGIN,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_session_login,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/session",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_session_get,
+	},
+	{
+		.method = "DELETE",
+		.pattern = "/admin/session",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_session_logout,
+	},
+	{
+		.method = "POST",
+		.pattern = "/admin/password",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_session_password,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/users",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_IGNORED,
+		.handle = admin_user_list,
+	},
+	{
+		.method = "POST",
+		.pattern = "/admin/users",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_user_add,
+	},
+	{
+		.method = "PATCH",
+		.pattern = "/admin/users/{}",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_user_update,
+	},
+	{
+		.method = "DELETE",
+		.pattern = "/admin/users/{}",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_IGNORED,
+		.handle = admin_user_remove,
+	},
+	{
+		.method = "POST",
+		.pattern = "/admin/users/{}/link",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_IGNORED,
+		.handle = admin_user_link,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/tokens",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_IGNORED,
+		.handle = admin_token_list,
+	},
+	{
+		.method = "POST",
+		.pattern = "/admin/tokens",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_token_create,
+	},
+	{
+		.method = "DELETE",
+		.pattern = "/admin/tokens/{}",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_IGNORED,
+		.handle = admin_token_revoke,
+	},
+	{.method = NULL},
+};
+
+static int run_job(struct db *db, void *arg, struct err *err)
+{
+	struct admin_job *job = arg;
+
+	return job->run(db, job, err);
+}
+
+static void on_job_done(struct change *change)
+{
+	struct admin_job *job = (struct admin_job *)change;
+	struct problem problem = PROBLEM_INIT;
+
+	if (change->result == 0 ||
+		(change->result < 0 && change->err.code == ERR_NOT_FOUND))
+		problem_set(&problem, PROBLEM_NOT_FOUND, "%s",
+			change->result < 0 ? change->err.text : "Not found.");
+	else if (change->result < 0 && change->err.code == ERR_INVALID)
+		problem_set(&problem, PROBLEM_VALIDATION, "%s", change->err.text);
+	else if (change->result < 0 && change->err.code == ERR_EXISTS)
+		problem_set(&problem, PROBLEM_EXISTS, "%s", change->err.text);
+	else if (change->result < 0)
+		change_failed(change, "admin_change_failed", &problem);
+	reply_either(change->request, &problem, job->status,
+		job->answer ? job->answer : json_object());
+	secret_wipe(job->token, sizeof(job->token));
+	json_decref(job->body);
+	free(job);
+}
+
+void admin_change(struct request *request, int status,
+	int (*run)(struct db *db, struct admin_job *job, struct err *err))
+{
+	struct problem problem = PROBLEM_INIT;
+	struct admin_job *job = mem_new(struct admin_job);
+
+	if (request->admission.route->body == BODY_JSON_SMALL &&
+		json_field_parse_request(request, &job->body, &problem) < 0) {
+		free(job);
+		reply_problem(request, &problem);
+		return;
+	}
+	job->request = request;
+	job->run = run;
+	job->status = status;
+	job->param = request->admission.param;
+	job->company_id = admission_company(&request->admission);
+	job->now_us = clock_now_us(request->worker->shared->clock);
+	secret_user_token(job->token);
+	change_submit(request, &job->change, run_job, on_job_done);
+}
+
+static int read_field(const char *name, const json_t *value,
+	const struct admin_field *field, struct err *err)
+{
+	if (field->text) {
+		if (!json_is_string(value) || strlen(json_string_value(value)) !=
+						      json_string_length(value))
+			return err_set(err, ERR_INVALID,
+				"the `%s` field must be a text", name);
+		*field->text = json_string_value(value);
+	} else if (field->flag) {
+		if (!json_is_boolean(value))
+			return err_set(err, ERR_INVALID,
+				"the `%s` field must be true or false", name);
+		*field->flag = json_is_true(value);
+	} else {
+		if (!json_is_integer(value))
+			return err_set(err, ERR_INVALID,
+				"the `%s` field must be a whole number", name);
+		*field->number = json_integer_value(value);
+	}
+	return 0;
+}
+
+int admin_fields(const struct admin_job *job, const struct admin_field *fields,
+	size_t n, struct err *err)
+{
+	const char *name;
+	json_t *value;
+	size_t i;
+
+	json_object_foreach(job->body, name, value) {
+		for (i = 0; i < n && !str_eq(fields[i].name, name); i++)
+			;
+		if (i == n)
+			return err_set(err, ERR_INVALID,
+				"there is no field `%.60s` here", name);
+		if (!json_is_null(value) &&
+			read_field(name, value, &fields[i], err) < 0)
+			return -1;
+	}
+	for (i = 0; i < n; i++) {
+		value = json_object_get(job->body, fields[i].name);
+		if (fields[i].required && (value == NULL || json_is_null(value)))
+			return err_set(err, ERR_INVALID,
+				"the `%s` field is missing", fields[i].name);
+	}
+	return 0;
+}
+
+void admin_reply_found(struct request *request, int found, json_t *object,
+	const char *event, const struct err *err)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	if (found < 0) {
+		log_error(request->worker->log, event, "request", request->id,
+			"error", err->text);
+		problem_from_err(&problem, err);
+	} else if (found == 0) {
+		problem_set(&problem, PROBLEM_NOT_FOUND, "Not found.");
+	}
+	reply_either(request, &problem, 200, object);
+}
+
+void admin_reply_list(struct request *request, int result, json_t *data,
+	const char *event, const struct err *err)
+{
+	admin_reply_found(request, result < 0 ? -1 : 1,
+		list_json_render(data, false), event, err);
+}
+
+void admin_id(const char *param, char id[static ID_SIZE])
+{
+	id[0] = '\0';
+	id_parse(param, id);
+}
+
+json_t *admin_time(int64_t time_us)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (time_us == 0)
+		return json_null();
+	clock_iso8601(time_us, text);
+	return json_string(text);
+}
+
+json_t *admin_text(const char *text)
+{
+	return str_empty(text) ? json_null() : json_string(text);
+}

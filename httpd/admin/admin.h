@@ -1,0 +1,110 @@
+/*
+ * admin: the routes of the admin listener.
+ *
+ * A row of the table says who may call it: a viewer or an owner alone, an
+ * operator alone or members of a company too. What a member sees is limited by
+ * the statement of the store that reads or changes it, which gets
+ * admission_company(); no handler checks either.
+ *
+ * A handler that changes something names a function that makes the change, by
+ * the functions of the store that the command uses; admin_change() does the
+ * rest.
+ */
+#ifndef POSTERN_HTTPD_ADMIN_ADMIN_H
+#define POSTERN_HTTPD_ADMIN_ADMIN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/secret.h"
+#include "core/store/row.h"
+#include "httpd/gate/request.h"
+#include "httpd/gate/route.h"
+
+extern const struct route admin_routes[];
+
+/* httpd/admin.json, an OpenAPI document as httpd/openapi.json is one. */
+extern const char admin_openapi[];
+
+/* A change that a request makes. */
+struct admin_job {
+	struct change change; /* first */
+	const struct request *request;
+	/* On the committer's thread, in a transaction: 1 done, 0 what the path
+	 * names is not there, or -1. ERR_INVALID, ERR_EXISTS and ERR_NOT_FOUND
+	 * are told to the client in their words. */
+	int (*run)(struct db *db, struct admin_job *job, struct err *err);
+	int status;             /* of the answer when it is done */
+	const char *param;      /* of the path */
+	const char *company_id; /* which the caller sees; NULL: all */
+	json_t *body;           /* an object; NULL: the route takes none */
+	int64_t now_us;
+	json_t *answer;                /* by run; NULL stands for {} */
+	char token[SECRET_TOKEN_SIZE]; /* for what run makes; wiped after */
+};
+
+/* Reads the body, if the route takes one, has run make the change, and
+ * answers. */
+void admin_change(struct request *request, int status,
+	int (*run)(struct db *db, struct admin_job *job, struct err *err));
+
+/* A field of a body: a text, or true and false, or a number; what is not given
+ * stays as it is. */
+struct admin_field {
+	const char *name;
+	bool required;
+	const char **text; /* one of the three */
+	bool *flag;
+	int64_t *number;
+};
+/* Reads the body of a job. ERR_INVALID names a field that is missing, of
+ * another type, or none of these. */
+int admin_fields(const struct admin_job *job, const struct admin_field *fields,
+	size_t n, struct err *err);
+
+/* Answers with what a look-up gave: found 1 and the object, 0: a 404, or -1: err
+ * is logged as the event. The object is given away, and NULL unless found. */
+void admin_reply_found(struct request *request, int found, json_t *object,
+	const char *event, const struct err *err);
+/* Answers with a whole list; result is 0, or -1 and err. */
+void admin_reply_list(struct request *request, int result, json_t *data,
+	const char *event, const struct err *err);
+
+/* The id in the path, in lower case; "" for what is none, which nothing has. */
+void admin_id(const char *param, char id[static ID_SIZE]);
+
+/* Parts of answers; new references. */
+json_t *admin_time(int64_t time_us);  /* null for 0 */
+json_t *admin_text(const char *text); /* null for NULL and "" */
+
+/* Handlers, see httpd/admin.json. */
+
+/* admin_session.c: who is there. */
+void admin_session_login(struct request *request);
+void admin_session_link(struct request *request);
+void admin_session_get(struct request *request);
+void admin_session_logout(struct request *request);
+void admin_session_password(struct request *request);
+
+void admin_user_list(struct request *request);
+void admin_user_add(struct request *request);
+void admin_user_update(struct request *request);
+void admin_user_remove(struct request *request);
+void admin_user_link(struct request *request);
+void admin_token_list(struct request *request);
+void admin_token_create(struct request *request);
+void admin_token_revoke(struct request *request);
+
+/* How often somebody may try to log in. */
+struct login_throttle;
+struct login_throttle *login_throttle_new(void);
+void login_throttle_free(struct login_throttle *throttle);
+/* A try from the address for the login: 0, or in how many seconds the next one
+ * is heard. It counts as failed until it is told to be good. */
+int login_throttle_try(struct login_throttle *throttle, const char *address,
+	const char *login, int64_t now_us);
+void login_throttle_good(struct login_throttle *throttle, const char *address,
+	const char *login);
+
+#endif

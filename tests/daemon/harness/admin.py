@@ -1,0 +1,105 @@
+"""The admin listener: clients that are logged in, as browsers and programs are."""
+
+import random
+
+import requests
+
+from .contract import Contract
+
+
+class FromAddress(requests.adapters.HTTPAdapter):
+    """Connects from this address of the host."""
+
+    def __init__(self, address):
+        self.address = address
+        super().__init__()
+
+    def init_poolmanager(self, *args, **options):
+        super().init_poolmanager(*args, source_address=(self.address, 0), **options)
+
+
+class Admin:
+    """One client of a sandbox's admin listener; the cookie stays with it. It has
+    an address of its own, so that it does not wait for the wrong passwords of
+    other tests."""
+
+    contracts = {}
+
+    def __init__(self, box, token=None):
+        self.box = box
+        self.url = box.env["POSTERN_ADMIN_URL"]
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.token = token
+        self.address = "127." + ".".join(str(random.randrange(1, 255)) for _ in "123")
+        self.session.mount("http://", FromAddress(self.address))
+
+    def contract(self):
+        if self.url not in self.contracts:
+            answer = self.session.get(self.url + "/admin/openapi.json", timeout=60)
+            self.contracts[self.url] = Contract(answer.json())
+        return self.contracts[self.url]
+
+    def request(self, method, target, own_page=True, **options):
+        """What comes from a page of the server itself says so; every answer is
+        as the document has it."""
+        headers = dict(options.pop("headers", {}))
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif own_page:
+            headers.setdefault("Origin", self.url)
+        options.setdefault("timeout", 60)
+        options.setdefault("allow_redirects", False)
+        answer = self.session.request(
+            method, self.url + target, headers=headers, **options
+        )
+        if target != "/admin/openapi.json" and not target.startswith("/metrics"):
+            self.check(method, target, answer)
+        return answer
+
+    def check(self, method, target, answer):
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        said = self.contract().response(method, target, answer.status_code)
+        if answer.status_code == 303:
+            return
+        body = answer.json()
+        if answer.status_code >= 400 or said is None:
+            self.contract().validate_as(body, "Error")
+        else:
+            schema = said["content"]["application/json"]["schema"]
+            self.contract().validate(body, schema)
+
+    def ok(self, method, target, status=200, **options):
+        """The body of an answer that must have this status."""
+        answer = self.request(method, target, **options)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def status(self, method, target, **options):
+        return self.request(method, target, **options).status_code
+
+    def login(self, login, password):
+        return self.request(
+            "POST", "/admin/session", json={"login": login, "password": password}
+        )
+
+    def cookie(self):
+        return self.session.cookies.get("postern_session")
+
+
+def operator(box):
+    """A client that is logged in as the sandbox's own operator."""
+    admin = Admin(box)
+    answer = admin.login(
+        box.env["POSTERN_ADMIN_LOGIN"], box.env["POSTERN_ADMIN_PASSWORD"]
+    )
+    assert answer.status_code == 200, answer.text
+    return admin
+
+
+def by_token(box, login, company=None, role="owner"):
+    """A new user without a password, and a client with a token of theirs."""
+    words = ["--company", company] if company else []
+    box.cli("user", "add", login, "--no-password", "--role", role, *words)
+    return Admin(box, box.cli("token", "create", login, "--name", "test")["token"])

@@ -1,0 +1,404 @@
+"""The admin listener: who may do what, and how they come in."""
+
+import re
+import subprocess
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from harness import wait_for
+from harness.admin import Admin, by_token, operator
+from harness.sandbox import unique
+
+PASSWORD = "correct horse battery"
+NO_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
+
+NOBODY, VIEWER, OWNER, OP_VIEWER, OPERATOR = CALLERS = [
+    "nobody",
+    "viewer of a company",
+    "owner of a company",
+    "operator who views",
+    "operator",
+]
+ALL = set(CALLERS)
+USERS = ALL - {NOBODY}
+OWNERS = {OWNER, OPERATOR}
+OPERATORS = {OP_VIEWER, OPERATOR}
+
+# Who may make each request; others are refused with 401 or 403. A route that is
+# missing here fails test_table_is_complete.
+MAY = {
+    ("get", "/"): ALL,
+    ("get", "/admin/openapi.json"): ALL,
+    ("get", "/login"): ALL,
+    ("post", "/admin/session"): ALL,
+    ("get", "/admin/session"): USERS,
+    ("delete", "/admin/session"): USERS,
+    ("post", "/admin/password"): USERS,
+    ("get", "/admin/users"): OWNERS,
+    ("post", "/admin/users"): OWNERS,
+    ("patch", "/admin/users/{id}"): OWNERS,
+    ("delete", "/admin/users/{id}"): OWNERS,
+    ("post", "/admin/users/{id}/link"): OWNERS,
+    ("get", "/admin/tokens"): OWNERS,
+    ("post", "/admin/tokens"): OWNERS,
+    ("delete", "/admin/tokens/{id}"): OWNERS,
+}
+
+
+def add_user(box, password=PASSWORD, *words):
+    """A new user; their login."""
+    login = unique("user")
+    subprocess.run(
+        [box.env["POSTERN_CLI"], "-c", box.env["POSTERN_CONFIG"]]
+        + ["user", "add", login, *words],
+        input=password,
+        text=True,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=60,
+    )
+    return login
+
+
+def link_of(box, login):
+    """The target of a link for the user."""
+    url = urlsplit(box.cli("user", "link", login)["url"])
+    assert f"{url.scheme}://{url.netloc}" == box.env["POSTERN_ADMIN_URL"]
+    return f"{url.path}?{url.query}"
+
+
+@pytest.fixture(scope="module")
+def callers(box):
+    company = box.company()
+    return {
+        NOBODY: lambda: Admin(box),
+        VIEWER: lambda: by_token(box, unique("v"), company, "viewer"),
+        OWNER: lambda: by_token(box, unique("o"), company),
+        OP_VIEWER: lambda: by_token(box, unique("ov"), None, "viewer"),
+        OPERATOR: lambda: by_token(box, unique("op")),
+    }
+
+
+def test_table_is_complete(box):
+    paths = Admin(box).ok("GET", "/admin/openapi.json")["paths"]
+    assert set(MAY) == {(m, path) for path, item in paths.items() for m in item}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_who_may_do_what(callers, caller):
+    client = callers[caller]()
+    # At last the one that ends the session.
+    for method, path in sorted(MAY, key=lambda r: r == ("delete", "/admin/session")):
+        body = {} if method in ("post", "patch") else None
+        answer = client.request(
+            method.upper(), path.replace("{id}", NO_ID), json=body
+        )
+        refused = answer.status_code in (401, 403) and path != "/login"
+        may = caller in MAY[method, path]
+        assert refused != may, (method, path, caller, answer.text)
+        if not may:
+            assert answer.status_code == (401 if caller == NOBODY else 403)
+
+
+def test_login_and_logout(box):
+    admin = operator(box)
+    me = admin.ok("GET", "/admin/session")
+    assert me["login"] == box.env["POSTERN_ADMIN_LOGIN"]
+    assert me["role"] == "owner" and me["company_id"] is None
+    token = admin.cookie()
+    admin.ok("DELETE", "/admin/session")
+    assert admin.cookie() is None
+    # The cookie that somebody kept opens nothing.
+    admin.session.cookies.set("postern_session", token)
+    assert admin.status("GET", "/admin/session") == 401
+
+
+def test_cookie(box):
+    login = add_user(box)
+    answer = Admin(box).login(login, PASSWORD)
+    assert re.fullmatch(
+        r"postern_session=pa_[\w-]{43}; Path=/; Max-Age=604800; HttpOnly; "
+        "SameSite=Strict",
+        answer.headers["set-cookie"],
+    )
+    # A token of a browser is none of a program, and the other way round.
+    browser = Admin(box)
+    browser.login(login, PASSWORD)
+    assert Admin(box, browser.cookie()).status("GET", "/admin/session") == 401
+    program = by_token(box, unique("p"))
+    browser.session.cookies.clear()
+    browser.session.cookies.set("postern_session", program.token)
+    assert browser.status("GET", "/admin/session") == 401
+
+
+def test_wrong_logins(box):
+    login = add_user(box)
+    answers = [
+        Admin(box).login(*pair)
+        for pair in [(login, "wrong " + PASSWORD), (unique("none"), PASSWORD)]
+    ]
+    for answer in answers:
+        assert answer.status_code == 401
+        assert "set-cookie" not in answer.headers
+    assert answers[0].json() == answers[1].json()
+    for body in [{}, {"login": login}, {"login": 1, "password": PASSWORD}, []]:
+        assert Admin(box).status("POST", "/admin/session", json=body) == 422
+    robot = unique("robot")
+    box.cli("user", "add", robot, "--no-password")
+    assert Admin(box).login(robot, "").status_code == 401
+
+
+def test_session_fixation(box):
+    """Whatever cookie comes with a login, the session is a new one."""
+    login = add_user(box)
+    admin = Admin(box)
+    admin.login(login, PASSWORD)
+    mine = admin.cookie()
+    victim = Admin(box)
+    victim.session.cookies.set("postern_session", mine)
+    answer = victim.login(login, PASSWORD)
+    assert mine not in answer.headers["set-cookie"]
+    victim.session.cookies.clear()
+    victim.session.cookies.set("postern_session", "pa_" + "x" * 43)
+    answer = victim.login(login, PASSWORD)
+    assert "xxx" not in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {},
+    ],
+)
+def test_foreign_pages_change_nothing(box, headers):
+    admin = operator(box)
+    login = unique("csrf")
+    calls = [
+        ("POST", "/admin/users", {"login": login}),
+        ("DELETE", "/admin/session", None),
+    ]
+    for method, target, body in calls:
+        answer = admin.request(
+            method, target, json=body, own_page=False, headers=headers
+        )
+        assert answer.status_code == 403, answer.text
+    assert login not in str(admin.ok("GET", "/admin/users"))
+    # Nor does a page of another site log somebody in.
+    if headers:
+        answer = Admin(box).request(
+            "POST",
+            "/admin/session",
+            json={"login": "a", "password": "b"},
+            own_page=False,
+            headers=headers,
+        )
+        assert answer.status_code == 403
+    # A form cannot send JSON.
+    answer = admin.request("POST", "/admin/users", data={"login": login})
+    assert answer.status_code == 415
+
+
+def test_brute_force(own_box):
+    box = own_box()
+    login = add_user(box)
+    codes = [Admin(box).login(login, f"guess number {i}").status_code for i in range(9)]
+    assert codes[:5] == [401] * 5
+    assert 429 in codes[5:]
+    last = Admin(box).login(login, PASSWORD)
+    assert last.status_code == 429
+    assert int(last.headers["retry-after"]) > 0
+    # Who is in stays in, and the public API does not care.
+    assert box.httpd().request("GET", "/emails").status_code == 200
+    wait_for(
+        "the throttle",
+        lambda: Admin(box).login(login, PASSWORD).status_code == 200,
+    )
+
+
+def test_link(box):
+    login = add_user(box)
+    target = link_of(box, login)
+    admin = Admin(box)
+    answer = admin.request("GET", target, own_page=False)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/"
+    assert admin.ok("GET", "/admin/session")["login"] == login
+    again = Admin(box).request("GET", target)
+    assert again.status_code == 401
+    assert "set-cookie" not in again.headers
+    assert Admin(box).status("GET", "/login") == 422
+    assert Admin(box).status("GET", "/login?token=" + admin.cookie()) == 401
+
+
+def test_members_see_their_company_alone(box):
+    ours, theirs = box.company(), box.company()
+    owner = by_token(box, unique("owner"), ours)
+    stranger = unique("stranger")
+    box.cli("user", "add", stranger, "--no-password", "--company", theirs)
+    operators = operator(box)
+    users = {u["login"]: u for u in operators.ok("GET", "/admin/users")["data"]}
+
+    assert [u["company_id"] for u in owner.ok("GET", "/admin/users")["data"]] == [ours]
+    assert [t["login"] for t in owner.ok("GET", "/admin/tokens")["data"]] != []
+    for login in [stranger, box.env["POSTERN_ADMIN_LOGIN"]]:
+        target = f"/admin/users/{users[login]['id']}"
+        assert owner.status("PATCH", target, json={"role": "viewer"}) == 404
+        assert owner.status("DELETE", target) == 404
+        assert owner.status("POST", target + "/link") == 404
+    token = box.cli("token", "create", stranger, "--name", "x")
+    assert owner.status("DELETE", f"/admin/tokens/{token['id']}") == 404
+    # A member adds members of their own company, whatever they say.
+    added = owner.ok(
+        "POST",
+        "/admin/users",
+        201,
+        json={"login": unique("n"), "company_id": theirs, "role": "owner"},
+    )
+    assert added["company_id"] == ours
+
+
+def test_user_by_http(box):
+    admin = operator(box)
+    login = unique("new")
+    added = admin.ok("POST", "/admin/users", 201, json={"login": login})
+    assert added["role"] == "viewer"
+    assert admin.status("POST", "/admin/users", json={"login": login}) == 409
+    fresh = Admin(box)
+    assert fresh.request("GET", added["login_path"]).status_code == 303
+    assert fresh.status("POST", "/admin/users", json={"login": unique("x")}) == 403
+    admin.ok("PATCH", f"/admin/users/{added['id']}", json={"role": "owner"})
+    # At once, for the session that is there.
+    assert fresh.ok("GET", "/admin/session")["role"] == "owner"
+    admin.ok("DELETE", f"/admin/users/{added['id']}")
+    assert fresh.status("GET", "/admin/session") == 401
+    entries = box.cli("audit", "list", "--object", login)
+    assert sorted(e["action"] for e in entries) == [
+        "link.create",
+        "user.add",
+        "user.remove",
+        "user.set",
+    ]
+    assert {e["actor"] for e in entries} == {"user"}
+    assert {e["origin"] for e in entries} == {admin.address}
+
+
+def test_own_password(box):
+    login = add_user(box)
+    here, elsewhere = Admin(box), Admin(box)
+    here.login(login, PASSWORD)
+    elsewhere.login(login, PASSWORD)
+    new = "another " + PASSWORD
+    for wrong, status in [
+        ({"password": "not it, no", "new_password": new}, 401),
+        ({"password": PASSWORD, "new_password": "short"}, 422),
+        ({"password": PASSWORD}, 422),
+    ]:
+        assert here.status("POST", "/admin/password", json=wrong) == status
+    here.ok(
+        "POST", "/admin/password", json={"password": PASSWORD, "new_password": new}
+    )
+    assert here.status("GET", "/admin/session") == 200
+    assert elsewhere.status("GET", "/admin/session") == 401
+    assert Admin(box).login(login, PASSWORD).status_code == 401
+    assert Admin(box).login(login, new).status_code == 200
+
+
+def test_tokens(box):
+    login = add_user(box)
+    admin = Admin(box)
+    admin.login(login, PASSWORD)
+    made = admin.ok("POST", "/admin/tokens", 201, json={"name": "ci", "days": 1})
+    program = Admin(box, made["token"])
+    assert program.ok("GET", "/admin/session")["kind"] == "token"
+    for body in [{}, {"name": ""}, {"name": "x", "days": -1}, {"name": "x", "y": 1}]:
+        assert admin.status("POST", "/admin/tokens", json=body) == 422
+    listed = program.ok("GET", "/admin/tokens")["data"]
+    assert made["id"] in [t["id"] for t in listed]
+    assert made["token"] not in str(listed)
+    admin.ok("DELETE", f"/admin/tokens/{made['id']}")
+    assert program.status("GET", "/admin/session") == 401
+
+
+def test_sessions_end(own_box):
+    box = own_box("--set", "admin.session_idle=5m", "--set", "admin.session_max=1h")
+    login = add_user(box)
+    admin = Admin(box)
+    admin.login(login, PASSWORD)
+
+    def age(column, minutes):
+        subprocess.run(
+            ["sqlite3", box.dir / "store" / "postern.db"],
+            input=f"PRAGMA busy_timeout=9000; UPDATE admin_session SET "
+            f"{column} = {column} - {minutes * 60_000_000};",
+            text=True,
+            check=True,
+            timeout=60,
+        )
+
+    assert admin.status("GET", "/admin/session") == 200
+    age("last_used_us", 4)
+    assert admin.status("GET", "/admin/session") == 200
+    age("last_used_us", 6)
+    assert admin.status("GET", "/admin/session") == 401
+    admin.login(login, PASSWORD)
+    assert admin.status("GET", "/admin/session") == 200
+    age("expires_us", 61)
+    assert admin.status("GET", "/admin/session") == 401
+
+
+def test_behind_a_proxy(own_box):
+    box = own_box("--set", "admin.url=https://mail.example")
+    login = add_user(box)
+    body = {"login": login, "password": PASSWORD}
+    page = {"Origin": "https://mail.example", "X-Forwarded-For": "198.51.100.7, 192.0.2.9"}
+    answer = Admin(box).request("POST", "/admin/session", json=body, headers=page)
+    assert answer.status_code == 200
+    assert answer.headers["set-cookie"].endswith("; Secure")
+    # Its address is the one that the proxy has added.
+    log = (box.dir / "log" / "httpd.log").read_text()
+    assert f"user={login} client=192.0.2.9" in log
+    answer = Admin(box).request("POST", "/admin/session", json=body)
+    assert answer.status_code == 403
+    assert box.cli("user", "link", login)["url"].startswith("https://mail.example/login")
+
+
+def test_api_keys_are_none(box):
+    """The two listeners serve different clients with different tokens."""
+    assert Admin(box, box.env["POSTERN_KEY"]).status("GET", "/admin/session") == 401
+    token = by_token(box, unique("t")).token
+    assert box.httpd(token).request("GET", "/emails").status_code == 401
+    public = requests.get(box.url + "/admin/session", timeout=60)
+    assert public.status_code == 404
+    assert Admin(box).status("GET", "/emails") == 404
+
+
+def test_secrets_stay_out_of_the_log(box):
+    login = add_user(box)
+    target = link_of(box, login)
+    admin = Admin(box)
+    admin.request("GET", target)
+    admin.login(login, PASSWORD)
+    admin.login("wrong field " + PASSWORD, "x")
+    log = (box.dir / "log" / "httpd.log").read_text()
+    assert f"user={login}" in log
+    for secret in [PASSWORD, target.split("=")[1], admin.cookie()]:
+        assert secret not in log
+    store = (box.dir / "store" / "postern.db").read_bytes()
+    for secret in [PASSWORD, target.split("=")[1], admin.cookie()]:
+        assert secret.encode() not in store
+
+
+def test_off(own_box):
+    box = own_box("--set", "http.workers=1")
+    config = box.config.read_text()
+    listen = box.env["POSTERN_ADMIN_URL"].removeprefix("http://")
+    box.config.write_text(config.replace(f"listen = {listen}", "listen ="))
+    box.restart("httpd")
+    assert box.httpd().request("GET", "/emails").status_code == 200
+    with pytest.raises(requests.ConnectionError):
+        requests.get(box.env["POSTERN_ADMIN_URL"], timeout=60)

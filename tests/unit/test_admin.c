@@ -1,0 +1,310 @@
+/*
+ * The admin listener, but for what a running one shows: its table and its
+ * document say the same; cookies, origins, and how often one may try.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+
+#include "core/base/mem.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
+#include "core/base/version.h"
+#include "httpd/admin/admin.h"
+#include "httpd/gate/admission.h"
+
+static bool is_pattern(const char *path, const char *pattern)
+{
+	for (; *path && *path == *pattern; path++, pattern++)
+		if (*path == '{')
+			path = strchr(path, '}') - 1;
+	return *path == *pattern;
+}
+
+static void check_operation(const struct route *route, const json_t *operation)
+{
+	const char *role = json_string_value(
+		json_object_get(operation, "x-postern-role"));
+	bool operators = json_is_true(
+		json_object_get(operation, "x-postern-operators"));
+	const char *wanted = route->auth == AUTH_USER
+				     ? store_user_role_name(route->role)
+				     : "anyone";
+
+	if (!str_eq(role, wanted) || operators != route->operators)
+		fail_msg("%s %s: %s, operators %d", route->method,
+			route->pattern, role, operators);
+	assert_int_equal(json_object_get(operation, "requestBody") != NULL,
+		route->body != BODY_IGNORED);
+	assert_int_equal(
+		json_array_size(json_object_get(operation, "security")) > 0,
+		route->auth == AUTH_USER);
+}
+
+/* The document has each route, with who may call it, and no other. */
+static void test_document(void **state)
+{
+	json_t *document = json_loads(admin_openapi, 0, NULL);
+	json_t *item, *operation;
+	const char *path, *method;
+	size_t operations = 0, n = 0;
+
+	(void)state;
+	assert_string_equal(
+		json_string_value(json_object_get(
+			json_object_get(document, "info"), "version")),
+		POSTERN_VERSION);
+	json_object_foreach(json_object_get(document, "paths"), path, item)
+		json_object_foreach(item, method, operation) {
+			const struct route *route = admin_routes;
+
+			while (route->method &&
+				!(is_pattern(path, route->pattern) &&
+					str_eq_nocase(method, route->method)))
+				route++;
+			if (route->method == NULL)
+				fail_msg("no route %s %s", method, path);
+			check_operation(route, operation);
+			operations++;
+		}
+	while (admin_routes[n].method)
+		n++;
+	assert_int_equal(operations, n);
+	json_decref(document);
+}
+
+/* What changes something, none but an owner may, but for one's own login; and
+ * who is nobody sees nothing of the store. */
+static void test_columns(void **state)
+{
+	static const char *const anyones[] = {
+		"/", "/admin/openapi.json", "/login", "/healthz", "/readyz"};
+	static const char *const own[] = {"/admin/session", "/admin/password"};
+
+	(void)state;
+	for (const struct route *route = admin_routes; route->method; route++) {
+		bool reads = str_eq(route->method, "GET");
+		bool known = false;
+
+		assert_int_equal(route->scopes, 0);
+		for (size_t i = 0; i < ARRAY_SIZE(anyones); i++)
+			known |= reads && str_eq(route->pattern, anyones[i]);
+		for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+			known |= !reads && str_eq(route->pattern, own[i]);
+		if (known)
+			continue;
+		assert_int_equal(route->auth, AUTH_USER);
+		if (!reads)
+			assert_int_equal(route->role, USER_OWNER);
+	}
+}
+
+static struct http_head head_of(const char *text)
+{
+	struct http_head head;
+	struct http_fault fault;
+
+	assert_int_equal(http_head_parse(text, strlen(text), &head, &fault), 0);
+	return head;
+}
+
+static void test_cookies(void **state)
+{
+	static const struct {
+		const char *field;
+		const char *token; /* NULL: none */
+	} cases[] = {
+		{"postern_session=abc", "abc"},
+		{"a=b; postern_session=abc; c=d", "abc"},
+		{"a=b;postern_session=abc", "abc"},
+		{"postern_session=", NULL},
+		{"xpostern_session=abc", NULL},
+		{"a=postern_session=abc", NULL},
+		{"postern_session", NULL},
+		{"a=b; ", NULL},
+		{"; ; postern_session=x=y", "x=y"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *text = mem_printf(
+			"GET / HTTP/1.1\r\nHost: a\r\nCookie: %s\r\n\r\n",
+			cases[i].field);
+		struct http_head head = head_of(text);
+		_cleanup_buf_ struct buf token = BUF_INIT;
+		bool found = credentials_cookie(&head, &token);
+
+		if (found != (cases[i].token != NULL) ||
+			(found && !str_eq(token.data, cases[i].token)))
+			fail_msg("%s: %s", cases[i].field, buf_str(&token));
+	}
+}
+
+static void test_origins(void **state)
+{
+	static const struct {
+		const char *fields;
+		const char *url;
+		enum page_origin origin;
+	} cases[] = {
+		{"", "", ORIGIN_NONE},
+		{"Origin: http://a:1\r\n", "", ORIGIN_OWN},
+		{"Origin: http://A:1\r\n", "", ORIGIN_OWN},
+		{"Origin: http://a\r\n", "", ORIGIN_FOREIGN},
+		{"Origin: https://a:1\r\n", "", ORIGIN_FOREIGN},
+		{"Origin: http://a:1.evil.example\r\n", "", ORIGIN_FOREIGN},
+		{"Origin: http://evil.example\r\n", "", ORIGIN_FOREIGN},
+		{"Origin: null\r\n", "", ORIGIN_FOREIGN},
+		{"Origin: \r\n", "", ORIGIN_FOREIGN},
+		{"Sec-Fetch-Site: same-origin\r\n", "", ORIGIN_OWN},
+		{"Sec-Fetch-Site: same-site\r\n", "", ORIGIN_FOREIGN},
+		{"Sec-Fetch-Site: cross-site\r\n", "", ORIGIN_FOREIGN},
+		{"Sec-Fetch-Site: none\r\n", "", ORIGIN_FOREIGN},
+		{"Sec-Fetch-Site: same-origin\r\nOrigin: http://b\r\n", "",
+			ORIGIN_FOREIGN},
+		{"Sec-Fetch-Site: cross-site\r\nOrigin: http://a:1\r\n", "",
+			ORIGIN_FOREIGN},
+		{"Origin: https://mail.example\r\n", "https://mail.example",
+			ORIGIN_OWN},
+		{"Origin: http://a:1\r\n", "https://mail.example", ORIGIN_FOREIGN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *text = mem_printf(
+			"POST / HTTP/1.1\r\nHost: a:1\r\n%s\r\n",
+			cases[i].fields);
+		struct http_head head = head_of(text);
+
+		if (page_origin_of(&head, cases[i].url) != cases[i].origin)
+			fail_msg("%s %s", cases[i].fields, cases[i].url);
+	}
+}
+
+/* From one address: five tries, then longer and longer waits. */
+static void test_throttle_address(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+	int64_t now_us = 1;
+	int wait_s, last_s = 0;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		_cleanup_free_ char *login = mem_printf("login%d", i);
+
+		assert_int_equal(
+			login_throttle_try(throttle, "192.0.2.1", login, now_us),
+			0);
+	}
+	for (int i = 0; i < 12; i++) {
+		_cleanup_free_ char *login = mem_printf("other%d", i);
+
+		assert_int_equal(
+			login_throttle_try(throttle, "192.0.2.1", login, now_us),
+			0);
+		wait_s = login_throttle_try(
+			throttle, "192.0.2.1", "another", now_us);
+		assert_true(wait_s > last_s || wait_s == 900);
+		last_s = wait_s;
+		now_us += wait_s * INT64_C(1000000);
+	}
+	assert_int_equal(last_s, 900);
+	/* Others are heard. */
+	assert_int_equal(
+		login_throttle_try(throttle, "192.0.2.2", "ann", now_us), 0);
+	/* An hour later it is forgotten. */
+	now_us += INT64_C(3601) * 1000000;
+	for (int i = 0; i < 5; i++) {
+		_cleanup_free_ char *login = mem_printf("later%d", i);
+
+		assert_int_equal(
+			login_throttle_try(throttle, "192.0.2.1", login, now_us),
+			0);
+	}
+	login_throttle_free(throttle);
+}
+
+/* For one login, from wherever: a minute at most, so that its owner gets in. */
+static void test_throttle_login(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+	int64_t now_us = 1;
+	int wait_s = 0;
+
+	(void)state;
+	for (int i = 0; i < 30; i++) {
+		_cleanup_free_ char *address = mem_printf("192.0.2.%d", i);
+
+		now_us += wait_s * INT64_C(1000000);
+		wait_s = login_throttle_try(throttle, address, "ann", now_us);
+		if (wait_s > 0)
+			i--;
+		assert_true(wait_s <= 60);
+		assert_true(i < 5 || wait_s >= 0);
+	}
+	assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) >
+		    30);
+	/* After the right password nobody waits for it. */
+	login_throttle_good(throttle, "192.0.2.29", "ann");
+	assert_int_equal(
+		login_throttle_try(throttle, "198.51.100.1", "ann", now_us), 0);
+	login_throttle_free(throttle);
+}
+
+/* A network of IPv6 counts as one client; a right password does not clear the
+ * wrong ones that its address has tried for others. */
+static void test_throttle_networks(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+	int wait_s = 0;
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		_cleanup_free_ char *address = mem_printf("2001:db8::%d", i);
+		_cleanup_free_ char *login = mem_printf("login%d", i);
+
+		assert_int_equal(
+			login_throttle_try(throttle, address, login, 1), 0);
+	}
+	wait_s = login_throttle_try(throttle, "2001:db8::ffff", "x", 1);
+	assert_true(wait_s > 0);
+	assert_int_equal(
+		login_throttle_try(throttle, "2001:db8:0:1::1", "x", 1), 0);
+	for (int i = 0; i < 4; i++) {
+		int64_t later_us = 1 + (i + 1) * INT64_C(200000000);
+
+		assert_int_equal(login_throttle_try(throttle, "2001:db8::1",
+					 "mine", later_us),
+			0);
+		login_throttle_good(throttle, "2001:db8::1", "mine");
+		assert_int_equal(login_throttle_try(throttle, "2001:db8::1",
+					 "theirs", later_us),
+			0);
+		assert_true(login_throttle_try(throttle, "2001:db8::1",
+				    "theirs", later_us) > 0);
+	}
+	login_throttle_free(throttle);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_cookies),
+		cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_throttle_address),
+		cmocka_unit_test(test_throttle_login),
+		cmocka_unit_test(test_throttle_networks),
+	};
+
+	if (secret_init() < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,343 @@
+/*
+ * store_user and store_session: who may come in, and for how long.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/store/store_company.h"
+#include "core/store/store_session.h"
+#include "core/store/store_user.h"
+#include "tests/unit/temp_db.h"
+
+enum { SECOND = 1000000 };
+#define NOW INT64_C(1000000000000)
+
+static void hash_of(const char *token, uint8_t hash[static SECRET_HASH_LEN])
+{
+	secret_hash(token, strlen(token), hash);
+}
+
+static void add_user(struct db *db, const char *company_id, const char *login,
+	struct user *user_r)
+{
+	const struct user_spec spec = {company_id, login, USER_OWNER, "stored"};
+
+	OK(store_user_add(db, &spec, NOW, user_r, &why));
+}
+
+static void make(struct db *db, const struct user *user, enum session_kind kind,
+	const char *token, int64_t expires_us)
+{
+	const struct session_spec spec = {kind, "name", "192.0.2.1", expires_us};
+	uint8_t hash[SECRET_HASH_LEN];
+	struct session session;
+
+	hash_of(token, hash);
+	OK(store_session_create(db, user->id, &spec, hash, NOW, &session, &why));
+	assert_string_equal(session.login, user->login);
+	assert_string_equal(session.company_id, user->company_id);
+	store_session_clear(&session);
+}
+
+/* Whether the token opens the door. */
+static bool opens(struct db *db, const char *token, int64_t now_us)
+{
+	uint8_t hash[SECRET_HASH_LEN];
+	struct session session;
+	int found;
+
+	hash_of(token, hash);
+	found = store_session_find(
+		db, hash, now_us, now_us - 10 * SECOND, &session, NULL);
+	assert_int_not_equal(found, -1);
+	if (found)
+		store_session_clear(&session);
+	return found;
+}
+
+static void test_add(void **state)
+{
+	static const struct {
+		const char *login;
+		enum err_code code;
+	} cases[] = {
+		{"ann@example.com", ERR_NONE},
+		{"ann@example.com", ERR_EXISTS},
+		{"Bärbel", ERR_NONE},
+		{"", ERR_INVALID},
+		{"a b", ERR_INVALID},
+		{"a\nb", ERR_INVALID},
+		{"a\x7f", ERR_INVALID},
+		{"a\xff", ERR_INVALID},
+	};
+	struct temp_db *temp = *state;
+	const struct user_spec nowhere = {
+		"00000000-0000-4000-8000-000000000000", "x", USER_OWNER, NULL};
+	struct err err = ERR_INIT;
+	struct user user;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct user_spec spec = {
+			NULL, cases[i].login, USER_VIEWER, NULL};
+
+		err = ERR_INIT;
+		assert_int_equal(store_user_add(temp->db, &spec, 1, &user, &err),
+			cases[i].code ? -1 : 0);
+		assert_int_equal(err.code, cases[i].code);
+		if (cases[i].code == ERR_NONE) {
+			assert_string_equal(user.company_id, "");
+			assert_true(user.password_us == 0);
+			store_user_clear(&user);
+		}
+	}
+	assert_int_equal(store_user_add(temp->db, &nowhere, 1, &user, &err), -1);
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+}
+
+static void test_passwords(void **state)
+{
+	char stored[SECRET_PASSWORD_SIZE], again[SECRET_PASSWORD_SIZE];
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(secret_password_hash("correct horse", stored), 0);
+	assert_int_equal(secret_password_hash("correct horse", again), 0);
+	assert_true(str_starts(stored, "$argon2id$"));
+	assert_string_not_equal(stored, again); /* salted */
+	assert_true(secret_password_is("correct horse", stored));
+	assert_false(secret_password_is("correct hors", stored));
+	assert_false(secret_password_is("", stored));
+	assert_false(secret_password_is("correct horse", NULL));
+	assert_false(secret_password_is("correct horse", "no hash"));
+	OK(store_user_check_password("ann", "twelve chars", &why));
+	assert_int_equal(
+		store_user_check_password("ann", "eleven char", &err), -1);
+	assert_int_equal(store_user_check_password(
+				 "ann@example.com", "ANN@example.com", &err),
+		-1);
+}
+
+/* What a member of another company names is not there. */
+static void test_companies(void **state)
+{
+	struct temp_db *temp = *state;
+	struct db *db = temp->db;
+	struct temp_tenant a, b;
+	struct user ann, bob, op, got;
+	struct user_list list;
+	char *stored = NULL;
+
+	temp_db_tenant(db, "A", "a.example", &a);
+	temp_db_tenant(db, "B", "b.example", &b);
+	add_user(db, a.company_id, "ann", &ann);
+	add_user(db, b.company_id, "bob", &bob);
+	add_user(db, NULL, "op", &op);
+
+	OK(store_user_list(db, a.company_id, &list, &why));
+	assert_int_equal(list.n, 1);
+	store_user_list_free(&list);
+	OK(store_user_list(db, NULL, &list, &why));
+	assert_int_equal(list.n, 3);
+	store_user_list_free(&list);
+	assert_int_equal(store_user_find(db, a.company_id, "bob", &got, NULL), 0);
+	assert_int_equal(store_user_find(db, a.company_id, op.id, &got, NULL), 0);
+	assert_int_equal(
+		store_user_set_role(db, a.company_id, bob.id, USER_VIEWER, NULL),
+		0);
+	assert_int_equal(store_user_set_password(
+				 db, a.company_id, op.id, "x", NULL, NOW, NULL),
+		0);
+	assert_int_equal(store_user_remove(db, a.company_id, bob.id, NULL), 0);
+	assert_int_equal(store_user_remove(db, a.company_id, op.id, NULL), 0);
+	assert_int_equal(store_user_find(db, NULL, "bob", &got, NULL), 1);
+	assert_int_equal(got.role, USER_OWNER);
+	store_user_clear(&got);
+
+	assert_int_equal(store_user_password(db, "bob", &got, &stored, NULL), 1);
+	assert_string_equal(stored, "stored");
+	free(stored);
+	store_user_clear(&got);
+	/* An id is no login. */
+	assert_int_equal(store_user_password(db, bob.id, &got, &stored, NULL), 0);
+
+	/* They go with their company, and that is written down. */
+	assert_int_equal(store_company_remove(db, b.company_id, NULL), 1);
+	assert_int_equal(store_user_find(db, NULL, "bob", &got, NULL), 0);
+	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM audit"
+					    " WHERE action = 'user.remove'"),
+		1);
+	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM audit"
+					    " WHERE before LIKE '%stored%'"
+					    " OR after LIKE '%stored%'"),
+		0);
+	store_user_clear(&ann);
+	store_user_clear(&bob);
+	store_user_clear(&op);
+}
+
+static void test_sessions(void **state)
+{
+	struct temp_db *temp = *state;
+	struct db *db = temp->db;
+	struct session_list list;
+	struct session session;
+	struct user ann;
+	uint8_t hash[SECRET_HASH_LEN];
+
+	add_user(db, NULL, "ann", &ann);
+	make(db, &ann, SESSION_BROWSER, "browser", NOW + 60 * SECOND);
+	make(db, &ann, SESSION_TOKEN, "token", 0);
+	make(db, &ann, SESSION_TOKEN, "short token", NOW + 60 * SECOND);
+	make(db, &ann, SESSION_LINK, "link", NOW + 60 * SECOND);
+	assert_false(opens(db, "nothing", NOW));
+	assert_true(opens(db, "browser", NOW));
+	assert_true(opens(db, "token", NOW));
+	/* Only what it becomes. */
+	assert_false(opens(db, "link", NOW));
+
+	/* Idle for longer than ten seconds, unless it is a token. */
+	assert_true(opens(db, "browser", NOW + 10 * SECOND));
+	assert_false(opens(db, "browser", NOW + 11 * SECOND));
+	assert_true(opens(db, "token", NOW + 11 * SECOND));
+	hash_of("browser", hash);
+	assert_int_equal(store_session_find(db, hash, NOW, 0, &session, NULL), 1);
+	OK(store_session_touch(db, session.id, NOW + 55 * SECOND, &why));
+	assert_true(opens(db, "browser", NOW + 59 * SECOND));
+	/* At its end, used or not. */
+	assert_false(opens(db, "browser", NOW + 60 * SECOND));
+	assert_false(opens(db, "short token", NOW + 60 * SECOND));
+	assert_true(opens(db, "token", NOW + 600 * SECOND));
+	store_session_clear(&session);
+
+	OK(store_session_list_tokens(db, NULL, &list, &why));
+	assert_int_equal(list.n, 2);
+	assert_int_equal(
+		store_session_revoke_token(db, NULL, list.items[0].id, NULL), 1);
+	assert_int_equal(
+		store_session_revoke_token(db, NULL, list.items[0].id, NULL), 0);
+	store_session_list_free(&list);
+	/* A browser session is no token. */
+	hash_of("browser", hash);
+	assert_int_equal(store_session_find(db, hash, NOW, 0, &session, NULL), 1);
+	assert_int_equal(
+		store_session_revoke_token(db, NULL, session.id, NULL), 0);
+	store_session_clear(&session);
+
+	/* With the user all of it ends. */
+	assert_int_equal(store_user_remove(db, NULL, ann.id, NULL), 1);
+	assert_false(opens(db, "browser", NOW));
+	assert_false(opens(db, "token", NOW));
+	assert_int_equal(
+		temp_db_number(db, "SELECT count(*) FROM admin_session"), 0);
+	store_user_clear(&ann);
+}
+
+static void test_link(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct session_spec spec = {
+		SESSION_BROWSER, NULL, "192.0.2.1", NOW + 60 * SECOND};
+	uint8_t link[SECRET_HASH_LEN], browser[SECRET_HASH_LEN];
+	struct session session;
+	struct user ann;
+
+	add_user(temp->db, NULL, "ann", &ann);
+	make(temp->db, &ann, SESSION_LINK, "link", NOW + 60 * SECOND);
+	make(temp->db, &ann, SESSION_TOKEN, "token", 0);
+	hash_of("link", link);
+	hash_of("browser", browser);
+	assert_int_equal(store_session_redeem(temp->db, link, &spec, browser,
+				 NOW + 60 * SECOND, &session, NULL),
+		0);
+	assert_int_equal(store_session_redeem(temp->db, link, &spec, browser,
+				 NOW, &session, NULL),
+		1);
+	assert_int_equal(session.kind, SESSION_BROWSER);
+	assert_string_equal(session.login, "ann");
+	store_session_clear(&session);
+	assert_true(opens(temp->db, "browser", NOW));
+	/* Once. A token is no link. */
+	assert_int_equal(store_session_redeem(temp->db, link, &spec, browser,
+				 NOW, &session, NULL),
+		0);
+	hash_of("token", link);
+	assert_int_equal(store_session_redeem(temp->db, link, &spec, browser,
+				 NOW, &session, NULL),
+		0);
+	store_user_clear(&ann);
+}
+
+/* Who may have stolen the old password is logged out; tokens stay. */
+static void test_new_password(void **state)
+{
+	struct temp_db *temp = *state;
+	struct db *db = temp->db;
+	uint8_t hash[SECRET_HASH_LEN];
+	struct session kept;
+	struct user ann;
+
+	add_user(db, NULL, "ann", &ann);
+	make(db, &ann, SESSION_BROWSER, "here", NOW + 60 * SECOND);
+	make(db, &ann, SESSION_BROWSER, "elsewhere", NOW + 60 * SECOND);
+	make(db, &ann, SESSION_LINK, "link", NOW + 60 * SECOND);
+	make(db, &ann, SESSION_TOKEN, "token", 0);
+	hash_of("here", hash);
+	assert_int_equal(store_session_find(db, hash, NOW, 0, &kept, NULL), 1);
+	assert_int_equal(store_user_set_password(db, NULL, ann.id, "new",
+				 kept.id, NOW + 1, NULL),
+		1);
+	assert_true(opens(db, "here", NOW));
+	assert_false(opens(db, "elsewhere", NOW));
+	assert_true(opens(db, "token", NOW));
+	assert_int_equal(
+		temp_db_number(db, "SELECT count(*) FROM admin_session"), 2);
+	store_session_clear(&kept);
+	store_user_clear(&ann);
+}
+
+/* What has expired is not kept. */
+static void test_clean(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct session_spec spec = {
+		SESSION_BROWSER, NULL, "", NOW + 1000 * SECOND};
+	const uint8_t hash[SECRET_HASH_LEN] = {1};
+	struct session session;
+	struct user ann;
+
+	add_user(temp->db, NULL, "ann", &ann);
+	make(temp->db, &ann, SESSION_BROWSER, "a", NOW + 60 * SECOND);
+	make(temp->db, &ann, SESSION_LINK, "b", NOW + 60 * SECOND);
+	make(temp->db, &ann, SESSION_TOKEN, "c", 0);
+	OK(store_session_create(temp->db, ann.id, &spec, hash,
+		NOW + 60 * SECOND, &session, &why));
+	assert_int_equal(
+		temp_db_number(temp->db, "SELECT count(*) FROM admin_session"),
+		2);
+	store_session_clear(&session);
+	store_user_clear(&ann);
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(                                       \
+		test_##name, temp_db_setup, temp_db_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(add),
+		TEST(passwords),
+		TEST(companies),
+		TEST(sessions),
+		TEST(link),
+		TEST(new_password),
+		TEST(clean),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
