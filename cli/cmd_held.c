@@ -92,11 +92,23 @@ static const char held_next[] =
 	"It stays until somebody decides: `postern held recheck` asks the "
 	"rules again, `postern held release` lets it go without asking them, "
 	"`postern held drop` removes it.";
-static const char waiting_next[] =
+static const char unasked[] = "Postfix took it without asking postern-milter.";
+static const char unasked_next[] =
 	"Postfix keeps it until it is too old (maximal_queue_lifetime), then "
 	"returns it to the sender. Once Postfix asks postern-milter, `postern "
 	"held release --waiting` submits it again; `postern held drop` removes "
 	"it.";
+static const char unanswered[] =
+	"postern-milter has not answered Postfix about it yet.";
+static const char unanswered_next[] =
+	"Postfix tries again by itself, once a minute, until postern-milter "
+	"answers; `postern held drop` removes it.";
+
+/* pickup(8) keeps a message there while no milter answers about it. */
+static bool is_in_maildrop(const struct queue_item *item)
+{
+	return str_eq(item->queue, "maildrop");
+}
 
 static bool find_ticket(
 	const struct queue_item *item, char ticket_r[static SECRET_TICKET_SIZE])
@@ -159,7 +171,8 @@ static void add_other_held(struct report *report, const struct queue_item *item)
 		"It is not on record that the rules have it held.");
 }
 
-static void add_email(struct report *report, const struct email *email)
+static void add_email(struct report *report, const struct queue_item *item,
+	const struct email *email)
 {
 	_cleanup_strv_ struct strv all = STRV_INIT;
 
@@ -172,7 +185,7 @@ static void add_email(struct report *report, const struct email *email)
 	switch (email->state) {
 	case EMAIL_STAGED:
 		report_text(report, REASON,
-			"Postfix took it without asking postern-milter.");
+			is_in_maildrop(item) ? unanswered : unasked);
 		break;
 	case EMAIL_SENT:
 		report_text(report, REASON,
@@ -204,7 +217,7 @@ static int add_waiting(const struct call *call, struct report *report,
 		report_text(report, REASON, "No email on record has its ticket.");
 		return 0;
 	}
-	add_email(report, &email);
+	add_email(report, item, &email);
 	store_email_clear(&email);
 	return 0;
 }
@@ -705,7 +718,9 @@ static int run_show(
 		return err_set(
 			err, ERR_NOT_FOUND, "%s: it is gone", target->item.id);
 	report_text(report, NEXT,
-		target->kind == KIND_WAITING ? waiting_next : held_next);
+		target->kind != KIND_WAITING    ? held_next
+		: is_in_maildrop(&target->item) ? unanswered_next
+						: unasked_next);
 	if (header.len > HEADER_SHOWN)
 		header.data[str_utf8_cut(header.data, HEADER_SHOWN)] = '\0';
 	report_text(report, HEADER, buf_str(&header));

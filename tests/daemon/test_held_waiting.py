@@ -241,3 +241,20 @@ def test_one_at_a_time(box):
         assert started.returncode in (0, 75)
     held(box, "release", "--waiting")
     check_once(box, to)
+
+
+@pytest.mark.submission("sendmail")
+def test_what_waits_for_a_milter_that_is_away(box):
+    """It goes on by itself: nobody has to release it."""
+    box.stop("milter")
+    to = unique("to") + "@dst.test"
+    box.httpd().send({"from": "hello@example.com", "to": to, "text": "x"})
+    item, = queue(box)
+    assert item["queue_name"] == "maildrop"
+    row, = box.cli("held", "list")
+    assert row["reason"] == "postern-milter has not answered Postfix about it yet."
+    shown = box.cli("held", "show", item["queue_id"])
+    assert "tries again by itself" in shown["next"] and "--waiting" not in shown["next"]
+    box.start("milter")
+    postfix(box, "postqueue", "-f")
+    assert box.sink.find(to=to)
