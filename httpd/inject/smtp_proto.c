@@ -142,6 +142,7 @@ static const struct {
 	{"SIZE", offsetof(struct smtp_extensions, size)},
 	{"8BITMIME", offsetof(struct smtp_extensions, eight_bit)},
 	{"SMTPUTF8", offsetof(struct smtp_extensions, utf8)},
+	{"CHUNKING", offsetof(struct smtp_extensions, chunking)},
 };
 
 /* Whether the line's first word is the keyword, in any case. */
@@ -219,10 +220,7 @@ static void read_shape(const struct buf *message, struct shape *shape_r)
 }
 
 /* SMTPUTF8 is asked for where it is needed only: a message with it cannot go to
- * servers that lack it. The recipient is said twice: of one alone, smtpd would
- * write the address into the field Received. */
-enum { MAIL, RCPT, RCPT_AGAIN, DATA, COMMANDS };
-
+ * servers that lack it. */
 static void add_mail(const struct submission *submission,
 	const struct smtp_extensions *extensions, struct buf *out)
 {
@@ -240,32 +238,47 @@ static void add_mail(const struct submission *submission,
 	buf_add_str(out, "\r\n");
 }
 
-size_t smtp_command_count(void)
+bool smtp_is_chunked(const struct smtp_extensions *extensions)
 {
-	return COMMANDS;
+	return extensions->pipelining && extensions->chunking;
 }
 
-void smtp_command_add(const struct submission *submission, size_t i,
-	const struct smtp_extensions *extensions, struct buf *out)
+/* The end of an unfinished last line is added. */
+static size_t chunk_size(const struct buf *message)
 {
-	if (i == MAIL)
+	bool unfinished = message->len > 0 &&
+			  message->data[message->len - 1] != '\n';
+
+	return message->len + count_lines(message) + (unfinished ? 2 : 0);
+}
+
+void smtp_command_add(const struct submission *submission,
+	enum smtp_command command, const struct smtp_extensions *extensions,
+	struct buf *out)
+{
+	if (command == SMTP_MAIL)
 		add_mail(submission, extensions, out);
-	else if (i == DATA)
-		buf_add_str(out, "DATA\r\n");
-	else
+	else if (command != SMTP_CONTENT)
 		buf_printf(out, "RCPT TO:<%s>\r\n", submission->recipient);
+	else if (smtp_is_chunked(extensions))
+		buf_printf(out, "BDAT %zu LAST\r\n",
+			chunk_size(submission->message));
+	else
+		buf_add_str(out, "DATA\r\n");
 }
 
-char *smtp_command_about(const struct submission *submission, size_t i)
+char *smtp_command_about(
+	const struct submission *submission, enum smtp_command command)
 {
-	if (i == MAIL)
+	if (command == SMTP_MAIL)
 		return mem_printf("the sender <%s>", submission->sender);
-	return mem_strdup(i == DATA ? "the email" : "the recipient");
+	return mem_strdup(
+		command == SMTP_CONTENT ? "the email" : "the recipient");
 }
 
-bool smtp_command_is_email(size_t i)
+bool smtp_command_is_email(enum smtp_command command)
 {
-	return i == MAIL || i == DATA;
+	return command == SMTP_MAIL || command == SMTP_CONTENT;
 }
 
 /* The message. A line is copied in as few pieces as there is room for. Only LF
@@ -273,11 +286,13 @@ bool smtp_command_is_email(size_t i)
 
 static const char final_dot[] = ".\r\n";
 
-void smtp_data_init(struct smtp_data *data, const struct buf *message)
+void smtp_data_init(
+	struct smtp_data *data, const struct buf *message, bool chunked)
 {
 	*data = (struct smtp_data){
 		.at = message->data,
 		.end = message->data + message->len,
+		.chunked = chunked,
 	};
 }
 
@@ -295,7 +310,7 @@ static size_t put_line(struct smtp_data *data, char *out, size_t size)
 	size_t left = (size_t)(data->end - data->at), n = 0, text;
 	const char *lf = memchr(data->at, '\n', left < size ? left : size);
 
-	if (!data->in_line && *data->at == '.')
+	if (!data->in_line && !data->chunked && *data->at == '.')
 		out[n++] = '.';
 	data->in_line = true;
 	text = lf ? (size_t)(lf - data->at) : left;
@@ -310,12 +325,14 @@ static size_t put_line(struct smtp_data *data, char *out, size_t size)
 	return n + put(out + n, "\r\n", 2);
 }
 
-/* The end of an unfinished last line, and the final dot. */
+/* The end of an unfinished last line, and of what is no chunk. */
 static size_t put_end(struct smtp_data *data, char *out)
 {
 	size_t n = data->in_line ? put(out, "\r\n", 2) : 0;
 
 	data->ended = true;
+	if (data->chunked)
+		return n;
 	return n + put(out + n, final_dot, sizeof(final_dot) - 1);
 }
 

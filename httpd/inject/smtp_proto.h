@@ -39,47 +39,63 @@ struct smtp_extensions {
 	bool size;       /* RFC 1870 */
 	bool eight_bit;  /* 8BITMIME, RFC 6152 */
 	bool utf8;       /* SMTPUTF8, RFC 6531 */
+	bool chunking;   /* CHUNKING, RFC 3030 */
 };
 
 /* text: of the reply, its lines separated by LF; the first one is a greeting. */
 struct smtp_extensions smtp_ehlo_read(const char *text);
 
-/* How many commands a message's envelope has (RFC 5321 4.1): MAIL, RCPT twice, DATA. */
-size_t smtp_command_count(void);
+/* The commands of a message (RFC 5321 4.1). The recipient is said twice: of one
+ * alone, smtpd would write the address into the field Received. */
+enum smtp_command {
+	SMTP_MAIL,
+	SMTP_RCPT,
+	SMTP_RCPT_AGAIN,
+	SMTP_CONTENT,
+	SMTP_COMMANDS
+};
 
-/* Appends command number i. MAIL tells what of the message the server offers to
- * hear. */
-void smtp_command_add(const struct submission *submission, size_t i,
-	const struct smtp_extensions *extensions, struct buf *out);
+/* Whether the content goes out with the commands, all at once, as a chunk; else
+ * it is asked for. */
+bool smtp_is_chunked(const struct smtp_extensions *extensions);
 
-/* What command number i was about, for people: `the sender <a@example.com>`; a
- * new string. */
-char *smtp_command_about(const struct submission *submission, size_t i);
+/* Appends the command. MAIL tells what of the message the server offers to
+ * hear; SMTP_CONTENT is BDAT or DATA. */
+void smtp_command_add(const struct submission *submission,
+	enum smtp_command command, const struct smtp_extensions *extensions,
+	struct buf *out);
 
-/* Whether a refusal of command number i is about the email. One of the
- * recipient is about Postfix, which does not know where it belongs. */
-bool smtp_command_is_email(size_t i);
+/* What the command was about, for people: `the sender <a@example.com>`; a new
+ * string. */
+char *smtp_command_about(
+	const struct submission *submission, enum smtp_command command);
+
+/* Whether a refusal of the command is about the email. One of the recipient is
+ * about Postfix, which does not know where it belongs. */
+bool smtp_command_is_email(enum smtp_command command);
 
 /*
  * A message in the form in which SMTP transfers it.
  *
- * Lines end in CRLF instead of LF, a dot at the beginning of a line is doubled
- * (RFC 5321 4.5.2), and a line with a single dot ends it all. A piece at a
- * time, so that a large message is not there twice.
+ * Lines end in CRLF instead of LF. Unless it goes as a chunk, a dot at the
+ * beginning of a line is doubled (RFC 5321 4.5.2), and a line with a single dot
+ * ends it all. A piece at a time, so that a large message is not there twice.
  */
 
 /* Where the transfer of a message stands. */
 struct smtp_data {
 	const char *at;
 	const char *end;
+	bool chunked;
 	bool in_line; /* what comes next is not the beginning of a line */
-	bool ended;   /* the final dot was handed out */
+	bool ended;   /* all of it was handed out */
 };
 
 enum { SMTP_DATA_MIN = 8 }; /* room that a piece needs */
 
 /* The message must last, unchanged, until the end. */
-void smtp_data_init(struct smtp_data *data, const struct buf *message);
+void smtp_data_init(
+	struct smtp_data *data, const struct buf *message, bool chunked);
 
 /* Writes the next piece, of at most size bytes (at least SMTP_DATA_MIN);
  * returns its length, 0 after the end. */

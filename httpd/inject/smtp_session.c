@@ -1,9 +1,10 @@
 /*
  * smtp_session: the states of an SMTP session.
  *
- * A message is safe to send again as long as not all of its content, with the
- * final dot, has been handed to the socket: smtpd forgets it. After that only
- * the reply tells, and without one nobody knows.
+ * A message is safe to send again as long as not all of its content has been
+ * handed to the socket, or smtpd has not read all of it, or has refused the
+ * sender or each RCPT: it forgets it. Otherwise only the reply tells, and
+ * without one nobody knows.
  *
  * Each handler of a reply returns false when the session is over: then the
  * owner has freed it.
@@ -48,6 +49,7 @@ struct smtp_stream {
 	struct event *write; /* added while something waits */
 	struct buf out;
 	size_t sent; /* of out */
+	bool unread; /* the server has left without reading all of it */
 };
 
 static void on_stream_readable(evutil_socket_t fd, short what, void *arg)
@@ -154,6 +156,9 @@ static ssize_t smtp_stream_read(
 		return n;
 	if (n < 0 && must_wait())
 		return 0;
+	/* Only of a Unix socket the kernel says it for this reason alone. */
+	stream->unread = n < 0 && errno == ECONNRESET &&
+			 str_starts(stream->spec.server, "unix:");
 	return err_set(err, ERR_TEMPORARY, "%s: %s", stream->spec.server,
 		n == 0 ? "the connection was closed" : strerror(errno));
 }
@@ -179,8 +184,11 @@ struct smtp_session {
 	size_t messages; /* begun */
 	bool by_policy;  /* the last refusal was */
 	struct submission *submission;
-	size_t written;  /* commands of its envelope */
-	size_t answered; /* of them */
+	size_t written;   /* of its commands */
+	size_t answered;  /* of them */
+	bool rcpt_taken;  /* one at least */
+	bool not_taken;   /* surely Postfix does not have it */
+	bool has_content; /* data is on its way */
 	struct smtp_data data;
 	size_t in_len;
 	char in[SMTP_REPLY_MAX];
@@ -188,8 +196,9 @@ struct smtp_session {
 
 enum inject_result smtp_session_fate(const struct smtp_session *session)
 {
-	if (session->step == CONTENT && session->data.ended &&
-		smtp_stream_is_flushed(session->stream))
+	if (session->has_content && session->data.ended &&
+		smtp_stream_is_flushed(session->stream) &&
+		!session->stream->unread && !session->not_taken)
 		return INJECT_UNKNOWN;
 	return INJECT_TEMPORARY;
 }
@@ -245,26 +254,67 @@ static bool leave(struct smtp_session *session)
 	return flush(session);
 }
 
-/* All commands of the envelope at once, or the next one. */
+static void add_piece(struct smtp_session *session)
+{
+	struct buf *out = smtp_stream_out(session->stream);
+
+	buf_wrote(out,
+		smtp_data_next(&session->data, buf_reserve(out, PIECE), PIECE));
+}
+
+/* As much of the content as the socket takes. */
+static bool write_content(struct smtp_session *session)
+{
+	struct err err = ERR_INIT;
+	int flushed;
+
+	while ((flushed = smtp_stream_flush(session->stream, &err)) > 0 &&
+		!session->data.ended)
+		add_piece(session);
+	return flushed >= 0 || end_session(session, &err);
+}
+
+static void begin_content(struct smtp_session *session)
+{
+	session->has_content = true;
+	smtp_data_init(&session->data, session->submission->message,
+		smtp_is_chunked(&session->extensions));
+	add_piece(session);
+}
+
+/* All commands at once, with the content where it may go along; or the next
+ * one. */
 static bool write_envelope(struct smtp_session *session)
 {
 	const struct submission *submission = session->submission;
-	size_t n = smtp_command_count();
 
-	while (session->written < n &&
+	while (session->written < SMTP_COMMANDS &&
 		(session->extensions.pipelining ||
 			session->written == session->answered))
-		smtp_command_add(submission, session->written++,
+		smtp_command_add(submission,
+			(enum smtp_command)session->written++,
 			&session->extensions, smtp_stream_out(session->stream));
-	return flush(session);
+	if (session->written < SMTP_COMMANDS ||
+		!smtp_is_chunked(&session->extensions))
+		return flush(session);
+	begin_content(session);
+	return write_content(session);
 }
 
 static bool begin_message(struct smtp_session *session)
 {
+	struct err err = ERR_INIT;
+
 	session->step = ENVELOPE;
 	session->messages++;
 	session->written = session->answered = 0;
-	return write_envelope(session);
+	session->rcpt_taken = session->not_taken = session->has_content = false;
+	if (session->in_len == 0)
+		return write_envelope(session);
+	/* It must not pass for the answer. */
+	err_set(&err, ERR_TEMPORARY, "%s says more than it was asked",
+		session->spec.server);
+	return end_session(session, &err);
 }
 
 static bool become_ready(struct smtp_session *session)
@@ -277,20 +327,6 @@ static bool become_ready(struct smtp_session *session)
 	set_timer(session, IDLE_MS);
 	session->spec.ready(session->spec.arg);
 	return true;
-}
-
-/* As much of the content as the socket takes. */
-static bool write_content(struct smtp_session *session)
-{
-	struct buf *out = smtp_stream_out(session->stream);
-	struct err err = ERR_INIT;
-	int flushed;
-
-	while ((flushed = smtp_stream_flush(session->stream, &err)) > 0 &&
-		!session->data.ended)
-		buf_wrote(out, smtp_data_next(&session->data,
-				       buf_reserve(out, PIECE), PIECE));
-	return flushed >= 0 || end_session(session, &err);
 }
 
 static bool unexpected(struct smtp_session *session,
@@ -334,33 +370,19 @@ static bool on_ready(struct smtp_session *session, const struct smtp_reply *repl
 static bool refuse_envelope(
 	struct smtp_session *session, const struct smtp_reply *reply)
 {
+	enum smtp_command command = (enum smtp_command)session->answered;
 	_cleanup_free_ char *about = smtp_command_about(
-		session->submission, session->answered);
+		session->submission, command);
 	struct err err = ERR_INIT;
 	enum inject_result result = smtp_refusal(reply, about, &err);
 
-	if (!smtp_command_is_email(session->answered)) {
+	session->not_taken = true;
+	if (!smtp_command_is_email(command)) {
 		err.code = ERR_TEMPORARY;
 		result = INJECT_TEMPORARY;
 	}
 	end_message(session, result, &err);
 	return end_session(session, &err);
-}
-
-static bool on_envelope(
-	struct smtp_session *session, const struct smtp_reply *reply)
-{
-	bool is_data = session->answered + 1 == smtp_command_count();
-
-	if (is_data ? reply->code != 354 : reply->code / 100 != 2)
-		return refuse_envelope(session, reply);
-	session->answered++;
-	if (!is_data)
-		return write_envelope(session);
-	session->step = CONTENT;
-	smtp_data_init(&session->data, session->submission->message);
-	/* More than was asked for is there: it must not pass for the answer. */
-	return session->in_len > 0 || write_content(session);
 }
 
 static bool on_content(
@@ -379,6 +401,52 @@ static bool on_content(
 	if (class == 4)
 		return end_session(session, &err);
 	return become_ready(session);
+}
+
+/* Without the sender, or without any recipient, the chunk behind them is thrown
+ * away; otherwise the answer to the chunk decides. */
+static bool on_envelope_of_chunk(
+	struct smtp_session *session, const struct smtp_reply *reply)
+{
+	bool taken = reply->code / 100 == 2;
+
+	switch ((enum smtp_command)session->answered) {
+	case SMTP_CONTENT:
+		return on_content(session, reply);
+	case SMTP_MAIL:
+		if (!taken)
+			return refuse_envelope(session, reply);
+		break;
+	case SMTP_RCPT_AGAIN:
+		if (!taken && !session->rcpt_taken)
+			return refuse_envelope(session, reply);
+		break;
+	default:
+		session->rcpt_taken = taken;
+		break;
+	}
+	session->answered++;
+	return true;
+}
+
+static bool on_envelope(
+	struct smtp_session *session, const struct smtp_reply *reply)
+{
+	bool is_data = session->answered == SMTP_CONTENT;
+
+	if (session->has_content)
+		return on_envelope_of_chunk(session, reply);
+	if (is_data ? reply->code != 354 : reply->code / 100 != 2)
+		return refuse_envelope(session, reply);
+	session->answered++;
+	if (!is_data)
+		return write_envelope(session);
+	session->step = CONTENT;
+	/* More than was asked for is there: it must not pass for the answer. */
+	if (session->in_len > 0)
+		return true;
+	begin_content(session);
+	return write_content(session);
 }
 
 static bool on_leaving(
@@ -443,7 +511,7 @@ static void on_session_writable(void *arg)
 {
 	struct smtp_session *session = arg;
 
-	if (session->step == CONTENT)
+	if (session->has_content)
 		write_content(session);
 	else
 		flush(session);

@@ -4,10 +4,10 @@
  *   greeting ─> hello ─> ready ─> envelope ─> content ─┐ ─> leaving
  *                          └──────────────────────────<┘
  *
- * MAIL, all RCPT and DATA go out together (RFC 2920). One recipient that is
- * refused refuses the message: the milter knows an email with all of its
- * recipients. Then the session is dropped before the content, so that nothing
- * is sent to the others.
+ * MAIL, RCPT twice, and the content as one chunk go out together (RFC 2920,
+ * 3030): the answer to the chunk decides. To a server without chunks DATA goes
+ * out instead; when one of the commands is refused, the session is dropped before
+ * the content.
  *
  * A session that was answered in any way but the expected one is not used
  * again, except after a refusal of the content, which is an answer like others.

@@ -20,6 +20,8 @@ struct client {
 	int number;
 	int message;
 	bool in_content;
+	bool sender_taken, rcpt_taken; /* of the message */
+	size_t chunk;                  /* bytes that are to come */
 	LIST_ENTRY(client) link;
 };
 
@@ -41,6 +43,7 @@ static const struct smtpd_rule usual[] = {
 	{.on = "DATA", .reply = "354 go on"},
 	{.on = "QUIT", .reply = "221 2.0.0 bye"},
 	{.on = "CONTENT", .reply = ""},
+	{.on = "UNASKED", .reply = "503 5.5.1 no recipient"},
 	{.on = "", .reply = "250 2.0.0 ok"},
 	{0},
 };
@@ -92,9 +95,19 @@ static bool take_line(struct client *client, const char *line)
 		client->in_content = false;
 		client->smtpd->messages++;
 	}
-	if (str_starts(line, "MAIL"))
+	if (str_starts(line, "MAIL")) {
 		client->message++;
+		client->sender_taken = client->rcpt_taken = false;
+	}
+	if (str_starts(line, "BDAT")) {
+		client->chunk = strtoul(line + strlen("BDAT "), NULL, 10);
+		return true;
+	}
 	reply = answer(client, line);
+	if (reply && reply[0] == '2' && str_starts(line, "MAIL"))
+		client->sender_taken = true;
+	if (reply && reply[0] == '2' && str_starts(line, "RCPT"))
+		client->rcpt_taken = true;
 	if (reply && str_starts(line, "DATA") && reply[0] == '3') {
 		client->in_content = true;
 		reply = answer(client, "CONTENT");
@@ -102,17 +115,41 @@ static bool take_line(struct client *client, const char *line)
 	return reply != NULL;
 }
 
+/* The chunk, once all of it is there; false when the connection was closed. */
+static bool take_chunk(struct client *client, struct evbuffer *input)
+{
+	const char *data = (char *)evbuffer_pullup(
+		input, (ev_ssize_t)client->chunk);
+
+	buf_add(&client->smtpd->log, data, client->chunk);
+	evbuffer_drain(input, client->chunk);
+	client->chunk = 0;
+	if (client->sender_taken && client->rcpt_taken) {
+		client->smtpd->messages++;
+		return answer(client, "CHUNK") != NULL;
+	}
+	return answer(client, "UNASKED") != NULL;
+}
+
 static void on_client_readable(struct bufferevent *io, void *arg)
 {
+	struct evbuffer *input = bufferevent_get_input(io);
 	struct client *client = arg;
 	bool open = true;
 	char *line;
 
-	while (open && (line = evbuffer_readln(bufferevent_get_input(io), NULL,
-				EVBUFFER_EOL_CRLF_STRICT)) != NULL) {
+	while (open && client->chunk > 0 &&
+		evbuffer_get_length(input) >= client->chunk)
+		open = take_chunk(client, input);
+	while (open && client->chunk == 0 &&
+		(line = evbuffer_readln(bufferevent_get_input(io), NULL,
+			 EVBUFFER_EOL_CRLF_STRICT)) != NULL) {
 		buf_printf(&client->smtpd->log, "%s\r\n", line);
 		open = take_line(client, line);
 		free(line);
+		if (open && client->chunk > 0 &&
+			evbuffer_get_length(input) >= client->chunk)
+			open = take_chunk(client, input);
 	}
 }
 

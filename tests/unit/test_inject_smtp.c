@@ -7,9 +7,13 @@
 
 #include <cmocka.h>
 #include <event2/event.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
@@ -166,6 +170,128 @@ static void test_without_extensions(void **state)
 			     "RCPT TO:<b@dst.test>\r\n"
 			     "DATA\r\n"
 			     "Subject: x\r\n\r\n..\r\nFrom here\r\n.\r\n");
+}
+
+#define CHUNKING                                                               \
+	ON("EHLO", "250-fake\r\n250-PIPELINING\r\n250-SIZE\r\n250 CHUNKING")
+
+/* All in one, and no dot is doubled. */
+static void test_chunk(void **state)
+{
+	static const struct smtpd_rule rules[] = {CHUNKING, {0}};
+	struct rig *rig = *state;
+	struct outcome outcome;
+
+	fake_smtpd_rules(rig->smtpd, rules);
+	for (int i = 1; i <= 2; i++) {
+		send_one(rig, &outcome);
+		assert_int_equal(outcome.result, INJECT_QUEUED);
+		assert_int_equal(fake_smtpd_messages(rig->smtpd), i);
+		assert_log_ends(rig, "MAIL FROM:<a@example.com> SIZE=28\r\n"
+				     "RCPT TO:<b@dst.test>\r\n"
+				     "RCPT TO:<b@dst.test>\r\n"
+				     "BDAT 28 LAST\r\n"
+				     "Subject: x\r\n\r\n.\r\nFrom here\r\n");
+	}
+	assert_int_equal(fake_smtpd_connections(rig->smtpd), 1);
+}
+
+/* What becomes of the second message of a session, which goes as a chunk. */
+static const struct {
+	struct smtpd_rule rule, other;
+	enum inject_result result;
+	int messages; /* that were taken, with the first one */
+	int connections;
+} chunks[] = {
+	{{"CHUNK", "550 5.7.1 no", 1, 2}, {0}, INJECT_REJECTED, 2, 1},
+	{{"CHUNK", "451 4.7.1 later", 1, 2}, {0}, INJECT_QUEUED, 3, 2},
+	{{"CHUNK", "451 4.3.0 write error", 1, 2}, {0}, INJECT_TEMPORARY, 2, 1},
+	{{"CHUNK", "354 what", 1, 2}, {0}, INJECT_UNKNOWN, 2, 1},
+	{{"CHUNK", NULL, 1, 2}, {0}, INJECT_UNKNOWN, 2, 1},
+	/* All of it was read: nobody knows what it became. */
+	{{"MAIL", NULL, 1, 2}, {0}, INJECT_UNKNOWN, 1, 1},
+	{{"RCPT", NULL, 1, 2}, {0}, INJECT_UNKNOWN, 1, 1},
+	/* Refused before the chunk: thrown away, so that another may try. */
+	{{"MAIL", "451 4.7.1 later", 1, 2}, {0}, INJECT_QUEUED, 2, 2},
+	{{"MAIL", "421 4.4.2 timeout", 1, 2}, {0}, INJECT_QUEUED, 2, 2},
+	{{"MAIL", "552 5.3.4 too big", 1, 2}, {0}, INJECT_REJECTED, 1, 1},
+	{{"RCPT", "550 5.1.1 nobody", 1, 2}, {0}, INJECT_QUEUED, 2, 2},
+	{{"RCPT", "450 4.2.0 later", 0, 2}, {"MAIL", "450 4.7.1 later", 2, 1},
+		INJECT_TEMPORARY, 1, 2},
+};
+
+static void test_answers_to_chunk(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(chunks); i++) {
+		const struct smtpd_rule first[] = {CHUNKING, {0}};
+		const struct smtpd_rule rules[] = {
+			CHUNKING, chunks[i].rule, chunks[i].other, {0}};
+		struct outcome outcome;
+		struct rig *rig;
+
+		set_up(state);
+		rig = *state;
+		fake_smtpd_rules(rig->smtpd, first);
+		send_one(rig, &outcome);
+		assert_int_equal(outcome.result, INJECT_QUEUED);
+		fake_smtpd_rules(rig->smtpd, rules);
+		send_one(rig, &outcome);
+		if (outcome.result != chunks[i].result ||
+			fake_smtpd_messages(rig->smtpd) != chunks[i].messages ||
+			fake_smtpd_connections(rig->smtpd) !=
+				chunks[i].connections)
+			fail_msg("%zu: %d, %s, %d messages, %d connections", i,
+				outcome.result, outcome.err.text,
+				fake_smtpd_messages(rig->smtpd),
+				fake_smtpd_connections(rig->smtpd));
+		tear_down(state);
+	}
+}
+
+/* An smtpd that answers EHLO and leaves when there is more to read. */
+static void *leave_unread(void *arg)
+{
+	static const char ehlo[] =
+		"250-x\r\n250-PIPELINING\r\n250 CHUNKING\r\n";
+	int listener = *(int *)arg;
+	char greeting[] = "220 x\r\n", got[64];
+
+	for (int i = 0; i < 2; i++) {
+		int fd = accept(listener, NULL, NULL);
+		struct pollfd more = {.fd = fd, .events = POLLIN};
+
+		assert_int_equal(write(fd, greeting, strlen(greeting)),
+			strlen(greeting));
+		assert_true(read(fd, got, sizeof(got)) > 0);
+		assert_int_equal(write(fd, ehlo, strlen(ehlo)), strlen(ehlo));
+		assert_int_equal(poll(&more, 1, 10000), 1);
+		close(fd);
+	}
+	return NULL;
+}
+
+/* What it has not read it does not have: a message is not lost, and not in doubt. */
+static void test_leaves_unread(void **state)
+{
+	struct rig *rig = *state;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct outcome outcome;
+	pthread_t thread;
+
+	fake_smtpd_free(TAKE_PTR(rig->smtpd));
+	strncpy(address.sun_path, rig->path, sizeof(address.sun_path) - 1);
+	assert_int_equal(
+		bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 2), 0);
+	pthread_create(&thread, NULL, leave_unread, &listener);
+	for (int i = 0; i < 2; i++) {
+		send_one(rig, &outcome);
+		assert_int_equal(outcome.result, INJECT_TEMPORARY);
+	}
+	pthread_join(thread, NULL);
+	close(listener);
+	unlink(rig->path);
 }
 
 /* What becomes of the first message of a new session. */
@@ -442,6 +568,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_dialogue),
 		test(test_without_extensions),
+		test(test_chunk),
+		cmocka_unit_test(test_answers_to_chunk),
+		test(test_leaves_unread),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_second_message),
 		test(test_idle_session_dies),

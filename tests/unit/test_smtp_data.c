@@ -13,46 +13,62 @@
 static const struct {
 	const char *message;
 	const char *data;
+	const char *chunk;
 } cases[] = {
-	{"", ".\r\n"},
-	{"a", "a\r\n.\r\n"},
-	{"a\n", "a\r\n.\r\n"},
-	{"\n", "\r\n.\r\n"},
-	{"\n\n", "\r\n\r\n.\r\n"},
-	{".", "..\r\n.\r\n"},
-	{".\n", "..\r\n.\r\n"},
-	{"..\n", "...\r\n.\r\n"},
-	{"a.\n.b\n\n.\n", "a.\r\n..b\r\n\r\n..\r\n.\r\n"},
-	{"a\r.\nb", "a\r.\r\nb\r\n.\r\n"},
-	{"a\r\nb\n", "a\r\r\nb\r\n.\r\n"},
+	{"", ".\r\n", ""},
+	{"a", "a\r\n.\r\n", "a\r\n"},
+	{"a\n", "a\r\n.\r\n", "a\r\n"},
+	{"\n", "\r\n.\r\n", "\r\n"},
+	{"\n\n", "\r\n\r\n.\r\n", "\r\n\r\n"},
+	{".", "..\r\n.\r\n", ".\r\n"},
+	{".\n", "..\r\n.\r\n", ".\r\n"},
+	{"..\n", "...\r\n.\r\n", "..\r\n"},
+	{"a.\n.b\n\n.\n", "a.\r\n..b\r\n\r\n..\r\n.\r\n", "a.\r\n.b\r\n\r\n.\r\n"},
+	{"a\r.\nb", "a\r.\r\nb\r\n.\r\n", "a\r.\r\nb\r\n"},
+	{"a\r\nb\n", "a\r\r\nb\r\n.\r\n", "a\r\r\nb\r\n"},
 	{"Subject: x\n\nHello, this is a line of some length.\n.\n",
 		"Subject: x\r\n\r\nHello, this is a line of some length.\r\n"
-		"..\r\n.\r\n"},
+		"..\r\n.\r\n",
+		"Subject: x\r\n\r\nHello, this is a line of some length.\r\n"
+		".\r\n"},
 };
 
-/* In pieces of every size: the same. */
+/* In pieces of every size: the same, and a chunk as long as BDAT says. */
 static void test_pieces(void **state)
 {
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct buf message = {
-			.data = (char *)cases[i].message,
-			.len = strlen(cases[i].message),
-		};
+	const struct smtp_extensions chunks = {
+		.pipelining = true, .chunking = true};
 
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		bool chunked = i % 2;
+		const struct buf message = {
+			.data = (char *)cases[i / 2].message,
+			.len = strlen(cases[i / 2].message),
+		};
+		const struct submission submission = {.message = &message};
+		const char *wanted = chunked ? cases[i / 2].chunk
+					     : cases[i / 2].data;
+		_cleanup_free_ char *bdat = mem_printf(
+			"BDAT %zu LAST\r\n", strlen(wanted));
+		_cleanup_buf_ struct buf command = BUF_INIT;
+
+		smtp_command_add(&submission, SMTP_CONTENT, &chunks, &command);
+		if (chunked)
+			assert_string_equal(buf_str(&command), bdat);
 		for (size_t size = SMTP_DATA_MIN; size < 80; size++) {
 			_cleanup_buf_ struct buf out = BUF_INIT;
 			struct smtp_data data;
 			char piece[80];
 			size_t n;
 
-			smtp_data_init(&data, &message);
+			smtp_data_init(&data, &message, chunked);
 			while ((n = smtp_data_next(&data, piece, size)) > 0) {
 				assert_true(n <= size);
 				buf_add(&out, piece, n);
 			}
 			assert_true(data.ended);
-			assert_string_equal(buf_str(&out), cases[i].data);
+			assert_string_equal(buf_str(&out), wanted);
 		}
 	}
 }
@@ -72,7 +88,11 @@ static const struct {
 
 static void test_mail(void **state)
 {
-	const struct smtp_extensions all = {true, true, true, true}, none = {0};
+	const struct smtp_extensions all = {.pipelining = true,
+					     .size = true,
+					     .eight_bit = true,
+					     .utf8 = true},
+				     none = {0};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(mails); i++) {
@@ -101,7 +121,8 @@ static void test_mail(void **state)
 
 static void test_utf8_recipient(void **state)
 {
-	const struct smtp_extensions all = {true, true, true, true};
+	const struct smtp_extensions all = {
+		.pipelining = true, .size = true, .eight_bit = true, .utf8 = true};
 	_cleanup_buf_ struct buf message = BUF_INIT;
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	const struct submission submission = {.sender = "a@x.test",
@@ -111,8 +132,8 @@ static void test_utf8_recipient(void **state)
 
 	(void)state;
 	buf_add_str(&message, "A: b\n");
-	for (size_t i = 0; i < smtp_command_count(); i++)
-		smtp_command_add(&submission, i, &all, &out);
+	for (int i = 0; i < SMTP_COMMANDS; i++)
+		smtp_command_add(&submission, (enum smtp_command)i, &all, &out);
 	assert_string_equal(buf_str(&out),
 		"MAIL FROM:<a@x.test> SIZE=6 SMTPUTF8\r\n"
 		"RCPT TO:<b@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n");

@@ -158,6 +158,12 @@ static const struct {
 		"temporary closed "},
 	{{.on = "EHLO", .reply = "250 old\r\n250 2.0.0 what"}, 1,
 		"temporary closed "},
+	{{.on = "EHLO",
+		 .reply = "250-new\r\n250-PIPELINING\r\n250 CHUNKING\r\n"
+			  "250 2.0.0 what"},
+		1, "temporary closed "},
+	{{.on = "EHLO", .reply = "250-new\r\n250-PIPELINING\r\n250 CHUNKING"},
+		3, "queued ready queued ready queued ready "},
 	/* A session that was used before may have been dead already. */
 	{{"MAIL", NULL, 1, 2}, 2, "queued ready temporary+ closed "},
 	{{"DATA", "451 later", 1, 2}, 2, "queued ready temporary+ closed "},
