@@ -11,10 +11,13 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/conf/conf.h"
 #include "core/store/store_clean.h"
+#include "core/store/store_purge.h"
 
 struct cleaner {
 	struct commit_job job;
@@ -25,13 +28,60 @@ struct cleaner {
 	atomic_bool busy;
 	bool more;
 	bool failing;
+	/* How long each kind is kept; 0: for ever. */
+	_Atomic int64_t keep_ms[PURGE_KINDS];
+	struct purge purges[PURGE_KINDS]; /* the committer's */
 };
+
+/* A walk goes on where the last round was, and begins anew when it is over: what
+ * waited then may be over too. Content is left by nobody, so it goes on. */
+static int purge(struct cleaner *cleaner, struct db *db, enum purge_kind kind,
+	int64_t now_us, struct err *err)
+{
+	int64_t keep_ms = atomic_load(&cleaner->keep_ms[kind]);
+	struct purge *purge = &cleaner->purges[kind];
+	int result;
+
+	if (keep_ms == 0)
+		return 0;
+	purge->kind = kind;
+	purge->before_us = now_us - keep_ms * 1000;
+	if (purge->before_us <= 0)
+		return 0;
+	result = store_purge_step(db, purge, now_us, CLEANER_BUDGET_US, err);
+	if (result == 0 && kind != PURGE_CONTENT)
+		purge->seq = 0;
+	return result;
+}
 
 static int clean_run(struct db *db, void *arg, struct err *err)
 {
-	const struct cleaner *cleaner = arg;
+	struct cleaner *cleaner = arg;
+	int64_t now_us = clock_now_us(cleaner->clock);
+	int more = store_clean(db, now_us, CLEANER_ROWS, err);
 
-	return store_clean(db, clock_now_us(cleaner->clock), CLEANER_ROWS, err);
+	for (int kind = 0; more >= 0 && kind < PURGE_KINDS; kind++) {
+		int result = purge(
+			cleaner, db, (enum purge_kind)kind, now_us, err);
+
+		more = result < 0 ? -1 : more | result;
+	}
+	return more;
+}
+
+static void tell_purged(struct cleaner *cleaner)
+{
+	struct purge *purges = cleaner->purges;
+
+	if (purges[PURGE_EMAILS].removed + purges[PURGE_CONTENT].removed +
+			purges[PURGE_EVENTS].removed >
+		0)
+		log_info(cleaner->log, "purged", "emails",
+			LOG_INT(purges[PURGE_EMAILS].removed), "contents",
+			LOG_INT(purges[PURGE_CONTENT].removed), "events",
+			LOG_INT(purges[PURGE_EVENTS].removed));
+	for (int kind = 0; kind < PURGE_KINDS; kind++)
+		purges[kind].removed = 0;
 }
 
 static void on_clean_done(void *arg, int result, const struct err *err)
@@ -41,6 +91,10 @@ static void on_clean_done(void *arg, int result, const struct err *err)
 	if (result < 0 && !cleaner->failing)
 		log_warn(cleaner->log, "clean_failed", "error", err->text);
 	cleaner->failing = result < 0;
+	if (result < 0) /* what was removed is back */
+		memset(cleaner->purges, 0, sizeof(cleaner->purges));
+	else if (result == 0)
+		tell_purged(cleaner);
 	cleaner->more = result > 0;
 	atomic_store(&cleaner->busy, false);
 }
@@ -65,12 +119,23 @@ void cleaner_free(struct cleaner *cleaner)
 	free(cleaner);
 }
 
-void cleaner_round(struct cleaner *cleaner, int64_t now_us)
+void cleaner_set(struct cleaner *cleaner, const struct conf *conf)
 {
-	if (atomic_load(&cleaner->busy) ||
-		(now_us < cleaner->next_us && !cleaner->more))
-		return;
+	atomic_store(&cleaner->keep_ms[PURGE_EMAILS], conf->retention.emails_ms);
+	atomic_store(
+		&cleaner->keep_ms[PURGE_CONTENT], conf->retention.content_ms);
+	atomic_store(&cleaner->keep_ms[PURGE_EVENTS], conf->retention.events_ms);
+	cleaner->next_us = 0;
+}
+
+bool cleaner_round(struct cleaner *cleaner, int64_t now_us)
+{
+	if (atomic_load(&cleaner->busy))
+		return true;
+	if (now_us < cleaner->next_us && !cleaner->more)
+		return false;
 	cleaner->next_us = now_us + CLEANER_EVERY_MS * INT64_C(1000);
 	atomic_store(&cleaner->busy, true);
 	committer_submit(cleaner->committer, &cleaner->job);
+	return true;
 }

@@ -55,11 +55,11 @@ static void on_libevent_fatal(int status)
 static void serve(struct server *server, struct log *log)
 {
 	struct err err = ERR_INIT;
-	int got;
+	int got, wait_ms = 0;
 
-	while ((got = daemon_wait_signal(SERVER_ROUND_MS)) == 0 || got == SIGHUP) {
+	while ((got = daemon_wait_signal(wait_ms)) == 0 || got == SIGHUP) {
 		if (got == 0)
-			server_round(server);
+			wait_ms = server_round(server);
 		else if (server_reload(server, &err) < 0)
 			log_error(log, "reload_failed", "error", err.text);
 	}

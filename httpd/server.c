@@ -37,6 +37,8 @@
 #include "httpd/send/record_watch.h"
 #include "httpd/worker_thread.h"
 
+enum { ROUND_MS = 1000 };
+
 struct server {
 	char *conf_path;
 	struct conf *conf; /* the caller's */
@@ -245,6 +247,7 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(
 		server->shared.committer, &clock_system, server->log);
+	cleaner_set(server->cleaner, server->conf);
 	if (start_workers(server, conf, err) < 0)
 		return -1;
 	log_info(server->log, "listening", "address", name, "workers",
@@ -299,6 +302,7 @@ int server_reload(struct server *server, struct err *err)
 		learn_postfix(server, next, err) < 0)
 		return -1;
 	conf_reload(server->conf, next, &restart);
+	cleaner_set(server->cleaner, server->conf);
 	learn_domains(server);
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_reload(server->workers[i], share_of(server, i),
@@ -312,10 +316,12 @@ int server_reload(struct server *server, struct err *err)
 	return 0;
 }
 
-void server_round(struct server *server)
+int server_round(struct server *server)
 {
-	cleaner_round(server->cleaner, clock_monotonic_us());
+	bool cleans = cleaner_round(server->cleaner, clock_monotonic_us());
+
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
+	return cleans ? CLEANER_STEP_MS : ROUND_MS;
 }
 
 static void stop_workers(struct server *server)

@@ -19,9 +19,8 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 /* Reads the settings again. On an error the old ones stay. */
 int server_reload(struct server *server, struct err *err);
 
-/* What is to be done now and then, every SERVER_ROUND_MS. */
-enum { SERVER_ROUND_MS = 1000 };
-void server_round(struct server *server);
+/* What is to be done now and then: after how many milliseconds again. */
+int server_round(struct server *server);
 
 /* Finishes what has begun, ends the workers and frees the server. */
 void server_stop(struct server *server);

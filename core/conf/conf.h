@@ -71,6 +71,11 @@ struct conf {
 		int64_t repair_ms; /* from one look at the queue to the next */
 	} events;
 	struct {
+		int64_t content_ms; /* of emails: text and html; 0: for ever */
+		int64_t emails_ms;
+		int64_t events_ms;
+	} retention;
+	struct {
 		int64_t target; /* of enum log_target */
 		int64_t level;  /* of enum log_level */
 	} log;

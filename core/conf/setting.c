@@ -23,8 +23,8 @@ struct unit {
 static const struct unit plain_units[] = {{"", 1}, {0}};
 static const struct unit byte_units[] = {
 	{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {0}};
-static const struct unit duration_units[] = {
-	{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 3600 * 1000}, {0}};
+static const struct unit duration_units[] = {{"ms", 1}, {"s", 1000},
+	{"m", 60 * 1000}, {"h", 3600 * 1000}, {"d", 24 * 3600 * 1000}, {0}};
 
 struct type {
 	/* Kept as text: whether the text is right. */
@@ -156,7 +156,7 @@ static const struct type types[] = {
 		.example = "512, 64K, 40M, 1G"},
 	[SETTING_DURATION] = {.units = duration_units,
 		.noun = "a duration",
-		.example = "250ms, 5s, 2m, 1h"},
+		.example = "250ms, 5s, 2m, 1h, 30d"},
 	[SETTING_CHOICE] = {.noun = "one of"},
 };
 

@@ -26,7 +26,7 @@ enum setting_type {
 	SETTING_DOMAINS,  /* names with blanks or commas between; they add up */
 	SETTING_INT,
 	SETTING_BYTES,    /* 512, 64K, 40M, 1G */
-	SETTING_DURATION, /* milliseconds: 250ms, 5s, 2m, 1h */
+	SETTING_DURATION, /* milliseconds: 250ms, 5s, 2m, 1h, 30d */
 	SETTING_CHOICE,   /* one of choices; its index is the value, max
 			   * the last one's */
 };

@@ -17,6 +17,9 @@ enum {
 	MEGABYTE = 1024 * 1024,
 };
 
+/* A century: 0 is what keeps for ever. */
+#define LONGEST (INT64_C(36500) * 24 * HOUR)
+
 static const char *const activations[] = {
 	[ACTIVATION_OPERATOR] = "operator",
 	[ACTIVATION_COMPANY] = "company",
@@ -308,7 +311,7 @@ const struct setting settings[] = {
 		.name = "session_max",
 		IN_CONF(admin.session_max_ms),
 		.type = SETTING_DURATION,
-		.fallback = "168h",
+		.fallback = "7d",
 		.min = 5 * MINUTE,
 		.max = 24 * (int64_t)365 * HOUR,
 		.reload = true,
@@ -604,6 +607,52 @@ const struct setting settings[] = {
 		.help = "How often postern-events compares what it knows with "
 			"Postfix's queue, besides after a gap in the log: what "
 			"the log did not tell is found there.",
+	},
+	{
+		.section = "retention",
+		.name = "content",
+		IN_CONF(retention.content_ms),
+		.type = SETTING_DURATION,
+		.fallback = "0ms",
+		.max = LONGEST,
+		.reload = true,
+		.help = "How long text and html of an email are kept, from its "
+			"request on, whatever became of it. Then they are "
+			"empty. Postfix needs neither. 0 keeps them for ever, "
+			"as for the other settings of this section. "
+			"postern-httpd removes what is too old, in steps of "
+			"some milliseconds. *postern email purge* removes what "
+			"is named.",
+	},
+	{
+		.section = "retention",
+		.name = "emails",
+		IN_CONF(retention.emails_ms),
+		.type = SETTING_DURATION,
+		.fallback = "0ms",
+		.max = LONGEST,
+		.reload = true,
+		.help = "How long emails are kept, with their content, their "
+			"recipients and their events, from the request on, but "
+			"for a day at least. An email that waits is kept: one "
+			"that postern-milter has not seen yet, and one that "
+			"Postfix may have yet for one of its recipients. That "
+			"it has it no more postern-events tells, which "
+			"therefore has to run. What *postern stats* counted "
+			"stays.",
+	},
+	{
+		.section = "retention",
+		.name = "events",
+		IN_CONF(retention.events_ms),
+		.type = SETTING_DURATION,
+		.fallback = "0ms",
+		.max = LONGEST,
+		.reload = true,
+		.help = "How long events are kept, from when they were "
+			"recorded, but for those of emails that wait. What "
+			"became of each recipient at last stays with the "
+			"email.",
 	},
 	{
 		.section = "log",

@@ -41,8 +41,8 @@ enum known {
 	KNOWN_REASON,  /* why it was not sent; it has no row */
 	KNOWN_ID,      /* its id; its row is not for this key to be looked at */
 	KNOWN_NOTHING, /* the row cannot be read */
-	KNOWN_GONE,    /* there is no row: emails leave the store only when they
-			* are taken back */
+	KNOWN_GONE,    /* there is no row: as long as the key counts emails
+			* leave the store only when they are taken back */
 	KNOWN_STAGED,  /* and the same states of its row: */
 	KNOWN_SENT,
 	KNOWN_REFUSED,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "core/conf/conf.h"
 #include "core/store/store_clean.h"
 #include "httpd/cleaner.h"
 #include "tests/unit/count_syncs.h"
@@ -124,12 +125,80 @@ static void test_failure(void **state)
 #define TEST(name)                                                             \
 	cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
+static void add_emails(struct db *db, int n)
+{
+	static const char *const sql_add[] = {
+		"WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1"
+		" FROM n WHERE n < $n) INSERT INTO email (seq, id, ticket,"
+		" company_id, key_id, domain, sender, header_from, reply_to,"
+		" subject, message_id, created_us, state, decided_us, queue_id,"
+		" last_event) SELECT n, 'id ' || n, 'ticket ' || n, '', '', '',"
+		" '', '', '', '', '', n * 10, 'sent', n, 'Q', 'delivered' FROM "
+		"n",
+		"INSERT INTO email_content (seq, html, text)"
+		" SELECT seq, 'html', 'text' FROM email WHERE $n",
+		"INSERT INTO email_recipient (email, n, kind, address, state)"
+		" SELECT seq, 0, 'to', 'a@b.test', 'delivered' FROM email"
+		" WHERE $n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sql_add); i++)
+		if (db_change(db, sql_add[i], DB_PARAMS(DB_INT("$n", n)), NULL) <
+			0)
+			fail();
+}
+
+/* Two walks. */
+static void rounds(int64_t *now_us)
+{
+	for (int i = 0; i < 2; i++) {
+		*now_us += every_us;
+		while (round_at(*now_us))
+			;
+	}
+}
+
+/* Nothing that was sent goes, unless the settings say so; and whatever is set,
+ * nothing of a time before 1970. */
+static void test_retention(void **state)
+{
+	static const char sql_emails[] = "SELECT count(*) FROM email";
+	static const char sql_contents[] =
+		"SELECT count(*) FROM email_content WHERE text <> ''";
+	static const int64_t day_ms = INT64_C(24) * 3600 * 1000;
+	struct db *db = ((struct temp_db *)*state)->db;
+	_cleanup_(conf) struct conf *conf = conf_default();
+	int64_t now_us = 1;
+
+	add_emails(db, 1000);
+	cleaner_set(rig.cleaner, conf);
+	rounds(&now_us);
+	assert_int_equal(temp_db_number(db, sql_contents), 1000);
+	conf->retention.content_ms = 20 * 365 * day_ms;
+	conf->retention.emails_ms = 20 * 365 * day_ms;
+	cleaner_set(rig.cleaner, conf);
+	rounds(&now_us);
+	assert_int_equal(temp_db_number(db, sql_contents), 1000);
+	/* The clock says that it is a day after 1970 began, and a moment. */
+	conf->retention.content_ms = day_ms - 1;
+	conf->retention.emails_ms = 0;
+	cleaner_set(rig.cleaner, conf);
+	rounds(&now_us);
+	assert_int_equal(temp_db_number(db, sql_contents), 900);
+	conf->retention.content_ms = day_ms / 2;
+	cleaner_set(rig.cleaner, conf);
+	rounds(&now_us);
+	assert_int_equal(temp_db_number(db, sql_contents), 0);
+	assert_int_equal(temp_db_number(db, sql_emails), 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(once_a_minute),
 		TEST(while_there_is_more),
 		TEST(failure),
+		TEST(retention),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -400,6 +400,30 @@ static void test_email_list_filters(void **state)
 	assert_int_equal(at.status, EX_DATAERR);
 }
 
+static void test_email_purge(void **state)
+{
+	_cleanup_free_ char *company = NULL;
+
+	(void)state;
+	company = stage_three(); /* staged, in the queue, refused */
+	run("email purge");
+	assert_int_equal(at.status, EX_DATAERR);
+	run("email purge --older-than soon");
+	assert_int_equal(at.status, EX_DATAERR);
+	run_ok("email purge --to x@b.example --dry-run");
+	assert_non_null(strstr(at.out, "0 emails would be removed"));
+	run_ok("email purge --domain other.example --json");
+	assert_string_equal(at.out, "{\"emails\": 0, \"recipients\": 0, "
+				    "\"left\": 0, \"dry_run\": false}\n");
+	run_ok("email purge --domain A.example");
+	assert_non_null(
+		strstr(at.out, " left, of the last 24 hours or waiting"));
+	run_ok("email list --json --state staged");
+	assert_int_equal(rows_printed(), 1);
+	run_ok("email list --json --state sent");
+	assert_int_equal(rows_printed(), 1);
+}
+
 static void test_stats(void **state)
 {
 	_cleanup_(db) struct db *db = open_database();
@@ -663,6 +687,7 @@ int main(void)
 		EACH(test_email_show),
 		EACH(test_email_list),
 		EACH(test_email_list_filters),
+		EACH(test_email_purge),
 		EACH(test_stats),
 		EACH(test_database),
 		EACH(test_a_backup_can_be_used),

@@ -21,6 +21,7 @@
 #include "core/store/store_company.h"
 #include "core/store/store_claim.h"
 #include "core/store/store_clean.h"
+#include "core/store/store_purge.h"
 #include "core/store/store_exemption.h"
 #include "core/store/store_held.h"
 #include "core/store/store_idempotency.h"
@@ -102,6 +103,23 @@ static void call_rules(struct db *db, const struct temp_tenant *tenant)
 	store_domain_set_subdomains(db, tenant->domain, true, NULL);
 	assert_int_equal(
 		store_claim_read(db, tenant->domain, &sender, &claim, NULL), 1);
+}
+
+static void call_purges(struct db *db)
+{
+	struct purge purges[] = {
+		{.kind = PURGE_EMAILS, .before_us = 1},
+		{.kind = PURGE_EMAILS, .domain = "a.test"},
+		{.kind = PURGE_EMAILS, .to = "ann@a.test"},
+		{.kind = PURGE_EMAILS, .to = "ann@a.test", .domain = "a.test"},
+		{.kind = PURGE_CONTENT, .before_us = 1},
+		{.kind = PURGE_EVENTS, .before_us = 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(purges); i++)
+		assert_int_equal(store_purge_step(db, &purges[i],
+					 INT64_C(86400) * 1000000, 1000000, NULL),
+			0);
 }
 
 static void call_refusals(struct db *db)
@@ -511,6 +529,7 @@ static void test_plans(void **state)
 	call_email_store(temp->db, &tenant);
 	call_rules(temp->db, &tenant);
 	call_refusals(temp->db);
+	call_purges(temp->db);
 	call_lists(temp->db, &tenant);
 	call_held(temp->db);
 	call_tickets(temp->db);

@@ -1,0 +1,129 @@
+/*
+ * cmd_purge: removes emails for their age, of a domain, or of a recipient who
+ * is to be forgotten.
+ *
+ * In short transactions with pauses between them: daemons write meanwhile. When
+ * it is killed, what was removed stays so, and the command again does the rest.
+ *
+ * Threads: one, the command's.
+ */
+#include <time.h>
+
+#include "cli/cmd.h"
+#include "core/address/addr.h"
+#include "core/base/str.h"
+#include "core/store/store_purge.h"
+
+enum {
+	STEP_US = 5000,
+	PAUSE_US = 5000, /* a writer who waits looks again within that time */
+};
+
+enum { EMAILS, RECIPIENTS, LEFT, DRY_RUN };
+
+static const struct column columns[] = {
+	[EMAILS] = {"emails", NULL, .type = COLUMN_INT},
+	[RECIPIENTS] = {"recipients", NULL, .type = COLUMN_INT},
+	[LEFT] = {"left", NULL, .type = COLUMN_INT},
+	[DRY_RUN] = {"dry_run", NULL, .type = COLUMN_FLAG},
+	{0},
+};
+
+static int step(const struct call *call, struct purge *purge, struct err *err)
+{
+	int result;
+
+	if (purge->dry)
+		return store_purge_step(
+			call->db, purge, call->now_us, STEP_US, err);
+	if (db_begin(call->db, err) < 0)
+		return -1;
+	result = store_purge_step(call->db, purge, call->now_us, STEP_US, err);
+	/* The last commit makes all of them durable. */
+	if (result >= 0 && (result > 0 ? db_commit_lazy(call->db, err)
+				       : db_commit(call->db, err)) == 0)
+		return result;
+	db_rollback(call->db);
+	return -1;
+}
+
+static void tell(const struct purge *purge, struct report *report)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	report_add_row(report);
+	report_number(report, EMAILS, purge->removed);
+	report_number(report, RECIPIENTS, purge->recipients);
+	report_number(report, LEFT, purge->left);
+	report_number(report, DRY_RUN, purge->dry);
+	buf_printf(&text, "%lld email%s %s removed", (long long)purge->removed,
+		purge->removed == 1 ? "" : "s",
+		purge->dry            ? "would be"
+		: purge->removed == 1 ? "was"
+				      : "were");
+	if (purge->to)
+		buf_printf(&text, ", and the address taken out of %lld more",
+			(long long)purge->recipients);
+	if (purge->left)
+		buf_printf(&text,
+			"; %lld left, of the last 24 hours or waiting: to be "
+			"purged later",
+			(long long)purge->left);
+	report_note(report, "%s", buf_str(&text));
+}
+
+static int run(const struct call *call, struct report *report, struct err *err)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_US * 1000};
+	const char *domain = call_option(call, OPTION_DOMAIN);
+	_cleanup_free_ char *name = NULL;
+	struct purge purge = {
+		.kind = PURGE_EMAILS,
+		.to = call_option(call, OPTION_TO),
+		.dry = call_option(call, OPTION_DRY_RUN) != NULL,
+	};
+	int result;
+
+	if (domain == NULL && purge.to == NULL &&
+		call_option(call, OPTION_OLDER_THAN) == NULL)
+		return err_set(err, ERR_INVALID,
+			"which emails? Give --older-than, --domain or --to");
+	if (call_time_option(call, OPTION_OLDER_THAN, &purge.before_us, err) < 0)
+		return -1;
+	if (domain && addr_domain_normalize(domain, &name, err) < 0)
+		return -1;
+	purge.domain = name;
+	while ((result = step(call, &purge, err)) == 1)
+		nanosleep(&pause, NULL);
+	if (result < 0)
+		return -1;
+	tell(&purge, report);
+	return 0;
+}
+
+const struct verb cmd_email_purge = {
+	.noun = "email",
+	.name = "purge",
+	.access = VERB_STEPS,
+	.shape = VERB_NOTE,
+	.columns = columns,
+	.options = {{OPTION_OLDER_THAN, false,
+			    "Only emails that came in before: 30d, 12h, or a "
+			    "time, as 2026-11-21."},
+		{OPTION_DOMAIN, false, "Only those sent as this domain."},
+		{OPTION_TO, false,
+			"Erases this recipient. An email that went to nobody "
+			"else is removed. Of one that went to others too this "
+			"address is taken out, with its events; subject and "
+			"body stay, as the others got them."},
+		{OPTION_DRY_RUN, false, "Only says what would be removed."}},
+	.help = "Removes emails for good, with their content, recipients and "
+		"events. At least one of --older-than, --domain and --to says "
+		"which; all that are given have to fit. Left are emails that "
+		"wait for postern-milter or in Postfix's queue, those of the "
+		"last 24 hours, since a request may come again, and what "
+		"postern stats counted. It takes small steps, so that emails "
+		"are sent meanwhile; interrupted, it is to be run again. "
+		"Backups, logs and Postfix's own files are not touched.",
+	.run = run,
+};

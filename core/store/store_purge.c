@@ -1,0 +1,210 @@
+/*
+ * store_purge: removes emails, what they said, and what became of them.
+ *
+ * The walk is in the order of seq, in which rows also get older. A row whose
+ * time has not come yet, since the clock was set back, does not end it.
+ *
+ * Threads: a handle is used by one thread at a time.
+ */
+#include "core/store/store_purge.h"
+
+#include "core/base/clock.h"
+#include "core/store/row.h"
+#include "core/store/store_idempotency.h"
+
+enum { STEP_ROWS = 200 };
+
+#define SECOND_US INT64_C(1000000)
+
+/* What a step looks at. */
+struct candidate {
+	int64_t seq;
+	int64_t created_us;
+	int64_t decided_us;
+	bool waits;
+	bool others; /* besides the recipient to forget */
+	bool misfit; /* of another domain */
+};
+
+static const struct row_field fields[] = {
+	ROW_FIELD(candidate, seq, ROW_INT64),
+	ROW_FIELD(candidate, created_us, ROW_INT64),
+	ROW_FIELD(candidate, decided_us, ROW_INT64),
+	ROW_FIELD(candidate, waits, ROW_BOOL),
+	ROW_FIELD(candidate, others, ROW_BOOL),
+	ROW_FIELD(candidate, misfit, ROW_BOOL),
+};
+static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
+
+/* A test has no queue id, and goes to nobody. */
+#define WAITS                                                                  \
+	"(e.state = 'staged' OR (e.state = 'sent' AND e.queue_id <> '' AND"    \
+	" EXISTS (SELECT 1 FROM email_recipient o WHERE o.email = e.seq"       \
+	" AND o.state IN ('queued', 'deferred', 'handed_on')))) AS waits"
+#define OTHERS                                                                 \
+	"EXISTS (SELECT 1 FROM email_recipient o WHERE o.email = e.seq"        \
+	" AND o.state IS NOT NULL AND o.address <> $to COLLATE NOCASE)"        \
+	" AS others"
+#define EMAIL    "SELECT e.seq, e.created_us, e.decided_us, " WAITS ", "
+#define FROM_SEQ " e.seq > $seq ORDER BY e.seq LIMIT $max"
+
+static const char sql_all[] = EMAIL "0 AS others FROM email e WHERE" FROM_SEQ;
+static const char sql_domain[] = EMAIL
+	"0 AS others FROM email e WHERE e.domain = $domain AND" FROM_SEQ;
+/* Each email once, though several of its rows may have the address. */
+static const char sql_to[] = EMAIL OTHERS
+	", ($domain IS NOT NULL AND e.domain <> $domain) AS misfit"
+	" FROM email_recipient r CROSS JOIN email e ON e.seq = r.email"
+	" WHERE r.address = $to COLLATE NOCASE AND r.email > $seq"
+	" AND NOT EXISTS (SELECT 1 FROM email_recipient f"
+	" WHERE f.email = r.email AND f.n < r.n"
+	" AND f.address = $to COLLATE NOCASE) ORDER BY r.email LIMIT $max";
+static const char sql_content[] =
+	"SELECT c.seq, e.created_us, 0 AS decided_us, 0 AS waits, 0 AS others"
+	" FROM email_content c CROSS JOIN email e ON e.seq = c.seq"
+	" WHERE c.seq > $seq ORDER BY c.seq LIMIT $max";
+static const char sql_events[] =
+	"SELECT v.seq, v.recorded_us AS created_us, 0 AS decided_us, " WAITS
+	", 0 AS others FROM event v CROSS JOIN email e ON e.seq = v.email"
+	" WHERE v.seq > $seq ORDER BY v.seq LIMIT $max";
+
+static int find(struct db *db, const struct purge *purge, struct rows *rows_r,
+	struct err *err)
+{
+	const char *sql = sql_all;
+
+	if (purge->kind == PURGE_CONTENT)
+		sql = sql_content;
+	else if (purge->kind == PURGE_EVENTS)
+		sql = sql_events;
+	else if (purge->to)
+		sql = sql_to;
+	else if (purge->domain)
+		sql = sql_domain;
+	return row_list(db, sql,
+		DB_PARAMS(DB_INT("$seq", purge->seq), DB_INT("$max", STEP_ROWS),
+			DB_GIVEN_TEXT("$to", purge->to),
+			{.name = "$domain",
+				.kind = purge->to ? DB_PARAM_TEXT
+						  : DB_PARAM_GIVEN_TEXT,
+				.text = purge->domain}),
+		&candidate_type, ROWS_ALL, rows_r, err);
+}
+
+static int change(struct db *db, const char *sql, int64_t seq, struct err *err)
+{
+	return db_change(db, sql, DB_PARAMS(DB_INT("$seq", seq)), err);
+}
+
+/* Takes the recipient out of an email that stays for others. */
+static int forget(struct db *db, struct purge *purge, int64_t seq, struct err *err)
+{
+#define FORGET(table, whose)                                                   \
+	"DELETE FROM " table " WHERE email = $seq AND " whose
+#define ITS_NUMBERS                                                            \
+	"n IN (SELECT n FROM email_recipient"                                  \
+	" WHERE email = $seq AND address = $to COLLATE NOCASE)"
+	static const char *const statements[] = {
+		FORGET("event", ITS_NUMBERS),
+		FORGET("hop", ITS_NUMBERS),
+		FORGET("email_recipient", "address = $to COLLATE NOCASE"),
+	};
+#undef FORGET
+#undef ITS_NUMBERS
+
+	purge->recipients++;
+	for (size_t i = 0; !purge->dry && i < ARRAY_SIZE(statements); i++)
+		if (db_change(db, statements[i],
+			    DB_PARAMS(DB_INT("$seq", seq),
+				    DB_TEXT("$to", purge->to)),
+			    err) < 0)
+			return -1;
+	return 0;
+}
+
+static int remove_email(struct db *db, struct purge *purge,
+	const struct candidate *email, int64_t now_us, struct err *err)
+{
+	static const char sql_remove[] = "DELETE FROM email WHERE seq = $seq";
+	int64_t young_us = now_us - STORE_IDEMPOTENCY_KEEP_S * SECOND_US;
+
+	if (email->waits ||
+		(!email->others && (email->created_us > young_us ||
+					   email->decided_us > young_us))) {
+		purge->left++;
+		return 0;
+	}
+	if (email->others)
+		return forget(db, purge, email->seq, err);
+	purge->removed++;
+	return purge->dry ? 0 : change(db, sql_remove, email->seq, err);
+}
+
+static int remove_event(struct db *db, struct purge *purge,
+	const struct candidate *event, struct err *err)
+{
+	static const char sql_remove[] = "DELETE FROM event WHERE seq = $seq";
+
+	if (event->waits) {
+		purge->left++;
+		return 0;
+	}
+	purge->removed++;
+	return purge->dry ? 0 : change(db, sql_remove, event->seq, err);
+}
+
+static int empty_content(
+	struct db *db, struct purge *purge, int64_t seq, struct err *err)
+{
+	static const char sql_empty[] =
+		"UPDATE email_content SET html = '', text = ''"
+		" WHERE seq = $seq AND (html <> '' OR text <> '')";
+	int changed = purge->dry ? 1 : change(db, sql_empty, seq, err);
+
+	purge->removed += changed > 0;
+	return changed;
+}
+
+/* 1 goes on, 0 it is too young, -1. */
+static int visit(struct db *db, struct purge *purge,
+	const struct candidate *row, int64_t now_us, struct err *err)
+{
+	int result;
+
+	if (purge->before_us && row->created_us >= purge->before_us)
+		return row->created_us > now_us;
+	if (row->misfit)
+		return 1;
+	if (purge->kind == PURGE_CONTENT)
+		result = empty_content(db, purge, row->seq, err);
+	else if (purge->kind == PURGE_EVENTS)
+		result = remove_event(db, purge, row, err);
+	else
+		result = remove_email(db, purge, row, now_us, err);
+	return result < 0 ? -1 : 1;
+}
+
+int store_purge_step(struct db *db, struct purge *purge, int64_t now_us,
+	int64_t budget_us, struct err *err)
+{
+	int64_t end_us = clock_monotonic_us() + budget_us;
+	const struct candidate *items;
+	struct rows rows;
+	size_t i = 0;
+	int result = 1;
+
+	if (find(db, purge, &rows, err) < 0)
+		return -1;
+	items = rows.items;
+	do {
+		if (i == rows.n) {
+			result = rows.n == STEP_ROWS;
+			break;
+		}
+		result = visit(db, purge, &items[i], now_us, err);
+		if (result == 1)
+			purge->seq = items[i++].seq;
+	} while (result == 1 && clock_monotonic_us() < end_us);
+	row_list_free(&candidate_type, rows.items, rows.n);
+	return result;
+}

@@ -1,0 +1,194 @@
+"""What goes from the store for its age, or because somebody is to be forgotten,
+while emails are sent."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import threading
+
+from harness import wait_for
+
+MANY = 100_000
+
+
+class Store:
+    def __init__(self, box):
+        self.path = box.dir / "store/postern.db"
+
+    def one(self, sql, *values):
+        db = sqlite3.connect(self.path, timeout=60)
+        with db:
+            row = db.execute(sql, values).fetchone()
+        db.close()
+        return row and row[0]
+
+    def add_old(self, n):
+        """So many emails of 2020, each to a recipient of its own and to one whom
+        all have, with an event of each."""
+        db = sqlite3.connect(self.path, timeout=60)
+        company, key = db.execute("SELECT company_id, id FROM api_key").fetchone()
+        with db:
+            first = db.execute("SELECT coalesce(max(seq), 0) + 1 FROM email").fetchone()[0]
+            db.execute(
+                "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n"
+                " WHERE n < ? - 1) INSERT INTO email (seq, id, ticket, company_id,"
+                " key_id, domain, sender, header_from, reply_to, subject, message_id,"
+                " created_us, state, decided_us, queue_id, last_event)"
+                " SELECT ? + n, printf('00000000-0000-4000-8000-%012d', n),"
+                " printf('%032x', n), ?, ?, 'old.example', 'a@old.example', 'a@old.example',"
+                " '', 's', printf('<%d@old.example>', n), 1577836800000000 + n, 'sent',"
+                " 1577836800000000 + n, printf('%010X', n), 'delivered' FROM n",
+                (n, first, company, key),
+            )
+            seqs = (first, first + n - 1)
+            for sql in (
+                "INSERT INTO email_content (seq, html, text) SELECT seq, hex(zeroblob(500)),"
+                " 'text' FROM email WHERE seq BETWEEN ? AND ?",
+                "INSERT INTO email_recipient (email, n, kind, address, state) SELECT seq, 0,"
+                " 'to', 'to' || seq || '@dst.test', 'delivered' FROM email WHERE seq BETWEEN"
+                " ? AND ?",
+                "INSERT INTO email_recipient (email, n, kind, address, state) SELECT seq, 1,"
+                " 'cc', 'Ann@dst.test', 'delivered' FROM email WHERE seq BETWEEN ? AND ?",
+                "INSERT INTO event (key, email, n, domain, kind, attempt, occurred_us,"
+                " recorded_us, source) SELECT randomblob(16), r.email, r.n, 'old.example',"
+                " 'delivered', 1, 1, 1577836800000000, 'log' FROM email_recipient r"
+                " WHERE r.email BETWEEN ? AND ?",
+            ):
+                db.execute(sql, seqs)
+        db.close()
+
+    def counts(self):
+        """Old emails, their contents, and events of theirs."""
+        return (
+            self.one("SELECT count(*) FROM email WHERE domain = 'old.example'"),
+            self.one(
+                "SELECT count(*) FROM email_content c JOIN email e ON e.seq = c.seq"
+                " WHERE e.domain = 'old.example' AND c.html <> ''"
+            ),
+            self.one("SELECT count(*) FROM event WHERE domain = 'old.example'"),
+        )
+
+
+class Senders:
+    """Send all the while; each email must be taken."""
+
+    def __init__(self, box, n=2):
+        self.box = box
+        self.sent = []
+        self.failed = []
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=self._run) for _ in range(n)]
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self):
+        client = self.box.httpd()
+        while not self.over.is_set():
+            answer = client.post(
+                {"from": "hello@example.com", "to": "to@dst.test", "text": "x"}
+            )
+            if answer.status_code == 200:
+                self.sent.append(answer.json()["id"])
+            else:
+                self.failed.append(answer.text)
+
+    def end(self):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+        assert not self.failed
+        assert self.sent
+        return self.sent
+
+
+def purge(box, *options, **how):
+    return subprocess.Popen(
+        [box.env["POSTERN_CLI"], "-c", box.config, "--json", "email", "purge", *options],
+        stdout=subprocess.DEVNULL,
+        **how,
+    )
+
+
+def test_purge_while_emails_are_sent(own_box):
+    """100,000 of them; the command is killed in the middle, twice."""
+    box = own_box()
+    store = Store(box)
+    store.add_old(MANY)
+    senders = Senders(box)
+    left = MANY
+    for _ in range(2):
+        process = purge(box, "--older-than", "2021-01-01")
+        wait_for("something to go", lambda: store.counts()[0] < left - 1000)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        left = store.counts()[0]
+        assert left > 0
+    assert box.cli("email", "purge", "--domain", "old.example", "--dry-run") == {
+        "emails": left, "recipients": 0, "left": 0, "dry_run": True,
+    }
+    done = box.cli("email", "purge", "--older-than", "2021-01-01")
+    assert done == {"emails": left, "recipients": 0, "left": 0, "dry_run": False}
+    sent = senders.end()
+    assert store.counts() == (0, 0, 0)
+    for table in ("email_content", "email_recipient", "event"):
+        column = "seq" if table == "email_content" else "email"
+        assert not store.one(
+            f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT seq FROM email)"
+        )
+    for email_id in sent:
+        assert store.one("SELECT state FROM email WHERE id = ?", email_id) == "sent"
+    assert box.cli("db", "check")["ok"]
+
+
+def test_retention_while_emails_are_sent(own_box):
+    box = own_box()
+    store = Store(box)
+
+    def keep(what):
+        box.set("retention", what, "30d")
+        box.kill("httpd", signal.SIGHUP)
+
+    store.add_old(2000)
+    # It waits: a recipient may yet be in Postfix's queue.
+    store.one("UPDATE email_recipient SET state = 'deferred' WHERE email = 7 AND n = 0")
+    senders = Senders(box)
+    keep("content")
+    wait_for("the contents to go", lambda: store.counts()[1] == 0)
+    assert store.counts() == (2000, 0, 4000)
+    keep("events")
+    wait_for("the events to go", lambda: store.counts()[2] == 2)
+    keep("emails")
+    wait_for("the emails to go", lambda: store.counts()[0] == 1)
+    assert store.one("SELECT seq FROM email WHERE domain = 'old.example'") == 7
+    sent = senders.end()
+    for email_id in sent:
+        assert store.one("SELECT text FROM email_content c JOIN email e ON e.seq = c.seq"
+                         " WHERE e.id = ?", email_id) == "x"
+    wait_for("a word in the log", lambda: "event=purged" in box.log("httpd"))
+
+
+def test_a_recipient_is_forgotten(own_box):
+    box = own_box()
+    store = Store(box)
+    store.add_old(1000)
+    done = box.cli("email", "purge", "--to", "ann@DST.test")
+    assert done == {"emails": 0, "recipients": 1000, "left": 0, "dry_run": False}
+    assert store.counts() == (1000, 1000, 1000)
+    done = box.cli("email", "purge", "--to", "to5@dst.test")
+    assert (done["emails"], done["recipients"]) == (1, 0)
+    store_text = store.one("SELECT count(*) FROM email_recipient WHERE address LIKE 'ann@%'")
+    assert store_text == 0
+    process = purge(box, stderr=subprocess.PIPE)
+    assert b"which emails?" in process.communicate()[1]
+    assert process.returncode == os.EX_DATAERR
+
+
+def test_an_email_that_waits_is_left(own_box):
+    """In Postfix's queue, and of today."""
+    box = own_box()
+    email_id = box.httpd().send(
+        {"from": "hello@example.com", "to": "someone@dst.test", "text": "x"}
+    )
+    assert box.cli("email", "purge", "--to", "someone@dst.test")["left"] == 1
+    assert box.httpd().read(email_id)["to"] == ["someone@dst.test"]
