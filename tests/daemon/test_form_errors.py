@@ -10,6 +10,7 @@ from harness.form import (
     basic,
     check_forbidden,
     check_refused,
+    in_turn,
     join,
     multipart,
     part,
@@ -102,9 +103,7 @@ ADDRESSES = {
 }
 
 
-@both
-@pytest.mark.parametrize("name", ["from", "to", "cc", "bcc"])
-@pytest.mark.parametrize("case", ADDRESSES)
+@in_turn("case", ADDRESSES, encode=ENCODINGS, name=["from", "to", "cc", "bcc"])
 def test_invalid_address(form, fields, to, case, name, encode):
     fields[name] = ADDRESSES[case]
     answer = form.post(fields, encode)
@@ -151,9 +150,8 @@ def test_from_twice(form, fields, to):
     assert form.post(fields).status == 400
 
 
-@both
-@pytest.mark.parametrize("name", ["subject", "h:X-My", "h:Reply-To", "h:Sender"])
 @pytest.mark.parametrize("line_end", ["\r\n", "\n", "\r"], ids=["CRLF", "LF", "CR"])
+@in_turn("name", ["subject", "h:X-My", "h:Reply-To", "h:Sender"], encode=ENCODINGS)
 def test_no_header_injection(form, fields, to, name, line_end, encode):
     evil = unique("evil") + "@dst.test"
     value = f"a@dst.test{line_end}Bcc: {evil}"

@@ -5,7 +5,7 @@ import re
 from urllib.parse import quote
 
 import pytest
-from harness.form import ENCODINGS, UUID, File, multipart, urlencoded
+from harness.form import ENCODINGS, UUID, File, in_turn, multipart, urlencoded
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
@@ -194,9 +194,7 @@ ADDRESSES = {
 }
 
 
-@both
-@pytest.mark.parametrize("name", ["to", "cc", "bcc"])
-@pytest.mark.parametrize("case", ADDRESSES)
+@in_turn("case", ADDRESSES, encode=ENCODINGS, name=["to", "cc", "bcc"])
 def test_addresses(form, fields, to, case, name, encode):
     text, display = ADDRESSES[case]
     (other,) = people(1)
@@ -209,8 +207,7 @@ def test_addresses(form, fields, to, case, name, encode):
     assert form.read(message_id)[name] == [to]
 
 
-@both
-@pytest.mark.parametrize("case", [c for c in ADDRESSES if "trailing" not in c])
+@in_turn("case", [c for c in ADDRESSES if "trailing" not in c], encode=ENCODINGS)
 def test_sender(form, fields, case, encode):
     text, display = ADDRESSES[case]
     fields["from"] = text.format("hello@example.com")

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from harness.form import ENCODINGS, check_refused, queued_id
+from harness.form import ENCODINGS, check_refused, in_turn, queued_id
 from harness.sandbox import unique
 
 both = pytest.mark.parametrize("encode", ENCODINGS, ids=lambda e: e.__name__)
@@ -30,8 +30,7 @@ HEADERS = {
 }
 
 
-@both
-@pytest.mark.parametrize("name", HEADERS)
+@in_turn("name", HEADERS, encode=ENCODINGS)
 def test_header(form, fields, name, encode):
     mail = form.deliver({**fields, f"h:{name}": HEADERS[name]}, encode)
     assert mail.header(name) == HEADERS[name]
@@ -88,8 +87,7 @@ STRUCTURAL = {
 }
 
 
-@both
-@pytest.mark.parametrize("name", STRUCTURAL)
+@in_turn("name", STRUCTURAL, encode=ENCODINGS)
 def test_structural_header_is_dropped(form, fields, to, name, encode):
     mail = form.deliver({**fields, f"h:{name}": STRUCTURAL[name]}, encode)
     assert mail.recipients == [to]
@@ -102,9 +100,8 @@ def test_structural_header_is_dropped(form, fields, to, name, encode):
     assert len(mail.message.get_all("Content-Type")) == 1
 
 
-@both
-@pytest.mark.parametrize("name", ["h:Message-Id", "h:Message-ID", "h:message-id"])
 @pytest.mark.parametrize("brackets", [True, False], ids=["brackets", "bare"])
+@in_turn("name", ["h:Message-Id", "h:Message-ID", "h:message-id"], encode=ENCODINGS)
 def test_message_id(form, fields, name, brackets, encode):
     """It is the id of the answer, of the message and of the record."""
     wanted = f"<{unique('own')}@mail.example.net>"
@@ -211,8 +208,7 @@ ACCEPTED = {
 }
 
 
-@both
-@pytest.mark.parametrize("name", ACCEPTED)
+@in_turn("name", ACCEPTED, encode=ENCODINGS)
 def test_accepted_option(form, fields, name, encode):
     """The email goes out, and nothing of the option stands in it."""
     values = ACCEPTED[name]
@@ -222,8 +218,7 @@ def test_accepted_option(form, fields, name, encode):
         assert name.removeprefix("o:").encode() not in mail.raw.lower()
 
 
-@both
-@pytest.mark.parametrize("value", ["yes", "Yes", "YES", "true", "True", "TRUE"])
+@in_turn("value", ["yes", "Yes", "YES", "true", "True", "TRUE"], encode=ENCODINGS)
 def test_testmode(form, fields, to, value, encode):
     """Recorded and found by GET, and given to Postfix for nobody."""
     cc, bcc = unique("cc") + "@dst.test", unique("bcc") + "@dst.test"
@@ -274,8 +269,7 @@ REFUSED = {
 }
 
 
-@both
-@pytest.mark.parametrize("case", REFUSED)
+@in_turn("case", REFUSED, encode=ENCODINGS)
 def test_refused_option(form, fields, to, case, encode):
     """By its name, so that nobody waits for what never comes."""
     answer = form.post({**fields, **REFUSED[case]}, encode)

@@ -1,9 +1,12 @@
 """The form dialect: bodies of which every byte is known, and a client."""
 
 import base64
+import itertools
 import re
 import sqlite3
 from urllib.parse import urlencode
+
+import pytest
 
 from .contract import Contract
 
@@ -71,6 +74,18 @@ def urlencoded(fields):
 
 
 ENCODINGS = [multipart, urlencoded]
+
+
+def in_turn(argument, rows, /, **others):
+    """Parametrizes a test: each row once, as this argument, with the
+    combinations of the other arguments in turn. Where nothing of a row depends on
+    these, to try all of them with each would tell no more."""
+    turns = zip(rows, itertools.cycle(itertools.product(*others.values())))
+    return pytest.mark.parametrize(
+        [argument, *others],
+        [(row, *values) for row, values in turns],
+        ids=lambda value: getattr(value, "__name__", None),
+    )
 
 
 def basic(user, password):
