@@ -179,10 +179,10 @@ def test_what_is_refused(box, httpd, email, attachments, name, message):
     check_problem(answer, 422, name, message)
 
 
-@pytest.mark.parametrize("separator", [",", ", "])
-def test_large_array(box, httpd, email, separator):
+@pytest.mark.parametrize("separator, blocks", [(",", 15_600), (", ", 100)])
+def test_large_array(box, httpd, email, separator, blocks):
     """Numbers cost what they take, so that files of 4 MB can come like this."""
-    data = bytes(range(256)) * 15_600
+    data = bytes(range(256)) * blocks
     numbers = separator.join(map(str, data))
     body = json.dumps({**email, "attachments": [{"filename": "a", "content": 0}]})
     answer = httpd.request(

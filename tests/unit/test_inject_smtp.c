@@ -497,12 +497,13 @@ static void test_timeouts(void **state)
 	static const struct {
 		struct smtpd_rule rule;
 		enum inject_result result;
+		int64_t timeout_ms; /* time enough to get there */
 	} silences[] = {
-		{ON("CONNECT", ""), INJECT_TEMPORARY},
-		{ON("EHLO", ""), INJECT_TEMPORARY},
-		{ON("MAIL", ""), INJECT_TEMPORARY},
-		{ON("DATA", ""), INJECT_TEMPORARY},
-		{ON(".", ""), INJECT_UNKNOWN},
+		{ON("CONNECT", ""), INJECT_TEMPORARY, 50},
+		{ON("EHLO", ""), INJECT_TEMPORARY, 50},
+		{ON("MAIL", ""), INJECT_TEMPORARY, 50},
+		{ON("DATA", ""), INJECT_TEMPORARY, 50},
+		{ON(".", ""), INJECT_UNKNOWN, 2000},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(silences); i++) {
@@ -513,7 +514,7 @@ static void test_timeouts(void **state)
 		set_up(state);
 		rig = *state;
 		rig->conf->submission.sessions = 1;
-		rig->conf->submission.timeout_ms = 50;
+		rig->conf->submission.timeout_ms = silences[i].timeout_ms;
 		fake_smtpd_rules(rig->smtpd, rules);
 		submit(rig, &first);
 		submit(rig, &waiting);
