@@ -4,7 +4,7 @@ comma := ,
 BUILD ?= $(if $(SAN),build-$(subst $(comma),-,$(SAN)),build)
 
 CC       ?= gcc
-CFLAGS   ?= -O2 -g
+CFLAGS   ?= $(if $(SAN),-O1,-O2) -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wwrite-strings -Wvla -Wundef -Wformat=2
 # Loops over the bytes of a message: gcc's -O2 leaves them one by one.
