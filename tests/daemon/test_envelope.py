@@ -232,6 +232,7 @@ def test_another_milter(box, place):
     program = TREE / os.environ.get("BUILD", "build") / "bench/noop_milter"
     if not program.exists():
         pytest.skip("make bench-tools makes the other milter")
+    socket.unlink(missing_ok=True)
     with subprocess.Popen([program, socket]) as noop:
         try:
             wait_for("the other milter", socket.exists)
