@@ -306,6 +306,13 @@ static const struct row_field event_fields[] = {
 	ROW_FIELD(event, text, ROW_TEXT),
 	ROW_FIELD(event, source, ROW_TEXT),
 	ROW_FIELD(event, id, ROW_ID),
+	ROW_FIELD(event, message_id, ROW_TEXT),
+	ROW_FIELD(event, sender, ROW_TEXT),
+	ROW_FIELD_AS(event, from, ROW_TEXT, "header_from"),
+	ROW_FIELD_AS(event, to, ROW_TEXT, "header_to"),
+	ROW_FIELD(event, subject, ROW_TEXT),
+	ROW_FIELD(event, tags, ROW_TEXT),
+	ROW_FIELD(event, variables, ROW_TEXT),
 };
 static const struct row_type event_type = ROW_TYPE(event, event_fields);
 
@@ -338,7 +345,7 @@ int store_event_of_email(struct db *db, int64_t email,
 	if (row_list(db, sql_list, DB_PARAMS(DB_INT("$email", email)),
 		    &event_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
-	*list_r = (struct event_list){rows.items, rows.n, false};
+	*list_r = (struct event_list){.items = rows.items, .n = rows.n};
 	return 0;
 }
 
@@ -361,7 +368,7 @@ int store_event_after(struct db *db, int64_t after_seq, int64_t email,
 	if (row_list(db, email ? sql_email : sql_all, params, &event_type,
 		    ROWS_ALL, &rows, err) < 0)
 		return -1;
-	*list_r = (struct event_list){rows.items, rows.n, false};
+	*list_r = (struct event_list){.items = rows.items, .n = rows.n};
 	return 0;
 }
 
@@ -417,48 +424,123 @@ int store_event_page_of_email(struct db *db, int64_t email, const char *after,
 			    DB_INT("$limit", limit + INT64_C(1))),
 		    &event_type, (size_t)limit, &rows, err) < 0)
 		return -1;
-	*list_r = (struct event_list){rows.items, rows.n, rows.more};
+	*list_r = (struct event_list){
+		.items = rows.items, .n = rows.n, .more = rows.more};
 	return 1;
 }
 
-/* In the order of the index: recorded_us, then seq, which rise together. */
+/* recorded_us and seq rise together: the events behind one begin with its time,
+ * or with that of the next one if it was removed. */
+static int begin_behind(struct db *db, const struct event_filter *filter,
+	int64_t *begin_us, int64_t *end_us, struct err *err)
+{
+	static const char sql_time[] =
+		"SELECT recorded_us FROM event"
+		" WHERE seq >= $seq ORDER BY seq LIMIT 1";
+	int64_t time_us;
+	int found;
+
+	*begin_us = filter->begin_us;
+	*end_us = filter->end_us ? filter->end_us : INT64_MAX;
+	if (filter->after_seq == 0)
+		return 0;
+	found = row_number(db, sql_time,
+		DB_PARAMS(DB_INT("$seq", filter->after_seq)), &time_us, err);
+	if (found == 1 && filter->ascending && time_us > *begin_us)
+		*begin_us = time_us;
+	if (found == 1 && !filter->ascending && time_us < *end_us)
+		*end_us = time_us;
+	return found < 0 ? -1 : 0;
+}
+
+/* In the order of the index. What it has is tried first: an event that is of
+ * none of the kinds costs no look at its row. */
 int store_event_page(struct db *db, const struct event_filter *filter,
 	struct event_list *list_r, struct err *err)
 {
-#define PAGE(side, order)                                                      \
-	"SELECT " EVENT_COLUMNS EVENT_TABLES                                   \
-	" WHERE v.domain = $domain AND v.recorded_us BETWEEN $begin AND $end"  \
-	" AND v.seq " side " $seq"                                             \
-	" AND ($company IS NULL OR e.company_id = $company)"                   \
-	" AND ($recipient IS NULL OR"                                          \
-	" r.address = $recipient COLLATE NOCASE)"                              \
-	" AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' '))"            \
-	" ORDER BY v.recorded_us " order ", v.seq " order " LIMIT $limit"
-	static const char sql_ascending[] = PAGE(">", "ASC");
-	static const char sql_descending[] = PAGE("<", "DESC");
+#define BEHIND(side)                                                           \
+	" v.domain = $domain AND v.recorded_us BETWEEN $begin AND $end"        \
+	" AND v.seq " side " $seq"
+#define LAST(side, order)                                                      \
+	"SELECT v.seq FROM event v WHERE" BEHIND(                              \
+		side) " ORDER BY v.recorded_us " order ", v.seq " order        \
+		      " LIMIT 1 OFFSET $max"
+#define ANY_OF(array, condition)                                               \
+	" AND ($" array " IS NULL OR EXISTS (SELECT 1 FROM json_each($" array  \
+	") j WHERE " condition "))"
+#define PAGE(side, until, order)                                                          \
+	"SELECT " EVENT_COLUMNS                                                           \
+	", e.message_id, e.sender, e.header_from, e.subject, c.tags,"                     \
+	" c.variables, (SELECT group_concat(t.text, ', ') FROM"                           \
+	" (SELECT coalesce(mailbox, address) AS text FROM email_recipient"                \
+	" WHERE email = e.seq AND kind = 'to' ORDER BY n LIMIT 20) t)"                    \
+	" AS header_to FROM event v CROSS JOIN email e ON e.seq = v.email"                \
+	" CROSS JOIN email_recipient r ON r.email = v.email AND r.n = v.n"                \
+	" CROSS JOIN email_content c ON c.seq = v.email WHERE" BEHIND(                    \
+		side) " AND v.seq " until " $last"                                        \
+		      " AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' "            \
+		      "'))"                                                               \
+		      " AND ($company IS NULL OR e.company_id = "                         \
+		      "$company)" ANY_OF("recipients",                                    \
+			      "r.address = j.value COLLATE "                              \
+			      "NOCASE") ANY_OF("message_ids",                             \
+			      "e.message_id = '<' || j.value || '>'") ANY_OF("senders",   \
+			      "instr(lower(e.header_from), lower(j.value))"               \
+			      " OR e.sender = j.value COLLATE NOCASE") ANY_OF("subjects", \
+			      "instr(lower(e.subject), lower(j.value))") ANY_OF("tags",   \
+			      "EXISTS (SELECT 1 FROM email_tag g"                         \
+			      " WHERE g.email = e.seq AND g.tag = j.value)") ANY_OF("to", \
+			      "EXISTS (SELECT 1 FROM email_recipient o"                   \
+			      " WHERE o.email = e.seq AND o.address = j.value"            \
+			      " COLLATE NOCASE)") " ORDER BY "                            \
+						  "v.recorded_us " order                  \
+						  ", v.seq " order                        \
+						  " LIMIT $limit"
+	static const char *const lasts[] = {
+		LAST("<", "DESC"), LAST(">", "ASC")};
+	static const char *const pages[] = {
+		PAGE("<", ">=", "DESC"), PAGE(">", "<=", "ASC")};
+#undef BEHIND
+#undef LAST
+#undef ANY_OF
 #undef PAGE
 	_cleanup_buf_ struct buf kinds = BUF_INIT;
-	int64_t seq = filter->after_seq;
+	bool up = filter->ascending;
+	int64_t begin_us, end_us, seq = filter->after_seq;
+	int64_t last = up ? INT64_MAX : 0;
 	struct rows rows;
+	int cut;
 
 	for (unsigned i = 0; i < FACTS; i++)
 		if (filter->kinds & (1u << i))
 			buf_printf(&kinds, " %s ", fact_name((enum fact)i));
-	if (seq == 0 && !filter->ascending)
+	if (seq == 0 && !up)
 		seq = INT64_MAX;
-	if (row_list(db, filter->ascending ? sql_ascending : sql_descending,
-		    DB_PARAMS(DB_TEXT("$domain", filter->domain),
-			    DB_INT("$begin", filter->begin_us),
-			    DB_INT("$end", filter->end_us ? filter->end_us
-							  : INT64_MAX),
-			    DB_INT("$seq", seq),
-			    DB_TEXT("$company", filter->company_id),
-			    DB_TEXT("$recipient", filter->recipient),
-			    DB_TEXT("$kinds", buf_str(&kinds)),
-			    DB_INT("$limit", filter->limit + INT64_C(1))),
-		    &event_type, (size_t)filter->limit, &rows, err) < 0)
+	if (begin_behind(db, filter, &begin_us, &end_us, err) < 0)
 		return -1;
-	*list_r = (struct event_list){rows.items, rows.n, rows.more};
+	cut = row_number(db, lasts[up],
+		DB_PARAMS(DB_TEXT("$domain", filter->domain),
+			DB_INT("$begin", begin_us), DB_INT("$end", end_us),
+			DB_INT("$seq", seq), DB_INT("$max", EVENT_PAGE_MAX - 1)),
+		&last, err);
+	if (cut < 0 ||
+		row_list(db, pages[up],
+			DB_PARAMS(DB_TEXT("$domain", filter->domain),
+				DB_INT("$begin", begin_us), DB_INT("$end", end_us),
+				DB_INT("$seq", seq), DB_INT("$last", last),
+				DB_TEXT("$kinds", buf_str(&kinds)),
+				DB_TEXT("$company", filter->company_id),
+				DB_TEXT("$recipients", filter->recipients),
+				DB_TEXT("$message_ids", filter->message_ids),
+				DB_TEXT("$senders", filter->senders),
+				DB_TEXT("$subjects", filter->subjects),
+				DB_TEXT("$tags", filter->tags),
+				DB_TEXT("$to", filter->to),
+				DB_INT("$limit", filter->limit + INT64_C(1))),
+			&event_type, (size_t)filter->limit, &rows, err) < 0)
+		return -1;
+	*list_r = (struct event_list){
+		rows.items, rows.n, rows.more, cut && !rows.more ? last : 0};
 	return 0;
 }
 

@@ -109,11 +109,22 @@ struct event {
 	char *dsn;
 	char *text;
 	char *source;
+	/* Of the email, by store_event_page() alone. */
+	char *message_id;
+	char *sender;
+	char *from;
+	char *to; /* the first ones in the header, with commas between */
+	char *subject;
+	char *tags; /* JSON, as struct email has it, and so are */
+	char *variables;
 };
 struct event_list {
 	struct event *items;
 	size_t n;
 	bool more;
+	int64_t looked_seq; /* of store_event_page(): it has looked at
+			     * EVENT_PAGE_MAX events, up to this one, before the
+			     * list was full; 0: at all of them */
 };
 void store_event_list_free(struct event_list *list);
 
@@ -133,19 +144,28 @@ int store_event_newest(struct db *db, int64_t *seq_r, struct err *err);
 int store_event_page_of_email(struct db *db, int64_t email, const char *after,
 	int limit, struct event_list *list_r, struct err *err);
 
-/* A page of the events of a company's domain. */
+/* A page of the events of a company's domain. An email fits a filter when it
+ * fits one of the texts in its array (JSON); NULL: any email does. Letter case
+ * of ASCII is ignored but in a Message-ID. */
 struct event_filter {
 	const char *domain;
-	const char *company_id; /* NULL: of any */
-	const char *recipient;  /* an address; NULL: any */
-	unsigned kinds;         /* of 1 << enum fact; 0: all */
-	int64_t begin_us;       /* of recorded_us; inclusive */
-	int64_t end_us;         /* 0: no end */
+	const char *company_id;  /* NULL: of any */
+	const char *recipients;  /* addresses: the event's */
+	const char *to;          /* a recipient of the email */
+	const char *senders;     /* address, or a part of the From field */
+	const char *subjects;    /* a part */
+	const char *tags;        /* see struct email_filter */
+	const char *message_ids; /* without angle brackets */
+	unsigned kinds;          /* of 1 << enum fact; 0: all */
+	int64_t begin_us;        /* of recorded_us; inclusive */
+	int64_t end_us;          /* likewise; 0: no end */
 	bool ascending;
 	int64_t after_seq; /* continues behind this one, in the direction of the
 			    * list; 0: from its start */
 	int limit;
 };
+/* How many events it looks at; more of them, with after_seq. */
+enum { EVENT_PAGE_MAX = 5000 };
 int store_event_page(struct db *db, const struct event_filter *filter,
 	struct event_list *list_r, struct err *err);
 

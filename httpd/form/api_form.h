@@ -4,11 +4,28 @@
 #ifndef POSTERN_HTTPD_FORM_API_FORM_H
 #define POSTERN_HTTPD_FORM_API_FORM_H
 
+#include <stdint.h>
+
+#include "httpd/http/problem.h"
+
 struct request;
 
 /* POST /v3/{domain}/messages and /v3/{domain}/messages.mime: {"id","message"},
  * the id being the message id. */
 void api_form_send(struct request *request);
 void api_form_send_mime(struct request *request);
+
+/* GET /v3/{domain}/events: what became of the domain's emails, and the page of
+ * it whose token ends the path. */
+void api_form_events(struct request *request);
+void api_form_events_page(struct request *request);
+
+/* GET /v3/{domain}/stats/total, and of all domains that the key may see. */
+void api_form_stats(struct request *request);
+
+/* A time of a query, as seconds since 1970 or as a date: 1, 0 when it is not
+ * given, -1 with a problem that names the parameter. */
+int form_query_time(const char *query, const char *name, int64_t *time_us_r,
+	struct problem *problem);
 
 #endif

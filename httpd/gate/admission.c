@@ -354,12 +354,41 @@ static int not_allowed(struct admission *admission, const char *why)
 		"Domain %s is not allowed to send: %s", admission->param, why);
 }
 
+/* What a route reads of a domain; another one than the key's is not there. */
+static int check_own_domain(struct worker *worker, struct admission *admission)
+{
+	const struct key *key = &admission->key;
+	_cleanup_free_ char *name = NULL;
+	struct err err = ERR_INIT;
+	struct domain domain;
+	int found;
+
+	if (check_scope(admission) < 0)
+		return -1;
+	if (addr_domain_normalize(admission->param, &name, &err) < 0 ||
+		(key->domain && !str_eq(key->domain, name)))
+		return no_domain(admission);
+	found = store_domain_find_own(
+		worker->db, key->company_id, name, &domain, &err);
+	if (found < 0) {
+		log_error(worker->log, "domain_lookup_failed", "error", err.text);
+		return problem_from_err(&admission->problem, &err);
+	}
+	if (found == 0)
+		return no_domain(admission);
+	store_domain_clear(&domain);
+	snprintf(admission->param, sizeof(admission->param), "%s", name);
+	return 0;
+}
+
 static int check_domain(struct worker *worker, struct admission *admission)
 {
 	_cleanup_free_ char *name = NULL;
 	enum send_decision decision;
 	struct err err = ERR_INIT;
 
+	if (!(admission->route->scopes & KEY_SENDING))
+		return check_own_domain(worker, admission);
 	if (addr_domain_normalize(admission->param, &name, &err) < 0)
 		return no_domain(admission);
 	if (sender_right_find(

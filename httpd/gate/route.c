@@ -9,25 +9,42 @@
 #include "core/base/mem.h"
 #include "httpd/http/uri.h"
 
+/* The segment that the path begins with, which is cut off. */
+static struct span cut_segment(struct span *path)
+{
+	const char *end = memchr(path->data, '/', path->len);
+	struct span segment = {
+		path->data, end ? (size_t)(end - path->data) : path->len};
+
+	path->data += segment.len;
+	path->len -= segment.len;
+	return segment;
+}
+
 static bool path_matches(const char *pattern, struct span path,
 	char param[static ROUTE_PARAM_MAX])
 {
-	const char *hole = strstr(pattern, "{}");
-	size_t before, after;
-	struct span segment;
+	struct span found = {NULL, 0};
+	const char *hole;
 
-	if (hole == NULL)
-		return span_is(path, pattern);
-	before = (size_t)(hole - pattern);
-	after = strlen(hole + 2);
-	if (path.len <= before + after ||
-		memcmp(path.data, pattern, before) != 0 ||
-		memcmp(path.data + path.len - after, hole + 2, after) != 0)
-		return false;
-	segment.data = path.data + before;
-	segment.len = path.len - before - after;
-	return memchr(segment.data, '/', segment.len) == NULL &&
-	       percent_decode(segment, param, ROUTE_PARAM_MAX);
+	while ((hole = strstr(pattern, "{}")) != NULL) {
+		size_t before = (size_t)(hole - pattern);
+		struct span segment;
+
+		if (path.len < before || memcmp(path.data, pattern, before) != 0)
+			return false;
+		path.data += before;
+		path.len -= before;
+		segment = cut_segment(&path);
+		if (segment.len == 0)
+			return false;
+		if (found.data == NULL)
+			found = segment;
+		pattern = hole + 2;
+	}
+	return span_is(path, pattern) &&
+	       (found.data == NULL ||
+		       percent_decode(found, param, ROUTE_PARAM_MAX));
 }
 
 static void allow(char methods[static PROBLEM_ALLOW_MAX], const char *method)

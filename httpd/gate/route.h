@@ -36,7 +36,8 @@ enum route_body {
 
 struct route {
 	const char *method;  /* NULL behind the last row of a table */
-	const char *pattern; /* `{}` stands for one segment, not empty */
+	const char *pattern; /* `{}` stands for one segment, not empty; of two
+			      * of them the first is the parameter */
 	enum route_dialect dialect;
 	enum route_auth auth;
 	unsigned scopes; /* of enum key_scope: any one of them will do */
@@ -44,7 +45,8 @@ struct route {
 	enum user_role role; /* a viewer may, or an owner alone */
 	bool operators;      /* members of a company may not */
 	bool names_domain; /* the segment is the sending domain: it must be the
-			    * company's, active, and the key's if it has one */
+			    * company's, and the key's if it has one; and
+			    * active, where the route needs the scope sending */
 	bool idempotent; /* takes an Idempotency-Key; elsewhere it is ignored */
 	enum route_body body;
 	void (*handle)(struct request *request);

@@ -375,3 +375,131 @@ describe("mailgun-js 0.22", () => {
     await wrong({ ...good, text: "" }, 400, /Need at least one of/);
   });
 });
+
+// The log moves while it is read: emails go out one after the other, and what
+// becomes of them is recorded in between.
+describe("events", () => {
+  const COUNT = 60;
+  const client = new Mailgun(FormData).client({
+    username: "api",
+    key,
+    url,
+  });
+  client.events.logger = { warn() {} }; // that Mailgun has something newer
+  const tag = `moving-${randomUUID()}`;
+  const begin = Date.now() / 1000;
+  const sent = new Map(); // by Message-ID without brackets
+  const event = "delivered OR failed";
+  let sending;
+
+  before(() => {
+    sending = (async () => {
+      for (let n = 0; n < COUNT; n++) {
+        const to = recipient();
+        const { id } = await client.messages.create(domain, {
+          from,
+          to,
+          subject: `No. ${n}`,
+          text: "x",
+          "o:tag": [tag],
+          "v:email-id": `${n}`,
+        });
+        sent.set(id.slice(1, -1), { to, n });
+      }
+    })();
+  });
+
+  const isOver = (seen) => sent.size === COUNT && seen.length >= COUNT;
+
+  function check(seen) {
+    assert.equal(new Set(seen.map((item) => item.id)).size, seen.length);
+    assert.equal(seen.length, COUNT);
+    for (const item of seen) {
+      const { to, n } = sent.get(item.message.headers["message-id"]);
+      assert.equal(item.event, "delivered");
+      assert.equal(item.recipient, to);
+      assert.equal(item["user-variables"]["email-id"], `${n}`);
+      assert.equal(item["delivery-status"].code, 250);
+      assert.deepEqual(item.tags, [tag]);
+    }
+  }
+
+  // As Ghost does: a range of time, page by page until one is empty; the next
+  // round begins with the last event's time, which may bring events again.
+  const byTime = async () => {
+    const seen = new Map();
+    let from = begin;
+    for (const end = Date.now() + 60_000; Date.now() < end; ) {
+      const query = { limit: 7, event, tags: tag, begin: from, ascending: "yes" };
+      let page = await client.events.get(domain, query);
+      while (page.items.length) {
+        for (const item of page.items) seen.set(item.id, item);
+        from = page.items.at(-1).timestamp;
+        page = await client.events.get(domain, {
+          page: page.pages.next.page,
+          ...query,
+        });
+      }
+      if (isOver([...seen.values()])) break;
+      await new Promise((done) => setTimeout(done, 20));
+    }
+    await sending;
+    check([...seen.values()]);
+  };
+
+  // Where `next` leads, also from an empty page.
+  const byPage = async () => {
+    const seen = [];
+    const query = { limit: 3, event, tags: tag, ascending: "yes" };
+    let page = await client.events.get(domain, query);
+    for (const end = Date.now() + 60_000; Date.now() < end; ) {
+      seen.push(...page.items);
+      if (isOver(seen)) break;
+      if (page.items.length === 0)
+        await new Promise((done) => setTimeout(done, 20));
+      page = await client.events.get(domain, { page: page.pages.next.page });
+    }
+    await sending;
+    check(seen);
+  };
+
+  it("are read once each while they come", async () => {
+    await Promise.all([byTime(), byPage()]);
+  });
+
+  it("are read from the newest back by mailgun-js", async () => {
+    const { hostname, port } = new URL(url);
+    const old = mailgunJs({
+      apiKey: key,
+      domain,
+      host: hostname,
+      port,
+      protocol: "http:",
+    });
+    const seen = [];
+    let page = await old.events().get({ limit: 25, event, tags: tag });
+    while (page.items.length) {
+      seen.push(...page.items);
+      page = await old.get(new URL(page.paging.next).pathname.slice(3));
+    }
+    check(seen);
+    const times = seen.map((item) => item.timestamp);
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => b - a),
+    );
+  });
+
+  it("are counted", async () => {
+    for (const stats of [
+      await client.stats.getDomain(domain, { event: ["delivered", "failed"] }),
+      await client.stats.getAccount({ event: ["delivered"], duration: "1d" }),
+    ]) {
+      assert.ok(stats.start instanceof Date && stats.start <= new Date());
+      assert.equal(stats.resolution, "day");
+      assert.ok(stats.stats.at(-1).time instanceof Date);
+      const total = stats.stats.reduce((n, day) => n + day.delivered.total, 0);
+      assert.ok(total >= COUNT);
+    }
+  });
+});

@@ -249,9 +249,11 @@ static void check_problems(
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		/* One status for both in the form dialect. */
+		/* One status for both in the form dialect, and for parameters
+		 * of the query. */
 		if (route->dialect == DIALECT_FORM &&
-			rows[i].kind == PROBLEM_IDEMPOTENCY_KEY)
+			(rows[i].kind == PROBLEM_IDEMPOTENCY_KEY ||
+				rows[i].kind == PROBLEM_BAD_REQUEST))
 			continue;
 		if (tells(document, route, operation, rows[i].kind) !=
 			rows[i].told)

@@ -110,7 +110,7 @@ static void test_pages(void **state)
 	OK(store_event_page(temp->db, &filter, &list, &why));
 	assert_int_equal(list.n, 7);
 	store_event_list_free(&list);
-	filter.recipient = "C@dst.test";
+	filter.recipients = "[\"C@dst.test\"]";
 	OK(store_event_page(temp->db, &filter, &list, &why));
 	assert_int_equal(list.n, 0);
 	store_event_list_free(&list);

@@ -1,0 +1,700 @@
+/*
+ * form_events: GET /v3/{domain}/events, in the shape that clients of Mailgun read.
+ *
+ * A page is told by a token that has the filters and the number of the event
+ * where it begins. Numbers and timestamps only rise, in the order of being
+ * committed: an event that is told late comes behind all that were read, also
+ * when it happened before. So who follows `next`, or asks again from the last
+ * timestamp on, misses none.
+ *
+ * A page that has to pass over many events is read in steps, between which the
+ * worker serves others: it must not end before it is full, since clients take
+ * an empty one for the end.
+ *
+ * Threads: the worker's.
+ */
+#include "httpd/form/api_form.h"
+
+#include <event2/http.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/base64.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/mime/mime_gmime.h"
+#include "core/store/store_event.h"
+#include "httpd/gate/request.h"
+#include "httpd/http/uri.h"
+#include "httpd/transport/reply.h"
+#include "httpd/worker/worker.h"
+
+enum { LIMIT_MAX = 300, LIMIT_DEFAULT = 100 };
+
+/* What is asked for */
+
+enum filter {
+	FILTER_EVENT,
+	FILTER_SEVERITY,
+	FILTER_RECIPIENT,
+	FILTER_FROM,
+	FILTER_TO,
+	FILTER_SUBJECT,
+	FILTER_TAGS,
+	FILTER_MESSAGE_ID,
+	FILTER_LIST,
+	FILTERS
+};
+/* In queries, and in tokens. */
+static const char *const filter_names[FILTERS] = {"event", "severity",
+	"recipient", "from", "to", "subject", "tags", "message-id", "list"};
+
+struct ask {
+	char *filters[FILTERS]; /* as given; NULL: not */
+	int64_t begin_us;       /* the earlier one; 0: not given */
+	int64_t end_us;
+	bool ascending;
+	int64_t limit;
+	int64_t seq; /* the page begins behind this event; 0: with the first */
+	bool back;   /* or ends in front of it; 0: with the last */
+};
+
+static void ask_clear(struct ask *ask)
+{
+	for (size_t i = 0; i < FILTERS; i++)
+		free(ask->filters[i]);
+}
+
+/* Seconds since 1970, or a date as RFC 5322 or RFC 3339 has it. */
+static bool read_time(const char *text, int64_t *time_us_r)
+{
+	size_t len = strspn(text, "0123456789");
+	char whole[16], part[7] = "000000";
+	int64_t seconds, us;
+
+	if (len > 0 && len < sizeof(whole) && strchr(".", text[len])) {
+		*stpncpy(whole, text, len) = '\0';
+		text += len + (text[len] == '.');
+		if (text[strspn(text, "0123456789")] ||
+			str_int(whole, 0, INT64_C(1) << 36, &seconds) < 0)
+			return false;
+		for (size_t i = 0; i < sizeof(part) - 1 && text[i]; i++)
+			part[i] = text[i];
+		us = strtol(part, NULL, 10);
+		*time_us_r = seconds * 1000000 + us;
+		return true;
+	}
+	return clock_parse(text, 0, time_us_r) ||
+	       mime_date_parse(text, time_us_r) == 0;
+}
+
+int form_query_time(const char *query, const char *name, int64_t *time_us_r,
+	struct problem *problem)
+{
+	char text[QUERY_VALUE_MAX];
+	int given = query_get_words(query, name, text, problem);
+
+	if (given > 0 && !read_time(text, time_us_r))
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"'%s' parameter is not a valid time", name);
+	return given;
+}
+
+static int query_filters(
+	const char *query, struct ask *ask, struct problem *problem)
+{
+	char text[QUERY_VALUE_MAX];
+
+	for (size_t i = 0; i < FILTERS; i++) {
+		int given = query_get_words(
+			query, filter_names[i], text, problem);
+
+		if (given < 0)
+			return -1;
+		if (given == 0 || *text == '\0')
+			continue;
+		if (!str_utf8_valid(text, strlen(text)))
+			return problem_set(problem, PROBLEM_PARAMETER,
+				"'%s' parameter is not UTF-8", filter_names[i]);
+		ask->filters[i] = mem_strdup(text);
+	}
+	return 0;
+}
+
+/* A time range goes from begin to end, which says the direction too. */
+static int query_range(const char *query, struct ask *ask, struct problem *problem)
+{
+	char text[QUERY_VALUE_MAX];
+	int64_t begin_us = 0, end_us = 0;
+	int begin = form_query_time(query, "begin", &begin_us, problem);
+	int end = begin < 0 ? -1
+			    : form_query_time(query, "end", &end_us, problem);
+	int given = end < 0 ? -1 : query_get(query, "ascending", text, problem);
+
+	if (given < 0)
+		return -1;
+	if (given > 0 && !str_eq_nocase(text, "yes") &&
+		!str_eq_nocase(text, "true") && !str_eq_nocase(text, "no") &&
+		!str_eq_nocase(text, "false"))
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"'ascending' parameter must be yes or no");
+	if (given > 0)
+		ask->ascending = strchr("yYtT", text[0]) != NULL;
+	else
+		ask->ascending = begin && (!end || begin_us <= end_us);
+	if (begin && end ? begin_us > end_us : !ask->ascending) {
+		ask->begin_us = end_us;
+		ask->end_us = begin_us;
+	} else {
+		ask->begin_us = begin_us;
+		ask->end_us = end_us;
+	}
+	return 0;
+}
+
+static int query_limit(
+	const char *query, int64_t max, int64_t *limit, struct problem *problem)
+{
+	char text[QUERY_VALUE_MAX];
+	int given = query_get(query, "limit", text, problem);
+
+	if (given > 0 && str_int(text, 1, max, limit) < 0)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"'limit' parameter must be a number from 1 to %d",
+			(int)max);
+	return given < 0 ? -1 : 0;
+}
+
+static int read_query(const char *query, struct ask *ask, struct problem *problem)
+{
+	ask->limit = LIMIT_DEFAULT;
+	if (query_filters(query, ask, problem) < 0 ||
+		query_range(query, ask, problem) < 0)
+		return -1;
+	return query_limit(query, LIMIT_MAX, &ask->limit, problem);
+}
+
+/* Tokens: JSON in base64 for URLs (RFC 4648 5). They give nobody anything that
+ * the query would not: company and domain are those of the request. */
+
+static char *make_token(const struct ask *ask, bool back, int64_t seq)
+{
+	json_t *object = json_pack("{s:I, s:I, s:b, s:I, s:b, s:I}", "b",
+		(json_int_t)ask->begin_us, "e", (json_int_t)ask->end_us, "a",
+		ask->ascending, "l", (json_int_t)ask->limit, "p", back, "s",
+		(json_int_t)seq);
+	_cleanup_free_ char *text = NULL;
+	struct buf token = BUF_INIT;
+	char *token_text;
+
+	for (size_t i = 0; i < FILTERS; i++)
+		if (ask->filters[i])
+			json_object_set_new(object, filter_names[i],
+				json_string(ask->filters[i]));
+	text = json_dumps(object, JSON_COMPACT);
+	json_decref(object);
+	base64_encode(text, strlen(text), 0, &token);
+	token_text = buf_take(&token);
+	for (char *p = token_text; *p; p++)
+		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p;
+	token_text[strcspn(token_text, "=")] = '\0';
+	return token_text;
+}
+
+static bool unpack_token(json_t *object, struct ask *ask)
+{
+	json_int_t begin, end, limit, seq;
+	int ascending, back;
+
+	if (json_unpack(object, "{s:I, s:I, s:b, s:I, s:b, s:I}", "b", &begin,
+		    "e", &end, "a", &ascending, "l", &limit, "p", &back, "s",
+		    &seq) < 0 ||
+		begin < 0 || end < 0 || limit < 1 || limit > LIMIT_MAX ||
+		seq < 0 || seq >= INT64_MAX - 1)
+		return false;
+	ask->begin_us = begin;
+	ask->end_us = end;
+	ask->ascending = ascending;
+	ask->limit = limit;
+	ask->back = back;
+	ask->seq = seq;
+	for (size_t i = 0; i < FILTERS; i++)
+		ask->filters[i] = mem_strdup(json_string_value(
+			json_object_get(object, filter_names[i])));
+	return true;
+}
+
+static int read_token(const char *token, struct ask *ask, struct problem *problem)
+{
+	_cleanup_free_ char *text = mem_strdup(token);
+	_cleanup_buf_ struct buf json = BUF_INIT;
+	json_t *object = NULL;
+	bool good;
+
+	for (char *p = text; *p; p++)
+		*p = *p == '-' ? '+' : *p == '_' ? '/' : *p;
+	if (base64_decode(text, strlen(text), &json) == 0)
+		object = json_loadb(buf_str(&json), json.len, 0, NULL);
+	good = unpack_token(object, ask);
+	json_decref(object);
+	return good ? 0
+		    : problem_set(problem, PROBLEM_PARAMETER,
+			      "the page is not one of this list");
+}
+
+/* As the store wants it */
+
+#define FAILED_FOR_GOOD                                                        \
+	(1u << FACT_BOUNCED | 1u << FACT_EXPIRED | 1u << FACT_DISCARDED |      \
+		1u << FACT_REMOVED)
+#define FAILED (1u << FACT_DEFERRED | FAILED_FOR_GOOD)
+#define SHOWN                                                                  \
+	(1u << FACT_ACCEPTED | 1u << FACT_DELIVERED | 1u << FACT_COMPLAINED |  \
+		FAILED)
+
+static const struct {
+	const char *name;
+	unsigned kinds; /* 0: such events never occur here */
+} event_names[] = {
+	{"accepted", 1u << FACT_ACCEPTED},
+	{"delivered", 1u << FACT_DELIVERED},
+	{"failed", FAILED},
+	{"complained", 1u << FACT_COMPLAINED},
+	{"rejected", 0},
+	{"opened", 0},
+	{"clicked", 0},
+	{"unsubscribed", 0},
+	{"stored", 0},
+};
+
+/* The texts between OR, without quotes and parentheses: a JSON array. */
+static int read_texts(const char *name, const char *text, json_t **texts_r,
+	struct problem *problem)
+{
+	_cleanup_free_ char *copy = mem_strdup(text);
+	json_t *texts = json_array();
+	char *rest = copy, *end = copy + strlen(copy);
+
+	if (*rest == '(' && end[-1] == ')') {
+		end[-1] = '\0';
+		rest++;
+	}
+	if (str_starts(rest, "NOT ") || strstr(rest, " AND ")) {
+		json_decref(texts);
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"'%s' parameter: AND and NOT are not supported", name);
+	}
+	while (rest) {
+		char *next = strstr(rest, " OR ");
+		_cleanup_free_ char *one = NULL;
+		size_t len;
+
+		if (next)
+			*next = '\0';
+		one = str_trim(rest, strlen(rest));
+		len = strlen(one);
+		if (len > 1 && strchr("\"'<", one[0]) &&
+			one[len - 1] == (one[0] == '<' ? '>' : one[0])) {
+			one[len - 1] = '\0';
+			memmove(one, one + 1, len - 1);
+		}
+		if (*one)
+			json_array_append_new(texts, json_string(one));
+		rest = next ? next + 4 : NULL;
+	}
+	*texts_r = texts;
+	return 0;
+}
+
+/* Of `delivered OR failed`. */
+static int read_kinds(
+	const struct ask *ask, unsigned *kinds_r, struct problem *problem)
+{
+	const char *event = ask->filters[FILTER_EVENT];
+	const char *severity = ask->filters[FILTER_SEVERITY];
+	unsigned kinds = 0;
+	json_t *texts, *text;
+	int result = 0;
+	size_t i;
+
+	if (event && read_texts("event", event, &texts, problem) < 0)
+		return -1;
+	json_array_foreach(event ? texts : NULL, i, text) {
+		size_t k = 0;
+
+		while (k < ARRAY_SIZE(event_names) &&
+			!str_eq_nocase(
+				event_names[k].name, json_string_value(text)))
+			k++;
+		if (k < ARRAY_SIZE(event_names))
+			kinds |= event_names[k].kinds;
+		else
+			result = problem_set(problem, PROBLEM_PARAMETER,
+				"'event' parameter: there is no event '%.100s'",
+				json_string_value(text));
+	}
+	if (event)
+		json_decref(texts);
+	else
+		kinds = severity ? FAILED : SHOWN;
+	if (severity && str_eq(severity, "temporary"))
+		kinds &= 1u << FACT_DEFERRED;
+	else if (severity && str_eq(severity, "permanent"))
+		kinds &= FAILED_FOR_GOOD;
+	else if (severity)
+		result = problem_set(problem, PROBLEM_PARAMETER,
+			"'severity' parameter must be temporary or permanent");
+	*kinds_r = kinds;
+	return result;
+}
+
+/* A page while it is read. */
+struct page_job {
+	struct task task; /* first: to read on */
+	struct request *request;
+	struct ask ask;
+	struct event_filter filter;
+	char *texts[FILTERS]; /* what the filter points to */
+	struct event_list found;
+};
+
+static void job_free(struct page_job *job)
+{
+	for (size_t i = 0; i < FILTERS; i++)
+		free(job->texts[i]);
+	ask_clear(&job->ask);
+	store_event_list_free(&job->found);
+	free(job);
+}
+
+/* Not everybody encodes the + of an address, which has no blanks. */
+static void mend_addresses(const json_t *texts)
+{
+	json_t *text;
+	size_t i;
+
+	json_array_foreach(texts, i, text) {
+		_cleanup_free_ char *address = mem_strdup(
+			json_string_value(text));
+
+		for (char *p = address; (p = strchr(p, ' ')) != NULL; p++)
+			*p = '+';
+		json_string_set(text, address);
+	}
+}
+
+/* 1; 0 when nothing can fit; -1 with the problem. */
+static int make_filter(struct page_job *job, struct problem *problem)
+{
+	const struct admission *admission = &job->request->admission;
+	const struct ask *ask = &job->ask;
+	struct event_filter *filter = &job->filter;
+	const struct {
+		enum filter filter;
+		const char **texts;
+	} members[] = {
+		{FILTER_RECIPIENT, &filter->recipients},
+		{FILTER_FROM, &filter->senders},
+		{FILTER_TO, &filter->to},
+		{FILTER_SUBJECT, &filter->subjects},
+		{FILTER_TAGS, &filter->tags},
+		{FILTER_MESSAGE_ID, &filter->message_ids},
+	};
+
+	*filter = (struct event_filter){
+		.domain = admission->param,
+		.company_id = admission->key.company_id,
+		.begin_us = ask->begin_us,
+		.end_us = ask->end_us,
+		.ascending = ask->ascending != ask->back,
+		.after_seq = ask->seq,
+	};
+	if (read_kinds(ask, &filter->kinds, problem) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		enum filter one = members[i].filter;
+		json_t *texts;
+
+		if (ask->filters[one] == NULL)
+			continue;
+		if (read_texts(filter_names[one], ask->filters[one], &texts,
+			    problem) < 0)
+			return -1;
+		if (one == FILTER_RECIPIENT || one == FILTER_TO)
+			mend_addresses(texts);
+		job->texts[one] = json_dumps(texts, JSON_COMPACT);
+		json_decref(texts);
+		*members[i].texts = job->texts[one];
+	}
+	/* There are no mailing lists. */
+	return filter->kinds != 0 && ask->filters[FILTER_LIST] == NULL;
+}
+
+/* Answers */
+
+/* The code of SMTP that the text begins with, or quotes; else the one that the
+ * status code stands for, so that there always is one. */
+static int code_of(const struct event *event)
+{
+	const char *said = event->text ? strstr(event->text, " said: ") : NULL;
+	const char *text = said ? said + 7 : event->text;
+	int code = 0;
+
+	if (text && strspn(text, "0123456789") == 3 &&
+		sscanf(text, "%3d", &code) == 1 && code >= 200 && code < 600)
+		return code;
+	if (event->dsn && event->dsn[0] >= '2' && event->dsn[0] <= '5')
+		return (event->dsn[0] - '0') * 100 + 50;
+	return event->kind == FACT_DELIVERED || event->kind == FACT_ACCEPTED
+		       ? 250
+		       : 550;
+}
+
+static const char *text_or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+/* Without its port and address. */
+static json_t *host_of(const char *relay)
+{
+	return json_stringn(
+		text_or_empty(relay), strcspn(text_or_empty(relay), "[:"));
+}
+
+static json_t *render_status(const struct event *event)
+{
+	const char *text = text_or_empty(event->text);
+
+	return json_pack("{s:I, s:i, s:s, s:s, s:s, s:o}", "attempt-no",
+		(json_int_t)event->attempt, "code", code_of(event), "message",
+		text, "description", "", "enhanced-code",
+		text_or_empty(event->dsn), "mx-host", host_of(event->relay));
+}
+
+static json_t *render_message(const struct event *event)
+{
+	const char *id = text_or_empty(event->message_id);
+	size_t len = strlen(id);
+	bool brackets = len > 2 && id[0] == '<' && id[len - 1] == '>';
+
+	return json_pack("{s:{s:s, s:o, s:s, s:s}, s:[], s:i}", "headers", "to",
+		text_or_empty(event->to), "message-id",
+		brackets ? json_stringn(id + 1, len - 2) : json_string(id),
+		"from", text_or_empty(event->from), "subject",
+		text_or_empty(event->subject), "attachments", "size", 0);
+}
+
+static json_t *render_tags(const struct event *event)
+{
+	json_t *given = event->tags ? json_loads(event->tags, 0, NULL) : NULL;
+	json_t *tags = json_array(), *one;
+	size_t i;
+
+	json_array_foreach(given, i, one) {
+		json_t *name = json_object_get(one, "name");
+		bool is_form = str_eq(
+			text_or_empty(json_string_value(name)), "tag");
+
+		json_array_append(
+			tags, is_form ? json_object_get(one, "value") : name);
+	}
+	json_decref(given);
+	return tags;
+}
+
+static json_t *render_variables(const struct event *event)
+{
+	json_t *object = event->variables ? json_loads(event->variables, 0, NULL)
+					  : NULL;
+
+	return object ? object : json_object();
+}
+
+static json_t *render_event(const struct event *event)
+{
+	static const struct {
+		const char *name;
+		const char *level;
+		const char *severity;
+		const char *reason;
+	} words[FACTS] = {
+		[FACT_ACCEPTED] = {"accepted", "info", NULL, NULL},
+		[FACT_DELIVERED] = {"delivered", "info", NULL, NULL},
+		[FACT_DEFERRED] = {"failed", "warn", "temporary", "generic"},
+		[FACT_BOUNCED] = {"failed", "error", "permanent", "bounce"},
+		[FACT_EXPIRED] = {"failed", "error", "permanent", "old"},
+		[FACT_DISCARDED] = {"failed", "error", "permanent", "generic"},
+		[FACT_REMOVED] = {"failed", "error", "permanent", "generic"},
+		[FACT_COMPLAINED] = {"complained", "warn", NULL, NULL},
+	};
+	const char *at = strrchr(event->recipient, '@');
+	json_t *object = json_pack(
+		"{s:s, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:[],"
+		" s:{s:s, s:s, s:s}, s:{s:b, s:b, s:b, s:b}}",
+		"id", event->id, "event", words[event->kind].name, "log-level",
+		words[event->kind].level, "timestamp",
+		(double)event->recorded_us / 1e6, "recipient", event->recipient,
+		"recipient-domain", at ? at + 1 : "", "message",
+		render_message(event), "delivery-status", render_status(event),
+		"user-variables", render_variables(event), "tags",
+		render_tags(event), "campaigns", "envelope", "sender",
+		text_or_empty(event->sender), "targets", event->recipient,
+		"transport", "smtp", "flags", "is-routed", 0,
+		"is-authenticated", 1, "is-system-test", 0, "is-test-mode", 0);
+
+	if (words[event->kind].severity) {
+		json_object_set_new(object, "severity",
+			json_string(words[event->kind].severity));
+		json_object_set_new(object, "reason",
+			json_string(words[event->kind].reason));
+	}
+	return object;
+}
+
+/* What the client calls this server. */
+static char *own_url(const struct request *request)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				      ".-:[]";
+	struct evkeyvalq *fields = evhttp_request_get_input_headers(
+		request->http);
+	const char *host = evhttp_find_header(fields, "Host");
+	const char *scheme = evhttp_find_header(fields, "X-Forwarded-Proto");
+
+	if (str_empty(host) || host[strspn(host, allowed)])
+		host = "localhost";
+	return mem_printf("%s://%s",
+		scheme && str_eq_nocase(scheme, "https") ? "https" : "http",
+		host);
+}
+
+static void add_page(const struct page_job *job, json_t *paging,
+	const char *name, bool back, int64_t seq)
+{
+	_cleanup_free_ char *token = make_token(&job->ask, back, seq);
+	_cleanup_free_ char *base = own_url(job->request);
+	_cleanup_free_ char *url = mem_printf("%s/v3/%s/events/%s", base,
+		job->request->admission.param, token);
+
+	json_object_set_new(paging, name, json_string(url));
+}
+
+/* Of an empty page the neighbours are told by where it was looked for. */
+static json_t *render_paging(const struct page_job *job)
+{
+	const struct event_list *list = &job->found;
+	const struct ask *ask = &job->ask;
+	int64_t next = ask->back ? 0 : ask->seq;
+	int64_t previous = ask->seq;
+	json_t *paging = json_object();
+
+	if (list->n > 0) {
+		next = list->items[list->n - 1].seq;
+		previous = list->items[0].seq;
+	} else if (!ask->back && ask->seq) {
+		previous = ask->seq + (ask->ascending ? 1 : -1);
+	}
+	add_page(job, paging, "previous", true, previous);
+	add_page(job, paging, "first", false, 0);
+	add_page(job, paging, "last", true, 0);
+	add_page(job, paging, "next", false, next);
+	return paging;
+}
+
+static void finish(struct page_job *job, const struct problem *problem)
+{
+	struct event_list *list = &job->found;
+	json_t *items, *answer;
+
+	if (problem->kind != PROBLEM_NONE) {
+		reply_problem(job->request, problem);
+		job_free(job);
+		return;
+	}
+	for (size_t i = 0; job->ask.back && i < list->n / 2; i++) {
+		struct event held = list->items[i];
+
+		list->items[i] = list->items[list->n - 1 - i];
+		list->items[list->n - 1 - i] = held;
+	}
+	items = json_array();
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(items, render_event(&list->items[i]));
+	answer = json_pack(
+		"{s:o, s:o}", "items", items, "paging", render_paging(job));
+	reply_json(job->request, 200, answer);
+	job_free(job);
+}
+
+static void append(struct event_list *list, struct event_list *more)
+{
+	list->items = mem_grow(
+		list->items, list->n + more->n + 1, sizeof(*list->items));
+	memcpy(list->items + list->n, more->items,
+		more->n * sizeof(*more->items));
+	list->n += more->n;
+	free(more->items);
+}
+
+/* One step. */
+static void read_on(struct task *task)
+{
+	struct page_job *job = (struct page_job *)task;
+	struct worker *worker = job->request->worker;
+	struct problem problem = PROBLEM_INIT;
+	struct err err = ERR_INIT;
+	struct event_list more;
+
+	job->filter.limit = (int)job->ask.limit - (int)job->found.n;
+	if (store_event_page(worker->db, &job->filter, &more, &err) < 0) {
+		log_error(worker->log, "event_list_failed", "request",
+			job->request->id, "error", err.text);
+		problem_from_err(&problem, &err);
+		finish(job, &problem);
+		return;
+	}
+	append(&job->found, &more);
+	if (more.looked_seq == 0 || (int64_t)job->found.n == job->ask.limit) {
+		finish(job, &problem);
+		return;
+	}
+	job->filter.after_seq = more.looked_seq;
+	task_queue_post(worker->tasks, &job->task);
+}
+
+static void list_events(struct request *request, const char *token)
+{
+	struct page_job *job = mem_new(struct page_job);
+	struct problem problem = PROBLEM_INIT;
+	int result;
+
+	job->request = request;
+	job->task.run = read_on;
+	result = token ? read_token(token, &job->ask, &problem)
+		       : read_query(request_query(request), &job->ask, &problem);
+	if (result == 0)
+		result = make_filter(job, &problem);
+	if (result > 0)
+		read_on(&job->task);
+	else
+		finish(job, &problem);
+}
+
+void api_form_events(struct request *request)
+{
+	list_events(request, NULL);
+}
+
+void api_form_events_page(struct request *request)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
+		request->http);
+	const char *path = uri ? evhttp_uri_get_path(uri) : "";
+
+	list_events(request, strrchr(path, '/') ? strrchr(path, '/') + 1 : "");
+}

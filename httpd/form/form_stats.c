@@ -1,0 +1,218 @@
+/*
+ * form_stats: GET /v3/stats/total and /v3/{domain}/stats/total: how many events
+ * of each kind occurred in each hour or day.
+ *
+ * Threads: the worker's.
+ */
+#include "httpd/form/api_form.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/store/store_event.h"
+#include "httpd/gate/request.h"
+#include "httpd/http/uri.h"
+#include "httpd/transport/reply.h"
+#include "httpd/worker/worker.h"
+
+#define HOUR_US (INT64_C(3600) * 1000000)
+#define DAY_US  (24 * HOUR_US)
+
+enum { STEPS_MAX = 1000 };
+
+/* What can be asked for. Some never occur here. */
+static const char *const names[] = {"accepted", "delivered", "failed",
+	"complained", "rejected", "opened", "clicked", "unsubscribed", "stored"};
+enum { DEFAULT_EVENTS = 1 << 0 | 1 << 1 | 1 << 2 };
+
+struct stats_ask {
+	unsigned events; /* of 1 << index of names */
+	int64_t begin_us;
+	int64_t end_us; /* after the last step */
+	int64_t step_us;
+};
+
+/* `event` may come several times. */
+static int query_events(
+	const char *query, unsigned *events_r, struct problem *problem)
+{
+	struct span rest = {query, strlen(query)};
+
+	*events_r = 0;
+	while (rest.len > 0) {
+		struct span pair = span_cut(&rest, '&');
+		struct span name = span_cut(&pair, '=');
+		char text[QUERY_VALUE_MAX];
+		size_t k = 0;
+
+		if (!span_is(name, "event"))
+			continue;
+		if (!percent_decode(pair, text, sizeof(text)))
+			text[0] = '\0';
+		while (k < ARRAY_SIZE(names) && !str_eq_nocase(names[k], text))
+			k++;
+		str_utf8_mend(text);
+		if (k == ARRAY_SIZE(names))
+			return problem_set(problem, PROBLEM_PARAMETER,
+				"'event' parameter: there is no event '%.100s'",
+				text);
+		*events_r |= 1u << k;
+	}
+	if (*events_r == 0)
+		*events_r = DEFAULT_EVENTS;
+	return 0;
+}
+
+/* `12h`, `7d` or `1m`, which is 30 days. 1, 0, -1. */
+static int query_duration(
+	const char *query, int64_t *duration_us_r, struct problem *problem)
+{
+	char text[QUERY_VALUE_MAX];
+	int64_t number;
+	int given = query_get(query, "duration", text, problem);
+	size_t len = given > 0 ? strlen(text) : 0;
+	char unit = len > 0 ? text[len - 1] : '\0';
+
+	if (given <= 0)
+		return given;
+	text[len ? len - 1 : 0] = '\0';
+	if (!unit || !strchr("hdm", unit) || str_int(text, 1, 100000, &number) < 0)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"'duration' parameter must be like 12h, 7d or 1m");
+	*duration_us_r = number * (unit == 'h'          ? HOUR_US
+					  : unit == 'd' ? DAY_US
+							: 30 * DAY_US);
+	return 1;
+}
+
+static int query_stats(const struct request *request, struct stats_ask *ask_r,
+	struct problem *problem)
+{
+	const char *query = request_query(request);
+	char resolution[QUERY_VALUE_MAX] = "day";
+	int64_t end_us = clock_now_us(request->worker->shared->clock);
+	int64_t start_us = 0, duration_us = 7 * DAY_US, step_us;
+	int start, duration;
+
+	if (query_events(query, &ask_r->events, problem) < 0 ||
+		query_get(query, "resolution", resolution, problem) < 0 ||
+		form_query_time(query, "end", &end_us, problem) < 0 ||
+		(start = form_query_time(query, "start", &start_us, problem)) < 0 ||
+		(duration = query_duration(query, &duration_us, problem)) < 0)
+		return -1;
+	if (!str_eq(resolution, "hour") && !str_eq(resolution, "day"))
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"'resolution' parameter must be hour or day");
+	step_us = str_eq(resolution, "hour") ? HOUR_US : DAY_US;
+	if (!start || duration)
+		start_us = end_us > duration_us ? end_us - duration_us : 0;
+	if (start_us > end_us)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"'start' parameter must be before the end");
+	ask_r->step_us = step_us;
+	ask_r->begin_us = start_us - start_us % step_us;
+	ask_r->end_us = end_us - end_us % step_us + step_us;
+	if ((ask_r->end_us - ask_r->begin_us) / step_us > STEPS_MAX)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"the time range has more than %d steps", STEPS_MAX);
+	return 0;
+}
+
+/* As JavaScript and Go read it. */
+static json_t *render_time(int64_t time_us)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_rfc5322(time_us, text);
+	memcpy(text + strlen(text) - 5, "UTC", 4);
+	return json_string(text);
+}
+
+static json_t *render_counts(const char *name, const json_int_t *n)
+{
+	json_int_t dropped = n[FACT_DISCARDED] + n[FACT_REMOVED];
+
+	if (str_eq(name, "accepted"))
+		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "outgoing",
+			n[FACT_ACCEPTED], "total", n[FACT_ACCEPTED]);
+	if (str_eq(name, "delivered"))
+		return json_pack("{s:I, s:i, s:I}", "smtp", n[FACT_DELIVERED],
+			"http", 0, "total", n[FACT_DELIVERED]);
+	if (str_eq(name, "failed"))
+		return json_pack("{s:{s:i, s:I}, s:{s:I, s:I, s:i, s:i, s:i,"
+				 " s:I}}",
+			"temporary", "espblock", 0, "total", n[FACT_DEFERRED],
+			"permanent", "bounce", n[FACT_BOUNCED] + dropped,
+			"delayed-bounce", n[FACT_EXPIRED], "suppress-bounce", 0,
+			"suppress-unsubscribe", 0, "suppress-complaint", 0,
+			"total", n[FACT_BOUNCED] + n[FACT_EXPIRED] + dropped);
+	return json_pack("{s:I}", "total",
+		str_eq(name, "complained") ? n[FACT_COMPLAINED] : (json_int_t)0);
+}
+
+static json_t *render_step(
+	unsigned events, int64_t time_us, const json_int_t *counts)
+{
+	json_t *step = json_object();
+
+	json_object_set_new(step, "time", render_time(time_us));
+	for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+		if (events & (1u << k))
+			json_object_set_new(step, names[k],
+				render_counts(names[k], counts));
+	return step;
+}
+
+static json_t *render_stats(
+	const struct stats_ask *ask, const struct event_counts *counts)
+{
+	json_t *steps = json_array();
+	size_t i = 0;
+
+	for (int64_t us = ask->begin_us; us < ask->end_us; us += ask->step_us) {
+		json_int_t n[FACTS] = {0};
+
+		for (; i < counts->n && counts->items[i].time_us == us; i++)
+			n[counts->items[i].kind] += counts->items[i].count;
+		json_array_append_new(steps, render_step(ask->events, us, n));
+	}
+	return json_pack("{s:o, s:o, s:s, s:o}", "start",
+		render_time(ask->begin_us), "end",
+		render_time(ask->end_us - ask->step_us), "resolution",
+		ask->step_us == DAY_US ? "day" : "hour", "stats", steps);
+}
+
+void api_form_stats(struct request *request)
+{
+	const struct admission *admission = &request->admission;
+	struct problem problem = PROBLEM_INIT;
+	struct event_counts counts = {0};
+	struct err err = ERR_INIT;
+	struct stats_ask ask = {0};
+	json_t *answer = NULL;
+
+	if (query_stats(request, &ask, &problem) == 0) {
+		const struct event_count_filter filter = {
+			.company_id = admission->key.company_id,
+			.domain = *admission->param ? admission->param
+						    : admission->key.domain,
+			.begin_us = ask.begin_us,
+			.end_us = ask.end_us,
+			.step_us = ask.step_us,
+		};
+
+		if (store_event_counts(
+			    request->worker->db, &filter, &counts, &err) == 0) {
+			answer = render_stats(&ask, &counts);
+		} else {
+			log_error(request->worker->log, "stats_failed",
+				"request", request->id, "error", err.text);
+			problem_from_err(&problem, &err);
+		}
+	}
+	store_event_counts_free(&counts);
+	reply_either(request, &problem, 200, answer);
+}
