@@ -14,7 +14,8 @@ import pytest
 from harness import wait_for
 from harness.httpd import check_problem
 from harness.fates import Fates, address
-from harness.sandbox import TREE, unique
+from harness.remote import Remote
+from harness.sandbox import TREE, free_port, unique
 
 BUILD = os.environ.get("BUILD", "build")
 
@@ -40,13 +41,32 @@ def test_what_the_remote_answers(fates):
         "spam": "bounced",
         "reset": "deferred",
         "resetend": "deferred",
+        "silent": "deferred",
+        "silentend": "deferred",
+        "nodata": "bounced",
+        "notyet": "deferred",
     }
+    for name in ("smtp_rcpt_timeout", "smtp_data_done_timeout", "smtp_helo_timeout"):
+        fates.box.postconf(f"{name} = 1s")
+    greetings = {
+        "refuses": b"554 5.7.1 Not you\r\n",
+        "busy": b"421 4.7.0 Not now\r\n",
+        "mute": b"",
+    }
+    remotes = {name: Remote(text) for name, text in greetings.items()}
+    for name, remote in remotes.items():
+        fates.route(f"{name}.test", f"smtp:[127.0.0.1]:{remote.port}")
+    fates.route("nobody.test", f"smtp:[127.0.0.1]:{free_port()}")
+    fates.reload()
     words = {
         "delivered": "delivered",
         "bounced": "bounced",
         "deferred": "delivery_delayed",
     }
     ids = {local: fates.send(address(local)) for local in wanted}
+    for name in (*greetings, "nobody"):
+        wanted[name] = "deferred"
+        ids[name] = fates.send(f"x@{name}.test")
     for local, email_id in ids.items():
         fates.wait(email_id, wanted[local])
         assert fates.last_event(email_id) == words[wanted[local]]
@@ -55,6 +75,8 @@ def test_what_the_remote_answers(fates):
     assert "because of this 550 5.7.1 and that" in text
     [(kind, n, text)] = fates.events(ids["bytes"])
     assert "ü" in text and "status=sent" in text
+    for remote in remotes.values():
+        remote.close()
 
 
 def test_several_recipients(fates):
@@ -182,6 +204,54 @@ def test_content_filter_by_smtp(fates):
     email_ids.append(fates.send(address("fine"), address("unknown")))
     fates.wait(email_ids[0], "delivered", "bounced")
     assert [e[0] for e in fates.events(email_ids[0])].count("delivered") == 1
+
+
+def test_content_filter_by_pipe(own_box):
+    """It gives the mail back by sendmail(1): its Message-ID alone tells, and it may
+    have been delivered before the filter has ended."""
+    fates = Fates(own_box("--submission", "smtp"))
+    config = fates.box.env["POSTFIX_CONFIG"]
+    script = fates.box.dir / "filter"
+    script.write_text(f'#!/bin/sh\nexec sendmail -C {config} -G -i "$@"\n')
+    script.chmod(0o755)
+    fates.box.dir.chmod(0o755)
+    master = fates.box.dir / "postfix/master.cf"
+    text = master.read_text()
+    # What the filter gives back comes by pickup.
+    [pickup] = [line for line in text.splitlines() if line.split()[:1] == ["pickup"]]
+    text = text.replace(
+        pickup,
+        f"{pickup}\n  -o content_filter=\n  -o receive_override_options=no_milters",
+    )
+    master.write_text(
+        f"{text}\nfilter unix - n n - 10 pipe flags=Rq user=nobody null_sender="
+        f" argv={script} -f ${{sender}} -- ${{recipient}}\n"
+    )
+    fates.box.postconf("content_filter = filter:dummy")
+    fates.reload()
+    email_id = fates.send(address("fine"), address("unknown"))
+    fates.wait(email_id, "delivered", "bounced")
+    assert fates.last_event(email_id) == "bounced"
+    [(how,)] = fates.rows("SELECT how FROM hop WHERE parent IS NOT NULL")
+    assert how == "message_id"
+    fates.remote.close()
+
+
+def test_local_alias(fates):
+    """local(8) makes a message of its own, which no milter sees."""
+    aliases = fates.box.dir / "aliases"
+    aliases.write_text(
+        "team: fine@remote.test, unknown@remote.test\none: fine@remote.test\n"
+    )
+    aliases.chmod(0o644)
+    fates.box.dir.chmod(0o755)
+    fates.box.postconf(f"alias_maps = texthash:{aliases}")
+    fates.route("host.test", "local:")
+    fates.box.postconf("mydestination = host.test")
+    fates.reload()
+    email_id = fates.send("team@host.test", "one@host.test", "nobodyhere@host.test")
+    fates.wait(email_id, "bounced", "delivered", "bounced")
+    assert fates.last_event(email_id) == "bounced"
 
 
 def test_gone_for_a_while(fates):
@@ -335,7 +405,7 @@ def test_killed_again_and_again(own_box):
             if i == 0:
                 wait_for("the first line to be read", stored(1))
             if i % 20 == 0:
-                time.sleep(random.random() / 4)
+                time.sleep(random.random() / 8)
                 readers[-1].send_signal(signal.SIGKILL)
                 readers[-1].wait()
                 readers.append(start_reader(box))

@@ -24,9 +24,10 @@ class Fates:
             text=True,
             check=True,
         ).stdout.strip()
-        table = f"inline:{{ {{remote.test = smtp:[127.0.0.1]:{self.remote.port}}} }}"
+        self.tables = tables
+        self.routes = {}
+        self.route("remote.test", f"smtp:[127.0.0.1]:{self.remote.port}")
         for setting in (
-            f"transport_maps = {table} {tables}",
             "minimal_backoff_time = 1s",
             "maximal_backoff_time = 1s",
             "queue_run_delay = 1s",
@@ -34,6 +35,12 @@ class Fates:
         ):
             box.postconf(setting)
         self.reload()
+
+    def route(self, domain, transport):
+        """Takes effect at a reload."""
+        self.routes[domain] = transport
+        rows = " ".join(f"{{{name} = {way}}}" for name, way in self.routes.items())
+        self.box.postconf(f"transport_maps = inline:{{ {rows} }} {self.tables}")
 
     def reload(self):
         subprocess.run(

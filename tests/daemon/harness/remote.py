@@ -12,6 +12,11 @@ RCPT = {
     "bytes": b"550 5.1.1 caf\xe9 \xc3\xbc \x07bell status=sent (250 ok)\r\n",
     "closing": b"421 4.3.2 Shutting down\r\n",
 }
+# To DATA, when it has a recipient.
+DATA = {
+    "nodata": b"554 5.7.0 No data for you\r\n",
+    "notyet": b"451 4.3.0 No data yet\r\n",
+}
 # And at the end of the message.
 END = {
     "full": b"452 4.3.1 Insufficient storage\r\n",
@@ -22,9 +27,11 @@ END = {
 class Remote:
     """Listens on a free port of loopback. Other local parts than those above:
     `reset` and `resetend` have the connection reset at RCPT and at the end of
-    the message; all others are taken."""
+    the message, `silent` and `silentend` wait there for nothing; all others are
+    taken. With greeting it is all that anybody hears."""
 
-    def __init__(self):
+    def __init__(self, greeting=None):
+        self.greeting = greeting
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.taken = []  # recipients
@@ -55,6 +62,10 @@ class Remote:
             pass
 
     def _talk(self, peer, lines):
+        if self.greeting is not None:
+            peer.sendall(self.greeting)
+            lines.read()
+            return
         peer.sendall(b"220 remote.test ESMTP\r\n")
         recipients = []
         for line in lines:
@@ -69,6 +80,9 @@ class Remote:
                 local = address.split("@")[0]
                 if local == "reset":
                     return self._reset(peer)
+                if local == "silent":
+                    lines.read()
+                    return
                 answer = self.answers.get(local) or RCPT.get(local, b"250 2.1.5 Ok\r\n")
                 if answer.startswith(b"250"):
                     recipients.append(address)
@@ -79,10 +93,16 @@ class Remote:
                 if not recipients:
                     peer.sendall(b"554 5.5.1 No recipients\r\n")
                     continue
-                peer.sendall(b"354 Go on\r\n")
+                locals_ = [a.split("@")[0] for a in recipients]
+                answers = [DATA[local] for local in locals_ if local in DATA]
+                peer.sendall(answers[0] if answers else b"354 Go on\r\n")
+                if answers:
+                    continue
                 while lines.readline() not in (b".\r\n", b""):
                     pass
-                locals_ = [a.split("@")[0] for a in recipients]
+                if "silentend" in locals_:
+                    lines.read()
+                    return
                 if "resetend" in locals_:
                     return self._reset(peer)
                 answers = [END[local] for local in locals_ if local in END]
