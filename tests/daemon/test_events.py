@@ -206,42 +206,42 @@ def test_content_filter_by_smtp(fates):
     assert [e[0] for e in fates.events(email_ids[0])].count("delivered") == 1
 
 
-def test_content_filter_by_pipe(own_box):
-    """It gives the mail back by sendmail(1): its Message-ID alone tells, and it may
-    have been delivered before the filter has ended."""
-    fates = Fates(own_box("--submission", "smtp"))
-    config = fates.box.env["POSTFIX_CONFIG"]
-    script = fates.box.dir / "filter"
-    script.write_text(f'#!/bin/sh\nexec sendmail -C {config} -G -i "$@"\n')
+def test_content_filter_by_pipe(fates):
+    """It says nothing of the message that it gives back: the Message-ID alone tells,
+    and what became of that may be known before the filter has ended."""
+    box = fates.box
+    host, port = box.add_smtpd(
+        "content_filter=", "receive_override_options=no_milters"
+    ).split(":")
+    script = box.dir / "filter"
+    script.write_text(
+        "#!/usr/bin/python3\nimport smtplib, sys, time\n"
+        f"with smtplib.SMTP('{host}', {port}) as to:\n"
+        "    to.sendmail(sys.argv[1], sys.argv[2:], sys.stdin.buffer.read())\n"
+        "time.sleep(1)\n"
+    )
     script.chmod(0o755)
-    fates.box.dir.chmod(0o755)
-    master = fates.box.dir / "postfix/master.cf"
-    text = master.read_text()
-    # What the filter gives back comes by pickup.
-    [pickup] = [line for line in text.splitlines() if line.split()[:1] == ["pickup"]]
-    text = text.replace(
-        pickup,
-        f"{pickup}\n  -o content_filter=\n  -o receive_override_options=no_milters",
-    )
-    master.write_text(
-        f"{text}\nfilter unix - n n - 10 pipe flags=Rq user=nobody null_sender="
-        f" argv={script} -f ${{sender}} -- ${{recipient}}\n"
-    )
-    fates.box.postconf("content_filter = filter:dummy")
+    box.dir.chmod(0o755)
+    with (box.dir / "postfix/master.cf").open("a") as file:
+        file.write(
+            "filter unix - n n - 10 pipe flags=Rq user=nobody"
+            f" argv={script} ${{sender}} ${{recipient}}\n"
+        )
+    box.postconf("content_filter = filter:dummy")
     fates.reload()
     email_id = fates.send(address("fine"), address("unknown"))
     fates.wait(email_id, "delivered", "bounced")
     assert fates.last_event(email_id) == "bounced"
-    [(how,)] = fates.rows("SELECT how FROM hop WHERE parent IS NOT NULL")
-    assert how == "message_id"
-    fates.remote.close()
+    assert fates.remote.taken == [address("fine")]
+    hows = fates.rows("SELECT DISTINCT how FROM hop WHERE parent IS NOT NULL")
+    assert hows == [("message_id",)]
 
 
 def test_local_alias(fates):
     """local(8) makes a message of its own, which no milter sees."""
     aliases = fates.box.dir / "aliases"
     aliases.write_text(
-        "team: fine@remote.test, unknown@remote.test\none: fine@remote.test\n"
+        "team fine@remote.test, unknown@remote.test\none fine@remote.test\n"
     )
     aliases.chmod(0o644)
     fates.box.dir.chmod(0o755)

@@ -198,6 +198,69 @@ static void test_queue_ids(void **state)
 		store_hop_find(temp->db, "4Y", 60 * second, &hop, NULL), 0);
 }
 
+/* Neither seq nor recorded_us comes back, when the newest rows were removed. */
+static void test_removed(void **state)
+{
+	static const char sql_seq[] = "SELECT max(seq) FROM event";
+	static const char sql_recorded[] = "SELECT max(recorded_us) FROM event";
+	static const char sql_remove[] = "DELETE FROM event";
+	struct temp_db *temp = *state;
+	int64_t email = begin(temp), last;
+
+	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 100), 1);
+	assert_int_equal(add(temp, email, 1, FACT_DEFERRED, "b", 200), 1);
+	last = temp_db_number(temp->db, sql_seq);
+	assert_int_equal(db_change(temp->db, sql_remove, NULL, NULL), 2);
+	assert_int_equal(add(temp, email, 1, FACT_DEFERRED, "c", 150), 1);
+	assert_true(temp_db_number(temp->db, sql_seq) > last);
+	assert_int_equal(temp_db_number(temp->db, sql_recorded), 200);
+}
+
+/* All that a transaction says of an email, before it is written. */
+static void test_together(void **state)
+{
+	static const char sql_last[] = "SELECT last_event FROM email";
+	struct temp_db *temp = *state;
+	int64_t email = begin(temp), n = -1;
+	_cleanup_(fact_writer) struct fact_writer *writer = fact_writer_new(
+		temp->db);
+	const struct recipient_fates *fates;
+	struct fact_report report = {.email = email,
+		.n = 1,
+		.fact = FACT_DEFERRED,
+		.now_us = 10,
+		.text = "later",
+		.source = "log"};
+	_cleanup_free_ char *last = NULL;
+
+	assert_int_equal(
+		fact_writer_find(writer, email, "C@dst.test", &n, NULL), 1);
+	assert_int_equal(n, 2);
+	assert_int_equal(
+		fact_writer_find(writer, email, "d@dst.test", &n, NULL), 0);
+	for (uint8_t i = 0; i < 3; i++) {
+		report.key[0] = i;
+		assert_int_equal(fact_writer_add(writer, &report, NULL), 1);
+		assert_int_equal(fact_writer_add(writer, &report, NULL), 0);
+	}
+	OK(fact_writer_recipients(writer, email, &fates, &why));
+	assert_int_equal(fates->items[1].attempts, 3);
+	/* with the words that were said last */
+	report.fact = FACT_EXPIRED;
+	report.key[0] = 9;
+	report.text = fates->items[1].text;
+	assert_int_equal(fact_writer_add(writer, &report, NULL), 1);
+	assert_int_equal(fact_writer_held(writer), 3);
+	OK(fact_writer_flush(writer, &why));
+	assert_int_equal(fact_writer_held(writer), 0);
+	OK(fact_writer_recipients(writer, email, &fates, &why));
+	assert_int_equal(fates->items[1].fate, FATE_EXPIRED);
+	assert_int_equal(fates->items[1].attempts, 3);
+	assert_string_equal(fates->items[1].text, "later");
+	last = temp_db_text(temp->db, sql_last);
+	assert_string_equal(last, "sent");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +270,8 @@ int main(void)
 		TEST(test_pages),
 		TEST(test_counts),
 		TEST(test_queue_ids),
+		TEST(test_removed),
+		TEST(test_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
