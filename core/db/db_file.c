@@ -46,29 +46,36 @@ static bool have_right(const char *path, enum db_right right)
 	return faccessat(AT_FDCWD, path, rights[right].mode, AT_EACCESS) == 0;
 }
 
-/* The caller frees it. */
-static char *name_of(uid_t uid)
+/* The user's name, or the number when no user has it; the caller frees it. */
+static char *name_of(uid_t uid, bool *has_name_r)
 {
 	char text[PASSWD_BYTES];
 	struct passwd entry, *found = NULL;
+	bool has_name = getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 &&
+			found != NULL;
 
-	if (getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 && found)
-		return mem_strdup(found->pw_name);
-	return mem_printf("%u", (unsigned)uid);
+	if (has_name_r)
+		*has_name_r = has_name;
+	return has_name ? mem_strdup(found->pw_name)
+			: mem_printf("%u", (unsigned)uid);
 }
 
+/* What root has made, or a user who is gone, may be given to this one. What is
+ * another user's may not: that user needs it. */
 static char *advice(const char *path, enum db_right right, uid_t owner)
 {
-	_cleanup_free_ char *name = name_of(owner);
-	_cleanup_free_ char *self = name_of(geteuid());
+	bool is_user;
+	_cleanup_free_ char *name = name_of(owner, &is_user);
+	_cleanup_free_ char *self = name_of(geteuid(), NULL);
 
 	if (owner == geteuid())
 		return mem_printf("`chmod %s %s`", rights[right].own, path);
+	if (owner != 0 && is_user)
+		return mem_printf("run this as %s or root", name);
 	if (rights[right].others)
-		return mem_printf("run this as %s%s, or `%s %s`", name,
-			owner == 0 ? "" : " or root", rights[right].others, path);
-	return mem_printf("run this as %s%s, or `chown %s %s`", name,
-		owner == 0 ? "" : " or root", self, path);
+		return mem_printf("run this as root, or `%s %s`",
+			rights[right].others, path);
+	return mem_printf("run this as root, or `chown %s %s`", self, path);
 }
 
 /* Goes up to what can be looked at. */
@@ -95,8 +102,8 @@ static int refuse_right(const char *path, enum db_right right, struct err *err)
 {
 	struct stat info = {0};
 	_cleanup_free_ char *at = find_barrier(path, &info);
-	_cleanup_free_ char *self = name_of(geteuid());
-	_cleanup_free_ char *owner = name_of(info.st_uid);
+	_cleanup_free_ char *self = name_of(geteuid(), NULL);
+	_cleanup_free_ char *owner = name_of(info.st_uid, NULL);
 	_cleanup_free_ char *mend = NULL;
 
 	if (!str_eq(at, path))

@@ -14,7 +14,7 @@
 #include "core/db/db_file.h"
 #include "temp_db.h"
 
-enum { NOBODY = 65534, NAMELESS = 3999999 };
+enum { DAEMON = 1, NOBODY = 65534, NAMELESS = 3999999 };
 
 /* All is nobody's but what is named; "" is the folder. */
 static const struct {
@@ -22,15 +22,24 @@ static const struct {
 	uid_t owner;
 	mode_t mode;
 	const char *says;
-	const char *mend; /* followed by the path */
+	const char *mend; /* followed by the path; NULL: no command */
 } cases[] = {
 	{"db", 0, 0640,
 		"the user nobody may not read and write the database; it "
 		"belongs to root, with mode 0640: ",
 		"run this as root, or `chown nobody"},
 	{"db", NAMELESS, 0444, "belongs to 3999999, with mode 0444",
-		"run this as 3999999 or root, or `chown nobody"},
+		"run this as root, or `chown nobody"},
 	{"db", NOBODY, 0440, "read and write", "`chmod u+rw"},
+	/* Whose it is needs it. */
+	{"db", DAEMON, 0640,
+		"belongs to daemon, with mode 0640: run this as "
+		"daemon or root",
+		NULL},
+	{"", DAEMON, 0700,
+		"may not enter this folder above the database; it belongs to "
+		"daemon, with mode 0700: run this as daemon or root",
+		NULL},
 	{"", 0, 0755, "make files in the folder of the database",
 		"run this as root, or `chown nobody"},
 	{"", NOBODY, 0500, "make files", "`chmod u+rwx"},
@@ -46,8 +55,15 @@ struct look {
 	const char *database;
 	const char *at; /* which the text begins with */
 	const char *says;
-	const char *mend;
+	const char *mend; /* NULL: it ends with what it says */
 };
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
 
 static int look(void *arg)
 {
@@ -57,7 +73,9 @@ static int look(void *arg)
 
 	if (db_file_require(look->database, &err) < 0 && err.code == ERR_CONFIG &&
 		strncmp(err.text, begin, strlen(begin)) == 0 &&
-		strstr(err.text, look->says) && strstr(err.text, look->mend))
+		(look->mend ? strstr(err.text, look->says) &&
+					strstr(err.text, look->mend)
+			    : ends_with(err.text, look->says)))
 		return 0;
 	fprintf(stderr, "%s\n", err.text);
 	return 1;
@@ -78,7 +96,9 @@ static void check(const struct temp_db *temp, size_t i)
 	_cleanup_free_ char *path = *cases[i].name
 					    ? temp_db_file(temp, cases[i].name)
 					    : mem_strdup(temp->folder);
-	_cleanup_free_ char *mend = mem_printf("%s %s`", cases[i].mend, path);
+	_cleanup_free_ char *mend = cases[i].mend ? mem_printf("%s %s`",
+							    cases[i].mend, path)
+						  : NULL;
 	struct look wanted = {database, path, cases[i].says, mend};
 
 	assert_int_equal(chown(temp->folder, NOBODY, NOBODY), 0);
