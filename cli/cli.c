@@ -43,9 +43,10 @@ static int refuse_use(
 
 	complain(errors, err);
 	if (arguments->verb)
-		usage_add_line(arguments->verb, &usage);
-	fprintf(errors, "usage: %s\n",
-		usage.len ? usage.data : "postern COMMAND ..., see --help");
+		usage_add_short(arguments->verb, &usage);
+	else
+		buf_add_str(&usage, "usage: postern COMMAND ..., see --help\n");
+	fputs(usage.data, errors);
 	return EX_USAGE;
 }
 

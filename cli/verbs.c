@@ -183,10 +183,9 @@ static void add_option(const struct verb_option *taken, struct buf *out)
 		buf_printf(out, " %s", option->argument);
 }
 
-/* The line, broken before an option that would go beyond width; what follows
+/* The line, broken before an option that would go beyond LINE_WIDTH; what follows
  * stands under what the verb takes. at: the column at which it begins. */
-static void add_usage(
-	const struct verb *verb, size_t at, size_t width, struct buf *out)
+static void add_usage(const struct verb *verb, size_t at, struct buf *out)
 {
 	size_t indent = at + 4, start = out->len;
 
@@ -203,7 +202,7 @@ static void add_usage(
 		buf_add_str(&option, taken->required ? "" : "[");
 		add_option(taken, &option);
 		buf_add_str(&option, taken->required ? "" : "]");
-		if (at + 1 + option.len > width) {
+		if (at + 1 + option.len > LINE_WIDTH) {
 			buf_printf(out, "\n%*s", (int)indent, "");
 			at = indent;
 		} else {
@@ -215,16 +214,17 @@ static void add_usage(
 	}
 }
 
-void usage_add_line(const struct verb *verb, struct buf *out)
+void usage_add_short(const struct verb *verb, struct buf *out)
 {
-	add_usage(verb, 0, SIZE_MAX, out);
+	buf_add_str(out, "usage: ");
+	add_usage(verb, strlen("usage: "), out);
+	buf_add_char(out, '\n');
 }
 
 void usage_add_verb(const struct verb *verb, struct buf *out)
 {
-	buf_add_str(out, "usage: ");
-	add_usage(verb, strlen("usage: "), LINE_WIDTH, out);
-	buf_add_str(out, "\n\n");
+	usage_add_short(verb, out);
+	buf_add_char(out, '\n');
 	visible_add_wrapped(out, verb->help, 0, LINE_WIDTH);
 	buf_add_char(out, '\n');
 	for (size_t i = 0; verb->options[i].help; i++) {
@@ -245,7 +245,7 @@ void usage_add_all(const char *noun, struct buf *out)
 		if (noun && !str_eq(noun, verbs[i]->noun))
 			continue;
 		buf_add_str(out, "  ");
-		add_usage(verbs[i], 2, LINE_WIDTH, out);
+		add_usage(verbs[i], 2, out);
 		buf_add_char(out, '\n');
 	}
 	buf_printf(out, "\n%s", general);

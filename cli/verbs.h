@@ -130,10 +130,11 @@ const struct verb_option *verbs_takes(
 void usage_add_nouns(struct buf *out);
 void usage_add_names(const char *noun, struct buf *out);
 
-/* Appends one line, as `postern domain add NAME --company ID [--inactive]`. */
-void usage_add_line(const struct verb *verb, struct buf *out);
+/* Appends `usage: postern domain add NAME --company ID [--inactive]`, in as
+ * many lines as it needs. */
+void usage_add_short(const struct verb *verb, struct buf *out);
 
-/* Appends the line, the help and the options of a verb. */
+/* Appends that, the help and the options of a verb. */
 void usage_add_verb(const struct verb *verb, struct buf *out);
 
 /* Appends the lines of all verbs of a noun, or of all nouns for NULL. */

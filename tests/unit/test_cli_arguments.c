@@ -254,10 +254,10 @@ static void test_usage_of_a_verb(void **state)
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
 	(void)state;
-	usage_add_line(verbs_find("domain", "add"), &text);
+	usage_add_short(verbs_find("domain", "add"), &text);
 	assert_string_equal(buf_str(&text),
-		"postern domain add NAME --company ID [--inactive] "
-		"[--policy P] [--subdomains S]");
+		"usage: postern domain add NAME --company ID [--inactive] "
+		"[--policy P]\n           [--subdomains S]\n");
 	buf_clear(&text);
 	usage_add_verb(verbs_find("email", "list"), &text);
 	assert_true(str_starts(buf_str(&text),
