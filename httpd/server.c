@@ -21,6 +21,7 @@
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
 #include "core/db/committer.h"
+#include "core/db/db_pool.h"
 #include "core/db/migrate.h"
 #include "core/postfix/postfix_run.h"
 #include "httpd/worker/work_pool.h"
@@ -231,6 +232,7 @@ static int start_workers(
 
 static int start(struct server *server, const struct conf *conf, struct err *err)
 {
+	size_t threads = get_nprocs() > 2 ? (size_t)get_nprocs() : 2;
 	char name[LISTENER_NAME_SIZE];
 
 	if (migrate_check_file(server->database, err) < 0 ||
@@ -242,7 +244,8 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 			name, err) < 0 ||
 		bind_admin(server, conf, err) < 0)
 		return -1;
-	server->shared.pool = work_pool_new((size_t)get_nprocs());
+	server->shared.pool = work_pool_new(threads);
+	server->shared.readers = db_pool_new(server->database, threads);
 	if (server->shared.pool == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(
@@ -346,6 +349,7 @@ void server_stop(struct server *server)
 {
 	stop_workers(server);
 	work_pool_free(server->shared.pool);
+	db_pool_free(server->shared.readers);
 	/* Runs the last jobs; that of the cleaner may be among them, and what
 	 * they post to the workers is run when those are freed. */
 	committer_free(server->shared.committer);

@@ -38,6 +38,40 @@ int store_email_get(struct db *db, const char *id,
 		&store_email_type, email_r, err);
 }
 
+/* The seq of an email: 1, 0 when the scope has no such one, -1. */
+static int find_seq(struct db *db, const struct email_scope *scope,
+	const char *id, int64_t *seq_r, struct err *err)
+{
+	static const char sql_seq[] =
+		"SELECT e.seq FROM email e WHERE e.id = $id AND" IN_FOLDER
+		" AND ($company IS NULL OR e.company_id = $company)"
+		" AND ($domain IS NULL OR e.domain = $domain)";
+
+	return row_number(db, sql_seq,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$all", !scope->sent_only),
+			DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain)),
+		seq_r, err);
+}
+
+int store_email_size(struct db *db, const char *id,
+	const struct email_scope *scope, int64_t *bytes_r, struct err *err)
+{
+	static const char *const columns[] = {
+		"html", "text", "tags", "variables"};
+	int64_t seq, bytes = 0, some;
+	int found = find_seq(db, scope, id, &seq, err);
+
+	for (size_t i = 0; found == 1 && i < ARRAY_SIZE(columns); i++) {
+		if (db_size(db, "email_content", columns[i], seq, &some, err) < 0)
+			return -1;
+		bytes += some;
+	}
+	if (found == 1)
+		*bytes_r = bytes;
+	return found;
+}
+
 static const struct row_field recall_fields[] = {
 	ROW_WORD(email_recall, state, ROW_ENUM, "state", &store_email_states),
 	ROW_FIELD(email_recall, ticket, ROW_ID),
@@ -149,22 +183,6 @@ int store_email_list_chosen(struct db *db, const char *message_id, int limit,
 		DB_PARAMS(DB_TEXT("$message_id", message_id),
 			DB_INT("$limit", limit)),
 		list_r, err);
-}
-
-/* The seq of the cursor: 1, 0 when the scope has no such email, -1. */
-static int find_seq(struct db *db, const struct email_scope *scope,
-	const char *id, int64_t *seq_r, struct err *err)
-{
-	static const char sql_seq[] =
-		"SELECT e.seq FROM email e WHERE e.id = $id AND" IN_FOLDER
-		" AND ($company IS NULL OR e.company_id = $company)"
-		" AND ($domain IS NULL OR e.domain = $domain)";
-
-	return row_number(db, sql_seq,
-		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$all", !scope->sent_only),
-			DB_TEXT("$company", scope->company_id),
-			DB_TEXT("$domain", scope->domain)),
-		seq_r, err);
 }
 
 int store_email_page(struct db *db, const struct email_scope *scope,

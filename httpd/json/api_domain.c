@@ -215,7 +215,7 @@ static int find(struct request *request, struct domain *domain_r,
 
 	if (id_of_path(request, id, problem) < 0)
 		return -1;
-	found = find_seen(request->worker->db, &request->admission.key, id,
+	found = find_seen(request->db, &request->admission.key, id,
 		domain_r, &err);
 	if (found < 0) {
 		log_error(request->worker->log, "domain_lookup_failed",
@@ -245,7 +245,7 @@ static int find_page(struct request *request, const struct page *page,
 	const struct domain_scope scope = {key->company_id, key->domain};
 	struct domain_list list;
 	int found = store_domain_page(
-		request->worker->db, &scope, page, &list, more_r, err);
+		request->db, &scope, page, &list, more_r, err);
 
 	if (found <= 0)
 		return found;

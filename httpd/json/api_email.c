@@ -1,7 +1,8 @@
 /*
  * api_email: the routes /emails, but for batches.
  *
- * Threads: the worker's, but for parse(), which may run in the pool.
+ * Threads: the worker's, but for parse(), get_email() and those that list,
+ * which may run in the pool.
  */
 #include "httpd/json/api_json.h"
 
@@ -121,7 +122,7 @@ static int find(struct request *request, bool any_state, struct email *email_r,
 	if (!read_id(param, id))
 		return problem_set(problem, PROBLEM_PARAMETER,
 			"The `id` must be a valid UUID.");
-	found = store_email_get(request->worker->db, id, &scope, email_r, &err);
+	found = store_email_get(request->db, id, &scope, email_r, &err);
 	if (found < 0) {
 		log_error(request->worker->log, "email_lookup_failed",
 			"request", request->id, "error", err.text);
@@ -134,7 +135,32 @@ static int find(struct request *request, bool any_state, struct email *email_r,
 	return problem_set(problem, PROBLEM_NOT_FOUND, "Email not found");
 }
 
-void api_email_get(struct request *request)
+/* Of more content an email is read and printed in the pool. */
+enum { SMALL_CONTENT = 64 * 1024 };
+
+/* Whatever is wrong, handle finds it out. */
+static void read_email(
+	struct request *request, void (*handle)(struct request *request))
+{
+	const struct key *key = &request->admission.key;
+	const struct email_scope scope = {
+		.company_id = key->company_id, .domain = key->domain};
+	struct problem problem = PROBLEM_INIT;
+	char id[ID_SIZE];
+	int64_t bytes = 0;
+
+	if (!read_id(request->admission.param, id) ||
+		store_email_size(request->db, id, &scope, &bytes, NULL) != 1 ||
+		bytes <= SMALL_CONTENT)
+		handle(request);
+	else if (admission_hold(request->worker, &request->admission,
+			 2 * (uint64_t)bytes, &problem) < 0)
+		reply_problem(request, &problem);
+	else
+		reply_from_pool(request, handle);
+}
+
+static void get_email(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
 	int any_state = read_state(request, &problem);
@@ -146,6 +172,11 @@ void api_email_get(struct request *request)
 	}
 	reply_printed(request, 200, email_json_print(&email, any_state > 0));
 	store_email_clear(&email);
+}
+
+void api_email_get(struct request *request)
+{
+	read_email(request, get_email);
 }
 
 /* GET /emails/{id}/events */
@@ -160,8 +191,8 @@ static int find_events(struct request *request, const struct page *page,
 
 	if (find(request, false, &email, problem) < 0)
 		return -1;
-	found = store_event_page_of_email(request->worker->db, email.seq,
-		page->after, page->limit, &list, &err);
+	found = store_event_page_of_email(
+		request->db, email.seq, page->after, page->limit, &list, &err);
 	store_email_clear(&email);
 	if (found == 0)
 		return problem_set(problem, PROBLEM_PARAMETER,
@@ -182,7 +213,7 @@ static int find_events(struct request *request, const struct page *page,
 
 /* The time line: oldest first, so there is nothing before a page that a client
  * has not had. */
-void api_email_events(struct request *request)
+static void list_events(struct request *request)
 {
 	static const char *const names[] = {"limit", "after", NULL};
 	const char *query = request_query(request);
@@ -195,6 +226,11 @@ void api_email_events(struct request *request)
 		list_json_parse(query, &page, &problem) == 0)
 		find_events(request, &page, data, &more, &problem);
 	reply_either(request, &problem, 200, list_json_render(data, more));
+}
+
+void api_email_events(struct request *request)
+{
+	read_email(request, list_events);
 }
 
 /* GET /emails */
@@ -323,7 +359,7 @@ static int find_page(struct request *request, const struct email_filter *filter,
 		.domain = key->domain,
 		.sent_only = true,
 	};
-	struct db *db = request->worker->db;
+	struct db *db = request->db;
 	struct err err = ERR_INIT;
 	int found;
 
@@ -344,7 +380,7 @@ static int find_page(struct request *request, const struct email_filter *filter,
 	return 0;
 }
 
-void api_email_list(struct request *request)
+static void list_emails(struct request *request)
 {
 	const char *query = request_query(request);
 	struct problem problem = PROBLEM_INIT;
@@ -365,4 +401,10 @@ void api_email_list(struct request *request)
 		json_object_set_new(list, "next", json_string(found.next));
 	store_email_list_free(&found.list);
 	reply_either(request, &problem, 200, list);
+}
+
+/* A page may have 100,000 recipients, and a search looks at many emails. */
+void api_email_list(struct request *request)
+{
+	reply_from_pool(request, list_emails);
 }

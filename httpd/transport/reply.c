@@ -1,7 +1,8 @@
 /*
  * reply: a request from evhttp to its handler, its answer, and its log line.
  *
- * Threads: the worker's.
+ * Threads: the worker's, but for read_in_pool(). A reply that is made there is
+ * kept for the worker.
  */
 #include "httpd/transport/reply.h"
 
@@ -16,9 +17,11 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/db/db_pool.h"
 #include "httpd/gate/dialect.h"
 #include "httpd/gate/request.h"
 #include "httpd/transport/conn.h"
+#include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
 
 void dispatch_on_request(struct evhttp_request *http, void *arg)
@@ -29,6 +32,7 @@ void dispatch_on_request(struct evhttp_request *http, void *arg)
 
 	request->worker = worker;
 	request->http = http;
+	request->db = worker->db;
 	request->began_us = clock_monotonic_us();
 	id_new(request->id);
 	conn_start_request(worker, http, &request->admission);
@@ -132,10 +136,78 @@ void reply_text(struct request *request, int status, char *text)
 	send_text(request, status, "text/plain; charset=utf-8", text);
 }
 
+/* A request that is handled in the pool, and its reply: the problem, or else
+ * the text. */
+struct reading {
+	struct work work; /* first */
+	struct request *request;
+	void (*handle)(struct request *request);
+	struct problem problem;
+	int status;
+	char *text;
+};
+
+static bool read_in_pool(struct work *work)
+{
+	struct reading *reading = (struct reading *)work;
+	struct request *request = reading->request;
+	struct db_pool *readers = request->worker->shared->readers;
+	struct err err = ERR_INIT;
+
+	if (db_pool_take(readers, &request->db, &err) < 0) {
+		log_error(request->worker->log, "store_failed", "request",
+			request->id, "error", err.text);
+		problem_from_err(&reading->problem, &err);
+		return true;
+	}
+	reading->handle(request);
+	db_pool_give(readers, request->db,
+		reading->problem.kind == PROBLEM_NONE ||
+			problem_status(&reading->problem) < 500);
+	return true;
+}
+
+static void on_read(struct task *task)
+{
+	struct reading *reading = (struct reading *)task;
+	struct request *request = reading->request;
+
+	request->db = request->worker->db;
+	request->reading = NULL;
+	if (reading->problem.kind != PROBLEM_NONE)
+		reply_problem(request, &reading->problem);
+	else
+		reply_printed(request, reading->status, reading->text);
+	free(reading);
+}
+
+void reply_from_pool(
+	struct request *request, void (*handle)(struct request *request))
+{
+	struct reading *reading = mem_new(struct reading);
+
+	reading->request = request;
+	reading->handle = handle;
+	reading->problem = PROBLEM_INIT;
+	reading->work = (struct work){
+		.done = {.run = on_read},
+		.tasks = request->worker->tasks,
+		.company_id = request->admission.key.company_id,
+		.run = read_in_pool,
+	};
+	request->reading = reading;
+	work_pool_submit(request->worker->shared->pool, &reading->work);
+}
+
 void reply_printed(struct request *request, int status, char *text)
 {
 	struct problem problem = PROBLEM_INIT;
 
+	if (request->reading) {
+		request->reading->status = status;
+		request->reading->text = text;
+		return;
+	}
 	if (text == NULL) {
 		log_error(request->worker->log, "answer_unprintable", "request",
 			request->id);
@@ -165,10 +237,14 @@ void reply_json(struct request *request, int status, json_t *object)
 
 void reply_problem(struct request *request, const struct problem *problem)
 {
-	struct evkeyvalq *fields = evhttp_request_get_output_headers(
-		request->http);
 	struct dialect_answer answer;
+	struct evkeyvalq *fields;
 
+	if (request->reading) {
+		request->reading->problem = *problem;
+		return;
+	}
+	fields = evhttp_request_get_output_headers(request->http);
 	dialect_problem(request->admission.route, problem, &answer);
 	answer_fields_problem(fields, problem, &answer);
 	log_reply(request, answer.status, problem);

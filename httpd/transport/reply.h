@@ -16,6 +16,12 @@ struct request;
  * problem. */
 void dispatch_on_request(struct evhttp_request *http, void *arg);
 
+/* Has handle run on a thread of the pool, for what may take long to be read or
+ * printed: it reads from request->db and replies, and changes nothing else. The
+ * worker sends the reply. */
+void reply_from_pool(
+	struct request *request, void (*handle)(struct request *request));
+
 /* Sends the object, which is given away. */
 void reply_json(struct request *request, int status, json_t *object);
 /* The same of an object as text; NULL when it could not be printed. */

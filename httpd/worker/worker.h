@@ -32,6 +32,7 @@ struct committer;
 struct conf;
 struct conn_table;
 struct db;
+struct db_pool;
 struct event_base;
 struct evhttp;
 struct inject;
@@ -65,7 +66,8 @@ struct worker_shared {
 	struct rate_table *rates;
 	struct running *running;
 	struct postfix_run *run;
-	struct work_pool *pool; /* for what takes long */
+	struct work_pool *pool;  /* for what takes long */
+	struct db_pool *readers; /* handles for that */
 	struct record_gate *gate;
 	atomic_bool takes_hyphen; /* Postfix does, at the beginning of an
 				   * address (allow_min_user) */

@@ -6,7 +6,7 @@ import select
 
 import pytest
 from harness import FormClient, Sandbox
-from harness.form import multipart
+from harness.form import multipart, uuid_of
 from test_form_hostile import BUDGET, check_memory
 from test_http import post_head
 from test_overload import UNKNOWN_ID
@@ -96,6 +96,54 @@ def test_others_are_served_meanwhile(single_box, case):
             served += 1
         assert served > 5
         assert raw.answer().status in (400, 413, 422)
+
+
+def get(box, path):
+    httpd = box.httpd()
+    return (
+        f"GET {path} HTTP/1.1\r\nHost: {httpd.host}\r\n"
+        f"Authorization: Bearer {httpd.key}\r\n\r\n"
+    ).encode()
+
+
+TEST = {"from": "hello@example.com", "text": "x", "o:testmode": "yes"}
+
+
+def large_email(box):
+    """Each character of it takes six in the answer."""
+    fields = {**TEST, "to": "ann@dst.test", "html": "\x01" * 4 * MIB}
+    return get(box, "/emails/" + uuid_of(FormClient(box).send(fields)))
+
+
+def large_list(box):
+    for _ in range(8):
+        FormClient(box).send(
+            {
+                **TEST,
+                "to": [f"{n}@dst.test" for n in range(10)],
+                "bcc": [f"blind{n}@dst.test" for n in range(990)],
+                "recipient-variables": "{}",
+            }
+        )
+    return get(box, "/emails?limit=100")
+
+
+# And how many others are served.
+READS = {"email": (large_email, 10), "list": (large_list, 2)}
+
+
+@pytest.mark.parametrize("case", READS)
+def test_others_are_served_while_one_reads(single_box, case):
+    make, others = READS[case]
+    data = make(single_box)
+    httpd = single_box.httpd()
+    assert httpd.get(UNKNOWN_ID).status_code == 404
+    with httpd.raw() as raw:
+        raw.send(data)
+        for n in range(others):
+            assert httpd.get(UNKNOWN_ID).status_code == 404
+            assert not select.select([raw.socket], [], [], 0)[0], n
+        assert raw.socket.recv(12) == b"HTTP/1.1 200"
 
 
 @pytest.fixture(scope="module")
