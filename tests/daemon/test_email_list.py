@@ -257,6 +257,7 @@ def test_reading_key(company):
     assert ids(company.client(scope="reading"))[0] == company.sent
 
 
+@pytest.mark.submission("sendmail")  # by SMTP nothing is taken without the milter
 def test_only_the_sent_folder(own_box, to):
     """What Postfix has and the milter has not seen is not in it."""
     box = own_box("--set", "submission.record_wait=0s")
