@@ -90,6 +90,8 @@ static int run(const struct call *call, struct report *report, struct err *err)
 			"which emails? Give --older-than, --domain or --to");
 	if (call_time_option(call, OPTION_OLDER_THAN, &purge.before_us, err) < 0)
 		return -1;
+	if (call_option(call, OPTION_OLDER_THAN) && purge.before_us == 0)
+		purge.before_us = 1; /* 1970: older than that is nothing */
 	if (domain && addr_domain_normalize(domain, &name, err) < 0)
 		return -1;
 	purge.domain = name;

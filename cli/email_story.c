@@ -30,6 +30,7 @@ enum {
 struct place {
 	char *queue; /* as `deferred`; NULL: in none that was seen */
 	char *queue_id;
+	char *reason; /* why it was not delivered yet; "": not told */
 	int64_t arrival_s;
 };
 
@@ -67,8 +68,8 @@ static const struct {
 		"filter for ",
 		"."},
 	[FATE_DELIVERED] = {"delivered", "delivered", "Yes: delivered to ", "."},
-	[FATE_BOUNCED] = {"bounced", "bounced",
-		"No: it bounced; refused for good was ", "."},
+	[FATE_BOUNCED] = {"bounced", "bounced", "No: it bounced, delivery to ",
+		" was refused for good."},
 	[FATE_EXPIRED] = {"given up by Postfix", "given up",
 		"No: Postfix has given up delivery to ", "."},
 	[FATE_DISCARDED] = {"discarded by a rule of Postfix", "discarded",
@@ -137,12 +138,15 @@ static bool is_first_message(
 	       item->arrival_s <= email->decided_us / SECOND_US + SLACK_S;
 }
 
-static bool has_address(const struct queue_item *item, const char *address)
+/* Which of the item's recipients has the address; their number for none. */
+static size_t find_address(const struct queue_item *item, const char *address)
 {
-	for (size_t i = 0; i < item->recipients.n; i++)
-		if (str_eq_nocase(item->recipients.items[i], address))
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < item->recipients.n &&
+		!str_eq_nocase(item->recipients.items[i], address))
+		i++;
+	return i;
 }
 
 static int on_item(void *arg, struct queue_item *item, struct err *err)
@@ -156,14 +160,17 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	for (size_t i = 0; i < story->fates.n; i++) {
 		const struct recipient_fate *fate = &story->fates.items[i];
 		struct place *place = &story->places[i];
+		size_t at = find_address(item, fate->address);
 
 		if (place->queue || !fate_is_open(fate->fate))
 			continue;
-		if (!(hop && hop->n == fate->n) &&
-			!has_address(item, fate->address))
+		if (at == item->recipients.n && !(hop && hop->n == fate->n))
 			continue;
 		*place = (struct place){mem_strdup(item->queue),
-			mem_strdup(item->id), item->arrival_s};
+			mem_strdup(item->id),
+			mem_strdup(at < item->reasons.n ? item->reasons.items[at]
+							: ""),
+			item->arrival_s};
 	}
 	return 0;
 }
@@ -209,6 +216,7 @@ void email_story_free(struct email_story *story)
 	for (size_t i = 0; story->places && i < story->fates.n; i++) {
 		free(story->places[i].queue);
 		free(story->places[i].queue_id);
+		free(story->places[i].reason);
 	}
 	free(story->places);
 	store_recipient_fates_free(&story->fates);
@@ -394,6 +402,8 @@ static char *next_of(const struct email_story *story, size_t i)
 		buf_add_str(&out,
 			"Postfix tries again, if it still has it. (Neither its "
 			"queue nor its settings could be asked.)");
+	if (fate->fate == FATE_QUEUED && place->queue && *place->reason)
+		buf_printf(&out, " The queue says: %s", place->reason);
 	if (fate->fate == FATE_QUEUED && story->events.n == 0 && age_s > SILENCE_S)
 		buf_printf(&out,
 			"%sPostfix's log has told nothing of it: does "

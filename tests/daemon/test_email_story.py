@@ -1,11 +1,15 @@
 """What `postern email show` and `postern email watch` tell of an email."""
 
+import fcntl
 import json
 import os
+import pty
 import re
 import select
 import signal
+import struct
 import subprocess
+import termios
 
 import pytest
 from harness import wait_for
@@ -45,7 +49,7 @@ def test_answers(fates):
     fates.reload()
     first_lines = {
         "fine": ("delivered", "Yes: delivered to fine@remote.test."),
-        "unknown": ("bounced", "No: it bounced; refused for good was unknown@remote.test."),
+        "unknown": ("bounced", "No: it bounced, delivery to unknown@remote.test was refused for good."),
         "later": ("deferred", "Not yet: delivery is delayed for later@remote.test."),
     }
     ids = {local: fates.send(address(local)) for local in first_lines}
@@ -102,6 +106,39 @@ def test_no_word_of_the_remote_acts(fates):
     assert "x" * 30 in text
 
 
+def shown_on_terminal(box, email_id, columns):
+    """What a terminal with so many columns gets; 0: it does not tell."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen(command(box, "email", "show", email_id), stdout=its) as process:
+        os.close(its)
+        text = b""
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:  # nobody has the other end
+                break
+            if not more:
+                break
+            text += more
+    os.close(ours)
+    assert process.returncode == 0
+    return text.decode().replace("\r\n", "\n")
+
+
+def test_width_of_the_terminal(fates):
+    fates.remote.answers["wordy"] = b"550 5.1.1 " + b"word " * 60 + b"\r\n"
+    email_id = fates.send(address("wordy"))
+    fates.wait(email_id, "bounced")
+    widths = {}
+    for columns in (0, 10, 50, 100, 500):
+        text = shown_on_terminal(fates.box, email_id, columns)
+        assert "\x1b" not in text
+        widths[columns] = max(map(len, text.splitlines()))
+    assert 36 < widths[10] <= 40 and 40 < widths[50] <= 50
+    assert widths[0] <= 80 < widths[100] <= 100 < widths[500] <= 120
+
+
 def test_by_queue_id(fates):
     """Also that of what a requeue made of it; one that came back is no name."""
     email_id = fates.send(address("later"))
@@ -130,6 +167,26 @@ def test_by_queue_id(fates):
     )
     assert done.returncode == os.EX_DATAERR
     assert f"by its id: {other}, {email_id}\n" in done.stderr
+
+
+def test_without_events(fates):
+    """The queue tells what the log does not."""
+    fates.box.stop("events")
+    email_id = fates.send(address("later"))
+    wait_for(
+        "an attempt",
+        lambda: "450 4.2.1" in flat(show(fates.box, email_id)) or fates.box.flush(),
+    )
+    assert "The queue says: host 127.0.0.1[127.0.0.1] said: 450 4.2.1" in flat(
+        show(fates.box, email_id)
+    )
+    # After a minute it is odd that the log tells nothing.
+    fates.write("UPDATE email SET decided_us = decided_us - 58000000")
+    wait_for(
+        "a question",
+        lambda: "does postern-events run, and read the right log?"
+        in flat(show(fates.box, email_id)),
+    )
 
 
 def test_without_postfix(fates):

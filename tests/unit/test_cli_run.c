@@ -410,6 +410,9 @@ static void test_email_purge(void **state)
 	assert_int_equal(at.status, EX_DATAERR);
 	run("email purge --older-than soon");
 	assert_int_equal(at.status, EX_DATAERR);
+	run_ok("email purge --older-than 1970-01-01 --json");
+	assert_non_null(strstr(at.out, "\"emails\": 0, \"recipients\": 0, "
+				       "\"left\": 0"));
 	run_ok("email purge --to x@b.example --dry-run");
 	assert_non_null(strstr(at.out, "0 emails would be removed"));
 	run_ok("email purge --domain other.example --json");
