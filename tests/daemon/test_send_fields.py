@@ -26,6 +26,7 @@ EVERY_KEY = {
     "message_id",
     "tags",
     "scheduled_at",
+    "recipients",
 }
 
 
@@ -52,6 +53,7 @@ def test_smallest_email(box, httpd, email, to):
     message_id = seen.pop("message_id")
     assert re.fullmatch(r"<[^<>@\s]+@example\.com>", message_id)
     assert seen.pop("last_event") in ("sent", "delivered")
+    assert [r["address"] for r in seen.pop("recipients")] == [to]
     assert seen == {
         "object": "email",
         "id": email_id,
