@@ -29,9 +29,20 @@ listens_on() {
 	[ -n "$(find /proc/"$pid"/fd -lname "socket:\[$inode\]" 2>/dev/null)" ]
 }
 
-# Below the range from which the kernel takes ports for outgoing connections.
+# Below the range from which the kernel takes ports for outgoing connections, and
+# nobody's: Postfix and smtp-sink do not fail on a port that another one of them
+# has, they share it (SO_REUSEPORT), and mail of one sandbox goes to the other.
 random_port() {
-	echo $((20000 + RANDOM % 12000))
+	local port
+	while
+		port=$((20000 + RANDOM % 12000))
+		awk -v port="$(printf ':%04X' $port)" \
+			'$2 ~ port "$" && $4 == "0A" { found = 1; exit }
+			END { exit !found }' /proc/net/tcp
+	do
+		:
+	done
+	echo "$port"
 }
 
 # Repeats a command until it succeeds; 1 after so many seconds.
