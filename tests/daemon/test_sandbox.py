@@ -140,7 +140,8 @@ def test_what_the_demo_prints_can_be_pasted():
     done = subprocess.run(["bash", "-e"], input=lines, capture_output=True, text=True)
     assert (done.returncode, run.stop("Ctrl-C")[0]) == (0, 0), done.stderr
     assert done.stdout.startswith('{"id":"')
-    assert done.stdout.count("ann@dst.test") == 3  # read back, and listed with another
+    # Read back, with what became of it, and listed with another.
+    assert done.stdout.count("ann@dst.test") == 4
     assert max(len(line) for line in shown.split("\n")) <= 80
 
 
