@@ -53,7 +53,7 @@ static int run_list(
 {
 	struct company_list companies;
 
-	if (store_company_list(call->db, &companies, err) < 0)
+	if (store_company_list(call->db, NULL, &companies, err) < 0)
 		return -1;
 	for (size_t i = 0; i < companies.n; i++)
 		add_row(report, &companies.items[i]);

@@ -61,18 +61,10 @@ static int domain_rules_set(
 static int doubt(const struct conf *conf, const char *name, char **question_r,
 	struct err *err)
 {
-	_cleanup_(postconf_domains) struct postconf_domains *own = NULL;
 	const char *where = NULL;
-	struct err why = ERR_INIT;
-	int found;
+	int found = postconf_has_domain(
+		conf->submission.postfix_config, name, &where, err);
 
-	if (postconf_domains_read(conf->submission.postfix_config, &own, &why) ==
-		0)
-		found = postconf_domains_find(own, name, &where, err);
-	else if (why.code == ERR_CONFIG) /* there is no Postfix */
-		found = 0;
-	else
-		found = err_copy(err, &why);
 	if (found < 0)
 		return err_prefix(err,
 			"cannot tell whether Postfix has %s (say --policy to "

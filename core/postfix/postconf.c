@@ -261,6 +261,17 @@ int postconf_domains_find(const struct postconf_domains *domains,
 	return domains->why.code == ERR_NONE ? 0 : err_copy(err, &domains->why);
 }
 
+int postconf_has_domain(const char *config_dir, const char *name,
+	const char **parameter_r, struct err *err)
+{
+	_cleanup_(postconf_domains) struct postconf_domains *own = NULL;
+	struct err why = ERR_INIT;
+
+	if (postconf_domains_read(config_dir, &own, &why) == 0)
+		return postconf_domains_find(own, name, parameter_r, err);
+	return why.code == ERR_CONFIG ? 0 : err_copy(err, &why);
+}
+
 int postconf_domains_names(
 	const struct postconf_domains *domains, char **names_r, struct err *err)
 {

@@ -40,6 +40,12 @@ DEFINE_CLEANUP(postconf_domains, postconf_domains_free)
 int postconf_domains_find(const struct postconf_domains *domains,
 	const char *name, const char **parameter_r, struct err *err);
 
+/* The same of a Postfix that may not be there, which has none: who may add a
+ * domain that is Postfix's own has to say its policy, since people and programs
+ * may be sending as it. */
+int postconf_has_domain(const char *config_dir, const char *name,
+	const char **parameter_r, struct err *err);
+
 /* All of them in a new string, for postconf_names_have(). ERR_CONFIG when they
  * are not known by their names: a list has a table or a pattern, or cannot be
  * read. */

@@ -61,13 +61,16 @@ int store_company_get(struct db *db, const char *id, struct company *company_r,
 		&company_type, company_r, err);
 }
 
-int store_company_list(struct db *db, struct company_list *list_r, struct err *err)
+int store_company_list(struct db *db, const char *company_id,
+	struct company_list *list_r, struct err *err)
 {
 	static const char sql_list[] =
-		"SELECT id, name, created_us FROM company ORDER BY name";
+		"SELECT id, name, created_us FROM company"
+		" WHERE $id IS NULL OR id = $id ORDER BY name";
 	struct rows rows;
 
-	if (row_list(db, sql_list, NULL, &company_type, ROWS_ALL, &rows, err) < 0)
+	if (row_list(db, sql_list, DB_PARAMS(DB_TEXT("$id", company_id)),
+		    &company_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
 	*list_r = (struct company_list){rows.items, rows.n};
 	return 0;

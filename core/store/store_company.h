@@ -26,9 +26,10 @@ int store_company_add(struct db *db, const char *name, int64_t now_us,
 /* 1 found, 0 none, -1 cannot tell. */
 int store_company_get(struct db *db, const char *id, struct company *company_r,
 	struct err *err);
-/* By name; freed with store_company_list_free(). */
-int store_company_list(
-	struct db *db, struct company_list *list_r, struct err *err);
+/* By name; this one alone, or all for NULL. Freed with
+ * store_company_list_free(). */
+int store_company_list(struct db *db, const char *company_id,
+	struct company_list *list_r, struct err *err);
 /* Removes the company with its domains and keys. Its emails stay on record.
  * 1 removed, 0 none, -1. */
 int store_company_remove(struct db *db, const char *id, struct err *err);

@@ -162,6 +162,18 @@ int store_domain_ask(struct db *db, const char *company_id, const char *name,
 	return 0;
 }
 
+int store_domain_find_of(struct db *db, const char *company_id,
+	const char *name, struct domain *domain_r, struct err *err)
+{
+	static const char sql_find[] = DOMAIN_SELECT
+		" WHERE name = $name AND pending = 0"
+		" AND ($company IS NULL OR company_id = $company)";
+
+	return row_get(db, sql_find,
+		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$company", company_id)),
+		&domain_type, domain_r, err);
+}
+
 int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
 	struct err *err)
 {
@@ -187,7 +199,8 @@ int store_domain_get(struct db *db, const char *company_id, const char *id,
 	struct domain *domain_r, struct err *err)
 {
 	static const char sql_get[] = DOMAIN_SELECT
-		" WHERE id = $id AND company_id = $company";
+		" WHERE id = $id"
+		" AND ($company IS NULL OR company_id = $company)";
 
 	return row_get(db, sql_get,
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),

@@ -56,7 +56,10 @@ int store_domain_ask(struct db *db, const char *company_id, const char *name,
 /* The registered domain of the name, whoever owns it. */
 int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
 	struct err *err);
-/* The company's own, by name or by id; pending ones too. */
+/* The same, if it is of this company (NULL: of any). */
+int store_domain_find_of(struct db *db, const char *company_id,
+	const char *name, struct domain *domain_r, struct err *err);
+/* The company's own, by name or by id (for NULL anybody's); pending ones too. */
 int store_domain_find_own(struct db *db, const char *company_id,
 	const char *name, struct domain *domain_r, struct err *err);
 int store_domain_get(struct db *db, const char *company_id, const char *id,

@@ -620,6 +620,18 @@ int store_log_cursor_set(struct db *db, const char *source,
 		       : 0;
 }
 
+int store_log_state(struct db *db, struct log_state *state_r, struct err *err)
+{
+	static const char sql_read[] =
+		"SELECT coalesce(max(changed_us), 0) FROM log_cursor";
+	static const char sql_gaps[] =
+		"SELECT count(*) FROM gap WHERE repaired_us = 0";
+
+	if (row_number(db, sql_read, NULL, &state_r->read_us, err) < 0)
+		return -1;
+	return row_number(db, sql_gaps, NULL, &state_r->gaps, err) < 0 ? -1 : 0;
+}
+
 int store_gap_add(struct db *db, const char *source, const char *why,
 	int64_t from_us, int64_t to_us, struct err *err)
 {

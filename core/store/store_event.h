@@ -200,6 +200,13 @@ int store_log_cursor(
 int store_log_cursor_set(struct db *db, const char *source,
 	const char *position, int64_t now_us, struct err *err);
 
+/* How the reading of the log goes. */
+struct log_state {
+	int64_t read_us; /* when its position was moved last; 0: never */
+	int64_t gaps;    /* those that are not repaired yet */
+};
+int store_log_state(struct db *db, struct log_state *state_r, struct err *err);
+
 /* Lines may be missing since from_us. One of the same kind that is not repaired
  * yet is made longer. */
 int store_gap_add(struct db *db, const char *source, const char *why,

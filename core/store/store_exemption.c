@@ -183,15 +183,18 @@ int store_exemption_find(struct db *db, const struct exemption_spec *spec,
 	return found;
 }
 
-int store_exemption_list(struct db *db, const char *domain,
-	struct exemption_list *list_r, struct err *err)
+int store_exemption_list(struct db *db, const char *company_id,
+	const char *domain, struct exemption_list *list_r, struct err *err)
 {
 	static const char sql_list[] = EXEMPTION_SELECT
-		" WHERE $domain IS NULL OR d.name = $domain"
+		" WHERE ($domain IS NULL OR d.name = $domain)"
+		" AND ($company IS NULL OR d.company_id = $company)"
 		" ORDER BY d.name, x.kind, x.value";
 	struct rows rows;
 
-	if (row_list(db, sql_list, DB_PARAMS(DB_TEXT("$domain", domain)),
+	if (row_list(db, sql_list,
+		    DB_PARAMS(DB_TEXT("$domain", domain),
+			    DB_TEXT("$company", company_id)),
 		    &exemption_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
 	*list_r = (struct exemption_list){rows.items, rows.n};

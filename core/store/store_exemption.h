@@ -45,9 +45,10 @@ struct exemption_spec {
  * sender of another domain, where a name below it counts as of it. */
 int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 	int64_t now_us, struct exemption *exemption_r, struct err *err);
-/* By domain, kind and value; of one domain, or all for NULL. */
-int store_exemption_list(struct db *db, const char *domain,
-	struct exemption_list *list_r, struct err *err);
+/* By domain, kind and value; of one domain, or all for NULL, and of domains of
+ * one company, or any for NULL. */
+int store_exemption_list(struct db *db, const char *company_id,
+	const char *domain, struct exemption_list *list_r, struct err *err);
 /* The id of the one that is for this; ERR_INVALID as above. 1, 0 or -1. */
 int store_exemption_find(struct db *db, const struct exemption_spec *spec,
 	char id[static ID_SIZE], struct err *err);

@@ -134,7 +134,8 @@ int store_key_revoke(
 
 /* One valid key of a range. */
 #define OWN                                                                    \
-	" WHERE id = $id AND company_id = $company AND revoked_us = 0"         \
+	" WHERE id = $id AND revoked_us = 0"                                   \
+	" AND ($company IS NULL OR company_id = $company)"                     \
 	" AND ($domain IS NULL OR domain_id = (SELECT d.id"                    \
 	" FROM domain d WHERE d.company_id = $company"                         \
 	" AND d.name = $domain))"

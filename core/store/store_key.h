@@ -58,8 +58,8 @@ int store_key_revoke(
 	struct db *db, const char *id, int64_t now_us, struct err *err);
 /* What of the keys another key may see: the valid ones. */
 struct key_range {
-	const char *company_id;
-	const char *domain; /* those restricted to it; NULL: all */
+	const char *company_id; /* to revoke and rename, NULL: any */
+	const char *domain;     /* those restricted to it; NULL: all */
 };
 /* A page of them, newest first; *more_r: whether there are more behind it, or
  * in front of it for a page `before`. 1, 0 when the cursor is none of them, -1. */

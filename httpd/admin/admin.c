@@ -156,6 +156,212 @@ const struct route admin_routes[] = {
 		.body = BODY_IGNORED,
 		.handle = admin_token_revoke,
 	},
+	{
+		.method = "GET",
+		.pattern = "/admin/companies",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_company_list,
+	},
+	{
+		.method = "POST",
+		.pattern = "/admin/companies",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.operators = true,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_company_add,
+	},
+	{
+		.method = "DELETE",
+		.pattern = "/admin/companies/{}",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.operators = true,
+		.body = BODY_IGNORED,
+		.handle = admin_company_remove,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/domains",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_domain_list,
+	},
+	{
+		.method = "POST",
+		.pattern = "/admin/domains",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_domain_add,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/domains/{}",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_domain_get,
+	},
+	{
+		.method = "PATCH",
+		.pattern = "/admin/domains/{}",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.operators = true,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_domain_update,
+	},
+	{
+		.method = "DELETE",
+		.pattern = "/admin/domains/{}",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.operators = true,
+		.body = BODY_IGNORED,
+		.handle = admin_domain_remove,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/keys",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_key_list,
+	},
+	{
+		.method = "POST",
+		.pattern = "/admin/keys",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_key_create,
+	},
+	{
+		.method = "PATCH",
+		.pattern = "/admin/keys/{}",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_key_update,
+	},
+	{
+		.method = "DELETE",
+		.pattern = "/admin/keys/{}",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.body = BODY_IGNORED,
+		.handle = admin_key_revoke,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/exemptions",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_exemption_list,
+	},
+	{
+		.method = "POST",
+		.pattern = "/admin/exemptions",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.operators = true,
+		.body = BODY_JSON_SMALL,
+		.handle = admin_exemption_add,
+	},
+	{
+		.method = "DELETE",
+		.pattern = "/admin/exemptions/{}",
+		.auth = AUTH_USER,
+		.role = USER_OWNER,
+		.operators = true,
+		.body = BODY_IGNORED,
+		.handle = admin_exemption_remove,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/suggestions",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_suggestion_list,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/emails",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_email_list,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/emails/{}",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_email_get,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/refusals",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_refusal_list,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/stats",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_stats_get,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/audit",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_audit_list,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/settings",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.operators = true,
+		.body = BODY_IGNORED,
+		.handle = admin_setting_list,
+	},
+	{
+		.method = "GET",
+		.pattern = "/admin/health",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.operators = true,
+		.body = BODY_IGNORED,
+		.handle = admin_health_get,
+	},
+	{
+		.method = "GET",
+		.pattern = "/healthz",
+		.auth = AUTH_NONE,
+		.body = BODY_IGNORED,
+		.handle = admin_healthz,
+	},
+	{
+		.method = "GET",
+		.pattern = "/readyz",
+		.auth = AUTH_NONE,
+		.body = BODY_IGNORED,
+		.handle = admin_readyz,
+	},
 	{.method = NULL},
 };
 
@@ -281,10 +487,72 @@ void admin_reply_list(struct request *request, int result, json_t *data,
 		list_json_render(data, false), event, err);
 }
 
-void admin_id(const char *param, char id[static ID_SIZE])
+int admin_query_read(const struct request *request, const char *const *names,
+	struct admin_query *query_r, struct problem *problem)
 {
-	id[0] = '\0';
-	id_parse(param, id);
+	const char *query = request_query(request);
+	size_t n = 0;
+
+	memset(query_r, 0, sizeof(*query_r));
+	if (query_known(query, names, problem) < 0)
+		return -1;
+	for (; names[n]; n++) {
+		int given = query_get_words(
+			query, names[n], query_r->params[n].value, problem);
+
+		if (given < 0)
+			return -1;
+		query_r->params[n].name = names[n];
+		query_r->params[n].given = given > 0;
+	}
+	return 0;
+}
+
+const char *admin_query_get(const struct admin_query *query, const char *name)
+{
+	for (size_t i = 0; query->params[i].name; i++)
+		if (str_eq(query->params[i].name, name))
+			return query->params[i].given ? query->params[i].value
+						      : NULL;
+	return NULL;
+}
+
+int admin_query_time(const struct request *request,
+	const struct admin_query *query, const char *name, int64_t *time_us_r,
+	struct problem *problem)
+{
+	const char *text = admin_query_get(query, name);
+	int64_t now_us = clock_now_us(request->worker->shared->clock);
+
+	*time_us_r = 0;
+	if (text == NULL || clock_parse(text, now_us, time_us_r))
+		return 0;
+	return problem_set(problem, PROBLEM_PARAMETER,
+		"The `%s` parameter must be a time like "
+		"`2026-11-21T02:43:18Z`, a date, or a span before now like "
+		"`7d`.",
+		name);
+}
+
+int admin_query_number(const struct admin_query *query, const char *name,
+	int64_t max, int64_t fallback, int64_t *number_r, struct problem *problem)
+{
+	const char *text = admin_query_get(query, name);
+
+	*number_r = fallback;
+	if (text == NULL || str_int(text, 1, max, number_r) == 0)
+		return 0;
+	return problem_set(problem, PROBLEM_PARAMETER,
+		"The `%s` parameter must be a number between 1 and %lld.", name,
+		(long long)max);
+}
+
+const char *admin_query_company(
+	const struct request *request, const struct admin_query *query)
+{
+	const char *own = admission_company(&request->admission);
+
+	return own ? own : admin_query_get(query, "company_id");
 }
 
 json_t *admin_time(int64_t time_us)

@@ -21,6 +21,7 @@
 #include "core/store/row.h"
 #include "httpd/gate/request.h"
 #include "httpd/gate/route.h"
+#include "httpd/http/uri.h"
 
 extern const struct route admin_routes[];
 
@@ -71,8 +72,30 @@ void admin_reply_found(struct request *request, int found, json_t *object,
 void admin_reply_list(struct request *request, int result, json_t *data,
 	const char *event, const struct err *err);
 
-/* The id in the path, in lower case; "" for what is none, which nothing has. */
-void admin_id(const char *param, char id[static ID_SIZE]);
+/* The parameters of a query, decoded. Names are those that the route takes. */
+struct admin_query {
+	struct {
+		const char *name; /* NULL behind the last one */
+		char value[QUERY_VALUE_MAX];
+		bool given;
+	} params[13];
+};
+/* 0, or -1 with the problem. Names are ended by NULL. */
+int admin_query_read(const struct request *request, const char *const *names,
+	struct admin_query *query_r, struct problem *problem);
+/* NULL when it is not given. */
+const char *admin_query_get(const struct admin_query *query, const char *name);
+/* A time, 0 when it is not given; or a number in bounds, else fallback. */
+int admin_query_time(const struct request *request,
+	const struct admin_query *query, const char *name, int64_t *time_us_r,
+	struct problem *problem);
+int admin_query_number(const struct admin_query *query, const char *name,
+	int64_t max, int64_t fallback, int64_t *number_r,
+	struct problem *problem);
+/* Whose the answer is to be: the caller's company, for an operator the one of
+ * the parameter company_id; NULL: all. */
+const char *admin_query_company(
+	const struct request *request, const struct admin_query *query);
 
 /* Parts of answers; new references. */
 json_t *admin_time(int64_t time_us);  /* null for 0 */
@@ -95,6 +118,35 @@ void admin_user_link(struct request *request);
 void admin_token_list(struct request *request);
 void admin_token_create(struct request *request);
 void admin_token_revoke(struct request *request);
+
+/* admin_tenant.c: companies, and what belongs to them. */
+void admin_company_list(struct request *request);
+void admin_company_add(struct request *request);
+void admin_company_remove(struct request *request);
+void admin_domain_list(struct request *request);
+void admin_domain_get(struct request *request);
+void admin_domain_add(struct request *request);
+void admin_domain_update(struct request *request);
+void admin_domain_remove(struct request *request);
+void admin_key_list(struct request *request);
+void admin_key_create(struct request *request);
+void admin_key_update(struct request *request);
+void admin_key_revoke(struct request *request);
+void admin_exemption_list(struct request *request);
+void admin_exemption_add(struct request *request);
+void admin_exemption_remove(struct request *request);
+void admin_suggestion_list(struct request *request);
+void admin_audit_list(struct request *request);
+
+/* admin_mail.c: what became of mail, and how the parts are. */
+void admin_email_list(struct request *request);
+void admin_email_get(struct request *request);
+void admin_refusal_list(struct request *request);
+void admin_stats_get(struct request *request);
+void admin_setting_list(struct request *request);
+void admin_health_get(struct request *request);
+void admin_healthz(struct request *request);
+void admin_readyz(struct request *request);
 
 /* How often somebody may try to log in. */
 struct login_throttle;

@@ -74,7 +74,7 @@ static void test_list(void **state)
 	struct company_list list;
 	struct company company;
 
-	OK(store_company_list(temp->db, &list, &why));
+	OK(store_company_list(temp->db, NULL, &list, &why));
 	assert_int_equal(list.n, 0);
 	store_company_list_free(&list);
 
@@ -82,7 +82,7 @@ static void test_list(void **state)
 		OK(store_company_add(temp->db, names[i], 1, &company, &why));
 		store_company_clear(&company);
 	}
-	OK(store_company_list(temp->db, &list, &why));
+	OK(store_company_list(temp->db, NULL, &list, &why));
 	assert_int_equal(list.n, ARRAY_SIZE(names));
 	for (size_t i = 0; i < list.n; i++)
 		assert_int_equal(list.items[i].name[0], 'a' + i);

@@ -82,8 +82,8 @@ static void test_spellings(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		add(temp->db, "example.com", EXEMPT_CLIENT, rows[i][0]);
 		for (size_t k = 0; k < 4 && rows[i][k]; k++) {
-			const struct exemption_spec spec = {
-				"example.com", EXEMPT_CLIENT, rows[i][k], false};
+			const struct exemption_spec spec = {"example.com",
+				EXEMPT_CLIENT, rows[i][k], false};
 			struct exemption exemption = {0};
 			struct err err = ERR_INIT;
 			char id[ID_SIZE];
@@ -187,7 +187,7 @@ static char *listed(struct db *db, const char *domain)
 	struct exemption_list list;
 	struct buf text = BUF_INIT;
 
-	OK(store_exemption_list(db, domain, &list, &why));
+	OK(store_exemption_list(db, NULL, domain, &list, &why));
 	for (size_t i = 0; i < list.n; i++)
 		buf_printf(&text, "%s %s %s;", list.items[i].domain,
 			store_exemption_kind_name(list.items[i].kind),
@@ -225,7 +225,7 @@ static void test_remove(void **state)
 	struct exemption_list list;
 
 	add(temp->db, "example.com", EXEMPT_LOGIN, "ann");
-	OK(store_exemption_list(temp->db, NULL, &list, &why));
+	OK(store_exemption_list(temp->db, NULL, NULL, &list, &why));
 	assert_int_equal(
 		store_exemption_remove(temp->db, list.items[0].id, NULL), 1);
 	assert_int_equal(

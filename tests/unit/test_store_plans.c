@@ -54,7 +54,7 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 	store_domain_clear(&domain);
 	assert_int_equal(store_key_find(db, tenant->hash, &key, NULL), 1);
 	store_key_clear(&key);
-	OK(store_company_list(db, &companies, &why));
+	OK(store_company_list(db, NULL, &companies, &why));
 	store_company_list_free(&companies);
 	OK(store_domain_list(db, tenant->company_id, &domains, &why));
 	store_domain_list_free(&domains);
@@ -96,7 +96,7 @@ static void call_rules(struct db *db, const struct temp_tenant *tenant)
 
 	OK(store_exemption_add(db, &spec, 1, &exemption, &why));
 	store_exemption_clear(&exemption);
-	OK(store_exemption_list(db, tenant->domain, &list, &why));
+	OK(store_exemption_list(db, NULL, tenant->domain, &list, &why));
 	store_exemption_list_free(&list);
 	store_exemption_remove(db, "none", NULL);
 	store_domain_set_policy(db, tenant->domain, POLICY_LEARN, NULL);

@@ -61,7 +61,10 @@ class Admin:
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["x-content-type-options"] == "nosniff"
         said = self.contract().response(method, target, answer.status_code)
-        if answer.status_code == 303:
+        kind = answer.headers["content-type"].split(";")[0]
+        if said is not None and answer.status_code != 303 and "content" in said:
+            assert kind in said["content"], (target, answer.status_code, kind)
+        if kind == "text/plain":
             return
         body = answer.json()
         if answer.status_code >= 400 or said is None:

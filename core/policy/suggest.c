@@ -1,0 +1,185 @@
+/*
+ * suggest: from recorded mail to exemptions.
+ */
+#include "core/policy/suggest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/address/addr.h"
+#include "core/base/cidr.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/store/store_refusal.h"
+
+enum { NOTES_MAX = 10000 };
+
+/* What an exemption is for; other faults are faults whoever sends. */
+static bool is_curable(const struct refusal *refusal)
+{
+	return str_eq(refusal->reason, "no_ticket") ||
+	       str_eq(refusal->reason, "ticket_unknown");
+}
+
+/* As the milter decides that it was submitted here. */
+static bool is_local(const struct refusal *refusal)
+{
+	return str_eq(refusal->origin, "local") ||
+	       cidr_is_loopback(refusal->client);
+}
+
+/* The address as exemptions have it, if it is the domain's; a new string, or
+ * NULL. */
+static char *address_of(const struct domain *domain, const char *text)
+{
+	_cleanup_addr_ struct addr addr = {0};
+	size_t len = strlen(domain->name), addr_len;
+	const char *end;
+
+	if (addr_parse(text, &addr, NULL) < 0)
+		return NULL;
+	addr_len = strlen(addr.domain);
+	if (addr_len < len)
+		return NULL;
+	end = addr.domain + addr_len - len;
+	if (!str_eq(end, domain->name))
+		return NULL;
+	if (addr_len > len && (!domain->covers_subdomains || end[-1] != '.'))
+		return NULL;
+	return addr_spec(&addr);
+}
+
+static struct suggestion *find(
+	struct suggest_list *list, const struct suggestion *wanted)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i].kind == wanted->kind &&
+			list->items[i].local == wanted->local &&
+			str_eq(list->items[i].value, wanted->value))
+			return &list->items[i];
+	list->items = mem_append(list->items, list->n, sizeof(*list->items));
+	list->items[list->n] = (struct suggestion){.kind = wanted->kind,
+		.local = wanted->local,
+		.value = mem_strdup(wanted->value)};
+	return &list->items[list->n++];
+}
+
+static void count(struct suggest_list *list, const struct refusal *refusal,
+	enum exemption_kind kind, char *value)
+{
+	const struct suggestion wanted = {
+		.kind = kind,
+		.value = value,
+		.local = kind == EXEMPT_SENDER && is_local(refusal),
+	};
+	struct suggestion *suggestion = find(list, &wanted);
+
+	suggestion->count += refusal->count;
+	if (suggestion->last_us < refusal->last_us)
+		suggestion->last_us = refusal->last_us;
+}
+
+static void count_addresses(struct suggest_list *list,
+	const struct domain *domain, const struct refusal *refusal)
+{
+	_cleanup_free_ char *sender = address_of(domain, refusal->sender);
+	_cleanup_free_ char *from = address_of(domain, refusal->from);
+
+	if ((sender == NULL && from == NULL) || *refusal->sender == '\0') {
+		list->hopeless += refusal->count;
+		return;
+	}
+	if (from)
+		count(list, refusal, EXEMPT_SENDER, from);
+	if (sender && (from == NULL || !str_eq(sender, from)))
+		count(list, refusal, EXEMPT_SENDER, sender);
+}
+
+static void add(struct suggest_list *list, const struct domain *domain,
+	const struct refusal *refusal)
+{
+	if (!is_curable(refusal))
+		list->hopeless += refusal->count;
+	else if (*refusal->login)
+		count(list, refusal, EXEMPT_LOGIN, refusal->login);
+	else if (*refusal->client && !is_local(refusal))
+		count(list, refusal, EXEMPT_CLIENT, refusal->client);
+	else
+		count_addresses(list, domain, refusal);
+}
+
+static bool is_for(
+	const struct exemption *exemption, const struct suggestion *suggestion)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+
+	if (exemption->kind != suggestion->kind ||
+		(exemption->local && !suggestion->local))
+		return false;
+	if (exemption->kind != EXEMPT_CLIENT)
+		return str_eq(exemption->value, suggestion->value);
+	return cidr_list_parse(exemption->value, &list, NULL) == 0 &&
+	       cidr_list_has_text(&list, suggestion->value);
+}
+
+static bool is_exempt(
+	const struct exemption_list *list, const struct suggestion *suggestion)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (is_for(&list->items[i], suggestion))
+			return true;
+	return false;
+}
+
+static void leave_out(
+	struct suggest_list *list, const struct exemption_list *exemptions)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (is_exempt(exemptions, &list->items[i]))
+			free(list->items[i].value);
+		else
+			list->items[n++] = list->items[i];
+	list->n = n;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct suggestion *one = a, *other = b;
+
+	return (one->count < other->count) - (one->count > other->count);
+}
+
+int suggest_read(struct db *db, const struct domain *domain,
+	struct suggest_list *list_r, struct err *err)
+{
+	const struct refusal_scope scope = {.domain = domain->name};
+	struct suggest_list list = {0};
+	struct exemption_list exemptions;
+	struct refusal_list notes;
+
+	if (store_exemption_list(db, NULL, domain->name, &exemptions, err) < 0)
+		return -1;
+	if (store_refusal_list(db, &scope, NOTES_MAX, &notes, err) < 0) {
+		store_exemption_list_free(&exemptions);
+		return -1;
+	}
+	for (size_t i = 0; i < notes.n; i++)
+		add(&list, domain, &notes.items[i]);
+	store_refusal_list_free(&notes);
+	leave_out(&list, &exemptions);
+	store_exemption_list_free(&exemptions);
+	if (list.n > 0)
+		qsort(list.items, list.n, sizeof(*list.items), by_count);
+	*list_r = list;
+	return 0;
+}
+
+void suggest_list_free(struct suggest_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->items[i].value);
+	free(list->items);
+	*list = (struct suggest_list){0};
+}

@@ -1,0 +1,694 @@
+/*
+ * admin_tenant: companies and what belongs to them: domains, keys, exemptions,
+ * and who changed what.
+ *
+ * Threads: the worker's; functions run_*() are the committer's, ask() is the
+ * pool's.
+ */
+#include "httpd/admin/admin.h"
+
+#include <string.h>
+
+#include "core/address/addr.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/strv.h"
+#include "core/conf/conf.h"
+#include "core/policy/suggest.h"
+#include "core/postfix/postconf.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_company.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_exemption.h"
+#include "core/store/store_key.h"
+#include "httpd/json/json_field.h"
+#include "httpd/json/list_json.h"
+#include "httpd/transport/reply.h"
+#include "httpd/worker/work_pool.h"
+#include "httpd/worker/worker.h"
+
+static const char *const of_company[] = {"company_id", NULL};
+
+/* Reads the query of a list that is limited by companies: 0, or -1, and the
+ * problem is answered. */
+static int read_query(struct request *request, const char *const *names,
+	struct admin_query *query)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	if (admin_query_read(request, names, query, &problem) == 0)
+		return 0;
+	reply_problem(request, &problem);
+	return -1;
+}
+
+/* Companies. */
+
+static json_t *render_company(const struct company *company)
+{
+	return json_pack("{s:s, s:s, s:s, s:o}", "object", "company", "id",
+		company->id, "name", company->name, "created_at",
+		admin_time(company->created_us));
+}
+
+void admin_company_list(struct request *request)
+{
+	struct company_list list = {0};
+	struct err err = ERR_INIT;
+	json_t *data = json_array();
+	int result = store_company_list(request->worker->db,
+		admission_company(&request->admission), &list, &err);
+
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(data, render_company(&list.items[i]));
+	if (result == 0)
+		store_company_list_free(&list);
+	admin_reply_list(request, result, data, "company_list_failed", &err);
+}
+
+static int run_company_add(struct db *db, struct admin_job *job, struct err *err)
+{
+	const char *name = NULL;
+	const struct admin_field fields[] = {{"name", true, .text = &name}};
+	struct company company;
+
+	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0 ||
+		store_company_add(db, name, job->now_us, &company, err) < 0)
+		return -1;
+	job->answer = render_company(&company);
+	store_company_clear(&company);
+	return 1;
+}
+
+void admin_company_add(struct request *request)
+{
+	admin_change(request, 201, run_company_add);
+}
+
+static int run_company_remove(
+	struct db *db, struct admin_job *job, struct err *err)
+{
+	return store_company_remove(db, job->param, err);
+}
+
+void admin_company_remove(struct request *request)
+{
+	admin_change(request, 200, run_company_remove);
+}
+
+/* Domains. */
+
+static json_t *render_domain(const struct domain *domain)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:o}",
+		"object", "domain", "id", domain->id, "company_id",
+		domain->company_id, "name", domain->name, "active",
+		domain->active, "pending", domain->pending, "policy",
+		store_domain_policy_name(domain->policy), "subdomains",
+		store_domain_subdomains_name(domain->covers_subdomains),
+		"created_at", admin_time(domain->created_us));
+}
+
+void admin_domain_list(struct request *request)
+{
+	struct domain_list list = {0};
+	struct admin_query query;
+	struct err err = ERR_INIT;
+	json_t *data;
+	int result;
+
+	if (read_query(request, of_company, &query) < 0)
+		return;
+	data = json_array();
+	result = store_domain_list(request->worker->db,
+		admin_query_company(request, &query), &list, &err);
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(data, render_domain(&list.items[i]));
+	if (result == 0)
+		store_domain_list_free(&list);
+	admin_reply_list(request, result, data, "domain_list_failed", &err);
+}
+
+void admin_domain_get(struct request *request)
+{
+	struct err err = ERR_INIT;
+	json_t *object = NULL;
+	struct domain domain;
+	int found = store_domain_get(request->worker->db,
+		admission_company(&request->admission),
+		request->admission.param, &domain, &err);
+
+	if (found > 0) {
+		object = render_domain(&domain);
+		store_domain_clear(&domain);
+	}
+	admin_reply_found(request, found, object, "domain_lookup_failed", &err);
+}
+
+/* What a body says of the rules of a domain. */
+struct rules {
+	const char *policy;
+	const char *subdomains;
+};
+
+/* Sets what is given, in the store and in the domain. 0 or -1. */
+static int set_rules(struct db *db, const struct rules *rules,
+	struct domain *domain, struct err *err)
+{
+	if (rules->policy &&
+		!store_domain_policy_parse(rules->policy, &domain->policy))
+		return err_set(err, ERR_INVALID,
+			"the `policy` is one of exclusive, learn and shared, "
+			"not \"%s\"",
+			rules->policy);
+	if (rules->subdomains && !store_domain_subdomains_parse(rules->subdomains,
+					 &domain->covers_subdomains))
+		return err_set(err, ERR_INVALID,
+			"the `subdomains` are own or covered, not \"%s\"",
+			rules->subdomains);
+	if (rules->policy && store_domain_set_policy(
+				     db, domain->name, domain->policy, err) < 0)
+		return -1;
+	if (rules->subdomains && store_domain_set_subdomains(db, domain->name,
+					 domain->covers_subdomains, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* An operator registers a domain; a member asks for one. */
+static int run_domain_add(struct db *db, struct admin_job *job, struct err *err)
+{
+	const char *company_id = job->company_id, *name = NULL;
+	struct rules rules = {0};
+	bool active = true;
+	const struct admin_field fields[] = {
+		{"name", true, .text = &name},
+		/* For operators: */
+		{"company_id", true, .text = &company_id},
+		{"active", false, .flag = &active},
+		{"policy", false, .text = &rules.policy},
+		{"subdomains", false, .text = &rules.subdomains},
+	};
+	_cleanup_free_ char *normal = NULL;
+	struct domain domain;
+	int result;
+
+	if (admin_fields(job, fields, job->company_id ? 1 : ARRAY_SIZE(fields),
+		    err) < 0 ||
+		addr_domain_normalize(name, &normal, err) < 0)
+		return -1;
+	result = job->company_id ? store_domain_ask(db, company_id, normal,
+					   job->now_us, &domain, err)
+				 : store_domain_add(db, company_id, normal,
+					   active, job->now_us, &domain, err);
+	if (result < 0)
+		return -1;
+	result = set_rules(db, &rules, &domain, err);
+	job->answer = render_domain(&domain);
+	store_domain_clear(&domain);
+	return result < 0 ? -1 : 1;
+}
+
+static int run_domain_update(struct db *db, struct admin_job *job, struct err *err)
+{
+	struct rules rules = {0};
+	bool active = false;
+	const struct admin_field fields[] = {
+		{"active", false, .flag = &active},
+		{"policy", false, .text = &rules.policy},
+		{"subdomains", false, .text = &rules.subdomains},
+	};
+	const json_t *wanted = json_object_get(job->body, "active");
+	struct domain domain;
+	int result;
+
+	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0)
+		return -1;
+	result = store_domain_get(db, job->company_id, job->param, &domain, err);
+	if (result <= 0)
+		return result;
+	if (domain.pending && !(json_is_boolean(wanted) && active))
+		result = err_set(err, ERR_INVALID,
+			"the company only asked for the domain %s: it can be "
+			"activated or removed",
+			domain.name);
+	else if (domain.pending)
+		result = store_domain_register(db, domain.id, err);
+	else if (json_is_boolean(wanted))
+		result = store_domain_set_active(db, domain.id, active, err);
+	if (json_is_boolean(wanted))
+		domain.active = active;
+	domain.pending = false;
+	if (result > 0)
+		result = set_rules(db, &rules, &domain, err) < 0 ? -1 : 1;
+	job->answer = render_domain(&domain);
+	store_domain_clear(&domain);
+	return result;
+}
+
+/* A domain that begins to count, and whose policy nobody has said: has Postfix
+ * it as its own? That takes a program or two. */
+struct asking {
+	struct work work; /* first */
+	struct request *request;
+	void (*go_on)(struct request *request);
+	char *config;
+	char *name;
+	char *where; /* in which list Postfix has it; NULL: in none */
+	int found;
+	struct err err;
+};
+
+static bool ask(struct work *work)
+{
+	struct asking *asking = (struct asking *)work;
+	const char *where = NULL;
+
+	asking->found = postconf_has_domain(
+		asking->config, asking->name, &where, &asking->err);
+	if (asking->found > 0)
+		asking->where = mem_strdup(where);
+	return true;
+}
+
+static void on_asked(struct task *task)
+{
+	struct asking *asking = (struct asking *)task;
+	struct request *request = asking->request;
+	struct problem problem = PROBLEM_INIT;
+
+	if (asking->found > 0)
+		problem_set(&problem, PROBLEM_VALIDATION,
+			"This Postfix has %s in %s, so people and programs "
+			"there may be sending as it without a key: say the "
+			"`policy`, learn (stop nobody, record what would be "
+			"stopped), exclusive (stop all who are not exempt) or "
+			"shared (stop nobody).",
+			asking->name, asking->where);
+	else if (asking->found < 0)
+		problem_set(&problem, PROBLEM_VALIDATION,
+			"Cannot tell whether Postfix has %s: %s. Say the "
+			"`policy` to go on without.",
+			asking->name, asking->err.text);
+	if (problem.kind == PROBLEM_NONE)
+		asking->go_on(request);
+	else
+		reply_problem(request, &problem);
+	free(asking->config);
+	free(asking->name);
+	free(asking->where);
+	free(asking);
+}
+
+static void ask_postfix(struct request *request, const char *name,
+	void (*go_on)(struct request *request))
+{
+	const struct worker *worker = request->worker;
+	struct asking *asking = mem_new(struct asking);
+
+	asking->request = request;
+	asking->go_on = go_on;
+	asking->config = mem_strdup(worker->conf->submission.postfix_config);
+	asking->name = mem_strdup(name);
+	asking->work.done.run = on_asked;
+	asking->work.tasks = worker->tasks;
+	asking->work.company_id = "postconf";
+	asking->work.run = ask;
+	work_pool_submit(worker->shared->pool, &asking->work);
+}
+
+static void add_domain(struct request *request)
+{
+	admin_change(request, 201, run_domain_add);
+}
+
+static void update_domain(struct request *request)
+{
+	admin_change(request, 200, run_domain_update);
+}
+
+/* Of the body, which the change reads again. NULL: the policy is said, or the
+ * body is wrong, as the change will find. */
+static char *domain_without_policy(struct request *request)
+{
+	size_t len;
+	const char *text = request_body(request, &len);
+	struct problem problem = PROBLEM_INIT;
+	json_t *body = NULL;
+	char *name = NULL;
+	const char *given;
+
+	if (json_field_parse(text, len, &body, &problem) < 0)
+		return NULL;
+	given = json_string_value(json_object_get(body, "name"));
+	if (!json_is_string(json_object_get(body, "policy")) && given)
+		addr_domain_normalize(given, &name, NULL);
+	json_decref(body);
+	return name;
+}
+
+void admin_domain_add(struct request *request)
+{
+	_cleanup_free_ char *name = NULL;
+
+	if (admission_company(&request->admission) == NULL)
+		name = domain_without_policy(request);
+	if (name)
+		ask_postfix(request, name, add_domain);
+	else
+		add_domain(request);
+}
+
+void admin_domain_update(struct request *request)
+{
+	size_t len;
+	const char *text = request_body(request, &len);
+	struct problem problem = PROBLEM_INIT;
+	struct domain domain = {0};
+	json_t *body = NULL;
+	int found = 0;
+
+	if (json_field_parse(text, len, &body, &problem) == 0 &&
+		json_is_true(json_object_get(body, "active")) &&
+		!json_is_string(json_object_get(body, "policy")))
+		found = store_domain_get(request->worker->db, NULL,
+			request->admission.param, &domain, NULL);
+	json_decref(body);
+	if (found > 0 && domain.pending)
+		ask_postfix(request, domain.name, update_domain);
+	else
+		update_domain(request);
+	store_domain_clear(&domain);
+}
+
+static int run_domain_remove(struct db *db, struct admin_job *job, struct err *err)
+{
+	return store_domain_remove(db, job->param, err);
+}
+
+void admin_domain_remove(struct request *request)
+{
+	admin_change(request, 200, run_domain_remove);
+}
+
+/* Keys. */
+
+static json_t *render_key(const struct key *key)
+{
+	_cleanup_free_ char *words = store_key_scopes_format(key->scopes);
+	_cleanup_strv_ struct strv scopes = STRV_INIT;
+	json_t *array = json_array();
+
+	strv_split(&scopes, words, ',');
+	for (size_t i = 0; i < scopes.n; i++)
+		json_array_append_new(array, json_string(scopes.items[i]));
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
+		"object", "key", "id", key->id, "company_id", key->company_id,
+		"name", key->name, "domain", admin_text(key->domain), "scopes",
+		array, "created_at", admin_time(key->created_us),
+		"last_used_at", admin_time(key->last_used_us), "revoked_at",
+		admin_time(key->revoked_us));
+}
+
+void admin_key_list(struct request *request)
+{
+	struct key_list list = {0};
+	struct admin_query query;
+	struct err err = ERR_INIT;
+	json_t *data;
+	int result;
+
+	if (read_query(request, of_company, &query) < 0)
+		return;
+	data = json_array();
+	result = store_key_list(request->worker->db,
+		admin_query_company(request, &query), &list, &err);
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(data, render_key(&list.items[i]));
+	if (result == 0)
+		store_key_list_free(&list);
+	admin_reply_list(request, result, data, "key_list_failed", &err);
+}
+
+static int run_key_create(struct db *db, struct admin_job *job, struct err *err)
+{
+	struct key_spec spec = {.scopes = KEY_SENDING | KEY_READING};
+	const char *scopes = NULL, *domain = NULL;
+	const struct admin_field fields[] = {
+		{"name", true, .text = &spec.name},
+		{"scopes", false, .text = &scopes},
+		{"domain", false, .text = &domain},
+		{"company_id", job->company_id == NULL, .text = &spec.company_id},
+	};
+	char token[SECRET_TOKEN_SIZE];
+	_cleanup_free_ char *normal = NULL;
+	uint8_t hash[SECRET_HASH_LEN];
+	struct key key;
+	int result;
+
+	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0 ||
+		(scopes && store_key_scopes_parse(scopes, &spec.scopes, err) < 0) ||
+		(domain && addr_domain_normalize(domain, &normal, err) < 0))
+		return -1;
+	spec.domain = normal;
+	if (job->company_id)
+		spec.company_id = job->company_id;
+	secret_token(token);
+	secret_hash(token, strlen(token), hash);
+	result = store_key_create(db, &spec, hash, job->now_us, &key, err);
+	if (result == 0) {
+		job->answer = render_key(&key);
+		json_object_set_new(job->answer, "token", json_string(token));
+		store_key_clear(&key);
+	}
+	secret_wipe(token, sizeof(token));
+	return result < 0 ? -1 : 1;
+}
+
+void admin_key_create(struct request *request)
+{
+	admin_change(request, 201, run_key_create);
+}
+
+static int run_key_update(struct db *db, struct admin_job *job, struct err *err)
+{
+	const struct key_range range = {job->company_id, NULL};
+	const char *name = NULL;
+	const struct admin_field fields[] = {{"name", true, .text = &name}};
+
+	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0)
+		return -1;
+	return store_key_rename_own(db, &range, job->param, name, err);
+}
+
+void admin_key_update(struct request *request)
+{
+	admin_change(request, 200, run_key_update);
+}
+
+static int run_key_revoke(struct db *db, struct admin_job *job, struct err *err)
+{
+	const struct key_range range = {job->company_id, NULL};
+
+	return store_key_revoke_own(db, &range, job->param, job->now_us, err);
+}
+
+void admin_key_revoke(struct request *request)
+{
+	admin_change(request, 200, run_key_revoke);
+}
+
+/* Exemptions. */
+
+static json_t *render_exemption(const struct exemption *exemption)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "object",
+		"exemption", "id", exemption->id, "company_id",
+		exemption->company_id, "domain", exemption->domain, "kind",
+		store_exemption_kind_name(exemption->kind), "value",
+		exemption->value, "local", exemption->local, "created_at",
+		admin_time(exemption->created_us));
+}
+
+void admin_exemption_list(struct request *request)
+{
+	static const char *const names[] = {"company_id", "domain", NULL};
+	struct exemption_list list = {0};
+	struct admin_query query;
+	struct err err = ERR_INIT;
+	json_t *data;
+	int result;
+
+	if (read_query(request, names, &query) < 0)
+		return;
+	data = json_array();
+	result = store_exemption_list(request->worker->db,
+		admin_query_company(request, &query),
+		admin_query_get(&query, "domain"), &list, &err);
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(data, render_exemption(&list.items[i]));
+	if (result == 0)
+		store_exemption_list_free(&list);
+	admin_reply_list(request, result, data, "exemption_list_failed", &err);
+}
+
+static int run_exemption_add(struct db *db, struct admin_job *job, struct err *err)
+{
+	struct exemption_spec spec = {0};
+	const char *domain = NULL, *kind = NULL;
+	const struct admin_field fields[] = {
+		{"domain", true, .text = &domain},
+		{"kind", true, .text = &kind},
+		{"value", true, .text = &spec.value},
+		{"local", false, .flag = &spec.local},
+	};
+	_cleanup_free_ char *normal = NULL;
+	_cleanup_free_ char *address = NULL;
+	struct exemption exemption;
+
+	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0 ||
+		addr_domain_normalize(domain, &normal, err) < 0)
+		return -1;
+	while (spec.kind < EXEMPTION_KINDS &&
+		!str_eq(kind, store_exemption_kind_name(spec.kind)))
+		spec.kind++;
+	if (spec.kind == EXEMPTION_KINDS)
+		return err_set(err, ERR_INVALID,
+			"the `kind` is one of login, client and sender, not "
+			"\"%s\"",
+			kind);
+	if (spec.kind == EXEMPT_SENDER) {
+		_cleanup_addr_ struct addr addr = {0};
+
+		if (addr_parse(spec.value, &addr, err) < 0)
+			return -1;
+		spec.value = address = addr_spec(&addr);
+	}
+	spec.domain = normal;
+	if (store_exemption_add(db, &spec, job->now_us, &exemption, err) < 0)
+		return -1;
+	job->answer = render_exemption(&exemption);
+	store_exemption_clear(&exemption);
+	return 1;
+}
+
+void admin_exemption_add(struct request *request)
+{
+	admin_change(request, 201, run_exemption_add);
+}
+
+static int run_exemption_remove(
+	struct db *db, struct admin_job *job, struct err *err)
+{
+	return store_exemption_remove(db, job->param, err);
+}
+
+void admin_exemption_remove(struct request *request)
+{
+	admin_change(request, 200, run_exemption_remove);
+}
+
+/* What recorded mail of a domain would need; each is a body of POST
+ * /admin/exemptions. */
+void admin_suggestion_list(struct request *request)
+{
+	static const char *const names[] = {"domain", NULL};
+	struct problem problem = PROBLEM_INIT;
+	struct suggest_list list = {0};
+	struct domain domain = {0};
+	struct admin_query query;
+	struct err err = ERR_INIT;
+	json_t *data = NULL;
+	int found;
+
+	if (read_query(request, names, &query) < 0)
+		return;
+	if (admin_query_get(&query, "domain") == NULL) {
+		problem_set(&problem, PROBLEM_PARAMETER,
+			"The `domain` parameter is missing.");
+		reply_problem(request, &problem);
+		return;
+	}
+	found = store_domain_find_of(request->worker->db,
+		admission_company(&request->admission),
+		admin_query_get(&query, "domain"), &domain, &err);
+	if (found > 0 &&
+		suggest_read(request->worker->db, &domain, &list, &err) < 0)
+		found = -1;
+	if (found > 0) {
+		data = list_json_render(json_array(), false);
+		json_object_set_new(
+			data, "hopeless", json_integer(list.hopeless));
+	}
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(json_object_get(data, "data"),
+			json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:o}", "object",
+				"suggestion", "domain", domain.name, "kind",
+				store_exemption_kind_name(list.items[i].kind),
+				"value", list.items[i].value, "local",
+				list.items[i].local, "count",
+				(json_int_t)list.items[i].count, "last_at",
+				admin_time(list.items[i].last_us)));
+	suggest_list_free(&list);
+	store_domain_clear(&domain);
+	admin_reply_found(request, found, data, "suggest_failed", &err);
+}
+
+/* The audit log. */
+
+static json_t *json_or_null(const char *text)
+{
+	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+
+	return json ? json : json_null();
+}
+
+static json_t *render_audit(const struct audit *audit)
+{
+	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:o, s:s, s:s,"
+			 " s:s, s:o, s:o}",
+		"object", "audit", "id", audit->id, "at",
+		admin_time(audit->at_us), "actor", audit->actor, "actor_id",
+		audit->actor_id, "actor_name", audit->actor_name, "origin",
+		audit->origin, "company_id", admin_text(audit->company_id),
+		"action", audit->action, "object_id", audit->object_id,
+		"object_name", audit->object_name, "before",
+		json_or_null(audit->before), "after", json_or_null(audit->after));
+}
+
+void admin_audit_list(struct request *request)
+{
+	static const char *const names[] = {"company_id", "object", "since",
+		"limit", "after", "before", NULL};
+	struct problem problem = PROBLEM_INIT;
+	struct audit_list list = {0};
+	struct audit_scope scope = {0};
+	json_t *data = json_array();
+	struct admin_query query;
+	struct err err = ERR_INIT;
+	struct page page;
+	bool more = false;
+	int found = 1;
+
+	if (admin_query_read(request, names, &query, &problem) == 0 &&
+		admin_query_time(request, &query, "since", &scope.since_us,
+			&problem) == 0 &&
+		list_json_parse(request_query(request), &page, &problem) == 0) {
+		scope.company_id = admin_query_company(request, &query);
+		scope.object = admin_query_get(&query, "object");
+		found = store_audit_page(
+			request->worker->db, &scope, &page, &list, &more, &err);
+	}
+	if (found == 0)
+		list_json_no_cursor(&page, &problem);
+	if (found < 0) {
+		log_error(request->worker->log, "audit_list_failed", "request",
+			request->id, "error", err.text);
+		problem_from_err(&problem, &err);
+	}
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(data, render_audit(&list.items[i]));
+	store_audit_list_free(&list);
+	reply_either(request, &problem, 200, list_json_render(data, more));
+}

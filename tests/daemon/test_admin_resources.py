@@ -1,0 +1,307 @@
+"""What the admin listener shows and changes: companies, domains, keys,
+exemptions, emails, refusals, statistics, settings, health, the audit log."""
+
+import pytest
+from harness import wait_for
+from harness.admin import Admin, by_token, operator
+from harness.sandbox import unique
+from harness.submit import plain
+
+
+@pytest.fixture(scope="module")
+def admin(box):
+    return operator(box)
+
+
+class Tenant:
+    """A company with an active domain, made over HTTP, and its owner."""
+
+    def __init__(self, box, admin):
+        self.name = unique("company")
+        self.id = admin.ok("POST", "/admin/companies", 201, json={"name": self.name})["id"]
+        self.domain = admin.ok(
+            "POST",
+            "/admin/domains",
+            201,
+            json={"name": unique("d") + ".Example", "company_id": self.id},
+        )
+        self.owner = by_token(box, unique("owner"), self.id)
+
+    def key(self, **fields):
+        return self.owner.ok("POST", "/admin/keys", 201, json={"name": "k", **fields})
+
+
+@pytest.fixture
+def tenant(box, admin):
+    return Tenant(box, admin)
+
+
+@pytest.fixture
+def stranger(box, admin):
+    return Tenant(box, admin)
+
+
+def data(client, target):
+    return client.ok("GET", target)["data"]
+
+
+def test_companies(admin, tenant, stranger):
+    assert [c["id"] for c in data(tenant.owner, "/admin/companies")] == [tenant.id]
+    ids = [c["id"] for c in data(admin, "/admin/companies")]
+    assert {tenant.id, stranger.id} <= set(ids)
+    again = {"name": tenant.name}
+    assert admin.status("POST", "/admin/companies", json=again) == 409
+    assert admin.status("POST", "/admin/companies", json={"name": " "}) == 422
+    assert admin.status("POST", "/admin/companies", json={"nme": "x"}) == 422
+    admin.ok("DELETE", f"/admin/companies/{stranger.id}")
+    assert admin.status("DELETE", f"/admin/companies/{stranger.id}") == 404
+    # Its users went with it.
+    assert stranger.owner.status("GET", "/admin/session") == 401
+
+
+def test_domains(admin, tenant, stranger):
+    domain = tenant.domain
+    assert domain["name"] == domain["name"].lower()
+    assert domain["active"] and domain["policy"] == "exclusive"
+    target = f"/admin/domains/{domain['id']}"
+    assert tenant.owner.ok("GET", target) == domain
+    assert stranger.owner.status("GET", target) == 404
+    assert [d["id"] for d in data(tenant.owner, "/admin/domains")] == [domain["id"]]
+    listed = data(admin, f"/admin/domains?company_id={tenant.id}")
+    assert [d["id"] for d in listed] == [domain["id"]]
+    # Who names another company sees their own.
+    listed = data(tenant.owner, f"/admin/domains?company_id={stranger.id}")
+    assert [d["id"] for d in listed] == [domain["id"]]
+
+    changed = admin.ok(
+        "PATCH", target, json={"policy": "learn", "subdomains": "covered"}
+    )
+    assert (changed["policy"], changed["subdomains"]) == ("learn", "covered")
+    changed = admin.ok("PATCH", target, json={"active": False})
+    assert not changed["active"] and changed["policy"] == "learn"
+    assert admin.ok("GET", target) == changed
+    for wrong in [{"policy": "open"}, {"subdomains": "all"}, {"active": "yes"}, {"x": 1}]:
+        assert admin.status("PATCH", target, json=wrong) == 422
+    same = {"name": domain["name"], "company_id": stranger.id}
+    assert admin.status("POST", "/admin/domains", json=same) == 409
+    none = {"name": "no dots", "company_id": tenant.id}
+    assert admin.status("POST", "/admin/domains", json=none) == 422
+    admin.ok("DELETE", target)
+    assert admin.status("GET", target) == 404
+
+
+def test_a_member_asks_for_a_domain(admin, tenant, stranger):
+    name = unique("asked") + ".example"
+    for wrong in [{"company_id": stranger.id}, {"policy": "shared"}, {"active": True}]:
+        body = {"name": name, **wrong}
+        assert tenant.owner.status("POST", "/admin/domains", json=body) == 422
+    asked = tenant.owner.ok("POST", "/admin/domains", 201, json={"name": name})
+    assert asked["pending"] and not asked["active"]
+    assert asked["company_id"] == tenant.id
+    target = f"/admin/domains/{asked['id']}"
+    assert admin.status("PATCH", target, json={"policy": "learn"}) == 422
+    now = admin.ok("PATCH", target, json={"active": True, "policy": "learn"})
+    assert now["active"] and not now["pending"] and now["policy"] == "learn"
+    assert tenant.owner.ok("GET", target) == now
+    # What is another's cannot be activated.
+    theirs = stranger.owner.ok("POST", "/admin/domains", 201, json={"name": name})
+    target = f"/admin/domains/{theirs['id']}"
+    assert admin.status("PATCH", target, json={"active": True}) == 409
+
+
+def test_the_policy_of_postfix_own_domains_has_to_be_said(own_box):
+    box = own_box("--postconf", "relay_domains=own.example")
+    admin = operator(box)
+    company = box.company()
+    body = {"name": "own.example", "company_id": company}
+    answer = admin.request("POST", "/admin/domains", json=body)
+    assert answer.status_code == 422
+    assert "relay_domains" in answer.json()["message"]
+    owner = by_token(box, unique("owner"), company)
+    asked = owner.ok("POST", "/admin/domains", 201, json={"name": "own.example"})
+    target = f"/admin/domains/{asked['id']}"
+    assert admin.status("PATCH", target, json={"active": True}) == 422
+    admin.ok("PATCH", target, json={"active": True, "policy": "learn"})
+
+
+def test_keys(box, tenant, stranger, to):
+    made = tenant.key(scopes="sending", domain=tenant.domain["name"])
+    assert made["scopes"] == ["sending"] and made["domain"] == tenant.domain["name"]
+    httpd = box.httpd(made["token"])
+    email = {"from": f"a@{tenant.domain['name']}", "to": to, "text": "x"}
+    httpd.send(email)
+    target = f"/admin/keys/{made['id']}"
+    assert made["token"] not in str(data(tenant.owner, "/admin/keys"))
+    assert stranger.owner.status("PATCH", target, json={"name": "mine"}) == 404
+    assert stranger.owner.status("DELETE", target) == 404
+    tenant.owner.ok("PATCH", target, json={"name": "renamed"})
+    [listed] = data(tenant.owner, "/admin/keys")
+    assert listed["name"] == "renamed" and listed["revoked_at"] is None
+    tenant.owner.ok("DELETE", target)
+    assert data(tenant.owner, "/admin/keys")[0]["revoked_at"]
+    assert httpd.post(email).status_code == 401
+    # A member makes keys of their own company alone.
+    mine = tenant.key(company_id=stranger.id)
+    assert mine["company_id"] == tenant.id
+    body = {"name": "k", "domain": stranger.domain["name"]}
+    assert tenant.owner.status("POST", "/admin/keys", json=body) == 404
+    for wrong in [{}, {"name": "k", "scopes": "all"}, {"name": 7}]:
+        assert tenant.owner.status("POST", "/admin/keys", json=wrong) == 422
+
+
+def test_exemptions(admin, tenant, stranger):
+    name = tenant.domain["name"]
+    made = [
+        admin.ok("POST", "/admin/exemptions", 201, json={"domain": name, **fields})
+        for fields in [
+            {"kind": "login", "value": "joe"},
+            {"kind": "client", "value": "::ffff:10.0.0.0/104"},
+            {"kind": "sender", "value": f"Root@{name.upper()}", "local": True},
+        ]
+    ]
+    assert [e["value"] for e in made] == ["joe", "10.0.0.0/8", f"Root@{name}"]
+    listed = data(tenant.owner, "/admin/exemptions")
+    assert {e["id"] for e in listed} == {e["id"] for e in made}
+    assert data(stranger.owner, "/admin/exemptions") == []
+    assert data(stranger.owner, f"/admin/exemptions?domain={name}") == []
+    again = {"domain": name, "kind": "login", "value": "joe"}
+    assert admin.status("POST", "/admin/exemptions", json=again) == 409
+    for wrong, status in [
+        ({**again, "kind": "host"}, 422),
+        ({**again, "kind": "sender", "value": "x@other.example"}, 422),
+        ({**again, "domain": "none.example"}, 404),
+    ]:
+        assert admin.status("POST", "/admin/exemptions", json=wrong) == status
+    admin.ok("DELETE", f"/admin/exemptions/{made[0]['id']}")
+    assert admin.status("DELETE", f"/admin/exemptions/{made[0]['id']}") == 404
+
+
+def test_learning(box, admin, tenant, stranger):
+    """What a domain learns becomes an exemption with one request."""
+    name = tenant.domain["name"]
+    admin.ok("PATCH", f"/admin/domains/{tenant.domain['id']}", json={"policy": "learn"})
+    plain(box, "sendmail", f"cron@{name}", unique("to") + "@dst.test").verdict()
+    wait_for("the note", lambda: data(tenant.owner, "/admin/refusals?learnt=true"))
+    [refusal] = data(tenant.owner, "/admin/refusals?learnt=true")
+    assert refusal["outcome"] == "learnt" and refusal["domain"] == name
+    assert data(stranger.owner, "/admin/refusals") == []
+    assert stranger.owner.status("GET", f"/admin/suggestions?domain={name}") == 404
+    [suggestion] = data(tenant.owner, f"/admin/suggestions?domain={name}")
+    body = {k: suggestion[k] for k in ("domain", "kind", "value", "local")}
+    assert body["value"] == f"cron@{name}" and body["local"]
+    admin.ok("POST", "/admin/exemptions", 201, json=body)
+    assert data(tenant.owner, f"/admin/suggestions?domain={name}") == []
+    assert tenant.owner.status("GET", "/admin/suggestions") == 422
+
+
+def test_emails(box, admin, tenant, stranger, to):
+    token = tenant.key()["token"]
+    httpd = box.httpd(token)
+    subject = unique("Subject")
+    sent = httpd.send(
+        {
+            "from": f"a@{tenant.domain['name']}",
+            "to": to,
+            "subject": subject,
+            "html": "<p>Hello</p>",
+        }
+    )
+    box.httpd(stranger.key()["token"]).send(
+        {"from": f"a@{stranger.domain['name']}", "to": to, "text": "x"}
+    )
+
+    def is_delivered():
+        return tenant.owner.ok("GET", f"/admin/emails/{sent}")["last_event"] == "delivered"
+
+    wait_for("its delivery", is_delivered)
+    whole = tenant.owner.ok("GET", f"/admin/emails/{sent}")
+    assert whole["html"] == "<p>Hello</p>" and whole["state"] == "sent"
+    assert [r["address"] for r in whole["recipients"]] == [to]
+    assert whole["events"][-1]["type"] == "delivered"
+    assert whole["company_id"] == tenant.id
+    assert stranger.owner.status("GET", f"/admin/emails/{sent}") == 404
+
+    for query in [
+        "",
+        f"?to={to}",
+        f"?subject={subject.lower()}",
+        f"?domain={tenant.domain['name']}",
+        "?status=delivered",
+        "?since=1h",
+        f"?company_id={stranger.id}",
+    ]:
+        listed = data(tenant.owner, "/admin/emails" + query)
+        assert [e["id"] for e in listed] == [sent], query
+    for query in ["?subject=none", "?until=2001-01-01", "?status=refused"]:
+        assert data(tenant.owner, "/admin/emails" + query) == []
+    assert len(data(admin, f"/admin/emails?to={to}")) == 2
+    page = admin.ok("GET", f"/admin/emails?to={to}&limit=1")
+    assert page["has_more"]
+    rest = data(admin, f"/admin/emails?to={to}&after={page['data'][0]['id']}")
+    assert [e["id"] for e in rest] == [sent]
+    # A cursor into another company's mail is none.
+    assert stranger.owner.status("GET", f"/admin/emails?after={sent}") == 422
+    for query in ["?limit=0", "?since=soon", "?x=1", "?to=a&to=b"]:
+        assert tenant.owner.status("GET", "/admin/emails" + query) == 422
+
+    steps = data(tenant.owner, "/admin/stats?step=hour&since=2h")
+    assert sum(s["counts"].get("delivered", 0) for s in steps) == 1
+    assert tenant.owner.status("GET", "/admin/stats?step=week") == 422
+
+
+def test_audit(admin, tenant, stranger):
+    key = tenant.key()
+    admin.ok("PATCH", f"/admin/domains/{tenant.domain['id']}", json={"policy": "learn"})
+    entries = data(tenant.owner, "/admin/audit")
+    assert {e["company_id"] for e in entries} == {tenant.id}
+    newest = entries[0]
+    assert newest["action"] == "domain.set"
+    assert newest["before"]["policy"] == "exclusive"
+    assert newest["after"]["policy"] == "learn"
+    assert newest["actor"] == "user" and newest["origin"] == admin.address
+    [made] = data(tenant.owner, f"/admin/audit?object={key['id']}")
+    assert made["action"] == "key.create" and made["actor"] == "token"
+    assert key["token"] not in str(made)
+    assert data(stranger.owner, f"/admin/audit?object={key['id']}") == []
+    page = admin.ok("GET", f"/admin/audit?company_id={tenant.id}&limit=1")
+    assert page["has_more"] and page["data"] == [newest]
+    rest = data(admin, f"/admin/audit?company_id={tenant.id}&after={newest['id']}")
+    assert rest == entries[1:]
+    assert stranger.owner.status("GET", f"/admin/audit?after={newest['id']}") == 422
+
+
+def test_settings(box, admin):
+    settings = {f"{s['section']}.{s['name']}": s for s in data(admin, "/admin/settings")}
+    assert settings["admin.listen"]["value"] in box.env["POSTERN_ADMIN_URL"]
+    assert not settings["admin.listen"]["is_default"]
+    assert settings["log.level"]["value"] == "info"
+    assert settings["log.level"]["is_default"]
+
+
+def test_health(own_box):
+    box = own_box()
+    admin = operator(box)
+
+    def parts():
+        health = admin.ok("GET", "/admin/health")
+        assert health["ok"] == all(p["ok"] for p in health["parts"])
+        return {p["name"]: p["ok"] for p in health["parts"]}
+
+    box.httpd().send({"from": "a@example.com", "to": "b@dst.test", "text": "x"})
+    wait_for("the log to be read", lambda: all(parts().values()))
+    assert set(parts()) == {"store", "postfix", "milter", "events"}
+    ready = Admin(box).request("GET", "/readyz")
+    assert (ready.status_code, ready.text) == (200, "ready\n")
+    assert Admin(box).request("GET", "/healthz").text == "ok\n"
+    box.stop("milter")
+    assert not parts()["milter"]
+    ready = Admin(box).request("GET", "/readyz")
+    assert ready.status_code == 503
+    assert ready.text == "postern-milter does not answer\n"
+    assert Admin(box).request("GET", "/healthz").status_code == 200
+    box.start("milter")
+    box.stop("postfix")
+    assert not parts()["postfix"]
+    assert Admin(box).request("GET", "/readyz").text == "Postfix is not running\n"
+    box.start("postfix")
+    assert Admin(box).request("GET", "/readyz").status_code == 200
