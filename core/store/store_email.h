@@ -194,13 +194,14 @@ struct email_filter {
 	int64_t until_us;    /* created before */
 };
 
-/* How many emails a search looks at for a page. */
-enum { EMAIL_SEARCH_MAX = 20000 };
+/* How many emails a search looks at for a page, in the order in which they were
+ * staged; and how many when an index leads to them one by one. */
+enum { EMAIL_SEARCH_MAX = 20000, EMAIL_SEARCH_LED_MAX = 5000 };
 
 struct email_found {
 	struct email_list list; /* newest first, without html and text */
 	bool more;              /* as store_email_page() has it */
-	/* "", or: EMAIL_SEARCH_MAX emails were looked at before the page was
+	/* "", or: that many emails were looked at before the page was
 	 * full, or before any was found. The search goes on with a page behind
 	 * this email (`after`, or `before` for a page before). */
 	char next[ID_SIZE];

@@ -419,7 +419,7 @@ static int find_range(struct search *search, struct err *err)
 	return search->low <= search->high;
 }
 
-/* Bounds the search to EMAIL_SEARCH_MAX candidates: 1 when it had more, and
+/* Bounds the search to so many candidates: 1 when it had more, and
  * next_r is the last email of the scope that is within, 0, -1. */
 static int bound_range(
 	struct search *search, char next_r[static ID_SIZE], struct err *err)
@@ -436,7 +436,8 @@ static int bound_range(
 	int found = row_number(search->db, lasts[lead][search->up],
 		DB_PARAMS(DB_INT("$low", search->low),
 			DB_INT("$high", search->high),
-			DB_INT("$max", EMAIL_SEARCH_MAX),
+			DB_INT("$max", lead < LEAD_DOMAIN ? EMAIL_SEARCH_LED_MAX
+							  : EMAIL_SEARCH_MAX),
 			DB_GIVEN_TEXT("$to", lead == LEAD_TO ? filter->to : NULL),
 			DB_GIVEN_TEXT("$trouble",
 				lead == LEAD_TROUBLE ? search->trouble : NULL),

@@ -101,7 +101,7 @@ struct event {
 	char *recipient; /* its address */
 	char *domain;
 	enum fact kind;
-	int64_t attempt; /* 1: the first; JSON tells of the first deferral only */
+	int64_t attempt; /* 1: the first */
 	int64_t occurred_us;
 	int64_t recorded_us;
 	char *address; /* NULL: recipient */

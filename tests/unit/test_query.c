@@ -85,11 +85,48 @@ static void test_length(void **state)
 	}
 }
 
+/* Which of them are known, and blanks. */
+static void test_known(void **state)
+{
+	static const char *const names[] = {"after", "limit", NULL};
+	static const struct {
+		const char *query;
+		const char *problem; /* NULL: none */
+	} queries[] = {
+		{"", NULL},
+		{"&&", NULL},
+		{"after=1&limit&after=2", NULL},
+		{"%61fter=%zz", NULL},
+		{"before=1", "The `before` parameter is not known here."},
+		{"limit=1&x", "The `x` parameter"},
+		{"=1", "The `` parameter"},
+		{"%ff=1", "parameter is not known here."},
+		{"a%00=1", "not properly encoded"},
+		{"%4=1", "not properly encoded"},
+	};
+	char value[QUERY_VALUE_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		struct problem problem = PROBLEM_INIT;
+		int result = query_known(queries[i].query, names, &problem);
+
+		assert_int_equal(result, queries[i].problem ? -1 : 0);
+		if (queries[i].problem &&
+			strstr(problem.text, queries[i].problem) == NULL)
+			fail_msg("%s: %s", queries[i].query, problem.text);
+	}
+	assert_int_equal(query_get_words("x=a+b%2Bc%20d", "x", value, NULL), 1);
+	assert_string_equal(value, "a b+c d");
+	assert_int_equal(query_get_words("y=1", "x", value, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_length),
+		cmocka_unit_test(test_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
