@@ -80,7 +80,7 @@ static void test_pages(void **state)
 	int seen = 0;
 
 	for (int i = 0; i < 7; i++) {
-		char key[8];
+		char key[16];
 
 		snprintf(key, sizeof(key), "%d", i);
 		assert_int_equal(
