@@ -148,15 +148,13 @@ static const char *status(const struct domain *domain)
 
 json_t *domain_json_render_item(const struct domain *domain)
 {
-	char created_at[CLOCK_TEXT_SIZE];
-
-	clock_iso8601(domain->created_us, created_at);
 	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:{s:s, s:s}}",
+		"{s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:{s:s, s:s}}",
 		"object", "domain", "id", domain->id, "name", domain->name,
-		"status", status(domain), "created_at", created_at, "region",
-		regions[0], "open_tracking", 0, "click_tracking", 0,
-		"capabilities", "sending", "enabled", "receiving", "disabled");
+		"status", status(domain), "created_at",
+		json_field_time(domain->created_us), "region", regions[0],
+		"open_tracking", 0, "click_tracking", 0, "capabilities",
+		"sending", "enabled", "receiving", "disabled");
 }
 
 json_t *domain_json_render(const struct domain *domain)

@@ -113,21 +113,11 @@ static json_t *render_id(const char *id)
 	return json_pack("{s:s, s:s}", "object", "api_key", "id", id);
 }
 
-static json_t *time_or_null(int64_t time_us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	if (time_us == 0)
-		return json_null();
-	clock_iso8601(time_us, text);
-	return json_string(text);
-}
-
 json_t *key_json_render(const struct key *key)
 {
 	return json_pack("{s:s, s:s, s:o, s:o}", "id", key->id, "name",
-		key->name, "created_at", time_or_null(key->created_us),
-		"last_used_at", time_or_null(key->last_used_us));
+		key->name, "created_at", json_field_time(key->created_us),
+		"last_used_at", json_field_time(key->last_used_us));
 }
 
 static int find_page(struct request *request, const struct page *page,

@@ -463,11 +463,6 @@ static json_t *mailboxes_or_null(const struct strv *list)
 	return array;
 }
 
-static json_t *string_or_null(const char *text)
-{
-	return text ? json_string(text) : json_null();
-}
-
 /* Kept as JSON; what cannot be read shows as none. */
 static json_t *tags(const char *text)
 {
@@ -478,30 +473,16 @@ static json_t *tags(const char *text)
 
 json_t *email_json_render_item(const struct email *email)
 {
-	char created_at[CLOCK_TEXT_SIZE];
-
-	clock_iso8601(email->created_us, created_at);
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, "
-			 "s:o, s:n}",
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:s?, "
+			 "s:s?, s:n}",
 		"object", "email", "id", email->id, "from", email->from, "to",
 		addresses(email, RECIPIENT_TO), "cc",
 		addresses(email, RECIPIENT_CC), "bcc",
 		addresses(email, RECIPIENT_BCC), "reply_to",
 		mailboxes_or_null(&email->reply_to), "subject", email->subject,
-		"created_at", created_at, "last_event",
-		string_or_null(email->last_event), "message_id",
-		string_or_null(email->message_id), "scheduled_at");
-}
-
-/* Null for never. */
-static json_t *time_or_null(int64_t time_us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	if (time_us == 0)
-		return json_null();
-	clock_iso8601(time_us, text);
-	return json_string(text);
+		"created_at", json_field_time(email->created_us), "last_event",
+		email->last_event, "message_id", email->message_id,
+		"scheduled_at");
 }
 
 /* What happens to it inside of the host is not told apart. */
@@ -543,7 +524,7 @@ static json_t *recipients(const struct email *email)
 				"state", state_of(email, one->fate), "attempts",
 				(json_int_t)one->attempts, "remote", one->relay,
 				"dsn", one->dsn, "message", one->text,
-				"updated_at", time_or_null(one->changed_us)));
+				"updated_at", json_field_time(one->changed_us)));
 	}
 	return array;
 }
@@ -556,20 +537,16 @@ static int add_details(json_t *object, const struct email *email, bool with_stat
 		[EMAIL_REFUSED] = "refused",
 	};
 
-	if (json_object_set_new(object, "tags", tags(email->tags)) < 0 ||
-		json_object_set_new(object, "recipients", recipients(email)) < 0)
+	if (json_object_update_new(
+		    object, json_pack("{s:o, s:o}", "tags", tags(email->tags),
+				    "recipients", recipients(email))) < 0)
 		return -1;
 	if (!with_state)
 		return 0;
-	if (email->last_event == NULL && json_object_set_new(object, "last_event",
-						 json_string("queued")) < 0)
-		return -1;
-	return json_object_set_new(object, "state",
-		       json_string(states[email->state])) < 0 ||
-			       json_object_set_new(object, "reason",
-				       string_or_null(email->refusal)) < 0
-		       ? -1
-		       : 0;
+	return json_object_update_new(object,
+		json_pack("{s:s, s:s, s:s?}", "last_event",
+			email->last_event ? email->last_event : "queued",
+			"state", states[email->state], "reason", email->refusal));
 }
 
 char *email_json_print(const struct email *email, bool with_state)
@@ -605,8 +582,9 @@ json_t *email_json_render_event(const struct event *event)
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s?, s:s?, s:s?,"
 			 " s:s?}",
 		"id", event->id, "type", types[event->kind], "recipient",
-		event->recipient, "created_at", time_or_null(event->recorded_us),
-		"occurred_at", time_or_null(event->occurred_us), "attempt",
+		event->recipient, "created_at",
+		json_field_time(event->recorded_us), "occurred_at",
+		json_field_time(event->occurred_us), "attempt",
 		(json_int_t)event->attempt, "address", event->address, "remote",
 		event->relay, "dsn", event->dsn, "message", event->text);
 }

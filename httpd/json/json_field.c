@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/mime/mime_header.h"
 #include "httpd/gate/json_text.h"
@@ -159,4 +160,14 @@ int json_field_strings(const json_t *object, const char *name,
 		strv_add(list, json_string_value(item));
 	}
 	return 0;
+}
+
+json_t *json_field_time(int64_t time_us)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (time_us == 0)
+		return json_null();
+	clock_iso8601(time_us, text);
+	return json_string(text);
 }

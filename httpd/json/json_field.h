@@ -1,5 +1,6 @@
 /*
- * json_field: fields of a JSON request, read with their types checked.
+ * json_field: fields of a JSON request, read with their types checked, and what
+ * fields of several answers look like.
  *
  * Clients write "not given" as a missing field, null, "", [] or {}. Each
  * function takes these alike, and else gives a problem that names the field,
@@ -46,6 +47,10 @@ int json_field_line(const json_t *object, const char *name, const char *path,
 /* Checks a text that stands in a header field. */
 int json_field_check_line(
 	const json_t *value, const char *path, struct problem *problem);
+
+/* A time as an answer has it (RFC 3339); null for 0, which stands for never. A
+ * new reference. */
+json_t *json_field_time(int64_t time_us);
 
 /* A string or an array of strings, appended to list. */
 int json_field_strings(const json_t *object, const char *name,
