@@ -101,7 +101,8 @@ static int run_probe(struct db *db, void *arg, struct err *err)
 		       : 0;
 }
 
-int record_probe(
+/* Notes that the milter was asked about the message of a probe. */
+static int record_probe(
 	struct service *service, const struct session *session, struct err *err)
 {
 	struct entry entry = {

@@ -34,10 +34,6 @@ int record_refused(struct service *service, const struct session *session,
 	const struct facts *facts, const struct record_refusal *refusal,
 	struct err *err);
 
-/* Notes that the milter was asked about the message of a probe. */
-int record_probe(struct service *service, const struct session *session,
-	struct err *err);
-
 /* Decides about a message at its end: puts the recipients of its email in the
  * place of the ticket, records the decision, sets the reply, counts the message
  * and logs one line. The result is the answer to Postfix: accept only when all

@@ -33,16 +33,6 @@ int64_t clock_monotonic_us(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
-struct timespec clock_deadline(clockid_t id, int64_t wait_ms)
-{
-	int64_t end_us = read_clock(id) + wait_ms * 1000;
-
-	return (struct timespec){
-		.tv_sec = end_us / US_PER_SECOND,
-		.tv_nsec = end_us % US_PER_SECOND * 1000,
-	};
-}
-
 /* Splits into whole seconds, broken down, and the rest; floor for times before
  * 1970. */
 static int split(int64_t time_us, struct tm *tm)

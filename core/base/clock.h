@@ -28,10 +28,6 @@ static inline int64_t clock_now_us(const struct clock *clock)
 /* Microseconds of a clock that never goes back, for spans only. */
 int64_t clock_monotonic_us(void);
 
-/* The time on a clock of the system's wait_ms from now, for functions that wait
- * until then. */
-struct timespec clock_deadline(clockid_t id, int64_t wait_ms);
-
 enum { CLOCK_TEXT_SIZE = 40 };
 
 /* The time as `2026-11-21T02:43:18.123456+00:00` (RFC 3339). */

@@ -1,7 +1,7 @@
 /*
  * strv: a growing list of strings that it owns.
  *
- * Invariant: items is NULL and cap 0, or items[n] is NULL and n < cap.
+ * Invariant: items is NULL and n 0, or items[n] is NULL.
  * Threads: any; one list belongs to one thread at a time.
  */
 #include "core/base/strv.h"
@@ -14,13 +14,10 @@
 
 void strv_take(struct strv *list, char *text)
 {
-	if (list->n + 1 >= list->cap) {
-		list->cap = list->cap ? list->cap * 2 : 8;
-		list->items = mem_grow(
-			list->items, list->cap, sizeof(*list->items));
-	}
+	if (list->items == NULL)
+		list->items = mem_append(NULL, 0, sizeof(*list->items));
+	list->items = mem_append(list->items, list->n + 1, sizeof(*list->items));
 	list->items[list->n++] = text;
-	list->items[list->n] = NULL;
 }
 
 void strv_add(struct strv *list, const char *text)

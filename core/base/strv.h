@@ -13,7 +13,6 @@
 struct strv {
 	char **items;
 	size_t n;
-	size_t cap;
 };
 
 #define STRV_INIT ((struct strv){0})

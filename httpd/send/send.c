@@ -341,7 +341,7 @@ void send_body_drop(struct send_body *body)
 	body->data = NULL;
 }
 
-void send_parsed_clear(struct send_parsed *parsed)
+static void clear_parsed(struct send_parsed *parsed)
 {
 	size_t n = parsed->personal ? 1 : parsed->n;
 
@@ -367,7 +367,7 @@ static bool read_body(struct work *work)
 		idempotency_hash(dialect->action, body->data, body->len,
 			reading->payload);
 	if (dialect->parse(body, &reading->parsed, &reading->problem) < 0)
-		send_parsed_clear(&reading->parsed);
+		clear_parsed(&reading->parsed);
 	send_body_drop(body);
 	return true;
 }
@@ -396,7 +396,7 @@ static void on_read(struct task *task)
 		/* They were taken over, or cleared. */
 		parsed->n = 0;
 	}
-	send_parsed_clear(parsed);
+	clear_parsed(parsed);
 	free(reading->type);
 	free(reading->encoding);
 	free(reading);

@@ -68,8 +68,6 @@ struct send_parsed {
 	char *answer_id; /* see struct request */
 };
 
-void send_parsed_clear(struct send_parsed *parsed);
-
 /* How a request that sends is read. */
 struct send_dialect {
 	const char *action; /* for Idempotency-Keys; NULL: it takes none */

@@ -161,27 +161,6 @@ static void test_clocks(void **state)
 	assert_int_equal(clock_now_us(&fake), 43200000000);
 }
 
-static int64_t in_us(const struct timespec *time)
-{
-	return (int64_t)time->tv_sec * 1000000 + time->tv_nsec / 1000;
-}
-
-static void test_deadline(void **state)
-{
-	static const int64_t waits_ms[] = {0, 1, 999, 1000, 86399999};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(waits_ms); i++) {
-		int64_t before = clock_monotonic_us();
-		struct timespec end = clock_deadline(
-			CLOCK_MONOTONIC, waits_ms[i]);
-		int64_t after = clock_monotonic_us();
-
-		assert_in_range(end.tv_nsec, 0, 999999999);
-		assert_in_range(in_us(&end) - waits_ms[i] * 1000, before, after);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,7 +170,6 @@ int main(void)
 		cmocka_unit_test(test_zone_is_ignored),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_clocks),
-		cmocka_unit_test(test_deadline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
