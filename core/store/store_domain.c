@@ -71,7 +71,7 @@ bool store_domain_subdomains_parse(const char *word, bool *covered_r)
 }
 
 /* A change of the domain with the id. */
-static int change(struct db *db, const char *action, const char *id,
+static int change_by_id(struct db *db, const char *action, const char *id,
 	const char *sql, const struct db_param *params, struct err *err)
 {
 	static const char sql_get[] = DOMAIN_SELECT " WHERE id = $id";
@@ -260,8 +260,8 @@ int store_domain_set_active(
 	static const char sql_set[] = "UPDATE domain SET active = $active"
 				      " WHERE id = $id AND pending = 0";
 
-	return change(db, active ? "domain.activate" : "domain.deactivate", id,
-		sql_set,
+	return change_by_id(db,
+		active ? "domain.activate" : "domain.deactivate", id, sql_set,
 		DB_PARAMS(DB_INT("$active", active), DB_TEXT("$id", id)), err);
 }
 
@@ -271,7 +271,7 @@ int store_domain_register(struct db *db, const char *id, struct err *err)
 		"UPDATE domain SET active = 1, pending = 0"
 		" WHERE id = $id AND pending = 1";
 	struct err why = ERR_INIT;
-	int changed = change(db, "domain.register", id, sql_register,
+	int changed = change_by_id(db, "domain.register", id, sql_register,
 		DB_PARAMS(DB_TEXT("$id", id)), &why);
 
 	if (changed < 0 && why.code == ERR_EXISTS)
@@ -336,7 +336,7 @@ static int remove_all(struct db *db, void *arg, struct err *err)
 	if (store_key_note_gone(db, NULL, id, err) < 0 ||
 		store_exemption_note_gone(db, NULL, id, err) < 0)
 		return -1;
-	return change(db, "domain.remove", id, sql_remove,
+	return change_by_id(db, "domain.remove", id, sql_remove,
 		DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 

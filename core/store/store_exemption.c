@@ -12,7 +12,6 @@
 #include "core/base/str.h"
 #include "core/store/row.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_domain.h"
 
 static const char *const kinds[EXEMPTION_KINDS + 1] = {
 	[EXEMPT_LOGIN] = "login",
@@ -119,8 +118,10 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 		" FROM domain d WHERE d.name = $domain AND d.pending = 0";
 	struct exemption exemption = {
 		.kind = spec->kind, .local = spec->local, .created_us = now_us};
+	static const char sql_owner[] = "SELECT company_id FROM domain"
+					" WHERE name = $domain AND pending = 0";
+	struct exemption owner;
 	struct err why = ERR_INIT;
-	struct domain domain;
 	int added;
 
 	if (spec->local && spec->kind != EXEMPT_SENDER)
@@ -130,10 +131,11 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 		return -1;
 	id_new(exemption.id);
 	exemption.domain = mem_strdup(spec->domain);
-	added = store_domain_find(db, spec->domain, &domain, &why);
+	added = row_get(db, sql_owner,
+		DB_PARAMS(DB_TEXT("$domain", spec->domain)), &exemption_type,
+		&owner, &why);
 	if (added > 0) {
-		memcpy(exemption.company_id, domain.company_id, ID_SIZE);
-		store_domain_clear(&domain);
+		memcpy(exemption.company_id, owner.company_id, ID_SIZE);
 		added = audit_change(db,
 			&(struct audit_change){.action = "exemption.add",
 				.type = &exemption_type,

@@ -8,7 +8,6 @@
 #include "core/base/str.h"
 #include "core/base/strv.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_company.h"
 
 static const struct row_field key_fields[] = {
 	ROW_FIELD(key, id, ROW_ID),
@@ -29,7 +28,7 @@ static const struct row_type key_type = ROW_TYPE(key, key_fields);
 	" FROM api_key k LEFT JOIN domain d ON d.id = k.domain_id"
 
 /* A change of the key with the id. */
-static int change(struct db *db, const char *action, const char *id,
+static int change_by_id(struct db *db, const char *action, const char *id,
 	const char *sql, const struct db_param *params, struct err *err)
 {
 	static const char sql_get[] = KEY_SELECT " WHERE k.id = $id";
@@ -49,8 +48,12 @@ static int change(struct db *db, const char *action, const char *id,
 static int explain_missing(
 	struct db *db, const struct key_spec *spec, struct err *err)
 {
-	struct company company;
-	int found = store_company_get(db, spec->company_id, &company, err);
+	static const char sql_company[] =
+		"SELECT name FROM company WHERE id = $company";
+	struct key company; /* its name alone */
+	int found = row_get(db, sql_company,
+		DB_PARAMS(DB_TEXT("$company", spec->company_id)), &key_type,
+		&company, err);
 
 	if (found < 0)
 		return -1;
@@ -59,7 +62,7 @@ static int explain_missing(
 			spec->company_id);
 	err_set(err, ERR_NOT_FOUND, "the company \"%s\" has no domain %s",
 		company.name, spec->domain);
-	store_company_clear(&company);
+	row_clear(&key_type, &company);
 	return -1;
 }
 
@@ -128,7 +131,7 @@ int store_key_revoke(
 		" CASE revoked_us WHEN 0 THEN $now ELSE revoked_us END"
 		" WHERE id = $id";
 
-	return change(db, "key.revoke", id, sql_revoke,
+	return change_by_id(db, "key.revoke", id, sql_revoke,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
 }
 
@@ -146,7 +149,7 @@ int store_key_revoke_own(struct db *db, const struct key_range *range,
 	static const char sql_revoke[] =
 		"UPDATE api_key SET revoked_us = $now" OWN;
 
-	return change(db, "key.revoke", id, sql_revoke,
+	return change_by_id(db, "key.revoke", id, sql_revoke,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id),
 			DB_TEXT("$company", range->company_id),
 			DB_TEXT("$domain", range->domain)),
@@ -160,7 +163,7 @@ int store_key_rename_own(struct db *db, const struct key_range *range,
 
 	if (row_check_name("the key's name", name, err) != 0)
 		return -1;
-	return change(db, "key.rename", id, sql_rename,
+	return change_by_id(db, "key.rename", id, sql_rename,
 		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$id", id),
 			DB_TEXT("$company", range->company_id),
 			DB_TEXT("$domain", range->domain)),
