@@ -295,12 +295,6 @@ const struct verb cmd_exempt_remove = {
 	.run = run_remove,
 };
 
-/*
- * cmd_exempt_suggest: the exemptions that recorded mail would need.
- *
- * Threads: one, the command's.
- */
-
 enum { COMMAND, COUNT, LAST_AT };
 
 static const struct column suggest_columns[] = {

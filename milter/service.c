@@ -20,7 +20,6 @@
  * counts: a counter for each action.
  *
  * Invariant: counters only grow, so that their sum tells whether any changed.
- * Threads: as the header says.
  */
 
 void counts_add(struct counts *counts, enum verdict_action action)

@@ -24,8 +24,6 @@
  *
  * Whoever removes the file of the socket, or puts another one in its place,
  * cuts the milter off while it lives: it listens where no name leads.
- *
- * Threads: main's.
  */
 
 void janitor_begin(struct janitor *janitor, struct service *service,

@@ -248,8 +248,6 @@ const char *verdict_action_name(enum verdict_action action)
  * email has a client of httpd waiting for it, who gets the answer; but not one
  * that is on record as sent, which must not vanish when Postfix presents it
  * again and the rules have changed meanwhile.
- *
- * Pure: no state, no I/O. Threads: any.
  */
 
 enum stop_way stop_decide(const struct stop_facts *facts)
