@@ -15,7 +15,6 @@
 #include "core/base/str.h"
 #include "httpd/form/form.h"
 #include "httpd/form/form_email.h"
-#include "httpd/form/form_options.h"
 #include "httpd/form/form_variables.h"
 #include "httpd/gate/request.h"
 #include "httpd/http/problem.h"
@@ -153,14 +152,11 @@ static int parse_email(const struct request *request, struct form *form,
 		.domain = request->admission.param,
 		.recipients = admission_recipients(
 			&request->admission, FORM_TEXT_ADDRS_MAX),
+		.now_us = clock_now_us(request->worker->shared->clock),
 	};
-	int64_t now_us = clock_now_us(request->worker->shared->clock);
-	int result = is_mime ? form_email_parse_mime(form, &rules, email, problem)
-			     : form_email_parse(form, &rules, email, problem);
 
-	if (result < 0)
-		return -1;
-	return form_options_parse(form, now_us, email, problem);
+	return is_mime ? form_email_parse_mime(form, &rules, email, problem)
+		       : form_email_parse(form, &rules, email, problem);
 }
 
 /* Individual messages are counted, but not made here: they can take many times

@@ -302,7 +302,7 @@ int form_email_parse(struct form *form, const struct form_email_rules *rules,
 	take_files(form, "attachment", false, message);
 	take_files(form, "inline", true, message);
 	form_cid_apply(message);
-	return 0;
+	return form_options_parse(form, rules->now_us, outgoing_r, problem);
 }
 
 /* POST /v3/{domain}/messages.mime: the message goes out as its client made it.
@@ -392,5 +392,5 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 	describe(&summary, message);
 	add_blind(outgoing_r);
 	outgoing_r->finished = TAKE(form->fields[file - form->fields].value);
-	return 0;
+	return form_options_parse(form, rules->now_us, outgoing_r, problem);
 }

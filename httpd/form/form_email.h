@@ -1,6 +1,6 @@
 /*
  * form_email: the email of a form, in the order of checks of the dialect: from,
- * to, addresses, body; options come after it (form_options).
+ * to, addresses, body, options (form_options).
  */
 #ifndef POSTERN_HTTPD_FORM_FORM_EMAIL_H
 #define POSTERN_HTTPD_FORM_FORM_EMAIL_H
@@ -14,6 +14,7 @@ struct mime_message;
 struct form_email_rules {
 	const char *domain; /* of the path, whose the sender must be */
 	int64_t recipients; /* at most, at most FORM_TEXT_ADDRS_MAX */
+	int64_t now_us;
 };
 
 /* Reads POST /v3/{domain}/messages. No side effects; outgoing_r may hold a part

@@ -32,7 +32,7 @@ struct result {
 };
 
 static const struct form_email_rules rules = {
-	.domain = "example.com", .recipients = RECIPIENTS};
+	.domain = "example.com", .recipients = RECIPIENTS, .now_us = NOW_US};
 
 static int make_all(struct result *result)
 {
@@ -62,7 +62,6 @@ static void parse(const char *body, struct result *result)
 	assert_int_equal(
 		form_parse_urlencoded(body, strlen(body), &form, NULL), 0);
 	if (form_email_parse(&form, &rules, email, problem) < 0 ||
-		form_options_parse(&form, NOW_US, email, problem) < 0 ||
 		form_variables_read(&form, &result->variables, problem) < 0 ||
 		(result->variables ? make_all(result)
 				   : form_variables_none(email, problem)) < 0)
