@@ -228,8 +228,9 @@ static void lines_end_line(struct lines *lines)
 	lines->kept = 0;
 }
 
-/* Adds text in UTF-8: runs of blanks and line breaks become one blank. */
-static void lines_text(struct lines *lines, const char *text, size_t len)
+/* Adds text in UTF-8. Runs of blanks and line breaks become one blank, unless
+ * it is pre: then they are kept, but for the blanks at the end of a line. */
+static void lines_text(struct lines *lines, const char *text, size_t len, bool pre)
 {
 	const char *end = text + len;
 
@@ -240,38 +241,16 @@ static void lines_text(struct lines *lines, const char *text, size_t len)
 		size_t blank = blank_at(text, left);
 		size_t skip = blank ? blank : invisible_at(text, left);
 
-		if (blank)
-			lines->blank = true;
-		if (skip) {
-			text += skip;
-			continue;
-		}
-		flush(lines);
-		buf_add_char(&lines->out, *text++);
-	}
-}
-
-/* Adds text whose blanks and line breaks are kept, but for those at the end of
- * a line. */
-static void lines_pre(struct lines *lines, const char *text, size_t len)
-{
-	const char *end = text + len;
-
-	if (!lines_fits(lines, len))
-		return;
-	while (text < end) {
-		size_t left = (size_t)(end - text);
-		size_t blank = blank_at(text, left);
-		size_t skip = blank ? blank : invisible_at(text, left);
-
-		if (*text == '\n')
-			lines_end_line(lines);
-		else if (blank)
-			lines->kept += *text == '\t' ? TAB_WIDTH : 1;
-		else if (skip == 0)
+		if (skip == 0) {
 			flush(lines);
-		if (skip == 0)
 			buf_add_char(&lines->out, *text);
+		} else if (blank && !pre) {
+			lines->blank = true;
+		} else if (*text == '\n') {
+			lines_end_line(lines);
+		} else if (blank) {
+			lines->kept += *text == '\t' ? TAB_WIDTH : 1;
+		}
 		text += skip ? skip : 1;
 	}
 }
@@ -413,7 +392,7 @@ static void begin(
 		lines_end_line(&render->lines);
 		break;
 	case HTML_RULE:
-		lines_text(&render->lines, "----------", 10);
+		lines_text(&render->lines, "----------", 10, false);
 		break;
 	case HTML_PRE:
 		render->pre_n++;
@@ -434,7 +413,7 @@ static void begin(
 	case HTML_IMAGE:
 		value = attribute(list, "alt");
 		if (value)
-			lines_text(&render->lines, value, strlen(value));
+			lines_text(&render->lines, value, strlen(value), false);
 		break;
 	default:
 		break;
@@ -502,12 +481,8 @@ void html_render_close(struct html_render *render)
 
 void html_render_text(struct html_render *render, const char *text, size_t len)
 {
-	if (render->hidden_n > 0)
-		return;
-	if (render->pre_n > 0)
-		lines_pre(&render->lines, text, len);
-	else
-		lines_text(&render->lines, text, len);
+	if (render->hidden_n == 0)
+		lines_text(&render->lines, text, len, render->pre_n > 0);
 }
 
 size_t html_render_depth(const struct html_render *render)
