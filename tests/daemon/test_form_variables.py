@@ -236,9 +236,9 @@ def test_metadata_of_each(form, fields, people):
         assert [tag["value"] for tag in json.loads(row["tags"])] == ["t"]
 
 
-def test_200_individual_messages(form, fields):
+def test_60_individual_messages(form, fields):
     run = unique("run")
-    people = [f"{run}-{n}@dst.test" for n in range(200)]
+    people = [f"{run}-{n}@dst.test" for n in range(60)]
     variables = {person: {"n": n} for n, person in enumerate(people)}
     fields["text"] = "%recipient.n%"
     message_id = form.send(with_variables(fields, people, variables))

@@ -3,15 +3,15 @@
 import threading
 
 import pytest
-from harness.sandbox import unique
+from harness.sandbox import SANITIZED, unique
 
 pytestmark = [pytest.mark.submission, pytest.mark.plain]
 
-EMAILS = 1000
+EMAILS = 200 if SANITIZED else 1000
 CONNECTIONS = 16
 
 
-def test_1000_emails_over_16_connections(own_box):
+def test_many_emails_over_16_connections(own_box):
     """Each is answered with 200, found by GET at once, delivered once."""
     box = own_box("--set", "submission.record_wait=2m")
     run = unique("run")
