@@ -146,6 +146,26 @@ def test_others_are_served_while_one_reads(single_box, case):
         assert raw.socket.recv(12) == b"HTTP/1.1 200"
 
 
+def test_others_are_served_while_many_ask_for_statistics(single_box):
+    """Each is printed for a while; not all are before another one is served."""
+    httpd = single_box.httpd()
+    names = "accepted delivered failed complained opened clicked stored".split()
+    query = "&".join(f"event={name}" for name in names)
+    head = FormClient(single_box).head()
+    target = f"GET /v3/example.com/stats/total?resolution=hour&duration=999h&{query} "
+    data = target.encode() + head[head.index(b"HTTP/1.1"):]
+    assert httpd.get(UNKNOWN_ID).status_code == 404
+    raws = [httpd.raw() for _ in range(10)]
+    for raw in raws:
+        raw.send(data)
+    assert httpd.get(UNKNOWN_ID).status_code == 404
+    answered = select.select([raw.socket for raw in raws], [], [], 0)[0]
+    assert len(answered) < len(raws)
+    for raw in raws:
+        assert raw.answer().status == 200
+        raw.socket.close()
+
+
 @pytest.fixture(scope="module")
 def narrow_box():
     with Sandbox("--set", "http.max_inflight_bytes=64M") as box:
