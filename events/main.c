@@ -31,7 +31,11 @@
 #include "events/repair.h"
 
 enum {
-	LOOK_MS = 250, /* at the log, when all was read */
+	/* Until the next look at the log, when all was read. Where there is
+	 * much the lines of an email come together, and are written once. */
+	LOOK_MS = 200,
+	BUSY_MS = 500,
+	BUSY_LINES = 100,
 	PAUSE_MS = 1, /* when it was not, for those who wait for the database */
 	CACHE_KIB = 4096, /* of the database */
 	FAILED_MS = 1000, /* after what may pass */
@@ -409,6 +413,14 @@ static void repair(struct daemon *daemon)
 		log_warn(daemon->log, "repair_failed", "error", err.text);
 }
 
+/* After a round that returned that. */
+static int pause_ms(const struct daemon *daemon, int result)
+{
+	if (result != 0)
+		return result > 0 ? PAUSE_MS : FAILED_MS;
+	return reader_lines(daemon->reader) < BUSY_LINES ? LOOK_MS : BUSY_MS;
+}
+
 static int serve(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
@@ -420,9 +432,7 @@ static int serve(struct daemon *daemon)
 		n = read_on(daemon, &failed);
 		if (n == 0)
 			repair(daemon);
-		number = daemon_wait_signal(n > 0    ? PAUSE_MS
-					    : n == 0 ? LOOK_MS
-						     : FAILED_MS);
+		number = daemon_wait_signal(pause_ms(daemon, n));
 		if (number == SIGHUP) {
 			reload(daemon);
 		} else if (number != 0) {

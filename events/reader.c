@@ -109,6 +109,11 @@ const struct tracker_counts *reader_counts(const struct reader *reader)
 	return tracker_counts(reader->tracker);
 }
 
+size_t reader_lines(const struct reader *reader)
+{
+	return reader->n;
+}
+
 bool reader_had_gap(struct reader *reader)
 {
 	bool gap = reader->gap;

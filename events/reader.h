@@ -36,6 +36,9 @@ DEFINE_CLEANUP(reader, reader_free)
  * the next call goes on from what was stored. */
 int reader_round(struct reader *reader, struct err *err);
 
+/* How many lines the last round read. */
+size_t reader_lines(const struct reader *reader);
+
 /* Whether lines may have been lost since this was asked last. */
 bool reader_had_gap(struct reader *reader);
 
