@@ -429,115 +429,170 @@ int store_event_page_of_email(struct db *db, int64_t email, const char *after,
 	return 1;
 }
 
-/* recorded_us and seq rise together: the events behind one begin with its time,
- * or with that of the next one if it was removed. */
-static int begin_behind(struct db *db, const struct event_filter *filter,
+/* recorded_us and seq rise together, so the time of an event, or of the next
+ * one if it was removed, bounds those behind it or in front of it. */
+static int bound_time(struct db *db, int64_t seq, bool begins,
 	int64_t *begin_us, int64_t *end_us, struct err *err)
 {
 	static const char sql_time[] =
 		"SELECT recorded_us FROM event"
 		" WHERE seq >= $seq ORDER BY seq LIMIT 1";
 	int64_t time_us;
-	int found;
+	int found = row_number(
+		db, sql_time, DB_PARAMS(DB_INT("$seq", seq)), &time_us, err);
 
-	*begin_us = filter->begin_us;
-	*end_us = filter->end_us ? filter->end_us : INT64_MAX;
-	if (filter->after_seq == 0)
-		return 0;
-	found = row_number(db, sql_time,
-		DB_PARAMS(DB_INT("$seq", filter->after_seq)), &time_us, err);
-	if (found == 1 && filter->ascending && time_us > *begin_us)
+	if (found == 1 && begins && time_us > *begin_us)
 		*begin_us = time_us;
-	if (found == 1 && !filter->ascending && time_us < *end_us)
+	if (found == 1 && !begins && time_us < *end_us)
 		*end_us = time_us;
 	return found < 0 ? -1 : 0;
 }
 
-/* In the order of the index. What it has is tried first: an event that is of
- * none of the kinds costs no look at its row. */
-int store_event_page(struct db *db, const struct event_filter *filter,
-	struct event_list *list_r, struct err *err)
-{
-#define BEHIND(side)                                                           \
-	" v.domain = $domain AND v.recorded_us BETWEEN $begin AND $end"        \
-	" AND v.seq " side " $seq"
-#define LAST(side, order)                                                      \
-	"SELECT v.seq FROM event v WHERE" BEHIND(                              \
-		side) " ORDER BY v.recorded_us " order ", v.seq " order        \
-		      " LIMIT 1 OFFSET $max"
+/* clang-format off */
+/* plus: "+" keeps the engine off the index of the domain. */
+#define BEHIND(plus, side)                                                     \
+	" " plus "v.domain = $domain"                                          \
+	" AND " plus "v.recorded_us BETWEEN $begin AND $end"                   \
+	" AND " plus "v.seq " side " $seq"
+#define IN_ORDER(order) " ORDER BY v.recorded_us " order ", v.seq " order
 #define ANY_OF(array, condition)                                               \
 	" AND ($" array " IS NULL OR EXISTS (SELECT 1 FROM json_each($" array  \
 	") j WHERE " condition "))"
-#define PAGE(side, until, order)                                                          \
-	"SELECT " EVENT_COLUMNS                                                           \
-	", e.message_id, e.sender, e.header_from, e.subject, c.tags,"                     \
-	" c.variables, (SELECT group_concat(t.text, ', ') FROM"                           \
-	" (SELECT coalesce(mailbox, address) AS text FROM email_recipient"                \
-	" WHERE email = e.seq AND kind = 'to' ORDER BY n LIMIT 20) t)"                    \
-	" AS header_to FROM event v CROSS JOIN email e ON e.seq = v.email"                \
-	" CROSS JOIN email_recipient r ON r.email = v.email AND r.n = v.n"                \
-	" CROSS JOIN email_content c ON c.seq = v.email WHERE" BEHIND(                    \
-		side) " AND v.seq " until " $last"                                        \
-		      " AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' "            \
-		      "'))"                                                               \
-		      " AND ($company IS NULL OR e.company_id = "                         \
-		      "$company)" ANY_OF("recipients",                                    \
-			      "r.address = j.value COLLATE "                              \
-			      "NOCASE") ANY_OF("message_ids",                             \
-			      "e.message_id = '<' || j.value || '>'") ANY_OF("senders",   \
-			      "instr(lower(e.header_from), lower(j.value))"               \
-			      " OR e.sender = j.value COLLATE NOCASE") ANY_OF("subjects", \
-			      "instr(lower(e.subject), lower(j.value))") ANY_OF("tags",   \
-			      "EXISTS (SELECT 1 FROM email_tag g"                         \
-			      " WHERE g.email = e.seq AND g.tag = j.value)") ANY_OF("to", \
-			      "EXISTS (SELECT 1 FROM email_recipient o"                   \
-			      " WHERE o.email = e.seq AND o.address = j.value"            \
-			      " COLLATE NOCASE)") " ORDER BY "                            \
-						  "v.recorded_us " order                  \
-						  ", v.seq " order                        \
-						  " LIMIT $limit"
+/* What the index has is tried first: an event that is of none of the kinds costs
+ * no look at its row. */
+#define FITS                                                                   \
+	" AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' '))"            \
+	" AND ($company IS NULL OR e.company_id = $company)"                   \
+	ANY_OF("recipients", "r.address = j.value COLLATE NOCASE")             \
+	ANY_OF("message_ids", "e.message_id = '<' || j.value || '>'")          \
+	ANY_OF("senders", "instr(lower(e.header_from), lower(j.value))"        \
+		" OR e.sender = j.value COLLATE NOCASE")                       \
+	ANY_OF("subjects", "instr(lower(e.subject), lower(j.value))")          \
+	ANY_OF("tags", "EXISTS (SELECT 1 FROM email_tag g"                     \
+		" WHERE g.email = e.seq AND g.tag = j.value)")                 \
+	ANY_OF("to", "EXISTS (SELECT 1 FROM email_recipient o"                 \
+		" WHERE o.email = e.seq AND o.address = j.value"               \
+		" COLLATE NOCASE)")
+#define WITH_EMAIL(event)                                                      \
+	"SELECT " EVENT_COLUMNS ", e.message_id, e.sender, e.header_from,"     \
+	" e.subject, c.tags, c.variables,"                                     \
+	" (SELECT group_concat(t.text, ', ') FROM"                             \
+	" (SELECT coalesce(mailbox, address) AS text FROM email_recipient"     \
+	" WHERE email = e.seq AND kind = 'to' ORDER BY n LIMIT 20) t)"         \
+	" AS header_to FROM " event " CROSS JOIN email e ON e.seq = v.email"   \
+	" CROSS JOIN email_recipient r ON r.email = v.email AND r.n = v.n"     \
+	" CROSS JOIN email_content c ON c.seq = v.email WHERE"
+/* clang-format on */
+
+/* Of few emails it is quicker to read all events. */
+enum { FEW_EMAILS = 100 };
+
+/* The numbers of the emails that can fit, if they are few, as a JSON array: 1,
+ * 0 when they are many, or the filter leads to none, -1. */
+static int find_few(struct db *db, const struct event_filter *filter,
+	struct buf *emails, struct err *err)
+{
+	static const char sql_messages[] =
+		"SELECT e.seq FROM json_each($texts) j CROSS JOIN email e"
+		" ON e.id = substr(j.value, 1, 36)"
+		" WHERE e.message_id = '<' || j.value || '>'"
+		" UNION SELECT e.seq FROM json_each($texts) j CROSS JOIN email"
+		" e ON e.message_id = '<' || j.value || '>'"
+		" AND substr(e.message_id, 2, 36) <> e.id LIMIT $max";
+	static const char sql_recipients[] =
+		"SELECT r.email FROM json_each($texts) j"
+		" CROSS JOIN email_recipient r"
+		" ON r.address = j.value COLLATE NOCASE LIMIT $max";
+	const char *texts = filter->message_ids ? filter->message_ids
+						: filter->recipients;
+	struct db_stmt *stmt;
+	int result, n = 0;
+
+	if (texts == NULL)
+		return 0;
+	if (db_start(db, filter->message_ids ? sql_messages : sql_recipients,
+		    DB_PARAMS(DB_TEXT("$texts", texts),
+			    DB_INT("$max", FEW_EMAILS + 1)),
+		    &stmt, err) != 0)
+		return -1;
+	buf_add_char(emails, '[');
+	while ((result = db_step(stmt, err)) == 1)
+		buf_printf(emails, "%s%lld", n++ ? "," : "",
+			(long long)db_int(stmt, 0));
+	buf_add_char(emails, ']');
+	return result < 0 ? -1 : n <= FEW_EMAILS;
+}
+
+/* In the order of the index; the events of few emails are sorted. */
+int store_event_page(struct db *db, const struct event_filter *filter,
+	struct event_list *list_r, struct err *err)
+{
+#define LAST(side, order)                                                      \
+	"SELECT v.seq FROM event v WHERE" BEHIND("", side)                     \
+		IN_ORDER(order) " LIMIT 1 OFFSET $max"
+#define PAGE(side, until, order)                                               \
+	WITH_EMAIL("event v")                                                  \
+	BEHIND("", side)                                                       \
+	" AND v.seq " until " $last" FITS IN_ORDER(order) " LIMIT $limit"
+#define OF_FEW(side, order)                                                    \
+	WITH_EMAIL("(SELECT DISTINCT value FROM json_each($emails)) m"         \
+		   " CROSS JOIN event v ON v.email = m.value")                 \
+	BEHIND("+", side) FITS IN_ORDER(order) " LIMIT $limit"
 	static const char *const lasts[] = {
 		LAST("<", "DESC"), LAST(">", "ASC")};
 	static const char *const pages[] = {
 		PAGE("<", ">=", "DESC"), PAGE(">", "<=", "ASC")};
-#undef BEHIND
+	static const char *const of_few[] = {
+		OF_FEW("<", "DESC"), OF_FEW(">", "ASC")};
 #undef LAST
-#undef ANY_OF
 #undef PAGE
-	_cleanup_buf_ struct buf kinds = BUF_INIT;
+#undef OF_FEW
+	_cleanup_buf_ struct buf kinds = BUF_INIT, emails = BUF_INIT;
 	bool up = filter->ascending;
-	int64_t begin_us, end_us, seq = filter->after_seq;
+	int64_t begin_us = filter->begin_us, seq = filter->after_seq;
+	int64_t end_us = filter->end_us ? filter->end_us : INT64_MAX;
 	int64_t last = up ? INT64_MAX : 0;
 	struct rows rows;
-	int cut;
+	int few, cut = 0;
 
 	for (unsigned i = 0; i < FACTS; i++)
 		if (filter->kinds & (1u << i))
 			buf_printf(&kinds, " %s ", fact_name((enum fact)i));
 	if (seq == 0 && !up)
 		seq = INT64_MAX;
-	if (begin_behind(db, filter, &begin_us, &end_us, err) < 0)
+	few = find_few(db, filter, &emails, err);
+	if (few < 0 || (filter->after_seq && bound_time(db, seq, up, &begin_us,
+						     &end_us, err) < 0))
 		return -1;
-	cut = row_number(db, lasts[up],
-		DB_PARAMS(DB_TEXT("$domain", filter->domain),
-			DB_INT("$begin", begin_us), DB_INT("$end", end_us),
-			DB_INT("$seq", seq), DB_INT("$max", EVENT_PAGE_MAX - 1)),
-		&last, err);
-	if (cut < 0 ||
-		row_list(db, pages[up],
+	if (!few)
+		cut = row_number(db, lasts[up],
 			DB_PARAMS(DB_TEXT("$domain", filter->domain),
-				DB_INT("$begin", begin_us), DB_INT("$end", end_us),
-				DB_INT("$seq", seq), DB_INT("$last", last),
-				DB_TEXT("$kinds", buf_str(&kinds)),
-				DB_TEXT("$company", filter->company_id),
-				DB_TEXT("$recipients", filter->recipients),
-				DB_TEXT("$message_ids", filter->message_ids),
-				DB_TEXT("$senders", filter->senders),
-				DB_TEXT("$subjects", filter->subjects),
-				DB_TEXT("$tags", filter->tags),
-				DB_TEXT("$to", filter->to),
-				DB_INT("$limit", filter->limit + INT64_C(1))),
-			&event_type, (size_t)filter->limit, &rows, err) < 0)
+				DB_INT("$begin", begin_us),
+				DB_INT("$end", end_us), DB_INT("$seq", seq),
+				DB_INT("$max", EVENT_PAGE_MAX - 1)),
+			&last, err);
+	if (cut == 1 && bound_time(db, last, !up, &begin_us, &end_us, err) < 0)
+		return -1;
+	const struct db_param params[] = {
+		DB_TEXT("$domain", filter->domain),
+		DB_INT("$begin", begin_us),
+		DB_INT("$end", end_us),
+		DB_INT("$seq", seq),
+		DB_TEXT("$kinds", buf_str(&kinds)),
+		DB_TEXT("$company", filter->company_id),
+		DB_TEXT("$recipients", filter->recipients),
+		DB_TEXT("$message_ids", filter->message_ids),
+		DB_TEXT("$senders", filter->senders),
+		DB_TEXT("$subjects", filter->subjects),
+		DB_TEXT("$tags", filter->tags),
+		DB_TEXT("$to", filter->to),
+		DB_INT("$limit", filter->limit + INT64_C(1)),
+		few ? (struct db_param)DB_TEXT("$emails", buf_str(&emails))
+		    : (struct db_param)DB_INT("$last", last),
+		{.name = NULL},
+	};
+	if (cut < 0 || row_list(db, few ? of_few[up] : pages[up], params,
+			       &event_type, (size_t)filter->limit, &rows, err) < 0)
 		return -1;
 	*list_r = (struct event_list){
 		rows.items, rows.n, rows.more, cut && !rows.more ? last : 0};

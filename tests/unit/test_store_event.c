@@ -118,7 +118,22 @@ static void test_pages(void **state)
 	OK(store_event_page(temp->db, &filter, &list, &why));
 	assert_int_equal(list.n, 1);
 	store_event_list_free(&list);
-	filter.begin_us = 201;
+	/* Of the emails of a recipient, or of a Message-ID, whichever way. */
+	filter.recipients = "[\"none@dst.test\", \"b@dst.test\"]";
+	filter.ascending = true;
+	filter.limit = 3;
+	for (size_t left = 7; left > 0; left -= left < 3 ? left : 3) {
+		OK(store_event_page(temp->db, &filter, &list, &why));
+		assert_int_equal(list.n, left < 3 ? left : 3);
+		assert_int_equal(list.more, left > 3);
+		filter.after_seq = list.items[list.n - 1].seq;
+		for (size_t i = 0; i < list.n; i++)
+			assert_string_equal(
+				list.items[i].recipient, "b@dst.test");
+		store_event_list_free(&list);
+	}
+	filter = (struct event_filter){
+		.domain = "example.com", .limit = 10, .begin_us = 201};
 	OK(store_event_page(temp->db, &filter, &list, &why));
 	assert_int_equal(list.n, 0);
 	store_event_list_free(&list);

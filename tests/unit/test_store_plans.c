@@ -257,6 +257,13 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 		filter.ascending = ascending;
 		OK(store_event_page(db, &filter, &list, &why));
 		store_event_list_free(&list);
+		filter.recipients = "[\"a@dst.test\"]";
+		OK(store_event_page(db, &filter, &list, &why));
+		store_event_list_free(&list);
+		filter.message_ids = "[\"a@dst.test\"]";
+		OK(store_event_page(db, &filter, &list, &why));
+		store_event_list_free(&list);
+		filter.message_ids = filter.recipients = NULL;
 	}
 	OK(store_event_of_email(db, 1, &list, &why));
 	store_event_list_free(&list);
@@ -347,6 +354,10 @@ static void check_step(const char *sql, const char *detail)
 	if (emails && strstr(detail, "TEMP B-TREE") != NULL &&
 		strstr(sql, "FROM event v") != NULL &&
 		strstr(sql, "v.email = $email") != NULL)
+		return;
+	/* Events of a hundred emails at most, or numbers of emails. */
+	if (strstr(sql, "json_each($emails)") ||
+		strstr(sql, "json_each($texts)"))
 		return;
 	if (emails && strstr(detail, "TEMP B-TREE") != NULL)
 		fail_msg("%s: %s", detail, sql);
@@ -463,6 +474,12 @@ static const struct {
 	{"ORDER BY v.recorded_us DESC, v.seq DESC LIMIT $limit",
 		"SEARCH v USING INDEX event_by_domain "
 		"(domain=? AND recorded_us>?"},
+	{"ON r.address = j.value COLLATE NOCASE LIMIT $max",
+		"SEARCH r USING COVERING INDEX email_recipient_by_address"},
+	{"<> e.id LIMIT $max",
+		"SEARCH e USING INDEX email_chosen (message_id=?)"},
+	{"<> e.id LIMIT $max",
+		"SEARCH e USING INDEX sqlite_autoindex_email_1 (id=?)"},
 	{"WHERE v.email = $email ORDER BY v.seq",
 		"SEARCH v USING INDEX sqlite_autoindex_event_1 (email=?)"},
 	{"k.hash = $hash AND k.revoked_us = 0", "(hash=?)"},
@@ -473,6 +490,8 @@ static const struct {
 	const char *along;
 	const char *uses;
 } searches[] = {
+	{"json_each($emails)",
+		"SEARCH v USING INDEX sqlite_autoindex_event_1 (email=?)"},
 	{"e.last_event = $trouble", "SEARCH e USING INDEX email_by_trouble "
 				    "(last_event=? AND rowid>?"},
 	{"e.domain = $walk AND",
@@ -493,6 +512,9 @@ static bool ends_with(const char *text, const char *end)
 
 static void check_wanted(const char *sql, const char *plan, bool *met)
 {
+	/* Ends as the statement for all emails does. */
+	if (strstr(sql, "json_each($emails)") != NULL)
+		return;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		if (!ends_with(sql, wanted[i].end))
 			continue;
