@@ -47,11 +47,11 @@ struct verdict_facts {
 	bool ticket_submitted; /* it came on a way of submission */
 	bool ticket_alone;     /* it is the one recipient */
 	/* Of the ticket's email; only with a ticket that is ours. */
-	bool sender_matches; /* envelope sender is the staged one */
+	bool sender_matches;  /* envelope sender is the staged one */
 	bool content_matches; /* one From field, with just the staged mailbox,
 			       * and the staged Message-ID */
-	bool other_claim;    /* it claims another registered domain besides,
-			      * which is not shared */
+	bool other_claim;     /* it claims another registered domain besides,
+			       * which is not shared */
 	bool key_valid;
 	bool domain_owned;
 	bool domain_active;

@@ -106,8 +106,8 @@ static struct turn *turn_of(struct inject_queue *queue, const char *company_id)
 	struct turn *turn;
 
 	TAILQ_FOREACH(turn, &queue->turns, link)
-	if (str_eq(turn->company_id, company_id))
-		return turn;
+		if (str_eq(turn->company_id, company_id))
+			return turn;
 	turn = mem_new(struct turn);
 	*stpncpy(turn->company_id, company_id, ID_SIZE - 1) = '\0';
 	TAILQ_INIT(&turn->waiting);

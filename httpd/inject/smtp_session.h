@@ -6,8 +6,8 @@
  *
  * MAIL, RCPT twice, and the content as one chunk go out together (RFC 2920,
  * 3030): the answer to the chunk decides. To a server without chunks DATA goes
- * out instead; when one of the commands is refused, the session is dropped before
- * the content.
+ * out instead; when one of the commands is refused, the session is dropped
+ * before the content.
  *
  * A session that was answered in any way but the expected one is not used
  * again, except after a refusal of the content, which is an answer like others.

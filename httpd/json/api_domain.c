@@ -213,8 +213,8 @@ static int find(struct request *request, struct domain *domain_r,
 
 	if (id_of_path(request, id, problem) < 0)
 		return -1;
-	found = find_seen(request->db, &request->admission.key, id,
-		domain_r, &err);
+	found = find_seen(
+		request->db, &request->admission.key, id, domain_r, &err);
 	if (found < 0) {
 		log_error(request->worker->log, "domain_lookup_failed",
 			"request", request->id, "error", err.text);

@@ -126,8 +126,7 @@ static int find_page(struct request *request, const struct page *page,
 	const struct key *key = &request->admission.key;
 	const struct key_range range = {key->company_id, key->domain};
 	struct key_list list;
-	int found = store_key_page(
-		request->db, &range, page, &list, more_r, err);
+	int found = store_key_page(request->db, &range, page, &list, more_r, err);
 
 	if (found <= 0)
 		return found;

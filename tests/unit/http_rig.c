@@ -113,8 +113,8 @@ int http_rig_setup(void **state)
 	rig->shared.connections = &rig->connections;
 	rig->shared.workers = 1;
 	rig->shared.clock = &clock_system;
-	assert_int_equal(listener_bind("127.0.0.1:0",
-				 &rig->shared.listen_fd, rig->address, NULL),
+	assert_int_equal(listener_bind("127.0.0.1:0", &rig->shared.listen_fd,
+				 rig->address, NULL),
 		0);
 	set_up_worker(rig);
 	rig->guard = event_new(rig->worker.base, -1, 0, on_guard, NULL);

@@ -175,8 +175,7 @@ static void test_own(void **state)
 	for (int again = 0; again < 2; again++)
 		for (size_t i = 0; i < ARRAY_SIZE(origins); i++) {
 			_cleanup_(session) struct session *session = message(
-				origins[i], world->email.sender,
-				&world->email);
+				origins[i], world->email.sender, &world->email);
 
 			assert_int_equal(apply(world, session), answers[i]);
 			assert_string_equal(world->fake.held, "");

@@ -124,9 +124,9 @@ static void test_large_content(void **state)
 	assert_int_equal(
 		store_email_size(temp->db, email.id, &all, &size, NULL), 1);
 	assert_int_equal(size, LARGE + strlen(email.text) + strlen("[]{}"));
-	assert_int_equal(store_email_size(temp->db, email.id,
-				 &(struct email_scope){.sent_only = true}, &size,
-				 NULL),
+	assert_int_equal(
+		store_email_size(temp->db, email.id,
+			&(struct email_scope){.sent_only = true}, &size, NULL),
 		0);
 	store_email_clear(&got);
 	store_email_clear(&email);

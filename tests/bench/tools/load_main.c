@@ -14,7 +14,8 @@
 static int usage(void)
 {
 	fputs("usage: load http ADDRESS SESSIONS COUNT FILE\n"
-	      "       load smtp ADDRESS SESSIONS COUNT FILE SENDER RECIPIENT|-\n",
+	      "       load smtp ADDRESS SESSIONS COUNT FILE SENDER "
+	      "RECIPIENT|-\n",
 		stderr);
 	return EX_USAGE;
 }
