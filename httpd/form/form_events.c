@@ -633,8 +633,12 @@ static void finish(struct page_job *job, const struct problem *problem)
 
 static void append(struct event_list *list, struct event_list *more)
 {
+	if (more->n == 0) {
+		free(more->items);
+		return;
+	}
 	list->items = mem_grow(
-		list->items, list->n + more->n + 1, sizeof(*list->items));
+		list->items, list->n + more->n, sizeof(*list->items));
 	memcpy(list->items + list->n, more->items,
 		more->n * sizeof(*more->items));
 	list->n += more->n;
