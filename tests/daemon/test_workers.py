@@ -32,5 +32,6 @@ def test_connections_are_shared_out(own_box):
         lambda: sum(now := watched(box.pid("httpd"))) >= sum(before) + CONNECTIONS
         and now,
     )
-    assert len(counts) == WORKERS
+    assert len(counts) == WORKERS + 1
+    counts.remove(min(counts))  # of the listener for admins
     assert max(counts) - min(counts) <= MORE, counts
