@@ -46,7 +46,8 @@ class InTerminal:
 
     def __init__(self, command, *options):
         self.terminal, other = pty.openpty()
-        words = ["setsid", "-c", TOOL, "run", *options, "--", *command]
+        # As a shell starts it, whatever this process was told to ignore.
+        words = ["env", "--default-signal", "setsid", "-c", TOOL, "run", *options, "--", *command]
         self.process = subprocess.Popen(words, stdin=other, stdout=other, stderr=other)
         os.close(other)
         pattern = r"(?:ready in|Logs:) +(/\S+?)(?:/log)?\.?\s"
@@ -159,7 +160,8 @@ def test_it_ends_with_its_owner():
 def test_stopped_while_it_starts(number):
     """To all of its group, at a moment when some parts run."""
     run = subprocess.Popen(
-        [TOOL, "run", "--", "false"], start_new_session=True, stderr=subprocess.PIPE
+        ["env", "--default-signal", TOOL, "run", "--", "false"],
+        start_new_session=True, stderr=subprocess.PIPE,
     )
     folder = wait_for("its folder", lambda: own_folder(run.pid))
     wait_for("the milter", lambda: (folder / "milter.pid").exists())
