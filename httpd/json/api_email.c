@@ -174,9 +174,43 @@ static void get_email(struct request *request)
 	store_email_clear(&email);
 }
 
+static size_t content_size(const struct email *email)
+{
+	const char *const texts[] = {
+		email->html, email->text, email->tags, email->variables};
+	size_t size = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		size += texts[i] ? strlen(texts[i]) : 0;
+	return size;
+}
+
+/* To read one takes little time, however large it is; to print it may take ten
+ * times as long. To ask for its size first would make each small one dearer. */
 void api_email_get(struct request *request)
 {
-	read_email(request, get_email);
+	struct problem problem = PROBLEM_INIT;
+	int any_state = read_state(request, &problem);
+	struct email email;
+	size_t bytes;
+
+	if (any_state < 0 || find(request, any_state > 0, &email, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	bytes = content_size(&email);
+	if (bytes <= SMALL_CONTENT) {
+		reply_printed(
+			request, 200, email_json_print(&email, any_state > 0));
+		store_email_clear(&email);
+		return;
+	}
+	store_email_clear(&email);
+	if (admission_hold(request->worker, &request->admission,
+		    2 * (uint64_t)bytes, &problem) < 0)
+		reply_problem(request, &problem);
+	else
+		reply_from_pool(request, get_email);
 }
 
 /* GET /emails/{id}/events */
