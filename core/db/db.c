@@ -293,12 +293,6 @@ void db_undo(struct db *db)
 		db_rollback(db);
 }
 
-int db_size(struct db *db, const char *table, const char *column, int64_t row,
-	int64_t *bytes_r, struct err *err)
-{
-	return db->engine->size(db, table, column, row, bytes_r, err);
-}
-
 int db_has_table(struct db *db, const char *name, struct err *err)
 {
 	return db->engine->has_table(db, name, err);

@@ -140,11 +140,6 @@ int db_columns(struct db_stmt *stmt);
 /* As the statement has it after AS, or in the table. */
 const char *db_column_name(struct db_stmt *stmt, int column);
 
-/* How many bytes the text or blob in a column of a row has, by its integer
- * primary key. Takes no time however many they are, unlike any statement. */
-int db_size(struct db *db, const char *table, const char *column, int64_t row,
-	int64_t *bytes_r, struct err *err);
-
 /* Transactions. db_begin() takes the write lock at once, waiting for it as
  * long as a writer may take. A commit that fails has rolled back, unless it was
  * the disk that failed to keep what was written: then it may come to be, or

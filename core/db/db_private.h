@@ -58,8 +58,6 @@ struct db_engine {
 	const void *(*blob)(struct db_stmt *stmt, int column, size_t *len_r);
 	int (*columns)(struct db_stmt *stmt);
 	const char *(*column_name)(struct db_stmt *stmt, int column);
-	int (*size)(struct db *db, const char *table, const char *column,
-		int64_t row, int64_t *bytes_r, struct err *err);
 
 	int (*has_table)(struct db *db, const char *name, struct err *err);
 	int (*version)(struct db *db, int64_t *version_r, struct err *err);

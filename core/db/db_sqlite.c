@@ -549,21 +549,6 @@ static const char *sqlite_column_name(struct db_stmt *stmt, int column)
 	return sqlite3_column_name(of_stmt(stmt)->handle, column);
 }
 
-static int sqlite_size(struct db *base, const char *table, const char *column,
-	int64_t row, int64_t *bytes_r, struct err *err)
-{
-	struct sqlite_db *db = of_db(base);
-	sqlite3_blob *blob = NULL;
-	int rc = sqlite3_blob_open(
-		db->handle, "main", table, column, row, 0, &blob);
-
-	if (rc != SQLITE_OK)
-		return fail(db, rc, err);
-	*bytes_r = sqlite3_blob_bytes(blob);
-	sqlite3_blob_close(blob);
-	return 0;
-}
-
 /* Copies all pages in one step: one moment of the database, and in WAL mode
  * nobody waits for it. */
 static int copy_pages(
@@ -621,7 +606,6 @@ const struct db_engine db_sqlite = {
 	.blob = sqlite_blob,
 	.columns = sqlite_columns,
 	.column_name = sqlite_column_name,
-	.size = sqlite_size,
 	.has_table = has_table,
 	.version = version,
 	.backup = sqlite_backup,

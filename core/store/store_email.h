@@ -153,10 +153,6 @@ struct email_scope {
 int store_email_get(struct db *db, const char *id,
 	const struct email_scope *scope, struct email *email_r, struct err *err);
 void store_email_clear(struct email *email);
-/* How many bytes the content of that email has, which is not read: 1, 0 or
- * -1. */
-int store_email_size(struct db *db, const char *id,
-	const struct email_scope *scope, int64_t *bytes_r, struct err *err);
 
 struct email_list {
 	struct email *items;

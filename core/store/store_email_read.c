@@ -54,24 +54,6 @@ static int find_seq(struct db *db, const struct email_scope *scope,
 		seq_r, err);
 }
 
-int store_email_size(struct db *db, const char *id,
-	const struct email_scope *scope, int64_t *bytes_r, struct err *err)
-{
-	static const char *const columns[] = {
-		"html", "text", "tags", "variables"};
-	int64_t seq, bytes = 0, some;
-	int found = find_seq(db, scope, id, &seq, err);
-
-	for (size_t i = 0; found == 1 && i < ARRAY_SIZE(columns); i++) {
-		if (db_size(db, "email_content", columns[i], seq, &some, err) < 0)
-			return -1;
-		bytes += some;
-	}
-	if (found == 1)
-		*bytes_r = bytes;
-	return found;
-}
-
 static const struct row_field recall_fields[] = {
 	ROW_WORD(email_recall, state, ROW_ENUM, "state", &store_email_states),
 	ROW_FIELD(email_recall, ticket, ROW_ID),

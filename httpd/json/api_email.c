@@ -135,44 +135,8 @@ static int find(struct request *request, bool any_state, struct email *email_r,
 	return problem_set(problem, PROBLEM_NOT_FOUND, "Email not found");
 }
 
-/* Of more content an email is read and printed in the pool. */
+/* An email of more content is printed in the pool. */
 enum { SMALL_CONTENT = 64 * 1024 };
-
-/* Whatever is wrong, handle finds it out. */
-static void read_email(
-	struct request *request, void (*handle)(struct request *request))
-{
-	const struct key *key = &request->admission.key;
-	const struct email_scope scope = {
-		.company_id = key->company_id, .domain = key->domain};
-	struct problem problem = PROBLEM_INIT;
-	char id[ID_SIZE];
-	int64_t bytes = 0;
-
-	if (!read_id(request->admission.param, id) ||
-		store_email_size(request->db, id, &scope, &bytes, NULL) != 1 ||
-		bytes <= SMALL_CONTENT)
-		handle(request);
-	else if (admission_hold(request->worker, &request->admission,
-			 2 * (uint64_t)bytes, &problem) < 0)
-		reply_problem(request, &problem);
-	else
-		reply_from_pool(request, handle);
-}
-
-static void get_email(struct request *request)
-{
-	struct problem problem = PROBLEM_INIT;
-	int any_state = read_state(request, &problem);
-	struct email email;
-
-	if (any_state < 0 || find(request, any_state > 0, &email, &problem) < 0) {
-		reply_problem(request, &problem);
-		return;
-	}
-	reply_printed(request, 200, email_json_print(&email, any_state > 0));
-	store_email_clear(&email);
-}
 
 static size_t content_size(const struct email *email)
 {
@@ -185,9 +149,11 @@ static size_t content_size(const struct email *email)
 	return size;
 }
 
-/* To read one takes little time, however large it is; to print it may take ten
+static void get_email_in_pool(struct request *request);
+
+/* To read an email takes little time, however large it is, to print it ten
  * times as long. To ask for its size first would make each small one dearer. */
-void api_email_get(struct request *request)
+static void get_email(struct request *request, bool in_pool)
 {
 	struct problem problem = PROBLEM_INIT;
 	int any_state = read_state(request, &problem);
@@ -199,18 +165,27 @@ void api_email_get(struct request *request)
 		return;
 	}
 	bytes = content_size(&email);
-	if (bytes <= SMALL_CONTENT) {
+	if (in_pool || bytes <= SMALL_CONTENT)
 		reply_printed(
 			request, 200, email_json_print(&email, any_state > 0));
-		store_email_clear(&email);
-		return;
-	}
 	store_email_clear(&email);
+	if (in_pool || bytes <= SMALL_CONTENT)
+		return;
 	if (admission_hold(request->worker, &request->admission,
 		    2 * (uint64_t)bytes, &problem) < 0)
 		reply_problem(request, &problem);
 	else
-		reply_from_pool(request, get_email);
+		reply_from_pool(request, get_email_in_pool);
+}
+
+static void get_email_in_pool(struct request *request)
+{
+	get_email(request, true);
+}
+
+void api_email_get(struct request *request)
+{
+	get_email(request, false);
 }
 
 /* GET /emails/{id}/events */
@@ -247,7 +222,7 @@ static int find_events(struct request *request, const struct page *page,
 
 /* The time line: oldest first, so there is nothing before a page that a client
  * has not had. */
-static void list_events(struct request *request)
+void api_email_events(struct request *request)
 {
 	static const char *const names[] = {"limit", "after", NULL};
 	const char *query = request_query(request);
@@ -260,11 +235,6 @@ static void list_events(struct request *request)
 		list_json_parse(query, &page, &problem) == 0)
 		find_events(request, &page, data, &more, &problem);
 	reply_either(request, &problem, 200, list_json_render(data, more));
-}
-
-void api_email_events(struct request *request)
-{
-	read_email(request, list_events);
 }
 
 /* GET /emails */
