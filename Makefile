@@ -14,7 +14,7 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all)
 
 PACKAGES := libevent libevent_pthreads jansson gmime-3.0 libxml-2.0 libidn2 \
-	inih libsodium uuid sqlite3 zlib libsystemd
+	inih libsodium liboath uuid sqlite3 zlib libsystemd libqrencode
 PKGFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | \
 	sed 's/-I/-isystem /g')
 
@@ -24,8 +24,9 @@ override CFLAGS   += -std=gnu17 $(WARNINGS) $(VECTORS) $(HARDEN) $(SANFLAGS) $(W
 override LDFLAGS  += -pie -Wl,-z,relro,-z,now $(SANFLAGS) -pthread
 
 CORE_LIBS   := $(shell pkg-config --libs gmime-3.0 libxml-2.0 libidn2 inih \
-	libsodium uuid sqlite3 zlib jansson 2>/dev/null)
-HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads 2>/dev/null)
+	libsodium liboath uuid sqlite3 zlib jansson 2>/dev/null)
+HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads \
+	libqrencode 2>/dev/null)
 MILTER_LIBS := -lmilter
 EVENTS_LIBS := $(shell pkg-config --libs libsystemd 2>/dev/null)
 

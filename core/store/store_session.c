@@ -252,6 +252,36 @@ int store_session_revoke_token(
 		err);
 }
 
+int store_session_list_browsers(struct db *db, const char *user_id,
+	int64_t now_us, int64_t idle_us, struct session_list *list_r,
+	struct err *err)
+{
+	static const char sql_list[] = SESSION_SELECT
+		" WHERE s.user_id = $user AND s.kind = 'browser'" IS_GOOD
+		" AND s.last_used_us >= $idle"
+		" ORDER BY s.last_used_us DESC, s.id";
+	struct rows rows;
+
+	if (row_list(db, sql_list,
+		    DB_PARAMS(DB_TEXT("$user", user_id), DB_INT("$now", now_us),
+			    DB_INT("$idle", idle_us)),
+		    &session_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*list_r = (struct session_list){rows.items, rows.n};
+	return 0;
+}
+
+int store_session_end_browser(
+	struct db *db, const char *user_id, const char *id, struct err *err)
+{
+	static const char sql_end[] =
+		"DELETE FROM admin_session"
+		" WHERE id = $id AND user_id = $user AND kind = 'browser'";
+
+	return db_change(db, sql_end,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$user", user_id)), err);
+}
+
 int store_session_end(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_end[] =

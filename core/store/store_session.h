@@ -85,6 +85,14 @@ int store_session_list_tokens(struct db *db, const char *company_id,
 int store_session_revoke_token(
 	struct db *db, const char *company_id, const char *id, struct err *err);
 
+/* The browser sessions of a user that are good now, the one used last first. */
+int store_session_list_browsers(struct db *db, const char *user_id,
+	int64_t now_us, int64_t idle_us, struct session_list *list_r,
+	struct err *err);
+/* Ends one of them: 1, 0, -1. */
+int store_session_end_browser(
+	struct db *db, const char *user_id, const char *id, struct err *err);
+
 /* Ends one: 1, 0, -1. */
 int store_session_end(struct db *db, const char *id, struct err *err);
 /* Ends all browser sessions and links of a user but one, or all for NULL. 0 or

@@ -1,8 +1,9 @@
 /*
- * store_user: the rows of the table admin_user.
+ * store_user: the rows of the tables admin_user and admin_recovery.
  */
 #include "core/store/store_user.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/str.h"
@@ -23,12 +24,16 @@ static const struct row_field user_fields[] = {
 	ROW_FIELD(user, created_us, ROW_INT64),
 	ROW_FIELD(user, password_us, ROW_INT64),
 	ROW_FIELD(user, last_login_us, ROW_INT64),
+	ROW_FIELD(user, totp_us, ROW_INT64),
+	ROW_FIELD(user, recovery_codes, ROW_INT64),
 };
 static const struct row_type user_type = ROW_TYPE(user, user_fields);
 
 #define USER_SELECT                                                            \
 	"SELECT id, coalesce(company_id, '') AS company_id, login, role,"      \
-	" created_us, password_us, last_login_us FROM admin_user"
+	" created_us, password_us, last_login_us, totp_us,"                    \
+	" (SELECT count(*) FROM admin_recovery WHERE user_id = admin_user.id)" \
+	" AS recovery_codes FROM admin_user"
 #define IN_COMPANY " AND ($company IS NULL OR company_id = $company)"
 
 const char *store_user_role_name(enum user_role role)
@@ -231,6 +236,49 @@ int store_user_set_role(struct db *db, const char *company_id, const char *id,
 		err);
 }
 
+/* What a user has besides a password, and what they came in by. */
+static int drop_codes(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_drop[] =
+		"DELETE FROM admin_recovery WHERE user_id = $id";
+
+	return db_change(db, sql_drop, DB_PARAMS(DB_TEXT("$id", id)), err) < 0
+		       ? -1
+		       : 0;
+}
+
+struct of_company {
+	const char *company_id;
+	const char *id;
+};
+
+static int reset(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_reset[] =
+		"UPDATE admin_user SET password = NULL, password_us = 0,"
+		" totp_secret = NULL, totp_us = 0"
+		" WHERE id = $id" IN_COMPANY;
+	const struct of_company *user = arg;
+	const struct db_param *key = DB_PARAMS(DB_TEXT("$id", user->id),
+		DB_TEXT("$company", user->company_id));
+	int changed = change(db, "user.reset", sql_reset, key, key, err);
+
+	if (changed <= 0)
+		return changed;
+	return drop_codes(db, user->id, err) < 0 ||
+			       store_session_end_all(db, user->id, NULL, err) < 0
+		       ? -1
+		       : 1;
+}
+
+int store_user_reset(
+	struct db *db, const char *company_id, const char *id, struct err *err)
+{
+	struct of_company user = {company_id, id};
+
+	return db_atomic(db, reset, &user, err);
+}
+
 int store_user_remove(
 	struct db *db, const char *company_id, const char *id, struct err *err)
 {
@@ -241,6 +289,196 @@ int store_user_remove(
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
 		err);
+}
+
+/* Codes. */
+
+/* The secret of a user, confirmed or not yet, and the step that was used last:
+ * 1, 0 when there is none, -1. */
+static int read_secret(struct db *db, const char *id, bool confirmed,
+	uint8_t secret_r[static TOTP_SECRET_LEN], int64_t *step_r,
+	struct err *err)
+{
+	static const char sql_secret[] =
+		"SELECT totp_secret, totp_step FROM admin_user WHERE id = $id"
+		" AND totp_secret IS NOT NULL AND (totp_us > 0) = $confirmed";
+	struct db_stmt *stmt;
+	const void *secret;
+	size_t len;
+	int found;
+
+	if (db_start(db, sql_secret,
+		    DB_PARAMS(DB_TEXT("$id", id), DB_INT("$confirmed", confirmed)),
+		    &stmt, err) < 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found <= 0)
+		return found;
+	secret = db_blob(stmt, 0, &len);
+	assert(len == TOTP_SECRET_LEN);
+	memcpy(secret_r, secret, len);
+	*step_r = db_int(stmt, 1);
+	db_reset(stmt);
+	return 1;
+}
+
+int store_user_totp_start(struct db *db, const char *id,
+	uint8_t secret_r[static TOTP_SECRET_LEN], struct err *err)
+{
+	static const char sql_start[] =
+		"UPDATE admin_user SET totp_secret = $secret, totp_step = 0"
+		" WHERE id = $id AND totp_us = 0";
+	struct user user;
+	int found = store_user_find(db, NULL, id, &user, err);
+
+	if (found <= 0)
+		return found;
+	store_user_clear(&user);
+	totp_secret(secret_r);
+	found = db_change(db, sql_start,
+		DB_PARAMS(DB_BLOB("$secret", secret_r, TOTP_SECRET_LEN),
+			DB_TEXT("$id", id)),
+		err);
+	if (found == 0)
+		return err_set(
+			err, ERR_EXISTS, "codes are on: turn them off first");
+	return found;
+}
+
+struct confirmation {
+	const char *id;
+	const char *code;
+	int64_t now_us;
+	char (*codes_r)[TOTP_RECOVERY_SIZE];
+};
+
+static int confirm(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_get[] = USER_SELECT " WHERE id = $id";
+	static const char sql_on[] =
+		"UPDATE admin_user SET totp_us = $now, totp_step = $step"
+		" WHERE id = $id AND totp_us = 0";
+	static const char sql_code[] = "INSERT INTO admin_recovery (user_id, "
+				       "hash) VALUES ($id, $hash)";
+	const struct confirmation *new = arg;
+	uint8_t secret[TOTP_SECRET_LEN], hash[SECRET_HASH_LEN];
+	int64_t step = 0;
+	int found = read_secret(db, new->id, false, secret, &step, err);
+
+	if (found > 0)
+		step = totp_step_of(secret, new->code, new->now_us, step);
+	secret_wipe(secret, sizeof(secret));
+	if (found < 0)
+		return -1;
+	if (found == 0 || step == 0)
+		return err_set(err, ERR_INVALID, "the code is not right");
+	if (drop_codes(db, new->id, err) < 0)
+		return -1;
+	for (size_t i = 0; i < USER_RECOVERY_CODES; i++) {
+		totp_recovery(new->codes_r[i]);
+		totp_recovery_hash(new->codes_r[i], hash);
+		if (db_change(db, sql_code,
+			    DB_PARAMS(DB_TEXT("$id", new->id),
+				    DB_BLOB("$hash", hash, sizeof(hash))),
+			    err) < 0)
+			return -1;
+	}
+	return audit_change(db,
+		&(struct audit_change){.action = "user.totp_on",
+			.type = &user_type,
+			.name = "login",
+			.sql = sql_on,
+			.params = DB_PARAMS(DB_INT("$now", new->now_us),
+				DB_INT("$step", step), DB_TEXT("$id", new->id)),
+			.sql_get = sql_get,
+			.key = DB_PARAMS(DB_TEXT("$id", new->id))},
+		err);
+}
+
+int store_user_totp_confirm(struct db *db, const char *id, const char *code,
+	int64_t now_us,
+	char codes_r[static USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE],
+	struct err *err)
+{
+	struct confirmation new = {id, code, now_us, codes_r};
+	int result = db_atomic(db, confirm, &new, err);
+
+	if (result <= 0)
+		secret_wipe(codes_r, USER_RECOVERY_CODES * TOTP_RECOVERY_SIZE);
+	return result;
+}
+
+static int turn_off(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_off[] =
+		"UPDATE admin_user SET totp_secret = NULL, totp_us = 0"
+		" WHERE id = $id AND totp_secret IS NOT NULL" IN_COMPANY;
+	const struct of_company *user = arg;
+	const struct db_param *key = DB_PARAMS(DB_TEXT("$id", user->id),
+		DB_TEXT("$company", user->company_id));
+	int changed = change(db, "user.totp_off", sql_off, key, key, err);
+
+	return changed > 0 && drop_codes(db, user->id, err) < 0 ? -1 : changed;
+}
+
+int store_user_totp_off(
+	struct db *db, const char *company_id, const char *id, struct err *err)
+{
+	struct of_company user = {company_id, id};
+
+	return db_atomic(db, turn_off, &user, err);
+}
+
+/* 1, 0 when it is none that is left, -1. */
+static int use_recovery(struct db *db, const struct user *user,
+	const char *code, struct err *err)
+{
+	static const char sql_use[] = "DELETE FROM admin_recovery"
+				      " WHERE user_id = $id AND hash = $hash";
+	static const char sql_get[] = USER_SELECT " WHERE id = $id";
+	uint8_t hash[SECRET_HASH_LEN];
+
+	if (!totp_recovery_hash(code, hash))
+		return 0;
+	return audit_change(db,
+		&(struct audit_change){.action = "user.recovery",
+			.type = &user_type,
+			.name = "login",
+			.sql = sql_use,
+			.params = DB_PARAMS(DB_TEXT("$id", user->id),
+				DB_BLOB("$hash", hash, sizeof(hash))),
+			.sql_get = sql_get,
+			.key = DB_PARAMS(DB_TEXT("$id", user->id))},
+		err);
+}
+
+int store_user_use_code(struct db *db, const struct user *user, const char *code,
+	int64_t now_us, enum user_code *result_r, struct err *err)
+{
+	static const char sql_use[] = "UPDATE admin_user SET totp_step = $step"
+				      " WHERE id = $id AND totp_step < $step";
+	uint8_t secret[TOTP_SECRET_LEN];
+	int64_t step = 0;
+	int used;
+
+	if (user->totp_us == 0 || code == NULL) {
+		*result_r = user->totp_us ? USER_CODE_MISSING : USER_CODE_GOOD;
+		return 0;
+	}
+	used = read_secret(db, user->id, true, secret, &step, err);
+	if (used > 0)
+		step = totp_step_of(secret, code, now_us, step);
+	secret_wipe(secret, sizeof(secret));
+	if (used > 0 && step > 0)
+		used = db_change(db, sql_use,
+			DB_PARAMS(DB_INT("$step", step), DB_TEXT("$id", user->id)),
+			err);
+	else if (used > 0)
+		used = use_recovery(db, user, code, err);
+	if (used < 0)
+		return -1;
+	*result_r = used ? USER_CODE_GOOD : USER_CODE_WRONG;
+	return 0;
 }
 
 int store_user_note_gone(struct db *db, const char *company_id, struct err *err)

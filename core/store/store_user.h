@@ -9,6 +9,7 @@
 #define POSTERN_STORE_STORE_USER_H
 
 #include "core/base/id.h"
+#include "core/base/totp.h"
 #include "core/db/db.h"
 #include "core/store/row.h"
 
@@ -22,6 +23,8 @@ struct user {
 	int64_t created_us;
 	int64_t password_us;   /* when it was set last; 0: there is none */
 	int64_t last_login_us; /* 0: never */
+	int64_t totp_us; /* since when a login needs a code; 0: it does not */
+	int64_t recovery_codes; /* how many are left */
 };
 
 struct user_list {
@@ -66,9 +69,35 @@ int store_user_set_password(struct db *db, const char *company_id, const char *i
 	const char *stored, const char *keep, int64_t now_us, struct err *err);
 int store_user_set_role(struct db *db, const char *company_id, const char *id,
 	enum user_role role, struct err *err);
+/* Takes the password and the codes away, with all sessions and links. */
+int store_user_reset(
+	struct db *db, const char *company_id, const char *id, struct err *err);
 /* With all that they got in by. */
 int store_user_remove(
 	struct db *db, const char *company_id, const char *id, struct err *err);
+
+/* Codes of an authenticator app, which a login by password then needs. */
+
+/* A new secret, which counts once a code of it was confirmed: 1, 0 no such
+ * user, -1, with ERR_EXISTS when codes are on. */
+int store_user_totp_start(struct db *db, const char *id,
+	uint8_t secret_r[static TOTP_SECRET_LEN], struct err *err);
+/* Turns them on, by a code of that secret, and gives new recovery codes: 1, 0
+ * no such user, -1, with ERR_INVALID for a wrong code. */
+enum { USER_RECOVERY_CODES = 8 };
+int store_user_totp_confirm(struct db *db, const char *id, const char *code,
+	int64_t now_us,
+	char codes_r[static USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE],
+	struct err *err);
+/* Turns them off: 1, 0 when there are none, or no such user of the company, -1. */
+int store_user_totp_off(
+	struct db *db, const char *company_id, const char *id, struct err *err);
+
+enum user_code { USER_CODE_GOOD, USER_CODE_MISSING, USER_CODE_WRONG };
+/* Whether the user comes in with the code of the app, or a recovery code; each
+ * works once. NULL for none. Without codes, anything is good. 0, or -1. */
+int store_user_use_code(struct db *db, const struct user *user, const char *code,
+	int64_t now_us, enum user_code *result_r, struct err *err);
 
 /* For store_company: writes down that the company's users go with it. 0, -1. */
 int store_user_note_gone(struct db *db, const char *company_id, struct err *err);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/str.h"
@@ -324,6 +326,194 @@ static void test_clean(void **state)
 	store_user_clear(&ann);
 }
 
+static void fails(int result, const struct err *err, enum err_code code)
+{
+	assert_int_equal(result, -1);
+	assert_int_equal(err->code, code);
+}
+
+/* The code of the app that has the secret, some steps from NOW. */
+static void code_at(
+	const uint8_t *secret, int64_t steps, char code[static TOTP_CODE_SIZE])
+{
+	totp_code(secret, NOW / SECOND / TOTP_STEP_S + steps, code);
+}
+
+static void expect_code(struct db *db, const char *login, const char *code,
+	int64_t now_us, enum user_code wanted)
+{
+	enum user_code is = USER_CODE_MISSING;
+	struct user user;
+
+	assert_int_equal(store_user_find(db, NULL, login, &user, NULL), 1);
+	OK(store_user_use_code(db, &user, code, now_us, &is, &why));
+	assert_int_equal(is, wanted);
+	store_user_clear(&user);
+}
+
+/* Turns codes on for the user, by the code of the step before NOW. */
+static void turn_on(struct db *db, const char *id, uint8_t *secret,
+	char codes[static USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE])
+{
+	char code[TOTP_CODE_SIZE];
+
+	assert_int_equal(store_user_totp_start(db, id, secret, NULL), 1);
+	code_at(secret, -1, code);
+	assert_int_equal(
+		store_user_totp_confirm(db, id, code, NOW, codes, NULL), 1);
+}
+
+static void test_codes(void **state)
+{
+	struct temp_db *temp = *state;
+	struct db *db = temp->db;
+	char codes[USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE];
+	uint8_t secret[TOTP_SECRET_LEN], other[TOTP_SECRET_LEN];
+	char code[TOTP_CODE_SIZE], spaced[TOTP_CODE_SIZE + 1];
+	struct err err = ERR_INIT;
+	struct user ann;
+
+	add_user(db, NULL, "ann", &ann);
+	/* Without codes nobody asks for one; nor before one was confirmed. */
+	expect_code(db, "ann", NULL, NOW, USER_CODE_GOOD);
+	assert_int_equal(store_user_totp_start(db, ann.id, secret, NULL), 1);
+	expect_code(db, "ann", NULL, NOW, USER_CODE_GOOD);
+	code_at(secret, 2, code);
+	fails(store_user_totp_confirm(db, ann.id, code, NOW, codes, &err), &err,
+		ERR_INVALID);
+	/* Only the secret that was shown last counts. */
+	turn_on(db, ann.id, other, codes);
+	code_at(secret, 0, code);
+	expect_code(db, "ann", code, NOW, USER_CODE_WRONG);
+	memcpy(secret, other, sizeof(secret));
+	fails(store_user_totp_start(db, ann.id, other, &err), &err, ERR_EXISTS);
+	code_at(secret, 1, code);
+	fails(store_user_totp_confirm(db, ann.id, code, NOW, codes, &err), &err,
+		ERR_INVALID);
+
+	expect_code(db, "ann", NULL, NOW, USER_CODE_MISSING);
+	expect_code(db, "ann", "", NOW, USER_CODE_WRONG);
+	/* The one that confirmed was used. */
+	code_at(secret, -1, code);
+	expect_code(db, "ann", code, NOW, USER_CODE_WRONG);
+	code_at(secret, 2, code);
+	expect_code(db, "ann", code, NOW, USER_CODE_WRONG);
+	code_at(secret, 0, code);
+	snprintf(spaced, sizeof(spaced), "%.3s %.3s", code, code + 3);
+	expect_code(db, "ann", spaced, NOW, USER_CODE_GOOD);
+	expect_code(db, "ann", code, NOW, USER_CODE_WRONG);
+	/* Clocks differ; but after a later code an earlier one is none. */
+	code_at(secret, 1, code);
+	expect_code(db, "ann", code, NOW, USER_CODE_GOOD);
+	expect_code(db, "ann", code, NOW + 30 * SECOND, USER_CODE_WRONG);
+	code_at(secret, 2, code);
+	expect_code(db, "ann", code, NOW + 90 * SECOND, USER_CODE_GOOD);
+	code_at(secret, 4, code);
+	expect_code(db, "ann", code, NOW + 180 * SECOND, USER_CODE_WRONG);
+
+	/* Off, they are forgotten. */
+	assert_int_equal(store_user_totp_off(db, "nobody's", ann.id, NULL), 0);
+	assert_int_equal(store_user_totp_off(db, NULL, ann.id, NULL), 1);
+	expect_code(db, "ann", NULL, NOW, USER_CODE_GOOD);
+	assert_int_equal(store_user_totp_off(db, NULL, ann.id, NULL), 0);
+	store_user_clear(&ann);
+}
+
+static void test_recovery_codes(void **state)
+{
+	struct temp_db *temp = *state;
+	struct db *db = temp->db;
+	char codes[USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE];
+	uint8_t secret[TOTP_SECRET_LEN];
+	struct user ann, bob;
+
+	add_user(db, NULL, "ann", &ann);
+	add_user(db, NULL, "bob", &bob);
+	turn_on(db, bob.id, secret, codes);
+	turn_on(db, ann.id, secret, codes);
+	expect_code(db, "ann", codes[0], NOW, USER_CODE_GOOD);
+	expect_code(db, "ann", codes[0], NOW, USER_CODE_WRONG);
+	expect_code(db, "bob", codes[1], NOW, USER_CODE_WRONG);
+	/* As people type it. */
+	for (char *at = codes[1]; *at; at++)
+		*at = *at == '-' ? ' ' : (char)toupper(*at);
+	expect_code(db, "ann", codes[1], NOW, USER_CODE_GOOD);
+	store_user_clear(&ann);
+	assert_int_equal(store_user_find(db, NULL, "ann", &ann, NULL), 1);
+	assert_int_equal(ann.recovery_codes, USER_RECOVERY_CODES - 2);
+	/* New ones with new codes. */
+	assert_int_equal(store_user_totp_off(db, NULL, ann.id, NULL), 1);
+	turn_on(db, ann.id, secret, codes + 0);
+	store_user_clear(&ann);
+	assert_int_equal(store_user_find(db, NULL, "ann", &ann, NULL), 1);
+	assert_int_equal(ann.recovery_codes, USER_RECOVERY_CODES);
+	/* Another's reset is not hers. */
+	assert_int_equal(store_user_reset(db, NULL, bob.id, NULL), 1);
+	expect_code(db, "ann", codes[2], NOW, USER_CODE_GOOD);
+	expect_code(db, "bob", NULL, NOW, USER_CODE_GOOD);
+	store_user_clear(&ann);
+	store_user_clear(&bob);
+}
+
+static void test_reset(void **state)
+{
+	struct temp_db *temp = *state;
+	struct db *db = temp->db;
+	char *stored = NULL;
+	struct user ann, got;
+
+	add_user(db, NULL, "ann", &ann);
+	make(db, &ann, SESSION_BROWSER, "browser", NOW + 60 * SECOND);
+	make(db, &ann, SESSION_TOKEN, "token", 0);
+	assert_int_equal(store_user_reset(db, "nobody's", ann.id, NULL), 0);
+	assert_true(opens(db, "browser", NOW));
+	assert_int_equal(store_user_reset(db, NULL, ann.id, NULL), 1);
+	assert_false(opens(db, "browser", NOW));
+	assert_true(opens(db, "token", NOW));
+	assert_int_equal(store_user_password(db, "ann", &got, &stored, NULL), 1);
+	assert_null(stored);
+	assert_true(got.password_us == 0);
+	store_user_clear(&got);
+	store_user_clear(&ann);
+}
+
+/* Browser sessions of one user, and who may end them. */
+static void test_own_sessions(void **state)
+{
+	struct temp_db *temp = *state;
+	struct db *db = temp->db;
+	struct session_list list;
+	struct user ann, bob;
+
+	add_user(db, NULL, "ann", &ann);
+	add_user(db, NULL, "bob", &bob);
+	make(db, &ann, SESSION_BROWSER, "here", NOW + 60 * SECOND);
+	make(db, &ann, SESSION_BROWSER, "there", NOW + 60 * SECOND);
+	make(db, &ann, SESSION_BROWSER, "over", NOW + SECOND);
+	make(db, &ann, SESSION_TOKEN, "token", 0);
+	make(db, &bob, SESSION_BROWSER, "bob's", NOW + 60 * SECOND);
+	OK(store_session_list_browsers(
+		db, ann.id, NOW + 2 * SECOND, NOW, &list, &why));
+	assert_int_equal(list.n, 2);
+	assert_int_equal(
+		store_session_end_browser(db, bob.id, list.items[0].id, NULL), 0);
+	assert_int_equal(
+		store_session_end_browser(db, ann.id, list.items[0].id, NULL), 1);
+	store_session_list_free(&list);
+	assert_int_equal(opens(db, "here", NOW) + opens(db, "there", NOW), 1);
+	/* Not used for long. */
+	OK(store_session_list_browsers(
+		db, ann.id, NOW + 2 * SECOND, NOW + SECOND, &list, &why));
+	assert_int_equal(list.n, 0);
+	store_session_list_free(&list);
+	OK(store_session_list_tokens(db, NULL, &list, &why));
+	assert_int_equal(
+		store_session_end_browser(db, ann.id, list.items[0].id, NULL), 0);
+	store_session_list_free(&list);
+	store_user_clear(&ann);
+	store_user_clear(&bob);
+}
+
 int main(void)
 {
 #define TEST(name)                                                             \
@@ -337,6 +527,10 @@ int main(void)
 		TEST(link),
 		TEST(new_password),
 		TEST(clean),
+		TEST(codes),
+		TEST(recovery_codes),
+		TEST(reset),
+		TEST(own_sessions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
