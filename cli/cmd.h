@@ -114,6 +114,7 @@ extern const struct verb cmd_user_add;
 extern const struct verb cmd_user_list;
 extern const struct verb cmd_user_set;
 extern const struct verb cmd_user_passwd;
+extern const struct verb cmd_user_totp;
 extern const struct verb cmd_user_link;
 extern const struct verb cmd_user_remove;
 

@@ -26,6 +26,7 @@ enum {
 	COMPANY_ID,
 	ROLE,
 	PASSWORD_AT,
+	TOTP_AT,
 	LAST_LOGIN_AT,
 	CREATED_AT,
 };
@@ -36,6 +37,7 @@ static const struct column columns[] = {
 	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
 	[ROLE] = {"role", "ROLE", .type = COLUMN_TEXT},
 	[PASSWORD_AT] = {"password_at", "PASSWORD SET", .type = COLUMN_TIME},
+	[TOTP_AT] = {"totp_at", "CODES SINCE", .type = COLUMN_TIME},
 	[LAST_LOGIN_AT] = {"last_login_at", "LAST LOGIN", .type = COLUMN_TIME},
 	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
 	{0},
@@ -50,6 +52,7 @@ static void add_row(struct report *report, const struct user *user)
 		*user->company_id ? user->company_id : NULL);
 	report_text(report, ROLE, store_user_role_name(user->role));
 	report_time(report, PASSWORD_AT, user->password_us);
+	report_time(report, TOTP_AT, user->totp_us);
 	report_time(report, LAST_LOGIN_AT, user->last_login_us);
 	report_time(report, CREATED_AT, user->created_us);
 }
@@ -238,6 +241,25 @@ static int run_passwd(
 			"user %s has a new password and is logged out "
 			"everywhere",
 			user.login);
+	}
+	store_user_clear(&user);
+	return result < 0 ? -1 : 0;
+}
+
+static int run_totp(
+	const struct call *call, struct report *report, struct err *err)
+{
+	struct user user;
+	int result;
+
+	if (find(call, &user, err) < 0)
+		return -1;
+	result = store_user_totp_off(call->db, NULL, user.id, err);
+	if (result >= 0) {
+		user.totp_us = 0;
+		add_row(report, &user);
+		report_note(report, "user %s logs in without codes%s",
+			user.login, result ? "" : ", as before");
 	}
 	store_user_clear(&user);
 	return result < 0 ? -1 : 0;
@@ -499,6 +521,21 @@ const struct verb cmd_user_passwd = {
 	.run = run_passwd,
 };
 
+const struct verb cmd_user_totp = {
+	.noun = "user",
+	.name = "totp",
+	.argument = "LOGIN",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = columns,
+	.options = {{OPTION_OFF, true,
+		"Turns them off: the password alone is enough again."}},
+	.help = "Changes whether a user needs codes of an authenticator app to "
+		"log in by password, as for one who has lost the phone. Users "
+		"turn codes on themselves, on the account page.",
+	.run = run_totp,
+};
+
 const struct verb cmd_user_link = {
 	.noun = "user",
 	.name = "link",
@@ -507,7 +544,7 @@ const struct verb cmd_user_link = {
 	.shape = VERB_NOTE,
 	.columns = link_columns,
 	.help = "Prints a link that logs a browser in as this user: once, and "
-		"within an hour.",
+		"within an hour. No password and no code is asked for.",
 	.run = run_link,
 };
 

@@ -44,6 +44,7 @@ const struct verb *const verbs[] = {
 	&cmd_user_list,
 	&cmd_user_set,
 	&cmd_user_passwd,
+	&cmd_user_totp,
 	&cmd_user_link,
 	&cmd_user_remove,
 	&cmd_token_create,
@@ -87,6 +88,7 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_ROLE] = {"role", "ROLE"},
 	[OPTION_DAYS] = {"days", "N"},
 	[OPTION_NO_PASSWORD] = {"no-password", NULL},
+	[OPTION_OFF] = {"off", NULL},
 };
 
 bool verbs_has_noun(const char *noun)

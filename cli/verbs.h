@@ -50,6 +50,7 @@ enum verb_option_id {
 	OPTION_ROLE,
 	OPTION_DAYS,
 	OPTION_NO_PASSWORD,
+	OPTION_OFF,
 	OPTIONS
 };
 

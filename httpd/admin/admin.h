@@ -19,6 +19,7 @@
 
 #include "core/base/secret.h"
 #include "core/store/row.h"
+#include "core/store/store_user.h"
 #include "httpd/gate/request.h"
 #include "httpd/gate/route.h"
 #include "httpd/http/uri.h"
@@ -100,21 +101,31 @@ const char *admin_query_company(
 /* Parts of answers; new references. */
 json_t *admin_time(int64_t time_us);  /* null for 0 */
 json_t *admin_text(const char *text); /* null for NULL and "" */
+json_t *admin_render_user(const struct user *user);
 
 /* Handlers, see httpd/admin.json. */
 
-/* admin_session.c: who is there. */
+/* admin_session.c: who is there, and what they come in by. */
 void admin_session_login(struct request *request);
 void admin_session_link(struct request *request);
 void admin_session_get(struct request *request);
 void admin_session_logout(struct request *request);
-void admin_session_password(struct request *request);
+void admin_session_list(struct request *request);
+void admin_session_end(struct request *request);
+void admin_session_end_others(struct request *request);
+void admin_account_get(struct request *request);
+void admin_account_password(struct request *request);
+void admin_totp_start(struct request *request);
+void admin_totp_confirm(struct request *request);
+void admin_totp_off(struct request *request);
 
+/* admin_user.c: users, and the tokens of programs. */
 void admin_user_list(struct request *request);
 void admin_user_add(struct request *request);
 void admin_user_update(struct request *request);
 void admin_user_remove(struct request *request);
 void admin_user_link(struct request *request);
+void admin_user_reset(struct request *request);
 void admin_token_list(struct request *request);
 void admin_token_create(struct request *request);
 void admin_token_revoke(struct request *request);
@@ -158,5 +169,12 @@ int login_throttle_try(struct login_throttle *throttle, const char *address,
 	const char *login, int64_t now_us);
 void login_throttle_good(struct login_throttle *throttle, const char *address,
 	const char *login);
+/* The password was good, the code is yet to come: the try does not count, but
+ * those before it do. */
+void login_throttle_half(struct login_throttle *throttle, const char *address,
+	const char *login);
+/* The password was good, and the code was not. */
+void login_throttle_wrong_code(
+	struct login_throttle *throttle, const char *login, int64_t now_us);
 
 #endif

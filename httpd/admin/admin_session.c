@@ -1,8 +1,10 @@
 /*
- * admin_session: who is there: login and logout, links, users and their tokens.
+ * admin_session: who is there: login and logout, links, and what users change
+ * of themselves: password, codes of an app, sessions.
  *
  * Invariants: a login makes a new session, whatever cookie came with it; an
- * unknown login takes as long to be refused as a wrong password; a password is
+ * unknown login takes as long to be refused as a wrong password, and whether a
+ * login needs a code is told only to who has the password; a password is
  * verified in the pool and wiped with the request.
  *
  * Threads: the worker's; functions run_*() are the committer's, verify() is the
@@ -11,8 +13,11 @@
 #include "httpd/admin/admin.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <qrencode.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -29,12 +34,13 @@
 /*
  * login_throttle: after FREE_TRIES in a row each further one has to wait, twice
  * as long as the one before: of one address up to a quarter of an hour, for one
- * login up to a minute, so that nobody is locked out by others for long. Who
- * tries is a hash in a table of fixed size; in a full set the one with the
- * fewest tries gives way.
+ * login up to a minute, so that nobody is locked out by others for long. Of a
+ * wrong code behind the right password up to a quarter of an hour, whatever the
+ * address: a million codes are few. Who tries is a hash in a table of fixed
+ * size; in a full set the one with the fewest tries gives way.
  */
 enum { SETS = 256, PLACES = 8, FREE_TRIES = 5, FORGET_S = 3600 };
-enum { ADDRESS_WAIT_S = 900, LOGIN_WAIT_S = 60 };
+enum { ADDRESS_WAIT_S = 900, LOGIN_WAIT_S = 60, CODE_WAIT_S = 900 };
 
 struct tries {
 	uint8_t who[SECRET_HASH_LEN];
@@ -111,10 +117,13 @@ int login_throttle_try(struct login_throttle *throttle, const char *address,
 {
 	struct tries *by_address = tries_of_address(throttle, address);
 	struct tries *by_login = tries_of(throttle, 'l', login);
-	int64_t free_us = by_address->free_us > by_login->free_us
-				  ? by_address->free_us
-				  : by_login->free_us;
+	struct tries *codes = tries_of(throttle, 'c', login);
+	int64_t free_us = by_address->free_us;
 
+	if (free_us < by_login->free_us)
+		free_us = by_login->free_us;
+	if (free_us < codes->free_us)
+		free_us = codes->free_us;
 	if (free_us > now_us)
 		return (int)((free_us - now_us + 999999) / 1000000);
 	count_try(by_address, now_us, ADDRESS_WAIT_S);
@@ -122,18 +131,36 @@ int login_throttle_try(struct login_throttle *throttle, const char *address,
 	return 0;
 }
 
+static void take_back(struct tries *tries)
+{
+	if (tries->n > 0)
+		tries->n--;
+	tries->free_us = 0;
+}
+
 /* Whoever has one login may not go on guessing others from the same address. */
 void login_throttle_good(
 	struct login_throttle *throttle, const char *address, const char *login)
 {
-	struct tries *by_address = tries_of_address(throttle, address);
 	struct tries *by_login = tries_of(throttle, 'l', login);
+	struct tries *codes = tries_of(throttle, 'c', login);
 
-	if (by_address->n > 0)
-		by_address->n--;
-	by_address->free_us = 0;
-	by_login->n = 0;
-	by_login->free_us = 0;
+	take_back(tries_of_address(throttle, address));
+	by_login->n = codes->n = 0;
+	by_login->free_us = codes->free_us = 0;
+}
+
+void login_throttle_half(
+	struct login_throttle *throttle, const char *address, const char *login)
+{
+	take_back(tries_of_address(throttle, address));
+	take_back(tries_of(throttle, 'l', login));
+}
+
+void login_throttle_wrong_code(
+	struct login_throttle *throttle, const char *login, int64_t now_us)
+{
+	count_try(tries_of(throttle, 'c', login), now_us, CODE_WAIT_S);
 }
 
 /* Answers about a session. */
@@ -159,6 +186,8 @@ struct session_change {
 	struct change change; /* first */
 	char *login; /* with its password, as it was verified; or NULL */
 	char *stored;
+	char *code; /* of the app, or to recover; NULL: none is given */
+	enum user_code code_is;
 	uint8_t link[SECRET_HASH_LEN];
 	int64_t now_us;
 	int64_t max_us;
@@ -166,18 +195,42 @@ struct session_change {
 	struct session session;
 };
 
+static void wipe_text(char *text)
+{
+	if (text)
+		secret_wipe(text, strlen(text));
+}
+
 static void session_change_free(struct session_change *job)
 {
 	secret_wipe(job->token, sizeof(job->token));
-	if (job->stored)
-		secret_wipe(job->stored, strlen(job->stored));
+	wipe_text(job->stored);
+	wipe_text(job->code);
 	free(job->stored);
+	free(job->code);
 	free(job->login);
 	store_session_clear(&job->session);
 	free(job);
 }
 
-/* 1; 0 when the user is gone, or has another password by now. */
+/* Within the commit of the session: of two logins with one code one is made. */
+static int use_code(struct db *db, struct session_change *job,
+	const struct user *user, struct err *err)
+{
+	const struct db_actor *before = db_actor(db);
+	const struct db_actor actor = {
+		"user", user->id, user->login, job->change.request->client};
+	int result;
+
+	db_set_actor(db, &actor);
+	result = store_user_use_code(
+		db, user, job->code, job->now_us, &job->code_is, err);
+	db_set_actor(db, before);
+	return result;
+}
+
+/* 1; 0 when the user is gone, or has another password by now, or the code is
+ * not good. */
 static int make_of_login(struct db *db, struct session_change *job,
 	const struct session_spec *spec, const uint8_t *hash, struct err *err)
 {
@@ -187,13 +240,16 @@ static int make_of_login(struct db *db, struct session_change *job,
 
 	if (found <= 0)
 		return found;
-	if (stored && str_eq(stored, job->stored))
-		found = store_session_create(db, user.id, spec, hash,
-				job->now_us, &job->session, err) < 0
-				? -1
-				: 1;
-	else
+	if (stored == NULL || !str_eq(stored, job->stored))
 		found = 0;
+	else if (use_code(db, job, &user, err) < 0)
+		found = -1;
+	else if (job->code_is != USER_CODE_GOOD)
+		found = 0;
+	else if (store_session_create(db, user.id, spec, hash, job->now_us,
+			 &job->session, err) < 0)
+		found = -1;
+	wipe_text(stored);
 	store_user_clear(&user);
 	return found;
 }
@@ -215,20 +271,47 @@ static int run_session(struct db *db, void *arg, struct err *err)
 		db, job->link, &spec, hash, job->now_us, &job->session, err);
 }
 
+/* The password was good. */
+static void tell_throttle(const struct session_change *job, bool made)
+{
+	struct request *request = job->change.request;
+	struct login_throttle *logins = request->worker->shared->logins;
+
+	if (made)
+		login_throttle_good(logins, request->client, job->login);
+	else if (job->code_is == USER_CODE_MISSING)
+		login_throttle_half(logins, request->client, job->login);
+	else if (job->code_is == USER_CODE_WRONG)
+		login_throttle_wrong_code(
+			logins, job->login, clock_monotonic_us());
+}
+
 static void on_session_made(struct change *change)
 {
 	struct session_change *job = (struct session_change *)change;
 	struct request *request = change->request;
 	struct problem problem = PROBLEM_INIT;
 
-	if (change->result < 0)
+	if (job->login && change->result >= 0)
+		tell_throttle(job, change->result > 0);
+	if (change->result < 0) {
 		change_failed(change, "login_failed", &problem);
-	else if (change->result == 0 && job->login)
+	} else if (change->result == 0 && job->code_is == USER_CODE_MISSING) {
+		problem_fixed(&problem, PROBLEM_CODE);
+	} else if (change->result == 0 && job->code_is == USER_CODE_WRONG) {
+		log_warn(request->worker->log, "login_code_refused", "request",
+			request->id, "user", job->login, "client",
+			request->client);
+		problem_set(&problem, PROBLEM_CODE,
+			"The code is wrong, or was used already: wait for the "
+			"next one.");
+	} else if (change->result == 0 && job->login) {
 		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
-	else if (change->result == 0)
+	} else if (change->result == 0) {
 		problem_set(&problem, PROBLEM_LOGIN,
 			"The link was used already, or has expired. `postern "
 			"user link` makes another one.");
+	}
 	if (problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &problem);
 		session_change_free(job);
@@ -277,16 +360,21 @@ void admin_session_link(struct request *request)
 	change_submit(request, &job->change, run_session, on_session_made);
 }
 
+/* What a password is verified for. */
+enum purpose { FOR_LOGIN, FOR_NEW_PASSWORD, FOR_CODES };
+
 /* A password, to be verified; and a new one, to be hashed. */
 struct verifying {
 	struct work work; /* first */
 	struct request *request;
-	json_t *body; /* has the passwords */
+	enum purpose purpose;
+	json_t *body; /* has the passwords and the code */
 	const char *login;
-	const char *password;
-	const char *new; /* NULL: at a login */
-	char *stored;    /* of the login; NULL: nobody's */
-	bool known;      /* there is such a user */
+	const char *password; /* NULL: the first one is being set */
+	const char *new;      /* NULL: none is */
+	const char *code;     /* NULL: none is given */
+	char *stored;         /* of the login; NULL: nobody's */
+	bool known;           /* there is such a user */
 	bool good;
 	bool hashed;
 	char new_stored[SECRET_PASSWORD_SIZE];
@@ -295,19 +383,16 @@ struct verifying {
 /* Wipes a text of the body, which is the request's alone. */
 static void wipe_field(json_t *body, const char *name)
 {
-	const char *text = json_string_value(json_object_get(body, name));
-
-	if (text)
-		secret_wipe((char *)text, strlen(text));
+	wipe_text((char *)json_string_value(json_object_get(body, name)));
 }
 
 static void verifying_free(struct verifying *verifying)
 {
 	wipe_field(verifying->body, "password");
 	wipe_field(verifying->body, "new_password");
+	wipe_field(verifying->body, "code");
 	json_decref(verifying->body);
-	if (verifying->stored)
-		secret_wipe(verifying->stored, strlen(verifying->stored));
+	wipe_text(verifying->stored);
 	free(verifying->stored);
 	free(verifying);
 }
@@ -316,18 +401,80 @@ static bool verify(struct work *work)
 {
 	struct verifying *verifying = (struct verifying *)work;
 
-	verifying->good = secret_password_is(
-		verifying->password, verifying->stored);
+	verifying->good = verifying->password == NULL ||
+			  secret_password_is(
+				  verifying->password, verifying->stored);
 	if (verifying->good && verifying->new)
 		verifying->hashed = secret_password_hash(verifying->new,
 					    verifying->new_stored) == 0;
 	return true;
 }
 
+/* A text that the body may have; n counts those that it has. */
+static const char *text_of(const json_t *body, const char *name, size_t *n)
+{
+	const char *text = json_string_value(json_object_get(body, name));
+
+	*n += text != NULL;
+	return text;
+}
+
+/* Reads the body: 0 or -1. */
+static int read_passwords(struct verifying *verifying, struct problem *problem)
+{
+	static const char *const wanted[] = {
+		[FOR_LOGIN] = "`login` and `password`, and may have `code`",
+		[FOR_NEW_PASSWORD] = "`password` and `new_password`",
+		[FOR_CODES] = "`password`",
+	};
+	const enum purpose purpose = verifying->purpose;
+	json_t *body;
+	struct err err = ERR_INIT;
+	size_t n = 0;
+
+	if (json_field_parse_request(
+		    verifying->request, &verifying->body, problem) < 0)
+		return -1;
+	body = verifying->body;
+	verifying->password = text_of(body, "password", &n);
+	if (purpose == FOR_LOGIN) {
+		verifying->login = text_of(body, "login", &n);
+		verifying->code = text_of(body, "code", &n);
+	} else if (purpose == FOR_NEW_PASSWORD) {
+		verifying->new = text_of(body, "new_password", &n);
+	}
+	if (n != json_object_size(body) || verifying->login == NULL ||
+		(verifying->password == NULL && verifying->new == NULL) ||
+		(verifying->new == NULL &&purpose == FOR_NEW_PASSWORD))
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"The body must have the text%s %s.",
+			purpose == FOR_CODES ? "" : "s", wanted[purpose]);
+	if (verifying->password && strlen(verifying->password) > USER_PASSWORD_MAX)
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"The `password` field is too long.");
+	if (verifying->new &&store_user_check_password(
+		    verifying->login, verifying->new, &err) < 0)
+		return problem_from_err(problem, &err);
+	return 0;
+}
+
+/* Whoever has no password may set one where they are logged in by a link. */
+static int check_first_password(
+	const struct verifying *verifying, struct problem *problem)
+{
+	const struct session *session = &verifying->request->admission.session;
+
+	if (verifying->password ||
+		(verifying->stored == NULL && session->kind == SESSION_BROWSER))
+		return 0;
+	return problem_set(problem, PROBLEM_VALIDATION,
+		"The `password` field is missing: the present one.");
+}
+
 /* Reads the body and the stored password of the login, within what the throttle
  * allows, and has them compared. done is run on the worker's thread. */
-static void verify_password(struct request *request, const char *login,
-	bool with_new, void (*done)(struct task *task))
+static void verify_password(struct request *request, enum purpose purpose,
+	void (*done)(struct task *task))
 {
 	struct worker *worker = request->worker;
 	struct verifying *verifying = mem_new(struct verifying);
@@ -337,37 +484,16 @@ static void verify_password(struct request *request, const char *login,
 	int wait_s = 0, found = 0;
 
 	verifying->request = request;
-	verifying->login = login;
-	if (json_field_parse_request(request, &verifying->body, &problem) == 0) {
-		json_t *body = verifying->body;
-
-		if (login == NULL)
-			verifying->login = json_string_value(
-				json_object_get(body, "login"));
-		verifying->password = json_string_value(
-			json_object_get(body, "password"));
-		verifying->new = json_string_value(
-			json_object_get(body, "new_password"));
-		if (verifying->login == NULL || verifying->password == NULL ||
-			(verifying->new != NULL) != with_new ||
-			json_object_size(body) != 2)
-			problem_set(&problem, PROBLEM_VALIDATION,
-				"The body must have the texts `%s` and `%s`.",
-				with_new ? "password" : "login",
-				with_new ? "new_password" : "password");
-		else if (strlen(verifying->password) > USER_PASSWORD_MAX)
-			problem_set(&problem, PROBLEM_VALIDATION,
-				"The `password` field is too long.");
-		else if (with_new && store_user_check_password(verifying->login,
-					     verifying->new, &err) < 0)
-			problem_from_err(&problem, &err);
-	}
-	if (problem.kind == PROBLEM_NONE)
+	verifying->purpose = purpose;
+	if (purpose != FOR_LOGIN)
+		verifying->login = request->admission.session.login;
+	if (read_passwords(verifying, &problem) == 0 && verifying->password)
 		wait_s = login_throttle_try(worker->shared->logins,
 			request->client, verifying->login, clock_monotonic_us());
 	if (wait_s > 0) {
 		problem_set(&problem, PROBLEM_RATE,
-			"Too many wrong passwords. Try again in %d seconds.",
+			"Too many wrong passwords or codes. Try again in %d "
+			"seconds.",
 			wait_s);
 		problem.retry_after_s = wait_s;
 	}
@@ -381,6 +507,8 @@ static void verify_password(struct request *request, const char *login,
 	}
 	verifying->known = found > 0;
 	store_user_clear(&user);
+	if (problem.kind == PROBLEM_NONE)
+		check_first_password(verifying, &problem);
 	if (problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &problem);
 		verifying_free(verifying);
@@ -393,17 +521,26 @@ static void verify_password(struct request *request, const char *login,
 	work_pool_submit(worker->shared->pool, &verifying->work);
 }
 
-static void refuse(struct verifying *verifying)
+/* Whether the password is that of the login; else the answer is given. */
+static bool is_verified(struct verifying *verifying)
 {
 	struct request *request = verifying->request;
 	struct problem problem = PROBLEM_INIT;
 
+	if (verifying->good)
+		return true;
 	/* An unknown login may be a password in the wrong field. */
 	log_warn(request->worker->log, "login_refused", "request", request->id,
 		"user", verifying->known ? verifying->login : NULL, "client",
 		request->client);
-	problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
+	/* Who is logged in stays so. */
+	if (verifying->purpose == FOR_LOGIN)
+		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
+	else
+		problem_set(
+			&problem, PROBLEM_VALIDATION, "The password is wrong.");
 	reply_problem(request, &problem);
+	return false;
 }
 
 static void on_login_verified(struct task *task)
@@ -412,26 +549,40 @@ static void on_login_verified(struct task *task)
 	struct request *request = verifying->request;
 	struct session_change *job;
 
-	if (!verifying->good) {
-		refuse(verifying);
-		verifying_free(verifying);
-		return;
+	if (is_verified(verifying)) {
+		job = session_change_new(request);
+		job->login = mem_strdup(verifying->login);
+		job->code = mem_strdup(verifying->code);
+		job->stored = TAKE_PTR(verifying->stored);
+		change_submit(
+			request, &job->change, run_session, on_session_made);
 	}
-	login_throttle_good(request->worker->shared->logins, request->client,
-		verifying->login);
-	job = session_change_new(request);
-	job->login = mem_strdup(verifying->login);
-	job->stored = TAKE_PTR(verifying->stored);
 	verifying_free(verifying);
-	change_submit(request, &job->change, run_session, on_session_made);
 }
 
 void admin_session_login(struct request *request)
 {
-	verify_password(request, NULL, false, on_login_verified);
+	verify_password(request, FOR_LOGIN, on_login_verified);
 }
 
-/* The user's own password. */
+/* What users see and change of themselves. */
+
+void admin_account_get(struct request *request)
+{
+	struct err err = ERR_INIT;
+	json_t *object = NULL;
+	struct user user;
+	int found = store_user_find(request->worker->db, NULL,
+		request->admission.session.user_id, &user, &err);
+
+	if (found > 0) {
+		object = admin_render_user(&user);
+		json_object_set_new(object, "recovery_codes",
+			json_integer(user.recovery_codes));
+		store_user_clear(&user);
+	}
+	admin_reply_found(request, found, object, "user_lookup_failed", &err);
+}
 
 struct password_change {
 	struct change change; /* first */
@@ -461,37 +612,232 @@ static void on_password_changed(struct change *change)
 	free(job);
 }
 
-static void on_password_verified(struct task *task)
+static void password_is_good(const struct verifying *verifying)
+{
+	const struct request *request = verifying->request;
+
+	if (verifying->password)
+		login_throttle_good(request->worker->shared->logins,
+			request->client, verifying->login);
+}
+
+static void on_new_password_hashed(struct task *task)
 {
 	struct verifying *verifying = (struct verifying *)task;
 	struct request *request = verifying->request;
 	struct problem problem = PROBLEM_INIT;
 	struct password_change *job;
 
-	if (!verifying->good || !verifying->hashed) {
-		if (!verifying->good) {
-			refuse(verifying);
-		} else {
-			problem_fixed(&problem, PROBLEM_UNAVAILABLE);
-			reply_problem(request, &problem);
-		}
-		verifying_free(verifying);
-		return;
+	if (is_verified(verifying) && verifying->hashed) {
+		password_is_good(verifying);
+		job = mem_new(struct password_change);
+		job->session = &request->admission.session;
+		job->now_us = clock_now_us(request->worker->shared->clock);
+		memcpy(job->stored, verifying->new_stored, sizeof(job->stored));
+		change_submit(request, &job->change, run_password,
+			on_password_changed);
+	} else if (verifying->good) {
+		problem_fixed(&problem, PROBLEM_UNAVAILABLE);
+		reply_problem(request, &problem);
 	}
-	login_throttle_good(request->worker->shared->logins, request->client,
-		verifying->login);
-	job = mem_new(struct password_change);
-	job->session = &request->admission.session;
-	job->now_us = clock_now_us(request->worker->shared->clock);
-	memcpy(job->stored, verifying->new_stored, sizeof(job->stored));
 	verifying_free(verifying);
-	change_submit(request, &job->change, run_password, on_password_changed);
 }
 
-void admin_session_password(struct request *request)
+void admin_account_password(struct request *request)
 {
-	verify_password(request, request->admission.session.login, true,
-		on_password_verified);
+	verify_password(request, FOR_NEW_PASSWORD, on_new_password_hashed);
+}
+
+/* Codes of an authenticator app. */
+
+/* An image of the text (ISO/IEC 18004), black on white whatever the page's
+ * colours are, as phones want it. */
+static char *qr_svg(const char *text)
+{
+	enum { QUIET = 4 }; /* modules around it */
+	QRcode *code = QRcode_encodeString8bit(text, 0, QR_ECLEVEL_M);
+	struct buf svg = BUF_INIT;
+	int width = code ? code->width : 0;
+
+	if (code == NULL)
+		return NULL;
+	buf_printf(&svg,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" "
+		"viewBox=\"0 0 %d %d\" shape-rendering=\"crispEdges\">"
+		"<path fill=\"#fff\" d=\"M0 0h%dv%dH0z\"/>"
+		"<path d=\"",
+		width + 2 * QUIET, width + 2 * QUIET, width + 2 * QUIET,
+		width + 2 * QUIET);
+	for (int y = 0; y < width; y++)
+		for (int x = 0; x < width; x++)
+			if (code->data[y * width + x] & 1)
+				buf_printf(&svg, "M%d %dh1v1h-1z", x + QUIET,
+					y + QUIET);
+	buf_add_str(&svg, "\"/></svg>");
+	QRcode_free(code);
+	return svg.data;
+}
+
+/* What apps read from it, as they all do: a URI of
+ * github.com/google/google-authenticator/wiki/Key-Uri-Format. */
+static char *totp_uri(const char *login, const char *secret)
+{
+	struct buf uri = BUF_INIT;
+
+	buf_add_str(&uri, "otpauth://totp/Postern:");
+	for (; *login; login++)
+		if (isalnum((unsigned char)*login) || strchr("-._~@", *login))
+			buf_add_char(&uri, *login);
+		else
+			buf_printf(&uri, "%%%02X", (unsigned char)*login);
+	buf_printf(&uri, "?secret=%s&issuer=Postern", secret);
+	return uri.data;
+}
+
+static int run_totp_start(struct db *db, struct admin_job *job, struct err *err)
+{
+	const struct session *session = &job->request->admission.session;
+	char text[TOTP_SECRET_TEXT_SIZE];
+	uint8_t secret[TOTP_SECRET_LEN];
+	char *uri, *svg;
+	int found = store_user_totp_start(db, session->user_id, secret, err);
+
+	if (found <= 0)
+		return found;
+	totp_secret_text(secret, text);
+	uri = totp_uri(session->login, text);
+	svg = qr_svg(uri);
+	job->answer = json_pack("{s:s, s:s, s:s, s:o}", "object", "totp",
+		"secret", text, "uri", uri, "qr", admin_text(svg));
+	wipe_text(uri);
+	wipe_text(svg);
+	free(uri);
+	free(svg);
+	secret_wipe(text, sizeof(text));
+	secret_wipe(secret, sizeof(secret));
+	return 1;
+}
+
+static int run_totp_off(struct db *db, struct admin_job *job, struct err *err)
+{
+	const char *id = job->request->admission.session.user_id;
+
+	return store_user_totp_off(db, NULL, id, err);
+}
+
+static void on_totp_start_verified(struct task *task)
+{
+	struct verifying *verifying = (struct verifying *)task;
+
+	if (is_verified(verifying)) {
+		password_is_good(verifying);
+		admin_change(verifying->request, 201, run_totp_start);
+	}
+	verifying_free(verifying);
+}
+
+static void on_totp_off_verified(struct task *task)
+{
+	struct verifying *verifying = (struct verifying *)task;
+
+	if (is_verified(verifying)) {
+		password_is_good(verifying);
+		admin_change(verifying->request, 200, run_totp_off);
+	}
+	verifying_free(verifying);
+}
+
+void admin_totp_start(struct request *request)
+{
+	verify_password(request, FOR_CODES, on_totp_start_verified);
+}
+
+void admin_totp_off(struct request *request)
+{
+	verify_password(request, FOR_CODES, on_totp_off_verified);
+}
+
+static int run_totp_confirm(struct db *db, struct admin_job *job, struct err *err)
+{
+	char codes[USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE];
+	const char *code = NULL;
+	const struct admin_field fields[] = {{"code", true, .text = &code}};
+	json_t *array;
+	int result;
+
+	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0)
+		return -1;
+	result = store_user_totp_confirm(db,
+		job->request->admission.session.user_id, code, job->now_us,
+		codes, err);
+	if (result <= 0)
+		return result;
+	array = json_array();
+	for (size_t i = 0; i < USER_RECOVERY_CODES; i++)
+		json_array_append_new(array, json_string(codes[i]));
+	job->answer = json_pack(
+		"{s:s, s:o}", "object", "recovery_codes", "codes", array);
+	secret_wipe(codes, sizeof(codes));
+	return 1;
+}
+
+void admin_totp_confirm(struct request *request)
+{
+	admin_change(request, 200, run_totp_confirm);
+}
+
+/* The sessions of a user. */
+
+void admin_session_list(struct request *request)
+{
+	const struct worker *worker = request->worker;
+	const struct session *own = &request->admission.session;
+	int64_t now_us = clock_now_us(worker->shared->clock);
+	struct session_list list = {0};
+	struct err err = ERR_INIT;
+	json_t *data = json_array();
+	int result = store_session_list_browsers(worker->db, own->user_id,
+		now_us, now_us - worker->conf->admin.session_idle_ms * 1000,
+		&list, &err);
+
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(data,
+			json_pack("{s:s, s:s, s:b, s:s, s:o, s:o, s:o}", "object",
+				"browser_session", "id", list.items[i].id,
+				"current", str_eq(list.items[i].id, own->id),
+				"origin", list.items[i].origin, "created_at",
+				admin_time(list.items[i].created_us),
+				"last_used_at",
+				admin_time(list.items[i].last_used_us),
+				"expires_at",
+				admin_time(list.items[i].expires_us)));
+	if (result == 0)
+		store_session_list_free(&list);
+	admin_reply_list(request, result, data, "session_list_failed", &err);
+}
+
+static int run_session_end(struct db *db, struct admin_job *job, struct err *err)
+{
+	return store_session_end_browser(
+		db, job->request->admission.session.user_id, job->param, err);
+}
+
+void admin_session_end(struct request *request)
+{
+	admin_change(request, 200, run_session_end);
+}
+
+static int run_session_end_others(
+	struct db *db, struct admin_job *job, struct err *err)
+{
+	const struct session *own = &job->request->admission.session;
+
+	return store_session_end_all(db, own->user_id, own->id, err) < 0 ? -1 : 1;
+}
+
+void admin_session_end_others(struct request *request)
+{
+	admin_change(request, 200, run_session_end_others);
 }
 
 /* A token is revoked by its id, and so may it end itself. */
@@ -508,221 +854,4 @@ void admin_session_logout(struct request *request)
 {
 	reply_cookie(request, "", 0);
 	admin_change(request, 200, run_logout);
-}
-
-/* Users. */
-
-static json_t *render_user(const struct user *user)
-{
-	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o}", "object",
-		"user", "id", user->id, "login", user->login, "company_id",
-		admin_text(user->company_id), "role",
-		store_user_role_name(user->role), "created_at",
-		admin_time(user->created_us), "password_at",
-		admin_time(user->password_us), "last_login_at",
-		admin_time(user->last_login_us));
-}
-
-void admin_user_list(struct request *request)
-{
-	struct user_list list = {0};
-	struct err err = ERR_INIT;
-	json_t *data = json_array();
-	int result = store_user_list(request->worker->db,
-		admission_company(&request->admission), &list, &err);
-
-	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(data, render_user(&list.items[i]));
-	if (result == 0)
-		store_user_list_free(&list);
-	admin_reply_list(request, result, data, "user_list_failed", &err);
-}
-
-static int read_role(const char *word, enum user_role *role_r, struct err *err)
-{
-	if (word == NULL || store_user_role_parse(word, role_r))
-		return 0;
-	return err_set(err, ERR_INVALID,
-		"the `role` is one of owner and viewer, not \"%s\"", word);
-}
-
-enum { LINK_VALID_S = 3600 };
-
-/* A link for the user, into the answer. */
-static int add_link(struct db *db, struct admin_job *job, const char *user_id,
-	struct err *err)
-{
-	const struct session_spec spec = {
-		.kind = SESSION_LINK,
-		.origin = job->request->client,
-		.expires_us = job->now_us + LINK_VALID_S * INT64_C(1000000),
-	};
-	_cleanup_free_ char *path = NULL;
-	uint8_t hash[SECRET_HASH_LEN];
-	struct session link;
-
-	secret_hash(job->token, strlen(job->token), hash);
-	if (store_session_create(
-		    db, user_id, &spec, hash, job->now_us, &link, err) < 0)
-		return -1;
-	path = mem_printf("/login?token=%s", job->token);
-	json_object_set_new(job->answer, "login_path", json_string(path));
-	json_object_set_new(job->answer, "login_path_expires_at",
-		admin_time(link.expires_us));
-	secret_wipe(path, strlen(path));
-	store_session_clear(&link);
-	return 0;
-}
-
-/* Without a password: the answer has a link by which the user comes in. */
-static int run_user_add(struct db *db, struct admin_job *job, struct err *err)
-{
-	const char *role = NULL;
-	struct user_spec spec = {.role = USER_VIEWER};
-	const struct admin_field fields[] = {
-		{"login", true, .text = &spec.login},
-		{"role", false, .text = &role},
-		{"company_id", false, .text = &spec.company_id},
-	};
-	struct user user;
-
-	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0 ||
-		read_role(role, &spec.role, err) < 0)
-		return -1;
-	/* Members add members of their own company. */
-	if (job->company_id)
-		spec.company_id = job->company_id;
-	if (store_user_add(db, &spec, job->now_us, &user, err) < 0)
-		return -1;
-	job->answer = render_user(&user);
-	store_user_clear(&user);
-	return add_link(db, job,
-		       json_string_value(json_object_get(job->answer, "id")),
-		       err) < 0
-		       ? -1
-		       : 1;
-}
-
-void admin_user_add(struct request *request)
-{
-	admin_change(request, 201, run_user_add);
-}
-
-static int run_user_update(struct db *db, struct admin_job *job, struct err *err)
-{
-	const char *word = NULL;
-	const struct admin_field fields[] = {{"role", true, .text = &word}};
-	enum user_role role = USER_VIEWER;
-
-	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0 ||
-		read_role(word, &role, err) < 0)
-		return -1;
-	return store_user_set_role(db, job->company_id, job->param, role, err);
-}
-
-void admin_user_update(struct request *request)
-{
-	admin_change(request, 200, run_user_update);
-}
-
-static int run_user_remove(struct db *db, struct admin_job *job, struct err *err)
-{
-	return store_user_remove(db, job->company_id, job->param, err);
-}
-
-void admin_user_remove(struct request *request)
-{
-	admin_change(request, 200, run_user_remove);
-}
-
-static int run_user_link(struct db *db, struct admin_job *job, struct err *err)
-{
-	struct user user;
-	int found = store_user_find(db, job->company_id, job->param, &user, err);
-
-	if (found <= 0)
-		return found;
-	job->answer = json_object();
-	found = add_link(db, job, user.id, err) < 0 ? -1 : 1;
-	store_user_clear(&user);
-	return found;
-}
-
-void admin_user_link(struct request *request)
-{
-	admin_change(request, 201, run_user_link);
-}
-
-/* Tokens: everybody makes their own; those who see them revoke them. */
-
-static json_t *render_token(const struct session *token)
-{
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "object",
-		"token", "id", token->id, "name", token->name, "user_id",
-		token->user_id, "login", token->login, "created_at",
-		admin_time(token->created_us), "expires_at",
-		admin_time(token->expires_us), "last_used_at",
-		admin_time(token->last_used_us == token->created_us
-				   ? 0
-				   : token->last_used_us));
-}
-
-void admin_token_list(struct request *request)
-{
-	struct session_list list = {0};
-	struct err err = ERR_INIT;
-	json_t *data = json_array();
-	int result = store_session_list_tokens(request->worker->db,
-		admission_company(&request->admission), &list, &err);
-
-	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(data, render_token(&list.items[i]));
-	if (result == 0)
-		store_session_list_free(&list);
-	admin_reply_list(request, result, data, "token_list_failed", &err);
-}
-
-static int run_token_create(struct db *db, struct admin_job *job, struct err *err)
-{
-	enum { DAYS_MAX = 3650 };
-	struct session_spec spec = {
-		.kind = SESSION_TOKEN, .origin = job->request->client};
-	int64_t days = 0;
-	const struct admin_field fields[] = {
-		{"name", true, .text = &spec.name},
-		{"days", false, .number = &days},
-	};
-	uint8_t hash[SECRET_HASH_LEN];
-	struct session token;
-
-	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0)
-		return -1;
-	if (days < 0 || days > DAYS_MAX)
-		return err_set(err, ERR_INVALID,
-			"the `days` are a number from 1 to %d", DAYS_MAX);
-	if (days > 0)
-		spec.expires_us = job->now_us + days * INT64_C(86400000000);
-	secret_hash(job->token, strlen(job->token), hash);
-	if (store_session_create(db, job->request->admission.session.user_id,
-		    &spec, hash, job->now_us, &token, err) < 0)
-		return -1;
-	job->answer = render_token(&token);
-	json_object_set_new(job->answer, "token", json_string(job->token));
-	store_session_clear(&token);
-	return 1;
-}
-
-void admin_token_create(struct request *request)
-{
-	admin_change(request, 201, run_token_create);
-}
-
-static int run_token_revoke(struct db *db, struct admin_job *job, struct err *err)
-{
-	return store_session_revoke_token(db, job->company_id, job->param, err);
-}
-
-void admin_token_revoke(struct request *request)
-{
-	admin_change(request, 200, run_token_revoke);
 }

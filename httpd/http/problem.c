@@ -46,6 +46,13 @@ static const struct {
 			.text = "Log in first, or give a token in the field "
 				"Authorization.",
 		},
+	[PROBLEM_CODE] =
+		{
+			.status = 401,
+			.name = "code_required",
+			.text = "Give the code that the authenticator app "
+				"shows, or a recovery code.",
+		},
 	[PROBLEM_FORBIDDEN] = {.status = 403, .name = "not_allowed"},
 	[PROBLEM_EXISTS] = {.status = 409, .name = "already_exists"},
 	[PROBLEM_DOMAIN] = {.status = 403, .name = "validation_error"},

@@ -40,6 +40,7 @@ enum problem_kind {
 	PROBLEM_INTERNAL,
 	/* On the admin listener alone: */
 	PROBLEM_LOGIN,     /* nobody is logged in, or the login is wrong */
+	PROBLEM_CODE,      /* the password is right, a code is needed too */
 	PROBLEM_FORBIDDEN, /* the user may not */
 	PROBLEM_EXISTS,
 	PROBLEM_KINDS

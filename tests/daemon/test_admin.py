@@ -35,11 +35,19 @@ MAY = {
     ("get", "/admin/session"): USERS,
     ("delete", "/admin/session"): USERS,
     ("post", "/admin/password"): USERS,
+    ("get", "/admin/account"): USERS,
+    ("post", "/admin/totp"): USERS,
+    ("post", "/admin/totp/confirm"): USERS,
+    ("post", "/admin/totp/off"): USERS,
+    ("get", "/admin/sessions"): USERS,
+    ("delete", "/admin/sessions"): USERS,
+    ("delete", "/admin/sessions/{id}"): USERS,
     ("get", "/admin/users"): OWNERS,
     ("post", "/admin/users"): OWNERS,
     ("patch", "/admin/users/{id}"): OWNERS,
     ("delete", "/admin/users/{id}"): OWNERS,
     ("post", "/admin/users/{id}/link"): OWNERS,
+    ("post", "/admin/users/{id}/reset"): OWNERS,
     ("get", "/admin/tokens"): OWNERS,
     ("post", "/admin/tokens"): OWNERS,
     ("delete", "/admin/tokens/{id}"): OWNERS,
@@ -319,7 +327,8 @@ def test_own_password(box):
     elsewhere.login(login, PASSWORD)
     new = "another " + PASSWORD
     for wrong, status in [
-        ({"password": "not it, no", "new_password": new}, 401),
+        ({"password": "not it, no", "new_password": new}, 422),
+        ({"new_password": new}, 422),
         ({"password": PASSWORD, "new_password": "short"}, 422),
         ({"password": PASSWORD}, 422),
     ]:

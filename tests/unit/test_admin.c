@@ -85,7 +85,10 @@ static void test_columns(void **state)
 {
 	static const char *const anyones[] = {
 		"/", "/admin/openapi.json", "/login", "/healthz", "/readyz"};
-	static const char *const own[] = {"/admin/session", "/admin/password"};
+	/* What viewers change of themselves. */
+	static const char *const own[] = {"/admin/session", "/admin/password",
+		"/admin/totp", "/admin/totp/confirm", "/admin/totp/off",
+		"/admin/sessions", "/admin/sessions/{}"};
 
 	(void)state;
 	for (const struct route *route = admin_routes; route->method; route++) {
@@ -257,6 +260,57 @@ static void test_throttle_login(void **state)
 	login_throttle_free(throttle);
 }
 
+/* Whoever has the password guesses codes: from wherever, up to a quarter of an
+ * hour for each, and more right passwords do not help. */
+static void test_throttle_codes(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+	int64_t now_us = 1;
+	int wait_s;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		_cleanup_free_ char *address = mem_printf("192.0.2.%d", i);
+
+		while ((wait_s = login_throttle_try(
+				throttle, address, "ann", now_us)) > 0)
+			now_us += wait_s * INT64_C(1000000);
+		if (i % 2)
+			login_throttle_wrong_code(throttle, "ann", now_us);
+		else
+			login_throttle_half(throttle, address, "ann");
+	}
+	assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) >
+		    60);
+	assert_int_equal(
+		login_throttle_try(throttle, "198.51.100.2", "bob", now_us), 0);
+	login_throttle_good(throttle, "198.51.100.1", "ann");
+	assert_int_equal(
+		login_throttle_try(throttle, "198.51.100.1", "ann", now_us), 0);
+	login_throttle_free(throttle);
+}
+
+/* Logins in two steps, of many behind one address, never wait. */
+static void test_throttle_two_steps(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		_cleanup_free_ char *login = mem_printf("user%d", i % 20);
+
+		assert_int_equal(
+			login_throttle_try(throttle, "192.0.2.1", login, 1 + i),
+			0);
+		login_throttle_half(throttle, "192.0.2.1", login);
+		assert_int_equal(
+			login_throttle_try(throttle, "192.0.2.1", login, 1 + i),
+			0);
+		login_throttle_good(throttle, "192.0.2.1", login);
+	}
+	login_throttle_free(throttle);
+}
+
 /* A network of IPv6 counts as one client; a right password does not clear the
  * wrong ones that its address has tried for others. */
 static void test_throttle_networks(void **state)
@@ -301,6 +355,8 @@ int main(void)
 		cmocka_unit_test(test_origins),
 		cmocka_unit_test(test_throttle_address),
 		cmocka_unit_test(test_throttle_login),
+		cmocka_unit_test(test_throttle_codes),
+		cmocka_unit_test(test_throttle_two_steps),
 		cmocka_unit_test(test_throttle_networks),
 	};
 

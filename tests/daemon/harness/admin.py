@@ -1,6 +1,10 @@
 """The admin listener: clients that are logged in, as browsers and programs are."""
 
+import base64
+import hmac
 import random
+import struct
+import time
 
 import requests
 
@@ -82,13 +86,20 @@ class Admin:
     def status(self, method, target, **options):
         return self.request(method, target, **options).status_code
 
-    def login(self, login, password):
-        return self.request(
-            "POST", "/admin/session", json={"login": login, "password": password}
-        )
+    def login(self, login, password, **code):
+        body = {"login": login, "password": password, **code}
+        return self.request("POST", "/admin/session", json=body)
 
     def cookie(self):
         return self.session.cookies.get("postern_session")
+
+
+def totp_code(secret, steps=0):
+    """What an authenticator app shows (RFC 6238), some steps from now."""
+    counter = struct.pack(">Q", int(time.time()) // 30 + steps)
+    mac = hmac.digest(base64.b32decode(secret), counter, "sha1")
+    (number,) = struct.unpack_from(">I", mac, mac[-1] & 15)
+    return f"{(number & 0x7FFFFFFF) % 1000000:06}"
 
 
 def operator(box):

@@ -1,0 +1,248 @@
+/*
+ * admin_user: users, and the tokens of programs.
+ *
+ * Threads: the worker's; functions run_*() are the committer's.
+ */
+#include "httpd/admin/admin.h"
+
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/store/store_session.h"
+#include "core/store/store_user.h"
+#include "httpd/worker/worker.h"
+
+/* Users. */
+
+json_t *admin_render_user(const struct user *user)
+{
+	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o}",
+		"object", "user", "id", user->id, "login", user->login,
+		"company_id", admin_text(user->company_id), "role",
+		store_user_role_name(user->role), "created_at",
+		admin_time(user->created_us), "password_at",
+		admin_time(user->password_us), "totp_at",
+		admin_time(user->totp_us), "last_login_at",
+		admin_time(user->last_login_us));
+}
+
+void admin_user_list(struct request *request)
+{
+	struct user_list list = {0};
+	struct err err = ERR_INIT;
+	json_t *data = json_array();
+	int result = store_user_list(request->worker->db,
+		admission_company(&request->admission), &list, &err);
+
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(data, admin_render_user(&list.items[i]));
+	if (result == 0)
+		store_user_list_free(&list);
+	admin_reply_list(request, result, data, "user_list_failed", &err);
+}
+
+static int read_role(const char *word, enum user_role *role_r, struct err *err)
+{
+	if (word == NULL || store_user_role_parse(word, role_r))
+		return 0;
+	return err_set(err, ERR_INVALID,
+		"the `role` is one of owner and viewer, not \"%s\"", word);
+}
+
+enum { LINK_VALID_S = 3600 };
+
+/* A link for the user, into the answer. */
+static int add_link(struct db *db, struct admin_job *job, const char *user_id,
+	struct err *err)
+{
+	const struct session_spec spec = {
+		.kind = SESSION_LINK,
+		.origin = job->request->client,
+		.expires_us = job->now_us + LINK_VALID_S * INT64_C(1000000),
+	};
+	_cleanup_free_ char *path = NULL;
+	uint8_t hash[SECRET_HASH_LEN];
+	struct session link;
+
+	secret_hash(job->token, strlen(job->token), hash);
+	if (store_session_create(
+		    db, user_id, &spec, hash, job->now_us, &link, err) < 0)
+		return -1;
+	path = mem_printf("/login?token=%s", job->token);
+	json_object_set_new(job->answer, "login_path", json_string(path));
+	json_object_set_new(job->answer, "login_path_expires_at",
+		admin_time(link.expires_us));
+	secret_wipe(path, strlen(path));
+	store_session_clear(&link);
+	return 0;
+}
+
+/* Without a password: the answer has a link by which the user comes in. */
+static int run_user_add(struct db *db, struct admin_job *job, struct err *err)
+{
+	const char *role = NULL;
+	struct user_spec spec = {.role = USER_VIEWER};
+	const struct admin_field fields[] = {
+		{"login", true, .text = &spec.login},
+		{"role", false, .text = &role},
+		{"company_id", false, .text = &spec.company_id},
+	};
+	struct user user;
+
+	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0 ||
+		read_role(role, &spec.role, err) < 0)
+		return -1;
+	/* Members add members of their own company. */
+	if (job->company_id)
+		spec.company_id = job->company_id;
+	if (store_user_add(db, &spec, job->now_us, &user, err) < 0)
+		return -1;
+	job->answer = admin_render_user(&user);
+	store_user_clear(&user);
+	return add_link(db, job,
+		       json_string_value(json_object_get(job->answer, "id")),
+		       err) < 0
+		       ? -1
+		       : 1;
+}
+
+void admin_user_add(struct request *request)
+{
+	admin_change(request, 201, run_user_add);
+}
+
+static int run_user_update(struct db *db, struct admin_job *job, struct err *err)
+{
+	const char *word = NULL;
+	const struct admin_field fields[] = {{"role", true, .text = &word}};
+	enum user_role role = USER_VIEWER;
+
+	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0 ||
+		read_role(word, &role, err) < 0)
+		return -1;
+	return store_user_set_role(db, job->company_id, job->param, role, err);
+}
+
+void admin_user_update(struct request *request)
+{
+	admin_change(request, 200, run_user_update);
+}
+
+static int run_user_remove(struct db *db, struct admin_job *job, struct err *err)
+{
+	return store_user_remove(db, job->company_id, job->param, err);
+}
+
+void admin_user_remove(struct request *request)
+{
+	admin_change(request, 200, run_user_remove);
+}
+
+/* For who has lost password or phone, or may no longer be the only one who has
+ * them. */
+static int run_user_reset(struct db *db, struct admin_job *job, struct err *err)
+{
+	int found = store_user_reset(db, job->company_id, job->param, err);
+
+	if (found <= 0)
+		return found;
+	job->answer = json_object();
+	return add_link(db, job, job->param, err) < 0 ? -1 : 1;
+}
+
+void admin_user_reset(struct request *request)
+{
+	admin_change(request, 201, run_user_reset);
+}
+
+static int run_user_link(struct db *db, struct admin_job *job, struct err *err)
+{
+	struct user user;
+	int found = store_user_find(db, job->company_id, job->param, &user, err);
+
+	if (found <= 0)
+		return found;
+	job->answer = json_object();
+	found = add_link(db, job, user.id, err) < 0 ? -1 : 1;
+	store_user_clear(&user);
+	return found;
+}
+
+void admin_user_link(struct request *request)
+{
+	admin_change(request, 201, run_user_link);
+}
+
+/* Tokens: everybody makes their own; those who see them revoke them. */
+
+static json_t *render_token(const struct session *token)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "object",
+		"token", "id", token->id, "name", token->name, "user_id",
+		token->user_id, "login", token->login, "created_at",
+		admin_time(token->created_us), "expires_at",
+		admin_time(token->expires_us), "last_used_at",
+		admin_time(token->last_used_us == token->created_us
+				   ? 0
+				   : token->last_used_us));
+}
+
+void admin_token_list(struct request *request)
+{
+	struct session_list list = {0};
+	struct err err = ERR_INIT;
+	json_t *data = json_array();
+	int result = store_session_list_tokens(request->worker->db,
+		admission_company(&request->admission), &list, &err);
+
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(data, render_token(&list.items[i]));
+	if (result == 0)
+		store_session_list_free(&list);
+	admin_reply_list(request, result, data, "token_list_failed", &err);
+}
+
+static int run_token_create(struct db *db, struct admin_job *job, struct err *err)
+{
+	enum { DAYS_MAX = 3650 };
+	struct session_spec spec = {
+		.kind = SESSION_TOKEN, .origin = job->request->client};
+	int64_t days = 0;
+	const struct admin_field fields[] = {
+		{"name", true, .text = &spec.name},
+		{"days", false, .number = &days},
+	};
+	uint8_t hash[SECRET_HASH_LEN];
+	struct session token;
+
+	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0)
+		return -1;
+	if (days < 0 || days > DAYS_MAX)
+		return err_set(err, ERR_INVALID,
+			"the `days` are a number from 1 to %d", DAYS_MAX);
+	if (days > 0)
+		spec.expires_us = job->now_us + days * INT64_C(86400000000);
+	secret_hash(job->token, strlen(job->token), hash);
+	if (store_session_create(db, job->request->admission.session.user_id,
+		    &spec, hash, job->now_us, &token, err) < 0)
+		return -1;
+	job->answer = render_token(&token);
+	json_object_set_new(job->answer, "token", json_string(job->token));
+	store_session_clear(&token);
+	return 1;
+}
+
+void admin_token_create(struct request *request)
+{
+	admin_change(request, 201, run_token_create);
+}
+
+static int run_token_revoke(struct db *db, struct admin_job *job, struct err *err)
+{
+	return store_session_revoke_token(db, job->company_id, job->param, err);
+}
+
+void admin_token_revoke(struct request *request)
+{
+	admin_change(request, 200, run_token_revoke);
+}
