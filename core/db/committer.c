@@ -143,6 +143,8 @@ static void count(struct committer *committer, bool committed)
 	pthread_mutex_lock(&committer->mutex);
 	committer->stats.jobs += committer->n;
 	committer->stats.commits += committed;
+	committer->stats.failed += !committed;
+	committer->stats.db = *db_counts(committer->db);
 	pthread_mutex_unlock(&committer->mutex);
 }
 

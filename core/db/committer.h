@@ -64,11 +64,13 @@ int committer_run(struct committer *committer,
 	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
 	struct err *err);
 
-/* What it has done so far, for tests. */
+/* What it has done so far. */
 struct committer_stats {
-	uint64_t commits; /* transactions that were committed */
-	uint64_t jobs;    /* jobs that were finished, well or not */
-	uint64_t waiting; /* jobs that are not yet in a transaction */
+	uint64_t commits;    /* transactions that were committed */
+	uint64_t failed;     /* those that could not be */
+	uint64_t jobs;       /* jobs that were finished, well or not */
+	uint64_t waiting;    /* jobs that are not yet in a transaction */
+	struct db_counts db; /* of its handle */
 };
 struct committer_stats committer_stats(struct committer *committer);
 

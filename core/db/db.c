@@ -167,6 +167,11 @@ int db_run(struct db_stmt *stmt, struct err *err)
 	return result;
 }
 
+const struct db_counts *db_counts(const struct db *db)
+{
+	return &db->counts;
+}
+
 int64_t db_changes(const struct db *db)
 {
 	return db->changes;
@@ -230,8 +235,10 @@ int db_begin(struct db *db, struct err *err)
 
 int db_commit_lazy(struct db *db, struct err *err)
 {
-	if (run(db, sql_commit, err) == 0)
+	if (run(db, sql_commit, err) == 0) {
+		db->counts.commits++;
 		return 0;
+	}
 	db_rollback(db);
 	return -1;
 }

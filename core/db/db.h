@@ -49,6 +49,14 @@ struct db_actor {
 void db_set_actor(struct db *db, const struct db_actor *actor);
 const struct db_actor *db_actor(const struct db *db);
 
+/* What a handle has done since it was opened. */
+struct db_counts {
+	int64_t commits; /* transactions */
+	int64_t syncs; /* of the write-ahead log; SQLite's own are not counted */
+	int64_t sync_us; /* that they took */
+};
+const struct db_counts *db_counts(const struct db *db);
+
 /* How long a statement waits for another writer: 10 s, until set here. For
  * tests. */
 void db_set_wait(struct db *db, int wait_ms);

@@ -15,6 +15,7 @@ struct db {
 	const char *path; /* the engine's; errors name it */
 	int64_t changes;  /* of the last db_run() */
 	const struct db_actor *actor;
+	struct db_counts counts; /* syncs are the engine's */
 	struct db_stmt *stmts[DB_STMT_BUCKETS];
 };
 

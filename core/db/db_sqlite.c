@@ -271,12 +271,18 @@ static bool sqlite_in_transaction(const struct db *db)
 static int sqlite_sync(struct db *base, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
+	int64_t began_us = clock_monotonic_us();
 	sqlite3_file *log = NULL;
+	int rc;
 
 	sqlite3_file_control(
 		db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-	if (log == NULL || log->pMethods == NULL ||
-		log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) == SQLITE_OK)
+	if (log == NULL || log->pMethods == NULL)
+		return 0;
+	rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+	base->counts.syncs++;
+	base->counts.sync_us += clock_monotonic_us() - began_us;
+	if (rc == SQLITE_OK)
 		return 0;
 	return err_set(err, ERR_TEMPORARY,
 		"%s: cannot sync the write-ahead log: %m", base->path);
