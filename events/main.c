@@ -26,6 +26,7 @@
 #include "core/postfix/postconf.h"
 #include "core/db/db_file.h"
 #include "core/db/migrate.h"
+#include "core/metrics/metrics.h"
 #include "core/postfix/postfix_queue.h"
 #include "events/reader.h"
 #include "events/repair.h"
@@ -77,10 +78,15 @@ struct daemon {
 	struct repair *repair;
 	int64_t counted_us;
 	int64_t repaired_us;
+	struct metrics_file *metrics;
+	struct metrics_events values; /* what it says */
+	int64_t written_us;
+	bool metrics_failed;
 };
 
 static void clear(struct daemon *daemon)
 {
+	metrics_file_free(daemon->metrics);
 	repair_free(daemon->repair);
 	postfix_queue_free(daemon->queue);
 	reader_free(daemon->reader);
@@ -347,6 +353,27 @@ static void log_counts(const struct daemon *daemon)
 		LOG_INT((int64_t)counts->open));
 }
 
+/* For postern-httpd's /metrics; that they cannot be written is said once. */
+static void write_metrics(struct daemon *daemon)
+{
+	const struct tracker_counts *counts = reader_counts(daemon->reader);
+	const uint64_t *repaired = repair_facts(daemon->repair);
+	struct metrics_events *values = &daemon->values;
+	struct err err = ERR_INIT;
+	bool failed;
+
+	values->store = *db_counts(daemon->db);
+	for (size_t i = 0; i < FACTS; i++)
+		values->facts[i] = (int64_t)(counts->facts[i] + repaired[i]);
+	values->lines = (int64_t)counts->lines;
+	values->unreadable = (int64_t)counts->bad;
+	failed = metrics_file_write(daemon->metrics, values, &err) < 0;
+	if (failed && !daemon->metrics_failed)
+		log_warn(daemon->log, "metrics_not_written", "error", err.text);
+	daemon->metrics_failed = failed;
+	daemon->written_us = clock_monotonic_us();
+}
+
 static int read_once(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
@@ -430,8 +457,14 @@ static int serve(struct daemon *daemon)
 	daemon->counted_us = clock_monotonic_us();
 	for (;;) {
 		n = read_on(daemon, &failed);
-		if (n == 0)
+		if (n == 0) {
+			daemon->values.read_to_end_us = clock_now_us(
+				&clock_system);
 			repair(daemon);
+		}
+		if (clock_monotonic_us() - daemon->written_us >=
+			METRICS_WRITE_MS * INT64_C(1000))
+			write_metrics(daemon);
 		number = daemon_wait_signal(pause_ms(daemon, n));
 		if (number == SIGHUP) {
 			reload(daemon);
@@ -466,7 +499,11 @@ static int run(struct daemon *daemon)
 	if (daemon->once)
 		return read_once(daemon);
 	log_info(daemon->log, "started", "version", POSTERN_VERSION);
+	daemon->metrics = metrics_file_new(
+		daemon->conf->store.database, METRICS_EVENTS);
+	write_metrics(daemon);
 	status = serve(daemon);
+	write_metrics(daemon);
 	log_counts(daemon);
 	log_info(daemon->log, "stopped");
 	return status;

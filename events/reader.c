@@ -274,10 +274,13 @@ static int store_lines(struct reader *reader, struct err *err)
 			    held->from.text, held->from.len, err) < 0)
 			return -1;
 		reader->number++;
-		if (tracker_held(reader->tracker) > HELD_MAX &&
-			(tracker_settle(reader->tracker, err) < 0 ||
-				db_commit_lazy(db, err) < 0 ||
-				db_begin(db, err) < 0))
+		if (tracker_held(reader->tracker) <= HELD_MAX)
+			continue;
+		if (tracker_settle(reader->tracker, err) < 0 ||
+			db_commit_lazy(db, err) < 0)
+			return -1;
+		tracker_kept(reader->tracker);
+		if (db_begin(db, err) < 0)
 			return -1;
 	}
 	return tracker_settle(reader->tracker, err);
@@ -309,7 +312,10 @@ static int store_batch(struct reader *reader, bool more, struct err *err)
 		reader->cursor_us = reader->now_us;
 	}
 	reader->synced = !more;
-	return more ? db_commit_lazy(db, err) : db_commit(db, err);
+	if ((more ? db_commit_lazy(db, err) : db_commit(db, err)) < 0)
+		return -1;
+	tracker_kept(reader->tracker);
+	return 0;
 }
 
 int reader_round(struct reader *reader, struct err *err)

@@ -44,6 +44,7 @@ struct repair {
 	struct missed *missed; /* in order */
 	size_t missed_n;
 	bool mute;
+	uint64_t facts[FACTS];
 };
 
 /* One look. */
@@ -52,7 +53,13 @@ struct look {
 	int64_t now_us;
 	struct waiting *waiting;
 	size_t n, cap;
+	uint64_t facts[FACTS]; /* that it has added */
 };
+
+const uint64_t *repair_facts(const struct repair *repair)
+{
+	return repair->facts;
+}
 
 struct repair *repair_new(
 	struct db *db, struct log *log, repair_each *each, void *queue)
@@ -157,6 +164,7 @@ static int report(struct look *look, const struct open_recipient *one,
 		.text = waiting ? waiting->reason : NULL,
 		.source = "queue",
 	};
+	int added;
 
 	snprintf(since, sizeof(since), "%lld",
 		(long long)(waiting ? waiting->since_us : one->decided_us));
@@ -165,8 +173,10 @@ static int report(struct look *look, const struct open_recipient *one,
 		(const char *[]){"queue", fact_name(fact),
 			waiting ? waiting->queue_id : one->queue_id, since, n},
 		5);
-	if (fact_writer_add(writer, &fresh, err) < 0)
+	added = fact_writer_add(writer, &fresh, err);
+	if (added < 0)
 		return -1;
+	look->facts[fact] += (uint64_t)added;
 	return fact_writer_held(writer) > HELD_MAX
 		       ? fact_writer_flush(writer, err)
 		       : 0;
@@ -263,6 +273,8 @@ static int store(
 		qsort(missed, missed_n, sizeof(*missed), compare_who);
 	repair->missed = missed;
 	repair->missed_n = missed_n;
+	for (size_t i = 0; i < FACTS; i++)
+		repair->facts[i] += look->facts[i];
 	return 0;
 }
 

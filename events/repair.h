@@ -14,6 +14,7 @@
 #include "core/base/mem.h"
 #include "core/db/db.h"
 #include "core/postfix/postfix_queue.h"
+#include "core/store/store_fate.h"
 
 enum {
 	/* How long after an email was sent it is looked for. */
@@ -33,6 +34,9 @@ struct repair *repair_new(
 	struct db *db, struct log *log, repair_each *each, void *queue);
 void repair_free(struct repair *repair);
 DEFINE_CLEANUP(repair, repair_free)
+
+/* What it has stored since the start, by kind: FACTS numbers. */
+const uint64_t *repair_facts(const struct repair *repair);
 
 /* Compares, when the log was read to its end. 0, or -1: the queue cannot be
  * read, or nothing can be stored. */

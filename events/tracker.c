@@ -73,6 +73,7 @@ struct tracker {
 	struct known *last_known;
 	uint64_t connected; /* how many messages got company */
 	struct tracker_counts counts;
+	struct tracker_counts kept; /* as they were at the last commit */
 };
 
 /* What is being worked on. */
@@ -239,6 +240,12 @@ void tracker_reset(struct tracker *tracker)
 		forget_oldest(tracker);
 	forget_known(tracker);
 	fact_writer_reset(tracker->writer);
+	tracker->counts = tracker->kept;
+}
+
+void tracker_kept(struct tracker *tracker)
+{
+	tracker->kept = tracker->counts;
 }
 
 void tracker_free(struct tracker *tracker)
@@ -257,7 +264,7 @@ uint64_t tracker_oldest(const struct tracker *tracker)
 
 const struct tracker_counts *tracker_counts(const struct tracker *tracker)
 {
-	return &tracker->counts;
+	return &tracker->kept;
 }
 
 /* The span as a text that can be stored; NULL for none. */
@@ -294,8 +301,10 @@ static int report(struct step *step, struct fact_report *report)
 	report->now_us = step->now_us;
 	report->source = "log";
 	added = fact_writer_add(step->tracker->writer, report, step->err);
-	if (added == 1)
+	if (added == 1) {
 		step->tracker->counts.events++;
+		step->tracker->counts.facts[report->fact]++;
+	}
 	return added < 0 ? -1 : 0;
 }
 

@@ -17,6 +17,7 @@
 #define POSTERN_EVENTS_TRACKER_H
 
 #include "core/db/db.h"
+#include "core/store/store_fate.h"
 #include "events/log_parse.h"
 
 struct tracker;
@@ -24,8 +25,11 @@ struct tracker;
 struct tracker *tracker_new(struct db *db);
 void tracker_free(struct tracker *tracker);
 DEFINE_CLEANUP(tracker, tracker_free)
-/* Forgets what it keeps: when a transaction was undone. */
+/* Forgets what it keeps, and what it has counted since tracker_kept(): when a
+ * transaction was undone. */
 void tracker_reset(struct tracker *tracker);
+/* The transaction was committed. */
+void tracker_kept(struct tracker *tracker);
 
 /* Stores what the line says. number: how many lines came before it in this run;
  * time_us: when it was written. In the caller's transaction, which has to be
@@ -41,12 +45,14 @@ size_t tracker_held(const struct tracker *tracker);
 uint64_t tracker_oldest(const struct tracker *tracker);
 
 struct tracker_counts {
-	uint64_t lines;
-	uint64_t bad;    /* that could not be read */
-	uint64_t events; /* that were new */
+	uint64_t lines;        /* that say something of a message */
+	uint64_t bad;          /* that could not be read */
+	uint64_t events;       /* that were new */
+	uint64_t facts[FACTS]; /* the same by kind */
 	uint64_t open; /* messages that left with nothing said of a recipient */
 	uint64_t evicted; /* messages of others, forgotten before their time */
 };
+/* Of what was committed. */
 const struct tracker_counts *tracker_counts(const struct tracker *tracker);
 
 #endif

@@ -357,7 +357,8 @@ static int act(const struct eom *eom, struct outcome *outcome)
 
 static void fail(struct outcome *outcome)
 {
-	outcome->verdict.action = VERDICT_TEMPFAIL;
+	outcome->verdict = (struct verdict){
+		VERDICT_TEMPFAIL, REASON_STORE_FAILED};
 	outcome->ending = END_TEMPFAIL;
 	outcome->reason = "record_failed";
 	outcome->text = "The message cannot be recorded now, try again later.";
@@ -420,7 +421,7 @@ sfsistat apply_verdict(SMFICTX *ctx, struct service *service,
 
 	if (act(&eom, &outcome) < 0)
 		fail(&outcome);
-	counts_add(&service->counts, outcome.verdict.action);
+	counts_add(&service->counts, outcome.verdict);
 	set_reply(ctx, &outcome, facts->domain);
 	log_outcome(&eom, &outcome);
 	return answers[outcome.ending].result;

@@ -177,7 +177,8 @@ static sfsistat on_eom(SMFICTX *ctx)
 		answer = decide(ctx, session);
 		service_leave(service);
 	} else {
-		counts_add(&service->counts, VERDICT_TEMPFAIL);
+		counts_add(&service->counts,
+			(struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED});
 	}
 	session_reset(session);
 	return answer;

@@ -17,6 +17,7 @@
 #include "core/base/secret.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
+#include "core/metrics/metrics.h"
 #include "core/mime/mime_gmime.h"
 #include "milter/filter.h"
 #include "milter/socket.h"
@@ -36,6 +37,9 @@ struct daemon {
 	struct log *log;
 	struct service *service;
 	struct socket *socket;
+	struct metrics_file *metrics;
+	struct metrics_milter values; /* what it says */
+	bool metrics_failed;
 };
 
 static int open_socket(struct daemon *daemon, struct err *err)
@@ -82,6 +86,19 @@ static void reload(struct daemon *daemon)
 			buf_str(&restart));
 }
 
+/* For postern-httpd's /metrics; that they cannot be written is said once. */
+static void write_metrics(struct daemon *daemon)
+{
+	struct err err = ERR_INIT;
+	bool failed;
+
+	counts_tell(&daemon->service->counts, &daemon->values);
+	failed = metrics_file_write(daemon->metrics, &daemon->values, &err) < 0;
+	if (failed && !daemon->metrics_failed)
+		log_warn(daemon->log, "metrics_not_written", "error", err.text);
+	daemon->metrics_failed = failed;
+}
+
 /* EX_OK to go on, else why not. */
 static int look_after(struct daemon *daemon, struct janitor *janitor)
 {
@@ -89,6 +106,8 @@ static int look_after(struct daemon *daemon, struct janitor *janitor)
 		log_error(daemon->log, "libmilter_ended");
 		return EX_UNAVAILABLE;
 	}
+	daemon->values.store = committer_stats(daemon->service->committer).db;
+	write_metrics(daemon);
 	if (janitor_round(janitor, clock_monotonic_us()))
 		return EX_OK;
 	log_error(daemon->log, "socket_gone", "socket",
@@ -134,9 +153,13 @@ static int run(struct daemon *daemon)
 	}
 	log_info(daemon->log, "started", "version", POSTERN_VERSION, "socket",
 		daemon->conf->milter.socket);
+	daemon->metrics = metrics_file_new(
+		daemon->conf->store.database, METRICS_MILTER);
+	write_metrics(daemon);
 	status = serve(daemon);
 	socket_hide(daemon->socket);
 	service_close(daemon->service);
+	write_metrics(daemon);
 	counts_log(&daemon->service->counts, daemon->log);
 	log_info(daemon->log, "stopped");
 	return status;
@@ -165,6 +188,7 @@ int main(int argc, char **argv)
 		(enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
 	status = run(&daemon);
+	metrics_file_free(daemon.metrics);
 	socket_free(daemon.socket);
 	log_free(daemon.log);
 	conf_free(daemon.conf);

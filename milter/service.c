@@ -22,10 +22,24 @@
  * Invariant: counters only grow, so that their sum tells whether any changed.
  */
 
-void counts_add(struct counts *counts, enum verdict_action action)
+void counts_add(struct counts *counts, struct verdict verdict)
 {
-	assert(action < VERDICT_ACTIONS);
-	atomic_fetch_add(&counts->of[action], 1);
+	assert(verdict.action < VERDICT_ACTIONS && verdict.reason < REASONS);
+	atomic_fetch_add_explicit(
+		&counts->of[verdict.action], 1, memory_order_relaxed);
+	if (verdict.action == VERDICT_REFUSE ||
+		verdict.action == VERDICT_TEMPFAIL ||
+		verdict.action == VERDICT_DISCARD)
+		atomic_fetch_add_explicit(&counts->reasons[verdict.reason], 1,
+			memory_order_relaxed);
+}
+
+void counts_tell(const struct counts *counts, struct metrics_milter *metrics)
+{
+	for (size_t i = 0; i < VERDICT_ACTIONS; i++)
+		metrics->verdicts[i] = (int64_t)atomic_load(&counts->of[i]);
+	for (size_t i = 0; i < REASONS; i++)
+		metrics->reasons[i] = (int64_t)atomic_load(&counts->reasons[i]);
 }
 
 bool counts_log(struct counts *counts, struct log *log)

@@ -15,6 +15,7 @@
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
 #include "core/db/db_pool.h"
+#include "core/metrics/metrics.h"
 #include "core/policy/verdict.h"
 
 /*
@@ -24,16 +25,21 @@
 /* All zero at the start. */
 struct counts {
 	atomic_uint_least64_t of[VERDICT_ACTIONS]; /* since the start */
+	/* Why messages did not pass, of those that did not. */
+	atomic_uint_least64_t reasons[REASONS];
 	uint64_t logged; /* how many there were at the last line */
 };
 
 /* One more message. From any thread. */
-void counts_add(struct counts *counts, enum verdict_action action);
+void counts_add(struct counts *counts, struct verdict verdict);
 
 /* Logs one line with all of them, each under the name of its action; false
  * when none has changed since the last line, which then was not made. From one
  * thread at a time. */
 bool counts_log(struct counts *counts, struct log *log);
+
+/* The same numbers for whoever asks. */
+void counts_tell(const struct counts *counts, struct metrics_milter *metrics);
 
 /* What may change while running. */
 struct service_rules {

@@ -20,7 +20,8 @@ static void test_counts(void **state)
 	(void)state;
 	assert_false(counts_log(&counts, NULL));
 	for (size_t i = 0; i < VERDICT_ACTIONS; i++) {
-		counts_add(&counts, (enum verdict_action)i);
+		counts_add(&counts,
+			(struct verdict){(enum verdict_action)i, REASON_NONE});
 		assert_int_equal(counts.of[i], 1);
 		assert_true(counts_log(&counts, NULL));
 		assert_false(counts_log(&counts, NULL));
@@ -57,7 +58,9 @@ static void test_once_an_hour(void **state)
 	janitor_begin(&janitor, &service, socket, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rounds); i++) {
 		if (rounds[i].message)
-			counts_add(&service.counts, VERDICT_TEMPFAIL);
+			counts_add(&service.counts,
+				(struct verdict){
+					VERDICT_TEMPFAIL, REASON_STORE_FAILED});
 		/* There is no socket in the place that is locked. */
 		assert_false(janitor_round(&janitor, rounds[i].now_us));
 		assert_int_equal(service.counts.logged, rounds[i].logged);

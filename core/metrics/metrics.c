@@ -1,0 +1,273 @@
+/*
+ * metrics: the file with the numbers of a program.
+ *
+ * It is written in place by one pwrite(2), and not mapped: who maps a file dies
+ * by a signal when somebody cuts it short, or the disk is full. A reader may
+ * see half of a write, which the sum tells. The lock is the program's (an open
+ * file description lock), and goes with it however it ends.
+ *
+ * Threads: a writer is used by one thread at a time; reading is for any.
+ */
+#include "core/metrics/metrics.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/base/version.h"
+
+enum {
+	VALUES_MAX = 2048,
+	NAME_SIZE = 64,
+	READ_TRIES = 3, /* one that meets a write is repeated */
+};
+
+static const struct {
+	const char *name;
+	const char *suffix;
+	size_t size;
+} programs[] = {
+	[METRICS_MILTER] = {"postern-milter", "-metrics-milter",
+		sizeof(struct metrics_milter)},
+	[METRICS_EVENTS] = {"postern-events", "-metrics-events",
+		sizeof(struct metrics_events)},
+};
+_Static_assert(sizeof(struct metrics_milter) <= VALUES_MAX, "it has to fit");
+_Static_assert(sizeof(struct metrics_events) <= VALUES_MAX, "it has to fit");
+
+/* As the file has it; the values of this size follow. */
+struct head {
+	char name[NAME_SIZE]; /* program and version: whose layout it is */
+	uint64_t size;
+	uint64_t sum; /* of all, with this one as 0 */
+};
+
+struct image {
+	struct head head;
+	unsigned char values[VALUES_MAX];
+};
+
+struct metrics_file {
+	enum metrics_program program;
+	char *path;
+	int64_t start_us;
+	int fd; /* -1: there is none */
+};
+
+const char *metrics_program_name(enum metrics_program program)
+{
+	return programs[program].name;
+}
+
+char *metrics_path(const char *database, enum metrics_program program)
+{
+	return mem_printf("%s%s", database, programs[program].suffix);
+}
+
+/* FNV-1a: against accidents, not against people. */
+static uint64_t sum_of(const struct image *image, size_t len)
+{
+	const unsigned char *bytes = (const unsigned char *)image;
+	uint64_t sum = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < len; i++) {
+		sum ^= bytes[i];
+		sum *= UINT64_C(1099511628211);
+	}
+	return sum;
+}
+
+/* Its length in the file. */
+static size_t make_image(
+	enum metrics_program program, const void *values, struct image *image_r)
+{
+	size_t len = sizeof(image_r->head) + programs[program].size;
+
+	memset(image_r, 0, sizeof(*image_r));
+	snprintf(image_r->head.name, sizeof(image_r->head.name), "%s %s",
+		programs[program].name, POSTERN_VERSION);
+	image_r->head.size = programs[program].size;
+	memcpy(image_r->values, values, programs[program].size);
+	image_r->head.sum = sum_of(image_r, len);
+	return len;
+}
+
+static bool is_sound(const struct image *image, enum metrics_program program)
+{
+	struct image again;
+
+	make_image(program, image->values, &again);
+	return memcmp(&image->head, &again.head, sizeof(again.head)) == 0;
+}
+
+/*
+ * Writing.
+ */
+
+struct metrics_file *metrics_file_new(
+	const char *database, enum metrics_program program)
+{
+	struct metrics_file *file = mem_new(struct metrics_file);
+
+	file->program = program;
+	file->start_us = clock_now_us(&clock_system);
+	file->path = metrics_path(database, program);
+	file->fd = -1;
+	return file;
+}
+
+static void close_file(struct metrics_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+}
+
+void metrics_file_free(struct metrics_file *file)
+{
+	if (file == NULL)
+		return;
+	close_file(file);
+	free(file->path);
+	free(file);
+}
+
+static int cannot(
+	const struct metrics_file *file, const char *what, struct err *err)
+{
+	return err_set(err, ERR_TEMPORARY, "cannot %s %s: %s", what, file->path,
+		strerror(errno));
+}
+
+/* Another process of this program may have the lock, and writes then. */
+static int open_file(struct metrics_file *file, struct err *err)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	file->fd = open(file->path,
+		O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
+	if (file->fd < 0)
+		return cannot(file, "open", err);
+	if (fcntl(file->fd, F_OFD_SETLK, &lock) == 0)
+		return 0;
+	cannot(file, "lock", err);
+	close_file(file);
+	return -1;
+}
+
+int metrics_file_write(struct metrics_file *file, void *values, struct err *err)
+{
+	struct image image;
+	struct stat status;
+	size_t len;
+
+	metrics_process_look(file->start_us, values);
+	len = make_image(file->program, values, &image);
+	if (file->fd >= 0 &&
+		(fstat(file->fd, &status) < 0 || status.st_nlink == 0))
+		close_file(file);
+	if (file->fd < 0 && open_file(file, err) < 0)
+		return -1;
+	if (pwrite(file->fd, &image, len, 0) != (ssize_t)len)
+		return cannot(file, "write", err);
+	if (fstat(file->fd, &status) == 0 && status.st_size != (off_t)len &&
+		ftruncate(file->fd, (off_t)len) < 0)
+		return cannot(file, "write", err);
+	return 0;
+}
+
+/*
+ * Reading.
+ */
+
+static bool is_locked(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+static bool read_image(int fd, enum metrics_program program, void *values_r)
+{
+	size_t len = sizeof(struct head) + programs[program].size;
+	struct image image = {0};
+	struct stat status;
+
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+		status.st_size != (off_t)len ||
+		pread(fd, &image, len, 0) != (ssize_t)len ||
+		!is_sound(&image, program))
+		return false;
+	memcpy(values_r, image.values, programs[program].size);
+	return true;
+}
+
+enum metrics_found metrics_read(
+	const char *path, enum metrics_program program, void *values_r)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	enum metrics_found found = METRICS_FOREIGN;
+
+	if (fd < 0)
+		return METRICS_MISSING;
+	for (int i = 0; i < READ_TRIES && found == METRICS_FOREIGN; i++)
+		if (read_image(fd, program, values_r))
+			found = is_locked(fd) ? METRICS_LIVE : METRICS_ENDED;
+	close(fd);
+	return found;
+}
+
+/*
+ * A process as /proc has it.
+ */
+
+static int64_t resident_bytes(void)
+{
+	char text[128];
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char *field;
+
+	if (fd >= 0)
+		close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	field = strchr(text, ' ');
+	return field ? strtoll(field, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Without the one that counts. */
+static int64_t descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int64_t n = -3; /* `.`, `..`, and the folder's own */
+
+	if (folder == NULL)
+		return 0;
+	while (readdir(folder))
+		n++;
+	closedir(folder);
+	return n;
+}
+
+void metrics_process_look(int64_t start_us, struct metrics_process *process_r)
+{
+	struct rlimit limit = {0};
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	*process_r = (struct metrics_process){
+		.start_us = start_us,
+		.cpu_us = (int64_t)cpu.tv_sec * 1000000 + cpu.tv_nsec / 1000,
+		.resident_bytes = resident_bytes(),
+		.descriptors = descriptors(),
+		.descriptors_max = (int64_t)limit.rlim_cur,
+	};
+}
