@@ -44,6 +44,7 @@ struct server {
 	char *conf_path;
 	struct conf *conf; /* the caller's */
 	char *database;
+	int64_t started_us;
 	int64_t postfix_limit; /* message_size_limit; 0: none, or not known */
 	char *own_domains;     /* of Postfix; NULL: not known, or not needed */
 	struct log *log;
@@ -59,8 +60,9 @@ struct server {
 	atomic_size_t admin_connections;
 	struct login_throttle *logins;
 	struct worker_thread **workers; /* the one for admins is the last */
-	int workers_n;                  /* without that one */
-	int threads_n;                  /* with it, if there is one */
+	const struct worker_counts **counts; /* of each */
+	int workers_n;                       /* without that one */
+	int threads_n;                       /* with it, if there is one */
 };
 
 /* Postfix's message_size_limit in bytes; 0: none, or not known. */
@@ -181,15 +183,21 @@ static struct conf *share_of(const struct server *server, int worker)
 static void prepare_admin(struct server *server)
 {
 	int listen_fd = server->admin_shared.listen_fd;
+	bool on_loopback = server->admin_shared.on_loopback;
 
 	server->admin_shared = server->shared;
 	server->admin_shared.listen_fd = listen_fd;
+	server->admin_shared.on_loopback = on_loopback;
 	server->admin_shared.is_admin = true;
 	server->admin_shared.logins = server->logins;
 	server->admin_shared.routes = admin_routes;
 	server->admin_shared.budget = &server->admin_budget;
 	server->admin_shared.connections = &server->admin_connections;
 	server->admin_shared.workers = 1;
+	server->admin_shared.api = &server->shared;
+	server->admin_shared.counts = server->counts;
+	server->admin_shared.counts_n = (size_t)server->threads_n;
+	server->admin_shared.started_us = server->started_us;
 }
 
 static int bind_admin(
@@ -202,6 +210,8 @@ static int bind_admin(
 	if (listener_bind(conf->admin.listen, &server->admin_shared.listen_fd,
 		    name, err) < 0)
 		return err_prefix(err, "admin.listen");
+	server->admin_shared.on_loopback = listener_is_on_loopback(
+		server->admin_shared.listen_fd);
 	log_info(server->log, "admin_listening", "address", name);
 	return 0;
 }
@@ -214,17 +224,22 @@ static int start_workers(
 					       : get_nprocs();
 	server->threads_n = server->workers_n + !str_empty(conf->admin.listen);
 	server->shared.workers = (size_t)server->workers_n;
-	prepare_admin(server);
 	server->workers = mem_alloc(
 		(size_t)server->threads_n, sizeof(*server->workers));
+	server->counts = mem_alloc(
+		(size_t)server->threads_n, sizeof(*server->counts));
+	prepare_admin(server);
 	for (int i = 0; i < server->threads_n; i++) {
 		const struct worker_shared *shared = i == server->workers_n
 							     ? &server->admin_shared
 							     : &server->shared;
 
 		if (worker_thread_new(shared, share_of(server, i),
-			    server->postfix_limit, &server->workers[i], err) < 0 ||
-			worker_thread_start(server->workers[i], err) < 0)
+			    server->postfix_limit, &server->workers[i], err) < 0)
+			return -1;
+		server->counts[i] = worker_thread_counts(server->workers[i]);
+		/* The last one reads them all. */
+		if (worker_thread_start(server->workers[i], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -268,6 +283,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->conf = conf;
 	server->database = mem_strdup(conf->store.database);
 	server->log = log;
+	server->started_us = clock_now_us(&clock_system);
 	server->shared.listen_fd = -1;
 	server->admin_shared.listen_fd = -1;
 	server->logins = login_throttle_new();
@@ -357,6 +373,7 @@ void server_stop(struct server *server)
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_free(server->workers[i]);
 	free(server->workers);
+	free(server->counts);
 	login_throttle_free(server->logins);
 	postfix_run_free(server->shared.run);
 	running_free(server->shared.running);

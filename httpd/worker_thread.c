@@ -19,6 +19,7 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/db/db.h"
+#include "httpd/gate/counts.h"
 #include "httpd/gate/key_use.h"
 #include "httpd/http/http1.h"
 #include "httpd/inject/inject.h"
@@ -222,6 +223,7 @@ int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
 	thread->worker.log = shared->log;
 	thread->worker.conf = conf;
 	thread->worker.postfix_limit = postfix_limit;
+	thread->worker.counts = counts_new(shared->routes);
 	if (set_up(thread, err) < 0) {
 		worker_thread_free(thread);
 		return -1;
@@ -254,6 +256,7 @@ void worker_thread_free(struct worker_thread *thread)
 	if (worker->base)
 		event_base_free(worker->base);
 	conf_free(worker->conf);
+	free(worker->counts);
 	free(thread);
 }
 
@@ -264,6 +267,12 @@ static void *thread_main(void *arg)
 	listener_enter_thread(worker->listener);
 	event_base_dispatch(worker->base);
 	return NULL;
+}
+
+const struct worker_counts *worker_thread_counts(
+	const struct worker_thread *thread)
+{
+	return thread->worker.counts;
 }
 
 int worker_thread_start(struct worker_thread *thread, struct err *err)

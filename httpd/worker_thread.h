@@ -9,6 +9,7 @@
 #include "core/base/err.h"
 
 struct conf;
+struct worker_counts;
 struct worker_shared;
 struct worker_thread;
 
@@ -18,6 +19,10 @@ int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
 	int64_t postfix_limit, struct worker_thread **thread_r, struct err *err);
 /* After worker_thread_join(), or when it was never started. NULL is fine. */
 void worker_thread_free(struct worker_thread *thread);
+
+/* What it counts, until it is freed. */
+const struct worker_counts *worker_thread_counts(
+	const struct worker_thread *thread);
 
 /* Any thread: starts it; waits for its end. */
 int worker_thread_start(struct worker_thread *thread, struct err *err);

@@ -41,6 +41,7 @@ struct conf {
 		char *url;    /* scheme and host, "": no proxy in front */
 		int64_t session_idle_ms;
 		int64_t session_max_ms;
+		int64_t metrics; /* of enum metrics_access */
 	} admin;
 	struct {
 		int64_t method;       /* of enum submission_method */
@@ -93,6 +94,9 @@ enum refuse_local {
 
 /* Who lets a company send with a domain that it asked for. */
 enum domain_activation { ACTIVATION_OPERATOR, ACTIVATION_COMPANY };
+
+/* Who may read the metrics: operators, or whoever is on this host. */
+enum metrics_access { METRICS_TOKEN, METRICS_LOOPBACK };
 
 enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };
 

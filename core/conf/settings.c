@@ -29,6 +29,9 @@ static const char *const activations[] = {
 static const char *const methods[] = {
 	[SUBMISSION_SENDMAIL] = "sendmail", [SUBMISSION_SMTP] = "smtp", NULL};
 
+static const char *const accesses[] = {
+	[METRICS_TOKEN] = "token", [METRICS_LOOPBACK] = "loopback", NULL};
+
 static const char *const targets[] = {
 	[LOG_TARGET_STDERR] = "stderr", [LOG_TARGET_SYSLOG] = "syslog", NULL};
 
@@ -317,6 +320,22 @@ const struct setting settings[] = {
 		.reload = true,
 		.help = "How long a login lasts at most. It counts from the "
 			"login on, for those that come after a change.",
+	},
+	{
+		.section = "admin",
+		.name = "metrics",
+		IN_CONF(admin.metrics),
+		.type = SETTING_CHOICE,
+		.fallback = "token",
+		.choices = accesses,
+		.max = METRICS_LOOPBACK,
+		.reload = true,
+		.help = "Who may read */metrics*. With *token* an operator "
+			"alone: give Prometheus a token of one who views "
+			"(*postern token create*). With *loopback* whoever is "
+			"on this host, without a token, as long as _listen_ is "
+			"an address of loopback and there is no proxy (_url_ "
+			"is empty).",
 	},
 	{
 		.section = "submission",

@@ -158,12 +158,14 @@ struct email_list {
 	struct email *items;
 	size_t n;
 };
-/* The refused emails, the last refused first, limit at most, without html and
- * text. */
+/* The newest limit emails, newest first, without html and text. */
+int store_email_list(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r, struct err *err);
+/* The same of the refused ones, the last refused first. */
 int store_email_list_refused(struct db *db, const struct email_scope *scope,
 	int limit, struct email_list *list_r, struct err *err);
 /* The same of all whose client chose this Message-ID (with angle brackets)
- * instead of one that begins with the email's id; newest first. */
+ * instead of one that begins with the email's id. */
 int store_email_list_chosen(struct db *db, const char *message_id, int limit,
 	struct email_list *list_r, struct err *err);
 /* A page of the scope, which must name a company. *more_r: whether there are
@@ -208,6 +210,18 @@ struct email_found {
 int store_email_search(struct db *db, const struct email_scope *scope,
 	const struct email_filter *filter, const struct page *page,
 	struct email_found *found_r, struct err *err);
+
+/* How many emails are not at their end, by where they are, and how many
+ * messages are held; of each EMAIL_QUEUE_MAX at most. 0 or -1. */
+enum { EMAIL_QUEUE_MAX = 100000 };
+struct email_queue {
+	int64_t staged;   /* the milter has not decided */
+	int64_t queued;   /* Postfix has it, and nothing was heard of it */
+	int64_t deferred; /* Postfix tries again */
+	int64_t held;
+};
+int store_email_queue(
+	struct db *db, struct email_queue *queue_r, struct err *err);
 
 const char *store_email_state_name(enum email_state state);
 

@@ -111,6 +111,28 @@ static int read_list(struct db *db, const char *sql,
 #define OF_DOMAIN  " AND e.domain = $domain"
 #define OF_BOTH    OF_DOMAIN " AND e.company_id || '' = $company"
 
+int store_email_list(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r, struct err *err)
+{
+#define LIST(condition)                                                        \
+	"SELECT " COLUMNS " FROM email e WHERE" IN_FOLDER condition            \
+	" ORDER BY e.seq DESC LIMIT $limit"
+	static const char sql_all[] = LIST("");
+	static const char sql_company[] = LIST(OF_COMPANY);
+	static const char sql_domain[] = LIST(OF_DOMAIN);
+	static const char sql_both[] = LIST(OF_BOTH);
+#undef LIST
+	const char *of_company = scope->domain ? sql_both : sql_company;
+	const char *of_any = scope->domain ? sql_domain : sql_all;
+
+	return read_list(db, scope->company_id ? of_company : of_any,
+		DB_PARAMS(DB_INT("$all", !scope->sent_only),
+			DB_GIVEN_TEXT("$company", scope->company_id),
+			DB_GIVEN_TEXT("$domain", scope->domain),
+			DB_INT("$limit", limit > 0 ? limit : 0)),
+		list_r, err);
+}
+
 /* Walks the refused ones alone, however many others there are. */
 int store_email_list_refused(struct db *db, const struct email_scope *scope,
 	int limit, struct email_list *list_r, struct err *err)
@@ -178,6 +200,43 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 	*list_r = (struct email_list){rows.items, rows.n};
 	*more_r = rows.more;
 	return 1;
+}
+
+/* Each index has these alone. What Postfix was never given, a test, has no
+ * queue id and is no news to anybody. */
+int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *err)
+{
+#define COUNT(from) "SELECT count(*) FROM (SELECT 1 FROM " from " LIMIT $max)"
+	static const char sql_staged[] = COUNT(
+		"email INDEXED BY email_staged"
+		" WHERE state = 'staged' AND queue_id IS NULL");
+	static const char sql_open[] = COUNT(
+		"email INDEXED BY email_open"
+		" WHERE last_event IN ('sent', 'delivery_delayed')");
+	static const char sql_deferred[] = COUNT(
+		"email INDEXED BY"
+		" email_by_trouble WHERE last_event = 'delivery_delayed'"
+		" AND last_event IN"
+		" ('delivery_delayed', 'bounced', 'failed', 'complained')");
+	static const char sql_tests[] = COUNT(
+		"email INDEXED BY"
+		" email_by_queue_id WHERE queue_id = ''");
+	static const char sql_held[] = COUNT("held");
+#undef COUNT
+	const struct db_param *params = DB_PARAMS(
+		DB_INT("$max", EMAIL_QUEUE_MAX));
+	int64_t open, tests;
+
+	if (row_number(db, sql_staged, params, &queue_r->staged, err) < 0 ||
+		row_number(db, sql_open, params, &open, err) < 0 ||
+		row_number(db, sql_deferred, params, &queue_r->deferred, err) < 0 ||
+		row_number(db, sql_tests, params, &tests, err) < 0 ||
+		row_number(db, sql_held, params, &queue_r->held, err) < 0)
+		return -1;
+	queue_r->queued = open - queue_r->deferred - tests;
+	if (queue_r->queued < 0)
+		queue_r->queued = 0;
+	return 0;
 }
 
 /* Search */

@@ -8,6 +8,7 @@
 
 #include "core/base/str.h"
 #include "core/store/store_audit.h"
+#include "core/store/store_session.h"
 
 static const char *const roles[USER_ROLES] = {
 	[USER_VIEWER] = "viewer",
@@ -200,9 +201,6 @@ static int set_password(struct db *db, void *arg, struct err *err)
 	static const char sql_set[] =
 		"UPDATE admin_user SET password = $password,"
 		" password_us = $now WHERE id = $id" IN_COMPANY;
-	static const char sql_end_sessions[] =
-		"DELETE FROM admin_session WHERE user_id = $id"
-		" AND kind <> 'token' AND ($keep IS NULL OR id <> $keep)";
 	const struct password_change *new = arg;
 	int changed = change(db, "user.passwd", sql_set,
 		DB_PARAMS(DB_TEXT("$password", new->stored),
@@ -214,12 +212,7 @@ static int set_password(struct db *db, void *arg, struct err *err)
 
 	if (changed <= 0)
 		return changed;
-	return db_change(db, sql_end_sessions,
-		       DB_PARAMS(DB_TEXT("$id", new->id),
-			       DB_TEXT("$keep", new->keep)),
-		       err) < 0
-		       ? -1
-		       : 1;
+	return store_session_end_all(db, new->id, new->keep, err) < 0 ? -1 : 1;
 }
 
 int store_user_set_password(struct db *db, const char *company_id, const char *id,

@@ -426,6 +426,16 @@ const struct route admin_routes[] = {
 		.body = BODY_IGNORED,
 		.handle = admin_readyz,
 	},
+	{
+		.method = "GET",
+		.pattern = "/metrics",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.operators = true,
+		.on_loopback = true,
+		.body = BODY_IGNORED,
+		.handle = admin_metrics_get,
+	},
 	{.method = NULL},
 };
 

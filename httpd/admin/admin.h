@@ -156,8 +156,14 @@ void admin_refusal_list(struct request *request);
 void admin_stats_get(struct request *request);
 void admin_setting_list(struct request *request);
 void admin_health_get(struct request *request);
+/* Tells of each part of the health whether it works. */
+void admin_parts_each(struct worker *worker,
+	void (*on_part)(void *arg, const char *name, bool ok), void *arg);
 void admin_healthz(struct request *request);
 void admin_readyz(struct request *request);
+
+/* admin_metrics.c: numbers for Prometheus. */
+void admin_metrics_get(struct request *request);
 
 /* How often somebody may try to log in. */
 struct login_throttle;

@@ -407,6 +407,16 @@ void admin_health_get(struct request *request)
 			"parts", render_parts(parts)));
 }
 
+void admin_parts_each(struct worker *worker,
+	void (*on_part)(void *arg, const char *name, bool ok), void *arg)
+{
+	struct part parts[PARTS];
+
+	look(worker, parts);
+	for (size_t i = 0; i < PARTS; i++)
+		on_part(arg, parts[i].name, parts[i].ok);
+}
+
 /* The program answers. */
 void admin_healthz(struct request *request)
 {

@@ -44,6 +44,8 @@ struct route {
 	/* Of AUTH_USER: */
 	enum user_role role; /* a viewer may, or an owner alone */
 	bool operators;      /* members of a company may not */
+	bool on_loopback;  /* whoever is on this host may, if admin.metrics says
+			    * so */
 	bool names_domain; /* the segment is the sending domain: it must be the
 			    * company's, and the key's if it has one; and
 			    * active, where the route needs the scope sending */

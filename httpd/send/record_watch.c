@@ -151,9 +151,14 @@ void record_watch_add(struct record_watch *watch, struct watched *watched)
 
 enum { TRY_US = RECORD_GATE_TRY_MS * 1000 };
 
+bool record_gate_is_shut(struct record_gate *gate)
+{
+	return atomic_load(&gate->late) >= RECORD_GATE_LATE;
+}
+
 bool record_gate_enter(struct record_gate *gate, int64_t now_us)
 {
-	if (atomic_load(&gate->late) < RECORD_GATE_LATE)
+	if (!record_gate_is_shut(gate))
 		return true;
 	return pace_is_time(&gate->next, TRY_US, now_us);
 }

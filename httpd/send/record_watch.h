@@ -72,6 +72,9 @@ bool record_gate_late(struct record_gate *gate, int64_t now_us);
 /* An email was recorded: whether that has opened the gate. */
 bool record_gate_recorded(struct record_gate *gate);
 
+/* Whether it is shut, but for those that try it. */
+bool record_gate_is_shut(struct record_gate *gate);
+
 /* Why nothing is recorded, as far as can be told from here. Blocks only for the
  * moment in which a socket is looked at. */
 const char *record_gate_cause(struct postfix_run *run, const struct conf *conf);

@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "httpd/worker/worker.h"
+#include "httpd/gate/counts.h"
 #include "httpd/gate/request.h"
 #include "httpd/send/send_group.h"
 
@@ -73,6 +74,25 @@ bool send_group_is_repeat(const struct send_group *group)
 	return group->lock && group->lock->found;
 }
 
+_Static_assert((int)SEND_BARRED < COUNTS_EMAILS, "each has a counter");
+_Static_assert((int)INJECT_UNKNOWN < COUNTS_SUBMISSIONS, "each has a counter");
+
+/* Those that this request has submitted, or would have. */
+static void count_emails(const struct send_group *group)
+{
+	struct worker_counts *counts = group->worker->counts;
+
+	for (size_t i = 0; i < group->n; i++) {
+		const struct send *send = &group->sends[i];
+
+		if (send->test && send->end == SEND_SENT &&
+			!send_group_is_repeat(group))
+			count_add(&counts->tests, 1);
+		else if (send->submission.done)
+			count_add(&counts->emails[send->end], 1);
+	}
+}
+
 void send_group_end(struct send_group *group)
 {
 	bool refused = group->problem.kind != PROBLEM_NONE;
@@ -85,6 +105,7 @@ void send_group_end(struct send_group *group)
 		.unfinished = group->unfinished,
 	};
 
+	count_emails(group);
 	if (group->n == 1 && send_first_problem(&outcome) == NULL)
 		memcpy(group->request->email_id, outcome.results->id, ID_SIZE);
 	group->done(group->request, &outcome);

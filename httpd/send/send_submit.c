@@ -25,6 +25,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/postfix/postfix_run.h"
+#include "httpd/gate/counts.h"
 #include "httpd/gate/request.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/send/send_group.h"
@@ -188,6 +189,7 @@ static void on_send_injected(
 	enum email_state state = EMAIL_STAGED;
 	bool unsure;
 
+	count_add(&send->group->worker->counts->submissions[answer->result], 1);
 	if (answer->decided)
 		state = read_record(send, &refusal);
 	if (answer->result == INJECT_QUEUED && send->unproven)

@@ -38,6 +38,7 @@
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/conf/conf.h"
+#include "httpd/gate/counts.h"
 #include "httpd/gate/admission.h"
 #include "httpd/gate/dialect.h"
 #include "httpd/http/http1.h"
@@ -232,6 +233,7 @@ static void write_refusal(const struct conn *conn, const struct problem *problem
 	if (!conn->is_head_method)
 		evbuffer_add(output, answer.body, strlen(answer.body));
 	free(answer.body);
+	counts_reply(conn->worker->counts, admission->route, answer.status, -1);
 	log_info(conn->worker->log, "request_refused", "request", id, "status",
 		LOG_INT(answer.status), "reason", problem->text);
 }

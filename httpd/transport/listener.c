@@ -15,6 +15,7 @@
 #include <event2/listener.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -132,6 +133,21 @@ int listener_bind(const char *address, int *fd_r,
 	describe(fd, name_r);
 	*fd_r = fd;
 	return 0;
+}
+
+bool listener_is_on_loopback(int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t len = sizeof(address);
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&address;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&address;
+
+	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+		return false;
+	if (address.ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return address.ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
 void listener_enter_thread(struct listener *listener)

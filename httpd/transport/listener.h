@@ -25,6 +25,9 @@ enum { LISTENER_NAME_SIZE = 80 };
 int listener_bind(const char *address, int *fd_r,
 	char name_r[static LISTENER_NAME_SIZE], struct err *err);
 
+/* Whether only who is on this host can connect to it. */
+bool listener_is_on_loopback(int fd);
+
 /* For the worker's evhttp, on the socket that the workers share; accepts once
  * the worker's loop runs. */
 int listener_new(

@@ -48,6 +48,7 @@ struct route;
 struct running;
 struct task_queue;
 struct work_pool;
+struct worker_counts;
 
 /* What all workers share. The server (server.c) owns it all, and frees it when
  * the workers are gone. */
@@ -56,6 +57,7 @@ struct worker_shared {
 	const char *database;
 	const struct clock *clock;     /* for what is written down */
 	const struct route *routes;    /* what is served */
+	bool on_loopback;              /* by who is on this host alone */
 	bool is_admin;                 /* the one that serves admins */
 	struct login_throttle *logins; /* of that one alone */
 	struct log *log;
@@ -69,6 +71,12 @@ struct worker_shared {
 	struct work_pool *pool;  /* for what takes long */
 	struct db_pool *readers; /* handles for that */
 	struct record_gate *gate;
+	/* For the admin worker, of which the last ones are: what every worker
+	 * counts, and when all that began. */
+	const struct worker_shared *api;
+	const struct worker_counts *const *counts;
+	size_t counts_n;
+	int64_t started_us;
 	atomic_bool takes_hyphen; /* Postfix does, at the beginning of an
 				   * address (allow_min_user) */
 };
@@ -105,10 +113,14 @@ struct worker {
 	struct record_watch *watch;
 	struct key_use *keys;
 	struct conn_table *conns;
+	struct worker_counts *counts;
 	int64_t postfix_limit; /* message_size_limit in bytes; 0: none */
 	size_t requests;       /* in progress */
 	bool draining;
 };
+
+/* The largest message, in bytes, that this worker takes now. */
+int64_t worker_message_limit(const struct worker *worker);
 
 /* Learns which file it is; to be called when it was just opened. path and log
  * must live as long. */

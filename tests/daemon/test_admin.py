@@ -76,6 +76,7 @@ MAY = {
     ("get", "/admin/health"): OPERATORS,
     ("get", "/healthz"): ALL,
     ("get", "/readyz"): ALL,
+    ("get", "/metrics"): OPERATORS,
 }
 
 

@@ -25,6 +25,7 @@
 #include "httpd/transport/reply.h"
 #include "httpd/http/http1.h"
 #include "httpd/transport/listener.h"
+#include "httpd/gate/counts.h"
 #include "httpd/gate/request.h"
 #include "httpd/gate/route.h"
 #include "tests/unit/http_rig.h"
@@ -84,6 +85,7 @@ static void set_up_worker(struct http_rig *rig)
 	worker->conf = conf_default();
 	worker->base = event_base_new();
 	worker->conns = conn_table_new();
+	worker->counts = counts_new(routes);
 	worker->http = evhttp_new(worker->base);
 	evhttp_set_allowed_methods(worker->http,
 		EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
@@ -135,6 +137,7 @@ int http_rig_teardown(void **state)
 	listener_free(worker->listener);
 	event_base_free(worker->base);
 	conf_free(worker->conf);
+	free(worker->counts);
 	close(rig->shared.listen_fd);
 	free(rig);
 	return 0;

@@ -19,11 +19,15 @@
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
+#include "httpd/gate/counts.h"
+#include "httpd/gate/route.h"
 #include "httpd/worker/task_queue.h"
 #include "core/postfix/postfix_run.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/send/record_watch.h"
+
+static const struct route no_routes[] = {{.method = NULL}};
 
 static struct send_rig *current;
 
@@ -90,6 +94,7 @@ int send_rig_setup(void **state)
 	worker->base = event_base_new();
 	assert_int_equal(db_open(rig->path, DB_READ, &worker->db, NULL), 0);
 	worker->tasks = task_queue_new(worker->base);
+	worker->counts = counts_new(no_routes);
 	rig->inject = fake_inject_new(worker->base, rig->db);
 	worker->inject = &rig->inject->inject;
 	worker->watch = record_watch_new(worker->base, worker->db, NULL);
@@ -110,6 +115,7 @@ int send_rig_teardown(void **state)
 	db_close(rig->worker.db);
 	event_base_free(rig->worker.base);
 	conf_free(rig->worker.conf);
+	free(rig->worker.counts);
 	committer_free(rig->shared.committer);
 	running_free(rig->shared.running);
 	postfix_run_free(rig->shared.run);

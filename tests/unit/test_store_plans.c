@@ -172,14 +172,18 @@ static void call_lists(struct db *db, const struct temp_tenant *tenant)
 		{tenant->company_id, tenant->domain, true},
 	};
 
+	struct email_queue queue;
 	struct email_list list;
 
 	OK(store_email_list_chosen(db, "<a@b.test>", 10, &list, &why));
 	store_email_list_free(&list);
 	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
+		OK(store_email_list(db, &scopes[i], 10, &list, &why));
+		store_email_list_free(&list);
 		OK(store_email_list_refused(db, &scopes[i], 10, &list, &why));
 		store_email_list_free(&list);
 	}
+	OK(store_email_queue(db, &queue, &why));
 }
 
 static void call_pages(struct db *db, const struct temp_tenant *tenant)
@@ -227,7 +231,7 @@ static void call_searches(struct db *db, const struct temp_tenant *tenant)
 	struct email newer;
 	char id[ID_SIZE];
 
-	temp_db_list(db, &scopes[0], 1, &list);
+	OK(store_email_list(db, &scopes[0], 1, &list, &why));
 	memcpy(id, list.items[0].id, ID_SIZE);
 	store_email_list_free(&list);
 	temp_db_email(tenant, &newer);
@@ -339,7 +343,8 @@ static bool is_full_scan(const char *detail)
 static bool is_bounded(const char *sql)
 {
 	return strstr(sql, "ORDER BY e.seq DESC LIMIT") != NULL ||
-	       strstr(sql, "WHERE e.state = 'refused'") != NULL;
+	       strstr(sql, "WHERE e.state = 'refused'") != NULL ||
+	       str_starts(sql, "SELECT count(*) FROM (SELECT 1 FROM ");
 }
 
 static void check_step(const char *sql, const char *detail)
@@ -416,6 +421,12 @@ static const struct {
 	{"FROM superseded_ticket WHERE ticket = $ticket", "(ticket=?)"},
 	{"SELECT state, refusal FROM email WHERE id = $id", "(id=?)"},
 	{"e.domain = $domain)", "(id=?)"},
+	{"AND e.company_id = $company ORDER BY e.seq DESC LIMIT $limit",
+		"USING INDEX email_by_company (company_id=?)"},
+	{"AND e.domain = $domain ORDER BY e.seq DESC LIMIT $limit",
+		"USING INDEX email_by_domain (domain=?)"},
+	{"e.company_id || '' = $company ORDER BY e.seq DESC LIMIT $limit",
+		"USING INDEX email_by_domain (domain=?)"},
 	{"<> e.id ORDER BY e.seq DESC LIMIT $limit",
 		"SEARCH e USING INDEX email_chosen (message_id=?)"},
 	{"ORDER BY e.decided_us DESC LIMIT $limit",

@@ -1,0 +1,608 @@
+/*
+ * admin_metrics: what the programs have counted, and how much of what there is
+ * now, in the text format of Prometheus (0.0.4).
+ *
+ * Names follow its conventions: base units, `_total` of what only grows. Labels
+ * have few values, and none that a client chooses: of a request the pattern of
+ * its route, never its path. A route, a status or a reason appears with the
+ * first request or message of it.
+ *
+ * Threads: the admin worker's; what others count is read as it is at the moment.
+ */
+#include "httpd/admin/admin.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/version.h"
+#include "core/conf/conf.h"
+#include "core/metrics/metrics.h"
+#include "core/store/store_email.h"
+#include "core/store/store_event.h"
+#include "httpd/gate/counts.h"
+#include "httpd/send/send_group.h"
+#include "httpd/transport/reply.h"
+#include "httpd/worker/worker.h"
+
+enum kind { COUNTER, GAUGE, HISTOGRAM, SUMMARY };
+
+/* Begins a metric; its samples follow. */
+static void metric(
+	struct buf *out, const char *name, enum kind kind, const char *help)
+{
+	static const char *const kinds[] = {
+		[COUNTER] = "counter",
+		[GAUGE] = "gauge",
+		[HISTOGRAM] = "histogram",
+		[SUMMARY] = "summary",
+	};
+
+	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name,
+		kinds[kind]);
+}
+
+/* A sample with its name and labels, as printf() has them. */
+__attribute__((format(printf, 3, 4))) static void sample(
+	struct buf *out, int64_t value, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	buf_printf(out, "%s %" PRId64 "\n", text, value);
+}
+
+/* The same of microseconds, in seconds. */
+__attribute__((format(printf, 3, 4))) static void sample_us(
+	struct buf *out, int64_t us, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	buf_printf(out, "%s %" PRId64 ".%06" PRId64 "\n", text, us / 1000000,
+		us % 1000000);
+}
+
+/* A metric that has no labels. */
+static void single(struct buf *out, const char *name, enum kind kind,
+	const char *help, int64_t value)
+{
+	metric(out, name, kind, help);
+	sample(out, value, "%s", name);
+}
+
+/* What is known of each program. */
+struct program {
+	const char *name;
+	bool up;
+	bool told; /* there are numbers, if only its last ones */
+	struct metrics_process process;
+	struct db_counts store;
+};
+
+struct metrics {
+	struct buf out;
+	const struct worker_shared *shared;
+	const struct conf *conf;
+	struct program programs[3]; /* this one, the milter, events */
+	struct metrics_milter milter;
+	struct metrics_events events;
+};
+
+/*
+ * Programs.
+ */
+
+static void look_at_program(struct metrics *metrics, size_t n,
+	enum metrics_program program, void *values,
+	const struct metrics_process *process, const struct db_counts *store)
+{
+	static const char *const words[] = {
+		[METRICS_MISSING] =
+			"its file of numbers is missing, or may not "
+			"be read",
+		[METRICS_FOREIGN] = "its file of numbers is damaged, or of "
+				    "another version",
+		[METRICS_ENDED] = "it does not run; what it has counted is of "
+				  "before",
+	};
+	_cleanup_free_ char *path = metrics_path(
+		metrics->shared->database, program);
+	enum metrics_found found = metrics_read(path, program, values);
+	struct program *it = &metrics->programs[n];
+
+	it->name = metrics_program_name(program);
+	it->up = found == METRICS_LIVE;
+	it->told = found == METRICS_LIVE || found == METRICS_ENDED;
+	if (it->told) {
+		it->process = *process;
+		it->store = *store;
+	}
+	if (!it->up)
+		buf_printf(&metrics->out, "# %s: %s\n", it->name, words[found]);
+}
+
+static void look_at_programs(struct metrics *metrics)
+{
+	struct program *own = &metrics->programs[0];
+
+	*own = (struct program){
+		.name = "postern-httpd",
+		.up = true,
+		.told = true,
+		.store = committer_stats(metrics->shared->committer).db,
+	};
+	metrics_process_look(metrics->shared->started_us, &own->process);
+	look_at_program(metrics, 1, METRICS_MILTER, &metrics->milter,
+		&metrics->milter.process, &metrics->milter.store);
+	look_at_program(metrics, 2, METRICS_EVENTS, &metrics->events,
+		&metrics->events.process, &metrics->events.store);
+}
+
+static void tell_programs(struct metrics *metrics)
+{
+	static const struct {
+		const char *name;
+		enum kind kind;
+		bool us;
+		size_t offset;
+		const char *help;
+	} rows[] = {
+		{"process_start_time_seconds", GAUGE, true,
+			offsetof(struct metrics_process, start_us),
+			"When the program was started, in Unix time."},
+		{"process_cpu_seconds_total", COUNTER, true,
+			offsetof(struct metrics_process, cpu_us),
+			"Processor time of the program, without the programs "
+			"that it runs."},
+		{"process_resident_memory_bytes", GAUGE, false,
+			offsetof(struct metrics_process, resident_bytes),
+			"Memory that the program occupies."},
+		{"process_open_fds", GAUGE, false,
+			offsetof(struct metrics_process, descriptors),
+			"Open file descriptors."},
+		{"process_max_fds", GAUGE, false,
+			offsetof(struct metrics_process, descriptors_max),
+			"How many file descriptors there may be."},
+	};
+	struct buf *out = &metrics->out;
+
+	metric(out, "postern_build_info", GAUGE, "The version of Postern.");
+	sample(out, 1, "postern_build_info{version=\"%s\"}", POSTERN_VERSION);
+	metric(out, "postern_up", GAUGE,
+		"Whether the program runs and tells its numbers.");
+	for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++)
+		sample(out, metrics->programs[n].up,
+			"postern_up{program=\"%s\"}", metrics->programs[n].name);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		metric(out, rows[i].name, rows[i].kind, rows[i].help);
+		for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++) {
+			const struct program *it = &metrics->programs[n];
+			const int64_t *value =
+				(const int64_t *)((const char *)&it->process +
+						  rows[i].offset);
+
+			if (it->up)
+				(rows[i].us ? sample_us : sample)(out, *value,
+					"%s{program=\"%s\"}", rows[i].name,
+					it->name);
+		}
+	}
+}
+
+/*
+ * Requests.
+ */
+
+static const char *listener_of(
+	const struct metrics *metrics, const struct route *routes)
+{
+	return routes == metrics->shared->api->routes ? "api" : "admin";
+}
+
+/* Adds what all workers with the same routes have counted of one of these. */
+static void add_route(const struct metrics *metrics, const struct route *routes,
+	size_t n, struct route_counts *sum_r)
+{
+	const struct worker_shared *shared = metrics->shared;
+
+	memset(sum_r, 0, sizeof(*sum_r));
+	for (size_t w = 0; w < shared->counts_n; w++) {
+		const struct worker_counts *counts = shared->counts[w];
+
+		if (counts->routes != routes)
+			continue;
+		for (size_t i = 0; i < COUNTS_STATUSES; i++)
+			count_add(&sum_r->statuses[i],
+				count_get(&counts->of[n].statuses[i]));
+		for (size_t i = 0; i <= COUNTS_BOUNDS; i++)
+			count_add(&sum_r->took[i],
+				count_get(&counts->of[n].took[i]));
+		count_add(&sum_r->took_us, count_get(&counts->of[n].took_us));
+	}
+}
+
+/* The labels of a route; the last one stands for requests without. */
+struct labels {
+	char text[160];
+};
+static struct labels labels_of(
+	const struct metrics *metrics, const struct route *routes, size_t n)
+{
+	const struct route *route = &routes[n];
+	struct labels labels;
+
+	snprintf(labels.text, sizeof(labels.text),
+		"listener=\"%s\",method=\"%s\",route=\"%s\"",
+		listener_of(metrics, routes),
+		route->method ? route->method : "other",
+		route->method ? route->pattern : "other");
+	return labels;
+}
+
+static void tell_statuses(
+	struct metrics *metrics, const struct route *routes, size_t n)
+{
+	struct labels labels = labels_of(metrics, routes, n);
+	struct route_counts sum;
+
+	add_route(metrics, routes, n, &sum);
+	for (size_t i = 0; i < COUNTS_STATUSES; i++) {
+		char status[8] = "other";
+		int64_t value = (int64_t)count_get(&sum.statuses[i]);
+
+		if (counts_statuses[i])
+			snprintf(status, sizeof(status), "%d",
+				counts_statuses[i]);
+		if (value)
+			sample(&metrics->out, value,
+				"postern_http_requests_total{%s,code=\"%s\"}",
+				labels.text, status);
+	}
+}
+
+static void tell_times(
+	struct metrics *metrics, const struct route *routes, size_t n)
+{
+#define NAME "postern_http_request_duration_seconds"
+	struct labels labels = labels_of(metrics, routes, n);
+	struct buf *out = &metrics->out;
+	struct route_counts sum;
+	int64_t so_far = 0;
+
+	add_route(metrics, routes, n, &sum);
+	for (size_t i = 0; i <= COUNTS_BOUNDS; i++)
+		so_far += (int64_t)count_get(&sum.took[i]);
+	if (so_far == 0)
+		return;
+	so_far = 0;
+	for (size_t i = 0; i < COUNTS_BOUNDS; i++) {
+		so_far += (int64_t)count_get(&sum.took[i]);
+		sample(out, so_far, NAME "_bucket{%s,le=\"%g\"}", labels.text,
+			(double)counts_bounds_us[i] / 1e6);
+	}
+	so_far += (int64_t)count_get(&sum.took[COUNTS_BOUNDS]);
+	sample(out, so_far, NAME "_bucket{%s,le=\"+Inf\"}", labels.text);
+	sample_us(out, (int64_t)count_get(&sum.took_us), NAME "_sum{%s}",
+		labels.text);
+	sample(out, so_far, NAME "_count{%s}", labels.text);
+#undef NAME
+}
+
+/* For each route of both tables, and once for requests without one. */
+static void each_route(
+	struct metrics *metrics, void (*tell)(struct metrics *metrics,
+					 const struct route *routes, size_t n))
+{
+	const struct route *const tables[] = {
+		metrics->shared->api->routes, metrics->shared->routes};
+
+	for (size_t t = 0; t < ARRAY_SIZE(tables); t++) {
+		size_t n = 0;
+
+		do
+			tell(metrics, tables[t], n);
+		while (tables[t][n++].method);
+	}
+}
+
+/* What both listeners have of something that has a limit. */
+static void tell_both(struct metrics *metrics, const char *name,
+	const char *help, int64_t api, int64_t admin)
+{
+	metric(&metrics->out, name, GAUGE, help);
+	sample(&metrics->out, api, "%s{listener=\"api\"}", name);
+	sample(&metrics->out, admin, "%s{listener=\"admin\"}", name);
+}
+
+static void tell_requests(struct metrics *metrics)
+{
+	const struct worker_shared *admin = metrics->shared, *api = admin->api;
+	const struct conf *conf = metrics->conf;
+
+	metric(&metrics->out, "postern_http_requests_total", COUNTER,
+		"Requests that were answered.");
+	each_route(metrics, tell_statuses);
+	metric(&metrics->out, "postern_http_request_duration_seconds",
+		HISTOGRAM, "From the last byte of a request to its answer.");
+	each_route(metrics, tell_times);
+	tell_both(metrics, "postern_http_connections", "Open connections.",
+		(int64_t)atomic_load(api->connections),
+		(int64_t)atomic_load(admin->connections));
+	tell_both(metrics, "postern_http_connections_limit",
+		"How many connections there may be (http.max_connections).",
+		conf->http.max_connections, conf->http.max_connections);
+	tell_both(metrics, "postern_http_in_flight_requests",
+		"Requests under way; one with several emails counts as many.",
+		atomic_load(&api->budget->requests.taken),
+		atomic_load(&admin->budget->requests.taken));
+	tell_both(metrics, "postern_http_in_flight_requests_limit",
+		"How many may be under way (http.max_requests).",
+		conf->http.max_requests, conf->http.max_requests);
+	tell_both(metrics, "postern_http_in_flight_bytes",
+		"Memory that requests and unread answers hold.",
+		atomic_load(&api->budget->used),
+		atomic_load(&admin->budget->used));
+	tell_both(metrics, "postern_http_in_flight_bytes_limit",
+		"How much they may hold (http.max_inflight_bytes).",
+		conf->http.max_inflight_bytes, conf->http.max_inflight_bytes);
+}
+
+/*
+ * Emails on their way.
+ */
+
+static int64_t of_all_workers(const struct metrics *metrics, size_t offset)
+{
+	const struct worker_shared *shared = metrics->shared;
+	uint64_t sum = 0;
+
+	for (size_t w = 0; w < shared->counts_n; w++)
+		sum += count_get((const atomic_uint_least64_t
+				*)((const char *)shared->counts[w] + offset));
+	return (int64_t)sum;
+}
+
+static void tell_submissions(struct metrics *metrics)
+{
+	static const char *const outcomes[] = {
+		[INJECT_QUEUED] = "queued",
+		[INJECT_REJECTED] = "rejected",
+		[INJECT_TEMPORARY] = "temporary",
+		[INJECT_UNKNOWN] = "unknown",
+	};
+	static const char *const ends[] = {
+		[SEND_SENT] = "sent",
+		[SEND_LATE] = "late",
+		[SEND_UNSURE] = "unsure",
+		[SEND_FAILED] = "failed",
+		[SEND_REFUSED] = "refused",
+	};
+	const char *method = metrics->conf->submission.method == SUBMISSION_SMTP
+				     ? "smtp"
+				     : "sendmail";
+	struct buf *out = &metrics->out;
+
+	metric(out, "postern_submissions_total", COUNTER,
+		"Messages that were handed to Postfix.");
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
+		sample(out,
+			of_all_workers(metrics,
+				offsetof(struct worker_counts, submissions[i])),
+			"postern_submissions_total{method=\"%s\",outcome=\"%"
+			"s\"}",
+			method, outcomes[i]);
+	metric(out, "postern_emails_total", COUNTER,
+		"Emails of clients, by what they were told: late without the "
+		"milter's record, unsure whether Postfix has them, test to "
+		"nobody.");
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (ends[i])
+			sample(out,
+				of_all_workers(metrics,
+					offsetof(struct worker_counts, emails[i])),
+				"postern_emails_total{outcome=\"%s\"}", ends[i]);
+	sample(out,
+		of_all_workers(metrics, offsetof(struct worker_counts, tests)),
+		"postern_emails_total{outcome=\"test\"}");
+	single(out, "postern_in_flight_emails", GAUGE,
+		"Emails on their way into Postfix.",
+		atomic_load(&metrics->shared->api->budget->emails.taken));
+	single(out, "postern_in_flight_emails_limit", GAUGE,
+		"How many may be on their way (submission.max_pending).",
+		metrics->conf->submission.max_pending);
+	single(out, "postern_milter_in_charge", GAUGE,
+		"0 while emails that Postfix took come to no record of the "
+		"milter, and new ones are put off.",
+		!record_gate_is_shut(metrics->shared->gate));
+}
+
+/*
+ * What the other programs tell.
+ */
+
+static void tell_verdicts(struct metrics *metrics)
+{
+	const struct metrics_milter *milter = &metrics->milter;
+	struct buf *out = &metrics->out;
+
+	if (!metrics->programs[1].told)
+		return;
+	metric(out, "postern_milter_verdicts_total", COUNTER,
+		"Messages that the milter has decided about.");
+	for (size_t i = 0; i < VERDICT_ACTIONS; i++)
+		sample(out, milter->verdicts[i],
+			"postern_milter_verdicts_total{action=\"%s\"}",
+			verdict_action_name((enum verdict_action)i));
+	metric(out, "postern_milter_stopped_total", COUNTER,
+		"Messages that were refused, put off or thrown away, by why.");
+	for (size_t i = 0; i < REASONS; i++)
+		if (milter->reasons[i])
+			sample(out, milter->reasons[i],
+				"postern_milter_stopped_total{reason=\"%s\"}",
+				verdict_reason_name((enum verdict_reason)i));
+}
+
+static void tell_events(struct metrics *metrics)
+{
+	const struct metrics_events *events = &metrics->events;
+	struct buf *out = &metrics->out;
+
+	if (!metrics->programs[2].told)
+		return;
+	metric(out, "postern_delivery_events_total", COUNTER,
+		"What became of emails, recipient by recipient, as Postfix's "
+		"log and queue tell.");
+	for (size_t i = 0; i < FACTS; i++)
+		sample(out, events->facts[i],
+			"postern_delivery_events_total{kind=\"%s\"}",
+			fact_name((enum fact)i));
+	single(out, "postern_log_lines_total", COUNTER,
+		"Lines of Postfix's log that say something of a message.",
+		events->lines);
+	single(out, "postern_log_unreadable_lines_total", COUNTER,
+		"Lines of Postfix's log that could not be read.",
+		events->unreadable);
+	metric(out, "postern_log_read_to_end_timestamp_seconds", GAUGE,
+		"When nothing of Postfix's log was left to read, the last "
+		"time; 0: not yet.");
+	sample_us(out, events->read_to_end_us,
+		"postern_log_read_to_end_timestamp_seconds");
+}
+
+/*
+ * The store.
+ */
+
+static void tell_commits(struct metrics *metrics)
+{
+#define FSYNC "postern_store_fsync_duration_seconds"
+	struct committer_stats own = committer_stats(metrics->shared->committer);
+	struct buf *out = &metrics->out;
+
+	metric(out, "postern_store_commits_total", COUNTER,
+		"Transactions that were committed.");
+	for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++)
+		if (metrics->programs[n].told)
+			sample(out, metrics->programs[n].store.commits,
+				"postern_store_commits_total{program=\"%s\"}",
+				metrics->programs[n].name);
+	metric(out, FSYNC, SUMMARY,
+		"Syncs of the write-ahead log after commits.");
+	for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++) {
+		const struct program *it = &metrics->programs[n];
+
+		if (!it->told)
+			continue;
+		sample_us(out, it->store.sync_us, FSYNC "_sum{program=\"%s\"}",
+			it->name);
+		sample(out, it->store.syncs, FSYNC "_count{program=\"%s\"}",
+			it->name);
+	}
+#undef FSYNC
+	single(out, "postern_store_failed_commits_total", COUNTER,
+		"Transactions of postern-httpd that could not be committed.",
+		(int64_t)own.failed);
+	single(out, "postern_store_jobs_total", COUNTER,
+		"Writes of postern-httpd, which share transactions.",
+		(int64_t)own.jobs);
+	single(out, "postern_store_waiting_jobs", GAUGE,
+		"Writes that wait for the next transaction.",
+		(int64_t)own.waiting);
+}
+
+static int64_t size_of(const char *path, const char *suffix)
+{
+	_cleanup_free_ char *file = mem_printf("%s%s", path, suffix);
+	struct stat status;
+
+	return stat(file, &status) == 0 ? status.st_size : 0;
+}
+
+static void tell_files(struct metrics *metrics)
+{
+	const char *path = metrics->shared->database;
+	struct buf *out = &metrics->out;
+	struct statvfs volume;
+
+	single(out, "postern_store_size_bytes", GAUGE,
+		"Size of the database file.", size_of(path, ""));
+	single(out, "postern_store_log_size_bytes", GAUGE,
+		"Size of its write-ahead log.", size_of(path, "-wal"));
+	if (statvfs(path, &volume) < 0)
+		return;
+	single(out, "postern_store_free_bytes", GAUGE,
+		"Free space of its file system.",
+		(int64_t)volume.f_bavail * (int64_t)volume.f_frsize);
+	single(out, "postern_store_volume_bytes", GAUGE,
+		"Size of its file system.",
+		(int64_t)volume.f_blocks * (int64_t)volume.f_frsize);
+}
+
+/* What only the database tells; nothing of it when it cannot be read. */
+static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
+{
+	struct buf *out = &metrics->out;
+	struct email_queue queue;
+	struct log_state log;
+
+	if (store_email_queue(db, &queue, err) < 0 ||
+		store_log_state(db, &log, err) < 0)
+		return -1;
+	metric(out, "postern_queue_emails", GAUGE,
+		"Emails that are not at their end, up to 100000 of each state: "
+		"staged for the milter, queued in Postfix, deferred by the "
+		"next "
+		"hop; and messages that are held.");
+	sample(out, queue.staged, "postern_queue_emails{state=\"staged\"}");
+	sample(out, queue.queued, "postern_queue_emails{state=\"queued\"}");
+	sample(out, queue.deferred, "postern_queue_emails{state=\"deferred\"}");
+	sample(out, queue.held, "postern_queue_emails{state=\"held\"}");
+	metric(out, "postern_log_position_timestamp_seconds",
+		GAUGE, "When the position in Postfix's log was stored last; 0: never.");
+	sample_us(out, log.read_us, "postern_log_position_timestamp_seconds");
+	single(out, "postern_log_gaps", GAUGE,
+		"Gaps in Postfix's log that are not repaired yet.", log.gaps);
+	return 0;
+}
+
+static void tell_part(void *arg, const char *name, bool ok)
+{
+	sample(arg, ok, "postern_part_up{part=\"%s\"}", name);
+}
+
+void admin_metrics_get(struct request *request)
+{
+	const struct worker *worker = request->worker;
+	struct metrics metrics = {.shared = worker->shared, .conf = worker->conf};
+	struct err err = ERR_INIT;
+
+	look_at_programs(&metrics);
+	tell_programs(&metrics);
+	metric(&metrics.out, "postern_part_up", GAUGE,
+		"Whether the part works, as GET /admin/health has it.");
+	admin_parts_each(request->worker, tell_part, &metrics.out);
+	tell_requests(&metrics);
+	tell_submissions(&metrics);
+	tell_verdicts(&metrics);
+	tell_events(&metrics);
+	tell_commits(&metrics);
+	tell_files(&metrics);
+	if (tell_queue(&metrics, worker->db, &err) < 0)
+		log_error(worker->log, "metrics_incomplete", "request",
+			request->id, "error", err.text);
+	reply_text(request, 200, buf_take(&metrics.out));
+}
