@@ -23,6 +23,7 @@ struct conf {
 	} store;
 	struct {
 		char *listen;    /* address:port, [v6]:port */
+		char *url;       /* scheme and host, "": no proxy in front */
 		int64_t workers; /* 0: one a core */
 		int64_t max_connections;
 		int64_t max_requests; /* under way at once */

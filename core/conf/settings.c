@@ -89,6 +89,20 @@ const struct setting settings[] = {
 	},
 	{
 		.section = "http",
+		.name = "url",
+		IN_CONF(http.url),
+		.type = SETTING_ORIGIN,
+		.fallback = "",
+		.min = 0,
+		.max = 200,
+		.help = "Where programs reach _listen_ when there is a proxy "
+			"in front of it: scheme and host, as "
+			"https://api.example.com. The dashboard puts it into "
+			"the examples that it shows with a new key. Empty: "
+			"there is no proxy.",
+	},
+	{
+		.section = "http",
 		.name = "workers",
 		IN_CONF(http.workers),
 		.type = SETTING_INT,

@@ -282,6 +282,9 @@ int store_audit_page(struct db *db, const struct audit_scope *scope,
 	" WHERE " condition " seq " side " $seq AND at_us >= $since"           \
 	" AND ($object IS NULL OR object_id = $object"                         \
 	" OR object_name = $object)"                                           \
+	" AND ($actor IS NULL OR actor_id = $actor OR actor_name = $actor)"    \
+	" AND ($action IS NULL OR action = $action"                            \
+	" OR substr(action, 1, length($action) + 1) = $action || '.')"         \
 	" ORDER BY seq " order " LIMIT $limit"
 	static const char sql_older[] = PAGE("", "<", "DESC");
 	static const char sql_newer[] = PAGE("", ">", "ASC");
@@ -305,6 +308,8 @@ int store_audit_page(struct db *db, const struct audit_scope *scope,
 		    DB_PARAMS(DB_INT("$seq", seq),
 			    DB_INT("$since", scope->since_us),
 			    DB_TEXT("$object", scope->object),
+			    DB_TEXT("$actor", scope->actor),
+			    DB_TEXT("$action", scope->action),
 			    DB_GIVEN_TEXT("$company", scope->company_id)),
 		    &audit_type, page, &rows, err) < 0)
 		return -1;

@@ -39,6 +39,9 @@ struct audit_list {
 struct audit_scope {
 	const char *company_id; /* NULL: everything */
 	const char *object;     /* its id or name; NULL: any */
+	const char *actor;      /* likewise */
+	const char *action;     /* `domain.activate`, or `domain` for all of
+				 * them; NULL: any */
 	int64_t since_us;       /* 0: from the beginning */
 };
 /* A page of them, newest first; *more_r as in store_key_page(). 1, 0 when the

@@ -356,6 +356,14 @@ const struct route admin_routes[] = {
 	},
 	{
 		.method = "GET",
+		.pattern = "/admin/host",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_host_get,
+	},
+	{
+		.method = "GET",
 		.pattern = "/admin/emails",
 		.auth = AUTH_USER,
 		.role = USER_VIEWER,

@@ -147,6 +147,7 @@ void admin_exemption_list(struct request *request);
 void admin_exemption_add(struct request *request);
 void admin_exemption_remove(struct request *request);
 void admin_suggestion_list(struct request *request);
+void admin_host_get(struct request *request);
 void admin_audit_list(struct request *request);
 
 /* admin_mail.c: what became of mail, and how the parts are. */

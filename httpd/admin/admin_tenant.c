@@ -2,8 +2,8 @@
  * admin_tenant: companies and what belongs to them: domains, keys, exemptions,
  * and who changed what.
  *
- * Threads: the worker's; functions run_*() are the committer's, ask() is the
- * pool's.
+ * Threads: the worker's; functions run_*() are the committer's, ask() and
+ * show_host() are the pool's.
  */
 #include "httpd/admin/admin.h"
 
@@ -14,6 +14,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
+#include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/policy/suggest.h"
 #include "core/postfix/postconf.h"
@@ -635,6 +636,68 @@ void admin_suggestion_list(struct request *request)
 	admin_reply_found(request, found, data, "suggest_failed", &err);
 }
 
+/* This host, as programs and DNS records have to know it. */
+
+/* By which list Postfix receives mail for the domain, if the caller sees it;
+ * NULL: for none, or nobody can tell. */
+static const char *receives_by(const struct request *request, const char *name)
+{
+	const char *config = request->worker->conf->submission.postfix_config;
+	const char *parameter = NULL;
+	struct domain domain;
+
+	if (store_domain_find_of(request->db,
+		    admission_company(&request->admission), name, &domain,
+		    NULL) <= 0)
+		return NULL;
+	store_domain_clear(&domain);
+	return postconf_has_domain(config, name, &parameter, NULL) > 0 ? parameter
+								       : NULL;
+}
+
+static void show_host(struct request *request)
+{
+	enum { NAME, RELAY, VERSION, N };
+	static const char *const names[N] = {
+		[NAME] = "myhostname",
+		[RELAY] = "relayhost",
+		[VERSION] = "mail_version",
+	};
+	static const char *const parameters[] = {"domain", NULL};
+	const struct conf *conf = request->worker->conf;
+	struct problem problem = PROBLEM_INIT;
+	struct admin_query query;
+	const char *domain, *url = conf->http.url;
+	char *values[N] = {0};
+	_cleanup_free_ char *plain = NULL;
+
+	if (admin_query_read(request, parameters, &query, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	domain = admin_query_get(&query, "domain");
+	/* Without Postfix the names stay empty. */
+	(void)postconf_read(
+		conf->submission.postfix_config, names, N, values, NULL);
+	if (str_empty(url))
+		url = plain = mem_printf("http://%s", conf->http.listen);
+	reply_json(request, 200,
+		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "object",
+			"host", "version", POSTERN_VERSION, "api_url", url,
+			"name", admin_text(values[NAME]), "relay",
+			admin_text(values[RELAY]), "postfix_version",
+			admin_text(values[VERSION]), "receives_by",
+			admin_text(domain ? receives_by(request, domain) : NULL)));
+	for (size_t i = 0; i < N; i++)
+		free(values[i]);
+}
+
+/* Programs of Postfix are asked. */
+void admin_host_get(struct request *request)
+{
+	reply_from_pool(request, show_host);
+}
+
 /* The audit log. */
 
 static json_t *json_or_null(const char *text)
@@ -659,8 +722,8 @@ static json_t *render_audit(const struct audit *audit)
 
 void admin_audit_list(struct request *request)
 {
-	static const char *const names[] = {"company_id", "object", "since",
-		"limit", "after", "before", NULL};
+	static const char *const names[] = {"company_id", "object", "actor",
+		"action", "since", "limit", "after", "before", NULL};
 	struct problem problem = PROBLEM_INIT;
 	struct audit_list list = {0};
 	struct audit_scope scope = {0};
@@ -677,6 +740,8 @@ void admin_audit_list(struct request *request)
 		list_json_parse(request_query(request), &page, &problem) == 0) {
 		scope.company_id = admin_query_company(request, &query);
 		scope.object = admin_query_get(&query, "object");
+		scope.actor = admin_query_get(&query, "actor");
+		scope.action = admin_query_get(&query, "action");
 		found = store_audit_page(
 			request->worker->db, &scope, &page, &list, &more, &err);
 	}

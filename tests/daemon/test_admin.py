@@ -67,6 +67,7 @@ MAY = {
     ("post", "/admin/exemptions"): {OPERATOR},
     ("delete", "/admin/exemptions/{id}"): {OPERATOR},
     ("get", "/admin/suggestions"): USERS,
+    ("get", "/admin/host"): USERS,
     ("get", "/admin/emails"): USERS,
     ("get", "/admin/emails/{id}"): USERS,
     ("get", "/admin/refusals"): USERS,

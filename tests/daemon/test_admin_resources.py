@@ -249,7 +249,7 @@ def test_emails(box, admin, tenant, stranger, to):
     assert tenant.owner.status("GET", "/admin/stats?step=week") == 422
 
 
-def test_audit(admin, tenant, stranger):
+def test_audit(box, admin, tenant, stranger):
     key = tenant.key()
     admin.ok("PATCH", f"/admin/domains/{tenant.domain['id']}", json={"policy": "learn"})
     entries = data(tenant.owner, "/admin/audit")
@@ -263,11 +263,36 @@ def test_audit(admin, tenant, stranger):
     assert made["action"] == "key.create" and made["actor"] == "token"
     assert key["token"] not in str(made)
     assert data(stranger.owner, f"/admin/audit?object={key['id']}") == []
+    by = box.env["POSTERN_ADMIN_LOGIN"]
+    ours = f"/admin/audit?company_id={tenant.id}"
+    assert {e["actor_name"] for e in data(admin, f"{ours}&actor={by}")} == {by}
+    assert data(admin, f"{ours}&actor={made['actor_id']}") == [made]
+    actions = [e["action"] for e in data(admin, f"{ours}&action=domain")]
+    assert actions == ["domain.set", "domain.add"]
+    assert data(admin, f"{ours}&action=domain.set") == [newest]
     page = admin.ok("GET", f"/admin/audit?company_id={tenant.id}&limit=1")
     assert page["has_more"] and page["data"] == [newest]
     rest = data(admin, f"/admin/audit?company_id={tenant.id}&after={newest['id']}")
     assert rest == entries[1:]
     assert stranger.owner.status("GET", f"/admin/audit?after={newest['id']}") == 422
+
+
+def test_host(own_box):
+    box = own_box(
+        "--postconf", "relay_domains=in.example", "--set", "http.url=https://api.example"
+    )
+    admin = operator(box)
+    host = admin.ok("GET", "/admin/host")
+    assert host["api_url"] == "https://api.example"
+    assert host["name"] and host["postfix_version"] and host["receives_by"] is None
+    company = box.company()
+    owner = by_token(box, unique("owner"), company)
+    # Of what is not theirs nobody learns where its mail goes.
+    assert owner.ok("GET", "/admin/host?domain=in.example")["receives_by"] is None
+    box.cli("domain", "add", "in.example", "--company", company, "--policy", "learn")
+    for client in [admin, owner]:
+        host = client.ok("GET", "/admin/host?domain=in.example")
+        assert host["receives_by"] == "relay_domains"
 
 
 def test_settings(box, admin):

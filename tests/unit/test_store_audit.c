@@ -379,6 +379,21 @@ static void test_pages(void **state)
 		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
 	assert_int_equal(list.n, 1);
 	store_audit_list_free(&list);
+	scope = (struct audit_scope){.action = "domain"};
+	assert_int_equal(
+		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(list.n, 2);
+	store_audit_list_free(&list);
+	scope = (struct audit_scope){.action = "domain.ad"};
+	assert_int_equal(
+		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(list.n, 0);
+	store_audit_list_free(&list);
+	scope = (struct audit_scope){.action = "key.create", .actor = "nobody"};
+	assert_int_equal(
+		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(list.n, 0);
+	store_audit_list_free(&list);
 	scope = (struct audit_scope){.since_us = INT64_MAX};
 	assert_int_equal(
 		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
