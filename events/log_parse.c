@@ -57,6 +57,14 @@ static bool until(struct rest *rest, const char *text, struct span *span_r)
 	return true;
 }
 
+/* The same of a value, which has no blank: one with a blank was cut, and the
+ * next line is glued to it. */
+static bool until_value(struct rest *rest, struct span *span_r)
+{
+	return until(rest, ", ", span_r) &&
+	       memchr(span_r->data, ' ', span_r->len) == NULL;
+}
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -283,11 +291,11 @@ static void read_delivery(struct rest *rest, struct log_line *line)
 	if (!read_addr(rest, ">, ", &line->to) ||
 		(skip(rest, "orig_to=") &&
 			!read_addr(rest, ">, ", &line->orig_to)) ||
-		!skip(rest, "relay=") || !until(rest, ", ", &line->relay))
+		!skip(rest, "relay=") || !until_value(rest, &line->relay))
 		return;
 	while (!skip(rest, "status=")) {
 		if (!until(rest, "=", &key) || memchr(key.data, ' ', key.len) ||
-			!until(rest, ", ", &value))
+			!until_value(rest, &value))
 			return;
 		if (span_is(key, "delays"))
 			line->delays = value;
@@ -315,6 +323,12 @@ static void read_cleanup(struct rest *rest, struct log_line *line)
 	}
 }
 
+/* The end of a line whose words are fixed: another one may be glued to it. */
+static void read_end(const struct rest *rest, struct log_line *line)
+{
+	line->cut = left(rest) > 0 && *rest->at != ' ';
+}
+
 static void read_queue_manager(struct rest *rest, struct log_line *line)
 {
 	struct span sender;
@@ -323,6 +337,7 @@ static void read_queue_manager(struct rest *rest, struct log_line *line)
 		read_delivery(rest, line);
 	} else if (skip(rest, "removed")) {
 		line->kind = LOG_REMOVED;
+		read_end(rest, line);
 	} else if (skip(rest, "from=")) {
 		line->kind = LOG_BAD;
 		if (!read_addr(rest, ">, ", &sender))
@@ -365,6 +380,7 @@ static void read_admin(struct rest *rest, struct log_line *line)
 		line->kind = LOG_REMOVED;
 	else if (skip(rest, "requeued"))
 		line->kind = LOG_REQUEUED;
+	read_end(rest, line);
 }
 
 static void read_agent(struct rest *rest, struct log_line *line)

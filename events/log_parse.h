@@ -71,7 +71,7 @@ struct log_line {
 	struct span relay;
 	struct span delays;
 	struct span dsn;
-	bool cut; /* the text has no end */
+	bool cut; /* the line has no end of its own */
 };
 
 /* Reads a line without its newline. instances: the names of the instances of

@@ -353,6 +353,51 @@ static void test_glued(void **state)
 	assert_int_equal(log_parse_glued(cut, strlen(cut), "postfix"), 0);
 }
 
+/* Wherever a line is cut between its addresses and its text, it does not take
+ * what follows from the line that is glued to it, which counts. */
+static void test_cut_anywhere(void **state)
+{
+	static const char delivery[] = HEAD
+		"to=<a@b.test>, orig_to=<c@b.test>, "
+		"relay=mx.test[127.0.0.11]:25,"
+		" conn_use=2, delay=0.1, delays=0/0/0/0.1, dsn=4.0.0, "
+		"status=deferred";
+	static const char removed[] =
+		"Nov 21 22:57:10 mail postfix/qmgr[1]: 34230ABA654: removed";
+	static const char *const nexts[] = {
+		"Nov 21 23:11:35 mail postfix/smtp[1]: 44230ABA654: "
+		"to=<x@y.test>, relay=mx.test[127.0.0.11]:25, delay=2, "
+		"delays=0/0/0/2, dsn=2.0.0, status=sent (250 ok)",
+		"Nov 21 23:11:35 mail postfix/qmgr[1]: 44230ABA654: removed",
+	};
+
+	(void)state;
+	for (size_t n = 0; n < ARRAY_SIZE(nexts); n++)
+		for (size_t len =
+				strlen(HEAD "to=<a@b.test>, orig_to=<c@b.test>,"
+					    " ");
+			len < strlen(delivery); len++) {
+			_cleanup_free_ char *both = mem_printf(
+				"%.*s%s", (int)len, delivery, nexts[n]);
+			struct log_line line;
+
+			log_parse(both, strlen(both), "postfix", &line);
+			if (line.kind != LOG_BAD ||
+				log_parse_glued(both, strlen(both), "postfix") !=
+					len)
+				fail_msg("%s", both);
+		}
+	{
+		_cleanup_free_ char *both = mem_printf("%s%s", removed, nexts[0]);
+		struct log_line line;
+
+		log_parse(both, strlen(both), "postfix", &line);
+		assert_true(line.kind == LOG_REMOVED && line.cut);
+		assert_int_equal(log_parse_glued(both, strlen(both), "postfix"),
+			strlen(removed));
+	}
+}
+
 static const struct {
 	const char *text;
 	const char *id;
@@ -411,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_glued),
+		cmocka_unit_test(test_cut_anywhere),
 		cmocka_unit_test(test_queued_as),
 		cmocka_unit_test(test_payloads),
 	};
