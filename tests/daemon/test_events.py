@@ -53,7 +53,12 @@ def test_what_the_remote_answers(fates):
         "busy": b"421 4.7.0 Not now\r\n",
         "mute": b"",
     }
+    at_mail = {
+        "stranger": (b"550 5.7.1 We take no mail of yours\r\n", "bounced"),
+        "slow": (b"450 4.7.1 Not so fast\r\n", "deferred"),
+    }
     remotes = {name: Remote(text) for name, text in greetings.items()}
+    remotes |= {name: Remote(mail=text) for name, (text, _) in at_mail.items()}
     for name, remote in remotes.items():
         fates.route(f"{name}.test", f"smtp:[127.0.0.1]:{remote.port}")
     fates.route("nobody.test", f"smtp:[127.0.0.1]:{free_port()}")
@@ -64,8 +69,8 @@ def test_what_the_remote_answers(fates):
         "deferred": "delivery_delayed",
     }
     ids = {local: fates.send(address(local)) for local in wanted}
-    for name in (*greetings, "nobody"):
-        wanted[name] = "deferred"
+    for name in (*remotes, "nobody"):
+        wanted[name] = at_mail.get(name, (None, "deferred"))[1]
         ids[name] = fates.send(f"x@{name}.test")
     for local, email_id in ids.items():
         fates.wait(email_id, wanted[local])
@@ -75,6 +80,8 @@ def test_what_the_remote_answers(fates):
     assert "because of this 550 5.7.1 and that" in text
     [(kind, n, text)] = fates.events(ids["bytes"])
     assert "ü" in text and "status=sent" in text
+    [(kind, n, text)] = fates.events(ids["stranger"])
+    assert "We take no mail of yours (in reply to MAIL FROM command)" in text
     for remote in remotes.values():
         remote.close()
 

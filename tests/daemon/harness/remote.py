@@ -28,10 +28,11 @@ class Remote:
     """Listens on a free port of loopback. Other local parts than those above:
     `reset` and `resetend` have the connection reset at RCPT and at the end of
     the message, `silent` and `silentend` wait there for nothing; all others are
-    taken. With greeting it is all that anybody hears."""
+    taken. With greeting it is all that anybody hears; mail is answered to MAIL."""
 
-    def __init__(self, greeting=None):
+    def __init__(self, greeting=None, mail=b"250 2.1.0 Ok\r\n"):
         self.greeting = greeting
+        self.mail = mail
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.taken = []  # recipients
@@ -75,7 +76,9 @@ class Remote:
                 return
             if word in (b"RSET", b"MAIL"):
                 recipients = []
-            if word == b"RCPT":
+            if word == b"MAIL":
+                peer.sendall(self.mail)
+            elif word == b"RCPT":
                 address = line.split(b"<", 1)[1].split(b">")[0].decode()
                 local = address.split("@")[0]
                 if local == "reset":
