@@ -213,8 +213,10 @@ static int store_line(struct reader *reader, const struct source_line *from,
 			note_gap(reader, "log_dropped_lines", now_us, err) < 0))
 		return -1;
 	if (line->kind != LOG_NOTHING &&
-		tracker_line(reader->tracker, line, reader->number,
-			time_of(from, line, now_us), now_us, err) < 0)
+		tracker_line(reader->tracker, line,
+			&(struct line_place){reader->number,
+				time_of(from, line, now_us), from->live},
+			now_us, err) < 0)
 		return -1;
 	if (from->tag || !(line->kind == LOG_BAD || line->cut))
 		return 0;

@@ -112,7 +112,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	struct fact_writer *writer = look->repair->writer;
 	struct hop hop;
 	int found = store_hop_find(
-		look->repair->db, item->id, look->now_us, &hop, err);
+		look->repair->db, item->id, look->now_us, true, &hop, err);
 
 	if (found != 1)
 		return found;

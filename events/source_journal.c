@@ -22,6 +22,7 @@ struct source_journal {
 	char *position; /* of the entry that was given last; NULL: none yet */
 	const char *gap;
 	bool at_entry; /* the present entry was not given yet */
+	bool at_end;   /* all that was there was read once */
 };
 
 static struct source_journal *of(struct source *source)
@@ -74,6 +75,7 @@ static int journal_next(
 	source->at_entry = false;
 	if (found < 0)
 		return fail(found, "cannot go on", err);
+	source->at_end |= found == 0;
 	if (found == 0)
 		return 0;
 	free(TAKE_PTR(source->tag));
@@ -88,6 +90,7 @@ static int journal_next(
 	if (sd_journal_get_realtime_usec(source->journal, &time_us) == 0)
 		line.time_us = (int64_t)time_us;
 	line.anchor_us = line.time_us;
+	line.live = source->at_end;
 	*line_r = line;
 	return 1;
 }

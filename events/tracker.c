@@ -32,8 +32,7 @@ enum {
 /* A line, with its own copy of what it points to. */
 struct kept_line {
 	struct log_line line;
-	int64_t time_us;
-	uint64_t number;
+	struct line_place place;
 	char *text;
 };
 
@@ -80,8 +79,7 @@ struct tracker {
 struct step {
 	struct tracker *tracker;
 	const struct log_line *line;
-	uint64_t number;
-	int64_t time_us;
+	struct line_place place;
 	int64_t now_us;
 	struct err *err;
 };
@@ -166,14 +164,14 @@ static struct stranger *keep(struct step *step)
 	struct span id = step->line->id;
 	struct stranger **slot, *stranger;
 
-	forget_old(tracker, step->time_us);
+	forget_old(tracker, step->place.time_us);
 	slot = find_slot(tracker, id);
 	if (*slot)
 		return *slot;
 	stranger = mem_new(struct stranger);
 	stranger->id = mem_dup(id.data, id.len);
-	stranger->first_us = step->time_us;
-	stranger->number = step->number;
+	stranger->first_us = step->place.time_us;
+	stranger->number = step->place.number;
 	stranger->bytes = ENTRY_COST;
 	stranger->older = tracker->newest;
 	*(tracker->newest ? &tracker->newest->newer : &tracker->oldest) = stranger;
@@ -204,8 +202,7 @@ static struct stranger *keep_line(struct step *step)
 		stranger->lines, stranger->n + 1, sizeof(*stranger->lines));
 	kept = &stranger->lines[stranger->n++];
 	*kept = (struct kept_line){.line = *line,
-		.time_us = step->time_us,
-		.number = step->number,
+		.place = step->place,
 		.text = mem_dup(from, (size_t)(end - from))};
 	rebase(&kept->line.id, from, kept->text);
 	rebase(&kept->line.text, from, kept->text);
@@ -297,7 +294,7 @@ static int report(struct step *step, struct fact_report *report)
 {
 	int added;
 
-	report->occurred_us = step->time_us;
+	report->occurred_us = step->place.time_us;
 	report->now_us = step->now_us;
 	report->source = "log";
 	added = fact_writer_add(step->tracker->writer, report, step->err);
@@ -430,12 +427,12 @@ static int look_up(struct step *step, struct span id, struct known **known_r)
 	known->in_bucket = *slot;
 	known->before = tracker->last_known;
 	*slot = tracker->last_known = known;
-	found = store_hop_find(
-		tracker->db, known->id, step->time_us, &known->hop, step->err);
+	found = store_hop_find(tracker->db, known->id, step->place.time_us,
+		step->place.live, &known->hop, step->err);
 	if (found < 0)
 		return -1;
 	known->found = found == 1;
-	known->time_us = step->time_us;
+	known->time_us = step->place.time_us;
 	*known_r = known;
 	return 0;
 }
@@ -447,7 +444,7 @@ static int find_hop(struct step *step, struct span id, struct known **known_r)
 	struct known *known = find_known(step->tracker, id);
 	int alone;
 
-	if ((known == NULL || !is_fresh(known, step->time_us)) &&
+	if ((known == NULL || !is_fresh(known, step->place.time_us)) &&
 		look_up(step, id, &known) < 0)
 		return -1;
 	*known_r = known;
@@ -474,8 +471,7 @@ static int follow_kept(struct step *step, struct stranger *stranger)
 		struct step again = *step;
 
 		again.line = &stranger->lines[i].line;
-		again.number = stranger->lines[i].number;
-		again.time_us = stranger->lines[i].time_us;
+		again.place = stranger->lines[i].place;
 		result = follow(&again);
 	}
 	free_stranger(stranger);
@@ -507,7 +503,7 @@ static int connect(struct step *step, struct span id, const struct hop *parent,
 		.email = parent->email,
 		.since_us = found      ? known->hop.since_us
 			    : stranger ? stranger->first_us
-				       : step->time_us,
+				       : step->place.time_us,
 		.parent = parent->queue_id,
 		.how = how,
 		.n = n,
@@ -639,9 +635,9 @@ static int on_removed(struct step *step, struct hop *hop)
 
 	if (hop->closed_us)
 		return 0;
-	if (store_hop_close(db, hop, step->time_us, step->err) < 0)
+	if (store_hop_close(db, hop, step->place.time_us, step->err) < 0)
 		return -1;
-	hop->closed_us = step->time_us;
+	hop->closed_us = step->place.time_us;
 	if (step->line->by_admin)
 		return report_each(step, hop, concerns_open, FACT_REMOVED);
 	/* A filter by pipe took it, and what came out of that was for others:
@@ -658,7 +654,7 @@ static int on_removed(struct step *step, struct hop *hop)
 		return result;
 	step->tracker->counts.open++;
 	return store_gap_add(db, "log", "no_status", hop->since_us,
-		step->time_us, step->err);
+		step->place.time_us, step->err);
 }
 
 /* The queue manager begins with a message of which nothing is known: its
@@ -675,7 +671,7 @@ static int on_stranger_active(struct step *step)
 	if (stranger->message_id == NULL)
 		return 0;
 	found = store_hop_of_message_id(step->tracker->db, stranger->message_id,
-		step->time_us, &parent, step->err);
+		step->place.time_us, &parent, step->err);
 	if (found != 1)
 		return found;
 	found = connect(step, step->line->id, &parent, HOP_MESSAGE_ID, parent.n);
@@ -694,9 +690,9 @@ static int on_pickup(struct step *step)
 		step, step->line->id, &before->hop, HOP_ORIG_ID, before->hop.n);
 	if (result < 0 || before->hop.closed_us)
 		return result < 0 ? -1 : 0;
-	before->hop.closed_us = step->time_us;
-	return store_hop_close(
-		step->tracker->db, &before->hop, step->time_us, step->err);
+	before->hop.closed_us = step->place.time_us;
+	return store_hop_close(step->tracker->db, &before->hop,
+		step->place.time_us, step->err);
 }
 
 static void on_message_id(struct step *step)
@@ -777,9 +773,9 @@ static int follow(struct step *step)
 }
 
 int tracker_line(struct tracker *tracker, const struct log_line *line,
-	uint64_t number, int64_t time_us, int64_t now_us, struct err *err)
+	const struct line_place *place, int64_t now_us, struct err *err)
 {
-	struct step step = {tracker, line, number, time_us, now_us, err};
+	struct step step = {tracker, line, *place, now_us, err};
 
 	tracker->counts.lines++;
 	if (line->kind == LOG_BAD)

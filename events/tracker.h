@@ -31,11 +31,16 @@ void tracker_reset(struct tracker *tracker);
 /* The transaction was committed. */
 void tracker_kept(struct tracker *tracker);
 
-/* Stores what the line says. number: how many lines came before it in this run;
- * time_us: when it was written. In the caller's transaction, which has to be
+/* Where a line stands. */
+struct line_place {
+	uint64_t number; /* how many lines came before it in this run */
+	int64_t time_us; /* when it was written */
+	bool live;       /* just now, whatever that time says */
+};
+/* Stores what the line says, in the caller's transaction, which has to be
  * undone when this fails; tracker_settle() ends it. */
 int tracker_line(struct tracker *tracker, const struct log_line *line,
-	uint64_t number, int64_t time_us, int64_t now_us, struct err *err);
+	const struct line_place *place, int64_t now_us, struct err *err);
 /* Brings recipients and emails up to date of which something was said. */
 int tracker_settle(struct tracker *tracker, struct err *err);
 /* How many recipients wait for that. */

@@ -68,7 +68,7 @@ static int find_recorded(struct db *db, const struct db_param *params,
 }
 
 int store_hop_find(struct db *db, const char *queue_id, int64_t time_us,
-	struct hop *hop_r, struct err *err)
+	bool now, struct hop *hop_r, struct err *err)
 {
 	static const char sql_hop[] = "SELECT " HOP_COLUMNS
 				      " FROM hop h WHERE h.queue_id = $id"
@@ -76,7 +76,7 @@ int store_hop_find(struct db *db, const char *queue_id, int64_t time_us,
 				      " ORDER BY h.since_us DESC LIMIT 1";
 	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", queue_id),
 		DB_INT("$from", time_us - LIFETIME_US),
-		DB_INT("$to", time_us + SLACK_US));
+		DB_INT("$to", now ? INT64_MAX : time_us + SLACK_US));
 	struct hop hop, newer;
 	int found = row_get(db, sql_hop, params, &hop_type, &hop, err);
 

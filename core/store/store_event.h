@@ -38,10 +38,12 @@ struct hop {
 };
 void hop_clear(struct hop *hop);
 
-/* The message that had the queue id at that time: 1, 0, -1. Ids come back. A
- * message that the milter has recorded gets its row by this. */
+/* The message that had the queue id at that time: 1, 0, -1. Ids come back. now:
+ * that is the present, so one that was recorded later counts, too: the clock
+ * has been set back since. A message that the milter has recorded gets its row
+ * by this. */
 int store_hop_find(struct db *db, const char *queue_id, int64_t time_us,
-	struct hop *hop_r, struct err *err);
+	bool now, struct hop *hop_r, struct err *err);
 /* Adds one, or says more about the one that is there: how and whose it is. */
 int store_hop_add(struct db *db, const struct hop *hop, struct err *err);
 int store_hop_close(

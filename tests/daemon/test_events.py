@@ -436,6 +436,52 @@ def test_killed_again_and_again(own_box):
     assert db.execute("SELECT why FROM gap").fetchall() == []
 
 
+def test_odd_lines_of_a_running_log(own_box):
+    """A full disk cuts a line, and the next one is glued to it; and the clock is
+    set back: what comes now is about emails of later."""
+    box = own_box()
+    box.stop("events")
+    log = Log(box, 5)
+    box.set("events", "log_file", str(log.path))
+    log.path.write_text(log.lines(0))
+    path = box.dir / "store/postern.db"
+    db = sqlite3.connect(path, timeout=60)
+
+    def states():
+        return [s for (s,) in db.execute("SELECT state FROM email_recipient ORDER BY email")]
+
+    def append(text):
+        with log.path.open("a") as file:
+            file.write(text)
+
+    reader = start_reader(box)
+    try:
+        wait_for("the first email", lambda: states()[0] == "delivered")
+        # The line of the deferral ends before its status.
+        lines = log.lines(1).splitlines(keepends=True)
+        append("".join(lines[:2]) + lines[2][:-30] + "".join(lines[3:]))
+        wait_for("what was glued", lambda: states()[1] == "delivered")
+        assert db.execute("SELECT why, count FROM gap").fetchall() == [("unreadable_line", 1)]
+        # An hour, when Postfix has tried one of two already.
+        lines = log.lines(2).splitlines(keepends=True)
+        append("".join(lines[:3]))
+        wait_for("the deferral", lambda: states()[2] == "deferred")
+        with db:
+            later = 3600 * 1000000
+            db.execute("UPDATE hop SET since_us = since_us + ?", (later,))
+            db.execute(
+                "UPDATE email SET decided_us = decided_us + ? WHERE domain = 'many.example'",
+                (later,),
+            )
+        append("".join(lines[3:]) + log.lines(3))
+        wait_for("both", lambda: states()[2:4] == ["delivered", "delivered"])
+        assert states()[4] == "queued"
+        assert db.execute("SELECT count(*) FROM hop WHERE closed_us = 0").fetchone() == (0,)
+    finally:
+        reader.kill()
+        reader.wait()
+
+
 def test_once(own_box):
     """An old log, packed; what is known is not stored again."""
     box = own_box()

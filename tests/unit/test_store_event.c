@@ -197,20 +197,30 @@ static void test_queue_ids(void **state)
 
 	begin(temp);
 	assert_int_equal(
-		store_hop_find(temp->db, "4X", 1000 + second, &hop, NULL), 1);
+		store_hop_find(temp->db, "4X", 1000 + second, false, &hop, NULL),
+		1);
 	assert_true(hop.is_new && hop.how == HOP_MILTER);
 	OK(store_hop_close(temp->db, &hop, 60 * second, &why));
 	hop_clear(&hop);
 	assert_int_equal(
-		store_hop_find(temp->db, "4X", 60 * second, &hop, NULL), 1);
+		store_hop_find(temp->db, "4X", 60 * second, false, &hop, NULL),
+		1);
 	assert_false(hop.is_new);
 	hop_clear(&hop);
 	assert_int_equal(
-		store_hop_find(temp->db, "4X", 90 * second, &hop, NULL), 0);
+		store_hop_find(temp->db, "4X", 90 * second, false, &hop, NULL),
+		0);
 	assert_int_equal(
-		store_hop_find(temp->db, "4X", -10 * second, &hop, NULL), 0);
+		store_hop_find(temp->db, "4X", -10 * second, false, &hop, NULL),
+		0);
 	assert_int_equal(
-		store_hop_find(temp->db, "4Y", 60 * second, &hop, NULL), 0);
+		store_hop_find(temp->db, "4Y", 60 * second, false, &hop, NULL),
+		0);
+	/* The clock was set back. */
+	assert_int_equal(
+		store_hop_find(temp->db, "4X", -10 * second, true, &hop, NULL),
+		1);
+	hop_clear(&hop);
 }
 
 /* Neither seq nor recorded_us comes back, when the newest rows were removed. */

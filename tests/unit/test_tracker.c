@@ -257,7 +257,8 @@ static void read_line(struct world *world, const char *text)
 	struct log_line line;
 
 	log_parse(text, strlen(text), LOG_CORPUS_INSTANCES, &line);
-	OK(tracker_line(world->tracker, &line, world->number++, time_of(&line),
+	OK(tracker_line(world->tracker, &line,
+		&(struct line_place){world->number++, time_of(&line), false},
 		anchor_us, &why));
 }
 
