@@ -12,7 +12,11 @@
 #include "core/base/str.h"
 #include "core/store/store_fact.h"
 
-enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000 };
+enum {
+	OPEN_MAX_ROWS = 100000,
+	HELD_MAX = 4000,
+	SLACK_S = 60, /* between Postfix's arrival time and the milter's */
+};
 #define SECOND_US INT64_C(1000000)
 
 /* A recipient of an email; n is EVENT_ANY_RECIPIENT for each of it. */
@@ -104,8 +108,9 @@ static void add_waiting(
 		hop->since_us, mem_strdup(hop->queue_id), mem_strdup(reason)};
 }
 
-/* A message of the queue. An address that none of the recipients has is one
- * that an alias led to: the whole email counts as being there. */
+/* A message of the queue; one that came later has its id from ours. An address
+ * that none of the recipients has is one that an alias led to: the whole email
+ * counts as being there. */
 static int on_item(void *arg, struct queue_item *item, struct err *err)
 {
 	struct look *look = arg;
@@ -116,6 +121,10 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 
 	if (found != 1)
 		return found;
+	if (item->arrival_s > hop.since_us / SECOND_US + SLACK_S) {
+		hop_clear(&hop);
+		return 0;
+	}
 	for (size_t i = 0; i < item->recipients.n && found >= 0; i++) {
 		int64_t n = hop.n;
 

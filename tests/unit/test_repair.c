@@ -21,6 +21,7 @@ struct fake_queue {
 	const char *id; /* NULL: it is empty */
 	const char *recipients[3];
 	const char *reasons[3];
+	int64_t arrival_s;
 	bool broken;
 };
 
@@ -37,6 +38,7 @@ static int each(void *queue,
 	if (fake->id == NULL)
 		return 0;
 	item.id = mem_strdup(fake->id);
+	item.arrival_s = fake->arrival_s;
 	for (size_t i = 0; i < 3 && fake->recipients[i]; i++) {
 		strv_add(&item.recipients, fake->recipients[i]);
 		strv_add(&item.reasons, fake->reasons[i]);
@@ -149,6 +151,20 @@ static void test_alias(void **state)
 	LOOK(1500, "queued queued queued");
 }
 
+/* The message has gone, and its id was used again by mail of others. */
+static void test_id_used_again(void **state)
+{
+	struct fake_queue queue = {.id = "4jX7GV2C8nz1fL5Q",
+		.recipients = {"a@dst.test", "other@dst.test"},
+		.reasons = {"host mx said: 450 4.2.1 later", ""},
+		.arrival_s = SENT_US / SECOND_US + 90};
+	struct temp_db *temp = *state;
+	_cleanup_(repair) struct repair *repair = begin(temp, &queue);
+
+	LOOK(100, "queued queued queued");
+	LOOK(800, "unknown unknown unknown");
+}
+
 static void test_broken(void **state)
 {
 	struct fake_queue queue = {.broken = true};
@@ -172,6 +188,7 @@ int main(void)
 		TEST(test_one_look_is_not_enough),
 		TEST(test_listed),
 		TEST(test_alias),
+		TEST(test_id_used_again),
 		TEST(test_broken),
 	};
 
