@@ -517,8 +517,26 @@ static int connect(struct step *step, struct span id, const struct hop *parent,
 	return follow_kept(step, stranger) < 0 ? -1 : 1;
 }
 
+/* When the attempt began that the line tells of, or a little earlier, since the
+ * reader may have been behind; 0 when it does not say. */
+static int64_t attempt_begin(const struct step *step)
+{
+	enum { SLACK_S = 60, LONGEST_S = 1000000 };
+	_cleanup_free_ char *delays = text_of(step->line->delays);
+	double connecting, sending;
+
+	if (delays == NULL ||
+		sscanf(delays, "%*[^/]/%*[^/]/%lf/%lf", &connecting, &sending) !=
+			2 ||
+		!(connecting + sending >= 0 && connecting + sending < LONGEST_S))
+		return 0;
+	return step->place.time_us -
+	       (int64_t)((SLACK_S + connecting + sending) * 1e6);
+}
+
 /* Whether the answer to an attempt says that the message came back into this
- * queue: 1, 0, -1. It is then followed there. */
+ * queue: 1, 0, -1. It is then followed there. A filter that says nothing gives
+ * it back while it has it: others may send it with its Message-ID, too. */
 static int was_handed_on(struct step *step, struct known *known, int64_t n)
 {
 	const struct log_line *line = step->line;
@@ -538,7 +556,8 @@ static int was_handed_on(struct step *step, struct known *known, int64_t n)
 	if (result != 0)
 		return result < 0 ? -1 : 0;
 	if (id.data == NULL)
-		return store_hop_is_filtered(step->tracker->db, hop, step->err);
+		return store_hop_is_filtered(
+			step->tracker->db, hop, attempt_begin(step), step->err);
 	/* Or it is the queue of the next host. */
 	result = find_hop(step, id, &child);
 	if (result == 1 && child->hop.email != hop->email)

@@ -224,15 +224,18 @@ static int64_t get_number(struct db *db, const char *sql,
 	return number;
 }
 
-int store_hop_is_filtered(struct db *db, const struct hop *hop, struct err *err)
+int store_hop_is_filtered(
+	struct db *db, const struct hop *hop, int64_t from_us, struct err *err)
 {
 	static const char sql_filtered[] =
 		"SELECT EXISTS (SELECT 1 FROM hop WHERE email = $email"
-		" AND parent = $queue_id AND how = 'message_id')";
+		" AND parent = $queue_id AND how = 'message_id'"
+		" AND since_us >= $from)";
 
 	return (int)get_number(db, sql_filtered,
 		DB_PARAMS(DB_INT("$email", hop->email),
-			DB_TEXT("$queue_id", hop->queue_id)),
+			DB_TEXT("$queue_id", hop->queue_id),
+			DB_INT("$from", from_us)),
 		err);
 }
 

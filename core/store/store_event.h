@@ -52,9 +52,10 @@ int store_hop_close(
  * message nothing was heard yet: 1 and its newest message, 0, -1. */
 int store_hop_of_message_id(struct db *db, const char *message_id,
 	int64_t time_us, struct hop *hop_r, struct err *err);
-/* Whether it gave the email to a program that gave it back as another message,
- * of which its Message-ID alone tells: 1, 0, -1. */
-int store_hop_is_filtered(struct db *db, const struct hop *hop, struct err *err);
+/* Whether it gave the email, not before from_us, to a program that gave it back
+ * as another message, of which its Message-ID alone tells: 1, 0, -1. */
+int store_hop_is_filtered(
+	struct db *db, const struct hop *hop, int64_t from_us, struct err *err);
 /* Whether no other message carries the email: 1, 0, -1. */
 int store_hop_is_alone(struct db *db, const struct hop *hop, struct err *err);
 /* Whether all messages of the email have left the queue, and none but its

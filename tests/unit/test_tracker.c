@@ -376,6 +376,59 @@ static void test_order(void **state)
 	}
 }
 
+/* Somebody who has the email sends it back, as a list or a forwarding does,
+ * while it is tried for another recipient: no filter gave that message back. */
+static void test_message_id_of_others(void **state)
+{
+#define LINE(time, payload) "2026-11-22T" time "Z mail postfix/" payload
+#define OURS                "4jX7GV2C8nz1fL5Q: "
+#define THEIRS              "4jX7GV2C8nz1fL60: "
+	static const struct story story = {"01", "4jX7GV2C8nz1fL5Q",
+		"<chosen@sender.test>", "ok@remote.test later@remote.test",
+		"delivered delivered", "delivered", 3};
+	static const char *const lines[] = {
+		LINE("00:00:00",
+			"cleanup[1]: " OURS "message-id=<chosen@sender.test>"),
+		LINE("00:00:00", "qmgr[1]: " OURS
+				 "from=<app@sender.test>, size=1, nrcpt=2 "
+				 "(queue active)"),
+		LINE("00:00:01", "smtp[1]: " OURS
+				 "to=<ok@remote.test>, relay=r, delay=1, "
+				 "delays=0/0/0.5/0.5, dsn=2.0.0, status=sent "
+				 "(250 ok)"),
+		LINE("00:00:01",
+			"smtp[1]: " OURS "to=<later@remote.test>, relay=r, "
+			"delay=1, delays=0/0/0.5/0.5, dsn=4.0.0, "
+			"status=deferred (450 later)"),
+		LINE("00:00:20", "cleanup[1]: " THEIRS
+				 "message-id=<chosen@sender.test>"),
+		LINE("00:00:20", "qmgr[1]: " THEIRS
+				 "from=<list@there.test>, size=1, nrcpt=1 "
+				 "(queue active)"),
+		LINE("00:00:21",
+			"local[1]: " THEIRS "to=<carol@here.test>, relay=local,"
+			" delay=1, delays=0/0/0/1, dsn=4.2.2, status=deferred "
+			"(mailbox full)"),
+		LINE("00:10:00",
+			"smtp[1]: " OURS "to=<later@remote.test>, relay=r, "
+			"delay=600, delays=599/0/0.5/0.5, dsn=2.0.0, "
+			"status=sent (250 ok)"),
+		LINE("00:10:00", "qmgr[1]: " OURS "removed"),
+	};
+#undef LINE
+#undef OURS
+#undef THEIRS
+	struct world world;
+
+	begin(&world, *state, &story);
+	strv_free(&world.lines);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		strv_add(&world.lines, lines[i]);
+	read_lines(&world, 0, world.lines.n);
+	check(&world, &story);
+	end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +438,8 @@ int main(void)
 			test_interrupted, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_order, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_message_id_of_others,
+			temp_db_setup, temp_db_teardown),
 	};
 
 	setenv("TZ", "UTC", 1);
