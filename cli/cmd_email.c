@@ -460,7 +460,7 @@ static int run_watch(
 		following->seq = events.items[i].seq;
 	}
 	following->version = version;
-	if (events.n == WATCH_EVENTS) { /* there may be others */
+	if (events.more) {
 		following->version = -1;
 		more = 1;
 	} else if (answer) {

@@ -352,26 +352,33 @@ int store_event_of_email(struct db *db, int64_t email,
 	return 0;
 }
 
+/* Of one email all numbers are sorted, which an index has; rows are read of the
+ * page alone. */
 int store_event_after(struct db *db, int64_t after_seq, int64_t email,
 	int limit, struct event_list *list_r, struct err *err)
 {
-#define AFTER(condition)                                                       \
-	"SELECT " EVENT_COLUMNS EVENT_TABLES " WHERE v.seq > $seq" condition   \
-	" ORDER BY v.seq LIMIT $limit"
-	static const char sql_all[] = AFTER("");
-	static const char sql_email[] = AFTER(" AND v.email = $email");
-#undef AFTER
-	const struct db_param *params =
-		email ? DB_PARAMS(DB_INT("$seq", after_seq),
-				DB_INT("$email", email), DB_INT("$limit", limit))
-		      : DB_PARAMS(DB_INT("$seq", after_seq),
-				DB_INT("$limit", limit));
+	static const char sql_all[] =
+		"SELECT " EVENT_COLUMNS EVENT_TABLES
+		" WHERE v.seq > $seq ORDER BY v.seq LIMIT $limit";
+	static const char sql_email[] =
+		"SELECT " EVENT_COLUMNS EVENT_TABLES
+		" WHERE v.seq IN (SELECT seq FROM event WHERE email = $email"
+		" AND seq > $seq ORDER BY seq LIMIT $limit) ORDER BY v.seq";
+	struct db_param params[] = {
+		DB_INT("$seq", after_seq),
+		DB_INT("$limit", limit + INT64_C(1)),
+		DB_INT("$email", email),
+		{.name = NULL},
+	};
 	struct rows rows;
 
+	if (email == 0)
+		params[2].name = NULL;
 	if (row_list(db, email ? sql_email : sql_all, params, &event_type,
-		    ROWS_ALL, &rows, err) < 0)
+		    (size_t)limit, &rows, err) < 0)
 		return -1;
-	*list_r = (struct event_list){.items = rows.items, .n = rows.n};
+	*list_r = (struct event_list){
+		.items = rows.items, .n = rows.n, .more = rows.more};
 	return 0;
 }
 
@@ -404,13 +411,8 @@ int store_event_page_of_email(struct db *db, int64_t email, const char *after,
 {
 	static const char sql_seq[] = "SELECT seq FROM event"
 				      " WHERE key = $key AND email = $email";
-	static const char sql_page[] =
-		"SELECT " EVENT_COLUMNS EVENT_TABLES
-		" WHERE v.email = $email AND v.seq > $seq"
-		" ORDER BY v.seq LIMIT $limit";
 	uint8_t key[EVENT_KEY_LEN];
 	int64_t seq = 0;
-	struct rows rows;
 	int found = 1;
 
 	if (*after && !read_key(after, key))
@@ -422,14 +424,7 @@ int store_event_page_of_email(struct db *db, int64_t email, const char *after,
 			&seq, err);
 	if (found != 1)
 		return found;
-	if (row_list(db, sql_page,
-		    DB_PARAMS(DB_INT("$email", email), DB_INT("$seq", seq),
-			    DB_INT("$limit", limit + INT64_C(1))),
-		    &event_type, (size_t)limit, &rows, err) < 0)
-		return -1;
-	*list_r = (struct event_list){
-		.items = rows.items, .n = rows.n, .more = rows.more};
-	return 1;
+	return store_event_after(db, seq, email, limit, list_r, err) < 0 ? -1 : 1;
 }
 
 /* recorded_us and seq rise together, so the time of an event, or of the next

@@ -135,8 +135,8 @@ void store_event_list_free(struct event_list *list);
 int store_event_of_email(struct db *db, int64_t email,
 	struct event_list *list_r, struct err *err);
 
-/* The next ones behind after_seq, of all emails or of the one with this seq (0:
- * all). */
+/* The next ones behind after_seq, so many at most, of all emails or of the one
+ * with this seq (0: all). */
 int store_event_after(struct db *db, int64_t after_seq, int64_t email,
 	int limit, struct event_list *list_r, struct err *err);
 /* The seq of the newest, 0 without any. */
