@@ -270,11 +270,33 @@ static const struct {
 	{"stored", 0},
 };
 
+/* Where an operator stands, or the end. */
+static char *find_operator(char *text)
+{
+	char *either = strstr(text, " OR "), *both = strstr(text, " AND ");
+
+	if (either == NULL || (both && both < either))
+		either = both;
+	return either ? either : text + strlen(text);
+}
+
+/* The end of what stands in quotes or angle brackets at the beginning, if it is
+ * all that stands before an operator. */
+static char *find_quote(char *text)
+{
+	char *end = strchr("\"'<", *text) && *text
+			    ? strchr(text + 1, *text == '<' ? '>' : *text)
+			    : NULL;
+	size_t blanks = end ? strspn(end + 1, " ") : 0;
+
+	return end && end + 1 + blanks >= find_operator(end + 1) ? end : NULL;
+}
+
 /* The texts between OR, without quotes and parentheses: a JSON array. */
 static int read_texts(const char *name, const char *text, json_t **texts_r,
 	struct problem *problem)
 {
-	_cleanup_free_ char *copy = mem_strdup(text);
+	_cleanup_free_ char *copy = str_trim(text, strlen(text));
 	json_t *texts = json_array();
 	char *rest = copy, *end = copy + strlen(copy);
 
@@ -282,28 +304,23 @@ static int read_texts(const char *name, const char *text, json_t **texts_r,
 		end[-1] = '\0';
 		rest++;
 	}
-	if (str_starts(rest, "NOT ") || strstr(rest, " AND ")) {
-		json_decref(texts);
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"'%s' parameter: AND and NOT are not supported", name);
-	}
-	while (rest) {
-		char *next = strstr(rest, " OR ");
-		_cleanup_free_ char *one = NULL;
-		size_t len;
+	while (*rest) {
+		char *from = rest + strspn(rest, " ");
+		char *quote = find_quote(from);
+		char *next = find_operator(quote ? quote + 1 : from);
+		_cleanup_free_ char *one =
+			quote ? mem_dup(from + 1, (size_t)(quote - from - 1))
+			      : str_trim(from, (size_t)(next - from));
 
-		if (next)
-			*next = '\0';
-		one = str_trim(rest, strlen(rest));
-		len = strlen(one);
-		if (len > 1 && strchr("\"'<", one[0]) &&
-			one[len - 1] == (one[0] == '<' ? '>' : one[0])) {
-			one[len - 1] = '\0';
-			memmove(one, one + 1, len - 1);
+		if (str_starts(next, " AND ") || str_starts(from, "NOT ")) {
+			json_decref(texts);
+			return problem_set(problem, PROBLEM_PARAMETER,
+				"'%s' parameter: AND and NOT are not supported",
+				name);
 		}
 		if (*one)
 			json_array_append_new(texts, json_string(one));
-		rest = next ? next + 4 : NULL;
+		rest = next + (*next ? strlen(" OR ") : 0);
 	}
 	*texts_r = texts;
 	return 0;
