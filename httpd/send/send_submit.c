@@ -205,7 +205,11 @@ static void on_send_injected(
 	}
 	log_error(request->worker->log, "submission_failed", "request",
 		request->id, "email", send->result->id, "error",
-		answer->err->text);
+		answer->err->text, "hint",
+		answer->result == INJECT_TEMPORARY
+			? "postern-milter or Postfix is away or busy: "
+			  "run postfix-conf/check"
+			: NULL);
 	problem_from_err(&send->result->problem, answer->err);
 	send->rejected = answer->result == INJECT_REJECTED;
 	send->doubted = answer->decided;
