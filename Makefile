@@ -216,10 +216,11 @@ bench: bench-all
 bench-%: all bench-tools $(BENCH_PEER)
 	@BUILD=$(BUILD) tests/bench/run $(filter-out all,$*)
 
-# The rules of who may include whom, see doc/ARCHITECTURE.md.
+# The rules of who may include whom, see doc/ARCHITECTURE.md, and the format.
 .PHONY: layers
 layers:
 	tools/check_layers
+	tools/check_format
 
 PREFIX ?= /usr/local
 
@@ -270,7 +271,7 @@ help:
 	@echo 'make bench      measures; bench-GROUP one group of doc/BENCHMARKS.md'
 	@echo 'make man        builds the manual pages'
 	@echo 'make api-doc    brings doc/HTTP-API.md up to date'
-	@echo 'make layers     checks who includes whom'
+	@echo 'make layers     checks who includes whom, and the format of C'
 	@echo 'make install    installs below PREFIX ($(PREFIX))'
 	@echo 'make uninstall  takes that out again; settings and data stay'
 	@echo 'make deps       installs the Debian packages of all the above'

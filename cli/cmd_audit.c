@@ -11,39 +11,6 @@
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000 };
 
-enum {
-	ID,
-	AT,
-	ACTOR,
-	ACTOR_ID,
-	ACTOR_NAME,
-	ORIGIN,
-	COMPANY_ID,
-	ACTION,
-	OBJECT_ID,
-	OBJECT_NAME,
-	CHANGE,
-	BEFORE,
-	AFTER,
-};
-
-static const struct column columns[] = {
-	[ID] = {"id", NULL, .type = COLUMN_TEXT},
-	[AT] = {"at", "TIME", .type = COLUMN_TIME},
-	[ACTOR] = {"actor", "BY", .type = COLUMN_TEXT},
-	[ACTOR_ID] = {"actor_id", NULL, .type = COLUMN_TEXT},
-	[ACTOR_NAME] = {"actor_name", "WHO", COLUMN_TEXT, .width = 30},
-	[ORIGIN] = {"origin", "FROM", COLUMN_TEXT, .width = 40},
-	[COMPANY_ID] = {"company_id", NULL, .type = COLUMN_TEXT},
-	[ACTION] = {"action", "ACTION", .type = COLUMN_TEXT},
-	[OBJECT_ID] = {"object_id", NULL, .type = COLUMN_TEXT},
-	[OBJECT_NAME] = {"object_name", "OBJECT", COLUMN_TEXT, .width = 60},
-	[CHANGE] = {"change", "CHANGE", COLUMN_TEXT, .width = 80},
-	[BEFORE] = {"before", NULL, .type = COLUMN_JSON},
-	[AFTER] = {"after", NULL, .type = COLUMN_JSON},
-	{0},
-};
-
 /* What became different in an object that is there before and after, as
  * `policy learn -> exclusive`; "" for others. A new string. */
 static char *tell_change(const struct audit *audit)
@@ -73,25 +40,29 @@ static char *tell_change(const struct audit *audit)
 	return buf_take(&out);
 }
 
-static void add_row(struct report *report, const struct audit *audit)
+static void fill_change(struct report *report, size_t column, const void *item)
 {
-	_cleanup_free_ char *change = tell_change(audit);
+	_cleanup_free_ char *change = tell_change(item);
 
-	report_add_row(report);
-	report_text(report, ID, audit->id);
-	report_time(report, AT, audit->at_us);
-	report_text(report, ACTOR, audit->actor);
-	report_text(report, ACTOR_ID, audit->actor_id);
-	report_text(report, ACTOR_NAME, audit->actor_name);
-	report_text(report, ORIGIN, audit->origin);
-	report_text(report, COMPANY_ID, audit->company_id);
-	report_text(report, ACTION, audit->action);
-	report_text(report, OBJECT_ID, audit->object_id);
-	report_text(report, OBJECT_NAME, audit->object_name);
-	report_text(report, CHANGE, *change ? change : NULL);
-	report_text(report, BEFORE, audit->before);
-	report_text(report, AFTER, audit->after);
+	report_text(report, column, *change ? change : NULL);
 }
+
+static const struct column columns[] = {
+	{"id", NULL, COLUMN_TEXT, COLUMN_OF(audit, id)},
+	{"at", "TIME", COLUMN_TIME, COLUMN_OF(audit, at_us)},
+	{"actor", "BY", COLUMN_TEXT, COLUMN_OF(audit, actor)},
+	{"actor_id", NULL, COLUMN_TEXT, COLUMN_OF(audit, actor_id)},
+	{"actor_name", "WHO", COLUMN_TEXT, 30, COLUMN_OF(audit, actor_name)},
+	{"origin", "FROM", COLUMN_TEXT, 40, COLUMN_OF(audit, origin)},
+	{"company_id", NULL, COLUMN_TEXT, COLUMN_OF(audit, company_id)},
+	{"action", "ACTION", COLUMN_TEXT, COLUMN_OF(audit, action)},
+	{"object_id", NULL, COLUMN_TEXT, COLUMN_OF(audit, object_id)},
+	{"object_name", "OBJECT", COLUMN_TEXT, 60, COLUMN_OF(audit, object_name)},
+	{"change", "CHANGE", COLUMN_TEXT, 80, .fill = fill_change},
+	{"before", NULL, COLUMN_JSON, COLUMN_OF(audit, before)},
+	{"after", NULL, COLUMN_JSON, COLUMN_OF(audit, after)},
+	{0},
+};
 
 static int run_list(
 	const struct call *call, struct report *report, struct err *err)
@@ -118,7 +89,7 @@ static int run_list(
 	if (store_audit_page(call->db, &scope, &page, &list, &more, err) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
-		add_row(report, &list.items[i]);
+		report_add(report, &list.items[i]);
 	store_audit_list_free(&list);
 	return 0;
 }

@@ -8,12 +8,10 @@
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
 
-enum { ID, NAME, CREATED_AT };
-
 static const struct column columns[] = {
-	[ID] = {"id", "ID", .type = COLUMN_TEXT},
-	[NAME] = {"name", "NAME", COLUMN_TEXT, .width = 60},
-	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	{"id", "ID", COLUMN_TEXT, COLUMN_OF(company, id)},
+	{"name", "NAME", COLUMN_TEXT, 60, COLUMN_OF(company, name)},
+	{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(company, created_us)},
 	{0},
 };
 
@@ -28,14 +26,6 @@ static const struct column removed_columns[] = {
 	{0},
 };
 
-static void add_row(struct report *report, const struct company *company)
-{
-	report_add_row(report);
-	report_text(report, ID, company->id);
-	report_text(report, NAME, company->name);
-	report_time(report, CREATED_AT, company->created_us);
-}
-
 static int run_add(const struct call *call, struct report *report, struct err *err)
 {
 	struct company company;
@@ -43,7 +33,7 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	if (store_company_add(call->db, call_argument(call), call->now_us,
 		    &company, err) < 0)
 		return -1;
-	add_row(report, &company);
+	report_add(report, &company);
 	store_company_clear(&company);
 	return 0;
 }
@@ -56,7 +46,7 @@ static int run_list(
 	if (store_company_list(call->db, NULL, &companies, err) < 0)
 		return -1;
 	for (size_t i = 0; i < companies.n; i++)
-		add_row(report, &companies.items[i]);
+		report_add(report, &companies.items[i]);
 	store_company_list_free(&companies);
 	return 0;
 }

@@ -121,26 +121,30 @@ static int domain_rules_check(
 	return err_set(err, ERR_INVALID, "%s Say it with --policy.", question);
 }
 
-enum {
-	ID,
-	NAME,
-	COMPANY_ID,
-	ACTIVE,
-	PENDING,
-	POLICY,
-	SUBDOMAINS,
-	CREATED_AT,
-};
+static void fill_policy(struct report *report, size_t column, const void *item)
+{
+	const struct domain *domain = item;
+
+	report_text(report, column, store_domain_policy_name(domain->policy));
+}
+
+static void fill_subdomains(struct report *report, size_t column, const void *item)
+{
+	const struct domain *domain = item;
+
+	report_text(report, column,
+		store_domain_subdomains_name(domain->covers_subdomains));
+}
 
 static const struct column columns[] = {
-	[ID] = {"id", NULL, .type = COLUMN_TEXT},
-	[NAME] = {"name", "NAME", .type = COLUMN_TEXT},
-	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
-	[ACTIVE] = {"active", "ACTIVE", .type = COLUMN_FLAG},
-	[PENDING] = {"pending", "ASKED FOR", .type = COLUMN_FLAG},
-	[POLICY] = {"policy", "POLICY", .type = COLUMN_TEXT},
-	[SUBDOMAINS] = {"subdomains", "SUBDOMAINS", .type = COLUMN_TEXT},
-	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	{"id", NULL, COLUMN_TEXT, COLUMN_OF(domain, id)},
+	{"name", "NAME", COLUMN_TEXT, COLUMN_OF(domain, name)},
+	{"company_id", "COMPANY", COLUMN_TEXT, COLUMN_OF(domain, company_id)},
+	{"active", "ACTIVE", COLUMN_FLAG, COLUMN_OF(domain, active)},
+	{"pending", "ASKED FOR", COLUMN_FLAG, COLUMN_OF(domain, pending)},
+	{"policy", "POLICY", COLUMN_TEXT, .fill = fill_policy},
+	{"subdomains", "SUBDOMAINS", COLUMN_TEXT, .fill = fill_subdomains},
+	{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(domain, created_us)},
 	{0},
 };
 
@@ -164,20 +168,6 @@ static const struct column removed_columns[] = {
 	{0},
 };
 
-static void add_row(struct report *report, const struct domain *domain)
-{
-	report_add_row(report);
-	report_text(report, ID, domain->id);
-	report_text(report, NAME, domain->name);
-	report_text(report, COMPANY_ID, domain->company_id);
-	report_number(report, ACTIVE, domain->active);
-	report_number(report, PENDING, domain->pending);
-	report_text(report, POLICY, store_domain_policy_name(domain->policy));
-	report_text(report, SUBDOMAINS,
-		store_domain_subdomains_name(domain->covers_subdomains));
-	report_time(report, CREATED_AT, domain->created_us);
-}
-
 static int run_add(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_free_ char *name = NULL;
@@ -193,7 +183,7 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 		return -1;
 	result = domain_rules_set(call, &domain, err);
 	if (result == 0)
-		add_row(report, &domain);
+		report_add(report, &domain);
 	store_domain_clear(&domain);
 	return result;
 }
@@ -209,7 +199,7 @@ static int run_list(
 			&domains, err) < 0)
 		return -1;
 	for (size_t i = 0; i < domains.n; i++)
-		add_row(report, &domains.items[i]);
+		report_add(report, &domains.items[i]);
 	store_domain_list_free(&domains);
 	return 0;
 }
@@ -254,7 +244,7 @@ static int run_set(const struct call *call, struct report *report, struct err *e
 		return -1;
 	result = domain_rules_set(call, &domain, err);
 	if (result == 0) {
-		add_row(report, &domain);
+		report_add(report, &domain);
 		report_note(report, "domain %s is %s, its subdomains are %s",
 			domain.name, store_domain_policy_name(domain.policy),
 			domain.covers_subdomains ? "covered" : "not covered");
@@ -302,7 +292,7 @@ static int set_active(const struct call *call, bool active,
 	if (result >= 0)
 		result = domain_rules_set(call, &domain, err);
 	if (result >= 0) {
-		add_row(report, &domain);
+		report_add(report, &domain);
 		report_note(report, "domain %s is %s for sending", domain.name,
 			active ? "active" : "not active");
 	}

@@ -47,15 +47,20 @@ static char *suggest_command(
 	return buf_take(&out);
 }
 
-enum { ID, DOMAIN_NAME, KIND, VALUE, LOCAL, CREATED_AT };
+static void fill_kind(struct report *report, size_t column, const void *item)
+{
+	const struct exemption *exemption = item;
+
+	report_text(report, column, store_exemption_kind_name(exemption->kind));
+}
 
 static const struct column columns[] = {
-	[ID] = {"id", "ID", .type = COLUMN_TEXT},
-	[DOMAIN_NAME] = {"domain", "DOMAIN", .type = COLUMN_TEXT},
-	[KIND] = {"kind", "KIND", .type = COLUMN_TEXT},
-	[VALUE] = {"value", "WHO", .type = COLUMN_TEXT},
-	[LOCAL] = {"local", "LOCAL", .type = COLUMN_FLAG},
-	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	{"id", "ID", COLUMN_TEXT, COLUMN_OF(exemption, id)},
+	{"domain", "DOMAIN", COLUMN_TEXT, COLUMN_OF(exemption, domain)},
+	{"kind", "KIND", COLUMN_TEXT, .fill = fill_kind},
+	{"value", "WHO", COLUMN_TEXT, COLUMN_OF(exemption, value)},
+	{"local", "LOCAL", COLUMN_FLAG, COLUMN_OF(exemption, local)},
+	{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(exemption, created_us)},
 	{0},
 };
 
@@ -66,17 +71,6 @@ static const struct column removed_columns[] = {
 	[REMOVED] = {"removed", "REMOVED", .type = COLUMN_FLAG},
 	{0},
 };
-
-static void add_row(struct report *report, const struct exemption *exemption)
-{
-	report_add_row(report);
-	report_text(report, ID, exemption->id);
-	report_text(report, DOMAIN_NAME, exemption->domain);
-	report_text(report, KIND, store_exemption_kind_name(exemption->kind));
-	report_text(report, VALUE, exemption->value);
-	report_number(report, LOCAL, exemption->local);
-	report_time(report, CREATED_AT, exemption->created_us);
-}
 
 /* The one option that says who: 1, 0 when there is none, -1. */
 static int read_who(
@@ -159,7 +153,7 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 		store_exemption_add(call->db, &named.spec, call->now_us,
 			&exemption, err) < 0)
 		return -1;
-	add_row(report, &exemption);
+	report_add(report, &exemption);
 	store_exemption_clear(&exemption);
 	return 0;
 }
@@ -182,7 +176,7 @@ static int run_list(
 	if (result < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
-		add_row(report, &list.items[i]);
+		report_add(report, &list.items[i]);
 	store_exemption_list_free(&list);
 	return 0;
 }

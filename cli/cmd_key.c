@@ -11,54 +11,41 @@
 #include "core/address/addr.h"
 #include "core/store/store_key.h"
 
-/* What a new key and one of the list have in common comes first. */
-enum { ID, COMPANY_ID, DOMAIN_NAME, NAME, SCOPES, CREATED_AT, TOKEN };
-enum { LAST_USED_AT = CREATED_AT + 1, REVOKED_AT };
-
-static const struct column created_columns[] = {
-	[ID] = {"id", "ID", .type = COLUMN_TEXT},
-	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
-	[DOMAIN_NAME] = {"domain", "DOMAIN", .type = COLUMN_TEXT},
-	[NAME] = {"name", "NAME", .type = COLUMN_TEXT},
-	[SCOPES] = {"scopes", "SCOPES", .type = COLUMN_LIST},
-	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
-	[TOKEN] = {"token", "TOKEN", .type = COLUMN_TEXT},
-	{0},
-};
-
-static const struct column columns[] = {
-	[ID] = {"id", "ID", .type = COLUMN_TEXT},
-	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
-	[DOMAIN_NAME] = {"domain", "DOMAIN", .type = COLUMN_TEXT},
-	[NAME] = {"name", "NAME", COLUMN_TEXT, .width = 40},
-	[SCOPES] = {"scopes", "SCOPES", .type = COLUMN_LIST},
-	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
-	[LAST_USED_AT] = {"last_used_at", "LAST USED", .type = COLUMN_TIME},
-	[REVOKED_AT] = {"revoked_at", "REVOKED", .type = COLUMN_TIME},
-	{0},
-};
-
-static void add_common(struct report *report, const struct key *key)
+static void fill_scopes(struct report *report, size_t column, const void *item)
 {
+	const struct key *key = item;
 	_cleanup_free_ char *words = store_key_scopes_format(key->scopes);
 	_cleanup_strv_ struct strv scopes = STRV_INIT;
 
 	strv_split(&scopes, words, ',');
-	report_add_row(report);
-	report_text(report, ID, key->id);
-	report_text(report, COMPANY_ID, key->company_id);
-	report_text(report, DOMAIN_NAME, key->domain);
-	report_text(report, NAME, key->name);
-	report_list(report, SCOPES, &scopes);
-	report_time(report, CREATED_AT, key->created_us);
+	report_list(report, column, &scopes);
 }
 
-static void add_row(struct report *report, const struct key *key)
-{
-	add_common(report, key);
-	report_time(report, LAST_USED_AT, key->last_used_us);
-	report_time(report, REVOKED_AT, key->revoked_us);
-}
+#define COLUMNS                                                                  \
+	{"id", "ID", COLUMN_TEXT, COLUMN_OF(key, id)},                           \
+		{"company_id", "COMPANY", COLUMN_TEXT,                           \
+			COLUMN_OF(key, company_id)},                             \
+		{"domain", "DOMAIN", COLUMN_TEXT, COLUMN_OF(key, domain)},       \
+		{"name", "NAME", COLUMN_TEXT, 40, COLUMN_OF(key, name)},         \
+		{"scopes", "SCOPES", COLUMN_LIST, .fill = fill_scopes},          \
+	{                                                                        \
+		"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(key, created_us) \
+	}
+
+static const struct column columns[] = {
+	COLUMNS,
+	{"last_used_at", "LAST USED", COLUMN_TIME, COLUMN_OF(key, last_used_us)},
+	{"revoked_at", "REVOKED", COLUMN_TIME, COLUMN_OF(key, revoked_us)},
+	{0},
+};
+
+enum { TOKEN = 6 };
+
+static const struct column created_columns[] = {
+	COLUMNS,
+	[TOKEN] = {"token", "TOKEN", .type = COLUMN_TEXT},
+	{0},
+};
 
 static int create(const struct call *call, const struct key_spec *spec,
 	struct report *report, struct err *err)
@@ -72,7 +59,7 @@ static int create(const struct call *call, const struct key_spec *spec,
 	secret_hash(token, strlen(token), hash);
 	result = store_key_create(call->db, spec, hash, call->now_us, &key, err);
 	if (result == 0) {
-		add_common(report, &key);
+		report_add(report, &key);
 		report_text(report, TOKEN, token);
 		report_note(report, "\nThe token is shown only now: it is not "
 				    "stored.");
@@ -116,7 +103,7 @@ static int run_list(
 			err) < 0)
 		return -1;
 	for (size_t i = 0; i < keys.n; i++)
-		add_row(report, &keys.items[i]);
+		report_add(report, &keys.items[i]);
 	store_key_list_free(&keys);
 	return 0;
 }
@@ -139,7 +126,7 @@ static int report_key(
 	for (size_t i = 0; i < keys.n; i++) {
 		if (!str_eq(keys.items[i].id, id))
 			continue;
-		add_row(report, &keys.items[i]);
+		report_add(report, &keys.items[i]);
 		note_revoked(report, &keys.items[i]);
 	}
 	store_key_list_free(&keys);

@@ -8,26 +8,28 @@
 #include "core/policy/ticket.h"
 #include "core/store/store_probe.h"
 
-enum { ADDRESS, SEEN, SEEN_AT, QUEUE_ID };
-
-static const struct column columns[] = {
-	[ADDRESS] = {"address", "ADDRESS", .type = COLUMN_TEXT},
-	[SEEN] = {"seen", "SEEN", .type = COLUMN_FLAG},
-	[SEEN_AT] = {"seen_at", "SEEN AT", .type = COLUMN_TIME},
-	[QUEUE_ID] = {"queue_id", "QUEUE ID", .type = COLUMN_TEXT},
-	{0},
-};
-
-static void add_row(struct report *report, const struct probe *probe)
+static void fill_address(struct report *report, size_t column, const void *item)
 {
+	const struct probe *probe = item;
 	_cleanup_free_ char *address = ticket_address(probe->ticket);
 
-	report_add_row(report);
-	report_text(report, ADDRESS, address);
-	report_number(report, SEEN, probe->seen_us != 0);
-	report_time(report, SEEN_AT, probe->seen_us);
-	report_text(report, QUEUE_ID, probe->queue_id);
+	report_text(report, column, address);
 }
+
+static void fill_seen(struct report *report, size_t column, const void *item)
+{
+	const struct probe *probe = item;
+
+	report_number(report, column, probe->seen_us != 0);
+}
+
+static const struct column columns[] = {
+	{"address", "ADDRESS", COLUMN_TEXT, .fill = fill_address},
+	{"seen", "SEEN", COLUMN_FLAG, .fill = fill_seen},
+	{"seen_at", "SEEN AT", COLUMN_TIME, COLUMN_OF(probe, seen_us)},
+	{"queue_id", "QUEUE ID", COLUMN_TEXT, COLUMN_OF(probe, queue_id)},
+	{0},
+};
 
 static int show(const struct call *call, const char *ticket,
 	struct report *report, struct err *err)
@@ -39,7 +41,7 @@ static int show(const struct call *call, const char *ticket,
 		return -1;
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "there is no such probe");
-	add_row(report, &probe);
+	report_add(report, &probe);
 	store_probe_clear(&probe);
 	return 0;
 }

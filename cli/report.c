@@ -100,6 +100,37 @@ void report_list(struct report *report, size_t column, const struct strv *list)
 	strv_add_all(&cell->list, list);
 }
 
+void report_add(struct report *report, const void *item)
+{
+	report_add_row(report);
+	for (size_t i = 0; i < report->columns_n; i++) {
+		const struct column *column = &report->columns[i];
+		const void *at = (const char *)item + column->offset;
+
+		if (column->fill)
+			column->fill(report, i, item);
+		switch (column->member) {
+		case MEMBER_NONE:
+			break;
+		case MEMBER_ID:
+			report_text(report, i, at);
+			break;
+		case MEMBER_TEXT:
+			report_text(report, i, *(char *const *)at);
+			break;
+		case MEMBER_INT64:
+			if (column->type == COLUMN_TIME)
+				report_time(report, i, *(const int64_t *)at);
+			else
+				report_number(report, i, *(const int64_t *)at);
+			break;
+		case MEMBER_BOOL:
+			report_number(report, i, *(const bool *)at);
+			break;
+		}
+	}
+}
+
 struct report *report_rows(
 	struct report *report, size_t column, const struct column *columns)
 {

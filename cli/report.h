@@ -14,6 +14,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/id.h"
 #include "core/base/strv.h"
 
 enum column_type {
@@ -27,12 +28,33 @@ enum column_type {
 	COLUMN_JSON, /* a text that is JSON, and in JSON no string */
 };
 
+/* How a member of an item holds the value of a column. */
+enum column_member {
+	MEMBER_NONE,
+	MEMBER_ID,
+	MEMBER_TEXT,
+	MEMBER_INT64,
+	MEMBER_BOOL
+};
+
+struct report;
+
 struct column {
 	const char *name;  /* in JSON */
 	const char *title; /* for people; NULL: not shown in a table */
 	enum column_type type;
 	size_t width; /* a table cuts longer texts; 0: never */
+	/* What report_add() puts in: COLUMN_OF() a member, or what fill does;
+	 * without them nothing. */
+	enum column_member member;
+	size_t offset;
+	void (*fill)(struct report *report, size_t column, const void *item);
 };
+#define COLUMN_OF(struct_, member_)                                            \
+	.member = _Generic(&((struct struct_ *)NULL)->member_,                 \
+		char(*)[ID_SIZE]: MEMBER_ID, char **: MEMBER_TEXT,             \
+		int64_t *: MEMBER_INT64, bool *: MEMBER_BOOL),                 \
+	.offset = offsetof(struct struct_, member_)
 
 struct cell {
 	bool set; /* else null */
@@ -56,6 +78,9 @@ struct report {
 /* Starts a report; end it with report_clear(). */
 void report_init(struct report *report, const struct column *columns);
 void report_clear(struct report *report);
+
+/* Adds a row for an item of the struct that the columns are of. */
+void report_add(struct report *report, const void *item);
 
 /* Begins a new row, all null. The others below fill the last one. */
 void report_add_row(struct report *report);

@@ -407,14 +407,14 @@ static void add_text(struct buf *out, const struct mime_message *message)
 static bool is_inline(const struct mime_message *message, size_t i)
 {
 	return !str_empty(message->html) &&
-	       !str_empty(message->attachments[i].content_id);
+	       !str_empty(message->attachments.items[i].content_id);
 }
 
 static size_t count_inline(const struct mime_message *message)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < message->attachments_n; i++)
+	for (size_t i = 0; i < message->attachments.n; i++)
 		n += is_inline(message, i);
 	return n;
 }
@@ -423,12 +423,12 @@ static size_t count_inline(const struct mime_message *message)
 static int add_attachments(struct multipart *multipart,
 	const struct mime_message *message, bool inlines, struct err *err)
 {
-	for (size_t i = 0; i < message->attachments_n; i++) {
+	for (size_t i = 0; i < message->attachments.n; i++) {
 		if (is_inline(message, i) != inlines)
 			continue;
 		multipart_next(multipart);
-		if (add_attachment(multipart->out, &message->attachments[i],
-			    inlines, err) < 0)
+		if (add_attachment(multipart->out,
+			    &message->attachments.items[i], inlines, err) < 0)
 			return err_prefix(err, "attachments[%zu]", i);
 	}
 	return 0;
@@ -461,7 +461,7 @@ static int add_mixed(
 {
 	struct multipart multipart;
 
-	if (count_inline(message) == message->attachments_n)
+	if (count_inline(message) == message->attachments.n)
 		return add_related(out, message, err);
 	multipart_begin(&multipart, out, "mixed", "");
 	multipart_next(&multipart);
@@ -484,8 +484,9 @@ static size_t estimate(const struct mime_message *message)
 {
 	size_t size = 4096;
 
-	for (size_t i = 0; i < message->attachments_n; i++)
-		size += message->attachments[i].content.len / 57 * 78 + 4096;
+	for (size_t i = 0; i < message->attachments.n; i++)
+		size += message->attachments.items[i].content.len / 57 * 78 +
+			4096;
 	return size;
 }
 

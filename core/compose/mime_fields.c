@@ -3,6 +3,7 @@
  */
 #include "core/compose/mime_fields.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -257,25 +258,62 @@ static int add_addrs(struct buf *out, const char *field,
 	return check_field(out, start, field, err);
 }
 
-static int add_subject(struct buf *out, const char *subject, struct err *err)
+static int add_text(
+	struct buf *out, const char *field, const char *text, struct err *err)
 {
 	size_t start = out->len;
 
-	if (str_empty(subject))
+	if (str_empty(text))
 		return 0;
-	if (!mime_header_value_valid(subject))
-		return bad_value("Subject", err);
-	add_text_field(out, "Subject", subject);
-	return check_field(out, start, "Subject", err);
+	if (!mime_header_value_valid(text))
+		return bad_value(field, err);
+	add_text_field(out, field, text);
+	return check_field(out, start, field, err);
 }
 
-/* The index of the first custom field of this name, headers_n for none. */
+/* The fields that the table of the message names. */
+static int add_members(
+	struct buf *out, const struct mime_message *message, struct err *err)
+{
+	for (size_t i = 0; i < MIME_MESSAGE_N; i++) {
+		const struct mime_member *member = &mime_message_members[i];
+		const void *at = (const char *)message + member->offset;
+		struct addr one;
+		int result = 0;
+
+		if (member->field == NULL)
+			continue;
+		switch (member->kind) {
+		case MIME_ADDR:
+			one = *(const struct addr *)at;
+			result = add_addrs(out, member->field,
+				&(struct addr_list){&one, 1}, err);
+			break;
+		case MIME_ADDRS:
+			result = add_addrs(out, member->field, at, err);
+			break;
+		case MIME_TEXT:
+			result = add_text(
+				out, member->field, *(char *const *)at, err);
+			break;
+		case MIME_HEADERS:
+		case MIME_ATTACHMENTS:
+		case MIME_BYTES:
+			assert(!"a field of one value");
+		}
+		if (result < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The index of the first custom field of this name, headers.n for none. */
 static size_t find_custom(const struct mime_message *message, const char *name)
 {
 	size_t i = 0;
 
-	while (i < message->headers_n &&
-		!str_eq_nocase(message->headers[i].name, name))
+	while (i < message->headers.n &&
+		!str_eq_nocase(message->headers.items[i].name, name))
 		i++;
 	return i;
 }
@@ -295,7 +333,7 @@ static bool is_single(const char *name)
 static int check_custom(
 	const struct mime_message *message, size_t i, struct err *err)
 {
-	const struct header *header = &message->headers[i];
+	const struct header *header = &message->headers.items[i];
 	int64_t time_us;
 
 	if (!mime_header_name_valid(header->name))
@@ -318,8 +356,8 @@ static int check_custom(
 static int add_custom(
 	struct buf *out, const struct mime_message *message, struct err *err)
 {
-	for (size_t i = 0; i < message->headers_n; i++) {
-		const struct header *header = &message->headers[i];
+	for (size_t i = 0; i < message->headers.n; i++) {
+		const struct header *header = &message->headers.items[i];
 		size_t start = out->len;
 
 		if (mime_header_reserved(header->name))
@@ -338,24 +376,16 @@ static void add_date(struct buf *out, const struct mime_message *message)
 {
 	char date[CLOCK_TEXT_SIZE];
 
-	if (find_custom(message, "Date") < message->headers_n)
+	if (find_custom(message, "Date") < message->headers.n)
 		return;
 	clock_rfc5322(message->date_us, date);
 	buf_printf(out, "Date: %s\n", date);
 }
 
-/* To comes last of the addresses: cleanup(8) remembers the address that it has
- * rewritten last, and the milter adds the recipients next. */
 int mime_fields_add(
 	struct buf *out, const struct mime_message *message, struct err *err)
 {
-	struct addr from = message->from;
-
-	if (add_addrs(out, "From", &(struct addr_list){&from, 1}, err) < 0 ||
-		add_addrs(out, "Reply-To", &message->reply_to, err) < 0 ||
-		add_addrs(out, "Cc", &message->cc, err) < 0 ||
-		add_addrs(out, "To", &message->to, err) < 0 ||
-		add_subject(out, message->subject, err) < 0)
+	if (add_members(out, message, err) < 0)
 		return -1;
 	add_date(out, message);
 	buf_printf(out, "Message-ID: %s\n", message->message_id);

@@ -19,9 +19,9 @@ enum { MIME_FIELDS_MAX = 60000 };
  * sender: the milter reads 32 KiB of From, and of the others together. */
 size_t mime_fields_max(const char *name);
 
-/* Appends From, To, Cc, Reply-To, Subject, Date, Message-ID, MIME-Version and
- * the custom fields, of which reserved ones are left out. ERR_INVALID names
- * the field that cannot stand in a message. */
+/* Appends the fields of MIME_MESSAGE_MEMBERS, then Date, Message-ID,
+ * MIME-Version and the custom fields, of which reserved ones are left out.
+ * ERR_INVALID names the field that cannot stand in a message. */
 int mime_fields_add(
 	struct buf *out, const struct mime_message *message, struct err *err);
 

@@ -9,43 +9,173 @@
 
 #include "core/base/mem.h"
 
+/* What the allocator needs for a block besides, and rounds up. */
+enum { BLOCK = 32 };
+
+#define MEMBER(type_, member_, field_)                                         \
+	MIME_MEMBER(mime_message, type_, member_, field_),
+const struct mime_member mime_message_members[MIME_MESSAGE_N] = {
+	MIME_MESSAGE_MEMBERS(MEMBER)};
+
+static uint64_t size_of(const char *text)
+{
+	return text ? strlen(text) + BLOCK : 0;
+}
+
+static uint64_t addr_size(const struct addr *addr)
+{
+	return size_of(addr->name) + size_of(addr->local) + size_of(addr->domain);
+}
+
+uint64_t mime_member_size(const struct mime_member *member, const void *object)
+{
+	const void *at = (const char *)object + member->offset;
+	uint64_t bytes = 0;
+
+	switch (member->kind) {
+	case MIME_ADDR:
+		return addr_size(at);
+	case MIME_TEXT:
+		return size_of(*(char *const *)at);
+	case MIME_BYTES:
+		return ((const struct buf *)at)->len;
+	case MIME_ADDRS: {
+		const struct addr_list *list = at;
+
+		for (size_t i = 0; i < list->n; i++)
+			bytes += sizeof(list->items[i]) +
+				 addr_size(&list->items[i]);
+		return bytes;
+	}
+	case MIME_HEADERS: {
+		const struct header_list *list = at;
+
+		for (size_t i = 0; i < list->n; i++)
+			bytes += sizeof(list->items[i]) +
+				 size_of(list->items[i].name) +
+				 size_of(list->items[i].value);
+		return bytes;
+	}
+	case MIME_ATTACHMENTS: {
+		const struct attachment_list *list = at;
+
+		for (size_t i = 0; i < list->n; i++)
+			bytes += sizeof(list->items[i]) +
+				 size_of(list->items[i].filename) +
+				 size_of(list->items[i].content_type) +
+				 size_of(list->items[i].content_id) +
+				 list->items[i].content.len + BLOCK;
+		return bytes;
+	}
+	}
+	return 0;
+}
+
+static void header_list_clear(struct header_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		free(list->items[i].name);
+		free(list->items[i].value);
+	}
+	free(list->items);
+	*list = (struct header_list){0};
+}
+
+static void attachment_list_clear(struct attachment_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		free(list->items[i].filename);
+		free(list->items[i].content_type);
+		free(list->items[i].content_id);
+		buf_free(&list->items[i].content);
+	}
+	free(list->items);
+	*list = (struct attachment_list){0};
+}
+
+void mime_member_clear(const struct mime_member *member, void *object)
+{
+	void *at = (char *)object + member->offset;
+
+	switch (member->kind) {
+	case MIME_ADDR:
+		addr_clear(at);
+		break;
+	case MIME_ADDRS:
+		addr_list_clear(at);
+		break;
+	case MIME_TEXT:
+		free(*(char **)at);
+		*(char **)at = NULL;
+		break;
+	case MIME_HEADERS:
+		header_list_clear(at);
+		break;
+	case MIME_ATTACHMENTS:
+		attachment_list_clear(at);
+		break;
+	case MIME_BYTES:
+		buf_free(at);
+		break;
+	}
+}
+
 struct header *mime_message_add_header(struct mime_message *message)
 {
-	message->headers = mem_append(message->headers, message->headers_n,
-		sizeof(*message->headers));
-	return &message->headers[message->headers_n++];
+	struct header_list *list = &message->headers;
+
+	list->items = mem_append(list->items, list->n, sizeof(*list->items));
+	return &list->items[list->n++];
 }
 
 struct attachment *mime_message_add_attachment(struct mime_message *message)
 {
-	message->attachments = mem_append(message->attachments,
-		message->attachments_n, sizeof(*message->attachments));
-	return &message->attachments[message->attachments_n++];
+	struct attachment_list *list = &message->attachments;
+
+	list->items = mem_append(list->items, list->n, sizeof(*list->items));
+	return &list->items[list->n++];
+}
+
+char **mime_message_text(const struct mime_message *message, size_t i)
+{
+	const struct mime_member *member = &mime_message_members[i];
+
+	return member->kind == MIME_TEXT
+		       ? (char **)((char *)message + member->offset)
+		       : NULL;
+}
+
+void mime_message_copy_texts(
+	const struct mime_message *from, struct mime_message *to_r)
+{
+	*to_r = *from;
+	for (size_t i = 0; i < MIME_MESSAGE_N; i++) {
+		char **text = mime_message_text(to_r, i);
+
+		if (text)
+			*text = mem_strdup(*text);
+	}
+	to_r->headers = (struct header_list){0};
+	for (size_t i = 0; i < from->headers.n; i++) {
+		struct header *copy = mime_message_add_header(to_r);
+
+		copy->name = mem_strdup(from->headers.items[i].name);
+		copy->value = mem_strdup(from->headers.items[i].value);
+	}
+}
+
+void mime_message_clear_texts(struct mime_message *message)
+{
+	for (size_t i = 0; i < MIME_MESSAGE_N; i++)
+		if (mime_message_members[i].kind == MIME_TEXT ||
+			mime_message_members[i].kind == MIME_HEADERS)
+			mime_member_clear(&mime_message_members[i], message);
+	*message = (struct mime_message){0};
 }
 
 void mime_message_clear(struct mime_message *message)
 {
-	addr_clear(&message->from);
-	addr_list_clear(&message->to);
-	addr_list_clear(&message->cc);
-	addr_list_clear(&message->reply_to);
-	free(message->subject);
-	free(message->html);
-	free(message->text);
-	for (size_t i = 0; i < message->headers_n; i++) {
-		free(message->headers[i].name);
-		free(message->headers[i].value);
-	}
-	free(message->headers);
-	for (size_t i = 0; i < message->attachments_n; i++) {
-		struct attachment *attachment = &message->attachments[i];
-
-		free(attachment->filename);
-		free(attachment->content_type);
-		free(attachment->content_id);
-		buf_free(&attachment->content);
-	}
-	free(message->attachments);
-	free(message->message_id);
+	for (size_t i = 0; i < MIME_MESSAGE_N; i++)
+		mime_member_clear(&mime_message_members[i], message);
 	*message = (struct mime_message){0};
 }

@@ -158,14 +158,12 @@ struct email_list {
 	struct email *items;
 	size_t n;
 };
-/* The newest limit emails, newest first, without html and text. */
-int store_email_list(struct db *db, const struct email_scope *scope, int limit,
-	struct email_list *list_r, struct err *err);
-/* The same of the refused ones, the last refused first. */
+/* The refused emails, the last refused first, limit at most, without html and
+ * text. */
 int store_email_list_refused(struct db *db, const struct email_scope *scope,
 	int limit, struct email_list *list_r, struct err *err);
 /* The same of all whose client chose this Message-ID (with angle brackets)
- * instead of one that begins with the email's id. */
+ * instead of one that begins with the email's id; newest first. */
 int store_email_list_chosen(struct db *db, const char *message_id, int limit,
 	struct email_list *list_r, struct err *err);
 /* A page of the scope, which must name a company. *more_r: whether there are

@@ -111,28 +111,6 @@ static int read_list(struct db *db, const char *sql,
 #define OF_DOMAIN  " AND e.domain = $domain"
 #define OF_BOTH    OF_DOMAIN " AND e.company_id || '' = $company"
 
-int store_email_list(struct db *db, const struct email_scope *scope, int limit,
-	struct email_list *list_r, struct err *err)
-{
-#define LIST(condition)                                                        \
-	"SELECT " COLUMNS " FROM email e WHERE" IN_FOLDER condition            \
-	" ORDER BY e.seq DESC LIMIT $limit"
-	static const char sql_all[] = LIST("");
-	static const char sql_company[] = LIST(OF_COMPANY);
-	static const char sql_domain[] = LIST(OF_DOMAIN);
-	static const char sql_both[] = LIST(OF_BOTH);
-#undef LIST
-	const char *of_company = scope->domain ? sql_both : sql_company;
-	const char *of_any = scope->domain ? sql_domain : sql_all;
-
-	return read_list(db, scope->company_id ? of_company : of_any,
-		DB_PARAMS(DB_INT("$all", !scope->sent_only),
-			DB_GIVEN_TEXT("$company", scope->company_id),
-			DB_GIVEN_TEXT("$domain", scope->domain),
-			DB_INT("$limit", limit > 0 ? limit : 0)),
-		list_r, err);
-}
-
 /* Walks the refused ones alone, however many others there are. */
 int store_email_list_refused(struct db *db, const struct email_scope *scope,
 	int limit, struct email_list *list_r, struct err *err)

@@ -59,9 +59,9 @@ static int by_name(const void *a, const void *b)
 
 static void collect(const struct mime_message *message, struct files *files)
 {
-	files->items = mem_alloc(message->attachments_n, sizeof(*files->items));
-	for (size_t i = 0; i < message->attachments_n; i++) {
-		const struct attachment *file = &message->attachments[i];
+	files->items = mem_alloc(message->attachments.n, sizeof(*files->items));
+	for (size_t i = 0; i < message->attachments.n; i++) {
+		const struct attachment *file = &message->attachments.items[i];
 
 		if (file->content_id && !is_plain(file->content_id))
 			files->items[files->n++] = (struct file){
@@ -142,8 +142,8 @@ static char *rewrite(const struct files *files, const char *html)
 
 static void set_ids(const struct files *files, struct mime_message *message)
 {
-	for (size_t i = 0; i < message->attachments_n; i++) {
-		struct attachment *file = &message->attachments[i];
+	for (size_t i = 0; i < message->attachments.n; i++) {
+		struct attachment *file = &message->attachments.items[i];
 
 		if (file->content_id == NULL || is_plain(file->content_id))
 			continue;

@@ -141,18 +141,18 @@ static void clean_unsubscribe(char **value)
 /* Takes header i out of the list. */
 static void drop_header(struct mime_message *message, size_t i)
 {
-	free(message->headers[i].name);
-	free(message->headers[i].value);
-	message->headers_n--;
-	memmove(&message->headers[i], &message->headers[i + 1],
-		(message->headers_n - i) * sizeof(*message->headers));
+	free(message->headers.items[i].name);
+	free(message->headers.items[i].value);
+	message->headers.n--;
+	memmove(&message->headers.items[i], &message->headers.items[i + 1],
+		(message->headers.n - i) * sizeof(*message->headers.items));
 }
 
 static int substitute_headers(const struct form_recipient *recipient,
 	struct mime_message *message, struct problem *problem)
 {
-	for (size_t i = message->headers_n; i-- > 0;) {
-		struct header *header = &message->headers[i];
+	for (size_t i = message->headers.n; i-- > 0;) {
+		struct header *header = &message->headers.items[i];
 
 		if (str_eq_nocase(header->name, "List-Unsubscribe"))
 			clean_unsubscribe(&header->value);
@@ -168,20 +168,31 @@ static int substitute_headers(const struct form_recipient *recipient,
 	return 0;
 }
 
+static int check_line(const char *name, const char *text, struct problem *problem)
+{
+	if (text == NULL || mime_header_value_valid(text))
+		return 0;
+	return problem_set(problem, PROBLEM_BAD_REQUEST,
+		"%s parameter contains line breaks or other control characters",
+		name);
+}
+
 static int personalize(const struct form_recipient *recipient,
 	struct outgoing *email, struct problem *problem)
 {
 	struct mime_message *message = &email->message;
 
-	form_macros_apply(recipient, &message->subject);
-	if (!email->text_made)
-		form_macros_apply(recipient, &message->text);
-	form_macros_apply(recipient, &message->html);
-	form_macros_apply(recipient, &message->message_id);
-	if (message->subject && !mime_header_value_valid(message->subject))
-		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"subject parameter contains line breaks or other "
-			"control characters");
+	for (size_t i = 0; i < MIME_MESSAGE_N; i++) {
+		char **text = mime_message_text(message, i);
+
+		if (text == NULL || (text == &message->text && email->text_made))
+			continue;
+		form_macros_apply(recipient, text);
+		if (mime_message_members[i].field &&
+			check_line(mime_message_members[i].name, *text,
+				problem) < 0)
+			return -1;
+	}
 	if (message->message_id &&
 		form_text_message_id(&message->message_id, problem) < 0)
 		return -1;
@@ -224,35 +235,29 @@ static struct form_recipient recipient_at(
 	return recipient_of((const struct form_variables *)personal, address);
 }
 
-static uint64_t text_size(const struct form_recipient *recipient,
-	const struct mime_message *message)
-{
-	uint64_t bytes = form_macros_size(recipient, message->subject) +
-			 form_macros_size(recipient, message->text) +
-			 form_macros_size(recipient, message->html) +
-			 form_macros_size(recipient, message->message_id);
-
-	for (size_t i = 0; i < message->headers_n; i++)
-		bytes += sizeof(message->headers[i]) + HEADER_BYTES +
-			 strlen(message->headers[i].name) +
-			 form_macros_size(recipient, message->headers[i].value);
-	return bytes;
-}
-
 /* While a text is replaced, both are there. */
 static uint64_t personal_size(const struct send_personal *personal,
 	const struct outgoing *base, size_t i)
 {
 	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
 	const struct form_recipient recipient = recipient_at(personal, address);
-	const struct mime_message *message = &base->message;
-	const char *texts[] = {message->subject, message->text, message->html};
-	uint64_t longest = 0;
+	const struct header_list *headers = &base->message.headers;
+	uint64_t bytes = 0, longest = 0;
 
-	for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
-		if (texts[k] && strlen(texts[k]) > longest)
-			longest = strlen(texts[k]);
-	return text_size(&recipient, message) + longest;
+	for (size_t k = 0; k < MIME_MESSAGE_N; k++) {
+		char *const *text = mime_message_text(&base->message, k);
+
+		if (text == NULL || *text == NULL)
+			continue;
+		bytes += form_macros_size(&recipient, *text);
+		if (strlen(*text) > longest)
+			longest = strlen(*text);
+	}
+	for (size_t k = 0; k < headers->n; k++)
+		bytes += sizeof(headers->items[k]) + HEADER_BYTES +
+			 strlen(headers->items[k].name) +
+			 form_macros_size(&recipient, headers->items[k].value);
+	return bytes + longest;
 }
 
 /* Without a recipient's macro: those that are removed are so for all. */
@@ -263,50 +268,22 @@ static bool personal_same_html(
 	return base->message.html && strchr(base->message.html, '%') == NULL;
 }
 
-static void copy_headers(const struct mime_message *from, struct mime_message *to)
-{
-	to->headers = NULL;
-	to->headers_n = 0;
-	for (size_t i = 0; i < from->headers_n; i++) {
-		struct header *copy = mime_message_add_header(to);
-
-		copy->name = mem_strdup(from->headers[i].name);
-		copy->value = mem_strdup(from->headers[i].value);
-	}
-}
-
-/* Only what may differ is its own. */
 static int personal_make(const struct send_personal *personal,
 	const struct outgoing *base, size_t i, struct outgoing *email_r,
 	struct problem *problem)
 {
-	struct mime_message *message = &email_r->message;
-	const struct mime_message *from = &base->message;
-	_cleanup_free_ char *address = addr_spec(&from->to.items[i]);
+	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
 	const struct form_recipient recipient = recipient_at(personal, address);
 
 	*email_r = *base;
-	message->to = (struct addr_list){&from->to.items[i], 1};
-	message->subject = mem_strdup(from->subject);
-	message->text = mem_strdup(from->text);
-	message->html = mem_strdup(from->html);
-	message->message_id = mem_strdup(from->message_id);
-	copy_headers(from, message);
+	mime_message_copy_texts(&base->message, &email_r->message);
+	email_r->message.to = (struct addr_list){&base->message.to.items[i], 1};
 	return personalize(&recipient, email_r, problem);
 }
 
 static void personal_clear(struct outgoing *email)
 {
-	struct mime_message own = {
-		.subject = email->message.subject,
-		.text = email->message.text,
-		.html = email->message.html,
-		.message_id = email->message.message_id,
-		.headers = email->message.headers,
-		.headers_n = email->message.headers_n,
-	};
-
-	mime_message_clear(&own);
+	mime_message_clear_texts(&email->message);
 	*email = (struct outgoing){0};
 }
 

@@ -11,116 +11,16 @@
 #include <string.h>
 
 #include "core/address/addr.h"
-#include "core/base/base64.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/store/store_domain.h"
+#include "httpd/gate/credentials.h"
 #include "httpd/gate/key_use.h"
 #include "httpd/gate/rate.h"
 #include "httpd/worker/worker.h"
-
-/* What stands behind the scheme in the Authorization field. */
-static bool find_credentials(
-	const struct http_head *head, const char *scheme, struct span *found)
-{
-	const struct span *field = http_head_field(head, "Authorization");
-	size_t skip = strlen(scheme);
-
-	if (field == NULL || field->len <= skip ||
-		!str_starts_nocase(field->data, scheme) ||
-		field->data[skip] != ' ')
-		return false;
-	while (skip < field->len && field->data[skip] == ' ')
-		skip++;
-	found->data = field->data + skip;
-	found->len = field->len - skip;
-	return found->len > 0;
-}
-
-bool credentials_bearer(const struct http_head *head, struct buf *key)
-{
-	struct span found;
-
-	if (!find_credentials(head, "Bearer", &found))
-		return false;
-	buf_add(key, found.data, found.len);
-	return true;
-}
-
-bool credentials_basic(const struct http_head *head, struct buf *key)
-{
-	static const char user[] = "api:";
-	const size_t skip = sizeof(user) - 1;
-	struct buf pair = BUF_INIT;
-	struct span found;
-	bool is_ours;
-
-	if (!find_credentials(head, "Basic", &found) ||
-		base64_decode(found.data, found.len, &pair) < 0) {
-		buf_free(&pair);
-		return false;
-	}
-	is_ours = pair.len > skip && memcmp(pair.data, user, skip) == 0;
-	if (is_ours)
-		buf_add(key, pair.data + skip, pair.len - skip);
-	if (pair.data)
-		secret_wipe(pair.data, pair.len);
-	buf_free(&pair);
-	return is_ours;
-}
-
-bool credentials_cookie(const struct http_head *head, struct buf *token)
-{
-	static const char name[] = SESSION_COOKIE "=";
-	const struct span *field = http_head_field(head, "Cookie");
-	const size_t skip = sizeof(name) - 1;
-	const char *at = field ? field->data : NULL;
-	const char *end = field ? at + field->len : NULL;
-
-	/* RFC 6265 4.2.1: `a=b; c=d` */
-	while (at && at < end) {
-		const char *semicolon = memchr(at, ';', (size_t)(end - at));
-		const char *stop = semicolon ? semicolon : end;
-
-		while (at < stop && ascii_is_blank(*at))
-			at++;
-		if ((size_t)(stop - at) > skip && memcmp(at, name, skip) == 0) {
-			buf_add(token, at + skip, (size_t)(stop - at) - skip);
-			return true;
-		}
-		at = semicolon ? semicolon + 1 : end;
-	}
-	return false;
-}
-
-/* Whether an origin as `http://host:8588` is ours. */
-static bool is_own_origin(
-	struct span origin, const struct span *host, const char *url)
-{
-	static const char scheme[] = "http://";
-	const size_t skip = sizeof(scheme) - 1;
-
-	if (*url)
-		return span_is(origin, url);
-	return host && host->len > 0 && origin.len == skip + host->len &&
-	       memcmp(origin.data, scheme, skip) == 0 &&
-	       strncasecmp(origin.data + skip, host->data, host->len) == 0;
-}
-
-enum page_origin page_origin_of(const struct http_head *head, const char *url)
-{
-	const struct span *origin = http_head_field(head, "Origin");
-	const struct span *site = http_head_field(head, "Sec-Fetch-Site");
-
-	if (site && !span_is(*site, "same-origin"))
-		return ORIGIN_FOREIGN;
-	if (origin && !is_own_origin(*origin, http_head_field(head, "Host"), url))
-		return ORIGIN_FOREIGN;
-	return site || origin ? ORIGIN_OWN : ORIGIN_NONE;
-}
 
 const char *admission_company(const struct admission *admission)
 {
@@ -149,21 +49,6 @@ int sender_right_find(struct db *db, const struct key *key, const char *domain,
 	}
 	*decision_r = send_rules_check(&facts);
 	return 0;
-}
-
-int idempotency_key_read(
-	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN])
-{
-	const struct span *value = http_head_field(head, "Idempotency-Key");
-	size_t n;
-
-	if (value == NULL)
-		return 0;
-	n = str_utf8_count(value->data, value->len);
-	if (n == 0 || n > IDEMPOTENCY_KEY_MAX)
-		return -1;
-	secret_hash(value->data, value->len, hash_r);
-	return 1;
 }
 
 /* A body that is thrown away, or of which little is wanted, may be this long:
@@ -235,25 +120,20 @@ static int find_session(struct worker *worker, const struct http_head *head,
 	int64_t idle_us = now_us - worker->conf->admin.session_idle_ms * 1000;
 	struct session *session = &admission->session;
 	struct buf token = BUF_INIT;
-	enum session_kind kind = SESSION_TOKEN;
+	bool bearer = credentials_bearer(head, &token);
+	enum session_kind kind = bearer ? SESSION_TOKEN : SESSION_BROWSER;
 	uint8_t hash[SECRET_HASH_LEN];
 	struct err err = ERR_INIT;
 	int found = 0;
 
-	if (credentials_bearer(head, &token)) {
+	if (bearer || credentials_cookie(head, &token)) {
 		secret_hash(token.data, token.len, hash);
 		found = store_session_find(
 			worker->db, hash, now_us, idle_us, session, &err);
-	} else if (credentials_cookie(head, &token)) {
-		kind = SESSION_BROWSER;
-		secret_hash(token.data, token.len, hash);
-		found = store_session_find(
-			worker->db, hash, now_us, idle_us, session, &err);
-	}
-	if (token.data)
 		secret_wipe(token.data, token.len);
+		secret_wipe(hash, sizeof(hash));
+	}
 	buf_free(&token);
-	secret_wipe(hash, sizeof(hash));
 	if (found < 0) {
 		log_error(worker->log, "session_lookup_failed", "error",
 			err.text);
@@ -283,8 +163,8 @@ static int check_origin(struct worker *worker, const struct http_head *head,
 		      admission->session.kind == SESSION_BROWSER;
 	enum page_origin origin = page_origin_of(head, worker->conf->admin.url);
 
-	if (!changes_something(head) || origin == ORIGIN_OWN ||
-		(origin == ORIGIN_NONE && !cookie))
+	if (!changes_something(head) || origin == PAGE_OWN ||
+		(origin == PAGE_NONE && !cookie))
 		return 0;
 	return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
 		"The request does not come from a page of this server: Origin "
@@ -318,7 +198,7 @@ static bool is_open(const struct worker *worker, const struct http_head *head,
 	return route->on_loopback && worker->shared->on_loopback &&
 	       conf->admin.metrics == METRICS_LOOPBACK &&
 	       str_empty(conf->admin.url) &&
-	       page_origin_of(head, "") != ORIGIN_FOREIGN;
+	       page_origin_of(head, "") != PAGE_FOREIGN;
 }
 
 static int check_rate(struct worker *worker, struct admission *admission)
@@ -615,6 +495,16 @@ static int read_idempotency_key(
 	return 0;
 }
 
+/* In bytes: what the settings and Postfix both take. */
+static int64_t message_limit(const struct worker *worker)
+{
+	int64_t limit = worker->conf->http.max_message_bytes;
+
+	if (worker->postfix_limit > 0 && worker->postfix_limit < limit)
+		return worker->postfix_limit;
+	return limit;
+}
+
 void admission_decide(struct worker *worker, const struct http_head *head,
 	struct admission *admission_r)
 {
@@ -623,7 +513,7 @@ void admission_decide(struct worker *worker, const struct http_head *head,
 	admission_r->limits = (struct admission_limits){
 		.memory = worker->conf->http.max_inflight_bytes,
 		.requests = worker->conf->http.max_requests,
-		.message = worker_message_limit(worker),
+		.message = message_limit(worker),
 		.recipients = worker->conf->http.max_recipients,
 	};
 	if (find_route(worker, head, admission_r) == 0 &&

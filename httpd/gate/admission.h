@@ -8,7 +8,6 @@
 #ifndef POSTERN_HTTPD_GATE_ADMISSION_H
 #define POSTERN_HTTPD_GATE_ADMISSION_H
 
-#include "core/base/buf.h"
 #include "core/base/secret.h"
 #include "core/policy/send_rules.h"
 #include "core/store/store_key.h"
@@ -89,29 +88,7 @@ void admission_clear(struct admission *admission);
 int sender_right_find(struct db *db, const struct key *key, const char *domain,
 	enum send_decision *decision_r, struct err *err);
 
-/* The API key of `Bearer KEY` (RFC 6750 2.1) or `Basic BASE64(api:KEY)` (RFC
- * 7617), appended. False when there is none, or the user is not `api`. */
-bool credentials_bearer(const struct http_head *head, struct buf *key);
-bool credentials_basic(const struct http_head *head, struct buf *key);
-
-enum { IDEMPOTENCY_KEY_MAX = 256 }; /* characters */
-
-/* The value of the session's cookie, appended; false when there is none. */
-#define SESSION_COOKIE "postern_session"
-bool credentials_cookie(const struct http_head *head, struct buf *token);
-
-/* Whether the head is of a page of our own (Origin, RFC 6454; Sec-Fetch-Site,
- * W3C Fetch Metadata), or of no browser. url: scheme and host of ours, "": as
- * the field Host has it. */
-enum page_origin { ORIGIN_OWN, ORIGIN_NONE, ORIGIN_FOREIGN };
-enum page_origin page_origin_of(const struct http_head *head, const char *url);
-
 /* The company that the caller of an admin route sees; NULL: all. */
 const char *admission_company(const struct admission *admission);
-
-/* The hash of the Idempotency-Key: 1 there is one; 0 there is none; -1 it has
- * not 1 to 256 characters. A head with several never gets here. */
-int idempotency_key_read(
-	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN]);
 
 #endif

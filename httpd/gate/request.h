@@ -16,7 +16,7 @@
 struct db;
 struct evbuffer;
 struct evhttp_request;
-struct reading;
+struct pooled_reply;
 struct worker;
 
 enum { REQUEST_CLIENT_SIZE = 64 }; /* of an address */
@@ -26,7 +26,7 @@ struct request {
 	struct evhttp_request *http;
 	char client[REQUEST_CLIENT_SIZE]; /* its address; "": it is gone */
 	struct db *db; /* to be read from: the worker's, or the pool's */
-	struct reading *reading; /* while it is handled in the pool */
+	struct pooled_reply *pooled; /* while it is handled in the pool */
 	char id[ID_SIZE]; /* in the answer and in every log line about it */
 	struct admission admission;
 	int64_t began_us;       /* monotonic */

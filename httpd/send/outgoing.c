@@ -3,66 +3,48 @@
  */
 #include "httpd/send/outgoing.h"
 
-#include <string.h>
-
 #include "core/base/mem.h"
 
-/* What the allocator needs for a block besides, and rounds up. */
-enum { BLOCK = 32 };
+#define MEMBER(type_, member_, field_)                                         \
+	MIME_MEMBER(outgoing, type_, member_, field_),
+static const struct mime_member members[] = {OUTGOING_MEMBERS(MEMBER)};
 
 void outgoing_clear(struct outgoing *outgoing)
 {
 	mime_message_clear(&outgoing->message);
-	addr_list_clear(&outgoing->bcc);
-	addr_list_clear(&outgoing->envelope);
-	buf_free(&outgoing->finished);
-	free(outgoing->tags);
-	free(outgoing->variables);
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		mime_member_clear(&members[i], outgoing);
 	*outgoing = (struct outgoing){0};
 }
 
-static uint64_t size_of(const char *text)
-{
-	return text ? strlen(text) + BLOCK : 0;
-}
-
-static uint64_t size_of_addrs(const struct addr_list *list)
+/* What those members hold that are files, or that are none. */
+static uint64_t size_of(const struct mime_member *rows, size_t n,
+	const void *object, bool files)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < list->n; i++)
-		bytes += sizeof(list->items[i]) + size_of(list->items[i].name) +
-			 size_of(list->items[i].local) +
-			 size_of(list->items[i].domain);
+	for (size_t i = 0; i < n; i++) {
+		bool file = rows[i].kind == MIME_ATTACHMENTS ||
+			    rows[i].kind == MIME_BYTES;
+
+		if (file == files)
+			bytes += mime_member_size(&rows[i], object);
+	}
 	return bytes;
 }
 
 uint64_t outgoing_files_size(const struct outgoing *outgoing)
 {
-	const struct mime_message *message = &outgoing->message;
-	uint64_t bytes = outgoing->finished.len;
-
-	for (size_t i = 0; i < message->attachments_n; i++)
-		bytes += sizeof(message->attachments[i]) + 4 * BLOCK +
-			 message->attachments[i].content.len;
-	return bytes;
+	return size_of(mime_message_members, MIME_MESSAGE_N, &outgoing->message,
+		       true) +
+	       size_of(members, ARRAY_SIZE(members), outgoing, true);
 }
 
 uint64_t outgoing_text_size(const struct outgoing *outgoing)
 {
-	const struct mime_message *message = &outgoing->message;
-	uint64_t bytes = size_of(message->subject) + size_of(message->html) +
-			 size_of(message->text) + size_of(message->message_id);
-
-	for (size_t i = 0; i < message->headers_n; i++)
-		bytes += sizeof(message->headers[i]) +
-			 size_of(message->headers[i].name) +
-			 size_of(message->headers[i].value);
-	return bytes + size_of_addrs(&message->to) +
-	       size_of_addrs(&message->cc) + size_of_addrs(&message->reply_to) +
-	       size_of_addrs(&outgoing->bcc) +
-	       size_of_addrs(&outgoing->envelope) + size_of(outgoing->tags) +
-	       size_of(outgoing->variables);
+	return size_of(mime_message_members, MIME_MESSAGE_N, &outgoing->message,
+		       false) +
+	       size_of(members, ARRAY_SIZE(members), outgoing, false);
 }
 
 const struct problem *send_first_problem(const struct send_outcome *outcome)

@@ -13,23 +13,28 @@
 
 struct request;
 
+/* What an email owns besides its message: by this table the members are
+ * declared, counted and freed. tags and variables are JSON, see struct email. A
+ * client may have made the whole message itself: it is `finished` then, the
+ * members of message are what it says, and envelope has its recipients. */
+#define OUTGOING_MEMBERS(MEMBER)                                               \
+	MEMBER(struct addr_list, bcc, NULL) /* in the envelope only */         \
+	MEMBER(struct addr_list, envelope, NULL)                               \
+	MEMBER(struct buf, finished, NULL)                                     \
+	MEMBER(char *, tags, NULL)                                             \
+	MEMBER(char *, variables, NULL)
+
 /* Plain data; starts zeroed, freed with outgoing_clear(). */
 struct outgoing {
 	/* Without date; message_id only when the client chose one. */
 	struct mime_message message;
-	struct addr_list bcc; /* in the envelope only */
-	/* A whole message that the client made itself. The fields of message
-	 * are then what it says, and the envelope has these recipients. */
-	struct buf finished;
-	struct addr_list envelope;
-	char *tags; /* JSON, see struct email; NULL: none */
-	char *variables;
+	OUTGOING_MEMBERS(MIME_DECLARE)
 	bool text_made; /* text was made of html */
 	bool test;      /* to be recorded, but delivered to nobody */
 };
 
-/* How much memory it holds, about: its files, or the finished message, and all
- * the rest. */
+/* How much memory it holds, about: its attachments, or the finished message,
+ * and all the rest. */
 uint64_t outgoing_files_size(const struct outgoing *outgoing);
 uint64_t outgoing_text_size(const struct outgoing *outgoing);
 

@@ -1,8 +1,8 @@
 /*
  * reply: a request from evhttp to its handler, its answer, and its log line.
  *
- * Threads: the worker's, but for read_in_pool(). A reply that is made there is
- * kept for the worker.
+ * Threads: the worker's, but for handle_in_pool(). A reply that is made there
+ * is kept for the worker.
  */
 #include "httpd/transport/reply.h"
 
@@ -19,6 +19,7 @@
 #include "core/conf/conf.h"
 #include "core/db/db_pool.h"
 #include "httpd/gate/counts.h"
+#include "httpd/gate/credentials.h"
 #include "httpd/gate/dialect.h"
 #include "httpd/gate/request.h"
 #include "httpd/transport/conn.h"
@@ -140,7 +141,7 @@ void reply_text(struct request *request, int status, char *text)
 
 /* A request that is handled in the pool, and its reply: the problem, or else
  * the text. */
-struct reading {
+struct pooled_reply {
 	struct work work; /* first */
 	struct request *request;
 	void (*handle)(struct request *request);
@@ -149,65 +150,65 @@ struct reading {
 	char *text;
 };
 
-static bool read_in_pool(struct work *work)
+static bool handle_in_pool(struct work *work)
 {
-	struct reading *reading = (struct reading *)work;
-	struct request *request = reading->request;
+	struct pooled_reply *reply = (struct pooled_reply *)work;
+	struct request *request = reply->request;
 	struct db_pool *readers = request->worker->shared->readers;
 	struct err err = ERR_INIT;
 
 	if (db_pool_take(readers, &request->db, &err) < 0) {
 		log_error(request->worker->log, "store_failed", "request",
 			request->id, "error", err.text);
-		problem_from_err(&reading->problem, &err);
+		problem_from_err(&reply->problem, &err);
 		return true;
 	}
-	reading->handle(request);
+	reply->handle(request);
 	db_pool_give(readers, request->db,
-		reading->problem.kind == PROBLEM_NONE ||
-			problem_status(&reading->problem) < 500);
+		reply->problem.kind == PROBLEM_NONE ||
+			problem_status(&reply->problem) < 500);
 	return true;
 }
 
-static void on_read(struct task *task)
+static void on_handled_in_pool(struct task *task)
 {
-	struct reading *reading = (struct reading *)task;
-	struct request *request = reading->request;
+	struct pooled_reply *reply = (struct pooled_reply *)task;
+	struct request *request = reply->request;
 
 	request->db = request->worker->db;
-	request->reading = NULL;
-	if (reading->problem.kind != PROBLEM_NONE)
-		reply_problem(request, &reading->problem);
+	request->pooled = NULL;
+	if (reply->problem.kind != PROBLEM_NONE)
+		reply_problem(request, &reply->problem);
 	else
-		reply_printed(request, reading->status, reading->text);
-	free(reading);
+		reply_printed(request, reply->status, reply->text);
+	free(reply);
 }
 
 void reply_from_pool(
 	struct request *request, void (*handle)(struct request *request))
 {
-	struct reading *reading = mem_new(struct reading);
+	struct pooled_reply *reply = mem_new(struct pooled_reply);
 
-	reading->request = request;
-	reading->handle = handle;
-	reading->problem = PROBLEM_INIT;
-	reading->work = (struct work){
-		.done = {.run = on_read},
+	reply->request = request;
+	reply->handle = handle;
+	reply->problem = PROBLEM_INIT;
+	reply->work = (struct work){
+		.done = {.run = on_handled_in_pool},
 		.tasks = request->worker->tasks,
 		.company_id = request->admission.key.company_id,
-		.run = read_in_pool,
+		.run = handle_in_pool,
 	};
-	request->reading = reading;
-	work_pool_submit(request->worker->shared->pool, &reading->work);
+	request->pooled = reply;
+	work_pool_submit(request->worker->shared->pool, &reply->work);
 }
 
 void reply_printed(struct request *request, int status, char *text)
 {
 	struct problem problem = PROBLEM_INIT;
 
-	if (request->reading) {
-		request->reading->status = status;
-		request->reading->text = text;
+	if (request->pooled) {
+		request->pooled->status = status;
+		request->pooled->text = text;
 		return;
 	}
 	if (text == NULL) {
@@ -242,8 +243,8 @@ void reply_problem(struct request *request, const struct problem *problem)
 	struct dialect_answer answer;
 	struct evkeyvalq *fields;
 
-	if (request->reading) {
-		request->reading->problem = *problem;
+	if (request->pooled) {
+		request->pooled->problem = *problem;
 		return;
 	}
 	fields = evhttp_request_get_output_headers(request->http);

@@ -1,21 +1,9 @@
 /*
- * worker: what a worker has, as all that runs on its thread sees it.
+ * worker: the look that each worker takes at the file of its database.
  */
 #include "httpd/worker/worker.h"
 
-#include <stddef.h>
-
 #include "core/base/log.h"
-#include "core/conf/conf.h"
-
-int64_t worker_message_limit(const struct worker *worker)
-{
-	int64_t limit = worker->conf->http.max_message_bytes;
-
-	if (worker->postfix_limit > 0 && worker->postfix_limit < limit)
-		return worker->postfix_limit;
-	return limit;
-}
 
 enum { LOOK_US = 1000000 };
 

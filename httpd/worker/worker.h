@@ -119,9 +119,6 @@ struct worker {
 	bool draining;
 };
 
-/* The largest message, in bytes, that this worker takes now. */
-int64_t worker_message_limit(const struct worker *worker);
-
 /* Learns which file it is; to be called when it was just opened. path and log
  * must live as long. */
 void database_watch_begin(

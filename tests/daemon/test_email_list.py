@@ -1,6 +1,7 @@
 """GET /emails: the sent folder, in pages."""
 
 import pytest
+from harness import wait_for
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
@@ -65,6 +66,10 @@ def test_item(box):
     email_id = company.send(
         cc=["c@dst.test"], bcc="Bob <b@dst.test>", reply_to="r@dst.test",
         tags=[{"name": "a", "value": "b"}],
+    )
+    wait_for(
+        "its delivery",
+        lambda: company.httpd.read(email_id)["last_event"] == "delivered",
     )
     whole = company.httpd.read(email_id)
     [item] = company.httpd.request("GET", "/emails").json()["data"]

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,17 @@ def test_it_ends_with_its_owner():
     owner.wait()
     check_nothing_is_left(run.folder)
     assert run.process.wait(timeout=60) == 0
+
+
+def test_a_sandbox_ends_with_its_owner():
+    """That of a test ends with the test, however that ends."""
+    owner = subprocess.Popen(["sleep", "infinity"])
+    folder = Path(tempfile.mkdtemp(prefix="postern.", dir="/tmp"))
+    subprocess.run([TOOL, "up", folder, "--while", str(owner.pid)], check=True, timeout=180)
+    assert processes_of(folder)
+    owner.kill()
+    owner.wait()
+    check_nothing_is_left(folder)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

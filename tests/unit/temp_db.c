@@ -179,6 +179,19 @@ void temp_db_email(const struct temp_tenant *tenant, struct email *email_r)
 	*email_r = email;
 }
 
+void temp_db_list(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r)
+{
+	const struct email_filter any = {0};
+	const struct page page = {.limit = limit};
+	struct email_found found;
+	struct err err = ERR_INIT;
+
+	if (store_email_search(db, scope, &any, &page, &found, &err) != 1)
+		fail_msg("%s", err.text);
+	*list_r = found.list;
+}
+
 void temp_db_staged(
 	struct db *db, struct temp_tenant *tenant_r, struct email *email_r)
 {

@@ -65,6 +65,10 @@ void temp_db_recipient(struct email *email, enum recipient_kind kind,
 /* An email of the tenant's, not yet staged; store_email_clear() frees it. */
 void temp_db_email(const struct temp_tenant *tenant, struct email *email_r);
 
+/* The newest limit emails of the scope, newest first. */
+void temp_db_list(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r);
+
 /* The company Acme with example.com, and an email of it that is staged. */
 void temp_db_staged(
 	struct db *db, struct temp_tenant *tenant_r, struct email *email_r);

@@ -17,7 +17,7 @@
 #include "core/base/str.h"
 #include "core/base/version.h"
 #include "httpd/admin/admin.h"
-#include "httpd/gate/admission.h"
+#include "httpd/gate/credentials.h"
 
 static bool is_pattern(const char *path, const char *pattern)
 {
@@ -156,26 +156,26 @@ static void test_origins(void **state)
 		const char *url;
 		enum page_origin origin;
 	} cases[] = {
-		{"", "", ORIGIN_NONE},
-		{"Origin: http://a:1\r\n", "", ORIGIN_OWN},
-		{"Origin: http://A:1\r\n", "", ORIGIN_OWN},
-		{"Origin: http://a\r\n", "", ORIGIN_FOREIGN},
-		{"Origin: https://a:1\r\n", "", ORIGIN_FOREIGN},
-		{"Origin: http://a:1.evil.example\r\n", "", ORIGIN_FOREIGN},
-		{"Origin: http://evil.example\r\n", "", ORIGIN_FOREIGN},
-		{"Origin: null\r\n", "", ORIGIN_FOREIGN},
-		{"Origin: \r\n", "", ORIGIN_FOREIGN},
-		{"Sec-Fetch-Site: same-origin\r\n", "", ORIGIN_OWN},
-		{"Sec-Fetch-Site: same-site\r\n", "", ORIGIN_FOREIGN},
-		{"Sec-Fetch-Site: cross-site\r\n", "", ORIGIN_FOREIGN},
-		{"Sec-Fetch-Site: none\r\n", "", ORIGIN_FOREIGN},
+		{"", "", PAGE_NONE},
+		{"Origin: http://a:1\r\n", "", PAGE_OWN},
+		{"Origin: http://A:1\r\n", "", PAGE_OWN},
+		{"Origin: http://a\r\n", "", PAGE_FOREIGN},
+		{"Origin: https://a:1\r\n", "", PAGE_FOREIGN},
+		{"Origin: http://a:1.evil.example\r\n", "", PAGE_FOREIGN},
+		{"Origin: http://evil.example\r\n", "", PAGE_FOREIGN},
+		{"Origin: null\r\n", "", PAGE_FOREIGN},
+		{"Origin: \r\n", "", PAGE_FOREIGN},
+		{"Sec-Fetch-Site: same-origin\r\n", "", PAGE_OWN},
+		{"Sec-Fetch-Site: same-site\r\n", "", PAGE_FOREIGN},
+		{"Sec-Fetch-Site: cross-site\r\n", "", PAGE_FOREIGN},
+		{"Sec-Fetch-Site: none\r\n", "", PAGE_FOREIGN},
 		{"Sec-Fetch-Site: same-origin\r\nOrigin: http://b\r\n", "",
-			ORIGIN_FOREIGN},
+			PAGE_FOREIGN},
 		{"Sec-Fetch-Site: cross-site\r\nOrigin: http://a:1\r\n", "",
-			ORIGIN_FOREIGN},
+			PAGE_FOREIGN},
 		{"Origin: https://mail.example\r\n", "https://mail.example",
-			ORIGIN_OWN},
-		{"Origin: http://a:1\r\n", "https://mail.example", ORIGIN_FOREIGN},
+			PAGE_OWN},
+		{"Origin: http://a:1\r\n", "https://mail.example", PAGE_FOREIGN},
 	};
 
 	(void)state;

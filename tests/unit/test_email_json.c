@@ -261,11 +261,12 @@ static void test_every_field(void **state)
 	assert_string_equal(message->subject, "S \xe2\x9c\x93");
 	assert_string_equal(message->html, "<p>h</p>");
 	assert_string_equal(message->text, "line\nline");
-	assert_int_equal(message->headers_n, 1);
-	assert_string_equal(message->headers[0].name, "X-A");
-	assert_int_equal(message->attachments_n, 1);
-	assert_string_equal(message->attachments[0].content_id, "i");
-	assert_string_equal(buf_str(&message->attachments[0].content), "abc");
+	assert_int_equal(message->headers.n, 1);
+	assert_string_equal(message->headers.items[0].name, "X-A");
+	assert_int_equal(message->attachments.n, 1);
+	assert_string_equal(message->attachments.items[0].content_id, "i");
+	assert_string_equal(
+		buf_str(&message->attachments.items[0].content), "abc");
 }
 
 static void test_not_given(void **state)
@@ -288,8 +289,8 @@ static void test_not_given(void **state)
 		assert_int_equal(outgoing.message.reply_to.n, 0);
 		assert_null(outgoing.message.subject);
 		assert_null(outgoing.message.html);
-		assert_int_equal(outgoing.message.headers_n, 0);
-		assert_int_equal(outgoing.message.attachments_n, 0);
+		assert_int_equal(outgoing.message.headers.n, 0);
+		assert_int_equal(outgoing.message.attachments.n, 0);
 	}
 }
 
@@ -314,7 +315,7 @@ static void test_attachment_forms(void **state)
 		const struct attachment *attachment;
 
 		parse(body, &outgoing);
-		attachment = &outgoing.message.attachments[0];
+		attachment = &outgoing.message.attachments.items[0];
 		assert_int_equal(attachment->content.len, 4);
 		assert_memory_equal(attachment->content.data, "\0\xff\n\r", 4);
 		assert_string_equal(attachment->content_type, "x/y");
@@ -331,8 +332,8 @@ static void test_empty_attachment(void **state)
 	      "{\"filename\":\"a\",\"content\":\"\"},"
 	      "{\"filename\":\"b\",\"content\":[]}]}",
 		&outgoing);
-	assert_int_equal(outgoing.message.attachments_n, 2);
-	assert_int_equal(outgoing.message.attachments[1].content.len, 0);
+	assert_int_equal(outgoing.message.attachments.n, 2);
+	assert_int_equal(outgoing.message.attachments.items[1].content.len, 0);
 }
 
 /* The body of an email with so many recipients in to, cc and bcc. */

@@ -68,8 +68,9 @@ static void test_ids_and_html(void **state)
 		assert_string_equal(message.html, cases[i].wanted);
 		for (size_t k = 0; k < ARRAY_SIZE(ids); k++)
 			assert_string_equal(
-				message.attachments[k].content_id, ids[k]);
-		assert_null(message.attachments[ARRAY_SIZE(ids)].content_id);
+				message.attachments.items[k].content_id, ids[k]);
+		assert_null(
+			message.attachments.items[ARRAY_SIZE(ids)].content_id);
 	}
 }
 
@@ -82,7 +83,7 @@ static void test_without_html_or_files(void **state)
 	add_files(&message);
 	form_cid_apply(&message);
 	assert_null(message.html);
-	assert_string_equal(message.attachments[1].content_id, ids[1]);
+	assert_string_equal(message.attachments.items[1].content_id, ids[1]);
 }
 
 int main(void)

@@ -185,9 +185,9 @@ static void test_people(void **state)
 
 static const char *header(const struct outgoing *email, const char *name)
 {
-	for (size_t i = 0; i < email->message.headers_n; i++)
-		if (str_eq(email->message.headers[i].name, name))
-			return email->message.headers[i].value;
+	for (size_t i = 0; i < email->message.headers.n; i++)
+		if (str_eq(email->message.headers.items[i].name, name))
+			return email->message.headers.items[i].value;
 	return NULL;
 }
 
@@ -208,7 +208,7 @@ static void test_options(void **state)
 	email = &result.emails[0];
 	assert_string_equal(header(email, "X-A"), "1");
 	assert_string_equal(header(email, "Sender"), "s@x.test");
-	assert_int_equal(email->message.headers_n, 2);
+	assert_int_equal(email->message.headers.n, 2);
 	assert_list(&email->message.reply_to, "r@x.test");
 	assert_string_equal(email->message.message_id, "<id@x.test>");
 	assert_true(email->test);

@@ -319,18 +319,77 @@ static void test_lists(void **state)
 		header->name = mem_printf("%zu", i);
 		addr->local = mem_printf("%zu", i);
 	}
-	assert_int_equal(message.headers_n, 100);
-	assert_int_equal(message.attachments_n, 100);
+	assert_int_equal(message.headers.n, 100);
+	assert_int_equal(message.attachments.n, 100);
 	assert_int_equal(message.cc.n, 100);
 	for (size_t i = 0; i < 100; i++) {
 		_cleanup_free_ char *text = mem_printf("%zu", i);
 
-		assert_string_equal(message.headers[i].name, text);
+		assert_string_equal(message.headers.items[i].name, text);
 		assert_string_equal(message.cc.items[i].local, text);
 	}
 	mime_message_clear(&message);
-	assert_int_equal(message.headers_n, 0);
-	assert_null(message.headers);
+	assert_int_equal(message.headers.n, 0);
+	assert_null(message.headers.items);
+}
+
+/* Puts something of 1000 bytes into a member. */
+static void fill_member(struct mime_message *message, size_t i)
+{
+	const struct mime_member *member = &mime_message_members[i];
+	void *at = (char *)message + member->offset;
+	struct addr *addr = at;
+	struct header *header;
+
+	switch (member->kind) {
+	case MIME_ADDRS:
+		addr = addr_list_add(at);
+		/* fallthrough */
+	case MIME_ADDR:
+		addr->name = mem_strdup(X998 "xx");
+		addr->local = mem_strdup("a");
+		addr->domain = mem_strdup("b.test");
+		break;
+	case MIME_TEXT:
+		*(char **)at = mem_strdup(X998 "xx");
+		break;
+	case MIME_HEADERS:
+		header = mime_message_add_header(message);
+		header->name = mem_strdup("X-A");
+		header->value = mem_strdup(X998 "xx");
+		break;
+	case MIME_ATTACHMENTS:
+		mime_sample_attach(message, NULL, NULL, X998 "xx", 1000);
+		break;
+	case MIME_BYTES:
+		buf_add_str(at, X998 "xx");
+	}
+}
+
+/* Of every member that the message has: its size, its copy, its end. */
+static void test_members(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < MIME_MESSAGE_N; i++) {
+		const struct mime_member *member = &mime_message_members[i];
+		struct mime_message message = {0}, copy;
+		const struct mime_message none = {0};
+
+		fill_member(&message, i);
+		assert_in_range(mime_member_size(member, &message), 1000, 1500);
+		mime_message_copy_texts(&message, &copy);
+		assert_int_equal(mime_member_size(member, &copy),
+			mime_member_size(member, &message));
+		if (mime_message_text(&message, i)) {
+			assert_ptr_not_equal(*mime_message_text(&message, i),
+				*mime_message_text(&copy, i));
+			assert_string_equal(*mime_message_text(&message, i),
+				*mime_message_text(&copy, i));
+		}
+		mime_message_clear_texts(&copy);
+		mime_message_clear(&message);
+		assert_memory_equal(&message, &none, sizeof(none));
+	}
 }
 
 int main(void)
@@ -345,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_bad_utf8),
 		cmocka_unit_test(test_boundaries),
 		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_members),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

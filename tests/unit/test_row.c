@@ -400,12 +400,14 @@ static int get_email(struct db *db, const struct world *world, struct err *err)
 static int list_emails(struct db *db, const struct world *world, struct err *err)
 {
 	const struct email_scope scope = {0};
-	struct email_list list;
+	const struct email_filter any = {0};
+	const struct page page = {.limit = 5};
+	struct email_found found;
 
 	(void)world;
-	if (store_email_list(db, &scope, 5, &list, err) < 0)
+	if (store_email_search(db, &scope, &any, &page, &found, err) < 0)
 		return -1;
-	store_email_list_free(&list);
+	store_email_list_free(&found.list);
 	return 1;
 }
 

@@ -8,6 +8,7 @@
 #   DIR/run/PART.port    the port it listens on
 #   DIR/run/PART.stopped it was stopped on purpose
 #   DIR/run/PART.ended   it has ended since it was started
+#   DIR/run/guard        process id of what waits for the end of the owner
 #   DIR/log/PART.log     what it said
 #   DIR/log/watch.log    when it ended, and how
 #
@@ -165,4 +166,29 @@ sandbox_is_down() {
 		! pid_in "$dir/run/$part.watch" >/dev/null || return 1
 	done
 	! postfix_is_up
+}
+
+# Takes the sandbox down when its owner ends in whatever way, and with it the
+# files: nobody asks for them any more. tail(1) looks once a second.
+guard() {
+	tail --pid="$1" -f "$dir/.sandbox" &
+	echo $! >"$dir/run/guard"
+	wait $! 2>/dev/null || true
+	[ -e "$dir/run/guard" ] || return 0
+	begin_end
+	down_all
+	remove_files
+	rmdir "$dir"
+}
+
+start_guard() {
+	setsid "$self" _guard "$dir/" "$1" </dev/null >/dev/null 2>&1 &
+	wait_until 30 test -s "$dir/run/guard"
+}
+
+stop_guard() {
+	local pid
+	pid=$(pid_in "$dir/run/guard") || pid=
+	rm -f "$dir/run/guard"
+	[ -z "$pid" ] || kill "$pid" 2>/dev/null || true
 }

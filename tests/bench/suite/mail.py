@@ -1,6 +1,7 @@
 """A mail system to measure: a sandbox, and beside its own smtpd another one
 that asks a milter which does nothing, and one that asks none."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -33,6 +34,32 @@ ROOM = ("--set", "http.max_inflight_bytes=4G")
 # making of files costs many times what it costs on others, in the shared part.
 MEMORY = "/dev/shm"
 ENOUGH = 4 << 30
+folder = "/tmp"
+
+
+@contextlib.contextmanager
+def queue_on(place):
+    """Has the mail systems that are made meanwhile their queues in memory, where
+    there is room, or on a file system of their own that has a journal: there
+    Postfix, too, waits for the disk."""
+    global folder
+    if place == "memory":
+        fits = os.path.isdir(MEMORY) and shutil.disk_usage(MEMORY).free > ENOUGH
+        folder = MEMORY if fits else "/tmp"
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="postern.", dir="/var/tmp") as own:
+        image, folder = Path(own, "image"), str(Path(own, "queue"))
+        with open(image, "wb") as file:
+            file.truncate(ENOUGH)
+        os.mkdir(folder)
+        subprocess.run(["/sbin/mkfs.ext4", "-q", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, folder], check=True)
+        try:
+            os.chmod(own, 0o755)
+            yield
+        finally:
+            subprocess.run(["umount", folder], check=True)
 
 
 def tool(name, *words):
@@ -51,12 +78,11 @@ class Mail:
 
     def __init__(self, *options):
         words = [w for value in POSTCONF for w in ("--postconf", value)]
-        fits = os.path.isdir(MEMORY) and shutil.disk_usage(MEMORY).free > ENOUGH
         self.store = Path(tempfile.mkdtemp(prefix="postern.", dir="/var/tmp"))
         self.database = self.store / "postern.db"
         self.box = Sandbox(
             *words, "--set", f"store.database={self.database}", *options,
-            folder=MEMORY if fits else "/tmp",
+            folder=folder,
         )  # fmt: skip
         self.processes = []
         try:

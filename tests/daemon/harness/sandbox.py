@@ -73,7 +73,7 @@ class Sandbox:
         self.dir = Path(tempfile.mkdtemp(prefix="postern.", dir=folder))
         self.failed = False
         try:
-            self._tool("up", self.dir, *options)
+            self._tool("up", self.dir, "--while", os.getpid(), *options)
         except BaseException:
             shutil.rmtree(self.dir)
             raise

@@ -1,0 +1,125 @@
+/*
+ * credentials: what the head of a request says about who makes it.
+ */
+#include "httpd/gate/credentials.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/base64.h"
+#include "core/base/str.h"
+
+/* What stands behind the scheme in the Authorization field. */
+static bool find_credentials(
+	const struct http_head *head, const char *scheme, struct span *found)
+{
+	const struct span *field = http_head_field(head, "Authorization");
+	size_t skip = strlen(scheme);
+
+	if (field == NULL || field->len <= skip ||
+		!str_starts_nocase(field->data, scheme) ||
+		field->data[skip] != ' ')
+		return false;
+	while (skip < field->len && field->data[skip] == ' ')
+		skip++;
+	found->data = field->data + skip;
+	found->len = field->len - skip;
+	return found->len > 0;
+}
+
+bool credentials_bearer(const struct http_head *head, struct buf *key)
+{
+	struct span found;
+
+	if (!find_credentials(head, "Bearer", &found))
+		return false;
+	buf_add(key, found.data, found.len);
+	return true;
+}
+
+bool credentials_basic(const struct http_head *head, struct buf *key)
+{
+	static const char user[] = "api:";
+	const size_t skip = sizeof(user) - 1;
+	struct buf pair = BUF_INIT;
+	struct span found;
+	bool is_ours;
+
+	if (!find_credentials(head, "Basic", &found) ||
+		base64_decode(found.data, found.len, &pair) < 0) {
+		buf_free(&pair);
+		return false;
+	}
+	is_ours = pair.len > skip && memcmp(pair.data, user, skip) == 0;
+	if (is_ours)
+		buf_add(key, pair.data + skip, pair.len - skip);
+	if (pair.data)
+		secret_wipe(pair.data, pair.len);
+	buf_free(&pair);
+	return is_ours;
+}
+
+bool credentials_cookie(const struct http_head *head, struct buf *token)
+{
+	static const char name[] = SESSION_COOKIE "=";
+	const struct span *field = http_head_field(head, "Cookie");
+	const size_t skip = sizeof(name) - 1;
+	const char *at = field ? field->data : NULL;
+	const char *end = field ? at + field->len : NULL;
+
+	/* RFC 6265 4.2.1: `a=b; c=d` */
+	while (at && at < end) {
+		const char *semicolon = memchr(at, ';', (size_t)(end - at));
+		const char *stop = semicolon ? semicolon : end;
+
+		while (at < stop && ascii_is_blank(*at))
+			at++;
+		if ((size_t)(stop - at) > skip && memcmp(at, name, skip) == 0) {
+			buf_add(token, at + skip, (size_t)(stop - at) - skip);
+			return true;
+		}
+		at = semicolon ? semicolon + 1 : end;
+	}
+	return false;
+}
+
+/* Whether an origin as `http://host:8588` is ours. */
+static bool is_own_origin(
+	struct span origin, const struct span *host, const char *url)
+{
+	static const char scheme[] = "http://";
+	const size_t skip = sizeof(scheme) - 1;
+
+	if (*url)
+		return span_is(origin, url);
+	return host && host->len > 0 && origin.len == skip + host->len &&
+	       memcmp(origin.data, scheme, skip) == 0 &&
+	       strncasecmp(origin.data + skip, host->data, host->len) == 0;
+}
+
+enum page_origin page_origin_of(const struct http_head *head, const char *url)
+{
+	const struct span *origin = http_head_field(head, "Origin");
+	const struct span *site = http_head_field(head, "Sec-Fetch-Site");
+
+	if (site && !span_is(*site, "same-origin"))
+		return PAGE_FOREIGN;
+	if (origin && !is_own_origin(*origin, http_head_field(head, "Host"), url))
+		return PAGE_FOREIGN;
+	return site || origin ? PAGE_OWN : PAGE_NONE;
+}
+
+int idempotency_key_read(
+	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN])
+{
+	const struct span *value = http_head_field(head, "Idempotency-Key");
+	size_t n;
+
+	if (value == NULL)
+		return 0;
+	n = str_utf8_count(value->data, value->len);
+	if (n == 0 || n > IDEMPOTENCY_KEY_MAX)
+		return -1;
+	secret_hash(value->data, value->len, hash_r);
+	return 1;
+}
