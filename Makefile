@@ -109,6 +109,18 @@ $(BUILD)/%.o: %.c | $(BUILD)/packages
 $(BUILD)/httpd/routes.o: httpd/openapi.json
 $(BUILD)/httpd/admin/admin.o: httpd/admin.json
 
+# The dashboard's files go into postern-httpd; the folders tell when one comes
+# or goes.
+WEB_FILES := $(filter-out httpd/web/pages,$(sort $(wildcard httpd/web/* \
+	httpd/web/pages/*)))
+
+$(BUILD)/httpd/admin/admin_web.o: override CPPFLAGS += -I$(BUILD)
+$(BUILD)/httpd/admin/admin_web.o: $(BUILD)/gen/web_files.h $(WEB_FILES)
+$(BUILD)/gen/web_files.h: httpd/web httpd/web/pages Makefile
+	@mkdir -p $(@D)
+	@printf 'WEB_FILE(%s, "%s")\n' $(foreach file,$(WEB_FILES:httpd/web/%=%),\
+		$(subst /,_,$(subst .,_,$(file))) $(file)) >$@
+
 $(BUILD)/gen/migrations.o: $(BUILD)/gen/migrations.c
 	$(say)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

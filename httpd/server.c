@@ -59,6 +59,7 @@ struct server {
 	struct budget admin_budget;
 	atomic_size_t admin_connections;
 	struct login_throttle *logins;
+	struct web *web;
 	struct worker_thread **workers; /* the one for admins is the last */
 	const struct worker_counts **counts; /* of each */
 	int workers_n;                       /* without that one */
@@ -190,6 +191,7 @@ static void prepare_admin(struct server *server)
 	server->admin_shared.on_loopback = on_loopback;
 	server->admin_shared.is_admin = true;
 	server->admin_shared.logins = server->logins;
+	server->admin_shared.web = server->web;
 	server->admin_shared.routes = admin_routes;
 	server->admin_shared.budget = &server->admin_budget;
 	server->admin_shared.connections = &server->admin_connections;
@@ -212,6 +214,7 @@ static int bind_admin(
 		return err_prefix(err, "admin.listen");
 	server->admin_shared.on_loopback = listener_is_on_loopback(
 		server->admin_shared.listen_fd);
+	server->web = web_new(WEB_PACKAGED, server->log);
 	log_info(server->log, "admin_listening", "address", name);
 	return 0;
 }
@@ -374,6 +377,7 @@ void server_stop(struct server *server)
 		worker_thread_free(server->workers[i]);
 	free(server->workers);
 	free(server->counts);
+	web_free(server->web);
 	login_throttle_free(server->logins);
 	postfix_run_free(server->shared.run);
 	running_free(server->shared.running);

@@ -1,5 +1,5 @@
 /*
- * gzip: unpacks by zlib.
+ * gzip: packs and unpacks by zlib.
  *
  * Invariant of gzip_unpack(): out never grows to more than max bytes and one
  * behind what it held before. Threads: any.
@@ -121,6 +121,22 @@ int gzip_unpack(const void *data, size_t len, size_t max, struct buf *out,
 		out->data[out->len] = '\0';
 	}
 	return result;
+}
+
+void gzip_pack(const void *data, size_t len, struct buf *out)
+{
+	z_stream stream = {0};
+
+	if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_ONLY, 9,
+		    Z_DEFAULT_STRATEGY) != Z_OK)
+		abort(); /* out of memory */
+	stream.next_in = (z_const Bytef *)data;
+	stream.avail_in = (uInt)len;
+	stream.avail_out = (uInt)deflateBound(&stream, len);
+	stream.next_out = (Bytef *)buf_reserve(out, stream.avail_out);
+	deflate(&stream, Z_FINISH);
+	buf_wrote(out, stream.total_out);
+	deflateEnd(&stream);
 }
 
 /* zlib's own type, of which it has a pointer. */

@@ -1,5 +1,5 @@
 /*
- * gzip: unpacks what was packed with gzip (RFC 1952).
+ * gzip: packs, and unpacks what was packed (RFC 1952).
  */
 #ifndef POSTERN_BASE_GZIP_H
 #define POSTERN_BASE_GZIP_H
@@ -17,6 +17,9 @@
  * gzip, ends early or has something else behind it. */
 int gzip_unpack(const void *data, size_t len, size_t max, struct buf *out,
 	struct err *err);
+
+/* Appends the data, packed as small as it gets. */
+void gzip_pack(const void *data, size_t len, struct buf *out);
 
 /* A file, packed or not, as it was before. */
 struct gzip_file;

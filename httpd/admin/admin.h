@@ -18,11 +18,14 @@
 #include <stdint.h>
 
 #include "core/base/secret.h"
+#include "core/base/span.h"
 #include "core/store/row.h"
 #include "core/store/store_user.h"
 #include "httpd/gate/request.h"
 #include "httpd/gate/route.h"
 #include "httpd/http/uri.h"
+
+struct log;
 
 extern const struct route admin_routes[];
 
@@ -165,6 +168,19 @@ void admin_readyz(struct request *request);
 
 /* admin_metrics.c: numbers for Prometheus. */
 void admin_metrics_get(struct request *request);
+
+/* admin_web.c: the files of the dashboard, of which no session is asked. */
+void admin_web_index(struct request *request);
+void admin_web_file(struct request *request);
+
+/* Those of httpd/web, and those that Debian's packages have below the folder;
+ * the log tells what is missing there. */
+#define WEB_PACKAGED "/usr/share/javascript"
+struct web;
+struct web *web_new(const char *packaged, struct log *log);
+void web_free(struct web *web);
+/* The content of a file by its name, as `pages/keys.js`: whether there is one. */
+bool web_find(const struct web *web, const char *name, struct span *content_r);
 
 /* How often somebody may try to log in. */
 struct login_throttle;

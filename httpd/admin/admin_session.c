@@ -14,6 +14,7 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <event2/http.h>
 #include <qrencode.h>
 #include <string.h>
 
@@ -286,6 +287,15 @@ static void tell_throttle(const struct session_change *job, bool made)
 			logins, job->login, clock_monotonic_us());
 }
 
+/* A link is opened in a browser, by people. */
+static bool wants_page(const struct request *request)
+{
+	const char *types = evhttp_find_header(
+		evhttp_request_get_input_headers(request->http), "Accept");
+
+	return types && strstr(types, "text/html") != NULL;
+}
+
 static void on_session_made(struct change *change)
 {
 	struct session_change *job = (struct session_change *)change;
@@ -311,6 +321,11 @@ static void on_session_made(struct change *change)
 		problem_set(&problem, PROBLEM_LOGIN,
 			"The link was used already, or has expired. `postern "
 			"user link` makes another one.");
+	}
+	if (problem.kind == PROBLEM_LOGIN && !job->login && wants_page(request)) {
+		reply_redirect(request, "/#/login?link=used");
+		session_change_free(job);
+		return;
 	}
 	if (problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &problem);

@@ -68,7 +68,8 @@ void answer_fields_number(
 	evhttp_add_header(fields, name, text);
 }
 
-/* What a browser must not do with an answer to an admin. */
+/* What a browser must not do with an answer to an admin, unless the answer says
+ * otherwise. */
 static const struct {
 	const char *name;
 	const char *value;
@@ -77,6 +78,8 @@ static const struct {
 	{"X-Content-Type-Options", "nosniff"},
 	{"X-Frame-Options", "DENY"},
 	{"Referrer-Policy", "no-referrer"},
+	{"Cross-Origin-Opener-Policy", "same-origin"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
 	{"Content-Security-Policy",
 		"default-src 'none'; frame-ancestors 'none'; base-uri 'none'"},
 };
@@ -89,8 +92,9 @@ void answer_fields_common(struct evkeyvalq *fields, const char *request_id,
 	evhttp_add_header(fields, "X-Request-Id", request_id);
 	if (admission->is_admin)
 		for (size_t i = 0; i < ARRAY_SIZE(guards); i++)
-			evhttp_add_header(
-				fields, guards[i].name, guards[i].value);
+			if (evhttp_find_header(fields, guards[i].name) == NULL)
+				evhttp_add_header(fields, guards[i].name,
+					guards[i].value);
 	if (rate->limit == 0)
 		return;
 	answer_fields_number(fields, "RateLimit-Limit", rate->limit);

@@ -89,26 +89,55 @@ static void free_text(const void *data, size_t len, void *arg)
 	free(arg);
 }
 
-/* Sends the text, which is given away, and ends the request. */
-static void send_text(
-	struct request *request, int status, const char *type, char *text)
+/* Sends the body and ends the request. type is NULL for an answer that has no
+ * content, not even an empty one. */
+static void send_body(struct request *request, int status, const char *type,
+	struct evbuffer *body)
 {
 	struct evkeyvalq *fields = evhttp_request_get_output_headers(
 		request->http);
-	struct evbuffer *body = evbuffer_new();
 
-	answer_fields_number(fields, "Content-Length", (int64_t)strlen(text));
-	evhttp_add_header(fields, "Content-Type", type);
+	if (type) {
+		answer_fields_number(fields, "Content-Length",
+			(int64_t)evbuffer_get_length(body));
+		evhttp_add_header(fields, "Content-Type", type);
+	}
 	answer_fields_common(fields, request->id, &request->admission);
 	if (request->worker->draining)
 		evhttp_add_header(fields, "Connection", "close");
-	evbuffer_add_reference(body, text, strlen(text), free_text, text);
 	if (evhttp_request_get_command(request->http) == EVHTTP_REQ_HEAD)
 		evbuffer_drain(body, evbuffer_get_length(body));
 	conn_send_answer(request->worker, request->http, status, body,
 		&request->admission.share);
 	evbuffer_free(body);
 	request_free(request);
+}
+
+/* The text is given away. */
+static void send_text(
+	struct request *request, int status, const char *type, char *text)
+{
+	struct evbuffer *body = evbuffer_new();
+
+	evbuffer_add_reference(body, text, strlen(text), free_text, text);
+	send_body(request, status, type, body);
+}
+
+void reply_field(struct request *request, const char *name, const char *value)
+{
+	evhttp_add_header(
+		evhttp_request_get_output_headers(request->http), name, value);
+}
+
+void reply_bytes(struct request *request, int status, const char *type,
+	struct span bytes)
+{
+	struct evbuffer *body = evbuffer_new();
+
+	if (bytes.len > 0)
+		evbuffer_add_reference(body, bytes.data, bytes.len, NULL, NULL);
+	log_reply(request, status, NULL);
+	send_body(request, status, type, body);
 }
 
 void reply_cookie(struct request *request, const char *token, int64_t max_age_s)
@@ -120,15 +149,13 @@ void reply_cookie(struct request *request, const char *token, int64_t max_age_s)
 		token, (long long)max_age_s,
 		str_starts(url, "https://") ? "; Secure" : "");
 
-	evhttp_add_header(evhttp_request_get_output_headers(request->http),
-		"Set-Cookie", cookie);
+	reply_field(request, "Set-Cookie", cookie);
 	secret_wipe(cookie, strlen(cookie));
 }
 
 void reply_redirect(struct request *request, const char *path)
 {
-	evhttp_add_header(evhttp_request_get_output_headers(request->http),
-		"Location", path);
+	reply_field(request, "Location", path);
 	log_reply(request, 303, NULL);
 	send_text(request, 303, "text/plain; charset=utf-8", mem_strdup(""));
 }

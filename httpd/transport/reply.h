@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "core/base/span.h"
 #include "httpd/http/problem.h"
 
 struct evhttp_request;
@@ -27,11 +28,17 @@ void reply_json(struct request *request, int status, json_t *object);
 /* The same of an object as text; NULL when it could not be printed. */
 void reply_printed(struct request *request, int status, char *text);
 
-/* Has the answer, which is yet to come, set the cookie of a session; "" with 0
+/* Has the answer, which is yet to come, have the field, in place of the one
+ * that answers to admins have otherwise. */
+void reply_field(struct request *request, const char *name, const char *value);
+/* Has the answer set the cookie of a session; "" with 0
  * takes it away. */
 void reply_cookie(struct request *request, const char *token, int64_t max_age_s);
 /* Sends the browser to another path of ours. */
 void reply_redirect(struct request *request, const char *path);
+/* Sends bytes that outlive the answer; a NULL type goes with none. */
+void reply_bytes(struct request *request, int status, const char *type,
+	struct span bytes);
 /* Sends plain text, which is given away. */
 void reply_text(struct request *request, int status, char *text);
 

@@ -47,6 +47,7 @@ struct record_watch;
 struct route;
 struct running;
 struct task_queue;
+struct web;
 struct work_pool;
 struct worker_counts;
 
@@ -60,6 +61,7 @@ struct worker_shared {
 	bool on_loopback;              /* by who is on this host alone */
 	bool is_admin;                 /* the one that serves admins */
 	struct login_throttle *logins; /* of that one alone */
+	struct web *web;               /* the same */
 	struct log *log;
 	struct committer *committer;
 	struct budget *budget;

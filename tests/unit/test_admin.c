@@ -12,12 +12,14 @@
 
 #include <jansson.h>
 
+#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/base/version.h"
 #include "httpd/admin/admin.h"
 #include "httpd/gate/credentials.h"
+#include "tests/unit/catch.h"
 
 static bool is_pattern(const char *path, const char *pattern)
 {
@@ -83,8 +85,8 @@ static void test_document(void **state)
  * who is nobody sees nothing of the store. */
 static void test_columns(void **state)
 {
-	static const char *const anyones[] = {
-		"/", "/admin/openapi.json", "/login", "/healthz", "/readyz"};
+	static const char *const anyones[] = {"/", "/web/{}", "/web/pages/{}",
+		"/admin", "/admin/openapi.json", "/login", "/healthz", "/readyz"};
 	/* What viewers change of themselves. */
 	static const char *const own[] = {"/admin/session", "/admin/password",
 		"/admin/totp", "/admin/totp/confirm", "/admin/totp/off",
@@ -92,7 +94,8 @@ static void test_columns(void **state)
 
 	(void)state;
 	for (const struct route *route = admin_routes; route->method; route++) {
-		bool reads = str_eq(route->method, "GET");
+		bool reads = str_eq(route->method, "GET") ||
+			     str_eq(route->method, "HEAD");
 		bool known = false;
 
 		assert_int_equal(route->scopes, 0);
@@ -346,6 +349,31 @@ static void test_throttle_networks(void **state)
 	login_throttle_free(throttle);
 }
 
+/* Without Debian's packages the dashboard is plain, and the log names them. */
+static void test_web_without_packages(void **state)
+{
+	struct log *log = log_new(
+		"postern-httpd", LOG_TARGET_STDERR, LOG_LEVEL_INFO);
+	_cleanup_free_ char *said = NULL;
+	struct catch catch = catch_stderr();
+	struct span content;
+	struct web *web;
+
+	(void)state;
+	web = web_new("/nonexistent", log);
+	said = catch_end(&catch);
+	assert_non_null(strstr(said, "install=libjs-bootstrap5"));
+	assert_non_null(strstr(said, "install=libjs-chart.js"));
+	assert_false(web_find(web, "bootstrap.css", &content));
+	assert_false(web_find(web, "chart.js", &content));
+	assert_true(web_find(web, "index.html", &content));
+	assert_memory_equal(content.data, "<!doctype html>", 15);
+	assert_true(web_find(web, "pages/login.js", &content));
+	assert_true(content.len > 0);
+	web_free(web);
+	log_free(log);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_throttle_codes),
 		cmocka_unit_test(test_throttle_two_steps),
 		cmocka_unit_test(test_throttle_networks),
+		cmocka_unit_test(test_web_without_packages),
 	};
 
 	if (secret_init() < 0)

@@ -1,0 +1,263 @@
+/*
+ * admin_web: the files of the dashboard.
+ *
+ * Those of httpd/web are in the program, so that pages and routes are always of
+ * one version. Bootstrap's and Chart.js's are read at the start from where
+ * Debian's packages put them; without these the pages are plain. All stay in
+ * memory, packed once: what a request names is looked up among them, and no
+ * file is opened.
+ *
+ * Threads: the worker's; nothing changes behind web_new().
+ */
+#include "httpd/admin/admin.h"
+
+#include <event2/http.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/gzip.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "httpd/transport/reply.h"
+#include "httpd/worker/worker.h"
+
+/* What the Makefile found in httpd/web: WEB_FILE(symbol, name). */
+#define WEB_FILE(symbol, name)                                                 \
+	__asm__(".pushsection .rodata\n"                                       \
+		"web_" #symbol ":\n"                                           \
+		".incbin \"httpd/web/" name "\"\n"                             \
+		"web_" #symbol "_end:\n"                                       \
+		".popsection\n");                                              \
+	extern const char web_##symbol[], web_##symbol##_end[];
+#include "gen/web_files.h"
+#undef WEB_FILE
+
+static const struct {
+	const char *name;
+	const char *data;
+	const char *end;
+} own[] = {
+#define WEB_FILE(symbol, name) {name, web_##symbol, web_##symbol##_end},
+#include "gen/web_files.h"
+#undef WEB_FILE
+};
+
+static const struct {
+	const char *name;
+	const char *path; /* below the folder of all such packages */
+	const char *package;
+} packaged[] = {
+	{"bootstrap.css", "bootstrap5/css/bootstrap.min.css", "libjs-bootstrap5"},
+	{"chart.js", "chart.js/chart.min.js", "libjs-chart.js"},
+};
+
+static const struct {
+	const char *suffix;
+	const char *type;
+} types[] = {
+	{".html", "text/html; charset=utf-8"},
+	{".css", "text/css; charset=utf-8"},
+	{".js", "text/javascript; charset=utf-8"},
+	{".svg", "image/svg+xml"},
+};
+
+/* What the page may do: nothing that is not here is fetched or run. The frame
+ * is for an email's HTML, which is a document of its own. */
+static const char page_policy[] =
+	"default-src 'none'; script-src 'self'; style-src 'self'; "
+	"img-src 'self' data:; connect-src 'self'; frame-src 'self'; "
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+enum { TAG_SIZE = 24 };
+
+struct web_file {
+	const char *name;
+	const char *type;
+	struct span plain;
+	struct buf read; /* what plain is of, unless it is in the program */
+	struct buf packed;
+	char tag[TAG_SIZE]; /* for ETag */
+	char packed_tag[TAG_SIZE];
+};
+
+struct web {
+	struct web_file files[ARRAY_SIZE(own) + ARRAY_SIZE(packaged)];
+	size_t n;
+};
+
+/* The rest of the file, whose name and content are there. */
+static void complete(struct web_file *file)
+{
+	const char *suffix = strrchr(file->name, '.');
+	uint8_t hash[SECRET_HASH_LEN];
+	unsigned long long begin = 0;
+
+	file->type = "application/octet-stream";
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (suffix && str_eq(suffix, types[i].suffix))
+			file->type = types[i].type;
+	secret_hash(file->plain.data, file->plain.len, hash);
+	for (size_t i = 0; i < sizeof(begin); i++)
+		begin = begin << 8 | hash[i];
+	snprintf(file->tag, sizeof(file->tag), "\"%016llx\"", begin);
+	snprintf(file->packed_tag, sizeof(file->packed_tag), "\"%016llx-gz\"",
+		begin);
+	gzip_pack(file->plain.data, file->plain.len, &file->packed);
+}
+
+static int read_file(const char *path, struct buf *out, struct err *err)
+{
+	enum { STEP = 64 * 1024 };
+	_cleanup_(gzip_file) struct gzip_file *file = NULL;
+	long n;
+
+	if (gzip_file_open(path, &file, err) < 0)
+		return -1;
+	while ((n = gzip_file_read(file, buf_reserve(out, STEP), STEP, err)) > 0)
+		buf_wrote(out, (size_t)n);
+	return (int)n;
+}
+
+struct web *web_new(const char *folder, struct log *log)
+{
+	struct web *web = mem_new(struct web);
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+		struct web_file *file = &web->files[web->n++];
+
+		file->name = own[i].name;
+		file->plain.data = own[i].data;
+		file->plain.len = (size_t)(own[i].end - own[i].data);
+		complete(file);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(packaged); i++) {
+		_cleanup_free_ char *path = mem_printf(
+			"%s/%s", folder, packaged[i].path);
+		struct web_file *file = &web->files[web->n];
+		struct err err = ERR_INIT;
+
+		if (read_file(path, &file->read, &err) < 0) {
+			log_warn(log, "dashboard_plain", "error", err.text,
+				"install", packaged[i].package);
+			buf_free(&file->read);
+			continue;
+		}
+		file->name = packaged[i].name;
+		file->plain = (struct span){file->read.data, file->read.len};
+		complete(file);
+		web->n++;
+	}
+	return web;
+}
+
+void web_free(struct web *web)
+{
+	if (web == NULL)
+		return;
+	for (size_t i = 0; i < web->n; i++) {
+		buf_free(&web->files[i].read);
+		buf_free(&web->files[i].packed);
+	}
+	free(web);
+}
+
+static const struct web_file *find(const struct web *web, const char *name)
+{
+	for (size_t i = 0; i < web->n; i++)
+		if (str_eq(web->files[i].name, name))
+			return &web->files[i];
+	return NULL;
+}
+
+bool web_find(const struct web *web, const char *name, struct span *content_r)
+{
+	const struct web_file *file = find(web, name);
+
+	if (file)
+		*content_r = file->plain;
+	return file != NULL;
+}
+
+static const char *field_of(const struct request *request, const char *name)
+{
+	const char *value = evhttp_find_header(
+		evhttp_request_get_input_headers(request->http), name);
+
+	return value ? value : "";
+}
+
+/* RFC 9110 12.5.3, as far as there is a choice: `gzip` or `*`, unless its
+ * weight is 0. */
+static bool accepts_gzip(const char *field)
+{
+	struct span rest = {field, strlen(field)};
+
+	while (rest.len > 0) {
+		struct span weight = span_cut(&rest, ',');
+		struct span word = span_cut(&weight, ';');
+		_cleanup_free_ char *coding = str_trim(word.data, word.len);
+		_cleanup_free_ char *q = str_trim(weight.data, weight.len);
+
+		if (str_eq_nocase(coding, "gzip") || str_eq(coding, "*"))
+			return *q == '\0' || strpbrk(q, "123456789") != NULL;
+	}
+	return false;
+}
+
+/* RFC 9110 13.1.2. Tags of ours have no commas or quotes in them. */
+static bool has_tag(const char *field, const char *tag)
+{
+	return str_eq(field, "*") || strstr(field, tag) != NULL;
+}
+
+static void send_file(struct request *request, const struct web_file *file)
+{
+	bool packed = accepts_gzip(field_of(request, "Accept-Encoding"));
+	const char *tag = packed ? file->packed_tag : file->tag;
+	struct span bytes = file->plain;
+
+	reply_field(request, "Cache-Control", "no-cache");
+	reply_field(request, "Vary", "Accept-Encoding");
+	reply_field(request, "ETag", tag);
+	if (str_starts(file->type, "text/html"))
+		reply_field(request, "Content-Security-Policy", page_policy);
+	if (has_tag(field_of(request, "If-None-Match"), tag)) {
+		reply_bytes(request, 304, NULL, (struct span){NULL, 0});
+		return;
+	}
+	if (packed) {
+		reply_field(request, "Content-Encoding", "gzip");
+		bytes = (struct span){file->packed.data, file->packed.len};
+	}
+	reply_bytes(request, 200, file->type, bytes);
+}
+
+void admin_web_index(struct request *request)
+{
+	send_file(request, find(request->worker->shared->web, "index.html"));
+}
+
+void admin_web_file(struct request *request)
+{
+	static const char prefix[] = "/web/";
+	const char *pattern = request->admission.route->pattern;
+	size_t folder = strcspn(pattern, "{") - (sizeof(prefix) - 1);
+	_cleanup_free_ char *name = mem_printf("%.*s%s", (int)folder,
+		pattern + sizeof(prefix) - 1, request->admission.param);
+	const struct web_file *file = find(request->worker->shared->web, name);
+	struct problem problem = PROBLEM_INIT;
+
+	if (file) {
+		send_file(request, file);
+		return;
+	}
+	problem_set(&problem, PROBLEM_NOT_FOUND, "There is no such file.");
+	for (size_t i = 0; i < ARRAY_SIZE(packaged); i++)
+		if (str_eq(name, packaged[i].name))
+			problem_set(&problem, PROBLEM_NOT_FOUND,
+				"This file is of the package %s, which was not "
+				"there when postern-httpd started.",
+				packaged[i].package);
+	reply_problem(request, &problem);
+}

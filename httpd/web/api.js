@@ -1,0 +1,87 @@
+// The JSON routes of the admin listener (httpd/admin.json).
+//
+//   await get("/admin/emails", { state: "bounced", limit: 50 })
+//   await post("/admin/keys", { name: "shop" })
+//   await patch(path`/admin/users/${id}`, { role: "owner" })
+//   await remove(path`/admin/keys/${id}`)
+//
+// What fails throws a Problem with the server's words, which ui.js shows.
+
+export class Problem extends Error {
+  constructor(message, { status = 0, name = "", retryAfter = 0 } = {}) {
+    super(message);
+    this.status = status; // 0: the server was not reached
+    this.code = name; // "validation_error", ...
+    this.retryAfter = retryAfter; // seconds
+  }
+}
+
+// A path with each value encoded as one segment.
+export function path(texts, ...values) {
+  return texts.reduce(
+    (all, text, i) => all + encodeURIComponent(values[i - 1]) + text,
+  );
+}
+
+// A path and its parameters; those that are empty are left out.
+export function target(path, query = {}) {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null && value !== "")
+      parameters.set(name, value);
+  const text = parameters.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+// Called when a request finds that nobody is logged in; app.js sets it.
+let onLoggedOut = () => {};
+export function whenLoggedOut(call) {
+  onLoggedOut = call;
+}
+
+// The server adds a full stop to its own words, and none to the store's.
+function sentence(text) {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}
+
+async function problemOf(answer) {
+  const body = await answer.json().catch(() => ({}));
+  const retryAfter = Number(answer.headers.get("Retry-After")) || 0;
+  let text = sentence(body.message || `The server answered ${answer.status}`);
+  if (retryAfter) text += ` Try again in ${retryAfter} s.`;
+  return new Problem(text, { status: answer.status, name: body.name, retryAfter });
+}
+
+async function request(method, where, body, quiet) {
+  let answer;
+  try {
+    answer = await fetch(where, {
+      method,
+      headers: body === undefined ? {} : { "Content-Type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      cache: "no-store",
+      signal: AbortSignal.timeout(60000),
+    });
+  } catch {
+    throw new Problem("The server does not answer. Is postern-httpd running?");
+  }
+  if (!answer.ok) {
+    const problem = await problemOf(answer);
+    if (problem.status === 401 && !quiet) onLoggedOut();
+    throw problem;
+  }
+  const json = answer.headers.get("Content-Type")?.startsWith("application/json");
+  return json ? answer.json() : answer.text();
+}
+
+export const get = (path, query) => request("GET", target(path, query));
+export const post = (path, body = {}) => request("POST", path, body);
+export const patch = (path, body) => request("PATCH", path, body);
+export const remove = (path) => request("DELETE", path);
+
+// For those to whom a 401 does not say that the session is over: the login page
+// and what asks for a password again.
+export const getQuietly = (path, query) =>
+  request("GET", target(path, query), undefined, true);
+export const postQuietly = (path, body) => request("POST", path, body, true);

@@ -1,0 +1,208 @@
+// The dashboard: who is logged in, which page the address names, and the
+// navigation.
+//
+// A page is a module pages/NAME.js:
+//
+//   export const title = "Keys";
+//   export async function show(main, { id, query, session }) { ... }
+//
+// main is an empty element of this visit; id is the rest of the path, if there
+// is one; query a URLSearchParams. session is what GET /admin/session answers,
+// with `operator` (sees all companies) and `owner` (may change things). What
+// show() returns, if anything, is called when the page is left.
+
+import { getQuietly, remove, whenLoggedOut } from "./api.js";
+import { el, failure, loading, notice, place } from "./ui.js";
+import { whenLiveChanges } from "./live.js";
+
+// The address, the module; of those in the navigation its group and words.
+const pages = [
+  { path: "", module: "overview", group: "", text: "Overview" },
+  { path: "emails", module: "emails", group: "Mail", text: "Emails" },
+  { path: "emails/", module: "email" },
+  { path: "refusals", module: "refusals", group: "Mail", text: "Refusals" },
+  { path: "domains", module: "domains", group: "Sending", text: "Domains" },
+  { path: "domains/", module: "domain" },
+  { path: "keys", module: "keys", group: "Sending", text: "Keys" },
+  { path: "exemptions", module: "exemptions", group: "Sending", text: "Exemptions" },
+  { path: "users", module: "users", group: "Admin", text: "Users", owners: true },
+  { path: "audit", module: "audit", group: "Admin", text: "Audit log" },
+  { path: "settings", module: "settings", group: "Admin", text: "Settings", operators: true },
+  { path: "account", module: "account" },
+];
+
+const bar = document.getElementById("bar");
+const nav = document.getElementById("nav");
+const main = document.getElementById("main");
+const menu = document.getElementById("menu");
+
+let session = null;
+let leave = null; // what the page that is shown wants to do at its end
+let visit = 0;
+
+function read() {
+  const [where, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [first, ...rest] = where.split("/").map(decodeURIComponent);
+  const id = rest.join("/");
+  return { path: id ? `${first}/` : first, id, query: new URLSearchParams(query) };
+}
+
+const allowed = (page) =>
+  (!page.operators || session.operator) && (!page.owners || session.owner);
+
+function showNavigation(path) {
+  const groups = new Map();
+  for (const page of pages) {
+    if (!page.text || !allowed(page)) continue;
+    const here = path === page.path || path === `${page.path}/`;
+    const item = el(
+      "li",
+      el("a", { href: place(...[page.path].filter(Boolean)), "aria-current": here ? "page" : null }, page.text),
+    );
+    groups.set(page.group, [...(groups.get(page.group) ?? []), item]);
+  }
+  nav.replaceChildren(
+    ...[...groups].map(([group, items]) =>
+      el("div.nav-group", group && el("h2", group), el("ul", items)),
+    ),
+    el(
+      "div.nav-group.nav-foot",
+      el("p.who", { title: session.operator ? "Operator: sees all companies" : "Member of one company" },
+        session.login, el("span.muted", session.operator ? " operator" : " member", session.owner ? "" : ", views only")),
+      el("ul",
+        el("li", el("a", { href: place("account"), "aria-current": path === "account" ? "page" : null }, "Account")),
+        el("li", el("a", { href: "#/", onclick: logOut }, "Log out"))),
+      el("p.live", { id: "live", title: "Whether this page hears of changes at once" }),
+    ),
+  );
+  nav.hidden = menu.hidden = false;
+  showLive();
+}
+
+let live = "off";
+function showLive() {
+  const node = document.getElementById("live");
+  if (node) {
+    node.textContent = { live: "Live", polling: "Looks every 15 s", off: "" }[live];
+    node.dataset.state = live;
+  }
+}
+whenLiveChanges((state) => {
+  live = state;
+  showLive();
+});
+
+async function logOut(event) {
+  event.preventDefault();
+  try {
+    await remove("/admin/session");
+  } catch (error) {
+    if (error.status !== 401) return notice(error.message, "bad");
+  }
+  loggedOut();
+}
+
+function loggedOut() {
+  if (session === null && main.dataset.page === "login") return;
+  session = null;
+  nav.hidden = menu.hidden = true;
+  nav.replaceChildren();
+  open();
+}
+whenLoggedOut(loggedOut);
+
+function closeMenu() {
+  document.body.classList.remove("menu-open");
+  menu.setAttribute("aria-expanded", "false");
+}
+menu.addEventListener("click", () => {
+  const isOpen = document.body.classList.toggle("menu-open");
+  menu.setAttribute("aria-expanded", isOpen);
+});
+
+// Asks once who is logged in, and again after a login.
+async function findSession() {
+  const found = await getQuietly("/admin/session");
+  session = { ...found, operator: found.company_id === null, owner: found.role === "owner" };
+}
+
+async function moduleOf(wanted) {
+  if (session === null) {
+    try {
+      await findSession();
+    } catch (error) {
+      if (error.status !== 401) throw error;
+      return "login";
+    }
+  }
+  // A link that was used already, by somebody who is in all the same.
+  if (wanted === "login") {
+    history.replaceState(null, "", "#/");
+    return "overview";
+  }
+  return pages.find((page) => page.path === wanted && allowed(page))?.module;
+}
+
+// Shows the page that the address names. What a page that was left still puts
+// into its box is not seen.
+async function open({ moved = false } = {}) {
+  const mine = ++visit;
+  const { path, id, query } = read();
+  const box = el("div.page-box");
+  const end = leave;
+  leave = null;
+  end?.();
+  closeMenu();
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+  try {
+    const name = await moduleOf(path);
+    if (mine !== visit) return;
+    main.dataset.page = name ?? "";
+    document.body.classList.toggle("logged-out", name === "login");
+    if (session) showNavigation(path);
+    if (!name) {
+      box.append(el("h1", { tabindex: -1 }, "Not found"), el("p", "There is no such page, or it is not for you. ",
+        el("a", { href: "#/" }, "To the overview")));
+      main.replaceChildren(box);
+    } else {
+      const wait = setTimeout(() => mine === visit && !box.firstChild && main.replaceChildren(loading()), 150);
+      const page = await import(`./pages/${name}.js`);
+      if (mine !== visit) return;
+      document.title = `${page.title} · Postern`;
+      const done = page.show(box, { id, query, session, loggedIn });
+      // The page fills its box while it loads; it is shown as soon as it has something.
+      if (box.firstChild) main.replaceChildren(box);
+      const end = await done;
+      clearTimeout(wait);
+      if (mine !== visit) return end?.();
+      leave = end ?? null;
+      if (main.firstChild !== box) main.replaceChildren(box);
+    }
+  } catch (error) {
+    if (mine !== visit) return;
+    if (error.status === 401) return;
+    main.replaceChildren(box);
+    box.replaceChildren(failure(error, open));
+    if (!("status" in error)) console.error(error);
+  }
+  if (moved) {
+    scrollTo(0, 0);
+    main.querySelector("h1")?.focus({ preventScroll: true });
+  }
+}
+
+// For the login page: somebody has come in, and goes where they wanted to.
+async function loggedIn() {
+  session = null;
+  if (read().path === "login") history.replaceState(null, "", "#/");
+  await open({ moved: true });
+}
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+bar.querySelector(".brand").addEventListener("click", closeMenu);
+
+window.addEventListener("hashchange", () => open({ moved: true }));
+open();

@@ -1,0 +1,100 @@
+// What has changed, as the server tells it (GET /admin/live).
+//
+//   return subscribe(["emails"], list.refresh);   // what show() returns is called on leaving
+//
+// Topics: "emails" (and what became of them), "refusals", "tenants" (companies,
+// domains, keys, users: all that the audit log has). The function may be async:
+// it is called again when it has ended, two seconds later at the earliest.
+
+const topics = ["emails", "refusals", "tenants"];
+const GAP_MS = 2000;
+const POLL_MS = 15000;
+
+const subscribers = new Set();
+let source = null;
+let poll = null;
+let onState = () => {};
+
+// "live", "polling" (there is no stream: the page asks now and then), or "off".
+export function whenLiveChanges(call) {
+  onState = call;
+}
+
+async function run(one) {
+  one.busy = true;
+  one.wanted = false;
+  try {
+    await one.call();
+  } catch {
+    // The next change tries again; a page that cannot be loaded says so itself.
+  }
+  setTimeout(() => {
+    one.busy = false;
+    if (one.wanted && subscribers.has(one)) run(one);
+  }, GAP_MS);
+}
+
+function tell(topic) {
+  for (const one of subscribers)
+    if (topic === undefined || one.topics.includes(topic)) {
+      if (one.busy) one.wanted = true;
+      else run(one);
+    }
+}
+
+function pollFrom(now) {
+  clearInterval(poll);
+  poll = now ? setInterval(tell, POLL_MS) : null;
+}
+
+function open() {
+  let opened = false;
+  source = new EventSource("/admin/live");
+  source.onopen = () => {
+    // Something may have changed while there was no stream.
+    if (opened || poll) tell();
+    opened = true;
+    pollFrom(false);
+    onState("live");
+  };
+  source.onerror = () => {
+    pollFrom(true);
+    onState("polling");
+    // The browser comes again by itself, unless the answer was no stream.
+    if (source?.readyState === EventSource.CLOSED) {
+      source = null;
+      setTimeout(check, POLL_MS);
+    }
+  };
+  for (const topic of topics) source.addEventListener(topic, () => tell(topic));
+}
+
+function close() {
+  source?.close();
+  source = null;
+  pollFrom(false);
+  onState("off");
+}
+
+// A browser opens few connections to a server: a page that nobody sees has none.
+function check() {
+  const wanted = subscribers.size > 0 && document.visibilityState === "visible";
+  if (wanted && !source) open();
+  if (!wanted && source) close();
+}
+
+document.addEventListener("visibilitychange", () => {
+  check();
+  if (document.visibilityState === "visible") tell();
+});
+
+export function subscribe(wanted, call) {
+  const one = { topics: wanted, call, busy: false, wanted: false };
+  subscribers.add(one);
+  check();
+  return () => {
+    subscribers.delete(one);
+    // The next page subscribes in a moment.
+    setTimeout(check, 1000);
+  };
+}

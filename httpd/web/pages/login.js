@@ -1,0 +1,36 @@
+// Who are you? Shown wherever nobody is logged in.
+
+import { postQuietly } from "../api.js";
+import { el, form } from "../ui.js";
+
+export const title = "Log in";
+
+export async function show(main, { query, loggedIn }) {
+  const expired =
+    query.get("link") === "used" &&
+    el("p.remark.tone-warn", "That login link was used already, or has expired.");
+  main.append(
+    el(
+      "div.login",
+      el("h1", { tabindex: -1 }, "Log in"),
+      form({
+        fields: [
+          { name: "login", label: "Login", required: true, autocomplete: "username" },
+          { name: "password", label: "Password", type: "password", required: true, autocomplete: "current-password" },
+        ],
+        extra: expired || [],
+        submit: "Log in",
+        run: async (values) => {
+          await postQuietly("/admin/session", values);
+          await loggedIn();
+        },
+      }),
+    ),
+    el(
+      "div.login-help",
+      el("p", "No password? On the server, ", el("code", "postern user link LOGIN"), " prints a link that logs in once, and ",
+        el("code", "postern user add LOGIN"), " makes a user."),
+    ),
+  );
+  setTimeout(() => main.querySelector("input")?.focus());
+}

@@ -1,0 +1,680 @@
+// What pages are made of. Everything returns a DOM node, or an object with its
+// node as `element`. Text is always put in as text: no function takes HTML.
+//
+//   el("p.muted", "Since ", time(key.created_at))     an element, with classes
+//   header("Keys", { actions: [button("Create a key", ask)] })
+//   section("Recipients", table({...}).element)
+//   list({ load, columns, empty })                    a table that pages and stays fresh
+//   dialog({ title, fields, submit, run })            a form; the server's words in place
+//   definitions([["Policy", badge("exclusive")], ...])
+//
+// What a page fetches by itself may fail: show() may throw, app.js tells why.
+
+import { Problem } from "./api.js";
+
+// Elements.
+
+const addresses = /^(#|\/(?!\/)|https?:\/\/|mailto:)/i;
+
+function set(node, name, value) {
+  if (value === undefined || value === null) return;
+  if (name.startsWith("on")) {
+    node.addEventListener(name.slice(2), value);
+  } else if (name === "class") {
+    node.classList.add(...String(value).split(" ").filter(Boolean));
+  } else if (["value", "checked", "selected", "disabled", "hidden"].includes(name)) {
+    node[name] = value;
+  } else if (value !== false) {
+    if (["href", "src", "action", "formaction"].includes(name) && !addresses.test(value))
+      throw new Error(`${name}: ${value}`);
+    node.setAttribute(name, value === true ? "" : value);
+  }
+}
+
+// el("tag.class", { attributes, onclick }, ...children). Children are texts,
+// numbers, nodes, or arrays of them; what is null or false is left out.
+export function el(kind, ...rest) {
+  const [tag, ...classes] = kind.split(".");
+  const node = document.createElement(tag);
+  node.classList.add(...classes);
+  const [first] = rest;
+  if (first && typeof first === "object" && !Array.isArray(first) && !(first instanceof Node))
+    for (const [name, value] of Object.entries(rest.shift())) set(node, name, value);
+  node.append(...rest.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+// The hash of another place: place("emails", id), place("emails", { state: "bounced" })
+export function place(...parts) {
+  const query = typeof parts.at(-1) === "object" ? parts.pop() : {};
+  const given = Object.entries(query).filter(([, value]) => value);
+  const text = new URLSearchParams(given).toString();
+  return "#/" + parts.map(encodeURIComponent).join("/") + (text ? `?${text}` : "");
+}
+
+export function go(...parts) {
+  location.hash = place(...parts);
+}
+
+export function link(text, ...parts) {
+  return el("a", { href: place(...parts) }, text);
+}
+
+// Words and values.
+
+export const number = (value) => new Intl.NumberFormat("en").format(value);
+export const count = (n, noun, nouns = `${noun}s`) =>
+  `${number(n)} ${n === 1 ? noun : nouns}`;
+
+export function bytes(n) {
+  const units = ["bytes", "KB", "MB", "GB"];
+  let i = 0;
+  for (; n >= 1000 && i < units.length - 1; i++) n /= 1000;
+  return `${i ? n.toFixed(1) : n} ${units[i]}`;
+}
+
+const spans = [
+  [60, 1, "s"],
+  [3600, 60, "min"],
+  [86400, 3600, "h"],
+  [30 * 86400, 86400, "d"],
+];
+
+function ago(date) {
+  const seconds = Math.round((Date.now() - date) / 1000);
+  const [, unit, name] = spans.find(([below]) => Math.abs(seconds) < below) ?? [];
+  if (!name) return date.toLocaleDateString("en-CA");
+  if (Math.abs(seconds) < 5) return "now";
+  const n = `${Math.floor(Math.abs(seconds) / unit)} ${name}`;
+  return seconds < 0 ? `in ${n}` : `${n} ago`;
+}
+
+const two = (n) => String(n).padStart(2, "0");
+
+// In the browser's time zone: 2026-11-22 13:45:11
+export function exactTime(iso) {
+  const d = new Date(iso);
+  return (
+    `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ` +
+    `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`
+  );
+}
+
+// How long ago, kept true, with the exact time in its title. null is "never".
+export function time(iso, { never = "never", exact = false } = {}) {
+  if (!iso) return el("span.muted", never);
+  return el(
+    "time.number",
+    { datetime: iso, title: exact ? iso : exactTime(iso), "data-ago": !exact },
+    exact ? exactTime(iso) : ago(new Date(iso)),
+  );
+}
+
+setInterval(() => {
+  for (const node of document.querySelectorAll("time[data-ago]")) {
+    const text = ago(new Date(node.dateTime));
+    if (node.textContent !== text) node.textContent = text;
+  }
+}, 10000);
+
+// What a state means at a glance. Colour is never alone: the words are there.
+const tones = {
+  good: "delivered active ok yes owner sent",
+  warn: "delivery_delayed deferred delayed pending learn held learnt staged",
+  bad: "bounced failed refused complained rejected revoked not_ok discarded undeliverable expired",
+};
+const words = {
+  delivery_delayed: "delayed",
+  staged: "on its way",
+  not_ok: "not ok",
+};
+const toneOf = {};
+for (const [tone, all] of Object.entries(tones))
+  for (const word of all.split(" ")) toneOf[word] = tone;
+
+export function badge(state, { text, tone, title } = {}) {
+  return el(
+    `span.state.tone-${tone ?? toneOf[state] ?? "none"}`,
+    { title },
+    text ?? words[state] ?? String(state).replaceAll("_", " "),
+  );
+}
+
+// An address in full; it may break anywhere but stays one text to copy.
+export const address = (text) => el("span.address", text);
+
+export async function copy(text) {
+  if (navigator.clipboard && window.isSecureContext)
+    return navigator.clipboard.writeText(text);
+  // Over plain HTTP on another host there is no clipboard.
+  const field = el("textarea.visually-hidden", { readonly: true, value: text });
+  (document.querySelector("dialog[open]") ?? document.body).append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  if (!done) throw new Problem("The browser does not let this page copy. Select the text and copy it.");
+}
+
+export function copyButton(text, { label = "Copy", title } = {}) {
+  const node = el("button.btn.btn-sm.copy", { type: "button", title, "aria-label": title }, label);
+  node.addEventListener("click", async (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    try {
+      await copy(text);
+      node.textContent = "Copied";
+    } catch (error) {
+      notice(error.message, "bad");
+    }
+    setTimeout(() => (node.textContent = label), 1500);
+  });
+  return node;
+}
+
+// The begin of an id, with the whole one to copy; href leads to what it names.
+export function shortId(id, href) {
+  const text = el(href ? "a" : "span", { href, title: id, class: "id" }, id.slice(0, 8));
+  return el("span.with-copy", text, copyButton(id, { title: `Copy ${id}` }));
+}
+
+// Text to paste elsewhere, as it is, with a copy button.
+export function code(text, { label } = {}) {
+  return el(
+    "div.code",
+    el("div.code-bar", el("span", label), copyButton(text, { title: label && `Copy: ${label}` })),
+    el("pre", { tabindex: 0 }, text),
+  );
+}
+
+// A token that is shown this once.
+export function secret(label, text) {
+  return el(
+    "div.secret",
+    el("div", el("strong", label), " It is shown this once: keep it now."),
+    el("div.secret-text", el("code", text), copyButton(text, { title: `Copy ${label}` })),
+  );
+}
+
+// Buttons. run may be async: the button waits for it, and says what failed.
+export function button(text, run, { tone = "plain", title } = {}) {
+  const node = el(`button.btn.btn-sm.btn-${tone}`, { type: "button", title }, text);
+  node.addEventListener("click", async (event) => {
+    event.stopPropagation();
+    node.disabled = true;
+    try {
+      await run(event);
+    } catch (error) {
+      notice(error.message, "bad");
+    } finally {
+      node.disabled = false;
+    }
+  });
+  return node;
+}
+export const primary = (text, run) => button(text, run, { tone: "primary" });
+export const danger = (text, run) => button(text, run, { tone: "danger" });
+
+// The parts of a page.
+
+// The title of the page, what one can do there, and a line below it.
+export function header(title, { actions = [], about, back } = {}) {
+  return el(
+    "header.page",
+    back && el("p.back", el("a", { href: back.href }, "‹ ", back.text)),
+    el("div.page-line", el("h1", { tabindex: -1 }, title), el("div.actions", actions)),
+    about && el("p.muted.about", about),
+  );
+}
+
+// A part of a page under a title of its own; options may come first.
+export function section(title, ...rest) {
+  const plain = (x) => x && typeof x === "object" && !Array.isArray(x) && !(x instanceof Node);
+  const { actions = [], about } = plain(rest[0]) ? rest.shift() : {};
+  const heading = el("h2", title);
+  heading.id = `h-${Math.random().toString(36).slice(2, 9)}`;
+  return el(
+    "section.part",
+    { "aria-labelledby": heading.id },
+    el("div.part-line", heading, el("div.actions", actions)),
+    about && el("p.muted.about", about),
+    rest,
+  );
+}
+
+// [term, value] pairs; a null value leaves the pair out.
+export function definitions(pairs) {
+  return el(
+    "dl.definitions",
+    pairs
+      .filter(([, value]) => value !== null && value !== undefined && value !== "")
+      .map(([term, value]) => el("div", el("dt", term), el("dd", value))),
+  );
+}
+
+// Nothing is there yet: what it would be, and the next step.
+export function empty(title, text, ...actions) {
+  return el("div.empty", el("p.empty-title", title), text && el("p", text), el("div.actions", actions));
+}
+
+// Words that matter, in the page.
+export function remark(tone, ...children) {
+  return el(`div.remark.tone-${tone}`, { role: tone === "bad" ? "alert" : null }, children);
+}
+
+// What failed, in place of what was wanted.
+export function failure(error, again) {
+  return remark("bad", el("span", error.message), again && button("Try again", again));
+}
+
+export const loading = () => el("p.loading.muted", { role: "status" }, "Loading …");
+
+// A line that goes by itself; "bad" ones stay until they are closed.
+export function notice(text, tone = "good") {
+  const close = el("button.close", { type: "button", "aria-label": "Close" }, "×");
+  const node = el(`div.notice.tone-${tone}`, el("span", text), close);
+  close.addEventListener("click", () => node.remove());
+  document.getElementById("notices").append(node);
+  if (tone !== "bad") setTimeout(() => node.remove(), 6000);
+  return node;
+}
+
+// Several views of one thing: tabs([["Text", () => node], ...]). Each is made
+// when it is first looked at; it may be async.
+export function tabs(views, label) {
+  const panel = el("div.tab-panel", { role: "tabpanel", tabindex: 0 });
+  const made = new Map();
+  const buttons = views.map(([title], i) =>
+    el("button.tab", { type: "button", role: "tab", onclick: () => show(i) }, title),
+  );
+  async function show(i) {
+    buttons.forEach((one, n) => {
+      one.setAttribute("aria-selected", n === i);
+      one.tabIndex = n === i ? 0 : -1;
+    });
+    panel.setAttribute("aria-label", views[i][0]);
+    try {
+      if (!made.has(i)) made.set(i, await views[i][1]());
+    } catch (error) {
+      panel.replaceChildren(failure(error, () => show(i)));
+      return;
+    }
+    if (buttons[i].getAttribute("aria-selected") === "true") panel.replaceChildren(made.get(i));
+  }
+  const bar = el("div.tab-bar", { role: "tablist", "aria-label": label }, buttons);
+  bar.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = (buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length;
+    buttons[next].focus();
+    show(next);
+  });
+  show(0);
+  return el("div.tabs", bar, panel);
+}
+
+// Tables.
+
+// columns: { title, cell: (row) => text or node, kind }
+//   kind: "main" takes the space that is left; "number", "time", "state", "actions" are as narrow
+//   as they can be; "extra" is left out on a phone
+// key: (row) => what tells rows apart: rows that stay are not made anew
+// href: (row) => where a click on the row leads; the first column has the link
+export function table({ caption, columns, rows = [], key, href, empty: nothing }) {
+  const body = el("tbody");
+  const titles = columns.map(({ title, kind }) =>
+    el("th", { scope: "col", class: kind ? `is-${kind}` : "" }, title || el("span.visually-hidden", "Actions")),
+  );
+  const grid = el(
+    "table.grid",
+    caption && el("caption.visually-hidden", caption),
+    el("thead", el("tr", titles)),
+    body,
+  );
+  const element = el("div.table-box");
+  let shown = new Map();
+
+  function cellOf(column, row, where) {
+    let inner = column.cell(row);
+    if (where) inner = el("a.row-link", { href: where }, inner);
+    return el("td", { class: column.kind ? `is-${column.kind}` : "", "data-title": column.title ?? "" }, inner ?? el("span.muted", "–"));
+  }
+
+  function make(row) {
+    const where = href?.(row);
+    const line = el("tr", columns.map((column, i) => cellOf(column, row, i === 0 && where)));
+    if (where) {
+      line.classList.add("leads");
+      line.addEventListener("click", (event) => {
+        if (!event.target.closest("a, button, input, select, label") && !String(getSelection()))
+          location.hash = where;
+      });
+    }
+    return line;
+  }
+
+  // All rows. Those that are new since the last time are marked for a moment.
+  function set(all) {
+    const before = shown;
+    shown = new Map();
+    const lines = all.map((row, i) => {
+      const name = key ? key(row) : i;
+      const said = JSON.stringify(row);
+      const old = before.get(name);
+      const line = old?.said === said ? old.line : make(row);
+      if (before.size && old?.said !== said && key) line.classList.add("fresh");
+      else line.classList.remove("fresh");
+      shown.set(name, { said, line });
+      return line;
+    });
+    // Lines that stay are left where they are: they may have the focus.
+    lines.forEach((line, i) => {
+      if (body.children[i] !== line) body.insertBefore(line, body.children[i] ?? null);
+    });
+    while (body.children.length > lines.length) body.lastElementChild.remove();
+    const wanted = all.length || !nothing ? grid : typeof nothing === "function" ? nothing() : nothing;
+    if (element.firstChild !== wanted) element.replaceChildren(wanted);
+  }
+
+  set(rows);
+  return { element, set };
+}
+
+// A table of what a list route answers, a page at a time.
+//
+//   const emails = list({ load: (after) => get("/admin/emails", { after, limit: 50 }), columns, ... });
+//   main.append(emails.element); await emails.reload();
+//   subscribe(["emails"], emails.refresh);
+//
+// reload() begins anew, as after another filter; refresh() looks for what is new
+// and keeps what was loaded. Other options are those of table().
+export function list({ load, key = (row) => row.id, ...options }) {
+  const grid = table({ ...options, key });
+  const more = button("Load more", loadMore);
+  const foot = el("div.more", { hidden: true }, more);
+  const element = el("div.list", { "aria-busy": "true" }, loading());
+  let rows = [];
+  let next = null;
+  let turn = 0;
+
+  // A search that looked at many and found few goes on behind `next`.
+  const behind = (answer) => answer.next ?? (answer.has_more ? key(answer.data.at(-1)) : null);
+
+  function show() {
+    grid.set(rows);
+    foot.hidden = !next;
+    element.setAttribute("aria-busy", "false");
+    if (element.firstChild !== grid.element) element.replaceChildren(grid.element, foot);
+  }
+
+  async function reload() {
+    const mine = ++turn;
+    element.setAttribute("aria-busy", "true");
+    try {
+      const answer = await load(undefined);
+      if (mine !== turn) return;
+      rows = answer.data;
+      next = behind(answer);
+      show();
+    } catch (error) {
+      if (mine !== turn) return;
+      element.setAttribute("aria-busy", "false");
+      element.replaceChildren(failure(error, reload));
+    }
+  }
+
+  async function refresh() {
+    const mine = turn;
+    const answer = await load(undefined);
+    if (mine !== turn) return;
+    const fresh = new Set(answer.data.map(key));
+    const last = answer.data.length && rows.findIndex((row) => key(row) === key(answer.data.at(-1)));
+    // What lies between the new page and the old ones is not known: begin anew.
+    if (rows.length === 0 || last < 0 || !answer.has_more) {
+      rows = answer.data;
+      next = behind(answer);
+    } else {
+      rows = [...answer.data, ...rows.slice(last + 1).filter((row) => !fresh.has(key(row)))];
+    }
+    show();
+  }
+
+  async function loadMore() {
+    const mine = turn;
+    const answer = await load(next);
+    if (mine !== turn) return;
+    const known = new Set(rows.map(key));
+    rows = [...rows, ...answer.data.filter((row) => !known.has(key(row)))];
+    next = behind(answer);
+    show();
+  }
+
+  return { element, reload, refresh, rows: () => rows };
+}
+
+// Forms.
+
+let fields_n = 0;
+
+// A field: { name, label, type, value, required, help, placeholder, autocomplete, options, when }
+//   type: "text" (the default), "email", "password", "search", "number", "textarea", "checkbox",
+//   "select" and "choice" (radio buttons) with options, "checks" (an array of values)
+//   options: texts, or { value, text, help }
+//   when: (values) => whether it is asked for
+function field(spec) {
+  const { name, label, type = "text", value, required, help } = spec;
+  const id = `f${++fields_n}-${name}`;
+  const options = (spec.options ?? []).map((o) => (typeof o === "string" ? { value: o, text: o } : o));
+  const hint = help && el("div.form-text", { id: `${id}-help` }, help);
+  const wrong = el("div.wrong", { id: `${id}-wrong`, hidden: true });
+  const common = {
+    id,
+    name,
+    required,
+    placeholder: spec.placeholder,
+    autocomplete: spec.autocomplete ?? "off",
+    autocapitalize: "none",
+    spellcheck: type === "textarea" ? null : "false",
+    "aria-describedby": [hint?.id, wrong.id].filter(Boolean).join(" "),
+  };
+  const several = ["choice", "checks"].includes(type);
+  let control;
+  let read;
+  if (type === "select") {
+    control = el("select.form-select.form-select-sm", common, options.map((o) => el("option", { value: o.value }, o.text)));
+    if (value !== undefined) control.value = value;
+    read = () => control.value || undefined;
+  } else if (type === "textarea") {
+    control = el("textarea.form-control.form-control-sm", { ...common, rows: spec.rows ?? 4, value: value ?? "" });
+    read = () => control.value || undefined;
+  } else if (type === "checkbox") {
+    control = el("input.form-check-input", { ...common, type, checked: Boolean(value) });
+    read = () => control.checked;
+  } else if (several) {
+    const chosen = [value ?? (type === "choice" ? options[0].value : [])].flat();
+    control = el(
+      "div.choices",
+      options.map((o, i) =>
+        el(
+          "div.choice",
+          el("input.form-check-input", {
+            type: type === "choice" ? "radio" : "checkbox",
+            id: `${id}-${i}`,
+            name,
+            value: o.value,
+            checked: chosen.includes(o.value),
+          }),
+          el("label", { for: `${id}-${i}` }, o.text, o.help && el("span.form-text", o.help)),
+        ),
+      ),
+    );
+    const values = () => [...control.querySelectorAll(":checked")].map((input) => input.value);
+    read = () => (type === "choice" ? values()[0] : values());
+  } else {
+    control = el("input.form-control.form-control-sm", {
+      ...common,
+      type,
+      value: value ?? "",
+      min: spec.min,
+      max: spec.max,
+      maxlength: spec.maxlength,
+      inputmode: spec.inputmode,
+    });
+    read = () => {
+      if (control.value === "") return undefined;
+      if (type === "number") return Number(control.value);
+      return type === "password" ? control.value : control.value.trim();
+    };
+  }
+  const title = several ? el("legend.form-label", label) : el("label.form-label", { for: id }, label);
+  const element =
+    type === "checkbox"
+      ? el("div.field.check", control, el("label", { for: id }, label), hint, wrong)
+      : el(several ? "fieldset.field" : "div.field", title, control, hint, wrong);
+  function complain(text) {
+    wrong.textContent = text ?? "";
+    wrong.hidden = !text;
+    const input = several ? control.querySelector("input") : control;
+    input.classList.toggle("is-invalid", Boolean(text));
+    input.toggleAttribute("aria-invalid", Boolean(text));
+    if (text) input.focus();
+  }
+  return { name, element, read, complain, when: spec.when };
+}
+
+// A form whose run(values) may throw: the words are shown at the field that they
+// name in `backticks`, else above the buttons. Values that were left empty are
+// undefined.
+export function form({ fields = [], submit = "Save", tone = "primary", run, extra = [], cancel }) {
+  const all = fields.map(field);
+  const wrong = el("div.remark.tone-bad", { role: "alert", hidden: true });
+  const go = el(`button.btn.btn-sm.btn-${tone}`, { type: "submit" }, submit);
+  const values = () =>
+    Object.fromEntries(all.filter((f) => !f.element.hidden).map((f) => [f.name, f.read()]));
+  const show = () => {
+    const now = Object.fromEntries(all.map((f) => [f.name, f.read()]));
+    for (const f of all) if (f.when) f.element.hidden = !f.when(now);
+  };
+
+  function complain(error) {
+    const named = all.find((f) => !f.element.hidden && error.message.includes("`" + f.name + "`"));
+    if (named) return named.complain(error.message.replaceAll("`", ""));
+    wrong.textContent = error.message;
+    wrong.hidden = false;
+  }
+
+  async function onsubmit(event) {
+    event.preventDefault();
+    wrong.hidden = true;
+    for (const f of all) f.complain(null);
+    go.disabled = true;
+    try {
+      await run(values());
+    } catch (error) {
+      complain(error);
+    } finally {
+      go.disabled = false;
+    }
+  }
+
+  // A field that is not asked for must not keep the form from being sent.
+  const node = el(
+    "form.form",
+    { onsubmit, oninput: show, novalidate: all.some((f) => f.when) },
+    all.map((f) => f.element),
+    extra,
+    wrong,
+    el("div.form-buttons", go, cancel && button("Cancel", cancel)),
+  );
+  show();
+  return node;
+}
+
+// Asks for something: resolves with what run() gave, or undefined when it was
+// cancelled. Without fields it is a question; tone "danger" for what cannot be
+// undone.
+export function dialog({ title, text, fields, submit = "OK", tone = "primary", run = () => true, wide = false }) {
+  return new Promise((resolve) => {
+    let result;
+    const heading = el("h2", { id: `d${++fields_n}` }, title);
+    const box = el(wide ? "dialog.wide" : "dialog", { "aria-labelledby": heading.id });
+    const close = () => box.close();
+    box.append(
+      el("div.dialog-head", heading, el("button.close", { type: "button", "aria-label": "Close", onclick: close }, "×")),
+      ...[text ?? []].flat().map((one) => (typeof one === "string" ? el("p", one) : one)),
+      form({
+        fields,
+        submit,
+        tone,
+        cancel: close,
+        run: async (values) => {
+          result = await run(values);
+          close();
+        },
+      }),
+    );
+    box.addEventListener("close", () => {
+      box.remove();
+      resolve(result);
+    });
+    document.body.append(box);
+    box.showModal();
+    // Return must not do what cannot be undone.
+    const first = tone === "danger" ? ".form-buttons button[type=button]" : "button[type=submit]";
+    (box.querySelector("input, select, textarea") ?? box.querySelector(first))?.focus();
+  });
+}
+
+export const confirm = (title, text, submit, run) => dialog({ title, text, submit, tone: "danger", run });
+
+// Shows something that is not asked for; resolves when it is closed.
+export function show(title, ...children) {
+  return new Promise((resolve) => {
+    const heading = el("h2", { id: `d${++fields_n}` }, title);
+    const box = el("dialog.wide", { "aria-labelledby": heading.id });
+    const close = () => box.close();
+    box.append(
+      el("div.dialog-head", heading, el("button.close", { type: "button", "aria-label": "Close", onclick: close }, "×")),
+      el("div.dialog-body", children),
+      el("div.form-buttons", el("button.btn.btn-sm.btn-primary", { type: "button", onclick: close }, "Done")),
+    );
+    box.addEventListener("close", () => {
+      box.remove();
+      resolve();
+    });
+    document.body.append(box);
+    box.showModal();
+  });
+}
+
+// A line of fields that narrow a list. Their values stand in the address, so that
+// it can be kept and sent. change(values) is called when they change, and not at
+// first.
+export function filters({ fields, query, change }) {
+  const all = fields.map((spec) => field({ ...spec, value: query.get(spec.name) ?? spec.value }));
+  const given = () => Object.fromEntries(all.map((f) => [f.name, f.read()]));
+  let timer;
+  function changed() {
+    clearTimeout(timer);
+    const [where] = location.hash.split("?");
+    const set = Object.entries(given()).filter(([, value]) => value);
+    const text = new URLSearchParams(set).toString();
+    history.replaceState(null, "", text ? `${where}?${text}` : where);
+    change(given());
+  }
+  const node = el(
+    "form.filters",
+    {
+      role: "search",
+      onsubmit: (event) => {
+        event.preventDefault();
+        changed();
+      },
+      oninput: (event) => {
+        clearTimeout(timer);
+        timer = setTimeout(changed, event.target.matches("select, [type=checkbox]") ? 0 : 250);
+      },
+    },
+    all.map((f) => f.element),
+  );
+  return { element: node, values: given };
+}
