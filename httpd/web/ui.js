@@ -542,7 +542,7 @@ function field(spec) {
 }
 
 // A form whose run(values) may throw: the words are shown at the field that they
-// name in `backticks`, else above the buttons. Values that were left empty are
+// name in `backticks`, or that the error has as its `field`; else above the buttons. Values that were left empty are
 // undefined.
 export function form({ fields = [], submit = "Save", tone = "primary", run, extra = [], cancel }) {
   const all = fields.map(field);
@@ -556,7 +556,10 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, extr
   };
 
   function complain(error) {
-    const named = all.find((f) => !f.element.hidden && error.message.includes("`" + f.name + "`"));
+    show();
+    const named = all.find(
+      (f) => !f.element.hidden && (f.name === error.field || error.message.includes("`" + f.name + "`")),
+    );
     if (named) return named.complain(error.message.replaceAll("`", ""));
     wrong.textContent = error.message;
     wrong.hidden = false;

@@ -9,6 +9,7 @@ export async function show(main, { query, loggedIn }) {
   const expired =
     query.get("link") === "used" &&
     el("p.remark.tone-warn", "That login link was used already, or has expired.");
+  let wantsCode = false;
   main.append(
     el(
       "div.login",
@@ -17,11 +18,27 @@ export async function show(main, { query, loggedIn }) {
         fields: [
           { name: "login", label: "Login", required: true, autocomplete: "username" },
           { name: "password", label: "Password", type: "password", required: true, autocomplete: "current-password" },
+          {
+            name: "code",
+            label: "Code",
+            help: "Of the authenticator app, or a recovery code.",
+            autocomplete: "one-time-code",
+            inputmode: "numeric",
+            when: () => wantsCode,
+          },
         ],
         extra: expired || [],
         submit: "Log in",
         run: async (values) => {
-          await postQuietly("/admin/session", values);
+          try {
+            await postQuietly("/admin/session", values);
+          } catch (error) {
+            if (error.code === "code_required") {
+              wantsCode = true;
+              error.field = "code";
+            }
+            throw error;
+          }
           await loggedIn();
         },
       }),
