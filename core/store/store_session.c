@@ -290,21 +290,6 @@ int store_session_end(struct db *db, const char *id, struct err *err)
 	return db_change(db, sql_end, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
-int store_session_end_all(
-	struct db *db, const char *user_id, const char *keep, struct err *err)
-{
-	static const char sql_end[] =
-		"DELETE FROM admin_session WHERE user_id = $user"
-		" AND kind <> 'token' AND ($keep IS NULL OR id <> $keep)";
-
-	return db_change(db, sql_end,
-		       DB_PARAMS(DB_TEXT("$user", user_id),
-			       DB_TEXT("$keep", keep)),
-		       err) < 0
-		       ? -1
-		       : 0;
-}
-
 void store_session_clear(struct session *session)
 {
 	row_clear(&session_type, session);

@@ -95,10 +95,6 @@ int store_session_end_browser(
 
 /* Ends one: 1, 0, -1. */
 int store_session_end(struct db *db, const char *id, struct err *err);
-/* Ends all browser sessions and links of a user but one, or all for NULL. 0 or
- * -1. */
-int store_session_end_all(
-	struct db *db, const char *user_id, const char *keep, struct err *err);
 
 void store_session_clear(struct session *session);
 void store_session_list_free(struct session_list *list);

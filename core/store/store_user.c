@@ -8,7 +8,6 @@
 
 #include "core/base/str.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_session.h"
 
 static const char *const roles[USER_ROLES] = {
 	[USER_VIEWER] = "viewer",
@@ -188,6 +187,20 @@ static int change(struct db *db, const char *action, const char *sql,
 		err);
 }
 
+int store_user_end_sessions(
+	struct db *db, const char *id, const char *keep, struct err *err)
+{
+	static const char sql_end[] =
+		"DELETE FROM admin_session WHERE user_id = $id"
+		" AND kind <> 'token' AND ($keep IS NULL OR id <> $keep)";
+
+	return db_change(db, sql_end,
+		       DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$keep", keep)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
 struct password_change {
 	const char *company_id;
 	const char *id;
@@ -212,7 +225,7 @@ static int set_password(struct db *db, void *arg, struct err *err)
 
 	if (changed <= 0)
 		return changed;
-	return store_session_end_all(db, new->id, new->keep, err) < 0 ? -1 : 1;
+	return store_user_end_sessions(db, new->id, new->keep, err) < 0 ? -1 : 1;
 }
 
 int store_user_set_password(struct db *db, const char *company_id, const char *id,
@@ -266,7 +279,7 @@ static int reset(struct db *db, void *arg, struct err *err)
 	if (changed <= 0)
 		return changed;
 	return drop_codes(db, user->id, err) < 0 ||
-			       store_session_end_all(db, user->id, NULL, err) < 0
+			       store_user_end_sessions(db, user->id, NULL, err) < 0
 		       ? -1
 		       : 1;
 }

@@ -69,6 +69,10 @@ int store_user_set_password(struct db *db, const char *company_id, const char *i
 	const char *stored, const char *keep, int64_t now_us, struct err *err);
 int store_user_set_role(struct db *db, const char *company_id, const char *id,
 	enum user_role role, struct err *err);
+/* Ends all browser sessions and links of the user, but the session keep (NULL:
+ * none). 0 or -1. */
+int store_user_end_sessions(
+	struct db *db, const char *id, const char *keep, struct err *err);
 /* Takes the password and the codes away, with all sessions and links. */
 int store_user_reset(
 	struct db *db, const char *company_id, const char *id, struct err *err);

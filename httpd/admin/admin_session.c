@@ -847,7 +847,8 @@ static int run_session_end_others(
 {
 	const struct session *own = &job->request->admission.session;
 
-	return store_session_end_all(db, own->user_id, own->id, err) < 0 ? -1 : 1;
+	return store_user_end_sessions(db, own->user_id, own->id, err) < 0 ? -1
+									   : 1;
 }
 
 void admin_session_end_others(struct request *request)
