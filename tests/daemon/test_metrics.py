@@ -1,6 +1,7 @@
 """What /metrics tells: in the right form, of what was done, to who may read it,
 and whatever becomes of the other programs."""
 
+import json
 import re
 import shutil
 import smtplib
@@ -8,9 +9,10 @@ import subprocess
 import uuid
 
 import pytest
+import yaml
 from harness import wait_for
 from harness.admin import Admin, by_token
-from harness.sandbox import METHOD, unique
+from harness.sandbox import METHOD, TREE, unique
 from prometheus_client.parser import text_string_to_metric_families
 
 KINDS = {"counter", "gauge", "histogram", "summary"}
@@ -297,3 +299,127 @@ def test_a_damaged_file(own_box, damage):
         assert read(viewer)("postern_up", program="postern-milter") == 0
         path.rmdir()
     wait_for("the milter", lambda: read(viewer)("postern_up", program="postern-milter"))
+
+
+DOC = TREE / "doc"
+# What Prometheus adds to every sample, and what a query may make of one.
+ADDED = {"instance", "job", "le"}
+SELECTOR = re.compile(r"\b((?:postern|process)_[a-z0-9_]+)(?:\{([^}]*)\})?")
+GROUPED = re.compile(r"\b(?:by|on|without|ignoring) \(([^)]*)\)")
+
+
+def check_query(numbers, query):
+    """The metrics and labels that it names are there."""
+    names = {}
+    for family in numbers.families.values():
+        for sample in family.samples:
+            names.setdefault(sample.name, set()).update(sample.labels)
+        if not family.samples:  # of which nothing happened yet
+            total = "_total" if family.type == "counter" else ""
+            names.setdefault(family.name + total, set()).update(LABELS)
+    known = ADDED | set().union(*names.values())
+    found = SELECTOR.findall(query)
+    assert found, query
+    for name, matchers in found:
+        assert name in names, (name, query)
+        for label in re.findall(r"([a-z_]+)\s*[!=]~?", matchers):
+            assert label in names[name] | ADDED, (name, label)
+    for labels in GROUPED.findall(query):
+        assert set(re.findall(r"[a-z_]+", labels)) <= known, query
+
+
+def test_rules(box, viewer):
+    """Each alert is about numbers that there are, and says what to do."""
+    path = DOC / "prometheus-rules.yml"
+    groups = yaml.safe_load(path.read_text())["groups"]
+    send(box)
+    numbers = read(viewer)
+    names = set()
+    for rule in (rule for group in groups for rule in group["rules"]):
+        check_query(numbers, rule["expr"])
+        assert rule["labels"]["severity"] in ("critical", "warning")
+        assert rule["annotations"]["summary"] and rule["annotations"]["description"]
+        names.add(rule["alert"])
+    assert len(names) == sum(len(group["rules"]) for group in groups)
+
+
+def test_rules_fire(tmp_path):
+    """Some of them, as Prometheus reads them."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("there is no promtool here")
+    rules = DOC / "prometheus-rules.yml"
+    subprocess.run([promtool, "check", "rules", rules], check=True, timeout=60)
+
+    def fires(alert, minute, labels, *series):
+        """At that minute with these labels, or not, and not half an hour before."""
+        text = ",".join(f'{k}="{v}"' for k, v in (labels or {}).items())
+        alerts = f'ALERTS{{alertname="{alert}",alertstate="firing"}}'
+        samples = [{"labels": alerts.replace("}", f",{text}}}"), "value": 1}]
+        return {
+            "interval": "1m",
+            "input_series": [{"series": s, "values": v} for s, v in series],
+            "promql_expr_test": [
+                {"expr": alerts, "eval_time": f"{minute - 30}m", "exp_samples": []},
+                {"expr": alerts, "eval_time": f"{minute}m",
+                 "exp_samples": samples if labels else []},
+            ],
+        }
+
+    requests = 'postern_http_requests_total{instance="a",listener="api",code="%s"}'
+    events = 'postern_delivery_events_total{instance="a",kind="%s"}'
+    tests = [
+        fires("PosternProgramDown", 60,
+              {"severity": "critical", "instance": "a", "program": "postern-milter"},
+              ('postern_up{instance="a",program="postern-milter"}', "1x40 0x40")),
+        fires("PosternErrors", 90, {"severity": "critical", "instance": "a"},
+              (requests % "200", "0+100x100"), (requests % "503", "0x60 0+50x40")),
+        fires("PosternErrors", 90, None,
+              (requests % "200", "0+100x100"), (requests % "422", "0x60 0+50x40")),
+        fires("PosternLogBehind", 60, {"severity": "warning", "instance": "a"},
+              ('postern_log_read_to_end_timestamp_seconds{instance="a"}',
+               "0+60x30 1800x60"),
+              ('postern_up{instance="a",program="postern-events"}', "1x100")),
+        fires("PosternManyBounces", 180, {"severity": "warning", "instance": "a"},
+              (events % "delivered", "0+10x200"), (events % "bounced", "0x140 0+9x60")),
+    ]
+    file = tmp_path / "tests.yml"
+    file.write_text(yaml.safe_dump({
+        "rule_files": [str(rules)], "evaluation_interval": "1m", "tests": tests}))
+    done = subprocess.run([promtool, "test", "rules", file], capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_dashboard(box, viewer):
+    """Every panel shows numbers that there are, in a place of its own."""
+    dashboard = json.loads((DOC / "grafana-dashboard.json").read_text())
+    assert dashboard["title"] == "Postern" and dashboard["id"] is None
+    variables = {v["name"] for v in dashboard["templating"]["list"]}
+    send(box)
+    numbers = read(viewer)
+    ids, places, shown = set(), set(), set()
+    for panel in dashboard["panels"]:
+        assert panel["id"] not in ids
+        ids.add(panel["id"])
+        place = panel["gridPos"]
+        for x in range(place["x"], place["x"] + place["w"]):
+            for y in range(place["y"], place["y"] + place["h"]):
+                assert x < 24 and (x, y) not in places, panel["title"]
+                places.add((x, y))
+        if panel["type"] == "row":
+            continue
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["targets"]
+        for target in panel["targets"]:
+            check_query(numbers, target["expr"])
+            shown |= {name for name, _ in SELECTOR.findall(target["expr"])}
+            used = set(re.findall(r"\$([a-z]+)", target["expr"]))
+            assert used <= variables, target["expr"]
+    # None of Postern's is forgotten, but for limits and what is beside others.
+    families = {re.sub("_(bucket|sum|count|total)$", "", name) for name in shown}
+    missing = {f for f in numbers.families if f.startswith("postern_")} - families
+    assert missing <= {
+        "postern_build", "postern_build_info", "postern_store_volume_bytes",
+        "postern_store_waiting_jobs", "postern_log_position_timestamp_seconds",
+    }, missing
