@@ -64,126 +64,58 @@ static int read_query(
 
 static const struct email_scope everything = {0};
 
-/* ids: NAMED_MAX + 1 at most, the newest first. */
+/* NAMED_MAX + 1 at most, the newest first. */
 static int refuse_several(const char *what, const char *name,
-	const struct strv *ids, struct err *err)
+	const struct email_list *emails, struct err *err)
 {
 	_cleanup_buf_ struct buf list = BUF_INIT;
 
-	for (size_t i = 0; i < ids->n && i < NAMED_MAX; i++)
-		buf_printf(&list, "%s%s", i ? ", " : "", ids->items[i]);
+	for (size_t i = 0; i < emails->n && i < NAMED_MAX; i++)
+		buf_printf(&list, "%s%s", i ? ", " : "", emails->items[i].id);
 	return err_set(err, ERR_INVALID,
 		"several emails have the %s %s; show one of them by its id: "
 		"%s%s",
-		what, name, buf_str(&list), ids->n > NAMED_MAX ? ", ..." : "");
-}
-
-static int find_by_id(
-	const struct call *call, struct email *email_r, struct err *err)
-{
-	char id[ID_SIZE];
-	int found;
-
-	if (call_id_argument(call, id, err) < 0)
-		return -1;
-	found = store_email_get(call->db, id, &everything, email_r, err);
-	if (found == 0)
-		err_set(err, ERR_NOT_FOUND, "there is no email with the id %s",
-			id);
-	return found > 0 ? 0 : -1;
-}
-
-/* Postfix's ids: letters and digits. */
-static bool is_queue_id(const char *text)
-{
-	enum { SHORTEST = 5, LONGEST = 25 };
-	size_t len = strlen(text);
-
-	return len >= SHORTEST && len <= LONGEST &&
-	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz"
-			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == len;
-}
-
-/* Short queue ids come back: then which email is meant cannot be told. */
-static int find_by_queue_id(const struct call *call, const char *queue_id,
-	struct email *email_r, struct err *err)
-{
-	_cleanup_strv_ struct strv ids = STRV_INIT;
-	int found = 0;
-
-	if (store_hop_emails(call->db, queue_id, NAMED_MAX + 1, &ids, err) < 0)
-		return -1;
-	if (ids.n > 1)
-		return refuse_several("queue id", queue_id, &ids, err);
-	if (ids.n == 1)
-		found = store_email_get(
-			call->db, ids.items[0], &everything, email_r, err);
-	if (found == 0)
-		err_set(err, ERR_NOT_FOUND,
-			"there is no email with the queue id %s", queue_id);
-	return found > 0 ? 0 : -1;
-}
-
-/* The form API's own Message-IDs begin with the id: 1, 0 when there is no such
- * email, -1. */
-static int find_own(const struct call *call, const char *message_id,
-	struct email *email_r, struct err *err)
-{
-	_cleanup_free_ char *local = mem_dup(
-		message_id + 1, strcspn(message_id + 1, "@"));
-	char id[ID_SIZE];
-
-	if (!id_parse(local, id))
-		return 0;
-	return store_email_get(call->db, id, &everything, email_r, err);
-}
-
-static int find_chosen(const struct call *call, const char *message_id,
-	struct email *email_r, struct err *err)
-{
-	struct email_list list;
-	int found = 0;
-
-	if (store_email_list_chosen(
-		    call->db, message_id, NAMED_MAX + 1, &list, err) < 0)
-		return -1;
-	if (list.n > 1) {
-		_cleanup_strv_ struct strv ids = STRV_INIT;
-
-		for (size_t i = 0; i < list.n; i++)
-			strv_add(&ids, list.items[i].id);
-		found = refuse_several("Message-ID", message_id, &ids, err);
-	}
-	if (list.n == 1)
-		found = store_email_get(
-			call->db, list.items[0].id, &everything, email_r, err);
-	store_email_list_free(&list);
-	if (found == 0)
-		err_set(err, ERR_NOT_FOUND,
-			"there is no email with the Message-ID %s", message_id);
-	return found > 0 ? 0 : -1;
+		what, name, buf_str(&list),
+		emails->n > NAMED_MAX ? ", ..." : "");
 }
 
 /* By its id; by that in a Message-ID, as the form API answers it; by the
- * Message-ID that its client chose; or by a queue id. There may be several,
- * which is an error that names their ids. 0, and the caller clears the email,
- * or -1. */
+ * Message-ID that its client chose; or by a queue id, which comes back where it
+ * is short. That there are several is an error that names their ids. 0, and the
+ * caller clears the email, or -1. */
 static int email_find(
 	const struct call *call, struct email *email_r, struct err *err)
 {
+	static const char *const words[] = {
+		[EMAIL_NAME_ID] = "id",
+		[EMAIL_NAME_MESSAGE_ID] = "Message-ID",
+		[EMAIL_NAME_QUEUE_ID] = "queue id",
+	};
 	const char *text = call_argument(call);
-	_cleanup_free_ char *message_id = NULL;
-	int found;
+	enum email_name kind = store_email_name_of(text);
+	_cleanup_free_ char *name =
+		kind == EMAIL_NAME_MESSAGE_ID && *text != '<'
+			? mem_printf("<%s>", text)
+			: mem_strdup(text);
+	struct email_list list;
+	char id[ID_SIZE];
+	int found = 0;
 
-	if (is_queue_id(text))
-		return find_by_queue_id(call, text, email_r, err);
-	if (strchr(text, '@') == NULL)
-		return find_by_id(call, email_r, err);
-	message_id = *text == '<' ? mem_strdup(text) : mem_printf("<%s>", text);
-	found = find_own(call, message_id, email_r, err);
-	if (found != 0)
-		return found > 0 ? 0 : -1;
-	return find_chosen(call, message_id, email_r, err);
+	if (kind == EMAIL_NAME_ID && call_id_argument(call, id, err) < 0)
+		return -1;
+	if (store_email_named(call->db, &everything, text, NAMED_MAX + 1, &list,
+		    err) < 0)
+		return -1;
+	if (list.n > 1)
+		found = refuse_several(words[kind], name, &list, err);
+	else if (list.n == 1)
+		found = store_email_get(call->db, list.items[0].id, &everything,
+			email_r, err);
+	store_email_list_free(&list);
+	if (found == 0)
+		err_set(err, ERR_NOT_FOUND, "there is no email with the %s %s",
+			words[kind], name);
+	return found > 0 ? 0 : -1;
 }
 
 enum {
@@ -334,9 +266,9 @@ static void add_body(const char *name, const char *body, struct buf *out)
 
 /* For people: the answer first, then the email, then what became of it. */
 static void print_show(const struct call *call, const struct email *email,
-	const struct email_story *story, struct buf *out)
+	const struct story *story, struct buf *out)
 {
-	_cleanup_free_ char *answer = email_story_answer(story);
+	_cleanup_free_ char *answer = story_answer(story);
 	size_t width = screen_width();
 
 	visible_add_wrapped(out, answer, 0, width);
@@ -366,18 +298,18 @@ static void print_show(const struct call *call, const struct email *email,
 static int run_show(
 	const struct call *call, struct report *report, struct err *err)
 {
-	_cleanup_(email_story) struct email_story *story = NULL;
+	_cleanup_(story) struct story *story = NULL;
 	_cleanup_free_ char *answer = NULL;
 	struct buf text = BUF_INIT;
 	struct email email;
 
 	if (email_find(call, &email, err) < 0)
 		return -1;
-	if (email_story_new(call, &email, true, &story, err) < 0) {
+	if (story_new(call->db, call->conf, &email, call->now_us, &story, err) < 0) {
 		store_email_clear(&email);
 		return -1;
 	}
-	answer = email_story_answer(story);
+	answer = story_answer(story);
 	add_row(report, &email);
 	report_text(report, ANSWER, answer);
 	email_story_report(story, report, RECIPIENTS, EVENTS);
@@ -411,7 +343,7 @@ static int begin_watch(const struct call *call, struct err *err)
 static int look_at_watched(const struct call *call, int64_t *seq_r,
 	char **answer_r, struct err *err)
 {
-	_cleanup_(email_story) struct email_story *story = NULL;
+	_cleanup_(story) struct story *story = NULL;
 	struct email email;
 	int result = store_email_get(
 		call->db, call->following->email_id, &everything, &email, err);
@@ -419,11 +351,11 @@ static int look_at_watched(const struct call *call, int64_t *seq_r,
 	if (result <= 0)
 		return result;
 	*seq_r = email.seq;
-	result = email_story_new(call, &email, false, &story, err);
-	if (result == 0 && email_story_is_open(story))
+	result = story_new(call->db, NULL, &email, call->now_us, &story, err);
+	if (result == 0 && story_is_open(story))
 		result = 1;
 	else if (result == 0)
-		*answer_r = email_story_answer(story);
+		*answer_r = story_answer(story);
 	store_email_clear(&email);
 	return result;
 }

@@ -134,8 +134,8 @@ static const char *column_of(
 }
 
 /* Of two states of an object at least one is there. */
-static int write_entry(struct db *db, const struct audit_change *change,
-	const char *before, const char *after, const void *item, struct err *err)
+static int insert(struct db *db, const struct audit_deed *deed,
+	const char *before, struct err *err)
 {
 	static const char sql_insert[] =
 		"INSERT INTO audit (id, at_us, actor, actor_id, actor_name,"
@@ -145,14 +145,9 @@ static int write_entry(struct db *db, const struct audit_change *change,
 		" $before, $after)";
 	static const struct db_actor nobody = {"system", "", "", ""};
 	const struct db_actor *actor = db_actor(db) ? db_actor(db) : &nobody;
-	const char *id = column_of(change->type, item, "id");
-	const char *company = column_of(change->type, item, "company_id");
-	const char *name = column_of(change->type, item, change->name);
 	char entry_id[ID_SIZE];
 	int written;
 
-	if (str_starts(change->action, "company."))
-		company = id;
 	id_new(entry_id);
 	written = db_change(db, sql_insert,
 		DB_PARAMS(DB_TEXT("$id", entry_id),
@@ -161,13 +156,39 @@ static int write_entry(struct db *db, const struct audit_change *change,
 			DB_TEXT("$actor_id", actor->id),
 			DB_TEXT("$actor_name", actor->name),
 			DB_TEXT("$origin", actor->origin),
-			DB_TEXT("$company_id", str_empty(company) ? NULL : company),
-			DB_TEXT("$action", change->action),
-			DB_TEXT("$object_id", id),
-			DB_TEXT("$object_name", name ? name : ""),
-			DB_TEXT("$before", before), DB_TEXT("$after", after)),
+			DB_TEXT("$company_id", deed->company_id),
+			DB_TEXT("$action", deed->action),
+			DB_TEXT("$object_id", deed->object_id),
+			DB_TEXT("$object_name", deed->object_name),
+			DB_TEXT("$before", before),
+			DB_TEXT("$after", deed->after)),
 		err);
 	return written < 0 ? -1 : 0;
+}
+
+int store_audit_note(
+	struct db *db, const struct audit_deed *deed, struct err *err)
+{
+	return insert(db, deed, NULL, err);
+}
+
+static int write_entry(struct db *db, const struct audit_change *change,
+	const char *before, const char *after, const void *item, struct err *err)
+{
+	const char *id = column_of(change->type, item, "id");
+	const char *company = column_of(change->type, item, "company_id");
+	const char *name = column_of(change->type, item, change->name);
+	struct audit_deed deed = {
+		.company_id = str_empty(company) ? NULL : company,
+		.action = change->action,
+		.object_id = id,
+		.object_name = name ? name : "",
+		.after = after,
+	};
+
+	if (str_starts(change->action, "company."))
+		deed.company_id = id;
+	return insert(db, &deed, before, err);
 }
 
 /* The object that is there, which the caller clears, and its columns: 1, 0 when

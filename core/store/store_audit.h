@@ -51,6 +51,18 @@ int store_audit_page(struct db *db, const struct audit_scope *scope,
 	struct err *err);
 void store_audit_list_free(struct audit_list *list);
 
+/* Writes down what somebody did that changes no object: after is a JSON object
+ * that tells more. 0 or -1. */
+struct audit_deed {
+	const char *company_id; /* NULL: of no company */
+	const char *action;
+	const char *object_id;
+	const char *object_name;
+	const char *after;
+};
+int store_audit_note(
+	struct db *db, const struct audit_deed *deed, struct err *err);
+
 /* For the files of the store. */
 
 /* A change of one object. Its type has the columns id and, but for a company

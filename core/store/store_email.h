@@ -162,10 +162,17 @@ struct email_list {
  * text. */
 int store_email_list_refused(struct db *db, const struct email_scope *scope,
 	int limit, struct email_list *list_r, struct err *err);
-/* The same of all whose client chose this Message-ID (with angle brackets)
- * instead of one that begins with the email's id; newest first. */
-int store_email_list_chosen(struct db *db, const char *message_id, int limit,
-	struct email_list *list_r, struct err *err);
+/* What a text names an email by, as it looks. */
+enum email_name {
+	EMAIL_NAME_ID,
+	EMAIL_NAME_MESSAGE_ID, /* with angle brackets or without */
+	EMAIL_NAME_QUEUE_ID,   /* Postfix's, of any message that carried it */
+};
+enum email_name store_email_name_of(const char *text);
+/* The newest limit ones that the text names: one, but where clients have chosen
+ * the same Message-ID, or Postfix has used a queue id again. */
+int store_email_named(struct db *db, const struct email_scope *scope,
+	const char *text, int limit, struct email_list *list_r, struct err *err);
 /* A page of the scope, which must name a company. *more_r: whether there are
  * more emails behind the page, or in front of it for a page `before`. 1, 0 when
  * the cursor is no email of the scope, -1. */
@@ -180,6 +187,9 @@ struct email_filter {
 			      * letter case */
 	const char *from;    /* address of the sender, likewise */
 	const char *subject; /* a part of it; letter case of ASCII is the same */
+	const char *text;    /* a part of the subject, the sender or a recipient;
+			      * likewise */
+	const char *key_id;
 	const char *status;  /* a last event; or the state staged or refused, of
 			      * emails that are not in the sent folder */
 	const char *tag;     /* of the form API; of the JSON API `name` or
@@ -189,7 +199,7 @@ struct email_filter {
 };
 
 /* How many emails a search looks at for a page, in the order in which they were
- * staged; and how many when an index leads to them one by one. */
+ * staged; and how many when an index leads to them one by one, or for a text. */
 enum { EMAIL_SEARCH_MAX = 20000, EMAIL_SEARCH_LED_MAX = 5000 };
 
 struct email_found {
@@ -220,6 +230,18 @@ struct email_queue {
 };
 int store_email_queue(
 	struct db *db, struct email_queue *queue_r, struct err *err);
+
+/* How many emails of a company, or of all, wait: for the milter's decision, and
+ * were staged before a time; or for another attempt. EMAIL_WAITING_MAX at most
+ * of each. 0 or -1. */
+enum { EMAIL_WAITING_MAX = 1000 };
+struct email_waiting {
+	int64_t staged;
+	int64_t delayed;
+};
+int store_email_waiting(struct db *db, const char *company_id,
+	int64_t staged_before_us, struct email_waiting *waiting_r,
+	struct err *err);
 
 const char *store_email_state_name(enum email_state state);
 

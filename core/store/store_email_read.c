@@ -129,19 +129,67 @@ int store_email_list_refused(struct db *db, const struct email_scope *scope,
 		list_r, err);
 }
 
-/* An index has these alone: the condition is the index's own. */
-int store_email_list_chosen(struct db *db, const char *message_id, int limit,
-	struct email_list *list_r, struct err *err)
+/* Postfix's queue ids: letters and digits. */
+static bool is_queue_id(const char *text)
 {
-	static const char sql_chosen[] =
-		"SELECT " COLUMNS " FROM email e"
-		" WHERE e.message_id = $message_id"
-		" AND substr(e.message_id, 2, 36) <> e.id"
-		" ORDER BY e.seq DESC LIMIT $limit";
+	enum { SHORTEST = 5, LONGEST = 25 };
+	size_t len = strlen(text);
 
-	return read_list(db, sql_chosen,
-		DB_PARAMS(DB_TEXT("$message_id", message_id),
-			DB_INT("$limit", limit)),
+	return len >= SHORTEST && len <= LONGEST &&
+	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == len;
+}
+
+enum email_name store_email_name_of(const char *text)
+{
+	if (is_queue_id(text))
+		return EMAIL_NAME_QUEUE_ID;
+	return strchr(text, '@') ? EMAIL_NAME_MESSAGE_ID : EMAIL_NAME_ID;
+}
+
+/* Own Message-IDs begin with the id; an index has the others alone, by the
+ * condition. */
+int store_email_named(struct db *db, const struct email_scope *scope,
+	const char *text, int limit, struct email_list *list_r, struct err *err)
+{
+#define NAMED(condition)                                                       \
+	"SELECT " COLUMNS " FROM email e WHERE " condition " AND" IN_FOLDER    \
+	" AND ($company IS NULL OR e.company_id || '' = $company)"             \
+	" AND ($domain IS NULL OR e.domain || '' = $domain)"                   \
+	" ORDER BY e.seq DESC LIMIT $limit"
+	static const char sql_id[] = NAMED("e.id = $name");
+	static const char sql_chosen[] = NAMED(
+		"e.message_id = $name AND substr(e.message_id, 2, 36) <> e.id");
+	static const char sql_queue_id[] = NAMED(
+		"e.seq IN (SELECT seq FROM email WHERE queue_id = $name"
+		" UNION ALL SELECT email FROM hop WHERE queue_id = $name)");
+	enum email_name kind = store_email_name_of(text);
+	_cleanup_free_ char *message_id =
+		*text == '<' ? mem_strdup(text) : mem_printf("<%s>", text);
+	_cleanup_free_ char *local =
+		mem_dup(message_id + 1, strcspn(message_id + 1, "@>"));
+	const char *name = kind == EMAIL_NAME_QUEUE_ID ? text : message_id;
+	const char *sql = kind == EMAIL_NAME_QUEUE_ID ? sql_queue_id
+						      : sql_chosen;
+	char id[ID_SIZE];
+	int64_t seq;
+	int found;
+
+	if (kind != EMAIL_NAME_QUEUE_ID && id_parse(local, id)) {
+		found = find_seq(db, scope, id, &seq, err);
+		if (found < 0)
+			return -1;
+		if (found > 0 || kind == EMAIL_NAME_ID) {
+			name = id;
+			sql = sql_id;
+		}
+	}
+	return read_list(db, sql,
+		DB_PARAMS(DB_TEXT("$name", name),
+			DB_INT("$all", !scope->sent_only),
+			DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain),
+			DB_INT("$limit", limit > 0 ? limit : 0)),
 		list_r, err);
 }
 
@@ -228,7 +276,7 @@ enum lead {
 	LEAD_TO,
 	LEAD_TROUBLE,
 	LEAD_TAG,
-	LEAD_DOMAIN,
+	LEAD_DOMAIN, /* from here on: the emails themselves */
 	LEAD_COMPANY,
 	LEAD_ALL,
 	LEADS
@@ -416,6 +464,15 @@ static int find_range(struct search *search, struct err *err)
 	return search->low <= search->high;
 }
 
+/* What is looked at for a page. A candidate that an index gives costs a look at
+ * its email, and a text one at its recipients. */
+static int64_t candidates_max(const struct search *search)
+{
+	return search->lead < LEAD_DOMAIN || search->filter->text
+		       ? EMAIL_SEARCH_LED_MAX
+		       : EMAIL_SEARCH_MAX;
+}
+
 /* Bounds the search to so many candidates: 1 when it had more, and
  * next_r is the last email of the scope that is within, 0, -1. */
 static int bound_range(
@@ -433,8 +490,7 @@ static int bound_range(
 	int found = row_number(search->db, lasts[lead][search->up],
 		DB_PARAMS(DB_INT("$low", search->low),
 			DB_INT("$high", search->high),
-			DB_INT("$max", lead < LEAD_DOMAIN ? EMAIL_SEARCH_LED_MAX
-							  : EMAIL_SEARCH_MAX),
+			DB_INT("$max", candidates_max(search)),
 			DB_GIVEN_TEXT("$to", lead == LEAD_TO ? filter->to : NULL),
 			DB_GIVEN_TEXT("$trouble",
 				lead == LEAD_TROUBLE ? search->trouble : NULL),
@@ -460,6 +516,8 @@ static int bound_range(
 	return found;
 }
 
+/* IS TRUE makes one condition of the filter: of several the engine thinks that
+ * they leave few rows alone, which it would rather sort than find in order. */
 static int read_matches(const struct search *search, const struct page *page,
 	struct rows *rows_r, struct err *err)
 {
@@ -469,13 +527,21 @@ static int read_matches(const struct search *search, const struct page *page,
 	" AND ($company IS NULL OR e.company_id = $company)"                   \
 	" AND ($domain IS NULL OR e.domain = $domain)"                         \
 	" AND e.created_us >= $since AND e.created_us < $until"                \
-	" AND ($from IS NULL OR e.sender = $from COLLATE NOCASE)"              \
+	" AND (($from IS NULL OR e.sender = $from COLLATE NOCASE)"       \
+	" AND ($key IS NULL OR e.key_id = $key)"                               \
 	" AND ($subject IS NULL OR"                                            \
 	" instr(lower(e.subject), lower($subject)) > 0)"                       \
 	" AND ($status IS NULL OR CASE WHEN $status IN ('staged', 'refused')"  \
 	" THEN e.state = $status ELSE e.last_event = $status END)"             \
 	" AND ($tag IS NULL OR EXISTS (SELECT 1 FROM email_tag t"              \
 	" WHERE t.email = e.seq AND t.tag = $tag))"                            \
+	" AND ($text IS NULL"                                                  \
+	" OR instr(lower(e.subject), lower($text)) > 0"                        \
+	" OR instr(lower(e.header_from), lower($text)) > 0"                    \
+	" OR instr(lower(e.sender), lower($text)) > 0"                         \
+	" OR EXISTS (SELECT 1 FROM email_recipient p WHERE p.email = e.seq"    \
+	" AND instr(lower(coalesce(p.mailbox, p.address)),"                    \
+	" lower($text)) > 0))) IS TRUE"                                        \
 	" ORDER BY " seq order " LIMIT $limit"
 	static const char *const matches[LEADS][2] = EACH_LEAD(MATCHES);
 #undef MATCHES
@@ -494,6 +560,8 @@ static int read_matches(const struct search *search, const struct page *page,
 							  : INT64_MAX),
 			DB_GIVEN_TEXT("$to", filter->to),
 			DB_TEXT("$from", filter->from),
+			DB_TEXT("$key", filter->key_id),
+			DB_TEXT("$text", filter->text),
 			DB_TEXT("$subject", filter->subject),
 			DB_TEXT("$status", filter->status),
 			DB_TEXT("$tag", filter->tag),
@@ -557,4 +625,35 @@ void store_email_list_free(struct email_list *list)
 {
 	row_list_free(&store_email_type, list->items, list->n);
 	*list = (struct email_list){0};
+}
+
+int store_email_waiting(struct db *db, const char *company_id,
+	int64_t staged_before_us, struct email_waiting *waiting_r, struct err *err)
+{
+	static const char sql_staged[] =
+		"SELECT count(*) AS n FROM (SELECT 1 FROM email e"
+		" WHERE e.state = 'staged' AND e.queue_id IS NULL"
+		" AND e.created_us < $before"
+		" AND ($company IS NULL OR e.company_id || '' = $company)"
+		" LIMIT $max)";
+	static const char sql_delayed[] =
+		"SELECT count(*) AS n FROM (SELECT 1 FROM email e"
+		" WHERE e.last_event = 'delivery_delayed'"
+		" AND e.last_event IN"
+		" ('delivery_delayed', 'bounced', 'failed', 'complained')"
+		" AND ($company IS NULL OR e.company_id || '' = $company)"
+		" LIMIT $max)";
+
+	if (row_number(db, sql_staged,
+		    DB_PARAMS(DB_INT("$before", staged_before_us),
+			    DB_TEXT("$company", company_id),
+			    DB_INT("$max", EMAIL_WAITING_MAX)),
+		    &waiting_r->staged, err) < 0)
+		return -1;
+	return row_number(db, sql_delayed,
+		       DB_PARAMS(DB_TEXT("$company", company_id),
+			       DB_INT("$max", EMAIL_WAITING_MAX)),
+		       &waiting_r->delayed, err) < 0
+		       ? -1
+		       : 0;
 }

@@ -188,26 +188,6 @@ void store_hop_list_free(struct hop_list *list)
 	*list = (struct hop_list){0};
 }
 
-int store_hop_emails(struct db *db, const char *queue_id, int limit,
-	struct strv *ids_r, struct err *err)
-{
-	static const char sql_emails[] =
-		"SELECT e.id FROM email e WHERE e.seq IN"
-		" (SELECT seq FROM email WHERE queue_id = $id"
-		" UNION SELECT email FROM hop WHERE queue_id = $id)"
-		" ORDER BY e.seq DESC LIMIT $limit";
-	struct db_stmt *stmt;
-	int result;
-
-	if (db_start(db, sql_emails,
-		    DB_PARAMS(DB_TEXT("$id", queue_id), DB_INT("$limit", limit)),
-		    &stmt, err) != 0)
-		return -1;
-	while ((result = db_step(stmt, err)) == 1)
-		strv_take(ids_r, db_copy(stmt, 0));
-	return result;
-}
-
 /* The number in the first row, or -1. */
 static int64_t get_number(struct db *db, const char *sql,
 	const struct db_param *params, struct err *err)
@@ -599,32 +579,58 @@ int store_event_page(struct db *db, const struct event_filter *filter,
 
 static const struct row_field count_fields[] = {
 	ROW_FIELD(event_count, time_us, ROW_INT64),
+	ROW_FIELD(event_count, domain, ROW_TEXT),
 	ROW_WORD(event_count, kind, ROW_ENUM, "kind", &fact_words),
 	ROW_FIELD(event_count, count, ROW_INT64),
 };
 static const struct row_type count_type = ROW_TYPE(event_count, count_fields);
 
+/* The hours of a company lie together. Those of all companies are read one
+ * company after the other: ids finds each by one look-up. */
+#define ALL_COMPANIES                                                          \
+	"WITH RECURSIVE ids (id) AS"                                           \
+	" (SELECT min(company_id) FROM event_count"                            \
+	" UNION ALL SELECT (SELECT min(n.company_id) FROM event_count n"       \
+	" WHERE n.company_id > ids.id) FROM ids WHERE ids.id IS NOT NULL) "
+
 int store_event_counts(struct db *db, const struct event_count_filter *filter,
 	struct event_counts *counts_r, struct err *err)
 {
-#define COUNTS(condition)                                                      \
-	"SELECT hour_us - hour_us % $step AS time_us, kind,"                   \
-	" sum(count) AS count FROM event_count WHERE " condition               \
-	" hour_us >= $begin AND hour_us < $end"                                \
-	" AND ($domain IS NULL OR domain = $domain)"                           \
-	" GROUP BY time_us, kind ORDER BY time_us"
-	static const char sql_company[] = COUNTS("company_id = $company AND");
-	static const char sql_all[] = COUNTS("");
+#define COUNTS(what, from, company, group)                                     \
+	"SELECT " what ", v.kind, sum(v.count) AS count FROM " from            \
+	"event_count v WHERE v.company_id = " company                          \
+	" AND v.hour_us >= $begin AND v.hour_us < $end"                        \
+	" AND ($domain IS NULL OR v.domain = $domain)"                         \
+	" GROUP BY " group ", v.kind ORDER BY " group
+#define BY_TIME(from, company)                                                 \
+	COUNTS("v.hour_us - v.hour_us % $step AS time_us", from, company,      \
+		"time_us")
+#define BY_DOMAIN(from, company) COUNTS("v.domain", from, company, "v.domain")
+	static const char *const sql[2][2] = {
+		{BY_TIME("", "$company"), BY_DOMAIN("", "$company")},
+		{
+			ALL_COMPANIES BY_TIME("ids CROSS JOIN ", "ids.id"),
+			ALL_COMPANIES BY_DOMAIN("ids CROSS JOIN ", "ids.id"),
+		},
+	};
+#undef BY_TIME
+#undef BY_DOMAIN
 #undef COUNTS
+	const struct db_param params[] = {
+		DB_INT("$begin", filter->begin_us),
+		DB_INT("$end", filter->end_us),
+		DB_GIVEN_TEXT("$company", filter->company_id),
+		DB_TEXT("$domain", filter->domain),
+		/* The last one: by domain there is no step. */
+		{.name = filter->by_domain ? NULL : "$step",
+			.kind = DB_PARAM_INT,
+			.number = filter->step_us},
+		{.name = NULL},
+	};
 	struct rows rows;
 
-	if (row_list(db, filter->company_id ? sql_company : sql_all,
-		    DB_PARAMS(DB_INT("$step", filter->step_us),
-			    DB_INT("$begin", filter->begin_us),
-			    DB_INT("$end", filter->end_us),
-			    DB_GIVEN_TEXT("$company", filter->company_id),
-			    DB_TEXT("$domain", filter->domain)),
-		    &count_type, ROWS_ALL, &rows, err) < 0)
+	if (row_list(db, sql[filter->company_id == NULL][filter->by_domain],
+		    params, &count_type, ROWS_ALL, &rows, err) < 0)
 		return -1;
 	*counts_r = (struct event_counts){rows.items, rows.n};
 	return 0;
@@ -632,8 +638,53 @@ int store_event_counts(struct db *db, const struct event_count_filter *filter,
 
 void store_event_counts_free(struct event_counts *counts)
 {
-	free(counts->items);
+	row_list_free(&count_type, counts->items, counts->n);
 	*counts = (struct event_counts){0};
+}
+
+static const struct row_field refused_fields[] = {
+	ROW_FIELD(refused_count, time_us, ROW_INT64),
+	ROW_FIELD(refused_count, domain, ROW_TEXT),
+	ROW_FIELD(refused_count, count, ROW_INT64),
+};
+static const struct row_type refused_type = ROW_TYPE(
+	refused_count, refused_fields);
+
+/* An index has the refused emails alone. */
+int store_refused_counts(struct db *db, const struct event_count_filter *filter,
+	struct refused_counts *counts_r, struct err *err)
+{
+	static const char sql_refused[] =
+		"SELECT CASE WHEN $step THEN"
+		" r.decided_us - r.decided_us % $step ELSE 0 END AS time_us,"
+		" CASE WHEN $step THEN NULL ELSE r.domain END AS domain,"
+		" count(*) AS count FROM (SELECT e.decided_us, e.domain"
+		" FROM email e WHERE e.state = 'refused'"
+		" AND e.decided_us >= $begin AND e.decided_us < $end"
+		" AND ($company IS NULL OR e.company_id = $company)"
+		" AND ($domain IS NULL OR e.domain = $domain)"
+		" ORDER BY e.decided_us DESC LIMIT $max) r"
+		" GROUP BY 1, 2 ORDER BY 1, 2";
+	struct rows rows;
+
+	if (row_list(db, sql_refused,
+		    DB_PARAMS(DB_INT("$step",
+				      filter->by_domain ? 0 : filter->step_us),
+			    DB_INT("$begin", filter->begin_us),
+			    DB_INT("$end", filter->end_us),
+			    DB_TEXT("$company", filter->company_id),
+			    DB_TEXT("$domain", filter->domain),
+			    DB_INT("$max", REFUSED_COUNT_MAX)),
+		    &refused_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	*counts_r = (struct refused_counts){rows.items, rows.n};
+	return 0;
+}
+
+void store_refused_counts_free(struct refused_counts *counts)
+{
+	row_list_free(&refused_type, counts->items, counts->n);
+	*counts = (struct refused_counts){0};
 }
 
 int store_log_cursor(

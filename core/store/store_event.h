@@ -70,9 +70,6 @@ struct hop_list {
 int store_hops_of_email(
 	struct db *db, int64_t email, struct hop_list *list_r, struct err *err);
 void store_hop_list_free(struct hop_list *list);
-/* The ids of emails of which a message had the queue id, the newest first. */
-int store_hop_emails(struct db *db, const char *queue_id, int limit,
-	struct strv *ids_r, struct err *err);
 const char *hop_how_name(enum hop_how how);
 
 /* One recipient of an email as it stands. */
@@ -175,26 +172,44 @@ int store_event_page(struct db *db, const struct event_filter *filter,
 /* How many events of a kind occurred in a time. They are counted by the hour,
  * also those that have been removed since. */
 struct event_count {
-	int64_t time_us; /* the begin of the step, in UTC */
+	int64_t time_us; /* the begin of the step, in UTC; 0 by domain */
+	char *domain;    /* by domain; else NULL */
 	enum fact kind;
 	int64_t count; /* over 0 */
 };
 struct event_counts {
-	struct event_count *items; /* in the order of time_us */
+	struct event_count *items; /* in the order of time_us, or by domain */
 	size_t n;
 };
 struct event_count_filter {
-	const char *company_id; /* NULL: of any, which reads them all */
+	const char *company_id; /* NULL: of any */
 	const char *domain;     /* NULL: of any */
 	int64_t begin_us; /* of occurred_us; the hours that begin from then
 			   * on and before the end */
 	int64_t end_us;
 	int64_t step_us; /* an hour, or a day */
+	bool by_domain;  /* of the whole time for each domain instead */
 };
 /* A kind that has none in a step has no item there. */
 int store_event_counts(struct db *db, const struct event_count_filter *filter,
 	struct event_counts *counts_r, struct err *err);
 void store_event_counts_free(struct event_counts *counts);
+
+/* How many emails the milter refused in a time, for whoever is not told by an
+ * event: the newest REFUSED_COUNT_MAX of them. */
+enum { REFUSED_COUNT_MAX = 20000 };
+struct refused_count {
+	int64_t time_us; /* as in struct event_count */
+	char *domain;
+	int64_t count;
+};
+struct refused_counts {
+	struct refused_count *items;
+	size_t n;
+};
+int store_refused_counts(struct db *db, const struct event_count_filter *filter,
+	struct refused_counts *counts_r, struct err *err);
+void store_refused_counts_free(struct refused_counts *counts);
 
 /* How far the log of a source was read: 1 and the position, which the caller
  * frees, 0, -1. Set it in the transaction that stores what was read. */

@@ -43,6 +43,10 @@ int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s,
 	struct held *held_r, struct err *err);
 void store_held_clear(struct held *held);
 
+/* How many there are, max at most: 0 or -1. */
+int store_held_count(
+	struct db *db, int64_t max, int64_t *count_r, struct err *err);
+
 /* The message is held no more. 0, also when there was no row, or -1. */
 int store_held_forget(struct db *db, const char *queue_id, struct err *err);
 

@@ -122,6 +122,18 @@ int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
 		key_r, err);
 }
 
+int store_key_get(struct db *db, const char *company_id, const char *id,
+	struct key *key_r, struct err *err)
+{
+	static const char sql_get[] = KEY_SELECT
+		" WHERE k.id = $id AND k.revoked_us = 0"
+		" AND ($company IS NULL OR k.company_id = $company)";
+
+	return row_get(db, sql_get,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
+		&key_type, key_r, err);
+}
+
 int store_key_revoke(
 	struct db *db, const char *id, int64_t now_us, struct err *err)
 {

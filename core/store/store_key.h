@@ -50,6 +50,9 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 /* The valid key with the hash: 1 found, 0 none or revoked, -1 cannot tell. */
 int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
 	struct key *key_r, struct err *err);
+/* The valid key with the id, of the company or of any for NULL. The same. */
+int store_key_get(struct db *db, const char *company_id, const char *id,
+	struct key *key_r, struct err *err);
 /* Newest first, revoked ones too; of one company, or all for NULL. */
 int store_key_list(struct db *db, const char *company_id,
 	struct key_list *list_r, struct err *err);

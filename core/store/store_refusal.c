@@ -28,6 +28,7 @@ static const char *const outcomes[REFUSAL_OUTCOMES + 1] = {
 static const struct row_words outcome_words = {outcomes, REFUSAL_OUTCOMES, true};
 
 static const struct row_field refusal_fields[] = {
+	ROW_FIELD(refusal, seq, ROW_INT64),
 	ROW_WORD(refusal, outcome, ROW_ENUM, "outcome", &outcome_words),
 	ROW_FIELD(refusal, reason, ROW_TEXT),
 	ROW_FIELD(refusal, domain, ROW_TEXT),
@@ -114,10 +115,11 @@ int store_refusal_list(struct db *db, const struct refusal_scope *scope,
 	int limit, struct refusal_list *list_r, struct err *err)
 {
 #define LIST(condition)                                                        \
-	"SELECT outcome, reason, domain, origin, client, login, sender,"       \
+	"SELECT seq, outcome, reason, domain, origin, client, login, sender,"  \
 	" header_from, queue_id, count, first_us, last_us FROM refusal"        \
 	" WHERE " condition "($all OR outcome = 'learnt')"                     \
-	" ORDER BY last_us DESC LIMIT $limit"
+	" AND (last_us, seq) < ($behind_us, $behind_seq)"                      \
+	" ORDER BY last_us DESC, seq DESC LIMIT $limit"
 	static const char sql_all[] = LIST("");
 	static const char sql_domain[] = LIST("domain = $domain AND ");
 	static const char sql_company[] = LIST(
@@ -133,6 +135,10 @@ int store_refusal_list(struct db *db, const struct refusal_scope *scope,
 	if (row_list(db, sql,
 		    DB_PARAMS(DB_INT("$all", !scope->learnt_only),
 			    DB_INT("$limit", limit > 0 ? limit : 0),
+			    DB_INT("$behind_us", scope->behind_us
+							 ? scope->behind_us
+							 : INT64_MAX),
+			    DB_INT("$behind_seq", scope->behind_seq),
 			    DB_GIVEN_TEXT("$domain", scope->domain),
 			    DB_GIVEN_TEXT("$company", scope->company_id)),
 		    &refusal_type, ROWS_ALL, &rows, err) < 0)

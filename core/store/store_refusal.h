@@ -18,6 +18,7 @@ enum refusal_outcome {
 
 /* What is equal in all but queue id and times is counted as one. */
 struct refusal {
+	int64_t seq;
 	enum refusal_outcome outcome;
 	char *reason; /* a word, as verdict_reason_name() */
 	char *domain; /* the registered one; "" when there is none, as below */
@@ -62,6 +63,10 @@ struct refusal_scope {
 				 * of everything */
 	const char *domain;     /* NULL: every one */
 	bool learnt_only;
+	/* Those behind one of which these are last_us and seq; 0: all. One that
+	 * is counted again meanwhile is among the newest then. */
+	int64_t behind_us;
+	int64_t behind_seq;
 };
 /* The newest limit ones, newest first. */
 int store_refusal_list(struct db *db, const struct refusal_scope *scope,

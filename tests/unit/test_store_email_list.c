@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/store/store_event.h"
 #include "tests/unit/temp_db.h"
 
 enum { EMAILS = 10 };
@@ -68,28 +69,61 @@ static void add_named(struct temp_db *temp, const char *message_id, char *id_r)
 	store_email_clear(&email);
 }
 
-static void test_chosen(void **state)
+/* How many of all emails, or of a company's, the text names; the first one
+ * must be this. */
+static size_t count_named(struct temp_db *temp, const char *company_id,
+	const char *text, const char *first)
+{
+	const struct email_scope scope = {company_id, NULL, false};
+	struct email_list list;
+	size_t n;
+
+	OK(store_email_named(temp->db, &scope, text, 2, &list, &why));
+	n = list.n;
+	if (n > 0 && first)
+		assert_string_equal(list.items[0].id, first);
+	store_email_list_free(&list);
+	return n;
+}
+
+static void test_named(void **state)
 {
 	struct temp_db *temp = *state;
-	_cleanup_free_ char *own = NULL;
+	struct world *world = temp->more;
+	const char *theirs = world->tenants[1].company_id;
+	_cleanup_free_ char *own = NULL, *other = NULL, *id_alone = NULL;
 	char ids[3][ID_SIZE];
+	struct hop hop = {.queue_id = (char *)"4QUEUE", .since_us = 1, .n = -1};
+	struct email_scope all = {0};
 	struct email_list list;
 
 	add_named(temp, "<chosen@one.test>", ids[0]);
 	add_named(temp, "<chosen@one.test>", ids[1]);
 	add_named(temp, NULL, ids[2]);
-	OK(store_email_list_chosen(temp->db, "<chosen@one.test>", 9, &list, &why));
-	assert_int_equal(list.n, 2);
-	assert_string_equal(list.items[0].id, ids[1]);
-	assert_string_equal(list.items[1].id, ids[0]);
-	store_email_list_free(&list);
-	OK(store_email_list_chosen(temp->db, "<chosen@one.test>", 1, &list, &why));
-	assert_int_equal(list.n, 1);
-	store_email_list_free(&list);
+	assert_int_equal(count_named(temp, NULL, "<chosen@one.test>", ids[1]), 2);
+	assert_int_equal(count_named(temp, NULL, "chosen@one.test", ids[1]), 2);
+	assert_int_equal(count_named(temp, theirs, "chosen@one.test", NULL), 0);
 	own = mem_printf("<%s@one.test>", ids[2]);
-	OK(store_email_list_chosen(temp->db, own, 9, &list, &why));
-	assert_int_equal(list.n, 0);
+	id_alone = mem_printf("<%s>", ids[2]);
+	assert_int_equal(count_named(temp, NULL, own, ids[2]), 1);
+	assert_int_equal(count_named(temp, NULL, id_alone, ids[2]), 1);
+	assert_int_equal(count_named(temp, NULL, ids[2], ids[2]), 1);
+	assert_int_equal(count_named(temp, theirs, ids[2], NULL), 0);
+	/* The message was given on under another id. */
+	OK(store_email_named(temp->db, &all, ids[0], 1, &list, &why));
+	hop.email = list.items[0].seq;
 	store_email_list_free(&list);
+	OK(store_hop_add(temp->db, &hop, &why));
+	assert_int_equal(count_named(temp, NULL, "4QUEUE", ids[0]), 1);
+	assert_int_equal(count_named(temp, theirs, "4QUEUE", NULL), 0);
+	/* Texts that name nothing. */
+	other = mem_printf("<%s", ids[0]);
+	assert_int_equal(count_named(temp, NULL, other, NULL), 1);
+	assert_int_equal(count_named(temp, NULL, "", NULL), 0);
+	assert_int_equal(count_named(temp, NULL, "<", NULL), 0);
+	assert_int_equal(count_named(temp, NULL, "<>", NULL), 0);
+	assert_int_equal(count_named(temp, NULL, "a b", NULL), 0);
+	assert_int_equal(count_named(temp, NULL, "none@one.test", NULL), 0);
 }
 
 /* The page as the numbers of its emails, a + behind them when there are more;
@@ -209,7 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pages),
 		TEST(unknown_cursor),
-		TEST(chosen),
+		TEST(named),
 		TEST(no_content),
 	};
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/store/store_event.h"
 #include "tests/unit/temp_db.h"
 
 #define HOUR INT64_C(3600000000)
@@ -192,6 +193,14 @@ static const struct {
 			.since_us = 7 * HOUR},
 		"6"},
 	{ONE, NULL, false, {.status = "bounced", .tag = "kind"}, ""},
+	{ONE, NULL, false, {.text = "FIRST"}, "60"},
+	{ONE, NULL, false, {.text = "x@dst"}, "610"},
+	{ONE, NULL, false, {.text = "B@MORE"}, "2"},
+	{ONE, NULL, false, {.text = "%"}, "2"},
+	{ONE, "more.test", false, {.text = "dst"}, "2"},
+	{ANYBODY, NULL, true, {.text = "c@other"}, "3"},
+	{OTHER, NULL, true, {.text = "one.test"}, ""},
+	{ONE, NULL, false, {.key_id = "none"}, ""},
 };
 
 /* In one page, and one email at a time, from either end. */
@@ -330,6 +339,48 @@ static void test_bound(void **state)
 	assert_int_equal(n, 2);
 }
 
+/* By the time of the decision; also by domain, and of a company alone. */
+static void test_refused_counts(void **state)
+{
+	struct temp_db *temp = *state;
+	struct world *world = temp->more;
+	struct event_count_filter filter = {.end_us = 10, .step_us = 5};
+	struct refused_counts counts;
+
+	OK(store_refused_counts(temp->db, &filter, &counts, &why));
+	assert_int_equal(counts.n, 1);
+	assert_int_equal(counts.items[0].time_us, 5);
+	assert_int_equal(counts.items[0].count, 1);
+	store_refused_counts_free(&counts);
+	filter.by_domain = true;
+	filter.company_id = world->tenants[ONE].company_id;
+	OK(store_refused_counts(temp->db, &filter, &counts, &why));
+	assert_int_equal(counts.n, 1);
+	assert_string_equal(counts.items[0].domain, "one.test");
+	store_refused_counts_free(&counts);
+	filter.company_id = world->tenants[OTHER].company_id;
+	OK(store_refused_counts(temp->db, &filter, &counts, &why));
+	assert_int_equal(counts.n, 0);
+	store_refused_counts_free(&counts);
+}
+
+/* One that is staged, one that is put off; none of another company. */
+static void test_waiting(void **state)
+{
+	struct temp_db *temp = *state;
+	struct world *world = temp->more;
+	struct email_waiting waiting;
+
+	OK(store_email_waiting(temp->db, NULL, 99 * HOUR, &waiting, &why));
+	assert_int_equal(waiting.staged, 1);
+	assert_int_equal(waiting.delayed, 1);
+	OK(store_email_waiting(temp->db, NULL, 1, &waiting, &why));
+	assert_int_equal(waiting.staged, 0);
+	OK(store_email_waiting(temp->db, world->tenants[OTHER].company_id,
+		99 * HOUR, &waiting, &why));
+	assert_int_equal(waiting.staged + waiting.delayed, 0);
+}
+
 int main(void)
 {
 #define TEST(name)                                                             \
@@ -338,6 +389,8 @@ int main(void)
 		TEST(filters),
 		TEST(cursor),
 		TEST(bound),
+		TEST(refused_counts),
+		TEST(waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

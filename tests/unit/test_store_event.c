@@ -175,6 +175,18 @@ static void test_counts(void **state)
 		filter.domain = NULL;
 		filter.step_us = 24 * hour;
 	}
+	filter.by_domain = true;
+	for (int i = 0; i < 2; i++) {
+		filter.company_id = i ? NULL : company;
+		OK(store_event_counts(temp->db, &filter, &counts, &why));
+		assert_int_equal(counts.n, 2);
+		assert_string_equal(counts.items[0].domain, "example.com");
+		assert_int_equal(counts.items[0].time_us, 0);
+		assert_int_equal(counts.items[0].count, 2);
+		store_event_counts_free(&counts);
+	}
+	filter.company_id = company;
+	filter.by_domain = false;
 	filter.begin_us = hour;
 	filter.end_us = 9 * hour;
 	OK(store_event_counts(temp->db, &filter, &counts, &why));

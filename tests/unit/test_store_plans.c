@@ -173,10 +173,16 @@ static void call_lists(struct db *db, const struct temp_tenant *tenant)
 	};
 
 	struct email_queue queue;
+	static const char *const names[] = {"<a@b.test>", "4QUEUE",
+		"3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"};
+	struct email_waiting waiting;
 	struct email_list list;
 
-	OK(store_email_list_chosen(db, "<a@b.test>", 10, &list, &why));
-	store_email_list_free(&list);
+	OK(store_email_waiting(db, tenant->company_id, 1, &waiting, &why));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		OK(store_email_named(db, &scopes[i], names[i], 10, &list, &why));
+		store_email_list_free(&list);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
 		OK(store_email_list_refused(db, &scopes[i], 10, &list, &why));
 		store_email_list_free(&list);
@@ -222,6 +228,7 @@ static void call_searches(struct db *db, const struct temp_tenant *tenant)
 		{.tag = "x"},
 		{.from = "a@b.test"},
 		{.since_us = 1, .until_us = INT64_C(1) << 60},
+		{.text = "x", .key_id = "k"},
 	};
 	struct page page = {.limit = 1};
 	struct email_list list;
@@ -246,11 +253,15 @@ static void call_searches(struct db *db, const struct temp_tenant *tenant)
 
 static void call_events(struct db *db, const struct temp_tenant *tenant)
 {
-	const struct event_count_filter counted = {
-		.company_id = tenant->company_id, .end_us = 1, .step_us = 1};
+	const struct event_count_filter counted[] = {
+		{.company_id = tenant->company_id, .end_us = 1, .step_us = 1},
+		{.end_us = 1, .step_us = 1},
+		{.end_us = 1, .by_domain = true},
+	};
 	struct event_filter filter = {.domain = tenant->domain, .limit = 1};
 	struct recipient_fates fates;
 	struct event_counts counts;
+	struct refused_counts refused;
 	struct event_list list;
 
 	for (int ascending = 0; ascending < 2; ascending++) {
@@ -277,8 +288,12 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 		0);
 	OK(store_recipient_fates(db, 1, &fates, &why));
 	store_recipient_fates_free(&fates);
-	OK(store_event_counts(db, &counted, &counts, &why));
-	store_event_counts_free(&counts);
+	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
+		OK(store_event_counts(db, &counted[i], &counts, &why));
+		store_event_counts_free(&counts);
+		OK(store_refused_counts(db, &counted[i], &refused, &why));
+		store_refused_counts_free(&refused);
+	}
 }
 
 static void call_email_store(struct db *db, const struct temp_tenant *tenant)
@@ -369,6 +384,9 @@ static void check_step(const char *sql, const char *detail)
 	if (strstr(sql, "json_each($emails)") ||
 		strstr(sql, "json_each($texts)"))
 		return;
+	/* A bounded number of refused emails is grouped. */
+	if (strstr(sql, "LIMIT $max) r GROUP BY"))
+		return;
 	if (emails && strstr(detail, "TEMP B-TREE") != NULL)
 		fail_msg("%s: %s", detail, sql);
 	if (emails && strstr(detail, "AUTOMATIC") != NULL)
@@ -428,11 +446,10 @@ static const struct {
 	{"FROM superseded_ticket WHERE ticket = $ticket", "(ticket=?)"},
 	{"SELECT state, refusal FROM email WHERE id = $id", "(id=?)"},
 	{"e.domain = $domain)", "(id=?)"},
-	{"<> e.id ORDER BY e.seq DESC LIMIT $limit",
-		"SEARCH e USING INDEX email_chosen (message_id=?)"},
 	{"ORDER BY e.decided_us DESC LIMIT $limit",
 		"SCAN e USING INDEX email_refused"},
-	{"ORDER BY last_us DESC LIMIT $limit", "USING INDEX refusal_by_"},
+	{"ORDER BY last_us DESC, seq DESC LIMIT $limit",
+		"USING INDEX refusal_by_"},
 	{"ORDER BY last_us LIMIT $max)",
 		"SEARCH refusal USING COVERING INDEX refusal_by_time"},
 	{"ORDER BY last_us LIMIT $max)",
@@ -511,6 +528,15 @@ static const struct {
 	{"WHERE e.company_id = $company AND e.seq BETWEEN",
 		"SEARCH e USING INDEX email_by_company (company_id=? AND "
 		"rowid>?"},
+	{"e.created_us < $before", "SEARCH e USING INDEX email_staged"},
+	{"e.last_event = 'delivery_delayed'",
+		"SEARCH e USING INDEX email_by_trouble (last_event=?)"},
+	{"WHERE e.id = $name AND", "SEARCH e USING INDEX "
+				   "sqlite_autoindex_email_1 (id=?)"},
+	{"WHERE e.message_id = $name AND",
+		"SEARCH e USING INDEX email_chosen (message_id=?)"},
+	{"FROM email WHERE queue_id = $name",
+		"SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
 	{"WHERE 1 AND e.seq BETWEEN",
 		"SEARCH e USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
 };

@@ -164,18 +164,18 @@ static void test_scopes(void **state)
 		int limit;
 		const char *senders; /* newest first */
 	} cases[] = {
-		{{NULL, NULL, false}, 10, "d c b a"},
-		{{NULL, NULL, false}, 2, "d c"},
-		{{NULL, NULL, false}, 0, ""},
-		{{NULL, "one.test", false}, 10, "c a"},
-		{{NULL, "two.test", true}, 10, "d"},
-		{{NULL, NULL, true}, 10, "d c"},
-		{{NULL, "none.test", false}, 10, ""},
-		{{company, NULL, false}, 10, "c a"},
-		{{company, NULL, false}, 1, "c"},
-		{{company, "one.test", true}, 10, "c"},
-		{{company, "two.test", false}, 10, ""}, /* asked for */
-		{{"none", NULL, false}, 10, ""},
+		{{0}, 10, "d c b a"},
+		{{0}, 2, "d c"},
+		{{0}, 0, ""},
+		{{.domain = "one.test"}, 10, "c a"},
+		{{.domain = "two.test", .learnt_only = true}, 10, "d"},
+		{{.learnt_only = true}, 10, "d c"},
+		{{.domain = "none.test"}, 10, ""},
+		{{.company_id = company}, 10, "c a"},
+		{{.company_id = company}, 1, "c"},
+		{{.company_id = company, .domain = "one.test", .learnt_only = true}, 10, "c"},
+		{{.company_id = company, .domain = "two.test"}, 10, ""}, /* asked for */
+		{{.company_id = "none"}, 10, ""},
 	};
 	static const struct {
 		const char *sender, *domain;
@@ -208,6 +208,37 @@ static void test_scopes(void **state)
 		assert_string_equal(senders, cases[i].senders);
 		store_refusal_list_free(&list);
 	}
+}
+
+/* A page goes on where the one before ended, also when a row moves to the front
+ * meanwhile, and with rows of the same time. */
+static void test_pages(void **state)
+{
+	struct temp_db *temp = *state;
+	struct refusal_scope scope = {0};
+	struct refusal_note one = usual;
+	struct refusal_list list;
+	static const char *const senders[] = {"a", "b", "c", "d", "e"};
+	char found[8] = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(senders); i++) {
+		one.sender = senders[i];
+		one.now_us = i < 3 ? 7 : 9;
+		note(temp->db, &one);
+	}
+	for (int i = 0; i < 6; i++) {
+		read_list(temp->db, &scope, 1, &list);
+		if (list.n > 0) {
+			strcat(found, list.items[0].sender);
+			scope.behind_us = list.items[0].last_us;
+			scope.behind_seq = list.items[0].seq;
+		}
+		store_refusal_list_free(&list);
+		one.sender = "e";
+		one.now_us = 20 + i;
+		note(temp->db, &one);
+	}
+	assert_string_equal(found, "edcba");
 }
 
 static void flood(struct db *db, int64_t keep, int from, int to)
@@ -319,6 +350,7 @@ int main(void)
 		TEST(others_are_not),
 		TEST(texts_are_cut_and_mended),
 		TEST(scopes),
+		TEST(pages),
 		TEST(rows_are_bounded),
 		TEST(busy_ones_stay),
 		TEST(broken),

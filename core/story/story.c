@@ -1,0 +1,409 @@
+/*
+ * story: what became of an email, from the store and from Postfix's queue.
+ *
+ * Threads: any, one at a time for each story; its handle and settings are used
+ * by story_new() alone.
+ */
+#include "core/story/story.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+
+enum {
+	SECOND_US = 1000000,
+	SLACK_S = 60,   /* between Postfix's arrival time and the milter's */
+	SILENCE_S = 60, /* after which the log should have told something */
+};
+
+/* How a fate is told: of one recipient, with its address before, and of several
+ * with their number. An event is told as the fate that it leads to: the facts
+ * stand in their order. */
+_Static_assert((int)FACT_COMPLAINED == (int)FATE_COMPLAINED &&
+		       (int)FACT_DEFERRED == (int)FATE_DEFERRED,
+	"facts are in the order of fates");
+static const struct {
+	const char *is;
+	const char *counted;
+	const char *answer; /* of an email with one recipient: then the address */
+	const char *rest;
+} words[FATES] = {
+	[FATE_QUEUED] = {"in Postfix's queue", "not tried yet",
+		"Not yet: the email is in Postfix's queue for ",
+		", and no attempt is known."},
+	[FATE_DEFERRED] = {"deferred", "deferred",
+		"Not yet: delivery is delayed for ", "."},
+	[FATE_HANDED_ON] = {"handed on within this host", "handed on",
+		"Not yet: this host has handed the email on to an alias or a "
+		"filter for ",
+		"."},
+	[FATE_DELIVERED] = {"delivered", "delivered", "Yes: delivered to ", "."},
+	[FATE_BOUNCED] = {"bounced", "bounced", "No: it bounced, delivery to ",
+		" was refused for good."},
+	[FATE_EXPIRED] = {"given up by Postfix", "given up",
+		"No: Postfix has given up delivery to ", "."},
+	[FATE_DISCARDED] = {"discarded by a rule of Postfix", "discarded",
+		"No: a rule of Postfix discarded it for ", "."},
+	[FATE_REMOVED] = {"removed from Postfix's queue by an admin", "removed",
+		"No: an admin removed it from Postfix's queue, with the copy "
+		"for ",
+		"."},
+	[FATE_UNKNOWN] = {"not known", "not known",
+		"Not known: it left Postfix's queue, but its log does not say "
+		"what became of it for ",
+		"."},
+	[FATE_COMPLAINED] = {"delivered, and reported as unwanted",
+		"delivered and reported as unwanted", "Yes: delivered to ",
+		", who reported it as unwanted."},
+};
+
+
+/* To the minute, with as much of the date as is needed: `14:05Z`, `Thursday,
+ * 2026-11-26, 14:05Z`. */
+static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
+{
+	static const char *const days[] = {"Sunday", "Monday", "Tuesday",
+		"Wednesday", "Thursday", "Friday", "Saturday"};
+	enum { DAY_S = 24 * 3600 };
+	char text[CLOCK_TEXT_SIZE];
+	time_t when = (time_t)time_s;
+	struct tm day = {0};
+
+	clock_iso8601(time_s * SECOND_US, text);
+	gmtime_r(&when, &day);
+	if (time_s / DAY_S != now_s / DAY_S)
+		buf_printf(out, "%s, %.10s, ", days[day.tm_wday], text);
+	buf_printf(out, "%.5sZ", text + 11);
+}
+
+
+/* The hop of the email that is this message of the queue, or NULL. A message
+ * that came later has its queue id from one that was removed. */
+static const struct hop *hop_of_item(
+	const struct story *story, const struct queue_item *item)
+{
+	for (size_t i = 0; i < story->hops.n; i++) {
+		const struct hop *hop = &story->hops.items[i];
+
+		if (hop->closed_us == 0 && str_eq(hop->queue_id, item->id) &&
+			item->arrival_s <= hop->since_us / SECOND_US + SLACK_S)
+			return hop;
+	}
+	return NULL;
+}
+
+static bool is_first_message(
+	const struct story *story, const struct queue_item *item)
+{
+	const struct email *email = story->email;
+
+	return email->queue_id && str_eq(email->queue_id, item->id) &&
+	       item->arrival_s <= email->decided_us / SECOND_US + SLACK_S;
+}
+
+/* Which of the item's recipients has the address; their number for none. */
+static size_t find_address(const struct queue_item *item, const char *address)
+{
+	size_t i = 0;
+
+	while (i < item->recipients.n &&
+		!str_eq_nocase(item->recipients.items[i], address))
+		i++;
+	return i;
+}
+
+static int on_item(void *arg, struct queue_item *item, struct err *err)
+{
+	struct story *story = arg;
+	const struct hop *hop = hop_of_item(story, item);
+
+	(void)err;
+	if (hop == NULL && !is_first_message(story, item))
+		return 0;
+	for (size_t i = 0; i < story->fates.n; i++) {
+		const struct recipient_fate *fate = &story->fates.items[i];
+		struct story_place *place = &story->places[i];
+		size_t at = find_address(item, fate->address);
+
+		if (place->queue || !fate_is_open(fate->fate))
+			continue;
+		if (at == item->recipients.n && !(hop && hop->n == fate->n))
+			continue;
+		*place = (struct story_place){mem_strdup(item->queue),
+			mem_strdup(item->id),
+			mem_strdup(at < item->reasons.n ? item->reasons.items[at]
+							: ""),
+			item->arrival_s};
+	}
+	return 0;
+}
+
+static void ask_postfix(const struct conf *conf, struct story *story)
+{
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+
+	if (!story_is_open(story))
+		return;
+	story->times_known = postfix_queue_times(conf, &story->times, NULL) == 0;
+	story->queue_seen = postfix_queue_open(conf, &queue, NULL) == 0 &&
+			    postfix_queue_each(queue, on_item, story, NULL) == 0;
+}
+
+int story_new(struct db *db, const struct conf *conf, const struct email *email,
+	int64_t now_us, struct story **story_r, struct err *err)
+{
+	struct story *story = mem_new(struct story);
+
+	story->email = email;
+	story->now_us = now_us;
+	if (store_recipient_fates(db, email->seq, &story->fates, err) < 0 ||
+		store_event_of_email(db, email->seq, &story->events, err) < 0 ||
+		store_hops_of_email(db, email->seq, &story->hops, err) < 0) {
+		story_free(story);
+		return -1;
+	}
+	story->places = mem_alloc(story->fates.n + 1, sizeof(*story->places));
+	if (conf)
+		ask_postfix(conf, story);
+	*story_r = story;
+	return 0;
+}
+
+void story_free(struct story *story)
+{
+	if (story == NULL)
+		return;
+	for (size_t i = 0; story->places && i < story->fates.n; i++) {
+		free(story->places[i].queue);
+		free(story->places[i].queue_id);
+		free(story->places[i].reason);
+	}
+	free(story->places);
+	store_recipient_fates_free(&story->fates);
+	store_event_list_free(&story->events);
+	store_hop_list_free(&story->hops);
+	free(story);
+}
+
+
+bool story_is_test(const struct story *story)
+{
+	return story->email->state == EMAIL_SENT &&
+	       str_empty(story->email->queue_id);
+}
+
+bool story_is_open(const struct story *story)
+{
+	if (story->email->state != EMAIL_SENT)
+		return story->email->state == EMAIL_STAGED;
+	if (story_is_test(story))
+		return false;
+	for (size_t i = 0; i < story->fates.n; i++)
+		if (fate_is_open(story->fates.items[i].fate))
+			return true;
+	return false;
+}
+
+static void count(const struct story *story, size_t counts[static FATES])
+{
+	for (size_t i = 0; i < story->fates.n; i++)
+		counts[story->fates.items[i].fate]++;
+}
+
+/* Of several recipients. */
+static void add_counts(const struct story *story, struct buf *out)
+{
+	static const enum fate order[] = {FATE_DELIVERED, FATE_COMPLAINED,
+		FATE_BOUNCED, FATE_EXPIRED, FATE_REMOVED, FATE_DISCARDED,
+		FATE_DEFERRED, FATE_QUEUED, FATE_HANDED_ON, FATE_UNKNOWN};
+	size_t counts[FATES] = {0};
+	size_t n = story->fates.n, good;
+	const char *separator = ": ";
+
+	count(story, counts);
+	good = counts[FATE_DELIVERED] + counts[FATE_COMPLAINED];
+	if (good == n && counts[FATE_COMPLAINED] == 0) {
+		buf_printf(out, "Yes: delivered to all %zu recipients.", n);
+		return;
+	}
+	if (good)
+		buf_add_str(out, good == n ? "Yes" : "In part");
+	else if (story_is_open(story))
+		buf_add_str(out, "Not yet");
+	else
+		buf_add_str(out, counts[FATE_UNKNOWN] == n ? "Not known" : "No");
+	buf_printf(out, ", of %zu recipients", n);
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		if (counts[order[i]] == 0)
+			continue;
+		buf_printf(out, "%s%zu %s", separator, counts[order[i]],
+			words[order[i]].counted);
+		separator = ", ";
+	}
+	buf_add_char(out, '.');
+}
+
+char *story_answer(const struct story *story)
+{
+	const struct email *email = story->email;
+	struct buf out = BUF_INIT;
+
+	if (email->state == EMAIL_REFUSED)
+		buf_printf(&out, "No: the rules refused it. %s", email->refusal);
+	else if (email->state == EMAIL_STAGED && email->queue_id)
+		buf_add_str(&out,
+			"Not known: postern-milter let it pass, but then "
+			"Postfix failed, and may have lost it.");
+	else if (email->state == EMAIL_STAGED)
+		buf_add_str(&out,
+			"Not yet: it waits for postern-milter, and has gone to "
+			"nobody.");
+	else if (story_is_test(story))
+		buf_add_str(&out, "No: it was a test, which goes to nobody.");
+	else if (story->fates.n == 1) {
+		enum fate fate = story->fates.items[0].fate;
+
+		buf_printf(&out, "%s%s%s", words[fate].answer,
+			story->fates.items[0].address, words[fate].rest);
+	} else
+		add_counts(story, &out);
+	return buf_take(&out);
+}
+
+/* When the message of the recipient came into the queue, as far as is known. */
+static int64_t arrival_of(const struct story *story, size_t i)
+{
+	const struct story_place *place = &story->places[i];
+
+	return place->queue ? place->arrival_s
+			    : story->email->decided_us / SECOND_US;
+}
+
+static int64_t retry_of(const struct story *story, size_t i)
+{
+	return queue_next_attempt(&story->times, arrival_of(story, i),
+		story->fates.items[i].changed_us / SECOND_US);
+}
+
+static int64_t end_of(const struct story *story, size_t i)
+{
+	return arrival_of(story, i) +
+	       (*story->email->sender ? story->times.lifetime_s
+				      : story->times.bounce_lifetime_s);
+}
+
+/* Whether Postfix tries again by itself: the rest is known from the settings. */
+static bool is_to_be_tried(const struct story *story, size_t i)
+{
+	const struct story_place *place = &story->places[i];
+
+	return story->times_known &&
+	       story->fates.items[i].fate == FATE_DEFERRED &&
+	       (place->queue ? !str_eq(place->queue, "hold")
+			     : !story->queue_seen);
+}
+
+static void add_retry(const struct story *story, size_t i, struct buf *out)
+{
+	int64_t now_s = story->now_us / SECOND_US;
+	int64_t retry_s = retry_of(story, i), end_s = end_of(story, i);
+
+	buf_add_str(out, "Postfix tries again ");
+	if (retry_s <= now_s) {
+		buf_add_str(out, "within minutes");
+	} else {
+		buf_add_str(out, "at about ");
+		add_moment(out, retry_s, now_s);
+	}
+	if (end_s <= retry_s || end_s <= now_s) {
+		buf_add_str(out, ", for the last time.");
+		return;
+	}
+	buf_add_str(out, ", and gives up ");
+	if (end_s / (24 * 3600) == now_s / (24 * 3600))
+		buf_add_str(out, "at about ");
+	else
+		buf_add_str(out, "on ");
+	add_moment(out, end_s, now_s);
+	buf_add_char(out, '.');
+	if (!story->queue_seen)
+		buf_add_str(out, " (Its queue could not be asked.)");
+}
+
+char *story_next(const struct story *story, size_t i)
+{
+	const struct recipient_fate *fate = &story->fates.items[i];
+	const struct story_place *place = &story->places[i];
+	struct buf out = BUF_INIT;
+	int64_t age_s = (story->now_us - story->email->decided_us) / SECOND_US;
+
+	if (!fate_is_open(fate->fate) || story->email->state != EMAIL_SENT ||
+		story_is_test(story))
+		return NULL;
+	if (place->queue && str_eq(place->queue, "hold"))
+		buf_printf(&out,
+			"Postfix holds it as %s: it waits until an admin lets "
+			"it go (postsuper -H %s).",
+			place->queue_id, place->queue_id);
+	else if (is_to_be_tried(story, i) &&
+		 !(place->queue && str_eq(place->queue, "active")))
+		add_retry(story, i, &out);
+	else if (place->queue && str_eq(place->queue, "deferred"))
+		buf_add_str(&out, "Postfix tries again later.");
+	else if (place->queue)
+		buf_add_str(&out, "Postfix is trying it now, or about to.");
+	else if (story->queue_seen)
+		buf_add_str(&out,
+			"It is not in Postfix's queue any more: "
+			"postern-events tells from the log what became of it, "
+			"or within a quarter of an hour that it is not known.");
+	else if (fate->fate == FATE_DEFERRED)
+		buf_add_str(&out,
+			"Postfix tries again, if it still has it. (Neither its "
+			"queue nor its settings could be asked.)");
+	if (fate->fate == FATE_QUEUED && place->queue && *place->reason)
+		buf_printf(&out, " The queue says: %s", place->reason);
+	if (fate->fate == FATE_QUEUED && story->events.n == 0 && age_s > SILENCE_S)
+		buf_printf(&out,
+			"%sPostfix's log has told nothing of it: does "
+			"postern-events run, and read the right log?",
+			out.len ? " " : "");
+	return out.len ? buf_take(&out) : NULL;
+}
+
+
+bool story_times(const struct story *story, size_t i, int64_t *retry_us_r,
+	int64_t *end_us_r)
+{
+	if (!is_to_be_tried(story, i))
+		return false;
+	*retry_us_r = retry_of(story, i) * SECOND_US;
+	*end_us_r = end_of(story, i) * SECOND_US;
+	return true;
+}
+
+const char *story_fate_words(enum fate fate)
+{
+	return words[fate].is;
+}
+
+const char *story_fact_words(enum fact fact)
+{
+	return fact == FACT_ACCEPTED ? "taken by Postfix" : words[fact].is;
+}
+
+const char *story_hop_words(enum hop_how how)
+{
+	static const char *const hows[] = {
+		[HOP_MILTER] = "let pass by postern-milter",
+		[HOP_FORWARDED] = "forwarded to an alias",
+		[HOP_QUEUED_AS] = "given back by a content filter",
+		[HOP_ORIG_ID] = "requeued",
+		[HOP_MESSAGE_ID] = "given back by a content filter",
+	};
+
+	return hows[how];
+}
