@@ -82,7 +82,7 @@ struct admin_query {
 		const char *name; /* NULL behind the last one */
 		char value[QUERY_VALUE_MAX];
 		bool given;
-	} params[13];
+	} params[15];
 };
 /* 0, or -1 with the problem. Names are ended by NULL. */
 int admin_query_read(const struct request *request, const char *const *names,
@@ -153,11 +153,17 @@ void admin_suggestion_list(struct request *request);
 void admin_host_get(struct request *request);
 void admin_audit_list(struct request *request);
 
-/* admin_mail.c: what became of mail, and how the parts are. */
+/* admin_mail.c: what became of mail. */
 void admin_email_list(struct request *request);
 void admin_email_get(struct request *request);
+void admin_email_html(struct request *request);
+void admin_email_raw(struct request *request);
+void admin_email_test(struct request *request);
 void admin_refusal_list(struct request *request);
+
+/* admin_overview.c: how much there was, and how the parts are. */
 void admin_stats_get(struct request *request);
+void admin_attention_list(struct request *request);
 void admin_setting_list(struct request *request);
 void admin_health_get(struct request *request);
 /* Tells of each part of the health whether it works. */

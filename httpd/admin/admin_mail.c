@@ -1,34 +1,40 @@
 /*
- * admin_mail: what became of mail, what the rules stopped, and how the parts of
- * Postern are.
+ * admin_mail: emails and what became of them, what the rules stopped, and the
+ * email that an admin sends to try it.
  *
- * Threads: the worker's.
+ * An email's HTML is a document of its own, which may load nothing, run
+ * nothing and stands in a frame of our pages alone: what is in it a stranger
+ * may have written.
+ *
+ * Threads: the pool's for what is read, the worker's for the rest; note_test()
+ * is the committer's.
  */
 #include "httpd/admin/admin.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/address/addr.h"
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/conf/conf.h"
-#include "core/conf/setting.h"
-#include "core/db/migrate.h"
+#include "core/compose/mime_build.h"
 #include "core/policy/verdict.h"
-#include "core/postfix/postfix_run.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_email.h"
-#include "core/store/store_event.h"
 #include "core/store/store_refusal.h"
+#include "core/story/story.h"
 #include "httpd/json/email_json.h"
+#include "httpd/json/json_field.h"
 #include "httpd/json/list_json.h"
+#include "httpd/send/send.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
 /* What an admin sees of an email beside what its company does. */
-static void add_story(json_t *object, const struct email *email)
+static void add_admin_fields(json_t *object, const struct email *email)
 {
 	json_object_set_new(object, "company_id", json_string(email->company_id));
 	json_object_set_new(object, "key_id", json_string(email->key_id));
@@ -38,6 +44,29 @@ static void add_story(json_t *object, const struct email *email)
 	json_object_set_new(object, "refusal", admin_text(email->refusal));
 	json_object_set_new(object, "queue_id", admin_text(email->queue_id));
 	json_object_set_new(object, "sender", json_string(email->sender));
+	json_object_set_new(object, "decided_at", admin_time(email->decided_us));
+}
+
+/* GET /admin/emails */
+
+static int read_status(const struct admin_query *query, const char **status_r,
+	struct problem *problem)
+{
+	static const char *const words[] = {"staged", "refused", "sent",
+		"delivered", "delivery_delayed", "bounced", "failed",
+		"complained"};
+
+	*status_r = admin_query_get(query, "status");
+	for (size_t i = 0; *status_r && i < ARRAY_SIZE(words); i++)
+		if (str_eq(*status_r, words[i]))
+			return 0;
+	return *status_r == NULL
+		       ? 0
+		       : problem_set(problem, PROBLEM_PARAMETER,
+				 "The `status` parameter must be `staged`, "
+				 "`refused`, `sent`, `delivered`, "
+				 "`delivery_delayed`, `bounced`, `failed` or "
+				 "`complained`.");
 }
 
 /* 0, or -1 with the problem. */
@@ -49,23 +78,63 @@ static int read_filter(const struct request *request,
 		.to = admin_query_get(query, "to"),
 		.from = admin_query_get(query, "from"),
 		.subject = admin_query_get(query, "subject"),
-		.status = admin_query_get(query, "status"),
+		.key_id = admin_query_get(query, "key_id"),
 		.tag = admin_query_get(query, "tag"),
 	};
-	if (admin_query_time(
-		    request, query, "since", &filter_r->since_us, problem) < 0)
+	if (read_status(query, &filter_r->status, problem) < 0 ||
+		admin_query_time(request, query, "since", &filter_r->since_us,
+			problem) < 0)
 		return -1;
 	return admin_query_time(
 		request, query, "until", &filter_r->until_us, problem);
 }
 
-void admin_email_list(struct request *request)
+/* What was typed in one field: the name of an email, of which there is hardly
+ * ever more than a page; the address of a recipient, which an index finds
+ * however old the email is; or a part of anything. found_by_r says which. 1, 0
+ * when the cursor is none, -1. */
+static int find_words(struct db *db, const struct email_scope *scope,
+	const char *words, struct email_filter *filter, const struct page *page,
+	struct email_found *found_r, const char **found_by_r, struct err *err)
 {
-	static const char *const names[] = {"company_id", "domain", "to",
-		"from", "subject", "status", "tag", "since", "until", "limit",
-		"after", "before", NULL};
+	static const char *const names[] = {
+		[EMAIL_NAME_ID] = "id",
+		[EMAIL_NAME_MESSAGE_ID] = "message_id",
+		[EMAIL_NAME_QUEUE_ID] = "queue_id",
+	};
+	_cleanup_addr_ struct addr addr = {0};
+	_cleanup_free_ char *spec = NULL;
+	int found;
+
+	*found_by_r = names[store_email_name_of(words)];
+	if (page_cursor(page) == NULL &&
+		store_email_named(db, scope, words, page->limit, &found_r->list,
+			err) < 0)
+		return -1;
+	if (found_r->list.n > 0)
+		return 1;
+	if (filter->to == NULL && addr_parse(words, &addr, NULL) == 0) {
+		*found_by_r = "to";
+		filter->to = spec = addr_spec(&addr);
+		found = store_email_search(
+			db, scope, filter, page, found_r, err);
+		filter->to = NULL;
+		if (found != 1 || found_r->list.n > 0 || found_r->more)
+			return found;
+	}
+	*found_by_r = "text";
+	filter->text = words;
+	return store_email_search(db, scope, filter, page, found_r, err);
+}
+
+static void list_emails(struct request *request)
+{
+	static const char *const names[] = {"company_id", "domain", "key_id",
+		"q", "to", "from", "subject", "status", "tag", "since", "until",
+		"limit", "after", "before", NULL};
 	struct problem problem = PROBLEM_INIT;
 	struct email_found found = {0};
+	const char *words = NULL, *found_by = NULL;
 	json_t *data = json_array(), *list;
 	struct email_filter filter;
 	struct email_scope scope = {0};
@@ -79,8 +148,13 @@ void admin_email_list(struct request *request)
 		list_json_parse(request_query(request), &page, &problem) == 0) {
 		scope.company_id = admin_query_company(request, &query);
 		scope.domain = admin_query_get(&query, "domain");
-		result = store_email_search(request->worker->db, &scope,
-			&filter, &page, &found, &err);
+		words = admin_query_get(&query, "q");
+		if (str_empty(words))
+			result = store_email_search(request->db, &scope,
+				&filter, &page, &found, &err);
+		else
+			result = find_words(request->db, &scope, words, &filter,
+				&page, &found, &found_by, &err);
 	}
 	if (result == 0)
 		list_json_no_cursor(&page, &problem);
@@ -92,66 +166,314 @@ void admin_email_list(struct request *request)
 	for (size_t i = 0; i < found.list.n; i++) {
 		json_t *item = email_json_render_item(&found.list.items[i]);
 
-		add_story(item, &found.list.items[i]);
+		add_admin_fields(item, &found.list.items[i]);
 		json_array_append_new(data, item);
 	}
 	list = list_json_render(data, found.more);
 	json_object_set_new(list, "next", admin_text(found.next));
+	json_object_set_new(list, "found_by", admin_text(found_by));
 	store_email_list_free(&found.list);
 	reply_either(request, &problem, 200, list);
 }
 
-/* All of it: its content, each recipient as it stands, and what was said, in
- * order. 1, 0 or -1. */
-static int read_email(struct request *request, json_t **object_r, struct err *err)
+void admin_email_list(struct request *request)
+{
+	reply_from_pool(request, list_emails);
+}
+
+/* GET /admin/emails/{id} */
+
+/* The email of the path, with its content: 1, 0 or -1. */
+static int find_email(
+	struct request *request, struct email *email_r, struct err *err)
 {
 	const struct email_scope scope = {
 		.company_id = admission_company(&request->admission)};
-	struct event_list events = {0};
-	json_t *object, *array;
-	struct email email;
 	char id[ID_SIZE];
-	char *text;
-	int found = 0;
 
-	if (id_parse(request->admission.param, id))
-		found = store_email_get(
-			request->worker->db, id, &scope, &email, err);
-	if (found <= 0)
-		return found;
-	if (store_event_of_email(request->worker->db, email.seq, &events, err) <
-		0) {
-		store_email_clear(&email);
-		return -1;
+	if (!id_parse(request->admission.param, id))
+		return 0;
+	return store_email_get(request->db, id, &scope, email_r, err);
+}
+
+static void add_field(json_t *fields, const char *name, const char *value)
+{
+	if (!str_empty(value))
+		json_array_append_new(fields,
+			json_pack("{s:s, s:s}", "name", name, "value", value));
+}
+
+static void add_mailboxes(json_t *fields, const char *name,
+	const struct email *email, enum recipient_kind kind)
+{
+	_cleanup_strv_ struct strv list = STRV_INIT;
+	_cleanup_free_ char *text = NULL;
+
+	for (size_t i = 0; i < email->recipients.n; i++)
+		if (email->recipients.items[i].kind == kind)
+			strv_add(&list,
+				recipient_text(&email->recipients.items[i]));
+	text = strv_join(&list, ", ");
+	add_field(fields, name, text);
+}
+
+/* The header as far as it is kept, decoded. Bcc stands in no message. */
+static json_t *render_header(const struct email *email)
+{
+	_cleanup_free_ char *reply_to = strv_join(&email->reply_to, ", ");
+	json_t *fields = json_array();
+	char date[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(email->created_us, date);
+	add_field(fields, "Date", date);
+	add_field(fields, "From", email->from);
+	add_mailboxes(fields, "To", email, RECIPIENT_TO);
+	add_mailboxes(fields, "Cc", email, RECIPIENT_CC);
+	add_mailboxes(fields, "Bcc", email, RECIPIENT_BCC);
+	add_field(fields, "Reply-To", reply_to);
+	add_field(fields, "Subject", email->subject);
+	add_field(fields, "Message-ID", email->message_id);
+	return fields;
+}
+
+/* What is known of each recipient besides what its company is told. */
+static void add_fates(json_t *object, const struct story *story)
+{
+	json_t *recipients = json_object_get(object, "recipients"), *one;
+	size_t i;
+
+	json_array_foreach(recipients, i, one) {
+		const struct recipient_fate *fate = &story->fates.items[i];
+		_cleanup_free_ char *next = NULL;
+		int64_t retry_us = 0, end_us = 0;
+
+		if (i >= story->fates.n) /* it was forgotten meanwhile */
+			return;
+		next = story_next(story, i);
+		story_times(story, i, &retry_us, &end_us);
+		json_object_update_new(one,
+			json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "fate",
+				fate_name(fate->fate), "fate_text",
+				story_fate_words(fate->fate), "next", next,
+				"queue", story->places[i].queue,
+				"next_attempt_at", admin_time(retry_us),
+				"gives_up_at", admin_time(end_us)));
 	}
-	text = email_json_print(&email, true);
-	object = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
-	free(text);
-	array = json_array();
-	for (size_t i = 0; i < events.n; i++)
-		json_array_append_new(
-			array, email_json_render_event(&events.items[i]));
-	store_event_list_free(&events);
-	if (object == NULL) {
-		json_decref(array);
-		store_email_clear(&email);
-		return err_set(err, ERR_INTERNAL, "the email cannot be printed");
+}
+
+static json_t *render_events(const struct story *story)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < story->events.n; i++) {
+		const struct event *event = &story->events.items[i];
+		json_t *item = email_json_render_event(event);
+
+		json_object_set_new(item, "fact",
+			json_string(fact_name(event->kind)));
+		json_object_set_new(item, "fact_text",
+			json_string(story_fact_words(event->kind)));
+		json_object_set_new(item, "source", admin_text(event->source));
+		json_array_append_new(array, item);
 	}
-	add_story(object, &email);
-	json_object_set_new(object, "events", array);
-	store_email_clear(&email);
-	*object_r = object;
-	return 1;
+	return array;
+}
+
+static json_t *render_hops(const struct story *story)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < story->hops.n; i++) {
+		const struct hop *hop = &story->hops.items[i];
+
+		json_array_append_new(array,
+			json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id",
+				hop->queue_id, "how", hop_how_name(hop->how),
+				"how_text", story_hop_words(hop->how),
+				"since_at", admin_time(hop->since_us),
+				"left_at", admin_time(hop->closed_us)));
+	}
+	return array;
+}
+
+/* All of it: its content, each recipient as it stands and what happens next,
+ * and what was said, in order. NULL when it cannot be printed. */
+static json_t *render_email(const struct email *email, const struct story *story)
+{
+	_cleanup_free_ char *text = email_json_print(email, true);
+	_cleanup_free_ char *answer = story_answer(story);
+	json_t *object = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+
+	if (object == NULL)
+		return NULL;
+	add_admin_fields(object, email);
+	add_fates(object, story);
+	json_object_update_new(object,
+		json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer,
+			"is_open", story_is_open(story), "is_test",
+			story_is_test(story), "header", render_header(email),
+			"events", render_events(story), "hops",
+			render_hops(story)));
+	return object;
+}
+
+static void get_email(struct request *request)
+{
+	int64_t now_us = clock_now_us(request->worker->shared->clock);
+	_cleanup_(story) struct story *story = NULL;
+	struct err err = ERR_INIT;
+	json_t *object = NULL;
+	struct email email;
+	int found = find_email(request, &email, &err);
+
+	if (found > 0) {
+		if (story_new(request->db, request->conf, &email, now_us, &story,
+			    &err) < 0)
+			found = -1;
+		else if ((object = render_email(&email, story)) == NULL)
+			found = err_set(&err, ERR_INTERNAL,
+				"the email cannot be printed");
+		story_free(TAKE_PTR(story));
+		store_email_clear(&email);
+	}
+	admin_reply_found(request, found, object, "email_lookup_failed", &err);
 }
 
 void admin_email_get(struct request *request)
 {
-	struct err err = ERR_INIT;
-	json_t *object = NULL;
-	int found = read_email(request, &object, &err);
-
-	admin_reply_found(request, found, object, "email_lookup_failed", &err);
+	reply_from_pool(request, get_email);
 }
+
+/* GET /admin/emails/{id}/html */
+
+/* A browser connects to what <link rel=preconnect> names, whatever the policy
+ * says, and to no other element is that open: none is left one. */
+static void disarm_links(char *html)
+{
+	static const char link[] = "<link";
+
+	for (char *at = html; (at = strchr(at, '<')); at++)
+		if (strncasecmp(at, link, sizeof(link) - 1) == 0)
+			at[1] = 'x';
+}
+
+static void get_html(struct request *request)
+{
+	static const struct reply_kind kind = {
+		.type = "text/html; charset=utf-8",
+		.fields = {
+			{"Content-Security-Policy",
+				"default-src 'none'; style-src 'unsafe-inline';"
+				" img-src data:; form-action 'none';"
+				" base-uri 'none'; frame-ancestors 'self';"
+				" sandbox"},
+			{"X-Frame-Options", "SAMEORIGIN"},
+			{"X-DNS-Prefetch-Control", "off"},
+		}};
+	struct err err = ERR_INIT;
+	char *html = NULL;
+	struct email email;
+	int found = find_email(request, &email, &err);
+
+	if (found > 0) {
+		html = TAKE_PTR(email.html);
+		store_email_clear(&email);
+	}
+	if (found <= 0 || str_empty(html)) {
+		free(html);
+		admin_reply_found(request, found < 0 ? -1 : 0, NULL,
+			"email_lookup_failed", &err);
+		return;
+	}
+	disarm_links(html);
+	reply_document(request, &kind, html);
+}
+
+void admin_email_html(struct request *request)
+{
+	reply_from_pool(request, get_html);
+}
+
+/* GET /admin/emails/{id}/raw */
+
+/* The message made again of what is kept. Its files and the fields that the
+ * client chose are not, and a field of its own says so. */
+static int rebuild(const struct email *email, struct buf *out, struct err *err)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	struct header *note = mime_message_add_header(&message);
+	int result = addr_parse(email->from, &message.from, err);
+
+	note->name = mem_strdup("Comments"); /* RFC 5322 3.6.5 */
+	note->value = mem_strdup("rebuilt from what Postern keeps, without "
+				 "attachments and fields of the client's own");
+	for (size_t i = 0; result == 0 && i < email->recipients.n; i++) {
+		const struct recipient *one = &email->recipients.items[i];
+
+		if (one->kind != RECIPIENT_BCC)
+			result = addr_parse(recipient_text(one),
+				addr_list_add(one->kind == RECIPIENT_TO
+						      ? &message.to
+						      : &message.cc),
+				err);
+	}
+	for (size_t i = 0; result == 0 && i < email->reply_to.n; i++)
+		result = addr_parse(email->reply_to.items[i],
+			addr_list_add(&message.reply_to), err);
+	if (result < 0)
+		return -1;
+	message.subject = mem_strdup(email->subject);
+	message.html = mem_strdup(email->html);
+	message.text = mem_strdup(email->text);
+	message.message_id = mem_strdup(email->message_id);
+	message.date_us = email->created_us;
+	return mime_build(&message, out, err);
+}
+
+static void get_raw(struct request *request)
+{
+	static const char *const names[] = {"download", NULL};
+	static const struct reply_kind shown = {
+		.type = "text/plain; charset=utf-8"};
+	static const struct reply_kind saved = {
+		.type = "message/rfc822",
+		.fields = {{"Content-Disposition",
+			"attachment; filename=\"email.eml\""}},
+	};
+	struct problem problem = PROBLEM_INIT;
+	struct buf message = BUF_INIT;
+	struct admin_query query;
+	struct err err = ERR_INIT;
+	struct email email;
+	const char *download;
+	int found;
+
+	if (admin_query_read(request, names, &query, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	download = admin_query_get(&query, "download");
+	found = find_email(request, &email, &err);
+	if (found > 0) {
+		if (rebuild(&email, &message, &err) < 0)
+			found = -1;
+		store_email_clear(&email);
+	}
+	if (found > 0)
+		reply_document(request,
+			download && str_eq(download, "true") ? &saved : &shown,
+			buf_take(&message));
+	else
+		admin_reply_found(
+			request, found, NULL, "email_lookup_failed", &err);
+}
+
+void admin_email_raw(struct request *request)
+{
+	reply_from_pool(request, get_raw);
+}
+
+/* GET /admin/refusals */
 
 static json_t *render_refusal(const struct refusal *refusal)
 {
@@ -171,25 +493,53 @@ static json_t *render_refusal(const struct refusal *refusal)
 		admin_time(refusal->last_us));
 }
 
+/* Where the next page begins: one that is counted again meanwhile moves to the
+ * front, and shifts no other. */
+static char *print_cursor(const struct refusal *last)
+{
+	return mem_printf("%lld.%lld", (long long)last->last_us,
+		(long long)last->seq);
+}
+
+static int read_cursor(const struct admin_query *query,
+	struct refusal_scope *scope, struct problem *problem)
+{
+	const char *text = admin_query_get(query, "after");
+	size_t len = text ? strcspn(text, ".") : 0;
+	_cleanup_free_ char *time = text ? mem_dup(text, len) : NULL;
+
+	if (text == NULL)
+		return 0;
+	if (text[len] == '.' &&
+		str_int(time, 1, INT64_MAX, &scope->behind_us) == 0 &&
+		str_int(text + len + 1, 1, INT64_MAX, &scope->behind_seq) == 0)
+		return 0;
+	return problem_set(problem, PROBLEM_PARAMETER,
+		"The `after` parameter must be the `next` of a page of this "
+		"list.");
+}
+
 /* Of mail without a ticket; refused emails are among the emails. */
-void admin_refusal_list(struct request *request)
+static void list_refusals(struct request *request)
 {
 	static const char *const names[] = {
-		"company_id", "domain", "learnt", "limit", NULL};
+		"company_id", "domain", "learnt", "limit", "after", NULL};
 	enum { LIMIT_MAX = 1000, LIMIT = 100 };
 	struct problem problem = PROBLEM_INIT;
+	_cleanup_free_ char *next = NULL;
 	struct refusal_scope scope = {0};
 	struct refusal_list list = {0};
-	json_t *data = json_array();
+	json_t *data, *answer;
 	struct admin_query query;
 	struct err err = ERR_INIT;
 	const char *learnt;
 	int64_t limit;
+	size_t n;
 
 	if (admin_query_read(request, names, &query, &problem) < 0 ||
+		read_cursor(&query, &scope, &problem) < 0 ||
 		admin_query_number(&query, "limit", LIMIT_MAX, LIMIT, &limit,
 			&problem) < 0) {
-		json_decref(data);
 		reply_problem(request, &problem);
 		return;
 	}
@@ -197,252 +547,191 @@ void admin_refusal_list(struct request *request)
 	scope.company_id = admin_query_company(request, &query);
 	scope.domain = admin_query_get(&query, "domain");
 	scope.learnt_only = learnt && str_eq(learnt, "true");
-	limit = store_refusal_list(
-		request->worker->db, &scope, (int)limit, &list, &err);
-	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(data, render_refusal(&list.items[i]));
-	if (limit == 0)
-		store_refusal_list_free(&list);
-	admin_reply_list(request, (int)limit, data, "refusal_list_failed", &err);
-}
-
-/* Statistics: for each step in which something happened how many events of each
- * kind. */
-
-#define HOUR_US (INT64_C(3600) * 1000000)
-#define DAY_US  (24 * HOUR_US)
-
-static json_t *render_counts(const struct event_counts *counts)
-{
-	json_t *data = json_array(), *step = NULL;
-	int64_t time_us = -1;
-
-	for (size_t i = 0; i < counts->n; i++) {
-		const struct event_count *count = &counts->items[i];
-
-		if (step == NULL || count->time_us != time_us) {
-			step = json_object();
-			time_us = count->time_us;
-			json_array_append_new(
-				data, json_pack("{s:o, s:o}", "time",
-					      time_us ? admin_time(time_us)
-						      : json_null(),
-					      "counts", step));
-		}
-		json_object_set_new(step, fact_name(count->kind),
-			json_integer(count->count));
-	}
-	return data;
-}
-
-void admin_stats_get(struct request *request)
-{
-	static const char *const names[] = {
-		"company_id", "domain", "since", "until", "step", NULL};
-	int64_t now_us = clock_now_us(request->worker->shared->clock);
-	struct problem problem = PROBLEM_INIT;
-	struct event_count_filter filter = {.step_us = DAY_US};
-	struct event_counts counts = {0};
-	struct admin_query query;
-	struct err err = ERR_INIT;
-	const char *step;
-	json_t *data;
-	int result;
-
-	if (admin_query_read(request, names, &query, &problem) == 0 &&
-		admin_query_time(request, &query, "since", &filter.begin_us,
-			&problem) == 0 &&
-		admin_query_time(request, &query, "until", &filter.end_us,
-			&problem) == 0) {
-		step = admin_query_get(&query, "step");
-		if (step && str_eq(step, "hour"))
-			filter.step_us = HOUR_US;
-		else if (step && !str_eq(step, "day"))
-			problem_set(&problem, PROBLEM_PARAMETER,
-				"The `step` parameter is `hour` or `day`.");
-	}
-	if (problem.kind != PROBLEM_NONE) {
-		reply_problem(request, &problem);
+	if (store_refusal_list(
+		    request->db, &scope, (int)limit + 1, &list, &err) < 0) {
+		admin_reply_found(request, -1, NULL, "refusal_list_failed", &err);
 		return;
 	}
-	if (filter.end_us == 0)
-		filter.end_us = now_us + HOUR_US;
-	if (filter.begin_us == 0)
-		filter.begin_us = now_us - 30 * DAY_US;
-	/* Steps are whole. */
-	filter.begin_us -= filter.begin_us % filter.step_us;
-	filter.company_id = admin_query_company(request, &query);
-	filter.domain = admin_query_get(&query, "domain");
-	result = store_event_counts(request->worker->db, &filter, &counts, &err);
-	data = result == 0 ? render_counts(&counts) : json_array();
-	if (result == 0)
-		store_event_counts_free(&counts);
-	admin_reply_list(request, result, data, "stats_failed", &err);
+	n = list.n > (size_t)limit ? (size_t)limit : list.n;
+	if (n < list.n)
+		next = print_cursor(&list.items[n - 1]);
+	data = json_array();
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(data, render_refusal(&list.items[i]));
+	answer = list_json_render(data, n < list.n);
+	json_object_set_new(answer, "next", admin_text(next));
+	store_refusal_list_free(&list);
+	reply_json(request, 200, answer);
 }
 
-/* The settings in force. */
-void admin_setting_list(struct request *request)
+void admin_refusal_list(struct request *request)
 {
-	const struct conf *conf = request->worker->conf;
-	_cleanup_(conf) struct conf *defaults = conf_default();
-	json_t *data = json_array();
-
-	for (size_t i = 0; i < settings_n; i++) {
-		const struct setting *setting = &settings[i];
-		_cleanup_buf_ struct buf value = BUF_INIT;
-
-		setting_format(setting, conf, &value);
-		json_array_append_new(data,
-			json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "section",
-				setting->section, "name", setting->name,
-				"value", buf_str(&value), "default",
-				setting->fallback, "is_default",
-				setting_equal(setting, conf, defaults),
-				"reload", setting->reload));
-	}
-	reply_json(request, 200, list_json_render(data, false));
+	reply_from_pool(request, list_refusals);
 }
 
-/* How the parts are. */
+/*
+ * POST /admin/emails/test
+ *
+ * The email takes the way of POST /emails, with a key of the company that its
+ * owner has chosen: what the rules and the milter say of that key holds. Who
+ * did so is in the audit log before the email goes.
+ */
 
-struct part {
-	const char *name;
-	bool ok;
-	char words[ERR_TEXT_MAX];
+struct test_email {
+	struct change change; /* first */
+	struct key key;
+	struct outgoing outgoing;
+	char *note; /* JSON, for the audit log */
 };
 
-enum { STORE, POSTFIX, MILTER, EVENTS, PARTS };
-
-__attribute__((format(printf, 3, 4))) static void tell(
-	struct part *part, bool ok, const char *format, ...)
+static void on_test_sent(
+	struct request *request, const struct send_outcome *outcome)
 {
-	va_list args;
+	const struct problem *problem = send_first_problem(outcome);
 
-	part->ok = ok;
-	va_start(args, format);
-	vsnprintf(part->words, sizeof(part->words), format, args);
-	va_end(args);
+	if (problem)
+		reply_problem(request, problem);
+	else
+		reply_json(request, 200,
+			json_pack("{s:s, s:s}", "object", "email", "id",
+				outcome->results[0].id));
 }
 
-static void look_at_events(struct worker *worker, struct part *part)
+static int note_test(struct db *db, void *arg, struct err *err)
+{
+	const struct test_email *test = arg;
+
+	return store_audit_note(db,
+		&(struct audit_deed){.company_id = test->key.company_id,
+			.action = "email.test",
+			.object_id = test->key.id,
+			.object_name = test->key.name,
+			.after = test->note},
+		err);
+}
+
+static void free_test(struct test_email *test)
+{
+	outgoing_clear(&test->outgoing);
+	store_key_clear(&test->key);
+	free(test->note);
+	free(test);
+}
+
+static void on_test_noted(struct change *change)
+{
+	struct test_email *test = (struct test_email *)change;
+	struct request *request = change->request;
+	struct problem problem = PROBLEM_INIT;
+
+	if (change->result < 0) {
+		change_failed(change, "audit_failed", &problem);
+		reply_problem(request, &problem);
+	} else {
+		request->admission.key = test->key;
+		test->key = (struct key){0};
+		send_emails(request,
+			&(const struct send_spec){.outgoing = &test->outgoing,
+				.n = 1,
+				.done = on_test_sent});
+	}
+	free_test(test);
+}
+
+/* An owner could make a key and send with it, so this bounds accidents. */
+static int take_token(struct request *request, const char *company_id,
+	struct problem *problem)
+{
+	static const struct rate_limit limit = {.per_s = 1, .burst = 5};
+	struct admission *admission = &request->admission;
+
+	if (admission_take(request->worker, admission,
+		    admission->session.user_id, &limit, problem) < 0)
+		return -1;
+	return admission_take_of_company(
+		request->worker, admission, company_id, problem);
+}
+
+static int find_test_key(struct request *request, const char *id,
+	struct key *key_r, struct problem *problem)
 {
 	struct err err = ERR_INIT;
-	struct log_state state;
-	char read_at[CLOCK_TEXT_SIZE];
+	int found = store_key_get(request->worker->db,
+		admission_company(&request->admission), id, key_r, &err);
 
-	if (store_log_state(worker->db, &state, &err) < 0) {
-		tell(part, false, "%s", err.text);
+	if (found == 0)
+		return problem_set(problem, PROBLEM_NOT_FOUND,
+			"There is no such key, or it was revoked.");
+	if (found < 0) {
+		log_error(request->worker->log, "key_lookup_failed", "request",
+			request->id, "error", err.text);
+		return problem_from_err(problem, &err);
+	}
+	return 0;
+}
+
+/* The body as that of POST /emails, with a subject and a text if it has none;
+ * its key_id is taken out. 0, or -1 with the problem. */
+static int read_test(json_t *body, const char **key_id_r, struct problem *problem)
+{
+	static const char *const known[] = {
+		"key_id", "from", "to", "subject", "text"};
+	const char *name;
+	json_t *value;
+	size_t i;
+
+	json_object_foreach(body, name, value) {
+		for (i = 0; i < ARRAY_SIZE(known) && !str_eq(known[i], name); i++)
+			;
+		if (i == ARRAY_SIZE(known))
+			return problem_set(problem, PROBLEM_VALIDATION,
+				"there is no field `%.60s` here", name);
+	}
+	if (json_field_text(body, "key_id", "key_id", key_id_r, problem) < 0)
+		return -1;
+	if (*key_id_r == NULL)
+		return problem_set(problem, PROBLEM_MISSING_FIELD,
+			"Missing `key_id` field.");
+	if (json_field_get(body, "subject") == NULL)
+		json_object_set_new(
+			body, "subject", json_string("A test of Postern"));
+	if (json_field_get(body, "text") == NULL)
+		json_object_set_new(body, "text",
+			json_string("This email was sent to try whether mail "
+				    "gets through.\n"));
+	return 0;
+}
+
+/* What the audit log keeps: who wrote to whom. */
+static char *print_note(const json_t *body)
+{
+	json_t *note = json_pack("{s:O, s:O, s:O}", "from",
+		json_object_get(body, "from"), "to", json_object_get(body, "to"),
+		"subject", json_object_get(body, "subject"));
+	char *text = json_dumps(note, JSON_COMPACT);
+
+	json_decref(note);
+	return text;
+}
+
+void admin_email_test(struct request *request)
+{
+	struct test_email *test = mem_new(struct test_email);
+	struct problem problem = PROBLEM_INIT;
+	const char *key_id;
+	json_t *body = NULL;
+
+	if (json_field_parse_request(request, &body, &problem) == 0 &&
+		read_test(body, &key_id, &problem) == 0 &&
+		email_json_read(body, 1, &test->outgoing, &problem) == 0 &&
+		find_test_key(request, key_id, &test->key, &problem) == 0 &&
+		take_token(request, test->key.company_id, &problem) == 0)
+		test->note = print_note(body);
+	json_decref(body);
+	if (problem.kind != PROBLEM_NONE) {
+		reply_problem(request, &problem);
+		free_test(test);
 		return;
 	}
-	clock_iso8601(state.read_us, read_at);
-	if (state.read_us == 0)
-		tell(part, false,
-			"postern-events has read nothing of Postfix's log yet");
-	else if (state.gaps > 0)
-		tell(part, false,
-			"lines of Postfix's log are missing; the queue is "
-			"being compared (%lld gaps)",
-			(long long)state.gaps);
-	else
-		tell(part, true, "read something of Postfix's log at %s",
-			read_at);
-}
-
-static void look(struct worker *worker, struct part parts[static PARTS])
-{
-	const struct conf *conf = worker->conf;
-	struct err err = ERR_INIT;
-	int fault;
-
-	memset(parts, 0, PARTS * sizeof(*parts));
-	parts[STORE].name = "store";
-	parts[POSTFIX].name = "postfix";
-	parts[MILTER].name = "milter";
-	parts[EVENTS].name = "events";
-	if (worker->database.gone)
-		tell(&parts[STORE], false,
-			"%s is another file than at the start, or gone: "
-			"restart "
-			"the daemons",
-			conf->store.database);
-	else if (migrate_check(worker->db, &err) < 0)
-		tell(&parts[STORE], false, "%s", err.text);
-	else
-		tell(&parts[STORE], true, "%s can be read", conf->store.database);
-	if (postfix_run_is_over(worker->shared->run))
-		tell(&parts[POSTFIX], false, "Postfix is not running");
-	else
-		tell(&parts[POSTFIX], true, "Postfix is running");
-	fault = postfix_socket_look(conf->milter.socket);
-	if (fault)
-		tell(&parts[MILTER], false, "nobody answers at %s: %s",
-			conf->milter.socket, strerror(fault));
-	else
-		tell(&parts[MILTER], true, "postern-milter listens at %s",
-			conf->milter.socket);
-	look_at_events(worker, &parts[EVENTS]);
-}
-
-static json_t *render_parts(const struct part parts[static PARTS])
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < PARTS; i++)
-		json_array_append_new(array,
-			json_pack("{s:s, s:b, s:s}", "name", parts[i].name,
-				"ok", parts[i].ok, "text", parts[i].words));
-	return array;
-}
-
-void admin_health_get(struct request *request)
-{
-	struct part parts[PARTS];
-	bool ok = true;
-
-	look(request->worker, parts);
-	for (size_t i = 0; i < PARTS; i++)
-		ok &= parts[i].ok;
-	reply_json(request, 200,
-		json_pack("{s:s, s:b, s:o}", "object", "health", "ok", ok,
-			"parts", render_parts(parts)));
-}
-
-void admin_parts_each(struct worker *worker,
-	void (*on_part)(void *arg, const char *name, bool ok), void *arg)
-{
-	struct part parts[PARTS];
-
-	look(worker, parts);
-	for (size_t i = 0; i < PARTS; i++)
-		on_part(arg, parts[i].name, parts[i].ok);
-}
-
-/* The program answers. */
-void admin_healthz(struct request *request)
-{
-	reply_text(request, 200, mem_strdup("ok\n"));
-}
-
-/* An email that is sent now goes out: for a load balancer. What waits for the
- * log to be read does not keep it from that. Paths are for admins. */
-void admin_readyz(struct request *request)
-{
-	static const char *const faults[] = {
-		[STORE] = "the store cannot be read",
-		[POSTFIX] = "Postfix is not running",
-		[MILTER] = "postern-milter does not answer",
-	};
-	struct buf text = BUF_INIT;
-	struct part parts[PARTS];
-
-	look(request->worker, parts);
-	for (size_t i = 0; i < EVENTS; i++)
-		if (!parts[i].ok)
-			buf_printf(&text, "%s\n", faults[i]);
-	if (request->worker->draining)
-		buf_add_str(&text, "the server is stopping\n");
-	if (text.len > 0)
-		reply_text(request, 503, buf_take(&text));
-	else
-		reply_text(request, 200, mem_strdup("ready\n"));
+	change_submit(request, &test->change, note_test, on_test_noted);
 }

@@ -201,22 +201,38 @@ static bool is_open(const struct worker *worker, const struct http_head *head,
 	       page_origin_of(head, "") != PAGE_FOREIGN;
 }
 
-static int check_rate(struct worker *worker, struct admission *admission)
+int admission_take(struct worker *worker, struct admission *admission,
+	const char *whose, const struct rate_limit *limit,
+	struct problem *problem)
+{
+	if (rate_table_take(worker->shared->rates, whose, limit,
+		    clock_monotonic_us(), &admission->rate))
+		return 0;
+	problem_set(problem, PROBLEM_RATE,
+		"Too many requests. You can only make %" PRId64
+		" requests per second.",
+		limit->per_s);
+	problem->retry_after_s = (int)admission->rate.retry_s;
+	return -1;
+}
+
+int admission_take_of_company(struct worker *worker,
+	struct admission *admission, const char *company_id,
+	struct problem *problem)
 {
 	int64_t per_s = worker->conf->http.rate_limit;
 	int64_t burst = worker->conf->http.rate_burst;
 	const struct rate_limit limit = {per_s, burst ? burst : per_s};
 
-	if (per_s == 0 || rate_table_take(worker->shared->rates,
-				  admission->key.company_id, &limit,
-				  clock_monotonic_us(), &admission->rate))
-		return 0;
-	problem_set(&admission->problem, PROBLEM_RATE,
-		"Too many requests. You can only make %" PRId64
-		" requests per second.",
-		per_s);
-	admission->problem.retry_after_s = (int)admission->rate.retry_s;
-	return -1;
+	return per_s == 0 ? 0
+			  : admission_take(worker, admission, company_id,
+				    &limit, problem);
+}
+
+static int check_rate(struct worker *worker, struct admission *admission)
+{
+	return admission_take_of_company(worker, admission,
+		admission->key.company_id, &admission->problem);
 }
 
 static int check_scope(struct admission *admission)

@@ -53,6 +53,15 @@ void admission_decide(struct worker *worker, const struct http_head *head,
 int admission_enter(struct worker *worker, struct admission *admission,
 	size_t emails, struct problem *problem);
 
+/* Takes a token out of somebody's bucket; whose is an id. 0, or -1 with the
+ * problem. And out of a company's, with the limit of the settings. */
+int admission_take(struct worker *worker, struct admission *admission,
+	const char *whose, const struct rate_limit *limit,
+	struct problem *problem);
+int admission_take_of_company(struct worker *worker,
+	struct admission *admission, const char *company_id,
+	struct problem *problem);
+
 /* The request needs memory as a body of this size does. 0, or -1 with the
  * problem: more than the server ever holds, or than it can hold now. */
 int admission_reserve(struct worker *worker, struct admission *admission,

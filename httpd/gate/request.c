@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/conf/conf.h"
 #include "httpd/worker/worker.h"
 
 const char *request_query(const struct request *request)
@@ -79,6 +80,7 @@ void request_free(struct request *request)
 	request->worker->requests--;
 	admission_clear(&request->admission);
 	free(request->answer_id);
+	conf_free(request->conf);
 	free(request);
 }
 

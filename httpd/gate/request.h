@@ -13,6 +13,7 @@
 #include "httpd/http/problem.h"
 #include "httpd/worker/task_queue.h"
 
+struct conf;
 struct db;
 struct evbuffer;
 struct evhttp_request;
@@ -27,6 +28,7 @@ struct request {
 	char client[REQUEST_CLIENT_SIZE]; /* its address; "": it is gone */
 	struct db *db; /* to be read from: the worker's, or the pool's */
 	struct pooled_reply *pooled; /* while it is handled in the pool */
+	struct conf *conf; /* of an admin's that was there: a copy; else NULL */
 	char id[ID_SIZE]; /* in the answer and in every log line about it */
 	struct admission admission;
 	int64_t began_us;       /* monotonic */

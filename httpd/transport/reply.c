@@ -174,6 +174,7 @@ struct pooled_reply {
 	void (*handle)(struct request *request);
 	struct problem problem;
 	int status;
+	const struct reply_kind *kind; /* NULL: JSON */
 	char *text;
 };
 
@@ -206,6 +207,8 @@ static void on_handled_in_pool(struct task *task)
 	request->pooled = NULL;
 	if (reply->problem.kind != PROBLEM_NONE)
 		reply_problem(request, &reply->problem);
+	else if (reply->kind)
+		reply_document(request, reply->kind, reply->text);
 	else
 		reply_printed(request, reply->status, reply->text);
 	free(reply);
@@ -226,7 +229,32 @@ void reply_from_pool(
 		.run = handle_in_pool,
 	};
 	request->pooled = reply;
+	if (request->admission.is_admin)
+		request->conf = conf_copy(request->worker->conf);
 	work_pool_submit(request->worker->shared->pool, &reply->work);
+}
+
+void reply_document(
+	struct request *request, const struct reply_kind *kind, char *text)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	if (request->pooled) {
+		request->pooled->kind = kind;
+		request->pooled->text = text;
+		return;
+	}
+	if (admission_hold(request->worker, &request->admission, strlen(text),
+		    &problem) < 0) {
+		free(text);
+		reply_problem(request, &problem);
+		return;
+	}
+	for (size_t i = 0;
+		i < ARRAY_SIZE(kind->fields) && kind->fields[i].name; i++)
+		reply_field(request, kind->fields[i].name, kind->fields[i].value);
+	log_reply(request, 200, NULL);
+	send_text(request, 200, kind->type, text);
 }
 
 void reply_printed(struct request *request, int status, char *text)

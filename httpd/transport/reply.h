@@ -19,7 +19,7 @@ void dispatch_on_request(struct evhttp_request *http, void *arg);
 
 /* Has handle run on a thread of the pool, for what may take long to be read or
  * printed: it reads from request->db and replies, and changes nothing else. The
- * worker sends the reply. */
+ * worker sends the reply. Of an admin's request it may read request->conf. */
 void reply_from_pool(
 	struct request *request, void (*handle)(struct request *request));
 
@@ -41,6 +41,20 @@ void reply_bytes(struct request *request, int status, const char *type,
 	struct span bytes);
 /* Sends plain text, which is given away. */
 void reply_text(struct request *request, int status, char *text);
+
+/* What a browser is told of an answer that is no JSON; static. */
+struct reply_kind {
+	const char *type;
+	/* Header fields besides, or in place of those that all answers have;
+	 * their end has no name. */
+	struct {
+		const char *name;
+		const char *value;
+	} fields[6];
+};
+/* Sends text of a kind, which is given away, to a GET. */
+void reply_document(
+	struct request *request, const struct reply_kind *kind, char *text);
 
 /* Sends what is wrong, as the dialect has it. */
 void reply_problem(struct request *request, const struct problem *problem);
