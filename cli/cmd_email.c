@@ -75,8 +75,7 @@ static int refuse_several(const char *what, const char *name,
 	return err_set(err, ERR_INVALID,
 		"several emails have the %s %s; show one of them by its id: "
 		"%s%s",
-		what, name, buf_str(&list),
-		emails->n > NAMED_MAX ? ", ..." : "");
+		what, name, buf_str(&list), emails->n > NAMED_MAX ? ", ..." : "");
 }
 
 /* By its id; by that in a Message-ID, as the form API answers it; by the
@@ -93,24 +92,23 @@ static int email_find(
 	};
 	const char *text = call_argument(call);
 	enum email_name kind = store_email_name_of(text);
-	_cleanup_free_ char *name =
-		kind == EMAIL_NAME_MESSAGE_ID && *text != '<'
-			? mem_printf("<%s>", text)
-			: mem_strdup(text);
+	_cleanup_free_ char *name = kind == EMAIL_NAME_MESSAGE_ID && *text != '<'
+					    ? mem_printf("<%s>", text)
+					    : mem_strdup(text);
 	struct email_list list;
 	char id[ID_SIZE];
 	int found = 0;
 
 	if (kind == EMAIL_NAME_ID && call_id_argument(call, id, err) < 0)
 		return -1;
-	if (store_email_named(call->db, &everything, text, NAMED_MAX + 1, &list,
-		    err) < 0)
+	if (store_email_named(
+		    call->db, &everything, text, NAMED_MAX + 1, &list, err) < 0)
 		return -1;
 	if (list.n > 1)
 		found = refuse_several(words[kind], name, &list, err);
 	else if (list.n == 1)
-		found = store_email_get(call->db, list.items[0].id, &everything,
-			email_r, err);
+		found = store_email_get(
+			call->db, list.items[0].id, &everything, email_r, err);
 	store_email_list_free(&list);
 	if (found == 0)
 		err_set(err, ERR_NOT_FOUND, "there is no email with the %s %s",
@@ -305,7 +303,8 @@ static int run_show(
 
 	if (email_find(call, &email, err) < 0)
 		return -1;
-	if (story_new(call->db, call->conf, &email, call->now_us, &story, err) < 0) {
+	if (story_new(call->db, call->conf, &email, call->now_us, &story, err) <
+		0) {
 		store_email_clear(&email);
 		return -1;
 	}

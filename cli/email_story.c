@@ -24,15 +24,14 @@ static void add_time(struct buf *out, int64_t time_us)
 	buf_printf(out, "%.10s %.8sZ", text, text + 11);
 }
 
-static void add_recipient(const struct story *story, size_t i,
-	size_t width, struct buf *out)
+static void add_recipient(
+	const struct story *story, size_t i, size_t width, struct buf *out)
 {
 	const struct recipient_fate *fate = &story->fates.items[i];
 	_cleanup_free_ char *next = story_next(story, i);
 	_cleanup_buf_ struct buf line = BUF_INIT;
 
-	buf_printf(&line, "%s: %s", fate->address, 
-		story_fate_words(fate->fate));
+	buf_printf(&line, "%s: %s", fate->address, story_fate_words(fate->fate));
 	if (fate->attempts > 1)
 		buf_printf(&line, ", %lld attempts", (long long)fate->attempts);
 	if (fate->changed_us) {
@@ -115,8 +114,7 @@ static size_t *next_events(const struct event_list *events)
 
 /* That Postfix has taken the email is told already. Of attempts that were
  * deferred with the same words, the first and the last are told. */
-static void add_events(
-	const struct story *story, size_t width, struct buf *out)
+static void add_events(const struct story *story, size_t width, struct buf *out)
 {
 	const struct event_list *events = &story->events;
 	size_t *next = next_events(events);
@@ -138,8 +136,7 @@ static void add_events(
 	free(next);
 }
 
-static void add_hops(
-	const struct story *story, size_t width, struct buf *out)
+static void add_hops(const struct story *story, size_t width, struct buf *out)
 {
 	for (size_t i = 0; i < story->hops.n; i++) {
 		const struct hop *hop = &story->hops.items[i];
@@ -171,8 +168,7 @@ static void add_decision(const struct email *email, size_t width, struct buf *ou
 	add_line(out, email->decided_us, text, width);
 }
 
-void email_story_print(
-	const struct story *story, size_t width, struct buf *out)
+void email_story_print(const struct story *story, size_t width, struct buf *out)
 {
 	if (story->email->state == EMAIL_SENT && !story_is_test(story)) {
 		for (size_t i = 0; i < story->fates.n; i++)

@@ -11,8 +11,7 @@
 
 /* Appends the recipients, with what happens next, and what happened, in order;
  * in lines of width columns. */
-void email_story_print(
-	const struct story *story, size_t width, struct buf *out);
+void email_story_print(const struct story *story, size_t width, struct buf *out);
 /* The same as rows, for two columns of a report. */
 void email_story_report(const struct story *story, struct report *report,
 	size_t recipients, size_t events);

@@ -166,8 +166,7 @@ static int insert(struct db *db, const struct audit_deed *deed,
 	return written < 0 ? -1 : 0;
 }
 
-int store_audit_note(
-	struct db *db, const struct audit_deed *deed, struct err *err)
+int store_audit_note(struct db *db, const struct audit_deed *deed, struct err *err)
 {
 	return insert(db, deed, NULL, err);
 }

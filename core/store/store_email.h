@@ -187,15 +187,15 @@ struct email_filter {
 			      * letter case */
 	const char *from;    /* address of the sender, likewise */
 	const char *subject; /* a part of it; letter case of ASCII is the same */
-	const char *text;    /* a part of the subject, the sender or a recipient;
-			      * likewise */
+	const char *text; /* a part of the subject, the sender or a recipient;
+			   * likewise */
 	const char *key_id;
-	const char *status;  /* a last event; or the state staged or refused, of
-			      * emails that are not in the sent folder */
-	const char *tag;     /* of the form API; of the JSON API `name` or
-			      * `name:value` */
-	int64_t since_us;    /* created then or later; 0: not given */
-	int64_t until_us;    /* created before */
+	const char *status; /* a last event; or the state staged or refused, of
+			     * emails that are not in the sent folder */
+	const char *tag;    /* of the form API; of the JSON API `name` or
+			     * `name:value` */
+	int64_t since_us;   /* created then or later; 0: not given */
+	int64_t until_us;   /* created before */
 };
 
 /* How many emails a search looks at for a page, in the order in which they were

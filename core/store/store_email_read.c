@@ -164,13 +164,13 @@ int store_email_named(struct db *db, const struct email_scope *scope,
 		"e.seq IN (SELECT seq FROM email WHERE queue_id = $name"
 		" UNION ALL SELECT email FROM hop WHERE queue_id = $name)");
 	enum email_name kind = store_email_name_of(text);
-	_cleanup_free_ char *message_id =
-		*text == '<' ? mem_strdup(text) : mem_printf("<%s>", text);
-	_cleanup_free_ char *local =
-		mem_dup(message_id + 1, strcspn(message_id + 1, "@>"));
+	_cleanup_free_ char *message_id = *text == '<'
+						  ? mem_strdup(text)
+						  : mem_printf("<%s>", text);
+	_cleanup_free_ char *local = mem_dup(
+		message_id + 1, strcspn(message_id + 1, "@>"));
 	const char *name = kind == EMAIL_NAME_QUEUE_ID ? text : message_id;
-	const char *sql = kind == EMAIL_NAME_QUEUE_ID ? sql_queue_id
-						      : sql_chosen;
+	const char *sql = kind == EMAIL_NAME_QUEUE_ID ? sql_queue_id : sql_chosen;
 	char id[ID_SIZE];
 	int64_t seq;
 	int found;
@@ -527,7 +527,7 @@ static int read_matches(const struct search *search, const struct page *page,
 	" AND ($company IS NULL OR e.company_id = $company)"                   \
 	" AND ($domain IS NULL OR e.domain = $domain)"                         \
 	" AND e.created_us >= $since AND e.created_us < $until"                \
-	" AND (($from IS NULL OR e.sender = $from COLLATE NOCASE)"       \
+	" AND (($from IS NULL OR e.sender = $from COLLATE NOCASE)"             \
 	" AND ($key IS NULL OR e.key_id = $key)"                               \
 	" AND ($subject IS NULL OR"                                            \
 	" instr(lower(e.subject), lower($subject)) > 0)"                       \
@@ -628,7 +628,8 @@ void store_email_list_free(struct email_list *list)
 }
 
 int store_email_waiting(struct db *db, const char *company_id,
-	int64_t staged_before_us, struct email_waiting *waiting_r, struct err *err)
+	int64_t staged_before_us, struct email_waiting *waiting_r,
+	struct err *err)
 {
 	static const char sql_staged[] =
 		"SELECT count(*) AS n FROM (SELECT 1 FROM email e"

@@ -83,8 +83,7 @@ void store_held_clear(struct held *held)
 	row_clear(&held_type, held);
 }
 
-int store_held_count(
-	struct db *db, int64_t max, int64_t *count_r, struct err *err)
+int store_held_count(struct db *db, int64_t max, int64_t *count_r, struct err *err)
 {
 	static const char sql_count[] =
 		"SELECT count(*) FROM (SELECT 1 FROM held h LIMIT $max)";

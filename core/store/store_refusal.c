@@ -135,9 +135,8 @@ int store_refusal_list(struct db *db, const struct refusal_scope *scope,
 	if (row_list(db, sql,
 		    DB_PARAMS(DB_INT("$all", !scope->learnt_only),
 			    DB_INT("$limit", limit > 0 ? limit : 0),
-			    DB_INT("$behind_us", scope->behind_us
-							 ? scope->behind_us
-							 : INT64_MAX),
+			    DB_INT("$behind_us", scope->behind_us ? scope->behind_us
+								  : INT64_MAX),
 			    DB_INT("$behind_seq", scope->behind_seq),
 			    DB_GIVEN_TEXT("$domain", scope->domain),
 			    DB_GIVEN_TEXT("$company", scope->company_id)),

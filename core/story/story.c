@@ -60,7 +60,6 @@ static const struct {
 		", who reported it as unwanted."},
 };
 
-
 /* To the minute, with as much of the date as is needed: `14:05Z`, `Thursday,
  * 2026-11-26, 14:05Z`. */
 static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
@@ -78,7 +77,6 @@ static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
 		buf_printf(out, "%s, %.10s, ", days[day.tm_wday], text);
 	buf_printf(out, "%.5sZ", text + 11);
 }
-
 
 /* The hop of the email that is this message of the queue, or NULL. A message
  * that came later has its queue id from one that was removed. */
@@ -187,7 +185,6 @@ void story_free(struct story *story)
 	store_hop_list_free(&story->hops);
 	free(story);
 }
-
 
 bool story_is_test(const struct story *story)
 {
@@ -373,7 +370,6 @@ char *story_next(const struct story *story, size_t i)
 			out.len ? " " : "");
 	return out.len ? buf_take(&out) : NULL;
 }
-
 
 bool story_times(const struct story *story, size_t i, int64_t *retry_us_r,
 	int64_t *end_us_r)

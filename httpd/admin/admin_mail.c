@@ -108,16 +108,15 @@ static int find_words(struct db *db, const struct email_scope *scope,
 
 	*found_by_r = names[store_email_name_of(words)];
 	if (page_cursor(page) == NULL &&
-		store_email_named(db, scope, words, page->limit, &found_r->list,
-			err) < 0)
+		store_email_named(
+			db, scope, words, page->limit, &found_r->list, err) < 0)
 		return -1;
 	if (found_r->list.n > 0)
 		return 1;
 	if (filter->to == NULL && addr_parse(words, &addr, NULL) == 0) {
 		*found_by_r = "to";
 		filter->to = spec = addr_spec(&addr);
-		found = store_email_search(
-			db, scope, filter, page, found_r, err);
+		found = store_email_search(db, scope, filter, page, found_r, err);
 		filter->to = NULL;
 		if (found != 1 || found_r->list.n > 0 || found_r->more)
 			return found;
@@ -251,13 +250,13 @@ static void add_fates(json_t *object, const struct story *story)
 			return;
 		next = story_next(story, i);
 		story_times(story, i, &retry_us, &end_us);
-		json_object_update_new(one,
-			json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "fate",
-				fate_name(fate->fate), "fate_text",
-				story_fate_words(fate->fate), "next", next,
-				"queue", story->places[i].queue,
-				"next_attempt_at", admin_time(retry_us),
-				"gives_up_at", admin_time(end_us)));
+		json_object_update_new(
+			one, json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}",
+				     "fate", fate_name(fate->fate), "fate_text",
+				     story_fate_words(fate->fate), "next", next,
+				     "queue", story->places[i].queue,
+				     "next_attempt_at", admin_time(retry_us),
+				     "gives_up_at", admin_time(end_us)));
 	}
 }
 
@@ -269,8 +268,8 @@ static json_t *render_events(const struct story *story)
 		const struct event *event = &story->events.items[i];
 		json_t *item = email_json_render_event(event);
 
-		json_object_set_new(item, "fact",
-			json_string(fact_name(event->kind)));
+		json_object_set_new(
+			item, "fact", json_string(fact_name(event->kind)));
 		json_object_set_new(item, "fact_text",
 			json_string(story_fact_words(event->kind)));
 		json_object_set_new(item, "source", admin_text(event->source));
@@ -327,8 +326,8 @@ static void get_email(struct request *request)
 	int found = find_email(request, &email, &err);
 
 	if (found > 0) {
-		if (story_new(request->db, request->conf, &email, now_us, &story,
-			    &err) < 0)
+		if (story_new(request->db, request->conf, &email, now_us,
+			    &story, &err) < 0)
 			found = -1;
 		else if ((object = render_email(&email, story)) == NULL)
 			found = err_set(&err, ERR_INTERNAL,
@@ -497,8 +496,8 @@ static json_t *render_refusal(const struct refusal *refusal)
  * front, and shifts no other. */
 static char *print_cursor(const struct refusal *last)
 {
-	return mem_printf("%lld.%lld", (long long)last->last_us,
-		(long long)last->seq);
+	return mem_printf(
+		"%lld.%lld", (long long)last->last_us, (long long)last->seq);
 }
 
 static int read_cursor(const struct admin_query *query,

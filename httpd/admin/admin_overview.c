@@ -60,8 +60,9 @@ static json_t *render_counts(
 
 	while (e < events->n || r < refused->n) {
 		bool is_event = r == refused->n ||
-				(e < events->n && compare(&events->items[e],
-							  &refused->items[r]) <= 0);
+				(e < events->n &&
+					compare(&events->items[e],
+						&refused->items[r]) <= 0);
 		const struct event_count *event = &events->items[e];
 		const struct refused_count *stopped = &refused->items[r];
 		const char *domain = is_event ? event->domain : stopped->domain;
@@ -127,8 +128,8 @@ static int read_range(const struct request *request,
 
 static void get_stats(struct request *request)
 {
-	static const char *const names[] = {"company_id", "domain", "since",
-		"until", "step", "by", NULL};
+	static const char *const names[] = {
+		"company_id", "domain", "since", "until", "step", "by", NULL};
 	struct problem problem = PROBLEM_INIT;
 	struct event_count_filter filter = {0};
 	struct event_counts counts = {0};
@@ -152,14 +153,13 @@ static void get_stats(struct request *request)
 	if (result == 0) {
 		object = list_json_render(
 			render_counts(&counts, &refused), false);
-		json_object_set_new(
-			object, "since", admin_time(filter.begin_us));
+		json_object_set_new(object, "since", admin_time(filter.begin_us));
 		json_object_set_new(object, "until", admin_time(filter.end_us));
 	}
 	store_event_counts_free(&counts);
 	store_refused_counts_free(&refused);
-	admin_reply_found(request, result < 0 ? -1 : 1, object, "stats_failed",
-		&err);
+	admin_reply_found(
+		request, result < 0 ? -1 : 1, object, "stats_failed", &err);
 }
 
 void admin_stats_get(struct request *request)
@@ -408,8 +408,7 @@ __attribute__((format(printf, 5, 6))) static void need(struct attention *all,
 	va_end(args);
 	json_array_append_new(all->data,
 		json_pack("{s:s, s:s, s:s, s:s, s:s}", "object", "attention",
-			"level", level, "code", code, "text", text, "page",
-			page));
+			"level", level, "code", code, "text", text, "page", page));
 }
 
 /* `1000 or more` where that is all that was counted. */
@@ -445,9 +444,9 @@ static void need_disk(struct attention *all)
 {
 	const char *file = all->conf->store.database;
 	const char *slash = strrchr(file, '/');
-	_cleanup_free_ char *folder =
-		slash ? mem_dup(file, (size_t)(slash - file + 1))
-		      : mem_strdup(".");
+	_cleanup_free_ char *folder = slash ? mem_dup(file,
+						      (size_t)(slash - file + 1))
+					    : mem_strdup(".");
 	struct statvfs disk;
 	uint64_t left, percent;
 
@@ -553,8 +552,7 @@ static int need_failing_keys(
 	const struct email_scope scope = {.company_id = all->company_id};
 	struct email_list list;
 
-	if (store_email_list_refused(
-		    all->db, &scope, REFUSED_MAX, &list, err) < 0)
+	if (store_email_list_refused(all->db, &scope, REFUSED_MAX, &list, err) < 0)
 		return -1;
 	for (size_t k = 0; k < keys->n; k++) {
 		const struct key *key = &keys->items[k];

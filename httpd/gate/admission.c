@@ -216,9 +216,8 @@ int admission_take(struct worker *worker, struct admission *admission,
 	return -1;
 }
 
-int admission_take_of_company(struct worker *worker,
-	struct admission *admission, const char *company_id,
-	struct problem *problem)
+int admission_take_of_company(struct worker *worker, struct admission *admission,
+	const char *company_id, struct problem *problem)
 {
 	int64_t per_s = worker->conf->http.rate_limit;
 	int64_t burst = worker->conf->http.rate_burst;

@@ -58,9 +58,8 @@ int admission_enter(struct worker *worker, struct admission *admission,
 int admission_take(struct worker *worker, struct admission *admission,
 	const char *whose, const struct rate_limit *limit,
 	struct problem *problem);
-int admission_take_of_company(struct worker *worker,
-	struct admission *admission, const char *company_id,
-	struct problem *problem);
+int admission_take_of_company(struct worker *worker, struct admission *admission,
+	const char *company_id, struct problem *problem);
 
 /* The request needs memory as a body of this size does. 0, or -1 with the
  * problem: more than the server ever holds, or than it can hold now. */

@@ -29,7 +29,7 @@ struct request {
 	struct db *db; /* to be read from: the worker's, or the pool's */
 	struct pooled_reply *pooled; /* while it is handled in the pool */
 	struct conf *conf; /* of an admin's that was there: a copy; else NULL */
-	char id[ID_SIZE]; /* in the answer and in every log line about it */
+	char id[ID_SIZE];  /* in the answer and in every log line about it */
 	struct admission admission;
 	int64_t began_us;       /* monotonic */
 	char email_id[ID_SIZE]; /* of the one that it sent, for the log; or "" */

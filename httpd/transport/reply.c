@@ -250,8 +250,8 @@ void reply_document(
 		reply_problem(request, &problem);
 		return;
 	}
-	for (size_t i = 0;
-		i < ARRAY_SIZE(kind->fields) && kind->fields[i].name; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(kind->fields) && kind->fields[i].name;
+		i++)
 		reply_field(request, kind->fields[i].name, kind->fields[i].value);
 	log_reply(request, 200, NULL);
 	send_text(request, 200, kind->type, text);

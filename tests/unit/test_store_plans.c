@@ -173,8 +173,8 @@ static void call_lists(struct db *db, const struct temp_tenant *tenant)
 	};
 
 	struct email_queue queue;
-	static const char *const names[] = {"<a@b.test>", "4QUEUE",
-		"3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"};
+	static const char *const names[] = {
+		"<a@b.test>", "4QUEUE", "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"};
 	struct email_waiting waiting;
 	struct email_list list;
 

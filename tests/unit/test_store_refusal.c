@@ -173,8 +173,10 @@ static void test_scopes(void **state)
 		{{.domain = "none.test"}, 10, ""},
 		{{.company_id = company}, 10, "c a"},
 		{{.company_id = company}, 1, "c"},
-		{{.company_id = company, .domain = "one.test", .learnt_only = true}, 10, "c"},
-		{{.company_id = company, .domain = "two.test"}, 10, ""}, /* asked for */
+		{{.company_id = company, .domain = "one.test", .learnt_only = true},
+			10, "c"},
+		{{.company_id = company, .domain = "two.test"}, 10,
+			""}, /* asked for */
 		{{.company_id = "none"}, 10, ""},
 	};
 	static const struct {
