@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -33,6 +35,43 @@ static void test_any_port(void **state)
 	close(fd);
 }
 
+/* What a connection has of its listener: it does not wait to fill a segment. */
+static void test_connection(void **state)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address), n = sizeof(int);
+	char name[LISTENER_NAME_SIZE];
+	int fd, client, accepted, at_once = 0;
+
+	(void)state;
+	assert_int_equal(listener_bind("127.0.0.1:0", &fd, name, NULL), 0);
+	assert_true(listener_is_on_loopback(fd));
+	getsockname(fd, (struct sockaddr *)&address, &len);
+	client = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(
+		connect(client, (const struct sockaddr *)&address, len), 0);
+	accepted = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(accepted >= 0);
+	assert_int_equal(
+		getsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &at_once, &n), 0);
+	assert_true(at_once);
+	close(accepted);
+	close(client);
+	close(fd);
+}
+
+/* Who listens everywhere is not on loopback. */
+static void test_everywhere(void **state)
+{
+	char name[LISTENER_NAME_SIZE];
+	int fd;
+
+	(void)state;
+	assert_int_equal(listener_bind("0.0.0.0:0", &fd, name, NULL), 0);
+	assert_false(listener_is_on_loopback(fd));
+	close(fd);
+}
+
 static void test_name_of_v6(void **state)
 {
 	char name[LISTENER_NAME_SIZE];
@@ -43,6 +82,7 @@ static void test_name_of_v6(void **state)
 	if (listener_bind("[::1]:0", &fd, name, &err) < 0)
 		skip(); /* a host without IPv6 */
 	assert_true(str_starts(name, "[::1]:"));
+	assert_true(listener_is_on_loopback(fd));
 	close(fd);
 }
 
@@ -85,6 +125,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_port),
+		cmocka_unit_test(test_connection),
+		cmocka_unit_test(test_everywhere),
 		cmocka_unit_test(test_name_of_v6),
 		cmocka_unit_test(test_taken),
 		cmocka_unit_test(test_refused),
