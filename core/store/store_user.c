@@ -384,7 +384,9 @@ static int confirm(struct db *db, void *arg, struct err *err)
 	if (found < 0)
 		return -1;
 	if (found == 0 || step == 0)
-		return err_set(err, ERR_INVALID, "the code is not right");
+		return err_set(err, ERR_INVALID,
+			"the `code` is not right: it changes every 30 seconds, "
+			"and the phone's clock has to be right");
 	if (drop_codes(db, new->id, err) < 0)
 		return -1;
 	for (size_t i = 0; i < USER_RECOVERY_CODES; i++) {

@@ -552,8 +552,8 @@ static bool is_verified(struct verifying *verifying)
 	if (verifying->purpose == FOR_LOGIN)
 		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
 	else
-		problem_set(
-			&problem, PROBLEM_VALIDATION, "The password is wrong.");
+		problem_set(&problem, PROBLEM_VALIDATION,
+			"The `password` is wrong.");
 	reply_problem(request, &problem);
 	return false;
 }

@@ -3,7 +3,7 @@
  * and who changed what.
  *
  * Threads: the worker's; functions run_*() are the committer's, ask() and
- * show_host() are the pool's.
+ * ask_host() are the pool's.
  */
 #include "httpd/admin/admin.h"
 
@@ -636,66 +636,86 @@ void admin_suggestion_list(struct request *request)
 	admin_reply_found(request, found, data, "suggest_failed", &err);
 }
 
-/* This host, as programs and DNS records have to know it. */
+/* This host, as programs and DNS records have to know it: programs of Postfix
+ * tell. */
 
-/* By which list Postfix receives mail for the domain, if the caller sees it;
- * NULL: for none, or nobody can tell. */
-static const char *receives_by(const struct request *request, const char *name)
+enum { HOST_NAME, HOST_RELAY, HOST_VERSION, HOST_VALUES };
+
+struct host_asking {
+	struct work work; /* first */
+	struct request *request;
+	char *config;
+	char *domain; /* of which it is asked by which list Postfix receives its
+		       * mail; NULL: of none */
+	char *values[HOST_VALUES]; /* NULL without Postfix */
+	const char *receives_by;
+};
+
+static bool ask_host(struct work *work)
 {
-	const char *config = request->worker->conf->submission.postfix_config;
-	const char *parameter = NULL;
-	struct domain domain;
-
-	if (store_domain_find_of(request->db,
-		    admission_company(&request->admission), name, &domain,
-		    NULL) <= 0)
-		return NULL;
-	store_domain_clear(&domain);
-	return postconf_has_domain(config, name, &parameter, NULL) > 0 ? parameter
-								       : NULL;
-}
-
-static void show_host(struct request *request)
-{
-	enum { NAME, RELAY, VERSION, N };
-	static const char *const names[N] = {
-		[NAME] = "myhostname",
-		[RELAY] = "relayhost",
-		[VERSION] = "mail_version",
+	static const char *const names[HOST_VALUES] = {
+		[HOST_NAME] = "myhostname",
+		[HOST_RELAY] = "relayhost",
+		[HOST_VERSION] = "mail_version",
 	};
-	static const char *const parameters[] = {"domain", NULL};
-	const struct conf *conf = request->worker->conf;
-	struct problem problem = PROBLEM_INIT;
-	struct admin_query query;
-	const char *domain, *url = conf->http.url;
-	char *values[N] = {0};
-	_cleanup_free_ char *plain = NULL;
+	struct host_asking *asking = (struct host_asking *)work;
+	const char *parameter = NULL;
 
-	if (admin_query_read(request, parameters, &query, &problem) < 0) {
-		reply_problem(request, &problem);
-		return;
-	}
-	domain = admin_query_get(&query, "domain");
-	/* Without Postfix the names stay empty. */
 	(void)postconf_read(
-		conf->submission.postfix_config, names, N, values, NULL);
-	if (str_empty(url))
-		url = plain = mem_printf("http://%s", conf->http.listen);
-	reply_json(request, 200,
-		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "object",
-			"host", "version", POSTERN_VERSION, "api_url", url,
-			"name", admin_text(values[NAME]), "relay",
-			admin_text(values[RELAY]), "postfix_version",
-			admin_text(values[VERSION]), "receives_by",
-			admin_text(domain ? receives_by(request, domain) : NULL)));
-	for (size_t i = 0; i < N; i++)
-		free(values[i]);
+		asking->config, names, HOST_VALUES, asking->values, NULL);
+	if (asking->domain && postconf_has_domain(asking->config,
+				      asking->domain, &parameter, NULL) > 0)
+		asking->receives_by = parameter;
+	return true;
 }
 
-/* Programs of Postfix are asked. */
+static void on_host_asked(struct task *task)
+{
+	struct host_asking *asking = (struct host_asking *)task;
+	const struct conf *conf = asking->request->worker->conf;
+	_cleanup_free_ char *plain = mem_printf("http://%s", conf->http.listen);
+
+	reply_json(asking->request, 200,
+		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "object",
+			"host", "version", POSTERN_VERSION, "api_url",
+			*conf->http.url ? conf->http.url : plain, "name",
+			admin_text(asking->values[HOST_NAME]), "relay",
+			admin_text(asking->values[HOST_RELAY]), "postfix_version",
+			admin_text(asking->values[HOST_VERSION]), "receives_by",
+			admin_text(asking->receives_by)));
+	for (size_t i = 0; i < HOST_VALUES; i++)
+		free(asking->values[i]);
+	free(asking->config);
+	free(asking->domain);
+	free(asking);
+}
+
 void admin_host_get(struct request *request)
 {
-	reply_from_pool(request, show_host);
+	static const char *const names[] = {"domain", NULL};
+	const struct worker *worker = request->worker;
+	struct host_asking *asking;
+	struct admin_query query;
+	struct domain domain = {0};
+	const char *name;
+
+	if (read_query(request, names, &query) < 0)
+		return;
+	asking = mem_new(struct host_asking);
+	name = admin_query_get(&query, "domain");
+	/* Where the mail of others goes is told to nobody. */
+	if (name && store_domain_find_of(worker->db,
+			    admission_company(&request->admission), name,
+			    &domain, NULL) > 0)
+		asking->domain = mem_strdup(domain.name);
+	store_domain_clear(&domain);
+	asking->request = request;
+	asking->config = mem_strdup(worker->conf->submission.postfix_config);
+	asking->work.done.run = on_host_asked;
+	asking->work.tasks = worker->tasks;
+	asking->work.company_id = "postconf";
+	asking->work.run = ask_host;
+	work_pool_submit(worker->shared->pool, &asking->work);
 }
 
 /* The audit log. */

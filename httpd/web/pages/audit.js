@@ -1,7 +1,128 @@
-import { header } from "../ui.js";
+// Who changed what, when and from where, with what stood there before and after.
+
+import { get } from "../api.js";
+import { subscribe } from "../live.js";
+import { companies } from "../tenant.js";
+import { el, empty, exactTime, filters, header, link, list, time } from "../ui.js";
 
 export const title = "Audit log";
 
-export async function show(main) {
-  main.append(header(title));
+const verbs = {
+  "company.add": "added the company",
+  "company.remove": "removed the company",
+  "domain.add": "added the domain",
+  "domain.ask": "asked for the domain",
+  "domain.activate": "activated the domain",
+  "domain.deactivate": "switched off the domain",
+  "domain.register": "activated the domain",
+  "domain.set": "changed the rules of",
+  "domain.remove": "removed the domain",
+  "key.create": "created the key",
+  "key.rename": "renamed the key",
+  "key.revoke": "revoked the key",
+  "key.remove": "removed the key",
+  "exemption.add": "exempted",
+  "exemption.remove": "removed the exemption of",
+  "user.add": "added the user",
+  "user.set": "changed the role of",
+  "user.passwd": "set the password of",
+  "user.totp_on": "turned codes on for",
+  "user.totp_off": "turned codes off for",
+  "user.recovery": "used a recovery code of",
+  "user.reset": "reset the login of",
+  "user.remove": "removed the user",
+  "token.create": "created the token",
+  "token.revoke": "revoked the token",
+  "link.create": "made a login link for",
+};
+
+const kindsOf = [
+  { value: "", text: "Everything" },
+  { value: "company", text: "Companies" },
+  { value: "domain", text: "Domains" },
+  { value: "exemption", text: "Exemptions" },
+  { value: "key", text: "Keys" },
+  { value: "user", text: "Users" },
+  { value: "token", text: "Tokens" },
+  { value: "link", text: "Login links" },
+];
+
+// What says nothing to people, or stands elsewhere in the row.
+const silent = new Set(["id", "company_id", "created_us", "name", "login", "user_id", "origin", "last_used_us", "last_login_us", "value"]);
+const bits = ["sending", "reading", "managing"];
+const names = { revoked_us: "revoked", password_us: "password set", totp_us: "codes since", expires_us: "ends", recovery_codes: "recovery codes", created_us: "created" };
+
+function value(field, it) {
+  if (it === null || it === undefined || it === "") return "none";
+  if (field.endsWith("_us")) return it === 0 ? "no" : exactTime(it / 1000);
+  if (field === "scopes") return bits.filter((_, i) => it & (1 << i)).join(", ");
+  if (it === true) return "yes";
+  if (it === false) return "no";
+  return String(it);
+}
+
+// A line for each column that changed; of what is new or gone what it was.
+function difference({ before, after, action }) {
+  const fields = Object.keys(after ?? before ?? {});
+  const lines = [];
+  for (const field of fields) {
+    const label = el("span.muted", `${names[field] ?? field.replaceAll("_", " ")} `);
+    if (before && after) {
+      if (JSON.stringify(before[field]) === JSON.stringify(after[field])) continue;
+      lines.push(el("div", label, el("del", value(field, before[field])), " → ", el("ins", value(field, after[field]))));
+    } else if (!silent.has(field)) {
+      const it = (after ?? before)[field];
+      if (!it || /^(link|token)/.test(action)) continue;
+      lines.push(el("div", label, el(after ? "ins" : "del", value(field, it))));
+    }
+  }
+  return lines.length ? el("div.diff", lines) : null;
+}
+
+function object({ action, object_id, object_name, after }) {
+  const name = object_name || object_id.slice(0, 8);
+  if (action.startsWith("domain.") && after) return link(name, "domains", object_id);
+  return el("span.address", name);
+}
+
+const who = (entry) =>
+  ({ command: `${entry.actor_name}, on the server`, key: `key ${entry.actor_name}`, token: `token ${entry.actor_name}`, system: "Postern itself" })[entry.actor] ??
+  entry.actor_name;
+
+export async function show(main, { session, query }) {
+  main.append(header(title, { about: "Every change of a company, domain, exemption, key, user or token, by whatever way it was made." }));
+  const known = await companies(session);
+  const search = filters({
+    query,
+    fields: [
+      { name: "action", label: "What", type: "select", options: kindsOf },
+      { name: "object", label: "Changed", type: "search", placeholder: "Its whole name or id" },
+      { name: "actor", label: "By", type: "search", placeholder: "Login, or key's name" },
+      { name: "since", label: "Since", type: "select", options: [{ value: "", text: "The beginning" }, { value: "24h", text: "A day ago" }, { value: "7d", text: "A week ago" }, { value: "30d", text: "A month ago" }] },
+      ...known.filter(),
+    ],
+    change: () => rows.reload(),
+  });
+  const rows = list({
+    caption: "Changes",
+    load: (after) => {
+      const { company, ...given } = search.values();
+      return get("/admin/audit", { ...given, company_id: company, after, limit: 50 });
+    },
+    columns: [
+      { title: "When", kind: "time", cell: (entry) => time(entry.at) },
+      { title: "Who", cell: (entry) => el("span.address", who(entry)) },
+      { title: "What", cell: (entry) => el("span.said", verbs[entry.action] ?? entry.action, " ", object(entry)) },
+      { title: "Change", cell: difference },
+      ...(session.operator ? [{ title: "Company", kind: "extra", cell: (entry) => (entry.company_id ? known.names.get(entry.company_id) ?? el("span.muted", "removed") : null) }] : []),
+      { title: "From", kind: "extra", cell: (entry) => entry.origin && el("code.address", entry.origin) },
+    ],
+    empty: () =>
+      Object.values(search.values()).some(Boolean)
+        ? empty("No change fits", "Names have to be whole: example.com, not example.")
+        : empty("No change yet", "What you add or change shows up here."),
+  });
+  main.append(search.element, rows.element);
+  await rows.reload();
+  return subscribe(["tenants"], rows.refresh);
 }

@@ -1,7 +1,219 @@
-import { header } from "../ui.js";
+// One domain: its rules, what they stop, and the DNS records that go with it.
+
+import { get, patch, path, post, remove } from "../api.js";
+import { subscribe } from "../live.js";
+import { companies, policies, subdomains } from "../tenant.js";
+import { address, badge, button, confirm, copyButton, danger, definitions, dialog, el, empty, form, go, header, link, notice, number, place, primary, remark, section, shortId, table, time } from "../ui.js";
+import { stateOf } from "./domains.js";
+import { addExemption, kinds, removeExemption } from "./exemptions.js";
 
 export const title = "Domain";
 
-export async function show(main) {
-  main.append(header(title));
+const back = { href: place("domains"), text: "Domains" };
+const textOf = (list, value) => list.find((one) => one.value === value)?.help;
+
+// Advice: what receivers look at, with what this host can know by itself.
+function records(domain, host) {
+  const name = host.name ?? "mail.example.com";
+  const relay = host.relay?.replace(/:\d+$/, "");
+  const all = [
+    {
+      type: "TXT",
+      name: domain.name,
+      value: relay ? `v=spf1 a:${relay.replace(/[[\]]/g, "")} -all` : `v=spf1 a:${name} -all`,
+      why: relay
+        ? `SPF: mail leaves through ${relay} (Postfix's relayhost); who runs it says what to include.`
+        : "SPF: mail with this envelope sender comes from this host. If there is such a record already, add the part in the middle to it.",
+    },
+    {
+      type: "TXT",
+      name: `_dmarc.${domain.name}`,
+      value: `v=DMARC1; p=none; rua=mailto:postmaster@${domain.name}`,
+      why: "DMARC: receivers report to you. Once the reports show your mail alone, say p=quarantine or p=reject. The address has to exist.",
+    },
+    {
+      type: "MX",
+      name: domain.name,
+      value: `10 ${name}.`,
+      why: host.receives_by
+        ? `Postfix receives for this domain (${host.receives_by}): where answers and bounces go.`
+        : "Only if answers and bounces are to come here; Postfix does not receive for this domain now. Without an MX they go where the domain's mail goes today.",
+      optional: !host.receives_by,
+    },
+  ];
+  return table({
+    caption: "DNS records",
+    columns: [
+      { title: "Type", kind: "state", cell: (row) => el("span", row.type, row.optional && el("span.muted", " if wanted")) },
+      { title: "Name", kind: "state", cell: (row) => el("code.address", row.name) },
+      { title: "Value", kind: "main", cell: (row) => el("div", el("code.address", row.value), el("p.form-text", row.why)) },
+      { title: "", kind: "actions", cell: (row) => copyButton(row.value, { title: `Copy the ${row.type} record of ${row.name}` }) },
+    ],
+    rows: all,
+  }).element;
+}
+
+export async function show(main, { id, session }) {
+  const mayChange = session.operator && session.owner;
+  let domain;
+  const top = el("div");
+  const rules = el("div");
+  const found = el("div");
+  const exempt = el("div");
+  const dns = el("div");
+  main.append(top, rules, found, exempt, dns);
+  const known = await companies(session);
+
+  async function change(fields, said) {
+    domain = await patch(path`/admin/domains/${id}`, fields);
+    notice(said);
+    showTop();
+    showRules();
+    await showFound();
+  }
+
+  const activate = () =>
+    domain.pending
+      ? dialog({
+          title: `Activate ${domain.name}`,
+          text: `${known.names.get(domain.company_id) ?? "The company"} asked for it. From then on its keys can send as it, and the policy is in force.`,
+          fields: [{ name: "policy", label: "Who may send as it", type: "choice", options: policies, value: "learn" }],
+          submit: "Activate",
+          run: (values) => change({ active: true, ...values }, `${domain.name} is active.`),
+        })
+      : change({ active: true }, `${domain.name} is active.`);
+  const deactivate = () =>
+    confirm(`Switch ${domain.name} off?`, "Keys can no longer send as it, from now on. The policy stays: others cannot send as it either.",
+      "Switch it off", () => change({ active: false }, `${domain.name} is off.`));
+  const removeIt = () =>
+    confirm(`Remove ${domain.name}?`, "Its exemptions and the keys that are restricted to it go with it. From then on the name is not protected: whoever may send through this host may use it.",
+      "Remove the domain", async () => {
+        await remove(path`/admin/domains/${id}`);
+        notice(`${domain.name} is removed.`);
+        go("domains");
+      });
+
+  function showTop() {
+    const actions = mayChange
+      ? [domain.active ? button("Switch off", deactivate) : primary("Activate", activate), danger("Remove", removeIt)]
+      : [];
+    top.replaceChildren(
+      header(domain.name, { actions, back }),
+      definitions([
+        ["State", el("span", stateOf(domain), domain.pending && !mayChange && el("span.muted", " An operator of this server has to activate it."))],
+        ["Company", session.operator ? known.name(domain.company_id) : null],
+        ["Mail", el("span.actions", link("Emails", "emails", { domain: domain.name }), link("Refusals", "refusals", { domain: domain.name }))],
+        ["Added", time(domain.created_at)],
+        ["Id", shortId(domain.id)],
+      ]),
+    );
+  }
+
+  function showRules() {
+    if (domain.pending) return rules.replaceChildren();
+    const now = definitions([
+      ["Policy", el("span", badge(domain.policy, { tone: domain.policy === "learn" ? "warn" : "none" }), " ", textOf(policies, domain.policy))],
+      ["Which names", `${subdomains.find((one) => one.value === domain.subdomains).text}: ${textOf(subdomains, domain.subdomains)}`],
+    ]);
+    const ask = () =>
+      dialog({
+        title: `Rules of ${domain.name}`,
+        fields: [
+          { name: "policy", label: "Who may send as it", type: "choice", options: policies, value: domain.policy },
+          { name: "subdomains", label: "Which names", type: "choice", options: subdomains, value: domain.subdomains },
+        ],
+        submit: "Save",
+        run: (values) => change(values, `${domain.name} is ${values.policy}.`),
+      });
+    rules.replaceChildren(
+      section("Rules", { actions: mayChange ? [button("Change", ask)] : [], about: "For mail that claims this domain and comes without a key: from SMTP clients, and from programs on the host." }, now),
+    );
+  }
+
+  // What would be stopped, or was.
+  async function showFound() {
+    if (domain.pending) return found.replaceChildren();
+    const { data, hopeless } = await get("/admin/suggestions", { domain: domain.name });
+    const learns = domain.policy === "learn";
+    const exemptIt = async (row) => {
+      const { kind, value, local } = row;
+      const made = await post("/admin/exemptions", { domain: domain.name, kind, value, local });
+      notice(`${kinds[made.kind].text} ${made.value} is exempt.`);
+      await Promise.all([showFound(), showExempt()]);
+    };
+    const all = async () => {
+      for (const row of data) await post("/admin/exemptions", { domain: domain.name, kind: row.kind, value: row.value, local: row.local });
+      notice(`${data.length} exemptions added.`);
+      await Promise.all([showFound(), showExempt()]);
+    };
+    const rows = table({
+      caption: "What would have to be exempt",
+      columns: [
+        { title: "Who sends", kind: "main", cell: (row) => address(row.value) },
+        { title: "By", cell: (row) => kinds[row.kind].text + (row.local ? ", on this host" : "") },
+        { title: "Messages", kind: "number", cell: (row) => number(row.count) },
+        { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
+        ...(mayChange ? [{ title: "", kind: "actions", cell: (row) => button("Exempt", () => exemptIt(row)) }] : []),
+      ],
+      rows: data,
+      empty: learns
+        ? empty("Nothing would be stopped", "No mail has come without a key that exclusive would stop. If some days of usual mail have passed, the domain can be exclusive.",
+            ...(mayChange ? [primary("Make it exclusive", () => change({ policy: "exclusive" }, `${domain.name} is exclusive.`))] : []))
+        : el("p.muted", domain.policy === "shared" ? "The policy is shared: nothing is stopped, and nothing recorded." : "Nothing was stopped that an exemption would let pass."),
+    });
+    found.replaceChildren(
+      section(
+        learns ? "What exclusive would stop" : "What was stopped",
+        {
+          about: data.length ? "Mail that came without a key, and the narrowest exemption for each." : null,
+          actions: mayChange && data.length > 1 ? [button("Exempt all", all)] : [],
+        },
+        rows.element,
+        hopeless > 0 &&
+          remark("warn", el("span", `${number(hopeless)} more messages claimed the domain in a way that no exemption helps. `,
+            link("See the refusals", "refusals", { domain: domain.name }))),
+      ),
+    );
+  }
+
+  async function showExempt() {
+    const { data } = await get("/admin/exemptions", { domain: domain.name });
+    if (domain.pending) return;
+    exempt.replaceChildren(
+      section(
+        "Exemptions",
+        { actions: mayChange ? [button("Add one", () => addExemption([domain.name]).then((made) => made && showExempt()))] : [] },
+        table({
+          caption: "Exemptions",
+          columns: [
+            { title: "Who", kind: "main", cell: (row) => address(row.value) },
+            { title: "By", cell: (row) => kinds[row.kind].text + (row.local ? ", on this host" : "") },
+            { title: "Added", kind: "time", cell: (row) => time(row.created_at) },
+            ...(mayChange ? [{ title: "", kind: "actions", cell: (row) => danger("Remove", () => removeExemption(row).then((gone) => gone && Promise.all([showExempt(), showFound()]))) }] : []),
+          ],
+          rows: data,
+          empty: el("p.muted", "None: the policy is for everybody."),
+        }).element,
+      ),
+    );
+  }
+
+  async function reload() {
+    domain = await get(path`/admin/domains/${id}`);
+    document.title = `${domain.name} · Postern`;
+    showTop();
+    showRules();
+    await Promise.all([showFound(), showExempt()]);
+  }
+
+  await reload();
+  const host = await get("/admin/host", { domain: domain.name });
+  dns.replaceChildren(
+    section(
+      "DNS records",
+      { about: "Advice, from what Postfix's settings on this host say. Nothing is looked up over the network: whether the records are there, a tool like dig tells. DKIM signatures are made by another milter, with a record of its own." },
+      records(domain, host),
+    ),
+  );
+  return subscribe(["tenants", "refusals"], reload);
 }

@@ -1,7 +1,153 @@
-import { header } from "../ui.js";
+// The domains of the companies, and the companies.
+
+import { get, path, post, remove } from "../api.js";
+import { subscribe } from "../live.js";
+import { companies, matches, policies, subdomains } from "../tenant.js";
+import { badge, button, confirm, danger, dialog, empty, filters, go, header, link, list, notice, number, place, primary, section, shortId, time } from "../ui.js";
 
 export const title = "Domains";
 
-export async function show(main) {
-  main.append(header(title));
+export const stateOf = (domain) =>
+  domain.pending
+    ? badge("pending", { text: "asked for", title: "The company asked for it; an operator has to activate it" })
+    : domain.active
+      ? badge("active")
+      : badge("off", { title: "Nobody can send as it; its name stays protected" });
+
+function askForDomain() {
+  return dialog({
+    title: "Ask for a domain",
+    text: "An operator of this server has to activate it before anybody can send as it.",
+    fields: [{ name: "name", label: "Domain", required: true, placeholder: "example.com" }],
+    submit: "Ask for it",
+    run: (values) => post("/admin/domains", values),
+  });
+}
+
+function addDomain(known) {
+  return dialog({
+    title: "Add a domain",
+    fields: [
+      { name: "name", label: "Domain", required: true, placeholder: "news.example.com" },
+      ...known.fields({ required: true }),
+      { name: "policy", label: "Who may send as it", type: "choice", options: policies, value: "learn" },
+      { name: "subdomains", label: "Which names", type: "choice", options: subdomains },
+    ],
+    submit: "Add the domain",
+    run: (values) => post("/admin/domains", values),
+  });
+}
+
+export function addCompany() {
+  return dialog({
+    title: "Add a company",
+    text: "A company owns domains, keys and users, and sees only its own.",
+    fields: [{ name: "name", label: "Name", required: true, placeholder: "Acme" }],
+    submit: "Add the company",
+    run: (values) => post("/admin/companies", values),
+  });
+}
+
+export async function show(main, { session, query }) {
+  const head = header(title, { about: "Who may send as which name, and what is in force for mail that comes without a key." });
+  main.append(head);
+  let known = await companies(session);
+  let domains = [];
+
+  async function add() {
+    const added = await (session.operator ? addDomain(known) : askForDomain());
+    if (added) go("domains", added.id);
+  }
+  const nothing = () =>
+    session.operator && known.all.length === 0
+      ? empty("No company yet", "Domains and keys belong to a company. Add the first one.",
+          ...(session.owner ? [primary("Add a company", newCompany)] : []))
+      : empty("No domain yet", session.operator ? "Add the domain that your programs send as; a subdomain of its own is best." : "Ask for the domain that your programs send as.",
+          ...(session.owner ? [primary(session.operator ? "Add a domain" : "Ask for a domain", add)] : []));
+
+  const search = filters({
+    query,
+    fields: [{ name: "search", label: "Search", type: "search", placeholder: "Name" }, ...known.filter()],
+    change: () => rows.reload(),
+  });
+  const rows = list({
+    caption: "Domains",
+    load: async () => {
+      domains = (await get("/admin/domains")).data;
+      const { search: typed, company } = search.values();
+      search.element.hidden = domains.length < 2;
+      const data = domains.filter((one) => matches(typed, one.name) && (!company || one.company_id === company));
+      return { data, has_more: false };
+    },
+    href: (domain) => place("domains", domain.id),
+    columns: [
+      { title: "Domain", kind: "main", cell: (domain) => domain.name },
+      { title: "State", kind: "state", cell: stateOf },
+      { title: "Policy", kind: "state", cell: (domain) => (domain.pending ? null : badge(domain.policy, { tone: domain.policy === "learn" ? "warn" : "none" })) },
+      { title: "Names below it", kind: "extra", cell: (domain) => (domain.subdomains === "covered" ? "covered" : "not covered") },
+      ...known.columns,
+      { title: "Added", kind: "time", cell: (domain) => time(domain.created_at) },
+    ],
+    empty: () => (domains.length ? empty("No domain fits", "Change the search.") : nothing()),
+  });
+
+  async function newCompany() {
+    const made = await addCompany();
+    if (made) {
+      notice(`${made.name} is there. Next: its domain.`);
+      await refresh();
+    }
+  }
+  const companyRows = list({
+    caption: "Companies",
+    load: async () => {
+      const keys = (await get("/admin/keys")).data.filter((key) => !key.revoked_at);
+      // The numbers are part of the row.
+      const data = known.all.map((company) => ({
+        ...company,
+        domains: domains.filter((one) => one.company_id === company.id).length,
+        keys: keys.filter((one) => one.company_id === company.id).length,
+      }));
+      return { data, has_more: false };
+    },
+    columns: [
+      { title: "Company", kind: "main", cell: (company) => company.name },
+      { title: "Domains", kind: "number", cell: (company) => number(company.domains) },
+      { title: "Keys", kind: "number", cell: (company) => link(number(company.keys), "keys", { company: company.id }) },
+      { title: "Id", kind: "extra", cell: (company) => shortId(company.id) },
+      { title: "Added", kind: "time", cell: (company) => time(company.created_at) },
+      ...(session.owner
+        ? [{ title: "", kind: "actions", cell: (company) => danger("Remove", () => removeCompany(company)) }]
+        : []),
+    ],
+    empty: () => nothing(),
+  });
+  async function removeCompany(company) {
+    const gone = await confirm(
+      `Remove ${company.name}?`,
+      "Its domains, keys, users and exemptions go with it, at once. Its emails stay on record.",
+      "Remove the company",
+      () => remove(path`/admin/companies/${company.id}`).then(() => true),
+    );
+    if (gone) await refresh();
+  }
+
+  async function refresh() {
+    known = await companies(session);
+    await rows.refresh();
+    await companyRows.reload();
+  }
+
+  if (session.owner) {
+    const actions = head.querySelector(".actions");
+    if (!session.operator) actions.append(primary("Ask for a domain", add));
+    else actions.append(button("Add a company", newCompany), primary("Add a domain", () => (known.all.length ? add() : newCompany())));
+  }
+  main.append(search.element, rows.element);
+  await rows.reload();
+  if (session.operator) {
+    main.append(section("Companies", { about: "Their members see what is theirs, and nothing else." }, companyRows.element));
+    await companyRows.reload();
+  }
+  return subscribe(["tenants"], refresh);
 }

@@ -1,7 +1,134 @@
-import { header } from "../ui.js";
+// API keys: made, shown once with what programs need, watched, revoked.
+
+import { get, patch, path, post, remove } from "../api.js";
+import { apiUrl, examples } from "../examples.js";
+import { subscribe } from "../live.js";
+import { companies, matches } from "../tenant.js";
+import { badge, button, confirm, danger, dialog, el, empty, filters, header, list, notice, primary, remark, secret, shortId, show as showBox, time } from "../ui.js";
 
 export const title = "Keys";
 
-export async function show(main) {
-  main.append(header(title));
+const scopes = [
+  { value: "sending", text: "sending", help: "Sends emails. Enough for most programs." },
+  { value: "reading", text: "reading", help: "Reads what the company sent, and what became of it." },
+  { value: "managing", text: "managing", help: "Asks for domains and removes them, makes and revokes keys. As good as all three: no program that only sends should have it." },
+];
+
+const usable = (domains, company) => domains.filter((one) => one.active && (!company || one.company_id === company));
+
+async function create(session, known, domains) {
+  const company = known.all.length === 1 ? known.all[0].id : undefined;
+  const names = (company || !session.operator ? usable(domains, company) : usable(domains)).map((one) => one.name).sort();
+  const key = await dialog({
+    title: "Create a key",
+    fields: [
+      { name: "name", label: "Name", required: true, placeholder: "shop", help: "What people call it: the program that will have it." },
+      ...known.fields({ required: true }),
+      {
+        name: "domain",
+        label: "Domain",
+        type: "select",
+        options: [{ value: "", text: "Any active domain of the company" }, ...names],
+        help: "A key that is restricted to a domain ends with it.",
+      },
+      { name: "scopes", label: "It may be used for", type: "checks", options: scopes, value: ["sending", "reading"] },
+    ],
+    submit: "Create the key",
+    run: (values) => post("/admin/keys", { ...values, scopes: values.scopes.join(",") }),
+  });
+  if (!key) return;
+  const host = await get("/admin/host");
+  const url = apiUrl(host);
+  const domain = key.domain ?? usable(domains, key.company_id)[0]?.name;
+  await showBox(
+    `The key “${key.name}”`,
+    secret("API key.", key.token),
+    domain
+      ? null
+      : remark("warn", "The company has no active domain yet: until it has one, sending with the key is refused. The examples have a name in the domain's place."),
+    el("p", "Programs reach Postern at ", el("code", url), ". Paste one of these to send the first email:"),
+    examples({ url, token: key.token, domain: domain ?? "your-domain.example", scopes: key.scopes }),
+  );
+  return key;
+}
+
+export async function show(main, { session, query }) {
+  const head = header(title, { about: "A program with a key sends as the domains of its company, and as no others." });
+  main.append(head);
+  const [known, { data: domains }] = await Promise.all([companies(session), get("/admin/domains")]);
+  const make = () => create(session, known, domains).then((key) => key && rows.reload());
+  let all = [];
+  const search = filters({
+    query,
+    fields: [
+      { name: "search", label: "Search", type: "search", placeholder: "Name, id, domain" },
+      ...known.filter(),
+      { name: "revoked", label: "Show revoked keys", type: "checkbox", value: query.get("revoked") },
+    ],
+    change: () => rows.reload(),
+  });
+
+  const revoke = async (key) => {
+    const done = await confirm(
+      `Revoke “${key.name}”?`,
+      `Programs with it are refused from now on, for good.${key.last_used_at ? "" : " It was never used."} What Postfix has already taken is delivered.`,
+      "Revoke the key",
+      () => remove(path`/admin/keys/${key.id}`).then(() => true),
+    );
+    if (done) {
+      notice(`The key “${key.name}” is revoked.`);
+      await rows.reload();
+    }
+  };
+  const rename = (key) =>
+    dialog({
+      title: "Rename the key",
+      fields: [{ name: "name", label: "Name", value: key.name, required: true }],
+      submit: "Rename",
+      run: (values) => patch(path`/admin/keys/${key.id}`, values).then(() => true),
+    }).then((done) => done && rows.reload());
+
+  const rows = list({
+    caption: "Keys",
+    load: async () => {
+      all = (await get("/admin/keys")).data;
+      const { search: typed, company, revoked } = search.values();
+      search.element.hidden = all.length < 2 && !all.some((key) => key.revoked_at);
+      return {
+        data: all.filter(
+          (key) => (revoked || !key.revoked_at) && (!company || key.company_id === company) && matches(typed, key.name, key.id, key.domain ?? ""),
+        ),
+        has_more: false,
+      };
+    },
+    columns: [
+      { title: "Name", cell: (key) => el("span", key.name, key.revoked_at && [" ", badge("revoked")]) },
+      { title: "May", cell: (key) => key.scopes.join(", ") },
+      { title: "As", kind: "name", cell: (key) => key.domain ?? el("span.muted", "any domain") },
+      ...known.columns,
+      { title: "Id", kind: "extra", cell: (key) => shortId(key.id) },
+      { title: "Created", kind: "time", cell: (key) => time(key.created_at) },
+      { title: "Last used", kind: "time", cell: (key) => time(key.last_used_at) },
+      ...(session.owner
+        ? [
+            {
+              title: "",
+              kind: "actions",
+              cell: (key) => (key.revoked_at ? el("span.muted", "revoked ", time(key.revoked_at)) : [button("Rename", () => rename(key)), danger("Revoke", () => revoke(key))]),
+            },
+          ]
+        : []),
+    ],
+    empty: () =>
+      all.length
+        ? empty("No key fits", "Change the search, or show revoked keys.")
+        : session.operator && known.all.length === 0
+          ? empty("No company yet", "Keys belong to a company. Add one, and its domain, first.", el("a.btn.btn-sm.btn-primary", { href: "#/domains" }, "To the domains"))
+          : empty("No key yet", "Create one for the first program that is to send.", ...(session.owner ? [primary("Create a key", make)] : [])),
+  });
+  if (session.owner && known.all.length) head.querySelector(".actions").append(primary("Create a key", make));
+  main.append(search.element, rows.element);
+  await rows.reload();
+  if (query.has("create") && session.owner && known.all.length) make();
+  return subscribe(["tenants"], rows.refresh);
 }

@@ -1,7 +1,58 @@
-import { header } from "../ui.js";
+// The settings in force, and how the parts are.
+
+import { get } from "../api.js";
+import { matches } from "../tenant.js";
+import { badge, definitions, el, empty, filters, header, section, table } from "../ui.js";
 
 export const title = "Settings";
 
-export async function show(main) {
-  main.append(header(title));
+const parts = { store: "Database", postfix: "Postfix", milter: "postern-milter", events: "postern-events" };
+
+export async function show(main, { query }) {
+  const [{ data }, health, host] = await Promise.all([get("/admin/settings"), get("/admin/health"), get("/admin/host")]);
+  main.append(
+    header(title, { about: "As postern-httpd has them now. They are changed in postern.conf on the server; this page only shows them." }),
+    el("div.two",
+      section("Health",
+        definitions(health.parts.map((part) => [parts[part.name] ?? part.name, el("span", badge(part.ok ? "ok" : "not_ok"), " ", part.text)]))),
+      section("This server",
+        definitions([
+          ["Postern", host.version],
+          ["Postfix", host.postfix_version ?? el("span.muted", "cannot be asked")],
+          ["Name", host.name],
+          ["Mail leaves through", host.relay],
+          ["Programs reach it at", el("code", host.api_url)],
+          ["In other words", el("span", el("a", { href: "/admin/openapi.json" }, "the admin interface as OpenAPI"), ", ", el("a", { href: "/metrics" }, "metrics"))],
+        ]))),
+  );
+
+  const box = el("div");
+  const search = filters({
+    query,
+    fields: [
+      { name: "search", label: "Search", type: "search", placeholder: "Name or value" },
+      { name: "set", label: "Only what postern.conf sets", type: "checkbox", value: query.get("set") },
+    ],
+    change: showAll,
+  });
+  function showAll() {
+    const { search: typed, set } = search.values();
+    const rows = data.filter((one) => (!set || !one.is_default) && matches(typed, `${one.section}.${one.name}`, one.value));
+    const grid = table({
+      caption: "Settings",
+      columns: [
+        { title: "Setting", cell: (one) => el("code", `${one.section}.${one.name}`) },
+        { title: "Value", kind: "main", cell: (one) => (one.value === "" ? el("span.muted", "empty") : el("code.address", one.value)) },
+        { title: "From", kind: "state", cell: (one) => (one.is_default ? el("span.muted", "default") : "postern.conf") },
+        { title: "Default", kind: "extra", cell: (one) => (one.is_default ? null : one.default === "" ? el("span.muted", "empty") : el("code.address", one.default)) },
+        { title: "Change needs", kind: "extra", cell: (one) => (one.reload ? "reload" : "restart") },
+      ],
+      rows,
+      key: (one) => `${one.section}.${one.name}`,
+      empty: empty("No setting fits", "Change the search."),
+    });
+    box.replaceChildren(grid.element);
+  }
+  showAll();
+  main.append(section("Settings in force", { about: "man postern.conf explains each." }, search.element, box));
 }

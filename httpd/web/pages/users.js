@@ -1,7 +1,153 @@
-import { header } from "../ui.js";
+// Who may use this dashboard, and the tokens of programs.
+
+import { get, patch, path, post, remove } from "../api.js";
+import { subscribe } from "../live.js";
+import { companies, matches } from "../tenant.js";
+import { badge, button, confirm, danger, dialog, el, empty, filters, header, list, notice, primary, secret, section, show as showBox, time } from "../ui.js";
 
 export const title = "Users";
 
-export async function show(main) {
-  main.append(header(title));
+const roles = [
+  { value: "viewer", text: "viewer", help: "May look." },
+  { value: "owner", text: "owner", help: "May change all that they see." },
+];
+
+const showLink = (heading, login, made) =>
+  showBox(
+    heading,
+    el("p", `With this link ${login} logs in: once, and within an hour. It asks for no password and no code, so send it by a way that others do not read. On the account page they set a password.`),
+    secret("Login link.", location.origin + made.login_path),
+  );
+
+export async function show(main, { session, query }) {
+  const head = header(title, { about: session.operator ? "Operators see all companies; members see their own." : "Who sees your company here." });
+  main.append(head);
+  const known = await companies(session);
+  let all = [];
+
+  async function add() {
+    const made = await dialog({
+      title: "Add a user",
+      fields: [
+        { name: "login", label: "Login", required: true, placeholder: "ann@example.com" },
+        { name: "role", label: "Role", type: "choice", options: roles },
+        ...(session.operator
+          ? [
+              {
+                name: "company_id",
+                label: "Sees",
+                type: "select",
+                options: [{ value: "", text: "All companies: an operator" }, ...known.all.map((one) => ({ value: one.id, text: one.name }))],
+                value: known.all[0]?.id ?? "",
+              },
+            ]
+          : []),
+      ],
+      submit: "Add the user",
+      run: (values) => post("/admin/users", values),
+    });
+    if (!made) return;
+    await showLink("The user is added", made.login, made);
+    await rows.reload();
+  }
+  const changeRole = (user) =>
+    dialog({
+      title: `Role of ${user.login}`,
+      fields: [{ name: "role", label: "Role", type: "choice", options: roles, value: user.role }],
+      submit: "Save",
+      run: async (values) => {
+        await patch(path`/admin/users/${user.id}`, values);
+        notice(`${user.login} is ${values.role}.`);
+        return true;
+      },
+    }).then((done) => done && rows.reload());
+  const makeLink = async (user) =>
+    showLink("Login link", user.login, await post(path`/admin/users/${user.id}/link`));
+  async function reset(user) {
+    const made = await confirm(
+      `Reset the login of ${user.login}?`,
+      "For who has lost the password or the phone: both are forgotten, their sessions end, and you get a link for them. Their tokens stay.",
+      "Reset",
+      () => post(path`/admin/users/${user.id}/reset`),
+    );
+    if (!made) return;
+    await showLink("The login is reset", user.login, made);
+    await rows.reload();
+  }
+  async function removeUser(user) {
+    const done = await confirm(`Remove ${user.login}?`, "They are logged out at once, and their tokens are revoked.", "Remove the user",
+      () => remove(path`/admin/users/${user.id}`).then(() => true));
+    if (done) await Promise.all([rows.reload(), tokens.reload()]);
+  }
+
+  const search = filters({
+    query,
+    fields: [{ name: "search", label: "Search", type: "search", placeholder: "Login" }],
+    change: () => rows.reload(),
+  });
+  const rows = list({
+    caption: "Users",
+    load: async () => {
+      all = (await get("/admin/users")).data;
+      search.element.hidden = all.length < 8;
+      return { data: all.filter((user) => matches(search.values().search, user.login)), has_more: false };
+    },
+    columns: [
+      { title: "Login", cell: (user) => el("span.address", user.login, user.id === session.user_id && el("span.muted", " (you)")) },
+      { title: "Role", kind: "state", cell: (user) => badge(user.role, { tone: "none" }) },
+      ...(session.operator
+        ? [{ title: "Sees", cell: (user) => (user.company_id ? known.name(user.company_id) : el("strong", "all companies")) }]
+        : []),
+      { title: "Comes in by", cell: (user) => (user.password_at ? (user.totp_at ? "password and code" : "password") : el("span.muted", "links and tokens")) },
+      { title: "Last login", kind: "time", cell: (user) => time(user.last_login_at) },
+      {
+        title: "",
+        kind: "actions",
+        cell: (user) =>
+          user.id === session.user_id
+            ? el("a.btn.btn-sm.btn-plain", { href: "#/account" }, "Account")
+            : [button("Role", () => changeRole(user)), button("Link", () => makeLink(user)), button("Reset", () => reset(user)), danger("Remove", () => removeUser(user))],
+      },
+    ],
+    empty: empty("No user fits", "Change the search."),
+  });
+
+  async function createToken() {
+    const made = await dialog({
+      title: "Create a token",
+      text: "With it a program does over the admin interface what you may. It is not for sending mail: that is what keys are for.",
+      fields: [
+        { name: "name", label: "Name", required: true, placeholder: "backup" },
+        { name: "days", label: "Days that it lasts", type: "number", min: 1, max: 3650, help: "Empty: until it is revoked." },
+      ],
+      submit: "Create the token",
+      run: (values) => post("/admin/tokens", values),
+    });
+    if (!made) return;
+    await showBox(`The token “${made.name}”`, secret("Token.", made.token));
+    await tokens.reload();
+  }
+  const revoke = async (token) => {
+    const done = await confirm(`Revoke “${token.name}”?`, `It is a token of ${token.login}. Programs with it are refused from now on.`, "Revoke the token",
+      () => remove(path`/admin/tokens/${token.id}`).then(() => true));
+    if (done) await tokens.reload();
+  };
+  const tokens = list({
+    caption: "Tokens",
+    load: () => get("/admin/tokens"),
+    columns: [
+      { title: "Token", kind: "main", cell: (token) => token.name },
+      { title: "Acts as", cell: (token) => el("span.address", token.login) },
+      { title: "Created", kind: "time", cell: (token) => time(token.created_at) },
+      { title: "Ends", kind: "time", cell: (token) => time(token.expires_at) },
+      { title: "Last used", kind: "time", cell: (token) => time(token.last_used_at) },
+      { title: "", kind: "actions", cell: (token) => danger("Revoke", () => revoke(token)) },
+    ],
+    empty: el("p.muted", "None. A token is for a program that manages Postern, as a deployment or a backup."),
+  });
+
+  head.querySelector(".actions").append(primary("Add a user", add));
+  main.append(search.element, rows.element, section("Tokens", { actions: [button("Create a token", createToken)], about: "For programs that use the admin interface in somebody's name." }, tokens.element));
+  await Promise.all([rows.reload(), tokens.reload()]);
+  return subscribe(["tenants"], () => Promise.all([rows.refresh(), tokens.refresh()]));
 }
