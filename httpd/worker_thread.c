@@ -19,6 +19,7 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/db/db.h"
+#include "httpd/admin/admin.h"
 #include "httpd/gate/counts.h"
 #include "httpd/gate/key_use.h"
 #include "httpd/http/http1.h"
@@ -99,6 +100,8 @@ static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 	conn_table_expire(thread->worker.conns);
 	database_watch_look(&thread->worker.database, clock_monotonic_us());
 	listener_check(thread->worker.listener);
+	if (thread->worker.live)
+		live_look(&thread->worker, clock_monotonic_us());
 	if (thread->worker.draining)
 		drain_further(thread);
 }
@@ -207,6 +210,8 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	worker->http = new_http(worker);
 	worker->watch = record_watch_new(worker->base, worker->db, worker->log);
 	worker->inject = inject_new(worker->base, worker->conf);
+	if (shared->is_admin)
+		worker->live = live_new();
 	worker->tasks = task_queue_new(worker->base);
 	if (worker->tasks == NULL)
 		return err_set(err, ERR_TEMPORARY, "no descriptors left");
@@ -244,6 +249,7 @@ void worker_thread_free(struct worker_thread *thread)
 	task_queue_free(worker->tasks);
 	inject_free(worker->inject);
 	record_watch_free(worker->watch);
+	live_free(worker->live);
 	if (worker->http)
 		evhttp_free(worker->http);
 	/* The listener has counted the connections until now. */

@@ -168,6 +168,26 @@ int store_session_find(struct db *db,
 		&session_type, session_r, err);
 }
 
+int store_session_is_good(struct db *db, const char *id, int64_t now_us,
+	int64_t idle_us, struct err *err)
+{
+	static const char sql_good[] =
+		"SELECT 1 FROM admin_session s WHERE s.id = $id" IS_GOOD
+		" AND (s.kind = 'token' OR s.last_used_us >= $idle)";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_good,
+		    DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us),
+			    DB_INT("$idle", idle_us)),
+		    &stmt, err) != 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found > 0)
+		db_reset(stmt);
+	return found;
+}
+
 static int redeem(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_find[] = SESSION_SELECT

@@ -470,6 +470,14 @@ const struct route admin_routes[] = {
 	},
 	{
 		.method = "GET",
+		.pattern = "/admin/live",
+		.auth = AUTH_USER,
+		.role = USER_VIEWER,
+		.body = BODY_IGNORED,
+		.handle = admin_live,
+	},
+	{
+		.method = "GET",
 		.pattern = "/admin/audit",
 		.auth = AUTH_USER,
 		.role = USER_VIEWER,

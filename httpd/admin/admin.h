@@ -188,6 +188,15 @@ void web_free(struct web *web);
 /* The content of a file by its name, as `pages/keys.js`: whether there is one. */
 bool web_find(const struct web *web, const char *name, struct span *content_r);
 
+/* admin_live.c: tells those who listen what has changed. */
+void admin_live(struct request *request);
+/* All who listen. Freeing it ends their answers; NULL is fine. */
+struct live *live_new(void);
+void live_free(struct live *live);
+/* To be called often: looks at the store once a second, and ends what must
+ * end. */
+void live_look(struct worker *worker, int64_t monotonic_us);
+
 /* How often somebody may try to log in. */
 struct login_throttle;
 struct login_throttle *login_throttle_new(void);

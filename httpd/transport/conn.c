@@ -67,7 +67,7 @@ enum { SMALL_ANSWER = 16 * 1024 };
 
 /*
  *  IDLE ──> HEAD ──> BODY ──> WHOLE ──> BUSY ──> ANSWERED ──> IDLE
- *             └────────┴──> REFUSED ──> gone
+ *             └────────┴──> REFUSED ──> gone         └──> STREAM ──> ANSWERED
  */
 enum conn_phase {
 	CONN_IDLE,     /* between requests */
@@ -75,6 +75,7 @@ enum conn_phase {
 	CONN_BODY,     /* the head is good; the body is coming */
 	CONN_WHOLE,    /* all is there; evhttp is about to say so */
 	CONN_BUSY,     /* the request is being handled */
+	CONN_STREAM,   /* an answer goes on until it is ended */
 	CONN_ANSWERED, /* the answer is being written */
 	CONN_REFUSED,  /* answered; what still comes is thrown away */
 };
@@ -666,4 +667,40 @@ void conn_send_answer(struct worker *worker, struct evhttp_request *http,
 	/* evhttp reads from here on, to hear of the end of the input: but who
 	 * has stopped sending may still be reading. */
 	bufferevent_disable(conn->bev, EV_READ);
+}
+
+void conn_start_stream(
+	struct worker *worker, struct evhttp_request *http, int status)
+{
+	if (evhttp_request_get_connection(http)) {
+		struct conn *conn = of_request(worker, http);
+
+		enter(conn, CONN_STREAM);
+		/* evhttp reads, to hear of the end of the input. */
+		bufferevent_setwatermark(conn->bev, EV_READ, 0, 1);
+	}
+	evhttp_send_reply_start(http, status, NULL);
+}
+
+ssize_t conn_stream_unsent(const struct evhttp_request *http)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(
+		(struct evhttp_request *)http);
+
+	if (connection == NULL)
+		return -1;
+	return (ssize_t)evbuffer_get_length(bufferevent_get_output(
+		evhttp_connection_get_bufferevent(connection)));
+}
+
+void conn_end_stream(struct worker *worker, struct evhttp_request *http)
+{
+	if (evhttp_request_get_connection(http)) {
+		struct conn *conn = of_request(worker, http);
+
+		enter(conn, CONN_ANSWERED);
+		conn->unread = 0;
+		conn->unread_most = 0;
+	}
+	evhttp_send_reply_end(http); /* the connection may be gone behind it */
 }

@@ -9,6 +9,8 @@
 #ifndef POSTERN_HTTPD_TRANSPORT_CONN_H
 #define POSTERN_HTTPD_TRANSPORT_CONN_H
 
+#include <sys/types.h>
+
 struct admission;
 struct budget_share;
 struct bufferevent;
@@ -36,5 +38,14 @@ void conn_start_request(struct worker *worker, struct evhttp_request *http,
  * the connection keeps the share until all is written, or it ends itself. */
 void conn_send_answer(struct worker *worker, struct evhttp_request *http,
 	int status, struct evbuffer *body, struct budget_share *share);
+
+/* The same for an answer that goes on, a chunk at a time, until it is ended,
+ * which ends the connection as well: it may take as long as it likes. Nothing
+ * that the client sends meanwhile is read. */
+void conn_start_stream(
+	struct worker *worker, struct evhttp_request *http, int status);
+/* How many bytes of it the kernel has not taken yet; -1: the client is gone. */
+ssize_t conn_stream_unsent(const struct evhttp_request *http);
+void conn_end_stream(struct worker *worker, struct evhttp_request *http);
 
 #endif

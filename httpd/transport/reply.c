@@ -166,6 +166,39 @@ void reply_text(struct request *request, int status, char *text)
 	send_text(request, status, "text/plain; charset=utf-8", text);
 }
 
+void reply_stream(struct request *request, const char *type)
+{
+	struct evkeyvalq *fields = evhttp_request_get_output_headers(
+		request->http);
+
+	evhttp_add_header(fields, "Content-Type", type);
+	answer_fields_common(fields, request->id, &request->admission);
+	evhttp_add_header(fields, "Connection", "close");
+	budget_give_back(&request->admission.share);
+	log_reply(request, 200, NULL);
+	conn_start_stream(request->worker, request->http, 200);
+}
+
+ssize_t reply_stream_unsent(const struct request *request)
+{
+	return conn_stream_unsent(request->http);
+}
+
+void reply_stream_send(struct request *request, const char *text)
+{
+	struct evbuffer *chunk = evbuffer_new();
+
+	evbuffer_add(chunk, text, strlen(text));
+	evhttp_send_reply_chunk(request->http, chunk);
+	evbuffer_free(chunk);
+}
+
+void reply_stream_end(struct request *request)
+{
+	conn_end_stream(request->worker, request->http);
+	request_free(request);
+}
+
 /* A request that is handled in the pool, and its reply: the problem, or else
  * the text. */
 struct pooled_reply {

@@ -5,6 +5,7 @@
 #define POSTERN_HTTPD_TRANSPORT_REPLY_H
 
 #include <jansson.h>
+#include <sys/types.h>
 
 #include "core/base/span.h"
 #include "httpd/http/problem.h"
@@ -55,6 +56,15 @@ struct reply_kind {
 /* Sends text of a kind, which is given away, to a GET. */
 void reply_document(
 	struct request *request, const struct reply_kind *kind, char *text);
+
+/* Begins an answer that goes on, of any length, until it is ended; that ends
+ * the request. It does not count among what requests hold: who begins one
+ * bounds how many there are, and sends no more while much is unsent: how many
+ * bytes are, or -1 when the client is gone. */
+void reply_stream(struct request *request, const char *type);
+ssize_t reply_stream_unsent(const struct request *request);
+void reply_stream_send(struct request *request, const char *text);
+void reply_stream_end(struct request *request);
 
 /* Sends what is wrong, as the dialect has it. */
 void reply_problem(struct request *request, const struct problem *problem);

@@ -48,12 +48,10 @@ function pollFrom(now) {
 }
 
 function open() {
-  let opened = false;
   source = new EventSource("/admin/live");
   source.onopen = () => {
-    // Something may have changed while there was no stream.
-    if (opened || poll) tell();
-    opened = true;
+    // Something may have changed since the page asked.
+    tell();
     pollFrom(false);
     onState("live");
   };

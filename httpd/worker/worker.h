@@ -38,6 +38,7 @@ struct evhttp;
 struct inject;
 struct key_use;
 struct listener;
+struct live;
 struct log;
 struct login_throttle;
 struct postfix_run;
@@ -116,6 +117,7 @@ struct worker {
 	struct key_use *keys;
 	struct conn_table *conns;
 	struct worker_counts *counts;
+	struct live *live;     /* of the one for admins alone */
 	int64_t postfix_limit; /* message_size_limit in bytes; 0: none */
 	size_t requests;       /* in progress */
 	bool draining;

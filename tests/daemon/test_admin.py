@@ -82,6 +82,7 @@ MAY = {
     ("get", "/admin/refusals"): USERS,
     ("get", "/admin/stats"): USERS,
     ("get", "/admin/attention"): USERS,
+    ("get", "/admin/live"): USERS,
     ("get", "/admin/audit"): USERS,
     ("get", "/admin/settings"): OPERATORS,
     ("get", "/admin/health"): OPERATORS,

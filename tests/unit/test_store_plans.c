@@ -27,6 +27,7 @@
 #include "core/store/store_idempotency.h"
 #include "core/store/store_event.h"
 #include "core/store/store_refusal.h"
+#include "core/store/store_watch.h"
 #include "tests/unit/temp_db.h"
 
 /* Tables that grow with the mail, not with the number of customers. */
@@ -103,6 +104,20 @@ static void call_rules(struct db *db, const struct temp_tenant *tenant)
 	store_domain_set_subdomains(db, tenant->domain, true, NULL);
 	assert_int_equal(
 		store_claim_read(db, tenant->domain, &sender, &claim, NULL), 1);
+}
+
+static void call_watch(struct db *db)
+{
+	static const char *const companies[] = {NULL, "c"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(companies); i++) {
+		struct store_watch watch = {0};
+		unsigned changed;
+
+		for (int look = 0; look < 2; look++)
+			OK(store_watch_look(
+				db, companies[i], 1, &watch, &changed, &why));
+	}
 }
 
 static void call_purges(struct db *db)
@@ -589,6 +604,7 @@ static void test_plans(void **state)
 	call_email_store(temp->db, &tenant);
 	call_rules(temp->db, &tenant);
 	call_refusals(temp->db);
+	call_watch(temp->db);
 	call_purges(temp->db);
 	call_lists(temp->db, &tenant);
 	call_held(temp->db);

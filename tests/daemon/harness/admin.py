@@ -53,6 +53,8 @@ class Admin:
         elif own_page:
             headers.setdefault("Origin", self.url)
         options.setdefault("timeout", 60)
+        if target == "/admin/live":
+            options.setdefault("stream", True)  # it has no end
         options.setdefault("allow_redirects", False)
         answer = self.session.request(
             method, self.url + target, headers=headers, **options

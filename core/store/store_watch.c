@@ -1,0 +1,160 @@
+/*
+ * store_watch: marks of what is newest, which another look is compared with.
+ */
+#include "core/store/store_watch.h"
+
+#include <string.h>
+
+/* Events are counted by the hour in which they happened: of a company those of
+ * the last two days are looked at. */
+#define RECENT_US (INT64_C(48) * 3600 * 1000000)
+
+/* Of two refusals the one that happened first may be stored last. */
+#define SLACK_US (INT64_C(10) * 1000000)
+
+const char *store_watch_topic(enum watch_topic topic)
+{
+	static const char *const names[] = {
+		[WATCH_EMAILS] = "emails",
+		[WATCH_REFUSALS] = "refusals",
+		[WATCH_TENANTS] = "tenants",
+	};
+
+	return names[topic];
+}
+
+/* FNV-1a. */
+static void mix(uint64_t *mark, const void *data, size_t len)
+{
+	const unsigned char *bytes = data;
+
+	for (size_t i = 0; i < len; i++)
+		*mark = (*mark ^ bytes[i]) * UINT64_C(1099511628211);
+}
+
+/* Mixes all values that a statement gives into the mark. */
+static int mix_rows(struct db *db, const char *sql,
+	const struct db_param *params, uint64_t *mark, struct err *err)
+{
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql, params, &stmt, err) != 0)
+		return -1;
+	while ((found = db_step(stmt, err)) > 0)
+		for (int i = 0; i < db_columns(stmt); i++) {
+			const char *text = db_text(stmt, i);
+
+			/* With the NUL, so that no two run together. */
+			mix(mark, text ? text : "-", text ? strlen(text) + 1 : 1);
+		}
+	return found;
+}
+
+static int look_at_emails(struct db *db, const char *company_id, int64_t now_us,
+	uint64_t *mark, struct err *err)
+{
+#define NEWEST(where)                                                          \
+	"SELECT e.seq, e.state, e.last_event FROM email e " where              \
+	" ORDER BY e.seq DESC LIMIT 50"
+	static const char sql_newest[] = NEWEST("");
+	static const char sql_newest_of[] = NEWEST(
+		"WHERE company_id = $company");
+#undef NEWEST
+	static const char sql_events[] = "SELECT seq FROM event_last";
+	static const char sql_events_of[] =
+		"SELECT total(count) FROM event_count WHERE"
+		" company_id = $company AND hour_us >= $since";
+	const struct db_param *company = DB_PARAMS(
+		DB_TEXT("$company", company_id));
+
+	if (company_id == NULL)
+		return mix_rows(db, sql_newest, NULL, mark, err) < 0
+			       ? -1
+			       : mix_rows(db, sql_events, NULL, mark, err);
+	return mix_rows(db, sql_newest_of, company, mark, err) < 0
+		       ? -1
+		       : mix_rows(db, sql_events_of,
+				 DB_PARAMS(DB_TEXT("$company", company_id),
+					 DB_INT("$since", now_us - RECENT_US)),
+				 mark, err);
+}
+
+/* The last refusal of all, or the last one of the company's domains among those
+ * that came since about the look before. */
+static int look_at_refusals(struct db *db, const char *company_id,
+	struct store_watch *watch, uint64_t *mark, struct err *err)
+{
+	static const char sql_last[] = "SELECT max(last_us) FROM refusal";
+	static const char sql_last_of[] =
+		"SELECT max(last_us) FROM refusal WHERE last_us > $since"
+		" AND domain IN (SELECT name FROM domain"
+		" WHERE company_id = $company AND pending = 0)";
+	int64_t last_us = 0, own_us = 0;
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_last, NULL, &stmt, err) != 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found < 0)
+		return -1;
+	if (found > 0) {
+		last_us = own_us = db_int(stmt, 0);
+		db_reset(stmt);
+	}
+	if (company_id && watch->began) {
+		if (db_start(db, sql_last_of,
+			    DB_PARAMS(DB_TEXT("$company", company_id),
+				    DB_INT("$since", watch->refused_us - SLACK_US)),
+			    &stmt, err) != 0)
+			return -1;
+		found = db_step(stmt, err);
+		if (found < 0)
+			return -1;
+		own_us = 0;
+		if (found > 0) {
+			own_us = db_int(stmt, 0);
+			db_reset(stmt);
+		}
+	}
+	watch->refused_us = last_us;
+	*mark = watch->marks[WATCH_REFUSALS];
+	if ((uint64_t)own_us > *mark)
+		*mark = (uint64_t)own_us;
+	return 0;
+}
+
+static int look_at_tenants(
+	struct db *db, const char *company_id, uint64_t *mark, struct err *err)
+{
+	static const char sql_last[] = "SELECT max(seq) FROM audit";
+	static const char sql_last_of[] =
+		"SELECT max(seq) FROM audit WHERE company_id = $company";
+
+	if (company_id == NULL)
+		return mix_rows(db, sql_last, NULL, mark, err);
+	return mix_rows(db, sql_last_of,
+		DB_PARAMS(DB_TEXT("$company", company_id)), mark, err);
+}
+
+int store_watch_look(struct db *db, const char *company_id, int64_t now_us,
+	struct store_watch *watch, unsigned *changed_r, struct err *err)
+{
+	uint64_t marks[WATCH_TOPICS] = {0};
+	unsigned changed = 0;
+
+	if (look_at_emails(db, company_id, now_us, &marks[WATCH_EMAILS], err) < 0 ||
+		look_at_refusals(db, company_id, watch, &marks[WATCH_REFUSALS],
+			err) < 0 ||
+		look_at_tenants(db, company_id, &marks[WATCH_TENANTS], err) < 0)
+		return -1;
+	for (size_t i = 0; i < WATCH_TOPICS; i++) {
+		if (watch->began && marks[i] != watch->marks[i])
+			changed |= 1U << i;
+		watch->marks[i] = marks[i];
+	}
+	watch->began = true;
+	*changed_r = changed;
+	return 0;
+}
