@@ -40,9 +40,18 @@ let session = null;
 let leave = null; // what the page that is shown wants to do at its end
 let visit = 0;
 
+// An address that was not encoded is taken as it is, and names no page.
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function read() {
   const [where, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const [first, ...rest] = where.split("/").map(decodeURIComponent);
+  const [first, ...rest] = where.split("/").map(decode);
   const id = rest.join("/");
   return { path: id ? `${first}/` : first, id, query: new URLSearchParams(query) };
 }
@@ -154,6 +163,7 @@ async function open({ moved = false } = {}) {
   end?.();
   closeMenu();
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+  main.setAttribute("aria-busy", "true");
   try {
     const name = await moduleOf(path);
     if (mine !== visit) return;
@@ -184,6 +194,8 @@ async function open({ moved = false } = {}) {
     main.replaceChildren(box);
     box.replaceChildren(failure(error, open));
     if (!("status" in error)) console.error(error);
+  } finally {
+    if (mine === visit) main.removeAttribute("aria-busy");
   }
   if (moved) {
     scrollTo(0, 0);
