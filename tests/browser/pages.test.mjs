@@ -1,0 +1,189 @@
+// Every page, light and dark, on a desktop and on a phone: usable by everybody
+// (axe), as light as it has to be, no wider than the screen. What it looks like is
+// kept as a picture.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, describe, it } from "node:test";
+import * as t from "./browser.mjs";
+
+const require = createRequire(import.meta.url);
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const folder = process.env.POSTERN_SCREENSHOTS;
+
+// What a page may weigh, as it is sent.
+const MAX_WEIGHT = 150_000;
+
+let browser, tenant, owner, operator;
+let places; // [name, address] of each page
+
+// A company that has been at work: emails that went every way, mail that the
+// rules stopped or let pass.
+before(async () => {
+  browser = await t.Browser.open();
+  tenant = await t.newTenant();
+  operator = await t.newUser();
+  owner = await t.newUser({ company: tenant.id });
+  await t.newUser({ company: tenant.id, role: "viewer" });
+  await t.postern(["exempt", "add", tenant.domain, "--client", "192.0.2.7"]);
+  const learning = `${t.unique("learning")}.example`;
+  await t.postern(
+    ["domain", "add", learning, "--company", tenant.id, "--policy", "learn"],
+  );
+  for (const domain of [tenant.domain, learning])
+    await t.smtp(
+      "EHLO crm.example",
+      `MAIL FROM:<news@${domain}>`,
+      "RCPT TO:<ann@dst.test>",
+      "DATA",
+      `From: News <news@${domain}>\r\nTo: ann@dst.test\r\n` +
+        "Subject: By no key\r\n\r\nHello\r\n.",
+    );
+  const ids = {};
+  for (const [local, subject] of [
+    ["ann", "Your invoice 2026-1183"],
+    ["unknown", "Reset your password"],
+    ["later", "Welcome to Acme"],
+    ["spam", "Last chance: everything must go, and this is a subject that is long"],
+  ])
+    ids[local] = await t.send(tenant, {
+      from: `Acme <billing@${tenant.domain}>`,
+      to: [`${local}@remote.test`],
+      subject,
+      html: `<h1>${subject}</h1><p>Hello, <b>this</b> is it.</p>`,
+      tags: [{ name: "kind", value: "invoice" }],
+    });
+  const { data: domains } = await visitorsAnswer("/admin/domains");
+  const own = domains.find((one) => one.name === tenant.domain);
+  const told = (id, word) =>
+    t.waitFor(`${word} of ${id}`, async () =>
+      JSON.stringify(await visitorsAnswer(`/admin/emails/${id}`)).includes(word),
+    );
+  await told(ids.ann, '"delivered"');
+  await told(ids.unknown, '"bounced"');
+  await told(ids.later, '"deferred"');
+  places = [
+    ["overview", ""],
+    ["emails", "emails"],
+    ["email", `emails/${ids.ann}`],
+    ["email-bounced", `emails/${ids.unknown}`],
+    ["refusals", "refusals"],
+    ["domains", "domains"],
+    ["domain", `domains/${own.id}`],
+    ["keys", "keys"],
+    ["exemptions", "exemptions"],
+    ["users", "users"],
+    ["audit", "audit"],
+    ["settings", "settings"],
+    ["account", "account"],
+  ];
+});
+
+after(() => browser.close());
+
+// What an operator is answered.
+async function visitorsAnswer(target) {
+  const visitor = await browser.visitor({ user: operator });
+  const answer = await visitor.context.request.get(`${t.admin}${target}`);
+  assert.equal(answer.status(), 200);
+  const body = await answer.json();
+  await visitor.leave();
+  return body;
+}
+
+// What keeps people from using the page, in words.
+async function obstacles(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() =>
+    axe.run(document, { resultTypes: ["violations"], iframes: false }),
+  );
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, help, nodes }) =>
+      nodes.map((node) => `${id} (${help}): ${node.html} ${node.failureSummary}`),
+    );
+}
+
+// How much wider than the screen the page is.
+const overhang = (page) =>
+  page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return Math.max(0, scrollWidth - clientWidth);
+  });
+
+// What is wrong with the page as it stands, and a picture of it.
+async function look(visitor, name) {
+  const { page } = visitor;
+  await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
+  const wrong = await obstacles(page);
+  const wide = await overhang(page);
+  if (wide) wrong.push(`${wide} pixels wider than the screen`);
+  return wrong.map((text) => `${name}: ${text}`);
+}
+
+for (const scheme of ["light", "dark"])
+  for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
+    describe(`${scheme}, on a ${size}`, () => {
+      it("the login page is usable", async () => {
+        const visitor = await browser.visitor({ screen, scheme });
+        await visitor.page.goto("/");
+        await visitor.settled();
+        assert.deepEqual(await look(visitor, `login-${scheme}-${size}`), []);
+        await visitor.leave();
+      });
+
+      it("every page is usable", async () => {
+        const visitor = await browser.visitor({ user: operator, screen, scheme });
+        const wrong = [];
+        for (const [name, place] of places) {
+          await visitor.go(place);
+          wrong.push(...(await look(visitor, `${name}-${scheme}-${size}`)));
+        }
+        assert.deepEqual(wrong, []);
+        await visitor.leave();
+      });
+    });
+
+describe("every page", () => {
+  it("is among those that are looked at", async () => {
+    const visitor = await browser.visitor({ user: operator });
+    await visitor.go("");
+    const links = await visitor.page
+      .getByRole("navigation", { name: "Pages" })
+      .getByRole("link")
+      .evaluateAll((all) => all.map((a) => a.hash.replace("#/", "")));
+    for (const link of links)
+      assert.ok(places.some(([, place]) => place === link), `#/${link} is missing here`);
+    await visitor.leave();
+  });
+
+  it("weighs no more than it may", async () => {
+    for (const [name, place] of places) {
+      const visitor = await browser.visitor({ user: operator });
+      const sent = [];
+      visitor.context.on("requestfinished", (request) =>
+        sent.push(request.sizes().then((n) => n.responseBodySize + n.responseHeadersSize)),
+      );
+      await visitor.go(place);
+      const weight = (await Promise.all(sent)).reduce((a, b) => a + b, 0);
+      console.log(`# ${name}: ${weight} bytes in ${sent.length} answers`);
+      assert.ok(sent.length > 3 && weight < MAX_WEIGHT, `${name}: ${weight} bytes`);
+      await visitor.leave();
+    }
+  });
+
+  it("says what to do next where there is nothing yet", async () => {
+    const name = t.unique("company");
+    const { id } = await t.postern(["company", "add", name]);
+    const user = await t.newUser({ company: id });
+    const visitor = await browser.visitor({ user });
+    const wrong = [];
+    for (const place of ["", "emails", "refusals", "domains", "keys", "exemptions"]) {
+      await visitor.go(place);
+      wrong.push(...(await look(visitor, `empty-${place || "overview"}-light-desktop`)));
+    }
+    assert.deepEqual(wrong, []);
+    await visitor.leave();
+  });
+});
