@@ -42,7 +42,9 @@ function tell(topic) {
     }
 }
 
+// Each try that fails calls this again: what runs goes on, or it would never end.
 function pollFrom(now) {
+  if (now && poll) return;
   clearInterval(poll);
   poll = now ? setInterval(tell, POLL_MS) : null;
 }
