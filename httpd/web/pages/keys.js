@@ -4,7 +4,7 @@ import { get, patch, path, post, remove } from "../api.js";
 import { apiUrl, examples } from "../examples.js";
 import { subscribe } from "../live.js";
 import { companies, matches } from "../tenant.js";
-import { badge, button, confirm, danger, dialog, el, empty, filters, header, list, notice, primary, remark, secret, shortId, show as showBox, time } from "../ui.js";
+import { badge, button, confirm, danger, dialog, el, empty, filters, header, link, list, notice, primary, remark, secret, shortId, show as showBox, time } from "../ui.js";
 
 export const title = "Keys";
 
@@ -15,6 +15,19 @@ const scopes = [
 ];
 
 const usable = (domains, company) => domains.filter((one) => one.active && (!company || one.company_id === company));
+
+// A line that becomes a link to the first email that the key sends.
+function firstEmail(key) {
+  const line = el("p.remark.tone-none", { role: "status" }, "Waiting for the first email with this key …");
+  const stop = subscribe(["emails"], async () => {
+    const [email] = (await get("/admin/emails", { key_id: key.id, limit: 1 })).data;
+    if (!email || !line.isConnected) return;
+    stop();
+    line.classList.replace("tone-none", "tone-good");
+    line.replaceChildren(el("span", "The first email is there: ", el("strong", email.subject || "without a subject")), link("See what became of it", "emails", email.id));
+  });
+  return { line, stop };
+}
 
 async function create(session, known, domains) {
   const company = known.all.length === 1 ? known.all[0].id : undefined;
@@ -40,6 +53,7 @@ async function create(session, known, domains) {
   const host = await get("/admin/host");
   const url = apiUrl(host);
   const domain = key.domain ?? usable(domains, key.company_id)[0]?.name;
+  const watch = key.scopes.includes("sending") && firstEmail(key);
   await showBox(
     `The key “${key.name}”`,
     secret("API key.", key.token),
@@ -48,7 +62,9 @@ async function create(session, known, domains) {
       : remark("warn", "The company has no active domain yet: until it has one, sending with the key is refused. The examples have a name in the domain's place."),
     el("p", "Programs reach Postern at ", el("code", url), ". Paste one of these to send the first email:"),
     examples({ url, token: key.token, domain: domain ?? "your-domain.example", scopes: key.scopes }),
+    watch && watch.line,
   );
+  if (watch) watch.stop();
   return key;
 }
 
@@ -71,7 +87,7 @@ export async function show(main, { session, query }) {
   const revoke = async (key) => {
     const done = await confirm(
       `Revoke “${key.name}”?`,
-      `Programs with it are refused from now on, for good.${key.last_used_at ? "" : " It was never used."} What Postfix has already taken is delivered.`,
+      `Programs with it are refused from now on, for good.${key.last_used_at ? "" : " It was never used."} Emails that are in the queue of Postfix are still delivered.`,
       "Revoke the key",
       () => remove(path`/admin/keys/${key.id}`).then(() => true),
     );
