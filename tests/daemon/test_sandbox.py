@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import requests
 from harness import wait_for
 from harness.sandbox import TOOL
 
@@ -140,11 +141,22 @@ def test_what_the_demo_prints_can_be_pasted():
     shown = run.shown.replace("\r\n", "\n")
     lines = re.search(r"In another terminal:\n\n(.*?)\nPOSTERN_URL: ", shown, re.S)[1]
     done = subprocess.run(["bash", "-e"], input=lines, capture_output=True, text=True)
+    # The link opens the dashboard, once.
+    link = re.search(r"^(http://\S+)/login\?token=\S+$", shown, re.M)
+    browser = requests.Session()
+    browser.trust_env = False
+    page = browser.get(link[0], timeout=60)
+    assert page.url == link[1] + "/" and "<title>Postern</title>" in page.text
+    me = browser.get(link[1] + "/admin/session", timeout=60).json()
+    assert me["login"] in shown and me["company_id"] is None
+    browser.cookies.clear()
+    assert browser.get(link[0], timeout=60).status_code == 401
     assert (done.returncode, run.stop("Ctrl-C")[0]) == (0, 0), done.stderr
     sent, rows = re.match(r'({"id":"[^"]*"}{"object":"email",.*?)(CREATED .*)', done.stdout,
                           re.S).groups()
     assert '"to":["ann@dst.test"]' in sent and rows.count("ann@dst.test") == 2
-    assert max(len(line) for line in shown.split("\n")) <= 80
+    lines = [line for line in shown.split("\n") if line != link[0]]
+    assert max(map(len, lines)) <= 80
 
 
 def test_it_ends_with_its_owner():
