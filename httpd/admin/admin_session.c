@@ -717,6 +717,7 @@ static int run_totp_start(struct db *db, struct admin_job *job, struct err *err)
 	char *uri, *svg;
 	int found = store_user_totp_start(db, session->user_id, secret, err);
 
+	wipe_field(job->body, "password");
 	if (found <= 0)
 		return found;
 	totp_secret_text(secret, text);
@@ -737,6 +738,7 @@ static int run_totp_off(struct db *db, struct admin_job *job, struct err *err)
 {
 	const char *id = job->request->admission.session.user_id;
 
+	wipe_field(job->body, "password");
 	return store_user_totp_off(db, NULL, id, err);
 }
 

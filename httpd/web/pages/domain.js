@@ -63,10 +63,18 @@ export async function show(main, { id, session }) {
   const dns = el("div");
   main.append(top, rules, found, exempt, dns);
   const known = await companies(session);
+  // A part is made anew only when it says something else: it may have the focus.
+  const said = new Map();
+  const same = (part, data) => {
+    const text = JSON.stringify(data);
+    const before = said.get(part);
+    said.set(part, text);
+    return before === text;
+  };
 
-  async function change(fields, said) {
+  async function change(fields, words) {
     domain = await patch(path`/admin/domains/${id}`, fields);
-    notice(said);
+    notice(words);
     showTop();
     showRules();
     await showFound();
@@ -94,6 +102,7 @@ export async function show(main, { id, session }) {
       });
 
   function showTop() {
+    if (same("top", domain)) return;
     const actions = mayChange
       ? [domain.active ? button("Switch off", deactivate) : primary("Activate", activate), danger("Remove", removeIt)]
       : [];
@@ -110,6 +119,7 @@ export async function show(main, { id, session }) {
   }
 
   function showRules() {
+    if (same("rules", domain)) return;
     if (domain.pending) return rules.replaceChildren();
     const now = definitions([
       ["Policy", el("span", badge(domain.policy, { tone: domain.policy === "learn" ? "warn" : "none" }), " ", textOf(policies, domain.policy))],
@@ -135,6 +145,7 @@ export async function show(main, { id, session }) {
     if (domain.pending) return found.replaceChildren();
     const { data, hopeless } = await get("/admin/suggestions", { domain: domain.name });
     const learns = domain.policy === "learn";
+    if (same("found", [data, hopeless, domain.policy])) return;
     const exemptIt = async (row) => {
       const { kind, value, local } = row;
       const made = await post("/admin/exemptions", { domain: domain.name, kind, value, local });
@@ -178,7 +189,7 @@ export async function show(main, { id, session }) {
 
   async function showExempt() {
     const { data } = await get("/admin/exemptions", { domain: domain.name });
-    if (domain.pending) return;
+    if (domain.pending || same("exempt", data)) return;
     exempt.replaceChildren(
       section(
         "Exemptions",

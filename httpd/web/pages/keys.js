@@ -30,24 +30,26 @@ function firstEmail(key) {
 }
 
 async function create(session, known, domains) {
-  const company = known.all.length === 1 ? known.all[0].id : undefined;
-  const names = (company || !session.operator ? usable(domains, company) : usable(domains)).map((one) => one.name).sort();
+  // An operator chooses among the domains of the company that was chosen.
+  const domainOf = (company) => ({
+    name: `domain ${company.id}`,
+    label: "Domain",
+    type: "select",
+    options: [{ value: "", text: "Any active domain of the company" }, ...usable(domains, company.id).map((one) => one.name).sort()],
+    help: "A key that is restricted to a domain ends with it.",
+    when: (now) => !session.operator || now.company_id === company.id,
+  });
   const key = await dialog({
     title: "Create a key",
     fields: [
       { name: "name", label: "Name", required: true, placeholder: "shop", help: "What people call it: the program that will have it." },
       ...known.fields({ required: true }),
-      {
-        name: "domain",
-        label: "Domain",
-        type: "select",
-        options: [{ value: "", text: "Any active domain of the company" }, ...names],
-        help: "A key that is restricted to a domain ends with it.",
-      },
+      ...known.all.map(domainOf),
       { name: "scopes", label: "It may be used for", type: "checks", options: scopes, value: ["sending", "reading"] },
     ],
     submit: "Create the key",
-    run: (values) => post("/admin/keys", { ...values, scopes: values.scopes.join(",") }),
+    run: ({ name, company_id, scopes: chosen, ...domain }) =>
+      post("/admin/keys", { name, company_id, domain: Object.values(domain)[0], scopes: chosen.join(",") }),
   });
   if (!key) return;
   const host = await get("/admin/host");
