@@ -14,8 +14,9 @@
 /* A line may be stamped with whole seconds, and a message be recorded a moment
  * before or after it. */
 #define SLACK_US INT64_C(5000000)
+#define DAY_US   (INT64_C(24) * 3600 * 1000000)
 /* How long a message may be in the queue; Postfix's default is 5 days. */
-#define LIFETIME_US (INT64_C(31) * 24 * 3600 * 1000000)
+#define LIFETIME_US (31 * DAY_US)
 
 static const char *const hows[] = {
 	[HOP_MILTER] = "milter",
@@ -585,27 +586,36 @@ static const struct row_field count_fields[] = {
 };
 static const struct row_type count_type = ROW_TYPE(event_count, count_fields);
 
-/* The hours of a company lie together. Those of all companies are read one
- * company after the other: ids finds each by one look-up. */
+/* The hours of a company lie together, and its days. Those of all companies are
+ * read one company after the other: ids finds each by one look-up. Where whole
+ * days are asked for, the hours before the first and after the last one are
+ * read alone. */
 #define ALL_COMPANIES                                                          \
 	"WITH RECURSIVE ids (id) AS"                                           \
-	" (SELECT min(company_id) FROM event_count"                            \
-	" UNION ALL SELECT (SELECT min(n.company_id) FROM event_count n"       \
+	" (SELECT min(company_id) FROM event_day"                              \
+	" UNION ALL SELECT (SELECT min(n.company_id) FROM event_day n"         \
 	" WHERE n.company_id > ids.id) FROM ids WHERE ids.id IS NOT NULL) "
 
 int store_event_counts(struct db *db, const struct event_count_filter *filter,
 	struct event_counts *counts_r, struct err *err)
 {
+/* clang-format off */
+#define PART(time, from, table, company, low, high)                            \
+	"SELECT t." time " AS at_us, t.domain, t.kind, t.count FROM " from     \
+	table " t WHERE t.company_id = " company " AND t." time " >= " low     \
+	" AND t." time " < " high " AND ($domain IS NULL OR t.domain = $domain)"
 #define COUNTS(what, from, company, group)                                     \
-	"SELECT " what ", v.kind, sum(v.count) AS count FROM " from            \
-	"event_count v WHERE v.company_id = " company                          \
-	" AND v.hour_us >= $begin AND v.hour_us < $end"                        \
-	" AND ($domain IS NULL OR v.domain = $domain)"                         \
-	" GROUP BY " group ", v.kind ORDER BY " group
+	"SELECT " what ", p.kind, sum(p.count) AS count FROM ("                \
+	PART("hour_us", from, "event_count", company, "$begin", "$first")      \
+	" UNION ALL "                                                          \
+	PART("day_us", from, "event_day", company, "$first", "$last")          \
+	" UNION ALL "                                                          \
+	PART("hour_us", from, "event_count", company, "$last", "$end")         \
+	") p GROUP BY " group ", p.kind ORDER BY " group
 #define BY_TIME(from, company)                                                 \
-	COUNTS("v.hour_us - v.hour_us % $step AS time_us", from, company,      \
-		"time_us")
-#define BY_DOMAIN(from, company) COUNTS("v.domain", from, company, "v.domain")
+	COUNTS("p.at_us - p.at_us % $step AS time_us", from, company, "time_us")
+#define BY_DOMAIN(from, company) COUNTS("p.domain", from, company, "p.domain")
+	/* clang-format on */
 	static const char *const sql[2][2] = {
 		{BY_TIME("", "$company"), BY_DOMAIN("", "$company")},
 		{
@@ -616,8 +626,15 @@ int store_event_counts(struct db *db, const struct event_count_filter *filter,
 #undef BY_TIME
 #undef BY_DOMAIN
 #undef COUNTS
+#undef PART
+	bool days = filter->by_domain || filter->step_us % DAY_US == 0;
+	int64_t first = (filter->begin_us + DAY_US - 1) / DAY_US * DAY_US;
+	int64_t last = filter->end_us / DAY_US * DAY_US;
+	bool whole = days && first < last;
 	const struct db_param params[] = {
 		DB_INT("$begin", filter->begin_us),
+		DB_INT("$first", whole ? first : filter->end_us),
+		DB_INT("$last", whole ? last : filter->end_us),
 		DB_INT("$end", filter->end_us),
 		DB_GIVEN_TEXT("$company", filter->company_id),
 		DB_TEXT("$domain", filter->domain),

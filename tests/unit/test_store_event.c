@@ -24,8 +24,8 @@ static int64_t begin(struct temp_db *temp)
 	return temp_db_number(temp->db, sql_seq);
 }
 
-static int add(struct temp_db *temp, int64_t email, int64_t n, enum fact fact,
-	const char *key, int64_t now_us)
+static int add_at(struct temp_db *temp, int64_t email, int64_t n,
+	enum fact fact, const char *key, int64_t now_us, int64_t occurred_us)
 {
 	_cleanup_(fact_writer) struct fact_writer *writer = fact_writer_new(
 		temp->db);
@@ -33,7 +33,7 @@ static int add(struct temp_db *temp, int64_t email, int64_t n, enum fact fact,
 	struct fact_report report = {.email = email,
 		.n = n,
 		.fact = fact,
-		.occurred_us = 5,
+		.occurred_us = occurred_us,
 		.now_us = now_us,
 		.text = key,
 		.source = "log"};
@@ -42,6 +42,12 @@ static int add(struct temp_db *temp, int64_t email, int64_t n, enum fact fact,
 	added = fact_writer_add(writer, &report, NULL);
 	assert_int_equal(fact_writer_flush(writer, NULL), 0);
 	return added;
+}
+
+static int add(struct temp_db *temp, int64_t email, int64_t n, enum fact fact,
+	const char *key, int64_t now_us)
+{
+	return add_at(temp, email, n, fact, key, now_us, 5);
 }
 
 static void test_once(void **state)
@@ -199,6 +205,54 @@ static void test_counts(void **state)
 	store_event_counts_free(&counts);
 }
 
+/* Whatever part of days is asked for, the hours in it count, and no others. */
+static void test_counted_days(void **state)
+{
+	static const char sql_days[] =
+		"SELECT sum(count) || ' ' || count(*) FROM event_day";
+	static const int hours[] = {1, 23, 24, 30, 47, 48, 49, 71, 72, 100};
+	static const int bounds[] = {0, 1, 5, 23, 24, 25, 48, 60, 72, 96, 101};
+	const int64_t hour = INT64_C(3600) * 1000000;
+	struct temp_db *temp = *state;
+	int64_t email = begin(temp);
+	_cleanup_free_ char *company = temp_db_text(
+		temp->db, "SELECT company_id FROM email");
+	_cleanup_free_ char *days = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(hours); i++) {
+		const char key[] = {(char)('a' + i), '\0'};
+
+		assert_int_equal(add_at(temp, email, 0, FACT_DEFERRED, key, 10,
+					 hours[i] * hour + 5),
+			1);
+	}
+	days = temp_db_text(temp->db, sql_days);
+	assert_string_equal(days, "10 5");
+	for (size_t b = 0; b < ARRAY_SIZE(bounds); b++)
+		for (size_t e = b; e < ARRAY_SIZE(bounds); e++)
+			for (int kind = 0; kind < 6; kind++) {
+				const struct event_count_filter filter = {
+					.company_id = kind % 2 ? company : NULL,
+					.begin_us = bounds[b] * hour,
+					.end_us = bounds[e] * hour,
+					.step_us = kind < 2 ? hour : 24 * hour,
+					.by_domain = kind > 3,
+				};
+				struct event_counts counts;
+				int64_t sum = 0, wanted = 0;
+
+				OK(store_event_counts(
+					temp->db, &filter, &counts, &why));
+				for (size_t i = 0; i < counts.n; i++)
+					sum += counts.items[i].count;
+				store_event_counts_free(&counts);
+				for (size_t i = 0; i < ARRAY_SIZE(hours); i++)
+					wanted += hours[i] >= bounds[b] &&
+						  hours[i] < bounds[e];
+				assert_int_equal(sum, wanted);
+			}
+}
+
 /* A queue id that is used again belongs to the newest message, and to none
  * once that has left the queue. */
 static void test_queue_ids(void **state)
@@ -306,6 +360,7 @@ int main(void)
 		TEST(test_once),
 		TEST(test_pages),
 		TEST(test_counts),
+		TEST(test_counted_days),
 		TEST(test_queue_ids),
 		TEST(test_removed),
 		TEST(test_together),
