@@ -260,8 +260,10 @@ static void look_at_events(struct db *db, int64_t now_us, struct part *part)
 			"being compared (%lld gaps)",
 			(long long)state.gaps);
 	else
-		tell(part, true, "read something of Postfix's log at %s",
-			read_at);
+		tell(part, true,
+			"postern-events reads Postfix's log, last at %.10s "
+			"%.8sZ",
+			read_at, read_at + 11);
 }
 
 /* gone: the database is another file than at the start. */
@@ -489,8 +491,8 @@ static int need_waiting(struct attention *all, struct err *err)
 			more(waiting.delayed, EMAIL_WAITING_MAX));
 	if (held)
 		need(all, "warning", "held", "refusals",
-			"The rules had Postfix hold up to %lld message%s%s: "
-			"see `postern held list`, then release or drop them.",
+			"The rules had Postfix hold %lld message%s%s: release "
+			"or drop what is left (postern held list).",
 			(long long)held, plural(held),
 			more(held, EMAIL_WAITING_MAX));
 	return 0;

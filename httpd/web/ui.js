@@ -386,7 +386,7 @@ export function table({ caption, columns, rows = [], key, href, empty: nothing }
 //   subscribe(["emails"], emails.refresh);
 //
 // reload() begins anew, as after another filter; refresh() looks for what is new
-// and keeps what was loaded. Other options are those of table().
+// and keeps what was loaded; refresh({ hold: true }) changes the rows that are there alone. Other options are those of table().
 export function list({ load, key = (row) => row.id, ...options }) {
   const grid = table({ ...options, key });
   const more = button("Load more", loadMore);
@@ -422,10 +422,18 @@ export function list({ load, key = (row) => row.id, ...options }) {
     }
   }
 
-  async function refresh() {
+  // With hold, rows that are new are left out; gives how many they are.
+  async function refresh({ hold = false } = {}) {
     const mine = turn;
     const answer = await load(undefined);
-    if (mine !== turn) return;
+    if (mine !== turn) return 0;
+    if (hold && rows.length) {
+      const now = new Map(answer.data.map((row) => [key(row), row]));
+      rows = rows.map((row) => now.get(key(row)) ?? row);
+      for (const row of rows) now.delete(key(row));
+      show();
+      return now.size;
+    }
     const fresh = new Set(answer.data.map(key));
     const last = answer.data.length && rows.findIndex((row) => key(row) === key(answer.data.at(-1)));
     // What lies between the new page and the old ones is not known: begin anew.
@@ -436,6 +444,7 @@ export function list({ load, key = (row) => row.id, ...options }) {
       rows = [...answer.data, ...rows.slice(last + 1).filter((row) => !fresh.has(key(row)))];
     }
     show();
+    return 0;
   }
 
   async function loadMore() {

@@ -1,7 +1,181 @@
-import { header } from "../ui.js";
+// One email: what became of it, recipient by recipient, and what it says.
+
+import { get, path } from "../api.js";
+import { badge, button, code, copyButton, definitions, el, exactTime, header, link, place, remark, section, tabs, time } from "../ui.js";
+import { subscribe } from "../live.js";
+import { stateOf } from "./emails.js";
 
 export const title = "Email";
 
-export async function show(main) {
-  main.append(header(title));
+const tones = {
+  delivered: "good", complained: "bad", bounced: "bad", expired: "bad", removed: "bad", discarded: "bad",
+  deferred: "warn", handed_on: "none", queued: "none", unknown: "warn", accepted: "none",
+};
+const fateBadge = (recipient) => badge(recipient.fate, { text: recipient.fate_text, tone: tones[recipient.fate] });
+
+// A time, a line of words, and what was said.
+function moment(at, tone, words, ...said) {
+  return el(
+    `li.tone-${tone}`,
+    at ? el("time.number", { datetime: at, title: at }, exactTime(at)) : el("span.number.muted", "next"),
+    el("div", el("p", words), said),
+  );
+}
+
+function saidBy(event) {
+  if (!event.message && !event.dsn) return null;
+  const names = event.remote && event.remote !== "none" && !event.message?.startsWith("host ");
+  return el("p.said", names && el("span.muted", event.remote, ": "), event.message,
+    event.dsn && el("span.dsn", { title: "Enhanced status code (RFC 3463)" }, event.dsn));
+}
+
+const sameWords = (a, b) => a.fact === b.fact && a.message === b.message && a.address === b.address;
+
+// Attempts that were put off with the same words are one line, with the last time.
+function joined(events) {
+  const lines = [];
+  for (const event of events) {
+    const last = lines.at(-1);
+    if (last && event.fact === "deferred" && sameWords(last.event, event)) {
+      last.n++;
+      last.event = event;
+    } else {
+      lines.push({ event, first: event, n: 1 });
+    }
+  }
+  return lines;
+}
+
+function eventLine({ event, first, n }) {
+  const words = [event.fact_text];
+  if (event.address) words.push(`, as ${event.address}`);
+  if (n > 1) words.push(`, ${n} attempts since `, time(first.occurred_at));
+  else if (event.attempt > 1) words.push(`, attempt ${event.attempt}`);
+  if (event.source === "queue") words.push(" (seen in the queue)");
+  return moment(event.occurred_at, tones[event.fact] ?? "none", words, saidBy(event));
+}
+
+// What happened before any of its recipients was tried.
+function beginning(email) {
+  const lines = [moment(email.created_at, "none", "came in over HTTP")];
+  if (email.state === "refused")
+    lines.push(moment(email.decided_at, "bad", "refused by the rules", el("p.said", email.refusal)));
+  else if (email.is_test) lines.push(moment(email.decided_at, "none", "recorded as a test, which goes to nobody"));
+  else if (email.state === "sent")
+    lines.push(moment(email.decided_at, "none", ["let pass by the milter, as ", el("span.id", email.queue_id), " in Postfix's queue"]));
+  return lines;
+}
+
+function hopLines(email) {
+  return email.hops
+    .filter((hop) => hop.how !== "milter")
+    .map((hop) => moment(hop.since_at, "none", [hop.how_text, ", as ", el("span.id", hop.queue_id), " in Postfix's queue"]));
+}
+
+function timeline(email, recipient) {
+  const events = email.events.filter((event) => event.recipient === recipient.address && event.fact !== "accepted");
+  const lines = joined(events).map(eventLine);
+  if (recipient.next)
+    lines.push(moment(null, "next", recipient.next, recipient.gives_up_at && el("p.muted", "Next attempt ", time(recipient.next_attempt_at),
+      ", given up ", time(recipient.gives_up_at), ".")));
+  return lines;
+}
+
+function story(email) {
+  const { recipients } = email;
+  const first = [...beginning(email), ...hopLines(email)];
+  if (email.state !== "sent" || email.is_test || recipients.length === 0) return el("ol.timeline", first);
+  if (recipients.length === 1) return el("ol.timeline", first, timeline(email, recipients[0]));
+  const open = (recipient) => recipients.length < 4 || tones[recipient.fate] !== "good";
+  return el(
+    "div.recipients",
+    el("ol.timeline", first),
+    recipients.map((recipient, i) =>
+      el(
+        "details.recipient",
+        { open: open(recipient) && i < 20, "data-address": recipient.address },
+        el("summary", el("span.address", recipient.address), recipient.kind !== "to" && el("span.muted", recipient.kind), fateBadge(recipient)),
+        el("ol.timeline", timeline(email, recipient)),
+      ),
+    ),
+  );
+}
+
+function facts(email, keys) {
+  const key = keys.find((one) => one.id === email.key_id);
+  const several = (name) => email[name]?.length > 0 && email[name].map((one) => el("div.address", one));
+  const withCopy = (text) => text && el("span.with-copy", el("span.id", text), copyButton(text, { title: `Copy ${text}` }));
+  return el(
+    "div.two",
+    definitions([
+      ["From", el("span.address", email.from)],
+      ["To", several("to")],
+      ["Cc", several("cc") || null],
+      ["Bcc", several("bcc") || null],
+      ["Sent", time(email.created_at, { exact: true })],
+      ["Tags", email.tags?.length ? email.tags.map((tag) => `${tag.name}: ${tag.value}`).join(", ") : null],
+    ]),
+    definitions([
+      ["State", stateOf(email)],
+      ["Domain", link(email.domain, "emails", { domain: email.domain })],
+      ["Key", link(key ? key.name || "without a name" : "a key that is gone", "emails", { key_id: email.key_id })],
+      ["Id", withCopy(email.id)],
+      ["Queue id", withCopy(email.queue_id)],
+      ["Message-ID", withCopy(email.message_id)],
+    ]),
+  );
+}
+
+function content(email) {
+  const views = [];
+  if (email.html)
+    views.push(["HTML", () =>
+      el("div",
+        el("iframe.mail-frame", { sandbox: "", src: path`/admin/emails/${email.id}/html`, title: "The email's HTML, without scripts and remote content" }),
+        el("p.muted", "Scripts, links and remote pictures are off. Attached pictures are not kept."))]);
+  if (email.text || !email.html)
+    views.push(["Text", () => (email.text ? el("pre.mail-text", { tabindex: 0 }, email.text) : el("p.muted", "There is no text, or it is kept no longer."))]);
+  views.push(["Header", () => definitions(email.header.map(({ name, value }) => [name, value]))]);
+  views.push(["Message", async () => {
+    const raw = await get(path`/admin/emails/${email.id}/raw`);
+    return el("div",
+      el("p.muted", "Built again from what Postern keeps, without attachments and header fields that the client chose. ",
+        el("a", { href: path`/admin/emails/${email.id}/raw` + "?download=true", download: `${email.id}.eml` }, "Save as a file")),
+      code(raw, { label: "message/rfc822" }));
+  }]);
+  return section("What it says", tabs(views, "The email's content"));
+}
+
+export async function show(main, { id, session }) {
+  const [first, keys] = await Promise.all([get(path`/admin/emails/${id}`), get("/admin/keys")]);
+  const head = el("div");
+  const what = el("div");
+  let said = "";
+
+  function draw(email) {
+    const now = JSON.stringify(email);
+    if (now === said) return;
+    said = now;
+    const closed = new Map([...what.querySelectorAll("details")].map((one) => [one.dataset.address, one.open]));
+    const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", delivery_delayed: "warn" }[email.last_event];
+    head.replaceChildren(remark(email.state === "staged" ? "warn" : tone ?? "none", el("strong", email.answer)), facts(email, keys.data));
+    what.replaceChildren(section("What became of it", story(email)));
+    // What somebody has opened or closed stays so.
+    for (const one of what.querySelectorAll("details"))
+      if (closed.has(one.dataset.address)) one.open = closed.get(one.dataset.address);
+  }
+
+  draw(first);
+  main.append(
+    header(first.subject || "(no subject)", {
+      back: { href: place("emails"), text: "Emails" },
+      actions: [copyButton(location.href, { label: "Copy link" }), button("Emails to the same address", () => {
+        location.hash = place("emails", { q: first.to[0] });
+      })],
+    }),
+    head,
+    what,
+    content(first),
+  );
+  return subscribe(["emails"], async () => draw(await get(path`/admin/emails/${id}`)));
 }

@@ -1,7 +1,213 @@
-import { header } from "../ui.js";
+// Emails: searched as one types, with their states as they change.
+
+import { get, post } from "../api.js";
+import { badge, button, dialog, el, empty, filters, go, header, link, list, notice, number, place, primary, time } from "../ui.js";
+import { subscribe } from "../live.js";
 
 export const title = "Emails";
 
-export async function show(main) {
-  main.append(header(title));
+// "sent": Postfix has it, and is at it.
+const states = {
+  staged: { text: "waiting", tone: "warn", title: "The milter has not seen it yet" },
+  sent: { text: "queued", tone: "none", title: "In Postfix's queue" },
+  refused: { title: "The rules refused it" },
+};
+
+export function stateOf(email) {
+  const state = email.state === "sent" ? email.last_event : email.state;
+  return badge(state, states[state]);
+}
+
+export function recipientsOf(email) {
+  const all = [...email.to, ...(email.cc ?? []), ...(email.bcc ?? [])];
+  return el("span.address", { title: all.join(", ") }, all[0] ?? "nobody",
+    all.length > 1 && el("span.muted", `\u00a0+${all.length - 1}`));
+}
+
+// The address alone, so that a row is one line; the name is in its title.
+function senderOf(email) {
+  return el("span.address", { title: email.from }, email.from.replace(/^.*<([^<>]+)>$/, "$1"));
+}
+
+export const emailColumns = [
+  { title: "To", cell: recipientsOf },
+  { title: "Subject", kind: "main", cell: (email) => email.subject || el("span.muted", "(no subject)") },
+  { title: "From", kind: "extra", cell: senderOf },
+  { title: "State", kind: "state", cell: stateOf },
+  { title: "When", kind: "time", cell: (email) => time(email.created_at) },
+];
+export const emailPlace = (email) => place("emails", email.id);
+
+// Asks for an email to be sent to somebody, with a key of the company, and leads
+// to what became of it.
+export async function sendTest() {
+  const [domains, keys] = await Promise.all([get("/admin/domains"), get("/admin/keys")]);
+  const active = domains.data.filter((domain) => domain.active);
+  const ways = keys.data
+    .filter((key) => !key.revoked_at && key.scopes.includes("sending"))
+    .flatMap((key) =>
+      active
+        .filter((domain) => domain.company_id === key.company_id && (!key.domain || key.domain === domain.name))
+        .map((domain) => ({ key, from: `test@${domain.name}` })),
+    )
+    .slice(0, 200);
+  if (!ways.length) {
+    const what = active.length ? "key that may send" : "domain that is active";
+    return dialog({
+      title: "Send a test email",
+      text: `That takes a ${what}, and there is none yet.`,
+      submit: active.length ? "To the keys" : "To the domains",
+      run: () => go(active.length ? "keys" : "domains"),
+    });
+  }
+  return dialog({
+    title: "Send a test email",
+    text: "It takes the way of every email: through the rules, the milter and Postfix.",
+    fields: [
+      {
+        name: "way",
+        label: "From, with the key",
+        type: "select",
+        options: ways.map(({ key, from }, i) => ({ value: String(i), text: `${from} · ${key.name || "key without a name"}` })),
+      },
+      { name: "to", label: "To", type: "email", required: true, placeholder: "you@example.com", autocomplete: "email" },
+      { name: "subject", label: "Subject", value: "A test of Postern" },
+      { name: "text", label: "Text", type: "textarea", rows: 3, value: "This email was sent to try whether mail gets through." },
+    ],
+    submit: "Send",
+    run: async ({ way, to, subject, text }) => {
+      const { key, from } = ways[Number(way)];
+      const sent = await post("/admin/emails/test", { key_id: key.id, from, to, subject, text });
+      notice("Postfix has it. This page tells what becomes of it.");
+      go("emails", sent.id);
+    },
+  });
+}
+
+const foundBy = {
+  id: "The email with this id.",
+  message_id: "The email with this Message-ID.",
+  queue_id: "The email that Postfix had under this queue id.",
+  to: "Emails to this address.",
+  text: "Emails with this in the subject, the sender or a recipient.",
+};
+
+const periods = [
+  { value: "", text: "Any time" },
+  { value: "1h", text: "Last hour" },
+  { value: "1d", text: "Last 24 hours" },
+  { value: "7d", text: "Last 7 days" },
+  { value: "30d", text: "Last 30 days" },
+];
+const stateOptions = [
+  { value: "", text: "Any state" },
+  { value: "staged", text: "Waiting for the milter" },
+  { value: "sent", text: "Queued" },
+  { value: "delivered", text: "Delivered" },
+  { value: "delivery_delayed", text: "Delayed" },
+  { value: "bounced", text: "Bounced" },
+  { value: "failed", text: "Failed" },
+  { value: "refused", text: "Refused" },
+  { value: "complained", text: "Complained" },
+];
+
+export async function show(main, { query, session }) {
+  const [domains, keys] = await Promise.all([get("/admin/domains"), get("/admin/keys")]);
+  const names = [...new Set(domains.data.map((domain) => domain.name))].sort();
+  const note = el("p.muted.list-note", { role: "status" });
+  const fresh = el("div.fresh-note", { hidden: true });
+  const narrow = filters({
+    query,
+    fields: [
+      { name: "q", label: "Search", type: "search", placeholder: "Address, subject, id, queue id, Message-ID" },
+      { name: "status", label: "State", type: "select", options: stateOptions },
+      { name: "domain", label: "Domain", type: "select", options: [{ value: "", text: "Any domain" }, ...names] },
+      {
+        name: "key_id",
+        label: "Key",
+        type: "select",
+        options: [{ value: "", text: "Any key" }, ...keys.data.map((key) => ({ value: key.id, text: key.name || key.id.slice(0, 8) }))],
+      },
+      { name: "since", label: "When", type: "select", options: periods },
+    ],
+    change: () => {
+      fresh.hidden = true;
+      return emails.reload();
+    },
+  });
+  const isNarrowed = () => Object.values(narrow.values()).some(Boolean);
+
+  async function load(after) {
+    const answer = await get("/admin/emails", { ...narrow.values(), after, limit: 50 });
+    const some = answer.next && "Looked at the newest ones; “Load more” looks on.";
+    note.textContent = [foundBy[answer.found_by], some].filter(Boolean).join(" ");
+    return answer;
+  }
+
+  const emails = list({
+    caption: title,
+    load,
+    columns: emailColumns,
+    href: emailPlace,
+    empty: () =>
+      isNarrowed()
+        ? empty("No email fits", "Nothing that was looked at is like that.", button("Show all emails", () => go("emails")))
+        : empty(
+            "No emails yet",
+            "Emails that programs send with a key show up here, with what becomes of them.",
+            session.owner && primary("Send a test email", sendTest),
+            link("Make a key", "keys"),
+          ),
+  });
+
+  emails.element.classList.add("compact");
+
+  // What is new waits while somebody reads, so that no line moves away from
+  // under their eyes or pointer; states change in place.
+  const reads = () => scrollY > 60 || emails.element.matches(":hover, :focus-within");
+  async function look() {
+    const held = await emails.refresh({ hold: reads() });
+    fresh.hidden = !held;
+    fresh.replaceChildren(
+      button(`Show ${number(held)} new ${held === 1 ? "email" : "emails"}`, async () => {
+        await emails.refresh();
+        fresh.hidden = true;
+        scrollTo({ top: 0 });
+      }),
+    );
+  }
+
+  // "/" goes to the search, arrows and j, k along the emails.
+  function onkey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    const typing = event.target.matches?.("input, select, textarea");
+    const search = narrow.element.querySelector("input");
+    const links = [...emails.element.querySelectorAll("a.row-link")];
+    const at = links.indexOf(document.activeElement);
+    const step = { ArrowDown: 1, ArrowUp: -1, ...(typing ? {} : { j: 1, k: -1 }) }[event.key];
+    if (event.key === "/" && !typing) {
+      event.preventDefault();
+      search.select();
+      search.focus();
+    } else if (step && links.length && (!typing || event.target === search)) {
+      event.preventDefault();
+      if (at + step < 0) search.focus();
+      else links[Math.min(at + step, links.length - 1)].focus();
+    }
+  }
+  document.addEventListener("keydown", onkey);
+
+  main.append(
+    header(title, { actions: session.owner ? [primary("Send a test email", sendTest)] : [] }),
+    narrow.element,
+    note,
+    fresh,
+    emails.element,
+  );
+  await emails.reload();
+  const leave = subscribe(["emails"], look);
+  return () => {
+    leave();
+    document.removeEventListener("keydown", onkey);
+  };
 }

@@ -1,7 +1,130 @@
-import { header } from "../ui.js";
+// Mail that the rules stopped, or would have, and what would let it pass.
+
+import { get, post } from "../api.js";
+import { badge, button, count, el, empty, filters, go, header, link, list, notice, section, table, time } from "../ui.js";
+import { subscribe } from "../live.js";
 
 export const title = "Refusals";
 
-export async function show(main) {
-  main.append(header(title));
+const outcomes = {
+  rejected: { tone: "bad", title: "The sender got an error" },
+  held: { tone: "warn", title: "It waits in Postfix's hold queue: postern held list" },
+  discarded: { tone: "bad", title: "Thrown away" },
+  learnt: { text: "let pass", tone: "warn", title: "It passed, because the domain only learns" },
+};
+
+function who(refusal) {
+  if (refusal.login) return ["login ", el("strong", refusal.login)];
+  if (refusal.client) return ["client ", el("strong", refusal.client)];
+  return "this host";
+}
+
+const kinds = { login: "SMTP login", client: "SMTP client", sender: "sender address" };
+
+// What the mail of a domain needs to be let pass, each with one click.
+function suggestions(domain, found, session, changed) {
+  const may = session.operator && session.owner;
+  const grid = table({
+    caption: `Exemptions that mail of ${domain} would need`,
+    rows: found.data,
+    key: (row) => `${row.kind} ${row.value} ${row.local}`,
+    columns: [
+      { title: "Who", kind: "main", cell: (row) => el("span.address", row.value) },
+      { title: "What", cell: (row) => kinds[row.kind] + (row.local ? ", on this host alone" : "") },
+      { title: "Messages", kind: "number", cell: (row) => row.count },
+      { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
+      {
+        title: "",
+        kind: "actions",
+        cell: (row) =>
+          may &&
+          button("Exempt", async () => {
+            await post("/admin/exemptions", { domain, kind: row.kind, value: row.value, local: row.local });
+            notice(`${row.value} may send as ${domain} now.`);
+            await changed();
+          }),
+      },
+    ],
+  });
+  return section(
+    `Who else sends as ${domain}`,
+    {
+      about:
+        "The narrowest exemption for each that was stopped, or would be." +
+        (may ? "" : " An operator can add them.") +
+        (found.hopeless ? ` ${count(found.hopeless, "message")} no exemption would help.` : ""),
+      actions: [link("All exemptions", "exemptions", { domain })],
+    },
+    grid.element,
+  );
+}
+
+export async function show(main, { query, session }) {
+  const domains = await get("/admin/domains");
+  const names = [...new Set(domains.data.filter((one) => !one.pending).map((one) => one.name))].sort();
+  const advice = el("div");
+  const narrow = filters({
+    query,
+    fields: [
+      { name: "domain", label: "Domain", type: "select", options: [{ value: "", text: "Any domain" }, ...names] },
+      {
+        name: "learnt",
+        label: "What",
+        type: "select",
+        options: [
+          { value: "", text: "Stopped and let pass" },
+          { value: "true", text: "Let pass while learning" },
+        ],
+      },
+    ],
+    change: () => Promise.all([refusals.reload(), advise()]),
+  });
+
+  const refusals = list({
+    caption: title,
+    load: (after) => get("/admin/refusals", { ...narrow.values(), after, limit: 100 }),
+    key: (row) => JSON.stringify([row.outcome, row.reason, row.domain, row.origin, row.client, row.login, row.sender, row.from]),
+    columns: [
+      { title: "From", kind: "main", cell: (row) => el("span.address", { title: row.sender && `envelope sender ${row.sender}` }, row.from || row.sender || "nobody") },
+      { title: "Sent by", cell: who },
+      { title: "Why", cell: (row) => el("span", { title: row.reason }, row.reason_text) },
+      { title: "Outcome", kind: "state", cell: (row) => badge(row.outcome, outcomes[row.outcome]) },
+      { title: "Times", kind: "number", cell: (row) => row.count },
+      { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
+    ],
+    empty: () =>
+      Object.values(narrow.values()).some(Boolean)
+        ? empty("Nothing like that was stopped", null, button("Show all", () => go("refusals")))
+        : empty(
+            "Nothing was stopped yet",
+            "Mail that uses a registered domain without a key, and is not exempt, shows up here. So does what a domain in “learn” would stop.",
+            link("Domains and their policies", "domains"),
+          ),
+  });
+
+  // Of the domain that is chosen, else of those that learn.
+  async function advise() {
+    const { domain } = narrow.values();
+    const learning = domains.data.filter((one) => one.policy === "learn" && !one.pending).map((one) => one.name);
+    const wanted = domain ? [domain] : learning.slice(0, 5);
+    const found = await Promise.all(
+      wanted.map((name) => get("/admin/suggestions", { domain: name }).catch(() => ({ data: [] }))),
+    );
+    advice.replaceChildren(
+      ...wanted.flatMap((name, i) => (found[i].data.length ? [suggestions(name, found[i], session, changed)] : [])),
+    );
+  }
+  const changed = () => Promise.all([refusals.refresh(), advise()]);
+
+  main.append(
+    header(title, {
+      about: ["Mail without a key that the rules stopped, or would have; equal messages are one line. Emails of keys that were refused are among the ",
+        link("emails", "emails", { status: "refused" }), "."],
+    }),
+    narrow.element,
+    refusals.element,
+    advice,
+  );
+  await Promise.all([refusals.reload(), advise()]);
+  return subscribe(["refusals", "tenants"], changed);
 }
