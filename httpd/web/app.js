@@ -72,7 +72,11 @@ function showNavigation(path) {
   }
   nav.replaceChildren(
     ...[...groups].map(([group, items]) =>
-      el("div.nav-group", group && el("h2", group), el("ul", items)),
+      el(
+        "div.nav-group",
+        group && el("p.nav-title", { id: `nav-${group}` }, group),
+        el("ul", { "aria-labelledby": group ? `nav-${group}` : null }, items),
+      ),
     ),
     el(
       "div.nav-group.nav-foot",
@@ -164,6 +168,9 @@ async function open({ moved = false } = {}) {
   closeMenu();
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   main.setAttribute("aria-busy", "true");
+  // While the server tells who is there, the page comes already.
+  const likely = pages.find((page) => page.path === path)?.module;
+  if (likely) import(`./pages/${likely}.js`).catch(() => {});
   try {
     const name = await moduleOf(path);
     if (mine !== visit) return;

@@ -1,6 +1,8 @@
 """The files of the dashboard, as a browser gets them."""
 
 import gzip
+import os
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -98,6 +100,32 @@ def test_gzip(box, accepted, packed):
     assert int(answer.headers["content-length"]) == len(body)
     if packed:
         assert len(body) < len(plain) / 2
+
+
+def scripts_of(name):
+    """The modules that one loads, but for those that only a visit asks for."""
+    text = (WEB / name).read_text()
+    found = re.findall(r'^import [^;]*? from "(\.[^"]+)";$', text, re.M)
+    return {os.path.normpath(os.path.join(os.path.dirname(name), f)) for f in found}
+
+
+def test_weight_of_a_page(box):
+    """Compressed, with all that it loads; the overview alone has charts."""
+    admin = Admin(box)
+    for page in sorted(WEB.glob("pages/*.js")):
+        files = {"index.html", "icon.svg", "style.css", "bootstrap.css", "app.js"}
+        wanted = {f"pages/{page.name}", "app.js"}
+        while wanted:
+            files |= wanted
+            wanted = set().union(*map(scripts_of, wanted)) - files
+        assert {"api.js", "ui.js", "live.js"} <= files
+        if page.name == "overview.js":
+            files.add("chart.js")
+        sizes = {
+            name: int(admin.request("HEAD", f"/web/{name}").headers["content-length"])
+            for name in files
+        }
+        assert sum(sizes.values()) <= 150_000, (page.name, sizes)
 
 
 def test_etag(box):
