@@ -16,7 +16,6 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
-#include "core/store/store_clean.h"
 #include "core/store/store_purge.h"
 
 struct cleaner {

@@ -123,12 +123,4 @@ struct worker {
 	bool draining;
 };
 
-/* Learns which file it is; to be called when it was just opened. path and log
- * must live as long. */
-void database_watch_begin(
-	struct database_watch *watch, const char *path, struct log *log);
-
-/* Looks, at most once a second, and logs what has changed. */
-void database_watch_look(struct database_watch *watch, int64_t now_us);
-
 #endif

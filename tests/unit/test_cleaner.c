@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/conf/conf.h"
-#include "core/store/store_clean.h"
+#include "core/store/store_purge.h"
 #include "httpd/cleaner.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/temp_db.h"

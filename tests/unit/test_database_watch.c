@@ -11,6 +11,7 @@
 
 #include "core/base/log.h"
 #include "httpd/worker/worker.h"
+#include "httpd/worker_thread.h"
 #include "temp_db.h"
 
 enum { SECOND_US = 1000000 };

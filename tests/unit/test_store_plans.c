@@ -20,7 +20,6 @@
 #include "core/db/db_private.h"
 #include "core/store/store_company.h"
 #include "core/store/store_claim.h"
-#include "core/store/store_clean.h"
 #include "core/store/store_purge.h"
 #include "core/store/store_exemption.h"
 #include "core/store/store_held.h"
