@@ -1,5 +1,7 @@
 """What the black-box tests share."""
 
+import os
+import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -8,10 +10,16 @@ import pytest
 from harness import FormClient, Sandbox
 from harness.sandbox import METHOD, unique
 
+CACHE = "POSTERN_SANDBOX_CACHE"
+
 
 def pytest_configure(config):
-    """To be terminated is to be interrupted: sandboxes go down first."""
+    """To be terminated is to be interrupted: sandboxes go down first. They share
+    what all begin with, also those of other processes."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if CACHE not in os.environ:
+        os.environ[CACHE] = tempfile.mkdtemp(prefix="postern-cache.")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(CACHE)))
     config.addinivalue_line(
         "markers",
         "submission(method): it matters how mail gets into Postfix, so it runs"

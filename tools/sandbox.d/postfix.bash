@@ -101,13 +101,42 @@ age_main_cf() {
 	touch -d '1 minute ago' "$dir/postfix/main.cf"
 }
 
-# Postern in both files.
+# Postern in both files. What enable makes of files that differ in nothing but
+# the folder and the ports differs in nothing else, so it may be a copy.
 enable_postern() {
-	"$tree/postfix-conf/enable" -c "$dir/postfix" \
-		--submission "${settings[submission.method]:-sendmail}" \
-		>>"$dir/log/setup.log" ||
-		die "postfix-conf/enable failed"
+	local method=${settings[submission.method]:-sendmail} made=
+	[ -z "$cache" ] || made=$cache/$(
+		cat "$dir"/postfix/{main,master}.cf | without_place | md5sum |
+			cut -c 1-32
+	)-$method
+	if [ -d "$made" ]; then
+		with_place <"$made/main.cf" >"$dir/postfix/main.cf"
+		with_place <"$made/master.cf" >"$dir/postfix/master.cf"
+	else
+		"$tree/postfix-conf/enable" -c "$dir/postfix" \
+			--submission "$method" >>"$dir/log/setup.log" ||
+			die "postfix-conf/enable failed"
+		[ -z "$made" ] || keep_enabled
+	fi
 	age_main_cf
+}
+
+keep_enabled() {
+	local new
+	new=$(mktemp -d "$cache/new.XXXXXX")
+	without_place <"$dir/postfix/main.cf" >"$new/main.cf"
+	without_place <"$dir/postfix/master.cf" >"$new/master.cf"
+	mv -T "$new" "$made" 2>/dev/null || rm -r "$new"
+}
+
+without_place() {
+	sed "s|$dir|@DIR@|g; s|smtp:\[127.0.0.1]:$(port_of sink)\$|@SINK@|
+		s|^127.0.0.1:$(port_of postfix) |@POSTFIX@ |"
+}
+
+with_place() {
+	sed "s|@DIR@|$dir|g; s|@SINK@|smtp:[127.0.0.1]:$(port_of sink)|
+		s|^@POSTFIX@ |127.0.0.1:$(port_of postfix) |"
 }
 
 write_postfix() {
