@@ -4,7 +4,7 @@ comma := ,
 BUILD ?= $(if $(SAN),build-$(subst $(comma),-,$(SAN)),build)
 
 CC       ?= gcc
-CFLAGS   ?= $(if $(SAN),-O1,-O2) -g
+CFLAGS   ?= $(if $(SAN),-O1 -g1,-O2 -g)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wwrite-strings -Wvla -Wundef -Wformat=2
 # Loops over the bytes of a message: gcc's -O2 leaves them one by one.
@@ -153,6 +153,12 @@ $(BUILD)/gen/unit_tests.h: FORCE
 .PHONY: FORCE unit-tests
 FORCE:
 unit-tests: $(BUILD)/unit
+
+# What a second compiler has to say, in a quarter of the time of a build:
+# make CC=clang BUILD=build-clang CFLAGS='-O2 -fsyntax-only' objects
+.PHONY: objects
+objects: $(CORE_OBJS) $(HTTPD_OBJS) $(MILTER_OBJS) $(CLI_OBJS) $(EVENTS_OBJS) \
+	$(UNIT_OBJS) $(call objects,$(wildcard */main.c tools/*.c))
 
 # The manual: scdoc pages, with the tables of verbs and settings put in.
 MAN_PAGES := $(patsubst doc/%.scd,$(BUILD)/man/%,$(wildcard doc/*.scd))

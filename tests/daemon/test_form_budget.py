@@ -283,7 +283,7 @@ def memory_kb(box, name):
 @pytest.mark.plain
 def test_memory_under_large_uploads(own_box, fields):
     """Within the budget and what the server needs anyway."""
-    budget, clients = 40 * MIB, 5 if SANITIZED else 20
+    budget, clients = 40 * MIB, 5 if SANITIZED else 10
     box = own_box(
         "--postconf", "message_size_limit=60000000",
         "--set", f"http.max_inflight_bytes={budget}",
