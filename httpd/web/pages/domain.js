@@ -3,7 +3,7 @@
 import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, policies, subdomains } from "../tenant.js";
-import { address, badge, button, confirm, copyButton, danger, definitions, dialog, el, empty, form, go, header, link, notice, number, place, primary, remark, section, shortId, table, time } from "../ui.js";
+import { address, badge, button, confirm, copyButton, count, danger, definitions, dialog, el, empty, form, go, header, link, notice, number, place, primary, remark, section, shortId, table, time } from "../ui.js";
 import { stateOf } from "./domains.js";
 import { addExemption, kinds, removeExemption } from "./exemptions.js";
 
@@ -56,6 +56,7 @@ function records(domain, host) {
 export async function show(main, { id, session }) {
   const mayChange = session.operator && session.owner;
   let domain;
+  let waiting = 0; // senders that exclusive would stop
   const top = el("div");
   const rules = el("div");
   const found = el("div");
@@ -103,9 +104,11 @@ export async function show(main, { id, session }) {
 
   function showTop() {
     if (same("top", domain)) return;
+    const key = domain.active && session.owner ? [el("a.btn.btn-sm.btn-primary", { href: place("keys", { create: domain.name }) }, "Create a key")] : [];
     const actions = mayChange
       ? [domain.active ? button("Switch off", deactivate) : primary("Activate", activate), danger("Remove", removeIt)]
       : [];
+    actions.push(...key);
     top.replaceChildren(
       header(domain.name, { actions, back }),
       definitions([
@@ -128,6 +131,7 @@ export async function show(main, { id, session }) {
     const ask = () =>
       dialog({
         title: `Rules of ${domain.name}`,
+        text: domain.policy === "learn" && waiting > 0 ? `As it is, exclusive would stop ${count(waiting, "sender")}: they are on this page.` : null,
         fields: [
           { name: "policy", label: "Who may send as it", type: "choice", options: policies, value: domain.policy },
           { name: "subdomains", label: "Which names", type: "choice", options: subdomains, value: domain.subdomains },
@@ -145,6 +149,7 @@ export async function show(main, { id, session }) {
     if (domain.pending) return found.replaceChildren();
     const { data, hopeless } = await get("/admin/suggestions", { domain: domain.name });
     const learns = domain.policy === "learn";
+    waiting = data.length;
     if (same("found", [data, hopeless, domain.policy])) return;
     const exemptIt = async (row) => {
       const { kind, value, local } = row;

@@ -29,13 +29,16 @@ function firstEmail(key) {
   return { line, stop };
 }
 
-async function create(session, known, domains) {
+// preset: the name of a domain.
+async function create(session, known, domains, preset) {
+  const given = domains.find((one) => one.active && one.name === preset);
   // An operator chooses among the domains of the company that was chosen.
   const domainOf = (company) => ({
     name: `domain ${company.id}`,
     label: "Domain",
     type: "select",
     options: [{ value: "", text: "Any active domain of the company" }, ...usable(domains, company.id).map((one) => one.name).sort()],
+    value: given?.company_id === company.id ? given.name : "",
     help: "A key that is restricted to a domain ends with it.",
     when: (now) => !session.operator || now.company_id === company.id,
   });
@@ -43,7 +46,7 @@ async function create(session, known, domains) {
     title: "Create a key",
     fields: [
       { name: "name", label: "Name", required: true, placeholder: "shop", help: "What people call it: the program that will have it." },
-      ...known.fields({ required: true }),
+      ...known.fields({ required: true, value: given?.company_id }),
       ...known.all.map(domainOf),
       { name: "scopes", label: "It may be used for", type: "checks", options: scopes, value: ["sending", "reading"] },
     ],
@@ -74,7 +77,7 @@ export async function show(main, { session, query }) {
   const head = header(title, { about: "A program with a key sends as the domains of its company, and as no others." });
   main.append(head);
   const [known, { data: domains }] = await Promise.all([companies(session), get("/admin/domains")]);
-  const make = () => create(session, known, domains).then((key) => key && rows.reload());
+  const make = (preset) => create(session, known, domains, preset).then((key) => key && rows.reload());
   let all = [];
   const search = filters({
     query,
@@ -142,11 +145,15 @@ export async function show(main, { session, query }) {
         ? empty("No key fits", "Change the search, or show revoked keys.")
         : session.operator && known.all.length === 0
           ? empty("No company yet", "Keys belong to a company. Add one, and its domain, first.", el("a.btn.btn-sm.btn-primary", { href: "#/domains" }, "To the domains"))
-          : empty("No key yet", "Create one for the first program that is to send.", ...(session.owner ? [primary("Create a key", make)] : [])),
+          : empty("No key yet", "Create one for the first program that is to send.", ...(session.owner ? [primary("Create a key", () => make())] : [])),
   });
-  if (session.owner && known.all.length) head.querySelector(".actions").append(primary("Create a key", make));
+  if (session.owner && known.all.length) head.querySelector(".actions").append(primary("Create a key", () => make()));
   main.append(search.element, rows.element);
   await rows.reload();
-  if (query.has("create") && session.owner && known.all.length) make();
+  // From a domain's page; not again when this one is reloaded.
+  if (query.has("create") && session.owner && known.all.length) {
+    history.replaceState(null, "", "#/keys");
+    make(query.get("create"));
+  }
   return subscribe(["tenants"], rows.refresh);
 }
