@@ -160,7 +160,7 @@ async function moduleOf(wanted) {
 // into its box is not seen.
 async function open({ moved = false } = {}) {
   const mine = ++visit;
-  const { path, id, query } = read();
+  let { path, id, query } = read();
   const box = el("div.page-box");
   const end = leave;
   leave = null;
@@ -176,6 +176,7 @@ async function open({ moved = false } = {}) {
     if (mine !== visit) return;
     main.dataset.page = name ?? "";
     document.body.classList.toggle("logged-out", name === "login");
+    if (name === "overview") path = "";
     if (session) showNavigation(path);
     if (!name) {
       box.append(el("h1", { tabindex: -1 }, "Not found"), el("p", "There is no such page, or it is not for you. ",

@@ -2,7 +2,7 @@
 // what became of it, the newest emails, and the parts of Postern.
 
 import { get } from "../api.js";
-import { badge, el, header, link, list, number, place, primary, section, table } from "../ui.js";
+import { badge, button, el, go, header, link, list, number, place, primary, section, table } from "../ui.js";
 import { subscribe } from "../live.js";
 import { emailColumns, emailPlace, sendTest } from "./emails.js";
 
@@ -124,7 +124,7 @@ function beginning({ companies, domains, keys, session }) {
     el("ol.steps",
       session.operator && step(companies.length > 0, "A company", "whose domains and keys these are.", link("Make one", "domains")),
       step(active, "A domain", "that it sends as.", link(session.operator ? "Register one" : "Ask for one", "domains")),
-      step(keys.some((key) => !key.revoked_at), "A key", "for the program that sends.", link("Make one", "keys")),
+      step(keys.some((key) => !key.revoked_at), "A key", "for the program that sends.", link("Make one", "keys", { create: 1 })),
       step(false, "An email", "to see that it arrives.", session.owner && primary("Send a test email", sendTest))),
   );
 }
@@ -245,7 +245,11 @@ export async function show(main, { session }) {
   }
 
   main.append(
-    header(title, { actions: session.owner ? [primary("Send a test email", sendTest)] : [] }),
+    header(title, {
+      actions: session.owner
+        ? [button("Create a key", () => go("keys", { create: 1 })), primary("Send a test email", sendTest)]
+        : [],
+    }),
     start, needs, mail, parts,
   );
   await refresh();
