@@ -4,10 +4,13 @@
 //
 // Topics: "emails" (and what became of them), "refusals", "tenants" (companies,
 // domains, keys, users: all that the audit log has). The function may be async:
-// it is called again when it has ended, two seconds later at the earliest.
+// it is called again two seconds after it has ended, or later when it takes
+// long: with a large store the pages that are open must not slow down the mail.
 
 const topics = ["emails", "refusals", "tenants"];
 const GAP_MS = 2000;
+const GAP_MAX_MS = 15000;
+const GAP_FACTOR = 150; // of the time that a call takes
 const POLL_MS = 15000;
 
 const subscribers = new Set();
@@ -21,6 +24,7 @@ export function whenLiveChanges(call) {
 }
 
 async function run(one) {
+  const began = performance.now();
   one.busy = true;
   one.wanted = false;
   try {
@@ -28,10 +32,11 @@ async function run(one) {
   } catch {
     // The next change tries again; a page that cannot be loaded says so itself.
   }
+  const gap = GAP_FACTOR * (performance.now() - began);
   setTimeout(() => {
     one.busy = false;
     if (one.wanted && subscribers.has(one)) run(one);
-  }, GAP_MS);
+  }, Math.min(GAP_MAX_MS, Math.max(GAP_MS, gap)));
 }
 
 function tell(topic) {
