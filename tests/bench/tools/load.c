@@ -71,6 +71,8 @@ static void *thread_main(void *arg)
 	int opened = open_session(running->load, session);
 
 	pthread_barrier_wait(&running->start);
+	/* The clock is read now: a thread may be done before it would be. */
+	pthread_barrier_wait(&running->start);
 	if (opened == 0)
 		work(running, session);
 	else
@@ -112,6 +114,7 @@ static void run_threads(struct running *running, pthread_t *threads)
 	pthread_attr_destroy(&small);
 	pthread_barrier_wait(&running->start);
 	began_us = clock_monotonic_us();
+	pthread_barrier_wait(&running->start);
 	for (size_t i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	report(running, clock_monotonic_us() - began_us);
