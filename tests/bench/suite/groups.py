@@ -1,6 +1,6 @@
 """The groups of rows, by name."""
 
-from . import cost, events, form, get, memory, milter, post, sendmail, store_size
+from . import admin, cost, events, form, get, memory, milter, post, sendmail, store_size
 
 GROUPS = {
     "milter": milter.run,
@@ -12,4 +12,5 @@ GROUPS = {
     "cost": cost.run,
     "memory": memory.run,
     "events": events.run,
+    "admin": admin.run,
 }

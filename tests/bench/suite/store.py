@@ -42,20 +42,23 @@ def _copy(db, table, chosen, first, count, pattern):
     )
 
 
-def _copy_recipients(db, first, count, pattern):
+def _copy_recipients(db, first, count, pattern, address):
     db.execute(
         f"WITH RECURSIVE number (new) AS (SELECT {first} UNION ALL"
         f" SELECT new + 1 FROM number WHERE new + 1 < {first + count})"
         " INSERT INTO email_recipient (email, n, kind, address, mailbox, state)"
-        " SELECT new, n, kind, address, mailbox, state FROM number,"
+        f" SELECT new, n, kind, {address}, mailbox, state FROM number,"
         " (SELECT * FROM email_recipient"
         f" WHERE email = {pattern})"
     )
 
 
-def fill(path, count, staged=False, chosen=None, functions=None, pattern=OLDEST):
+def fill(path, count, staged=False, chosen=None, functions=None, pattern=OLDEST,
+         address="address", finish=None):  # fmt: skip
     """Adds so many copies of an email, with these tickets and ids, and what is
-    chosen for other columns: the range of their numbers."""
+    chosen for other columns, or what that gives for the range of their numbers;
+    finish(db, numbers) adds what belongs to them. The numbers: n is one of an
+    email, new that of a recipient's."""
     db = sqlite3.connect(path, timeout=60)
     db.create_function("ticket_of", 1, ticket, deterministic=True)
     db.create_function("id_of", 1, email_id, deterministic=True)
@@ -64,13 +67,18 @@ def fill(path, count, staged=False, chosen=None, functions=None, pattern=OLDEST)
     db.execute("PRAGMA cache_size = -200000")
     (pattern,) = db.execute(f"SELECT {pattern}").fetchone()
     (first,) = db.execute("SELECT max(seq) + 1 FROM email").fetchone()
+    numbers = range(first, first + count)
+    if callable(chosen):
+        chosen = chosen(numbers)
     chosen = {"seq": "n", "id": "id_of(n)", "ticket": "ticket_of(n)",
               "message_id": "'<' || id_of(n) || '@bench.test>'", **(chosen or {})}
     with db:
         _copy(db, "email", {**chosen, **(STAGED if staged else {})}, first, count,
               pattern)
         _copy(db, "email_content", {"seq": "n"}, first, count, pattern)
-        _copy_recipients(db, first, count, pattern)
+        _copy_recipients(db, first, count, pattern, address)
+        if finish:
+            finish(db, numbers)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
-    return range(first, first + count)
+    return numbers

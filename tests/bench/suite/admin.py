@@ -1,0 +1,327 @@
+"""The admin listener with a store of 1,000,000 emails: how long its searches and
+the overview take, and what ten open dashboards cost the clients of the API."""
+
+import http.client
+import random
+import socket
+import threading
+import time
+import uuid
+from urllib.parse import urlencode
+
+from . import get, http as api, items, store
+from .mail import Mail
+from .process import cpu_seconds
+from .rounds import Row, compare, number, play, table
+
+EMAILS = 1_000_000
+COUNT = 200  # requests of a kind
+AIM_MS = 100
+
+DAY_US = 24 * 3600 * 1_000_000
+DAYS = 90
+DOMAINS = 200
+COMPANIES = 20
+SENDERS = 5000
+RECIPIENTS = 300_000
+HOT = "everybody@hot.test"  # gets a tenth of all emails
+
+DASHBOARDS = 10
+CONNECTIONS = 16
+# What the pages of the dashboard ask for when something has changed.
+PAGES = {
+    "overview": ["/admin/stats?step=hour&since=1d", "/admin/stats?by=domain&since=1d",
+                 "/admin/attention", "/admin/health", "/admin/emails?limit=10"],
+    "emails": ["/admin/emails?limit=50"],
+}  # fmt: skip
+
+
+def company(n):
+    return str(uuid.UUID(int=n + 1, version=4))
+
+
+def domain(n):
+    return f"d{n % DOMAINS}.example"
+
+
+def recipient(n):
+    return HOT if n % 10 == 5 else f"to{n % RECIPIENTS}@r{n % 50}.test"
+
+
+def sender(n):
+    return f"user{n % SENDERS}@{domain(n)}"
+
+
+# Functions for SQL, which get the number of an email.
+FUNCTIONS = {
+    "company_of": lambda n: company(n % COMPANIES),
+    "key_of": lambda n: str(uuid.UUID(int=10**6 + n % 100, version=4)),
+    "domain_of": domain,
+    "sender_of": sender,
+    "recipient_of": recipient,
+    "subject_of": lambda n: f"Invoice {n} of {['May', 'June', 'July'][n % 3]}",
+}
+
+
+def columns(numbers):
+    """Emails of ninety days, of which some bounced, wait or were refused."""
+    begin = int(time.time() * 1e6) - DAYS * DAY_US
+    step = DAYS * DAY_US // len(numbers)
+    created = f"{begin} + (n - {numbers.start}) * {step}"
+    return {
+        # One of them is the sandbox's own, whose the key is.
+        "company_id": f"iif(n % {COMPANIES} = 0, company_id, company_of(n))",
+        "key_id": "key_of(n)",
+        "domain": "domain_of(n)",
+        "sender": "sender_of(n)",
+        "header_from": "sender_of(n)",
+        "subject": "subject_of(n)",
+        "created_us": created,
+        "decided_us": f"{created} + 20000",
+        "queue_id": "printf('%X', 1099511627776 + n)",
+        "state": "CASE WHEN n % 500 = 3 THEN 'refused' ELSE 'sent' END",
+        "refusal": "CASE WHEN n % 500 = 3 THEN 'key_invalid' END",
+        "last_event": "CASE WHEN n % 500 = 3 THEN 'failed'"
+        " WHEN n % 100 < 2 THEN 'bounced' WHEN n % 1000 = 10"
+        " THEN 'delivery_delayed' ELSE 'delivered' END",
+    }
+
+
+def finish(db, emails):
+    """Tags, and the counts of events by hour and domain."""
+    bounds = (emails.start, emails.stop)
+    db.execute(
+        "INSERT INTO email_tag (email, tag) SELECT seq, 'newsletter' FROM email"
+        " WHERE seq >= ? AND seq < ? AND seq % 20 = 0", bounds
+    )  # fmt: skip
+    db.execute(
+        "INSERT INTO event_count (company_id, hour_us, domain, kind, count)"
+        " SELECT company_id, created_us - created_us % 3600000000, domain,"
+        " k.kind, count(*) FROM email,"
+        " (SELECT 'accepted' AS kind UNION SELECT 'delivered') k"
+        " WHERE seq >= ? AND seq < ? GROUP BY 1, 2, 3, 4"
+        " ON CONFLICT DO UPDATE SET count = count + excluded.count", bounds
+    )  # fmt: skip
+
+
+def fill(mail, count):
+    mail.box.httpd().send(items.email(2000))
+    return store.fill(
+        mail.database, count, chosen=columns, functions=FUNCTIONS,
+        address="recipient_of(new)", finish=finish,
+    )  # fmt: skip
+
+
+def kinds(emails):
+    """Targets of each kind, by its name."""
+    others = [n for n in emails if n % COMPANIES != 0]
+    pick = lambda: random.choice(emails)  # noqa: E731
+    other = lambda: random.choice(others)  # noqa: E731
+
+    def search(**words):
+        return "/admin/emails?" + urlencode(words)
+
+    def page(n, **words):
+        return search(after=store.email_id(n), limit=100, **words)
+
+    old = emails.start + len(emails) // 50
+    return {
+        "emails, first page": lambda: search(limit=100),
+        "emails, any page": lambda: page(pick()),
+        "emails of a company, any page": lambda: page(
+            (n := other()), company_id=company(n % COMPANIES)
+        ),
+        "by recipient": lambda: search(to=recipient(pick())),
+        "by a recipient of a tenth of all": lambda: search(to=HOT, limit=100),
+        "the same, deep": lambda: page(old, to=HOT),
+        "by sender": lambda: search(**{"from": sender(pick())}),
+        "by a sender that there is not": lambda: search(
+            **{"from": f"nobody@{domain(pick())}"}
+        ),
+        "by subject, which most have": lambda: search(subject="invoice"),
+        "by subject, which none has": lambda: search(subject="receipt"),
+        "by state: bounced": lambda: search(status="bounced", limit=100),
+        "by state: bounced, deep": lambda: page(old, status="bounced"),
+        "by state: refused": lambda: search(status="refused"),
+        "by state: staged, of which none is": lambda: search(status="staged"),
+        "by tag": lambda: search(tag="newsletter", limit=100),
+        "by time: an hour": lambda: search(
+            since=moment(emails, n := pick()), until=moment(emails, n, 3600)
+        ),
+        "by recipient, sender and time": lambda: search(
+            to=HOT, since=moment(emails, n := pick()), until=moment(emails, n, 86400),
+            **{"from": sender(n)},
+        ),
+        "by key": lambda: search(key_id=FUNCTIONS["key_of"](pick()), limit=100),
+        "by key, which has none": lambda: search(key_id=company(10**7)),
+        "words: an id": lambda: search(q=store.email_id(pick())),
+        "words: a queue id": lambda: search(q=f"{2**40 + pick():X}"),
+        "words: an address": lambda: search(q=recipient(pick())),
+        "words: a part of a subject": lambda: search(q=f"ice {pick()}"),
+        "words: what is nowhere": lambda: search(q="receipt"),
+        "one email": lambda: f"/admin/emails/{store.email_id(pick())}",
+        "statistics of a day, by hour": lambda: "/admin/stats?step=hour&since=1d",
+        "statistics of 7 days, by hour": lambda: "/admin/stats?step=hour&since=7d",
+        "statistics of 30 days": lambda: "/admin/stats",
+        "the same, by domain": lambda: "/admin/stats?by=domain",
+        "statistics of 90 days": lambda: f"/admin/stats?since={DAYS}d",
+        "statistics of a domain": lambda: f"/admin/stats?domain={domain(pick())}",
+        "statistics of a company": lambda: (
+            f"/admin/stats?company_id={company(other() % COMPANIES)}"
+        ),
+        "refusals": lambda: "/admin/refusals",
+        "attention": lambda: "/admin/attention",
+        "health": lambda: "/admin/health",
+        "metrics": lambda: "/metrics",
+    }  # fmt: skip
+
+
+def moment(emails, n, after_s=0):
+    at = time.time() - DAYS * 86400 * (emails.stop - n) / len(emails) + after_s
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+def token_of(mail):
+    login = f"bench-{uuid.uuid4().hex[:8]}"
+    mail.box.cli("user", "add", login, "--no-password", "--role", "viewer")
+    return mail.box.cli("token", "create", login, "--name", "bench")["token"]
+
+
+def address_of(mail):
+    return mail.box.env["POSTERN_ADMIN_URL"].removeprefix("http://")
+
+
+def latencies(mail, emails, options):
+    """A line for each kind of request."""
+    client = f"Bearer {token_of(mail)}"
+    count = max(10, int(COUNT * options.scale))
+    yield "| request | aim | p50, ms | p99, ms | CPU, ms |"
+    yield "|---|---|---|---|---|"
+    for name, target in kinds(emails).items():
+        file = items.write(
+            mail.path("admin"),
+            [items.request("GET", target(), client) for _ in range(count)],
+        )
+        before = cpu_seconds(mail.box.pid("httpd"))
+        found = api.load(address_of(mail), file, 1, count)
+        cpu = (cpu_seconds(mail.box.pid("httpd")) - before) * 1000 / count
+        p50, p99 = (found[f"{p}_us"] / 1000 for p in ("p50", "p99"))
+        marks = "**" if p99 > AIM_MS else ""
+        yield (
+            f"| {name} | ≤ {AIM_MS} | {number(p50)} | {marks}{number(p99)}{marks}"
+            f" | {number(cpu)} |"
+        )
+
+
+class Dashboards:
+    """Open pages, each of another user: each has a stream of changes, and asks
+    again for what it shows when something has changed, as httpd/web/live.js has
+    it."""
+
+    GAP_S, GAP_MAX_S, GAP_FACTOR = 2, 15, 150
+
+    def __init__(self, mail, n):
+        self.tokens = [token_of(mail) for _ in range(n)]
+        self.address = address_of(mail)
+        self.asked = 0
+        self.failed = []
+
+    def __enter__(self):
+        self.over = threading.Event()
+        self.streams = [self._stream(token) for token in self.tokens]
+        self.threads = []
+        pages = list(PAGES) * len(self.tokens)
+        for token, stream, page in zip(self.tokens, self.streams, pages):
+            changed = threading.Event()
+            self.threads += [
+                threading.Thread(target=self._listen, args=(stream, changed)),
+                threading.Thread(target=self._serve, args=(token, changed, page)),
+            ]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for stream in self.streams:
+            stream.fp.raw._sock.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads:
+            thread.join()
+        assert not self.failed, self.failed
+
+    def _connection(self, token):
+        headers = {"Authorization": f"Bearer {token}"}
+        return http.client.HTTPConnection(self.address, timeout=60), headers
+
+    def _stream(self, token):
+        connection, headers = self._connection(token)
+        connection.request("GET", "/admin/live", headers=headers)
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.status
+        return answer
+
+    def _show(self, connection, headers, page):
+        for target in PAGES[page]:
+            connection.request("GET", target, headers=headers)
+            answer = connection.getresponse()
+            answer.read()
+            self.asked += 1
+            if answer.status != 200:
+                self.failed.append((target, answer.status))
+
+    def _listen(self, stream, changed):
+        while line := stream.readline():
+            if line.startswith(b"data:"):
+                changed.set()
+        changed.set()
+
+    def _serve(self, token, changed, page):
+        connection, headers = self._connection(token)
+        while not self.over.is_set():
+            began = time.monotonic()
+            self._show(connection, headers, page)
+            gap = (time.monotonic() - began) * self.GAP_FACTOR
+            self.over.wait(min(self.GAP_MAX_S, max(self.GAP_S, gap)))
+            changed.wait()
+            changed.clear()
+        connection.close()
+
+
+def cost(mail, emails, options):
+    """The rates of the API with dashboards over those without."""
+    dashboards = Dashboards(mail, DASHBOARDS)
+    gets = get.requests(mail, [n for n in emails if n % COMPANIES == 0])
+    posts = api.json_file(mail, 2000)
+    count = max(CONNECTIONS, int(2000 * options.scale))
+    works = {
+        "POST /emails": lambda: api.send(
+            mail, mail.address, posts, CONNECTIONS, count
+        )["taken"],
+        "GET /emails/{id}": lambda: api.load(
+            mail.address, gets, CONNECTIONS, 10 * count
+        )["rate"],
+    }
+
+    def watched(work):
+        with dashboards:
+            return {"rate": work()}
+
+    for name, work in works.items():
+        played = play(
+            {"with": lambda: watched(work), "without": lambda: {"rate": work()}},
+            options.rounds,
+        )
+        row = f"{name}, {DASHBOARDS} dashboards open"
+        yield compare(played, Row(row, "rate", "with", "without", 0.97))
+    assert dashboards.asked > 0
+
+
+def run(options):
+    count = max(1000, int(EMAILS * min(1, options.scale)))
+    with Mail("--submission", options.submission) as mail:
+        emails = fill(mail, count)
+        yield f"{count:,} emails"
+        yield ""
+        yield from latencies(mail, emails, options)
+        yield ""
+        yield from table(cost(mail, emails, options))
