@@ -42,7 +42,8 @@ struct recipients {
 };
 
 /* One more, which takes ownership of address and mailbox. It is in the envelope
- * when it is wanted there and no earlier one has the address. */
+ * when it is wanted there and no earlier one has the address, in any letter
+ * case. */
 void recipients_add(struct recipients *recipients, enum recipient_kind kind,
 	char *address, char *mailbox, bool wanted);
 /* As it was given. */
