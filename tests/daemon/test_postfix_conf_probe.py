@@ -92,6 +92,15 @@ def test_a_milter_that_main_cf_lacks(changed):
         " (postern-milter is not in charge)")
 
 
+def test_a_rule_that_changes_senders(changed):
+    """Of the domains that are registered."""
+    rule = "header_checks = regexp:{{ {{/^From:.*@{}>/ REPLACE From: x@place.test}} }}"
+    changed.main_cf(rule.format("other\\.test"))
+    assert "header_checks has" not in changed.check()
+    changed.main_cf(rule.format("example\\.com"))
+    assert "header_checks has REPLACE for the field From: emails" in changed.check()
+
+
 def test_a_milter_that_is_turned_off(changed):
     changed.main_cf("receive_override_options = no_milters")
     assert "receive_override_options has no_milters. The message waits" in fault(changed.check())
