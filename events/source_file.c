@@ -80,12 +80,15 @@ static bool has_print(const char *bytes, unsigned n, const struct print *print)
 }
 
 /* The first bytes of a file that may be packed: how many, or -1. */
-static long first_bytes(const char *path, char bytes[static PRINT_MAX])
+static long first_bytes(const char *path, char bytes[static PRINT_MAX], bool *gone)
 {
 	_cleanup_(gzip_file) struct gzip_file *file = NULL;
+	struct err err = ERR_INIT;
 
-	if (gzip_file_open(path, &file, NULL) < 0)
+	if (gzip_file_open(path, &file, &err) < 0) {
+		*gone |= err.code == ERR_NOT_FOUND;
 		return -1;
+	}
 	return gzip_file_read(file, bytes, PRINT_MAX, NULL);
 }
 
@@ -107,9 +110,17 @@ static int64_t mtime_us(const struct stat *st)
 	return st->st_mtim.tv_sec * SECOND_US + st->st_mtim.tv_nsec / 1000;
 }
 
-/* The rotated files, the oldest first; the caller frees them. */
-static size_t list_rotated(const struct source_file *file,
-	const struct print *print, struct candidate **all_r)
+static void free_candidates(struct candidate *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(all[i].path);
+	free(all);
+}
+
+/* The rotated files. gone: one of them has another name meanwhile, or is packed
+ * by now. */
+static size_t look_into_folder(const struct source_file *file,
+	const struct print *print, struct candidate **all_r, bool *gone)
 {
 	const char *base = strrchr(file->path, '/') + 1;
 	_cleanup_free_ char *folder = mem_dup(
@@ -125,19 +136,42 @@ static size_t list_rotated(const struct source_file *file,
 		long len;
 
 		if (!str_starts(entry->d_name, base) ||
-			str_eq(entry->d_name, base) ||
-			fstatat(dirfd(dir), entry->d_name, &st, 0) < 0 ||
-			!S_ISREG(st.st_mode))
+			str_eq(entry->d_name, base))
+			continue;
+		if (fstatat(dirfd(dir), entry->d_name, &st, 0) < 0) {
+			*gone |= errno == ENOENT;
+			continue;
+		}
+		if (!S_ISREG(st.st_mode))
 			continue;
 		all = mem_grow(all, n + 1, sizeof(*all));
 		all[n].path = mem_printf("%s%s", folder, entry->d_name);
 		all[n].time_us = mtime_us(&st);
-		len = first_bytes(all[n].path, bytes);
+		len = first_bytes(all[n].path, bytes, gone);
 		all[n].same = len > 0 && has_print(bytes, (unsigned)len, print);
 		n++;
 	}
 	if (dir)
 		closedir(dir);
+	*all_r = all;
+	return n;
+}
+
+/* The same, the oldest first, at a moment when all keep their names; the caller
+ * frees them. */
+static size_t list_rotated(const struct source_file *file,
+	const struct print *print, struct candidate **all_r)
+{
+	enum { LOOKS_MAX = 100 };
+	struct candidate *all = NULL;
+	bool gone = true;
+	size_t n = 0;
+
+	for (int looks = 0; gone && looks < LOOKS_MAX; looks++) {
+		free_candidates(all, n);
+		gone = false;
+		n = look_into_folder(file, print, &all, &gone);
+	}
 	if (n)
 		qsort(all, n, sizeof(*all), by_time);
 	*all_r = all;
@@ -212,7 +246,15 @@ static int open_current(struct source_file *file, int64_t offset, struct err *er
 	return 1;
 }
 
-/* Goes on behind what was read of the file with the print. */
+static bool is_packed(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > 3 && str_eq(path + len - 3, ".gz");
+}
+
+/* Goes on behind what was read of the file with the print. While that is packed
+ * it is there twice, and the packed one is not complete. */
 static int locate(struct source_file *file, const struct print *print,
 	int64_t offset, const char *gap, struct err *err)
 {
@@ -224,18 +266,19 @@ static int locate(struct source_file *file, const struct print *print,
 	strv_free(&file->rotated);
 	file->rotated_n = 0;
 	for (size_t i = 0; i < n; i++)
-		if (all[i].same)
+		if (all[i].same && (found == n || !is_packed(all[i].path) ||
+					   is_packed(all[found].path)))
 			found = i;
 	if (found < n) {
-		for (size_t i = found; i < n; i++)
-			strv_add(&file->rotated, all[i].path);
+		strv_add(&file->rotated, all[found].path);
+		for (size_t i = found + 1; i < n; i++)
+			if (!all[i].same)
+				strv_add(&file->rotated, all[i].path);
 		path = file->rotated.items[0];
 		file->rotated_n = 1;
 		result = open_rotated(file, path, offset, err);
 	}
-	for (size_t i = 0; i < n; i++)
-		free(all[i].path);
-	free(all);
+	free_candidates(all, n);
 	if (result < 0)
 		return -1;
 	if (result == 0) {
@@ -427,12 +470,10 @@ static int leave_renamed(struct source_file *file, struct err *err)
 	n = list_rotated(file, &before, &all);
 	strv_free(&file->rotated);
 	file->rotated_n = 0;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (!all[i].same && all[i].time_us > written_us)
 			strv_add(&file->rotated, all[i].path);
-		free(all[i].path);
-	}
-	free(all);
+	free_candidates(all, n);
 	close_all(file);
 	return open_following(file, err);
 }

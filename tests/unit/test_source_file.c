@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -321,6 +323,91 @@ static void test_lost(void **state)
 	end(&world);
 }
 
+/* A reader that begins while a file is packed reads the file, not the part of
+ * it that is packed already. */
+static void test_start_while_packing(void **state)
+{
+	struct log_world world;
+	_cleanup_free_ char *part = NULL;
+
+	begin(&world, *state);
+	put(&world, 300);
+	look(&world);
+	stop(&world);
+	put(&world, 2000);
+	rotate_by_rename(&world);
+	part = mem_printf("%s.1.gz", world.path);
+	{
+		_cleanup_free_ char *file = mem_printf("%s.1", world.path);
+
+		run("sh -c 'gzip -c -- \"$0\" | head -c 2000 >\"$1\"'", file,
+			part);
+	}
+	put(&world, 10);
+	look(&world);
+	check(&world);
+	end(&world);
+}
+
+/* Renames a file to and fro, as many as logrotate does at once. */
+struct renamer {
+	char *names[2];
+	atomic_bool ends;
+};
+
+static void *rename_on(void *arg)
+{
+	struct renamer *renamer = arg;
+
+	for (int i = 0; !renamer->ends; i = !i)
+		rename(renamer->names[i], renamer->names[!i]);
+	return NULL;
+}
+
+/* A reader that begins while files are renamed or packed finds the one in which
+ * it was, whatever name that has when it looks. */
+static void test_start_in_a_rotation(void **state)
+{
+	enum { STARTS = 300, OTHERS = 30 };
+	struct renamer renamer = {0};
+	struct log_world world;
+	pthread_t thread;
+
+	begin(&world, *state);
+	put(&world, 10);
+	look(&world);
+	stop(&world);
+	put(&world, 1);
+	rotate_by_rename(&world);
+	for (int i = 0; i < OTHERS; i++) {
+		_cleanup_free_ char *name = rotated_name(&world);
+
+		run("echo other >", name, NULL);
+	}
+	renamer.names[0] = mem_printf("%s.1", world.path);
+	renamer.names[1] = mem_printf("%s.1.old", world.path);
+	assert_int_equal(pthread_create(&thread, NULL, rename_on, &renamer), 0);
+	for (int i = 0; i < STARTS; i++) {
+		struct source *source;
+		struct source_line line = {0};
+		struct err err = ERR_INIT;
+
+		/* What it found may be gone when it opens it: that passes. */
+		while (source_file_open(
+			       world.path, world.position, &source, &err) < 0)
+			assert_int_equal(err.code, ERR_NOT_FOUND);
+		assert_int_equal(source_next(source, &line, NULL), 1);
+		if (line.gap)
+			fail_msg("start %d: %s", i, line.gap);
+		source_free(source);
+	}
+	renamer.ends = true;
+	pthread_join(thread, NULL);
+	free(renamer.names[0]);
+	free(renamer.names[1]);
+	end(&world);
+}
+
 static void test_once(void **state)
 {
 	struct log_world world;
@@ -352,6 +439,8 @@ int main(void)
 		TEST(test_half_lines),
 		TEST(test_late_writer),
 		TEST(test_lost),
+		TEST(test_start_while_packing),
+		TEST(test_start_in_a_rotation),
 		TEST(test_once),
 	};
 
