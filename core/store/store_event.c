@@ -482,15 +482,30 @@ static int find_few(struct db *db, const struct event_filter *filter,
 		"SELECT r.email FROM json_each($texts) j"
 		" CROSS JOIN email_recipient r"
 		" ON r.address = j.value COLLATE NOCASE LIMIT $max";
-	const char *texts = filter->message_ids ? filter->message_ids
-						: filter->recipients;
+	static const char sql_tags[] =
+		"SELECT g.email FROM json_each($texts) j"
+		" CROSS JOIN email_tag g ON g.tag = j.value LIMIT $max";
+	/* Those that tend to have the fewest come first. */
+	const struct {
+		const char *texts;
+		const char *sql;
+	} ways[] = {
+		{filter->message_ids, sql_messages},
+		{filter->recipients, sql_recipients},
+		{filter->to, sql_recipients},
+		{filter->tags, sql_tags},
+		{NULL, NULL},
+	};
 	struct db_stmt *stmt;
+	size_t way = 0;
 	int result, n = 0;
 
-	if (texts == NULL)
+	while (ways[way].sql && ways[way].texts == NULL)
+		way++;
+	if (ways[way].sql == NULL)
 		return 0;
-	if (db_start(db, filter->message_ids ? sql_messages : sql_recipients,
-		    DB_PARAMS(DB_TEXT("$texts", texts),
+	if (db_start(db, ways[way].sql,
+		    DB_PARAMS(DB_TEXT("$texts", ways[way].texts),
 			    DB_INT("$max", FEW_EMAILS + 1)),
 		    &stmt, err) != 0)
 		return -1;

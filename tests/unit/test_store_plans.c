@@ -289,6 +289,10 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 		OK(store_event_page(db, &filter, &list, &why));
 		store_event_list_free(&list);
 		filter.message_ids = filter.recipients = NULL;
+		filter.tags = "[\"a\"]";
+		OK(store_event_page(db, &filter, &list, &why));
+		store_event_list_free(&list);
+		filter.tags = NULL;
 	}
 	OK(store_event_of_email(db, 1, &list, &why));
 	store_event_list_free(&list);
@@ -511,6 +515,8 @@ static const struct {
 		"(domain=? AND recorded_us>?"},
 	{"ON r.address = j.value COLLATE NOCASE LIMIT $max",
 		"SEARCH r USING COVERING INDEX email_recipient_by_address"},
+	{"ON g.tag = j.value LIMIT $max",
+		"SEARCH g USING COVERING INDEX email_tag_by_tag (tag=?)"},
 	{"<> e.id LIMIT $max",
 		"SEARCH e USING INDEX email_chosen (message_id=?)"},
 	{"<> e.id LIMIT $max",
