@@ -54,7 +54,6 @@ struct worker_thread {
 	struct event *janitor;
 	struct task drain;
 	int64_t drain_since_us; /* monotonic */
-	bool cut_short;
 };
 
 /* The look at the database's file. */
@@ -85,21 +84,19 @@ void database_watch_look(struct database_watch *watch, int64_t now_us)
 
 /* The time is up: what has begun ends now, each request with an answer. Jobs of
  * the committer still come back, so that the end is never far. */
-static void cut_short(struct worker_thread *thread)
+static void cut_short(struct worker *worker)
 {
-	const struct worker *worker = &thread->worker;
-
 	log_warn(worker->log, "drain_timeout", "connections",
 		LOG_INT((int64_t)listener_connections(worker->listener)),
 		"requests", LOG_INT((int64_t)worker->requests));
-	thread->cut_short = true;
+	worker->cut_short = true;
 	inject_stop(worker->inject);
 	record_watch_stop(worker->watch);
 }
 
 static void drain_further(struct worker_thread *thread)
 {
-	const struct worker *worker = &thread->worker;
+	struct worker *worker = &thread->worker;
 	int64_t ms = (clock_monotonic_us() - thread->drain_since_us) / 1000;
 
 	if (ms >= DRAIN_ACCEPT_MS)
@@ -110,8 +107,8 @@ static void drain_further(struct worker_thread *thread)
 		event_base_loopbreak(worker->base);
 	if (ms < worker->conf->http.drain_timeout_ms)
 		return;
-	if (!thread->cut_short)
-		cut_short(thread);
+	if (!worker->cut_short)
+		cut_short(worker);
 	if (worker->requests == 0 &&
 		ms >= worker->conf->http.drain_timeout_ms + LAST_ANSWERS_MS)
 		event_base_loopbreak(worker->base);

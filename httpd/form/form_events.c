@@ -7,11 +7,11 @@
  * when it happened before. So who follows `next`, or asks again from the last
  * timestamp on, misses none.
  *
- * A page that has to pass over many events is read in steps, between which the
- * worker serves others: it must not end before it is full, since clients take
- * an empty one for the end.
+ * A page is read in the pool, in pieces where it has to pass over many events,
+ * between which others have their turn: it must not end before it is full,
+ * since clients take an empty one for the end.
  *
- * Threads: the worker's.
+ * Threads: the worker's, but for read_piece(), which runs in the pool.
  */
 #include "httpd/form/api_form.h"
 
@@ -25,11 +25,13 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/db/db_pool.h"
 #include "core/mime/mime_gmime.h"
 #include "core/store/store_event.h"
 #include "httpd/gate/request.h"
 #include "httpd/http/uri.h"
 #include "httpd/transport/reply.h"
+#include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
 
 enum { LIMIT_MAX = 300, LIMIT_DEFAULT = 100 };
@@ -370,8 +372,9 @@ static int read_kinds(
 
 /* A page while it is read. */
 struct page_job {
-	struct task task; /* first: to read on */
+	struct work work; /* first */
 	struct request *request;
+	struct problem problem;
 	struct ask ask;
 	struct event_filter filter;
 	char *texts[FILTERS]; /* what the filter points to */
@@ -623,13 +626,14 @@ static json_t *render_paging(const struct page_job *job)
 	return paging;
 }
 
-static void finish(struct page_job *job, const struct problem *problem)
+static void finish(struct task *task)
 {
+	struct page_job *job = (struct page_job *)task;
 	struct event_list *list = &job->found;
 	json_t *items, *answer;
 
-	if (problem->kind != PROBLEM_NONE) {
-		reply_problem(job->request, problem);
+	if (job->problem.kind != PROBLEM_NONE) {
+		reply_problem(job->request, &job->problem);
 		job_free(job);
 		return;
 	}
@@ -662,48 +666,59 @@ static void append(struct event_list *list, struct event_list *more)
 	free(more->items);
 }
 
-/* One step. */
-static void read_on(struct task *task)
+static bool read_piece(struct work *work)
 {
-	struct page_job *job = (struct page_job *)task;
+	struct page_job *job = (struct page_job *)work;
 	struct worker *worker = job->request->worker;
-	struct problem problem = PROBLEM_INIT;
+	struct db_pool *readers = worker->shared->readers;
 	struct err err = ERR_INIT;
 	struct event_list more;
+	struct db *db;
+	int result;
 
+	if (worker->cut_short) {
+		problem_fixed(&job->problem, PROBLEM_UNAVAILABLE);
+		return true;
+	}
 	job->filter.limit = (int)job->ask.limit - (int)job->found.n;
-	if (store_event_page(worker->db, &job->filter, &more, &err) < 0) {
+	result = db_pool_take(readers, &db, &err);
+	if (result == 0) {
+		result = store_event_page(db, &job->filter, &more, &err);
+		db_pool_give(readers, db, result == 0);
+	}
+	if (result < 0) {
 		log_error(worker->log, "event_list_failed", "request",
 			job->request->id, "error", err.text);
-		problem_from_err(&problem, &err);
-		finish(job, &problem);
-		return;
+		problem_from_err(&job->problem, &err);
+		return true;
 	}
 	append(&job->found, &more);
-	if (more.looked_seq == 0 || (int64_t)job->found.n == job->ask.limit) {
-		finish(job, &problem);
-		return;
-	}
 	job->filter.after_seq = more.looked_seq;
-	task_queue_post(worker->tasks, &job->task);
+	return more.looked_seq == 0 || (int64_t)job->found.n == job->ask.limit;
 }
 
 static void list_events(struct request *request, const char *token)
 {
 	struct page_job *job = mem_new(struct page_job);
-	struct problem problem = PROBLEM_INIT;
+	struct problem *problem = &job->problem;
 	int result;
 
 	job->request = request;
-	job->task.run = read_on;
-	result = token ? read_token(token, &job->ask, &problem)
-		       : read_query(request_query(request), &job->ask, &problem);
+	job->problem = PROBLEM_INIT;
+	job->work = (struct work){
+		.done = {.run = finish},
+		.tasks = request->worker->tasks,
+		.company_id = request->admission.key.company_id,
+		.run = read_piece,
+	};
+	result = token ? read_token(token, &job->ask, problem)
+		       : read_query(request_query(request), &job->ask, problem);
 	if (result == 0)
-		result = make_filter(job, &problem);
+		result = make_filter(job, problem);
 	if (result > 0)
-		read_on(&job->task);
+		work_pool_submit(request->worker->shared->pool, &job->work);
 	else
-		finish(job, &problem);
+		finish(&job->work.done);
 }
 
 void api_form_events(struct request *request)

@@ -121,6 +121,7 @@ struct worker {
 	int64_t postfix_limit; /* message_size_limit in bytes; 0: none */
 	size_t requests;       /* in progress */
 	bool draining;
+	atomic_bool cut_short; /* that took too long: work in the pool ends */
 };
 
 #endif
