@@ -586,6 +586,8 @@ static void tell_part(void *arg, const char *name, bool ok)
 
 void admin_metrics_get(struct request *request)
 {
+	static const struct reply_kind kind = {
+		.type = "text/plain; version=0.0.4; charset=utf-8"};
 	const struct worker *worker = request->worker;
 	struct metrics metrics = {.shared = worker->shared, .conf = worker->conf};
 	struct err err = ERR_INIT;
@@ -604,5 +606,5 @@ void admin_metrics_get(struct request *request)
 	if (tell_queue(&metrics, worker->db, &err) < 0)
 		log_error(worker->log, "metrics_incomplete", "request",
 			request->id, "error", err.text);
-	reply_text(request, 200, buf_take(&metrics.out));
+	reply_document(request, &kind, buf_take(&metrics.out));
 }

@@ -62,7 +62,8 @@ def viewer(box):
 def read(client):
     answer = client.request("GET", "/metrics")
     assert answer.status_code == 200, answer.text
-    assert answer.headers["content-type"].startswith("text/plain;")
+    kind = answer.headers["content-type"]
+    assert kind == "text/plain; version=0.0.4; charset=utf-8"
     return Numbers(answer.text)
 
 
