@@ -385,7 +385,7 @@ static int run_watch(
 		    &events, err) < 0)
 		return -1;
 	for (size_t i = 0; i < events.n; i++) {
-		email_event_report(&events.items[i], report);
+		report_add(report, &events.items[i]);
 		email_event_print(
 			&events.items[i], email == 0, screen_width(), &text);
 		following->seq = events.items[i].seq;

@@ -20,42 +20,25 @@
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
 
-enum {
-	ID,
-	LOGIN,
-	COMPANY_ID,
-	ROLE,
-	PASSWORD_AT,
-	TOTP_AT,
-	LAST_LOGIN_AT,
-	CREATED_AT,
-};
+static void fill_role(struct report *report, size_t column, const void *item)
+{
+	const struct user *user = item;
+
+	report_text(report, column, store_user_role_name(user->role));
+}
 
 static const struct column columns[] = {
-	[ID] = {"id", NULL, .type = COLUMN_TEXT},
-	[LOGIN] = {"login", "LOGIN", COLUMN_TEXT, .width = 40},
-	[COMPANY_ID] = {"company_id", "COMPANY", .type = COLUMN_TEXT},
-	[ROLE] = {"role", "ROLE", .type = COLUMN_TEXT},
-	[PASSWORD_AT] = {"password_at", "PASSWORD SET", .type = COLUMN_TIME},
-	[TOTP_AT] = {"totp_at", "CODES SINCE", .type = COLUMN_TIME},
-	[LAST_LOGIN_AT] = {"last_login_at", "LAST LOGIN", .type = COLUMN_TIME},
-	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	{"id", NULL, COLUMN_TEXT, COLUMN_OF(user, id)},
+	{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(user, login)},
+	{"company_id", "COMPANY", COLUMN_TEXT, COLUMN_OF(user, company_id)},
+	{"role", "ROLE", COLUMN_TEXT, .fill = fill_role},
+	{"password_at", "PASSWORD SET", COLUMN_TIME, COLUMN_OF(user, password_us)},
+	{"totp_at", "CODES SINCE", COLUMN_TIME, COLUMN_OF(user, totp_us)},
+	{"last_login_at", "LAST LOGIN", COLUMN_TIME,
+		COLUMN_OF(user, last_login_us)},
+	{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(user, created_us)},
 	{0},
 };
-
-static void add_row(struct report *report, const struct user *user)
-{
-	report_add_row(report);
-	report_text(report, ID, user->id);
-	report_text(report, LOGIN, user->login);
-	report_text(report, COMPANY_ID,
-		*user->company_id ? user->company_id : NULL);
-	report_text(report, ROLE, store_user_role_name(user->role));
-	report_time(report, PASSWORD_AT, user->password_us);
-	report_time(report, TOTP_AT, user->totp_us);
-	report_time(report, LAST_LOGIN_AT, user->last_login_us);
-	report_time(report, CREATED_AT, user->created_us);
-}
 
 /* The user that the argument names by login or id. */
 static int find(const struct call *call, struct user *user_r, struct err *err)
@@ -177,7 +160,7 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	}
 	if (store_user_add(call->db, &spec, call->now_us, &user, err) < 0)
 		return -1;
-	add_row(report, &user);
+	report_add(report, &user);
 	store_user_clear(&user);
 	return 0;
 }
@@ -193,7 +176,7 @@ static int run_list(
 			&users, err) < 0)
 		return -1;
 	for (size_t i = 0; i < users.n; i++)
-		add_row(report, &users.items[i]);
+		report_add(report, &users.items[i]);
 	store_user_list_free(&users);
 	return 0;
 }
@@ -210,7 +193,7 @@ static int run_set(const struct call *call, struct report *report, struct err *e
 		result = store_user_set_role(
 			call->db, NULL, user.id, user.role, err);
 	if (result > 0) {
-		add_row(report, &user);
+		report_add(report, &user);
 		report_note(report, "user %s is %s", user.login,
 			store_user_role_name(user.role));
 	}
@@ -236,7 +219,7 @@ static int run_passwd(
 			"the user %s was removed meanwhile", user.login);
 	if (result > 0) {
 		user.password_us = call->now_us;
-		add_row(report, &user);
+		report_add(report, &user);
 		report_note(report,
 			"user %s has a new password and is logged out "
 			"everywhere",
@@ -257,7 +240,7 @@ static int run_totp(
 	result = store_user_totp_off(call->db, NULL, user.id, err);
 	if (result >= 0) {
 		user.totp_us = 0;
-		add_row(report, &user);
+		report_add(report, &user);
 		report_note(report, "user %s logs in without codes%s",
 			user.login, result ? "" : ", as before");
 	}
@@ -275,7 +258,7 @@ static int run_remove(
 		return -1;
 	result = store_user_remove(call->db, NULL, user.id, err);
 	if (result > 0) {
-		add_row(report, &user);
+		report_add(report, &user);
 		report_note(report, "user %s removed, with their tokens",
 			user.login);
 	}
@@ -345,38 +328,39 @@ static int run_link(
 	return result;
 }
 
-/* What a new token and one of the list have in common comes first. */
-enum { T_ID, T_LOGIN, T_NAME, T_CREATED_AT, T_EXPIRES_AT, T_TOKEN };
-enum { T_LAST_USED_AT = T_EXPIRES_AT + 1 };
+#define TOKEN_COLUMNS                                                           \
+	{"id", "ID", COLUMN_TEXT, COLUMN_OF(session, id)},                      \
+		{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(session, login)}, \
+		{"name", "NAME", COLUMN_TEXT, 40, COLUMN_OF(session, name)},    \
+		{"created_at", "CREATED", COLUMN_TIME,                          \
+			COLUMN_OF(session, created_us)},                        \
+	{                                                                       \
+		"expires_at", "EXPIRES", COLUMN_TIME,                           \
+			COLUMN_OF(session, expires_us)                          \
+	}
 
-#define TOKEN_COLUMNS                                                          \
-	[T_ID] = {"id", "ID", .type = COLUMN_TEXT},                            \
-	[T_LOGIN] = {"login", "LOGIN", COLUMN_TEXT, .width = 40},              \
-	[T_NAME] = {"name", "NAME", COLUMN_TEXT, .width = 40},                 \
-	[T_CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},       \
-	[T_EXPIRES_AT] = {"expires_at", "EXPIRES", .type = COLUMN_TIME}
+enum { TOKEN = 5 };
 
 static const struct column created_columns[] = {
 	TOKEN_COLUMNS,
-	[T_TOKEN] = {"token", "TOKEN", .type = COLUMN_TEXT},
+	[TOKEN] = {"token", "TOKEN", .type = COLUMN_TEXT},
 	{0},
 };
+
+/* One that was not used yet has the time at which it was made. */
+static void fill_last_used(struct report *report, size_t column, const void *item)
+{
+	const struct session *token = item;
+
+	if (token->last_used_us != token->created_us)
+		report_time(report, column, token->last_used_us);
+}
 
 static const struct column token_columns[] = {
 	TOKEN_COLUMNS,
-	[T_LAST_USED_AT] = {"last_used_at", "LAST USED", .type = COLUMN_TIME},
+	{"last_used_at", "LAST USED", COLUMN_TIME, .fill = fill_last_used},
 	{0},
 };
-
-static void add_token(struct report *report, const struct session *session)
-{
-	report_add_row(report);
-	report_text(report, T_ID, session->id);
-	report_text(report, T_LOGIN, session->login);
-	report_text(report, T_NAME, session->name);
-	report_time(report, T_CREATED_AT, session->created_us);
-	report_time(report, T_EXPIRES_AT, session->expires_us);
-}
 
 static int run_token_create(
 	const struct call *call, struct report *report, struct err *err)
@@ -401,8 +385,8 @@ static int run_token_create(
 		return -1;
 	result = make_session(call, &user, &spec, &session, token, err);
 	if (result == 0) {
-		add_token(report, &session);
-		report_text(report, T_TOKEN, token);
+		report_add(report, &session);
+		report_text(report, TOKEN, token);
 		report_note(report, "\nThe token is shown only now: it is not "
 				    "stored.");
 		store_session_clear(&session);
@@ -419,15 +403,8 @@ static int run_token_list(
 
 	if (store_session_list_tokens(call->db, NULL, &tokens, err) < 0)
 		return -1;
-	for (size_t i = 0; i < tokens.n; i++) {
-		const struct session *token = &tokens.items[i];
-
-		add_token(report, token);
-		report_time(report, T_LAST_USED_AT,
-			token->last_used_us == token->created_us
-				? 0
-				: token->last_used_us);
-	}
+	for (size_t i = 0; i < tokens.n; i++)
+		report_add(report, &tokens.items[i]);
 	store_session_list_free(&tokens);
 	return 0;
 }

@@ -211,53 +211,28 @@ static const struct column recipient_columns[] = {
 	{0},
 };
 
-enum {
-	V_ID,
-	V_EMAIL_ID,
-	V_TYPE,
-	V_RECIPIENT,
-	V_CREATED_AT,
-	V_OCCURRED_AT,
-	V_ATTEMPT,
-	V_ADDRESS,
-	V_REMOTE,
-	V_DSN,
-	V_MESSAGE,
-	V_SOURCE,
-};
+static void fill_type(struct report *report, size_t column, const void *item)
+{
+	const struct event *event = item;
+
+	report_text(report, column, fact_name(event->kind));
+}
 
 const struct column email_event_columns[] = {
-	[V_ID] = {"id", NULL, .type = COLUMN_TEXT},
-	[V_EMAIL_ID] = {"email_id", NULL, .type = COLUMN_TEXT},
-	[V_TYPE] = {"type", NULL, .type = COLUMN_TEXT},
-	[V_RECIPIENT] = {"recipient", NULL, .type = COLUMN_TEXT},
-	[V_CREATED_AT] = {"created_at", NULL, .type = COLUMN_TIME},
-	[V_OCCURRED_AT] = {"occurred_at", NULL, .type = COLUMN_TIME},
-	[V_ATTEMPT] = {"attempt", NULL, .type = COLUMN_INT},
-	[V_ADDRESS] = {"address", NULL, .type = COLUMN_TEXT},
-	[V_REMOTE] = {"remote", NULL, .type = COLUMN_TEXT},
-	[V_DSN] = {"dsn", NULL, .type = COLUMN_TEXT},
-	[V_MESSAGE] = {"message", NULL, .type = COLUMN_TEXT},
-	[V_SOURCE] = {"source", NULL, .type = COLUMN_TEXT},
+	{"id", NULL, COLUMN_TEXT, COLUMN_OF(event, id)},
+	{"email_id", NULL, COLUMN_TEXT, COLUMN_OF(event, email_id)},
+	{"type", NULL, COLUMN_TEXT, .fill = fill_type},
+	{"recipient", NULL, COLUMN_TEXT, COLUMN_OF(event, recipient)},
+	{"created_at", NULL, COLUMN_TIME, COLUMN_OF(event, recorded_us)},
+	{"occurred_at", NULL, COLUMN_TIME, COLUMN_OF(event, occurred_us)},
+	{"attempt", NULL, COLUMN_INT, COLUMN_OF(event, attempt)},
+	{"address", NULL, COLUMN_TEXT, COLUMN_OF(event, address)},
+	{"remote", NULL, COLUMN_TEXT, COLUMN_OF(event, relay)},
+	{"dsn", NULL, COLUMN_TEXT, COLUMN_OF(event, dsn)},
+	{"message", NULL, COLUMN_TEXT, COLUMN_OF(event, text)},
+	{"source", NULL, COLUMN_TEXT, COLUMN_OF(event, source)},
 	{0},
 };
-
-void email_event_report(const struct event *event, struct report *report)
-{
-	report_add_row(report);
-	report_text(report, V_ID, event->id);
-	report_text(report, V_EMAIL_ID, event->email_id);
-	report_text(report, V_TYPE, fact_name(event->kind));
-	report_text(report, V_RECIPIENT, event->recipient);
-	report_time(report, V_CREATED_AT, event->recorded_us);
-	report_time(report, V_OCCURRED_AT, event->occurred_us);
-	report_number(report, V_ATTEMPT, event->attempt);
-	report_text(report, V_ADDRESS, event->address);
-	report_text(report, V_REMOTE, event->relay);
-	report_text(report, V_DSN, event->dsn);
-	report_text(report, V_MESSAGE, event->text);
-	report_text(report, V_SOURCE, event->source);
-}
 
 void email_story_report(const struct story *story, struct report *report,
 	size_t recipients, size_t events)
@@ -287,5 +262,5 @@ void email_story_report(const struct story *story, struct report *report,
 	}
 	rows = report_rows(report, events, email_event_columns);
 	for (size_t i = 0; i < story->events.n; i++)
-		email_event_report(&story->events.items[i], rows);
+		report_add(rows, &story->events.items[i]);
 }

@@ -113,7 +113,7 @@ void report_add(struct report *report, const void *item)
 		case MEMBER_NONE:
 			break;
 		case MEMBER_ID:
-			report_text(report, i, at);
+			report_text(report, i, str_empty(at) ? NULL : at);
 			break;
 		case MEMBER_TEXT:
 			report_text(report, i, *(char *const *)at);

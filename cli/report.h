@@ -79,7 +79,8 @@ struct report {
 void report_init(struct report *report, const struct column *columns);
 void report_clear(struct report *report);
 
-/* Adds a row for an item of the struct that the columns are of. */
+/* Adds a row for an item of the struct that the columns are of. An empty id is
+ * null. */
 void report_add(struct report *report, const void *item);
 
 /* Begins a new row, all null. The others below fill the last one. */
