@@ -1,15 +1,16 @@
 // How programs send with a new key: the lines to paste, with that key in them.
+// tests/clients runs them.
 
-import { code, tabs } from "./ui.js";
-
-// A public address that only this host can reach is shown by the name under which
-// the page was reached, unless that is a loopback one too.
+// Where programs send to. Who listens everywhere is reached by the name by which
+// the page was.
 export function apiUrl(host) {
   const url = new URL(host.api_url);
   if (["0.0.0.0", "[::]"].includes(url.hostname)) url.hostname = location.hostname;
   return url.href.replace(/\/$/, "");
 }
 
+// [client, [[what it is, text], ...]] for each client; for a key that may not send
+// what it may do, by curl.
 export function examples({ url, token, domain, scopes }) {
   const from = `hello@${domain}`;
   const to = "you@example.net";
@@ -127,16 +128,5 @@ print(answer.status_code, answer.json())`,
       ],
     ],
   ];
-  return tabs(
-    (sends ? all : all.slice(0, 1)).map(([title, parts]) => [
-      title,
-      () => {
-        const box = document.createElement("div");
-        box.className = "stack";
-        box.append(...parts.map(([label, text]) => code(text, { label })));
-        return box;
-      },
-    ]),
-    "Programs",
-  );
+  return sends ? all : all.slice(0, 1);
 }

@@ -3,7 +3,7 @@
 import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, policies, subdomains } from "../tenant.js";
-import { address, badge, button, confirm, copyButton, count, danger, definitions, dialog, el, empty, form, go, header, link, notice, number, place, primary, remark, section, shortId, table, time } from "../ui.js";
+import { address, badge, button, confirm, copyButton, count, danger, definitions, dialog, el, empty, go, header, link, notice, number, place, primary, remark, section, shortId, table, time } from "../ui.js";
 import { stateOf } from "./domains.js";
 import { addExemption, kinds, removeExemption } from "./exemptions.js";
 

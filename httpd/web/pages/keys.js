@@ -4,7 +4,7 @@ import { get, patch, path, post, remove } from "../api.js";
 import { apiUrl, examples } from "../examples.js";
 import { subscribe } from "../live.js";
 import { companies, matches } from "../tenant.js";
-import { badge, button, confirm, danger, dialog, el, empty, filters, header, link, list, notice, primary, remark, secret, shortId, show as showBox, time } from "../ui.js";
+import { badge, button, code, confirm, danger, dialog, el, empty, filters, header, link, list, notice, primary, remark, secret, shortId, show as showBox, tabs, time } from "../ui.js";
 
 export const title = "Keys";
 
@@ -66,7 +66,13 @@ async function create(session, known, domains, preset) {
       ? null
       : remark("warn", "The company has no active domain yet: until it has one, sending with the key is refused. The examples have a name in the domain's place."),
     el("p", "Programs reach Postern at ", el("code", url), ". Paste one of these to send the first email:"),
-    examples({ url, token: key.token, domain: domain ?? "your-domain.example", scopes: key.scopes }),
+    tabs(
+      examples({ url, token: key.token, domain: domain ?? "your-domain.example", scopes: key.scopes }).map(([client, parts]) => [
+        client,
+        () => el("div.stack", parts.map(([label, text]) => code(text, { label }))),
+      ]),
+      "Programs",
+    ),
     watch && watch.line,
   );
   if (watch) watch.stop();

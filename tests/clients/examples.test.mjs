@@ -1,0 +1,70 @@
+// What the dashboard shows with a new key, pasted as it is: each sends an email.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { after, before, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { examples } from "../../httpd/web/examples.js";
+import { delivered } from "./sink.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const run = promisify(execFile);
+const key = {
+  url: process.env.POSTERN_URL,
+  token: process.env.POSTERN_KEY,
+  domain: "example.com",
+  scopes: ["sending", "reading"],
+};
+let folder;
+
+// Below the packages that the programs import.
+before(async () => (folder = await mkdtemp(join(here, "example-"))));
+after(() => rm(folder, { recursive: true }));
+
+// Runs what is to be pasted; where it needs a program, as that.
+async function paste(parts, to) {
+  const [name, text] = parts.at(-1);
+  const env = { ...process.env };
+  for (const [label, lines] of parts.slice(0, -1)) {
+    assert.equal(label, "Environment");
+    for (const line of lines.split("\n")) env[line.split("=")[0]] = line.replace(/^.*?=/, "");
+  }
+  const file = join(folder, "example.mjs");
+  const program = text.replaceAll("you@example.net", to);
+  await writeFile(file, program);
+  if (name === "In a shell") return run("sh", [file], { env });
+  const python = /^import \w+ +#/.test(program);
+  return run(python ? "/usr/bin/python3" : "node", [file], { env });
+}
+
+// Ghost's are settings; the Python library for Resend is not in Debian.
+const others = ["Ghost", "Resend, Python"];
+
+for (const [client, parts] of examples(key)) {
+  if (others.includes(client)) continue;
+  it(`sends by ${client}`, async () => {
+    const to = `${randomUUID()}@dst.test`;
+    await paste(parts, to);
+    const mail = await delivered(to);
+    assert.equal(mail.subject, "Hello");
+    assert.match(mail.text, /It works\./);
+  });
+}
+
+it("reads, with a key that may not send", async () => {
+  const [[client, parts], ...rest] = examples({ ...key, scopes: ["reading"] });
+  assert.equal(client, "curl");
+  assert.deepEqual(rest, []);
+  const { stdout } = await paste(parts, "nobody@dst.test");
+  assert.equal(JSON.parse(stdout).object, "list");
+});
+
+it("gives Ghost what it can read", () => {
+  const [, [[, text]]] = examples(key).find(([client]) => client === "Ghost");
+  const { baseUrl, apiKey, domain } = JSON.parse(`{${text}}`).bulkEmail.mailgun;
+  assert.deepEqual([baseUrl, apiKey, domain], [`${key.url}/v3`, key.token, key.domain]);
+});
