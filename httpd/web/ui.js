@@ -200,6 +200,7 @@ export function button(text, run, { tone = "plain", title } = {}) {
   const node = el(`button.btn.btn-sm.btn-${tone}`, { type: "button", title }, text);
   node.addEventListener("click", async (event) => {
     event.stopPropagation();
+    const focused = document.activeElement === node;
     node.disabled = true;
     try {
       await run(event);
@@ -207,6 +208,8 @@ export function button(text, run, { tone = "plain", title } = {}) {
       notice(error.message, "bad");
     } finally {
       node.disabled = false;
+      // Disabled, it has lost the focus, and a dialog could not give it back.
+      if (focused && document.activeElement === document.body) node.focus();
     }
   });
   return node;
