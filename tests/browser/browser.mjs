@@ -244,6 +244,8 @@ export class Visitor {
     await link.or(menu).first().waitFor();
     if (!(await link.isVisible())) await menu.click();
     await link.click();
+    // A list holds new lines back from under the pointer.
+    await this.page.mouse.move(0, 0);
     await this.settled();
   }
 

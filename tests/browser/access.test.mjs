@@ -1,0 +1,275 @@
+// Who gets in, how far, and how they find their way: logins and their ends, the
+// roles, addresses of pages, the keyboard.
+
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import * as t from "./browser.mjs";
+
+let browser, tenant, owner;
+
+before(async () => {
+  browser = await t.Browser.open();
+  tenant = await t.newTenant();
+  owner = await t.newUser({ company: tenant.id });
+});
+
+after(() => browser.close());
+
+describe("login", () => {
+  it("says that a password is wrong, and takes the right one", async () => {
+    const visitor = await browser.visitor();
+    await visitor.page.goto("/");
+    await visitor.logIn({ ...owner, password: "not this one" });
+    await visitor.page.getByRole("alert").getByText(/wrong/i).waitFor();
+    await visitor.logIn(owner);
+    await visitor.page.getByRole("navigation", { name: "Pages" }).waitFor();
+    // No password stays in an address.
+    assert.ok(!visitor.page.url().includes(owner.password));
+    await visitor.leave();
+  });
+
+  it("leads to the page that was asked for", async () => {
+    const visitor = await browser.visitor();
+    await visitor.page.goto("/#/keys");
+    await visitor.logIn(owner);
+    await visitor.title().getByText("Keys").waitFor();
+    await visitor.leave();
+  });
+
+  it("is asked for again when the session has ended elsewhere", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    await visitor.go("domains");
+    const other = await visitor.context.newPage();
+    await other.goto("/#/keys");
+    await other.getByRole("link", { name: "Log out" }).click();
+    await other.getByLabel("Password", { exact: true }).waitFor();
+    // The first tab finds out when it wants something.
+    await visitor.page.getByRole("link", { name: "Emails" }).click();
+    await visitor.logIn(owner);
+    await visitor.title().getByText("Emails").waitFor();
+    await visitor.leave();
+  });
+
+  it("is asked for again when the session has expired", async () => {
+    const user = await t.newUser({ company: tenant.id });
+    const visitor = await browser.visitor({ user });
+    await visitor.go("keys");
+    await t.run("sqlite3", [
+      `${process.env.POSTERN_DIR}/store/postern.db`,
+      ".timeout 20000",
+      "UPDATE admin_session SET expires_us = 1 WHERE user_id =" +
+        ` (SELECT id FROM admin_user WHERE login = '${user.login}')`,
+    ]);
+    await visitor.page.reload();
+    await visitor.logIn(user);
+    await visitor.title().getByText("Keys").waitFor();
+    await visitor.leave();
+  });
+});
+
+describe("addresses", () => {
+  it("are kept by back, forward and reload", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    const at = (text) => visitor.title().getByText(text, { exact: true }).waitFor();
+    await visitor.go("");
+    await visitor.follow("Emails");
+    await at("Emails");
+    await visitor.follow("Keys");
+    await at("Keys");
+    await visitor.page.goBack();
+    await at("Emails");
+    await visitor.page.goBack();
+    await at("Overview");
+    await visitor.page.goForward();
+    await at("Emails");
+    await visitor.page.reload();
+    await at("Emails");
+    assert.match(await visitor.page.title(), /^Emails/);
+    await visitor.leave();
+  });
+
+  it("lead to one email, with what was searched", async () => {
+    const subject = t.unique("Deep");
+    const to = `${t.unique("ann")}@remote.test`;
+    const id = await t.send(tenant, { to, subject });
+    const visitor = await browser.visitor({ user: owner });
+    await visitor.go(`emails/${id}`);
+    await visitor.see(subject);
+    await visitor.go("emails");
+    await visitor.page.getByRole("searchbox").fill(subject);
+    await visitor.page.waitForURL(new RegExp(subject));
+    await visitor.page.reload();
+    await visitor.settled();
+    await visitor.page.getByRole("link", { name: to }).click();
+    await visitor.page.waitForURL(new RegExp(id));
+    await visitor.page.goBack();
+    await visitor.page.getByRole("link", { name: to }).waitFor();
+    assert.equal(await visitor.page.getByRole("searchbox").inputValue(), subject);
+    await visitor.leave();
+  });
+
+  it("of no page say so", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    for (const place of ["nonsense", "emails/nonsense", "users/x/y", "%"]) {
+      await visitor.page.goto(`/#/${place}`);
+      await visitor.see(/not found|no such/i);
+    }
+    await visitor.leave();
+  });
+});
+
+// Goes on with the Tab key until that has the focus.
+async function tabTo(page, locator) {
+  await locator.first().waitFor();
+  for (let n = 0; n < 80; n++) {
+    await page.keyboard.press("Tab");
+    if (await locator.first().evaluate((node) => node === document.activeElement))
+      return;
+  }
+  throw new Error(`Tab does not lead to ${locator}`);
+}
+
+describe("the keyboard", () => {
+  it("is enough to log in, search and open an email", async () => {
+    const subject = t.unique("Keyboard");
+    const to = `${t.unique("ann")}@remote.test`;
+    const id = await t.send(tenant, { to, subject });
+    const visitor = await browser.visitor();
+    const { page } = visitor;
+    const { keyboard } = page;
+    await page.goto("/");
+    await page.locator("input:focus").waitFor();
+    await keyboard.type(owner.login);
+    await tabTo(page, page.getByLabel("Password", { exact: true }));
+    await keyboard.type(owner.password);
+    await keyboard.press("Enter");
+    await visitor.title().getByText("Overview").waitFor();
+    await tabTo(page, page.getByRole("link", { name: "Emails", exact: true }));
+    await keyboard.press("Enter");
+    await visitor.title().getByText("Emails").waitFor();
+    await tabTo(page, page.getByRole("searchbox"));
+    await keyboard.type(subject);
+    await tabTo(page, page.getByRole("link", { name: to }));
+    await keyboard.press("Enter");
+    await page.waitForURL(new RegExp(id));
+    // Who hears the page is told of the new one.
+    await page.locator("h1:focus").waitFor();
+    await visitor.leave();
+  });
+
+  it("closes a dialog, and is back where it was", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    await visitor.go("keys");
+    const open = visitor.page.getByRole("button", { name: /^Create/ }).first();
+    await tabTo(visitor.page, open);
+    await visitor.page.keyboard.press("Enter");
+    const dialog = visitor.page.getByRole("dialog");
+    await dialog.waitFor();
+    await visitor.page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+    await visitor.page.locator("button:focus").getByText(/^Create/).waitFor();
+    await visitor.leave();
+  });
+});
+
+// All that a user comes to see: the text of each page of the navigation, and of
+// those that its lists lead to; all that the server answered; the buttons.
+async function tour(user) {
+  const visitor = await browser.visitor({ user });
+  const answers = [];
+  visitor.context.on("response", (response) => {
+    if (new URL(response.url()).pathname.startsWith("/admin/"))
+      answers.push(
+        response.status() >= 400
+          ? `${response.status()} ${response.url()}`
+          : response.text().catch(() => ""),
+      );
+  });
+  await visitor.go("");
+  const links = visitor.page
+    .getByRole("navigation", { name: "Pages" })
+    .getByRole("link");
+  const titles = (await links.allTextContents()).filter((w) => w !== "Log out");
+  const buttons = new Set();
+  let text = "";
+  const look = async () => {
+    const main = visitor.page.getByRole("main");
+    text += await main.innerText();
+    for (const name of await main.getByRole("button").allInnerTexts())
+      buttons.add(name.trim());
+  };
+  for (const title of titles) {
+    await visitor.follow(title);
+    await look();
+    // To the first thing of its list.
+    const row = visitor.page.locator("main a.row-link:visible").first();
+    if (await row.count()) {
+      await row.click();
+      await visitor.settled();
+      await look();
+    }
+  }
+  const said = (await Promise.all(answers.filter((a) => typeof a !== "string"))).join("\n");
+  const refused = answers.filter((a) => typeof a === "string");
+  await visitor.leave();
+  return { titles, text, said, refused, buttons: [...buttons] };
+}
+
+const CHANGES =
+  /\b(add|create|make|ask|revoke|remove|edit|rename|change|send|exempt|activate|switch|reset|role)\b/i;
+
+describe("a member of a company", () => {
+  let stranger, strangers;
+
+  // Something of each kind that the other company has.
+  before(async () => {
+    stranger = await t.newTenant();
+    strangers = await t.newUser({ company: stranger.id });
+    for (const one of [tenant, stranger])
+      await t.send(one, {
+        to: `${t.unique(one.domain.split(".")[0])}@remote.test`,
+        subject: `About ${one.name}`,
+      });
+  });
+
+  const foreign = () => [stranger.id, stranger.name, stranger.domain, strangers.login];
+
+  it("sees nothing of another company", async () => {
+    const { titles, text, said, refused } = await tour(owner);
+    for (const word of foreign()) {
+      assert.ok(!text.includes(word), `${word} is on a page`);
+      assert.ok(!said.includes(word), `${word} is in an answer`);
+    }
+    // The same words are there for those whose they are.
+    const theirs = await tour(strangers);
+    for (const word of [stranger.domain, strangers.login])
+      assert.ok(theirs.text.includes(word), word);
+    assert.deepEqual(refused, []);
+    assert.ok(titles.includes("Users") && !titles.includes("Settings"));
+  });
+
+  it("who views only has no button that changes anything", async () => {
+    const viewer = await t.newUser({ company: tenant.id, role: "viewer" });
+    const { titles, buttons, refused } = await tour(viewer);
+    // Their own password and codes are theirs.
+    const own = /password|codes|log out/i;
+    const bad = buttons.filter((b) => CHANGES.test(b) && !own.test(b));
+    assert.deepEqual(bad, []);
+    assert.deepEqual(refused, []);
+    assert.ok(!titles.includes("Users") && !titles.includes("Settings"));
+    // Who may change has such buttons.
+    const others = await tour(owner);
+    assert.ok(others.buttons.filter((b) => CHANGES.test(b)).length >= 2);
+  });
+
+  it("is told so at the address of what they may not see", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    const id = await t.send(stranger, { to: "ann@remote.test", subject: "Secret" });
+    for (const place of ["settings", `emails/${id}`]) {
+      await visitor.page.goto(`/#/${place}`);
+      await visitor.see(/not found|no such/i);
+      assert.equal(await visitor.page.getByText("Secret").count(), 0);
+    }
+    await visitor.leave();
+  });
+});

@@ -1,0 +1,207 @@
+// The ways people go, from the first page to what became of an email: a newcomer
+// by the link that `make run` prints, and an operator who sets a company up; each
+// at a desk and with a phone.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { after, before, describe, it } from "node:test";
+import * as t from "./browser.mjs";
+
+const demo = fileURLToPath(new URL("../../tools/demo", import.meta.url));
+
+let browser;
+
+before(async () => {
+  browser = await t.Browser.open();
+});
+
+after(() => browser.close());
+
+// What `make run` prints, up to the link.
+async function printedLink() {
+  const child = spawn(demo, ["--serve"], { stdio: ["ignore", "pipe", "inherit"] });
+  const timer = setTimeout(() => child.kill("SIGTERM"), t.PATIENCE_MS);
+  let text = "";
+  try {
+    for await (const data of child.stdout) {
+      text += data;
+      const found = text.match(/http:\/\/127\.0\.0\.1:\d+\/login\?\S+(?=\s)/);
+      if (found) return found[0];
+    }
+  } finally {
+    clearTimeout(timer);
+    child.kill("SIGTERM");
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  }
+  throw new Error(`no link in ${text}`);
+}
+
+// Runs a line in a shell, as who pastes it does; the JSON that it prints.
+const paste = async (line) => JSON.parse(await t.run("bash", ["-c", line]));
+
+// The status of what a curl line gets.
+const statusOf = (line) =>
+  t.run("bash", ["-c", line.replace(/^curl/, "curl -s -o /dev/null -w '%{http_code}'")]);
+
+// Makes a key on its page; the curl line that is shown with it.
+async function createKey(visitor, name, company) {
+  const { page } = visitor;
+  await visitor.follow("Keys");
+  await page.getByRole("button", { name: "Create a key" }).first().click();
+  const form = page.getByRole("dialog", { name: "Create a key" });
+  await form.getByLabel("Name", { exact: true }).fill(name);
+  if (company) await form.getByLabel("Company", { exact: true }).selectOption({ label: company });
+  await form.getByRole("button", { name: "Create the key" }).click();
+  return readKey(visitor, name);
+}
+
+async function readKey({ page }, name) {
+  const box = page.getByRole("dialog", { name });
+  const line = await box.locator("pre").filter({ hasText: "curl" }).innerText();
+  // What the button copies is what is shown.
+  await box.getByRole("button", { name: "Copy: In a shell" }).click();
+  await box.getByRole("button", { name: "Copy: In a shell" }).getByText("Copied").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), line);
+  await box.getByRole("button", { name: "Done" }).click();
+  await box.waitFor({ state: "detached" });
+  return line;
+}
+
+// The row of a list that has this text.
+const row = ({ page }, text) =>
+  page.getByRole("main").getByRole("row").filter({ hasText: text });
+
+for (const [size, screen] of [["at a desk", t.DESKTOP], ["with a phone", t.PHONE]]) {
+  describe(`a newcomer ${size}`, () => {
+    it("is led by the printed link to a key, an email, and what became of it", async () => {
+      const link = await printedLink();
+      const visitor = await browser.visitor({ screen });
+      const { page } = visitor;
+      await page.goto(link);
+      await visitor.title().getByText("Overview").waitFor();
+      assert.ok(!page.url().includes("token"));
+      const name = t.unique("first");
+      const line = await createKey(visitor, name);
+      const { id } = await paste(line);
+      await visitor.follow("Emails");
+      const email = row(visitor, "you@example.net").first();
+      await email.getByText("delivered").waitFor();
+      await email.getByRole("link").first().click();
+      await page.waitForURL(new RegExp(id));
+      await visitor.see(/delivered to you@example\.net/i);
+      await visitor.leave();
+
+      // The link has done its work.
+      const late = await browser.visitor({ screen });
+      await late.page.goto(link);
+      await late.see(/was used already, or has expired/);
+      await late.page.getByLabel("Password", { exact: true }).waitFor();
+      await late.leave();
+    });
+  });
+
+  describe(`an operator ${size}`, () => {
+    it("sets a company up, sends, sees what became of it, and ends it", async () => {
+      const operator = await t.newUser();
+      const company = t.unique("Company");
+      const domain = `${t.unique("domain")}.example`;
+      const key = t.unique("key");
+      const visitor = await browser.visitor({ screen });
+      const { page } = visitor;
+      await page.goto("/");
+      await visitor.logIn(operator);
+
+      await visitor.follow("Domains");
+      await page.getByRole("button", { name: "Add a company" }).click();
+      let form = page.getByRole("dialog", { name: "Add a company" });
+      await form.getByLabel("Name", { exact: true }).fill(company);
+      await form.getByRole("button", { name: "Add the company" }).click();
+      await row(visitor, company).first().waitFor();
+
+      await page.getByRole("button", { name: "Add a domain" }).click();
+      form = page.getByRole("dialog", { name: "Add a domain" });
+      await form.getByLabel("Domain", { exact: true }).fill(domain);
+      await form.getByLabel("Company", { exact: true }).selectOption({ label: company });
+      await form.getByRole("radio", { name: /^exclusive/ }).check();
+      await form.getByRole("button", { name: "Add the domain" }).click();
+      await visitor.title().getByText(domain).waitFor();
+
+      const line = await createKey(visitor, key, company);
+      assert.ok(line.includes(`hello@${domain}`), line);
+
+      // From here on the list is looked at, and never loaded again.
+      await visitor.follow("Emails");
+      await page.evaluate(() => (window.same = true));
+      const to = `${t.unique("ann")}@remote.test`;
+      const good = await paste(line.replace("you@example.net", to));
+      await row(visitor, to).getByText("delivered").waitFor();
+      const bad = await paste(line.replace("you@example.net", "unknown@remote.test"));
+      const bounced = row(visitor, "unknown@remote.test").filter({ hasText: domain });
+      await bounced.getByText("bounced").waitFor();
+      assert.ok(await page.evaluate(() => window.same));
+
+      await bounced.getByRole("link").first().click();
+      await page.waitForURL(new RegExp(bad.id));
+      await visitor.see(/550 5\.1\.1 User unknown/);
+      await visitor.go(`emails/${good.id}`);
+      await visitor.see(`delivered to ${to}`);
+
+      await visitor.follow("Keys");
+      await row(visitor, key).getByRole("button", { name: "Revoke" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Revoke the key" }).click();
+      await row(visitor, key).waitFor({ state: "detached" });
+      assert.equal(await statusOf(line), "401");
+      await visitor.leave();
+    });
+  });
+}
+
+// The code of an authenticator app (RFC 6238), as many steps ahead.
+function codeOf(secret, ahead = 0) {
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  const bits = [...secret].map((c) => alphabet.indexOf(c).toString(2).padStart(5, "0")).join("");
+  const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
+  const time = Buffer.alloc(8);
+  time.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + ahead));
+  const hash = createHmac("sha1", key).update(time).digest();
+  const at = hash.at(-1) & 15;
+  return String((hash.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
+
+describe("codes of an authenticator app", () => {
+  it("are turned on, asked for at the login, and turned off", async () => {
+    const user = await t.newUser();
+    const visitor = await browser.visitor({ user });
+    const { page } = visitor;
+    await visitor.go("account");
+    await page.getByRole("button", { name: "Turn codes on" }).click();
+    let box = page.getByRole("dialog");
+    await box.getByLabel("Password").fill(user.password);
+    await box.getByRole("button", { name: "Continue" }).click();
+    await box.getByRole("img", { name: /QR/ }).waitFor();
+    const secret = (await box.locator("pre").innerText()).replaceAll(" ", "");
+    await box.getByLabel(/code/).fill(codeOf(secret));
+    await box.getByRole("button", { name: "Turn codes on" }).click();
+    box = page.getByRole("dialog", { name: "Codes are on" });
+    const [recovery] = (await box.locator("pre").innerText()).split("\n");
+    await box.getByRole("button", { name: "Done" }).click();
+
+    for (const code of [recovery, () => codeOf(secret, 1)]) {
+      await visitor.follow("Log out");
+      await visitor.logIn(user);
+      await page.getByLabel("Code").fill(typeof code === "string" ? code : code());
+      await page.getByRole("button", { name: "Log in", exact: true }).click();
+      await visitor.title().getByText("Account").waitFor();
+    }
+    // A recovery code is good once.
+    await visitor.follow("Log out");
+    await visitor.logIn(user);
+    await page.getByLabel("Code").fill(recovery);
+    await page.getByRole("button", { name: "Log in", exact: true }).click();
+    await page.getByRole("alert").or(page.locator(".wrong:visible")).first().waitFor();
+    await visitor.leave();
+  });
+});
