@@ -6,6 +6,7 @@
 // domains, keys, users: all that the audit log has). The function may be async:
 // it is called again two seconds after it has ended, or later when it takes
 // long: with a large store the pages that are open must not slow down the mail.
+// What costs the server more says after how many milliseconds at the earliest.
 
 const topics = ["emails", "refusals", "tenants"];
 const GAP_MS = 2000;
@@ -36,7 +37,7 @@ async function run(one) {
   setTimeout(() => {
     one.busy = false;
     if (one.wanted && subscribers.has(one)) run(one);
-  }, Math.min(GAP_MAX_MS, Math.max(GAP_MS, gap)));
+  }, Math.min(GAP_MAX_MS, Math.max(one.gap, gap)));
 }
 
 function tell(topic) {
@@ -93,8 +94,8 @@ document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") tell();
 });
 
-export function subscribe(wanted, call) {
-  const one = { topics: wanted, call, busy: false, wanted: false };
+export function subscribe(wanted, call, gap = GAP_MS) {
+  const one = { topics: wanted, call, gap, busy: false, wanted: false };
   subscribers.add(one);
   check();
   return () => {

@@ -3,7 +3,7 @@
 import { get, path } from "../api.js";
 import { badge, button, code, copyButton, definitions, el, exactTime, header, link, place, remark, section, tabs, time } from "../ui.js";
 import { subscribe } from "../live.js";
-import { stateOf } from "./emails.js";
+import { listed, stateOf } from "./emails.js";
 
 export const title = "Email";
 
@@ -168,7 +168,7 @@ export async function show(main, { id, session }) {
   draw(first);
   main.append(
     header(first.subject || "(no subject)", {
-      back: { href: place("emails"), text: "Emails" },
+      back: { href: listed, text: "Emails" },
       actions: [copyButton(location.href, { label: "Copy link" }), button("Emails to the same address", () => {
         location.hash = place("emails", { q: first.to[0] });
       })],
@@ -177,5 +177,12 @@ export async function show(main, { id, session }) {
     what,
     content(first),
   );
-  return subscribe(["emails"], async () => draw(await get(path`/admin/emails/${id}`)));
+  // The server asks Postfix about an email that waits.
+  let isOpen = first.is_open;
+  return subscribe(["emails"], async () => {
+    if (!isOpen) return;
+    const email = await get(path`/admin/emails/${id}`);
+    isOpen = email.is_open;
+    draw(email);
+  }, 4000);
 }

@@ -6,6 +6,9 @@ import { subscribe } from "../live.js";
 
 export const title = "Emails";
 
+// Where the list was, with what it was narrowed to: an email leads back there.
+export let listed = "#/emails";
+
 // "sent": Postfix has it, and is at it.
 const states = {
   staged: { text: "waiting", tone: "warn", title: "The milter has not seen it yet" },
@@ -138,6 +141,7 @@ export async function show(main, { query, session }) {
   const isNarrowed = () => Object.values(narrow.values()).some(Boolean);
 
   async function load(after) {
+    if (/^#\/emails(\?|$)/.test(location.hash)) listed = location.hash;
     const answer = await get("/admin/emails", { ...narrow.values(), after, limit: 50 });
     const some = answer.next && "Looked at the newest ones; “Load more” looks on.";
     note.textContent = [foundBy[answer.found_by], some].filter(Boolean).join(" ");

@@ -116,8 +116,12 @@ function attention(items) {
 // Of an empty system: what comes next, in order.
 function beginning({ companies, domains, keys, session }) {
   const active = domains.some((domain) => domain.active);
-  const step = (done, name, words, action) =>
-    el("li", { class: done ? "done" : "" }, el("strong", name), el("span", words), !done && action);
+  let isNext = true;
+  const step = (done, name, words, action) => {
+    const line = el("li", { class: done ? "done" : "" }, el("strong", name), el("span", words), !done && isNext && action);
+    isNext &&= done;
+    return line;
+  };
   return section(
     "First steps",
     { about: "Programs send over HTTP with a key, as a domain of their company." },
@@ -233,8 +237,9 @@ export async function show(main, { session }) {
     parts.replaceChildren(...(health ? [healthOf(health)] : []));
   }
 
-  async function refresh() {
-    await Promise.all([newest.refresh(), showStats(), showNeeds()]);
+  // An empty system shows its next step, one with mail what became of it.
+  async function showNewest() {
+    await newest.refresh();
     const none = newest.rows().length === 0;
     mail.hidden = none;
     if (!none) return start.replaceChildren();
@@ -243,6 +248,7 @@ export async function show(main, { session }) {
     ]);
     start.replaceChildren(beginning({ companies: companies.data, domains: domains.data, keys: keys.data, session }));
   }
+  const showRest = () => Promise.all([showStats(), showNeeds()]);
 
   main.append(
     header(title, {
@@ -252,12 +258,15 @@ export async function show(main, { session }) {
     }),
     start, needs, mail, parts,
   );
-  await refresh();
+  await Promise.all([showNewest(), showRest()]);
   const colours = matchMedia("(prefers-color-scheme: dark)");
   colours.addEventListener("change", showStats);
-  const leave = subscribe(["emails", "refusals", "tenants"], refresh);
+  const leave = [
+    subscribe(["emails", "tenants"], showNewest),
+    subscribe(["emails", "refusals", "tenants"], showRest, 15000),
+  ];
   return () => {
-    leave();
+    for (const one of leave) one();
     colours.removeEventListener("change", showStats);
     chart?.destroy();
   };

@@ -85,9 +85,9 @@ export async function show(main, { query, session }) {
     load: (after) => get("/admin/refusals", { ...narrow.values(), after, limit: 100 }),
     key: (row) => JSON.stringify([row.outcome, row.reason, row.domain, row.origin, row.client, row.login, row.sender, row.from]),
     columns: [
-      { title: "From", kind: "main", cell: (row) => el("span.address", { title: row.sender && `envelope sender ${row.sender}` }, row.from || row.sender || "nobody") },
+      { title: "From", cell: (row) => el("span.address", { title: row.sender && `envelope sender ${row.sender}` }, row.from || row.sender || "nobody") },
       { title: "Sent by", cell: who },
-      { title: "Why", cell: (row) => el("span", { title: row.reason }, row.reason_text) },
+      { title: "Why", kind: "main", cell: (row) => el("span", { title: row.reason }, row.reason_text) },
       { title: "Outcome", kind: "state", cell: (row) => badge(row.outcome, outcomes[row.outcome]) },
       { title: "Times", kind: "number", cell: (row) => row.count },
       { title: "Last", kind: "time", cell: (row) => time(row.last_at) },

@@ -1,0 +1,171 @@
+// The pages for mail: what is found while one types, what moves and what does not
+// when mail comes in, a test email, and what would let refused mail pass.
+
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import * as t from "./browser.mjs";
+
+let browser;
+
+before(async () => {
+  browser = await t.Browser.open();
+});
+
+after(() => browser.close());
+
+// A company with its owner at a desk.
+async function desk(options = {}) {
+  const tenant = await t.newTenant();
+  const owner = await t.newUser({ company: tenant.id });
+  const visitor = await browser.visitor({ user: owner, ...options });
+  return { tenant, visitor, page: visitor.page };
+}
+
+const rows = (page) => page.getByRole("main").locator(".list tbody tr");
+const row = (page, text) => rows(page).filter({ hasText: text });
+const only = (page, n) =>
+  page.waitForFunction((n) => document.querySelectorAll(".list tbody tr").length === n, n);
+
+describe("the emails", () => {
+  it("are found while one types, and by what they are in", async () => {
+    const { tenant, visitor, page } = await desk();
+    const [ann, bob] = [`${t.unique("ann")}@remote.test`, `${t.unique("bob")}@remote.test`];
+    const id = await t.send(tenant, { to: ann, subject: "Your invoice" });
+    await t.send(tenant, { to: [bob, ann], subject: "Something else" });
+    await t.send(tenant, { to: `unknown@remote.test`, subject: "Nobody there" });
+    await visitor.go("emails");
+    await only(page, 3);
+    // "/" leads to the search.
+    await page.keyboard.press("/");
+    await page.keyboard.type("INVOI");
+    await only(page, 1);
+    await row(page, "Your invoice").waitFor();
+    assert.match(page.url(), /#\/emails\?q=INVOI$/);
+    const search = page.getByRole("searchbox", { name: "Search" });
+    await search.fill(ann);
+    await only(page, 2);
+    await visitor.see("Emails to this address.");
+    await search.fill(id);
+    await visitor.see("The email with this id.");
+    await only(page, 1);
+    // The arrows go along the emails; an email leads back to what was found.
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await visitor.title().getByText("Your invoice").waitFor();
+    await page.getByRole("link", { name: "Emails" }).last().click();
+    await page.waitForURL(/#\/emails\?q=/);
+    await only(page, 1);
+    await search.fill("");
+    await only(page, 3);
+    await page.getByLabel("State", { exact: true }).selectOption("bounced");
+    await row(page, "Nobody there").waitFor();
+    await only(page, 1);
+    await search.fill("nothing is like this");
+    await visitor.see("No email fits");
+    await page.getByRole("button", { name: "Show all emails" }).click();
+    await only(page, 3);
+    await visitor.leave();
+  });
+
+  it("do not move away from under somebody who reads", async () => {
+    const { tenant, visitor, page } = await desk({ screen: { width: 1000, height: 500 } });
+    for (let i = 0; i < 20; i++)
+      await t.send(tenant, { to: "ann@remote.test", subject: `Number ${i}.` });
+    await visitor.go("emails");
+    await only(page, 20);
+    // At the top of the page, new ones come in by themselves.
+    await page.mouse.move(5, 5);
+    await t.send(tenant, { to: "ann@remote.test", subject: "Comes in" });
+    await row(page, "Comes in").waitFor();
+    await row(page, "Number 3.").scrollIntoViewIfNeeded();
+    await page.waitForFunction(() => scrollY > 60);
+    const top = () => row(page, "Number 3.").evaluate((node) => node.getBoundingClientRect().top);
+    const before = await top();
+    await t.send(tenant, { to: "ann@remote.test", subject: "Waits above" });
+    const show = page.getByRole("button", { name: "Show 1 new email" });
+    await show.waitFor();
+    assert.equal(await top(), before);
+    assert.equal(await row(page, "Waits above").count(), 0);
+    await show.click();
+    await row(page, "Waits above").waitFor();
+    await show.waitFor({ state: "hidden" });
+    await visitor.leave();
+  });
+
+  it("change their state in place, and tell each recipient's story", async () => {
+    const { tenant, visitor, page } = await desk();
+    await visitor.go("emails");
+    await visitor.see("No emails yet");
+    const id = await t.send(tenant, {
+      to: ["ann@remote.test", "unknown@remote.test", "later@remote.test"],
+      subject: "To three",
+      html: "<h1>Hello</h1>",
+    });
+    await row(page, "To three").getByText("delayed").waitFor();
+    await row(page, "To three").getByRole("link").click();
+    await page.waitForURL(new RegExp(id));
+    await visitor.see("In part, of 3 recipients: 1 delivered, 1 bounced, 1 deferred.");
+    await visitor.see(/550 5\.1\.1 User unknown/);
+    await visitor.see(/Postfix tries again/);
+    await page.frameLocator("iframe.mail-frame").getByRole("heading", { name: "Hello" }).waitFor();
+    await page.getByRole("tab", { name: "Message" }).click();
+    await visitor.see(/multipart\/alternative/);
+    await page.getByRole("tab", { name: "Header" }).click();
+    await visitor.see(`<${id}@${tenant.domain}>`);
+    await visitor.leave();
+  });
+});
+
+describe("a test email", () => {
+  it("is sent from a dialog, and leads to what became of it", async () => {
+    const { tenant, visitor, page } = await desk();
+    await visitor.go("");
+    await page.getByRole("button", { name: "Send a test email" }).first().click();
+    const form = page.getByRole("dialog", { name: "Send a test email" });
+    await form.getByLabel("To", { exact: true }).fill("not an address");
+    await form.getByRole("button", { name: "Send" }).click();
+    // The browser, or the server, says what is wrong; nothing is sent.
+    assert.ok(await form.isVisible());
+    await form.getByLabel("To", { exact: true }).fill("ann@remote.test");
+    await form.getByRole("button", { name: "Send" }).click();
+    await page.waitForURL(/#\/emails\/./);
+    await visitor.see("Yes: delivered to ann@remote.test.");
+    await visitor.see(`test@${tenant.domain}`);
+    await visitor.leave();
+  });
+
+  it("is not for those who only look", async () => {
+    const tenant = await t.newTenant();
+    const user = await t.newUser({ company: tenant.id, role: "viewer" });
+    const visitor = await browser.visitor({ user });
+    for (const place of ["", "emails"]) {
+      await visitor.go(place);
+      assert.equal(await visitor.page.getByRole("button", { name: "Send a test email" }).count(), 0);
+    }
+    await visitor.leave();
+  });
+});
+
+describe("the refusals", () => {
+  it("become exemptions with one click", async () => {
+    const { id } = await t.newTenant();
+    const domain = `${t.unique("learning")}.example`;
+    await t.postern(["domain", "add", domain, "--company", id, "--policy", "learn"]);
+    await t.smtp("EHLO crm.example", `MAIL FROM:<news@${domain}>`, "RCPT TO:<ann@dst.test>", "DATA",
+      `From: news@${domain}\r\nTo: ann@dst.test\r\nSubject: By no key\r\n\r\nHello\r\n.`);
+    const visitor = await browser.visitor({ user: t.operator });
+    const { page } = visitor;
+    // What needs attention leads to it.
+    await visitor.go("");
+    await page.getByRole("listitem").filter({ hasText: `${domain} learns` }).getByRole("link").click();
+    await page.waitForURL(new RegExp(`domain=${domain}`));
+    await row(page, `news@${domain}`).getByText("let pass").waitFor();
+    const advice = page.getByRole("region", { name: `Who else sends as ${domain}` });
+    await advice.getByRole("button", { name: "Exempt" }).click();
+    await visitor.see(`news@${domain} may send as ${domain} now.`);
+    await advice.waitFor({ state: "detached" });
+    const [exemption] = await t.postern(["exempt", "list", domain]);
+    assert.equal(exemption.value, `news@${domain}`);
+    await visitor.leave();
+  });
+});
