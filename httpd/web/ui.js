@@ -635,7 +635,10 @@ export function dialog({ title, text, fields, submit = "OK", tone = "primary", r
     box.showModal();
     // Return must not do what cannot be undone.
     const first = tone === "danger" ? ".form-buttons button[type=button]" : "button[type=submit]";
-    (box.querySelector("input, select, textarea") ?? box.querySelector(first))?.focus();
+    const asked = box.querySelector("input, select, textarea");
+    // Of a choice, what is chosen.
+    const at = asked?.type === "radio" ? box.querySelector("input:checked") : asked;
+    (at ?? box.querySelector(first))?.focus();
   });
 }
 

@@ -112,7 +112,7 @@ export async function show(main, { session, query }) {
     columns: [
       { title: "When", kind: "time", cell: (entry) => time(entry.at) },
       { title: "Who", cell: (entry) => el("span.address", who(entry)) },
-      { title: "What", cell: (entry) => el("span.said", verbs[entry.action] ?? entry.action, " ", object(entry)) },
+      { title: "What", cell: (entry) => el("span.deed", verbs[entry.action] ?? entry.action, " ", object(entry)) },
       { title: "Change", cell: difference },
       ...(session.operator ? [{ title: "Company", kind: "extra", cell: (entry) => (entry.company_id ? known.names.get(entry.company_id) ?? el("span.muted", "removed") : null) }] : []),
       { title: "From", kind: "extra", cell: (entry) => entry.origin && el("code.address", entry.origin) },
