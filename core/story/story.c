@@ -255,9 +255,9 @@ char *story_answer(const struct story *story)
 			"Not known: postern-milter let it pass, but then "
 			"Postfix failed, and may have lost it.");
 	else if (email->state == EMAIL_STAGED)
-		buf_add_str(&out,
-			"Not yet: it waits for postern-milter, and has gone to "
-			"nobody.");
+		buf_add_str(&out, "Not yet: postern-milter has not let it "
+				  "pass, so it has "
+				  "gone to nobody.");
 	else if (story_is_test(story))
 		buf_add_str(&out, "No: it was a test, which goes to nobody.");
 	else if (story->fates.n == 1) {
