@@ -346,6 +346,18 @@ int row_list(struct db *db, const char *sql, const struct db_param *params,
 	return result;
 }
 
+int row_all(struct db *db, const char *sql, const struct db_param *params,
+	const struct row_type *type, void *items_r, size_t *n_r, struct err *err)
+{
+	struct rows rows;
+
+	if (row_list(db, sql, params, type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	memcpy(items_r, &rows.items, sizeof(rows.items));
+	*n_r = rows.n;
+	return 0;
+}
+
 void row_list_free(const struct row_type *type, void *items, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

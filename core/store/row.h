@@ -111,6 +111,10 @@ struct rows {
 int row_list(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, size_t limit, struct rows *rows_r,
 	struct err *err);
+/* The same with all rows, into the two members of a list. items_r is the
+ * address of its pointer. */
+int row_all(struct db *db, const char *sql, const struct db_param *params,
+	const struct row_type *type, void *items_r, size_t *n_r, struct err *err);
 void row_list_free(const struct row_type *type, void *items, size_t n);
 
 /* A page of a list that is too long to be read at once. Lists are newest first.

@@ -67,13 +67,9 @@ int store_company_list(struct db *db, const char *company_id,
 	static const char sql_list[] =
 		"SELECT id, name, created_us FROM company"
 		" WHERE $id IS NULL OR id = $id ORDER BY name";
-	struct rows rows;
 
-	if (row_list(db, sql_list, DB_PARAMS(DB_TEXT("$id", company_id)),
-		    &company_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct company_list){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_list, DB_PARAMS(DB_TEXT("$id", company_id)),
+		&company_type, &list_r->items, &list_r->n, err);
 }
 
 static int remove_all(struct db *db, void *arg, struct err *err)

@@ -214,14 +214,10 @@ int store_domain_list(struct db *db, const char *company_id,
 		" ORDER BY name, company_id";
 	static const char sql_of_company[] = DOMAIN_SELECT
 		" WHERE company_id = $company ORDER BY name";
-	struct rows rows;
 
-	if (row_list(db, company_id ? sql_of_company : sql_all,
-		    DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
-		    &domain_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct domain_list){rows.items, rows.n};
-	return 0;
+	return row_all(db, company_id ? sql_of_company : sql_all,
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &domain_type,
+		&list_r->items, &list_r->n, err);
 }
 
 int store_domain_page(struct db *db, const struct domain_scope *scope,

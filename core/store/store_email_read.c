@@ -96,12 +96,9 @@ int store_email_outcome(struct db *db, const char *id,
 static int read_list(struct db *db, const char *sql,
 	const struct db_param *params, struct email_list *list_r, struct err *err)
 {
-	struct rows rows;
 
-	if (row_list(db, sql, params, &store_email_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct email_list){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql, params, &store_email_type, &list_r->items,
+		&list_r->n, err);
 }
 
 /* One statement for each kind of scope, so that each walks the index that fits

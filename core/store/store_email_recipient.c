@@ -72,13 +72,9 @@ int store_recipients_read(struct db *db, int64_t seq,
 		" coalesce(state, 'queued') AS fate, attempts, changed_us,"
 		" relay, dsn, text"
 		" FROM email_recipient WHERE email = $email ORDER BY n";
-	struct rows rows;
 
-	if (row_list(db, sql_read, DB_PARAMS(DB_INT("$email", seq)),
-		    &recipient_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*recipients_r = (struct recipients){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_read, DB_PARAMS(DB_INT("$email", seq)),
+		&recipient_type, &recipients_r->items, &recipients_r->n, err);
 }
 
 int store_recipients_envelope(

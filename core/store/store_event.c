@@ -174,13 +174,9 @@ int store_hops_of_email(
 	static const char sql_hops[] = "SELECT " HOP_COLUMNS
 				       " FROM hop h WHERE h.email = $email"
 				       " ORDER BY h.since_us, h.queue_id";
-	struct rows rows;
 
-	if (row_list(db, sql_hops, DB_PARAMS(DB_INT("$email", email)),
-		    &hop_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct hop_list){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_hops, DB_PARAMS(DB_INT("$email", email)),
+		&hop_type, &list_r->items, &list_r->n, err);
 }
 
 void store_hop_list_free(struct hop_list *list)
@@ -259,13 +255,9 @@ int store_recipient_fates(struct db *db, int64_t email,
 		"SELECT n, kind, address, state, attempts, changed_us, relay,"
 		" dsn, text FROM email_recipient"
 		" WHERE email = $email AND state IS NOT NULL ORDER BY n";
-	struct rows rows;
 
-	if (row_list(db, sql_fates, DB_PARAMS(DB_INT("$email", email)),
-		    &fate_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*fates_r = (struct recipient_fates){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_fates, DB_PARAMS(DB_INT("$email", email)),
+		&fate_type, &fates_r->items, &fates_r->n, err);
 }
 
 void store_recipient_fates_free(struct recipient_fates *fates)
@@ -697,20 +689,15 @@ int store_refused_counts(struct db *db, const struct event_count_filter *filter,
 		" AND ($domain IS NULL OR e.domain = $domain)"
 		" ORDER BY e.decided_us DESC LIMIT $max) r"
 		" GROUP BY 1, 2 ORDER BY 1, 2";
-	struct rows rows;
 
-	if (row_list(db, sql_refused,
-		    DB_PARAMS(DB_INT("$step",
-				      filter->by_domain ? 0 : filter->step_us),
-			    DB_INT("$begin", filter->begin_us),
-			    DB_INT("$end", filter->end_us),
-			    DB_TEXT("$company", filter->company_id),
-			    DB_TEXT("$domain", filter->domain),
-			    DB_INT("$max", REFUSED_COUNT_MAX)),
-		    &refused_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*counts_r = (struct refused_counts){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_refused,
+		DB_PARAMS(DB_INT("$step", filter->by_domain ? 0 : filter->step_us),
+			DB_INT("$begin", filter->begin_us),
+			DB_INT("$end", filter->end_us),
+			DB_TEXT("$company", filter->company_id),
+			DB_TEXT("$domain", filter->domain),
+			DB_INT("$max", REFUSED_COUNT_MAX)),
+		&refused_type, &counts_r->items, &counts_r->n, err);
 }
 
 void store_refused_counts_free(struct refused_counts *counts)
@@ -825,15 +812,11 @@ int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us,
 		" AND e.state = 'sent' AND e.queue_id <> ''"
 		" AND r.state IN ('queued', 'deferred', 'handed_on')"
 		" ORDER BY e.decided_us LIMIT $limit";
-	struct rows rows;
 
-	if (row_list(db, sql_open,
-		    DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us),
-			    DB_INT("$limit", limit)),
-		    &open_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*open_r = (struct open_recipients){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_open,
+		DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us),
+			DB_INT("$limit", limit)),
+		&open_type, &open_r->items, &open_r->n, err);
 }
 
 void store_open_recipients_free(struct open_recipients *open)

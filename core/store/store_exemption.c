@@ -192,15 +192,11 @@ int store_exemption_list(struct db *db, const char *company_id,
 		" WHERE ($domain IS NULL OR d.name = $domain)"
 		" AND ($company IS NULL OR d.company_id = $company)"
 		" ORDER BY d.name, x.kind, x.value";
-	struct rows rows;
 
-	if (row_list(db, sql_list,
-		    DB_PARAMS(DB_TEXT("$domain", domain),
-			    DB_TEXT("$company", company_id)),
-		    &exemption_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct exemption_list){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_list,
+		DB_PARAMS(DB_TEXT("$domain", domain),
+			DB_TEXT("$company", company_id)),
+		&exemption_type, &list_r->items, &list_r->n, err);
 }
 
 int store_exemption_remove(struct db *db, const char *id, struct err *err)

@@ -220,14 +220,10 @@ int store_key_list(struct db *db, const char *company_id,
 	static const char sql_of_company[] = KEY_SELECT
 		" WHERE k.company_id = $company"
 		" ORDER BY k.created_us DESC, k.id";
-	struct rows rows;
 
-	if (row_list(db, company_id ? sql_of_company : sql_all,
-		    DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &key_type,
-		    ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct key_list){rows.items, rows.n};
-	return 0;
+	return row_all(db, company_id ? sql_of_company : sql_all,
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &key_type,
+		&list_r->items, &list_r->n, err);
 }
 
 int store_key_page(struct db *db, const struct key_range *range,

@@ -242,13 +242,9 @@ int store_session_list_tokens(struct db *db, const char *company_id,
 		" WHERE s.kind = 'token'"
 		" AND ($company IS NULL OR u.company_id = $company)"
 		" ORDER BY s.created_us DESC, s.id";
-	struct rows rows;
 
-	if (row_list(db, sql_list, DB_PARAMS(DB_TEXT("$company", company_id)),
-		    &session_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct session_list){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_list, DB_PARAMS(DB_TEXT("$company", company_id)),
+		&session_type, &list_r->items, &list_r->n, err);
 }
 
 int store_session_revoke_token(
@@ -280,15 +276,11 @@ int store_session_list_browsers(struct db *db, const char *user_id,
 		" WHERE s.user_id = $user AND s.kind = 'browser'" IS_GOOD
 		" AND s.last_used_us >= $idle"
 		" ORDER BY s.last_used_us DESC, s.id";
-	struct rows rows;
 
-	if (row_list(db, sql_list,
-		    DB_PARAMS(DB_TEXT("$user", user_id), DB_INT("$now", now_us),
-			    DB_INT("$idle", idle_us)),
-		    &session_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct session_list){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_list,
+		DB_PARAMS(DB_TEXT("$user", user_id), DB_INT("$now", now_us),
+			DB_INT("$idle", idle_us)),
+		&session_type, &list_r->items, &list_r->n, err);
 }
 
 int store_session_end_browser(

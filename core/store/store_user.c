@@ -160,13 +160,9 @@ int store_user_list(struct db *db, const char *company_id,
 {
 	static const char sql_list[] = USER_SELECT " WHERE 1" IN_COMPANY
 						   " ORDER BY login";
-	struct rows rows;
 
-	if (row_list(db, sql_list, DB_PARAMS(DB_TEXT("$company", company_id)),
-		    &user_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct user_list){rows.items, rows.n};
-	return 0;
+	return row_all(db, sql_list, DB_PARAMS(DB_TEXT("$company", company_id)),
+		&user_type, &list_r->items, &list_r->n, err);
 }
 
 /* A change of one user; params has `$id` and `$company`, as key has. */
