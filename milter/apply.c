@@ -22,14 +22,9 @@
 #include "core/store/store_probe.h"
 #include "milter/session.h"
 
-/*
- * record: what the milter writes down about a message.
- *
- * Every function is one job for the committer, so that a message costs one
- * commit at most, shared with those that end at the same time.
- *
- * Threads: any thread of libmilter; the jobs run on the one of them that commits.
- */
+/* What is written down about a message is one job for the committer, so that it
+ * costs one commit at most, shared with those that end at the same time. The
+ * job runs on the thread of libmilter that commits. */
 
 struct entry {
 	const char *ticket; /* NULL: the message is no email of ours */

@@ -16,7 +16,7 @@
 #include "core/base/str.h"
 
 /*
- * origin: where the mail of a connection comes from.
+ * Where the mail of a connection comes from.
  *
  * Mail that enters by sendmail(1) has no client. Postfix presents it as coming
  * from the address 127.0.0.1 and the port 0, which no TCP client has. That is

@@ -20,10 +20,6 @@
 #include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
 
-/*
- * origin: where the mail of a connection comes from.
- */
-
 /* The origin of mail whose client has no login. peer is what the milter
  * protocol tells of the client, NULL when it has no Internet address. */
 enum mail_origin origin_of(
