@@ -53,12 +53,26 @@ async function problemOf(answer) {
   return new Problem(text, { status: answer.status, name: body.name, retryAfter });
 }
 
+// A page that nobody has touched for a while goes on asking what is new; that
+// must not keep a login alive (admin.session_idle).
+const UNATTENDED_MS = 60000;
+let touched = Date.now();
+for (const kind of ["pointerdown", "pointermove", "keydown", "wheel"])
+  addEventListener(kind, () => (touched = Date.now()), { capture: true, passive: true });
+
+function headersOf(body) {
+  const headers = {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (Date.now() - touched > UNATTENDED_MS) headers["Postern-Unattended"] = "1";
+  return headers;
+}
+
 async function request(method, where, body, quiet) {
   let answer;
   try {
     answer = await fetch(where, {
       method,
-      headers: body === undefined ? {} : { "Content-Type": "application/json" },
+      headers: headersOf(body),
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: "no-store",
       signal: AbortSignal.timeout(60000),

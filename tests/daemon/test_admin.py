@@ -392,6 +392,13 @@ def test_sessions_end(own_box):
     assert admin.status("GET", "/admin/session") == 200
     age("last_used_us", 6)
     assert admin.status("GET", "/admin/session") == 401
+    # What a page asks by itself while nobody is there does not count.
+    admin.login(login, PASSWORD)
+    age("last_used_us", 4)
+    unattended = {"Postern-Unattended": "1"}
+    assert admin.status("GET", "/admin/session", headers=unattended) == 200
+    age("last_used_us", 2)
+    assert admin.status("GET", "/admin/session", headers=unattended) == 401
     admin.login(login, PASSWORD)
     assert admin.status("GET", "/admin/session") == 200
     age("expires_us", 61)
