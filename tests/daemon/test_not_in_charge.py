@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from harness import Sandbox, wait_for
+from harness.admin import operator
 from harness.httpd import check_problem
 from harness.sandbox import METHOD, unique
 from harness.submit import ticket_address, ticket_of
@@ -248,6 +249,10 @@ def test_clients_are_told(own_box):
     assert len(waiting(box)) == FEW
     (line,) = re.findall(r"event=milter_not_in_charge .*", box.log("httpd"))
     assert "does not ask postern-milter" in line
+    # And the admins.
+    needs = {i["code"]: i for i in operator(box).ok("GET", "/admin/attention")["data"]}
+    assert needs["not_in_charge"]["level"] == "problem"
+    assert "does not ask postern-milter" in needs["not_in_charge"]["text"]
 
 
 @pytest.mark.submission("sendmail")

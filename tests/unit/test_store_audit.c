@@ -326,6 +326,30 @@ static void test_actor_of_job(void **state)
 	store_audit_list_free(&list);
 }
 
+/* What changes no object, in the name of whoever did it. */
+static void test_deed(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct audit_deed deed = {.company_id = "c",
+		.action = "email.test",
+		.object_id = "key",
+		.object_name = "shop",
+		.after = "{\"to\":\"a@b.test\"}"};
+	struct audit_list list;
+
+	db_set_actor(temp->db, &ann);
+	OK(store_audit_note(temp->db, &deed, &why));
+	read_all(temp->db, &list);
+	assert_int_equal(list.n, 1);
+	assert_string_equal(list.items[0].action, "email.test");
+	assert_string_equal(list.items[0].company_id, "c");
+	assert_string_equal(list.items[0].object_id, "key");
+	assert_string_equal(list.items[0].actor_name, "ann");
+	assert_string_equal(list.items[0].after, deed.after);
+	assert_null(list.items[0].before);
+	store_audit_list_free(&list);
+}
+
 /* Whom an entry is shown, and in which pages. */
 static void test_pages(void **state)
 {
@@ -413,6 +437,7 @@ int main(void)
 		TEST(rolled_back),
 		TEST(no_entry_no_change),
 		TEST(actor_of_job),
+		TEST(deed),
 		TEST(pages),
 	};
 
