@@ -64,21 +64,33 @@ void login_throttle_free(struct login_throttle *throttle)
 	free(throttle);
 }
 
+static struct tries *find_tries(struct login_throttle *throttle, char kind,
+	const char *who, uint8_t hash[static SECRET_HASH_LEN])
+{
+	_cleanup_free_ char *name = mem_printf("%c%s", kind, who);
+	struct tries *set;
+
+	secret_hash(name, strlen(name), hash);
+	set = throttle->sets[hash[0]];
+	for (size_t i = 0; i < PLACES; i++)
+		if (memcmp(set[i].who, hash, SECRET_HASH_LEN) == 0)
+			return &set[i];
+	return NULL;
+}
+
+/* The same; a new one where there is none. */
 static struct tries *tries_of(
 	struct login_throttle *throttle, char kind, const char *who)
 {
-	_cleanup_free_ char *name = mem_printf("%c%s", kind, who);
 	uint8_t hash[SECRET_HASH_LEN];
-	struct tries *set, *least;
+	struct tries *found = find_tries(throttle, kind, who, hash);
+	struct tries *set = throttle->sets[hash[0]], *least = set;
 
-	secret_hash(name, strlen(name), hash);
-	least = set = throttle->sets[hash[0]];
-	for (size_t i = 0; i < PLACES; i++) {
-		if (memcmp(set[i].who, hash, sizeof(hash)) == 0)
-			return &set[i];
+	if (found)
+		return found;
+	for (size_t i = 1; i < PLACES; i++)
 		if (set[i].n < least->n)
 			least = &set[i];
-	}
 	*least = (struct tries){0};
 	memcpy(least->who, hash, sizeof(hash));
 	return least;
@@ -113,18 +125,27 @@ static void count_try(struct tries *tries, int64_t now_us, int64_t most_s)
 			 (wait_s < most_s ? wait_s : most_s) * INT64_C(1000000);
 }
 
+/* Of wrong codes; NULL when there were none. */
+static struct tries *tries_of_codes(
+	struct login_throttle *throttle, const char *login)
+{
+	uint8_t hash[SECRET_HASH_LEN];
+
+	return find_tries(throttle, 'c', login, hash);
+}
+
 int login_throttle_try(struct login_throttle *throttle, const char *address,
 	const char *login, int64_t now_us)
 {
+	const struct tries *codes = tries_of_codes(throttle, login);
+	int64_t free_us = codes ? codes->free_us : 0;
 	struct tries *by_address = tries_of_address(throttle, address);
 	struct tries *by_login = tries_of(throttle, 'l', login);
-	struct tries *codes = tries_of(throttle, 'c', login);
-	int64_t free_us = by_address->free_us;
 
+	if (free_us < by_address->free_us)
+		free_us = by_address->free_us;
 	if (free_us < by_login->free_us)
 		free_us = by_login->free_us;
-	if (free_us < codes->free_us)
-		free_us = codes->free_us;
 	if (free_us > now_us)
 		return (int)((free_us - now_us + 999999) / 1000000);
 	count_try(by_address, now_us, ADDRESS_WAIT_S);
@@ -143,12 +164,16 @@ static void take_back(struct tries *tries)
 void login_throttle_good(
 	struct login_throttle *throttle, const char *address, const char *login)
 {
+	struct tries *codes = tries_of_codes(throttle, login);
 	struct tries *by_login = tries_of(throttle, 'l', login);
-	struct tries *codes = tries_of(throttle, 'c', login);
 
+	by_login->n = 0;
+	by_login->free_us = 0;
+	if (codes) {
+		codes->n = 0;
+		codes->free_us = 0;
+	}
 	take_back(tries_of_address(throttle, address));
-	by_login->n = codes->n = 0;
-	by_login->free_us = codes->free_us = 0;
 }
 
 void login_throttle_half(
