@@ -96,7 +96,7 @@ let live = "off";
 function showLive() {
   const node = document.getElementById("live");
   if (node) {
-    node.textContent = { live: "Live", polling: "Looks every 15 s", off: "" }[live];
+    node.textContent = { live: "Live", polling: "Looks every 15 s", lost: "No answer, trying again", off: "" }[live];
     node.dataset.state = live;
   }
 }

@@ -19,7 +19,8 @@ let source = null;
 let poll = null;
 let onState = () => {};
 
-// "live", "polling" (there is no stream: the page asks now and then), or "off".
+// "live", "polling" (there is no stream: the page asks now and then), "lost" (the
+// server is not reached), or "off".
 export function whenLiveChanges(call) {
   onState = call;
 }
@@ -65,9 +66,10 @@ function open() {
   };
   source.onerror = () => {
     pollFrom(true);
-    onState("polling");
     // The browser comes again by itself, unless the answer was no stream.
-    if (source?.readyState === EventSource.CLOSED) {
+    const refused = source?.readyState === EventSource.CLOSED;
+    onState(refused ? "polling" : "lost");
+    if (refused) {
       source = null;
       setTimeout(check, POLL_MS);
     }
