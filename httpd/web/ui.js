@@ -66,13 +66,6 @@ export const number = (value) => new Intl.NumberFormat("en").format(value);
 export const count = (n, noun, nouns = `${noun}s`) =>
   `${number(n)} ${n === 1 ? noun : nouns}`;
 
-export function bytes(n) {
-  const units = ["bytes", "KB", "MB", "GB"];
-  let i = 0;
-  for (; n >= 1000 && i < units.length - 1; i++) n /= 1000;
-  return `${i ? n.toFixed(1) : n} ${units[i]}`;
-}
-
 const spans = [
   [60, 1, "s"],
   [3600, 60, "min"],
@@ -556,7 +549,7 @@ function field(spec) {
 // A form whose run(values) may throw: the words are shown at the field that they
 // name in `backticks`, or that the error has as its `field`; else above the buttons. Values that were left empty are
 // undefined.
-export function form({ fields = [], submit = "Save", tone = "primary", run, extra = [], cancel }) {
+export function form({ fields = [], submit = "Save", tone = "primary", run, cancel }) {
   const all = fields.map(field);
   const wrong = el("div.remark.tone-bad", { role: "alert", hidden: true });
   const go = el(`button.btn.btn-sm.btn-${tone}`, { type: "submit" }, submit);
@@ -596,7 +589,6 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, extr
     "form.form",
     { onsubmit, oninput: show, novalidate: all.some((f) => f.when) },
     all.map((f) => f.element),
-    extra,
     wrong,
     el("div.form-buttons", go, cancel && button("Cancel", cancel)),
   );

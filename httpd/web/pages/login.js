@@ -14,6 +14,7 @@ export async function show(main, { query, loggedIn }) {
     el(
       "div.login",
       el("h1", { tabindex: -1 }, "Log in"),
+      expired,
       form({
         fields: [
           { name: "login", label: "Login", required: true, autocomplete: "username" },
@@ -27,7 +28,6 @@ export async function show(main, { query, loggedIn }) {
             when: () => wantsCode,
           },
         ],
-        extra: expired || [],
         submit: "Log in",
         run: async (values) => {
           try {
