@@ -331,6 +331,8 @@ export function table({ caption, columns, rows = [], key, href, empty: nothing }
 
   function cellOf(column, row, where) {
     let inner = column.cell(row);
+    // On a phone a cell has two columns: its title, and one thing.
+    if (Array.isArray(inner) && column.kind !== "actions") inner = el("span", inner);
     if (where) inner = el("a.row-link", { href: where }, inner);
     return el("td", { class: column.kind ? `is-${column.kind}` : "", "data-title": column.title ?? "" }, inner ?? el("span.muted", "–"));
   }
