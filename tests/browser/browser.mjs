@@ -263,6 +263,8 @@ export class Visitor {
         document.querySelector("main h1") &&
         !document.querySelector("main[aria-busy=true], main [aria-busy=true], .loading"),
     );
+    for (const frame of await this.page.locator("main iframe:visible").all())
+      await frame.contentFrame().locator("body *").first().waitFor();
   }
 
   title() {
