@@ -122,17 +122,17 @@ static void look_at_program(struct metrics *metrics, size_t n,
 	_cleanup_free_ char *path = metrics_path(
 		metrics->shared->database, program);
 	enum metrics_found found = metrics_read(path, program, values);
-	struct program *it = &metrics->programs[n];
+	struct program *one = &metrics->programs[n];
 
-	it->name = metrics_program_name(program);
-	it->up = found == METRICS_LIVE;
-	it->told = found == METRICS_LIVE || found == METRICS_ENDED;
-	if (it->told) {
-		it->process = *process;
-		it->store = *store;
+	one->name = metrics_program_name(program);
+	one->up = found == METRICS_LIVE;
+	one->told = found == METRICS_LIVE || found == METRICS_ENDED;
+	if (one->told) {
+		one->process = *process;
+		one->store = *store;
 	}
-	if (!it->up)
-		buf_printf(&metrics->out, "# %s: %s\n", it->name, words[found]);
+	if (!one->up)
+		buf_printf(&metrics->out, "# %s: %s\n", one->name, words[found]);
 }
 
 static void look_at_programs(struct metrics *metrics)
@@ -190,15 +190,15 @@ static void tell_programs(struct metrics *metrics)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		metric(out, rows[i].name, rows[i].kind, rows[i].help);
 		for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++) {
-			const struct program *it = &metrics->programs[n];
+			const struct program *one = &metrics->programs[n];
 			const int64_t *value =
-				(const int64_t *)((const char *)&it->process +
+				(const int64_t *)((const char *)&one->process +
 						  rows[i].offset);
 
-			if (it->up)
+			if (one->up)
 				(rows[i].us ? sample_us : sample)(out, *value,
 					"%s{program=\"%s\"}", rows[i].name,
-					it->name);
+					one->name);
 		}
 	}
 }
@@ -503,14 +503,14 @@ static void tell_commits(struct metrics *metrics)
 	metric(out, FSYNC, SUMMARY,
 		"Syncs of the write-ahead log after commits.");
 	for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++) {
-		const struct program *it = &metrics->programs[n];
+		const struct program *one = &metrics->programs[n];
 
-		if (!it->told)
+		if (!one->told)
 			continue;
-		sample_us(out, it->store.sync_us, FSYNC "_sum{program=\"%s\"}",
-			it->name);
-		sample(out, it->store.syncs, FSYNC "_count{program=\"%s\"}",
-			it->name);
+		sample_us(out, one->store.sync_us, FSYNC "_sum{program=\"%s\"}",
+			one->name);
+		sample(out, one->store.syncs, FSYNC "_count{program=\"%s\"}",
+			one->name);
 	}
 #undef FSYNC
 	single(out, "postern_store_failed_commits_total", COUNTER,
