@@ -232,9 +232,9 @@ int store_email_queue(
 	struct db *db, struct email_queue *queue_r, struct err *err);
 
 /* How many emails of a company, or of all, wait: for the milter's decision, and
- * were staged before a time; or for another attempt. EMAIL_WAITING_MAX at most
- * of each. 0 or -1. */
-enum { EMAIL_WAITING_MAX = 1000 };
+ * were staged before a time; or for another attempt. Of each it looks at
+ * EMAIL_WAITING_MAX at most, whose ever they are. 0 or -1. */
+enum { EMAIL_WAITING_MAX = 10000 };
 struct email_waiting {
 	int64_t staged;
 	int64_t delayed;

@@ -629,18 +629,17 @@ int store_email_waiting(struct db *db, const char *company_id,
 	struct err *err)
 {
 	static const char sql_staged[] =
-		"SELECT count(*) AS n FROM (SELECT 1 FROM email e"
+		"SELECT count(*) AS n FROM (SELECT e.company_id FROM email e"
 		" WHERE e.state = 'staged' AND e.queue_id IS NULL"
-		" AND e.created_us < $before"
-		" AND ($company IS NULL OR e.company_id || '' = $company)"
-		" LIMIT $max)";
+		" AND e.created_us < $before LIMIT $max) w"
+		" WHERE $company IS NULL OR w.company_id = $company";
 	static const char sql_delayed[] =
-		"SELECT count(*) AS n FROM (SELECT 1 FROM email e"
+		"SELECT count(*) AS n FROM (SELECT e.company_id FROM email e"
 		" WHERE e.last_event = 'delivery_delayed'"
 		" AND e.last_event IN"
 		" ('delivery_delayed', 'bounced', 'failed', 'complained')"
-		" AND ($company IS NULL OR e.company_id || '' = $company)"
-		" LIMIT $max)";
+		" LIMIT $max) w"
+		" WHERE $company IS NULL OR w.company_id = $company";
 
 	if (row_number(db, sql_staged,
 		    DB_PARAMS(DB_INT("$before", staged_before_us),
