@@ -73,6 +73,8 @@ static bool has_print(const char *bytes, unsigned n, const struct print *print)
 {
 	struct print other;
 
+	if (print->len == 0)
+		return true; /* nothing is known */
 	if (n < print->len)
 		return false;
 	make_print(bytes, print->len, &other);
@@ -410,9 +412,33 @@ static void drop_used(struct source_file *file)
 	file->used = 0;
 }
 
-/* The next rotated file, or the file itself: 1, 0 there is none, -1. */
+/* Those that were rotated after the one that is being read, which was last
+ * written to then, are to be read before the file itself. */
+static void list_following(struct source_file *file, int64_t written_us)
+{
+	struct candidate *all = NULL;
+	size_t n = list_rotated(file, &file->print, &all);
+
+	strv_free(&file->rotated);
+	file->rotated_n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].same && all[i].time_us > written_us)
+			strv_add(&file->rotated, all[i].path);
+	free_candidates(all, n);
+}
+
+/* The next rotated file, or the file itself: 1, 0 there is none, -1. While that
+ * has nothing in it, the place is behind the rotated one: it may be rotated
+ * again before anybody looks. */
 static int open_following(struct source_file *file, struct err *err)
 {
+	struct stat st;
+
+	if (file->rotated_n == file->rotated.n && file->old && !file->once) {
+		if (stat(file->path, &st) < 0 || st.st_size == 0)
+			return 0;
+		list_following(file, file->old_time_us);
+	}
 	if (file->rotated_n < file->rotated.n) {
 		const char *path = file->rotated.items[file->rotated_n];
 		int result = open_rotated(file, path, 0, err);
@@ -460,20 +486,9 @@ static int look_around(struct source_file *file, struct err *err)
 /* The renamed file is read to its end: on with those behind it. */
 static int leave_renamed(struct source_file *file, struct err *err)
 {
-	struct print before = file->print;
-	struct candidate *all = NULL;
-	int64_t written_us;
 	struct stat st;
-	size_t n;
 
-	written_us = fstat(file->fd, &st) == 0 ? mtime_us(&st) : 0;
-	n = list_rotated(file, &before, &all);
-	strv_free(&file->rotated);
-	file->rotated_n = 0;
-	for (size_t i = 0; i < n; i++)
-		if (!all[i].same && all[i].time_us > written_us)
-			strv_add(&file->rotated, all[i].path);
-	free_candidates(all, n);
+	list_following(file, fstat(file->fd, &st) == 0 ? mtime_us(&st) : 0);
 	close_all(file);
 	return open_following(file, err);
 }

@@ -291,6 +291,31 @@ static void test_late_writer(void **state)
 	end(&world);
 }
 
+/* Somebody looks while there is nothing in the file: at first, and when it was
+ * just truncated. */
+static void test_empty(void **state)
+{
+	struct log_world world;
+
+	begin(&world, *state);
+	append(&world, "");
+	look(&world);
+	stop(&world);
+	look(&world);
+	put(&world, 3);
+	look(&world);
+	for (int i = 0; i < 3; i++) {
+		put(&world, 2);
+		rotate_by_copy(&world);
+		look(&world);
+		look(&world);
+	}
+	put(&world, 1);
+	look(&world);
+	check(&world);
+	end(&world);
+}
+
 static void test_lost(void **state)
 {
 	struct log_world world;
@@ -438,6 +463,7 @@ int main(void)
 		TEST(test_packed),
 		TEST(test_half_lines),
 		TEST(test_late_writer),
+		TEST(test_empty),
 		TEST(test_lost),
 		TEST(test_start_while_packing),
 		TEST(test_start_in_a_rotation),
