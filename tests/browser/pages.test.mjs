@@ -115,12 +115,6 @@ const overhang = (page) =>
 // What is wrong with the page as it stands, and a picture of it.
 async function look(visitor, name) {
   const { page } = visitor;
-  // A frame is painted once it was in sight.
-  if (await page.locator("main iframe").count()) {
-    await page.locator("main iframe").scrollIntoViewIfNeeded();
-    await page.screenshot();
-    await page.evaluate(() => scrollTo(0, 0));
-  }
   await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
   const wrong = await obstacles(page);
   const wide = await overhang(page);
