@@ -755,6 +755,26 @@ int store_log_state(struct db *db, struct log_state *state_r, struct err *err)
 	return row_number(db, sql_gaps, NULL, &state_r->gaps, err) < 0 ? -1 : 0;
 }
 
+int store_log_silence(struct db *db, int64_t from_us, int64_t to_us,
+	int64_t *since_us_r, struct err *err)
+{
+	enum { LOOK_MAX = 1000 };
+	static const char sql_silent[] =
+		"SELECT s.decided_us FROM (SELECT e.seq, e.decided_us,"
+		" e.last_event, e.state, e.queue_id FROM email e"
+		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
+		" AND e.decided_us >= $from AND e.decided_us < $to"
+		" ORDER BY e.decided_us DESC LIMIT $max) s"
+		" WHERE s.last_event = 'sent' AND s.state = 'sent'"
+		" AND s.queue_id <> '' AND NOT EXISTS"
+		" (SELECT 1 FROM hop h WHERE h.email = s.seq) LIMIT 1";
+
+	return row_number(db, sql_silent,
+		DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us),
+			DB_INT("$max", LOOK_MAX)),
+		since_us_r, err);
+}
+
 int store_gap_add(struct db *db, const char *source, const char *why,
 	int64_t from_us, int64_t to_us, struct err *err)
 {

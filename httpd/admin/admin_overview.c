@@ -211,27 +211,9 @@ __attribute__((format(printf, 3, 4))) static void tell(
 	va_end(args);
 }
 
-/* An email of which nothing was said so long after Postfix had it: 1, 0, -1. */
-static int look_for_silence(
-	struct db *db, int64_t now_us, int64_t *since_us_r, struct err *err)
-{
-	static const int64_t wait_us = INT64_C(600) * 1000000;
-	struct open_recipients open;
-	int found = 0;
-
-	if (store_open_recipients(
-		    db, now_us - DAY_US, now_us - wait_us, 1, &open, err) < 0)
-		return -1;
-	if (open.n > 0 && !open.items[0].seen) {
-		*since_us_r = open.items[0].decided_us;
-		found = 1;
-	}
-	store_open_recipients_free(&open);
-	return found;
-}
-
 static void look_at_events(struct db *db, int64_t now_us, struct part *part)
 {
+	static const int64_t patience_us = 600 * SECOND_US;
 	struct err err = ERR_INIT;
 	struct log_state state;
 	char read_at[CLOCK_TEXT_SIZE], since[CLOCK_TEXT_SIZE];
@@ -239,7 +221,8 @@ static void look_at_events(struct db *db, int64_t now_us, struct part *part)
 	int silent;
 
 	if (store_log_state(db, &state, &err) < 0 ||
-		(silent = look_for_silence(db, now_us, &since_us, &err)) < 0) {
+		(silent = store_log_silence(db, now_us - DAY_US,
+			 now_us - patience_us, &since_us, &err)) < 0) {
 		tell(part, false, "%s", err.text);
 		return;
 	}

@@ -328,7 +328,8 @@ def test_attention_of_the_parts(own_box):
     admin = operator(box)
     box.httpd().send({"from": "a@example.com", "to": "b@dst.test", "text": "x"})
     wait_for("all to be well", lambda: attention(admin) == {})
-    # The log is mute: nobody reads it, while mail goes out.
+    # The log is mute: nobody reads it, while mail goes out. What it told of an
+    # earlier email, which waits, hides nothing.
     box.stop("events")
     box.httpd().send({"from": "a@example.com", "to": "b@dst.test", "text": "x"})
     box.query("UPDATE email SET decided_us = decided_us - 660000000")

@@ -306,6 +306,7 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 		0);
 	OK(store_recipient_fates(db, 1, &fates, &why));
 	store_recipient_fates_free(&fates);
+	assert_int_equal(store_log_silence(db, 8, 9, &(int64_t){0}, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
 		OK(store_event_counts(db, &counted[i], &counts, &why));
 		store_event_counts_free(&counts);
@@ -548,6 +549,8 @@ static const struct {
 	{"WHERE e.company_id = $company AND e.seq BETWEEN",
 		"SEARCH e USING INDEX email_by_company (company_id=? AND "
 		"rowid>?"},
+	{"AND e.decided_us < $to ORDER BY e.decided_us DESC LIMIT $max) s",
+		"SEARCH e USING INDEX email_open (decided_us>?"},
 	{"e.created_us < $before", "SEARCH e USING INDEX email_staged"},
 	{"e.last_event = 'delivery_delayed'",
 		"SEARCH e USING INDEX email_by_trouble (last_event=?)"},
