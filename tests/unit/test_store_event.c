@@ -352,6 +352,33 @@ static void test_together(void **state)
 	assert_string_equal(last, "sent");
 }
 
+/* One that the log has told of, and that waits, hides none of which it has told
+ * nothing. */
+static void test_silence(void **state)
+{
+	struct temp_db *temp = *state;
+	struct hop hop = {.queue_id = (char *)"4X", .since_us = 1000, .n = -1};
+	struct temp_tenant tenant;
+	struct email email;
+	int64_t since_us;
+
+	hop.email = begin(temp);
+	OK(store_hop_add(temp->db, &hop, &why));
+	assert_int_equal(
+		store_log_silence(temp->db, 1, 5000, &since_us, NULL), 0);
+	temp_db_tenant(temp->db, "Other", "other.test", &tenant);
+	temp_db_email(&tenant, &email);
+	OK(store_email_stage(temp->db, &email, &why));
+	assert_int_equal(
+		store_email_record(temp->db, email.ticket, "5X", 2000, NULL), 1);
+	store_email_clear(&email);
+	assert_int_equal(
+		store_log_silence(temp->db, 1, 5000, &since_us, NULL), 1);
+	assert_int_equal(since_us, 2000);
+	assert_int_equal(
+		store_log_silence(temp->db, 1, 2000, &since_us, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +391,7 @@ int main(void)
 		TEST(test_queue_ids),
 		TEST(test_removed),
 		TEST(test_together),
+		TEST(test_silence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
