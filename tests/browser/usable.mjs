@@ -7,7 +7,7 @@
 import { after, before, it } from "node:test";
 import * as t from "./browser.mjs";
 
-const ROUNDS = 15;
+const ROUNDS = 9;
 const PLACES = [
   ["login", null],
   ["overview", ""],
