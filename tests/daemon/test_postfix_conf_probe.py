@@ -1,6 +1,7 @@
 """check shows by a message whether Postfix asks the milter; through a real Postfix."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -32,8 +33,14 @@ class Changed:
         self.before = [file.read_text() for file in self.files]
 
     def main_cf(self, *lines):
-        with self.files[0].open("a") as file:
-            file.write("\n".join([*lines, ""]))
+        """In the place of what it says of the same names: of a name that stands
+        twice every process of Postfix warns, and so does postlogd, which waits for
+        itself for ever when others fill its socket meanwhile."""
+        text = self.files[0].read_text()
+        for line in lines:
+            name = re.escape(line.partition("=")[0].strip())
+            text = re.sub(rf"(?m)^{name}[ \t]*=.*\n([ \t].*\n)*", "", text)
+        self.files[0].write_text("\n".join([text.rstrip("\n"), *lines, ""]))
         self.reload()
 
     def master_cf(self, behind, line):
