@@ -416,7 +416,7 @@ def test_killed_again_and_again(own_box):
                     file.write(part)
             if i == 0:
                 wait_for("the first line to be read", stored(1))
-            if i % 40 == 0:
+            if i % 20 == 0:
                 time.sleep(random.random() / 8)
                 readers[-1].send_signal(signal.SIGKILL)
                 readers[-1].wait()
@@ -428,7 +428,7 @@ def test_killed_again_and_again(own_box):
         assert readers[-1].wait(60) == 0
     finally:
         readers[-1].kill()
-    assert len(readers) == 101
+    assert len(readers) == 201
     assert db.execute(
         "SELECT kind, count(*), count(DISTINCT email) FROM event GROUP BY kind"
     ).fetchall() == [(kind, log.emails, log.emails) for kind in ("accepted", "deferred", "delivered")]
