@@ -561,6 +561,12 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, canc
     const now = Object.fromEntries(all.map((f) => [f.name, f.read()]));
     for (const f of all) if (f.when) f.element.hidden = !f.when(now);
   };
+  // After run(), which may have found that something else is to be asked for.
+  const askMore = () => {
+    const before = all.filter((f) => f.element.hidden);
+    show();
+    before.find((f) => !f.element.hidden)?.element.querySelector("input, select, textarea")?.focus();
+  };
 
   function complain(error) {
     show();
@@ -579,6 +585,7 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, canc
     go.disabled = true;
     try {
       await run(values());
+      askMore();
     } catch (error) {
       complain(error);
     } finally {

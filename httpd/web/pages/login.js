@@ -33,11 +33,11 @@ export async function show(main, { query, loggedIn }) {
           try {
             await postQuietly("/admin/session", values);
           } catch (error) {
-            if (error.code === "code_required") {
-              wantsCode = true;
-              error.field = "code";
-            }
-            throw error;
+            if (error.code !== "code_required") throw error;
+            // That a code is wanted is no error; that it is wrong is one.
+            if (wantsCode) throw Object.assign(error, { field: "code" });
+            wantsCode = true;
+            return;
           }
           await loggedIn();
         },
