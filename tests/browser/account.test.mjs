@@ -72,6 +72,9 @@ it("sets a first password, and uses codes from then on", async () => {
   // The next one, since each works once.
   await visitor.follow("Log out");
   await visitor.logIn(user);
+  await page.getByLabel("Code", { exact: true }).waitFor();
+  // That it is asked for is no error.
+  assert.equal(await page.locator(".wrong:visible, [role=alert]:visible, .is-invalid").count(), 0);
   await page.getByLabel("Code", { exact: true }).fill(codeOf(secret, 1));
   await page.getByRole("button", { name: "Log in", exact: true }).click();
   await visitor.follow("Log out");
@@ -80,6 +83,17 @@ it("sets a first password, and uses codes from then on", async () => {
   await page.getByRole("button", { name: "Log in", exact: true }).click();
   await visitor.follow("Account");
   await visitor.see("7 left");
+
+  // A recovery code is good once.
+  await visitor.follow("Log out");
+  await visitor.logIn(user);
+  await page.getByLabel("Code", { exact: true }).fill(codes[0]);
+  await page.getByRole("button", { name: "Log in", exact: true }).click();
+  await visitor.see("The code is wrong");
+  await page.getByLabel("Code", { exact: true }).fill(codes[1]);
+  await page.getByRole("button", { name: "Log in", exact: true }).click();
+  await visitor.follow("Account");
+  await visitor.see("6 left");
 
   await page.getByRole("button", { name: "Turn codes off" }).click();
   await dialog.getByLabel("Password").fill(user.password);
