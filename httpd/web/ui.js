@@ -500,19 +500,22 @@ function field(spec) {
     const chosen = [value ?? (type === "choice" ? options[0].value : [])].flat();
     control = el(
       "div.choices",
-      options.map((o, i) =>
-        el(
-          "div.choice",
-          el("input.form-check-input", {
-            type: type === "choice" ? "radio" : "checkbox",
-            id: `${id}-${i}`,
-            name,
-            value: o.value,
-            checked: chosen.includes(o.value),
-          }),
-          el("label", { for: `${id}-${i}` }, o.text, o.help && el("span.form-text", o.help)),
-        ),
-      ),
+      options.map((o, i) => {
+        const own = `${id}-${i}`;
+        const text = el("span", { id: `${own}-text` }, o.text);
+        const help = o.help && el("span.form-text", { id: `${own}-help` }, o.help);
+        const input = el("input.form-check-input", {
+          type: type === "choice" ? "radio" : "checkbox",
+          id: own,
+          name,
+          value: o.value,
+          checked: chosen.includes(o.value),
+          // The help is part of what one may click, but not of the name.
+          "aria-labelledby": text.id,
+          "aria-describedby": help?.id,
+        });
+        return el("div.choice", input, el("label", { for: own }, text, help));
+      }),
     );
     const values = () => [...control.querySelectorAll(":checked")].map((input) => input.value);
     read = () => (type === "choice" ? values()[0] : values());
