@@ -148,8 +148,8 @@ async function moduleOf(wanted) {
       return "login";
     }
   }
-  // A link that was used already, by somebody who is in all the same.
-  if (wanted === "login") {
+  // #/login is for a link that was used already: here by somebody who is in all the same.
+  if (wanted === "login" || wanted === "overview") {
     history.replaceState(null, "", "#/");
     return "overview";
   }

@@ -108,6 +108,13 @@ describe("addresses", () => {
     await visitor.leave();
   });
 
+  it("name the overview, too", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    await visitor.page.goto("/#/overview");
+    await visitor.title().getByText("Overview").waitFor();
+    await visitor.leave();
+  });
+
   it("of no page say so", async () => {
     const visitor = await browser.visitor({ user: owner });
     for (const place of ["nonsense", "emails/nonsense", "users/x/y", "%"]) {
