@@ -131,6 +131,8 @@ describe("a test email", () => {
     await page.waitForURL(/#\/emails\/./);
     await visitor.see("Yes: delivered to ann@remote.test.");
     await visitor.see(`test@${tenant.domain}`);
+    await visitor.go("audit");
+    await visitor.see("sent a test email with the key");
     await visitor.leave();
   });
 

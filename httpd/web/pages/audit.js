@@ -34,6 +34,7 @@ const verbs = {
   "token.create": "created the token",
   "token.revoke": "revoked the token",
   "link.create": "made a login link for",
+  "email.test": "sent a test email with the key",
 };
 
 const kindsOf = [
@@ -45,20 +46,21 @@ const kindsOf = [
   { value: "user", text: "Users" },
   { value: "token", text: "Tokens" },
   { value: "link", text: "Login links" },
+  { value: "email", text: "Test emails" },
 ];
 
 // What says nothing to people, or stands elsewhere in the row.
 const silent = new Set(["id", "company_id", "created_us", "name", "login", "user_id", "origin", "last_used_us", "last_login_us", "value"]);
-const bits = ["sending", "reading", "managing"];
+const scopes = ["sending", "reading", "managing"];
 const names = { revoked_us: "revoked", password_us: "password set", totp_us: "codes since", expires_us: "ends", recovery_codes: "recovery codes", created_us: "created" };
 
-function value(field, it) {
-  if (it === null || it === undefined || it === "") return "none";
-  if (field.endsWith("_us")) return it === 0 ? "no" : exactTime(it / 1000);
-  if (field === "scopes") return bits.filter((_, i) => it & (1 << i)).join(", ");
-  if (it === true) return "yes";
-  if (it === false) return "no";
-  return String(it);
+function textOf(field, value) {
+  if (value === null || value === undefined || value === "") return "none";
+  if (field.endsWith("_us")) return value === 0 ? "no" : exactTime(value / 1000);
+  if (field === "scopes") return scopes.filter((_, i) => value & (1 << i)).join(", ");
+  if (value === true) return "yes";
+  if (value === false) return "no";
+  return String(value);
 }
 
 // A line for each column that changed; of what is new or gone what it was.
@@ -69,11 +71,11 @@ function difference({ before, after, action }) {
     const label = el("span.muted", `${names[field] ?? field.replaceAll("_", " ")} `);
     if (before && after) {
       if (JSON.stringify(before[field]) === JSON.stringify(after[field])) continue;
-      lines.push(el("div", label, el("del", value(field, before[field])), " → ", el("ins", value(field, after[field]))));
+      lines.push(el("div", label, el("del", textOf(field, before[field])), " → ", el("ins", textOf(field, after[field]))));
     } else if (!silent.has(field)) {
-      const it = (after ?? before)[field];
-      if (!it || /^(link|token)/.test(action)) continue;
-      lines.push(el("div", label, el(after ? "ins" : "del", value(field, it))));
+      const value = (after ?? before)[field];
+      if (!value || /^(link|token)/.test(action)) continue;
+      lines.push(el("div", label, el(after ? "ins" : "del", textOf(field, value))));
     }
   }
   return lines.length ? el("div.diff", lines) : null;
@@ -90,7 +92,7 @@ const who = (entry) =>
   entry.actor_name;
 
 export async function show(main, { session, query }) {
-  main.append(header(title, { about: "Every change of a company, domain, exemption, key, user or token, by whatever way it was made." }));
+  main.append(header(title, { about: "Every change of a company, domain, exemption, key, user or token, by whatever way it was made; and each test email." }));
   const known = await companies(session);
   const search = filters({
     query,
