@@ -5,7 +5,7 @@ import { subscribe } from "../live.js";
 import { companies, policies, subdomains } from "../tenant.js";
 import { address, badge, button, confirm, copyButton, count, danger, definitions, dialog, el, empty, go, header, link, notice, number, place, primary, remark, section, shortId, table, time } from "../ui.js";
 import { stateOf } from "./domains.js";
-import { addExemption, kinds, removeExemption } from "./exemptions.js";
+import { addExemption, kindOf, kinds, removeExemption } from "./exemptions.js";
 
 export const title = "Domain";
 
@@ -166,7 +166,7 @@ export async function show(main, { id, session }) {
       caption: "What would have to be exempt",
       columns: [
         { title: "Who sends", kind: "main", cell: (row) => address(row.value) },
-        { title: "By", cell: (row) => kinds[row.kind].text + (row.local ? ", on this host" : "") },
+        { title: "By", cell: kindOf },
         { title: "Messages", kind: "number", cell: (row) => number(row.count) },
         { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
         ...(mayChange ? [{ title: "", kind: "actions", cell: (row) => button("Exempt", () => exemptIt(row)) }] : []),
@@ -203,7 +203,7 @@ export async function show(main, { id, session }) {
           caption: "Exemptions",
           columns: [
             { title: "Who", kind: "main", cell: (row) => address(row.value) },
-            { title: "By", cell: (row) => kinds[row.kind].text + (row.local ? ", on this host" : "") },
+            { title: "By", cell: kindOf },
             { title: "Added", kind: "time", cell: (row) => time(row.created_at) },
             ...(mayChange ? [{ title: "", kind: "actions", cell: (row) => danger("Remove", () => removeExemption(row).then((gone) => gone && Promise.all([showExempt(), showFound()]))) }] : []),
           ],

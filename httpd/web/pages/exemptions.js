@@ -13,6 +13,9 @@ export const kinds = {
   sender: { text: "Sender", help: "This address of the domain, whoever sends; messages that use no other one of it.", example: "cron@example.com" },
 };
 
+// Of an exemption, or of one that is suggested: what it goes by.
+export const kindOf = ({ kind, local }) => kinds[kind].text + (local ? ", on this host alone" : "");
+
 export function addExemption(names) {
   return dialog({
     title: "Add an exemption",
@@ -73,7 +76,7 @@ export async function show(main, { session, query }) {
     },
     columns: [
       { title: "Who", kind: "main", cell: (row) => address(row.value) },
-      { title: "By", cell: (row) => kinds[row.kind].text + (row.local ? ", on this host" : "") },
+      { title: "By", cell: kindOf },
       { title: "Domain", cell: (row) => (ids.has(row.domain) ? link(row.domain, "domains", ids.get(row.domain)) : row.domain) },
       ...known.columns,
       { title: "Added", kind: "time", cell: (row) => time(row.created_at) },

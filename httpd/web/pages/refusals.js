@@ -3,6 +3,7 @@
 import { get, post } from "../api.js";
 import { badge, button, count, el, empty, filters, go, header, link, list, notice, section, table, time } from "../ui.js";
 import { subscribe } from "../live.js";
+import { kindOf } from "./exemptions.js";
 
 export const title = "Refusals";
 
@@ -19,8 +20,6 @@ function who(refusal) {
   return "this host";
 }
 
-const kinds = { login: "SMTP login", client: "SMTP client", sender: "sender address" };
-
 // What the mail of a domain needs to be let pass, each with one click.
 function suggestions(domain, found, session, changed) {
   const may = session.operator && session.owner;
@@ -30,7 +29,7 @@ function suggestions(domain, found, session, changed) {
     key: (row) => `${row.kind} ${row.value} ${row.local}`,
     columns: [
       { title: "Who", kind: "main", cell: (row) => el("span.address", row.value) },
-      { title: "What", cell: (row) => kinds[row.kind] + (row.local ? ", on this host alone" : "") },
+      { title: "By", cell: kindOf },
       { title: "Messages", kind: "number", cell: (row) => row.count },
       { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
       {
@@ -53,7 +52,7 @@ function suggestions(domain, found, session, changed) {
         "The narrowest exemption for each that was stopped, or would be." +
         (may ? "" : " An operator can add them.") +
         (found.hopeless ? ` ${count(found.hopeless, "message")} no exemption would help.` : ""),
-      actions: [link("All exemptions", "exemptions", { domain })],
+      actions: [link("All exemptions", "exemptions", { search: domain })],
     },
     grid.element,
   );
