@@ -82,7 +82,8 @@ function ago(date) {
   return seconds < 0 ? `in ${n}` : `${n} ago`;
 }
 
-const two = (n) => String(n).padStart(2, "0");
+// With a zero in front: 07
+export const two = (n) => String(n).padStart(2, "0");
 
 // In the browser's time zone: 2026-11-22 13:45:11
 export function exactTime(iso) {

@@ -2,7 +2,7 @@
 // what became of it, the newest emails, and the parts of Postern.
 
 import { get } from "../api.js";
-import { badge, button, el, go, header, link, list, number, place, primary, section, table } from "../ui.js";
+import { badge, button, el, go, header, link, list, number, place, primary, section, table, two } from "../ui.js";
 import { subscribe } from "../live.js";
 import { emailColumns, emailPlace, sendTest } from "./emails.js";
 
@@ -41,9 +41,9 @@ function steps(stats, range) {
 
 function labelOf(at, range) {
   const date = new Date(at);
-  const two = (n) => String(n).padStart(2, "0");
+  // Days are those of UTC, as the server counts them.
+  if (range.step === "day") return date.toISOString().slice(5, 10);
   const day = `${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  if (range.step === "day") return new Date(at).toISOString().slice(5, 10);
   return range.n > 24 ? `${day} ${two(date.getHours())}:00` : `${two(date.getHours())}:00`;
 }
 
