@@ -12,11 +12,7 @@
 #include "core/base/str.h"
 #include "core/store/store_fact.h"
 
-enum {
-	OPEN_MAX_ROWS = 100000,
-	HELD_MAX = 4000,
-	SLACK_S = 60, /* between Postfix's arrival time and the milter's */
-};
+enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000 };
 #define SECOND_US INT64_C(1000000)
 
 /* A recipient of an email; n is EVENT_ANY_RECIPIENT for each of it. */
@@ -121,7 +117,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 
 	if (found != 1)
 		return found;
-	if (item->arrival_s > hop.since_us / SECOND_US + SLACK_S) {
+	if (!queue_item_came_by(item, hop.since_us)) {
 		hop_clear(&hop);
 		return 0;
 	}

@@ -79,6 +79,15 @@ void queue_item_clear(struct queue_item *item)
 	*item = (struct queue_item){0};
 }
 
+bool queue_item_came_by(const struct queue_item *item, int64_t came_us)
+{
+	enum {
+		SLACK_S = 60
+	}; /* the milter sees a message when it is complete */
+
+	return item->arrival_s <= came_us / 1000000 + SLACK_S;
+}
+
 /* A time as postconf(5) has it: `5d`, `300s`, or with the parameter's own unit,
  * `5`. -1 for anything else. */
 static int64_t read_time(const char *value, char unit)

@@ -28,6 +28,9 @@ struct queue_item {
 	bool mended; /* an address is not UTF-8; its odd bytes are shown as ? */
 };
 void queue_item_clear(struct queue_item *item);
+/* Whether it can be the message of this queue id that came in at came_us, by the
+ * clock of the milter; one that came later has the id of one that was removed. */
+bool queue_item_came_by(const struct queue_item *item, int64_t came_us);
 
 /* The queue of the Postfix that the settings name. ERR_CONFIG when there is
  * none. */

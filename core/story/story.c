@@ -15,7 +15,6 @@
 
 enum {
 	SECOND_US = 1000000,
-	SLACK_S = 60,   /* between Postfix's arrival time and the milter's */
 	SILENCE_S = 60, /* after which the log should have told something */
 };
 
@@ -78,8 +77,7 @@ static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
 	buf_printf(out, "%.5sZ", text + 11);
 }
 
-/* The hop of the email that is this message of the queue, or NULL. A message
- * that came later has its queue id from one that was removed. */
+/* The hop of the email that is this message of the queue, or NULL. */
 static const struct hop *hop_of_item(
 	const struct story *story, const struct queue_item *item)
 {
@@ -87,7 +85,7 @@ static const struct hop *hop_of_item(
 		const struct hop *hop = &story->hops.items[i];
 
 		if (hop->closed_us == 0 && str_eq(hop->queue_id, item->id) &&
-			item->arrival_s <= hop->since_us / SECOND_US + SLACK_S)
+			queue_item_came_by(item, hop->since_us))
 			return hop;
 	}
 	return NULL;
@@ -99,7 +97,7 @@ static bool is_first_message(
 	const struct email *email = story->email;
 
 	return email->queue_id && str_eq(email->queue_id, item->id) &&
-	       item->arrival_s <= email->decided_us / SECOND_US + SLACK_S;
+	       queue_item_came_by(item, email->decided_us);
 }
 
 /* Which of the item's recipients has the address; their number for none. */
