@@ -245,7 +245,7 @@ int store_user_set_role(struct db *db, const char *company_id, const char *id,
 		err);
 }
 
-/* What a user has besides a password, and what they came in by. */
+/* The recovery codes of a user. */
 static int drop_codes(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_drop[] =

@@ -410,11 +410,11 @@ struct verifying {
 	enum purpose purpose;
 	json_t *body; /* has the passwords and the code */
 	const char *login;
-	const char *password; /* NULL: the first one is being set */
-	const char *new;      /* NULL: none is */
-	const char *code;     /* NULL: none is given */
-	char *stored;         /* of the login; NULL: nobody's */
-	bool known;           /* there is such a user */
+	const char *password;     /* NULL: the first one is being set */
+	const char *new_password; /* NULL: none is set */
+	const char *code;         /* NULL: none is given */
+	char *stored;             /* of the login; NULL: nobody's */
+	bool known;               /* there is such a user */
 	bool good;
 	bool hashed;
 	char new_stored[SECRET_PASSWORD_SIZE];
@@ -444,8 +444,8 @@ static bool verify(struct work *work)
 	verifying->good = verifying->password == NULL ||
 			  secret_password_is(
 				  verifying->password, verifying->stored);
-	if (verifying->good && verifying->new)
-		verifying->hashed = secret_password_hash(verifying->new,
+	if (verifying->good && verifying->new_password)
+		verifying->hashed = secret_password_hash(verifying->new_password,
 					    verifying->new_stored) == 0;
 	return true;
 }
@@ -481,19 +481,20 @@ static int read_passwords(struct verifying *verifying, struct problem *problem)
 		verifying->login = text_of(body, "login", &n);
 		verifying->code = text_of(body, "code", &n);
 	} else if (purpose == FOR_NEW_PASSWORD) {
-		verifying->new = text_of(body, "new_password", &n);
+		verifying->new_password = text_of(body, "new_password", &n);
 	}
 	if (n != json_object_size(body) || verifying->login == NULL ||
-		(verifying->password == NULL && verifying->new == NULL) ||
-		(verifying->new == NULL &&purpose == FOR_NEW_PASSWORD))
+		(verifying->password == NULL && verifying->new_password == NULL) ||
+		(verifying->new_password == NULL && purpose == FOR_NEW_PASSWORD))
 		return problem_set(problem, PROBLEM_VALIDATION,
 			"The body must have the text%s %s.",
 			purpose == FOR_CODES ? "" : "s", wanted[purpose]);
 	if (verifying->password && strlen(verifying->password) > USER_PASSWORD_MAX)
 		return problem_set(problem, PROBLEM_VALIDATION,
 			"The `password` field is too long.");
-	if (verifying->new &&store_user_check_password(
-		    verifying->login, verifying->new, &err) < 0)
+	if (verifying->new_password &&
+		store_user_check_password(
+			verifying->login, verifying->new_password, &err) < 0)
 		return problem_from_err(problem, &err);
 	return 0;
 }
