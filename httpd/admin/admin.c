@@ -6,6 +6,7 @@
  */
 #include "httpd/admin/admin.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -664,6 +665,8 @@ int admin_query_read(const struct request *request, const char *const *names,
 		int given = query_get_words(
 			query, names[n], query_r->params[n].value, problem);
 
+		/* The last one stays empty. */
+		assert(n + 1 < ARRAY_SIZE(query_r->params));
 		if (given < 0)
 			return -1;
 		query_r->params[n].name = names[n];
@@ -709,6 +712,18 @@ int admin_query_number(const struct admin_query *query, const char *name,
 	return problem_set(problem, PROBLEM_PARAMETER,
 		"The `%s` parameter must be a number between 1 and %lld.", name,
 		(long long)max);
+}
+
+int admin_query_flag(const struct admin_query *query, const char *name,
+	bool *flag_r, struct problem *problem)
+{
+	const char *text = admin_query_get(query, name);
+
+	*flag_r = text && str_eq(text, "true");
+	if (text == NULL || *flag_r || str_eq(text, "false"))
+		return 0;
+	return problem_set(problem, PROBLEM_PARAMETER,
+		"The `%s` parameter must be `true` or `false`.", name);
 }
 
 const char *admin_query_company(

@@ -89,13 +89,16 @@ int admin_query_read(const struct request *request, const char *const *names,
 	struct admin_query *query_r, struct problem *problem);
 /* NULL when it is not given. */
 const char *admin_query_get(const struct admin_query *query, const char *name);
-/* A time, 0 when it is not given; or a number in bounds, else fallback. */
+/* A time, 0 when it is not given; a number in bounds, else fallback; `true` or
+ * `false`, else false. */
 int admin_query_time(const struct request *request,
 	const struct admin_query *query, const char *name, int64_t *time_us_r,
 	struct problem *problem);
 int admin_query_number(const struct admin_query *query, const char *name,
 	int64_t max, int64_t fallback, int64_t *number_r,
 	struct problem *problem);
+int admin_query_flag(const struct admin_query *query, const char *name,
+	bool *flag_r, struct problem *problem);
 /* Whose the answer is to be: the caller's company, for an operator the one of
  * the parameter company_id; NULL: all. */
 const char *admin_query_company(

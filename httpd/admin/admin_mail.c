@@ -444,14 +444,14 @@ static void get_raw(struct request *request)
 	struct admin_query query;
 	struct err err = ERR_INIT;
 	struct email email;
-	const char *download;
+	bool download;
 	int found;
 
-	if (admin_query_read(request, names, &query, &problem) < 0) {
+	if (admin_query_read(request, names, &query, &problem) < 0 ||
+		admin_query_flag(&query, "download", &download, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	download = admin_query_get(&query, "download");
 	found = find_email(request, &email, &err);
 	if (found > 0) {
 		if (rebuild(&email, &message, &err) < 0)
@@ -459,8 +459,7 @@ static void get_raw(struct request *request)
 		store_email_clear(&email);
 	}
 	if (found > 0)
-		reply_document(request,
-			download && str_eq(download, "true") ? &saved : &shown,
+		reply_document(request, download ? &saved : &shown,
 			buf_take(&message));
 	else
 		admin_reply_found(
@@ -531,21 +530,20 @@ static void list_refusals(struct request *request)
 	json_t *data, *answer;
 	struct admin_query query;
 	struct err err = ERR_INIT;
-	const char *learnt;
 	int64_t limit;
 	size_t n;
 
 	if (admin_query_read(request, names, &query, &problem) < 0 ||
 		read_cursor(&query, &scope, &problem) < 0 ||
+		admin_query_flag(
+			&query, "learnt", &scope.learnt_only, &problem) < 0 ||
 		admin_query_number(&query, "limit", LIMIT_MAX, LIMIT, &limit,
 			&problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	learnt = admin_query_get(&query, "learnt");
 	scope.company_id = admin_query_company(request, &query);
 	scope.domain = admin_query_get(&query, "domain");
-	scope.learnt_only = learnt && str_eq(learnt, "true");
 	if (store_refusal_list(
 		    request->db, &scope, (int)limit + 1, &list, &err) < 0) {
 		admin_reply_found(request, -1, NULL, "refusal_list_failed", &err);

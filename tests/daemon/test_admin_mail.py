@@ -220,6 +220,7 @@ def test_raw(tenant, stranger, to):
     assert "\nComments: rebuilt from " in "\n" + shown.text
     assert "secret@dst.test" not in shown.text
     assert "multipart/alternative" in shown.text
+    assert tenant.viewer.status("GET", target + "?download=yes") == 422
     saved = tenant.viewer.request("GET", target + "?download=true")
     assert saved.headers["content-type"] == "message/rfc822"
     assert saved.headers["content-disposition"] == 'attachment; filename="email.eml"'
@@ -247,6 +248,7 @@ def test_refusals(box, admin, tenant, stranger):
     assert page(f"?after={first['next']}", stranger.owner)["data"] == []
     for after in ["x", "1", "1.", ".1", "1.x", "0.1", "-1.1", "1.1.1", "9" * 30 + ".1"]:
         assert admin.status("GET", f"/admin/refusals?after={after}") == 422, after
+    assert admin.status("GET", "/admin/refusals?learnt=1") == 422
 
 
 def test_statistics(box, admin, tenant, stranger, to):
