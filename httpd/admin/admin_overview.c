@@ -490,19 +490,21 @@ static int need_learnt(
 	_cleanup_free_ char *page = mem_printf(
 		"refusals?domain=%s", domain->name);
 	struct refusal_list list;
+	const char *or_more;
 	int64_t n = 0;
 
 	if (store_refusal_list(all->db, &scope, LEARN_NOTES_MAX, &list, err) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
 		n += list.items[i].count;
+	or_more = more((int64_t)list.n, LEARN_NOTES_MAX);
 	store_refusal_list_free(&list);
 	if (n)
 		need(all, "warning", "learnt", page,
-			"%s learns, and saw %lld message%s that its rules "
+			"%s learns, and saw %lld message%s%s that its rules "
 			"would stop: exempt who may send, then make it "
 			"exclusive.",
-			domain->name, (long long)n, plural(n));
+			domain->name, (long long)n, plural(n), or_more);
 	return 0;
 }
 
