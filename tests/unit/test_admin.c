@@ -193,6 +193,38 @@ static void test_origins(void **state)
 	}
 }
 
+/* Tries from many addresses, for as many logins. */
+static void flood(struct login_throttle *throttle, const char *name, int who,
+	int times, int64_t now_us)
+{
+	for (int i = 0; i < who; i++) {
+		_cleanup_free_ char *from = mem_printf("%s%d", name, i);
+
+		for (int n = 0; n < times; n++)
+			login_throttle_try(throttle, from, from, now_us);
+	}
+}
+
+/* Whoever has filled the table long ago leaves places to who comes now. */
+static void test_throttle_forgets(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+	int64_t now_us = INT64_C(7200) * 1000000;
+	int wait_s = 0;
+
+	(void)state;
+	flood(throttle, "before", 20000, 6, 1);
+	for (int i = 0; i < 12 && wait_s == 0; i++) {
+		_cleanup_free_ char *address = mem_printf("192.0.2.%d", i);
+		_cleanup_free_ char *others = mem_printf("others%d.", i);
+
+		wait_s = login_throttle_try(throttle, address, "ann", now_us);
+		flood(throttle, others, 100, 1, now_us);
+	}
+	assert_true(wait_s > 0);
+	login_throttle_free(throttle);
+}
+
 /* From one address: five tries, then longer and longer waits. */
 static void test_throttle_address(void **state)
 {
@@ -382,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_cookies),
 		cmocka_unit_test(test_origins),
 		cmocka_unit_test(test_throttle_address),
+		cmocka_unit_test(test_throttle_forgets),
 		cmocka_unit_test(test_throttle_login),
 		cmocka_unit_test(test_throttle_codes),
 		cmocka_unit_test(test_throttle_two_steps),
