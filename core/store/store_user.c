@@ -86,6 +86,9 @@ int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us,
 	if (spec->login[0] == '\0' || strpbrk(spec->login, " \t\r\n"))
 		return err_set(err, ERR_INVALID,
 			"the login is empty, or has blanks in it");
+	if (id_parse(spec->login, user.id))
+		return err_set(err, ERR_INVALID,
+			"the login has the form of an id, as users have one");
 	if (row_check_name("the login", spec->login, err) < 0)
 		return -1;
 	if (spec->company_id && strlen(spec->company_id) >= ID_SIZE)

@@ -75,6 +75,7 @@ static void test_add(void **state)
 		{"", ERR_INVALID},
 		{"a b", ERR_INVALID},
 		{"a\nb", ERR_INVALID},
+		{"3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11", ERR_INVALID},
 		{"a\x7f", ERR_INVALID},
 		{"a\xff", ERR_INVALID},
 	};
