@@ -27,8 +27,10 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-/* How many there may be, and how many of one user. */
-enum { STREAMS_MAX = 64, STREAMS_OF_USER = 8 };
+/* How many there may be: of one user, of the members of one company, of all
+ * members, so that operators always find a place, and of all. */
+enum { STREAMS_OF_USER = 8, STREAMS_OF_COMPANY = 16, STREAMS_OF_MEMBERS = 48 };
+enum { STREAMS_MAX = 64 };
 
 enum {
 	LOOK_US = 1000 * 1000,
@@ -172,14 +174,22 @@ void live_look(struct worker *worker, int64_t now_us)
 	}
 }
 
-static bool is_full(const struct live *live, const char *user_id)
+static bool is_full(const struct live *live, const struct session *session)
 {
+	size_t own = 0, of_company = 0, of_members = 0;
 	const struct stream *stream;
-	size_t own = 0;
 
-	LIST_FOREACH(stream, &live->streams, link)
-		own += str_eq(session_of(stream)->user_id, user_id);
-	return live->n >= STREAMS_MAX || own >= STREAMS_OF_USER;
+	LIST_FOREACH(stream, &live->streams, link) {
+		const struct session *other = session_of(stream);
+
+		own += str_eq(other->user_id, session->user_id);
+		of_company += str_eq(other->company_id, session->company_id);
+		of_members += !str_empty(other->company_id);
+	}
+	return live->n >= STREAMS_MAX || own >= STREAMS_OF_USER ||
+	       (!str_empty(session->company_id) &&
+		       (of_company >= STREAMS_OF_COMPANY ||
+			       of_members >= STREAMS_OF_MEMBERS));
 }
 
 void admin_live(struct request *request)
@@ -189,7 +199,7 @@ void admin_live(struct request *request)
 	struct stream *stream;
 
 	if (worker->draining ||
-		is_full(worker->live, request->admission.session.user_id)) {
+		is_full(worker->live, &request->admission.session)) {
 		problem_set(&problem, PROBLEM_UNAVAILABLE,
 			"Too many pages are listening already.");
 		problem.retry_after_s = RETRY_S;

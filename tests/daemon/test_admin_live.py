@@ -15,6 +15,8 @@ from harness.admin import by_token, operator
 from harness.sandbox import unique
 
 STREAMS_OF_USER = 8
+STREAMS_OF_COMPANY = 16
+STREAMS_OF_MEMBERS = 48
 STREAMS_MAX = 64
 
 
@@ -163,6 +165,28 @@ def test_bounds(own_box):
     wait_for("a place", lambda: stream_if_there_is_place(last)).close()
     last.session.close()
     wait_for("the end of all", lambda: listening(box) == 0)
+
+
+def test_members_leave_places_to_operators(own_box):
+    box = own_box()
+    streams = []
+
+    def fill(company, wanted):
+        """With users as many as it takes."""
+        for _ in range(wanted // STREAMS_OF_USER):
+            member = by_token(box, unique("m"), company, "viewer")
+            streams.extend(Stream(member) for _ in range(STREAMS_OF_USER))
+            assert streams[-1].status == 200
+        member = by_token(box, unique("m"), company, "viewer")
+        assert member.request("GET", "/admin/live").status_code == 503
+
+    for _ in range(STREAMS_OF_MEMBERS // STREAMS_OF_COMPANY):
+        fill(box.company(), STREAMS_OF_COMPANY)
+    fill(box.company(), 0)
+    streams.append(Stream(operator(box)))
+    assert streams[-1].status == 200
+    for stream in streams:
+        stream.close()
 
 
 def test_the_client_may_send_and_close_as_it_likes(box):
