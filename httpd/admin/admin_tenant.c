@@ -314,7 +314,7 @@ static void ask_postfix(struct request *request, const char *name,
 	asking->name = mem_strdup(name);
 	asking->work.done.run = on_asked;
 	asking->work.tasks = worker->tasks;
-	asking->work.company_id = "postconf";
+	asking->work.company_id = admission_whose(&request->admission);
 	asking->work.run = ask;
 	work_pool_submit(worker->shared->pool, &asking->work);
 }
@@ -713,7 +713,7 @@ void admin_host_get(struct request *request)
 	asking->config = mem_strdup(worker->conf->submission.postfix_config);
 	asking->work.done.run = on_host_asked;
 	asking->work.tasks = worker->tasks;
-	asking->work.company_id = "postconf";
+	asking->work.company_id = admission_whose(&request->admission);
 	asking->work.run = ask_host;
 	work_pool_submit(worker->shared->pool, &asking->work);
 }

@@ -29,6 +29,15 @@ const char *admission_company(const struct admission *admission)
 	return *company_id ? company_id : NULL;
 }
 
+const char *admission_whose(const struct admission *admission)
+{
+	const struct session *session = &admission->session;
+
+	if (*admission->key.company_id)
+		return admission->key.company_id;
+	return *session->company_id ? session->company_id : session->user_id;
+}
+
 int sender_right_find(struct db *db, const struct key *key, const char *domain,
 	enum send_decision *decision_r, struct err *err)
 {
@@ -447,7 +456,7 @@ int admission_enter(struct worker *worker, struct admission *admission,
 	size_t emails, struct problem *problem)
 {
 	switch (places_enter(&worker->shared->budget->requests,
-		admission->limits.requests, admission->key.company_id,
+		admission->limits.requests, admission_whose(admission),
 		(int64_t)emails, &admission->share.requests)) {
 	case PLACES_ENTERED:
 		return 0;

@@ -98,5 +98,8 @@ int sender_right_find(struct db *db, const struct key *key, const char *domain,
 
 /* The company that the caller of an admin route sees; NULL: all. */
 const char *admission_company(const struct admission *admission);
+/* With whom the caller shares places and turns: the company of the key or of
+ * the member; an operator shares them with nobody. */
+const char *admission_whose(const struct admission *admission);
 
 #endif

@@ -258,7 +258,7 @@ void reply_from_pool(
 	reply->work = (struct work){
 		.done = {.run = on_handled_in_pool},
 		.tasks = request->worker->tasks,
-		.company_id = request->admission.key.company_id,
+		.company_id = admission_whose(&request->admission),
 		.run = handle_in_pool,
 	};
 	request->pooled = reply;

@@ -1,6 +1,7 @@
 """The admin listener: who may do what, and how they come in."""
 
 import re
+import socket
 import subprocess
 from urllib.parse import urlsplit
 
@@ -264,6 +265,44 @@ def test_brute_force(own_box):
         "the throttle",
         lambda: Admin(box).login(login, PASSWORD).status_code == 200,
     )
+
+
+def begin(admin):
+    """A request whose body was asked for and does not come; None: it was
+    refused."""
+    url = urlsplit(admin.url)
+    connection = socket.create_connection((url.hostname, url.port), timeout=60)
+    connection.sendall(
+        "POST /admin/password HTTP/1.1\r\nHost: a\r\n"
+        f"Authorization: Bearer {admin.token}\r\nContent-Type: application/json\r\n"
+        "Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n".encode()
+    )
+    status = int(connection.recv(4096).split()[1])
+    if status == 100:
+        return connection
+    assert status == 503
+    connection.close()
+    return None
+
+
+def test_a_company_leaves_places_to_others(own_box):
+    """One that takes all it gets keeps out neither operators nor others."""
+    box = own_box("--set", "http.max_requests=9")
+    company = box.company()
+    viewers = [by_token(box, unique("v"), company, "viewer") for _ in range(2)]
+    operators = [by_token(box, unique("op")) for _ in range(2)]
+    stranger = by_token(box, unique("s"), box.company(), "viewer")
+    held = [wait_for("a place", lambda: begin(viewers[i % 2])) for i in range(5)]
+    for viewer in viewers:
+        assert viewer.status("GET", "/admin/companies") == 503
+    for other in [*operators, stranger]:
+        assert other.status("GET", "/admin/emails") == 200
+    # Nor does one operator keep out another.
+    held += [wait_for("a place", lambda: begin(operators[0])) for _ in range(2)]
+    assert operators[0].status("GET", "/admin/companies") == 503
+    assert operators[1].status("GET", "/admin/companies") == 200
+    for connection in held:
+        connection.close()
 
 
 def test_link(box):
