@@ -349,7 +349,9 @@ const struct setting settings[] = {
 			"(*postern token create*). With *loopback* whoever is "
 			"on this host, without a token, as long as _listen_ is "
 			"an address of loopback and there is no proxy (_url_ "
-			"is empty).",
+			"is empty). Its target is then an address or "
+			"_localhost_: any other name could be one that a page "
+			"of another site has made to mean this host.",
 	},
 	{
 		.section = "submission",

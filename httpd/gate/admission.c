@@ -210,7 +210,7 @@ static bool is_open(const struct worker *worker, const struct http_head *head,
 	return route->on_loopback && worker->shared->on_loopback &&
 	       conf->admin.metrics == METRICS_LOOPBACK &&
 	       str_empty(conf->admin.url) &&
-	       page_origin_of(head, "") != PAGE_FOREIGN;
+	       page_origin_of(head, "") != PAGE_FOREIGN && host_is_address(head);
 }
 
 int admission_take(struct worker *worker, struct admission *admission,

@@ -3,10 +3,12 @@
  */
 #include "httpd/gate/credentials.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/base/base64.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 
 /* What stands behind the scheme in the Authorization field. */
@@ -107,6 +109,29 @@ enum page_origin page_origin_of(const struct http_head *head, const char *url)
 	if (origin && !is_own_origin(*origin, http_head_field(head, "Host"), url))
 		return PAGE_FOREIGN;
 	return site || origin ? PAGE_OWN : PAGE_NONE;
+}
+
+bool host_is_address(const struct http_head *head)
+{
+	const struct span *field = http_head_field(head, "Host");
+	_cleanup_free_ char *host = NULL;
+	struct in6_addr in6;
+	struct in_addr in;
+	char *end;
+
+	if (field == NULL || field->len == 0)
+		return true;
+	host = mem_dup(field->data, field->len);
+	if (*host == '[') {
+		end = strchr(host, ']');
+		if (end == NULL || (end[1] && end[1] != ':'))
+			return false;
+		*end = '\0';
+		return inet_pton(AF_INET6, host + 1, &in6) == 1;
+	}
+	host[strcspn(host, ":")] = '\0';
+	return str_eq_nocase(host, "localhost") ||
+	       inet_pton(AF_INET, host, &in) == 1;
 }
 
 int idempotency_key_read(

@@ -31,6 +31,11 @@ enum page_origin page_origin_of(const struct http_head *head, const char *url);
 
 enum { IDEMPOTENCY_KEY_MAX = 256 }; /* characters */
 
+/* Whether the head names its host by an address or as localhost, or not at all.
+ * Any other name may be one that another site has made to mean this host: to
+ * the browser its pages are then of one origin with ours. */
+bool host_is_address(const struct http_head *head);
+
 /* The hash of the Idempotency-Key: 1 there is one; 0 there is none; -1 it has
  * not 1 to 256 characters. A head with several never gets here. */
 int idempotency_key_read(

@@ -7,6 +7,7 @@ import shutil
 import smtplib
 import subprocess
 import uuid
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -214,6 +215,22 @@ def test_who_may_read(own_box):
     assert anybody.status("GET", "/admin/health") == 401
     foreign = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.test"}
     assert anybody.status("GET", "/metrics", headers=foreign) == 401
+    # Nor to one whose name was made to mean this host (DNS rebinding), which to
+    # the browser is its own site.
+    port = urlsplit(box.env["POSTERN_ADMIN_URL"]).port
+    for host, status in [
+        (f"evil.test:{port}", 401),
+        ("127.0.0.1.evil.test", 401),
+        ("localhost.evil.test", 401),
+        ("[::1].evil.test", 401),
+        (f"localhost:{port}", 200),
+        (f"[::1]:{port}", 200),
+        ("127.0.0.2", 200),
+    ]:
+        answer = anybody.request(
+            "GET", "/metrics", own_page=False, headers={"Host": host}
+        )
+        assert answer.status_code == status, host
     # Behind a proxy everybody comes from this host.
     box.set("admin", "url", "https://admin.example")
     box.restart("httpd")
