@@ -7,12 +7,14 @@ import { el, shortId } from "./ui.js";
 export async function companies(session) {
   const all = (await get("/admin/companies")).data;
   const names = new Map(all.map((company) => [company.id, company.name]));
+  // One that was added since has its id for a name.
+  const name = (id) => names.get(id) ?? shortId(id);
   return {
     all,
     names,
-    name: (id) => names.get(id) ?? shortId(id),
+    name,
     columns: session.operator
-      ? [{ title: "Company", kind: "extra is-name", cell: (row) => (row.company_id ? names.get(row.company_id) : el("span.muted", "–")) }]
+      ? [{ title: "Company", kind: "extra is-name", cell: (row) => (row.company_id ? name(row.company_id) : el("span.muted", "–")) }]
       : [],
     fields: (spec = {}) =>
       session.operator

@@ -385,7 +385,8 @@ export function table({ caption, columns, rows = [], key, href, empty: nothing }
 //   subscribe(["emails"], emails.refresh);
 //
 // reload() begins anew, as after another filter; refresh() looks for what is new
-// and keeps what was loaded; refresh({ hold: true }) changes the rows that are there alone. Other options are those of table().
+// and keeps what was loaded; refresh({ hold: true }) changes the rows that are
+// there alone. Other options are those of table().
 export function list({ load, key = (row) => row.id, ...options }) {
   const grid = table({ ...options, key });
   const more = button("Load more", loadMore);
@@ -553,8 +554,9 @@ function field(spec) {
 }
 
 // A form whose run(values) may throw: the words are shown at the field that they
-// name in `backticks`, or that the error has as its `field`; else above the buttons. Values that were left empty are
-// undefined.
+// name in `backticks`, or that the error has as its `field`; else above the
+// buttons. A field whose when() has come true meanwhile gets the focus. Values
+// that were left empty are undefined.
 export function form({ fields = [], submit = "Save", tone = "primary", run, cancel }) {
   const all = fields.map(field);
   const wrong = el("div.remark.tone-bad", { role: "alert", hidden: true });
