@@ -14,7 +14,13 @@ export async function companies(session) {
     names,
     name,
     columns: session.operator
-      ? [{ title: "Company", kind: "extra is-name", cell: (row) => (row.company_id ? name(row.company_id) : el("span.muted", "–")) }]
+      ? [
+          {
+            title: "Company",
+            kind: "extra is-name",
+            cell: (row) => (row.company_id ? name(row.company_id) : el("span.muted", "–")),
+          },
+        ]
       : [],
     fields: (spec = {}) =>
       session.operator
@@ -63,11 +69,18 @@ export const policies = [
 
 export const subdomains = [
   { value: "own", text: "this name alone", help: "Subdomains are nobody's, unless they are registered themselves." },
-  { value: "covered", text: "and all names below it", help: "Those that are registered themselves keep their own rules." },
+  {
+    value: "covered",
+    text: "and all names below it",
+    help: "Those that are registered themselves keep their own rules.",
+  },
 ];
 
 // The text contains all words that were typed, in any order.
 export function matches(typed, ...texts) {
   const text = texts.join(" ").toLowerCase();
-  return (typed ?? "").toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  return (typed ?? "")
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }

@@ -1,7 +1,24 @@
 // One's own login: password, codes of an authenticator app, sessions.
 
 import { get, path, post, remove } from "../api.js";
-import { badge, button, code, danger, definitions, dialog, el, form, header, list, notice, primary, remark, section, show as showBox, time } from "../ui.js";
+import {
+  badge,
+  button,
+  code,
+  danger,
+  definitions,
+  dialog,
+  el,
+  form,
+  header,
+  list,
+  notice,
+  primary,
+  remark,
+  section,
+  show as showBox,
+  time,
+} from "../ui.js";
 
 export const title = "Account";
 
@@ -18,7 +35,9 @@ async function turnOn() {
   const started = await dialog({
     title: "Use codes of an authenticator app",
     text: "From then on a login asks for the password, and for a code that an app on your phone shows. First the password:",
-    fields: [{ name: "password", label: "Password", type: "password", required: true, autocomplete: "current-password" }],
+    fields: [
+      { name: "password", label: "Password", type: "password", required: true, autocomplete: "current-password" },
+    ],
     submit: "Continue",
     run: (values) => post("/admin/totp", values),
   });
@@ -26,18 +45,50 @@ async function turnOn() {
   const confirmed = await dialog({
     title: "Scan this with the app",
     text: [
-      el("div.enrol", picture(started.qr),
-        el("div", el("p", "Or type the secret into it:"), code(started.secret.match(/.{4}/g).join(" "), { label: "Secret" }),
-          el("p.form-text", el("a", { href: "#/account", onclick: (event) => { event.preventDefault(); location.assign(started.uri); } }, "Open an app on this device")))),
+      el(
+        "div.enrol",
+        picture(started.qr),
+        el(
+          "div",
+          el("p", "Or type the secret into it:"),
+          code(started.secret.match(/.{4}/g).join(" "), { label: "Secret" }),
+          el(
+            "p.form-text",
+            el(
+              "a",
+              {
+                href: "#/account",
+                onclick: (event) => {
+                  event.preventDefault();
+                  location.assign(started.uri);
+                },
+              },
+              "Open an app on this device",
+            ),
+          ),
+        ),
+      ),
     ],
-    fields: [{ name: "code", label: "The code that it shows now", required: true, inputmode: "numeric", autocomplete: "one-time-code", maxlength: 8 }],
+    fields: [
+      {
+        name: "code",
+        label: "The code that it shows now",
+        required: true,
+        inputmode: "numeric",
+        autocomplete: "one-time-code",
+        maxlength: 8,
+      },
+    ],
     submit: "Turn codes on",
     run: (values) => post("/admin/totp/confirm", values),
   });
   if (!confirmed) return false;
   await showBox(
     "Codes are on",
-    remark("warn", "Keep these recovery codes where the phone is not. Each stands for a code once. They are shown only now."),
+    remark(
+      "warn",
+      "Keep these recovery codes where the phone is not. Each stands for a code once. They are shown only now.",
+    ),
     code(confirmed.codes.join("\n"), { label: "Recovery codes" }),
   );
   return true;
@@ -47,7 +98,9 @@ const turnOff = () =>
   dialog({
     title: "Turn codes off?",
     text: "Then the password alone is enough. The recovery codes end too.",
-    fields: [{ name: "password", label: "Password", type: "password", required: true, autocomplete: "current-password" }],
+    fields: [
+      { name: "password", label: "Password", type: "password", required: true, autocomplete: "current-password" },
+    ],
     submit: "Turn codes off",
     tone: "danger",
     run: async (values) => {
@@ -69,7 +122,14 @@ export async function show(main, { session }) {
     top.replaceChildren(
       definitions([
         ["Login", account.login],
-        ["Role", el("span", badge(account.role, { tone: "none" }), session.operator ? " operator: sees all companies" : " member of one company")],
+        [
+          "Role",
+          el(
+            "span",
+            badge(account.role, { tone: "none" }),
+            session.operator ? " operator: sees all companies" : " member of one company",
+          ),
+        ],
         ["Last login", time(account.last_login_at)],
       ]),
     );
@@ -78,13 +138,31 @@ export async function show(main, { session }) {
       fields: [
         // So that password managers know whose it is.
         { name: "login", label: "Login", value: account.login, autocomplete: "username" },
-        ...(account.password_at ? [{ name: "password", label: "Present password", type: "password", required: true, autocomplete: "current-password" }] : []),
-        { name: "new_password", label: "New password", type: "password", required: true, autocomplete: "new-password", help: `At least ${SHORTEST} characters. A few words that do not belong together are good.` },
+        ...(account.password_at
+          ? [
+              {
+                name: "password",
+                label: "Present password",
+                type: "password",
+                required: true,
+                autocomplete: "current-password",
+              },
+            ]
+          : []),
+        {
+          name: "new_password",
+          label: "New password",
+          type: "password",
+          required: true,
+          autocomplete: "new-password",
+          help: `At least ${SHORTEST} characters. A few words that do not belong together are good.`,
+        },
         { name: "again", label: "Once more", type: "password", required: true, autocomplete: "new-password" },
       ],
       submit: account.password_at ? "Change the password" : "Set the password",
       run: async ({ password: present, new_password, again }) => {
-        if (new_password !== again) throw Object.assign(new Error("The two passwords are not the same."), { field: "again" });
+        if (new_password !== again)
+          throw Object.assign(new Error("The two passwords are not the same."), { field: "again" });
         await post("/admin/password", { ...(account.password_at && { password: present }), new_password });
         notice("The password is set. You are logged out everywhere else.");
         await Promise.all([reload(), sessions.reload()]);
@@ -95,7 +173,13 @@ export async function show(main, { session }) {
     name.closest(".field").classList.add("visually-hidden");
     name.tabIndex = -1;
     password.replaceChildren(
-      section("Password", account.password_at ? el("p.muted", "Set ", time(account.password_at), ".") : remark("warn", "You came in by a link: there is no password yet."), box),
+      section(
+        "Password",
+        account.password_at
+          ? el("p.muted", "Set ", time(account.password_at), ".")
+          : remark("warn", "You came in by a link: there is no password yet."),
+        box,
+      ),
     );
 
     const left = account.recovery_codes;
@@ -109,12 +193,21 @@ export async function show(main, { session }) {
                 ["Recovery codes", `${left} left`],
               ]),
               left < 3 && remark("warn", "For new recovery codes turn codes off, and on again."),
-              el("p.actions", danger("Turn codes off", () => turnOff().then((done) => done && reload()))),
+              el(
+                "p.actions",
+                danger("Turn codes off", () => turnOff().then((done) => done && reload())),
+              ),
             ]
           : [
-              el("p", "Without them, whoever learns the password is in. With them, a login also needs a code from your phone (TOTP, as Aegis, Google Authenticator or 1Password show it)."),
+              el(
+                "p",
+                "Without them, whoever learns the password is in. With them, a login also needs a code from your phone (TOTP, as Aegis, Google Authenticator or 1Password show it).",
+              ),
               account.password_at
-                ? el("p.actions", primary("Turn codes on", () => turnOn().then((done) => done && reload())))
+                ? el(
+                    "p.actions",
+                    primary("Turn codes on", () => turnOn().then((done) => done && reload())),
+                  )
                 : el("p.muted", "Set a password first."),
             ],
       ),
@@ -125,7 +218,11 @@ export async function show(main, { session }) {
     caption: "Sessions",
     load: () => get("/admin/sessions"),
     columns: [
-      { title: "From", kind: "main", cell: (one) => el("span", el("code", one.origin), one.current && [" ", badge("this one", { tone: "good" })]) },
+      {
+        title: "From",
+        kind: "main",
+        cell: (one) => el("span", el("code", one.origin), one.current && [" ", badge("this one", { tone: "good" })]),
+      },
       { title: "Logged in", kind: "time", cell: (one) => time(one.created_at) },
       { title: "Last used", kind: "time", cell: (one) => time(one.last_used_at) },
       { title: "Ends", kind: "time", cell: (one) => time(one.expires_at) },
@@ -133,10 +230,12 @@ export async function show(main, { session }) {
         title: "",
         kind: "actions",
         cell: (one) =>
-          one.current ? " " : danger("Log out", async () => {
-            await remove(path`/admin/sessions/${one.id}`);
-            await sessions.reload();
-          }),
+          one.current
+            ? " "
+            : danger("Log out", async () => {
+                await remove(path`/admin/sessions/${one.id}`);
+                await sessions.reload();
+              }),
       },
     ],
   });

@@ -50,9 +50,27 @@ const kindsOf = [
 ];
 
 // What says nothing to people, or stands elsewhere in the row.
-const silent = new Set(["id", "company_id", "created_us", "name", "login", "user_id", "origin", "last_used_us", "last_login_us", "value"]);
+const silent = new Set([
+  "id",
+  "company_id",
+  "created_us",
+  "name",
+  "login",
+  "user_id",
+  "origin",
+  "last_used_us",
+  "last_login_us",
+  "value",
+]);
 const scopes = ["sending", "reading", "managing"];
-const names = { revoked_us: "revoked", password_us: "password set", totp_us: "codes since", expires_us: "ends", recovery_codes: "recovery codes", created_us: "created" };
+const names = {
+  revoked_us: "revoked",
+  password_us: "password set",
+  totp_us: "codes since",
+  expires_us: "ends",
+  recovery_codes: "recovery codes",
+  created_us: "created",
+};
 
 function textOf(field, value) {
   if (value === null || value === undefined || value === "") return "none";
@@ -71,7 +89,9 @@ function difference({ before, after, action }) {
     const label = el("span.muted", `${names[field] ?? field.replaceAll("_", " ")} `);
     if (before && after) {
       if (JSON.stringify(before[field]) === JSON.stringify(after[field])) continue;
-      lines.push(el("div", label, el("del", textOf(field, before[field])), " → ", el("ins", textOf(field, after[field]))));
+      lines.push(
+        el("div", label, el("del", textOf(field, before[field])), " → ", el("ins", textOf(field, after[field]))),
+      );
     } else if (!silent.has(field)) {
       const value = (after ?? before)[field];
       if (!value || /^(link|token)/.test(action)) continue;
@@ -88,11 +108,20 @@ function object({ action, object_id, object_name, after }) {
 }
 
 const who = (entry) =>
-  ({ command: `${entry.actor_name}, on the server`, key: `key ${entry.actor_name}`, token: `token ${entry.actor_name}`, system: "Postern itself" })[entry.actor] ??
-  entry.actor_name;
+  ({
+    command: `${entry.actor_name}, on the server`,
+    key: `key ${entry.actor_name}`,
+    token: `token ${entry.actor_name}`,
+    system: "Postern itself",
+  })[entry.actor] ?? entry.actor_name;
 
 export async function show(main, { session, query }) {
-  main.append(header(title, { about: "Every change of a company, domain, exemption, key, user or token, by whatever way it was made; and each test email." }));
+  main.append(
+    header(title, {
+      about:
+        "Every change of a company, domain, exemption, key, user or token, by whatever way it was made; and each test email.",
+    }),
+  );
   const known = await companies(session);
   const search = filters({
     query,
@@ -100,7 +129,17 @@ export async function show(main, { session, query }) {
       { name: "action", label: "What", type: "select", options: kindsOf },
       { name: "object", label: "Changed", type: "search", placeholder: "Its whole name or id" },
       { name: "actor", label: "By", type: "search", placeholder: "Login, or key's name" },
-      { name: "since", label: "Since", type: "select", options: [{ value: "", text: "The beginning" }, { value: "24h", text: "A day ago" }, { value: "7d", text: "A week ago" }, { value: "30d", text: "A month ago" }] },
+      {
+        name: "since",
+        label: "Since",
+        type: "select",
+        options: [
+          { value: "", text: "The beginning" },
+          { value: "24h", text: "A day ago" },
+          { value: "7d", text: "A week ago" },
+          { value: "30d", text: "A month ago" },
+        ],
+      },
       ...known.filter(),
     ],
     change: () => rows.reload(),
@@ -116,7 +155,16 @@ export async function show(main, { session, query }) {
       { title: "Who", cell: (entry) => el("span.address", who(entry)) },
       { title: "What", cell: (entry) => el("span.deed", verbs[entry.action] ?? entry.action, " ", object(entry)) },
       { title: "Change", cell: difference },
-      ...(session.operator ? [{ title: "Company", kind: "extra", cell: (entry) => (entry.company_id ? known.names.get(entry.company_id) ?? el("span.muted", "removed") : null) }] : []),
+      ...(session.operator
+        ? [
+            {
+              title: "Company",
+              kind: "extra",
+              cell: (entry) =>
+                entry.company_id ? (known.names.get(entry.company_id) ?? el("span.muted", "removed")) : null,
+            },
+          ]
+        : []),
       { title: "From", kind: "extra", cell: (entry) => entry.origin && el("code.address", entry.origin) },
     ],
     empty: () =>

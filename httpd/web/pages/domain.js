@@ -3,7 +3,31 @@
 import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, policies, subdomains } from "../tenant.js";
-import { address, badge, button, confirm, copyButton, count, danger, definitions, dialog, el, empty, go, header, link, notice, number, place, primary, remark, section, shortId, table, time } from "../ui.js";
+import {
+  address,
+  badge,
+  button,
+  confirm,
+  copyButton,
+  count,
+  danger,
+  definitions,
+  dialog,
+  el,
+  empty,
+  go,
+  header,
+  link,
+  notice,
+  number,
+  place,
+  primary,
+  remark,
+  section,
+  shortId,
+  table,
+  time,
+} from "../ui.js";
 import { stateOf } from "./domains.js";
 import { addExemption, kindOf, kinds, removeExemption } from "./exemptions.js";
 
@@ -44,10 +68,22 @@ function records(domain, host) {
   return table({
     caption: "DNS records",
     columns: [
-      { title: "Type", kind: "state", cell: (row) => el("span", row.type, row.optional && el("span.muted", " if wanted")) },
+      {
+        title: "Type",
+        kind: "state",
+        cell: (row) => el("span", row.type, row.optional && el("span.muted", " if wanted")),
+      },
       { title: "Name", kind: "state", cell: (row) => el("code.address", row.name) },
-      { title: "Value", kind: "main", cell: (row) => el("div", el("code.address", row.value), el("p.form-text", row.why)) },
-      { title: "", kind: "actions", cell: (row) => copyButton(row.value, { title: `Copy the ${row.type} record of ${row.name}` }) },
+      {
+        title: "Value",
+        kind: "main",
+        cell: (row) => el("div", el("code.address", row.value), el("p.form-text", row.why)),
+      },
+      {
+        title: "",
+        kind: "actions",
+        cell: (row) => copyButton(row.value, { title: `Copy the ${row.type} record of ${row.name}` }),
+      },
     ],
     rows: all,
   }).element;
@@ -92,19 +128,30 @@ export async function show(main, { id, session }) {
         })
       : change({ active: true }, `${domain.name} is active.`);
   const deactivate = () =>
-    confirm(`Switch ${domain.name} off?`, "Keys can no longer send as it, from now on. The policy stays: others cannot send as it either.",
-      "Switch it off", () => change({ active: false }, `${domain.name} is off.`));
+    confirm(
+      `Switch ${domain.name} off?`,
+      "Keys can no longer send as it, from now on. The policy stays: others cannot send as it either.",
+      "Switch it off",
+      () => change({ active: false }, `${domain.name} is off.`),
+    );
   const removeIt = () =>
-    confirm(`Remove ${domain.name}?`, "Its exemptions and the keys that are restricted to it go with it. From then on the name is not protected: whoever may send through this host may use it.",
-      "Remove the domain", async () => {
+    confirm(
+      `Remove ${domain.name}?`,
+      "Its exemptions and the keys that are restricted to it go with it. From then on the name is not protected: whoever may send through this host may use it.",
+      "Remove the domain",
+      async () => {
         await remove(path`/admin/domains/${id}`);
         notice(`${domain.name} is removed.`);
         go("domains");
-      });
+      },
+    );
 
   function showTop() {
     if (same("top", domain)) return;
-    const key = domain.active && session.owner ? [el("a.btn.btn-sm.btn-primary", { href: place("keys", { create: domain.name }) }, "Create a key")] : [];
+    const key =
+      domain.active && session.owner
+        ? [el("a.btn.btn-sm.btn-primary", { href: place("keys", { create: domain.name }) }, "Create a key")]
+        : [];
     const actions = mayChange
       ? [domain.active ? button("Switch off", deactivate) : primary("Activate", activate), danger("Remove", removeIt)]
       : [];
@@ -112,9 +159,23 @@ export async function show(main, { id, session }) {
     top.replaceChildren(
       header(domain.name, { actions, back }),
       definitions([
-        ["State", el("span", stateOf(domain), domain.pending && !mayChange && el("span.muted", " An operator of this server has to activate it."))],
+        [
+          "State",
+          el(
+            "span",
+            stateOf(domain),
+            domain.pending && !mayChange && el("span.muted", " An operator of this server has to activate it."),
+          ),
+        ],
         ["Company", session.operator ? known.name(domain.company_id) : null],
-        ["Mail", el("span.actions", link("Emails", "emails", { domain: domain.name }), link("Refusals", "refusals", { domain: domain.name }))],
+        [
+          "Mail",
+          el(
+            "span.actions",
+            link("Emails", "emails", { domain: domain.name }),
+            link("Refusals", "refusals", { domain: domain.name }),
+          ),
+        ],
         ["Added", time(domain.created_at)],
         ["Id", shortId(domain.id)],
       ]),
@@ -125,13 +186,27 @@ export async function show(main, { id, session }) {
     if (same("rules", domain)) return;
     if (domain.pending) return rules.replaceChildren();
     const now = definitions([
-      ["Policy", el("span", badge(domain.policy, { tone: domain.policy === "learn" ? "warn" : "none" }), " ", textOf(policies, domain.policy))],
-      ["Which names", `${subdomains.find((one) => one.value === domain.subdomains).text}: ${textOf(subdomains, domain.subdomains)}`],
+      [
+        "Policy",
+        el(
+          "span",
+          badge(domain.policy, { tone: domain.policy === "learn" ? "warn" : "none" }),
+          " ",
+          textOf(policies, domain.policy),
+        ),
+      ],
+      [
+        "Which names",
+        `${subdomains.find((one) => one.value === domain.subdomains).text}: ${textOf(subdomains, domain.subdomains)}`,
+      ],
     ]);
     const ask = () =>
       dialog({
         title: `Rules of ${domain.name}`,
-        text: domain.policy === "learn" && waiting > 0 ? `As it is, exclusive would stop ${count(waiting, "sender")}: they are on this page.` : null,
+        text:
+          domain.policy === "learn" && waiting > 0
+            ? `As it is, exclusive would stop ${count(waiting, "sender")}: they are on this page.`
+            : null,
         fields: [
           { name: "policy", label: "Who may send as it", type: "choice", options: policies, value: domain.policy },
           { name: "subdomains", label: "Which names", type: "choice", options: subdomains, value: domain.subdomains },
@@ -140,7 +215,15 @@ export async function show(main, { id, session }) {
         run: (values) => change(values, `${domain.name} is ${values.policy}.`),
       });
     rules.replaceChildren(
-      section("Rules", { actions: mayChange ? [button("Change", ask)] : [], about: "For mail that claims this domain and comes without a key: from SMTP clients, and from programs on the host." }, now),
+      section(
+        "Rules",
+        {
+          actions: mayChange ? [button("Change", ask)] : [],
+          about:
+            "For mail that claims this domain and comes without a key: from SMTP clients, and from programs on the host.",
+        },
+        now,
+      ),
     );
   }
 
@@ -158,7 +241,8 @@ export async function show(main, { id, session }) {
       await Promise.all([showFound(), showExempt()]);
     };
     const all = async () => {
-      for (const row of data) await post("/admin/exemptions", { domain: domain.name, kind: row.kind, value: row.value, local: row.local });
+      for (const row of data)
+        await post("/admin/exemptions", { domain: domain.name, kind: row.kind, value: row.value, local: row.local });
       notice(`${data.length} exemptions added.`);
       await Promise.all([showFound(), showExempt()]);
     };
@@ -173,9 +257,19 @@ export async function show(main, { id, session }) {
       ],
       rows: data,
       empty: learns
-        ? empty("Nothing would be stopped", "No mail has come without a key that exclusive would stop. If some days of usual mail have passed, the domain can be exclusive.",
-            ...(mayChange ? [primary("Make it exclusive", () => change({ policy: "exclusive" }, `${domain.name} is exclusive.`))] : []))
-        : el("p.muted", domain.policy === "shared" ? "The policy is shared: nothing is stopped, and nothing recorded." : "Nothing was stopped that an exemption would let pass."),
+        ? empty(
+            "Nothing would be stopped",
+            "No mail has come without a key that exclusive would stop. If some days of usual mail have passed, the domain can be exclusive.",
+            ...(mayChange
+              ? [primary("Make it exclusive", () => change({ policy: "exclusive" }, `${domain.name} is exclusive.`))]
+              : []),
+          )
+        : el(
+            "p.muted",
+            domain.policy === "shared"
+              ? "The policy is shared: nothing is stopped, and nothing recorded."
+              : "Nothing was stopped that an exemption would let pass.",
+          ),
     });
     found.replaceChildren(
       section(
@@ -186,8 +280,14 @@ export async function show(main, { id, session }) {
         },
         rows.element,
         hopeless > 0 &&
-          remark("warn", el("span", `${number(hopeless)} more messages claimed the domain in a way that no exemption helps. `,
-            link("See the refusals", "refusals", { domain: domain.name }))),
+          remark(
+            "warn",
+            el(
+              "span",
+              `${number(hopeless)} more messages claimed the domain in a way that no exemption helps. `,
+              link("See the refusals", "refusals", { domain: domain.name }),
+            ),
+          ),
       ),
     );
   }
@@ -198,14 +298,29 @@ export async function show(main, { id, session }) {
     exempt.replaceChildren(
       section(
         "Exemptions",
-        { actions: mayChange ? [button("Add one", () => addExemption([domain.name]).then((made) => made && showExempt()))] : [] },
+        {
+          actions: mayChange
+            ? [button("Add one", () => addExemption([domain.name]).then((made) => made && showExempt()))]
+            : [],
+        },
         table({
           caption: "Exemptions",
           columns: [
             { title: "Who", kind: "main", cell: (row) => address(row.value) },
             { title: "By", cell: kindOf },
             { title: "Added", kind: "time", cell: (row) => time(row.created_at) },
-            ...(mayChange ? [{ title: "", kind: "actions", cell: (row) => danger("Remove", () => removeExemption(row).then((gone) => gone && Promise.all([showExempt(), showFound()]))) }] : []),
+            ...(mayChange
+              ? [
+                  {
+                    title: "",
+                    kind: "actions",
+                    cell: (row) =>
+                      danger("Remove", () =>
+                        removeExemption(row).then((gone) => gone && Promise.all([showExempt(), showFound()])),
+                      ),
+                  },
+                ]
+              : []),
           ],
           rows: data,
           empty: el("p.muted", "None: the policy is for everybody."),
@@ -227,7 +342,10 @@ export async function show(main, { id, session }) {
   dns.replaceChildren(
     section(
       "DNS records",
-      { about: "Advice, from what Postfix's settings on this host say. Nothing is looked up over the network: whether the records are there, a tool like dig tells. DKIM signatures are made by another milter, with a record of its own." },
+      {
+        about:
+          "Advice, from what Postfix's settings on this host say. Nothing is looked up over the network: whether the records are there, a tool like dig tells. DKIM signatures are made by another milter, with a record of its own.",
+      },
       records(domain, host),
     ),
   );

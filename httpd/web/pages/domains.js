@@ -3,7 +3,26 @@
 import { get, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, matches, policies, subdomains } from "../tenant.js";
-import { badge, button, confirm, danger, dialog, empty, filters, go, header, link, list, notice, number, place, primary, section, shortId, time } from "../ui.js";
+import {
+  badge,
+  button,
+  confirm,
+  danger,
+  dialog,
+  empty,
+  filters,
+  go,
+  header,
+  link,
+  list,
+  notice,
+  number,
+  place,
+  primary,
+  section,
+  shortId,
+  time,
+} from "../ui.js";
 
 export const title = "Domains";
 
@@ -49,7 +68,9 @@ export function addCompany() {
 }
 
 export async function show(main, { session, query }) {
-  const head = header(title, { about: "Who may send as which name, and what is in force for mail that comes without a key." });
+  const head = header(title, {
+    about: "Who may send as which name, and what is in force for mail that comes without a key.",
+  });
   main.append(head);
   let known = await companies(session);
   let domains = [];
@@ -60,10 +81,18 @@ export async function show(main, { session, query }) {
   }
   const nothing = () =>
     session.operator && known.all.length === 0
-      ? empty("No company yet", "Domains and keys belong to a company. Add the first one.",
-          ...(session.owner ? [primary("Add a company", newCompany)] : []))
-      : empty("No domain yet", session.operator ? "Add the domain that your programs send as; a subdomain of its own is best." : "Ask for the domain that your programs send as.",
-          ...(session.owner ? [primary(session.operator ? "Add a domain" : "Ask for a domain", add)] : []));
+      ? empty(
+          "No company yet",
+          "Domains and keys belong to a company. Add the first one.",
+          ...(session.owner ? [primary("Add a company", newCompany)] : []),
+        )
+      : empty(
+          "No domain yet",
+          session.operator
+            ? "Add the domain that your programs send as; a subdomain of its own is best."
+            : "Ask for the domain that your programs send as.",
+          ...(session.owner ? [primary(session.operator ? "Add a domain" : "Ask for a domain", add)] : []),
+        );
 
   const search = filters({
     query,
@@ -83,8 +112,17 @@ export async function show(main, { session, query }) {
     columns: [
       { title: "Domain", kind: "main", cell: (domain) => domain.name },
       { title: "State", kind: "state", cell: stateOf },
-      { title: "Policy", kind: "state", cell: (domain) => (domain.pending ? null : badge(domain.policy, { tone: domain.policy === "learn" ? "warn" : "none" })) },
-      { title: "Names below it", kind: "extra", cell: (domain) => (domain.subdomains === "covered" ? "covered" : "not covered") },
+      {
+        title: "Policy",
+        kind: "state",
+        cell: (domain) =>
+          domain.pending ? null : badge(domain.policy, { tone: domain.policy === "learn" ? "warn" : "none" }),
+      },
+      {
+        title: "Names below it",
+        kind: "extra",
+        cell: (domain) => (domain.subdomains === "covered" ? "covered" : "not covered"),
+      },
       ...known.columns,
       { title: "Added", kind: "time", cell: (domain) => time(domain.created_at) },
     ],
@@ -141,12 +179,18 @@ export async function show(main, { session, query }) {
   if (session.owner) {
     const actions = head.querySelector(".actions");
     if (!session.operator) actions.append(primary("Ask for a domain", add));
-    else actions.append(button("Add a company", newCompany), primary("Add a domain", () => (known.all.length ? add() : newCompany())));
+    else
+      actions.append(
+        button("Add a company", newCompany),
+        primary("Add a domain", () => (known.all.length ? add() : newCompany())),
+      );
   }
   main.append(search.element, rows.element);
   await rows.reload();
   if (session.operator) {
-    main.append(section("Companies", { about: "Their members see what is theirs, and nothing else." }, companyRows.element));
+    main.append(
+      section("Companies", { about: "Their members see what is theirs, and nothing else." }, companyRows.element),
+    );
     await companyRows.reload();
   }
   return subscribe(["tenants"], refresh);

@@ -9,8 +9,16 @@ export const title = "Exemptions";
 
 export const kinds = {
   login: { text: "Login", help: "Whoever logs in to Postfix with this name (SASL).", example: "ann@example.com" },
-  client: { text: "Client", help: "An SMTP client by its address, or a network of them.", example: "192.0.2.7 or 192.0.2.0/24" },
-  sender: { text: "Sender", help: "This address of the domain, whoever sends; messages that use no other one of it.", example: "cron@example.com" },
+  client: {
+    text: "Client",
+    help: "An SMTP client by its address, or a network of them.",
+    example: "192.0.2.7 or 192.0.2.0/24",
+  },
+  sender: {
+    text: "Sender",
+    help: "This address of the domain, whoever sends; messages that use no other one of it.",
+    example: "cron@example.com",
+  },
 };
 
 // Of an exemption, or of one that is suggested: what it goes by.
@@ -21,10 +29,28 @@ export function addExemption(names) {
     title: "Add an exemption",
     text: "What fits it may send as the domain without a key.",
     fields: [
-      ...(names.length > 1 ? [{ name: "domain", label: "Domain", type: "select", required: true, options: names }] : []),
-      { name: "kind", label: "By", type: "choice", options: Object.entries(kinds).map(([value, { text, help, example }]) => ({ value, text, help: `${help} As ${example}.` })) },
+      ...(names.length > 1
+        ? [{ name: "domain", label: "Domain", type: "select", required: true, options: names }]
+        : []),
+      {
+        name: "kind",
+        label: "By",
+        type: "choice",
+        options: Object.entries(kinds).map(([value, { text, help, example }]) => ({
+          value,
+          text,
+          help: `${help} As ${example}.`,
+        })),
+      },
       { name: "value", label: "Which one", required: true },
-      { name: "local", label: "On this host alone", type: "checkbox", value: true, help: "Mail that is handed to sendmail(1), or comes from a loopback address.", when: (now) => now.kind === "sender" },
+      {
+        name: "local",
+        label: "On this host alone",
+        type: "checkbox",
+        value: true,
+        help: "Mail that is handed to sendmail(1), or comes from a loopback address.",
+        when: (now) => now.kind === "sender",
+      },
     ],
     submit: "Exempt",
     run: async (values) => {
@@ -50,7 +76,10 @@ export function removeExemption(exemption) {
 
 export async function show(main, { session, query }) {
   const mayChange = session.operator && session.owner;
-  const head = header(title, { about: "Logins, clients and addresses that may send as a domain without a key. They matter where the policy is exclusive." });
+  const head = header(title, {
+    about:
+      "Logins, clients and addresses that may send as a domain without a key. They matter where the policy is exclusive.",
+  });
   main.append(head);
   const [known, domains] = await Promise.all([companies(session), get("/admin/domains")]);
   const registered = domains.data.filter((one) => !one.pending);
@@ -60,7 +89,10 @@ export async function show(main, { session, query }) {
   let all = [];
   const search = filters({
     query,
-    fields: [{ name: "search", label: "Search", type: "search", placeholder: "Domain, login, address, network" }, ...known.filter()],
+    fields: [
+      { name: "search", label: "Search", type: "search", placeholder: "Domain, login, address, network" },
+      ...known.filter(),
+    ],
     change: () => rows.reload(),
   });
   const rows = list({
@@ -70,25 +102,41 @@ export async function show(main, { session, query }) {
       const { search: typed, company } = search.values();
       search.element.hidden = all.length < 2;
       return {
-        data: all.filter((one) => matches(typed, one.domain, one.value, one.kind) && (!company || one.company_id === company)),
+        data: all.filter(
+          (one) => matches(typed, one.domain, one.value, one.kind) && (!company || one.company_id === company),
+        ),
         has_more: false,
       };
     },
     columns: [
       { title: "Who", kind: "main", cell: (row) => address(row.value) },
       { title: "By", cell: kindOf },
-      { title: "Domain", cell: (row) => (ids.has(row.domain) ? link(row.domain, "domains", ids.get(row.domain)) : row.domain) },
+      {
+        title: "Domain",
+        cell: (row) => (ids.has(row.domain) ? link(row.domain, "domains", ids.get(row.domain)) : row.domain),
+      },
       ...known.columns,
       { title: "Added", kind: "time", cell: (row) => time(row.created_at) },
-      ...(mayChange ? [{ title: "", kind: "actions", cell: (row) => danger("Remove", () => removeExemption(row).then((gone) => gone && rows.reload())) }] : []),
+      ...(mayChange
+        ? [
+            {
+              title: "",
+              kind: "actions",
+              cell: (row) => danger("Remove", () => removeExemption(row).then((gone) => gone && rows.reload())),
+            },
+          ]
+        : []),
     ],
     empty: () =>
       all.length
         ? empty("No exemption fits", "Change the search.")
-        : empty("No exemptions", names.length
-            ? "A domain with the policy learn shows on its page what would need one."
-            : "They belong to a domain, and there is none yet.",
-            link("To the domains", "domains")),
+        : empty(
+            "No exemptions",
+            names.length
+              ? "A domain with the policy learn shows on its page what would need one."
+              : "They belong to a domain, and there is none yet.",
+            link("To the domains", "domains"),
+          ),
   });
   if (mayChange && names.length) head.querySelector(".actions").append(primary("Add an exemption", add));
   main.append(search.element, rows.element);

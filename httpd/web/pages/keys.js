@@ -4,14 +4,39 @@ import { get, patch, path, post, remove } from "../api.js";
 import { apiUrl, examples } from "../examples.js";
 import { subscribe } from "../live.js";
 import { companies, matches } from "../tenant.js";
-import { badge, button, code, confirm, danger, dialog, el, empty, filters, header, link, list, notice, primary, remark, secret, shortId, show as showBox, tabs, time } from "../ui.js";
+import {
+  badge,
+  button,
+  code,
+  confirm,
+  danger,
+  dialog,
+  el,
+  empty,
+  filters,
+  header,
+  link,
+  list,
+  notice,
+  primary,
+  remark,
+  secret,
+  shortId,
+  show as showBox,
+  tabs,
+  time,
+} from "../ui.js";
 
 export const title = "Keys";
 
 const scopes = [
   { value: "sending", text: "sending", help: "Sends emails. Enough for most programs." },
   { value: "reading", text: "reading", help: "Reads what the company sent, and what became of it." },
-  { value: "managing", text: "managing", help: "Asks for domains and removes them, makes and revokes keys. As good as all three: no program that only sends should have it." },
+  {
+    value: "managing",
+    text: "managing",
+    help: "Asks for domains and removes them, makes and revokes keys. As good as all three: no program that only sends should have it.",
+  },
 ];
 
 const usable = (domains, company) => domains.filter((one) => one.active && (!company || one.company_id === company));
@@ -24,7 +49,10 @@ function firstEmail(key) {
     if (!email || !line.isConnected) return;
     stop();
     line.classList.replace("tone-none", "tone-good");
-    line.replaceChildren(el("span", "The first email is there: ", el("strong", email.subject || "without a subject")), link("See what became of it", "emails", email.id));
+    line.replaceChildren(
+      el("span", "The first email is there: ", el("strong", email.subject || "without a subject")),
+      link("See what became of it", "emails", email.id),
+    );
   });
   return { line, stop };
 }
@@ -37,7 +65,12 @@ async function create(session, known, domains, preset) {
     name: `domain ${company.id}`,
     label: "Domain",
     type: "select",
-    options: [{ value: "", text: "Any active domain of the company" }, ...usable(domains, company.id).map((one) => one.name).sort()],
+    options: [
+      { value: "", text: "Any active domain of the company" },
+      ...usable(domains, company.id)
+        .map((one) => one.name)
+        .sort(),
+    ],
     value: given?.company_id === company.id ? given.name : "",
     help: "A key that is restricted to a domain ends with it.",
     when: (now) => !session.operator || now.company_id === company.id,
@@ -45,7 +78,13 @@ async function create(session, known, domains, preset) {
   const key = await dialog({
     title: "Create a key",
     fields: [
-      { name: "name", label: "Name", required: true, placeholder: "shop", help: "What people call it: the program that will have it." },
+      {
+        name: "name",
+        label: "Name",
+        required: true,
+        placeholder: "shop",
+        help: "What people call it: the program that will have it.",
+      },
       ...known.fields({ required: true, value: given?.company_id }),
       ...known.all.map(domainOf),
       { name: "scopes", label: "It may be used for", type: "checks", options: scopes, value: ["sending", "reading"] },
@@ -64,13 +103,22 @@ async function create(session, known, domains, preset) {
     secret("API key.", key.token),
     domain
       ? null
-      : remark("warn", "The company has no active domain yet: until it has one, sending with the key is refused. The examples have a name in the domain's place."),
+      : remark(
+          "warn",
+          "The company has no active domain yet: until it has one, sending with the key is refused. The examples have a name in the domain's place.",
+        ),
     el("p", "Programs reach Postern at ", el("code", url), ". Paste one of these to send the first email:"),
     tabs(
-      examples({ url, token: key.token, domain: domain ?? "your-domain.example", scopes: key.scopes }).map(([client, parts]) => [
-        client,
-        () => el("div.stack", parts.map(([label, text]) => code(text, { label }))),
-      ]),
+      examples({ url, token: key.token, domain: domain ?? "your-domain.example", scopes: key.scopes }).map(
+        ([client, parts]) => [
+          client,
+          () =>
+            el(
+              "div.stack",
+              parts.map(([label, text]) => code(text, { label })),
+            ),
+        ],
+      ),
       "Programs",
     ),
     watch && watch.line,
@@ -123,7 +171,10 @@ export async function show(main, { session, query }) {
       search.element.hidden = all.length < 2 && !all.some((key) => key.revoked_at);
       return {
         data: all.filter(
-          (key) => (revoked || !key.revoked_at) && (!company || key.company_id === company) && matches(typed, key.name, key.id, key.domain ?? ""),
+          (key) =>
+            (revoked || !key.revoked_at) &&
+            (!company || key.company_id === company) &&
+            matches(typed, key.name, key.id, key.domain ?? ""),
         ),
         has_more: false,
       };
@@ -141,7 +192,10 @@ export async function show(main, { session, query }) {
             {
               title: "",
               kind: "actions",
-              cell: (key) => (key.revoked_at ? el("span.muted", "revoked ", time(key.revoked_at)) : [button("Rename", () => rename(key)), danger("Revoke", () => revoke(key))]),
+              cell: (key) =>
+                key.revoked_at
+                  ? el("span.muted", "revoked ", time(key.revoked_at))
+                  : [button("Rename", () => rename(key)), danger("Revoke", () => revoke(key))],
             },
           ]
         : []),
@@ -150,8 +204,16 @@ export async function show(main, { session, query }) {
       all.length
         ? empty("No key fits", "Change the search, or show revoked keys.")
         : session.operator && known.all.length === 0
-          ? empty("No company yet", "Keys belong to a company. Add one, and its domain, first.", el("a.btn.btn-sm.btn-primary", { href: "#/domains" }, "To the domains"))
-          : empty("No key yet", "Create one for the first program that is to send.", ...(session.owner ? [primary("Create a key", () => make())] : [])),
+          ? empty(
+              "No company yet",
+              "Keys belong to a company. Add one, and its domain, first.",
+              el("a.btn.btn-sm.btn-primary", { href: "#/domains" }, "To the domains"),
+            )
+          : empty(
+              "No key yet",
+              "Create one for the first program that is to send.",
+              ...(session.owner ? [primary("Create a key", () => make())] : []),
+            ),
   });
   if (session.owner && known.all.length) head.querySelector(".actions").append(primary("Create a key", () => make()));
   main.append(search.element, rows.element);

@@ -9,21 +9,47 @@ export const title = "Settings";
 const parts = { store: "Database", postfix: "Postfix", milter: "postern-milter", events: "postern-events" };
 
 export async function show(main, { query }) {
-  const [{ data }, health, host] = await Promise.all([get("/admin/settings"), get("/admin/health"), get("/admin/host")]);
+  const [{ data }, health, host] = await Promise.all([
+    get("/admin/settings"),
+    get("/admin/health"),
+    get("/admin/host"),
+  ]);
   main.append(
-    header(title, { about: "As postern-httpd has them now. They are changed in postern.conf on the server; this page only shows them." }),
-    el("div.two",
-      section("Health",
-        definitions(health.parts.map((part) => [parts[part.name] ?? part.name, el("span", badge(part.ok ? "ok" : "not_ok"), " ", part.text)]))),
-      section("This server",
+    header(title, {
+      about:
+        "As postern-httpd has them now. They are changed in postern.conf on the server; this page only shows them.",
+    }),
+    el(
+      "div.two",
+      section(
+        "Health",
+        definitions(
+          health.parts.map((part) => [
+            parts[part.name] ?? part.name,
+            el("span", badge(part.ok ? "ok" : "not_ok"), " ", part.text),
+          ]),
+        ),
+      ),
+      section(
+        "This server",
         definitions([
           ["Postern", host.version],
           ["Postfix", host.postfix_version ?? el("span.muted", "cannot be asked")],
           ["Name", host.name],
           ["Mail leaves through", host.relay],
           ["Programs reach it at", el("code", host.api_url)],
-          ["In other words", el("span", el("a", { href: "/admin/openapi.json" }, "the admin interface as OpenAPI"), ", ", el("a", { href: "/metrics" }, "metrics"))],
-        ]))),
+          [
+            "In other words",
+            el(
+              "span",
+              el("a", { href: "/admin/openapi.json" }, "the admin interface as OpenAPI"),
+              ", ",
+              el("a", { href: "/metrics" }, "metrics"),
+            ),
+          ],
+        ]),
+      ),
+    ),
   );
 
   const box = el("div");
@@ -37,14 +63,29 @@ export async function show(main, { query }) {
   });
   function showAll() {
     const { search: typed, set } = search.values();
-    const rows = data.filter((one) => (!set || !one.is_default) && matches(typed, `${one.section}.${one.name}`, one.value));
+    const rows = data.filter(
+      (one) => (!set || !one.is_default) && matches(typed, `${one.section}.${one.name}`, one.value),
+    );
     const grid = table({
       caption: "Settings",
       columns: [
         { title: "Setting", cell: (one) => el("code", `${one.section}.${one.name}`) },
-        { title: "Value", kind: "main", cell: (one) => (one.value === "" ? el("span.muted", "empty") : el("code.address", one.value)) },
-        { title: "From", kind: "state", cell: (one) => (one.is_default ? el("span.muted", "default") : "postern.conf") },
-        { title: "Default", kind: "extra", cell: (one) => (one.is_default ? null : one.default === "" ? el("span.muted", "empty") : el("code.address", one.default)) },
+        {
+          title: "Value",
+          kind: "main",
+          cell: (one) => (one.value === "" ? el("span.muted", "empty") : el("code.address", one.value)),
+        },
+        {
+          title: "From",
+          kind: "state",
+          cell: (one) => (one.is_default ? el("span.muted", "default") : "postern.conf"),
+        },
+        {
+          title: "Default",
+          kind: "extra",
+          cell: (one) =>
+            one.is_default ? null : one.default === "" ? el("span.muted", "empty") : el("code.address", one.default),
+        },
         { title: "Change needs", kind: "extra", cell: (one) => (one.reload ? "reload" : "restart") },
       ],
       rows,

@@ -3,7 +3,24 @@
 import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, matches } from "../tenant.js";
-import { badge, button, confirm, danger, dialog, el, empty, filters, header, list, notice, primary, secret, section, show as showBox, time } from "../ui.js";
+import {
+  badge,
+  button,
+  confirm,
+  danger,
+  dialog,
+  el,
+  empty,
+  filters,
+  header,
+  list,
+  notice,
+  primary,
+  secret,
+  section,
+  show as showBox,
+  time,
+} from "../ui.js";
 
 export const title = "Users";
 
@@ -15,12 +32,17 @@ const roles = [
 const showLink = (heading, login, made) =>
   showBox(
     heading,
-    el("p", `With this link ${login} logs in: once, and within an hour. It asks for no password and no code, so send it by a way that others do not read. On the account page they set a password.`),
+    el(
+      "p",
+      `With this link ${login} logs in: once, and within an hour. It asks for no password and no code, so send it by a way that others do not read. On the account page they set a password.`,
+    ),
     secret("Login link.", location.origin + made.login_path),
   );
 
 export async function show(main, { session, query }) {
-  const head = header(title, { about: session.operator ? "Operators see all companies; members see their own." : "Who sees your company here." });
+  const head = header(title, {
+    about: session.operator ? "Operators see all companies; members see their own." : "Who sees your company here.",
+  });
   main.append(head);
   const known = await companies(session);
   let all = [];
@@ -37,7 +59,10 @@ export async function show(main, { session, query }) {
                 name: "company_id",
                 label: "Sees",
                 type: "select",
-                options: [{ value: "", text: "All companies: an operator" }, ...known.all.map((one) => ({ value: one.id, text: one.name }))],
+                options: [
+                  { value: "", text: "All companies: an operator" },
+                  ...known.all.map((one) => ({ value: one.id, text: one.name })),
+                ],
                 value: known.all[0]?.id ?? "",
               },
             ]
@@ -61,8 +86,7 @@ export async function show(main, { session, query }) {
         return true;
       },
     }).then((done) => done && rows.reload());
-  const makeLink = async (user) =>
-    showLink("Login link", user.login, await post(path`/admin/users/${user.id}/link`));
+  const makeLink = async (user) => showLink("Login link", user.login, await post(path`/admin/users/${user.id}/link`));
   async function reset(user) {
     const made = await confirm(
       `Reset the login of ${user.login}?`,
@@ -75,8 +99,12 @@ export async function show(main, { session, query }) {
     await rows.reload();
   }
   async function removeUser(user) {
-    const done = await confirm(`Remove ${user.login}?`, "They are logged out at once, and their tokens are revoked.", "Remove the user",
-      () => remove(path`/admin/users/${user.id}`).then(() => true));
+    const done = await confirm(
+      `Remove ${user.login}?`,
+      "They are logged out at once, and their tokens are revoked.",
+      "Remove the user",
+      () => remove(path`/admin/users/${user.id}`).then(() => true),
+    );
     if (done) await Promise.all([rows.reload(), tokens.reload()]);
   }
 
@@ -93,12 +121,24 @@ export async function show(main, { session, query }) {
       return { data: all.filter((user) => matches(search.values().search, user.login)), has_more: false };
     },
     columns: [
-      { title: "Login", cell: (user) => el("span.address", user.login, user.id === session.user_id && el("span.muted", " (you)")) },
+      {
+        title: "Login",
+        cell: (user) => el("span.address", user.login, user.id === session.user_id && el("span.muted", " (you)")),
+      },
       { title: "Role", kind: "state", cell: (user) => badge(user.role, { tone: "none" }) },
       ...(session.operator
-        ? [{ title: "Sees", cell: (user) => (user.company_id ? known.name(user.company_id) : el("strong", "all companies")) }]
+        ? [
+            {
+              title: "Sees",
+              cell: (user) => (user.company_id ? known.name(user.company_id) : el("strong", "all companies")),
+            },
+          ]
         : []),
-      { title: "Comes in by", cell: (user) => (user.password_at ? (user.totp_at ? "password and code" : "password") : el("span.muted", "links and tokens")) },
+      {
+        title: "Comes in by",
+        cell: (user) =>
+          user.password_at ? (user.totp_at ? "password and code" : "password") : el("span.muted", "links and tokens"),
+      },
       { title: "Last login", kind: "time", cell: (user) => time(user.last_login_at) },
       {
         title: "",
@@ -106,7 +146,12 @@ export async function show(main, { session, query }) {
         cell: (user) =>
           user.id === session.user_id
             ? el("a.btn.btn-sm.btn-plain", { href: "#/account" }, "Account")
-            : [button("Role", () => changeRole(user)), button("Link", () => makeLink(user)), button("Reset", () => reset(user)), danger("Remove", () => removeUser(user))],
+            : [
+                button("Role", () => changeRole(user)),
+                button("Link", () => makeLink(user)),
+                button("Reset", () => reset(user)),
+                danger("Remove", () => removeUser(user)),
+              ],
       },
     ],
     empty: empty("No user fits", "Change the search."),
@@ -118,7 +163,14 @@ export async function show(main, { session, query }) {
       text: "With it a program does over the admin interface what you may. It is not for sending mail: that is what keys are for.",
       fields: [
         { name: "name", label: "Name", required: true, placeholder: "backup" },
-        { name: "days", label: "Days that it lasts", type: "number", min: 1, max: 3650, help: "Empty: until it is revoked." },
+        {
+          name: "days",
+          label: "Days that it lasts",
+          type: "number",
+          min: 1,
+          max: 3650,
+          help: "Empty: until it is revoked.",
+        },
       ],
       submit: "Create the token",
       run: (values) => post("/admin/tokens", values),
@@ -128,8 +180,12 @@ export async function show(main, { session, query }) {
     await tokens.reload();
   }
   const revoke = async (token) => {
-    const done = await confirm(`Revoke “${token.name}”?`, `It is a token of ${token.login}. Programs with it are refused from now on.`, "Revoke the token",
-      () => remove(path`/admin/tokens/${token.id}`).then(() => true));
+    const done = await confirm(
+      `Revoke “${token.name}”?`,
+      `It is a token of ${token.login}. Programs with it are refused from now on.`,
+      "Revoke the token",
+      () => remove(path`/admin/tokens/${token.id}`).then(() => true),
+    );
     if (done) await tokens.reload();
   };
   const tokens = list({
@@ -147,7 +203,18 @@ export async function show(main, { session, query }) {
   });
 
   head.querySelector(".actions").append(primary("Add a user", add));
-  main.append(search.element, rows.element, section("Tokens", { actions: [button("Create a token", createToken)], about: "For programs that use the admin interface in somebody's name." }, tokens.element));
+  main.append(
+    search.element,
+    rows.element,
+    section(
+      "Tokens",
+      {
+        actions: [button("Create a token", createToken)],
+        about: "For programs that use the admin interface in somebody's name.",
+      },
+      tokens.element,
+    ),
+  );
   await Promise.all([rows.reload(), tokens.reload()]);
   return subscribe(["tenants"], () => Promise.all([rows.refresh(), tokens.refresh()]));
 }
