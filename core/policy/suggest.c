@@ -49,34 +49,17 @@ static char *address_of(const struct domain *domain, const char *text)
 	return addr_spec(&addr);
 }
 
-static struct suggestion *find(
-	struct suggest_list *list, const struct suggestion *wanted)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->items[i].kind == wanted->kind &&
-			list->items[i].local == wanted->local &&
-			str_eq(list->items[i].value, wanted->value))
-			return &list->items[i];
-	list->items = mem_append(list->items, list->n, sizeof(*list->items));
-	list->items[list->n] = (struct suggestion){.kind = wanted->kind,
-		.local = wanted->local,
-		.value = mem_strdup(wanted->value)};
-	return &list->items[list->n++];
-}
-
 static void count(struct suggest_list *list, const struct refusal *refusal,
-	enum exemption_kind kind, char *value)
+	enum exemption_kind kind, const char *value)
 {
-	const struct suggestion wanted = {
+	list->items = mem_append(list->items, list->n, sizeof(*list->items));
+	list->items[list->n++] = (struct suggestion){
 		.kind = kind,
-		.value = value,
+		.value = mem_strdup(value),
 		.local = kind == EXEMPT_SENDER && is_local(refusal),
+		.count = refusal->count,
+		.last_us = refusal->last_us,
 	};
-	struct suggestion *suggestion = find(list, &wanted);
-
-	suggestion->count += refusal->count;
-	if (suggestion->last_us < refusal->last_us)
-		suggestion->last_us = refusal->last_us;
 }
 
 static void count_addresses(struct suggest_list *list,
@@ -144,11 +127,55 @@ static void leave_out(
 	list->n = n;
 }
 
+static int by_what(const void *a, const void *b)
+{
+	const struct suggestion *one = a, *other = b;
+
+	if (one->kind != other->kind)
+		return one->kind < other->kind ? -1 : 1;
+	if (one->local != other->local)
+		return one->local ? 1 : -1;
+	return strcmp(one->value, other->value);
+}
+
 static int by_count(const void *a, const void *b)
 {
 	const struct suggestion *one = a, *other = b;
 
-	return (one->count < other->count) - (one->count > other->count);
+	if (one->count != other->count)
+		return one->count > other->count ? -1 : 1;
+	return by_what(a, b);
+}
+
+/* Whoever submits mail here chooses how many there are: they are sorted, since
+ * to search for each among all would take as long as there are squared. */
+static void sort(struct suggestion *items, size_t n,
+	int (*compare)(const void *a, const void *b))
+{
+	if (n > 0)
+		qsort(items, n, sizeof(*items), compare);
+}
+
+/* Makes one of those that say the same. */
+static void merge(struct suggest_list *list)
+{
+	size_t n = 0;
+
+	sort(list->items, list->n, by_what);
+	for (size_t i = 0; i < list->n; i++) {
+		struct suggestion *item = &list->items[i], *last;
+
+		if (n == 0 || by_what(&list->items[n - 1], item) != 0) {
+			list->items[n++] = *item;
+			continue;
+		}
+		last = &list->items[n - 1];
+		last->count += item->count;
+		if (last->last_us < item->last_us)
+			last->last_us = item->last_us;
+		free(item->value);
+	}
+	list->n = n;
 }
 
 int suggest_read(struct db *db, const struct domain *domain,
@@ -168,10 +195,10 @@ int suggest_read(struct db *db, const struct domain *domain,
 	for (size_t i = 0; i < notes.n; i++)
 		add(&list, domain, &notes.items[i]);
 	store_refusal_list_free(&notes);
+	merge(&list);
 	leave_out(&list, &exemptions);
 	store_exemption_list_free(&exemptions);
-	if (list.n > 0)
-		qsort(list.items, list.n, sizeof(*list.items), by_count);
+	sort(list.items, list.n, by_count);
 	*list_r = list;
 	return 0;
 }
