@@ -2,8 +2,8 @@
  * admin_tenant: companies and what belongs to them: domains, keys, exemptions,
  * and who changed what.
  *
- * Threads: the worker's; functions run_*() are the committer's, ask() and
- * ask_host() are the pool's.
+ * Threads: the worker's; functions run_*() are the committer's; ask(),
+ * ask_host() and list_*() are the pool's.
  */
 #include "httpd/admin/admin.h"
 
@@ -111,7 +111,7 @@ static json_t *render_domain(const struct domain *domain)
 		"created_at", admin_time(domain->created_us));
 }
 
-void admin_domain_list(struct request *request)
+static void list_domains(struct request *request)
 {
 	struct domain_list list = {0};
 	struct admin_query query;
@@ -122,13 +122,18 @@ void admin_domain_list(struct request *request)
 	if (read_query(request, of_company, &query) < 0)
 		return;
 	data = json_array();
-	result = store_domain_list(request->worker->db,
-		admin_query_company(request, &query), &list, &err);
+	result = store_domain_list(
+		request->db, admin_query_company(request, &query), &list, &err);
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_domain(&list.items[i]));
 	if (result == 0)
 		store_domain_list_free(&list);
 	admin_reply_list(request, result, data, "domain_list_failed", &err);
+}
+
+void admin_domain_list(struct request *request)
+{
+	reply_from_pool(request, list_domains);
 }
 
 void admin_domain_get(struct request *request)
@@ -412,7 +417,7 @@ static json_t *render_key(const struct key *key)
 		admin_time(key->revoked_us));
 }
 
-void admin_key_list(struct request *request)
+static void list_keys(struct request *request)
 {
 	struct key_list list = {0};
 	struct admin_query query;
@@ -423,13 +428,18 @@ void admin_key_list(struct request *request)
 	if (read_query(request, of_company, &query) < 0)
 		return;
 	data = json_array();
-	result = store_key_list(request->worker->db,
-		admin_query_company(request, &query), &list, &err);
+	result = store_key_list(
+		request->db, admin_query_company(request, &query), &list, &err);
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_key(&list.items[i]));
 	if (result == 0)
 		store_key_list_free(&list);
 	admin_reply_list(request, result, data, "key_list_failed", &err);
+}
+
+void admin_key_list(struct request *request)
+{
+	reply_from_pool(request, list_keys);
 }
 
 static int run_key_create(struct db *db, struct admin_job *job, struct err *err)
@@ -592,7 +602,7 @@ void admin_exemption_remove(struct request *request)
 
 /* What recorded mail of a domain would need; each is a body of POST
  * /admin/exemptions. */
-void admin_suggestion_list(struct request *request)
+static void list_suggestions(struct request *request)
 {
 	static const char *const names[] = {"domain", NULL};
 	struct problem problem = PROBLEM_INIT;
@@ -611,11 +621,10 @@ void admin_suggestion_list(struct request *request)
 		reply_problem(request, &problem);
 		return;
 	}
-	found = store_domain_find_of(request->worker->db,
+	found = store_domain_find_of(request->db,
 		admission_company(&request->admission),
 		admin_query_get(&query, "domain"), &domain, &err);
-	if (found > 0 &&
-		suggest_read(request->worker->db, &domain, &list, &err) < 0)
+	if (found > 0 && suggest_read(request->db, &domain, &list, &err) < 0)
 		found = -1;
 	if (found > 0) {
 		data = list_json_render(json_array(), false);
@@ -634,6 +643,11 @@ void admin_suggestion_list(struct request *request)
 	suggest_list_free(&list);
 	store_domain_clear(&domain);
 	admin_reply_found(request, found, data, "suggest_failed", &err);
+}
+
+void admin_suggestion_list(struct request *request)
+{
+	reply_from_pool(request, list_suggestions);
 }
 
 /* This host, as programs and DNS records have to know it: programs of Postfix
@@ -740,7 +754,7 @@ static json_t *render_audit(const struct audit *audit)
 		json_or_null(audit->before), "after", json_or_null(audit->after));
 }
 
-void admin_audit_list(struct request *request)
+static void list_audit(struct request *request)
 {
 	static const char *const names[] = {"company_id", "object", "actor",
 		"action", "since", "limit", "after", "before", NULL};
@@ -763,7 +777,7 @@ void admin_audit_list(struct request *request)
 		scope.actor = admin_query_get(&query, "actor");
 		scope.action = admin_query_get(&query, "action");
 		found = store_audit_page(
-			request->worker->db, &scope, &page, &list, &more, &err);
+			request->db, &scope, &page, &list, &more, &err);
 	}
 	if (found == 0)
 		list_json_no_cursor(&page, &problem);
@@ -776,4 +790,9 @@ void admin_audit_list(struct request *request)
 		json_array_append_new(data, render_audit(&list.items[i]));
 	store_audit_list_free(&list);
 	reply_either(request, &problem, 200, list_json_render(data, more));
+}
+
+void admin_audit_list(struct request *request)
+{
+	reply_from_pool(request, list_audit);
 }
