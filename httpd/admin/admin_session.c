@@ -331,11 +331,16 @@ static void tell_throttle(const struct session_change *job, bool made)
 			logins, job->login, clock_monotonic_us());
 }
 
+static const char *field_of(const struct request *request, const char *name)
+{
+	return evhttp_find_header(
+		evhttp_request_get_input_headers(request->http), name);
+}
+
 /* A link is opened in a browser, by people. */
 static bool wants_page(const struct request *request)
 {
-	const char *types = evhttp_find_header(
-		evhttp_request_get_input_headers(request->http), "Accept");
+	const char *types = field_of(request, "Accept");
 
 	return types && strstr(types, "text/html") != NULL;
 }
@@ -397,6 +402,23 @@ static struct session_change *session_change_new(struct request *request)
 	return job;
 }
 
+/* Whether a link is loaded ahead, by a browser that guesses what is opened
+ * next, or into a part of a page: the frame of an email may name a link of its
+ * sender's. */
+static bool is_not_opened(const struct request *request)
+{
+	static const char *const ahead[] = {"Sec-Purpose", "Purpose", "X-Moz"};
+	const char *dest = field_of(request, "Sec-Fetch-Dest");
+
+	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
+		const char *purpose = field_of(request, ahead[i]);
+
+		if (purpose && strstr(purpose, "prefetch"))
+			return true;
+	}
+	return dest && !str_eq(dest, "document");
+}
+
 /* GET /login?token=...: the browser has followed the link from elsewhere, so
  * that its cookie does not come along, and gets one here. */
 void admin_session_link(struct request *request)
@@ -409,7 +431,12 @@ void admin_session_link(struct request *request)
 	if (given == 0)
 		problem_set(&problem, PROBLEM_PARAMETER,
 			"The `token` parameter is missing.");
-	if (given <= 0) {
+	if (given > 0 && is_not_opened(request))
+		problem_set(&problem, PROBLEM_FORBIDDEN,
+			"A login link is to be opened in a window, not loaded "
+			"ahead or into a frame.");
+	if (problem.kind != PROBLEM_NONE) {
+		secret_wipe(text, sizeof(text));
 		reply_problem(request, &problem);
 		return;
 	}

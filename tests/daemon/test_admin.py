@@ -309,7 +309,21 @@ def test_link(box):
     login = add_user(box)
     target = link_of(box, login)
     admin = Admin(box)
-    answer = admin.request("GET", target, own_page=False)
+    # What a browser loads ahead, or into a frame as that of an email, does not
+    # log in, and the link stays good.
+    for field in [
+        {"Sec-Purpose": "prefetch;prerender"},
+        {"Purpose": "prefetch"},
+        {"X-Moz": "prefetch"},
+        {"Sec-Fetch-Dest": "iframe"},
+        {"Sec-Fetch-Dest": "image"},
+        {"Sec-Fetch-Dest": "empty"},
+    ]:
+        answer = admin.request("GET", target, own_page=False, headers=field)
+        assert answer.status_code == 403, field
+        assert "set-cookie" not in answer.headers
+    opened = {"Sec-Fetch-Dest": "document"}
+    answer = admin.request("GET", target, own_page=False, headers=opened)
     assert answer.status_code == 303
     assert answer.headers["location"] == "/"
     assert admin.ok("GET", "/admin/session")["login"] == login
