@@ -8,6 +8,7 @@ import express from "express";
 import multer from "multer";
 import nodemailer from "nodemailer";
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 
 const [port, smtpPort, key, database] = process.argv.slice(2);
 const LIMIT = 64 * 1024 * 1024;
@@ -61,25 +62,24 @@ app.post("/v3/:domain/messages", files.array("attachment"), (request, response) 
 
 if (database) {
   const { default: Database } = await import("better-sqlite3");
-  const query = new Database(database, { readonly: true }).prepare(
-    `SELECT e.id, e.header_from AS "from", e.header_to AS "to",
-       e.header_cc AS cc, e.bcc, e.reply_to, e.subject, c.html, c.text,
-       e.created_us, e.last_event
-     FROM email e JOIN email_content c ON c.seq = e.seq
-     WHERE e.id = ? AND e.state = 'sent'`,
-  );
+  const db = new Database(database, { readonly: true });
+  const [email, recipients] = readFileSync(new URL("peer.sql", import.meta.url), "utf8")
+    .split(";", 2)
+    .map((sql) => db.prepare(sql));
   const list = (text) => (text ? text.split("\n") : []);
 
   app.get("/emails/:id", (request, response) => {
-    const row = query.get(request.params.id);
+    const row = email.get(request.params.id);
     if (!row) return response.status(404).json({ name: "not_found" });
-    const { created_us, ...rest } = row;
+    const { seq, created_us, ...rest } = row;
+    const all = recipients.all(seq);
+    const of = (kind) => all.filter((r) => r.kind === kind).map((r) => r.mailbox);
     response.json({
       object: "email",
       ...rest,
-      to: list(row.to),
-      cc: list(row.cc),
-      bcc: list(row.bcc),
+      to: of("to"),
+      cc: of("cc"),
+      bcc: of("bcc"),
       reply_to: row.reply_to ? list(row.reply_to) : null,
       created_at: new Date(created_us / 1000).toISOString(),
     });

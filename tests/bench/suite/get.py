@@ -2,9 +2,10 @@
 database."""
 
 import random
+import sqlite3
 
 from . import http, items, store
-from .mail import Mail
+from .mail import PEER, Mail
 from .rounds import Row, compare, play, table
 
 EMAILS = 1000
@@ -31,9 +32,22 @@ def prepare(mail, emails):
     return requests(mail, store.fill(mail.database, emails))
 
 
+def check_statements(mail):
+    """That the peer's statements find something: its library has to be compiled,
+    for minutes, so that it does not run when all is only tried."""
+    db = sqlite3.connect(f"file:{mail.database}?mode=ro", uri=True)
+    email, recipients = PEER.with_suffix(".sql").read_text().split(";")[:2]
+    (sent,) = db.execute("SELECT id FROM email WHERE state = 'sent'").fetchone()
+    row = db.execute(email, (sent,)).fetchone()
+    assert row and db.execute(recipients, row[:1]).fetchall()
+    db.close()
+
+
 def results_of(mail, options):
     file = prepare(mail, EMAILS)
-    peer = mail.peer(1, mail.database)
+    if options.smoke:
+        check_statements(mail)
+    peer = mail.address if options.smoke else mail.peer(1, mail.database)
     for connections in CONNECTIONS:
         count = max(connections, int(20_000 * options.scale))
         played = play(
