@@ -121,6 +121,7 @@ def test_drain_timeout(own_box):
 def test_no_descriptors_left(own_box, email):
     """It pauses, says so, and goes on; those who are served notice nothing."""
     box = own_box("--set", "http.workers=1")
+    assert box.httpd().post(email).status_code == 200  # all has been opened
     pid = box.pid("httpd")
     used = len(os.listdir(f"/proc/{pid}/fd"))
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 20, used + 20))

@@ -169,7 +169,7 @@ class Sandbox:
             [self.env["POSTERN_CLI"], "-c", self.config, "--json", *words],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
         )
         if not ok:
             assert done.returncode != 0
