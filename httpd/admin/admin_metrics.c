@@ -49,31 +49,38 @@ static void metric(
 		kinds[kind]);
 }
 
-/* A sample with its name and labels, as printf() has them. */
+/* The name and labels of a sample; its value follows. */
+__attribute__((format(printf, 2, 0))) static void begin_sample(
+	struct buf *out, const char *format, va_list args)
+{
+	char text[512];
+
+	vsnprintf(text, sizeof(text), format, args);
+	buf_printf(out, "%s ", text);
+}
+
 __attribute__((format(printf, 3, 4))) static void sample(
 	struct buf *out, int64_t value, const char *format, ...)
 {
-	char text[512];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	begin_sample(out, format, args);
 	va_end(args);
-	buf_printf(out, "%s %" PRId64 "\n", text, value);
+	buf_printf(out, "%" PRId64 "\n", value);
 }
 
 /* The same of microseconds, in seconds. */
 __attribute__((format(printf, 3, 4))) static void sample_us(
 	struct buf *out, int64_t us, const char *format, ...)
 {
-	char text[512];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	begin_sample(out, format, args);
 	va_end(args);
-	buf_printf(out, "%s %" PRId64 ".%06" PRId64 "\n", text, us / 1000000,
-		us % 1000000);
+	buf_printf(
+		out, "%" PRId64 ".%06" PRId64 "\n", us / 1000000, us % 1000000);
 }
 
 /* A metric that has no labels. */
