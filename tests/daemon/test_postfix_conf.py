@@ -5,6 +5,7 @@ Only postconf of Postfix is used; of what runs, the milter alone.
 
 import os
 import pwd
+import shutil
 import signal
 import socket
 import subprocess
@@ -161,8 +162,11 @@ class listening:
     def _command(self, program, *words):
         who = pwd.getpwnam(self.user)
         group = self.path.parent.stat().st_gid
-        return {"args": [TREE / os.environ.get("BUILD", "build") / program,
-                         "-c", self.own / "milter.conf", *words],
+        # A tree in somebody's home may be closed to others.
+        own = self.own / program
+        if not own.exists():
+            shutil.copy(TREE / os.environ.get("BUILD", "build") / program, own)
+        return {"args": [own, "-c", self.own / "milter.conf", *words],
                 "user": who.pw_uid, "group": who.pw_gid, "extra_groups": [group]}
 
     def __enter__(self):
