@@ -312,13 +312,13 @@ def cost(mail, emails, options):
     dashboards = Dashboards(mail, DASHBOARDS)
     gets = get.requests(mail, [n for n in emails if n % COMPANIES == 0])
     posts = api.json_file(mail, 2000)
-    count = max(CONNECTIONS, int(2000 * options.scale))
+    count = max(CONNECTIONS, int(6000 * options.scale))
     works = {
         "POST /emails": lambda: api.send(
             mail, mail.address, posts, CONNECTIONS, count
         )["taken"],
         "GET /emails/{id}": lambda: api.load(
-            mail.address, gets, CONNECTIONS, 10 * count
+            mail.address, gets, CONNECTIONS, 30 * count
         )["rate"],
     }
 
