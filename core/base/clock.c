@@ -58,25 +58,6 @@ void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 	snprintf(text + len, CLOCK_TEXT_SIZE - len, ".%06d+00:00", rest);
 }
 
-/* `7d`, as microseconds. */
-static bool parse_span(const char *text, int64_t *span_us_r)
-{
-	static const char units[] = "smhd";
-	static const int seconds[] = {1, 60, 3600, 86400};
-	const char *unit;
-	int64_t n = 0;
-
-	if (!ascii_is_digit(*text))
-		return false;
-	for (; ascii_is_digit(*text) && n < INT32_MAX; text++)
-		n = n * 10 + (*text - '0');
-	unit = *text ? strchr(units, *text) : NULL;
-	if (unit == NULL || text[1] != '\0')
-		return false;
-	*span_us_r = n * seconds[unit - units] * US_PER_SECOND;
-	return true;
-}
-
 /* Appends what stands for seconds: `.123456`, in microseconds. */
 static const char *parse_fraction(const char *text, int64_t *us_r)
 {
@@ -114,9 +95,13 @@ bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
 	/* From the longest on: a shorter one would leave a rest. */
 	static const char *const formats[] = {
 		"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+	static const struct unit units[] = {{"s", US_PER_SECOND},
+		{"m", INT64_C(60) * US_PER_SECOND},
+		{"h", INT64_C(3600) * US_PER_SECOND},
+		{"d", INT64_C(86400) * US_PER_SECOND}, {0}};
 	int64_t span_us, east_s, us = 0;
 
-	if (parse_span(text, &span_us)) {
+	if (str_amount(text, units, &span_us) == 0) {
 		*time_us_r = now_us > span_us ? now_us - span_us : 0;
 		return true;
 	}

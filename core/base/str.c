@@ -90,6 +90,25 @@ int str_int(const char *text, int64_t min, int64_t max, int64_t *value_r)
 	return 0;
 }
 
+int str_amount(const char *text, const struct unit *units, int64_t *value_r)
+{
+	const char *name = text + strspn(text, "0123456789");
+	_cleanup_free_ char *digits = mem_dup(text, (size_t)(name - text));
+	int64_t number, value;
+
+	if (str_int(digits, 0, INT64_MAX, &number) < 0)
+		return -1;
+	for (; units->name; units++) {
+		if (!str_eq(units->name, name))
+			continue;
+		if (__builtin_mul_overflow(number, units->factor, &value))
+			return -1;
+		*value_r = value;
+		return 0;
+	}
+	return -1;
+}
+
 /* The length of the UTF-8 character at p, 0 if there is none within len. */
 static size_t utf8_char(const unsigned char *p, size_t len)
 {

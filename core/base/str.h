@@ -31,6 +31,16 @@ void str_lower(char *text);
  * -1. */
 int str_int(const char *text, int64_t min, int64_t max, int64_t *value_r);
 
+/* A unit that a number is given in, as `h`, and how much it is. */
+struct unit {
+	const char *name;
+	int64_t factor;
+};
+/* The whole text as a number of digits and a unit behind it, `2h`, multiplied.
+ * The list of units ends with a row without a name; "" is the unit of a number
+ * alone. -1 for anything else, and for what no int64_t holds. */
+int str_amount(const char *text, const struct unit *units, int64_t *value_r);
+
 /* Whether no byte of the text is above 127. */
 bool str_is_ascii(const char *text);
 

@@ -14,11 +14,6 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
-struct unit {
-	const char *name;
-	int64_t factor;
-};
-
 /* From small to large; each list ended by a row without a name. */
 static const struct unit plain_units[] = {{"", 1}, {0}};
 static const struct unit byte_units[] = {
@@ -199,26 +194,6 @@ int64_t setting_number(const struct setting *setting, const struct conf *conf)
 	return *number_at(setting, conf);
 }
 
-/* The number and its unit; a number without one must be 0 where the type has
- * no unit "". */
-static bool read_number(
-	const char *text, const struct unit *units, int64_t *number_r)
-{
-	size_t len = strspn(text, "0123456789");
-	_cleanup_free_ char *digits = mem_dup(text, len);
-	const char *name = text + len;
-	int64_t number;
-
-	if (str_int(digits, 0, INT64_MAX, &number) < 0)
-		return false;
-	for (; units->name; units++) {
-		if (!str_eq(units->name, name) && !(number == 0 && *name == '\0'))
-			continue;
-		return !__builtin_mul_overflow(number, units->factor, number_r);
-	}
-	return false;
-}
-
 static void write_number(int64_t number, const struct unit *units, struct buf *out)
 {
 	const struct unit *best = units;
@@ -307,8 +282,11 @@ int setting_parse(const struct setting *setting, const char *text,
 		return parse_text(setting, text, conf, err);
 	if (setting->type == SETTING_CHOICE)
 		return parse_choice(setting, text, conf, err);
-	if (!read_number(text, types[setting->type].units, &number) ||
-		number < setting->min || number > setting->max)
+	/* 0 needs no unit. */
+	if (str_amount(text, types[setting->type].units, &number) < 0 &&
+		str_int(text, 0, 0, &number) < 0)
+		return refuse(setting, text, err);
+	if (number < setting->min || number > setting->max)
 		return refuse(setting, text, err);
 	*number_at(setting, conf) = number;
 	return 0;

@@ -26,6 +26,7 @@
 enum {
 	TIMEOUT_MS = 10 * 60 * 1000, /* of a program: a queue can be long */
 	ERRORS_MAX = 4096,
+	DAY_S = 24 * 3600,
 };
 
 struct postfix_queue {
@@ -88,29 +89,17 @@ bool queue_item_came_by(const struct queue_item *item, int64_t came_us)
 	return item->arrival_s <= came_us / 1000000 + SLACK_S;
 }
 
-/* A time as postconf(5) has it: `5d`, `300s`, or with the parameter's own unit,
- * `5`. -1 for anything else. */
-static int64_t read_time(const char *value, char unit)
+/* A time as postconf(5) has it: `5d`, `300s`, or in the parameter's own unit,
+ * `5`. -1 for anything else, and for what Postfix's int does not hold. */
+static int64_t read_time(const char *value, int64_t own_s)
 {
-	static const struct {
-		char name;
-		int64_t seconds;
-	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 24 * 3600},
-		{'w', 7 * 24 * 3600}};
-	size_t digits = strspn(value, "0123456789");
-	_cleanup_free_ char *number = mem_dup(value, digits);
-	int64_t n;
+	const struct unit units[] = {{"", own_s}, {"s", 1}, {"m", 60},
+		{"h", 3600}, {"d", DAY_S}, {"w", 7 * DAY_S}, {0}};
+	int64_t seconds;
 
-	if (str_int(number, 0, INT32_MAX, &n) < 0)
+	if (str_amount(value, units, &seconds) < 0 || seconds > INT32_MAX)
 		return -1;
-	if (value[digits] != '\0' && value[digits + 1] == '\0')
-		unit = value[digits];
-	else if (value[digits] != '\0')
-		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (units[i].name == unit)
-			return n * units[i].seconds;
-	return -1;
+	return seconds;
 }
 
 int postfix_queue_times(
@@ -119,7 +108,7 @@ int postfix_queue_times(
 	static const char *const names[] = {"minimal_backoff_time",
 		"maximal_backoff_time", "maximal_queue_lifetime",
 		"bounce_queue_lifetime"};
-	static const char units[] = {'s', 's', 'd', 'd'};
+	static const int64_t units_s[] = {1, 1, DAY_S, DAY_S};
 	char *values[ARRAY_SIZE(names)];
 	int64_t seconds[ARRAY_SIZE(names)];
 	int result = 0;
@@ -128,7 +117,7 @@ int postfix_queue_times(
 		    ARRAY_SIZE(names), values, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		seconds[i] = read_time(values[i], units[i]);
+		seconds[i] = read_time(values[i], units_s[i]);
 		if (seconds[i] < 0)
 			result = err_set(err, ERR_CONFIG,
 				"Postfix's %s is no time: \"%s\"", names[i],

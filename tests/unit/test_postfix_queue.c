@@ -84,6 +84,9 @@ static void test_times(void **state)
 		read_times("maximal_queue_lifetime = ever\n", &times), -1);
 	assert_int_equal(
 		read_times("maximal_queue_lifetime = 5dd\n", &times), -1);
+	/* More than Postfix itself can keep. */
+	assert_int_equal(
+		read_times("maximal_queue_lifetime = 24856d\n", &times), -1);
 }
 
 int main(void)

@@ -162,6 +162,46 @@ static void test_int(void **state)
 	}
 }
 
+static void test_amount(void **state)
+{
+	static const struct unit units[] = {
+		{"", 1}, {"K", 1 << 10}, {"ms", 5}, {"m", 7}, {0}};
+	static const struct {
+		const char *text;
+		int64_t value; /* -1: none */
+	} cases[] = {
+		{"0", 0},
+		{"3", 3},
+		{"007m", 49},
+		{"2K", 2048},
+		{"2ms", 10},
+		{"9223372036854775807", INT64_MAX},
+		{"9223372036854775808", -1},
+		{"9007199254740991K", INT64_MAX - 1023},
+		{"9007199254740992K", -1},
+		{"18014398509481985K", -1}, /* 1024, were it cut to 64 bits */
+		{"", -1},
+		{"K", -1},
+		{"2k", -1},
+		{"2Km", -1},
+		{"2 K", -1},
+		{" 2K", -1},
+		{"2K ", -1},
+		{"-2K", -1},
+		{"+2K", -1},
+		{"0x2", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int64_t value = -1;
+		int result = str_amount(cases[i].text, units, &value);
+
+		if (value != cases[i].value || (result == 0) != (value >= 0))
+			fail_msg("\"%s\": %lld", cases[i].text, (long long)value);
+	}
+}
+
 static void test_utf8_valid(void **state)
 {
 	static const struct {
@@ -301,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_trim_part),
 		cmocka_unit_test(test_lower),
 		cmocka_unit_test(test_int),
+		cmocka_unit_test(test_amount),
 		cmocka_unit_test(test_utf8_valid),
 		cmocka_unit_test(test_utf8_every_code_point),
 		cmocka_unit_test(test_utf8_count),
