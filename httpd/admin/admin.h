@@ -6,9 +6,8 @@
  * the statement of the store that reads or changes it, which gets
  * admission_company(); no handler checks either.
  *
- * A handler that changes something names a function that makes the change, by
- * the functions of the store that the command uses; admin_change() does the
- * rest.
+ * The row of a change names the function that makes it, by the functions of the
+ * store that the command uses; admin_change() does the rest.
  */
 #ifndef POSTERN_HTTPD_ADMIN_ADMIN_H
 #define POSTERN_HTTPD_ADMIN_ADMIN_H
@@ -109,78 +108,50 @@ json_t *admin_time(int64_t time_us);  /* null for 0 */
 json_t *admin_text(const char *text); /* null for NULL and "" */
 json_t *admin_render_user(const struct user *user);
 
-/* Handlers, see httpd/admin.json. */
+/* Handlers, see httpd/admin.json, and the changes that some of them make. */
+typedef void admin_handler(struct request *request);
+typedef int admin_changer(struct db *db, struct admin_job *job, struct err *err);
+/* Has the change of the route made. */
+admin_handler admin_make_change;
 
 /* admin_session.c: who is there, and what they come in by. */
-void admin_session_login(struct request *request);
-void admin_session_link(struct request *request);
-void admin_session_get(struct request *request);
-void admin_session_logout(struct request *request);
-void admin_session_list(struct request *request);
-void admin_session_end(struct request *request);
-void admin_session_end_others(struct request *request);
-void admin_account_get(struct request *request);
-void admin_account_password(struct request *request);
-void admin_totp_start(struct request *request);
-void admin_totp_confirm(struct request *request);
-void admin_totp_off(struct request *request);
+admin_handler admin_session_login, admin_session_link, admin_session_get,
+	admin_session_logout, admin_session_list, admin_session_end,
+	admin_session_end_others, admin_account_get, admin_account_password,
+	admin_totp_start, admin_totp_confirm, admin_totp_off;
 
 /* admin_user.c: users, and the tokens of programs. */
-void admin_user_list(struct request *request);
-void admin_user_add(struct request *request);
-void admin_user_update(struct request *request);
-void admin_user_remove(struct request *request);
-void admin_user_link(struct request *request);
-void admin_user_reset(struct request *request);
-void admin_token_list(struct request *request);
-void admin_token_create(struct request *request);
-void admin_token_revoke(struct request *request);
+admin_handler admin_user_list, admin_user_add, admin_user_update,
+	admin_user_remove, admin_user_link, admin_user_reset, admin_token_list,
+	admin_token_create, admin_token_revoke;
 
 /* admin_tenant.c: companies, and what belongs to them. */
-void admin_company_list(struct request *request);
-void admin_company_add(struct request *request);
-void admin_company_remove(struct request *request);
-void admin_domain_list(struct request *request);
-void admin_domain_get(struct request *request);
-void admin_domain_add(struct request *request);
-void admin_domain_update(struct request *request);
-void admin_domain_remove(struct request *request);
-void admin_key_list(struct request *request);
-void admin_key_create(struct request *request);
-void admin_key_update(struct request *request);
-void admin_key_revoke(struct request *request);
-void admin_exemption_list(struct request *request);
-void admin_exemption_add(struct request *request);
-void admin_exemption_remove(struct request *request);
-void admin_suggestion_list(struct request *request);
-void admin_host_get(struct request *request);
-void admin_audit_list(struct request *request);
+admin_handler admin_company_list, admin_domain_list, admin_domain_get,
+	admin_domain_add, admin_domain_update, admin_key_list,
+	admin_exemption_list, admin_suggestion_list, admin_host_get,
+	admin_audit_list;
+admin_changer admin_company_add, admin_company_remove, admin_domain_make,
+	admin_domain_change, admin_domain_remove, admin_key_create,
+	admin_key_update, admin_key_revoke, admin_exemption_add,
+	admin_exemption_remove;
 
 /* admin_mail.c: what became of mail. */
-void admin_email_list(struct request *request);
-void admin_email_get(struct request *request);
-void admin_email_html(struct request *request);
-void admin_email_raw(struct request *request);
-void admin_email_test(struct request *request);
-void admin_refusal_list(struct request *request);
+admin_handler admin_email_list, admin_email_get, admin_email_html,
+	admin_email_raw, admin_email_test, admin_refusal_list;
 
 /* admin_overview.c: how much there was, and how the parts are. */
-void admin_stats_get(struct request *request);
-void admin_attention_list(struct request *request);
-void admin_setting_list(struct request *request);
-void admin_health_get(struct request *request);
-/* Tells of each part of the health whether it works. */
-void admin_parts_each(struct worker *worker,
+admin_handler admin_stats_get, admin_attention_list, admin_setting_list,
+	admin_health_get, admin_healthz, admin_readyz;
+/* Tells of each part of the health whether it works; gone: the database is
+ * another file than at the start. */
+void admin_parts_each(const struct request *request, bool gone,
 	void (*on_part)(void *arg, const char *name, bool ok), void *arg);
-void admin_healthz(struct request *request);
-void admin_readyz(struct request *request);
 
 /* admin_metrics.c: numbers for Prometheus. */
-void admin_metrics_get(struct request *request);
+admin_handler admin_metrics_get;
 
 /* admin_web.c: the files of the dashboard, of which no session is asked. */
-void admin_web_index(struct request *request);
-void admin_web_file(struct request *request);
+admin_handler admin_web_index, admin_web_file;
 
 /* Those of httpd/web, and those that Debian's packages have below the folder;
  * the log tells what is missing there. */
@@ -192,7 +163,7 @@ void web_free(struct web *web);
 bool web_find(const struct web *web, const char *name, struct span *content_r);
 
 /* admin_live.c: tells those who listen what has changed. */
-void admin_live(struct request *request);
+admin_handler admin_live;
 /* All who listen. Freeing it ends their answers; NULL is fine. */
 struct live *live_new(void);
 void live_free(struct live *live);

@@ -126,7 +126,7 @@ static int find_words(struct db *db, const struct email_scope *scope,
 	return store_email_search(db, scope, filter, page, found_r, err);
 }
 
-static void list_emails(struct request *request)
+void admin_email_list(struct request *request)
 {
 	static const char *const names[] = {"company_id", "domain", "key_id",
 		"q", "to", "from", "subject", "status", "tag", "since", "until",
@@ -173,11 +173,6 @@ static void list_emails(struct request *request)
 	json_object_set_new(list, "found_by", admin_text(found_by));
 	store_email_list_free(&found.list);
 	reply_either(request, &problem, 200, list);
-}
-
-void admin_email_list(struct request *request)
-{
-	reply_from_pool(request, list_emails);
 }
 
 /* GET /admin/emails/{id} */
@@ -316,7 +311,7 @@ static json_t *render_email(const struct email *email, const struct story *story
 	return object;
 }
 
-static void get_email(struct request *request)
+void admin_email_get(struct request *request)
 {
 	int64_t now_us = clock_now_us(request->worker->shared->clock);
 	_cleanup_(story) struct story *story = NULL;
@@ -338,11 +333,6 @@ static void get_email(struct request *request)
 	admin_reply_found(request, found, object, "email_lookup_failed", &err);
 }
 
-void admin_email_get(struct request *request)
-{
-	reply_from_pool(request, get_email);
-}
-
 /* GET /admin/emails/{id}/html */
 
 /* A browser connects to what <link rel=preconnect> names, whatever the policy
@@ -356,7 +346,7 @@ static void disarm_links(char *html)
 			at[1] = 'x';
 }
 
-static void get_html(struct request *request)
+void admin_email_html(struct request *request)
 {
 	static const struct reply_kind kind = {
 		.type = "text/html; charset=utf-8",
@@ -386,11 +376,6 @@ static void get_html(struct request *request)
 	}
 	disarm_links(html);
 	reply_document(request, &kind, html);
-}
-
-void admin_email_html(struct request *request)
-{
-	reply_from_pool(request, get_html);
 }
 
 /* GET /admin/emails/{id}/raw */
@@ -429,7 +414,7 @@ static int rebuild(const struct email *email, struct buf *out, struct err *err)
 	return mime_build(&message, out, err);
 }
 
-static void get_raw(struct request *request)
+void admin_email_raw(struct request *request)
 {
 	static const char *const names[] = {"download", NULL};
 	static const struct reply_kind shown = {
@@ -464,11 +449,6 @@ static void get_raw(struct request *request)
 	else
 		admin_reply_found(
 			request, found, NULL, "email_lookup_failed", &err);
-}
-
-void admin_email_raw(struct request *request)
-{
-	reply_from_pool(request, get_raw);
 }
 
 /* GET /admin/refusals */
@@ -518,7 +498,7 @@ static int read_cursor(const struct admin_query *query,
 }
 
 /* Of mail without a ticket; refused emails are among the emails. */
-static void list_refusals(struct request *request)
+void admin_refusal_list(struct request *request)
 {
 	static const char *const names[] = {
 		"company_id", "domain", "learnt", "limit", "after", NULL};
@@ -559,11 +539,6 @@ static void list_refusals(struct request *request)
 	json_object_set_new(answer, "next", admin_text(next));
 	store_refusal_list_free(&list);
 	reply_json(request, 200, answer);
-}
-
-void admin_refusal_list(struct request *request)
-{
-	reply_from_pool(request, list_refusals);
 }
 
 /*

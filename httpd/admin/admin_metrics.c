@@ -7,7 +7,8 @@
  * its route, never its path. A route, a status or a reason appears with the
  * first request or message of it.
  *
- * Threads: the admin worker's; what others count is read as it is at the moment.
+ * Threads: the pool's, which counts waiting emails, or the admin worker's; what
+ * others count is read as it is at the moment.
  */
 #include "httpd/admin/admin.h"
 
@@ -591,27 +592,44 @@ static void tell_part(void *arg, const char *name, bool ok)
 	sample(arg, ok, "postern_part_up{part=\"%s\"}", name);
 }
 
-void admin_metrics_get(struct request *request)
+static void tell_all(struct request *request, const struct conf *conf, bool gone)
 {
 	static const struct reply_kind kind = {
 		.type = "text/plain; version=0.0.4; charset=utf-8"};
 	const struct worker *worker = request->worker;
-	struct metrics metrics = {.shared = worker->shared, .conf = worker->conf};
+	struct metrics metrics = {.shared = worker->shared, .conf = conf};
 	struct err err = ERR_INIT;
 
 	look_at_programs(&metrics);
 	tell_programs(&metrics);
 	metric(&metrics.out, "postern_part_up", GAUGE,
 		"Whether the part works, as GET /admin/health has it.");
-	admin_parts_each(request->worker, tell_part, &metrics.out);
+	admin_parts_each(request, gone, tell_part, &metrics.out);
 	tell_requests(&metrics);
 	tell_submissions(&metrics);
 	tell_verdicts(&metrics);
 	tell_events(&metrics);
 	tell_commits(&metrics);
 	tell_files(&metrics);
-	if (tell_queue(&metrics, worker->db, &err) < 0)
+	if (tell_queue(&metrics, request->db, &err) < 0)
 		log_error(worker->log, "metrics_incomplete", "request",
 			request->id, "error", err.text);
 	reply_document(request, &kind, buf_take(&metrics.out));
+}
+
+static void tell_in_pool(struct request *request)
+{
+	tell_all(request, request->conf, false);
+}
+
+/* Of a database that is gone the worker still has a handle, and the pool gets
+ * none: the numbers must not end with it. */
+void admin_metrics_get(struct request *request)
+{
+	const struct worker *worker = request->worker;
+
+	if (worker->database.gone)
+		tell_all(request, worker->conf, true);
+	else
+		reply_from_pool(request, tell_in_pool);
 }

@@ -2,7 +2,8 @@
  * admin_overview: what an admin looks at first: statistics, how the parts of
  * Postern are, what needs attention; and the settings in force.
  *
- * Threads: the pool's for statistics and attention, the worker's for the rest.
+ * Threads: the pool's for statistics, health and attention, the worker's for
+ * the rest.
  */
 #include "httpd/admin/admin.h"
 
@@ -126,7 +127,7 @@ static int read_range(const struct request *request,
 	return 0;
 }
 
-static void get_stats(struct request *request)
+void admin_stats_get(struct request *request)
 {
 	static const char *const names[] = {
 		"company_id", "domain", "since", "until", "step", "by", NULL};
@@ -162,11 +163,6 @@ static void get_stats(struct request *request)
 		request, result < 0 ? -1 : 1, object, "stats_failed", &err);
 }
 
-void admin_stats_get(struct request *request)
-{
-	reply_from_pool(request, get_stats);
-}
-
 /* The settings in force. */
 void admin_setting_list(struct request *request)
 {
@@ -198,6 +194,7 @@ struct part {
 	char words[ERR_TEXT_MAX];
 };
 
+/* The parts up to EVENTS are what an email needs to go out. */
 enum { STORE, POSTFIX, MILTER, EVENTS, PARTS };
 
 __attribute__((format(printf, 3, 4))) static void tell(
@@ -249,10 +246,13 @@ static void look_at_events(struct db *db, int64_t now_us, struct part *part)
 			read_at, read_at + 11);
 }
 
-/* gone: the database is another file than at the start. */
-static void look(const struct worker_shared *shared, const struct conf *conf,
-	struct db *db, bool gone, struct part parts[static PARTS])
+/* The first n; gone: the database is another file than at the start. */
+static void look(const struct request *request, bool gone,
+	struct part parts[static PARTS], size_t n)
 {
+	const struct worker_shared *shared = request->worker->shared;
+	const struct conf *conf = request->pooled ? request->conf
+						  : request->worker->conf;
 	struct err err = ERR_INIT;
 	int fault;
 
@@ -267,7 +267,7 @@ static void look(const struct worker_shared *shared, const struct conf *conf,
 			"restart "
 			"the daemons",
 			conf->store.database);
-	else if (migrate_check(db, &err) < 0)
+	else if (migrate_check(request->db, &err) < 0)
 		tell(&parts[STORE], false, "%s", err.text);
 	else
 		tell(&parts[STORE], true, "%s can be read", conf->store.database);
@@ -282,7 +282,9 @@ static void look(const struct worker_shared *shared, const struct conf *conf,
 	else
 		tell(&parts[MILTER], true, "postern-milter listens at %s",
 			conf->milter.socket);
-	look_at_events(db, clock_now_us(shared->clock), &parts[EVENTS]);
+	if (n > EVENTS)
+		look_at_events(request->db, clock_now_us(shared->clock),
+			&parts[EVENTS]);
 }
 
 static json_t *render_parts(const struct part parts[static PARTS])
@@ -298,12 +300,10 @@ static json_t *render_parts(const struct part parts[static PARTS])
 
 void admin_health_get(struct request *request)
 {
-	struct worker *worker = request->worker;
 	struct part parts[PARTS];
 	bool ok = true;
 
-	look(worker->shared, worker->conf, worker->db, worker->database.gone,
-		parts);
+	look(request, false, parts, PARTS); /* a gone one lets nobody in */
 	for (size_t i = 0; i < PARTS; i++)
 		ok &= parts[i].ok;
 	reply_json(request, 200,
@@ -311,13 +311,12 @@ void admin_health_get(struct request *request)
 			"parts", render_parts(parts)));
 }
 
-void admin_parts_each(struct worker *worker,
+void admin_parts_each(const struct request *request, bool gone,
 	void (*on_part)(void *arg, const char *name, bool ok), void *arg)
 {
 	struct part parts[PARTS];
 
-	look(worker->shared, worker->conf, worker->db, worker->database.gone,
-		parts);
+	look(request, gone, parts, PARTS);
 	for (size_t i = 0; i < PARTS; i++)
 		on_part(arg, parts[i].name, parts[i].ok);
 }
@@ -337,16 +336,15 @@ void admin_readyz(struct request *request)
 		[POSTFIX] = "Postfix is not running",
 		[MILTER] = "postern-milter does not answer",
 	};
-	struct worker *worker = request->worker;
+	const struct worker *worker = request->worker;
 	struct buf text = BUF_INIT;
 	struct part parts[PARTS];
 
-	look(worker->shared, worker->conf, worker->db, worker->database.gone,
-		parts);
+	look(request, worker->database.gone, parts, EVENTS);
 	for (size_t i = 0; i < EVENTS; i++)
 		if (!parts[i].ok)
 			buf_printf(&text, "%s\n", faults[i]);
-	if (request->worker->draining)
+	if (worker->draining)
 		buf_add_str(&text, "the server is stopping\n");
 	if (text.len > 0)
 		reply_text(request, 503, buf_take(&text));
@@ -407,12 +405,12 @@ static const char *plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
-static void need_parts(struct attention *all, const struct worker_shared *shared)
+static void need_parts(struct attention *all, const struct request *request)
 {
+	const struct worker_shared *shared = request->worker->shared;
 	struct part parts[PARTS];
 
-	/* A gone database lets nobody in. */
-	look(shared, all->conf, all->db, false, parts);
+	look(request, false, parts, PARTS);
 	for (size_t i = 0; i < PARTS; i++)
 		if (!parts[i].ok)
 			need(all, "problem", parts[i].name, "settings", "%s",
@@ -645,15 +643,14 @@ static int need_bounces(struct attention *all, struct err *err)
 	return 0;
 }
 
-static void list_attention(struct request *request)
+void admin_attention_list(struct request *request)
 {
 	static const char *const names[] = {"company_id", NULL};
-	const struct worker_shared *shared = request->worker->shared;
 	struct problem problem = PROBLEM_INIT;
 	struct attention all = {
 		.db = request->db,
 		.conf = request->conf,
-		.now_us = clock_now_us(shared->clock),
+		.now_us = clock_now_us(request->worker->shared->clock),
 	};
 	struct admin_query query;
 	struct err err = ERR_INIT;
@@ -666,16 +663,11 @@ static void list_attention(struct request *request)
 	all.company_id = admin_query_company(request, &query);
 	all.data = json_array();
 	if (all.company_id == NULL) {
-		need_parts(&all, shared);
+		need_parts(&all, request);
 		need_disk(&all);
 	}
 	if (need_waiting(&all, &err) < 0 || need_domains(&all, &err) < 0 ||
 		need_bounces(&all, &err) < 0 || need_keys(&all, &err) < 0)
 		result = -1;
 	admin_reply_list(request, result, all.data, "attention_failed", &err);
-}
-
-void admin_attention_list(struct request *request)
-{
-	reply_from_pool(request, list_attention);
 }

@@ -2,8 +2,8 @@
  * admin_tenant: companies and what belongs to them: domains, keys, exemptions,
  * and who changed what.
  *
- * Threads: the worker's; functions run_*() are the committer's; ask(),
- * ask_host() and list_*() are the pool's.
+ * Threads: of handlers the worker's or, where their row of the table says so,
+ * the pool's; of changes the committer's; ask() is the pool's.
  */
 #include "httpd/admin/admin.h"
 
@@ -58,7 +58,7 @@ void admin_company_list(struct request *request)
 	struct company_list list = {0};
 	struct err err = ERR_INIT;
 	json_t *data = json_array();
-	int result = store_company_list(request->worker->db,
+	int result = store_company_list(request->db,
 		admission_company(&request->admission), &list, &err);
 
 	for (size_t i = 0; i < list.n; i++)
@@ -68,7 +68,7 @@ void admin_company_list(struct request *request)
 	admin_reply_list(request, result, data, "company_list_failed", &err);
 }
 
-static int run_company_add(struct db *db, struct admin_job *job, struct err *err)
+int admin_company_add(struct db *db, struct admin_job *job, struct err *err)
 {
 	const char *name = NULL;
 	const struct admin_field fields[] = {{"name", true, .text = &name}};
@@ -82,20 +82,9 @@ static int run_company_add(struct db *db, struct admin_job *job, struct err *err
 	return 1;
 }
 
-void admin_company_add(struct request *request)
-{
-	admin_change(request, 201, run_company_add);
-}
-
-static int run_company_remove(
-	struct db *db, struct admin_job *job, struct err *err)
+int admin_company_remove(struct db *db, struct admin_job *job, struct err *err)
 {
 	return store_company_remove(db, job->param, err);
-}
-
-void admin_company_remove(struct request *request)
-{
-	admin_change(request, 200, run_company_remove);
 }
 
 /* Domains. */
@@ -111,7 +100,7 @@ static json_t *render_domain(const struct domain *domain)
 		"created_at", admin_time(domain->created_us));
 }
 
-static void list_domains(struct request *request)
+void admin_domain_list(struct request *request)
 {
 	struct domain_list list = {0};
 	struct admin_query query;
@@ -129,11 +118,6 @@ static void list_domains(struct request *request)
 	if (result == 0)
 		store_domain_list_free(&list);
 	admin_reply_list(request, result, data, "domain_list_failed", &err);
-}
-
-void admin_domain_list(struct request *request)
-{
-	reply_from_pool(request, list_domains);
 }
 
 void admin_domain_get(struct request *request)
@@ -183,7 +167,7 @@ static int set_rules(struct db *db, const struct rules *rules,
 }
 
 /* An operator registers a domain; a member asks for one. */
-static int run_domain_add(struct db *db, struct admin_job *job, struct err *err)
+int admin_domain_make(struct db *db, struct admin_job *job, struct err *err)
 {
 	const char *company_id = job->company_id, *name = NULL;
 	struct rules rules = {0};
@@ -216,7 +200,7 @@ static int run_domain_add(struct db *db, struct admin_job *job, struct err *err)
 	return result < 0 ? -1 : 1;
 }
 
-static int run_domain_update(struct db *db, struct admin_job *job, struct err *err)
+int admin_domain_change(struct db *db, struct admin_job *job, struct err *err)
 {
 	struct rules rules = {0};
 	bool active = false;
@@ -258,7 +242,6 @@ static int run_domain_update(struct db *db, struct admin_job *job, struct err *e
 struct asking {
 	struct work work; /* first */
 	struct request *request;
-	void (*go_on)(struct request *request);
 	char *config;
 	char *name;
 	char *where; /* in which list Postfix has it; NULL: in none */
@@ -298,7 +281,7 @@ static void on_asked(struct task *task)
 			"`policy` to go on without.",
 			asking->name, asking->err.text);
 	if (problem.kind == PROBLEM_NONE)
-		asking->go_on(request);
+		admin_make_change(request);
 	else
 		reply_problem(request, &problem);
 	free(asking->config);
@@ -307,14 +290,12 @@ static void on_asked(struct task *task)
 	free(asking);
 }
 
-static void ask_postfix(struct request *request, const char *name,
-	void (*go_on)(struct request *request))
+static void ask_postfix(struct request *request, const char *name)
 {
 	const struct worker *worker = request->worker;
 	struct asking *asking = mem_new(struct asking);
 
 	asking->request = request;
-	asking->go_on = go_on;
 	asking->config = mem_strdup(worker->conf->submission.postfix_config);
 	asking->name = mem_strdup(name);
 	asking->work.done.run = on_asked;
@@ -322,16 +303,6 @@ static void ask_postfix(struct request *request, const char *name,
 	asking->work.company_id = admission_whose(&request->admission);
 	asking->work.run = ask;
 	work_pool_submit(worker->shared->pool, &asking->work);
-}
-
-static void add_domain(struct request *request)
-{
-	admin_change(request, 201, run_domain_add);
-}
-
-static void update_domain(struct request *request)
-{
-	admin_change(request, 200, run_domain_update);
 }
 
 /* Of the body, which the change reads again. NULL: the policy is said, or the
@@ -361,9 +332,9 @@ void admin_domain_add(struct request *request)
 	if (admission_company(&request->admission) == NULL)
 		name = domain_without_policy(request);
 	if (name)
-		ask_postfix(request, name, add_domain);
+		ask_postfix(request, name);
 	else
-		add_domain(request);
+		admin_make_change(request);
 }
 
 void admin_domain_update(struct request *request)
@@ -382,20 +353,15 @@ void admin_domain_update(struct request *request)
 			request->admission.param, &domain, NULL);
 	json_decref(body);
 	if (found > 0 && domain.pending)
-		ask_postfix(request, domain.name, update_domain);
+		ask_postfix(request, domain.name);
 	else
-		update_domain(request);
+		admin_make_change(request);
 	store_domain_clear(&domain);
 }
 
-static int run_domain_remove(struct db *db, struct admin_job *job, struct err *err)
+int admin_domain_remove(struct db *db, struct admin_job *job, struct err *err)
 {
 	return store_domain_remove(db, job->param, err);
-}
-
-void admin_domain_remove(struct request *request)
-{
-	admin_change(request, 200, run_domain_remove);
 }
 
 /* Keys. */
@@ -417,7 +383,7 @@ static json_t *render_key(const struct key *key)
 		admin_time(key->revoked_us));
 }
 
-static void list_keys(struct request *request)
+void admin_key_list(struct request *request)
 {
 	struct key_list list = {0};
 	struct admin_query query;
@@ -437,12 +403,7 @@ static void list_keys(struct request *request)
 	admin_reply_list(request, result, data, "key_list_failed", &err);
 }
 
-void admin_key_list(struct request *request)
-{
-	reply_from_pool(request, list_keys);
-}
-
-static int run_key_create(struct db *db, struct admin_job *job, struct err *err)
+int admin_key_create(struct db *db, struct admin_job *job, struct err *err)
 {
 	struct key_spec spec = {.scopes = KEY_SENDING | KEY_READING};
 	const char *scopes = NULL, *domain = NULL;
@@ -477,12 +438,7 @@ static int run_key_create(struct db *db, struct admin_job *job, struct err *err)
 	return result < 0 ? -1 : 1;
 }
 
-void admin_key_create(struct request *request)
-{
-	admin_change(request, 201, run_key_create);
-}
-
-static int run_key_update(struct db *db, struct admin_job *job, struct err *err)
+int admin_key_update(struct db *db, struct admin_job *job, struct err *err)
 {
 	const struct key_range range = {job->company_id, NULL};
 	const char *name = NULL;
@@ -493,21 +449,11 @@ static int run_key_update(struct db *db, struct admin_job *job, struct err *err)
 	return store_key_rename_own(db, &range, job->param, name, err);
 }
 
-void admin_key_update(struct request *request)
-{
-	admin_change(request, 200, run_key_update);
-}
-
-static int run_key_revoke(struct db *db, struct admin_job *job, struct err *err)
+int admin_key_revoke(struct db *db, struct admin_job *job, struct err *err)
 {
 	const struct key_range range = {job->company_id, NULL};
 
 	return store_key_revoke_own(db, &range, job->param, job->now_us, err);
-}
-
-void admin_key_revoke(struct request *request)
-{
-	admin_change(request, 200, run_key_revoke);
 }
 
 /* Exemptions. */
@@ -534,7 +480,7 @@ void admin_exemption_list(struct request *request)
 	if (read_query(request, names, &query) < 0)
 		return;
 	data = json_array();
-	result = store_exemption_list(request->worker->db,
+	result = store_exemption_list(request->db,
 		admin_query_company(request, &query),
 		admin_query_get(&query, "domain"), &list, &err);
 	for (size_t i = 0; i < list.n; i++)
@@ -544,7 +490,7 @@ void admin_exemption_list(struct request *request)
 	admin_reply_list(request, result, data, "exemption_list_failed", &err);
 }
 
-static int run_exemption_add(struct db *db, struct admin_job *job, struct err *err)
+int admin_exemption_add(struct db *db, struct admin_job *job, struct err *err)
 {
 	struct exemption_spec spec = {0};
 	const char *domain = NULL, *kind = NULL;
@@ -584,25 +530,14 @@ static int run_exemption_add(struct db *db, struct admin_job *job, struct err *e
 	return 1;
 }
 
-void admin_exemption_add(struct request *request)
-{
-	admin_change(request, 201, run_exemption_add);
-}
-
-static int run_exemption_remove(
-	struct db *db, struct admin_job *job, struct err *err)
+int admin_exemption_remove(struct db *db, struct admin_job *job, struct err *err)
 {
 	return store_exemption_remove(db, job->param, err);
 }
 
-void admin_exemption_remove(struct request *request)
-{
-	admin_change(request, 200, run_exemption_remove);
-}
-
 /* What recorded mail of a domain would need; each is a body of POST
  * /admin/exemptions. */
-static void list_suggestions(struct request *request)
+void admin_suggestion_list(struct request *request)
 {
 	static const char *const names[] = {"domain", NULL};
 	struct problem problem = PROBLEM_INIT;
@@ -645,91 +580,48 @@ static void list_suggestions(struct request *request)
 	admin_reply_found(request, found, data, "suggest_failed", &err);
 }
 
-void admin_suggestion_list(struct request *request)
-{
-	reply_from_pool(request, list_suggestions);
-}
-
 /* This host, as programs and DNS records have to know it: programs of Postfix
  * tell. */
 
-enum { HOST_NAME, HOST_RELAY, HOST_VERSION, HOST_VALUES };
-
-struct host_asking {
-	struct work work; /* first */
-	struct request *request;
-	char *config;
-	char *domain; /* of which it is asked by which list Postfix receives its
-		       * mail; NULL: of none */
-	char *values[HOST_VALUES]; /* NULL without Postfix */
-	const char *receives_by;
-};
-
-static bool ask_host(struct work *work)
+void admin_host_get(struct request *request)
 {
-	static const char *const names[HOST_VALUES] = {
-		[HOST_NAME] = "myhostname",
-		[HOST_RELAY] = "relayhost",
-		[HOST_VERSION] = "mail_version",
+	static const char *const known[] = {"domain", NULL};
+	enum { NAME, RELAY, VERSION, VALUES };
+	static const char *const names[VALUES] = {
+		[NAME] = "myhostname",
+		[RELAY] = "relayhost",
+		[VERSION] = "mail_version",
 	};
-	struct host_asking *asking = (struct host_asking *)work;
-	const char *parameter = NULL;
-
-	(void)postconf_read(
-		asking->config, names, HOST_VALUES, asking->values, NULL);
-	if (asking->domain && postconf_has_domain(asking->config,
-				      asking->domain, &parameter, NULL) > 0)
-		asking->receives_by = parameter;
-	return true;
-}
-
-static void on_host_asked(struct task *task)
-{
-	struct host_asking *asking = (struct host_asking *)task;
-	const struct conf *conf = asking->request->worker->conf;
+	const struct conf *conf = request->conf;
+	const char *config = conf->submission.postfix_config;
 	_cleanup_free_ char *plain = mem_printf("http://%s", conf->http.listen);
+	const char *name, *receives_by = NULL;
+	char *values[VALUES] = {NULL}; /* as they stay without Postfix */
+	struct domain domain = {0};
+	struct admin_query query;
 
-	reply_json(asking->request, 200,
+	if (read_query(request, known, &query) < 0)
+		return;
+	name = admin_query_get(&query, "domain");
+	(void)postconf_read(config, names, VALUES, values, NULL);
+	/* Where the mail of others goes is told to nobody. */
+	if (name &&
+		store_domain_find_of(request->db,
+			admission_company(&request->admission), name, &domain,
+			NULL) > 0 &&
+		postconf_has_domain(config, domain.name, &receives_by, NULL) <= 0)
+		receives_by = NULL;
+	store_domain_clear(&domain);
+	reply_json(request, 200,
 		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "object",
 			"host", "version", POSTERN_VERSION, "api_url",
 			*conf->http.url ? conf->http.url : plain, "name",
-			admin_text(asking->values[HOST_NAME]), "relay",
-			admin_text(asking->values[HOST_RELAY]), "postfix_version",
-			admin_text(asking->values[HOST_VERSION]), "receives_by",
-			admin_text(asking->receives_by)));
-	for (size_t i = 0; i < HOST_VALUES; i++)
-		free(asking->values[i]);
-	free(asking->config);
-	free(asking->domain);
-	free(asking);
-}
-
-void admin_host_get(struct request *request)
-{
-	static const char *const names[] = {"domain", NULL};
-	const struct worker *worker = request->worker;
-	struct host_asking *asking;
-	struct admin_query query;
-	struct domain domain = {0};
-	const char *name;
-
-	if (read_query(request, names, &query) < 0)
-		return;
-	asking = mem_new(struct host_asking);
-	name = admin_query_get(&query, "domain");
-	/* Where the mail of others goes is told to nobody. */
-	if (name && store_domain_find_of(worker->db,
-			    admission_company(&request->admission), name,
-			    &domain, NULL) > 0)
-		asking->domain = mem_strdup(domain.name);
-	store_domain_clear(&domain);
-	asking->request = request;
-	asking->config = mem_strdup(worker->conf->submission.postfix_config);
-	asking->work.done.run = on_host_asked;
-	asking->work.tasks = worker->tasks;
-	asking->work.company_id = admission_whose(&request->admission);
-	asking->work.run = ask_host;
-	work_pool_submit(worker->shared->pool, &asking->work);
+			admin_text(values[NAME]), "relay",
+			admin_text(values[RELAY]), "postfix_version",
+			admin_text(values[VERSION]), "receives_by",
+			admin_text(receives_by)));
+	for (size_t i = 0; i < VALUES; i++)
+		free(values[i]);
 }
 
 /* The audit log. */
@@ -754,7 +646,7 @@ static json_t *render_audit(const struct audit *audit)
 		json_or_null(audit->before), "after", json_or_null(audit->after));
 }
 
-static void list_audit(struct request *request)
+void admin_audit_list(struct request *request)
 {
 	static const char *const names[] = {"company_id", "object", "actor",
 		"action", "since", "limit", "after", "before", NULL};
@@ -790,9 +682,4 @@ static void list_audit(struct request *request)
 		json_array_append_new(data, render_audit(&list.items[i]));
 	store_audit_list_free(&list);
 	reply_either(request, &problem, 200, list_json_render(data, more));
-}
-
-void admin_audit_list(struct request *request)
-{
-	reply_from_pool(request, list_audit);
 }

@@ -2,7 +2,7 @@
  * form_stats: GET /v3/stats/total and /v3/{domain}/stats/total: how many events
  * of each kind occurred in each hour or day.
  *
- * Threads: the worker's, but for stats(), which runs in the pool.
+ * Threads: the pool's.
  */
 #include "httpd/form/api_form.h"
 
@@ -185,7 +185,8 @@ static json_t *render_stats(
 		ask->step_us == DAY_US ? "day" : "hour", "stats", steps);
 }
 
-static void stats(struct request *request)
+/* A thousand steps of all events take a while to print. */
+void api_form_stats(struct request *request)
 {
 	const struct admission *admission = &request->admission;
 	struct problem problem = PROBLEM_INIT;
@@ -214,10 +215,4 @@ static void stats(struct request *request)
 	}
 	store_event_counts_free(&counts);
 	reply_either(request, &problem, 200, answer);
-}
-
-/* A thousand steps of all events take a while to print. */
-void api_form_stats(struct request *request)
-{
-	reply_from_pool(request, stats);
 }

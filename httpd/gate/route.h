@@ -14,6 +14,9 @@
 #include "httpd/http/http1.h"
 #include "httpd/http/problem.h"
 
+struct admin_job;
+struct db;
+struct err;
 struct request;
 
 /* How problems are worded. */
@@ -51,7 +54,12 @@ struct route {
 			    * active, where the route needs the scope sending */
 	bool idempotent; /* takes an Idempotency-Key; elsewhere it is ignored */
 	enum route_body body;
+	bool pooled; /* handled in the pool, as reply_from_pool() has it */
 	void (*handle)(struct request *request);
+	/* Of a handler that makes a change: what does so, on the committer's
+	 * thread, and the status of the answer, if it is not 200. */
+	int (*change)(struct db *db, struct admin_job *job, struct err *err);
+	int status;
 };
 
 /* Bytes, with the NUL. */

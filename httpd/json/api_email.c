@@ -384,7 +384,8 @@ static int find_page(struct request *request, const struct email_filter *filter,
 	return 0;
 }
 
-static void list_emails(struct request *request)
+/* A page may have 100,000 recipients, and a search looks at many emails. */
+void api_email_list(struct request *request)
 {
 	const char *query = request_query(request);
 	struct problem problem = PROBLEM_INIT;
@@ -405,10 +406,4 @@ static void list_emails(struct request *request)
 		json_object_set_new(list, "next", json_string(found.next));
 	store_email_list_free(&found.list);
 	reply_either(request, &problem, 200, list);
-}
-
-/* A page may have 100,000 recipients, and a search looks at many emails. */
-void api_email_list(struct request *request)
-{
-	reply_from_pool(request, list_emails);
 }

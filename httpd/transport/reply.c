@@ -46,6 +46,8 @@ void dispatch_on_request(struct evhttp_request *http, void *arg)
 		problem_fixed(problem, PROBLEM_INTERNAL);
 	if (problem->kind != PROBLEM_NONE)
 		reply_problem(request, problem);
+	else if (request->admission.route->pooled)
+		reply_from_pool(request, request->admission.route->handle);
 	else
 		request->admission.route->handle(request);
 }
