@@ -169,22 +169,21 @@ int store_session_find(struct db *db,
 }
 
 int store_session_is_good(struct db *db, const char *id, int64_t now_us,
-	int64_t idle_us, struct err *err)
+	int64_t idle_us, enum user_role *role_r, struct err *err)
 {
-	static const char sql_good[] =
-		"SELECT 1 FROM admin_session s WHERE s.id = $id" IS_GOOD
+	static const char sql_good[] = SESSION_SELECT
+		" WHERE s.id = $id" IS_GOOD
 		" AND (s.kind = 'token' OR s.last_used_us >= $idle)";
-	struct db_stmt *stmt;
-	int found;
+	struct session session;
+	int found = row_get(db, sql_good,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us),
+			DB_INT("$idle", idle_us)),
+		&session_type, &session, err);
 
-	if (db_start(db, sql_good,
-		    DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us),
-			    DB_INT("$idle", idle_us)),
-		    &stmt, err) != 0)
-		return -1;
-	found = db_step(stmt, err);
-	if (found > 0)
-		db_reset(stmt);
+	if (found > 0) {
+		*role_r = session.role;
+		store_session_clear(&session);
+	}
 	return found;
 }
 

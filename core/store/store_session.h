@@ -66,10 +66,10 @@ int store_session_find(struct db *db,
 	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
 	int64_t idle_us, struct session *session_r, struct err *err);
 
-/* Whether the session with this id, which was found before, is still good: 1, 0
- * or -1. */
+/* Whether the session with this id, which was found before, is still good, and
+ * which role its user has now: 1, 0 or -1. */
 int store_session_is_good(struct db *db, const char *id, int64_t now_us,
-	int64_t idle_us, struct err *err);
+	int64_t idle_us, enum user_role *role_r, struct err *err);
 
 /* Ends the link with the hash and makes the session of its user in its place:
  * 1, 0 when there is no such link that is good now, -1. */

@@ -97,9 +97,10 @@ static bool session_is_over(struct worker *worker, const struct stream *stream)
 {
 	int64_t now_us = clock_now_us(worker->shared->clock);
 	struct err err = ERR_INIT;
+	enum user_role role;
 	int good = store_session_is_good(worker->db, session_of(stream)->id,
 		now_us, now_us - worker->conf->admin.session_idle_ms * 1000,
-		&err);
+		&role, &err);
 
 	if (good < 0)
 		log_error(worker->log, "session_lookup_failed", "error",

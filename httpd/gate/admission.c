@@ -195,8 +195,7 @@ static int check_user(struct worker *worker, const struct http_head *head,
 		return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
 			"Only operators may do this.");
 	if (admission->session.role < route->role)
-		return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
-			"Only owners may do this; you may look.");
+		return problem_fixed(&admission->problem, PROBLEM_FORBIDDEN);
 	return 0;
 }
 

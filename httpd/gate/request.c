@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -101,6 +102,57 @@ static void on_change_committed(void *arg, int result, const struct err *err)
 	task_queue_post(change->request->worker->tasks, &change->task);
 }
 
+/* The caller was admitted by the head of the request; the body may have come
+ * much later. A session that was idle meanwhile is in use: by this request. */
+static int check_session(struct db *db, const struct admission *admission,
+	int64_t now_us, struct problem *problem, struct err *err)
+{
+	enum user_role role;
+	int good = store_session_is_good(
+		db, admission->session.id, now_us, 0, &role, err);
+
+	if (good < 0)
+		return -1;
+	if (good == 0)
+		problem_fixed(problem, PROBLEM_LOGIN);
+	else if (role < admission->route->role)
+		problem_fixed(problem, PROBLEM_FORBIDDEN);
+	return 0;
+}
+
+static int check_key(struct db *db, const struct key *key,
+	struct problem *problem, struct err *err)
+{
+	struct key now;
+	int found = store_key_get(db, key->company_id, key->id, &now, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		problem_fixed(problem, PROBLEM_INVALID_KEY);
+	else
+		store_key_clear(&now);
+	return 0;
+}
+
+static int run_change(struct db *db, void *arg, struct err *err)
+{
+	struct change *change = arg;
+	const struct admission *admission = &change->request->admission;
+	int checked = 0;
+
+	if (admission->session.login)
+		checked = check_session(
+			db, admission, change->now_us, &change->refused, err);
+	else if (*admission->key.id)
+		checked = check_key(db, &admission->key, &change->refused, err);
+	if (checked < 0)
+		return -1;
+	if (change->refused.kind != PROBLEM_NONE)
+		return err_set(err, ERR_TEMPORARY, "%s", change->refused.text);
+	return change->run(db, change, err);
+}
+
 void change_submit(struct request *request, struct change *change,
 	int (*run)(struct db *db, void *arg, struct err *err),
 	void (*done)(struct change *change))
@@ -121,8 +173,11 @@ void change_submit(struct request *request, struct change *change,
 	change->job.actor = &change->actor;
 	change->task.run = on_change_done;
 	change->request = request;
+	change->now_us = clock_now_us(request->worker->shared->clock);
+	change->run = run;
 	change->done = done;
-	change->job.run = run;
+	change->refused = PROBLEM_INIT;
+	change->job.run = run_change;
 	change->job.done = on_change_committed;
 	change->job.arg = change;
 	committer_submit(request->worker->shared->committer, &change->job);
@@ -131,6 +186,10 @@ void change_submit(struct request *request, struct change *change,
 int change_failed(
 	const struct change *change, const char *event, struct problem *problem)
 {
+	if (change->refused.kind != PROBLEM_NONE) {
+		*problem = change->refused;
+		return -1;
+	}
 	log_error(change->request->worker->log, event, "request",
 		change->request->id, "error", change->err.text);
 	return problem_from_err(problem, &change->err);

@@ -53,17 +53,21 @@ struct evbuffer *request_take_body(struct request *request);
 void request_free(struct request *request);
 
 /* One write that a request makes, other than sending, in the name of its key or
- * user. Embed it first in what the write needs. It goes to the committer and
- * comes back on the worker's thread when it is durable, or has failed; until
- * then it belongs to the committer, and the request waits. */
+ * user, if that may still make it: what was revoked since the request began
+ * makes none. Embed it first in what the write needs. It goes to the committer
+ * and comes back on the worker's thread when it is durable, or has failed;
+ * until then it belongs to the committer, and the request waits. */
 struct change {
 	struct task task; /* first: from the committer to the worker */
 	struct commit_job job;
 	struct db_actor actor; /* of whom the audit log tells */
 	struct request *request;
+	int64_t now_us;
+	int (*run)(struct db *db, void *arg, struct err *err);
 	void (*done)(struct change *change); /* owns it from then on */
 	int result; /* what run gave once it is durable, or -1 and err */
 	struct err err;
+	struct problem refused; /* why run was not called, for change_failed() */
 };
 
 /* Has run called on the committer's thread, with the change as its arg, then
@@ -72,7 +76,8 @@ void change_submit(struct request *request, struct change *change,
 	int (*run)(struct db *db, void *arg, struct err *err),
 	void (*done)(struct change *change));
 
-/* The problem of a change that has failed, which is logged as the event. -1. */
+/* The problem of a change that has failed, which is logged as the event, or was
+ * refused. -1. */
 int change_failed(const struct change *change, const char *event,
 	struct problem *problem);
 

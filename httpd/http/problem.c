@@ -53,7 +53,12 @@ static const struct {
 			.text = "Give the code that the authenticator app "
 				"shows, or a recovery code.",
 		},
-	[PROBLEM_FORBIDDEN] = {.status = 403, .name = "not_allowed"},
+	[PROBLEM_FORBIDDEN] =
+		{
+			.status = 403,
+			.name = "not_allowed",
+			.text = "Only owners may do this; you may look.",
+		},
 	[PROBLEM_EXISTS] = {.status = 409, .name = "already_exists"},
 	[PROBLEM_DOMAIN] = {.status = 403, .name = "validation_error"},
 	[PROBLEM_MISSING_FIELD] = {.status = 422,

@@ -1,5 +1,6 @@
 """The admin listener: who may do what, and how they come in."""
 
+import json
 import re
 import socket
 import subprocess
@@ -267,15 +268,15 @@ def test_brute_force(own_box):
     )
 
 
-def begin(admin):
+def begin(admin, target="/admin/password", length=1000):
     """A request whose body was asked for and does not come; None: it was
     refused."""
     url = urlsplit(admin.url)
     connection = socket.create_connection((url.hostname, url.port), timeout=60)
     connection.sendall(
-        "POST /admin/password HTTP/1.1\r\nHost: a\r\n"
+        f"POST {target} HTTP/1.1\r\nHost: a\r\n"
         f"Authorization: Bearer {admin.token}\r\nContent-Type: application/json\r\n"
-        "Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n".encode()
+        f"Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n".encode()
     )
     status = int(connection.recv(4096).split()[1])
     if status == 100:
@@ -303,6 +304,32 @@ def test_a_company_leaves_places_to_others(own_box):
     assert operators[1].status("GET", "/admin/companies") == 200
     for connection in held:
         connection.close()
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "status"),
+    [("removed", 401), ("revoked", 401), ("viewer", 403), ("nothing", 201)],
+)
+def test_rights_that_end_before_the_body_comes(box, meanwhile, status):
+    """A change is made by who may make it then, not when the request began."""
+    owner = by_token(box, unique("owner"))
+    me = owner.ok("GET", "/admin/session")
+    login = unique("late")
+    body = json.dumps({"login": login}).encode()
+    connection = begin(owner, "/admin/users", len(body))
+    if meanwhile == "removed":
+        box.cli("user", "remove", me["login"])
+    elif meanwhile == "revoked":
+        tokens = box.cli("token", "list")
+        [token] = [t["id"] for t in tokens if t["login"] == me["login"]]
+        box.cli("token", "revoke", token)
+    elif meanwhile == "viewer":
+        box.cli("user", "set", me["login"], "--role", "viewer")
+    connection.sendall(body)
+    assert int(connection.recv(4096).split()[1]) == status
+    connection.close()
+    added = [u["login"] for u in box.cli("user", "list")]
+    assert (login in added) == (meanwhile == "nothing")
 
 
 def test_link(box):

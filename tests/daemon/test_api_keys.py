@@ -1,6 +1,9 @@
 """/api-keys: what a company may do with its keys over HTTP."""
 
+import json
+import socket
 import sqlite3
+from urllib.parse import urlsplit
 
 import pytest
 from harness.httpd import check_problem
@@ -59,6 +62,26 @@ def company(box):
 @pytest.fixture
 def other(box):
     return Company(box)
+
+
+def test_a_key_that_is_revoked_before_the_body_comes(box, company):
+    """It makes no other key, which would stay."""
+    body = json.dumps({"name": "late"}).encode()
+    url = urlsplit(box.url)
+    with socket.create_connection((url.hostname, url.port), timeout=60) as connection:
+        connection.sendall(
+            "POST /api-keys HTTP/1.1\r\nHost: a\r\n"
+            f"Authorization: Bearer {company.key['token']}\r\n"
+            "Content-Type: application/json\r\nExpect: 100-continue\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode()
+        )
+        assert int(connection.recv(4096).split()[1]) == 100
+        box.cli("key", "revoke", company.key["id"])
+        connection.sendall(body)
+        answer = connection.recv(4096)
+    assert int(answer.split()[1]) == 401
+    assert b"API key is invalid." in answer
+    assert "late" not in [k["name"] for k in box.cli("key", "list")]
 
 
 def test_full_access(box, company, to):

@@ -30,6 +30,7 @@ struct adding {
 static int set_up(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
+	struct temp_tenant tenant;
 	struct temp_db *temp;
 
 	temp_db_setup(state);
@@ -42,8 +43,10 @@ static int set_up(void **state)
 	rig->worker.tasks = task_queue_new(rig->worker.base);
 	rig->request.worker = &rig->worker;
 	rig->request.http = evhttp_request_new(NULL, NULL);
-	strcpy(rig->request.admission.key.id, "id of a key");
-	rig->request.admission.key.name = mem_strdup("the key");
+	temp_db_tenant(temp->db, "Tenant", "example.com", &tenant);
+	OK(store_key_get(temp->db, NULL, tenant.key_id,
+		   &rig->request.admission.key, &why) -
+		1);
 	return 0;
 }
 
@@ -52,7 +55,7 @@ static int tear_down(void **state)
 	struct temp_db *temp = *state;
 	struct rig *rig = temp->more;
 
-	free(rig->request.admission.key.name);
+	store_key_clear(&rig->request.admission.key);
 	evhttp_request_free(rig->request.http);
 	task_queue_free(rig->worker.tasks);
 	event_base_free(rig->worker.base);
@@ -88,18 +91,18 @@ static void add(struct rig *rig, struct adding *adding)
 
 static void test_done(void **state)
 {
-	static const char sql_count[] = "SELECT count(*) FROM company";
+	static const char sql_count[] =
+		"SELECT count(*) FROM company WHERE name = 'Acme'";
 	struct temp_db *temp = *state;
 	struct adding adding = {.name = "Acme"};
 
 	add(temp->more, &adding);
 	assert_int_equal(adding.change.result, 7);
 	/* In the name of the request's key. */
-	assert_int_equal(
-		temp_db_number(temp->db,
-			"SELECT count(*) FROM audit WHERE actor = 'key'"
-			" AND actor_id = 'id of a key'"
-			" AND actor_name = 'the key'"),
+	assert_int_equal(temp_db_number(temp->db,
+				 "SELECT count(*) FROM audit JOIN api_key"
+				 " ON api_key.id = actor_id WHERE actor = 'key'"
+				 " AND actor_name = api_key.name"),
 		1);
 	assert_int_equal(temp_db_number(temp->db, sql_count), 1);
 }
@@ -119,6 +122,26 @@ static void test_failed(void **state)
 	assert_null(strstr(problem.text, "Acme"));
 }
 
+/* A key that is revoked while the write waits makes none. */
+static void test_revoked(void **state)
+{
+	struct temp_db *temp = *state;
+	struct rig *rig = temp->more;
+	struct adding adding = {.name = "Acme"};
+	struct problem problem = PROBLEM_INIT;
+
+	assert_int_equal(store_key_revoke(temp->db,
+				 rig->request.admission.key.id, 1, NULL),
+		1);
+	add(rig, &adding);
+	assert_int_equal(adding.change.result, -1);
+	assert_int_equal(change_failed(&adding.change, "test", &problem), -1);
+	assert_int_equal(problem_status(&problem), 401);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM company"
+						  " WHERE name = 'Acme'"),
+		0);
+}
+
 int main(void)
 {
 #define TEST(name)                                                             \
@@ -126,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(done),
 		TEST(failed),
+		TEST(revoked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
