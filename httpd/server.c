@@ -53,6 +53,7 @@ struct server {
 	struct budget budget;
 	atomic_size_t connections;
 	struct record_gate gate;
+	atomic_bool takes_hyphen;    /* see struct worker_shared */
 	struct worker_shared shared; /* what it points to is the server's */
 	/* What the thread for admins has instead; the rest is as in shared. */
 	struct worker_shared admin_shared;
@@ -108,11 +109,11 @@ static int learn_postfix(struct server *server, struct conf *conf, struct err *e
 			return err_copy(err, &why);
 		log_warn(server->log, "postfix_unknown", "error", why.text);
 		server->postfix_limit = 0;
-		server->shared.takes_hyphen = false;
+		server->takes_hyphen = false;
 		return 0;
 	}
 	server->postfix_limit = read_limit(server, conf, values[LIMIT]);
-	server->shared.takes_hyphen = str_eq_nocase(values[MIN_USER], "yes");
+	server->takes_hyphen = str_eq_nocase(values[MIN_USER], "yes");
 	postfix_run_watch(server->shared.run, values[QUEUE]);
 	if (queue_needed) {
 		free(conf->submission.smtp_server);
@@ -297,6 +298,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.budget = &server->budget;
 	server->shared.connections = &server->connections;
 	server->shared.gate = &server->gate;
+	server->shared.takes_hyphen = &server->takes_hyphen;
 	server->shared.rates = rate_table_new();
 	server->shared.running = running_new();
 	server->shared.run = postfix_run_new();

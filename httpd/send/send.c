@@ -103,7 +103,7 @@ static int check_addresses(const struct worker *worker,
 {
 	struct addr from = outgoing->message.from;
 
-	if (worker->shared->takes_hyphen)
+	if (*worker->shared->takes_hyphen)
 		return 0;
 	if (check_list(&(struct addr_list){&from, 1}, problem) < 0 ||
 		check_list(&outgoing->envelope, problem) < 0 ||

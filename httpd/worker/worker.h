@@ -80,8 +80,9 @@ struct worker_shared {
 	const struct worker_counts *const *counts;
 	size_t counts_n;
 	int64_t started_us;
-	atomic_bool takes_hyphen; /* Postfix does, at the beginning of an
-				   * address (allow_min_user) */
+	/* Postfix takes an address that begins with a hyphen
+	 * (allow_min_user). */
+	const atomic_bool *takes_hyphen;
 };
 
 /*

@@ -1,8 +1,11 @@
 """Addresses that are rare: what can be sent is, as Postfix writes it; the rest
 is the client's error, before anything is staged."""
 
+import signal
+
 import pytest
-from harness import File
+from harness import File, wait_for
+from harness.admin import by_token
 from harness.form import uuid_of
 from harness.httpd import check_problem
 from harness.sandbox import unique
@@ -141,6 +144,25 @@ def test_hyphen_where_postfix_takes_it(own_box):
     email = {"from": "-me@example.com", "to": "-you@dst.test", "text": "x"}
     box.httpd().send(email)
     assert box.sink.find(to=email["to"]).sender == email["from"]
+
+
+def test_hyphen_after_a_reload(own_box):
+    """What Postfix takes holds for emails of the dashboard, too."""
+    box = own_box("--postconf", "allow_min_user=yes")
+    company = box.company()
+    box.cli("domain", "add", "d.example", "--company", company)
+    owner = by_token(box, "owner", company)
+    key = owner.ok("POST", "/admin/keys", 201, json={"name": "k"})
+    email = {"from": "-me@d.example", "to": "you@dst.test", "text": "x"}
+    with (box.dir / "postfix/main.cf").open("a") as file:
+        file.write("allow_min_user=no\n")
+    box.kill("httpd", signal.SIGHUP)
+    wait_for("the reload", lambda: "event=reloaded" in box.log("httpd"))
+    check_problem(box.httpd(key["token"]).post(email), 422, "validation_error", "-me@")
+    answer = owner.request(
+        "POST", "/admin/emails/test", json={**email, "key_id": key["id"]}
+    )
+    assert answer.status_code == 422, answer.text
 
 
 @pytest.mark.parametrize("field", ["from", "to", "cc", "bcc", "reply_to"])

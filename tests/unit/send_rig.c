@@ -78,6 +78,7 @@ int send_rig_setup(void **state)
 	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(rig->db);
 	rig->shared.gate = &rig->gate;
+	rig->shared.takes_hyphen = &rig->takes_hyphen;
 	rig->shared.running = running_new();
 	rig->shared.budget = &rig->budget;
 	rig->shared.pool = work_pool_new(2);

@@ -23,6 +23,7 @@ struct send_rig {
 	struct worker_shared shared;
 	struct budget budget;
 	struct record_gate gate;
+	atomic_bool takes_hyphen;
 	struct worker worker;
 	struct fake_inject *inject;
 	struct fake_master *postfix; /* is alive */
