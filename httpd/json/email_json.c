@@ -67,8 +67,9 @@ static int read_tag(const json_t *item, const char *path, json_t *tags,
 	if (read_text(item, "name", path, &name, problem) < 0 ||
 		read_text(item, "value", path, &value, problem) < 0)
 		return -1;
-	return json_array_append_new(
+	json_array_append_new(
 		tags, json_pack("{s:s, s:s}", "name", name, "value", value));
+	return 0;
 }
 
 static int read_tags(const json_t *array, json_t *tags, struct problem *problem)

@@ -366,8 +366,11 @@ static bool read_body(struct work *work)
 	if (reading->has_key)
 		idempotency_hash(dialect->action, body->data, body->len,
 			reading->payload);
-	if (dialect->parse(body, &reading->parsed, &reading->problem) < 0)
+	if (dialect->parse(body, &reading->parsed, &reading->problem) < 0) {
 		clear_parsed(&reading->parsed);
+		if (reading->problem.kind == PROBLEM_NONE)
+			problem_fixed(&reading->problem, PROBLEM_INTERNAL);
+	}
 	send_body_drop(body);
 	return true;
 }

@@ -7,12 +7,14 @@
 
 #include <cmocka.h>
 #include <event2/event.h>
+#include <event2/http.h>
 #include <string.h>
 
 #include "core/base/log.h"
 #include "core/conf/conf.h"
 #include "core/mime/mime_gmime.h"
 #include "core/store/store_email.h"
+#include "httpd/gate/counts.h"
 #include "httpd/send/record_watch.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/count_syncs.h"
@@ -422,6 +424,36 @@ static void test_milter_not_in_charge(void **state)
 	log_free(log);
 }
 
+static int parse_nothing(struct send_body *body, struct send_parsed *parsed_r,
+	struct problem *problem)
+{
+	(void)body;
+	(void)parsed_r;
+	(void)problem;
+	return -1;
+}
+
+/* A fault of our own in a parser is no request without emails. */
+static void test_parser_without_a_problem(void **state)
+{
+	static const struct send_dialect dialect = {
+		.parse = parse_nothing, .done = send_rig_on_done};
+	struct send_rig *rig = *state;
+	struct request *request = mem_new(struct request);
+	size_t place = 0;
+
+	while (counts_statuses[place] != 500)
+		place++;
+	request->worker = &rig->worker;
+	request->http = evhttp_request_new(NULL, NULL);
+	rig->worker.requests = 1;
+	send_request(request, &dialect);
+	assert_int_equal(rig->done, 0);
+	assert_int_equal(
+		count_get(&rig->worker.counts->of[0].statuses[place]), 1);
+	assert_int_equal(rig->worker.requests, 0);
+}
+
 int main(void)
 {
 #define test(name)                                                             \
@@ -434,6 +466,7 @@ int main(void)
 		test(test_unknown_but_recorded),
 		test(test_after_verdict),
 		test(test_staged_durably),
+		test(test_parser_without_a_problem),
 		test(test_too_many_under_way),
 		test(test_forbidden),
 		test(test_too_large),
