@@ -27,7 +27,6 @@
 #include "httpd/send/record_watch.h"
 #include "httpd/transport/conn.h"
 #include "httpd/transport/listener.h"
-#include "httpd/transport/reply.h"
 #include "httpd/worker/task_queue.h"
 #include "httpd/worker/worker.h"
 
@@ -193,7 +192,7 @@ static struct evhttp *new_http(struct worker *worker)
 	evhttp_set_max_headers_size(http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
 	evhttp_set_max_body_size(http, BODY_MAX);
 	evhttp_set_bevcb(http, conn_on_accept, worker);
-	evhttp_set_gencb(http, dispatch_on_request, worker);
+	evhttp_set_gencb(http, conn_on_request, worker);
 	return http;
 }
 

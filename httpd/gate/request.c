@@ -7,13 +7,11 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "httpd/worker/worker.h"
 
@@ -24,40 +22,6 @@ const char *request_query(const struct request *request)
 	const char *query = uri ? evhttp_uri_get_query(uri) : NULL;
 
 	return query ? query : "";
-}
-
-/* The last address of X-Forwarded-For: the one that our proxy has added. */
-static bool client_of_proxy(struct request *request)
-{
-	const char *field = evhttp_find_header(
-		evhttp_request_get_input_headers(request->http),
-		"X-Forwarded-For");
-	const char *last = field ? strrchr(field, ',') : NULL;
-	_cleanup_free_ char *address = NULL;
-
-	if (field == NULL)
-		return false;
-	last = last ? last + 1 : field;
-	address = str_trim(last, strlen(last));
-	if (*address == '\0' ||
-		address[strspn(address, "0123456789abcdefABCDEF.:")])
-		return false;
-	snprintf(request->client, sizeof(request->client), "%s", address);
-	return true;
-}
-
-void request_find_client(struct request *request, bool behind_proxy)
-{
-	struct evhttp_connection *http = evhttp_request_get_connection(
-		request->http);
-	char *address = NULL;
-	uint16_t port;
-
-	if (http == NULL || (behind_proxy && client_of_proxy(request)))
-		return;
-	evhttp_connection_get_peer(http, &address, &port);
-	snprintf(request->client, sizeof(request->client), "%s",
-		address ? address : "");
 }
 
 const char *request_body(struct request *request, size_t *len_r)

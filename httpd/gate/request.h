@@ -1,7 +1,7 @@
 /*
  * request: one HTTP request while it is handled.
  *
- * Owned by the worker from dispatch_on_request() until its one reply, which frees
+ * Owned by the worker from conn_on_request() until its one reply, which frees
  * it. A handler may return before it replies; the client may be gone by then.
  */
 #ifndef POSTERN_HTTPD_GATE_REQUEST_H
@@ -25,7 +25,9 @@ enum { REQUEST_CLIENT_SIZE = 64 }; /* of an address */
 struct request {
 	struct worker *worker;
 	struct evhttp_request *http;
-	char client[REQUEST_CLIENT_SIZE]; /* its address; "": it is gone */
+	/* The client's address, of a trusted proxy the one that it names; "":
+	 * not known. */
+	char client[REQUEST_CLIENT_SIZE];
 	struct db *db; /* to be read from: the worker's, or the pool's */
 	struct pooled_reply *pooled; /* while it is handled in the pool */
 	struct conf *conf; /* of an admin's that was there: a copy; else NULL */
@@ -38,9 +40,6 @@ struct request {
 
 /* What stands behind the ? of the target, without it; owned by the request. */
 const char *request_query(const struct request *request);
-
-/* Learns the client's address, of a trusted proxy the one that it names. */
-void request_find_client(struct request *request, bool behind_proxy);
 
 /* The whole body, in one piece; owned by the request. */
 const char *request_body(struct request *request, size_t *len_r);

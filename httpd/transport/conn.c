@@ -26,6 +26,7 @@
 #include <event2/keyvalq_struct.h>
 #include <linux/sockios.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
@@ -37,12 +38,14 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
+#include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "httpd/gate/counts.h"
-#include "httpd/gate/admission.h"
+#include "httpd/gate/answer.h"
 #include "httpd/gate/dialect.h"
+#include "httpd/gate/request.h"
 #include "httpd/http/http1.h"
 #include "httpd/transport/listener.h"
+#include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
 /* The slowest client that is waited for, to send a body or to read an answer,
@@ -101,6 +104,7 @@ struct conn {
 	uint64_t body_seen; /* bytes that have come, framing included */
 	struct http_chunks chunks;
 	struct admission admission;
+	char client[REQUEST_CLIENT_SIZE]; /* that this request comes from */
 	bool is_head_method;
 };
 
@@ -234,9 +238,14 @@ static void write_refusal(const struct conn *conn, const struct problem *problem
 	if (!conn->is_head_method)
 		evbuffer_add(output, answer.body, strlen(answer.body));
 	free(answer.body);
-	counts_reply(conn->worker->counts, admission->route, answer.status, -1);
-	log_info(conn->worker->log, "request_refused", "request", id, "status",
-		LOG_INT(answer.status), "reason", problem->text);
+	answer_note(conn->worker, admission,
+		&(const struct answer_note){
+			.request_id = id,
+			.status = answer.status,
+			.problem = problem,
+			.client = conn->client,
+			.took_us = -1,
+		});
 }
 
 /* Takes the connection from evhttp, answers with the problem, shuts down
@@ -403,6 +412,41 @@ static void intercept(struct conn *conn)
 		on_conn_event, http);
 }
 
+/* The last address of X-Forwarded-For: the one that our proxy has added. */
+static bool client_of_proxy(struct conn *conn, const struct http_head *head)
+{
+	const struct span *field = http_head_field(head, "X-Forwarded-For");
+	_cleanup_free_ char *address = NULL;
+	const char *comma;
+	size_t start;
+
+	if (field == NULL)
+		return false;
+	comma = memrchr(field->data, ',', field->len);
+	start = comma ? (size_t)(comma - field->data) + 1 : 0;
+	address = str_trim(field->data + start, field->len - start);
+	if (*address == '\0' ||
+		address[strspn(address, "0123456789abcdefABCDEF.:")])
+		return false;
+	snprintf(conn->client, sizeof(conn->client), "%s", address);
+	return true;
+}
+
+/* Until there is a head it is who has connected. */
+static void find_client(struct conn *conn, const struct http_head *head)
+{
+	bool behind_proxy = conn->worker->shared->is_admin &&
+			    *conn->worker->conf->admin.url;
+	char *address = NULL;
+	uint16_t port;
+
+	if (head && behind_proxy && client_of_proxy(conn, head))
+		return;
+	evhttp_connection_get_peer(conn->http, &address, &port);
+	snprintf(conn->client, sizeof(conn->client), "%s",
+		address ? address : "");
+}
+
 /* The head is complete. 0, or -1 when it is refused. */
 static int on_head_complete(struct conn *conn, size_t len)
 {
@@ -412,6 +456,7 @@ static int on_head_complete(struct conn *conn, size_t len)
 	if (http_head_parse(conn->head.data, len, &head, &fault) < 0)
 		return refuse_fault(conn, &fault);
 	conn->is_head_method = span_is(head.method, "HEAD");
+	find_client(conn, &head);
 	admission_clear(&conn->admission);
 	admission_decide(conn->worker, &head, &conn->admission);
 	if (conn->admission.problem.kind != PROBLEM_NONE && !can_wait(&head))
@@ -581,6 +626,7 @@ static void adopt(struct conn *conn)
 	conn->fd = bufferevent_getfd(conn->bev);
 	evhttp_connection_set_closecb(conn->http, on_conn_close, conn);
 	note_fd(conn->worker->conns, conn);
+	find_client(conn, NULL);
 }
 
 /* Just accepted; or a request is answered, and what the client sent ahead is
@@ -630,21 +676,39 @@ static void on_request_complete(struct evhttp_request *http, void *arg)
 	(void)http;
 	budget_give_back(&conn->share);
 	enter(conn, CONN_IDLE);
+	find_client(conn, NULL);
 	conn->is_head_method = false;
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, ahead);
 	event_active(conn->resume, EV_READ, 0);
 }
 
-void conn_start_request(struct worker *worker, struct evhttp_request *http,
-	struct admission *admission_r)
+void conn_on_request(struct evhttp_request *http, void *arg)
 {
+	struct worker *worker = arg;
 	struct conn *conn = of_request(worker, http);
+	struct request *request = mem_new(struct request);
+	struct problem *problem = &request->admission.problem;
 
 	enter(conn, CONN_BUSY);
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
-	*admission_r = conn->admission;
-	memset(&conn->admission, 0, sizeof(conn->admission));
 	evhttp_request_set_on_complete_cb(http, on_request_complete, conn);
+	request->worker = worker;
+	request->http = http;
+	request->db = worker->db;
+	request->began_us = clock_monotonic_us();
+	id_new(request->id);
+	request->admission = TAKE(conn->admission);
+	memcpy(request->client, conn->client, sizeof(request->client));
+	worker->requests++;
+	/* Not reached; if evhttp saw a request that conn did not, it ends. */
+	if (request->admission.route == NULL && problem->kind == PROBLEM_NONE)
+		problem_fixed(problem, PROBLEM_INTERNAL);
+	if (problem->kind != PROBLEM_NONE)
+		reply_problem(request, problem);
+	else if (request->admission.route->pooled)
+		reply_from_pool(request, request->admission.route->handle);
+	else
+		request->admission.route->handle(request);
 }
 
 void conn_send_answer(struct worker *worker, struct evhttp_request *http,

@@ -11,7 +11,6 @@
 
 #include <sys/types.h>
 
-struct admission;
 struct budget_share;
 struct bufferevent;
 struct conn_table;
@@ -29,10 +28,10 @@ void conn_table_expire(struct conn_table *table);
 /* For evhttp_set_bevcb(): a new connection; arg is the worker. */
 struct bufferevent *conn_on_accept(struct event_base *base, void *arg);
 
-/* evhttp has read the request to its end: hands over what was decided of it.
- * Until it is answered the connection looks at nothing. */
-void conn_start_request(struct worker *worker, struct evhttp_request *http,
-	struct admission *admission_r);
+/* For evhttp_set_gencb(): a request that evhttp has read to its end; arg is the
+ * worker. It goes to the handler of its route, or is answered with its problem;
+ * until it is answered the connection looks at nothing. */
+void conn_on_request(struct evhttp_request *http, void *arg);
 
 /* Has evhttp send the answer, if the client is still there. Of a large answer
  * the connection keeps the share until all is written, or it ends itself. */

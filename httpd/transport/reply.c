@@ -1,5 +1,5 @@
 /*
- * reply: a request from evhttp to its handler, its answer, and its log line.
+ * reply: the answer to a request, and what is handled in the pool.
  *
  * Threads: the worker's, but for handle_in_pool(). A reply that is made there
  * is kept for the worker.
@@ -18,39 +18,12 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/db/db_pool.h"
-#include "httpd/gate/counts.h"
+#include "httpd/gate/answer.h"
 #include "httpd/gate/credentials.h"
-#include "httpd/gate/dialect.h"
 #include "httpd/gate/request.h"
 #include "httpd/transport/conn.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
-
-void dispatch_on_request(struct evhttp_request *http, void *arg)
-{
-	struct worker *worker = arg;
-	struct request *request = mem_new(struct request);
-	struct problem *problem = &request->admission.problem;
-
-	request->worker = worker;
-	request->http = http;
-	request->db = worker->db;
-	request->began_us = clock_monotonic_us();
-	id_new(request->id);
-	conn_start_request(worker, http, &request->admission);
-	request_find_client(
-		request, worker->shared->is_admin && *worker->conf->admin.url);
-	worker->requests++;
-	/* Not reached; if evhttp saw a request that conn did not, it ends. */
-	if (request->admission.route == NULL && problem->kind == PROBLEM_NONE)
-		problem_fixed(problem, PROBLEM_INTERNAL);
-	if (problem->kind != PROBLEM_NONE)
-		reply_problem(request, problem);
-	else if (request->admission.route->pooled)
-		reply_from_pool(request, request->admission.route->handle);
-	else
-		request->admission.route->handle(request);
-}
 
 /* Without the query, where secrets are pasted by mistake. */
 static const char *path_of(const struct request *request)
@@ -61,25 +34,22 @@ static const char *path_of(const struct request *request)
 	return uri ? evhttp_uri_get_path(uri) : NULL;
 }
 
-/* Counts and logs it. problem is NULL when all is well. */
+/* problem is NULL when all is well. */
 static void log_reply(const struct request *request, int status,
 	const struct problem *problem)
 {
-	int64_t took_us = clock_monotonic_us() - request->began_us;
-	const struct route *route = request->admission.route;
-	const struct key *key = &request->admission.key;
+	const struct admission *admission = &request->admission;
 
-	counts_reply(request->worker->counts, route, status, took_us);
-	log_info(request->worker->log, "request", "request", request->id,
-		"status", LOG_INT(status), "method", route ? route->method : NULL,
-		"route", route ? route->pattern : NULL, "target",
-		route ? NULL : path_of(request), "key",
-		key->name ? key->id : NULL, "user",
-		request->admission.session.login, "email",
-		*request->email_id ? request->email_id : NULL, "client",
-		*request->client ? request->client : NULL, "error",
-		problem ? problem_name(problem) : NULL, "reason",
-		problem ? problem->text : NULL, "took_us", LOG_INT(took_us));
+	answer_note(request->worker, admission,
+		&(const struct answer_note){
+			.request_id = request->id,
+			.status = status,
+			.problem = problem,
+			.client = request->client,
+			.took_us = clock_monotonic_us() - request->began_us,
+			.target = admission->route ? NULL : path_of(request),
+			.email_id = request->email_id,
+		});
 }
 
 /* An answer may have the token of a new key in it. */

@@ -10,13 +10,7 @@
 #include "core/base/span.h"
 #include "httpd/http/problem.h"
 
-struct evhttp_request;
 struct request;
-
-/* For evhttp_set_gencb(): a request that has been read whole; arg is the
- * worker. It goes to the handler of its route, or is answered with its
- * problem. */
-void dispatch_on_request(struct evhttp_request *http, void *arg);
 
 /* Has handle run on a thread of the pool, for what may take long to be read or
  * printed: it reads from request->db and replies, and changes nothing else. The

@@ -4,17 +4,6 @@
  * Each worker has an event base, an evhttp on the listening socket that all
  * share, a read handle on the store, an injector and a record watch of its
  * own. What is declared here is used on the worker's thread.
- *
- * The life of a request:
- *
- *   transport/conn.c    bytes arrive; http1 reads the head strictly
- *   gate/admission.c    route, key, rate, scope, size, media type: from the
- *                       head alone
- *   transport/conn.c    a problem is answered now; else evhttp collects the body
- *   transport/reply.c   dispatch_on_request() calls route->handle()
- *   json/, form/        parse -> decide -> act -> render; send.c for all that
- *                       sends
- *   transport/reply.c   sends the answer, logs it, frees the request
  */
 #ifndef POSTERN_HTTPD_WORKER_WORKER_H
 #define POSTERN_HTTPD_WORKER_WORKER_H

@@ -496,6 +496,11 @@ def test_behind_a_proxy(own_box):
     # Its address is the one that the proxy has added.
     log = (box.dir / "log" / "httpd.log").read_text()
     assert f"user={login} client=192.0.2.9" in log
+    large = {**body, "x": "x" * 20_000}  # refused by its head
+    answer = Admin(box).request("POST", "/admin/nothing", json=large, headers=page)
+    log = (box.dir / "log" / "httpd.log").read_text()
+    [line] = [l for l in log.splitlines() if answer.headers["x-request-id"] in l]
+    assert " event=request_refused " in line and " client=192.0.2.9 " in line
     answer = Admin(box).request("POST", "/admin/session", json=body)
     assert answer.status_code == 403
     assert box.cli("user", "link", login)["url"].startswith("https://mail.example/login")

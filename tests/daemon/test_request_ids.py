@@ -76,15 +76,17 @@ def test_answer_and_log(box, httpd, to, case):
     assert len(ends.findall(box.log("httpd"))) == 1
 
 
-def test_log_says_who_was_refused_and_why(box, to):
+@pytest.mark.parametrize("size", [1, 20_000], ids=["whole", "by its head"])
+def test_log_says_who_was_refused_and_why(box, to, size):
     """For those who are asked "why 403?", and for those who ban clients."""
-    answer = box.httpd("ps_wrong").post({"from": "a@b.test", "to": to, "text": "x"})
+    email = {"from": "a@b.test", "to": to, "text": "x" * size}
+    answer = box.httpd("ps_wrong").post(email)
     line = next(
         line for line in box.log("httpd").splitlines()
         if answer.headers["X-Request-Id"] in line
     )
-    assert " client=127.0.0.1 " in line
-    assert ' error=invalid_api_key reason="API key is invalid." ' in line
+    assert " method=POST route=/emails client=127.0.0.1 " in line
+    assert ' error=invalid_api_key reason="API key is invalid."' in line
 
 
 def test_ids_differ(httpd):

@@ -93,7 +93,7 @@ static void set_up_worker(struct http_rig *rig)
 	evhttp_set_max_headers_size(
 		worker->http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
 	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
-	evhttp_set_gencb(worker->http, dispatch_on_request, worker);
+	evhttp_set_gencb(worker->http, conn_on_request, worker);
 	assert_int_equal(listener_new(worker, &worker->listener, NULL), 0);
 	listener_enter_thread(worker->listener);
 }
