@@ -27,6 +27,7 @@
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
 #include "httpd/admin/admin.h"
+#include "httpd/admin/login_throttle.h"
 #include "httpd/cleaner.h"
 #include "httpd/gate/budget.h"
 #include "httpd/transport/listener.h"

@@ -171,22 +171,4 @@ void live_free(struct live *live);
  * end. */
 void live_look(struct worker *worker, int64_t monotonic_us);
 
-/* How often somebody may try to log in. */
-struct login_throttle;
-struct login_throttle *login_throttle_new(void);
-void login_throttle_free(struct login_throttle *throttle);
-/* A try from the address for the login: 0, or in how many seconds the next one
- * is heard. It counts as failed until it is told to be good. */
-int login_throttle_try(struct login_throttle *throttle, const char *address,
-	const char *login, int64_t now_us);
-void login_throttle_good(struct login_throttle *throttle, const char *address,
-	const char *login);
-/* The password was good, the code is yet to come: the try does not count, but
- * those before it do. */
-void login_throttle_half(struct login_throttle *throttle, const char *address,
-	const char *login);
-/* The password was good, and the code was not. */
-void login_throttle_wrong_code(
-	struct login_throttle *throttle, const char *login, int64_t now_us);
-
 #endif

@@ -12,7 +12,6 @@
  */
 #include "httpd/admin/admin.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <event2/http.h>
 #include <qrencode.h>
@@ -26,187 +25,12 @@
 #include "core/conf/conf.h"
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
+#include "httpd/admin/login_throttle.h"
 #include "httpd/http/uri.h"
 #include "httpd/json/json_field.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
-
-/*
- * login_throttle: after FREE_TRIES in a row each further one has to wait, twice
- * as long as the one before: of one address up to a quarter of an hour, for one
- * login up to a minute, so that nobody is locked out by others for long. Of a
- * wrong code behind the right password up to a quarter of an hour, whatever the
- * address: a million codes are few. Who tries is a hash in a table of fixed
- * size; in a full set the one with the fewest tries within an hour gives way.
- */
-enum { SETS = 256, PLACES = 8, FREE_TRIES = 5, FORGET_S = 3600 };
-enum { ADDRESS_WAIT_S = 900, LOGIN_WAIT_S = 60, CODE_WAIT_S = 900 };
-
-struct tries {
-	uint8_t who[SECRET_HASH_LEN];
-	int n;
-	int64_t last_us;
-	int64_t free_us;
-};
-
-/* Each kind has a table of its own, so that what is tried of one drives nobody
- * out of another. */
-enum tries_of_what { OF_ADDRESS, OF_LOGIN, OF_CODES, TRIES_KINDS };
-
-struct login_throttle {
-	struct tries sets[TRIES_KINDS][SETS][PLACES];
-	int64_t now_us; /* of the last try */
-};
-
-struct login_throttle *login_throttle_new(void)
-{
-	return mem_new(struct login_throttle);
-}
-
-void login_throttle_free(struct login_throttle *throttle)
-{
-	free(throttle);
-}
-
-static bool is_forgotten(const struct tries *tries, int64_t now_us)
-{
-	return now_us - tries->last_us > FORGET_S * INT64_C(1000000);
-}
-
-static int still_counts(
-	const struct login_throttle *throttle, const struct tries *tries)
-{
-	return is_forgotten(tries, throttle->now_us) ? 0 : tries->n;
-}
-
-static struct tries *find_tries(struct login_throttle *throttle,
-	enum tries_of_what kind, const char *who,
-	uint8_t hash[static SECRET_HASH_LEN])
-{
-	struct tries *set;
-
-	secret_hash(who, strlen(who), hash);
-	set = throttle->sets[kind][hash[0]];
-	for (size_t i = 0; i < PLACES; i++)
-		if (memcmp(set[i].who, hash, SECRET_HASH_LEN) == 0)
-			return &set[i];
-	return NULL;
-}
-
-/* The same; a new one where there is none. */
-static struct tries *tries_of(struct login_throttle *throttle,
-	enum tries_of_what kind, const char *who)
-{
-	uint8_t hash[SECRET_HASH_LEN];
-	struct tries *found = find_tries(throttle, kind, who, hash);
-	struct tries *set = throttle->sets[kind][hash[0]], *least = set;
-
-	if (found)
-		return found;
-	for (size_t i = 1; i < PLACES; i++)
-		if (still_counts(throttle, &set[i]) <
-			still_counts(throttle, least))
-			least = &set[i];
-	*least = (struct tries){0};
-	memcpy(least->who, hash, sizeof(hash));
-	return least;
-}
-
-/* Of an IPv6 client its network, which has addresses without number. */
-static struct tries *tries_of_address(
-	struct login_throttle *throttle, const char *address)
-{
-	char network[INET6_ADDRSTRLEN];
-	struct in6_addr in6;
-
-	if (inet_pton(AF_INET6, address, &in6) != 1)
-		return tries_of(throttle, OF_ADDRESS, address);
-	memset(in6.s6_addr + 8, 0, 8);
-	inet_ntop(AF_INET6, &in6, network, sizeof(network));
-	return tries_of(throttle, OF_ADDRESS, network);
-}
-
-static void count_try(struct tries *tries, int64_t now_us, int64_t most_s)
-{
-	int64_t wait_s = 0;
-
-	if (is_forgotten(tries, now_us))
-		tries->n = 0;
-	tries->last_us = now_us;
-	if (++tries->n > FREE_TRIES)
-		wait_s = tries->n - FREE_TRIES < 20
-				 ? INT64_C(1) << (tries->n - FREE_TRIES)
-				 : most_s;
-	tries->free_us = now_us +
-			 (wait_s < most_s ? wait_s : most_s) * INT64_C(1000000);
-}
-
-/* Of wrong codes; NULL when there were none. */
-static struct tries *tries_of_codes(
-	struct login_throttle *throttle, const char *login)
-{
-	uint8_t hash[SECRET_HASH_LEN];
-
-	return find_tries(throttle, OF_CODES, login, hash);
-}
-
-int login_throttle_try(struct login_throttle *throttle, const char *address,
-	const char *login, int64_t now_us)
-{
-	const struct tries *codes = tries_of_codes(throttle, login);
-	int64_t free_us = codes ? codes->free_us : 0;
-	struct tries *by_address, *by_login;
-
-	throttle->now_us = now_us;
-	by_address = tries_of_address(throttle, address);
-	by_login = tries_of(throttle, OF_LOGIN, login);
-	if (free_us < by_address->free_us)
-		free_us = by_address->free_us;
-	if (free_us < by_login->free_us)
-		free_us = by_login->free_us;
-	if (free_us > now_us)
-		return (int)((free_us - now_us + 999999) / 1000000);
-	count_try(by_address, now_us, ADDRESS_WAIT_S);
-	count_try(by_login, now_us, LOGIN_WAIT_S);
-	return 0;
-}
-
-static void take_back(struct tries *tries)
-{
-	if (tries->n > 0)
-		tries->n--;
-	tries->free_us = 0;
-}
-
-/* Whoever has one login may not go on guessing others from the same address. */
-void login_throttle_good(
-	struct login_throttle *throttle, const char *address, const char *login)
-{
-	struct tries *codes = tries_of_codes(throttle, login);
-	struct tries *by_login = tries_of(throttle, OF_LOGIN, login);
-
-	by_login->n = 0;
-	by_login->free_us = 0;
-	if (codes) {
-		codes->n = 0;
-		codes->free_us = 0;
-	}
-	take_back(tries_of_address(throttle, address));
-}
-
-void login_throttle_half(
-	struct login_throttle *throttle, const char *address, const char *login)
-{
-	take_back(tries_of_address(throttle, address));
-	take_back(tries_of(throttle, OF_LOGIN, login));
-}
-
-void login_throttle_wrong_code(
-	struct login_throttle *throttle, const char *login, int64_t now_us)
-{
-	count_try(tries_of(throttle, OF_CODES, login), now_us, CODE_WAIT_S);
-}
 
 /* Answers about a session. */
 

@@ -18,6 +18,7 @@
 #include "core/base/str.h"
 #include "core/base/version.h"
 #include "httpd/admin/admin.h"
+#include "httpd/admin/login_throttle.h"
 #include "httpd/gate/credentials.h"
 #include "tests/unit/catch.h"
 
