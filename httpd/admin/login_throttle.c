@@ -85,18 +85,23 @@ static struct tries *tries_of(struct login_throttle *throttle,
 	return least;
 }
 
-/* Of an IPv6 client its network, which has addresses without number. */
+/* Of an IPv6 client its network, which has addresses without number; where that
+ * stands for IPv4 (RFC 4291 2.5.5.2), the IPv4 address. */
 static struct tries *tries_of_client(
 	struct login_throttle *throttle, const char *client)
 {
-	char network[INET6_ADDRSTRLEN];
+	char text[INET6_ADDRSTRLEN];
 	struct in6_addr in6;
 
 	if (inet_pton(AF_INET6, client, &in6) != 1)
 		return tries_of(throttle, OF_CLIENT, client);
-	memset(in6.s6_addr + 8, 0, 8);
-	inet_ntop(AF_INET6, &in6, network, sizeof(network));
-	return tries_of(throttle, OF_CLIENT, network);
+	if (IN6_IS_ADDR_V4MAPPED(&in6)) {
+		inet_ntop(AF_INET, in6.s6_addr + 12, text, sizeof(text));
+	} else {
+		memset(in6.s6_addr + 8, 0, 8);
+		inet_ntop(AF_INET6, &in6, text, sizeof(text));
+	}
+	return tries_of(throttle, OF_CLIENT, text);
 }
 
 static void count_try(struct tries *tries, int64_t now_us, int64_t most_s)

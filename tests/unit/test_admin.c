@@ -382,6 +382,28 @@ static void test_throttle_networks(void **state)
 	login_throttle_free(throttle);
 }
 
+/* IPv4 clients of a listener for both families are told apart, and none is
+ * another one than on a listener for IPv4. */
+static void test_throttle_mapped(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		_cleanup_free_ char *login = mem_printf("login%d", i);
+
+		assert_int_equal(login_throttle_try(throttle,
+					 "::ffff:192.0.2.1", login, 1),
+			0);
+	}
+	assert_true(login_throttle_try(throttle, "::ffff:192.0.2.1", "x", 1) > 0);
+	assert_true(login_throttle_try(throttle, "192.0.2.1", "x", 1) > 0);
+	assert_int_equal(
+		login_throttle_try(throttle, "::ffff:192.0.2.2", "x", 1), 0);
+	assert_int_equal(login_throttle_try(throttle, "::1", "x", 1), 0);
+	login_throttle_free(throttle);
+}
+
 /* Without Debian's packages the dashboard is plain, and the log names them. */
 static void test_web_without_packages(void **state)
 {
@@ -420,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_throttle_codes),
 		cmocka_unit_test(test_throttle_two_steps),
 		cmocka_unit_test(test_throttle_networks),
+		cmocka_unit_test(test_throttle_mapped),
 		cmocka_unit_test(test_web_without_packages),
 	};
 
