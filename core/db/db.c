@@ -1,6 +1,6 @@
 /*
  * db: what all SQL engines share: the statements that a handle keeps prepared,
- * and transactions. The rest goes on to the engine.
+ * and transactions.
  *
  * Invariant: a statement lives as long as its handle and stands in one bucket.
  */
@@ -17,11 +17,6 @@ static const char sql_savepoint[] = "SAVEPOINT job";
 static const char sql_release[] = "RELEASE SAVEPOINT job";
 static const char sql_undo[] = "ROLLBACK TO SAVEPOINT job";
 
-int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *err)
-{
-	return db_sqlite.open(path, mode, db_r, err);
-}
-
 static void free_statements(struct db *db)
 {
 	for (size_t i = 0; i < DB_STMT_BUCKETS; i++)
@@ -30,7 +25,7 @@ static void free_statements(struct db *db)
 
 			db->stmts[i] = stmt->next;
 			free(stmt->note);
-			db->engine->finalize(stmt);
+			db_finalize(stmt);
 		}
 }
 
@@ -39,12 +34,7 @@ void db_close(struct db *db)
 	if (db == NULL)
 		return;
 	free_statements(db);
-	db->engine->close(db);
-}
-
-void db_set_wait(struct db *db, int wait_ms)
-{
-	db->engine->set_wait(db, wait_ms);
+	db_free(db);
 }
 
 void db_set_actor(struct db *db, const struct db_actor *actor)
@@ -55,16 +45,6 @@ void db_set_actor(struct db *db, const struct db_actor *actor)
 const struct db_actor *db_actor(const struct db *db)
 {
 	return db->actor;
-}
-
-int db_set_cache(struct db *db, int kib, struct err *err)
-{
-	return db->engine->set_cache(db, kib, err);
-}
-
-int db_exec(struct db *db, const char *sql, struct err *err)
-{
-	return db->engine->exec(db, sql, err);
 }
 
 static struct db_stmt **bucket_of(struct db *db, const char *sql)
@@ -82,9 +62,9 @@ static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
 	while (stmt != NULL && stmt->sql != sql)
 		stmt = stmt->next;
 	if (stmt != NULL) {
-		db->engine->reset(stmt);
+		db_reset(stmt);
 	} else {
-		if (db->engine->prepare(db, sql, &stmt, err) != 0)
+		if (db_prepare(db, sql, &stmt, err) != 0)
 			return -1;
 		stmt->db = db;
 		stmt->sql = sql;
@@ -98,7 +78,7 @@ static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
 /* Most are given in the order in which the statement names them. */
 static int find_param(struct db_stmt *stmt, const char *name, int guess)
 {
-	const char *there = stmt->db->engine->param_name(stmt, guess);
+	const char *there = db_param_name(stmt, guess);
 
 	return there && strcmp(there, name) == 0 ? guess
 						 : db_param_index(stmt, name);
@@ -119,16 +99,6 @@ int db_start(struct db *db, const char *sql, const struct db_param *params,
 		db_bind(*stmt_r, index, params);
 	}
 	return 0;
-}
-
-int db_param_index(struct db_stmt *stmt, const char *name)
-{
-	return stmt->db->engine->param_index(stmt, name);
-}
-
-void db_bind(struct db_stmt *stmt, int index, const struct db_param *value)
-{
-	stmt->db->engine->bind(stmt, index, value);
 }
 
 void *db_stmt_note(const struct db_stmt *stmt)
@@ -152,18 +122,11 @@ int db_change(struct db *db, const char *sql, const struct db_param *params,
 	return (int)db_changes(db);
 }
 
-int db_step(struct db_stmt *stmt, struct err *err)
-{
-	return stmt->db->engine->step(stmt, err);
-}
-
 int db_run(struct db_stmt *stmt, struct err *err)
 {
 	int result = db_step(stmt, err);
 
 	assert(result != 1);
-	if (result == 0)
-		stmt->db->changes = stmt->db->engine->changes(stmt->db);
 	return result;
 }
 
@@ -172,44 +135,9 @@ const struct db_counts *db_counts(const struct db *db)
 	return &db->counts;
 }
 
-int64_t db_changes(const struct db *db)
-{
-	return db->changes;
-}
-
-void db_reset(struct db_stmt *stmt)
-{
-	stmt->db->engine->reset(stmt);
-}
-
-const char *db_text(struct db_stmt *stmt, int column)
-{
-	return stmt->db->engine->text(stmt, column);
-}
-
 char *db_copy(struct db_stmt *stmt, int column)
 {
 	return mem_strdup(db_text(stmt, column));
-}
-
-int64_t db_int(struct db_stmt *stmt, int column)
-{
-	return stmt->db->engine->integer(stmt, column);
-}
-
-const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r)
-{
-	return stmt->db->engine->blob(stmt, column, len_r);
-}
-
-int db_columns(struct db_stmt *stmt)
-{
-	return stmt->db->engine->columns(stmt);
-}
-
-const char *db_column_name(struct db_stmt *stmt, int column)
-{
-	return stmt->db->engine->column_name(stmt, column);
 }
 
 /* Runs a statement of this file, kept prepared like any other. */
@@ -222,15 +150,10 @@ static int run(struct db *db, const char *sql, struct err *err)
 	return db_step(stmt, err);
 }
 
-bool db_in_transaction(const struct db *db)
-{
-	return db->engine->in_transaction(db);
-}
-
 int db_begin(struct db *db, struct err *err)
 {
 	assert(!db_in_transaction(db));
-	return run(db, db->engine->begin_sql, err);
+	return run(db, db_sql_begin, err);
 }
 
 int db_commit_lazy(struct db *db, struct err *err)
@@ -247,7 +170,7 @@ int db_commit(struct db *db, struct err *err)
 {
 	if (db_commit_lazy(db, err) != 0)
 		return -1;
-	return db->engine->sync(db, err);
+	return db_sync(db, err);
 }
 
 void db_rollback(struct db *db)
@@ -256,12 +179,6 @@ void db_rollback(struct db *db)
 	if (db_in_transaction(db))
 		run(db, sql_rollback, NULL);
 	assert(!db_in_transaction(db));
-}
-
-void db_make_room(struct db *db)
-{
-	assert(!db_in_transaction(db));
-	db->engine->make_room(db);
 }
 
 int db_atomic(struct db *db,
@@ -298,24 +215,4 @@ void db_undo(struct db *db)
 		return;
 	if (run(db, sql_undo, NULL) != 0 || run(db, sql_release, NULL) != 0)
 		db_rollback(db);
-}
-
-int db_has_table(struct db *db, const char *name, struct err *err)
-{
-	return db->engine->has_table(db, name, err);
-}
-
-int db_version(struct db *db, int64_t *version_r, struct err *err)
-{
-	return db->engine->version(db, version_r, err);
-}
-
-int db_backup(struct db *db, const char *path, struct err *err)
-{
-	return db->engine->backup(db, path, err);
-}
-
-int db_check(struct db *db, struct err *err)
-{
-	return db->engine->check(db, err);
 }

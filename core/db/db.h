@@ -1,10 +1,10 @@
 /*
  * db: one connection to the SQL engine.
  *
- * Everything above speaks this interface; one file per engine stands behind
- * it. A handle is used by one thread at a time. Statements are kept prepared
- * with their handle, found by the address of their text: give db_start()
- * `static const char sql_...[]` only.
+ * Everything above speaks this interface; behind it stands the file of one
+ * engine (see db_private.h). A handle is used by one thread at a time.
+ * Statements are kept prepared with their handle, found by the address of their
+ * text: give db_start() `static const char sql_...[]` only.
  *
  * Errors: what may pass (busy, disk full, i/o) is ERR_TEMPORARY; a broken
  * unique rule is ERR_EXISTS, a broken reference ERR_NOT_FOUND; a database that
@@ -131,8 +131,8 @@ int db_run(struct db_stmt *stmt, struct err *err);
 int db_change(struct db *db, const char *sql, const struct db_param *params,
 	struct err *err);
 
-/* How many rows the last db_run() on this handle changed; rows that went with
- * them by a cascade are not counted. */
+/* How many rows the last statement that writes changed on this handle; rows
+ * that went with them by a cascade are not counted. */
 int64_t db_changes(const struct db *db);
 
 /* Ends the reading of rows before their end; binds are gone. */

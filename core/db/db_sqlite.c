@@ -33,6 +33,8 @@
 #include "core/db/db_file.h"
 #include "core/db/db_private.h"
 
+const char db_sql_begin[] = "BEGIN IMMEDIATE";
+
 /* Steps a PRAGMA to its first row: 1, 0 when it gives none, or -1. */
 static int first_row(struct db *db, const char *sql, struct db_stmt **stmt_r,
 	struct err *err)
@@ -73,8 +75,7 @@ static int read_header(struct db *db, struct err *err)
 	return result < 0 ? -1 : 0;
 }
 
-/* 1 when there is a table of the name, 0 when not, or -1. */
-static int has_table(struct db *db, const char *name, struct err *err)
+int db_has_table(struct db *db, const char *name, struct err *err)
 {
 	static const char sql_table[] =
 		"SELECT 1 FROM sqlite_schema"
@@ -91,8 +92,7 @@ static int has_table(struct db *db, const char *name, struct err *err)
 	return result;
 }
 
-/* See db_version() and db_check(). */
-static int version(struct db *db, int64_t *version_r, struct err *err)
+int db_version(struct db *db, int64_t *version_r, struct err *err)
 {
 	static const char sql_version[] = "PRAGMA data_version";
 	struct db_stmt *stmt;
@@ -137,7 +137,7 @@ static int check_references(struct db *db, struct err *err)
 	return -1;
 }
 
-static int check(struct db *db, struct err *err)
+int db_check(struct db *db, struct err *err)
 {
 	return check_pages(db, err) == 0 ? check_references(db, err) : -1;
 }
@@ -257,18 +257,18 @@ static int on_busy(void *arg, int count)
 	return 1;
 }
 
-static void sqlite_set_wait(struct db *db, int wait_ms)
+void db_set_wait(struct db *db, int wait_ms)
 {
 	of_db(db)->wait_us = (int64_t)wait_ms * 1000;
 }
 
-static bool sqlite_in_transaction(const struct db *db)
+bool db_in_transaction(const struct db *db)
 {
 	return sqlite3_get_autocommit(of_db(db)->handle) == 0;
 }
 
 /* There is no SQL for it. */
-static int sqlite_sync(struct db *base, struct err *err)
+int db_sync(struct db *base, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
 	int64_t began_us = clock_monotonic_us();
@@ -290,11 +290,12 @@ static int sqlite_sync(struct db *base, struct err *err)
 
 /* What is in the log and in the database is on the disk twice, until the log
  * is emptied. That happens after commits, of which there may be no more. */
-static void sqlite_make_room(struct db *base)
+void db_make_room(struct db *base)
 {
 	struct sqlite_db *db = of_db(base);
 	int64_t wait_us = db->wait_us;
 
+	assert(!db_in_transaction(base));
 	if (!db->full)
 		return;
 	db->full = false;
@@ -311,7 +312,7 @@ static int run_all(struct sqlite_db *db, const char *sql, struct err *err)
 	return rc == SQLITE_OK ? 0 : fail(db, rc, err);
 }
 
-static int sqlite_set_cache(struct db *base, int kib, struct err *err)
+int db_set_cache(struct db *base, int kib, struct err *err)
 {
 	char sql[64];
 
@@ -319,11 +320,11 @@ static int sqlite_set_cache(struct db *base, int kib, struct err *err)
 	return run_all(of_db(base), sql, err);
 }
 
-static int sqlite_exec(struct db *base, const char *sql, struct err *err)
+int db_exec(struct db *base, const char *sql, struct err *err)
 {
 	if (run_all(of_db(base), sql, err) != 0)
 		return -1;
-	return sqlite_in_transaction(base) ? 0 : sqlite_sync(base, err);
+	return db_in_transaction(base) ? 0 : db_sync(base, err);
 }
 
 /* Where two processes turn on the log of a new database at once, SQLite tells
@@ -382,8 +383,7 @@ static void init_once(void)
 	pthread_once(&once, init);
 }
 
-static int sqlite_open(
-	const char *path, enum db_mode mode, struct db **db_r, struct err *err)
+int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *err)
 {
 	/* A reader, too, writes: its place in the -shm file. */
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
@@ -395,9 +395,8 @@ static int sqlite_open(
 		return -1;
 	init_once();
 	db = mem_new(struct sqlite_db);
-	db->base.engine = &db_sqlite;
 	db->base.path = mem_strdup(path);
-	sqlite_set_wait(&db->base, WAIT_MS);
+	db_set_wait(&db->base, WAIT_MS);
 	rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
 	result = rc == SQLITE_OK ? configure(db, mode, err) : fail(db, rc, err);
 	if (result != 0) {
@@ -408,7 +407,7 @@ static int sqlite_open(
 	return 0;
 }
 
-static void sqlite_close(struct db *base)
+void db_free(struct db *base)
 {
 	struct sqlite_db *db = of_db(base);
 	int rc = sqlite3_close(db->handle);
@@ -419,13 +418,13 @@ static void sqlite_close(struct db *base)
 	free(db);
 }
 
-static int64_t sqlite_changes(const struct db *db)
+int64_t db_changes(const struct db *db)
 {
 	return sqlite3_changes64(of_db(db)->handle);
 }
 
-static int sqlite_prepare(struct db *base, const char *sql,
-	struct db_stmt **stmt_r, struct err *err)
+int db_prepare(struct db *base, const char *sql, struct db_stmt **stmt_r,
+	struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
 	struct sqlite_stmt *stmt = mem_new(struct sqlite_stmt);
@@ -446,24 +445,23 @@ static int sqlite_prepare(struct db *base, const char *sql,
 	return 0;
 }
 
-static void sqlite_finalize(struct db_stmt *base)
+void db_finalize(struct db_stmt *base)
 {
 	sqlite3_finalize(of_stmt(base)->handle);
 	free(base);
 }
 
-static int sqlite_param_index(struct db_stmt *stmt, const char *name)
+int db_param_index(struct db_stmt *stmt, const char *name)
 {
 	return sqlite3_bind_parameter_index(of_stmt(stmt)->handle, name);
 }
 
-static const char *sqlite_param_name(struct db_stmt *stmt, int index)
+const char *db_param_name(struct db_stmt *stmt, int index)
 {
 	return sqlite3_bind_parameter_name(of_stmt(stmt)->handle, index);
 }
 
-static void sqlite_bind(
-	struct db_stmt *base, int index, const struct db_param *value)
+void db_bind(struct db_stmt *base, int index, const struct db_param *value)
 {
 	struct sqlite_stmt *stmt = of_stmt(base);
 	int rc = SQLITE_OK;
@@ -489,7 +487,7 @@ static void sqlite_bind(
 		stmt->bind_error = rc;
 }
 
-static void sqlite_reset(struct db_stmt *base)
+void db_reset(struct db_stmt *base)
 {
 	struct sqlite_stmt *stmt = of_stmt(base);
 
@@ -506,10 +504,10 @@ static void sqlite_reset(struct db_stmt *base)
 static bool wrote_alone(const struct sqlite_stmt *stmt)
 {
 	return !sqlite3_stmt_readonly(stmt->handle) &&
-	       !sqlite_in_transaction(stmt->base.db);
+	       !db_in_transaction(stmt->base.db);
 }
 
-static int sqlite_step(struct db_stmt *base, struct err *err)
+int db_step(struct db_stmt *base, struct err *err)
 {
 	struct sqlite_stmt *stmt = of_stmt(base);
 	int rc = stmt->bind_error, result = 0;
@@ -521,23 +519,23 @@ static int sqlite_step(struct db_stmt *base, struct err *err)
 		return 1;
 	if (rc != SQLITE_DONE)
 		result = fail(of_db(base->db), rc, err);
-	sqlite_reset(base);
+	db_reset(base);
 	if (rc == SQLITE_DONE && wrote_alone(stmt))
-		result = sqlite_sync(base->db, err);
+		result = db_sync(base->db, err);
 	return result;
 }
 
-static const char *sqlite_text(struct db_stmt *stmt, int column)
+const char *db_text(struct db_stmt *stmt, int column)
 {
 	return (const char *)sqlite3_column_text(of_stmt(stmt)->handle, column);
 }
 
-static int64_t sqlite_integer(struct db_stmt *stmt, int column)
+int64_t db_int(struct db_stmt *stmt, int column)
 {
 	return sqlite3_column_int64(of_stmt(stmt)->handle, column);
 }
 
-static const void *sqlite_blob(struct db_stmt *stmt, int column, size_t *len_r)
+const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r)
 {
 	const void *data = sqlite3_column_blob(of_stmt(stmt)->handle, column);
 
@@ -545,12 +543,12 @@ static const void *sqlite_blob(struct db_stmt *stmt, int column, size_t *len_r)
 	return data;
 }
 
-static int sqlite_columns(struct db_stmt *stmt)
+int db_columns(struct db_stmt *stmt)
 {
 	return sqlite3_column_count(of_stmt(stmt)->handle);
 }
 
-static const char *sqlite_column_name(struct db_stmt *stmt, int column)
+const char *db_column_name(struct db_stmt *stmt, int column)
 {
 	return sqlite3_column_name(of_stmt(stmt)->handle, column);
 }
@@ -572,7 +570,7 @@ static int copy_pages(
 	return 0;
 }
 
-static int sqlite_backup(struct db *base, const char *path, struct err *err)
+int db_backup(struct db *base, const char *path, struct err *err)
 {
 	struct sqlite_db to = {.base.path = path};
 	int rc, result;
@@ -588,32 +586,3 @@ static int sqlite_backup(struct db *base, const char *path, struct err *err)
 		unlink(path);
 	return result;
 }
-
-const struct db_engine db_sqlite = {
-	.begin_sql = "BEGIN IMMEDIATE",
-	.open = sqlite_open,
-	.close = sqlite_close,
-	.set_wait = sqlite_set_wait,
-	.set_cache = sqlite_set_cache,
-	.exec = sqlite_exec,
-	.in_transaction = sqlite_in_transaction,
-	.sync = sqlite_sync,
-	.make_room = sqlite_make_room,
-	.changes = sqlite_changes,
-	.prepare = sqlite_prepare,
-	.finalize = sqlite_finalize,
-	.param_index = sqlite_param_index,
-	.param_name = sqlite_param_name,
-	.bind = sqlite_bind,
-	.step = sqlite_step,
-	.reset = sqlite_reset,
-	.text = sqlite_text,
-	.integer = sqlite_integer,
-	.blob = sqlite_blob,
-	.columns = sqlite_columns,
-	.column_name = sqlite_column_name,
-	.has_table = has_table,
-	.version = version,
-	.backup = sqlite_backup,
-	.check = check,
-};
