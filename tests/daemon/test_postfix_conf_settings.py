@@ -46,6 +46,21 @@ def test_what_fails_each_request_is_wrong(enabled, more, says):
     assert len(wrong) == 1 and says in wrong[0]
 
 
+@pytest.mark.parametrize("limit, wanted", [
+    ("10000K", None),  # Postfix's own
+    ("20M", 20971520),
+    ("1G", 1073741824),
+])
+def test_postfix_has_to_take_what_http_does(enabled, limit, wanted):
+    with enabled.conf.open("a") as file:
+        file.write(f"[http]\nmax_message_bytes = {limit}\n")
+    said = check(enabled).stdout
+    told = (f"larger emails are refused, whatever http.max_message_bytes says ({wanted});"
+            f" to raise it: postconf -e message_size_limit={wanted}")
+    assert ("warning: message_size_limit is 10240000" in said) == (wanted is not None)
+    assert (told in said) == (wanted is not None)
+
+
 def test_check_says_what_it_did_not_look_at(enabled):
     with listening(enabled):
         done = enabled.run("check")
