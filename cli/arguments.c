@@ -3,8 +3,6 @@
  *
  * First all options are read, of whatever verb; then the words tell the verb,
  * and the options are held against its row.
- *
- * Threads: one; getopt keeps its state in globals.
  */
 #include "cli/arguments.h"
 

@@ -2,7 +2,6 @@
  * cli: the command `postern`: runs one verb, from its arguments to its output.
  *
  * Invariant: what a verb wrote is committed before a word about it is printed.
- * Threads: one; getopt keeps its state in globals.
  */
 #include "cli/cli.h"
 

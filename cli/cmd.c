@@ -60,23 +60,42 @@ int call_id_option(const struct call *call, enum verb_option_id option,
 	return read_id(verbs_options[option].name, text, id, err);
 }
 
+int call_number_option(const struct call *call, enum verb_option_id option,
+	int64_t max, int64_t *number, struct err *err)
+{
+	const char *text = call_option(call, option);
+
+	if (text == NULL || str_int(text, 1, max, number) == 0)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		"--%s is a number from 1 to %lld, not \"%s\"",
+		verbs_options[option].name, (long long)max, text);
+}
+
+int call_company(const struct call *call, const char *id,
+	struct company *company_r, struct err *err)
+{
+	int found = store_company_get(call->db, id, company_r, err);
+
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no company with the id %s", id);
+	return found < 0 ? -1 : 0;
+}
+
 int call_company_option(
 	const struct call *call, char id[static ID_SIZE], struct err *err)
 {
 	struct company company;
-	int found;
 
 	if (call_id_option(call, OPTION_COMPANY, id, err) < 0)
 		return -1;
 	if (*id == '\0')
 		return 0;
-	found = store_company_get(call->db, id, &company, err);
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"there is no company with the id %s", id);
-	if (found > 0)
-		store_company_clear(&company);
-	return found > 0 ? 0 : -1;
+	if (call_company(call, id, &company, err) < 0)
+		return -1;
+	store_company_clear(&company);
+	return 0;
 }
 
 int call_domain(const struct call *call, const char *given,

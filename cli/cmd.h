@@ -1,6 +1,8 @@
 /*
  * cmd: the verbs, one file for each noun. Each row says what its verb takes,
  * does and shows.
+ *
+ * The command has one thread.
  */
 #ifndef POSTERN_CLI_CMD_H
 #define POSTERN_CLI_CMD_H
@@ -12,8 +14,8 @@
 #include "core/db/db.h"
 #include "core/store/store_domain.h"
 
-/* What a verb has at hand while it runs. */
 struct arguments;
+struct company;
 struct conf;
 
 /* What a verb that follows keeps from one run to the next; zeroed at first. */
@@ -24,6 +26,7 @@ struct following {
 	char email_id[ID_SIZE];
 };
 
+/* What a verb has at hand while it runs. */
 struct call {
 	const struct arguments *arguments;
 	const struct conf *conf;
@@ -44,6 +47,15 @@ int call_id_argument(
 	const struct call *call, char id[static ID_SIZE], struct err *err);
 int call_id_option(const struct call *call, enum verb_option_id option,
 	char id[static ID_SIZE], struct err *err);
+
+/* Reads the option as a number from 1 to max. Not given, it leaves the number
+ * as it is. */
+int call_number_option(const struct call *call, enum verb_option_id option,
+	int64_t max, int64_t *number, struct err *err);
+
+/* The company with the id; ERR_NOT_FOUND without. The caller clears it. */
+int call_company(const struct call *call, const char *id,
+	struct company *company_r, struct err *err);
 
 /* Reads --company as the id of a company that is there, else ERR_NOT_FOUND. Not
  * given, it leaves id empty. */

@@ -1,7 +1,5 @@
 /*
  * cmd_audit: who changed what.
- *
- * Threads: one, the command's.
  */
 #include <jansson.h>
 
@@ -67,18 +65,15 @@ static const struct column columns[] = {
 static int run_list(
 	const struct call *call, struct report *report, struct err *err)
 {
-	const char *limit = call_option(call, OPTION_LIMIT);
 	char company_id[ID_SIZE];
 	struct audit_scope scope = {.object = call_option(call, OPTION_OBJECT)};
-	struct page page = {.limit = LIMIT_DEFAULT};
+	struct page page = {0};
 	struct audit_list list;
 	int64_t n = LIMIT_DEFAULT;
 	bool more;
 
-	if (limit && str_int(limit, 1, LIMIT_MAX, &n) < 0)
-		return err_set(err, ERR_INVALID,
-			"--limit is a number from 1 to %d, not \"%s\"",
-			LIMIT_MAX, limit);
+	if (call_number_option(call, OPTION_LIMIT, LIMIT_MAX, &n, err) < 0)
+		return -1;
 	if (call_time_option(call, OPTION_SINCE, &scope.since_us, err) < 0)
 		return -1;
 	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0)

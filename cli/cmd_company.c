@@ -1,7 +1,5 @@
 /*
  * cmd_company: companies.
- *
- * Threads: one, the command's.
  */
 #include "cli/cmd.h"
 #include "core/store/store_company.h"
@@ -103,14 +101,9 @@ static int run_remove(
 	struct company company;
 	int result;
 
-	if (call_id_argument(call, id, err) < 0)
+	if (call_id_argument(call, id, err) < 0 ||
+		call_company(call, id, &company, err) < 0)
 		return -1;
-	result = store_company_get(call->db, id, &company, err);
-	if (result < 0)
-		return -1;
-	if (result == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"there is no company with the id %s", id);
 	result = remove_one(call->db, &company, report, err);
 	store_company_clear(&company);
 	return result;

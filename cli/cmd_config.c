@@ -1,7 +1,5 @@
 /*
  * cmd_config: the settings in force.
- *
- * Threads: one, the command's.
  */
 #include "cli/cmd.h"
 #include "core/conf/conf.h"

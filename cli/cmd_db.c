@@ -1,7 +1,5 @@
 /*
  * cmd_db: the database as a whole.
- *
- * Threads: one, the command's.
  */
 #include "cli/cmd.h"
 #include "core/conf/conf.h"

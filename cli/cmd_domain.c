@@ -1,7 +1,5 @@
 /*
  * cmd_domain: sending domains.
- *
- * Threads: one, the command's.
  */
 #include <stdbool.h>
 #include <stddef.h>

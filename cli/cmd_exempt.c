@@ -1,7 +1,5 @@
 /*
  * cmd_exempt: who sends as an exclusive domain without a key.
- *
- * Threads: one, the command's.
  */
 #include <string.h>
 

@@ -8,8 +8,6 @@
  * it pass, it is released, which is one rename; else nothing has changed. So a
  * message is never in two places, whenever this process is killed. What waits
  * has to come in anew, see held_waiting.
- *
- * Threads: one, the command's.
  */
 #include <stdio.h>
 #include <string.h>
@@ -280,15 +278,12 @@ static void note_listing(const struct listing *listing)
 static int run_list(
 	const struct call *call, struct report *report, struct err *err)
 {
-	const char *limit_text = call_option(call, OPTION_LIMIT);
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 	struct listing listing = {.call = call, .report = report};
 	int64_t limit = DEFAULT_LIMIT;
 
-	if (limit_text && str_int(limit_text, 1, MAX_LIMIT, &limit) < 0)
-		return err_set(err, ERR_INVALID,
-			"--limit is a number from 1 to %d, not \"%s\"",
-			MAX_LIMIT, limit_text);
+	if (call_number_option(call, OPTION_LIMIT, MAX_LIMIT, &limit, err) < 0)
+		return -1;
 	listing.limit = (size_t)limit;
 	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
 		postfix_queue_each(queue, on_listed, &listing, err) < 0)

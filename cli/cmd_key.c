@@ -1,7 +1,5 @@
 /*
  * cmd_key: API keys.
- *
- * Threads: one, the command's.
  */
 #include <string.h>
 

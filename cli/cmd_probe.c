@@ -1,8 +1,6 @@
 /*
  * cmd_probe: what check needs for showing that Postfix asks the milter. It
  * submits the message itself, because it also knows where to look for it.
- *
- * Threads: one, the command's.
  */
 #include "cli/cmd.h"
 #include "core/policy/ticket.h"

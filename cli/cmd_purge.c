@@ -4,8 +4,6 @@
  *
  * In short transactions with pauses between them: daemons write meanwhile. When
  * it is killed, what was removed stays so, and the command again does the rest.
- *
- * Threads: one, the command's.
  */
 #include <time.h>
 

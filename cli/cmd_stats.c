@@ -1,7 +1,5 @@
 /*
  * cmd_stats: how many emails came in and what became of them.
- *
- * Threads: one, the command's.
  */
 #include <string.h>
 

@@ -4,8 +4,6 @@
  *
  * A password is read from the terminal without being shown, or from standard
  * input; it is never an argument, which others on the host could see.
- *
- * Threads: one, the command's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -366,21 +364,18 @@ static int run_token_create(
 	const struct call *call, struct report *report, struct err *err)
 {
 	enum { DAYS_MAX = 3650 };
-	const char *days = call_option(call, OPTION_DAYS);
 	struct session_spec spec = {
 		.kind = SESSION_TOKEN, .name = call_option(call, OPTION_NAME)};
 	char token[SECRET_TOKEN_SIZE];
 	struct session session;
 	struct user user;
-	int64_t n;
+	int64_t days = 0;
 	int result;
 
-	if (days && str_int(days, 1, DAYS_MAX, &n) < 0)
-		return err_set(err, ERR_INVALID,
-			"--days is a number from 1 to %d, not \"%s\"", DAYS_MAX,
-			days);
+	if (call_number_option(call, OPTION_DAYS, DAYS_MAX, &days, err) < 0)
+		return -1;
 	if (days)
-		spec.expires_us = call->now_us + n * INT64_C(86400000000);
+		spec.expires_us = call->now_us + days * INT64_C(86400000000);
 	if (find(call, &user, err) < 0)
 		return -1;
 	result = make_session(call, &user, &spec, &session, token, err);

@@ -1,28 +1,16 @@
 /*
  * email_story: what became of an email, as the command prints it.
- *
- * Threads: one, the command's.
  */
 #include "cli/email_story.h"
 
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/str.h"
 
 enum {
 	INDENT = 4,
 	TIME_WIDTH = 22, /* `2026-11-21 02:43:18Z  ` */
 };
-
-/* `2026-11-21 02:43:18Z`. */
-static void add_time(struct buf *out, int64_t time_us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	clock_iso8601(time_us, text);
-	buf_printf(out, "%.10s %.8sZ", text, text + 11);
-}
 
 static void add_recipient(
 	const struct story *story, size_t i, size_t width, struct buf *out)
@@ -37,7 +25,7 @@ static void add_recipient(
 	if (fate->changed_us) {
 		buf_add_str(&line,
 			fate->fate == FATE_DEFERRED ? ", last at " : ", ");
-		add_time(&line, fate->changed_us);
+		visible_add_time(&line, fate->changed_us);
 	}
 	visible_add_wrapped(out, buf_str(&line), 0, width);
 	if (next)
@@ -51,7 +39,7 @@ static void add_line(
 	_cleanup_buf_ struct buf lines = BUF_INIT;
 
 	visible_add_wrapped(&lines, text, TIME_WIDTH, width);
-	add_time(out, time_us);
+	visible_add_time(out, time_us);
 	buf_add_str(out, buf_str(&lines) + TIME_WIDTH - 2);
 }
 

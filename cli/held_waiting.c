@@ -26,8 +26,6 @@
  * meanwhile (the lock) but httpd, for a request that comes again and has its
  * message at hand. Not doubled: the milter records an email for one ticket, the
  * present one, and a ticket is the address of one submission.
- *
- * Threads: one, the command's.
  */
 #include "cli/held_waiting.h"
 

@@ -1,7 +1,5 @@
 /*
  * main: the command `postern`.
- *
- * Threads: one, the command's.
  */
 #include "cli/cli.h"
 

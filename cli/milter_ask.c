@@ -6,7 +6,7 @@
  * the answer is read. Numbers and letters are those of libmilter/mfdef.h, which
  * the milter alone may include.
  *
- * Threads: one, the command's; blocks.
+ * Blocks.
  */
 #include "cli/milter_ask.h"
 

@@ -3,19 +3,17 @@
  * through the visible_ functions before it is in a table.
  *
  * Invariant: cells has rows_n * columns_n elements.
- * Threads: one.
  */
 #include "cli/report.h"
 
 #include <assert.h>
+#include <glib.h>
 #include <jansson.h>
-#include <locale.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <wchar.h>
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
@@ -172,33 +170,24 @@ static const struct cell *cell_at(
 
 /* Text that is safe to show on a terminal. */
 
-/* The length of the character at the beginning of the text, 0 when there is no
- * UTF-8. */
-static size_t char_len(const char *text)
+/* The character at the beginning of the text: its length, or 0 at the end and
+ * when there is no UTF-8. */
+static size_t read_char(const char *text, gunichar *code_r)
 {
-	for (size_t len = 1; len <= 4 && text[len - 1]; len++)
-		if (str_utf8_valid(text, len))
-			return len;
-	return 0;
-}
+	gunichar code = g_utf8_get_char_validated(text, -1);
 
-/* The code point of a well-formed character. */
-static unsigned code_point(const char *text, size_t len)
-{
-	static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-	unsigned code = (unsigned char)text[0] & masks[len];
-
-	for (size_t i = 1; i < len; i++)
-		code = code << 6 | ((unsigned char)text[i] & 0x3f);
-	return code;
+	if (code == 0 || !g_unichar_validate(code))
+		return 0;
+	*code_r = code;
+	return (size_t)(g_utf8_next_char(text) - text);
 }
 
 /* Characters that act on a terminal or on the order of what follows. */
-static bool acts(unsigned code)
+static bool acts(gunichar code)
 {
 	static const struct {
-		unsigned first;
-		unsigned last;
+		gunichar first;
+		gunichar last;
 	} ranges[] = {
 		{0, 0x1f},          /* C0 */
 		{0x7f, 0x9f},       /* DEL and C1 */
@@ -219,8 +208,8 @@ static bool acts(unsigned code)
 static void add(struct buf *out, const char *text, const char *kept)
 {
 	while (*text) {
-		size_t len = char_len(text);
-		unsigned code = len ? code_point(text, len) : 0;
+		gunichar code = 0;
+		size_t len = read_char(text, &code);
 
 		if (len == 1 && strchr(kept, *text))
 			buf_add_char(out, *text);
@@ -244,12 +233,19 @@ void visible_add_lines(struct buf *out, const char *text)
 	add(out, text, "\n\t");
 }
 
-/* wcwidth() asks the thread's locale, whatever the user's is. */
-static size_t code_width(unsigned code)
+void visible_add_time(struct buf *out, int64_t time_us)
 {
-	int width = wcwidth((wchar_t)code);
+	char text[CLOCK_TEXT_SIZE];
 
-	return width < 0 ? 1 : (size_t)width;
+	clock_iso8601(time_us, text);
+	buf_printf(out, "%.10s %.8sZ", text, text + 11);
+}
+
+static size_t char_width(gunichar code)
+{
+	if (g_unichar_iszerowidth(code))
+		return 0;
+	return g_unichar_iswide(code) ? 2 : 1;
 }
 
 /* The width of as much of the text as fits; *bytes_r says how much. */
@@ -258,9 +254,9 @@ static size_t measure(const char *text, size_t max, size_t *bytes_r)
 	size_t used = 0, bytes = 0;
 
 	while (text[bytes]) {
-		size_t len = char_len(text + bytes);
-		size_t width = len ? code_width(code_point(text + bytes, len))
-				   : 1;
+		gunichar code = 0;
+		size_t len = read_char(text + bytes, &code);
+		size_t width = len ? char_width(code) : 1;
 
 		if (used + width > max)
 			break;
@@ -271,30 +267,18 @@ static size_t measure(const char *text, size_t max, size_t *bytes_r)
 	return used;
 }
 
-static size_t measure_utf8(const char *text, size_t max, size_t *bytes_r)
-{
-	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	locale_t before = uselocale(utf8);
-	size_t width = measure(text, max, bytes_r);
-
-	uselocale(before);
-	if (utf8)
-		freelocale(utf8);
-	return width;
-}
-
 size_t visible_width(const char *text)
 {
 	size_t bytes;
 
-	return measure_utf8(text, SIZE_MAX, &bytes);
+	return measure(text, SIZE_MAX, &bytes);
 }
 
 size_t visible_cut(const char *text, size_t width)
 {
 	size_t bytes;
 
-	measure_utf8(text, width, &bytes);
+	measure(text, width, &bytes);
 	return bytes;
 }
 
@@ -310,12 +294,13 @@ void visible_add_wrapped(
 	do {
 		size_t fits = visible_cut(rest, room);
 		size_t len = fits;
+		gunichar code;
 
 		if (rest[fits] != '\0' && rest[fits] != ' ')
 			while (len > 0 && rest[len - 1] != ' ')
 				len--;
 		if (len == 0) /* no blank to break at */
-			len = fits ? fits : char_len(rest);
+			len = fits ? fits : read_char(rest, &code);
 		buf_printf(out, "%*s", (int)indent, "");
 		fits = len;
 		while (fits > 0 && rest[fits - 1] == ' ')
@@ -458,15 +443,6 @@ static void add_text(const struct column *column, const char *text, bool cut,
 	}
 }
 
-/* To the second: `2026-11-21 02:43:18Z`. */
-static void add_time(int64_t time_us, struct buf *out)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	clock_iso8601(time_us, text);
-	buf_printf(out, "%.10s %.8sZ", text, text + 11);
-}
-
 static void add_value(const struct column *column, const struct cell *cell,
 	bool cut, struct buf *out)
 {
@@ -485,7 +461,7 @@ static void add_value(const struct column *column, const struct cell *cell,
 		buf_add_str(out, cell->number ? "yes" : "no");
 		break;
 	case COLUMN_TIME:
-		add_time(cell->number, out);
+		visible_add_time(out, cell->number);
 		break;
 	case COLUMN_LIST: {
 		_cleanup_free_ char *text = strv_join(&cell->list, ", ");
@@ -617,10 +593,9 @@ void print_table_blocks(const struct report *report, struct buf *out)
 	}
 }
 
-static void add_body(
-	const struct column *column, const char *text, struct buf *out)
+void print_body(const char *name, const char *text, struct buf *out)
 {
-	buf_printf(out, "\n%s:\n%s", column->name, text);
+	buf_printf(out, "\n%s:\n%s", name, text);
 	if (out->data[out->len - 1] != '\n')
 		buf_add_char(out, '\n');
 }
@@ -634,7 +609,7 @@ void print_table_record(const struct report *report, struct buf *out)
 		_cleanup_free_ char *text = render(report, 0, i, false);
 
 		if (column->type == COLUMN_BODY)
-			add_body(column, text, out);
+			print_body(column->name, text, out);
 		else
 			buf_printf(out, "%-*s%s\n", (int)(width + GAP),
 				column->name, text);

@@ -53,7 +53,8 @@ struct column {
 #define COLUMN_OF(struct_, member_)                                            \
 	.member = _Generic(&((struct struct_ *)NULL)->member_,                 \
 		char(*)[ID_SIZE]: MEMBER_ID, char **: MEMBER_TEXT,             \
-		int64_t *: MEMBER_INT64, bool *: MEMBER_BOOL),                 \
+		const char **: MEMBER_TEXT, int64_t *: MEMBER_INT64,           \
+		bool *: MEMBER_BOOL),                                          \
 	.offset = offsetof(struct struct_, member_)
 
 struct cell {
@@ -114,6 +115,9 @@ void print_table_blocks(const struct report *report, struct buf *out);
  * lines stand below. */
 void print_table_record(const struct report *report, struct buf *out);
 
+/* Appends a text of many lines below its name. */
+void print_body(const char *name, const char *text, struct buf *out);
+
 /* JSON on one line, in ASCII: other characters come as \u escapes, so that a
  * terminal is safe whatever the text. Times are RFC 3339, lists arrays. */
 
@@ -138,6 +142,9 @@ void visible_add_lines(struct buf *out, const char *text);
  * at blanks, and a word only that is longer than a line. */
 void visible_add_wrapped(
 	struct buf *out, const char *text, size_t indent, size_t width);
+
+/* Appends a time to the second: `2026-11-21 02:43:18Z`. */
+void visible_add_time(struct buf *out, int64_t time_us);
 
 /* How many columns of a terminal the text, made visible, takes. */
 size_t visible_width(const char *text);

@@ -19,7 +19,7 @@ struct arguments;
 struct call;
 struct conf;
 
-/* The options that verbs may have; arguments.c has the table of their names. */
+/* The options that verbs may have; verbs.c has the table of their names. */
 enum verb_option_id {
 	OPTION_COMPANY,
 	OPTION_DOMAIN,
