@@ -1,7 +1,5 @@
 /*
  * cmd_email: the record of emails, and of what the milter refused, or would have.
- *
- * Threads: one, the command's.
  */
 #include <string.h>
 
@@ -44,14 +42,12 @@ static void clear_query(struct query *query)
 static int read_query(
 	const struct call *call, struct query *query_r, struct err *err)
 {
-	const char *limit = call_option(call, OPTION_LIMIT);
 	const char *domain = call_option(call, OPTION_DOMAIN);
 
 	*query_r = (struct query){.limit = DEFAULT_LIMIT};
-	if (limit && str_int(limit, 1, MAX_LIMIT, &query_r->limit) < 0)
-		return err_set(err, ERR_INVALID,
-			"--limit is a number from 1 to %d, not \"%s\"",
-			MAX_LIMIT, limit);
+	if (call_number_option(
+		    call, OPTION_LIMIT, MAX_LIMIT, &query_r->limit, err) < 0)
+		return -1;
 	if (call_id_option(call, OPTION_COMPANY, query_r->company_id, err) < 0)
 		return -1;
 	if (domain && addr_domain_normalize(domain, &query_r->domain, err) < 0)
@@ -116,115 +112,111 @@ static int email_find(
 	return found > 0 ? 0 : -1;
 }
 
-enum {
-	OBJECT,
-	CREATED_AT,
-	STATE,
-	ID,
-	FROM,
-	TO,
-	CC,
-	BCC,
-	REPLY_TO,
-	SUBJECT,
-	LAST_EVENT,
-	COMPANY_ID,
-	KEY_ID,
-	DOMAIN_NAME,
-	SENDER,
-	MESSAGE_ID,
-	QUEUE_ID,
-	SENT_AT,
-	DECIDED_AT,
-	REFUSAL,
-	ANSWER,
-	RECIPIENTS,
-	EVENTS,
-	TEXT,
-	HTML,
-};
+static void list_recipients(
+	const struct email *email, enum recipient_kind kind, struct strv *list)
+{
+	const struct recipients *recipients = &email->recipients;
 
-#define LISTED                                                                                \
-	[OBJECT] = {"object", NULL, .type = COLUMN_TEXT},                                     \
-	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},                        \
-	[STATE] = {"state", "STATE", .type = COLUMN_TEXT},                                    \
-	[ID] = {"id", "ID", .type = COLUMN_TEXT},                                             \
-	[FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},                                  \
-	[TO] = {"to", "TO", COLUMN_LIST, .width = 40},                                        \
-	[CC] = {"cc", NULL, .type = COLUMN_LIST}, [BCC] = {"bcc", NULL, .type = COLUMN_LIST}, \
-	[REPLY_TO] = {"reply_to", NULL, .type = COLUMN_LIST},                                 \
-	[SUBJECT] = {"subject", "SUBJECT", COLUMN_TEXT, .width = 50},                         \
-	[LAST_EVENT] = {"last_event", "LAST EVENT", .type = COLUMN_TEXT},                     \
-	[COMPANY_ID] = {"company_id", NULL, .type = COLUMN_TEXT},                             \
-	[KEY_ID] = {"key_id", NULL, .type = COLUMN_TEXT},                                     \
-	[DOMAIN_NAME] = {"domain", NULL, .type = COLUMN_TEXT},                                \
-	[SENDER] = {"sender", NULL, .type = COLUMN_TEXT},                                     \
-	[MESSAGE_ID] = {"message_id", NULL, .type = COLUMN_TEXT},                             \
-	[QUEUE_ID] = {"queue_id", NULL, .type = COLUMN_TEXT},                                 \
-	[SENT_AT] = {"sent_at", NULL, .type = COLUMN_TIME},                                   \
-	[DECIDED_AT] = {"decided_at", NULL, .type = COLUMN_TIME},                             \
-	[REFUSAL] = {"refusal", NULL, .type = COLUMN_TEXT}
+	for (size_t i = 0; i < recipients->n; i++)
+		if (recipients->items[i].kind == kind)
+			strv_add(list, recipient_text(&recipients->items[i]));
+}
+
+static void fill_recipients(struct report *report, size_t column,
+	const struct email *email, enum recipient_kind kind)
+{
+	_cleanup_strv_ struct strv list = STRV_INIT;
+
+	list_recipients(email, kind, &list);
+	report_list(report, column, &list);
+}
+
+static void fill_object(struct report *report, size_t column, const void *item)
+{
+	(void)item;
+	report_text(report, column, "email");
+}
+
+static void fill_state(struct report *report, size_t column, const void *item)
+{
+	const struct email *email = item;
+
+	report_text(report, column, store_email_state_name(email->state));
+}
+
+static void fill_to(struct report *report, size_t column, const void *item)
+{
+	fill_recipients(report, column, item, RECIPIENT_TO);
+}
+
+static void fill_cc(struct report *report, size_t column, const void *item)
+{
+	fill_recipients(report, column, item, RECIPIENT_CC);
+}
+
+static void fill_bcc(struct report *report, size_t column, const void *item)
+{
+	fill_recipients(report, column, item, RECIPIENT_BCC);
+}
+
+/* Null without any, as the API has it. */
+static void fill_reply_to(struct report *report, size_t column, const void *item)
+{
+	const struct email *email = item;
+
+	if (email->reply_to.n > 0)
+		report_list(report, column, &email->reply_to);
+}
+
+static void fill_sent(struct report *report, size_t column, const void *item)
+{
+	const struct email *email = item;
+
+	if (email->state == EMAIL_SENT)
+		report_time(report, column, email->decided_us);
+}
+
+#define LISTED                                                                   \
+	{"object", NULL, COLUMN_TEXT, .fill = fill_object},                      \
+		{"created_at", "CREATED", COLUMN_TIME,                           \
+			COLUMN_OF(email, created_us)},                           \
+		{"state", "STATE", COLUMN_TEXT, .fill = fill_state},             \
+		{"id", "ID", COLUMN_TEXT, COLUMN_OF(email, id)},                 \
+		{"from", "FROM", COLUMN_TEXT, 40, COLUMN_OF(email, from)},       \
+		{"to", "TO", COLUMN_LIST, 40, .fill = fill_to},                  \
+		{"cc", NULL, COLUMN_LIST, .fill = fill_cc},                      \
+		{"bcc", NULL, COLUMN_LIST, .fill = fill_bcc},                    \
+		{"reply_to", NULL, COLUMN_LIST, .fill = fill_reply_to},          \
+		{"subject", "SUBJECT", COLUMN_TEXT, 50,                          \
+			COLUMN_OF(email, subject)},                              \
+		{"last_event", "LAST EVENT", COLUMN_TEXT,                        \
+			COLUMN_OF(email, last_event)},                           \
+		{"company_id", NULL, COLUMN_TEXT, COLUMN_OF(email, company_id)}, \
+		{"key_id", NULL, COLUMN_TEXT, COLUMN_OF(email, key_id)},         \
+		{"domain", NULL, COLUMN_TEXT, COLUMN_OF(email, domain)},         \
+		{"sender", NULL, COLUMN_TEXT, COLUMN_OF(email, sender)},         \
+		{"message_id", NULL, COLUMN_TEXT, COLUMN_OF(email, message_id)}, \
+		{"queue_id", NULL, COLUMN_TEXT, COLUMN_OF(email, queue_id)},     \
+		{"sent_at", NULL, COLUMN_TIME, .fill = fill_sent},               \
+		{"decided_at", NULL, COLUMN_TIME, COLUMN_OF(email, decided_us)}, \
+	{                                                                        \
+		"refusal", NULL, COLUMN_TEXT, COLUMN_OF(email, refusal)          \
+	}
 
 static const struct column list_columns[] = {LISTED, {0}};
+
+/* Those that the story fills. */
+enum { ANSWER = ARRAY_SIZE(list_columns) - 1, RECIPIENTS, EVENTS };
 
 static const struct column show_columns[] = {
 	LISTED,
 	[ANSWER] = {"answer", NULL, .type = COLUMN_TEXT},
 	[RECIPIENTS] = {"recipients", NULL, .type = COLUMN_ROWS},
 	[EVENTS] = {"events", NULL, .type = COLUMN_ROWS},
-	[TEXT] = {"text", NULL, .type = COLUMN_BODY},
-	[HTML] = {"html", NULL, .type = COLUMN_BODY},
+	{"text", NULL, COLUMN_BODY, COLUMN_OF(email, text)},
+	{"html", NULL, COLUMN_BODY, COLUMN_OF(email, html)},
 	{0},
 };
-
-static void add_recipients(struct report *report, size_t column,
-	const struct email *email, enum recipient_kind kind)
-{
-	const struct recipients *recipients = &email->recipients;
-	_cleanup_strv_ struct strv list = STRV_INIT;
-
-	for (size_t i = 0; i < recipients->n; i++)
-		if (recipients->items[i].kind == kind)
-			strv_add(&list, recipient_text(&recipients->items[i]));
-	report_list(report, column, &list);
-}
-
-static void add_addresses(struct report *report, const struct email *email)
-{
-	report_text(report, FROM, email->from);
-	add_recipients(report, TO, email, RECIPIENT_TO);
-	add_recipients(report, CC, email, RECIPIENT_CC);
-	add_recipients(report, BCC, email, RECIPIENT_BCC);
-	if (email->reply_to.n > 0) /* else null, as the API has it */
-		report_list(report, REPLY_TO, &email->reply_to);
-	report_text(report, SENDER, email->sender);
-}
-
-static void add_fate(struct report *report, const struct email *email)
-{
-	report_text(report, STATE, store_email_state_name(email->state));
-	report_text(report, LAST_EVENT, email->last_event);
-	report_text(report, QUEUE_ID, email->queue_id);
-	if (email->state == EMAIL_SENT)
-		report_time(report, SENT_AT, email->decided_us);
-	report_time(report, DECIDED_AT, email->decided_us);
-	report_text(report, REFUSAL, email->refusal);
-}
-
-static void add_row(struct report *report, const struct email *email)
-{
-	report_add_row(report);
-	report_text(report, OBJECT, "email");
-	report_text(report, ID, email->id);
-	report_time(report, CREATED_AT, email->created_us);
-	report_text(report, SUBJECT, email->subject);
-	report_text(report, COMPANY_ID, email->company_id);
-	report_text(report, KEY_ID, email->key_id);
-	report_text(report, DOMAIN_NAME, email->domain);
-	report_text(report, MESSAGE_ID, email->message_id);
-	add_addresses(report, email);
-	add_fate(report, email);
-}
 
 /* A value with its name before it; nothing for nothing. */
 static void add_fact(
@@ -242,24 +234,12 @@ static void add_fact(
 static void add_fact_recipients(const char *name, const struct email *email,
 	enum recipient_kind kind, size_t width, struct buf *out)
 {
-	const struct recipients *recipients = &email->recipients;
 	_cleanup_strv_ struct strv list = STRV_INIT;
 	_cleanup_free_ char *text = NULL;
 
-	for (size_t i = 0; i < recipients->n; i++)
-		if (recipients->items[i].kind == kind)
-			strv_add(&list, recipient_text(&recipients->items[i]));
+	list_recipients(email, kind, &list);
 	text = strv_join(&list, ", ");
 	add_fact(name, text, width, out);
-}
-
-static void add_body(const char *name, const char *body, struct buf *out)
-{
-	if (str_empty(body))
-		return;
-	buf_printf(out, "\n%s:\n%s", name, body);
-	if (out->data[out->len - 1] != '\n')
-		buf_add_char(out, '\n');
 }
 
 /* For people: the answer first, then the email, then what became of it. */
@@ -287,10 +267,10 @@ static void print_show(const struct call *call, const struct email *email,
 	add_fact("key", email->key_id, width, out);
 	buf_add_char(out, '\n');
 	email_story_print(story, width, out);
-	if (call_option(call, OPTION_CONTENT)) {
-		add_body("text", email->text, out);
-		add_body("html", email->html, out);
-	}
+	if (call_option(call, OPTION_CONTENT) && !str_empty(email->text))
+		print_body("text", email->text, out);
+	if (call_option(call, OPTION_CONTENT) && !str_empty(email->html))
+		print_body("html", email->html, out);
 }
 
 static int run_show(
@@ -309,11 +289,9 @@ static int run_show(
 		return -1;
 	}
 	answer = story_answer(story);
-	add_row(report, &email);
+	report_add(report, &email);
 	report_text(report, ANSWER, answer);
 	email_story_report(story, report, RECIPIENTS, EVENTS);
-	report_text(report, TEXT, email.text);
-	report_text(report, HTML, email.html);
 	print_show(call, &email, story, &text);
 	report->note = buf_take(&text);
 	store_email_clear(&email);
@@ -450,7 +428,7 @@ static int run_list(
 			    &found, err) < 0)
 			return -1;
 		for (size_t i = 0; i < found.list.n; i++)
-			add_row(report, &found.list.items[i]);
+			report_add(report, &found.list.items[i]);
 		store_email_list_free(&found.list);
 		strcpy(page.after, found.next);
 	} while (*page.after && report->rows_n < (size_t)query.limit);
@@ -525,81 +503,72 @@ const struct verb cmd_email_list = {
 /* What was refused: two lists, of emails and of other mail, each the newest
  * first, merged into one. */
 
-enum {
-	R_LAST_AT,
-	R_FIRST_AT,
-	R_OUTCOME,
-	R_COUNT,
-	R_DOMAIN_NAME,
-	R_REASON,
-	R_REASON_WORDS,
-	R_ORIGIN,
-	R_CLIENT,
-	R_LOGIN,
-	R_SENDER,
-	R_FROM,
-	R_EMAIL_ID,
-	R_QUEUE_ID,
+/* A row: an email is shown as other mail that was refused once. */
+struct refused {
+	struct refusal mail; /* its texts are others'; NULL for none */
+	const char *outcome;
+	const char *reason_text;
+	const char *email_id;
 };
 
 static const struct column refused_columns[] = {
-	[R_LAST_AT] = {"last_at", "LAST", .type = COLUMN_TIME},
-	[R_FIRST_AT] = {"first_at", NULL, .type = COLUMN_TIME},
-	[R_OUTCOME] = {"outcome", "OUTCOME", .type = COLUMN_TEXT},
-	[R_COUNT] = {"count", "TIMES", .type = COLUMN_INT},
-	[R_DOMAIN_NAME] = {"domain", "DOMAIN", COLUMN_TEXT, .width = 40},
-	[R_REASON] = {"reason", NULL, .type = COLUMN_TEXT},
-	[R_REASON_WORDS] = {"reason_text", "REASON", COLUMN_TEXT, .width = 60},
-	[R_ORIGIN] = {"origin", NULL, .type = COLUMN_TEXT},
-	[R_CLIENT] = {"client", "CLIENT", COLUMN_TEXT, .width = 40},
-	[R_LOGIN] = {"login", "LOGIN", COLUMN_TEXT, .width = 40},
-	[R_SENDER] = {"sender", "SENDER", COLUMN_TEXT, .width = 40},
-	[R_FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},
-	[R_EMAIL_ID] = {"email_id", "EMAIL ID", .type = COLUMN_TEXT},
-	[R_QUEUE_ID] = {"queue_id", "QUEUE ID", COLUMN_TEXT, .width = 20},
+	{"last_at", "LAST", COLUMN_TIME, COLUMN_OF(refused, mail.last_us)},
+	{"first_at", NULL, COLUMN_TIME, COLUMN_OF(refused, mail.first_us)},
+	{"outcome", "OUTCOME", COLUMN_TEXT, COLUMN_OF(refused, outcome)},
+	{"count", "TIMES", COLUMN_INT, COLUMN_OF(refused, mail.count)},
+	{"domain", "DOMAIN", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.domain)},
+	{"reason", NULL, COLUMN_TEXT, COLUMN_OF(refused, mail.reason)},
+	{"reason_text", "REASON", COLUMN_TEXT, 60,
+		COLUMN_OF(refused, reason_text)},
+	{"origin", NULL, COLUMN_TEXT, COLUMN_OF(refused, mail.origin)},
+	{"client", "CLIENT", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.client)},
+	{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.login)},
+	{"sender", "SENDER", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.sender)},
+	{"from", "FROM", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.from)},
+	{"email_id", "EMAIL ID", COLUMN_TEXT, COLUMN_OF(refused, email_id)},
+	{"queue_id", "QUEUE ID", COLUMN_TEXT, 20,
+		COLUMN_OF(refused, mail.queue_id)},
 	{0},
 };
 
 static void add_email(struct report *report, const struct email *email)
 {
-	report_add_row(report);
-	report_time(report, R_LAST_AT, email->decided_us);
-	report_time(report, R_FIRST_AT, email->decided_us);
-	report_text(report, R_OUTCOME, store_email_state_name(email->state));
-	report_number(report, R_COUNT, 1);
-	report_text(report, R_DOMAIN_NAME, email->domain);
-	report_text(report, R_REASON, email->refusal);
-	report_text(report, R_REASON_WORDS, email->refusal);
-	report_text(report, R_SENDER, email->sender);
-	report_text(report, R_FROM, email->from);
-	report_text(report, R_EMAIL_ID, email->id);
-	report_text(report, R_QUEUE_ID, email->queue_id);
+	const struct refused row = {
+		.mail = {.last_us = email->decided_us,
+			.first_us = email->decided_us,
+			.count = 1,
+			.domain = email->domain,
+			.reason = email->refusal,
+			.sender = email->sender,
+			.from = email->from,
+			.queue_id = email->queue_id},
+		.outcome = store_email_state_name(email->state),
+		.reason_text = email->refusal,
+		.email_id = email->id,
+	};
+
+	report_add(report, &row);
 }
 
 /* "" stands for none. */
-static void add_text(struct report *report, size_t column, const char *text)
+static char *given(char *text)
 {
-	report_text(report, column, *text ? text : NULL);
+	return *text ? text : NULL;
 }
 
 static void add_refusal(struct report *report, const struct refusal *refusal)
 {
-	report_add_row(report);
-	report_time(report, R_LAST_AT, refusal->last_us);
-	report_time(report, R_FIRST_AT, refusal->first_us);
-	report_text(report, R_OUTCOME,
-		store_refusal_outcome_name(refusal->outcome));
-	report_number(report, R_COUNT, refusal->count);
-	add_text(report, R_DOMAIN_NAME, refusal->domain);
-	report_text(report, R_REASON, refusal->reason);
-	report_text(
-		report, R_REASON_WORDS, verdict_reason_words(refusal->reason));
-	report_text(report, R_ORIGIN, refusal->origin);
-	add_text(report, R_CLIENT, refusal->client);
-	add_text(report, R_LOGIN, refusal->login);
-	report_text(report, R_SENDER, refusal->sender);
-	add_text(report, R_FROM, refusal->from);
-	report_text(report, R_QUEUE_ID, refusal->queue_id);
+	struct refused row = {
+		.mail = *refusal,
+		.outcome = store_refusal_outcome_name(refusal->outcome),
+		.reason_text = verdict_reason_words(refusal->reason),
+	};
+
+	row.mail.domain = given(refusal->domain);
+	row.mail.client = given(refusal->client);
+	row.mail.login = given(refusal->login);
+	row.mail.from = given(refusal->from);
+	report_add(report, &row);
 }
 
 static void merge_newest(struct report *report, const struct email_list *emails,
