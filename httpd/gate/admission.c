@@ -20,6 +20,7 @@
 #include "httpd/gate/credentials.h"
 #include "httpd/gate/key_use.h"
 #include "httpd/gate/rate.h"
+#include "httpd/gate/sender.h"
 #include "httpd/worker/worker.h"
 
 const char *admission_company(const struct admission *admission)
@@ -36,28 +37,6 @@ const char *admission_whose(const struct admission *admission)
 	if (*admission->key.company_id)
 		return admission->key.company_id;
 	return *session->company_id ? session->company_id : session->user_id;
-}
-
-int sender_right_find(struct db *db, const struct key *key, const char *domain,
-	enum send_decision *decision_r, struct err *err)
-{
-	struct send_facts facts = {
-		.key_may_send = key->scopes & KEY_SENDING,
-		.key_domain = key->domain,
-		.from_domain = domain,
-		.standing = DOMAIN_NOT_OWN,
-	};
-	struct domain own;
-	int found = store_domain_find_own(db, key->company_id, domain, &own, err);
-
-	if (found < 0)
-		return -1;
-	if (found > 0) {
-		facts.standing = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
-		store_domain_clear(&own);
-	}
-	*decision_r = send_rules_check(&facts);
-	return 0;
 }
 
 /* A body that is thrown away, or of which little is wanted, may be this long:
@@ -267,12 +246,6 @@ static int no_domain(struct admission *admission)
 		"Domain not found: %s", admission->param);
 }
 
-static int not_allowed(struct admission *admission, const char *why)
-{
-	return problem_set(&admission->problem, PROBLEM_DOMAIN,
-		"Domain %s is not allowed to send: %s", admission->param, why);
-}
-
 /* What a route reads of a domain; another one than the key's is not there. */
 static int check_own_domain(struct worker *worker, struct admission *admission)
 {
@@ -303,34 +276,17 @@ static int check_own_domain(struct worker *worker, struct admission *admission)
 static int check_domain(struct worker *worker, struct admission *admission)
 {
 	_cleanup_free_ char *name = NULL;
-	enum send_decision decision;
 	struct err err = ERR_INIT;
 
 	if (!(admission->route->scopes & KEY_SENDING))
 		return check_own_domain(worker, admission);
 	if (addr_domain_normalize(admission->param, &name, &err) < 0)
 		return no_domain(admission);
-	if (sender_right_find(
-		    worker->db, &admission->key, name, &decision, &err) < 0) {
-		log_error(worker->log, "domain_lookup_failed", "error", err.text);
-		return problem_from_err(&admission->problem, &err);
-	}
-	switch (decision) {
-	case RULES_ALLOWED:
-		snprintf(admission->param, sizeof(admission->param), "%s", name);
-		return 0;
-	case RULES_NO_SCOPE:
-		return not_allowed(
-			admission, "the key lacks the scope sending");
-	case RULES_KEY_RESTRICTED:
-		return not_allowed(
-			admission, "the key is bound to another domain");
-	case RULES_INACTIVE:
-		return not_allowed(admission, "it is not active");
-	case RULES_NOT_OWN:
-		break;
-	}
-	return no_domain(admission);
+	if (sender_check(worker, &admission->key, name, SENDER_OF_PATH, NULL,
+		    &admission->problem) < 0)
+		return -1;
+	snprintf(admission->param, sizeof(admission->param), "%s", name);
+	return 0;
 }
 
 /* So much of a media type an answer quotes, in bytes. */

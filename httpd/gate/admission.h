@@ -9,7 +9,6 @@
 #define POSTERN_HTTPD_GATE_ADMISSION_H
 
 #include "core/base/secret.h"
-#include "core/policy/send_rules.h"
 #include "core/store/store_key.h"
 #include "core/store/store_session.h"
 #include "httpd/gate/budget.h"
@@ -89,12 +88,6 @@ int admission_too_large(
 int64_t admission_recipients(const struct admission *admission, int64_t own);
 
 void admission_clear(struct admission *admission);
-
-/* May a key send as a domain, by what the store says now? The domain is in the
- * form that addr_domain_normalize() makes. 0, or -1 when the store cannot
- * tell. */
-int sender_right_find(struct db *db, const struct key *key, const char *domain,
-	enum send_decision *decision_r, struct err *err);
 
 /* The company that the caller of an admin route sees; NULL: all. */
 const char *admission_company(const struct admission *admission);

@@ -43,7 +43,7 @@ void inject_answer(const struct inject *inject, struct submission *submission,
 {
 	const struct inject_answer answer = {
 		.result = result,
-		.decided = inject->ops->verdict_first,
+		.verdict_first = inject->ops->verdict_first,
 		.err = err,
 	};
 

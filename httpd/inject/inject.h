@@ -32,13 +32,13 @@ enum inject_result {
 /* What became of a submission. */
 struct inject_answer {
 	enum inject_result result;
-	/* The milter decided before Postfix answered, or not at all: what the
-	 * store says of the message is final, but without INJECT_QUEUED a
+	/* As in the ops: the milter decided before Postfix answered, or not at
+	 * all: what the store says of the message is final, but without INJECT_QUEUED a
 	 * record is no proof that the message is in the queue, and nothing of
 	 * it waits anywhere to be presented again.
 	 * When false, the milter decides about what is queued: a record will
 	 * come, and is proof whatever the result. */
-	bool decided;
+	bool verdict_first;
 	const struct err *err; /* why, when result is not INJECT_QUEUED */
 };
 
@@ -61,7 +61,7 @@ struct inject;
 /* What an implementation is made of. */
 struct inject_ops {
 	/* Postfix takes a message only after the milter has written its verdict
-	 * down: every answer is `decided`. */
+	 * down: see struct inject_answer. */
 	bool verdict_first;
 	void (*submit)(struct inject *inject, struct submission *submission);
 	/* Ends what still runs with INJECT_UNKNOWN, and what waits or is

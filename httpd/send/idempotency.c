@@ -5,9 +5,8 @@
  * There are never more locks than requests under way, so the table need not
  * grow.
  *
- * Threads: the worker's, but for idempotency_hash() and what runs in a commit;
- * struct running is shared by all, and its mutex held while one list is looked
- * through.
+ * Threads: the worker's, but for idempotency_hash(); struct running is shared
+ * by all, and its mutex held while one list is looked through.
  */
 #include "httpd/send/idempotency.h"
 
@@ -116,7 +115,7 @@ static int look_up(const struct request *request, struct idempotency_lock *lock,
 	const struct worker *worker = request->worker;
 	struct err err = ERR_INIT;
 	int found = store_idempotency_find(worker->db, &lock->entry.key,
-		clock_now_us(worker->shared->clock), &lock->record, &err);
+		clock_now_us(worker->shared->clock), &lock->earlier, &err);
 
 	if (found < 0) {
 		log_error(worker->log, "idempotency_lookup_failed", "request",
@@ -124,7 +123,7 @@ static int look_up(const struct request *request, struct idempotency_lock *lock,
 		return problem_from_err(problem, &err);
 	}
 	lock->found = found > 0;
-	if (lock->found && memcmp(lock->record.payload, lock->entry.payload,
+	if (lock->found && memcmp(lock->earlier.payload, lock->entry.payload,
 				   SECRET_HASH_LEN) != 0)
 		return problem_fixed(problem, PROBLEM_OTHER_PAYLOAD);
 	return 0;
@@ -157,35 +156,11 @@ int idempotency_lock(const struct request *request,
 	return 0;
 }
 
-int idempotency_add(struct db *db, const struct idempotency_lock *lock,
-	int64_t created_us, const struct strv *results, struct err *err)
-{
-	struct idempotency row = {.created_us = created_us, .results = *results};
-
-	memcpy(row.payload, lock->entry.payload, sizeof(row.payload));
-	return store_idempotency_add(db, &lock->entry.key, &row, err);
-}
-
-int idempotency_settle(struct db *db, const struct idempotency_lock *lock,
-	const struct strv *results, bool final, struct err *err)
-{
-	const struct idempotency row = {.settled = final, .results = *results};
-
-	return store_idempotency_settle(db, &lock->entry.key, &row, err) < 0 ? -1
-									     : 0;
-}
-
-int idempotency_forget(
-	struct db *db, const struct idempotency_lock *lock, struct err *err)
-{
-	return store_idempotency_remove(db, &lock->entry.key, err) < 0 ? -1 : 0;
-}
-
 void idempotency_unlock(struct idempotency_lock *lock)
 {
 	if (lock == NULL)
 		return;
 	running_leave(lock->running, &lock->entry);
-	store_idempotency_clear(&lock->record);
+	store_idempotency_clear(&lock->earlier);
 	free(lock);
 }

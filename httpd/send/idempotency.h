@@ -4,9 +4,10 @@
  *
  *   lock     once the request is known to be allowed: keeps the key for it,
  *            then asks the store whether an earlier request had it
- *   add      in the commit that stages the emails of a first request
- *   settle   in the commit behind their ends: what is known of them now
- *   forget   the same, when nothing was sent: the key was not used after all
+ *   add      to the store, in the commit that stages the emails of a first
+ *            request (send.c)
+ *   settle   in the commit behind their ends: what is known of them now, or
+ *            that the key was not used after all (send_settle.c)
  *   unlock   when the request is answered
  *
  * So who may not make a request learns nothing of one that came before.
@@ -50,8 +51,8 @@ void running_leave(struct running *running, struct running_entry *entry);
 struct idempotency_lock {
 	struct running *running;
 	struct running_entry entry;
-	bool found;                /* the request came before: */
-	struct idempotency record; /* what is known of it */
+	bool found;                 /* the request came before: */
+	struct idempotency earlier; /* what is known of that */
 };
 
 /* The hash of a payload. action names what the body is for: the same body for
@@ -66,14 +67,5 @@ int idempotency_lock(const struct request *request,
 	struct idempotency_lock **lock_r, struct problem *problem);
 /* NULL is fine. */
 void idempotency_unlock(struct idempotency_lock *lock);
-
-/* In the caller's transaction: 0, or -1. The results as in struct idempotency;
- * add fails with ERR_EXISTS when another httpd has added the key meanwhile. */
-int idempotency_add(struct db *db, const struct idempotency_lock *lock,
-	int64_t created_us, const struct strv *results, struct err *err);
-int idempotency_settle(struct db *db, const struct idempotency_lock *lock,
-	const struct strv *results, bool final, struct err *err);
-int idempotency_forget(
-	struct db *db, const struct idempotency_lock *lock, struct err *err);
 
 #endif

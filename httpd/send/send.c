@@ -5,7 +5,7 @@
  *     ─> send_emails: decide, lock the Idempotency-Key
  *     ─> send_compose_group ─(pool)─> on_composed
  *     ─> stage ─(committer)─> on_send_staged
- *     ─> send_submit, for each ─(Postfix, milter)─> send_group_finish
+ *     ─> send_submit, for each ─(Postfix, milter)─> send_finish
  *     ─> send_settle ─(committer)─> send_group_end: done() answers
  *
  * A request that came before leaves this at the lock, when all of it has an
@@ -29,51 +29,11 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "httpd/gate/request.h"
+#include "httpd/gate/sender.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/send/send_group.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
-
-static int explain(enum send_decision decision, const char *domain,
-	struct problem *problem)
-{
-	switch (decision) {
-	case RULES_ALLOWED:
-		return 0;
-	case RULES_NO_SCOPE:
-		return problem_set(problem, PROBLEM_RESTRICTED_KEY,
-			"This API key is not allowed to send emails.");
-	case RULES_KEY_RESTRICTED:
-		return problem_set(problem, PROBLEM_RESTRICTED_KEY,
-			"This API key is not authorized to send emails from %s",
-			domain);
-	case RULES_INACTIVE:
-		return problem_set(problem, PROBLEM_DOMAIN,
-			"The %s domain is not active for sending.", domain);
-	case RULES_NOT_OWN:
-		break;
-	}
-	return problem_set(problem, PROBLEM_DOMAIN,
-		"The %s domain is not verified. Please, add and verify your "
-		"domain.",
-		domain);
-}
-
-/* May the request's key send as this domain? */
-static int decide_domain(struct request *request, const char *from_domain,
-	struct problem *problem)
-{
-	enum send_decision decision;
-	struct err err = ERR_INIT;
-
-	if (sender_right_find(request->worker->db, &request->admission.key,
-		    from_domain, &decision, &err) < 0) {
-		log_error(request->worker->log, "domain_lookup_failed",
-			"request", request->id, "error", err.text);
-		return problem_from_err(problem, &err);
-	}
-	return explain(decision, from_domain, problem);
-}
 
 static bool begins_with_hyphen(const struct addr *addr)
 {
@@ -121,7 +81,8 @@ static int check_addresses(const struct worker *worker,
 static int stage_run(struct db *db, void *arg, struct err *err)
 {
 	const struct send_group *group = arg;
-	_cleanup_strv_ struct strv results = STRV_INIT;
+	struct idempotency kept = {.created_us = group->created_us};
+	int result;
 
 	for (size_t i = 0; i < group->n; i++) {
 		const struct send *send = &group->sends[i];
@@ -138,21 +99,24 @@ static int stage_run(struct db *db, void *arg, struct err *err)
 	}
 	if (group->lock == NULL)
 		return 0;
-	send_group_results(group, &results);
-	return idempotency_add(db, group->lock, group->created_us, &results, err);
+	memcpy(kept.payload, group->lock->entry.payload, sizeof(kept.payload));
+	send_group_results(group, &kept.results);
+	result = store_idempotency_add(db, &group->lock->entry.key, &kept, err);
+	store_idempotency_clear(&kept);
+	return result;
 }
 
 static void submit_or_end(struct send *send)
 {
 	if (send->test)
-		send_group_finish(send, SEND_SENT);
+		send_finish(send, SEND_SENT);
 	else
 		send_submit(send);
 }
 
 static void on_send_staged(struct task *task)
 {
-	struct send_group *group = (struct send_group *)task;
+	struct send_group *group = CONTAINER_OF(task, struct send_group, task);
 	struct problem problem = PROBLEM_INIT;
 
 	if (group->job_result == 0) {
@@ -167,7 +131,7 @@ static void on_send_staged(struct task *task)
 		problem_fixed(&problem, PROBLEM_CONCURRENT);
 	else
 		problem_from_err(&problem, &group->job_err);
-	send_group_refuse(group, &problem);
+	send_group_fail(group, &problem);
 }
 
 static void on_composed(struct task *task)
@@ -182,7 +146,8 @@ static void on_composed(struct task *task)
 	} else if (send_group_is_repeat(group)) {
 		send_repeat(group);
 	} else if (open > 0 && (bad == 0 || group->permissive)) {
-		group->lazy = send_prepare(group);
+		send_note_run(group);
+		group->lazy = send_commit_is_lazy(group);
 		send_group_commit(group, stage_run, on_send_staged, group->lazy);
 	} else {
 		send_group_end(group);
@@ -207,7 +172,7 @@ static void refuse_all(struct send_group *group, enum problem_kind kind)
 	struct problem problem = PROBLEM_INIT;
 
 	problem_fixed(&problem, kind);
-	send_group_refuse(group, &problem);
+	send_group_fail(group, &problem);
 }
 
 /* The emails are decided: what has no answer yet is composed. The same payload
@@ -220,11 +185,11 @@ static void lock_and_compose(struct send_group *group, const uint8_t *payload)
 
 	if (payload && idempotency_lock(group->request, payload, &group->lock,
 			       &problem) < 0) {
-		send_group_refuse(group, &problem);
+		send_group_fail(group, &problem);
 		return;
 	}
 	is_repeat = send_group_is_repeat(group);
-	if (is_repeat && group->lock->record.results.n != group->n) {
+	if (is_repeat && group->lock->earlier.results.n != group->n) {
 		refuse_all(group, PROBLEM_OTHER_PAYLOAD);
 		return;
 	}
@@ -259,7 +224,10 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 		} else {
 			if (decided == NULL || !str_eq(domain, decided)) {
 				decision = PROBLEM_INIT;
-				decide_domain(group->request, domain, &decision);
+				sender_check(group->worker,
+					&group->request->admission.key, domain,
+					SENDER_OF_EMAIL, group->request->id,
+					&decision);
 				decided = domain;
 			}
 			*problem = decision;
@@ -311,7 +279,7 @@ void send_emails(struct request *request, const struct send_spec *spec)
 	decide_all(group, spec);
 	bad = send_group_count(group, SEND_BAD);
 	if (check_recipients(group, &problem) < 0)
-		send_group_refuse(group, &problem);
+		send_group_fail(group, &problem);
 	else if (bad == 0 || (group->permissive && bad < spec->n))
 		lock_and_compose(group, spec->payload);
 	else
@@ -323,7 +291,7 @@ void send_emails(struct request *request, const struct send_spec *spec)
 enum { SMALL_BODY = 8 * 1024 };
 
 struct reading {
-	struct work work; /* first */
+	struct work work;
 	const struct send_dialect *dialect;
 	struct send_body body;
 	char *type, *encoding;
@@ -357,7 +325,7 @@ static void clear_parsed(struct send_parsed *parsed)
 
 static bool read_body(struct work *work)
 {
-	struct reading *reading = (struct reading *)work;
+	struct reading *reading = CONTAINER_OF(work, struct reading, work);
 	const struct send_dialect *dialect = reading->dialect;
 	struct send_body *body = &reading->body;
 
@@ -377,7 +345,7 @@ static bool read_body(struct work *work)
 
 static void on_read(struct task *task)
 {
-	struct reading *reading = (struct reading *)task;
+	struct reading *reading = CONTAINER_OF(task, struct reading, work.done);
 	struct request *request = reading->body.request;
 	struct send_parsed *parsed = &reading->parsed;
 

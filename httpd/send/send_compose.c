@@ -241,7 +241,7 @@ static void compose_personal(struct send *send, size_t i)
 
 static void compose_next(struct send_group *group)
 {
-	size_t i = group->composed++;
+	size_t i = group->composed_n++;
 	struct send *send = &group->sends[i];
 	struct outgoing *outgoing = &group->outgoing[group->personal ? 0 : i];
 
@@ -260,10 +260,11 @@ static bool compose_some(struct work *work)
 	struct send_group *group = CONTAINER_OF(work, struct send_group, work);
 	int64_t began_us = clock_monotonic_us();
 
-	if (group->personal && group->composed == 0 &&
+	if (group->personal && group->composed_n == 0 &&
 		group->personal->same_html(group->personal, group->outgoing))
 		make_text(group, group->outgoing, &group->outgoing_bytes);
-	while (group->composed < group->n && group->problem.kind == PROBLEM_NONE) {
+	while (group->composed_n < group->n &&
+		group->problem.kind == PROBLEM_NONE) {
 		if (clock_monotonic_us() - began_us > TURN_US)
 			return false;
 		compose_next(group);

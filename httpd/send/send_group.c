@@ -74,6 +74,76 @@ bool send_group_is_repeat(const struct send_group *group)
 	return group->lock && group->lock->found;
 }
 
+/* What each end means for the answer and for a repeat. */
+static const struct {
+	bool out;        /* Postfix has it, or may have it */
+	bool kept;       /* its id is, for a repeat; else why it was not sent */
+	bool may_change; /* by a repeat */
+} ends[] = {
+	[SEND_OPEN] = {.kept = true}, /* when it is staged */
+	[SEND_BAD] = {0},
+	[SEND_SENT] = {.out = true, .kept = true},
+	[SEND_LATE] = {.out = true, .kept = true},
+	[SEND_UNSURE] = {.out = true, .kept = true, .may_change = true},
+	[SEND_FAILED] = {0}, /* and it is taken back */
+	[SEND_REFUSED] = {0},
+	/* Of this one the request does not ask. */
+	[SEND_BARRED] = {.out = true, .may_change = true},
+};
+
+bool send_group_is_out(const struct send_group *group)
+{
+	for (size_t i = 0; i < group->n; i++)
+		if (ends[group->sends[i].end].out)
+			return true;
+	return false;
+}
+
+bool send_group_is_final(const struct send_group *group)
+{
+	for (size_t i = 0; i < group->n; i++)
+		if (ends[group->sends[i].end].may_change)
+			return false;
+	return true;
+}
+
+/* Problems may quote what a client sent; results stand in lines. */
+static char *refusal_line(const struct problem *problem)
+{
+	char *line = mem_printf("!%s", problem->text);
+
+	for (char *p = line; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	return line;
+}
+
+/* What a repeat is not allowed changes nothing of what is known. */
+static const char *earlier_result(const struct send *send)
+{
+	const struct send_group *group = send->group;
+
+	if (!send_group_is_repeat(group) ||
+		(send->end != SEND_BAD && send->end != SEND_BARRED))
+		return NULL;
+	return group->lock->earlier.results.items[send - group->sends];
+}
+
+void send_group_results(const struct send_group *group, struct strv *results)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		const struct send_result *result = &group->results[i];
+		const char *earlier = earlier_result(&group->sends[i]);
+
+		if (earlier)
+			strv_add(results, earlier);
+		else if (ends[group->sends[i].end].kept)
+			strv_add(results, result->id);
+		else
+			strv_take(results, refusal_line(&result->problem));
+	}
+}
+
 _Static_assert((int)SEND_BARRED < COUNTS_EMAILS, "each has a counter");
 _Static_assert((int)INJECT_UNKNOWN < COUNTS_SUBMISSIONS, "each has a counter");
 
@@ -112,7 +182,7 @@ void send_group_end(struct send_group *group)
 	send_group_free(group);
 }
 
-void send_group_refuse(struct send_group *group, const struct problem *problem)
+void send_group_fail(struct send_group *group, const struct problem *problem)
 {
 	group->problem = *problem;
 	send_group_end(group);
@@ -124,12 +194,12 @@ static void leave(struct send_group *group)
 		group->next(group);
 }
 
-void send_group_leave(struct send *send)
+void send_leave(struct send *send)
 {
 	leave(send->group);
 }
 
-void send_group_finish(struct send *send, enum send_end end)
+void send_finish(struct send *send, enum send_end end)
 {
 	send->end = end;
 	leave(send->group);

@@ -1,6 +1,20 @@
 /*
  * send_group: the emails of a request on their way, and the steps that they
  * take, which stand in files of their own.
+ *
+ * One email is, from the body to the answer:
+ *
+ *   struct       made by            until             holds
+ *   outgoing     a dialect's parse  it is composed    what the client wants
+ * sent send_result  send_group_new     done has been     its id, its problem:
+ * what called            the answer tells send         the same           the
+ * same          how far it has come, and: .composed    send_compose       the
+ * same          its row and its message .submission  send_submit Postfix's
+ * answer  its message in inject .watched     send_watch         the milter's
+ * its wait for the record record, or not
+ *
+ * Emails made of one by recipient variables have one outgoing, and each another
+ * that lasts while it is composed (struct send_personal).
  */
 #ifndef POSTERN_HTTPD_SEND_GROUP_H
 #define POSTERN_HTTPD_SEND_GROUP_H
@@ -42,14 +56,14 @@ struct send {
 	struct send_result *result;
 	enum send_end end;
 	bool test;
-	bool decided;  /* found so when it was to be sent again */
-	bool rejected; /* by Postfix, for good */
-	bool unproven; /* Postfix is still to say that it has it */
-	bool doubted;  /* a record of its message is no proof, see
-			* struct inject_answer */
+	bool found_decided; /* by the milter, when it was to be sent again */
+	bool rejected;      /* by Postfix, for good */
+	bool unproven;      /* Postfix is still to say that it has it */
+	bool doubted;       /* a record of its message is no proof, see
+			     * struct inject_answer */
 	/* Of an earlier attempt in this run: good enough an answer when it is
 	 * sent; "": none. */
-	char earlier[SECRET_TICKET_SIZE];
+	char earlier_ticket[SECRET_TICKET_SIZE];
 	struct composed composed;
 	struct submission submission;
 	struct watched watched;
@@ -58,12 +72,12 @@ struct send {
 /* The emails of one request. Lives until its done; between two steps it is
  * with the emails that are open, with its job or with the pool. */
 struct send_group {
-	struct task task; /* first: from the committer to the worker */
+	struct task task; /* from the committer to the worker */
 	struct commit_job job;
 	struct work work;          /* composing: */
 	struct outgoing *outgoing; /* one with personal, else n */
 	struct send_personal *personal;
-	size_t composed;         /* so many are done with */
+	size_t composed_n;       /* so many are done with */
 	uint64_t outgoing_bytes; /* that are counted for outgoing */
 	int job_result;
 	struct err job_err;
@@ -91,17 +105,23 @@ void send_group_free(struct send_group *group);
 size_t send_group_count(const struct send_group *group, enum send_end end);
 /* Whether the request came before. */
 bool send_group_is_repeat(const struct send_group *group);
+/* Whether Postfix has any of the emails, or may have it; whether no repeat can
+ * change what became of them. */
+bool send_group_is_out(const struct send_group *group);
+bool send_group_is_final(const struct send_group *group);
+/* For each email what is kept for a repeat, see struct idempotency. */
+void send_group_results(const struct send_group *group, struct strv *results);
 /* Tells the outcome and frees the group. */
 void send_group_end(struct send_group *group);
 /* The same, with the problem as that of the whole request. */
-void send_group_refuse(struct send_group *group, const struct problem *problem);
+void send_group_fail(struct send_group *group, const struct problem *problem);
 
-/* Begins a step for each email that is open; when all have left it, the next
- * one. An email leaves it at its end, or open. */
+/* Calls step for each email that is open. Each leaves the step by send_finish(),
+ * at its end, or by send_leave(), still open; when all have, next is called. */
 void send_group_each_open(struct send_group *group,
 	void (*step)(struct send *send), void (*next)(struct send_group *group));
-void send_group_finish(struct send *send, enum send_end end);
-void send_group_leave(struct send *send);
+void send_finish(struct send *send, enum send_end end);
+void send_leave(struct send *send);
 
 /* Has the committer run the job, and then the worker done. A lazy job is
  * durable only with a later commit. */
@@ -115,10 +135,12 @@ void send_group_commit(struct send_group *group,
 void send_compose_group(
 	struct send_group *group, void (*done)(struct task *task));
 
-/* Before the rows of the open emails are written: notes in those of a request
- * with a key what will prove that Postfix has them. Whether the milter's record
- * will make the rows durable, before Postfix takes a message. */
-bool send_prepare(struct send_group *group);
+/* Before the rows of the open emails of a request with a key are written: notes
+ * in them the run of Postfix, where its answer is to prove that it has them. */
+void send_note_run(struct send_group *group);
+/* Whether the rows need not be durable yet: the milter's record, which comes
+ * before Postfix takes a message, will make them so. */
+bool send_commit_is_lazy(const struct send_group *group);
 /* Submits the message and waits for the record. */
 void send_submit(struct send *send);
 /* Waits for the record of an email that is with Postfix. */
@@ -136,7 +158,5 @@ void send_repeat(struct send_group *group);
 /* Every email has come to an end: puts the store in order, then ends the
  * group. */
 void send_settle(struct send_group *group);
-/* For each email what is kept for a repeat, see struct idempotency. */
-void send_group_results(const struct send_group *group, struct strv *results);
 
 #endif

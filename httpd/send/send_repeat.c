@@ -143,7 +143,8 @@ static bool is_lost(struct send *send, const struct email_recall *recall)
 	postfix_run_name(send->group->worker->shared->run, now);
 	if (now[0] == '\0' || strcmp(recall->run, now) != 0)
 		return true;
-	memcpy(send->earlier, recall->ticket, sizeof(send->earlier));
+	memcpy(send->earlier_ticket, recall->ticket,
+		sizeof(send->earlier_ticket));
 	return false;
 }
 
@@ -192,7 +193,7 @@ static void answer(struct send *send, enum action action, const char *reason)
 static void read_email(struct send *send, const char *result)
 {
 	const struct worker *worker = send->group->worker;
-	bool final = send->group->lock->record.settled;
+	bool final = send->group->lock->earlier.settled;
 	enum event event = final ? EVENT_REPEAT_FINAL : EVENT_REPEAT;
 	enum known known = result[0] == '!' ? KNOWN_REASON : KNOWN_ID;
 	const char *reason = result + 1;
@@ -231,11 +232,11 @@ static void read_email(struct send *send, const char *result)
 
 void send_repeat_read(struct send_group *group)
 {
-	const struct idempotency *record = &group->lock->record;
+	const struct idempotency *earlier = &group->lock->earlier;
 
-	group->created_us = record->created_us;
+	group->created_us = earlier->created_us;
 	for (size_t i = 0; i < group->n; i++)
-		read_email(&group->sends[i], record->results.items[i]);
+		read_email(&group->sends[i], earlier->results.items[i]);
 }
 
 static int supersede_run(struct db *db, void *arg, struct err *err)
@@ -251,14 +252,14 @@ static int supersede_run(struct db *db, void *arg, struct err *err)
 		found = store_email_supersede(db, &send->composed.row, err);
 		if (found < 0)
 			return -1;
-		send->decided = found == 0;
+		send->found_decided = found == 0;
 	}
 	return 0;
 }
 
 static void submit_or_watch(struct send *send)
 {
-	if (send->decided)
+	if (send->found_decided)
 		send_watch(send);
 	else
 		send_submit(send);
@@ -267,12 +268,12 @@ static void submit_or_watch(struct send *send)
 static void give_up(struct send *send)
 {
 	problem_from_err(&send->result->problem, &send->group->job_err);
-	send_group_finish(send, SEND_UNSURE);
+	send_finish(send, SEND_UNSURE);
 }
 
 static void on_send_superseded(struct task *task)
 {
-	struct send_group *group = (struct send_group *)task;
+	struct send_group *group = CONTAINER_OF(task, struct send_group, task);
 	bool failed = group->job_result < 0;
 
 	if (failed)
@@ -293,7 +294,7 @@ static void supersede(struct send_group *group)
 			log_warn(group->worker->log, "sent_again", "request",
 				group->request->id, "email",
 				group->results[i].id);
-	send_prepare(group);
+	send_note_run(group);
 	send_group_commit(group, supersede_run, on_send_superseded, false);
 }
 
@@ -303,7 +304,7 @@ static void on_send_waited(
 	struct send *send = CONTAINER_OF(watched, struct send, watched);
 
 	answer(send, rules[known_of(state)][EVENT_WAITED], refusal);
-	send_group_leave(send);
+	send_leave(send);
 }
 
 static void wait_for_milter(struct send *send)
@@ -312,7 +313,7 @@ static void wait_for_milter(struct send *send)
 	int64_t wait_ms = worker->conf->submission.record_wait_ms;
 
 	if (send->composed.row.state == EMAIL_SENT) {
-		send_group_leave(send);
+		send_leave(send);
 		return;
 	}
 	send->watched.email_id = send->result->id;

@@ -20,38 +20,6 @@
 #include "httpd/gate/request.h"
 #include "httpd/send/send_group.h"
 
-static const struct {
-	bool out;  /* Postfix has it, or may have it */
-	bool kept; /* its id is, for a repeat; else why it was not sent */
-	bool open; /* a repeat may still change it */
-} ends[] = {
-	[SEND_OPEN] = {.kept = true}, /* when it is staged */
-	[SEND_BAD] = {0},
-	[SEND_SENT] = {.out = true, .kept = true},
-	[SEND_LATE] = {.out = true, .kept = true},
-	[SEND_UNSURE] = {.out = true, .kept = true, .open = true},
-	[SEND_FAILED] = {0}, /* and it is taken back */
-	[SEND_REFUSED] = {0},
-	/* Of this one the request does not ask. */
-	[SEND_BARRED] = {.out = true, .open = true},
-};
-
-static bool is_out(const struct send_group *group)
-{
-	for (size_t i = 0; i < group->n; i++)
-		if (ends[group->sends[i].end].out)
-			return true;
-	return false;
-}
-
-static bool is_final(const struct send_group *group)
-{
-	for (size_t i = 0; i < group->n; i++)
-		if (ends[group->sends[i].end].open)
-			return false;
-	return true;
-}
-
 /* Whether the next attempt may succeed where this one did not. */
 static bool may_pass(const struct send *send)
 {
@@ -62,49 +30,12 @@ static bool may_pass(const struct send *send)
 
 static bool can_be_finished(const struct send_group *group)
 {
-	if (group->lock == NULL || group->permissive || !is_out(group))
+	if (group->lock == NULL || group->permissive || !send_group_is_out(group))
 		return false;
 	for (size_t i = 0; i < group->n; i++)
 		if (may_pass(&group->sends[i]))
 			return true;
 	return false;
-}
-
-/* Problems may quote what a client sent; results stand in lines. */
-static char *refusal_line(const struct problem *problem)
-{
-	char *line = mem_printf("!%s", problem->text);
-
-	for (char *p = line; *p; p++)
-		if (*p == '\n')
-			*p = ' ';
-	return line;
-}
-
-/* What a repeat is not allowed changes nothing of what is known. */
-static const char *earlier_result(const struct send *send)
-{
-	const struct send_group *group = send->group;
-
-	if (!send_group_is_repeat(group) ||
-		(send->end != SEND_BAD && send->end != SEND_BARRED))
-		return NULL;
-	return group->lock->record.results.items[send - group->sends];
-}
-
-void send_group_results(const struct send_group *group, struct strv *results)
-{
-	for (size_t i = 0; i < group->n; i++) {
-		const struct send_result *result = &group->results[i];
-		const char *earlier = earlier_result(&group->sends[i]);
-
-		if (earlier)
-			strv_add(results, earlier);
-		else if (ends[group->sends[i].end].kept)
-			strv_add(results, result->id);
-		else
-			strv_take(results, refusal_line(&result->problem));
-	}
 }
 
 static int take_one_back(struct db *db, const struct send *send, struct err *err)
@@ -166,16 +97,20 @@ static int doubt_all(
 	return 0;
 }
 
+/* 1, 0 when another httpd has removed the key meanwhile, -1. */
 static int settle_key(
 	struct db *db, const struct send_group *group, struct err *err)
 {
-	_cleanup_strv_ struct strv results = STRV_INIT;
+	const struct idempotency_key *key = &group->lock->entry.key;
+	struct idempotency kept = {.settled = send_group_is_final(group)};
+	int result;
 
-	if (!is_out(group))
-		return idempotency_forget(db, group->lock, err);
-	send_group_results(group, &results);
-	return idempotency_settle(
-		db, group->lock, &results, is_final(group), err);
+	if (!send_group_is_out(group))
+		return store_idempotency_remove(db, key, err);
+	send_group_results(group, &kept.results);
+	result = store_idempotency_settle(db, key, &kept, err);
+	store_idempotency_clear(&kept);
+	return result;
 }
 
 static int settle_run(struct db *db, void *arg, struct err *err)
@@ -190,12 +125,12 @@ static int settle_run(struct db *db, void *arg, struct err *err)
 	all = take_back(db, group, err);
 	if (all <= 0 || group->lock == NULL)
 		return all < 0 ? -1 : 0;
-	return settle_key(db, group, err);
+	return settle_key(db, group, err) < 0 ? -1 : 0;
 }
 
 static void on_send_settled(struct task *task)
 {
-	struct send_group *group = (struct send_group *)task;
+	struct send_group *group = CONTAINER_OF(task, struct send_group, task);
 	const struct request *request = group->request;
 
 	if (group->job_result < 0)
@@ -209,9 +144,10 @@ static bool is_news(const struct send_group *group)
 {
 	if (send_group_count(group, SEND_FAILED) > 0)
 		return true;
-	if (group->lock == NULL || group->lock->record.settled)
+	if (group->lock == NULL || group->lock->earlier.settled)
 		return false;
-	return !is_out(group) || send_group_count(group, SEND_LATE) > 0 ||
+	return !send_group_is_out(group) ||
+	       send_group_count(group, SEND_LATE) > 0 ||
 	       send_group_count(group, SEND_REFUSED) > 0;
 }
 
@@ -228,8 +164,8 @@ static void prove_earlier(const struct send_group *group)
 	for (size_t i = 0; i < group->n; i++) {
 		const struct send *send = &group->sends[i];
 
-		if (send->end == SEND_SENT && send->earlier[0])
-			send_prove(send, send->earlier);
+		if (send->end == SEND_SENT && send->earlier_ticket[0])
+			send_prove(send, send->earlier_ticket);
 	}
 }
 

@@ -3,7 +3,7 @@
  * record of it, and the proof that Postfix has it.
  *
  *   send_submit ─(Postfix)─> on_send_injected ─> send_watch
- *     ─(milter)─> on_send_recorded ─> send_group_finish
+ *     ─(milter)─> on_send_recorded ─> send_finish
  *
  * This is the one file of send that knows the two orders of things:
  *
@@ -31,26 +31,32 @@
 #include "httpd/send/send_group.h"
 #include "httpd/worker/worker.h"
 
-bool send_prepare(struct send_group *group)
+void send_note_run(struct send_group *group)
 {
 	const struct worker *worker = group->worker;
-	bool lazy = worker->inject->ops->verdict_first;
 	char run[POSTFIX_RUN_SIZE];
 
-	if (!lazy)
-		return false;
-	if (group->lock)
-		postfix_run_name(worker->shared->run, run);
+	if (!worker->inject->ops->verdict_first || group->lock == NULL)
+		return;
+	postfix_run_name(worker->shared->run, run);
 	for (size_t i = 0; i < group->n; i++) {
 		struct send *send = &group->sends[i];
 
-		lazy &= !send->test; /* no milter records a test */
-		if (group->lock == NULL || send->end != SEND_OPEN || send->test)
+		if (send->end != SEND_OPEN || send->test)
 			continue;
 		send->unproven = true;
 		send->composed.row.run = mem_strdup(run);
 	}
-	return lazy;
+}
+
+bool send_commit_is_lazy(const struct send_group *group)
+{
+	if (!group->worker->inject->ops->verdict_first)
+		return false;
+	for (size_t i = 0; i < group->n; i++)
+		if (group->sends[i].test) /* no milter records it */
+			return false;
+	return true;
 }
 
 struct proof {
@@ -123,20 +129,20 @@ static void on_send_recorded(
 		log_info(worker->log, "milter_in_charge");
 	if (state == EMAIL_SENT) {
 		send->result->problem = PROBLEM_INIT;
-		send_group_finish(send, SEND_SENT);
+		send_finish(send, SEND_SENT);
 	} else if (state == EMAIL_REFUSED) {
 		log_warn(worker->log, "refused_by_milter", "request",
 			send->group->request->id, "email", send->result->id,
 			"reason", refusal);
 		problem_set(
 			&send->result->problem, PROBLEM_DOMAIN, "%s", refusal);
-		send_group_finish(send, SEND_REFUSED);
+		send_finish(send, SEND_REFUSED);
 	} else if (send->result->problem.kind != PROBLEM_NONE) {
 		/* The problem tells already why nobody knows. */
-		send_group_finish(send, SEND_UNSURE);
+		send_finish(send, SEND_UNSURE);
 	} else {
 		note_late(send);
-		send_group_finish(send, SEND_LATE);
+		send_finish(send, SEND_LATE);
 	}
 }
 
@@ -190,7 +196,7 @@ static void on_send_injected(
 	bool unsure;
 
 	count_add(&send->group->worker->counts->submissions[answer->result], 1);
-	if (answer->decided)
+	if (answer->verdict_first)
 		state = read_record(send, &refusal);
 	if (answer->result == INJECT_QUEUED && send->unproven)
 		send_prove(send, send->composed.row.ticket);
@@ -212,13 +218,13 @@ static void on_send_injected(
 			: NULL);
 	problem_from_err(&send->result->problem, answer->err);
 	send->rejected = answer->result == INJECT_REJECTED;
-	send->doubted = answer->decided;
+	send->doubted = answer->verdict_first;
 	unsure = answer->result == INJECT_UNKNOWN ||
 		 (answer->result == INJECT_TEMPORARY && state == EMAIL_SENT);
-	if (unsure && !answer->decided)
+	if (unsure && !answer->verdict_first)
 		send_watch(send);
 	else
-		send_group_finish(send, unsure ? SEND_UNSURE : SEND_FAILED);
+		send_finish(send, unsure ? SEND_UNSURE : SEND_FAILED);
 }
 
 /* Postfix has to know before it takes the message. */

@@ -36,7 +36,7 @@ static void on_done(
 {
 	assert_int_equal(answer->result, INJECT_TEMPORARY);
 	assert_int_equal(answer->err->code, ERR_TEMPORARY);
-	assert_true(answer->decided);
+	assert_true(answer->verdict_first);
 	current->done[strlen(current->done)] =
 		(char)('0' + (submission - current->submissions));
 }

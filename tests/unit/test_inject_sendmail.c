@@ -35,7 +35,7 @@ static void on_done(
 	outcome->done++;
 	outcome->result = answer->result;
 	outcome->err = *answer->err;
-	assert_false(answer->decided);
+	assert_false(answer->verdict_first);
 }
 
 static char *in_folder(const char *name)

@@ -92,7 +92,7 @@ static void on_done(
 	outcome->done++;
 	outcome->result = answer->result;
 	outcome->err = *answer->err;
-	assert_true(answer->decided);
+	assert_true(answer->verdict_first);
 	if (--*outcome->left == 0)
 		event_base_loopbreak(outcome->base);
 }

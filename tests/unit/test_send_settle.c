@@ -137,10 +137,12 @@ static void stage(struct send_rig *rig, struct send *send,
 static struct idempotency_lock *stage_key(struct send_rig *rig, bool is_repeat)
 {
 	struct idempotency_lock *lock = keyed_request_lock(rig, 1);
-	_cleanup_strv_ struct strv results = STRV_INIT;
+	struct idempotency row = {.created_us = INT64_MAX / 2};
 
-	strv_add(&results, "x");
-	OK(idempotency_add(rig->db, lock, INT64_MAX / 2, &results, &why));
+	memcpy(row.payload, lock->entry.payload, sizeof(row.payload));
+	strv_add(&row.results, "x");
+	OK(store_idempotency_add(rig->db, &lock->entry.key, &row, &why));
+	store_idempotency_clear(&row);
 	lock->found = is_repeat;
 	return lock;
 }
