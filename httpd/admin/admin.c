@@ -2,7 +2,7 @@
  * admin: the table of what the admin listener serves, and what its handlers
  * share.
  *
- * Threads: the worker's; run_job() is the committer's.
+ * Threads: the worker's; admin_run_change() is the committer's.
  */
 #include "httpd/admin/admin.h"
 
@@ -54,40 +54,50 @@ const struct route admin_routes[] = {
 		.handle = admin_session_login},
 	{"GET", "/admin/session", .auth = AUTH_USER, .handle = admin_session_get},
 	{"DELETE", "/admin/session", .auth = AUTH_USER,
-		.handle = admin_session_logout},
+		.handle = admin_session_logout, .change = admin_session_end},
 	{"POST", "/admin/password", .auth = AUTH_USER, .body = BODY_JSON_SMALL,
-		.handle = admin_account_password},
+		.handle = admin_session_new_password,
+		.change = admin_account_set_password},
 	{"GET", "/admin/account", .auth = AUTH_USER, .handle = admin_account_get},
 	{"POST", "/admin/totp", .auth = AUTH_USER, .body = BODY_JSON_SMALL,
-		.handle = admin_totp_start},
+		.handle = admin_session_change_codes,
+		.change = admin_account_totp_start, .status = 201},
 	{"POST", "/admin/totp/confirm", .auth = AUTH_USER,
-		.body = BODY_JSON_SMALL, .handle = admin_totp_confirm},
+		.body = BODY_JSON_SMALL, .handle = admin_make_change,
+		.change = admin_account_totp_confirm},
 	{"POST", "/admin/totp/off", .auth = AUTH_USER, .body = BODY_JSON_SMALL,
-		.handle = admin_totp_off},
+		.handle = admin_session_change_codes,
+		.change = admin_account_totp_off},
 	{"GET", "/admin/sessions", .auth = AUTH_USER,
-		.handle = admin_session_list},
+		.handle = admin_account_session_list},
 	{"DELETE", "/admin/sessions", .auth = AUTH_USER,
-		.handle = admin_session_end_others},
+		.handle = admin_make_change,
+		.change = admin_account_session_end_others},
 	{"DELETE", "/admin/sessions/{}", .auth = AUTH_USER,
-		.handle = admin_session_end},
+		.handle = admin_make_change, .change = admin_account_session_end},
 	{"GET", "/admin/users", .auth = AUTH_USER, .role = USER_OWNER,
 		.handle = admin_user_list},
 	{"POST", "/admin/users", .auth = AUTH_USER, .role = USER_OWNER,
-		.body = BODY_JSON_SMALL, .handle = admin_user_add},
+		.body = BODY_JSON_SMALL, .handle = admin_make_change,
+		.change = admin_user_add, .status = 201},
 	{"PATCH", "/admin/users/{}", .auth = AUTH_USER, .role = USER_OWNER,
-		.body = BODY_JSON_SMALL, .handle = admin_user_update},
+		.body = BODY_JSON_SMALL, .handle = admin_make_change,
+		.change = admin_user_update},
 	{"DELETE", "/admin/users/{}", .auth = AUTH_USER, .role = USER_OWNER,
-		.handle = admin_user_remove},
+		.handle = admin_make_change, .change = admin_user_remove},
 	{"POST", "/admin/users/{}/link", .auth = AUTH_USER, .role = USER_OWNER,
-		.handle = admin_user_link},
+		.handle = admin_make_change, .change = admin_user_link,
+		.status = 201},
 	{"POST", "/admin/users/{}/reset", .auth = AUTH_USER, .role = USER_OWNER,
-		.handle = admin_user_reset},
+		.handle = admin_make_change, .change = admin_user_reset,
+		.status = 201},
 	{"GET", "/admin/tokens", .auth = AUTH_USER, .role = USER_OWNER,
 		.handle = admin_token_list},
 	{"POST", "/admin/tokens", .auth = AUTH_USER, .role = USER_OWNER,
-		.body = BODY_JSON_SMALL, .handle = admin_token_create},
+		.body = BODY_JSON_SMALL, .handle = admin_make_change,
+		.change = admin_token_create, .status = 201},
 	{"DELETE", "/admin/tokens/{}", .auth = AUTH_USER, .role = USER_OWNER,
-		.handle = admin_token_revoke},
+		.handle = admin_make_change, .change = admin_token_revoke},
 	{"GET", "/admin/companies", .auth = AUTH_USER, .pooled = true,
 		.handle = admin_company_list},
 	{"POST", "/admin/companies", .auth = AUTH_USER, .role = USER_OWNER,
@@ -163,16 +173,71 @@ const struct route admin_routes[] = {
 	{.method = NULL},
 };
 
-static int run_job(struct db *db, void *arg, struct err *err)
+void admin_secret_free(char *secret)
+{
+	if (secret)
+		secret_wipe(secret, strlen(secret));
+	free(secret);
+}
+
+void admin_body_free(json_t *body)
+{
+	static const char *const secrets[] = {"password", "new_password", "code"};
+
+	/* The texts are the request's alone. */
+	for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
+		json_t *text = json_object_get(body, secrets[i]);
+
+		if (json_is_string(text))
+			secret_wipe((char *)json_string_value(text),
+				json_string_length(text));
+	}
+	json_decref(body);
+}
+
+void admin_verified_free(struct admin_verified *verified)
+{
+	if (verified)
+		admin_secret_free(verified->stored);
+	free(verified);
+}
+
+/* Whether what was verified is still the caller's password: it may have been
+ * changed or taken away by who keeps somebody out. */
+static int check_verified(
+	struct db *db, const struct admin_job *job, struct err *err)
+{
+	const struct session *session = &job->request->admission.session;
+	const char *verified = job->verified->stored;
+	char *stored = NULL;
+	struct user user = {0};
+	int found = store_user_password(db, session->login, &user, &stored, err);
+	bool same = found > 0 && str_eq(user.id, session->user_id) &&
+		    (stored && verified ? str_eq(stored, verified)
+					: stored == verified);
+
+	store_user_clear(&user);
+	admin_secret_free(stored);
+	if (found < 0)
+		return -1;
+	return same ? 0
+		    : err_set(err, ERR_INVALID,
+			      "the `password` was changed meanwhile");
+}
+
+int admin_run_change(struct db *db, void *arg, struct err *err)
 {
 	struct admin_job *job = arg;
 
-	return job->run(db, job, err);
+	if (job->verified && check_verified(db, job, err) < 0)
+		return -1;
+	return job->request->admission.route->change(db, job, err);
 }
 
-static void on_job_done(struct change *change)
+static void on_change_made(struct change *change)
 {
 	struct admin_job *job = (struct admin_job *)change;
+	const struct route *route = change->request->admission.route;
 	struct problem problem = PROBLEM_INIT;
 
 	if (change->result == 0 ||
@@ -185,40 +250,39 @@ static void on_job_done(struct change *change)
 		problem_set(&problem, PROBLEM_EXISTS, "%s", change->err.text);
 	else if (change->result < 0)
 		change_failed(change, "admin_change_failed", &problem);
-	reply_either(change->request, &problem, job->status,
+	reply_either(change->request, &problem,
+		route->status ? route->status : 200,
 		job->answer ? job->answer : json_object());
 	secret_wipe(job->token, sizeof(job->token));
-	json_decref(job->body);
+	admin_body_free(job->body);
+	admin_verified_free(job->verified);
 	free(job);
 }
 
-void admin_make_change(struct request *request)
+void admin_submit_change(struct request *request, struct admin_job *job)
 {
-	const struct route *route = request->admission.route;
-
-	admin_change(request, route->status ? route->status : 200, route->change);
-}
-
-void admin_change(struct request *request, int status,
-	int (*run)(struct db *db, struct admin_job *job, struct err *err))
-{
-	struct problem problem = PROBLEM_INIT;
-	struct admin_job *job = mem_new(struct admin_job);
-
-	if (request->admission.route->body == BODY_JSON_SMALL &&
-		json_field_parse_request(request, &job->body, &problem) < 0) {
-		free(job);
-		reply_problem(request, &problem);
-		return;
-	}
 	job->request = request;
-	job->run = run;
-	job->status = status;
 	job->param = request->admission.param;
 	job->company_id = admission_company(&request->admission);
 	job->now_us = clock_now_us(request->worker->shared->clock);
 	secret_user_token(job->token);
-	change_submit(request, &job->change, run_job, on_job_done);
+	change_submit(request, &job->change, admin_run_change, on_change_made);
+}
+
+void admin_make_change(struct request *request)
+{
+	struct problem problem = PROBLEM_INIT;
+	json_t *body = NULL;
+	struct admin_job *job;
+
+	if (request->admission.route->body == BODY_JSON_SMALL &&
+		json_field_parse_request(request, &body, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	job = mem_new(struct admin_job);
+	job->body = body;
+	admin_submit_change(request, job);
 }
 
 static int read_field(const char *name, const json_t *value,

@@ -31,27 +31,38 @@ extern const struct route admin_routes[];
 /* httpd/admin.json, an OpenAPI document as httpd/openapi.json is one. */
 extern const char admin_openapi[];
 
+/* A password of the caller's that was verified for a change. */
+struct admin_verified {
+	char *stored; /* what it was compared with; NULL: they have none */
+	char new_stored[SECRET_PASSWORD_SIZE]; /* of a new one; "": none */
+};
+/* NULL is fine. */
+void admin_verified_free(struct admin_verified *verified);
+/* Frees a secret, or the body of a request, and wipes what must not be found in
+ * memory. NULL is fine. */
+void admin_secret_free(char *secret);
+void admin_body_free(json_t *body);
+
 /* A change that a request makes. */
 struct admin_job {
 	struct change change; /* first */
 	const struct request *request;
-	/* On the committer's thread, in a transaction: 1 done, 0 what the path
-	 * names is not there, or -1. ERR_INVALID, ERR_EXISTS and ERR_NOT_FOUND
-	 * are told to the client in their words. */
-	int (*run)(struct db *db, struct admin_job *job, struct err *err);
-	int status;             /* of the answer when it is done */
 	const char *param;      /* of the path */
 	const char *company_id; /* which the caller sees; NULL: all */
 	json_t *body;           /* an object; NULL: the route takes none */
+	/* The change is made only while this is the caller's password; NULL: it
+	 * was not asked for. */
+	struct admin_verified *verified;
 	int64_t now_us;
-	json_t *answer;                /* by run; NULL stands for {} */
-	char token[SECRET_TOKEN_SIZE]; /* for what run makes; wiped after */
+	json_t *answer;                /* by the change; NULL stands for {} */
+	char token[SECRET_TOKEN_SIZE]; /* for what it makes; wiped after */
 };
 
-/* Reads the body, if the route takes one, has run make the change, and
- * answers. */
-void admin_change(struct request *request, int status,
-	int (*run)(struct db *db, struct admin_job *job, struct err *err));
+/* Has the change of the route made, and answers. The job is given away, with
+ * body and verified in it. */
+void admin_submit_change(struct request *request, struct admin_job *job);
+/* The same on the committer's thread. */
+int admin_run_change(struct db *db, void *arg, struct err *err);
 
 /* A field of a body: a text, or true and false, or a number; what is not given
  * stays as it is. */
@@ -108,22 +119,33 @@ json_t *admin_time(int64_t time_us);  /* null for 0 */
 json_t *admin_text(const char *text); /* null for NULL and "" */
 json_t *admin_render_user(const struct user *user);
 
-/* Handlers, see httpd/admin.json, and the changes that some of them make. */
+/* Handlers, see httpd/admin.json, and the changes that some of them make: on
+ * the committer's thread, in a transaction: 1 done, 0 what the path names is
+ * not there, or -1. ERR_INVALID, ERR_EXISTS and ERR_NOT_FOUND are told to the
+ * client in their words. */
 typedef void admin_handler(struct request *request);
 typedef int admin_changer(struct db *db, struct admin_job *job, struct err *err);
-/* Has the change of the route made. */
+/* Reads the body, if the route takes one, and has its change made. */
 admin_handler admin_make_change;
 
 /* admin_session.c: who is there, and what they come in by. */
 admin_handler admin_session_login, admin_session_link, admin_session_get,
-	admin_session_logout, admin_session_list, admin_session_end,
-	admin_session_end_others, admin_account_get, admin_account_password,
-	admin_totp_start, admin_totp_confirm, admin_totp_off;
+	admin_session_logout;
+admin_changer admin_session_end;
+/* Changes that ask for the caller's password. */
+admin_handler admin_session_new_password, admin_session_change_codes;
+
+/* admin_account.c: what users see and change of themselves. */
+admin_handler admin_account_get, admin_account_session_list;
+admin_changer admin_account_set_password, admin_account_totp_start,
+	admin_account_totp_confirm, admin_account_totp_off,
+	admin_account_session_end, admin_account_session_end_others;
 
 /* admin_user.c: users, and the tokens of programs. */
-admin_handler admin_user_list, admin_user_add, admin_user_update,
-	admin_user_remove, admin_user_link, admin_user_reset, admin_token_list,
-	admin_token_create, admin_token_revoke;
+admin_handler admin_user_list, admin_token_list;
+admin_changer admin_user_add, admin_user_update, admin_user_remove,
+	admin_user_link, admin_user_reset, admin_token_create,
+	admin_token_revoke;
 
 /* admin_tenant.c: companies, and what belongs to them. */
 admin_handler admin_company_list, admin_domain_list, admin_domain_get,

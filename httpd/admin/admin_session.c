@@ -1,6 +1,6 @@
 /*
- * admin_session: who is there: login and logout, links, and what users change
- * of themselves: password, codes of an app, sessions.
+ * admin_session: who is there: login and logout, links, and the password that
+ * some changes ask for.
  *
  * Invariants: a login makes a new session, whatever cookie came with it; an
  * unknown login takes as long to be refused as a wrong password, and whether a
@@ -12,12 +12,9 @@
  */
 #include "httpd/admin/admin.h"
 
-#include <ctype.h>
 #include <event2/http.h>
-#include <qrencode.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -64,19 +61,11 @@ struct session_change {
 	struct session session;
 };
 
-static void wipe_text(char *text)
-{
-	if (text)
-		secret_wipe(text, strlen(text));
-}
-
 static void session_change_free(struct session_change *job)
 {
 	secret_wipe(job->token, sizeof(job->token));
-	wipe_text(job->stored);
-	wipe_text(job->code);
-	free(job->stored);
-	free(job->code);
+	admin_secret_free(job->stored);
+	admin_secret_free(job->code);
 	free(job->login);
 	store_session_clear(&job->session);
 	free(job);
@@ -103,7 +92,7 @@ static int use_code(struct db *db, struct session_change *job,
 static int make_of_login(struct db *db, struct session_change *job,
 	const struct session_spec *spec, const uint8_t *hash, struct err *err)
 {
-	_cleanup_free_ char *stored = NULL;
+	char *stored = NULL;
 	struct user user;
 	int found = store_user_password(db, job->login, &user, &stored, err);
 
@@ -118,7 +107,7 @@ static int make_of_login(struct db *db, struct session_change *job,
 	else if (store_session_create(db, user.id, spec, hash, job->now_us,
 			 &job->session, err) < 0)
 		found = -1;
-	wipe_text(stored);
+	admin_secret_free(stored);
 	store_user_clear(&user);
 	return found;
 }
@@ -270,8 +259,13 @@ void admin_session_link(struct request *request)
 	change_submit(request, &job->change, run_session, on_session_made);
 }
 
-/* What a password is verified for. */
-enum purpose { FOR_LOGIN, FOR_NEW_PASSWORD, FOR_CODES };
+/* What a password is verified for: a login, or a change of who is logged in. */
+enum purpose {
+	FOR_LOGIN,
+	FOR_NEW_PASSWORD, /* who has none may set one */
+	FOR_CODES,
+	FOR_TOKEN, /* who has none makes one without, and so do programs */
+};
 
 /* A password, to be verified; and a new one, to be hashed. */
 struct verifying {
@@ -280,43 +274,33 @@ struct verifying {
 	enum purpose purpose;
 	json_t *body; /* has the passwords and the code */
 	const char *login;
-	const char *password;     /* NULL: the first one is being set */
+	const char *password;     /* NULL: none is needed */
 	const char *new_password; /* NULL: none is set */
 	const char *code;         /* NULL: none is given */
-	char *stored;             /* of the login; NULL: nobody's */
-	bool known;               /* there is such a user */
+	struct admin_verified *verified;
+	bool known; /* there is such a user */
 	bool good;
 	bool hashed;
-	char new_stored[SECRET_PASSWORD_SIZE];
 };
-
-/* Wipes a text of the body, which is the request's alone. */
-static void wipe_field(json_t *body, const char *name)
-{
-	wipe_text((char *)json_string_value(json_object_get(body, name)));
-}
 
 static void verifying_free(struct verifying *verifying)
 {
-	wipe_field(verifying->body, "password");
-	wipe_field(verifying->body, "new_password");
-	wipe_field(verifying->body, "code");
-	json_decref(verifying->body);
-	wipe_text(verifying->stored);
-	free(verifying->stored);
+	admin_body_free(verifying->body);
+	admin_verified_free(verifying->verified);
 	free(verifying);
 }
 
 static bool verify(struct work *work)
 {
 	struct verifying *verifying = (struct verifying *)work;
+	struct admin_verified *verified = verifying->verified;
 
 	verifying->good = verifying->password == NULL ||
 			  secret_password_is(
-				  verifying->password, verifying->stored);
+				  verifying->password, verified->stored);
 	if (verifying->good && verifying->new_password)
 		verifying->hashed = secret_password_hash(verifying->new_password,
-					    verifying->new_stored) == 0;
+					    verified->new_stored) == 0;
 	return true;
 }
 
@@ -329,14 +313,9 @@ static const char *text_of(const json_t *body, const char *name, size_t *n)
 	return text;
 }
 
-/* Reads the body: 0 or -1. */
+/* Reads the body: 0 or -1. What else it has is for the change. */
 static int read_passwords(struct verifying *verifying, struct problem *problem)
 {
-	static const char *const wanted[] = {
-		[FOR_LOGIN] = "`login` and `password`, and may have `code`",
-		[FOR_NEW_PASSWORD] = "`password` and `new_password`",
-		[FOR_CODES] = "`password`",
-	};
 	const enum purpose purpose = verifying->purpose;
 	json_t *body;
 	struct err err = ERR_INIT;
@@ -350,15 +329,19 @@ static int read_passwords(struct verifying *verifying, struct problem *problem)
 	if (purpose == FOR_LOGIN) {
 		verifying->login = text_of(body, "login", &n);
 		verifying->code = text_of(body, "code", &n);
-	} else if (purpose == FOR_NEW_PASSWORD) {
-		verifying->new_password = text_of(body, "new_password", &n);
+		if (n != json_object_size(body) || verifying->login == NULL ||
+			verifying->password == NULL)
+			return problem_set(problem, PROBLEM_VALIDATION,
+				"The body must have the texts `login` and "
+				"`password`, and may have `code`.");
 	}
-	if (n != json_object_size(body) || verifying->login == NULL ||
-		(verifying->password == NULL && verifying->new_password == NULL) ||
-		(verifying->new_password == NULL && purpose == FOR_NEW_PASSWORD))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The body must have the text%s %s.",
-			purpose == FOR_CODES ? "" : "s", wanted[purpose]);
+	if (purpose == FOR_NEW_PASSWORD) {
+		verifying->new_password = text_of(body, "new_password", &n);
+		if (verifying->new_password == NULL)
+			return problem_set(problem, PROBLEM_VALIDATION,
+				"The body must have the texts `password` and "
+				"`new_password`.");
+	}
 	if (verifying->password && strlen(verifying->password) > USER_PASSWORD_MAX)
 		return problem_set(problem, PROBLEM_VALIDATION,
 			"The `password` field is too long.");
@@ -369,77 +352,44 @@ static int read_passwords(struct verifying *verifying, struct problem *problem)
 	return 0;
 }
 
-/* Whoever has no password may set one where they are logged in by a link. */
-static int check_first_password(
+/* Whoever has no password may set one, or make a token, where they are logged
+ * in by a link. */
+static int check_password_given(
 	const struct verifying *verifying, struct problem *problem)
 {
 	const struct session *session = &verifying->request->admission.session;
+	bool has_none = verifying->verified->stored == NULL &&
+			session->kind == SESSION_BROWSER;
 
-	if (verifying->password ||
-		(verifying->stored == NULL && session->kind == SESSION_BROWSER))
+	if (verifying->password || (has_none && verifying->purpose != FOR_CODES) ||
+		(session->kind == SESSION_TOKEN &&
+			verifying->purpose == FOR_TOKEN))
 		return 0;
 	return problem_set(problem, PROBLEM_VALIDATION,
 		"The `password` field is missing: the present one.");
 }
 
-/* Reads the body and the stored password of the login, within what the throttle
- * allows, and has them compared. done is run on the worker's thread. */
-static void verify_password(struct request *request, enum purpose purpose,
-	void (*done)(struct task *task))
+static int check_throttle(
+	struct request *request, const char *login, struct problem *problem)
 {
-	struct worker *worker = request->worker;
-	struct verifying *verifying = mem_new(struct verifying);
-	struct problem problem = PROBLEM_INIT;
-	struct err err = ERR_INIT;
-	struct user user = {0};
-	int wait_s = 0, found = 0;
+	int wait_s = login_throttle_try(request->worker->shared->logins,
+		request->client, login, clock_monotonic_us());
 
-	verifying->request = request;
-	verifying->purpose = purpose;
-	if (purpose != FOR_LOGIN)
-		verifying->login = request->admission.session.login;
-	if (read_passwords(verifying, &problem) == 0 && verifying->password)
-		wait_s = login_throttle_try(worker->shared->logins,
-			request->client, verifying->login, clock_monotonic_us());
-	if (wait_s > 0) {
-		problem_set(&problem, PROBLEM_RATE,
-			"Too many wrong passwords or codes. Try again in %d "
-			"seconds.",
-			wait_s);
-		problem.retry_after_s = wait_s;
-	}
-	if (problem.kind == PROBLEM_NONE)
-		found = store_user_password(worker->db, verifying->login, &user,
-			&verifying->stored, &err);
-	if (found < 0) {
-		log_error(worker->log, "user_lookup_failed", "request",
-			request->id, "error", err.text);
-		problem_from_err(&problem, &err);
-	}
-	verifying->known = found > 0;
-	store_user_clear(&user);
-	if (problem.kind == PROBLEM_NONE)
-		check_first_password(verifying, &problem);
-	if (problem.kind != PROBLEM_NONE) {
-		reply_problem(request, &problem);
-		verifying_free(verifying);
-		return;
-	}
-	verifying->work.done.run = done;
-	verifying->work.tasks = worker->tasks;
-	verifying->work.company_id = "logins";
-	verifying->work.run = verify;
-	work_pool_submit(worker->shared->pool, &verifying->work);
+	if (wait_s == 0)
+		return 0;
+	problem_set(problem, PROBLEM_RATE,
+		"Too many wrong passwords or codes. Try again in %d seconds.",
+		wait_s);
+	problem->retry_after_s = wait_s;
+	return -1;
 }
 
-/* Whether the password is that of the login; else the answer is given. */
-static bool is_verified(struct verifying *verifying)
+/* The answer to a wrong password. */
+static void refuse(const struct verifying *verifying)
 {
 	struct request *request = verifying->request;
 	struct problem problem = PROBLEM_INIT;
 
-	if (verifying->good)
-		return true;
 	/* An unknown login may be a password in the wrong field. */
 	log_warn(request->worker->log, "login_refused", "request", request->id,
 		"user", verifying->known ? verifying->login : NULL, "client",
@@ -451,311 +401,109 @@ static bool is_verified(struct verifying *verifying)
 		problem_set(&problem, PROBLEM_VALIDATION,
 			"The `password` is wrong.");
 	reply_problem(request, &problem);
-	return false;
 }
 
-static void on_login_verified(struct task *task)
+static void submit_login(struct verifying *verifying)
 {
-	struct verifying *verifying = (struct verifying *)task;
 	struct request *request = verifying->request;
-	struct session_change *job;
+	struct session_change *job = session_change_new(request);
 
-	if (is_verified(verifying)) {
-		job = session_change_new(request);
-		job->login = mem_strdup(verifying->login);
-		job->code = mem_strdup(verifying->code);
-		job->stored = TAKE_PTR(verifying->stored);
-		change_submit(
-			request, &job->change, run_session, on_session_made);
-	}
-	verifying_free(verifying);
+	job->login = mem_strdup(verifying->login);
+	job->code = mem_strdup(verifying->code);
+	job->stored = TAKE_PTR(verifying->verified->stored);
+	change_submit(request, &job->change, run_session, on_session_made);
 }
 
-void admin_session_login(struct request *request)
+static void submit_change(struct verifying *verifying)
 {
-	verify_password(request, FOR_LOGIN, on_login_verified);
-}
-
-/* What users see and change of themselves. */
-
-void admin_account_get(struct request *request)
-{
-	struct err err = ERR_INIT;
-	json_t *object = NULL;
-	struct user user;
-	int found = store_user_find(request->worker->db, NULL,
-		request->admission.session.user_id, &user, &err);
-
-	if (found > 0) {
-		object = admin_render_user(&user);
-		json_object_set_new(object, "recovery_codes",
-			json_integer(user.recovery_codes));
-		store_user_clear(&user);
-	}
-	admin_reply_found(request, found, object, "user_lookup_failed", &err);
-}
-
-struct password_change {
-	struct change change; /* first */
-	const struct session *session;
-	char stored[SECRET_PASSWORD_SIZE];
-	int64_t now_us;
-};
-
-static int run_password(struct db *db, void *arg, struct err *err)
-{
-	const struct password_change *job = arg;
-
-	return store_user_set_password(db, NULL, job->session->user_id,
-		job->stored, job->session->id, job->now_us, err);
-}
-
-static void on_password_changed(struct change *change)
-{
-	struct password_change *job = (struct password_change *)change;
-	struct problem problem = PROBLEM_INIT;
-
-	if (change->result < 0)
-		change_failed(change, "password_change_failed", &problem);
-	else if (change->result == 0)
-		problem_fixed(&problem, PROBLEM_LOGIN);
-	reply_either(change->request, &problem, 200, json_object());
-	free(job);
-}
-
-static void password_is_good(const struct verifying *verifying)
-{
-	const struct request *request = verifying->request;
+	struct request *request = verifying->request;
+	struct admin_job *job = mem_new(struct admin_job);
 
 	if (verifying->password)
 		login_throttle_good(request->worker->shared->logins,
 			request->client, verifying->login);
+	job->body = TAKE_PTR(verifying->body);
+	job->verified = TAKE_PTR(verifying->verified);
+	admin_submit_change(request, job);
 }
 
-static void on_new_password_hashed(struct task *task)
+static void on_verified(struct task *task)
 {
 	struct verifying *verifying = (struct verifying *)task;
-	struct request *request = verifying->request;
 	struct problem problem = PROBLEM_INIT;
-	struct password_change *job;
 
-	if (is_verified(verifying) && verifying->hashed) {
-		password_is_good(verifying);
-		job = mem_new(struct password_change);
-		job->session = &request->admission.session;
-		job->now_us = clock_now_us(request->worker->shared->clock);
-		memcpy(job->stored, verifying->new_stored, sizeof(job->stored));
-		change_submit(request, &job->change, run_password,
-			on_password_changed);
-	} else if (verifying->good) {
+	if (!verifying->good) {
+		refuse(verifying);
+	} else if (verifying->new_password && !verifying->hashed) {
 		problem_fixed(&problem, PROBLEM_UNAVAILABLE);
-		reply_problem(request, &problem);
+		reply_problem(verifying->request, &problem);
+	} else if (verifying->purpose == FOR_LOGIN) {
+		submit_login(verifying);
+	} else {
+		submit_change(verifying);
 	}
 	verifying_free(verifying);
 }
 
-void admin_account_password(struct request *request)
+/* Reads the body and the stored password of the login, within what the throttle
+ * allows, has them compared, and then has the login or change made. */
+static void verify_password(struct request *request, enum purpose purpose)
 {
-	verify_password(request, FOR_NEW_PASSWORD, on_new_password_hashed);
-}
-
-/* Codes of an authenticator app. */
-
-/* An image of the text (ISO/IEC 18004), black on white whatever the page's
- * colours are, as phones want it. */
-static char *qr_svg(const char *text)
-{
-	enum { QUIET = 4 }; /* modules around it */
-	QRcode *code = QRcode_encodeString8bit(text, 0, QR_ECLEVEL_M);
-	struct buf svg = BUF_INIT;
-	int width = code ? code->width : 0;
-
-	if (code == NULL)
-		return NULL;
-	buf_printf(&svg,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" "
-		"viewBox=\"0 0 %d %d\" shape-rendering=\"crispEdges\">"
-		"<path fill=\"#fff\" d=\"M0 0h%dv%dH0z\"/>"
-		"<path d=\"",
-		width + 2 * QUIET, width + 2 * QUIET, width + 2 * QUIET,
-		width + 2 * QUIET);
-	for (int y = 0; y < width; y++)
-		for (int x = 0; x < width; x++)
-			if (code->data[y * width + x] & 1)
-				buf_printf(&svg, "M%d %dh1v1h-1z", x + QUIET,
-					y + QUIET);
-	buf_add_str(&svg, "\"/></svg>");
-	QRcode_free(code);
-	return svg.data;
-}
-
-/* What apps read from it, as they all do: a URI of
- * github.com/google/google-authenticator/wiki/Key-Uri-Format. */
-static char *totp_uri(const char *login, const char *secret)
-{
-	struct buf uri = BUF_INIT;
-
-	buf_add_str(&uri, "otpauth://totp/Postern:");
-	for (; *login; login++)
-		if (isalnum((unsigned char)*login) || strchr("-._~@", *login))
-			buf_add_char(&uri, *login);
-		else
-			buf_printf(&uri, "%%%02X", (unsigned char)*login);
-	buf_printf(&uri, "?secret=%s&issuer=Postern", secret);
-	return uri.data;
-}
-
-static int run_totp_start(struct db *db, struct admin_job *job, struct err *err)
-{
-	const struct session *session = &job->request->admission.session;
-	char text[TOTP_SECRET_TEXT_SIZE];
-	uint8_t secret[TOTP_SECRET_LEN];
-	char *uri, *svg;
-	int found = store_user_totp_start(db, session->user_id, secret, err);
-
-	wipe_field(job->body, "password");
-	if (found <= 0)
-		return found;
-	totp_secret_text(secret, text);
-	uri = totp_uri(session->login, text);
-	svg = qr_svg(uri);
-	job->answer = json_pack("{s:s, s:s, s:s, s:o}", "object", "totp",
-		"secret", text, "uri", uri, "qr", admin_text(svg));
-	wipe_text(uri);
-	wipe_text(svg);
-	free(uri);
-	free(svg);
-	secret_wipe(text, sizeof(text));
-	secret_wipe(secret, sizeof(secret));
-	return 1;
-}
-
-static int run_totp_off(struct db *db, struct admin_job *job, struct err *err)
-{
-	const char *id = job->request->admission.session.user_id;
-
-	wipe_field(job->body, "password");
-	return store_user_totp_off(db, NULL, id, err);
-}
-
-static void on_totp_start_verified(struct task *task)
-{
-	struct verifying *verifying = (struct verifying *)task;
-
-	if (is_verified(verifying)) {
-		password_is_good(verifying);
-		admin_change(verifying->request, 201, run_totp_start);
-	}
-	verifying_free(verifying);
-}
-
-static void on_totp_off_verified(struct task *task)
-{
-	struct verifying *verifying = (struct verifying *)task;
-
-	if (is_verified(verifying)) {
-		password_is_good(verifying);
-		admin_change(verifying->request, 200, run_totp_off);
-	}
-	verifying_free(verifying);
-}
-
-void admin_totp_start(struct request *request)
-{
-	verify_password(request, FOR_CODES, on_totp_start_verified);
-}
-
-void admin_totp_off(struct request *request)
-{
-	verify_password(request, FOR_CODES, on_totp_off_verified);
-}
-
-static int run_totp_confirm(struct db *db, struct admin_job *job, struct err *err)
-{
-	char codes[USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE];
-	const char *code = NULL;
-	const struct admin_field fields[] = {{"code", true, .text = &code}};
-	json_t *array;
-	int result;
-
-	if (admin_fields(job, fields, ARRAY_SIZE(fields), err) < 0)
-		return -1;
-	result = store_user_totp_confirm(db,
-		job->request->admission.session.user_id, code, job->now_us,
-		codes, err);
-	if (result <= 0)
-		return result;
-	array = json_array();
-	for (size_t i = 0; i < USER_RECOVERY_CODES; i++)
-		json_array_append_new(array, json_string(codes[i]));
-	job->answer = json_pack(
-		"{s:s, s:o}", "object", "recovery_codes", "codes", array);
-	secret_wipe(codes, sizeof(codes));
-	return 1;
-}
-
-void admin_totp_confirm(struct request *request)
-{
-	admin_change(request, 200, run_totp_confirm);
-}
-
-/* The sessions of a user. */
-
-void admin_session_list(struct request *request)
-{
-	const struct worker *worker = request->worker;
-	const struct session *own = &request->admission.session;
-	int64_t now_us = clock_now_us(worker->shared->clock);
-	struct session_list list = {0};
+	struct worker *worker = request->worker;
+	struct verifying *verifying = mem_new(struct verifying);
+	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
-	json_t *data = json_array();
-	int result = store_session_list_browsers(worker->db, own->user_id,
-		now_us, now_us - worker->conf->admin.session_idle_ms * 1000,
-		&list, &err);
+	struct user user = {0};
+	int found = 0;
 
-	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(data,
-			json_pack("{s:s, s:s, s:b, s:s, s:o, s:o, s:o}", "object",
-				"browser_session", "id", list.items[i].id,
-				"current", str_eq(list.items[i].id, own->id),
-				"origin", list.items[i].origin, "created_at",
-				admin_time(list.items[i].created_us),
-				"last_used_at",
-				admin_time(list.items[i].last_used_us),
-				"expires_at",
-				admin_time(list.items[i].expires_us)));
-	if (result == 0)
-		store_session_list_free(&list);
-	admin_reply_list(request, result, data, "session_list_failed", &err);
+	verifying->request = request;
+	verifying->purpose = purpose;
+	verifying->verified = mem_new(struct admin_verified);
+	if (purpose != FOR_LOGIN)
+		verifying->login = request->admission.session.login;
+	if (read_passwords(verifying, &problem) == 0 && verifying->password)
+		check_throttle(request, verifying->login, &problem);
+	if (problem.kind == PROBLEM_NONE)
+		found = store_user_password(worker->db, verifying->login, &user,
+			&verifying->verified->stored, &err);
+	if (found < 0) {
+		log_error(worker->log, "user_lookup_failed", "request",
+			request->id, "error", err.text);
+		problem_from_err(&problem, &err);
+	}
+	verifying->known = found > 0;
+	store_user_clear(&user);
+	if (problem.kind == PROBLEM_NONE)
+		check_password_given(verifying, &problem);
+	if (problem.kind != PROBLEM_NONE) {
+		reply_problem(request, &problem);
+		verifying_free(verifying);
+		return;
+	}
+	verifying->work.done.run = on_verified;
+	verifying->work.tasks = worker->tasks;
+	verifying->work.company_id = "logins";
+	verifying->work.run = verify;
+	work_pool_submit(worker->shared->pool, &verifying->work);
 }
 
-static int run_session_end(struct db *db, struct admin_job *job, struct err *err)
+void admin_session_login(struct request *request)
 {
-	return store_session_end_browser(
-		db, job->request->admission.session.user_id, job->param, err);
+	verify_password(request, FOR_LOGIN);
 }
 
-void admin_session_end(struct request *request)
+void admin_session_new_password(struct request *request)
 {
-	admin_change(request, 200, run_session_end);
+	verify_password(request, FOR_NEW_PASSWORD);
 }
 
-static int run_session_end_others(
-	struct db *db, struct admin_job *job, struct err *err)
+void admin_session_change_codes(struct request *request)
 {
-	const struct session *own = &job->request->admission.session;
-
-	return store_user_end_sessions(db, own->user_id, own->id, err) < 0 ? -1
-									   : 1;
-}
-
-void admin_session_end_others(struct request *request)
-{
-	admin_change(request, 200, run_session_end_others);
+	verify_password(request, FOR_CODES);
 }
 
 /* A token is revoked by its id, and so may it end itself. */
-static int run_logout(struct db *db, struct admin_job *job, struct err *err)
+int admin_session_end(struct db *db, struct admin_job *job, struct err *err)
 {
 	const struct session *session = &job->request->admission.session;
 
@@ -767,5 +515,5 @@ static int run_logout(struct db *db, struct admin_job *job, struct err *err)
 void admin_session_logout(struct request *request)
 {
 	reply_cookie(request, "", 0);
-	admin_change(request, 200, run_logout);
+	admin_make_change(request);
 }

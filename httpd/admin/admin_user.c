@@ -1,7 +1,7 @@
 /*
  * admin_user: users, and the tokens of programs.
  *
- * Threads: the worker's; functions run_*() are the committer's.
+ * Threads: the worker's; changes are the committer's.
  */
 #include "httpd/admin/admin.h"
 
@@ -78,7 +78,7 @@ static int add_link(struct db *db, struct admin_job *job, const char *user_id,
 }
 
 /* Without a password: the answer has a link by which the user comes in. */
-static int run_user_add(struct db *db, struct admin_job *job, struct err *err)
+int admin_user_add(struct db *db, struct admin_job *job, struct err *err)
 {
 	const char *role = NULL;
 	struct user_spec spec = {.role = USER_VIEWER};
@@ -106,12 +106,7 @@ static int run_user_add(struct db *db, struct admin_job *job, struct err *err)
 		       : 1;
 }
 
-void admin_user_add(struct request *request)
-{
-	admin_change(request, 201, run_user_add);
-}
-
-static int run_user_update(struct db *db, struct admin_job *job, struct err *err)
+int admin_user_update(struct db *db, struct admin_job *job, struct err *err)
 {
 	const char *word = NULL;
 	const struct admin_field fields[] = {{"role", true, .text = &word}};
@@ -123,24 +118,14 @@ static int run_user_update(struct db *db, struct admin_job *job, struct err *err
 	return store_user_set_role(db, job->company_id, job->param, role, err);
 }
 
-void admin_user_update(struct request *request)
-{
-	admin_change(request, 200, run_user_update);
-}
-
-static int run_user_remove(struct db *db, struct admin_job *job, struct err *err)
+int admin_user_remove(struct db *db, struct admin_job *job, struct err *err)
 {
 	return store_user_remove(db, job->company_id, job->param, err);
 }
 
-void admin_user_remove(struct request *request)
-{
-	admin_change(request, 200, run_user_remove);
-}
-
 /* For who has lost password or phone, or may no longer be the only one who has
  * them. */
-static int run_user_reset(struct db *db, struct admin_job *job, struct err *err)
+int admin_user_reset(struct db *db, struct admin_job *job, struct err *err)
 {
 	int found = store_user_reset(db, job->company_id, job->param, err);
 
@@ -150,12 +135,7 @@ static int run_user_reset(struct db *db, struct admin_job *job, struct err *err)
 	return add_link(db, job, job->param, err) < 0 ? -1 : 1;
 }
 
-void admin_user_reset(struct request *request)
-{
-	admin_change(request, 201, run_user_reset);
-}
-
-static int run_user_link(struct db *db, struct admin_job *job, struct err *err)
+int admin_user_link(struct db *db, struct admin_job *job, struct err *err)
 {
 	struct user user;
 	int found = store_user_find(db, job->company_id, job->param, &user, err);
@@ -168,12 +148,7 @@ static int run_user_link(struct db *db, struct admin_job *job, struct err *err)
 	return found;
 }
 
-void admin_user_link(struct request *request)
-{
-	admin_change(request, 201, run_user_link);
-}
-
-/* Tokens: everybody makes their own; those who see them revoke them. */
+/* Tokens: owners make their own, and revoke those of all whom they see. */
 
 static json_t *render_token(const struct session *token)
 {
@@ -202,7 +177,7 @@ void admin_token_list(struct request *request)
 	admin_reply_list(request, result, data, "token_list_failed", &err);
 }
 
-static int run_token_create(struct db *db, struct admin_job *job, struct err *err)
+int admin_token_create(struct db *db, struct admin_job *job, struct err *err)
 {
 	enum { DAYS_MAX = 3650 };
 	struct session_spec spec = {
@@ -232,17 +207,7 @@ static int run_token_create(struct db *db, struct admin_job *job, struct err *er
 	return 1;
 }
 
-void admin_token_create(struct request *request)
-{
-	admin_change(request, 201, run_token_create);
-}
-
-static int run_token_revoke(struct db *db, struct admin_job *job, struct err *err)
+int admin_token_revoke(struct db *db, struct admin_job *job, struct err *err)
 {
 	return store_session_revoke_token(db, job->company_id, job->param, err);
-}
-
-void admin_token_revoke(struct request *request)
-{
-	admin_change(request, 200, run_token_revoke);
 }

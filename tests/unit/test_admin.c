@@ -21,6 +21,7 @@
 #include "httpd/admin/login_throttle.h"
 #include "httpd/gate/credentials.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/temp_db.h"
 
 static bool is_pattern(const char *path, const char *pattern)
 {
@@ -404,6 +405,70 @@ static void test_throttle_mapped(void **state)
 	login_throttle_free(throttle);
 }
 
+static int count_run(struct db *db, struct admin_job *job, struct err *err)
+{
+	(void)db;
+	(void)err;
+	job->now_us++;
+	return 1;
+}
+
+/* A change for which a password was verified is made only while that is the
+ * password: somebody may have taken it away from who knew it. */
+static void test_verified_change(void **state)
+{
+	static const struct {
+		const char *verified;
+		const char *now; /* NULL: it was reset */
+		bool made;
+	} cases[] = {
+		{"stored", "stored", true},
+		{"stored", "another", false},
+		{"stored", NULL, false},
+		{NULL, NULL, true},
+		{NULL, "stored", false},
+	};
+	struct temp_db *temp = *state;
+	const struct route route = {.method = "POST", .change = count_run};
+	const struct user_spec spec = {NULL, "ann", USER_OWNER, "stored"};
+	struct request request = {.admission.route = &route};
+	struct session *session = &request.admission.session;
+	struct user ann;
+
+	OK(store_user_add(temp->db, &spec, 1, &ann, &why));
+	session->login = ann.login;
+	memcpy(session->user_id, ann.id, ID_SIZE);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct admin_verified verified = {
+			.stored = (char *)cases[i].verified};
+		struct admin_job job = {
+			.request = &request, .verified = &verified};
+		struct err err = ERR_INIT;
+		int result;
+
+		assert_int_equal(
+			cases[i].now
+				? store_user_set_password(temp->db, NULL,
+					  ann.id, cases[i].now, NULL, 1, NULL)
+				: store_user_reset(temp->db, NULL, ann.id, NULL),
+			1);
+		result = admin_run_change(temp->db, &job, &err);
+		if ((result == 1) != cases[i].made || job.now_us != cases[i].made)
+			fail_msg("case %zu: %d, %s", i, result, err.text);
+		assert_true(result == 1 || err.code == ERR_INVALID);
+	}
+	assert_int_equal(store_user_remove(temp->db, NULL, ann.id, NULL), 1);
+	{
+		struct admin_verified verified = {0};
+		struct admin_job job = {
+			.request = &request, .verified = &verified};
+		struct err err = ERR_INIT;
+
+		assert_int_equal(admin_run_change(temp->db, &job, &err), -1);
+	}
+	store_user_clear(&ann);
+}
+
 /* Without Debian's packages the dashboard is plain, and the log names them. */
 static void test_web_without_packages(void **state)
 {
@@ -443,6 +508,8 @@ int main(void)
 		cmocka_unit_test(test_throttle_two_steps),
 		cmocka_unit_test(test_throttle_networks),
 		cmocka_unit_test(test_throttle_mapped),
+		cmocka_unit_test_setup_teardown(
+			test_verified_change, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test(test_web_without_packages),
 	};
 
