@@ -297,7 +297,8 @@ int store_email_record(struct db *db, const char *ticket, const char *queue_id,
 {
 	static const char sql_record[] =
 		"UPDATE email SET state = 'sent', decided_us = $now,"
-		" queue_id = $queue_id, last_event = 'sent'"
+		" queue_id = $queue_id, last_event = 'sent',"
+		" closed = ($queue_id = '')"
 		" WHERE ticket = $ticket AND state = 'staged'";
 	int changed = db_change(db, sql_record,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$queue_id", queue_id),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/store/store_held.h"
 
 /* The columns of `email e`, without its content. */
 #define COLUMNS                                                                \
@@ -225,41 +226,31 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 	return 1;
 }
 
-/* Each index has these alone. What Postfix was never given, a test, has no
- * queue id and is no news to anybody. */
+/* Each index has these alone. */
 int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *err)
 {
 #define COUNT(from) "SELECT count(*) FROM (SELECT 1 FROM " from " LIMIT $max)"
 	static const char sql_staged[] = COUNT(
 		"email INDEXED BY email_staged"
 		" WHERE state = 'staged' AND queue_id IS NULL");
-	static const char sql_open[] = COUNT(
-		"email INDEXED BY email_open"
-		" WHERE last_event IN ('sent', 'delivery_delayed')");
+	static const char sql_queued[] = COUNT(
+		"email INDEXED BY email_open WHERE last_event = 'sent'"
+		" AND last_event IN ('sent', 'delivery_delayed')"
+		" AND closed = 0");
 	static const char sql_deferred[] = COUNT(
 		"email INDEXED BY"
 		" email_by_trouble WHERE last_event = 'delivery_delayed'"
 		" AND last_event IN"
 		" ('delivery_delayed', 'bounced', 'failed', 'complained')");
-	static const char sql_tests[] = COUNT(
-		"email INDEXED BY"
-		" email_by_queue_id WHERE queue_id = ''");
-	static const char sql_held[] = COUNT("held");
 #undef COUNT
 	const struct db_param *params = DB_PARAMS(
 		DB_INT("$max", EMAIL_QUEUE_MAX));
-	int64_t open, tests;
 
 	if (row_number(db, sql_staged, params, &queue_r->staged, err) < 0 ||
-		row_number(db, sql_open, params, &open, err) < 0 ||
-		row_number(db, sql_deferred, params, &queue_r->deferred, err) < 0 ||
-		row_number(db, sql_tests, params, &tests, err) < 0 ||
-		row_number(db, sql_held, params, &queue_r->held, err) < 0)
+		row_number(db, sql_queued, params, &queue_r->queued, err) < 0 ||
+		row_number(db, sql_deferred, params, &queue_r->deferred, err) < 0)
 		return -1;
-	queue_r->queued = open - queue_r->deferred - tests;
-	if (queue_r->queued < 0)
-		queue_r->queued = 0;
-	return 0;
+	return store_held_count(db, EMAIL_QUEUE_MAX, &queue_r->held, err);
 }
 
 /* Search */

@@ -761,12 +761,13 @@ int store_log_silence(struct db *db, int64_t from_us, int64_t to_us,
 	enum { LOOK_MAX = 1000 };
 	static const char sql_silent[] =
 		"SELECT s.decided_us FROM (SELECT e.seq, e.decided_us,"
-		" e.last_event, e.state, e.queue_id FROM email e"
+		" e.last_event, e.state FROM email e"
 		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
-		" AND e.decided_us >= $from AND e.decided_us < $to"
+		" AND e.closed = 0 AND e.decided_us >= $from AND e.decided_us "
+		"< $to"
 		" ORDER BY e.decided_us DESC LIMIT $max) s"
 		" WHERE s.last_event = 'sent' AND s.state = 'sent'"
-		" AND s.queue_id <> '' AND NOT EXISTS"
+		" AND NOT EXISTS"
 		" (SELECT 1 FROM hop h WHERE h.email = s.seq) LIMIT 1";
 
 	return row_number(db, sql_silent,
@@ -828,8 +829,9 @@ int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us,
 		" AS seen"
 		" FROM email e CROSS JOIN email_recipient r ON r.email = e.seq"
 		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
+		" AND e.closed = 0"
 		" AND e.decided_us >= $from AND e.decided_us < $to"
-		" AND e.state = 'sent' AND e.queue_id <> ''"
+		" AND e.state = 'sent'"
 		" AND r.state IN ('queued', 'deferred', 'handed_on')"
 		" ORDER BY e.decided_us LIMIT $limit";
 

@@ -384,19 +384,22 @@ static int write_email(
 	struct db *db, const struct email_facts *facts, struct err *err)
 {
 	static const char sql_settle[] =
-		"UPDATE email SET last_event = $event WHERE seq = $email"
-		" AND state = 'sent' AND last_event <> $event";
+		"UPDATE email SET last_event = $event, closed = $closed"
+		" WHERE seq = $email AND state = 'sent'"
+		" AND (last_event <> $event OR closed <> $closed)";
 	size_t counts[FATES] = {0};
+	bool closed = true;
 
 	for (size_t i = 0; i < facts->fates.n; i++) {
 		counts[facts->fates.items[i].fate]++;
+		closed &= !fate_is_open(facts->fates.items[i].fate);
 		if (facts->moved[i] && write_recipient(db, facts->email,
 					       &facts->fates.items[i], err) < 0)
 			return -1;
 	}
 	return db_change(db, sql_settle,
 		DB_PARAMS(DB_TEXT("$event", fate_last_event(counts)),
-			DB_INT("$email", facts->email)),
+			DB_INT("$closed", closed), DB_INT("$email", facts->email)),
 		err);
 }
 

@@ -143,6 +143,47 @@ static void test_recipients(void **state)
 	OK(db_check(db, &why));
 }
 
+/* 0012 closes tests, and what was sent before anybody read the log. */
+static void test_closed(void **state)
+{
+	static const char sql_emails[] =
+		"INSERT INTO email (seq, id, ticket, company_id, key_id, "
+		"domain,"
+		" sender, header_from, reply_to, subject, message_id,"
+		" created_us, state, queue_id, last_event)"
+		" SELECT value, value, value, '', '', '', '', '', '', '', '', "
+		"1,"
+		" iif(value = 5, 'staged', 'sent'), iif(value = 4, '', '4X'),"
+		" iif(value = 5, NULL, iif(value = 3, 'delivered', 'sent'))"
+		" FROM json_each('[1, 2, 3, 4, 5]');"
+		"INSERT INTO email_recipient (email, n, kind, address, state)"
+		" VALUES (1, 0, 'to', 'a@x.test', 'unknown'),"
+		" (2, 0, 'to', 'a@x.test', 'unknown'),"
+		" (2, 1, 'to', 'b@x.test', 'handed_on'),"
+		" (3, 0, 'to', 'a@x.test', 'delivered'),"
+		" (4, 0, 'to', 'a@x.test', 'queued'),"
+		" (5, 0, 'to', 'a@x.test', 'queued')";
+	static const char sql_closed[] =
+		"SELECT group_concat(seq, ' ') FROM email WHERE closed = 1";
+	static const char sql_open[] =
+		"SELECT group_concat(seq, ' ') FROM email INDEXED BY email_open"
+		" WHERE last_event IN ('sent', 'delivery_delayed')"
+		" AND closed = 0";
+	const struct migrate_list before = {migrations, 11};
+	struct db *db = open_empty(state);
+	_cleanup_free_ char *closed = NULL, *open = NULL;
+	int applied;
+
+	OK(migrate_run_list(db, &before, 1, &applied, &why));
+	OK(db_exec(db, sql_emails, &why));
+	OK(migrate_run(db, 2, &applied, &why));
+	closed = temp_db_text(db, sql_closed);
+	assert_string_equal(closed, "1 4");
+	open = temp_db_text(db, sql_open);
+	assert_string_equal(open, "2");
+	OK(db_check(db, &why));
+}
+
 static void test_check(void **state)
 {
 	static const struct {
@@ -323,6 +364,7 @@ int main(void)
 		TEST(embedded),
 		TEST(step_by_step),
 		TEST(recipients),
+		TEST(closed),
 		TEST(check),
 		TEST(run_refuses),
 		TEST(all_or_nothing),

@@ -352,6 +352,51 @@ static void test_together(void **state)
 	assert_string_equal(last, "sent");
 }
 
+/* What is counted as queued, and what is looked for in the queue. */
+static void check_open(struct temp_db *temp, int64_t queued, int64_t deferred,
+	size_t recipients)
+{
+	struct open_recipients open;
+	struct email_queue queue;
+
+	OK(store_email_queue(temp->db, &queue, &why));
+	assert_int_equal(queue.queued, queued);
+	assert_int_equal(queue.deferred, deferred);
+	OK(store_open_recipients(temp->db, 0, INT64_MAX, 100, &open, &why));
+	assert_int_equal(open.n, recipients);
+	store_open_recipients_free(&open);
+}
+
+/* An email is open as long as one of its recipients is, and no test ever is. */
+static void test_open(void **state)
+{
+	struct temp_db *temp = *state;
+	struct temp_tenant tenant;
+	struct email email;
+	int64_t seq = begin(temp);
+
+	temp_db_tenant(temp->db, "Other", "other.test", &tenant);
+	temp_db_email(&tenant, &email);
+	OK(store_email_stage(temp->db, &email, &why));
+	assert_int_equal(
+		store_email_record(temp->db, email.ticket, "", 2000, NULL), 1);
+	store_email_clear(&email);
+	check_open(temp, 1, 0, 3);
+	add(temp, seq, 0, FACT_LOST, "a", 10);
+	add(temp, seq, 1, FACT_DELIVERED, "b", 10);
+	check_open(temp, 1, 0, 1);
+	add(temp, seq, 2, FACT_LOST, "c", 10);
+	check_open(temp, 0, 0, 0);
+	/* It is found after all. */
+	add(temp, seq, 2, FACT_DEFERRED, "d", 20);
+	check_open(temp, 0, 1, 1);
+	add(temp, seq, 0, FACT_HANDED_ON, "e", 20);
+	add(temp, seq, 2, FACT_DELIVERED, "f", 30);
+	check_open(temp, 1, 0, 1);
+	add(temp, seq, 0, FACT_DELIVERED, "g", 30);
+	check_open(temp, 0, 0, 0);
+}
+
 /* One that the log has told of, and that waits, hides none of which it has told
  * nothing. */
 static void test_silence(void **state)
@@ -391,6 +436,7 @@ int main(void)
 		TEST(test_queue_ids),
 		TEST(test_removed),
 		TEST(test_together),
+		TEST(test_open),
 		TEST(test_silence),
 	};
 

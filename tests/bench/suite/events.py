@@ -105,7 +105,7 @@ def read_old(mail, count, recipients):
     mail.box.httpd().send({"from": items.SENDER, "to": addresses, "text": "x"})
     settled(mail)
     mail.box.stop("events")
-    chosen = {"queue_id": "queue_of(n)", "last_event": "'sent'"}
+    chosen = {"queue_id": "queue_of(n)", "last_event": "'sent'", "closed": "0"}
     emails = store.fill(
         mail.database, count, chosen=chosen, functions={"queue_of": queue_id},
         pattern="(SELECT max(seq) FROM email)",
