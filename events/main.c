@@ -2,34 +2,28 @@
  * postern-events: reads Postfix's log, and keeps what became of each recipient.
  *
  * One thread reads, stores and waits for signals. Where it reads is chosen
- * once, at the start. The exit status is one of sysexits.h; a supervisor starts
- * it again, and it goes on where it was.
+ * once, at the start (source). The exit status is one of sysexits.h; a
+ * supervisor starts it again, and it goes on where it was.
  */
-#include <errno.h>
-#include <grp.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/daemon.h"
 #include "core/base/log.h"
 #include "core/base/secret.h"
-#include "core/base/str.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
-#include "core/postfix/postconf.h"
 #include "core/db/db_file.h"
 #include "core/db/migrate.h"
 #include "core/metrics/metrics.h"
 #include "core/postfix/postfix_queue.h"
 #include "events/reader.h"
 #include "events/repair.h"
+#include "events/source.h"
 
 enum {
 	/* Until the next look at the log, when all was read. Where there is
@@ -54,13 +48,6 @@ static const struct daemon_about about = {
 	.flag_help = "say where the log would be read, and end",
 };
 
-/* What was learnt of Postfix at the start. */
-struct postfix {
-	char *instance;     /* the first part of its tags */
-	char *maillog_file; /* "": it logs to syslog */
-	char *owner;        /* the user that it runs as */
-};
-
 struct daemon {
 	const char *conf_path;
 	struct daemon_given given;
@@ -69,10 +56,7 @@ struct daemon {
 	struct log *log;
 	struct db *db;
 	struct db_file_id file;
-	struct postfix postfix;
-	enum events_source source;
-	char *log_file;
-	char *cursor; /* the name of the source's position */
+	struct source_place place;
 	struct reader *reader;
 	struct postfix_queue *queue;
 	struct repair *repair;
@@ -91,180 +75,9 @@ static void clear(struct daemon *daemon)
 	postfix_queue_free(daemon->queue);
 	reader_free(daemon->reader);
 	db_close(daemon->db);
-	free(daemon->log_file);
-	free(daemon->cursor);
-	free(daemon->postfix.instance);
-	free(daemon->postfix.maillog_file);
-	free(daemon->postfix.owner);
+	source_place_clear(&daemon->place);
 	log_free(daemon->log);
 	conf_free(daemon->conf);
-}
-
-/* An old log may be read where there is no Postfix. */
-static int ask_postfix(struct daemon *daemon, struct err *err)
-{
-	static const char *const names[] = {
-		"syslog_name", "maillog_file", "mail_owner"};
-	char *values[ARRAY_SIZE(names)] = {NULL, NULL, NULL};
-
-	if (postconf_read(daemon->conf->submission.postfix_config, names,
-		    ARRAY_SIZE(names), values, err) < 0 &&
-		daemon->once == NULL)
-		return -1;
-	daemon->postfix.instance = str_empty(values[0]) ? mem_strdup("postfix")
-							: TAKE_PTR(values[0]);
-	daemon->postfix.maillog_file = values[1];
-	daemon->postfix.owner = values[2];
-	free(values[0]);
-	return 0;
-}
-
-static int open_journal(struct daemon *daemon, const char *position,
-	struct source **source_r, struct err *err)
-{
-	const char *owner = daemon->postfix.owner;
-	const struct passwd *user = getpwnam(
-		str_empty(owner) ? "postfix" : owner);
-
-	if (user == NULL)
-		return err_set(err, ERR_CONFIG,
-			"there is no user %s, as whom Postfix runs", owner);
-	return source_journal_open(
-		&(struct journal_match){daemon->conf->events.journal,
-			(int64_t)user->pw_uid, daemon->postfix.instance},
-		position, source_r, err);
-}
-
-static int open_source(void *arg, const char *position,
-	struct source **source_r, struct err *err)
-{
-	struct daemon *daemon = arg;
-
-	if (daemon->once)
-		return source_file_once(daemon->once, source_r, err);
-	if (daemon->source == EVENTS_JOURNAL)
-		return open_journal(daemon, position, source_r, err);
-	return source_file_open(daemon->log_file, position, source_r, err);
-}
-
-static const char *syslog_file(void)
-{
-	static const char *const files[] = {
-		"/var/log/mail.log", "/var/log/maillog"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (access(files[i], R_OK) == 0)
-			return files[i];
-	return NULL;
-}
-
-/* Whether the journal has something of Postfix. */
-static bool journal_has_postfix(struct daemon *daemon, struct err *err)
-{
-	_cleanup_(source) struct source *source = NULL;
-	struct source_line line;
-
-	if (open_journal(daemon, NULL, &source, err) < 0)
-		return false;
-	if (source_next(source, &line, err) == 1)
-		return true;
-	err_set(err, ERR_NOT_FOUND, "the journal has no line of Postfix");
-	return false;
-}
-
-/* The file that the settings name, or Postfix's, or syslog's. */
-static const char *choose_file(struct daemon *daemon, const char **why_r)
-{
-	if (!str_empty(daemon->conf->events.log_file)) {
-		*why_r = "events.log_file names it";
-		return daemon->conf->events.log_file;
-	}
-	if (!str_empty(daemon->postfix.maillog_file)) {
-		*why_r = "it is Postfix's maillog_file";
-		return daemon->postfix.maillog_file;
-	}
-	*why_r = "it is syslog's";
-	return syslog_file();
-}
-
-/* Whether the group exists and this process is not in it. */
-static bool lacks_group(const char *name)
-{
-	const struct group *group = getgrnam(name);
-	gid_t groups[256];
-	int n = getgroups(ARRAY_SIZE(groups), groups);
-
-	if (group == NULL || geteuid() == 0 || getegid() == group->gr_gid)
-		return false;
-	while (n > 0)
-		if (groups[--n] == group->gr_gid)
-			return false;
-	return true;
-}
-
-/* Says what to do about a log that this user may not read. */
-static int cannot_read(const char *what, const char *group, struct err *err)
-{
-	const struct passwd *user = getpwuid(geteuid());
-	const char *name = user ? user->pw_name : "that runs it";
-
-	return err_set(err, ERR_CONFIG,
-		"%s may not be read by the user %s, who is not in the group "
-		"%s: usermod -aG %s %s, and start postern-events again",
-		what, name, group, group, name);
-}
-
-/* The file need not be there yet. */
-static int check_file(const char *path, struct err *err)
-{
-	const struct group *group = NULL;
-	struct stat st;
-
-	if (access(path, R_OK) == 0 || errno == ENOENT)
-		return 0;
-	if (errno == EACCES && stat(path, &st) == 0 && st.st_mode & S_IRGRP)
-		group = getgrgid(st.st_gid);
-	if (group && lacks_group(group->gr_name))
-		return cannot_read(path, group->gr_name, err);
-	return err_set(err, ERR_CONFIG,
-		"%s: Permission denied, and no group may read it: see "
-		"WHERE IT READS in postern-events(8)",
-		path);
-}
-
-static int choose_source(
-	struct daemon *daemon, const char **why_r, struct err *err)
-{
-	struct err no_journal = ERR_INIT;
-	const char *why, *file = choose_file(daemon, &why);
-	bool of_syslog = file == NULL || str_starts(why, "it is syslog");
-
-	daemon->source = (enum events_source)daemon->conf->events.source;
-	if (daemon->source == EVENTS_AUTO && of_syslog &&
-		journal_has_postfix(daemon, &no_journal))
-		daemon->source = EVENTS_JOURNAL;
-	if (daemon->source == EVENTS_JOURNAL) {
-		*why_r = daemon->conf->events.source == EVENTS_JOURNAL
-				 ? "events.source names it"
-				 : "Postfix has no maillog_file, and is in it";
-		if (str_empty(daemon->conf->events.journal) &&
-			lacks_group("systemd-journal") && lacks_group("adm"))
-			return cannot_read("the journal", "systemd-journal", err);
-		return 0;
-	}
-	if (file == NULL && lacks_group("systemd-journal"))
-		return cannot_read("the journal", "systemd-journal", err);
-	if (file == NULL)
-		return err_set(err, ERR_CONFIG,
-			"no log of Postfix was found: it has no maillog_file, "
-			"there is no /var/log/mail.log that this user may read "
-			"(group adm), and the journal (group systemd-journal) "
-			"does not help: %s",
-			no_journal.code ? no_journal.text : "it is not wanted");
-	daemon->source = EVENTS_FILE;
-	daemon->log_file = mem_strdup(file);
-	*why_r = why;
-	return check_file(file, err);
 }
 
 static int each_message(void *queue,
@@ -287,59 +100,38 @@ static int open_queue(struct daemon *daemon, struct err *err)
 static int check(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
-	const char *why;
+	const struct source_place *place = &daemon->place;
 
-	if (ask_postfix(daemon, &err) < 0 ||
-		choose_source(daemon, &why, &err) < 0 ||
-		(daemon->source == EVENTS_JOURNAL &&
-			!journal_has_postfix(daemon, &err))) {
+	if (source_choose(daemon->conf, NULL, &daemon->place, &err) < 0 ||
+		source_check(place, &err) < 0) {
 		fprintf(stderr, "postern-events: %s\n", err.text);
 		return err_info(err.code)->exit_status;
 	}
 	printf("%s is read, since %s\n",
-		daemon->log_file ? daemon->log_file : "the journal", why);
+		place->file ? place->file : "the journal", place->why);
 	return EX_OK;
-}
-
-static int choose(struct daemon *daemon, struct err *err)
-{
-	const char *why;
-
-	if (choose_source(daemon, &why, err) < 0)
-		return -1;
-	if (daemon->log_file)
-		log_info(daemon->log, "source", "source", "file", "file",
-			daemon->log_file, "why", why);
-	else
-		log_info(daemon->log, "source", "source", "journal", "why", why);
-	return 0;
 }
 
 static int start(struct daemon *daemon, struct err *err)
 {
 	const char *database = daemon->conf->store.database;
+	const struct source_place *place = &daemon->place;
 
 	if (migrate_check_file(database, err) < 0 ||
 		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
 		db_file_same(database, &daemon->file, err) < 0 ||
-		ask_postfix(daemon, err) < 0 ||
-		(daemon->once == NULL && (choose(daemon, err) < 0 ||
-						 open_queue(daemon, err) < 0)))
+		source_choose(daemon->conf, daemon->once, &daemon->place, err) <
+			0 ||
+		(daemon->once == NULL && open_queue(daemon, err) < 0))
 		return -1;
-	daemon->cursor = daemon->log_file
-				 ? mem_printf("file:%s", daemon->log_file)
-				 : mem_strdup(daemon->once ? "once" : "journal");
-	return reader_new(
-		&(struct reader_setup){
-			.db = daemon->db,
-			.log = daemon->log,
-			.instances = daemon->postfix.instance,
-			.once = daemon->once != NULL,
-			.open = open_source,
-			.arg = daemon,
-			.name = daemon->cursor,
-		},
+	if (place->file)
+		log_info(daemon->log, "source", "source", "file", "file",
+			place->file, "why", place->why);
+	else
+		log_info(daemon->log, "source", "source", "journal", "why",
+			place->why);
+	return reader_new(&(struct reader_setup){daemon->db, daemon->log, place},
 		&daemon->reader, err);
 }
 
@@ -432,12 +224,14 @@ static void repair(struct daemon *daemon)
 	if (waited_ms < REPAIR_MIN_MS &&
 		waited_ms < daemon->conf->events.repair_ms)
 		return;
-	if (!reader_had_gap(daemon->reader) &&
+	if (!reader_has_gap(daemon->reader) &&
 		waited_ms < daemon->conf->events.repair_ms)
 		return;
 	daemon->repaired_us = now_us;
 	if (repair_round(daemon->repair, clock_now_us(&clock_system), &err) < 0)
 		log_warn(daemon->log, "repair_failed", "error", err.text);
+	else
+		reader_gap_repaired(daemon->reader);
 }
 
 /* After a round that returned that. */

@@ -66,11 +66,11 @@ static int open_source(struct reader *reader, struct err *err)
 {
 	_cleanup_free_ char *position = NULL;
 
-	if (!reader->setup.once && store_log_cursor(reader->setup.db,
-					   reader->setup.name, &position, err) < 0)
+	if (!reader->setup.place->once &&
+		store_log_cursor(reader->setup.db, reader->setup.place->name,
+			&position, err) < 0)
 		return -1;
-	return reader->setup.open(
-		reader->setup.arg, position, &reader->source, err);
+	return source_open(reader->setup.place, position, &reader->source, err);
 }
 
 int reader_new(const struct reader_setup *setup, struct reader **reader_r,
@@ -114,12 +114,14 @@ size_t reader_lines(const struct reader *reader)
 	return reader->n;
 }
 
-bool reader_had_gap(struct reader *reader)
+bool reader_has_gap(const struct reader *reader)
 {
-	bool gap = reader->gap;
+	return reader->gap;
+}
 
+void reader_gap_repaired(struct reader *reader)
+{
 	reader->gap = false;
-	return gap;
 }
 
 static int note_gap(struct reader *reader, const char *why, int64_t time_us,
@@ -127,10 +129,10 @@ static int note_gap(struct reader *reader, const char *why, int64_t time_us,
 {
 	if (!reader->gap)
 		log_warn(reader->setup.log, "lines_may_be_missing", "source",
-			reader->setup.name, "why", why);
+			reader->setup.place->name, "why", why);
 	reader->gap = true;
-	return store_gap_add(reader->setup.db, reader->setup.name, why, time_us,
-		time_us, err);
+	return store_gap_add(reader->setup.db, reader->setup.place->name, why,
+		time_us, time_us, err);
 }
 
 /* When the line was written: by our clock for one that has just come, whose own
@@ -161,7 +163,7 @@ static void parse(const struct source_line *from, const char *text, size_t len,
  * read before the source failed is a batch all the same. */
 static int read_batch(struct reader *reader, struct err *err)
 {
-	const char *instances = reader->setup.instances;
+	const char *instances = reader->setup.place->instance;
 	struct source_line from;
 	int found = 1;
 
@@ -202,7 +204,7 @@ static int store_line(struct reader *reader, const struct source_line *from,
 	const struct log_line *line, const char *text, size_t len,
 	struct err *err)
 {
-	const char *instances = reader->setup.instances;
+	const char *instances = reader->setup.place->instance;
 	int64_t now_us = reader->now_us;
 	struct log_line next;
 	size_t glued;
@@ -294,7 +296,7 @@ static int store_lines(struct reader *reader, struct err *err)
 static int store_batch(struct reader *reader, bool more, struct err *err)
 {
 	struct db *db = reader->setup.db;
-	bool keeps = !reader->setup.once && reader->n > 0;
+	bool keeps = !reader->setup.place->once && reader->n > 0;
 	const char *position;
 
 	if (!reader->news && (more || reader->synced) &&
@@ -308,8 +310,8 @@ static int store_batch(struct reader *reader, bool more, struct err *err)
 		return -1;
 	position = keeps ? advance(reader) : NULL;
 	if (position) {
-		if (store_log_cursor_set(db, reader->setup.name, position,
-			    reader->now_us, err) < 0)
+		if (store_log_cursor_set(db, reader->setup.place->name,
+			    position, reader->now_us, err) < 0)
 			return -1;
 		reader->cursor_us = reader->now_us;
 	}

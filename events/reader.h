@@ -18,13 +18,7 @@ struct reader;
 struct reader_setup {
 	struct db *db; /* DB_WRITE */
 	struct log *log;
-	const char *instances; /* of Postfix, as in log_parse() */
-	bool once;             /* keeps no position */
-	/* Opens the source at the position, NULL for its beginning. */
-	int (*open)(void *arg, const char *position, struct source **source_r,
-		struct err *err);
-	void *arg;
-	const char *name; /* of the source, for the position */
+	const struct source_place *place;
 };
 
 int reader_new(const struct reader_setup *setup, struct reader **reader_r,
@@ -39,8 +33,10 @@ int reader_round(struct reader *reader, struct err *err);
 /* How many lines the last round read. */
 size_t reader_lines(const struct reader *reader);
 
-/* Whether lines may have been lost since this was asked last. */
-bool reader_had_gap(struct reader *reader);
+/* Whether lines may have been lost, since it was told that their loss is
+ * repaired. */
+bool reader_has_gap(const struct reader *reader);
+void reader_gap_repaired(struct reader *reader);
 
 const struct tracker_counts *reader_counts(const struct reader *reader);
 

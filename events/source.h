@@ -1,6 +1,6 @@
 /*
  * source: where the lines of Postfix's log come from. The seam between the
- * reader and the files, the journal, and what tests put there.
+ * reader and the files and the journal.
  */
 #ifndef POSTERN_EVENTS_SOURCE_H
 #define POSTERN_EVENTS_SOURCE_H
@@ -52,6 +52,30 @@ static inline void source_free(struct source *source)
 		source->ops->free(source);
 }
 DEFINE_CLEANUP(source, source_free)
+
+struct conf;
+
+/* Where the log of this host's Postfix is read. */
+struct source_place {
+	char *file; /* NULL: the journal */
+	bool once;  /* to its end, and no further */
+	const char *why;
+	char *name;     /* under which the position is stored */
+	char *journal;  /* its folder; "": the system's own */
+	char *instance; /* the first part of Postfix's tags */
+	char *owner;    /* the user as whom Postfix runs */
+};
+/* As the settings have it, or where Postfix logs to; once: NULL, or a file that
+ * is read instead. ERR_CONFIG, with what to do about it: there is none, or this
+ * user may not read it. A file need not be there yet. */
+int source_choose(const struct conf *conf, const char *once,
+	struct source_place *place_r, struct err *err);
+void source_place_clear(struct source_place *place);
+/* Whether the journal, if that is the place, has something of Postfix: 0, -1. */
+int source_check(const struct source_place *place, struct err *err);
+/* position: where to go on; NULL for the beginning. */
+int source_open(const struct source_place *place, const char *position,
+	struct source **source_r, struct err *err);
 
 /* Follows a log file through its rotations: renamed, packed with gzip, or copied
  * and truncated; the rotated files lie in its folder, and their names begin

@@ -1,0 +1,217 @@
+/*
+ * source: chooses where the log of this host's Postfix is read, and opens it.
+ */
+#include "events/source.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/postfix/postconf.h"
+
+static int open_journal(const struct source_place *place, const char *position,
+	struct source **source_r, struct err *err)
+{
+	const struct passwd *user = getpwnam(place->owner);
+
+	if (user == NULL)
+		return err_set(err, ERR_CONFIG,
+			"there is no user %s, as whom Postfix runs",
+			place->owner);
+	return source_journal_open(
+		&(struct journal_match){
+			place->journal, (int64_t)user->pw_uid, place->instance},
+		position, source_r, err);
+}
+
+int source_open(const struct source_place *place, const char *position,
+	struct source **source_r, struct err *err)
+{
+	if (place->once)
+		return source_file_once(place->file, source_r, err);
+	if (place->file)
+		return source_file_open(place->file, position, source_r, err);
+	return open_journal(place, position, source_r, err);
+}
+
+int source_check(const struct source_place *place, struct err *err)
+{
+	_cleanup_(source) struct source *source = NULL;
+	struct source_line line;
+
+	if (place->file)
+		return 0;
+	if (open_journal(place, NULL, &source, err) < 0)
+		return -1;
+	if (source_next(source, &line, err) == 1)
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "the journal has no line of Postfix");
+}
+
+/* An old log may be read where there is no Postfix. maillog_file: "" when it
+ * logs to syslog. */
+static int ask_postfix(const struct conf *conf, struct source_place *place,
+	char **maillog_file_r, struct err *err)
+{
+	static const char *const names[] = {
+		"syslog_name", "mail_owner", "maillog_file"};
+	char *values[ARRAY_SIZE(names)] = {NULL, NULL, NULL};
+
+	if (postconf_read(conf->submission.postfix_config, names,
+		    ARRAY_SIZE(names), values, err) < 0 &&
+		!place->once)
+		return -1;
+	for (size_t i = 0; i < 2; i++)
+		if (str_empty(values[i])) {
+			free(values[i]);
+			values[i] = mem_strdup("postfix");
+		}
+	place->instance = values[0];
+	place->owner = values[1];
+	*maillog_file_r = values[2];
+	return 0;
+}
+
+/* Whether the group exists and this process is not in it. */
+static bool lacks_group(const char *name)
+{
+	const struct group *group = getgrnam(name);
+	gid_t groups[256];
+	int n = getgroups(ARRAY_SIZE(groups), groups);
+
+	if (group == NULL || geteuid() == 0 || getegid() == group->gr_gid)
+		return false;
+	while (n > 0)
+		if (groups[--n] == group->gr_gid)
+			return false;
+	return true;
+}
+
+/* Says what to do about a log that this user may not read. */
+static int cannot_read(const char *what, const char *group, struct err *err)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	const char *name = user ? user->pw_name : "that runs it";
+
+	return err_set(err, ERR_CONFIG,
+		"%s may not be read by the user %s, who is not in the group "
+		"%s: usermod -aG %s %s, and start postern-events again",
+		what, name, group, group, name);
+}
+
+/* The file need not be there yet. */
+static int check_file(const char *path, struct err *err)
+{
+	const struct group *group = NULL;
+	struct stat st;
+
+	if (access(path, R_OK) == 0 || errno == ENOENT)
+		return 0;
+	if (errno == EACCES && stat(path, &st) == 0 && st.st_mode & S_IRGRP)
+		group = getgrgid(st.st_gid);
+	if (group && lacks_group(group->gr_name))
+		return cannot_read(path, group->gr_name, err);
+	return err_set(err, ERR_CONFIG,
+		"%s: Permission denied, and no group may read it: see "
+		"WHERE IT READS in postern-events(8)",
+		path);
+}
+
+/* Whose file it is that would be read. */
+enum file_owner { OF_SETTINGS, OF_POSTFIX, OF_SYSLOG };
+
+/* The file that the settings name, or Postfix's, or syslog's; NULL for none. */
+static const char *find_file(const struct conf *conf, const char *maillog_file,
+	enum file_owner *owner_r)
+{
+	static const char *const files[] = {
+		"/var/log/mail.log", "/var/log/maillog"};
+
+	*owner_r = OF_SETTINGS;
+	if (!str_empty(conf->events.log_file))
+		return conf->events.log_file;
+	*owner_r = OF_POSTFIX;
+	if (!str_empty(maillog_file))
+		return maillog_file;
+	*owner_r = OF_SYSLOG;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (access(files[i], R_OK) == 0)
+			return files[i];
+	return NULL;
+}
+
+static int choose(const struct conf *conf, const char *maillog_file,
+	struct source_place *place, struct err *err)
+{
+	static const char *const reasons[] = {
+		[OF_SETTINGS] = "events.log_file names it",
+		[OF_POSTFIX] = "it is Postfix's maillog_file",
+		[OF_SYSLOG] = "it is syslog's",
+	};
+	struct err no_journal = ERR_INIT;
+	enum events_source wanted = (enum events_source)conf->events.source;
+	enum file_owner owner;
+	const char *file = find_file(conf, maillog_file, &owner);
+
+	if (wanted == EVENTS_JOURNAL ||
+		(wanted == EVENTS_AUTO && owner == OF_SYSLOG &&
+			source_check(place, &no_journal) == 0)) {
+		place->why =
+			wanted == EVENTS_JOURNAL
+				? "events.source names it"
+				: "Postfix has no maillog_file, and is in it";
+		if (str_empty(conf->events.journal) &&
+			lacks_group("systemd-journal") && lacks_group("adm"))
+			return cannot_read("the journal", "systemd-journal", err);
+		return 0;
+	}
+	if (file == NULL && lacks_group("systemd-journal"))
+		return cannot_read("the journal", "systemd-journal", err);
+	if (file == NULL)
+		return err_set(err, ERR_CONFIG,
+			"no log of Postfix was found: it has no maillog_file, "
+			"there is no /var/log/mail.log that this user may read "
+			"(group adm), and the journal (group systemd-journal) "
+			"does not help: %s",
+			no_journal.code ? no_journal.text : "it is not wanted");
+	place->file = mem_strdup(file);
+	place->why = reasons[owner];
+	return check_file(file, err);
+}
+
+int source_choose(const struct conf *conf, const char *once,
+	struct source_place *place_r, struct err *err)
+{
+	struct source_place place = {
+		.once = once != NULL,
+		.journal = mem_strdup(conf->events.journal),
+		.file = once ? mem_strdup(once) : NULL,
+		.why = "--once names it",
+	};
+	_cleanup_free_ char *maillog_file = NULL;
+
+	if (ask_postfix(conf, &place, &maillog_file, err) < 0 ||
+		(once == NULL && choose(conf, maillog_file, &place, err) < 0)) {
+		source_place_clear(&place);
+		return -1;
+	}
+	place.name = place.once   ? mem_strdup("once")
+		     : place.file ? mem_printf("file:%s", place.file)
+				  : mem_strdup("journal");
+	*place_r = place;
+	return 0;
+}
+
+void source_place_clear(struct source_place *place)
+{
+	free(place->file);
+	free(place->name);
+	free(place->journal);
+	free(place->instance);
+	free(place->owner);
+	*place = (struct source_place){0};
+}
