@@ -15,7 +15,7 @@ enum {
 static void add_recipient(
 	const struct story *story, size_t i, size_t width, struct buf *out)
 {
-	const struct recipient_fate *fate = &story->fates.items[i];
+	const struct recipient *fate = &story->fates.items[i];
 	_cleanup_free_ char *next = story_next(story, i);
 	_cleanup_buf_ struct buf line = BUF_INIT;
 
@@ -228,13 +228,13 @@ void email_story_report(const struct story *story, struct report *report,
 	struct report *rows = report_rows(report, recipients, recipient_columns);
 
 	for (size_t i = 0; i < story->fates.n; i++) {
-		const struct recipient_fate *fate = &story->fates.items[i];
+		const struct recipient *fate = &story->fates.items[i];
 		_cleanup_free_ char *next = story_next(story, i);
 		int64_t retry_us, end_us;
 
 		report_add_row(rows);
 		report_text(rows, ADDRESS, fate->address);
-		report_text(rows, KIND, fate->kind);
+		report_text(rows, KIND, recipient_kind_name(fate->kind));
 		report_text(rows, FATE, fate_name(fate->fate));
 		report_number(rows, ATTEMPTS, fate->attempts);
 		report_text(rows, REMOTE, fate->relay);

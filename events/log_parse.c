@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 
 enum {
 	/* Postfix cuts what it logs at 2,000 bytes. */
@@ -65,11 +66,6 @@ static bool until_value(struct rest *rest, struct span *span_r)
 	       memchr(span_r->data, ' ', span_r->len) == NULL;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool digits(struct rest *rest, size_t n, int *value_r)
 {
 	int value = 0;
@@ -77,7 +73,7 @@ static bool digits(struct rest *rest, size_t n, int *value_r)
 	if (left(rest) < n)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (!is_digit(rest->at[i]))
+		if (!ascii_is_digit(rest->at[i]))
 			return false;
 		value = value * 10 + (rest->at[i] - '0');
 	}
@@ -113,7 +109,7 @@ static bool read_exact_stamp(struct rest *rest, struct log_stamp *stamp_r)
 		!digits(&at, 2, &second))
 		return false;
 	if (skip(&at, "."))
-		for (; left(&at) && is_digit(*at.at); at.at++) {
+		for (; left(&at) && ascii_is_digit(*at.at); at.at++) {
 			unit /= 10;
 			fraction += (*at.at - '0') * unit;
 		}
@@ -168,7 +164,7 @@ static bool read_local_stamp(struct rest *rest, struct log_stamp *stamp_r)
 
 static bool read_stamp(struct rest *rest, struct log_stamp *stamp_r)
 {
-	return left(rest) && is_digit(*rest->at)
+	return left(rest) && ascii_is_digit(*rest->at)
 		       ? read_exact_stamp(rest, stamp_r)
 		       : read_local_stamp(rest, stamp_r);
 }
@@ -211,9 +207,9 @@ static bool read_id(struct rest *rest, struct span *id_r)
 		char c = rest->at[n];
 		bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 
-		if (!is_digit(c) && !letter)
+		if (!ascii_is_digit(c) && !letter)
 			break;
-		hex = hex && (is_digit(c) || (c >= 'A' && c <= 'F'));
+		hex = hex && (ascii_is_digit(c) || (c >= 'A' && c <= 'F'));
 		consonants = consonants && memchr(vowels, c, 10) == NULL;
 	}
 	if (n > 32 || !((hex && n >= 6) || (consonants && n >= 10)))
@@ -277,7 +273,7 @@ static bool is_dsn(struct span dsn)
 	for (size_t i = 0; i < dsn.len; i++)
 		if (dsn.data[i] == '.')
 			dots++;
-		else if (!is_digit(dsn.data[i]))
+		else if (!ascii_is_digit(dsn.data[i]))
 			return false;
 	return dsn.len >= 5 && dots == 2;
 }
@@ -523,7 +519,8 @@ size_t log_parse_glued(const char *line, size_t len, const char *instances)
 		struct log_stamp stamp;
 		struct span tag, program;
 
-		if (!is_digit(line[i]) && !(line[i] >= 'A' && line[i] <= 'S'))
+		if (!ascii_is_digit(line[i]) &&
+			!(line[i] >= 'A' && line[i] <= 'S'))
 			continue;
 		if (read_head(&rest, &stamp, &tag) && tag.data &&
 			read_tag(tag, instances, &program))

@@ -290,13 +290,6 @@ static int locate(struct source_file *file, const struct print *print,
 	return result < 0 ? -1 : 0;
 }
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-				      : -1;
-}
-
 static int read_position(
 	const char *position, struct print *print_r, int64_t *offset_r)
 {
@@ -309,12 +302,12 @@ static int read_position(
 		strlen(hash) != sizeof(hash) - 1 || offset < 0 ||
 		print.len > PRINT_MAX)
 		return -1;
-	for (size_t i = 0; i < sizeof(hash) - 1; i++) {
-		int digit = hex_digit(hash[i]);
+	for (size_t i = 0; i < sizeof(print.hash); i++) {
+		int byte = ascii_hex_pair(hash + 2 * i);
 
-		if (digit < 0)
+		if (byte < 0)
 			return -1;
-		print.hash[i / 2] = (uint8_t)(print.hash[i / 2] << 4 | digit);
+		print.hash[i] = (uint8_t)byte;
 	}
 	*print_r = print;
 	*offset_r = offset;

@@ -308,7 +308,7 @@ static int report(struct step *step, struct fact_report *report)
 /* A fact that no line tells of for this recipient by name. The words are those
  * that were said to it last. */
 static int report_fact(struct step *step, const struct hop *hop,
-	const struct recipient_fate *recipient, enum fact fact)
+	const struct recipient *recipient, enum fact fact)
 {
 	char since[24], n[24];
 	struct fact_report fresh = {
@@ -328,9 +328,9 @@ static int report_fact(struct step *step, const struct hop *hop,
 }
 
 /* Which recipients of the hop's email a fact is about. */
-typedef bool concerns(const struct hop *hop, const struct recipient_fate *one);
+typedef bool concerns(const struct hop *hop, const struct recipient *one);
 
-static bool concerns_all(const struct hop *hop, const struct recipient_fate *one)
+static bool concerns_all(const struct hop *hop, const struct recipient *one)
 {
 	(void)hop, (void)one;
 	return true;
@@ -338,7 +338,7 @@ static bool concerns_all(const struct hop *hop, const struct recipient_fate *one
 
 /* Those that wait for this message. What was handed on waits for another one:
  * for this one, if this is what it was handed on to. */
-static bool concerns_open(const struct hop *hop, const struct recipient_fate *one)
+static bool concerns_open(const struct hop *hop, const struct recipient *one)
 {
 	if (hop->n >= 0)
 		return one->n == hop->n;
@@ -347,8 +347,7 @@ static bool concerns_open(const struct hop *hop, const struct recipient_fate *on
 	return fate_is_open(one->fate);
 }
 
-static bool concerns_handed_on(
-	const struct hop *hop, const struct recipient_fate *one)
+static bool concerns_handed_on(const struct hop *hop, const struct recipient *one)
 {
 	(void)hop;
 	return one->fate == FATE_HANDED_ON;
@@ -357,7 +356,7 @@ static bool concerns_handed_on(
 static int report_each(struct step *step, const struct hop *hop,
 	concerns *concerned, enum fact fact)
 {
-	const struct recipient_fates *all;
+	const struct recipients *all;
 	int result = fact_writer_recipients(
 		step->tracker->writer, hop->email, &all, step->err);
 
@@ -370,7 +369,7 @@ static int report_each(struct step *step, const struct hop *hop,
 /* Whether a fact would concern one: 1, 0, -1. */
 static int has_any(struct step *step, const struct hop *hop, concerns *concerned)
 {
-	const struct recipient_fates *all;
+	const struct recipients *all;
 
 	if (fact_writer_recipients(
 		    step->tracker->writer, hop->email, &all, step->err) < 0)
@@ -641,8 +640,7 @@ static int on_delivery(struct step *step, struct known *known)
 }
 
 /* Something is still awaited of it from the message. */
-static bool concerns_awaited(
-	const struct hop *hop, const struct recipient_fate *one)
+static bool concerns_awaited(const struct hop *hop, const struct recipient *one)
 {
 	return fate_is_open(one->fate) && concerns_open(hop, one);
 }

@@ -49,7 +49,8 @@ static int read_recipients(struct db *db, void *item, struct err *err)
 {
 	struct email *email = item;
 
-	return store_recipients_read(db, email->seq, &email->recipients, err);
+	return store_recipients_read(
+		db, email->seq, false, &email->recipients, err);
 }
 
 static void clear_recipients(void *item)

@@ -16,6 +16,7 @@ static const char *const kinds[RECIPIENT_KINDS] = {
 static const struct row_words kind_words = {kinds, RECIPIENT_KINDS, false};
 
 static const struct row_field recipient_fields[] = {
+	ROW_FIELD(recipient, n, ROW_INT64),
 	ROW_WORD(recipient, kind, ROW_ENUM, "kind", &kind_words),
 	ROW_FIELD(recipient, address, ROW_TEXT),
 	ROW_FIELD(recipient, mailbox, ROW_TEXT),
@@ -47,10 +48,19 @@ void recipients_add(struct recipients *recipients, enum recipient_kind kind,
 
 	recipients->items = mem_append(
 		recipients->items, recipients->n, sizeof(*recipients->items));
-	recipients->items[recipients->n++] = (struct recipient){.kind = kind,
+	recipients->items[recipients->n] = (struct recipient){
+		.n = (int64_t)recipients->n,
+		.kind = kind,
 		.address = address,
 		.mailbox = mailbox,
-		.enveloped = enveloped};
+		.enveloped = enveloped,
+	};
+	recipients->n++;
+}
+
+const char *recipient_kind_name(enum recipient_kind kind)
+{
+	return kinds[kind];
 }
 
 const char *recipient_text(const struct recipient *recipient)
@@ -64,16 +74,18 @@ void recipients_free(struct recipients *recipients)
 	*recipients = (struct recipients){0};
 }
 
-int store_recipients_read(struct db *db, int64_t seq,
+int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 	struct recipients *recipients_r, struct err *err)
 {
 	static const char sql_read[] =
-		"SELECT kind, address, mailbox, state IS NOT NULL AS enveloped,"
+		"SELECT n, kind, address, mailbox,"
+		" state IS NOT NULL AS enveloped,"
 		" coalesce(state, 'queued') AS fate, attempts, changed_us,"
-		" relay, dsn, text"
-		" FROM email_recipient WHERE email = $email ORDER BY n";
+		" relay, dsn, text FROM email_recipient WHERE email = $email"
+		" AND (state IS NOT NULL OR NOT $enveloped) ORDER BY n";
 
-	return row_all(db, sql_read, DB_PARAMS(DB_INT("$email", seq)),
+	return row_all(db, sql_read,
+		DB_PARAMS(DB_INT("$email", seq), DB_INT("$enveloped", enveloped)),
 		&recipient_type, &recipients_r->items, &recipients_r->n, err);
 }
 
@@ -133,9 +145,7 @@ int store_recipients_insert(struct db *db, int64_t seq,
 	if (check(recipients, err) < 0)
 		return -1;
 	for (size_t i = 0; i < recipients->n; i++)
-		if (row_write(db, sql_insert,
-			    DB_PARAMS(DB_INT("$email", seq),
-				    DB_INT("$n", (int64_t)i)),
+		if (row_write(db, sql_insert, DB_PARAMS(DB_INT("$email", seq)),
 			    &recipient_type, &recipients->items[i], err) < 0)
 			return -1;
 	return 0;

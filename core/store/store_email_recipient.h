@@ -20,18 +20,21 @@ enum recipient_kind {
 	RECIPIENT_KINDS
 };
 
+const char *recipient_kind_name(enum recipient_kind kind);
+
 struct recipient {
+	int64_t n; /* of the row: a gap is a recipient that was forgotten */
 	enum recipient_kind kind;
 	char *address; /* `local@domain`, as the envelope has it */
 	char *mailbox; /* as given, `Name <address>`; NULL: the address alone */
 	bool enveloped; /* false: only a header field names it, or an earlier
 			 * row has the address */
-	/* What became of it, for those in the envelope; see store_event.h. */
+	/* What became of it, for those in the envelope; see store_fact.h. */
 	enum fate fate;
 	int64_t attempts;
 	int64_t changed_us; /* 0: never */
 	char *relay;        /* who said the text; NULL for nobody */
-	char *dsn;
+	char *dsn;          /* 4.7.1 */
 	char *text;
 };
 
@@ -50,11 +53,13 @@ void recipients_add(struct recipients *recipients, enum recipient_kind kind,
 const char *recipient_text(const struct recipient *recipient);
 void recipients_free(struct recipients *recipients);
 
+/* The recipients of the email with this seq, or those in the envelope alone: 0
+ * or -1. */
+int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
+	struct recipients *recipients_r, struct err *err);
+
 /* The rest is for the files of the store. */
 
-/* The recipients of the email with this seq: 0 or -1. */
-int store_recipients_read(struct db *db, int64_t seq,
-	struct recipients *recipients_r, struct err *err);
 /* The addresses of those in the envelope: 1, or 0 when there are none, because
  * the email was removed since its row was read, or -1. */
 int store_recipients_envelope(

@@ -185,20 +185,13 @@ void store_hop_list_free(struct hop_list *list)
 	*list = (struct hop_list){0};
 }
 
-/* The number in the first row, or -1. */
-static int64_t get_number(struct db *db, const char *sql,
+/* What a statement that gives one row says: 1, 0, -1. */
+static int is_true(struct db *db, const char *sql,
 	const struct db_param *params, struct err *err)
 {
-	struct db_stmt *stmt;
-	int64_t number = -1;
+	int64_t number;
 
-	if (db_start(db, sql, params, &stmt, err) != 0)
-		return -1;
-	if (db_step(stmt, err) == 1) {
-		number = db_int(stmt, 0);
-		db_reset(stmt);
-	}
-	return number;
+	return row_number(db, sql, params, &number, err) < 0 ? -1 : (int)number;
 }
 
 int store_hop_is_filtered(
@@ -209,7 +202,7 @@ int store_hop_is_filtered(
 		" AND parent = $queue_id AND how = 'message_id'"
 		" AND since_us >= $from)";
 
-	return (int)get_number(db, sql_filtered,
+	return is_true(db, sql_filtered,
 		DB_PARAMS(DB_INT("$email", hop->email),
 			DB_TEXT("$queue_id", hop->queue_id),
 			DB_INT("$from", from_us)),
@@ -221,7 +214,7 @@ int store_hop_is_alone(struct db *db, const struct hop *hop, struct err *err)
 	static const char sql_alone[] =
 		"SELECT count(*) < 2 FROM hop WHERE email = $email";
 
-	return (int)get_number(
+	return is_true(
 		db, sql_alone, DB_PARAMS(DB_INT("$email", hop->email)), err);
 }
 
@@ -231,39 +224,8 @@ int store_hop_is_last(struct db *db, const struct hop *hop, struct err *err)
 		"SELECT NOT EXISTS (SELECT 1 FROM hop WHERE email = $email"
 		" AND (closed_us = 0 OR how IN ('forwarded', 'queued_as')))";
 
-	return (int)get_number(
+	return is_true(
 		db, sql_last, DB_PARAMS(DB_INT("$email", hop->email)), err);
-}
-
-static const struct row_field fate_fields[] = {
-	ROW_FIELD(recipient_fate, n, ROW_INT64),
-	ROW_FIELD(recipient_fate, kind, ROW_TEXT),
-	ROW_FIELD(recipient_fate, address, ROW_TEXT),
-	ROW_WORD(recipient_fate, fate, ROW_ENUM, "state", &fate_words),
-	ROW_FIELD(recipient_fate, attempts, ROW_INT64),
-	ROW_FIELD(recipient_fate, changed_us, ROW_INT64),
-	ROW_FIELD(recipient_fate, relay, ROW_TEXT),
-	ROW_FIELD(recipient_fate, dsn, ROW_TEXT),
-	ROW_FIELD(recipient_fate, text, ROW_TEXT),
-};
-static const struct row_type fate_type = ROW_TYPE(recipient_fate, fate_fields);
-
-int store_recipient_fates(struct db *db, int64_t email,
-	struct recipient_fates *fates_r, struct err *err)
-{
-	static const char sql_fates[] =
-		"SELECT n, kind, address, state, attempts, changed_us, relay,"
-		" dsn, text FROM email_recipient"
-		" WHERE email = $email AND state IS NOT NULL ORDER BY n";
-
-	return row_all(db, sql_fates, DB_PARAMS(DB_INT("$email", email)),
-		&fate_type, &fates_r->items, &fates_r->n, err);
-}
-
-void store_recipient_fates_free(struct recipient_fates *fates)
-{
-	row_list_free(&fate_type, fates->items, fates->n);
-	*fates = (struct recipient_fates){0};
 }
 
 static const struct row_field event_fields[] = {

@@ -72,27 +72,6 @@ int store_hops_of_email(
 void store_hop_list_free(struct hop_list *list);
 const char *hop_how_name(enum hop_how how);
 
-/* One recipient of an email as it stands. */
-struct recipient_fate {
-	int64_t n;
-	char *kind; /* to, cc, bcc */
-	char *address;
-	enum fate fate;
-	int64_t attempts;
-	int64_t changed_us; /* 0: never */
-	char *relay;        /* who said the text; NULL for nobody */
-	char *dsn;          /* 4.7.1 */
-	char *text;
-};
-struct recipient_fates {
-	struct recipient_fate *items;
-	size_t n;
-};
-/* Those in the envelope of the email with this seq. */
-int store_recipient_fates(struct db *db, int64_t email,
-	struct recipient_fates *fates_r, struct err *err);
-void store_recipient_fates_free(struct recipient_fates *fates);
-
 struct event {
 	int64_t seq;
 	char id[ID_SIZE]; /* public: the key as a UUID */

@@ -22,7 +22,7 @@ struct email_facts {
 	int64_t email;
 	char *company_id;
 	char *domain;
-	struct recipient_fates fates;
+	struct recipients fates;
 	bool *moved; /* for each of fates: it has to be written */
 	bool told;   /* an event was added */
 	size_t next; /* of fates, behind the one that was found last */
@@ -96,7 +96,7 @@ void fact_writer_reset(struct fact_writer *writer)
 		struct email_facts *facts = writer->last;
 
 		writer->last = facts->before;
-		store_recipient_fates_free(&facts->fates);
+		recipients_free(&facts->fates);
 		free(facts->moved);
 		free(facts->company_id);
 		free(facts->domain);
@@ -124,7 +124,7 @@ static int read_email(struct db *db, struct email_facts *facts, struct err *err)
 		facts->domain = db_copy(stmt, 1);
 		db_reset(stmt);
 	}
-	if (store_recipient_fates(db, facts->email, &facts->fates, err) < 0)
+	if (store_recipients_read(db, facts->email, true, &facts->fates, err) < 0)
 		return -1;
 	facts->moved = mem_alloc(facts->fates.n + 1, sizeof(*facts->moved));
 	return 0;
@@ -154,7 +154,7 @@ static int get_facts(struct fact_writer *writer, int64_t email,
 }
 
 int fact_writer_recipients(struct fact_writer *writer, int64_t email,
-	const struct recipient_fates **fates_r, struct err *err)
+	const struct recipients **fates_r, struct err *err)
 {
 	struct email_facts *facts;
 
@@ -170,7 +170,7 @@ int fact_writer_find(struct fact_writer *writer, int64_t email,
 	const char *address, int64_t *n_r, struct err *err)
 {
 	struct email_facts *facts;
-	const struct recipient_fate *all;
+	const struct recipient *all;
 	size_t n, at, found;
 
 	if (get_facts(writer, email, &facts, err) < 0)
@@ -227,7 +227,7 @@ static int write_last(struct fact_writer *writer, struct err *err)
 
 /* How many rows it added: 0 for a fact that is known. */
 static int insert_event(struct fact_writer *writer,
-	const struct email_facts *facts, const struct recipient_fate *recipient,
+	const struct email_facts *facts, const struct recipient *recipient,
 	const struct fact_report *report, struct err *err)
 {
 	static const char sql_insert[] =
@@ -317,8 +317,7 @@ static void replace(char **text, const char *fresh)
 }
 
 /* In their order; most have all numbers. */
-static struct recipient_fate *find_number(
-	const struct recipient_fates *fates, int64_t n)
+static struct recipient *find_number(const struct recipients *fates, int64_t n)
 {
 	size_t i = n >= 0 && n < (int64_t)fates->n ? (size_t)n : fates->n;
 
@@ -330,7 +329,7 @@ static struct recipient_fate *find_number(
 int fact_writer_add(struct fact_writer *writer,
 	const struct fact_report *report, struct err *err)
 {
-	struct recipient_fate *recipient;
+	struct recipient *recipient;
 	struct email_facts *facts;
 	struct fate_step step;
 	int added;
@@ -361,7 +360,7 @@ int fact_writer_add(struct fact_writer *writer,
 }
 
 static int write_recipient(struct db *db, int64_t email,
-	const struct recipient_fate *recipient, struct err *err)
+	const struct recipient *recipient, struct err *err)
 {
 	static const char sql_move[] =
 		"UPDATE email_recipient SET state = $state,"

@@ -13,6 +13,7 @@
 #define POSTERN_STORE_STORE_FACT_H
 
 #include "core/db/db.h"
+#include "core/store/store_email_recipient.h"
 #include "core/store/store_event.h"
 
 /* A fact, from whoever tells of it. Texts may be NULL. */
@@ -44,7 +45,7 @@ DEFINE_CLEANUP(fact_writer, fact_writer_free)
 /* The recipients in the envelope of the email with this seq, as they stand with
  * what was reported. They are the writer's, and live until its flush or reset. */
 int fact_writer_recipients(struct fact_writer *writer, int64_t email,
-	const struct recipient_fates **fates_r, struct err *err);
+	const struct recipients **fates_r, struct err *err);
 /* The one with this address, as the log writes it: 1, 0, -1. */
 int fact_writer_find(struct fact_writer *writer, int64_t email,
 	const char *address, int64_t *n_r, struct err *err);

@@ -2,7 +2,7 @@
  * store_fate: what can become of an email for one recipient, and what moves it.
  *
  * Pure. One table says for each state and fact which state follows and whether
- * the fact is news; store_event stores what it says.
+ * the fact is news; store_fact stores what it says.
  */
 #ifndef POSTERN_STORE_STORE_FATE_H
 #define POSTERN_STORE_STORE_FATE_H

@@ -120,7 +120,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	if (hop == NULL && !is_first_message(story, item))
 		return 0;
 	for (size_t i = 0; i < story->fates.n; i++) {
-		const struct recipient_fate *fate = &story->fates.items[i];
+		const struct recipient *fate = &story->fates.items[i];
 		struct story_place *place = &story->places[i];
 		size_t at = find_address(item, fate->address);
 
@@ -155,7 +155,7 @@ int story_new(struct db *db, const struct conf *conf, const struct email *email,
 
 	story->email = email;
 	story->now_us = now_us;
-	if (store_recipient_fates(db, email->seq, &story->fates, err) < 0 ||
+	if (store_recipients_read(db, email->seq, true, &story->fates, err) < 0 ||
 		store_event_of_email(db, email->seq, &story->events, err) < 0 ||
 		store_hops_of_email(db, email->seq, &story->hops, err) < 0) {
 		story_free(story);
@@ -178,7 +178,7 @@ void story_free(struct story *story)
 		free(story->places[i].reason);
 	}
 	free(story->places);
-	store_recipient_fates_free(&story->fates);
+	recipients_free(&story->fates);
 	store_event_list_free(&story->events);
 	store_hop_list_free(&story->hops);
 	free(story);
@@ -330,7 +330,7 @@ static void add_retry(const struct story *story, size_t i, struct buf *out)
 
 char *story_next(const struct story *story, size_t i)
 {
-	const struct recipient_fate *fate = &story->fates.items[i];
+	const struct recipient *fate = &story->fates.items[i];
 	const struct story_place *place = &story->places[i];
 	struct buf out = BUF_INIT;
 	int64_t age_s = (story->now_us - story->email->decided_us) / SECOND_US;

@@ -31,7 +31,7 @@ struct story_place {
 struct story {
 	const struct email *email; /* the caller's */
 	int64_t now_us;
-	struct recipient_fates fates; /* of those in the envelope */
+	struct recipients fates; /* of those in the envelope */
 	struct event_list events;
 	struct hop_list hops;
 	struct story_place *places; /* one for each fate */

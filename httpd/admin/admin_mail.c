@@ -237,7 +237,7 @@ static void add_fates(json_t *object, const struct story *story)
 	size_t i;
 
 	json_array_foreach(recipients, i, one) {
-		const struct recipient_fate *fate = &story->fates.items[i];
+		const struct recipient *fate = &story->fates.items[i];
 		_cleanup_free_ char *next = NULL;
 		int64_t retry_us = 0, end_us = 0;
 

@@ -54,7 +54,7 @@ static void test_once(void **state)
 {
 	struct temp_db *temp = *state;
 	int64_t email = begin(temp);
-	struct recipient_fates fates;
+	struct recipients fates;
 
 	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 10), 1);
 	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 20), 0);
@@ -64,13 +64,13 @@ static void test_once(void **state)
 	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "d", 30), 0);
 	/* nobody has this number */
 	assert_int_equal(add(temp, email, 99, FACT_DELIVERED, "e", 30), 0);
-	OK(store_recipient_fates(temp->db, email, &fates, &why));
+	OK(store_recipients_read(temp->db, email, true, &fates, &why));
 	assert_int_equal(fates.n, 3);
 	assert_int_equal(fates.items[0].fate, FATE_DELIVERED);
 	assert_int_equal(fates.items[0].attempts, 3);
 	assert_string_equal(fates.items[0].text, "c");
 	assert_int_equal(fates.items[1].fate, FATE_QUEUED);
-	store_recipient_fates_free(&fates);
+	recipients_free(&fates);
 }
 
 /* recorded_us never goes back, also when the clock does. */
@@ -315,7 +315,7 @@ static void test_together(void **state)
 	int64_t email = begin(temp), n = -1;
 	_cleanup_(fact_writer) struct fact_writer *writer = fact_writer_new(
 		temp->db);
-	const struct recipient_fates *fates;
+	const struct recipients *fates;
 	struct fact_report report = {.email = email,
 		.n = 1,
 		.fact = FACT_DEFERRED,

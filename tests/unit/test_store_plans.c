@@ -273,7 +273,7 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 		{.end_us = 1, .by_domain = true},
 	};
 	struct event_filter filter = {.domain = tenant->domain, .limit = 1};
-	struct recipient_fates fates;
+	struct recipients fates;
 	struct event_counts counts;
 	struct refused_counts refused;
 	struct event_list list;
@@ -304,8 +304,8 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 		store_event_page_of_email(db, 1,
 			"00000000-0000-4000-8000-000000000000", 1, &list, NULL),
 		0);
-	OK(store_recipient_fates(db, 1, &fates, &why));
-	store_recipient_fates_free(&fates);
+	OK(store_recipients_read(db, 1, true, &fates, &why));
+	recipients_free(&fates);
 	assert_int_equal(store_log_silence(db, 8, 9, &(int64_t){0}, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
 		OK(store_event_counts(db, &counted[i], &counts, &why));

@@ -273,14 +273,14 @@ static void read_lines(struct world *world, size_t from, size_t to)
 
 static char *fates_of(struct world *world)
 {
-	struct recipient_fates all;
+	struct recipients all;
 	struct buf text = BUF_INIT;
 
-	OK(store_recipient_fates(world->temp->db, world->email, &all, &why));
+	OK(store_recipients_read(world->temp->db, world->email, true, &all, &why));
 	for (size_t i = 0; i < all.n; i++)
 		buf_printf(&text, "%s%s", i ? " " : "",
 			fate_name(all.items[i].fate));
-	store_recipient_fates_free(&all);
+	recipients_free(&all);
 	return buf_take(&text);
 }
 
