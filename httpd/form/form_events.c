@@ -89,7 +89,8 @@ static bool read_time(const char *text, int64_t *time_us_r)
 		*time_us_r = seconds * 1000000 + us;
 		return true;
 	}
-	return clock_parse(text, 0, time_us_r) ||
+	/* What has no - would be a span before now. */
+	return (strchr(text, '-') && clock_parse(text, 0, time_us_r)) ||
 	       mime_date_parse(text, time_us_r) == 0;
 }
 

@@ -239,6 +239,7 @@ def test_who_may(busy):
         ("limit=x", "'limit'"),
         ("ascending=maybe", "'ascending' parameter must be yes or no"),
         ("begin=soon", "'begin' parameter is not a valid time"),
+        ("begin=7d", "'begin' parameter is not a valid time"),
         ("end=1e9", "'end' parameter is not a valid time"),
         ("begin=99999999999999999999", "'begin'"),
         ("event=delivered+OR+eaten", "there is no event 'eaten'"),
