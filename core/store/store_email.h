@@ -153,6 +153,9 @@ struct email_scope {
 int store_email_get(struct db *db, const char *id,
 	const struct email_scope *scope, struct email *email_r, struct err *err);
 void store_email_clear(struct email *email);
+/* Its seq alone; with message_id only if that is its Message-ID. */
+int store_email_seq(struct db *db, const char *id, const char *message_id,
+	const struct email_scope *scope, int64_t *seq_r, struct err *err);
 
 struct email_list {
 	struct email *items;

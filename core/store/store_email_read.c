@@ -39,17 +39,18 @@ int store_email_get(struct db *db, const char *id,
 		&store_email_type, email_r, err);
 }
 
-/* The seq of an email: 1, 0 when the scope has no such one, -1. */
-static int find_seq(struct db *db, const struct email_scope *scope,
-	const char *id, int64_t *seq_r, struct err *err)
+int store_email_seq(struct db *db, const char *id, const char *message_id,
+	const struct email_scope *scope, int64_t *seq_r, struct err *err)
 {
 	static const char sql_seq[] =
 		"SELECT e.seq FROM email e WHERE e.id = $id AND" IN_FOLDER
+		" AND ($message IS NULL OR e.message_id = $message)"
 		" AND ($company IS NULL OR e.company_id = $company)"
 		" AND ($domain IS NULL OR e.domain = $domain)";
 
 	return row_number(db, sql_seq,
-		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$all", !scope->sent_only),
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$message", message_id),
+			DB_INT("$all", !scope->sent_only),
 			DB_TEXT("$company", scope->company_id),
 			DB_TEXT("$domain", scope->domain)),
 		seq_r, err);
@@ -174,7 +175,7 @@ int store_email_named(struct db *db, const struct email_scope *scope,
 	int found;
 
 	if (kind != EMAIL_NAME_QUEUE_ID && id_parse(local, id)) {
-		found = find_seq(db, scope, id, &seq, err);
+		found = store_email_seq(db, id, NULL, scope, &seq, err);
 		if (found < 0)
 			return -1;
 		if (found > 0 || kind == EMAIL_NAME_ID) {
@@ -210,7 +211,8 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 	const char *cursor = page_cursor(page);
 	int64_t seq = INT64_MAX;
 	struct rows rows;
-	int found = cursor ? find_seq(db, scope, cursor, &seq, err) : 1;
+	int found = cursor ? store_email_seq(db, cursor, NULL, scope, &seq, err)
+			   : 1;
 
 	if (found != 1)
 		return found;
@@ -573,7 +575,8 @@ static int start_at(
 	search->up = page_backwards(page);
 	if (cursor == NULL)
 		return 1;
-	found = find_seq(search->db, search->scope, cursor, &seq, err);
+	found = store_email_seq(
+		search->db, cursor, NULL, search->scope, &seq, err);
 	if (found == 1 && search->up)
 		search->low = seq + 1;
 	else if (found == 1)

@@ -6,11 +6,9 @@
  */
 #include "httpd/admin/admin.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/version.h"
@@ -340,9 +338,7 @@ void admin_reply_found(struct request *request, int found, json_t *object,
 	struct problem problem = PROBLEM_INIT;
 
 	if (found < 0) {
-		log_error(request->worker->log, event, "request", request->id,
-			"error", err->text);
-		problem_from_err(&problem, err);
+		request_failed(request, event, err, &problem);
 	} else if (found == 0) {
 		problem_set(&problem, PROBLEM_NOT_FOUND, "Not found.");
 	}
@@ -356,96 +352,12 @@ void admin_reply_list(struct request *request, int result, json_t *data,
 		list_json_render(data, false), event, err);
 }
 
-int admin_query_read(const struct request *request, const char *const *names,
-	struct admin_query *query_r, struct problem *problem)
-{
-	const char *query = request_query(request);
-	size_t n = 0;
-
-	memset(query_r, 0, sizeof(*query_r));
-	if (query_known(query, names, problem) < 0)
-		return -1;
-	for (; names[n]; n++) {
-		int given = query_get_words(
-			query, names[n], query_r->params[n].value, problem);
-
-		/* The last one stays empty. */
-		assert(n + 1 < ARRAY_SIZE(query_r->params));
-		if (given < 0)
-			return -1;
-		query_r->params[n].name = names[n];
-		query_r->params[n].given = given > 0;
-	}
-	return 0;
-}
-
-const char *admin_query_get(const struct admin_query *query, const char *name)
-{
-	for (size_t i = 0; query->params[i].name; i++)
-		if (str_eq(query->params[i].name, name))
-			return query->params[i].given ? query->params[i].value
-						      : NULL;
-	return NULL;
-}
-
-int admin_query_time(const struct request *request,
-	const struct admin_query *query, const char *name, int64_t *time_us_r,
-	struct problem *problem)
-{
-	const char *text = admin_query_get(query, name);
-	int64_t now_us = clock_now_us(request->worker->shared->clock);
-
-	*time_us_r = 0;
-	if (text == NULL || clock_parse(text, now_us, time_us_r))
-		return 0;
-	return problem_set(problem, PROBLEM_PARAMETER,
-		"The `%s` parameter must be a time like "
-		"`2026-11-21T02:43:18Z`, a date, or a span before now like "
-		"`7d`.",
-		name);
-}
-
-int admin_query_number(const struct admin_query *query, const char *name,
-	int64_t max, int64_t fallback, int64_t *number_r, struct problem *problem)
-{
-	const char *text = admin_query_get(query, name);
-
-	*number_r = fallback;
-	if (text == NULL || str_int(text, 1, max, number_r) == 0)
-		return 0;
-	return problem_set(problem, PROBLEM_PARAMETER,
-		"The `%s` parameter must be a number between 1 and %lld.", name,
-		(long long)max);
-}
-
-int admin_query_flag(const struct admin_query *query, const char *name,
-	bool *flag_r, struct problem *problem)
-{
-	const char *text = admin_query_get(query, name);
-
-	*flag_r = text && str_eq(text, "true");
-	if (text == NULL || *flag_r || str_eq(text, "false"))
-		return 0;
-	return problem_set(problem, PROBLEM_PARAMETER,
-		"The `%s` parameter must be `true` or `false`.", name);
-}
-
 const char *admin_query_company(
-	const struct request *request, const struct admin_query *query)
+	const struct request *request, const struct json_query *query)
 {
 	const char *own = admission_company(&request->admission);
 
-	return own ? own : admin_query_get(query, "company_id");
-}
-
-json_t *admin_time(int64_t time_us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	if (time_us == 0)
-		return json_null();
-	clock_iso8601(time_us, text);
-	return json_string(text);
+	return own ? own : json_query_get(query, "company_id");
 }
 
 json_t *admin_text(const char *text)

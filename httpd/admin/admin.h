@@ -22,8 +22,8 @@
 #include "core/store/store_user.h"
 #include "httpd/gate/request.h"
 #include "httpd/gate/route.h"
-#include "httpd/http/uri.h"
 
+struct json_query;
 struct log;
 
 extern const struct route admin_routes[];
@@ -86,36 +86,12 @@ void admin_reply_found(struct request *request, int found, json_t *object,
 void admin_reply_list(struct request *request, int result, json_t *data,
 	const char *event, const struct err *err);
 
-/* The parameters of a query, decoded. Names are those that the route takes. */
-struct admin_query {
-	struct {
-		const char *name; /* NULL behind the last one */
-		char value[QUERY_VALUE_MAX];
-		bool given;
-	} params[15];
-};
-/* 0, or -1 with the problem. Names are ended by NULL. */
-int admin_query_read(const struct request *request, const char *const *names,
-	struct admin_query *query_r, struct problem *problem);
-/* NULL when it is not given. */
-const char *admin_query_get(const struct admin_query *query, const char *name);
-/* A time, 0 when it is not given; a number in bounds, else fallback; `true` or
- * `false`, else false. */
-int admin_query_time(const struct request *request,
-	const struct admin_query *query, const char *name, int64_t *time_us_r,
-	struct problem *problem);
-int admin_query_number(const struct admin_query *query, const char *name,
-	int64_t max, int64_t fallback, int64_t *number_r,
-	struct problem *problem);
-int admin_query_flag(const struct admin_query *query, const char *name,
-	bool *flag_r, struct problem *problem);
 /* Whose the answer is to be: the caller's company, for an operator the one of
  * the parameter company_id; NULL: all. */
 const char *admin_query_company(
-	const struct request *request, const struct admin_query *query);
+	const struct request *request, const struct json_query *query);
 
 /* Parts of answers; new references. */
-json_t *admin_time(int64_t time_us);  /* null for 0 */
 json_t *admin_text(const char *text); /* null for NULL and "" */
 json_t *admin_render_user(const struct user *user);
 

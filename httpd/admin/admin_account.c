@@ -17,6 +17,7 @@
 #include "core/conf/conf.h"
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
+#include "httpd/json/json_field.h"
 #include "httpd/worker/worker.h"
 
 void admin_account_get(struct request *request)
@@ -187,11 +188,11 @@ void admin_account_session_list(struct request *request)
 				"browser_session", "id", list.items[i].id,
 				"current", str_eq(list.items[i].id, own->id),
 				"origin", list.items[i].origin, "created_at",
-				admin_time(list.items[i].created_us),
+				json_field_time(list.items[i].created_us),
 				"last_used_at",
-				admin_time(list.items[i].last_used_us),
+				json_field_time(list.items[i].last_used_us),
 				"expires_at",
-				admin_time(list.items[i].expires_us)));
+				json_field_time(list.items[i].expires_us)));
 	if (result == 0)
 		store_session_list_free(&list);
 	admin_reply_list(request, result, data, "session_list_failed", &err);

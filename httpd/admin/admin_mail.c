@@ -17,7 +17,6 @@
 #include "core/address/addr.h"
 #include "core/base/buf.h"
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/compose/mime_build.h"
@@ -44,48 +43,28 @@ static void add_admin_fields(json_t *object, const struct email *email)
 	json_object_set_new(object, "refusal", admin_text(email->refusal));
 	json_object_set_new(object, "queue_id", admin_text(email->queue_id));
 	json_object_set_new(object, "sender", json_string(email->sender));
-	json_object_set_new(object, "decided_at", admin_time(email->decided_us));
+	json_object_set_new(
+		object, "decided_at", json_field_time(email->decided_us));
 }
 
 /* GET /admin/emails */
 
-static int read_status(const struct admin_query *query, const char **status_r,
-	struct problem *problem)
-{
-	static const char *const words[] = {"staged", "refused", "sent",
-		"delivered", "delivery_delayed", "bounced", "failed",
-		"complained"};
-
-	*status_r = admin_query_get(query, "status");
-	for (size_t i = 0; *status_r && i < ARRAY_SIZE(words); i++)
-		if (str_eq(*status_r, words[i]))
-			return 0;
-	return *status_r == NULL
-		       ? 0
-		       : problem_set(problem, PROBLEM_PARAMETER,
-				 "The `status` parameter must be `staged`, "
-				 "`refused`, `sent`, `delivered`, "
-				 "`delivery_delayed`, `bounced`, `failed` or "
-				 "`complained`.");
-}
-
 /* 0, or -1 with the problem. */
-static int read_filter(const struct request *request,
-	const struct admin_query *query, struct email_filter *filter_r,
-	struct problem *problem)
+static int read_filter(const struct request *request, struct json_query *query,
+	struct email_filter *filter_r, struct problem *problem)
 {
 	*filter_r = (struct email_filter){
-		.to = admin_query_get(query, "to"),
-		.from = admin_query_get(query, "from"),
-		.subject = admin_query_get(query, "subject"),
-		.key_id = admin_query_get(query, "key_id"),
-		.tag = admin_query_get(query, "tag"),
+		.to = json_query_get(query, "to"),
+		.from = json_query_get(query, "from"),
+		.subject = json_query_words(query, "subject"),
+		.key_id = json_query_get(query, "key_id"),
+		.tag = json_query_words(query, "tag"),
 	};
-	if (read_status(query, &filter_r->status, problem) < 0 ||
-		admin_query_time(request, query, "since", &filter_r->since_us,
+	if (email_json_status(query, true, &filter_r->status, problem) < 0 ||
+		json_query_time(request, query, "since", &filter_r->since_us,
 			problem) < 0)
 		return -1;
-	return admin_query_time(
+	return json_query_time(
 		request, query, "until", &filter_r->until_us, problem);
 }
 
@@ -137,17 +116,17 @@ void admin_email_list(struct request *request)
 	json_t *data = json_array(), *list;
 	struct email_filter filter;
 	struct email_scope scope = {0};
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	struct page page = {0};
 	int result = 1;
 
-	if (admin_query_read(request, names, &query, &problem) == 0 &&
+	if (json_query_read(request, names, &query, &problem) == 0 &&
 		read_filter(request, &query, &filter, &problem) == 0 &&
-		list_json_parse(request_query(request), &page, &problem) == 0) {
+		json_query_page(&query, &page, &problem) == 0) {
 		scope.company_id = admin_query_company(request, &query);
-		scope.domain = admin_query_get(&query, "domain");
-		words = admin_query_get(&query, "q");
+		scope.domain = json_query_get(&query, "domain");
+		words = json_query_words(&query, "q");
 		if (str_empty(words))
 			result = store_email_search(request->db, &scope,
 				&filter, &page, &found, &err);
@@ -157,11 +136,8 @@ void admin_email_list(struct request *request)
 	}
 	if (result == 0)
 		list_json_no_cursor(&page, &problem);
-	if (result < 0) {
-		log_error(request->worker->log, "email_list_failed", "request",
-			request->id, "error", err.text);
-		problem_from_err(&problem, &err);
-	}
+	if (result < 0)
+		request_failed(request, "email_list_failed", &err, &problem);
 	for (size_t i = 0; i < found.list.n; i++) {
 		json_t *item = email_json_render_item(&found.list.items[i]);
 
@@ -245,13 +221,13 @@ static void add_fates(json_t *object, const struct story *story)
 			return;
 		next = story_next(story, i);
 		story_times(story, i, &retry_us, &end_us);
-		json_object_update_new(
-			one, json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}",
-				     "fate", fate_name(fate->fate), "fate_text",
-				     story_fate_words(fate->fate), "next", next,
-				     "queue", story->places[i].queue,
-				     "next_attempt_at", admin_time(retry_us),
-				     "gives_up_at", admin_time(end_us)));
+		json_object_update_new(one,
+			json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "fate",
+				fate_name(fate->fate), "fate_text",
+				story_fate_words(fate->fate), "next", next,
+				"queue", story->places[i].queue,
+				"next_attempt_at", json_field_time(retry_us),
+				"gives_up_at", json_field_time(end_us)));
 	}
 }
 
@@ -284,8 +260,8 @@ static json_t *render_hops(const struct story *story)
 			json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id",
 				hop->queue_id, "how", hop_how_name(hop->how),
 				"how_text", story_hop_words(hop->how),
-				"since_at", admin_time(hop->since_us),
-				"left_at", admin_time(hop->closed_us)));
+				"since_at", json_field_time(hop->since_us),
+				"left_at", json_field_time(hop->closed_us)));
 	}
 	return array;
 }
@@ -426,14 +402,14 @@ void admin_email_raw(struct request *request)
 	};
 	struct problem problem = PROBLEM_INIT;
 	struct buf message = BUF_INIT;
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	struct email email;
 	bool download;
 	int found;
 
-	if (admin_query_read(request, names, &query, &problem) < 0 ||
-		admin_query_flag(&query, "download", &download, &problem) < 0) {
+	if (json_query_read(request, names, &query, &problem) < 0 ||
+		json_query_flag(&query, "download", &download, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
@@ -467,8 +443,8 @@ static json_t *render_refusal(const struct refusal *refusal)
 		"sender", refusal->sender, "from", admin_text(refusal->from),
 		"queue_id", admin_text(refusal->queue_id), "count",
 		(json_int_t)refusal->count, "first_at",
-		admin_time(refusal->first_us), "last_at",
-		admin_time(refusal->last_us));
+		json_field_time(refusal->first_us), "last_at",
+		json_field_time(refusal->last_us));
 }
 
 /* Where the next page begins: one that is counted again meanwhile moves to the
@@ -479,10 +455,10 @@ static char *print_cursor(const struct refusal *last)
 		"%lld.%lld", (long long)last->last_us, (long long)last->seq);
 }
 
-static int read_cursor(const struct admin_query *query,
+static int read_cursor(const struct json_query *query,
 	struct refusal_scope *scope, struct problem *problem)
 {
-	const char *text = admin_query_get(query, "after");
+	const char *text = json_query_get(query, "after");
 	size_t len = text ? strcspn(text, ".") : 0;
 	_cleanup_free_ char *time = text ? mem_dup(text, len) : NULL;
 
@@ -508,22 +484,22 @@ void admin_refusal_list(struct request *request)
 	struct refusal_scope scope = {0};
 	struct refusal_list list = {0};
 	json_t *data, *answer;
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	int64_t limit;
 	size_t n;
 
-	if (admin_query_read(request, names, &query, &problem) < 0 ||
+	if (json_query_read(request, names, &query, &problem) < 0 ||
 		read_cursor(&query, &scope, &problem) < 0 ||
-		admin_query_flag(
-			&query, "learnt", &scope.learnt_only, &problem) < 0 ||
-		admin_query_number(&query, "limit", LIMIT_MAX, LIMIT, &limit,
+		json_query_flag(&query, "learnt", &scope.learnt_only, &problem) <
+			0 ||
+		json_query_number(&query, "limit", LIMIT_MAX, LIMIT, &limit,
 			&problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
 	scope.company_id = admin_query_company(request, &query);
-	scope.domain = admin_query_get(&query, "domain");
+	scope.domain = json_query_get(&query, "domain");
 	if (store_refusal_list(
 		    request->db, &scope, (int)limit + 1, &list, &err) < 0) {
 		admin_reply_found(request, -1, NULL, "refusal_list_failed", &err);
@@ -634,11 +610,9 @@ static int find_test_key(struct request *request, const char *id,
 	if (found == 0)
 		return problem_set(problem, PROBLEM_NOT_FOUND,
 			"There is no such key, or it was revoked.");
-	if (found < 0) {
-		log_error(request->worker->log, "key_lookup_failed", "request",
-			request->id, "error", err.text);
-		return problem_from_err(problem, &err);
-	}
+	if (found < 0)
+		return request_failed(
+			request, "key_lookup_failed", &err, problem);
 	return 0;
 }
 

@@ -26,6 +26,7 @@
 #include "core/store/store_held.h"
 #include "core/store/store_key.h"
 #include "core/store/store_refusal.h"
+#include "httpd/json/json_field.h"
 #include "httpd/json/list_json.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/transport/reply.h"
@@ -72,13 +73,12 @@ static json_t *render_counts(
 		if (counts == NULL || time_us != last_us ||
 			(domain && !str_eq(domain, last_domain))) {
 			counts = json_object();
-			json_array_append_new(data,
-				domain ? json_pack("{s:s, s:o}", "domain",
-						 domain, "counts", counts)
-				       : json_pack("{s:o, s:o}", "time",
-						 time_us ? admin_time(time_us)
-							 : json_null(),
-						 "counts", counts));
+			json_array_append_new(
+				data, domain ? json_pack("{s:s, s:o}", "domain",
+						       domain, "counts", counts)
+					     : json_pack("{s:o, s:o}", "time",
+						       json_field_time(time_us),
+						       "counts", counts));
 			last_domain = domain;
 			last_us = time_us;
 		}
@@ -96,12 +96,12 @@ static json_t *render_counts(
 
 /* 0, or -1 with the problem. */
 static int read_range(const struct request *request,
-	const struct admin_query *query, struct event_count_filter *filter,
+	const struct json_query *query, struct event_count_filter *filter,
 	struct problem *problem)
 {
 	int64_t now_us = clock_now_us(request->worker->shared->clock);
-	const char *step = admin_query_get(query, "step");
-	const char *by = admin_query_get(query, "by");
+	const char *step = json_query_get(query, "step");
+	const char *by = json_query_get(query, "by");
 
 	filter->step_us = DAY_US;
 	if (step && str_eq(step, "hour"))
@@ -113,9 +113,9 @@ static int read_range(const struct request *request,
 		return problem_set(problem, PROBLEM_PARAMETER,
 			"The `by` parameter is `time` or `domain`.");
 	filter->by_domain = by && str_eq(by, "domain");
-	if (admin_query_time(
+	if (json_query_time(
 		    request, query, "since", &filter->begin_us, problem) < 0 ||
-		admin_query_time(
+		json_query_time(
 			request, query, "until", &filter->end_us, problem) < 0)
 		return -1;
 	if (filter->end_us == 0)
@@ -135,18 +135,18 @@ void admin_stats_get(struct request *request)
 	struct event_count_filter filter = {0};
 	struct event_counts counts = {0};
 	struct refused_counts refused = {0};
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	json_t *object = NULL;
 	int result;
 
-	if (admin_query_read(request, names, &query, &problem) < 0 ||
+	if (json_query_read(request, names, &query, &problem) < 0 ||
 		read_range(request, &query, &filter, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
 	filter.company_id = admin_query_company(request, &query);
-	filter.domain = admin_query_get(&query, "domain");
+	filter.domain = json_query_get(&query, "domain");
 	result = store_event_counts(request->db, &filter, &counts, &err);
 	if (result == 0)
 		result = store_refused_counts(
@@ -154,8 +154,10 @@ void admin_stats_get(struct request *request)
 	if (result == 0) {
 		object = list_json_render(
 			render_counts(&counts, &refused), false);
-		json_object_set_new(object, "since", admin_time(filter.begin_us));
-		json_object_set_new(object, "until", admin_time(filter.end_us));
+		json_object_set_new(
+			object, "since", json_field_time(filter.begin_us));
+		json_object_set_new(
+			object, "until", json_field_time(filter.end_us));
 	}
 	store_event_counts_free(&counts);
 	store_refused_counts_free(&refused);
@@ -652,11 +654,11 @@ void admin_attention_list(struct request *request)
 		.conf = request->conf,
 		.now_us = clock_now_us(request->worker->shared->clock),
 	};
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	int result = 0;
 
-	if (admin_query_read(request, names, &query, &problem) < 0) {
+	if (json_query_read(request, names, &query, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}

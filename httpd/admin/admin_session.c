@@ -12,7 +12,6 @@
  */
 #include "httpd/admin/admin.h"
 
-#include <event2/http.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -39,7 +38,7 @@ static json_t *render_session(const struct session *session)
 		session->user_id, "login", session->login, "company_id",
 		admin_text(session->company_id), "role",
 		store_user_role_name(session->role), "expires_at",
-		admin_time(session->expires_us));
+		json_field_time(session->expires_us));
 }
 
 void admin_session_get(struct request *request)
@@ -144,16 +143,10 @@ static void tell_throttle(const struct session_change *job, bool made)
 			logins, job->login, clock_monotonic_us());
 }
 
-static const char *field_of(const struct request *request, const char *name)
-{
-	return evhttp_find_header(
-		evhttp_request_get_input_headers(request->http), name);
-}
-
 /* A link is opened in a browser, by people. */
 static bool wants_page(const struct request *request)
 {
-	const char *types = field_of(request, "Accept");
+	const char *types = request_header(request, "Accept");
 
 	return types && strstr(types, "text/html") != NULL;
 }
@@ -221,10 +214,10 @@ static struct session_change *session_change_new(struct request *request)
 static bool is_not_opened(const struct request *request)
 {
 	static const char *const ahead[] = {"Sec-Purpose", "Purpose", "X-Moz"};
-	const char *dest = field_of(request, "Sec-Fetch-Dest");
+	const char *dest = request_header(request, "Sec-Fetch-Dest");
 
 	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
-		const char *purpose = field_of(request, ahead[i]);
+		const char *purpose = request_header(request, ahead[i]);
 
 		if (purpose && strstr(purpose, "prefetch"))
 			return true;
@@ -466,11 +459,8 @@ static void verify_password(struct request *request, enum purpose purpose)
 	if (problem.kind == PROBLEM_NONE)
 		found = store_user_password(worker->db, verifying->login, &user,
 			&verifying->verified->stored, &err);
-	if (found < 0) {
-		log_error(worker->log, "user_lookup_failed", "request",
-			request->id, "error", err.text);
-		problem_from_err(&problem, &err);
-	}
+	if (found < 0)
+		request_failed(request, "user_lookup_failed", &err, &problem);
 	verifying->known = found > 0;
 	store_user_clear(&user);
 	if (problem.kind == PROBLEM_NONE)

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/address/addr.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
@@ -34,11 +33,11 @@ static const char *const of_company[] = {"company_id", NULL};
 /* Reads the query of a list that is limited by companies: 0, or -1, and the
  * problem is answered. */
 static int read_query(struct request *request, const char *const *names,
-	struct admin_query *query)
+	struct json_query *query)
 {
 	struct problem problem = PROBLEM_INIT;
 
-	if (admin_query_read(request, names, query, &problem) == 0)
+	if (json_query_read(request, names, query, &problem) == 0)
 		return 0;
 	reply_problem(request, &problem);
 	return -1;
@@ -50,7 +49,7 @@ static json_t *render_company(const struct company *company)
 {
 	return json_pack("{s:s, s:s, s:s, s:o}", "object", "company", "id",
 		company->id, "name", company->name, "created_at",
-		admin_time(company->created_us));
+		json_field_time(company->created_us));
 }
 
 void admin_company_list(struct request *request)
@@ -97,13 +96,13 @@ static json_t *render_domain(const struct domain *domain)
 		domain->active, "pending", domain->pending, "policy",
 		store_domain_policy_name(domain->policy), "subdomains",
 		store_domain_subdomains_name(domain->covers_subdomains),
-		"created_at", admin_time(domain->created_us));
+		"created_at", json_field_time(domain->created_us));
 }
 
 void admin_domain_list(struct request *request)
 {
 	struct domain_list list = {0};
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	json_t *data;
 	int result;
@@ -378,15 +377,15 @@ static json_t *render_key(const struct key *key)
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
 		"object", "key", "id", key->id, "company_id", key->company_id,
 		"name", key->name, "domain", admin_text(key->domain), "scopes",
-		array, "created_at", admin_time(key->created_us),
-		"last_used_at", admin_time(key->last_used_us), "revoked_at",
-		admin_time(key->revoked_us));
+		array, "created_at", json_field_time(key->created_us),
+		"last_used_at", json_field_time(key->last_used_us),
+		"revoked_at", json_field_time(key->revoked_us));
 }
 
 void admin_key_list(struct request *request)
 {
 	struct key_list list = {0};
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	json_t *data;
 	int result;
@@ -465,14 +464,14 @@ static json_t *render_exemption(const struct exemption *exemption)
 		exemption->company_id, "domain", exemption->domain, "kind",
 		store_exemption_kind_name(exemption->kind), "value",
 		exemption->value, "local", exemption->local, "created_at",
-		admin_time(exemption->created_us));
+		json_field_time(exemption->created_us));
 }
 
 void admin_exemption_list(struct request *request)
 {
 	static const char *const names[] = {"company_id", "domain", NULL};
 	struct exemption_list list = {0};
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	json_t *data;
 	int result;
@@ -482,7 +481,7 @@ void admin_exemption_list(struct request *request)
 	data = json_array();
 	result = store_exemption_list(request->db,
 		admin_query_company(request, &query),
-		admin_query_get(&query, "domain"), &list, &err);
+		json_query_get(&query, "domain"), &list, &err);
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_exemption(&list.items[i]));
 	if (result == 0)
@@ -543,14 +542,14 @@ void admin_suggestion_list(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 	struct suggest_list list = {0};
 	struct domain domain = {0};
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	json_t *data = NULL;
 	int found;
 
 	if (read_query(request, names, &query) < 0)
 		return;
-	if (admin_query_get(&query, "domain") == NULL) {
+	if (json_query_get(&query, "domain") == NULL) {
 		problem_set(&problem, PROBLEM_PARAMETER,
 			"The `domain` parameter is missing.");
 		reply_problem(request, &problem);
@@ -558,7 +557,7 @@ void admin_suggestion_list(struct request *request)
 	}
 	found = store_domain_find_of(request->db,
 		admission_company(&request->admission),
-		admin_query_get(&query, "domain"), &domain, &err);
+		json_query_get(&query, "domain"), &domain, &err);
 	if (found > 0 && suggest_read(request->db, &domain, &list, &err) < 0)
 		found = -1;
 	if (found > 0) {
@@ -574,7 +573,7 @@ void admin_suggestion_list(struct request *request)
 				"value", list.items[i].value, "local",
 				list.items[i].local, "count",
 				(json_int_t)list.items[i].count, "last_at",
-				admin_time(list.items[i].last_us)));
+				json_field_time(list.items[i].last_us)));
 	suggest_list_free(&list);
 	store_domain_clear(&domain);
 	admin_reply_found(request, found, data, "suggest_failed", &err);
@@ -598,11 +597,11 @@ void admin_host_get(struct request *request)
 	const char *name, *receives_by = NULL;
 	char *values[VALUES] = {NULL}; /* as they stay without Postfix */
 	struct domain domain = {0};
-	struct admin_query query;
+	struct json_query query;
 
 	if (read_query(request, known, &query) < 0)
 		return;
-	name = admin_query_get(&query, "domain");
+	name = json_query_get(&query, "domain");
 	(void)postconf_read(config, names, VALUES, values, NULL);
 	/* Where the mail of others goes is told to nobody. */
 	if (name &&
@@ -638,7 +637,7 @@ static json_t *render_audit(const struct audit *audit)
 	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:o, s:s, s:s,"
 			 " s:s, s:o, s:o}",
 		"object", "audit", "id", audit->id, "at",
-		admin_time(audit->at_us), "actor", audit->actor, "actor_id",
+		json_field_time(audit->at_us), "actor", audit->actor, "actor_id",
 		audit->actor_id, "actor_name", audit->actor_name, "origin",
 		audit->origin, "company_id", admin_text(audit->company_id),
 		"action", audit->action, "object_id", audit->object_id,
@@ -654,30 +653,27 @@ void admin_audit_list(struct request *request)
 	struct audit_list list = {0};
 	struct audit_scope scope = {0};
 	json_t *data = json_array();
-	struct admin_query query;
+	struct json_query query;
 	struct err err = ERR_INIT;
 	struct page page;
 	bool more = false;
 	int found = 1;
 
-	if (admin_query_read(request, names, &query, &problem) == 0 &&
-		admin_query_time(request, &query, "since", &scope.since_us,
+	if (json_query_read(request, names, &query, &problem) == 0 &&
+		json_query_time(request, &query, "since", &scope.since_us,
 			&problem) == 0 &&
-		list_json_parse(request_query(request), &page, &problem) == 0) {
+		json_query_page(&query, &page, &problem) == 0) {
 		scope.company_id = admin_query_company(request, &query);
-		scope.object = admin_query_get(&query, "object");
-		scope.actor = admin_query_get(&query, "actor");
-		scope.action = admin_query_get(&query, "action");
+		scope.object = json_query_words(&query, "object");
+		scope.actor = json_query_words(&query, "actor");
+		scope.action = json_query_words(&query, "action");
 		found = store_audit_page(
 			request->db, &scope, &page, &list, &more, &err);
 	}
 	if (found == 0)
 		list_json_no_cursor(&page, &problem);
-	if (found < 0) {
-		log_error(request->worker->log, "audit_list_failed", "request",
-			request->id, "error", err.text);
-		problem_from_err(&problem, &err);
-	}
+	if (found < 0)
+		request_failed(request, "audit_list_failed", &err, &problem);
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_audit(&list.items[i]));
 	store_audit_list_free(&list);

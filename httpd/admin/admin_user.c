@@ -10,6 +10,7 @@
 #include "core/base/mem.h"
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
+#include "httpd/json/json_field.h"
 #include "httpd/worker/worker.h"
 
 /* Users. */
@@ -20,10 +21,10 @@ json_t *admin_render_user(const struct user *user)
 		"object", "user", "id", user->id, "login", user->login,
 		"company_id", admin_text(user->company_id), "role",
 		store_user_role_name(user->role), "created_at",
-		admin_time(user->created_us), "password_at",
-		admin_time(user->password_us), "totp_at",
-		admin_time(user->totp_us), "last_login_at",
-		admin_time(user->last_login_us));
+		json_field_time(user->created_us), "password_at",
+		json_field_time(user->password_us), "totp_at",
+		json_field_time(user->totp_us), "last_login_at",
+		json_field_time(user->last_login_us));
 }
 
 void admin_user_list(struct request *request)
@@ -71,7 +72,7 @@ static int add_link(struct db *db, struct admin_job *job, const char *user_id,
 	path = mem_printf("/login?token=%s", job->token);
 	json_object_set_new(job->answer, "login_path", json_string(path));
 	json_object_set_new(job->answer, "login_path_expires_at",
-		admin_time(link.expires_us));
+		json_field_time(link.expires_us));
 	secret_wipe(path, strlen(path));
 	store_session_clear(&link);
 	return 0;
@@ -155,11 +156,11 @@ static json_t *render_token(const struct session *token)
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "object",
 		"token", "id", token->id, "name", token->name, "user_id",
 		token->user_id, "login", token->login, "created_at",
-		admin_time(token->created_us), "expires_at",
-		admin_time(token->expires_us), "last_used_at",
-		admin_time(token->last_used_us == token->created_us
-				   ? 0
-				   : token->last_used_us));
+		json_field_time(token->created_us), "expires_at",
+		json_field_time(token->expires_us), "last_used_at",
+		json_field_time(token->last_used_us == token->created_us
+					? 0
+					: token->last_used_us));
 }
 
 void admin_token_list(struct request *request)

@@ -11,7 +11,6 @@
  */
 #include "httpd/admin/admin.h"
 
-#include <event2/http.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -181,8 +180,7 @@ bool web_find(const struct web *web, const char *name, struct span *content_r)
 
 static const char *field_of(const struct request *request, const char *name)
 {
-	const char *value = evhttp_find_header(
-		evhttp_request_get_input_headers(request->http), name);
+	const char *value = request_header(request, name);
 
 	return value ? value : "";
 }

@@ -22,7 +22,6 @@
 
 #include "core/base/base64.h"
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/db/db_pool.h"
@@ -582,10 +581,8 @@ static char *own_url(const struct request *request)
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				      ".-:[]";
-	struct evkeyvalq *fields = evhttp_request_get_input_headers(
-		request->http);
-	const char *host = evhttp_find_header(fields, "Host");
-	const char *scheme = evhttp_find_header(fields, "X-Forwarded-Proto");
+	const char *host = request_header(request, "Host");
+	const char *scheme = request_header(request, "X-Forwarded-Proto");
 
 	if (str_empty(host) || host[strspn(host, allowed)])
 		host = "localhost";
@@ -688,9 +685,8 @@ static bool read_piece(struct work *work)
 		db_pool_give(readers, db, result == 0);
 	}
 	if (result < 0) {
-		log_error(worker->log, "event_list_failed", "request",
-			job->request->id, "error", err.text);
-		problem_from_err(&job->problem, &err);
+		request_failed(
+			job->request, "event_list_failed", &err, &job->problem);
 		return true;
 	}
 	append(&job->found, &more);

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/store/store_event.h"
 #include "httpd/gate/request.h"
@@ -205,13 +204,10 @@ void api_form_stats(struct request *request)
 			.step_us = ask.step_us,
 		};
 
-		if (store_event_counts(request->db, &filter, &counts, &err) == 0) {
+		if (store_event_counts(request->db, &filter, &counts, &err) == 0)
 			answer = render_stats(&ask, &counts);
-		} else {
-			log_error(request->worker->log, "stats_failed",
-				"request", request->id, "error", err.text);
-			problem_from_err(&problem, &err);
-		}
+		else
+			request_failed(request, "stats_failed", &err, &problem);
 	}
 	store_event_counts_free(&counts);
 	reply_either(request, &problem, 200, answer);

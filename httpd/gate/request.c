@@ -24,6 +24,12 @@ const char *request_query(const struct request *request)
 	return query ? query : "";
 }
 
+const char *request_header(const struct request *request, const char *name)
+{
+	return evhttp_find_header(
+		evhttp_request_get_input_headers(request->http), name);
+}
+
 const char *request_body(struct request *request, size_t *len_r)
 {
 	struct evbuffer *input = evhttp_request_get_input_buffer(request->http);
@@ -147,6 +153,14 @@ void change_submit(struct request *request, struct change *change,
 	committer_submit(request->worker->shared->committer, &change->job);
 }
 
+int request_failed(const struct request *request, const char *event,
+	const struct err *err, struct problem *problem)
+{
+	log_error(request->worker->log, event, "request", request->id, "error",
+		err->text);
+	return problem_from_err(problem, err);
+}
+
 int change_failed(
 	const struct change *change, const char *event, struct problem *problem)
 {
@@ -154,7 +168,5 @@ int change_failed(
 		*problem = change->refused;
 		return -1;
 	}
-	log_error(change->request->worker->log, event, "request",
-		change->request->id, "error", change->err.text);
-	return problem_from_err(problem, &change->err);
+	return request_failed(change->request, event, &change->err, problem);
 }

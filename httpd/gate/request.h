@@ -41,6 +41,14 @@ struct request {
 /* What stands behind the ? of the target, without it; owned by the request. */
 const char *request_query(const struct request *request);
 
+/* The value of a header field; NULL when there is none. */
+const char *request_header(const struct request *request, const char *name);
+
+/* The problem of what failed within the request, which is logged as the event.
+ * -1. */
+int request_failed(const struct request *request, const char *event,
+	const struct err *err, struct problem *problem);
+
 /* The whole body, in one piece; owned by the request. */
 const char *request_body(struct request *request, size_t *len_r);
 

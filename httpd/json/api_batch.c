@@ -6,7 +6,6 @@
 #include "httpd/json/api_json.h"
 
 #include <assert.h>
-#include <event2/http.h>
 #include <stdio.h>
 
 #include "core/base/mem.h"
@@ -113,9 +112,7 @@ json_t *batch_json_render(const struct send_outcome *outcome)
 static int read_mode(
 	struct request *request, bool *permissive_r, struct problem *problem)
 {
-	const char *mode = evhttp_find_header(
-		evhttp_request_get_input_headers(request->http),
-		"x-batch-validation");
+	const char *mode = request_header(request, "x-batch-validation");
 
 	*permissive_r = mode && str_eq(mode, "permissive");
 	if (mode == NULL || *permissive_r || str_eq(mode, "strict"))

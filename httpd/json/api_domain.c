@@ -17,7 +17,6 @@
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/address/addr.h"
@@ -215,11 +214,9 @@ static int find(struct request *request, struct domain *domain_r,
 		return -1;
 	found = find_seen(
 		request->db, &request->admission.key, id, domain_r, &err);
-	if (found < 0) {
-		log_error(request->worker->log, "domain_lookup_failed",
-			"request", request->id, "error", err.text);
-		return problem_from_err(problem, &err);
-	}
+	if (found < 0)
+		return request_failed(
+			request, "domain_lookup_failed", &err, problem);
 	return found == 0 ? missing(problem) : 0;
 }
 

@@ -10,7 +10,6 @@
 
 #include "core/address/addr.h"
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/store_email.h"
@@ -104,9 +103,10 @@ static int read_state(const struct request *request, struct problem *problem)
 	return given;
 }
 
-/* The email of the path: 0, or -1 with the problem; it is the caller's. */
+/* The email of the path, which is the caller's, or its seq alone: 0, or -1 with
+ * the problem. */
 static int find(struct request *request, bool any_state, struct email *email_r,
-	struct problem *problem)
+	int64_t *seq_r, struct problem *problem)
 {
 	const char *param = request->admission.param;
 	const struct key *key = &request->admission.key;
@@ -122,13 +122,15 @@ static int find(struct request *request, bool any_state, struct email *email_r,
 	if (!read_id(param, id))
 		return problem_set(problem, PROBLEM_PARAMETER,
 			"The `id` must be a valid UUID.");
-	found = store_email_get(request->db, id, &scope, email_r, &err);
-	if (found < 0) {
-		log_error(request->worker->log, "email_lookup_failed",
-			"request", request->id, "error", err.text);
-		return problem_from_err(problem, &err);
-	}
-	if (found > 0 && is_named(email_r, param))
+	if (email_r)
+		found = store_email_get(request->db, id, &scope, email_r, &err);
+	else
+		found = store_email_seq(request->db, id,
+			*param == '<' ? param : NULL, &scope, seq_r, &err);
+	if (found < 0)
+		return request_failed(
+			request, "email_lookup_failed", &err, problem);
+	if (found > 0 && (email_r == NULL || is_named(email_r, param)))
 		return 0;
 	if (found > 0)
 		store_email_clear(email_r);
@@ -160,7 +162,8 @@ static void get_email(struct request *request, bool in_pool)
 	struct email email;
 	size_t bytes;
 
-	if (any_state < 0 || find(request, any_state > 0, &email, &problem) < 0) {
+	if (any_state < 0 ||
+		find(request, any_state > 0, &email, NULL, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
@@ -195,23 +198,18 @@ static int find_events(struct request *request, const struct page *page,
 {
 	struct err err = ERR_INIT;
 	struct event_list list;
-	struct email email;
+	int64_t seq;
 	int found;
 
-	if (find(request, false, &email, problem) < 0)
+	if (find(request, false, NULL, &seq, problem) < 0)
 		return -1;
 	found = store_event_page_of_email(
-		request->db, email.seq, page->after, page->limit, &list, &err);
-	store_email_clear(&email);
+		request->db, seq, page->after, page->limit, &list, &err);
 	if (found == 0)
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `after` parameter is not the id of an item of "
-			"this list.");
-	if (found < 0) {
-		log_error(request->worker->log, "event_list_failed", "request",
-			request->id, "error", err.text);
-		return problem_from_err(problem, &err);
-	}
+		return list_json_no_cursor(page, problem);
+	if (found < 0)
+		return request_failed(
+			request, "event_list_failed", &err, problem);
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(
 			data, email_json_render_event(&list.items[i]));
@@ -225,126 +223,81 @@ static int find_events(struct request *request, const struct page *page,
 void api_email_events(struct request *request)
 {
 	static const char *const names[] = {"limit", "after", NULL};
-	const char *query = request_query(request);
 	struct problem problem = PROBLEM_INIT;
 	json_t *data = json_array();
+	struct json_query query;
 	struct page page;
 	bool more = false;
 
-	if (query_known(query, names, &problem) == 0 &&
-		list_json_parse(query, &page, &problem) == 0)
+	if (json_query_read(request, names, &query, &problem) == 0 &&
+		json_query_page(&query, &page, &problem) == 0)
 		find_events(request, &page, data, &more, &problem);
 	reply_either(request, &problem, 200, list_json_render(data, more));
 }
 
 /* GET /emails */
 
-/* The parameters of a search, decoded. */
-struct search_text {
-	char to[QUERY_VALUE_MAX];
-	char from[QUERY_VALUE_MAX];
-	char subject[QUERY_VALUE_MAX];
-	char status[QUERY_VALUE_MAX];
-	char tag[QUERY_VALUE_MAX];
-};
-
-/* NULL when it is not given. */
-static int read_text(const char *query, const char *name, char *text,
+static int read_text(struct json_query *query, const char *name,
 	const char **value_r, struct problem *problem)
 {
-	int given = query_get_words(query, name, text, problem);
+	const char *text = json_query_words(query, name);
 
-	if (given > 0 && (*text == '\0' || !str_utf8_valid(text, strlen(text))))
+	if (text && (*text == '\0' || !str_utf8_valid(text, strlen(text))))
 		return problem_set(problem, PROBLEM_PARAMETER,
 			"The `%s` parameter must be text, and not be empty.",
 			name);
-	if (given > 0)
-		*value_r = text;
-	return given < 0 ? -1 : 0;
-}
-
-/* As it is stored. A + is one. */
-static int read_address(const char *query, const char *name, char *text,
-	const char **value_r, struct problem *problem)
-{
-	_cleanup_free_ char *spec = NULL;
-	int given = query_get(query, name, text, problem);
-	struct addr addr;
-
-	if (given <= 0)
-		return given;
-	if (addr_parse(text, &addr, NULL) < 0)
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `%s` parameter must be an email address.", name);
-	spec = addr_spec(&addr);
-	addr_clear(&addr);
-	if (strlen(spec) >= QUERY_VALUE_MAX)
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `%s` parameter is too long.", name);
-	memcpy(text, spec, strlen(spec) + 1);
 	*value_r = text;
 	return 0;
 }
 
-static int read_status(const char *query, char *text, const char **value_r,
-	struct problem *problem)
+/* As it is stored; the caller frees it. */
+static int read_address(const struct json_query *query, const char *name,
+	char **value_r, struct problem *problem)
 {
-	static const char *const words[] = {"sent", "delivered",
-		"delivery_delayed", "bounced", "failed", "complained"};
+	const char *text = json_query_get(query, name);
+	_cleanup_addr_ struct addr addr = {0};
 
-	if (read_text(query, "status", text, value_r, problem) < 0)
-		return -1;
-	for (size_t i = 0; *value_r && i < ARRAY_SIZE(words); i++)
-		if (str_eq(text, words[i]))
-			return 0;
-	return *value_r == NULL
-		       ? 0
-		       : problem_set(problem, PROBLEM_PARAMETER,
-				 "The `status` parameter must be `sent`, "
-				 "`delivered`, `delivery_delayed`, `bounced`, "
-				 "`failed` or `complained`.");
-}
-
-static int read_time(const struct request *request, const char *name,
-	int64_t *time_us_r, struct problem *problem)
-{
-	int64_t now_us = clock_now_us(request->worker->shared->clock);
-	char text[QUERY_VALUE_MAX];
-	int given = query_get(request_query(request), name, text, problem);
-
-	if (given > 0 && !clock_parse(text, now_us, time_us_r))
+	if (text == NULL)
+		return 0;
+	if (addr_parse(text, &addr, NULL) < 0)
 		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `%s` parameter must be a time like "
-			"`2026-11-21T02:43:18Z`, a date, or a span before now "
-			"like `7d`.",
-			name);
-	if (given > 0 && *time_us_r == 0)
-		*time_us_r = 1; /* 0 stands for not given */
-	return given < 0 ? -1 : 0;
+			"The `%s` parameter must be an email address.", name);
+	*value_r = addr_spec(&addr);
+	return 0;
 }
+
+/* A search; the addresses are its own. */
+struct search {
+	struct json_query query;
+	struct email_filter filter;
+	struct page page;
+	char *to;
+	char *from;
+};
 
 /* 0, or -1 with a problem that names the parameter. */
-static int read_filter(const struct request *request, struct search_text *text,
-	struct email_filter *filter_r, struct problem *problem)
+static int read_search(const struct request *request, struct search *search,
+	struct problem *problem)
 {
 	static const char *const names[] = {"limit", "after", "before", "to",
 		"from", "subject", "status", "tag", "since", "until", NULL};
+	struct email_filter *filter = &search->filter;
+	struct json_query *query = &search->query;
 
-	const char *query = request_query(request);
-
-	*filter_r = (struct email_filter){0};
-	if (query_known(query, names, problem) < 0 ||
-		read_address(query, "to", text->to, &filter_r->to, problem) < 0 ||
-		read_address(query, "from", text->from, &filter_r->from,
+	if (json_query_read(request, names, query, problem) < 0 ||
+		read_address(query, "to", &search->to, problem) < 0 ||
+		read_address(query, "from", &search->from, problem) < 0 ||
+		read_text(query, "subject", &filter->subject, problem) < 0 ||
+		email_json_status(query, false, &filter->status, problem) < 0 ||
+		read_text(query, "tag", &filter->tag, problem) < 0 ||
+		json_query_time(request, query, "since", &filter->since_us,
 			problem) < 0 ||
-		read_text(query, "subject", text->subject, &filter_r->subject,
-			problem) < 0 ||
-		read_status(query, text->status, &filter_r->status, problem) < 0 ||
-		read_text(query, "tag", text->tag, &filter_r->tag, problem) < 0 ||
-		read_time(request, "since", &filter_r->since_us, problem) < 0 ||
-		read_time(request, "until", &filter_r->until_us, problem) < 0)
+		json_query_time(request, query, "until", &filter->until_us,
+			problem) < 0)
 		return -1;
-	return 0;
+	filter->to = search->to;
+	filter->from = search->from;
+	return json_query_page(query, &search->page, problem);
 }
 
 static bool is_search(const struct email_filter *filter)
@@ -376,28 +329,23 @@ static int find_page(struct request *request, const struct email_filter *filter,
 			db, &scope, page, &found_r->list, &found_r->more, &err);
 	if (found == 0)
 		return list_json_no_cursor(page, problem);
-	if (found < 0) {
-		log_error(request->worker->log, "email_list_failed", "request",
-			request->id, "error", err.text);
-		return problem_from_err(problem, &err);
-	}
+	if (found < 0)
+		return request_failed(
+			request, "email_list_failed", &err, problem);
 	return 0;
 }
 
 /* A page may have 100,000 recipients, and a search looks at many emails. */
 void api_email_list(struct request *request)
 {
-	const char *query = request_query(request);
 	struct problem problem = PROBLEM_INIT;
 	struct email_found found = {0};
+	struct search search = {.to = NULL};
 	json_t *data = json_array(), *list;
-	struct email_filter filter;
-	struct search_text text;
-	struct page page;
 
-	if (read_filter(request, &text, &filter, &problem) == 0 &&
-		list_json_parse(query, &page, &problem) == 0)
-		find_page(request, &filter, &page, &found, &problem);
+	if (read_search(request, &search, &problem) == 0)
+		find_page(request, &search.filter, &search.page, &found,
+			&problem);
 	for (size_t i = 0; i < found.list.n; i++)
 		json_array_append_new(
 			data, email_json_render_item(&found.list.items[i]));
@@ -405,5 +353,7 @@ void api_email_list(struct request *request)
 	if (found.next[0])
 		json_object_set_new(list, "next", json_string(found.next));
 	store_email_list_free(&found.list);
+	free(search.to);
+	free(search.from);
 	reply_either(request, &problem, 200, list);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/base64.h"
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -588,4 +589,30 @@ json_t *email_json_render_event(const struct event *event)
 		json_field_time(event->occurred_us), "attempt",
 		(json_int_t)event->attempt, "address", event->address, "remote",
 		event->relay, "dsn", event->dsn, "message", event->text);
+}
+
+int email_json_status(const struct json_query *query, bool for_admins,
+	const char **status_r, struct problem *problem)
+{
+	static const char *const words[] = {"staged", "refused", "sent",
+		"delivered", "delivery_delayed", "bounced", "failed",
+		"complained"};
+	const size_t first = for_admins ? 0 : 2, n = ARRAY_SIZE(words);
+	const char *text = json_query_get(query, "status");
+	_cleanup_buf_ struct buf list = BUF_INIT;
+
+	*status_r = text;
+	if (text == NULL)
+		return 0;
+	for (size_t i = first; i < n; i++) {
+		if (str_eq(text, words[i]))
+			return 0;
+		buf_printf(&list, "%s`%s`",
+			i == first   ? ""
+			: i + 1 == n ? " or "
+				     : ", ",
+			words[i]);
+	}
+	return problem_set(problem, PROBLEM_PARAMETER,
+		"The `status` parameter must be %s.", buf_str(&list));
 }

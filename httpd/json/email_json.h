@@ -9,6 +9,7 @@
 
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
+#include "httpd/json/list_json.h"
 #include "httpd/send/outgoing.h"
 #include "httpd/http/problem.h"
 
@@ -31,5 +32,11 @@ char *email_json_print(const struct email *email, bool with_state);
 json_t *email_json_render_event(const struct event *event);
 /* The email as an item of GET /emails: without html, text and tags. */
 json_t *email_json_render_item(const struct email *email);
+
+/* The parameter `status` of a search, NULL when it is not given: the last event
+ * of an email, or for admins that it waits or was refused. 0, or -1 with the
+ * problem. */
+int email_json_status(const struct json_query *query, bool for_admins,
+	const char **status_r, struct problem *problem);
 
 #endif

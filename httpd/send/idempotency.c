@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "httpd/gate/request.h"
 #include "httpd/worker/worker.h"
@@ -117,11 +116,9 @@ static int look_up(const struct request *request, struct idempotency_lock *lock,
 	int found = store_idempotency_find(worker->db, &lock->entry.key,
 		clock_now_us(worker->shared->clock), &lock->earlier, &err);
 
-	if (found < 0) {
-		log_error(worker->log, "idempotency_lookup_failed", "request",
-			request->id, "error", err.text);
-		return problem_from_err(problem, &err);
-	}
+	if (found < 0)
+		return request_failed(
+			request, "idempotency_lookup_failed", &err, problem);
 	lock->found = found > 0;
 	if (lock->found && memcmp(lock->earlier.payload, lock->entry.payload,
 				   SECRET_HASH_LEN) != 0)

@@ -20,7 +20,6 @@
 #include "httpd/send/send.h"
 
 #include <event2/buffer.h>
-#include <event2/http.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -375,8 +374,7 @@ static void on_read(struct task *task)
 
 static char *field(struct request *request, const char *name)
 {
-	const char *value = evhttp_find_header(
-		evhttp_request_get_input_headers(request->http), name);
+	const char *value = request_header(request, name);
 
 	return mem_strdup(value ? value : "");
 }

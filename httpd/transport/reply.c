@@ -191,9 +191,7 @@ static bool handle_in_pool(struct work *work)
 	struct err err = ERR_INIT;
 
 	if (db_pool_take(readers, &request->db, &err) < 0) {
-		log_error(request->worker->log, "store_failed", "request",
-			request->id, "error", err.text);
-		problem_from_err(&reply->problem, &err);
+		request_failed(request, "store_failed", &err, &reply->problem);
 		return true;
 	}
 	reply->handle(request);

@@ -87,7 +87,8 @@ def test_id_as_a_whole(form, httpd, fields):
 )
 def test_id_that_is_another(form, httpd, fields, change, status, name):
     message_id = change(form.send(fields))
-    check_problem(httpd.request("GET", f"/emails/{quote(message_id)}"), status, name)
+    for path in [f"/emails/{quote(message_id)}", f"/emails/{quote(message_id)}/events"]:
+        check_problem(httpd.request("GET", path), status, name)
 
 
 @both
