@@ -267,6 +267,32 @@ int store_session_revoke_token(
 		err);
 }
 
+int store_session_revoke_tokens(
+	struct db *db, const char *user_id, int64_t *n_r, struct err *err)
+{
+	static const char sql_get[] = SESSION_SELECT
+		" WHERE s.user_id = $user AND s.kind = 'token'";
+	static const char sql_remove[] =
+		"DELETE FROM admin_session"
+		" WHERE user_id = $user AND kind = 'token'";
+	const struct db_param *key = DB_PARAMS(DB_TEXT("$user", user_id));
+	int n;
+
+	if (audit_note_gone(db,
+		    &(struct audit_change){.action = "token.revoke",
+			    .type = &session_type,
+			    .name = "name",
+			    .sql_get = sql_get,
+			    .key = key},
+		    err) < 0)
+		return -1;
+	n = db_change(db, sql_remove, key, err);
+	if (n < 0)
+		return -1;
+	*n_r = n;
+	return 0;
+}
+
 int store_session_list_browsers(struct db *db, const char *user_id,
 	int64_t now_us, int64_t idle_us, struct session_list *list_r,
 	struct err *err)

@@ -8,6 +8,7 @@
 
 #include "core/base/str.h"
 #include "core/store/store_audit.h"
+#include "core/store/store_session.h"
 
 static const char *const roles[USER_ROLES] = {
 	[USER_VIEWER] = "viewer",
@@ -262,6 +263,7 @@ static int drop_codes(struct db *db, const char *id, struct err *err)
 struct of_company {
 	const char *company_id;
 	const char *id;
+	int64_t tokens; /* of a reset: how many were revoked */
 };
 
 static int reset(struct db *db, void *arg, struct err *err)
@@ -270,25 +272,29 @@ static int reset(struct db *db, void *arg, struct err *err)
 		"UPDATE admin_user SET password = NULL, password_us = 0,"
 		" totp_secret = NULL, totp_us = 0"
 		" WHERE id = $id" IN_COMPANY;
-	const struct of_company *user = arg;
+	struct of_company *user = arg;
 	const struct db_param *key = DB_PARAMS(DB_TEXT("$id", user->id),
 		DB_TEXT("$company", user->company_id));
 	int changed = change(db, "user.reset", sql_reset, key, key, err);
 
 	if (changed <= 0)
 		return changed;
-	return drop_codes(db, user->id, err) < 0 ||
-			       store_user_end_sessions(db, user->id, NULL, err) < 0
-		       ? -1
-		       : 1;
+	if (drop_codes(db, user->id, err) < 0 ||
+		store_user_end_sessions(db, user->id, NULL, err) < 0 ||
+		store_session_revoke_tokens(db, user->id, &user->tokens, err) < 0)
+		return -1;
+	return 1;
 }
 
-int store_user_reset(
-	struct db *db, const char *company_id, const char *id, struct err *err)
+int store_user_reset(struct db *db, const char *company_id, const char *id,
+	int64_t *tokens_r, struct err *err)
 {
-	struct of_company user = {company_id, id};
+	struct of_company user = {company_id, id, 0};
+	int changed = db_atomic(db, reset, &user, err);
 
-	return db_atomic(db, reset, &user, err);
+	if (changed > 0)
+		*tokens_r = user.tokens;
+	return changed;
 }
 
 int store_user_remove(
@@ -438,7 +444,7 @@ static int turn_off(struct db *db, void *arg, struct err *err)
 int store_user_totp_off(
 	struct db *db, const char *company_id, const char *id, struct err *err)
 {
-	struct of_company user = {company_id, id};
+	struct of_company user = {company_id, id, 0};
 
 	return db_atomic(db, turn_off, &user, err);
 }

@@ -73,9 +73,10 @@ int store_user_set_role(struct db *db, const char *company_id, const char *id,
  * none). 0 or -1. */
 int store_user_end_sessions(
 	struct db *db, const char *id, const char *keep, struct err *err);
-/* Takes the password and the codes away, with all sessions and links. */
-int store_user_reset(
-	struct db *db, const char *company_id, const char *id, struct err *err);
+/* Takes the password and the codes away, with all sessions, links and tokens;
+ * *tokens_r is how many of those there were. */
+int store_user_reset(struct db *db, const char *company_id, const char *id,
+	int64_t *tokens_r, struct err *err);
 /* With all that they got in by. */
 int store_user_remove(
 	struct db *db, const char *company_id, const char *id, struct err *err);

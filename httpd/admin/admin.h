@@ -109,7 +109,8 @@ admin_handler admin_session_login, admin_session_link, admin_session_get,
 	admin_session_logout;
 admin_changer admin_session_end;
 /* Changes that ask for the caller's password. */
-admin_handler admin_session_new_password, admin_session_change_codes;
+admin_handler admin_session_new_password, admin_session_change_codes,
+	admin_session_make_token;
 
 /* admin_account.c: what users see and change of themselves. */
 admin_handler admin_account_get, admin_account_session_list;

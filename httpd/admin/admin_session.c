@@ -492,6 +492,11 @@ void admin_session_change_codes(struct request *request)
 	verify_password(request, FOR_CODES);
 }
 
+void admin_session_make_token(struct request *request)
+{
+	verify_password(request, FOR_TOKEN);
+}
+
 /* A token is revoked by its id, and so may it end itself. */
 int admin_session_end(struct db *db, struct admin_job *job, struct err *err)
 {

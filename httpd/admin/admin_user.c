@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
 #include "httpd/json/json_field.h"
@@ -125,14 +126,21 @@ int admin_user_remove(struct db *db, struct admin_job *job, struct err *err)
 }
 
 /* For who has lost password or phone, or may no longer be the only one who has
- * them. */
+ * them, or a token. */
 int admin_user_reset(struct db *db, struct admin_job *job, struct err *err)
 {
-	int found = store_user_reset(db, job->company_id, job->param, err);
+	int64_t tokens;
+	int found;
 
+	/* It would do without the password what needs it. */
+	if (str_eq(job->param, job->request->admission.session.user_id))
+		return err_set(err, ERR_INVALID,
+			"nobody resets their own login: another owner does, or "
+			"`postern user passwd`");
+	found = store_user_reset(db, job->company_id, job->param, &tokens, err);
 	if (found <= 0)
 		return found;
-	job->answer = json_object();
+	job->answer = json_pack("{s:I}", "tokens_revoked", (json_int_t)tokens);
 	return add_link(db, job, job->param, err) < 0 ? -1 : 1;
 }
 
@@ -183,10 +191,13 @@ int admin_token_create(struct db *db, struct admin_job *job, struct err *err)
 	enum { DAYS_MAX = 3650 };
 	struct session_spec spec = {
 		.kind = SESSION_TOKEN, .origin = job->request->client};
+	const struct session *maker = &job->request->admission.session;
+	const char *password;
 	int64_t days = 0;
 	const struct admin_field fields[] = {
 		{"name", true, .text = &spec.name},
 		{"days", false, .number = &days},
+		{"password", false, .text = &password},
 	};
 	uint8_t hash[SECRET_HASH_LEN];
 	struct session token;
@@ -198,6 +209,10 @@ int admin_token_create(struct db *db, struct admin_job *job, struct err *err)
 			"the `days` are a number from 1 to %d", DAYS_MAX);
 	if (days > 0)
 		spec.expires_us = job->now_us + days * INT64_C(86400000000);
+	/* What a token makes does not outlast it. */
+	if (maker->kind == SESSION_TOKEN && maker->expires_us &&
+		(days == 0 || spec.expires_us > maker->expires_us))
+		spec.expires_us = maker->expires_us;
 	secret_hash(job->token, strlen(job->token), hash);
 	if (store_session_create(db, job->request->admission.session.user_id,
 		    &spec, hash, job->now_us, &token, err) < 0)

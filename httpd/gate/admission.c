@@ -173,6 +173,11 @@ static int check_user(struct worker *worker, const struct http_head *head,
 	if (route->operators && admission_company(admission))
 		return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
 			"Only operators may do this.");
+	if (route->lets_in && admission->session.kind == SESSION_TOKEN &&
+		admission->session.expires_us)
+		return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
+			"A token that ends makes no logins: they would outlast "
+			"it.");
 	if (admission->session.role < route->role)
 		return problem_fixed(&admission->problem, PROBLEM_FORBIDDEN);
 	return 0;

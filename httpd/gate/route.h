@@ -47,6 +47,8 @@ struct route {
 	/* Of AUTH_USER: */
 	enum user_role role; /* a viewer may, or an owner alone */
 	bool operators;      /* members of a company may not */
+	bool lets_in; /* makes a login: no token that ends may, which the login
+		       * would outlast */
 	bool on_loopback;  /* whoever is on this host may, if admin.metrics says
 			    * so */
 	bool names_domain; /* the segment is the sending domain: it must be the

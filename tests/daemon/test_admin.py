@@ -439,16 +439,51 @@ def test_tokens(box):
     login = add_user(box)
     admin = Admin(box)
     admin.login(login, PASSWORD)
-    made = admin.ok("POST", "/admin/tokens", 201, json={"name": "ci", "days": 1})
+    make = {"name": "ci", "days": 1, "password": PASSWORD}
+    # Whoever has only found the browser open makes none.
+    for password in [{}, {"password": "wrong " + PASSWORD}]:
+        body = {"name": "ci", **password}
+        assert admin.status("POST", "/admin/tokens", json=body) == 422
+    made = admin.ok("POST", "/admin/tokens", 201, json=make)
     program = Admin(box, made["token"])
     assert program.ok("GET", "/admin/session")["kind"] == "token"
     for body in [{}, {"name": ""}, {"name": "x", "days": -1}, {"name": "x", "y": 1}]:
-        assert admin.status("POST", "/admin/tokens", json=body) == 422
+        assert program.status("POST", "/admin/tokens", json=body) == 422
     listed = program.ok("GET", "/admin/tokens")["data"]
     assert made["id"] in [t["id"] for t in listed]
     assert made["token"] not in str(listed)
     admin.ok("DELETE", f"/admin/tokens/{made['id']}")
     assert program.status("GET", "/admin/session") == 401
+
+
+def test_what_a_token_makes_ends_with_it(box):
+    box.cli("user", "add", login := unique("owner"), "--no-password")
+    made = box.cli("token", "create", login, "--name", "ends", "--days", "1")
+    program = Admin(box, made["token"])
+    for days in [{}, {"days": 9}]:
+        child = program.ok("POST", "/admin/tokens", 201, json={"name": "x", **days})
+        assert child["expires_at"] == made["expires_at"]
+    user = program.ok("GET", "/admin/session")["user_id"]
+    body = {"login": unique("accomplice"), "role": "owner"}
+    assert program.status("POST", "/admin/users", json=body) == 403
+    for what in ["link", "reset"]:
+        assert program.status("POST", f"/admin/users/{user}/{what}") == 403
+    # One without an end may.
+    made = box.cli("token", "create", login, "--name", "stays")
+    program = Admin(box, made["token"])
+    child = program.ok("POST", "/admin/tokens", 201, json={"name": "x"})
+    assert child["expires_at"] is None
+    program.ok("POST", f"/admin/users/{user}/link", 201)
+    # But nobody takes their own password away, to set one they know.
+    assert program.status("POST", f"/admin/users/{user}/reset") == 422
+
+
+def test_a_token_without_a_password(box):
+    """Who came in by a link and has no password needs none."""
+    box.cli("user", "add", login := unique("owner"), "--no-password")
+    browser = Admin(box)
+    assert browser.request("GET", link_of(box, login)).status_code == 303
+    browser.ok("POST", "/admin/tokens", 201, json={"name": "x"})
 
 
 def test_sessions_end(own_box):

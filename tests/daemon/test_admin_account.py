@@ -214,7 +214,17 @@ def test_reset(box):
     account = member.browser.ok("GET", "/admin/account")
     target = f"/admin/users/{account['id']}/reset"
     assert stranger.status("POST", target) == 404
-    link = owner.ok("POST", target, 201)["login_path"]
+    tokens = [
+        box.cli("token", "create", member.name, "--name", name) for name in "ab"
+    ]
+    program = Admin(box, tokens[0]["token"])
+    assert program.status("GET", "/admin/session") == 200
+    done = owner.ok("POST", target, 201)
+    link = done["login_path"]
+    assert done["tokens_revoked"] == 2
+    assert program.status("GET", "/admin/session") == 401
+    entries = [box.cli("audit", "list", "--object", t["id"]) for t in tokens]
+    assert [e[0]["action"] for e in entries] == ["token.revoke"] * 2
     assert member.browser.status("GET", "/admin/session") == 401
     assert member.login().status_code == 401
     browser = Admin(box)

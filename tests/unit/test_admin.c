@@ -434,6 +434,7 @@ static void test_verified_change(void **state)
 	struct request request = {.admission.route = &route};
 	struct session *session = &request.admission.session;
 	struct user ann;
+	int64_t tokens;
 
 	OK(store_user_add(temp->db, &spec, 1, &ann, &why));
 	session->login = ann.login;
@@ -450,7 +451,8 @@ static void test_verified_change(void **state)
 			cases[i].now
 				? store_user_set_password(temp->db, NULL,
 					  ann.id, cases[i].now, NULL, 1, NULL)
-				: store_user_reset(temp->db, NULL, ann.id, NULL),
+				: store_user_reset(temp->db, NULL, ann.id,
+					  &tokens, NULL),
 			1);
 		result = admin_run_change(temp->db, &job, &err);
 		if ((result == 1) != cases[i].made || job.now_us != cases[i].made)

@@ -427,6 +427,7 @@ static void test_recovery_codes(void **state)
 	char codes[USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE];
 	uint8_t secret[TOTP_SECRET_LEN];
 	struct user ann, bob;
+	int64_t tokens = 0;
 
 	add_user(db, NULL, "ann", &ann);
 	add_user(db, NULL, "bob", &bob);
@@ -449,7 +450,7 @@ static void test_recovery_codes(void **state)
 	assert_int_equal(store_user_find(db, NULL, "ann", &ann, NULL), 1);
 	assert_int_equal(ann.recovery_codes, USER_RECOVERY_CODES);
 	/* Another's reset is not hers. */
-	assert_int_equal(store_user_reset(db, NULL, bob.id, NULL), 1);
+	assert_int_equal(store_user_reset(db, NULL, bob.id, &tokens, NULL), 1);
 	expect_code(db, "ann", codes[2], NOW, USER_CODE_GOOD);
 	expect_code(db, "bob", NULL, NOW, USER_CODE_GOOD);
 	store_user_clear(&ann);
@@ -461,20 +462,33 @@ static void test_reset(void **state)
 	struct temp_db *temp = *state;
 	struct db *db = temp->db;
 	char *stored = NULL;
-	struct user ann, got;
+	struct user ann, bob, got;
+	int64_t tokens = 0;
 
 	add_user(db, NULL, "ann", &ann);
 	make(db, &ann, SESSION_BROWSER, "browser", NOW + 60 * SECOND);
 	make(db, &ann, SESSION_TOKEN, "token", 0);
-	assert_int_equal(store_user_reset(db, "nobody's", ann.id, NULL), 0);
+	make(db, &ann, SESSION_TOKEN, "other", 0);
+	add_user(db, NULL, "bob", &bob);
+	make(db, &bob, SESSION_TOKEN, "bob's", 0);
+	assert_int_equal(
+		store_user_reset(db, "nobody's", ann.id, &tokens, NULL), 0);
 	assert_true(opens(db, "browser", NOW));
-	assert_int_equal(store_user_reset(db, NULL, ann.id, NULL), 1);
-	assert_false(opens(db, "browser", NOW));
 	assert_true(opens(db, "token", NOW));
+	assert_int_equal(store_user_reset(db, NULL, ann.id, &tokens, NULL), 1);
+	assert_int_equal(tokens, 2);
+	assert_false(opens(db, "browser", NOW));
+	assert_false(opens(db, "token", NOW));
+	assert_false(opens(db, "other", NOW));
+	assert_true(opens(db, "bob's", NOW));
+	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM audit"
+					    " WHERE action = 'token.revoke'"),
+		2);
 	assert_int_equal(store_user_password(db, "ann", &got, &stored, NULL), 1);
 	assert_null(stored);
 	assert_true(got.password_us == 0);
 	store_user_clear(&got);
+	store_user_clear(&bob);
 	store_user_clear(&ann);
 }
 

@@ -164,7 +164,7 @@ export async function show(main, { session }) {
         if (new_password !== again)
           throw Object.assign(new Error("The two passwords are not the same."), { field: "again" });
         await post("/admin/password", { ...(account.password_at && { password: present }), new_password });
-        notice("The password is set. You are logged out everywhere else.");
+        notice("The password is set. You are logged out everywhere else. Tokens of programs stay good.");
         await Promise.all([reload(), sessions.reload()]);
       },
     });

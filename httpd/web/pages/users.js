@@ -29,9 +29,14 @@ const roles = [
   { value: "owner", text: "owner", help: "May change all that they see." },
 ];
 
+const revoked = (made) =>
+  made.tokens_revoked > 0 &&
+  el("p", made.tokens_revoked === 1 ? "One token was revoked." : `${made.tokens_revoked} tokens were revoked.`);
+
 const showLink = (heading, login, made) =>
   showBox(
     heading,
+    revoked(made),
     el(
       "p",
       `With this link ${login} logs in: once, and within an hour. It asks for no password and no code, so send it by a way that others do not read. On the account page they set a password.`,
@@ -90,13 +95,13 @@ export async function show(main, { session, query }) {
   async function reset(user) {
     const made = await confirm(
       `Reset the login of ${user.login}?`,
-      "For who has lost the password or the phone: both are forgotten, their sessions end, and you get a link for them. Their tokens stay.",
+      "For who has lost the password or the phone: both are forgotten, their sessions end, and you get a link for them. Their tokens are revoked: programs that use them are refused from then on.",
       "Reset",
       () => post(path`/admin/users/${user.id}/reset`),
     );
     if (!made) return;
     await showLink("The login is reset", user.login, made);
-    await rows.reload();
+    await Promise.all([rows.reload(), tokens.reload()]);
   }
   async function removeUser(user) {
     const done = await confirm(
@@ -158,6 +163,7 @@ export async function show(main, { session, query }) {
   });
 
   async function createToken() {
+    const account = await get("/admin/account");
     const made = await dialog({
       title: "Create a token",
       text: "With it a program does over the admin interface what you may. It is not for sending mail: that is what keys are for.",
@@ -171,7 +177,14 @@ export async function show(main, { session, query }) {
           max: 3650,
           help: "Empty: until it is revoked.",
         },
-      ],
+        account.password_at && {
+          name: "password",
+          label: "Your password",
+          type: "password",
+          required: true,
+          autocomplete: "current-password",
+        },
+      ].filter(Boolean),
       submit: "Create the token",
       run: (values) => post("/admin/tokens", values),
     });
