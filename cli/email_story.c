@@ -43,8 +43,8 @@ static void add_line(
 	buf_add_str(out, buf_str(&lines) + TIME_WIDTH - 2);
 }
 
-void email_event_print(const struct event *event, bool with_email, size_t width,
-	struct buf *out)
+void email_event_print(const struct email_event *event, bool with_email,
+	size_t width, struct buf *out)
 {
 	_cleanup_buf_ struct buf line = BUF_INIT;
 	_cleanup_buf_ struct buf said = BUF_INIT;
@@ -71,7 +71,7 @@ void email_event_print(const struct event *event, bool with_email, size_t width,
 		visible_add_wrapped(out, buf_str(&said), TIME_WIDTH, width);
 }
 
-static bool same_words(const struct event *a, const struct event *b)
+static bool same_words(const struct email_event *a, const struct email_event *b)
 {
 	return a->kind == b->kind &&
 	       strcmp(a->text ? a->text : "", b->text ? b->text : "") == 0 &&
@@ -109,7 +109,7 @@ static void add_events(const struct story *story, size_t width, struct buf *out)
 	bool *left_out = mem_alloc(events->n + 1, sizeof(*left_out));
 
 	for (size_t i = 0; i < events->n; i++) {
-		const struct event *event = &events->items[i];
+		const struct email_event *event = &events->items[i];
 		size_t second = next[i];
 		size_t third = second < events->n ? next[second] : events->n;
 
@@ -201,24 +201,24 @@ static const struct column recipient_columns[] = {
 
 static void fill_type(struct report *report, size_t column, const void *item)
 {
-	const struct event *event = item;
+	const struct email_event *event = item;
 
 	report_text(report, column, fact_name(event->kind));
 }
 
 const struct column email_event_columns[] = {
-	{"id", NULL, COLUMN_TEXT, COLUMN_OF(event, id)},
-	{"email_id", NULL, COLUMN_TEXT, COLUMN_OF(event, email_id)},
+	{"id", NULL, COLUMN_TEXT, COLUMN_OF(email_event, id)},
+	{"email_id", NULL, COLUMN_TEXT, COLUMN_OF(email_event, email_id)},
 	{"type", NULL, COLUMN_TEXT, .fill = fill_type},
-	{"recipient", NULL, COLUMN_TEXT, COLUMN_OF(event, recipient)},
-	{"created_at", NULL, COLUMN_TIME, COLUMN_OF(event, recorded_us)},
-	{"occurred_at", NULL, COLUMN_TIME, COLUMN_OF(event, occurred_us)},
-	{"attempt", NULL, COLUMN_INT, COLUMN_OF(event, attempt)},
-	{"address", NULL, COLUMN_TEXT, COLUMN_OF(event, address)},
-	{"remote", NULL, COLUMN_TEXT, COLUMN_OF(event, relay)},
-	{"dsn", NULL, COLUMN_TEXT, COLUMN_OF(event, dsn)},
-	{"message", NULL, COLUMN_TEXT, COLUMN_OF(event, text)},
-	{"source", NULL, COLUMN_TEXT, COLUMN_OF(event, source)},
+	{"recipient", NULL, COLUMN_TEXT, COLUMN_OF(email_event, recipient)},
+	{"created_at", NULL, COLUMN_TIME, COLUMN_OF(email_event, recorded_us)},
+	{"occurred_at", NULL, COLUMN_TIME, COLUMN_OF(email_event, occurred_us)},
+	{"attempt", NULL, COLUMN_INT, COLUMN_OF(email_event, attempt)},
+	{"address", NULL, COLUMN_TEXT, COLUMN_OF(email_event, address)},
+	{"remote", NULL, COLUMN_TEXT, COLUMN_OF(email_event, relay)},
+	{"dsn", NULL, COLUMN_TEXT, COLUMN_OF(email_event, dsn)},
+	{"message", NULL, COLUMN_TEXT, COLUMN_OF(email_event, text)},
+	{"source", NULL, COLUMN_TEXT, COLUMN_OF(email_event, source)},
 	{0},
 };
 

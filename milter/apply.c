@@ -74,8 +74,8 @@ static int run_refused(struct db *db, void *arg, struct err *err)
 	return entry->held ? note_held(db, &entry->note, err) : 0;
 }
 
-int record_sent(
-	struct service *service, const struct session *session, struct err *err)
+int record_sent(struct service *service, const struct milter_session *session,
+	struct err *err)
 {
 	struct entry entry = {
 		.ticket = session->message.ticket,
@@ -97,8 +97,8 @@ static int run_probe(struct db *db, void *arg, struct err *err)
 }
 
 /* Notes that the milter was asked about the message of a probe. */
-static int record_probe(
-	struct service *service, const struct session *session, struct err *err)
+static int record_probe(struct service *service,
+	const struct milter_session *session, struct err *err)
 {
 	struct entry entry = {
 		.ticket = session->message.ticket,
@@ -124,9 +124,9 @@ static char *from_of(const struct session_message *message)
 	return addr_spec(&addr);
 }
 
-int record_refused(struct service *service, const struct session *session,
-	const struct facts *facts, const struct record_refusal *refusal,
-	struct err *err)
+int record_refused(struct service *service,
+	const struct milter_session *session, const struct facts *facts,
+	const struct record_refusal *refusal, struct err *err)
 {
 	const struct session_message *message = &session->message;
 	_cleanup_free_ char *from = from_of(message);
@@ -196,7 +196,7 @@ struct outcome {
 struct eom {
 	SMFICTX *ctx;
 	struct service *service;
-	const struct session *session;
+	const struct milter_session *session;
 	const struct facts *facts;
 };
 
@@ -387,7 +387,7 @@ static const char *known(const struct facts *facts, const char *value)
 
 static void log_outcome(const struct eom *eom, const struct outcome *outcome)
 {
-	const struct session *session = eom->session;
+	const struct milter_session *session = eom->session;
 	const struct facts *facts = eom->facts;
 
 	log_event(eom->service->log, levels[outcome->verdict.action], "verdict",
@@ -403,7 +403,7 @@ static void log_outcome(const struct eom *eom, const struct outcome *outcome)
 }
 
 sfsistat apply_verdict(SMFICTX *ctx, struct service *service,
-	const struct session *session, const struct facts *facts)
+	const struct milter_session *session, const struct facts *facts)
 {
 	const struct eom eom = {ctx, service, session, facts};
 	const struct verdict verdict = verdict_decide(&facts->verdict);

@@ -213,13 +213,13 @@ static void note_claim(struct facts *facts, const struct claim *claim)
 
 /* By sendmail(1), or from a client here. Of a client without an Internet
  * address nobody knows where it is. */
-static bool is_local(const struct session *session)
+static bool is_local(const struct milter_session *session)
 {
 	return session->origin == ORIGIN_LOCAL ||
 	       (session->client && cidr_is_loopback(session->client));
 }
 
-static int read_claims(struct db *db, const struct session *session,
+static int read_claims(struct db *db, const struct milter_session *session,
 	const struct sources *sources, struct facts *facts)
 {
 	const struct claim_sender sender = {
@@ -243,7 +243,7 @@ static int read_claims(struct db *db, const struct session *session,
 	return 0;
 }
 
-static int read_store(struct db_pool *pool, const struct session *session,
+static int read_store(struct db_pool *pool, const struct milter_session *session,
 	const struct sources *sources, struct facts *facts)
 {
 	struct db *db;
@@ -267,7 +267,7 @@ static bool has_too_many(
 	       (message->for_ticket && message->traces > SESSION_TRACE_FIELDS);
 }
 
-void facts_read(struct db_pool *pool, const struct session *session,
+void facts_read(struct db_pool *pool, const struct milter_session *session,
 	struct facts *facts_r)
 {
 	const struct session_message *message = &session->message;

@@ -1,7 +1,7 @@
 /*
  * filter: the callbacks of libmilter.
  *
- * They record into the session and decide nothing; at the end of a message the
+ * They store in the session what Postfix tells, and decide nothing; at the end of a message the
  * facts are read, judged and the verdict applied. Nothing is answered earlier:
  * mail from sendmail(1) that is put off before its end sticks in the maildrop.
  *
@@ -75,7 +75,7 @@ static void complain(const char *text)
 	service_leave(service);
 }
 
-static void note_begin(const struct session *session)
+static void note_begin(const struct milter_session *session)
 {
 	if (!service_enter(service))
 		return;
@@ -114,13 +114,13 @@ static sfsistat on_negotiate(SMFICTX *ctx, unsigned long f0, unsigned long f1,
 
 static void forget_session(SMFICTX *ctx)
 {
-	struct session *session = smfi_getpriv(ctx);
+	struct milter_session *session = smfi_getpriv(ctx);
 
 	smfi_setpriv(ctx, NULL);
 	session_free(session);
 }
 
-static struct session *begin_session(const struct sockaddr *peer)
+static struct milter_session *begin_session(const struct sockaddr *peer)
 {
 	enum mail_origin origin = service_origin(service, peer);
 	char client[ORIGIN_CLIENT_SIZE];
@@ -139,7 +139,7 @@ static sfsistat on_connect(SMFICTX *ctx, char *host, _SOCK_ADDR *peer)
 
 static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 {
-	struct session *session = smfi_getpriv(ctx);
+	struct milter_session *session = smfi_getpriv(ctx);
 
 	session_begin(session, arguments[0], smfi_getsymval(ctx, login_macro));
 	session_resolved(session, smfi_getsymval(ctx, resolved_macro));
@@ -159,22 +159,17 @@ static sfsistat on_header(SMFICTX *ctx, char *name, char *value)
 	return SMFIS_NOREPLY;
 }
 
-static sfsistat decide(SMFICTX *ctx, const struct session *session)
-{
-	_cleanup_facts_ struct facts facts = {0};
-
-	facts_read(service->readers, session, &facts);
-	return apply_verdict(ctx, service, session, &facts);
-}
-
 static sfsistat on_eom(SMFICTX *ctx)
 {
-	struct session *session = smfi_getpriv(ctx);
+	struct milter_session *session = smfi_getpriv(ctx);
 	sfsistat answer = SMFIS_TEMPFAIL;
 
 	if (service_enter(service)) {
+		_cleanup_facts_ struct facts facts = {0};
+
 		session_queue_id(session, smfi_getsymval(ctx, queue_id_macro));
-		answer = decide(ctx, session);
+		facts_read(service->readers, session, &facts);
+		answer = apply_verdict(ctx, service, session, &facts);
 		service_leave(service);
 	} else {
 		counts_add(&service->counts,
@@ -186,7 +181,7 @@ static sfsistat on_eom(SMFICTX *ctx)
 
 static sfsistat on_abort(SMFICTX *ctx)
 {
-	struct session *session = smfi_getpriv(ctx);
+	struct milter_session *session = smfi_getpriv(ctx);
 
 	if (session != NULL)
 		session_reset(session);

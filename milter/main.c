@@ -30,6 +30,9 @@ static const struct daemon_about about = {
 	.default_path = CONF_DEFAULT_PATH,
 };
 
+/* How often the janitor looks around. */
+enum { ROUND_MS = 2 * 1000 };
+
 /* All that run() holds. */
 struct daemon {
 	const char *conf_path;
@@ -99,8 +102,10 @@ static void write_metrics(struct daemon *daemon)
 	daemon->metrics_failed = failed;
 }
 
-/* EX_OK to go on, else why not. */
-static int look_after(struct daemon *daemon, struct janitor *janitor)
+/* EX_OK to go on, else why not. Whoever removes the file of the socket, or puts
+ * another one in its place, cuts the milter off while it lives: it listens
+ * where no name leads. */
+static int look_after(struct daemon *daemon)
 {
 	if (filter_has_ended()) {
 		log_error(daemon->log, "libmilter_ended");
@@ -108,7 +113,9 @@ static int look_after(struct daemon *daemon, struct janitor *janitor)
 	}
 	daemon->values.store = committer_stats(daemon->service->committer).db;
 	write_metrics(daemon);
-	if (janitor_round(janitor, clock_monotonic_us()))
+	counts_log_hourly(
+		&daemon->service->counts, daemon->log, clock_monotonic_us());
+	if (socket_is_named(daemon->socket))
 		return EX_OK;
 	log_error(daemon->log, "socket_gone", "socket",
 		daemon->conf->milter.socket);
@@ -118,13 +125,12 @@ static int look_after(struct daemon *daemon, struct janitor *janitor)
 /* Serves until there is a reason to end: the exit status. */
 static int serve(struct daemon *daemon)
 {
-	struct janitor janitor;
 	int number, status;
 
-	janitor_begin(&janitor, daemon->service, daemon->socket,
-		clock_monotonic_us());
+	counts_log_hourly(
+		&daemon->service->counts, daemon->log, clock_monotonic_us());
 	for (;;) {
-		number = daemon_wait_signal(JANITOR_ROUND_MS);
+		number = daemon_wait_signal(ROUND_MS);
 		if (number == SIGHUP) {
 			reload(daemon);
 		} else if (number != 0) {
@@ -132,7 +138,7 @@ static int serve(struct daemon *daemon)
 				strsignal(number));
 			return EX_OK;
 		}
-		status = look_after(daemon, &janitor);
+		status = look_after(daemon);
 		if (status != EX_OK)
 			return status;
 	}

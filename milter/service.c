@@ -62,6 +62,15 @@ bool counts_log(struct counts *counts, struct log *log)
 	return true;
 }
 
+void counts_log_hourly(struct counts *counts, struct log *log, int64_t now_us)
+{
+	if (now_us < counts->log_us)
+		return;
+	if (counts->log_us != 0)
+		counts_log(counts, log);
+	counts->log_us = now_us + (int64_t)COUNTS_LOG_MS * 1000;
+}
+
 /* Reading a ticket takes microseconds: more handles would only wait for cores. */
 enum { READERS = 16 };
 

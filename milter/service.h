@@ -28,7 +28,10 @@ struct counts {
 	/* Why messages did not pass, of those that did not. */
 	atomic_uint_least64_t reasons[REASONS];
 	uint64_t logged; /* how many there were at the last line */
+	int64_t log_us;  /* when the next line is due; 0: not known yet */
 };
+
+enum { COUNTS_LOG_MS = 60 * 60 * 1000 };
 
 /* One more message. From any thread. */
 void counts_add(struct counts *counts, struct verdict verdict);
@@ -37,6 +40,10 @@ void counts_add(struct counts *counts, struct verdict verdict);
  * when none has changed since the last line, which then was not made. From one
  * thread at a time. */
 bool counts_log(struct counts *counts, struct log *log);
+
+/* The same, once an hour from the first call on. now_us is of a clock that
+ * never goes back. */
+void counts_log_hourly(struct counts *counts, struct log *log, int64_t now_us);
 
 /* The same numbers for whoever asks. */
 void counts_tell(const struct counts *counts, struct metrics_milter *metrics);

@@ -98,10 +98,10 @@ static bool may_submit(enum mail_origin origin, const char *client, bool by_tcp)
 	       (origin == ORIGIN_INTERNAL && (client == NULL || by_tcp));
 }
 
-struct session *session_new(
+struct milter_session *session_new(
 	enum mail_origin origin, const char *client, bool by_tcp)
 {
-	struct session *session = mem_new(struct session);
+	struct milter_session *session = mem_new(struct milter_session);
 
 	session->origin = origin;
 	session->submits = may_submit(origin, client, by_tcp);
@@ -109,7 +109,7 @@ struct session *session_new(
 	return session;
 }
 
-void session_free(struct session *session)
+void session_free(struct milter_session *session)
 {
 	if (session == NULL)
 		return;
@@ -118,7 +118,7 @@ void session_free(struct session *session)
 	free(session);
 }
 
-void session_reset(struct session *session)
+void session_reset(struct milter_session *session)
 {
 	struct session_message *message = &session->message;
 
@@ -142,7 +142,8 @@ static char *without_brackets(const char *address)
 	return mem_strdup(address);
 }
 
-void session_begin(struct session *session, const char *sender, const char *login)
+void session_begin(
+	struct milter_session *session, const char *sender, const char *login)
 {
 	session_reset(session);
 	session->message.sender = without_brackets(sender);
@@ -150,14 +151,14 @@ void session_begin(struct session *session, const char *sender, const char *logi
 		session->message.login = mem_strdup(login);
 }
 
-void session_resolved(struct session *session, const char *address)
+void session_resolved(struct milter_session *session, const char *address)
 {
 	free(session->message.resolved);
 	session->message.resolved = mem_strdup(address);
 }
 
 /* The ticket may be there twice: httpd says it so by SMTP. */
-void session_recipient(struct session *session, const char *address)
+void session_recipient(struct milter_session *session, const char *address)
 {
 	struct session_message *message = &session->message;
 	char ticket[SECRET_TICKET_SIZE];
@@ -183,7 +184,7 @@ static void add_field(struct session_fields *fields, const char *value)
 	fields->bytes += len;
 }
 
-void session_queue_id(struct session *session, const char *queue_id)
+void session_queue_id(struct milter_session *session, const char *queue_id)
 {
 	free(session->message.queue_id);
 	session->message.queue_id = mem_strdup(queue_id ? queue_id : "");
@@ -218,7 +219,8 @@ static void add_message_id(struct session_message *message, const char *value)
 	strv_take(&message->message_ids, str_trim(line, strlen(line)));
 }
 
-void session_header(struct session *session, const char *name, const char *value)
+void session_header(
+	struct milter_session *session, const char *name, const char *value)
 {
 	struct session_message *message = &session->message;
 
@@ -232,7 +234,7 @@ void session_header(struct session *session, const char *name, const char *value
 		add_field(&message->others, value);
 }
 
-enum mail_origin session_origin(const struct session *session)
+enum mail_origin session_origin(const struct milter_session *session)
 {
 	return session->message.login ? ORIGIN_LOGIN : session->origin;
 }

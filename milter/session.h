@@ -70,7 +70,7 @@ struct session_message {
 			* one too many */
 };
 
-struct session {
+struct milter_session {
 	enum mail_origin origin; /* of clients without login */
 	char *client;            /* its address as text; NULL without one */
 	bool submits; /* httpd submits this way, unless there is a login */
@@ -78,35 +78,36 @@ struct session {
 };
 
 /* client is copied. by_tcp: httpd submits by SMTP over TCP. */
-struct session *session_new(
+struct milter_session *session_new(
 	enum mail_origin origin, const char *client, bool by_tcp);
-void session_free(struct session *session);
-DEFINE_CLEANUP(session, session_free)
+void session_free(struct milter_session *session);
+DEFINE_CLEANUP(milter_session, session_free)
 
 /* A new message begins; whatever was known of one before is forgotten. sender
  * is the argument of MAIL FROM, with or without <>; login NULL or "" when there
  * is none. */
 void session_begin(
-	struct session *session, const char *sender, const char *login);
+	struct milter_session *session, const char *sender, const char *login);
 
 /* The envelope sender as Postfix understands it, NULL when it does not tell:
  * of an SMTP client's `a%example.com` it makes `a@example.com`, and of `a` an
  * address with its own domain. */
-void session_resolved(struct session *session, const char *address);
+void session_resolved(struct milter_session *session, const char *address);
 
 /* One recipient of the envelope, with or without <>. */
-void session_recipient(struct session *session, const char *address);
+void session_recipient(struct milter_session *session, const char *address);
 
 /* One header field; its value may still be folded. */
-void session_header(struct session *session, const char *name, const char *value);
+void session_header(
+	struct milter_session *session, const char *name, const char *value);
 
 /* The queue id, "" for NULL: early in a message Postfix may not have one. */
-void session_queue_id(struct session *session, const char *queue_id);
+void session_queue_id(struct milter_session *session, const char *queue_id);
 
 /* Forgets the message. */
-void session_reset(struct session *session);
+void session_reset(struct milter_session *session);
 
 /* Where the message comes from, with the login in mind. */
-enum mail_origin session_origin(const struct session *session);
+enum mail_origin session_origin(const struct milter_session *session);
 
 #endif

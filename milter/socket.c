@@ -11,37 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-/*
- * janitor: looks at the clock and at the socket.
- *
- * Whoever removes the file of the socket, or puts another one in its place,
- * cuts the milter off while it lives: it listens where no name leads.
- */
-
-void janitor_begin(struct janitor *janitor, struct service *service,
-	const struct socket *socket, int64_t now_us)
-{
-	*janitor = (struct janitor){service, socket, now_us};
-}
-
-bool janitor_round(struct janitor *janitor, int64_t now_us)
-{
-	struct service *service = janitor->service;
-
-	if (now_us - janitor->counted_us >= (int64_t)JANITOR_COUNTS_MS * 1000) {
-		janitor->counted_us = now_us;
-		counts_log(&service->counts, service->log);
-	}
-	return socket_is_named(janitor->socket);
-}
+#include "core/postfix/postfix_run.h"
 
 struct socket {
 	char *path;
@@ -49,35 +25,6 @@ struct socket {
 	int lock_fd;
 	int file_fd; /* the socket's file, -1 until published */
 };
-
-static int set_address(const char *path, struct sockaddr_un *address)
-{
-	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	if (strlen(path) >= sizeof(address->sun_path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	strcpy(address->sun_path, path);
-	return 0;
-}
-
-/* 0 when somebody accepts the connection, else -1 with errno. */
-static int try_connect(const char *path)
-{
-	struct sockaddr_un address;
-	int fd, result, saved;
-
-	if (set_address(path, &address) < 0)
-		return -1;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -1;
-	result = connect(fd, (struct sockaddr *)&address, sizeof(address));
-	saved = errno;
-	close(fd);
-	errno = saved;
-	return result;
-}
 
 static int cannot(struct err *err, const char *what, const char *path)
 {
@@ -101,7 +48,8 @@ static int clear_path(const char *path, struct err *err)
 	if (!S_ISSOCK(status.st_mode))
 		return err_set(err, ERR_CONFIG,
 			"%s (milter.socket) is there and is no socket", path);
-	if (try_connect(path) == 0 || errno == EAGAIN)
+	errno = postfix_socket_look(path);
+	if (errno == 0)
 		return err_set(err, ERR_CONFIG,
 			"another milter listens on %s (milter.socket)", path);
 	if (errno != ECONNREFUSED && errno != ENOENT)

@@ -229,30 +229,30 @@ int store_hop_is_last(struct db *db, const struct hop *hop, struct err *err)
 }
 
 static const struct row_field event_fields[] = {
-	ROW_FIELD(event, seq, ROW_INT64),
-	ROW_FIELD(event, email_id, ROW_ID),
-	ROW_FIELD(event, n, ROW_INT64),
-	ROW_FIELD(event, recipient, ROW_TEXT),
-	ROW_FIELD(event, domain, ROW_TEXT),
-	ROW_WORD(event, kind, ROW_ENUM, "kind", &fact_words),
-	ROW_FIELD(event, attempt, ROW_INT64),
-	ROW_FIELD(event, occurred_us, ROW_INT64),
-	ROW_FIELD(event, recorded_us, ROW_INT64),
-	ROW_FIELD(event, address, ROW_TEXT),
-	ROW_FIELD(event, relay, ROW_TEXT),
-	ROW_FIELD(event, dsn, ROW_TEXT),
-	ROW_FIELD(event, text, ROW_TEXT),
-	ROW_FIELD(event, source, ROW_TEXT),
-	ROW_FIELD(event, id, ROW_ID),
-	ROW_FIELD(event, message_id, ROW_TEXT),
-	ROW_FIELD(event, sender, ROW_TEXT),
-	ROW_FIELD_AS(event, from, ROW_TEXT, "header_from"),
-	ROW_FIELD_AS(event, to, ROW_TEXT, "header_to"),
-	ROW_FIELD(event, subject, ROW_TEXT),
-	ROW_FIELD(event, tags, ROW_TEXT),
-	ROW_FIELD(event, variables, ROW_TEXT),
+	ROW_FIELD(email_event, seq, ROW_INT64),
+	ROW_FIELD(email_event, email_id, ROW_ID),
+	ROW_FIELD(email_event, n, ROW_INT64),
+	ROW_FIELD(email_event, recipient, ROW_TEXT),
+	ROW_FIELD(email_event, domain, ROW_TEXT),
+	ROW_WORD(email_event, kind, ROW_ENUM, "kind", &fact_words),
+	ROW_FIELD(email_event, attempt, ROW_INT64),
+	ROW_FIELD(email_event, occurred_us, ROW_INT64),
+	ROW_FIELD(email_event, recorded_us, ROW_INT64),
+	ROW_FIELD(email_event, address, ROW_TEXT),
+	ROW_FIELD(email_event, relay, ROW_TEXT),
+	ROW_FIELD(email_event, dsn, ROW_TEXT),
+	ROW_FIELD(email_event, text, ROW_TEXT),
+	ROW_FIELD(email_event, source, ROW_TEXT),
+	ROW_FIELD(email_event, id, ROW_ID),
+	ROW_FIELD(email_event, message_id, ROW_TEXT),
+	ROW_FIELD(email_event, sender, ROW_TEXT),
+	ROW_FIELD_AS(email_event, from, ROW_TEXT, "header_from"),
+	ROW_FIELD_AS(email_event, to, ROW_TEXT, "header_to"),
+	ROW_FIELD(email_event, subject, ROW_TEXT),
+	ROW_FIELD(email_event, tags, ROW_TEXT),
+	ROW_FIELD(email_event, variables, ROW_TEXT),
 };
-static const struct row_type event_type = ROW_TYPE(event, event_fields);
+static const struct row_type event_type = ROW_TYPE(email_event, event_fields);
 
 /* The key as a UUID: 8-4-4-4-12 digits. */
 #define EVENT_COLUMNS                                                          \

@@ -72,7 +72,7 @@ int store_hops_of_email(
 void store_hop_list_free(struct hop_list *list);
 const char *hop_how_name(enum hop_how how);
 
-struct event {
+struct email_event {
 	int64_t seq;
 	char id[ID_SIZE]; /* public: the key as a UUID */
 	char email_id[ID_SIZE];
@@ -98,7 +98,7 @@ struct event {
 	char *variables;
 };
 struct event_list {
-	struct event *items;
+	struct email_event *items;
 	size_t n;
 	bool more;
 	int64_t looked_seq; /* of store_event_page(): it has looked at

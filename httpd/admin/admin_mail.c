@@ -236,7 +236,7 @@ static json_t *render_events(const struct story *story)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < story->events.n; i++) {
-		const struct event *event = &story->events.items[i];
+		const struct email_event *event = &story->events.items[i];
 		json_t *item = email_json_render_event(event);
 
 		json_object_set_new(

@@ -457,7 +457,7 @@ static int make_filter(struct page_job *job, struct problem *problem)
 
 /* The code of SMTP that the text begins with, or quotes; else the one that the
  * status code stands for, so that there always is one. */
-static int code_of(const struct event *event)
+static int code_of(const struct email_event *event)
 {
 	const char *said = event->text ? strstr(event->text, " said: ") : NULL;
 	const char *text = said ? said + 7 : event->text;
@@ -485,7 +485,7 @@ static json_t *host_of(const char *relay)
 		text_or_empty(relay), strcspn(text_or_empty(relay), "[:"));
 }
 
-static json_t *render_status(const struct event *event)
+static json_t *render_status(const struct email_event *event)
 {
 	const char *text = text_or_empty(event->text);
 
@@ -495,7 +495,7 @@ static json_t *render_status(const struct event *event)
 		text_or_empty(event->dsn), "mx-host", host_of(event->relay));
 }
 
-static json_t *render_message(const struct event *event)
+static json_t *render_message(const struct email_event *event)
 {
 	const char *id = text_or_empty(event->message_id);
 	size_t len = strlen(id);
@@ -508,7 +508,7 @@ static json_t *render_message(const struct event *event)
 		text_or_empty(event->subject), "attachments", "size", 0);
 }
 
-static json_t *render_tags(const struct event *event)
+static json_t *render_tags(const struct email_event *event)
 {
 	json_t *given = event->tags ? json_loads(event->tags, 0, NULL) : NULL;
 	json_t *tags = json_array(), *one;
@@ -526,7 +526,7 @@ static json_t *render_tags(const struct event *event)
 	return tags;
 }
 
-static json_t *render_variables(const struct event *event)
+static json_t *render_variables(const struct email_event *event)
 {
 	json_t *object = event->variables ? json_loads(event->variables, 0, NULL)
 					  : NULL;
@@ -534,7 +534,7 @@ static json_t *render_variables(const struct event *event)
 	return object ? object : json_object();
 }
 
-static json_t *render_event(const struct event *event)
+static json_t *render_event(const struct email_event *event)
 {
 	static const struct {
 		const char *name;
@@ -636,7 +636,7 @@ static void finish(struct task *task)
 		return;
 	}
 	for (size_t i = 0; job->ask.back && i < list->n / 2; i++) {
-		struct event held = list->items[i];
+		struct email_event held = list->items[i];
 
 		list->items[i] = list->items[list->n - 1 - i];
 		list->items[list->n - 1 - i] = held;

@@ -566,7 +566,7 @@ char *email_json_print(const struct email *email, bool with_state)
 	return printed;
 }
 
-json_t *email_json_render_event(const struct event *event)
+json_t *email_json_render_event(const struct email_event *event)
 {
 	static const char *const types[FACTS] = {
 		[FACT_ACCEPTED] = "sent",

@@ -29,7 +29,7 @@ int email_json_read(const json_t *email, int64_t max_recipients,
  * if with_state; the caller's to free, NULL when it cannot be printed. */
 char *email_json_print(const struct email *email, bool with_state);
 /* An event of an email, as GET /emails/{id}/events shows it. */
-json_t *email_json_render_event(const struct event *event);
+json_t *email_json_render_event(const struct email_event *event);
 /* The email as an item of GET /emails: without html, text and tags. */
 json_t *email_json_render_item(const struct email *email);
 

@@ -38,7 +38,7 @@ struct facts_world *facts_world_of(void **state)
 	return ((struct temp_db *)*state)->more;
 }
 
-void facts_world_ticket(struct session *session, const struct email *email)
+void facts_world_ticket(struct milter_session *session, const struct email *email)
 {
 	_cleanup_free_ char *address = ticket_address(email->ticket);
 
@@ -46,10 +46,10 @@ void facts_world_ticket(struct session *session, const struct email *email)
 	session_header(session, "Message-ID", email->message_id);
 }
 
-struct session *facts_world_begin(
+struct milter_session *facts_world_begin(
 	struct facts_world *world, enum mail_origin origin)
 {
-	struct session *session = session_new(origin, NULL, false);
+	struct milter_session *session = session_new(origin, NULL, false);
 
 	session_begin(session, world->email.sender, NULL);
 	facts_world_ticket(session, &world->email);

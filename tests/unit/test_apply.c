@@ -33,10 +33,10 @@ static void change(struct service_world *world, enum refuse_local way, bool trac
 }
 
 /* A message, up to its end. */
-static struct session *message(
+static struct milter_session *message(
 	enum mail_origin origin, const char *sender, const struct email *email)
 {
-	struct session *session = session_new(origin, NULL, false);
+	struct milter_session *session = session_new(origin, NULL, false);
 
 	session_begin(session, sender, NULL);
 	session_header(session, "From", "hello@example.com");
@@ -46,7 +46,8 @@ static struct session *message(
 	return session;
 }
 
-static sfsistat apply(struct service_world *world, const struct session *session)
+static sfsistat apply(
+	struct service_world *world, const struct milter_session *session)
 {
 	_cleanup_facts_ struct facts facts = {0};
 	struct fake_smfi *fake = &world->fake;
@@ -149,7 +150,7 @@ static void test_unticketed(void **state)
 	struct service_world *world = service_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(unticketed); i++) {
-		_cleanup_(session) struct session *session = message(
+		_cleanup_(milter_session) struct milter_session *session = message(
 			unticketed[i].origin, unticketed[i].sender, NULL);
 
 		OK(db_exec(temp->db, "DELETE FROM refusal", &why));
@@ -174,8 +175,9 @@ static void test_own(void **state)
 	OK(db_exec(temp->db, "UPDATE api_key SET revoked_us = 1", &why));
 	for (int again = 0; again < 2; again++)
 		for (size_t i = 0; i < ARRAY_SIZE(origins); i++) {
-			_cleanup_(session) struct session *session = message(
-				origins[i], world->email.sender, &world->email);
+			_cleanup_(milter_session) struct milter_session *session =
+				message(origins[i], world->email.sender,
+					&world->email);
 
 			assert_int_equal(apply(world, session), answers[i]);
 			assert_string_equal(world->fake.held, "");
@@ -209,7 +211,7 @@ static void test_forged_ticket(void **state)
 
 	change(world, REFUSE_LOCAL_REJECT, false);
 	for (size_t i = 0; i < ARRAY_SIZE(forged); i++) {
-		_cleanup_(session) struct session *session = message(
+		_cleanup_(milter_session) struct milter_session *session = message(
 			forged[i].origin, forged[i].sender, &world->email);
 
 		OK(db_exec(temp->db, "DELETE FROM refusal", &why));
@@ -227,9 +229,10 @@ static void test_genuine_after_forged(void **state)
 	static const char *const senders[] = {"evil@here.test", NULL};
 
 	for (size_t i = 0; i < ARRAY_SIZE(senders); i++) {
-		_cleanup_(session) struct session *session = message(ORIGIN_LOCAL,
-			senders[i] ? senders[i] : world->email.sender,
-			&world->email);
+		_cleanup_(milter_session) struct milter_session *session =
+			message(ORIGIN_LOCAL,
+				senders[i] ? senders[i] : world->email.sender,
+				&world->email);
 
 		apply(world, session);
 	}
@@ -246,7 +249,7 @@ static char *recipients_of(const struct service_world *world)
 static void test_recipients(void **state)
 {
 	struct service_world *world = service_world_of(state);
-	_cleanup_(session) struct session *session = message(
+	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, world->email.sender, &world->email);
 	_cleanup_free_ char *expected = mem_printf(
 		"+<a@dst.test> +<b@dst.test> +<c@dst.test>"
@@ -263,7 +266,7 @@ static void test_recipients(void **state)
 static void test_recipients_fail(void **state)
 {
 	struct service_world *world = service_world_of(state);
-	_cleanup_(session) struct session *session = message(
+	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, world->email.sender, &world->email);
 	_cleanup_free_ char *ticket = mem_printf(
 		"-<%s@postern.invalid>", world->email.ticket);
@@ -287,7 +290,7 @@ static void test_damaged_recipients(void **state)
 {
 	struct temp_db *temp = *state;
 	struct service_world *world = service_world_of(state);
-	_cleanup_(session) struct session *session = message(
+	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, world->email.sender, &world->email);
 
 	OK(db_exec(temp->db,
@@ -305,7 +308,7 @@ static void test_sent_notes_nothing(void **state)
 {
 	struct temp_db *temp = *state;
 	struct service_world *world = service_world_of(state);
-	_cleanup_(session) struct session *session = message(
+	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, world->email.sender, &world->email);
 
 	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
@@ -319,7 +322,7 @@ static void test_sent_notes_nothing(void **state)
 static void test_trace(void **state)
 {
 	struct service_world *world = service_world_of(state);
-	_cleanup_(session) struct session *session = message(
+	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, world->email.sender, &world->email);
 	_cleanup_free_ char *field = mem_printf(
 		"X-Postern-Email-Id: %s", world->email.id);
@@ -351,8 +354,8 @@ static void test_probe(void **state)
 	OK(store_probe_add(temp->db, 1, ticket, &why));
 	memcpy(carrier.ticket, ticket, sizeof(ticket));
 	for (int again = 0; again < 2; again++) {
-		_cleanup_(session) struct session *session = message(
-			ORIGIN_LOCAL, "", &carrier);
+		_cleanup_(milter_session) struct milter_session *session =
+			message(ORIGIN_LOCAL, "", &carrier);
 
 		assert_int_equal(apply(world, session), SMFIS_DISCARD);
 		assert_int_equal(world->fake.recipients.n, 0);
@@ -367,7 +370,7 @@ static void test_probe(void **state)
 		"CREATE TRIGGER t BEFORE UPDATE ON probe BEGIN"
 		" SELECT raise(ABORT, 'no'); END",
 		&why));
-	_cleanup_(session) struct session *session = message(
+	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, "", &carrier);
 
 	assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
@@ -381,8 +384,8 @@ static void test_note_fails(void **state)
 
 	OK(db_exec(temp->db, "DROP TABLE refusal", &why));
 	for (int i = 0; i <= REFUSE_LOCAL_DISCARD; i++) {
-		_cleanup_(session) struct session *session = message(
-			ORIGIN_LOCAL, "a@here.test", NULL);
+		_cleanup_(milter_session) struct milter_session *session =
+			message(ORIGIN_LOCAL, "a@here.test", NULL);
 
 		change(world, (enum refuse_local)i, false);
 		assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
@@ -396,7 +399,7 @@ static void test_note_fails(void **state)
 static void test_hold_fails(void **state)
 {
 	struct service_world *world = service_world_of(state);
-	_cleanup_(session) struct session *session = message(
+	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, "a@far.test", NULL);
 
 	world->fake.quarantine_fails = true;

@@ -18,8 +18,8 @@
 static void test_our_own(void **state)
 {
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = facts_world_begin(
-		world, ORIGIN_LOCAL);
+	_cleanup_(milter_session) struct milter_session *session =
+		facts_world_begin(world, ORIGIN_LOCAL);
 	_cleanup_facts_ struct facts facts;
 
 	facts_read(world->pool, session, &facts);
@@ -46,8 +46,8 @@ static void test_states(void **state)
 {
 	struct temp_db *temp = *state;
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = facts_world_begin(
-		world, ORIGIN_LOCAL);
+	_cleanup_(milter_session) struct milter_session *session =
+		facts_world_begin(world, ORIGIN_LOCAL);
 	const char *ticket = world->email.ticket;
 	struct err err = ERR_INIT;
 	struct facts facts;
@@ -99,7 +99,7 @@ static void restage(struct temp_db *temp, const char *sender, const char *from)
 
 static bool sender_matches(struct facts_world *world, const char *sender)
 {
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
 	_cleanup_facts_ struct facts facts;
 
@@ -158,8 +158,8 @@ static void test_recipients(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		for (int first = 0; first < 2; first++) {
-			_cleanup_(session) struct session *session = session_new(
-				ORIGIN_LOCAL, NULL, false);
+			_cleanup_(milter_session) struct milter_session *session =
+				session_new(ORIGIN_LOCAL, NULL, false);
 			_cleanup_facts_ struct facts facts;
 
 			session_begin(session, world->email.sender, NULL);
@@ -198,8 +198,9 @@ static void test_ways(void **state)
 	struct facts_world *world = facts_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = session_new(
-			cases[i].origin, cases[i].client, cases[i].by_tcp);
+		_cleanup_(milter_session) struct milter_session *session =
+			session_new(cases[i].origin, cases[i].client,
+				cases[i].by_tcp);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, world->email.sender, cases[i].login);
@@ -216,7 +217,7 @@ static void test_ways(void **state)
 
 static bool from_matches(struct facts_world *world, const char *from)
 {
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
 	_cleanup_facts_ struct facts facts;
 
@@ -330,7 +331,7 @@ static void test_from_as_built(void **state)
 static void test_number_of_froms(void **state)
 {
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
 	struct facts facts;
 
@@ -351,7 +352,7 @@ static void test_tickets(void **state)
 	static const char *const none[] = {"x@postern.invalid",
 		"00000000000000000000000000000000@postern.invalid"};
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
 	struct facts facts;
 

@@ -14,7 +14,7 @@
 
 static bool claims(struct facts_world *world, const char *from)
 {
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
 	_cleanup_facts_ struct facts facts;
 
@@ -65,8 +65,8 @@ static void test_claims(void **state)
 	struct facts_world *world = facts_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_INTERNAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session =
+			session_new(ORIGIN_INTERNAL, NULL, false);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, cases[i].sender, NULL);
@@ -120,8 +120,8 @@ static void test_sources(void **state)
 	struct facts_world *world = facts_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_INTERNAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session =
+			session_new(ORIGIN_INTERNAL, NULL, false);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, cases[i].sender, NULL);
@@ -187,8 +187,8 @@ static void test_rules(void **state)
 	exempt(temp, EXEMPT_LOGIN, "bob");
 	exempt(temp, EXEMPT_SENDER, "root@example.com");
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_INTERNAL, cases[i].client, false);
+		_cleanup_(milter_session) struct milter_session *session =
+			session_new(ORIGIN_INTERNAL, cases[i].client, false);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, cases[i].sender, cases[i].login);
@@ -221,8 +221,8 @@ static void test_several_claims(void **state)
 
 	temp_db_tenant(temp->db, "Other", "b.test", &other);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = facts_world_begin(
-			world, ORIGIN_LOCAL);
+		_cleanup_(milter_session) struct milter_session *session =
+			facts_world_begin(world, ORIGIN_LOCAL);
 		_cleanup_free_ char *sql = mem_printf(
 			"UPDATE domain SET policy = '%s' WHERE name = 'b.test'",
 			cases[i].policy);

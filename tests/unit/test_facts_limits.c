@@ -17,7 +17,7 @@
 static void test_external_needs_no_store(void **state)
 {
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_EXTERNAL, NULL, false);
 	_cleanup_(db_pool) struct db_pool *nowhere = db_pool_new(
 		"/nonexistent/postern.db", 1);
@@ -50,8 +50,8 @@ static void test_broken_store(void **state)
 {
 	struct temp_db *temp = *state;
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = facts_world_begin(
-		world, ORIGIN_LOCAL);
+	_cleanup_(milter_session) struct milter_session *session =
+		facts_world_begin(world, ORIGIN_LOCAL);
 	static const char *const faults[][2] = {
 		{"ALTER TABLE email RENAME TO gone",
 			"ALTER TABLE gone RENAME TO email"},
@@ -76,14 +76,14 @@ static void test_broken_store(void **state)
 	}
 }
 
-static void add_froms(struct session *session, int n)
+static void add_froms(struct milter_session *session, int n)
 {
 	for (int i = 0; i < n; i++)
 		session_header(session, "From", "a@other.test");
 }
 
 static enum verdict_reason reason_of(
-	struct facts_world *world, const struct session *session)
+	struct facts_world *world, const struct milter_session *session)
 {
 	_cleanup_facts_ struct facts facts;
 
@@ -94,7 +94,7 @@ static enum verdict_reason reason_of(
 static void test_too_many_fields(void **state)
 {
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_INTERNAL, NULL, false);
 
 	session_begin(session, "", NULL);
@@ -114,7 +114,7 @@ static void test_too_many_fields(void **state)
 static void test_too_many_domains(void **state)
 {
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_INTERNAL, NULL, false);
 	_cleanup_buf_ struct buf value = BUF_INIT;
 
@@ -131,7 +131,7 @@ static void test_too_many_domains(void **state)
 static void test_too_many_from_elsewhere(void **state)
 {
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_EXTERNAL, NULL, false);
 
 	session_begin(session, "", NULL);

@@ -14,10 +14,10 @@
 #include "tests/unit/service_world.h"
 
 /* A message up to its end, with this ticket, if any. */
-static struct session *message(
+static struct milter_session *message(
 	const struct service_world *world, const char *ticket)
 {
-	struct session *session = session_new(ORIGIN_LOCAL, NULL, false);
+	struct milter_session *session = session_new(ORIGIN_LOCAL, NULL, false);
 
 	session_begin(session, world->email.sender, "joe");
 	if (ticket) {
@@ -35,9 +35,9 @@ static void test_sent(void **state)
 {
 	struct service_world *world = service_world_of(state);
 	struct temp_db *temp = *state;
-	_cleanup_(session) struct session *own = message(
+	_cleanup_(milter_session) struct milter_session *own = message(
 		world, world->email.ticket);
-	_cleanup_(session) struct session *forged = message(
+	_cleanup_(milter_session) struct milter_session *forged = message(
 		world, "00000000000000000000000000000000");
 	_cleanup_free_ char *queue_id = NULL;
 	struct err err = ERR_INIT;
@@ -53,8 +53,8 @@ static void test_sent(void **state)
 }
 
 static int refuse(const struct service_world *world,
-	const struct session *session, const struct record_refusal *refusal,
-	struct err *err)
+	const struct milter_session *session,
+	const struct record_refusal *refusal, struct err *err)
 {
 	const struct facts facts = {.domain = (char[]){"example.com"}};
 
@@ -68,7 +68,7 @@ static void test_own_refused(void **state)
 		.reason = REASON_KEY_INVALID, .own = true};
 	struct service_world *world = service_world_of(state);
 	struct temp_db *temp = *state;
-	_cleanup_(session) struct session *own = message(
+	_cleanup_(milter_session) struct milter_session *own = message(
 		world, world->email.ticket);
 	_cleanup_free_ char *told = NULL;
 	struct err err = ERR_INIT;
@@ -94,7 +94,7 @@ static void test_other_refused(void **state)
 		.reason = REASON_NO_TICKET, .outcome = REFUSAL_HELD};
 	struct service_world *world = service_world_of(state);
 	struct temp_db *temp = *state;
-	_cleanup_(session) struct session *other = message(
+	_cleanup_(milter_session) struct milter_session *other = message(
 		world, world->email.ticket);
 	_cleanup_free_ char *noted = NULL;
 
@@ -124,7 +124,8 @@ static void test_from(void **state)
 	struct temp_db *temp = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = message(world, NULL);
+		_cleanup_(milter_session) struct milter_session *session =
+			message(world, NULL);
 		_cleanup_free_ char *noted = NULL;
 
 		for (size_t n = 0; n < 2 && cases[i].fields[n]; n++)
@@ -147,7 +148,8 @@ static void test_notes_are_bounded(void **state)
 	world->conf->milter.refusals_kept = 10;
 	service_world_reload(world);
 	for (int i = 0; i < 100; i++) {
-		_cleanup_(session) struct session *session = message(world, NULL);
+		_cleanup_(milter_session) struct milter_session *session =
+			message(world, NULL);
 		_cleanup_free_ char *from = mem_printf("a%d@x.test", i);
 
 		session_header(session, "From", from);
@@ -165,7 +167,7 @@ static void test_store_fails(void **state)
 	static const struct record_refusal own = {.own = true};
 	struct service_world *world = service_world_of(state);
 	struct temp_db *temp = *state;
-	_cleanup_(session) struct session *session = message(
+	_cleanup_(milter_session) struct milter_session *session = message(
 		world, world->email.ticket);
 	struct err err = ERR_INIT;
 

@@ -31,8 +31,8 @@ static void test_sender(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_LOCAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session =
+			session_new(ORIGIN_LOCAL, NULL, false);
 
 		session_begin(session, cases[i].argument, NULL);
 		assert_string_equal(session->message.sender, cases[i].sender);
@@ -66,8 +66,8 @@ static void test_fields_by_name(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_LOCAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session =
+			session_new(ORIGIN_LOCAL, NULL, false);
 		struct session_message *message = &session->message;
 
 		session_begin(session, "a@x.test", NULL);
@@ -105,8 +105,8 @@ static void test_recipients(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(session) struct session *session = session_new(
-			ORIGIN_LOCAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session =
+			session_new(ORIGIN_LOCAL, NULL, false);
 		const struct session_message *message = &session->message;
 
 		session_begin(session, "a@x.test", NULL);
@@ -121,7 +121,7 @@ static void test_recipients(void **state)
 
 static void test_endless_headers(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
 	struct session_message *message = &session->message;
 
@@ -139,7 +139,7 @@ static void test_endless_headers(void **state)
 
 static void test_long_froms(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
 	struct session_message *message = &session->message;
 	_cleanup_free_ char *value = mem_alloc(SESSION_SENDER_BYTES + 1, 1);
@@ -157,7 +157,7 @@ static void test_long_froms(void **state)
 	assert_true(message->froms.overflow);
 }
 
-static void fill(struct session *session)
+static void fill(struct milter_session *session)
 {
 	session_begin(session, "<a@x.test>", "bob");
 	session_queue_id(session, "ABC");
@@ -170,7 +170,7 @@ static void fill(struct session *session)
 	session->message.froms.overflow = true;
 }
 
-static void assert_forgotten(const struct session *session)
+static void assert_forgotten(const struct milter_session *session)
 {
 	const struct session_message *message = &session->message;
 
@@ -189,7 +189,7 @@ static void assert_forgotten(const struct session *session)
 
 static void test_nothing_survives_a_message(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
 
 	(void)state;
@@ -206,7 +206,7 @@ static void test_nothing_survives_a_message(void **state)
 
 static void test_origin(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_EXTERNAL, NULL, false);
 
 	(void)state;
@@ -220,7 +220,7 @@ static void test_origin(void **state)
 
 static void test_queue_id(void **state)
 {
-	_cleanup_(session) struct session *session = session_new(
+	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
 
 	(void)state;

@@ -47,7 +47,7 @@ static const struct {
 		"b.test y.test z.test", NULL, true},
 };
 
-static void read_message(struct session *session, size_t i)
+static void read_message(struct milter_session *session, size_t i)
 {
 	session_begin(session, cases[i].sender, NULL);
 	if (cases[i].resolved)
@@ -61,7 +61,8 @@ static void test_sources(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct session *session = session_new(ORIGIN_LOCAL, NULL, false);
+		struct milter_session *session = session_new(
+			ORIGIN_LOCAL, NULL, false);
 		_cleanup_sources_ struct sources sources;
 		_cleanup_free_ char *domains = NULL;
 
@@ -86,7 +87,8 @@ static void test_many(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(over); i++) {
-		struct session *session = session_new(ORIGIN_LOCAL, NULL, false);
+		struct milter_session *session = session_new(
+			ORIGIN_LOCAL, NULL, false);
 		_cleanup_sources_ struct sources sources;
 		_cleanup_buf_ struct buf from = BUF_INIT;
 		size_t n = SOURCES_DOMAINS + over[i];
