@@ -158,7 +158,7 @@ unit-tests: $(BUILD)/unit
 # make CC=clang BUILD=build-clang CFLAGS='-O2 -fsyntax-only' objects
 .PHONY: objects
 objects: $(CORE_OBJS) $(HTTPD_OBJS) $(MILTER_OBJS) $(CLI_OBJS) $(EVENTS_OBJS) \
-	$(UNIT_OBJS) $(call objects,$(wildcard */main.c tools/*.c))
+	$(UNIT_OBJS) $(call objects,$(wildcard */main.c tools/*.c tests/fuzz/*.c))
 
 # The manual: scdoc pages, with the tables of verbs and settings put in.
 MAN_PAGES := $(patsubst doc/%.scd,$(BUILD)/man/%,$(wildcard doc/*.scd))
@@ -182,11 +182,32 @@ $(BUILD)/gen/gen_docs: $(BUILD)/tools/gen_docs.o $(BUILD)/libcli.a $(CORE)
 api-doc:
 	tools/api_doc httpd/openapi.json doc/HTTP-API.md
 
-# Fuzzers, by clang's libFuzzer, which needs all code built for it: a build of
-# its own. fuzz-corpus runs each over its corpus once, fuzz each for a time.
+# The fuzzers over their corpus, with the objects of any build. Their functions
+# have one name, which is another for each here, and stays in a build for libFuzzer.
+FUZZERS     := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZER_OBJS := $(FUZZERS:%=$(BUILD)/tests/fuzz/%.o)
+
+.PHONY: corpus
+corpus: $(BUILD)/corpus
+
+$(BUILD)/corpus: $(BUILD)/tests/fuzz/corpus.o $(FUZZER_OBJS) $(BUILD)/libhttpd.a \
+		$(BUILD)/libevents.a $(CORE)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+
+$(FUZZER_OBJS): override CPPFLAGS += $(if $(findstring fuzzer,$(SAN)),,\
+	-DLLVMFuzzerTestOneInput=$(basename $(@F)))
+$(BUILD)/tests/fuzz/corpus.o: override CPPFLAGS += -I$(BUILD)
+$(BUILD)/tests/fuzz/corpus.o: $(BUILD)/gen/fuzzers.h
+
+$(BUILD)/gen/fuzzers.h: FORCE
+	@mkdir -p $(@D)
+	@printf 'FUZZER(%s)\n' $(FUZZERS) >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+# By clang's libFuzzer, each for a time, which needs all code built for it: a
+# build of its own.
 FUZZ_SECONDS ?= 600
-FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,\
-	$(wildcard tests/fuzz/fuzz_*.c))
 
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(BUILD)/libevents.a \
 		$(CORE)
@@ -194,17 +215,12 @@ $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(BUILD)/libevents.
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
 
-.PHONY: fuzz-programs fuzz-build fuzz-corpus fuzz
-fuzz-programs: $(FUZZERS)
+.PHONY: fuzz-programs fuzz
+fuzz-programs: $(FUZZERS:%=$(BUILD)/fuzz/%)
 
-fuzz-build:
+fuzz:
 	@+$(BUILT) CC=clang SAN=fuzzer-no-link,address,undefined \
 		BUILD=$(BUILD)-fuzz fuzz-programs
-
-fuzz-corpus: fuzz-build
-	@tests/fuzz/run corpus $(BUILD)-fuzz/fuzz
-
-fuzz: fuzz-build
 	@tests/fuzz/run fuzz $(BUILD)-fuzz/fuzz $(FUZZ_SECONDS)
 
 # Benchmarks; doc/BENCHMARKS.md explains them. bench-GROUP measures one group,
@@ -270,9 +286,7 @@ run demo:
 .PHONY: test
 test:
 	@tools/deps test
-	$(call built,all unit-tests man bench-tools)
-	@echo 'Building the fuzzers ...'
-	@+$(BUILT) fuzz-build
+	$(call built,all unit-tests corpus man bench-tools)
 	@BUILD=$(BUILD) tests/run $(SUITES)
 
 .PHONY: deps
