@@ -52,7 +52,7 @@ struct look {
 	struct repair *repair;
 	int64_t now_us;
 	struct waiting *waiting;
-	size_t n, cap;
+	size_t n;
 	uint64_t facts[FACTS]; /* that it has added */
 };
 
@@ -95,11 +95,8 @@ static int compare_who(const void *a, const void *b)
 static void add_waiting(
 	struct look *look, const struct hop *hop, int64_t n, const char *reason)
 {
-	if (look->n == look->cap) {
-		look->cap = look->cap * 2 + 64;
-		look->waiting = mem_grow(
-			look->waiting, look->cap, sizeof(*look->waiting));
-	}
+	look->waiting = mem_append(
+		look->waiting, look->n, sizeof(*look->waiting));
 	look->waiting[look->n++] = (struct waiting){{hop->email, n},
 		hop->since_us, mem_strdup(hop->queue_id), mem_strdup(reason)};
 }

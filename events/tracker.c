@@ -93,19 +93,10 @@ struct tracker *tracker_new(struct db *db)
 	return tracker;
 }
 
-static size_t hash(const char *id, size_t len)
-{
-	size_t h = 5381;
-
-	for (size_t i = 0; i < len; i++)
-		h = h * 33 ^ (unsigned char)id[i];
-	return h;
-}
-
 static struct stranger **find_slot(struct tracker *tracker, struct span id)
 {
 	struct stranger **slot =
-		&tracker->buckets[hash(id.data, id.len) & (BUCKETS - 1)];
+		&tracker->buckets[mem_hash(MEM_HASH, id.data, id.len) & (BUCKETS - 1)];
 
 	while (*slot && !span_is(id, (*slot)->id))
 		slot = &(*slot)->in_bucket;
@@ -152,10 +143,8 @@ static void forget_old(struct tracker *tracker, int64_t time_us)
 {
 	while (tracker->oldest && tracker->oldest->first_us < time_us - KEPT_US)
 		forget_oldest(tracker);
-	while (tracker->bytes > KEPT_BYTES_MAX) {
+	while (tracker->bytes > KEPT_BYTES_MAX)
 		forget_oldest(tracker);
-		tracker->counts.evicted++;
-	}
 }
 
 static struct stranger *keep(struct step *step)
@@ -382,8 +371,8 @@ static int has_any(struct step *step, const struct hop *hop, concerns *concerned
 
 static struct known *find_known(struct tracker *tracker, struct span id)
 {
-	struct known *known =
-		tracker->known[hash(id.data, id.len) & (KNOWN_BUCKETS - 1)];
+	struct known *known = tracker->known[mem_hash(MEM_HASH, id.data, id.len) &
+					     (KNOWN_BUCKETS - 1)];
 
 	while (known && !span_is(id, known->id))
 		known = known->in_bucket;
@@ -416,8 +405,8 @@ static int look_up(struct step *step, struct span id, struct known **known_r)
 {
 	struct tracker *tracker = step->tracker;
 	struct known *known = mem_new(struct known);
-	struct known **slot =
-		&tracker->known[hash(id.data, id.len) & (KNOWN_BUCKETS - 1)];
+	struct known **slot = &tracker->known[mem_hash(MEM_HASH, id.data, id.len) &
+					      (KNOWN_BUCKETS - 1)];
 	int found;
 
 	known->id = mem_dup(id.data, id.len);

@@ -55,7 +55,6 @@ struct tracker_counts {
 	uint64_t events;       /* that were new */
 	uint64_t facts[FACTS]; /* the same by kind */
 	uint64_t open; /* messages that left with nothing said of a recipient */
-	uint64_t evicted; /* messages of others, forgotten before their time */
 };
 /* Of what was committed. */
 const struct tracker_counts *tracker_counts(const struct tracker *tracker);

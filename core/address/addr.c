@@ -32,9 +32,8 @@ enum {
 /* Whether libidn2 must look at the name. */
 static bool needs_idn(const char *text)
 {
-	for (const char *p = text; *p; p++)
-		if ((unsigned char)*p >= 0x80)
-			return true;
+	if (!str_is_ascii(text))
+		return true;
 	for (const char *p = text; p; p = strchr(p, '.')) {
 		p += *p == '.';
 		if (str_starts_nocase(p, "xn--"))

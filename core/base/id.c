@@ -8,6 +8,8 @@
 #include <string.h>
 #include <uuid.h>
 
+#include "core/base/mem.h"
+
 void id_new(char id[static ID_SIZE])
 {
 	uuid_t uuid;
@@ -18,14 +20,9 @@ void id_new(char id[static ID_SIZE])
 	uuid_unparse_lower(uuid, id);
 }
 
-/* FNV-1a */
 uint32_t id_hash(const char *id)
 {
-	uint32_t hash = 2166136261u;
-
-	for (; *id; id++)
-		hash = (hash ^ (unsigned char)*id) * 16777619u;
-	return hash;
+	return (uint32_t)mem_hash(MEM_HASH, id, strlen(id));
 }
 
 bool id_parse(const char *text, char id[static ID_SIZE])

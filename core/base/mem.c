@@ -44,6 +44,15 @@ void *mem_dup(const void *data, size_t len)
 	return copy;
 }
 
+uint64_t mem_hash(uint64_t hash, const void *data, size_t len)
+{
+	const unsigned char *bytes = data;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+	return hash;
+}
+
 char *mem_strdup(const char *text)
 {
 	return text == NULL ? NULL : mem_dup(text, strlen(text));

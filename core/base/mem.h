@@ -8,6 +8,7 @@
 #define POSTERN_BASE_MEM_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* A zeroed block of n elements of size bytes each. */
@@ -25,6 +26,12 @@ void *mem_dup(const void *data, size_t len) __attribute__((malloc));
 
 /* A copy of the text; NULL for NULL. */
 char *mem_strdup(const char *text) __attribute__((malloc));
+
+/* FNV-1a, of 64 bits: spreads what is not chosen by an adversary over a table,
+ * and tells two blocks of bytes apart. It goes on from hash, which is
+ * MEM_HASH for the first bytes. */
+#define MEM_HASH UINT64_C(14695981039346656037)
+uint64_t mem_hash(uint64_t hash, const void *data, size_t len);
 
 /* A new string, formatted as printf does. */
 char *mem_printf(const char *format, ...)

@@ -46,6 +46,15 @@ bool str_empty(const char *text)
 	return text == NULL || *text == '\0';
 }
 
+bool str_within_domain(const char *name, const char *domain, bool below)
+{
+	size_t len = strlen(name), end = strlen(domain);
+
+	if (len < end || !str_eq(name + len - end, domain))
+		return false;
+	return len == end || (below && name[len - end - 1] == '.');
+}
+
 char *str_trim(const char *text, size_t len)
 {
 	while (len > 0 && ascii_is_space(text[0])) {

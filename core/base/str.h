@@ -16,6 +16,10 @@ bool str_starts_nocase(const char *text, const char *prefix);
 /* NULL and "" are both empty. */
 bool str_empty(const char *text);
 
+/* Whether the name is the domain or, with below, one of a domain below it. Both
+ * are A-labels in lower case. */
+bool str_within_domain(const char *name, const char *domain, bool below);
+
 /* A new string of len bytes of text without the blanks (space, tab, CR, LF)
  * at both ends. */
 char *str_trim(const char *text, size_t len);

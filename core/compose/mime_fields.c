@@ -89,39 +89,22 @@ static void add_field_text(struct mime_fold *fold, const char *value,
 	}
 }
 
-static void add_field(struct buf *out, const char *name, const char *value,
-	const struct text_rules *rules)
+/* Appends a field. word_max: TEXT_WORD_MAX for a value that is text for people;
+ * SIZE_MAX for one that may have a grammar that we do not know: words in ASCII
+ * stay as they are, however long, and only others are encoded. */
+static void add_field(
+	struct buf *out, const char *name, const char *value, size_t word_max)
 {
-	_cleanup_free_ char *text = NULL;
+	const struct text_rules rules = {
+		.word_max = word_max,
+		.literal = !is_ascii(value, strlen(value)),
+	};
+	_cleanup_free_ char *text = mem_printf(" %s", value + blanks_at(value));
 	struct mime_fold fold;
 
-	text = mem_printf(" %s", value + blanks_at(value));
 	mime_fold_start(&fold, out, name);
-	add_field_text(&fold, text, rules);
+	add_field_text(&fold, text, &rules);
 	mime_fold_end(&fold);
-}
-
-/* Appends a field whose value is text for people. */
-static void add_text_field(struct buf *out, const char *name, const char *value)
-{
-	struct text_rules rules = {
-		.word_max = TEXT_WORD_MAX,
-		.literal = !is_ascii(value, strlen(value)),
-	};
-
-	add_field(out, name, value, &rules);
-}
-
-/* Appends a field whose value may have a grammar that we do not know: words in
- * ASCII stay as they are, however long, and only others are encoded. */
-static void add_custom_field(struct buf *out, const char *name, const char *value)
-{
-	struct text_rules rules = {
-		.word_max = SIZE_MAX,
-		.literal = !is_ascii(value, strlen(value)),
-	};
-
-	add_field(out, name, value, &rules);
 }
 
 /* Whether the name is made of atoms (RFC 5322 3.2.3). */
@@ -267,7 +250,7 @@ static int add_text(
 		return 0;
 	if (!mime_header_value_valid(text))
 		return bad_value(field, err);
-	add_text_field(out, field, text);
+	add_field(out, field, text, TEXT_WORD_MAX);
 	return check_field(out, start, field, err);
 }
 
@@ -364,7 +347,7 @@ static int add_custom(
 			continue;
 		if (check_custom(message, i, err) < 0)
 			return -1;
-		add_custom_field(out, header->name, header->value);
+		add_field(out, header->name, header->value, SIZE_MAX);
 		if (check_field(out, start, header->name, err) < 0)
 			return -1;
 	}

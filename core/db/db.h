@@ -39,7 +39,7 @@ DEFINE_CLEANUP(db, db_close)
 /* In whose name a handle writes, for whoever keeps a record of changes
  * (store_audit). */
 struct db_actor {
-	const char *kind;   /* command, key, user */
+	const char *kind;   /* command, key, token, user */
 	const char *id;     /* "" where there is none */
 	const char *name;   /* as people know it */
 	const char *origin; /* from where: an address, a terminal; or "" */

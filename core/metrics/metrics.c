@@ -71,19 +71,6 @@ char *metrics_path(const char *database, enum metrics_program program)
 	return mem_printf("%s%s", database, programs[program].suffix);
 }
 
-/* FNV-1a: against accidents, not against people. */
-static uint64_t sum_of(const struct image *image, size_t len)
-{
-	const unsigned char *bytes = (const unsigned char *)image;
-	uint64_t sum = UINT64_C(14695981039346656037);
-
-	for (size_t i = 0; i < len; i++) {
-		sum ^= bytes[i];
-		sum *= UINT64_C(1099511628211);
-	}
-	return sum;
-}
-
 /* Its length in the file. */
 static size_t make_image(
 	enum metrics_program program, const void *values, struct image *image_r)
@@ -95,7 +82,7 @@ static size_t make_image(
 		programs[program].name, POSTERN_VERSION);
 	image_r->head.size = programs[program].size;
 	memcpy(image_r->values, values, programs[program].size);
-	image_r->head.sum = sum_of(image_r, len);
+	image_r->head.sum = mem_hash(MEM_HASH, image_r, len);
 	return len;
 }
 

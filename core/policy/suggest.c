@@ -33,18 +33,10 @@ static bool is_local(const struct refusal *refusal)
 static char *address_of(const struct domain *domain, const char *text)
 {
 	_cleanup_addr_ struct addr addr = {0};
-	size_t len = strlen(domain->name), addr_len;
-	const char *end;
 
-	if (addr_parse(text, &addr, NULL) < 0)
-		return NULL;
-	addr_len = strlen(addr.domain);
-	if (addr_len < len)
-		return NULL;
-	end = addr.domain + addr_len - len;
-	if (!str_eq(end, domain->name))
-		return NULL;
-	if (addr_len > len && (!domain->covers_subdomains || end[-1] != '.'))
+	if (addr_parse(text, &addr, NULL) < 0 ||
+		!str_within_domain(
+			addr.domain, domain->name, domain->covers_subdomains))
 		return NULL;
 	return addr_spec(&addr);
 }

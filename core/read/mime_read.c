@@ -281,36 +281,20 @@ static void on_date(
 	summary->has_date |= *value != '\0';
 }
 
-static void on_to(
-	const struct mime_scan_field *field, struct mime_summary *summary)
-{
-	read_mailboxes(field, &summary->to);
-}
-
-static void on_cc(
-	const struct mime_scan_field *field, struct mime_summary *summary)
-{
-	read_mailboxes(field, &summary->cc);
-}
-
-static void on_reply_to(
-	const struct mime_scan_field *field, struct mime_summary *summary)
-{
-	read_mailboxes(field, &summary->reply_to);
-}
-
+/* What is done with a field: on_field(), or its mailboxes go to a list. */
 static const struct {
 	const char *name;
 	void (*on_field)(const struct mime_scan_field *field,
 		struct mime_summary *summary);
+	size_t list; /* of struct mime_summary */
 } readers[] = {
-	{"From", on_from},
-	{"Subject", on_subject},
-	{"Message-ID", on_message_id},
-	{"Date", on_date},
-	{"To", on_to},
-	{"Cc", on_cc},
-	{"Reply-To", on_reply_to},
+	{"From", on_from, 0},
+	{"Subject", on_subject, 0},
+	{"Message-ID", on_message_id, 0},
+	{"Date", on_date, 0},
+	{"To", NULL, offsetof(struct mime_summary, to)},
+	{"Cc", NULL, offsetof(struct mime_summary, cc)},
+	{"Reply-To", NULL, offsetof(struct mime_summary, reply_to)},
 };
 
 static void read_header(struct span message, struct mime_summary *summary)
@@ -319,8 +303,13 @@ static void read_header(struct span message, struct mime_summary *summary)
 
 	while (mime_scan_field(&message, &field))
 		for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
-			if (mime_scan_is(&field, readers[i].name))
+			if (!mime_scan_is(&field, readers[i].name))
+				continue;
+			else if (readers[i].on_field)
 				readers[i].on_field(&field, summary);
+			else
+				read_mailboxes(&field, (void *)((char *)summary +
+								readers[i].list));
 }
 
 static void set_default(char **text)

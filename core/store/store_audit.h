@@ -18,7 +18,7 @@
 struct audit {
 	char id[ID_SIZE];
 	int64_t at_us;
-	char *actor; /* kind: command, key, user; "system" when nobody was named */
+	char *actor; /* as struct db_actor has it; "system": nobody was named */
 	char *actor_id;
 	char *actor_name;
 	char *origin;     /* from where: an address, a terminal; may be "" */

@@ -57,13 +57,8 @@ static char *address_key(const char *address)
 
 static void place(struct address *address, const struct reading *reading)
 {
-	const char *of = strrchr(address->key, '@') + 1;
-	size_t len = strlen(reading->claim.domain), of_len = strlen(of);
-
-	if (of_len < len || !str_eq(of + of_len - len, reading->claim.domain))
-		return;
-	address->inside = of_len == len ||
-			  (reading->covers && of[of_len - len - 1] == '.');
+	address->inside = str_within_domain(strrchr(address->key, '@') + 1,
+		reading->claim.domain, reading->covers);
 }
 
 static bool has_client(const char *network, const char *client)

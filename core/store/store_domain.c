@@ -177,11 +177,7 @@ int store_domain_find_of(struct db *db, const char *company_id,
 int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
 	struct err *err)
 {
-	static const char sql_find[] = DOMAIN_SELECT
-		" WHERE name = $name AND pending = 0";
-
-	return row_get(db, sql_find, DB_PARAMS(DB_TEXT("$name", name)),
-		&domain_type, domain_r, err);
+	return store_domain_find_of(db, NULL, name, domain_r, err);
 }
 
 int store_domain_find_own(struct db *db, const char *company_id,

@@ -80,11 +80,8 @@ static int read_sender(
 	const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	const char *at = strrchr(spec->value, '@');
-	size_t len = strlen(spec->domain), behind = at ? strlen(at + 1) : 0;
-	const char *end = at ? at + 1 + behind - len : NULL;
 
-	if (at <= spec->value || behind < len || !str_eq(end, spec->domain) ||
-		(behind > len && end[-1] != '.'))
+	if (at <= spec->value || !str_within_domain(at + 1, spec->domain, true))
 		return err_set(err, ERR_INVALID, "\"%s\" is no address of %s",
 			spec->value, spec->domain);
 	*value_r = mem_strdup(spec->value);

@@ -45,7 +45,7 @@ struct fact_writer {
 	struct email_facts *last;
 	size_t held;
 	struct hour_count *counts;
-	size_t counts_n, counts_cap;
+	size_t counts_n;
 	/* Of the newest event; 0: not read yet. */
 	int64_t seq;
 	int64_t recorded_us;
@@ -281,11 +281,8 @@ static void count(struct fact_writer *writer, const struct email_facts *facts,
 			counts[i].count++;
 			return;
 		}
-	if (writer->counts_n == writer->counts_cap) {
-		writer->counts_cap = writer->counts_cap * 2 + 16;
-		writer->counts = mem_grow(writer->counts, writer->counts_cap,
-			sizeof(*writer->counts));
-	}
+	writer->counts = mem_append(
+		counts, writer->counts_n, sizeof(*writer->counts));
 	writer->counts[writer->counts_n++] = (struct hour_count){
 		facts->company_id, facts->domain, hour_us, report->fact, 1};
 }

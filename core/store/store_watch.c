@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "core/store/row.h"
+
 /* Events are counted by the hour in which they happened: of a company those of
  * the last two days are looked at. */
 #define RECENT_US (INT64_C(48) * 3600 * 1000000)
@@ -23,15 +25,6 @@ const char *store_watch_topic(enum watch_topic topic)
 	return names[topic];
 }
 
-/* FNV-1a. */
-static void mix(uint64_t *mark, const void *data, size_t len)
-{
-	const unsigned char *bytes = data;
-
-	for (size_t i = 0; i < len; i++)
-		*mark = (*mark ^ bytes[i]) * UINT64_C(1099511628211);
-}
-
 /* Mixes all values that a statement gives into the mark. */
 static int mix_rows(struct db *db, const char *sql,
 	const struct db_param *params, uint64_t *mark, struct err *err)
@@ -46,7 +39,8 @@ static int mix_rows(struct db *db, const char *sql,
 			const char *text = db_text(stmt, i);
 
 			/* With the NUL, so that no two run together. */
-			mix(mark, text ? text : "-", text ? strlen(text) + 1 : 1);
+			*mark = mem_hash(*mark, text ? text : "-",
+				text ? strlen(text) + 1 : 1);
 		}
 	return found;
 }
@@ -90,34 +84,17 @@ static int look_at_refusals(struct db *db, const char *company_id,
 		"SELECT max(last_us) FROM refusal WHERE last_us > $since"
 		" AND domain IN (SELECT name FROM domain"
 		" WHERE company_id = $company AND pending = 0)";
-	int64_t last_us = 0, own_us = 0;
-	struct db_stmt *stmt;
-	int found;
+	int64_t last_us, own_us;
 
-	if (db_start(db, sql_last, NULL, &stmt, err) != 0)
+	if (row_number(db, sql_last, NULL, &last_us, err) < 0)
 		return -1;
-	found = db_step(stmt, err);
-	if (found < 0)
+	own_us = last_us;
+	if (company_id && watch->began &&
+		row_number(db, sql_last_of,
+			DB_PARAMS(DB_TEXT("$company", company_id),
+				DB_INT("$since", watch->refused_us - SLACK_US)),
+			&own_us, err) < 0)
 		return -1;
-	if (found > 0) {
-		last_us = own_us = db_int(stmt, 0);
-		db_reset(stmt);
-	}
-	if (company_id && watch->began) {
-		if (db_start(db, sql_last_of,
-			    DB_PARAMS(DB_TEXT("$company", company_id),
-				    DB_INT("$since", watch->refused_us - SLACK_US)),
-			    &stmt, err) != 0)
-			return -1;
-		found = db_step(stmt, err);
-		if (found < 0)
-			return -1;
-		own_us = 0;
-		if (found > 0) {
-			own_us = db_int(stmt, 0);
-			db_reset(stmt);
-		}
-	}
 	watch->refused_us = last_us;
 	*mark = watch->marks[WATCH_REFUSALS];
 	if ((uint64_t)own_us > *mark)

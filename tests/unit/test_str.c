@@ -162,6 +162,35 @@ static void test_int(void **state)
 	}
 }
 
+static void test_within_domain(void **state)
+{
+	static const struct {
+		const char *name, *domain;
+		bool same, below; /* without, and with the domains below it */
+	} cases[] = {
+		{"acme.test", "acme.test", true, true},
+		{"mail.acme.test", "acme.test", false, true},
+		{"a.b.acme.test", "acme.test", false, true},
+		{"notacme.test", "acme.test", false, false},
+		{"-acme.test", "acme.test", false, false},
+		{"acme.test", "mail.acme.test", false, false},
+		{"test", "acme.test", false, false},
+		{"acme.test.evil.test", "acme.test", false, false},
+		{"acme.testing", "acme.test", false, false},
+		{"Acme.test", "acme.test", false, false},
+		{"acme.test.", "acme.test", false, false},
+		{"", "acme.test", false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (str_within_domain(cases[i].name, cases[i].domain, false) !=
+				cases[i].same ||
+			str_within_domain(cases[i].name, cases[i].domain,
+				true) != cases[i].below)
+			fail_msg("%s of %s", cases[i].name, cases[i].domain);
+}
+
 static void test_amount(void **state)
 {
 	static const struct unit units[] = {
@@ -342,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_lower),
 		cmocka_unit_test(test_int),
 		cmocka_unit_test(test_amount),
+		cmocka_unit_test(test_within_domain),
 		cmocka_unit_test(test_utf8_valid),
 		cmocka_unit_test(test_utf8_every_code_point),
 		cmocka_unit_test(test_utf8_count),
