@@ -61,7 +61,7 @@ const struct route admin_routes[] = {
 		.handle = admin_session_change_codes,
 		.change = admin_account_totp_start, .status = 201},
 	{"POST", "/admin/totp/confirm", .auth = AUTH_USER,
-		.body = BODY_JSON_SMALL, .handle = admin_make_change,
+		.body = BODY_JSON_SMALL, .handle = admin_session_confirm_codes,
 		.change = admin_account_totp_confirm},
 	{"POST", "/admin/totp/off", .auth = AUTH_USER, .body = BODY_JSON_SMALL,
 		.handle = admin_session_change_codes,
@@ -239,6 +239,8 @@ static void on_change_made(struct change *change)
 	const struct route *route = change->request->admission.route;
 	struct problem problem = PROBLEM_INIT;
 
+	if (job->settled)
+		job->settled(job);
 	if (change->result == 0 ||
 		(change->result < 0 && change->err.code == ERR_NOT_FOUND))
 		problem_set(&problem, PROBLEM_NOT_FOUND, "%s",

@@ -53,6 +53,8 @@ struct admin_job {
 	/* The change is made only while this is the caller's password; NULL: it
 	 * was not asked for. */
 	struct admin_verified *verified;
+	/* Told of the result, before the answer; NULL: nobody is. */
+	void (*settled)(const struct admin_job *job);
 	int64_t now_us;
 	json_t *answer;                /* by the change; NULL stands for {} */
 	char token[SECRET_TOKEN_SIZE]; /* for what it makes; wiped after */
@@ -111,6 +113,8 @@ admin_changer admin_session_end;
 /* Changes that ask for the caller's password. */
 admin_handler admin_session_new_password, admin_session_change_codes,
 	admin_session_make_token;
+/* One that takes a code, within what the throttle allows. */
+admin_handler admin_session_confirm_codes;
 
 /* admin_account.c: what users see and change of themselves. */
 admin_handler admin_account_get, admin_account_session_list;

@@ -497,6 +497,42 @@ void admin_session_make_token(struct request *request)
 	verify_password(request, FOR_TOKEN);
 }
 
+static void on_confirm_settled(const struct admin_job *job)
+{
+	const struct request *request = job->request;
+	struct login_throttle *logins = request->worker->shared->logins;
+	const char *login = request->admission.session.login;
+
+	if (job->change.result > 0)
+		login_throttle_good(logins, request->client, login);
+	else if (job->change.err.code == ERR_INVALID)
+		login_throttle_wrong_code(logins, login, clock_monotonic_us());
+	else
+		login_throttle_half(logins, request->client, login);
+}
+
+void admin_session_confirm_codes(struct request *request)
+{
+	struct problem problem = PROBLEM_INIT;
+	struct admin_job *job;
+	json_t *body;
+
+	if (json_field_parse_request(request, &body, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	if (check_throttle(request, request->admission.session.login, &problem) <
+		0) {
+		admin_body_free(body);
+		reply_problem(request, &problem);
+		return;
+	}
+	job = mem_new(struct admin_job);
+	job->body = body;
+	job->settled = on_confirm_settled;
+	admin_submit_change(request, job);
+}
+
 /* A token is revoked by its id, and so may it end itself. */
 int admin_session_end(struct db *db, struct admin_job *job, struct err *err)
 {

@@ -186,6 +186,26 @@ def test_guessed_codes(own_box):
     )
 
 
+def test_guessed_codes_of_a_new_secret(own_box):
+    """Whoever finds a browser in which codes are being turned on does not get
+    recovery codes by trying."""
+    user = User(own_box())
+    user.start()
+    wrong = {"code": user.wrong_code()}
+    tries = [
+        user.browser.status("POST", "/admin/totp/confirm", json=wrong)
+        for _ in range(9)
+    ]
+    assert tries[:5] == [422] * 5
+    assert 429 in tries[5:]
+
+    def confirm():
+        right = {"code": totp_code(user.secret)}
+        return user.browser.status("POST", "/admin/totp/confirm", json=right) == 200
+
+    wait_for("the throttle", confirm)
+
+
 def test_who_has_lost_the_phone(box, user):
     user.turn_on()
     link = box.cli("user", "link", user.name)["url"]
