@@ -116,6 +116,38 @@ describe("the emails", () => {
   });
 });
 
+describe("the overview", () => {
+  it("offers the domains that sent in the time that is looked at", async () => {
+    const { tenant, visitor, page } = await desk();
+    const other = `${t.unique("other")}.example`;
+    await t.postern(["domain", "add", other, "--company", tenant.id]);
+    const offered = (domain) =>
+      page.waitForFunction(
+        (wanted) =>
+          [...document.querySelectorAll("select[aria-label=Domain] option")].map((o) => o.value).join() === wanted,
+        `,${domain}`,
+      );
+    const sent = async (domain) => {
+      const fields = { from: `ann@${domain}`, to: ["bob@dst.test"], subject: "Hello", text: "Hello" };
+      const id = await t.send(tenant, fields);
+      await t.waitFor(`delivery of ${id}`, async () =>
+        (await t.postern(["email", "show", id])).last_event === "delivered");
+    };
+    await sent(tenant.domain);
+    await visitor.go("");
+    await offered(tenant.domain);
+    // As it is two days later.
+    await t.run("sqlite3", [
+      `${process.env.POSTERN_DIR}/store/postern.db`,
+      ".timeout 20000",
+      `UPDATE event_count SET hour_us = hour_us - 172800000000 WHERE domain = '${tenant.domain}'`,
+    ]);
+    await sent(other);
+    await offered(other);
+    await visitor.leave();
+  });
+});
+
 describe("a test email", () => {
   it("is sent from a dialog, and leads to what became of it", async () => {
     const { tenant, visitor, page } = await desk();

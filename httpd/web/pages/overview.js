@@ -84,6 +84,7 @@ function draw(chart, all, range) {
     })),
     {
       type: "line",
+      order: -1, // before the bars
       label: accepted.title,
       data: all.map((step) => sum(step.counts, accepted)),
       borderColor: colour(accepted.colour),
@@ -217,7 +218,7 @@ export async function show(main, { session }) {
     domainsPart.hidden = rows.length < 2;
     const names = ["", ...domains.data.map((one) => one.domain)];
     if (domain && !names.includes(domain)) names.push(domain);
-    if (choice.children.length !== names.length)
+    if (names.join(" ") !== [...choice.options].map((one) => one.value).join(" "))
       choice.replaceChildren(...names.map((name) => el("option", { value: name, selected: name === domain }, name || "All domains")));
     try {
       chart ??= await chartOf(canvas);
