@@ -23,13 +23,10 @@ export function path(texts, ...values) {
   );
 }
 
-// A path and its parameters; those that are empty are left out.
+// A path and its parameters; those that are empty or false are left out.
 export function target(path, query = {}) {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query))
-    if (value !== undefined && value !== null && value !== "")
-      parameters.set(name, value);
-  const text = parameters.toString();
+  const given = Object.entries(query).filter(([, value]) => value);
+  const text = new URLSearchParams(given).toString();
   return text ? `${path}?${text}` : path;
 }
 

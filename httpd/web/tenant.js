@@ -1,7 +1,8 @@
-// What the pages of companies share: whose something is, in words and in forms.
+// What the pages of companies share: whose something is, in words and in forms,
+// and the lists of what they have.
 
 import { get } from "./api.js";
-import { el, shortId } from "./ui.js";
+import { el, filters, list, shortId } from "./ui.js";
 
 // Names by id, and the columns and fields that only operators need.
 export async function companies(session) {
@@ -75,6 +76,42 @@ export const subdomains = [
     help: "Those that are registered themselves keep their own rules.",
   },
 ];
+
+// A list() of all rows that a route answers, with a search, which stays hidden
+// while isFew(all). texts(row) is what is searched; fits(row, values) narrows by
+// more fields; empty(all) tells that there is none.
+export function searched({
+  from,
+  query,
+  known,
+  placeholder,
+  fields = [],
+  texts,
+  fits = () => true,
+  isFew = (all) => all.length < 2,
+  empty,
+  ...options
+}) {
+  let all = [];
+  const search = filters({
+    query,
+    fields: [{ name: "search", label: "Search", type: "search", placeholder }, ...known.filter(), ...fields],
+    change: () => rows.reload(),
+  });
+  const rows = list({
+    ...options,
+    empty: () => empty(all),
+    load: async () => {
+      all = (await get(from)).data;
+      const now = search.values();
+      search.element.hidden = isFew(all);
+      const isWanted = (row) =>
+        matches(now.search, ...texts(row)) && (!now.company || row.company_id === now.company) && fits(row, now);
+      return { data: all.filter(isWanted), has_more: false };
+    },
+  });
+  return { ...rows, search: search.element, all: () => all };
+}
 
 // The text contains all words that were typed, in any order.
 export function matches(typed, ...texts) {

@@ -10,7 +10,7 @@
 //
 // What a page fetches by itself may fail: show() may throw, app.js tells why.
 
-import { Problem } from "./api.js";
+import { Problem, target } from "./api.js";
 
 // Elements.
 
@@ -47,9 +47,7 @@ export function el(kind, ...rest) {
 // The hash of another place: place("emails", id), place("emails", { state: "bounced" })
 export function place(...parts) {
   const query = typeof parts.at(-1) === "object" ? parts.pop() : {};
-  const given = Object.entries(query).filter(([, value]) => value);
-  const text = new URLSearchParams(given).toString();
-  return "#/" + parts.map(encodeURIComponent).join("/") + (text ? `?${text}` : "");
+  return target("#/" + parts.map(encodeURIComponent).join("/"), query);
 }
 
 export function go(...parts) {
@@ -611,65 +609,57 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, canc
   return node;
 }
 
-// Asks for something: resolves with what run() gave, or undefined when it was
-// cancelled. Without fields it is a question; tone "danger" for what cannot be
-// undone.
-export function dialog({ title, text, fields, submit = "OK", tone = "primary", run = () => true, wide = false }) {
-  return new Promise((resolve) => {
-    let result;
-    const heading = el("h2", { id: `d${++fields_n}` }, title);
-    const box = el(wide ? "dialog.wide" : "dialog", { "aria-labelledby": heading.id });
-    const close = () => box.close();
-    box.append(
-      el("div.dialog-head", heading, el("button.close", { type: "button", "aria-label": "Close", onclick: close }, "×")),
-      ...[text ?? []].flat().map((one) => (typeof one === "string" ? el("p", one) : one)),
-      form({
-        fields,
-        submit,
-        tone,
-        cancel: close,
-        run: async (values) => {
-          result = await run(values);
-          close();
-        },
-      }),
-    );
-    box.addEventListener("close", () => {
-      box.remove();
-      resolve(result);
-    });
-    document.body.append(box);
-    box.showModal();
-    // Return must not do what cannot be undone.
-    const first = tone === "danger" ? ".form-buttons button[type=button]" : "button[type=submit]";
-    const asked = box.querySelector("input, select, textarea");
-    // Of a choice, what is chosen.
-    const at = asked?.type === "radio" ? box.querySelector("input:checked") : asked;
-    (at ?? box.querySelector(first))?.focus();
-  });
+// A box over the page, with what inside(close) makes; `closed` resolves when it
+// is gone.
+function modal(kind, title, inside) {
+  const heading = el("h2", { id: `d${++fields_n}` }, title);
+  const close = () => box.close();
+  const cross = el("button.close", { type: "button", "aria-label": "Close", onclick: close }, "×");
+  const box = el(kind, { "aria-labelledby": heading.id }, el("div.dialog-head", heading, cross), inside(close));
+  const closed = new Promise((resolve) => box.addEventListener("close", resolve)).then(() => box.remove());
+  document.body.append(box);
+  box.showModal();
+  return { box, closed };
 }
 
-export const confirm = (title, text, submit, run) => dialog({ title, text, submit, tone: "danger", run });
+// Asks for something: resolves with what run() gave, or true if that was nothing,
+// after done() with it; with undefined when it was cancelled. Without fields it is
+// a question; tone "danger" for what cannot be undone.
+export async function dialog({ title, text, fields, submit = "OK", tone = "primary", run = () => true, done = () => {} }) {
+  let result;
+  const { box, closed } = modal("dialog", title, (close) => [
+    [text ?? []].flat().map((one) => (typeof one === "string" ? el("p", one) : one)),
+    form({
+      fields,
+      submit,
+      tone,
+      cancel: close,
+      run: async (values) => {
+        result = (await run(values)) || true;
+        close();
+      },
+    }),
+  ]);
+  // Return must not do what cannot be undone.
+  const first = tone === "danger" ? ".form-buttons button[type=button]" : "button[type=submit]";
+  const asked = box.querySelector("input, select, textarea");
+  // Of a choice, what is chosen.
+  const at = asked?.type === "radio" ? box.querySelector("input:checked") : asked;
+  (at ?? box.querySelector(first))?.focus();
+  await closed;
+  if (result) await done(result);
+  return result;
+}
+
+export const confirm = (title, text, submit, run, done) =>
+  dialog({ title, text, submit, tone: "danger", run, done });
 
 // Shows something that is not asked for; resolves when it is closed.
-export function show(title, ...children) {
-  return new Promise((resolve) => {
-    const heading = el("h2", { id: `d${++fields_n}` }, title);
-    const box = el("dialog.wide", { "aria-labelledby": heading.id });
-    const close = () => box.close();
-    box.append(
-      el("div.dialog-head", heading, el("button.close", { type: "button", "aria-label": "Close", onclick: close }, "×")),
-      el("div.dialog-body", children),
-      el("div.form-buttons", el("button.btn.btn-sm.btn-primary", { type: "button", onclick: close }, "Done")),
-    );
-    box.addEventListener("close", () => {
-      box.remove();
-      resolve();
-    });
-    document.body.append(box);
-    box.showModal();
-  });
-}
+export const show = (title, ...children) =>
+  modal("dialog.wide", title, (close) => [
+    el("div.dialog-body", children),
+    el("div.form-buttons", el("button.btn.btn-sm.btn-primary", { type: "button", onclick: close }, "Done")),
+  ]).closed;
 
 // A line of fields that narrow a list. Their values stand in the address, so that
 // it can be kept and sent. change(values) is called when they change, and not at
@@ -680,10 +670,7 @@ export function filters({ fields, query, change }) {
   let timer;
   function changed() {
     clearTimeout(timer);
-    const [where] = location.hash.split("?");
-    const set = Object.entries(given()).filter(([, value]) => value);
-    const text = new URLSearchParams(set).toString();
-    history.replaceState(null, "", text ? `${where}?${text}` : where);
+    history.replaceState(null, "", target(location.hash.split("?")[0], given()));
     change(given());
   }
   const node = el(

@@ -94,7 +94,7 @@ async function turnOn() {
   return true;
 }
 
-const turnOff = () =>
+const turnOff = (done) =>
   dialog({
     title: "Turn codes off?",
     text: "Then the password alone is enough. The recovery codes end too.",
@@ -106,8 +106,8 @@ const turnOff = () =>
     run: async (values) => {
       await post("/admin/totp/off", values);
       notice("Codes are off.");
-      return true;
     },
+    done,
   });
 
 export async function show(main, { session }) {
@@ -195,7 +195,7 @@ export async function show(main, { session }) {
               left < 3 && remark("warn", "For new recovery codes turn codes off, and on again."),
               el(
                 "p.actions",
-                danger("Turn codes off", () => turnOff().then((done) => done && reload())),
+                danger("Turn codes off", () => turnOff(reload)),
               ),
             ]
           : [

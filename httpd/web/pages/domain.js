@@ -1,6 +1,6 @@
 // One domain: its rules, what they stop, and the DNS records that go with it.
 
-import { get, patch, path, post, remove } from "../api.js";
+import { get, patch, path, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, policies, subdomains } from "../tenant.js";
 import {
@@ -29,7 +29,7 @@ import {
   time,
 } from "../ui.js";
 import { stateOf } from "./domains.js";
-import { addExemption, kindOf, kinds, removeExemption } from "./exemptions.js";
+import { addExemption, exemptAll, exemptions, suggestions } from "./exemptions.js";
 
 export const title = "Domain";
 
@@ -234,28 +234,11 @@ export async function show(main, { id, session }) {
     const learns = domain.policy === "learn";
     waiting = data.length;
     if (same("found", [data, hopeless, domain.policy])) return;
-    const exemptIt = async (row) => {
-      const { kind, value, local } = row;
-      const made = await post("/admin/exemptions", { domain: domain.name, kind, value, local });
-      notice(`${kinds[made.kind].text} ${made.value} is exempt.`);
-      await Promise.all([showFound(), showExempt()]);
-    };
-    const all = async () => {
-      for (const row of data)
-        await post("/admin/exemptions", { domain: domain.name, kind: row.kind, value: row.value, local: row.local });
-      notice(`${data.length} exemptions added.`);
-      await Promise.all([showFound(), showExempt()]);
-    };
-    const rows = table({
-      caption: "What would have to be exempt",
-      columns: [
-        { title: "Who sends", kind: "main", cell: (row) => address(row.value) },
-        { title: "By", cell: kindOf },
-        { title: "Messages", kind: "number", cell: (row) => number(row.count) },
-        { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
-        ...(mayChange ? [{ title: "", kind: "actions", cell: (row) => button("Exempt", () => exemptIt(row)) }] : []),
-      ],
+    const rows = suggestions({
+      domain: domain.name,
       rows: data,
+      mayChange,
+      changed: showMail,
       empty: learns
         ? empty(
             "Nothing would be stopped",
@@ -271,6 +254,10 @@ export async function show(main, { id, session }) {
               : "Nothing was stopped that an exemption would let pass.",
           ),
     });
+    const all = async () => {
+      await exemptAll(domain.name, data);
+      await showMail();
+    };
     found.replaceChildren(
       section(
         learns ? "What exclusive would stop" : "What was stopped",
@@ -278,7 +265,7 @@ export async function show(main, { id, session }) {
           about: data.length ? "Mail that came without a key, and the narrowest exemption for each." : null,
           actions: mayChange && data.length > 1 ? [button("Exempt all", all)] : [],
         },
-        rows.element,
+        rows,
         hopeless > 0 &&
           remark(
             "warn",
@@ -299,42 +286,21 @@ export async function show(main, { id, session }) {
       section(
         "Exemptions",
         {
-          actions: mayChange
-            ? [button("Add one", () => addExemption([domain.name]).then((made) => made && showExempt()))]
-            : [],
+          actions: mayChange ? [button("Add one", () => addExemption([domain.name], showExempt))] : [],
         },
-        table({
-          caption: "Exemptions",
-          columns: [
-            { title: "Who", kind: "main", cell: (row) => address(row.value) },
-            { title: "By", cell: kindOf },
-            { title: "Added", kind: "time", cell: (row) => time(row.created_at) },
-            ...(mayChange
-              ? [
-                  {
-                    title: "",
-                    kind: "actions",
-                    cell: (row) =>
-                      danger("Remove", () =>
-                        removeExemption(row).then((gone) => gone && Promise.all([showExempt(), showFound()])),
-                      ),
-                  },
-                ]
-              : []),
-          ],
-          rows: data,
-          empty: el("p.muted", "None: the policy is for everybody."),
-        }).element,
+        exemptions({ rows: data, mayChange, changed: showMail }),
       ),
     );
   }
+
+  const showMail = () => Promise.all([showFound(), showExempt()]);
 
   async function reload() {
     domain = await get(path`/admin/domains/${id}`);
     document.title = `${domain.name} · Postern`;
     showTop();
     showRules();
-    await Promise.all([showFound(), showExempt()]);
+    await showMail();
   }
 
   await reload();

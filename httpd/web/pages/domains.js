@@ -2,7 +2,7 @@
 
 import { get, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies, matches, policies, subdomains } from "../tenant.js";
+import { companies, policies, searched, subdomains } from "../tenant.js";
 import {
   badge,
   button,
@@ -10,7 +10,6 @@ import {
   danger,
   dialog,
   empty,
-  filters,
   go,
   header,
   link,
@@ -57,13 +56,14 @@ function addDomain(known) {
   });
 }
 
-export function addCompany() {
+function addCompany(done) {
   return dialog({
     title: "Add a company",
     text: "A company owns domains, keys and users, and sees only its own.",
     fields: [{ name: "name", label: "Name", required: true, placeholder: "Acme" }],
     submit: "Add the company",
     run: (values) => post("/admin/companies", values),
+    done,
   });
 }
 
@@ -73,7 +73,6 @@ export async function show(main, { session, query }) {
   });
   main.append(head);
   let known = await companies(session);
-  let domains = [];
 
   async function add() {
     const added = await (session.operator ? addDomain(known) : askForDomain());
@@ -94,20 +93,13 @@ export async function show(main, { session, query }) {
           ...(session.owner ? [primary(session.operator ? "Add a domain" : "Ask for a domain", add)] : []),
         );
 
-  const search = filters({
-    query,
-    fields: [{ name: "search", label: "Search", type: "search", placeholder: "Name" }, ...known.filter()],
-    change: () => rows.reload(),
-  });
-  const rows = list({
+  const rows = searched({
     caption: "Domains",
-    load: async () => {
-      domains = (await get("/admin/domains")).data;
-      const { search: typed, company } = search.values();
-      search.element.hidden = domains.length < 2;
-      const data = domains.filter((one) => matches(typed, one.name) && (!company || one.company_id === company));
-      return { data, has_more: false };
-    },
+    from: "/admin/domains",
+    query,
+    known,
+    placeholder: "Name",
+    texts: (one) => [one.name],
     href: (domain) => place("domains", domain.id),
     columns: [
       { title: "Domain", kind: "main", cell: (domain) => domain.name },
@@ -126,15 +118,14 @@ export async function show(main, { session, query }) {
       ...known.columns,
       { title: "Added", kind: "time", cell: (domain) => time(domain.created_at) },
     ],
-    empty: () => (domains.length ? empty("No domain fits", "Change the search.") : nothing()),
+    empty: (all) => (all.length ? empty("No domain fits", "Change the search.") : nothing()),
   });
 
-  async function newCompany() {
-    const made = await addCompany();
-    if (made) {
+  function newCompany() {
+    return addCompany((made) => {
       notice(`${made.name} is there. Next: its domain.`);
-      await refresh();
-    }
+      return refresh();
+    });
   }
   const companyRows = list({
     caption: "Companies",
@@ -143,7 +134,7 @@ export async function show(main, { session, query }) {
       // The numbers are part of the row.
       const data = known.all.map((company) => ({
         ...company,
-        domains: domains.filter((one) => one.company_id === company.id).length,
+        domains: rows.all().filter((one) => one.company_id === company.id).length,
         keys: keys.filter((one) => one.company_id === company.id).length,
       }));
       return { data, has_more: false };
@@ -160,15 +151,14 @@ export async function show(main, { session, query }) {
     ],
     empty: () => nothing(),
   });
-  async function removeCompany(company) {
-    const gone = await confirm(
+  const removeCompany = (company) =>
+    confirm(
       `Remove ${company.name}?`,
       "Its domains, keys, users and exemptions go with it, at once. Its emails stay on record.",
       "Remove the company",
-      () => remove(path`/admin/companies/${company.id}`).then(() => true),
+      () => remove(path`/admin/companies/${company.id}`),
+      refresh,
     );
-    if (gone) await refresh();
-  }
 
   async function refresh() {
     known = await companies(session);
@@ -185,7 +175,7 @@ export async function show(main, { session, query }) {
         primary("Add a domain", () => (known.all.length ? add() : newCompany())),
       );
   }
-  main.append(search.element, rows.element);
+  main.append(rows.search, rows.element);
   await rows.reload();
   if (session.operator) {
     main.append(

@@ -21,7 +21,7 @@ export function stateOf(email) {
   return badge(state, states[state]);
 }
 
-export function recipientsOf(email) {
+function recipientsOf(email) {
   const all = [...email.to, ...(email.cc ?? []), ...(email.bcc ?? [])];
   return el("span.address", { title: all.join(", ") }, all[0] ?? "nobody",
     all.length > 1 && el("span.muted", `\u00a0+${all.length - 1}`));

@@ -2,12 +2,12 @@
 
 import { get, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies, matches } from "../tenant.js";
-import { address, confirm, danger, dialog, empty, filters, header, link, list, notice, primary, time } from "../ui.js";
+import { companies, searched } from "../tenant.js";
+import { address, button, confirm, danger, dialog, el, empty, header, link, notice, number, primary, table, time } from "../ui.js";
 
 export const title = "Exemptions";
 
-export const kinds = {
+const kinds = {
   login: { text: "Login", help: "Whoever logs in to Postfix with this name (SASL).", example: "ann@example.com" },
   client: {
     text: "Client",
@@ -21,10 +21,57 @@ export const kinds = {
   },
 };
 
-// Of an exemption, or of one that is suggested: what it goes by.
-export const kindOf = ({ kind, local }) => kinds[kind].text + (local ? ", on this host alone" : "");
+// Of exemptions, and of those that are suggested.
+const columns = [
+  { title: "Who", kind: "main", cell: (row) => address(row.value) },
+  { title: "By", cell: ({ kind, local }) => kinds[kind].text + (local ? ", on this host alone" : "") },
+];
+const added = { title: "Added", kind: "time", cell: (row) => time(row.created_at) };
 
-export function addExemption(names) {
+// The last column, for those who may change something.
+const action = (mayChange, cell) => (mayChange ? [{ title: "", kind: "actions", cell }] : []);
+
+async function exempt(domain, { kind, value, local }) {
+  const made = await post("/admin/exemptions", { domain, kind, value, local });
+  notice(`${made.value} may send as ${domain} now.`);
+  return made;
+}
+
+// What mail of the domain would need to be let pass, each with one click.
+export function suggestions({ domain, rows, mayChange, changed, empty: nothing }) {
+  const exemptIt = async (row) => {
+    await exempt(domain, row);
+    await changed();
+  };
+  return table({
+    caption: `Exemptions that mail of ${domain} would need`,
+    rows,
+    key: (row) => `${row.kind} ${row.value} ${row.local}`,
+    columns: [
+      ...columns,
+      { title: "Messages", kind: "number", cell: (row) => number(row.count) },
+      { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
+      ...action(mayChange, (row) => button("Exempt", () => exemptIt(row))),
+    ],
+    empty: nothing,
+  }).element;
+}
+
+export async function exemptAll(domain, rows) {
+  for (const { kind, value, local } of rows) await post("/admin/exemptions", { domain, kind, value, local });
+  notice(`${rows.length} exemptions added.`);
+}
+
+// The exemptions of one domain.
+export const exemptions = ({ rows, mayChange, changed }) =>
+  table({
+    caption: "Exemptions",
+    columns: [...columns, added, ...action(mayChange, (row) => danger("Remove", () => removeExemption(row, changed)))],
+    rows,
+    empty: el("p.muted", "None: the policy is for everybody."),
+  }).element;
+
+export function addExemption(names, changed) {
   return dialog({
     title: "Add an exemption",
     text: "What fits it may send as the domain without a key.",
@@ -53,15 +100,12 @@ export function addExemption(names) {
       },
     ],
     submit: "Exempt",
-    run: async (values) => {
-      const made = await post("/admin/exemptions", { domain: names[0], ...values });
-      notice(`${kinds[made.kind].text} ${made.value} is exempt.`);
-      return made;
-    },
+    run: ({ domain = names[0], ...values }) => exempt(domain, values),
+    done: changed,
   });
 }
 
-export function removeExemption(exemption) {
+function removeExemption(exemption, changed) {
   return confirm(
     "Remove the exemption?",
     `Mail of ${exemption.domain} by ${kinds[exemption.kind].text.toLowerCase()} ${exemption.value} meets the policy of the domain from now on.`,
@@ -69,8 +113,8 @@ export function removeExemption(exemption) {
     async () => {
       await remove(path`/admin/exemptions/${exemption.id}`);
       notice("The exemption is removed.");
-      return true;
     },
+    changed,
   );
 }
 
@@ -85,49 +129,24 @@ export async function show(main, { session, query }) {
   const registered = domains.data.filter((one) => !one.pending);
   const ids = new Map(registered.map((one) => [one.name, one.id]));
   const names = [...ids.keys()].sort();
-  const add = () => addExemption(names).then((made) => made && rows.reload());
-  let all = [];
-  const search = filters({
-    query,
-    fields: [
-      { name: "search", label: "Search", type: "search", placeholder: "Domain, login, address, network" },
-      ...known.filter(),
-    ],
-    change: () => rows.reload(),
-  });
-  const rows = list({
+  const rows = searched({
     caption: "Exemptions",
-    load: async () => {
-      all = (await get("/admin/exemptions")).data;
-      const { search: typed, company } = search.values();
-      search.element.hidden = all.length < 2;
-      return {
-        data: all.filter(
-          (one) => matches(typed, one.domain, one.value, one.kind) && (!company || one.company_id === company),
-        ),
-        has_more: false,
-      };
-    },
+    from: "/admin/exemptions",
+    query,
+    known,
+    placeholder: "Domain, login, address, network",
+    texts: (one) => [one.domain, one.value, one.kind],
     columns: [
-      { title: "Who", kind: "main", cell: (row) => address(row.value) },
-      { title: "By", cell: kindOf },
+      ...columns,
       {
         title: "Domain",
         cell: (row) => (ids.has(row.domain) ? link(row.domain, "domains", ids.get(row.domain)) : row.domain),
       },
       ...known.columns,
-      { title: "Added", kind: "time", cell: (row) => time(row.created_at) },
-      ...(mayChange
-        ? [
-            {
-              title: "",
-              kind: "actions",
-              cell: (row) => danger("Remove", () => removeExemption(row).then((gone) => gone && rows.reload())),
-            },
-          ]
-        : []),
+      added,
+      ...action(mayChange, (row) => danger("Remove", () => removeExemption(row, () => rows.reload()))),
     ],
-    empty: () =>
+    empty: (all) =>
       all.length
         ? empty("No exemption fits", "Change the search.")
         : empty(
@@ -138,8 +157,9 @@ export async function show(main, { session, query }) {
             link("To the domains", "domains"),
           ),
   });
+  const add = () => addExemption(names, () => rows.reload());
   if (mayChange && names.length) head.querySelector(".actions").append(primary("Add an exemption", add));
-  main.append(search.element, rows.element);
+  main.append(rows.search, rows.element);
   await rows.reload();
   return subscribe(["tenants"], rows.refresh);
 }

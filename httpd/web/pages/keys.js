@@ -3,7 +3,7 @@
 import { get, patch, path, post, remove } from "../api.js";
 import { apiUrl, examples } from "../examples.js";
 import { subscribe } from "../live.js";
-import { companies, matches } from "../tenant.js";
+import { companies, searched } from "../tenant.js";
 import {
   badge,
   button,
@@ -13,10 +13,8 @@ import {
   dialog,
   el,
   empty,
-  filters,
   header,
   link,
-  list,
   notice,
   primary,
   remark,
@@ -132,53 +130,36 @@ export async function show(main, { session, query }) {
   main.append(head);
   const [known, { data: domains }] = await Promise.all([companies(session), get("/admin/domains")]);
   const make = (preset) => create(session, known, domains, preset).then((key) => key && rows.reload());
-  let all = [];
-  const search = filters({
-    query,
-    fields: [
-      { name: "search", label: "Search", type: "search", placeholder: "Name, id, domain" },
-      ...known.filter(),
-      { name: "revoked", label: "Show revoked keys", type: "checkbox", value: query.get("revoked") },
-    ],
-    change: () => rows.reload(),
-  });
-
-  const revoke = async (key) => {
-    const done = await confirm(
+  const revoke = (key) =>
+    confirm(
       `Revoke “${key.name}”?`,
       `Programs with it are refused from now on, for good.${key.last_used_at ? "" : " It was never used."} Emails that are in the queue of Postfix are still delivered.`,
       "Revoke the key",
-      () => remove(path`/admin/keys/${key.id}`).then(() => true),
+      () => remove(path`/admin/keys/${key.id}`),
+      () => {
+        notice(`The key “${key.name}” is revoked.`);
+        return rows.reload();
+      },
     );
-    if (done) {
-      notice(`The key “${key.name}” is revoked.`);
-      await rows.reload();
-    }
-  };
   const rename = (key) =>
     dialog({
       title: "Rename the key",
       fields: [{ name: "name", label: "Name", value: key.name, required: true }],
       submit: "Rename",
-      run: (values) => patch(path`/admin/keys/${key.id}`, values).then(() => true),
-    }).then((done) => done && rows.reload());
+      run: (values) => patch(path`/admin/keys/${key.id}`, values),
+      done: () => rows.reload(),
+    });
 
-  const rows = list({
+  const rows = searched({
     caption: "Keys",
-    load: async () => {
-      all = (await get("/admin/keys")).data;
-      const { search: typed, company, revoked } = search.values();
-      search.element.hidden = all.length < 2 && !all.some((key) => key.revoked_at);
-      return {
-        data: all.filter(
-          (key) =>
-            (revoked || !key.revoked_at) &&
-            (!company || key.company_id === company) &&
-            matches(typed, key.name, key.id, key.domain ?? ""),
-        ),
-        has_more: false,
-      };
-    },
+    from: "/admin/keys",
+    query,
+    known,
+    placeholder: "Name, id, domain",
+    fields: [{ name: "revoked", label: "Show revoked keys", type: "checkbox", value: query.get("revoked") }],
+    texts: (key) => [key.name, key.id, key.domain ?? ""],
+    fits: (key, { revoked }) => revoked || !key.revoked_at,
+    isFew: (all) => all.length < 2 && !all.some((key) => key.revoked_at),
     columns: [
       { title: "Name", cell: (key) => el("span", key.name, key.revoked_at && [" ", badge("revoked")]) },
       { title: "May", cell: (key) => key.scopes.join(", ") },
@@ -200,7 +181,7 @@ export async function show(main, { session, query }) {
           ]
         : []),
     ],
-    empty: () =>
+    empty: (all) =>
       all.length
         ? empty("No key fits", "Change the search, or show revoked keys.")
         : session.operator && known.all.length === 0
@@ -216,7 +197,7 @@ export async function show(main, { session, query }) {
             ),
   });
   if (session.owner && known.all.length) head.querySelector(".actions").append(primary("Create a key", () => make()));
-  main.append(search.element, rows.element);
+  main.append(rows.search, rows.element);
   await rows.reload();
   // From a domain's page; not again when this one is reloaded.
   if (query.has("create") && session.owner && known.all.length) {

@@ -1,9 +1,9 @@
 // Mail that the rules stopped, or would have, and what would let it pass.
 
-import { get, post } from "../api.js";
-import { badge, button, count, el, empty, filters, go, header, link, list, notice, section, table, time } from "../ui.js";
+import { get } from "../api.js";
+import { badge, button, count, el, empty, filters, go, header, link, list, section, time } from "../ui.js";
 import { subscribe } from "../live.js";
-import { kindOf } from "./exemptions.js";
+import { suggestions } from "./exemptions.js";
 
 export const title = "Refusals";
 
@@ -20,48 +20,25 @@ function who(refusal) {
   return "this host";
 }
 
-// What the mail of a domain needs to be let pass, each with one click.
-function suggestions(domain, found, session, changed) {
-  const may = session.operator && session.owner;
-  const grid = table({
-    caption: `Exemptions that mail of ${domain} would need`,
-    rows: found.data,
-    key: (row) => `${row.kind} ${row.value} ${row.local}`,
-    columns: [
-      { title: "Who", kind: "main", cell: (row) => el("span.address", row.value) },
-      { title: "By", cell: kindOf },
-      { title: "Messages", kind: "number", cell: (row) => row.count },
-      { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
-      {
-        title: "",
-        kind: "actions",
-        cell: (row) =>
-          may &&
-          button("Exempt", async () => {
-            await post("/admin/exemptions", { domain, kind: row.kind, value: row.value, local: row.local });
-            notice(`${row.value} may send as ${domain} now.`);
-            await changed();
-          }),
-      },
-    ],
-  });
+function advice(domain, found, session, changed) {
+  const mayChange = session.operator && session.owner;
   return section(
     `Who else sends as ${domain}`,
     {
       about:
         "The narrowest exemption for each that was stopped, or would be." +
-        (may ? "" : " An operator can add them.") +
+        (mayChange ? "" : " An operator can add them.") +
         (found.hopeless ? ` ${count(found.hopeless, "message")} no exemption would help.` : ""),
       actions: [link("All exemptions", "exemptions", { search: domain })],
     },
-    grid.element,
+    suggestions({ domain, rows: found.data, mayChange, changed }),
   );
 }
 
 export async function show(main, { query, session }) {
   const domains = await get("/admin/domains");
   const names = [...new Set(domains.data.filter((one) => !one.pending).map((one) => one.name))].sort();
-  const advice = el("div");
+  const help = el("div");
   const narrow = filters({
     query,
     fields: [
@@ -71,7 +48,7 @@ export async function show(main, { query, session }) {
         label: "What",
         type: "select",
         options: [
-          { value: "", text: "Stopped and let pass" },
+          { value: "", text: "Everything" },
           { value: "true", text: "Let pass while learning" },
         ],
       },
@@ -109,8 +86,8 @@ export async function show(main, { query, session }) {
     const found = await Promise.all(
       wanted.map((name) => get("/admin/suggestions", { domain: name }).catch(() => ({ data: [] }))),
     );
-    advice.replaceChildren(
-      ...wanted.flatMap((name, i) => (found[i].data.length ? [suggestions(name, found[i], session, changed)] : [])),
+    help.replaceChildren(
+      ...wanted.flatMap((name, i) => (found[i].data.length ? [advice(name, found[i], session, changed)] : [])),
     );
   }
   const changed = () => Promise.all([refusals.refresh(), advise()]);
@@ -122,7 +99,7 @@ export async function show(main, { query, session }) {
     }),
     narrow.element,
     refusals.element,
-    advice,
+    help,
   );
   await Promise.all([refusals.reload(), advise()]);
   return subscribe(["refusals", "tenants"], changed);

@@ -2,7 +2,7 @@
 
 import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies, matches } from "../tenant.js";
+import { companies, searched } from "../tenant.js";
 import {
   badge,
   button,
@@ -11,7 +11,6 @@ import {
   dialog,
   el,
   empty,
-  filters,
   header,
   list,
   notice,
@@ -50,7 +49,6 @@ export async function show(main, { session, query }) {
   });
   main.append(head);
   const known = await companies(session);
-  let all = [];
 
   async function add() {
     const made = await dialog({
@@ -88,9 +86,9 @@ export async function show(main, { session, query }) {
       run: async (values) => {
         await patch(path`/admin/users/${user.id}`, values);
         notice(`${user.login} is ${values.role}.`);
-        return true;
       },
-    }).then((done) => done && rows.reload());
+      done: () => rows.reload(),
+    });
   const makeLink = async (user) => showLink("Login link", user.login, await post(path`/admin/users/${user.id}/link`));
   async function reset(user) {
     const made = await confirm(
@@ -103,28 +101,23 @@ export async function show(main, { session, query }) {
     await showLink("The login is reset", user.login, made);
     await Promise.all([rows.reload(), tokens.reload()]);
   }
-  async function removeUser(user) {
-    const done = await confirm(
+  const removeUser = (user) =>
+    confirm(
       `Remove ${user.login}?`,
       "They are logged out at once, and their tokens are revoked.",
       "Remove the user",
-      () => remove(path`/admin/users/${user.id}`).then(() => true),
+      () => remove(path`/admin/users/${user.id}`),
+      () => Promise.all([rows.reload(), tokens.reload()]),
     );
-    if (done) await Promise.all([rows.reload(), tokens.reload()]);
-  }
 
-  const search = filters({
-    query,
-    fields: [{ name: "search", label: "Search", type: "search", placeholder: "Login" }],
-    change: () => rows.reload(),
-  });
-  const rows = list({
+  const rows = searched({
     caption: "Users",
-    load: async () => {
-      all = (await get("/admin/users")).data;
-      search.element.hidden = all.length < 8;
-      return { data: all.filter((user) => matches(search.values().search, user.login)), has_more: false };
-    },
+    from: "/admin/users",
+    query,
+    known,
+    placeholder: "Login",
+    texts: (user) => [user.login],
+    isFew: (all) => all.length < 8,
     columns: [
       {
         title: "Login",
@@ -159,7 +152,7 @@ export async function show(main, { session, query }) {
               ],
       },
     ],
-    empty: empty("No user fits", "Change the search."),
+    empty: () => empty("No user fits", "Change the search."),
   });
 
   async function createToken() {
@@ -192,15 +185,14 @@ export async function show(main, { session, query }) {
     await showBox(`The token “${made.name}”`, secret("Token.", made.token));
     await tokens.reload();
   }
-  const revoke = async (token) => {
-    const done = await confirm(
+  const revoke = (token) =>
+    confirm(
       `Revoke “${token.name}”?`,
       `It is a token of ${token.login}. Programs with it are refused from now on.`,
       "Revoke the token",
-      () => remove(path`/admin/tokens/${token.id}`).then(() => true),
+      () => remove(path`/admin/tokens/${token.id}`),
+      () => tokens.reload(),
     );
-    if (done) await tokens.reload();
-  };
   const tokens = list({
     caption: "Tokens",
     load: () => get("/admin/tokens"),
@@ -217,7 +209,7 @@ export async function show(main, { session, query }) {
 
   head.querySelector(".actions").append(primary("Add a user", add));
   main.append(
-    search.element,
+    rows.search,
     rows.element,
     section(
       "Tokens",
