@@ -9,6 +9,7 @@ import {
   confirm,
   danger,
   dialog,
+  el,
   empty,
   go,
   header,
@@ -149,7 +150,7 @@ export async function show(main, { session, query }) {
         ? [{ title: "", kind: "actions", cell: (company) => danger("Remove", () => removeCompany(company)) }]
         : []),
     ],
-    empty: () => nothing(),
+    empty: el("p.muted", "None yet."),
   });
   const removeCompany = (company) =>
     confirm(
