@@ -153,17 +153,29 @@ void admin_email_list(struct request *request)
 
 /* GET /admin/emails/{id} */
 
-/* The email of the path, with its content: 1, 0 or -1. */
+/* The email of the path, with its content, and room for what is made of it. 0,
+ * or -1 with the problem. */
 static int find_email(
-	struct request *request, struct email *email_r, struct err *err)
+	struct request *request, struct email *email_r, struct problem *problem)
 {
 	const struct email_scope scope = {
 		.company_id = admission_company(&request->admission)};
+	struct err err = ERR_INIT;
 	char id[ID_SIZE];
+	int found = 0;
 
-	if (!id_parse(request->admission.param, id))
+	if (id_parse(request->admission.param, id))
+		found = store_email_get(request->db, id, &scope, email_r, &err);
+	if (found < 0)
+		return request_failed(
+			request, "email_lookup_failed", &err, problem);
+	if (found == 0)
+		return problem_set(problem, PROBLEM_NOT_FOUND, "Not found.");
+	if (admission_hold(request->worker, &request->admission,
+		    2 * (uint64_t)email_json_content_size(email_r), problem) == 0)
 		return 0;
-	return store_email_get(request->db, id, &scope, email_r, err);
+	store_email_clear(email_r);
+	return -1;
 }
 
 static void add_field(json_t *fields, const char *name, const char *value)
@@ -206,28 +218,38 @@ static json_t *render_header(const struct email *email)
 	return fields;
 }
 
-/* What is known of each recipient besides what its company is told. */
-static void add_fates(json_t *object, const struct story *story)
+/* What is known of a recipient besides what its company is told. */
+static json_t *render_fate(const struct story *story, size_t i)
 {
-	json_t *recipients = json_object_get(object, "recipients"), *one;
-	size_t i;
+	enum fate fate = story->fates.items[i].fate;
+	_cleanup_free_ char *next = story_next(story, i);
+	int64_t retry_us = 0, end_us = 0;
 
-	json_array_foreach(recipients, i, one) {
-		const struct recipient *fate = &story->fates.items[i];
-		_cleanup_free_ char *next = NULL;
-		int64_t retry_us = 0, end_us = 0;
+	story_times(story, i, &retry_us, &end_us);
+	return json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "fate",
+		fate_name(fate), "fate_text", story_fate_words(fate), "next",
+		next, "queue", story->places[i].queue, "next_attempt_at",
+		json_field_time(retry_us), "gives_up_at",
+		json_field_time(end_us));
+}
 
-		if (i >= story->fates.n) /* it was forgotten meanwhile */
-			return;
-		next = story_next(story, i);
-		story_times(story, i, &retry_us, &end_us);
-		json_object_update_new(one,
-			json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "fate",
-				fate_name(fate->fate), "fate_text",
-				story_fate_words(fate->fate), "next", next,
-				"queue", story->places[i].queue,
-				"next_attempt_at", json_field_time(retry_us),
-				"gives_up_at", json_field_time(end_us)));
+/* The story was read after the email: who was forgotten meanwhile is not in
+ * it. */
+static void add_fates(
+	json_t *object, const struct email *email, const struct story *story)
+{
+	json_t *array = json_object_get(object, "recipients");
+	size_t shown = 0, told = 0;
+
+	for (size_t i = 0; i < email->recipients.n; i++) {
+		const struct recipient *one = &email->recipients.items[i];
+
+		if (!one->enveloped)
+			continue;
+		if (told < story->fates.n && story->fates.items[told].n == one->n)
+			json_object_update_new(json_array_get(array, shown),
+				render_fate(story, told++));
+		shown++;
 	}
 }
 
@@ -266,18 +288,15 @@ static json_t *render_hops(const struct story *story)
 	return array;
 }
 
-/* All of it: its content, each recipient as it stands and what happens next,
- * and what was said, in order. NULL when it cannot be printed. */
+/* All of it: each recipient as it stands and what happens next, and what was
+ * said, in order. */
 static json_t *render_email(const struct email *email, const struct story *story)
 {
-	_cleanup_free_ char *text = email_json_print(email, true);
 	_cleanup_free_ char *answer = story_answer(story);
-	json_t *object = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+	json_t *object = email_json_render(email, true);
 
-	if (object == NULL)
-		return NULL;
 	add_admin_fields(object, email);
-	add_fates(object, story);
+	add_fates(object, email, story);
 	json_object_update_new(object,
 		json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer,
 			"is_open", story_is_open(story), "is_test",
@@ -291,22 +310,22 @@ void admin_email_get(struct request *request)
 {
 	int64_t now_us = clock_now_us(request->worker->shared->clock);
 	_cleanup_(story) struct story *story = NULL;
+	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
-	json_t *object = NULL;
 	struct email email;
-	int found = find_email(request, &email, &err);
 
-	if (found > 0) {
-		if (story_new(request->db, request->conf, &email, now_us,
-			    &story, &err) < 0)
-			found = -1;
-		else if ((object = render_email(&email, story)) == NULL)
-			found = err_set(&err, ERR_INTERNAL,
-				"the email cannot be printed");
-		story_free(TAKE_PTR(story));
-		store_email_clear(&email);
+	if (find_email(request, &email, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
 	}
-	admin_reply_found(request, found, object, "email_lookup_failed", &err);
+	if (story_new(request->db, request->conf, &email, now_us, &story, &err) <
+		0)
+		admin_reply_found(request, -1, NULL, "email_lookup_failed", &err);
+	else
+		reply_printed(request, 200,
+			email_json_print(render_email(&email, story), &email));
+	story_free(TAKE_PTR(story));
+	store_email_clear(&email);
 }
 
 /* GET /admin/emails/{id}/html */
@@ -335,19 +354,19 @@ void admin_email_html(struct request *request)
 			{"X-Frame-Options", "SAMEORIGIN"},
 			{"X-DNS-Prefetch-Control", "off"},
 		}};
-	struct err err = ERR_INIT;
+	struct problem problem = PROBLEM_INIT;
 	char *html = NULL;
 	struct email email;
-	int found = find_email(request, &email, &err);
 
-	if (found > 0) {
+	if (find_email(request, &email, &problem) == 0) {
 		html = TAKE_PTR(email.html);
 		store_email_clear(&email);
+		if (str_empty(html))
+			problem_set(&problem, PROBLEM_NOT_FOUND, "Not found.");
 	}
-	if (found <= 0 || str_empty(html)) {
+	if (problem.kind != PROBLEM_NONE) {
 		free(html);
-		admin_reply_found(request, found < 0 ? -1 : 0, NULL,
-			"email_lookup_failed", &err);
+		reply_problem(request, &problem);
 		return;
 	}
 	disarm_links(html);
@@ -401,30 +420,25 @@ void admin_email_raw(struct request *request)
 			"attachment; filename=\"email.eml\""}},
 	};
 	struct problem problem = PROBLEM_INIT;
-	struct buf message = BUF_INIT;
+	_cleanup_buf_ struct buf message = BUF_INIT;
 	struct json_query query;
 	struct err err = ERR_INIT;
 	struct email email;
 	bool download;
-	int found;
 
-	if (json_query_read(request, names, &query, &problem) < 0 ||
-		json_query_flag(&query, "download", &download, &problem) < 0) {
-		reply_problem(request, &problem);
-		return;
-	}
-	found = find_email(request, &email, &err);
-	if (found > 0) {
+	if (json_query_read(request, names, &query, &problem) == 0 &&
+		json_query_flag(&query, "download", &download, &problem) == 0 &&
+		find_email(request, &email, &problem) == 0) {
 		if (rebuild(&email, &message, &err) < 0)
-			found = -1;
+			request_failed(request, "email_rebuild_failed", &err,
+				&problem);
 		store_email_clear(&email);
 	}
-	if (found > 0)
+	if (problem.kind != PROBLEM_NONE)
+		reply_problem(request, &problem);
+	else
 		reply_document(request, download ? &saved : &shown,
 			buf_take(&message));
-	else
-		admin_reply_found(
-			request, found, NULL, "email_lookup_failed", &err);
 }
 
 /* GET /admin/refusals */

@@ -140,17 +140,6 @@ static int find(struct request *request, bool any_state, struct email *email_r,
 /* An email of more content is printed in the pool. */
 enum { SMALL_CONTENT = 64 * 1024 };
 
-static size_t content_size(const struct email *email)
-{
-	const char *const texts[] = {
-		email->html, email->text, email->tags, email->variables};
-	size_t size = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		size += texts[i] ? strlen(texts[i]) : 0;
-	return size;
-}
-
 static void get_email_in_pool(struct request *request);
 
 /* To read an email takes little time, however large it is, to print it ten
@@ -167,10 +156,11 @@ static void get_email(struct request *request, bool in_pool)
 		reply_problem(request, &problem);
 		return;
 	}
-	bytes = content_size(&email);
+	bytes = email_json_content_size(&email);
 	if (in_pool || bytes <= SMALL_CONTENT)
-		reply_printed(
-			request, 200, email_json_print(&email, any_state > 0));
+		reply_printed(request, 200,
+			email_json_print(email_json_render(&email, any_state > 0),
+				&email));
 	store_email_clear(&email);
 	if (in_pool || bytes <= SMALL_CONTENT)
 		return;

@@ -531,36 +531,50 @@ static json_t *recipients(const struct email *email)
 	return array;
 }
 
-static int add_details(json_t *object, const struct email *email, bool with_state)
+json_t *email_json_render(const struct email *email, bool with_state)
 {
 	static const char *const states[] = {
 		[EMAIL_STAGED] = "waiting",
 		[EMAIL_SENT] = "sent",
 		[EMAIL_REFUSED] = "refused",
 	};
+	json_t *object = email_json_render_item(email);
+	int result = json_object_update_new(
+		object, json_pack("{s:o, s:o}", "tags", tags(email->tags),
+				"recipients", recipients(email)));
 
-	if (json_object_update_new(
-		    object, json_pack("{s:o, s:o}", "tags", tags(email->tags),
-				    "recipients", recipients(email))) < 0)
-		return -1;
-	if (!with_state)
-		return 0;
-	return json_object_update_new(object,
-		json_pack("{s:s, s:s, s:s?}", "last_event",
-			email->last_event ? email->last_event : "queued",
-			"state", states[email->state], "reason", email->refusal));
+	if (result == 0 && with_state)
+		result = json_object_update_new(object,
+			json_pack("{s:s, s:s, s:s?}", "last_event",
+				email->last_event ? email->last_event : "queued",
+				"state", states[email->state], "reason",
+				email->refusal));
+	if (result == 0)
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
-char *email_json_print(const struct email *email, bool with_state)
+size_t email_json_content_size(const struct email *email)
+{
+	const char *const texts[] = {
+		email->html, email->text, email->tags, email->variables};
+	size_t size = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		size += texts[i] ? strlen(texts[i]) : 0;
+	return size;
+}
+
+char *email_json_print(json_t *object, const struct email *email)
 {
 	const struct json_long_member content[] = {
 		{"html", email->html},
 		{"text", email->text},
 	};
-	json_t *object = email_json_render_item(email);
 	char *printed = NULL;
 
-	if (add_details(object, email, with_state) == 0)
+	if (object)
 		printed = json_long_dump(object, content, ARRAY_SIZE(content));
 	json_decref(object);
 	return printed;

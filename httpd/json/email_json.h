@@ -25,9 +25,15 @@ int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 int email_json_read(const json_t *email, int64_t max_recipients,
 	struct outgoing *outgoing_r, struct problem *problem);
 
-/* The email as GET /emails/{id} shows it, with its state and why it was refused
- * if with_state; the caller's to free, NULL when it cannot be printed. */
-char *email_json_print(const struct email *email, bool with_state);
+/* An email as GET /emails/{id} shows it, but for its content; NULL when it
+ * cannot be shown. with_state: also one that waits or was refused. A new
+ * reference. */
+json_t *email_json_render(const struct email *email, bool with_state);
+/* The object, which is given away, with the content of the email: html and
+ * text. NULL when it cannot be printed. */
+char *email_json_print(json_t *object, const struct email *email);
+/* How many bytes the content has. */
+size_t email_json_content_size(const struct email *email);
 /* An event of an email, as GET /emails/{id}/events shows it. */
 json_t *email_json_render_event(const struct email_event *event);
 /* The email as an item of GET /emails: without html, text and tags. */
