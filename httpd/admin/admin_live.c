@@ -46,14 +46,23 @@ enum {
 struct stream {
 	LIST_ENTRY(stream) link;
 	struct request *request; /* the stream's until it ends */
-	struct store_watch watch;
+	struct view *view;
 	unsigned changed; /* topics that are yet to be told */
 	int64_t said_us;  /* monotonic: the last time that all was sent */
 };
 
-struct live {
+/* What members of one company see, or operators: it is looked at once for all
+ * their streams, of which there is at least one. */
+struct view {
+	LIST_ENTRY(view) link;
 	LIST_HEAD(, stream) streams;
-	size_t n;
+	char company_id[ID_SIZE]; /* "": of operators */
+	struct store_watch watch;
+};
+
+struct live {
+	LIST_HEAD(, view) views;
+	size_t n;        /* streams */
 	int64_t look_us; /* monotonic: no look before */
 	int64_t sessions_us;
 	int64_t version; /* of the store, as of the last look */
@@ -63,13 +72,17 @@ struct live *live_new(void)
 {
 	struct live *live = mem_new(struct live);
 
-	LIST_INIT(&live->streams);
+	LIST_INIT(&live->views);
 	return live;
 }
 
 static void end(struct live *live, struct stream *stream)
 {
 	LIST_REMOVE(stream, link);
+	if (LIST_EMPTY(&stream->view->streams)) {
+		LIST_REMOVE(stream->view, link);
+		free(stream->view);
+	}
 	live->n--;
 	reply_stream_end(stream->request);
 	free(stream);
@@ -77,8 +90,8 @@ static void end(struct live *live, struct stream *stream)
 
 static void end_all(struct live *live)
 {
-	while (!LIST_EMPTY(&live->streams))
-		end(live, LIST_FIRST(&live->streams));
+	while (live->n > 0)
+		end(live, LIST_FIRST(&LIST_FIRST(&live->views)->streams));
 }
 
 void live_free(struct live *live)
@@ -109,20 +122,21 @@ static bool session_is_over(struct worker *worker, const struct stream *stream)
 }
 
 /* 0, or -1: what has changed cannot be told. */
-static int look(struct worker *worker, struct stream *stream)
+static int look(struct worker *worker, struct view *view)
 {
+	const char *company_id = *view->company_id ? view->company_id : NULL;
 	struct err err = ERR_INIT;
+	struct stream *stream;
 	unsigned changed;
 
-	if (store_watch_look(worker->db,
-		    admission_company(&stream->request->admission),
-		    clock_now_us(worker->shared->clock), &stream->watch,
-		    &changed, &err) < 0) {
-		log_error(worker->log, "live_look_failed", "request",
-			stream->request->id, "error", err.text);
+	if (store_watch_look(worker->db, company_id,
+		    clock_now_us(worker->shared->clock), &view->watch, &changed,
+		    &err) < 0) {
+		log_error(worker->log, "live_look_failed", "error", err.text);
 		return -1;
 	}
-	stream->changed |= changed;
+	LIST_FOREACH(stream, &view->streams, link)
+		stream->changed |= changed;
 	return 0;
 }
 
@@ -151,9 +165,10 @@ static bool tell(struct stream *stream, int64_t now_us)
 void live_look(struct worker *worker, int64_t now_us)
 {
 	struct live *live = worker->live;
+	struct view *view, *next_view;
 	struct stream *stream, *next;
 	int64_t version = live->version;
-	bool committed, checks;
+	bool committed, checks, failed;
 
 	if (worker->draining || worker->database.gone)
 		end_all(live);
@@ -166,31 +181,52 @@ void live_look(struct worker *worker, int64_t now_us)
 	checks = committed || now_us >= live->sessions_us;
 	if (checks)
 		live->sessions_us = now_us + SESSION_US;
-	for (stream = LIST_FIRST(&live->streams); stream; stream = next) {
-		next = LIST_NEXT(stream, link);
-		if ((checks && session_is_over(worker, stream)) ||
-			(committed && look(worker, stream) < 0) ||
-			!tell(stream, now_us))
-			end(live, stream);
+	for (view = LIST_FIRST(&live->views); view; view = next_view) {
+		next_view = LIST_NEXT(view, link);
+		failed = committed && look(worker, view) < 0;
+		/* The view goes with its last stream. */
+		for (stream = LIST_FIRST(&view->streams); stream; stream = next) {
+			next = LIST_NEXT(stream, link);
+			if ((checks && session_is_over(worker, stream)) ||
+				failed || !tell(stream, now_us))
+				end(live, stream);
+		}
 	}
 }
 
 static bool is_full(const struct live *live, const struct session *session)
 {
 	size_t own = 0, of_company = 0, of_members = 0;
+	const struct view *view;
 	const struct stream *stream;
 
-	LIST_FOREACH(stream, &live->streams, link) {
-		const struct session *other = session_of(stream);
-
-		own += str_eq(other->user_id, session->user_id);
-		of_company += str_eq(other->company_id, session->company_id);
-		of_members += !str_empty(other->company_id);
-	}
+	LIST_FOREACH(view, &live->views, link)
+		LIST_FOREACH(stream, &view->streams, link) {
+			own += str_eq(
+				session_of(stream)->user_id, session->user_id);
+			of_company += str_eq(
+				view->company_id, session->company_id);
+			of_members += *view->company_id != '\0';
+		}
 	return live->n >= STREAMS_MAX || own >= STREAMS_OF_USER ||
 	       (!str_empty(session->company_id) &&
 		       (of_company >= STREAMS_OF_COMPANY ||
 			       of_members >= STREAMS_OF_MEMBERS));
+}
+
+static struct view *view_of(
+	struct live *live, const char company_id[static ID_SIZE])
+{
+	struct view *view;
+
+	LIST_FOREACH(view, &live->views, link)
+		if (str_eq(view->company_id, company_id))
+			return view;
+	view = mem_new(struct view);
+	LIST_INIT(&view->streams);
+	memcpy(view->company_id, company_id, ID_SIZE);
+	LIST_INSERT_HEAD(&live->views, view, link);
+	return view;
 }
 
 void admin_live(struct request *request)
@@ -198,6 +234,7 @@ void admin_live(struct request *request)
 	struct worker *worker = request->worker;
 	struct problem problem = PROBLEM_INIT;
 	struct stream *stream;
+	int seen;
 
 	if (worker->draining ||
 		is_full(worker->live, &request->admission.session)) {
@@ -210,11 +247,15 @@ void admin_live(struct request *request)
 	stream = mem_new(struct stream);
 	stream->request = request;
 	stream->said_us = clock_monotonic_us();
-	LIST_INSERT_HEAD(&worker->live->streams, stream, link);
+	stream->view = view_of(
+		worker->live, request->admission.session.company_id);
+	/* The others are told what has changed until now; this one begins. */
+	seen = look(worker, stream->view);
+	LIST_INSERT_HEAD(&stream->view->streams, stream, link);
 	worker->live->n++;
 	reply_stream(request, "text/event-stream");
 	/* Whoever comes again after the end of a stream does so in 3 seconds. */
 	reply_stream_send(request, "retry: 3000\n\n");
-	if (look(worker, stream) < 0)
+	if (seen < 0)
 		end(worker->live, stream);
 }
