@@ -2,7 +2,7 @@
  * admin_account: what users see and change of themselves: password, codes of an
  * app, sessions.
  *
- * Threads: the worker's; changes are the committer's.
+ * Threads: the worker's, of lists the pool's; changes are the committer's.
  */
 #include "httpd/admin/admin.h"
 
@@ -172,14 +172,13 @@ int admin_account_totp_confirm(
 
 void admin_account_session_list(struct request *request)
 {
-	const struct worker *worker = request->worker;
 	const struct session *own = &request->admission.session;
-	int64_t now_us = clock_now_us(worker->shared->clock);
+	int64_t now_us = clock_now_us(request->worker->shared->clock);
 	struct session_list list = {0};
 	struct err err = ERR_INIT;
 	json_t *data = json_array();
-	int result = store_session_list_browsers(worker->db, own->user_id,
-		now_us, now_us - worker->conf->admin.session_idle_ms * 1000,
+	int result = store_session_list_browsers(request->db, own->user_id,
+		now_us, now_us - request->conf->admin.session_idle_ms * 1000,
 		&list, &err);
 
 	for (size_t i = 0; i < list.n; i++)
@@ -193,8 +192,7 @@ void admin_account_session_list(struct request *request)
 				json_field_time(list.items[i].last_used_us),
 				"expires_at",
 				json_field_time(list.items[i].expires_us)));
-	if (result == 0)
-		store_session_list_free(&list);
+	store_session_list_free(&list);
 	admin_reply_list(request, result, data, "session_list_failed", &err);
 }
 

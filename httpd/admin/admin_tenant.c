@@ -62,8 +62,7 @@ void admin_company_list(struct request *request)
 
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_company(&list.items[i]));
-	if (result == 0)
-		store_company_list_free(&list);
+	store_company_list_free(&list);
 	admin_reply_list(request, result, data, "company_list_failed", &err);
 }
 
@@ -114,8 +113,7 @@ void admin_domain_list(struct request *request)
 		request->db, admin_query_company(request, &query), &list, &err);
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_domain(&list.items[i]));
-	if (result == 0)
-		store_domain_list_free(&list);
+	store_domain_list_free(&list);
 	admin_reply_list(request, result, data, "domain_list_failed", &err);
 }
 
@@ -397,8 +395,7 @@ void admin_key_list(struct request *request)
 		request->db, admin_query_company(request, &query), &list, &err);
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_key(&list.items[i]));
-	if (result == 0)
-		store_key_list_free(&list);
+	store_key_list_free(&list);
 	admin_reply_list(request, result, data, "key_list_failed", &err);
 }
 
@@ -484,8 +481,7 @@ void admin_exemption_list(struct request *request)
 		json_query_get(&query, "domain"), &list, &err);
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_exemption(&list.items[i]));
-	if (result == 0)
-		store_exemption_list_free(&list);
+	store_exemption_list_free(&list);
 	admin_reply_list(request, result, data, "exemption_list_failed", &err);
 }
 

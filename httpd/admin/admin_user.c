@@ -1,7 +1,7 @@
 /*
  * admin_user: users, and the tokens of programs.
  *
- * Threads: the worker's; changes are the committer's.
+ * Threads: the worker's, of lists the pool's; changes are the committer's.
  */
 #include "httpd/admin/admin.h"
 
@@ -33,13 +33,12 @@ void admin_user_list(struct request *request)
 	struct user_list list = {0};
 	struct err err = ERR_INIT;
 	json_t *data = json_array();
-	int result = store_user_list(request->worker->db,
+	int result = store_user_list(request->db,
 		admission_company(&request->admission), &list, &err);
 
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, admin_render_user(&list.items[i]));
-	if (result == 0)
-		store_user_list_free(&list);
+	store_user_list_free(&list);
 	admin_reply_list(request, result, data, "user_list_failed", &err);
 }
 
@@ -176,13 +175,12 @@ void admin_token_list(struct request *request)
 	struct session_list list = {0};
 	struct err err = ERR_INIT;
 	json_t *data = json_array();
-	int result = store_session_list_tokens(request->worker->db,
+	int result = store_session_list_tokens(request->db,
 		admission_company(&request->admission), &list, &err);
 
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_token(&list.items[i]));
-	if (result == 0)
-		store_session_list_free(&list);
+	store_session_list_free(&list);
 	admin_reply_list(request, result, data, "token_list_failed", &err);
 }
 
