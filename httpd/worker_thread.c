@@ -143,7 +143,7 @@ void worker_thread_drain(struct worker_thread *thread)
 }
 
 struct reload {
-	struct task task; /* first */
+	struct task task;
 	struct worker *worker;
 	struct conf *fresh;
 	int64_t postfix_limit;
@@ -151,7 +151,7 @@ struct reload {
 
 static void on_worker_reload(struct task *task)
 {
-	struct reload *reload = (struct reload *)task;
+	struct reload *reload = CONTAINER_OF(task, struct reload, task);
 	struct worker *worker = reload->worker;
 	struct buf restart = BUF_INIT;
 

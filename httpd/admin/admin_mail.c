@@ -171,7 +171,7 @@ static int find_email(
 			request, "email_lookup_failed", &err, problem);
 	if (found == 0)
 		return problem_set(problem, PROBLEM_NOT_FOUND, "Not found.");
-	if (admission_hold(request->worker, &request->admission,
+	if (admission_reserve_answer(request->worker, &request->admission,
 		    2 * (uint64_t)email_json_content_size(email_r), problem) == 0)
 		return 0;
 	store_email_clear(email_r);
@@ -607,10 +607,10 @@ static int take_token(struct request *request, const char *company_id,
 	static const struct rate_limit limit = {.per_s = 1, .burst = 5};
 	struct admission *admission = &request->admission;
 
-	if (admission_take(request->worker, admission,
+	if (admission_take_rate_token(request->worker, admission,
 		    admission->session.user_id, &limit, problem) < 0)
 		return -1;
-	return admission_take_of_company(
+	return admission_take_company_token(
 		request->worker, admission, company_id, problem);
 }
 

@@ -44,8 +44,8 @@ static int unpack(
 	for (;;) {
 		if (most > limit)
 			most = limit;
-		if (admission_reserve(body->request->worker, admission, most,
-			    problem) < 0)
+		if (admission_reserve_body(body->request->worker, admission,
+			    most, problem) < 0)
 			return -1;
 		if (gzip_unpack(body->data, body->len, (size_t)most, unpacked,
 			    &err) == 0)
@@ -73,7 +73,7 @@ static int read_form(
 	int result = 0;
 
 	*form_r = FORM_INIT;
-	if (admission_reserve(body->request->worker, admission,
+	if (admission_reserve_body(body->request->worker, admission,
 		    body->len + fields * FIELD_BYTES / BUDGET_FACTOR, problem) < 0)
 		return -1;
 	if (is_multipart)
@@ -168,7 +168,7 @@ static int expand(struct send_body *body, const struct form *form,
 	struct outgoing *email = parsed->emails;
 	struct form_variables *variables;
 
-	if (admission_reserve(request->worker, &request->admission,
+	if (admission_reserve_body(request->worker, &request->admission,
 		    form_variables_cost(form), problem) < 0 ||
 		form_variables_read(form, &variables, problem) < 0)
 		return -1;
@@ -199,7 +199,7 @@ static int parse(struct send_body *body, bool is_mime,
 		parsed_r->answer_id = mem_strdup(email->message.message_id);
 	if (expand(body, &form, parsed_r, problem) < 0)
 		return -1;
-	return admission_enter(
+	return admission_take_places(
 		request->worker, &request->admission, parsed_r->n, problem);
 }
 

@@ -41,7 +41,7 @@ const char *admission_whose(const struct admission *admission)
 
 /* A body that is thrown away, or of which little is wanted, may be this long:
  * the worker's loop reads it. */
-enum { SMALL_BODY_MAX = 64 * 1024 };
+enum { READ_ON_LOOP_MAX = 64 * 1024 };
 
 static int find_route(const struct worker *worker, const struct http_head *head,
 	struct admission *admission)
@@ -196,9 +196,9 @@ static bool is_open(const struct worker *worker, const struct http_head *head,
 	       page_origin_of(head, "") != PAGE_FOREIGN && host_is_address(head);
 }
 
-int admission_take(struct worker *worker, struct admission *admission,
-	const char *whose, const struct rate_limit *limit,
-	struct problem *problem)
+int admission_take_rate_token(struct worker *worker,
+	struct admission *admission, const char *whose,
+	const struct rate_limit *limit, struct problem *problem)
 {
 	if (rate_table_take(worker->shared->rates, whose, limit,
 		    clock_monotonic_us(), &admission->rate))
@@ -211,21 +211,22 @@ int admission_take(struct worker *worker, struct admission *admission,
 	return -1;
 }
 
-int admission_take_of_company(struct worker *worker, struct admission *admission,
-	const char *company_id, struct problem *problem)
+int admission_take_company_token(struct worker *worker,
+	struct admission *admission, const char *company_id,
+	struct problem *problem)
 {
 	int64_t per_s = worker->conf->http.rate_limit;
 	int64_t burst = worker->conf->http.rate_burst;
 	const struct rate_limit limit = {per_s, burst ? burst : per_s};
 
 	return per_s == 0 ? 0
-			  : admission_take(worker, admission, company_id,
-				    &limit, problem);
+			  : admission_take_rate_token(worker, admission,
+				    company_id, &limit, problem);
 }
 
 static int check_rate(struct worker *worker, struct admission *admission)
 {
-	return admission_take_of_company(worker, admission,
+	return admission_take_company_token(worker, admission,
 		admission->key.company_id, &admission->problem);
 }
 
@@ -317,7 +318,7 @@ static uint64_t body_limit(
 	uint64_t most = (uint64_t)limits->memory / BUDGET_FACTOR;
 
 	if (route->body == BODY_IGNORED || route->body == BODY_JSON_SMALL)
-		return SMALL_BODY_MAX;
+		return READ_ON_LOOP_MAX;
 	return limit < most ? limit : most;
 }
 
@@ -378,19 +379,20 @@ static int too_much_memory(const struct admission *admission, uint64_t bytes,
 		admission->limits.memory / BUDGET_FACTOR / MIB, bytes);
 }
 
-int admission_reserve(struct worker *worker, struct admission *admission,
+int admission_reserve_body(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem)
 {
 	int64_t limit = admission->limits.memory;
 
 	if (bytes > (uint64_t)limit / BUDGET_FACTOR)
 		return too_much_memory(admission, bytes, problem);
-	if (budget_take(worker->shared->budget, limit, bytes, &admission->share))
+	if (budget_reserve_body(
+		    worker->shared->budget, limit, bytes, &admission->share))
 		return 0;
 	return over_budget(worker, bytes, problem);
 }
 
-int admission_add(struct worker *worker, struct admission *admission,
+int admission_count_bytes(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem)
 {
 	int64_t limit = admission->limits.memory;
@@ -398,21 +400,22 @@ int admission_add(struct worker *worker, struct admission *admission,
 
 	if (all < bytes || all > (uint64_t)limit)
 		return too_much_memory(admission, all / BUDGET_FACTOR, problem);
-	if (budget_add(worker->shared->budget, limit, bytes, &admission->share))
+	if (budget_count_bytes(
+		    worker->shared->budget, limit, bytes, &admission->share))
 		return 0;
 	return over_budget(worker, bytes, problem);
 }
 
-int admission_hold(struct worker *worker, struct admission *admission,
+int admission_reserve_answer(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem)
 {
-	if (budget_hold(worker->shared->budget, admission->limits.memory, bytes,
-		    &admission->share))
+	if (budget_reserve_answer(worker->shared->budget,
+		    admission->limits.memory, bytes, &admission->share))
 		return 0;
 	return over_budget(worker, bytes, problem);
 }
 
-int admission_enter(struct worker *worker, struct admission *admission,
+int admission_take_places(struct worker *worker, struct admission *admission,
 	size_t emails, struct problem *problem)
 {
 	switch (places_enter(&worker->shared->budget->requests,
@@ -436,7 +439,7 @@ int admission_grow(struct worker *worker, struct admission *admission,
 {
 	if (body_bytes > admission->body_limit)
 		return admission_too_large(admission, problem);
-	return admission_reserve(worker, admission, body_bytes, problem);
+	return admission_reserve_body(worker, admission, body_bytes, problem);
 }
 
 static int check_caller(struct worker *worker, const struct http_head *head,
@@ -454,7 +457,7 @@ static int check_caller(struct worker *worker, const struct http_head *head,
 	if (admission->route->auth == AUTH_USER)
 		return check_user(worker, head, admission) < 0
 			       ? -1
-			       : admission_enter(worker, admission, 1,
+			       : admission_take_places(worker, admission, 1,
 					 &admission->problem);
 	if (find_key(worker, head, admission) < 0 ||
 		check_rate(worker, admission) < 0)
@@ -464,7 +467,7 @@ static int check_caller(struct worker *worker, const struct http_head *head,
 			  : check_scope(admission);
 	if (allowed < 0)
 		return -1;
-	return admission_enter(worker, admission, 1, &admission->problem);
+	return admission_take_places(worker, admission, 1, &admission->problem);
 }
 
 static int read_idempotency_key(

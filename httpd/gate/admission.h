@@ -49,29 +49,30 @@ void admission_decide(struct worker *worker, const struct http_head *head,
 
 /* The request is about to send so many emails; what many requests do is bounded
  * by that. 0, or -1 with the problem: there are too many under way. */
-int admission_enter(struct worker *worker, struct admission *admission,
+int admission_take_places(struct worker *worker, struct admission *admission,
 	size_t emails, struct problem *problem);
 
 /* Takes a token out of somebody's bucket; whose is an id. 0, or -1 with the
  * problem. And out of a company's, with the limit of the settings. */
-int admission_take(struct worker *worker, struct admission *admission,
-	const char *whose, const struct rate_limit *limit,
+int admission_take_rate_token(struct worker *worker,
+	struct admission *admission, const char *whose,
+	const struct rate_limit *limit, struct problem *problem);
+int admission_take_company_token(struct worker *worker,
+	struct admission *admission, const char *company_id,
 	struct problem *problem);
-int admission_take_of_company(struct worker *worker, struct admission *admission,
-	const char *company_id, struct problem *problem);
 
 /* The request needs memory as a body of this size does. 0, or -1 with the
  * problem: more than the server ever holds, or than it can hold now. */
-int admission_reserve(struct worker *worker, struct admission *admission,
+int admission_reserve_body(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem);
 
 /* The request is about to allocate so many bytes. The same. */
-int admission_add(struct worker *worker, struct admission *admission,
+int admission_count_bytes(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem);
 
 /* The answer takes so many bytes until it is written. 0, or -1 with the
  * problem: more than the server can hold now. */
-int admission_hold(struct worker *worker, struct admission *admission,
+int admission_reserve_answer(struct worker *worker, struct admission *admission,
 	uint64_t bytes, struct problem *problem);
 
 /* The body, as it comes or unpacked, is this long by now: over its limit it

@@ -71,15 +71,15 @@ static bool take(struct budget *budget, int64_t limit, int64_t wanted,
 	return true;
 }
 
-bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
-	struct budget_share *share)
+bool budget_reserve_body(struct budget *budget, int64_t limit,
+	uint64_t body_bytes, struct budget_share *share)
 {
 	if (body_bytes > (uint64_t)limit / BUDGET_FACTOR)
 		return false;
 	return take(budget, limit, (int64_t)body_bytes * BUDGET_FACTOR, share);
 }
 
-bool budget_add(struct budget *budget, int64_t limit, uint64_t bytes,
+bool budget_count_bytes(struct budget *budget, int64_t limit, uint64_t bytes,
 	struct budget_share *share)
 {
 	if (bytes > (uint64_t)(limit - share->held) || share->held > limit ||
@@ -89,7 +89,7 @@ bool budget_add(struct budget *budget, int64_t limit, uint64_t bytes,
 	return true;
 }
 
-void budget_subtract(struct budget_share *share, uint64_t bytes)
+void budget_uncount_bytes(struct budget_share *share, uint64_t bytes)
 {
 	share->held -= (int64_t)bytes;
 }
@@ -106,7 +106,7 @@ void budget_trim(struct budget_share *share, uint64_t body_bytes)
 	share->bytes = needed;
 }
 
-bool budget_hold(struct budget *budget, int64_t limit, uint64_t bytes,
+bool budget_reserve_answer(struct budget *budget, int64_t limit, uint64_t bytes,
 	struct budget_share *share)
 {
 	return take(budget, limit,

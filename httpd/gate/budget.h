@@ -75,22 +75,22 @@ struct budget_share {
 
 /* Makes the share fit for a body of this size, if it is not already. False, and
  * nothing changed, when that would exceed the limit. Any thread. */
-bool budget_take(struct budget *budget, int64_t limit, uint64_t body_bytes,
-	struct budget_share *share);
+bool budget_reserve_body(struct budget *budget, int64_t limit,
+	uint64_t body_bytes, struct budget_share *share);
 
 /* The request is about to allocate so many bytes. False, and nothing changed,
  * when that would exceed the limit. Any thread. */
-bool budget_add(struct budget *budget, int64_t limit, uint64_t bytes,
+bool budget_count_bytes(struct budget *budget, int64_t limit, uint64_t bytes,
 	struct budget_share *share);
 /* It has freed so many of them. */
-void budget_subtract(struct budget_share *share, uint64_t bytes);
-/* The body is of that size and no more is taken for it in advance; 0: it is
- * done with. Gives back what is not held. */
+void budget_uncount_bytes(struct budget_share *share, uint64_t bytes);
+/* The body has turned out to be of this size, or needs nothing any more (0): of
+ * what was taken in advance, gives back what neither that nor held memory needs. */
 void budget_trim(struct budget_share *share, uint64_t body_bytes);
 
 /* Makes the share fit for an answer that waits with this many bytes. More than
  * the limit counts as that: it fits while nothing else is held. Any thread. */
-bool budget_hold(struct budget *budget, int64_t limit, uint64_t bytes,
+bool budget_reserve_answer(struct budget *budget, int64_t limit, uint64_t bytes,
 	struct budget_share *share);
 
 void budget_give_back(struct budget_share *share);

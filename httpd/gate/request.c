@@ -57,7 +57,7 @@ void request_free(struct request *request)
 
 static void on_change_done(struct task *task)
 {
-	struct change *change = (struct change *)task;
+	struct change *change = CONTAINER_OF(task, struct change, task);
 
 	change->done(change);
 }

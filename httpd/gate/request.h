@@ -65,7 +65,7 @@ void request_free(struct request *request);
  * and comes back on the worker's thread when it is durable, or has failed;
  * until then it belongs to the committer, and the request waits. */
 struct change {
-	struct task task; /* first: from the committer to the worker */
+	struct task task; /* from the committer to the worker */
 	struct commit_job job;
 	struct db_actor actor; /* of whom the audit log tells */
 	struct request *request;

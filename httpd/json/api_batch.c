@@ -217,7 +217,7 @@ static int parse(struct send_body *body, bool permissive,
 	int64_t max = admission_recipients(admission, EMAIL_JSON_RECIPIENTS);
 	struct batch batch = {.permissive = permissive};
 
-	if (admission_reserve(request->worker, admission,
+	if (admission_reserve_body(request->worker, admission,
 		    json_text_cost(body->data, body->len), problem) < 0 ||
 		batch_json_parse(body->data, body->len, max, &batch, problem) < 0)
 		return -1;
@@ -230,7 +230,8 @@ static int parse(struct send_body *body, bool permissive,
 		batch_json_name(i, &batch.problems[i], problem);
 		return -1;
 	}
-	return admission_enter(request->worker, admission, batch.n, problem);
+	return admission_take_places(
+		request->worker, admission, batch.n, problem);
 }
 
 static int parse_strict(struct send_body *body, struct send_parsed *parsed_r,

@@ -43,7 +43,7 @@ static int parse(struct send_body *body, struct send_parsed *parsed_r,
 	struct admission *admission = &body->request->admission;
 	int64_t max = admission_recipients(admission, EMAIL_JSON_RECIPIENTS);
 
-	if (admission_reserve(body->request->worker, admission,
+	if (admission_reserve_body(body->request->worker, admission,
 		    json_text_cost(body->data, body->len), problem) < 0)
 		return -1;
 	parsed_r->emails = mem_new(struct outgoing);
@@ -138,7 +138,7 @@ static int find(struct request *request, bool any_state, struct email *email_r,
 }
 
 /* An email of more content is printed in the pool. */
-enum { SMALL_CONTENT = 64 * 1024 };
+enum { PRINT_ON_LOOP_MAX = 64 * 1024 };
 
 static void get_email_in_pool(struct request *request);
 
@@ -157,14 +157,14 @@ static void get_email(struct request *request, bool in_pool)
 		return;
 	}
 	bytes = email_json_content_size(&email);
-	if (in_pool || bytes <= SMALL_CONTENT)
+	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		reply_printed(request, 200,
 			email_json_print(email_json_render(&email, any_state > 0),
 				&email));
 	store_email_clear(&email);
-	if (in_pool || bytes <= SMALL_CONTENT)
+	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		return;
-	if (admission_hold(request->worker, &request->admission,
+	if (admission_reserve_answer(request->worker, &request->admission,
 		    2 * (uint64_t)bytes, &problem) < 0)
 		reply_problem(request, &problem);
 	else

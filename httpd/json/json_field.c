@@ -60,7 +60,7 @@ int json_field_parse_request(
 	size_t len;
 	const char *body = request_body(request, &len);
 
-	if (admission_reserve(request->worker, &request->admission,
+	if (admission_reserve_body(request->worker, &request->admission,
 		    json_text_cost(body, len), problem) < 0)
 		return -1;
 	return json_field_parse(body, len, object_r, problem);

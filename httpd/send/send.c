@@ -287,7 +287,7 @@ void send_emails(struct request *request, const struct send_spec *spec)
 
 /* A body that is read on the worker's loop. Nothing in so few bytes takes a
  * millisecond, and to hand them over would take as long as they do. */
-enum { SMALL_BODY = 8 * 1024 };
+enum { PARSE_ON_LOOP_MAX = 8 * 1024 };
 
 struct reading {
 	struct work work;
@@ -404,7 +404,7 @@ void send_request(struct request *request, const struct send_dialect *dialect)
 		.company_id = request->admission.key.company_id,
 		.run = read_body,
 	};
-	if (body->len > SMALL_BODY || *body->encoding) {
+	if (body->len > PARSE_ON_LOOP_MAX || *body->encoding) {
 		work_pool_submit(request->worker->shared->pool, &reading->work);
 	} else {
 		read_body(&reading->work);

@@ -119,7 +119,7 @@ static int compose(struct request *request, struct outgoing *outgoing,
 }
 
 /* Emails that are composed on the worker's loop: so many, and so many bytes. */
-enum { SMALL_EMAILS = 16, SMALL_BYTES = 16 * 1024 };
+enum { COMPOSE_ON_LOOP_EMAILS = 16, COMPOSE_ON_LOOP_BYTES = 16 * 1024 };
 
 /* A turn on a thread of the pool. */
 enum { TURN_US = 20 * 1000 };
@@ -131,13 +131,13 @@ static int count(struct send_group *group, uint64_t bytes)
 {
 	struct request *request = group->request;
 
-	return admission_add(
+	return admission_count_bytes(
 		group->worker, &request->admission, bytes, &group->problem);
 }
 
 static void discount(struct send_group *group, uint64_t bytes)
 {
-	budget_subtract(&group->request->admission.share, bytes);
+	budget_uncount_bytes(&group->request->admission.share, bytes);
 }
 
 static uint64_t body_size(const struct outgoing *outgoing)
@@ -293,7 +293,8 @@ void send_compose_group(struct send_group *group, void (*done)(struct task *task
 	if (count(group, bytes) < 0) {
 		group->outgoing_bytes = 0;
 		done(&group->work.done);
-	} else if (group->n > SMALL_EMAILS || bytes * each > SMALL_BYTES) {
+	} else if (group->n > COMPOSE_ON_LOOP_EMAILS ||
+		   bytes * each > COMPOSE_ON_LOOP_BYTES) {
 		work_pool_submit(group->worker->shared->pool, &group->work);
 	} else {
 		while (!compose_some(&group->work))

@@ -62,11 +62,11 @@ enum { LINGER_S = 2, REFUSED_MS = 5000 };
 
 /* A refused request whose body is at most this long is read to its end and
  * answered on a connection that stays open. */
-enum { SMALL_BODY = 16 * 1024 };
+enum { REFUSED_BODY_MAX = 16 * 1024 };
 
 /* The kernel takes an answer of this size at once from a client that reads, in
  * one write; its place is free for the next request before the client has it. */
-enum { SMALL_ANSWER = 16 * 1024 };
+enum { UNCOUNTED_ANSWER_MAX = 16 * 1024 };
 
 /*
  *  IDLE ──> HEAD ──> BODY ──> WHOLE ──> BUSY ──> ANSWERED ──> IDLE
@@ -263,7 +263,9 @@ static int refuse(struct conn *conn, const struct problem *problem)
 	evbuffer_drain(input, evbuffer_get_length(input));
 	forget_head(conn);
 	write_refusal(conn, problem);
-	bufferevent_disable(conn->bev, EV_READ); /* its end is not ours */
+	/* Nothing is read until the answer is written, so that the end of the
+	 * input does not end the connection before. */
+	bufferevent_disable(conn->bev, EV_READ);
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
 	bufferevent_enable(conn->bev, EV_WRITE);
 	return -1;
@@ -376,7 +378,7 @@ static bool can_wait(const struct http_head *head)
 		return span_is(head->method, "HEAD") &&
 		       head->framing == HTTP_NO_BODY;
 	return head->framing == HTTP_NO_BODY ||
-	       (head->framing == HTTP_LENGTH && head->length <= SMALL_BODY &&
+	       (head->framing == HTTP_LENGTH && head->length <= REFUSED_BODY_MAX &&
 		       !head->expects_continue);
 }
 
@@ -724,7 +726,7 @@ void conn_send_answer(struct worker *worker, struct evhttp_request *http,
 	enter(conn, CONN_ANSWERED);
 	conn->unread = 0;
 	conn->unread_most = 0;
-	if (evbuffer_get_length(body) > SMALL_ANSWER) {
+	if (evbuffer_get_length(body) > UNCOUNTED_ANSWER_MAX) {
 		conn->share = TAKE(*share);
 	}
 	evhttp_send_reply(http, status, NULL, body);

@@ -174,7 +174,7 @@ void reply_stream_end(struct request *request)
 /* A request that is handled in the pool, and its reply: the problem, or else
  * the text. */
 struct pooled_reply {
-	struct work work; /* first */
+	struct work work;
 	struct request *request;
 	void (*handle)(struct request *request);
 	struct problem problem;
@@ -185,7 +185,8 @@ struct pooled_reply {
 
 static bool handle_in_pool(struct work *work)
 {
-	struct pooled_reply *reply = (struct pooled_reply *)work;
+	struct pooled_reply *reply = CONTAINER_OF(
+		work, struct pooled_reply, work);
 	struct request *request = reply->request;
 	struct db_pool *readers = request->worker->shared->readers;
 	struct err err = ERR_INIT;
@@ -203,7 +204,8 @@ static bool handle_in_pool(struct work *work)
 
 static void on_handled_in_pool(struct task *task)
 {
-	struct pooled_reply *reply = (struct pooled_reply *)task;
+	struct pooled_reply *reply = CONTAINER_OF(
+		task, struct pooled_reply, work.done);
 	struct request *request = reply->request;
 
 	request->db = request->worker->db;
@@ -247,8 +249,8 @@ void reply_document(
 		request->pooled->text = text;
 		return;
 	}
-	if (admission_hold(request->worker, &request->admission, strlen(text),
-		    &problem) < 0) {
+	if (admission_reserve_answer(request->worker, &request->admission,
+		    strlen(text), &problem) < 0) {
 		free(text);
 		reply_problem(request, &problem);
 		return;
@@ -276,7 +278,7 @@ void reply_printed(struct request *request, int status, char *text)
 	} else if (evhttp_request_get_command(request->http) == EVHTTP_REQ_GET) {
 		/* Answers to requests that changed something are small, and
 		 * must not be lost to this. */
-		admission_hold(request->worker, &request->admission,
+		admission_reserve_answer(request->worker, &request->admission,
 			strlen(text), &problem);
 	}
 	if (problem.kind != PROBLEM_NONE) {

@@ -23,11 +23,10 @@ void reply_json(struct request *request, int status, json_t *object);
 /* The same of an object as text; NULL when it could not be printed. */
 void reply_printed(struct request *request, int status, char *text);
 
-/* Has the answer, which is yet to come, have the field, in place of the one
- * that answers to admins have otherwise. */
+/* Adds a header field to the answer that will be sent. It replaces the field of
+ * that name that all answers to admins have. */
 void reply_field(struct request *request, const char *name, const char *value);
-/* Has the answer set the cookie of a session; "" with 0
- * takes it away. */
+/* Has the answer set the cookie of a session; "" and 0 delete it. */
 void reply_cookie(struct request *request, const char *token, int64_t max_age_s);
 /* Sends the browser to another path of ours. */
 void reply_redirect(struct request *request, const char *path);

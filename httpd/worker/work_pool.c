@@ -1,8 +1,9 @@
 /*
  * work_pool: threads for work that would keep a worker's loop too long.
  *
- * Invariant: a company has a queue while work of it waits or runs; the queue
- * that was served last is the last in the list.
+ * Invariant: a company has a queue while work of it waits or runs; the list
+ * is in the order of turns, and a queue goes to its end when it is new and when
+ * a piece of its work begins.
  */
 #include "httpd/worker/work_pool.h"
 

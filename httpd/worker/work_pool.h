@@ -2,9 +2,10 @@
  * work_pool: threads for work that would keep a worker's loop too long.
  *
  * A worker hands work over with what it needs and gets it back through its
- * task queue. Companies take turns, work of one company goes in order, and no
+ * task queue. Companies take turns, work of one company starts in order, and no
  * company occupies all threads: another one's work waits for a piece of
- * somebody's work at most, which is why long work is done in pieces.
+ * somebody's work at most, which is why long work is done in pieces. After a
+ * piece the rest waits behind the company's other work.
  *
  * Threads: work_pool_submit() from any.
  */

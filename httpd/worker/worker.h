@@ -48,7 +48,7 @@ struct worker_shared {
 	const char *database;
 	const struct clock *clock;     /* for what is written down */
 	const struct route *routes;    /* what is served */
-	bool on_loopback;              /* by who is on this host alone */
+	bool on_loopback;              /* only programs of this host reach it */
 	bool is_admin;                 /* the one that serves admins */
 	struct login_throttle *logins; /* of that one alone */
 	struct web *web;               /* the same */
@@ -107,11 +107,13 @@ struct worker {
 	struct key_use *keys;
 	struct conn_table *conns;
 	struct worker_counts *counts;
-	struct live *live;     /* of the one for admins alone */
+	struct live *live;     /* of the admin worker; NULL: another */
 	int64_t postfix_limit; /* message_size_limit in bytes; 0: none */
 	size_t requests;       /* in progress */
 	bool draining;
-	atomic_bool cut_short; /* that took too long: work in the pool ends */
+	/* The drain timeout is over: what the pool still does for this worker
+	 * is to end early. */
+	atomic_bool cut_short;
 };
 
 #endif

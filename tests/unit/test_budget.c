@@ -24,14 +24,14 @@ static void test_small_have_a_reserve(void **state)
 	struct budget_share large = {0}, small[3] = {0};
 
 	(void)state;
-	assert_true(budget_take(&budget, LIMIT, 10 * MB, &large));
-	assert_false(budget_take(&budget, LIMIT, 2 * MB, &small[0]));
-	assert_true(budget_take(&budget, LIMIT, MB, &small[0]));
-	assert_true(budget_take(&budget, LIMIT, MB, &small[1]));
+	assert_true(budget_reserve_body(&budget, LIMIT, 10 * MB, &large));
+	assert_false(budget_reserve_body(&budget, LIMIT, 2 * MB, &small[0]));
+	assert_true(budget_reserve_body(&budget, LIMIT, MB, &small[0]));
+	assert_true(budget_reserve_body(&budget, LIMIT, MB, &small[1]));
 	assert_int_equal(budget.used, LIMIT + 2 * BUDGET_FACTOR * MB);
-	assert_false(budget_take(&budget, LIMIT, MB, &small[2]));
+	assert_false(budget_reserve_body(&budget, LIMIT, MB, &small[2]));
 	budget_give_back(&large);
-	assert_true(budget_take(&budget, LIMIT, MB, &small[2]));
+	assert_true(budget_reserve_body(&budget, LIMIT, MB, &small[2]));
 	for (size_t i = 0; i < ARRAY_SIZE(small); i++)
 		budget_give_back(&small[i]);
 	assert_int_equal(budget.used, 0);
@@ -44,17 +44,17 @@ static void test_what_is_held(void **state)
 	struct budget_share a = {0}, b = {0};
 
 	(void)state;
-	assert_true(budget_take(&budget, LIMIT, 5 * MB, &a));
-	assert_true(budget_add(&budget, LIMIT, 10 * MB, &a));
+	assert_true(budget_reserve_body(&budget, LIMIT, 5 * MB, &a));
+	assert_true(budget_count_bytes(&budget, LIMIT, 10 * MB, &a));
 	assert_int_equal(budget.used, 15 * MB);
-	assert_true(budget_add(&budget, LIMIT, 10 * MB, &a));
+	assert_true(budget_count_bytes(&budget, LIMIT, 10 * MB, &a));
 	assert_int_equal(budget.used, 20 * MB);
-	assert_false(budget_add(&budget, LIMIT, 11 * MB, &a));
-	assert_false(budget_add(&budget, LIMIT, UINT64_MAX, &a));
-	assert_false(budget_add(&budget, LIMIT, 11 * MB, &b));
+	assert_false(budget_count_bytes(&budget, LIMIT, 11 * MB, &a));
+	assert_false(budget_count_bytes(&budget, LIMIT, UINT64_MAX, &a));
+	assert_false(budget_count_bytes(&budget, LIMIT, 11 * MB, &b));
 	assert_int_equal(budget.used, 20 * MB);
-	budget_subtract(&a, 18 * MB);
-	assert_true(budget_add(&budget, LIMIT, MB, &a));
+	budget_uncount_bytes(&a, 18 * MB);
+	assert_true(budget_count_bytes(&budget, LIMIT, MB, &a));
 	assert_int_equal(budget.used, 20 * MB);
 	budget_trim(&a, 2 * MB);
 	assert_int_equal(budget.used, 6 * MB);
@@ -73,13 +73,13 @@ static void test_large_counts_several_times(void **state)
 	struct budget_share a = {0}, b = {0}, c = {0};
 
 	(void)state;
-	assert_true(budget_take(&budget, LIMIT, 5 * MB, &a));
+	assert_true(budget_reserve_body(&budget, LIMIT, 5 * MB, &a));
 	assert_int_equal(budget.used, 5 * MB * BUDGET_FACTOR);
-	assert_true(budget_take(&budget, LIMIT, 5 * MB, &b));
-	assert_false(budget_take(&budget, LIMIT, 2 * MB, &c));
+	assert_true(budget_reserve_body(&budget, LIMIT, 5 * MB, &b));
+	assert_false(budget_reserve_body(&budget, LIMIT, 2 * MB, &c));
 	assert_int_equal(c.bytes, 0);
 	budget_give_back(&a);
-	assert_true(budget_take(&budget, LIMIT, 2 * MB, &c));
+	assert_true(budget_reserve_body(&budget, LIMIT, 2 * MB, &c));
 	budget_give_back(&b);
 	budget_give_back(&c);
 	budget_give_back(&c);
@@ -93,13 +93,13 @@ static void test_answers_count_once(void **state)
 
 	(void)state;
 	assert_int_equal(budget.used, 0);
-	assert_true(budget_hold(&budget, LIMIT, 20 * MB, &a));
-	assert_true(budget_hold(&budget, LIMIT, 5 * MB, &a));
+	assert_true(budget_reserve_answer(&budget, LIMIT, 20 * MB, &a));
+	assert_true(budget_reserve_answer(&budget, LIMIT, 5 * MB, &a));
 	assert_int_equal(budget.used, 20 * MB);
-	assert_false(budget_hold(&budget, LIMIT, 11 * MB, &b));
-	assert_false(budget_hold(&budget, LIMIT, 2 * LIMIT, &b));
+	assert_false(budget_reserve_answer(&budget, LIMIT, 11 * MB, &b));
+	assert_false(budget_reserve_answer(&budget, LIMIT, 2 * LIMIT, &b));
 	budget_give_back(&a);
-	assert_true(budget_hold(&budget, LIMIT, 2 * LIMIT, &b));
+	assert_true(budget_reserve_answer(&budget, LIMIT, 2 * LIMIT, &b));
 	assert_int_equal(budget.used, LIMIT);
 	budget_give_back(&b);
 	assert_int_equal(budget.used, 0);
@@ -112,12 +112,12 @@ static void test_a_share_grows(void **state)
 
 	(void)state;
 	for (uint64_t bytes = 0; bytes <= 10 * MB; bytes += MB / 2)
-		assert_true(budget_take(&budget, LIMIT, bytes, &share));
+		assert_true(budget_reserve_body(&budget, LIMIT, bytes, &share));
 	assert_int_equal(budget.used, 10 * MB * BUDGET_FACTOR);
-	assert_true(budget_take(&budget, LIMIT, 2 * MB, &share));
+	assert_true(budget_reserve_body(&budget, LIMIT, 2 * MB, &share));
 	assert_int_equal(budget.used, 10 * MB * BUDGET_FACTOR);
-	assert_false(budget_take(&budget, LIMIT, 10 * MB + 1, &share));
-	assert_false(budget_take(&budget, LIMIT, UINT64_MAX, &share));
+	assert_false(budget_reserve_body(&budget, LIMIT, 10 * MB + 1, &share));
+	assert_false(budget_reserve_body(&budget, LIMIT, UINT64_MAX, &share));
 	budget_give_back(&share);
 	assert_int_equal(budget.used, 0);
 }
@@ -133,7 +133,7 @@ static void test_requests_are_counted(void **state)
 	assert_int_equal(budget.requests.taken, 1);
 	assert_true(ENTER(2, 1, b));
 	assert_false(ENTER(2, 1, c));
-	assert_true(budget_take(&budget, LIMIT, 5 * MB, &a));
+	assert_true(budget_reserve_body(&budget, LIMIT, 5 * MB, &a));
 	assert_int_equal(budget.requests.taken, 2);
 	budget_give_back(&a);
 	budget_give_back(&a);
@@ -232,7 +232,7 @@ static void *take_and_give(void *arg)
 
 		places_enter(&budget->requests, 3, i % 2 ? "odd" : "even",
 			i % 5, &share.requests);
-		budget_take(budget, LIMIT, 4 * MB, &share);
+		budget_reserve_body(budget, LIMIT, 4 * MB, &share);
 		budget_give_back(&share);
 	}
 	return NULL;

@@ -355,8 +355,8 @@ static void test_memory_is_bounded(void **state)
 
 		limits->memory = round == 1 ? 40 * LARGE : 150 * LARGE;
 		if (round == 2)
-			assert_true(budget_add(&rig->budget, limits->memory,
-				110 * LARGE, &others));
+			assert_true(budget_count_bytes(&rig->budget,
+				limits->memory, 110 * LARGE, &others));
 		for (size_t i = 0; i < ARRAY_SIZE(emails); i++)
 			large_email(LARGE, &emails[i]);
 		send_rig_send(rig, &spec);
