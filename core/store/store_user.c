@@ -56,7 +56,7 @@ int store_user_check_password(
 {
 	size_t len = strlen(password);
 
-	if (len < USER_PASSWORD_MIN)
+	if (str_utf8_count(password, len) < USER_PASSWORD_MIN)
 		return err_set(err, ERR_INVALID,
 			"the password is shorter than %d characters",
 			USER_PASSWORD_MIN);

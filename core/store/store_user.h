@@ -39,8 +39,8 @@ struct user_spec {
 	const char *stored; /* of secret_password_hash(); NULL: no password */
 };
 
-/* 0, or -1 with ERR_INVALID: it has less than 12 or more than 1024 bytes, or is
- * the login. */
+/* 0, or -1 with ERR_INVALID: it has less than 12 characters or more than 1024
+ * bytes, or is the login. */
 enum { USER_PASSWORD_MIN = 12, USER_PASSWORD_MAX = 1024 };
 int store_user_check_password(
 	const char *login, const char *password, struct err *err);

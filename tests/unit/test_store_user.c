@@ -121,6 +121,11 @@ static void test_passwords(void **state)
 	OK(store_user_check_password("ann", "twelve chars", &why));
 	assert_int_equal(
 		store_user_check_password("ann", "eleven char", &err), -1);
+	/* Characters, not bytes. */
+	assert_int_equal(
+		store_user_check_password("ann", "\u00e9l\u00e9phants!!", &err),
+		-1);
+	OK(store_user_check_password("ann", "douze \u00e9l\u00e9phants", &why));
 	assert_int_equal(store_user_check_password(
 				 "ann@example.com", "ANN@example.com", &err),
 		-1);
