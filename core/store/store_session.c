@@ -187,17 +187,36 @@ int store_session_is_good(struct db *db, const char *id, int64_t now_us,
 	return found;
 }
 
-static int redeem(struct db *db, void *arg, struct err *err)
+static int find_link(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
+	int64_t now_us, struct session *link_r, struct err *err)
 {
 	static const char sql_find[] = SESSION_SELECT
 		" WHERE s.hash = $hash AND s.kind = 'link'" IS_GOOD;
+
+	return row_get(db, sql_find,
+		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN),
+			DB_INT("$now", now_us)),
+		&session_type, link_r, err);
+}
+
+int store_session_find_link(struct db *db,
+	const uint8_t link[static SECRET_HASH_LEN], int64_t now_us,
+	struct err *err)
+{
+	struct session session;
+	int found = find_link(db, link, now_us, &session, err);
+
+	if (found > 0)
+		store_session_clear(&session);
+	return found;
+}
+
+static int redeem(struct db *db, void *arg, struct err *err)
+{
 	const struct creation *creation = arg;
 	struct creation login = *creation;
 	struct session link;
-	int found = row_get(db, sql_find,
-		DB_PARAMS(DB_BLOB("$hash", creation->link, SECRET_HASH_LEN),
-			DB_INT("$now", creation->now_us)),
-		&session_type, &link, err);
+	int found = find_link(db, creation->link, creation->now_us, &link, err);
 
 	if (found <= 0)
 		return found;

@@ -71,6 +71,10 @@ int store_session_find(struct db *db,
 int store_session_is_good(struct db *db, const char *id, int64_t now_us,
 	int64_t idle_us, enum user_role *role_r, struct err *err);
 
+/* Whether there is a link with the hash that is good now: 1, 0 or -1. */
+int store_session_find_link(struct db *db,
+	const uint8_t link[static SECRET_HASH_LEN], int64_t now_us,
+	struct err *err);
 /* Ends the link with the hash and makes the session of its user in its place:
  * 1, 0 when there is no such link that is good now, -1. */
 int store_session_redeem(struct db *db,

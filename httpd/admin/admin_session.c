@@ -151,6 +151,19 @@ static bool wants_page(const struct request *request)
 	return types && strstr(types, "text/html") != NULL;
 }
 
+static void refuse_link(struct request *request)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	problem_set(&problem, PROBLEM_LOGIN,
+		"The link was used already, or has expired. `postern user "
+		"link` makes another one.");
+	if (wants_page(request))
+		reply_redirect(request, "/#/login?link=used");
+	else
+		reply_problem(request, &problem);
+}
+
 static void on_session_made(struct change *change)
 {
 	struct session_change *job = (struct session_change *)change;
@@ -173,12 +186,7 @@ static void on_session_made(struct change *change)
 	} else if (change->result == 0 && job->login) {
 		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
 	} else if (change->result == 0) {
-		problem_set(&problem, PROBLEM_LOGIN,
-			"The link was used already, or has expired. `postern "
-			"user link` makes another one.");
-	}
-	if (problem.kind == PROBLEM_LOGIN && !job->login && wants_page(request)) {
-		reply_redirect(request, "/#/login?link=used");
+		refuse_link(request);
 		session_change_free(job);
 		return;
 	}
@@ -233,6 +241,8 @@ void admin_session_link(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 	int given = query_get(request_query(request), "token", text, &problem);
 	struct session_change *job;
+	struct err err = ERR_INIT;
+	int found;
 
 	if (given == 0)
 		problem_set(&problem, PROBLEM_PARAMETER,
@@ -241,6 +251,9 @@ void admin_session_link(struct request *request)
 		problem_set(&problem, PROBLEM_FORBIDDEN,
 			"A login link is to be opened in a window, not loaded "
 			"ahead or into a frame.");
+	if (problem.kind == PROBLEM_NONE)
+		admission_take_places(
+			request->worker, &request->admission, 1, &problem);
 	if (problem.kind != PROBLEM_NONE) {
 		secret_wipe(text, sizeof(text));
 		reply_problem(request, &problem);
@@ -249,7 +262,21 @@ void admin_session_link(struct request *request)
 	job = session_change_new(request);
 	secret_hash(text, strlen(text), job->link);
 	secret_wipe(text, sizeof(text));
-	change_submit(request, &job->change, run_session, on_session_made);
+	/* Who makes links up writes nothing. */
+	found = store_session_find_link(
+		request->worker->db, job->link, job->now_us, &err);
+	if (found > 0) {
+		change_submit(
+			request, &job->change, run_session, on_session_made);
+		return;
+	}
+	if (found == 0) {
+		refuse_link(request);
+	} else {
+		request_failed(request, "session_lookup_failed", &err, &problem);
+		reply_problem(request, &problem);
+	}
+	session_change_free(job);
 }
 
 /* What a password is verified for: a login, or a change of who is logged in. */
@@ -454,7 +481,10 @@ static void verify_password(struct request *request, enum purpose purpose)
 	verifying->verified = mem_new(struct admin_verified);
 	if (purpose != FOR_LOGIN)
 		verifying->login = request->admission.session.login;
-	if (read_passwords(verifying, &problem) == 0 && verifying->password)
+	/* Who is logged in has a place already. */
+	if (read_passwords(verifying, &problem) == 0 && purpose == FOR_LOGIN)
+		admission_take_places(worker, &request->admission, 1, &problem);
+	if (problem.kind == PROBLEM_NONE && verifying->password)
 		check_throttle(request, verifying->login, &problem);
 	if (problem.kind == PROBLEM_NONE)
 		found = store_user_password(worker->db, verifying->login, &user,

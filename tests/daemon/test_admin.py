@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import sqlite3
 import subprocess
 from urllib.parse import urlsplit
 
@@ -330,6 +331,38 @@ def test_rights_that_end_before_the_body_comes(box, meanwhile, status):
     connection.close()
     added = [u["login"] for u in box.cli("user", "list")]
     assert (login in added) == (meanwhile == "nothing")
+
+
+def test_logins_are_counted(own_box):
+    """They take places as other requests do."""
+    box = own_box("--set", "http.max_requests=2")
+    login = add_user(box)
+    targets = [link_of(box, login) for _ in range(2)]
+    admin = Admin(box)
+    admin.contract()
+    held = [begin(by_token(box, unique("op"))) for _ in range(2)]
+    assert None not in held
+    assert admin.login(login, PASSWORD).status_code == 503
+    assert admin.status("GET", targets[0]) == 503
+    for connection in held:
+        connection.close()
+    wait_for("a place", lambda: admin.login(login, PASSWORD).status_code == 200)
+    # The link was not used.
+    assert Admin(box).status("GET", targets[0]) == 303
+
+
+def test_an_unknown_link_writes_nothing(box):
+    """Whoever makes links up does not keep the committer busy."""
+    admin = Admin(box)
+    admin.contract()
+    db = sqlite3.connect(box.dir / "store" / "postern.db", timeout=60)
+    db.isolation_level = None
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        assert admin.status("GET", "/login?token=pa_" + "x" * 43) == 401
+    finally:
+        db.rollback()
+        db.close()
 
 
 def test_link(box):
