@@ -30,139 +30,6 @@
 #include "httpd/inject/smtp_proto.h"
 #include "httpd/inject/smtp_server.h"
 
-/* A socket that does not block, and what could not be written yet. */
-
-struct smtp_stream_spec {
-	struct event_base *base;
-	const char *server; /* as smtp_server has it */
-	/* There is something to read, or the end. */
-	void (*readable)(void *arg);
-	/* The rest that was kept can go on: flush. */
-	void (*writable)(void *arg);
-	void *arg;
-};
-
-struct smtp_stream {
-	struct smtp_stream_spec spec;
-	int fd;
-	struct event *read;
-	struct event *write; /* added while something waits */
-	struct buf out;
-	size_t sent; /* of out */
-	bool unread; /* the server has left without reading all of it */
-};
-
-static void on_stream_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct smtp_stream *stream = arg;
-
-	(void)fd;
-	(void)what;
-	stream->spec.readable(stream->spec.arg);
-}
-
-static void on_stream_writable(evutil_socket_t fd, short what, void *arg)
-{
-	struct smtp_stream *stream = arg;
-
-	(void)fd;
-	(void)what;
-	stream->spec.writable(stream->spec.arg);
-}
-
-/* Begins to connect. 0, or -1 when that cannot be; where it fails later,
- * reading or writing tells. The caller frees the stream. */
-static int smtp_stream_open(const struct smtp_stream_spec *spec,
-	struct smtp_stream **stream_r, struct err *err)
-{
-	struct smtp_stream *stream;
-	int fd;
-
-	if (smtp_server_connect(spec->server, &fd, err) < 0)
-		return -1;
-	stream = mem_new(struct smtp_stream);
-	stream->spec = *spec;
-	stream->fd = fd;
-	stream->read = event_new(spec->base, fd, EV_READ | EV_PERSIST,
-		on_stream_readable, stream);
-	stream->write = event_new(
-		spec->base, fd, EV_WRITE, on_stream_writable, stream);
-	event_add(stream->read, NULL);
-	*stream_r = stream;
-	return 0;
-}
-
-static void smtp_stream_free(struct smtp_stream *stream)
-{
-	if (stream == NULL)
-		return;
-	event_free(stream->read);
-	event_free(stream->write);
-	close(stream->fd);
-	buf_free(&stream->out);
-	free(stream);
-}
-
-/* Where to add what is to be written; goes out by smtp_stream_flush(). */
-static struct buf *smtp_stream_out(struct smtp_stream *stream)
-{
-	return &stream->out;
-}
-
-/* Whether all that was added has gone out. */
-static bool smtp_stream_is_flushed(const struct smtp_stream *stream)
-{
-	return stream->sent == stream->out.len;
-}
-
-static bool must_wait(void)
-{
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ||
-	       errno == ENOTCONN;
-}
-
-/* 1: all has gone out, and out is empty; 0: writable will tell when it goes on;
- * -1: the connection is dead. */
-static int smtp_stream_flush(struct smtp_stream *stream, struct err *err)
-{
-	while (!smtp_stream_is_flushed(stream)) {
-		ssize_t n = send(stream->fd, stream->out.data + stream->sent,
-			stream->out.len - stream->sent, MSG_NOSIGNAL);
-
-		if (n >= 0) {
-			stream->sent += (size_t)n;
-			continue;
-		}
-		if (!must_wait())
-			return err_set(err, ERR_TEMPORARY,
-				"cannot write to %s: %s", stream->spec.server,
-				strerror(errno));
-		event_add(stream->write, NULL);
-		return 0;
-	}
-	buf_clear(&stream->out);
-	stream->sent = 0;
-	return 1;
-}
-
-/* How many bytes were read; 0: there is nothing now; -1: the connection is dead
- * or closed. */
-static ssize_t smtp_stream_read(
-	struct smtp_stream *stream, char *to, size_t size, struct err *err)
-{
-	ssize_t n = recv(stream->fd, to, size, 0);
-
-	if (n > 0)
-		return n;
-	if (n < 0 && must_wait())
-		return 0;
-	/* Only of a Unix socket the kernel says it for this reason alone. */
-	stream->unread = n < 0 && errno == ECONNRESET &&
-			 str_starts(stream->spec.server, "unix:");
-	return err_set(err, ERR_TEMPORARY, "%s: %s", stream->spec.server,
-		n == 0 ? "the connection was closed" : strerror(errno));
-}
-
 enum {
 	/* Below the 10 s that smtpd waits for a client under stress. */
 	IDLE_MS = 8 * 1000,
@@ -176,8 +43,12 @@ enum step { GREETING, HELLO, READY, ENVELOPE, CONTENT, LEAVING };
 
 struct smtp_session {
 	struct smtp_session_spec spec; /* server is a copy of its own */
-	struct smtp_stream *stream;
-	struct event *timer;
+	int fd;
+	struct event *readable, *timer;
+	struct event *writable; /* added while something waits */
+	struct buf out;
+	size_t sent; /* of out */
+	bool unread; /* the server has left without reading all of it */
 	enum step step;
 	struct smtp_extensions extensions;
 	int64_t opened_us;
@@ -194,11 +65,59 @@ struct smtp_session {
 	char in[SMTP_REPLY_MAX];
 };
 
+static bool must_wait(void)
+{
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ||
+	       errno == ENOTCONN;
+}
+
+/* 1: all has gone out, and out is empty; 0: on_session_writable() goes on; -1:
+ * the connection is dead. */
+static int write_out(struct smtp_session *session, struct err *err)
+{
+	while (session->sent < session->out.len) {
+		ssize_t n = send(session->fd, session->out.data + session->sent,
+			session->out.len - session->sent, MSG_NOSIGNAL);
+
+		if (n >= 0) {
+			session->sent += (size_t)n;
+			continue;
+		}
+		if (!must_wait())
+			return err_set(err, ERR_TEMPORARY,
+				"cannot write to %s: %s", session->spec.server,
+				strerror(errno));
+		event_add(session->writable, NULL);
+		return 0;
+	}
+	buf_clear(&session->out);
+	session->sent = 0;
+	return 1;
+}
+
+/* How many bytes were read; 0: there is nothing now; -1: the connection is dead
+ * or closed. */
+static ssize_t read_in(struct smtp_session *session, struct err *err)
+{
+	ssize_t n = recv(session->fd, session->in + session->in_len,
+		sizeof(session->in) - session->in_len, 0);
+
+	if (n > 0)
+		return n;
+	if (n < 0 && must_wait())
+		return 0;
+	/* Only of a Unix socket the kernel says it for this reason alone. */
+	session->unread = n < 0 && errno == ECONNRESET &&
+			  str_starts(session->spec.server, "unix:");
+	return err_set(err, ERR_TEMPORARY, "%s: %s", session->spec.server,
+		n == 0 ? "the connection was closed" : strerror(errno));
+}
+
 enum inject_result smtp_session_fate(const struct smtp_session *session)
 {
 	if (session->has_content && session->data.ended &&
-		smtp_stream_is_flushed(session->stream) &&
-		!session->stream->unread && !session->not_taken)
+		session->sent == session->out.len && !session->unread &&
+		!session->not_taken)
 		return INJECT_UNKNOWN;
 	return INJECT_TEMPORARY;
 }
@@ -241,22 +160,21 @@ static bool flush(struct smtp_session *session)
 {
 	struct err err = ERR_INIT;
 
-	return smtp_stream_flush(session->stream, &err) >= 0 ||
-	       end_session(session, &err);
+	return write_out(session, &err) >= 0 || end_session(session, &err);
 }
 
 static bool leave(struct smtp_session *session)
 {
 	session->step = LEAVING;
 	session->spec.leaving(session->spec.arg);
-	buf_add_str(smtp_stream_out(session->stream), "QUIT\r\n");
+	buf_add_str(&session->out, "QUIT\r\n");
 	set_timer(session, LEAVE_MS);
 	return flush(session);
 }
 
 static void add_piece(struct smtp_session *session)
 {
-	struct buf *out = smtp_stream_out(session->stream);
+	struct buf *out = &session->out;
 
 	buf_wrote(out,
 		smtp_data_next(&session->data, buf_reserve(out, PIECE), PIECE));
@@ -268,8 +186,7 @@ static bool write_content(struct smtp_session *session)
 	struct err err = ERR_INIT;
 	int flushed;
 
-	while ((flushed = smtp_stream_flush(session->stream, &err)) > 0 &&
-		!session->data.ended)
+	while ((flushed = write_out(session, &err)) > 0 && !session->data.ended)
 		add_piece(session);
 	return flushed >= 0 || end_session(session, &err);
 }
@@ -293,7 +210,7 @@ static bool write_envelope(struct smtp_session *session)
 			session->written == session->answered))
 		smtp_command_add(submission,
 			(enum smtp_command)session->written++,
-			&session->extensions, smtp_stream_out(session->stream));
+			&session->extensions, &session->out);
 	if (session->written < SMTP_COMMANDS ||
 		!smtp_is_chunked(&session->extensions))
 		return flush(session);
@@ -347,7 +264,7 @@ static bool on_greeting(
 	if (reply->code != 220)
 		return unexpected(session, reply, "the connection");
 	session->step = HELLO;
-	buf_add_str(smtp_stream_out(session->stream), "EHLO localhost\r\n");
+	buf_add_str(&session->out, "EHLO localhost\r\n");
 	return flush(session);
 }
 
@@ -490,14 +407,14 @@ static void handle_replies(struct smtp_session *session)
 	end_session(session, &err);
 }
 
-static void on_session_readable(void *arg)
+static void on_session_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct smtp_session *session = arg;
 	struct err err = ERR_INIT;
-	ssize_t n = smtp_stream_read(session->stream,
-		session->in + session->in_len,
-		sizeof(session->in) - session->in_len, &err);
+	ssize_t n = read_in(session, &err);
 
+	(void)fd;
+	(void)what;
 	if (n < 0) {
 		end_session(session, &err);
 		return;
@@ -507,10 +424,12 @@ static void on_session_readable(void *arg)
 		handle_replies(session);
 }
 
-static void on_session_writable(void *arg)
+static void on_session_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct smtp_session *session = arg;
 
+	(void)fd;
+	(void)what;
 	if (session->has_content)
 		write_content(session);
 	else
@@ -536,26 +455,23 @@ static void on_session_timeout(evutil_socket_t fd, short what, void *arg)
 int smtp_session_open(const struct smtp_session_spec *spec,
 	struct smtp_session **session_r, struct err *err)
 {
-	struct smtp_session *session = mem_new(struct smtp_session);
-	char *server = mem_strdup(spec->server);
-	const struct smtp_stream_spec stream = {
-		.base = spec->base,
-		.server = server,
-		.readable = on_session_readable,
-		.writable = on_session_writable,
-		.arg = session,
-	};
+	struct smtp_session *session;
+	int fd;
 
-	session->spec = *spec;
-	session->spec.server = server;
-	session->opened_us = clock_monotonic_us();
-	if (smtp_stream_open(&stream, &session->stream, err) < 0) {
-		free(server);
-		free(session);
+	if (smtp_server_connect(spec->server, &fd, err) < 0)
 		return -1;
-	}
+	session = mem_new(struct smtp_session);
+	session->spec = *spec;
+	session->spec.server = mem_strdup(spec->server);
+	session->fd = fd;
+	session->opened_us = clock_monotonic_us();
+	session->readable = event_new(spec->base, fd, EV_READ | EV_PERSIST,
+		on_session_readable, session);
+	session->writable = event_new(
+		spec->base, fd, EV_WRITE, on_session_writable, session);
 	session->timer = event_new(
 		spec->base, -1, 0, on_session_timeout, session);
+	event_add(session->readable, NULL);
 	*session_r = session;
 	return 0;
 }
@@ -565,7 +481,10 @@ void smtp_session_free(struct smtp_session *session)
 	if (session == NULL)
 		return;
 	event_free(session->timer);
-	smtp_stream_free(session->stream);
+	event_free(session->readable);
+	event_free(session->writable);
+	close(session->fd);
+	buf_free(&session->out);
 	free((char *)session->spec.server);
 	free(session);
 }
