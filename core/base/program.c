@@ -1,9 +1,8 @@
 /*
  * program: runs another program, and collects what it prints if wanted.
  *
- * program_output() reads both its streams until its output ends and it has
- * ended too; a program that closes them but goes on running is waited for only
- * as long as any other.
+ * What it complains about goes to a file in memory: nobody has to read it while
+ * the program runs.
  */
 #include "core/base/program.h"
 
@@ -13,25 +12,16 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
 
-enum { READ_BYTES = 4096, COMPLAINT_BYTES = 4096 };
-
-/* What is waited for. */
-enum event { OUTPUT, COMPLAINT, END, EVENTS };
-
-struct run {
-	const char *name;
-	pid_t pid;
-	struct pollfd fds[EVENTS]; /* fd -1: it has come to its end */
-	int64_t deadline_us;
-	struct buf *output;
-	struct buf complaint;
-};
+enum { READ_BYTES = 4096, LINE_BYTES = 4096 };
 
 static int cannot_run(const char *name, int number, struct err *err)
 {
@@ -40,30 +30,6 @@ static int cannot_run(const char *name, int number, struct err *err)
 
 	return err_set(err, temporary ? ERR_TEMPORARY : ERR_CONFIG,
 		"cannot run %s: %s", name, strerror(number));
-}
-
-static void set_fd(struct run *run, enum event event, int fd)
-{
-	run->fds[event] = (struct pollfd){.fd = fd, .events = POLLIN};
-}
-
-static void close_fd(struct run *run, enum event event)
-{
-	if (run->fds[event].fd >= 0)
-		close(run->fds[event].fd);
-	run->fds[event].fd = -1;
-}
-
-/* Makes the pipe for a stream; gives the program's end, or -1. */
-static int open_stream(struct run *run, enum event event)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -1;
-	fcntl(fds[0], F_SETFL, O_NONBLOCK);
-	set_fd(run, event, fds[0]);
-	return fds[1];
 }
 
 int program_start(char *const *argv, const int files[static 3], pid_t *pid_r,
@@ -92,145 +58,113 @@ int program_start(char *const *argv, const int files[static 3], pid_t *pid_r,
 	return failed ? cannot_run(argv[0], failed, err) : 0;
 }
 
-static int start(struct run *run, char *const *argv, struct err *err)
+/* How long poll() may wait. */
+static int left_ms(int64_t deadline_us)
 {
-	int output = open_stream(run, OUTPUT);
-	int complaint = open_stream(run, COMPLAINT);
-	int result = -1;
+	int64_t left_us = deadline_us - clock_monotonic_us();
 
-	if (output >= 0 && complaint >= 0)
-		result = program_start(
-			argv, (int[]){-1, output, complaint}, &run->pid, err);
-	else
-		cannot_run(run->name, errno, err);
-	if (output >= 0)
-		close(output);
-	if (complaint >= 0)
-		close(complaint);
-	return result;
+	return left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
 }
 
-/* Reads what is there; the event is over at the end of the stream. */
-static void read_stream(
-	struct run *run, enum event event, struct buf *text, size_t max)
+/* Reads to the end of what the program prints. */
+static int read_output(int fd, const char *name, int64_t deadline_us,
+	struct buf *output, struct err *err)
 {
-	char piece[READ_BYTES];
-	ssize_t n = read(run->fds[event].fd, piece, sizeof(piece));
+	struct pollfd stream = {.fd = fd, .events = POLLIN};
 
-	if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-		close_fd(run, event);
-	else if (n > 0 && text->len <= max)
-		buf_add(text, piece, (size_t)n);
-}
+	for (;;) {
+		char piece[READ_BYTES];
+		ssize_t n;
 
-static void on_event(struct run *run, enum event event)
-{
-	switch (event) {
-	case OUTPUT:
-		read_stream(run, OUTPUT, run->output, PROGRAM_OUTPUT_MAX);
-		break;
-	case COMPLAINT:
-		read_stream(run, COMPLAINT, &run->complaint, COMPLAINT_BYTES);
-		break;
-	case END:
-	case EVENTS:
-		close_fd(run, END);
-	}
-}
-
-static int await(struct run *run, struct err *err)
-{
-	int64_t left_us = run->deadline_us - clock_monotonic_us();
-	int ready = poll(
-		run->fds, EVENTS, left_us > 0 ? (int)(left_us / 1000) + 1 : 0);
-
-	if (ready == 0)
-		return err_set(
-			err, ERR_TEMPORARY, "%s takes too long", run->name);
-	return 0;
-}
-
-static int follow(struct run *run, struct err *err)
-{
-	while (run->fds[OUTPUT].fd >= 0 || run->fds[END].fd >= 0) {
-		if (await(run, err) < 0)
-			return -1;
-		for (int i = 0; i < EVENTS; i++)
-			if (run->fds[i].fd >= 0 && run->fds[i].revents)
-				on_event(run, (enum event)i);
-		if (run->output->len > PROGRAM_OUTPUT_MAX)
+		if (poll(&stream, 1, left_ms(deadline_us)) == 0)
+			return err_set(
+				err, ERR_TEMPORARY, "%s takes too long", name);
+		n = read(fd, piece, sizeof(piece));
+		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+			return 0;
+		if (n > 0)
+			buf_add(output, piece, (size_t)n);
+		if (output->len > PROGRAM_OUTPUT_MAX)
 			return err_set(err, ERR_TOO_LARGE,
-				"%s prints more than %d bytes", run->name,
+				"%s prints more than %d bytes", name,
 				PROGRAM_OUTPUT_MAX);
 	}
-	if (run->fds[COMPLAINT].fd >= 0)
-		on_event(run, COMPLAINT);
-	return 0;
 }
 
-/* The last line of what the program says is its reason. */
-static const char *reason(struct run *run)
+static int judge(const char *name, int status, int complaints, bool silent,
+	struct err *err)
 {
-	struct buf *text = &run->complaint;
-	const char *line;
-
-	while (text->len > 0 && text->data[text->len - 1] == '\n')
-		text->data[--text->len] = '\0';
-	line = memrchr(buf_str(text), '\n', text->len);
-	return line ? line + 1 : buf_str(text);
-}
-
-static int judge(struct run *run, int status, struct err *err)
-{
-	const char *why = reason(run);
+	_cleanup_free_ char *why = program_last_line(complaints);
 	bool exited = WIFEXITED(status);
 
 	if (status == 0)
 		return 0;
-	if (exited && WEXITSTATUS(status) == 1 && !*why && run->output->len == 0)
-		return err_set(err, ERR_NOT_FOUND, "%s found nothing", run->name);
-	return err_set(err, ERR_CONFIG, "%s failed (%s %d)%s%s", run->name,
+	if (exited && WEXITSTATUS(status) == 1 && !*why && silent)
+		return err_set(err, ERR_NOT_FOUND, "%s found nothing", name);
+	return err_set(err, ERR_CONFIG, "%s failed (%s %d)%s%s", name,
 		exited ? "exit status" : "signal",
 		exited ? WEXITSTATUS(status) : WTERMSIG(status),
 		*why ? ": " : "", why);
 }
 
-static int run_to_end(struct run *run, struct err *err)
-{
-	int status = 0, result = -1;
-	int end = pidfd_open(run->pid, 0);
-
-	set_fd(run, END, end);
-	if (end < 0)
-		cannot_run(run->name, errno, err);
-	else
-		result = follow(run, err);
-	if (result < 0)
-		kill(run->pid, SIGKILL);
-	while (waitpid(run->pid, &status, 0) < 0 && errno == EINTR) {
-	}
-	return result < 0 ? -1 : judge(run, status, err);
-}
-
 int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r,
 	struct err *err)
 {
-	struct run run = {
-		.name = argv[0],
-		.deadline_us = clock_monotonic_us() + timeout_ms * 1000,
-		.output = output_r,
-	};
-	int result;
+	int64_t deadline_us = clock_monotonic_us() + timeout_ms * 1000;
+	int complaints = program_file("complaints", err);
+	int fds[2], status, result = -1;
+	pid_t pid;
 
-	for (int i = 0; i < EVENTS; i++)
-		set_fd(&run, (enum event)i, -1);
-	result = start(&run, argv, err);
-	if (result == 0)
-		result = run_to_end(&run, err);
-	for (int i = 0; i < EVENTS; i++)
-		close_fd(&run, (enum event)i);
-	buf_free(&run.complaint);
+	if (complaints < 0)
+		return -1;
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		close(complaints);
+		return cannot_run(argv[0], errno, err);
+	}
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	result = program_start(argv, (int[]){-1, fds[1], complaints}, &pid, err);
+	close(fds[1]);
+	if (result == 0) {
+		result = read_output(fds[0], argv[0], deadline_us, output_r, err);
+		if (result < 0)
+			kill(pid, SIGKILL);
+		if (program_end(pid, argv[0], left_ms(deadline_us), &status,
+			    result < 0 ? NULL : err) < 0)
+			result = -1;
+		else if (result == 0)
+			result = judge(argv[0], status, complaints,
+				output_r->len == 0, err);
+	}
+	close(fds[0]);
+	close(complaints);
 	return result;
+}
+
+int program_file(const char *name, struct err *err)
+{
+	int file = memfd_create(name, MFD_CLOEXEC);
+
+	if (file < 0)
+		err_set(err, ERR_TEMPORARY, "cannot make a file in memory: %s",
+			strerror(errno));
+	return file;
+}
+
+char *program_last_line(int file)
+{
+	char tail[LINE_BYTES];
+	off_t size = lseek(file, 0, SEEK_END);
+	off_t from = size > LINE_BYTES ? size - LINE_BYTES : 0;
+	ssize_t len = pread(file, tail, sizeof(tail), from);
+	const char *line;
+
+	while (len > 0 && ascii_is_space(tail[len - 1]))
+		len--;
+	if (len <= 0)
+		return mem_strdup("");
+	line = memrchr(tail, '\n', (size_t)len);
+	line = line ? line + 1 : tail;
+	return mem_dup(line, (size_t)(tail + len - line));
 }
 
 int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r,
@@ -240,12 +174,8 @@ int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r,
 	int64_t deadline_us = clock_monotonic_us() + timeout_ms * 1000;
 	int ready = -1;
 
-	while (end.fd >= 0 && ready < 0) {
-		int64_t left_us = deadline_us - clock_monotonic_us();
-
-		ready = poll(
-			&end, 1, left_us > 0 ? (int)(left_us / 1000) + 1 : 0);
-	}
+	while (end.fd >= 0 && ready < 0)
+		ready = poll(&end, 1, left_ms(deadline_us));
 	if (end.fd < 0)
 		cannot_run(name, errno, err);
 	else

@@ -37,4 +37,10 @@ int program_start(char *const *argv, const int files[static 3], pid_t *pid_r,
 int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r,
 	struct err *err);
 
+/* A file in memory, for what a program reads or prints. The caller closes it. */
+int program_file(const char *name, struct err *err);
+/* The last line that is in it, which says why a program failed; "" for none. A
+ * new string. */
+char *program_last_line(int file);
+
 #endif

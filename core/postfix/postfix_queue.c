@@ -13,7 +13,6 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +24,6 @@
 
 enum {
 	TIMEOUT_MS = 10 * 60 * 1000, /* of a program: a queue can be long */
-	ERRORS_MAX = 4096,
 	DAY_S = 24 * 3600,
 };
 
@@ -153,40 +151,22 @@ static void start_argv(
 	strv_add(argv, queue->config);
 }
 
-static int open_memory(const char *name, struct err *err)
-{
-	int file = memfd_create(name, MFD_CLOEXEC);
-
-	if (file < 0)
-		err_set(err, ERR_TEMPORARY, "cannot make a file in memory: %s",
-			strerror(errno));
-	return file;
-}
-
-/* What is in the file from its beginning, at most max bytes. */
-static void read_file(int file, size_t max, struct buf *text)
+/* What is in the file from its beginning. */
+static void read_file(int file, struct buf *text)
 {
 	off_t at = 0;
 	ssize_t n;
 
-	while (text->len < max &&
-		(n = pread(file, buf_reserve(text, 65536), 65536, at)) > 0) {
+	while ((n = pread(file, buf_reserve(text, 65536), 65536, at)) > 0) {
 		buf_wrote(text, (size_t)n);
 		at += n;
 	}
 }
 
-/* Its last line says why it failed. */
 static int fail(const char *program, int status, int errors, struct err *err)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	_cleanup_free_ char *all = NULL;
-	const char *line;
+	_cleanup_free_ char *line = program_last_line(errors);
 
-	read_file(errors, ERRORS_MAX, &text);
-	all = str_trim(buf_str(&text), text.len);
-	line = strrchr(all, '\n');
-	line = line ? line + 1 : all;
 	if (WIFSIGNALED(status))
 		return err_set(err, ERR_TEMPORARY, "%s was killed by signal %d",
 			program, WTERMSIG(status));
@@ -201,7 +181,7 @@ static int fail(const char *program, int status, int errors, struct err *err)
 static int run(const struct strv *argv, int input, int output,
 	struct buf *errors, struct err *err)
 {
-	int complaints = open_memory("errors", err);
+	int complaints = program_file("errors", err);
 	int status, result = -1;
 	pid_t pid;
 
@@ -214,7 +194,7 @@ static int run(const struct strv *argv, int input, int output,
 	if (result == 0 && status != 0)
 		result = fail(argv->items[0], status, complaints, err);
 	if (result == 0 && errors)
-		read_file(complaints, SIZE_MAX, errors);
+		read_file(complaints, errors);
 	close(complaints);
 	return result;
 }
@@ -298,7 +278,7 @@ int postfix_queue_each(const struct postfix_queue *queue,
 
 	start_argv(queue, "postqueue", &argv);
 	strv_add(&argv, "-j");
-	errors = open_memory("errors", err);
+	errors = program_file("errors", err);
 	if (errors < 0)
 		return -1;
 	if (pipe2(fds, O_CLOEXEC) < 0) {
@@ -329,7 +309,7 @@ int postfix_queue_read(const struct postfix_queue *queue, const char *id,
 	bool whole, int *file_r, struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
-	int file = open_memory("message", err);
+	int file = program_file("message", err);
 
 	if (file < 0)
 		return -1;
@@ -392,7 +372,7 @@ int postfix_queue_change(const struct postfix_queue *queue,
 
 	if (ids->n == 0)
 		return 0;
-	input = open_memory("ids", err);
+	input = program_file("ids", err);
 	if (input < 0)
 		return -1;
 	start_argv(queue, "postsuper", &argv);
