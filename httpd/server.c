@@ -292,7 +292,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.listen_fd = -1;
 	server->admin_shared.listen_fd = -1;
 	server->logins = login_throttle_new();
-	server->shared.database = server->database;
+	server->shared.database_path = server->database;
 	server->shared.routes = routes;
 	server->shared.log = log;
 	server->shared.clock = &clock_system;

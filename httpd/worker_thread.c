@@ -120,7 +120,7 @@ static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	conn_table_expire(thread->worker.conns);
-	database_watch_look(&thread->worker.database, clock_monotonic_us());
+	database_watch_look(&thread->worker.database_watch, clock_monotonic_us());
 	listener_check(thread->worker.listener);
 	if (thread->worker.live)
 		live_look(&thread->worker, clock_monotonic_us());
@@ -175,25 +175,25 @@ void worker_thread_reload(
 	task_queue_post(thread->worker.tasks, &reload->task);
 }
 
-static struct evhttp *new_http(struct worker *worker)
+static struct evhttp *new_evhttp(struct worker *worker)
 {
 	const enum evhttp_cmd_type all = EVHTTP_REQ_GET | EVHTTP_REQ_POST |
 					 EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
 					 EVHTTP_REQ_DELETE |
 					 EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
 					 EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH;
-	struct evhttp *http = evhttp_new(worker->base);
+	struct evhttp *evhttp = evhttp_new(worker->base);
 
-	evhttp_set_allowed_methods(http, all);
-	evhttp_set_default_content_type(http, NULL);
-	evhttp_set_timeout(http, EVHTTP_TIMEOUT_S);
+	evhttp_set_allowed_methods(evhttp, all);
+	evhttp_set_default_content_type(evhttp, NULL);
+	evhttp_set_timeout(evhttp, EVHTTP_TIMEOUT_S);
 	/* A second wall behind conn, which refuses before these are reached.
 	 * evhttp counts the trailer with the head. */
-	evhttp_set_max_headers_size(http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
-	evhttp_set_max_body_size(http, BODY_MAX);
-	evhttp_set_bevcb(http, conn_on_accept, worker);
-	evhttp_set_gencb(http, conn_on_request, worker);
-	return http;
+	evhttp_set_max_headers_size(evhttp, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
+	evhttp_set_max_body_size(evhttp, BODY_MAX);
+	evhttp_set_bevcb(evhttp, conn_on_accept, worker);
+	evhttp_set_gencb(evhttp, conn_on_request, worker);
+	return evhttp;
 }
 
 static struct event_base *new_base(void)
@@ -218,18 +218,19 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	struct worker *worker = &thread->worker;
 	const struct worker_shared *shared = worker->shared;
 
-	database_watch_begin(&worker->database, shared->database, worker->log);
+	database_watch_begin(
+		&worker->database_watch, shared->database_path, worker->log);
 	worker->base = new_base();
 	if (worker->base == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
-	if (db_open(shared->database, DB_READ, &worker->db, err) < 0)
+	if (db_open(shared->database_path, DB_READ, &worker->db, err) < 0)
 		return -1;
 	thread->janitor = event_new(
 		worker->base, -1, EV_PERSIST, on_worker_janitor, thread);
 	event_add(thread->janitor, &every);
 	worker->keys = key_use_new(shared->committer);
 	worker->conns = conn_table_new();
-	worker->http = new_http(worker);
+	worker->evhttp = new_evhttp(worker);
 	worker->watch = record_watch_new(worker->base, worker->db, worker->log);
 	worker->inject = inject_new(worker->base, worker->conf);
 	if (shared->is_admin)
@@ -272,8 +273,8 @@ void worker_thread_free(struct worker_thread *thread)
 	inject_free(worker->inject);
 	record_watch_free(worker->watch);
 	live_free(worker->live);
-	if (worker->http)
-		evhttp_free(worker->http);
+	if (worker->evhttp)
+		evhttp_free(worker->evhttp);
 	/* The listener has counted the connections until now. */
 	listener_free(worker->listener);
 	conn_table_free(worker->conns);

@@ -9,8 +9,6 @@
 #include "core/base/err.h"
 
 struct conf;
-struct database_watch;
-struct log;
 struct worker_counts;
 struct worker_shared;
 struct worker_thread;
@@ -36,13 +34,5 @@ void worker_thread_reload(struct worker_thread *thread, struct conf *fresh,
 
 /* Any thread: finish what has begun, accept no more, then end. */
 void worker_thread_drain(struct worker_thread *thread);
-
-/* Learns which file it is; to be called when it was just opened. path and log
- * must live as long. */
-void database_watch_begin(
-	struct database_watch *watch, const char *path, struct log *log);
-
-/* Looks, at most once a second, and logs what has changed. */
-void database_watch_look(struct database_watch *watch, int64_t now_us);
 
 #endif

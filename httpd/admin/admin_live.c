@@ -170,7 +170,7 @@ void live_look(struct worker *worker, int64_t now_us)
 	int64_t version = live->version;
 	bool committed, checks, failed;
 
-	if (worker->draining || worker->database.gone)
+	if (worker->draining || worker->database_watch.gone)
 		end_all(live);
 	if (live->n == 0 || now_us < live->look_us)
 		return;

@@ -128,7 +128,7 @@ static void look_at_program(struct metrics *metrics, size_t n,
 				  "before",
 	};
 	_cleanup_free_ char *path = metrics_path(
-		metrics->shared->database, program);
+		metrics->shared->database_path, program);
 	enum metrics_found found = metrics_read(path, program, values);
 	struct program *one = &metrics->programs[n];
 
@@ -542,7 +542,7 @@ static int64_t size_of(const char *path, const char *suffix)
 
 static void tell_files(struct metrics *metrics)
 {
-	const char *path = metrics->shared->database;
+	const char *path = metrics->shared->database_path;
 	struct buf *out = &metrics->out;
 	struct statvfs volume;
 
@@ -628,7 +628,7 @@ void admin_metrics_get(struct request *request)
 {
 	const struct worker *worker = request->worker;
 
-	if (worker->database.gone)
+	if (worker->database_watch.gone)
 		tell_all(request, worker->conf, true);
 	else
 		reply_from_pool(request, tell_in_pool);

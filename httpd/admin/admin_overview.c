@@ -342,7 +342,7 @@ void admin_readyz(struct request *request)
 	struct buf text = BUF_INIT;
 	struct part parts[PARTS];
 
-	look(request, worker->database.gone, parts, EVENTS);
+	look(request, worker->database_watch.gone, parts, EVENTS);
 	for (size_t i = 0; i < EVENTS; i++)
 		if (!parts[i].ok)
 			buf_printf(&text, "%s\n", faults[i]);

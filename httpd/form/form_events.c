@@ -726,7 +726,7 @@ void api_form_events(struct request *request)
 void api_form_events_page(struct request *request)
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
-		request->http);
+		request->evreq);
 	const char *path = uri ? evhttp_uri_get_path(uri) : "";
 
 	list_events(request, strrchr(path, '/') ? strrchr(path, '/') + 1 : "");

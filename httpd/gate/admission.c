@@ -450,7 +450,7 @@ static int check_caller(struct worker *worker, const struct http_head *head,
 	if (admission->route->auth == AUTH_NONE ||
 		is_open(worker, head, admission->route))
 		return 0;
-	if (worker->database.gone)
+	if (worker->database_watch.gone)
 		return problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE);
 	if (admission->route->auth == AUTH_LOGIN)
 		return check_origin(worker, head, admission);

@@ -18,7 +18,7 @@
 const char *request_query(const struct request *request)
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
-		request->http);
+		request->evreq);
 	const char *query = uri ? evhttp_uri_get_query(uri) : NULL;
 
 	return query ? query : "";
@@ -27,12 +27,12 @@ const char *request_query(const struct request *request)
 const char *request_header(const struct request *request, const char *name)
 {
 	return evhttp_find_header(
-		evhttp_request_get_input_headers(request->http), name);
+		evhttp_request_get_input_headers(request->evreq), name);
 }
 
 const char *request_body(struct request *request, size_t *len_r)
 {
-	struct evbuffer *input = evhttp_request_get_input_buffer(request->http);
+	struct evbuffer *input = evhttp_request_get_input_buffer(request->evreq);
 
 	*len_r = evbuffer_get_length(input);
 	return *len_r == 0 ? "" : (const char *)evbuffer_pullup(input, -1);
@@ -42,7 +42,8 @@ struct evbuffer *request_take_body(struct request *request)
 {
 	struct evbuffer *body = evbuffer_new();
 
-	evbuffer_add_buffer(body, evhttp_request_get_input_buffer(request->http));
+	evbuffer_add_buffer(
+		body, evhttp_request_get_input_buffer(request->evreq));
 	return body;
 }
 

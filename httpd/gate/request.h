@@ -24,7 +24,7 @@ enum { REQUEST_CLIENT_SIZE = 64 }; /* of an address */
 
 struct request {
 	struct worker *worker;
-	struct evhttp_request *http;
+	struct evhttp_request *evreq;
 	/* The client's address, of a trusted proxy the one that it names; "":
 	 * not known. */
 	char client[REQUEST_CLIENT_SIZE];

@@ -86,11 +86,11 @@ enum conn_phase {
 struct conn {
 	struct worker *worker;
 	struct bufferevent *bev;
-	struct evhttp_connection *http; /* NULL until adopted */
-	int fd;                         /* once adopted */
-	LIST_ENTRY(conn) link;          /* in the table */
-	struct event *resume;           /* after evhttp has set itself up */
-	bufferevent_data_cb on_read;    /* evhttp's */
+	struct evhttp_connection *evcon; /* NULL until adopted */
+	int fd;                          /* once adopted */
+	LIST_ENTRY(conn) link;           /* in the table */
+	struct event *resume;            /* after evhttp has set itself up */
+	bufferevent_data_cb on_read;     /* evhttp's */
 	bufferevent_event_cb on_event;
 	enum conn_phase phase;
 	int64_t since_us;          /* monotonic, when the phase began */
@@ -155,11 +155,11 @@ static struct conn *of_bufferevent(struct bufferevent *bev)
 	return of_thread->by_fd[fd];
 }
 
-static struct conn *of_request(struct worker *worker, struct evhttp_request *http)
+static struct conn *of_request(struct worker *worker, struct evhttp_request *evreq)
 {
 	assert(worker->conns == of_thread);
 	return of_bufferevent(evhttp_connection_get_bufferevent(
-		evhttp_request_get_connection(http)));
+		evhttp_request_get_connection(evreq)));
 }
 
 static void enter(struct conn *conn, enum conn_phase phase)
@@ -178,7 +178,7 @@ static void forget_head(struct conn *conn)
 
 static void conn_free(struct conn *conn)
 {
-	if (conn->http)
+	if (conn->evcon)
 		conn->worker->conns->by_fd[conn->fd] = NULL;
 	LIST_REMOVE(conn, link);
 	listener_closed(conn->worker->listener);
@@ -206,7 +206,7 @@ static void on_refusal_event(struct bufferevent *bev, short what, void *arg)
 
 	(void)bev;
 	(void)what;
-	evhttp_connection_free(conn->http);
+	evhttp_connection_free(conn->evcon);
 }
 
 /* Writes a whole answer that closes the connection, with what the admission
@@ -314,7 +314,7 @@ static void expire(struct conn *conn)
 			LOG_INT((int64_t)conn->unread));
 	if (conn->phase == CONN_IDLE || conn->phase == CONN_ANSWERED ||
 		conn->phase == CONN_REFUSED) {
-		evhttp_connection_free(conn->http);
+		evhttp_connection_free(conn->evcon);
 		return;
 	}
 	problem_fixed(&problem, PROBLEM_TIMEOUT);
@@ -347,7 +347,7 @@ void conn_table_expire(struct conn_table *table)
 		if (conn->phase == CONN_ANSWERED)
 			measure_unread(conn);
 		ms = allowed_ms(conn);
-		if (ms >= 0 && conn->http && now_us - conn->since_us > ms * 1000)
+		if (ms >= 0 && conn->evcon && now_us - conn->since_us > ms * 1000)
 			expire(conn);
 		conn = next;
 	}
@@ -383,7 +383,7 @@ static bool can_wait(const struct http_head *head)
 }
 
 /* Instead of evhttp's, which has the same argument. */
-static void on_conn_event(struct bufferevent *bev, short what, void *http)
+static void on_conn_event(struct bufferevent *bev, short what, void *evcon)
 {
 	struct conn *conn = of_bufferevent(bev);
 
@@ -393,7 +393,7 @@ static void on_conn_event(struct bufferevent *bev, short what, void *http)
 			&(struct http_fault){400,
 				"The connection ended within the request."});
 	else
-		conn->on_event(bev, what, http);
+		conn->on_event(bev, what, evcon);
 }
 
 /* Puts our callbacks before evhttp's, which sets them anew for each request and
@@ -403,15 +403,15 @@ static void intercept(struct conn *conn)
 	bool in_head = conn->phase == CONN_IDLE || conn->phase == CONN_HEAD;
 	bufferevent_data_cb on_read, on_write;
 	bufferevent_event_cb on_event;
-	void *http;
+	void *evcon;
 
-	bufferevent_getcb(conn->bev, &on_read, &on_write, &on_event, &http);
+	bufferevent_getcb(conn->bev, &on_read, &on_write, &on_event, &evcon);
 	if (on_event != on_conn_event) {
 		conn->on_read = on_read;
 		conn->on_event = on_event;
 	}
 	bufferevent_setcb(conn->bev, in_head ? NULL : conn->on_read, on_write,
-		on_conn_event, http);
+		on_conn_event, evcon);
 }
 
 /* The last address of X-Forwarded-For: the one that our proxy has added. */
@@ -444,7 +444,7 @@ static void find_client(struct conn *conn, const struct http_head *head)
 
 	if (head && behind_proxy && client_of_proxy(conn, head))
 		return;
-	evhttp_connection_get_peer(conn->http, &address, &port);
+	evhttp_connection_get_peer(conn->evcon, &address, &port);
 	snprintf(conn->client, sizeof(conn->client), "%s",
 		address ? address : "");
 }
@@ -608,11 +608,11 @@ static void on_conn_input(
 
 /* The life of a connection, and of its requests. */
 
-static void on_conn_close(struct evhttp_connection *http, void *arg)
+static void on_conn_close(struct evhttp_connection *evcon, void *arg)
 {
 	struct conn *conn = arg;
 
-	(void)http;
+	(void)evcon;
 	evbuffer_remove_cb(bufferevent_get_input(conn->bev), on_conn_input, conn);
 	conn_free(conn);
 }
@@ -621,12 +621,12 @@ static void on_conn_close(struct evhttp_connection *http, void *arg)
  * behind the bufferevent's callbacks. */
 static void adopt(struct conn *conn)
 {
-	void *http = NULL;
+	void *evcon = NULL;
 
-	bufferevent_getcb(conn->bev, NULL, NULL, NULL, &http);
-	conn->http = http;
+	bufferevent_getcb(conn->bev, NULL, NULL, NULL, &evcon);
+	conn->evcon = evcon;
 	conn->fd = bufferevent_getfd(conn->bev);
-	evhttp_connection_set_closecb(conn->http, on_conn_close, conn);
+	evhttp_connection_set_closecb(conn->evcon, on_conn_close, conn);
 	note_fd(conn->worker->conns, conn);
 	find_client(conn, NULL);
 }
@@ -641,7 +641,7 @@ static void on_conn_resume(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (conn->http == NULL)
+	if (conn->evcon == NULL)
 		adopt(conn);
 	else if (conn->phase == CONN_IDLE && conn->head.len == 0)
 		feed_input(conn, input, evbuffer_get_length(input));
@@ -670,12 +670,12 @@ struct bufferevent *conn_on_accept(struct event_base *base, void *arg)
 
 /* evhttp is about to read again. What the client sent ahead is looked at first:
  * until then the input is as full as it may be. */
-static void on_request_complete(struct evhttp_request *http, void *arg)
+static void on_request_complete(struct evhttp_request *evreq, void *arg)
 {
 	struct conn *conn = arg;
 	size_t ahead = evbuffer_get_length(bufferevent_get_input(conn->bev));
 
-	(void)http;
+	(void)evreq;
 	budget_give_back(&conn->share);
 	enter(conn, CONN_IDLE);
 	find_client(conn, NULL);
@@ -684,18 +684,18 @@ static void on_request_complete(struct evhttp_request *http, void *arg)
 	event_active(conn->resume, EV_READ, 0);
 }
 
-void conn_on_request(struct evhttp_request *http, void *arg)
+void conn_on_request(struct evhttp_request *evreq, void *arg)
 {
 	struct worker *worker = arg;
-	struct conn *conn = of_request(worker, http);
+	struct conn *conn = of_request(worker, evreq);
 	struct request *request = mem_new(struct request);
 	struct problem *problem = &request->admission.problem;
 
 	enter(conn, CONN_BUSY);
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
-	evhttp_request_set_on_complete_cb(http, on_request_complete, conn);
+	evhttp_request_set_on_complete_cb(evreq, on_request_complete, conn);
 	request->worker = worker;
-	request->http = http;
+	request->evreq = evreq;
 	request->db = worker->db;
 	request->began_us = clock_monotonic_us();
 	id_new(request->id);
@@ -713,45 +713,45 @@ void conn_on_request(struct evhttp_request *http, void *arg)
 		request->admission.route->handle(request);
 }
 
-void conn_send_answer(struct worker *worker, struct evhttp_request *http,
+void conn_send_answer(struct worker *worker, struct evhttp_request *evreq,
 	int status, struct evbuffer *body, struct budget_share *share)
 {
 	struct conn *conn;
 
-	if (evhttp_request_get_connection(http) == NULL) {
-		evhttp_send_reply(http, status, NULL, body);
+	if (evhttp_request_get_connection(evreq) == NULL) {
+		evhttp_send_reply(evreq, status, NULL, body);
 		return;
 	}
-	conn = of_request(worker, http);
+	conn = of_request(worker, evreq);
 	enter(conn, CONN_ANSWERED);
 	conn->unread = 0;
 	conn->unread_most = 0;
 	if (evbuffer_get_length(body) > UNCOUNTED_ANSWER_MAX) {
 		conn->share = TAKE(*share);
 	}
-	evhttp_send_reply(http, status, NULL, body);
+	evhttp_send_reply(evreq, status, NULL, body);
 	/* evhttp reads from here on, to hear of the end of the input: but who
 	 * has stopped sending may still be reading. */
 	bufferevent_disable(conn->bev, EV_READ);
 }
 
 void conn_start_stream(
-	struct worker *worker, struct evhttp_request *http, int status)
+	struct worker *worker, struct evhttp_request *evreq, int status)
 {
-	if (evhttp_request_get_connection(http)) {
-		struct conn *conn = of_request(worker, http);
+	if (evhttp_request_get_connection(evreq)) {
+		struct conn *conn = of_request(worker, evreq);
 
 		enter(conn, CONN_STREAM);
 		/* evhttp reads, to hear of the end of the input. */
 		bufferevent_setwatermark(conn->bev, EV_READ, 0, 1);
 	}
-	evhttp_send_reply_start(http, status, NULL);
+	evhttp_send_reply_start(evreq, status, NULL);
 }
 
-ssize_t conn_stream_unsent(const struct evhttp_request *http)
+ssize_t conn_stream_unsent(const struct evhttp_request *evreq)
 {
 	struct evhttp_connection *connection = evhttp_request_get_connection(
-		(struct evhttp_request *)http);
+		(struct evhttp_request *)evreq);
 
 	if (connection == NULL)
 		return -1;
@@ -759,14 +759,14 @@ ssize_t conn_stream_unsent(const struct evhttp_request *http)
 		evhttp_connection_get_bufferevent(connection)));
 }
 
-void conn_end_stream(struct worker *worker, struct evhttp_request *http)
+void conn_end_stream(struct worker *worker, struct evhttp_request *evreq)
 {
-	if (evhttp_request_get_connection(http)) {
-		struct conn *conn = of_request(worker, http);
+	if (evhttp_request_get_connection(evreq)) {
+		struct conn *conn = of_request(worker, evreq);
 
 		enter(conn, CONN_ANSWERED);
 		conn->unread = 0;
 		conn->unread_most = 0;
 	}
-	evhttp_send_reply_end(http); /* the connection may be gone behind it */
+	evhttp_send_reply_end(evreq); /* the connection may be gone behind it */
 }

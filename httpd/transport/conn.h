@@ -31,20 +31,20 @@ struct bufferevent *conn_on_accept(struct event_base *base, void *arg);
 /* For evhttp_set_gencb(): a request that evhttp has read to its end; arg is the
  * worker. It goes to the handler of its route, or is answered with its problem;
  * until it is answered the connection looks at nothing. */
-void conn_on_request(struct evhttp_request *http, void *arg);
+void conn_on_request(struct evhttp_request *evreq, void *arg);
 
 /* Has evhttp send the answer, if the client is still there. Of a large answer
  * the connection keeps the share until all is written, or it ends itself. */
-void conn_send_answer(struct worker *worker, struct evhttp_request *http,
+void conn_send_answer(struct worker *worker, struct evhttp_request *evreq,
 	int status, struct evbuffer *body, struct budget_share *share);
 
 /* The same for an answer that goes on, a chunk at a time, until it is ended,
  * which ends the connection as well: it may take as long as it likes. Nothing
  * that the client sends meanwhile is read. */
 void conn_start_stream(
-	struct worker *worker, struct evhttp_request *http, int status);
+	struct worker *worker, struct evhttp_request *evreq, int status);
 /* How many bytes of it the kernel has not taken yet; -1: the client is gone. */
-ssize_t conn_stream_unsent(const struct evhttp_request *http);
-void conn_end_stream(struct worker *worker, struct evhttp_request *http);
+ssize_t conn_stream_unsent(const struct evhttp_request *evreq);
+void conn_end_stream(struct worker *worker, struct evhttp_request *evreq);
 
 #endif

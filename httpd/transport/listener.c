@@ -242,7 +242,7 @@ int listener_new(
 	int error;
 
 	if (fd >= 0)
-		socket = evhttp_accept_socket_with_handle(worker->http, fd);
+		socket = evhttp_accept_socket_with_handle(worker->evhttp, fd);
 	error = errno;
 	if (socket == NULL && fd >= 0)
 		close(fd);
@@ -272,7 +272,7 @@ void listener_stop(struct listener *listener)
 {
 	if (listener == NULL || listener->socket == NULL)
 		return;
-	evhttp_del_accept_socket(listener->worker->http, listener->socket);
+	evhttp_del_accept_socket(listener->worker->evhttp, listener->socket);
 	listener->socket = NULL;
 }
 

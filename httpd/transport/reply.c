@@ -29,7 +29,7 @@
 static const char *path_of(const struct request *request)
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
-		request->http);
+		request->evreq);
 
 	return uri ? evhttp_uri_get_path(uri) : NULL;
 }
@@ -67,7 +67,7 @@ static void send_body(struct request *request, int status, const char *type,
 	struct evbuffer *body)
 {
 	struct evkeyvalq *fields = evhttp_request_get_output_headers(
-		request->http);
+		request->evreq);
 
 	if (type) {
 		answer_fields_number(fields, "Content-Length",
@@ -77,9 +77,9 @@ static void send_body(struct request *request, int status, const char *type,
 	answer_fields_common(fields, request->id, &request->admission);
 	if (request->worker->draining)
 		evhttp_add_header(fields, "Connection", "close");
-	if (evhttp_request_get_command(request->http) == EVHTTP_REQ_HEAD)
+	if (evhttp_request_get_command(request->evreq) == EVHTTP_REQ_HEAD)
 		evbuffer_drain(body, evbuffer_get_length(body));
-	conn_send_answer(request->worker, request->http, status, body,
+	conn_send_answer(request->worker, request->evreq, status, body,
 		&request->admission.share);
 	evbuffer_free(body);
 	request_free(request);
@@ -98,7 +98,7 @@ static void send_text(
 void reply_field(struct request *request, const char *name, const char *value)
 {
 	evhttp_add_header(
-		evhttp_request_get_output_headers(request->http), name, value);
+		evhttp_request_get_output_headers(request->evreq), name, value);
 }
 
 void reply_bytes(struct request *request, int status, const char *type,
@@ -141,19 +141,19 @@ void reply_text(struct request *request, int status, char *text)
 void reply_stream(struct request *request, const char *type)
 {
 	struct evkeyvalq *fields = evhttp_request_get_output_headers(
-		request->http);
+		request->evreq);
 
 	evhttp_add_header(fields, "Content-Type", type);
 	answer_fields_common(fields, request->id, &request->admission);
 	evhttp_add_header(fields, "Connection", "close");
 	budget_give_back(&request->admission.share);
 	log_reply(request, 200, NULL);
-	conn_start_stream(request->worker, request->http, 200);
+	conn_start_stream(request->worker, request->evreq, 200);
 }
 
 ssize_t reply_stream_unsent(const struct request *request)
 {
-	return conn_stream_unsent(request->http);
+	return conn_stream_unsent(request->evreq);
 }
 
 void reply_stream_send(struct request *request, const char *text)
@@ -161,13 +161,13 @@ void reply_stream_send(struct request *request, const char *text)
 	struct evbuffer *chunk = evbuffer_new();
 
 	evbuffer_add(chunk, text, strlen(text));
-	evhttp_send_reply_chunk(request->http, chunk);
+	evhttp_send_reply_chunk(request->evreq, chunk);
 	evbuffer_free(chunk);
 }
 
 void reply_stream_end(struct request *request)
 {
-	conn_end_stream(request->worker, request->http);
+	conn_end_stream(request->worker, request->evreq);
 	request_free(request);
 }
 
@@ -275,7 +275,7 @@ void reply_printed(struct request *request, int status, char *text)
 		log_error(request->worker->log, "answer_unprintable", "request",
 			request->id);
 		problem_fixed(&problem, PROBLEM_INTERNAL);
-	} else if (evhttp_request_get_command(request->http) == EVHTTP_REQ_GET) {
+	} else if (evhttp_request_get_command(request->evreq) == EVHTTP_REQ_GET) {
 		/* Answers to requests that changed something are small, and
 		 * must not be lost to this. */
 		admission_reserve_answer(request->worker, &request->admission,
@@ -307,7 +307,7 @@ void reply_problem(struct request *request, const struct problem *problem)
 		request->pooled->problem = *problem;
 		return;
 	}
-	fields = evhttp_request_get_output_headers(request->http);
+	fields = evhttp_request_get_output_headers(request->evreq);
 	dialect_problem(request->admission.route, problem, &answer);
 	answer_fields_problem(fields, problem, &answer);
 	log_reply(request, answer.status, problem);

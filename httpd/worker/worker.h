@@ -45,7 +45,7 @@ struct worker_counts;
  * the workers are gone. */
 struct worker_shared {
 	int listen_fd;
-	const char *database;
+	const char *database_path;
 	const struct clock *clock;     /* for what is written down */
 	const struct route *routes;    /* what is served */
 	bool on_loopback;              /* only programs of this host reach it */
@@ -91,16 +91,24 @@ struct database_watch {
 	bool gone;       /* nothing that is read means anything */
 };
 
+/* Learns which file it is; to be called when it was just opened. path and log
+ * must live as long. */
+void database_watch_begin(
+	struct database_watch *watch, const char *path, struct log *log);
+
+/* Looks, at most once a second, and logs what has changed. */
+void database_watch_look(struct database_watch *watch, int64_t now_us);
+
 /* Its worker_thread owns all of it but what is shared. */
 struct worker {
 	const struct worker_shared *shared;
 	struct log *log;
 	struct conf *conf; /* its own copy, changed when settings are reloaded */
 	struct event_base *base;
-	struct evhttp *http;
+	struct evhttp *evhttp;
 	struct listener *listener;
 	struct db *db;
-	struct database_watch database; /* the file of db */
+	struct database_watch database_watch; /* of the file of db */
 	struct task_queue *tasks;
 	struct inject *inject;
 	struct record_watch *watch;

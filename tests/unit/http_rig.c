@@ -86,14 +86,14 @@ static void set_up_worker(struct http_rig *rig)
 	worker->base = event_base_new();
 	worker->conns = conn_table_new();
 	worker->counts = counts_new(routes);
-	worker->http = evhttp_new(worker->base);
-	evhttp_set_allowed_methods(worker->http,
+	worker->evhttp = evhttp_new(worker->base);
+	evhttp_set_allowed_methods(worker->evhttp,
 		EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
-	evhttp_set_default_content_type(worker->http, NULL);
+	evhttp_set_default_content_type(worker->evhttp, NULL);
 	evhttp_set_max_headers_size(
-		worker->http, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
-	evhttp_set_bevcb(worker->http, conn_on_accept, worker);
-	evhttp_set_gencb(worker->http, conn_on_request, worker);
+		worker->evhttp, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
+	evhttp_set_bevcb(worker->evhttp, conn_on_accept, worker);
+	evhttp_set_gencb(worker->evhttp, conn_on_request, worker);
 	assert_int_equal(listener_new(worker, &worker->listener, NULL), 0);
 	listener_enter_thread(worker->listener);
 }
@@ -132,7 +132,7 @@ int http_rig_teardown(void **state)
 
 	event_free(rig->guard);
 	listener_stop(worker->listener);
-	evhttp_free(worker->http);
+	evhttp_free(worker->evhttp);
 	conn_table_free(worker->conns);
 	listener_free(worker->listener);
 	event_base_free(worker->base);

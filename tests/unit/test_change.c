@@ -42,7 +42,7 @@ static int set_up(void **state)
 	rig->worker.base = event_base_new();
 	rig->worker.tasks = task_queue_new(rig->worker.base);
 	rig->request.worker = &rig->worker;
-	rig->request.http = evhttp_request_new(NULL, NULL);
+	rig->request.evreq = evhttp_request_new(NULL, NULL);
 	temp_db_tenant(temp->db, "Tenant", "example.com", &tenant);
 	OK(store_key_get(temp->db, NULL, tenant.key_id,
 		   &rig->request.admission.key, &why) -
@@ -56,7 +56,7 @@ static int tear_down(void **state)
 	struct rig *rig = temp->more;
 
 	store_key_clear(&rig->request.admission.key);
-	evhttp_request_free(rig->request.http);
+	evhttp_request_free(rig->request.evreq);
 	task_queue_free(rig->worker.tasks);
 	event_base_free(rig->worker.base);
 	committer_free(rig->shared.committer);

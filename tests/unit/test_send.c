@@ -445,7 +445,7 @@ static void test_parser_without_a_problem(void **state)
 	while (counts_statuses[place] != 500)
 		place++;
 	request->worker = &rig->worker;
-	request->http = evhttp_request_new(NULL, NULL);
+	request->evreq = evhttp_request_new(NULL, NULL);
 	rig->worker.requests = 1;
 	send_request(request, &dialect);
 	assert_int_equal(rig->done, 0);
