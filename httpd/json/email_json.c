@@ -508,11 +508,6 @@ static const char *state_of(const struct email *email, enum fate fate)
 
 static json_t *recipients(const struct email *email)
 {
-	static const char *const kinds[RECIPIENT_KINDS] = {
-		[RECIPIENT_TO] = "to",
-		[RECIPIENT_CC] = "cc",
-		[RECIPIENT_BCC] = "bcc",
-	};
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < email->recipients.n; i++) {
@@ -522,8 +517,9 @@ static json_t *recipients(const struct email *email)
 			continue;
 		json_array_append_new(array,
 			json_pack("{s:s, s:s, s:s, s:I, s:s?, s:s?, s:s?, s:o}",
-				"address", one->address, "kind", kinds[one->kind],
-				"state", state_of(email, one->fate), "attempts",
+				"address", one->address, "kind",
+				recipient_kind_name(one->kind), "state",
+				state_of(email, one->fate), "attempts",
 				(json_int_t)one->attempts, "remote", one->relay,
 				"dsn", one->dsn, "message", one->text,
 				"updated_at", json_field_time(one->changed_us)));
