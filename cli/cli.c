@@ -117,18 +117,13 @@ static void print_json(
 		print_json_record(report, out);
 }
 
-/* A terminal that is too narrow for the table gets its cells in lines; 0: it is
- * no terminal. */
 static void print_for_people(enum verb_shape shape, const struct report *report,
 	size_t terminal, struct buf *out)
 {
-	if (shape == VERB_ROWS && report->rows_n > 0 && terminal > 0 &&
-		table_width(report) > terminal)
-		print_table_blocks(report, out);
-	else if (shape == VERB_ROWS)
-		print_table_rows(report, out);
+	if (shape == VERB_ROWS)
+		print_table_rows(report, terminal, out);
 	else if (shape == VERB_RECORD)
-		print_table_record(report, out);
+		print_table_record(report, terminal, out);
 	if (report->note)
 		visible_add_lines(out, report->note);
 }

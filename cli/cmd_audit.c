@@ -48,10 +48,10 @@ static void fill_change(struct report *report, size_t column, const void *item)
 static const struct column columns[] = {
 	{"id", NULL, COLUMN_TEXT, COLUMN_OF(audit, id)},
 	{"at", "TIME", COLUMN_TIME, COLUMN_OF(audit, at_us)},
-	{"actor", "BY", COLUMN_TEXT, COLUMN_OF(audit, actor)},
+	{"actor", "BY", COLUMN_TEXT, .spare = 2, COLUMN_OF(audit, actor)},
 	{"actor_id", NULL, COLUMN_TEXT, COLUMN_OF(audit, actor_id)},
 	{"actor_name", "WHO", COLUMN_TEXT, 30, COLUMN_OF(audit, actor_name)},
-	{"origin", "FROM", COLUMN_TEXT, 40, COLUMN_OF(audit, origin)},
+	{"origin", "FROM", COLUMN_TEXT, 40, .spare = 1, COLUMN_OF(audit, origin)},
 	{"company_id", NULL, COLUMN_TEXT, COLUMN_OF(audit, company_id)},
 	{"action", "ACTION", COLUMN_TEXT, COLUMN_OF(audit, action)},
 	{"object_id", NULL, COLUMN_TEXT, COLUMN_OF(audit, object_id)},

@@ -9,7 +9,8 @@
 static const struct column columns[] = {
 	{"id", "ID", COLUMN_TEXT, COLUMN_OF(company, id)},
 	{"name", "NAME", COLUMN_TEXT, 60, COLUMN_OF(company, name)},
-	{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(company, created_us)},
+	{"created_at", "CREATED", COLUMN_TIME, .spare = 1,
+		COLUMN_OF(company, created_us)},
 	{0},
 };
 

@@ -137,12 +137,14 @@ static void fill_subdomains(struct report *report, size_t column, const void *it
 static const struct column columns[] = {
 	{"id", NULL, COLUMN_TEXT, COLUMN_OF(domain, id)},
 	{"name", "NAME", COLUMN_TEXT, COLUMN_OF(domain, name)},
-	{"company_id", "COMPANY", COLUMN_TEXT, COLUMN_OF(domain, company_id)},
+	{"company_id", "COMPANY", COLUMN_TEXT, .spare = 2,
+		COLUMN_OF(domain, company_id)},
 	{"active", "ACTIVE", COLUMN_FLAG, COLUMN_OF(domain, active)},
 	{"pending", "ASKED FOR", COLUMN_FLAG, COLUMN_OF(domain, pending)},
 	{"policy", "POLICY", COLUMN_TEXT, .fill = fill_policy},
 	{"subdomains", "SUBDOMAINS", COLUMN_TEXT, .fill = fill_subdomains},
-	{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(domain, created_us)},
+	{"created_at", "CREATED", COLUMN_TIME, .spare = 1,
+		COLUMN_OF(domain, created_us)},
 	{0},
 };
 

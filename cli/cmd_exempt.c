@@ -58,7 +58,8 @@ static const struct column columns[] = {
 	{"kind", "KIND", COLUMN_TEXT, .fill = fill_kind},
 	{"value", "WHO", COLUMN_TEXT, COLUMN_OF(exemption, value)},
 	{"local", "LOCAL", COLUMN_FLAG, COLUMN_OF(exemption, local)},
-	{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(exemption, created_us)},
+	{"created_at", "CREATED", COLUMN_TIME, .spare = 1,
+		COLUMN_OF(exemption, created_us)},
 	{0},
 };
 

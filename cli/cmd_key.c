@@ -19,20 +19,23 @@ static void fill_scopes(struct report *report, size_t column, const void *item)
 	report_list(report, column, &scopes);
 }
 
-#define COLUMNS                                                                  \
-	{"id", "ID", COLUMN_TEXT, COLUMN_OF(key, id)},                           \
-		{"company_id", "COMPANY", COLUMN_TEXT,                           \
-			COLUMN_OF(key, company_id)},                             \
-		{"domain", "DOMAIN", COLUMN_TEXT, COLUMN_OF(key, domain)},       \
-		{"name", "NAME", COLUMN_TEXT, 40, COLUMN_OF(key, name)},         \
-		{"scopes", "SCOPES", COLUMN_LIST, .fill = fill_scopes},          \
-	{                                                                        \
-		"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(key, created_us) \
+#define COLUMNS                                                                \
+	{"id", "ID", COLUMN_TEXT, COLUMN_OF(key, id)},                         \
+		{"company_id", "COMPANY", COLUMN_TEXT, .spare = 2,             \
+			COLUMN_OF(key, company_id)},                           \
+		{"domain", "DOMAIN", COLUMN_TEXT, COLUMN_OF(key, domain)},     \
+		{"name", "NAME", COLUMN_TEXT, 40, COLUMN_OF(key, name)},       \
+		{"scopes", "SCOPES", COLUMN_LIST, .spare = 3,                  \
+			.fill = fill_scopes},                                  \
+	{                                                                      \
+		"created_at", "CREATED", COLUMN_TIME,                          \
+			.spare = 1, COLUMN_OF(key, created_us)                 \
 	}
 
 static const struct column columns[] = {
 	COLUMNS,
-	{"last_used_at", "LAST USED", COLUMN_TIME, COLUMN_OF(key, last_used_us)},
+	{"last_used_at", "LAST USED", COLUMN_TIME, .spare = 4,
+		COLUMN_OF(key, last_used_us)},
 	{"revoked_at", "REVOKED", COLUMN_TIME, COLUMN_OF(key, revoked_us)},
 	{0},
 };

@@ -28,13 +28,16 @@ static void fill_role(struct report *report, size_t column, const void *item)
 static const struct column columns[] = {
 	{"id", NULL, COLUMN_TEXT, COLUMN_OF(user, id)},
 	{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(user, login)},
-	{"company_id", "COMPANY", COLUMN_TEXT, COLUMN_OF(user, company_id)},
+	{"company_id", "COMPANY", COLUMN_TEXT, .spare = 3,
+		COLUMN_OF(user, company_id)},
 	{"role", "ROLE", COLUMN_TEXT, .fill = fill_role},
-	{"password_at", "PASSWORD SET", COLUMN_TIME, COLUMN_OF(user, password_us)},
+	{"password_at", "PASSWORD SET", COLUMN_TIME, .spare = 2,
+		COLUMN_OF(user, password_us)},
 	{"totp_at", "CODES SINCE", COLUMN_TIME, COLUMN_OF(user, totp_us)},
 	{"last_login_at", "LAST LOGIN", COLUMN_TIME,
 		COLUMN_OF(user, last_login_us)},
-	{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(user, created_us)},
+	{"created_at", "CREATED", COLUMN_TIME, .spare = 1,
+		COLUMN_OF(user, created_us)},
 	{0},
 };
 
@@ -330,7 +333,7 @@ static int run_link(
 	{"id", "ID", COLUMN_TEXT, COLUMN_OF(session, id)},                      \
 		{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(session, login)}, \
 		{"name", "NAME", COLUMN_TEXT, 40, COLUMN_OF(session, name)},    \
-		{"created_at", "CREATED", COLUMN_TIME,                          \
+		{"created_at", "CREATED", COLUMN_TIME, .spare = 1,              \
 			COLUMN_OF(session, created_us)},                        \
 	{                                                                       \
 		"expires_at", "EXPIRES", COLUMN_TIME,                           \
@@ -356,7 +359,8 @@ static void fill_last_used(struct report *report, size_t column, const void *ite
 
 static const struct column token_columns[] = {
 	TOKEN_COLUMNS,
-	{"last_used_at", "LAST USED", COLUMN_TIME, .fill = fill_last_used},
+	{"last_used_at", "LAST USED", COLUMN_TIME, .spare = 2,
+		.fill = fill_last_used},
 	{0},
 };
 

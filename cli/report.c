@@ -520,42 +520,36 @@ static void end_line(struct line *line)
 	line->owed = 0;
 }
 
-size_t table_width(const struct report *report)
+static size_t table_width(const size_t *widths, size_t n)
 {
 	size_t width = 0;
 
-	for (size_t i = 0; i < report->columns_n; i++)
-		if (report->columns[i].title)
-			width += column_width(report, i) + GAP;
+	for (size_t i = 0; i < n; i++)
+		width += widths[i] ? widths[i] + GAP : 0;
 	return width > 0 ? width - GAP : 0;
 }
 
-void print_table_rows(const struct report *report, struct buf *out)
+/* Columns of width 0 are not shown. */
+static void print_rows(
+	const struct report *report, const size_t *widths, struct buf *out)
 {
-	size_t *widths = mem_alloc(report->columns_n, sizeof(*widths));
 	struct line line = {.out = out};
 
-	for (size_t i = 0; i < report->columns_n; i++) {
-		const char *title = report->columns[i].title;
-
-		if (title == NULL)
-			continue;
-		widths[i] = column_width(report, i);
-		add_cell(&line, title, widths[i]);
-	}
+	for (size_t i = 0; i < report->columns_n; i++)
+		if (widths[i])
+			add_cell(&line, report->columns[i].title, widths[i]);
 	end_line(&line);
 	for (size_t row = 0; row < report->rows_n; row++) {
 		for (size_t i = 0; i < report->columns_n; i++) {
 			_cleanup_free_ char *text = NULL;
 
-			if (report->columns[i].title == NULL)
+			if (widths[i] == 0)
 				continue;
 			text = render(report, row, i, true);
 			add_cell(&line, text, widths[i]);
 		}
 		end_line(&line);
 	}
-	free(widths);
 }
 
 static size_t names_width(const struct report *report, bool titled)
@@ -573,7 +567,7 @@ static size_t names_width(const struct report *report, bool titled)
 	return width;
 }
 
-void print_table_blocks(const struct report *report, struct buf *out)
+static void print_blocks(const struct report *report, struct buf *out)
 {
 	size_t width = names_width(report, true);
 
@@ -593,6 +587,39 @@ void print_table_blocks(const struct report *report, struct buf *out)
 	}
 }
 
+void print_table_rows(
+	const struct report *report, size_t terminal, struct buf *out)
+{
+	size_t n = report->columns_n, *widths = mem_alloc(n, sizeof(*widths));
+	size_t room = terminal > 0 && report->rows_n > 0 ? terminal : SIZE_MAX;
+	_cleanup_strv_ struct strv left_out = STRV_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		widths[i] = report->columns[i].title ? column_width(report, i)
+						     : 0;
+	for (int spare = 1; spare <= COLUMN_SPARE_MAX; spare++)
+		for (size_t i = 0; table_width(widths, n) > room && i < n; i++)
+			if (widths[i] && report->columns[i].spare == spare) {
+				widths[i] = 0;
+				strv_add(&left_out, report->columns[i].name);
+			}
+	if (table_width(widths, n) > room) {
+		print_blocks(report, out);
+	} else {
+		print_rows(report, widths, out);
+		if (left_out.n > 0) {
+			_cleanup_free_ char *names = strv_join(&left_out, ", ");
+			_cleanup_free_ char *note = mem_printf(
+				"Too wide for this terminal, left out: %s",
+				names);
+
+			buf_add_char(out, '\n');
+			visible_add_wrapped(out, note, 0, terminal);
+		}
+	}
+	free(widths);
+}
+
 void print_body(const char *name, const char *text, struct buf *out)
 {
 	buf_printf(out, "\n%s:\n%s", name, text);
@@ -600,18 +627,26 @@ void print_body(const char *name, const char *text, struct buf *out)
 		buf_add_char(out, '\n');
 }
 
-void print_table_record(const struct report *report, struct buf *out)
+void print_table_record(
+	const struct report *report, size_t terminal, struct buf *out)
 {
-	size_t width = names_width(report, false);
+	size_t at = names_width(report, false) + GAP;
 
 	for (size_t i = 0; i < report->columns_n; i++) {
 		const struct column *column = &report->columns[i];
 		_cleanup_free_ char *text = render(report, 0, i, false);
+		_cleanup_buf_ struct buf lines = BUF_INIT;
 
-		if (column->type == COLUMN_BODY)
+		if (column->type == COLUMN_BODY) {
 			print_body(column->name, text, out);
+			continue;
+		}
+		/* What has no blanks is to be copied in one piece. */
+		if (terminal > at && strchr(text, ' '))
+			visible_add_wrapped(&lines, text, at, terminal);
 		else
-			buf_printf(out, "%-*s%s\n", (int)(width + GAP),
-				column->name, text);
+			buf_printf(&lines, "%*s%s\n", (int)at, "", text);
+		buf_printf(out, "%-*s%s", (int)at, column->name,
+			buf_str(&lines) + at);
 	}
 }

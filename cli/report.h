@@ -39,11 +39,15 @@ enum column_member {
 
 struct report;
 
+enum { COLUMN_SPARE_MAX = 4 };
+
 struct column {
 	const char *name;  /* in JSON */
 	const char *title; /* for people; NULL: not shown in a table */
 	enum column_type type;
 	size_t width; /* a table cuts longer texts; 0: never */
+	int spare; /* what a narrow terminal's table leaves out first, from 1 to
+		    * COLUMN_SPARE_MAX; 0: never */
 	/* What report_add() puts in: COLUMN_OF() a member, or what fill does;
 	 * without them nothing. */
 	enum column_member member;
@@ -103,17 +107,17 @@ void report_note(struct report *report, const char *format, ...)
 /* Shows on a terminal how many of several steps are done. */
 void report_progress(size_t done, size_t all);
 
-/* Appends all rows in aligned columns under their titles. */
-void print_table_rows(const struct report *report, struct buf *out);
-/* How many columns of a terminal that takes. */
-size_t table_width(const struct report *report);
-/* The same cells, for a terminal that is narrower: a line for each, with its
- * name, and an empty line between rows. */
-void print_table_blocks(const struct report *report, struct buf *out);
+/* Appends all rows in aligned columns under their titles. Where that takes more
+ * columns than the terminal has (0: it is none), it leaves out what can be
+ * spared and says so; where that does not do, each cell comes in a line with
+ * its name, and an empty line between rows. */
+void print_table_rows(
+	const struct report *report, size_t terminal, struct buf *out);
 
 /* Appends the first row, a line for each column with its name; texts of many
- * lines stand below. */
-void print_table_record(const struct report *report, struct buf *out);
+ * lines stand below. On a terminal sentences are wrapped. */
+void print_table_record(
+	const struct report *report, size_t terminal, struct buf *out);
 
 /* Appends a text of many lines below its name. */
 void print_body(const char *name, const char *text, struct buf *out);

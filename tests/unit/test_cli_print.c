@@ -18,8 +18,8 @@ static const struct column columns[] = {
 	[ID] = {"id", "ID", .type = COLUMN_TEXT},
 	[NAME] = {"name", "NAME", COLUMN_TEXT, .width = 8},
 	[ACTIVE] = {"active", "ACTIVE", .type = COLUMN_FLAG},
-	[COUNT] = {"count", "COUNT", .type = COLUMN_INT},
-	[CREATED_AT] = {"created_at", "CREATED", .type = COLUMN_TIME},
+	[COUNT] = {"count", "COUNT", COLUMN_INT, .spare = 2},
+	[CREATED_AT] = {"created_at", "CREATED", COLUMN_TIME, .spare = 1},
 	[LIST] = {"list", "LIST", .type = COLUMN_LIST},
 	[HIDDEN] = {"hidden", NULL, .type = COLUMN_TEXT},
 	[BODY] = {"body", NULL, .type = COLUMN_BODY},
@@ -54,54 +54,105 @@ static void assert_printed(const struct report *report,
 	assert_string_equal(buf_str(&out), wanted);
 }
 
+/* What is no terminal. */
+static void print_rows(const struct report *report, struct buf *out)
+{
+	print_table_rows(report, 0, out);
+}
+
+static void print_record(const struct report *report, struct buf *out)
+{
+	print_table_record(report, 0, out);
+}
+
 static void test_table(void **state)
 {
 	struct report report;
 
 	(void)state;
 	report_init(&report, columns);
-	assert_printed(&report, print_table_rows,
+	assert_printed(&report, print_rows,
 		"ID  NAME  ACTIVE  COUNT  CREATED  LIST\n");
 	add_full_row(&report, "文");
 	report_add_row(&report);
 	report_text(&report, NAME, "");
 	report_number(&report, ACTIVE, false);
 	report_time(&report, CREATED_AT, 0);
-	assert_printed(&report, print_table_rows,
+	assert_printed(&report, print_rows,
 		"ID  NAME  ACTIVE  COUNT  CREATED               LIST\n"
 		"1   文    yes     -12    2026-11-21 02:43:18Z  a, b\n"
 		"-   -     no      -      -                     -\n");
 	report_clear(&report);
 }
 
-static void test_blocks(void **state)
+static void test_terminals(void **state)
 {
+	static const char whole[] =
+		"ID  NAME    ACTIVE  COUNT  CREATED               LIST\n"
+		"1   文文文  yes     -12    2026-11-21 02:43:18Z  a, b\n"
+		"-   -       -       -      -                     -\n";
+	static const char without_time[] = "ID  NAME    ACTIVE  COUNT  LIST\n"
+					   "1   文文文  yes     -12    a, b\n"
+					   "-   -       -       -      -\n"
+					   "\n"
+					   "Too wide for this terminal, left\n"
+					   "out: created_at\n";
+	static const char without_both[] = "ID  NAME    ACTIVE  LIST\n"
+					   "1   文文文  yes     a, b\n"
+					   "-   -       -       -\n"
+					   "\n"
+					   "Too wide for this\n"
+					   "terminal, left out:\n"
+					   "created_at, count\n";
+	static const char lines[] = "id          1\n"
+				    "name        文文文\n"
+				    "active      yes\n"
+				    "count       -12\n"
+				    "created_at  2026-11-21 02:43:18Z\n"
+				    "list        a, b\n"
+				    "\n"
+				    "id          -\n"
+				    "name        -\n"
+				    "active      -\n"
+				    "count       -\n"
+				    "created_at  -\n"
+				    "list        -\n";
+	static const struct {
+		size_t terminal;
+		const char *shown;
+	} cases[] = {
+		{0, whole},
+		{53, whole},
+		{32, without_time},
+		{24, without_both},
+		{23, lines},
+		{1, lines},
+	};
 	struct report report;
 
 	(void)state;
 	report_init(&report, columns);
-	assert_int_equal(table_width(&report),
-		strlen("ID  NAME  ACTIVE  COUNT  CREATED  LIST"));
-	assert_printed(&report, print_table_blocks, "");
 	add_full_row(&report, "文文文");
 	report_add_row(&report);
-	assert_int_equal(
-		table_width(&report), strlen("ID  NAME..  ACTIVE  COUNT  "
-					     "2026-11-21 02:43:18Z  LIST"));
-	assert_printed(&report, print_table_blocks,
-		"id          1\n"
-		"name        文文文\n"
-		"active      yes\n"
-		"count       -12\n"
-		"created_at  2026-11-21 02:43:18Z\n"
-		"list        a, b\n"
-		"\n"
-		"id          -\n"
-		"name        -\n"
-		"active      -\n"
-		"count       -\n"
-		"created_at  -\n"
-		"list        -\n");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		print_table_rows(&report, cases[i].terminal, &out);
+		assert_string_equal(buf_str(&out), cases[i].shown);
+	}
+	report_clear(&report);
+}
+
+static void test_no_rows(void **state)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct report report;
+
+	(void)state;
+	report_init(&report, columns);
+	print_table_rows(&report, 10, &out);
+	assert_string_equal(
+		buf_str(&out), "ID  NAME  ACTIVE  COUNT  CREATED  LIST\n");
 	report_clear(&report);
 }
 
@@ -127,7 +178,7 @@ static void test_long_texts_are_cut(void **state)
 		report_init(&report, one);
 		report_add_row(&report);
 		report_text(&report, 0, cases[i].text);
-		assert_printed(&report, print_table_rows, cases[i].shown);
+		assert_printed(&report, print_rows, cases[i].shown);
 		report_clear(&report);
 	}
 }
@@ -139,7 +190,7 @@ static void test_record(void **state)
 	(void)state;
 	report_init(&report, columns);
 	add_full_row(&report, "longer than a table takes\n");
-	assert_printed(&report, print_table_record,
+	assert_printed(&report, print_record,
 		"id          1\n"
 		"name        longer than a table takes\\x0a\n"
 		"active      yes\n"
@@ -151,6 +202,28 @@ static void test_record(void **state)
 		"body:\n"
 		"line\n"
 		"\\x1b[m\n");
+	report_clear(&report);
+}
+
+/* Sentences are wrapped, and nothing that is to be copied is broken. */
+static void test_record_on_a_terminal(void **state)
+{
+	static const struct column few[] = {{"token", NULL, .type = COLUMN_TEXT},
+		{"next", NULL, .type = COLUMN_TEXT}, {0}};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct report report;
+
+	(void)state;
+	report_init(&report, few);
+	report_add_row(&report);
+	report_text(&report, 0, "pk_0123456789abcdef");
+	report_text(&report, 1, "It stays until somebody decides.");
+	print_table_record(&report, 20, &out);
+	assert_string_equal(buf_str(&out), "token  pk_0123456789abcdef\n"
+					   "next   It stays\n"
+					   "       until\n"
+					   "       somebody\n"
+					   "       decides.\n");
 	report_clear(&report);
 }
 
@@ -209,9 +282,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_terminals),
+		cmocka_unit_test(test_no_rows),
 		cmocka_unit_test(test_long_texts_are_cut),
 		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_record_on_a_terminal),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_rows),
 		cmocka_unit_test(test_notes),
