@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
@@ -240,6 +241,17 @@ void usage_add_verb(const struct verb *verb, struct buf *out)
 	buf_add_str(out, general);
 }
 
+/* The first sentence of a verb's help. */
+static void add_summary(const char *help, struct buf *out)
+{
+	const char *end = strstr(help, ". ");
+	_cleanup_free_ char *sentence = end ? mem_printf("%.*s.",
+						      (int)(end - help), help)
+					    : mem_strdup(help);
+
+	visible_add_wrapped(out, sentence, 10, LINE_WIDTH);
+}
+
 void usage_add_all(const char *noun, struct buf *out)
 {
 	buf_add_str(out, "usage:\n");
@@ -249,6 +261,8 @@ void usage_add_all(const char *noun, struct buf *out)
 		buf_add_str(out, "  ");
 		add_usage(verbs[i], 2, out);
 		buf_add_char(out, '\n');
+		if (noun)
+			add_summary(verbs[i]->help, out);
 	}
 	buf_printf(out, "\n%s", general);
 }

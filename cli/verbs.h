@@ -138,7 +138,8 @@ void usage_add_short(const struct verb *verb, struct buf *out);
 /* Appends that, the help and the options of a verb. */
 void usage_add_verb(const struct verb *verb, struct buf *out);
 
-/* Appends the lines of all verbs of a noun, or of all nouns for NULL. */
+/* Appends the lines of all verbs of a noun, each with what it does; or of all
+ * nouns, for NULL, the lines alone. */
 void usage_add_all(const char *noun, struct buf *out);
 
 #endif
