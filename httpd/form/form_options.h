@@ -4,8 +4,8 @@
  *
  * What changes what happens is done or refused, never swallowed.
  */
-#ifndef POSTERN_HTTPD_FORM_OPTIONS_H
-#define POSTERN_HTTPD_FORM_OPTIONS_H
+#ifndef POSTERN_HTTPD_FORM_FORM_OPTIONS_H
+#define POSTERN_HTTPD_FORM_FORM_OPTIONS_H
 
 #include <stdint.h>
 

@@ -136,7 +136,7 @@ static int find_session(struct worker *worker, const struct http_head *head,
 	/* What a page asks by itself while nobody is there is no use: a login
 	 * that nobody uses ends, also where a browser was left open. */
 	if (http_head_field(head, "Postern-Unattended") == NULL)
-		session_use_note(worker->keys, session, now_us);
+		key_use_note_session(worker->keys, session, now_us);
 	return 0;
 }
 

@@ -36,11 +36,23 @@ static void word_form(const struct problem *problem, struct dialect_answer *answ
 	answer->body = dump(json_pack("{s:s}", "message", problem->text));
 }
 
+static const struct dialect {
+	int invalid; /* its status for what is 422 in the table of problems */
+	void (*word)(
+		const struct problem *problem, struct dialect_answer *answer);
+} dialects[] = {
+	[DIALECT_JSON] = {422, word_json},
+	[DIALECT_FORM] = {400, word_form},
+};
+
+static const struct dialect *dialect_of(const struct route *route)
+{
+	return &dialects[route ? route->dialect : DIALECT_JSON];
+}
+
 int dialect_status(const struct route *route, int status)
 {
-	if (route && route->dialect == DIALECT_FORM && status == 422)
-		return 400;
-	return status;
+	return status == 422 ? dialect_of(route)->invalid : status;
 }
 
 void dialect_problem(const struct route *route, const struct problem *problem,
@@ -50,8 +62,5 @@ void dialect_problem(const struct route *route, const struct problem *problem,
 		.status = dialect_status(route, problem_status(problem)),
 		.content_type = "application/json; charset=utf-8",
 	};
-	if (route && route->dialect == DIALECT_FORM)
-		word_form(problem, answer_r);
-	else
-		word_json(problem, answer_r);
+	dialect_of(route)->word(problem, answer_r);
 }

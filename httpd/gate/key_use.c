@@ -104,7 +104,7 @@ void key_use_note(struct key_use *use, const struct key *key, int64_t now_us)
 	note(use, key->id, key->last_used_us, now_us, store_key_touch);
 }
 
-void session_use_note(
+void key_use_note_session(
 	struct key_use *use, const struct session *session, int64_t now_us)
 {
 	note(use, session->id, session->last_used_us, now_us,

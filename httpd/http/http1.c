@@ -100,20 +100,12 @@ static struct span trim(struct span text)
 	return text;
 }
 
-/* Cuts the text at the first such character, which goes to neither part; the
- * rest is empty when there is none. */
+/* As span_cut(); whether there was such a character. */
 static bool cut(struct span text, char at, struct span *head, struct span *rest)
 {
-	const char *found = memchr(text.data, at, text.len);
-
-	*head = text;
-	*rest = (struct span){text.data + text.len, 0};
-	if (found == NULL)
-		return false;
-	head->len = (size_t)(found - text.data);
-	rest->data = found + 1;
-	rest->len = text.len - head->len - 1;
-	return true;
+	*rest = text;
+	*head = span_cut(rest, at);
+	return rest->data > head->data + head->len;
 }
 
 static bool is_visible_ascii(struct span text)
@@ -369,7 +361,7 @@ static int step(struct http_chunks *chunks, char c)
 }
 
 /* What evhttp shall see of a byte after which the state is this. */
-static char shown(int before, int after, char c)
+static char masked(int before, int after, char c)
 {
 	if (after == EXTENSION)
 		return ' ';
@@ -407,7 +399,7 @@ enum http_chunks_result http_chunks_scan(
 		chunks->state = step(chunks, data[at]);
 		if (chunks->state == BAD)
 			return CHUNKS_BAD;
-		data[at] = shown(before, chunks->state, data[at]);
+		data[at] = masked(before, chunks->state, data[at]);
 		at++;
 	}
 	*used_r = len;

@@ -5,8 +5,8 @@
  * group of its own, so that a signal to ours does not end it. Reaped from the
  * event loop, by way of a pidfd.
  */
-#ifndef POSTERN_HTTPD_CHILD_H
-#define POSTERN_HTTPD_CHILD_H
+#ifndef POSTERN_HTTPD_INJECT_CHILD_H
+#define POSTERN_HTTPD_INJECT_CHILD_H
 
 #include <stdint.h>
 

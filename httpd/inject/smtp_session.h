@@ -12,8 +12,8 @@
  * A session that was answered in any way but the expected one is not used
  * again, except after a refusal of the content, which is an answer like others.
  */
-#ifndef POSTERN_HTTPD_SMTP_SESSION_H
-#define POSTERN_HTTPD_SMTP_SESSION_H
+#ifndef POSTERN_HTTPD_INJECT_SMTP_SESSION_H
+#define POSTERN_HTTPD_INJECT_SMTP_SESSION_H
 
 #include <stdbool.h>
 

@@ -47,20 +47,16 @@ static bool has_control(const char *text, size_t len)
 /* The number of four hexadecimal digits, or -1. */
 static int32_t hex4(const char *text, size_t len)
 {
-	static const char digits[] = "0123456789abcdef";
 	int32_t number = 0;
 
 	if (len < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		char c = text[i] >= 'A' && text[i] <= 'F'
-				 ? (char)(text[i] | 0x20)
-				 : text[i];
-		const char *digit = c ? strchr(digits, c) : NULL;
+		int digit = ascii_hex_digit(text[i]);
 
-		if (digit == NULL)
+		if (digit < 0)
 			return -1;
-		number = number * 16 + (int32_t)(digit - digits);
+		number = number * 16 + digit;
 	}
 	return number;
 }

@@ -2,8 +2,8 @@
  * outgoing: an email that a client wants sent, whichever dialect it spoke, and
  * what became of it.
  */
-#ifndef POSTERN_HTTPD_OUTGOING_H
-#define POSTERN_HTTPD_OUTGOING_H
+#ifndef POSTERN_HTTPD_SEND_OUTGOING_H
+#define POSTERN_HTTPD_SEND_OUTGOING_H
 
 #include <stdint.h>
 

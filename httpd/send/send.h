@@ -18,8 +18,8 @@
  * A request that came before is held to the rules like any other; then it is
  * answered as it was, or taken up where it ended, but not staged again.
  */
-#ifndef POSTERN_HTTPD_SEND_H
-#define POSTERN_HTTPD_SEND_H
+#ifndef POSTERN_HTTPD_SEND_SEND_H
+#define POSTERN_HTTPD_SEND_SEND_H
 
 #include "httpd/send/outgoing.h"
 #include "httpd/http/problem.h"

@@ -16,8 +16,8 @@
  * Emails made of one by recipient variables have one outgoing, and each another
  * that lasts while it is composed (struct send_personal).
  */
-#ifndef POSTERN_HTTPD_SEND_GROUP_H
-#define POSTERN_HTTPD_SEND_GROUP_H
+#ifndef POSTERN_HTTPD_SEND_SEND_GROUP_H
+#define POSTERN_HTTPD_SEND_SEND_GROUP_H
 
 #include "core/db/committer.h"
 #include "core/store/store_email.h"
