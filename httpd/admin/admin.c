@@ -236,7 +236,6 @@ int admin_run_change(struct db *db, void *arg, struct err *err)
 static void on_change_made(struct change *change)
 {
 	struct admin_job *job = (struct admin_job *)change;
-	const struct route *route = change->request->admission.route;
 	struct problem problem = PROBLEM_INIT;
 
 	if (job->settled)
@@ -251,8 +250,7 @@ static void on_change_made(struct change *change)
 		problem_set(&problem, PROBLEM_EXISTS, "%s", change->err.text);
 	else if (change->result < 0)
 		change_failed(change, "admin_change_failed", &problem);
-	reply_either(change->request, &problem,
-		route->status ? route->status : 200,
+	reply_changed(change->request, &problem,
 		job->answer ? job->answer : json_object());
 	secret_wipe(job->token, sizeof(job->token));
 	admin_body_free(job->body);

@@ -110,18 +110,18 @@ static int run_change(struct db *db, void *arg, struct err *err)
 {
 	struct change *change = arg;
 	const struct admission *admission = &change->request->admission;
-	int checked = 0;
+	int result = 0;
 
 	if (admission->session.login)
-		checked = check_session(
+		result = check_session(
 			db, admission, change->now_us, &change->refused, err);
 	else if (*admission->key.id)
-		checked = check_key(db, &admission->key, &change->refused, err);
-	if (checked < 0)
-		return -1;
+		result = check_key(db, &admission->key, &change->refused, err);
+	if (result == 0 && change->refused.kind == PROBLEM_NONE)
+		result = change->run(db, change, err);
 	if (change->refused.kind != PROBLEM_NONE)
 		return err_set(err, ERR_TEMPORARY, "%s", change->refused.text);
-	return change->run(db, change, err);
+	return result;
 }
 
 void change_submit(struct request *request, struct change *change,

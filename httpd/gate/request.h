@@ -74,7 +74,9 @@ struct change {
 	void (*done)(struct change *change); /* owns it from then on */
 	int result; /* what run gave once it is durable, or -1 and err */
 	struct err err;
-	struct problem refused; /* why run was not called, for change_failed() */
+	/* For change_failed(): why run was not called; or by run, which then
+	 * gives -1 without err, why it changes nothing. */
+	struct problem refused;
 };
 
 /* Has run called on the committer's thread, with the change as its arg, then

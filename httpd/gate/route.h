@@ -58,10 +58,9 @@ struct route {
 	enum route_body body;
 	bool pooled; /* handled in the pool, as reply_from_pool() has it */
 	void (*handle)(struct request *request);
-	/* Of a handler that makes a change: what does so, on the committer's
-	 * thread, and the status of the answer, if it is not 200. */
+	int status; /* of the answer to a change that is made; 0: 200 */
+	/* What makes the change of an admin, on the committer's thread. */
 	int (*change)(struct db *db, struct admin_job *job, struct err *err);
-	int status;
 };
 
 /* Bytes, with the NUL. */

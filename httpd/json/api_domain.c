@@ -9,7 +9,7 @@
  * What is decided about a domain is decided on the committer's thread, inside
  * the transaction that acts on it: an operator may be at it at the same time.
  *
- * Threads: the worker's; functions *_run() and find_seen() are the committer's too.
+ * Threads: the worker's; functions *_run() are the committer's, and what they call.
  */
 #include "httpd/json/api_json.h"
 
@@ -285,28 +285,28 @@ void api_domain_update(struct request *request)
 struct domain_change {
 	struct change change;  /* first */
 	const struct key *key; /* the request's */
-	char id[ID_SIZE];
-	char *name; /* of a new one */
-	int64_t now_us;
+	char id[ID_SIZE];      /* of the path */
+	char *name;            /* of a new one */
 	char *kept; /* the names that no company may activate; NULL: all */
-	struct domain domain; /* what came of it */
+	json_t *answer;
 };
-
-/* What becomes of a domain that is there; 0 stands for none. */
-enum { CHANGE_DONE = 1, CHANGE_HELD };
 
 static struct domain_change *job_new(struct request *request)
 {
 	struct domain_change *job = mem_new(struct domain_change);
 
 	job->key = &request->admission.key;
-	job->now_us = clock_now_us(request->worker->shared->clock);
 	return job;
 }
 
-static void job_free(struct domain_change *job)
+static void on_domain_changed(struct change *change)
 {
-	store_domain_clear(&job->domain);
+	struct domain_change *job = (struct domain_change *)change;
+	struct problem problem = PROBLEM_INIT;
+
+	if (change->result < 0)
+		change_failed(change, "domain_change_failed", &problem);
+	reply_changed(change->request, &problem, job->answer);
 	free(job->kept);
 	free(job->name);
 	free(job);
@@ -317,26 +317,18 @@ static void job_free(struct domain_change *job)
 static int create_run(struct db *db, void *arg, struct err *err)
 {
 	struct domain_change *job = arg;
+	struct domain domain;
 
-	return store_domain_ask(db, job->key->company_id, job->name,
-		job->now_us, &job->domain, err);
-}
-
-static void on_domain_created(struct change *change)
-{
-	struct domain_change *job = (struct domain_change *)change;
-	struct problem problem = PROBLEM_INIT;
-	json_t *object = NULL;
-
-	if (change->result == 0)
-		object = domain_json_render(&job->domain);
-	else if (change->err.code == ERR_EXISTS)
-		problem_set(&problem, PROBLEM_VALIDATION,
+	if (store_domain_ask(db, job->key->company_id, job->name,
+		    job->change.now_us, &domain, err) == 0) {
+		job->answer = domain_json_render(&domain);
+		store_domain_clear(&domain);
+		return 0;
+	}
+	if (err->code == ERR_EXISTS)
+		problem_set(&job->change.refused, PROBLEM_VALIDATION,
 			"The %s domain has been registered already.", job->name);
-	else
-		change_failed(change, "domain_add_failed", &problem);
-	reply_either(change->request, &problem, 201, object);
-	job_free(job);
+	return -1;
 }
 
 /* 0, or -1 with the problem. */
@@ -371,7 +363,16 @@ void api_domain_create(struct request *request)
 	}
 	job = job_new(request);
 	job->name = name;
-	change_submit(request, &job->change, create_run, on_domain_created);
+	change_submit(request, &job->change, create_run, on_domain_changed);
+}
+
+/* The domain of the path: 0, or -1 with err or refused. */
+static int find_own(struct db *db, struct domain_change *job,
+	struct domain *domain_r, struct err *err)
+{
+	int found = find_seen(db, job->key, job->id, domain_r, err);
+
+	return found == 0 ? missing(&job->change.refused) : found < 0 ? -1 : 0;
 }
 
 /* POST /domains/{id}/verify */
@@ -384,37 +385,28 @@ static int activate(struct db *db, const struct domain *domain, struct err *err)
 	struct err why = ERR_INIT;
 
 	if (covered != 0)
-		return covered < 0 ? -1 : CHANGE_DONE;
+		return covered < 0 ? -1 : 0;
 	if (store_domain_register(db, domain->id, &why) >= 0 ||
 		why.code == ERR_EXISTS)
-		return CHANGE_DONE;
+		return 0;
 	return err_copy(err, &why);
 }
 
 static int verify_run(struct db *db, void *arg, struct err *err)
 {
 	struct domain_change *job = arg;
-	int found = find_seen(db, job->key, job->id, &job->domain, err);
+	struct domain domain;
+	int result;
 
-	if (found <= 0)
-		return found;
-	if (job->domain.pending && job->kept &&
-		!postconf_names_have(job->kept, job->domain.name))
-		return activate(db, &job->domain, err);
-	return CHANGE_DONE;
-}
-
-static void on_domain_verified(struct change *change)
-{
-	struct domain_change *job = (struct domain_change *)change;
-	struct problem problem = PROBLEM_INIT;
-
-	if (change->result < 0)
-		change_failed(change, "domain_activate_failed", &problem);
-	else if (change->result == 0)
-		missing(&problem);
-	reply_either(change->request, &problem, 200, render_id(job->id));
-	job_free(job);
+	if (find_own(db, job, &domain, err) < 0)
+		return -1;
+	result = domain.pending && job->kept &&
+				 !postconf_names_have(job->kept, domain.name)
+			 ? activate(db, &domain, err)
+			 : 0;
+	store_domain_clear(&domain);
+	job->answer = render_id(job->id);
+	return result;
 }
 
 /* DELETE /domains/{id} */
@@ -424,38 +416,26 @@ static void on_domain_verified(struct change *change)
 static int remove_run(struct db *db, void *arg, struct err *err)
 {
 	struct domain_change *job = arg;
-	int found = find_seen(db, job->key, job->id, &job->domain, err);
+	struct domain domain;
+	int result;
 
-	if (found <= 0)
-		return found;
-	if (!job->domain.active && !job->domain.pending)
-		return CHANGE_HELD;
-	return store_domain_remove(db, job->id, err) < 0 ? -1 : CHANGE_DONE;
-}
-
-static void on_domain_removed(struct change *change)
-{
-	struct domain_change *job = (struct domain_change *)change;
-	struct problem problem = PROBLEM_INIT;
-	json_t *object = render_id(job->id);
-
-	json_object_set_new(object, "deleted", json_true());
-	if (change->result < 0)
-		change_failed(change, "domain_remove_failed", &problem);
-	else if (change->result == 0)
-		missing(&problem);
-	else if (change->result == CHANGE_HELD)
-		problem_set(&problem, PROBLEM_DOMAIN,
+	if (find_own(db, job, &domain, err) < 0)
+		return -1;
+	if (!domain.active && !domain.pending)
+		result = problem_set(&job->change.refused, PROBLEM_DOMAIN,
 			"The %s domain was deactivated by the operator and "
 			"cannot be removed.",
-			job->domain.name);
-	reply_either(change->request, &problem, 200, object);
-	job_free(job);
+			domain.name);
+	else
+		result = store_domain_remove(db, job->id, err) < 0 ? -1 : 0;
+	store_domain_clear(&domain);
+	job->answer = render_id(job->id);
+	json_object_set_new(job->answer, "deleted", json_true());
+	return result;
 }
 
 static void change_one(struct request *request,
-	int (*run)(struct db *db, void *arg, struct err *err),
-	void (*done)(struct change *change))
+	int (*run)(struct db *db, void *arg, struct err *err))
 {
 	const struct conf *conf = request->worker->conf;
 	struct problem problem = PROBLEM_INIT;
@@ -470,15 +450,15 @@ static void change_one(struct request *request,
 	memcpy(job->id, id, ID_SIZE);
 	if (conf->http.domain_activation == ACTIVATION_COMPANY)
 		job->kept = mem_strdup(conf->milter.local_domains);
-	change_submit(request, &job->change, run, done);
+	change_submit(request, &job->change, run, on_domain_changed);
 }
 
 void api_domain_verify(struct request *request)
 {
-	change_one(request, verify_run, on_domain_verified);
+	change_one(request, verify_run);
 }
 
 void api_domain_remove(struct request *request)
 {
-	change_one(request, remove_run, on_domain_removed);
+	change_one(request, remove_run);
 }

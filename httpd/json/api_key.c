@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/store_domain.h"
 #include "httpd/gate/request.h"
@@ -107,12 +106,6 @@ int key_json_parse_name(const json_t *body, char **name_r, struct problem *probl
 	return 0;
 }
 
-/* The key in an answer that only names it; a new reference. */
-static json_t *render_id(const char *id)
-{
-	return json_pack("{s:s, s:s}", "object", "api_key", "id", id);
-}
-
 json_t *key_json_render(const struct key *key)
 {
 	return json_pack("{s:s, s:s, s:o, s:o}", "id", key->id, "name",
@@ -144,31 +137,56 @@ void api_key_list(struct request *request)
 /* POST /api-keys */
 
 struct key_change {
-	struct change change; /* first */
-	const struct key *by; /* the request's */
-	int64_t now_us;
+	struct change change;      /* first */
+	const struct key *by;      /* the request's */
 	char id[ID_SIZE];          /* of the key that the path names */
 	struct key_request wanted; /* of its name only, to be renamed */
 	char token[SECRET_TOKEN_SIZE];
-	struct key key; /* the new one */
+	json_t *answer;
 };
-
-static struct key_change *job_new(struct request *request)
-{
-	struct key_change *job = mem_new(struct key_change);
-
-	job->change.request = request;
-	job->by = &request->admission.key;
-	job->now_us = clock_now_us(request->worker->shared->clock);
-	return job;
-}
 
 static void job_free(struct key_change *job)
 {
 	secret_wipe(job->token, sizeof(job->token));
-	store_key_clear(&job->key);
 	free(job->wanted.name);
 	free(job);
+}
+
+static void on_key_changed(struct change *change)
+{
+	struct key_change *job = (struct key_change *)change;
+	struct problem problem = PROBLEM_INIT;
+
+	if (change->result < 0)
+		change_failed(change, "key_change_failed", &problem);
+	reply_changed(change->request, &problem, job->answer);
+	job_free(job);
+}
+
+/* Reads what the route takes of path and body, and has run called. */
+static void change_key(struct request *request,
+	int (*parse)(const json_t *body, struct key_change *job,
+		struct problem *problem),
+	int (*run)(struct db *db, void *arg, struct err *err))
+{
+	const struct admission *admission = &request->admission;
+	struct key_change *job = mem_new(struct key_change);
+	struct problem problem = PROBLEM_INIT;
+	json_t *body = NULL;
+
+	job->by = &admission->key;
+	if (*admission->param && !id_parse(admission->param, job->id))
+		problem_set(&problem, PROBLEM_PARAMETER,
+			"The `id` must be a valid UUID.");
+	else if (parse && json_field_parse_request(request, &body, &problem) == 0)
+		parse(body, job, &problem);
+	json_decref(body);
+	if (problem.kind == PROBLEM_NONE) {
+		change_submit(request, &job->change, run, on_key_changed);
+		return;
+	}
+	reply_problem(request, &problem);
+	job_free(job);
 }
 
 /* The name of the wished domain, NULL for none; the caller frees it. 1, 0 when
@@ -192,7 +210,6 @@ static int find_domain(struct db *db, const struct key_change *job,
 	return *name_r != NULL;
 }
 
-/* 1, or 0 for a domain that is not there. */
 static int create_run(struct db *db, void *arg, struct err *err)
 {
 	struct key_change *job = arg;
@@ -205,100 +222,52 @@ static int create_run(struct db *db, void *arg, struct err *err)
 		.name = job->wanted.name,
 		.scopes = job->wanted.scopes,
 	};
+	struct key key;
 
-	if (found <= 0)
-		return found;
-	secret_hash(job->token, strlen(job->token), hash);
-	return store_key_create(db, &spec, hash, job->now_us, &job->key, err) < 0
-		       ? -1
-		       : 1;
-}
-
-static void on_key_created(struct change *change)
-{
-	struct key_change *job = (struct key_change *)change;
-	struct problem problem = PROBLEM_INIT;
-	json_t *object = NULL;
-
-	if (change->result > 0)
-		object = json_pack(
-			"{s:s, s:s}", "id", job->key.id, "token", job->token);
-	else if (change->result == 0)
-		problem_set(&problem, PROBLEM_VALIDATION,
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return problem_set(&job->change.refused, PROBLEM_VALIDATION,
 			"The `domain_id` field is not the id of a domain that "
 			"this API key may manage.");
-	else
-		change_failed(change, "key_create_failed", &problem);
-	reply_either(change->request, &problem, 201, object);
-	job_free(job);
+	secret_token(job->token);
+	secret_hash(job->token, strlen(job->token), hash);
+	if (store_key_create(db, &spec, hash, job->change.now_us, &key, err) < 0)
+		return -1;
+	job->answer = json_pack("{s:s, s:s}", "id", key.id, "token", job->token);
+	store_key_clear(&key);
+	return 0;
 }
 
 /* A key that is restricted makes only keys that are as restricted. */
-static int decide(const struct key *by, const struct key_request *wanted,
-	struct problem *problem)
+static int parse_new(
+	const json_t *body, struct key_change *job, struct problem *problem)
 {
-	if (by->domain == NULL || wanted->domain_id[0])
+	if (key_json_parse(body, &job->wanted, problem) < 0)
+		return -1;
+	if (job->by->domain == NULL || job->wanted.domain_id[0])
 		return 0;
 	return problem_set(problem, PROBLEM_RESTRICTED_KEY,
 		"This API key is restricted to the domain %s: it can only "
 		"create keys with its `domain_id`.",
-		by->domain);
-}
-
-/* 0, or -1 with the problem. */
-static int parse_new(struct request *request, struct key_request *wanted_r,
-	struct problem *problem)
-{
-	json_t *body;
-	int result;
-
-	if (json_field_parse_request(request, &body, problem) < 0)
-		return -1;
-	result = key_json_parse(body, wanted_r, problem);
-	json_decref(body);
-	return result;
+		job->by->domain);
 }
 
 void api_key_create(struct request *request)
 {
-	struct problem problem = PROBLEM_INIT;
-	struct key_change *job = job_new(request);
-
-	if (parse_new(request, &job->wanted, &problem) < 0 ||
-		decide(job->by, &job->wanted, &problem) < 0) {
-		reply_problem(request, &problem);
-		job_free(job);
-		return;
-	}
-	secret_token(job->token);
-	change_submit(request, &job->change, create_run, on_key_created);
+	change_key(request, parse_new, create_run);
 }
 
-/* What is wrong with a key that is not there, or could not be written. */
-static void explain(
-	const struct change *change, const char *event, struct problem *problem)
+/* Answers for the key of the path; found is 1, 0 or -1. */
+static int answer_found(struct key_change *job, int found)
 {
-	if (change->result < 0)
-		change_failed(change, event, problem);
-	else if (change->result == 0)
-		problem_set(problem, PROBLEM_NOT_FOUND, "API key not found");
-}
-
-/* Of the key that the path names; NULL with the problem. */
-static struct key_change *job_new_named(
-	struct request *request, struct problem *problem)
-{
-	struct key_change *job;
-	char id[ID_SIZE];
-
-	if (!id_parse(request->admission.param, id)) {
-		problem_set(problem, PROBLEM_PARAMETER,
-			"The `id` must be a valid UUID.");
-		return NULL;
-	}
-	job = job_new(request);
-	memcpy(job->id, id, ID_SIZE);
-	return job;
+	if (found == 0)
+		return problem_set(&job->change.refused, PROBLEM_NOT_FOUND,
+			"API key not found");
+	if (found > 0)
+		job->answer = json_pack(
+			"{s:s, s:s}", "object", "api_key", "id", job->id);
+	return found;
 }
 
 /* PATCH /api-keys/{id} */
@@ -308,47 +277,19 @@ static int rename_run(struct db *db, void *arg, struct err *err)
 	struct key_change *job = arg;
 	const struct key_range range = {job->by->company_id, job->by->domain};
 
-	return store_key_rename_own(db, &range, job->id, job->wanted.name, err);
-}
-
-static void on_key_renamed(struct change *change)
-{
-	struct key_change *job = (struct key_change *)change;
-	struct problem problem = PROBLEM_INIT;
-
-	explain(change, "key_rename_failed", &problem);
-	reply_either(change->request, &problem, 200, render_id(job->id));
-	job_free(job);
+	return answer_found(job, store_key_rename_own(db, &range, job->id,
+					 job->wanted.name, err));
 }
 
 static int parse_name(
-	struct request *request, char **name_r, struct problem *problem)
+	const json_t *body, struct key_change *job, struct problem *problem)
 {
-	json_t *body;
-	int result;
-
-	if (json_field_parse_request(request, &body, problem) < 0)
-		return -1;
-	result = key_json_parse_name(body, name_r, problem);
-	json_decref(body);
-	return result;
+	return key_json_parse_name(body, &job->wanted.name, problem);
 }
 
 void api_key_update(struct request *request)
 {
-	struct problem problem = PROBLEM_INIT;
-	struct key_change *job = job_new_named(request, &problem);
-
-	if (job == NULL) {
-		reply_problem(request, &problem);
-		return;
-	}
-	if (parse_name(request, &job->wanted.name, &problem) < 0) {
-		reply_problem(request, &problem);
-		job_free(job);
-		return;
-	}
-	change_submit(request, &job->change, rename_run, on_key_renamed);
+	change_key(request, parse_name, rename_run);
 }
 
 /* DELETE /api-keys/{id} */
@@ -357,30 +298,14 @@ static int remove_run(struct db *db, void *arg, struct err *err)
 {
 	struct key_change *job = arg;
 	const struct key_range range = {job->by->company_id, job->by->domain};
+	int found = answer_found(job, store_key_revoke_own(db, &range, job->id,
+					      job->change.now_us, err));
 
-	return store_key_revoke_own(db, &range, job->id, job->now_us, err);
-}
-
-static void on_key_removed(struct change *change)
-{
-	struct key_change *job = (struct key_change *)change;
-	struct problem problem = PROBLEM_INIT;
-	json_t *object = render_id(job->id);
-
-	json_object_set_new(object, "deleted", json_true());
-	explain(change, "key_revoke_failed", &problem);
-	reply_either(change->request, &problem, 200, object);
-	job_free(job);
+	json_object_set_new(job->answer, "deleted", json_true());
+	return found;
 }
 
 void api_key_remove(struct request *request)
 {
-	struct problem problem = PROBLEM_INIT;
-	struct key_change *job = job_new_named(request, &problem);
-
-	if (job == NULL) {
-		reply_problem(request, &problem);
-		return;
-	}
-	change_submit(request, &job->change, remove_run, on_key_removed);
+	change_key(request, NULL, remove_run);
 }

@@ -324,3 +324,11 @@ void reply_either(struct request *request, const struct problem *problem,
 	json_decref(object);
 	reply_problem(request, problem);
 }
+
+void reply_changed(
+	struct request *request, const struct problem *problem, json_t *object)
+{
+	int status = request->admission.route->status;
+
+	reply_either(request, problem, status ? status : 200, object);
+}

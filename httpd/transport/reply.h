@@ -67,4 +67,8 @@ void reply_problem(struct request *request, const struct problem *problem);
 void reply_either(struct request *request, const struct problem *problem,
 	int status, json_t *object);
 
+/* The same of a change, with the status that its route has for it. */
+void reply_changed(
+	struct request *request, const struct problem *problem, json_t *object);
+
 #endif
