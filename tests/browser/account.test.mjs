@@ -118,3 +118,29 @@ it("logs out elsewhere", async () => {
   await there.leave();
   await here.leave();
 });
+
+it("asks for the password to make a token, and revokes tokens with a reset", async () => {
+  const { id: company } = await t.newTenant();
+  const owner = await t.newUser({ company });
+  const other = await t.newUser({ company });
+  const visitor = await browser.visitor({ user: owner });
+  const { page } = visitor;
+  const dialog = page.getByRole("dialog");
+  await t.postern(["token", "create", other.login, "--name", "theirs"]);
+  await visitor.go("users");
+  await page.getByRole("button", { name: "Create a token" }).click();
+  await dialog.getByLabel("Name").fill("deployment");
+  await dialog.getByLabel("Your password").fill("not the password");
+  await dialog.getByRole("button", { name: "Create the token" }).click();
+  await visitor.see("The password is wrong.");
+  await dialog.getByLabel("Your password").fill(owner.password);
+  await dialog.getByRole("button", { name: "Create the token" }).click();
+  await visitor.see("The token “deployment”");
+  await dialog.getByRole("button", { name: "Done" }).click();
+
+  const row = page.getByRole("row").filter({ hasText: other.login }).filter({ hasText: "Reset" });
+  await row.getByRole("button", { name: "Reset" }).click();
+  await dialog.getByRole("button", { name: "Reset" }).click();
+  await visitor.see("One token was revoked.");
+  await visitor.leave();
+});
