@@ -85,22 +85,28 @@ static struct tries *tries_of(struct login_throttle *throttle,
 	return least;
 }
 
-/* Of an IPv6 client its network, which has addresses without number; where that
- * stands for IPv4 (RFC 4291 2.5.5.2), the IPv4 address. */
+/* Who may come from many addresses counts as one: of IPv6 a network, of IPv4,
+ * also where IPv6 stands for it (RFC 4291 2.5.5.2), this host. */
 static struct tries *tries_of_client(
 	struct login_throttle *throttle, const char *client)
 {
 	char text[INET6_ADDRSTRLEN];
 	struct in6_addr in6;
+	struct in_addr in4;
+	bool is_ipv6 = inet_pton(AF_INET6, client, &in6) == 1;
 
-	if (inet_pton(AF_INET6, client, &in6) != 1)
-		return tries_of(throttle, OF_CLIENT, client);
-	if (IN6_IS_ADDR_V4MAPPED(&in6)) {
-		inet_ntop(AF_INET, in6.s6_addr + 12, text, sizeof(text));
-	} else {
+	if (is_ipv6 && !IN6_IS_ADDR_V4MAPPED(&in6)) {
 		memset(in6.s6_addr + 8, 0, 8);
 		inet_ntop(AF_INET6, &in6, text, sizeof(text));
+		return tries_of(throttle, OF_CLIENT, text);
 	}
+	if (is_ipv6)
+		memcpy(&in4, in6.s6_addr + 12, sizeof(in4));
+	else if (inet_pton(AF_INET, client, &in4) != 1)
+		return tries_of(throttle, OF_CLIENT, client);
+	if (ntohl(in4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET)
+		in4.s_addr = htonl(INADDR_LOOPBACK);
+	inet_ntop(AF_INET, &in4, text, sizeof(text));
 	return tries_of(throttle, OF_CLIENT, text);
 }
 

@@ -5,7 +5,7 @@
  * client up to a quarter of an hour, for one login up to a minute, so that
  * nobody is locked out by others for long. Of a wrong code behind the right
  * password up to a quarter of an hour, whatever the client: a million codes are
- * few. A client is an address, of IPv6 its /64.
+ * few. A client is an address, of IPv6 its /64; all of 127.0.0.0/8 is one.
  *
  * Threads: the admin worker's.
  */

@@ -70,6 +70,7 @@ def slowness(item):
 def box(request):
     """The sandbox of all tests that leave its parts alone."""
     with Sandbox() as sandbox:
+        sandbox.put_behind_proxy()
         yield sandbox
         sandbox.failed = request.session.testsfailed > 0
 

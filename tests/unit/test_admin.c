@@ -420,6 +420,31 @@ static void test_throttle_mapped(void **state)
 	login_throttle_free(throttle);
 }
 
+/* Who is on this host has 127.0.0.0/8 to come from. */
+static void test_throttle_loopback(void **state)
+{
+	(void)state;
+	for (int mapped = 0; mapped < 2; mapped++) {
+		struct login_throttle *throttle = login_throttle_new();
+		char client[40];
+
+		for (int i = 1; i <= 6; i++) {
+			_cleanup_free_ char *login = mem_printf("login%d", i);
+
+			snprintf(client, sizeof(client),
+				mapped ? "::ffff:127.0.%d.1" : "127.0.0.%d", i);
+			assert_int_equal(
+				login_throttle_try(throttle, client, login, 1),
+				0);
+		}
+		assert_true(
+			login_throttle_try(throttle, "127.255.0.1", "x", 1) > 0);
+		assert_int_equal(
+			login_throttle_try(throttle, "128.0.0.1", "x", 1), 0);
+		login_throttle_free(throttle);
+	}
+}
+
 static int count_run(struct db *db, struct admin_job *job, struct err *err)
 {
 	(void)db;
@@ -525,6 +550,7 @@ int main(void)
 		cmocka_unit_test(test_throttle_two_steps),
 		cmocka_unit_test(test_throttle_networks),
 		cmocka_unit_test(test_throttle_mapped),
+		cmocka_unit_test(test_throttle_loopback),
 		cmocka_unit_test_setup_teardown(
 			test_verified_change, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test(test_web_without_packages),

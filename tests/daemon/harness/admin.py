@@ -11,21 +11,10 @@ import requests
 from .contract import Contract
 
 
-class FromAddress(requests.adapters.HTTPAdapter):
-    """Connects from this address of the host."""
-
-    def __init__(self, address):
-        self.address = address
-        super().__init__()
-
-    def init_poolmanager(self, *args, **options):
-        super().init_poolmanager(*args, source_address=(self.address, 0), **options)
-
-
 class Admin:
-    """One client of a sandbox's admin listener; the cookie stays with it. It has
-    an address of its own, so that it does not wait for the wrong passwords of
-    other tests."""
+    """One client of a sandbox's admin listener; the cookie stays with it. Where
+    that is behind a proxy it has an address of its own, so that it does not wait
+    for the wrong passwords of other tests."""
 
     contracts = {}
 
@@ -35,8 +24,10 @@ class Admin:
         self.session = requests.Session()
         self.session.trust_env = False
         self.token = token
-        self.address = "127." + ".".join(str(random.randrange(1, 255)) for _ in "123")
-        self.session.mount("http://", FromAddress(self.address))
+        self.address = "127.0.0.1"
+        if box.behind_proxy:
+            self.address = "10." + ".".join(str(random.randrange(1, 255)) for _ in "123")
+            self.session.headers["X-Forwarded-For"] = self.address
 
     def contract(self):
         if self.url not in self.contracts:

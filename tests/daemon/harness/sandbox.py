@@ -72,6 +72,7 @@ class Sandbox:
             options = ("--submission", METHOD, *options)
         self.dir = Path(tempfile.mkdtemp(prefix="postern.", dir=folder))
         self.failed = False
+        self.behind_proxy = False
         try:
             self._tool("up", self.dir, "--while", os.getpid(), *options)
         except BaseException:
@@ -204,6 +205,13 @@ class Sandbox:
         conf.set(section, name, value)
         with self.config.open("w") as file:
             conf.write(file)
+
+    def put_behind_proxy(self):
+        """From now on a client of the admin listener has the address that its
+        request names, as a proxy does."""
+        self.set("admin", "url", self.env["POSTERN_ADMIN_URL"])
+        self.restart("httpd")
+        self.behind_proxy = True
 
     def postconf(self, setting):
         """Changes main.cf: "NAME=VALUE"; Postfix takes note when it reloads."""
