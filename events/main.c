@@ -35,7 +35,7 @@ enum {
 	CACHE_KIB = 4096, /* of the database */
 	FAILED_MS = 1000, /* after what may pass */
 	COUNTS_MS = 60 * 60 * 1000,
-	REPAIR_MIN_MS = 60 * 1000, /* after a gap */
+	REPAIR_MIN_MS = 60 * 1000, /* after a gap, or a look that failed */
 };
 
 static const struct daemon_about about = {
@@ -62,6 +62,7 @@ struct daemon {
 	struct repair *repair;
 	int64_t counted_us;
 	int64_t repaired_us;
+	bool repair_failed;
 	struct metrics_file *metrics;
 	struct metrics_events values; /* what it says */
 	int64_t written_us;
@@ -213,25 +214,26 @@ static int read_on(struct daemon *daemon, bool *failed)
 	return n;
 }
 
-/* Compares with the queue, when it is time or lines may be missing, and the log
- * was read to its end. */
+/* Compares with the queue, when it is time, or lines may be missing, or the
+ * last look failed, which is said once; and the log was read to its end. */
 static void repair(struct daemon *daemon)
 {
 	int64_t now_us = clock_monotonic_us();
 	int64_t waited_ms = (now_us - daemon->repaired_us) / 1000;
+	bool due = waited_ms >= daemon->conf->events.repair_ms;
 	struct err err = ERR_INIT;
+	bool failed;
 
-	if (waited_ms < REPAIR_MIN_MS &&
-		waited_ms < daemon->conf->events.repair_ms)
+	if (!due && waited_ms < REPAIR_MIN_MS)
 		return;
-	if (!reader_has_gap(daemon->reader) &&
-		waited_ms < daemon->conf->events.repair_ms)
+	if (!reader_had_gap(daemon->reader) && !daemon->repair_failed && !due)
 		return;
 	daemon->repaired_us = now_us;
-	if (repair_round(daemon->repair, clock_now_us(&clock_system), &err) < 0)
+	failed = repair_round(
+			 daemon->repair, clock_now_us(&clock_system), &err) < 0;
+	if (failed && !daemon->repair_failed)
 		log_warn(daemon->log, "repair_failed", "error", err.text);
-	else
-		reader_gap_repaired(daemon->reader);
+	daemon->repair_failed = failed;
 }
 
 /* After a round that returned that. */

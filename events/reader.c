@@ -114,14 +114,12 @@ size_t reader_lines(const struct reader *reader)
 	return reader->n;
 }
 
-bool reader_has_gap(const struct reader *reader)
+bool reader_had_gap(struct reader *reader)
 {
-	return reader->gap;
-}
+	bool gap = reader->gap;
 
-void reader_gap_repaired(struct reader *reader)
-{
 	reader->gap = false;
+	return gap;
 }
 
 static int note_gap(struct reader *reader, const char *why, int64_t time_us,

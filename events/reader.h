@@ -33,10 +33,8 @@ int reader_round(struct reader *reader, struct err *err);
 /* How many lines the last round read. */
 size_t reader_lines(const struct reader *reader);
 
-/* Whether lines may have been lost, since it was told that their loss is
- * repaired. */
-bool reader_has_gap(const struct reader *reader);
-void reader_gap_repaired(struct reader *reader);
+/* Whether lines may have been lost since this was asked last. */
+bool reader_had_gap(struct reader *reader);
 
 const struct tracker_counts *reader_counts(const struct reader *reader);
 
