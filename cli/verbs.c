@@ -264,5 +264,9 @@ void usage_add_all(const char *noun, struct buf *out)
 		if (noun)
 			add_summary(verbs[i]->help, out);
 	}
+	if (noun == NULL)
+		buf_add_str(out,
+			"\nMore: postern NOUN --help, postern NOUN VERB "
+			"--help.\n");
 	buf_printf(out, "\n%s", general);
 }
