@@ -39,7 +39,7 @@ export async function show(main, { query }) {
           ["Mail leaves through", host.relay],
           ["Programs reach it at", el("code", host.api_url)],
           [
-            "In other words",
+            "For programs",
             el(
               "span",
               el("a", { href: "/admin/openapi.json" }, "the admin interface as OpenAPI"),
