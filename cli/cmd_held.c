@@ -18,6 +18,7 @@
 #include "cli/held_waiting.h"
 #include "cli/milter_ask.h"
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
@@ -29,7 +30,6 @@
 enum {
 	DEFAULT_LIMIT = 1000,
 	MAX_LIMIT = 100000,
-	SECOND_US = 1000000,
 	HEADER_SHOWN = 256 * 1024,
 };
 

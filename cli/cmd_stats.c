@@ -9,9 +9,6 @@
 #include "core/base/mem.h"
 #include "core/store/store_event.h"
 
-#define HOUR_US (INT64_C(3600) * 1000000)
-#define DAY_US  (24 * HOUR_US)
-
 enum { DAYS_SHOWN = 7, HOURS_SHOWN = 24 };
 
 enum {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
@@ -15,9 +16,8 @@ enum {
 	/* Postfix cuts what it logs at 2,000 bytes. */
 	WHOLE_MAX = 1900,
 };
-#define SECOND_US INT64_C(1000000)
 /* A line may be dated a little later than it is read. */
-#define AHEAD_US (3600 * SECOND_US)
+#define AHEAD_US HOUR_US
 
 /* What is still to be read. */
 struct rest {

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/store_fact.h"
 
 enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000 };
-#define SECOND_US INT64_C(1000000)
 
 /* A recipient of an email; n is EVENT_ANY_RECIPIENT for each of it. */
 struct who {

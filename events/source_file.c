@@ -31,7 +31,6 @@ enum {
 	READ_SIZE = 65536,
 	LINE_MAX_BYTES = 65536, /* longer ones are no lines of Postfix */
 };
-#define SECOND_US INT64_C(1000000)
 
 /* The first bytes of a file. */
 struct print {

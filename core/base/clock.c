@@ -10,14 +10,12 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-enum { US_PER_SECOND = 1000000 };
-
 static int64_t read_clock(clockid_t id)
 {
 	struct timespec now;
 
 	clock_gettime(id, &now);
-	return (int64_t)now.tv_sec * US_PER_SECOND + now.tv_nsec / 1000;
+	return (int64_t)now.tv_sec * SECOND_US + now.tv_nsec / 1000;
 }
 
 static int64_t system_now_us(const struct clock *clock)
@@ -37,11 +35,11 @@ int64_t clock_monotonic_us(void)
  * 1970. */
 static int split(int64_t time_us, struct tm *tm)
 {
-	int64_t rest = time_us % US_PER_SECOND;
-	time_t seconds = (time_t)(time_us / US_PER_SECOND);
+	int64_t rest = time_us % SECOND_US;
+	time_t seconds = (time_t)(time_us / SECOND_US);
 
 	if (rest < 0) {
-		rest += US_PER_SECOND;
+		rest += SECOND_US;
 		seconds--;
 	}
 	gmtime_r(&seconds, tm);
@@ -61,7 +59,7 @@ void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 /* Appends what stands for seconds: `.123456`, in microseconds. */
 static const char *parse_fraction(const char *text, int64_t *us_r)
 {
-	int64_t scale = US_PER_SECOND;
+	int64_t scale = SECOND_US;
 
 	*us_r = 0;
 	if (*text != '.' || !ascii_is_digit(text[1]))
@@ -95,10 +93,8 @@ bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
 	/* From the longest on: a shorter one would leave a rest. */
 	static const char *const formats[] = {
 		"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
-	static const struct unit units[] = {{"s", US_PER_SECOND},
-		{"m", INT64_C(60) * US_PER_SECOND},
-		{"h", INT64_C(3600) * US_PER_SECOND},
-		{"d", INT64_C(86400) * US_PER_SECOND}, {0}};
+	static const struct unit units[] = {{"s", SECOND_US},
+		{"m", 60 * SECOND_US}, {"h", HOUR_US}, {"d", DAY_US}, {0}};
 	int64_t span_us, east_s, us = 0;
 
 	if (str_amount(text, units, &span_us) == 0) {
@@ -118,11 +114,11 @@ bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
 		if (i == 0)
 			rest = parse_fraction(rest, &us);
 		given = tm;
-		time_us = (int64_t)timegm(&tm) * US_PER_SECOND + us;
+		time_us = (int64_t)timegm(&tm) * SECOND_US + us;
 		/* A day that the month does not have becomes another one. */
 		if (!parse_zone(rest, &east_s) || tm.tm_mday != given.tm_mday)
 			continue;
-		time_us -= east_s * US_PER_SECOND;
+		time_us -= east_s * SECOND_US;
 		if (time_us < 0)
 			return false;
 		*time_us_r = time_us;

@@ -12,6 +12,10 @@
 #include <stdint.h>
 #include <time.h>
 
+#define SECOND_US INT64_C(1000000)
+#define HOUR_US   (3600 * SECOND_US)
+#define DAY_US    (24 * HOUR_US)
+
 /* Where the time comes from. Tests use one whose now() returns what they set. */
 struct clock {
 	int64_t (*now_us)(const struct clock *clock);

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/str.h"
 
 /* A line may be stamped with whole seconds, and a message be recorded a moment
  * before or after it. */
 #define SLACK_US INT64_C(5000000)
-#define DAY_US   (INT64_C(24) * 3600 * 1000000)
 /* How long a message may be in the queue; Postfix's default is 5 days. */
 #define LIFETIME_US (31 * DAY_US)
 

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
 
 enum { BUCKETS = 256 }; /* a power of two */
-#define HOUR_US (INT64_C(3600) * 1000000)
 
 struct email_facts {
 	int64_t email;

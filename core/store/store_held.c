@@ -5,12 +5,12 @@
  */
 #include "core/store/store_held.h"
 
+#include "core/base/clock.h"
 #include "core/store/row.h"
 
 enum {
 	PRUNE_EVERY = 16, /* new rows */
 	PRUNE_MAX = 32,
-	SECOND_US = 1000000,
 	/* Arrival times are in whole seconds. */
 	SLACK_US = 2 * SECOND_US,
 };

@@ -13,8 +13,6 @@
 
 enum { STEP_ROWS = 200 };
 
-#define SECOND_US INT64_C(1000000)
-
 /* What a step looks at. */
 struct candidate {
 	int64_t seq;

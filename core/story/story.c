@@ -14,7 +14,6 @@
 #include "core/base/str.h"
 
 enum {
-	SECOND_US = 1000000,
 	SILENCE_S = 60, /* after which the log should have told something */
 };
 

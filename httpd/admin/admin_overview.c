@@ -32,10 +32,6 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-#define SECOND_US INT64_C(1000000)
-#define HOUR_US   (3600 * SECOND_US)
-#define DAY_US    (24 * HOUR_US)
-
 /*
  * Statistics: how many events of each kind there were, and how many emails the
  * milter refused, for each step in which something happened, or for each

@@ -17,9 +17,6 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-#define HOUR_US (INT64_C(3600) * 1000000)
-#define DAY_US  (24 * HOUR_US)
-
 enum { STEPS_MAX = 1000 };
 
 /* What can be asked for. Some never occur here. */
