@@ -257,20 +257,26 @@ static int read_token(const char *token, struct ask *ask, struct problem *proble
 	(1u << FACT_ACCEPTED | 1u << FACT_DELIVERED | 1u << FACT_COMPLAINED |  \
 		FAILED)
 
-static const struct {
-	const char *name;
-	unsigned kinds; /* 0: such events never occur here */
-} event_names[] = {
-	{"accepted", 1u << FACT_ACCEPTED},
-	{"delivered", 1u << FACT_DELIVERED},
-	{"failed", FAILED},
-	{"complained", 1u << FACT_COMPLAINED},
-	{"rejected", 0},
-	{"opened", 0},
-	{"clicked", 0},
-	{"unsubscribed", 0},
-	{"stored", 0},
+/* Of other events there are none. */
+static const unsigned kinds_of[FORM_EVENTS] = {
+	[FORM_ACCEPTED] = 1u << FACT_ACCEPTED,
+	[FORM_DELIVERED] = 1u << FACT_DELIVERED,
+	[FORM_FAILED] = FAILED,
+	[FORM_COMPLAINED] = 1u << FACT_COMPLAINED,
 };
+
+const char *const form_event_names[FORM_EVENTS] = {"accepted", "delivered",
+	"failed", "complained", "rejected", "opened", "clicked", "unsubscribed",
+	"stored"};
+
+int form_event_find(const char *name, struct problem *problem)
+{
+	for (int i = 0; i < FORM_EVENTS; i++)
+		if (str_eq_nocase(form_event_names[i], name))
+			return i;
+	return problem_set(problem, PROBLEM_PARAMETER,
+		"'event' parameter: there is no event '%.100s'", name);
+}
 
 /* Where an operator stands, or the end. */
 static char *find_operator(char *text)
@@ -342,18 +348,12 @@ static int read_kinds(
 	if (event && read_texts("event", event, &texts, problem) < 0)
 		return -1;
 	json_array_foreach(event ? texts : NULL, i, text) {
-		size_t k = 0;
+		int found = form_event_find(json_string_value(text), problem);
 
-		while (k < ARRAY_SIZE(event_names) &&
-			!str_eq_nocase(
-				event_names[k].name, json_string_value(text)))
-			k++;
-		if (k < ARRAY_SIZE(event_names))
-			kinds |= event_names[k].kinds;
+		if (found < 0)
+			result = -1;
 		else
-			result = problem_set(problem, PROBLEM_PARAMETER,
-				"'event' parameter: there is no event '%.100s'",
-				json_string_value(text));
+			kinds |= kinds_of[found];
 	}
 	if (event)
 		json_decref(texts);

@@ -19,13 +19,13 @@
 
 enum { STEPS_MAX = 1000 };
 
-/* What can be asked for. Some never occur here. */
-static const char *const names[] = {"accepted", "delivered", "failed",
-	"complained", "rejected", "opened", "clicked", "unsubscribed", "stored"};
-enum { DEFAULT_EVENTS = 1 << 0 | 1 << 1 | 1 << 2 };
+enum {
+	DEFAULT_EVENTS =
+		1 << FORM_ACCEPTED | 1 << FORM_DELIVERED | 1 << FORM_FAILED
+};
 
 struct stats_ask {
-	unsigned events; /* of 1 << index of names */
+	unsigned events; /* of 1 << enum form_event */
 	int64_t begin_us;
 	int64_t end_us; /* after the last step */
 	int64_t step_us;
@@ -42,20 +42,16 @@ static int query_events(
 		struct span pair = span_cut(&rest, '&');
 		struct span name = span_cut(&pair, '=');
 		char text[QUERY_VALUE_MAX];
-		size_t k = 0;
+		int event;
 
 		if (!span_is(name, "event"))
 			continue;
 		if (!percent_decode(pair, text, sizeof(text)))
 			text[0] = '\0';
-		while (k < ARRAY_SIZE(names) && !str_eq_nocase(names[k], text))
-			k++;
-		str_utf8_mend(text);
-		if (k == ARRAY_SIZE(names))
-			return problem_set(problem, PROBLEM_PARAMETER,
-				"'event' parameter: there is no event '%.100s'",
-				text);
-		*events_r |= 1u << k;
+		event = form_event_find(text, problem);
+		if (event < 0)
+			return -1;
+		*events_r |= 1u << event;
 	}
 	if (*events_r == 0)
 		*events_r = DEFAULT_EVENTS;
@@ -127,17 +123,17 @@ static json_t *render_time(int64_t time_us)
 	return json_string(text);
 }
 
-static json_t *render_counts(const char *name, const json_int_t *n)
+static json_t *render_counts(enum form_event event, const json_int_t *n)
 {
 	json_int_t dropped = n[FACT_DISCARDED] + n[FACT_REMOVED];
 
-	if (str_eq(name, "accepted"))
+	if (event == FORM_ACCEPTED)
 		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "outgoing",
 			n[FACT_ACCEPTED], "total", n[FACT_ACCEPTED]);
-	if (str_eq(name, "delivered"))
+	if (event == FORM_DELIVERED)
 		return json_pack("{s:I, s:i, s:I}", "smtp", n[FACT_DELIVERED],
 			"http", 0, "total", n[FACT_DELIVERED]);
-	if (str_eq(name, "failed"))
+	if (event == FORM_FAILED)
 		return json_pack("{s:{s:i, s:I}, s:{s:I, s:I, s:i, s:i, s:i,"
 				 " s:I}}",
 			"temporary", "espblock", 0, "total", n[FACT_DEFERRED],
@@ -146,7 +142,7 @@ static json_t *render_counts(const char *name, const json_int_t *n)
 			"suppress-unsubscribe", 0, "suppress-complaint", 0,
 			"total", n[FACT_BOUNCED] + n[FACT_EXPIRED] + dropped);
 	return json_pack("{s:I}", "total",
-		str_eq(name, "complained") ? n[FACT_COMPLAINED] : (json_int_t)0);
+		event == FORM_COMPLAINED ? n[FACT_COMPLAINED] : (json_int_t)0);
 }
 
 static json_t *render_step(
@@ -155,10 +151,10 @@ static json_t *render_step(
 	json_t *step = json_object();
 
 	json_object_set_new(step, "time", render_time(time_us));
-	for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+	for (size_t k = 0; k < FORM_EVENTS; k++)
 		if (events & (1u << k))
-			json_object_set_new(step, names[k],
-				render_counts(names[k], counts));
+			json_object_set_new(step, form_event_names[k],
+				render_counts(k, counts));
 	return step;
 }
 
