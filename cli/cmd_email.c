@@ -383,26 +383,23 @@ static int run_watch(
 static int read_filter(
 	const struct call *call, struct email_filter *filter_r, struct err *err)
 {
-	static const char *const states[] = {"staged", "refused", "sent",
-		"delivered", "delivery_delayed", "bounced", "failed",
-		"complained"};
+	_cleanup_buf_ struct buf known = BUF_INIT;
 	struct email_filter filter = {
 		.to = call_option(call, OPTION_TO),
 		.from = call_option(call, OPTION_FROM),
 		.subject = call_option(call, OPTION_SUBJECT),
 		.status = call_option(call, OPTION_STATE),
 	};
-	size_t i = 0;
 
-	while (filter.status && i < ARRAY_SIZE(states) &&
-		!str_eq(filter.status, states[i]))
-		i++;
-	if (i == ARRAY_SIZE(states))
-		return err_set(err, ERR_INVALID,
-			"--state is one of staged, refused, sent, delivered, "
-			"delivery_delayed, bounced, failed, complained, not "
-			"\"%s\"",
-			filter.status);
+	for (size_t i = 0;
+		filter.status && !str_eq(filter.status, store_email_statuses[i]);
+		i++) {
+		buf_printf(&known, "%s, ", store_email_statuses[i]);
+		if (i + 1 == EMAIL_STATUSES)
+			return err_set(err, ERR_INVALID,
+				"--state is one of %snot \"%s\"",
+				buf_str(&known), filter.status);
+	}
 	if (call_time_option(call, OPTION_SINCE, &filter.since_us, err) < 0 ||
 		call_time_option(call, OPTION_UNTIL, &filter.until_us, err) < 0)
 		return -1;

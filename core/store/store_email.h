@@ -185,6 +185,11 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 void store_email_list_free(struct email_list *list);
 
 /* Which emails a search finds: those that fit all that is given. */
+/* What emails are searched by: states of those that are not in the sent folder;
+ * then last events, in the end those that an index has. */
+enum { EMAIL_STATUS_SENT = 2, EMAIL_STATUS_TROUBLE = 4, EMAIL_STATUSES = 8 };
+extern const char *const store_email_statuses[EMAIL_STATUSES];
+
 struct email_filter {
 	const char *to;      /* address of a recipient, also of cc and bcc; any
 			      * letter case */
@@ -193,8 +198,7 @@ struct email_filter {
 	const char *text; /* a part of the subject, the sender or a recipient;
 			   * likewise */
 	const char *key_id;
-	const char *status; /* a last event; or the state staged or refused, of
-			     * emails that are not in the sent folder */
+	const char *status; /* of store_email_statuses */
 	const char *tag;    /* of the form API; of the JSON API `name` or
 			     * `name:value` */
 	int64_t since_us;   /* created then or later; 0: not given */

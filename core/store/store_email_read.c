@@ -283,17 +283,18 @@ struct search {
 	int64_t low, high;   /* of seq, both inclusive */
 };
 
+const char *const store_email_statuses[EMAIL_STATUSES] = {"staged", "refused",
+	"sent", "delivered", "delivery_delayed", "bounced", "failed",
+	"complained"};
+
 /* A last event that has an index; NULL for another one. */
 static const char *trouble_of(const char *status)
 {
-	static const char *const words[] = {
-		"delivery_delayed", "bounced", "failed", "complained"};
-
 	if (status && str_eq(status, "refused"))
 		return "failed";
-	for (size_t i = 0; status && i < ARRAY_SIZE(words); i++)
-		if (str_eq(status, words[i]))
-			return words[i];
+	for (size_t i = EMAIL_STATUS_TROUBLE; status && i < EMAIL_STATUSES; i++)
+		if (str_eq(status, store_email_statuses[i]))
+			return store_email_statuses[i];
 	return NULL;
 }
 

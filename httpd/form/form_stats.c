@@ -20,8 +20,7 @@
 enum { STEPS_MAX = 1000 };
 
 enum {
-	DEFAULT_EVENTS =
-		1 << FORM_ACCEPTED | 1 << FORM_DELIVERED | 1 << FORM_FAILED
+	DEFAULT_EVENTS = 1 << FORM_ACCEPTED | 1 << FORM_DELIVERED | 1 << FORM_FAILED
 };
 
 struct stats_ask {

@@ -604,10 +604,9 @@ json_t *email_json_render_event(const struct email_event *event)
 int email_json_status(const struct json_query *query, bool for_admins,
 	const char **status_r, struct problem *problem)
 {
-	static const char *const words[] = {"staged", "refused", "sent",
-		"delivered", "delivery_delayed", "bounced", "failed",
-		"complained"};
-	const size_t first = for_admins ? 0 : 2, n = ARRAY_SIZE(words);
+	const char *const *words = store_email_statuses;
+	const size_t first = for_admins ? 0 : EMAIL_STATUS_SENT;
+	const size_t n = EMAIL_STATUSES;
 	const char *text = json_query_get(query, "status");
 	_cleanup_buf_ struct buf list = BUF_INIT;
 
