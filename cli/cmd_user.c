@@ -6,6 +6,7 @@
  * input; it is never an argument, which others on the host could see.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
@@ -207,11 +208,15 @@ static int run_passwd(
 {
 	char stored[SECRET_PASSWORD_SIZE];
 	struct user user;
+	int64_t tokens = 0;
 	int result;
 
 	if (find(call, &user, err) < 0)
 		return -1;
 	result = read_password(user.login, stored, err);
+	if (result == 0)
+		result = store_session_count_tokens(
+			call->db, user.id, call->now_us, &tokens, err);
 	if (result == 0)
 		result = store_user_set_password(call->db, NULL, user.id,
 			stored, NULL, call->now_us, err);
@@ -225,6 +230,11 @@ static int run_passwd(
 			"user %s has a new password and is logged out "
 			"everywhere",
 			user.login);
+		if (tokens)
+			report_note(report,
+				"%" PRId64 " of their tokens stay good, see "
+				"postern token list",
+				tokens);
 	}
 	store_user_clear(&user);
 	return result < 0 ? -1 : 0;

@@ -265,6 +265,21 @@ int store_session_list_tokens(struct db *db, const char *company_id,
 		&session_type, &list_r->items, &list_r->n, err);
 }
 
+int store_session_count_tokens(struct db *db, const char *user_id,
+	int64_t now_us, int64_t *n_r, struct err *err)
+{
+	static const char sql_count[] =
+		"SELECT count(*) FROM admin_session s"
+		" WHERE s.user_id = $user AND s.kind = 'token'" IS_GOOD;
+
+	return row_number(db, sql_count,
+		       DB_PARAMS(DB_TEXT("$user", user_id),
+			       DB_INT("$now", now_us)),
+		       n_r, err) < 0
+		       ? -1
+		       : 0;
+}
+
 int store_session_revoke_token(
 	struct db *db, const char *company_id, const char *id, struct err *err)
 {

@@ -90,6 +90,9 @@ int store_session_touch(
 /* The tokens of users of one company, or of all for NULL, newest first. */
 int store_session_list_tokens(struct db *db, const char *company_id,
 	struct session_list *list_r, struct err *err);
+/* How many tokens of the user are good now. 0 or -1. */
+int store_session_count_tokens(struct db *db, const char *user_id,
+	int64_t now_us, int64_t *n_r, struct err *err);
 /* Ends a token of a user of the company, or of any for NULL: 1, 0, -1. */
 int store_session_revoke_token(
 	struct db *db, const char *company_id, const char *id, struct err *err);

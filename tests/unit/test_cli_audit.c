@@ -145,6 +145,23 @@ static void test_users(void **state)
 	assert_int_equal(rows_printed(), 1);
 }
 
+/* A new password leaves tokens, which the command tells. */
+static void test_password_and_tokens(void **state)
+{
+	(void)state;
+	run_with(PASSWORD "\n", "user add ann");
+	run_with(PASSWORD "\n", "user add bob");
+	run_ok("token create bob --name other");
+	run_with("another " PASSWORD "\n", "user passwd ann");
+	assert_int_equal(at.status, EX_OK);
+	assert_null(strstr(at.out, "token"));
+	run_ok("token create ann --name one");
+	run_ok("token create ann --name two --days 3");
+	run_with(PASSWORD "\n", "user passwd ann");
+	assert_int_equal(at.status, EX_OK);
+	assert_says(at.out, "2 of their tokens stay good");
+}
+
 static void test_user_faults(void **state)
 {
 	static const struct {
@@ -187,6 +204,7 @@ int main(void)
 		TEST(audit),
 		TEST(failed_change),
 		TEST(users),
+		TEST(password_and_tokens),
 		TEST(user_faults),
 	};
 
