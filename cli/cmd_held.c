@@ -52,11 +52,12 @@ enum {
 	[SINCE] = {"since", "SINCE", .type = COLUMN_TIME},                     \
 	[STATE] = {"state", "STATE", .type = COLUMN_TEXT},                     \
 	[QUEUE_ID] = {"queue_id", "QUEUE ID", .type = COLUMN_TEXT},            \
-	[SENDER] = {"sender", "SENDER", COLUMN_TEXT, .width = 40},             \
+	[SENDER] = {"sender", "SENDER", COLUMN_TEXT, .width = 40, .spare = 1}, \
 	[FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},                   \
-	[DOMAIN_NAME] = {"domain", "DOMAIN", COLUMN_TEXT, .width = 40},        \
+	[DOMAIN_NAME] = {"domain", "DOMAIN", COLUMN_TEXT, .width = 40,         \
+		.spare = 2},                                                   \
 	[RECIPIENTS] = {"to", "TO", COLUMN_LIST, .width = 40},                 \
-	[REASON] = {"reason", "REASON", COLUMN_TEXT, .width = 80},             \
+	[REASON] = {"reason", "REASON", COLUMN_TEXT, .width = 80, .spare = 3}, \
 	[EMAIL_ID] = {"email_id", NULL, .type = COLUMN_TEXT},                  \
 	[SIZE] = {"size", NULL, .type = COLUMN_INT}
 
