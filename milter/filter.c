@@ -1,9 +1,10 @@
 /*
  * filter: the callbacks of libmilter.
  *
- * They store in the session what Postfix tells, and decide nothing; at the end of a message the
- * facts are read, judged and the verdict applied. Nothing is answered earlier:
- * mail from sendmail(1) that is put off before its end sticks in the maildrop.
+ * They store in the session what Postfix tells, and decide nothing; at the end
+ * of a message the facts are read, judged and the verdict applied. Nothing is
+ * answered earlier: mail from sendmail(1) that is put off before its end sticks
+ * in the maildrop.
  *
  *   negotiate ─> connect ─> (mail ─> rcpt... ─> header... ─> eom | abort)... ─> close
  *

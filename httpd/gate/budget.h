@@ -84,8 +84,8 @@ bool budget_count_bytes(struct budget *budget, int64_t limit, uint64_t bytes,
 	struct budget_share *share);
 /* It has freed so many of them. */
 void budget_uncount_bytes(struct budget_share *share, uint64_t bytes);
-/* The body has turned out to be of this size, or needs nothing any more (0): of
- * what was taken in advance, gives back what neither that nor held memory needs. */
+/* The body is of this size, or is not needed any more (0): gives back what was
+ * reserved for more than that and is not held. */
 void budget_trim(struct budget_share *share, uint64_t body_bytes);
 
 /* Makes the share fit for an answer that waits with this many bytes. More than

@@ -1,7 +1,7 @@
 /*
  * send_group: the emails of one request on their way, as a mechanism: they take
  * a step together, each leaves it when it can, and the last one takes all on to
- * the next. It knows nothing of what the steps do.
+ * the next. It knows nothing of what the steps do, but what their ends mean.
  *
  * Invariant: between two steps the group is with its emails, or with its job.
  * Threads: the worker's, but for the done of its job, which is the committer's.

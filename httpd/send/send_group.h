@@ -4,14 +4,18 @@
  *
  * One email is, from the body to the answer:
  *
- *   struct       made by            until             holds
- *   outgoing     a dialect's parse  it is composed    what the client wants
- * sent send_result  send_group_new     done has been     its id, its problem:
- * what called            the answer tells send         the same           the
- * same          how far it has come, and: .composed    send_compose       the
- * same          its row and its message .submission  send_submit Postfix's
- * answer  its message in inject .watched     send_watch         the milter's
- * its wait for the record record, or not
+ *   struct       made by           until           holds
+ *   outgoing     the dialect's     it is composed  what the client wants sent
+ *                parse
+ *   send_result  send_group_new    done returns    what the answer tells: its
+ *                                                  id, its problem
+ *   send         send_group_new    done returns    how far it has come, and:
+ *    composed    send_compose      done returns    its row; its message, until
+ *                                                  Postfix has it
+ *    submission  send_submit       Postfix's       the message in inject
+ *                                  answer
+ *    watched     send_watch        the milter's    the wait for that
+ *                                  record
  *
  * Emails made of one by recipient variables have one outgoing, and each another
  * that lasts while it is composed (struct send_personal).
