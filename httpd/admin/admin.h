@@ -131,8 +131,7 @@ admin_changer admin_user_add, admin_user_update, admin_user_remove,
 /* admin_tenant.c: companies, and what belongs to them. */
 admin_handler admin_company_list, admin_domain_list, admin_domain_get,
 	admin_domain_add, admin_domain_update, admin_key_list,
-	admin_exemption_list, admin_suggestion_list, admin_host_get,
-	admin_audit_list;
+	admin_exemption_list, admin_suggestion_list;
 admin_changer admin_company_add, admin_company_remove, admin_domain_make,
 	admin_domain_change, admin_domain_remove, admin_key_create,
 	admin_key_update, admin_key_revoke, admin_exemption_add,
@@ -142,13 +141,22 @@ admin_changer admin_company_add, admin_company_remove, admin_domain_make,
 admin_handler admin_email_list, admin_email_get, admin_email_html,
 	admin_email_raw, admin_email_test, admin_refusal_list;
 
-/* admin_overview.c: how much there was, and how the parts are. */
-admin_handler admin_stats_get, admin_attention_list, admin_setting_list,
-	admin_health_get, admin_healthz, admin_readyz;
-/* Tells of each part of the health whether it works; gone: the database is
- * another file than at the start. */
-void admin_parts_each(const struct request *request, bool gone,
-	void (*on_part)(void *arg, const char *name, bool ok), void *arg);
+/* admin_overview.c: how much there was, what needs attention, who did what. */
+admin_handler admin_stats_get, admin_attention_list, admin_audit_list;
+
+/* admin_host.c: this host, its settings, and how the parts are. */
+admin_handler admin_host_get, admin_setting_list, admin_health_get,
+	admin_healthz, admin_readyz;
+/* The parts up to the events are what an email needs to go out. */
+enum { PART_STORE, PART_POSTFIX, PART_MILTER, PART_EVENTS, PARTS };
+struct admin_part {
+	const char *name;
+	bool ok;
+	char words[ERR_TEXT_MAX];
+};
+/* gone: the database is another file than at the start. */
+void admin_parts_look(const struct request *request, bool gone,
+	struct admin_part parts[static PARTS]);
 
 /* admin_metrics.c: numbers for Prometheus. */
 admin_handler admin_metrics_get;

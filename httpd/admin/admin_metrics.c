@@ -587,24 +587,23 @@ static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
 	return 0;
 }
 
-static void tell_part(void *arg, const char *name, bool ok)
-{
-	sample(arg, ok, "postern_part_up{part=\"%s\"}", name);
-}
-
 static void tell_all(struct request *request, const struct conf *conf, bool gone)
 {
 	static const struct reply_kind kind = {
 		.type = "text/plain; version=0.0.4; charset=utf-8"};
 	const struct worker *worker = request->worker;
 	struct metrics metrics = {.shared = worker->shared, .conf = conf};
+	struct admin_part parts[PARTS];
 	struct err err = ERR_INIT;
 
 	look_at_programs(&metrics);
 	tell_programs(&metrics);
 	metric(&metrics.out, "postern_part_up", GAUGE,
 		"Whether the part works, as GET /admin/health has it.");
-	admin_parts_each(request, gone, tell_part, &metrics.out);
+	admin_parts_look(request, gone, parts);
+	for (size_t i = 0; i < PARTS; i++)
+		sample(&metrics.out, parts[i].ok,
+			"postern_part_up{part=\"%s\"}", parts[i].name);
 	tell_requests(&metrics);
 	tell_submissions(&metrics);
 	tell_verdicts(&metrics);

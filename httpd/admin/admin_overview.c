@@ -1,9 +1,8 @@
 /*
- * admin_overview: what an admin looks at first: statistics, how the parts of
- * Postern are, what needs attention; and the settings in force.
+ * admin_overview: what an admin looks at first: statistics, what needs
+ * attention, and who changed what.
  *
- * Threads: the pool's for statistics, health and attention, the worker's for
- * the rest.
+ * Threads: the pool's.
  */
 #include "httpd/admin/admin.h"
 
@@ -13,13 +12,10 @@
 #include <sys/statvfs.h>
 
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/conf/setting.h"
-#include "core/db/migrate.h"
-#include "core/postfix/postfix_run.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
@@ -161,195 +157,6 @@ void admin_stats_get(struct request *request)
 		request, result < 0 ? -1 : 1, object, "stats_failed", &err);
 }
 
-/* The settings in force. */
-void admin_setting_list(struct request *request)
-{
-	const struct conf *conf = request->worker->conf;
-	_cleanup_(conf) struct conf *defaults = conf_default();
-	json_t *data = json_array();
-
-	for (size_t i = 0; i < settings_n; i++) {
-		const struct setting *setting = &settings[i];
-		_cleanup_buf_ struct buf value = BUF_INIT;
-
-		setting_format(setting, conf, &value);
-		json_array_append_new(data,
-			json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "section",
-				setting->section, "name", setting->name,
-				"value", buf_str(&value), "default",
-				setting->fallback, "is_default",
-				setting_equal(setting, conf, defaults),
-				"reload", setting->reload));
-	}
-	reply_json(request, 200, list_json_render(data, false));
-}
-
-/* How the parts are. */
-
-struct part {
-	const char *name;
-	bool ok;
-	char words[ERR_TEXT_MAX];
-};
-
-/* The parts up to EVENTS are what an email needs to go out. */
-enum { STORE, POSTFIX, MILTER, EVENTS, PARTS };
-
-__attribute__((format(printf, 3, 4))) static void tell(
-	struct part *part, bool ok, const char *format, ...)
-{
-	va_list args;
-
-	part->ok = ok;
-	va_start(args, format);
-	vsnprintf(part->words, sizeof(part->words), format, args);
-	va_end(args);
-}
-
-static void look_at_events(struct db *db, int64_t now_us, struct part *part)
-{
-	static const int64_t patience_us = 600 * SECOND_US;
-	struct err err = ERR_INIT;
-	struct log_state state;
-	char read_at[CLOCK_TEXT_SIZE], since[CLOCK_TEXT_SIZE];
-	int64_t since_us = 0;
-	int silent;
-
-	if (store_log_state(db, &state, &err) < 0 ||
-		(silent = store_log_silence(db, now_us - DAY_US,
-			 now_us - patience_us, &since_us, &err)) < 0) {
-		tell(part, false, "%s", err.text);
-		return;
-	}
-	clock_iso8601(since_us, since);
-	clock_iso8601(state.read_us, read_at);
-	if (state.read_us == 0)
-		tell(part, false,
-			"postern-events has read nothing of Postfix's log yet");
-	else if (silent)
-		tell(part, false,
-			"Postfix's log has told nothing of an email that it "
-			"has had since %s: does postern-events run, and read "
-			"the right log?",
-			since);
-	else if (state.gaps > 0)
-		tell(part, false,
-			"lines of Postfix's log are missing; the queue is "
-			"being compared (%lld gaps)",
-			(long long)state.gaps);
-	else
-		tell(part, true,
-			"postern-events reads Postfix's log, last at %.10s "
-			"%.8sZ",
-			read_at, read_at + 11);
-}
-
-/* The first n; gone: the database is another file than at the start. */
-static void look(const struct request *request, bool gone,
-	struct part parts[static PARTS], size_t n)
-{
-	const struct worker_shared *shared = request->worker->shared;
-	const struct conf *conf = request->pooled ? request->conf
-						  : request->worker->conf;
-	struct err err = ERR_INIT;
-	int fault;
-
-	memset(parts, 0, PARTS * sizeof(*parts));
-	parts[STORE].name = "store";
-	parts[POSTFIX].name = "postfix";
-	parts[MILTER].name = "milter";
-	parts[EVENTS].name = "events";
-	if (gone)
-		tell(&parts[STORE], false,
-			"%s is another file than at the start, or gone: "
-			"restart "
-			"the daemons",
-			conf->store.database);
-	else if (migrate_check(request->db, &err) < 0)
-		tell(&parts[STORE], false, "%s", err.text);
-	else
-		tell(&parts[STORE], true, "%s can be read", conf->store.database);
-	if (postfix_run_is_over(shared->run))
-		tell(&parts[POSTFIX], false, "Postfix is not running");
-	else
-		tell(&parts[POSTFIX], true, "Postfix is running");
-	fault = postfix_socket_look(conf->milter.socket);
-	if (fault)
-		tell(&parts[MILTER], false, "nobody answers at %s: %s",
-			conf->milter.socket, strerror(fault));
-	else
-		tell(&parts[MILTER], true, "postern-milter listens at %s",
-			conf->milter.socket);
-	if (n > EVENTS)
-		look_at_events(request->db, clock_now_us(shared->clock),
-			&parts[EVENTS]);
-}
-
-static json_t *render_parts(const struct part parts[static PARTS])
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < PARTS; i++)
-		json_array_append_new(array,
-			json_pack("{s:s, s:b, s:s}", "name", parts[i].name,
-				"ok", parts[i].ok, "text", parts[i].words));
-	return array;
-}
-
-void admin_health_get(struct request *request)
-{
-	struct part parts[PARTS];
-	bool ok = true;
-
-	look(request, false, parts, PARTS); /* a gone one lets nobody in */
-	for (size_t i = 0; i < PARTS; i++)
-		ok &= parts[i].ok;
-	reply_json(request, 200,
-		json_pack("{s:s, s:b, s:o}", "object", "health", "ok", ok,
-			"parts", render_parts(parts)));
-}
-
-void admin_parts_each(const struct request *request, bool gone,
-	void (*on_part)(void *arg, const char *name, bool ok), void *arg)
-{
-	struct part parts[PARTS];
-
-	look(request, gone, parts, PARTS);
-	for (size_t i = 0; i < PARTS; i++)
-		on_part(arg, parts[i].name, parts[i].ok);
-}
-
-/* The program answers. */
-void admin_healthz(struct request *request)
-{
-	reply_text(request, 200, mem_strdup("ok\n"));
-}
-
-/* An email that is sent now goes out: for a load balancer. What waits for the
- * log to be read does not keep it from that. Paths are for admins. */
-void admin_readyz(struct request *request)
-{
-	static const char *const faults[] = {
-		[STORE] = "the store cannot be read",
-		[POSTFIX] = "Postfix is not running",
-		[MILTER] = "postern-milter does not answer",
-	};
-	const struct worker *worker = request->worker;
-	struct buf text = BUF_INIT;
-	struct part parts[PARTS];
-
-	look(request, worker->database_watch.gone, parts, EVENTS);
-	for (size_t i = 0; i < EVENTS; i++)
-		if (!parts[i].ok)
-			buf_printf(&text, "%s\n", faults[i]);
-	if (worker->draining)
-		buf_add_str(&text, "the server is stopping\n");
-	if (text.len > 0)
-		reply_text(request, 503, buf_take(&text));
-	else
-		reply_text(request, 200, mem_strdup("ready\n"));
-}
-
 /*
  * What needs attention, in words, with the page of the dashboard that has more.
  * Each look is at an index or at a bounded number of rows.
@@ -406,14 +213,14 @@ static const char *plural(int64_t n)
 static void need_parts(struct attention *all, const struct request *request)
 {
 	const struct worker_shared *shared = request->worker->shared;
-	struct part parts[PARTS];
+	struct admin_part parts[PARTS];
 
-	look(request, false, parts, PARTS);
+	admin_parts_look(request, false, parts);
 	for (size_t i = 0; i < PARTS; i++)
 		if (!parts[i].ok)
 			need(all, "problem", parts[i].name, "settings", "%s",
 				parts[i].words);
-	if (parts[MILTER].ok && record_gate_is_shut(shared->gate))
+	if (parts[PART_MILTER].ok && record_gate_is_shut(shared->gate))
 		need(all, "problem", "not_in_charge", "emails?status=staged",
 			"Emails wait in Postfix without a decision, and new "
 			"ones are answered with 503: %s. Run "
@@ -668,4 +475,61 @@ void admin_attention_list(struct request *request)
 		need_bounces(&all, &err) < 0 || need_keys(&all, &err) < 0)
 		result = -1;
 	admin_reply_list(request, result, all.data, "attention_failed", &err);
+}
+
+/* The audit log. */
+
+static json_t *json_or_null(const char *text)
+{
+	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+
+	return json ? json : json_null();
+}
+
+static json_t *render_audit(const struct audit *audit)
+{
+	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:o, s:s, s:s,"
+			 " s:s, s:o, s:o}",
+		"object", "audit", "id", audit->id, "at",
+		json_field_time(audit->at_us), "actor", audit->actor, "actor_id",
+		audit->actor_id, "actor_name", audit->actor_name, "origin",
+		audit->origin, "company_id", admin_text(audit->company_id),
+		"action", audit->action, "object_id", audit->object_id,
+		"object_name", audit->object_name, "before",
+		json_or_null(audit->before), "after", json_or_null(audit->after));
+}
+
+void admin_audit_list(struct request *request)
+{
+	static const char *const names[] = {"company_id", "object", "actor",
+		"action", "since", "limit", "after", "before", NULL};
+	struct problem problem = PROBLEM_INIT;
+	struct audit_list list = {0};
+	struct audit_scope scope = {0};
+	json_t *data = json_array();
+	struct json_query query;
+	struct err err = ERR_INIT;
+	struct page page;
+	bool more = false;
+	int found = 1;
+
+	if (json_query_read(request, names, &query, &problem) == 0 &&
+		json_query_time(request, &query, "since", &scope.since_us,
+			&problem) == 0 &&
+		json_query_page(&query, &page, &problem) == 0) {
+		scope.company_id = admin_query_company(request, &query);
+		scope.object = json_query_words(&query, "object");
+		scope.actor = json_query_words(&query, "actor");
+		scope.action = json_query_words(&query, "action");
+		found = store_audit_page(
+			request->db, &scope, &page, &list, &more, &err);
+	}
+	if (found == 0)
+		list_json_no_cursor(&page, &problem);
+	if (found < 0)
+		request_failed(request, "audit_list_failed", &err, &problem);
+	for (size_t i = 0; i < list.n; i++)
+		json_array_append_new(data, render_audit(&list.items[i]));
+	store_audit_list_free(&list);
+	reply_either(request, &problem, 200, list_json_render(data, more));
 }

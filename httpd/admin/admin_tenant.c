@@ -1,6 +1,5 @@
 /*
- * admin_tenant: companies and what belongs to them: domains, keys, exemptions,
- * and who changed what.
+ * admin_tenant: companies and what belongs to them: domains, keys, exemptions.
  *
  * Threads: of handlers the worker's or, where their row of the table says so,
  * the pool's; of changes the committer's; ask() is the pool's.
@@ -13,11 +12,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
-#include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/policy/suggest.h"
 #include "core/postfix/postconf.h"
-#include "core/store/store_audit.h"
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_exemption.h"
@@ -573,105 +570,4 @@ void admin_suggestion_list(struct request *request)
 	suggest_list_free(&list);
 	store_domain_clear(&domain);
 	admin_reply_found(request, found, data, "suggest_failed", &err);
-}
-
-/* This host, as programs and DNS records have to know it: programs of Postfix
- * tell. */
-
-void admin_host_get(struct request *request)
-{
-	static const char *const known[] = {"domain", NULL};
-	enum { NAME, RELAY, VERSION, VALUES };
-	static const char *const names[VALUES] = {
-		[NAME] = "myhostname",
-		[RELAY] = "relayhost",
-		[VERSION] = "mail_version",
-	};
-	const struct conf *conf = request->conf;
-	const char *config = conf->submission.postfix_config;
-	_cleanup_free_ char *plain = mem_printf("http://%s", conf->http.listen);
-	const char *name, *receives_by = NULL;
-	char *values[VALUES] = {NULL}; /* as they stay without Postfix */
-	struct domain domain = {0};
-	struct json_query query;
-
-	if (read_query(request, known, &query) < 0)
-		return;
-	name = json_query_get(&query, "domain");
-	(void)postconf_read(config, names, VALUES, values, NULL);
-	/* Where the mail of others goes is told to nobody. */
-	if (name &&
-		store_domain_find_of(request->db,
-			admission_company(&request->admission), name, &domain,
-			NULL) > 0 &&
-		postconf_has_domain(config, domain.name, &receives_by, NULL) <= 0)
-		receives_by = NULL;
-	store_domain_clear(&domain);
-	reply_json(request, 200,
-		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "object",
-			"host", "version", POSTERN_VERSION, "api_url",
-			*conf->http.url ? conf->http.url : plain, "name",
-			admin_text(values[NAME]), "relay",
-			admin_text(values[RELAY]), "postfix_version",
-			admin_text(values[VERSION]), "receives_by",
-			admin_text(receives_by)));
-	for (size_t i = 0; i < VALUES; i++)
-		free(values[i]);
-}
-
-/* The audit log. */
-
-static json_t *json_or_null(const char *text)
-{
-	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
-
-	return json ? json : json_null();
-}
-
-static json_t *render_audit(const struct audit *audit)
-{
-	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:o, s:s, s:s,"
-			 " s:s, s:o, s:o}",
-		"object", "audit", "id", audit->id, "at",
-		json_field_time(audit->at_us), "actor", audit->actor, "actor_id",
-		audit->actor_id, "actor_name", audit->actor_name, "origin",
-		audit->origin, "company_id", admin_text(audit->company_id),
-		"action", audit->action, "object_id", audit->object_id,
-		"object_name", audit->object_name, "before",
-		json_or_null(audit->before), "after", json_or_null(audit->after));
-}
-
-void admin_audit_list(struct request *request)
-{
-	static const char *const names[] = {"company_id", "object", "actor",
-		"action", "since", "limit", "after", "before", NULL};
-	struct problem problem = PROBLEM_INIT;
-	struct audit_list list = {0};
-	struct audit_scope scope = {0};
-	json_t *data = json_array();
-	struct json_query query;
-	struct err err = ERR_INIT;
-	struct page page;
-	bool more = false;
-	int found = 1;
-
-	if (json_query_read(request, names, &query, &problem) == 0 &&
-		json_query_time(request, &query, "since", &scope.since_us,
-			&problem) == 0 &&
-		json_query_page(&query, &page, &problem) == 0) {
-		scope.company_id = admin_query_company(request, &query);
-		scope.object = json_query_words(&query, "object");
-		scope.actor = json_query_words(&query, "actor");
-		scope.action = json_query_words(&query, "action");
-		found = store_audit_page(
-			request->db, &scope, &page, &list, &more, &err);
-	}
-	if (found == 0)
-		list_json_no_cursor(&page, &problem);
-	if (found < 0)
-		request_failed(request, "audit_list_failed", &err, &problem);
-	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(data, render_audit(&list.items[i]));
-	store_audit_list_free(&list);
-	reply_either(request, &problem, 200, list_json_render(data, more));
 }
