@@ -119,7 +119,7 @@ void admin_email_list(struct request *request)
 	struct json_query query;
 	struct err err = ERR_INIT;
 	struct page page = {0};
-	int result = 1;
+	int result;
 
 	if (json_query_read(request, names, &query, &problem) == 0 &&
 		read_filter(request, &query, &filter, &problem) == 0 &&
@@ -133,11 +133,9 @@ void admin_email_list(struct request *request)
 		else
 			result = find_words(request->db, &scope, words, &filter,
 				&page, &found, &found_by, &err);
+		list_json_check(request, result, &page, "email_list_failed",
+			&err, &problem);
 	}
-	if (result == 0)
-		list_json_no_cursor(&page, &problem);
-	if (result < 0)
-		request_failed(request, "email_list_failed", &err, &problem);
 	for (size_t i = 0; i < found.list.n; i++) {
 		json_t *item = email_json_render_item(&found.list.items[i]);
 

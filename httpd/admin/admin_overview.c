@@ -511,7 +511,7 @@ void admin_audit_list(struct request *request)
 	struct err err = ERR_INIT;
 	struct page page;
 	bool more = false;
-	int found = 1;
+	int found;
 
 	if (json_query_read(request, names, &query, &problem) == 0 &&
 		json_query_time(request, &query, "since", &scope.since_us,
@@ -523,11 +523,9 @@ void admin_audit_list(struct request *request)
 		scope.action = json_query_words(&query, "action");
 		found = store_audit_page(
 			request->db, &scope, &page, &list, &more, &err);
+		list_json_check(request, found, &page, "audit_list_failed",
+			&err, &problem);
 	}
-	if (found == 0)
-		list_json_no_cursor(&page, &problem);
-	if (found < 0)
-		request_failed(request, "audit_list_failed", &err, &problem);
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(data, render_audit(&list.items[i]));
 	store_audit_list_free(&list);

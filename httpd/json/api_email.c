@@ -195,11 +195,9 @@ static int find_events(struct request *request, const struct page *page,
 		return -1;
 	found = store_event_page_of_email(
 		request->db, seq, page->after, page->limit, &list, &err);
-	if (found == 0)
-		return list_json_no_cursor(page, problem);
-	if (found < 0)
-		return request_failed(
-			request, "event_list_failed", &err, problem);
+	if (list_json_check(request, found, page, "event_list_failed", &err,
+		    problem) < 0)
+		return -1;
 	for (size_t i = 0; i < list.n; i++)
 		json_array_append_new(
 			data, email_json_render_event(&list.items[i]));
@@ -317,12 +315,8 @@ static int find_page(struct request *request, const struct email_filter *filter,
 	else
 		found = store_email_page(
 			db, &scope, page, &found_r->list, &found_r->more, &err);
-	if (found == 0)
-		return list_json_no_cursor(page, problem);
-	if (found < 0)
-		return request_failed(
-			request, "email_list_failed", &err, problem);
-	return 0;
+	return list_json_check(
+		request, found, page, "email_list_failed", &err, problem);
 }
 
 /* A page may have 100,000 recipients, and a search looks at many emails. */

@@ -149,11 +149,18 @@ int list_json_parse(
 		       : json_query_page(&params, page_r, problem);
 }
 
-int list_json_no_cursor(const struct page *page, struct problem *problem)
+int list_json_check(const struct request *request, int found,
+	const struct page *page, const char *event, const struct err *err,
+	struct problem *problem)
 {
-	return problem_set(problem, PROBLEM_PARAMETER,
-		"The `%s` parameter is not the id of an item of this list.",
-		page->after[0] ? "after" : "before");
+	if (found < 0)
+		return request_failed(request, event, err, problem);
+	return found > 0
+		       ? 0
+		       : problem_set(problem, PROBLEM_PARAMETER,
+				 "The `%s` parameter is not the id of an item "
+				 "of this list.",
+				 page->after[0] ? "after" : "before");
 }
 
 json_t *list_json_render(json_t *data, bool has_more)
@@ -170,13 +177,11 @@ void list_json_reply(
 	json_t *data = json_array();
 	struct page page;
 	bool more = false;
-	int found = 1;
+	int found;
 
-	if (list_json_parse(request_query(request), &page, &problem) == 0)
+	if (list_json_parse(request_query(request), &page, &problem) == 0) {
 		found = find(request, &page, data, &more, &err);
-	if (found == 0)
-		list_json_no_cursor(&page, &problem);
-	if (found < 0)
-		request_failed(request, event, &err, &problem);
+		list_json_check(request, found, &page, event, &err, &problem);
+	}
 	reply_either(request, &problem, 200, list_json_render(data, more));
 }

@@ -49,10 +49,13 @@ int json_query_page(const struct json_query *query, struct page *page_r,
 int list_json_parse(
 	const char *query, struct page *page_r, struct problem *problem);
 
-/* The problem that the cursor of the page is no item of the list, or of one
- * that the key may not see: the text is the same, so that nothing is told of
- * other companies. -1. */
-int list_json_no_cursor(const struct page *page, struct problem *problem);
+/* Whether a page was found: 0, or -1 with the problem. found is 1; 0: its
+ * cursor is no item of the list, or of one that the caller may not see: the
+ * text is the same, so that nothing is told of other companies; or -1 and err,
+ * which is logged as the event. */
+int list_json_check(const struct request *request, int found,
+	const struct page *page, const char *event, const struct err *err,
+	struct problem *problem);
 
 /* The answer; data, an array, is given away. A new reference. */
 json_t *list_json_render(json_t *data, bool has_more);
