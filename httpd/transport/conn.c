@@ -414,19 +414,25 @@ static void intercept(struct conn *conn)
 		on_conn_event, evcon);
 }
 
-/* The last address of X-Forwarded-For: the one that our proxy has added. */
+/* The last address of the last X-Forwarded-For is the one that our proxy has
+ * added: some write it behind what the client says, some into a field of its
+ * own. */
 static bool client_of_proxy(struct conn *conn, const struct http_head *head)
 {
-	const struct span *field = http_head_field(head, "X-Forwarded-For");
 	_cleanup_free_ char *address = NULL;
+	size_t i = head->fields_n, start;
+	struct span list;
 	const char *comma;
-	size_t start;
 
-	if (field == NULL)
+	while (i > 0 &&
+		!span_is_nocase(head->fields[i - 1].name, "X-Forwarded-For"))
+		i--;
+	if (i == 0)
 		return false;
-	comma = memrchr(field->data, ',', field->len);
-	start = comma ? (size_t)(comma - field->data) + 1 : 0;
-	address = str_trim(field->data + start, field->len - start);
+	list = head->fields[i - 1].value;
+	comma = memrchr(list.data, ',', list.len);
+	start = comma ? (size_t)(comma - list.data) + 1 : 0;
+	address = str_trim(list.data + start, list.len - start);
 	if (*address == '\0' ||
 		address[strspn(address, "0123456789abcdefABCDEF.:")])
 		return false;

@@ -10,8 +10,10 @@
 #include <event2/event.h>
 #include <string.h>
 
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "httpd/gate/request.h"
 #include "httpd/http/http1.h"
 #include "httpd/transport/conn.h"
 #include "httpd/transport/listener.h"
@@ -346,6 +348,47 @@ static void test_trailers(void **state)
 	http_client_free(client);
 }
 
+/* Whatever the client says of itself, our proxy speaks last: behind a comma, or
+ * in a field of its own. Without a proxy nobody is believed. */
+static void test_client_address(void **state)
+{
+	static const struct {
+		bool behind_proxy;
+		const char *fields, *client;
+	} cases[] = {
+		{false, "X-Forwarded-For: 192.0.2.1\r\n", "127.0.0.1"},
+		{true, "X-Forwarded-For: 192.0.2.1\r\n", "192.0.2.1"},
+		{true, "X-Forwarded-For: 10.0.0.1, 2001:db8::1\r\n",
+			"2001:db8::1"},
+		{true,
+			"X-Forwarded-For: 10.0.0.1\r\nVia: x\r\n"
+			"x-forwarded-for: 192.0.2.1\r\n",
+			"192.0.2.1"},
+		{true, "X-Forwarded-For: 10.0.0.1, nobody\r\n", "127.0.0.1"},
+		{true, "X-Forwarded-For: 10.0.0.1,\r\n", "127.0.0.1"},
+		{true, "Via: x\r\n", "127.0.0.1"},
+	};
+	struct http_rig *rig = *state;
+	struct http_client *client = http_client_new(rig);
+
+	rig->hold = true;
+	rig->shared.is_admin = true;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		free(rig->worker.conf->admin.url);
+		rig->worker.conf->admin.url = mem_strdup(
+			cases[i].behind_proxy ? "https://mail.example" : "");
+		say(client, "GET /here HTTP/1.1\r\nHost: h\r\n");
+		say(client, cases[i].fields);
+		say(client, "\r\n");
+		while (rig->held == NULL)
+			http_rig_wait(rig);
+		assert_string_equal(rig->held->client, cases[i].client);
+		http_rig_release(rig);
+		http_client_hear(client, STATUS(200), (int)i + 1);
+	}
+	http_client_free(client);
+}
+
 /* The client is gone before its answer is there. */
 static void test_client_gone(void **state)
 {
@@ -455,6 +498,7 @@ int main(void)
 		TEST(half_closed_while_busy),
 		TEST(cut_off),
 		TEST(trailers),
+		TEST(client_address),
 		TEST(client_gone),
 		TEST(expired),
 		TEST(busy_does_not_expire),
