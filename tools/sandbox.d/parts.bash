@@ -18,7 +18,7 @@ all_parts="httpd milter events sink postfix"
 sink_user=nobody
 
 port_of() {
-	cat "$dir/run/$1.port"
+	echo "$(<"$dir/run/$1.port")"
 }
 
 # Sets $command to the words that start the part.
@@ -44,7 +44,7 @@ watch_part() {
 		wait $! || status=$?
 		rm -f "$dir/$part.pid"
 		echo "$part $! ended with status $status"
-		touch "$dir/run/$part.ended"
+		: >"$dir/run/$part.ended"
 		[ -e "$dir/run/$part.stopped" ] || sleep 0.3
 	done
 	rm -f "$dir/run/$part.watch"
@@ -133,7 +133,7 @@ watcher_is_gone() {
 	local pid
 	pid=$(pid_in "$dir/$1.pid") || {
 		! pid_in "$dir/run/$1.watch" >/dev/null
-		return
+		return $? # in a trap it would be that of what came before
 	}
 	[ "$pid" = "${told:-}" ] || kill -TERM "$pid" 2>/dev/null || true
 	told=$pid
@@ -142,7 +142,7 @@ watcher_is_gone() {
 
 stop_watched() {
 	local part=$1 pid told=
-	touch "$dir/run/$part.stopped"
+	: >"$dir/run/$part.stopped"
 	wait_until 45 watcher_is_gone "$part" && return 0
 	echo "sandbox: $part does not stop, killing it" >&2
 	for pid in "$dir/$part.pid" "$dir/run/$part.watch"; do

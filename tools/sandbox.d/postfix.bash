@@ -162,13 +162,15 @@ make_queue() (
 )
 
 master_pid() {
-	tr -d ' ' <"$dir/queue/pid/master.pid" 2>/dev/null
+	local pid
+	read -r pid 2>/dev/null <"$dir/queue/pid/master.pid" && echo "$pid"
 }
 
-# The master holds a lock as long as it lives.
+# The master is at home in the queue folder as long as it lives; a number that is
+# somebody else's by now is of one who is elsewhere.
 postfix_is_up() {
-	[ -e "$dir/queue/pid/master.pid" ] &&
-		postfix -c "$dir/postfix" status 2>/dev/null
+	local pid
+	pid=$(master_pid) && [ "/proc/$pid/cwd" -ef "$dir/queue" ]
 }
 
 postfix_is_ready() {
@@ -187,9 +189,14 @@ start_postfix() {
 	wait_until 30 postfix_ready_or_ended && postfix_is_ready
 }
 
+postfix_is_down() {
+	! postfix_is_up
+}
+
+# As `postfix stop` does it, which looks for the end once a second.
 stop_postfix() {
-	! postfix_is_up ||
-		postfix -c "$dir/postfix" stop >>"$dir/log/setup.log" 2>&1
+	! postfix_is_up || kill "$(master_pid)" 2>/dev/null || true
+	wait_until 30 postfix_is_down
 }
 
 # A quick pickup has read the W and closed before postkick writes the NUL behind

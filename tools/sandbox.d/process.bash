@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # shared with tools/sandbox
-# Processes and ports, for tools/sandbox; needs $dir.
+# Processes and ports, for tools/sandbox; needs $dir. What is done again and again
+# starts no process where bash can do it itself: tests make hundreds of sandboxes.
 
 # Whether the process lives and is one of this sandbox: a number read from a
 # file may long belong to somebody else. Each command line names the folder; a
@@ -8,8 +9,8 @@
 is_ours() {
 	local words
 	[ -n "${1:-}" ] || return 1
-	words=$(tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline") || return 1
-	[[ $words == *"$dir/"* ]]
+	{ mapfile -d '' words <"/proc/$1/cmdline"; } 2>/dev/null || return 1
+	[[ ${words[*]} == *"$dir/"* ]]
 }
 
 # The number in a pid file, if its process is ours.
