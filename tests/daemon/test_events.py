@@ -269,7 +269,6 @@ def test_local_alias(fates):
 def test_gone_for_a_while(fates):
     """A day behind: the log was rotated twice meanwhile, and packed."""
     log = fates.box.dir / "log/postfix.log"
-    config = fates.box.env["POSTFIX_CONFIG"]
     ids = [fates.send(address("fine"))]
     fates.wait(ids[0], "delivered")
     fates.box.stop("events")
@@ -281,7 +280,7 @@ def test_gone_for_a_while(fates):
         )
         rotated = log.with_name(f"postfix.log.{round}")
         log.rename(rotated)
-        subprocess.run(["postfix", "-c", config, "reload"], check=True, capture_output=True)
+        fates.box.reload_postfix()
         packed = gzip.compress(rotated.read_bytes())
         times = rotated.stat()
         rotated.unlink()

@@ -193,8 +193,7 @@ def test_what_is_not_ours_is_left_alone(own_box, to):
     box = own_box("--postconf", "error_transport = retry",
                   "--postconf", "relay_transport = retry")
     box.postconf("transport_maps=inline:{ {defer.test = retry:4.3.5 later} }")
-    subprocess.run(["postfix", "-c", box.env["POSTFIX_CONFIG"], "reload"],
-                   check=True, capture_output=True, timeout=60)
+    box.reload_postfix()
     theirs = hold_by_others(box, to)
     ours = forge(box, "example.com", to)
     assert [row["queue_id"] for row in held(box, "list")] == [ours]

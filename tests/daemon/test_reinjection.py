@@ -1,7 +1,6 @@
 """A content filter that gets mail from Postfix and gives it back over SMTP."""
 
 import socket
-import subprocess
 
 import pytest
 from harness import Sandbox, wait_for
@@ -30,9 +29,7 @@ def box(request):
                 f"127.0.0.1:{sandbox.back} inet n - y - - smtpd\n"
                 "  -o receive_override_options=no_milters\n"
             )
-        subprocess.run(
-            ["postfix", "-c", sandbox.env["POSTFIX_CONFIG"], "reload"], check=True, timeout=60
-        )
+        sandbox.reload_postfix()
         wait_for("the second smtpd", lambda: listens(sandbox.back))
         yield sandbox
         sandbox.failed = request.session.testsfailed > 0

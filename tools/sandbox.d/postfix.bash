@@ -118,7 +118,6 @@ enable_postern() {
 			die "postfix-conf/enable failed"
 		[ -z "$made" ] || keep_enabled
 	fi
-	age_main_cf
 }
 
 keep_enabled() {
@@ -185,6 +184,7 @@ start_postfix() {
 	! postfix_is_up || return 0
 	# Without a look at all files, which takes longer than all the rest.
 	touch "$dir/queue/quick-start"
+	age_main_cf
 	postfix -c "$dir/postfix" start >>"$dir/log/setup.log" 2>&1 || return 1
 	wait_until 30 postfix_ready_or_ended && postfix_is_ready
 }
