@@ -13,6 +13,7 @@
 #include "core/base/str.h"
 #include "core/base/version.h"
 #include "httpd/json/json_field.h"
+#include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"

@@ -21,6 +21,7 @@
 #include "core/postfix/postfix_run.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_event.h"
+#include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"

@@ -27,6 +27,7 @@
 #include "core/story/story.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
+#include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/send/send.h"
 #include "httpd/transport/reply.h"

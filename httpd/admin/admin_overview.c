@@ -23,6 +23,7 @@
 #include "core/store/store_key.h"
 #include "core/store/store_refusal.h"
 #include "httpd/json/json_field.h"
+#include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/transport/reply.h"

@@ -20,6 +20,7 @@
 #include "core/store/store_exemption.h"
 #include "core/store/store_key.h"
 #include "httpd/json/json_field.h"
+#include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/work_pool.h"

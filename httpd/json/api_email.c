@@ -18,6 +18,7 @@
 #include "httpd/gate/request.h"
 #include "httpd/http/uri.h"
 #include "httpd/json/email_json.h"
+#include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/send/send.h"
 #include "httpd/transport/reply.h"

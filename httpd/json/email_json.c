@@ -18,6 +18,7 @@
 #include "core/mime/mime_header.h"
 #include "httpd/http/problem.h"
 #include "httpd/json/json_field.h"
+#include "httpd/json/json_query.h"
 #include "httpd/json/json_long.h"
 
 /* Bounds of the interface; that of `to` holds whatever the setting. */

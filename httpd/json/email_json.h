@@ -9,9 +9,10 @@
 
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
-#include "httpd/json/list_json.h"
 #include "httpd/send/outgoing.h"
 #include "httpd/http/problem.h"
+
+struct json_query;
 
 /* How many recipients an email may have, unless the settings say otherwise. */
 enum { EMAIL_JSON_RECIPIENTS = 50 };

@@ -6,6 +6,7 @@
 
 #include "core/base/mem.h"
 #include "httpd/http/uri.h"
+#include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "tests/fuzz/fuzz.h"
 
