@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from harness import wait_for
+from harness.admin import Admin
 from harness.httpd import check_problem
 
 UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
@@ -19,7 +20,10 @@ def wait_for_status(httpd, status):
 
 @pytest.fixture
 def box(own_box):
-    return own_box("--set", "http.workers=1")  # each looks for itself
+    return own_box(
+        "--set", "http.workers=1",  # each looks for itself
+        "--set", "admin.metrics=loopback",
+    )
 
 
 @pytest.fixture
@@ -36,9 +40,21 @@ def check_refused(box, email):
     assert "database_gone" in box.log("httpd")
 
 
+def check_told(box):
+    """Who watches it is told, though nobody can log in."""
+    admin = Admin(box)
+    wait_for("a load balancer to know",
+             lambda: admin.request("GET", "/readyz").status_code == 503)
+    metrics = admin.request("GET", "/metrics", own_page=False)
+    assert metrics.status_code == 200
+    assert 'postern_part_up{part="store"} 0\n' in metrics.text
+    assert "postern_http_requests_total{" in metrics.text
+
+
 def test_moved_away_and_back(box, file, email, to):
     os.rename(file, file.with_name("aside"))
     check_refused(box, email)
+    check_told(box)
     os.rename(file.with_name("aside"), file)
     wait_for_status(box.httpd(), 404)
     assert "database_back" in box.log("httpd")
