@@ -206,7 +206,7 @@ static int run_set(const struct call *call, struct report *report, struct err *e
 static int run_passwd(
 	const struct call *call, struct report *report, struct err *err)
 {
-	char stored[SECRET_PASSWORD_SIZE];
+	char stored[SECRET_PASSWORD_SIZE], left[80] = "";
 	struct user user;
 	int64_t tokens = 0;
 	int result;
@@ -226,15 +226,15 @@ static int run_passwd(
 	if (result > 0) {
 		user.password_us = call->now_us;
 		report_add(report, &user);
-		report_note(report,
-			"user %s has a new password and is logged out "
-			"everywhere",
-			user.login);
 		if (tokens)
-			report_note(report,
-				"%" PRId64 " of their tokens stay good, see "
+			snprintf(left, sizeof(left),
+				"\n%" PRId64 " of their tokens stay good, see "
 				"postern token list",
 				tokens);
+		report_note(report,
+			"user %s has a new password and is logged out "
+			"everywhere%s",
+			user.login, left);
 	}
 	store_user_clear(&user);
 	return result < 0 ? -1 : 0;

@@ -159,6 +159,7 @@ static void test_password_and_tokens(void **state)
 	run_ok("token create ann --name two --days 3");
 	run_with(PASSWORD "\n", "user passwd ann");
 	assert_int_equal(at.status, EX_OK);
+	assert_says(at.out, "ann has a new password and is logged out");
 	assert_says(at.out, "2 of their tokens stay good");
 }
 
