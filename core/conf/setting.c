@@ -284,7 +284,7 @@ int setting_parse(const struct setting *setting, const char *text,
 		return parse_choice(setting, text, conf, err);
 	/* 0 needs no unit. */
 	if (str_amount(text, types[setting->type].units, &number) < 0 &&
-		str_int(text, 0, 0, &number) < 0)
+		(str_amount(text, plain_units, &number) < 0 || number != 0))
 		return refuse(setting, text, err);
 	if (number < setting->min || number > setting->max)
 		return refuse(setting, text, err);

@@ -174,6 +174,8 @@ static void test_bad_values(void **state)
 	} cases[] = {
 		{"http", "workers", "", "a whole number from 0 to 256"},
 		{"http", "workers", "-1", "a whole number from 0 to 256"},
+		{"http", "workers", "-0", "a whole number from 0 to 256"},
+		{"http", "drain_timeout", "-0", "a duration"},
 		{"http", "workers", "257", "a whole number from 0 to 256"},
 		{"http", "workers", "two", "\"two\" is not a whole number"},
 		{"http", "workers", "2.5", "\"2.5\" is not a whole number"},
