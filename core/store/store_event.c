@@ -721,7 +721,7 @@ int store_log_silence(struct db *db, int64_t from_us, int64_t to_us,
 	int64_t *since_us_r, struct err *err)
 {
 	enum { LOOK_MAX = 1000 };
-	static const char sql_silent[] =
+	static const char sql_open[] =
 		"SELECT s.decided_us FROM (SELECT e.seq, e.decided_us,"
 		" e.last_event, e.state FROM email e"
 		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
@@ -731,11 +731,22 @@ int store_log_silence(struct db *db, int64_t from_us, int64_t to_us,
 		" WHERE s.last_event = 'sent' AND s.state = 'sent'"
 		" AND NOT EXISTS"
 		" (SELECT 1 FROM hop h WHERE h.email = s.seq) LIMIT 1";
+	/* Those that the queue no longer had are closed. */
+	static const char sql_lost[] =
+		"SELECT e.decided_us FROM event v"
+		" CROSS JOIN email e ON e.seq = v.email"
+		" WHERE v.seq > (SELECT max(seq) FROM event) - $max"
+		" AND v.kind = 'unknown' AND e.state = 'sent'"
+		" AND e.last_event = 'sent'"
+		" AND e.decided_us >= $from AND e.decided_us < $to"
+		" AND NOT EXISTS (SELECT 1 FROM hop h WHERE h.email = e.seq)"
+		" ORDER BY v.seq DESC LIMIT 1";
+	const struct db_param *params = DB_PARAMS(DB_INT("$from", from_us),
+		DB_INT("$to", to_us), DB_INT("$max", LOOK_MAX));
+	int found = row_number(db, sql_open, params, since_us_r, err);
 
-	return row_number(db, sql_silent,
-		DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us),
-			DB_INT("$max", LOOK_MAX)),
-		since_us_r, err);
+	return found != 0 ? found
+			  : row_number(db, sql_lost, params, since_us_r, err);
 }
 
 int store_gap_add(struct db *db, const char *source, const char *why,

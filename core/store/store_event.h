@@ -204,8 +204,9 @@ struct log_state {
 };
 int store_log_state(struct db *db, struct log_state *state_r, struct err *err);
 /* Whether the log told nothing of an email that Postfix has had since from_us
- * or later, and before to_us, among the newest that are not at their end: 1 and
- * since when Postfix has it, 0, -1. */
+ * or later, and before to_us, among the newest that are not at their end or of
+ * which the queue told that they are gone: 1 and since when Postfix has it, 0,
+ * -1. */
 int store_log_silence(struct db *db, int64_t from_us, int64_t to_us,
 	int64_t *since_us_r, struct err *err);
 

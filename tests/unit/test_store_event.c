@@ -398,14 +398,15 @@ static void test_open(void **state)
 }
 
 /* One that the log has told of, and that waits, hides none of which it has told
- * nothing. */
+ * nothing; nor does it that the queue no longer has this one. */
 static void test_silence(void **state)
 {
+	static const char sql_last[] = "SELECT max(seq) FROM email";
 	struct temp_db *temp = *state;
 	struct hop hop = {.queue_id = (char *)"4X", .since_us = 1000, .n = -1};
 	struct temp_tenant tenant;
 	struct email email;
-	int64_t since_us;
+	int64_t since_us, silent;
 
 	hop.email = begin(temp);
 	OK(store_hop_add(temp->db, &hop, &why));
@@ -420,6 +421,22 @@ static void test_silence(void **state)
 	assert_int_equal(
 		store_log_silence(temp->db, 1, 5000, &since_us, NULL), 1);
 	assert_int_equal(since_us, 2000);
+	assert_int_equal(
+		store_log_silence(temp->db, 1, 2000, &since_us, NULL), 0);
+
+	silent = temp_db_number(temp->db, sql_last);
+	for (int64_t n = 0; n < 3; n++)
+		add(temp, silent, n, FACT_LOST, &"abc"[n], 3000);
+	check_open(temp, 1, 0, 3);
+	since_us = 0;
+	assert_int_equal(
+		store_log_silence(temp->db, 1, 5000, &since_us, NULL), 1);
+	assert_int_equal(since_us, 2000);
+	assert_int_equal(
+		store_log_silence(temp->db, 1, 2000, &since_us, NULL), 0);
+	/* What went lost after a line of the log is another matter. */
+	for (int64_t n = 0; n < 3; n++)
+		add(temp, hop.email, n, FACT_LOST, &"def"[n], 3000);
 	assert_int_equal(
 		store_log_silence(temp->db, 1, 2000, &since_us, NULL), 0);
 }
