@@ -10,7 +10,7 @@ import threading
 from harness import wait_for
 from harness.sandbox import SANITIZED
 
-MANY = 20_000 if SANITIZED else 40_000
+MANY = 5_000 if SANITIZED else 40_000
 
 
 class Store:
