@@ -4,7 +4,7 @@ import pytest
 from harness.form import in_turn
 from harness.httpd import check_problem
 
-GOOD = {"from": "hello@example.com", "to": "x@dst.test", "text": "x"}
+GOOD = {"from": "hello@example.com", "to": "refused@dst.test", "text": "x"}
 FORMAT = "needs to follow the `email@example.com` or `Name <email@example.com>`"
 
 
@@ -248,6 +248,5 @@ def test_nothing_refused_was_delivered(box, httpd, email, to):
     """Runs after the others: what they sent would have come before this."""
     httpd.send(email)
     box.sink.find(to=to)
-    assert not box.sink.now(to="x@dst.test")
     assert not box.sink.now(to="refused@dst.test")
     assert not box.sink.now(to="v@dst.test")
