@@ -388,7 +388,10 @@ static int confirm(struct db *db, void *arg, struct err *err)
 	secret_wipe(secret, sizeof(secret));
 	if (found < 0)
 		return -1;
-	if (found == 0 || step == 0)
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"no codes are being turned on: begin again");
+	if (step == 0)
 		return err_set(err, ERR_INVALID,
 			"the `code` is not right: it changes every 30 seconds, "
 			"and the phone's clock has to be right");

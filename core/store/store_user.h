@@ -87,8 +87,9 @@ int store_user_remove(
  * user, -1, with ERR_EXISTS when codes are on. */
 int store_user_totp_start(struct db *db, const char *id,
 	uint8_t secret_r[static TOTP_SECRET_LEN], struct err *err);
-/* Turns them on, by a code of that secret, and gives new recovery codes: 1, 0
- * no such user, -1, with ERR_INVALID for a wrong code. */
+/* Turns them on, by a code of that secret, and gives new recovery codes: 1, or
+ * -1, with ERR_INVALID for a wrong code, ERR_NOT_FOUND when there is no secret
+ * to be confirmed. */
 enum { USER_RECOVERY_CODES = 8 };
 int store_user_totp_confirm(struct db *db, const char *id, const char *code,
 	int64_t now_us,

@@ -546,13 +546,20 @@ void admin_session_confirm_codes(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 	struct admin_job *job;
 	json_t *body;
+	size_t n = 0;
 
 	if (json_field_parse_request(request, &body, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	if (check_throttle(request, request->admission.session.login, &problem) <
-		0) {
+	/* What is none is no guess. */
+	text_of(body, "code", &n);
+	if (n != 1 || json_object_size(body) != 1)
+		problem_set(&problem, PROBLEM_VALIDATION,
+			"The body must have the text `code` alone.");
+	if (problem.kind != PROBLEM_NONE ||
+		check_throttle(request, request->admission.session.login,
+			&problem) < 0) {
 		admin_body_free(body);
 		reply_problem(request, &problem);
 		return;

@@ -206,6 +206,22 @@ def test_guessed_codes_of_a_new_secret(own_box):
     wait_for("the throttle", confirm)
 
 
+def test_codes_that_are_not_begun(own_box):
+    """Whoever finds a browser cannot keep its user from the login with codes
+    that are none."""
+    user = User(own_box())
+    confirm = ("POST", "/admin/totp/confirm")
+    for _ in range(7):
+        assert user.browser.status(*confirm, json={"code": "000000"}) == 404
+        assert user.browser.status(*confirm, json={}) == 422
+        assert user.browser.status(*confirm, json={"code": 1}) == 422
+    assert user.login().status_code == 200
+    user.turn_on()
+    for _ in range(7):
+        assert user.browser.status(*confirm, json={"code": "000000"}) == 404
+    assert user.login(code=totp_code(user.secret)).status_code == 200
+
+
 def test_who_has_lost_the_phone(box, user):
     user.turn_on()
     link = box.cli("user", "link", user.name)["url"]

@@ -395,7 +395,7 @@ static void test_codes(void **state)
 	fails(store_user_totp_start(db, ann.id, other, &err), &err, ERR_EXISTS);
 	code_at(secret, 1, code);
 	fails(store_user_totp_confirm(db, ann.id, code, NOW, codes, &err), &err,
-		ERR_INVALID);
+		ERR_NOT_FOUND);
 
 	expect_code(db, "ann", NULL, NOW, USER_CODE_MISSING);
 	expect_code(db, "ann", "", NOW, USER_CODE_WRONG);
