@@ -32,9 +32,8 @@ ROOM = ("--set", "http.max_inflight_bytes=4G")
 
 # Where Postfix's queue and the destination are. On a disk without a journal the
 # making of files costs many times what it costs on others, in the shared part.
-MEMORY = "/dev/shm"
-ENOUGH = 4 << 30
-folder = "/tmp"
+IMAGE_SIZE = 4 << 30
+folder = None  # in memory, where there is room
 
 
 @contextlib.contextmanager
@@ -44,14 +43,12 @@ def queue_on(place):
     Postfix, too, waits for the disk."""
     global folder
     if place == "memory":
-        fits = os.path.isdir(MEMORY) and shutil.disk_usage(MEMORY).free > ENOUGH
-        folder = MEMORY if fits else "/tmp"
         yield
         return
     with tempfile.TemporaryDirectory(prefix="postern.", dir="/var/tmp") as own:
         image, folder = Path(own, "image"), str(Path(own, "queue"))
         with open(image, "wb") as file:
-            file.truncate(ENOUGH)
+            file.truncate(IMAGE_SIZE)
         os.mkdir(folder)
         subprocess.run(["/sbin/mkfs.ext4", "-q", image], check=True)
         subprocess.run(["mount", "-o", "loop", image, folder], check=True)
