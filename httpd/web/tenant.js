@@ -78,8 +78,9 @@ export const subdomains = [
 ];
 
 // A list() of all rows that a route answers, with a search, which stays hidden
-// while isFew(all). texts(row) is what is searched; fits(row, values) narrows by
-// more fields; empty(all) tells that there is none.
+// until there is much to be searched, or something is. texts(row) is what is
+// searched; fits(row, values) narrows by more fields; empty(all) tells that there
+// is none.
 export function searched({
   from,
   query,
@@ -98,13 +99,14 @@ export function searched({
     fields: [{ name: "search", label: "Search", type: "search", placeholder }, ...known.filter(), ...fields],
     change: () => rows.reload(),
   });
+  search.element.hidden = true;
   const rows = list({
     ...options,
     empty: () => empty(all),
     load: async () => {
       all = (await get(from)).data;
       const now = search.values();
-      search.element.hidden = isFew(all);
+      search.element.hidden &&= isFew(all) && !Object.values(now).some(Boolean);
       const isWanted = (row) =>
         matches(now.search, ...texts(row)) && (!now.company || row.company_id === now.company) && fits(row, now);
       return { data: all.filter(isWanted), has_more: false };

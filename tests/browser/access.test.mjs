@@ -108,6 +108,28 @@ describe("addresses", () => {
     await visitor.leave();
   });
 
+  it("with a search show it, however little there is to be searched", async () => {
+    const alone = await t.newTenant();
+    const visitor = await browser.visitor({
+      user: await t.newUser({ company: alone.id }),
+    });
+    for (const [place, one] of [
+      ["domains", alone.domain],
+      ["users", "owner-"],
+    ]) {
+      await visitor.go(place);
+      await visitor.see(one);
+      const search = visitor.page.getByRole("searchbox");
+      assert.equal(await search.isVisible(), false);
+      await visitor.go(`${place}?search=nothing`);
+      await visitor.see(/^No \w+ fits$/);
+      await search.fill(one);
+      await visitor.see(one);
+      assert.equal(await search.isVisible(), true);
+    }
+    await visitor.leave();
+  });
+
   it("name the overview, too", async () => {
     const visitor = await browser.visitor({ user: owner });
     await visitor.page.goto("/#/overview");
