@@ -131,7 +131,7 @@ class Sandbox:
             print(f"logs and mail are kept in {self.dir}")
         else:
             shutil.rmtree(self.dir)
-        assert not faults, faults
+        assert not faults, f"at fault: {faults}"
 
     def stop(self, part):
         self._tool("stop", self.dir, part)
