@@ -7,7 +7,7 @@
  * admission_company(); no handler checks either.
  *
  * The row of a change names the function that makes it, by the functions of the
- * store that the command uses; admin_change() does the rest.
+ * store that the command uses; admin_submit_change() does the rest.
  */
 #ifndef POSTERN_HTTPD_ADMIN_ADMIN_H
 #define POSTERN_HTTPD_ADMIN_ADMIN_H

@@ -7,8 +7,8 @@
  * login needs a code is told only to who has the password; a password is
  * verified in the pool and wiped with the request.
  *
- * Threads: the worker's; functions run_*() are the committer's, verify() is the
- * pool's.
+ * Threads: the worker's; run_session() and admin_session_end() are the
+ * committer's, verify() is the pool's.
  */
 #include "httpd/admin/admin.h"
 
