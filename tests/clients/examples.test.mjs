@@ -3,13 +3,16 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { examples } from "../../httpd/web/examples.js";
 import { delivered } from "./sink.mjs";
+
+// To Node.js 18 a file named .js is no module when no package.json says so.
+const module = await readFile(new URL("../../httpd/web/examples.js", import.meta.url));
+const { examples } = await import(`data:text/javascript;base64,${module.toString("base64")}`);
 
 const here = dirname(fileURLToPath(import.meta.url));
 const run = promisify(execFile);

@@ -507,7 +507,7 @@ describe("events", () => {
     const times = seen.map((item) => item.timestamp);
     assert.deepEqual(
       times,
-      times.toSorted((a, b) => b - a),
+      [...times].sort((a, b) => b - a),
     );
   });
 
