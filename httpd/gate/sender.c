@@ -16,21 +16,20 @@ static const struct refusal refusals[][SENDER_PLACES] = {
 	[RULES_NO_SCOPE] =
 		{
 			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
-				" is not allowed to send: the key lacks the "
-				"scope "
-				"sending"},
+				" is not allowed to send: "
+				"the key lacks the scope sending"},
 			[SENDER_OF_EMAIL] = {PROBLEM_RESTRICTED_KEY, NULL,
 				"This API key is not allowed to send emails."},
 		},
 	[RULES_KEY_RESTRICTED] =
 		{
 			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
-				" is not allowed to send: the key is bound to "
-				"another "
-				"domain"},
-			[SENDER_OF_EMAIL] =
-				{PROBLEM_RESTRICTED_KEY, "This API key is not authorized to send emails from ",
-					""},
+				" is not allowed to send: "
+				"the key is bound to another domain"},
+			[SENDER_OF_EMAIL] = {PROBLEM_RESTRICTED_KEY,
+				"This API key is not authorized "
+				"to send emails from ",
+				""},
 		},
 	[RULES_INACTIVE] =
 		{
@@ -44,9 +43,8 @@ static const struct refusal refusals[][SENDER_PLACES] = {
 			[SENDER_OF_PATH] = {PROBLEM_NOT_FOUND,
 				"Domain not found: ", ""},
 			[SENDER_OF_EMAIL] = {PROBLEM_DOMAIN, "The ",
-				" domain is not verified. Please, add and "
-				"verify your "
-				"domain."},
+				" domain is not verified. "
+				"Please, add and verify your domain."},
 		},
 };
 

@@ -21,11 +21,12 @@ int json_query_read_text(const char *text, const char *const *names,
 	memset(query_r, 0, sizeof(*query_r));
 	query_r->text = text;
 	for (size_t n = 0; names[n]; n++) {
-		int given = query_get(
-			text, names[n], query_r->params[n].value, problem);
+		int given;
 
 		/* The last one stays empty. */
 		assert(n + 1 < ARRAY_SIZE(query_r->params));
+		given = query_get(
+			text, names[n], query_r->params[n].value, problem);
 		if (given < 0)
 			return -1;
 		query_r->params[n].name = names[n];
