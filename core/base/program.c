@@ -111,7 +111,7 @@ int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r,
 	struct err *err)
 {
 	int64_t deadline_us = clock_monotonic_us() + timeout_ms * 1000;
-	int complaints = program_file("complaints", err);
+	int complaints = program_complaints(err);
 	int fds[2], status, result = -1;
 	pid_t pid;
 
@@ -150,12 +150,27 @@ int program_file(const char *name, struct err *err)
 	return file;
 }
 
-char *program_last_line(int file)
+/* It has its full size from the beginning, most of it a hole, and cannot grow. */
+int program_complaints(struct err *err)
+{
+	int file = memfd_create("complaints", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (file >= 0 && ftruncate(file, PROGRAM_COMPLAINTS_MAX) == 0 &&
+		fcntl(file, F_ADD_SEALS, F_SEAL_GROW) == 0)
+		return file;
+	err_set(err, ERR_TEMPORARY, "cannot make a file in memory: %s",
+		strerror(errno));
+	if (file >= 0)
+		close(file);
+	return -1;
+}
+
+char *program_last_line(int complaints)
 {
 	char tail[LINE_BYTES];
-	off_t size = lseek(file, 0, SEEK_END);
+	off_t size = lseek(complaints, 0, SEEK_CUR);
 	off_t from = size > LINE_BYTES ? size - LINE_BYTES : 0;
-	ssize_t len = pread(file, tail, sizeof(tail), from);
+	ssize_t len = pread(complaints, tail, (size_t)(size - from), from);
 	const char *line;
 
 	while (len > 0 && ascii_is_space(tail[len - 1]))

@@ -10,7 +10,10 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 
-enum { PROGRAM_OUTPUT_MAX = 1024 * 1024 };
+enum {
+	PROGRAM_OUTPUT_MAX = 1024 * 1024,
+	PROGRAM_COMPLAINTS_MAX = 16 * 1024 * 1024,
+};
 
 /* Runs argv (ended by NULL; argv[0] is a path, or searched in PATH) without a
  * shell and without input, and appends its standard output to output_r. Blocks
@@ -39,8 +42,12 @@ int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r,
 
 /* A file in memory, for what a program reads or prints. The caller closes it. */
 int program_file(const char *name, struct err *err);
-/* The last line that is in it, which says why a program failed; "" for none. A
- * new string. */
-char *program_last_line(int file);
+/* The same for the standard error of a program: writing more than
+ * PROGRAM_COMPLAINTS_MAX to it fails. What was written ends where the program
+ * is in it (SEEK_CUR). */
+int program_complaints(struct err *err);
+/* The last line of them, which says why a program failed; "" for none. A new
+ * string. */
+char *program_last_line(int complaints);
 
 #endif

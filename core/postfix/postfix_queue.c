@@ -152,15 +152,13 @@ static void start_argv(
 }
 
 /* What is in the file from its beginning. */
-static void read_file(int file, struct buf *text)
+static void read_complaints(int complaints, struct buf *text)
 {
-	off_t at = 0;
-	ssize_t n;
+	size_t len = (size_t)lseek(complaints, 0, SEEK_CUR);
+	ssize_t n = pread(complaints, buf_reserve(text, len), len, 0);
 
-	while ((n = pread(file, buf_reserve(text, 65536), 65536, at)) > 0) {
+	if (n > 0)
 		buf_wrote(text, (size_t)n);
-		at += n;
-	}
 }
 
 static int fail(const char *program, int status, int errors, struct err *err)
@@ -181,7 +179,7 @@ static int fail(const char *program, int status, int errors, struct err *err)
 static int run(const struct strv *argv, int input, int output,
 	struct buf *errors, struct err *err)
 {
-	int complaints = program_file("errors", err);
+	int complaints = program_complaints(err);
 	int status, result = -1;
 	pid_t pid;
 
@@ -194,7 +192,7 @@ static int run(const struct strv *argv, int input, int output,
 	if (result == 0 && status != 0)
 		result = fail(argv->items[0], status, complaints, err);
 	if (result == 0 && errors)
-		read_file(complaints, errors);
+		read_complaints(complaints, errors);
 	close(complaints);
 	return result;
 }
@@ -278,7 +276,7 @@ int postfix_queue_each(const struct postfix_queue *queue,
 
 	start_argv(queue, "postqueue", &argv);
 	strv_add(&argv, "-j");
-	errors = program_file("errors", err);
+	errors = program_complaints(err);
 	if (errors < 0)
 		return -1;
 	if (pipe2(fds, O_CLOEXEC) < 0) {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/mem.h"
@@ -76,6 +77,27 @@ static void test_large_output(void **state)
 	assert_int_equal(err.code, ERR_TOO_LARGE);
 }
 
+/* Of a program that complains without end, memory gets a bounded part. */
+static void test_bounded_complaints(void **state)
+{
+	_cleanup_buf_ struct buf output = BUF_INIT;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(run("head -c 40000000 /dev/zero >&2 2>/dev/null;"
+			     " stat -L -c %s /dev/stderr",
+				 10000, &output, &err),
+		0);
+	assert_true(
+		strtoll(buf_str(&output), NULL, 10) <= PROGRAM_COMPLAINTS_MAX);
+	/* What it said before that is told, as ever. */
+	assert_int_equal(run("echo no >&2; head -c 40000000 /dev/zero >&2;"
+			     " exit 3",
+				 10000, &output, &err),
+		-1);
+	assert_int_equal(err.code, ERR_CONFIG);
+}
+
 static void test_no_program(void **state)
 {
 	char name[] = "/nonexistent/program";
@@ -93,6 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_large_output),
+		cmocka_unit_test(test_bounded_complaints),
 		cmocka_unit_test(test_no_program),
 	};
 
