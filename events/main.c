@@ -215,7 +215,8 @@ static int read_on(struct daemon *daemon, bool *failed)
 }
 
 /* Compares with the queue, when it is time, or lines may be missing, or the
- * last look failed, which is said once; and the log was read to its end. */
+ * last look failed; and the log was read to its end. That it fails is said
+ * once, and once that it works again. */
 static void repair(struct daemon *daemon)
 {
 	int64_t now_us = clock_monotonic_us();
@@ -233,6 +234,8 @@ static void repair(struct daemon *daemon)
 			 daemon->repair, clock_now_us(&clock_system), &err) < 0;
 	if (failed && !daemon->repair_failed)
 		log_warn(daemon->log, "repair_failed", "error", err.text);
+	if (!failed && daemon->repair_failed)
+		log_info(daemon->log, "repair_works_again");
 	daemon->repair_failed = failed;
 }
 
