@@ -302,7 +302,7 @@ int store_session_revoke_token(
 }
 
 int store_session_revoke_tokens(
-	struct db *db, const char *user_id, int64_t *n_r, struct err *err)
+	struct db *db, const char *user_id, struct err *err)
 {
 	static const char sql_get[] = SESSION_SELECT
 		" WHERE s.user_id = $user AND s.kind = 'token'";
@@ -310,7 +310,6 @@ int store_session_revoke_tokens(
 		"DELETE FROM admin_session"
 		" WHERE user_id = $user AND kind = 'token'";
 	const struct db_param *key = DB_PARAMS(DB_TEXT("$user", user_id));
-	int n;
 
 	if (audit_note_gone(db,
 		    &(struct audit_change){.action = "token.revoke",
@@ -320,11 +319,7 @@ int store_session_revoke_tokens(
 			    .key = key},
 		    err) < 0)
 		return -1;
-	n = db_change(db, sql_remove, key, err);
-	if (n < 0)
-		return -1;
-	*n_r = n;
-	return 0;
+	return db_change(db, sql_remove, key, err) < 0 ? -1 : 0;
 }
 
 int store_session_list_browsers(struct db *db, const char *user_id,

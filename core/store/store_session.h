@@ -96,9 +96,9 @@ int store_session_count_tokens(struct db *db, const char *user_id,
 /* Ends a token of a user of the company, or of any for NULL: 1, 0, -1. */
 int store_session_revoke_token(
 	struct db *db, const char *company_id, const char *id, struct err *err);
-/* Ends all tokens of a user; *n_r is how many. 0 or -1. */
+/* Ends all tokens of a user. 0 or -1. */
 int store_session_revoke_tokens(
-	struct db *db, const char *user_id, int64_t *n_r, struct err *err);
+	struct db *db, const char *user_id, struct err *err);
 
 /* The browser sessions of a user that are good now, the one used last first. */
 int store_session_list_browsers(struct db *db, const char *user_id,

@@ -263,7 +263,8 @@ static int drop_codes(struct db *db, const char *id, struct err *err)
 struct of_company {
 	const char *company_id;
 	const char *id;
-	int64_t tokens; /* of a reset: how many were revoked */
+	int64_t now_us; /* of a reset */
+	int64_t tokens; /* of a reset: how many were good until then */
 };
 
 static int reset(struct db *db, void *arg, struct err *err)
@@ -281,15 +282,17 @@ static int reset(struct db *db, void *arg, struct err *err)
 		return changed;
 	if (drop_codes(db, user->id, err) < 0 ||
 		store_user_end_sessions(db, user->id, NULL, err) < 0 ||
-		store_session_revoke_tokens(db, user->id, &user->tokens, err) < 0)
+		store_session_count_tokens(
+			db, user->id, user->now_us, &user->tokens, err) < 0 ||
+		store_session_revoke_tokens(db, user->id, err) < 0)
 		return -1;
 	return 1;
 }
 
 int store_user_reset(struct db *db, const char *company_id, const char *id,
-	int64_t *tokens_r, struct err *err)
+	int64_t now_us, int64_t *tokens_r, struct err *err)
 {
-	struct of_company user = {company_id, id, 0};
+	struct of_company user = {company_id, id, now_us, 0};
 	int changed = db_atomic(db, reset, &user, err);
 
 	if (changed > 0)
@@ -447,7 +450,7 @@ static int turn_off(struct db *db, void *arg, struct err *err)
 int store_user_totp_off(
 	struct db *db, const char *company_id, const char *id, struct err *err)
 {
-	struct of_company user = {company_id, id, 0};
+	struct of_company user = {company_id, id, 0, 0};
 
 	return db_atomic(db, turn_off, &user, err);
 }

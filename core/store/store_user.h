@@ -74,9 +74,9 @@ int store_user_set_role(struct db *db, const char *company_id, const char *id,
 int store_user_end_sessions(
 	struct db *db, const char *id, const char *keep, struct err *err);
 /* Takes the password and the codes away, with all sessions, links and tokens;
- * *tokens_r is how many of those there were. */
+ * *tokens_r is how many of those were good. */
 int store_user_reset(struct db *db, const char *company_id, const char *id,
-	int64_t *tokens_r, struct err *err);
+	int64_t now_us, int64_t *tokens_r, struct err *err);
 /* With all that they got in by. */
 int store_user_remove(
 	struct db *db, const char *company_id, const char *id, struct err *err);

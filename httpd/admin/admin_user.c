@@ -136,7 +136,8 @@ int admin_user_reset(struct db *db, struct admin_job *job, struct err *err)
 		return err_set(err, ERR_INVALID,
 			"nobody resets their own login: another owner does, or "
 			"`postern user passwd`");
-	found = store_user_reset(db, job->company_id, job->param, &tokens, err);
+	found = store_user_reset(
+		db, job->company_id, job->param, job->now_us, &tokens, err);
 	if (found <= 0)
 		return found;
 	job->answer = json_pack("{s:I}", "tokens_revoked", (json_int_t)tokens);

@@ -491,7 +491,7 @@ static void test_verified_change(void **state)
 			cases[i].now
 				? store_user_set_password(temp->db, NULL,
 					  ann.id, cases[i].now, NULL, 1, NULL)
-				: store_user_reset(temp->db, NULL, ann.id,
+				: store_user_reset(temp->db, NULL, ann.id, 1,
 					  &tokens, NULL),
 			1);
 		result = admin_run_change(temp->db, &job, &err);

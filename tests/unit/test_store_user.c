@@ -455,7 +455,8 @@ static void test_recovery_codes(void **state)
 	assert_int_equal(store_user_find(db, NULL, "ann", &ann, NULL), 1);
 	assert_int_equal(ann.recovery_codes, USER_RECOVERY_CODES);
 	/* Another's reset is not hers. */
-	assert_int_equal(store_user_reset(db, NULL, bob.id, &tokens, NULL), 1);
+	assert_int_equal(
+		store_user_reset(db, NULL, bob.id, NOW, &tokens, NULL), 1);
 	expect_code(db, "ann", codes[2], NOW, USER_CODE_GOOD);
 	expect_code(db, "bob", NULL, NOW, USER_CODE_GOOD);
 	store_user_clear(&ann);
@@ -474,13 +475,17 @@ static void test_reset(void **state)
 	make(db, &ann, SESSION_BROWSER, "browser", NOW + 60 * SECOND);
 	make(db, &ann, SESSION_TOKEN, "token", 0);
 	make(db, &ann, SESSION_TOKEN, "other", 0);
+	/* One that has ended is revoked too, but was good for nothing. */
+	make(db, &ann, SESSION_TOKEN, "ended", NOW + SECOND);
 	add_user(db, NULL, "bob", &bob);
 	make(db, &bob, SESSION_TOKEN, "bob's", 0);
 	assert_int_equal(
-		store_user_reset(db, "nobody's", ann.id, &tokens, NULL), 0);
+		store_user_reset(db, "nobody's", ann.id, NOW, &tokens, NULL), 0);
 	assert_true(opens(db, "browser", NOW));
 	assert_true(opens(db, "token", NOW));
-	assert_int_equal(store_user_reset(db, NULL, ann.id, &tokens, NULL), 1);
+	assert_int_equal(store_user_reset(db, NULL, ann.id, NOW + 2 * SECOND,
+				 &tokens, NULL),
+		1);
 	assert_int_equal(tokens, 2);
 	assert_false(opens(db, "browser", NOW));
 	assert_false(opens(db, "token", NOW));
@@ -488,7 +493,7 @@ static void test_reset(void **state)
 	assert_true(opens(db, "bob's", NOW));
 	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM audit"
 					    " WHERE action = 'token.revoke'"),
-		2);
+		3);
 	assert_int_equal(store_user_password(db, "ann", &got, &stored, NULL), 1);
 	assert_null(stored);
 	assert_true(got.password_us == 0);
