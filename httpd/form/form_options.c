@@ -8,6 +8,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/compose/mime_fields.h"
 #include "core/mime/mime_gmime.h"
 #include "core/mime/mime_header.h"
 #include "httpd/form/form.h"
@@ -139,21 +140,6 @@ static int take_variables_header(
 	return 0;
 }
 
-static int take_reply_to(struct options *options,
-	const struct form_field *field, struct problem *problem)
-{
-	struct addr_list *list = &options->outgoing->message.reply_to;
-
-	if (form_text_split(buf_str(&field->value), field->name, list, problem) <
-		0)
-		return -1;
-	if (list->n <= FORM_TEXT_ADDRS_MAX)
-		return 0;
-	return problem_set(problem, PROBLEM_BAD_REQUEST,
-		"Too many addresses in %.100s, max is %d", field->name,
-		FORM_TEXT_ADDRS_MAX);
-}
-
 static void add_header(
 	struct options *options, const char *name, const char *value)
 {
@@ -184,9 +170,8 @@ static int take_header(struct options *options, const struct form_field *field,
 			"cannot be set on a finished message");
 	if (str_eq_nocase(name, "message-id"))
 		return take_message_id(options, value, problem);
-	if (str_eq_nocase(name, "reply-to"))
-		return take_reply_to(options, field, problem);
-	if (!is_structural(name))
+	/* Read when all of them are there. */
+	if (!is_structural(name) || str_eq_nocase(name, "reply-to"))
 		add_header(options, name, value);
 	return 0;
 }
@@ -258,6 +243,64 @@ static int take_field(struct options *options, const struct form_field *field,
 	return 0;
 }
 
+static bool is_reply_to(const struct header *header)
+{
+	return str_eq_nocase(header->name, "reply-to");
+}
+
+static void drop_reply_to(struct header_list *headers)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < headers->n; i++) {
+		struct header *header = &headers->items[i];
+
+		if (is_reply_to(header)) {
+			free(header->name);
+			free(header->value);
+		} else {
+			headers->items[kept++] = *header;
+		}
+	}
+	headers->n = kept;
+}
+
+int form_options_read_reply_to(
+	struct mime_message *message, struct problem *problem)
+{
+	static const char name[] = "h:Reply-To";
+	struct addr_list *list = &message->reply_to;
+
+	for (size_t i = 0; i < message->headers.n; i++) {
+		const struct header *header = &message->headers.items[i];
+
+		if (!is_reply_to(header))
+			continue;
+		if (strlen(header->value) > MIME_FIELDS_MAX)
+			return bad(problem, name, "parameter is too long");
+		if (form_text_split(header->value, name, list, problem) < 0)
+			return -1;
+	}
+	if (list->n > FORM_TEXT_ADDRS_MAX)
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"Too many addresses in %s, max is %d", name,
+			FORM_TEXT_ADDRS_MAX);
+	drop_reply_to(&message->headers);
+	return 0;
+}
+
+/* Whether one may hold a variable: they are read when that is put in. */
+static bool reply_to_varies(const struct mime_message *message)
+{
+	for (size_t i = 0; i < message->headers.n; i++) {
+		const struct header *header = &message->headers.items[i];
+
+		if (is_reply_to(header) && strchr(header->value, '%'))
+			return true;
+	}
+	return false;
+}
+
 int form_options_check_template(const struct form *form, struct problem *problem)
 {
 	for (size_t i = 0; i < form->n; i++)
@@ -283,6 +326,8 @@ int form_options_parse(const struct form *form, int64_t now_us,
 
 	for (size_t i = 0; result == 0 && i < form->n; i++)
 		result = take_field(&options, &form->fields[i], problem);
+	if (result == 0 && !reply_to_varies(&outgoing->message))
+		result = form_options_read_reply_to(&outgoing->message, problem);
 	outgoing->tags = json_dumps(options.tags, JSON_COMPACT);
 	outgoing->variables = json_dumps(options.variables, JSON_COMPACT);
 	json_decref(options.tags);

@@ -21,6 +21,12 @@ enum { FORM_OPTIONS_MAX = 16 * 1024 };
 int form_options_parse(const struct form *form, int64_t now_us,
 	struct outgoing *outgoing, struct problem *problem);
 
+/* Reads h:Reply-To, which stands among the headers as text, into reply_to.
+ * form_options_parse() does it, unless one has a `%` and may hold a variable:
+ * reply_to is empty until that is put in. */
+int form_options_read_reply_to(
+	struct mime_message *message, struct problem *problem);
+
 /* Refuses a form with one of the fields that would make its text, `template`
  * and the like: they are not supported. */
 int form_options_check_template(const struct form *form, struct problem *problem);

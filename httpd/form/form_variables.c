@@ -16,6 +16,7 @@
 #include "core/base/strv.h"
 #include "core/mime/mime_header.h"
 #include "httpd/form/form.h"
+#include "httpd/form/form_options.h"
 #include "httpd/gate/json_text.h"
 
 static const char *const removed[] = {"%unsubscribe_url%",
@@ -196,7 +197,12 @@ static int personalize(const struct form_recipient *recipient,
 	if (message->message_id &&
 		form_text_message_id(&message->message_id, problem) < 0)
 		return -1;
-	return substitute_headers(recipient, message, problem);
+	if (substitute_headers(recipient, message, problem) < 0)
+		return -1;
+	if (message->reply_to.n > 0)
+		return 0;
+	email->reply_to_made = true;
+	return form_options_read_reply_to(message, problem);
 }
 
 /* By what an address is known among the variables; a new string. Clients write
@@ -283,6 +289,8 @@ static int personal_make(const struct send_personal *personal,
 
 static void personal_clear(struct outgoing *email)
 {
+	if (email->reply_to_made)
+		addr_list_clear(&email->message.reply_to);
 	mime_message_clear_texts(&email->message);
 	*email = (struct outgoing){0};
 }

@@ -29,8 +29,9 @@ struct outgoing {
 	/* Without date; message_id only when the client chose one. */
 	struct mime_message message;
 	OUTGOING_MEMBERS(MIME_DECLARE)
-	bool text_made; /* text was made of html */
-	bool test;      /* to be recorded, but delivered to nobody */
+	bool text_made;     /* text was made of html */
+	bool reply_to_made; /* was read after variables were put in */
+	bool test;          /* to be recorded, but delivered to nobody */
 };
 
 /* How much memory it holds, about: its attachments, or the finished message,

@@ -215,6 +215,54 @@ def test_message_id_of_one_that_is_none(form, fields, people, value):
         assert person not in form.box.log("postfix")
 
 
+REPLY_TO = {
+    "part of an address": ("r+%recipient.id%@example.com", [("", "r+{}@example.com")]),
+    "name": ("%recipient.name% <r@example.com>", [("Ann {}, Ltd", "r@example.com")]),
+    "address": ("%recipient.reply%", [("", "r{}@example.net")]),
+    "one of several": (
+        ["first@example.com", "%recipient.reply%, last@example.com"],
+        [("", "first@example.com"), ("", "r{}@example.net"), ("", "last@example.com")],
+    ),
+    "nothing is left": ("%recipient.none%", []),
+}
+
+
+@pytest.mark.parametrize("case", REPLY_TO)
+def test_reply_to_of_each(form, fields, people, case):
+    given, wanted = REPLY_TO[case]
+    variables = {
+        person: {"id": n, "name": f'"Ann {n}, Ltd"', "reply": f"r{n}@example.net", "none": ""}
+        for n, person in enumerate(people)
+    }
+    form.send(with_variables(fields, people, variables, **{"h:Reply-To": given}))
+    for n, person in enumerate(people):
+        mail = form.box.sink.find(to=person)
+        each = [(name.format(n), address.format(n)) for name, address in wanted]
+        assert mail.addresses("Reply-To") == each
+        seen = form.read(mail.header("Message-ID"))["reply_to"] or []
+        assert len(seen) == len(each)
+        for text, (_, address) in zip(seen, each):
+            assert address in text
+
+
+@pytest.mark.parametrize("value", ["none", "a@b@example.com", "r@example.com\nX-A: b"])
+def test_reply_to_of_one_that_is_none(form, fields, people, value):
+    """Nobody gets anything then."""
+    variables = {p: {"reply": "r@example.com"} for p in people}
+    variables[people[-1]]["reply"] = value
+    options = {"h:Reply-To": "%recipient.reply%"}
+    answer = form.post(with_variables(fields, people, variables, **options))
+    check_refused(answer, 400, re.compile("h:Reply-To .*"))
+    assert not any(form.box.sink.now(to=person) for person in people)
+
+
+def test_reply_to_with_a_percent_sign(form, fields):
+    fields["h:Reply-To"] = "100%25@example.com, %recipient.a%@example.com"
+    mail = form.deliver(fields)
+    wanted = ["100%25@example.com", "%recipient.a%@example.com"]
+    assert [address for _, address in mail.addresses("Reply-To")] == wanted
+
+
 def test_testmode(form, fields, people):
     options = {"o:testmode": "yes", "h:Message-Id": f"<{unique()}@example.com>"}
     message_id = form.send(with_variables(fields, people, {}, **options))
