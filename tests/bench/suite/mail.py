@@ -112,13 +112,19 @@ class Mail:
 
     def _start(self, *words, ready, **options):
         """Starts a process of ours that ends with us."""
-        with open(self.box.dir / "log" / "bench.log", "a") as log:
-            self.processes.append(
-                subprocess.Popen(
-                    list(map(str, words)), stdout=log, stderr=log, **options
-                )
+        name = str(words[0])
+        log = self.box.dir / "log" / "bench.log"
+        with log.open("a") as out:
+            process = subprocess.Popen(
+                list(map(str, words)), stdout=out, stderr=out, **options
             )
-        wait_for(str(words[0]), ready)
+        self.processes.append(process)
+
+        def is_ready():
+            assert process.poll() is None, f"{name} ended: {log.read_text()}"
+            return ready()
+
+        wait_for(name, is_ready)
 
     def _start_noop(self):
         self.noop = self.box.dir / "queue/postern/noop.sock"
