@@ -16,13 +16,15 @@
 #
 # master.cf gets a service at its end, with --submission smtp, in the same way.
 #
+# Most of the time a script takes is that of starting processes, and postconf
+# takes the most of them: what it says of a view is kept until that changes.
+#
 # Sets: config (folder), view (the folder that postconf reads: config or that of
 # the drafts), work (a folder that goes with the script: the drafts, and what
 # postconf said), main_cf (the file in config), draft (the file in view that is
 # being changed) and original (that in config), socket (as in main.cf),
-# socket_path (absolute), entry (what stands in the lists of milters), wait_map
-# (what stands in transport_maps), queue, reload, submission; status (of the
-# script).
+# socket_path (absolute), entry (what stands in the lists of milters), queue,
+# reload, submission; status (of the script).
 
 self=${0##*/}
 socket=unix:postern/milter.sock
@@ -39,7 +41,17 @@ status=0
 wait_result='retry:4.3.5 postern-milter is not in charge'
 wait_regexp="regexp:{ {/@postern\\.invalid\$\$/ $wait_result} }"
 wait_inline="inline:{ {postern.invalid = $wait_result} }"
-wait_map=
+
+# The parameters that are looked at, which postconf is asked for at once.
+parameters='body_checks canonical_maps compatibility_level content_filter
+enable_original_recipient header_checks internal_mail_filter_classes mail_owner
+mail_version maillog_file masquerade_domains maximal_queue_lifetime
+message_size_limit milter_default_action milter_protocol mime_header_checks
+mydestination myhostname mynetworks myorigin nested_header_checks
+non_smtpd_milters queue_directory receive_override_options recipient_bcc_maps
+recipient_canonical_maps relocated_maps sender_canonical_maps setgid_group
+smtpd_milter_maps smtpd_milters transport_maps virtual_alias_domains
+virtual_alias_maps'
 
 # The service for postern-httpd, and its options. Each is explained in README.md.
 # The syslog_name tells it from a service of that name that is somebody else's.
@@ -114,17 +126,32 @@ wrong_usage() {
 	exit 64
 }
 
-# The value of a parameter, as it is in effect. All are read at once: to look one
-# up in a file is quicker than postconf.
+# look_up FILE NAME: the value in the first line NAME = VALUE; fails without one.
+look_up() {
+	while IFS= read -r line; do
+		case $line in
+		"$2 ="*)
+			line=${line#"$2 ="}
+			printf '%s\n' "${line# }"
+			return
+			;;
+		esac
+	done <"$1"
+	return 1
+}
+
+# The value of a parameter, as it is in effect.
 value_of() {
-	[ -f "$work/values" ] ||
-		postconf -c "$view" -x >"$work/values" 2>/dev/null ||
+	[ -f "$work/values" ] || read_values
+	look_up "$work/values" "$1" ||
+		postconf -c "$view" -x -h "$1" 2>/dev/null ||
+		[ -s "$work/values" ] # this Postfix does not know it
+}
+
+read_values() {
+	# shellcheck disable=SC2086 # words
+	postconf -c "$view" -x $parameters >"$work/values" 2>/dev/null ||
 		: >"$work/values"
-	if [ -s "$work/values" ]; then
-		sed -n "/^$1 =/{ s/^$1 = \{0,1\}//p; q; }" "$work/values"
-	else
-		postconf -c "$view" -x -h "$1" 2>/dev/null
-	fi
 }
 
 make_work() {
@@ -133,9 +160,12 @@ make_work() {
 	trap 'exit 1' HUP INT TERM
 }
 
-# The value as it is written, with $names.
+# A list as it is written, with $names.
 raw_value_of() {
-	postconf -c "$view" -h "$1" 2>/dev/null
+	[ -f "$work/raw" ] ||
+		postconf -c "$view" smtpd_milters non_smtpd_milters \
+			transport_maps >"$work/raw" 2>/dev/null || true
+	look_up "$work/raw" "$1"
 }
 
 # -c CONFIG_DIR, -s SOCKET, -p POSTERN_CONF, -h and, where $reload_works is set,
@@ -187,22 +217,15 @@ find_postfix() {
 	main_cf=$(readlink -f "$config/main.cf")
 	make_work
 	view=$config
-	fault=$(postconf -c "$config" -h queue_directory 2>&1 >/dev/null |
-		grep fatal) && die "$fault"
+	read_values
+	[ -s "$work/values" ] ||
+		! fault=$(postconf -c "$config" -h queue_directory 2>&1 >/dev/null |
+			grep fatal) || die "$fault"
 	case $(value_of mail_version) in
 	2.*) die "Postfix 3.0 or later is needed for settings in braces" ;;
 	esac
 	queue=$(value_of queue_directory)
 	name_socket
-	choose_wait_map
-}
-
-choose_wait_map() {
-	wait_map=$wait_inline
-	case $(value_of mail_version) in
-	3.[0-6] | 3.[0-6][!0-9]*) return 0 ;;
-	esac
-	! postconf -c "$view" -m | grep -qx regexp || wait_map=$wait_regexp
 }
 
 # A socket below the queue folder is named relative to it: that is right for
@@ -223,7 +246,37 @@ name_socket() {
 # One item a line, out of a list as main.cf has it: separated by commas and
 # blanks, but not those within braces.
 split_list() {
-	awk '{
+	list_items ''
+}
+
+# Our entries in a list; nothing when it has none. Ours are milters at our socket,
+# by its relative or its absolute name, and tables in main.cf about the domain of
+# tickets.
+ours_in() {
+	case $1 in
+	*"${socket#unix:}"* | *postern*invalid*) ;;
+	*) return 0 ;;
+	esac
+	printf '%s\n' "$1" | list_items yes
+}
+
+# list_items OURS: those items on standard input, or all.
+list_items() {
+	awk -v only_ours="$1" -v relative="$socket" \
+		-v absolute="unix:$socket_path" '
+	function is_ours(item) {
+		if (item ~ /^(regexp|pcre|inline):[{].*postern[\\]?[.]invalid/)
+			return 1
+		gsub(/^[{ \t]+|[ \t}]+$/, "", item)
+		sub(/[, \t].*$/, "", item)
+		sub(/^local:/, "unix:", item)
+		return item == relative || item == absolute
+	}
+	function put(item) {
+		if (item != "" && (!only_ours || is_ours(item)))
+			print item
+	}
+	{
 		item = ""
 		depth = 0
 		for (i = 1; i <= length($0); i++) {
@@ -231,8 +284,7 @@ split_list() {
 			if (c == "{")
 				depth++
 			if (depth == 0 && c ~ /[, \t]/) {
-				if (item != "")
-					print item
+				put(item)
 				item = ""
 				continue
 			}
@@ -240,32 +292,8 @@ split_list() {
 			if (c == "}" && depth > 0)
 				depth--
 		}
-		if (item != "")
-			print item
+		put(item)
 	}'
-}
-
-# Those lines that are ours: milters at our socket, by its relative or its
-# absolute name, and tables in main.cf about the domain of tickets.
-only_ours() {
-	awk -v relative="$socket" -v absolute="unix:$socket_path" '
-	/^(regexp|pcre|inline):[{].*postern[\\]?[.]invalid/ {
-		print
-		next
-	}
-	{
-		name = $0
-		gsub(/^[{ \t]+|[ \t}]+$/, "", name)
-		sub(/[, \t].*$/, "", name)
-		sub(/^local:/, "unix:", name)
-		if (name == relative || name == absolute)
-			print
-	}'
-}
-
-# Our entries in a list; nothing when it has none.
-ours_in() {
-	printf '%s\n' "$1" | split_list | only_ours
 }
 
 is_listed() {
@@ -284,8 +312,17 @@ lists() {
 
 # What enable writes into the list.
 entry_for() {
-	case $1 in
-	transport_maps) printf '%s\n' "$wait_map" ;;
+	case $1/$(value_of mail_version) in
+	transport_maps/3.[0-6] | transport_maps/3.[0-6][!0-9]*)
+		printf '%s\n' "$wait_inline"
+		;;
+	transport_maps/*)
+		if postconf -c "$view" -m | grep -qx regexp; then
+			printf '%s\n' "$wait_regexp"
+		else
+			printf '%s\n' "$wait_inline"
+		fi
+		;;
 	*) printf '%s\n' "$entry" ;;
 	esac
 }
@@ -295,25 +332,27 @@ entry_for() {
 # Like Postfix, tables of patterns are asked for the first key only, which is the
 # whole; the others are its parts. Without proxymap(8), which may not run.
 first_answer() {
-	tables=$1
+	[ -n "$1" ] || return 0
+	tables=$(printf '%s\n' "$1" | split_list)
 	part=
 	shift
 	for key; do
-		printf '%s\n' "$tables" | split_list |
-			while IFS= read -r table; do
-				table=${table#proxy:}
-				case $part$table in
-				part-regexp:* | part-pcre:* | part-cidr:*) continue ;;
-				*:*) ;;
-				*) continue ;;
-				esac
-				answer=$(postmap -c "$view" -q "$key" "$table" \
-					2>/dev/null) || continue
-				printf '%s: %s\n' "$table" "$answer"
-				break
-			done
+		while IFS= read -r table; do
+			table=${table#proxy:}
+			case $part$table in
+			part-regexp:* | part-pcre:* | part-cidr:*) continue ;;
+			*:*) ;;
+			*) continue ;;
+			esac
+			answer=$(postmap -c "$view" -q "$key" "$table" \
+				2>/dev/null) || continue
+			printf '%s: %s\n' "$table" "$answer"
+			return
+		done <<-END
+			$tables
+		END
 		part=part-
-	done | head -n 1
+	done
 }
 
 # What would become of an email when the milter is not asked, one line for each
@@ -345,40 +384,49 @@ ways_out() {
 	esac
 }
 
+# Makes the file of all settings in master.cf: SERVICE/NAME = VALUE.
+read_overrides() {
+	[ -f "$work/overrides" ] ||
+		postconf -c "$view" -x -P >"$work/overrides" 2>/dev/null || true
+}
+
 # Services of master.cf with a setting of their own: SERVICE VALUE.
 overrides_of() {
-	postconf -c "$view" -x -P "*/*/$1" 2>/dev/null |
-		sed -n "s|^\([^ ]*\)/$1 = *|\1 |p"
+	read_overrides
+	sed -n "s|^\([^ ]*\)/$1 = *|\1 |p" "$work/overrides"
 }
 
 # value_for SERVICE NAME: its own setting, else that of main.cf. No service means
 # main.cf.
 value_for() {
-	if [ -n "$1" ] && overrides_of "$2" | grep -q "^$1 "; then
-		overrides_of "$2" | sed -n "s|^$1 ||p" | head -n 1
-	else
-		value_of "$2"
-	fi
+	look_up "$work/overrides" "$1/$2" || value_of "$2"
 }
 
 # What Postfix does with mail while the milter in the list is away; nothing where
 # the list lacks it: default_action_for SERVICE LIST. The worst, of several.
 default_action_for() {
-	ours_in "$(value_for "$1" "$2")" | while IFS= read -r item; do
-		action=$(printf '%s\n' "$item" | sed -n \
-			's/.*default_action[[:space:]]*=[[:space:]]*\([^[:space:],}]*\).*/\1/p')
-		echo "${action:-$(value_for "$1" milter_default_action)}"
-	done | awk '!worst || worst == "tempfail" { worst = $0 } END { print worst }'
+	ours_in "$(value_for "$1" "$2")" |
+		awk -v otherwise="$(value_for "$1" milter_default_action)" '
+		{
+			action = ""
+			if (match($0, /.*default_action[ \t]*=[ \t]*/))
+				action = substr($0, RLENGTH + 1)
+			sub(/[ \t,}].*/, "", action)
+			if (action == "")
+				action = otherwise
+		}
+		!worst || worst == "tempfail" { worst = action }
+		END { print worst }'
 }
 
 # Lists in which the milter stands so that mail would not wait while it is away,
 # one on a line: SERVICE LIST: default_action.
 not_waiting() {
+	read_overrides
 	{
 		echo
-		for name in smtpd_milters non_smtpd_milters milter_default_action; do
-			overrides_of $name | sed 's/ .*//'
-		done | sort -u
+		sed -nE 's,/((non_)?smtpd_milters|milter_default_action) =.*,,p' \
+			"$work/overrides" | sort -u
 	} | while IFS= read -r at; do
 		for name in smtpd_milters non_smtpd_milters; do
 			action=$(default_action_for "$at" $name)
@@ -391,9 +439,11 @@ not_waiting() {
 	done
 }
 
-# Whether main.cf sets the parameter.
+# Whether main.cf sets the parameter, or did before the draft was changed.
 is_set() {
-	postconf -c "$view" -n 2>/dev/null | grep -q "^$1 ="
+	[ -f "$work/set" ] ||
+		postconf -c "$view" -n >"$work/set" 2>/dev/null || true
+	grep -q "^$1 =" "$work/set"
 }
 
 # Copies of both files, of which main.cf is to be changed first.
@@ -409,7 +459,7 @@ begin_draft() {
 
 # Before anything is said to be done.
 require_writable() {
-	if [ ! -w "$original" ] || [ ! -w "$(dirname "$original")" ]; then
+	if [ ! -w "$original" ] || [ ! -w "${original%/*}" ]; then
 		die "$original cannot be changed by $(id -un): run it as root"
 	fi
 }
@@ -425,7 +475,7 @@ change() {
 # of the one before is forgotten.
 age_draft() {
 	touch -t 200001010000 "$draft"
-	rm -f "$work/values" "$work/options"
+	rm -f "$work/values" "$work/raw" "$work/overrides" "$work/options"
 }
 
 # Puts what comes on standard input into the draft.
@@ -445,7 +495,7 @@ service_option() {
 	[ -f "$work/options" ] ||
 		postconf -c "$view" -P "$service/unix/*" >"$work/options" \
 			2>/dev/null || true
-	sed -n "s|^$service/unix/$1 = *||p" "$work/options"
+	look_up "$work/options" "$service/unix/$1" || true
 }
 
 # Whether it is the one that enable adds.
