@@ -92,8 +92,10 @@ int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us,
 			"the login has the form of an id, as users have one");
 	if (row_check_name("the login", spec->login, err) < 0)
 		return -1;
-	if (spec->company_id && strlen(spec->company_id) >= ID_SIZE)
-		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
+	/* An empty one, as of a variable that is not set, makes no operator. */
+	if (spec->company_id && (*spec->company_id == '\0' ||
+					strlen(spec->company_id) >= ID_SIZE))
+		return err_set(err, ERR_NOT_FOUND, "there is no company \"%s\"",
 			spec->company_id);
 	id_new(user.id);
 	if (spec->company_id)

@@ -519,6 +519,13 @@ def test_a_token_without_a_password(box):
     browser.ok("POST", "/admin/tokens", 201, json={"name": "x"})
 
 
+def test_no_company_is_not_every_company(box):
+    """A program whose variable is empty makes no operator."""
+    admin = operator(box)
+    body = {"login": unique("empty"), "role": "owner", "company_id": ""}
+    assert admin.status("POST", "/admin/users", json=body) == 404
+
+
 def test_sessions_end(own_box):
     box = own_box("--set", "admin.session_idle=5m", "--set", "admin.session_max=1h")
     login = add_user(box)

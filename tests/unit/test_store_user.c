@@ -79,9 +79,10 @@ static void test_add(void **state)
 		{"a\x7f", ERR_INVALID},
 		{"a\xff", ERR_INVALID},
 	};
+	/* An empty one is none either, and no operator. */
+	static const char *const nowhere[] = {
+		"00000000-0000-4000-8000-000000000000", ""};
 	struct temp_db *temp = *state;
-	const struct user_spec nowhere = {
-		"00000000-0000-4000-8000-000000000000", "x", USER_OWNER, NULL};
 	struct err err = ERR_INIT;
 	struct user user;
 
@@ -99,8 +100,14 @@ static void test_add(void **state)
 			store_user_clear(&user);
 		}
 	}
-	assert_int_equal(store_user_add(temp->db, &nowhere, 1, &user, &err), -1);
-	assert_int_equal(err.code, ERR_NOT_FOUND);
+	for (size_t i = 0; i < ARRAY_SIZE(nowhere); i++) {
+		const struct user_spec spec = {nowhere[i], "x", USER_OWNER, NULL};
+
+		err = ERR_INIT;
+		assert_int_equal(
+			store_user_add(temp->db, &spec, 1, &user, &err), -1);
+		assert_int_equal(err.code, ERR_NOT_FOUND);
+	}
 }
 
 static void test_passwords(void **state)
