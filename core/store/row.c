@@ -442,6 +442,35 @@ int row_page_created(struct db *db, const struct row_pager *pager,
 	return 1;
 }
 
+/* What nobody sees, or what changes the order of what follows. Joiners (U+200C,
+ * U+200D) are part of names. */
+static bool has_hidden(const char *name)
+{
+	static const struct {
+		const char *lead;
+		unsigned char first, last; /* of the byte behind it */
+	} hidden[] = {
+		{"\xc2", 0x80, 0x9f},     /* C1 */
+		{"\xe2\x80", 0x8b, 0x8b}, /* zero width space */
+		{"\xe2\x80", 0x8e, 0x8f}, /* marks of direction */
+		{"\xe2\x80", 0xa8, 0xae}, /* separators, embeddings, overrides */
+		{"\xe2\x81", 0xa0, 0xa0}, /* word joiner */
+		{"\xe2\x81", 0xa6, 0xa9}, /* isolates */
+		{"\xef\xbb", 0xbf, 0xbf}, /* byte order mark */
+		{"\xef\xbf", 0xb9, 0xbb}, /* interlinear annotation */
+		{"\xf3\xa0", 0x80, 0x81}, /* tags */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+		for (const char *at = name; (at = strstr(at, hidden[i].lead));) {
+			at += strlen(hidden[i].lead);
+			if ((unsigned char)*at >= hidden[i].first &&
+				(unsigned char)*at <= hidden[i].last)
+				return true;
+		}
+	return false;
+}
+
 int row_check_name(const char *what, const char *name, struct err *err)
 {
 	size_t len = strlen(name);
@@ -455,6 +484,11 @@ int row_check_name(const char *what, const char *name, struct err *err)
 		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
 			return err_set(err, ERR_INVALID,
 				"%s has a control character in it", what);
+	if (has_hidden(name))
+		return err_set(err, ERR_INVALID,
+			"%s has a character in it that is not seen, or that "
+			"changes the order of others",
+			what);
 	return 0;
 }
 

@@ -152,7 +152,7 @@ int row_page_created(struct db *db, const struct row_pager *pager,
 char *row_bounded(const char *text);
 
 /* ERR_INVALID, beginning with what, for a name over ROW_NAME_MAX bytes, or one
- * that is not UTF-8 or has control characters. */
+ * that is not UTF-8, or has control characters or such as are not seen. */
 enum { ROW_NAME_MAX = 200 };
 int row_check_name(const char *what, const char *name, struct err *err);
 

@@ -78,6 +78,20 @@ static void test_add(void **state)
 		{"3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11", ERR_INVALID},
 		{"a\x7f", ERR_INVALID},
 		{"a\xff", ERR_INVALID},
+		/* What nobody sees may not make two names look like one. */
+		{"a\xc2\x85z", ERR_INVALID},
+		{"a\u200bb", ERR_INVALID},
+		{"a\u200fb", ERR_INVALID},
+		{"a\u2028b", ERR_INVALID},
+		{"a\u202eb", ERR_INVALID},
+		{"a\u2060b", ERR_INVALID},
+		{"a\u2066b", ERR_INVALID},
+		{"a\ufeffb", ERR_INVALID},
+		{"a\ufffbb", ERR_INVALID},
+		{"a\U000e0061b", ERR_INVALID},
+		/* A joiner, as names in Persian and emoji have one. */
+		{"\u0645\u06cc\u200c\u062e", ERR_NONE},
+		{"\U0001f469\u200d\U0001f4bb", ERR_NONE},
 	};
 	/* An empty one is none either, and no operator. */
 	static const char *const nowhere[] = {
