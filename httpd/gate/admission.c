@@ -135,7 +135,8 @@ static int find_session(struct worker *worker, const struct http_head *head,
 		return problem_fixed(&admission->problem, PROBLEM_LOGIN);
 	/* What a page asks by itself while nobody is there is no use: a login
 	 * that nobody uses ends, also where a browser was left open. */
-	if (http_head_field(head, "Postern-Unattended") == NULL)
+	if (!admission->route->unattended &&
+		http_head_field(head, "Postern-Unattended") == NULL)
 		key_use_note_session(worker->keys, session, now_us);
 	return 0;
 }

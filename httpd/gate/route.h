@@ -49,6 +49,8 @@ struct route {
 	bool operators;      /* members of a company may not */
 	bool lets_in; /* makes a login: no token that ends may, which the login
 		       * would outlast */
+	bool unattended;   /* pages ask by themselves: that is no use of a
+			    * session, which ends when idle */
 	bool on_loopback;  /* whoever is on this host may, if admin.metrics says
 			    * so */
 	bool names_domain; /* the segment is the sending domain: it must be the

@@ -554,6 +554,13 @@ def test_sessions_end(own_box):
     assert admin.status("GET", "/admin/session", headers=unattended) == 200
     age("last_used_us", 2)
     assert admin.status("GET", "/admin/session", headers=unattended) == 401
+    # Nor does it that a stream begins anew, which needs no field to say so.
+    admin.login(login, PASSWORD)
+    age("last_used_us", 4)
+    with admin.request("GET", "/admin/live", stream=True) as answer:
+        assert answer.status_code == 200
+    age("last_used_us", 2)
+    assert admin.status("GET", "/admin/session") == 401
     admin.login(login, PASSWORD)
     assert admin.status("GET", "/admin/session") == 200
     age("expires_us", 61)
