@@ -158,7 +158,8 @@ static void add_decision(const struct email *email, size_t width, struct buf *ou
 
 void email_story_print(const struct story *story, size_t width, struct buf *out)
 {
-	if (story->email->state == EMAIL_SENT && !story_is_test(story)) {
+	if (story_is_stopped(story) ||
+		(story->email->state == EMAIL_SENT && !story_is_test(story))) {
 		for (size_t i = 0; i < story->fates.n; i++)
 			add_recipient(story, i, width, out);
 		buf_add_char(out, '\n');

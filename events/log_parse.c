@@ -306,6 +306,19 @@ static void read_delivery(struct rest *rest, struct log_line *line)
 	line->text = (struct span){rest->at, left(rest) - !line->cut};
 }
 
+/* What matched a rule, `; from=<..> to=<..>` with the first recipient, and more.
+ * A header field that matched may have the same in it: the last one counts. */
+static void read_discarded(struct rest *rest, struct log_line *line)
+{
+	struct rest at = *rest;
+	struct span before;
+
+	line->kind = LOG_DISCARDED;
+	line->text = (struct span){rest->at, left(rest)};
+	while (until(&at, " to=", &before))
+		read_addr(&at, ">", &line->to);
+}
+
 static void read_cleanup(struct rest *rest, struct log_line *line)
 {
 	if (skip(rest, "message-id=")) {
@@ -313,8 +326,9 @@ static void read_cleanup(struct rest *rest, struct log_line *line)
 		line->text = (struct span){rest->at, left(rest)};
 	} else if (skip(rest, "to=")) {
 		read_delivery(rest, line);
-	} else if (skip(rest, "discard: ") || skip(rest, "milter-discard: ") ||
-		   skip(rest, "removed (discarded)")) {
+	} else if (skip(rest, "discard: ") || skip(rest, "milter-discard: ")) {
+		read_discarded(rest, line);
+	} else if (skip(rest, "removed (discarded)")) {
 		line->kind = LOG_DISCARDED;
 	}
 }

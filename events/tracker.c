@@ -17,6 +17,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/str.h"
+#include "core/policy/ticket.h"
+#include "core/store/store_email.h"
 #include "core/store/store_fact.h"
 
 enum {
@@ -735,13 +737,105 @@ static int on_ours(struct step *step, struct known *known)
 	}
 }
 
+/* Whether the message is that of the email. Whoever has seen the ticket in the
+ * queue may send another one to it, but does not know the Message-ID; a rule
+ * that discards a message may do so before cleanup has told it. */
+static bool is_its_message(
+	const struct step *step, const struct email_ticket *email)
+{
+	const struct stranger *stranger = *find_slot(
+		step->tracker, step->line->id);
+
+	if (stranger == NULL || stranger->message_id == NULL)
+		return step->line->kind == LOG_DISCARDED;
+	return str_eq(stranger->message_id, email->message_id);
+}
+
+/* A rule of Postfix or another milter stopped an email before the milter was
+ * asked about it: its recipients are told so. It stays staged, since nothing
+ * was decided: should its message come all the same, or again, it is sent. */
+static int report_stopped(
+	struct step *step, const struct email_ticket *email, enum fact fact)
+{
+	const struct log_line *line = step->line;
+	const struct recipients *all;
+	_cleanup_free_ char *id = text_of(line->id);
+	_cleanup_free_ char *dsn = text_of(line->dsn);
+	_cleanup_free_ char *text = text_of(line->text);
+	/* Behind this the line names the ticket. */
+	char *end = fact == FACT_DISCARDED && text ? strstr(text, "; from=<")
+						   : NULL;
+	int result = fact_writer_recipients(
+		step->tracker->writer, email->seq, &all, step->err);
+
+	if (end)
+		*end = '\0';
+	for (size_t i = 0; result == 0 && i < all->n; i++) {
+		struct fact_report fresh = {
+			.email = email->seq,
+			.n = all->items[i].n,
+			.fact = fact,
+			.dsn = dsn,
+			.text = text,
+		};
+		char n[24];
+
+		snprintf(n, sizeof(n), "%lld", (long long)fresh.n);
+		fact_key(fresh.key,
+			(const char *[]){
+				"stopped", fact_name(fact), id, n, dsn, text},
+			6);
+		result = report(step, &fresh);
+	}
+	return result;
+}
+
+/* A line that names a ticket: 1 when it says that its email was stopped. */
+static int on_ticket(struct step *step, const char *ticket)
+{
+	const struct log_line *line = step->line;
+	struct email_ticket email;
+	int found, result = 0;
+
+	if (line->kind == LOG_DELIVERY && line->status != LOG_BOUNCED)
+		return 0;
+	found = store_email_ticket(step->tracker->db, ticket, &email, step->err);
+	if (found != 1)
+		return found;
+	if (!email.superseded && email.state == EMAIL_STAGED &&
+		is_its_message(step, &email)) {
+		result = report_stopped(step, &email,
+			line->kind == LOG_DISCARDED ? FACT_DISCARDED
+						    : FACT_BOUNCED);
+		result = result < 0 ? -1 : 1;
+	}
+	store_email_ticket_clear(&email);
+	return result;
+}
+
+/* The ticket that the line names as its recipient, if it is one. */
+static bool names_ticket(
+	const struct log_line *line, char ticket_r[static SECRET_TICKET_SIZE])
+{
+	_cleanup_free_ char *to = text_of(line->to);
+
+	return to && ticket_read(to, ticket_r) == TICKET_READ;
+}
+
 /* About a message in the queue. */
 static int on_message(struct step *step)
 {
 	enum log_kind kind = step->line->kind;
 	struct stranger *stranger = *find_slot(step->tracker, step->line->id);
+	char ticket[SECRET_TICKET_SIZE];
 	struct known *known;
 	int found;
+
+	if (names_ticket(step->line, ticket)) {
+		found = on_ticket(step, ticket);
+		if (found != 0)
+			return found < 0 ? -1 : 0;
+	}
 
 	if (stranger && stranger->foreign && kind != LOG_ACTIVE) {
 		keep_line(step);

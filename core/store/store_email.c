@@ -180,6 +180,21 @@ static int keep_ticket(struct db *db, const char *id, const char *company_id,
 		err);
 }
 
+/* What Postfix's log has told of the message before does not count for the one
+ * that takes its place. */
+static int reset_recipients(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_reset[] =
+		"UPDATE email_recipient SET state = 'queued', attempts = 0,"
+		" changed_us = 0, relay = NULL, dsn = NULL, text = NULL"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id"
+		" AND state = 'staged') AND state <> 'queued'";
+
+	return db_change(db, sql_reset, DB_PARAMS(DB_TEXT("$id", id)), err) < 0
+		       ? -1
+		       : 0;
+}
+
 int store_email_supersede(
 	struct db *db, const struct email *email, struct err *err)
 {
@@ -192,6 +207,8 @@ int store_email_supersede(
 
 	if (found <= 0)
 		return found;
+	if (reset_recipients(db, email->id, err) < 0)
+		return -1;
 	return row_write(db, sql_supersede, NULL, &store_email_type, email, err);
 }
 
@@ -207,6 +224,8 @@ int store_email_reissue(
 
 	if (found <= 0)
 		return found;
+	if (reset_recipients(db, id, err) < 0)
+		return -1;
 	return db_change(db, sql_reissue,
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket)), err);
 }

@@ -189,16 +189,27 @@ bool story_is_test(const struct story *story)
 	       str_empty(story->email->queue_id);
 }
 
-bool story_is_open(const struct story *story)
+static bool has_open_fate(const struct story *story)
 {
-	if (story->email->state != EMAIL_SENT)
-		return story->email->state == EMAIL_STAGED;
-	if (story_is_test(story))
-		return false;
 	for (size_t i = 0; i < story->fates.n; i++)
 		if (fate_is_open(story->fates.items[i].fate))
 			return true;
 	return false;
+}
+
+bool story_is_stopped(const struct story *story)
+{
+	return story->email->state == EMAIL_STAGED &&
+	       str_empty(story->email->queue_id) && story->fates.n > 0 &&
+	       !has_open_fate(story);
+}
+
+bool story_is_open(const struct story *story)
+{
+	if (story->email->state != EMAIL_SENT)
+		return story->email->state == EMAIL_STAGED &&
+		       !story_is_stopped(story);
+	return !story_is_test(story) && has_open_fate(story);
 }
 
 static void count(const struct story *story, size_t counts[static FATES])
@@ -251,6 +262,11 @@ char *story_answer(const struct story *story)
 		buf_add_str(&out,
 			"Not known: postern-milter let it pass, but then "
 			"Postfix failed, and may have lost it.");
+	else if (story_is_stopped(story))
+		buf_add_str(&out,
+			"No: a rule of Postfix, or another milter, stopped it "
+			"before postern-milter was asked, so it has gone to "
+			"nobody.");
 	else if (email->state == EMAIL_STAGED)
 		buf_add_str(&out, "Not yet: postern-milter has not let it "
 				  "pass, so it has "

@@ -55,6 +55,8 @@ char *story_answer(const struct story *story);
 bool story_is_open(const struct story *story);
 /* A test goes to nobody: it has no message. */
 bool story_is_test(const struct story *story);
+/* Postfix, or another milter, stopped it before postern-milter was asked. */
+bool story_is_stopped(const struct story *story);
 
 /* What happens next for a recipient that is open, in sentences; a new string,
  * NULL when nothing is known. */

@@ -189,6 +189,33 @@ def test_without_events(fates):
     )
 
 
+def test_stopped_by_a_rule(own_box):
+    """A rule of Postfix stops it before the milter is asked: that is no waiting."""
+    box = own_box("--set", "submission.record_wait=100ms")
+    box.postconf("header_checks = regexp:{ {/^Subject: drop/ DISCARD gone} {/^Subject: no/ REJECT no such words} }")
+    box.restart("postfix")
+    sent = {}
+    for subject in ("drop", "no"):
+        answer = box.httpd().post(
+            {"from": "hello@example.com", "to": "ann@dst.test", "subject": subject, "text": "x"}
+        )
+        if answer.status_code == 200:
+            sent[subject] = answer.json()["id"]
+        else:  # by SMTP the client is told
+            assert subject == "no" and "no such words" in answer.json()["message"]
+    assert "drop" in sent
+    for subject, email_id in sent.items():
+        line = "No: a rule of Postfix, or another milter, stopped it before postern-milter was asked"
+        wait_for("the log", lambda: flat(show(box, email_id)).startswith(line))
+        shown = show(box, email_id)
+        told = {"drop": "discarded by a rule of Postfix", "no": "bounced"}[subject]
+        assert f"ann@dst.test: {told}, " in shown
+        assert {"drop": "header Subject: drop", "no": "no such words (5.7.1)"}[subject] in shown
+        assert "postern.invalid" not in shown
+        watched = Watch(box, email_id)
+        assert watched.end()[0] == 0
+
+
 def test_without_postfix(fates):
     """What cannot be asked is not told."""
     email_id = fates.send(address("later"))

@@ -429,6 +429,116 @@ static void test_message_id_of_others(void **state)
 	end(&world);
 }
 
+/* What cleanup says of a message with a ticket that never comes to the milter. */
+static void test_stopped(void **state)
+{
+#define LINE(program, payload)                                                 \
+	"2026-11-22T00:00:00Z mail postfix/" program "[1]: "                   \
+	"ABCDEF0123: " payload
+#define TICKET "0123456789abcdef0123456789abcdef"
+#define ID     LINE("cleanup", "message-id=<it@made.test>")
+#define BOUNCED                                                                \
+	LINE("cleanup", "to=<" TICKET "@postern.invalid>, relay=none, "        \
+			"delay=0, delays=0/0/0/0, dsn=5.7.1, "                 \
+			"status=bounced (no such words)")
+#define DROPPED                                                                \
+	LINE("cleanup", "discard: header Subject: x; from=<y> to=<z> "         \
+			"from local; from=<a@d.example> "                      \
+			"to=<" TICKET "@postern.invalid>: gone")
+	static const struct {
+		const char *lines[2];
+		bool superseded;
+		const char *fates;
+		const char *text;
+	} cases[] = {
+		{{ID, BOUNCED}, false, "bounced bounced bounced", "no such words"},
+		{{ID, DROPPED}, false, "discarded discarded discarded",
+			"header Subject: x"},
+		/* cleanup had not come to the Message-ID */
+		{{DROPPED}, false, "discarded discarded discarded",
+			"header Subject: x"},
+		/* somebody else's, to a ticket that stood in the queue */
+		{{LINE("cleanup", "message-id=<else@where>"), BOUNCED}, false,
+			"queued queued queued", NULL},
+		{{LINE("cleanup", "message-id=<else@where>"), DROPPED}, false,
+			"queued queued queued", NULL},
+		{{BOUNCED}, false, "queued queued queued", NULL},
+		/* another message has its place */
+		{{ID, BOUNCED}, true, "queued queued queued", NULL},
+		/* it waits, for `postern held release --waiting` */
+		{{ID, LINE("retry",
+			      "to=<" TICKET "@postern.invalid>, relay=none, "
+			      "delay=0, delays=0/0/0/0, dsn=4.3.5, "
+			      "status=deferred (not in charge)")},
+			false, "queued queued queued", NULL},
+	};
+	static const char sql_forget[] = "DELETE FROM superseded_ticket";
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		static const char sql_seq[] = "SELECT max(seq) FROM email",
+				  sql_text[] =
+					  "SELECT text FROM email_recipient"
+					  " WHERE n = 0",
+				  sql_state[] = "SELECT state FROM email";
+		_cleanup_free_ char *company = mem_printf("Stop %zu", i);
+		_cleanup_free_ char *domain = mem_printf("s%zu.example", i);
+		struct world world = {.temp = *state};
+		struct temp_tenant tenant;
+		struct email email;
+
+		world.tracker = tracker_new(world.temp->db);
+		temp_db_tenant(world.temp->db, company, domain, &tenant);
+		temp_db_email(&tenant, &email);
+		strcpy(email.ticket, TICKET);
+		free(email.message_id);
+		email.message_id = mem_strdup("<it@made.test>");
+		OK(store_email_stage(world.temp->db, &email, &why));
+		world.email = temp_db_number(world.temp->db, sql_seq);
+		for (size_t k = 0; k < 2 && cases[i].lines[k]; k++)
+			strv_add(&world.lines, cases[i].lines[k]);
+		if (cases[i].superseded) {
+			secret_ticket(email.ticket);
+			assert_int_equal(store_email_supersede(
+						 world.temp->db, &email, NULL),
+				1);
+		}
+		/* Again, as after a kill. */
+		for (int again = 0; again < 2; again++) {
+			_cleanup_free_ char *fates = NULL;
+			_cleanup_free_ char *text = NULL;
+			_cleanup_free_ char *stays = NULL;
+
+			read_lines(&world, 0, world.lines.n);
+			fates = fates_of(&world);
+			text = temp_db_text(world.temp->db, sql_text);
+			stays = temp_db_text(world.temp->db, sql_state);
+			if (!str_eq(fates, cases[i].fates) ||
+				(cases[i].text && !str_eq(text, cases[i].text)))
+				fail_msg("case %zu: %s, %s", i, fates, text);
+			assert_string_equal(stays, "staged");
+			tracker_reset(world.tracker);
+		}
+		/* The next message of it begins anew. */
+		secret_ticket(email.ticket);
+		assert_int_equal(
+			store_email_supersede(world.temp->db, &email, NULL), 1);
+		{
+			_cleanup_free_ char *fates = fates_of(&world);
+
+			assert_string_equal(fates, "queued queued queued");
+		}
+		store_email_clear(&email);
+		end(&world);
+		assert_true(
+			db_change(world.temp->db, sql_forget, NULL, NULL) >= 0);
+	}
+#undef LINE
+#undef TICKET
+#undef ID
+#undef BOUNCED
+#undef DROPPED
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +550,8 @@ int main(void)
 			test_order, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_message_id_of_others,
 			temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_stopped, temp_db_setup, temp_db_teardown),
 	};
 
 	setenv("TZ", "UTC", 1);
