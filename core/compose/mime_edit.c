@@ -83,6 +83,12 @@ static int check_field(const struct mime_edit *edit,
 			"the header field %.*s of the message is longer than "
 			"%zu bytes",
 			len, name, max);
+	if (!mime_fields_all_read(name, field->value) && !goes(edit, field))
+		return err_set(err, ERR_INVALID,
+			"the header field %.*s of the message has more than %d "
+			"words and separators, which are all that Postfix "
+			"reads",
+			len, name, MIME_FIELDS_TOKENS_MAX);
 	return 0;
 }
 

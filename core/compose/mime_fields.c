@@ -167,6 +167,64 @@ static void add_mailboxes(struct buf *out, const char *name,
 	mime_fold_end(&fold);
 }
 
+/* The length of the token at text, which is no blank: tok822(3) of Postfix. */
+static size_t token_len(struct span text)
+{
+	static const char closing[] = {['('] = ')', ['['] = ']', ['"'] = '"'};
+	static const char ends[] = " \t\r\n|%!()<>@,;:\\\".[]";
+	const char open = text.data[0];
+	bool bracketed = open == '(' || open == '[' || open == '"';
+	size_t depth = 1, i = bracketed || (open != '\\' && strchr(ends, open));
+
+	if (!bracketed && i > 0)
+		return i;
+	for (; i < text.len; i++) {
+		char c = text.data[i];
+
+		if (c == '\\')
+			i++;
+		else if (!bracketed && c != '\0' && strchr(ends, c))
+			return i;
+		else if (bracketed && c == closing[(unsigned char)open] &&
+			 --depth == 0)
+			return i + 1;
+		else if (open == '(' && c == '(')
+			depth++;
+	}
+	return text.len;
+}
+
+bool mime_fields_all_read(const char *name, struct span value)
+{
+	static const char *const names[] = {"From", "Sender", "Reply-To", "To",
+		"Cc", "Bcc", "Apparently-To", "Disposition-Notification-To",
+		"Errors-To", "Mail-Followup-To", "Return-Path",
+		"Return-Receipt-To", "Resent-From", "Resent-Sender",
+		"Resent-Reply-To", "Resent-To", "Resent-Cc", "Resent-Bcc"};
+	size_t tokens = 0, i = 0;
+
+	while (i < ARRAY_SIZE(names) && !str_eq_nocase(names[i], name))
+		i++;
+	if (i == ARRAY_SIZE(names))
+		return true;
+	while (value.len > 0 && tokens <= MIME_FIELDS_TOKENS_MAX) {
+		bool blank = ascii_is_space(value.data[0]);
+		size_t len = blank ? 1 : token_len(value);
+
+		tokens += !blank;
+		value.data += len;
+		value.len -= len;
+	}
+	return tokens <= MIME_FIELDS_TOKENS_MAX;
+}
+
+/* The value of the field that starts at byte `start` of out. */
+static struct span value_at(const struct buf *out, size_t start, const char *name)
+{
+	start += strlen(name) + 1;
+	return (struct span){out->data + start, out->len - start};
+}
+
 /* Appends a field of mailboxes; nothing for none. Of several, the display names
  * are left out when the field would be too long with them: addresses matter
  * more. */
@@ -178,7 +236,9 @@ static void add_addrs_field(
 	if (list->n == 0)
 		return;
 	add_mailboxes(out, name, list, true);
-	if (list->n == 1 || out->len - start <= MIME_FIELDS_MAX)
+	if (list->n == 1 ||
+		(out->len - start <= MIME_FIELDS_MAX &&
+			mime_fields_all_read(name, value_at(out, start, name))))
 		return;
 	out->len = start;
 	add_mailboxes(out, name, list, false);
@@ -196,7 +256,8 @@ size_t mime_fields_max(const char *name)
 }
 
 /* Checks the field that starts at byte `start` of out: no line over
- * MIME_FOLD_MAX, and not more in all than Postfix passes on uncut.
+ * MIME_FOLD_MAX, and not more in all than Postfix passes on uncut. An empty one
+ * is not there.
  * ERR_INVALID names the field. */
 static int check_field(
 	const struct buf *out, size_t start, const char *name, struct err *err)
@@ -207,6 +268,12 @@ static int check_field(
 		return err_set(err, ERR_INVALID,
 			"the header field %s is longer than %zu bytes", name,
 			max);
+	if (start < out->len &&
+		!mime_fields_all_read(name, value_at(out, start, name)))
+		return err_set(err, ERR_INVALID,
+			"the header field %s has more than %d words and "
+			"separators, which are all that Postfix reads",
+			name, MIME_FIELDS_TOKENS_MAX);
 	while (start < out->len) {
 		const char *line = out->data + start;
 		size_t len = strcspn(line, "\n");

@@ -41,8 +41,10 @@ def test_over_the_limit(box, httpd, email, to, cc, bcc):
     assert not box.sink.now(to=email["to"][0])
 
 
-# A name for each, of 60 characters.
+# A name for each: of 60 characters, which are too many bytes, or of words that are
+# too many for Postfix with those of the addresses.
 NAMES = {
+    "short": "{:04} Lee",
     "atoms": "{:04} " + "Ann Lee " * 6 + "Johnson",
     "quoted": "{:04}, " + "Doe, John " * 5 + "Jr.",
     "encoded": "{:04} " + "Müller, Zoë " * 4 + "Grüße  ",
@@ -102,6 +104,21 @@ def test_addresses_too_long_for_a_field(form, fields):
     fields.update(bcc=fields["to"][1:], to=fields["to"][0])
     fields["o:testmode"] = "yes"
     form.send(fields)
+
+
+def test_addresses_of_too_many_words(form, fields):
+    """Postfix would drop the last ones out of the field, and mangle one."""
+    run = unique("run")
+    wanted = [f"a.b.{run}.{n}@dst.test" for n in range(1000)]
+    fields["to"] = wanted
+    message = (
+        "the header field To has more than 10240 words and separators, "
+        "which are all that Postfix reads"
+    )
+    check_refused(form.post(fields), 400, message)
+    fields["to"] = wanted[:850]
+    form.send(fields)
+    check_to_all(form.box, wanted[:850])
 
 
 def test_as_many_as_the_setting_has(own_box, email):

@@ -173,6 +173,43 @@ static void test_long_field(void **state)
 	}
 }
 
+/* So is one with addresses that Postfix would not all read. */
+static void test_many_tokens(void **state)
+{
+	static const struct {
+		const char *name;
+		int n; /* each in a line, of two tokens */
+		const char *last;
+		int result;
+	} rows[] = {
+		{"To", 5119, " a", 0},
+		{"To", 5119, " a (b, c).d", -1},
+		{"To", 5119, " (b, (c)) \"d, e\"", 0},
+		{"reply-to", 5119, " a [b.c] d", -1},
+		{"X-To", 5130, "", 0},
+		{"Bcc", 5130, "", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_buf_ struct buf message = BUF_INIT, out = BUF_INIT;
+		struct err err = ERR_INIT;
+
+		buf_printf(&message, "%s:", rows[i].name);
+		for (int k = 0; k < rows[i].n; k++)
+			buf_add_str(&message, " a,\r\n");
+		buf_printf(&message, "%s\n\nx", rows[i].last);
+		assert_int_equal(
+			mime_edit(message.data, message.len, &edit, &out, &err),
+			rows[i].result);
+		if (rows[i].result < 0)
+			assert_non_null(strstr(err.text,
+				" of the message has more than 10240 words and "
+				"separators, which are all that Postfix "
+				"reads"));
+	}
+}
+
 /* A NUL in the body is passed on. */
 static void test_nul_in_body(void **state)
 {
@@ -193,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_without_predicate),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_long_field),
+		cmocka_unit_test(test_many_tokens),
 		cmocka_unit_test(test_nul_in_body),
 	};
 

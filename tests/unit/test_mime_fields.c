@@ -294,6 +294,44 @@ static void test_many_names(void **state)
 	}
 }
 
+/* A field of n mailboxes; whether the names stand in it, -1 when it is refused. */
+static int named_of(size_t n, const char *mailbox, const char *last)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct err err = ERR_INIT;
+
+	mime_sample_fill(&message);
+	message.text = mem_strdup("x");
+	for (size_t i = 0; i < n; i++)
+		mime_sample_addr(&message.cc, mailbox);
+	mime_sample_addr(&message.cc, last);
+	if (mime_build(&message, &out, &err) == 0)
+		return strstr(out.data, "Lee") != NULL;
+	assert_int_equal(err.code, ERR_INVALID);
+	assert_string_equal(err.text,
+		"the header field Cc has more than 10240 words and separators, "
+		"which are all that Postfix reads");
+	return -1;
+}
+
+/* With the comma the first has ten tokens of Postfix's, the second eight, the
+ * third, where what is in quotes is one, nine. */
+static void test_many_tokens(void **state)
+{
+	static const char ten[] = "Ann Lee <ann@dst.example>";
+	static const char eight[] = "a.b@dst.example";
+	static const char nine[] = "\"Ann, L. Lee\" <\"a b\"@dst.test>";
+
+	(void)state;
+	assert_int_equal(named_of(1023, ten, "Ann Lee <a@dst.example>"), 1);
+	assert_int_equal(named_of(1023, ten, "Ann Lee <a.b@dst.example>"), 0);
+	assert_int_equal(named_of(1137, nine, "a@dst.test"), 1);
+	assert_int_equal(named_of(1137, nine, "a.b.c@dst.test"), 0);
+	assert_int_equal(named_of(1279, eight, "a.b@dst.example"), 0);
+	assert_int_equal(named_of(1279, eight, "a.b.c@dst.example"), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_refused_lines),
 		cmocka_unit_test(test_huge_field),
 		cmocka_unit_test(test_many_names),
+		cmocka_unit_test(test_many_tokens),
 	};
 
 	mime_init();
