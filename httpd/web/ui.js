@@ -545,15 +545,17 @@ function field(spec) {
     wrong.hidden = !text;
     const input = several ? control.querySelector("input") : control;
     input.classList.toggle("is-invalid", Boolean(text));
-    input.toggleAttribute("aria-invalid", Boolean(text));
+    if (text) input.setAttribute("aria-invalid", "true");
+    else input.removeAttribute("aria-invalid");
     if (text) input.focus();
   }
-  return { name, element, read, complain, when: spec.when };
+  const typed = !["select", "checkbox", "choice", "checks"].includes(type);
+  return { name, element, read, complain, typed, when: spec.when };
 }
 
 // A form whose run(values) may throw: the words are shown at the field that they
-// name in `backticks`, or that the error has as its `field`; else above the
-// buttons. A field whose when() has come true meanwhile gets the focus. Values
+// name in `backticks`, or that the error has as its `field`, or, where something
+// was typed wrong, at the one into which one types; else above the buttons. A field whose when() has come true meanwhile gets the focus. Values
 // that were left empty are undefined.
 export function form({ fields = [], submit = "Save", tone = "primary", run, cancel }) {
   const all = fields.map(field);
@@ -574,9 +576,11 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, canc
 
   function complain(error) {
     show();
-    const named = all.find(
-      (f) => !f.element.hidden && (f.name === error.field || error.message.includes("`" + f.name + "`")),
-    );
+    const asked = all.filter((f) => !f.element.hidden);
+    const typed = asked.filter((f) => f.typed);
+    const named =
+      asked.find((f) => f.name === error.field || error.message.includes("`" + f.name + "`")) ??
+      ([409, 422].includes(error.status) && typed.length === 1 ? typed[0] : undefined);
     if (named) return named.complain(error.message.replaceAll("`", ""));
     wrong.textContent = error.message;
     wrong.hidden = false;

@@ -67,6 +67,24 @@ describe("login", () => {
   });
 });
 
+describe("what was typed", () => {
+  it("is told wrong beside its field, in words and for those who only hear", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    const { page } = visitor;
+    await visitor.go("users");
+    await page.getByRole("button", { name: "Add a user" }).click();
+    const login = page.getByRole("dialog").getByLabel("Login", { exact: true });
+    await login.fill("with a blank");
+    await page.getByRole("button", { name: "Add the user" }).click();
+    await page.locator("input:focus[aria-invalid=true]").waitFor();
+    const told = await login.evaluate((input) =>
+      input.getAttribute("aria-describedby").split(" ").map((id) => document.getElementById(id).innerText).join());
+    assert.match(told, /blanks/);
+    assert.equal(await login.inputValue(), "with a blank");
+    await visitor.leave();
+  });
+});
+
 describe("addresses", () => {
   it("are kept by back, forward and reload", async () => {
     const visitor = await browser.visitor({ user: owner });

@@ -163,7 +163,13 @@ export async function show(main, { session }) {
       run: async ({ password: present, new_password, again }) => {
         if (new_password !== again)
           throw Object.assign(new Error("The two passwords are not the same."), { field: "again" });
-        await post("/admin/password", { ...(account.password_at && { password: present }), new_password });
+        try {
+          await post("/admin/password", { ...(account.password_at && { password: present }), new_password });
+        } catch (error) {
+          // The store's words for a password are of the new one.
+          if (error.status === 422 && !error.message.includes("`password`")) error.field = "new_password";
+          throw error;
+        }
         notice("The password is set. You are logged out everywhere else. Tokens of programs stay good.");
         await Promise.all([reload(), sessions.reload()]);
       },
