@@ -471,6 +471,8 @@ function field(spec) {
   const { name, label, type = "text", value, required, help } = spec;
   const id = `f${++fields_n}-${name}`;
   const options = (spec.options ?? []).map((o) => (typeof o === "string" ? { value: o, text: o } : o));
+  // An address may name what is there no longer: that is not to choose nothing.
+  if (type === "select" && value && !options.some((o) => o.value === value)) options.push({ value, text: value });
   const hint = help && el("div.form-text", { id: `${id}-help` }, help);
   const wrong = el("div.wrong", { id: `${id}-wrong`, hidden: true });
   const common = {
@@ -674,6 +676,8 @@ export function filters({ fields, query, change }) {
   let timer;
   function changed() {
     clearTimeout(timer);
+    // The page was left meanwhile, and the address is another one's.
+    if (!node.isConnected) return;
     history.replaceState(null, "", target(location.hash.split("?")[0], given()));
     change(given());
   }

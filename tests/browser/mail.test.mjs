@@ -116,6 +116,33 @@ describe("the emails", () => {
   });
 });
 
+describe("a search", () => {
+  it("that was left at once stays off the next page's address", async () => {
+    const { tenant, visitor, page } = await desk();
+    const id = await t.send(tenant, { to: "ann@remote.test", subject: "Quickly" });
+    await visitor.go("emails");
+    await only(page, 1);
+    // The clock stands still until the next page is there.
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 1000);
+    await page.getByRole("searchbox").fill("Quick");
+    await row(page, "Quickly").getByRole("link").click();
+    await visitor.title().getByText("Quickly").waitFor();
+    await page.clock.runFor(5000);
+    assert.match(page.url(), new RegExp(`#/emails/${id}$`));
+    await visitor.leave();
+  });
+
+  it("for what is no longer there finds nothing, rather than all", async () => {
+    const { tenant, visitor, page } = await desk();
+    await t.send(tenant, { to: "ann@remote.test", subject: "Of another domain" });
+    await visitor.go("emails?domain=removed.example");
+    await visitor.see("No email fits");
+    assert.equal(await page.getByLabel("Domain", { exact: true }).inputValue(), "removed.example");
+    await visitor.leave();
+  });
+});
+
 describe("the overview", () => {
   it("offers the domains that sent in the time that is looked at", async () => {
     const { tenant, visitor, page } = await desk();
