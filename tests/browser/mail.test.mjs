@@ -143,6 +143,26 @@ describe("a search", () => {
   });
 });
 
+describe("an email to many", () => {
+  it("tells first of those whom it did not reach", async () => {
+    const { tenant, visitor, page } = await desk();
+    const to = [..."abcdefghi"].map((local) => `${local}@remote.test`);
+    const id = await t.send(tenant, { to: [...to, "later@remote.test", "unknown@remote.test"], subject: "To eleven" });
+    await t.waitFor("all fates", async () => {
+      const { recipients } = await t.postern(["email", "show", id]);
+      const has = (fate) => recipients.filter((one) => one.state === fate).length;
+      return has("delivered") === 9 && has("deferred") === 1 && has("bounced") === 1;
+    });
+    await visitor.go(`emails/${id}`);
+    const order = await page.locator("details.recipient summary .address").allInnerTexts();
+    assert.deepEqual(order, ["unknown@remote.test", "later@remote.test", ...to]);
+    // Each is told of below: the field need not have all of them.
+    await page.getByText("6 more").click();
+    await page.locator("dd").getByText("later@remote.test").waitFor();
+    await visitor.leave();
+  });
+});
+
 describe("the overview", () => {
   it("offers the domains that sent in the time that is looked at", async () => {
     const { tenant, visitor, page } = await desk();

@@ -1,7 +1,7 @@
 // One email: what became of it, recipient by recipient, and what it says.
 
 import { get, path } from "../api.js";
-import { badge, button, code, copyButton, definitions, el, exactTime, header, link, place, remark, section, tabs, time } from "../ui.js";
+import { badge, button, code, copyButton, definitions, el, exactTime, header, link, number, place, remark, section, tabs, time } from "../ui.js";
 import { subscribe } from "../live.js";
 import { listed, stateOf } from "./emails.js";
 
@@ -55,6 +55,10 @@ function eventLine({ event, first, n }) {
   return moment(event.occurred_at, tones[event.fact] ?? "none", words, saidBy(event));
 }
 
+// So many addresses of a field are shown at most; of more, so many.
+const FOLDED_FROM = 8;
+const FOLDED_TO = 5;
+
 // What happened before any of its recipients was tried.
 function beginning(email) {
   const lines = [moment(email.created_at, "none", "came in over HTTP")];
@@ -81,8 +85,12 @@ function timeline(email, recipient) {
   return lines;
 }
 
+// Those that need somebody come first.
+const urgency = { bad: 0, warn: 1, none: 2, good: 3 };
+const rank = (recipient) => urgency[tones[recipient.fate] ?? "none"];
+
 function story(email) {
-  const { recipients } = email;
+  const recipients = [...email.recipients].sort((a, b) => rank(a) - rank(b));
   const first = [...beginning(email), ...hopLines(email)];
   if (email.state !== "sent" || email.is_test || recipients.length === 0) return el("ol.timeline", first);
   if (recipients.length === 1) return el("ol.timeline", first, timeline(email, recipients[0]));
@@ -103,15 +111,20 @@ function story(email) {
 
 function facts(email, keys) {
   const key = keys.find((one) => one.id === email.key_id);
-  const several = (name) => email[name]?.length > 0 && email[name].map((one) => el("div.address", one));
+  const several = (name) => {
+    const lines = (email[name] ?? []).map((one) => el("div.address", one));
+    if (lines.length <= FOLDED_FROM) return lines.length ? lines : null;
+    const rest = lines.splice(FOLDED_TO);
+    return [lines, el("details", { "data-address": name }, el("summary", `${number(rest.length)} more`), rest)];
+  };
   const withCopy = (text) => text && el("span.with-copy", el("span.id", text), copyButton(text, { title: `Copy ${text}` }));
   return el(
     "div.two",
     definitions([
       ["From", el("span.address", email.from)],
       ["To", several("to")],
-      ["Cc", several("cc") || null],
-      ["Bcc", several("bcc") || null],
+      ["Cc", several("cc")],
+      ["Bcc", several("bcc")],
       ["Sent", time(email.created_at, { exact: true })],
       ["Tags", email.tags?.length ? email.tags.map((tag) => `${tag.name}: ${tag.value}`).join(", ") : null],
     ]),
@@ -148,6 +161,7 @@ function content(email) {
 
 export async function show(main, { id, session }) {
   const [first, keys] = await Promise.all([get(path`/admin/emails/${id}`), get("/admin/keys")]);
+  const people = [...first.to, ...(first.cc ?? []), ...(first.bcc ?? [])];
   const head = el("div");
   const what = el("div");
   let said = "";
@@ -156,12 +170,13 @@ export async function show(main, { id, session }) {
     const now = JSON.stringify(email);
     if (now === said) return;
     said = now;
-    const closed = new Map([...what.querySelectorAll("details")].map((one) => [one.dataset.address, one.open]));
+    const details = () => [head, what].flatMap((part) => [...part.querySelectorAll("details")]);
+    const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", delivery_delayed: "warn" }[email.last_event];
     head.replaceChildren(remark(email.state === "staged" ? "warn" : tone ?? "none", el("strong", email.answer)), facts(email, keys.data));
     what.replaceChildren(section("What became of it", story(email)));
     // What somebody has opened or closed stays so.
-    for (const one of what.querySelectorAll("details"))
+    for (const one of details())
       if (closed.has(one.dataset.address)) one.open = closed.get(one.dataset.address);
   }
 
@@ -169,9 +184,13 @@ export async function show(main, { id, session }) {
   main.append(
     header(first.subject || "(no subject)", {
       back: { href: listed, text: "Emails" },
-      actions: [copyButton(location.href, { label: "Copy link" }), button("Emails to the same address", () => {
-        location.hash = place("emails", { q: first.to[0] });
-      })],
+      actions: [
+        copyButton(location.href, { label: "Copy link" }),
+        people.length === 1 &&
+          button("Emails to the same address", () => {
+            location.hash = place("emails", { q: people[0] });
+          }),
+      ],
     }),
     head,
     what,
