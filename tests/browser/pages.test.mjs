@@ -158,6 +158,24 @@ describe("every page", () => {
     await visitor.leave();
   });
 
+  it("is on paper what it says, and nothing to be pressed", async () => {
+    const visitor = await browser.visitor({ user: operator, scheme: "dark" });
+    const { page } = visitor;
+    for (const [name, place] of places) {
+      await visitor.go(place);
+      await page.emulateMedia({ media: "print" });
+      assert.ok(await visitor.title().isVisible(), name);
+      assert.equal(await page.locator("nav:visible, button:visible").count(), 0, name);
+      assert.equal(
+        await page.evaluate(() => getComputedStyle(document.body).getPropertyValue("--text").trim()),
+        "#1b2127",
+        name,
+      );
+      await page.emulateMedia({ media: "screen" });
+    }
+    await visitor.leave();
+  });
+
   it("weighs no more than it may", async () => {
     for (const [name, place] of places) {
       const visitor = await browser.visitor({ user: operator });
