@@ -11,8 +11,8 @@
 // with `operator` (sees all companies) and `owner` (may change things). What
 // show() returns, if anything, is called when the page is left.
 
-import { getQuietly, remove, whenLoggedOut } from "./api.js";
-import { el, failure, loading, notice, place } from "./ui.js";
+import { getQuietly, Problem, remove, whenLoggedOut } from "./api.js";
+import { dialog, el, failure, loading, notice, place } from "./ui.js";
 import { whenLiveChanges } from "./live.js";
 
 // The address, the module; of those in the navigation its group and words.
@@ -112,11 +112,37 @@ async function logOut(event) {
   } catch (error) {
     if (error.status !== 401) return notice(error.message, "bad");
   }
+  tabs.postMessage(null);
   loggedOut();
 }
 
+// A dialog has what somebody typed, or a token that is shown once: who is logged
+// out there logs in on top of it, and goes on.
+let askingAgain = false;
+async function logInAgain() {
+  const { user_id } = session;
+  askingAgain = true;
+  try {
+    const { credentials } = await import("./pages/login.js");
+    const text = "Your session has ended. What was open is still there.";
+    const isIn = await dialog({ title: "Log in again", text, covers: true, ...credentials() });
+    if (isIn) await findSession();
+    if (isIn && session.user_id === user_id) return;
+  } catch (error) {
+    notice(error.message, "bad");
+  } finally {
+    askingAgain = false;
+  }
+  session = null;
+  open();
+}
+
 function loggedOut() {
-  if (session === null && main.dataset.page === "login") return;
+  if (askingAgain || (session === null && main.dataset.page === "login")) return;
+  if (session && document.querySelector("dialog[open]")) {
+    logInAgain();
+    return;
+  }
   session = null;
   nav.hidden = menu.hidden = true;
   nav.replaceChildren();
@@ -137,6 +163,38 @@ menu.addEventListener("click", () => {
 async function findSession() {
   const found = await getQuietly("/admin/session");
   session = { ...found, operator: found.company_id === null, owner: found.role === "owner" };
+  tabs.postMessage(found.user_id);
+}
+
+// The tabs of a browser have one cookie: whoever logs in or out in one of them
+// does so in all, and none goes on in the name of another user.
+const tabs = new BroadcastChannel("session");
+tabs.onmessage = ({ data: user }) => {
+  if (user === (session?.user_id ?? null)) return;
+  if (user === null) return loggedOut();
+  session = null;
+  open();
+};
+
+// Browsers say in their own ways that a file did not come.
+async function moduleNamed(name) {
+  try {
+    return await import(`./pages/${name}.js`);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw error;
+    throw new Problem("The server does not answer. Is postern-httpd running?");
+  }
+}
+
+// What is shown in place of a page that cannot be.
+function broken(page, error) {
+  const isGone = error.status === 404;
+  return [
+    el("h1", { tabindex: -1 }, isGone ? "Not found" : page?.title ?? "Postern"),
+    isGone
+      ? el("p", "There is nothing at this address, or it was removed. ", el("a", { href: "#/" }, "To the overview"))
+      : failure(error, open),
+  ];
 }
 
 async function moduleOf(wanted) {
@@ -161,6 +219,7 @@ async function moduleOf(wanted) {
 async function open({ moved = false } = {}) {
   const mine = ++visit;
   let { path, id, query } = read();
+  let page;
   const box = el("div.page-box");
   const end = leave;
   leave = null;
@@ -184,7 +243,7 @@ async function open({ moved = false } = {}) {
       main.replaceChildren(box);
     } else {
       const wait = setTimeout(() => mine === visit && !box.firstChild && main.replaceChildren(loading()), 150);
-      const page = await import(`./pages/${name}.js`);
+      page = await moduleNamed(name);
       if (mine !== visit) return;
       document.title = `${page.title} · Postern`;
       const done = page.show(box, { id, query, session, loggedIn });
@@ -200,7 +259,7 @@ async function open({ moved = false } = {}) {
     if (mine !== visit) return;
     if (error.status === 401) return;
     main.replaceChildren(box);
-    box.replaceChildren(failure(error, open));
+    box.replaceChildren(...broken(page, error));
     if (!("status" in error)) console.error(error);
   } finally {
     if (mine === visit) main.removeAttribute("aria-busy");

@@ -629,11 +629,21 @@ function modal(kind, title, inside) {
 }
 
 // Asks for something: resolves with what run() gave, or true if that was nothing,
-// after done() with it; with undefined when it was cancelled. Without fields it is
-// a question; tone "danger" for what cannot be undone.
-export async function dialog({ title, text, fields, submit = "OK", tone = "primary", run = () => true, done = () => {} }) {
+// after done() with it; with undefined when it was cancelled. run() that gives
+// false wants to be asked again. Without fields it is a question; tone "danger" for
+// what cannot be undone; covers: nothing of the page is to be seen behind it.
+export async function dialog({
+  title,
+  text,
+  fields,
+  submit = "OK",
+  tone = "primary",
+  covers = false,
+  run = () => true,
+  done = () => {},
+}) {
   let result;
-  const { box, closed } = modal("dialog", title, (close) => [
+  const { box, closed } = modal(covers ? "dialog.covers" : "dialog", title, (close) => [
     [text ?? []].flat().map((one) => (typeof one === "string" ? el("p", one) : one)),
     form({
       fields,
@@ -641,7 +651,9 @@ export async function dialog({ title, text, fields, submit = "OK", tone = "prima
       tone,
       cancel: close,
       run: async (values) => {
-        result = (await run(values)) || true;
+        const made = await run(values);
+        if (made === false) return;
+        result = made || true;
         close();
       },
     }),

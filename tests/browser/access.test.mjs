@@ -15,6 +15,12 @@ before(async () => {
 
 after(() => browser.close());
 
+// Ends the session, of which the pages are not told.
+const logOutElsewhere = (visitor) =>
+  visitor.context.request.delete(`${t.admin}/admin/session`, {
+    headers: { Origin: t.admin },
+  });
+
 describe("login", () => {
   it("says that a password is wrong, and takes the right one", async () => {
     const visitor = await browser.visitor();
@@ -39,11 +45,8 @@ describe("login", () => {
   it("is asked for again when the session has ended elsewhere", async () => {
     const visitor = await browser.visitor({ user: owner });
     await visitor.go("domains");
-    const other = await visitor.context.newPage();
-    await other.goto("/#/keys");
-    await other.getByRole("link", { name: "Log out" }).click();
-    await other.getByLabel("Password", { exact: true }).waitFor();
-    // The first tab finds out when it wants something.
+    await logOutElsewhere(visitor);
+    // The page finds out when it wants something.
     await visitor.page.getByRole("link", { name: "Emails" }).click();
     await visitor.logIn(owner);
     await visitor.title().getByText("Emails").waitFor();
@@ -67,7 +70,68 @@ describe("login", () => {
   });
 });
 
+describe("tabs", () => {
+  it("of one browser have one user", async () => {
+    const other = await t.newUser({ company: tenant.id, role: "viewer" });
+    const visitor = await browser.visitor({ user: owner });
+    await visitor.go("keys");
+    const tab = await visitor.context.newPage();
+    await tab.goto("/#/keys");
+    await tab.getByRole("link", { name: "Log out" }).click();
+    // The first tab shows no longer what nobody may see.
+    await visitor.page.getByLabel("Password", { exact: true }).waitFor();
+    for (const [name, value] of [["Login", other.login], ["Password", other.password]])
+      await tab.getByLabel(name, { exact: true }).fill(value);
+    await tab.getByRole("button", { name: "Log in" }).click();
+    await visitor.see(other.login);
+    await visitor.title().getByText("Keys").waitFor();
+    assert.equal(await visitor.page.getByRole("button", { name: "Create a key" }).count(), 0);
+    await visitor.leave();
+  });
+});
+
 describe("what was typed", () => {
+  it("is there when the session has ended meanwhile", async () => {
+    const user = await t.newUser({ company: tenant.id });
+    const visitor = await browser.visitor({ user });
+    const { page } = visitor;
+    await visitor.go("keys");
+    await page.getByRole("button", { name: "Create a key" }).first().click();
+    const form = page.getByRole("dialog", { name: "Create a key" });
+    const name = t.unique("typed");
+    await form.getByLabel("Name", { exact: true }).fill(name);
+    await logOutElsewhere(visitor);
+    // As by Return: that it has ended may be found by the page itself before.
+    await form.locator("form").evaluate((node) => node.requestSubmit());
+    const login = page.getByRole("dialog", { name: "Log in again" });
+    await login.getByLabel("Login", { exact: true }).fill(user.login);
+    await login.getByLabel("Password", { exact: true }).fill(user.password);
+    await login.getByRole("button", { name: "Log in" }).click();
+    await login.waitFor({ state: "detached" });
+    await form.getByRole("button", { name: "Create the key" }).click();
+    await page.getByRole("dialog", { name: `The key “${name}”` }).waitFor();
+    await visitor.leave();
+  });
+
+  it("is gone when somebody else logs in", async () => {
+    const other = await t.newUser({ company: tenant.id });
+    const visitor = await browser.visitor({ user: owner });
+    const { page } = visitor;
+    await visitor.go("keys");
+    await page.getByRole("button", { name: "Create a key" }).first().click();
+    const form = page.getByRole("dialog", { name: "Create a key" });
+    await form.getByLabel("Name", { exact: true }).fill("mine");
+    await visitor.context.clearCookies();
+    await form.locator("form").evaluate((node) => node.requestSubmit());
+    const login = page.getByRole("dialog", { name: "Log in again" });
+    await login.getByLabel("Login", { exact: true }).fill(other.login);
+    await login.getByLabel("Password", { exact: true }).fill(other.password);
+    await login.getByRole("button", { name: "Log in" }).click();
+    await visitor.see(other.login);
+    await page.getByRole("dialog").first().waitFor({ state: "detached" });
+    await visitor.leave();
+  });
+
   it("is told wrong beside its field, in words and for those who only hear", async () => {
     const visitor = await browser.visitor({ user: owner });
     const { page } = visitor;
@@ -81,6 +145,23 @@ describe("what was typed", () => {
       input.getAttribute("aria-describedby").split(" ").map((id) => document.getElementById(id).innerText).join());
     assert.match(told, /blanks/);
     assert.equal(await login.inputValue(), "with a blank");
+    await visitor.leave();
+  });
+});
+
+describe("a server that does not answer", () => {
+  it("is said to be, on pages that were not loaded yet", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    const { page } = visitor;
+    await visitor.go("keys");
+    await page.route("**/web/pages/domains.js", (route) => route.abort());
+    await page.getByRole("link", { name: "Domains", exact: true }).click();
+    await visitor.see("The server does not answer. Is postern-httpd running?");
+    await page.unroute("**/web/pages/domains.js");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await visitor.title().getByText("Domains", { exact: true }).waitFor();
+    // What the browser itself says of it is no fault of the page.
+    visitor.faults = visitor.faults.filter((text) => !/net::ERR_FAILED/.test(text));
     await visitor.leave();
   });
 });
@@ -158,8 +239,10 @@ describe("addresses", () => {
   it("of no page say so", async () => {
     const visitor = await browser.visitor({ user: owner });
     for (const place of ["nonsense", "emails/nonsense", "users/x/y", "%"]) {
+      await visitor.go("account");
       await visitor.page.goto(`/#/${place}`);
-      await visitor.see(/not found|no such/i);
+      await visitor.title().getByText("Not found").waitFor();
+      await visitor.page.getByRole("link", { name: "To the overview" }).waitFor();
     }
     await visitor.leave();
   });
