@@ -454,6 +454,8 @@ begin_draft() {
 	[ ! -f "$config/master.cf" ] ||
 		cat "$config/master.cf" >"$view/master.cf"
 	cat "$main_cf" >"$view/main.cf"
+	cp "$view/main.cf" "$work/main.cf"
+	cp "$view/master.cf" "$work/master.cf"
 	change main.cf
 }
 
@@ -544,9 +546,13 @@ last_newline() {
 }
 
 # Puts the draft in the place of its original, if they differ: at once, and with
-# the owner and permissions that it has.
+# the owner and permissions that it has. What somebody else has written since the
+# draft was begun is not lost.
 use_draft() {
 	! cmp -s "$draft" "$original" || return 0
+	cmp -s "$work/${draft##*/}" "$original" ||
+		die "$original was changed by somebody else meanwhile, and stays" \
+			"as it is: run $self again"
 	changed=yes
 	new=$original.postern-new
 	cp -p "$original" "$new" || die "cannot write $new"

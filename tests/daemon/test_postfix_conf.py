@@ -232,6 +232,31 @@ def test_disable_says_what_it_cannot_take_out(make):
     assert postfix.bytes == before
 
 
+@pytest.mark.parametrize("name, options", [
+    ("main.cf", ()), ("master.cf", ("--submission", "smtp"))])
+def test_what_others_write_meanwhile_stays(make, tmp_path, monkeypatch, name, options):
+    postfix = make("smtpd_milters = inet:localhost:1\n")
+    file = postfix.folder / name
+    theirs = file.read_text() + "# of somebody else\n"
+    shim = tmp_path / "bin/postconf"
+    shim.parent.mkdir()
+    shim.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in */draft*) [ -e {tmp_path}/done ] || {{ : >{tmp_path}/done\n'
+        f"cat >{file} <<'END'\n{theirs}END\n}} ;; esac\n"
+        f'exec {shutil.which("postconf", path=os.environ["PATH"] + ":/usr/sbin:/sbin")} "$@"\n')
+    shim.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+        said = postfix.run("enable", *options)
+    assert (tmp_path / "done").exists()
+    assert said.returncode == 1
+    assert f"{name} was changed by somebody else meanwhile" in squeeze(said.stderr)
+    assert file.read_text() == theirs
+    postfix.do("enable", *options)
+    assert "# of somebody else\n" in file.read_text()
+
+
 def test_owner_mode_and_symlink_stay(make, tmp_path):
     postfix = make("")
     real = tmp_path / "real.cf"
