@@ -98,10 +98,11 @@ static const char unasked_next[] =
 	"held release --waiting` submits it again; `postern held drop` removes "
 	"it.";
 static const char unanswered[] =
-	"postern-milter has not answered Postfix about it yet.";
+	"It is in Postfix's maildrop: postern-milter has not answered about it "
+	"yet, or Postfix does not run.";
 static const char unanswered_next[] =
-	"Postfix tries again by itself, once a minute, until postern-milter "
-	"answers; `postern held drop` removes it.";
+	"Postfix, where it runs, tries again by itself, once a minute, until "
+	"postern-milter answers; `postern held drop` removes it.";
 
 /* pickup(8) keeps a message there while no milter answers about it. */
 static bool is_in_maildrop(const struct queue_item *item)

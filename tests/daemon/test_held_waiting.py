@@ -252,7 +252,10 @@ def test_what_waits_for_a_milter_that_is_away(box):
     item, = queue(box)
     assert item["queue_name"] == "maildrop"
     row, = box.cli("held", "list")
-    assert row["reason"] == "postern-milter has not answered Postfix about it yet."
+    assert row["reason"] == (
+        "It is in Postfix's maildrop: postern-milter has not answered about it yet, or "
+        "Postfix does not run."
+    )
     shown = box.cli("held", "show", item["queue_id"])
     assert "tries again by itself" in shown["next"] and "--waiting" not in shown["next"]
     box.start("milter")
