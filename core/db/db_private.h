@@ -45,7 +45,8 @@ const char *db_param_name(struct db_stmt *stmt, int index);
  * db_step() do that by themselves. */
 int db_sync(struct db *db, struct err *err);
 
-/* 1 when the database has a table of the name, 0 when not, or -1. */
+/* 1 when the database has a table of the name, or any for NULL; 0 when not, or
+ * -1. */
 int db_has_table(struct db *db, const char *name, struct err *err);
 
 #endif

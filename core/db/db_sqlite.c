@@ -78,8 +78,9 @@ static int read_header(struct db *db, struct err *err)
 int db_has_table(struct db *db, const char *name, struct err *err)
 {
 	static const char sql_table[] =
-		"SELECT 1 FROM sqlite_schema"
-		" WHERE type = 'table' AND name = $name";
+		"SELECT 1 FROM sqlite_schema WHERE type = 'table'"
+		" AND CASE WHEN $name IS NULL THEN name NOT LIKE 'sqlite\\_%'"
+		" ESCAPE '\\' ELSE name = $name END";
 	struct db_stmt *stmt;
 	int result;
 

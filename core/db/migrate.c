@@ -13,6 +13,7 @@
 /* How a database stands to a list of migrations. */
 struct standing {
 	int version;
+	bool strange;  /* it has tables, and they are not ours */
 	char *foreign; /* the first that the list has under another name */
 };
 
@@ -37,8 +38,13 @@ static int read_standing(struct db *db, const struct migrate_list *list,
 	int result = db_has_table(db, "schema_migration", err);
 
 	*standing = (struct standing){0};
-	if (result != 1)
-		return result;
+	if (result == 0) {
+		result = db_has_table(db, NULL, err);
+		standing->strange = result == 1;
+		return result < 0 ? -1 : 0;
+	}
+	if (result < 0)
+		return -1;
 	if (db_start(db, sql_applied, NULL, &stmt, err) != 0)
 		return -1;
 	while ((result = db_step(stmt, err)) == 1)
@@ -59,6 +65,10 @@ static int known_version(
 			"than version %d of this program: install the newer "
 			"Postern, or restore a backup",
 			standing.version, list->n);
+	else if (result == 0 && standing.strange)
+		result = err_set(err, ERR_CONFIG,
+			"the database has tables of another program: is it "
+			"Postern's database?");
 	else if (result == 0 && standing.foreign != NULL)
 		result = err_set(err, ERR_CONFIG,
 			"the database has the migration %s, which is not one "

@@ -232,6 +232,25 @@ static void test_run_refuses(void **state)
 	OK(migrate_check_list(db, &list_two, &why));
 }
 
+/* The database of another program is left as it is. */
+static void test_strange_database(void **state)
+{
+	static const char sql_made[] = "CREATE TABLE accounts (id INTEGER)";
+	struct db *db = open_empty(state);
+	struct err err = ERR_INIT;
+	int applied;
+
+	OK(db_exec(db, sql_made, &why));
+	assert_int_equal(migrate_run(db, 1, &applied, &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+	assert_non_null(strstr(err.text, "another program"));
+	err = ERR_INIT;
+	assert_int_equal(migrate_check(db, &err), -1);
+	assert_non_null(strstr(err.text, "another program"));
+	assert_int_equal(
+		temp_db_number(db, "SELECT count(*) FROM sqlite_schema"), 1);
+}
+
 static void test_all_or_nothing(void **state)
 {
 	static const struct migration broken[] = {
@@ -367,6 +386,7 @@ int main(void)
 		TEST(closed),
 		TEST(check),
 		TEST(run_refuses),
+		TEST(strange_database),
 		TEST(all_or_nothing),
 		TEST(many_at_once),
 		TEST(embed_faults),
