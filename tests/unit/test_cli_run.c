@@ -616,18 +616,24 @@ static void test_without_database(void **state)
 	run_ok("company list");
 }
 
-/* A database that lacks the schema is not touched. */
+/* A database that lacks the schema is not touched, nor one of another program. */
 static void test_old_schema(void **state)
 {
+	static const char *const lines[] = {"company add A", "db migrate"};
 	_cleanup_(db) struct db *db = NULL;
 
 	(void)state;
 	unlink("postern.db");
 	assert_int_equal(db_open("postern.db", DB_CREATE, &db, NULL), 0);
-	assert_int_equal(db_exec(db, "CREATE TABLE other (x)", NULL), 0);
 	run("company add A");
 	assert_int_equal(at.status, EX_CONFIG);
 	assert_non_null(strstr(at.errors, "migrate"));
+	assert_int_equal(db_exec(db, "CREATE TABLE other (x)", NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		run(lines[i]);
+		assert_int_equal(at.status, EX_CONFIG);
+		assert_non_null(strstr(at.errors, "another program"));
+	}
 }
 
 static void test_help_and_version(void **state)
