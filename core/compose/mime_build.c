@@ -18,6 +18,7 @@
 #include "core/mime/mime_content.h"
 #include "core/mime/mime_header.h"
 #include "core/mime/mime_param.h"
+#include "core/mime/mime_scan.h"
 
 /* A media type. */
 struct mime_type {
@@ -255,14 +256,32 @@ static void add_disposition(
 	mime_fold_end(&fold);
 }
 
+/* Whether a header field of the message, or of one inside it, may be longer than
+ * Postfix passes on: a line with those behind it that begin with a blank. */
+static bool has_long_field(const struct buf *text)
+{
+	struct span rest = {buf_str(text), text->len}, line, raw;
+	size_t len = 0;
+
+	while (mime_scan_line(&rest, &line, &raw)) {
+		if (line.len == 0 || !ascii_is_blank(line.data[0]))
+			len = 0;
+		len += raw.len;
+		if (len > MIME_FIELDS_MAX)
+			return true;
+	}
+	return false;
+}
+
 /* Whether content can be embedded as it is: what CRLF there is, is everywhere,
- * so that the reader gets the very message. */
+ * and Postfix cuts nothing, so that the reader gets the very message. */
 static bool is_embeddable(const struct buf *content, struct buf *lf)
 {
 	size_t crs = 0, lfs = 0;
 
 	mime_content_add_lf(lf, buf_str(content), content->len);
-	if (content->len == 0 || !mime_content_is_7bit(lf->data, lf->len))
+	if (content->len == 0 || !mime_content_is_7bit(lf->data, lf->len) ||
+		has_long_field(lf))
 		return false;
 	for (size_t i = 0; i < content->len; i++) {
 		crs += content->data[i] == '\r';
@@ -321,7 +340,7 @@ static void add_leaf(struct buf *out, const struct attachment *attachment,
 
 /* Appends an attachment; as_inline is for one that the html shows. It travels in
  * base64, whatever its type. A composite type must not (RFC 2045 6.4):
- * message/rfc822 goes as it is when that changes nothing but its line ends, and
+ * message/rfc822 goes as it is when nothing but its line ends is changed, and
  * otherwise, as every other message/ and multipart/ type does, it goes as
  * application/octet-stream. The error names what is wrong with the attachment,
  * but not which one it is. */

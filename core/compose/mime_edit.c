@@ -2,7 +2,8 @@
  * mime_edit: the few changes to a message that a client has finished.
  *
  * Works on lines of bytes and decodes nothing. The header is walked twice:
- * first to check it and to see what is missing, then to copy it.
+ * first to check it and to see what is missing, then to copy it. Those of parts
+ * are checked.
  */
 #include "core/compose/mime_edit.h"
 
@@ -12,6 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/compose/mime_fields.h"
+#include "core/mime/mime_param.h"
 #include "core/mime/mime_scan.h"
 
 /* About what stands in front. */
@@ -56,6 +58,17 @@ static bool goes(const struct mime_edit *edit, const struct mime_scan_field *fie
 	return mime_scan_is(field, "Date") && !has_value(field, "Date");
 }
 
+/* How many bytes it has with LF as its line ends. */
+static size_t size_of(const struct mime_scan_field *field)
+{
+	struct span rest = field->raw, line;
+	size_t size = 0;
+
+	while (mime_scan_line(&rest, &line, NULL))
+		size += line.len + 1;
+	return size;
+}
+
 static int check_field(const struct mime_edit *edit,
 	const struct mime_scan_field *field, struct err *err)
 {
@@ -63,10 +76,9 @@ static int check_field(const struct mime_edit *edit,
 	int len = field->name.len < 100 ? (int)field->name.len : 100;
 	const char *fault = NULL;
 	_cleanup_free_ char *name = NULL;
-	size_t size = 0, max;
+	size_t max;
 
 	while (mime_scan_line(&rest, &line, NULL)) {
-		size += line.len + 1;
 		if (memchr(line.data, '\0', line.len))
 			fault = "a NUL";
 		else if (memchr(line.data, '\r', line.len))
@@ -78,7 +90,7 @@ static int check_field(const struct mime_edit *edit,
 			field->name.data, fault);
 	name = mem_dup(field->name.data, field->name.len);
 	max = mime_fields_max(name);
-	if (size > max && !goes(edit, field))
+	if (size_of(field) > max && !goes(edit, field))
 		return err_set(err, ERR_INVALID,
 			"the header field %.*s of the message is longer than "
 			"%zu bytes",
@@ -89,6 +101,70 @@ static int check_field(const struct mime_edit *edit,
 			"words and separators, which are all that Postfix "
 			"reads",
 			len, name, MIME_FIELDS_TOKENS_MAX);
+	return 0;
+}
+
+/* How deep in the message, and in how many of its parts, fields are looked at. */
+enum { DEPTH_MAX = 10, PARTS_MAX = 1000 };
+
+/* Whether the type and the encoding are those of a part with parts in it, or a
+ * message, whose header Postfix reads as well. */
+static bool is_composite(const char *type, const char *encoding, const char *name)
+{
+	static const char *const plain[] = {"", "7bit", "8bit", "binary"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		if (str_eq_nocase(encoding, plain[i]))
+			return str_starts_nocase(type, name);
+	return false;
+}
+
+/* The first value of the field in the header; a new string. */
+static char *value_of(struct span header, const char *name)
+{
+	struct mime_scan_field field;
+
+	while (mime_scan_field(&header, &field))
+		if (mime_scan_is(&field, name))
+			return mime_scan_value(&field);
+	return mem_strdup("");
+}
+
+/* Checks the headers inside of what begins with a header: Postfix cuts long
+ * fields of these, too. Calls itself for what is in a part. */
+static int check_inside(struct span text, int depth, int *parts_n, struct err *err)
+{
+	_cleanup_free_ char *type = value_of(text, "Content-Type");
+	_cleanup_free_ char *encoding = value_of(
+		text, "Content-Transfer-Encoding");
+	_cleanup_free_ char *boundary = NULL;
+	struct mime_scan_field field;
+	struct mime_scan_parts parts;
+	enum mime_scan_result result;
+	struct span rest = text, part;
+
+	while (mime_scan_field(&rest, &field))
+		if (depth > 0 && size_of(&field) > MIME_FIELDS_MAX)
+			return err_set(err, ERR_INVALID,
+				"the header field %.*s of a part of the "
+				"message is longer than %d bytes",
+				field.name.len < 100 ? (int)field.name.len : 100,
+				field.name.data, MIME_FIELDS_MAX);
+	mime_scan_empty_line(&rest);
+	if (depth == DEPTH_MAX)
+		return 0;
+	if (is_composite(type, encoding, "message/"))
+		return check_inside(rest, depth + 1, parts_n, err);
+	if (!is_composite(type, encoding, "multipart/") ||
+		param_read(type, "boundary", &boundary) <= 0 ||
+		mime_scan_parts_begin(&parts, rest, boundary) < 0)
+		return 0;
+	do {
+		result = mime_scan_parts_next(&parts, &part);
+		if (result != MIME_SCAN_END &&
+			check_inside(part, depth + 1, parts_n, err) < 0)
+			return -1;
+	} while (result == MIME_SCAN_PART && ++*parts_n < PARTS_MAX);
 	return 0;
 }
 
@@ -161,9 +237,11 @@ int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
 {
 	struct span message = {data, len};
 	struct present present;
+	int parts_n = 0;
 
 	mime_scan_drop_from_line(&message);
-	if (check_header(message, edit, &present, err) < 0)
+	if (check_header(message, edit, &present, err) < 0 ||
+		check_inside(message, 0, &parts_n, err) < 0)
 		return -1;
 	buf_reserve(out, len + FRONT);
 	add_front(edit, &present, out);

@@ -96,6 +96,26 @@ def test_type_from_name(box, httpd, email, filename, kind):
     assert mail.attachments() == [(filename, kind, "attachment", b"hi")]
 
 
+def message_to(size):
+    """A message whose field To has so many bytes."""
+    line = b" Ann Lee <ann.lee@dst.test>,\n"
+    field = b"To:" + (size - 200) // len(line) * line
+    field += b" " + b"x" * (size - len(field) - 2) + b"\n"
+    return field + b"Subject: inner\n\nbody\n"
+
+
+@pytest.mark.parametrize(
+    "size, kind", [(60000, "message/rfc822"), (60001, "application/octet-stream")]
+)
+def test_message_with_a_long_field(box, httpd, email, size, kind):
+    """Postfix would cut the field of a message that travels as it is."""
+    data = message_to(size)
+    mail = send(box, httpd, email, {"filename": "a.eml", "content": as_base64(data)})
+    ((_, found, _, content),) = mail.attachments()
+    assert found == kind
+    assert data in (mail.raw if content is None else content)
+
+
 def test_several_keep_their_order(box, httpd, email):
     given = [(f"{n}.bin", RANDOM.randbytes(n * 100)) for n in range(20)]
     mail = send(

@@ -136,6 +136,24 @@ def test_a_large_message_of_many_parts(mime, to):
     assert seen["html"] == "<p>Hällo\n"
 
 
+@pytest.mark.parametrize("size", [60000, 60001])
+def test_long_field_of_a_part(mime, to, own_id, size):
+    """What Postfix would cut is refused."""
+    line = b" Ann Lee <ann.lee@dst.test>,\n"
+    field = b"To:" + (size - 200) // len(line) * line
+    field += b" " + b"x" * (size - len(field) - 2) + b"\n"
+    inner = b"Content-Type: message/rfc822\n\n" + field + b"\nbody\n"
+    body = b"--b\n\nHello\n--b\n" + inner + b"--b--\n"
+    data = message_with(own_id, b"Content-Type: multipart/mixed; boundary=b\n", body)
+    if size > 60000:
+        message = (
+            "the header field To of a part of the message is longer than 60000 bytes"
+        )
+        check_refused(mime.post_message(to, data), 400, message)
+    else:
+        assert without_received(mime.deliver_message(to, data).raw) == data
+
+
 REMOVED = {
     "Bcc": b"Bcc: secret@dst.test\n",
     "bcc, folded": b"bcc: a@dst.test,\n\tsecret@dst.test,\n b@dst.test\n",

@@ -359,6 +359,39 @@ static void test_embedded(void **state)
 	}
 }
 
+/* Postfix would cut a field that is longer, of a message inside too. */
+static void test_embedded_long_field(void **state)
+{
+	static const struct {
+		const char *start;
+		size_t len; /* of the field, or what goes on like one */
+		bool embedded;
+	} cases[] = {
+		{"To:", 60000, true},
+		{"To:", 60001, false},
+		{"Subject: inner\n\nFrom: innermost\nTo:", 60001, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf content = BUF_INIT, out = BUF_INIT;
+		size_t end = strlen(cases[i].start) - 3 + cases[i].len;
+		GMimeObject *part;
+		GMimeMessage *parsed;
+
+		buf_add_str(&content, cases[i].start);
+		while (content.len + 100 < end)
+			buf_printf(&content, " %97d,\n", 1);
+		buf_printf(&content, " %*d\n", (int)(end - content.len - 2), 1);
+		buf_add_str(&content, "X-Next: 1\n\nbody\n");
+		parsed = build_one("a.eml", "message/rfc822", content.data,
+			content.len, &out);
+		part = mime_sample_part(parsed, "1");
+		assert_int_equal(GMIME_IS_MESSAGE_PART(part), cases[i].embedded);
+		g_object_unref(parsed);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_inline),
 		cmocka_unit_test(test_embedded),
+		cmocka_unit_test(test_embedded_long_field),
 	};
 
 	mime_init();

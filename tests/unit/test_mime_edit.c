@@ -173,6 +173,50 @@ static void test_long_field(void **state)
 	}
 }
 
+/* So is one of a part, or of a message in it, that Postfix reads. */
+static void test_long_field_inside(void **state)
+{
+	static const struct {
+		const char *start;
+		size_t len;
+		int result;
+	} rows[] = {
+		{"Content-Type: multipart/mixed; boundary=b\n\n--b\n", 60000, 0},
+		{"Content-Type: multipart/mixed; boundary=b\n\n--b\n", 60001, -1},
+		{"Content-Type: multipart/mixed; "
+		 "boundary=b\n\n--b\n--b\n\nx\n--b\n"
+		 "Content-Type: message/rfc822\n\nSubject: inner\n",
+			60001, -1},
+		{"Content-Type: message/rfc822\r\n\r\n", 60001, -1},
+		{"Content-Type: text/plain\n\n", 70000, 0},
+		{"Content-Type: multipart/mixed; boundary=b\n\n--b\n\n", 70000, 0},
+		{"Content-Type: multipart/mixed; boundary=b\n"
+		 "Content-Transfer-Encoding: base64\n\n--b\n",
+			70000, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_buf_ struct buf message = BUF_INIT, out = BUF_INIT;
+		struct err err = ERR_INIT;
+		size_t len;
+
+		buf_printf(&message, "%sX-Long:", rows[i].start);
+		len = message.len - strlen("X-Long:");
+		while (message.len - len + 100 < rows[i].len)
+			buf_printf(&message, " %97d,\n", 1);
+		buf_printf(&message, " %*d\n\nx",
+			(int)(rows[i].len - (message.len - len) - 2), 1);
+		assert_int_equal(
+			mime_edit(message.data, message.len, &edit, &out, &err),
+			rows[i].result);
+		if (rows[i].result < 0)
+			assert_string_equal(err.text,
+				"the header field X-Long of a part of the "
+				"message is longer than 60000 bytes");
+	}
+}
+
 /* So is one with addresses that Postfix would not all read. */
 static void test_many_tokens(void **state)
 {
@@ -230,6 +274,7 @@ int main(void)
 		cmocka_unit_test(test_without_predicate),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_long_field),
+		cmocka_unit_test(test_long_field_inside),
 		cmocka_unit_test(test_many_tokens),
 		cmocka_unit_test(test_nul_in_body),
 	};
