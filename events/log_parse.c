@@ -169,10 +169,34 @@ static bool read_stamp(struct rest *rest, struct log_stamp *stamp_r)
 		       : read_local_stamp(rest, stamp_r);
 }
 
+/* The stamp in that year. Of an hour that comes twice, at the end of summer
+ * time, the later one: a line that seems older than the record of its message
+ * is nobody's. false: there is no such day. */
+static bool local_time(const struct log_stamp *stamp, int year, time_t *time_r)
+{
+	const struct tm wanted = {.tm_year = year,
+		.tm_mon = stamp->month,
+		.tm_mday = stamp->day,
+		.tm_hour = stamp->hour,
+		.tm_min = stamp->minute,
+		.tm_sec = stamp->second,
+		.tm_isdst = -1};
+	struct tm tm = wanted, other = wanted;
+	time_t second;
+
+	*time_r = mktime(&tm);
+	other.tm_isdst = !tm.tm_isdst;
+	second = mktime(&other);
+	if (other.tm_hour == stamp->hour && other.tm_min == stamp->minute &&
+		second > *time_r)
+		*time_r = second;
+	return tm.tm_mon == stamp->month;
+}
+
 int64_t log_stamp_time(const struct log_stamp *stamp, int64_t anchor_us)
 {
-	time_t anchor = (time_t)(anchor_us / SECOND_US);
-	struct tm now, tm;
+	time_t anchor = (time_t)(anchor_us / SECOND_US), time = 0;
+	struct tm now;
 	int64_t time_us = 0;
 
 	if (stamp->exact)
@@ -181,15 +205,10 @@ int64_t log_stamp_time(const struct log_stamp *stamp, int64_t anchor_us)
 	/* From next year on: a line may be dated an hour ahead. Eight years,
 	 * for the 29th of February. */
 	for (int year = now.tm_year + 1; year >= now.tm_year - 8; year--) {
-		tm = (struct tm){.tm_year = year,
-			.tm_mon = stamp->month,
-			.tm_mday = stamp->day,
-			.tm_hour = stamp->hour,
-			.tm_min = stamp->minute,
-			.tm_sec = stamp->second,
-			.tm_isdst = -1};
-		time_us = (int64_t)mktime(&tm) * SECOND_US;
-		if (time_us <= anchor_us + AHEAD_US && tm.tm_mon == stamp->month)
+		bool is_day = local_time(stamp, year, &time);
+
+		time_us = (int64_t)time * SECOND_US;
+		if (is_day && time_us <= anchor_us + AHEAD_US)
 			return time_us;
 	}
 	return time_us;

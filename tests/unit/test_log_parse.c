@@ -328,6 +328,36 @@ static void test_stamps(void **state)
 	}
 }
 
+/* The hour that comes twice in autumn: a line that is taken for one of the
+ * first would be older than the record of its message, and nobody's. */
+static void test_hour_that_comes_twice(void **state)
+{
+	static const char *const stamps_twice[] = {"Jul 21 02:30:00",
+		"Oct 25 02:30:00", "Oct 25 01:59:59", "Oct 25 03:00:00",
+		"Jul 21 02:30:00", "Oct 25 02:30:00"};
+	/* date -u -d @... */
+	static const int64_t times_s[] = {1784593800, 1792891800, 1792886399,
+		1792893600, 1784593800, 1792891800};
+	const int64_t anchor_us = 1795303870000000;
+
+	(void)state;
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	/* What mktime() takes depends on what it was asked before. */
+	for (size_t i = 0; i < ARRAY_SIZE(times_s); i++) {
+		_cleanup_free_ char *text = mem_printf(
+			"%s mail postfix/qmgr[1]: 34230ABA654: removed",
+			stamps_twice[i]);
+		struct log_line line;
+
+		log_parse(text, strlen(text), "postfix", &line);
+		assert_int_equal(log_stamp_time(&line.stamp, anchor_us),
+			times_s[i] * 1000000);
+	}
+	setenv("TZ", "UTC", 1);
+	tzset();
+}
+
 static void test_glued(void **state)
 {
 	static const char cut[] = HEAD
@@ -455,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_stamps),
+		cmocka_unit_test(test_hour_that_comes_twice),
 		cmocka_unit_test(test_glued),
 		cmocka_unit_test(test_cut_anywhere),
 		cmocka_unit_test(test_queued_as),
