@@ -130,6 +130,15 @@ def test_hyphen_in_finished_message(form, to, given, written):
         assert written % word in answer.json()["message"]
 
 
+@pytest.mark.parametrize("field", ["to", "cc", "bcc"])
+@pytest.mark.parametrize("local", ["0123456789abcdef0123456789abcdef", "bob"])
+def test_domain_of_tickets(box, refuse, email, field, local):
+    """It would wait in Postfix's queue, as an email does that waits for the milter."""
+    email[field] = f"{local}@Postern.Invalid"
+    refuse(email, f"{local}@postern.invalid")
+    assert not [e for e in box.cli("email", "list") if "postern.invalid" in str(e)]
+
+
 def test_hyphen_elsewhere(box, httpd, form, email, to):
     """Where no mail goes to, any address may stand."""
     httpd.send({**email, "reply_to": "-help@dst.test"})
