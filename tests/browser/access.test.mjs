@@ -166,6 +166,27 @@ describe("a server that does not answer", () => {
   });
 });
 
+describe("two who change a domain", () => {
+  it("change what they have chosen, and nothing else", async () => {
+    const visitor = await browser.visitor({ user: t.operator });
+    const { page } = visitor;
+    const { id, domain } = await t.newTenant();
+    await t.postern(["domain", "set", domain, "--policy", "learn"]);
+    await visitor.go("domains");
+    await page.getByRole("link", { name: domain }).click();
+    await page.getByRole("button", { name: "Change" }).click();
+    const form = page.getByRole("dialog", { name: `Rules of ${domain}` });
+    await form.waitFor();
+    await t.postern(["domain", "set", domain, "--policy", "exclusive"]);
+    await form.getByLabel("and all names below it").check();
+    await form.getByRole("button", { name: "Save" }).click();
+    await visitor.see(`${domain} is exclusive.`);
+    const [row] = await t.postern(["domain", "list", "--company", id]);
+    assert.deepEqual([row.policy, row.subdomains], ["exclusive", "covered"]);
+    await visitor.leave();
+  });
+});
+
 describe("addresses", () => {
   it("are kept by back, forward and reload", async () => {
     const visitor = await browser.visitor({ user: owner });

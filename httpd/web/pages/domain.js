@@ -111,12 +111,15 @@ export async function show(main, { id, session }) {
 
   async function change(fields, words) {
     domain = await patch(path`/admin/domains/${id}`, fields);
-    notice(words);
+    notice(words(domain));
     showTop();
     showRules();
     await showFound();
   }
 
+  const isActive = ({ name }) => `${name} is active.`;
+  const isOff = ({ name }) => `${name} is off.`;
+  const hasPolicy = ({ name, policy }) => `${name} is ${policy}.`;
   const activate = () =>
     domain.pending
       ? dialog({
@@ -124,15 +127,15 @@ export async function show(main, { id, session }) {
           text: `${known.names.get(domain.company_id) ?? "The company"} asked for it. From then on its keys can send as it, and the policy is in force.`,
           fields: [{ name: "policy", label: "Who may send as it", type: "choice", options: policies, value: "learn" }],
           submit: "Activate",
-          run: (values) => change({ active: true, ...values }, `${domain.name} is active.`),
+          run: (values) => change({ active: true, ...values }, isActive),
         })
-      : change({ active: true }, `${domain.name} is active.`);
+      : change({ active: true }, isActive);
   const deactivate = () =>
     confirm(
       `Switch ${domain.name} off?`,
       "Keys can no longer send as it, from now on. The policy stays: others cannot send as it either.",
       "Switch it off",
-      () => change({ active: false }, `${domain.name} is off.`),
+      () => change({ active: false }, isOff),
     );
   const removeIt = () =>
     confirm(
@@ -200,8 +203,11 @@ export async function show(main, { id, session }) {
         `${subdomains.find((one) => one.value === domain.subdomains).text}: ${textOf(subdomains, domain.subdomains)}`,
       ],
     ]);
-    const ask = () =>
-      dialog({
+    const ask = () => {
+      // What is left as it was may have been changed by somebody else meanwhile.
+      const shown = domain;
+      const isNew = ([field, value]) => value !== shown[field];
+      return dialog({
         title: `Rules of ${domain.name}`,
         text:
           domain.policy === "learn" && waiting > 0
@@ -212,8 +218,12 @@ export async function show(main, { id, session }) {
           { name: "subdomains", label: "Which names", type: "choice", options: subdomains, value: domain.subdomains },
         ],
         submit: "Save",
-        run: (values) => change(values, `${domain.name} is ${values.policy}.`),
+        run: (values) => {
+          const fields = Object.fromEntries(Object.entries(values).filter(isNew));
+          return Object.keys(fields).length > 0 ? change(fields, hasPolicy) : undefined;
+        },
       });
+    };
     rules.replaceChildren(
       section(
         "Rules",
@@ -244,7 +254,7 @@ export async function show(main, { id, session }) {
             "Nothing would be stopped",
             "No mail has come without a key that exclusive would stop. If some days of usual mail have passed, the domain can be exclusive.",
             ...(mayChange
-              ? [primary("Make it exclusive", () => change({ policy: "exclusive" }, `${domain.name} is exclusive.`))]
+              ? [primary("Make it exclusive", () => change({ policy: "exclusive" }, hasPolicy))]
               : []),
           )
         : el(
