@@ -46,7 +46,8 @@ async function problemOf(answer) {
   const body = await answer.json().catch(() => ({}));
   const retryAfter = Number(answer.headers.get("Retry-After")) || 0;
   let text = sentence(body.message || `The server answered ${answer.status}`);
-  if (retryAfter) text += ` Try again in ${retryAfter} s.`;
+  if (retryAfter && !/try again in/i.test(text))
+    text = `${text.replace(/ Please try again\.$/, "")} Try again in ${retryAfter} s.`;
   return new Problem(text, { status: answer.status, name: body.name, retryAfter });
 }
 

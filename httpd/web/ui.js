@@ -268,7 +268,10 @@ export function notice(text, tone = "good") {
   const close = el("button.close", { type: "button", "aria-label": "Close" }, "×");
   const node = el(`div.notice.tone-${tone}`, el("span", text), close);
   close.addEventListener("click", () => node.remove());
-  document.getElementById("notices").append(node);
+  const notices = document.getElementById("notices");
+  // What is not in a dialog is behind it, and nothing to those who only hear.
+  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(notices);
+  notices.append(node);
   if (tone !== "bad") setTimeout(() => node.remove(), 6000);
   return node;
 }
@@ -622,7 +625,11 @@ function modal(kind, title, inside) {
   const close = () => box.close();
   const cross = el("button.close", { type: "button", "aria-label": "Close", onclick: close }, "×");
   const box = el(kind, { "aria-labelledby": heading.id }, el("div.dialog-head", heading, cross), inside(close));
-  const closed = new Promise((resolve) => box.addEventListener("close", resolve)).then(() => box.remove());
+  const closed = new Promise((resolve) => box.addEventListener("close", resolve)).then(() => {
+    const notices = box.querySelector("#notices");
+    if (notices) document.body.append(notices);
+    box.remove();
+  });
   document.body.append(box);
   box.showModal();
   return { box, closed };

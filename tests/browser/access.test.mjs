@@ -166,6 +166,51 @@ describe("a server that does not answer", () => {
   });
 });
 
+describe("a server that is busy", () => {
+  it("says once when to try again", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    const { page } = visitor;
+    await visitor.go("keys");
+    let message;
+    const answers = {
+      status: 429,
+      headers: { "Retry-After": "8", "Content-Type": "application/json" },
+    };
+    await page.route("**/admin/domains", (route) =>
+      route.fulfill({ ...answers, body: JSON.stringify({ message }) }));
+    for (message of ["Too many. Try again in 8 seconds.", "It is busy. Please try again."]) {
+      await page.getByRole("link", { name: "Domains", exact: true }).click();
+      await visitor.see(message.replace("Please try again.", "Try again in 8 s."));
+      assert.equal((await page.getByRole("alert").innerText()).match(/again in/g).length, 1);
+      await page.getByRole("link", { name: "Account", exact: true }).click();
+      await visitor.title().getByText("Account").waitFor();
+    }
+    await visitor.leave();
+  });
+});
+
+describe("a dialog", () => {
+  it("has in it what failed there", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    const { page } = visitor;
+    await visitor.go("users");
+    await page.getByRole("button", { name: "Create a token" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("copied");
+    await page.getByLabel("Your password").fill(owner.password);
+    await page.getByRole("button", { name: "Create the token" }).last().click();
+    const made = page.getByRole("dialog", { name: "The token “copied”" });
+    await made.waitFor();
+    await page.evaluate(() => (navigator.clipboard.writeText = () => Promise.reject(new Error("No copy."))));
+    await made.getByRole("button", { name: /^Copy/ }).click();
+    await made.getByText("No copy.").waitFor();
+    // It is not gone with the dialog.
+    await made.getByRole("button", { name: "Done" }).click();
+    await made.waitFor({ state: "detached" });
+    await visitor.see("No copy.");
+    await visitor.leave();
+  });
+});
+
 describe("two who change a domain", () => {
   it("change what they have chosen, and nothing else", async () => {
     const visitor = await browser.visitor({ user: t.operator });

@@ -164,6 +164,28 @@ describe("an email to many", () => {
 });
 
 describe("the overview", () => {
+  it("asks nothing of those who only look", async () => {
+    const { id } = await t.postern(["company", "add", t.unique("empty")]);
+    const user = await t.newUser({ company: id, role: "viewer" });
+    const visitor = await browser.visitor({ user });
+    await visitor.go("");
+    await visitor.see("First steps");
+    assert.equal(await visitor.page.getByRole("main").getByRole("link", { name: "Ask for one" }).count(), 0);
+    await visitor.leave();
+  });
+
+  it("says why a button does nothing", async () => {
+    const { tenant, visitor, page } = await desk();
+    await t.send(tenant, { to: "ann@remote.test" });
+    await visitor.go("");
+    await page.route("**/admin/stats?*", (route) => route.abort());
+    await page.getByRole("button", { name: "7 days" }).click();
+    await visitor.see("The server does not answer. Is postern-httpd running?");
+    // What the browser itself says of it is no fault of the page.
+    visitor.faults = visitor.faults.filter((text) => !/net::ERR_FAILED/.test(text));
+    await visitor.leave();
+  });
+
   it("offers the domains that sent in the time that is looked at", async () => {
     const { tenant, visitor, page } = await desk();
     const other = `${t.unique("other")}.example`;

@@ -2,7 +2,7 @@
 // what became of it, the newest emails, and the parts of Postern.
 
 import { get } from "../api.js";
-import { badge, button, el, go, header, link, list, number, place, primary, section, table, two } from "../ui.js";
+import { badge, button, el, go, header, link, list, notice, number, place, primary, section, table, two } from "../ui.js";
 import { subscribe } from "../live.js";
 import { emailColumns, emailPlace, sendTest } from "./emails.js";
 
@@ -119,7 +119,7 @@ function beginning({ companies, domains, keys, session }) {
   const active = domains.some((domain) => domain.active);
   let isNext = true;
   const step = (done, name, words, action) => {
-    const line = el("li", { class: done ? "done" : "" }, el("strong", name), el("span", words), !done && isNext && action);
+    const line = el("li", { class: done ? "done" : "" }, el("strong", name), el("span", words), !done && isNext && session.owner && action);
     isNext &&= done;
     return line;
   };
@@ -153,13 +153,13 @@ export async function show(main, { session }) {
   const charted = el("div.chart", canvas);
   const choice = el("select.form-select.form-select-sm", { "aria-label": "Domain", onchange: () => {
     domain = choice.value;
-    showStats();
+    choose();
   } });
   const switches = el("div.switch", { role: "group", "aria-label": "Time" }, ranges.map((one) =>
     el("button", { type: "button", "aria-pressed": String(one === range), onclick: (event) => {
       range = one;
       for (const other of switches.children) other.setAttribute("aria-pressed", String(other === event.currentTarget));
-      showStats();
+      choose();
     } }, one.name)));
   const byDomain = table({
     caption: "By domain",
@@ -229,6 +229,9 @@ export async function show(main, { session }) {
     if (chart && mine === visit) draw(chart, all, range);
   }
 
+  // What somebody has pressed says why it does nothing.
+  const choose = () => showStats().catch((error) => notice(error.message, "bad"));
+
   async function showNeeds() {
     const [needed, health] = await Promise.all([
       get("/admin/attention"),
@@ -261,14 +264,14 @@ export async function show(main, { session }) {
   );
   await Promise.all([showNewest(), showRest()]);
   const colours = matchMedia("(prefers-color-scheme: dark)");
-  colours.addEventListener("change", showStats);
+  colours.addEventListener("change", choose);
   const leave = [
     subscribe(["emails", "tenants"], showNewest),
     subscribe(["emails", "refusals", "tenants"], showRest, 15000),
   ];
   return () => {
     for (const one of leave) one();
-    colours.removeEventListener("change", showStats);
+    colours.removeEventListener("change", choose);
     chart?.destroy();
   };
 }
