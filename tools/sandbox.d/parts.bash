@@ -18,7 +18,9 @@ all_parts="httpd milter events sink postfix"
 sink_user=nobody
 
 port_of() {
-	echo "$(<"$dir/run/$1.port")"
+	local port
+	read -r port <"$dir/run/$1.port"
+	echo "$port"
 }
 
 # Sets $command to the words that start the part.
@@ -79,7 +81,8 @@ part_ready_or_ended() {
 start_watched() {
 	local part=$1
 	pid_in "$dir/run/$part.watch" >/dev/null && return 0
-	rm -f "$dir/run/$part.stopped" "$dir/run/$part.ended"
+	[ ! -e "$dir/run/$part.stopped" ] || rm "$dir/run/$part.stopped"
+	[ ! -e "$dir/run/$part.ended" ] || rm "$dir/run/$part.ended"
 	setsid "$self" _watch "$dir/" "$part" </dev/null \
 		>>"$dir/log/watch.log" 2>&1 &
 	echo $! >"$dir/run/$part.watch"

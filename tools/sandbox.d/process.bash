@@ -20,12 +20,20 @@ pid_in() {
 	is_ours "$pid" && echo "$pid"
 }
 
+# The inode of the socket that listens on the port. The kernel names those that
+# listen first; behind them may be thousands that were closed a while ago.
+listener_on() {
+	local hex
+	printf -v hex ':%04X' "$1"
+	awk -v port="$hex" 'NR > 1 && $4 != "0A" { exit }
+		$2 ~ port "$" { print $10; exit }' /proc/net/tcp
+}
+
 # Whether the process itself listens on the port of 127.0.0.1. That somebody
 # answers there is not enough: it may be the wrong one.
 listens_on() {
 	local pid=$1 inode
-	inode=$(awk -v port="$(printf ':%04X' "$2")" \
-		'$2 ~ port "$" && $4 == "0A" { print $10; exit }' /proc/net/tcp)
+	inode=$(listener_on "$2")
 	[ -n "$inode" ] || return 1
 	[ -n "$(find /proc/"$pid"/fd -lname "socket:\[$inode\]" 2>/dev/null)" ]
 }
@@ -37,9 +45,7 @@ random_port() {
 	local port
 	while
 		port=$((20000 + RANDOM % 12000))
-		awk -v port="$(printf ':%04X' $port)" \
-			'$2 ~ port "$" && $4 == "0A" { found = 1; exit }
-			END { exit !found }' /proc/net/tcp
+		[ -n "$(listener_on $port)" ]
 	do
 		:
 	done
@@ -52,6 +58,6 @@ wait_until() {
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || return 1
-		sleep 0.05
+		read -rt 0.05 <> <(:) || true # sleep(1) without a program
 	done
 }
