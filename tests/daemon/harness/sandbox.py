@@ -24,11 +24,11 @@ TOOL = TREE / "tools" / "sandbox"
 # How httpd hands mail to Postfix, unless a test says otherwise.
 METHOD = os.environ.get("POSTERN_SUBMISSION", "sendmail")
 
+BUILD = Path(os.environ.get("BUILD", "build")).name
+
 # Whether the programs have a sanitizer in them, with which a number of emails that
 # is large takes minutes: what is marked `plain` has that number with the others.
-SANITIZED = any(
-    name in Path(os.environ.get("BUILD", "build")).name for name in ("address", "thread")
-)
+SANITIZED = any(name in BUILD for name in ("address", "thread"))
 
 # What a sanitizer, a failed assertion or a crash leaves in a log: the words of
 # their own, and the exit status.
