@@ -176,6 +176,47 @@ describe("every page", () => {
     await visitor.leave();
   });
 
+  it("is as wide as the screen, however long the names are", async () => {
+    const name = t.unique("n".repeat(180));
+    const long = await t.newTenant(name);
+    const domain = `${["a", "b", "c"].map((c) => c.repeat(60)).join(".")}.${long.domain}`;
+    const add = ["domain", "add", domain, "--company", long.id, "--policy", "learn"];
+    await t.postern(add);
+    await t.postern(["key", "create", "--company", long.id, "--name", name, "--domain", domain]);
+    await t.postern(["user", "add", name, "--no-password", "--company", long.id]);
+    await t.postern(["exempt", "add", domain, "--login", name]);
+    // What is wider than its part of the page.
+    const wide = (page) =>
+      page.evaluate(() =>
+        [...document.querySelectorAll("html, .table-box, dialog[open]")]
+          .filter((node) => node.scrollWidth > node.clientWidth + 1)
+          .map((node) => `${node.tagName}.${node.className} ${node.scrollWidth} > ${node.clientWidth}`));
+    const wrong = [];
+    for (const screen of [t.DESKTOP, t.PHONE]) {
+      const visitor = await browser.visitor({ user: operator, screen });
+      const { page } = visitor;
+      const look = async (what) =>
+        wrong.push(...(await wide(page)).map((text) => `${what}, ${screen.width}: ${text}`));
+      for (const place of ["domains", "exemptions", "users", "audit", "keys"]) {
+        await visitor.go(place);
+        await look(place);
+        const row = page.getByRole("row").filter({ hasText: name });
+        const button = row.getByRole("button", { name: /^(Remove|Revoke)$/ }).first();
+        if (!(await button.count())) continue;
+        await button.click();
+        await page.getByRole("dialog").waitFor();
+        await look(`${place}, asked`);
+        await page.keyboard.press("Escape");
+      }
+      await visitor.go("domains");
+      await page.getByRole("link", { name: domain }).click();
+      await visitor.see("DNS records");
+      await look("domain");
+      await visitor.leave();
+    }
+    assert.deepEqual(wrong, []);
+  });
+
   it("weighs no more than it may", async () => {
     for (const [name, place] of places) {
       const visitor = await browser.visitor({ user: operator });

@@ -73,7 +73,7 @@ function records(domain, host) {
         kind: "state",
         cell: (row) => el("span", row.type, row.optional && el("span.muted", " if wanted")),
       },
-      { title: "Name", kind: "state", cell: (row) => el("code.address", row.name) },
+      { title: "Name", kind: "tight", cell: (row) => el("code.address", row.name) },
       {
         title: "Value",
         kind: "main",
