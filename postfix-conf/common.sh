@@ -462,6 +462,8 @@ begin_draft() {
 # Before anything is said to be done.
 require_writable() {
 	if [ ! -w "$original" ] || [ ! -w "${original%/*}" ]; then
+		[ "$(id -u)" -ne 0 ] || die "$original cannot be changed: is its" \
+			"file system read-only?"
 		die "$original cannot be changed by $(id -un): run it as root"
 	fi
 }
@@ -555,8 +557,8 @@ use_draft() {
 			"as it is: run $self again"
 	changed=yes
 	new=$original.postern-new
-	cp -p "$original" "$new" || die "cannot write $new"
-	if cat "$draft" >"$new" && mv "$new" "$original"; then
+	if cp -p "$original" "$new" && cat "$draft" >"$new" &&
+		mv "$new" "$original"; then
 		return
 	fi
 	rm -f "$new"

@@ -113,8 +113,8 @@ with_block() {
 rewrite_settings() {
 	newline=$([ -n "$(tail -c 1 "$settings")" ] || echo yes)
 	new=$settings.postern-new
-	cp -p "$settings" "$new" || die "cannot write $new"
-	if "$1" "$newline" >"$new" && mv "$new" "$settings"; then
+	if cp -p "$settings" "$new" && "$1" "$newline" >"$new" &&
+		mv "$new" "$settings"; then
 		return
 	fi
 	rm -f "$new"

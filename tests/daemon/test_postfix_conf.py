@@ -257,6 +257,26 @@ def test_what_others_write_meanwhile_stays(make, tmp_path, monkeypatch, name, op
     assert "# of somebody else\n" in file.read_text()
 
 
+def test_nothing_is_left_of_what_cannot_be_written(make, tmp_path, monkeypatch):
+    """As on a full disk, where a copy is begun and not ended."""
+    postfix = make("myhostname = a.test\n")
+    before = postfix.bytes
+    shim = tmp_path / "bin/cp"
+    shim.parent.mkdir()
+    shim.write_text(
+        "#!/bin/sh\n"
+        'for to; do :; done\ncase $to in *.postern-new) : >"$to"; exit 1 ;; esac\n'
+        f'exec {shutil.which("cp")} "$@"\n')
+    shim.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+        said = postfix.run("enable")
+    assert said.returncode == 1
+    assert "cannot write" in said.stderr
+    assert postfix.bytes == before
+    assert sorted(f.name for f in postfix.folder.iterdir()) == ["main.cf", "master.cf"]
+
+
 def test_owner_mode_and_symlink_stay(make, tmp_path):
     postfix = make("")
     real = tmp_path / "real.cf"
