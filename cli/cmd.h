@@ -12,6 +12,7 @@
 #include "cli/verbs.h"
 #include "core/base/id.h"
 #include "core/db/db.h"
+#include "core/db/db_file.h"
 #include "core/store/store_domain.h"
 
 struct arguments;
@@ -24,6 +25,7 @@ struct following {
 	int64_t seq;     /* of the last event that was told */
 	int64_t version; /* of the database then */
 	char email_id[ID_SIZE];
+	struct db_file_id file;
 };
 
 /* What a verb has at hand while it runs. */

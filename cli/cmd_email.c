@@ -9,6 +9,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/conf/conf.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
@@ -350,6 +351,9 @@ static int run_watch(
 	int more = 1;
 
 	if (!following->begun && begin_watch(call, err) < 0)
+		return -1;
+	/* In a file that was removed or replaced nothing happens any more. */
+	if (db_file_same(call->conf->store.database, &following->file, err) < 0)
 		return -1;
 	if (db_version(call->db, &version, err) < 0)
 		return -1;

@@ -276,6 +276,26 @@ def test_watch_one(fates):
     ]
 
 
+def test_watch_a_database_that_goes(fates, tmp_path):
+    """In a file that was replaced nothing happens: nobody should wait for it."""
+    box = fates.box
+    email_id = fates.send(address("later"))
+    fates.wait(email_id, "deferred")
+    copy = tmp_path / "copy.db"
+    box.cli("db", "backup", str(copy))
+    config = tmp_path / "postern.conf"
+    config.write_text(f"[store]\ndatabase = {copy}\n")
+    with subprocess.Popen(
+        [box.env["POSTERN_CLI"], "-c", config, "email", "watch", email_id],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as watch:
+        assert address("later") in watch.stdout.readline()
+        copy.rename(tmp_path / "moved.db")
+        said = watch.communicate(timeout=60)[1]
+    assert watch.returncode == os.EX_TEMPFAIL
+    assert str(copy) in said
+
+
 def test_watch_all(fates):
     """New events of all emails; it ends with SIGINT, or when nobody reads."""
     old = fates.send(address("fine"))
