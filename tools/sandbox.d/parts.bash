@@ -54,9 +54,10 @@ watch_part() {
 
 # By the last line about it, a program that was started and did not end since.
 says_that_it_runs() {
-	grep -o 'event=\(started\|stopped\|[a-z_]*_failed\|database_gone\)\b' \
-		"$dir/log/$1.log" 2>/dev/null | tail -n 1 |
-		grep -q 'event=started'
+	awk 'match($0, /event=(started|stopped|[a-z_]*_failed|database_gone)( |$)/) {
+			runs = substr($0, RSTART, 13) == "event=started"
+		}
+		END { exit !runs }' "$dir/log/$1.log" 2>/dev/null
 }
 
 part_is_ready() {
