@@ -97,7 +97,7 @@ class Senders:
                 self.sent.append(answer.json()["id"])
             else:
                 self.failed.append(answer.text)
-            self.over.wait(0.05)
+            self.over.wait(0.2)
 
     def end(self):
         self.over.set()
