@@ -1,9 +1,11 @@
 /*
- * str: text helpers that libc lacks. ASCII rules: no locale changes them.
+ * str: text helpers that libc lacks. ASCII rules, or those of Unicode: no
+ * locale changes them.
  */
 #include "core/base/str.h"
 
 #include <errno.h>
+#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,21 @@ bool str_eq_nocase(const char *a, const char *b)
 		b++;
 	}
 	return lower(*a) == lower(*b);
+}
+
+bool str_eq_folded(const char *a, const char *b)
+{
+	char *folded_a, *folded_b;
+	bool same;
+
+	if (str_is_ascii(a) && str_is_ascii(b))
+		return str_eq_nocase(a, b);
+	folded_a = g_utf8_casefold(a, -1);
+	folded_b = g_utf8_casefold(b, -1);
+	same = str_eq(folded_a, folded_b);
+	g_free(folded_a);
+	g_free(folded_b);
+	return same;
 }
 
 bool str_starts(const char *text, const char *prefix)

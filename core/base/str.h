@@ -11,6 +11,9 @@
 bool str_eq(const char *a, const char *b);
 /* Equal but for the case of ASCII letters. */
 bool str_eq_nocase(const char *a, const char *b);
+/* The same in UTF-8, for the letters of every script (Unicode 3.13, default
+ * case folding): one may be longer, as "ss" is the same as a German sharp s. */
+bool str_eq_folded(const char *a, const char *b);
 bool str_starts(const char *text, const char *prefix);
 bool str_starts_nocase(const char *text, const char *prefix);
 /* NULL and "" are both empty. */

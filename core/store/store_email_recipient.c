@@ -31,12 +31,12 @@ static const struct row_field recipient_fields[] = {
 static const struct row_type recipient_type = ROW_TYPE(
 	recipient, recipient_fields);
 
-/* In whatever letter case: Postfix delivers such a message once. */
+/* In whatever letter case, of any script: Postfix delivers such a message once. */
 static bool has_address(const struct recipients *recipients, const char *address)
 {
 	for (size_t i = 0; i < recipients->n; i++)
 		if (recipients->items[i].enveloped &&
-			str_eq_nocase(recipients->items[i].address, address))
+			str_eq_folded(recipients->items[i].address, address))
 			return true;
 	return false;
 }

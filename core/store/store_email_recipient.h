@@ -46,7 +46,7 @@ struct recipients {
 
 /* One more, which takes ownership of address and mailbox. It is in the envelope
  * when it is wanted there and no earlier one has the address, in any letter
- * case. */
+ * case of any script. */
 void recipients_add(struct recipients *recipients, enum recipient_kind kind,
 	char *address, char *mailbox, bool wanted);
 /* As it was given. */

@@ -1,6 +1,7 @@
 """Unicode, wherever an email can have it."""
 
 import pytest
+from harness import wait_for
 from harness.sandbox import unique
 
 pytestmark = pytest.mark.submission
@@ -123,3 +124,19 @@ def test_escapes_in_json(box, httpd, to):
     )
     assert answer.status_code == 200, answer.text
     assert box.sink.find(to=to).header("Subject") == "ü 👋"
+
+
+def test_recipients_in_another_letter_case(box, httpd, email):
+    """Postfix delivers once to those, whatever their script, so they are one: none
+    is left that seems to wait."""
+    word = unique()
+    to = [f"{local}-{word}@utf8.test" for local in ("Größe", "GRÖSSE", "grösse", "grosse")]
+    email_id = httpd.send(dict(email, to=to[:1], cc=to[1:2], bcc=to[2:]))
+    seen = wait_for(
+        "all to be delivered",
+        lambda: (found := httpd.read(email_id))["last_event"] == "delivered" and found,
+    )
+    assert [r["address"] for r in seen["recipients"]] == [to[0], to[3]]
+    assert [seen[f] for f in ("to", "cc", "bcc")] == [to[:1], to[1:2], to[2:]]
+    mail = box.sink.find(message_id=seen["message_id"])
+    assert sorted(mail.recipients) == sorted([to[0], to[3]])

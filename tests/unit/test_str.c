@@ -360,9 +360,37 @@ static void test_is_ascii(void **state)
 	assert_false(str_is_ascii("\377"));
 }
 
+static void test_eq_folded(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} cases[] = {
+		{"", "", true},
+		{"Ann@x", "aNN@X", true},
+		{"Ann@x", "anna@x", false},
+		{"J\u00dcrgen@x", "j\u00fcRGEN@x", true},
+		{"Stra\u00dfe", "STRASSE", true},
+		{"\u03a3", "\u03c2", true},
+		{"\u212a", "k", true},
+		{"\u00fc", "u\u0308", false},
+		{"\u0131", "i", false},
+		{"\u00fc", "u", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(
+			str_eq_folded(cases[i].a, cases[i].b), cases[i].same);
+		assert_int_equal(
+			str_eq_folded(cases[i].b, cases[i].a), cases[i].same);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_eq_folded),
 		cmocka_unit_test(test_compare),
 		cmocka_unit_test(test_starts),
 		cmocka_unit_test(test_empty),
