@@ -200,8 +200,10 @@ export function button(text, run, { tone = "plain", title } = {}) {
       notice(error.message, "bad");
     } finally {
       node.disabled = false;
-      // Disabled, it has lost the focus, and a dialog could not give it back.
-      if (focused && document.activeElement === document.body) node.focus();
+      // Disabled, it has lost the focus, and a dialog could not give it back; with
+      // its row gone, whoever has no pointer goes on at the title.
+      if (focused && document.activeElement === document.body)
+        (node.isConnected ? node : document.querySelector("main h1"))?.focus();
     }
   });
   return node;

@@ -232,6 +232,20 @@ describe("two who change a domain", () => {
   });
 });
 
+describe("a domain that somebody else removes", () => {
+  it("is said to be gone on its page", async () => {
+    const { domain } = await t.newTenant();
+    const visitor = await browser.visitor({ user: t.operator });
+    await visitor.go("domains");
+    await visitor.page.getByRole("link", { name: domain }).click();
+    await visitor.see("DNS records");
+    await t.postern(["domain", "remove", domain]);
+    await visitor.see("This domain was removed.");
+    assert.equal(await visitor.page.getByRole("main").getByRole("button").count(), 0);
+    await visitor.leave();
+  });
+});
+
 describe("addresses", () => {
   it("are kept by back, forward and reload", async () => {
     const visitor = await browser.visitor({ user: owner });
@@ -349,6 +363,21 @@ describe("the keyboard", () => {
     await keyboard.press("Enter");
     await page.waitForURL(new RegExp(id));
     // Who hears the page is told of the new one.
+    await page.locator("h1:focus").waitFor();
+    await visitor.leave();
+  });
+
+  it("goes on at the title where what it was at is gone", async () => {
+    const { id: company } = await t.newTenant();
+    const user = await t.newUser({ company });
+    const visitor = await browser.visitor({ user });
+    const { page } = visitor;
+    await visitor.go("keys");
+    await tabTo(page, page.getByRole("button", { name: "Revoke" }));
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog");
+    await tabTo(page, dialog.getByRole("button", { name: "Revoke the key" }));
+    await page.keyboard.press("Enter");
     await page.locator("h1:focus").waitFor();
     await visitor.leave();
   });

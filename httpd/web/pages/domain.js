@@ -325,5 +325,13 @@ export async function show(main, { id, session }) {
       records(domain, host),
     ),
   );
-  return subscribe(["tenants", "refusals"], reload);
+  const isGone = () => {
+    top.replaceChildren(header(domain.name, { back }), remark("warn", "This domain was removed."));
+    for (const part of [rules, found, exempt, dns]) part.replaceChildren();
+  };
+  return subscribe(["tenants", "refusals"], () =>
+    reload().catch((error) => {
+      if (error.status === 404) isGone();
+    }),
+  );
 }
