@@ -209,7 +209,12 @@ static const char *mime_type_guess(const char *filename)
 	return "application/octet-stream";
 }
 
-enum { FILENAME_MAX_LEN = 1000, CONTENT_ID_MAX = 900 };
+/* Written with blanks and the name, the type is a field within MIME_FIELDS_MAX. */
+enum {
+	FILENAME_MAX_LEN = 1000,
+	CONTENT_ID_MAX = 900,
+	CONTENT_TYPE_MAX = 40000
+};
 
 /* Appends a text of the subtype (plain, html) in UTF-8. */
 static void add_text_part(struct buf *out, const char *subtype, const char *text)
@@ -307,6 +312,7 @@ static bool is_composite(const struct mime_type *type)
 static int check(const struct attachment *attachment, struct err *err)
 {
 	const char *filename = attachment->filename;
+	const char *type = attachment->content_type;
 	const char *id = attachment->content_id;
 
 	if (!mime_header_value_valid(filename))
@@ -315,6 +321,10 @@ static int check(const struct attachment *attachment, struct err *err)
 	if (strlen(filename) > FILENAME_MAX_LEN)
 		return err_set(err, ERR_INVALID,
 			"the filename is longer than %d bytes", FILENAME_MAX_LEN);
+	if (type && strlen(type) > CONTENT_TYPE_MAX)
+		return err_set(err, ERR_INVALID,
+			"the content type is longer than %d bytes",
+			CONTENT_TYPE_MAX);
 	if (id == NULL)
 		return 0;
 	if (strlen(id) > CONTENT_ID_MAX)

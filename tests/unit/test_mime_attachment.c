@@ -250,6 +250,25 @@ static void test_long_params(void **state)
 	assert_non_null(strstr(out.data, " p99=\"" X100 "\""));
 }
 
+/* Postfix would cut the field. */
+static void test_huge_type(void **state)
+{
+	_cleanup_mime_message_ struct mime_message message = {0};
+	_cleanup_buf_ struct buf type = BUF_INIT, out = BUF_INIT;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	buf_add_str(&type, "text/plain");
+	while (type.len <= 40000)
+		buf_add_str(&type, "; a=b");
+	mime_sample_fill(&message);
+	mime_sample_attach(&message, "x", type.data, "x", 1);
+	assert_int_equal(mime_build(&message, &out, &err), -1);
+	assert_int_equal(err.code, ERR_INVALID);
+	assert_string_equal(err.text,
+		"attachments[0]: the content type is longer than 40000 bytes");
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -404,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_bad_types),
 		cmocka_unit_test(test_long_params),
+		cmocka_unit_test(test_huge_type),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_inline),
 		cmocka_unit_test(test_embedded),
