@@ -45,6 +45,15 @@ bool str_eq_folded(const char *a, const char *b)
 	return same;
 }
 
+unsigned str_hash_folded(const char *text)
+{
+	char *folded = g_utf8_casefold(text, -1);
+	unsigned hash = g_str_hash(folded);
+
+	g_free(folded);
+	return hash;
+}
+
 bool str_starts(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;

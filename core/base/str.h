@@ -14,6 +14,8 @@ bool str_eq_nocase(const char *a, const char *b);
 /* The same in UTF-8, for the letters of every script (Unicode 3.13, default
  * case folding): one may be longer, as "ss" is the same as a German sharp s. */
 bool str_eq_folded(const char *a, const char *b);
+/* A number that is the same for texts that are the same so. */
+unsigned str_hash_folded(const char *text);
 bool str_starts(const char *text, const char *prefix);
 bool str_starts_nocase(const char *text, const char *prefix);
 /* NULL and "" are both empty. */

@@ -32,19 +32,24 @@ static const struct row_type recipient_type = ROW_TYPE(
 	recipient, recipient_fields);
 
 /* In whatever letter case, of any script: Postfix delivers such a message once. */
-static bool has_address(const struct recipients *recipients, const char *address)
+static bool has_address(const struct recipients *recipients,
+	const char *address, unsigned folded)
 {
-	for (size_t i = 0; i < recipients->n; i++)
-		if (recipients->items[i].enveloped &&
-			str_eq_folded(recipients->items[i].address, address))
+	for (size_t i = 0; i < recipients->n; i++) {
+		const struct recipient *one = &recipients->items[i];
+
+		if (one->enveloped && one->folded == folded &&
+			str_eq_folded(one->address, address))
 			return true;
+	}
 	return false;
 }
 
 void recipients_add(struct recipients *recipients, enum recipient_kind kind,
 	char *address, char *mailbox, bool wanted)
 {
-	bool enveloped = wanted && !has_address(recipients, address);
+	unsigned folded = str_hash_folded(address);
+	bool enveloped = wanted && !has_address(recipients, address, folded);
 
 	recipients->items = mem_append(
 		recipients->items, recipients->n, sizeof(*recipients->items));
@@ -54,6 +59,7 @@ void recipients_add(struct recipients *recipients, enum recipient_kind kind,
 		.address = address,
 		.mailbox = mailbox,
 		.enveloped = enveloped,
+		.folded = folded,
 	};
 	recipients->n++;
 }

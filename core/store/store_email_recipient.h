@@ -27,8 +27,9 @@ struct recipient {
 	enum recipient_kind kind;
 	char *address; /* `local@domain`, as the envelope has it */
 	char *mailbox; /* as given, `Name <address>`; NULL: the address alone */
-	bool enveloped; /* false: only a header field names it, or an earlier
-			 * row has the address */
+	bool enveloped;  /* false: only a header field names it, or an earlier
+			  * row has the address */
+	unsigned folded; /* a hash of the address in any letter case; not kept */
 	/* What became of it, for those in the envelope; see store_fact.h. */
 	enum fate fate;
 	int64_t attempts;
