@@ -14,7 +14,11 @@ const GAP_MAX_MS = 15000;
 const GAP_FACTOR = 150; // of the time that a call takes
 const POLL_MS = 15000;
 
+// What was told so lately may have come while a page that subscribes was loaded.
+const LATELY_MS = 15000;
+
 const subscribers = new Set();
+const toldAt = new Map();
 let source = null;
 let poll = null;
 let onState = () => {};
@@ -42,6 +46,7 @@ async function run(one) {
 }
 
 function tell(topic) {
+  if (topic !== undefined) toldAt.set(topic, performance.now());
   for (const one of subscribers)
     if (topic === undefined || one.topics.includes(topic)) {
       if (one.busy) one.wanted = true;
@@ -100,6 +105,7 @@ export function subscribe(wanted, call, gap = GAP_MS) {
   const one = { topics: wanted, call, gap, busy: false, wanted: false };
   subscribers.add(one);
   check();
+  if (wanted.some((topic) => performance.now() - toldAt.get(topic) < LATELY_MS)) run(one);
   return () => {
     subscribers.delete(one);
     // The next page subscribes in a moment.

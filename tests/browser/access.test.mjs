@@ -232,6 +232,33 @@ describe("two who change a domain", () => {
   });
 });
 
+describe("a page", () => {
+  it("shows what changed while it was loaded", async () => {
+    const { domain } = await t.newTenant();
+    const visitor = await browser.visitor({ user: t.operator });
+    const { page } = visitor;
+    await visitor.go("domains");
+    await visitor.see("Live");
+    let goOn;
+    const held = new Promise((resolve) => (goOn = resolve));
+    await page.route("**/admin/host?*", (route) => held.then(() => route.continue()));
+    await page.getByRole("link", { name: domain }).click();
+    await visitor.title().getByText(domain).waitFor();
+    // The page hears it, too, but does not listen yet.
+    const heard = page.evaluate(() => {
+      const stream = new EventSource("/admin/live");
+      const told = new Promise((resolve) => stream.addEventListener("tenants", resolve, { once: true }));
+      return new Promise((resolve) => (stream.onopen = resolve)).then(() => void (window.told = told.then(() => stream.close())));
+    });
+    await heard;
+    await t.postern(["domain", "remove", domain]);
+    await page.evaluate(() => window.told);
+    goOn();
+    await visitor.see("This domain was removed.");
+    await visitor.leave();
+  });
+});
+
 describe("a domain that somebody else removes", () => {
   it("is said to be gone on its page", async () => {
     const { domain } = await t.newTenant();
