@@ -234,7 +234,7 @@ $(BUILD)/bench/noop_milter: $(BUILD)/tests/bench/tools/noop_milter.o
 $(BENCH_TOOLS): $(CORE)
 	@mkdir -p $(@D)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(MILTER_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(MILTER_LIBS) $(CORE_LIBS)
 
 .PHONY: bench-tools bench
 bench-tools: $(BENCH_TOOLS)
