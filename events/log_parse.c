@@ -169,27 +169,32 @@ static bool read_stamp(struct rest *rest, struct log_stamp *stamp_r)
 		       : read_local_stamp(rest, stamp_r);
 }
 
+/* A clock is put back by two hours at most. */
+enum { PUT_BACK_S = 2 * 60 * 60 };
+
 /* The stamp in that year. Of an hour that comes twice, at the end of summer
  * time, the later one: a line that seems older than the record of its message
- * is nobody's. false: there is no such day. */
+ * is nobody's. mktime() finds either, and takes long to find the one that is
+ * asked for. false: there is no such day. */
 static bool local_time(const struct log_stamp *stamp, int year, time_t *time_r)
 {
-	const struct tm wanted = {.tm_year = year,
+	struct tm tm = {.tm_year = year,
 		.tm_mon = stamp->month,
 		.tm_mday = stamp->day,
 		.tm_hour = stamp->hour,
 		.tm_min = stamp->minute,
 		.tm_sec = stamp->second,
 		.tm_isdst = -1};
-	struct tm tm = wanted, other = wanted;
-	time_t second;
+	time_t time = mktime(&tm), later = time + PUT_BACK_S;
+	struct tm there;
 
-	*time_r = mktime(&tm);
-	other.tm_isdst = !tm.tm_isdst;
-	second = mktime(&other);
-	if (other.tm_hour == stamp->hour && other.tm_min == stamp->minute &&
-		second > *time_r)
-		*time_r = second;
+	localtime_r(&later, &there);
+	later = time + tm.tm_gmtoff - there.tm_gmtoff;
+	localtime_r(&later, &there);
+	*time_r = later > time && there.tm_hour == stamp->hour &&
+				  there.tm_min == stamp->minute
+			  ? later
+			  : time;
 	return tm.tm_mon == stamp->month;
 }
 
