@@ -16,8 +16,9 @@ enum {
 	/* Postfix cuts what it logs at 2,000 bytes. */
 	WHOLE_MAX = 1900,
 };
-/* A line may be dated a little later than it is read. */
-#define AHEAD_US HOUR_US
+/* A line may be dated a little later than it is read, or by the clock before it
+ * was put back. */
+#define AHEAD_US (2 * HOUR_US)
 
 /* What is still to be read. */
 struct rest {
@@ -207,7 +208,7 @@ int64_t log_stamp_time(const struct log_stamp *stamp, int64_t anchor_us)
 	if (stamp->exact)
 		return stamp->time_us;
 	localtime_r(&anchor, &now);
-	/* From next year on: a line may be dated an hour ahead. Eight years,
+	/* From next year on: a line may be dated ahead. Eight years,
 	 * for the 29th of February. */
 	for (int year = now.tm_year + 1; year >= now.tm_year - 8; year--) {
 		bool is_day = local_time(stamp, year, &time);

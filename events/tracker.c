@@ -738,8 +738,9 @@ static int on_ours(struct step *step, struct known *known)
 }
 
 /* Whether the message is that of the email. Whoever has seen the ticket in the
- * queue may send another one to it, but does not know the Message-ID; a rule
- * that discards a message may do so before cleanup has told it. */
+ * queue may send another one to it, but does not know the Message-ID. A rule that
+ * discards a message may do so before cleanup has told that: then it counts, and
+ * where it was another's, what is told of the recipients stays wrong. */
 static bool is_its_message(
 	const struct step *step, const struct email_ticket *email)
 {
@@ -817,9 +818,13 @@ static int on_ticket(struct step *step, const char *ticket)
 static bool names_ticket(
 	const struct log_line *line, char ticket_r[static SECRET_TICKET_SIZE])
 {
-	_cleanup_free_ char *to = text_of(line->to);
+	_cleanup_free_ char *to = NULL;
 
-	return to && ticket_read(to, ticket_r) == TICKET_READ;
+	/* Its @ takes the place of the NUL that SECRET_TICKET_SIZE has. */
+	if (line->to.len != SECRET_TICKET_SIZE + strlen(TICKET_DOMAIN))
+		return false;
+	to = text_of(line->to);
+	return ticket_read(to, ticket_r) == TICKET_READ;
 }
 
 /* About a message in the queue. */

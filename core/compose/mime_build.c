@@ -261,17 +261,31 @@ static void add_disposition(
 	mime_fold_end(&fold);
 }
 
-/* Whether a header field of the message, or of one inside it, may be longer than
- * Postfix passes on: a line with those behind it that begin with a blank. */
+static bool begins_field(struct span line)
+{
+	size_t i = 0;
+
+	while (i < line.len && line.data[i] > ' ' && line.data[i] < 0x7f &&
+		line.data[i] != ':')
+		i++;
+	return i > 0 && i < line.len && line.data[i] == ':';
+}
+
+/* Whether a header field of the message, or of one inside it, may be longer
+ * than Postfix passes on: a line with those behind it that begin with a blank,
+ * wherever it stands. */
 static bool has_long_field(const struct buf *text)
 {
 	struct span rest = {buf_str(text), text->len}, line, raw;
 	size_t len = 0;
+	bool in_field = false;
 
 	while (mime_scan_line(&rest, &line, &raw)) {
-		if (line.len == 0 || !ascii_is_blank(line.data[0]))
+		if (line.len == 0 || !ascii_is_blank(line.data[0])) {
+			in_field = begins_field(line);
 			len = 0;
-		len += raw.len;
+		}
+		len += in_field ? raw.len : 0;
 		if (len > MIME_FIELDS_MAX)
 			return true;
 	}

@@ -107,18 +107,6 @@ static int check_field(const struct mime_edit *edit,
 /* How deep in the message, and in how many of its parts, fields are looked at. */
 enum { DEPTH_MAX = 10, PARTS_MAX = 1000 };
 
-/* Whether the type and the encoding are those of a part with parts in it, or a
- * message, whose header Postfix reads as well. */
-static bool is_composite(const char *type, const char *encoding, const char *name)
-{
-	static const char *const plain[] = {"", "7bit", "8bit", "binary"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
-		if (str_eq_nocase(encoding, plain[i]))
-			return str_starts_nocase(type, name);
-	return false;
-}
-
 /* The first value of the field in the header; a new string. */
 static char *value_of(struct span header, const char *name)
 {
@@ -131,13 +119,15 @@ static char *value_of(struct span header, const char *name)
 }
 
 /* Checks the headers inside of what begins with a header: Postfix cuts long
- * fields of these, too. Calls itself for what is in a part. */
-static int check_inside(struct span text, int depth, int *parts_n, struct err *err)
+ * fields of these, too, of whatever encoding what has them says it is. Without
+ * a type it has that of its place. Calls itself for what is in a part. */
+static int check_inside(struct span text, const char *type_there, int depth,
+	int *parts_n, struct err *err)
 {
-	_cleanup_free_ char *type = value_of(text, "Content-Type");
-	_cleanup_free_ char *encoding = value_of(
-		text, "Content-Transfer-Encoding");
+	_cleanup_free_ char *said = value_of(text, "Content-Type");
+	const char *type = *said ? said : type_there;
 	_cleanup_free_ char *boundary = NULL;
+	static const char rfc822[] = "message/rfc822";
 	struct mime_scan_field field;
 	struct mime_scan_parts parts;
 	enum mime_scan_result result;
@@ -153,16 +143,18 @@ static int check_inside(struct span text, int depth, int *parts_n, struct err *e
 	mime_scan_empty_line(&rest);
 	if (depth == DEPTH_MAX)
 		return 0;
-	if (is_composite(type, encoding, "message/"))
-		return check_inside(rest, depth + 1, parts_n, err);
-	if (!is_composite(type, encoding, "multipart/") ||
+	if (str_starts_nocase(type, rfc822))
+		return check_inside(rest, "", depth + 1, parts_n, err);
+	if (!str_starts_nocase(type, "multipart/") ||
 		param_read(type, "boundary", &boundary) <= 0 ||
 		mime_scan_parts_begin(&parts, rest, boundary) < 0)
 		return 0;
+	type_there = str_starts_nocase(type, "multipart/digest") ? rfc822 : "";
 	do {
 		result = mime_scan_parts_next(&parts, &part);
 		if (result != MIME_SCAN_END &&
-			check_inside(part, depth + 1, parts_n, err) < 0)
+			check_inside(part, type_there, depth + 1, parts_n, err) <
+				0)
 			return -1;
 	} while (result == MIME_SCAN_PART && ++*parts_n < PARTS_MAX);
 	return 0;
@@ -241,7 +233,7 @@ int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
 
 	mime_scan_drop_from_line(&message);
 	if (check_header(message, edit, &present, err) < 0 ||
-		check_inside(message, 0, &parts_n, err) < 0)
+		check_inside(message, "", 0, &parts_n, err) < 0)
 		return -1;
 	buf_reserve(out, len + FRONT);
 	add_front(edit, &present, out);

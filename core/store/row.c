@@ -451,12 +451,16 @@ static bool has_hidden(const char *name)
 		unsigned char first, last; /* of the byte behind it */
 	} hidden[] = {
 		{"\xc2", 0x80, 0x9f},     /* C1 */
+		{"\xc2", 0xad, 0xad},     /* soft hyphen */
+		{"\xd8", 0x9c, 0x9c},     /* Arabic letter mark */
+		{"\xe1\x85", 0x9f, 0xa0}, /* Hangul fillers */
 		{"\xe2\x80", 0x8b, 0x8b}, /* zero width space */
 		{"\xe2\x80", 0x8e, 0x8f}, /* marks of direction */
 		{"\xe2\x80", 0xa8, 0xae}, /* separators, embeddings, overrides */
-		{"\xe2\x81", 0xa0, 0xa0}, /* word joiner */
-		{"\xe2\x81", 0xa6, 0xa9}, /* isolates */
+		{"\xe2\x81", 0xa0, 0xaf}, /* joiner, operators, isolates */
+		{"\xe3\x85", 0xa4, 0xa4}, /* Hangul filler */
 		{"\xef\xbb", 0xbf, 0xbf}, /* byte order mark */
+		{"\xef\xbe", 0xa0, 0xa0}, /* Hangul filler, half width */
 		{"\xef\xbf", 0xb9, 0xbb}, /* interlinear annotation */
 		{"\xf3\xa0", 0x80, 0x81}, /* tags */
 	};

@@ -228,13 +228,19 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 	return 1;
 }
 
-/* Each index has these alone. */
+/* Of a staged email that Postfix has stopped no recipient is queued. */
+#define STILL_QUEUED                                                           \
+	" AND EXISTS (SELECT 1 FROM email_recipient r"                         \
+	" WHERE r.email = e.seq AND r.state = 'queued')"
+
+/* Each index has these alone, and those that were stopped. */
 int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *err)
 {
 #define COUNT(from) "SELECT count(*) FROM (SELECT 1 FROM " from " LIMIT $max)"
 	static const char sql_staged[] = COUNT(
-		"email INDEXED BY email_staged"
-		" WHERE state = 'staged' AND queue_id IS NULL");
+		"email e INDEXED BY email_staged"
+		" WHERE e.state = 'staged' AND e.queue_id IS "
+		"NULL" STILL_QUEUED);
 	static const char sql_queued[] = COUNT(
 		"email INDEXED BY email_open WHERE last_event = 'sent'"
 		" AND last_event IN ('sent', 'delivery_delayed')"
@@ -626,7 +632,7 @@ int store_email_waiting(struct db *db, const char *company_id,
 	static const char sql_staged[] =
 		"SELECT count(*) AS n FROM (SELECT e.company_id FROM email e"
 		" WHERE e.state = 'staged' AND e.queue_id IS NULL"
-		" AND e.created_us < $before LIMIT $max) w"
+		" AND e.created_us < $before" STILL_QUEUED " LIMIT $max) w"
 		" WHERE $company IS NULL OR w.company_id = $company";
 	static const char sql_delayed[] =
 		"SELECT count(*) AS n FROM (SELECT e.company_id FROM email e"

@@ -270,13 +270,15 @@ int form_options_read_reply_to(
 {
 	static const char name[] = "h:Reply-To";
 	struct addr_list *list = &message->reply_to;
+	size_t bytes = 0;
 
 	for (size_t i = 0; i < message->headers.n; i++) {
 		const struct header *header = &message->headers.items[i];
 
 		if (!is_reply_to(header))
 			continue;
-		if (strlen(header->value) > MIME_FIELDS_MAX)
+		bytes += strlen(header->value);
+		if (bytes > MIME_FIELDS_MAX)
 			return bad(problem, name, "parameter is too long");
 		if (form_text_split(header->value, name, list, problem) < 0)
 			return -1;

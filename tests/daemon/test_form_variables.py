@@ -256,6 +256,15 @@ def test_reply_to_of_one_that_is_none(form, fields, people, value):
     assert not any(form.box.sink.now(to=person) for person in people)
 
 
+def test_reply_to_too_long_in_all(form, fields, people):
+    """Of fields that are short until their variables are put in."""
+    reply = ",".join(f"r{n}@example.net" for n in range(1000))
+    variables = {p: {"reply": reply} for p in people}
+    options = {"h:Reply-To": ["%recipient.reply%"] * 4}
+    answer = form.post(with_variables(fields, people, variables, **options))
+    check_refused(answer, 400, re.compile(".*h:Reply-To.* too long"))
+
+
 def test_reply_to_with_a_percent_sign(form, fields):
     fields["h:Reply-To"] = "100%25@example.com, %recipient.a%@example.com"
     mail = form.deliver(fields)

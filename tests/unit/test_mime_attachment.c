@@ -389,6 +389,7 @@ static void test_embedded_long_field(void **state)
 		{"To:", 60000, true},
 		{"To:", 60001, false},
 		{"Subject: inner\n\nFrom: innermost\nTo:", 60001, false},
+		{"Subject: inner\n\nat com.example.Main\n at:", 60001, true},
 	};
 
 	(void)state;

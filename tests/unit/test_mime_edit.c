@@ -192,7 +192,10 @@ static void test_long_field_inside(void **state)
 		{"Content-Type: multipart/mixed; boundary=b\n\n--b\n\n", 70000, 0},
 		{"Content-Type: multipart/mixed; boundary=b\n"
 		 "Content-Transfer-Encoding: base64\n\n--b\n",
-			70000, 0},
+			70000, -1},
+		{"Content-Type: multipart/digest; boundary=b\n\n--b\n\n", 60001,
+			-1},
+		{"Content-Type: message/delivery-status\n\n", 70000, 0},
 	};
 
 	(void)state;

@@ -379,6 +379,13 @@ static void test_waiting(void **state)
 	OK(store_email_waiting(temp->db, world->tenants[OTHER].company_id,
 		99 * HOUR, &waiting, &why));
 	assert_int_equal(waiting.staged + waiting.delayed, 0);
+	/* A rule of Postfix has stopped it. */
+	OK(db_exec(temp->db,
+		"UPDATE email_recipient SET state = 'discarded' WHERE email IN"
+		" (SELECT seq FROM email WHERE state = 'staged')",
+		&why));
+	OK(store_email_waiting(temp->db, NULL, 99 * HOUR, &waiting, &why));
+	assert_int_equal(waiting.staged, 0);
 }
 
 int main(void)

@@ -81,6 +81,10 @@ static void test_add(void **state)
 		/* What nobody sees may not make two names look like one. */
 		{"a\xc2\x85z", ERR_INVALID},
 		{"a\u200bb", ERR_INVALID},
+		{"a\u00adb", ERR_INVALID},
+		{"a\u2061b", ERR_INVALID},
+		{"a\u061cb", ERR_INVALID},
+		{"a\u3164b", ERR_INVALID},
 		{"a\u200fb", ERR_INVALID},
 		{"a\u2028b", ERR_INVALID},
 		{"a\u202eb", ERR_INVALID},
