@@ -297,7 +297,7 @@ int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err
 	}
 	if (scopes == 0)
 		return err_set(err, ERR_INVALID,
-			"no scope is given: there are sending, reading and "
+			"no `scopes` are given: there are sending, reading and "
 			"managing");
 	*scopes_r = scopes;
 	return 0;
