@@ -181,7 +181,7 @@ async function moduleNamed(name) {
   try {
     return await import(`./pages/${name}.js`);
   } catch (error) {
-    if (error instanceof SyntaxError) throw error;
+    if (!(error instanceof TypeError)) throw error;
     throw new Problem("The server does not answer. Is postern-httpd running?");
   }
 }
