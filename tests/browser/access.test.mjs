@@ -85,6 +85,7 @@ describe("tabs", () => {
     await tab.getByRole("button", { name: "Log in" }).click();
     await visitor.see(other.login);
     await visitor.title().getByText("Keys").waitFor();
+    await visitor.settled();
     assert.equal(await visitor.page.getByRole("button", { name: "Create a key" }).count(), 0);
     await visitor.leave();
   });
