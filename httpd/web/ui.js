@@ -201,9 +201,9 @@ export function button(text, run, { tone = "plain", title } = {}) {
     } finally {
       node.disabled = false;
       // Disabled, it has lost the focus, and a dialog could not give it back; with
-      // its row gone, whoever has no pointer goes on at the title.
+      // its row gone, or hidden, whoever has no pointer goes on at the title.
       if (focused && document.activeElement === document.body)
-        (node.isConnected ? node : document.querySelector("main h1"))?.focus();
+        (node.checkVisibility() ? node : document.querySelector("main h1"))?.focus();
     }
   });
   return node;
@@ -272,7 +272,8 @@ export function notice(text, tone = "good") {
   close.addEventListener("click", () => node.remove());
   const notices = document.getElementById("notices");
   // What is not in a dialog is behind it, and nothing to those who only hear.
-  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(notices);
+  const where = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
+  if (notices.parentNode !== where) where.append(notices);
   notices.append(node);
   if (tone !== "bad") setTimeout(() => node.remove(), 6000);
   return node;
@@ -560,10 +561,10 @@ function field(spec) {
   return { name, element, read, complain, typed, when: spec.when };
 }
 
-// A form whose run(values) may throw: the words are shown at the field that they
-// name in `backticks`, or that the error has as its `field`, or, where something
-// was typed wrong, at the one into which one types; else above the buttons. A field whose when() has come true meanwhile gets the focus. Values
-// that were left empty are undefined.
+// A form whose run(values) may throw: the words are shown at the field that they name in
+// `backticks`, or that the error has as its `field`, or, where something was typed wrong, at
+// the one into which one types; else above the buttons. A field whose when() has come true
+// meanwhile gets the focus. Values that were left empty are undefined.
 export function form({ fields = [], submit = "Save", tone = "primary", run, cancel }) {
   const all = fields.map(field);
   const wrong = el("div.remark.tone-bad", { role: "alert", hidden: true });
@@ -717,5 +718,7 @@ export function filters({ fields, query, change }) {
     },
     all.map((f) => f.element),
   );
+  // The page that was left is still there until the next one has something.
+  addEventListener("hashchange", () => clearTimeout(timer), { once: true });
   return { element: node, values: given };
 }

@@ -307,7 +307,7 @@ export async function show(main, { id, session }) {
 
   async function reload() {
     domain = await get(path`/admin/domains/${id}`);
-    document.title = `${domain.name} · Postern`;
+    if (main.isConnected) document.title = `${domain.name} · Postern`;
     showTop();
     showRules();
     await showMail();

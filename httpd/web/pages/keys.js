@@ -73,6 +73,7 @@ async function create(session, known, domains, preset) {
     help: "A key that is restricted to a domain ends with it.",
     when: (now) => !session.operator || now.company_id === company.id,
   });
+  let url;
   const key = await dialog({
     title: "Create a key",
     fields: [
@@ -88,12 +89,18 @@ async function create(session, known, domains, preset) {
       { name: "scopes", label: "It may be used for", type: "checks", options: scopes, value: ["sending", "reading"] },
     ],
     submit: "Create the key",
-    run: ({ name, company_id, scopes: chosen, ...domain }) =>
-      post("/admin/keys", { name, company_id, domain: Object.values(domain)[0], scopes: chosen.join(",") }),
+    run: async ({ name, company_id, scopes: chosen, ...domain }) => {
+      // First: once there is a key, nothing must keep its token from being shown.
+      url = apiUrl(await get("/admin/host"));
+      return post("/admin/keys", {
+        name,
+        company_id,
+        domain: Object.values(domain)[0],
+        scopes: chosen.join(","),
+      });
+    },
   });
   if (!key) return;
-  const host = await get("/admin/host");
-  const url = apiUrl(host);
   const domain = key.domain ?? usable(domains, key.company_id)[0]?.name;
   const watch = key.scopes.includes("sending") && firstEmail(key);
   await showBox(
@@ -200,9 +207,9 @@ export async function show(main, { session, query }) {
   main.append(rows.search, rows.element);
   await rows.reload();
   // From a domain's page; not again when this one is reloaded.
-  if (query.has("create") && session.owner && known.all.length) {
+  if (main.isConnected && query.has("create") && session.owner && known.all.length) {
     history.replaceState(null, "", "#/keys");
-    make(query.get("create"));
+    make(query.get("create")).catch((error) => notice(error.message, "bad"));
   }
   return subscribe(["tenants"], rows.refresh);
 }

@@ -230,7 +230,10 @@ export async function show(main, { session }) {
   }
 
   // What somebody has pressed says why it does nothing.
-  const choose = () => showStats().catch((error) => notice(error.message, "bad"));
+  const choose = () =>
+    showStats().catch(
+      (error) => main.isConnected && error.status !== 401 && notice(error.message, "bad"),
+    );
 
   async function showNeeds() {
     const [needed, health] = await Promise.all([
@@ -270,6 +273,7 @@ export async function show(main, { session }) {
     subscribe(["emails", "refusals", "tenants"], showRest, 15000),
   ];
   return () => {
+    visit++; // a late answer draws nothing
     for (const one of leave) one();
     colours.removeEventListener("change", choose);
     chart?.destroy();
