@@ -261,34 +261,18 @@ static void add_disposition(
 	mime_fold_end(&fold);
 }
 
-static bool begins_field(struct span line)
-{
-	size_t i = 0;
-
-	while (i < line.len && line.data[i] > ' ' && line.data[i] < 0x7f &&
-		line.data[i] != ':')
-		i++;
-	return i > 0 && i < line.len && line.data[i] == ':';
-}
-
 /* Whether a header field of the message, or of one inside it, may be longer
- * than Postfix passes on: a line with those behind it that begin with a blank,
- * wherever it stands. */
+ * than Postfix passes on: what would be one, wherever it stands. */
 static bool has_long_field(const struct buf *text)
 {
-	struct span rest = {buf_str(text), text->len}, line, raw;
-	size_t len = 0;
-	bool in_field = false;
+	struct span rest = {buf_str(text), text->len}, line;
+	struct mime_scan_field field;
 
-	while (mime_scan_line(&rest, &line, &raw)) {
-		if (line.len == 0 || !ascii_is_blank(line.data[0])) {
-			in_field = begins_field(line);
-			len = 0;
-		}
-		len += in_field ? raw.len : 0;
-		if (len > MIME_FIELDS_MAX)
+	while (rest.len > 0)
+		if (!mime_scan_field(&rest, &field))
+			mime_scan_line(&rest, &line, NULL);
+		else if (field.raw.len > MIME_FIELDS_MAX)
 			return true;
-	}
 	return false;
 }
 

@@ -388,6 +388,7 @@ static void test_embedded_long_field(void **state)
 	} cases[] = {
 		{"To:", 60000, true},
 		{"To:", 60001, false},
+		{"To :", 60001, false},
 		{"Subject: inner\n\nFrom: innermost\nTo:", 60001, false},
 		{"Subject: inner\n\nat com.example.Main\n at:", 60001, true},
 	};
