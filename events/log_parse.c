@@ -16,9 +16,9 @@ enum {
 	/* Postfix cuts what it logs at 2,000 bytes. */
 	WHOLE_MAX = 1900,
 };
-/* A line may be dated a little later than it is read, or by the clock before it
- * was put back. */
-#define AHEAD_US (2 * HOUR_US)
+/* How far a clock is put back at the end of summer time, at most: so much later
+ * than it is read a line may be dated. */
+#define PUT_BACK_US (2 * HOUR_US)
 
 /* What is still to be read. */
 struct rest {
@@ -170,9 +170,6 @@ static bool read_stamp(struct rest *rest, struct log_stamp *stamp_r)
 		       : read_local_stamp(rest, stamp_r);
 }
 
-/* A clock is put back by two hours at most. */
-enum { PUT_BACK_S = 2 * 60 * 60 };
-
 /* The stamp in that year. Of an hour that comes twice, at the end of summer
  * time, the later one: a line that seems older than the record of its message
  * is nobody's. mktime() finds either, and takes long to find the one that is
@@ -186,7 +183,7 @@ static bool local_time(const struct log_stamp *stamp, int year, time_t *time_r)
 		.tm_min = stamp->minute,
 		.tm_sec = stamp->second,
 		.tm_isdst = -1};
-	time_t time = mktime(&tm), later = time + PUT_BACK_S;
+	time_t time = mktime(&tm), later = time + PUT_BACK_US / SECOND_US;
 	struct tm there;
 
 	localtime_r(&later, &there);
@@ -214,7 +211,7 @@ int64_t log_stamp_time(const struct log_stamp *stamp, int64_t anchor_us)
 		bool is_day = local_time(stamp, year, &time);
 
 		time_us = (int64_t)time * SECOND_US;
-		if (is_day && time_us <= anchor_us + AHEAD_US)
+		if (is_day && time_us <= anchor_us + PUT_BACK_US)
 			return time_us;
 	}
 	return time_us;

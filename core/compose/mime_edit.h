@@ -34,8 +34,8 @@ struct mime_edit {
 
 /* Appends the edited message; on failure out is as it was. ERR_INVALID when the
  * header has a NUL, or a CR that ends no line: readers disagree about what
- * these mean; or a field of over MIME_FIELDS_MAX, or one with more addresses
- * than Postfix reads. */
+ * these mean; or a field of over MIME_FIELDS_MAX, also of a part or of a
+ * message inside; or one with more addresses than Postfix reads. */
 int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
 	struct buf *out, struct err *err);
 

@@ -256,9 +256,8 @@ size_t mime_fields_max(const char *name)
 }
 
 /* Checks the field that starts at byte `start` of out: no line over
- * MIME_FOLD_MAX, and not more in all than Postfix passes on uncut. An empty one
- * is not there.
- * ERR_INVALID names the field. */
+ * MIME_FOLD_MAX, and not more in all than Postfix passes on uncut. It may not
+ * be there: then start is the end of out. ERR_INVALID names the field. */
 static int check_field(
 	const struct buf *out, size_t start, const char *name, struct err *err)
 {

@@ -151,7 +151,6 @@ static void start_argv(
 	strv_add(argv, queue->config);
 }
 
-/* What is in the file from its beginning. */
 static void read_complaints(int complaints, struct buf *text)
 {
 	size_t len = (size_t)lseek(complaints, 0, SEEK_CUR);
