@@ -56,22 +56,9 @@ $(BUILD)/postern-httpd: $(BUILD)/httpd/main.o $(BUILD)/libhttpd.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
 
-# libmilter reads by milter/burst.c; with BURSTS=no as it does by itself.
-BURSTS ?= yes
-BURST_LIB := $(if $(filter yes,$(BURSTS)),$(BUILD)/libmilter.a)
-
-$(BUILD)/libmilter.a: | $(BUILD)/packages
+$(BUILD)/postern-milter: $(BUILD)/milter/main.o $(BUILD)/libfilter.a $(CORE)
 	$(say)
-	$(Q)objcopy $(foreach name,accept poll read close,\
-		--redefine-sym $(name)=burst_$(name)) \
-		$$($(CC) -print-file-name=libmilter.a) $@
-
-$(BUILD)/postern-milter: $(BUILD)/milter/main.o $(BUILD)/libfilter.a $(CORE) \
-		$(BURST_LIB)
-	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(BUILD)/libfilter.a \
-		$(if $(BURST_LIB),$(BURST_LIB) $(BUILD)/libfilter.a,$(MILTER_LIBS)) \
-		$(CORE) $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(MILTER_LIBS) $(CORE_LIBS)
 
 $(BUILD)/postern-events: $(BUILD)/events/main.o $(BUILD)/libevents.a $(CORE)
 	$(say)

@@ -79,8 +79,7 @@ void nearest_try(struct nearest *nearest, const char *word)
 
 /* Appends `; did you mean WORD?`, with what stands before it; nothing when no
  * word is near. */
-static void nearest_add(
-	const struct nearest *nearest, const char *before, struct buf *out)
+static void nearest_add(const struct nearest *nearest, const char *before, struct buf *out)
 {
 	if (nearest->word)
 		buf_printf(out, "; did you mean %s%s?", before, nearest->word);
@@ -99,15 +98,13 @@ static const struct option general[GENERAL_OPTIONS] = {
 };
 
 /* The general options and those of all verbs, as getopt_long wants them. */
-static void fill_long_options(
-	struct option all[static GENERAL_OPTIONS + OPTIONS + 1])
+static void fill_long_options(struct option all[static GENERAL_OPTIONS + OPTIONS + 1])
 {
 	memcpy(all, general, sizeof(general));
 	for (int i = 0; i < OPTIONS; i++)
 		all[GENERAL_OPTIONS + i] = (struct option){
 			.name = verbs_options[i].name,
-			.has_arg = verbs_options[i].argument ? required_argument
-							     : no_argument,
+			.has_arg = verbs_options[i].argument ? required_argument : no_argument,
 			.val = FIRST_VERB_OPTION + i,
 		};
 	all[GENERAL_OPTIONS + OPTIONS] = (struct option){0};
@@ -116,8 +113,7 @@ static void fill_long_options(
 static int keep_value(struct arguments *arguments, int id, struct err *err)
 {
 	if (arguments->values[id])
-		return err_set(err, ERR_INVALID, "--%s is given twice",
-			verbs_options[id].name);
+		return err_set(err, ERR_INVALID, "--%s is given twice", verbs_options[id].name);
 	arguments->values[id] = optarg ? optarg : "";
 	return 0;
 }
@@ -131,8 +127,7 @@ static int refuse_unknown(const char *text, struct err *err)
 	struct nearest nearest = {0};
 
 	if (!str_starts(text, "--") && optopt > 0 && optopt < FIRST_VERB_OPTION)
-		return err_set(
-			err, ERR_INVALID, "there is no option -%c", optopt);
+		return err_set(err, ERR_INVALID, "there is no option -%c", optopt);
 	text += strspn(text, "-");
 	name = mem_dup(text, strcspn(text, "="));
 	nearest.text = name;
@@ -141,12 +136,10 @@ static int refuse_unknown(const char *text, struct err *err)
 	for (size_t i = 0; i < OPTIONS; i++)
 		nearest_try(&nearest, verbs_options[i].name);
 	nearest_add(&nearest, "--", &meant);
-	return err_set(err, ERR_INVALID, "there is no option --%s%s", text,
-		buf_str(&meant));
+	return err_set(err, ERR_INVALID, "there is no option --%s%s", text, buf_str(&meant));
 }
 
-static int on_option(struct arguments *arguments, int code, const char *text,
-	struct err *err)
+static int on_option(struct arguments *arguments, int code, const char *text, struct err *err)
 {
 	switch (code) {
 	case 'c':
@@ -170,8 +163,7 @@ static int on_option(struct arguments *arguments, int code, const char *text,
 	}
 }
 
-static int read_options(
-	int argc, char **argv, struct arguments *arguments, struct err *err)
+static int read_options(int argc, char **argv, struct arguments *arguments, struct err *err)
 {
 	struct option all[GENERAL_OPTIONS + OPTIONS + 1];
 	int code;
@@ -205,8 +197,7 @@ static void add_meant_name(const char *noun, const char *name, struct buf *out)
 }
 
 /* Finds the verb that the words name; *used_r says how many they were. */
-static int find_verb(
-	struct arguments *arguments, char **words, int *used_r, struct err *err)
+static int find_verb(struct arguments *arguments, char **words, int *used_r, struct err *err)
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
 
@@ -216,8 +207,7 @@ static int find_verb(
 	if (!verbs_has_noun(words[0])) {
 		usage_add_nouns(&known);
 		add_meant_noun(words[0], &known);
-		return err_set(err, ERR_INVALID,
-			"there is no command \"%s\", but %s", words[0],
+		return err_set(err, ERR_INVALID, "there is no command \"%s\", but %s", words[0],
 			buf_str(&known));
 	}
 	*used_r = 1;
@@ -227,19 +217,18 @@ static int find_verb(
 		return 0;
 	usage_add_names(words[0], &known);
 	if (words[1] == NULL)
-		return err_set(err, ERR_INVALID, "%s what? There are %s",
-			words[0], buf_str(&known));
+		return err_set(
+			err, ERR_INVALID, "%s what? There are %s", words[0], buf_str(&known));
 	*used_r = 2;
 	arguments->verb = verbs_find(words[0], words[1]);
 	if (arguments->verb)
 		return 0;
 	add_meant_name(words[0], words[1], &known);
-	return err_set(err, ERR_INVALID, "%s has no \"%s\", but %s", words[0],
-		words[1], buf_str(&known));
+	return err_set(
+		err, ERR_INVALID, "%s has no \"%s\", but %s", words[0], words[1], buf_str(&known));
 }
 
-static int take_argument(
-	struct arguments *arguments, char **words, struct err *err)
+static int take_argument(struct arguments *arguments, char **words, struct err *err)
 {
 	const struct verb *verb = arguments->verb;
 	const char *dots = verb->argument ? strstr(verb->argument, "...") : NULL;
@@ -248,13 +237,11 @@ static int take_argument(
 	if (verb->argument && (words[0] || *verb->argument != '[')) {
 		if (words[0] == NULL)
 			return err_set(err, ERR_INVALID, "%.*s is missing",
-				(int)(dots ? dots - verb->argument : 100),
-				verb->argument);
+				(int)(dots ? dots - verb->argument : 100), verb->argument);
 		arguments->argument = *words++;
 	}
 	if (words[0] && dots == NULL)
-		return err_set(err, ERR_INVALID, "\"%s\" is one word too many",
-			words[0]);
+		return err_set(err, ERR_INVALID, "\"%s\" is one word too many", words[0]);
 	return 0;
 }
 
@@ -265,12 +252,10 @@ static int check_options(const struct arguments *arguments, struct err *err)
 			arguments->verb, (enum verb_option_id)i);
 
 		if (arguments->values[i] && taken == NULL)
-			return err_set(err, ERR_INVALID,
-				"--%s does not belong to this command",
+			return err_set(err, ERR_INVALID, "--%s does not belong to this command",
 				verbs_options[i].name);
 		if (!arguments->values[i] && taken && taken->required)
-			return err_set(err, ERR_INVALID, "--%s is missing",
-				verbs_options[i].name);
+			return err_set(err, ERR_INVALID, "--%s is missing", verbs_options[i].name);
 	}
 	return 0;
 }
@@ -289,8 +274,7 @@ static void guess_verb(int argc, char **argv, struct arguments *arguments)
 		arguments->verb = verbs_find(argv[i], argv[i + 1]);
 }
 
-int arguments_parse(
-	int argc, char **argv, struct arguments *arguments_r, struct err *err)
+int arguments_parse(int argc, char **argv, struct arguments *arguments_r, struct err *err)
 {
 	char **words;
 	int used;

@@ -35,8 +35,7 @@ static void complain(FILE *errors, const struct err *err)
 	fprintf(errors, "postern: %s\n", buf_str(&text));
 }
 
-static int refuse_use(
-	const struct arguments *arguments, FILE *errors, const struct err *err)
+static int refuse_use(const struct arguments *arguments, FILE *errors, const struct err *err)
 {
 	_cleanup_buf_ struct buf usage = BUF_INIT;
 
@@ -53,17 +52,22 @@ static int open_database(struct call *call, struct err *err)
 {
 	static const enum db_mode modes[] = {
 		[VERB_READS] = DB_READ,
+		[VERB_READS_ANY] = DB_READ,
 		[VERB_WRITES] = DB_WRITE,
 		[VERB_STEPS] = DB_WRITE,
 		[VERB_MIGRATES] = DB_CREATE,
 	};
 	enum verb_access access = call->arguments->verb->access;
+	int version;
 
 	if (access == VERB_NO_DATABASE)
 		return 0;
 	if (db_open(call->conf->store.database, modes[access], &call->db, err) < 0)
 		return -1;
-	return access == VERB_MIGRATES ? 0 : migrate_check(call->db, err);
+	if (access == VERB_MIGRATES)
+		return 0;
+	return access == VERB_READS_ANY ? migrate_version(call->db, &version, err)
+					: migrate_check(call->db, err);
 }
 
 /* In whose name the command writes: the user who runs it, with the one who
@@ -80,23 +84,22 @@ static const struct db_actor *actor_of_process(void)
 	snprintf(id, sizeof(id), "%u", (unsigned)getuid());
 	snprintf(name, sizeof(name), "%s%s%s%s", user ? user->pw_name : id,
 		sudo ? " (sudo by " : "", sudo ? sudo : "", sudo ? ")" : "");
-	snprintf(origin, sizeof(origin), "%s%s%.*s",
-		terminal ? terminal : "no terminal", client ? ", ssh from " : "",
-		client ? (int)strcspn(client, " ") : 0, client ? client : "");
+	snprintf(origin, sizeof(origin), "%s%s%.*s", terminal ? terminal : "no terminal",
+		client ? ", ssh from " : "", client ? (int)strcspn(client, " ") : 0,
+		client ? client : "");
 	str_utf8_mend(name);
 	str_utf8_mend(origin);
 	actor = (struct db_actor){"command", id, name, origin};
 	return &actor;
 }
 
-static int run_verb(
-	const struct call *call, struct report *report, struct err *err)
+static int run_verb(const struct call *call, struct report *report, struct err *err)
 {
 	const struct verb *verb = call->arguments->verb;
 
 	if (verb->check && verb->check(call, err) < 0)
 		return -1;
-	if (verb->access != VERB_WRITES)
+	if (verb->access != VERB_WRITES && verb->access != VERB_MIGRATES)
 		return verb->run(call, report, err);
 	if (db_begin(call->db, err) < 0)
 		return -1;
@@ -106,8 +109,7 @@ static int run_verb(
 	return -1;
 }
 
-static void print_json(
-	enum verb_shape shape, const struct report *report, struct buf *out)
+static void print_json(enum verb_shape shape, const struct report *report, struct buf *out)
 {
 	if (shape == VERB_ROWS || shape == VERB_LINES)
 		print_json_rows(report, out);
@@ -117,8 +119,8 @@ static void print_json(
 		print_json_record(report, out);
 }
 
-static void print_for_people(enum verb_shape shape, const struct report *report,
-	size_t terminal, struct buf *out)
+static void print_for_people(
+	enum verb_shape shape, struct report *report, size_t terminal, struct buf *out)
 {
 	if (shape == VERB_ROWS)
 		print_table_rows(report, terminal, out);
@@ -134,12 +136,11 @@ static int write_out(FILE *out, const struct buf *text, struct err *err)
 
 	if (written == text->len && fflush(out) == 0)
 		return 0;
-	return err_set(err, ERR_TEMPORARY, "done, but cannot print it: %s",
-		strerror(errno));
+	return err_set(err, ERR_TEMPORARY, "done, but cannot print it: %s", strerror(errno));
 }
 
-static int show(const struct arguments *arguments, const struct report *report,
-	FILE *out, struct err *err)
+static int show(
+	const struct arguments *arguments, struct report *report, FILE *out, struct err *err)
 {
 	struct buf text = BUF_INIT;
 	int result;
@@ -147,8 +148,8 @@ static int show(const struct arguments *arguments, const struct report *report,
 	if (arguments->json)
 		print_json(arguments->verb->shape, report, &text);
 	else
-		print_for_people(arguments->verb->shape, report,
-			terminal_width(fileno(out)), &text);
+		print_for_people(
+			arguments->verb->shape, report, terminal_width(fileno(out)), &text);
 	result = write_out(out, &text, err);
 	secret_wipe(text.data, text.len);
 	buf_free(&text);
@@ -166,8 +167,7 @@ static bool is_unread(FILE *out)
 }
 
 /* A signal and the end of the reader are ends like any other. */
-static int follow(const struct call *call, struct report *report, FILE *out,
-	struct err *err)
+static int follow(const struct call *call, struct report *report, FILE *out, struct err *err)
 {
 	int result;
 
@@ -180,14 +180,25 @@ static int follow(const struct call *call, struct report *report, FILE *out,
 			return -1;
 		if (show(call->arguments, report, out, err) < 0)
 			return is_unread(out) ? 0 : -1;
-	} while (result == 1 && !is_unread(out) &&
-		 daemon_wait_signal(FOLLOW_EVERY_MS) == 0);
+	} while (result == 1 && !is_unread(out) && daemon_wait_signal(FOLLOW_EVERY_MS) == 0);
 	return 0;
 }
 
+/* Where the rows of a long list go. */
+struct shown {
+	const struct arguments *arguments;
+	FILE *out;
+};
+
+static int flush_rows(struct report *report, void *arg, struct err *err)
+{
+	const struct shown *shown = arg;
+
+	return show(shown->arguments, report, shown->out, err);
+}
+
 /* The verb with its settings and its database, and what it says. */
-static int perform(struct arguments *arguments, struct report *report,
-	FILE *out, struct err *err)
+static int perform(struct arguments *arguments, struct report *report, FILE *out, struct err *err)
 {
 	struct following following = {0};
 	const struct verb *verb = arguments->verb;
@@ -198,21 +209,24 @@ static int perform(struct arguments *arguments, struct report *report,
 		.following = &following,
 	};
 	bool follows = verb->shape == VERB_FOLLOWS;
+	struct shown shown = {arguments, out};
 	int result = -1;
 
 	if (secret_init() < 0)
-		return err_set(err, ERR_TEMPORARY,
-			"the system has no random numbers to give");
+		return err_set(err, ERR_TEMPORARY, "the system has no random numbers to give");
 	if (conf_load(arguments->conf_path, &conf, err) < 0)
 		return -1;
 	call.conf = conf;
+	if (verb->shape == VERB_ROWS && verb->access == VERB_READS) {
+		report->flush = flush_rows;
+		report->flush_arg = &shown;
+	}
 	if (verb->prepare && verb->prepare(arguments, conf, err) < 0)
 		return -1;
 	if (open_database(&call, err) == 0) {
 		if (call.db)
 			db_set_actor(call.db, actor_of_process());
-		result = follows ? follow(&call, report, out, err)
-				 : run_verb(&call, report, err);
+		result = follows ? follow(&call, report, out, err) : run_verb(&call, report, err);
 	}
 	db_close(call.db);
 	return result < 0 || follows ? result : show(arguments, report, out, err);

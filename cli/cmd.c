@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/arguments.h"
@@ -28,29 +29,26 @@ const char *call_option(const struct call *call, enum verb_option_id id)
 	return call->arguments->values[id];
 }
 
-static int read_id(const char *noun, const char *text, char id[static ID_SIZE],
-	struct err *err)
+static int read_id(const char *noun, const char *text, char id[static ID_SIZE], struct err *err)
 {
 	if (id_parse(text, id))
 		return 0;
 	if (str_starts(text, SECRET_TOKEN_PREFIX))
 		return err_set(err, ERR_INVALID,
-			"this is the token of a key, which is a secret; the id "
-			"is expected, which `postern key list` shows");
+			"this is the token of a key, which is a secret; the id is expected, which "
+			"`postern key list` shows");
 	return err_set(err, ERR_INVALID,
-		"\"%s\" is no %s id: a UUID is expected, as `postern %s list` "
-		"shows it",
-		text, noun, noun);
+		"\"%s\" is no %s id: a UUID is expected, as `postern %s list` shows it", text, noun,
+		noun);
 }
 
-int call_id_argument(
-	const struct call *call, char id[static ID_SIZE], struct err *err)
+int call_id_argument(const struct call *call, char id[static ID_SIZE], struct err *err)
 {
 	return read_id(call->arguments->verb->noun, call_argument(call), id, err);
 }
 
-int call_id_option(const struct call *call, enum verb_option_id option,
-	char id[static ID_SIZE], struct err *err)
+int call_id_option(const struct call *call, enum verb_option_id option, char id[static ID_SIZE],
+	struct err *err)
 {
 	const char *text = call_option(call, option);
 
@@ -60,31 +58,28 @@ int call_id_option(const struct call *call, enum verb_option_id option,
 	return read_id(verbs_options[option].name, text, id, err);
 }
 
-int call_number_option(const struct call *call, enum verb_option_id option,
-	int64_t max, int64_t *number, struct err *err)
+int call_number_option(const struct call *call, enum verb_option_id option, int64_t max,
+	int64_t *number, struct err *err)
 {
 	const char *text = call_option(call, option);
 
 	if (text == NULL || str_int(text, 1, max, number) == 0)
 		return 0;
-	return err_set(err, ERR_INVALID,
-		"--%s is a number from 1 to %lld, not \"%s\"",
+	return err_set(err, ERR_INVALID, "--%s is a number from 1 to %lld, not \"%s\"",
 		verbs_options[option].name, (long long)max, text);
 }
 
-int call_company(const struct call *call, const char *id,
-	struct company *company_r, struct err *err)
+int call_company(
+	const struct call *call, const char *id, struct company *company_r, struct err *err)
 {
 	int found = store_company_get(call->db, id, company_r, err);
 
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"there is no company with the id %s", id);
+		return err_set(err, ERR_NOT_FOUND, "there is no company with the id %s", id);
 	return found < 0 ? -1 : 0;
 }
 
-int call_company_option(
-	const struct call *call, char id[static ID_SIZE], struct err *err)
+int call_company_option(const struct call *call, char id[static ID_SIZE], struct err *err)
 {
 	struct company company;
 
@@ -98,8 +93,8 @@ int call_company_option(
 	return 0;
 }
 
-int call_domain(const struct call *call, const char *given,
-	struct domain *domain_r, struct err *err)
+int call_domain(
+	const struct call *call, const char *given, struct domain *domain_r, struct err *err)
 {
 	_cleanup_free_ char *name = NULL;
 	int found;
@@ -112,17 +107,32 @@ int call_domain(const struct call *call, const char *given,
 	return found < 0 ? -1 : 0;
 }
 
-int call_time_option(const struct call *call, enum verb_option_id option,
-	int64_t *time_us, struct err *err)
+int call_time_option(
+	const struct call *call, enum verb_option_id option, int64_t *time_us, struct err *err)
 {
 	const char *text = call_option(call, option);
 
 	if (text == NULL || clock_parse(text, call->now_us, time_us))
 		return 0;
 	return err_set(err, ERR_INVALID,
-		"--%s is a time, as 2026-11-21 or 2026-11-21T14:30, or how "
-		"long ago, as 2h or 7d, not \"%s\"",
+		"--%s is a time, as 2026-11-21 or 2026-11-21T14:30, or how long ago, as 2h or 7d, "
+		"not \"%s\"",
 		verbs_options[option].name, text);
+}
+
+int call_page_lost(struct err *err)
+{
+	return err->code != ERR_NONE
+		       ? -1
+		       : err_set(err, ERR_TEMPORARY,
+				 "the list was changed while it was read: run the command again");
+}
+
+void call_pause(void)
+{
+	const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+
+	nanosleep(&pause, NULL);
 }
 
 size_t terminal_width(int fd)

@@ -45,34 +45,45 @@ const char *call_option(const struct call *call, enum verb_option_id id);
 
 /* Reads the word, or the option, as the id of a noun. ERR_INVALID when it is
  * no id. An option that is not given leaves id empty. */
-int call_id_argument(
-	const struct call *call, char id[static ID_SIZE], struct err *err);
-int call_id_option(const struct call *call, enum verb_option_id option,
-	char id[static ID_SIZE], struct err *err);
+int call_id_argument(const struct call *call, char id[static ID_SIZE], struct err *err);
+int call_id_option(const struct call *call, enum verb_option_id option, char id[static ID_SIZE],
+	struct err *err);
 
 /* Reads the option as a number from 1 to max. Not given, it leaves the number
  * as it is. */
-int call_number_option(const struct call *call, enum verb_option_id option,
-	int64_t max, int64_t *number, struct err *err);
+int call_number_option(const struct call *call, enum verb_option_id option, int64_t max,
+	int64_t *number, struct err *err);
 
 /* The company with the id; ERR_NOT_FOUND without. The caller clears it. */
-int call_company(const struct call *call, const char *id,
-	struct company *company_r, struct err *err);
+int call_company(
+	const struct call *call, const char *id, struct company *company_r, struct err *err);
 
 /* Reads --company as the id of a company that is there, else ERR_NOT_FOUND. Not
  * given, it leaves id empty. */
-int call_company_option(
-	const struct call *call, char id[static ID_SIZE], struct err *err);
+int call_company_option(const struct call *call, char id[static ID_SIZE], struct err *err);
 
 /* The registered domain of the name; ERR_NOT_FOUND without. The caller clears
  * it. */
-int call_domain(const struct call *call, const char *given,
-	struct domain *domain_r, struct err *err);
+int call_domain(
+	const struct call *call, const char *given, struct domain *domain_r, struct err *err);
 
 /* Reads the option as a time, see clock_parse(). Not given, it leaves the time
  * as it is. */
-int call_time_option(const struct call *call, enum verb_option_id option,
-	int64_t *time_us, struct err *err);
+int call_time_option(
+	const struct call *call, enum verb_option_id option, int64_t *time_us, struct err *err);
+
+/* A list is read in pages, each of which is printed before the next one is read
+ * (report_flush()), so that one of any length takes little memory. */
+#define CALL_FIRST_PAGE                                                                            \
+	{                                                                                          \
+		.limit = REPORT_ROWS                                                               \
+	}
+/* When a page cannot be read: the row that it goes on behind was removed
+ * meanwhile, unless err says otherwise. -1. */
+int call_page_lost(struct err *err);
+
+/* Between two steps of what takes many, so that others write too. */
+void call_pause(void);
 
 /* How many columns the terminal has; 0 when it is none, or does not tell. */
 size_t terminal_width(int fd);
@@ -141,6 +152,7 @@ extern const struct verb cmd_audit_list;
 extern const struct verb cmd_db_migrate;
 extern const struct verb cmd_db_check;
 extern const struct verb cmd_db_backup;
+extern const struct verb cmd_db_restore;
 
 extern const struct verb cmd_config;
 

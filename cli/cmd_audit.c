@@ -2,6 +2,7 @@
  * cmd_audit: who changed what.
  */
 #include <jansson.h>
+#include <string.h>
 
 #include "cli/cmd.h"
 #include "core/base/str.h"
@@ -13,8 +14,7 @@ enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000 };
  * `policy learn -> exclusive`; "" for others. A new string. */
 static char *tell_change(const struct audit *audit)
 {
-	json_t *before = audit->before ? json_loads(audit->before, 0, NULL)
-				       : NULL;
+	json_t *before = audit->before ? json_loads(audit->before, 0, NULL) : NULL;
 	json_t *after = audit->after ? json_loads(audit->after, 0, NULL) : NULL;
 	struct buf out = BUF_INIT;
 	const char *name;
@@ -62,15 +62,14 @@ static const struct column columns[] = {
 	{0},
 };
 
-static int run_list(
-	const struct call *call, struct report *report, struct err *err)
+static int run_list(const struct call *call, struct report *report, struct err *err)
 {
 	char company_id[ID_SIZE];
 	struct audit_scope scope = {.object = call_option(call, OPTION_OBJECT)};
 	struct page page = {0};
 	struct audit_list list;
+	struct page_end end = {.more = true};
 	int64_t n = LIMIT_DEFAULT;
-	bool more;
 
 	if (call_number_option(call, OPTION_LIMIT, LIMIT_MAX, &n, err) < 0)
 		return -1;
@@ -80,12 +79,22 @@ static int run_list(
 		return -1;
 	/* Also of one that is removed. */
 	scope.company_id = *company_id ? company_id : NULL;
-	page.limit = (int)n;
-	if (store_audit_page(call->db, &scope, &page, &list, &more, err) < 0)
-		return -1;
-	for (size_t i = 0; i < list.n; i++)
-		report_add(report, &list.items[i]);
-	store_audit_list_free(&list);
+	/* A page may have looked at many and found few. */
+	while (n > 0 && (end.more || end.next[0])) {
+		page.limit = (int)(n < REPORT_ROWS ? n : REPORT_ROWS);
+		if (store_audit_page(call->db, &scope, &page, &list, &end, err) <= 0)
+			return call_page_lost(err);
+		for (size_t i = 0; i < list.n; i++) {
+			report_add(report, &list.items[i]);
+			memcpy(page.after, list.items[i].id, ID_SIZE);
+		}
+		if (end.next[0])
+			memcpy(page.after, end.next, ID_SIZE);
+		n -= (int64_t)list.n;
+		store_audit_list_free(&list);
+		if (report_flush(report, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -96,18 +105,15 @@ const struct verb cmd_audit_list = {
 	.shape = VERB_ROWS,
 	.columns = columns,
 	.options = {{OPTION_SINCE, false,
-			    "Only what happened since then: 2026-11-21, "
-			    "2026-11-21T14:30 (UTC), or how long ago, as 2h or "
-			    "7d."},
+			    "Only what happened since then: 2026-11-21, 2026-11-21T14:30 (UTC), or "
+			    "how long ago, as 2h or 7d."},
 		{OPTION_OBJECT, false,
-			"Only changes of what has this id or name: a company, "
-			"domain, key, user, or who is exempt."},
+			"Only changes of what has this id or name: a company, domain, key, user, "
+			"or who is exempt."},
 		{OPTION_COMPANY, false, "Only what is, or was, of this company."},
-		{OPTION_LIMIT, false,
-			"How many, from 1 to 10000. Without this, 100."}},
-	.help = "Lists who changed what, newest first: every change of "
-		"companies, domains, exemptions, keys and users, whether by "
-		"this command or over HTTP. With --json each has the object "
-		"as it was before and after.",
+		{OPTION_LIMIT, false, "How many, from 1 to 10000. Without this, 100."}},
+	.help = "Lists who changed what, newest first: every change of companies, domains, "
+		"exemptions, keys and users, whether by this command or over HTTP. With "
+		"--json each has the object as it was before and after.",
 	.run = run_list,
 };

@@ -15,8 +15,7 @@ static const struct column columns[] = {
 	{0},
 };
 
-static void add_row(struct report *report, const struct setting *setting,
-	const struct conf *conf)
+static void add_row(struct report *report, const struct setting *setting, const struct conf *conf)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 
@@ -28,8 +27,7 @@ static void add_row(struct report *report, const struct setting *setting,
 	report_text(report, FALLBACK, setting->fallback);
 }
 
-static int run_config(
-	const struct call *call, struct report *report, struct err *err)
+static int run_config(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -47,10 +45,9 @@ const struct verb cmd_config = {
 	.access = VERB_NO_DATABASE,
 	.shape = VERB_LINES,
 	.columns = columns,
-	.help = "Prints all settings with the values in force, as a file that "
-		"could be given with -c. Sizes and durations come in the "
-		"largest unit in which they are whole numbers: what was set as "
-		"60s or 1024K is printed as 1m or 1M. With --json: an array of "
-		"section, name, value and default.",
+	.help = "Prints all settings with the values in force, as a file that could be "
+		"given with -c. Sizes and durations come in the largest unit in which they "
+		"are whole numbers: what was set as 60s or 1024K is printed as 1m or 1M. "
+		"With --json: an array of section, name, value and default.",
 	.run = run_config,
 };

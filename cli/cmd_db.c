@@ -1,16 +1,24 @@
 /*
  * cmd_db: the database as a whole.
  */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/arguments.h"
 #include "cli/cmd.h"
+#include "core/base/clock.h"
 #include "core/conf/conf.h"
 #include "core/db/migrate.h"
+#include "core/db/restore.h"
 
-enum { DATABASE, VERSION, APPLIED };
+enum { DATABASE, VERSION, APPLIED, BACKUP };
 
 static const struct column migrate_columns[] = {
 	[DATABASE] = {"database", "DATABASE", .type = COLUMN_TEXT},
 	[VERSION] = {"version", "VERSION", .type = COLUMN_INT},
 	[APPLIED] = {"applied", "APPLIED", .type = COLUMN_INT},
+	[BACKUP] = {"backup", "BACKUP", .type = COLUMN_TEXT},
 	{0},
 };
 
@@ -19,6 +27,16 @@ enum { OK = DATABASE + 1 };
 static const struct column check_columns[] = {
 	[DATABASE] = {"database", "DATABASE", .type = COLUMN_TEXT},
 	[OK] = {"ok", "OK", .type = COLUMN_FLAG},
+	{0},
+};
+
+enum { RESTORED_FROM = VERSION + 1, KEPT };
+
+static const struct column restore_columns[] = {
+	[DATABASE] = {"database", "DATABASE", .type = COLUMN_TEXT},
+	[VERSION] = {"version", "VERSION", .type = COLUMN_INT},
+	[RESTORED_FROM] = {"backup", "BACKUP", .type = COLUMN_TEXT},
+	[KEPT] = {"kept", "KEPT", .type = COLUMN_TEXT},
 	{0},
 };
 
@@ -36,37 +54,98 @@ static void add_row(struct report *report, const struct call *call)
 	report_text(report, DATABASE, call->conf->store.database);
 }
 
-static void note_migration(
-	struct report *report, const char *path, int version, int applied)
+/* An empty database in the place of one that is gone would know no key and
+ * protect no domain. */
+static int refuse_in_place_of_another(
+	struct arguments *arguments, const struct conf *conf, struct err *err)
 {
-	if (applied == 0)
-		report_note(report, "%s: has version %d of the schema already",
-			path, version);
-	else if (applied < version)
-		report_note(report, "%s: brought to version %d of the schema",
-			path, version);
-	else
-		report_note(report, "%s: made, with version %d of the schema",
-			path, version);
+	const char *path = conf->store.database;
+	_cleanup_free_ char *trace = NULL;
+
+	if (arguments->values[OPTION_NEW] || access(path, F_OK) == 0 || errno != ENOENT)
+		return 0;
+	trace = db_file_trace(path);
+	return trace ? db_file_require(path, err) : 0;
 }
 
-static int run_migrate(
-	const struct call *call, struct report *report, struct err *err)
+/* Beside the database, named for what it is a backup of. The transaction that
+ * is open keeps others from writing meanwhile; this handle sees what was there
+ * before. */
+static int back_up(const struct call *call, int version, char **path_r, struct err *err)
 {
-	int version, applied;
+	const char *database = call->conf->store.database;
+	_cleanup_(db) struct db *db = NULL;
+	_cleanup_free_ char *path = NULL;
+	char stamp[RESTORE_STAMP_SIZE];
 
-	if (migrate_run(call->db, call->now_us, &applied, err) < 0 ||
-		migrate_version(call->db, &version, err) < 0)
-		return -1;
-	add_row(report, call);
-	report_number(report, VERSION, version);
-	report_number(report, APPLIED, applied);
-	note_migration(report, call->conf->store.database, version, applied);
+	restore_stamp(call->now_us, stamp);
+	path = mem_printf("%s.v%d-%s", database, version, stamp);
+	if (db_open(database, DB_READ, &db, err) < 0 || db_backup(db, path, err) < 0)
+		return err_prefix(err,
+			"nothing was migrated, for want of a backup (make one elsewhere by "
+			"`postern db backup FILE`, then `postern db migrate --no-backup`)");
+	*path_r = TAKE_PTR(path);
 	return 0;
 }
 
-static int run_check(
-	const struct call *call, struct report *report, struct err *err)
+static void note_migration(
+	struct report *report, const char *path, int version, int applied, const char *backup)
+{
+	if (applied == 0)
+		report_note(report, "%s: has version %d of the schema already", path, version);
+	else if (applied == version)
+		report_note(report, "%s: made, with version %d of the schema", path, version);
+	else if (backup)
+		report_note(report,
+			"%s: brought to version %d of the schema; as it was, with version %d, it "
+			"is kept in %s",
+			path, version, version - applied, backup);
+	else
+		report_note(report, "%s: brought to version %d of the schema", path, version);
+}
+
+/* A migration of many rows takes minutes: its name before it, and how long it
+ * took behind it. On the error stream, so that --json stays whole. */
+static void show_migration(const char *name, size_t done, size_t all)
+{
+	static int64_t began_us;
+	int64_t now_us = clock_monotonic_us();
+
+	if (done > 0)
+		fprintf(stderr, "%zu of %zu: done in %.1f s\n", done, all,
+			(double)(now_us - began_us) / 1e6);
+	if (name)
+		fprintf(stderr, "%zu of %zu: %s\n", done + 1, all, name);
+	began_us = now_us;
+}
+
+static int run_migrate(const struct call *call, struct report *report, struct err *err)
+{
+	const struct migrate_list list = {migrations, migrations_n, show_migration};
+	bool wanted = !call_option(call, OPTION_NO_BACKUP);
+	_cleanup_free_ char *backup = NULL;
+	int version, applied;
+
+	if (migrate_version(call->db, &version, err) < 0)
+		return -1;
+	if (wanted && version > 0 && version < migrations_n &&
+		back_up(call, version, &backup, err) < 0)
+		return -1;
+	if (migrate_run_list(call->db, &list, call->now_us, &applied, err) < 0) {
+		if (backup)
+			unlink(backup); /* of what has not changed */
+		return -1;
+	}
+	version += applied;
+	add_row(report, call);
+	report_number(report, VERSION, version);
+	report_number(report, APPLIED, applied);
+	report_text(report, BACKUP, backup);
+	note_migration(report, call->conf->store.database, version, applied, backup);
+	return 0;
+}
+
+static int run_check(const struct call *call, struct report *report, struct err *err)
 {
 	if (db_check(call->db, err) < 0)
 		return -1;
@@ -76,8 +155,7 @@ static int run_check(
 	return 0;
 }
 
-static int run_backup(
-	const struct call *call, struct report *report, struct err *err)
+static int run_backup(const struct call *call, struct report *report, struct err *err)
 {
 	const char *path = call_argument(call);
 
@@ -89,25 +167,62 @@ static int run_backup(
 	return 0;
 }
 
+static int run_restore(const struct call *call, struct report *report, struct err *err)
+{
+	const char *path = call_argument(call);
+	bool forced = call_option(call, OPTION_FORCE) != NULL;
+	struct restored restored;
+
+	if (restore_run(call->conf->store.database, path, forced, call->now_us, &restored, err) < 0)
+		return -1;
+	add_row(report, call);
+	report_number(report, VERSION, restored.version);
+	report_text(report, RESTORED_FROM, path);
+	report_text(report, KEPT, restored.kept);
+	report_note(report,
+		"%s: restored from %s, with version %d of the schema%s%s%s. Restart the daemons "
+		"that ran meanwhile.",
+		call->conf->store.database, path, restored.version,
+		restored.version < migrations_n
+			? "; this program needs a newer one: `postern db migrate`"
+			: "",
+		restored.kept ? "; what was there is kept in " : "",
+		restored.kept ? restored.kept : "");
+	free(restored.kept);
+	return 0;
+}
+
 const struct verb cmd_db_migrate = {
 	.noun = "db",
 	.name = "migrate",
 	.access = VERB_MIGRATES,
 	.shape = VERB_NOTE,
 	.columns = migrate_columns,
-	.help = "Makes the database when there is none, and brings its schema "
-		"to the version of this program. Does nothing when it has "
-		"that version. The database gets the owner of its folder.",
+	.options = {{OPTION_NO_BACKUP, false,
+			    "Makes no backup of a database whose schema is brought to a newer "
+			    "version."},
+		{OPTION_NEW, false,
+			"Makes an empty database where files beside it show that there was one, "
+			"which is missing."}},
+	.help = "Makes the database when there is none, and brings its schema to the "
+		"version of this program. Does nothing when it has that version. A new "
+		"database gets the owner of its folder. Before a database is changed a "
+		"backup is made beside it, named for its version and the time, as "
+		"postern.db.v11-20261122T214501Z, which its maker alone may read: it has "
+		"to be removed by hand when it is no longer wanted. When there is no room "
+		"for it, nothing is changed.",
+	.prepare = refuse_in_place_of_another,
 	.run = run_migrate,
 };
 
 const struct verb cmd_db_check = {
 	.noun = "db",
 	.name = "check",
-	.access = VERB_READS,
+	.access = VERB_READS_ANY,
 	.shape = VERB_NOTE,
 	.columns = check_columns,
-	.help = "Checks all pages and all references of the database.",
+	.help = "Checks all pages and all references of the database, whatever the version "
+		"of its schema.",
 	.run = run_check,
 };
 
@@ -115,10 +230,35 @@ const struct verb cmd_db_backup = {
 	.noun = "db",
 	.name = "backup",
 	.argument = "FILE",
-	.access = VERB_READS,
+	.access = VERB_READS_ANY,
 	.shape = VERB_NOTE,
 	.columns = backup_columns,
-	.help = "Copies the database to a new file while the daemons go on "
-		"working. A file that exists is not overwritten.",
+	.help = "Copies the database to a new file while the daemons go on working, "
+		"whatever the version of its schema. A file that exists is not "
+		"overwritten.",
 	.run = run_backup,
+};
+
+const struct verb cmd_db_restore = {
+	.noun = "db",
+	.name = "restore",
+	.argument = "FILE",
+	.access = VERB_NO_DATABASE,
+	.shape = VERB_NOTE,
+	.columns = restore_columns,
+	.options = {{OPTION_FORCE, false,
+		"Also while programs have the database open. What they do with the former one is "
+		"lost, and they answer nothing until they are restarted."}},
+	.help = "Puts a backup in the place of the database, which is kept beside it "
+		"(postern.db.replaced-20261122T214501Z). Before, all pages and references "
+		"of the backup are checked. It may be of an older version, which postern "
+		"db migrate then brings to this one, but not of a newer one. Stop the "
+		"daemons first. What was recorded since the backup is then unknown: mail "
+		"that went out has gone out, but its emails cannot be read back; keys and "
+		"users that were removed since are valid again, and those made since are "
+		"not; a request that comes again with its Idempotency-Key is sent again; "
+		"mail that waits in Postfix for the milter with a ticket made since does "
+		"not go out, see postern held list. postern-events reads again what "
+		"Postfix's log has said since.",
+	.run = run_restore,
 };

@@ -40,14 +40,12 @@ static void clear_query(struct query *query)
 #define _cleanup_query_ __attribute__((cleanup(clear_query)))
 
 /* The caller clears the query, also after a failure. 0, or -1 with ERR_INVALID. */
-static int read_query(
-	const struct call *call, struct query *query_r, struct err *err)
+static int read_query(const struct call *call, struct query *query_r, struct err *err)
 {
 	const char *domain = call_option(call, OPTION_DOMAIN);
 
 	*query_r = (struct query){.limit = DEFAULT_LIMIT};
-	if (call_number_option(
-		    call, OPTION_LIMIT, MAX_LIMIT, &query_r->limit, err) < 0)
+	if (call_number_option(call, OPTION_LIMIT, MAX_LIMIT, &query_r->limit, err) < 0)
 		return -1;
 	if (call_id_option(call, OPTION_COMPANY, query_r->company_id, err) < 0)
 		return -1;
@@ -62,25 +60,23 @@ static int read_query(
 static const struct email_scope everything = {0};
 
 /* NAMED_MAX + 1 at most, the newest first. */
-static int refuse_several(const char *what, const char *name,
-	const struct email_list *emails, struct err *err)
+static int refuse_several(
+	const char *what, const char *name, const struct email_list *emails, struct err *err)
 {
 	_cleanup_buf_ struct buf list = BUF_INIT;
 
 	for (size_t i = 0; i < emails->n && i < NAMED_MAX; i++)
 		buf_printf(&list, "%s%s", i ? ", " : "", emails->items[i].id);
 	return err_set(err, ERR_INVALID,
-		"several emails have the %s %s; show one of them by its id: "
-		"%s%s",
-		what, name, buf_str(&list), emails->n > NAMED_MAX ? ", ..." : "");
+		"several emails have the %s %s; show one of them by its id: %s%s", what, name,
+		buf_str(&list), emails->n > NAMED_MAX ? ", ..." : "");
 }
 
 /* By its id; by that in a Message-ID, as the form API answers it; by the
  * Message-ID that its client chose; or by a queue id, which comes back where it
  * is short. That there are several is an error that names their ids. 0, and the
  * caller clears the email, or -1. */
-static int email_find(
-	const struct call *call, struct email *email_r, struct err *err)
+static int email_find(const struct call *call, struct email *email_r, struct err *err)
 {
 	static const char *const words[] = {
 		[EMAIL_NAME_ID] = "id",
@@ -98,23 +94,19 @@ static int email_find(
 
 	if (kind == EMAIL_NAME_ID && call_id_argument(call, id, err) < 0)
 		return -1;
-	if (store_email_named(
-		    call->db, &everything, text, NAMED_MAX + 1, &list, err) < 0)
+	if (store_email_named(call->db, &everything, text, NAMED_MAX + 1, &list, err) < 0)
 		return -1;
 	if (list.n > 1)
 		found = refuse_several(words[kind], name, &list, err);
 	else if (list.n == 1)
-		found = store_email_get(
-			call->db, list.items[0].id, &everything, email_r, err);
+		found = store_email_get(call->db, list.items[0].id, &everything, email_r, err);
 	store_email_list_free(&list);
 	if (found == 0)
-		err_set(err, ERR_NOT_FOUND, "there is no email with the %s %s",
-			words[kind], name);
+		err_set(err, ERR_NOT_FOUND, "there is no email with the %s %s", words[kind], name);
 	return found > 0 ? 0 : -1;
 }
 
-static void list_recipients(
-	const struct email *email, enum recipient_kind kind, struct strv *list)
+static void list_recipients(const struct email *email, enum recipient_kind kind, struct strv *list)
 {
 	const struct recipients *recipients = &email->recipients;
 
@@ -123,8 +115,8 @@ static void list_recipients(
 			strv_add(list, recipient_text(&recipients->items[i]));
 }
 
-static void fill_recipients(struct report *report, size_t column,
-	const struct email *email, enum recipient_kind kind)
+static void fill_recipients(
+	struct report *report, size_t column, const struct email *email, enum recipient_kind kind)
 {
 	_cleanup_strv_ struct strv list = STRV_INIT;
 
@@ -177,31 +169,28 @@ static void fill_sent(struct report *report, size_t column, const void *item)
 		report_time(report, column, email->decided_us);
 }
 
-#define LISTED                                                                   \
-	{"object", NULL, COLUMN_TEXT, .fill = fill_object},                      \
-		{"created_at", "CREATED", COLUMN_TIME,                           \
-			COLUMN_OF(email, created_us)},                           \
-		{"state", "STATE", COLUMN_TEXT, .fill = fill_state},             \
-		{"id", "ID", COLUMN_TEXT, COLUMN_OF(email, id)},                 \
-		{"from", "FROM", COLUMN_TEXT, 40, COLUMN_OF(email, from)},       \
-		{"to", "TO", COLUMN_LIST, 40, .fill = fill_to},                  \
-		{"cc", NULL, COLUMN_LIST, .fill = fill_cc},                      \
-		{"bcc", NULL, COLUMN_LIST, .fill = fill_bcc},                    \
-		{"reply_to", NULL, COLUMN_LIST, .fill = fill_reply_to},          \
-		{"subject", "SUBJECT", COLUMN_TEXT, 50,                          \
-			COLUMN_OF(email, subject)},                              \
-		{"last_event", "LAST EVENT", COLUMN_TEXT,                        \
-			COLUMN_OF(email, last_event)},                           \
-		{"company_id", NULL, COLUMN_TEXT, COLUMN_OF(email, company_id)}, \
-		{"key_id", NULL, COLUMN_TEXT, COLUMN_OF(email, key_id)},         \
-		{"domain", NULL, COLUMN_TEXT, COLUMN_OF(email, domain)},         \
-		{"sender", NULL, COLUMN_TEXT, COLUMN_OF(email, sender)},         \
-		{"message_id", NULL, COLUMN_TEXT, COLUMN_OF(email, message_id)}, \
-		{"queue_id", NULL, COLUMN_TEXT, COLUMN_OF(email, queue_id)},     \
-		{"sent_at", NULL, COLUMN_TIME, .fill = fill_sent},               \
-		{"decided_at", NULL, COLUMN_TIME, COLUMN_OF(email, decided_us)}, \
-	{                                                                        \
-		"refusal", NULL, COLUMN_TEXT, COLUMN_OF(email, refusal)          \
+#define LISTED                                                                                     \
+	{"object", NULL, COLUMN_TEXT, .fill = fill_object},                                        \
+		{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(email, created_us)},              \
+		{"state", "STATE", COLUMN_TEXT, .fill = fill_state},                               \
+		{"id", "ID", COLUMN_TEXT, COLUMN_OF(email, id)},                                   \
+		{"from", "FROM", COLUMN_TEXT, 40, COLUMN_OF(email, from)},                         \
+		{"to", "TO", COLUMN_LIST, 40, .fill = fill_to},                                    \
+		{"cc", NULL, COLUMN_LIST, .fill = fill_cc},                                        \
+		{"bcc", NULL, COLUMN_LIST, .fill = fill_bcc},                                      \
+		{"reply_to", NULL, COLUMN_LIST, .fill = fill_reply_to},                            \
+		{"subject", "SUBJECT", COLUMN_TEXT, 50, COLUMN_OF(email, subject)},                \
+		{"last_event", "LAST EVENT", COLUMN_TEXT, COLUMN_OF(email, last_event)},           \
+		{"company_id", NULL, COLUMN_TEXT, COLUMN_OF(email, company_id)},                   \
+		{"key_id", NULL, COLUMN_TEXT, COLUMN_OF(email, key_id)},                           \
+		{"domain", NULL, COLUMN_TEXT, COLUMN_OF(email, domain)},                           \
+		{"sender", NULL, COLUMN_TEXT, COLUMN_OF(email, sender)},                           \
+		{"message_id", NULL, COLUMN_TEXT, COLUMN_OF(email, message_id)},                   \
+		{"queue_id", NULL, COLUMN_TEXT, COLUMN_OF(email, queue_id)},                       \
+		{"sent_at", NULL, COLUMN_TIME, .fill = fill_sent},                                 \
+		{"decided_at", NULL, COLUMN_TIME, COLUMN_OF(email, decided_us)},                   \
+	{                                                                                          \
+		"refusal", NULL, COLUMN_TEXT, COLUMN_OF(email, refusal)                            \
 	}
 
 static const struct column list_columns[] = {LISTED, {0}};
@@ -220,8 +209,7 @@ static const struct column show_columns[] = {
 };
 
 /* A value with its name before it; nothing for nothing. */
-static void add_fact(
-	const char *name, const char *value, size_t width, struct buf *out)
+static void add_fact(const char *name, const char *value, size_t width, struct buf *out)
 {
 	enum { AT = 12 };
 	_cleanup_buf_ struct buf lines = BUF_INIT;
@@ -274,8 +262,7 @@ static void print_show(const struct call *call, const struct email *email,
 		print_body("html", email->html, out);
 }
 
-static int run_show(
-	const struct call *call, struct report *report, struct err *err)
+static int run_show(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_(story) struct story *story = NULL;
 	_cleanup_free_ char *answer = NULL;
@@ -284,8 +271,7 @@ static int run_show(
 
 	if (email_find(call, &email, err) < 0)
 		return -1;
-	if (story_new(call->db, call->conf, &email, call->now_us, &story, err) <
-		0) {
+	if (story_new(call->db, call->conf, &email, call->now_us, &story, err) < 0) {
 		store_email_clear(&email);
 		return -1;
 	}
@@ -318,13 +304,12 @@ static int begin_watch(const struct call *call, struct err *err)
 
 /* How the watched email stands: 1 while more is to come; 0 when all is told,
  * with the answer, or when the email is gone; -1. */
-static int look_at_watched(const struct call *call, int64_t *seq_r,
-	char **answer_r, struct err *err)
+static int look_at_watched(
+	const struct call *call, int64_t *seq_r, char **answer_r, struct err *err)
 {
 	_cleanup_(story) struct story *story = NULL;
 	struct email email;
-	int result = store_email_get(
-		call->db, call->following->email_id, &everything, &email, err);
+	int result = store_email_get(call->db, call->following->email_id, &everything, &email, err);
 
 	if (result <= 0)
 		return result;
@@ -340,8 +325,7 @@ static int look_at_watched(const struct call *call, int64_t *seq_r,
 
 /* Looks first how the email stands, then for events: they were committed
  * together, so at the end none is missing. */
-static int run_watch(
-	const struct call *call, struct report *report, struct err *err)
+static int run_watch(const struct call *call, struct report *report, struct err *err)
 {
 	struct following *following = call->following;
 	_cleanup_free_ char *answer = NULL;
@@ -363,13 +347,11 @@ static int run_watch(
 		more = look_at_watched(call, &email, &answer, err);
 	if (more < 0 || (more == 0 && email == 0))
 		return more;
-	if (store_event_after(call->db, following->seq, email, WATCH_EVENTS,
-		    &events, err) < 0)
+	if (store_event_after(call->db, following->seq, email, WATCH_EVENTS, &events, err) < 0)
 		return -1;
 	for (size_t i = 0; i < events.n; i++) {
 		report_add(report, &events.items[i]);
-		email_event_print(
-			&events.items[i], email == 0, screen_width(), &text);
+		email_event_print(&events.items[i], email == 0, screen_width(), &text);
 		following->seq = events.items[i].seq;
 	}
 	following->version = version;
@@ -384,8 +366,7 @@ static int run_watch(
 	return more;
 }
 
-static int read_filter(
-	const struct call *call, struct email_filter *filter_r, struct err *err)
+static int read_filter(const struct call *call, struct email_filter *filter_r, struct err *err)
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
 	struct email_filter filter = {
@@ -395,13 +376,10 @@ static int read_filter(
 		.status = call_option(call, OPTION_STATE),
 	};
 
-	for (size_t i = 0;
-		filter.status && !str_eq(filter.status, store_email_statuses[i]);
-		i++) {
+	for (size_t i = 0; filter.status && !str_eq(filter.status, store_email_statuses[i]); i++) {
 		buf_printf(&known, "%s, ", store_email_statuses[i]);
 		if (i + 1 == EMAIL_STATUSES)
-			return err_set(err, ERR_INVALID,
-				"--state is one of %snot \"%s\"",
+			return err_set(err, ERR_INVALID, "--state is one of %snot \"%s\"",
 				buf_str(&known), filter.status);
 	}
 	if (call_time_option(call, OPTION_SINCE, &filter.since_us, err) < 0 ||
@@ -412,21 +390,18 @@ static int read_filter(
 }
 
 /* One search looks at a bounded number of emails: then another goes on. */
-static int run_list(
-	const struct call *call, struct report *report, struct err *err)
+static int run_list(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_query_ struct query query;
 	struct page page = {0};
 	struct email_filter filter;
 	struct email_found found;
 
-	if (read_query(call, &query, err) < 0 ||
-		read_filter(call, &filter, err) < 0)
+	if (read_query(call, &query, err) < 0 || read_filter(call, &filter, err) < 0)
 		return -1;
 	do {
 		page.limit = (int)query.limit - (int)report->rows_n;
-		if (store_email_search(call->db, &query.scope, &filter, &page,
-			    &found, err) < 0)
+		if (store_email_search(call->db, &query.scope, &filter, &page, &found, err) < 0)
 			return -1;
 		for (size_t i = 0; i < found.list.n; i++)
 			report_add(report, &found.list.items[i]);
@@ -443,18 +418,16 @@ const struct verb cmd_email_show = {
 	.access = VERB_READS,
 	.shape = VERB_NOTE,
 	.columns = show_columns,
-	.options = {{OPTION_CONTENT, false,
-		"Also its text and html, which JSON always has."}},
-	.help = "Tells whether an email went out, in the first line, and then "
-		"all that is known of it: what became of it for each "
-		"recipient, what happens next, and what happened, in order, in "
-		"the words of Postfix and of the remote server. ID is what the "
-		"client was answered: a UUID, or <UUID@DOMAIN>; a Message-ID "
-		"that the client chose; or a queue id of Postfix, also that of "
-		"a message which an alias, a content filter or a requeue made "
-		"of it. Delivered means that the next mail server has taken "
-		"it (2xx). When Postfix tries again is computed from its "
-		"settings, and its queue is asked.",
+	.options = {{OPTION_CONTENT, false, "Also its text and html, which JSON always has."}},
+	.help = "Tells whether an email went out, in the first line, and then all that is "
+		"known of it: what became of it for each recipient, what happens next, and "
+		"what happened, in order, in the words of Postfix and of the remote "
+		"server. ID is what the client was answered: a UUID, or <UUID@DOMAIN>; a "
+		"Message-ID that the client chose; or a queue id of Postfix, also that of "
+		"a message which an alias, a content filter or a requeue made of it. "
+		"Delivered means that the next mail server has taken it (2xx). When "
+		"Postfix tries again is computed from its settings, and its queue is "
+		"asked.",
 	.run = run_show,
 };
 
@@ -465,12 +438,11 @@ const struct verb cmd_email_watch = {
 	.access = VERB_READS,
 	.shape = VERB_FOLLOWS,
 	.columns = email_event_columns,
-	.help = "Shows what becomes of emails as Postfix's log tells it, until "
-		"it is interrupted, or its output closed. With an ID, as of "
-		"postern email show, all that happened to this email so far "
-		"and what follows, until nothing more is to come; then the "
-		"answer whether it went out. JSON is an object on a line for "
-		"each event.",
+	.help = "Shows what becomes of emails as Postfix's log tells it, until it is "
+		"interrupted, or its output closed. With an ID, as of postern email show, "
+		"all that happened to this email so far and what follows, until nothing "
+		"more is to come; then the answer whether it went out. JSON is an object "
+		"on a line for each event.",
 	.run = run_watch,
 };
 
@@ -480,19 +452,15 @@ const struct verb cmd_email_list = {
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = list_columns,
-	.options = {{OPTION_TO, false,
-			    "Only those with this recipient, also in cc and "
-			    "bcc."},
+	.options = {{OPTION_TO, false, "Only those with this recipient, also in cc and bcc."},
 		{OPTION_FROM, false, "Only those of this sender."},
 		{OPTION_SUBJECT, false, "Only those with this in the subject."},
 		{OPTION_STATE, false,
-			"Only those that are staged or refused, or whose last "
-			"event is this: sent, delivered, delivery_delayed, "
-			"bounced, failed, complained."},
+			"Only those that are staged or refused, or whose last event is this: sent, "
+			"delivered, delivery_delayed, bounced, failed, complained."},
 		{OPTION_SINCE, false,
-			"Only those that came in since then: 2026-11-21, "
-			"2026-11-21T14:30 (UTC), or how long ago, as 2h or "
-			"7d."},
+			"Only those that came in since then: 2026-11-21, 2026-11-21T14:30 (UTC), "
+			"or how long ago, as 2h or 7d."},
 		{OPTION_UNTIL, false, "Only those that came in before."},
 		{OPTION_COMPANY, false, "Only those of this company."},
 		{OPTION_DOMAIN, false, "Only those sent as this domain."},
@@ -517,21 +485,16 @@ static const struct column refused_columns[] = {
 	{"first_at", NULL, COLUMN_TIME, COLUMN_OF(refused, mail.first_us)},
 	{"outcome", "OUTCOME", COLUMN_TEXT, COLUMN_OF(refused, outcome)},
 	{"count", "TIMES", COLUMN_INT, COLUMN_OF(refused, mail.count)},
-	{"domain", "DOMAIN", COLUMN_TEXT, 40, .spare = 4,
-		COLUMN_OF(refused, mail.domain)},
+	{"domain", "DOMAIN", COLUMN_TEXT, 40, .spare = 4, COLUMN_OF(refused, mail.domain)},
 	{"reason", NULL, COLUMN_TEXT, COLUMN_OF(refused, mail.reason)},
-	{"reason_text", "REASON", COLUMN_TEXT, 60, .spare = 2,
-		COLUMN_OF(refused, reason_text)},
+	{"reason_text", "REASON", COLUMN_TEXT, 60, .spare = 2, COLUMN_OF(refused, reason_text)},
 	{"origin", NULL, COLUMN_TEXT, COLUMN_OF(refused, mail.origin)},
 	{"client", "CLIENT", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.client)},
 	{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.login)},
-	{"sender", "SENDER", COLUMN_TEXT, 40, .spare = 3,
-		COLUMN_OF(refused, mail.sender)},
+	{"sender", "SENDER", COLUMN_TEXT, 40, .spare = 3, COLUMN_OF(refused, mail.sender)},
 	{"from", "FROM", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.from)},
-	{"email_id", "EMAIL ID", COLUMN_TEXT, .spare = 1,
-		COLUMN_OF(refused, email_id)},
-	{"queue_id", "QUEUE ID", COLUMN_TEXT, 20, .spare = 1,
-		COLUMN_OF(refused, mail.queue_id)},
+	{"email_id", "EMAIL ID", COLUMN_TEXT, .spare = 1, COLUMN_OF(refused, email_id)},
+	{"queue_id", "QUEUE ID", COLUMN_TEXT, 20, .spare = 1, COLUMN_OF(refused, mail.queue_id)},
 	{0},
 };
 
@@ -582,8 +545,8 @@ static void merge_newest(struct report *report, const struct email_list *emails,
 
 	while (e + r < limit && (e < emails->n || r < refusals->n)) {
 		bool email = r == refusals->n ||
-			     (e < emails->n && emails->items[e].decided_us >=
-						       refusals->items[r].last_us);
+			     (e < emails->n &&
+				     emails->items[e].decided_us >= refusals->items[r].last_us);
 
 		if (email)
 			add_email(report, &emails->items[e++]);
@@ -592,8 +555,8 @@ static void merge_newest(struct report *report, const struct email_list *emails,
 	}
 }
 
-static int fill(const struct call *call, const struct query *query,
-	struct report *report, struct err *err)
+static int fill(
+	const struct call *call, const struct query *query, struct report *report, struct err *err)
 {
 	const struct refusal_scope scope = {
 		.company_id = query->scope.company_id,
@@ -602,11 +565,9 @@ static int fill(const struct call *call, const struct query *query,
 	struct refusal_list refusals;
 	struct email_list emails;
 
-	if (store_email_list_refused(call->db, &query->scope, (int)query->limit,
-		    &emails, err) < 0)
+	if (store_email_list_refused(call->db, &query->scope, (int)query->limit, &emails, err) < 0)
 		return -1;
-	if (store_refusal_list(
-		    call->db, &scope, (int)query->limit, &refusals, err) < 0) {
+	if (store_refusal_list(call->db, &scope, (int)query->limit, &refusals, err) < 0) {
 		store_email_list_free(&emails);
 		return -1;
 	}
@@ -616,8 +577,7 @@ static int fill(const struct call *call, const struct query *query,
 	return 0;
 }
 
-static int run_refused(
-	const struct call *call, struct report *report, struct err *err)
+static int run_refused(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_query_ struct query query;
 
@@ -633,17 +593,15 @@ const struct verb cmd_email_refused = {
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = refused_columns,
-	.options = {{OPTION_REFUSED, true,
-			    "What was refused, in the place of all emails."},
+	.options = {{OPTION_REFUSED, true, "What was refused, in the place of all emails."},
 		{OPTION_COMPANY, false,
-			"Only emails of this company, and other mail that used "
-			"a domain which it has now."},
+			"Only emails of this company, and other mail that used a domain which it "
+			"has now."},
 		{OPTION_DOMAIN, false, "Only what used this domain."},
 		{OPTION_LIMIT, false, LIMIT_HELP}},
-	.help = "Lists what the rules refused, and what a domain with the "
-		"policy learn would have refused, newest first: emails, and "
-		"other mail that used a domain (postern domain set). Equal "
-		"messages are shown once, with their number. An email can be "
-		"shown by its id.",
+	.help = "Lists what the rules refused, and what a domain with the policy learn "
+		"would have refused, newest first: emails, and other mail that used a "
+		"domain (postern domain set). Equal messages are shown once, with their "
+		"number. An email can be shown by its id.",
 	.run = run_refused,
 };

@@ -14,9 +14,8 @@
 /* Strangers chose the value. */
 static void add_quoted(struct buf *out, const char *value)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789@%+=:,./_";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_";
 
 	if (*value && value[strspn(value, plain)] == '\0') {
 		buf_add_str(out, value);
@@ -32,8 +31,7 @@ static void add_quoted(struct buf *out, const char *value)
 }
 
 /* The command that makes the exemption, quoted for a shell; a new string. */
-static char *suggest_command(
-	const struct domain *domain, const struct suggestion *suggestion)
+static char *suggest_command(const struct domain *domain, const struct suggestion *suggestion)
 {
 	struct buf out = BUF_INIT;
 
@@ -58,8 +56,7 @@ static const struct column columns[] = {
 	{"kind", "KIND", COLUMN_TEXT, .fill = fill_kind},
 	{"value", "WHO", COLUMN_TEXT, COLUMN_OF(exemption, value)},
 	{"local", "LOCAL", COLUMN_FLAG, COLUMN_OF(exemption, local)},
-	{"created_at", "CREATED", COLUMN_TIME, .spare = 1,
-		COLUMN_OF(exemption, created_us)},
+	{"created_at", "CREATED", COLUMN_TIME, .spare = 1, COLUMN_OF(exemption, created_us)},
 	{0},
 };
 
@@ -72,8 +69,7 @@ static const struct column removed_columns[] = {
 };
 
 /* The one option that says who: 1, 0 when there is none, -1. */
-static int read_who(
-	const struct call *call, struct exemption_spec *spec, struct err *err)
+static int read_who(const struct call *call, struct exemption_spec *spec, struct err *err)
 {
 	static const enum verb_option_id options[EXEMPTION_KINDS] = {
 		[EXEMPT_LOGIN] = OPTION_LOGIN,
@@ -92,19 +88,16 @@ static int read_who(
 		given++;
 	}
 	if (given > 1)
-		return err_set(err, ERR_INVALID,
-			"give one of --login, --client and --sender");
+		return err_set(err, ERR_INVALID, "give one of --login, --client and --sender");
 	spec->local = call_option(call, OPTION_LOCAL) != NULL;
 	if (spec->local && spec->kind != EXEMPT_SENDER)
 		return err_set(err, ERR_INVALID,
-			"--local goes with --sender: logins and clients name a "
-			"place already");
+			"--local goes with --sender: logins and clients name a place already");
 	return given;
 }
 
 /* As exemptions have addresses: no name, the domain normalized. */
-static int normalize_sender(
-	struct exemption_spec *spec, char **address_r, struct err *err)
+static int normalize_sender(struct exemption_spec *spec, char **address_r, struct err *err)
 {
 	_cleanup_addr_ struct addr addr = {0};
 
@@ -123,8 +116,7 @@ struct named {
 	char *address;
 };
 
-static int read_named(
-	const struct call *call, struct named *named, struct err *err)
+static int read_named(const struct call *call, struct named *named, struct err *err)
 {
 	if (addr_domain_normalize(call_argument(call), &named->domain, err) < 0 ||
 		normalize_sender(&named->spec, &named->address, err) < 0)
@@ -146,42 +138,48 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	int given = read_who(call, &named.spec, err);
 
 	if (given == 0)
-		return err_set(err, ERR_INVALID,
-			"give one of --login, --client and --sender");
+		return err_set(err, ERR_INVALID, "give one of --login, --client and --sender");
 	if (given < 0 || read_named(call, &named, err) < 0 ||
-		store_exemption_add(call->db, &named.spec, call->now_us,
-			&exemption, err) < 0)
+		store_exemption_add(call->db, &named.spec, call->now_us, &exemption, err) < 0)
 		return -1;
 	report_add(report, &exemption);
 	store_exemption_clear(&exemption);
 	return 0;
 }
 
-static int run_list(
-	const struct call *call, struct report *report, struct err *err)
+static int run_list(const struct call *call, struct report *report, struct err *err)
 {
 	const char *option = call_option(call, OPTION_DOMAIN);
 	const char *given = call_argument(call) ? call_argument(call) : option;
+	struct page page = CALL_FIRST_PAGE;
+	struct page_end end = {.more = true};
 	struct domain domain = {0};
 	struct exemption_list list;
-	int result;
+	int result = 0;
 
 	if (option && option != given)
 		return err_set(err, ERR_INVALID, "the domain is given twice");
 	if (given && call_domain(call, given, &domain, err) < 0)
 		return -1;
-	result = store_exemption_list(call->db, NULL, domain.name, &list, err);
+	while (end.more && result == 0) {
+		if (store_exemption_list(call->db, NULL, domain.name, &page, &list, &end, err) <=
+			0) {
+			result = call_page_lost(err);
+			break;
+		}
+		for (size_t i = 0; i < list.n; i++) {
+			report_add(report, &list.items[i]);
+			memcpy(page.after, list.items[i].id, ID_SIZE);
+		}
+		store_exemption_list_free(&list);
+		result = report_flush(report, err);
+	}
 	store_domain_clear(&domain);
-	if (result < 0)
-		return -1;
-	for (size_t i = 0; i < list.n; i++)
-		report_add(report, &list.items[i]);
-	store_exemption_list_free(&list);
-	return 0;
+	return result;
 }
 
-static int find_named(const struct call *call, struct named *named,
-	char id[static ID_SIZE], struct err *err)
+static int find_named(
+	const struct call *call, struct named *named, char id[static ID_SIZE], struct err *err)
 {
 	int found;
 
@@ -189,16 +187,14 @@ static int find_named(const struct call *call, struct named *named,
 		return -1;
 	found = store_exemption_find(call->db, &named->spec, id, err);
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"the %s %s is not exempt for %s",
-			store_exemption_kind_name(named->spec.kind),
-			named->spec.value, named->domain);
+		return err_set(err, ERR_NOT_FOUND, "the %s %s is not exempt for %s",
+			store_exemption_kind_name(named->spec.kind), named->spec.value,
+			named->domain);
 	return found < 0 ? -1 : 0;
 }
 
 /* By its id, or as it was added. */
-static int find_one(
-	const struct call *call, char id[static ID_SIZE], struct err *err)
+static int find_one(const struct call *call, char id[static ID_SIZE], struct err *err)
 {
 	__attribute__((cleanup(clear_named))) struct named named = {0};
 	int given = read_who(call, &named.spec, err);
@@ -208,8 +204,7 @@ static int find_one(
 	return given < 0 ? -1 : find_named(call, &named, id, err);
 }
 
-static int run_remove(
-	const struct call *call, struct report *report, struct err *err)
+static int run_remove(const struct call *call, struct report *report, struct err *err)
 {
 	char id[ID_SIZE];
 	int removed;
@@ -220,8 +215,7 @@ static int run_remove(
 	if (removed < 0)
 		return -1;
 	if (removed == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"there is no exemption with the id %s", id);
+		return err_set(err, ERR_NOT_FOUND, "there is no exemption with the id %s", id);
 	report_add_row(report);
 	report_text(report, REMOVED_ID, id);
 	report_number(report, REMOVED, true);
@@ -236,25 +230,20 @@ const struct verb cmd_exempt_add = {
 	.access = VERB_WRITES,
 	.shape = VERB_RECORD,
 	.columns = columns,
-	.options = {{OPTION_LOGIN, false,
-			    "Whoever logs in to Postfix (SASL) with this "
-			    "name."},
+	.options = {{OPTION_LOGIN, false, "Whoever logs in to Postfix (SASL) with this name."},
 		{OPTION_CLIENT, false,
-			"SMTP clients with this address or in this network, as "
-			"10.1.2.3 or 10.1.2.0/24. This is not mail from "
-			"sendmail(1)."},
+			"SMTP clients with this address or in this network, as 10.1.2.3 or "
+			"10.1.2.0/24. This is not mail from sendmail(1)."},
 		{OPTION_SENDER, false,
-			"Anybody here, but as this address of the domain "
-			"alone: neither envelope sender nor From may be "
-			"another one of the domain."},
+			"Anybody here, but as this address of the domain alone: neither envelope "
+			"sender nor From may be another one of the domain."},
 		{OPTION_LOCAL, false,
-			"With --sender: only mail that is submitted on this "
-			"host, by sendmail(1) or a client with a loopback "
-			"address, and not mail from other hosts of the "
+			"With --sender: only mail that is submitted on this host, by sendmail(1) "
+			"or a client with a loopback address, and not mail from other hosts of the "
 			"network."}},
-	.help = "Lets somebody send as an exclusive domain without a key; one "
-		"of the three options says who. A message that could be taken "
-		"for one of several senders is refused all the same.",
+	.help = "Lets somebody send as an exclusive domain without a key; one of the three "
+		"options says who. A message that could be taken for one of several "
+		"senders is refused all the same.",
 	.run = run_add,
 };
 
@@ -266,7 +255,7 @@ const struct verb cmd_exempt_list = {
 	.shape = VERB_ROWS,
 	.columns = columns,
 	.options = {{OPTION_DOMAIN, false, "The same as the word DOMAIN."}},
-	.help = "Lists who is exempt, by domain, or those for one domain.",
+	.help = "Lists who is exempt, newest first, or those for one domain.",
 	.run = run_list,
 };
 
@@ -279,12 +268,10 @@ const struct verb cmd_exempt_remove = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = removed_columns,
-	.options = {{OPTION_LOGIN, false, REMOVE_HELP},
-		{OPTION_CLIENT, false, REMOVE_HELP},
+	.options = {{OPTION_LOGIN, false, REMOVE_HELP}, {OPTION_CLIENT, false, REMOVE_HELP},
 		{OPTION_SENDER, false, REMOVE_HELP}},
-	.help = "Removes an exemption. In the place of its id there may be its "
-		"domain, with the option that it was added with. It holds for "
-		"the next message.",
+	.help = "Removes an exemption. In the place of its id there may be its domain, "
+		"with the option that it was added with. It holds for the next message.",
 	.run = run_remove,
 };
 
@@ -305,29 +292,26 @@ static void note_nothing(struct report *report, const struct domain *domain)
 	switch (domain->policy) {
 	case POLICY_LEARN:
 		report_note(report,
-			"nothing to suggest: no mail without a key has used "
-			"%s, or all of that is exempt. If it has been in use "
-			"for long enough: postern domain set %s --policy "
-			"exclusive",
+			"nothing to suggest: no mail without a key has used %s, or all of that is "
+			"exempt. If it has been in use for long enough: postern domain set %s "
+			"--policy exclusive",
 			name, name);
 		break;
 	case POLICY_SHARED:
 		report_note(report,
-			"nothing to suggest: everybody here may send as %s. To "
-			"learn who does: postern domain set %s --policy learn",
+			"nothing to suggest: everybody here may send as %s. To learn who does: "
+			"postern domain set %s --policy learn",
 			name, name);
 		break;
 	default:
 		report_note(report,
-			"nothing to suggest: no mail without a key was refused "
-			"for %s, or all of that is exempt: postern exempt list "
-			"%s",
+			"nothing to suggest: no mail without a key was refused for %s, or all of "
+			"that is exempt: postern exempt list %s",
 			name, name);
 	}
 }
 
-static int run_suggest(
-	const struct call *call, struct report *report, struct err *err)
+static int run_suggest(const struct call *call, struct report *report, struct err *err)
 {
 	struct suggest_list list = {0};
 	struct domain domain;
@@ -337,8 +321,7 @@ static int run_suggest(
 		return -1;
 	result = suggest_read(call->db, &domain, &list, err);
 	for (size_t i = 0; i < list.n; i++) {
-		_cleanup_free_ char *command = suggest_command(
-			&domain, &list.items[i]);
+		_cleanup_free_ char *command = suggest_command(&domain, &list.items[i]);
 
 		report_add_row(report);
 		report_text(report, COMMAND, command);
@@ -347,11 +330,10 @@ static int run_suggest(
 	}
 	if (list.hopeless > 0)
 		report_note(report,
-			"%s%lld%s would be refused whoever sends them: postern "
-			"email list --refused --domain %s",
-			list.n > 0 ? "" : "nothing to suggest: ",
-			(long long)list.hopeless, list.n > 0 ? " more" : "",
-			domain.name);
+			"%s%lld%s would be refused whoever sends them: postern email list "
+			"--refused --domain %s",
+			list.n > 0 ? "" : "nothing to suggest: ", (long long)list.hopeless,
+			list.n > 0 ? " more" : "", domain.name);
 	if (result == 0 && list.n == 0 && list.hopeless == 0)
 		note_nothing(report, &domain);
 	suggest_list_free(&list);
@@ -366,9 +348,9 @@ const struct verb cmd_exempt_suggest = {
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = suggest_columns,
-	.help = "Tells which exemptions the mail would need that the domain "
-		"refused, or would have while its policy was learn, as "
-		"commands to run, with the number of messages. Run those that "
-		"are meant, then set the policy to exclusive.",
+	.help = "Tells which exemptions the mail would need that the domain refused, or "
+		"would have while its policy was learn, as commands to run, with the "
+		"number of messages. Run those that are meant, then set the policy to "
+		"exclusive.",
 	.run = run_suggest,
 };

@@ -23,6 +23,7 @@
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
+#include "core/postfix/postconf.h"
 #include "core/postfix/postfix_queue.h"
 #include "core/store/store_email.h"
 #include "core/store/store_held.h"
@@ -48,17 +49,16 @@ enum {
 	HEADER,
 };
 
-#define FACTS                                                                  \
-	[SINCE] = {"since", "SINCE", .type = COLUMN_TIME},                     \
-	[STATE] = {"state", "STATE", .type = COLUMN_TEXT},                     \
-	[QUEUE_ID] = {"queue_id", "QUEUE ID", .type = COLUMN_TEXT},            \
-	[SENDER] = {"sender", "SENDER", COLUMN_TEXT, .width = 40, .spare = 1}, \
-	[FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},                   \
-	[DOMAIN_NAME] = {"domain", "DOMAIN", COLUMN_TEXT, .width = 40,         \
-		.spare = 2},                                                   \
-	[RECIPIENTS] = {"to", "TO", COLUMN_LIST, .width = 40},                 \
-	[REASON] = {"reason", "REASON", COLUMN_TEXT, .width = 80, .spare = 3}, \
-	[EMAIL_ID] = {"email_id", NULL, .type = COLUMN_TEXT},                  \
+#define FACTS                                                                                      \
+	[SINCE] = {"since", "SINCE", .type = COLUMN_TIME},                                         \
+	[STATE] = {"state", "STATE", .type = COLUMN_TEXT},                                         \
+	[QUEUE_ID] = {"queue_id", "QUEUE ID", .type = COLUMN_TEXT},                                \
+	[SENDER] = {"sender", "SENDER", COLUMN_TEXT, .width = 40, .spare = 1},                     \
+	[FROM] = {"from", "FROM", COLUMN_TEXT, .width = 40},                                       \
+	[DOMAIN_NAME] = {"domain", "DOMAIN", COLUMN_TEXT, .width = 40, .spare = 2},                \
+	[RECIPIENTS] = {"to", "TO", COLUMN_LIST, .width = 40},                                     \
+	[REASON] = {"reason", "REASON", COLUMN_TEXT, .width = 80, .spare = 3},                     \
+	[EMAIL_ID] = {"email_id", NULL, .type = COLUMN_TEXT},                                      \
 	[SIZE] = {"size", NULL, .type = COLUMN_INT}
 
 static const struct column list_columns[] = {FACTS, {0}};
@@ -88,21 +88,19 @@ enum kind {
 };
 
 static const char held_next[] =
-	"It stays until somebody decides: `postern held recheck` asks the "
-	"rules again, `postern held release` lets it go without asking them, "
-	"`postern held drop` removes it.";
+	"It stays until somebody decides: `postern held recheck` asks the rules again, `postern "
+	"held release` lets it go without asking them, `postern held drop` removes it.";
 static const char unasked[] = "Postfix took it without asking postern-milter.";
 static const char unasked_next[] =
-	"Postfix keeps it until it is too old (maximal_queue_lifetime), then "
-	"returns it to the sender. Once Postfix asks postern-milter, `postern "
-	"held release --waiting` submits it again; `postern held drop` removes "
-	"it.";
+	"Postfix keeps it until it is too old (maximal_queue_lifetime), then returns it to the "
+	"sender. Once Postfix asks postern-milter, `postern held release --waiting` submits it "
+	"again; `postern held drop` removes it.";
 static const char unanswered[] =
-	"It is in Postfix's maildrop: postern-milter has not answered about it "
-	"yet, or Postfix does not run.";
+	"It is in Postfix's maildrop: postern-milter has not answered about it yet, or Postfix "
+	"does not run.";
 static const char unanswered_next[] =
-	"Postfix, where it runs, tries again by itself, once a minute, until "
-	"postern-milter answers; `postern held drop` removes it.";
+	"Postfix, where it runs, tries again by itself, once a minute, until postern-milter "
+	"answers; `postern held drop` removes it.";
 
 /* pickup(8) keeps a message there while no milter answers about it. */
 static bool is_in_maildrop(const struct queue_item *item)
@@ -110,27 +108,26 @@ static bool is_in_maildrop(const struct queue_item *item)
 	return str_eq(item->queue, "maildrop");
 }
 
-static bool find_ticket(
-	const struct queue_item *item, char ticket_r[static SECRET_TICKET_SIZE])
+static bool find_ticket(const struct queue_item *item, char ticket_r[static SECRET_TICKET_SIZE])
 {
 	for (size_t i = 0; i < item->recipients.n; i++)
-		if (ticket_read(item->recipients.items[i], ticket_r) ==
-			TICKET_READ)
+		if (ticket_read(item->recipients.items[i], ticket_r) == TICKET_READ)
 			return true;
 	return false;
 }
 
 /* With KIND_HELD *held_r is what the store has of it; NULL when that is not
  * wanted. -1 when the store cannot tell. */
-static int kind_of(const struct call *call, const struct queue_item *item,
-	struct held *held_r, struct err *err)
+static int kind_of(const struct call *call, const struct queue_item *item, struct held *held_r,
+	struct err *err)
 {
 	char ticket[SECRET_TICKET_SIZE];
 	struct held held = {0};
 	int found;
 
+	/* A probe of postern-httpd has no sender, and expires by itself. */
 	if (!str_eq(item->queue, "hold"))
-		return find_ticket(item, ticket) ? KIND_WAITING : KIND_OTHER;
+		return *item->sender && find_ticket(item, ticket) ? KIND_WAITING : KIND_OTHER;
 	found = store_held_get(call->db, item->id, item->arrival_s, &held, err);
 	if (found < 0)
 		return -1;
@@ -149,8 +146,7 @@ static void add_common(struct report *report, const struct queue_item *item)
 	report_number(report, SIZE, item->size);
 }
 
-static void add_held(struct report *report, const struct queue_item *item,
-	const struct held *held)
+static void add_held(struct report *report, const struct queue_item *item, const struct held *held)
 {
 	add_common(report, item);
 	report_time(report, SINCE, held->held_us);
@@ -167,12 +163,11 @@ static void add_other_held(struct report *report, const struct queue_item *item)
 	report_time(report, SINCE, item->arrival_s * SECOND_US);
 	report_text(report, STATE, "held by others");
 	report_list(report, RECIPIENTS, &item->recipients);
-	report_text(report, REASON,
-		"It is not on record that the rules have it held.");
+	report_text(report, REASON, "It is not on record that the rules have it held.");
 }
 
-static void add_email(struct report *report, const struct queue_item *item,
-	const struct email *email)
+static void add_email(
+	struct report *report, const struct queue_item *item, const struct email *email)
 {
 	_cleanup_strv_ struct strv all = STRV_INIT;
 
@@ -184,12 +179,10 @@ static void add_email(struct report *report, const struct queue_item *item,
 	report_text(report, EMAIL_ID, email->id);
 	switch (email->state) {
 	case EMAIL_STAGED:
-		report_text(report, REASON,
-			is_in_maildrop(item) ? unanswered : unasked);
+		report_text(report, REASON, is_in_maildrop(item) ? unanswered : unasked);
 		break;
 	case EMAIL_SENT:
-		report_text(report, REASON,
-			"Its email has gone out: this message is left over.");
+		report_text(report, REASON, "Its email has gone out: this message is left over.");
 		break;
 	case EMAIL_REFUSED:
 		report_text(report, REASON, email->refusal);
@@ -223,8 +216,8 @@ static int add_waiting(const struct call *call, struct report *report,
 }
 
 /* Adds the message, if it is ours: its kind, or -1. */
-static int add_ours(const struct call *call, struct report *report,
-	const struct queue_item *item, struct err *err)
+static int add_ours(const struct call *call, struct report *report, const struct queue_item *item,
+	struct err *err)
 {
 	struct held held;
 	int kind = kind_of(call, item, &held, err);
@@ -269,16 +262,14 @@ static void note_listing(const struct listing *listing)
 		buf_printf(&text, "%zu more, see --limit. ", listing->left_out);
 	if (listing->others)
 		buf_printf(&text,
-			"Postfix holds %zu more for other reasons than the "
-			"rules, or so long ago that it is not on record: "
-			"postqueue -p",
+			"Postfix holds %zu more for other reasons than the rules, or so long ago "
+			"that it is not on record: postqueue -p",
 			listing->others);
 	if (text.len > 0)
 		report_note(listing->report, "\n%s", buf_str(&text));
 }
 
-static int run_list(
-	const struct call *call, struct report *report, struct err *err)
+static int run_list(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 	struct listing listing = {.call = call, .report = report};
@@ -330,8 +321,7 @@ static struct target *add_target(struct targets *targets, const char *id)
 {
 	struct target *target;
 
-	targets->items = mem_append(
-		targets->items, targets->n, sizeof(*targets->items));
+	targets->items = mem_append(targets->items, targets->n, sizeof(*targets->items));
 	target = &targets->items[targets->n++];
 	target->why = ERR_INIT;
 	target->item.id = mem_strdup(id);
@@ -361,9 +351,8 @@ static int on_searched(void *arg, struct queue_item *item, struct err *err)
 }
 
 /* Finds what the words name, or all that waits. */
-static int find_targets(const struct call *call,
-	const struct postfix_queue *queue, struct targets *targets,
-	struct err *err)
+static int find_targets(const struct call *call, const struct postfix_queue *queue,
+	struct targets *targets, struct err *err)
 {
 	targets->call = call;
 	targets->all_waiting = call_option(call, OPTION_WAITING) != NULL;
@@ -380,8 +369,8 @@ static int find_targets(const struct call *call,
 				"Postfix has no such message (any more)");
 		else if (target->kind == KIND_OTHER)
 			err_set(&target->why, ERR_INVALID,
-				"it is neither held nor waiting for the "
-				"milter: Postfix is delivering it");
+				"it is neither held nor waiting for the milter: Postfix is "
+				"delivering it");
 	}
 	return 0;
 }
@@ -399,8 +388,7 @@ static void report_targets(const struct targets *targets, struct report *report)
 
 		report_add_row(report);
 		report_text(report, DONE_ID, target->item.id);
-		report_text(report, DONE_OUTCOME,
-			target->outcome ? target->outcome : "failed");
+		report_text(report, DONE_OUTCOME, target->outcome ? target->outcome : "failed");
 		report_text(report, DONE_DETAIL, *why->text ? why->text : NULL);
 		if (target->outcome && why->code != ERR_TEMPORARY)
 			continue;
@@ -413,9 +401,8 @@ static void report_targets(const struct targets *targets, struct report *report)
 
 /* Changes in Postfix's queue those targets whose outcome is still open and for
  * which want is true, all in one call; rows of what is gone go too. */
-static int change_queue(const struct postfix_queue *queue,
-	enum queue_change change, struct targets *targets,
-	bool (*want)(const struct target *target), const char *outcome,
+static int change_queue(const struct postfix_queue *queue, enum queue_change change,
+	struct targets *targets, bool (*want)(const struct target *target), const char *outcome,
 	struct err *err)
 {
 	_cleanup_strv_ struct strv ids = STRV_INIT, done = STRV_INIT;
@@ -441,8 +428,7 @@ static int change_queue(const struct postfix_queue *queue,
 		struct target *target = find_target(targets, ids.items[i]);
 
 		if (target->outcome == NULL)
-			err_set(&target->why, ERR_NOT_FOUND,
-				"it is gone from Postfix's queue");
+			err_set(&target->why, ERR_NOT_FOUND, "it is gone from Postfix's queue");
 	}
 	return 0;
 }
@@ -464,11 +450,9 @@ static void settle(struct target *target)
 	target->outcome = words[outcome];
 	if (outcome == WAITING_UNJUDGED)
 		err_set(&target->why, ERR_TEMPORARY,
-			"Postfix has it anew, but postern-milter has not seen "
-			"it");
+			"Postfix has it anew, but postern-milter has not seen it");
 	if (outcome == WAITING_REMOVED)
-		snprintf(target->why.text, sizeof(target->why.text),
-			"its email had gone out");
+		snprintf(target->why.text, sizeof(target->why.text), "its email had gone out");
 }
 
 /* Whether a target that waits can be submitted again; else why not. */
@@ -476,27 +460,24 @@ static bool can_submit(struct target *target)
 {
 	if (target->item.recipients.n > 1)
 		err_set(&target->why, ERR_TEMPORARY,
-			"it has other recipients besides its ticket: "
-			"Postfix has to be through with those first");
+			"it has other recipients besides its ticket: Postfix has to be through "
+			"with those first");
 	else if (target->item.mended)
-		err_set(&target->why, ERR_INVALID,
-			"its sender is not UTF-8, as that of no email");
+		err_set(&target->why, ERR_INVALID, "its sender is not UTF-8, as that of no email");
 	return is_open(target);
 }
 
 /* Submits again all targets that wait. */
-static int submit_waiting(const struct postfix_queue *queue,
-	struct targets *targets, struct err *err)
+static int submit_waiting(
+	const struct postfix_queue *queue, struct targets *targets, struct err *err)
 {
-	_cleanup_free_ struct waiting **all = mem_alloc(
-		targets->n, sizeof(struct waiting *));
+	_cleanup_free_ struct waiting **all = mem_alloc(targets->n, sizeof(struct waiting *));
 	size_t n = 0;
 
 	for (size_t i = 0; i < targets->n; i++) {
 		struct target *target = &targets->items[i];
 
-		if (!is_open(target) || target->kind != KIND_WAITING ||
-			!can_submit(target))
+		if (!is_open(target) || target->kind != KIND_WAITING || !can_submit(target))
 			continue;
 		target->waiting.item = &target->item;
 		find_ticket(&target->item, target->waiting.ticket);
@@ -509,23 +490,20 @@ static int submit_waiting(const struct postfix_queue *queue,
 	return 0;
 }
 
-static int prepare_root(
-	struct arguments *arguments, const struct conf *conf, struct err *err)
+static int prepare_root(struct arguments *arguments, const struct conf *conf, struct err *err)
 {
 	(void)arguments;
 	(void)conf;
 	return postfix_queue_check_rights(err);
 }
 
-static int prepare_release(
-	struct arguments *arguments, const struct conf *conf, struct err *err)
+static int prepare_release(struct arguments *arguments, const struct conf *conf, struct err *err)
 {
 	bool waiting = arguments->values[OPTION_WAITING] != NULL;
 
 	if (waiting == (arguments->argument != NULL))
 		return err_set(err, ERR_INVALID,
-			"give queue ids, or --waiting for all that waits for "
-			"the milter");
+			"give queue ids, or --waiting for all that waits for the milter");
 	return prepare_root(arguments, conf, err);
 }
 
@@ -534,16 +512,14 @@ static bool is_in_hold(const struct target *target)
 	return target->kind == KIND_HELD || target->kind == KIND_OTHER_HELD;
 }
 
-static int run_release(
-	const struct call *call, struct report *report, struct err *err)
+static int run_release(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 	_cleanup_targets_ struct targets targets = {0};
 
 	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
 		find_targets(call, queue, &targets, err) < 0 ||
-		change_queue(queue, QUEUE_RELEASE, &targets, is_in_hold,
-			"released", err) < 0 ||
+		change_queue(queue, QUEUE_RELEASE, &targets, is_in_hold, "released", err) < 0 ||
 		submit_waiting(queue, &targets, err) < 0)
 		return -1;
 	report_targets(&targets, report);
@@ -551,8 +527,8 @@ static int run_release(
 }
 
 /* The header of a message, as text. */
-static int read_header(const struct postfix_queue *queue, const char *id,
-	struct buf *header, struct err *err)
+static int read_header(
+	const struct postfix_queue *queue, const char *id, struct buf *header, struct err *err)
 {
 	ssize_t n;
 	int file;
@@ -567,8 +543,7 @@ static int read_header(const struct postfix_queue *queue, const char *id,
 }
 
 static int ask_rules(const struct call *call, const struct postfix_queue *queue,
-	const struct queue_item *item, enum milter_answer *answer_r,
-	char **text_r, struct err *err)
+	const struct queue_item *item, enum milter_answer *answer_r, char **text_r, struct err *err)
 {
 	_cleanup_buf_ struct buf header = BUF_INIT;
 	struct milter_message message = {
@@ -582,19 +557,19 @@ static int ask_rules(const struct call *call, const struct postfix_queue *queue,
 	message.header = buf_str(&header);
 	if (item->mended || strlen(message.header) != header.len)
 		return err_set(err, ERR_INVALID,
-			"its addresses or its header have bytes that the rules "
-			"cannot be asked about: release it or drop it");
-	return milter_ask(
-		call->conf->milter.socket, &message, answer_r, text_r, err);
+			"its addresses or its header have bytes that the rules cannot be asked "
+			"about: release it or drop it");
+	return milter_ask(call->conf->milter.socket, &message, answer_r, text_r, err);
 }
 
 /* What the rules say now; what they let pass is left open. */
-static void recheck(const struct call *call, const struct postfix_queue *queue,
-	struct target *target)
+static void recheck(
+	const struct call *call, const struct postfix_queue *queue, struct target *target)
 {
 	static const char *const details[] = {
-		[MILTER_CHANGES] = "the rules would let it pass, but changed; "
-				   "that cannot be done to held mail",
+		[MILTER_CHANGES] =
+			"the rules would let it pass, but changed; that cannot be done to "
+			"held mail",
 		[MILTER_HOLDS] = "the rules still refuse it",
 		[MILTER_REJECTS] = "the rules would reject it now",
 		[MILTER_DISCARDS] = "the rules would discard it now",
@@ -605,51 +580,50 @@ static void recheck(const struct call *call, const struct postfix_queue *queue,
 
 	if (target->kind == KIND_OTHER_HELD) {
 		err_set(&target->why, ERR_INVALID,
-			"it is not on record that the rules have it held; "
-			"release lets it go");
+			"it is not on record that the rules have it held; release lets it go");
 		return;
 	}
 	if (find_ticket(&target->item, ticket)) {
 		err_set(&target->why, ERR_INVALID,
-			"its ticket did not fit: it is a forgery, or Postfix "
-			"rewrote its sender or From; drop it");
+			"its ticket did not fit: it is a forgery, or Postfix rewrote its sender or "
+			"From; drop it");
 		return;
 	}
-	if (ask_rules(call, queue, &target->item, &answer, &text, &target->why) <
-			0 ||
+	if (ask_rules(call, queue, &target->item, &answer, &text, &target->why) < 0 ||
 		answer == MILTER_PASSES)
 		return;
 	target->outcome = "held";
-	snprintf(target->why.text, sizeof(target->why.text), "%s%s%s",
-		details[answer], text ? ": " : "", text ? text : "");
+	snprintf(target->why.text, sizeof(target->why.text), "%s%s%s", details[answer],
+		text ? ": " : "", text ? text : "");
 }
 
-static int run_recheck(
-	const struct call *call, struct report *report, struct err *err)
+static int run_recheck(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 	_cleanup_targets_ struct targets targets = {0};
+	_cleanup_(conf) struct conf *conf = conf_copy(call->conf);
+	struct call asking = *call;
 
-	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
+	asking.conf = conf;
+	if (postconf_find_milter_socket(conf, err) < 0 ||
+		postfix_queue_open(conf, &queue, err) < 0 ||
 		find_targets(call, queue, &targets, err) < 0)
 		return -1;
 	for (size_t i = 0; i < targets.n; i++) {
 		struct target *target = &targets.items[i];
 
 		if (is_open(target) && is_in_hold(target))
-			recheck(call, queue, target);
+			recheck(&asking, queue, target);
 		report_progress(i + 1, targets.n);
 	}
-	if (change_queue(queue, QUEUE_RELEASE, &targets, is_in_hold, "released",
-		    err) < 0 ||
+	if (change_queue(queue, QUEUE_RELEASE, &targets, is_in_hold, "released", err) < 0 ||
 		submit_waiting(queue, &targets, err) < 0)
 		return -1;
 	report_targets(&targets, report);
 	return 0;
 }
 
-static int prepare_drop(
-	struct arguments *arguments, const struct conf *conf, struct err *err)
+static int prepare_drop(struct arguments *arguments, const struct conf *conf, struct err *err)
 {
 	static const char *const words[] = {"no", "yes"};
 	const char *answer;
@@ -659,10 +633,8 @@ static int prepare_drop(
 	if (arguments->values[OPTION_YES])
 		return 0;
 	if (!ask_is_possible())
-		return err_set(err, ERR_INVALID,
-			"what is dropped is gone for good: say --yes");
-	answer = ask_choice(
-		"Remove these messages for good?", words, ARRAY_SIZE(words));
+		return err_set(err, ERR_INVALID, "what is dropped is gone for good: say --yes");
+	answer = ask_choice("Remove these messages for good?", words, ARRAY_SIZE(words));
 	if (answer && str_eq(answer, "yes"))
 		return 0;
 	return err_set(err, ERR_INVALID, "nothing was removed");
@@ -674,23 +646,20 @@ static bool is_any(const struct target *target)
 	return true;
 }
 
-static int run_drop(
-	const struct call *call, struct report *report, struct err *err)
+static int run_drop(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 	_cleanup_targets_ struct targets targets = {0};
 
 	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
 		find_targets(call, queue, &targets, err) < 0 ||
-		change_queue(queue, QUEUE_REMOVE, &targets, is_any, "dropped",
-			err) < 0)
+		change_queue(queue, QUEUE_REMOVE, &targets, is_any, "dropped", err) < 0)
 		return -1;
 	report_targets(&targets, report);
 	return 0;
 }
 
-static int run_show(
-	const struct call *call, struct report *report, struct err *err)
+static int run_show(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 	_cleanup_targets_ struct targets targets = {0};
@@ -712,8 +681,7 @@ static int run_show(
 	else if (add_ours(call, report, &target->item, err) < 0)
 		return -1;
 	if (report->rows_n == 0)
-		return err_set(
-			err, ERR_NOT_FOUND, "%s: it is gone", target->item.id);
+		return err_set(err, ERR_NOT_FOUND, "%s: it is gone", target->item.id);
 	report_text(report, NEXT,
 		target->kind != KIND_WAITING    ? held_next
 		: is_in_maildrop(&target->item) ? unanswered_next
@@ -732,11 +700,10 @@ const struct verb cmd_held_list = {
 	.columns = list_columns,
 	.options = {{OPTION_LIMIT, false,
 		"At most so many; 1000 unless given, and 100000 at most."}},
-	.help = "Lists mail that stays in Postfix's queue because of Postern: "
-		"what the rules have Postfix hold (held), and emails that "
-		"Postfix took without asking postern-milter, which reach "
-		"nobody before it was asked (waiting). Mail that is held for "
-		"other reasons is counted, not listed.",
+	.help = "Lists mail that stays in Postfix's queue because of Postern: what the "
+		"rules have Postfix hold (held), and emails that Postfix took without "
+		"asking postern-milter, which reach nobody before it was asked (waiting). "
+		"Mail that is held for other reasons is counted, not listed.",
 	.run = run_list,
 };
 
@@ -747,8 +714,8 @@ const struct verb cmd_held_show = {
 	.access = VERB_READS,
 	.shape = VERB_RECORD,
 	.columns = show_columns,
-	.help = "Shows such a message with its header, why it is where it is "
-		"and what becomes of it.",
+	.help = "Shows such a message with its header, why it is where it is and what "
+		"becomes of it.",
 	.prepare = prepare_root,
 	.run = run_show,
 };
@@ -762,10 +729,10 @@ const struct verb cmd_held_release = {
 	.columns = done_columns,
 	.options = {{OPTION_WAITING, false,
 		"All that waits for the milter, in the place of queue ids."}},
-	.help = "Lets held mail go without asking the rules. An email that "
-		"waits for the milter is submitted again, and so the rules are "
-		"asked. When it is interrupted, or killed, nothing is lost and "
-		"nothing sent twice: the same command again does the rest.",
+	.help = "Lets held mail go without asking the rules. An email that waits for the "
+		"milter is submitted again, and so the rules are asked. When it is "
+		"interrupted, or killed, nothing is lost and nothing sent twice: the same "
+		"command again does the rest.",
 	.prepare = prepare_release,
 	.run = run_release,
 };
@@ -777,10 +744,10 @@ const struct verb cmd_held_recheck = {
 	.access = VERB_STEPS,
 	.shape = VERB_ROWS,
 	.columns = done_columns,
-	.help = "Asks the rules again, as after postern exempt add: what they "
-		"let pass now goes, the rest stays held. postern-milter has to "
-		"run. Mail that is requeued with postsuper -r does not pass "
-		"the milter again: it is delivered.",
+	.help = "Asks the rules again, as after postern exempt add: what they let pass now "
+		"goes, the rest stays held. postern-milter has to run. Mail that is "
+		"requeued with postsuper -r does not pass the milter again: it is "
+		"delivered.",
 	.prepare = prepare_root,
 	.run = run_recheck,
 };

@@ -29,8 +29,7 @@ static const struct column columns[] = {
 	{0},
 };
 
-static int show(const struct call *call, const char *ticket,
-	struct report *report, struct err *err)
+static int show(const struct call *call, const char *ticket, struct report *report, struct err *err)
 {
 	struct probe probe;
 	int found = store_probe_get(call->db, ticket, &probe, err);
@@ -48,19 +47,18 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 {
 	char ticket[SECRET_TICKET_SIZE];
 
-	if (store_probe_add(call->db, call->now_us, ticket, err) < 0)
+	if (store_probe_add(call->db, call->now_us, call_option(call, OPTION_THROUGH) != NULL,
+		    ticket, err) < 0)
 		return -1;
 	return show(call, ticket, report, err);
 }
 
-static int run_show(
-	const struct call *call, struct report *report, struct err *err)
+static int run_show(const struct call *call, struct report *report, struct err *err)
 {
 	char ticket[SECRET_TICKET_SIZE];
 
 	if (ticket_read(call_argument(call), ticket) != TICKET_READ)
-		return err_set(err, ERR_INVALID,
-			"\"%s\" is not the address of a probe",
+		return err_set(err, ERR_INVALID, "\"%s\" is not the address of a probe",
 			call_argument(call));
 	return show(call, ticket, report, err);
 }
@@ -71,10 +69,13 @@ const struct verb cmd_probe_add = {
 	.access = VERB_WRITES,
 	.shape = VERB_RECORD,
 	.columns = columns,
-	.help = "Makes an address to which a message can be sent that shows "
-		"whether Postfix asks the milter: the milter notes that it was "
-		"asked, and throws the message away. postfix-conf/check does "
-		"that. An address counts for a day.",
+	.help = "Makes an address to which a message can be sent that shows whether "
+		"Postfix asks the milter: the milter notes that it was asked, and throws "
+		"the message away. postfix-conf/check does that. An address counts for a "
+		"day.",
+	.options = {{OPTION_THROUGH, false,
+		"The milters behind postern-milter get the message, too, and then it has no "
+		"recipient."}},
 	.run = run_add,
 };
 
@@ -85,7 +86,7 @@ const struct verb cmd_probe_show = {
 	.access = VERB_READS,
 	.shape = VERB_RECORD,
 	.columns = columns,
-	.help = "Tells whether the milter was asked about the message to that "
-		"address, when, and as which message of Postfix.",
+	.help = "Tells whether the milter was asked about the message to that address, "
+		"when, and as which message of Postfix.",
 	.run = run_show,
 };

@@ -4,26 +4,33 @@
  *
  * In short transactions with pauses between them: daemons write meanwhile. When
  * it is killed, what was removed stays so, and the command again does the rest.
+ * In the end the write-ahead log is emptied, where the removed pages stand as
+ * they were before: in the database SQLite overwrites them.
  */
 #include <time.h>
 
 #include "cli/cmd.h"
 #include "core/address/addr.h"
+#include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/conf/conf.h"
 #include "core/store/store_purge.h"
 
 enum {
 	STEP_US = 5000,
 	PAUSE_US = 5000, /* a writer who waits looks again within that time */
+	LOG_WAIT_S = 10, /* for whoever reads what was before */
+	LOG_PAUSE_US = 100000,
 };
 
-enum { EMAILS, RECIPIENTS, LEFT, DRY_RUN };
+enum { EMAILS, RECIPIENTS, LEFT, DRY_RUN, LOG_EMPTIED };
 
 static const struct column columns[] = {
 	[EMAILS] = {"emails", NULL, .type = COLUMN_INT},
 	[RECIPIENTS] = {"recipients", NULL, .type = COLUMN_INT},
 	[LEFT] = {"left", NULL, .type = COLUMN_INT},
 	[DRY_RUN] = {"dry_run", NULL, .type = COLUMN_FLAG},
+	[LOG_EMPTIED] = {"log_emptied", NULL, .type = COLUMN_FLAG},
 	{0},
 };
 
@@ -32,14 +39,13 @@ static int step(const struct call *call, struct purge *purge, struct err *err)
 	int result;
 
 	if (purge->dry)
-		return store_purge_step(
-			call->db, purge, call->now_us, STEP_US, err);
+		return store_purge_step(call->db, purge, call->now_us, STEP_US, err);
 	if (db_begin(call->db, err) < 0)
 		return -1;
 	result = store_purge_step(call->db, purge, call->now_us, STEP_US, err);
 	/* The last commit makes all of them durable. */
-	if (result >= 0 && (result > 0 ? db_commit_lazy(call->db, err)
-				       : db_commit(call->db, err)) == 0)
+	if (result >= 0 &&
+		(result > 0 ? db_commit_lazy(call->db, err) : db_commit(call->db, err)) == 0)
 		return result;
 	db_rollback(call->db);
 	return -1;
@@ -54,6 +60,7 @@ static void tell(const struct purge *purge, struct report *report)
 	report_number(report, RECIPIENTS, purge->recipients);
 	report_number(report, LEFT, purge->left);
 	report_number(report, DRY_RUN, purge->dry);
+	report_number(report, LOG_EMPTIED, !purge->dry);
 	buf_printf(&text, "%lld email%s %s removed", (long long)purge->removed,
 		purge->removed == 1 ? "" : "s",
 		purge->dry            ? "would be"
@@ -64,10 +71,44 @@ static void tell(const struct purge *purge, struct report *report)
 			(long long)purge->recipients);
 	if (purge->left)
 		buf_printf(&text,
-			"; %lld left, of the last 24 hours or waiting: to be "
-			"purged later",
+			"; %lld left, of the last 24 hours or waiting: to be purged later",
 			(long long)purge->left);
+	if (!purge->dry)
+		buf_add_str(&text, "; the write-ahead log was emptied");
 	report_note(report, "%s", buf_str(&text));
+}
+
+/* What is removed for good must not hang on whether `m` was meant for a month. */
+static int refuse_months(const char *age, struct err *err)
+{
+	static const struct unit months[] = {{"m", 1}, {0}};
+	int64_t n;
+
+	if (age == NULL || str_amount(age, months, &n) < 0)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		"--older-than %s: minutes or months? Write %lldmin for minutes, for months their "
+		"days, as 30d",
+		age, (long long)n);
+}
+
+/* Daemons read for a moment; a backup or sqlite3(1) may take long. */
+static int empty_log(const struct call *call, const struct purge *purge, struct err *err)
+{
+	const struct timespec pause = {.tv_nsec = LOG_PAUSE_US * 1000};
+	int64_t end_us = clock_monotonic_us() + LOG_WAIT_S * SECOND_US;
+	int result;
+
+	while ((result = db_empty_log(call->db, err)) == 0 && clock_monotonic_us() < end_us)
+		nanosleep(&pause, NULL);
+	if (result == 0)
+		return err_set(err, ERR_TEMPORARY,
+			"removed %lld emails, and the address from %lld more, but the write-ahead "
+			"log (%s-wal) still has them: for %d s a program has been reading the "
+			"database. When it has ended (a backup, sqlite3), run this again",
+			(long long)purge->removed, (long long)purge->recipients,
+			call->conf->store.database, LOG_WAIT_S);
+	return result < 0 ? -1 : 0;
 }
 
 static int run(const struct call *call, struct report *report, struct err *err)
@@ -82,11 +123,11 @@ static int run(const struct call *call, struct report *report, struct err *err)
 	};
 	int result;
 
-	if (domain == NULL && purge.to == NULL &&
-		call_option(call, OPTION_OLDER_THAN) == NULL)
-		return err_set(err, ERR_INVALID,
-			"which emails? Give --older-than, --domain or --to");
-	if (call_time_option(call, OPTION_OLDER_THAN, &purge.before_us, err) < 0)
+	if (domain == NULL && purge.to == NULL && call_option(call, OPTION_OLDER_THAN) == NULL)
+		return err_set(
+			err, ERR_INVALID, "which emails? Give --older-than, --domain or --to");
+	if (refuse_months(call_option(call, OPTION_OLDER_THAN), err) < 0 ||
+		call_time_option(call, OPTION_OLDER_THAN, &purge.before_us, err) < 0)
 		return -1;
 	if (call_option(call, OPTION_OLDER_THAN) && purge.before_us == 0)
 		purge.before_us = 1; /* 1970: older than that is nothing */
@@ -95,7 +136,7 @@ static int run(const struct call *call, struct report *report, struct err *err)
 	purge.domain = name;
 	while ((result = step(call, &purge, err)) == 1)
 		nanosleep(&pause, NULL);
-	if (result < 0)
+	if (result < 0 || (!purge.dry && empty_log(call, &purge, err) < 0))
 		return -1;
 	tell(&purge, report);
 	return 0;
@@ -108,22 +149,24 @@ const struct verb cmd_email_purge = {
 	.shape = VERB_NOTE,
 	.columns = columns,
 	.options = {{OPTION_OLDER_THAN, false,
-			    "Only emails that came in before: 30d, 12h, or a "
-			    "time, as 2026-11-21."},
+			    "Only emails that came in before: 30d, 12h, 90min, or a time, as "
+			    "2026-11-21."},
 		{OPTION_DOMAIN, false, "Only those sent as this domain."},
 		{OPTION_TO, false,
-			"Erases this recipient. An email that went to nobody "
-			"else is removed. Of one that went to others too this "
-			"address is taken out, with its events; subject and "
-			"body stay, as the others got them."},
+			"Erases this recipient. An email that went to nobody else is removed. Of "
+			"one that went to others too this address is taken out, with its events; "
+			"subject and body stay, as the others got them."},
 		{OPTION_DRY_RUN, false, "Only says what would be removed."}},
-	.help = "Removes emails for good, with their content, recipients and "
-		"events. At least one of --older-than, --domain and --to says "
-		"which; all that are given have to fit. Left are emails that "
-		"wait for postern-milter or in Postfix's queue, those of the "
-		"last 24 hours, since a request may come again, and what "
-		"postern stats counted. It takes small steps, so that emails "
-		"are sent meanwhile; interrupted, it is to be run again. "
-		"Backups, logs and Postfix's own files are not touched.",
+	.help = "Removes emails for good, with their content, recipients and events. At "
+		"least one of --older-than, --domain and --to says which; all that are "
+		"given have to fit. Left are emails that wait for postern-milter or in "
+		"Postfix's queue, those of the last 24 hours, since a request may come "
+		"again, and what postern stats counted. It takes small steps, so that "
+		"emails are sent meanwhile; interrupted, it is to be run again. SQLite "
+		"overwrites what is removed, and in the end the write-ahead log is "
+		"emptied; where that cannot be done within 10 seconds, since a program "
+		"reads the database all the while, the command fails with status 75, and "
+		"is to be run again. Backups, logs and Postfix's own files are not "
+		"touched.",
 	.run = run,
 };

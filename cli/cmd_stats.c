@@ -11,18 +11,7 @@
 
 enum { DAYS_SHOWN = 7, HOURS_SHOWN = 24 };
 
-enum {
-	TIME,
-	STEP,
-	ACCEPTED,
-	DELIVERED,
-	DEFERRED,
-	BOUNCED,
-	FAILED,
-	UNKNOWN,
-	COMPLAINED,
-	COLUMNS
-};
+enum { TIME, STEP, ACCEPTED, DELIVERED, DEFERRED, BOUNCED, FAILED, UNKNOWN, COMPLAINED, COLUMNS };
 
 static const struct column columns[] = {
 	[TIME] = {"time", NULL, .type = COLUMN_TIME},
@@ -38,7 +27,7 @@ static const struct column columns[] = {
 };
 
 /* 0: not counted. */
-static const unsigned char column_of[FACTS] = {
+static const unsigned char column_of[FACTS + 1] = {
 	[FACT_ACCEPTED] = ACCEPTED,
 	[FACT_DEFERRED] = DEFERRED,
 	[FACT_DELIVERED] = DELIVERED,
@@ -61,8 +50,7 @@ static void add_row(struct report *report, int64_t time_us, const char *shown,
 }
 
 /* A row for each step in which there was something, then their sum. */
-static void fill(
-	const struct event_counts *counts, bool hours, struct report *report)
+static void fill(const struct event_counts *counts, bool hours, struct report *report)
 {
 	int64_t sum[COLUMNS] = {0};
 
@@ -120,21 +108,19 @@ const struct verb cmd_stats = {
 	.shape = VERB_ROWS,
 	.columns = columns,
 	.options = {{OPTION_HOURS, false,
-			    "By the hour, of the last 24. Without this by the "
-			    "day (UTC), of the last 7."},
+			    "By the hour, of the last 24. Without this by the day (UTC), of the "
+			    "last 7."},
 		{OPTION_SINCE, false,
-			"From then on: 2026-11-21, 2026-11-21T14:30 (UTC), or "
-			"how long ago, as 2h or 30d; from the beginning of an "
-			"hour."},
+			"From then on: 2026-11-21, 2026-11-21T14:30 (UTC), or how long ago, as 2h "
+			"or 30d; from the beginning of an hour."},
 		{OPTION_UNTIL, false, "Only before then."},
 		{OPTION_COMPANY, false, "Only what this company sent."},
 		{OPTION_DOMAIN, false, "Only what was sent as this domain."}},
-	.help = "Counts what became of emails, each recipient by itself, by "
-		"when it happened: accepted by Postfix; delivered to the next "
-		"mail server; deferred, each attempt; bounced, refused for "
-		"good or given up; failed, dropped here by an admin or a rule "
-		"of Postfix; unknown, where lines of the log are missing; and "
-		"reported as spam. The last row is the sum. What was counted "
-		"stays when emails are removed.",
+	.help = "Counts what became of emails, each recipient by itself, by when it "
+		"happened: accepted by Postfix; delivered to the next mail server; "
+		"deferred, each attempt; bounced, refused for good or given up; failed, "
+		"dropped here by an admin or a rule of Postfix; unknown, where lines of "
+		"the log are missing; and reported as spam. The last row is the sum. What "
+		"was counted stays when emails are removed.",
 	.run = run,
 };

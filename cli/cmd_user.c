@@ -29,40 +29,32 @@ static void fill_role(struct report *report, size_t column, const void *item)
 static const struct column columns[] = {
 	{"id", NULL, COLUMN_TEXT, COLUMN_OF(user, id)},
 	{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(user, login)},
-	{"company_id", "COMPANY", COLUMN_TEXT, .spare = 3,
-		COLUMN_OF(user, company_id)},
+	{"company_id", "COMPANY", COLUMN_TEXT, .spare = 3, COLUMN_OF(user, company_id)},
 	{"role", "ROLE", COLUMN_TEXT, .fill = fill_role},
-	{"password_at", "PASSWORD SET", COLUMN_TIME, .spare = 2,
-		COLUMN_OF(user, password_us)},
+	{"password_at", "PASSWORD SET", COLUMN_TIME, .spare = 2, COLUMN_OF(user, password_us)},
 	{"totp_at", "CODES SINCE", COLUMN_TIME, COLUMN_OF(user, totp_us)},
-	{"last_login_at", "LAST LOGIN", COLUMN_TIME,
-		COLUMN_OF(user, last_login_us)},
-	{"created_at", "CREATED", COLUMN_TIME, .spare = 1,
-		COLUMN_OF(user, created_us)},
+	{"last_login_at", "LAST LOGIN", COLUMN_TIME, COLUMN_OF(user, last_login_us)},
+	{"created_at", "CREATED", COLUMN_TIME, .spare = 1, COLUMN_OF(user, created_us)},
 	{0},
 };
 
 /* The user that the argument names by login or id. */
 static int find(const struct call *call, struct user *user_r, struct err *err)
 {
-	int found = store_user_find(
-		call->db, NULL, call_argument(call), user_r, err);
+	int found = store_user_find(call->db, NULL, call_argument(call), user_r, err);
 
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no user %s",
-			call_argument(call));
+		return err_set(err, ERR_NOT_FOUND, "there is no user %s", call_argument(call));
 	return found < 0 ? -1 : 0;
 }
 
-static int read_role(
-	const struct call *call, enum user_role *role_r, struct err *err)
+static int read_role(const struct call *call, enum user_role *role_r, struct err *err)
 {
 	const char *word = call_option(call, OPTION_ROLE);
 
 	if (word == NULL || store_user_role_parse(word, role_r))
 		return 0;
-	return err_set(err, ERR_INVALID,
-		"--role is one of owner and viewer, not \"%s\"", word);
+	return err_set(err, ERR_INVALID, "--role is one of owner and viewer, not \"%s\"", word);
 }
 
 /* Reads a line, without its end; what does not fit is cut, and too long for a
@@ -77,8 +69,8 @@ static int read_line(char *line, size_t size, struct err *err)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return err_set(err, ERR_TEMPORARY,
-				"cannot read the password: %s", strerror(errno));
+			return err_set(err, ERR_TEMPORARY, "cannot read the password: %s",
+				strerror(errno));
 		if (c == '\n')
 			break;
 		if (c == '\003')
@@ -88,7 +80,10 @@ static int read_line(char *line, size_t size, struct err *err)
 	}
 	line[len] = '\0';
 	if (got == 0 && len == 0)
-		return err_set(err, ERR_INVALID, "no password is given");
+		return err_set(err, ERR_INVALID,
+			"no password is given: it is read from the terminal, or as one line from "
+			"standard input; a user who was added with --no-password sets one by way "
+			"of `postern user link`");
 	return 0;
 }
 
@@ -112,8 +107,8 @@ static int ask(const char *question, char *line, size_t size, struct err *err)
 }
 
 /* Reads a new password for the login, on a terminal twice. */
-static int read_password(const char *login,
-	char stored[static SECRET_PASSWORD_SIZE], struct err *err)
+static int read_password(
+	const char *login, char stored[static SECRET_PASSWORD_SIZE], struct err *err)
 {
 	char one[USER_PASSWORD_MAX + 2], two[USER_PASSWORD_MAX + 2];
 	int result = ask("New password", one, sizeof(one), err);
@@ -123,12 +118,10 @@ static int read_password(const char *login,
 	if (result == 0 && isatty(STDIN_FILENO)) {
 		result = ask("Once more", two, sizeof(two), err);
 		if (result == 0 && !str_eq(one, two))
-			result = err_set(err, ERR_INVALID,
-				"the two passwords are not the same");
+			result = err_set(err, ERR_INVALID, "the two passwords are not the same");
 	}
 	if (result == 0 && secret_password_hash(one, stored) < 0)
-		result = err_set(err, ERR_TEMPORARY,
-			"there is no memory for hashing the password");
+		result = err_set(err, ERR_TEMPORARY, "there is no memory for hashing the password");
 	secret_wipe(one, sizeof(one));
 	secret_wipe(two, sizeof(two));
 	return result;
@@ -137,20 +130,17 @@ static int read_password(const char *login,
 static int run_add(const struct call *call, struct report *report, struct err *err)
 {
 	char company_id[ID_SIZE], stored[SECRET_PASSWORD_SIZE];
-	struct user_spec spec = {
-		.login = call_argument(call), .role = USER_OWNER};
+	struct user_spec spec = {.login = call_argument(call), .role = USER_OWNER};
 	struct user user;
 	int taken;
 
-	if (call_company_option(call, company_id, err) < 0 ||
-		read_role(call, &spec.role, err) < 0)
+	if (call_company_option(call, company_id, err) < 0 || read_role(call, &spec.role, err) < 0)
 		return -1;
 	/* Before somebody types a password for nothing. */
 	taken = store_user_find(call->db, NULL, spec.login, &user, err);
 	if (taken > 0) {
 		store_user_clear(&user);
-		return err_set(err, ERR_EXISTS, "there is a user %s already",
-			spec.login);
+		return err_set(err, ERR_EXISTS, "there is a user %s already", spec.login);
 	}
 	if (taken < 0)
 		return -1;
@@ -167,19 +157,27 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	return 0;
 }
 
-static int run_list(
-	const struct call *call, struct report *report, struct err *err)
+static int run_list(const struct call *call, struct report *report, struct err *err)
 {
+	struct page page = CALL_FIRST_PAGE;
+	struct page_end end = {.more = true};
 	char company_id[ID_SIZE];
 	struct user_list users;
 
-	if (call_company_option(call, company_id, err) < 0 ||
-		store_user_list(call->db, *company_id ? company_id : NULL,
-			&users, err) < 0)
+	if (call_company_option(call, company_id, err) < 0)
 		return -1;
-	for (size_t i = 0; i < users.n; i++)
-		report_add(report, &users.items[i]);
-	store_user_list_free(&users);
+	while (end.more) {
+		if (store_user_list(call->db, *company_id ? company_id : NULL, &page, &users, &end,
+			    err) <= 0)
+			return call_page_lost(err);
+		for (size_t i = 0; i < users.n; i++) {
+			report_add(report, &users.items[i]);
+			memcpy(page.after, users.items[i].id, ID_SIZE);
+		}
+		store_user_list_free(&users);
+		if (report_flush(report, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -192,19 +190,16 @@ static int run_set(const struct call *call, struct report *report, struct err *e
 		return -1;
 	result = read_role(call, &user.role, err);
 	if (result == 0)
-		result = store_user_set_role(
-			call->db, NULL, user.id, user.role, err);
+		result = store_user_set_role(call->db, NULL, user.id, user.role, err);
 	if (result > 0) {
 		report_add(report, &user);
-		report_note(report, "user %s is %s", user.login,
-			store_user_role_name(user.role));
+		report_note(report, "user %s is %s", user.login, store_user_role_name(user.role));
 	}
 	store_user_clear(&user);
 	return result < 0 ? -1 : 0;
 }
 
-static int run_passwd(
-	const struct call *call, struct report *report, struct err *err)
+static int run_passwd(const struct call *call, struct report *report, struct err *err)
 {
 	char stored[SECRET_PASSWORD_SIZE], left[80] = "";
 	struct user user;
@@ -215,33 +210,30 @@ static int run_passwd(
 		return -1;
 	result = read_password(user.login, stored, err);
 	if (result == 0)
-		result = store_session_count_tokens(
-			call->db, user.id, call->now_us, &tokens, err);
+		result = store_session_count_tokens(call->db, user.id, call->now_us, &tokens, err);
 	if (result == 0)
-		result = store_user_set_password(call->db, NULL, user.id,
-			stored, NULL, call->now_us, err);
+		result = store_user_set_password(
+			call->db, NULL, user.id, stored, NULL, call->now_us, err);
 	if (result == 0)
-		result = err_set(err, ERR_NOT_FOUND,
-			"the user %s was removed meanwhile", user.login);
+		result = err_set(
+			err, ERR_NOT_FOUND, "the user %s was removed meanwhile", user.login);
 	if (result > 0) {
 		user.password_us = call->now_us;
 		report_add(report, &user);
 		if (tokens)
 			snprintf(left, sizeof(left),
-				"\n%" PRId64 " of their tokens stay good, see "
-				"postern token list",
+				"\n%" PRId64
+				" of their tokens stay good, see postern token "
+				"list",
 				tokens);
-		report_note(report,
-			"user %s has a new password and is logged out "
-			"everywhere%s",
+		report_note(report, "user %s has a new password and is logged out everywhere%s",
 			user.login, left);
 	}
 	store_user_clear(&user);
 	return result < 0 ? -1 : 0;
 }
 
-static int run_totp(
-	const struct call *call, struct report *report, struct err *err)
+static int run_totp(const struct call *call, struct report *report, struct err *err)
 {
 	struct user user;
 	int result;
@@ -252,15 +244,14 @@ static int run_totp(
 	if (result >= 0) {
 		user.totp_us = 0;
 		report_add(report, &user);
-		report_note(report, "user %s logs in without codes%s",
-			user.login, result ? "" : ", as before");
+		report_note(report, "user %s logs in without codes%s", user.login,
+			result ? "" : ", as before");
 	}
 	store_user_clear(&user);
 	return result < 0 ? -1 : 0;
 }
 
-static int run_remove(
-	const struct call *call, struct report *report, struct err *err)
+static int run_remove(const struct call *call, struct report *report, struct err *err)
 {
 	struct user user;
 	int result;
@@ -270,8 +261,7 @@ static int run_remove(
 	result = store_user_remove(call->db, NULL, user.id, err);
 	if (result > 0) {
 		report_add(report, &user);
-		report_note(report, "user %s removed, with their tokens",
-			user.login);
+		report_note(report, "user %s removed, with their tokens", user.login);
 	}
 	store_user_clear(&user);
 	return result < 0 ? -1 : 0;
@@ -286,8 +276,7 @@ static int make_session(const struct call *call, const struct user *user,
 
 	secret_user_token(token);
 	secret_hash(token, strlen(token), hash);
-	return store_session_create(
-		call->db, user->id, spec, hash, call->now_us, session_r, err);
+	return store_session_create(call->db, user->id, spec, hash, call->now_us, session_r, err);
 }
 
 enum { LINK_LOGIN, LINK_URL, LINK_EXPIRES_AT };
@@ -301,8 +290,7 @@ static const struct column link_columns[] = {
 
 enum { LINK_MINUTES = 60 };
 
-static int run_link(
-	const struct call *call, struct report *report, struct err *err)
+static int run_link(const struct call *call, struct report *report, struct err *err)
 {
 	const char *listen = call->conf->admin.listen;
 	const char *url = call->conf->admin.url;
@@ -316,15 +304,19 @@ static int run_link(
 	int result;
 
 	if (str_empty(listen))
+		return err_set(
+			err, ERR_INVALID, "there is nobody to open a link: admin.listen is empty");
+	if (str_empty(url) && str_starts(listen, "unix:"))
 		return err_set(err, ERR_INVALID,
-			"there is nobody to open a link: admin.listen is "
-			"empty");
+			"no browser reaches %s (admin.listen): say in admin.url where the proxy in "
+			"front of it is reached",
+			listen);
 	if (find(call, &user, err) < 0)
 		return -1;
 	result = make_session(call, &user, &spec, &session, token, err);
 	if (result == 0) {
-		_cleanup_free_ char *link = mem_printf("%s%s/login?token=%s",
-			*url ? "" : "http://", *url ? url : listen, token);
+		_cleanup_free_ char *link = mem_printf(
+			"%s%s/login?token=%s", *url ? "" : "http://", *url ? url : listen, token);
 
 		report_add_row(report);
 		report_text(report, LINK_LOGIN, user.login);
@@ -339,15 +331,14 @@ static int run_link(
 	return result;
 }
 
-#define TOKEN_COLUMNS                                                           \
-	{"id", "ID", COLUMN_TEXT, COLUMN_OF(session, id)},                      \
-		{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(session, login)}, \
-		{"name", "NAME", COLUMN_TEXT, 40, COLUMN_OF(session, name)},    \
-		{"created_at", "CREATED", COLUMN_TIME, .spare = 1,              \
-			COLUMN_OF(session, created_us)},                        \
-	{                                                                       \
-		"expires_at", "EXPIRES", COLUMN_TIME,                           \
-			COLUMN_OF(session, expires_us)                          \
+#define TOKEN_COLUMNS                                                                              \
+	{"id", "ID", COLUMN_TEXT, COLUMN_OF(session, id)},                                         \
+		{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(session, login)},                    \
+		{"name", "NAME", COLUMN_TEXT, 40, COLUMN_OF(session, name)},                       \
+		{"created_at", "CREATED", COLUMN_TIME, .spare = 1,                                 \
+			COLUMN_OF(session, created_us)},                                           \
+	{                                                                                          \
+		"expires_at", "EXPIRES", COLUMN_TIME, COLUMN_OF(session, expires_us)               \
 	}
 
 enum { TOKEN = 5 };
@@ -369,17 +360,14 @@ static void fill_last_used(struct report *report, size_t column, const void *ite
 
 static const struct column token_columns[] = {
 	TOKEN_COLUMNS,
-	{"last_used_at", "LAST USED", COLUMN_TIME, .spare = 2,
-		.fill = fill_last_used},
+	{"last_used_at", "LAST USED", COLUMN_TIME, .spare = 2, .fill = fill_last_used},
 	{0},
 };
 
-static int run_token_create(
-	const struct call *call, struct report *report, struct err *err)
+static int run_token_create(const struct call *call, struct report *report, struct err *err)
 {
 	enum { DAYS_MAX = 3650 };
-	struct session_spec spec = {
-		.kind = SESSION_TOKEN, .name = call_option(call, OPTION_NAME)};
+	struct session_spec spec = {.kind = SESSION_TOKEN, .name = call_option(call, OPTION_NAME)};
 	char token[SECRET_TOKEN_SIZE];
 	struct session session;
 	struct user user;
@@ -396,8 +384,7 @@ static int run_token_create(
 	if (result == 0) {
 		report_add(report, &session);
 		report_text(report, TOKEN, token);
-		report_note(report, "\nThe token is shown only now: it is not "
-				    "stored.");
+		report_note(report, "\nThe token is shown only now: it is not stored.");
 		store_session_clear(&session);
 	}
 	secret_wipe(token, sizeof(token));
@@ -405,16 +392,23 @@ static int run_token_create(
 	return result;
 }
 
-static int run_token_list(
-	const struct call *call, struct report *report, struct err *err)
+static int run_token_list(const struct call *call, struct report *report, struct err *err)
 {
+	struct page page = CALL_FIRST_PAGE;
+	struct page_end end = {.more = true};
 	struct session_list tokens;
 
-	if (store_session_list_tokens(call->db, NULL, &tokens, err) < 0)
-		return -1;
-	for (size_t i = 0; i < tokens.n; i++)
-		report_add(report, &tokens.items[i]);
-	store_session_list_free(&tokens);
+	while (end.more) {
+		if (store_session_list_tokens(call->db, NULL, &page, &tokens, &end, err) <= 0)
+			return call_page_lost(err);
+		for (size_t i = 0; i < tokens.n; i++) {
+			report_add(report, &tokens.items[i]);
+			memcpy(page.after, tokens.items[i].id, ID_SIZE);
+		}
+		store_session_list_free(&tokens);
+		if (report_flush(report, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -426,8 +420,7 @@ static const struct column revoked_columns[] = {
 	{0},
 };
 
-static int run_token_revoke(
-	const struct call *call, struct report *report, struct err *err)
+static int run_token_revoke(const struct call *call, struct report *report, struct err *err)
 {
 	char id[ID_SIZE];
 	int found;
@@ -436,8 +429,7 @@ static int run_token_revoke(
 		return -1;
 	found = store_session_revoke_token(call->db, NULL, id, err);
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"there is no token with the id %s", id);
+		return err_set(err, ERR_NOT_FOUND, "there is no token with the id %s", id);
 	if (found < 0)
 		return -1;
 	report_add_row(report);
@@ -447,8 +439,7 @@ static int run_token_revoke(
 	return 0;
 }
 
-#define ROLE_HELP                                                              \
-	"owner: may change all that they see; viewer: may change nothing."
+#define ROLE_HELP "owner: may change all that they see; viewer: may change nothing."
 
 const struct verb cmd_user_add = {
 	.noun = "user",
@@ -458,17 +449,14 @@ const struct verb cmd_user_add = {
 	.shape = VERB_RECORD,
 	.columns = columns,
 	.options = {{OPTION_COMPANY, false,
-			    "They see this company alone. Without this it is "
-			    "an "
-			    "operator, who sees all of them, and users and "
-			    "settings too."},
+			    "They see this company alone. Without this it is an operator, who sees "
+			    "all of them, and users and settings too."},
 		{OPTION_ROLE, false, ROLE_HELP " Without this, owner."},
 		{OPTION_NO_PASSWORD, false,
-			"There is none: they get in by a link or by tokens "
-			"alone."}},
-	.help = "Adds a user of the admin HTTP interface. The password, of at "
-		"least 12 characters, is read from the terminal, or as one "
-		"line from standard input.",
+			"There is none: they get in by a link or by tokens alone."}},
+	.help = "Adds a user of the admin HTTP interface. The password, of at least 12 "
+		"characters, is read from the terminal, or as one line from standard "
+		"input.",
 	.run = run_add,
 };
 
@@ -502,8 +490,8 @@ const struct verb cmd_user_passwd = {
 	.access = VERB_STEPS,
 	.shape = VERB_NOTE,
 	.columns = columns,
-	.help = "Gives a user another password, which is read as by user add, "
-		"and logs them out everywhere. Their tokens stay.",
+	.help = "Gives a user another password, which is read as by user add, and logs "
+		"them out everywhere. Their tokens stay.",
 	.run = run_passwd,
 };
 
@@ -514,11 +502,10 @@ const struct verb cmd_user_totp = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = columns,
-	.options = {{OPTION_OFF, true,
-		"Turns them off: the password alone is enough again."}},
-	.help = "Changes whether a user needs codes of an authenticator app to "
-		"log in by password, as for one who has lost the phone. Users "
-		"turn codes on themselves, on the account page.",
+	.options = {{OPTION_OFF, true, "Turns them off: the password alone is enough again."}},
+	.help = "Changes whether a user needs codes of an authenticator app to log in by "
+		"password, as for one who has lost the phone. Users turn codes on "
+		"themselves, on the account page.",
 	.run = run_totp,
 };
 
@@ -529,8 +516,8 @@ const struct verb cmd_user_link = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = link_columns,
-	.help = "Prints a link that logs a browser in as this user: once, and "
-		"within an hour. No password and no code is asked for.",
+	.help = "Prints a link that logs a browser in as this user: once, and within an "
+		"hour. No password and no code is asked for.",
 	.run = run_link,
 };
 
@@ -553,12 +540,9 @@ const struct verb cmd_token_create = {
 	.shape = VERB_RECORD,
 	.columns = created_columns,
 	.options = {{OPTION_NAME, true, "What people call it."},
-		{OPTION_DAYS, false,
-			"How long it lasts. Without this, until it is "
-			"revoked."}},
-	.help = "Creates a token with which a program does over the admin HTTP "
-		"interface what the user may, and prints it, once: only a "
-		"hash of it is stored.",
+		{OPTION_DAYS, false, "How long it lasts. Without this, until it is revoked."}},
+	.help = "Creates a token with which a program does over the admin HTTP interface "
+		"what the user may, and prints it, once: only a hash of it is stored.",
 	.run = run_token_create,
 };
 

@@ -12,8 +12,7 @@ enum {
 	TIME_WIDTH = 22, /* `2026-11-21 02:43:18Z  ` */
 };
 
-static void add_recipient(
-	const struct story *story, size_t i, size_t width, struct buf *out)
+static void add_recipient(const struct story *story, size_t i, size_t width, struct buf *out)
 {
 	const struct recipient *fate = &story->fates.items[i];
 	_cleanup_free_ char *next = story_next(story, i);
@@ -23,8 +22,7 @@ static void add_recipient(
 	if (fate->attempts > 1)
 		buf_printf(&line, ", %lld attempts", (long long)fate->attempts);
 	if (fate->changed_us) {
-		buf_add_str(&line,
-			fate->fate == FATE_DEFERRED ? ", last at " : ", ");
+		buf_add_str(&line, fate->fate == FATE_DEFERRED ? ", last at " : ", ");
 		visible_add_time(&line, fate->changed_us);
 	}
 	visible_add_wrapped(out, buf_str(&line), 0, width);
@@ -33,8 +31,7 @@ static void add_recipient(
 }
 
 /* A line that begins with the time. */
-static void add_line(
-	struct buf *out, int64_t time_us, const char *text, size_t width)
+static void add_line(struct buf *out, int64_t time_us, const char *text, size_t width)
 {
 	_cleanup_buf_ struct buf lines = BUF_INIT;
 
@@ -43,8 +40,8 @@ static void add_line(
 	buf_add_str(out, buf_str(&lines) + TIME_WIDTH - 2);
 }
 
-void email_event_print(const struct email_event *event, bool with_email,
-	size_t width, struct buf *out)
+void email_event_print(
+	const struct email_event *event, bool with_email, size_t width, struct buf *out)
 {
 	_cleanup_buf_ struct buf line = BUF_INIT;
 	_cleanup_buf_ struct buf said = BUF_INIT;
@@ -73,10 +70,8 @@ void email_event_print(const struct email_event *event, bool with_email,
 
 static bool same_words(const struct email_event *a, const struct email_event *b)
 {
-	return a->kind == b->kind &&
-	       strcmp(a->text ? a->text : "", b->text ? b->text : "") == 0 &&
-	       strcmp(a->address ? a->address : "",
-		       b->address ? b->address : "") == 0;
+	return a->kind == b->kind && strcmp(a->text ? a->text : "", b->text ? b->text : "") == 0 &&
+	       strcmp(a->address ? a->address : "", b->address ? b->address : "") == 0;
 }
 
 /* The next event of the same recipient for each event; n without one. */
@@ -132,8 +127,8 @@ static void add_hops(const struct story *story, size_t width, struct buf *out)
 
 		if (hop->how == HOP_MILTER)
 			continue;
-		text = mem_printf("%s, as %s in Postfix's queue",
-			story_hop_words(hop->how), hop->queue_id);
+		text = mem_printf(
+			"%s, as %s in Postfix's queue", story_hop_words(hop->how), hop->queue_id);
 		add_line(out, hop->since_us, text, width);
 	}
 }
@@ -150,9 +145,8 @@ static void add_decision(const struct email *email, size_t width, struct buf *ou
 	else if (str_empty(email->queue_id))
 		text = mem_strdup("recorded, as a test");
 	else
-		text = mem_printf("let pass by postern-milter, as %s in "
-				  "Postfix's queue",
-			email->queue_id);
+		text = mem_printf(
+			"let pass by postern-milter, as %s in Postfix's queue", email->queue_id);
 	add_line(out, email->decided_us, text, width);
 }
 
@@ -223,8 +217,8 @@ const struct column email_event_columns[] = {
 	{0},
 };
 
-void email_story_report(const struct story *story, struct report *report,
-	size_t recipients, size_t events)
+void email_story_report(
+	const struct story *story, struct report *report, size_t recipients, size_t events)
 {
 	struct report *rows = report_rows(report, recipients, recipient_columns);
 

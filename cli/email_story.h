@@ -13,12 +13,12 @@
  * in lines of width columns. */
 void email_story_print(const struct story *story, size_t width, struct buf *out);
 /* The same as rows, for two columns of a report. */
-void email_story_report(const struct story *story, struct report *report,
-	size_t recipients, size_t events);
+void email_story_report(
+	const struct story *story, struct report *report, size_t recipients, size_t events);
 
 /* One event, with its email's id unless that is clear; as a row and as lines. */
 extern const struct column email_event_columns[]; /* of struct email_event */
-void email_event_print(const struct email_event *event, bool with_email,
-	size_t width, struct buf *out);
+void email_event_print(
+	const struct email_event *event, bool with_email, size_t width, struct buf *out);
 
 #endif

@@ -9,8 +9,8 @@
  *
  *   1. the email gets a new ticket, if it is staged: in one durable commit with
  *      the look at its state. All messages with older ones are superseded
- *   2. sendmail(1) takes the content, to the new ticket. Its end with status 0
- *      says that the message is in the maildrop, on the disk
+ *   2. sendmail(1) takes the content, to the new ticket. Its 250 says
+ *      that the message is in the maildrop, on the disk
  *   3. the old message is removed
  *
  *   killed       what is there                    a repeat
@@ -59,25 +59,21 @@ static int lock(const struct call *call, struct err *err)
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
-		return err_set(
-			err, ERR_CONFIG, "%s: %s", folder, strerror(errno));
+		return err_set(err, ERR_CONFIG, "%s: %s", folder, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	close(fd);
-	return err_set(err, ERR_TEMPORARY,
-		"another postern held is at work on waiting mail");
+	return err_set(err, ERR_TEMPORARY, "another postern held is at work on waiting mail");
 }
 
-static int look_up(struct db *db, struct waiting *waiting,
-	enum email_state *state_r, struct err *err)
+static int look_up(
+	struct db *db, struct waiting *waiting, enum email_state *state_r, struct err *err)
 {
 	_cleanup_free_ char *refusal = NULL;
-	int found = store_email_find_ticket(
-		db, waiting->ticket, waiting->email_id, err);
+	int found = store_email_find_ticket(db, waiting->ticket, waiting->email_id, err);
 
 	if (found > 0)
-		found = store_email_outcome(
-			db, waiting->email_id, state_r, &refusal, err);
+		found = store_email_outcome(db, waiting->email_id, state_r, &refusal, err);
 	if (found > 0 && refusal)
 		err_set(&waiting->why, ERR_INVALID, "%s", refusal);
 	return found;
@@ -92,24 +88,20 @@ static int take_ticket(struct db *db, struct waiting *waiting, struct err *err)
 	if (found < 0)
 		return -1;
 	if (found == 0) {
-		err_set(&waiting->why, ERR_NOT_FOUND,
-			"no email on record has its ticket");
+		err_set(&waiting->why, ERR_NOT_FOUND, "no email on record has its ticket");
 		return 0;
 	}
 	if (state != EMAIL_STAGED) {
-		waiting->outcome = state == EMAIL_SENT ? WAITING_REMOVED
-						       : WAITING_REFUSED;
+		waiting->outcome = state == EMAIL_SENT ? WAITING_REMOVED : WAITING_REFUSED;
 		waiting->done = true;
 		return 0;
 	}
 	secret_ticket(waiting->new_ticket);
-	found = store_email_reissue(
-		db, waiting->email_id, waiting->new_ticket, err);
+	found = store_email_reissue(db, waiting->email_id, waiting->new_ticket, err);
 	return found < 0 ? -1 : 0;
 }
 
-static int take_tickets(
-	struct db *db, struct waiting *const *batch, size_t n, struct err *err)
+static int take_tickets(struct db *db, struct waiting *const *batch, size_t n, struct err *err)
 {
 	if (db_begin(db, err) < 0)
 		return -1;
@@ -122,38 +114,27 @@ static int take_tickets(
 	return db_commit(db, err);
 }
 
-static void start(const struct postfix_queue *queue, struct waiting *waiting)
-{
-	_cleanup_free_ char *address = ticket_address(waiting->new_ticket);
-
-	if (postfix_queue_submit(queue, waiting->item->sender, address,
-		    waiting->file, &waiting->pid, &waiting->why) < 0)
-		waiting->pid = 0;
-}
-
-static void finish(struct waiting *waiting)
-{
-	if (waiting->pid == 0 ||
-		postfix_queue_submitted(waiting->pid, &waiting->why) < 0)
-		return;
-	waiting->outcome = WAITING_UNJUDGED;
-	waiting->done = true;
-}
-
 /* Step 2. */
-static void submit(const struct postfix_queue *queue,
-	struct waiting *const *batch, size_t n)
+static void submit(const struct postfix_queue *queue, struct waiting *const *batch, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (*batch[i]->new_ticket)
-			start(queue, batch[i]);
-	for (size_t i = 0; i < n; i++)
-		finish(batch[i]);
+	for (size_t i = 0; i < n; i++) {
+		struct waiting *waiting = batch[i];
+		_cleanup_free_ char *address = NULL;
+
+		if (*waiting->new_ticket == '\0')
+			continue;
+		address = ticket_address(waiting->new_ticket);
+		if (postfix_queue_submit(queue, waiting->item->sender, address, waiting->file,
+			    &waiting->why) < 0)
+			continue;
+		waiting->outcome = WAITING_UNJUDGED;
+		waiting->done = true;
+	}
 }
 
 /* Step 3. One that is gone already was removed by somebody else. */
-static int remove_old(const struct postfix_queue *queue,
-	struct waiting *const *batch, size_t n, struct err *err)
+static int remove_old(
+	const struct postfix_queue *queue, struct waiting *const *batch, size_t n, struct err *err)
 {
 	_cleanup_strv_ struct strv ids = STRV_INIT, removed = STRV_INIT;
 
@@ -164,8 +145,7 @@ static int remove_old(const struct postfix_queue *queue,
 }
 
 /* Whether the milter has decided about all that were submitted. */
-static int look_at_verdicts(
-	struct db *db, struct waiting *const *batch, size_t n, struct err *err)
+static int look_at_verdicts(struct db *db, struct waiting *const *batch, size_t n, struct err *err)
 {
 	int all = 1;
 
@@ -175,8 +155,7 @@ static int look_at_verdicts(
 
 		if (batch[i]->outcome != WAITING_UNJUDGED)
 			continue;
-		if (store_email_outcome(
-			    db, batch[i]->email_id, &state, &refusal, err) < 0)
+		if (store_email_outcome(db, batch[i]->email_id, &state, &refusal, err) < 0)
 			return -1;
 		if (state == EMAIL_STAGED)
 			all = 0;
@@ -190,27 +169,24 @@ static int look_at_verdicts(
 	return all;
 }
 
-static int await_verdicts(
-	struct db *db, struct waiting *const *batch, size_t n, struct err *err)
+static int await_verdicts(struct db *db, struct waiting *const *batch, size_t n, struct err *err)
 {
 	int64_t end_us = clock_monotonic_us() + JUDGED_MS * 1000;
 	int all;
 
-	while ((all = look_at_verdicts(db, batch, n, err)) == 0 &&
-		clock_monotonic_us() < end_us)
+	while ((all = look_at_verdicts(db, batch, n, err)) == 0 && clock_monotonic_us() < end_us)
 		usleep(LOOK_EVERY_MS * 1000);
 	return all < 0 ? -1 : 0;
 }
 
-static int submit_batch(const struct call *call,
-	const struct postfix_queue *queue, struct waiting *const *batch,
-	size_t n, struct err *err)
+static int submit_batch(const struct call *call, const struct postfix_queue *queue,
+	struct waiting *const *batch, size_t n, struct err *err)
 {
 	int result = -1;
 
 	for (size_t i = 0; i < n; i++)
-		if (postfix_queue_read(queue, batch[i]->item->id, true,
-			    &batch[i]->file, &batch[i]->why) < 0)
+		if (postfix_queue_read(
+			    queue, batch[i]->item->id, true, &batch[i]->file, &batch[i]->why) < 0)
 			batch[i]->file = -1;
 	if (take_tickets(call->db, batch, n, err) == 0) {
 		submit(queue, batch, n);
@@ -240,17 +216,15 @@ static bool is_ignored(struct waiting *const *batch, size_t n)
 	bool ignored = false;
 
 	for (size_t i = 0; i < n; i++) {
-		if (batch[i]->outcome == WAITING_SENT ||
-			batch[i]->outcome == WAITING_REFUSED)
+		if (batch[i]->outcome == WAITING_SENT || batch[i]->outcome == WAITING_REFUSED)
 			return false;
 		ignored |= batch[i]->outcome == WAITING_UNJUDGED;
 	}
 	return ignored;
 }
 
-int held_waiting_submit(const struct call *call,
-	const struct postfix_queue *queue, struct waiting *const *all, size_t n,
-	struct err *err)
+int held_waiting_submit(const struct call *call, const struct postfix_queue *queue,
+	struct waiting *const *all, size_t n, struct err *err)
 {
 	size_t done = 0;
 
@@ -269,8 +243,7 @@ int held_waiting_submit(const struct call *call,
 	}
 	for (; done < n; done++)
 		err_set(&all[done]->why, ERR_TEMPORARY,
-			"not tried: postern-milter has not seen what was "
-			"submitted before it; does Postfix ask it "
-			"(postfix-conf/check)?");
+			"not tried: postern-milter has not seen what was submitted before it; does "
+			"Postfix ask it (postfix-conf/check)?");
 	return 0;
 }

@@ -27,7 +27,6 @@ struct waiting {
 	char email_id[ID_SIZE];
 	char new_ticket[SECRET_TICKET_SIZE];
 	int file;
-	pid_t pid;
 	bool done; /* the message in the queue has done its duty */
 };
 
@@ -35,8 +34,7 @@ struct waiting {
  * and fills the outcomes. It stops when the milter has seen none of those that
  * it submitted last. 0, or -1: ERR_TEMPORARY when another command does the
  * same; the lock lasts as long as this process. */
-int held_waiting_submit(const struct call *call,
-	const struct postfix_queue *queue, struct waiting *const *all, size_t n,
-	struct err *err);
+int held_waiting_submit(const struct call *call, const struct postfix_queue *queue,
+	struct waiting *const *all, size_t n, struct err *err);
 
 #endif

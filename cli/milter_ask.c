@@ -54,8 +54,7 @@ struct session {
 
 static int cannot_ask(const char *why, struct err *err)
 {
-	return err_set(err, ERR_TEMPORARY,
-		"cannot ask postern-milter about the rules: %s", why);
+	return err_set(err, ERR_TEMPORARY, "cannot ask postern-milter about the rules: %s", why);
 }
 
 static int open_session(struct session *session, const char *path, struct err *err)
@@ -69,19 +68,16 @@ static int open_session(struct session *session, const char *path, struct err *e
 	session->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (session->fd < 0)
 		return cannot_ask(strerror(errno), err);
-	setsockopt(session->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout,
-		sizeof(timeout));
-	setsockopt(session->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout,
-		sizeof(timeout));
+	setsockopt(session->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(session->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(session->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_set(err, ERR_TEMPORARY,
-			"cannot ask postern-milter about the rules, at %s: %s",
-			path, strerror(errno));
+			"cannot ask postern-milter about the rules, at %s: %s", path,
+			strerror(errno));
 	return 0;
 }
 
-static void add_packet(
-	struct session *session, char command, const void *data, size_t len)
+static void add_packet(struct session *session, char command, const void *data, size_t len)
 {
 	uint32_t length = htonl((uint32_t)len + 1);
 
@@ -95,8 +91,8 @@ static int flush(struct session *session, struct err *err)
 	size_t sent = 0;
 
 	while (sent < session->out.len) {
-		ssize_t n = send(session->fd, session->out.data + sent,
-			session->out.len - sent, MSG_NOSIGNAL);
+		ssize_t n = send(session->fd, session->out.data + sent, session->out.len - sent,
+			MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EINTR)
 			return cannot_ask(strerror(errno), err);
@@ -111,8 +107,7 @@ static int receive(struct session *session, size_t len, struct err *err)
 	buf_clear(&session->in);
 	while (session->in.len < len) {
 		size_t left = len - session->in.len;
-		ssize_t n = recv(
-			session->fd, buf_reserve(&session->in, left), left, 0);
+		ssize_t n = recv(session->fd, buf_reserve(&session->in, left), left, 0);
 
 		if (n == 0)
 			return cannot_ask("it closed the connection", err);
@@ -138,8 +133,7 @@ static int read_packet(struct session *session, struct err *err)
 
 static int negotiate(struct session *session, struct err *err)
 {
-	const uint32_t options[] = {
-		htonl(VERSION), htonl(ALL_ACTIONS), htonl(ALL_STEPS)};
+	const uint32_t options[] = {htonl(VERSION), htonl(ALL_ACTIONS), htonl(ALL_STEPS)};
 
 	add_packet(session, 'O', options, sizeof(options));
 	if (read_packet(session, err) < 0)
@@ -153,8 +147,8 @@ static int negotiate(struct session *session, struct err *err)
 
 /* Takes a step. The milter decides at the end of the message, so anything but
  * "go on" before it is a failure. */
-static int take_step(struct session *session, char command, const void *data,
-	size_t len, struct err *err)
+static int take_step(
+	struct session *session, char command, const void *data, size_t len, struct err *err)
 {
 	const struct step *step = steps;
 
@@ -168,13 +162,11 @@ static int take_step(struct session *session, char command, const void *data,
 	if (read_packet(session, err) < 0)
 		return -1;
 	if (session->in.data[0] != 'c')
-		return cannot_ask(
-			"it decided before the end of the message", err);
+		return cannot_ask("it decided before the end of the message", err);
 	return 0;
 }
 
-static int tell_address(struct session *session, char command,
-	const char *address, struct err *err)
+static int tell_address(struct session *session, char command, const char *address, struct err *err)
 {
 	_cleanup_free_ char *path = mem_printf("<%s>", address);
 
@@ -182,8 +174,7 @@ static int tell_address(struct session *session, char command,
 }
 
 /* Macros hold for the command that follows. */
-static void add_macros(struct session *session, char command,
-	const struct milter_message *message)
+static void add_macros(struct session *session, char command, const struct milter_message *message)
 {
 	_cleanup_buf_ struct buf data = BUF_INIT;
 
@@ -198,12 +189,13 @@ static void add_macros(struct session *session, char command,
 }
 
 /* As mail from sendmail(1) has none, Postfix names this client. */
-static int tell_envelope(struct session *session,
-	const struct milter_message *message, struct err *err)
+static int tell_envelope(
+	struct session *session, const struct milter_message *message, struct err *err)
 {
-	static const char client[] = "localhost\0"
-				     "4\0\0"
-				     "127.0.0.1";
+	static const char client[] =
+		"localhost\0"
+		"4\0\0"
+		"127.0.0.1";
 
 	if (take_step(session, 'C', client, sizeof(client), err) < 0)
 		return -1;
@@ -211,15 +203,13 @@ static int tell_envelope(struct session *session,
 	if (tell_address(session, 'M', message->sender, err) < 0)
 		return -1;
 	for (size_t i = 0; i < message->recipients->n; i++)
-		if (tell_address(session, 'R', message->recipients->items[i],
-			    err) < 0)
+		if (tell_address(session, 'R', message->recipients->items[i], err) < 0)
 			return -1;
 	return 0;
 }
 
 /* One field, folded as it is, without its last end of line. */
-static int tell_field(
-	struct session *session, const char *field, size_t len, struct err *err)
+static int tell_field(struct session *session, const char *field, size_t len, struct err *err)
 {
 	const char *colon = memchr(field, ':', len);
 	_cleanup_buf_ struct buf data = BUF_INIT;
@@ -237,14 +227,12 @@ static int tell_field(
 	return take_step(session, 'L', data.data, data.len, err);
 }
 
-static int tell_header(
-	struct session *session, const char *header, struct err *err)
+static int tell_header(struct session *session, const char *header, struct err *err)
 {
 	while (*header) {
 		size_t len = strcspn(header, "\n");
 
-		while (header[len] &&
-			(header[len + 1] == ' ' || header[len + 1] == '\t'))
+		while (header[len] && (header[len + 1] == ' ' || header[len + 1] == '\t'))
 			len += 1 + strcspn(header + len + 1, "\n");
 		if (len > 0 && tell_field(session, header, len, err) < 0)
 			return -1;
@@ -263,13 +251,13 @@ static char *reply_text(const char *reply)
 
 static int tempfailed(const char *text, struct err *err)
 {
-	return err_set(err, ERR_TEMPORARY, "postern-milter cannot tell now%s%s",
-		*text ? ": " : "", text);
+	return err_set(
+		err, ERR_TEMPORARY, "postern-milter cannot tell now%s%s", *text ? ": " : "", text);
 }
 
 /* The changes that the milter wants, then its answer. */
-static int read_answer(struct session *session, enum milter_answer *answer_r,
-	char **text, struct err *err)
+static int read_answer(
+	struct session *session, enum milter_answer *answer_r, char **text, struct err *err)
 {
 	enum milter_answer passes = MILTER_PASSES;
 
@@ -311,12 +299,10 @@ static int read_answer(struct session *session, enum milter_answer *answer_r,
 	}
 }
 
-static int ask(struct session *session, const char *socket,
-	const struct milter_message *message, enum milter_answer *answer_r,
-	char **text, struct err *err)
+static int ask(struct session *session, const char *socket, const struct milter_message *message,
+	enum milter_answer *answer_r, char **text, struct err *err)
 {
-	if (open_session(session, socket, err) < 0 ||
-		negotiate(session, err) < 0 ||
+	if (open_session(session, socket, err) < 0 || negotiate(session, err) < 0 ||
 		tell_envelope(session, message, err) < 0 ||
 		tell_header(session, message->header, err) < 0)
 		return -1;

@@ -36,7 +36,7 @@ static void wipe(char *text)
 	free(text);
 }
 
-void report_clear(struct report *report)
+static void forget_rows(struct report *report)
 {
 	for (size_t i = 0; i < report->rows_n * report->columns_n; i++) {
 		wipe(report->cells[i].text);
@@ -46,6 +46,28 @@ void report_clear(struct report *report)
 		free(report->cells[i].rows);
 	}
 	free(report->cells);
+	report->cells = NULL;
+	report->rows_n = 0;
+}
+
+int report_flush(struct report *report, struct err *err)
+{
+	int result;
+
+	if (report->flush == NULL || report->rows_n < REPORT_ROWS)
+		return 0;
+	report->open = true;
+	result = report->flush(report, report->flush_arg, err);
+	report->open = false;
+	report->flushed = true;
+	forget_rows(report);
+	return result;
+}
+
+void report_clear(struct report *report)
+{
+	forget_rows(report);
+	free(report->widths);
 	free(report->note);
 	*report = (struct report){0};
 }
@@ -129,8 +151,7 @@ void report_add(struct report *report, const void *item)
 	}
 }
 
-struct report *report_rows(
-	struct report *report, size_t column, const struct column *columns)
+struct report *report_rows(struct report *report, size_t column, const struct column *columns)
 {
 	struct cell *cell = last_row_cell(report, column);
 
@@ -143,8 +164,7 @@ struct report *report_rows(
 void report_progress(size_t done, size_t all)
 {
 	if (all > 1 && isatty(STDERR_FILENO))
-		fprintf(stderr, "\r%zu of %zu%s", done, all,
-			done == all ? "\n" : "");
+		fprintf(stderr, "\r%zu of %zu%s", done, all, done == all ? "\n" : "");
 }
 
 void report_note(struct report *report, const char *format, ...)
@@ -161,8 +181,7 @@ void report_note(struct report *report, const char *format, ...)
 	free(text);
 }
 
-static const struct cell *cell_at(
-	const struct report *report, size_t row, size_t column)
+static const struct cell *cell_at(const struct report *report, size_t row, size_t column)
 {
 	assert(row < report->rows_n && column < report->columns_n);
 	return &report->cells[row * report->columns_n + column];
@@ -282,8 +301,7 @@ size_t visible_cut(const char *text, size_t width)
 	return bytes;
 }
 
-void visible_add_wrapped(
-	struct buf *out, const char *text, size_t indent, size_t width)
+void visible_add_wrapped(struct buf *out, const char *text, size_t indent, size_t width)
 {
 	_cleanup_buf_ struct buf shown = BUF_INIT;
 	size_t room = width > indent ? width - indent : 1;
@@ -376,8 +394,7 @@ static json_t *json_of_row(const struct report *report, size_t row, bool bodies)
 	for (size_t i = 0; i < report->columns_n; i++)
 		if (bodies || report->columns[i].type != COLUMN_BODY)
 			json_object_set_new(object, report->columns[i].name,
-				json_of_cell(report->columns[i].type,
-					cell_at(report, row, i)));
+				json_of_cell(report->columns[i].type, cell_at(report, row, i)));
 	return object;
 }
 
@@ -410,7 +427,13 @@ static json_t *json_of_rows(const struct report *report)
 
 void print_json_rows(const struct report *report, struct buf *out)
 {
-	dump(json_of_rows(report), out);
+	for (size_t row = 0; row < report->rows_n; row++) {
+		buf_add_str(out, row > 0 || report->flushed ? ", " : "[");
+		dump(json_of_row(report, row, false), out);
+		out->len--; /* no end of line */
+	}
+	if (!report->open)
+		buf_add_str(out, report->rows_n > 0 || report->flushed ? "]\n" : "[]\n");
 }
 
 void print_json_lines(const struct report *report, struct buf *out)
@@ -427,24 +450,21 @@ void print_json_record(const struct report *report, struct buf *out)
 enum { GAP = 2 };
 
 /* A text of one line, cut to the column's width when cut is wanted. */
-static void add_text(const struct column *column, const char *text, bool cut,
-	struct buf *out)
+static void add_text(const struct column *column, const char *text, bool cut, struct buf *out)
 {
 	_cleanup_buf_ struct buf shown = BUF_INIT;
 
 	visible_add(&shown, text);
-	if (cut && column->width &&
-		visible_width(buf_str(&shown)) > column->width) {
-		buf_add(out, shown.data,
-			visible_cut(shown.data, column->width - 1));
+	if (cut && column->width && visible_width(buf_str(&shown)) > column->width) {
+		buf_add(out, shown.data, visible_cut(shown.data, column->width - 1));
 		buf_add_str(out, "…");
 	} else {
 		buf_add_str(out, buf_str(&shown));
 	}
 }
 
-static void add_value(const struct column *column, const struct cell *cell,
-	bool cut, struct buf *out)
+static void add_value(
+	const struct column *column, const struct cell *cell, bool cut, struct buf *out)
 {
 	switch (column->type) {
 	case COLUMN_TEXT:
@@ -475,8 +495,7 @@ static void add_value(const struct column *column, const struct cell *cell,
 }
 
 /* The cell as text, a dash for null and for nothing; a new string. */
-static char *render(
-	const struct report *report, size_t row, size_t column, bool cut)
+static char *render(const struct report *report, size_t row, size_t column, bool cut)
 {
 	const struct cell *cell = cell_at(report, row, column);
 	struct buf text = BUF_INIT;
@@ -508,10 +527,13 @@ struct line {
 	size_t owed;
 };
 
+/* Of rows that were not yet known when the widths were, one may have more. */
 static void add_cell(struct line *line, const char *text, size_t width)
 {
+	size_t own = visible_width(text);
+
 	buf_printf(line->out, "%*s%s", (int)line->owed, "", text);
-	line->owed = width - visible_width(text) + GAP;
+	line->owed = (own < width ? width - own : 0) + GAP;
 }
 
 static void end_line(struct line *line)
@@ -530,15 +552,15 @@ static size_t table_width(const size_t *widths, size_t n)
 }
 
 /* Columns of width 0 are not shown. */
-static void print_rows(
-	const struct report *report, const size_t *widths, struct buf *out)
+static void print_rows(const struct report *report, const size_t *widths, struct buf *out)
 {
 	struct line line = {.out = out};
 
-	for (size_t i = 0; i < report->columns_n; i++)
+	for (size_t i = 0; i < report->columns_n && !report->flushed; i++)
 		if (widths[i])
 			add_cell(&line, report->columns[i].title, widths[i]);
-	end_line(&line);
+	if (!report->flushed)
+		end_line(&line);
 	for (size_t row = 0; row < report->rows_n; row++) {
 		for (size_t i = 0; i < report->columns_n; i++) {
 			_cleanup_free_ char *text = NULL;
@@ -560,8 +582,7 @@ static size_t names_width(const struct report *report, bool titled)
 		const struct column *column = &report->columns[i];
 		size_t len = strlen(column->name);
 
-		if (column->type != COLUMN_BODY && (column->title || !titled) &&
-			len > width)
+		if (column->type != COLUMN_BODY && (column->title || !titled) && len > width)
 			width = len;
 	}
 	return width;
@@ -572,7 +593,7 @@ static void print_blocks(const struct report *report, struct buf *out)
 	size_t width = names_width(report, true);
 
 	for (size_t row = 0; row < report->rows_n; row++) {
-		if (row > 0)
+		if (row > 0 || report->flushed)
 			buf_add_char(out, '\n');
 		for (size_t i = 0; i < report->columns_n; i++) {
 			const struct column *column = &report->columns[i];
@@ -581,43 +602,60 @@ static void print_blocks(const struct report *report, struct buf *out)
 			if (column->title == NULL)
 				continue;
 			text = render(report, row, i, true);
-			buf_printf(out, "%-*s%s\n", (int)(width + GAP),
-				column->name, text);
+			buf_printf(out, "%-*s%s\n", (int)(width + GAP), column->name, text);
 		}
 	}
 }
 
-void print_table_rows(
-	const struct report *report, size_t terminal, struct buf *out)
+/* The widths of the columns that are shown, 0 of those that are left out;
+ * all are 0 when a table would not do. */
+static size_t *choose_widths(const struct report *report, size_t terminal)
 {
 	size_t n = report->columns_n, *widths = mem_alloc(n, sizeof(*widths));
 	size_t room = terminal > 0 && report->rows_n > 0 ? terminal : SIZE_MAX;
-	_cleanup_strv_ struct strv left_out = STRV_INIT;
 
 	for (size_t i = 0; i < n; i++)
-		widths[i] = report->columns[i].title ? column_width(report, i)
-						     : 0;
+		widths[i] = report->columns[i].title ? column_width(report, i) : 0;
 	for (int spare = 1; spare <= COLUMN_SPARE_MAX; spare++)
 		for (size_t i = 0; table_width(widths, n) > room && i < n; i++)
-			if (widths[i] && report->columns[i].spare == spare) {
+			if (report->columns[i].spare == spare)
 				widths[i] = 0;
-				strv_add(&left_out, report->columns[i].name);
-			}
-	if (table_width(widths, n) > room) {
-		print_blocks(report, out);
-	} else {
-		print_rows(report, widths, out);
-		if (left_out.n > 0) {
-			_cleanup_free_ char *names = strv_join(&left_out, ", ");
-			_cleanup_free_ char *note = mem_printf(
-				"Too wide for this terminal, left out: %s",
-				names);
+	if (table_width(widths, n) > room)
+		memset(widths, 0, n * sizeof(*widths));
+	return widths;
+}
 
-			buf_add_char(out, '\n');
-			visible_add_wrapped(out, note, 0, terminal);
-		}
+static void note_left_out(const struct report *report, size_t terminal, struct buf *out)
+{
+	_cleanup_strv_ struct strv names = STRV_INIT;
+	_cleanup_free_ char *text = NULL, *note = NULL;
+
+	for (int spare = 1; spare <= COLUMN_SPARE_MAX; spare++)
+		for (size_t i = 0; i < report->columns_n; i++)
+			if (report->columns[i].title && !report->widths[i] &&
+				report->columns[i].spare == spare)
+				strv_add(&names, report->columns[i].name);
+	if (names.n == 0)
+		return;
+	text = strv_join(&names, ", ");
+	note = mem_printf("Too wide for this terminal, left out: %s", text);
+	buf_add_char(out, '\n');
+	visible_add_wrapped(out, note, 0, terminal);
+}
+
+void print_table_rows(struct report *report, size_t terminal, struct buf *out)
+{
+	if (!report->flushed) {
+		free(report->widths);
+		report->widths = choose_widths(report, terminal);
 	}
-	free(widths);
+	if (table_width(report->widths, report->columns_n) == 0) {
+		print_blocks(report, out);
+		return;
+	}
+	print_rows(report, report->widths, out);
+	if (!report->open)
+		note_left_out(report, terminal, out);
 }
 
 void print_body(const char *name, const char *text, struct buf *out)
@@ -627,8 +665,7 @@ void print_body(const char *name, const char *text, struct buf *out)
 		buf_add_char(out, '\n');
 }
 
-void print_table_record(
-	const struct report *report, size_t terminal, struct buf *out)
+void print_table_record(const struct report *report, size_t terminal, struct buf *out)
 {
 	size_t at = names_width(report, false) + GAP;
 
@@ -646,7 +683,6 @@ void print_table_record(
 			visible_add_wrapped(&lines, text, at, terminal);
 		else
 			buf_printf(&lines, "%*s%s\n", (int)at, "", text);
-		buf_printf(out, "%-*s%s", (int)at, column->name,
-			buf_str(&lines) + at);
+		buf_printf(out, "%-*s%s", (int)at, column->name, buf_str(&lines) + at);
 	}
 }

@@ -29,13 +29,7 @@ enum column_type {
 };
 
 /* How a member of an item holds the value of a column. */
-enum column_member {
-	MEMBER_NONE,
-	MEMBER_ID,
-	MEMBER_TEXT,
-	MEMBER_INT64,
-	MEMBER_BOOL
-};
+enum column_member { MEMBER_NONE, MEMBER_ID, MEMBER_TEXT, MEMBER_INT64, MEMBER_BOOL };
 
 struct report;
 
@@ -46,15 +40,15 @@ struct column {
 	const char *title; /* for people; NULL: not shown in a table */
 	enum column_type type;
 	size_t width; /* a table cuts longer texts; 0: never */
-	int spare; /* what a narrow terminal's table leaves out first, from 1 to
-		    * COLUMN_SPARE_MAX; 0: never */
+	int spare;    /* what a narrow terminal's table leaves out first, from 1 to
+		       * COLUMN_SPARE_MAX; 0: never */
 	/* What report_add() puts in: COLUMN_OF() a member, or what fill does;
 	 * without them nothing. */
 	enum column_member member;
 	size_t offset;
 	void (*fill)(struct report *report, size_t column, const void *item);
 };
-#define COLUMN_OF(struct_, member_)                                            \
+#define COLUMN_OF(struct_, member_)                                                                \
 	.member = _Generic(&((struct struct_ *)NULL)->member_,                 \
 		char(*)[ID_SIZE]: MEMBER_ID, char **: MEMBER_TEXT,             \
 		const char **: MEMBER_TEXT, int64_t *: MEMBER_INT64,           \
@@ -74,7 +68,14 @@ struct report {
 	size_t columns_n;
 	struct cell *cells; /* row after row */
 	size_t rows_n;
-	char *note; /* for people, with its end of line; or NULL */
+	/* Prints the rows; NULL: they are kept to the end. */
+	int (*flush)(struct report *report, void *arg, struct err *err);
+	void *flush_arg;
+	bool flushed;   /* these rows go on behind others that were printed */
+	bool open;      /* there will be more behind them */
+	size_t *widths; /* of the table, by its first rows; NULL: none is
+			 * printed yet */
+	char *note;     /* for people, with its end of line; or NULL */
 	/* The first of several things that did not work, which does not keep
 	 * the others from being reported; else ERR_NONE. */
 	struct err failure;
@@ -97,8 +98,12 @@ void report_number(struct report *report, size_t column, int64_t number);
 void report_time(struct report *report, size_t column, int64_t time_us);
 void report_list(struct report *report, size_t column, const struct strv *list);
 /* Starts the rows of the cell, which the report owns, and gives them. */
-struct report *report_rows(
-	struct report *report, size_t column, const struct column *columns);
+struct report *report_rows(struct report *report, size_t column, const struct column *columns);
+
+/* Of a list that may be long: once there are REPORT_ROWS, prints and forgets
+ * them. 0 or -1. */
+enum { REPORT_ROWS = 1000 };
+int report_flush(struct report *report, struct err *err);
 
 /* Adds a sentence for people. */
 void report_note(struct report *report, const char *format, ...)
@@ -110,14 +115,13 @@ void report_progress(size_t done, size_t all);
 /* Appends all rows in aligned columns under their titles. Where that takes more
  * columns than the terminal has (0: it is none), it leaves out what can be
  * spared and says so; where that does not do, each cell comes in a line with
- * its name, and an empty line between rows. */
-void print_table_rows(
-	const struct report *report, size_t terminal, struct buf *out);
+ * its name, and an empty line between rows. Rows behind those that were printed
+ * before go on in the same columns, without titles. */
+void print_table_rows(struct report *report, size_t terminal, struct buf *out);
 
 /* Appends the first row, a line for each column with its name; texts of many
  * lines stand below. On a terminal sentences are wrapped. */
-void print_table_record(
-	const struct report *report, size_t terminal, struct buf *out);
+void print_table_record(const struct report *report, size_t terminal, struct buf *out);
 
 /* Appends a text of many lines below its name. */
 void print_body(const char *name, const char *text, struct buf *out);
@@ -144,8 +148,7 @@ void visible_add_lines(struct buf *out, const char *text);
 
 /* The same in lines of width columns, each after indent blanks. They are broken
  * at blanks, and a word only that is longer than a line. */
-void visible_add_wrapped(
-	struct buf *out, const char *text, size_t indent, size_t width);
+void visible_add_wrapped(struct buf *out, const char *text, size_t indent, size_t width);
 
 /* Appends a time to the second: `2026-11-21 02:43:18Z`. */
 void visible_add_time(struct buf *out, int64_t time_us);

@@ -55,6 +55,7 @@ const struct verb *const verbs[] = {
 	&cmd_db_migrate,
 	&cmd_db_check,
 	&cmd_db_backup,
+	&cmd_db_restore,
 	&cmd_config,
 	NULL,
 };
@@ -90,6 +91,10 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_DAYS] = {"days", "N"},
 	[OPTION_NO_PASSWORD] = {"no-password", NULL},
 	[OPTION_OFF] = {"off", NULL},
+	[OPTION_NO_BACKUP] = {"no-backup", NULL},
+	[OPTION_THROUGH] = {"through", NULL},
+	[OPTION_NEW] = {"new", NULL},
+	[OPTION_FORCE] = {"force", NULL},
 };
 
 bool verbs_has_noun(const char *noun)
@@ -108,25 +113,21 @@ static bool same_name(const char *a, const char *b)
 const struct verb *verbs_find(const char *noun, const char *name)
 {
 	for (size_t i = 0; verbs[i]; i++)
-		if (str_eq(verbs[i]->noun, noun) &&
-			same_name(verbs[i]->name, name))
+		if (str_eq(verbs[i]->noun, noun) && same_name(verbs[i]->name, name))
 			return verbs[i];
 	return NULL;
 }
 
-const struct verb *verbs_variant(
-	const struct verb *verb, const char *const values[static OPTIONS])
+const struct verb *verbs_variant(const struct verb *verb, const char *const values[static OPTIONS])
 {
 	for (size_t i = 0; verbs[i]; i++)
 		if (verbs[i]->variant && str_eq(verbs[i]->noun, verb->noun) &&
-			same_name(verbs[i]->name, verb->name) &&
-			values[verbs[i]->options[0].id])
+			same_name(verbs[i]->name, verb->name) && values[verbs[i]->options[0].id])
 			return verbs[i];
 	return verb;
 }
 
-const struct verb_option *verbs_takes(
-	const struct verb *verb, enum verb_option_id id)
+const struct verb_option *verbs_takes(const struct verb *verb, enum verb_option_id id)
 {
 	for (size_t i = 0; verb->options[i].help; i++)
 		if (verb->options[i].id == id)
@@ -140,7 +141,8 @@ enum { LINE_WIDTH = 76 };
 
 static const char general[] =
 	"Options of every command:\n"
-	"  -c FILE, --config FILE  the settings (" CONF_DEFAULT_PATH ")\n"
+	"  -c FILE, --config FILE  the settings (" CONF_DEFAULT_PATH
+	")\n"
 	"  --json                  print JSON\n"
 	"  -h, --help              explain the command\n"
 	"  -V, --version           print the version\n"
@@ -172,8 +174,7 @@ void usage_add_names(const char *noun, struct buf *out)
 	size_t start = out->len;
 
 	for (size_t i = 0; verbs[i]; i++)
-		if (verbs[i]->name && !verbs[i]->variant &&
-			str_eq(verbs[i]->noun, noun))
+		if (verbs[i]->name && !verbs[i]->variant && str_eq(verbs[i]->noun, noun))
 			add_word(out, start, verbs[i]->name);
 }
 
@@ -245,8 +246,7 @@ void usage_add_verb(const struct verb *verb, struct buf *out)
 static void add_summary(const char *help, struct buf *out)
 {
 	const char *end = strstr(help, ". ");
-	_cleanup_free_ char *sentence = end ? mem_printf("%.*s.",
-						      (int)(end - help), help)
+	_cleanup_free_ char *sentence = end ? mem_printf("%.*s.", (int)(end - help), help)
 					    : mem_strdup(help);
 
 	visible_add_wrapped(out, sentence, 10, LINE_WIDTH);
@@ -265,8 +265,6 @@ void usage_add_all(const char *noun, struct buf *out)
 			add_summary(verbs[i]->help, out);
 	}
 	if (noun == NULL)
-		buf_add_str(out,
-			"\nMore: postern NOUN --help, postern NOUN VERB "
-			"--help.\n");
+		buf_add_str(out, "\nMore: postern NOUN --help, postern NOUN VERB --help.\n");
 	buf_printf(out, "\n%s", general);
 }

@@ -51,6 +51,10 @@ enum verb_option_id {
 	OPTION_DAYS,
 	OPTION_NO_PASSWORD,
 	OPTION_OFF,
+	OPTION_NO_BACKUP,
+	OPTION_THROUGH,
+	OPTION_NEW,
+	OPTION_FORCE,
 	OPTIONS
 };
 
@@ -66,9 +70,11 @@ struct verb_option {
 enum verb_access {
 	VERB_NO_DATABASE,
 	VERB_READS,
-	VERB_WRITES,  /* runs inside one transaction */
-	VERB_STEPS,   /* writes in short transactions of its own */
-	VERB_MIGRATES /* whatever its schema, made when missing */
+	VERB_READS_ANY, /* whatever its schema, if it is ours */
+	VERB_WRITES,    /* runs inside one transaction */
+	VERB_STEPS,     /* writes in short transactions of its own */
+	VERB_MIGRATES   /* inside one transaction, whatever its schema; made when
+			 * missing */
 };
 
 enum verb_shape {
@@ -86,8 +92,8 @@ struct verb {
 	const char *name;     /* NULL: the noun alone */
 	const char *argument; /* as `NAME`, `[NAME]`: may be left out;
 			       * `NAME...`: one or more; NULL: takes none */
-	bool variant; /* of a row before it with the same words: this one is
-		       * meant when the first of its options is given */
+	bool variant;         /* of a row before it with the same words: this one is
+			       * meant when the first of its options is given */
 	enum verb_access access;
 	enum verb_shape shape;
 	const struct column *columns;
@@ -95,14 +101,12 @@ struct verb {
 	const char *help; /* whole sentences, for --help and the manual */
 	/* Before the database is opened: asks for what is missing in the
 	 * arguments, or does nothing (NULL). */
-	int (*prepare)(struct arguments *arguments, const struct conf *conf,
-		struct err *err);
+	int (*prepare)(struct arguments *arguments, const struct conf *conf, struct err *err);
 	/* What takes time and may refuse the call: with the database, but
 	 * before the transaction, which keeps all others from writing. Or
 	 * NULL. */
 	int (*check)(const struct call *call, struct err *err);
-	int (*run)(const struct call *call, struct report *report,
-		struct err *err);
+	int (*run)(const struct call *call, struct report *report, struct err *err);
 };
 
 /* Ended by NULL; the verbs of a noun stand together. */
@@ -119,11 +123,9 @@ bool verbs_has_noun(const char *noun);
 const struct verb *verbs_find(const char *noun, const char *name);
 /* The variant of the verb that is meant with these values of options, else the
  * verb itself. */
-const struct verb *verbs_variant(
-	const struct verb *verb, const char *const values[static OPTIONS]);
+const struct verb *verbs_variant(const struct verb *verb, const char *const values[static OPTIONS]);
 /* The row of the verb for an option, NULL when it does not take it. */
-const struct verb_option *verbs_takes(
-	const struct verb *verb, enum verb_option_id id);
+const struct verb_option *verbs_takes(const struct verb *verb, enum verb_option_id id);
 
 /* What the command takes, in words. */
 

@@ -12,10 +12,6 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-enum {
-	/* Postfix cuts what it logs at 2,000 bytes. */
-	WHOLE_MAX = 1900,
-};
 /* How far a clock is put back at the end of summer time, at most: so much later
  * than it is read a line may be dated. */
 #define PUT_BACK_US (2 * HOUR_US)
@@ -63,8 +59,7 @@ static bool until(struct rest *rest, const char *text, struct span *span_r)
  * next line is glued to it. */
 static bool until_value(struct rest *rest, struct span *span_r)
 {
-	return until(rest, ", ", span_r) &&
-	       memchr(span_r->data, ' ', span_r->len) == NULL;
+	return until(rest, ", ", span_r) && memchr(span_r->data, ' ', span_r->len) == NULL;
 }
 
 static bool digits(struct rest *rest, size_t n, int *value_r)
@@ -88,26 +83,22 @@ static int64_t days_until(int year, int month, int day)
 {
 	int64_t y = year - (month <= 2);
 	int64_t era = y / 400, of_era = y - era * 400;
-	int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day -
-			  1;
+	int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
 
-	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 +
-	       of_year - 719468;
+	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
 /* RFC 3339, with the zone as +00:00, +0000 or Z. */
 static bool read_exact_stamp(struct rest *rest, struct log_stamp *stamp_r)
 {
-	int year, month, day, hour, minute, second, zone_hour = 0,
-						    zone_minute = 0, sign = 1;
+	int year, month, day, hour, minute, second, zone_hour = 0, zone_minute = 0, sign = 1;
 	int64_t fraction = 0, unit = SECOND_US;
 	struct rest at = *rest;
 
 	if (!digits(&at, 4, &year) || !skip(&at, "-") || !digits(&at, 2, &month) ||
 		!skip(&at, "-") || !digits(&at, 2, &day) || !skip(&at, "T") ||
-		!digits(&at, 2, &hour) || !skip(&at, ":") ||
-		!digits(&at, 2, &minute) || !skip(&at, ":") ||
-		!digits(&at, 2, &second))
+		!digits(&at, 2, &hour) || !skip(&at, ":") || !digits(&at, 2, &minute) ||
+		!skip(&at, ":") || !digits(&at, 2, &second))
 		return false;
 	if (skip(&at, "."))
 		for (; left(&at) && ascii_is_digit(*at.at); at.at++) {
@@ -128,11 +119,8 @@ static bool read_exact_stamp(struct rest *rest, struct log_stamp *stamp_r)
 	if (month < 1 || month > 12 || day < 1 || day > 31)
 		return false;
 	*stamp_r = (struct log_stamp){.exact = true,
-		.time_us = ((days_until(year, month, day) * 24 + hour -
-				    sign * zone_hour) *
-					   3600 +
-				   (minute - sign * zone_minute) * INT64_C(60) +
-				   second) *
+		.time_us = ((days_until(year, month, day) * 24 + hour - sign * zone_hour) * 3600 +
+				   (minute - sign * zone_minute) * INT64_C(60) + second) *
 				   SECOND_US +
 			   fraction};
 	*rest = at;
@@ -151,12 +139,10 @@ static bool read_local_stamp(struct rest *rest, struct log_stamp *stamp_r)
 		stamp.month++;
 	at.at += 3;
 	if (stamp.month == 12 || !skip(&at, " ") ||
-		!(skip(&at, " ") ? digits(&at, 1, &stamp.day)
-				 : digits(&at, 2, &stamp.day)) ||
-		!skip(&at, " ") || !digits(&at, 2, &stamp.hour) ||
-		!skip(&at, ":") || !digits(&at, 2, &stamp.minute) ||
-		!skip(&at, ":") || !digits(&at, 2, &stamp.second) ||
-		stamp.day < 1 || stamp.day > 31)
+		!(skip(&at, " ") ? digits(&at, 1, &stamp.day) : digits(&at, 2, &stamp.day)) ||
+		!skip(&at, " ") || !digits(&at, 2, &stamp.hour) || !skip(&at, ":") ||
+		!digits(&at, 2, &stamp.minute) || !skip(&at, ":") ||
+		!digits(&at, 2, &stamp.second) || stamp.day < 1 || stamp.day > 31)
 		return false;
 	*stamp_r = stamp;
 	*rest = at;
@@ -165,9 +151,8 @@ static bool read_local_stamp(struct rest *rest, struct log_stamp *stamp_r)
 
 static bool read_stamp(struct rest *rest, struct log_stamp *stamp_r)
 {
-	return left(rest) && ascii_is_digit(*rest->at)
-		       ? read_exact_stamp(rest, stamp_r)
-		       : read_local_stamp(rest, stamp_r);
+	return left(rest) && ascii_is_digit(*rest->at) ? read_exact_stamp(rest, stamp_r)
+						       : read_local_stamp(rest, stamp_r);
 }
 
 /* The stamp in that year. Of an hour that comes twice, at the end of summer
@@ -189,8 +174,7 @@ static bool local_time(const struct log_stamp *stamp, int year, time_t *time_r)
 	localtime_r(&later, &there);
 	later = time + tm.tm_gmtoff - there.tm_gmtoff;
 	localtime_r(&later, &there);
-	*time_r = later > time && there.tm_hour == stamp->hour &&
-				  there.tm_min == stamp->minute
+	*time_r = later > time && there.tm_hour == stamp->hour && there.tm_min == stamp->minute
 			  ? later
 			  : time;
 	return tm.tm_mon == stamp->month;
@@ -307,8 +291,7 @@ static void read_delivery(struct rest *rest, struct log_line *line)
 
 	line->kind = LOG_BAD;
 	if (!read_addr(rest, ">, ", &line->to) ||
-		(skip(rest, "orig_to=") &&
-			!read_addr(rest, ">, ", &line->orig_to)) ||
+		(skip(rest, "orig_to=") && !read_addr(rest, ">, ", &line->orig_to)) ||
 		!skip(rest, "relay=") || !until_value(rest, &line->relay))
 		return;
 	while (!skip(rest, "status=")) {
@@ -320,8 +303,8 @@ static void read_delivery(struct rest *rest, struct log_line *line)
 		else if (span_is(key, "dsn"))
 			line->dsn = value;
 	}
-	if (line->dsn.data == NULL || !is_dsn(line->dsn) ||
-		!until(rest, " (", &value) || !read_status(value, &line->status))
+	if (line->dsn.data == NULL || !is_dsn(line->dsn) || !until(rest, " (", &value) ||
+		!read_status(value, &line->status))
 		return;
 	line->kind = LOG_DELIVERY;
 	line->cut = left(rest) == 0 || rest->end[-1] != ')';
@@ -341,6 +324,17 @@ static void read_discarded(struct rest *rest, struct log_line *line)
 		read_addr(&at, ">", &line->to);
 }
 
+/* The same, and at the end who gets it. Its recipients do not. */
+static void read_redirected(struct rest *rest, struct log_line *line)
+{
+	struct rest at = *rest;
+	struct span before;
+
+	read_discarded(rest, line);
+	while (until(&at, ">: ", &before))
+		line->other = (struct span){at.at, left(&at)};
+}
+
 static void read_cleanup(struct rest *rest, struct log_line *line)
 {
 	if (skip(rest, "message-id=")) {
@@ -350,6 +344,8 @@ static void read_cleanup(struct rest *rest, struct log_line *line)
 		read_delivery(rest, line);
 	} else if (skip(rest, "discard: ") || skip(rest, "milter-discard: ")) {
 		read_discarded(rest, line);
+	} else if (skip(rest, "redirect: ")) {
+		read_redirected(rest, line);
 	} else if (skip(rest, "removed (discarded)")) {
 		line->kind = LOG_DISCARDED;
 	}
@@ -377,8 +373,7 @@ static void read_queue_manager(struct rest *rest, struct log_line *line)
 		if (skip(rest, "size=")) {
 			if (find(rest, "(queue active)"))
 				line->kind = LOG_ACTIVE;
-		} else if (skip(rest, "status=expired, ") ||
-			   skip(rest, "status=force-expired, ")) {
+		} else if (skip(rest, "status=expired, ") || skip(rest, "status=force-expired, ")) {
 			line->kind = LOG_EXPIRED;
 		}
 	}
@@ -403,6 +398,33 @@ static void read_pickup(struct rest *rest, struct log_line *line)
 		line->kind = LOG_PICKUP;
 	else
 		line->other = (struct span){0};
+}
+
+/* The queue id that a path of a queue file ends with. */
+static bool read_path_id(struct span path, struct span *id_r)
+{
+	const char *slash = memrchr(path.data, '/', path.len);
+	struct rest at = {slash ? slash + 1 : path.data, path.data + path.len};
+
+	/* postsuper(1) marks the names that it gives first. */
+	return read_id(&at, id_r) && (left(&at) == 0 || *at.at == '#');
+}
+
+/* `renamed file PATH as PATH`: a queue file has the name of another inode. */
+static bool read_renamed(struct rest *rest, struct log_line *line)
+{
+	struct rest at = *rest;
+	struct span from, id, other;
+
+	if (!skip(&at, "renamed file ") || !until(&at, " as ", &from) ||
+		!read_path_id(from, &other) || !read_path_id((struct span){at.at, left(&at)}, &id))
+		return false;
+	if (id.len == other.len && memcmp(id.data, other.data, id.len) == 0)
+		return true;
+	line->kind = LOG_PICKUP;
+	line->id = id;
+	line->other = other;
+	return true;
 }
 
 static void read_admin(struct rest *rest, struct log_line *line)
@@ -432,7 +454,7 @@ static const struct {
 	{"cleanup", read_cleanup, LOG_AGENT_OTHER},
 	{"local", read_agent, LOG_AGENT_MAILBOX},
 	{"virtual", read_agent, LOG_AGENT_MAILBOX},
-	{"pipe", read_agent, LOG_AGENT_OTHER},
+	{"pipe", read_agent, LOG_AGENT_PIPE},
 	{"error", read_agent, LOG_AGENT_OTHER},
 	{"retry", read_agent, LOG_AGENT_OTHER},
 	{"discard", read_agent, LOG_AGENT_DISCARD},
@@ -443,13 +465,14 @@ static const struct {
 	{"nqmgr", read_queue_manager, LOG_AGENT_OTHER},
 };
 
-static void read_payload(
-	struct span program, struct rest *rest, struct log_line *line)
+static void read_payload(struct span program, struct rest *rest, struct log_line *line)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		if (!span_is(program, programs[i].program))
 			continue;
 		line->agent = programs[i].agent;
+		if (programs[i].read == read_admin && read_renamed(rest, line))
+			return;
 		if (read_id(rest, &line->id) && skip(rest, ": "))
 			programs[i].read(rest, line);
 		return;
@@ -471,23 +494,20 @@ static bool is_instance(struct span name, const char *instances)
 }
 
 /* The program of a tag of one of the instances. */
-static bool read_tag(
-	struct span tag, const char *instances, struct span *program_r)
+static bool read_tag(struct span tag, const char *instances, struct span *program_r)
 {
 	const char *slash = memchr(tag.data, '/', tag.len);
 	const char *last = memrchr(tag.data, '/', tag.len);
 
 	if (slash == NULL ||
-		!is_instance((struct span){tag.data, (size_t)(slash - tag.data)},
-			instances))
+		!is_instance((struct span){tag.data, (size_t)(slash - tag.data)}, instances))
 		return false;
-	*program_r = (struct span){
-		last + 1, (size_t)(tag.data + tag.len - last - 1)};
+	*program_r = (struct span){last + 1, (size_t)(tag.data + tag.len - last - 1)};
 	return true;
 }
 
-static void read_said(struct span tag, struct rest *rest, const char *instances,
-	struct log_line *line)
+static void read_said(
+	struct span tag, struct rest *rest, const char *instances, struct log_line *line)
 {
 	struct span program;
 
@@ -500,14 +520,12 @@ static void read_said(struct span tag, struct rest *rest, const char *instances,
 }
 
 /* Up to the payload; what is no line of Postfix has no tag. */
-static bool read_head(
-	struct rest *rest, struct log_stamp *stamp_r, struct span *tag_r)
+static bool read_head(struct rest *rest, struct log_stamp *stamp_r, struct span *tag_r)
 {
 	struct span host, pid;
 	struct rest at;
 
-	if (!read_stamp(rest, stamp_r) || !skip(rest, " ") ||
-		!until(rest, " ", &host))
+	if (!read_stamp(rest, stamp_r) || !skip(rest, " ") || !until(rest, " ", &host))
 		return false;
 	*tag_r = (struct span){0};
 	at = *rest;
@@ -522,8 +540,7 @@ static bool read_head(
 	return true;
 }
 
-void log_parse(const char *line, size_t len, const char *instances,
-	struct log_line *line_r)
+void log_parse(const char *line, size_t len, const char *instances, struct log_line *line_r)
 {
 	struct rest rest = {line, line + len};
 	struct log_line read = {0};
@@ -536,8 +553,8 @@ void log_parse(const char *line, size_t len, const char *instances,
 	*line_r = read;
 }
 
-void log_parse_payload(const char *tag, const char *payload, size_t len,
-	const char *instances, struct log_line *line_r)
+void log_parse_payload(const char *tag, const char *payload, size_t len, const char *instances,
+	struct log_line *line_r)
 {
 	struct rest rest = {payload, payload + len};
 	struct log_line read = {0};
@@ -548,15 +565,15 @@ void log_parse_payload(const char *tag, const char *payload, size_t len,
 
 size_t log_parse_glued(const char *line, size_t len, const char *instances)
 {
-	if (len > WHOLE_MAX)
+	/* A quoted address may have anything in it. */
+	if (len > LOG_WHOLE_MAX || memmem(line, len, "to=<\"", 5))
 		return 0;
 	for (size_t i = 1; i < len; i++) {
 		struct rest rest = {line + i, line + len};
 		struct log_stamp stamp;
 		struct span tag, program;
 
-		if (!ascii_is_digit(line[i]) &&
-			!(line[i] >= 'A' && line[i] <= 'S'))
+		if (!ascii_is_digit(line[i]) && !(line[i] >= 'A' && line[i] <= 'S'))
 			continue;
 		if (read_head(&rest, &stamp, &tag) && tag.data &&
 			read_tag(tag, instances, &program))
@@ -569,8 +586,7 @@ size_t log_parse_glued(const char *line, size_t len, const char *instances)
  * may stand anywhere; the id is the last thing said. */
 struct span log_queued_as(struct span text, bool *forwarded_r)
 {
-	static const char queued[] = "queued as ",
-			  forwarded[] = "forwarded as ";
+	static const char queued[] = "queued as ", forwarded[] = "forwarded as ";
 	struct rest rest = {text.data, text.data + text.len};
 	struct span id = {0};
 	const char *found;

@@ -19,12 +19,18 @@
 
 #include "core/base/span.h"
 
+enum {
+	/* A line that is longer may have been cut by Postfix, at 2,000 bytes. */
+	LOG_WHOLE_MAX = 1900,
+};
+
 enum log_kind {
 	LOG_NOTHING,    /* nothing about the fate of a message */
 	LOG_BAD,        /* it should say something, and cannot be read */
 	LOG_MESSAGE_ID, /* cleanup has the message; its Message-ID is text */
 	LOG_ACTIVE,     /* the queue manager delivers it now */
-	LOG_PICKUP,     /* it was requeued: other is its id of before */
+	LOG_PICKUP,     /* it was requeued, or its queue file renamed: other is
+			 * its id of before */
 	LOG_DELIVERY,   /* an attempt for one recipient */
 	LOG_EXPIRED,    /* given up for all open recipients */
 	LOG_REMOVED,    /* gone from the queue */
@@ -44,6 +50,7 @@ enum log_status {
 enum log_agent {
 	LOG_AGENT_OTHER,
 	LOG_AGENT_MAILBOX, /* local(8), virtual(8) */
+	LOG_AGENT_PIPE,
 	LOG_AGENT_DISCARD,
 };
 
@@ -60,7 +67,8 @@ struct log_line {
 	struct log_stamp stamp;
 	struct span id;    /* of the queue */
 	struct span text;  /* Message-ID; or what a delivery was answered */
-	struct span other; /* the queue id of before */
+	struct span other; /* the queue id of before; of LOG_DISCARDED, who gets
+			    * it in place of its recipients, if anybody */
 	bool by_admin;     /* LOG_REMOVED by postsuper(1) */
 
 	/* Of LOG_DELIVERY. */
@@ -76,12 +84,11 @@ struct log_line {
 
 /* Reads a line without its newline. instances: the names of the instances of
  * Postfix whose lines count, separated by blanks; other lines are LOG_NOTHING. */
-void log_parse(const char *line, size_t len, const char *instances,
-	struct log_line *line_r);
+void log_parse(const char *line, size_t len, const char *instances, struct log_line *line_r);
 
 /* The same of a payload whose tag was told apart, as the journal has it. */
-void log_parse_payload(const char *tag, const char *payload, size_t len,
-	const char *instances, struct log_line *line_r);
+void log_parse_payload(const char *tag, const char *payload, size_t len, const char *instances,
+	struct log_line *line_r);
 
 /* A full disk cuts a line, and the next one is glued to it: where that begins
  * in a line of log_parse() that is LOG_BAD or cut, 0: nowhere. What Postfix

@@ -31,7 +31,7 @@ enum {
 	LOOK_MS = 200,
 	BUSY_MS = 500,
 	BUSY_LINES = 100,
-	PAUSE_MS = 1, /* when it was not, for those who wait for the database */
+	PAUSE_MS = 1,     /* when it was not, for those who wait for the database */
 	CACHE_KIB = 4096, /* of the database */
 	FAILED_MS = 1000, /* after what may pass */
 	COUNTS_MS = 60 * 60 * 1000,
@@ -82,8 +82,8 @@ static void clear(struct daemon *daemon)
 }
 
 static int each_message(void *queue,
-	int (*on_item)(void *arg, struct queue_item *item, struct err *err),
-	void *arg, struct err *err)
+	int (*on_item)(void *arg, struct queue_item *item, struct err *err), void *arg,
+	struct err *err)
 {
 	return postfix_queue_each(queue, on_item, arg, err);
 }
@@ -92,8 +92,7 @@ static int open_queue(struct daemon *daemon, struct err *err)
 {
 	if (postfix_queue_open(daemon->conf, &daemon->queue, err) < 0)
 		return -1;
-	daemon->repair = repair_new(
-		daemon->db, daemon->log, each_message, daemon->queue);
+	daemon->repair = repair_new(daemon->db, daemon->log, each_message, daemon->queue);
 	return 0;
 }
 
@@ -108,8 +107,7 @@ static int check(struct daemon *daemon)
 		fprintf(stderr, "postern-events: %s\n", err.text);
 		return err_info(err.code)->exit_status;
 	}
-	printf("%s is read, since %s\n",
-		place->file ? place->file : "the journal", place->why);
+	printf("%s is read, since %s\n", place->file ? place->file : "the journal", place->why);
 	return EX_OK;
 }
 
@@ -122,17 +120,16 @@ static int start(struct daemon *daemon, struct err *err)
 		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
 		db_file_same(database, &daemon->file, err) < 0 ||
-		source_choose(daemon->conf, daemon->once, &daemon->place, err) <
-			0 ||
+		source_choose(daemon->conf, daemon->once, &daemon->place, err) < 0 ||
 		(daemon->once == NULL && open_queue(daemon, err) < 0))
 		return -1;
 	if (place->file)
-		log_info(daemon->log, "source", "source", "file", "file",
-			place->file, "why", place->why);
-	else
-		log_info(daemon->log, "source", "source", "journal", "why",
+		log_info(daemon->log, "source", "source", "file", "file", place->file, "why",
 			place->why);
-	return reader_new(&(struct reader_setup){daemon->db, daemon->log, place},
+	else
+		log_info(daemon->log, "source", "source", "journal", "why", place->why);
+	return reader_new(&(struct reader_setup){daemon->db, daemon->log, place,
+				  daemon->conf->submission.postfix_config},
 		&daemon->reader, err);
 }
 
@@ -140,10 +137,9 @@ static void log_counts(const struct daemon *daemon)
 {
 	const struct tracker_counts *counts = reader_counts(daemon->reader);
 
-	log_info(daemon->log, "counts", "lines", LOG_INT((int64_t)counts->lines),
-		"events", LOG_INT((int64_t)counts->events), "unreadable",
-		LOG_INT((int64_t)counts->bad), "without_status",
-		LOG_INT((int64_t)counts->open));
+	log_info(daemon->log, "counts", "lines", LOG_INT((int64_t)counts->lines), "events",
+		LOG_INT((int64_t)counts->events), "unreadable", LOG_INT((int64_t)counts->bad),
+		"without_status", LOG_INT((int64_t)counts->open));
 }
 
 /* For postern-httpd's /metrics; that they cannot be written is said once. */
@@ -160,6 +156,7 @@ static void write_metrics(struct daemon *daemon)
 		values->facts[i] = (int64_t)(counts->facts[i] + repaired[i]);
 	values->lines = (int64_t)counts->lines;
 	values->unreadable = (int64_t)counts->bad;
+	values->left = (int64_t)counts->left;
 	failed = metrics_file_write(daemon->metrics, values, &err) < 0;
 	if (failed && !daemon->metrics_failed)
 		log_warn(daemon->log, "metrics_not_written", "error", err.text);
@@ -196,8 +193,7 @@ static void reload(struct daemon *daemon)
 	log_set_level(daemon->log, (enum log_level)daemon->conf->log.level);
 	log_info(daemon->log, "reloaded");
 	if (restart.len > 0)
-		log_warn(daemon->log, "restart_needed", "needs_restart",
-			buf_str(&restart));
+		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
 }
 
 /* What may pass is tried again, and said once. */
@@ -230,8 +226,7 @@ static void repair(struct daemon *daemon)
 	if (!reader_had_gap(daemon->reader) && !daemon->repair_failed && !due)
 		return;
 	daemon->repaired_us = now_us;
-	failed = repair_round(
-			 daemon->repair, clock_now_us(&clock_system), &err) < 0;
+	failed = repair_round(daemon->repair, clock_now_us(&clock_system), &err) < 0;
 	if (failed && !daemon->repair_failed)
 		log_warn(daemon->log, "repair_failed", "error", err.text);
 	if (!failed && daemon->repair_failed)
@@ -257,29 +252,23 @@ static int serve(struct daemon *daemon)
 	for (;;) {
 		n = read_on(daemon, &failed);
 		if (n == 0) {
-			daemon->values.read_to_end_us = clock_now_us(
-				&clock_system);
+			daemon->values.read_to_end_us = clock_now_us(&clock_system);
 			repair(daemon);
 		}
-		if (clock_monotonic_us() - daemon->written_us >=
-			METRICS_WRITE_MS * INT64_C(1000))
+		if (clock_monotonic_us() - daemon->written_us >= METRICS_WRITE_MS * INT64_C(1000))
 			write_metrics(daemon);
 		number = daemon_wait_signal(pause_ms(daemon, n));
 		if (number == SIGHUP) {
 			reload(daemon);
 		} else if (number != 0) {
-			log_info(daemon->log, "stopping", "signal",
-				strsignal(number));
+			log_info(daemon->log, "stopping", "signal", strsignal(number));
 			return EX_OK;
 		}
-		if (db_file_same(daemon->conf->store.database, &daemon->file,
-			    &err) < 0) {
-			log_error(daemon->log, "database_gone", "error",
-				err.text);
+		if (db_file_same(daemon->conf->store.database, &daemon->file, &err) < 0) {
+			log_error(daemon->log, "database_gone", "error", err.text);
 			return EX_TEMPFAIL;
 		}
-		if (clock_monotonic_us() - daemon->counted_us >=
-			COUNTS_MS * INT64_C(1000)) {
+		if (clock_monotonic_us() - daemon->counted_us >= COUNTS_MS * INT64_C(1000)) {
 			daemon->counted_us = clock_monotonic_us();
 			log_counts(daemon);
 		}
@@ -298,8 +287,7 @@ static int run(struct daemon *daemon)
 	if (daemon->once)
 		return read_once(daemon);
 	log_info(daemon->log, "started", "version", POSTERN_VERSION);
-	daemon->metrics = metrics_file_new(
-		daemon->conf->store.database, METRICS_EVENTS);
+	daemon->metrics = metrics_file_new(daemon->conf->store.database, METRICS_EVENTS);
 	write_metrics(daemon);
 	status = serve(daemon);
 	write_metrics(daemon);
@@ -317,8 +305,7 @@ int main(int argc, char **argv)
 	daemon_block_signals();
 	/* Else libc looks for the file with each stamp of the log. */
 	setenv("TZ", ":/etc/localtime", 0);
-	daemon.conf_path = daemon_arguments(
-		&about, argc, argv, &daemon.given, &status);
+	daemon.conf_path = daemon_arguments(&about, argc, argv, &daemon.given, &status);
 	if (daemon.conf_path == NULL)
 		return status;
 	daemon.once = daemon.given.file;
@@ -335,8 +322,7 @@ int main(int argc, char **argv)
 		clear(&daemon);
 		return status;
 	}
-	daemon.log = log_new("postern-events",
-		(enum log_target)daemon.conf->log.target,
+	daemon.log = log_new("postern-events", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
 	status = run(&daemon);
 	clear(&daemon);

@@ -23,7 +23,8 @@ enum {
 	BATCH_BYTES = 1024 * 1024,
 	HELD_MAX = 4000, /* recipients that one transaction changes */
 	MARKS_MAX = 4096,
-	CURSOR_US = 5000000, /* without news the position is stored so often */
+	CURSOR_US = 5000000,                /* without news the position is stored so often */
+	END_US = STORE_LOG_END_S * 1000000, /* and that nothing is left to read */
 };
 
 struct mark {
@@ -41,6 +42,8 @@ struct held_line {
 struct reader {
 	struct reader_setup setup;
 	struct source *source;
+	struct hops *hops;
+	bool hops_failed; /* Postfix could not be asked */
 	struct tracker *tracker;
 	struct held_line *lines; /* the batch */
 	size_t n;
@@ -51,6 +54,7 @@ struct reader {
 	struct mark *marks; /* the oldest first; [0] is what is stored */
 	size_t marks_n;
 	int64_t cursor_us; /* when it was */
+	int64_t end_us;    /* when it was, with nothing left to read */
 	bool synced;       /* all that was stored is durable */
 	bool gap;
 };
@@ -62,24 +66,38 @@ static void clear_marks(struct reader *reader)
 	reader->marks_n = 0;
 }
 
+/* Where nothing is needed of the lines before the first one that will be read. */
+static void mark_begin(struct reader *reader, char *position)
+{
+	struct buf begin = BUF_INIT;
+
+	if (position == NULL)
+		reader->source->ops->position(reader->source, &begin);
+	reader->marks[reader->marks_n++] = (struct mark){
+		reader->number, position ? position : buf_take(&begin)};
+}
+
 static int open_source(struct reader *reader, struct err *err)
 {
 	_cleanup_free_ char *position = NULL;
 
 	if (!reader->setup.place->once &&
-		store_log_cursor(reader->setup.db, reader->setup.place->name,
-			&position, err) < 0)
+		store_log_cursor(reader->setup.db, reader->setup.place->name, &position, err) < 0)
 		return -1;
-	return source_open(reader->setup.place, position, &reader->source, err);
+	if (source_open(reader->setup.place, position, &reader->source, err) < 0)
+		return -1;
+	clear_marks(reader);
+	mark_begin(reader, TAKE_PTR(position));
+	return 0;
 }
 
-int reader_new(const struct reader_setup *setup, struct reader **reader_r,
-	struct err *err)
+int reader_new(const struct reader_setup *setup, struct reader **reader_r, struct err *err)
 {
 	struct reader *reader = mem_new(struct reader);
 
 	reader->setup = *setup;
-	reader->tracker = tracker_new(setup->db);
+	reader->hops = hops_new(setup->config_dir, setup->place->instance);
+	reader->tracker = tracker_new(setup->db, reader->hops);
 	reader->lines = mem_alloc(BATCH_LINES, sizeof(*reader->lines));
 	reader->synced = true;
 	reader->marks = mem_alloc(MARKS_MAX, sizeof(*reader->marks));
@@ -101,6 +119,7 @@ void reader_free(struct reader *reader)
 	buf_free(&reader->bytes);
 	source_free(reader->source);
 	tracker_free(reader->tracker);
+	hops_free(reader->hops);
 	free(reader);
 }
 
@@ -122,21 +141,19 @@ bool reader_had_gap(struct reader *reader)
 	return gap;
 }
 
-static int note_gap(struct reader *reader, const char *why, int64_t time_us,
-	struct err *err)
+static int note_gap(struct reader *reader, const char *why, int64_t time_us, struct err *err)
 {
 	if (!reader->gap)
 		log_warn(reader->setup.log, "lines_may_be_missing", "source",
 			reader->setup.place->name, "why", why);
 	reader->gap = true;
-	return store_gap_add(reader->setup.db, reader->setup.place->name, why,
-		time_us, time_us, err);
+	return store_gap_add(
+		reader->setup.db, reader->setup.place->name, why, time_us, time_us, err);
 }
 
 /* When the line was written: by our clock for one that has just come, whose own
  * may be local time, without a year, in whole seconds. */
-static int64_t time_of(const struct source_line *from,
-	const struct log_line *line, int64_t now_us)
+static int64_t time_of(const struct source_line *from, const struct log_line *line, int64_t now_us)
 {
 	int64_t time_us;
 
@@ -146,6 +163,16 @@ static int64_t time_of(const struct source_line *from,
 		return now_us;
 	time_us = log_stamp_time(&line->stamp, from->anchor_us);
 	return time_us < now_us ? time_us : now_us;
+}
+
+/* How much later than a line its message may have been recorded: one that has
+ * just come is of now, whatever its time says; of a file that is read once, the
+ * clock may have been hours off. */
+static int64_t ahead_of(const struct reader *reader, const struct source_line *from)
+{
+	if (from->live)
+		return 366 * DAY_US;
+	return reader->setup.place->once ? DAY_US : 0;
 }
 
 static void parse(const struct source_line *from, const char *text, size_t len,
@@ -161,7 +188,7 @@ static void parse(const struct source_line *from, const char *text, size_t len,
  * read before the source failed is a batch all the same. */
 static int read_batch(struct reader *reader, struct err *err)
 {
-	const char *instances = reader->setup.place->instance;
+	const char *instances = hops_instances(reader->hops);
 	struct source_line from;
 	int found = 1;
 
@@ -189,8 +216,7 @@ static int read_batch(struct reader *reader, struct err *err)
 		if (held->from.tag)
 			held->from.tag = bytes + held->tag;
 		if (held->from.gap == NULL)
-			parse(&held->from, held->from.text, held->from.len,
-				instances, &held->line);
+			parse(&held->from, held->from.text, held->from.len, instances, &held->line);
 		if (held->from.gap || held->line.kind != LOG_NOTHING)
 			reader->news = true;
 	}
@@ -199,27 +225,29 @@ static int read_batch(struct reader *reader, struct err *err)
 }
 
 static int store_line(struct reader *reader, const struct source_line *from,
-	const struct log_line *line, const char *text, size_t len,
-	struct err *err)
+	const struct log_line *line, const char *text, size_t len, struct err *err)
 {
-	const char *instances = reader->setup.place->instance;
+	const char *instances = hops_instances(reader->hops);
 	int64_t now_us = reader->now_us;
 	struct log_line next;
 	size_t glued;
 
-	if ((line->kind == LOG_BAD &&
-		    note_gap(reader, "unreadable_line", now_us, err) < 0) ||
+	if ((line->kind == LOG_BAD && note_gap(reader, "unreadable_line", now_us, err) < 0) ||
 		(line->kind == LOG_DROPPED &&
 			note_gap(reader, "log_dropped_lines", now_us, err) < 0))
 		return -1;
 	if (line->kind != LOG_NOTHING &&
 		tracker_line(reader->tracker, line,
-			&(struct line_place){reader->number,
-				time_of(from, line, now_us), from->live},
+			&(struct line_place){reader->number, time_of(from, line, now_us),
+				ahead_of(reader, from)},
 			now_us, err) < 0)
 		return -1;
 	if (from->tag || !(line->kind == LOG_BAD || line->cut))
 		return 0;
+	/* Another line may be glued to what somebody has said, but it may be
+	 * that they said it. */
+	if (line->kind == LOG_DELIVERY)
+		return len > LOG_WHOLE_MAX ? 0 : note_gap(reader, "unreadable_line", now_us, err);
 	glued = log_parse_glued(text, len, instances);
 	if (glued == 0)
 		return 0;
@@ -244,18 +272,15 @@ static const char *advance(struct reader *reader)
 		free(reader->marks[MARKS_MAX - 1].position);
 		reader->marks_n = MARKS_MAX / 2;
 	}
-	reader->marks[reader->marks_n++] = (struct mark){
-		reader->number, buf_take(&position)};
+	reader->marks[reader->marks_n++] = (struct mark){reader->number, buf_take(&position)};
 	while (n + 1 < reader->marks_n && reader->marks[n + 1].number <= oldest)
 		n++;
 	for (size_t i = 0; i < n; i++)
 		free(reader->marks[i].position);
-	memmove(reader->marks, reader->marks + n,
-		(reader->marks_n - n) * sizeof(*reader->marks));
+	memmove(reader->marks, reader->marks + n, (reader->marks_n - n) * sizeof(*reader->marks));
 	reader->marks_n -= n;
 	/* A line before the first mark: what is stored has to stay. */
-	return reader->marks[0].number <= oldest ? reader->marks[0].position
-						 : NULL;
+	return reader->marks[0].number <= oldest ? reader->marks[0].position : NULL;
 }
 
 /* In a transaction; a new one where this one gets long. */
@@ -267,19 +292,17 @@ static int store_lines(struct reader *reader, struct err *err)
 		const struct held_line *held = &reader->lines[i];
 
 		if (held->from.gap) {
-			if (note_gap(reader, held->from.gap, reader->now_us,
-				    err) < 0)
+			if (note_gap(reader, held->from.gap, reader->now_us, err) < 0)
 				return -1;
 			continue;
 		}
-		if (store_line(reader, &held->from, &held->line,
-			    held->from.text, held->from.len, err) < 0)
+		if (store_line(reader, &held->from, &held->line, held->from.text, held->from.len,
+			    err) < 0)
 			return -1;
 		reader->number++;
 		if (tracker_held(reader->tracker) <= HELD_MAX)
 			continue;
-		if (tracker_settle(reader->tracker, err) < 0 ||
-			db_commit_lazy(db, err) < 0)
+		if (tracker_settle(reader->tracker, err) < 0 || db_commit_lazy(db, err) < 0)
 			return -1;
 		tracker_kept(reader->tracker);
 		if (db_begin(db, err) < 0)
@@ -288,42 +311,67 @@ static int store_lines(struct reader *reader, struct err *err)
 	return tracker_settle(reader->tracker, err);
 }
 
+/* Whether it was so long ago, also when the clock was put back. */
+static bool is_past(int64_t at_us, int64_t after_us, const struct reader *reader)
+{
+	return reader->now_us - at_us >= after_us || reader->now_us < at_us;
+}
+
 /* Stores the batch. What a loss of power takes is read again, since the
  * position goes with it: so only the last batch has to be durable, in order
  * that nobody is shown for long what may go. */
 static int store_batch(struct reader *reader, bool more, struct err *err)
 {
 	struct db *db = reader->setup.db;
-	bool keeps = !reader->setup.place->once && reader->n > 0;
-	const char *position;
+	bool keeps = !reader->setup.place->once;
+	bool moved = keeps && reader->n > 0;
+	bool due = (moved && is_past(reader->cursor_us, CURSOR_US, reader)) ||
+		   (keeps && !more && is_past(reader->end_us, END_US, reader));
+	bool lazy = more || (!reader->news && reader->synced);
+	const char *position = NULL;
 
-	if (!reader->news && (more || reader->synced) &&
-		!(keeps && reader->now_us - reader->cursor_us >= CURSOR_US)) {
+	if (!reader->news && (more || reader->synced) && !due) {
 		reader->number += reader->n;
-		if (keeps)
+		if (moved)
 			advance(reader);
 		return 0;
 	}
 	if (db_begin(db, err) < 0 || store_lines(reader, err) < 0)
 		return -1;
-	position = keeps ? advance(reader) : NULL;
+	if (keeps)
+		position = moved ? advance(reader) : reader->marks[0].position;
 	if (position) {
-		if (store_log_cursor_set(db, reader->setup.place->name,
-			    position, reader->now_us, err) < 0)
+		if (store_log_cursor_set(db, reader->setup.place->name, position, reader->now_us,
+			    !more, err) < 0)
 			return -1;
 		reader->cursor_us = reader->now_us;
+		if (!more)
+			reader->end_us = reader->now_us;
 	}
-	reader->synced = !more;
-	if ((more ? db_commit_lazy(db, err) : db_commit(db, err)) < 0)
+	if (!lazy || more)
+		reader->synced = !more;
+	if ((lazy ? db_commit_lazy(db, err) : db_commit(db, err)) < 0)
 		return -1;
 	tracker_kept(reader->tracker);
 	return 0;
+}
+
+/* What was known of Postfix's settings holds until it can be asked. */
+static void refresh_hops(struct reader *reader)
+{
+	struct err err = ERR_INIT;
+	bool failed = hops_refresh(reader->hops, &err) < 0;
+
+	if (failed && !reader->hops_failed && !reader->setup.place->once)
+		log_warn(reader->setup.log, "settings_not_read", "error", err.text);
+	reader->hops_failed = failed;
 }
 
 int reader_round(struct reader *reader, struct err *err)
 {
 	int more = -1;
 
+	refresh_hops(reader);
 	if (reader->source || open_source(reader, err) == 0)
 		more = read_batch(reader, err);
 	if (more >= 0 && store_batch(reader, more, err) == 0)

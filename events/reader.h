@@ -19,10 +19,10 @@ struct reader_setup {
 	struct db *db; /* DB_WRITE */
 	struct log *log;
 	const struct source_place *place;
+	const char *config_dir; /* of Postfix; "" for its default */
 };
 
-int reader_new(const struct reader_setup *setup, struct reader **reader_r,
-	struct err *err);
+int reader_new(const struct reader_setup *setup, struct reader **reader_r, struct err *err);
 void reader_free(struct reader *reader);
 DEFINE_CLEANUP(reader, reader_free)
 

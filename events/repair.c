@@ -11,9 +11,13 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/strv.h"
+#include "core/policy/ticket.h"
+#include "core/store/store_email.h"
 #include "core/store/store_fact.h"
+#include "core/store/store_held.h"
 
-enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000 };
+enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000, HELD_ROWS = 10000 };
 
 /* A recipient of an email; n is EVENT_ANY_RECIPIENT for each of it. */
 struct who {
@@ -53,6 +57,7 @@ struct look {
 	int64_t now_us;
 	struct waiting *waiting;
 	size_t n;
+	struct strv held;      /* ids of what is on hold */
 	uint64_t facts[FACTS]; /* that it has added */
 };
 
@@ -61,8 +66,7 @@ const uint64_t *repair_facts(const struct repair *repair)
 	return repair->facts;
 }
 
-struct repair *repair_new(
-	struct db *db, struct log *log, repair_each *each, void *queue)
+struct repair *repair_new(struct db *db, struct log *log, repair_each *each, void *queue)
 {
 	struct repair *repair = mem_new(struct repair);
 
@@ -92,13 +96,27 @@ static int compare_who(const void *a, const void *b)
 	return (x->n > y->n) - (x->n < y->n);
 }
 
-static void add_waiting(
-	struct look *look, const struct hop *hop, int64_t n, const char *reason)
+static void add_waiting(struct look *look, const struct hop *hop, int64_t n, const char *reason)
 {
-	look->waiting = mem_append(
-		look->waiting, look->n, sizeof(*look->waiting));
-	look->waiting[look->n++] = (struct waiting){{hop->email, n},
-		hop->since_us, mem_strdup(hop->queue_id), mem_strdup(reason)};
+	look->waiting = mem_append(look->waiting, look->n, sizeof(*look->waiting));
+	look->waiting[look->n++] = (struct waiting){
+		{hop->email, n}, hop->since_us, mem_strdup(hop->queue_id), mem_strdup(reason)};
+}
+
+/* The message of an email that the milter has not seen; what waits under an
+ * older ticket is thrown away when it comes. */
+static int on_ticket(struct look *look, const char *ticket, struct err *err)
+{
+	struct email_ticket email;
+	int found = store_email_ticket(look->repair->db, ticket, &email, err);
+
+	if (found <= 0)
+		return found;
+	if (email.state == EMAIL_STAGED && !email.superseded)
+		add_waiting(look, &(struct hop){.email = email.seq, .queue_id = email.id},
+			EVENT_ANY_RECIPIENT, "");
+	store_email_ticket_clear(&email);
+	return 0;
 }
 
 /* A message of the queue; one that came later has its id from ours. An address
@@ -108,10 +126,16 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 {
 	struct look *look = arg;
 	struct fact_writer *writer = look->repair->writer;
+	char ticket[SECRET_TICKET_SIZE];
 	struct hop hop;
-	int found = store_hop_find(
-		look->repair->db, item->id, look->now_us, true, &hop, err);
+	int found;
 
+	if (item->queue && str_eq(item->queue, "hold"))
+		strv_add(&look->held, item->id);
+	if (item->recipients.n == 1 &&
+		ticket_read(item->recipients.items[0], ticket) == TICKET_READ)
+		return on_ticket(look, ticket, err);
+	found = store_hop_find(look->repair->db, item->id, look->now_us, 366 * DAY_US, &hop, err);
 	if (found != 1)
 		return found;
 	if (!queue_item_came_by(item, hop.since_us)) {
@@ -122,8 +146,8 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 		int64_t n = hop.n;
 
 		if (n < 0) {
-			found = fact_writer_find(writer, hop.email,
-				item->recipients.items[i], &n, err);
+			found = fact_writer_find(
+				writer, hop.email, item->recipients.items[i], &n, err);
 			if (found == 0)
 				n = EVENT_ANY_RECIPIENT;
 		}
@@ -137,23 +161,20 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 }
 
 /* What the queue says of the recipient; NULL: it is not there. */
-static const struct waiting *find_waiting(
-	const struct look *look, const struct who *who)
+static const struct waiting *find_waiting(const struct look *look, const struct who *who)
 {
 	const struct who any = {who->email, EVENT_ANY_RECIPIENT};
 	const struct waiting *found = NULL;
 
 	if (look->n)
-		found = bsearch(who, look->waiting, look->n,
-			sizeof(*look->waiting), compare_who);
+		found = bsearch(who, look->waiting, look->n, sizeof(*look->waiting), compare_who);
 	if (found == NULL && look->n)
-		found = bsearch(&any, look->waiting, look->n,
-			sizeof(*look->waiting), compare_who);
+		found = bsearch(&any, look->waiting, look->n, sizeof(*look->waiting), compare_who);
 	return found;
 }
 
-static int report(struct look *look, const struct open_recipient *one,
-	enum fact fact, const struct waiting *waiting, struct err *err)
+static int report(struct look *look, const struct open_recipient *one, enum fact fact,
+	const struct waiting *waiting, struct err *err)
 {
 	struct fact_writer *writer = look->repair->writer;
 	char since[24], n[24];
@@ -179,32 +200,29 @@ static int report(struct look *look, const struct open_recipient *one,
 	if (added < 0)
 		return -1;
 	look->facts[fact] += (uint64_t)added;
-	return fact_writer_held(writer) > HELD_MAX
-		       ? fact_writer_flush(writer, err)
-		       : 0;
+	return fact_writer_held(writer) > HELD_MAX ? fact_writer_flush(writer, err) : 0;
 }
 
 /* The time since when it is missed, and how often it was looked for. */
-static struct missed miss_again(const struct repair *repair,
-	const struct open_recipient *one, int64_t now_us)
+static struct missed miss_again(
+	const struct repair *repair, const struct open_recipient *one, int64_t now_us)
 {
 	const struct who who = {one->email, one->n};
 	const struct missed *before = NULL;
 
 	if (repair->missed_n)
-		before = bsearch(&who, repair->missed, repair->missed_n,
-			sizeof(*repair->missed), compare_who);
-	return (struct missed){who, before ? before->since_us : now_us,
-		before ? before->looks + 1 : 1};
+		before = bsearch(&who, repair->missed, repair->missed_n, sizeof(*repair->missed),
+			compare_who);
+	return (struct missed){
+		who, before ? before->since_us : now_us, before ? before->looks + 1 : 1};
 }
 
-/* In a transaction. *silent_r: how many there are of which the log has told
- * nothing at all. */
-static int compare(struct look *look, const struct open_recipients *open,
-	struct missed *missed, size_t *missed_n_r, size_t *silent_r,
-	struct err *err)
+/* In a transaction; adds to missed. *silent_r: how many there are of which the
+ * log has told nothing at all; NULL: they are staged. */
+static int compare(struct look *look, const struct open_recipients *open, struct missed *missed,
+	size_t *missed_n, size_t *silent_r, struct err *err)
 {
-	size_t n = 0, silent = 0;
+	size_t n = *missed_n, silent = 0;
 
 	for (size_t i = 0; i < open->n; i++) {
 		const struct open_recipient *one = &open->items[i];
@@ -219,18 +237,48 @@ static int compare(struct look *look, const struct open_recipients *open,
 		}
 		silent += !one->seen;
 		missed[n] = miss_again(look->repair, one, look->now_us);
-		if (missed[n].looks >= 2 && look->now_us - missed[n].since_us >=
-						    REPAIR_MISSED_S * SECOND_US) {
+		if (missed[n].looks >= 2 &&
+			look->now_us - missed[n].since_us >= REPAIR_MISSED_S * SECOND_US) {
 			if (report(look, one, FACT_LOST, NULL, err) < 0)
 				return -1;
-			log_warn(look->repair->log, "fate_unknown", "queue_id",
-				one->queue_id);
+			/* The id of one that is staged is its ticket. */
+			log_warn(look->repair->log, silent_r ? "fate_unknown" : "email_never_came",
+				"queue_id", silent_r ? one->queue_id : NULL, "email",
+				LOG_INT(one->email));
 			continue;
 		}
 		n++;
 	}
-	*missed_n_r = n;
-	*silent_r = silent;
+	*missed_n = n;
+	if (silent_r)
+		*silent_r = silent;
+	return 0;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What the rules had Postfix hold, and somebody removed or released without
+ * telling the store. */
+static int forget_released(struct look *look, struct err *err)
+{
+	_cleanup_strv_ struct strv ids = STRV_INIT;
+	struct db *db = look->repair->db;
+
+	if (store_held_queue_ids(
+		    db, look->now_us - REPAIR_AFTER_S * SECOND_US, HELD_ROWS, &ids, err) < 0)
+		return -1;
+	if (look->held.n)
+		qsort(look->held.items, look->held.n, sizeof(char *), compare_texts);
+	for (size_t i = 0; i < ids.n; i++) {
+		bool there = look->held.n && bsearch(&ids.items[i], look->held.items, look->held.n,
+						     sizeof(char *), compare_texts);
+
+		if (!there && store_held_forget(db, ids.items[i], err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -244,15 +292,15 @@ static int tell_mute(struct look *look, size_t silent, struct err *err)
 	if (silent == 0 || was_mute)
 		return 0;
 	log_error(repair->log, "log_is_mute", "emails", LOG_INT((int64_t)silent));
-	return store_gap_add(repair->db, "log", "mute",
-		look->now_us - REPAIR_AFTER_S * SECOND_US, look->now_us, err);
+	return store_gap_add(repair->db, "log", "mute", look->now_us - REPAIR_AFTER_S * SECOND_US,
+		look->now_us, err);
 }
 
-static int store(
-	struct look *look, const struct open_recipients *open, struct err *err)
+static int store(struct look *look, const struct open_recipients *open,
+	const struct open_recipients *staged, struct err *err)
 {
 	struct repair *repair = look->repair;
-	struct missed *missed = mem_alloc(open->n + 1, sizeof(*missed));
+	struct missed *missed = mem_alloc(open->n + staged->n + 1, sizeof(*missed));
 	size_t missed_n = 0, silent = 0;
 
 	fact_writer_reset(repair->writer);
@@ -261,10 +309,10 @@ static int store(
 		return -1;
 	}
 	if (compare(look, open, missed, &missed_n, &silent, err) < 0 ||
-		fact_writer_flush(repair->writer, err) < 0 ||
+		compare(look, staged, missed, &missed_n, NULL, err) < 0 ||
+		forget_released(look, err) < 0 || fact_writer_flush(repair->writer, err) < 0 ||
 		store_gap_repaired(repair->db, look->now_us, err) < 0 ||
-		tell_mute(look, silent, err) < 0 ||
-		db_commit(repair->db, err) < 0) {
+		tell_mute(look, silent, err) < 0 || db_commit(repair->db, err) < 0) {
 		db_rollback(repair->db);
 		fact_writer_reset(repair->writer);
 		free(missed);
@@ -283,26 +331,30 @@ static int store(
 int repair_round(struct repair *repair, int64_t now_us, struct err *err)
 {
 	struct look look = {.repair = repair, .now_us = now_us};
-	struct open_recipients open = {0};
+	struct open_recipients open = {0}, staged = {0};
 	int result;
 
 	/* First who is open, then what is in the queue: who is added between is
 	 * not missed. */
-	result = store_open_recipients(repair->db, 0,
-		now_us - REPAIR_AFTER_S * SECOND_US, OPEN_MAX_ROWS, &open, err);
+	result = store_open_recipients(
+		repair->db, 0, now_us - REPAIR_AFTER_S * SECOND_US, OPEN_MAX_ROWS, &open, err);
+	if (result == 0)
+		result = store_staged_recipients(repair->db, now_us - REPAIR_AFTER_S * SECOND_US,
+			OPEN_MAX_ROWS, &staged, err);
 	if (result == 0)
 		result = repair->each(repair->queue, on_item, &look, err);
 	if (result == 0) {
 		if (look.n)
-			qsort(look.waiting, look.n, sizeof(*look.waiting),
-				compare_who);
-		result = store(&look, &open, err);
+			qsort(look.waiting, look.n, sizeof(*look.waiting), compare_who);
+		result = store(&look, &open, &staged, err);
 	}
 	for (size_t i = 0; i < look.n; i++) {
 		free(look.waiting[i].queue_id);
 		free(look.waiting[i].reason);
 	}
 	free(look.waiting);
+	strv_free(&look.held);
 	store_open_recipients_free(&open);
+	store_open_recipients_free(&staged);
 	return result;
 }

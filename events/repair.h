@@ -4,6 +4,8 @@
  * A recipient for whom the queue holds the message is deferred, with the reason
  * that stands there. One that is neither in the queue nor told of, in two looks
  * and for ten minutes, is `unknown`: that it was delivered is never concluded.
+ * So is one of an email that the milter never saw, whose message is nowhere in
+ * the queue. What is on hold no more is forgotten (store_held).
  *
  * Threads: one.
  */
@@ -27,11 +29,10 @@ struct repair;
 
 /* The seam to the queue: as postfix_queue_each(). */
 typedef int repair_each(void *queue,
-	int (*on_item)(void *arg, struct queue_item *item, struct err *err),
-	void *arg, struct err *err);
+	int (*on_item)(void *arg, struct queue_item *item, struct err *err), void *arg,
+	struct err *err);
 
-struct repair *repair_new(
-	struct db *db, struct log *log, repair_each *each, void *queue);
+struct repair *repair_new(struct db *db, struct log *log, repair_each *each, void *queue);
 void repair_free(struct repair *repair);
 DEFINE_CLEANUP(repair, repair_free)
 

@@ -19,17 +19,15 @@ static int open_journal(const struct source_place *place, const char *position,
 	const struct passwd *user = getpwnam(place->owner);
 
 	if (user == NULL)
-		return err_set(err, ERR_CONFIG,
-			"there is no user %s, as whom Postfix runs",
-			place->owner);
+		return err_set(
+			err, ERR_CONFIG, "there is no user %s, as whom Postfix runs", place->owner);
 	return source_journal_open(
-		&(struct journal_match){
-			place->journal, (int64_t)user->pw_uid, place->instance},
+		&(struct journal_match){place->journal, (int64_t)user->pw_uid, place->instance},
 		position, source_r, err);
 }
 
-int source_open(const struct source_place *place, const char *position,
-	struct source **source_r, struct err *err)
+int source_open(const struct source_place *place, const char *position, struct source **source_r,
+	struct err *err)
 {
 	if (place->once)
 		return source_file_once(place->file, source_r, err);
@@ -54,15 +52,14 @@ int source_check(const struct source_place *place, struct err *err)
 
 /* An old log may be read where there is no Postfix. maillog_file: "" when it
  * logs to syslog. */
-static int ask_postfix(const struct conf *conf, struct source_place *place,
-	char **maillog_file_r, struct err *err)
+static int ask_postfix(
+	const struct conf *conf, struct source_place *place, char **maillog_file_r, struct err *err)
 {
-	static const char *const names[] = {
-		"syslog_name", "mail_owner", "maillog_file"};
+	static const char *const names[] = {"syslog_name", "mail_owner", "maillog_file"};
 	char *values[ARRAY_SIZE(names)] = {NULL, NULL, NULL};
 
-	if (postconf_read(conf->submission.postfix_config, names,
-		    ARRAY_SIZE(names), values, err) < 0 &&
+	if (postconf_read(conf->submission.postfix_config, names, ARRAY_SIZE(names), values, err) <
+			0 &&
 		!place->once)
 		return -1;
 	for (size_t i = 0; i < 2; i++)
@@ -98,8 +95,8 @@ static int cannot_read(const char *what, const char *group, struct err *err)
 	const char *name = user ? user->pw_name : "that runs it";
 
 	return err_set(err, ERR_CONFIG,
-		"%s may not be read by the user %s, who is not in the group "
-		"%s: usermod -aG %s %s, and start postern-events again",
+		"%s may not be read by the user %s, who is not in the group %s: usermod -aG %s %s, "
+		"and start postern-events again",
 		what, name, group, group, name);
 }
 
@@ -116,8 +113,8 @@ static int check_file(const char *path, struct err *err)
 	if (group && lacks_group(group->gr_name))
 		return cannot_read(path, group->gr_name, err);
 	return err_set(err, ERR_CONFIG,
-		"%s: Permission denied, and no group may read it: see "
-		"WHERE IT READS in postern-events(8)",
+		"%s: Permission denied, and no group may read it: see"
+		" WHERE IT READS in postern-events(8)",
 		path);
 }
 
@@ -125,11 +122,10 @@ static int check_file(const char *path, struct err *err)
 enum file_owner { OF_SETTINGS, OF_POSTFIX, OF_SYSLOG };
 
 /* The file that the settings name, or Postfix's, or syslog's; NULL for none. */
-static const char *find_file(const struct conf *conf, const char *maillog_file,
-	enum file_owner *owner_r)
+static const char *find_file(
+	const struct conf *conf, const char *maillog_file, enum file_owner *owner_r)
 {
-	static const char *const files[] = {
-		"/var/log/mail.log", "/var/log/maillog"};
+	static const char *const files[] = {"/var/log/mail.log", "/var/log/maillog"};
 
 	*owner_r = OF_SETTINGS;
 	if (!str_empty(conf->events.log_file))
@@ -144,8 +140,8 @@ static const char *find_file(const struct conf *conf, const char *maillog_file,
 	return NULL;
 }
 
-static int choose(const struct conf *conf, const char *maillog_file,
-	struct source_place *place, struct err *err)
+static int choose(const struct conf *conf, const char *maillog_file, struct source_place *place,
+	struct err *err)
 {
 	static const char *const reasons[] = {
 		[OF_SETTINGS] = "events.log_file names it",
@@ -157,15 +153,12 @@ static int choose(const struct conf *conf, const char *maillog_file,
 	enum file_owner owner;
 	const char *file = find_file(conf, maillog_file, &owner);
 
-	if (wanted == EVENTS_JOURNAL ||
-		(wanted == EVENTS_AUTO && owner == OF_SYSLOG &&
-			source_check(place, &no_journal) == 0)) {
-		place->why =
-			wanted == EVENTS_JOURNAL
-				? "events.source names it"
-				: "Postfix has no maillog_file, and is in it";
-		if (str_empty(conf->events.journal) &&
-			lacks_group("systemd-journal") && lacks_group("adm"))
+	if (wanted == EVENTS_JOURNAL || (wanted == EVENTS_AUTO && owner == OF_SYSLOG &&
+						source_check(place, &no_journal) == 0)) {
+		place->why = wanted == EVENTS_JOURNAL ? "events.source names it"
+						      : "Postfix has no maillog_file, and is in it";
+		if (str_empty(conf->events.journal) && lacks_group("systemd-journal") &&
+			lacks_group("adm"))
 			return cannot_read("the journal", "systemd-journal", err);
 		return 0;
 	}
@@ -173,18 +166,17 @@ static int choose(const struct conf *conf, const char *maillog_file,
 		return cannot_read("the journal", "systemd-journal", err);
 	if (file == NULL)
 		return err_set(err, ERR_CONFIG,
-			"no log of Postfix was found: it has no maillog_file, "
-			"there is no /var/log/mail.log that this user may read "
-			"(group adm), and the journal (group systemd-journal) "
-			"does not help: %s",
+			"no log of Postfix was found: it has no maillog_file, there is no "
+			"/var/log/mail.log that this user may read (group adm), and the journal "
+			"(group systemd-journal) does not help: %s",
 			no_journal.code ? no_journal.text : "it is not wanted");
 	place->file = mem_strdup(file);
 	place->why = reasons[owner];
 	return check_file(file, err);
 }
 
-int source_choose(const struct conf *conf, const char *once,
-	struct source_place *place_r, struct err *err)
+int source_choose(
+	const struct conf *conf, const char *once, struct source_place *place_r, struct err *err)
 {
 	struct source_place place = {
 		.once = once != NULL,

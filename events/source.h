@@ -17,13 +17,13 @@
 struct source_line {
 	const char *text; /* no NUL behind it */
 	size_t len;
-	const char *tag; /* `postfix/smtp`, where the text is the payload alone;
-			  * NULL: it is a whole line */
-	int64_t time_us; /* when it was written, if the source knows, or 0 */
+	const char *tag;   /* `postfix/smtp`, where the text is the payload alone;
+			    * NULL: it is a whole line */
+	int64_t time_us;   /* when it was written, if the source knows, or 0 */
 	int64_t anchor_us; /* it was written at or before this */
 	bool live;         /* it was written since the last look */
-	const char *gap; /* instead of a line: why some may be missing here, as
-			  * one word */
+	const char *gap;   /* instead of a line: why some may be missing here, as
+			    * one word */
 };
 
 struct source {
@@ -33,15 +33,13 @@ struct source {
 struct source_ops {
 	/* The next line: 1, 0 there is none yet, -1: it cannot be read now, or,
 	 * with ERR_CONFIG, as long as nobody changes something. */
-	int (*next)(struct source *source, struct source_line *line_r,
-		struct err *err);
+	int (*next)(struct source *source, struct source_line *line_r, struct err *err);
 	/* Where to go on behind the last line; appended. */
 	void (*position)(struct source *source, struct buf *position);
 	void (*free)(struct source *source);
 };
 
-static inline int source_next(
-	struct source *source, struct source_line *line_r, struct err *err)
+static inline int source_next(struct source *source, struct source_line *line_r, struct err *err)
 {
 	return source->ops->next(source, line_r, err);
 }
@@ -68,20 +66,20 @@ struct source_place {
 /* As the settings have it, or where Postfix logs to; once: NULL, or a file that
  * is read instead. ERR_CONFIG, with what to do about it: there is none, or this
  * user may not read it. A file need not be there yet. */
-int source_choose(const struct conf *conf, const char *once,
-	struct source_place *place_r, struct err *err);
+int source_choose(
+	const struct conf *conf, const char *once, struct source_place *place_r, struct err *err);
 void source_place_clear(struct source_place *place);
 /* Whether the journal, if that is the place, has something of Postfix: 0, -1. */
 int source_check(const struct source_place *place, struct err *err);
 /* position: where to go on; NULL for the beginning. */
-int source_open(const struct source_place *place, const char *position,
-	struct source **source_r, struct err *err);
+int source_open(const struct source_place *place, const char *position, struct source **source_r,
+	struct err *err);
 
 /* Follows a log file through its rotations: renamed, packed with gzip, or copied
  * and truncated; the rotated files lie in its folder, and their names begin
  * with its own. position: where to go on, NULL for the beginning of the file. */
-int source_file_open(const char *path, const char *position,
-	struct source **source_r, struct err *err);
+int source_file_open(
+	const char *path, const char *position, struct source **source_r, struct err *err);
 
 /* Reads one file, packed or not, to its end, and no further. */
 int source_file_once(const char *path, struct source **source_r, struct err *err);

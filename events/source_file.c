@@ -120,12 +120,11 @@ static void free_candidates(struct candidate *all, size_t n)
 
 /* The rotated files. gone: one of them has another name meanwhile, or is packed
  * by now. */
-static size_t look_into_folder(const struct source_file *file,
-	const struct print *print, struct candidate **all_r, bool *gone)
+static size_t look_into_folder(const struct source_file *file, const struct print *print,
+	struct candidate **all_r, bool *gone)
 {
 	const char *base = strrchr(file->path, '/') + 1;
-	_cleanup_free_ char *folder = mem_dup(
-		file->path, (size_t)(base - file->path));
+	_cleanup_free_ char *folder = mem_dup(file->path, (size_t)(base - file->path));
 	struct candidate *all = NULL;
 	struct dirent *entry;
 	DIR *dir = opendir(folder);
@@ -136,8 +135,7 @@ static size_t look_into_folder(const struct source_file *file,
 		struct stat st;
 		long len;
 
-		if (!str_starts(entry->d_name, base) ||
-			str_eq(entry->d_name, base))
+		if (!str_starts(entry->d_name, base) || str_eq(entry->d_name, base))
 			continue;
 		if (fstatat(dirfd(dir), entry->d_name, &st, 0) < 0) {
 			*gone |= errno == ENOENT;
@@ -160,8 +158,8 @@ static size_t look_into_folder(const struct source_file *file,
 
 /* The same, the oldest first, at a moment when all keep their names; the caller
  * frees them. */
-static size_t list_rotated(const struct source_file *file,
-	const struct print *print, struct candidate **all_r)
+static size_t list_rotated(
+	const struct source_file *file, const struct print *print, struct candidate **all_r)
 {
 	enum { LOOKS_MAX = 100 };
 	struct candidate *all = NULL;
@@ -193,8 +191,7 @@ static void close_all(struct source_file *file)
 }
 
 /* Begins with a rotated file, at the offset: 1, 0 when it is shorter, -1. */
-static int open_rotated(struct source_file *file, const char *path,
-	int64_t offset, struct err *err)
+static int open_rotated(struct source_file *file, const char *path, int64_t offset, struct err *err)
 {
 	struct stat st;
 	long len;
@@ -203,8 +200,7 @@ static int open_rotated(struct source_file *file, const char *path,
 	close_all(file);
 	if (gzip_file_open(path, &file->old, err) < 0)
 		return -1;
-	file->old_time_us = stat(path, &st) == 0 ? mtime_us(&st)
-						 : clock_now_us(&clock_system);
+	file->old_time_us = stat(path, &st) == 0 ? mtime_us(&st) : clock_now_us(&clock_system);
 	len = gzip_file_read(file->old, file->first, PRINT_MAX, err);
 	if (len < 0)
 		return -1;
@@ -225,8 +221,7 @@ static void widen_print(struct source_file *file)
 	if (file->fd < 0 || file->print.len == PRINT_MAX)
 		return;
 	n = pread(file->fd, bytes, PRINT_MAX, 0);
-	if (n <= (ssize_t)file->print.len ||
-		memcmp(bytes, file->first, file->print.len) != 0)
+	if (n <= (ssize_t)file->print.len || memcmp(bytes, file->first, file->print.len) != 0)
 		return;
 	memcpy(file->first, bytes, (size_t)n);
 	make_print(bytes, (unsigned)n, &file->print);
@@ -240,8 +235,8 @@ static int open_current(struct source_file *file, int64_t offset, struct err *er
 	if (file->fd < 0 && errno == ENOENT)
 		return 0;
 	if (file->fd < 0 || fstat(file->fd, &file->opened) < 0)
-		return err_set(err, errno == EACCES ? ERR_CONFIG : ERR_TEMPORARY,
-			"%s: %s", file->path, strerror(errno));
+		return err_set(err, errno == EACCES ? ERR_CONFIG : ERR_TEMPORARY, "%s: %s",
+			file->path, strerror(errno));
 	file->offset = offset;
 	widen_print(file);
 	return 1;
@@ -256,8 +251,8 @@ static bool is_packed(const char *path)
 
 /* Goes on behind what was read of the file with the print. While that is packed
  * it is there twice, and the packed one is not complete. */
-static int locate(struct source_file *file, const struct print *print,
-	int64_t offset, const char *gap, struct err *err)
+static int locate(struct source_file *file, const struct print *print, int64_t offset,
+	const char *gap, struct err *err)
 {
 	struct candidate *all = NULL;
 	size_t n = list_rotated(file, print, &all), found = n;
@@ -267,8 +262,8 @@ static int locate(struct source_file *file, const struct print *print,
 	strv_free(&file->rotated);
 	file->rotated_n = 0;
 	for (size_t i = 0; i < n; i++)
-		if (all[i].same && (found == n || !is_packed(all[i].path) ||
-					   is_packed(all[found].path)))
+		if (all[i].same &&
+			(found == n || !is_packed(all[i].path) || is_packed(all[found].path)))
 			found = i;
 	if (found < n) {
 		strv_add(&file->rotated, all[found].path);
@@ -289,17 +284,14 @@ static int locate(struct source_file *file, const struct print *print,
 	return result < 0 ? -1 : 0;
 }
 
-static int read_position(
-	const char *position, struct print *print_r, int64_t *offset_r)
+static int read_position(const char *position, struct print *print_r, int64_t *offset_r)
 {
 	struct print print = {0};
 	char hash[2 * SECRET_HASH_LEN + 1];
 	int64_t offset;
 
-	if (sscanf(position, "%" SCNd64 " %u %64s", &offset, &print.len, hash) !=
-			3 ||
-		strlen(hash) != sizeof(hash) - 1 || offset < 0 ||
-		print.len > PRINT_MAX)
+	if (sscanf(position, "%" SCNd64 " %u %64s", &offset, &print.len, hash) != 3 ||
+		strlen(hash) != sizeof(hash) - 1 || offset < 0 || print.len > PRINT_MAX)
 		return -1;
 	for (size_t i = 0; i < sizeof(print.hash); i++) {
 		int byte = ascii_hex_pair(hash + 2 * i);
@@ -314,8 +306,7 @@ static int read_position(
 }
 
 /* Whether the file that is open is the one with the print, up to the offset. */
-static bool is_same(const struct source_file *file, const struct print *print,
-	int64_t offset)
+static bool is_same(const struct source_file *file, const struct print *print, int64_t offset)
 {
 	return file->fd >= 0 && file->opened.st_size >= offset &&
 	       has_print(file->first, file->print.len, print);
@@ -354,8 +345,7 @@ static long read_more(struct source_file *file, struct err *err)
 	} else if (file->fd >= 0) {
 		n = pread(file->fd, room, READ_SIZE, end);
 		if (n < 0)
-			return err_set(err, ERR_TEMPORARY, "%s: %s", file->path,
-				strerror(errno));
+			return err_set(err, ERR_TEMPORARY, "%s: %s", file->path, strerror(errno));
 	} else {
 		n = 0;
 	}
@@ -365,8 +355,7 @@ static long read_more(struct source_file *file, struct err *err)
 }
 
 /* The next line of what was read; with all, also one that has no end. */
-static bool take_line(
-	struct source_file *file, bool all, struct source_line *line_r)
+static bool take_line(struct source_file *file, bool all, struct source_line *line_r)
 {
 	char *from = file->data.data + file->used, *end;
 	size_t left = file->data.len - file->used, len;
@@ -384,8 +373,7 @@ static bool take_line(
 	*line_r = (struct source_line){
 		.text = from,
 		.len = len,
-		.anchor_us = file->old ? file->old_time_us
-				       : clock_now_us(&clock_system),
+		.anchor_us = file->old ? file->old_time_us : clock_now_us(&clock_system),
 		.live = file->at_end,
 	};
 	return true;
@@ -457,14 +445,11 @@ static int look_around(struct source_file *file, struct err *err)
 	ssize_t n;
 
 	if (fstat(file->fd, &open_now) < 0)
-		return err_set(err, ERR_TEMPORARY, "%s: %s", file->path,
-			strerror(errno));
+		return err_set(err, ERR_TEMPORARY, "%s: %s", file->path, strerror(errno));
 	n = pread(file->fd, bytes, PRINT_MAX, 0);
 	if (open_now.st_size < offset + (int64_t)(file->data.len - file->used) ||
-		n < (ssize_t)before.len ||
-		!has_print(bytes, (unsigned)n, &before))
-		return locate(file, &before, offset, "truncated", err) < 0 ? -1
-									   : 1;
+		n < (ssize_t)before.len || !has_print(bytes, (unsigned)n, &before))
+		return locate(file, &before, offset, "truncated", err) < 0 ? -1 : 1;
 	if (stat(file->path, &now) < 0)
 		return 0;
 	if (now.st_ino == open_now.st_ino && now.st_dev == open_now.st_dev)
@@ -485,8 +470,7 @@ static int leave_renamed(struct source_file *file, struct err *err)
 	return open_following(file, err);
 }
 
-static int file_next(
-	struct source *source, struct source_line *line_r, struct err *err)
+static int file_next(struct source *source, struct source_line *line_r, struct err *err)
 {
 	struct source_file *file = of(source);
 	bool complete = false;
@@ -565,8 +549,8 @@ static struct source_file *new_file(const char *path)
 	return file;
 }
 
-int source_file_open(const char *path, const char *position,
-	struct source **source_r, struct err *err)
+int source_file_open(
+	const char *path, const char *position, struct source **source_r, struct err *err)
 {
 	struct source_file *file = new_file(path);
 

@@ -32,27 +32,25 @@ static struct source_journal *of(struct source *source)
 
 static int fail(int number, const char *what, struct err *err)
 {
-	return err_set(err, number == -EACCES ? ERR_CONFIG : ERR_TEMPORARY,
-		"the journal: %s: %s", what, strerror(-number));
+	return err_set(err, number == -EACCES ? ERR_CONFIG : ERR_TEMPORARY, "the journal: %s: %s",
+		what, strerror(-number));
 }
 
 /* The field of the present entry; its name is left out. */
-static bool get_field(struct source_journal *source, const char *name,
-	const char **data_r, size_t *len_r)
+static bool get_field(
+	struct source_journal *source, const char *name, const char **data_r, size_t *len_r)
 {
 	size_t skipped = strlen(name) + 1;
 	const void *data;
 
-	if (sd_journal_get_data(source->journal, name, &data, len_r) < 0 ||
-		*len_r < skipped)
+	if (sd_journal_get_data(source->journal, name, &data, len_r) < 0 || *len_r < skipped)
 		return false;
 	*data_r = (const char *)data + skipped;
 	*len_r -= skipped;
 	return true;
 }
 
-static int journal_next(
-	struct source *base, struct source_line *line_r, struct err *err)
+static int journal_next(struct source *base, struct source_line *line_r, struct err *err)
 {
 	struct source_journal *source = of(base);
 	struct source_line line = {0};
@@ -113,8 +111,7 @@ static void journal_free(struct source *base)
 	free(source);
 }
 
-static const struct source_ops journal_ops = {
-	journal_next, journal_position, journal_free};
+static const struct source_ops journal_ops = {journal_next, journal_position, journal_free};
 
 static int match_field(sd_journal *journal, const char *name, const char *value)
 {
@@ -123,12 +120,13 @@ static int match_field(sd_journal *journal, const char *name, const char *value)
 	return sd_journal_add_match(journal, match, 0);
 }
 
-/* _UID=postfix, or _UID=0 and a tag of those that run as root. */
-static int add_matches(
-	struct source_journal *source, const struct journal_match *match)
+/* _UID=postfix, or _UID=0 and a tag of those that run as root, or their name as
+ * the kernel has it: a service in master.cf may have a tag of its own, which
+ * the journal cannot match by its end. postsuper(1) has the tag of main.cf, and
+ * may have ended before journald asks for its name. */
+static int add_matches(struct source_journal *source, const struct journal_match *match)
 {
-	static const char *const as_root[] = {
-		"postsuper", "local", "virtual", "pipe", "lmtp"};
+	static const char *const as_root[] = {"local", "virtual", "pipe", "lmtp", "postsuper"};
 	char uid[24];
 	int result;
 
@@ -136,22 +134,25 @@ static int add_matches(
 	if ((result = match_field(source->journal, "_UID", uid)) < 0 ||
 		(result = sd_journal_add_disjunction(source->journal)) < 0 ||
 		(result = match_field(source->journal, "_UID", "0")) < 0 ||
-		(result = match_field(source->journal, "SYSLOG_IDENTIFIER",
-			 "systemd-journald")) < 0)
+		(result = match_field(source->journal, "SYSLOG_IDENTIFIER", "systemd-journald")) <
+			0)
 		return result;
 	for (const char *at = match->instances; *at && result >= 0;) {
 		size_t len = strcspn(at, " \t,");
 
 		for (size_t i = 0; i < ARRAY_SIZE(as_root) && result >= 0; i++) {
-			_cleanup_free_ char *tag = mem_printf(
-				"%.*s/%s", (int)len, at, as_root[i]);
+			_cleanup_free_ char *tag = mem_printf("%.*s/%s", (int)len, at, as_root[i]);
 
-			result = match_field(
-				source->journal, "SYSLOG_IDENTIFIER", tag);
+			result = match_field(source->journal, "SYSLOG_IDENTIFIER", tag);
 		}
 		at += len;
 		at += strspn(at, " \t,");
 	}
+	if (result < 0 || (result = sd_journal_add_disjunction(source->journal)) < 0 ||
+		(result = match_field(source->journal, "_UID", "0")) < 0)
+		return result;
+	for (size_t i = 0; i < ARRAY_SIZE(as_root) && result >= 0; i++)
+		result = match_field(source->journal, "_COMM", as_root[i]);
 	return result;
 }
 
@@ -185,10 +186,9 @@ int source_journal_open(const struct journal_match *match, const char *position,
 
 	source->base.ops = &journal_ops;
 	result = str_empty(match->folder)
-			 ? sd_journal_open(&source->journal,
-				   SD_JOURNAL_LOCAL_ONLY | SD_JOURNAL_SYSTEM)
-			 : sd_journal_open_directory(
-				   &source->journal, match->folder, 0);
+			 ? sd_journal_open(
+				   &source->journal, SD_JOURNAL_LOCAL_ONLY | SD_JOURNAL_SYSTEM)
+			 : sd_journal_open_directory(&source->journal, match->folder, 0);
 	if (result >= 0) {
 		what = "cannot read";
 		sd_journal_set_data_threshold(source->journal, 0);

@@ -1,14 +1,27 @@
 /*
- * tracker: follows the messages that carry our emails through Postfix's queue.
+ * tracker: follows the queue messages that carry our emails, line by line.
  *
- * Owns the lines of messages that are (yet) nobody's: by queue id, and in the
- * order in which the ids came up, for ten minutes of the log's time and up to a
- * bound in bytes, beyond which the oldest give way. And, until the transaction
- * ends, the messages that were looked up in it.
+ * A line is about a queue message, which is one of three:
  *
- * The milter has recorded a message before the queue manager begins with it. So
- * one that is not found from then on is foreign: the store is not asked about
- * it again, until the queue manager names its id anew.
+ *   tracked    the milter recorded it, or it came from a tracked one
+ *   untracked  nothing is known of it yet; its lines are kept
+ *   foreign    its Message-ID is that of no email; nothing is kept
+ *
+ * What a line says of a tracked message goes to store_fact. An untracked
+ * message becomes tracked, and its lines are read again, when one of these is
+ * found of it, in whatever order the lines come:
+ *
+ *   - local(8) says `forwarded as` and its id;
+ *   - pickup or postsuper(1) say that it has the content of a tracked one;
+ *   - it has the Message-ID of an email, and a hop that is this host or a
+ *     content filter has taken that email and names its id, or names none and
+ *     the time fits (delivery_may_lead_to()) and no other email has that
+ *     Message-ID.
+ *
+ * Owns the untracked messages: by queue id, and in the order in which the ids
+ * came up, for ten minutes of the log's time and up to a bound in bytes, beyond
+ * which the oldest give way. And, until the transaction ends, the messages that
+ * were looked up in it.
  */
 #include "events/tracker.h"
 
@@ -16,6 +29,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_email.h"
@@ -23,13 +37,14 @@
 
 enum {
 	BUCKETS = 4096, /* a power of two */
-	KEPT_BYTES_MAX = 4 * 1024 * 1024,
-	ENTRY_COST = 200,    /* of an id without a line */
-	KNOWN_BUCKETS = 512, /* a power of two */
+	UNTRACKED_BYTES_MAX = 4 * 1024 * 1024,
+	UNTRACKED_COST = 200, /* of an id without a line */
+	LOOKUP_BUCKETS = 512, /* a power of two */
+	CHILDREN_MAX = 64,    /* that one line connects */
 };
-#define KEPT_US (INT64_C(600) * 1000000)
+#define UNTRACKED_US (600 * SECOND_US)
 /* Within it a queue id means the same message: stamps are in whole seconds. */
-#define SAME_US INT64_C(1000000)
+#define SAME_US SECOND_US
 
 /* A line, with its own copy of what it points to. */
 struct kept_line {
@@ -38,47 +53,48 @@ struct kept_line {
 	char *text;
 };
 
-/* A message of which it is not known that it is ours. */
-struct stranger {
+struct untracked {
 	char *id;
 	char *message_id; /* NULL until cleanup tells */
-	bool foreign;     /* the milter has not recorded it */
+	bool is_recorded; /* the milter would have recorded it by now */
+	bool is_foreign;
+	bool is_ours; /* it has the Message-ID of an email */
 	int64_t first_us;
 	uint64_t number; /* of its first line */
 	struct kept_line *lines;
 	size_t n;
 	size_t bytes;
-	struct stranger *in_bucket;
-	struct stranger *older, *newer;
+	struct untracked *in_bucket;
+	struct untracked *older, *newer;
 };
 
 /* What the store says of a queue id. */
-struct known {
+struct lookup {
 	char *id;
 	int64_t time_us; /* at this time; INT64_MIN: not any more */
 	bool found;
 	struct hop hop;
-	int alone;             /* of its email's messages; -1: to be asked */
-	uint64_t alone_number; /* when connected had this value */
-	struct known *in_bucket;
-	struct known *before; /* this one was looked up */
+	struct lookup *in_bucket;
+	struct lookup *before; /* this one was looked up */
 };
 
 struct tracker {
 	struct db *db;
+	const struct hops *hops;
 	struct fact_writer *writer;
-	struct stranger *buckets[BUCKETS];
-	struct stranger *oldest, *newest;
+	struct untracked *buckets[BUCKETS];
+	struct untracked *oldest, *newest;
+	size_t ours; /* how many of them are */
 	size_t bytes;
-	struct known *known[KNOWN_BUCKETS];
-	struct known *last_known;
-	uint64_t connected; /* how many messages got company */
+	struct lookup *lookups[LOOKUP_BUCKETS];
+	struct lookup *last_lookup;
 	struct tracker_counts counts;
 	struct tracker_counts kept; /* as they were at the last commit */
+	struct fact_counts seen;    /* of the writer's counts */
 };
 
-/* What is being worked on. */
-struct step {
+/* The line in work. */
+struct work {
 	struct tracker *tracker;
 	const struct log_line *line;
 	struct line_place place;
@@ -86,18 +102,37 @@ struct step {
 	struct err *err;
 };
 
-struct tracker *tracker_new(struct db *db)
+static void classify(const void *arg, const struct recipient *recipient, struct delivery *delivery)
+{
+	bool forwarded;
+	struct span id;
+
+	delivery->via = hops_via_relay(arg, recipient->relay);
+	if (delivery->via == VIA_FINAL || recipient->text == NULL)
+		return;
+	id = log_queued_as((struct span){recipient->text, strlen(recipient->text)}, &forwarded);
+	if (id.data && !forwarded)
+		delivery->child = mem_dup(id.data, id.len);
+}
+
+struct tracker *tracker_new(struct db *db, const struct hops *hops)
 {
 	struct tracker *tracker = mem_new(struct tracker);
 
 	tracker->db = db;
+	tracker->hops = hops;
 	tracker->writer = fact_writer_new(db);
+	fact_writer_set_classify(tracker->writer, classify, hops);
 	return tracker;
 }
 
-static struct stranger **find_slot(struct tracker *tracker, struct span id)
+/*
+ * Untracked messages.
+ */
+
+static struct untracked **find_slot(struct tracker *tracker, struct span id)
 {
-	struct stranger **slot =
+	struct untracked **slot =
 		&tracker->buckets[mem_hash(MEM_HASH, id.data, id.len) & (BUCKETS - 1)];
 
 	while (*slot && !span_is(id, (*slot)->id))
@@ -106,70 +141,70 @@ static struct stranger **find_slot(struct tracker *tracker, struct span id)
 }
 
 /* Takes it out; the caller frees it. */
-static struct stranger *take(struct tracker *tracker, struct span id)
+static struct untracked *untracked_take(struct tracker *tracker, struct span id)
 {
-	struct stranger **slot = find_slot(tracker, id);
-	struct stranger *stranger = *slot;
+	struct untracked **slot = find_slot(tracker, id);
+	struct untracked *untracked = *slot;
 
-	if (stranger == NULL)
+	if (untracked == NULL)
 		return NULL;
-	*slot = stranger->in_bucket;
-	*(stranger->older ? &stranger->older->newer
-			  : &tracker->oldest) = stranger->newer;
-	*(stranger->newer ? &stranger->newer->older
-			  : &tracker->newest) = stranger->older;
-	tracker->bytes -= stranger->bytes;
-	return stranger;
+	*slot = untracked->in_bucket;
+	*(untracked->older ? &untracked->older->newer : &tracker->oldest) = untracked->newer;
+	*(untracked->newer ? &untracked->newer->older : &tracker->newest) = untracked->older;
+	tracker->bytes -= untracked->bytes;
+	tracker->ours -= untracked->is_ours;
+	return untracked;
 }
 
-static void free_stranger(struct stranger *stranger)
+static void free_lines(struct untracked *untracked)
 {
-	if (stranger == NULL)
+	for (size_t i = 0; i < untracked->n; i++)
+		free(untracked->lines[i].text);
+	free(untracked->lines);
+	untracked->lines = NULL;
+	untracked->n = 0;
+}
+
+static void untracked_free(struct untracked *untracked)
+{
+	if (untracked == NULL)
 		return;
-	for (size_t i = 0; i < stranger->n; i++)
-		free(stranger->lines[i].text);
-	free(stranger->lines);
-	free(stranger->message_id);
-	free(stranger->id);
-	free(stranger);
+	free_lines(untracked);
+	free(untracked->message_id);
+	free(untracked->id);
+	free(untracked);
 }
 
 static void forget_oldest(struct tracker *tracker)
 {
 	const char *id = tracker->oldest->id;
 
-	free_stranger(take(tracker, (struct span){id, strlen(id)}));
+	untracked_free(untracked_take(tracker, (struct span){id, strlen(id)}));
 }
 
-static void forget_old(struct tracker *tracker, int64_t time_us)
+static struct untracked *untracked_get(struct work *work)
 {
-	while (tracker->oldest && tracker->oldest->first_us < time_us - KEPT_US)
-		forget_oldest(tracker);
-	while (tracker->bytes > KEPT_BYTES_MAX)
-		forget_oldest(tracker);
-}
+	struct tracker *tracker = work->tracker;
+	struct span id = work->line->id;
+	struct untracked **slot, *untracked;
 
-static struct stranger *keep(struct step *step)
-{
-	struct tracker *tracker = step->tracker;
-	struct span id = step->line->id;
-	struct stranger **slot, *stranger;
-
-	forget_old(tracker, step->place.time_us);
+	while (tracker->oldest && (tracker->oldest->first_us < work->place.time_us - UNTRACKED_US ||
+					  tracker->bytes > UNTRACKED_BYTES_MAX))
+		forget_oldest(tracker);
 	slot = find_slot(tracker, id);
 	if (*slot)
 		return *slot;
-	stranger = mem_new(struct stranger);
-	stranger->id = mem_dup(id.data, id.len);
-	stranger->first_us = step->place.time_us;
-	stranger->number = step->place.number;
-	stranger->bytes = ENTRY_COST;
-	stranger->older = tracker->newest;
-	*(tracker->newest ? &tracker->newest->newer : &tracker->oldest) = stranger;
-	tracker->newest = stranger;
-	tracker->bytes += stranger->bytes;
-	*slot = stranger;
-	return stranger;
+	untracked = mem_new(struct untracked);
+	untracked->id = mem_dup(id.data, id.len);
+	untracked->first_us = work->place.time_us;
+	untracked->number = work->place.number;
+	untracked->bytes = UNTRACKED_COST;
+	untracked->older = tracker->newest;
+	*(tracker->newest ? &tracker->newest->newer : &tracker->oldest) = untracked;
+	tracker->newest = untracked;
+	tracker->bytes += untracked->bytes;
+	*slot = untracked;
+	return untracked;
 }
 
 static void rebase(struct span *span, const char *from, char *to)
@@ -179,22 +214,19 @@ static void rebase(struct span *span, const char *from, char *to)
 }
 
 /* All of it stands between the queue id and the end of the text. */
-static struct stranger *keep_line(struct step *step)
+static void keep_line(struct work *work, struct untracked *untracked)
 {
-	struct stranger *stranger = keep(step);
-	const struct log_line *line = step->line;
+	const struct log_line *line = work->line;
 	const char *from = line->id.data;
 	const char *end = line->text.data ? line->text.data + line->text.len
 					  : line->id.data + line->id.len;
 	struct kept_line *kept;
 	size_t bytes = (size_t)(end - from) + sizeof(*kept);
 
-	stranger->lines = mem_grow(
-		stranger->lines, stranger->n + 1, sizeof(*stranger->lines));
-	kept = &stranger->lines[stranger->n++];
-	*kept = (struct kept_line){.line = *line,
-		.place = step->place,
-		.text = mem_dup(from, (size_t)(end - from))};
+	untracked->lines = mem_grow(untracked->lines, untracked->n + 1, sizeof(*untracked->lines));
+	kept = &untracked->lines[untracked->n++];
+	*kept = (struct kept_line){
+		.line = *line, .place = work->place, .text = mem_dup(from, (size_t)(end - from))};
 	rebase(&kept->line.id, from, kept->text);
 	rebase(&kept->line.text, from, kept->text);
 	rebase(&kept->line.to, from, kept->text);
@@ -203,30 +235,35 @@ static struct stranger *keep_line(struct step *step)
 	rebase(&kept->line.delays, from, kept->text);
 	rebase(&kept->line.dsn, from, kept->text);
 	rebase(&kept->line.other, from, kept->text);
-	stranger->bytes += bytes;
-	step->tracker->bytes += bytes;
-	return stranger;
+	if (work->place.time_us < untracked->first_us)
+		untracked->first_us = work->place.time_us;
+	untracked->bytes += bytes;
+	work->tracker->bytes += bytes;
 }
 
-static void forget_known(struct tracker *tracker)
-{
-	while (tracker->last_known) {
-		struct known *known = tracker->last_known;
+/*
+ * A transaction.
+ */
 
-		tracker->last_known = known->before;
-		if (known->found)
-			hop_clear(&known->hop);
-		free(known->id);
-		free(known);
+static void forget_lookups(struct tracker *tracker)
+{
+	while (tracker->last_lookup) {
+		struct lookup *lookup = tracker->last_lookup;
+
+		tracker->last_lookup = lookup->before;
+		if (lookup->found)
+			hop_clear(&lookup->hop);
+		free(lookup->id);
+		free(lookup);
 	}
-	memset(tracker->known, 0, sizeof(tracker->known));
+	memset(tracker->lookups, 0, sizeof(tracker->lookups));
 }
 
 void tracker_reset(struct tracker *tracker)
 {
 	while (tracker->oldest)
 		forget_oldest(tracker);
-	forget_known(tracker);
+	forget_lookups(tracker);
 	fact_writer_reset(tracker->writer);
 	tracker->counts = tracker->kept;
 }
@@ -255,6 +292,29 @@ const struct tracker_counts *tracker_counts(const struct tracker *tracker)
 	return &tracker->kept;
 }
 
+int tracker_settle(struct tracker *tracker, struct err *err)
+{
+	const struct fact_counts *stored = fact_writer_counts(tracker->writer);
+
+	forget_lookups(tracker);
+	if (fact_writer_flush(tracker->writer, err) < 0)
+		return -1;
+	for (size_t i = 0; i < FACTS; i++) {
+		uint64_t fresh = stored->facts[i] - tracker->seen.facts[i];
+
+		tracker->counts.events += fresh;
+		tracker->counts.facts[i] += fresh;
+	}
+	tracker->counts.open += stored->untold - tracker->seen.untold;
+	tracker->seen = *stored;
+	return 0;
+}
+
+size_t tracker_held(const struct tracker *tracker)
+{
+	return fact_writer_held(tracker->writer);
+}
+
 /* The span as a text that can be stored; NULL for none. */
 static char *text_of(struct span span)
 {
@@ -270,608 +330,628 @@ static char *text_of(struct span span)
 	return text;
 }
 
-int tracker_settle(struct tracker *tracker, struct err *err)
+/*
+ * Which queue message a line is about.
+ */
+
+static struct lookup *find_lookup(struct tracker *tracker, struct span id)
 {
-	forget_known(tracker);
-	return fact_writer_flush(tracker->writer, err);
-}
+	struct lookup *lookup =
+		tracker->lookups[mem_hash(MEM_HASH, id.data, id.len) & (LOOKUP_BUCKETS - 1)];
 
-size_t tracker_held(const struct tracker *tracker)
-{
-	return fact_writer_held(tracker->writer);
-}
-
-static int report(struct step *step, struct fact_report *report)
-{
-	int added;
-
-	report->occurred_us = step->place.time_us;
-	report->now_us = step->now_us;
-	report->source = "log";
-	added = fact_writer_add(step->tracker->writer, report, step->err);
-	if (added == 1) {
-		step->tracker->counts.events++;
-		step->tracker->counts.facts[report->fact]++;
-	}
-	return added < 0 ? -1 : 0;
-}
-
-/* A fact that no line tells of for this recipient by name. The words are those
- * that were said to it last. */
-static int report_fact(struct step *step, const struct hop *hop,
-	const struct recipient *recipient, enum fact fact)
-{
-	char since[24], n[24];
-	struct fact_report fresh = {
-		.email = hop->email,
-		.n = recipient->n,
-		.fact = fact,
-		.relay = recipient->relay,
-		.dsn = recipient->dsn,
-		.text = recipient->text,
-	};
-
-	snprintf(since, sizeof(since), "%lld", (long long)hop->since_us);
-	snprintf(n, sizeof(n), "%lld", (long long)recipient->n);
-	fact_key(fresh.key,
-		(const char *[]){fact_name(fact), hop->queue_id, since, n}, 4);
-	return report(step, &fresh);
-}
-
-/* Which recipients of the hop's email a fact is about. */
-typedef bool concerns(const struct hop *hop, const struct recipient *one);
-
-static bool concerns_all(const struct hop *hop, const struct recipient *one)
-{
-	(void)hop, (void)one;
-	return true;
-}
-
-/* Those that wait for this message. What was handed on waits for another one:
- * for this one, if this is what it was handed on to. */
-static bool concerns_open(const struct hop *hop, const struct recipient *one)
-{
-	if (hop->n >= 0)
-		return one->n == hop->n;
-	if (one->fate == FATE_HANDED_ON)
-		return hop->how == HOP_QUEUED_AS || hop->how == HOP_MESSAGE_ID;
-	return fate_is_open(one->fate);
-}
-
-static bool concerns_handed_on(const struct hop *hop, const struct recipient *one)
-{
-	(void)hop;
-	return one->fate == FATE_HANDED_ON;
-}
-
-static int report_each(struct step *step, const struct hop *hop,
-	concerns *concerned, enum fact fact)
-{
-	const struct recipients *all;
-	int result = fact_writer_recipients(
-		step->tracker->writer, hop->email, &all, step->err);
-
-	for (size_t i = 0; result == 0 && i < all->n; i++)
-		if (concerned(hop, &all->items[i]))
-			result = report_fact(step, hop, &all->items[i], fact);
-	return result;
-}
-
-/* Whether a fact would concern one: 1, 0, -1. */
-static int has_any(struct step *step, const struct hop *hop, concerns *concerned)
-{
-	const struct recipients *all;
-
-	if (fact_writer_recipients(
-		    step->tracker->writer, hop->email, &all, step->err) < 0)
-		return -1;
-	for (size_t i = 0; i < all->n; i++)
-		if (concerned(hop, &all->items[i]))
-			return 1;
-	return 0;
-}
-
-static struct known *find_known(struct tracker *tracker, struct span id)
-{
-	struct known *known = tracker->known[mem_hash(MEM_HASH, id.data, id.len) &
-					     (KNOWN_BUCKETS - 1)];
-
-	while (known && !span_is(id, known->id))
-		known = known->in_bucket;
-	return known;
+	while (lookup && !span_is(id, lookup->id))
+		lookup = lookup->in_bucket;
+	return lookup;
 }
 
 /* Whether the look-up holds for a line of that time. */
-static bool is_fresh(const struct known *known, int64_t time_us)
+static bool is_fresh(const struct lookup *lookup, int64_t time_us)
 {
-	if (known->time_us == INT64_MIN || time_us < known->time_us - SAME_US ||
-		time_us > known->time_us + SAME_US)
+	if (lookup->time_us == INT64_MIN || time_us < lookup->time_us - SAME_US ||
+		time_us > lookup->time_us + SAME_US)
 		return false;
-	return !known->found || known->hop.closed_us == 0 ||
-	       time_us <= known->hop.closed_us;
-}
-
-/* Whether no other message carries the email: 1, 0, -1. */
-static int is_alone(struct step *step, struct known *known)
-{
-	if (known->alone < 0 || known->alone_number != step->tracker->connected)
-		known->alone = store_hop_is_alone(
-			step->tracker->db, &known->hop, step->err);
-	known->alone_number = step->tracker->connected;
-	return known->alone;
+	return !lookup->found || lookup->hop.closed_us == 0 || time_us <= lookup->hop.closed_us;
 }
 
 /* What the store says of the id at the time of the line; -1 or 0. Others of the
  * same id stay: somebody may work on them. */
-static int look_up(struct step *step, struct span id, struct known **known_r)
+static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 {
-	struct tracker *tracker = step->tracker;
-	struct known *known = mem_new(struct known);
-	struct known **slot = &tracker->known[mem_hash(MEM_HASH, id.data, id.len) &
-					      (KNOWN_BUCKETS - 1)];
+	struct tracker *tracker = work->tracker;
+	struct lookup *lookup = mem_new(struct lookup);
+	struct lookup **slot =
+		&tracker->lookups[mem_hash(MEM_HASH, id.data, id.len) & (LOOKUP_BUCKETS - 1)];
 	int found;
 
-	known->id = mem_dup(id.data, id.len);
-	known->time_us = INT64_MIN;
-	known->alone = -1;
-	known->in_bucket = *slot;
-	known->before = tracker->last_known;
-	*slot = tracker->last_known = known;
-	found = store_hop_find(tracker->db, known->id, step->place.time_us,
-		step->place.live, &known->hop, step->err);
+	lookup->id = mem_dup(id.data, id.len);
+	lookup->time_us = INT64_MIN;
+	lookup->in_bucket = *slot;
+	lookup->before = tracker->last_lookup;
+	*slot = tracker->last_lookup = lookup;
+	found = store_hop_find(tracker->db, lookup->id, work->place.time_us, work->place.ahead_us,
+		&lookup->hop, work->err);
 	if (found < 0)
 		return -1;
-	known->found = found == 1;
-	known->time_us = step->place.time_us;
-	*known_r = known;
+	lookup->found = found == 1;
+	lookup->time_us = work->place.time_us;
+	*lookup_r = lookup;
 	return 0;
 }
 
-/* The message of the id at the time of the line: 1, 0, -1; the tracker's. One
- * that is new tells that Postfix has the email. */
-static int find_hop(struct step *step, struct span id, struct known **known_r)
+/* Postfix has the email: its milter recorded the message. */
+static int report_accepted(struct work *work, const struct hop *hop)
 {
-	struct known *known = find_known(step->tracker, id);
-	int alone;
+	const struct recipients *all;
+	char since[24], n[24];
 
-	if ((known == NULL || !is_fresh(known, step->place.time_us)) &&
-		look_up(step, id, &known) < 0)
+	if (fact_writer_recipients(work->tracker->writer, hop->email, &all, work->err) < 0)
 		return -1;
-	*known_r = known;
-	if (!known->found || !known->hop.is_new)
-		return known->found;
-	known->hop.is_new = false;
-	alone = is_alone(step, known);
-	if (alone == 0)
-		step->tracker->connected++;
-	if (alone < 0 ||
-		report_each(step, &known->hop, concerns_all, FACT_ACCEPTED) < 0)
-		return -1;
-	return 1;
-}
+	snprintf(since, sizeof(since), "%lld", (long long)hop->since_us);
+	for (size_t i = 0; i < all->n; i++) {
+		struct fact_report report = {.email = hop->email,
+			.n = all->items[i].n,
+			.fact = FACT_ACCEPTED,
+			.occurred_us = work->place.time_us,
+			.now_us = work->now_us,
+			.source = "log"};
 
-static int follow(struct step *step);
-
-/* What was kept of the message is now said of our email. */
-static int follow_kept(struct step *step, struct stranger *stranger)
-{
-	int result = 0;
-
-	for (size_t i = 0; stranger && result == 0 && i < stranger->n; i++) {
-		struct step again = *step;
-
-		again.line = &stranger->lines[i].line;
-		again.place = stranger->lines[i].place;
-		result = follow(&again);
+		snprintf(n, sizeof(n), "%lld", (long long)report.n);
+		fact_key(report.key,
+			(const char *[]){fact_name(FACT_ACCEPTED), hop->queue_id, since, n}, 4);
+		if (fact_writer_add(work->tracker->writer, &report, work->err) < 0)
+			return -1;
 	}
-	free_stranger(stranger);
-	return result;
+	return 0;
 }
 
-/* The message with the id carries the email of the parent too. 1; 0 when it
- * carries another one, -1. */
-static int connect(struct step *step, struct span id, const struct hop *parent,
-	enum hop_how how, int64_t n)
+/* The tracked message of the id at the time of the line: 1, 0, -1; the
+ * tracker's. */
+static int find_tracked(struct work *work, struct span id, struct lookup **lookup_r)
 {
-	struct tracker *tracker = step->tracker;
-	struct stranger *stranger;
-	struct known *known;
+	struct lookup *lookup = find_lookup(work->tracker, id);
+
+	if ((lookup == NULL || !is_fresh(lookup, work->place.time_us)) &&
+		look_up(work, id, &lookup) < 0)
+		return -1;
+	*lookup_r = lookup;
+	if (!lookup->found || !lookup->hop.is_new)
+		return lookup->found;
+	lookup->hop.is_new = false;
+	return report_accepted(work, &lookup->hop) < 0 ? -1 : 1;
+}
+
+static int read_line(struct work *work);
+
+/* The message with the id is tracked from now on, as one that carries the email
+ * of the parent; what was kept of it is read. 1; 0 when it carries another one,
+ * -1. */
+static int track(
+	struct work *work, struct span id, const struct hop *parent, enum hop_how how, int64_t n)
+{
+	struct tracker *tracker = work->tracker;
+	struct untracked *untracked;
+	struct lookup *lookup;
 	struct hop child;
-	int found;
+	int found, result;
 
 	if (span_is(id, parent->queue_id))
 		return 0;
-	found = find_hop(step, id, &known);
+	found = find_tracked(work, id, &lookup);
 	if (found < 0)
 		return -1;
-	if (found == 1 && (known->hop.email != parent->email ||
-				  known->hop.how == HOP_MILTER))
+	if (found == 1 && (lookup->hop.email != parent->email || lookup->hop.how == HOP_MILTER))
 		return 0;
-	stranger = take(tracker, id);
+	untracked = untracked_take(tracker, id);
 	child = (struct hop){
-		.queue_id = known->id,
+		.queue_id = lookup->id,
 		.email = parent->email,
-		.since_us = found      ? known->hop.since_us
-			    : stranger ? stranger->first_us
-				       : step->place.time_us,
+		.since_us = found       ? lookup->hop.since_us
+			    : untracked ? untracked->first_us
+					: work->place.time_us,
 		.parent = parent->queue_id,
 		.how = how,
 		.n = n,
 	};
-	known->time_us = INT64_MIN;
-	tracker->connected++;
-	if (store_hop_add(tracker->db, &child, step->err) < 0) {
-		free_stranger(stranger);
-		return -1;
+	lookup->time_us = INT64_MIN;
+	result = fact_writer_add_message(tracker->writer, &child, work->err);
+	for (size_t i = 0; untracked && result == 0 && i < untracked->n; i++) {
+		struct work again = *work;
+
+		again.line = &untracked->lines[i].line;
+		again.place = untracked->lines[i].place;
+		result = read_line(&again);
 	}
-	return follow_kept(step, stranger) < 0 ? -1 : 1;
+	untracked_free(untracked);
+	return result < 0 ? -1 : 1;
 }
 
-/* When the attempt began that the line tells of, or a little earlier, since the
- * reader may have been behind; 0 when it does not say. */
-static int64_t attempt_begin(const struct step *step)
+/*
+ * What is said of a tracked message.
+ */
+
+/* When the attempt began that the line tells of: it says how long connecting
+ * and sending took. */
+static int64_t attempt_begin(const struct work *work)
 {
-	enum { SLACK_S = 60, LONGEST_S = 1000000 };
-	_cleanup_free_ char *delays = text_of(step->line->delays);
+	enum { LONGEST_S = 1000000 };
+	_cleanup_free_ char *delays = text_of(work->line->delays);
 	double connecting, sending;
 
-	if (delays == NULL ||
-		sscanf(delays, "%*[^/]/%*[^/]/%lf/%lf", &connecting, &sending) !=
-			2 ||
+	if (delays == NULL || sscanf(delays, "%*[^/]/%*[^/]/%lf/%lf", &connecting, &sending) != 2 ||
 		!(connecting + sending >= 0 && connecting + sending < LONGEST_S))
-		return 0;
-	return step->place.time_us -
-	       (int64_t)((SLACK_S + connecting + sending) * 1e6);
+		return work->place.time_us;
+	return work->place.time_us - (int64_t)((connecting + sending) * 1e6);
 }
 
-/* Whether the answer to an attempt says that the message came back into this
- * queue: 1, 0, -1. It is then followed there. A filter that says nothing gives
- * it back while it has it: others may send it with its Message-ID, too. */
-static int was_handed_on(struct step *step, struct known *known, int64_t n)
+/* The untracked messages that the delivery led to, as far as their lines were
+ * read; others follow by follow_message_id(). How many, -1. */
+static int find_children(struct work *work, int64_t email, const struct delivery *leaf,
+	const char *children_r[static CHILDREN_MAX])
 {
-	const struct log_line *line = step->line;
-	const struct hop *hop = &known->hop;
+	struct tracker *tracker = work->tracker;
+	int64_t emails[HOP_EMAILS_MAX];
+	const char *message_id;
+	int n = 0, sharers = 0;
+
+	if (tracker->oldest == NULL || (leaf->child == NULL && tracker->ours == 0))
+		return 0;
+	if (fact_writer_message_id(tracker->writer, email, &message_id, work->err) < 0)
+		return -1;
+	if (leaf->child) {
+		const struct untracked *named = *find_slot(
+			tracker, (struct span){leaf->child, strlen(leaf->child)});
+
+		if (named && named->message_id && str_eq(named->message_id, message_id))
+			children_r[n++] = named->id;
+	}
+	for (const struct untracked *one = tracker->newest;
+		one && tracker->ours && n < CHILDREN_MAX; one = one->older) {
+		if (!one->is_ours || !str_eq(one->message_id, message_id) ||
+			(leaf->child && str_eq(one->id, leaf->child)) ||
+			!delivery_may_lead_to(leaf, one->id, one->first_us))
+			continue;
+		if (sharers == 0)
+			sharers = store_hop_emails(tracker->db, message_id, work->place.time_us,
+				work->place.ahead_us, emails, work->err);
+		if (sharers < 0)
+			return -1;
+		/* It may be another one's: see follow_message_id(). */
+		if (sharers > 1)
+			break;
+		children_r[n++] = one->id;
+	}
+	return n;
+}
+
+/* A recipient is known by the address that aliases made something else of. */
+static int find_recipient(
+	struct work *work, const struct hop *hop, const char *to, const char *orig_to, int64_t *n_r)
+{
+	struct fact_writer *writer = work->tracker->writer;
+	int found = 0;
+
+	*n_r = hop->n;
+	if (hop->n >= 0)
+		return 0;
+	if (orig_to)
+		found = fact_writer_find(writer, hop->email, orig_to, n_r, work->err);
+	if (found == 0)
+		found = fact_writer_find(writer, hop->email, to, n_r, work->err);
+	return found < 0 ? -1 : 0;
+}
+
+/* The message was taken, or handed on within this host: then it is followed. */
+static int on_sent(struct work *work, const struct hop *hop, struct fact_delivery *delivery,
+	struct fact_report *report)
+{
 	bool forwarded;
-	struct span id = log_queued_as(line->text, &forwarded);
-	struct known *child;
-	int result;
+	struct span id = log_queued_as(work->line->text, &forwarded);
+	_cleanup_free_ char *child = text_of(id);
+	const char *children[CHILDREN_MAX];
+	_cleanup_strv_ struct strv ids = STRV_INIT;
+	struct delivery leaf = {.state = FATE_DELIVERED};
+	enum hop_how how = HOP_MESSAGE_ID;
+	int64_t of_recipient = hop->n;
+	int n = 0;
 
-	if (id.data && forwarded)
-		return connect(step, id, hop, HOP_FORWARDED, n);
-	if (id.data && *find_slot(step->tracker, id))
-		return connect(step, id, hop, HOP_QUEUED_AS, hop->n);
-	if (id.data == NULL && line->agent == LOG_AGENT_MAILBOX)
-		return 0;
-	result = is_alone(step, known);
-	if (result != 0)
-		return result < 0 ? -1 : 0;
-	if (id.data == NULL)
-		return store_hop_is_filtered(
-			step->tracker->db, hop, attempt_begin(step), step->err);
-	/* Or it is the queue of the next host. */
-	result = find_hop(step, id, &child);
-	if (result == 1 && child->hop.email != hop->email)
-		result = 0;
-	return result == 1 ? connect(step, id, hop, HOP_QUEUED_AS, hop->n)
-			   : result;
+	if (work->line->agent == LOG_AGENT_MAILBOX && id.data && forwarded) {
+		delivery->via = VIA_ALIAS;
+		how = HOP_FORWARDED;
+		if (find_recipient(work, hop, report->address, delivery->orig_to, &of_recipient) <
+			0)
+			return -1;
+		strv_add(&ids, child);
+	} else {
+		delivery->via = hops_via(work->tracker->hops, work->line->agent, report->relay);
+	}
+	if (delivery->via != VIA_FINAL && (how == HOP_FORWARDED || !forwarded))
+		delivery->child = child;
+	report->fact = delivery->via == VIA_FINAL || delivery->via == VIA_LOCAL ? FACT_DELIVERED
+										: FACT_HANDED_ON;
+	/* What a filter has given back is the filter's to follow. */
+	if (delivery->via == VIA_FILTER ||
+		(delivery->via == VIA_LOCAL &&
+			(child || (hop->how != HOP_QUEUED_AS && hop->how != HOP_MESSAGE_ID)))) {
+		leaf.via = delivery->via;
+		leaf.child = (char *)delivery->child;
+		leaf.since_us = hop->since_us;
+		leaf.began_us = delivery->began_us;
+		leaf.changed_us = report->occurred_us;
+		n = find_children(work, hop->email, &leaf, children);
+		if (n < 0)
+			return -1;
+		for (int i = 0; i < n; i++)
+			strv_add(&ids, children[i]);
+		delivery->has_child = n > 0;
+	}
+	if (fact_writer_deliver(work->tracker->writer, delivery, report, work->err) < 0)
+		return -1;
+	for (size_t i = 0; i < ids.n; i++) {
+		struct span name = {ids.items[i], strlen(ids.items[i])};
+
+		if (track(work, name, hop,
+			    how == HOP_MESSAGE_ID && child && str_eq(ids.items[i], child)
+				    ? HOP_QUEUED_AS
+				    : how,
+			    of_recipient) < 0)
+			return -1;
+	}
+	return 0;
 }
 
-static int read_fact(
-	struct step *step, struct known *known, int64_t n, enum fact *fact_r)
+static int on_delivery(struct work *work, const struct hop *hop)
 {
-	int handed_on;
-
-	switch (step->line->status) {
-	case LOG_DEFERRED:
-		*fact_r = FACT_DEFERRED;
-		return 0;
-	case LOG_BOUNCED:
-		*fact_r = FACT_BOUNCED;
-		return 0;
-	default:
-		break;
-	}
-	if (step->line->agent == LOG_AGENT_DISCARD) {
-		*fact_r = FACT_DISCARDED;
-		return 0;
-	}
-	handed_on = was_handed_on(step, known, n);
-	*fact_r = handed_on == 1 ? FACT_HANDED_ON : FACT_DELIVERED;
-	return handed_on < 0 ? -1 : 0;
-}
-
-static int store_delivery(struct step *step, struct known *known, int64_t n,
-	const char *to, const char *orig_to)
-{
-	const struct log_line *line = step->line;
+	const struct log_line *line = work->line;
+	_cleanup_free_ char *to = text_of(line->to);
+	_cleanup_free_ char *orig_to = text_of(line->orig_to);
 	_cleanup_free_ char *relay = text_of(line->relay);
 	_cleanup_free_ char *delays = text_of(line->delays);
 	_cleanup_free_ char *dsn = text_of(line->dsn);
 	_cleanup_free_ char *text = text_of(line->text);
-	struct fact_report fresh = {
-		.email = known->hop.email,
-		.n = n,
+	struct fact_delivery delivery = {
+		.message = hop, .orig_to = orig_to, .began_us = attempt_begin(work)};
+	struct fact_report report = {
+		.email = hop->email,
+		.occurred_us = work->place.time_us,
+		.now_us = work->now_us,
 		.address = to,
-		.relay = str_eq(relay, "none") ? NULL : relay,
+		.relay = relay && str_eq(relay, "none") ? NULL : relay,
 		.dsn = dsn,
 		.text = text,
+		.source = "log",
 	};
 	char since[24], status[24];
 
-	if (read_fact(step, known, n, &fresh.fact) < 0)
-		return -1;
-	snprintf(since, sizeof(since), "%lld", (long long)known->hop.since_us);
-	snprintf(status, sizeof(status), "%d", (int)line->status);
-	fact_key(fresh.key,
-		(const char *[]){"delivery", known->id, since, to, orig_to,
-			status, dsn, delays, text},
-		9);
-	return report(step, &fresh);
-}
-
-/* A recipient is known by the address that aliases made something else of. */
-static int on_delivery(struct step *step, struct known *known)
-{
-	struct fact_writer *writer = step->tracker->writer;
-	const struct log_line *line = step->line;
-	_cleanup_free_ char *to = text_of(line->to);
-	_cleanup_free_ char *orig_to = text_of(line->orig_to);
-	int64_t email = known->hop.email, n = known->hop.n;
-	int found = 1;
-
 	if (line->status == LOG_PROBED)
 		return 0;
-	if (n < 0 && orig_to)
-		found = fact_writer_find(writer, email, orig_to, &n, step->err);
-	if (n < 0 && found >= 0)
-		found = fact_writer_find(writer, email, to, &n, step->err);
-	if (found == 0)
-		keep_line(step);
-	return found == 1 ? store_delivery(step, known, n, to, orig_to) : found;
+	snprintf(since, sizeof(since), "%lld", (long long)hop->since_us);
+	snprintf(status, sizeof(status), "%d", (int)line->status);
+	fact_key(report.key,
+		(const char *[]){
+			"delivery", hop->queue_id, since, to, orig_to, status, dsn, delays, text},
+		9);
+	if (line->status == LOG_SENT && line->agent != LOG_AGENT_DISCARD)
+		return on_sent(work, hop, &delivery, &report);
+	report.fact = line->status == LOG_DEFERRED  ? FACT_DEFERRED
+		      : line->status == LOG_BOUNCED ? FACT_BOUNCED
+						    : FACT_DISCARDED;
+	return fact_writer_deliver(work->tracker->writer, &delivery, &report, work->err);
 }
 
-/* Something is still awaited of it from the message. */
-static bool concerns_awaited(const struct hop *hop, const struct recipient *one)
+/* All that the message still had to deliver came to the same end. */
+static int on_end(struct work *work, struct hop *hop, enum fact fact)
 {
-	return fate_is_open(one->fate) && concerns_open(hop, one);
+	const struct fact_report report = {.email = hop->email,
+		.fact = fact,
+		.occurred_us = work->place.time_us,
+		.now_us = work->now_us,
+		.source = "log"};
+
+	hop->has_end = true;
+	return fact_writer_end(work->tracker->writer, hop, &report, work->err);
 }
 
-static int on_removed(struct step *step, struct hop *hop)
+static int on_removed(struct work *work, struct hop *hop)
 {
-	struct db *db = step->tracker->db;
-	int result;
-
 	if (hop->closed_us)
 		return 0;
-	if (store_hop_close(db, hop, step->place.time_us, step->err) < 0)
+	if (work->line->by_admin && on_end(work, hop, FACT_REMOVED) < 0)
 		return -1;
-	hop->closed_us = step->place.time_us;
-	if (step->line->by_admin)
-		return report_each(step, hop, concerns_open, FACT_REMOVED);
-	/* A filter by pipe took it, and what came out of that was for others:
-	 * then the filter was the last hop that we see. */
-	result = has_any(step, hop, concerns_handed_on);
-	if (result == 1)
-		result = store_hop_is_last(db, hop, step->err);
-	if (result == 1)
-		result = report_each(
-			step, hop, concerns_handed_on, FACT_DELIVERED);
-	if (result >= 0)
-		result = has_any(step, hop, concerns_awaited);
-	if (result <= 0)
-		return result;
-	step->tracker->counts.open++;
-	return store_gap_add(db, "log", "no_status", hop->since_us,
-		step->place.time_us, step->err);
+	hop->closed_us = work->place.time_us;
+	return fact_writer_close(
+		work->tracker->writer, hop, work->place.time_us, hop->has_end, work->err);
 }
 
-/* The queue manager begins with a message of which nothing is known: its
- * Message-ID may say that it comes from one of ours. */
-static int on_stranger_active(struct step *step)
+static int on_tracked(struct work *work, struct lookup *lookup)
 {
-	struct stranger *stranger = *find_slot(step->tracker, step->line->id);
-	struct hop parent;
-	int found;
+	struct untracked *untracked;
 
-	if (stranger == NULL)
-		return 0;
-	stranger->foreign = true;
-	if (stranger->message_id == NULL)
-		return 0;
-	found = store_hop_of_message_id(step->tracker->db, stranger->message_id,
-		step->place.time_us, &parent, step->err);
-	if (found != 1)
-		return found;
-	found = connect(step, step->line->id, &parent, HOP_MESSAGE_ID, parent.n);
-	hop_clear(&parent);
-	return found < 0 ? -1 : 0;
-}
-
-static int on_pickup(struct step *step)
-{
-	struct known *before;
-	int result = find_hop(step, step->line->other, &before);
-
-	if (result != 1)
-		return result;
-	result = connect(
-		step, step->line->id, &before->hop, HOP_ORIG_ID, before->hop.n);
-	if (result < 0 || before->hop.closed_us)
-		return result < 0 ? -1 : 0;
-	before->hop.closed_us = step->place.time_us;
-	return store_hop_close(step->tracker->db, &before->hop,
-		step->place.time_us, step->err);
-}
-
-static void on_message_id(struct step *step)
-{
-	struct stranger *stranger = keep(step);
-
-	free(stranger->message_id);
-	stranger->message_id = text_of(step->line->text);
-	stranger->bytes += step->line->text.len;
-	step->tracker->bytes += step->line->text.len;
-}
-
-static int on_ours(struct step *step, struct known *known)
-{
-	struct stranger *stranger;
-
-	switch (step->line->kind) {
+	switch (work->line->kind) {
 	case LOG_DELIVERY:
-		return on_delivery(step, known);
+		return on_delivery(work, &lookup->hop);
 	case LOG_EXPIRED:
-		return report_each(
-			step, &known->hop, concerns_open, FACT_EXPIRED);
+		return on_end(work, &lookup->hop, FACT_EXPIRED);
 	case LOG_DISCARDED:
-		return report_each(
-			step, &known->hop, concerns_open, FACT_DISCARDED);
+		return on_end(work, &lookup->hop, FACT_DISCARDED);
 	case LOG_REMOVED:
-		return on_removed(step, &known->hop);
+		return on_removed(work, &lookup->hop);
 	default:
 		/* Its Message-ID is not wanted any more. */
-		stranger = *find_slot(step->tracker, step->line->id);
-		if (stranger && stranger->n == 0)
-			free_stranger(take(step->tracker, step->line->id));
+		untracked = *find_slot(work->tracker, work->line->id);
+		if (untracked && untracked->n == 0)
+			untracked_free(untracked_take(work->tracker, work->line->id));
 		return 0;
 	}
 }
 
-/* Whether the message is that of the email. Whoever has seen the ticket in the
- * queue may send another one to it, but does not know the Message-ID. A rule that
- * discards a message may do so before cleanup has told that: then it counts, and
- * where it was another's, what is told of the recipients stays wrong. */
-static bool is_its_message(
-	const struct step *step, const struct email_ticket *email)
+/* The content of a message of before goes on under another id. */
+static int on_new_id(struct work *work)
 {
-	const struct stranger *stranger = *find_slot(
-		step->tracker, step->line->id);
+	struct lookup *before;
+	int result = find_tracked(work, work->line->other, &before);
 
-	if (stranger == NULL || stranger->message_id == NULL)
-		return step->line->kind == LOG_DISCARDED;
-	return str_eq(stranger->message_id, email->message_id);
+	if (result != 1)
+		return result;
+	result = track(work, work->line->id, &before->hop, HOP_ORIG_ID, before->hop.n);
+	if (result < 0 || before->hop.closed_us)
+		return result < 0 ? -1 : 0;
+	before->hop.closed_us = work->place.time_us;
+	return fact_writer_close(
+		work->tracker->writer, &before->hop, work->place.time_us, true, work->err);
 }
 
-/* A rule of Postfix or another milter stopped an email before the milter was
- * asked about it: its recipients are told so. It stays staged, since nothing
- * was decided: should its message come all the same, or again, it is sent. */
-static int report_stopped(
-	struct step *step, const struct email_ticket *email, enum fact fact)
+/*
+ * A message that stands under its ticket, because the milter was not asked.
+ */
+
+/* Whether the message is that of the email: 1, 0, -1. Whoever has seen the
+ * ticket in the queue may send another one to it, but does not know the
+ * Message-ID. A rule that discards a message may do so before cleanup has told
+ * that: then it counts, and where it was another's, what is told of the
+ * recipients stays wrong. */
+static int is_its_message(const struct work *work, const struct email_ticket *email)
 {
-	const struct log_line *line = step->line;
+	const struct untracked *untracked = *find_slot(work->tracker, work->line->id);
+	_cleanup_free_ char *ticket = NULL, *id = NULL;
+
+	if (untracked && untracked->message_id)
+		return str_eq(untracked->message_id, email->message_id);
+	if (work->line->kind == LOG_DISCARDED)
+		return 1;
+	id = text_of(work->line->id);
+	return store_ticket_message_find(
+		work->tracker->db, id, work->place.time_us, &ticket, work->err);
+}
+
+/* An email came to an end before the milter was asked about it: its recipients
+ * are told so. It stays staged, since nothing was decided: should its message
+ * come all the same, or again, it is sent. */
+static int report_stopped(struct work *work, const struct email_ticket *email, enum fact fact)
+{
+	const struct log_line *line = work->line;
 	const struct recipients *all;
 	_cleanup_free_ char *id = text_of(line->id);
+	_cleanup_free_ char *relay = text_of(line->relay);
 	_cleanup_free_ char *dsn = text_of(line->dsn);
-	_cleanup_free_ char *text = text_of(line->text);
+	_cleanup_free_ char *text =
+		line->kind == LOG_EXPIRED
+			? mem_strdup(
+				  "expired, returned to sender: Postfix did not ask "
+				  "postern-milter about the message")
+			: text_of(line->text);
 	/* Behind this the line names the ticket. */
-	char *end = fact == FACT_DISCARDED && text ? strstr(text, "; from=<")
-						   : NULL;
-	int result = fact_writer_recipients(
-		step->tracker->writer, email->seq, &all, step->err);
+	char *end = line->kind == LOG_DISCARDED && text ? strstr(text, "; from=<") : NULL;
+	int result = fact_writer_recipients(work->tracker->writer, email->seq, &all, work->err);
 
 	if (end)
 		*end = '\0';
+	if (line->kind == LOG_DISCARDED && line->other.data) {
+		_cleanup_free_ char *to = text_of(line->other);
+		char *told = mem_printf(FATE_REDIRECTED "%s by %s: %s", to,
+			str_starts(text, "body ") ? "body_checks" : "header_checks", text);
+
+		free(text);
+		text = told;
+	}
 	for (size_t i = 0; result == 0 && i < all->n; i++) {
-		struct fact_report fresh = {
+		struct fact_report report = {
 			.email = email->seq,
 			.n = all->items[i].n,
 			.fact = fact,
+			.occurred_us = work->place.time_us,
+			.now_us = work->now_us,
+			.relay = relay && str_eq(relay, "none") ? NULL : relay,
 			.dsn = dsn,
 			.text = text,
+			.source = "log",
 		};
 		char n[24];
 
-		snprintf(n, sizeof(n), "%lld", (long long)fresh.n);
-		fact_key(fresh.key,
-			(const char *[]){
-				"stopped", fact_name(fact), id, n, dsn, text},
+		snprintf(n, sizeof(n), "%lld", (long long)report.n);
+		fact_key(report.key, (const char *[]){"stopped", fact_name(fact), id, n, dsn, text},
 			6);
-		result = report(step, &fresh);
+		if (fact_writer_add(work->tracker->writer, &report, work->err) < 0)
+			result = -1;
 	}
 	return result;
 }
 
-/* A line that names a ticket: 1 when it says that its email was stopped. */
-static int on_ticket(struct step *step, const char *ticket)
+/* What a line says of an email whose message stands under its ticket:
+ *
+ *	deferred    it waits, for `postern held release --waiting`
+ *	bounced     a rule of Postfix refused it
+ *	discarded   a rule of Postfix dropped it
+ *	sent        it left as it was: nobody asked the milter
+ *	expired     nobody asked it for as long as a message may wait
+ *
+ * That cleanup has the message, and so the ticket was used, is known here. */
+static int on_ticket(struct work *work, const char *ticket)
 {
-	const struct log_line *line = step->line;
+	const struct log_line *line = work->line;
+	_cleanup_free_ char *id = text_of(line->id);
 	struct email_ticket email;
-	int found, result = 0;
+	int found, result;
+	enum fact fact = FACT_BOUNCED;
+	bool left = line->kind == LOG_DELIVERY && line->status == LOG_SENT &&
+		    line->agent != LOG_AGENT_DISCARD;
 
-	if (line->kind == LOG_DELIVERY && line->status != LOG_BOUNCED)
+	if (line->kind == LOG_DELIVERY && line->status == LOG_PROBED)
 		return 0;
-	found = store_email_ticket(step->tracker->db, ticket, &email, step->err);
+	found = store_email_ticket(work->tracker->db, ticket, &email, work->err);
 	if (found != 1)
 		return found;
-	if (!email.superseded && email.state == EMAIL_STAGED &&
-		is_its_message(step, &email)) {
-		result = report_stopped(step, &email,
-			line->kind == LOG_DISCARDED ? FACT_DISCARDED
-						    : FACT_BOUNCED);
-		result = result < 0 ? -1 : 1;
-	}
+	result = !email.superseded && email.state == EMAIL_STAGED ? is_its_message(work, &email)
+								  : 0;
+	if (result == 1 && line->kind != LOG_DISCARDED &&
+		store_ticket_message_add(
+			work->tracker->db, id, work->place.time_us, email.seq, work->err) < 0)
+		result = -1;
+	if (line->kind == LOG_EXPIRED)
+		fact = FACT_EXPIRED;
+	else if (line->kind == LOG_DISCARDED || line->status == LOG_SENT)
+		fact = FACT_DISCARDED;
+	if (result == 1 && line->kind == LOG_DELIVERY && line->status == LOG_DEFERRED)
+		result = 0;
+	if (result == 1 && report_stopped(work, &email, fact) < 0)
+		result = -1;
+	if (result == 1 && (left || line->kind == LOG_EXPIRED))
+		result = store_ticket_message_end(
+				 work->tracker->db, id, work->place.time_us, left, work->err) < 0
+				 ? -1
+				 : 1;
+	work->tracker->counts.left += result == 1 && left;
 	store_email_ticket_clear(&email);
 	return result;
 }
 
-/* The ticket that the line names as its recipient, if it is one. */
-static bool names_ticket(
-	const struct log_line *line, char ticket_r[static SECRET_TICKET_SIZE])
+/* The ticket that the line names as its recipient, or that stands for the
+ * message, where all of it expired: 1, 0, -1. */
+static int find_ticket(struct work *work, char ticket_r[static SECRET_TICKET_SIZE])
 {
-	_cleanup_free_ char *to = NULL;
-
-	/* Its @ takes the place of the NUL that SECRET_TICKET_SIZE has. */
-	if (line->to.len != SECRET_TICKET_SIZE + strlen(TICKET_DOMAIN))
-		return false;
-	to = text_of(line->to);
-	return ticket_read(to, ticket_r) == TICKET_READ;
-}
-
-/* About a message in the queue. */
-static int on_message(struct step *step)
-{
-	enum log_kind kind = step->line->kind;
-	struct stranger *stranger = *find_slot(step->tracker, step->line->id);
-	char ticket[SECRET_TICKET_SIZE];
-	struct known *known;
+	const struct log_line *line = work->line;
+	_cleanup_free_ char *text = NULL;
 	int found;
 
-	if (names_ticket(step->line, ticket)) {
-		found = on_ticket(step, ticket);
-		if (found != 0)
-			return found < 0 ? -1 : 0;
-	}
+	if (line->kind == LOG_EXPIRED) {
+		_cleanup_free_ char *id = text_of(line->id);
 
-	if (stranger && stranger->foreign && kind != LOG_ACTIVE) {
-		keep_line(step);
+		found = store_ticket_message_find(
+			work->tracker->db, id, work->place.time_us, &text, work->err);
+		if (found == 1)
+			snprintf(ticket_r, SECRET_TICKET_SIZE, "%s", text);
+		return found;
+	}
+	/* Its @ takes the place of the NUL that SECRET_TICKET_SIZE has. */
+	if (line->to.len != SECRET_TICKET_SIZE + strlen(TICKET_DOMAIN))
+		return 0;
+	text = text_of(line->to);
+	return ticket_read(text, ticket_r) == TICKET_READ;
+}
+
+/*
+ * What is said of others.
+ */
+
+/* The Message-ID of an untracked message is known, and that the milter has not
+ * recorded it: whether it is of an email, and came from it.
+ *
+ * Who sends chooses the Message-ID, and may choose that of another company's
+ * email: of several emails only one that was given the queue id counts. By the
+ * time alone one would be told what became of another. */
+static int follow_message_id(struct work *work, struct untracked *untracked)
+{
+	struct tracker *tracker = work->tracker;
+	int64_t emails[HOP_EMAILS_MAX];
+	int n = store_hop_emails(tracker->db, untracked->message_id, work->place.time_us,
+		work->place.ahead_us, emails, work->err);
+
+	if (n < 0)
+		return -1;
+	if (n == 0) {
+		untracked->is_foreign = true;
+		free_lines(untracked);
 		return 0;
 	}
-	found = find_hop(step, step->line->id, &known);
-	if (found < 0)
-		return -1;
-	if (found == 1)
-		return on_ours(step, known);
-	if (kind == LOG_ACTIVE)
-		return on_stranger_active(step);
-	/* cleanup discards before the milter has its say. */
-	keep_line(step)->foreign = kind != LOG_DISCARDED;
+	tracker->ours += !untracked->is_ours;
+	untracked->is_ours = true;
+	for (int i = 0; i < n; i++) {
+		struct hop parent = {.email = emails[i], .queue_id = (char *)""};
+		int leads = fact_writer_leads_to(
+			tracker->writer, emails[i], untracked->id, untracked->first_us, work->err);
+
+		if (leads == 2 || (leads == 1 && n == 1))
+			leads = track(
+				work, work->line->id, &parent, HOP_MESSAGE_ID, EVENT_ANY_RECIPIENT);
+		else if (leads > 0)
+			leads = 0;
+		if (leads != 0)
+			return leads < 0 ? -1 : 0;
+	}
 	return 0;
 }
 
-static int follow(struct step *step)
+static int on_message_id(struct work *work)
 {
-	switch (step->line->kind) {
-	case LOG_MESSAGE_ID:
-		on_message_id(step);
+	struct untracked *untracked = untracked_get(work);
+
+	free(untracked->message_id);
+	untracked->message_id = text_of(work->line->text);
+	untracked->bytes += work->line->text.len;
+	work->tracker->bytes += work->line->text.len;
+	return untracked->is_recorded ? follow_message_id(work, untracked) : 0;
+}
+
+/* The milter has recorded a message before the queue manager begins with it, so
+ * one that is not found from then on is none of those. But cleanup discards
+ * before the milter has its say. */
+static int on_untracked(struct work *work)
+{
+	struct untracked *untracked = untracked_get(work);
+	bool is_news = !untracked->is_recorded;
+
+	if (untracked->is_foreign)
 		return 0;
+	if (work->line->kind != LOG_ACTIVE)
+		keep_line(work, untracked);
+	if (work->line->kind == LOG_DISCARDED)
+		return 0;
+	untracked->is_recorded = true;
+	return is_news && untracked->message_id ? follow_message_id(work, untracked) : 0;
+}
+
+static int on_message(struct work *work)
+{
+	const struct untracked *untracked = *find_slot(work->tracker, work->line->id);
+	char ticket[SECRET_TICKET_SIZE];
+	struct lookup *lookup;
+	int found = find_ticket(work, ticket);
+
+	if (found == 1)
+		found = on_ticket(work, ticket);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	/* An id may come again. */
+	if (untracked && untracked->is_recorded && work->line->kind != LOG_ACTIVE)
+		return on_untracked(work);
+	found = find_tracked(work, work->line->id, &lookup);
+	if (found < 0)
+		return -1;
+	return found ? on_tracked(work, lookup) : on_untracked(work);
+}
+
+static int read_line(struct work *work)
+{
+	switch (work->line->kind) {
+	case LOG_MESSAGE_ID:
+		return on_message_id(work);
 	case LOG_PICKUP:
-		return on_pickup(step);
+		return on_new_id(work);
 	case LOG_ACTIVE:
 	case LOG_DELIVERY:
 	case LOG_EXPIRED:
 	case LOG_REMOVED:
 	case LOG_DISCARDED:
-		return on_message(step);
+		return on_message(work);
 	default:
 		return 0;
 	}
@@ -880,10 +960,10 @@ static int follow(struct step *step)
 int tracker_line(struct tracker *tracker, const struct log_line *line,
 	const struct line_place *place, int64_t now_us, struct err *err)
 {
-	struct step step = {tracker, line, *place, now_us, err};
+	struct work work = {tracker, line, *place, now_us, err};
 
 	tracker->counts.lines++;
 	if (line->kind == LOG_BAD)
 		tracker->counts.bad++;
-	return follow(&step);
+	return read_line(&work);
 }

@@ -6,7 +6,7 @@
  * because it came from such a message: by an alias (forwarded as), a content
  * filter (queued as, or the same Message-ID) or a requeue (orig_id). Lines of
  * other messages are kept for a while, for the line that connects them may come
- * later. So are lines about an address that no recipient has.
+ * later.
  *
  * Reading lines again changes nothing: go on wherever no line is missed, and at
  * the latest at tracker_oldest().
@@ -18,11 +18,12 @@
 
 #include "core/db/db.h"
 #include "core/store/store_fate.h"
+#include "events/hops.h"
 #include "events/log_parse.h"
 
 struct tracker;
 
-struct tracker *tracker_new(struct db *db);
+struct tracker *tracker_new(struct db *db, const struct hops *hops);
 void tracker_free(struct tracker *tracker);
 DEFINE_CLEANUP(tracker, tracker_free)
 /* Forgets what it keeps, and what it has counted since tracker_kept(): when a
@@ -33,9 +34,10 @@ void tracker_kept(struct tracker *tracker);
 
 /* Where a line stands. */
 struct line_place {
-	uint64_t number; /* how many lines came before it in this run */
-	int64_t time_us; /* when it was written */
-	bool live;       /* just now, whatever that time says */
+	uint64_t number;  /* how many lines came before it in this run */
+	int64_t time_us;  /* when it was written */
+	int64_t ahead_us; /* so much later its message may have been recorded,
+			   * by our clock */
 };
 /* Stores what the line says, in the caller's transaction, which has to be
  * undone when this fails; tracker_settle() ends it. */
@@ -54,7 +56,8 @@ struct tracker_counts {
 	uint64_t bad;          /* that could not be read */
 	uint64_t events;       /* that were new */
 	uint64_t facts[FACTS]; /* the same by kind */
-	uint64_t open; /* messages that left with nothing said of a recipient */
+	uint64_t open;         /* messages that left with nothing said of a recipient */
+	uint64_t left;         /* messages that left without the rules */
 };
 /* Of what was committed. */
 const struct tracker_counts *tracker_counts(const struct tracker *tracker);

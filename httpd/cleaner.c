@@ -34,8 +34,8 @@ struct cleaner {
 
 /* A walk goes on where the last round was, and begins anew when it is over: what
  * waited then may be over too. Content is left by nobody, so it goes on. */
-static int purge(struct cleaner *cleaner, struct db *db, enum purge_kind kind,
-	int64_t now_us, struct err *err)
+static int purge(struct cleaner *cleaner, struct db *db, enum purge_kind kind, int64_t now_us,
+	struct err *err)
 {
 	int64_t keep_ms = atomic_load(&cleaner->keep_ms[kind]);
 	struct purge *purge = &cleaner->purges[kind];
@@ -60,8 +60,7 @@ static int clean_run(struct db *db, void *arg, struct err *err)
 	int more = store_clean(db, now_us, CLEANER_ROWS, err);
 
 	for (int kind = 0; more >= 0 && kind < PURGE_KINDS; kind++) {
-		int result = purge(
-			cleaner, db, (enum purge_kind)kind, now_us, err);
+		int result = purge(cleaner, db, (enum purge_kind)kind, now_us, err);
 
 		more = result < 0 ? -1 : more | result;
 	}
@@ -75,9 +74,8 @@ static void tell_purged(struct cleaner *cleaner)
 	if (purges[PURGE_EMAILS].removed + purges[PURGE_CONTENT].removed +
 			purges[PURGE_EVENTS].removed >
 		0)
-		log_info(cleaner->log, "purged", "emails",
-			LOG_INT(purges[PURGE_EMAILS].removed), "contents",
-			LOG_INT(purges[PURGE_CONTENT].removed), "events",
+		log_info(cleaner->log, "purged", "emails", LOG_INT(purges[PURGE_EMAILS].removed),
+			"contents", LOG_INT(purges[PURGE_CONTENT].removed), "events",
 			LOG_INT(purges[PURGE_EVENTS].removed));
 	for (int kind = 0; kind < PURGE_KINDS; kind++)
 		purges[kind].removed = 0;
@@ -98,8 +96,7 @@ static void on_clean_done(void *arg, int result, const struct err *err)
 	atomic_store(&cleaner->busy, false);
 }
 
-struct cleaner *cleaner_new(
-	struct committer *committer, const struct clock *clock, struct log *log)
+struct cleaner *cleaner_new(struct committer *committer, const struct clock *clock, struct log *log)
 {
 	struct cleaner *cleaner = mem_new(struct cleaner);
 
@@ -121,8 +118,7 @@ void cleaner_free(struct cleaner *cleaner)
 void cleaner_set(struct cleaner *cleaner, const struct conf *conf)
 {
 	atomic_store(&cleaner->keep_ms[PURGE_EMAILS], conf->retention.emails_ms);
-	atomic_store(
-		&cleaner->keep_ms[PURGE_CONTENT], conf->retention.content_ms);
+	atomic_store(&cleaner->keep_ms[PURGE_CONTENT], conf->retention.content_ms);
 	atomic_store(&cleaner->keep_ms[PURGE_EVENTS], conf->retention.events_ms);
 	cleaner->next_us = 0;
 }

@@ -28,8 +28,8 @@ struct cleaner;
 
 /* clock says what is old. All that is given stays the caller's; the committer
  * must be gone before the cleaner is freed. */
-struct cleaner *cleaner_new(struct committer *committer,
-	const struct clock *clock, struct log *log);
+struct cleaner *cleaner_new(
+	struct committer *committer, const struct clock *clock, struct log *log);
 void cleaner_free(struct cleaner *cleaner);
 
 /* Takes over how long what is kept ([retention]); before, all is. The next

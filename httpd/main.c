@@ -23,8 +23,7 @@
 
 static const struct daemon_about about = {
 	.program = "postern-httpd",
-	.purpose =
-		"Takes emails over HTTP and submits them to the local Postfix.",
+	.purpose = "Takes emails over HTTP and submits them to the local Postfix.",
 	.default_path = CONF_DEFAULT_PATH,
 };
 
@@ -68,8 +67,7 @@ static void serve(struct server *server, struct log *log)
 
 static int run(const char *path, struct conf *conf)
 {
-	struct log *log = log_new("postern-httpd",
-		(enum log_target)conf->log.target,
+	struct log *log = log_new("postern-httpd", (enum log_target)conf->log.target,
 		(enum log_level)conf->log.level);
 	struct server *server;
 	struct err err = ERR_INIT;

@@ -6,11 +6,19 @@
  */
 #include "httpd/routes.h"
 
+#include <errno.h>
+
 #include "core/base/mem.h"
+#include "core/conf/conf.h"
+#include "core/postfix/postfix_run.h"
+#include "core/base/socket.h"
 #include "core/store/store_key.h"
 #include "httpd/form/api_form.h"
+#include "httpd/gate/request.h"
 #include "httpd/json/api_json.h"
+#include "httpd/send/prober.h"
 #include "httpd/transport/reply.h"
+#include "httpd/worker/worker.h"
 
 /* The file goes into the program as it is. */
 __asm__(".pushsection .rodata\n"
@@ -25,21 +33,51 @@ static void get_openapi(struct request *request)
 	reply_printed(request, 200, mem_strdup(routes_openapi));
 }
 
+static void get_livez(struct request *request)
+{
+	reply_text(request, 200, mem_strdup("ok\n"));
+}
+
+/* Whether an email of a client that is sent now goes out: for load balancers,
+ * which are strangers, so nothing is said of why not. What Postfix does with
+ * the mail of others is no reason to send clients elsewhere. */
+static bool is_ready(const struct worker *worker)
+{
+	const struct worker_shared *shared = worker->shared;
+	struct probe_outcome outcome;
+	int milter;
+
+	probe_report_get(shared->probe, &outcome);
+	if (worker->draining || worker->database_watch.gone ||
+		!(probe_is_good(outcome.finding) || outcome.finding == PROBE_UNCHECKED) ||
+		postfix_run_is_over(shared->run))
+		return false;
+	milter = socket_look(worker->conf->milter.socket);
+	return milter == 0 || milter == EACCES;
+}
+
+static void get_readyz(struct request *request)
+{
+	bool ready = is_ready(request->worker);
+
+	if (!ready)
+		reply_field(request, "Retry-After", "5");
+	reply_text(request, ready ? 200 : 503, mem_strdup(ready ? "ready\n" : "not ready\n"));
+}
+
 const struct route routes[] = {
-	{"POST", "/emails", .auth = AUTH_BEARER, .scopes = KEY_SENDING,
-		.idempotent = true, .body = BODY_JSON, .handle = api_email_send},
-	{"GET", "/emails", .auth = AUTH_BEARER, .scopes = KEY_READING,
-		.pooled = true, .handle = api_email_list},
-	{"POST", "/emails/batch", .auth = AUTH_BEARER, .scopes = KEY_SENDING,
-		.idempotent = true, .body = BODY_JSON, .handle = api_batch_send},
-	{"GET", "/emails/{}", .auth = AUTH_BEARER, .scopes = KEY_ALL,
-		.handle = api_email_get},
-	{"GET", "/emails/{}/events", .auth = AUTH_BEARER, .scopes = KEY_READING,
+	{"POST", "/emails", .auth = AUTH_BEARER, .scopes = KEY_SENDING, .idempotent = true,
+		.body = BODY_JSON, .handle = api_email_send},
+	{"GET", "/emails", .auth = AUTH_BEARER, .scopes = KEY_READING, .pooled = true,
+		.handle = api_email_list},
+	{"POST", "/emails/batch", .auth = AUTH_BEARER, .scopes = KEY_SENDING, .idempotent = true,
+		.body = BODY_JSON, .handle = api_batch_send},
+	{"GET", "/emails/{}", .auth = AUTH_BEARER, .scopes = KEY_ALL, .handle = api_email_get},
+	{"GET", "/emails/{}/events", .auth = AUTH_BEARER, .scopes = KEY_READING, .pooled = true,
 		.handle = api_email_events},
-	{"POST", "/domains", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
-		.body = BODY_JSON_SMALL, .handle = api_domain_create,
-		.status = 201},
-	{"GET", "/domains", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+	{"POST", "/domains", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .body = BODY_JSON_SMALL,
+		.handle = api_domain_create, .status = 201},
+	{"GET", "/domains", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .pooled = true,
 		.handle = api_domain_list},
 	{"GET", "/domains/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
 		.handle = api_domain_get},
@@ -47,11 +85,11 @@ const struct route routes[] = {
 		.body = BODY_JSON_SMALL, .handle = api_domain_update},
 	{"DELETE", "/domains/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
 		.handle = api_domain_remove},
-	{"POST", "/domains/{}/verify", .auth = AUTH_BEARER,
-		.scopes = KEY_MANAGING, .handle = api_domain_verify},
-	{"POST", "/api-keys", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
-		.body = BODY_JSON_SMALL, .handle = api_key_create, .status = 201},
-	{"GET", "/api-keys", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+	{"POST", "/domains/{}/verify", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.handle = api_domain_verify},
+	{"POST", "/api-keys", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .body = BODY_JSON_SMALL,
+		.handle = api_key_create, .status = 201},
+	{"GET", "/api-keys", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .pooled = true,
 		.handle = api_key_list},
 	{"PATCH", "/api-keys/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
 		.body = BODY_JSON_SMALL, .handle = api_key_update},
@@ -60,20 +98,20 @@ const struct route routes[] = {
 	{"POST", "/v3/{}/messages", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_SENDING, .names_domain = true, .body = BODY_FORM,
 		.handle = api_form_send},
-	{"POST", "/v3/{}/messages.mime", .dialect = DIALECT_FORM,
-		.auth = AUTH_BASIC, .scopes = KEY_SENDING, .names_domain = true,
-		.body = BODY_FORM, .handle = api_form_send_mime},
-	{"GET", "/v3/{}/events", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
-		.scopes = KEY_READING, .names_domain = true,
-		.handle = api_form_events},
+	{"POST", "/v3/{}/messages.mime", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
+		.scopes = KEY_SENDING, .names_domain = true, .body = BODY_FORM,
+		.handle = api_form_send_mime},
+	{"GET", "/v3/{}/events", .dialect = DIALECT_FORM, .auth = AUTH_BASIC, .scopes = KEY_READING,
+		.names_domain = true, .handle = api_form_events},
 	{"GET", "/v3/{}/events/{}", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
-		.scopes = KEY_READING, .names_domain = true,
-		.handle = api_form_events_page},
+		.scopes = KEY_READING, .names_domain = true, .handle = api_form_events_page},
 	{"GET", "/v3/stats/total", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_READING, .pooled = true, .handle = api_form_stats},
-	{"GET", "/v3/{}/stats/total", .dialect = DIALECT_FORM,
-		.auth = AUTH_BASIC, .scopes = KEY_READING, .names_domain = true,
-		.pooled = true, .handle = api_form_stats},
+	{"GET", "/v3/{}/stats/total", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
+		.scopes = KEY_READING, .names_domain = true, .pooled = true,
+		.handle = api_form_stats},
+	{"GET", "/livez", .auth = AUTH_NONE, .handle = get_livez},
+	{"GET", "/readyz", .auth = AUTH_NONE, .handle = get_readyz},
 	{"GET", "/openapi.json", .auth = AUTH_NONE, .handle = get_openapi},
 	{.method = NULL},
 };

@@ -10,6 +10,8 @@
 #include "httpd/server.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include "core/base/daemon.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/socket.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
@@ -36,6 +39,7 @@
 #include "httpd/inject/inject.h"
 #include "httpd/inject/smtp_server.h"
 #include "httpd/routes.h"
+#include "httpd/send/prober.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/worker_thread.h"
 
@@ -53,7 +57,6 @@ struct server {
 	struct smtp_watch smtp; /* of the server in conf */
 	struct budget budget;
 	atomic_size_t connections;
-	struct record_gate gate;
 	atomic_bool takes_hyphen;    /* see struct worker_shared */
 	struct worker_shared shared; /* what it points to is the server's */
 	/* What the thread for admins has instead; the rest is as in shared. */
@@ -61,29 +64,28 @@ struct server {
 	struct budget admin_budget;
 	atomic_size_t admin_connections;
 	struct login_throttle *logins;
+	struct socket *socket, *admin_socket; /* files; NULL: listens on none */
+	bool socket_lost, admin_socket_lost;  /* and it was logged */
 	struct web *web;
-	struct worker_thread **workers; /* the one for admins is the last */
+	struct worker_thread **workers;      /* the one for admins is the last */
 	const struct worker_counts **counts; /* of each */
 	int workers_n;                       /* without that one */
 	int threads_n;                       /* with it, if there is one */
 };
 
 /* Postfix's message_size_limit in bytes; 0: none, or not known. */
-static int64_t read_limit(
-	const struct server *server, const struct conf *conf, const char *value)
+static int64_t read_limit(const struct server *server, const struct conf *conf, const char *value)
 {
 	int64_t limit;
 
 	if (str_int(value, 0, INT64_MAX, &limit) < 0) {
-		log_warn(server->log, "postfix_unknown", "message_size_limit",
-			value);
+		log_warn(server->log, "postfix_unknown", "message_size_limit", value);
 		return 0;
 	}
 	if (limit > 0 && limit < conf->http.max_message_bytes)
-		log_warn(server->log, "postfix_limit_lower", "setting",
-			"http.max_message_bytes", "bytes",
-			LOG_INT(conf->http.max_message_bytes),
-			"message_size_limit", LOG_INT(limit));
+		log_warn(server->log, "postfix_limit_lower", "setting", "http.max_message_bytes",
+			"bytes", LOG_INT(conf->http.max_message_bytes), "message_size_limit",
+			LOG_INT(limit));
 	return limit;
 }
 
@@ -104,8 +106,7 @@ static int learn_postfix(struct server *server, struct conf *conf, struct err *e
 	struct err why = ERR_INIT;
 	char *values[N];
 
-	if (postconf_read(conf->submission.postfix_config, names, N, values,
-		    &why) < 0) {
+	if (postconf_read(conf->submission.postfix_config, names, N, values, &why) < 0) {
 		if (queue_needed)
 			return err_copy(err, &why);
 		log_warn(server->log, "postfix_unknown", "error", why.text);
@@ -126,6 +127,15 @@ static int learn_postfix(struct server *server, struct conf *conf, struct err *e
 	return 0;
 }
 
+/* It is looked at, to tell why mail waits; sending works without. */
+static void find_milter_socket(struct server *server, struct conf *conf)
+{
+	struct err why = ERR_INIT;
+
+	if (postconf_find_milter_socket(conf, &why) < 0)
+		log_warn(server->log, "milter_socket_unknown", "error", why.text);
+}
+
 /* Needed where companies activate domains themselves. */
 static void learn_domains(struct server *server)
 {
@@ -136,19 +146,17 @@ static void learn_domains(struct server *server)
 	server->own_domains = NULL;
 	if (server->conf->http.domain_activation != ACTIVATION_COMPANY)
 		return;
-	if (postconf_domains_read(server->conf->submission.postfix_config,
-		    &domains, &err) < 0 ||
+	if (postconf_domains_read(server->conf->submission.postfix_config, &domains, &err) < 0 ||
 		postconf_domains_names(domains, &server->own_domains, &err) < 0)
-		log_warn(server->log, "domain_activation_by_operator_only",
-			"setting", "http.domain_activation", "why", err.text);
+		log_warn(server->log, "domain_activation_by_operator_only", "setting",
+			"http.domain_activation", "why", err.text);
 }
 
 static void watch_smtp(struct server *server)
 {
 	if (server->conf->submission.method != SUBMISSION_SMTP)
 		return;
-	smtp_watch_begin(&server->smtp, server->conf->submission.smtp_server,
-		server->log);
+	smtp_watch_begin(&server->smtp, server->conf->submission.smtp_server, server->log);
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
 }
 
@@ -161,8 +169,7 @@ static void apply_domains(const struct server *server, struct conf *conf)
 		conf->http.domain_activation = ACTIVATION_OPERATOR;
 		return;
 	}
-	conf->milter.local_domains = mem_printf(
-		"%s %s", listed, server->own_domains);
+	conf->milter.local_domains = mem_printf("%s %s", listed, server->own_domains);
 	free(listed);
 }
 
@@ -204,44 +211,96 @@ static void prepare_admin(struct server *server)
 	server->admin_shared.started_us = server->started_us;
 }
 
-static int bind_admin(
-	struct server *server, const struct conf *conf, struct err *err)
+/* Where to listen, as the settings of one listener have it. */
+struct place {
+	const char *setting;
+	const char *address;
+	const char *mode, *group; /* of a Unix-domain socket */
+};
+
+static int bind_socket(const struct place *place, const char *path, int *fd_r,
+	struct socket **socket_r, struct err *err)
 {
+	const struct socket_use use = {"postern-httpd", place->setting,
+		"under /run, RuntimeDirectory= of the unit makes it"};
+
+	if (socket_lock(path, &use, socket_r, err) < 0 || listener_bind_path(path, fd_r, err) < 0)
+		return -1;
+	return socket_publish(*socket_r, place->mode, place->group, err);
+}
+
+static int bind_place(const struct place *place, int *fd_r, struct socket **socket_r,
+	char name_r[static LISTENER_NAME_SIZE], struct err *err)
+{
+	int result;
+
+	if (str_starts(place->address, LISTENER_UNIX)) {
+		snprintf(name_r, LISTENER_NAME_SIZE, "%s", place->address);
+		result = bind_socket(
+			place, place->address + strlen(LISTENER_UNIX), fd_r, socket_r, err);
+	} else {
+		result = listener_bind(place->address, fd_r, name_r, err);
+	}
+	return result < 0 ? err_prefix(err, "%s", place->setting) : 0;
+}
+
+static struct place api_place(const struct conf *conf)
+{
+	return (struct place){
+		"http.listen", conf->http.listen, conf->http.socket_mode, conf->http.socket_group};
+}
+
+static struct place admin_place(const struct conf *conf)
+{
+	return (struct place){"admin.listen", conf->admin.listen, conf->admin.socket_mode,
+		conf->admin.socket_group};
+}
+
+static int bind_api(struct server *server, const struct conf *conf,
+	char name_r[static LISTENER_NAME_SIZE], struct err *err)
+{
+	const struct place place = api_place(conf);
+
+	return bind_place(&place, &server->shared.listen_fd, &server->socket, name_r, err);
+}
+
+static int bind_admin(struct server *server, const struct conf *conf, struct err *err)
+{
+	const struct place place = admin_place(conf);
 	char name[LISTENER_NAME_SIZE];
 
 	if (str_empty(conf->admin.listen))
 		return 0;
-	if (listener_bind(conf->admin.listen, &server->admin_shared.listen_fd,
-		    name, err) < 0)
-		return err_prefix(err, "admin.listen");
-	server->admin_shared.on_loopback = listener_is_on_loopback(
-		server->admin_shared.listen_fd);
+	if (bind_place(&place, &server->admin_shared.listen_fd, &server->admin_socket, name, err) <
+		0)
+		return -1;
+	if (*conf->admin.url && str_empty(conf->http.trusted_proxies))
+		log_warn(server->log, "proxy_not_trusted", "setting", "http.trusted_proxies",
+			"effect", "all who come by the proxy of admin.url are one client");
+	server->admin_shared.on_loopback = listener_is_on_loopback(server->admin_shared.listen_fd);
 	server->web = web_new(WEB_PACKAGED, server->log);
 	log_info(server->log, "admin_listening", "address", name);
 	return 0;
 }
 
-static int start_workers(
-	struct server *server, const struct conf *conf, struct err *err)
+static int start_workers(struct server *server, const struct conf *conf, struct err *err)
 {
 	learn_domains(server);
-	server->workers_n = conf->http.workers ? (int)conf->http.workers
-					       : get_nprocs();
+	server->workers_n = conf->http.workers ? (int)conf->http.workers : get_nprocs();
 	server->threads_n = server->workers_n + !str_empty(conf->admin.listen);
 	server->shared.workers = (size_t)server->workers_n;
-	server->workers = mem_alloc(
-		(size_t)server->threads_n, sizeof(*server->workers));
-	server->counts = mem_alloc(
-		(size_t)server->threads_n, sizeof(*server->counts));
+	server->workers = mem_alloc((size_t)server->threads_n, sizeof(*server->workers));
+	server->counts = mem_alloc((size_t)server->threads_n, sizeof(*server->counts));
 	prepare_admin(server);
 	for (int i = 0; i < server->threads_n; i++) {
-		const struct worker_shared *shared = i == server->workers_n
-							     ? &server->admin_shared
-							     : &server->shared;
+		const struct worker_shared *shared = i == server->workers_n ? &server->admin_shared
+									    : &server->shared;
 
-		if (worker_thread_new(shared, share_of(server, i),
-			    server->postfix_limit, &server->workers[i], err) < 0)
+		if (worker_thread_new(shared, share_of(server, i), server->postfix_limit,
+			    &server->workers[i], err) < 0)
 			return -1;
+		if (i == 0)
+			worker_thread_probe(server->workers[i]);
 		server->counts[i] = worker_thread_counts(server->workers[i]);
 		/* The last one reads them all. */
 		if (worker_thread_start(server->workers[i], err) < 0)
@@ -258,23 +317,18 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 	if (migrate_check_file(server->database, err) < 0 ||
 		inject_settings_check(server->conf, err) < 0 ||
 		learn_postfix(server, server->conf, err) < 0 ||
-		committer_new(server->database, &server->shared.committer, err) <
-			0 ||
-		listener_bind(conf->http.listen, &server->shared.listen_fd,
-			name, err) < 0 ||
-		bind_admin(server, conf, err) < 0)
+		committer_new(server->database, &server->shared.committer, err) < 0 ||
+		bind_api(server, conf, name, err) < 0 || bind_admin(server, conf, err) < 0)
 		return -1;
 	server->shared.pool = work_pool_new(threads);
 	server->shared.readers = db_pool_new(server->database, threads);
 	if (server->shared.pool == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
-	server->cleaner = cleaner_new(
-		server->shared.committer, &clock_system, server->log);
+	server->cleaner = cleaner_new(server->shared.committer, &clock_system, server->log);
 	cleaner_set(server->cleaner, server->conf);
 	if (start_workers(server, conf, err) < 0)
 		return -1;
-	log_info(server->log, "listening", "address", name, "workers",
-		LOG_INT(server->workers_n));
+	log_info(server->log, "listening", "address", name, "workers", LOG_INT(server->workers_n));
 	watch_smtp(server);
 	return 0;
 }
@@ -298,12 +352,14 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.clock = &clock_system;
 	server->shared.budget = &server->budget;
 	server->shared.connections = &server->connections;
-	server->shared.gate = &server->gate;
+	server->shared.gate = record_gate_new();
 	server->shared.takes_hyphen = &server->takes_hyphen;
 	server->shared.rates = rate_table_new();
 	server->shared.running = running_new();
 	server->shared.run = postfix_run_new();
+	server->shared.probe = probe_report_new(log);
 	daemon_raise_descriptor_limit();
+	find_milter_socket(server, conf);
 	if (start(server, conf, err) < 0) {
 		server_stop(server);
 		return -1;
@@ -320,25 +376,94 @@ int server_reload(struct server *server, struct err *err)
 
 	if (conf_load(server->conf_path, &fresh, err) < 0)
 		return -1;
+	find_milter_socket(server, fresh);
 	/* What needs a restart stays: the rest is checked and learned for what
 	 * will be in use, not for what the file says. */
 	conf_reload(next, fresh, &restart);
-	if (inject_settings_check(next, err) < 0 ||
-		learn_postfix(server, next, err) < 0)
+	if (inject_settings_check(next, err) < 0 || learn_postfix(server, next, err) < 0)
 		return -1;
 	conf_reload(server->conf, next, &restart);
 	cleaner_set(server->cleaner, server->conf);
 	learn_domains(server);
 	for (int i = 0; i < server->threads_n; i++)
-		worker_thread_reload(server->workers[i], share_of(server, i),
-			server->postfix_limit);
+		worker_thread_reload(
+			server->workers[i], share_of(server, i), server->postfix_limit);
 	log_set_level(server->log, (enum log_level)server->conf->log.level);
 	log_info(server->log, "reloaded", "file", server->conf_path);
 	watch_smtp(server);
 	if (restart.len > 0)
-		log_warn(server->log, "restart_needed", "needs_restart",
-			buf_str(&restart));
+		log_warn(server->log, "restart_needed", "needs_restart", buf_str(&restart));
 	return 0;
+}
+
+/* Nobody new connects, and another postern-httpd may listen there. */
+static void remove_socket(struct socket **socket)
+{
+	if (*socket)
+		socket_hide(*socket);
+	socket_free(TAKE_PTR(*socket));
+}
+
+/* A listener on a Unix-domain socket, and the threads that accept from it. */
+struct door {
+	struct place place;
+	struct socket **socket;
+	int *listen_fd;
+	int first, end; /* of the threads */
+	bool *lost;     /* and it was logged */
+};
+
+/* Makes the socket anew, where nothing is in the way. */
+static int move_socket(struct server *server, const struct door *door, struct err *err)
+{
+	struct socket **socket = door->socket;
+	char name[LISTENER_NAME_SIZE];
+	int fd = -1;
+
+	socket_free(TAKE_PTR(*socket));
+	if (bind_place(&door->place, &fd, socket, name, err) < 0) {
+		if (fd >= 0) {
+			remove_socket(socket);
+			close(fd);
+		}
+		socket_free(TAKE_PTR(*socket));
+		return -1;
+	}
+	for (int i = door->first; i < door->end; i++)
+		worker_thread_listen(server->workers[i], fd);
+	close(*door->listen_fd);
+	*door->listen_fd = fd;
+	log_warn(server->log, "socket_made_anew", "setting", door->place.setting, "socket", name);
+	return 0;
+}
+
+/* Without its file nobody new can connect: somebody has emptied the folder, or
+ * has put something else there. What is in the way stays, and the next look
+ * tries again. */
+static void watch_socket(struct server *server, const struct door *door)
+{
+	const struct socket *socket = *door->socket;
+	struct err err = ERR_INIT;
+	bool failed;
+
+	if (!str_starts(door->place.address, LISTENER_UNIX) || (socket && socket_is_named(socket)))
+		return;
+	failed = move_socket(server, door, &err) < 0;
+	if (failed && !*door->lost)
+		log_error(server->log, "socket_gone", "error", err.text);
+	*door->lost = failed;
+}
+
+static void watch_sockets(struct server *server)
+{
+	const struct door api = {api_place(server->conf), &server->socket,
+		&server->shared.listen_fd, 0, server->workers_n, &server->socket_lost};
+	const struct door admin = {admin_place(server->conf), &server->admin_socket,
+		&server->admin_shared.listen_fd, server->workers_n, server->threads_n,
+		&server->admin_socket_lost};
+
+	watch_socket(server, &api);
+	watch_socket(server, &admin);
 }
 
 int server_round(struct server *server)
@@ -346,6 +471,7 @@ int server_round(struct server *server)
 	bool cleans = cleaner_round(server->cleaner, clock_monotonic_us());
 
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
+	watch_sockets(server);
 	return cleans ? CLEANER_STEP_MS : ROUND_MS;
 }
 
@@ -354,6 +480,8 @@ static void stop_workers(struct server *server)
 	for (int i = 0; i < server->threads_n; i++)
 		if (server->workers[i])
 			worker_thread_drain(server->workers[i]);
+	remove_socket(&server->socket);
+	remove_socket(&server->admin_socket);
 	/* The workers' own descriptors hold the socket until they drain; then
 	 * new clients are refused at once instead of waiting in the queue. */
 	if (server->shared.listen_fd >= 0)
@@ -375,6 +503,7 @@ void server_stop(struct server *server)
 	/* Runs the last jobs; that of the cleaner may be among them, and what
 	 * they post to the workers is run when those are freed. */
 	committer_free(server->shared.committer);
+	server->shared.committer = server->admin_shared.committer = NULL;
 	cleaner_free(server->cleaner);
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_free(server->workers[i]);
@@ -382,8 +511,10 @@ void server_stop(struct server *server)
 	free(server->counts);
 	web_free(server->web);
 	login_throttle_free(server->logins);
+	probe_report_free(server->shared.probe);
 	postfix_run_free(server->shared.run);
 	running_free(server->shared.running);
+	record_gate_free(server->shared.gate);
 	rate_table_free(server->shared.rates);
 	free(server->own_domains);
 	free(server->database);

@@ -10,6 +10,7 @@
 
 #include <event2/event.h>
 #include <event2/http.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "httpd/gate/key_use.h"
 #include "httpd/http/http1.h"
 #include "httpd/inject/inject.h"
+#include "httpd/send/prober.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/transport/conn.h"
 #include "httpd/transport/listener.h"
@@ -58,8 +60,7 @@ struct worker_thread {
 /* The look at the database's file. */
 enum { LOOK_US = 1000000 };
 
-void database_watch_begin(
-	struct database_watch *watch, const char *path, struct log *log)
+void database_watch_begin(struct database_watch *watch, const char *path, struct log *log)
 {
 	*watch = (struct database_watch){.path = path, .log = log};
 	db_file_same(path, &watch->file, NULL);
@@ -86,8 +87,8 @@ void database_watch_look(struct database_watch *watch, int64_t now_us)
 static void cut_short(struct worker *worker)
 {
 	log_warn(worker->log, "drain_timeout", "connections",
-		LOG_INT((int64_t)listener_connections(worker->listener)),
-		"requests", LOG_INT((int64_t)worker->requests));
+		LOG_INT((int64_t)listener_connections(worker->listener)), "requests",
+		LOG_INT((int64_t)worker->requests));
 	worker->cut_short = true;
 	inject_stop(worker->inject);
 	record_watch_stop(worker->watch);
@@ -100,15 +101,18 @@ static void drain_further(struct worker_thread *thread)
 
 	if (ms >= DRAIN_ACCEPT_MS)
 		listener_stop(worker->listener);
-	if (listener_is_stopped(worker->listener) &&
-		listener_connections(worker->listener) == 0 &&
-		worker->requests == 0)
-		event_base_loopbreak(worker->base);
+	if (listener_is_stopped(worker->listener) && listener_connections(worker->listener) == 0 &&
+		worker->requests == 0) {
+		if (prober_is_idle(worker->prober))
+			event_base_loopbreak(worker->base);
+		else
+			inject_stop(worker->inject);
+	}
 	if (ms < worker->conf->http.drain_timeout_ms)
 		return;
 	if (!worker->cut_short)
 		cut_short(worker);
-	if (worker->requests == 0 &&
+	if (worker->requests == 0 && prober_is_idle(worker->prober) &&
 		ms >= worker->conf->http.drain_timeout_ms + LAST_ANSWERS_MS)
 		event_base_loopbreak(worker->base);
 }
@@ -124,14 +128,15 @@ static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 	listener_check(thread->worker.listener);
 	if (thread->worker.live)
 		live_look(&thread->worker, clock_monotonic_us());
+	if (thread->worker.prober)
+		prober_look(thread->worker.prober);
 	if (thread->worker.draining)
 		drain_further(thread);
 }
 
 static void on_worker_drain(struct task *task)
 {
-	struct worker_thread *thread = CONTAINER_OF(
-		task, struct worker_thread, drain);
+	struct worker_thread *thread = CONTAINER_OF(task, struct worker_thread, drain);
 
 	thread->worker.draining = true;
 	thread->drain_since_us = clock_monotonic_us();
@@ -140,6 +145,13 @@ static void on_worker_drain(struct task *task)
 void worker_thread_drain(struct worker_thread *thread)
 {
 	task_queue_post(thread->worker.tasks, &thread->drain);
+}
+
+/* The settings have been checked. */
+static void read_proxies(struct worker *worker)
+{
+	cidr_list_clear(&worker->proxies);
+	cidr_list_parse_peers(worker->conf->http.trusted_proxies, &worker->proxies, NULL);
 }
 
 struct reload {
@@ -156,6 +168,7 @@ static void on_worker_reload(struct task *task)
 	struct buf restart = BUF_INIT;
 
 	conf_reload(worker->conf, reload->fresh, &restart);
+	read_proxies(worker);
 	worker->postfix_limit = reload->postfix_limit;
 	listener_check(worker->listener);
 	buf_free(&restart);
@@ -163,8 +176,7 @@ static void on_worker_reload(struct task *task)
 	free(reload);
 }
 
-void worker_thread_reload(
-	struct worker_thread *thread, struct conf *fresh, int64_t postfix_limit)
+void worker_thread_reload(struct worker_thread *thread, struct conf *fresh, int64_t postfix_limit)
 {
 	struct reload *reload = mem_new(struct reload);
 
@@ -175,13 +187,38 @@ void worker_thread_reload(
 	task_queue_post(thread->worker.tasks, &reload->task);
 }
 
+struct move {
+	struct task task;
+	struct worker *worker;
+	int fd;
+};
+
+static void on_worker_move(struct task *task)
+{
+	struct move *move = CONTAINER_OF(task, struct move, task);
+	struct worker *worker = move->worker;
+	struct err err = ERR_INIT;
+
+	if (listener_move(worker->listener, move->fd, &err) < 0)
+		log_error(worker->log, "listen_failed", "error", err.text);
+	free(move);
+}
+
+void worker_thread_listen(struct worker_thread *thread, int listen_fd)
+{
+	struct move *move = mem_new(struct move);
+
+	move->task.run = on_worker_move;
+	move->worker = &thread->worker;
+	move->fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
+	task_queue_post(thread->worker.tasks, &move->task);
+}
+
 static struct evhttp *new_evhttp(struct worker *worker)
 {
-	const enum evhttp_cmd_type all = EVHTTP_REQ_GET | EVHTTP_REQ_POST |
-					 EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
-					 EVHTTP_REQ_DELETE |
-					 EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
-					 EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH;
+	const enum evhttp_cmd_type all = EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
+					 EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
+					 EVHTTP_REQ_TRACE | EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH;
 	struct evhttp *evhttp = evhttp_new(worker->base);
 
 	evhttp_set_allowed_methods(evhttp, all);
@@ -218,15 +255,13 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	struct worker *worker = &thread->worker;
 	const struct worker_shared *shared = worker->shared;
 
-	database_watch_begin(
-		&worker->database_watch, shared->database_path, worker->log);
+	database_watch_begin(&worker->database_watch, shared->database_path, worker->log);
 	worker->base = new_base();
 	if (worker->base == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
 	if (db_open(shared->database_path, DB_READ, &worker->db, err) < 0)
 		return -1;
-	thread->janitor = event_new(
-		worker->base, -1, EV_PERSIST, on_worker_janitor, thread);
+	thread->janitor = event_new(worker->base, -1, EV_PERSIST, on_worker_janitor, thread);
 	event_add(thread->janitor, &every);
 	worker->keys = key_use_new(shared->committer);
 	worker->conns = conn_table_new();
@@ -241,8 +276,8 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	return listener_new(worker, &worker->listener, err);
 }
 
-int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
-	int64_t postfix_limit, struct worker_thread **thread_r, struct err *err)
+int worker_thread_new(const struct worker_shared *shared, struct conf *conf, int64_t postfix_limit,
+	struct worker_thread **thread_r, struct err *err)
 {
 	struct worker_thread *thread = mem_new(struct worker_thread);
 
@@ -252,6 +287,7 @@ int worker_thread_new(const struct worker_shared *shared, struct conf *conf,
 	thread->worker.conf = conf;
 	thread->worker.postfix_limit = postfix_limit;
 	thread->worker.counts = counts_new(shared->routes);
+	read_proxies(&thread->worker);
 	if (set_up(thread, err) < 0) {
 		worker_thread_free(thread);
 		return -1;
@@ -270,6 +306,7 @@ void worker_thread_free(struct worker_thread *thread)
 	listener_stop(worker->listener);
 	/* Runs what the committer has posted last: requests may end here. */
 	task_queue_free(worker->tasks);
+	prober_free(worker->prober);
 	inject_free(worker->inject);
 	record_watch_free(worker->watch);
 	live_free(worker->live);
@@ -284,6 +321,7 @@ void worker_thread_free(struct worker_thread *thread)
 	db_close(worker->db);
 	if (worker->base)
 		event_base_free(worker->base);
+	cidr_list_clear(&worker->proxies);
 	conf_free(worker->conf);
 	free(worker->counts);
 	free(thread);
@@ -298,10 +336,14 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-const struct worker_counts *worker_thread_counts(
-	const struct worker_thread *thread)
+const struct worker_counts *worker_thread_counts(const struct worker_thread *thread)
 {
 	return thread->worker.counts;
+}
+
+void worker_thread_probe(struct worker_thread *thread)
+{
+	thread->worker.prober = prober_new(&thread->worker);
 }
 
 int worker_thread_start(struct worker_thread *thread, struct err *err)
@@ -309,8 +351,7 @@ int worker_thread_start(struct worker_thread *thread, struct err *err)
 	int failed = pthread_create(&thread->id, NULL, thread_main, thread);
 
 	if (failed)
-		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s",
-			strerror(failed));
+		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s", strerror(failed));
 	thread->running = true;
 	return 0;
 }

@@ -37,17 +37,16 @@ struct entry {
 static int run_sent(struct db *db, void *arg, struct err *err)
 {
 	const struct entry *entry = arg;
-	int found = store_email_record(db, entry->ticket, entry->note.queue_id,
-		entry->note.now_us, err);
+	int found = store_email_record(
+		db, entry->ticket, entry->note.queue_id, entry->note.now_us, err);
 
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"the email of the ticket was removed or refused");
+		return err_set(
+			err, ERR_NOT_FOUND, "the email of the ticket was removed or refused");
 	return found < 0 ? -1 : 0;
 }
 
-static int note_held(
-	struct db *db, const struct refusal_note *note, struct err *err)
+static int note_held(struct db *db, const struct refusal_note *note, struct err *err)
 {
 	const struct held_note held = {
 		.queue_id = note->queue_id,
@@ -65,17 +64,15 @@ static int run_refused(struct db *db, void *arg, struct err *err)
 {
 	const struct entry *entry = arg;
 
-	if (entry->ticket &&
-		store_email_refuse(db, entry->ticket, entry->note.queue_id,
-			entry->refusal, entry->note.now_us, err) < 0)
+	if (entry->ticket && store_email_refuse(db, entry->ticket, entry->note.queue_id,
+				     entry->refusal, entry->note.now_us, err) < 0)
 		return -1;
 	if (entry->noted && store_refusal_note(db, &entry->note, err) < 0)
 		return -1;
 	return entry->held ? note_held(db, &entry->note, err) : 0;
 }
 
-int record_sent(struct service *service, const struct milter_session *session,
-	struct err *err)
+int record_sent(struct service *service, const struct milter_session *session, struct err *err)
 {
 	struct entry entry = {
 		.ticket = session->message.ticket,
@@ -90,15 +87,14 @@ static int run_probe(struct db *db, void *arg, struct err *err)
 {
 	const struct entry *entry = arg;
 
-	return store_probe_see(db, entry->ticket, entry->note.queue_id,
-		       entry->note.now_us, err) < 0
+	return store_probe_see(db, entry->ticket, entry->note.queue_id, entry->note.now_us, err) < 0
 		       ? -1
 		       : 0;
 }
 
 /* Notes that the milter was asked about the message of a probe. */
-static int record_probe(struct service *service,
-	const struct milter_session *session, struct err *err)
+static int record_probe(
+	struct service *service, const struct milter_session *session, struct err *err)
 {
 	struct entry entry = {
 		.ticket = session->message.ticket,
@@ -124,15 +120,14 @@ static char *from_of(const struct session_message *message)
 	return addr_spec(&addr);
 }
 
-int record_refused(struct service *service,
-	const struct milter_session *session, const struct facts *facts,
-	const struct record_refusal *refusal, struct err *err)
+int record_refused(struct service *service, const struct milter_session *session,
+	const struct facts *facts, const struct record_refusal *refusal, struct err *err)
 {
 	const struct session_message *message = &session->message;
 	_cleanup_free_ char *from = from_of(message);
 	struct entry entry = {
-		.ticket = refusal->own ? message->ticket : NULL,
-		.refusal = verdict_reason_text(refusal->reason),
+		.ticket = refusal->own ? facts->ticket.ticket : NULL,
+		.refusal = verdict_text(refusal->reason, &facts->verdict),
 		.noted = !refusal->own,
 		.note =
 			{
@@ -207,21 +202,18 @@ static int strip(SMFICTX *ctx, const char *field, size_t n, struct err *err)
 
 	for (size_t i = n; i > 0; i--)
 		if (smfi_chgheader(ctx, name, (int)i, NULL) != MI_SUCCESS)
-			return err_set(
-				err, ERR_INTERNAL, "cannot take %s off", field);
+			return err_set(err, ERR_INTERNAL, "cannot take %s off", field);
 	return 0;
 }
 
-static int change_recipient(const struct eom *eom,
-	int (*change)(SMFICTX *ctx, char *address), const char *address,
-	struct err *err)
+static int change_recipient(const struct eom *eom, int (*change)(SMFICTX *ctx, char *address),
+	const char *address, struct err *err)
 {
 	_cleanup_free_ char *path = mem_printf("<%s>", address);
 
 	return change(eom->ctx, path) == MI_SUCCESS
 		       ? 0
-		       : err_set(err, ERR_INTERNAL,
-				 "cannot change the recipients");
+		       : err_set(err, ERR_INTERNAL, "cannot change the recipients");
 }
 
 /* Those of the email instead of the ticket. Postfix takes an empty address for
@@ -229,8 +221,7 @@ static int change_recipient(const struct eom *eom,
 static int put_recipients(const struct eom *eom, struct err *err)
 {
 	const struct strv *recipients = &eom->facts->ticket.recipients;
-	_cleanup_free_ char *ticket = ticket_address(
-		eom->session->message.ticket);
+	_cleanup_free_ char *ticket = ticket_address(eom->session->message.ticket);
 
 	if (recipients->n == 0)
 		return err_set(err, ERR_INTERNAL, "the email has no recipient");
@@ -238,21 +229,40 @@ static int put_recipients(const struct eom *eom, struct err *err)
 		const char *address = recipients->items[i];
 
 		if (str_empty(address))
-			return err_set(err, ERR_INTERNAL,
-				"a recipient of the email is empty");
+			return err_set(err, ERR_INTERNAL, "a recipient of the email is empty");
 		if (change_recipient(eom, smfi_addrcpt, address, err) < 0)
 			return -1;
 	}
 	return change_recipient(eom, smfi_delrcpt, ticket, err);
 }
 
+/* Of an accepted message that has no recipient Postfix removes the file at
+ * once: so the milters behind ours see the end of it, too. */
+static int act_probe(const struct eom *eom, struct outcome *outcome)
+{
+	_cleanup_free_ char *ticket = ticket_address(eom->session->message.ticket);
+
+	if (record_probe(eom->service, eom->session, &outcome->err) < 0)
+		return -1;
+	if (!eom->facts->probe_through) {
+		outcome->ending = END_DISCARD;
+		return 0;
+	}
+	outcome->ending = END_ACCEPT;
+	return change_recipient(eom, smfi_delrcpt, ticket, &outcome->err);
+}
+
 static int put_trace(const struct eom *eom, struct err *err)
 {
-	char name[] = TRACE_HEADER, id[ID_SIZE];
+	const struct session_message *message = &eom->session->message;
+	bool wanted = service_trace_header(eom->service);
+	char name[] = TICKET_TRACE_FIELD, id[ID_SIZE];
 
-	if (strip(eom->ctx, name, eom->session->message.traces, err) < 0)
+	if (wanted && message->traces == 1 && eom->facts->verdict.trace_matches)
+		return 0;
+	if (strip(eom->ctx, name, message->traces, err) < 0)
 		return -1;
-	if (!service_trace_header(eom->service))
+	if (!wanted)
 		return 0;
 	memcpy(id, eom->facts->ticket.id, sizeof(id));
 	if (smfi_addheader(eom->ctx, name, id) != MI_SUCCESS)
@@ -262,14 +272,12 @@ static int put_trace(const struct eom *eom, struct err *err)
 
 static int act_sent(const struct eom *eom, struct outcome *outcome)
 {
-	if (put_recipients(eom, &outcome->err) < 0 ||
-		put_trace(eom, &outcome->err) < 0)
+	if (put_recipients(eom, &outcome->err) < 0 || put_trace(eom, &outcome->err) < 0)
 		return -1;
 	return record_sent(eom->service, eom->session, &outcome->err);
 }
 
-static int note(
-	const struct eom *eom, struct outcome *outcome, enum refusal_outcome as)
+static int note(const struct eom *eom, struct outcome *outcome, enum refusal_outcome as)
 {
 	const struct record_refusal refusal = {
 		.reason = outcome->verdict.reason,
@@ -277,8 +285,7 @@ static int note(
 		.own = outcome->own,
 	};
 
-	return record_refused(eom->service, eom->session, eom->facts, &refusal,
-		&outcome->err);
+	return record_refused(eom->service, eom->session, eom->facts, &refusal, &outcome->err);
 }
 
 static enum stop_way way_of(const struct eom *eom, bool own)
@@ -286,8 +293,7 @@ static enum stop_way way_of(const struct eom *eom, bool own)
 	const struct stop_facts facts = {
 		.origin = eom->facts->verdict.origin,
 		.own = own,
-		.sender_mailbox = service_has_mailbox(
-			eom->service, eom->session->message.sender),
+		.sender_mailbox = service_has_mailbox(eom->service, eom->session->message.sender),
 		.local_way = service_refuse_local(eom->service),
 	};
 
@@ -299,8 +305,7 @@ static int hold(const struct eom *eom, struct outcome *outcome)
 	_cleanup_free_ char *reason = mem_strdup(outcome->text);
 
 	if (smfi_quarantine(eom->ctx, reason) != MI_SUCCESS)
-		return err_set(&outcome->err, ERR_INTERNAL,
-			"cannot have the message held");
+		return err_set(&outcome->err, ERR_INTERNAL, "cannot have the message held");
 	return 0;
 }
 
@@ -342,8 +347,7 @@ static int act(const struct eom *eom, struct outcome *outcome)
 		outcome->ending = END_DISCARD;
 		return 0;
 	case VERDICT_PROBE:
-		outcome->ending = END_DISCARD;
-		return record_probe(eom->service, eom->session, &outcome->err);
+		return act_probe(eom, outcome);
 	case VERDICT_ACTIONS:
 		break;
 	}
@@ -352,8 +356,7 @@ static int act(const struct eom *eom, struct outcome *outcome)
 
 static void fail(struct outcome *outcome)
 {
-	outcome->verdict = (struct verdict){
-		VERDICT_TEMPFAIL, REASON_STORE_FAILED};
+	outcome->verdict = (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED};
 	outcome->ending = END_TEMPFAIL;
 	outcome->reason = "record_failed";
 	outcome->text = "The message cannot be recorded now, try again later.";
@@ -370,8 +373,7 @@ static char *reply_text(const char *text, const char *domain)
 	return mem_printf("%s: %s", domain, text);
 }
 
-static void set_reply(
-	SMFICTX *ctx, const struct outcome *outcome, const char *domain)
+static void set_reply(SMFICTX *ctx, const struct outcome *outcome, const char *domain)
 {
 	struct answer answer = answers[outcome->ending];
 	_cleanup_free_ char *text = reply_text(outcome->text, domain);
@@ -390,27 +392,25 @@ static void log_outcome(const struct eom *eom, const struct outcome *outcome)
 	const struct milter_session *session = eom->session;
 	const struct facts *facts = eom->facts;
 
-	log_event(eom->service->log, levels[outcome->verdict.action], "verdict",
-		"queue_id", session->message.queue_id, "email",
-		known(facts, facts->ticket.id), "key",
-		known(facts, facts->ticket.key_id), "domain", facts->domain,
-		"sender", session->message.sender, "origin",
-		origin_name(session_origin(session)), "client", session->client,
-		"login", session->message.login, "action",
+	log_event(eom->service->log, levels[outcome->verdict.action], "verdict", "queue_id",
+		session->message.queue_id, "email", known(facts, facts->ticket.id), "key",
+		known(facts, facts->ticket.key_id), "domain", facts->domain, "sender",
+		session->message.sender, "origin", origin_name(session_origin(session)), "client",
+		session->client, "login", session->message.login, "action",
 		verdict_action_name(outcome->verdict.action), "outcome",
 		answers[outcome->ending].name, "reason", outcome->reason, "error",
 		outcome->err.code == ERR_NONE ? NULL : outcome->err.text, NULL);
 }
 
-sfsistat apply_verdict(SMFICTX *ctx, struct service *service,
-	const struct milter_session *session, const struct facts *facts)
+sfsistat apply_verdict(SMFICTX *ctx, struct service *service, const struct milter_session *session,
+	const struct facts *facts)
 {
 	const struct eom eom = {ctx, service, session, facts};
 	const struct verdict verdict = verdict_decide(&facts->verdict);
 	struct outcome outcome = {
 		.verdict = verdict,
 		.reason = verdict_reason_name(verdict.reason),
-		.text = verdict_reason_text(verdict.reason),
+		.text = verdict_text(verdict.reason, &facts->verdict),
 		.err = facts->err,
 	};
 

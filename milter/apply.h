@@ -19,8 +19,7 @@
 /* Each waits until it is durable: 0 or -1. */
 
 /* The email of the ticket is sent. ERR_NOT_FOUND when it is gone. */
-int record_sent(struct service *service, const struct milter_session *session,
-	struct err *err);
+int record_sent(struct service *service, const struct milter_session *session, struct err *err);
 
 struct record_refusal {
 	enum verdict_reason reason;
@@ -30,15 +29,14 @@ struct record_refusal {
 
 /* The message is refused, or would be: so is the email of its ticket when it is
  * that email; any other message is noted, and leaves the email as it is. */
-int record_refused(struct service *service,
-	const struct milter_session *session, const struct facts *facts,
-	const struct record_refusal *refusal, struct err *err);
+int record_refused(struct service *service, const struct milter_session *session,
+	const struct facts *facts, const struct record_refusal *refusal, struct err *err);
 
 /* Decides about a message at its end: puts the recipients of its email in the
  * place of the ticket, records the decision, sets the reply, counts the message
  * and logs one line. The result is the answer to Postfix: accept only when all
  * of it has worked, so that what was accepted is recorded. */
-sfsistat apply_verdict(SMFICTX *ctx, struct service *service,
-	const struct milter_session *session, const struct facts *facts);
+sfsistat apply_verdict(SMFICTX *ctx, struct service *service, const struct milter_session *session,
+	const struct facts *facts);
 
 #endif

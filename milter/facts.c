@@ -63,8 +63,7 @@ static void add_others(struct sources *sources, const struct strv *values)
 		addr_header_read(values->items[i], &header);
 		add_domains(sources, &header.domains);
 		sources->unclear |= header.unclear;
-		if (sources->from && header.mailbox &&
-			str_eq(sources->from, header.mailbox))
+		if (sources->from && header.mailbox && str_eq(sources->from, header.mailbox))
 			continue;
 		free(sources->from);
 		sources->from = NULL;
@@ -133,46 +132,82 @@ static bool from_matches(const struct strv *froms, const char *staged)
 	return staged_from_is(staged, address);
 }
 
-static int read_probe(struct db *db, const char *ticket,
-	struct verdict_facts *verdict, struct err *err)
+/* What is known of the email of a ticket, compared with its message. */
+static void compare(const struct milter_session *session, struct facts *facts)
+{
+	const struct session_message *message = &session->message;
+	const struct email_ticket *ticket = &facts->ticket;
+	struct verdict_facts *verdict = &facts->verdict;
+	bool by_sendmail = session->origin == ORIGIN_LOCAL;
+
+	verdict->ticket = ticket->spent ? TICKET_SPENT : ticket_states[ticket->state];
+	verdict->other_way = (ticket->way == EMAIL_WAY_SENDMAIL && !by_sendmail) ||
+			     (ticket->way == EMAIL_WAY_SMTP && by_sendmail);
+	verdict->sender_matches = same_address(ticket->sender, message->sender);
+	verdict->from_matches = from_matches(&message->froms.values, ticket->from);
+	verdict->content_matches = verdict->from_matches &&
+				   strv_has(&message->message_ids, ticket->message_id);
+	verdict->trace_matches = !verdict->other_way && str_eq(message->trace, ticket->id);
+	verdict->key_valid = ticket->key_valid;
+	verdict->domain_owned = ticket->domain_owned;
+	verdict->domain_active = ticket->domain_active;
+}
+
+/* Mail without a ticket that has the id of an email, as it goes out into the
+ * world and may come back. While the email waits for its decision, nobody else
+ * knows the id. */
+static int read_lost(struct db *db, const struct milter_session *session, struct facts *facts)
+{
+	const struct session_message *message = &session->message;
+	int found;
+
+	if (message->trace[0] == '\0' || !session->submits || message->login)
+		return 0;
+	found = store_email_ticket_staged(db, message->trace, &facts->ticket, &facts->err);
+	if (found <= 0)
+		return found;
+	facts->ticket_found = true;
+	compare(session, facts);
+	facts->verdict.ticket = TICKET_LOST;
+	facts->verdict.ticket_submitted = true;
+	facts->domain = mem_strdup(facts->ticket.domain);
+	return 0;
+}
+
+static int read_probe(struct db *db, const char *ticket, struct facts *facts, struct err *err)
 {
 	struct probe probe;
 	int found = store_probe_get(db, ticket, &probe, err);
 
 	if (found <= 0)
 		return found;
+	facts->probe_through = probe.through;
 	store_probe_clear(&probe);
-	verdict->ticket = TICKET_PROBE;
+	facts->verdict.ticket = TICKET_PROBE;
 	return 0;
 }
 
-static int read_ticket(struct db *db, const struct session_message *message,
-	struct facts *facts, struct err *err)
+static int read_ticket(struct db *db, const struct milter_session *session, struct facts *facts)
 {
+	const struct session_message *message = &session->message;
 	struct verdict_facts *verdict = &facts->verdict;
 	int found;
 
+	if (!message->for_ticket)
+		return read_lost(db, session, facts);
 	if (message->ticket[0] == '\0')
 		return 0;
-	found = store_email_ticket(db, message->ticket, &facts->ticket, err);
+	found = store_email_ticket(db, message->ticket, &facts->ticket, &facts->err);
 	if (found < 0)
 		return -1;
 	facts->ticket_found = found > 0;
 	if (!facts->ticket_found)
-		return read_probe(db, message->ticket, verdict, err);
+		return read_probe(db, message->ticket, facts, &facts->err);
 	if (facts->ticket.superseded) {
 		verdict->ticket = TICKET_SUPERSEDED;
 		return 0;
 	}
-	verdict->ticket = ticket_states[facts->ticket.state];
-	verdict->sender_matches = same_address(
-		facts->ticket.sender, message->sender);
-	verdict->content_matches =
-		from_matches(&message->froms.values, facts->ticket.from) &&
-		strv_has(&message->message_ids, facts->ticket.message_id);
-	verdict->key_valid = facts->ticket.key_valid;
-	verdict->domain_owned = facts->ticket.domain_owned;
-	verdict->domain_active = facts->ticket.domain_active;
+	compare(session, facts);
 	facts->domain = mem_strdup(facts->ticket.domain);
 	return 0;
 }
@@ -200,8 +235,7 @@ static void note_claim(struct facts *facts, const struct claim *claim)
 
 	if (facts->ticket_found && !facts->ticket.superseded)
 		verdict->other_claim |= rule != CLAIM_SHARED &&
-					!str_eq(claim->domain,
-						facts->ticket.domain);
+					!str_eq(claim->domain, facts->ticket.domain);
 	if (rule <= verdict->claim)
 		return;
 	verdict->claim = rule;
@@ -232,8 +266,8 @@ static int read_claims(struct db *db, const struct milter_session *session,
 
 	for (size_t i = 0; i < sources->domains.n; i++) {
 		struct claim claim;
-		int found = store_claim_read(db, sources->domains.items[i],
-			&sender, &claim, &facts->err);
+		int found = store_claim_read(
+			db, sources->domains.items[i], &sender, &claim, &facts->err);
 
 		if (found < 0)
 			return -1;
@@ -251,24 +285,22 @@ static int read_store(struct db_pool *pool, const struct milter_session *session
 
 	if (db_pool_take(pool, &db, &facts->err) < 0)
 		return -1;
-	result = read_ticket(db, &session->message, facts, &facts->err);
-	if (result == 0)
+	result = read_ticket(db, session, facts);
+	if (result == 0 && !facts->verdict.too_many_fields)
 		result = read_claims(db, session, sources, facts);
 	db_pool_give(pool, db, result == 0);
 	return result;
 }
 
 /* Those with the id of an email would have to be taken off. */
-static bool has_too_many(
-	const struct session_message *message, const struct sources *sources)
+static bool has_too_many(const struct session_message *message, const struct sources *sources)
 {
 	return message->froms.overflow || message->others.overflow ||
 	       sources->domains.n > SOURCES_DOMAINS ||
 	       (message->for_ticket && message->traces > SESSION_TRACE_FIELDS);
 }
 
-void facts_read(struct db_pool *pool, const struct milter_session *session,
-	struct facts *facts_r)
+void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *facts_r)
 {
 	const struct session_message *message = &session->message;
 	struct verdict_facts *verdict = &facts_r->verdict;
@@ -279,8 +311,7 @@ void facts_read(struct db_pool *pool, const struct milter_session *session,
 	if (message->for_ticket) {
 		verdict->ticket = TICKET_UNKNOWN; /* until it is found */
 		verdict->ticket_alone = !message->for_others;
-		verdict->ticket_submitted = session->submits &&
-					    message->login == NULL;
+		verdict->ticket_submitted = session->submits && message->login == NULL;
 		if (!verdict->ticket_submitted)
 			return;
 	}
@@ -289,7 +320,7 @@ void facts_read(struct db_pool *pool, const struct milter_session *session,
 	sources_find(message, &sources);
 	verdict->from_unclear = sources.unclear;
 	verdict->too_many_fields = has_too_many(message, &sources);
-	if (verdict->too_many_fields)
+	if (verdict->too_many_fields && !message->for_ticket)
 		return;
 	if (read_store(pool, session, &sources, facts_r) < 0)
 		verdict->store_failed = true;

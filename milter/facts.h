@@ -16,7 +16,8 @@
  * each reading of its header.
  */
 
-enum { SOURCES_DOMAINS = 200 }; /* a message that names more is not checked */
+/* A message that names more is not checked. */
+enum { SOURCES_DOMAINS = ADDR_SENDER_DOMAINS };
 
 struct sources {
 	struct strv domains; /* each once, and at most one more than that */
@@ -26,24 +27,23 @@ struct sources {
 };
 
 /* The caller clears them. */
-void sources_find(
-	const struct session_message *message, struct sources *sources_r);
+void sources_find(const struct session_message *message, struct sources *sources_r);
 void sources_clear(struct sources *sources);
 #define _cleanup_sources_ __attribute__((cleanup(sources_clear)))
 
 struct facts {
 	struct verdict_facts verdict;
+	bool probe_through; /* with TICKET_PROBE: see struct probe */
 	bool ticket_found;
 	struct email_ticket ticket; /* when it was found */
-	char *domain;   /* the registered one that the message claims, by its
-			 * ticket or without; NULL for none */
-	struct err err; /* why, when verdict.store_failed */
+	char *domain;               /* the registered one that the message claims, by its
+				     * ticket or without; NULL for none */
+	struct err err;             /* why, when verdict.store_failed */
 };
 
 /* Fills the facts of the session's message; cannot fail, because a store that
  * fails is a fact. The caller clears them. */
-void facts_read(struct db_pool *pool, const struct milter_session *session,
-	struct facts *facts_r);
+void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *facts_r);
 void facts_clear(struct facts *facts);
 #define _cleanup_facts_ __attribute__((cleanup(facts_clear)))
 

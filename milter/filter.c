@@ -43,13 +43,12 @@ enum {
 	/* Add and delete recipients; change and add header fields; hold
 	 * messages; name the macros that are needed, so that those lists in
 	 * main.cf do not matter. */
-	ACTIONS = SMFIF_ADDRCPT | SMFIF_DELRCPT | SMFIF_CHGHDRS |
-		  SMFIF_ADDHDRS | SMFIF_QUARANTINE | SMFIF_SETSYMLIST,
+	ACTIONS = SMFIF_ADDRCPT | SMFIF_DELRCPT | SMFIF_CHGHDRS | SMFIF_ADDHDRS | SMFIF_QUARANTINE |
+		  SMFIF_SETSYMLIST,
 	/* Leave out what is not looked at; expect no answer where there is
 	 * never one but "go on". */
-	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY |
-		SMFIP_NOUNKNOWN | SMFIP_NR_CONN | SMFIP_NR_MAIL |
-		SMFIP_NR_RCPT | SMFIP_NR_HDR,
+	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY | SMFIP_NOUNKNOWN |
+		SMFIP_NR_CONN | SMFIP_NR_MAIL | SMFIP_NR_RCPT | SMFIP_NR_HDR,
 };
 
 static const struct {
@@ -61,7 +60,7 @@ static const struct {
 };
 
 static struct service *service;
-static atomic_bool ended;
+static _Atomic enum filter_state state = FILTER_SERVES;
 
 /* libmilter takes names as it gives them: not const. */
 static char queue_id_macro[] = "i";
@@ -80,8 +79,8 @@ static void note_begin(const struct milter_session *session)
 {
 	if (!service_enter(service))
 		return;
-	log_debug(service->log, "message", "sender", session->message.sender,
-		"origin", origin_name(session_origin(session)));
+	log_debug(service->log, "message", "sender", session->message.sender, "origin",
+		origin_name(session_origin(session)));
 	service_leave(service);
 }
 
@@ -96,14 +95,13 @@ static int ask_for_macros(SMFICTX *ctx)
 	return 0;
 }
 
-static sfsistat on_negotiate(SMFICTX *ctx, unsigned long f0, unsigned long f1,
-	unsigned long f2, unsigned long f3, unsigned long *pf0,
-	unsigned long *pf1, unsigned long *pf2, unsigned long *pf3)
+static sfsistat on_negotiate(SMFICTX *ctx, unsigned long f0, unsigned long f1, unsigned long f2,
+	unsigned long f3, unsigned long *pf0, unsigned long *pf1, unsigned long *pf2,
+	unsigned long *pf3)
 {
 	(void)f2;
 	(void)f3;
-	if ((f0 & ACTIONS) != ACTIONS || (f1 & STEPS) != STEPS ||
-		ask_for_macros(ctx) < 0) {
+	if ((f0 & ACTIONS) != ACTIONS || (f1 & STEPS) != STEPS || ask_for_macros(ctx) < 0) {
 		complain("the other side lacks what Postfix 2.6 has");
 		return SMFIS_REJECT;
 	}
@@ -126,8 +124,7 @@ static struct milter_session *begin_session(const struct sockaddr *peer)
 	enum mail_origin origin = service_origin(service, peer);
 	char client[ORIGIN_CLIENT_SIZE];
 
-	return session_new(origin, origin_client(peer, client) ? client : NULL,
-		service->by_tcp);
+	return session_new(origin, origin_client(peer, client) ? client : NULL, service->by_tcp);
 }
 
 static sfsistat on_connect(SMFICTX *ctx, char *host, _SOCK_ADDR *peer)
@@ -173,8 +170,8 @@ static sfsistat on_eom(SMFICTX *ctx)
 		answer = apply_verdict(ctx, service, session, &facts);
 		service_leave(service);
 	} else {
-		counts_add(&service->counts,
-			(struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED});
+		counts_add(
+			&service->counts, (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED});
 	}
 	session_reset(session);
 	return answer;
@@ -212,11 +209,9 @@ static int set_up(const struct conf *conf)
 	};
 	_cleanup_free_ char *address = mem_printf("unix:%s", conf->milter.socket);
 
-	if (smfi_register(callbacks) != MI_SUCCESS ||
-		smfi_setconn(address) != MI_SUCCESS ||
+	if (smfi_register(callbacks) != MI_SUCCESS || smfi_setconn(address) != MI_SUCCESS ||
 		smfi_setbacklog(BACKLOG) != MI_SUCCESS ||
-		smfi_settimeout((int)(conf->milter.timeout_ms / 1000)) !=
-			MI_SUCCESS)
+		smfi_settimeout((int)(conf->milter.timeout_ms / 1000)) != MI_SUCCESS)
 		return -1;
 	return 0;
 }
@@ -233,46 +228,37 @@ int filter_open(struct service *shared, const struct conf *conf, struct err *err
 	opened = smfi_opensocket(false);
 	umask(umask_before);
 	if (opened != MI_SUCCESS)
-		return err_set(err, ERR_CONFIG,
-			"cannot listen on %s (milter.socket)",
+		return err_set(err, ERR_CONFIG, "cannot listen on %s (milter.socket)",
 			conf->milter.socket);
 	return 0;
 }
 
-/*
- * In place of the C library's sigwait(), for the whole process. Only libmilter
- * calls it, in a thread that ends the service on SIGHUP as on SIGTERM, and
- * there is no way to tell it otherwise. Here that thread waits for nothing, so
- * that each of these signals comes to the main thread (daemon_wait_signal()).
- */
-int sigwait(const sigset_t *set, int *number_r)
-{
-	(void)set;
-	(void)number_r;
-	for (;;)
-		pause();
-}
-
 static void *serve(void *arg)
 {
-	smfi_main();
-	ended = true;
+	state = smfi_main() == MI_SUCCESS ? FILTER_STOPPED : FILTER_FAILED;
 	return arg;
 }
 
+/* libmilter's threads inherit the signal mask of this one. */
 int filter_start(struct err *err)
 {
+	pthread_attr_t attributes;
 	pthread_t thread;
-	int failed = pthread_create(&thread, NULL, serve, NULL);
+	sigset_t all;
+	int failed;
 
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setsigmask_np(&attributes, &all);
+	failed = pthread_create(&thread, &attributes, serve, NULL);
+	pthread_attr_destroy(&attributes);
 	if (failed)
-		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s",
-			strerror(failed));
-	pthread_detach(thread);
+		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s", strerror(failed));
 	return 0;
 }
 
-bool filter_has_ended(void)
+enum filter_state filter_state(void)
 {
-	return ended;
+	return state;
 }

@@ -4,8 +4,6 @@
 #ifndef POSTERN_MILTER_FILTER_H
 #define POSTERN_MILTER_FILTER_H
 
-#include <stdbool.h>
-
 #include "core/conf/conf.h"
 #include "milter/service.h"
 
@@ -13,13 +11,17 @@
  * must not be there yet; nobody but our own user may connect to it. From here
  * on connections wait until filter_start() has them served. service must last
  * until the process ends. */
-int filter_open(
-	struct service *service, const struct conf *conf, struct err *err);
+int filter_open(struct service *service, const struct conf *conf, struct err *err);
 
-/* Serves connections, in threads of libmilter, until the process ends. */
+/* Serves connections, in threads of libmilter, until the process ends. All
+ * signals are blocked in these threads. */
 int filter_start(struct err *err);
 
-/* Whether libmilter has given up, and serves no more. */
-bool filter_has_ended(void);
+enum filter_state {
+	FILTER_SERVES,
+	FILTER_STOPPED, /* libmilter was given a signal and ended, as told */
+	FILTER_FAILED,  /* libmilter gave up */
+};
+enum filter_state filter_state(void);
 
 #endif

@@ -7,26 +7,31 @@
  * wait for up to five seconds and finish nothing. A message whose answer does
  * not reach Postfix any more is presented again, and its record made again.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "core/base/daemon.h"
 #include "core/base/log.h"
 #include "core/base/secret.h"
+#include "core/base/socket.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/metrics/metrics.h"
 #include "core/mime/mime_gmime.h"
+#include "core/postfix/postconf.h"
 #include "milter/filter.h"
-#include "milter/socket.h"
 #include "milter/service.h"
 
 static const struct daemon_about about = {
 	.program = "postern-milter",
-	.purpose = "Tells the local Postfix which messages may pass, and "
-		   "records them.",
+	.purpose = "Tells the local Postfix which messages may pass, and records them.",
 	.default_path = CONF_DEFAULT_PATH,
 };
 
@@ -45,15 +50,72 @@ struct daemon {
 	bool metrics_failed;
 };
 
+/*
+ * libmilter has a thread that waits for SIGHUP, SIGINT and SIGTERM by sigwait(),
+ * and ends the service on each of them. Linux gives a signal that is sent to a
+ * process to its main thread whenever that has not blocked it, so the main
+ * thread never blocks them: its handler writes them into a pipe. While one is
+ * handled, another one may come (SA_NODEFER). Only SIGINT or SIGTERM right
+ * behind another signal can still reach libmilter, which then ends as it should.
+ */
+static int signal_pipe[2] = {-1, -1};
+
+static void on_signal(int number)
+{
+	const unsigned char byte = (unsigned char)number;
+	int saved = errno;
+	ssize_t written = write(signal_pipe[1], &byte, 1);
+
+	(void)written; /* a full pipe has all that is to be known */
+	errno = saved;
+}
+
+static int catch_signals(struct err *err)
+{
+	const struct sigaction action = {
+		.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_NODEFER};
+	sigset_t caught;
+
+	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_set(err, ERR_TEMPORARY, "cannot make a pipe: %s", strerror(errno));
+	sigaction(SIGHUP, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigemptyset(&caught);
+	sigaddset(&caught, SIGHUP);
+	sigaddset(&caught, SIGINT);
+	sigaddset(&caught, SIGTERM);
+	pthread_sigmask(SIG_UNBLOCK, &caught, NULL);
+	return 0;
+}
+
+/* As daemon_wait_signal(). */
+static int wait_signal(int wait_ms)
+{
+	struct pollfd ready = {.fd = signal_pipe[0], .events = POLLIN};
+	unsigned char numbers[64];
+	int number = 0;
+	ssize_t n;
+
+	poll(&ready, 1, wait_ms);
+	while ((n = read(signal_pipe[0], numbers, sizeof(numbers))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			if (number == 0 || number == SIGHUP)
+				number = numbers[i];
+	return number;
+}
+
 static int open_socket(struct daemon *daemon, struct err *err)
 {
 	const struct conf *conf = daemon->conf;
 
-	if (socket_lock(conf->milter.socket, &daemon->socket, err) < 0)
+	if (socket_lock(conf->milter.socket,
+		    &(struct socket_use){"milter", "milter.socket", "postfix-conf/enable makes it"},
+		    &daemon->socket, err) < 0)
 		return -1;
 	if (filter_open(daemon->service, conf, err) < 0)
 		return -1;
-	if (socket_publish(daemon->socket, conf->milter.socket_mode, err) == 0)
+	if (socket_publish(daemon->socket, conf->milter.socket_mode, "", err) == 0)
 		return 0;
 	socket_hide(daemon->socket);
 	return -1;
@@ -62,6 +124,8 @@ static int open_socket(struct daemon *daemon, struct err *err)
 static int start(struct daemon *daemon, struct err *err)
 {
 	daemon_raise_descriptor_limit();
+	if (catch_signals(err) < 0)
+		return -1;
 	if (service_open(daemon->conf, daemon->log, &daemon->service, err) < 0 ||
 		open_socket(daemon, err) < 0)
 		return -1;
@@ -78,6 +142,7 @@ static void reload(struct daemon *daemon)
 	struct err err = ERR_INIT;
 
 	if (conf_load(daemon->conf_path, &fresh, &err) < 0 ||
+		postconf_find_milter_socket(fresh, &err) < 0 ||
 		service_reload(daemon->service, fresh, &err) < 0) {
 		log_error(daemon->log, "reload_failed", "error", err.text);
 		return;
@@ -85,8 +150,7 @@ static void reload(struct daemon *daemon)
 	conf_reload(daemon->conf, fresh, &restart);
 	log_info(daemon->log, "reloaded");
 	if (restart.len > 0)
-		log_warn(daemon->log, "restart_needed", "needs_restart",
-			buf_str(&restart));
+		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
 }
 
 /* For postern-httpd's /metrics; that they cannot be written is said once. */
@@ -107,18 +171,16 @@ static void write_metrics(struct daemon *daemon)
  * where no name leads. */
 static int look_after(struct daemon *daemon)
 {
-	if (filter_has_ended()) {
+	if (filter_state() == FILTER_FAILED) {
 		log_error(daemon->log, "libmilter_ended");
 		return EX_UNAVAILABLE;
 	}
 	daemon->values.store = committer_stats(daemon->service->committer).db;
 	write_metrics(daemon);
-	counts_log_hourly(
-		&daemon->service->counts, daemon->log, clock_monotonic_us());
+	counts_log_hourly(&daemon->service->counts, daemon->log, clock_monotonic_us());
 	if (socket_is_named(daemon->socket))
 		return EX_OK;
-	log_error(daemon->log, "socket_gone", "socket",
-		daemon->conf->milter.socket);
+	log_error(daemon->log, "socket_gone", "socket", daemon->conf->milter.socket);
 	return EX_TEMPFAIL;
 }
 
@@ -127,15 +189,15 @@ static int serve(struct daemon *daemon)
 {
 	int number, status;
 
-	counts_log_hourly(
-		&daemon->service->counts, daemon->log, clock_monotonic_us());
+	counts_log_hourly(&daemon->service->counts, daemon->log, clock_monotonic_us());
 	for (;;) {
-		number = daemon_wait_signal(ROUND_MS);
+		number = wait_signal(ROUND_MS);
+		if (filter_state() == FILTER_STOPPED)
+			number = SIGTERM;
 		if (number == SIGHUP) {
 			reload(daemon);
 		} else if (number != 0) {
-			log_info(daemon->log, "stopping", "signal",
-				strsignal(number));
+			log_info(daemon->log, "stopping", "signal", strsignal(number));
 			return EX_OK;
 		}
 		status = look_after(daemon);
@@ -159,8 +221,7 @@ static int run(struct daemon *daemon)
 	}
 	log_info(daemon->log, "started", "version", POSTERN_VERSION, "socket",
 		daemon->conf->milter.socket);
-	daemon->metrics = metrics_file_new(
-		daemon->conf->store.database, METRICS_MILTER);
+	daemon->metrics = metrics_file_new(daemon->conf->store.database, METRICS_MILTER);
 	write_metrics(daemon);
 	status = serve(daemon);
 	socket_hide(daemon->socket);
@@ -185,13 +246,14 @@ int main(int argc, char **argv)
 		fputs("postern-milter: cannot initialize\n", stderr);
 		return EX_OSERR;
 	}
-	if (conf_load(daemon.conf_path, &daemon.conf, &err) < 0) {
+	if (conf_load(daemon.conf_path, &daemon.conf, &err) < 0 ||
+		postconf_find_milter_socket(daemon.conf, &err) < 0) {
 		fprintf(stderr, "postern-milter: %s\n", err.text);
+		conf_free(daemon.conf);
 		return err_info(err.code)->exit_status;
 	}
 	mime_init();
-	daemon.log = log_new("postern-milter",
-		(enum log_target)daemon.conf->log.target,
+	daemon.log = log_new("postern-milter", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
 	status = run(&daemon);
 	metrics_file_free(daemon.metrics);

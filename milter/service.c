@@ -25,13 +25,11 @@
 void counts_add(struct counts *counts, struct verdict verdict)
 {
 	assert(verdict.action < VERDICT_ACTIONS && verdict.reason < REASONS);
-	atomic_fetch_add_explicit(
-		&counts->of[verdict.action], 1, memory_order_relaxed);
-	if (verdict.action == VERDICT_REFUSE ||
-		verdict.action == VERDICT_TEMPFAIL ||
+	atomic_fetch_add_explicit(&counts->of[verdict.action], 1, memory_order_relaxed);
+	if (verdict.action == VERDICT_REFUSE || verdict.action == VERDICT_TEMPFAIL ||
 		verdict.action == VERDICT_DISCARD)
-		atomic_fetch_add_explicit(&counts->reasons[verdict.reason], 1,
-			memory_order_relaxed);
+		atomic_fetch_add_explicit(
+			&counts->reasons[verdict.reason], 1, memory_order_relaxed);
 }
 
 void counts_tell(const struct counts *counts, struct metrics_milter *metrics)
@@ -55,10 +53,9 @@ bool counts_log(struct counts *counts, struct log *log)
 		return false;
 	counts->logged = sum;
 	log_info(log, "counts", "record", LOG_INT(n[VERDICT_RECORD]), "pass",
-		LOG_INT(n[VERDICT_PASS]), "learn", LOG_INT(n[VERDICT_LEARN]),
-		"refuse", LOG_INT(n[VERDICT_REFUSE]), "discard",
-		LOG_INT(n[VERDICT_DISCARD]), "probe", LOG_INT(n[VERDICT_PROBE]),
-		"tempfail", LOG_INT(n[VERDICT_TEMPFAIL]));
+		LOG_INT(n[VERDICT_PASS]), "learn", LOG_INT(n[VERDICT_LEARN]), "refuse",
+		LOG_INT(n[VERDICT_REFUSE]), "discard", LOG_INT(n[VERDICT_DISCARD]), "probe",
+		LOG_INT(n[VERDICT_PROBE]), "tempfail", LOG_INT(n[VERDICT_TEMPFAIL]));
 	return true;
 }
 
@@ -76,8 +73,7 @@ enum { READERS = 16 };
 
 enum { USER_BYTES = 16 * 1024 }; /* a user's row in passwd(5) */
 
-static int read_rules(
-	const struct conf *conf, struct service_rules *rules_r, struct err *err)
+static int read_rules(const struct conf *conf, struct service_rules *rules_r, struct err *err)
 {
 	static const enum stop_way ways[] = {
 		[REFUSE_LOCAL_REJECT] = STOP_REJECT,
@@ -90,8 +86,7 @@ static int read_rules(
 		.trace_header = conf->milter.trace_header != 0,
 	};
 
-	if (cidr_list_parse(conf->milter.internal_hosts, &rules.internal_hosts,
-		    err) < 0)
+	if (cidr_list_parse(conf->milter.internal_hosts, &rules.internal_hosts, err) < 0)
 		return err_prefix(err, "milter.internal_hosts");
 	rules.local_domains = mem_strdup(conf->milter.local_domains);
 	*rules_r = rules;
@@ -110,14 +105,13 @@ static void init_use(pthread_rwlock_t *use)
 	pthread_rwlockattr_t attributes;
 
 	pthread_rwlockattr_init(&attributes);
-	pthread_rwlockattr_setkind_np(
-		&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(use, &attributes);
 	pthread_rwlockattr_destroy(&attributes);
 }
 
-int service_open(const struct conf *conf, struct log *log,
-	struct service **service_r, struct err *err)
+int service_open(
+	const struct conf *conf, struct log *log, struct service **service_r, struct err *err)
 {
 	struct service_rules rules;
 	struct committer *committer;
@@ -144,8 +138,7 @@ int service_open(const struct conf *conf, struct log *log,
 	return 0;
 }
 
-int service_reload(
-	struct service *service, const struct conf *conf, struct err *err)
+int service_reload(struct service *service, const struct conf *conf, struct err *err)
 {
 	struct service_rules rules, old;
 
@@ -160,8 +153,7 @@ int service_reload(
 	return 0;
 }
 
-enum mail_origin service_origin(
-	struct service *service, const struct sockaddr *peer)
+enum mail_origin service_origin(struct service *service, const struct sockaddr *peer)
 {
 	enum mail_origin origin;
 
@@ -186,8 +178,7 @@ static bool is_user(const char *sender, const char *at)
 	struct passwd user, *found = NULL;
 	char text[USER_BYTES];
 
-	return getpwnam_r(name, &user, text, sizeof(text), &found) == 0 &&
-	       found != NULL;
+	return getpwnam_r(name, &user, text, sizeof(text), &found) == 0 && found != NULL;
 }
 
 bool service_has_mailbox(struct service *service, const char *sender)

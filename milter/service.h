@@ -71,17 +71,15 @@ struct service {
 
 /* Opens the database, which must have the schema of this program. The caller
  * closes the service; conf need not outlive the call. */
-int service_open(const struct conf *conf, struct log *log,
-	struct service **service_r, struct err *err);
+int service_open(
+	const struct conf *conf, struct log *log, struct service **service_r, struct err *err);
 
 /* Takes over what may change while running: the log level and the rules.
  * Connections that are there keep their origin. */
-int service_reload(
-	struct service *service, const struct conf *conf, struct err *err);
+int service_reload(struct service *service, const struct conf *conf, struct err *err);
 
 /* Where mail of this client comes from. */
-enum mail_origin service_origin(
-	struct service *service, const struct sockaddr *peer);
+enum mail_origin service_origin(struct service *service, const struct sockaddr *peer);
 
 /* Whether the envelope sender (without <>) surely has a mailbox here: its
  * domain is one of milter.local_domains, and its local part the name of a user

@@ -49,19 +49,16 @@ static bool is_internet(const struct sockaddr *peer)
 	return peer->sa_family == AF_INET || peer->sa_family == AF_INET6;
 }
 
-enum mail_origin origin_of(
-	const struct sockaddr *peer, const struct cidr_list *internal_hosts)
+enum mail_origin origin_of(const struct sockaddr *peer, const struct cidr_list *internal_hosts)
 {
 	if (peer == NULL || !is_internet(peer))
 		return ORIGIN_INTERNAL;
 	if (is_sendmail(peer))
 		return ORIGIN_LOCAL;
-	return cidr_list_has(internal_hosts, peer) ? ORIGIN_INTERNAL
-						   : ORIGIN_EXTERNAL;
+	return cidr_list_has(internal_hosts, peer) ? ORIGIN_INTERNAL : ORIGIN_EXTERNAL;
 }
 
-bool origin_client(
-	const struct sockaddr *peer, char client[static ORIGIN_CLIENT_SIZE])
+bool origin_client(const struct sockaddr *peer, char client[static ORIGIN_CLIENT_SIZE])
 {
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
@@ -87,19 +84,16 @@ const char *origin_name(enum mail_origin origin)
 /* The fields by which receivers tell whom a message is from, besides From: the
  * rest of RFC 4407 2. Reply-To is not among them: it says where answers go,
  * and is often of another domain. */
-static const char *const other_fields[] = {
-	"Sender", "Resent-From", "Resent-Sender"};
+static const char *const other_fields[] = {"Sender", "Resent-From", "Resent-Sender"};
 
 /* sendmail(1), or the service on a Unix-domain socket, whose clients have no
  * address. */
 static bool may_submit(enum mail_origin origin, const char *client, bool by_tcp)
 {
-	return origin == ORIGIN_LOCAL ||
-	       (origin == ORIGIN_INTERNAL && (client == NULL || by_tcp));
+	return origin == ORIGIN_LOCAL || (origin == ORIGIN_INTERNAL && (client == NULL || by_tcp));
 }
 
-struct milter_session *session_new(
-	enum mail_origin origin, const char *client, bool by_tcp)
+struct milter_session *session_new(enum mail_origin origin, const char *client, bool by_tcp)
 {
 	struct milter_session *session = mem_new(struct milter_session);
 
@@ -142,8 +136,7 @@ static char *without_brackets(const char *address)
 	return mem_strdup(address);
 }
 
-void session_begin(
-	struct milter_session *session, const char *sender, const char *login)
+void session_begin(struct milter_session *session, const char *sender, const char *login)
 {
 	session_reset(session);
 	session->message.sender = without_brackets(sender);
@@ -167,8 +160,7 @@ void session_recipient(struct milter_session *session, const char *address)
 	message->for_ticket |= reading != TICKET_ELSEWHERE;
 	if (reading == TICKET_READ && message->ticket[0] == '\0')
 		memcpy(message->ticket, ticket, sizeof(ticket));
-	message->for_others |= reading != TICKET_READ ||
-			       !str_eq(message->ticket, ticket);
+	message->for_others |= reading != TICKET_READ || !str_eq(message->ticket, ticket);
 }
 
 static void add_field(struct session_fields *fields, const char *value)
@@ -195,8 +187,7 @@ static bool is_field(const char *name, const char *field)
 {
 	size_t len = strlen(field);
 
-	return str_starts_nocase(name, field) &&
-	       name[len + strspn(name + len, " \t")] == '\0';
+	return str_starts_nocase(name, field) && name[len + strspn(name + len, " \t")] == '\0';
 }
 
 static bool is_other(const char *name)
@@ -207,27 +198,32 @@ static bool is_other(const char *name)
 	return false;
 }
 
+static void add_trace(struct session_message *message, const char *value)
+{
+	if (message->traces == 0)
+		id_parse(value, message->trace);
+	message->traces += message->traces <= SESSION_TRACE_FIELDS;
+}
+
 static void add_message_id(struct session_message *message, const char *value)
 {
 	_cleanup_free_ char *line = NULL;
 
-	if (!message->for_ticket ||
-		message->message_ids.n == SESSION_MESSAGE_IDS ||
+	if (!message->for_ticket || message->message_ids.n == SESSION_MESSAGE_IDS ||
 		strlen(value) > SESSION_MESSAGE_ID_BYTES)
 		return;
 	line = str_unfolded(value);
 	strv_take(&message->message_ids, str_trim(line, strlen(line)));
 }
 
-void session_header(
-	struct milter_session *session, const char *name, const char *value)
+void session_header(struct milter_session *session, const char *name, const char *value)
 {
 	struct session_message *message = &session->message;
 
 	if (is_field(name, "From"))
 		add_field(&message->froms, value);
-	else if (is_field(name, TRACE_HEADER))
-		message->traces += message->traces <= SESSION_TRACE_FIELDS;
+	else if (is_field(name, TICKET_TRACE_FIELD))
+		add_trace(message, value);
 	else if (is_field(name, "Message-ID"))
 		add_message_id(message, value);
 	else if (is_other(name))

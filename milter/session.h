@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+#include "core/address/addr_header.h"
 #include "core/base/cidr.h"
+#include "core/base/id.h"
 #include "core/base/mem.h"
 #include "core/base/strv.h"
 #include "core/policy/ticket.h"
@@ -22,27 +24,22 @@
 
 /* The origin of mail whose client has no login. peer is what the milter
  * protocol tells of the client, NULL when it has no Internet address. */
-enum mail_origin origin_of(
-	const struct sockaddr *peer, const struct cidr_list *internal_hosts);
+enum mail_origin origin_of(const struct sockaddr *peer, const struct cidr_list *internal_hosts);
 
 enum { ORIGIN_CLIENT_SIZE = INET6_ADDRSTRLEN };
 
 /* The address of the client as text; false when there is none, as for
  * sendmail(1). */
-bool origin_client(
-	const struct sockaddr *peer, char client[static ORIGIN_CLIENT_SIZE]);
+bool origin_client(const struct sockaddr *peer, char client[static ORIGIN_CLIENT_SIZE]);
 
 /* A word for logs. */
 const char *origin_name(enum mail_origin origin);
 
-/* May carry the id of a recorded email out into the world. */
-#define TRACE_HEADER "X-Postern-Email-Id"
-
 enum {
-	SESSION_SENDER_FIELDS = 16,
+	SESSION_SENDER_FIELDS = ADDR_SENDER_FIELDS,
 	/* Of all fields of a kind together. Postfix shows 60,000 bytes of each
 	 * and delivers more: what is longer could hide a sender. */
-	SESSION_SENDER_BYTES = 32 * 1024,
+	SESSION_SENDER_BYTES = ADDR_SENDER_BYTES,
 	SESSION_TRACE_FIELDS = 100,
 	SESSION_MESSAGE_IDS = 8, /* and no longer than a line, RFC 5322 2.1.1 */
 	SESSION_MESSAGE_ID_BYTES = 998,
@@ -56,38 +53,37 @@ struct session_fields {
 };
 
 struct session_message {
-	char *sender;    /* envelope sender without <>, "" the null sender */
-	char *resolved;  /* what Postfix makes of it; NULL when not known */
-	char *login;     /* as which the client has logged in; NULL: not */
-	char *queue_id;  /* Postfix's; NULL until its end */
-	bool for_ticket; /* a recipient is of the domain of tickets */
-	bool for_others; /* one is not the ticket */
+	char *sender;                    /* envelope sender without <>, "" the null sender */
+	char *resolved;                  /* what Postfix makes of it; NULL when not known */
+	char *login;                     /* as which the client has logged in; NULL: not */
+	char *queue_id;                  /* Postfix's; NULL until its end */
+	bool for_ticket;                 /* a recipient is of the domain of tickets */
+	bool for_others;                 /* one is not the ticket */
 	char ticket[SECRET_TICKET_SIZE]; /* the first one; "" for none */
-	struct strv message_ids; /* of a message with a ticket, trimmed */
+	struct strv message_ids;         /* of a message with a ticket, trimmed */
 	struct session_fields froms;
 	struct session_fields others; /* Sender, Resent-From, Resent-Sender */
-	size_t traces; /* how many fields with the id of an email there are, or
-			* one too many */
+	size_t traces;                /* how many fields with the id of an email there are, or
+				       * one too many */
+	char trace[ID_SIZE];          /* the first one's; "" when it has none */
 };
 
 struct milter_session {
 	enum mail_origin origin; /* of clients without login */
 	char *client;            /* its address as text; NULL without one */
-	bool submits; /* httpd submits this way, unless there is a login */
+	bool submits;            /* httpd submits this way, unless there is a login */
 	struct session_message message;
 };
 
 /* client is copied. by_tcp: httpd submits by SMTP over TCP. */
-struct milter_session *session_new(
-	enum mail_origin origin, const char *client, bool by_tcp);
+struct milter_session *session_new(enum mail_origin origin, const char *client, bool by_tcp);
 void session_free(struct milter_session *session);
 DEFINE_CLEANUP(milter_session, session_free)
 
 /* A new message begins; whatever was known of one before is forgotten. sender
  * is the argument of MAIL FROM, with or without <>; login NULL or "" when there
  * is none. */
-void session_begin(
-	struct milter_session *session, const char *sender, const char *login);
+void session_begin(struct milter_session *session, const char *sender, const char *login);
 
 /* The envelope sender as Postfix understands it, NULL when it does not tell:
  * of an SMTP client's `a%example.com` it makes `a@example.com`, and of `a` an
@@ -98,8 +94,7 @@ void session_resolved(struct milter_session *session, const char *address);
 void session_recipient(struct milter_session *session, const char *address);
 
 /* One header field; its value may still be folded. */
-void session_header(
-	struct milter_session *session, const char *name, const char *value);
+void session_header(struct milter_session *session, const char *name, const char *value);
 
 /* The queue id, "" for NULL: early in a message Postfix may not have one. */
 void session_queue_id(struct milter_session *session, const char *queue_id);

@@ -24,10 +24,13 @@
 # postconf said), main_cf (the file in config), draft (the file in view that is
 # being changed) and original (that in config), socket (as in main.cf),
 # socket_path (absolute), entry (what stands in the lists of milters), queue,
-# reload, submission; status (of the script).
+# reload, submission, services (of master.cf, one a line); status (of the script).
 
 self=${0##*/}
-socket=unix:postern/milter.sock
+default_socket=postern/milter.sock
+socket=$default_socket
+socket_given=
+services=
 config=
 reload=
 changed=
@@ -43,15 +46,19 @@ wait_regexp="regexp:{ {/@postern\\.invalid\$\$/ $wait_result} }"
 wait_inline="inline:{ {postern.invalid = $wait_result} }"
 
 # The parameters that are looked at, which postconf is asked for at once.
-parameters='body_checks canonical_maps compatibility_level content_filter
+parameters='authorized_submit_users body_checks canonical_maps command_directory
+compatibility_level content_filter
 enable_original_recipient header_checks internal_mail_filter_classes mail_owner
 mail_version maillog_file masquerade_domains maximal_queue_lifetime
 message_size_limit milter_default_action milter_protocol mime_header_checks
 mydestination myhostname mynetworks myorigin nested_header_checks
 non_smtpd_milters queue_directory receive_override_options recipient_bcc_maps
 recipient_canonical_maps relocated_maps sender_canonical_maps setgid_group
-smtpd_milter_maps smtpd_milters transport_maps virtual_alias_domains
+smtpd_command_filter smtpd_milter_maps smtpd_milters transport_maps virtual_alias_domains
 virtual_alias_maps'
+
+# Lists in which the milter, or its domain, may stand.
+list_names='smtpd_milters non_smtpd_milters transport_maps'
 
 # The service for postern-httpd, and its options. Each is explained in README.md.
 # The syslog_name tells it from a service of that name that is somebody else's.
@@ -71,6 +78,7 @@ smtpd_end_of_data_restrictions=
 smtpd_reject_unlisted_sender=no
 smtpd_reject_unlisted_recipient=no
 local_header_rewrite_clients=permit_mynetworks
+smtpd_command_filter=
 smtpd_milter_maps=
 smtpd_proxy_filter=
 smtpd_upstream_proxy_protocol=
@@ -169,11 +177,11 @@ raw_value_of() {
 }
 
 # -c CONFIG_DIR, -s SOCKET, -p POSTERN_CONF, -h and, where $reload_works is set,
-# --reload; where $submission_works is, --submission METHOD.
+# --reload and --service NAME; where $submission_works is, --submission METHOD.
 read_options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
-		-c | -s | -p | --submission)
+		-c | -s | -p | --submission | --service)
 			[ $# -ge 2 ] || wrong_usage "$1 needs a value"
 			read_value "$1" "$2"
 			shift
@@ -195,8 +203,13 @@ read_options() {
 read_value() {
 	case $1$2 in
 	-c*) config=$2 ;;
-	-s*) socket=$2 ;;
+	-s*) socket=$2 socket_given=yes ;;
 	-p*) settings=$2 ;;
+	--service*)
+		[ -n "${reload_works:-}" ] || wrong_usage "what is $1?"
+		services="$services$2
+"
+		;;
 	*)
 		[ -n "${submission_works:-}" ] || wrong_usage "what is $1?"
 		case $2 in
@@ -241,6 +254,8 @@ name_socket() {
 	esac
 	socket=unix:$socket
 	entry="{ $socket, default_action=tempfail }"
+	# An option of master.cf has no blanks, unless it is in braces itself.
+	service_entry="{$socket,default_action=tempfail}"
 }
 
 # One item a line, out of a list as main.cf has it: separated by commas and
@@ -260,10 +275,8 @@ ours_in() {
 	printf '%s\n' "$1" | list_items yes
 }
 
-# list_items OURS: those items on standard input, or all.
-list_items() {
-	awk -v only_ours="$1" -v relative="$socket" \
-		-v absolute="unix:$socket_path" '
+# What an item of a list is to us, for awk with relative and absolute set.
+awk_is_ours='
 	function is_ours(item) {
 		if (item ~ /^(regexp|pcre|inline):[{].*postern[\\]?[.]invalid/)
 			return 1
@@ -272,6 +285,12 @@ list_items() {
 		sub(/^local:/, "unix:", item)
 		return item == relative || item == absolute
 	}
+'
+
+# list_items OURS: those items on standard input, or all.
+list_items() {
+	awk -v only_ours="$1" -v relative="$socket" \
+		-v absolute="unix:$socket_path" "$awk_is_ours"'
 	function put(item) {
 		if (item != "" && (!only_ours || is_ours(item)))
 			print item
@@ -294,6 +313,107 @@ list_items() {
 		}
 		put(item)
 	}'
+}
+
+# edit_services ACTION SERVICE: the draft of master.cf with the milter put into
+# the service's own smtpd_milters, or taken out of all its lists; no service
+# means each. ACTION is add or remove. An option is edited where it stands in a
+# line, in either form:
+#
+#   -o smtpd_milters=inet:localhost:1     -o { smtpd_milters = inet:localhost:1 }
+edit_services() {
+	service_entry=$service_entry awk -v action="$1" -v wanted="$2" \
+		-v newline="$(last_newline)" -v relative="$socket" \
+		-v absolute="unix:$socket_path" "$awk_is_ours"'
+	BEGIN {
+		added = ENVIRON["service_entry"] ","
+		names = action == "add" ? "smtpd_milters" \
+			: "(non_smtpd_milters|smtpd_milters|transport_maps)"
+		option = "[ \t{]" names "[ \t]*="
+	}
+	# The items of a value without ours, and where it ends: past, a global.
+	function without(text, braced, i, c, depth, item, kept, dropped) {
+		for (i = 1; i <= length(text) + 1; i++) {
+			c = substr(text, i, 1)
+			past = i
+			if (c == "" || (depth == 0 && (c ~ /[, \t]/ || c == "}"))) {
+				if (item != "" && is_ours(item))
+					dropped = 1
+				else if (item != "")
+					kept = kept (kept == "" ? "" : braced ? \
+						", " : ",") item
+				item = ""
+				if (c == "" || c == "}" || (!braced && c ~ /[ \t]/))
+					break
+				continue
+			}
+			depth += (c == "{") - (c == "}")
+			item = item c
+		}
+		return dropped ? kept : "\n"
+	}
+	function edited(line, done, at, rest, braced, kept) {
+		while (match(line, option)) {
+			at = RSTART + RLENGTH
+			braced = substr(line, 1, RSTART) ~ /[{][ \t]*$/
+			done = done substr(line, 1, at - 1)
+			rest = substr(line, at)
+			if (action == "add") {
+				done = done added
+			} else if (index(rest, added) == 1) {
+				rest = substr(rest, length(added) + 1)
+			} else if ((kept = without(rest, braced)) != "\n") {
+				done = done (braced ? " " : "") kept \
+					(braced ? " " : "")
+				rest = substr(rest, past)
+			}
+			line = rest
+		}
+		return done line
+	}
+	{
+		lines[NR] = $0
+		if (/^[ \t]*(#|$)/)
+			next
+		if (!/^[ \t]/)
+			current = $1 "/" $2
+		if ((wanted == "" || current == wanted) && match($0, option))
+			last[++n] = NR
+	}
+	END {
+		# Of several options the last one counts.
+		for (i = action == "add" && n > 0 ? n : 1; i <= n; i++)
+			lines[last[i]] = edited(lines[last[i]])
+		for (i = 1; i <= NR; i++)
+			printf "%s%s", (i > 1 ? "\n" : ""), lines[i]
+		if (NR && newline)
+			print ""
+	}' "$draft"
+}
+
+# The full name, as submission/inet, of a service that was given with --service.
+full_service() {
+	postconf -c "$view" -M 2>/dev/null | awk -v name="$1" '
+	name == $1 || name == $1 "/" $2 { print $1 "/" $2 }'
+}
+
+# Has $service_names, one a line: what --service means.
+find_services() {
+	service_names=
+	for given in $services; do
+		found=$(full_service "$given")
+		case $(printf '%s' "$found" | grep -c .) in
+		0) die "master.cf has no service $given; it has:" \
+			"$(postconf -c "$view" -M 2>/dev/null |
+				awk '$NF != "" && /smtpd/ { print $1 "/" $2 }' |
+				paste -s -d ' ' -)" ;;
+		1) ;;
+		*) die "master.cf has several services $given: say which," \
+			"$(echo "$found" | paste -s -d ' ' -)" ;;
+		esac
+		service_names="$service_names$found
+"
+	done
 }
 
 is_listed() {
@@ -372,6 +492,13 @@ ways_out() {
 			"postern.invalid: $taken" ;;
 		esac
 	done
+	command="RCPT TO:<$address>"
+	taken=$(first_answer "$(value_of smtpd_command_filter)" "$command")
+	case $taken in
+	'' | *": $command") ;;
+	*) echo "smtpd_command_filter changes what postern-httpd says to" \
+		"sendmail -bs, $command: $taken" ;;
+	esac
 	taken=$(first_answer "$(value_of virtual_alias_domains)" postern.invalid)
 	[ -z "$taken" ] || echo "virtual_alias_domains takes the domain of" \
 		"tickets, postern.invalid: $taken"
@@ -466,6 +593,36 @@ require_writable() {
 			"file system read-only?"
 		die "$original cannot be changed by $(id -un): run it as root"
 	fi
+}
+
+# What names the milter or the domain of tickets in the view, one on a line: FILE:
+# NAME = VALUE. Tables of smtpd_milter_maps are read as they stand.
+names_us() {
+	postconf -c "$view" -x -n 2>/dev/null | sed 's/^/main.cf: /'
+	postconf -c "$view" -x -P 2>/dev/null | sed 's/^/master.cf: /'
+	value_of smtpd_milter_maps | split_list | while IFS= read -r table; do
+		table=${table#proxy:}
+		case $table in
+		*:/*) [ ! -r "${table#*:}" ] || sed -n \
+			"/^[[:space:]]*#/!s|^|smtpd_milter_maps: ${table#*:}: |p" \
+			"${table#*:}" ;;
+		esac
+	done
+}
+find_us() {
+	names_us | grep -F -e "$socket_path" -e "${socket#unix:}" \
+		-e postern.invalid -e 'postern\.invalid' || true
+}
+
+# Folders of other instances of Postfix, as the default main.cf names them.
+other_instances() {
+	for name in multi_instance_directories alternate_config_directories; do
+		postconf -h $name 2>/dev/null | tr ', \t' '[\n*]'
+	done | sed '/^$/d' | sort -u | while IFS= read -r other; do
+		[ ! -f "$other/main.cf" ] ||
+			[ "$(readlink -f "$other")" = "$(readlink -f "$config")" ] ||
+			echo "$other"
+	done
 }
 
 # Says which of the two files is to be changed.

@@ -3,17 +3,25 @@
 # Shows that Postfix asks the milter, by a message; for check, behind
 # settings.sh.
 #
-# Each way into Postfix gets a message for an address of `postern probe add`. No
-# milter but ours knows what to do with it: ours notes that it was asked, and
-# throws the message away. When nothing was noted the message is looked for, what
-# has become of it says why, and it is removed. It has no sender, so that nothing
-# comes back.
+# Each way into Postfix gets a message for an address of `postern probe add`, from
+# the user that the daemons have. No milter but ours knows what to do with it: ours
+# notes that it was asked, and takes the recipient off. So the milters behind ours
+# are asked, too, and nobody gets it; where a rule of main.cf could add a recipient,
+# or hold it, ours throws it away. When nothing was noted the message is looked for,
+# what has become of it says why, and it is removed. It has no sender, so that
+# nothing comes back.
 
 probe_seconds=10
 
 # Prints the address of a new probe; or fails, with the reason.
 new_probe() {
-	if ! answer=$(run_postern --json probe add 2>&1); then
+	through=--through
+	for name in always_bcc sender_bcc_maps recipient_bcc_maps header_checks \
+		body_checks; do
+		[ -z "$(value_of $name)" ] || through=
+	done
+	# shellcheck disable=SC2086 # a word, or none
+	if ! answer=$(run_postern --json probe add $through 2>&1); then
 		echo "$answer"
 		return 1
 	fi
@@ -29,23 +37,33 @@ probe_message() {
 	echo "This message should not have reached you: see postfix-conf/check."
 }
 
-# Prints what sendmail(1) complains of.
-submit_by_sendmail() {
-	program=$(setting_of submission sendmail)
-	# shellcheck disable=SC2086 # a word, or none
-	probe_message "$1" | "${program:-sendmail}" -C "$config" -i -f '' -- "$1" 2>&1
-}
-
-# Prints the last reply of the SMTP server, `unix:PATH` or `inet:HOST:PORT`. One
-# that is no 250 is a failure.
+# Prints the last reply of a server: `unix:PATH`, `inet:HOST:PORT`, or
+# `sendmail:PROGRAM`, which is an smtpd of its own. One that is no 250 is a failure.
+# The address is in no argument, for these are there for everybody to read.
 submit_by_smtp() {
-	probe_message "$1" | perl -MIO::Socket::UNIX -MIO::Socket::IP -e '
-		my ($server, $to) = @ARGV;
+	probe_message "$1" | {
+		PROBE=$1
+		export PROBE
+		run_as_daemons perl -MIO::Socket::UNIX -MIO::Socket::IP -e '
+		my ($server, $config) = @ARGV;
+		my $to = delete $ENV{PROBE};
 		my @message = <STDIN>;
 		$SIG{ALRM} = sub { print "no answer in time"; exit 1 };
+		$SIG{PIPE} = "IGNORE";
 		alarm(30);
+		sub run {
+			my ($ours, $its) = IO::Socket->socketpair(
+				AF_UNIX, SOCK_STREAM, PF_UNSPEC) or return;
+			my $pid = fork() // return;
+			return $ours if $pid;
+			open(STDIN, "<&", $its) and open(STDOUT, ">&", $its) and
+				exec(@_);
+			exit 1;
+		}
 		my $peer = $server =~ /^unix:(.*)/
 			? IO::Socket::UNIX->new(Peer => $1)
+			: $server =~ /^sendmail:(.*)/
+			? run($1, "-C", $config, "-bs")
 			: $server =~ /^inet:\[?(.*?)\]?:(\d+)$/
 			? IO::Socket::IP->new(PeerHost => $1, PeerPort => $2)
 			: undef;
@@ -67,7 +85,14 @@ submit_by_smtp() {
 		print $peer @message, ".\r\n";
 		expect("250");
 		print $peer "QUIT\r\n";
-		print $reply' "$2" "$1"
+		print $reply' "$2" "$config"
+	}
+}
+
+# Prints what it complains of, too.
+submit_by_sendmail() {
+	program=$(setting_of submission sendmail)
+	submit_by_smtp "$1" "sendmail:${program:-sendmail}" 2>&1
 }
 
 is_seen() {
@@ -97,16 +122,37 @@ wait_for_probe() {
 	done
 }
 
-# The line of the mail log that says what has become of the address, if there is
-# a log to look into.
+# The line of the mail log that has the address and those words, if there is a log
+# to look into.
 logged_for() {
 	log=$(value_of maillog_file)
 	for log in "$log" /var/log/mail.log /var/log/maillog; do
 		[ -r "$log" ] || continue
-		tail -n 10000 "$log" | grep -F "=<$1>" | grep -F ' status=' |
+		tail -n 10000 "$log" | grep -F "=<$1>" | grep -F "$2" |
 			tail -n 1 | sed 's/.*]: //'
 		return
 	done
+}
+
+# What a milter behind ours does with a message that ours lets pass; nothing when
+# it lets it pass, too: then it has left the queue.
+stopped_behind() {
+	left=$((probe_seconds * 5))
+	while [ $left -gt 0 ]; do
+		message=$(queued_for "$1")
+		refusal=$(logged_for "$1" milter-reject)
+		if [ -n "$refusal" ]; then
+			echo "what postern-milter lets pass is stopped by another" \
+				"milter behind it, $2: ${refusal#* milter-reject: }"
+			return
+		fi
+		[ -n "$message" ] || return 0
+		left=$((left - 1))
+		sleep 0.2
+	done
+	echo "what postern-milter lets pass does not leave the queue: another" \
+		"milter behind it puts mail off ($2 is $(value_of "$2")), or qmgr" \
+		"does not run; see the mail log"
 }
 
 # Why Postfix did not ask the milter, as far as main.cf tells: the list of the way.
@@ -138,7 +184,7 @@ fate_of() {
 	hold) echo "$not_asked. The message is held${reason:+ ($reason)}" ;;
 	?*) echo "$not_asked. The message waits${reason:+ ($reason)}" ;;
 	'') echo "$not_asked. The message did not wait:" \
-		"$(logged_for "$1" | grep . || echo "see the mail log for $1")" ;;
+		"$(logged_for "$1" ' status=' | grep . || echo "see the mail log for $1")" ;;
 	esac
 }
 
@@ -160,6 +206,12 @@ try_way() {
 	elif ! said=$("$submit" "$address" "$@"); then
 		wrong "$name takes no message: $said"
 	elif wait_for_probe "$address"; then
+		why=$(stopped_behind "$address" "$list")
+		if [ -n "$why" ]; then
+			wrong "mail by $name: $why"
+			remove_probe "$address"
+			return
+		fi
 		good "the milter is asked about mail by $name"
 	else
 		wrong "mail by $name: $(fate_of "$address" "$list")"

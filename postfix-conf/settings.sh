@@ -23,10 +23,21 @@ find_settings() {
 	[ -z "$settings" ] || settings=$(readlink -f "$settings")
 	for postern in "$here/../../../bin/postern" \
 		"$here/../${BUILD:-build}/postern" "${BUILD:-}/postern" \
-		"$(command -v postern)"; do
-		[ ! -x "$postern" ] || return 0
+		"$(command -v postern)" ''; do
+		[ ! -x "$postern" ] || break
 	done
-	postern=
+	settle_socket
+}
+
+# Without -s, the socket is the one that the settings name, if they do; else both
+# sides find it below Postfix's queue folder.
+settle_socket() {
+	[ -z "$socket_given" ] && [ -n "$settings" ] && [ -n "$postern" ] &&
+		grep -q socket "$settings" && read_settings || return 0
+	named=$(setting_of milter socket)
+	[ -n "$named" ] || return 0
+	socket=$named
+	name_socket
 }
 
 # Fails, with the reason in in_force, when the file is refused.
@@ -77,9 +88,17 @@ check_database() {
 # Of several instances of Postfix each needs a milter of its own.
 check_milter_socket() {
 	listens=$(setting_of milter socket)
+	if [ -z "$listens" ]; then
+		instance=$(setting_of submission postfix_config)
+		[ -n "$instance" ] || instance=$(postconf -d -h config_directory)
+		listens=$(postconf -c "$instance" -x -h queue_directory \
+			2>/dev/null)/$default_socket
+	fi
 	[ "$(readlink -m "$listens")" = "$(readlink -m "$socket_path")" ] ||
-		wrong "$settings: milter.socket is $listens, but Postfix asks" \
-			"$socket_path"
+		wrong "$settings: postern-milter listens on $listens" \
+			"(milter.socket, or the queue folder of" \
+			"submission.postfix_config), but Postfix asks" \
+			"$socket_path: set the one or the other"
 }
 
 # Neither daemon starts without settings.

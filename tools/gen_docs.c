@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "cli/verbs.h"
 #include "core/base/buf.h"
@@ -73,8 +74,7 @@ static void add_setting(const struct setting *setting, struct buf *out)
 	buf_printf(out, "\n\t%s\n\n\tTakes ", setting->help);
 	setting_describe(setting, out);
 	buf_printf(out, ". %s\n\n",
-		setting->reload ? "A reload changes it."
-				: "Changing it takes a restart.");
+		setting->reload ? "A reload changes it." : "Changing it takes a restart.");
 }
 
 static void add_settings(struct buf *out)
@@ -100,12 +100,16 @@ static void add_line(const char *line, struct buf *out)
 		buf_add_str(out, line);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	char *line = NULL;
 	size_t size = 0;
 
+	if (argc > 1) {
+		fprintf(stderr, "gen_docs: what is %s? It reads standard input\n", argv[1]);
+		return EX_USAGE;
+	}
 	while (getline(&line, &size, stdin) >= 0)
 		add_line(line, &out);
 	free(line);

@@ -198,16 +198,13 @@ static int read_name(const char *text, size_t len, char **name_r, struct err *er
 	_cleanup_free_ char *name = NULL;
 
 	if (unquote(text, len, &raw))
-		return err_set(err, ERR_INVALID,
-			"more than one address where one is wanted");
+		return err_set(err, ERR_INVALID, "more than one address where one is wanted");
 	name = mime_words_decode(buf_str(&raw));
 	if (!mime_header_value_valid(name))
 		return err_set(err, ERR_INVALID,
-			"the name has a line break or another control "
-			"character in an encoded word");
+			"the name has a line break or another control character in an encoded word");
 	if (!is_decoded(name))
-		return err_set(
-			err, ERR_INVALID, "the name is encoded more than once");
+		return err_set(err, ERR_INVALID, "the name is encoded more than once");
 	squeeze(name);
 	*name_r = TAKE_PTR(name);
 	return 0;
@@ -228,8 +225,8 @@ static char *write_name(const char *name)
 
 static bool is_atext(char c)
 {
-	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		(c >= '0' && c <= '9') || (unsigned char)c >= 0x80)
+	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		(unsigned char)c >= 0x80)
 		return true;
 	return c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL;
 }
@@ -296,8 +293,7 @@ static const char *read_quoted(const char *text, size_t len, char **local_r)
 		buf_add_char(&content, text[i]);
 	}
 	p = buf_str(&content);
-	if (dot_atom_len(p) == content.len &&
-		dot_atom_fault(p, content.len) == NULL) {
+	if (dot_atom_len(p) == content.len && dot_atom_fault(p, content.len) == NULL) {
 		*local_r = buf_take(&content);
 		return NULL;
 	}
@@ -324,18 +320,15 @@ static const char *read_local(const char *text, char **local_r, size_t *len_r)
 	if (strchr(text + len, '@') == NULL)
 		return "it has no @";
 	if (text[len] != '@')
-		return "the part before the @ has a character that needs "
-		       "quotes";
-	fault = quoted ? read_quoted(text, len, local_r)
-		       : dot_atom_fault(text, len);
+		return "the part before the @ has a character that needs quotes";
+	fault = quoted ? read_quoted(text, len, local_r) : dot_atom_fault(text, len);
 	if (fault)
 		return fault;
 	if (!quoted)
 		*local_r = mem_dup(text, len);
 	*len_r = len;
-	return strlen(*local_r) > LOCAL_MAX
-		       ? "the part before the @ is longer than 64 bytes"
-		       : NULL;
+	return strlen(*local_r) > LOCAL_MAX ? "the part before the @ is longer than 64 bytes"
+					    : NULL;
 }
 
 static int read_spec(const char *spec, struct addr *addr, struct err *err)
@@ -347,8 +340,7 @@ static int read_spec(const char *spec, struct addr *addr, struct err *err)
 		return err_set(err, ERR_INVALID, "%s", fault);
 	domain = spec + len + 1;
 	if (strpbrk(domain, ",;"))
-		return err_set(err, ERR_INVALID,
-			"more than one address where one is wanted");
+		return err_set(err, ERR_INVALID, "more than one address where one is wanted");
 	if (*domain != '\0' && domain[strlen(domain) - 1] == '.')
 		return err_set(err, ERR_INVALID, "the domain ends with a dot");
 	return addr_domain_normalize(domain, &addr->domain, err);
@@ -381,8 +373,7 @@ static int read_mailbox(const char *text, struct addr *addr, struct err *err)
 	if (last < angle)
 		return err_set(err, ERR_INVALID, "the closing > is missing");
 	if (last[1] != '\0')
-		return err_set(err, ERR_INVALID,
-			"something stands behind the closing >");
+		return err_set(err, ERR_INVALID, "something stands behind the closing >");
 	if (read_name(text, (size_t)(angle - text), &addr->name, err) < 0)
 		return -1;
 	spec = mem_dup(angle + 1, (size_t)(last - angle - 1));
@@ -396,11 +387,9 @@ int addr_parse(const char *text, struct addr *addr_r, struct err *err)
 
 	if (!mime_header_value_valid(text))
 		return err_set(err, ERR_INVALID,
-			"an address is not UTF-8, or has a line break or "
-			"another control character");
+			"an address is not UTF-8, or has a line break or another control character");
 	if (read_mailbox(trimmed, &addr, err) < 0)
-		return err_prefix(err, "\"%.*s\"",
-			(int)str_utf8_cut(trimmed, QUOTED_MAX), trimmed);
+		return err_prefix(err, "\"%.*s\"", (int)str_utf8_cut(trimmed, QUOTED_MAX), trimmed);
 	addr_r->name = addr.name ? TAKE_PTR(addr.name) : mem_strdup("");
 	addr_r->local = TAKE_PTR(addr.local);
 	addr_r->domain = TAKE_PTR(addr.domain);
@@ -456,14 +445,12 @@ static size_t item_len(const char *text)
 	return i;
 }
 
-static int read_item(
-	const char *text, size_t len, struct addr_list *list, struct err *err)
+static int read_item(const char *text, size_t len, struct addr_list *list, struct err *err)
 {
 	_cleanup_free_ char *item = mem_dup(text, len);
 
 	if (item[strspn(item, " \t")] == '\0')
-		return err_set(err, ERR_INVALID,
-			"a comma has no address on one of its sides");
+		return err_set(err, ERR_INVALID, "a comma has no address on one of its sides");
 	return addr_parse(item, addr_list_add(list), err);
 }
 

@@ -78,8 +78,8 @@ static bool add_name(struct scan *scan, const char *name)
 /* The text with the other forms of the dot made dots. */
 static char *with_dots(const char *text, size_t len)
 {
-	static const char *const forms[] = {"\xe3\x80\x82", "\xef\xbc\x8e",
-		"\xef\xbd\xa1", "\xe2\x80\xa4", "\xef\xb9\x92"};
+	static const char *const forms[] = {
+		"\xe3\x80\x82", "\xef\xbc\x8e", "\xef\xbd\xa1", "\xe2\x80\xa4", "\xef\xb9\x92"};
 	char *name = mem_dup(text, len);
 
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
@@ -148,8 +148,7 @@ static size_t letters_len(const char *text)
 		if (c == 0 || c >= (gunichar)-2)
 			return len;
 		if (c < 0x80 ? !is_ascii_part((char)c)
-			     : !dot && !g_unichar_isalnum(c) &&
-					!g_unichar_ismark(c))
+			     : !dot && !g_unichar_isalnum(c) && !g_unichar_ismark(c))
 			return len;
 		len += (size_t)g_unichar_to_utf8(c, NULL);
 	}
@@ -182,8 +181,7 @@ static void collect_spaced(const char *text, struct buf *out)
 
 		while (ascii_is_space(*p))
 			p++;
-		if (p > text && *p != '.' && out->len > 0 &&
-			out->data[out->len - 1] != '.')
+		if (p > text && *p != '.' && out->len > 0 && out->data[out->len - 1] != '.')
 			return;
 		if (!is_part(*p))
 			return;
@@ -213,8 +211,7 @@ static void add_at(struct scan *scan, const char *text)
 		text++;
 	len = add_word(scan, text);
 	if (text[len] && strchr("!#$%&'*+/=?^_`{|}~-", text[len]))
-		add_words(scan, text + len,
-			text + strcspn(text, " \t\r\n@<>()[],;:\"\\"));
+		add_words(scan, text + len, text + strcspn(text, " \t\r\n@<>()[],;:\"\\"));
 	if (ascii_is_space(text[len])) {
 		collect_spaced(text, &spaced);
 		add(scan, buf_str(&spaced), spaced.len);
@@ -358,13 +355,12 @@ static bool all_see(const char *bare, const struct addr *addr)
 
 /* The line is what addr was read from, but for comments and wrong bytes; bare
  * is the line without comments. What not all see makes it unclear. */
-static void fill_clear(const struct addr *addr, const char *line,
-	const char *bare, bool has_comments, struct addr_header *header)
+static void fill_clear(const struct addr *addr, const char *line, const char *bare,
+	bool has_comments, struct addr_header *header)
 {
 	_cleanup_free_ char *spec = addr_spec(addr);
 	const char *angle = strrchr(bare, '<');
-	_cleanup_free_ char *name = mem_dup(
-		bare, angle ? (size_t)(angle - bare) : 0);
+	_cleanup_free_ char *name = mem_dup(bare, angle ? (size_t)(angle - bare) : 0);
 	_cleanup_scan_ struct scan scan = {0};
 	bool other;
 	size_t n;
@@ -414,8 +410,7 @@ static void read_unclear(const char *value, struct addr_header *header)
 	addr_reading_decode(&texts, value);
 	for (size_t i = 0; i < texts.n; i++) {
 		const char *text = texts.items[i];
-		_cleanup_free_ char *outside = addr_reading_without_comments(
-			text);
+		_cleanup_free_ char *outside = addr_reading_without_comments(text);
 		_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
 		_cleanup_free_ char *both = addr_reading_squeeze(outside);
 

@@ -26,6 +26,15 @@
 
 #include "core/base/strv.h"
 
+/* How many fields that name a sender a message may have besides From, how long
+ * those of a kind may be together, and how many domains all of them may name:
+ * what has more is not checked but refused. */
+enum {
+	ADDR_SENDER_FIELDS = 16,
+	ADDR_SENDER_BYTES = 32 * 1024,
+	ADDR_SENDER_DOMAINS = 200,
+};
+
 struct addr_header {
 	struct strv domains; /* every one that some reading sees, normalized,
 			      * each once */

@@ -151,8 +151,8 @@ char *addr_reading_squeeze(const char *text)
 /* Marks, embeddings, overrides and isolates. */
 static bool is_direction(gunichar c)
 {
-	return c == 0x061c || c == 0x200e || c == 0x200f ||
-	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+	return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069);
 }
 
 static size_t undirected_len(const char *text)
@@ -249,8 +249,8 @@ static void add_text(struct strv *texts, char *text)
 		strv_take(texts, text);
 }
 
-static void add_read(struct strv *texts, const char *value,
-	const struct mime_words_reading *reading)
+static void add_read(
+	struct strv *texts, const char *value, const struct mime_words_reading *reading)
 {
 	char *text = mime_words_read(value, reading);
 
@@ -259,8 +259,7 @@ static void add_read(struct strv *texts, const char *value,
 	add_text(texts, text);
 }
 
-static void add_guesses(struct strv *texts, const char *value,
-	struct mime_words_reading reading)
+static void add_guesses(struct strv *texts, const char *value, struct mime_words_reading reading)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -30,8 +30,8 @@ static const uint8_t numbers[256] = {
 /* Writes whole groups; returns where they end. */
 static char *encode_groups(const uint8_t *from, size_t groups, char *to)
 {
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				       "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char alphabet[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	for (; groups > 0; groups--, from += 3, to += 4) {
 		to[0] = alphabet[from[0] >> 2];
@@ -76,8 +76,7 @@ static size_t without_tail(const char *text, size_t len, size_t *pads_r)
 {
 	size_t pads = 0;
 
-	while (len > 0 && text[len - 1] != '\0' &&
-		strchr("= \t\r\n", text[len - 1]) != NULL) {
+	while (len > 0 && text[len - 1] != '\0' && strchr("= \t\r\n", text[len - 1]) != NULL) {
 		if (text[len - 1] == '=')
 			pads++;
 		len--;
@@ -101,8 +100,8 @@ static int decode_short(const char *text, size_t len, uint8_t *to, size_t *bytes
 {
 	if (has_odd_bytes(text, len))
 		return -1;
-	return sodium_base642bin(to, len / 4 * 3 + 3, text, len, " \t\r\n",
-		bytes_r, NULL, sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
+	return sodium_base642bin(to, len / 4 * 3 + 3, text, len, " \t\r\n", bytes_r, NULL,
+		sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
 }
 
 /* Whole groups of four characters with nothing between them; how many
@@ -129,8 +128,7 @@ static size_t decode_groups(const uint8_t *text, size_t len, uint8_t *to)
 
 /* The next group of up to four characters: how many there are, or -1. *at moves
  * behind them. */
-static int next_group(
-	const uint8_t *text, size_t len, size_t *at, uint32_t *bits_r)
+static int next_group(const uint8_t *text, size_t len, size_t *at, uint32_t *bits_r)
 {
 	uint32_t bits = 0;
 	int n = 0;

@@ -10,8 +10,7 @@
 
 /* Appends the bytes in base64, with an LF between lines of line_max characters,
  * a multiple of 4; 0: all on one line. */
-void base64_encode(
-	const char *data, size_t len, size_t line_max, struct buf *out);
+void base64_encode(const char *data, size_t len, size_t line_max, struct buf *out);
 
 /* Appends the decoded bytes. Line breaks, blanks and tabs between characters
  * are skipped; padding may be missing but not wrong. 0, or -1 and out as it

@@ -24,8 +24,7 @@ struct buf {
 void buf_add(struct buf *buf, const void *data, size_t len);
 void buf_add_str(struct buf *buf, const char *text);
 void buf_add_char(struct buf *buf, char c);
-void buf_printf(struct buf *buf, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Room for at least len more bytes; returns where they go. The caller writes
  * there and then says with buf_wrote() how many. */

@@ -18,7 +18,7 @@ static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 static unsigned width(int family)
 {
-	return family == AF_INET ? 32 : 128;
+	return family == AF_UNIX ? 0 : family == AF_INET ? 32 : 128;
 }
 
 /* Turns ::ffff:a.b.c.d/96+n into a.b.c.d/n. */
@@ -83,9 +83,8 @@ static const char *read_item(const char *item, struct cidr *net)
 		return "it is no IPv4 or IPv6 address or network";
 	bits = width(net->family);
 	if (slash && str_int(slash, 0, bits, &bits) < 0)
-		return net->family == AF_INET
-			       ? "the prefix must be a number from 0 to 32"
-			       : "the prefix must be a number from 0 to 128";
+		return net->family == AF_INET ? "the prefix must be a number from 0 to 32"
+					      : "the prefix must be a number from 0 to 128";
 	net->bits = (unsigned)bits;
 	if (has_bits_behind(net))
 		return "the address has bits set behind the prefix";
@@ -93,10 +92,19 @@ static const char *read_item(const char *item, struct cidr *net)
 	return NULL;
 }
 
-static int add_item(struct cidr_list *list, const char *item, struct err *err)
+/* Of the peers of a listener: those of a Unix-domain socket have no address. */
+static bool read_unix(const char *item, struct cidr *net)
+{
+	if (!str_eq(item, CIDR_UNIX))
+		return false;
+	*net = (struct cidr){.family = AF_UNIX};
+	return true;
+}
+
+static int add_item(struct cidr_list *list, const char *item, bool peers, struct err *err)
 {
 	struct cidr net = {0};
-	const char *fault = read_item(item, &net);
+	const char *fault = peers && read_unix(item, &net) ? NULL : read_item(item, &net);
 
 	if (fault)
 		return err_set(err, ERR_CONFIG, "\"%s\": %s", item, fault);
@@ -105,7 +113,7 @@ static int add_item(struct cidr_list *list, const char *item, struct err *err)
 	return 0;
 }
 
-int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err)
+static int parse_list(const char *text, bool peers, struct cidr_list *list_r, struct err *err)
 {
 	static const char separators[] = ", \t\r\n";
 	struct cidr_list list = CIDR_LIST_INIT;
@@ -119,7 +127,7 @@ int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err)
 		if (len == 0)
 			break;
 		item = mem_dup(text, len);
-		if (add_item(&list, item, err) < 0) {
+		if (add_item(&list, item, peers, err) < 0) {
 			cidr_list_clear(&list);
 			return -1;
 		}
@@ -127,6 +135,16 @@ int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err)
 	}
 	*list_r = list;
 	return 0;
+}
+
+int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err)
+{
+	return parse_list(text, false, list_r, err);
+}
+
+int cidr_list_parse_peers(const char *text, struct cidr_list *list_r, struct err *err)
+{
+	return parse_list(text, true, list_r, err);
 }
 
 /* The peer as a network of one address; false for other families. */
@@ -177,9 +195,19 @@ bool cidr_list_has_text(const struct cidr_list *list, const char *address)
 	struct cidr one = {0};
 
 	if (str_empty(address) || strchr(address, '/') ||
-		read_item(address, &one) != NULL)
+		(!read_unix(address, &one) && read_item(address, &one) != NULL))
 		return false;
 	return has(list, &one);
+}
+
+bool cidr_address(const char *text, char text_r[static CIDR_TEXT_SIZE])
+{
+	struct cidr one = {0};
+
+	if (str_empty(text) || strchr(text, '/') || read_item(text, &one) != NULL)
+		return false;
+	cidr_format(&one, text_r);
+	return true;
 }
 
 void cidr_format(const struct cidr *net, char text[static CIDR_TEXT_SIZE])

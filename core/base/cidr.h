@@ -12,7 +12,7 @@
 #include "core/base/err.h"
 
 struct cidr {
-	int family;          /* AF_INET or AF_INET6 */
+	int family;          /* AF_INET, AF_INET6; of a list of peers AF_UNIX */
 	uint8_t address[16]; /* network order; 4 of them for AF_INET */
 	unsigned bits;       /* length of the prefix */
 };
@@ -31,12 +31,19 @@ struct cidr_list {
  * behind its prefix too. The caller clears the list. */
 int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err);
 
+/* How clients of a Unix-domain socket are called, where others have an address. */
+#define CIDR_UNIX "unix"
+
+/* The same for who may connect to a listener: the word `unix` among them stands
+ * for whoever connects to a Unix-domain socket. */
+int cidr_list_parse_peers(const char *text, struct cidr_list *list_r, struct err *err);
+
 /* Whether the peer's address is in a network of the list; a v4-mapped one
  * counts as IPv4. No for NULL and for what is neither IPv4 nor IPv6. */
 bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer);
 
-/* The same for an address as text, `10.1.2.3` or `::1`, with brackets or not;
- * no for NULL and for what is no address. */
+/* The same for an address as text, `10.1.2.3` or `::1`, with brackets or not,
+ * or for the word `unix`; no for NULL and for what is no address. */
 bool cidr_list_has_text(const struct cidr_list *list, const char *address);
 
 /* Whether it is an address by which a host speaks to itself. */
@@ -48,6 +55,9 @@ enum { CIDR_TEXT_SIZE = 46 + 4 };
 /* Writes the network as RFC 5952 wants addresses, with its prefix unless it is
  * one address: `10.0.0.0/8`, `2001:db8::1`. Equal networks give equal texts. */
 void cidr_format(const struct cidr *net, char text[static CIDR_TEXT_SIZE]);
+
+/* Reads one address, with brackets or not, and writes it so: whether it is one. */
+bool cidr_address(const char *text, char text_r[static CIDR_TEXT_SIZE]);
 
 void cidr_list_clear(struct cidr_list *list);
 #define _cleanup_cidr_list_ __attribute__((cleanup(cidr_list_clear)))

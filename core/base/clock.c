@@ -80,9 +80,8 @@ static bool parse_zone(const char *text, int64_t *east_s_r)
 	if (*text == '\0' || ((*text == 'Z' || *text == 'z') && !text[1]))
 		return true;
 	if ((*text != '+' && *text != '-') ||
-		sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 ||
-		used != 5 || text[6] || hours > 23 || minutes > 59 ||
-		hours < 0 || minutes < 0)
+		sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || used != 5 ||
+		text[6] || hours > 23 || minutes > 59 || hours < 0 || minutes < 0)
 		return false;
 	*east_s_r = (*text == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
 	return true;
@@ -91,10 +90,9 @@ static bool parse_zone(const char *text, int64_t *east_s_r)
 bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
 {
 	/* From the longest on: a shorter one would leave a rest. */
-	static const char *const formats[] = {
-		"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
-	static const struct unit units[] = {{"s", SECOND_US},
-		{"m", 60 * SECOND_US}, {"h", HOUR_US}, {"d", DAY_US}, {0}};
+	static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+	static const struct unit units[] = {{"s", SECOND_US}, {"m", 60 * SECOND_US},
+		{"min", 60 * SECOND_US}, {"h", HOUR_US}, {"d", DAY_US}, {0}};
 	int64_t span_us, east_s, us = 0;
 
 	if (str_amount(text, units, &span_us) == 0) {
@@ -135,9 +133,8 @@ void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 
 	split(time_us, &tm);
 	snprintf(text, CLOCK_TEXT_SIZE, "%.3s, %d %.3s %04d %02d:%02d:%02d +0000",
-		days + (ptrdiff_t)tm.tm_wday * 3, tm.tm_mday,
-		months + (ptrdiff_t)tm.tm_mon * 3, (tm.tm_year + 1900) % 10000,
-		tm.tm_hour, tm.tm_min, tm.tm_sec);
+		days + (ptrdiff_t)tm.tm_wday * 3, tm.tm_mday, months + (ptrdiff_t)tm.tm_mon * 3,
+		(tm.tm_year + 1900) % 10000, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 /*
@@ -148,6 +145,6 @@ bool pace_is_time(struct pace *pace, int64_t every_us, int64_t now_us)
 {
 	int64_t next_us = atomic_load(&pace->next_us);
 
-	return now_us >= next_us && atomic_compare_exchange_strong(&pace->next_us,
-					    &next_us, now_us + every_us);
+	return now_us >= next_us &&
+	       atomic_compare_exchange_strong(&pace->next_us, &next_us, now_us + every_us);
 }

@@ -42,7 +42,8 @@ void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 
 /* Reads a moment as people write it: `2026-11-21`, `2026-11-21T02:43` or with
  * seconds, as clock_iso8601() writes it, ending in `Z`, an offset from UTC, or
- * nothing, which is UTC; or how long before now_us it was: `30m`, `2h`, `7d`.
+ * nothing, which is UTC; or how long before now_us it was: `30m` or
+ * `30min`, `2h`, `7d`.
  * False for anything else, and for times before 1970. */
 bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r);
 

@@ -28,18 +28,17 @@ static void print_usage(const struct daemon_about *about, FILE *to)
 		"%s\n"
 		"\n"
 		"  -c, --config FILE   settings (default: %s)\n",
-		about->program, has_file ? " [--" : "",
-		has_file ? about->file_option : "", has_file ? " FILE]" : "",
-		has_flag ? " [--" : "", has_flag ? about->flag_option : "",
-		has_flag ? "]" : "", about->purpose, about->default_path);
+		about->program, has_file ? " [--" : "", has_file ? about->file_option : "",
+		has_file ? " FILE]" : "", has_flag ? " [--" : "",
+		has_flag ? about->flag_option : "", has_flag ? "]" : "", about->purpose,
+		about->default_path);
 	if (has_file)
-		fprintf(to, "      --%s FILE     %s\n", about->file_option,
-			about->file_help);
+		fprintf(to, "      --%s FILE     %s\n", about->file_option, about->file_help);
 	if (has_flag)
-		fprintf(to, "      --%-13s %s\n", about->flag_option,
-			about->flag_help);
-	fprintf(to, "  -h, --help          this text\n"
-		    "  -V, --version       the version\n");
+		fprintf(to, "      --%-13s %s\n", about->flag_option, about->flag_help);
+	fprintf(to,
+		"  -h, --help          this text\n"
+		"  -V, --version       the version\n");
 }
 
 static int answer(const struct daemon_about *about, int option)
@@ -51,8 +50,8 @@ static int answer(const struct daemon_about *about, int option)
 	return option == '?' ? EX_USAGE : EX_OK;
 }
 
-const char *daemon_arguments(const struct daemon_about *about, int argc,
-	char **argv, struct daemon_given *given_r, int *status_r)
+const char *daemon_arguments(const struct daemon_about *about, int argc, char **argv,
+	struct daemon_given *given_r, int *status_r)
 {
 	struct option options[6] = {
 		{"config", required_argument, NULL, 'c'},
@@ -64,11 +63,9 @@ const char *daemon_arguments(const struct daemon_about *about, int argc,
 	int option;
 
 	if (about->file_option)
-		options[n++] = (struct option){
-			about->file_option, required_argument, NULL, 'f'};
+		options[n++] = (struct option){about->file_option, required_argument, NULL, 'f'};
 	if (about->flag_option)
-		options[n++] = (struct option){
-			about->flag_option, no_argument, NULL, 'g'};
+		options[n++] = (struct option){about->flag_option, no_argument, NULL, 'g'};
 	while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
 		if (option == 'f') {
 			given_r->file = optarg;
@@ -83,8 +80,7 @@ const char *daemon_arguments(const struct daemon_about *about, int argc,
 	}
 	if (optind == argc)
 		return path;
-	fprintf(stderr, "%s: unexpected argument: %s\n", about->program,
-		argv[optind]);
+	fprintf(stderr, "%s: unexpected argument: %s\n", about->program, argv[optind]);
 	*status_r = answer(about, '?');
 	return NULL;
 }
@@ -113,9 +109,8 @@ static sigset_t signal_set(bool with_reload)
 
 void daemon_block_signals(void)
 {
-	static const int ignored[] = {SIGALRM, SIGIO, SIGPIPE, SIGPROF, SIGPWR,
-		SIGQUIT, SIGSTKFLT, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
-		SIGXFSZ};
+	static const int ignored[] = {SIGALRM, SIGIO, SIGPIPE, SIGPROF, SIGPWR, SIGQUIT, SIGSTKFLT,
+		SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ};
 	const sigset_t awaited = signal_set(true);
 
 	pthread_sigmask(SIG_BLOCK, &awaited, NULL);

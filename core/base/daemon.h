@@ -24,8 +24,8 @@ struct daemon_given {
 /* Reads `[-c FILE] [--help] [--version]`: the path of the settings, or NULL and
  * the status to exit with after what was to be said has been said. given_r gets
  * the program's own options; NULL where it has none. */
-const char *daemon_arguments(const struct daemon_about *about, int argc,
-	char **argv, struct daemon_given *given_r, int *status_r);
+const char *daemon_arguments(const struct daemon_about *about, int argc, char **argv,
+	struct daemon_given *given_r, int *status_r);
 
 /* Lets the process have as many descriptors as the system allows it: each
  * connection takes one. */

@@ -46,8 +46,7 @@ int err_set(struct err *err, enum err_code code, const char *format, ...)
 int err_copy(struct err *err, const struct err *from);
 
 /* Puts "CONTEXT: " before the text; returns -1. */
-int err_prefix(struct err *err, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+int err_prefix(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The row of the table for a code; never NULL. */
 const struct err_info *err_info(enum err_code code);

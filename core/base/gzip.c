@@ -74,8 +74,7 @@ static int step(struct gzip *gzip)
 static int invalid(const struct gzip *gzip, int status, struct err *err)
 {
 	if (gzip->len == 0 && (status == Z_OK || status == Z_BUF_ERROR))
-		return err_set(err, ERR_INVALID,
-			"the gzip data is not complete: it ends early");
+		return err_set(err, ERR_INVALID, "the gzip data is not complete: it ends early");
 	return err_set(err, ERR_INVALID, "the data is not valid gzip: %s",
 		gzip->stream.msg ? gzip->stream.msg : "damaged");
 }
@@ -89,8 +88,7 @@ static int unpack_member(struct gzip *gzip, struct err *err)
 		status = step(gzip);
 		if (gzip->out->len - gzip->start > gzip->max)
 			return err_set(err, ERR_TOO_LARGE,
-				"the unpacked data is larger than %zu bytes",
-				gzip->max);
+				"the unpacked data is larger than %zu bytes", gzip->max);
 	} while (status == Z_OK && (gzip->len > 0 || gzip->stream.avail_out == 0));
 	return status == Z_STREAM_END ? 0 : invalid(gzip, status, err);
 }
@@ -105,11 +103,9 @@ static int unpack_members(struct gzip *gzip, struct err *err)
 	return 0;
 }
 
-int gzip_unpack(const void *data, size_t len, size_t max, struct buf *out,
-	struct err *err)
+int gzip_unpack(const void *data, size_t len, size_t max, struct buf *out, struct err *err)
 {
-	struct gzip gzip = {
-		.data = data, .len = len, .out = out, .start = out->len, .max = max};
+	struct gzip gzip = {.data = data, .len = len, .out = out, .start = out->len, .max = max};
 	int result;
 
 	if (inflateInit2(&gzip.stream, GZIP_ONLY) != Z_OK)
@@ -151,9 +147,8 @@ int gzip_file_open(const char *path, struct gzip_file **file_r, struct err *err)
 	struct gzip_file *file;
 
 	if (fd < 0)
-		return err_set(err,
-			errno == ENOENT ? ERR_NOT_FOUND : ERR_TEMPORARY,
-			"%s: %s", path, strerror(errno));
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_TEMPORARY, "%s: %s", path,
+			strerror(errno));
 	file = mem_new(struct gzip_file);
 	file->stream = gzdopen(fd, "rb");
 	if (file->stream == NULL)
@@ -172,15 +167,13 @@ void gzip_file_close(struct gzip_file *file)
 	free(file);
 }
 
-long gzip_file_read(
-	struct gzip_file *file, void *data, unsigned size, struct err *err)
+long gzip_file_read(struct gzip_file *file, void *data, unsigned size, struct err *err)
 {
 	int n = gzread(file->stream, data, size), number;
 
 	if (n >= 0)
 		return n;
-	return err_set(err, ERR_TEMPORARY, "%s: %s", file->path,
-		gzerror(file->stream, &number));
+	return err_set(err, ERR_TEMPORARY, "%s: %s", file->path, gzerror(file->stream, &number));
 }
 
 int gzip_file_seek(struct gzip_file *file, int64_t offset, struct err *err)
@@ -191,8 +184,7 @@ int gzip_file_seek(struct gzip_file *file, int64_t offset, struct err *err)
 	gzrewind(file->stream);
 	while (offset > 0) {
 		n = gzip_file_read(file, skipped,
-			offset < (int64_t)sizeof(skipped) ? (unsigned)offset
-							  : sizeof(skipped),
+			offset < (int64_t)sizeof(skipped) ? (unsigned)offset : sizeof(skipped),
 			err);
 		if (n <= 0)
 			return (int)n;

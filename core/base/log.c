@@ -33,8 +33,7 @@ static const struct {
 	[LOG_LEVEL_DEBUG] = {"debug", LOG_DEBUG},
 };
 
-struct log *log_new(
-	const char *program, enum log_target target, enum log_level level)
+struct log *log_new(const char *program, enum log_target target, enum log_level level)
 {
 	struct log *log = mem_new(struct log);
 
@@ -83,8 +82,7 @@ static void add_quoted(struct buf *line, const char *value)
 static void add_value(struct buf *line, const char *value)
 {
 	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789-._:/@+<>,[]";
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:/@+<>,[]";
 
 	if (*value && value[strspn(value, plain)] == '\0')
 		buf_add_str(line, value);
@@ -106,15 +104,14 @@ static void add_pairs(struct buf *line, va_list args)
 	}
 }
 
-static void write_stderr(
-	const struct log *log, enum log_level level, const struct buf *text)
+static void write_stderr(const struct log *log, enum log_level level, const struct buf *text)
 {
 	struct buf line = BUF_INIT;
 	char now[CLOCK_TEXT_SIZE];
 
 	clock_iso8601(clock_now_us(&clock_system), now);
-	buf_printf(&line, "%s %s[%d] %s %s\n", now, log->program, (int)getpid(),
-		levels[level].name, text->data);
+	buf_printf(&line, "%s %s[%d] %s %s\n", now, log->program, (int)getpid(), levels[level].name,
+		text->data);
 	if (write(STDERR_FILENO, line.data, line.len) < 0) {
 		/* Nobody is left to tell. */
 	}

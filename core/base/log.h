@@ -10,20 +10,14 @@
 
 #include <stdint.h>
 
-enum log_level {
-	LOG_LEVEL_ERROR,
-	LOG_LEVEL_WARN,
-	LOG_LEVEL_INFO,
-	LOG_LEVEL_DEBUG
-};
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 enum log_target { LOG_TARGET_STDERR, LOG_TARGET_SYSLOG };
 
 struct log;
 
 /* program (a constant) names the lines. The caller frees the log. */
-struct log *log_new(
-	const char *program, enum log_target target, enum log_level level);
+struct log *log_new(const char *program, enum log_target target, enum log_level level);
 void log_free(struct log *log);
 
 /* May be called while other threads log. */

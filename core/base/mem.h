@@ -34,34 +34,33 @@ char *mem_strdup(const char *text) __attribute__((malloc));
 uint64_t mem_hash(uint64_t hash, const void *data, size_t len);
 
 /* A new string, formatted as printf does. */
-char *mem_printf(const char *format, ...)
-	__attribute__((malloc, format(printf, 1, 2)));
+char *mem_printf(const char *format, ...) __attribute__((malloc, format(printf, 1, 2)));
 
 /* One zeroed object of the type. */
 #define mem_new(type) ((type *)mem_alloc(1, sizeof(type)))
 
 /* Hands a pointer on: its value is the result, the variable becomes NULL. */
-#define TAKE_PTR(pointer)                                                      \
-	({                                                                     \
-		__typeof__(pointer) taken_ = (pointer);                        \
-		(pointer) = NULL;                                              \
-		taken_;                                                        \
+#define TAKE_PTR(pointer)                                                                          \
+	({                                                                                         \
+		__typeof__(pointer) taken_ = (pointer);                                            \
+		(pointer) = NULL;                                                                  \
+		taken_;                                                                            \
 	})
 
 /* The same for an object whose empty state is all zeros. */
-#define TAKE(object)                                                           \
-	({                                                                     \
-		__typeof__(object) *from_ = &(object), taken_ = *from_;        \
-		*from_ = (__typeof__(object)){0};                              \
-		taken_;                                                        \
+#define TAKE(object)                                                                               \
+	({                                                                                         \
+		__typeof__(object) *from_ = &(object), taken_ = *from_;                            \
+		*from_ = (__typeof__(object)){0};                                                  \
+		taken_;                                                                            \
 	})
 
 /* Defines the function behind a scoped local: DEFINE_CLEANUP(db, db_close)
  * makes `_cleanup_(db) struct db *db = NULL` close itself. */
-#define DEFINE_CLEANUP(name, release)                                          \
-	static inline void name##_cleanup_(struct name **p)                    \
-	{                                                                      \
-		release(*p);                                                   \
+#define DEFINE_CLEANUP(name, release)                                                              \
+	static inline void name##_cleanup_(struct name **p)                                        \
+	{                                                                                          \
+		release(*p);                                                                       \
 	}
 #define _cleanup_(name) __attribute__((cleanup(name##_cleanup_)))
 
@@ -72,8 +71,7 @@ static inline void mem_cleanup_free_(void *p)
 #define _cleanup_free_ __attribute__((cleanup(mem_cleanup_free_)))
 
 /* The object of the type that this one is a member of. */
-#define CONTAINER_OF(pointer, type, member)                                    \
-	((type *)((char *)(pointer)-offsetof(type, member)))
+#define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 /* The number of elements of an array (not of a pointer). */
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

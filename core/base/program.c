@@ -25,15 +25,14 @@ enum { READ_BYTES = 4096, LINE_BYTES = 4096 };
 
 static int cannot_run(const char *name, int number, struct err *err)
 {
-	bool temporary = number == EAGAIN || number == ENOMEM ||
-			 number == EMFILE || number == ENFILE;
+	bool temporary = number == EAGAIN || number == ENOMEM || number == EMFILE ||
+			 number == ENFILE;
 
-	return err_set(err, temporary ? ERR_TEMPORARY : ERR_CONFIG,
-		"cannot run %s: %s", name, strerror(number));
+	return err_set(err, temporary ? ERR_TEMPORARY : ERR_CONFIG, "cannot run %s: %s", name,
+		strerror(number));
 }
 
-int program_start(char *const *argv, const int files[static 3], pid_t *pid_r,
-	struct err *err)
+int program_start(char *const *argv, const int files[static 3], pid_t *pid_r, struct err *err)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -49,10 +48,8 @@ int program_start(char *const *argv, const int files[static 3], pid_t *pid_r,
 		if (files[i] >= 0)
 			posix_spawn_file_actions_adddup2(&actions, files[i], i);
 		else
-			posix_spawn_file_actions_addopen(
-				&actions, i, "/dev/null", O_RDWR, 0);
-	failed = posix_spawnp(
-		pid_r, argv[0], &actions, &attributes, argv, environ);
+			posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
+	failed = posix_spawnp(pid_r, argv[0], &actions, &attributes, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return failed ? cannot_run(argv[0], failed, err) : 0;
@@ -67,8 +64,8 @@ static int left_ms(int64_t deadline_us)
 }
 
 /* Reads to the end of what the program prints. */
-static int read_output(int fd, const char *name, int64_t deadline_us,
-	struct buf *output, struct err *err)
+static int read_output(
+	int fd, const char *name, int64_t deadline_us, struct buf *output, struct err *err)
 {
 	struct pollfd stream = {.fd = fd, .events = POLLIN};
 
@@ -77,22 +74,19 @@ static int read_output(int fd, const char *name, int64_t deadline_us,
 		ssize_t n;
 
 		if (poll(&stream, 1, left_ms(deadline_us)) == 0)
-			return err_set(
-				err, ERR_TEMPORARY, "%s takes too long", name);
+			return err_set(err, ERR_TEMPORARY, "%s takes too long", name);
 		n = read(fd, piece, sizeof(piece));
 		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
 			return 0;
 		if (n > 0)
 			buf_add(output, piece, (size_t)n);
 		if (output->len > PROGRAM_OUTPUT_MAX)
-			return err_set(err, ERR_TOO_LARGE,
-				"%s prints more than %d bytes", name,
+			return err_set(err, ERR_TOO_LARGE, "%s prints more than %d bytes", name,
 				PROGRAM_OUTPUT_MAX);
 	}
 }
 
-static int judge(const char *name, int status, int complaints, bool silent,
-	struct err *err)
+static int judge(const char *name, int status, int complaints, bool silent, struct err *err)
 {
 	_cleanup_free_ char *why = program_last_line(complaints);
 	bool exited = WIFEXITED(status);
@@ -102,13 +96,11 @@ static int judge(const char *name, int status, int complaints, bool silent,
 	if (exited && WEXITSTATUS(status) == 1 && !*why && silent)
 		return err_set(err, ERR_NOT_FOUND, "%s found nothing", name);
 	return err_set(err, ERR_CONFIG, "%s failed (%s %d)%s%s", name,
-		exited ? "exit status" : "signal",
-		exited ? WEXITSTATUS(status) : WTERMSIG(status),
+		exited ? "exit status" : "signal", exited ? WEXITSTATUS(status) : WTERMSIG(status),
 		*why ? ": " : "", why);
 }
 
-int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r,
-	struct err *err)
+int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r, struct err *err)
 {
 	int64_t deadline_us = clock_monotonic_us() + timeout_ms * 1000;
 	int complaints = program_complaints(err);
@@ -132,8 +124,7 @@ int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r,
 			    result < 0 ? NULL : err) < 0)
 			result = -1;
 		else if (result == 0)
-			result = judge(argv[0], status, complaints,
-				output_r->len == 0, err);
+			result = judge(argv[0], status, complaints, output_r->len == 0, err);
 	}
 	close(fds[0]);
 	close(complaints);
@@ -145,8 +136,7 @@ int program_file(const char *name, struct err *err)
 	int file = memfd_create(name, MFD_CLOEXEC);
 
 	if (file < 0)
-		err_set(err, ERR_TEMPORARY, "cannot make a file in memory: %s",
-			strerror(errno));
+		err_set(err, ERR_TEMPORARY, "cannot make a file in memory: %s", strerror(errno));
 	return file;
 }
 
@@ -158,8 +148,7 @@ int program_complaints(struct err *err)
 	if (file >= 0 && ftruncate(file, PROGRAM_COMPLAINTS_MAX) == 0 &&
 		fcntl(file, F_ADD_SEALS, F_SEAL_GROW) == 0)
 		return file;
-	err_set(err, ERR_TEMPORARY, "cannot make a file in memory: %s",
-		strerror(errno));
+	err_set(err, ERR_TEMPORARY, "cannot make a file in memory: %s", strerror(errno));
 	if (file >= 0)
 		close(file);
 	return -1;
@@ -182,8 +171,7 @@ char *program_last_line(int complaints)
 	return mem_dup(line, (size_t)(tail + len - line));
 }
 
-int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r,
-	struct err *err)
+int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r, struct err *err)
 {
 	struct pollfd end = {.fd = pidfd_open(pid, 0), .events = POLLIN};
 	int64_t deadline_us = clock_monotonic_us() + timeout_ms * 1000;

@@ -25,20 +25,17 @@ enum {
  * ERR_TEMPORARY when it takes longer than the time and is killed, or cannot be
  * run now;
  * ERR_TOO_LARGE when it prints more than PROGRAM_OUTPUT_MAX. */
-int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r,
-	struct err *err);
+int program_output(char *const *argv, int64_t timeout_ms, struct buf *output_r, struct err *err);
 
 /* Starts argv with these files as its standard input, output and error; -1
  * stands for /dev/null. It inherits nothing else but what has no FD_CLOEXEC. 0
  * with its process id, which program_end() has to wait for, or -1 with the
  * errors of program_output(). */
-int program_start(char *const *argv, const int files[static 3], pid_t *pid_r,
-	struct err *err);
+int program_start(char *const *argv, const int files[static 3], pid_t *pid_r, struct err *err);
 
 /* Waits for the end of a program; one that takes longer is killed, and then
  * ERR_TEMPORARY. 0 and the status as waitpid() has it, or -1. */
-int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r,
-	struct err *err);
+int program_end(pid_t pid, const char *name, int64_t timeout_ms, int *status_r, struct err *err);
 
 /* A file in memory, for what a program reads or prints. The caller closes it. */
 int program_file(const char *name, struct err *err);

@@ -13,10 +13,9 @@ int secret_init(void)
 	return sodium_init() < 0 ? -1 : 0;
 }
 
-_Static_assert(SECRET_PASSWORD_SIZE >= crypto_pwhash_STRBYTES,
-	"a stored password fits");
-_Static_assert(sizeof(SECRET_USER_PREFIX) == sizeof(SECRET_TOKEN_PREFIX),
-	"all tokens have one length");
+_Static_assert(SECRET_PASSWORD_SIZE >= crypto_pwhash_STRBYTES, "a stored password fits");
+_Static_assert(
+	sizeof(SECRET_USER_PREFIX) == sizeof(SECRET_TOKEN_PREFIX), "all tokens have one length");
 
 static void make_token(const char *prefix, char token[static SECRET_TOKEN_SIZE])
 {
@@ -25,8 +24,8 @@ static void make_token(const char *prefix, char token[static SECRET_TOKEN_SIZE])
 
 	randombytes_buf(random, sizeof(random));
 	memcpy(token, prefix, PREFIX_LEN);
-	sodium_bin2base64(token + PREFIX_LEN, SECRET_TOKEN_SIZE - PREFIX_LEN,
-		random, sizeof(random), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	sodium_bin2base64(token + PREFIX_LEN, SECRET_TOKEN_SIZE - PREFIX_LEN, random,
+		sizeof(random), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	sodium_memzero(random, sizeof(random));
 }
 
@@ -45,12 +44,11 @@ void secret_user_token(char token[static SECRET_TOKEN_SIZE])
  * the mail. */
 enum { PASSWORD_PASSES = 2, PASSWORD_MEMORY = 32 * 1024 * 1024 };
 
-int secret_password_hash(
-	const char *password, char stored[static SECRET_PASSWORD_SIZE])
+int secret_password_hash(const char *password, char stored[static SECRET_PASSWORD_SIZE])
 {
 	memset(stored, 0, SECRET_PASSWORD_SIZE);
-	return crypto_pwhash_str_alg(stored, password, strlen(password),
-		PASSWORD_PASSES, PASSWORD_MEMORY, crypto_pwhash_ALG_ARGON2ID13);
+	return crypto_pwhash_str_alg(stored, password, strlen(password), PASSWORD_PASSES,
+		PASSWORD_MEMORY, crypto_pwhash_ALG_ARGON2ID13);
 }
 
 bool secret_password_is(const char *password, const char *stored)
@@ -62,8 +60,7 @@ bool secret_password_is(const char *password, const char *stored)
 	char padded[SECRET_PASSWORD_SIZE] = {0};
 
 	strncpy(padded, stored ? stored : nobody, sizeof(padded) - 1);
-	return crypto_pwhash_str_verify(padded, password, strlen(password)) == 0 &&
-	       stored != NULL;
+	return crypto_pwhash_str_verify(padded, password, strlen(password)) == 0 && stored != NULL;
 }
 
 void secret_ticket(char ticket[static SECRET_TICKET_SIZE])
@@ -74,10 +71,20 @@ void secret_ticket(char ticket[static SECRET_TICKET_SIZE])
 	sodium_bin2hex(ticket, SECRET_TICKET_SIZE, random, sizeof(random));
 }
 
-void secret_hash(
-	const char *token, size_t len, uint8_t hash[static SECRET_HASH_LEN])
+void secret_hash(const char *token, size_t len, uint8_t hash[static SECRET_HASH_LEN])
 {
 	crypto_hash_sha256(hash, (const unsigned char *)token, len);
+}
+
+void secret_random(void *data, size_t len)
+{
+	randombytes_buf(data, len);
+}
+
+void secret_keyed_hash(const uint8_t key[static SECRET_HASH_LEN], const void *data, size_t len,
+	uint8_t hash[static SECRET_HASH_LEN])
+{
+	crypto_generichash(hash, SECRET_HASH_LEN, data, len, key, SECRET_HASH_LEN);
 }
 
 void secret_wipe(void *data, size_t len)

@@ -34,8 +34,7 @@ void secret_user_token(char token[static SECRET_TOKEN_SIZE]);
  * text. It takes 32 MiB and some 50 ms of a core. 0, or -1 when there is no
  * memory. */
 enum { SECRET_PASSWORD_SIZE = 128 };
-int secret_password_hash(
-	const char *password, char stored[static SECRET_PASSWORD_SIZE]);
+int secret_password_hash(const char *password, char stored[static SECRET_PASSWORD_SIZE]);
 /* Takes as long. stored NULL stands for nobody's password: false. */
 bool secret_password_is(const char *password, const char *stored);
 
@@ -44,8 +43,13 @@ void secret_ticket(char ticket[static SECRET_TICKET_SIZE]);
 
 /* SHA-256 of a token. A token has 256 bits of entropy: a fast hash suffices,
  * and a slow one would let anyone keep the server busy. */
-void secret_hash(
-	const char *token, size_t len, uint8_t hash[static SECRET_HASH_LEN]);
+void secret_hash(const char *token, size_t len, uint8_t hash[static SECRET_HASH_LEN]);
+
+/* Random bytes, as a key is made of. */
+void secret_random(void *data, size_t len);
+/* A hash of the data (BLAKE2b, RFC 7693) that nobody computes without the key. */
+void secret_keyed_hash(const uint8_t key[static SECRET_HASH_LEN], const void *data, size_t len,
+	uint8_t hash[static SECRET_HASH_LEN]);
 
 /* Overwrites memory in a way that the compiler keeps. */
 void secret_wipe(void *data, size_t len);

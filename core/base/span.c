@@ -15,8 +15,7 @@ bool span_is(struct span text, const char *word)
 
 bool span_is_nocase(struct span text, const char *word)
 {
-	return text.len == strlen(word) &&
-	       strncasecmp(text.data, word, text.len) == 0;
+	return text.len == strlen(word) && strncasecmp(text.data, word, text.len) == 0;
 }
 
 struct span span_cut(struct span *rest, char separator)
@@ -40,9 +39,7 @@ bool span_percent_decode(struct span text, struct buf *out)
 		int byte = (unsigned char)text.data[i];
 
 		if (byte == '%') {
-			byte = text.len - i >= 3
-				       ? ascii_hex_pair(text.data + i + 1)
-				       : -1;
+			byte = text.len - i >= 3 ? ascii_hex_pair(text.data + i + 1) : -1;
 			if (byte < 0) {
 				buf_wrote(out, 0); /* puts the NUL back */
 				return false;

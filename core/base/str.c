@@ -45,6 +45,21 @@ bool str_eq_folded(const char *a, const char *b)
 	return same;
 }
 
+char *str_folded(const char *text)
+{
+	char *folded, *copy;
+
+	if (str_is_ascii(text) || !str_utf8_valid(text, strlen(text))) {
+		copy = mem_strdup(text);
+		str_lower(copy);
+		return copy;
+	}
+	folded = g_utf8_casefold(text, -1);
+	copy = mem_strdup(folded);
+	g_free(folded);
+	return copy;
+}
+
 unsigned str_hash_folded(const char *text)
 {
 	char *folded = g_utf8_casefold(text, -1);

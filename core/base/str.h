@@ -14,6 +14,9 @@ bool str_eq_nocase(const char *a, const char *b);
 /* The same in UTF-8, for the letters of every script (Unicode 3.13, default
  * case folding): one may be longer, as "ss" is the same as a German sharp s. */
 bool str_eq_folded(const char *a, const char *b);
+/* A new string that is the same for texts that are the same so; of what is no
+ * UTF-8 the ASCII letters alone are folded. */
+char *str_folded(const char *text);
 /* A number that is the same for texts that are the same so. */
 unsigned str_hash_folded(const char *text);
 bool str_starts(const char *text, const char *prefix);

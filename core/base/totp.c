@@ -34,8 +34,8 @@ void totp_secret(uint8_t secret[static TOTP_SECRET_LEN])
 	randombytes_buf(secret, TOTP_SECRET_LEN);
 }
 
-void totp_secret_text(const uint8_t secret[static TOTP_SECRET_LEN],
-	char text[static TOTP_SECRET_TEXT_SIZE])
+void totp_secret_text(
+	const uint8_t secret[static TOTP_SECRET_LEN], char text[static TOTP_SECRET_TEXT_SIZE])
 {
 	base32(secret, TOTP_SECRET_LEN, text, TOTP_SECRET_TEXT_SIZE - 1);
 }
@@ -43,9 +43,8 @@ void totp_secret_text(const uint8_t secret[static TOTP_SECRET_LEN],
 void totp_code(const uint8_t secret[static TOTP_SECRET_LEN], int64_t step,
 	char code[static TOTP_CODE_SIZE])
 {
-	if (oath_totp_generate((const char *)secret, TOTP_SECRET_LEN,
-		    (time_t)(step * TOTP_STEP_S), TOTP_STEP_S, 0, DIGITS,
-		    code) != OATH_OK)
+	if (oath_totp_generate((const char *)secret, TOTP_SECRET_LEN, (time_t)(step * TOTP_STEP_S),
+		    TOTP_STEP_S, 0, DIGITS, code) != OATH_OK)
 		abort();
 }
 
@@ -66,8 +65,8 @@ static bool squeeze(const char *text, char *out, size_t n)
 	return len == n;
 }
 
-int64_t totp_step_of(const uint8_t secret[static TOTP_SECRET_LEN],
-	const char *code, int64_t now_us, int64_t used_step)
+int64_t totp_step_of(const uint8_t secret[static TOTP_SECRET_LEN], const char *code, int64_t now_us,
+	int64_t used_step)
 {
 	int64_t now = now_us / 1000000 / TOTP_STEP_S, found = 0;
 	char given[TOTP_CODE_SIZE], right[TOTP_CODE_SIZE];
@@ -76,8 +75,7 @@ int64_t totp_step_of(const uint8_t secret[static TOTP_SECRET_LEN],
 		return 0;
 	for (int64_t step = now - 1; step <= now + 1; step++) {
 		totp_code(secret, step, right);
-		if (sodium_memcmp(given, right, DIGITS) == 0 &&
-			step > used_step && found == 0)
+		if (sodium_memcmp(given, right, DIGITS) == 0 && step > used_step && found == 0)
 			found = step;
 	}
 	secret_wipe(right, sizeof(right));

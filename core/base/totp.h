@@ -20,14 +20,14 @@ enum {
 };
 
 void totp_secret(uint8_t secret[static TOTP_SECRET_LEN]);
-void totp_secret_text(const uint8_t secret[static TOTP_SECRET_LEN],
-	char text[static TOTP_SECRET_TEXT_SIZE]);
+void totp_secret_text(
+	const uint8_t secret[static TOTP_SECRET_LEN], char text[static TOTP_SECRET_TEXT_SIZE]);
 
 /* The time step that a code is of: the present one, or one beside it, since
  * clocks differ; but later than used_step. 0: of none of them. Blanks in the
  * code do not matter. */
-int64_t totp_step_of(const uint8_t secret[static TOTP_SECRET_LEN],
-	const char *code, int64_t now_us, int64_t used_step);
+int64_t totp_step_of(const uint8_t secret[static TOTP_SECRET_LEN], const char *code, int64_t now_us,
+	int64_t used_step);
 /* The code of a step. */
 void totp_code(const uint8_t secret[static TOTP_SECRET_LEN], int64_t step,
 	char code[static TOTP_CODE_SIZE]);

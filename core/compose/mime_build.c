@@ -110,8 +110,7 @@ static bool read_params(const char *text, struct strv *params)
 
 /* Reads `type/subtype` with or without parameters. ERR_INVALID for all that
  * RFC 2045 does not have, comments too. The caller clears. */
-static int mime_type_parse(
-	const char *text, struct mime_type *type_r, struct err *err)
+static int mime_type_parse(const char *text, struct mime_type *type_r, struct err *err)
 {
 	struct strv params = STRV_INIT;
 	size_t len;
@@ -210,11 +209,7 @@ static const char *mime_type_guess(const char *filename)
 }
 
 /* Written with blanks and the name, the type is a field within MIME_FIELDS_MAX. */
-enum {
-	FILENAME_MAX_LEN = 1000,
-	CONTENT_ID_MAX = 900,
-	CONTENT_TYPE_MAX = 40000
-};
+enum { FILENAME_MAX_LEN = 1000, CONTENT_ID_MAX = 900, CONTENT_TYPE_MAX = 40000 };
 
 /* Appends a text of the subtype (plain, html) in UTF-8. */
 static void add_text_part(struct buf *out, const char *subtype, const char *text)
@@ -226,13 +221,11 @@ static void add_text_part(struct buf *out, const char *subtype, const char *text
 /* Whether the parameter is `name`, in the way of RFC 2231 too. */
 static bool is_name(const char *param)
 {
-	return str_starts_nocase(param, "name=") ||
-	       str_starts_nocase(param, "name*");
+	return str_starts_nocase(param, "name=") || str_starts_nocase(param, "name*");
 }
 
 /* `type`, less what this part says itself. */
-static void add_type(
-	struct buf *out, const struct mime_type *type, const char *filename)
+static void add_type(struct buf *out, const struct mime_type *type, const char *filename)
 {
 	struct mime_fold fold;
 
@@ -249,8 +242,7 @@ static void add_type(
 	mime_fold_end(&fold);
 }
 
-static void add_disposition(
-	struct buf *out, const char *disposition, const char *filename)
+static void add_disposition(struct buf *out, const char *disposition, const char *filename)
 {
 	struct mime_fold fold;
 
@@ -283,8 +275,7 @@ static bool is_embeddable(const struct buf *content, struct buf *lf)
 	size_t crs = 0, lfs = 0;
 
 	mime_content_add_lf(lf, buf_str(content), content->len);
-	if (content->len == 0 || !mime_content_is_7bit(lf->data, lf->len) ||
-		has_long_field(lf))
+	if (content->len == 0 || !mime_content_is_7bit(lf->data, lf->len) || has_long_field(lf))
 		return false;
 	for (size_t i = 0; i < content->len; i++) {
 		crs += content->data[i] == '\r';
@@ -303,8 +294,7 @@ static void set_type(struct mime_type *type, const char *name)
 
 static bool is_composite(const struct mime_type *type)
 {
-	return str_starts(type->name, "message/") ||
-	       str_starts(type->name, "multipart/");
+	return str_starts(type->name, "message/") || str_starts(type->name, "multipart/");
 }
 
 static int check(const struct attachment *attachment, struct err *err)
@@ -314,36 +304,33 @@ static int check(const struct attachment *attachment, struct err *err)
 	const char *id = attachment->content_id;
 
 	if (!mime_header_value_valid(filename))
-		return err_set(err, ERR_INVALID,
-			"the filename is not UTF-8 or has a control character");
+		return err_set(
+			err, ERR_INVALID, "the filename is not UTF-8 or has a control character");
 	if (strlen(filename) > FILENAME_MAX_LEN)
-		return err_set(err, ERR_INVALID,
-			"the filename is longer than %d bytes", FILENAME_MAX_LEN);
+		return err_set(
+			err, ERR_INVALID, "the filename is longer than %d bytes", FILENAME_MAX_LEN);
 	if (type && strlen(type) > CONTENT_TYPE_MAX)
-		return err_set(err, ERR_INVALID,
-			"the content type is longer than %d bytes",
+		return err_set(err, ERR_INVALID, "the content type is longer than %d bytes",
 			CONTENT_TYPE_MAX);
 	if (id == NULL)
 		return 0;
 	if (strlen(id) > CONTENT_ID_MAX)
-		return err_set(err, ERR_INVALID,
-			"the content id is longer than %d bytes", CONTENT_ID_MAX);
+		return err_set(
+			err, ERR_INVALID, "the content id is longer than %d bytes", CONTENT_ID_MAX);
 	for (; *id; id++)
 		if (*id <= ' ' || *id > '~' || *id == '<' || *id == '>')
 			return err_set(err, ERR_INVALID,
-				"the content id has a blank, <, > or a "
-				"character that is not ASCII");
+				"the content id has a blank, <, > or a character that is not ASCII");
 	return 0;
 }
 
-static void add_leaf(struct buf *out, const struct attachment *attachment,
-	bool as_inline, const struct mime_type *type)
+static void add_leaf(struct buf *out, const struct attachment *attachment, bool as_inline,
+	const struct mime_type *type)
 {
 	add_type(out, type, attachment->filename);
 	if (!str_empty(attachment->content_id))
 		buf_printf(out, "Content-ID: <%s>\n", attachment->content_id);
-	add_disposition(
-		out, as_inline ? "inline" : "attachment", attachment->filename);
+	add_disposition(out, as_inline ? "inline" : "attachment", attachment->filename);
 }
 
 /* Appends an attachment; as_inline is for one that the html shows. It travels in
@@ -352,8 +339,8 @@ static void add_leaf(struct buf *out, const struct attachment *attachment,
  * otherwise, as every other message/ and multipart/ type does, it goes as
  * application/octet-stream. The error names what is wrong with the attachment,
  * but not which one it is. */
-static int add_attachment(struct buf *out, const struct attachment *attachment,
-	bool as_inline, struct err *err)
+static int add_attachment(
+	struct buf *out, const struct attachment *attachment, bool as_inline, struct err *err)
 {
 	_cleanup_mime_type_ struct mime_type type = {0};
 	_cleanup_buf_ struct buf embedded = BUF_INIT;
@@ -367,8 +354,7 @@ static int add_attachment(struct buf *out, const struct attachment *attachment,
 		given = mime_type_guess(attachment->filename);
 	if (mime_type_parse(given, &type, err) < 0)
 		return -1;
-	embed = str_eq(type.name, "message/rfc822") &&
-		is_embeddable(content, &embedded);
+	embed = str_eq(type.name, "message/rfc822") && is_embeddable(content, &embedded);
 	if (!embed && is_composite(&type))
 		set_type(&type, "application/octet-stream");
 	add_leaf(out, attachment, as_inline, &type);
@@ -388,14 +374,14 @@ struct multipart {
 };
 
 /* Ends the header. param follows the boundary: "" or `; name=value`. */
-static void multipart_begin(struct multipart *multipart, struct buf *out,
-	const char *subtype, const char *param)
+static void multipart_begin(
+	struct multipart *multipart, struct buf *out, const char *subtype, const char *param)
 {
 	multipart->out = out;
 	memcpy(multipart->boundary, "=_", 2);
 	id_new(multipart->boundary + 2);
-	buf_printf(out, "Content-Type: multipart/%s;\n boundary=\"%s\"%s\n",
-		subtype, multipart->boundary, param);
+	buf_printf(out, "Content-Type: multipart/%s;\n boundary=\"%s\"%s\n", subtype,
+		multipart->boundary, param);
 }
 
 static void multipart_next(struct multipart *multipart)
@@ -433,8 +419,7 @@ static void add_text(struct buf *out, const struct mime_message *message)
 /* Whether the html of the message may show the attachment. */
 static bool is_inline(const struct mime_message *message, size_t i)
 {
-	return !str_empty(message->html) &&
-	       !str_empty(message->attachments.items[i].content_id);
+	return !str_empty(message->html) && !str_empty(message->attachments.items[i].content_id);
 }
 
 static size_t count_inline(const struct mime_message *message)
@@ -447,22 +432,21 @@ static size_t count_inline(const struct mime_message *message)
 }
 
 /* Adds the attachments that are, or are not, inline. */
-static int add_attachments(struct multipart *multipart,
-	const struct mime_message *message, bool inlines, struct err *err)
+static int add_attachments(struct multipart *multipart, const struct mime_message *message,
+	bool inlines, struct err *err)
 {
 	for (size_t i = 0; i < message->attachments.n; i++) {
 		if (is_inline(message, i) != inlines)
 			continue;
 		multipart_next(multipart);
-		if (add_attachment(multipart->out,
-			    &message->attachments.items[i], inlines, err) < 0)
+		if (add_attachment(multipart->out, &message->attachments.items[i], inlines, err) <
+			0)
 			return err_prefix(err, "attachments[%zu]", i);
 	}
 	return 0;
 }
 
-static int add_related(
-	struct buf *out, const struct mime_message *message, struct err *err)
+static int add_related(struct buf *out, const struct mime_message *message, struct err *err)
 {
 	struct multipart multipart;
 
@@ -472,9 +456,8 @@ static int add_related(
 	}
 	/* The type of the root is required: RFC 2387 3.1. */
 	multipart_begin(&multipart, out, "related",
-		str_empty(message->text)
-			? "; type=\"text/html\""
-			: ";\n type=\"multipart/alternative\"");
+		str_empty(message->text) ? "; type=\"text/html\""
+					 : ";\n type=\"multipart/alternative\"");
 	multipart_next(&multipart);
 	add_text(out, message);
 	if (add_attachments(&multipart, message, true, err) < 0)
@@ -483,8 +466,7 @@ static int add_related(
 	return 0;
 }
 
-static int add_mixed(
-	struct buf *out, const struct mime_message *message, struct err *err)
+static int add_mixed(struct buf *out, const struct mime_message *message, struct err *err)
 {
 	struct multipart multipart;
 
@@ -512,13 +494,11 @@ static size_t estimate(const struct mime_message *message)
 	size_t size = 4096;
 
 	for (size_t i = 0; i < message->attachments.n; i++)
-		size += message->attachments.items[i].content.len / 57 * 78 +
-			4096;
+		size += message->attachments.items[i].content.len / 57 * 78 + 4096;
 	return size;
 }
 
-int mime_build(
-	const struct mime_message *message, struct buf *out, struct err *err)
+int mime_build(const struct mime_message *message, struct buf *out, struct err *err)
 {
 	size_t start = out->len;
 
@@ -526,8 +506,7 @@ int mime_build(
 		check_text("html", message->html, err) < 0)
 		return -1;
 	buf_reserve(out, estimate(message));
-	if (mime_fields_add(out, message, err) < 0 ||
-		add_mixed(out, message, err) < 0) {
+	if (mime_fields_add(out, message, err) < 0 || add_mixed(out, message, err) < 0) {
 		out->len = start;
 		out->data[start] = '\0';
 		return -1;

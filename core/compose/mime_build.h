@@ -24,7 +24,6 @@
  * is no field name, a field that cannot be folded or that Postfix would cut, a
  * field given twice that may stand once, what is not UTF-8. Of an attachment it
  * says which, as `attachments[2]: ...`. */
-int mime_build(
-	const struct mime_message *message, struct buf *out, struct err *err);
+int mime_build(const struct mime_message *message, struct buf *out, struct err *err);
 
 #endif

@@ -9,10 +9,12 @@
 
 #include <string.h>
 
+#include "core/address/addr_field.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/compose/mime_fields.h"
+#include "core/mime/mime_header.h"
 #include "core/mime/mime_param.h"
 #include "core/mime/mime_scan.h"
 
@@ -22,8 +24,7 @@ enum { FRONT = 1024 };
 bool mime_edit_is_private(const char *name)
 {
 	return str_eq_nocase(name, "Bcc") || str_eq_nocase(name, "Resent-Bcc") ||
-	       str_starts_nocase(name, "X-Mailgun-") ||
-	       str_starts_nocase(name, "X-Postern-");
+	       str_starts_nocase(name, "X-Mailgun-") || str_starts_nocase(name, "X-Postern-");
 }
 
 /* Whether the field is this one and says something. */
@@ -37,12 +38,13 @@ static bool has_value(const struct mime_scan_field *field, const char *name)
 	return *value != '\0';
 }
 
-static bool is_own_id(
-	const struct mime_edit *edit, const struct mime_scan_field *field)
+/* Written plainly: a reader may not look beyond a line of it (RFC 5322 2.1.1). */
+static bool is_own_id(const struct mime_edit *edit, const struct mime_scan_field *field)
 {
 	_cleanup_free_ char *value = mime_scan_value(field);
 
-	return str_eq(value, edit->message_id);
+	return str_eq(value, edit->message_id) && field->raw.data[field->name.len] == ':' &&
+	       field->raw.len <= MIME_FOLD_MAX;
 }
 
 /* Whether the field goes: as the predicate says, an id that is not the email's,
@@ -69,8 +71,8 @@ static size_t size_of(const struct mime_scan_field *field)
 	return size;
 }
 
-static int check_field(const struct mime_edit *edit,
-	const struct mime_scan_field *field, struct err *err)
+static int check_field(
+	const struct mime_edit *edit, const struct mime_scan_field *field, struct err *err)
 {
 	struct span rest = field->raw, line;
 	int len = field->name.len < 100 ? (int)field->name.len : 100;
@@ -85,22 +87,22 @@ static int check_field(const struct mime_edit *edit,
 			fault = "a CR that ends no line";
 	}
 	if (fault)
-		return err_set(err, ERR_INVALID,
-			"the header field %.*s of the message has %s", len,
+		return err_set(err, ERR_INVALID, "the header field %.*s of the message has %s", len,
 			field->name.data, fault);
 	name = mem_dup(field->name.data, field->name.len);
 	max = mime_fields_max(name);
 	if (size_of(field) > max && !goes(edit, field))
 		return err_set(err, ERR_INVALID,
-			"the header field %.*s of the message is longer than "
-			"%zu bytes",
-			len, name, max);
-	if (!mime_fields_all_read(name, field->value) && !goes(edit, field))
+			"the header field %.*s of the message is longer than %zu bytes", len, name,
+			max);
+	if (!addr_field_is(name) || goes(edit, field))
+		return 0;
+	if (field->raw.data[field->name.len] != ':')
 		return err_set(err, ERR_INVALID,
-			"the header field %.*s of the message has more than %d "
-			"words and separators, which are all that Postfix "
-			"reads",
-			len, name, MIME_FIELDS_TOKENS_MAX);
+			"the header field %.*s of the message has a blank before its colon", len,
+			name);
+	if (addr_field_check(field->value, err) < 0)
+		return err_prefix(err, "the header field %.*s of the message", len, name);
 	return 0;
 }
 
@@ -121,8 +123,8 @@ static char *value_of(struct span header, const char *name)
 /* Checks the headers inside of what begins with a header: Postfix cuts long
  * fields of these, too, of whatever encoding what has them says it is. Without
  * a type it has that of its place. Calls itself for what is in a part. */
-static int check_inside(struct span text, const char *type_there, int depth,
-	int *parts_n, struct err *err)
+static int check_inside(
+	struct span text, const char *type_there, int depth, int *parts_n, struct err *err)
 {
 	_cleanup_free_ char *said = value_of(text, "Content-Type");
 	const char *type = *said ? said : type_there;
@@ -136,10 +138,10 @@ static int check_inside(struct span text, const char *type_there, int depth,
 	while (mime_scan_field(&rest, &field))
 		if (depth > 0 && size_of(&field) > MIME_FIELDS_MAX)
 			return err_set(err, ERR_INVALID,
-				"the header field %.*s of a part of the "
-				"message is longer than %d bytes",
-				field.name.len < 100 ? (int)field.name.len : 100,
-				field.name.data, MIME_FIELDS_MAX);
+				"the header field %.*s of a part of the message is longer than %d "
+				"bytes",
+				field.name.len < 100 ? (int)field.name.len : 100, field.name.data,
+				MIME_FIELDS_MAX);
 	mime_scan_empty_line(&rest);
 	if (depth == DEPTH_MAX)
 		return 0;
@@ -153,31 +155,41 @@ static int check_inside(struct span text, const char *type_there, int depth,
 	do {
 		result = mime_scan_parts_next(&parts, &part);
 		if (result != MIME_SCAN_END &&
-			check_inside(part, type_there, depth + 1, parts_n, err) <
-				0)
+			check_inside(part, type_there, depth + 1, parts_n, err) < 0)
 			return -1;
 	} while (result == MIME_SCAN_PART && ++*parts_n < PARTS_MAX);
 	return 0;
 }
 
+/* What need not be put in front. */
 struct present {
 	bool message_id;
 	bool date;
 };
 
-static int check_header(struct span rest, const struct mime_edit *edit,
-	struct present *present_r, struct err *err)
+static bool gives_date(const struct mime_message *given)
+{
+	for (size_t i = 0; given && i < given->headers.n; i++)
+		if (str_eq_nocase(given->headers.items[i].name, "Date"))
+			return true;
+	return false;
+}
+
+static int check_header(
+	struct span rest, const struct mime_edit *edit, struct present *present_r, struct err *err)
 {
 	struct mime_scan_field field;
 	struct present present = {false, false};
+	bool has_date_field = false;
 
 	while (mime_scan_field(&rest, &field)) {
 		if (check_field(edit, &field, err) < 0)
 			return -1;
-		present.message_id |= mime_scan_is(&field, "Message-ID") &&
-				      is_own_id(edit, &field);
+		present.message_id |= mime_scan_is(&field, "Message-ID") && is_own_id(edit, &field);
 		present.date |= has_value(&field, "Date");
+		has_date_field |= mime_scan_is(&field, "Date");
 	}
+	present.date |= !has_date_field && gives_date(edit->given);
 	*present_r = present;
 	return 0;
 }
@@ -187,8 +199,7 @@ static void add_field(struct buf *out, const char *name, const char *value)
 	buf_printf(out, "%s: %s\n", name, value);
 }
 
-static void add_front(const struct mime_edit *edit,
-	const struct present *present, struct buf *out)
+static void add_front(const struct mime_edit *edit, const struct present *present, struct buf *out)
 {
 	char date[CLOCK_TEXT_SIZE];
 
@@ -212,8 +223,7 @@ static void add_lines(struct span lines, bool must_end, struct buf *out)
 	}
 }
 
-static void add_header(
-	struct span *rest, const struct mime_edit *edit, struct buf *out)
+static void add_header(struct span *rest, const struct mime_edit *edit, struct buf *out)
 {
 	struct mime_scan_field field;
 
@@ -224,11 +234,12 @@ static void add_header(
 	buf_add_char(out, '\n');
 }
 
-int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
-	struct buf *out, struct err *err)
+int mime_edit(const char *data, size_t len, const struct mime_edit *edit, struct buf *out,
+	struct err *err)
 {
-	struct span message = {data, len};
+	struct span message = {data, len}, header;
 	struct present present;
+	size_t before = out->len;
 	int parts_n = 0;
 
 	mime_scan_drop_from_line(&message);
@@ -237,7 +248,15 @@ int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
 		return -1;
 	buf_reserve(out, len + FRONT);
 	add_front(edit, &present, out);
+	if (edit->given && mime_fields_add_missing(out, edit->given, message, err) < 0)
+		goto out;
 	add_header(&message, edit, out);
+	header = (struct span){out->data + before, out->len - before};
+	if (mime_fields_check_all(header, err) < 0)
+		goto out;
 	add_lines(message, false, out);
 	return 0;
+out:
+	out->len = before;
+	return -1;
 }

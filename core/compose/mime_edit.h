@@ -10,6 +10,8 @@
  *  - Message-ID is put in front when it is missing or is not the email's, and
  *    what stands in its place goes: by it the milter knows the message.
  *  - Date is put in front when it is missing or blank.
+ *  - Reply-To and custom fields that it is to be given are put in front where
+ *    it has none of that name.
  *  - The header ends where Postfix sees its end: at the empty line, or at the
  *    first line that is no field, before which an empty line is put. So every
  *    later reader sees the same header.
@@ -24,20 +26,26 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 
+struct mime_message;
+
 struct mime_edit {
 	/* Whether the field goes; NULL: none does. The name is without blanks
 	 * and colon, in the client's letter case. */
 	bool (*removes)(const char *name);
 	const char *message_id; /* the email's, with <> */
 	int64_t date_us;        /* used when the message has none */
+	/* Whose Reply-To and custom fields it is given; NULL: nobody's. */
+	const struct mime_message *given;
 };
 
 /* Appends the edited message; on failure out is as it was. ERR_INVALID when the
  * header has a NUL, or a CR that ends no line: readers disagree about what
  * these mean; or a field of over MIME_FIELDS_MAX, also of a part or of a
- * message inside; or one with more addresses than Postfix reads. */
-int mime_edit(const char *data, size_t len, const struct mime_edit *edit,
-	struct buf *out, struct err *err);
+ * message inside; or one with addresses that Postfix would read or write
+ * otherwise (addr_field.h), a blank before its colon included; or more senders
+ * than the milter checks. */
+int mime_edit(const char *data, size_t len, const struct mime_edit *edit, struct buf *out,
+	struct err *err);
 
 /* The predicate for what clients hand in: Bcc and Resent-Bcc, X-Mailgun-*,
  * X-Postern-*, in any letter case. */

@@ -6,13 +6,18 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "core/address/addr_field.h"
+#include "core/address/addr_header.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/mime/mime_gmime.h"
 #include "core/mime/mime_header.h"
+#include "core/mime/mime_scan.h"
 #include "core/mime/mime_words.h"
 
 enum {
@@ -23,6 +28,8 @@ enum {
 	/* A name longer than this is not put in quotes. */
 	QUOTED_MAX = 60,
 };
+
+static const char reply_to[] = "Reply-To";
 
 static bool is_ascii(const char *text, size_t len)
 {
@@ -37,8 +44,7 @@ struct text_rules {
 	bool literal;    /* what looks like an encoded word is encoded */
 };
 
-static bool must_encode(
-	const struct text_rules *rules, const char *word, size_t len)
+static bool must_encode(const struct text_rules *rules, const char *word, size_t len)
 {
 	return !is_ascii(word, len) || len > rules->word_max ||
 	       (rules->literal && memmem(word, len, "=?", 2) != NULL);
@@ -72,8 +78,8 @@ static size_t run_at(const struct text_rules *rules, const char *text)
 
 /* Adds the value, which begins with a blank. Of several blanks before a run all
  * but one go into it: decoders keep what is inside. */
-static void add_field_text(struct mime_fold *fold, const char *value,
-	const struct text_rules *rules)
+static void add_field_text(
+	struct mime_fold *fold, const char *value, const struct text_rules *rules)
 {
 	for (;;) {
 		size_t blanks = blanks_at(value), len = word_at(value + blanks);
@@ -92,8 +98,7 @@ static void add_field_text(struct mime_fold *fold, const char *value,
 /* Appends a field. word_max: TEXT_WORD_MAX for a value that is text for people;
  * SIZE_MAX for one that may have a grammar that we do not know: words in ASCII
  * stay as they are, however long, and only others are encoded. */
-static void add_field(
-	struct buf *out, const char *name, const char *value, size_t word_max)
+static void add_field(struct buf *out, const char *name, const char *value, size_t word_max)
 {
 	const struct text_rules rules = {
 		.word_max = word_max,
@@ -110,9 +115,10 @@ static void add_field(
 /* Whether the name is made of atoms (RFC 5322 3.2.3). */
 static bool is_atoms(const char *name)
 {
-	return name[strspn(name, " !#$%&'*+-/=?^_`{|}~0123456789"
-				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				 "abcdefghijklmnopqrstuvwxyz")] == '\0';
+	return name[strspn(name,
+		       " "
+		       "!#$%&'*+-/=?^_`{|}~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")] ==
+	       '\0';
 }
 
 /* A name that is atoms goes as words, a short one in ASCII in quotes, on one
@@ -139,8 +145,7 @@ static void add_name(struct mime_fold *fold, const char *name)
 	}
 }
 
-static void add_mailbox(
-	struct mime_fold *fold, const struct addr *addr, bool named, bool last)
+static void add_mailbox(struct mime_fold *fold, const struct addr *addr, bool named, bool last)
 {
 	_cleanup_free_ char *spec = addr_spec(addr);
 	_cleanup_free_ char *word = NULL;
@@ -152,8 +157,8 @@ static void add_mailbox(
 }
 
 /* Adds the field, with or without all display names. */
-static void add_mailboxes(struct buf *out, const char *name,
-	const struct addr_list *list, bool names)
+static void add_mailboxes(
+	struct buf *out, const char *name, const struct addr_list *list, bool names)
 {
 	struct mime_fold fold;
 
@@ -161,61 +166,9 @@ static void add_mailboxes(struct buf *out, const char *name,
 	for (size_t i = 0; i < list->n; i++) {
 		const struct addr *addr = &list->items[i];
 
-		add_mailbox(&fold, addr, names && !str_empty(addr->name),
-			i + 1 == list->n);
+		add_mailbox(&fold, addr, names && !str_empty(addr->name), i + 1 == list->n);
 	}
 	mime_fold_end(&fold);
-}
-
-/* The length of the token at text, which is no blank: tok822(3) of Postfix. */
-static size_t token_len(struct span text)
-{
-	static const char closing[] = {['('] = ')', ['['] = ']', ['"'] = '"'};
-	static const char ends[] = " \t\r\n|%!()<>@,;:\\\".[]";
-	const char open = text.data[0];
-	bool bracketed = open == '(' || open == '[' || open == '"';
-	size_t depth = 1, i = bracketed || (open != '\\' && strchr(ends, open));
-
-	if (!bracketed && i > 0)
-		return i;
-	for (; i < text.len; i++) {
-		char c = text.data[i];
-
-		if (c == '\\')
-			i++;
-		else if (!bracketed && c != '\0' && strchr(ends, c))
-			return i;
-		else if (bracketed && c == closing[(unsigned char)open] &&
-			 --depth == 0)
-			return i + 1;
-		else if (open == '(' && c == '(')
-			depth++;
-	}
-	return text.len;
-}
-
-bool mime_fields_all_read(const char *name, struct span value)
-{
-	static const char *const names[] = {"From", "Sender", "Reply-To", "To",
-		"Cc", "Bcc", "Apparently-To", "Disposition-Notification-To",
-		"Errors-To", "Mail-Followup-To", "Return-Path",
-		"Return-Receipt-To", "Resent-From", "Resent-Sender",
-		"Resent-Reply-To", "Resent-To", "Resent-Cc", "Resent-Bcc"};
-	size_t tokens = 0, i = 0;
-
-	while (i < ARRAY_SIZE(names) && !str_eq_nocase(names[i], name))
-		i++;
-	if (i == ARRAY_SIZE(names))
-		return true;
-	while (value.len > 0 && tokens <= MIME_FIELDS_TOKENS_MAX) {
-		bool blank = ascii_is_space(value.data[0]);
-		size_t len = blank ? 1 : token_len(value);
-
-		tokens += !blank;
-		value.data += len;
-		value.len -= len;
-	}
-	return tokens <= MIME_FIELDS_TOKENS_MAX;
 }
 
 /* The value of the field that starts at byte `start` of out. */
@@ -228,59 +181,106 @@ static struct span value_at(const struct buf *out, size_t start, const char *nam
 /* Appends a field of mailboxes; nothing for none. Of several, the display names
  * are left out when the field would be too long with them: addresses matter
  * more. */
-static void add_addrs_field(
-	struct buf *out, const char *name, const struct addr_list *list)
+static void add_addrs_field(struct buf *out, const char *name, const struct addr_list *list)
 {
 	size_t start = out->len;
 
 	if (list->n == 0)
 		return;
 	add_mailboxes(out, name, list, true);
-	if (list->n == 1 ||
-		(out->len - start <= MIME_FIELDS_MAX &&
-			mime_fields_all_read(name, value_at(out, start, name))))
+	if (list->n == 1 || (out->len - start <= MIME_FIELDS_MAX &&
+				    addr_field_check(value_at(out, start, name), NULL) == 0))
 		return;
 	out->len = start;
 	add_mailboxes(out, name, list, false);
 }
 
-size_t mime_fields_max(const char *name)
+static bool names_sender(struct span name)
 {
-	static const char *const senders[] = {
-		"From", "Sender", "Resent-From", "Resent-Sender"};
+	static const char *const senders[] = {"From", "Sender", "Resent-From", "Resent-Sender"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(senders); i++)
-		if (str_eq_nocase(name, senders[i]))
-			return SENDER_MAX;
-	return MIME_FIELDS_MAX;
+		if (span_is_nocase(name, senders[i]))
+			return true;
+	return false;
+}
+
+size_t mime_fields_max(const char *name)
+{
+	return names_sender((struct span){name, strlen(name)}) ? SENDER_MAX : MIME_FIELDS_MAX;
+}
+
+/* Bytes of senders that cannot name too many domains. */
+enum { SENDERS_FEW = 128 };
+
+static void add_domains(const struct mime_scan_field *field, struct strv *domains)
+{
+	_cleanup_addr_header_ struct addr_header sender;
+	_cleanup_free_ char *value = mime_scan_value(field);
+
+	addr_header_read(value, &sender);
+	for (size_t i = 0; i < sender.domains.n; i++)
+		if (domains->n < ADDR_SENDER_DOMAINS && !strv_has(domains, sender.domains.items[i]))
+			strv_add(domains, sender.domains.items[i]);
+}
+
+int mime_fields_check_all(struct span header, struct err *err)
+{
+	_cleanup_strv_ struct strv domains = STRV_INIT;
+	struct span rest = header;
+	struct mime_scan_field field;
+	size_t n = 0, bytes = 0, hops = 0;
+
+	while (mime_scan_field(&rest, &field)) {
+		hops += span_is_nocase(field.name, "Received");
+		if (!names_sender(field.name))
+			continue;
+		n++;
+		bytes += field.raw.len;
+	}
+	if (hops > MIME_FIELDS_HOPS_MAX)
+		return err_set(err, ERR_INVALID,
+			"more than %d header fields Received: Postfix takes the message for one "
+			"that goes round in circles",
+			MIME_FIELDS_HOPS_MAX);
+	if (n > ADDR_SENDER_FIELDS || bytes > ADDR_SENDER_BYTES)
+		return err_set(err, ERR_INVALID,
+			"more than %d header fields or %d bytes name a sender (From, Sender, "
+			"Resent-From, Resent-Sender)",
+			ADDR_SENDER_FIELDS, ADDR_SENDER_BYTES);
+	if (bytes <= SENDERS_FEW)
+		return 0;
+	while (mime_scan_field(&header, &field))
+		if (names_sender(field.name))
+			add_domains(&field, &domains);
+	/* Those of the envelope come to them. */
+	if (domains.n + 2 > ADDR_SENDER_DOMAINS)
+		return err_set(err, ERR_INVALID,
+			"the header fields that name a sender name %d domains or more",
+			ADDR_SENDER_DOMAINS - 1);
+	return 0;
 }
 
 /* Checks the field that starts at byte `start` of out: no line over
  * MIME_FOLD_MAX, and not more in all than Postfix passes on uncut. It may not
  * be there: then start is the end of out. ERR_INVALID names the field. */
-static int check_field(
-	const struct buf *out, size_t start, const char *name, struct err *err)
+static int check_field(const struct buf *out, size_t start, const char *name, struct err *err)
 {
 	size_t max = mime_fields_max(name);
 
 	if (out->len - start > max)
-		return err_set(err, ERR_INVALID,
-			"the header field %s is longer than %zu bytes", name,
-			max);
-	if (start < out->len &&
-		!mime_fields_all_read(name, value_at(out, start, name)))
-		return err_set(err, ERR_INVALID,
-			"the header field %s has more than %d words and "
-			"separators, which are all that Postfix reads",
-			name, MIME_FIELDS_TOKENS_MAX);
+		return err_set(err, ERR_INVALID, "the header field %s is longer than %zu bytes",
+			name, max);
+	if (start < out->len && addr_field_is(name) &&
+		addr_field_check(value_at(out, start, name), err) < 0)
+		return err_prefix(err, "the header field %s", name);
 	while (start < out->len) {
 		const char *line = out->data + start;
 		size_t len = strcspn(line, "\n");
 
 		if (len > MIME_FOLD_MAX)
 			return err_set(err, ERR_INVALID,
-				"the header field %s has more than %d "
-				"characters without a blank",
+				"the header field %s has more than %d characters without a blank",
 				name, MIME_FOLD_MAX);
 		start += len + 1;
 	}
@@ -290,13 +290,13 @@ static int check_field(
 static int bad_value(const char *field, struct err *err)
 {
 	return err_set(err, ERR_INVALID,
-		"the header field %s is not UTF-8, or has a line break or "
-		"another control character",
+		"the header field %s is not UTF-8, or has a line break or another control "
+		"character",
 		field);
 }
 
-static int add_addrs(struct buf *out, const char *field,
-	const struct addr_list *list, struct err *err)
+static int add_addrs(
+	struct buf *out, const char *field, const struct addr_list *list, struct err *err)
 {
 	size_t start = out->len;
 
@@ -307,8 +307,7 @@ static int add_addrs(struct buf *out, const char *field,
 	return check_field(out, start, field, err);
 }
 
-static int add_text(
-	struct buf *out, const char *field, const char *text, struct err *err)
+static int add_text(struct buf *out, const char *field, const char *text, struct err *err)
 {
 	size_t start = out->len;
 
@@ -321,8 +320,7 @@ static int add_text(
 }
 
 /* The fields that the table of the message names. */
-static int add_members(
-	struct buf *out, const struct mime_message *message, struct err *err)
+static int add_members(struct buf *out, const struct mime_message *message, struct err *err)
 {
 	for (size_t i = 0; i < MIME_MESSAGE_N; i++) {
 		const struct mime_member *member = &mime_message_members[i];
@@ -335,15 +333,13 @@ static int add_members(
 		switch (member->kind) {
 		case MIME_ADDR:
 			one = *(const struct addr *)at;
-			result = add_addrs(out, member->field,
-				&(struct addr_list){&one, 1}, err);
+			result = add_addrs(out, member->field, &(struct addr_list){&one, 1}, err);
 			break;
 		case MIME_ADDRS:
 			result = add_addrs(out, member->field, at, err);
 			break;
 		case MIME_TEXT:
-			result = add_text(
-				out, member->field, *(char *const *)at, err);
+			result = add_text(out, member->field, *(char *const *)at, err);
 			break;
 		case MIME_HEADERS:
 		case MIME_ATTACHMENTS:
@@ -361,8 +357,7 @@ static size_t find_custom(const struct mime_message *message, const char *name)
 {
 	size_t i = 0;
 
-	while (i < message->headers.n &&
-		!str_eq_nocase(message->headers.items[i].name, name))
+	while (i < message->headers.n && !str_eq_nocase(message->headers.items[i].name, name))
 		i++;
 	return i;
 }
@@ -370,8 +365,7 @@ static size_t find_custom(const struct mime_message *message, const char *name)
 /* Fields that may stand once (RFC 5322 3.6) and that a caller may set. */
 static bool is_single(const char *name)
 {
-	static const char *const names[] = {
-		"date", "sender", "in-reply-to", "references"};
+	static const char *const names[] = {"date", "sender", "in-reply-to", "references"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (str_eq_nocase(name, names[i]))
@@ -379,37 +373,77 @@ static bool is_single(const char *name)
 	return false;
 }
 
-static int check_custom(
-	const struct mime_message *message, size_t i, struct err *err)
+static int check_custom(const struct mime_message *message, size_t i, struct err *err)
 {
 	const struct header *header = &message->headers.items[i];
 	int64_t time_us;
 
 	if (!mime_header_name_valid(header->name))
-		return err_set(err, ERR_INVALID,
-			"\"%.*s\" cannot name a header field",
+		return err_set(err, ERR_INVALID, "\"%.*s\" cannot name a header field",
 			(int)str_utf8_cut(header->name, 80), header->name);
 	if (!mime_header_value_valid(header->value))
 		return bad_value(header->name, err);
 	if (is_single(header->name) && find_custom(message, header->name) != i)
-		return err_set(err, ERR_INVALID,
-			"the header field %s is given more than once",
+		return err_set(err, ERR_INVALID, "the header field %s is given more than once",
 			header->name);
-	if (str_eq_nocase(header->name, "Date") &&
-		mime_date_parse(header->value, &time_us) < 0)
-		return err_set(err, ERR_INVALID,
-			"the header field Date is no date of RFC 5322");
+	if (str_eq_nocase(header->name, "Date") && mime_date_parse(header->value, &time_us) < 0)
+		return err_set(err, ERR_INVALID, "the header field Date is no date of RFC 5322");
 	return 0;
 }
 
-static int add_custom(
-	struct buf *out, const struct mime_message *message, struct err *err)
+/* The names of fields in their order, in any letter case, and which of them a
+ * header has. */
+struct presence {
+	struct named {
+		const char *name;
+		bool present;
+	} * items;
+	size_t n;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcasecmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
+
+static struct named *find_named(const struct presence *presence, const char *name)
+{
+	const struct named wanted = {.name = name};
+
+	return bsearch(&wanted, presence->items, presence->n, sizeof(wanted), by_name);
+}
+
+/* Of Reply-To and the message's custom fields. The caller frees the items. */
+static struct presence find_present(const struct mime_message *message, struct span header)
+{
+	struct presence presence = {.n = message->headers.n + 1};
+	struct mime_scan_field field;
+
+	presence.items = mem_alloc(presence.n, sizeof(*presence.items));
+	for (size_t i = 0; i < message->headers.n; i++)
+		presence.items[i].name = message->headers.items[i].name;
+	presence.items[message->headers.n].name = reply_to;
+	qsort(presence.items, presence.n, sizeof(*presence.items), by_name);
+	while (mime_scan_field(&header, &field)) {
+		_cleanup_free_ char *name = mem_dup(field.name.data, field.name.len);
+		struct named *named = find_named(&presence, name);
+
+		if (named)
+			named->present = true;
+	}
+	return presence;
+}
+
+/* Those that are not present; all without a presence. */
+static int add_custom(struct buf *out, const struct mime_message *message,
+	const struct presence *presence, struct err *err)
 {
 	for (size_t i = 0; i < message->headers.n; i++) {
 		const struct header *header = &message->headers.items[i];
 		size_t start = out->len;
 
-		if (mime_header_reserved(header->name))
+		if (mime_header_reserved(header->name) ||
+			(presence && find_named(presence, header->name)->present))
 			continue;
 		if (check_custom(message, i, err) < 0)
 			return -1;
@@ -418,6 +452,20 @@ static int add_custom(
 			return -1;
 	}
 	return 0;
+}
+
+int mime_fields_add_missing(
+	struct buf *out, const struct mime_message *message, struct span header, struct err *err)
+{
+	struct presence presence = find_present(message, header);
+	int result = 0;
+
+	if (!find_named(&presence, reply_to)->present)
+		result = add_addrs(out, reply_to, &message->reply_to, err);
+	if (result == 0)
+		result = add_custom(out, message, &presence, err);
+	free(presence.items);
+	return result;
 }
 
 /* A caller's own Date stands in place of ours. */
@@ -431,13 +479,16 @@ static void add_date(struct buf *out, const struct mime_message *message)
 	buf_printf(out, "Date: %s\n", date);
 }
 
-int mime_fields_add(
-	struct buf *out, const struct mime_message *message, struct err *err)
+int mime_fields_add(struct buf *out, const struct mime_message *message, struct err *err)
 {
+	size_t start = out->len;
+
 	if (add_members(out, message, err) < 0)
 		return -1;
 	add_date(out, message);
 	buf_printf(out, "Message-ID: %s\n", message->message_id);
 	buf_add_str(out, "MIME-Version: 1.0\n");
-	return add_custom(out, message, err);
+	if (add_custom(out, message, NULL, err) < 0)
+		return -1;
+	return mime_fields_check_all((struct span){out->data + start, out->len - start}, err);
 }

@@ -21,18 +21,21 @@ enum { MIME_FIELDS_MAX = 60000 };
  * sender: the milter reads 32 KiB of From, and of the others together. */
 size_t mime_fields_max(const char *name);
 
-/* Words and separators of a field with addresses, as RFC 822 3.3 has them: when
- * cleanup(8) rewrites an address it drops what is behind so many, without a
- * word either (header_address_token_limit). */
-enum { MIME_FIELDS_TOKENS_MAX = 10240 };
-
-/* Whether it reads all of the value; true for a field that has no addresses. */
-bool mime_fields_all_read(const char *name, struct span value);
+/* Whether the header as a whole passes: the milter refuses one with too many
+ * senders (addr_header.h), and Postfix one with too many Received fields
+ * (hopcount_limit), of which it adds one itself. ERR_INVALID. */
+enum { MIME_FIELDS_HOPS_MAX = 48 };
+int mime_fields_check_all(struct span header, struct err *err);
 
 /* Appends the fields of MIME_MESSAGE_MEMBERS, then Date, Message-ID,
  * MIME-Version and the custom fields, of which reserved ones are left out.
- * ERR_INVALID names the field that cannot stand in a message. */
-int mime_fields_add(
-	struct buf *out, const struct mime_message *message, struct err *err);
+ * ERR_INVALID names the field that cannot stand in a message, or that Postfix
+ * would change (addr_field.h). */
+int mime_fields_add(struct buf *out, const struct mime_message *message, struct err *err);
+
+/* Appends of the message's Reply-To and custom fields those that the header, of
+ * a message that somebody else finished, has not. ERR_INVALID likewise. */
+int mime_fields_add_missing(
+	struct buf *out, const struct mime_message *message, struct span header, struct err *err);
 
 #endif

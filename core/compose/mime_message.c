@@ -12,10 +12,8 @@
 /* What the allocator needs for a block besides, and rounds up. */
 enum { BLOCK = 32 };
 
-#define MEMBER(type_, member_, field_)                                         \
-	MIME_MEMBER(mime_message, type_, member_, field_),
-const struct mime_member mime_message_members[MIME_MESSAGE_N] = {
-	MIME_MESSAGE_MEMBERS(MEMBER)};
+#define MEMBER(type_, member_, field_) MIME_MEMBER(mime_message, type_, member_, field_),
+const struct mime_member mime_message_members[MIME_MESSAGE_N] = {MIME_MESSAGE_MEMBERS(MEMBER)};
 
 static uint64_t size_of(const char *text)
 {
@@ -43,16 +41,14 @@ uint64_t mime_member_size(const struct mime_member *member, const void *object)
 		const struct addr_list *list = at;
 
 		for (size_t i = 0; i < list->n; i++)
-			bytes += sizeof(list->items[i]) +
-				 addr_size(&list->items[i]);
+			bytes += sizeof(list->items[i]) + addr_size(&list->items[i]);
 		return bytes;
 	}
 	case MIME_HEADERS: {
 		const struct header_list *list = at;
 
 		for (size_t i = 0; i < list->n; i++)
-			bytes += sizeof(list->items[i]) +
-				 size_of(list->items[i].name) +
+			bytes += sizeof(list->items[i]) + size_of(list->items[i].name) +
 				 size_of(list->items[i].value);
 		return bytes;
 	}
@@ -60,11 +56,10 @@ uint64_t mime_member_size(const struct mime_member *member, const void *object)
 		const struct attachment_list *list = at;
 
 		for (size_t i = 0; i < list->n; i++)
-			bytes += sizeof(list->items[i]) +
-				 size_of(list->items[i].filename) +
+			bytes += sizeof(list->items[i]) + size_of(list->items[i].filename) +
 				 size_of(list->items[i].content_type) +
-				 size_of(list->items[i].content_id) +
-				 list->items[i].content.len + BLOCK;
+				 size_of(list->items[i].content_id) + list->items[i].content.len +
+				 BLOCK;
 		return bytes;
 	}
 	}
@@ -140,13 +135,10 @@ char **mime_message_text(const struct mime_message *message, size_t i)
 {
 	const struct mime_member *member = &mime_message_members[i];
 
-	return member->kind == MIME_TEXT
-		       ? (char **)((char *)message + member->offset)
-		       : NULL;
+	return member->kind == MIME_TEXT ? (char **)((char *)message + member->offset) : NULL;
 }
 
-void mime_message_copy_texts(
-	const struct mime_message *from, struct mime_message *to_r)
+void mime_message_copy_texts(const struct mime_message *from, struct mime_message *to_r)
 {
 	*to_r = *from;
 	for (size_t i = 0; i < MIME_MESSAGE_N; i++) {

@@ -42,16 +42,16 @@ struct attachment_list {
  * To comes last of the addresses: cleanup(8) remembers the address that it has
  * rewritten last, and the milter adds the recipients next. A text is UTF-8, and
  * NULL or "" when there is none. */
-#define MIME_MESSAGE_MEMBERS(MEMBER)                                           \
-	MEMBER(struct addr, from, "From")                                      \
-	MEMBER(struct addr_list, reply_to, "Reply-To")                         \
-	MEMBER(struct addr_list, cc, "Cc")                                     \
-	MEMBER(struct addr_list, to, "To")                                     \
-	MEMBER(char *, subject, "Subject")                                     \
-	MEMBER(char *, message_id, NULL) /* with <> */                         \
-	MEMBER(struct header_list, headers, NULL)                              \
-	MEMBER(char *, html, NULL)                                             \
-	MEMBER(char *, text, NULL)                                             \
+#define MIME_MESSAGE_MEMBERS(MEMBER)                                                               \
+	MEMBER(struct addr, from, "From")                                                          \
+	MEMBER(struct addr_list, reply_to, "Reply-To")                                             \
+	MEMBER(struct addr_list, cc, "Cc")                                                         \
+	MEMBER(struct addr_list, to, "To")                                                         \
+	MEMBER(char *, subject, "Subject")                                                         \
+	MEMBER(char *, message_id, NULL) /* with <> */                                             \
+	MEMBER(struct header_list, headers, NULL)                                                  \
+	MEMBER(char *, html, NULL)                                                                 \
+	MEMBER(char *, text, NULL)                                                                 \
 	MEMBER(struct attachment_list, attachments, NULL)
 
 #define MIME_DECLARE(type_, member_, field_) type_ member_;
@@ -61,14 +61,7 @@ struct mime_message {
 };
 
 /* How such tables are read, also those of structs that hold a message. */
-enum mime_kind {
-	MIME_ADDR,
-	MIME_ADDRS,
-	MIME_TEXT,
-	MIME_HEADERS,
-	MIME_ATTACHMENTS,
-	MIME_BYTES
-};
+enum mime_kind { MIME_ADDR, MIME_ADDRS, MIME_TEXT, MIME_HEADERS, MIME_ATTACHMENTS, MIME_BYTES };
 
 struct mime_member {
 	const char *name;
@@ -77,15 +70,15 @@ struct mime_member {
 	size_t offset;
 };
 /* A row, for a type of the kinds alone: of another it does not compile. */
-#define MIME_MEMBER(struct_, type_, member_, field_)                             \
-	{                                                                        \
+#define MIME_MEMBER(struct_, type_, member_, field_)                                               \
+	{                                                                                          \
 		.name = #member_, .field = (field_),                           \
 		.kind = _Generic((type_ *)NULL, struct addr *: MIME_ADDR,      \
 			struct addr_list *: MIME_ADDRS, char **: MIME_TEXT,    \
 			struct header_list *: MIME_HEADERS,                    \
 			struct attachment_list *: MIME_ATTACHMENTS,            \
 			struct buf *: MIME_BYTES),                             \
-		.offset = offsetof(struct struct_, member_) \
+		.offset = offsetof(struct struct_, member_)                   \
 	}
 
 #define MIME_COUNT(type_, member_, field_) +1
@@ -108,8 +101,7 @@ char **mime_message_text(const struct mime_message *message, size_t i);
 /* Makes *to_r a message with texts and headers of its own, which shares
  * mailboxes and attachments with `from`. It is ended with
  * mime_message_clear_texts(), before `from` is. */
-void mime_message_copy_texts(
-	const struct mime_message *from, struct mime_message *to_r);
+void mime_message_copy_texts(const struct mime_message *from, struct mime_message *to_r);
 void mime_message_clear_texts(struct mime_message *message);
 
 /* Frees all that the message holds and zeroes it. */

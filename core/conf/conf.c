@@ -26,8 +26,7 @@ struct conf *conf_default(void)
 	struct conf *conf = mem_new(struct conf);
 
 	for (size_t i = 0; i < settings_n; i++) {
-		int done = setting_parse(
-			&settings[i], settings[i].fallback, conf, NULL);
+		int done = setting_parse(&settings[i], settings[i].fallback, conf, NULL);
 
 		assert(done == 0);
 		(void)done;
@@ -59,8 +58,7 @@ static void print_list(const char *name, const char *value, struct buf *out)
 			print_line(name, items.items[i], out);
 }
 
-static void print_setting(
-	const struct setting *setting, const struct conf *conf, struct buf *out)
+static void print_setting(const struct setting *setting, const struct conf *conf, struct buf *out)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 
@@ -77,8 +75,7 @@ void conf_print(const struct conf *conf, struct buf *out)
 
 	for (size_t i = 0; i < settings_n; i++) {
 		if (!str_eq(section, settings[i].section)) {
-			buf_printf(out, "%s[%s]\n", *section ? "\n" : "",
-				settings[i].section);
+			buf_printf(out, "%s[%s]\n", *section ? "\n" : "", settings[i].section);
 			section = settings[i].section;
 		}
 		print_setting(&settings[i], conf, out);
@@ -104,8 +101,8 @@ void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restar
 		if (setting->reload)
 			setting_copy(setting, live, fresh);
 		else
-			buf_printf(restart, "%s%s.%s", restart->len ? " " : "",
-				setting->section, setting->name);
+			buf_printf(restart, "%s%s.%s", restart->len ? " " : "", setting->section,
+				setting->name);
 	}
 }
 
@@ -201,10 +198,7 @@ static void check_text(struct loading *loading, const char *text)
 	else if (*text == '[')
 		check_section(loading, text);
 	else if (strchr(text, '=') == NULL)
-		add_fault(loading,
-			"\"%s\" is neither [section] nor "
-			"name = value",
-			text);
+		add_fault(loading, "\"%s\" is neither [section] nor name = value", text);
 }
 
 /* max: bytes that inih takes, with the end of line. */
@@ -249,20 +243,18 @@ static char *on_line_wanted(char *to, int size, void *arg)
  * one would silently become part of the value. */
 static bool has_odd_comment(const char *value)
 {
-	return is_comment(value) || strstr(value, " #") != NULL ||
-	       strstr(value, "\t#") != NULL;
+	return is_comment(value) || strstr(value, " #") != NULL || strstr(value, "\t#") != NULL;
 }
 
-static void set(struct loading *loading, const struct setting *setting,
-	const char *value)
+static void set(struct loading *loading, const struct setting *setting, const char *value)
 {
 	int *set_in = &loading->set_in[setting - settings];
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	struct err err = ERR_INIT;
 
 	if (*set_in && !setting_adds_up(setting)) {
-		add_fault(loading, "%s.%s is already set in line %d",
-			setting->section, setting->name, *set_in);
+		add_fault(loading, "%s.%s is already set in line %d", setting->section,
+			setting->name, *set_in);
 		return;
 	}
 	if (*set_in)
@@ -270,12 +262,11 @@ static void set(struct loading *loading, const struct setting *setting,
 	buf_add_str(&all, value);
 	*set_in = loading->line;
 	if (setting_parse(setting, buf_str(&all), loading->conf, &err) < 0)
-		add_fault(loading, "%s.%s: %s", setting->section, setting->name,
-			err.text);
+		add_fault(loading, "%s.%s: %s", setting->section, setting->name, err.text);
 }
 
-static void on_named(struct loading *loading, const char *section,
-	const char *name, const char *value)
+static void on_named(
+	struct loading *loading, const char *section, const char *name, const char *value)
 {
 	const struct setting *setting = setting_find(section, name);
 
@@ -283,16 +274,14 @@ static void on_named(struct loading *loading, const char *section,
 		add_fault(loading, "there is no setting %s.%s", section, name);
 	else if (has_odd_comment(value))
 		add_fault(loading,
-			"%s.%s: a comment behind a value begins with a blank "
-			"and a semicolon",
+			"%s.%s: a comment behind a value begins with a blank and a semicolon",
 			section, name);
 	else
 		set(loading, setting, value);
 }
 
 /* A name that brings its section, as log.level, is the same anywhere. */
-static int on_setting(
-	void *arg, const char *section, const char *name, const char *value)
+static int on_setting(void *arg, const char *section, const char *name, const char *value)
 {
 	struct loading *loading = arg;
 	const char *dot = strchr(name, '.');
@@ -313,8 +302,7 @@ static int on_setting(
 
 static void parse(struct loading *loading)
 {
-	int stopped_in = ini_parse_stream(
-		on_line_wanted, loading, on_setting, loading);
+	int stopped_in = ini_parse_stream(on_line_wanted, loading, on_setting, loading);
 
 	if (ferror(loading->file)) {
 		loading->line++;
@@ -358,8 +346,7 @@ int conf_load(const char *path, struct conf **conf_r, struct err *err)
 	int result = 0;
 
 	if (loading.file == NULL)
-		return err_set(err, ERR_CONFIG, "cannot read %s: %s", path,
-			strerror(errno));
+		return err_set(err, ERR_CONFIG, "cannot read %s: %s", path, strerror(errno));
 	loading.conf = conf_default();
 	loading.set_in = mem_alloc(settings_n, sizeof(*loading.set_in));
 	parse(&loading);

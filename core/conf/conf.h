@@ -22,9 +22,12 @@ struct conf {
 		char *database;
 	} store;
 	struct {
-		char *listen;    /* address:port, [v6]:port */
-		char *url;       /* scheme and host, "": no proxy in front */
-		int64_t workers; /* 0: one a core */
+		char *listen;          /* address:port, [v6]:port, unix:/path */
+		char *socket_mode;     /* octal, of a socket in listen */
+		char *socket_group;    /* "": the process's own */
+		char *url;             /* scheme and host, "": no proxy in front */
+		char *trusted_proxies; /* addresses, networks, `unix` */
+		int64_t workers;       /* 0: one a core */
 		int64_t max_connections;
 		int64_t max_requests; /* under way at once */
 		int64_t max_message_bytes;
@@ -34,12 +37,15 @@ struct conf {
 		int64_t idle_timeout_ms;    /* between requests */
 		int64_t domain_activation;  /* of enum domain_activation */
 		int64_t drain_timeout_ms;   /* at most, on SIGTERM */
-		int64_t rate_limit; /* a second, for a company; 0: none */
-		int64_t rate_burst; /* 0: as rate_limit */
+		int64_t rate_limit;         /* a second, for a company; 0: none */
+		int64_t rate_burst;         /* 0: as rate_limit */
 	} http;
 	struct {
 		char *listen; /* as that of http; "": off */
-		char *url;    /* scheme and host, "": no proxy in front */
+		char *socket_mode;
+		char *socket_group;
+		char *url;   /* scheme and host, "": no proxy in front */
+		char *hosts; /* further names that requests may give */
 		int64_t session_idle_ms;
 		int64_t session_max_ms;
 		int64_t metrics; /* of enum metrics_access */
@@ -55,6 +61,7 @@ struct conf {
 		int64_t max_pending;  /* emails under way */
 		int64_t timeout_ms;
 		int64_t record_wait_ms;
+		int64_t probe_ms; /* from one probe to the next; 0: none */
 	} submission;
 	struct {
 		char *socket;         /* path of the Unix-domain socket */
@@ -77,6 +84,14 @@ struct conf {
 		int64_t emails_ms;
 		int64_t events_ms;
 	} retention;
+	struct conf_limits {
+		int64_t keys; /* of a company */
+		int64_t domains;
+		int64_t pending_domains;
+		int64_t exemptions;
+		int64_t users;
+		int64_t tokens; /* of a user */
+	} limits;
 	struct {
 		int64_t target; /* of enum log_target */
 		int64_t level;  /* of enum log_level */
@@ -87,11 +102,7 @@ struct conf {
 enum events_source { EVENTS_AUTO, EVENTS_FILE, EVENTS_JOURNAL };
 
 /* What becomes of mail from sendmail(1) that the rules refuse. */
-enum refuse_local {
-	REFUSE_LOCAL_REJECT,
-	REFUSE_LOCAL_HOLD,
-	REFUSE_LOCAL_DISCARD
-};
+enum refuse_local { REFUSE_LOCAL_REJECT, REFUSE_LOCAL_HOLD, REFUSE_LOCAL_DISCARD };
 
 /* Who lets a company send with a domain that it asked for. */
 enum domain_activation { ACTIVATION_OPERATOR, ACTIVATION_COMPANY };
@@ -119,7 +130,6 @@ void conf_print(const struct conf *conf, struct buf *out);
 /* Copies from fresh into live what may change while running; appends to
  * restart the names of settings that differ but need a restart, separated by
  * blanks. */
-void conf_reload(
-	struct conf *live, const struct conf *fresh, struct buf *restart);
+void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restart);
 
 #endif

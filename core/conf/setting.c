@@ -18,8 +18,15 @@
 static const struct unit plain_units[] = {{"", 1}, {0}};
 static const struct unit byte_units[] = {
 	{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {0}};
-static const struct unit duration_units[] = {{"ms", 1}, {"s", 1000},
+/* Of two with the same factor the later one is written. */
+static const struct unit duration_units[] = {{"ms", 1}, {"s", 1000}, {"min", 60 * 1000},
 	{"m", 60 * 1000}, {"h", 3600 * 1000}, {"d", 24 * 3600 * 1000}, {0}};
+static const struct unit age_units[] = {{"ms", 1}, {"s", 1000}, {"min", 60 * 1000},
+	{"h", 3600 * 1000}, {"d", 24 * 3600 * 1000}, {0}};
+/* In an age it may be meant for either. */
+static const struct unit month_units[] = {
+	{"m", 1}, {"M", 1}, {"mo", 1}, {"month", 1}, {"months", 1}, {0}};
+enum { DAYS_OF_MONTH = 30 };
 
 struct type {
 	/* Kept as text: whether the text is right. */
@@ -47,8 +54,7 @@ static bool valid_path(const char *text)
 
 static bool valid_mode(const char *text)
 {
-	return text[strspn(text, "01234567")] == '\0' &&
-	       (strlen(text) == 3 || text[0] == '0');
+	return text[strspn(text, "01234567")] == '\0' && (strlen(text) == 3 || text[0] == '0');
 }
 
 static int check_networks(const char *text, struct err *err)
@@ -63,17 +69,43 @@ static bool valid_networks(const char *text)
 	return check_networks(text, NULL) == 0;
 }
 
+static int check_peers(const char *text, struct err *err)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+
+	return cidr_list_parse_peers(text, &list, err);
+}
+
+static bool valid_peers(const char *text)
+{
+	return check_peers(text, NULL) == 0;
+}
+
 /* A name beyond ASCII is given as A-labels. */
 static bool valid_domains(const char *text)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789-_., \t\r\n";
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_., \t\r\n";
 
 	return text[strspn(text, allowed)] == '\0';
 }
 
-/* 127.0.0.1:80 or [::1]:80; empty where the least length is 0. */
+static bool valid_group(const char *text)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+	return text[strspn(text, allowed)] == '\0' && text[0] != '-';
+}
+
+static const char unix_prefix[] = "unix:";
+
+static bool valid_socket(const char *path)
+{
+	return path[0] == '/' && strlen(path) <= SETTING_SOCKET_PATH;
+}
+
+/* 127.0.0.1:80, [::1]:80 or unix:/path; empty where the least length is 0. */
 static bool valid_address(const char *text)
 {
 	_cleanup_free_ char *host = mem_strdup(text);
@@ -83,6 +115,8 @@ static bool valid_address(const char *text)
 
 	if (str_empty(text))
 		return true;
+	if (str_starts(text, unix_prefix))
+		return valid_socket(text + strlen(unix_prefix));
 	if (colon == NULL || str_int(colon + 1, 0, 65535, &port) < 0)
 		return false;
 	*colon = '\0';
@@ -97,51 +131,51 @@ static bool valid_address(const char *text)
 /* As a browser writes it (RFC 6454): no path, lower case. */
 static bool valid_origin(const char *text)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-				      "0123456789-.:[]";
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-.:[]";
 	const char *host = strstr(text, "://");
 
 	if (str_empty(text))
 		return true;
-	return (str_starts(text, "http://") || str_starts(text, "https://")) &&
-	       host[3] != '\0' && host[3 + strspn(host + 3, allowed)] == '\0';
+	return (str_starts(text, "http://") || str_starts(text, "https://")) && host[3] != '\0' &&
+	       host[3 + strspn(host + 3, allowed)] == '\0';
 }
 
 /* A server on this host. */
 static bool valid_server(const char *text)
 {
-	static const char un[] = "unix:", in[] = "inet:";
+	static const char in[] = "inet:";
 
 	if (str_empty(text))
 		return true;
-	if (str_starts(text, un))
-		return text[strlen(un)] == '/' &&
-		       strlen(text + strlen(un)) <= SETTING_SOCKET_PATH;
+	if (str_starts(text, unix_prefix))
+		return valid_socket(text + strlen(unix_prefix));
 	if (!str_starts(text, in) || str_empty(text + strlen(in)) ||
 		!valid_address(text + strlen(in)))
 		return false;
-	return str_starts(text + strlen(in), "127.") ||
-	       str_starts(text + strlen(in), "[::1]:");
+	return str_starts(text + strlen(in), "127.") || str_starts(text + strlen(in), "[::1]:");
 }
 
 static const struct type types[] = {
 	[SETTING_PATH] = {.valid = valid_path, .noun = "an absolute path"},
 	[SETTING_ADDRESS] = {.valid = valid_address,
-		.noun = "a numeric address and a port",
-		.example = "127.0.0.1:8587 or [::1]:8587"},
+		.noun = "a numeric address and a port, or a socket",
+		.example = "127.0.0.1:8587, [::1]:8587 or unix:/run/postern/api.sock"},
 	[SETTING_ORIGIN] = {.valid = valid_origin,
 		.noun = "scheme and host of a URL",
 		.example = "https://mail.example.com"},
 	[SETTING_SERVER] = {.valid = valid_server,
 		.noun = "a server on this host",
-		.example = "unix:/var/spool/postfix/public/postern or "
-			   "inet:127.0.0.1:10025"},
-	[SETTING_MODE] = {.valid = valid_mode,
-		.noun = "octal permissions",
-		.example = "0660"},
+		.example = "unix:/var/spool/postfix/public/postern or inet:127.0.0.1:10025"},
+	[SETTING_MODE] = {.valid = valid_mode, .noun = "octal permissions", .example = "0660"},
+	[SETTING_GROUP] = {.valid = valid_group,
+		.noun = "the name of a group",
+		.example = "www-data"},
 	[SETTING_NETWORKS] = {.valid = valid_networks,
 		.noun = "a list of addresses and networks",
 		.example = "127.0.0.0/8 [::1]/128"},
+	[SETTING_PEERS] = {.valid = valid_peers,
+		.noun = "a list of addresses and networks, or the word unix",
+		.example = "127.0.0.1 10.0.0.0/8 unix"},
 	[SETTING_DOMAINS] = {.valid = valid_domains,
 		.noun = "a list of domain names",
 		.example = "example.com mail.example.com"},
@@ -152,14 +186,14 @@ static const struct type types[] = {
 	[SETTING_DURATION] = {.units = duration_units,
 		.noun = "a duration",
 		.example = "250ms, 5s, 2m, 1h, 30d"},
+	[SETTING_AGE] = {.units = age_units, .noun = "a duration", .example = "90min, 12h, 30d"},
 	[SETTING_CHOICE] = {.noun = "one of"},
 };
 
 const struct setting *setting_find(const char *section, const char *name)
 {
 	for (size_t i = 0; i < settings_n; i++)
-		if (str_eq(settings[i].section, section) &&
-			str_eq(settings[i].name, name))
+		if (str_eq(settings[i].section, section) && str_eq(settings[i].name, name))
 			return &settings[i];
 	return NULL;
 }
@@ -180,7 +214,7 @@ static bool is_text(const struct setting *setting)
 
 bool setting_adds_up(const struct setting *setting)
 {
-	return setting->type == SETTING_NETWORKS ||
+	return setting->type == SETTING_NETWORKS || setting->type == SETTING_PEERS ||
 	       setting->type == SETTING_DOMAINS;
 }
 
@@ -230,8 +264,7 @@ void setting_describe(const struct setting *setting, struct buf *out)
 	else if (type->units)
 		describe_bounds(setting, out);
 	else if (setting->type == SETTING_PATH)
-		buf_printf(
-			out, " of at most %lld bytes", (long long)setting->max);
+		buf_printf(out, " of at most %lld bytes", (long long)setting->max);
 	if (type->example)
 		buf_printf(out, " (as %s)", type->example);
 }
@@ -239,30 +272,37 @@ void setting_describe(const struct setting *setting, struct buf *out)
 static int refuse(const struct setting *setting, const char *text, struct err *err)
 {
 	_cleanup_buf_ struct buf expected = BUF_INIT;
+	int64_t months;
 
+	if (setting->type == SETTING_AGE && str_amount(text, month_units, &months) == 0 &&
+		months < INT64_MAX / DAYS_OF_MONTH)
+		return err_set(err, ERR_CONFIG,
+			"\"%s\": minutes or months? Write %lldmin for minutes, %lldd for months of "
+			"%d days",
+			text, (long long)months, (long long)months * DAYS_OF_MONTH, DAYS_OF_MONTH);
 	if (setting->type == SETTING_NETWORKS && check_networks(text, err) < 0)
 		return -1;
+	if (setting->type == SETTING_PEERS && check_peers(text, err) < 0)
+		return -1;
 	setting_describe(setting, &expected);
-	return err_set(
-		err, ERR_CONFIG, "\"%s\" is not %s", text, buf_str(&expected));
+	return err_set(err, ERR_CONFIG, "\"%s\" is not %s", text, buf_str(&expected));
 }
 
-static int parse_text(const struct setting *setting, const char *text,
-	struct conf *conf, struct err *err)
+static int parse_text(
+	const struct setting *setting, const char *text, struct conf *conf, struct err *err)
 {
 	char **value = text_at(setting, conf);
 	int64_t len = (int64_t)strlen(text);
 
-	if (len < setting->min || len > setting->max ||
-		!types[setting->type].valid(text))
+	if (len < setting->min || len > setting->max || !types[setting->type].valid(text))
 		return refuse(setting, text, err);
 	free(*value);
 	*value = mem_strdup(text);
 	return 0;
 }
 
-static int parse_choice(const struct setting *setting, const char *text,
-	struct conf *conf, struct err *err)
+static int parse_choice(
+	const struct setting *setting, const char *text, struct conf *conf, struct err *err)
 {
 	for (int64_t i = 0; i <= setting->max; i++) {
 		if (!str_eq(setting->choices[i], text))
@@ -273,8 +313,8 @@ static int parse_choice(const struct setting *setting, const char *text,
 	return refuse(setting, text, err);
 }
 
-int setting_parse(const struct setting *setting, const char *text,
-	struct conf *conf, struct err *err)
+int setting_parse(
+	const struct setting *setting, const char *text, struct conf *conf, struct err *err)
 {
 	int64_t number;
 
@@ -292,28 +332,24 @@ int setting_parse(const struct setting *setting, const char *text,
 	return 0;
 }
 
-void setting_format(
-	const struct setting *setting, const struct conf *conf, struct buf *out)
+void setting_format(const struct setting *setting, const struct conf *conf, struct buf *out)
 {
 	if (is_text(setting))
 		buf_add_str(out, setting_text(setting, conf));
 	else if (setting->type == SETTING_CHOICE)
 		buf_add_str(out, setting->choices[setting_number(setting, conf)]);
 	else
-		write_number(setting_number(setting, conf),
-			types[setting->type].units, out);
+		write_number(setting_number(setting, conf), types[setting->type].units, out);
 }
 
-bool setting_equal(const struct setting *setting, const struct conf *a,
-	const struct conf *b)
+bool setting_equal(const struct setting *setting, const struct conf *a, const struct conf *b)
 {
 	if (is_text(setting))
 		return str_eq(setting_text(setting, a), setting_text(setting, b));
 	return setting_number(setting, a) == setting_number(setting, b);
 }
 
-void setting_copy(
-	const struct setting *setting, struct conf *to, const struct conf *from)
+void setting_copy(const struct setting *setting, struct conf *to, const struct conf *from)
 {
 	if (!is_text(setting)) {
 		*number_at(setting, to) = setting_number(setting, from);

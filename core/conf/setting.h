@@ -18,15 +18,18 @@ struct conf;
  * bounds are those of its length in bytes), the others as int64_t. */
 enum setting_type {
 	SETTING_PATH,     /* absolute */
-	SETTING_ADDRESS,  /* 127.0.0.1:80, [::1]:80; or empty */
+	SETTING_ADDRESS,  /* 127.0.0.1:80, [::1]:80, unix:/path; or empty */
 	SETTING_ORIGIN,   /* https://host, http://host:port; or empty */
 	SETTING_SERVER,   /* unix:/path, inet:127.0.0.1:25; or empty */
 	SETTING_MODE,     /* octal permissions */
+	SETTING_GROUP,    /* of users of this host; or empty */
 	SETTING_NETWORKS, /* as cidr reads them; several lines add up */
+	SETTING_PEERS,    /* the same, and the word unix */
 	SETTING_DOMAINS,  /* names with blanks or commas between; they add up */
 	SETTING_INT,
 	SETTING_BYTES,    /* 512, 64K, 40M, 1G */
-	SETTING_DURATION, /* milliseconds: 250ms, 5s, 2m, 1h, 30d */
+	SETTING_DURATION, /* milliseconds: 250ms, 5s, 2m or 2min, 1h, 30d */
+	SETTING_AGE,      /* the same where months are likely: without `m` */
 	SETTING_CHOICE,   /* one of choices; its index is the value, max
 			   * the last one's */
 };
@@ -59,13 +62,12 @@ bool setting_section_known(const char *section);
 
 /* Reads the text as the new value. ERR_CONFIG quotes it and says what is
  * expected; conf is then as it was. */
-int setting_parse(const struct setting *setting, const char *text,
-	struct conf *conf, struct err *err);
+int setting_parse(
+	const struct setting *setting, const char *text, struct conf *conf, struct err *err);
 
 /* Appends the value as a person would write it: a size or a duration in the
  * largest unit in which it is a whole number, 60s as 1m. */
-void setting_format(const struct setting *setting, const struct conf *conf,
-	struct buf *out);
+void setting_format(const struct setting *setting, const struct conf *conf, struct buf *out);
 
 /* Appends what values the setting takes, as `a duration from 1s to 1h (as
  * 250ms, 5s, 2m, 1h)`. */
@@ -79,11 +81,9 @@ const char *setting_text(const struct setting *setting, const struct conf *conf)
 int64_t setting_number(const struct setting *setting, const struct conf *conf);
 
 /* Whether both have the same value. */
-bool setting_equal(const struct setting *setting, const struct conf *a,
-	const struct conf *b);
+bool setting_equal(const struct setting *setting, const struct conf *a, const struct conf *b);
 /* Gives `to` the value of `from`, a text as a copy of its own. */
-void setting_copy(const struct setting *setting, struct conf *to,
-	const struct conf *from);
+void setting_copy(const struct setting *setting, struct conf *to, const struct conf *from);
 /* Frees a value that is a text, and makes it NULL. */
 void setting_clear(const struct setting *setting, struct conf *conf);
 

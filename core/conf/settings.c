@@ -70,9 +70,8 @@ const struct setting settings[] = {
 		.fallback = "/var/lib/postern/postern.db",
 		.min = 1,
 		.max = PATH_LENGTH,
-		.help = "The SQLite database. Both daemons must be able to "
-			"write to it and to its folder. It is made by "
-			"*postern db migrate*.",
+		.help = "The SQLite database. Both daemons must be able to write to it and "
+			"to its folder. It is made by *postern db migrate*.",
 	},
 	{
 		.section = "http",
@@ -81,11 +80,35 @@ const struct setting settings[] = {
 		.type = SETTING_ADDRESS,
 		.fallback = "127.0.0.1:8587",
 		.min = 1,
-		.max = 60,
-		.help = "Where postern-httpd waits for requests. It speaks "
-			"plain HTTP: a proxy in front of it does TLS where "
-			"requests come from other hosts. Port 0 lets the "
-			"system choose one; the log names it.",
+		.max = SETTING_SOCKET_PATH + 5,
+		.help = "Where postern-httpd waits for requests: address and port, or a "
+			"Unix-domain socket (unix:/run/postern/api.sock), in a folder in "
+			"which its user may make files, as systemd makes /run/postern for "
+			"it. It speaks plain HTTP: a proxy in front of it does TLS where "
+			"requests come from other hosts. Port 0 lets the system choose "
+			"one; the log names it.",
+	},
+	{
+		.section = "http",
+		.name = "socket_mode",
+		IN_CONF(http.socket_mode),
+		.type = SETTING_MODE,
+		.fallback = "0660",
+		.min = 3,
+		.max = 4,
+		.help = "The permissions of a Unix-domain socket in _listen_, in octal: "
+			"who may write to it may connect.",
+	},
+	{
+		.section = "http",
+		.name = "socket_group",
+		IN_CONF(http.socket_group),
+		.type = SETTING_GROUP,
+		.fallback = "",
+		.min = 0,
+		.max = 32,
+		.help = "The group of that socket, as the proxy's. The user of "
+			"postern-httpd has to be in it. Empty stands for that user's own.",
 	},
 	{
 		.section = "http",
@@ -95,11 +118,29 @@ const struct setting settings[] = {
 		.fallback = "",
 		.min = 0,
 		.max = 200,
-		.help = "Where programs reach _listen_ when there is a proxy "
-			"in front of it: scheme and host, as "
-			"https://api.example.com. The dashboard puts it into "
-			"the examples that it shows with a new key. Empty: "
+		.help = "Where programs reach _listen_ when there is a proxy in front of "
+			"it: scheme and host, as https://api.example.com. The dashboard "
+			"puts it into the examples that it shows with a new key. Empty: "
 			"there is no proxy.",
+	},
+	{
+		.section = "http",
+		.name = "trusted_proxies",
+		IN_CONF(http.trusted_proxies),
+		.type = SETTING_PEERS,
+		.fallback = "",
+		.min = 0,
+		.max = 65536,
+		.reload = true,
+		.help = "Addresses and networks of the proxies in front of postern-httpd, "
+			"of _listen_ and of *admin.listen*, separated by blanks or commas; "
+			"the word *unix* stands for whoever connects to a Unix-domain "
+			"socket. Only who connects from one of them is believed when it "
+			"names its client in X-Forwarded-For: the client is the last "
+			"address there that is not such a proxy itself. Logs, the audit "
+			"log and the waits after wrong passwords go by the client's "
+			"address: without this setting all clients behind a proxy are one. "
+			"May be given in several lines, which add up.",
 	},
 	{
 		.section = "http",
@@ -109,8 +150,7 @@ const struct setting settings[] = {
 		.fallback = "0",
 		.min = 0,
 		.max = 256,
-		.help = "How many threads serve requests. 0 stands for one "
-			"for each core.",
+		.help = "How many threads serve requests. 0 stands for one for each core.",
 	},
 	{
 		.section = "http",
@@ -121,8 +161,8 @@ const struct setting settings[] = {
 		.min = 1,
 		.max = 1000000,
 		.reload = true,
-		.help = "How many connections are held at once, at most. "
-			"Further clients wait until one closes.",
+		.help = "How many connections are held at once, at most. Further clients "
+			"wait until one closes.",
 	},
 	{
 		.section = "http",
@@ -133,13 +173,12 @@ const struct setting settings[] = {
 		.min = 1,
 		.max = 1000000,
 		.reload = true,
-		.help = "How many requests with a valid key may be under way "
-			"at once; one that sends several emails counts as "
-			"many. Beyond it further ones are told to come back "
-			"later (503), before their clients give up waiting. A "
-			"company may have as many as there are places left: "
-			"alone at most half of all. A request with more "
-			"emails goes, and counts for as many as that.",
+		.help = "How many requests with a valid key may be under way at once; one "
+			"that sends several emails counts as many. Beyond it further ones "
+			"are told to come back later (503), before their clients give up "
+			"waiting. A company may have as many as there are places left: "
+			"alone at most half of all. A request with more emails goes, and "
+			"counts for as many as that.",
 	},
 	{
 		.section = "http",
@@ -150,11 +189,10 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = 1000000,
 		.reload = true,
-		.help = "How many requests a second the keys of one company "
-			"may make, all together. Those beyond it are refused "
-			"(429). 0 stands for no limit: how much is too much, "
-			"only the admin knows, and client programs lose "
-			"emails at a limit that they do not expect.",
+		.help = "How many requests a second the keys of one company may make, all "
+			"together. Those beyond it are refused (429). 0 stands for no "
+			"limit: how much is too much, only the admin knows, and client "
+			"programs lose emails at a limit that they do not expect.",
 	},
 	{
 		.section = "http",
@@ -165,9 +203,8 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = 1000000,
 		.reload = true,
-		.help = "How many requests a company may make at once, when it "
-			"made none for a while. 0 stands for as many as in "
-			"one second.",
+		.help = "How many requests a company may make at once, when it made none "
+			"for a while. 0 stands for as many as in one second.",
 	},
 	{
 		.section = "http",
@@ -178,9 +215,8 @@ const struct setting settings[] = {
 		.min = 1024,
 		.max = 1024 * (int64_t)MEGABYTE,
 		.reload = true,
-		.help = "The largest message that is accepted. Where Postfix "
-			"takes less (its *message_size_limit*), that limit "
-			"holds.",
+		.help = "The largest message that is accepted. Where Postfix takes less "
+			"(its *message_size_limit*), that limit holds.",
 	},
 	{
 		.section = "http",
@@ -191,12 +227,10 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = 1000,
 		.reload = true,
-		.help = "How many recipients an email may have, with those of "
-			"cc and bcc, whether it comes as JSON or as a form; "
-			"those of *recipient-variables* count as one email's. "
-			"0 "
-			"stands for what client programs expect: 50 in JSON, "
-			"1000 in a form.",
+		.help = "How many recipients an email may have, with those of cc and bcc, "
+			"whether it comes as JSON or as a form; those of "
+			"*recipient-variables* count as one email's. 0 stands for what "
+			"client programs expect: 50 in JSON, 1000 in a form.",
 	},
 	{
 		.section = "http",
@@ -207,14 +241,12 @@ const struct setting settings[] = {
 		.min = 4 * MEGABYTE,
 		.max = 64 * 1024 * (int64_t)MEGABYTE,
 		.reload = true,
-		.help = "How much memory requests may hold at once, all "
-			"together, with the emails made of them; while a body "
-			"comes, three times its size. So may answers until "
-			"clients have read them. Beyond it further requests "
-			"are told to come back later (503), and a request "
-			"that would not fit alone is refused (413). A quarter "
-			"of it is kept besides for requests that hold up to "
-			"4 MiB.",
+		.help = "How much memory requests may hold at once, all together, with the "
+			"emails made of them; while a body comes, three times its size. So "
+			"may answers until clients have read them. Beyond it further "
+			"requests are told to come back later (503), and a request that "
+			"would not fit alone is refused (413). A quarter of it is kept "
+			"besides for requests that hold up to 4 MiB.",
 	},
 	{
 		.section = "http",
@@ -225,10 +257,10 @@ const struct setting settings[] = {
 		.min = SECOND,
 		.max = HOUR,
 		.reload = true,
-		.help = "How long the head of a request may take to arrive, "
-			"and how long its body; a large body has more time, "
-			"as long as it comes with 16 KiB a second. A client "
-			"has as long to read its answer, and is dropped then.",
+		.help = "How long the head of a request may take to arrive, and how long "
+			"its body; a large body has more time, as long as it comes with 16 "
+			"KiB a second. A client has as long to read its answer, and is "
+			"dropped then.",
 	},
 	{
 		.section = "http",
@@ -250,11 +282,10 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = HOUR,
 		.reload = true,
-		.help = "How long postern-httpd goes on after SIGTERM, at "
-			"most, to finish the requests that it has begun. Under "
-			"systemd, *TimeoutStopSec* of its unit (45 s as "
-			"installed) must be longer: it ends the program in any "
-			"case.",
+		.help = "How long postern-httpd goes on after SIGTERM, at most, to finish "
+			"the requests that it has begun. Under systemd, *TimeoutStopSec* "
+			"of its unit (45 s as installed) must be longer: it ends the "
+			"program in any case.",
 	},
 	{
 		.section = "http",
@@ -265,21 +296,18 @@ const struct setting settings[] = {
 		.choices = activations,
 		.max = ACTIVATION_COMPANY,
 		.reload = true,
-		.help = "Who activates a domain that a company asks for over "
-			"HTTP. With *operator* it has no effect until *postern "
-			"domain activate*. With *company* the company "
-			"activates it itself, and nothing checks that it is "
-			"its own: only for hosts where every company may send "
-			"as any domain that is not yet registered. These stay "
-			"with the operator in any case: what is below another "
-			"company's domain that covers its subdomains, and the "
-			"host's own domains, as *milter.local_domains* has "
-			"them and Postfix in mydestination, myorigin, "
-			"virtual\\_alias\\_domains, "
-			"virtual\\_mailbox\\_domains and relay\\_domains. "
-			"Postfix is asked at start and reload; when one of "
-			"these is a table, or cannot be read, all domains stay "
-			"with the operator, and the log says why.",
+		.help = "Who activates a domain that a company asks for over HTTP. With "
+			"*operator* it has no effect until *postern domain activate*. With "
+			"*company* the company activates it itself, and nothing checks "
+			"that it is its own: only for hosts where every company may send "
+			"as any domain that is not yet registered. These stay with the "
+			"operator in any case: what is below another company's domain that "
+			"covers its subdomains, and the host's own domains, as "
+			"*milter.local_domains* has them and Postfix in mydestination, "
+			"myorigin, virtual\\_alias\\_domains, virtual\\_mailbox\\_domains "
+			"and relay\\_domains. Postfix is asked at start and reload; when "
+			"one of these is a table, or cannot be read, all domains stay with "
+			"the operator, and the log says why.",
 	},
 	{
 		.section = "admin",
@@ -288,12 +316,32 @@ const struct setting settings[] = {
 		.type = SETTING_ADDRESS,
 		.fallback = "127.0.0.1:8588",
 		.min = 0,
-		.max = 60,
-		.help = "Where postern-httpd waits for admins, who log in as "
-			"users (*postern user*). A thread of its own serves "
-			"them. It speaks plain HTTP: keep it on loopback, and "
-			"put a proxy in front of it that does TLS (_url_) for "
-			"other hosts. Empty turns it off.",
+		.max = SETTING_SOCKET_PATH + 5,
+		.help = "Where postern-httpd waits for admins, who log in as users "
+			"(*postern user*): as *http.listen*. A thread of its own serves "
+			"them. It speaks plain HTTP: keep it on loopback or a socket, and "
+			"put a proxy in front of it that does TLS (_url_) for other hosts. "
+			"Empty turns it off.",
+	},
+	{
+		.section = "admin",
+		.name = "socket_mode",
+		IN_CONF(admin.socket_mode),
+		.type = SETTING_MODE,
+		.fallback = "0660",
+		.min = 3,
+		.max = 4,
+		.help = "As *http.socket\\_mode*, of a socket in _listen_.",
+	},
+	{
+		.section = "admin",
+		.name = "socket_group",
+		IN_CONF(admin.socket_group),
+		.type = SETTING_GROUP,
+		.fallback = "",
+		.min = 0,
+		.max = 32,
+		.help = "As *http.socket\\_group*.",
 	},
 	{
 		.section = "admin",
@@ -303,13 +351,27 @@ const struct setting settings[] = {
 		.fallback = "",
 		.min = 0,
 		.max = 200,
-		.help = "Where browsers reach the admin listener when there is "
-			"a proxy in front of it: scheme and host, as "
-			"https://mail.example.com. Changes are then taken from "
-			"pages of this origin alone, cookies go over TLS alone "
-			"where it is https, and a client's address is the last "
-			"one of X-Forwarded-For, which the proxy has to set. "
-			"Empty: there is no proxy.",
+		.help = "Where browsers reach the admin listener when there is a proxy in "
+			"front of it: scheme and host, as https://mail.example.com. "
+			"Changes are then taken from pages of this origin alone, and "
+			"cookies go over TLS alone where it is https. Name the proxy's "
+			"address in *http.trusted\\_proxies*. Empty: there is no proxy.",
+	},
+	{
+		.section = "admin",
+		.name = "hosts",
+		IN_CONF(admin.hosts),
+		.type = SETTING_DOMAINS,
+		.fallback = "",
+		.min = 0,
+		.max = 65536,
+		.reload = true,
+		.help = "Names by which the admin listener is reached besides the one in "
+			"_url_, separated by blanks or commas, without ports. An address "
+			"and _localhost_ need not be named. A request for any other name "
+			"is refused (421): it could come from a page of another site, "
+			"which has made its own name mean this host (DNS rebinding). May "
+			"be given in several lines, which add up.",
 	},
 	{
 		.section = "admin",
@@ -320,8 +382,8 @@ const struct setting settings[] = {
 		.min = 5 * MINUTE,
 		.max = 24 * (int64_t)30 * HOUR,
 		.reload = true,
-		.help = "How long a login lasts when it is not used. Tokens "
-			"(*postern token*) last until they are revoked.",
+		.help = "How long a login lasts when it is not used. Tokens (*postern "
+			"token*) last until they are revoked.",
 	},
 	{
 		.section = "admin",
@@ -332,8 +394,8 @@ const struct setting settings[] = {
 		.min = 5 * MINUTE,
 		.max = 24 * (int64_t)365 * HOUR,
 		.reload = true,
-		.help = "How long a login lasts at most. It counts from the "
-			"login on, for those that come after a change.",
+		.help = "How long a login lasts at most. It counts from the login on, for "
+			"those that come after a change.",
 	},
 	{
 		.section = "admin",
@@ -344,14 +406,13 @@ const struct setting settings[] = {
 		.choices = accesses,
 		.max = METRICS_LOOPBACK,
 		.reload = true,
-		.help = "Who may read */metrics*. With *token* an operator "
-			"alone: give Prometheus a token of one who views "
-			"(*postern token create*). With *loopback* whoever is "
-			"on this host, without a token, as long as _listen_ is "
-			"an address of loopback and there is no proxy (_url_ "
-			"is empty). Its target is then an address or "
-			"_localhost_: any other name could be one that a page "
-			"of another site has made to mean this host.",
+		.help = "Who may read */metrics*. With *token* an operator alone: give "
+			"Prometheus a token of one who views (*postern token create*). "
+			"With *loopback* whoever is on this host, without a token, as long "
+			"as _listen_ is an address of loopback and there is no proxy "
+			"(_url_ is empty). Its target is then an address or _localhost_: "
+			"any other name could be one that a page of another site has made "
+			"to mean this host.",
 	},
 	{
 		.section = "submission",
@@ -361,14 +422,13 @@ const struct setting settings[] = {
 		.fallback = "sendmail",
 		.choices = methods,
 		.max = SUBMISSION_SMTP,
-		.help = "How messages get into Postfix's queue. *sendmail* "
-			"runs sendmail(1) for each and works with any Postfix, "
-			"also while it is stopped. *smtp* is several times "
-			"faster: it keeps sessions to a service of Postfix "
-			"that *postfix-conf/enable --submission smtp* adds to "
-			"master.cf, and tells clients at once what the milter "
-			"has decided. While Postfix or the milter is away, it "
-			"asks clients to come back later (503).",
+		.help = "How messages get into Postfix's queue. *sendmail* gives them to "
+			"processes of sendmail(1), which works with any Postfix, also "
+			"while it is stopped. *smtp* is several times faster: it keeps "
+			"sessions to a service of Postfix that *postfix-conf/enable "
+			"--submission smtp* adds to master.cf, and tells clients at once "
+			"what the milter has decided. While Postfix or the milter is away, "
+			"it asks clients to come back later (503).",
 	},
 	{
 		.section = "submission",
@@ -390,8 +450,8 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = PATH_LENGTH,
 		.reload = true,
-		.help = "The configuration folder of the Postfix instance that "
-			"takes the mail. Empty stands for the default one.",
+		.help = "The configuration folder of the Postfix instance that takes the "
+			"mail. Empty stands for the default one.",
 	},
 	{
 		.section = "submission",
@@ -402,8 +462,10 @@ const struct setting settings[] = {
 		.min = 1,
 		.max = 256,
 		.reload = true,
-		.help = "How many sendmail(1) processes each worker runs at "
-			"once. Further messages wait their turn.",
+		.help = "How many processes of sendmail(1), in the mode *-bs*, each worker "
+			"has at once. One takes a message after another, and ends when "
+			"there is none for eight seconds, or after a minute; further "
+			"messages wait their turn.",
 	},
 	{
 		.section = "submission",
@@ -414,11 +476,10 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = PATH_LENGTH,
 		.reload = true,
-		.help = "Where smtpd(8) waits for postern-httpd: a Unix-domain "
-			"socket, or an address of this host. It must take mail "
-			"for all recipients and ask postern-milter. Empty "
-			"stands for what *postfix-conf/enable* sets up, the "
-			"socket *public/postern* in Postfix's queue folder.",
+		.help = "Where smtpd(8) waits for postern-httpd: a Unix-domain socket, or "
+			"an address of this host. It must take mail for all recipients and "
+			"ask postern-milter. Empty stands for what *postfix-conf/enable* "
+			"sets up, the socket *public/postern* in Postfix's queue folder.",
 	},
 	{
 		.section = "submission",
@@ -429,9 +490,9 @@ const struct setting settings[] = {
 		.min = 1,
 		.max = 200,
 		.reload = true,
-		.help = "How many SMTP sessions postern-httpd keeps at most, "
-			"all workers together; each occupies an smtpd(8) "
-			"process. Those that are not needed end.",
+		.help = "How many SMTP sessions postern-httpd keeps at most, all workers "
+			"together; each occupies an smtpd(8) process. Those that are not "
+			"needed end.",
 	},
 	{
 		.section = "submission",
@@ -442,11 +503,10 @@ const struct setting settings[] = {
 		.min = 1,
 		.max = 1000000,
 		.reload = true,
-		.help = "How many emails may be on their way into Postfix at "
-			"once, those that wait for their turn included, before "
-			"clients are told to come back later (503). A company "
-			"may have as many as there are places left, as for "
-			"*http.max_requests*.",
+		.help = "How many emails may be on their way into Postfix at once, those "
+			"that wait for their turn included, before clients are told to "
+			"come back later (503). A company may have as many as there are "
+			"places left, as for *http.max_requests*.",
 	},
 	{
 		.section = "submission",
@@ -457,10 +517,9 @@ const struct setting settings[] = {
 		.min = SECOND,
 		.max = HOUR,
 		.reload = true,
-		.help = "How long one submission may take, with the wait for "
-			"its turn. One that takes longer is ended; where "
-			"Postfix may have the message already, its fate is "
-			"unknown.",
+		.help = "How long one submission may take, with the wait for its turn. One "
+			"that takes longer is ended; where Postfix may have the message "
+			"already, its fate is unknown.",
 	},
 	{
 		.section = "submission",
@@ -471,22 +530,39 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = 10 * MINUTE,
 		.reload = true,
-		.help = "How long a client waits, once Postfix has its email, "
-			"for the milter to record it. After that the client "
-			"gets its answer all the same; the email can be read "
-			"back as soon as the milter has seen it.",
+		.help = "How long a client waits, once Postfix has its email, for the "
+			"milter to record it. After that the client gets its answer all "
+			"the same; the email can be read back as soon as the milter has "
+			"seen it.",
+	},
+	{
+		.section = "submission",
+		.name = "probe_interval",
+		IN_CONF(submission.probe_ms),
+		.type = SETTING_DURATION,
+		.fallback = "30s",
+		.min = 0,
+		.max = HOUR,
+		.reload = true,
+		.help = "How often postern-httpd submits a message of its own to try "
+			"whether emails go out: whether Postfix takes them and asks the "
+			"milter. It goes to nobody. What is wrong is in the log, in "
+			"*/readyz*, in the metrics and on the dashboard. 0 stands for "
+			"never.",
 	},
 	{
 		.section = "milter",
 		.name = "socket",
 		IN_CONF(milter.socket),
 		.type = SETTING_PATH,
-		.fallback = "/var/spool/postfix/postern/milter.sock",
-		.min = 1,
+		.fallback = "",
+		.min = 0,
 		.max = SETTING_SOCKET_PATH,
-		.help = "The Unix-domain socket on which postern-milter waits "
-			"for Postfix. It stands inside Postfix's queue folder, "
-			"because Postfix may run in a chroot there.",
+		.help = "The Unix-domain socket on which postern-milter waits for Postfix. "
+			"Empty stands for _postern/milter.sock_ in the queue folder of the "
+			"Postfix that *submission.postfix_config* names, as _postconf -h "
+			"queue\\_directory_ has it: there Postfix reaches it from a chroot "
+			"too. *postfix-conf/enable* writes the same socket into main.cf.",
 	},
 	{
 		.section = "milter",
@@ -496,8 +572,8 @@ const struct setting settings[] = {
 		.fallback = "0660",
 		.min = 3,
 		.max = 4,
-		.help = "The permissions of the socket, in octal. The user "
-			"that Postfix runs as must be able to write to it.",
+		.help = "The permissions of the socket, in octal. The user that Postfix "
+			"runs as must be able to write to it.",
 	},
 	{
 		.section = "milter",
@@ -508,11 +584,10 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = 65536,
 		.reload = true,
-		.help = "Addresses and networks, separated by blanks or "
-			"commas, whose mail counts as sent from here, so that "
-			"the sending rules hold for it. Mail from elsewhere, "
-			"unless it comes with a login, passes untouched. May "
-			"be given in several lines, which add up.",
+		.help = "Addresses and networks, separated by blanks or commas, whose mail "
+			"counts as sent from here, so that the sending rules hold for it. "
+			"Mail from elsewhere, unless it comes with a login, passes "
+			"untouched. May be given in several lines, which add up.",
 	},
 	{
 		.section = "milter",
@@ -523,17 +598,15 @@ const struct setting settings[] = {
 		.choices = refusals,
 		.max = REFUSE_LOCAL_DISCARD,
 		.reload = true,
-		.help = "What becomes of mail from sendmail(1) that the rules "
-			"refuse; nobody waits there for an answer, as SMTP "
-			"clients do. *hold*: it waits in Postfix's hold queue "
-			"for an admin (*postern held list*), so that nothing "
-			"is lost. *reject*: Postfix "
-			"bounces it to its sender, if that is a user of this "
-			"host (*passwd*(5)) in one of the _local\\_domains_; "
-			"else it is held. Choose it where Postfix delivers "
-			"mail for users of this host into mailboxes that are "
-			"read. *discard*: it is dropped; the record of it "
-			"stays (*postern email list --refused*).",
+		.help = "What becomes of mail from sendmail(1) that the rules refuse; "
+			"nobody waits there for an answer, as SMTP clients do. *hold*: it "
+			"waits in Postfix's hold queue for an admin (*postern held list*), "
+			"so that nothing is lost. *reject*: Postfix bounces it to its "
+			"sender, if that is a user of this host (*passwd*(5)) in one of "
+			"the _local\\_domains_; else it is held. Choose it where Postfix "
+			"delivers mail for users of this host into mailboxes that are "
+			"read. *discard*: it is dropped; the record of it stays (*postern "
+			"email list --refused*).",
 	},
 	{
 		.section = "milter",
@@ -544,12 +617,10 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = 65536,
 		.reload = true,
-		.help = "Domains whose mailboxes are here, separated by blanks "
-			"or commas: only to senders in them is refused mail "
-			"bounced (_refuse\\_local_). postfix-conf/enable "
-			"learns them "
-			"from Postfix. May be given in several lines, which "
-			"add up.",
+		.help = "Domains whose mailboxes are here, separated by blanks or commas: "
+			"only to senders in them is refused mail bounced "
+			"(_refuse\\_local_). postfix-conf/enable learns them from Postfix. "
+			"May be given in several lines, which add up.",
 	},
 	{
 		.section = "milter",
@@ -560,9 +631,8 @@ const struct setting settings[] = {
 		.min = 100,
 		.max = 1000000,
 		.reload = true,
-		.help = "How many refusals of mail without a ticket are "
-			"remembered; the oldest give way. Equal ones count as "
-			"one.",
+		.help = "How many refusals of mail without a ticket are remembered; the "
+			"oldest give way. Equal ones count as one.",
 	},
 	{
 		.section = "milter",
@@ -574,8 +644,7 @@ const struct setting settings[] = {
 		.max = 1,
 		.reload = true,
 		.help = "Whether emails go out with their id in a header field "
-			"X-Postern-Email-Id, for whoever has to trace one "
-			"back.",
+			"X-Postern-Email-Id, for whoever has to trace one back.",
 	},
 	{
 		.section = "milter",
@@ -585,9 +654,9 @@ const struct setting settings[] = {
 		.fallback = "2h",
 		.min = 10 * SECOND,
 		.max = 24 * HOUR,
-		.help = "How long postern-milter waits for the next word of "
-			"Postfix before it gives a connection up. It must be "
-			"longer than Postfix's own patience with a client.",
+		.help = "How long postern-milter waits for the next word of Postfix before "
+			"it gives a connection up. It must be longer than Postfix's own "
+			"patience with a client.",
 	},
 	{
 		.section = "events",
@@ -598,12 +667,10 @@ const struct setting settings[] = {
 		.choices = sources,
 		.max = EVENTS_JOURNAL,
 		.help = "Where postern-events reads Postfix's log. *file*: in "
-			"_log\\_file_. *journal*: in the journal of systemd. "
-			"*auto* takes the file that Postfix itself writes to "
-			"(its *maillog\\_file*), else the journal if Postfix "
-			"is "
-			"in it, else a file of syslog; what it took, and why, "
-			"is in the log at the start.",
+			"_log\\_file_. *journal*: in the journal of systemd. *auto* takes "
+			"the file that Postfix itself writes to (its *maillog\\_file*), "
+			"else the journal if Postfix is in it, else a file of syslog; what "
+			"it took, and why, is in the log at the start.",
 	},
 	{
 		.section = "events",
@@ -613,11 +680,10 @@ const struct setting settings[] = {
 		.fallback = "",
 		.min = 0,
 		.max = PATH_LENGTH,
-		.help = "The log file. Its rotated files are looked for beside "
-			"it, under names that begin with its own, packed with "
-			"gzip or not. Empty stands for Postfix's "
-			"*maillog\\_file*, or else the file of syslog that is "
-			"there: /var/log/mail.log, /var/log/maillog.",
+		.help = "The log file. Its rotated files are looked for beside it, under "
+			"names that begin with its own, packed with gzip or not. Empty "
+			"stands for Postfix's *maillog\\_file*, or else the file of syslog "
+			"that is there: /var/log/mail.log, /var/log/maillog.",
 	},
 	{
 		.section = "events",
@@ -627,8 +693,7 @@ const struct setting settings[] = {
 		.fallback = "",
 		.min = 0,
 		.max = PATH_LENGTH,
-		.help = "The folder of a journal. Empty stands for the "
-			"system's own.",
+		.help = "The folder of a journal. Empty stands for the system's own.",
 	},
 	{
 		.section = "events",
@@ -639,55 +704,122 @@ const struct setting settings[] = {
 		.min = SECOND,
 		.max = HOUR,
 		.reload = true,
-		.help = "How often postern-events compares what it knows with "
-			"Postfix's queue, besides after a gap in the log: what "
-			"the log did not tell is found there.",
+		.help = "How often postern-events compares what it knows with Postfix's "
+			"queue, besides after a gap in the log: what the log did not tell "
+			"is found there.",
 	},
 	{
 		.section = "retention",
 		.name = "content",
 		IN_CONF(retention.content_ms),
-		.type = SETTING_DURATION,
+		.type = SETTING_AGE,
 		.fallback = "0ms",
 		.max = LONGEST,
 		.reload = true,
-		.help = "How long text and html of an email are kept, from its "
-			"request on, whatever became of it. Then they are "
-			"empty. Postfix needs neither. 0 keeps them for ever, "
-			"as for the other settings of this section. "
-			"postern-httpd removes what is too old, in steps of "
-			"some milliseconds. *postern email purge* removes what "
-			"is named.",
+		.help = "How long text and html of an email are kept, from its request on, "
+			"whatever became of it. Then they are empty. Postfix needs "
+			"neither. 0 keeps them for ever, as for the other settings of this "
+			"section, whose units are _ms_, _s_, _min_, _h_ and _d_: _m_ alone "
+			"could be a month, and is refused. postern-httpd removes what is "
+			"too old, in steps of some milliseconds. *postern email purge* "
+			"removes what is named.",
 	},
 	{
 		.section = "retention",
 		.name = "emails",
 		IN_CONF(retention.emails_ms),
-		.type = SETTING_DURATION,
+		.type = SETTING_AGE,
 		.fallback = "0ms",
 		.max = LONGEST,
 		.reload = true,
-		.help = "How long emails are kept, with their content, their "
-			"recipients and their events, from the request on, but "
-			"for a day at least. An email that waits is kept: one "
-			"that postern-milter has not seen yet, and one that "
-			"Postfix may have yet for one of its recipients. That "
-			"it has it no more postern-events tells, which "
-			"therefore has to run. What *postern stats* counted "
-			"stays.",
+		.help = "How long emails are kept, with their content, their recipients "
+			"and their events, from the request on, but for a day at least. An "
+			"email that waits is kept: one that postern-milter has not seen "
+			"yet, and one that Postfix may have yet for one of its recipients. "
+			"That it has it no more postern-events tells, which therefore has "
+			"to run. What *postern stats* counted stays.",
 	},
 	{
 		.section = "retention",
 		.name = "events",
 		IN_CONF(retention.events_ms),
-		.type = SETTING_DURATION,
+		.type = SETTING_AGE,
 		.fallback = "0ms",
 		.max = LONGEST,
 		.reload = true,
-		.help = "How long events are kept, from when they were "
-			"recorded, but for those of emails that wait. What "
-			"became of each recipient at last stays with the "
-			"email.",
+		.help = "How long events are kept, from when they were recorded, but for "
+			"those of emails that wait. What became of each recipient at last "
+			"stays with the email.",
+	},
+	{
+		.section = "limits",
+		.name = "keys",
+		IN_CONF(limits.keys),
+		.type = SETTING_INT,
+		.fallback = "10000",
+		.min = 1,
+		.max = 100000,
+		.reload = true,
+		.help = "How many valid API keys a company may have. What is asked for "
+			"beyond a limit of this section is refused over HTTP, to companies "
+			"and operators (422); the command *postern* may go beyond all of "
+			"them. Of revoked keys as many are remembered, and the oldest give "
+			"way; the audit log keeps what they were.",
+	},
+	{
+		.section = "limits",
+		.name = "domains",
+		IN_CONF(limits.domains),
+		.type = SETTING_INT,
+		.fallback = "10000",
+		.min = 1,
+		.max = 100000,
+		.reload = true,
+		.help = "How many registered domains a company may have.",
+	},
+	{
+		.section = "limits",
+		.name = "pending_domains",
+		IN_CONF(limits.pending_domains),
+		.type = SETTING_INT,
+		.fallback = "1000",
+		.min = 1,
+		.max = 100000,
+		.reload = true,
+		.help = "How many domains a company may ask for that wait for an operator.",
+	},
+	{
+		.section = "limits",
+		.name = "exemptions",
+		IN_CONF(limits.exemptions),
+		.type = SETTING_INT,
+		.fallback = "10000",
+		.min = 1,
+		.max = 100000,
+		.reload = true,
+		.help = "How many exemptions there may be for the domains of a company.",
+	},
+	{
+		.section = "limits",
+		.name = "users",
+		IN_CONF(limits.users),
+		.type = SETTING_INT,
+		.fallback = "1000",
+		.min = 1,
+		.max = 100000,
+		.reload = true,
+		.help = "How many users a company may have.",
+	},
+	{
+		.section = "limits",
+		.name = "tokens",
+		IN_CONF(limits.tokens),
+		.type = SETTING_INT,
+		.fallback = "100",
+		.min = 1,
+		.max = 10000,
+		.reload = true,
+		.help = "How many tokens a user may have.",
 	},
 	{
 		.section = "log",
@@ -697,8 +829,8 @@ const struct setting settings[] = {
 		.fallback = "stderr",
 		.choices = targets,
 		.max = LOG_TARGET_SYSLOG,
-		.help = "Where log lines go: to standard error, which suits "
-			"systemd, or to syslog with the facility mail.",
+		.help = "Where log lines go: to standard error, which suits systemd, or to "
+			"syslog with the facility mail.",
 	},
 	{
 		.section = "log",

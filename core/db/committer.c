@@ -21,7 +21,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/db/db_file.h"
 
 enum { BATCH_MAX = 512 };
@@ -45,6 +47,8 @@ struct committer {
 	pthread_cond_t wake; /* a job has come, or stopping */
 	struct commit_job *first;
 	struct commit_job **end;
+	size_t urgent;    /* of these jobs, those that are not patient */
+	int64_t until_us; /* how long the first of the others has patience */
 	bool stopping;
 	bool committing; /* one of those that wait */
 	struct committer_stats stats;
@@ -67,6 +71,7 @@ static void take_batch(struct committer *committer)
 	committer->n = 0;
 	while (committer->first != NULL && committer->n < BATCH_MAX) {
 		add_to_batch(committer, committer->first);
+		committer->urgent -= !committer->first->patient;
 		committer->first = committer->first->next;
 	}
 	if (committer->first == NULL)
@@ -74,12 +79,30 @@ static void take_batch(struct committer *committer)
 	committer->stats.waiting -= committer->n;
 }
 
+/* With the mutex. Whether what waits is to be committed now. */
+static bool is_due(const struct committer *committer)
+{
+	return committer->urgent > 0 || committer->stopping ||
+	       committer->stats.waiting >= BATCH_MAX ||
+	       (committer->first && clock_monotonic_us() >= committer->until_us);
+}
+
 /* An empty batch means that there will be none. */
 static void wait_for_batch(struct committer *committer)
 {
 	pthread_mutex_lock(&committer->mutex);
-	while (committer->first == NULL && !committer->stopping)
-		pthread_cond_wait(&committer->wake, &committer->mutex);
+	while (!is_due(committer)) {
+		const struct timespec until = {
+			.tv_sec = committer->until_us / 1000000,
+			.tv_nsec = committer->until_us % 1000000 * 1000,
+		};
+
+		if (committer->first == NULL)
+			pthread_cond_wait(&committer->wake, &committer->mutex);
+		else
+			pthread_cond_clockwait(
+				&committer->wake, &committer->mutex, CLOCK_MONOTONIC, &until);
+	}
 	take_batch(committer);
 	pthread_mutex_unlock(&committer->mutex);
 }
@@ -91,8 +114,8 @@ static int lost(const struct commit_outcome *outcome, struct err *err)
 		*err = outcome->err;
 		return -1;
 	}
-	return err_set(err, ERR_TEMPORARY,
-		"the database gave up the transaction: disk full or failing?");
+	return err_set(
+		err, ERR_TEMPORARY, "the database gave up the transaction: disk full or failing?");
 }
 
 /* Runs one job in a savepoint. What it returns is its own affair, unless the
@@ -125,8 +148,7 @@ static int commit_batch(struct committer *committer, struct err *err)
 {
 	struct db *db = committer->db;
 
-	if (committer->path &&
-		db_file_same(committer->path, &committer->file, err) != 0)
+	if (committer->path && db_file_same(committer->path, &committer->file, err) != 0)
 		return -1;
 	if (db_begin(db, err) != 0)
 		return -1;
@@ -216,8 +238,8 @@ static void destroy(struct committer *committer)
 }
 
 /* One with a handle of its own. */
-static int make_with_handle(const char *path, enum committer_kind kind,
-	struct committer **committer_r, struct err *err)
+static int make_with_handle(
+	const char *path, enum committer_kind kind, struct committer **committer_r, struct err *err)
 {
 	struct committer *committer;
 	struct db *db;
@@ -231,8 +253,7 @@ static int make_with_handle(const char *path, enum committer_kind kind,
 	return 0;
 }
 
-int committer_new(
-	const char *path, struct committer **committer_r, struct err *err)
+int committer_new(const char *path, struct committer **committer_r, struct err *err)
 {
 	struct committer *committer;
 	int result;
@@ -243,16 +264,14 @@ int committer_new(
 	if (result != 0) {
 		db_close(committer->db);
 		destroy(committer);
-		return err_set(err, ERR_TEMPORARY,
-			"cannot start the committer's thread: %s",
+		return err_set(err, ERR_TEMPORARY, "cannot start the committer's thread: %s",
 			strerror(result));
 	}
 	*committer_r = committer;
 	return 0;
 }
 
-int committer_new_shared(
-	const char *path, struct committer **committer_r, struct err *err)
+int committer_new_shared(const char *path, struct committer **committer_r, struct err *err)
 {
 	return make_with_handle(path, COMMITTER_SHARED, committer_r, err);
 }
@@ -286,6 +305,9 @@ void committer_free(struct committer *committer)
 /* With the mutex. A batch is of all that wait, up to its size. */
 static void enqueue(struct committer *committer, struct commit_job *job)
 {
+	if (committer->first == NULL)
+		committer->until_us = clock_monotonic_us() + COMMIT_PATIENCE_MS * 1000LL;
+	committer->urgent += !job->patient;
 	job->next = NULL;
 	*committer->end = job;
 	committer->end = &job->next;
@@ -398,13 +420,10 @@ static void submit_and_wait(struct waiter *waiter, struct commit_job *job)
 }
 
 int committer_run(struct committer *committer,
-	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
-	struct err *err)
+	int (*run)(struct db *db, void *arg, struct err *err), void *arg, struct err *err)
 {
-	struct waiter waiter = {
-		.committer = committer, .run = run, .arg = arg, .err = err};
-	struct commit_job job = {
-		.run = waiter_run, .done = waiter_done, .arg = &waiter};
+	struct waiter waiter = {.committer = committer, .run = run, .arg = arg, .err = err};
+	struct commit_job job = {.run = waiter_run, .done = waiter_done, .arg = &waiter};
 
 	pthread_cond_init(&waiter.done, NULL);
 	if (committer->kind == COMMITTER_SHARED)

@@ -16,6 +16,8 @@
 
 struct committer;
 
+enum { COMMIT_PATIENCE_MS = 250 };
+
 /* Owned by the submitter, who keeps it untouched until done() is called. Both
  * functions are called on the committer's thread and must not block on
  * anything but the database; done() usually hands the job back to its owner.
@@ -31,20 +33,22 @@ struct commit_job {
 	 * with the machine's power unless a later commit has made it durable,
 	 * of whichever process. */
 	bool lazy;
+	/* Nobody waits for it: it goes with the next job that is not patient,
+	 * or after COMMIT_PATIENCE_MS with all that have gathered, and so costs
+	 * no commit of its own. */
+	bool patient;
 	/* In whose name; NULL: in nobody's. The submitter's, as the job is. */
 	const struct db_actor *actor;
 	struct commit_job *next; /* the committer's */
 };
 
 /* Opens a handle of its own on the database and starts the thread. */
-int committer_new(
-	const char *path, struct committer **committer_r, struct err *err);
+int committer_new(const char *path, struct committer **committer_r, struct err *err);
 
 /* The same without a thread, for callers that wait anyway: who runs a job while
  * nobody commits does it at once, together with all that wait, and spares two
  * changes of threads. For committer_run() only. */
-int committer_new_shared(
-	const char *path, struct committer **committer_r, struct err *err);
+int committer_new_shared(const char *path, struct committer **committer_r, struct err *err);
 
 /* One without a thread: each job runs and commits inside the call that submits
  * it, on db, which stays the caller's. For tests. */
@@ -61,8 +65,7 @@ void committer_submit(struct committer *committer, struct commit_job *job);
 /* Runs one job and waits until it is durable or has failed; the result of run,
  * or -1. Not from run() or done(). */
 int committer_run(struct committer *committer,
-	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
-	struct err *err);
+	int (*run)(struct db *db, void *arg, struct err *err), void *arg, struct err *err);
 
 /* What it has done so far. */
 struct committer_stats {

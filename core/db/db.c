@@ -54,8 +54,7 @@ static struct db_stmt **bucket_of(struct db *db, const char *sql)
 }
 
 /* The statement, reset and with nothing bound. */
-static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
-	struct err *err)
+static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err)
 {
 	struct db_stmt **bucket = bucket_of(db, sql), *stmt = *bucket;
 
@@ -80,12 +79,11 @@ static int find_param(struct db_stmt *stmt, const char *name, int guess)
 {
 	const char *there = db_param_name(stmt, guess);
 
-	return there && strcmp(there, name) == 0 ? guess
-						 : db_param_index(stmt, name);
+	return there && strcmp(there, name) == 0 ? guess : db_param_index(stmt, name);
 }
 
-int db_start(struct db *db, const char *sql, const struct db_param *params,
-	struct db_stmt **stmt_r, struct err *err)
+int db_start(struct db *db, const char *sql, const struct db_param *params, struct db_stmt **stmt_r,
+	struct err *err)
 {
 	int index = 0;
 
@@ -112,8 +110,7 @@ void db_stmt_set_note(struct db_stmt *stmt, void *note)
 	stmt->note = note;
 }
 
-int db_change(struct db *db, const char *sql, const struct db_param *params,
-	struct err *err)
+int db_change(struct db *db, const char *sql, const struct db_param *params, struct err *err)
 {
 	struct db_stmt *stmt;
 
@@ -181,8 +178,7 @@ void db_rollback(struct db *db)
 	assert(!db_in_transaction(db));
 }
 
-int db_atomic(struct db *db,
-	int (*job)(struct db *db, void *arg, struct err *err), void *arg,
+int db_atomic(struct db *db, int (*job)(struct db *db, void *arg, struct err *err), void *arg,
 	struct err *err)
 {
 	int result;

@@ -31,8 +31,7 @@ enum db_mode {
 };
 
 /* Opens the database. The caller closes it. ERR_CONFIG when there is none. */
-int db_open(
-	const char *path, enum db_mode mode, struct db **db_r, struct err *err);
+int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *err);
 void db_close(struct db *db);
 DEFINE_CLEANUP(db, db_close)
 
@@ -52,7 +51,7 @@ const struct db_actor *db_actor(const struct db *db);
 /* What a handle has done since it was opened. */
 struct db_counts {
 	int64_t commits; /* transactions */
-	int64_t syncs; /* of the write-ahead log; SQLite's own are not counted */
+	int64_t syncs;   /* of the write-ahead log; SQLite's own are not counted */
 	int64_t sync_us; /* that they took */
 };
 const struct db_counts *db_counts(const struct db *db);
@@ -84,31 +83,30 @@ struct db_param {
 	const void *data;
 	size_t len;
 };
-#define DB_TEXT(name_, text_)                                                  \
-	{                                                                      \
-		.name = (name_), .kind = DB_PARAM_TEXT, .text = (text_)        \
+#define DB_TEXT(name_, text_)                                                                      \
+	{                                                                                          \
+		.name = (name_), .kind = DB_PARAM_TEXT, .text = (text_)                            \
 	}
 /* For a statement that has the parameter only when there is a text for it. */
-#define DB_GIVEN_TEXT(name_, text_)                                            \
-	{                                                                      \
-		.name = (name_), .kind = DB_PARAM_GIVEN_TEXT, .text = (text_)  \
+#define DB_GIVEN_TEXT(name_, text_)                                                                \
+	{                                                                                          \
+		.name = (name_), .kind = DB_PARAM_GIVEN_TEXT, .text = (text_)                      \
 	}
-#define DB_INT(name_, number_)                                                 \
-	{                                                                      \
-		.name = (name_), .kind = DB_PARAM_INT, .number = (number_)     \
+#define DB_INT(name_, number_)                                                                     \
+	{                                                                                          \
+		.name = (name_), .kind = DB_PARAM_INT, .number = (number_)                         \
 	}
-#define DB_BLOB(name_, data_, len_)                                            \
-	{                                                                      \
-		.name = (name_), .kind = DB_PARAM_BLOB, .data = (data_),       \
-		.len = (len_)                                                  \
+#define DB_BLOB(name_, data_, len_)                                                                \
+	{                                                                                          \
+		.name = (name_), .kind = DB_PARAM_BLOB, .data = (data_), .len = (len_)             \
 	}
 #define DB_PARAMS(...) ((const struct db_param[]){__VA_ARGS__, {.name = NULL}})
 
 /* The prepared statement for the text, reset, with the parameters bound and all
  * others NULL; params is NULL for none. It belongs to db. A parameter that the
  * statement does not have is our own bug. */
-int db_start(struct db *db, const char *sql, const struct db_param *params,
-	struct db_stmt **stmt_r, struct err *err);
+int db_start(struct db *db, const char *sql, const struct db_param *params, struct db_stmt **stmt_r,
+	struct err *err);
 
 /* The same one by one: the index of a parameter, 0 when the statement has none
  * of the name; and its value. */
@@ -128,8 +126,7 @@ int db_step(struct db_stmt *stmt, struct err *err);
 int db_run(struct db_stmt *stmt, struct err *err);
 
 /* Runs a statement that gives no rows: how many it changed, or -1. */
-int db_change(struct db *db, const char *sql, const struct db_param *params,
-	struct err *err);
+int db_change(struct db *db, const char *sql, const struct db_param *params, struct err *err);
 
 /* How many rows the last statement that writes changed on this handle; rows
  * that went with them by a cascade are not counted. */
@@ -169,8 +166,7 @@ bool db_in_transaction(const struct db *db);
  * which is rolled back when it fails. Inside one it simply joins: whoever
  * opened that transaction undoes it all when this returns -1. The result is
  * run's, or -1. */
-int db_atomic(struct db *db,
-	int (*run)(struct db *db, void *arg, struct err *err), void *arg,
+int db_atomic(struct db *db, int (*run)(struct db *db, void *arg, struct err *err), void *arg,
 	struct err *err);
 
 /* A savepoint inside a transaction: either release or undo it. Not nested.
@@ -184,13 +180,24 @@ void db_undo(struct db *db);
  * Whether that was enough the next statement tells. */
 void db_make_room(struct db *db);
 
+/* Outside of transactions: copies the whole write-ahead log into the database
+ * and cuts its file, so that the log has nothing left of what was removed. 1, 0
+ * when a reader or writer held it up for a moment, -1. */
+int db_empty_log(struct db *db, struct err *err);
+
 /* A number that changes whenever another connection, of this process or of
  * another, has committed. */
 int db_version(struct db *db, int64_t *version_r, struct err *err);
 
 /* Copies the whole live database, as it is at one moment, to a new file that
- * its maker alone may read. ERR_EXISTS when the file is there. */
+ * its maker alone may read; the copy is durable. ERR_EXISTS when the file is
+ * there, ERR_TEMPORARY when its file system has no room for it. */
 int db_backup(struct db *db, const char *path, struct err *err);
+
+/* Whether another process has the database open: 1, and its process id, 0 where
+ * the system does not tell; 0 if nobody has; or -1. This process must not have
+ * it open itself: it would lose its locks. */
+int db_is_open_elsewhere(const char *path, int *pid_r, struct err *err);
 
 /* The engine's own check of all its pages and references; ERR_CONFIG names
  * the first fault. */

@@ -4,6 +4,7 @@
  */
 #include "core/db/db_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -19,7 +20,7 @@
 
 /* What this user may do with the files of a database. */
 enum db_right {
-	DB_RIGHT_FILE, /* to read and write the database, or a file beside it */
+	DB_RIGHT_FILE,   /* to read and write the database, or a file beside it */
 	DB_RIGHT_FOLDER, /* to make files in its folder */
 	DB_RIGHT_PATH,   /* to enter a folder above it */
 };
@@ -32,12 +33,10 @@ static const struct {
 	const char *own;    /* for chmod, by the owner */
 	const char *others; /* a command that lets this user; NULL: chown */
 } rights[] = {
-	[DB_RIGHT_FILE] = {R_OK | W_OK, "read and write the database", "u+rw",
+	[DB_RIGHT_FILE] = {R_OK | W_OK, "read and write the database", "u+rw", NULL},
+	[DB_RIGHT_FOLDER] = {W_OK | X_OK, "make files in the folder of the database", "u+rwx",
 		NULL},
-	[DB_RIGHT_FOLDER] = {W_OK | X_OK,
-		"make files in the folder of the database", "u+rwx", NULL},
-	[DB_RIGHT_PATH] = {X_OK, "enter this folder above the database", "u+rx",
-		"chmod o+x"},
+	[DB_RIGHT_PATH] = {X_OK, "enter this folder above the database", "u+rx", "chmod o+x"},
 };
 
 /* Whether this user, by the effective ids, has it; if not, with errno. */
@@ -51,13 +50,11 @@ static char *name_of(uid_t uid, bool *has_name_r)
 {
 	char text[PASSWD_BYTES];
 	struct passwd entry, *found = NULL;
-	bool has_name = getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 &&
-			found != NULL;
+	bool has_name = getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 && found != NULL;
 
 	if (has_name_r)
 		*has_name_r = has_name;
-	return has_name ? mem_strdup(found->pw_name)
-			: mem_printf("%u", (unsigned)uid);
+	return has_name ? mem_strdup(found->pw_name) : mem_printf("%u", (unsigned)uid);
 }
 
 /* What root has made, or a user who is gone, may be given to this one. What is
@@ -73,8 +70,7 @@ static char *advice(const char *path, enum db_right right, uid_t owner)
 	if (owner != 0 && is_user)
 		return mem_printf("run this as %s or root", name);
 	if (rights[right].others)
-		return mem_printf("run this as root, or `%s %s`",
-			rights[right].others, path);
+		return mem_printf("run this as root, or `%s %s`", rights[right].others, path);
 	return mem_printf("run this as root, or `chown %s %s`", self, path);
 }
 
@@ -110,10 +106,8 @@ static int refuse_right(const char *path, enum db_right right, struct err *err)
 		right = DB_RIGHT_PATH;
 	mend = advice(at, right, info.st_uid);
 	return err_set(err, ERR_CONFIG,
-		"%s: the user %s may not %s; it belongs to %s, with mode %04o: "
-		"%s",
-		at, self, rights[right].what, owner,
-		(unsigned)info.st_mode & 07777, mend);
+		"%s: the user %s may not %s; it belongs to %s, with mode %04o: %s", at, self,
+		rights[right].what, owner, (unsigned)info.st_mode & 07777, mend);
 }
 
 enum {
@@ -123,13 +117,12 @@ enum {
 
 static int file_error(struct err *err, const char *path, const char *what)
 {
-	bool passes = errno == ENOSPC || errno == EDQUOT || errno == EIO ||
-		      errno == ENOMEM || errno == EMFILE || errno == ENFILE;
+	bool passes = errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == ENOMEM ||
+		      errno == EMFILE || errno == ENFILE;
 	enum err_code code = passes ? ERR_TEMPORARY : ERR_CONFIG;
 	char text[128];
 
-	return err_set(err, code, "%s: %s: %s", path, what,
-		strerror_r(errno, text, sizeof(text)));
+	return err_set(err, code, "%s: %s: %s", path, what, strerror_r(errno, text, sizeof(text)));
 }
 
 /* After a look at its rights. */
@@ -140,24 +133,79 @@ static int cannot_use(const char *path, enum db_right right, struct err *err)
 	return file_error(err, path, "cannot use the database");
 }
 
+char *db_file_folder(const char *path)
+{
+	_cleanup_free_ char *copy = mem_strdup(path);
+
+	return mem_strdup(dirname(copy));
+}
+
+char *db_file_trace(const char *path)
+{
+	_cleanup_free_ char *folder = db_file_folder(path);
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	DIR *entries = opendir(folder);
+	struct dirent *entry;
+	char *trace = NULL;
+
+	while (entries && trace == NULL && (entry = readdir(entries))) {
+		if (!str_starts(entry->d_name, name))
+			continue;
+		if (strspn(entry->d_name + strlen(name), "-.") > 0)
+			trace = mem_strdup(entry->d_name);
+	}
+	if (entries)
+		closedir(entries);
+	return trace;
+}
+
+/* The words tell a new installation, which needs a database, from one whose
+ * database is gone: an empty one in its place would know no key, no domain and
+ * no email, and protect nothing. */
+static int is_missing(const char *path, struct err *err)
+{
+	_cleanup_free_ char *folder = db_file_folder(path);
+	_cleanup_free_ char *trace = db_file_trace(path);
+
+	if (access(folder, F_OK) != 0 && errno == ENOENT)
+		return err_set(err, ERR_CONFIG,
+			"%s: the folder of the database is missing: it was removed or moved, or "
+			"its file system is not mounted. Put it back; if it is lost, `install -d "
+			"-o postern -g postern -m 750 %s`, then `postern db restore FILE` with a "
+			"backup, or in a new installation `postern db migrate`",
+			path, folder);
+	if (trace)
+		return err_set(err, ERR_CONFIG,
+			"%s: the database is missing, and it was here, since %s lies beside it: it "
+			"was removed or moved. Put it back, or `postern db restore FILE` with a "
+			"backup; `postern db migrate --new` makes an empty one, without keys, "
+			"domains and emails",
+			path, trace);
+	return err_set(err, ERR_CONFIG,
+		"%s: there is no such database. In a new installation `postern db migrate` makes "
+		"it; one that was in use was removed or moved, or its file system is not mounted: "
+		"put it back, or `postern db restore FILE` with a backup",
+		path);
+}
+
 /* What is missing to make it is a right to its folder. */
 static int cannot_create(const char *path, struct err *err)
 {
-	_cleanup_free_ char *copy = NULL;
+	_cleanup_free_ char *folder = NULL;
 
+	if (errno == ENOENT)
+		return is_missing(path, err);
 	if (errno != EACCES)
 		return file_error(err, path, "cannot create the database");
-	copy = mem_strdup(path);
-	return refuse_right(dirname(copy), DB_RIGHT_FOLDER, err);
+	folder = db_file_folder(path);
+	return refuse_right(folder, DB_RIGHT_FOLDER, err);
 }
 
 /* Root makes the file for those who own the folder. */
 static int give_to_owner_of_folder(int fd, const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	size_t len = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-	_cleanup_free_ char *folder = len > 0 ? mem_dup(path, len)
-					      : mem_strdup(".");
+	_cleanup_free_ char *folder = db_file_folder(path);
 	struct stat info;
 
 	if (fchmod(fd, FILE_MODE) != 0)
@@ -194,8 +242,7 @@ int db_file_create(const char *path, struct err *err)
 static int require_beside(const char *path, struct err *err)
 {
 	static const char *const suffixes[] = {"-wal", "-shm"};
-	_cleanup_free_ char *copy = mem_strdup(path);
-	const char *folder = dirname(copy);
+	_cleanup_free_ char *folder = db_file_folder(path);
 
 	if (!have_right(folder, DB_RIGHT_FOLDER))
 		return cannot_use(folder, DB_RIGHT_FOLDER, err);
@@ -213,10 +260,7 @@ int db_file_require(const char *path, struct err *err)
 	if (have_right(path, DB_RIGHT_FILE))
 		return require_beside(path, err);
 	if (errno == ENOENT)
-		return err_set(err, ERR_CONFIG,
-			"%s: there is no such database; `postern db migrate` "
-			"makes it",
-			path);
+		return is_missing(path, err);
 	return cannot_use(path, DB_RIGHT_FILE, err);
 }
 
@@ -230,6 +274,36 @@ int db_file_create_copy(const char *path, struct err *err)
 		return file_error(err, path, "cannot create the copy");
 	close(fd);
 	return 0;
+}
+
+int db_file_require_room(const char *path, int64_t bytes, struct err *err)
+{
+	_cleanup_free_ char *folder = db_file_folder(path);
+	struct statvfs info;
+	int64_t free_bytes;
+
+	if (statvfs(folder, &info) != 0)
+		return 0;
+	free_bytes = (int64_t)(geteuid() == 0 ? info.f_bfree : info.f_bavail) *
+		     (int64_t)info.f_frsize;
+	if (free_bytes >= bytes)
+		return 0;
+	return err_set(err, ERR_TEMPORARY,
+		"%s: it takes %lld KB, and its file system has %lld KB left", path,
+		(long long)(bytes / 1024), (long long)(free_bytes / 1024));
+}
+
+int db_file_sync_folder(const char *path, struct err *err)
+{
+	_cleanup_free_ char *folder = db_file_folder(path);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int result = fd < 0 ? -1 : fsync(fd);
+
+	if (result != 0)
+		file_error(err, folder, "cannot sync the folder");
+	if (fd >= 0)
+		close(fd);
+	return result;
 }
 
 int64_t db_file_volume(const char *path)
@@ -255,7 +329,6 @@ int db_file_same(const char *path, struct db_file_id *id, struct err *err)
 		*id = (struct db_file_id){info.st_dev, info.st_ino};
 	if (info.st_dev == id->dev && info.st_ino == id->ino)
 		return 0;
-	return err_set(err,
-		ERR_TEMPORARY, "%s: the database was replaced or removed; restart what uses it",
-		path);
+	return err_set(err, ERR_TEMPORARY,
+		"%s: the database was replaced or removed; restart what uses it", path);
 }

@@ -15,12 +15,26 @@ int db_file_create(const char *path, struct err *err);
 
 /* ERR_CONFIG when there is no such file, or this user may not read and write
  * it or what SQLite keeps beside it, or make others in its folder; the text
- * says whose they are, and what to do. */
+ * says whose they are, or what probably happened, and what to do. */
 int db_file_require(const char *path, struct err *err);
 
 /* Makes the file of a copy: ERR_EXISTS when it is there. Only its maker may
  * read it. */
 int db_file_create_copy(const char *path, struct err *err);
+
+/* The folder in which it is; a new string. */
+char *db_file_folder(const char *path);
+
+/* Of a database that is missing: the name of a file beside it that it has left,
+ * such as its log, its metrics or a backup; NULL when there is none. A new
+ * string. */
+char *db_file_trace(const char *path);
+
+/* ERR_TEMPORARY when the file system of the path has no room for so much. */
+int db_file_require_room(const char *path, int64_t bytes, struct err *err);
+
+/* Makes durable that the folder has the file, or has it no more. */
+int db_file_sync_folder(const char *path, struct err *err);
 
 /* How many bytes the file system of the path has, used or not; INT64_MAX when
  * that cannot be told. */

@@ -35,8 +35,7 @@ extern const char db_sql_begin[];
 /* Frees the handle; all statements are finalized by then. */
 void db_free(struct db *db);
 
-int db_prepare(struct db *db, const char *sql, struct db_stmt **stmt_r,
-	struct err *err);
+int db_prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err);
 void db_finalize(struct db_stmt *stmt);
 /* Of the parameter with this index; NULL for none. */
 const char *db_param_name(struct db_stmt *stmt, int index);
@@ -44,6 +43,10 @@ const char *db_param_name(struct db_stmt *stmt, int index);
 /* Makes durable what was committed. Outside of transactions db_exec() and
  * db_step() do that by themselves. */
 int db_sync(struct db *db, struct err *err);
+
+/* How many steps of the engine's own programs all statements of the handle have
+ * taken: the work that they were, whatever the machine. */
+int64_t db_steps(const struct db *db);
 
 /* 1 when the database has a table of the name, or any for NULL; 0 when not, or
  * -1. */

@@ -20,6 +20,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/db/db.h"
 #include "core/db/db_file.h"
@@ -36,8 +38,7 @@
 const char db_sql_begin[] = "BEGIN IMMEDIATE";
 
 /* Steps a PRAGMA to its first row: 1, 0 when it gives none, or -1. */
-static int first_row(struct db *db, const char *sql, struct db_stmt **stmt_r,
-	struct err *err)
+static int first_row(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err)
 {
 	if (db_start(db, sql, NULL, stmt_r, err) != 0)
 		return -1;
@@ -56,8 +57,7 @@ static int set_wal_mode(struct db *db, struct err *err)
 		return -1;
 	if (!str_eq(db_text(stmt, 0), "wal"))
 		result = err_set(err, ERR_CONFIG,
-			"%s: no write-ahead log is possible here: not on a "
-			"local file system?",
+			"%s: no write-ahead log is possible here: not on a local file system?",
 			db->path);
 	db_reset(stmt);
 	return result;
@@ -84,8 +84,7 @@ int db_has_table(struct db *db, const char *name, struct err *err)
 	struct db_stmt *stmt;
 	int result;
 
-	if (db_start(db, sql_table, DB_PARAMS(DB_TEXT("$name", name)), &stmt,
-		    err) != 0)
+	if (db_start(db, sql_table, DB_PARAMS(DB_TEXT("$name", name)), &stmt, err) != 0)
 		return -1;
 	result = db_step(stmt, err);
 	if (result == 1)
@@ -116,8 +115,7 @@ static int check_pages(struct db *db, struct err *err)
 	if (first_row(db, sql_pages, &stmt, err) < 0)
 		return -1;
 	if (!str_eq(db_text(stmt, 0), "ok"))
-		result = err_set(
-			err, ERR_CONFIG, "%s: %s", db->path, db_text(stmt, 0));
+		result = err_set(err, ERR_CONFIG, "%s: %s", db->path, db_text(stmt, 0));
 	db_reset(stmt);
 	return result;
 }
@@ -131,8 +129,7 @@ static int check_references(struct db *db, struct err *err)
 	if (result != 1)
 		return result;
 	err_set(err, ERR_CONFIG,
-		"%s: a row of the table %s refers to a row of the table %s "
-		"that does not exist",
+		"%s: a row of the table %s refers to a row of the table %s that does not exist",
 		db->path, db_text(stmt, 0), db_text(stmt, 2));
 	db_reset(stmt);
 	return -1;
@@ -169,15 +166,19 @@ struct sqlite_stmt {
 	bool used;      /* since it was reset */
 };
 
-static const char pragmas_all[] = "PRAGMA foreign_keys=ON;"
-				  "PRAGMA temp_store=MEMORY;"
-				  "PRAGMA trusted_schema=OFF;"
-				  "PRAGMA cell_size_check=ON;";
-static const char pragmas_read[] = "PRAGMA query_only=ON;"
-				   "PRAGMA cache_size=-4096;";
-static const char pragmas_write[] = "PRAGMA synchronous=NORMAL;"
-				    "PRAGMA journal_size_limit=67108864;"
-				    "PRAGMA cache_size=-16384;";
+static const char pragmas_all[] =
+	"PRAGMA foreign_keys=ON;"
+	"PRAGMA temp_store=MEMORY;"
+	"PRAGMA trusted_schema=OFF;"
+	"PRAGMA cell_size_check=ON;";
+static const char pragmas_read[] =
+	"PRAGMA query_only=ON;"
+	"PRAGMA cache_size=-4096;";
+static const char pragmas_write[] =
+	"PRAGMA synchronous=NORMAL;"
+	"PRAGMA secure_delete=ON;"
+	"PRAGMA journal_size_limit=67108864;"
+	"PRAGMA cache_size=-16384;";
 
 static struct sqlite_db *of_db(const struct db *db)
 {
@@ -234,11 +235,13 @@ static int fail(struct sqlite_db *db, int rc, struct err *err)
 	if (rc == SQLITE_READONLY && !sqlite3_db_readonly(db->handle, "main"))
 		code = ERR_INTERNAL;
 	if (cause != 0 && (rc & 0xff) != SQLITE_BUSY && code == ERR_TEMPORARY)
-		return err_set(err, code, "%s: %s: %s", db->base.path,
-			sqlite3_errmsg(db->handle),
+		return err_set(err, code, "%s: %s: %s", db->base.path, sqlite3_errmsg(db->handle),
 			strerror_r(cause, text, sizeof(text)));
-	return err_set(
-		err, code, "%s: %s", db->base.path, sqlite3_errmsg(db->handle));
+	return err_set(err, code, "%s: %s%s", db->base.path, sqlite3_errmsg(db->handle),
+		(rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB
+			? "; `postern db check` looks at all of it, `postern db "
+			  "restore FILE` puts a backup in its place"
+			: "");
 }
 
 /* SQLite's own handler sleeps up to 100 ms at a time; the other writer is done
@@ -276,8 +279,7 @@ int db_sync(struct db *base, struct err *err)
 	sqlite3_file *log = NULL;
 	int rc;
 
-	sqlite3_file_control(
-		db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
 	if (log == NULL || log->pMethods == NULL)
 		return 0;
 	rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
@@ -285,8 +287,20 @@ int db_sync(struct db *base, struct err *err)
 	base->counts.sync_us += clock_monotonic_us() - began_us;
 	if (rc == SQLITE_OK)
 		return 0;
-	return err_set(err, ERR_TEMPORARY,
-		"%s: cannot sync the write-ahead log: %m", base->path);
+	return err_set(err, ERR_TEMPORARY, "%s: cannot sync the write-ahead log: %m", base->path);
+}
+
+/* While it waits for readers it holds the write lock, so not for long. */
+static int empty_log(struct sqlite_db *db)
+{
+	int64_t wait_us = db->wait_us;
+	int rc;
+
+	assert(!db_in_transaction(&db->base));
+	db->wait_us = ROOM_WAIT_US;
+	rc = sqlite3_wal_checkpoint_v2(db->handle, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	db->wait_us = wait_us;
+	return rc;
 }
 
 /* What is in the log and in the database is on the disk twice, until the log
@@ -294,16 +308,25 @@ int db_sync(struct db *base, struct err *err)
 void db_make_room(struct db *base)
 {
 	struct sqlite_db *db = of_db(base);
-	int64_t wait_us = db->wait_us;
 
-	assert(!db_in_transaction(base));
 	if (!db->full)
 		return;
 	db->full = false;
-	db->wait_us = ROOM_WAIT_US;
-	sqlite3_wal_checkpoint_v2(
-		db->handle, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-	db->wait_us = wait_us;
+	empty_log(db);
+}
+
+/* What can be copied into the database without the write lock goes first. */
+int db_empty_log(struct db *base, struct err *err)
+{
+	struct sqlite_db *db = of_db(base);
+	int rc = sqlite3_wal_checkpoint_v2(
+		db->handle, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = empty_log(db);
+	if ((rc & 0xff) == SQLITE_BUSY)
+		return 0;
+	return rc == SQLITE_OK ? 1 : fail(db, rc, err);
 }
 
 static int run_all(struct sqlite_db *db, const char *sql, struct err *err)
@@ -335,8 +358,7 @@ static int enter_wal(struct sqlite_db *db, struct err *err)
 	int count = 0;
 
 	while (set_wal_mode(&db->base, err) != 0)
-		if ((sqlite3_errcode(db->handle) & 0xff) != SQLITE_BUSY ||
-			!on_busy(db, count++))
+		if ((sqlite3_errcode(db->handle) & 0xff) != SQLITE_BUSY || !on_busy(db, count++))
 			return -1;
 	return 0;
 }
@@ -351,10 +373,24 @@ static int log_pages(const char *path)
 	return pages > LOG_PAGES_MIN ? (int)pages : LOG_PAGES_MIN;
 }
 
+/* The function folded() of SQL: what str_folded() makes of a text. */
+static void fold(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	const char *text = (const char *)sqlite3_value_text(values[0]);
+	_cleanup_free_ char *folded = text ? str_folded(text) : NULL;
+
+	(void)n;
+	if (folded)
+		sqlite3_result_text(context, folded, -1, SQLITE_TRANSIENT);
+}
+
 static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 {
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_busy_handler(db->handle, on_busy, db);
+	sqlite3_create_function_v2(db->handle, "folded", 1,
+		SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL, fold, NULL, NULL,
+		NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
@@ -391,8 +427,7 @@ int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *e
 	struct sqlite_db *db;
 	int rc, result;
 
-	if (mode == DB_CREATE ? db_file_create(path, err)
-			      : db_file_require(path, err))
+	if (mode == DB_CREATE ? db_file_create(path, err) : db_file_require(path, err))
 		return -1;
 	init_once();
 	db = mem_new(struct sqlite_db);
@@ -424,14 +459,13 @@ int64_t db_changes(const struct db *db)
 	return sqlite3_changes64(of_db(db)->handle);
 }
 
-int db_prepare(struct db *base, const char *sql, struct db_stmt **stmt_r,
-	struct err *err)
+int db_prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
 	struct sqlite_stmt *stmt = mem_new(struct sqlite_stmt);
 	const char *tail;
-	int rc = sqlite3_prepare_v3(db->handle, sql, -1,
-		SQLITE_PREPARE_PERSISTENT, &stmt->handle, &tail);
+	int rc = sqlite3_prepare_v3(
+		db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt->handle, &tail);
 
 	if (rc != SQLITE_OK) {
 		free(stmt);
@@ -444,6 +478,17 @@ int db_prepare(struct db *base, const char *sql, struct db_stmt **stmt_r,
 	assert(stmt->handle != NULL && *tail == '\0');
 	*stmt_r = &stmt->base;
 	return 0;
+}
+
+int64_t db_steps(const struct db *base)
+{
+	const struct sqlite_db *db = (const struct sqlite_db *)base;
+	sqlite3_stmt *stmt = NULL;
+	int64_t steps = 0;
+
+	while ((stmt = sqlite3_next_stmt(db->handle, stmt)) != NULL)
+		steps += sqlite3_stmt_status(stmt, SQLITE_STMTSTATUS_VM_STEP, 0);
+	return steps;
 }
 
 void db_finalize(struct db_stmt *base)
@@ -472,15 +517,14 @@ void db_bind(struct db_stmt *base, int index, const struct db_param *value)
 	case DB_PARAM_TEXT:
 	case DB_PARAM_GIVEN_TEXT:
 		rc = sqlite3_bind_text64(stmt->handle, index, value->text,
-			value->text ? strlen(value->text) : 0, SQLITE_STATIC,
-			SQLITE_UTF8);
+			value->text ? strlen(value->text) : 0, SQLITE_STATIC, SQLITE_UTF8);
 		break;
 	case DB_PARAM_INT:
 		rc = sqlite3_bind_int64(stmt->handle, index, value->number);
 		break;
 	case DB_PARAM_BLOB:
-		rc = sqlite3_bind_blob64(stmt->handle, index, value->data,
-			value->len, SQLITE_STATIC);
+		rc = sqlite3_bind_blob64(
+			stmt->handle, index, value->data, value->len, SQLITE_STATIC);
 		break;
 	}
 	assert(rc != SQLITE_MISUSE && rc != SQLITE_RANGE);
@@ -504,8 +548,7 @@ void db_reset(struct db_stmt *base)
  * is none of those, for SQLite. */
 static bool wrote_alone(const struct sqlite_stmt *stmt)
 {
-	return !sqlite3_stmt_readonly(stmt->handle) &&
-	       !db_in_transaction(stmt->base.db);
+	return !sqlite3_stmt_readonly(stmt->handle) && !db_in_transaction(stmt->base.db);
 }
 
 int db_step(struct db_stmt *base, struct err *err)
@@ -556,11 +599,9 @@ const char *db_column_name(struct db_stmt *stmt, int column)
 
 /* Copies all pages in one step: one moment of the database, and in WAL mode
  * nobody waits for it. */
-static int copy_pages(
-	const struct sqlite_db *from, struct sqlite_db *to, struct err *err)
+static int copy_pages(const struct sqlite_db *from, struct sqlite_db *to, struct err *err)
 {
-	sqlite3_backup *copy = sqlite3_backup_init(
-		to->handle, "main", from->handle, "main");
+	sqlite3_backup *copy = sqlite3_backup_init(to->handle, "main", from->handle, "main");
 
 	if (copy != NULL) {
 		sqlite3_backup_step(copy, -1);
@@ -571,19 +612,65 @@ static int copy_pages(
 	return 0;
 }
 
+/* What a copy takes on the disk. */
+static int size_of(struct db *db, int64_t *bytes_r, struct err *err)
+{
+	static const char sql_size[] =
+		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+	struct db_stmt *stmt;
+
+	if (first_row(db, sql_size, &stmt, err) < 0)
+		return -1;
+	*bytes_r = db_int(stmt, 0);
+	db_reset(stmt);
+	return 0;
+}
+
 int db_backup(struct db *base, const char *path, struct err *err)
 {
 	struct sqlite_db to = {.base.path = path};
+	int64_t bytes;
 	int rc, result;
 
-	if (db_file_create_copy(path, err) != 0)
+	if (size_of(base, &bytes, err) < 0 || db_file_create_copy(path, err) != 0)
 		return -1;
-	rc = sqlite3_open_v2(path, &to.handle,
-		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-	result = rc == SQLITE_OK ? copy_pages(of_db(base), &to, err)
-				 : fail(&to, rc, err);
-	sqlite3_close(to.handle);
+	result = db_file_require_room(path, bytes, err);
+	if (result == 0) {
+		rc = sqlite3_open_v2(
+			path, &to.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+		result = rc == SQLITE_OK ? copy_pages(of_db(base), &to, err) : fail(&to, rc, err);
+		sqlite3_close(to.handle);
+	}
+	if (result == 0)
+		result = db_file_sync_folder(path, err);
 	if (result != 0)
 		unlink(path);
 	return result;
+}
+
+/* In WAL mode a connection keeps a shared lock on the database's lock bytes
+ * (SQLite's documents: File Format, "The Lock-Byte Page") until it closes. */
+int db_is_open_elsewhere(const char *path, int *pid_r, struct err *err)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = 0x40000000,
+		.l_len = 512,
+	};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int result;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0)
+		return err_set(err, ERR_CONFIG, "cannot open %s: %m", path);
+	result = fcntl(fd, F_GETLK, &lock);
+	close(fd);
+	if (result < 0)
+		return err_set(err, ERR_TEMPORARY, "%s: cannot tell who has it open: %m", path);
+	if (lock.l_type == F_UNLCK)
+		return 0;
+	*pid_r = lock.l_pid > 0 ? lock.l_pid : 0;
+	return 1;
 }

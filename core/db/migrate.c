@@ -17,8 +17,8 @@ struct standing {
 	char *foreign; /* the first that the list has under another name */
 };
 
-static void note_applied(struct db_stmt *stmt, const struct migrate_list *list,
-	struct standing *standing)
+static void note_applied(
+	struct db_stmt *stmt, const struct migrate_list *list, struct standing *standing)
 {
 	int version = (int)db_int(stmt, 0);
 
@@ -29,8 +29,8 @@ static void note_applied(struct db_stmt *stmt, const struct migrate_list *list,
 }
 
 /* The caller frees what is foreign. */
-static int read_standing(struct db *db, const struct migrate_list *list,
-	struct standing *standing, struct err *err)
+static int read_standing(
+	struct db *db, const struct migrate_list *list, struct standing *standing, struct err *err)
 {
 	static const char sql_applied[] =
 		"SELECT version, name FROM schema_migration ORDER BY version";
@@ -52,34 +52,44 @@ static int read_standing(struct db *db, const struct migrate_list *list,
 	return result;
 }
 
-/* The version, from 0 to that of the list, or -1 when it is none of ours. */
-static int known_version(
-	struct db *db, const struct migrate_list *list, struct err *err)
+/* The version, from 0 on, of a database that is ours, also of a newer one. */
+static int own_version(
+	struct db *db, const struct migrate_list *list, int *version_r, struct err *err)
 {
 	struct standing standing;
 	int result = read_standing(db, list, &standing, err);
 
-	if (result == 0 && standing.version > list->n)
+	if (result == 0 && standing.strange)
 		result = err_set(err, ERR_CONFIG,
-			"the database has schema version %d, which is newer "
-			"than version %d of this program: install the newer "
-			"Postern, or restore a backup",
-			standing.version, list->n);
-	else if (result == 0 && standing.strange)
-		result = err_set(err, ERR_CONFIG,
-			"the database has tables of another program: is it "
-			"Postern's database?");
+			"the database has tables of another program: is it Postern's database?");
 	else if (result == 0 && standing.foreign != NULL)
 		result = err_set(err, ERR_CONFIG,
-			"the database has the migration %s, which is not one "
-			"of this program's: is it Postern's database?",
+			"the database has the migration %s, which is not one of this program's: is "
+			"it Postern's database?",
 			standing.foreign);
 	free(standing.foreign);
-	return result == 0 ? standing.version : -1;
+	if (result == 0)
+		*version_r = standing.version;
+	return result;
 }
 
-static int note_migration(struct db *db, const struct migration *migration,
-	int64_t now_us, struct err *err)
+/* The version, from 0 to that of the list; -1 for any other database. */
+static int known_version(struct db *db, const struct migrate_list *list, struct err *err)
+{
+	int version;
+
+	if (own_version(db, list, &version, err) < 0)
+		return -1;
+	if (version <= list->n)
+		return version;
+	return err_set(err, ERR_CONFIG,
+		"the database has schema version %d, which is newer than version %d of this "
+		"program: install the newer Postern, or restore a backup (`postern db restore`)",
+		version, list->n);
+}
+
+static int note_migration(
+	struct db *db, const struct migration *migration, int64_t now_us, struct err *err)
 {
 	static const char sql_note[] =
 		"INSERT INTO schema_migration (version, name, applied_us)"
@@ -87,8 +97,7 @@ static int note_migration(struct db *db, const struct migration *migration,
 
 	return db_change(db, sql_note,
 		       DB_PARAMS(DB_INT("$version", migration->version),
-			       DB_TEXT("$name", migration->name),
-			       DB_INT("$applied", now_us)),
+			       DB_TEXT("$name", migration->name), DB_INT("$applied", now_us)),
 		       err) < 0
 		       ? -1
 		       : 0;
@@ -100,6 +109,13 @@ struct migrate_job {
 	int applied;
 };
 
+/* Nothing of a database that is new: it has no rows. */
+static void tell_progress(const struct migrate_job *job, const char *name, int before)
+{
+	if (job->list->progress && before > 0)
+		job->list->progress(name, (size_t)job->applied, (size_t)(job->list->n - before));
+}
+
 static int apply_missing(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_table[] =
@@ -108,24 +124,27 @@ static int apply_missing(struct db *db, void *arg, struct err *err)
 		"	name TEXT NOT NULL,"
 		"	applied_us INTEGER NOT NULL)";
 	struct migrate_job *job = arg;
-	int version = known_version(db, job->list, err);
+	int version = known_version(db, job->list, err), before = version;
 
 	if (version < 0 || db_exec(db, sql_table, err) != 0)
 		return -1;
 	for (; version < job->list->n; version++) {
 		const struct migration *next = &job->list->items[version];
 
+		tell_progress(job, next->name, before);
 		if (db_exec(db, next->sql, err) != 0)
 			return err_prefix(err, "migration %s", next->name);
 		if (note_migration(db, next, job->now_us, err) != 0)
 			return -1;
 		job->applied++;
 	}
+	if (job->applied > 0)
+		tell_progress(job, NULL, before);
 	return 0;
 }
 
-int migrate_run_list(struct db *db, const struct migrate_list *list,
-	int64_t now_us, int *applied_r, struct err *err)
+int migrate_run_list(struct db *db, const struct migrate_list *list, int64_t now_us, int *applied_r,
+	struct err *err)
 {
 	struct migrate_job job = {.list = list, .now_us = now_us};
 
@@ -135,8 +154,7 @@ int migrate_run_list(struct db *db, const struct migrate_list *list,
 	return 0;
 }
 
-int migrate_check_list(
-	struct db *db, const struct migrate_list *list, struct err *err)
+int migrate_check_list(struct db *db, const struct migrate_list *list, struct err *err)
 {
 	int version = known_version(db, list, err);
 
@@ -144,37 +162,32 @@ int migrate_check_list(
 		return -1;
 	if (version == 0)
 		return err_set(err, ERR_CONFIG,
-			"the database has no schema yet: run "
-			"`postern db migrate`");
+			"the database has no schema yet: run `postern db migrate`");
 	if (version < list->n)
 		return err_set(err, ERR_CONFIG,
-			"the database has schema version %d, this program "
-			"needs version %d: run `postern db migrate`",
+			"the database has schema version %d, this program needs version %d: run "
+			"`postern db migrate`",
 			version, list->n);
 	return 0;
 }
 
 int migrate_version(struct db *db, int *version_r, struct err *err)
 {
-	const struct migrate_list none = {0};
-	struct standing standing;
+	const struct migrate_list list = {migrations, migrations_n, NULL};
 
-	if (read_standing(db, &none, &standing, err) != 0)
-		return -1;
-	*version_r = standing.version;
-	return 0;
+	return own_version(db, &list, version_r, err);
 }
 
 int migrate_run(struct db *db, int64_t now_us, int *applied_r, struct err *err)
 {
-	const struct migrate_list list = {migrations, migrations_n};
+	const struct migrate_list list = {migrations, migrations_n, NULL};
 
 	return migrate_run_list(db, &list, now_us, applied_r, err);
 }
 
 int migrate_check(struct db *db, struct err *err)
 {
-	const struct migrate_list list = {migrations, migrations_n};
+	const struct migrate_list list = {migrations, migrations_n, NULL};
 
 	return migrate_check_list(db, &list, err);
 }

@@ -16,7 +16,8 @@ struct migration {
 extern const struct migration migrations[];
 extern const int migrations_n;
 
-/* The version of the database; 0 for one without any schema. */
+/* The version of the database, also one that is newer than this program; 0 for
+ * one that is empty. ERR_CONFIG when it is not Postern's. */
 int migrate_version(struct db *db, int *version_r, struct err *err);
 
 /* Applies what is missing, all in one transaction; *applied_r says how many.
@@ -31,15 +32,17 @@ int migrate_check(struct db *db, struct err *err);
  * program fails at its start instead of later. */
 int migrate_check_file(const char *path, struct err *err);
 
-/* The same on any list of migrations, for tests. */
+/* The same on any list of migrations, and with progress. */
 struct migrate_list {
 	const struct migration *items;
 	int n;
+	/* Told of each that is missing before it is applied: its name and how
+	 * many were applied; and at the end, with NULL. Or NULL. */
+	void (*progress)(const char *name, size_t done, size_t all);
 };
 
-int migrate_run_list(struct db *db, const struct migrate_list *list,
-	int64_t now_us, int *applied_r, struct err *err);
-int migrate_check_list(
-	struct db *db, const struct migrate_list *list, struct err *err);
+int migrate_run_list(struct db *db, const struct migrate_list *list, int64_t now_us, int *applied_r,
+	struct err *err);
+int migrate_check_list(struct db *db, const struct migrate_list *list, struct err *err);
 
 #endif

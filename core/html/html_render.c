@@ -82,8 +82,8 @@ static int compare(const void *name, const void *element)
 const struct html_element *html_elements_find(const char *name)
 {
 	static const struct html_element other = {"", HTML_INLINE, 0};
-	const struct html_element *found = bsearch(name, elements,
-		ARRAY_SIZE(elements), sizeof(*elements), compare);
+	const struct html_element *found = bsearch(
+		name, elements, ARRAY_SIZE(elements), sizeof(*elements), compare);
 
 	return found ? found : &other;
 }
@@ -92,8 +92,7 @@ const struct html_element *html_elements_find(const char *name)
 
 static bool is_useful(const char *target)
 {
-	return str_starts_nocase(target, "http://") ||
-	       str_starts_nocase(target, "https://") ||
+	return str_starts_nocase(target, "http://") || str_starts_nocase(target, "https://") ||
 	       str_starts_nocase(target, MAILTO);
 }
 
@@ -318,8 +317,8 @@ static bool is_hidden(const struct html_element *element, html_attributes list)
 	const char *style = attribute(list, "style");
 
 	return element->role == HTML_HIDDEN || attribute(list, "hidden") ||
-	       (style && (declares(style, ";display:none") ||
-				 declares(style, ";visibility:hidden")));
+	       (style &&
+		       (declares(style, ";display:none") || declares(style, ";visibility:hidden")));
 }
 
 static bool is_list(const struct html_element *element)
@@ -327,16 +326,15 @@ static bool is_list(const struct html_element *element)
 	return element->role == HTML_LIST || element->role == HTML_NUMBERED;
 }
 
-static struct frame *push(
-	struct html_render *render, const struct html_element *element)
+static struct frame *push(struct html_render *render, const struct html_element *element)
 {
 	size_t n = render->frames_n, list;
 	struct frame *frame;
 
 	if (n == render->frames_cap) {
 		render->frames_cap = n ? n * 2 : 64;
-		render->frames = mem_grow(render->frames, render->frames_cap,
-			sizeof(*render->frames));
+		render->frames = mem_grow(
+			render->frames, render->frames_cap, sizeof(*render->frames));
 	}
 	frame = &render->frames[render->frames_n++];
 	list = n > 0 ? frame[-1].list : 0;
@@ -354,12 +352,10 @@ static struct frame *push(
 static void begin_item(struct html_render *render, const struct frame *frame)
 {
 	char marker[MARKER_SIZE] = "- ";
-	struct frame *list = frame->list > 0 ? &render->frames[frame->list - 1]
-					     : NULL;
+	struct frame *list = frame->list > 0 ? &render->frames[frame->list - 1] : NULL;
 
 	if (list && list->element->role == HTML_NUMBERED)
-		snprintf(marker, sizeof(marker), "%lld. ",
-			(long long)list->number++);
+		snprintf(marker, sizeof(marker), "%lld. ", (long long)list->number++);
 	lines_mark(&render->lines, marker);
 	render->lines.indent += strlen(marker);
 	if (render->lines.indent > INDENT_MAX)
@@ -375,15 +371,13 @@ static void end_link(struct html_render *render, const struct frame *frame)
 	size_t blanks = strspn(text, " \n");
 	size_t len = out->len - frame->link_start - blanks;
 
-	if (frame->target && len > 0 &&
-		lines_fits(&render->lines, strlen(frame->target)) &&
+	if (frame->target && len > 0 && lines_fits(&render->lines, strlen(frame->target)) &&
 		!says_target(frame->target, text + blanks, len))
 		buf_printf(out, " (%s)", frame->target);
 }
 
 /* What an element does where it begins, besides its breaks. */
-static void begin(
-	struct html_render *render, struct frame *frame, html_attributes list)
+static void begin(struct html_render *render, struct frame *frame, html_attributes list)
 {
 	const char *value;
 
@@ -448,8 +442,7 @@ struct html_render *html_render_new(size_t max)
 	return render;
 }
 
-void html_render_open(
-	struct html_render *render, const char *name, html_attributes list)
+void html_render_open(struct html_render *render, const char *name, html_attributes list)
 {
 	const struct html_element *element = html_elements_find(name);
 	struct frame *frame = push(render, element);

@@ -15,8 +15,7 @@ typedef const char *const *html_attributes;
 struct html_render *html_render_new(size_t max);
 
 /* An element begins; the name is in lower case. */
-void html_render_open(
-	struct html_render *render, const char *name, html_attributes list);
+void html_render_open(struct html_render *render, const char *name, html_attributes list);
 /* The element that began last, and is open, ends. */
 void html_render_close(struct html_render *render);
 /* Text in UTF-8, whole characters. */

@@ -47,8 +47,7 @@ static void on_element_start(void *user, const xmlChar *name, const xmlChar **li
 {
 	struct reader *reader = user;
 
-	html_render_open(
-		reader->render, (const char *)name, (html_attributes)list);
+	html_render_open(reader->render, (const char *)name, (html_attributes)list);
 }
 
 static void on_element_end(void *user, const xmlChar *name)
@@ -68,8 +67,7 @@ static void on_text(void *user, const xmlChar *text, int len)
 
 /* An end tag that matches nothing is an error; others are counted as if they
  * were one. */
-__attribute__((format(printf, 2, 3))) static void on_error(
-	void *user, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void on_error(void *user, const char *format, ...)
 {
 	struct reader *reader = user;
 
@@ -104,8 +102,7 @@ static void init(void)
 }
 
 /* The attributes that text is made of. */
-static const char *const attributes[] = {
-	"style", "hidden", "href", "alt", "start"};
+static const char *const attributes[] = {"style", "hidden", "href", "alt", "start"};
 
 /* What stands in a tag: a name, and perhaps a value behind a `=`. */
 struct piece {
@@ -156,8 +153,7 @@ static unsigned attribute_bit(const struct piece *piece)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
 		if (strlen(attributes[i]) == piece->name_len &&
-			g_ascii_strncasecmp(attributes[i], piece->name,
-				piece->name_len) == 0)
+			g_ascii_strncasecmp(attributes[i], piece->name, piece->name_len) == 0)
 			return 1u << i;
 	return 0;
 }
@@ -265,8 +261,8 @@ static char *simplify(const char *html)
 
 static void read_html(struct reader *reader, const char *html)
 {
-	const int options = HTML_PARSE_NONET | HTML_PARSE_RECOVER |
-			    HTML_PARSE_NOWARNING | HTML_PARSE_IGNORE_ENC;
+	const int options = HTML_PARSE_NONET | HTML_PARSE_RECOVER | HTML_PARSE_NOWARNING |
+			    HTML_PARSE_IGNORE_ENC;
 	size_t len = strnlen(html, INT_MAX);
 
 	reader->search_max = SEARCH_BASE + SEARCH_PER_BYTE * len;
@@ -276,16 +272,14 @@ static void read_html(struct reader *reader, const char *html)
 	*reader->parser->sax = handler;
 	reader->parser->userData = reader;
 	/* There is no tree, and so no result. */
-	htmlCtxtReadMemory(
-		reader->parser, html, (int)len, NULL, "UTF-8", options);
+	htmlCtxtReadMemory(reader->parser, html, (int)len, NULL, "UTF-8", options);
 	htmlFreeParserCtxt(reader->parser);
 }
 
 char *html_text(const char *html)
 {
 	struct reader reader = {
-		.render = html_render_new(
-			TEXT_MIN + HTML_TEXT_GROWTH * strlen(html))};
+		.render = html_render_new(TEXT_MIN + HTML_TEXT_GROWTH * strlen(html))};
 	_cleanup_free_ char *copy = NULL;
 	char *valid = NULL;
 

@@ -34,10 +34,8 @@ static const struct {
 	const char *suffix;
 	size_t size;
 } programs[] = {
-	[METRICS_MILTER] = {"postern-milter", "-metrics-milter",
-		sizeof(struct metrics_milter)},
-	[METRICS_EVENTS] = {"postern-events", "-metrics-events",
-		sizeof(struct metrics_events)},
+	[METRICS_MILTER] = {"postern-milter", "-metrics-milter", sizeof(struct metrics_milter)},
+	[METRICS_EVENTS] = {"postern-events", "-metrics-events", sizeof(struct metrics_events)},
 };
 _Static_assert(sizeof(struct metrics_milter) <= VALUES_MAX, "it has to fit");
 _Static_assert(sizeof(struct metrics_events) <= VALUES_MAX, "it has to fit");
@@ -72,14 +70,13 @@ char *metrics_path(const char *database, enum metrics_program program)
 }
 
 /* Its length in the file. */
-static size_t make_image(
-	enum metrics_program program, const void *values, struct image *image_r)
+static size_t make_image(enum metrics_program program, const void *values, struct image *image_r)
 {
 	size_t len = sizeof(image_r->head) + programs[program].size;
 
 	memset(image_r, 0, sizeof(*image_r));
-	snprintf(image_r->head.name, sizeof(image_r->head.name), "%s %s",
-		programs[program].name, POSTERN_VERSION);
+	snprintf(image_r->head.name, sizeof(image_r->head.name), "%s %s", programs[program].name,
+		POSTERN_VERSION);
 	image_r->head.size = programs[program].size;
 	memcpy(image_r->values, values, programs[program].size);
 	image_r->head.sum = mem_hash(MEM_HASH, image_r, len);
@@ -98,8 +95,7 @@ static bool is_sound(const struct image *image, enum metrics_program program)
  * Writing.
  */
 
-struct metrics_file *metrics_file_new(
-	const char *database, enum metrics_program program)
+struct metrics_file *metrics_file_new(const char *database, enum metrics_program program)
 {
 	struct metrics_file *file = mem_new(struct metrics_file);
 
@@ -126,11 +122,9 @@ void metrics_file_free(struct metrics_file *file)
 	free(file);
 }
 
-static int cannot(
-	const struct metrics_file *file, const char *what, struct err *err)
+static int cannot(const struct metrics_file *file, const char *what, struct err *err)
 {
-	return err_set(err, ERR_TEMPORARY, "cannot %s %s: %s", what, file->path,
-		strerror(errno));
+	return err_set(err, ERR_TEMPORARY, "cannot %s %s: %s", what, file->path, strerror(errno));
 }
 
 /* Another process of this program may have the lock, and writes then. */
@@ -138,8 +132,7 @@ static int open_file(struct metrics_file *file, struct err *err)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-	file->fd = open(file->path,
-		O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
+	file->fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
 	if (file->fd < 0)
 		return cannot(file, "open", err);
 	if (fcntl(file->fd, F_OFD_SETLK, &lock) == 0)
@@ -157,8 +150,7 @@ int metrics_file_write(struct metrics_file *file, void *values, struct err *err)
 
 	metrics_process_look(file->start_us, values);
 	len = make_image(file->program, values, &image);
-	if (file->fd >= 0 &&
-		(fstat(file->fd, &status) < 0 || status.st_nlink == 0))
+	if (file->fd >= 0 && (fstat(file->fd, &status) < 0 || status.st_nlink == 0))
 		close_file(file);
 	if (file->fd < 0 && open_file(file, err) < 0)
 		return -1;
@@ -187,17 +179,14 @@ static bool read_image(int fd, enum metrics_program program, void *values_r)
 	struct image image = {0};
 	struct stat status;
 
-	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-		status.st_size != (off_t)len ||
-		pread(fd, &image, len, 0) != (ssize_t)len ||
-		!is_sound(&image, program))
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size != (off_t)len ||
+		pread(fd, &image, len, 0) != (ssize_t)len || !is_sound(&image, program))
 		return false;
 	memcpy(values_r, image.values, programs[program].size);
 	return true;
 }
 
-enum metrics_found metrics_read(
-	const char *path, enum metrics_program program, void *values_r)
+enum metrics_found metrics_read(const char *path, enum metrics_program program, void *values_r)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	enum metrics_found found = METRICS_FOREIGN;

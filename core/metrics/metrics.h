@@ -52,6 +52,7 @@ struct metrics_events {
 	int64_t facts[FACTS]; /* that were news, from the log or the queue */
 	int64_t lines;
 	int64_t unreadable;
+	int64_t left;           /* messages of which the milter was not asked */
 	int64_t read_to_end_us; /* when nothing was left to read; 0: never */
 };
 
@@ -61,8 +62,7 @@ char *metrics_path(const char *database, enum metrics_program program);
 struct metrics_file;
 
 /* For the program itself, at its start; opens nothing yet. */
-struct metrics_file *metrics_file_new(
-	const char *database, enum metrics_program program);
+struct metrics_file *metrics_file_new(const char *database, enum metrics_program program);
 void metrics_file_free(struct metrics_file *file);
 DEFINE_CLEANUP(metrics_file, metrics_file_free)
 
@@ -79,7 +79,6 @@ enum metrics_found {
 
 /* For everybody else: of a file that is live or ended its values. Reads no more
  * than they take, however large the file is. */
-enum metrics_found metrics_read(
-	const char *path, enum metrics_program program, void *values_r);
+enum metrics_found metrics_read(const char *path, enum metrics_program program, void *values_r);
 
 #endif

@@ -21,9 +21,8 @@ enum { CHARSET_MAX = 40 };
 /* iconv() would take more behind a slash, as //IGNORE. */
 static bool is_name(const char *charset)
 {
-	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "abcdefghijklmnopqrstuvwxyz"
-				      "0123456789-._:+";
+	static const char allowed[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:+";
 	size_t len = strlen(charset);
 
 	return len > 0 && len <= CHARSET_MAX && strspn(charset, allowed) == len;
@@ -56,11 +55,9 @@ void *mime_charset_keep(const char *charset)
 
 bool mime_charset_common(const char *charset)
 {
-	static const char *const names[] = {"utf-8", "us-ascii", "gb2312",
-		"gbk", "gb18030", "big5", "euc-jp", "euc-kr", "shift_jis",
-		"iso-2022-jp"};
-	static const char *const families[] = {
-		"iso-8859-", "windows-125", "koi8-"};
+	static const char *const names[] = {"utf-8", "us-ascii", "gb2312", "gbk", "gb18030", "big5",
+		"euc-jp", "euc-kr", "shift_jis", "iso-2022-jp"};
+	static const char *const families[] = {"iso-8859-", "windows-125", "koi8-"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (str_eq_nocase(charset, names[i]))
@@ -97,8 +94,7 @@ static bool step(struct buf *out, char **text, size_t *len, iconv_t converter)
 	return done;
 }
 
-static void convert(
-	struct buf *out, const char *text, size_t len, iconv_t converter)
+static void convert(struct buf *out, const char *text, size_t len, iconv_t converter)
 {
 	char *from = (char *)text; /* iconv() does not write there */
 
@@ -114,8 +110,7 @@ static void convert(
 	step(out, NULL, NULL, converter);
 }
 
-void mime_charset_add(
-	struct buf *out, const char *text, size_t len, const char *charset)
+void mime_charset_add(struct buf *out, const char *text, size_t len, const char *charset)
 {
 	_cleanup_buf_ struct buf converted = BUF_INIT;
 	iconv_t converter;

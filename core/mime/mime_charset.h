@@ -22,8 +22,7 @@ void *mime_charset_keep(const char *charset);
 
 /* Appends the text in UTF-8. A charset that is NULL or not known is taken for
  * UTF-8. U+FFFD stands for each byte that means nothing, and for NUL. */
-void mime_charset_add(
-	struct buf *out, const char *text, size_t len, const char *charset);
+void mime_charset_add(struct buf *out, const char *text, size_t len, const char *charset);
 
 /* Appends text of an unknown charset: what is UTF-8 as it is, and each other
  * byte as a character of Latin-1; U+FFFD stands for NUL. */

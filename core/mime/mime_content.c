@@ -81,8 +81,7 @@ static void add_line(struct buf *out, const char *text, size_t len)
 
 	for (size_t i = 0; i < len; i++) {
 		bool last = i + 1 == len;
-		bool plain = is_plain(text[i]) &&
-			     !(last && ascii_is_blank(text[i]));
+		bool plain = is_plain(text[i]) && !(last && ascii_is_blank(text[i]));
 
 		if (column + (plain ? 1 : 3) + !last > LINE_MAX_LEN) {
 			buf_add_str(out, "=\n");
@@ -213,8 +212,7 @@ static void decode_quoted(struct span text, struct buf *out)
 	buf_wrote(out, n);
 }
 
-static int decode(const char *encoding, struct span content, bool strictly,
-	struct buf *out)
+static int decode(const char *encoding, struct span content, bool strictly, struct buf *out)
 {
 	static const char *const plain[] = {"", "7bit", "8bit", "binary"};
 
@@ -243,8 +241,7 @@ int mime_content_decode(const char *encoding, struct span content, struct buf *o
 	return decode(encoding, content, false, out);
 }
 
-int mime_content_decode_strictly(
-	const char *encoding, struct span content, struct buf *out)
+int mime_content_decode_strictly(const char *encoding, struct span content, struct buf *out)
 {
 	return decode(encoding, content, true, out);
 }

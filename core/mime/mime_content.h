@@ -38,11 +38,9 @@ void mime_content_add_lf(struct buf *out, const char *text, size_t len);
 /* Appends what the content means. encoding is the value of the field
  * Content-Transfer-Encoding (NULL: none). Never strict: what is damaged gives
  * damaged text. -1, with nothing appended, for an encoding that is not known. */
-int mime_content_decode(
-	const char *encoding, struct span content, struct buf *out);
+int mime_content_decode(const char *encoding, struct span content, struct buf *out);
 
 /* The same, but -1 also for base64 that is damaged. */
-int mime_content_decode_strictly(
-	const char *encoding, struct span content, struct buf *out);
+int mime_content_decode_strictly(const char *encoding, struct span content, struct buf *out);
 
 #endif

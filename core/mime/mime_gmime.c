@@ -74,8 +74,7 @@ static void visit(const struct walk *walk, InternetAddressList *list)
 	int n = list ? internet_address_list_length(list) : 0;
 
 	for (int i = 0; i < n; i++) {
-		InternetAddress *address = internet_address_list_get_address(
-			list, i);
+		InternetAddress *address = internet_address_list_get_address(list, i);
 		_cleanup_free_ char *spec = NULL, *name = NULL;
 		const char *hidden;
 
@@ -84,8 +83,7 @@ static void visit(const struct walk *walk, InternetAddressList *list)
 					    INTERNET_ADDRESS_GROUP(address)));
 			continue;
 		}
-		hidden = internet_address_mailbox_get_addr(
-			INTERNET_ADDRESS_MAILBOX(address));
+		hidden = internet_address_mailbox_get_addr(INTERNET_ADDRESS_MAILBOX(address));
 		if (hidden == NULL)
 			continue;
 		spec = replace(hidden, HIDDEN, "=?");
@@ -96,8 +94,7 @@ static void visit(const struct walk *walk, InternetAddressList *list)
 }
 
 void mime_mailboxes(const char *value,
-	void (*on_mailbox)(void *user, const char *spec, const char *name),
-	void *user)
+	void (*on_mailbox)(void *user, const char *spec, const char *name), void *user)
 {
 	_cleanup_free_ char *hidden = NULL;
 	InternetAddressList *list;

@@ -23,7 +23,6 @@ int mime_date_parse(const char *text, int64_t *time_us_r);
  * decoded; a name that is missing is "". Nothing is found in a value with
  * very many colons. */
 void mime_mailboxes(const char *value,
-	void (*on_mailbox)(void *user, const char *spec, const char *name),
-	void *user);
+	void (*on_mailbox)(void *user, const char *spec, const char *name), void *user);
 
 #endif

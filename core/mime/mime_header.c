@@ -52,9 +52,8 @@ static size_t dot_atom_len(const char *text)
 	size_t len = 0;
 
 	for (;;) {
-		size_t atom = strspn(text + len, "!#$%&'*+-/=?^_`{|}~0123456789"
-						 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-						 "abcdefghijklmnopqrstuvwxyz");
+		size_t atom = strspn(text + len,
+			"!#$%&'*+-/=?^_`{|}~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
 		if (atom == 0)
 			return 0;
@@ -72,8 +71,7 @@ static size_t literal_len(const char *text)
 
 	if (text[0] != '[')
 		return 0;
-	while (text[len] > ' ' && text[len] <= '~' &&
-		strchr("[]\\", text[len]) == NULL)
+	while (text[len] > ' ' && text[len] <= '~' && strchr("[]\\", text[len]) == NULL)
 		len++;
 	return text[len] == ']' ? len + 1 : 0;
 }
@@ -94,9 +92,8 @@ bool mime_header_msg_id_valid(const char *text)
 
 bool mime_header_reserved(const char *name)
 {
-	static const char *const names[] = {"from", "to", "cc", "bcc",
-		"subject", "message-id", "reply-to", "content-type",
-		"mime-version", "content-transfer-encoding"};
+	static const char *const names[] = {"from", "to", "cc", "bcc", "subject", "message-id",
+		"reply-to", "content-type", "mime-version", "content-transfer-encoding"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (str_eq_nocase(name, names[i]))
@@ -122,8 +119,7 @@ void mime_fold_start(struct mime_fold *fold, struct buf *out, const char *name)
 	mime_fold_attach(fold, ":");
 }
 
-void mime_fold_add(
-	struct mime_fold *fold, const char *text, size_t blanks, size_t len)
+void mime_fold_add(struct mime_fold *fold, const char *text, size_t blanks, size_t len)
 {
 	size_t limit = fold->first ? MIME_FOLD_MAX : MIME_FOLD_WANTED;
 

@@ -52,8 +52,7 @@ void mime_fold_start(struct mime_fold *fold, struct buf *out, const char *name);
 /* Adds len bytes, of which the first `blanks` are blanks. Breaks the line
  * before them when it would get longer than wanted; a word behind the name
  * stays there while the line can be. */
-void mime_fold_add(
-	struct mime_fold *fold, const char *text, size_t blanks, size_t len);
+void mime_fold_add(struct mime_fold *fold, const char *text, size_t blanks, size_t len);
 
 /* Adds a blank and the word. */
 void mime_fold_word(struct mime_fold *fold, const char *word);

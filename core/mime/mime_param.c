@@ -184,8 +184,7 @@ static char *decode_extended(const char *value)
 	struct buf out = BUF_INIT;
 
 	if (text == NULL ||
-		!span_percent_decode(
-			(struct span){text + 1, strlen(text + 1)}, &bytes) ||
+		!span_percent_decode((struct span){text + 1, strlen(text + 1)}, &bytes) ||
 		strlen(buf_str(&bytes)) < bytes.len)
 		return NULL;
 	charset = mem_dup(value, (size_t)(language - value));
@@ -265,8 +264,7 @@ static void add_pieces(struct mime_fold *fold, const char *name, const char *val
 	const char *rest = add_piece(&text, value);
 
 	if (*rest == '\0') {
-		_cleanup_free_ char *word = mem_printf(
-			"%s*=UTF-8''%s", name, text.data);
+		_cleanup_free_ char *word = mem_printf("%s*=UTF-8''%s", name, text.data);
 
 		mime_fold_word(fold, word);
 		return;
@@ -290,8 +288,7 @@ void mime_param_add(struct mime_fold *fold, const char *name, const char *value)
 		add_pieces(fold, name, value);
 }
 
-void mime_param_add_words(
-	struct mime_fold *fold, const char *name, const char *value)
+void mime_param_add_words(struct mime_fold *fold, const char *name, const char *value)
 {
 	mime_fold_attach(fold, ";");
 	if (is_plain(value)) {

@@ -15,8 +15,7 @@ void mime_param_add(struct mime_fold *fold, const char *name, const char *value)
 
 /* The same, but with encoded words inside the quotes instead of RFC 2231: no
  * standard has it, but programs that know no `filename*` read it. */
-void mime_param_add_words(
-	struct mime_fold *fold, const char *name, const char *value);
+void mime_param_add_words(struct mime_fold *fold, const char *name, const char *value);
 
 /* Whether the value before all parameters, on one line, is this word, in any letter case. */
 bool param_read_is(const char *header, const char *word);

@@ -46,8 +46,8 @@ static size_t name_len(struct span line, size_t *value_r)
 {
 	size_t len = 0, at;
 
-	while (len < line.len && line.data[len] > ' ' &&
-		line.data[len] <= '~' && line.data[len] != ':')
+	while (len < line.len && line.data[len] > ' ' && line.data[len] <= '~' &&
+		line.data[len] != ':')
 		len++;
 	at = len;
 	while (at < line.len && ascii_is_blank(line.data[at]))
@@ -63,8 +63,7 @@ bool mime_scan_field(struct span *rest, struct mime_scan_field *field_r)
 	struct span ahead = *rest, line, raw;
 	size_t name, value;
 
-	if (!mime_scan_line(&ahead, &line, &raw) ||
-		(name = name_len(line, &value)) == 0)
+	if (!mime_scan_line(&ahead, &line, &raw) || (name = name_len(line, &value)) == 0)
 		return false;
 	while (ahead.len > 0 && ascii_is_blank(ahead.data[0]))
 		mime_scan_line(&ahead, &line, NULL);
@@ -83,8 +82,7 @@ void mime_scan_drop_from_line(struct span *message)
 
 	while (rest.len > 0 && rest.data[0] == '>')
 		drop(&rest, 1);
-	if (rest.len >= 5 && memcmp(rest.data, "From ", 5) == 0 &&
-		name_len(*message, &value) == 0)
+	if (rest.len >= 5 && memcmp(rest.data, "From ", 5) == 0 && name_len(*message, &value) == 0)
 		mime_scan_line(message, &line, NULL);
 }
 
@@ -148,8 +146,7 @@ struct delimiter {
 };
 
 /* Whether the text at `at` is a delimiter line; it begins with `--boundary`. */
-static bool read_delimiter(
-	struct span text, size_t at, size_t len, struct delimiter *delimiter_r)
+static bool read_delimiter(struct span text, size_t at, size_t len, struct delimiter *delimiter_r)
 {
 	struct span behind = {text.data + at + len, text.len - at - len};
 	bool closing = behind.len >= 2 && memcmp(behind.data, "--", 2) == 0;
@@ -164,15 +161,14 @@ static bool read_delimiter(
 	return true;
 }
 
-static bool find_delimiter(
-	const struct mime_scan_parts *parts, struct delimiter *delimiter_r)
+static bool find_delimiter(const struct mime_scan_parts *parts, struct delimiter *delimiter_r)
 {
 	const struct span text = parts->rest;
 	size_t len = strlen(parts->delimiter), from = 0;
 
 	for (;;) {
-		const char *found = memmem(text.data + from, text.len - from,
-			parts->delimiter, len);
+		const char *found = memmem(
+			text.data + from, text.len - from, parts->delimiter, len);
 
 		if (found == NULL)
 			return false;
@@ -184,8 +180,7 @@ static bool find_delimiter(
 }
 
 /* Takes what stands before the delimiter, and it, off rest. */
-static struct span take(
-	struct mime_scan_parts *parts, const struct delimiter *delimiter)
+static struct span take(struct mime_scan_parts *parts, const struct delimiter *delimiter)
 {
 	struct span part = {parts->rest.data, delimiter->at};
 
@@ -199,8 +194,7 @@ static struct span take(
 	return part;
 }
 
-int mime_scan_parts_begin(
-	struct mime_scan_parts *parts, struct span body, const char *boundary)
+int mime_scan_parts_begin(struct mime_scan_parts *parts, struct span body, const char *boundary)
 {
 	size_t len = strlen(boundary);
 	struct delimiter first;
@@ -217,8 +211,7 @@ int mime_scan_parts_begin(
 	return 0;
 }
 
-enum mime_scan_result mime_scan_parts_next(
-	struct mime_scan_parts *parts, struct span *part_r)
+enum mime_scan_result mime_scan_parts_next(struct mime_scan_parts *parts, struct span *part_r)
 {
 	struct delimiter next;
 

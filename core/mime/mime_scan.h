@@ -62,12 +62,10 @@ enum mime_scan_result {
 
 /* Skips what stands before the first delimiter line (RFC 2046 5.1.1). Blanks at
  * the end of the boundary are ignored. -1 when it is empty or too long. */
-int mime_scan_parts_begin(
-	struct mime_scan_parts *parts, struct span body, const char *boundary);
+int mime_scan_parts_begin(struct mime_scan_parts *parts, struct span body, const char *boundary);
 
 /* The next part: header, empty line, content. The line end before a delimiter
  * belongs to the delimiter. */
-enum mime_scan_result mime_scan_parts_next(
-	struct mime_scan_parts *parts, struct span *part_r);
+enum mime_scan_result mime_scan_parts_next(struct mime_scan_parts *parts, struct span *part_r);
 
 #endif

@@ -83,8 +83,7 @@ static void decode_leniently(struct span text, bool skip_padding, struct buf *ou
 }
 
 /* The same of the B encoding. */
-static void decode_payload_b(
-	struct span text, enum base64_way way, struct buf *out)
+static void decode_payload_b(struct span text, enum base64_way way, struct buf *out)
 {
 	if (way != BASE64_USUAL)
 		decode_leniently(text, way == BASE64_WHOLE, out);
@@ -105,7 +104,7 @@ struct word {
  * cut between the bytes of a character. */
 struct decoder {
 	const struct mime_words_reading *reading; /* NULL: strict */
-	const char *last; /* the last ?= of the value; NULL without */
+	const char *last;                         /* the last ?= of the value; NULL without */
 	struct buf out;
 	struct buf payload; /* not decoded yet */
 	struct buf bytes;   /* decoded, but not converted */
@@ -158,8 +157,7 @@ static const char *read_head(const char *p, struct word *word)
 }
 
 /* Reads a word, which ?= ends; a wide one may lack that. */
-static bool read_word(
-	const struct decoder *decoder, const char *p, struct word *word)
+static bool read_word(const struct decoder *decoder, const char *p, struct word *word)
 {
 	bool ended;
 
@@ -198,8 +196,7 @@ static enum base64_way way_of(const struct decoder *decoder)
 
 static void decode_payload(struct decoder *decoder)
 {
-	const struct span payload = {
-		buf_str(&decoder->payload), decoder->payload.len};
+	const struct span payload = {buf_str(&decoder->payload), decoder->payload.len};
 	struct buf *bytes = &decoder->bytes;
 
 	if (payload.len == 0)
@@ -249,8 +246,8 @@ static void flush(struct decoder *decoder)
 	if (str_eq_nocase(charset, "utf-8") || !mime_charset_known(charset))
 		add_utf8(decoder, buf_str(&decoder->bytes), decoder->bytes.len);
 	else
-		mime_charset_add(&decoder->out, buf_str(&decoder->bytes),
-			decoder->bytes.len, charset);
+		mime_charset_add(
+			&decoder->out, buf_str(&decoder->bytes), decoder->bytes.len, charset);
 	buf_clear(&decoder->bytes);
 }
 
@@ -270,8 +267,7 @@ static void take_for(const struct decoder *decoder, struct word *word)
 	const struct mime_words_reading *reading = decoder->reading;
 
 	if (reading && reading->charset && !mime_charset_common(word->charset))
-		snprintf(word->charset, sizeof(word->charset), "%s",
-			reading->charset);
+		snprintf(word->charset, sizeof(word->charset), "%s", reading->charset);
 }
 
 /* Divides a word from the text beside it: from its last character, and from the
@@ -312,8 +308,7 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 
 char *mime_words_read(const char *value, const struct mime_words_reading *reading)
 {
-	struct decoder decoder = {
-		.reading = reading, .last = last_end(value), .charset = "UTF-8"};
+	struct decoder decoder = {.reading = reading, .last = last_end(value), .charset = "UTF-8"};
 	const char *plain = value, *p = value, *end;
 
 	while ((p = strchr(p, '=')) != NULL) {
@@ -445,8 +440,7 @@ static size_t room_for(const struct mime_fold *fold, size_t blanks)
 
 /* Adds one word, in Q or, where it can be, in B; returns how many bytes of the
  * text it took. */
-static size_t add_word(struct mime_fold *fold, const char *text, size_t len,
-	bool q, bool attached)
+static size_t add_word(struct mime_fold *fold, const char *text, size_t len, bool q, bool attached)
 {
 	_cleanup_buf_ struct buf word = BUF_INIT;
 	size_t n = 0, room;
@@ -471,8 +465,7 @@ static size_t add_word(struct mime_fold *fold, const char *text, size_t len,
 	return n;
 }
 
-static void add_words(
-	struct mime_fold *fold, const char *text, size_t len, bool attached)
+static void add_words(struct mime_fold *fold, const char *text, size_t len, bool attached)
 {
 	bool q = is_q_suitable(text, len);
 

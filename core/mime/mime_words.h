@@ -34,8 +34,7 @@ struct mime_words_reading {
 };
 
 /* The value as such a reader decodes it; else as mime_words_decode(). */
-char *mime_words_read(
-	const char *value, const struct mime_words_reading *reading);
+char *mime_words_read(const char *value, const struct mime_words_reading *reading);
 
 /* Whether programs may take the value for different text: it has words in a
  * charset that not all know, escapes (ISO 2022), or bytes that are not

@@ -16,8 +16,7 @@ static bool own(enum domain_standing standing)
  * lower case. */
 static bool restricted(const struct send_facts *facts)
 {
-	return facts->key_domain != NULL &&
-	       !str_eq(facts->key_domain, facts->from_domain);
+	return facts->key_domain != NULL && !str_eq(facts->key_domain, facts->from_domain);
 }
 
 enum send_decision send_rules_check(const struct send_facts *facts)

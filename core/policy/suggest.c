@@ -12,20 +12,18 @@
 #include "core/base/str.h"
 #include "core/store/store_refusal.h"
 
-enum { NOTES_MAX = 10000 };
+enum { NOTES_MAX = 10000, EXEMPTIONS_MAX = 10000 };
 
 /* What an exemption is for; other faults are faults whoever sends. */
 static bool is_curable(const struct refusal *refusal)
 {
-	return str_eq(refusal->reason, "no_ticket") ||
-	       str_eq(refusal->reason, "ticket_unknown");
+	return str_eq(refusal->reason, "no_ticket") || str_eq(refusal->reason, "ticket_unknown");
 }
 
 /* As the milter decides that it was submitted here. */
 static bool is_local(const struct refusal *refusal)
 {
-	return str_eq(refusal->origin, "local") ||
-	       cidr_is_loopback(refusal->client);
+	return str_eq(refusal->origin, "local") || cidr_is_loopback(refusal->client);
 }
 
 /* The address as exemptions have it, if it is the domain's; a new string, or
@@ -35,8 +33,7 @@ static char *address_of(const struct domain *domain, const char *text)
 	_cleanup_addr_ struct addr addr = {0};
 
 	if (addr_parse(text, &addr, NULL) < 0 ||
-		!str_within_domain(
-			addr.domain, domain->name, domain->covers_subdomains))
+		!str_within_domain(addr.domain, domain->name, domain->covers_subdomains))
 		return NULL;
 	return addr_spec(&addr);
 }
@@ -54,8 +51,8 @@ static void count(struct suggest_list *list, const struct refusal *refusal,
 	};
 }
 
-static void count_addresses(struct suggest_list *list,
-	const struct domain *domain, const struct refusal *refusal)
+static void count_addresses(
+	struct suggest_list *list, const struct domain *domain, const struct refusal *refusal)
 {
 	_cleanup_free_ char *sender = address_of(domain, refusal->sender);
 	_cleanup_free_ char *from = address_of(domain, refusal->from);
@@ -70,8 +67,8 @@ static void count_addresses(struct suggest_list *list,
 		count(list, refusal, EXEMPT_SENDER, sender);
 }
 
-static void add(struct suggest_list *list, const struct domain *domain,
-	const struct refusal *refusal)
+static void add(
+	struct suggest_list *list, const struct domain *domain, const struct refusal *refusal)
 {
 	if (!is_curable(refusal))
 		list->hopeless += refusal->count;
@@ -83,13 +80,11 @@ static void add(struct suggest_list *list, const struct domain *domain,
 		count_addresses(list, domain, refusal);
 }
 
-static bool is_for(
-	const struct exemption *exemption, const struct suggestion *suggestion)
+static bool is_for(const struct exemption *exemption, const struct suggestion *suggestion)
 {
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 
-	if (exemption->kind != suggestion->kind ||
-		(exemption->local && !suggestion->local))
+	if (exemption->kind != suggestion->kind || (exemption->local && !suggestion->local))
 		return false;
 	if (exemption->kind != EXEMPT_CLIENT)
 		return str_eq(exemption->value, suggestion->value);
@@ -97,8 +92,7 @@ static bool is_for(
 	       cidr_list_has_text(&list, suggestion->value);
 }
 
-static bool is_exempt(
-	const struct exemption_list *list, const struct suggestion *suggestion)
+static bool is_exempt(const struct exemption_list *list, const struct suggestion *suggestion)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (is_for(&list->items[i], suggestion))
@@ -106,8 +100,7 @@ static bool is_exempt(
 	return false;
 }
 
-static void leave_out(
-	struct suggest_list *list, const struct exemption_list *exemptions)
+static void leave_out(struct suggest_list *list, const struct exemption_list *exemptions)
 {
 	size_t n = 0;
 
@@ -141,8 +134,7 @@ static int by_count(const void *a, const void *b)
 
 /* Whoever submits mail here chooses how many there are: they are sorted, since
  * to search for each among all would take as long as there are squared. */
-static void sort(struct suggestion *items, size_t n,
-	int (*compare)(const void *a, const void *b))
+static void sort(struct suggestion *items, size_t n, int (*compare)(const void *a, const void *b))
 {
 	if (n > 0)
 		qsort(items, n, sizeof(*items), compare);
@@ -170,15 +162,17 @@ static void merge(struct suggest_list *list)
 	list->n = n;
 }
 
-int suggest_read(struct db *db, const struct domain *domain,
-	struct suggest_list *list_r, struct err *err)
+int suggest_read(
+	struct db *db, const struct domain *domain, struct suggest_list *list_r, struct err *err)
 {
 	const struct refusal_scope scope = {.domain = domain->name};
 	struct suggest_list list = {0};
+	const struct page page = {.limit = EXEMPTIONS_MAX};
 	struct exemption_list exemptions;
 	struct refusal_list notes;
 
-	if (store_exemption_list(db, NULL, domain->name, &exemptions, err) < 0)
+	/* The newest: one that is not among them is suggested once more. */
+	if (store_exemption_list(db, NULL, domain->name, &page, &exemptions, NULL, err) < 0)
 		return -1;
 	if (store_refusal_list(db, &scope, NOTES_MAX, &notes, err) < 0) {
 		store_exemption_list_free(&exemptions);

@@ -33,8 +33,8 @@ struct suggest_list {
 
 /* From what is recorded of the registered domain; the caller frees the list. 0
  * or -1. */
-int suggest_read(struct db *db, const struct domain *domain,
-	struct suggest_list *list_r, struct err *err);
+int suggest_read(
+	struct db *db, const struct domain *domain, struct suggest_list *list_r, struct err *err);
 void suggest_list_free(struct suggest_list *list);
 
 #endif

@@ -24,12 +24,10 @@ static bool is_our_domain(const char *domain, size_t len)
 {
 	if (len > 0 && domain[len - 1] == '.')
 		len--;
-	return len == strlen(TICKET_DOMAIN) &&
-	       str_starts_nocase(domain, TICKET_DOMAIN);
+	return len == strlen(TICKET_DOMAIN) && str_starts_nocase(domain, TICKET_DOMAIN);
 }
 
-enum ticket_reading ticket_read(
-	const char *address, char ticket_r[static SECRET_TICKET_SIZE])
+enum ticket_reading ticket_read(const char *address, char ticket_r[static SECRET_TICKET_SIZE])
 {
 	size_t len = strlen(address), local;
 	const char *at;
@@ -45,8 +43,7 @@ enum ticket_reading ticket_read(
 	if (!is_our_domain(at + 1, len - local - 1))
 		return TICKET_ELSEWHERE;
 	if (len != LENGTH + 1 + strlen(TICKET_DOMAIN) || local != LENGTH ||
-		strspn(address, "0123456789abcdef") != LENGTH ||
-		!str_starts(at + 1, TICKET_DOMAIN))
+		strspn(address, "0123456789abcdef") != LENGTH || !str_starts(at + 1, TICKET_DOMAIN))
 		return TICKET_MALFORMED;
 	memcpy(ticket_r, address, LENGTH);
 	ticket_r[LENGTH] = '\0';

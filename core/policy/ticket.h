@@ -13,6 +13,12 @@
 
 #define TICKET_DOMAIN "postern.invalid"
 
+/* Each message has the id of its email in this field, in front of all others: a
+ * message in which that email waits for its decision is the email, whatever
+ * Postfix has made of its recipients. The id is known to nobody by then. The
+ * milter takes the field off, or leaves it on for the world (trace_header). */
+#define TICKET_TRACE_FIELD "X-Postern-Email-Id"
+
 /* The address of a ticket, without <>; a new string. */
 char *ticket_address(const char *ticket);
 
@@ -24,7 +30,6 @@ enum ticket_reading {
 
 /* What an address of the envelope, with or without <>, is to us; the ticket is
  * filled with TICKET_READ alone. */
-enum ticket_reading ticket_read(
-	const char *address, char ticket_r[static SECRET_TICKET_SIZE]);
+enum ticket_reading ticket_read(const char *address, char ticket_r[static SECRET_TICKET_SIZE]);
 
 #endif

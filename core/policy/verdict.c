@@ -18,8 +18,11 @@
  * ok     here     none       else                refuse   no_ticket
  * ok     here     unknown    any                 refuse   ticket_unknown
  * ok     here     known      not alone           refuse   ticket_mismatch
+ * ok     here     ours       came another way    refuse   ticket_other_way
  * ok     here     refused    any                 refuse   ticket_refused
  * ok     here     superseded any                 discard  ticket_superseded
+ * ok     here     spent      any                 discard  ticket_spent
+ * ok     here     lost       any                 refuse   ticket_lost
  * ok     here     of a probe any                 probe    ticket_probe
  * ok     here     ours       other sender, From,
  *                            Message-ID          refuse   ticket_mismatch
@@ -52,6 +55,14 @@
  * nobody knew whether its first message had reached Postfix. It did, and
  * another one takes its place: it must neither be delivered nor bounce.
  *
+ * A spent ticket is that of a message that Postfix has for certain: a second one
+ * is delivered to nobody, whoever hands it in. A ticket that was only recorded is
+ * still good, since cleanup(8) may have died behind the record.
+ *
+ * A lost ticket is one that Postfix has put another recipient in the place of, by
+ * a table or a filter that takes all addresses. The message is known by the id of
+ * its email, and refused whatever the policy of its domain.
+ *
  * Pure: no state, no I/O. Threads: any.
  */
 #include "core/policy/verdict.h"
@@ -66,23 +77,16 @@ static const struct {
 	const char *text;
 } reasons[REASONS] = {
 	[REASON_NONE] = {"none", "No decision was made."},
-	[REASON_NOT_CLAIMED] = {"not_claimed",
-		"The message uses no registered domain."},
-	[REASON_EXTERNAL] = {"external",
-		"The message does not originate here."},
-	[REASON_SHARED] = {"shared",
-		"Everybody here may send as the domain of the message."},
-	[REASON_EXEMPT] = {"exempt",
-		"The sender may use the domain without an API key."},
-	[REASON_TICKET_VALID] = {"ticket_valid",
-		"The message was submitted with a valid key."},
+	[REASON_NOT_CLAIMED] = {"not_claimed", "The message uses no registered domain."},
+	[REASON_EXTERNAL] = {"external", "The message does not originate here."},
+	[REASON_SHARED] = {"shared", "Everybody here may send as the domain of the message."},
+	[REASON_EXEMPT] = {"exempt", "The sender may use the domain without an API key."},
+	[REASON_TICKET_VALID] = {"ticket_valid", "The message was submitted with a valid key."},
 	[REASON_STORE_FAILED] = {"store_failed",
 		"The sending rules cannot be checked now, try again later."},
-	[REASON_NO_TICKET] = {"no_ticket",
-		"Mail from this domain must be sent with an API key."},
+	[REASON_NO_TICKET] = {"no_ticket", "Mail from this domain must be sent with an API key."},
 	[REASON_FROM_UNCLEAR] = {"from_unclear",
-		"The sender can be read in several ways, and in one of them it "
-		"is of this domain."},
+		"The sender can be read in several ways, and in one of them it is of this domain."},
 	[REASON_TICKET_UNKNOWN] = {"ticket_unknown",
 		"The message is for a ticket that was never given out."},
 	[REASON_TICKET_FROM_NETWORK] = {"ticket_from_network",
@@ -93,21 +97,23 @@ static const struct {
 		"The message of this ticket was refused before."},
 	[REASON_TICKET_SUPERSEDED] = {"ticket_superseded",
 		"The message was submitted again, in place of this one."},
-	[REASON_TICKET_PROBE] = {"ticket_probe",
-		"The message shows that the milter is asked."},
+	[REASON_TICKET_SPENT] = {"ticket_spent", "Postfix has the message of this ticket already."},
+	[REASON_TICKET_OTHER_WAY] = {"ticket_other_way",
+		"The message did not come the way that its ticket was given out for."},
+	[REASON_TICKET_LOST] = {"ticket_lost",
+		"A setting of Postfix has given the message another recipient in the place of its "
+		"ticket."},
+	[REASON_TICKET_PROBE] = {"ticket_probe", "The message shows that the milter is asked."},
 	[REASON_OTHER_DOMAIN] = {"other_domain",
-		"The message also names a sender of a domain that its API key "
-		"is not for."},
+		"The message also names a sender of a domain that its API key is not for."},
 	[REASON_KEY_INVALID] = {"key_invalid",
 		"The API key of this message may not send it any more."},
 	[REASON_DOMAIN_NOT_OWNED] = {"domain_not_owned",
-		"The domain of the sender no longer belongs to the company of "
-		"the API key."},
+		"The domain of the sender no longer belongs to the company of the API key."},
 	[REASON_DOMAIN_INACTIVE] = {"domain_inactive",
 		"The domain of the sender is not active for sending."},
 	[REASON_TOO_MANY_FIELDS] = {"too_many_fields",
-		"The message has more header fields that name its sender than "
-		"can be checked."},
+		"The message has more header fields that name its sender than can be checked."},
 };
 
 static const char *const actions[VERDICT_ACTIONS] = {
@@ -120,10 +126,42 @@ static const char *const actions[VERDICT_ACTIONS] = {
 	[VERDICT_PROBE] = "probe",
 };
 
+/* Postfix shows a message as it has rewritten it. */
+enum mismatch { MISMATCH_RECIPIENTS, MISMATCH_SENDER, MISMATCH_FROM, MISMATCH_ID, MISMATCHES };
+static const char *const mismatches[MISMATCHES] = {
+	[MISMATCH_RECIPIENTS] =
+		"The message has other recipients than the ones it was submitted for: a setting of "
+		"Postfix has changed them.",
+	[MISMATCH_SENDER] =
+		"The message has another envelope sender than the one it was submitted with: a "
+		"setting of Postfix has changed it.",
+	[MISMATCH_FROM] =
+		"The field From is not the one that the message was submitted with: Postfix reads "
+		"it in another way, or a setting of it has changed it.",
+	[MISMATCH_ID] =
+		"The field Message-ID is not the one that the message was submitted with: Postfix "
+		"reads it in another way, or a setting of it has changed it.",
+};
+
+static enum mismatch mismatch_of(const struct verdict_facts *facts)
+{
+	if (!facts->ticket_alone)
+		return MISMATCH_RECIPIENTS;
+	if (!facts->sender_matches)
+		return MISMATCH_SENDER;
+	return facts->from_matches ? MISMATCH_ID : MISMATCH_FROM;
+}
+
+const char *verdict_text(enum verdict_reason reason, const struct verdict_facts *facts)
+{
+	if (reason == REASON_TICKET_MISMATCH && facts->trace_matches)
+		return mismatches[mismatch_of(facts)];
+	return verdict_reason_text(reason);
+}
+
 static struct verdict without_ticket(const struct verdict_facts *facts)
 {
-	enum verdict_reason reason = facts->from_unclear ? REASON_FROM_UNCLEAR
-							 : REASON_NO_TICKET;
+	enum verdict_reason reason = facts->from_unclear ? REASON_FROM_UNCLEAR : REASON_NO_TICKET;
 
 	switch (facts->claim) {
 	case CLAIM_NONE:
@@ -182,7 +220,8 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 		return refuse(REASON_TOO_MANY_FIELDS);
 	if (!has_ticket && facts->origin == ORIGIN_EXTERNAL)
 		return (struct verdict){VERDICT_PASS, REASON_EXTERNAL};
-	if (has_ticket && facts->ticket != TICKET_UNKNOWN && !facts->ticket_alone)
+	if (has_ticket && facts->ticket != TICKET_UNKNOWN && facts->ticket != TICKET_LOST &&
+		!facts->ticket_alone)
 		return refuse(REASON_TICKET_MISMATCH);
 	switch (facts->ticket) {
 	case TICKET_NONE:
@@ -191,12 +230,18 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 		return refuse(REASON_TICKET_UNKNOWN);
 	case TICKET_STAGED:
 	case TICKET_SENT:
-		return with_ticket(facts);
 	case TICKET_REFUSED:
-		return refuse(REASON_TICKET_REFUSED);
+		if (facts->other_way)
+			return refuse(REASON_TICKET_OTHER_WAY);
+		if (facts->ticket == TICKET_REFUSED)
+			return refuse(REASON_TICKET_REFUSED);
+		return with_ticket(facts);
 	case TICKET_SUPERSEDED:
-		return (struct verdict){
-			VERDICT_DISCARD, REASON_TICKET_SUPERSEDED};
+		return (struct verdict){VERDICT_DISCARD, REASON_TICKET_SUPERSEDED};
+	case TICKET_SPENT:
+		return (struct verdict){VERDICT_DISCARD, REASON_TICKET_SPENT};
+	case TICKET_LOST:
+		return refuse(REASON_TICKET_LOST);
 	case TICKET_PROBE:
 		return (struct verdict){VERDICT_PROBE, REASON_TICKET_PROBE};
 	}
@@ -222,6 +267,15 @@ const char *verdict_reason_words(const char *name)
 		if (str_eq(reasons[i].name, name))
 			return reasons[i].text;
 	return name;
+}
+
+bool verdict_text_is_message(const char *text)
+{
+	for (size_t i = 0; i < MISMATCHES; i++)
+		if (str_eq(mismatches[i], text))
+			return true;
+	return str_eq(reasons[REASON_TICKET_LOST].text, text) ||
+	       str_eq(reasons[REASON_TOO_MANY_FIELDS].text, text);
 }
 
 const char *verdict_action_name(enum verdict_action action)
@@ -261,16 +315,32 @@ enum stop_way stop_decide(const struct stop_facts *facts)
 	return facts->local_way;
 }
 
+/*
+ * Whoever hands in the ticket and the id of an email that waits for its
+ * decision is httpd, Postfix or root: both are random, nobody else is told of
+ * them before that, and the ticket counts on one way only. So what was changed
+ * on its way is the email all the same, and it is refused. A ticket alone does
+ * not tell: `mailq` shows that of an email that waits to all users of the host,
+ * who must not be able to have it refused.
+ */
 bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason)
 {
+	bool matches = facts->ticket_alone && facts->sender_matches && facts->content_matches;
+
+	if (facts->ticket == TICKET_SENT)
+		return false;
 	switch (reason) {
+	case REASON_TICKET_LOST:
+		return true;
+	case REASON_TOO_MANY_FIELDS:
+	case REASON_TICKET_MISMATCH:
+		return facts->trace_matches;
 	case REASON_OTHER_DOMAIN:
 	case REASON_KEY_INVALID:
 	case REASON_DOMAIN_NOT_OWNED:
 	case REASON_DOMAIN_INACTIVE:
 	case REASON_TICKET_REFUSED:
-		return facts->ticket != TICKET_SENT && facts->ticket_alone &&
-		       facts->sender_matches && facts->content_matches;
+		return matches || facts->trace_matches;
 	default:
 		return false;
 	}

@@ -21,6 +21,9 @@ enum ticket_state {
 	TICKET_SENT,    /* ours; seen before (Postfix presents it again) */
 	TICKET_REFUSED,
 	TICKET_SUPERSEDED, /* ours; its email has another ticket by now */
+	TICKET_SPENT,      /* ours; Postfix has its message */
+	TICKET_LOST,       /* none, in the message of an email that waits for
+			    * its decision */
 	TICKET_PROBE,      /* ours; of no email, see store_probe */
 };
 
@@ -46,10 +49,12 @@ struct verdict_facts {
 	/* Only with a ticket. */
 	bool ticket_submitted; /* it came on a way of submission */
 	bool ticket_alone;     /* it is the one recipient */
+	bool other_way;        /* ... but not the one that the email went */
 	/* Of the ticket's email; only with a ticket that is ours. */
 	bool sender_matches;  /* envelope sender is the staged one */
-	bool content_matches; /* one From field, with just the staged mailbox,
-			       * and the staged Message-ID */
+	bool from_matches;    /* one From field, with just the staged mailbox */
+	bool content_matches; /* that, and the staged Message-ID */
+	bool trace_matches;   /* it has the id of the email in front */
 	bool other_claim;     /* it claims another registered domain besides,
 			       * which is not shared */
 	bool key_valid;
@@ -83,6 +88,9 @@ enum verdict_reason {
 	REASON_TICKET_MISMATCH, /* forgery: a ticket on another message */
 	REASON_TICKET_REFUSED,  /* its message was refused before */
 	REASON_TICKET_SUPERSEDED,
+	REASON_TICKET_SPENT,
+	REASON_TICKET_OTHER_WAY,
+	REASON_TICKET_LOST,
 	REASON_TICKET_PROBE,
 	REASON_OTHER_DOMAIN, /* the ticket is for one, but it claims two */
 	REASON_KEY_INVALID,
@@ -105,7 +113,12 @@ struct verdict verdict_decide(const struct verdict_facts *facts);
  * sentence for the word as well, which is the word itself when it is none. */
 const char *verdict_reason_name(enum verdict_reason reason);
 const char *verdict_reason_text(enum verdict_reason reason);
+/* The sentence for a message with these facts: of a mismatch, what did not fit. */
+const char *verdict_text(enum verdict_reason reason, const struct verdict_facts *facts);
 const char *verdict_reason_words(const char *name);
+/* Whether the sentence is about what was made of a message, by Postfix or by
+ * whoever wrote it; else it is about the key, or the domain. */
+bool verdict_text_is_message(const char *text);
 const char *verdict_action_name(enum verdict_action action);
 
 /*
@@ -121,8 +134,8 @@ enum stop_way {
 
 struct stop_facts {
 	enum mail_origin origin;
-	bool own; /* the email of its ticket, submitted by httpd, whose
-		   * client gets the answer */
+	bool own;                /* the email of its ticket, submitted by httpd, whose
+				  * client gets the answer */
 	bool sender_mailbox;     /* the envelope sender surely has one here */
 	enum stop_way local_way; /* what the admin wants for sendmail(1) */
 };
@@ -133,7 +146,8 @@ struct stop_facts {
 enum stop_way stop_decide(const struct stop_facts *facts);
 
 /* Whether a message that was refused for this reason is surely the email of
- * its ticket, and no other message that carries it. */
+ * its ticket, and no other message that carries it: then the email is refused,
+ * and the client that waits for it is told why. */
 bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason);
 
 #endif

@@ -19,6 +19,8 @@
 #include "core/base/program.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
+#include "core/conf/conf.h"
+#include "core/conf/setting.h"
 
 enum {
 	TIMEOUT_MS = 10000,
@@ -29,8 +31,7 @@ static const char separators[] = ", \t\r\n";
 
 /* The start of a command line. Postfix's programs usually are in a folder which
  * the PATH of a user may not have. */
-static void start_argv(
-	struct strv *argv, const char *program, const char *config_dir)
+static void start_argv(struct strv *argv, const char *program, const char *config_dir)
 {
 	_cleanup_free_ char *usual = mem_printf("/usr/sbin/%s", program);
 
@@ -55,8 +56,8 @@ static char *find_value(const struct strv *lines, const char *name)
 	return mem_strdup("");
 }
 
-int postconf_read(const char *config_dir, const char *const *names, size_t n,
-	char **values_r, struct err *err)
+int postconf_read(const char *config_dir, const char *const *names, size_t n, char **values_r,
+	struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT, lines = STRV_INIT;
 	_cleanup_buf_ struct buf output = BUF_INIT;
@@ -73,9 +74,71 @@ int postconf_read(const char *config_dir, const char *const *names, size_t n,
 	return 0;
 }
 
-/* Whether the table, as `hash:/etc/postfix/virtual`, has the key: 1, 0 or -1. */
-static int look_up(const char *config_dir, const char *table, const char *key,
+int postconf_find_milter_socket(struct conf *conf, struct err *err)
+{
+	static const char *const names[] = {"queue_directory"};
+	char *queue = NULL;
+	int result;
+
+	if (!str_empty(conf->milter.socket))
+		return 0;
+	result = postconf_read(conf->submission.postfix_config, names, 1, &queue, err);
+	if (result < 0)
+		err_prefix(err, "cannot find Postfix's queue; mend that, or set milter.socket");
+	free(conf->milter.socket);
+	conf->milter.socket = mem_printf(
+		"%s/postern/milter.sock", str_empty(queue) ? "/var/spool/postfix" : queue);
+	if (strlen(conf->milter.socket) > SETTING_SOCKET_PATH)
+		result = err_set(err, ERR_CONFIG,
+			"%s is too long for a socket: set milter.socket, and give it to "
+			"postfix-conf/enable with -s",
+			conf->milter.socket);
+	free(queue);
+	return result;
+}
+
+int postconf_values(const char *config_dir, const char *const *names, size_t n, struct strv *values,
 	struct err *err)
+{
+	_cleanup_strv_ struct strv argv = STRV_INIT, lines = STRV_INIT;
+	_cleanup_buf_ struct buf output = BUF_INIT;
+	char **main_cf = mem_alloc(n + 1, sizeof(*main_cf));
+	int result = postconf_read(config_dir, names, n, main_cf, err);
+
+	for (size_t i = 0; result == 0 && i < n; i++) {
+		if (!str_empty(main_cf[i]))
+			strv_add(&values[i], main_cf[i]);
+		free(main_cf[i]);
+	}
+	free(main_cf);
+	if (result < 0)
+		return -1;
+	start_argv(&argv, "postconf", config_dir);
+	strv_add(&argv, "-Px");
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *pattern = mem_printf("*/*/%s", names[i]);
+
+		strv_add(&argv, pattern);
+	}
+	if (program_output(argv.items, TIMEOUT_MS, &output, err) < 0)
+		return -1;
+	/* `service/type/name = value` */
+	strv_split(&lines, buf_str(&output), '\n');
+	for (size_t k = 0; k < lines.n; k++) {
+		const char *equals = strstr(lines.items[k], " = ");
+		const char *name = strrchr(lines.items[k], '/');
+
+		while (equals && name && name > equals)
+			name = memrchr(lines.items[k], '/', (size_t)(name - lines.items[k]));
+		for (size_t i = 0; equals && name && equals[3] && i < n; i++)
+			if (str_starts(name + 1, names[i]))
+				strv_add(&values[i], equals + 3);
+	}
+	return 0;
+}
+
+/* Whether the table, as `hash:/etc/postfix/virtual`, has the key: 1, 0 or -1. */
+static int look_up(const char *config_dir, const char *table, const char *key, struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
 	_cleanup_buf_ struct buf output = BUF_INIT;
@@ -153,24 +216,22 @@ static bool is_table(const char *text)
 }
 
 /* Takes text over. */
-static void add_item(struct postconf_domains *domains, size_t list, char *text,
-	bool excepted)
+static void add_item(struct postconf_domains *domains, size_t list, char *text, bool excepted)
 {
 	struct item *item;
 
-	domains->items = mem_append(
-		domains->items, domains->n, sizeof(*domains->items));
+	domains->items = mem_append(domains->items, domains->n, sizeof(*domains->items));
 	item = &domains->items[domains->n++];
 	*item = (struct item){.text = text, .list = list, .excepted = excepted};
 	if (!is_table(text))
 		addr_domain_normalize(text, &item->name, NULL);
 }
 
-static int add_items(struct postconf_domains *domains, size_t list,
-	const char *text, bool all_excepted, int depth);
+static int add_items(struct postconf_domains *domains, size_t list, const char *text,
+	bool all_excepted, int depth);
 
-static int add_file(struct postconf_domains *domains, size_t list,
-	const char *path, bool excepted, int depth)
+static int add_file(
+	struct postconf_domains *domains, size_t list, const char *path, bool excepted, int depth)
 {
 	_cleanup_free_ char *line = NULL;
 	FILE *file = fopen(path, "re");
@@ -178,21 +239,20 @@ static int add_file(struct postconf_domains *domains, size_t list,
 	int result = 0;
 
 	if (file == NULL)
-		return err_set(&domains->why, ERR_CONFIG, "cannot read %s: %s",
-			path, strerror(errno));
+		return err_set(
+			&domains->why, ERR_CONFIG, "cannot read %s: %s", path, strerror(errno));
 	if (depth == FILES_MAX)
-		result = err_set(&domains->why, ERR_CONFIG,
-			"%s: too many files that name others", path);
+		result = err_set(
+			&domains->why, ERR_CONFIG, "%s: too many files that name others", path);
 	while (result == 0 && getline(&line, &size, file) >= 0)
 		if (line[0] != '#')
-			result = add_items(
-				domains, list, line, excepted, depth + 1);
+			result = add_items(domains, list, line, excepted, depth + 1);
 	fclose(file);
 	return result;
 }
 
-static int add_items(struct postconf_domains *domains, size_t list,
-	const char *text, bool all_excepted, int depth)
+static int add_items(struct postconf_domains *domains, size_t list, const char *text,
+	bool all_excepted, int depth)
 {
 	bool excepted = false;
 	char *item;
@@ -200,8 +260,7 @@ static int add_items(struct postconf_domains *domains, size_t list,
 	for (; (item = next_item(&text, &excepted)); excepted = false) {
 		excepted |= all_excepted;
 		if (item[0] == '/') {
-			int result = add_file(
-				domains, list, item, excepted, depth);
+			int result = add_file(domains, list, item, excepted, depth);
 
 			free(item);
 			if (result < 0)
@@ -213,8 +272,8 @@ static int add_items(struct postconf_domains *domains, size_t list,
 	return 0;
 }
 
-int postconf_domains_read(const char *config_dir,
-	struct postconf_domains **domains_r, struct err *err)
+int postconf_domains_read(
+	const char *config_dir, struct postconf_domains **domains_r, struct err *err)
 {
 	char *values[ARRAY_SIZE(lists)];
 	struct postconf_domains *domains;
@@ -224,8 +283,7 @@ int postconf_domains_read(const char *config_dir,
 	domains = mem_new(struct postconf_domains);
 	domains->config_dir = mem_strdup(config_dir);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		if (domains->why.code == ERR_NONE &&
-			add_items(domains, i, values[i], false, 0) < 0)
+		if (domains->why.code == ERR_NONE && add_items(domains, i, values[i], false, 0) < 0)
 			err_prefix(&domains->why, "%s", lists[i]);
 		free(values[i]);
 	}
@@ -233,8 +291,8 @@ int postconf_domains_read(const char *config_dir,
 	return 0;
 }
 
-int postconf_domains_find(const struct postconf_domains *domains,
-	const char *name, const char **parameter_r, struct err *err)
+int postconf_domains_find(const struct postconf_domains *domains, const char *name,
+	const char **parameter_r, struct err *err)
 {
 	size_t excepted = SIZE_MAX; /* from this list */
 
@@ -245,8 +303,7 @@ int postconf_domains_find(const struct postconf_domains *domains,
 		if (item->list == excepted)
 			continue;
 		if (is_table(item->text))
-			fits = look_up(
-				domains->config_dir, item->text, name, err);
+			fits = look_up(domains->config_dir, item->text, name, err);
 		else
 			fits = item->name && str_eq(item->name, name);
 		if (fits < 0)
@@ -261,8 +318,8 @@ int postconf_domains_find(const struct postconf_domains *domains,
 	return domains->why.code == ERR_NONE ? 0 : err_copy(err, &domains->why);
 }
 
-int postconf_has_domain(const char *config_dir, const char *name,
-	const char **parameter_r, struct err *err)
+int postconf_has_domain(
+	const char *config_dir, const char *name, const char **parameter_r, struct err *err)
 {
 	_cleanup_(postconf_domains) struct postconf_domains *own = NULL;
 	struct err why = ERR_INIT;
@@ -272,8 +329,7 @@ int postconf_has_domain(const char *config_dir, const char *name,
 	return why.code == ERR_CONFIG ? 0 : err_copy(err, &why);
 }
 
-int postconf_domains_names(
-	const struct postconf_domains *domains, char **names_r, struct err *err)
+int postconf_domains_names(const struct postconf_domains *domains, char **names_r, struct err *err)
 {
 	_cleanup_strv_ struct strv excepted = STRV_INIT; /* from this list */
 	_cleanup_buf_ struct buf names = BUF_INIT;
@@ -286,8 +342,7 @@ int postconf_domains_names(
 			strv_free(&excepted);
 		list = item->list;
 		if (item->text[0] == '.' || strpbrk(item->text, ":/{}"))
-			return err_set(err, ERR_CONFIG,
-				"%s has %s, in which httpd does not look",
+			return err_set(err, ERR_CONFIG, "%s has %s, in which httpd does not look",
 				lists[item->list], item->text);
 		if (item->name == NULL || strv_has(&excepted, item->name))
 			continue;
@@ -311,8 +366,7 @@ bool postconf_names_have(const char *names, const char *name)
 		_cleanup_free_ char *domain = NULL;
 
 		has = str_eq_nocase(item, name) ||
-		      (addr_domain_normalize(item, &domain, NULL) == 0 &&
-			      str_eq(domain, name));
+		      (addr_domain_normalize(item, &domain, NULL) == 0 && str_eq(domain, name));
 		free(item);
 	}
 	return has;

@@ -12,7 +12,10 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +27,11 @@
 
 enum {
 	TIMEOUT_MS = 10 * 60 * 1000, /* of a program: a queue can be long */
+	END_MS = 10 * 1000,          /* of a sendmail(1) that was left */
 	DAY_S = 24 * 3600,
+	REPLY_PIECE = 1024,
+	REPLY_MAX = 64 * 1024,
+	CONTENT_PIECE = 16 * 1024,
 };
 
 struct postfix_queue {
@@ -38,19 +45,16 @@ int postfix_queue_check_rights(struct err *err)
 	if (geteuid() == 0)
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		"only root may read or change mail in Postfix's queue: run "
-		"this with sudo");
+		"only root may read or change mail in Postfix's queue: run this with sudo");
 }
 
-int postfix_queue_open(const struct conf *conf, struct postfix_queue **queue_r,
-	struct err *err)
+int postfix_queue_open(const struct conf *conf, struct postfix_queue **queue_r, struct err *err)
 {
 	static const char *const parameter = "command_directory";
 	struct postfix_queue *queue;
 	char *commands;
 
-	if (postconf_read(conf->submission.postfix_config, &parameter, 1,
-		    &commands, err) < 0)
+	if (postconf_read(conf->submission.postfix_config, &parameter, 1, &commands, err) < 0)
 		return -1;
 	queue = mem_new(struct postfix_queue);
 	queue->commands = commands;
@@ -80,9 +84,7 @@ void queue_item_clear(struct queue_item *item)
 
 bool queue_item_came_by(const struct queue_item *item, int64_t came_us)
 {
-	enum {
-		SLACK_S = 60
-	}; /* the milter sees a message when it is complete */
+	enum { SLACK_S = 60 }; /* the milter sees a message when it is complete */
 
 	return item->arrival_s <= came_us / 1000000 + SLACK_S;
 }
@@ -91,8 +93,8 @@ bool queue_item_came_by(const struct queue_item *item, int64_t came_us)
  * `5`. -1 for anything else, and for what Postfix's int does not hold. */
 static int64_t read_time(const char *value, int64_t own_s)
 {
-	const struct unit units[] = {{"", own_s}, {"s", 1}, {"m", 60},
-		{"h", 3600}, {"d", DAY_S}, {"w", 7 * DAY_S}, {0}};
+	const struct unit units[] = {
+		{"", own_s}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", DAY_S}, {"w", 7 * DAY_S}, {0}};
 	int64_t seconds;
 
 	if (str_amount(value, units, &seconds) < 0 || seconds > INT32_MAX)
@@ -100,36 +102,31 @@ static int64_t read_time(const char *value, int64_t own_s)
 	return seconds;
 }
 
-int postfix_queue_times(
-	const struct conf *conf, struct queue_times *times_r, struct err *err)
+int postfix_queue_times(const struct conf *conf, struct queue_times *times_r, struct err *err)
 {
-	static const char *const names[] = {"minimal_backoff_time",
-		"maximal_backoff_time", "maximal_queue_lifetime",
-		"bounce_queue_lifetime"};
+	static const char *const names[] = {"minimal_backoff_time", "maximal_backoff_time",
+		"maximal_queue_lifetime", "bounce_queue_lifetime"};
 	static const int64_t units_s[] = {1, 1, DAY_S, DAY_S};
 	char *values[ARRAY_SIZE(names)];
 	int64_t seconds[ARRAY_SIZE(names)];
 	int result = 0;
 
-	if (postconf_read(conf->submission.postfix_config, names,
-		    ARRAY_SIZE(names), values, err) < 0)
+	if (postconf_read(conf->submission.postfix_config, names, ARRAY_SIZE(names), values, err) <
+		0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		seconds[i] = read_time(values[i], units_s[i]);
 		if (seconds[i] < 0)
-			result = err_set(err, ERR_CONFIG,
-				"Postfix's %s is no time: \"%s\"", names[i],
-				values[i]);
+			result = err_set(err, ERR_CONFIG, "Postfix's %s is no time: \"%s\"",
+				names[i], values[i]);
 		free(values[i]);
 	}
 	if (result == 0)
-		*times_r = (struct queue_times){
-			seconds[0], seconds[1], seconds[2], seconds[3]};
+		*times_r = (struct queue_times){seconds[0], seconds[1], seconds[2], seconds[3]};
 	return result;
 }
 
-int64_t queue_next_attempt(
-	const struct queue_times *times, int64_t arrival_s, int64_t last_s)
+int64_t queue_next_attempt(const struct queue_times *times, int64_t arrival_s, int64_t last_s)
 {
 	int64_t wait_s = last_s - arrival_s;
 
@@ -141,8 +138,7 @@ int64_t queue_next_attempt(
 }
 
 /* The beginning of a command line: the program, for our configuration. */
-static void start_argv(
-	const struct postfix_queue *queue, const char *name, struct strv *argv)
+static void start_argv(const struct postfix_queue *queue, const char *name, struct strv *argv)
 {
 	strv_take(argv, mem_printf("%s/%s", queue->commands, name));
 	if (str_empty(queue->config))
@@ -165,18 +161,17 @@ static int fail(const char *program, int status, int errors, struct err *err)
 	_cleanup_free_ char *line = program_last_line(errors);
 
 	if (WIFSIGNALED(status))
-		return err_set(err, ERR_TEMPORARY, "%s was killed by signal %d",
-			program, WTERMSIG(status));
+		return err_set(err, ERR_TEMPORARY, "%s was killed by signal %d", program,
+			WTERMSIG(status));
 	if (strstr(line, "No such file or directory"))
 		return err_set(err, ERR_NOT_FOUND, "%s", line);
-	return err_set(err, ERR_TEMPORARY, "%s ended with status %d: %s",
-		program, WEXITSTATUS(status), line);
+	return err_set(err, ERR_TEMPORARY, "%s ended with status %d: %s", program,
+		WEXITSTATUS(status), line);
 }
 
 /* Runs it to its end with these files; what it complains about goes to errors,
  * if that is not NULL. */
-static int run(const struct strv *argv, int input, int output,
-	struct buf *errors, struct err *err)
+static int run(const struct strv *argv, int input, int output, struct buf *errors, struct err *err)
 {
 	int complaints = program_complaints(err);
 	int status, result = -1;
@@ -184,10 +179,8 @@ static int run(const struct strv *argv, int input, int output,
 
 	if (complaints < 0)
 		return -1;
-	if (program_start(argv->items, (int[]){input, output, complaints}, &pid,
-		    err) == 0)
-		result = program_end(
-			pid, argv->items[0], TIMEOUT_MS, &status, err);
+	if (program_start(argv->items, (int[]){input, output, complaints}, &pid, err) == 0)
+		result = program_end(pid, argv->items[0], TIMEOUT_MS, &status, err);
 	if (result == 0 && status != 0)
 		result = fail(argv->items[0], status, complaints, err);
 	if (result == 0 && errors)
@@ -225,15 +218,12 @@ static int read_item(char *line, struct queue_item *item, struct err *err)
 		str_utf8_mend(line);
 	object = json_loads(line, 0, &why);
 	if (object == NULL)
-		return err_set(err, ERR_CONFIG,
-			"postqueue -j printed no JSON: %s", why.text);
+		return err_set(err, ERR_CONFIG, "postqueue -j printed no JSON: %s", why.text);
 	*item = (struct queue_item){
 		.queue = text_of(object, "queue_name"),
 		.id = text_of(object, "queue_id"),
-		.arrival_s = json_integer_value(
-			json_object_get(object, "arrival_time")),
-		.size = json_integer_value(
-			json_object_get(object, "message_size")),
+		.arrival_s = json_integer_value(json_object_get(object, "arrival_time")),
+		.size = json_integer_value(json_object_get(object, "message_size")),
 		.sender = sender_of(object),
 		.mended = mended,
 	};
@@ -245,8 +235,7 @@ static int read_item(char *line, struct queue_item *item, struct err *err)
 	return 0;
 }
 
-static int walk(FILE *lines,
-	int (*on_item)(void *arg, struct queue_item *item, struct err *err),
+static int walk(FILE *lines, int (*on_item)(void *arg, struct queue_item *item, struct err *err),
 	void *arg, struct err *err)
 {
 	_cleanup_free_ char *line = NULL;
@@ -265,8 +254,8 @@ static int walk(FILE *lines,
 }
 
 int postfix_queue_each(const struct postfix_queue *queue,
-	int (*on_item)(void *arg, struct queue_item *item, struct err *err),
-	void *arg, struct err *err)
+	int (*on_item)(void *arg, struct queue_item *item, struct err *err), void *arg,
+	struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
 	int fds[2], errors, status, result = -1;
@@ -282,8 +271,7 @@ int postfix_queue_each(const struct postfix_queue *queue,
 		close(errors);
 		return err_set(err, ERR_TEMPORARY, "pipe: %s", strerror(errno));
 	}
-	if (program_start(argv.items, (int[]){-1, fds[1], errors}, &pid, err) <
-		0) {
+	if (program_start(argv.items, (int[]){-1, fds[1], errors}, &pid, err) < 0) {
 		close(fds[0]);
 		close(fds[1]);
 		close(errors);
@@ -293,8 +281,7 @@ int postfix_queue_each(const struct postfix_queue *queue,
 	lines = fdopen(fds[0], "r");
 	result = walk(lines, on_item, arg, err);
 	fclose(lines); /* ends it when it was not read to its end */
-	if (program_end(pid, argv.items[0], TIMEOUT_MS, &status,
-		    result == 0 ? err : NULL) < 0)
+	if (program_end(pid, argv.items[0], TIMEOUT_MS, &status, result == 0 ? err : NULL) < 0)
 		result = -1;
 	else if (result == 0 && status != 0)
 		result = fail(argv.items[0], status, errors, err);
@@ -302,8 +289,8 @@ int postfix_queue_each(const struct postfix_queue *queue,
 	return result < 0 ? -1 : 0;
 }
 
-int postfix_queue_read(const struct postfix_queue *queue, const char *id,
-	bool whole, int *file_r, struct err *err)
+int postfix_queue_read(
+	const struct postfix_queue *queue, const char *id, bool whole, int *file_r, struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
 	int file = program_file("message", err);
@@ -351,9 +338,8 @@ static void wake_queue_manager(const struct postfix_queue *queue)
 	run(&argv, -1, -1, NULL, NULL);
 }
 
-int postfix_queue_change(const struct postfix_queue *queue,
-	enum queue_change change, const struct strv *ids, struct strv *done_r,
-	struct err *err)
+int postfix_queue_change(const struct postfix_queue *queue, enum queue_change change,
+	const struct strv *ids, struct strv *done_r, struct err *err)
 {
 	static const struct {
 		const char *option;
@@ -388,35 +374,134 @@ int postfix_queue_change(const struct postfix_queue *queue,
 	return 0;
 }
 
-int postfix_queue_submit(const struct postfix_queue *queue, const char *sender,
-	const char *recipient, int file, pid_t *pid_r, struct err *err)
+/*
+ * Submission goes by sendmail(1) -bs, an smtpd of its own that is spoken with
+ * over a socket: every user may read the arguments of a process, and the
+ * recipient is a ticket. One command at a time, for after a refusal the message
+ * must not be read as commands.
+ */
+
+/* Reads a reply to its last line (RFC 5321 4.2). */
+static int expect(int smtp, int code, const char *about, struct err *err)
 {
+	_cleanup_buf_ struct buf reply = BUF_INIT;
+	_cleanup_free_ char *text = NULL;
+	const char *line = "";
+
+	for (;;) {
+		ssize_t n = recv(smtp, buf_reserve(&reply, REPLY_PIECE), REPLY_PIECE, 0);
+		const char *end;
+
+		if (n <= 0 || reply.len > REPLY_MAX)
+			return err_set(err, ERR_TEMPORARY,
+				"sendmail gives no answer to %s; see the mail log", about);
+		buf_wrote(&reply, (size_t)n);
+		if (reply.data[reply.len - 1] != '\n')
+			continue;
+		end = memrchr(reply.data, '\n', reply.len - 1);
+		line = end ? end + 1 : buf_str(&reply);
+		if (strlen(line) < 4 || line[3] != '-')
+			break;
+	}
+	text = str_trim(line, strlen(line));
+	str_utf8_mend(text);
+	if (atoi(line) == code)
+		return 0;
+	return err_set(err, ERR_TEMPORARY, "sendmail refuses %s: %s", about, text);
+}
+
+/* Sends what is in out, which is empty then. */
+static int say(int smtp, struct buf *out, int code, const char *about, struct err *err)
+{
+	for (size_t sent = 0; sent < out->len;) {
+		ssize_t n = send(smtp, out->data + sent, out->len - sent, MSG_NOSIGNAL);
+
+		if (n < 0)
+			return err_set(err, ERR_TEMPORARY, "sendmail does not take %s: %s", about,
+				strerror(errno));
+		sent += (size_t)n;
+	}
+	buf_clear(out);
+	return expect(smtp, code, about, err);
+}
+
+/* Lines end in CRLF, and a dot that begins one is doubled (RFC 5321 4.5.2). */
+static int add_content(int file, struct buf *out, struct err *err)
+{
+	char piece[CONTENT_PIECE];
+	bool in_line = false;
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(file, piece, sizeof(piece), at)) > 0) {
+		for (ssize_t i = 0; i < n; i++) {
+			if (piece[i] == '.' && !in_line)
+				buf_add_str(out, ".");
+			if (piece[i] == '\n')
+				buf_add_str(out, "\r");
+			buf_add(out, piece + i, 1);
+			in_line = piece[i] != '\n';
+		}
+		at += n;
+	}
+	if (n < 0)
+		return err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
+	buf_add_str(out, in_line ? "\r\n.\r\n" : ".\r\n");
+	return 0;
+}
+
+/* The recipient comes twice: of one alone, smtpd would write the address into
+ * Received. */
+static int speak(int smtp, const char *sender, const char *recipient, int file, struct err *err)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	if (expect(smtp, 220, "the connection", err) < 0)
+		return -1;
+	buf_add_str(&out, "EHLO localhost\r\n");
+	if (say(smtp, &out, 250, "EHLO", err) < 0)
+		return -1;
+	buf_printf(&out, "MAIL FROM:<%s>%s\r\n", sender, str_is_ascii(sender) ? "" : " SMTPUTF8");
+	if (say(smtp, &out, 250, "the sender", err) < 0)
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		buf_printf(&out, "RCPT TO:<%s>\r\n", recipient);
+		if (say(smtp, &out, 250, "the recipient", err) < 0)
+			return -1;
+	}
+	buf_add_str(&out, "DATA\r\n");
+	if (say(smtp, &out, 354, "the message", err) < 0 || add_content(file, &out, err) < 0 ||
+		say(smtp, &out, 250, "the message", err) < 0)
+		return -1;
+	return 0;
+}
+
+int postfix_queue_submit(const struct postfix_queue *queue, const char *sender,
+	const char *recipient, int file, struct err *err)
+{
+	static const struct timeval patience = {.tv_sec = TIMEOUT_MS / 1000};
 	_cleanup_strv_ struct strv argv = STRV_INIT;
+	int fds[2], status, result;
+	pid_t pid;
 
 	strv_add(&argv, queue->sendmail);
 	if (!str_empty(queue->config)) {
 		strv_add(&argv, "-C");
 		strv_add(&argv, queue->config);
 	}
-	strv_add(&argv, "-i");
-	strv_add(&argv, "-f");
-	strv_add(&argv, sender);
-	strv_add(&argv, "--");
-	strv_add(&argv, recipient);
-	if (lseek(file, 0, SEEK_SET) < 0)
+	strv_add(&argv, "-bs");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
 		return err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
-	return program_start(argv.items, (int[]){file, -1, -1}, pid_r, err);
-}
-
-int postfix_queue_submitted(pid_t pid, struct err *err)
-{
-	int status;
-
-	if (program_end(pid, "sendmail", TIMEOUT_MS, &status, err) < 0)
-		return -1;
-	if (status == 0)
-		return 0;
-	return err_set(err, ERR_TEMPORARY, "sendmail %s %d; see the mail log",
-		WIFSIGNALED(status) ? "was killed by signal" : "ended with status",
-		WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fds[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	result = program_start(argv.items, (int[]){fds[1], fds[1], -1}, &pid, err);
+	close(fds[1]);
+	if (result == 0) {
+		result = speak(fds[0], sender, recipient, file, err);
+		shutdown(fds[0], SHUT_RDWR);
+		/* How it ends no longer matters. */
+		program_end(pid, argv.items[0], END_MS, &status, NULL);
+	}
+	close(fds[0]);
+	return result;
 }

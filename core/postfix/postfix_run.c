@@ -20,12 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/base/socket.h"
 
 struct postfix_run {
 	char boot[40]; /* "": not known */
@@ -67,32 +66,10 @@ void postfix_run_watch(struct postfix_run *run, const char *queue_directory)
 	pthread_mutex_unlock(&run->mutex);
 }
 
-/* A socket for datagrams is refused for its type, after everything for which a
- * connection could be refused. */
-int postfix_socket_look(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t len = strlen(path);
-	int fd, number;
-
-	if (len == 0 || len >= sizeof(address.sun_path))
-		return ENAMETOOLONG;
-	memcpy(address.sun_path, path, len + 1);
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return errno;
-	number = connect(fd, (const struct sockaddr *)&address,
-			 sizeof(address)) < 0
-			 ? errno
-			 : EPROTOTYPE;
-	close(fd);
-	return number == EPROTOTYPE ? 0 : number;
-}
-
 /* With the mutex held. */
 static bool is_over(const struct postfix_run *run)
 {
-	int number = run->cleanup ? postfix_socket_look(run->cleanup) : 0;
+	int number = run->cleanup ? socket_look(run->cleanup) : 0;
 
 	return number == ECONNREFUSED || number == ENOENT;
 }
@@ -107,8 +84,7 @@ bool postfix_run_is_over(struct postfix_run *run)
 	return over;
 }
 
-void postfix_run_name(
-	struct postfix_run *run, char name_r[static POSTFIX_RUN_SIZE])
+void postfix_run_name(struct postfix_run *run, char name_r[static POSTFIX_RUN_SIZE])
 {
 	struct stat status;
 

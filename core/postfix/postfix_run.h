@@ -25,14 +25,9 @@ void postfix_run_watch(struct postfix_run *run, const char *queue_directory);
 /* The name of the present run: when the system was booted and when Postfix was
  * started. "", which equals no run, when Postfix is stopped, or its queue
  * cannot be seen. */
-void postfix_run_name(
-	struct postfix_run *run, char name_r[static POSTFIX_RUN_SIZE]);
+void postfix_run_name(struct postfix_run *run, char name_r[static POSTFIX_RUN_SIZE]);
 
 /* Whether Postfix is surely stopped; not so where that cannot be seen. */
 bool postfix_run_is_over(struct postfix_run *run);
-
-/* Whether a process listens on the Unix-domain socket: 0, or the error of
- * connecting. Nothing is connected, so that the process does not notice. */
-int postfix_socket_look(const char *path);
 
 #endif

@@ -32,8 +32,7 @@ enum {
 
 /* A mailbox whose name would not be read back has none. -1 when it is
  * malformed. */
-static int read_mailbox(
-	const char *spec, const char *raw_name, struct addr *addr_r)
+static int read_mailbox(const char *spec, const char *raw_name, struct addr *addr_r)
 {
 	_cleanup_addr_ struct addr again = {0};
 	_cleanup_free_ char *name = NULL, *text = NULL;
@@ -61,8 +60,7 @@ static void on_mailbox(void *user, const char *spec, const char *name)
 }
 
 /* Appends each mailbox of a field like To, also those in groups. */
-static void read_mailboxes(
-	const struct mime_scan_field *field, struct addr_list *list)
+static void read_mailboxes(const struct mime_scan_field *field, struct addr_list *list)
 {
 	_cleanup_free_ char *value = NULL;
 
@@ -130,11 +128,9 @@ static bool has_param(const char *header, const char *name)
 
 static bool is_attachment(const struct entity *entity)
 {
-	return (entity->disposition &&
-		       param_read_is(entity->disposition, "attachment")) ||
+	return (entity->disposition && param_read_is(entity->disposition, "attachment")) ||
 	       has_param(entity->disposition, "filename") ||
-	       has_param(entity->disposition, "filename*") ||
-	       has_param(entity->type, "name") ||
+	       has_param(entity->disposition, "filename*") || has_param(entity->type, "name") ||
 	       has_param(entity->type, "name*");
 }
 
@@ -144,8 +140,7 @@ static char **place_of(const struct entity *entity, struct mime_summary *summary
 	char **place = NULL;
 
 	if (entity->type == NULL || param_read_is(entity->type, "text/plain") ||
-		param_read_is(entity->type, "text") ||
-		param_read_is(entity->type, ""))
+		param_read_is(entity->type, "text") || param_read_is(entity->type, ""))
 		place = &summary->text;
 	else if (param_read_is(entity->type, "text/html"))
 		place = &summary->html;
@@ -157,8 +152,7 @@ static char *charset_of(const struct entity *entity)
 {
 	char *charset = NULL;
 
-	if (entity->type == NULL ||
-		param_read(entity->type, "charset", &charset) <= 0)
+	if (entity->type == NULL || param_read(entity->type, "charset", &charset) <= 0)
 		return NULL;
 	charset[strcspn(charset, " \t(")] = '\0'; /* a comment */
 	return charset;
@@ -190,8 +184,7 @@ static void visit_parts(struct walk *walk, const struct entity *entity, int dept
 	enum mime_scan_result result;
 	struct span text;
 
-	if (depth == DEPTH_MAX ||
-		param_read(entity->type, "boundary", &boundary) <= 0 ||
+	if (depth == DEPTH_MAX || param_read(entity->type, "boundary", &boundary) <= 0 ||
 		mime_scan_parts_begin(&parts, entity->content, boundary) < 0)
 		return;
 	do {
@@ -221,15 +214,13 @@ static void visit_part(struct walk *walk, struct span text, int depth)
 		*place = read_text(&entity);
 }
 
-static void on_from(
-	const struct mime_scan_field *field, struct mime_summary *summary)
+static void on_from(const struct mime_scan_field *field, struct mime_summary *summary)
 {
 	if (summary->from_fields.n < MIME_READ_FROM_MAX)
 		strv_take(&summary->from_fields, mime_scan_value(field));
 }
 
-static void on_subject(
-	const struct mime_scan_field *field, struct mime_summary *summary)
+static void on_subject(const struct mime_scan_field *field, struct mime_summary *summary)
 {
 	struct mime_scan_field bounded = *field;
 	_cleanup_free_ char *value = NULL;
@@ -252,8 +243,8 @@ static bool is_message_id(const char *value)
 	size_t len = strlen(value);
 	const char *at = strchr(value, '@');
 
-	if (len > MESSAGE_ID_MAX || value[0] != '<' || value[len - 1] != '>' ||
-		at == NULL || at == value + 1 || at == value + len - 2)
+	if (len > MESSAGE_ID_MAX || value[0] != '<' || value[len - 1] != '>' || at == NULL ||
+		at == value + 1 || at == value + len - 2)
 		return false;
 	for (size_t i = 1; i < len - 1; i++)
 		if (value[i] <= ' ' || value[i] > '~' || strchr("<>", value[i]) ||
@@ -262,8 +253,7 @@ static bool is_message_id(const char *value)
 	return true;
 }
 
-static void on_message_id(
-	const struct mime_scan_field *field, struct mime_summary *summary)
+static void on_message_id(const struct mime_scan_field *field, struct mime_summary *summary)
 {
 	char *value = mime_scan_value(field);
 
@@ -273,8 +263,7 @@ static void on_message_id(
 		free(value);
 }
 
-static void on_date(
-	const struct mime_scan_field *field, struct mime_summary *summary)
+static void on_date(const struct mime_scan_field *field, struct mime_summary *summary)
 {
 	_cleanup_free_ char *value = mime_scan_value(field);
 
@@ -284,8 +273,7 @@ static void on_date(
 /* What is done with a field: on_field(), or its mailboxes go to a list. */
 static const struct {
 	const char *name;
-	void (*on_field)(const struct mime_scan_field *field,
-		struct mime_summary *summary);
+	void (*on_field)(const struct mime_scan_field *field, struct mime_summary *summary);
 	size_t list; /* of struct mime_summary */
 } readers[] = {
 	{"From", on_from, 0},
@@ -308,8 +296,7 @@ static void read_header(struct span message, struct mime_summary *summary)
 			else if (readers[i].on_field)
 				readers[i].on_field(&field, summary);
 			else
-				read_mailboxes(&field, (void *)((char *)summary +
-								readers[i].list));
+				read_mailboxes(&field, (void *)((char *)summary + readers[i].list));
 }
 
 static void set_default(char **text)

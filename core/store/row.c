@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/str.h"
 
@@ -30,8 +31,7 @@ static int find_field(const struct row_type *type, const char *column)
 	return -1;
 }
 
-static const struct plan *plan_of(
-	struct db_stmt *stmt, const struct row_type *type)
+static const struct plan *plan_of(struct db_stmt *stmt, const struct row_type *type)
 {
 	struct plan *plan = db_stmt_note(stmt);
 	int columns;
@@ -39,15 +39,13 @@ static const struct plan *plan_of(
 	if (plan && plan->type == type)
 		return plan;
 	columns = db_columns(stmt);
-	plan = mem_alloc(1, sizeof(*plan) + ((size_t)columns + type->n) *
-						    sizeof(plan->map[0]));
+	plan = mem_alloc(1, sizeof(*plan) + ((size_t)columns + type->n) * sizeof(plan->map[0]));
 	plan->type = type;
 	plan->columns = columns;
 	for (int i = 0; i < columns; i++)
 		plan->map[i] = find_field(type, db_column_name(stmt, i));
 	for (size_t i = 0; i < type->n; i++)
-		plan->map[(size_t)columns + i] = db_param_index(
-			stmt, type->fields[i].param);
+		plan->map[(size_t)columns + i] = db_param_index(stmt, type->fields[i].param);
 	db_stmt_set_note(stmt, plan);
 	return plan;
 }
@@ -61,20 +59,20 @@ size_t row_word(const struct row_words *words, const char *text)
 	return i;
 }
 
-static int read_word(struct db_stmt *stmt, int column,
-	const struct row_words *words, size_t *value_r, struct err *err)
+static int read_word(struct db_stmt *stmt, int column, const struct row_words *words,
+	size_t *value_r, struct err *err)
 {
 	const char *text = db_text(stmt, column);
 
 	*value_r = row_word(words, text);
 	if (*value_r < words->n || words->lenient)
 		return 0;
-	return err_set(err, ERR_CONFIG,
-		"the database has a row with the word \"%s\"", text ? text : "");
+	return err_set(
+		err, ERR_CONFIG, "the database has a row with the word \"%s\"", text ? text : "");
 }
 
-static int read_field(struct db_stmt *stmt, int column,
-	const struct row_field *field, void *item, struct err *err)
+static int read_field(struct db_stmt *stmt, int column, const struct row_field *field, void *item,
+	struct err *err)
 {
 	void *member = (char *)item + field->offset;
 	const void *data;
@@ -114,25 +112,22 @@ static int read_field(struct db_stmt *stmt, int column,
 	case ROW_HASH:
 		data = db_blob(stmt, column, &len);
 		if (len != field->size)
-			return err_set(err,
-				ERR_CONFIG, "the database has a row with a hash of %zu bytes",
-				len);
+			return err_set(err, ERR_CONFIG,
+				"the database has a row with a hash of %zu bytes", len);
 		memcpy(member, data, len);
 		return 0;
 	}
 	return 0;
 }
 
-int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r,
-	struct err *err)
+int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r, struct err *err)
 {
 	const struct plan *plan = plan_of(stmt, type);
 
 	memset(item_r, 0, type->size);
 	for (int i = 0; i < plan->columns; i++)
 		if (plan->map[i] >= 0 &&
-			read_field(stmt, i, &type->fields[plan->map[i]], item_r,
-				err) < 0) {
+			read_field(stmt, i, &type->fields[plan->map[i]], item_r, err) < 0) {
 			row_clear(type, item_r);
 			db_reset(stmt);
 			return -1;
@@ -141,8 +136,8 @@ int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r,
 }
 
 /* The same with the rest. */
-static int read_item(struct db *db, struct db_stmt *stmt,
-	const struct row_type *type, void *item_r, struct err *err)
+static int read_item(struct db *db, struct db_stmt *stmt, const struct row_type *type, void *item_r,
+	struct err *err)
 {
 	if (row_read(stmt, type, item_r, err) < 0)
 		return -1;
@@ -185,8 +180,8 @@ int row_get(struct db *db, const char *sql, const struct db_param *params,
 	return 1;
 }
 
-int row_number(struct db *db, const char *sql, const struct db_param *params,
-	int64_t *number_r, struct err *err)
+int row_number(struct db *db, const char *sql, const struct db_param *params, int64_t *number_r,
+	struct err *err)
 {
 	struct db_stmt *stmt;
 	int result;
@@ -203,8 +198,8 @@ int row_number(struct db *db, const char *sql, const struct db_param *params,
 
 /* The value of a field; lines keeps what must live until the statement has
  * run. */
-static int field_value(const struct row_field *field, const void *item,
-	struct strv *lines, struct db_param *value_r, struct err *err)
+static int field_value(const struct row_field *field, const void *item, struct strv *lines,
+	struct db_param *value_r, struct err *err)
 {
 	const void *member = (const char *)item + field->offset;
 	const struct strv *list = member;
@@ -219,11 +214,10 @@ static int field_value(const struct row_field *field, const void *item,
 		break;
 	case ROW_LINES:
 		for (size_t i = 0; i < list->n; i++)
-			if (list->items[i][0] == '\0' ||
-				strchr(list->items[i], '\n'))
+			if (list->items[i][0] == '\0' || strchr(list->items[i], '\n'))
 				return err_set(err, ERR_INVALID,
-					"%s[%zu] is empty or has a line break",
-					field->param + 1, i);
+					"%s[%zu] is empty or has a line break", field->param + 1,
+					i);
 		value_r->text = strv_join(list, "\n");
 		strv_take(lines, (char *)value_r->text);
 		break;
@@ -256,8 +250,8 @@ static int field_value(const struct row_field *field, const void *item,
 }
 
 static int start(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, const void *item, struct strv *lines,
-	struct db_stmt **stmt_r, struct err *err)
+	const struct row_type *type, const void *item, struct strv *lines, struct db_stmt **stmt_r,
+	struct err *err)
 {
 	const struct plan *plan;
 	const int *indexes;
@@ -286,15 +280,13 @@ int row_write(struct db *db, const char *sql, const struct db_param *params,
 	_cleanup_strv_ struct strv lines = STRV_INIT;
 	struct db_stmt *stmt;
 
-	if (start(db, sql, params, type, item, &lines, &stmt, err) < 0 ||
-		db_run(stmt, err) != 0)
+	if (start(db, sql, params, type, item, &lines, &stmt, err) < 0 || db_run(stmt, err) != 0)
 		return -1;
 	return (int)db_changes(db);
 }
 
-int row_write_returning(struct db *db, const char *sql,
-	const struct db_param *params, const struct row_type *type,
-	const void *item, int64_t *number_r, struct err *err)
+int row_write_returning(struct db *db, const char *sql, const struct db_param *params,
+	const struct row_type *type, const void *item, int64_t *number_r, struct err *err)
 {
 	_cleanup_strv_ struct strv lines = STRV_INIT;
 	struct db_stmt *stmt;
@@ -316,8 +308,7 @@ static void *item_at(const struct rows *rows, size_t size, size_t i)
 }
 
 int row_list(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, size_t limit, struct rows *rows_r,
-	struct err *err)
+	const struct row_type *type, size_t limit, struct rows *rows_r, struct err *err)
 {
 	struct rows rows = {0};
 	struct db_stmt *stmt;
@@ -333,8 +324,7 @@ int row_list(struct db *db, const char *sql, const struct db_param *params,
 			break;
 		}
 		rows.items = mem_append(rows.items, rows.n, type->size);
-		result = read_item(db, stmt, type,
-			item_at(&rows, type->size, rows.n), err);
+		result = read_item(db, stmt, type, item_at(&rows, type->size, rows.n), err);
 		if (result < 0)
 			break;
 		rows.n++;
@@ -392,8 +382,8 @@ static void reverse(const struct rows *rows, size_t size)
 }
 
 /* Copies params, with room for two more: how many they are. */
-static size_t copy_params(const struct db_param *params,
-	struct db_param all[static PAGE_PARAMS_MAX])
+static size_t copy_params(
+	const struct db_param *params, struct db_param all[static PAGE_PARAMS_MAX])
 {
 	size_t n = 0;
 
@@ -405,13 +395,95 @@ static size_t copy_params(const struct db_param *params,
 	return n;
 }
 
+enum { ID_BEGIN = 4 }; /* so many characters are no chance */
+
+/* Whether a text of the item has the word, or its id begins with it. */
+static bool has_word(const struct row_type *type, const void *item, const char *word, size_t len)
+{
+	for (size_t i = 0; i < type->n; i++) {
+		const struct row_field *field = &type->fields[i];
+		const char *text = (const char *)item + field->offset;
+
+		if (field->kind == ROW_ID && len >= ID_BEGIN && str_eq(field->param, "$id") &&
+			strncasecmp(text, word, len) == 0)
+			return true;
+		if (field->kind != ROW_TEXT)
+			continue;
+		text = *(char *const *)text;
+		for (; text && *text; text++)
+			if (strncasecmp(text, word, len) == 0)
+				return true;
+	}
+	return false;
+}
+
+static bool is_searched(const struct row_type *type, const void *item, const char *search)
+{
+	for (const char *word = search; *(word += strspn(word, " "));) {
+		size_t len = strcspn(word, " ");
+
+		if (!has_word(type, item, word, len))
+			return false;
+		word += len;
+	}
+	return true;
+}
+
+static void note_next(const struct row_type *type, const void *item, char next[static ID_SIZE])
+{
+	for (size_t i = 0; i < type->n; i++)
+		if (str_eq(type->fields[i].param, "$id"))
+			memcpy(next, (const char *)item + type->fields[i].offset, ID_SIZE);
+}
+
+/* The rows of a page that a search wants; the statement gives PAGE_LOOK. */
+static int search_page(struct db *db, const char *sql, const struct db_param *params,
+	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
+{
+	_cleanup_free_ char *item = mem_alloc(1, type->size);
+	struct rows rows = {0};
+	struct db_stmt *stmt;
+	int result, looked = 0;
+
+	if (db_start(db, sql, params, &stmt, err) != 0)
+		return -1;
+	while ((result = db_step(stmt, err)) == 1) {
+		if ((result = read_item(db, stmt, type, item, err)) < 0)
+			break;
+		looked++;
+		if (looked == PAGE_LOOK)
+			note_next(type, item, rows.next);
+		if (!is_searched(type, item, page->search)) {
+			row_clear(type, item);
+			continue;
+		}
+		rows.more = rows.n == (size_t)page->limit;
+		if (rows.more) {
+			rows.next[0] = '\0';
+			row_clear(type, item);
+			db_reset(stmt);
+			break;
+		}
+		rows.items = mem_append(rows.items, rows.n, type->size);
+		memcpy(item_at(&rows, type->size, rows.n++), item, type->size);
+	}
+	if (result < 0)
+		row_list_free(type, rows.items, rows.n);
+	else
+		*rows_r = rows;
+	return result;
+}
+
 int row_page(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, const struct page *page,
-	struct rows *rows_r, struct err *err)
+	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
 {
 	struct db_param all[PAGE_PARAMS_MAX];
 	size_t n = copy_params(params, all);
 
+	if (page->search) {
+		all[n] = (struct db_param)DB_INT("$limit", PAGE_LOOK);
+		return search_page(db, sql, all, type, page, rows_r, err);
+	}
 	/* One more than the page has, to see whether there are more. */
 	all[n] = (struct db_param)DB_INT("$limit", page->limit + INT64_C(1));
 	if (row_list(db, sql, all, type, (size_t)page->limit, rows_r, err) < 0)
@@ -421,9 +493,8 @@ int row_page(struct db *db, const char *sql, const struct db_param *params,
 	return 0;
 }
 
-int row_page_created(struct db *db, const struct row_pager *pager,
-	const struct db_param *params, const struct row_type *type,
-	const struct page *page, struct rows *rows_r, struct err *err)
+int row_page_created(struct db *db, const struct row_pager *pager, const struct db_param *params,
+	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
 {
 	const char *cursor = page_cursor(page);
 	struct db_param all[PAGE_PARAMS_MAX];
@@ -436,10 +507,44 @@ int row_page_created(struct db *db, const struct row_pager *pager,
 	if (found != 1)
 		return found;
 	all[n + 1] = (struct db_param)DB_INT("$created", created_us);
-	if (row_page(db, page_backwards(page) ? pager->newer : pager->older,
-		    all, type, page, rows_r, err) < 0)
+	if (row_page(db, page_backwards(page) ? pager->newer : pager->older, all, type, page,
+		    rows_r, err) < 0)
 		return -1;
 	return 1;
+}
+
+int row_page_named(struct db *db, const struct row_named_pager *pager,
+	const struct db_param *params, const struct row_type *type, const struct page *page,
+	struct rows *rows_r, struct err *err)
+{
+	const char *cursor = page_cursor(page);
+	struct db_param all[PAGE_PARAMS_MAX];
+	size_t n = copy_params(params, all);
+	_cleanup_free_ char *name = NULL;
+	struct db_stmt *stmt;
+	int found;
+
+	assert(!page_backwards(page));
+	all[n] = (struct db_param)DB_TEXT("$id", cursor ? cursor : "");
+	if (cursor) {
+		if (db_start(db, pager->place, all, &stmt, err) != 0)
+			return -1;
+		found = db_step(stmt, err);
+		if (found != 1)
+			return found;
+		name = db_copy(stmt, 0);
+		db_reset(stmt);
+	}
+	all[n + 1] = (struct db_param)DB_TEXT("$name", name ? name : "");
+	return row_page(db, pager->behind, all, type, page, rows_r, err) < 0 ? -1 : 1;
+}
+
+void row_page_end(const struct rows *rows, struct page_end *end_r)
+{
+	if (end_r == NULL)
+		return;
+	end_r->more = rows->more;
+	memcpy(end_r->next, rows->next, ID_SIZE);
 }
 
 /* What nobody sees, or what changes the order of what follows. Joiners (U+200C,
@@ -480,18 +585,16 @@ int row_check_name(const char *what, const char *name, struct err *err)
 	size_t len = strlen(name);
 
 	if (len > ROW_NAME_MAX)
-		return err_set(err, ERR_INVALID, "%s is longer than %d bytes",
-			what, ROW_NAME_MAX);
+		return err_set(err, ERR_INVALID, "%s is longer than %d bytes", what, ROW_NAME_MAX);
 	if (!str_utf8_valid(name, len))
 		return err_set(err, ERR_INVALID, "%s is not UTF-8", what);
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
-			return err_set(err, ERR_INVALID,
-				"%s has a control character in it", what);
+			return err_set(err, ERR_INVALID, "%s has a control character in it", what);
 	if (has_hidden(name))
 		return err_set(err, ERR_INVALID,
-			"%s has a character in it that is not seen, or that "
-			"changes the order of others",
+			"%s has a character in it that is not seen, or that changes the order of "
+			"others",
 			what);
 	return 0;
 }

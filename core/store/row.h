@@ -48,15 +48,13 @@ struct row_field {
 	size_t size;
 	const struct row_words *words;
 };
-#define ROW_WORD(type_, member_, kind_, column_, words_)                       \
-	{                                                                      \
-		"$" column_, (kind_), offsetof(struct type_, member_),         \
-			sizeof(((struct type_ *)NULL)->member_), (words_)      \
+#define ROW_WORD(type_, member_, kind_, column_, words_)                                           \
+	{                                                                                          \
+		"$" column_, (kind_), offsetof(struct type_, member_),                             \
+			sizeof(((struct type_ *)NULL)->member_), (words_)                          \
 	}
-#define ROW_FIELD_AS(type_, member_, kind_, column_)                           \
-	ROW_WORD(type_, member_, kind_, column_, NULL)
-#define ROW_FIELD(type_, member_, kind_)                                       \
-	ROW_WORD(type_, member_, kind_, #member_, NULL)
+#define ROW_FIELD_AS(type_, member_, kind_, column_) ROW_WORD(type_, member_, kind_, column_, NULL)
+#define ROW_FIELD(type_, member_, kind_)             ROW_WORD(type_, member_, kind_, #member_, NULL)
 
 struct row_type {
 	size_t size;
@@ -68,10 +66,9 @@ struct row_type {
 	int (*read_rest)(struct db *db, void *item, struct err *err);
 	void (*clear_rest)(void *item);
 };
-#define ROW_TYPE(type_, fields_)                                               \
-	{                                                                      \
-		.size = sizeof(struct type_), .fields = (fields_),             \
-		.n = ARRAY_SIZE(fields_)                                       \
+#define ROW_TYPE(type_, fields_)                                                                   \
+	{                                                                                          \
+		.size = sizeof(struct type_), .fields = (fields_), .n = ARRAY_SIZE(fields_)        \
 	}
 
 /* The first row: 1 and *item_r, 0 when there is none, -1. The columns are found
@@ -79,13 +76,12 @@ struct row_type {
 int row_get(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, void *item_r, struct err *err);
 /* The number in the only column of the first row: 1, 0 when there is none, -1. */
-int row_number(struct db *db, const char *sql, const struct db_param *params,
-	int64_t *number_r, struct err *err);
+int row_number(struct db *db, const char *sql, const struct db_param *params, int64_t *number_r,
+	struct err *err);
 
 /* Fills *item_r from the current row of a statement, without the rest. 0; or
  * -1, with the statement reset and *item_r zeroed. */
-int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r,
-	struct err *err);
+int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r, struct err *err);
 /* Frees what the item owns, and zeroes it. */
 void row_clear(const struct row_type *type, void *item);
 
@@ -95,22 +91,21 @@ void row_clear(const struct row_type *type, void *item);
 int row_write(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const void *item, struct err *err);
 /* The same for one that ends in RETURNING a number: 1, 0 none, -1. */
-int row_write_returning(struct db *db, const char *sql,
-	const struct db_param *params, const struct row_type *type,
-	const void *item, int64_t *number_r, struct err *err);
+int row_write_returning(struct db *db, const char *sql, const struct db_param *params,
+	const struct row_type *type, const void *item, int64_t *number_r, struct err *err);
 
 /* An array of items of one type. */
 struct rows {
 	void *items; /* row_list_free() frees them; NULL for none */
 	size_t n;
-	bool more; /* there are rows beyond the limit */
+	bool more;          /* there are rows beyond the limit */
+	char next[ID_SIZE]; /* of a search; see struct page_end */
 };
 #define ROWS_ALL SIZE_MAX
 
 /* Reads the rows of a statement, limit of them at most: 0 or -1. */
 int row_list(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, size_t limit, struct rows *rows_r,
-	struct err *err);
+	const struct row_type *type, size_t limit, struct rows *rows_r, struct err *err);
 /* The same with all rows, into the two members of a list. items_r is the
  * address of its pointer. */
 int row_all(struct db *db, const char *sql, const struct db_param *params,
@@ -124,6 +119,18 @@ struct page {
 	int limit;           /* items, at most; over 0 */
 	char after[ID_SIZE]; /* "": not given; never both */
 	char before[ID_SIZE];
+	/* Only items whose id or texts together have each of these words, in
+	 * any letter case of ASCII; NULL: all. PAGE_LOOK rows are looked at.
+	 * Not with `before`. */
+	const char *search;
+};
+enum { PAGE_LOOK = 5000 };
+/* What is behind a page. */
+struct page_end {
+	bool more; /* there are more items */
+	/* A search has looked at PAGE_LOOK rows, of which this one was the last:
+	 * who wants more goes on behind it. "": it found all that it was to. */
+	char next[ID_SIZE];
 };
 /* The id that the page refers to, NULL for the first page. */
 const char *page_cursor(const struct page *page);
@@ -133,8 +140,7 @@ bool page_backwards(const struct page *page);
  * `$limit`, which is bound here. The rows are newest first, whichever way the
  * statement selects. 0 or -1. */
 int row_page(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, const struct page *page,
-	struct rows *rows_r, struct err *err);
+	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err);
 /* The same for a list in the order of (created_us, id), whose statements have
  * params and `$id`: 1, 0 when the page refers to an item that the list does not
  * have, -1. */
@@ -143,9 +149,49 @@ struct row_pager {
 	const char *older; /* from (`$created`, `$id`) on, newest first */
 	const char *newer; /* from there on, oldest first */
 };
-int row_page_created(struct db *db, const struct row_pager *pager,
-	const struct db_param *params, const struct row_type *type,
-	const struct page *page, struct rows *rows_r, struct err *err);
+int row_page_created(struct db *db, const struct row_pager *pager, const struct db_param *params,
+	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err);
+/* The same for a list in the order of (name, id), which has no pages `before`. */
+struct row_named_pager {
+	const char *place;  /* the name of the item `$id`, if the list has it */
+	const char *behind; /* from (`$name`, `$id`) on */
+};
+int row_page_named(struct db *db, const struct row_named_pager *pager,
+	const struct db_param *params, const struct row_type *type, const struct page *page,
+	struct rows *rows_r, struct err *err);
+/* What of a page is not its items. NULL is fine. */
+void row_page_end(const struct rows *rows, struct page_end *end_r);
+
+/* Some indexes lead by a value, then by company_id, and have the emails of each
+ * company in order. The WITH clause `owner (id)` has the companies with rows
+ * for which the condition on the value holds, each by one look-up; the last row
+ * is NULL. */
+#define ROW_OWNERS(table, condition)                                                               \
+	"WITH RECURSIVE owner (id) AS (SELECT min(company_id)"                                     \
+	"   FROM " table "   WHERE " condition                                                     \
+	"   UNION ALL SELECT (SELECT min(n.company_id)"                                            \
+	"     FROM " table                                                                         \
+	" n"                                                                                       \
+	"     WHERE " condition                                                                    \
+	" AND n.company_id > owner.id)"                                                            \
+	"   FROM owner"                                                                            \
+	"   WHERE owner.id IS NOT NULL) "
+/* And `walk (seq)` goes through the emails of all these companies in order,
+ * from the one behind start: min and > up, max and < down. It ends with the
+ * LIMIT of the statement. The first row is start, the last one may be NULL. */
+#define ROW_WALK(table, condition, seq, next, side, start)                                         \
+	ROW_OWNERS(table, condition)                                                               \
+	", walk (seq) AS (SELECT " start "   UNION ALL SELECT (SELECT " next "((SELECT " next      \
+	"(n." seq                                                                                  \
+	")"                                                                                        \
+	"         FROM " table                                                                     \
+	" n"                                                                                       \
+	"         WHERE " condition " AND n.company_id = owner.id AND n." seq " " side             \
+	" walk.seq))"                                                                              \
+	"     FROM owner"                                                                          \
+	"     WHERE owner.id IS NOT NULL)"                                                         \
+	"   FROM walk"                                                                             \
+	"   WHERE walk.seq IS NOT NULL) "
 
 /* The text of a stranger, cut to 256 bytes and made UTF-8; "" for NULL. A new
  * string. */

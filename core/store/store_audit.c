@@ -14,6 +14,8 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 
+enum { LOOK_MAX = 20000 }; /* entries for a page, at most */
+
 static const struct row_field audit_fields[] = {
 	ROW_FIELD(audit, id, ROW_ID),
 	ROW_FIELD(audit, at_us, ROW_INT64),
@@ -56,8 +58,7 @@ static void add_text(struct buf *out, const char *text)
 		buf_add_str(out, "null");
 }
 
-static void add_value(
-	struct buf *out, const struct row_field *field, const void *item)
+static void add_value(struct buf *out, const struct row_field *field, const void *item)
 {
 	const void *member = (const char *)item + field->offset;
 	const struct strv *list = member;
@@ -87,10 +88,9 @@ static void add_value(
 		break;
 	case ROW_ENUM:
 		/* One that this program does not know has the value n. */
-		add_text(out,
-			*(const unsigned *)member < field->words->n
-				? field->words->names[*(const unsigned *)member]
-				: NULL);
+		add_text(out, *(const unsigned *)member < field->words->n
+				      ? field->words->names[*(const unsigned *)member]
+				      : NULL);
 		break;
 	case ROW_FLAG:
 		add_string(out, field->words->names[*(const bool *)member]);
@@ -101,8 +101,7 @@ static void add_value(
 }
 
 /* The columns of an item as a JSON object, appended; hashes are left out. */
-static void add_json(
-	struct buf *out, const struct row_type *type, const void *item)
+static void add_json(struct buf *out, const struct row_type *type, const void *item)
 {
 	char before = '{';
 
@@ -119,8 +118,7 @@ static void add_json(
 }
 
 /* The text of a column that an object has; NULL when it has none. */
-static const char *column_of(
-	const struct row_type *type, const void *item, const char *column)
+static const char *column_of(const struct row_type *type, const void *item, const char *column)
 {
 	for (size_t i = 0; i < type->n; i++) {
 		const struct row_field *field = &type->fields[i];
@@ -134,15 +132,13 @@ static const char *column_of(
 }
 
 /* Of two states of an object at least one is there. */
-static int insert(struct db *db, const struct audit_deed *deed,
-	const char *before, struct err *err)
+static int insert(struct db *db, const struct audit_deed *deed, const char *before, struct err *err)
 {
 	static const char sql_insert[] =
-		"INSERT INTO audit (id, at_us, actor, actor_id, actor_name,"
-		" origin, company_id, action, object_id, object_name, before,"
-		" after) VALUES ($id, $at_us, $actor, $actor_id, $actor_name,"
-		" $origin, $company_id, $action, $object_id, $object_name,"
-		" $before, $after)";
+		"INSERT INTO audit (id, at_us, actor, actor_id, actor_name, origin, company_id,"
+		"   action, object_id, object_name, before, after)"
+		" VALUES ($id, $at_us, $actor, $actor_id, $actor_name, $origin, $company_id,"
+		"   $action, $object_id, $object_name, $before, $after)";
 	static const struct db_actor nobody = {"system", "", "", ""};
 	const struct db_actor *actor = db_actor(db) ? db_actor(db) : &nobody;
 	char entry_id[ID_SIZE];
@@ -150,17 +146,12 @@ static int insert(struct db *db, const struct audit_deed *deed,
 
 	id_new(entry_id);
 	written = db_change(db, sql_insert,
-		DB_PARAMS(DB_TEXT("$id", entry_id),
-			DB_INT("$at_us", clock_now_us(&clock_system)),
-			DB_TEXT("$actor", actor->kind),
-			DB_TEXT("$actor_id", actor->id),
-			DB_TEXT("$actor_name", actor->name),
-			DB_TEXT("$origin", actor->origin),
-			DB_TEXT("$company_id", deed->company_id),
-			DB_TEXT("$action", deed->action),
+		DB_PARAMS(DB_TEXT("$id", entry_id), DB_INT("$at_us", clock_now_us(&clock_system)),
+			DB_TEXT("$actor", actor->kind), DB_TEXT("$actor_id", actor->id),
+			DB_TEXT("$actor_name", actor->name), DB_TEXT("$origin", actor->origin),
+			DB_TEXT("$company_id", deed->company_id), DB_TEXT("$action", deed->action),
 			DB_TEXT("$object_id", deed->object_id),
-			DB_TEXT("$object_name", deed->object_name),
-			DB_TEXT("$before", before),
+			DB_TEXT("$object_name", deed->object_name), DB_TEXT("$before", before),
 			DB_TEXT("$after", deed->after)),
 		err);
 	return written < 0 ? -1 : 0;
@@ -171,8 +162,8 @@ int store_audit_note(struct db *db, const struct audit_deed *deed, struct err *e
 	return insert(db, deed, NULL, err);
 }
 
-static int write_entry(struct db *db, const struct audit_change *change,
-	const char *before, const char *after, const void *item, struct err *err)
+static int write_entry(struct db *db, const struct audit_change *change, const char *before,
+	const char *after, const void *item, struct err *err)
 {
 	const char *id = column_of(change->type, item, "id");
 	const char *company = column_of(change->type, item, "company_id");
@@ -192,34 +183,28 @@ static int write_entry(struct db *db, const struct audit_change *change,
 
 /* The object that is there, which the caller clears, and its columns: 1, 0 when
  * there is none, -1. */
-static int look(struct db *db, const struct audit_change *change, void *item,
-	struct buf *json, struct err *err)
+static int look(struct db *db, const struct audit_change *change, void *item, struct buf *json,
+	struct err *err)
 {
-	int found = row_get(
-		db, change->sql_get, change->key, change->type, item, err);
+	int found = row_get(db, change->sql_get, change->key, change->type, item, err);
 
 	if (found > 0)
 		add_json(json, change->type, item);
 	return found;
 }
 
-static int add_new(
-	struct db *db, const struct audit_change *change, struct err *err)
+static int add_new(struct db *db, const struct audit_change *change, struct err *err)
 {
 	_cleanup_buf_ struct buf after = BUF_INIT;
-	int n = row_write(db, change->sql, change->params, change->type,
-		change->item, err);
+	int n = row_write(db, change->sql, change->params, change->type, change->item, err);
 
 	if (n <= 0)
 		return n;
 	add_json(&after, change->type, change->item);
-	return write_entry(db, change, NULL, after.data, change->item, err) < 0
-		       ? -1
-		       : n;
+	return write_entry(db, change, NULL, after.data, change->item, err) < 0 ? -1 : n;
 }
 
-static int change_old(
-	struct db *db, const struct audit_change *change, struct err *err)
+static int change_old(struct db *db, const struct audit_change *change, struct err *err)
 {
 	_cleanup_free_ void *old = mem_alloc(1, change->type->size);
 	_cleanup_free_ void *now = mem_alloc(1, change->type->size);
@@ -235,8 +220,7 @@ static int change_old(
 	if (found >= 0)
 		result = found > 0 && str_eq(before.data, after.data)
 				 ? 0
-				 : write_entry(db, change, before.data,
-					   after.data, old, err);
+				 : write_entry(db, change, before.data, after.data, old, err);
 	if (n == 0)
 		result = 0;
 	if (found > 0)
@@ -249,8 +233,7 @@ static int make_change(struct db *db, void *arg, struct err *err)
 {
 	const struct audit_change *change = arg;
 
-	return change->item ? add_new(db, change, err)
-			    : change_old(db, change, err);
+	return change->item ? add_new(db, change, err) : change_old(db, change, err);
 }
 
 int audit_change(struct db *db, const struct audit_change *change, struct err *err)
@@ -258,83 +241,183 @@ int audit_change(struct db *db, const struct audit_change *change, struct err *e
 	return db_atomic(db, make_change, (void *)change, err);
 }
 
-int audit_note_gone(
-	struct db *db, const struct audit_change *change, struct err *err)
+int audit_remove(struct db *db, const struct audit_change *change, int limit, struct err *err)
 {
+	const struct page page = {.limit = limit};
 	struct rows rows;
 	int result = 0;
 
-	if (row_list(db, change->sql_get, change->key, change->type, ROWS_ALL,
-		    &rows, err) < 0)
+	if (limit <= 0)
+		return 0;
+	if (row_page(db, change->sql_get, change->key, change->type, &page, &rows, err) < 0)
 		return -1;
-	for (size_t i = 0; i < rows.n && result == 0; i++) {
+	for (size_t i = 0; i < rows.n && result >= 0; i++) {
 		const char *item = (char *)rows.items + i * change->type->size;
+		const char *id = column_of(change->type, item, "id");
 		_cleanup_buf_ struct buf before = BUF_INIT;
 
 		add_json(&before, change->type, item);
 		result = write_entry(db, change, before.data, NULL, item, err);
+		if (result == 0)
+			result = db_change(db, change->sql, DB_PARAMS(DB_TEXT("$id", id)), err);
 	}
 	row_list_free(change->type, rows.items, rows.n);
-	return result;
+	return result < 0 ? -1 : (int)rows.n;
 }
 
 /* The place of the cursor: 1, 0 when it is none of the scope, -1. */
-static int find_place(struct db *db, const struct audit_scope *scope,
-	const char *id, int64_t *seq_r, struct err *err)
+static int find_place(struct db *db, const struct audit_scope *scope, const char *id,
+	int64_t *seq_r, struct err *err)
 {
 	static const char sql_place[] =
-		"SELECT seq FROM audit WHERE id = $id"
-		" AND ($company IS NULL OR company_id = $company)";
+		"SELECT seq"
+		" FROM audit"
+		" WHERE id = $id AND ($company IS NULL OR company_id = $company)";
 
 	return row_number(db, sql_place,
-		DB_PARAMS(DB_TEXT("$id", id),
-			DB_TEXT("$company", scope->company_id)),
-		seq_r, err);
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", scope->company_id)), seq_r, err);
 }
 
-int store_audit_page(struct db *db, const struct audit_scope *scope,
-	const struct page *page, struct audit_list *list_r, bool *more_r,
-	struct err *err)
-{
-#define PAGE(condition, side, order)                                           \
-	"SELECT id, at_us, actor, actor_id, actor_name, origin, company_id,"   \
-	" action, object_id, object_name, before, after FROM audit"            \
-	" WHERE " condition " seq " side " $seq AND at_us >= $since"           \
-	" AND ($object IS NULL OR object_id = $object"                         \
-	" OR object_name = $object)"                                           \
-	" AND ($actor IS NULL OR actor_id = $actor OR actor_name = $actor)"    \
-	" AND ($action IS NULL OR action = $action"                            \
-	" OR substr(action, 1, length($action) + 1) = $action || '.')"         \
-	" ORDER BY seq " order " LIMIT $limit"
-	static const char sql_older[] = PAGE("", "<", "DESC");
-	static const char sql_newer[] = PAGE("", ">", "ASC");
-	static const char sql_company_older[] = PAGE(
-		"company_id = $company AND", "<", "DESC");
-	static const char sql_company_newer[] = PAGE(
-		"company_id = $company AND", ">", "ASC");
-#undef PAGE
-	const char *sql = page_backwards(page) ? sql_newer : sql_older;
-	const char *cursor = page_cursor(page);
-	int64_t seq = INT64_MAX;
-	struct rows rows;
-	int found = cursor ? find_place(db, scope, cursor, &seq, err) : 1;
+/* What a page is read along: all entries, those of a company, or those of an
+ * object of any. A company's own are walked whatever is looked for, so that
+ * those of others neither cost its time nor are told by it. */
+enum walk { WALK_ALL, WALK_COMPANY, WALK_OBJECT, WALKS };
 
+/* The entries strictly between two places, from which a page is selected. */
+struct span_of {
+	int64_t low;
+	int64_t high;
+	bool cut; /* there are more behind it that were not looked at */
+};
+
+/* Cuts the span behind LOOK_MAX entries, seen from where the page begins. 0, -1. */
+static int cut_span(struct db *db, const struct audit_scope *scope, enum walk walk, bool backwards,
+	struct span_of *span, struct err *err)
+{
+#define BETWEEN " seq > $low AND seq < $high ORDER BY seq"
+#define BOUND(condition, order)                                                                    \
+	"SELECT seq"                                                                               \
+	" FROM audit"                                                                              \
+	" WHERE " condition BETWEEN order " LIMIT 1 OFFSET $look"
+#define OF_OBJECT(column, order)                                                                   \
+	"SELECT seq"                                                                               \
+	" FROM (SELECT seq"                                                                        \
+	"   FROM audit"                                                                            \
+	"   WHERE " column " = $object AND" BETWEEN order "   LIMIT $look + 1)"
+#define OBJECT_BOUND(order)                                                                        \
+	"SELECT seq" \
+	" FROM (" OF_OBJECT("object_id", order) " UNION " OF_OBJECT( "object_name", order) ")" \
+	" ORDER BY seq" order \
+	" LIMIT 1 OFFSET $look"
+	static const char sql_all[] = BOUND("", " DESC");
+	static const char sql_all_newer[] = BOUND("", "");
+	static const char sql_company[] = BOUND("company_id = $company AND", " DESC");
+	static const char sql_company_newer[] = BOUND("company_id = $company AND", "");
+	static const char sql_object[] = OBJECT_BOUND(" DESC");
+	static const char sql_object_newer[] = OBJECT_BOUND("");
+#undef OBJECT_BOUND
+#undef OF_OBJECT
+#undef BOUND
+#undef BETWEEN
+	static const char *const sql[WALKS][2] = {
+		[WALK_ALL] = {sql_all, sql_all_newer},
+		[WALK_COMPANY] = {sql_company, sql_company_newer},
+		[WALK_OBJECT] = {sql_object, sql_object_newer},
+	};
+	int64_t seq = 0;
+	int found = row_number(db, sql[walk][backwards],
+		DB_PARAMS(DB_INT("$low", span->low), DB_INT("$high", span->high),
+			DB_INT("$look", LOOK_MAX - 1),
+			DB_GIVEN_TEXT("$company", walk == WALK_COMPANY ? scope->company_id : NULL),
+			DB_GIVEN_TEXT("$object", walk == WALK_OBJECT ? scope->object : NULL)),
+		&seq, err);
+
+	if (found < 0)
+		return -1;
+	span->cut = found > 0;
+	if (found > 0 && backwards)
+		span->high = seq + 1;
+	else if (found > 0)
+		span->low = seq - 1;
+	return 0;
+}
+
+/* The id of the last entry that was looked at. 0 or -1. */
+static int note_next(struct db *db, int64_t seq, struct page_end *end, struct err *err)
+{
+	static const char sql_id[] = "SELECT id FROM audit WHERE seq = $seq";
+	struct audit last;
+	int found = row_get(db, sql_id, DB_PARAMS(DB_INT("$seq", seq)), &audit_type, &last, err);
+
+	if (found > 0) {
+		memcpy(end->next, last.id, ID_SIZE);
+		row_clear(&audit_type, &last);
+	}
+	return found < 0 ? -1 : 0;
+}
+
+int store_audit_page(struct db *db, const struct audit_scope *scope, const struct page *page,
+	struct audit_list *list_r, struct page_end *end_r, struct err *err)
+{
+#define PAGE(condition, order)                                                                     \
+	"SELECT id, at_us, actor, actor_id, actor_name, origin,"                                   \
+	" company_id, action, object_id, object_name, before, after"                               \
+	" FROM audit"                                                                              \
+	" WHERE " condition                                                                        \
+	" seq > $low"                                                                              \
+	" AND seq < $high"                                                                         \
+	" AND at_us >= $since"                                                                     \
+	" AND ($object IS NULL OR object_id = $object OR object_name = $object)"                   \
+	" AND ($actor IS NULL OR actor_id = $actor OR actor_name = $actor)"                        \
+	" AND ($action IS NULL"                                                                    \
+	"   OR action = $action"                                                                   \
+	"   OR substr(action, 1, length($action) + 1) = $action || '.')"                           \
+	" ORDER BY seq " order " LIMIT $limit"
+#define OF_OBJECT "(object_id = $object OR object_name = $object) AND"
+	static const char sql_all[] = PAGE("", "DESC");
+	static const char sql_all_newer[] = PAGE("", "ASC");
+	static const char sql_company[] = PAGE("company_id = $company AND", "DESC");
+	static const char sql_company_newer[] = PAGE("company_id = $company AND", "ASC");
+	static const char sql_object[] = PAGE(OF_OBJECT, "DESC");
+	static const char sql_object_newer[] = PAGE(OF_OBJECT, "ASC");
+#undef OF_OBJECT
+#undef PAGE
+	static const char *const sql[WALKS][2] = {
+		[WALK_ALL] = {sql_all, sql_all_newer},
+		[WALK_COMPANY] = {sql_company, sql_company_newer},
+		[WALK_OBJECT] = {sql_object, sql_object_newer},
+	};
+	bool backwards = page_backwards(page);
+	bool narrowed = scope->object || scope->actor || scope->action || scope->since_us;
+	struct span_of span = {.high = INT64_MAX};
+	struct page_end end = {0};
+	enum walk walk = scope->object ? WALK_OBJECT : WALK_ALL;
+	const char *cursor = page_cursor(page);
+	struct rows rows;
+	int found = cursor ? find_place(db, scope, cursor, backwards ? &span.low : &span.high, err)
+			   : 1;
+
+	if (scope->company_id)
+		walk = WALK_COMPANY;
 	if (found != 1)
 		return found;
-	if (scope->company_id)
-		sql = page_backwards(page) ? sql_company_newer
-					   : sql_company_older;
-	if (row_page(db, sql,
-		    DB_PARAMS(DB_INT("$seq", seq),
-			    DB_INT("$since", scope->since_us),
-			    DB_TEXT("$object", scope->object),
-			    DB_TEXT("$actor", scope->actor),
-			    DB_TEXT("$action", scope->action),
+	if (narrowed && cut_span(db, scope, walk, backwards, &span, err) < 0)
+		return -1;
+	if (row_page(db, sql[walk][backwards],
+		    DB_PARAMS(DB_INT("$low", span.low), DB_INT("$high", span.high),
+			    DB_INT("$since", scope->since_us), DB_TEXT("$object", scope->object),
+			    DB_TEXT("$actor", scope->actor), DB_TEXT("$action", scope->action),
 			    DB_GIVEN_TEXT("$company", scope->company_id)),
 		    &audit_type, page, &rows, err) < 0)
 		return -1;
+	end.more = rows.more;
+	if (span.cut && !rows.more &&
+		note_next(db, backwards ? span.high - 1 : span.low + 1, &end, err) < 0) {
+		row_list_free(&audit_type, rows.items, rows.n);
+		return -1;
+	}
 	*list_r = (struct audit_list){rows.items, rows.n};
-	*more_r = rows.more;
+	*end_r = end;
 	return 1;
 }
 

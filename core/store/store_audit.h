@@ -11,6 +11,8 @@
 #ifndef POSTERN_STORE_STORE_AUDIT_H
 #define POSTERN_STORE_STORE_AUDIT_H
 
+#include <limits.h>
+
 #include "core/base/id.h"
 #include "core/db/db.h"
 #include "core/store/row.h"
@@ -44,11 +46,10 @@ struct audit_scope {
 				 * them; NULL: any */
 	int64_t since_us;       /* 0: from the beginning */
 };
-/* A page of them, newest first; *more_r as in store_key_page(). 1, 0 when the
- * cursor is none of them, -1. */
-int store_audit_page(struct db *db, const struct audit_scope *scope,
-	const struct page *page, struct audit_list *list_r, bool *more_r,
-	struct err *err);
+/* A page of them, newest first. Of a narrowed one 20,000 entries are looked at:
+ * end_r->next is then the last of them. 1, 0 when the cursor is none of them, -1. */
+int store_audit_page(struct db *db, const struct audit_scope *scope, const struct page *page,
+	struct audit_list *list_r, struct page_end *end_r, struct err *err);
 void store_audit_list_free(struct audit_list *list);
 
 /* Writes down what somebody did that changes no object: after is a JSON object
@@ -60,8 +61,7 @@ struct audit_deed {
 	const char *object_name;
 	const char *after;
 };
-int store_audit_note(
-	struct db *db, const struct audit_deed *deed, struct err *err);
+int store_audit_note(struct db *db, const struct audit_deed *deed, struct err *err);
 
 /* For the files of the store. */
 
@@ -83,12 +83,17 @@ struct audit_change {
 /* Makes the change and writes it down, as one: how many rows it changed, 0 also
  * when the object is not there, or -1. Nothing is written down when all columns
  * stay as they were. */
-int audit_change(
-	struct db *db, const struct audit_change *change, struct err *err);
+int audit_change(struct db *db, const struct audit_change *change, struct err *err);
 
-/* Writes down, as removed, each object that change->sql_get finds, before
- * something else that is being removed takes them along. 0 or -1. */
-int audit_note_gone(
-	struct db *db, const struct audit_change *change, struct err *err);
+/* Removes objects that change->sql_get finds, limit of them at most (its
+ * `$limit`), and writes each down: change->sql removes the one with the id
+ * `$id`. How many there were, or -1. */
+int audit_remove(struct db *db, const struct audit_change *change, int limit, struct err *err);
+
+/* What is removed takes along what belongs to it. That may be much: a step
+ * removes so many rows, and gives STORE_MORE when there may be more, to be
+ * called again in another transaction. What was removed until then stays so:
+ * whoever is interrupted begins anew. */
+enum { STORE_REMOVE_STEP = 200, STORE_MORE = INT_MAX };
 
 #endif

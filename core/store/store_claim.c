@@ -35,8 +35,8 @@ static bool plain_domain(const char *domain)
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
 	size_t len = strlen(domain);
 
-	return len > 0 && domain[strspn(domain, letters)] == '\0' &&
-	       domain[0] != '.' && domain[len - 1] != '.';
+	return len > 0 && domain[strspn(domain, letters)] == '\0' && domain[0] != '.' &&
+	       domain[len - 1] != '.';
 }
 
 /* The local part as it stands (RFC 5321 2.4), the domain in lower case; NULL
@@ -57,16 +57,15 @@ static char *address_key(const char *address)
 
 static void place(struct address *address, const struct reading *reading)
 {
-	address->inside = str_within_domain(strrchr(address->key, '@') + 1,
-		reading->claim.domain, reading->covers);
+	address->inside = str_within_domain(
+		strrchr(address->key, '@') + 1, reading->claim.domain, reading->covers);
 }
 
 static bool has_client(const char *network, const char *client)
 {
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 
-	return cidr_list_parse(network, &list, NULL) == 0 &&
-	       cidr_list_has_text(&list, client);
+	return cidr_list_parse(network, &list, NULL) == 0 && cidr_list_has_text(&list, client);
 }
 
 static void note_sender(struct address *address, const char *value)
@@ -76,8 +75,7 @@ static void note_sender(struct address *address, const char *value)
 }
 
 /* The statement gives no login but that of the message. */
-static void note_exemption(
-	struct reading *reading, const char *kind, const char *value)
+static void note_exemption(struct reading *reading, const char *kind, const char *value)
 {
 	if (str_eq(kind, "login")) {
 		reading->exempt = true;
@@ -103,8 +101,7 @@ static bool exempt_by_sender(struct reading *reading)
 		return false;
 	place(envelope, reading);
 	place(from, reading);
-	return (envelope->inside || from->inside) && harmless(envelope) &&
-	       harmless(from);
+	return (envelope->inside || from->inside) && harmless(envelope) && harmless(from);
 }
 
 /* What a row of the statement below has. */
@@ -119,8 +116,7 @@ struct claim_row {
 static const struct row_field claim_fields[] = {
 	ROW_FIELD(claim_row, domain, ROW_TEXT),
 	ROW_WORD(claim_row, policy, ROW_ENUM, "policy", &store_domain_policies),
-	ROW_WORD(claim_row, covers_subdomains, ROW_FLAG, "subdomains",
-		&store_domain_subdomains),
+	ROW_WORD(claim_row, covers_subdomains, ROW_FLAG, "subdomains", &store_domain_subdomains),
 	ROW_FIELD(claim_row, kind, ROW_TEXT),
 	ROW_FIELD(claim_row, value, ROW_TEXT),
 };
@@ -131,8 +127,7 @@ static bool note_row(struct reading *reading, const struct claim_row *row)
 {
 	if (!reading->found) {
 		reading->found = true;
-		*stpncpy(reading->claim.domain, row->domain,
-			STORE_CLAIM_DOMAIN_SIZE - 1) = '\0';
+		*stpncpy(reading->claim.domain, row->domain, STORE_CLAIM_DOMAIN_SIZE - 1) = '\0';
 		reading->claim.policy = row->policy;
 		reading->covers = row->covers_subdomains;
 	} else if (!str_eq(row->domain, reading->claim.domain)) {
@@ -143,24 +138,29 @@ static bool note_row(struct reading *reading, const struct claim_row *row)
 	return true;
 }
 
-static int read_rows(struct db *db, const char *name, struct reading *reading,
-	struct err *err)
+static int read_rows(struct db *db, const char *name, struct reading *reading, struct err *err)
 {
 	static const char sql_claim[] =
-		"WITH RECURSIVE up (name) AS ("
-		" SELECT $name"
-		" UNION ALL"
-		" SELECT substr(name, instr(name, '.') + 1) FROM up"
-		" WHERE instr(name, '.') > 0)"
-		" SELECT d.name AS domain, d.policy, d.subdomains, e.kind, "
-		"e.value"
-		" FROM up CROSS JOIN domain d"
-		"  ON d.name = up.name AND d.pending = 0"
-		" LEFT JOIN exemption e ON e.domain_id = d.id"
-		"  AND (e.kind = 'client'"
-		"   OR (e.kind = 'login' AND e.value = $login)"
-		"   OR (e.kind = 'sender' AND e.value IN ($sender, $from)"
-		"    AND (e.reach = 'anywhere' OR $local)))"
+		"WITH RECURSIVE up (name) AS ( SELECT $name"
+		"   UNION ALL SELECT substr(name, instr(name, '.') + 1)"
+		"   FROM up"
+		"   WHERE instr(name, '.') > 0)"
+		" SELECT d.name AS domain, d.policy, d.subdomains, e.kind, e.value"
+		" FROM up"
+		" CROSS JOIN domain d  ON d.name = up.name AND d.pending = 0"
+		" LEFT JOIN exemption e ON e.id IN ( "
+		"   SELECT id"
+		"   FROM exemption "
+		"   WHERE domain_id = d.id AND kind = 'client' "
+		"   UNION ALL SELECT id"
+		"   FROM exemption "
+		"   WHERE domain_id = d.id AND kind = 'login' AND value = $login "
+		"   UNION ALL SELECT id"
+		"   FROM exemption "
+		"   WHERE domain_id = d.id"
+		"   AND kind = 'sender'  "
+		"   AND value IN ($sender, $from)  "
+		"   AND (reach = 'anywhere' OR $local))"
 		" WHERE d.name = $name OR d.subdomains = 'covered'"
 		" ORDER BY length(d.name) DESC";
 	struct db_stmt *stmt;
@@ -169,8 +169,7 @@ static int read_rows(struct db *db, const char *name, struct reading *reading,
 	int result;
 
 	if (db_start(db, sql_claim,
-		    DB_PARAMS(DB_TEXT("$name", name),
-			    DB_TEXT("$login", reading->sender->login),
+		    DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$login", reading->sender->login),
 			    DB_TEXT("$sender", reading->envelope.key),
 			    DB_TEXT("$from", reading->from.key),
 			    DB_INT("$local", reading->sender->local)),
@@ -187,8 +186,8 @@ static int read_rows(struct db *db, const char *name, struct reading *reading,
 	return result < 0 ? -1 : reading->found;
 }
 
-int store_claim_read(struct db *db, const char *name,
-	const struct claim_sender *sender, struct claim *claim_r, struct err *err)
+int store_claim_read(struct db *db, const char *name, const struct claim_sender *sender,
+	struct claim *claim_r, struct err *err)
 {
 	_cleanup_free_ char *envelope = address_key(sender->sender);
 	_cleanup_free_ char *from = address_key(sender->from);

@@ -11,7 +11,7 @@ enum { STORE_CLAIM_DOMAIN_SIZE = 254 }; /* RFC 1035 2.3.4, and a NUL */
 
 /* Who sends a message, as far as exemptions go. */
 struct claim_sender {
-	const char *login; /* SASL login; NULL for none */
+	const char *login;  /* SASL login; NULL for none */
 	const char *client; /* address of the SMTP client; NULL for sendmail(1) */
 	const char *sender; /* envelope sender without <>, "" the null sender */
 	const char *from;   /* `local@domain` of the one header From; NULL when
@@ -34,8 +34,7 @@ struct claim {
  * sender and From each are exempt or of elsewhere, one at least is exempt, and
  * neither is empty or unclear. What is exempt for this host alone counts only
  * for mail that is submitted on it. */
-int store_claim_read(struct db *db, const char *name,
-	const struct claim_sender *sender, struct claim *claim_r,
-	struct err *err);
+int store_claim_read(struct db *db, const char *name, const struct claim_sender *sender,
+	struct claim *claim_r, struct err *err);
 
 #endif

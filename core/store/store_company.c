@@ -19,12 +19,11 @@ static const struct row_field company_fields[] = {
 };
 static const struct row_type company_type = ROW_TYPE(company, company_fields);
 
-int store_company_add(struct db *db, const char *name, int64_t now_us,
-	struct company *company_r, struct err *err)
+int store_company_add(
+	struct db *db, const char *name, int64_t now_us, struct company *company_r, struct err *err)
 {
 	static const char sql_add[] =
-		"INSERT INTO company (id, name, created_us)"
-		" VALUES ($id, $name, $created_us)";
+		"INSERT INTO company (id, name, created_us) VALUES ($id, $name, $created_us)";
 	struct company company = {.created_us = now_us};
 	struct err why = ERR_INIT;
 
@@ -43,44 +42,74 @@ int store_company_add(struct db *db, const char *name, int64_t now_us,
 		    &why) < 0) {
 		store_company_clear(&company);
 		if (why.code == ERR_EXISTS)
-			return err_set(err, ERR_EXISTS,
-				"there is a company \"%s\" already", name);
+			return err_set(err, ERR_EXISTS, "there is a company \"%s\" already", name);
 		return err_copy(err, &why);
 	}
 	*company_r = company;
 	return 0;
 }
 
-static const char sql_get[] =
-	"SELECT id, name, created_us FROM company WHERE id = $id";
+static const char sql_get[] = "SELECT id, name, created_us FROM company WHERE id = $id";
 
-int store_company_get(struct db *db, const char *id, struct company *company_r,
-	struct err *err)
+int store_company_get(struct db *db, const char *id, struct company *company_r, struct err *err)
 {
-	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$id", id)),
-		&company_type, company_r, err);
+	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$id", id)), &company_type, company_r, err);
 }
 
-int store_company_list(struct db *db, const char *company_id,
-	struct company_list *list_r, struct err *err)
+int store_company_list(struct db *db, const struct page *page, struct company_list *list_r,
+	struct page_end *end_r, struct err *err)
 {
-	static const char sql_list[] =
-		"SELECT id, name, created_us FROM company"
-		" WHERE $id IS NULL OR id = $id ORDER BY name";
+	static const char sql_place[] = "SELECT name FROM company WHERE id = $id";
+	static const char sql_behind[] =
+		"SELECT id, name, created_us"
+		" FROM company"
+		" WHERE (name, id) > ($name, $id)"
+		" ORDER BY name, id"
+		" LIMIT $limit";
+	static const struct row_named_pager pager = {sql_place, sql_behind};
+	struct rows rows;
+	int found = row_page_named(db, &pager, NULL, &company_type, page, &rows, err);
 
-	return row_all(db, sql_list, DB_PARAMS(DB_TEXT("$id", company_id)),
-		&company_type, &list_r->items, &list_r->n, err);
+	if (found != 1)
+		return found;
+	*list_r = (struct company_list){rows.items, rows.n};
+	row_page_end(&rows, end_r);
+	return 1;
 }
 
-static int remove_all(struct db *db, void *arg, struct err *err)
+int store_company_count(
+	struct db *db, const char *id, int64_t *domains_r, int64_t *keys_r, struct err *err)
+{
+	static const char sql_domains[] =
+		"SELECT count(*)"
+		" FROM (SELECT 1 FROM domain WHERE company_id = $id LIMIT $max)";
+	static const char sql_keys[] =
+		"SELECT count(*)"
+		" FROM (SELECT 1"
+		"   FROM api_key"
+		"   WHERE company_id = $id AND revoked_us = 0"
+		"   LIMIT $max)";
+	const struct db_param *params = DB_PARAMS(
+		DB_TEXT("$id", id), DB_INT("$max", COMPANY_COUNT_MAX));
+
+	return row_number(db, sql_domains, params, domains_r, err) < 0 ||
+			       row_number(db, sql_keys, params, keys_r, err) < 0
+		       ? -1
+		       : 0;
+}
+
+static int remove_step(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM company WHERE id = $id";
 	const char *id = arg;
+	int left = STORE_REMOVE_STEP;
 
-	if (store_key_note_gone(db, id, NULL, err) < 0 ||
-		store_user_note_gone(db, id, err) < 0 ||
-		store_domain_note_gone(db, id, err) < 0)
+	if (store_key_remove_some(db, id, NULL, &left, err) < 0 ||
+		store_user_remove_some(db, id, &left, err) < 0 ||
+		store_domain_remove_some(db, id, &left, err) < 0)
 		return -1;
+	if (left == 0)
+		return STORE_MORE;
 	return audit_change(db,
 		&(struct audit_change){.action = "company.remove",
 			.type = &company_type,
@@ -94,7 +123,7 @@ static int remove_all(struct db *db, void *arg, struct err *err)
 
 int store_company_remove(struct db *db, const char *id, struct err *err)
 {
-	return db_atomic(db, remove_all, (void *)id, err);
+	return db_atomic(db, remove_step, (void *)id, err);
 }
 
 void store_company_clear(struct company *company)

@@ -19,8 +19,7 @@ static const char *const policies[POLICIES] = {
 static const char *const subdomains[] = {[false] = "own", [true] = "covered"};
 
 const struct row_words store_domain_policies = {policies, POLICIES, false};
-const struct row_words store_domain_subdomains = {
-	subdomains, ARRAY_SIZE(subdomains), false};
+const struct row_words store_domain_subdomains = {subdomains, ARRAY_SIZE(subdomains), false};
 
 static const struct row_field domain_fields[] = {
 	ROW_FIELD(domain, id, ROW_ID),
@@ -30,14 +29,14 @@ static const struct row_field domain_fields[] = {
 	ROW_FIELD(domain, pending, ROW_BOOL),
 	ROW_FIELD(domain, created_us, ROW_INT64),
 	ROW_WORD(domain, policy, ROW_ENUM, "policy", &store_domain_policies),
-	ROW_WORD(domain, covers_subdomains, ROW_FLAG, "subdomains",
-		&store_domain_subdomains),
+	ROW_WORD(domain, covers_subdomains, ROW_FLAG, "subdomains", &store_domain_subdomains),
 };
 static const struct row_type domain_type = ROW_TYPE(domain, domain_fields);
 
-#define DOMAIN_SELECT                                                          \
-	"SELECT id, company_id, name, active, pending, created_us, policy,"    \
-	" subdomains FROM domain"
+#define DOMAIN_SELECT                                                                              \
+	"SELECT id, company_id, name, active, pending, created_us, policy,"                        \
+	" subdomains"                                                                              \
+	" FROM domain"
 
 const char *store_domain_policy_name(enum domain_policy policy)
 {
@@ -71,8 +70,8 @@ bool store_domain_subdomains_parse(const char *word, bool *covered_r)
 }
 
 /* A change of the domain with the id. */
-static int change_by_id(struct db *db, const char *action, const char *id,
-	const char *sql, const struct db_param *params, struct err *err)
+static int change_by_id(struct db *db, const char *action, const char *id, const char *sql,
+	const struct db_param *params, struct err *err)
 {
 	static const char sql_get[] = DOMAIN_SELECT " WHERE id = $id";
 
@@ -91,8 +90,7 @@ static int change_by_id(struct db *db, const char *action, const char *id,
 static int change_named(struct db *db, const char *name, const char *sql,
 	const struct db_param *params, struct err *err)
 {
-	static const char sql_get[] = DOMAIN_SELECT
-		" WHERE name = $name AND pending = 0";
+	static const char sql_get[] = DOMAIN_SELECT " WHERE name = $name AND pending = 0";
 
 	return audit_change(db,
 		&(struct audit_change){.action = "domain.set",
@@ -105,25 +103,23 @@ static int change_named(struct db *db, const char *name, const char *sql,
 		err);
 }
 
-static int add(struct db *db, const char *company_id, const char *name,
-	struct domain *domain, struct err *err)
+static int add(struct db *db, const char *company_id, const char *name, struct domain *domain,
+	struct err *err)
 {
 	static const char sql_insert[] =
-		"INSERT INTO domain"
-		" (id, company_id, name, active, pending, created_us)"
-		" VALUES ($id, $company_id, $name, $active, $pending,"
-		" $created_us)";
+		"INSERT INTO domain (id, company_id, name, active, pending, created_us, policy,"
+		"   subdomains)"
+		" VALUES ($id, $company_id, $name, $active, $pending, $created_us, $policy,"
+		"   $subdomains)";
 	struct err why = ERR_INIT;
 
 	if (strlen(company_id) >= ID_SIZE)
-		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
-			company_id);
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s", company_id);
 	id_new(domain->id);
 	strcpy(domain->company_id, company_id);
 	domain->name = mem_strdup(name);
 	if (audit_change(db,
-		    &(struct audit_change){
-			    .action = domain->pending ? "domain.ask" : "domain.add",
+		    &(struct audit_change){.action = domain->pending ? "domain.ask" : "domain.add",
 			    .type = &domain_type,
 			    .name = "name",
 			    .sql = sql_insert,
@@ -132,16 +128,14 @@ static int add(struct db *db, const char *company_id, const char *name,
 		return 0;
 	store_domain_clear(domain);
 	if (why.code == ERR_EXISTS)
-		return err_set(err, ERR_EXISTS,
-			"the domain %s is registered already", name);
+		return err_set(err, ERR_EXISTS, "the domain %s is registered already", name);
 	if (why.code == ERR_NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
-			company_id);
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s", company_id);
 	return err_copy(err, &why);
 }
 
-int store_domain_add(struct db *db, const char *company_id, const char *name,
-	bool active, int64_t now_us, struct domain *domain_r, struct err *err)
+int store_domain_add(struct db *db, const char *company_id, const char *name, bool active,
+	int64_t now_us, struct domain *domain_r, struct err *err)
 {
 	struct domain domain = {.active = active, .created_us = now_us};
 
@@ -151,8 +145,24 @@ int store_domain_add(struct db *db, const char *company_id, const char *name,
 	return 0;
 }
 
-int store_domain_ask(struct db *db, const char *company_id, const char *name,
-	int64_t now_us, struct domain *domain_r, struct err *err)
+int store_domain_add_with(struct db *db, const char *company_id, const char *name,
+	const struct domain *rules, int64_t now_us, struct domain *domain_r, struct err *err)
+{
+	struct domain domain = {
+		.active = rules->active,
+		.policy = rules->policy,
+		.covers_subdomains = rules->covers_subdomains,
+		.created_us = now_us,
+	};
+
+	if (add(db, company_id, name, &domain, err) != 0)
+		return -1;
+	*domain_r = domain;
+	return 0;
+}
+
+int store_domain_ask(struct db *db, const char *company_id, const char *name, int64_t now_us,
+	struct domain *domain_r, struct err *err)
 {
 	struct domain domain = {.pending = true, .created_us = now_us};
 
@@ -162,72 +172,107 @@ int store_domain_ask(struct db *db, const char *company_id, const char *name,
 	return 0;
 }
 
-int store_domain_find_of(struct db *db, const char *company_id,
-	const char *name, struct domain *domain_r, struct err *err)
+int store_domain_find_of(struct db *db, const char *company_id, const char *name,
+	struct domain *domain_r, struct err *err)
 {
 	static const char sql_find[] = DOMAIN_SELECT
-		" WHERE name = $name AND pending = 0"
+		" WHERE name = $name"
+		" AND pending = 0"
 		" AND ($company IS NULL OR company_id = $company)";
 
 	return row_get(db, sql_find,
-		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$company", company_id)),
-		&domain_type, domain_r, err);
+		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$company", company_id)), &domain_type,
+		domain_r, err);
 }
 
-int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
-	struct err *err)
+int store_domain_find(struct db *db, const char *name, struct domain *domain_r, struct err *err)
 {
 	return store_domain_find_of(db, NULL, name, domain_r, err);
 }
 
-int store_domain_find_own(struct db *db, const char *company_id,
-	const char *name, struct domain *domain_r, struct err *err)
+int store_domain_find_own(struct db *db, const char *company_id, const char *name,
+	struct domain *domain_r, struct err *err)
 {
 	static const char sql_find[] = DOMAIN_SELECT
 		" WHERE company_id = $company AND name = $name";
 
 	return row_get(db, sql_find,
-		DB_PARAMS(DB_TEXT("$company", company_id), DB_TEXT("$name", name)),
-		&domain_type, domain_r, err);
+		DB_PARAMS(DB_TEXT("$company", company_id), DB_TEXT("$name", name)), &domain_type,
+		domain_r, err);
 }
 
-int store_domain_get(struct db *db, const char *company_id, const char *id,
-	struct domain *domain_r, struct err *err)
-{
-	static const char sql_get[] = DOMAIN_SELECT
-		" WHERE id = $id"
-		" AND ($company IS NULL OR company_id = $company)";
-
-	return row_get(db, sql_get,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
-		&domain_type, domain_r, err);
-}
-
-int store_domain_list(struct db *db, const char *company_id,
-	struct domain_list *list_r, struct err *err)
-{
-	static const char sql_all[] = DOMAIN_SELECT
-		" ORDER BY name, company_id";
-	static const char sql_of_company[] = DOMAIN_SELECT
-		" WHERE company_id = $company ORDER BY name";
-
-	return row_all(db, company_id ? sql_of_company : sql_all,
-		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &domain_type,
-		&list_r->items, &list_r->n, err);
-}
-
-int store_domain_page(struct db *db, const struct domain_scope *scope,
-	const struct page *page, struct domain_list *list_r, bool *more_r,
+int store_domain_get(struct db *db, const char *company_id, const char *id, struct domain *domain_r,
 	struct err *err)
 {
-#define IN_SCOPE                                                               \
-	" WHERE company_id = $company AND ($domain IS NULL OR name = $domain)"
-#define PAGE(side, order)                                                      \
-	DOMAIN_SELECT IN_SCOPE                                                 \
-		" AND (created_us, id) " side " ($created, $id)"               \
-		" ORDER BY created_us " order ", id " order " LIMIT $limit"
-	static const char sql_place[] = "SELECT created_us FROM domain" IN_SCOPE
-					" AND id = $id";
+	static const char sql_get[] = DOMAIN_SELECT
+		" WHERE id = $id AND ($company IS NULL OR company_id = $company)";
+
+	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
+		&domain_type, domain_r, err);
+}
+
+int store_domain_list(struct db *db, const char *company_id, const struct page *page,
+	struct domain_list *list_r, struct page_end *end_r, struct err *err)
+{
+#define PLACE "SELECT name FROM domain WHERE id = $id"
+#define BEHIND(condition)                                                                          \
+	DOMAIN_SELECT                                                                              \
+	" WHERE " condition                                                                        \
+	"(name, id) > ($name, $id)"                                                                \
+	" ORDER BY name, id"                                                                       \
+	" LIMIT $limit"
+	static const char sql_place[] = PLACE;
+	static const char sql_place_of[] = PLACE " AND company_id = $company";
+	static const char sql_behind[] = BEHIND("");
+	static const char sql_behind_of[] = BEHIND("company_id = $company AND ");
+#undef BEHIND
+#undef PLACE
+	static const struct row_named_pager all = {sql_place, sql_behind};
+	static const struct row_named_pager own = {sql_place_of, sql_behind_of};
+	struct rows rows;
+	int found = row_page_named(db, company_id ? &own : &all,
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &domain_type, page, &rows, err);
+
+	if (found != 1)
+		return found;
+	*list_r = (struct domain_list){rows.items, rows.n};
+	row_page_end(&rows, end_r);
+	return 1;
+}
+
+int store_domain_list_marked(struct db *db, const char *company_id, enum domain_mark mark,
+	int limit, struct domain_list *list_r, struct err *err)
+{
+#define MARKED(condition)                                                                          \
+	DOMAIN_SELECT                                                                              \
+	" WHERE " condition                                                                        \
+	" ORDER BY company_id, name"                                                               \
+	" LIMIT $limit"
+	static const char sql_pending[] = MARKED("pending = 1");
+	static const char sql_pending_of[] = MARKED("company_id = $company AND pending = 1");
+	static const char sql_learning[] = MARKED("policy = 'learn' AND pending = 0");
+	static const char sql_learning_of[] = MARKED(
+		"company_id = $company AND policy = 'learn' AND pending = 0");
+#undef MARKED
+	static const char *const sql[][2] = {
+		[DOMAIN_PENDING] = {sql_pending, sql_pending_of},
+		[DOMAIN_LEARNING] = {sql_learning, sql_learning_of},
+	};
+
+	return row_all(db, sql[mark][company_id != NULL],
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id), DB_INT("$limit", limit)),
+		&domain_type, &list_r->items, &list_r->n, err);
+}
+
+int store_domain_page(struct db *db, const struct domain_scope *scope, const struct page *page,
+	struct domain_list *list_r, bool *more_r, struct err *err)
+{
+#define IN_SCOPE " WHERE company_id = $company AND ($domain IS NULL OR name = $domain)"
+#define PAGE(side, order)                                                                          \
+	DOMAIN_SELECT IN_SCOPE " AND (created_us, id) " side                                       \
+			       " ($created, $id)"                                                  \
+			       " ORDER BY created_us " order ", id " order " LIMIT $limit"
+	static const char sql_place[] = "SELECT created_us FROM domain" IN_SCOPE " AND id = $id";
 	static const char sql_older[] = PAGE("<", "DESC");
 	static const char sql_newer[] = PAGE(">", "ASC");
 #undef PAGE
@@ -235,8 +280,8 @@ int store_domain_page(struct db *db, const struct domain_scope *scope,
 	static const struct row_pager pager = {sql_place, sql_older, sql_newer};
 	struct rows rows;
 	int found = row_page_created(db, &pager,
-		DB_PARAMS(DB_TEXT("$company", scope->company_id),
-			DB_TEXT("$domain", scope->domain)),
+		DB_PARAMS(
+			DB_TEXT("$company", scope->company_id), DB_TEXT("$domain", scope->domain)),
 		&domain_type, page, &rows, err);
 
 	if (found != 1)
@@ -246,111 +291,150 @@ int store_domain_page(struct db *db, const struct domain_scope *scope,
 	return 1;
 }
 
-int store_domain_set_active(
-	struct db *db, const char *id, bool active, struct err *err)
+int store_domain_set_active(struct db *db, const char *id, bool active, struct err *err)
 {
-	static const char sql_set[] = "UPDATE domain SET active = $active"
-				      " WHERE id = $id AND pending = 0";
+	static const char sql_set[] =
+		"UPDATE domain SET active = $active WHERE id = $id AND pending = 0";
 
-	return change_by_id(db,
-		active ? "domain.activate" : "domain.deactivate", id, sql_set,
+	return change_by_id(db, active ? "domain.activate" : "domain.deactivate", id, sql_set,
 		DB_PARAMS(DB_INT("$active", active), DB_TEXT("$id", id)), err);
 }
 
 int store_domain_register(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_register[] =
-		"UPDATE domain SET active = 1, pending = 0"
+		"UPDATE domain"
+		" SET active = 1, pending = 0"
 		" WHERE id = $id AND pending = 1";
 	struct err why = ERR_INIT;
-	int changed = change_by_id(db, "domain.register", id, sql_register,
-		DB_PARAMS(DB_TEXT("$id", id)), &why);
+	int changed = change_by_id(
+		db, "domain.register", id, sql_register, DB_PARAMS(DB_TEXT("$id", id)), &why);
 
 	if (changed < 0 && why.code == ERR_EXISTS)
-		return err_set(err, ERR_EXISTS,
-			"the domain is registered to another company");
+		return err_set(err, ERR_EXISTS, "the domain is registered to another company");
 	return changed < 0 ? err_copy(err, &why) : changed;
 }
 
-int store_domain_is_covered(
-	struct db *db, const struct domain *domain, struct err *err)
+int store_domain_change(struct db *db, const struct domain *domain, struct err *err)
+{
+	static const char sql_change[] =
+		"UPDATE domain"
+		" SET active = $active, pending = 0, policy = $policy, subdomains = $subdomains"
+		" WHERE id = $id";
+	const char *action = "domain.set";
+	struct err why = ERR_INIT;
+	struct domain before;
+	int changed = store_domain_get(db, NULL, domain->id, &before, err);
+
+	if (changed <= 0)
+		return changed;
+	if (before.pending)
+		action = "domain.register";
+	else if (before.active != domain->active)
+		action = domain->active ? "domain.activate" : "domain.deactivate";
+	store_domain_clear(&before);
+	changed = change_by_id(db, action, domain->id, sql_change,
+		DB_PARAMS(DB_INT("$active", domain->active),
+			DB_TEXT("$policy", policies[domain->policy]),
+			DB_TEXT("$subdomains", subdomains[domain->covers_subdomains]),
+			DB_TEXT("$id", domain->id)),
+		&why);
+	if (changed < 0 && why.code == ERR_EXISTS)
+		return err_set(err, ERR_EXISTS, "the domain is registered to another company");
+	return changed < 0 ? err_copy(err, &why) : changed;
+}
+
+int store_domain_is_covered(struct db *db, const struct domain *domain, struct err *err)
 {
 	static const char sql_covering[] =
-		"WITH RECURSIVE up (name) AS ("
-		" SELECT $name"
-		" UNION ALL"
-		" SELECT substr(name, instr(name, '.') + 1) FROM up"
-		" WHERE instr(name, '.') > 0)"
+		"WITH RECURSIVE up (name) AS ( SELECT $name"
+		"   UNION ALL SELECT substr(name, instr(name, '.') + 1)"
+		"   FROM up"
+		"   WHERE instr(name, '.') > 0)"
 		" SELECT d.company_id <> $company"
-		" FROM up CROSS JOIN domain d"
-		"  ON d.name = up.name AND d.pending = 0"
+		" FROM up"
+		" CROSS JOIN domain d  ON d.name = up.name AND d.pending = 0"
 		" WHERE d.name <> $name AND d.subdomains = 'covered'"
-		" ORDER BY length(d.name) DESC LIMIT 1";
+		" ORDER BY length(d.name) DESC"
+		" LIMIT 1";
 	int64_t by_another = 0;
 	int found = row_number(db, sql_covering,
-		DB_PARAMS(DB_TEXT("$name", domain->name),
-			DB_TEXT("$company", domain->company_id)),
+		DB_PARAMS(DB_TEXT("$name", domain->name), DB_TEXT("$company", domain->company_id)),
 		&by_another, err);
 
 	return found < 0 ? -1 : by_another != 0;
 }
 
-int store_domain_set_policy(struct db *db, const char *name,
-	enum domain_policy policy, struct err *err)
+int store_domain_set_policy(
+	struct db *db, const char *name, enum domain_policy policy, struct err *err)
 {
-	static const char sql_policy[] = "UPDATE domain SET policy = $policy"
-					 " WHERE name = $name AND pending = 0";
+	static const char sql_policy[] =
+		"UPDATE domain SET policy = $policy WHERE name = $name AND pending = 0";
 
 	return change_named(db, name, sql_policy,
-		DB_PARAMS(DB_TEXT("$name", name),
-			DB_TEXT("$policy", policies[policy])),
-		err);
+		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$policy", policies[policy])), err);
 }
 
-int store_domain_set_subdomains(
-	struct db *db, const char *name, bool covered, struct err *err)
+int store_domain_set_subdomains(struct db *db, const char *name, bool covered, struct err *err)
 {
 	static const char sql_subdomains[] =
-		"UPDATE domain SET subdomains = $subdomains"
+		"UPDATE domain"
+		" SET subdomains = $subdomains"
 		" WHERE name = $name AND pending = 0";
 
 	return change_named(db, name, sql_subdomains,
-		DB_PARAMS(DB_TEXT("$name", name),
-			DB_TEXT("$subdomains", subdomains[covered])),
+		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$subdomains", subdomains[covered])),
 		err);
 }
 
-static int remove_all(struct db *db, void *arg, struct err *err)
-{
-	static const char sql_remove[] = "DELETE FROM domain WHERE id = $id";
-	const char *id = arg;
+static const char sql_remove[] = "DELETE FROM domain WHERE id = $id";
 
-	if (store_key_note_gone(db, NULL, id, err) < 0 ||
-		store_exemption_note_gone(db, NULL, id, err) < 0)
+static int remove_step(struct db *db, void *arg, struct err *err)
+{
+	const char *id = arg;
+	int left = STORE_REMOVE_STEP;
+
+	if (store_key_remove_some(db, NULL, id, &left, err) < 0 ||
+		store_exemption_remove_some(db, NULL, id, &left, err) < 0)
 		return -1;
-	return change_by_id(db, "domain.remove", id, sql_remove,
-		DB_PARAMS(DB_TEXT("$id", id)), err);
+	if (left == 0)
+		return STORE_MORE;
+	return change_by_id(
+		db, "domain.remove", id, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
 int store_domain_remove(struct db *db, const char *id, struct err *err)
 {
-	return db_atomic(db, remove_all, (void *)id, err);
+	return db_atomic(db, remove_step, (void *)id, err);
 }
 
-int store_domain_note_gone(struct db *db, const char *company_id, struct err *err)
+int store_domain_remove_some(struct db *db, const char *company_id, int *left, struct err *err)
 {
-	static const char sql_list[] = DOMAIN_SELECT
-		" WHERE company_id = $company";
+	static const char sql_list[] = DOMAIN_SELECT " WHERE company_id = $company LIMIT $limit";
+	int removed;
 
-	if (store_exemption_note_gone(db, company_id, NULL, err) < 0)
+	if (store_exemption_remove_some(db, company_id, NULL, left, err) < 0)
 		return -1;
-	return audit_note_gone(db,
+	removed = audit_remove(db,
 		&(struct audit_change){.action = "domain.remove",
 			.type = &domain_type,
 			.name = "name",
+			.sql = sql_remove,
 			.sql_get = sql_list,
 			.key = DB_PARAMS(DB_TEXT("$company", company_id))},
-		err);
+		*left, err);
+	*left -= removed > 0 ? removed : 0;
+	return removed < 0 ? -1 : 0;
+}
+
+int store_domain_count(struct db *db, const char *company_id, int64_t *count_r, struct err *err)
+{
+	static const char sql_count[] = "SELECT count(*) FROM domain WHERE company_id = $company";
+
+	return row_number(db, sql_count, DB_PARAMS(DB_TEXT("$company", company_id)), count_r, err) <
+			       0
+		       ? -1
+		       : 0;
 }
 
 void store_domain_clear(struct domain *domain)

@@ -30,7 +30,7 @@ struct domain {
 	bool active;
 	enum domain_policy policy;
 	bool covers_subdomains; /* what holds for it, holds for names below it */
-	bool pending; /* asked for, not registered; then it is not active */
+	bool pending;           /* asked for, not registered; then it is not active */
 	int64_t created_us;
 };
 
@@ -44,30 +44,37 @@ extern const struct row_words store_domain_policies, store_domain_subdomains;
 
 /* The name is given in the form that addr_domain_normalize() makes. ERR_EXISTS
  * when it is registered, ERR_NOT_FOUND when there is no such company. */
-int store_domain_add(struct db *db, const char *company_id, const char *name,
-	bool active, int64_t now_us, struct domain *domain_r, struct err *err);
+int store_domain_add(struct db *db, const char *company_id, const char *name, bool active,
+	int64_t now_us, struct domain *domain_r, struct err *err);
+/* The same, with active, policy and covers_subdomains as in rules. */
+int store_domain_add_with(struct db *db, const char *company_id, const char *name,
+	const struct domain *rules, int64_t now_us, struct domain *domain_r, struct err *err);
 /* The same for a pending one. ERR_EXISTS only when the company itself has the
  * name: whether another company does is not told. */
-int store_domain_ask(struct db *db, const char *company_id, const char *name,
-	int64_t now_us, struct domain *domain_r, struct err *err);
+int store_domain_ask(struct db *db, const char *company_id, const char *name, int64_t now_us,
+	struct domain *domain_r, struct err *err);
 
 /* Look-ups: 1 found, 0 none, -1 cannot tell. */
 
 /* The registered domain of the name, whoever owns it. */
-int store_domain_find(struct db *db, const char *name, struct domain *domain_r,
-	struct err *err);
+int store_domain_find(struct db *db, const char *name, struct domain *domain_r, struct err *err);
 /* The same, if it is of this company (NULL: of any). */
-int store_domain_find_of(struct db *db, const char *company_id,
-	const char *name, struct domain *domain_r, struct err *err);
-/* The company's own, by name or by id (for NULL anybody's); pending ones too. */
-int store_domain_find_own(struct db *db, const char *company_id,
-	const char *name, struct domain *domain_r, struct err *err);
-int store_domain_get(struct db *db, const char *company_id, const char *id,
+int store_domain_find_of(struct db *db, const char *company_id, const char *name,
 	struct domain *domain_r, struct err *err);
+/* The company's own, by name or by id (for NULL anybody's); pending ones too. */
+int store_domain_find_own(struct db *db, const char *company_id, const char *name,
+	struct domain *domain_r, struct err *err);
+int store_domain_get(struct db *db, const char *company_id, const char *id, struct domain *domain_r,
+	struct err *err);
 
-/* By name, pending ones too; of one company, or all for NULL. */
-int store_domain_list(struct db *db, const char *company_id,
-	struct domain_list *list_r, struct err *err);
+/* A page by name, pending ones too; of one company, or of all for NULL. 1, 0
+ * when the cursor is none of them, -1. */
+int store_domain_list(struct db *db, const char *company_id, const struct page *page,
+	struct domain_list *list_r, struct page_end *end_r, struct err *err);
+/* Those that an admin has to look at, limit at most: 0 or -1. */
+enum domain_mark { DOMAIN_PENDING, DOMAIN_LEARNING };
+int store_domain_list_marked(struct db *db, const char *company_id, enum domain_mark mark,
+	int limit, struct domain_list *list_r, struct err *err);
 /* What of the domains a key may see. */
 struct domain_scope {
 	const char *company_id;
@@ -75,32 +82,33 @@ struct domain_scope {
 };
 /* A page of them, newest first; *more_r: whether there are more behind it, or
  * in front of it for a page `before`. 1, 0 when the cursor is none of them, -1. */
-int store_domain_page(struct db *db, const struct domain_scope *scope,
-	const struct page *page, struct domain_list *list_r, bool *more_r,
-	struct err *err);
+int store_domain_page(struct db *db, const struct domain_scope *scope, const struct page *page,
+	struct domain_list *list_r, bool *more_r, struct err *err);
 /* Of a registered domain. 1 done, 0 none, -1. */
-int store_domain_set_active(
-	struct db *db, const char *id, bool active, struct err *err);
+int store_domain_set_active(struct db *db, const char *id, bool active, struct err *err);
 /* Makes a pending domain a registered one, active. ERR_EXISTS when the name is
  * registered to another company. 1 done, 0 none that is pending, -1. */
 int store_domain_register(struct db *db, const char *id, struct err *err);
+/* Makes active, policy and covers_subdomains of the domain with the id what
+ * they are here, as one change; a pending one is registered by it. The same
+ * errors and results. */
+int store_domain_change(struct db *db, const struct domain *domain, struct err *err);
 /* Whether the nearest registered domain above this one that covers its
  * subdomains is another company's. 1, 0 or -1. */
-int store_domain_is_covered(
-	struct db *db, const struct domain *domain, struct err *err);
+int store_domain_is_covered(struct db *db, const struct domain *domain, struct err *err);
 /* Of a registered domain, by its name. A new one is exclusive and does not
  * cover its subdomains. 1, 0 or -1. */
-int store_domain_set_policy(struct db *db, const char *name,
-	enum domain_policy policy, struct err *err);
-int store_domain_set_subdomains(
-	struct db *db, const char *name, bool covered, struct err *err);
-/* Removes the domain and the keys that are restricted to it. 1, 0 or -1. */
+int store_domain_set_policy(
+	struct db *db, const char *name, enum domain_policy policy, struct err *err);
+int store_domain_set_subdomains(struct db *db, const char *name, bool covered, struct err *err);
+/* Removes the domain, with its exemptions and the keys that are restricted to
+ * it. 1, 0, -1; or STORE_MORE (store_audit.h). */
 int store_domain_remove(struct db *db, const char *id, struct err *err);
-
-/* For store_company: writes down that the company's domains and their
- * exemptions go with it. 0 or -1. */
-int store_domain_note_gone(
-	struct db *db, const char *company_id, struct err *err);
+/* For store_company: removes domains of the company, and their exemptions,
+ * *left of them at most, which it counts down. 0, -1. */
+int store_domain_remove_some(struct db *db, const char *company_id, int *left, struct err *err);
+/* How many the company has; walks along all of them. 0 or -1. */
+int store_domain_count(struct db *db, const char *company_id, int64_t *count_r, struct err *err);
 
 /* As `exclusive`. Parsing gives false for any other word. */
 const char *store_domain_policy_name(enum domain_policy policy);

@@ -19,6 +19,14 @@ static const char *const states[] = {
 };
 const struct row_words store_email_states = {states, ARRAY_SIZE(states), false};
 
+static const char *const ways[] = {
+	[EMAIL_WAY_ANY] = "any",
+	[EMAIL_WAY_SENDMAIL] = "sendmail",
+	[EMAIL_WAY_SMTP] = "smtp",
+	[EMAIL_WAY_SPENT] = "spent",
+};
+static const struct row_words way_words = {ways, ARRAY_SIZE(ways), false};
+
 static const struct row_field email_fields[] = {
 	ROW_FIELD(email, seq, ROW_INT64),
 	ROW_FIELD(email, id, ROW_ID),
@@ -37,6 +45,7 @@ static const struct row_field email_fields[] = {
 	ROW_FIELD(email, queue_id, ROW_TEXT),
 	ROW_FIELD(email, last_event, ROW_TEXT),
 	ROW_FIELD(email, refusal, ROW_TEXT),
+	ROW_WORD(email, way, ROW_ENUM, "way", &way_words),
 	ROW_FIELD(email, run, ROW_TEXT),
 	/* Of the table email_content. */
 	ROW_FIELD(email, html, ROW_TEXT),
@@ -49,8 +58,7 @@ static int read_recipients(struct db *db, void *item, struct err *err)
 {
 	struct email *email = item;
 
-	return store_recipients_read(
-		db, email->seq, false, &email->recipients, err);
+	return store_recipients_read(db, email->seq, false, &email->recipients, err);
 }
 
 static void clear_recipients(void *item)
@@ -80,39 +88,36 @@ void store_email_clear(struct email *email)
 static int insert(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_email[] =
-		"INSERT INTO email (id, ticket, company_id, key_id, domain,"
-		" sender, header_from, reply_to, subject, message_id,"
-		" created_us, run)"
-		" VALUES ($id, $ticket, $company_id, $key_id, $domain, $sender,"
-		" $header_from, $reply_to, $subject, $message_id, $created_us,"
-		" $run)"
+		"INSERT INTO email (id, ticket, company_id, key_id, domain, sender, header_from,"
+		"   reply_to, subject, message_id, created_us, way, run)"
+		" VALUES ($id, $ticket, $company_id, $key_id, $domain, $sender, $header_from,"
+		"   $reply_to, $subject, $message_id, $created_us, $way, $run)"
 		" RETURNING seq";
 	static const char sql_content[] =
 		"INSERT INTO email_content (seq, html, text, tags, variables)"
 		" VALUES ($new_seq, $html, $text, coalesce($tags, '[]'),"
-		" coalesce($variables, '{}'))";
+		"   coalesce($variables, '{}'))";
 	/* The form API calls its tags `tag`. */
 	static const char sql_tags[] =
-		"WITH given (name, value) AS"
-		" (SELECT value ->> 'name', value ->> 'value'"
-		" FROM json_each($tags))"
-		" INSERT OR IGNORE INTO email_tag (email, tag)"
-		" SELECT $new_seq, iif(name = 'tag', value, name) FROM given"
-		" UNION SELECT $new_seq, name || ':' || value FROM given"
+		"WITH given (name, value) AS (SELECT value ->> 'name', value ->> 'value'"
+		"   FROM json_each($tags))"
+		" INSERT OR IGNORE INTO email_tag (email, tag, company_id)"
+		" SELECT $new_seq, iif(name = 'tag', value, name), $company_id"
+		" FROM given"
+		" UNION ALL SELECT $new_seq, name || ':' || value, $company_id"
+		" FROM given"
 		" WHERE name <> 'tag'";
 	const struct email *email = arg;
 	int64_t seq;
 
-	if (row_write_returning(db, sql_email, NULL, &store_email_type, email,
-		    &seq, err) != 1 ||
-		row_write(db, sql_content, DB_PARAMS(DB_INT("$new_seq", seq)),
-			&store_email_type, email, err) != 1)
+	if (row_write_returning(db, sql_email, NULL, &store_email_type, email, &seq, err) != 1 ||
+		row_write(db, sql_content, DB_PARAMS(DB_INT("$new_seq", seq)), &store_email_type,
+			email, err) != 1)
 		return -1;
-	if (email->tags &&
-		row_write(db, sql_tags, DB_PARAMS(DB_INT("$new_seq", seq)),
-			&store_email_type, email, err) < 0)
+	if (email->tags && row_write(db, sql_tags, DB_PARAMS(DB_INT("$new_seq", seq)),
+				   &store_email_type, email, err) < 0)
 		return -1;
-	return store_recipients_insert(db, seq, &email->recipients, err);
+	return store_recipients_insert(db, seq, email->company_id, &email->recipients, err);
 }
 
 int store_email_stage(struct db *db, const struct email *email, struct err *err)
@@ -121,8 +126,7 @@ int store_email_stage(struct db *db, const struct email *email, struct err *err)
 }
 
 /* Runs a statement on the row of a ticket. */
-static int change(
-	struct db *db, const char *sql, const char *ticket, struct err *err)
+static int change(struct db *db, const char *sql, const char *ticket, struct err *err)
 {
 	return db_change(db, sql, DB_PARAMS(DB_TEXT("$ticket", ticket)), err);
 }
@@ -130,8 +134,8 @@ static int change(
 int store_email_unstage(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_unstage[] =
-		"DELETE FROM email WHERE ticket = $ticket"
-		" AND state = 'staged' AND queue_id IS NULL";
+		"DELETE FROM email"
+		" WHERE ticket = $ticket AND state = 'staged' AND queue_id IS NULL";
 
 	return change(db, sql_unstage, ticket, err);
 }
@@ -139,8 +143,7 @@ int store_email_unstage(struct db *db, const char *ticket, struct err *err)
 int store_email_retract(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_retract[] =
-		"DELETE FROM email"
-		" WHERE ticket = $ticket AND state <> 'refused'";
+		"DELETE FROM email WHERE ticket = $ticket AND state <> 'refused'";
 
 	return change(db, sql_retract, ticket, err);
 }
@@ -148,8 +151,8 @@ int store_email_retract(struct db *db, const char *ticket, struct err *err)
 int store_email_doubt(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_doubt[] =
-		"UPDATE email SET state = 'staged', decided_us = 0,"
-		" last_event = NULL"
+		"UPDATE email"
+		" SET state = 'staged', decided_us = 0, last_event = NULL"
 		" WHERE ticket = $ticket AND state = 'sent'";
 
 	return change(db, sql_doubt, ticket, err);
@@ -157,10 +160,17 @@ int store_email_doubt(struct db *db, const char *ticket, struct err *err)
 
 int store_email_prove(struct db *db, const char *ticket, struct err *err)
 {
-	static const char sql_prove[] =
-		"UPDATE email SET run = NULL WHERE ticket = $ticket";
+	static const char sql_prove[] = "UPDATE email SET run = NULL WHERE ticket = $ticket";
 
 	return change(db, sql_prove, ticket, err);
+}
+
+int store_email_spend(struct db *db, const char *ticket, struct err *err)
+{
+	static const char sql_spend[] =
+		"UPDATE email SET run = NULL, way = 'spent' WHERE ticket = $ticket";
+
+	return change(db, sql_spend, ticket, err);
 }
 
 /* Keeps the ticket of an email that is in this state, and of this company
@@ -170,7 +180,9 @@ static int keep_ticket(struct db *db, const char *id, const char *company_id,
 {
 	static const char sql_keep[] =
 		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
-		" SELECT ticket, id, created_us FROM email WHERE id = $id"
+		" SELECT ticket, id, created_us"
+		" FROM email"
+		" WHERE id = $id"
 		" AND ($company IS NULL OR company_id = $company)"
 		" AND state = $state";
 
@@ -185,25 +197,30 @@ static int keep_ticket(struct db *db, const char *id, const char *company_id,
 static int reset_recipients(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_reset[] =
-		"UPDATE email_recipient SET state = 'queued', attempts = 0,"
-		" changed_us = 0, relay = NULL, dsn = NULL, text = NULL"
-		" WHERE email = (SELECT seq FROM email WHERE id = $id"
-		" AND state = 'staged') AND state <> 'queued'";
+		"UPDATE email_recipient"
+		" SET state = 'queued', attempts = 0, changed_us = 0, relay = NULL, dsn = NULL,"
+		" text = NULL"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')"
+		" AND state <> 'queued'";
+	static const char sql_open[] =
+		"UPDATE email"
+		" SET last_event = NULL, closed = 0"
+		" WHERE id = $id AND state = 'staged' AND last_event IS NOT NULL";
 
-	return db_change(db, sql_reset, DB_PARAMS(DB_TEXT("$id", id)), err) < 0
+	return db_change(db, sql_reset, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ||
+			       db_change(db, sql_open, DB_PARAMS(DB_TEXT("$id", id)), err) < 0
 		       ? -1
 		       : 0;
 }
 
-int store_email_supersede(
-	struct db *db, const struct email *email, struct err *err)
+int store_email_supersede(struct db *db, const struct email *email, struct err *err)
 {
 	static const char sql_supersede[] =
-		"UPDATE email SET ticket = $ticket, key_id = $key_id,"
+		"UPDATE email"
+		" SET ticket = $ticket, key_id = $key_id, way = $way,"
 		" run = CASE state WHEN 'staged' THEN $run ELSE run END"
 		" WHERE id = $id";
-	int found = keep_ticket(
-		db, email->id, email->company_id, email->state, err);
+	int found = keep_ticket(db, email->id, email->company_id, email->state, err);
 
 	if (found <= 0)
 		return found;
@@ -214,11 +231,11 @@ int store_email_supersede(
 
 /* Mail from sendmail(1) is in the maildrop until its queue file is on the disk:
  * that such an email is sent is proof, whatever run it was staged with. */
-int store_email_reissue(
-	struct db *db, const char *id, const char *ticket, struct err *err)
+int store_email_reissue(struct db *db, const char *id, const char *ticket, struct err *err)
 {
 	static const char sql_reissue[] =
-		"UPDATE email SET ticket = $ticket, run = NULL"
+		"UPDATE email"
+		" SET ticket = $ticket, run = NULL, way = 'sendmail'"
 		" WHERE id = $id AND state = 'staged'";
 	int found = keep_ticket(db, id, NULL, EMAIL_STAGED, err);
 
@@ -226,12 +243,13 @@ int store_email_reissue(
 		return found;
 	if (reset_recipients(db, id, err) < 0)
 		return -1;
-	return db_change(db, sql_reissue,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket)), err);
+	return db_change(
+		db, sql_reissue, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket)), err);
 }
 
 static const struct row_field ticket_fields[] = {
 	ROW_FIELD(email_ticket, seq, ROW_INT64),
+	ROW_FIELD(email_ticket, ticket, ROW_ID),
 	ROW_FIELD(email_ticket, id, ROW_ID),
 	ROW_FIELD(email_ticket, company_id, ROW_ID),
 	ROW_FIELD(email_ticket, key_id, ROW_ID),
@@ -240,54 +258,84 @@ static const struct row_field ticket_fields[] = {
 	ROW_FIELD_AS(email_ticket, from, ROW_TEXT, "header_from"),
 	ROW_FIELD(email_ticket, message_id, ROW_TEXT),
 	ROW_WORD(email_ticket, state, ROW_ENUM, "state", &store_email_states),
+	ROW_WORD(email_ticket, way, ROW_ENUM, "way", &way_words),
 	ROW_FIELD(email_ticket, superseded, ROW_BOOL),
+	ROW_FIELD(email_ticket, spent, ROW_BOOL),
 	ROW_FIELD(email_ticket, key_valid, ROW_BOOL),
 	ROW_FIELD(email_ticket, domain_owned, ROW_BOOL),
 	ROW_FIELD(email_ticket, domain_active, ROW_BOOL),
 };
 static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields);
 
-int store_email_ticket(struct db *db, const char *ticket,
+/* The log's stamps are in whole seconds. What it told before the record was of
+ * another message, which a rule stopped. By SMTP the 250 alone spends a ticket:
+ * the log may speak of an earlier message, which was lost, when a recorded email
+ * is submitted again.
+ *
+ * d is the domain only if it is registered to the company, k the key only if it
+ * may send as that domain. */
+#define SELECT_TICKET                                                                              \
+	"SELECT e.seq, e.ticket, e.id, e.company_id, e.key_id, e.domain,"                          \
+	" e.sender, e.header_from, e.message_id, e.state, e.way, e.way = 'spent'"                  \
+	" OR e.way <> 'smtp'"                                                                      \
+	" AND e.state = 'sent'"                                                                    \
+	" AND EXISTS  (SELECT 1"                                                                   \
+	"   FROM email_recipient r"                                                                \
+	"   WHERE r.email = e.seq "                                                                \
+	"   AND r.changed_us >= e.decided_us - e.decided_us % 1000000 "                            \
+	"   AND r.state IN ('deferred', 'handed_on', 'delivered', 'bounced',  'expired',"          \
+	"     'removed', 'complained')) AS spent,"                                                 \
+	" k.id IS NOT NULL AS key_valid, d.id IS NOT NULL AS domain_owned,"                        \
+	" coalesce(d.active, 0) AS domain_active"                                                  \
+	" FROM email e"                                                                            \
+	" LEFT JOIN domain d  ON d.name = e.domain"                                                \
+	" AND d.company_id = e.company_id "                                                        \
+	" AND d.pending = 0"                                                                       \
+	" LEFT JOIN api_key k  ON k.id = e.key_id"                                                 \
+	" AND k.company_id = e.company_id "                                                        \
+	" AND k.revoked_us = 0"                                                                    \
+	" AND (k.scopes & $sending) <> 0 "                                                         \
+	" AND (k.domain_id IS NULL OR k.domain_id = d.id)"
+
+static int find_ticket(struct db *db, const char *sql, const char *what,
 	struct email_ticket *ticket_r, struct err *err)
 {
-	/* d is the domain only if it is registered to the company, k the key
-	 * only if it may send as that domain. */
-	static const char sql_ticket[] =
-		"SELECT e.seq, e.id, e.company_id, e.key_id, e.domain,"
-		" e.sender, e.header_from, e.message_id, e.state,"
-		" k.id IS NOT NULL AS key_valid,"
-		" d.id IS NOT NULL AS domain_owned,"
-		" coalesce(d.active, 0) AS domain_active"
-		" FROM email e"
-		" LEFT JOIN domain d"
-		"  ON d.name = e.domain AND d.company_id = e.company_id"
-		"  AND d.pending = 0"
-		" LEFT JOIN api_key k"
-		"  ON k.id = e.key_id AND k.company_id = e.company_id"
-		"  AND k.revoked_us = 0 AND (k.scopes & $sending) <> 0"
-		"  AND (k.domain_id IS NULL OR k.domain_id = d.id)"
-		" WHERE e.ticket = $ticket";
+	int found = row_get(db, sql,
+		DB_PARAMS(DB_TEXT("$what", what), DB_INT("$sending", KEY_SENDING)), &ticket_type,
+		ticket_r, err);
+
+	if (found <= 0)
+		return found;
+	found = store_recipients_envelope(db, ticket_r->seq, &ticket_r->recipients, err);
+	if (found <= 0)
+		store_email_ticket_clear(ticket_r);
+	return found;
+}
+
+int store_email_ticket(
+	struct db *db, const char *ticket, struct email_ticket *ticket_r, struct err *err)
+{
+	static const char sql_ticket[] = SELECT_TICKET " WHERE e.ticket = $what";
 	/* No ticket ever comes back once it was superseded, so a statement of
 	 * its own after the one that did not find it tells the truth. */
 	static const char sql_superseded[] =
 		"SELECT email_id AS id, 1 AS superseded"
-		" FROM superseded_ticket WHERE ticket = $ticket";
-	int found = row_get(db, sql_ticket,
-		DB_PARAMS(DB_TEXT("$ticket", ticket),
-			DB_INT("$sending", KEY_SENDING)),
-		&ticket_type, ticket_r, err);
+		" FROM superseded_ticket"
+		" WHERE ticket = $ticket";
+	int found = find_ticket(db, sql_ticket, ticket, ticket_r, err);
 
-	if (found == 0)
-		return row_get(db, sql_superseded,
-			DB_PARAMS(DB_TEXT("$ticket", ticket)), &ticket_type,
-			ticket_r, err);
-	if (found < 0)
-		return -1;
-	found = store_recipients_envelope(
-		db, ticket_r->seq, &ticket_r->recipients, err);
-	if (found <= 0)
-		store_email_ticket_clear(ticket_r);
-	return found;
+	if (found != 0)
+		return found;
+	return row_get(db, sql_superseded, DB_PARAMS(DB_TEXT("$ticket", ticket)), &ticket_type,
+		ticket_r, err);
+}
+
+int store_email_ticket_staged(
+	struct db *db, const char *id, struct email_ticket *ticket_r, struct err *err)
+{
+	static const char sql_staged[] = SELECT_TICKET " WHERE e.id = $what AND e.state = 'staged'";
+
+	return find_ticket(db, sql_staged, id, ticket_r, err);
 }
 
 void store_email_ticket_clear(struct email_ticket *ticket)
@@ -299,43 +347,39 @@ void store_email_ticket_clear(struct email_ticket *ticket)
 /* A statement that changed nothing met a row that was decided before, or no row
  * of the ticket. Should a decided row go away just then (store_email_retract()),
  * its ticket is rightly unknown, so no transaction is needed to tell which. */
-static int decided_before(
-	struct db *db, const char *ticket, const char *but, struct err *err)
+static int decided_before(struct db *db, const char *ticket, const char *but, struct err *err)
 {
 	static const char sql_decided[] =
-		"SELECT 1 FROM email"
-		" WHERE ticket = $ticket AND state <> $but";
+		"SELECT 1 FROM email WHERE ticket = $ticket AND state <> $but";
 	int64_t one;
 
 	return row_number(db, sql_decided,
-		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_TEXT("$but", but)),
-		&one, err);
+		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_TEXT("$but", but)), &one, err);
 }
 
-int store_email_record(struct db *db, const char *ticket, const char *queue_id,
-	int64_t now_us, struct err *err)
+int store_email_record(
+	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
 {
 	static const char sql_record[] =
-		"UPDATE email SET state = 'sent', decided_us = $now,"
-		" queue_id = $queue_id, last_event = 'sent',"
-		" closed = ($queue_id = '')"
+		"UPDATE email"
+		" SET state = 'sent', decided_us = $now, queue_id = $queue_id,"
+		" last_event = 'sent', closed = ($queue_id = '')"
 		" WHERE ticket = $ticket AND state = 'staged'";
 	int changed = db_change(db, sql_record,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$queue_id", queue_id),
 			DB_TEXT("$ticket", ticket)),
 		err);
 
-	return changed == 0 ? decided_before(db, ticket, "refused", err)
-			    : changed;
+	return changed == 0 ? decided_before(db, ticket, "refused", err) : changed;
 }
 
-int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
-	const char *refusal, int64_t now_us, struct err *err)
+int store_email_refuse(struct db *db, const char *ticket, const char *queue_id, const char *refusal,
+	int64_t now_us, struct err *err)
 {
 	static const char sql_refuse[] =
-		"UPDATE email SET state = 'refused', decided_us = $now,"
-		" queue_id = $queue_id, last_event = 'failed',"
-		" refusal = $refusal"
+		"UPDATE email"
+		" SET state = 'refused', decided_us = $now, queue_id = $queue_id,"
+		" last_event = 'failed', refusal = $refusal"
 		" WHERE ticket = $ticket AND state = 'staged'";
 	int changed = db_change(db, sql_refuse,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$queue_id", queue_id),
@@ -345,17 +389,19 @@ int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
 	return changed == 0 ? decided_before(db, ticket, "", err) : changed;
 }
 
-int store_email_find_ticket(struct db *db, const char *ticket,
-	char id[static ID_SIZE], struct err *err)
+int store_email_find_ticket(
+	struct db *db, const char *ticket, char id[static ID_SIZE], struct err *err)
 {
 	static const char sql_find[] =
-		"SELECT id FROM email WHERE ticket = $ticket"
-		" UNION ALL"
-		" SELECT email_id FROM superseded_ticket WHERE ticket = "
-		"$ticket";
+		"SELECT id"
+		" FROM email"
+		" WHERE ticket = $ticket"
+		" UNION ALL SELECT email_id"
+		" FROM superseded_ticket"
+		" WHERE ticket = $ticket";
 	struct email_ticket row;
-	int found = row_get(db, sql_find, DB_PARAMS(DB_TEXT("$ticket", ticket)),
-		&ticket_type, &row, err);
+	int found = row_get(
+		db, sql_find, DB_PARAMS(DB_TEXT("$ticket", ticket)), &ticket_type, &row, err);
 
 	if (found == 1)
 		memcpy(id, row.id, ID_SIZE);

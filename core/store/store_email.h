@@ -18,18 +18,26 @@
 
 enum email_state { EMAIL_STAGED, EMAIL_SENT, EMAIL_REFUSED };
 
+/* By which way the message comes into Postfix with the ticket. */
+enum email_way {
+	EMAIL_WAY_ANY,
+	EMAIL_WAY_SENDMAIL,
+	EMAIL_WAY_SMTP,
+	EMAIL_WAY_SPENT, /* none any more: Postfix has said that it has it */
+};
+
 struct email {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
 	char ticket[SECRET_TICKET_SIZE];
-	int64_t seq;  /* of the row; the store assigns it */
-	char *domain; /* of the header From, A-labels */
-	char *sender; /* envelope sender, address only */
-	char *from;   /* `Name <address>` or the bare address, UTF-8 */
+	int64_t seq;                  /* of the row; the store assigns it */
+	char *domain;                 /* of the header From, A-labels */
+	char *sender;                 /* envelope sender, address only */
+	char *from;                   /* `Name <address>` or the bare address, UTF-8 */
 	struct recipients recipients; /* at least one, in the order of kinds */
 	struct strv reply_to;         /* each as `from` */
-	char *subject; /* "" when not given; the same for text and html */
+	char *subject;                /* "" when not given; the same for text and html */
 	char *html;
 	char *text;
 	char *tags;       /* JSON: [{"name","value"}]; NULL stands for [] */
@@ -41,6 +49,7 @@ struct email {
 	char *queue_id;     /* Postfix's; NULL until it was decided once */
 	char *last_event;   /* NULL while staged */
 	char *refusal;      /* why, for people; NULL unless refused */
+	enum email_way way;
 	char *run; /* for staging alone: in which it goes to Postfix, see
 		    * store_email_prove(); NULL: that it is sent is proof */
 };
@@ -68,6 +77,9 @@ int store_email_doubt(struct db *db, const char *ticket, struct err *err);
  * within that run: the milter records an email before its queue file is on the
  * disk. 1, 0 no such ticket, -1. */
 int store_email_prove(struct db *db, const char *ticket, struct err *err);
+/* The same, and no message with the ticket is let through any more: the milter
+ * had decided before Postfix said so. */
+int store_email_spend(struct db *db, const char *ticket, struct err *err);
 
 /* Gives a row of the company a new ticket, and the key that asks for it,
  * because it is unknown whether its message reached Postfix or was lost there.
@@ -76,19 +88,18 @@ int store_email_prove(struct db *db, const char *ticket, struct err *err);
  * also gets the run of email, a sent one keeps its own until it is proven. In
  * the caller's transaction, which must be undone when this fails. 1, 0 when
  * there is no such row in that state, or -1. */
-int store_email_supersede(
-	struct db *db, const struct email *email, struct err *err);
+int store_email_supersede(struct db *db, const struct email *email, struct err *err);
 
 /* Gives a staged email a new ticket, because its message is submitted again from
  * Postfix's queue, by sendmail(1). From now on a message with another ticket of
  * the email is superseded. In the caller's transaction, which must be undone
  * when this fails. 1, 0 when the email is not staged (any more), or -1. */
-int store_email_reissue(
-	struct db *db, const char *id, const char *ticket, struct err *err);
+int store_email_reissue(struct db *db, const char *id, const char *ticket, struct err *err);
 
 /* All that a verdict needs to know about a ticket. One statement reads it, so
  * that it is consistent; the recipients never change, another reads them. */
 struct email_ticket {
+	char ticket[SECRET_TICKET_SIZE];
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
@@ -99,16 +110,24 @@ struct email_ticket {
 	char *message_id;
 	struct strv recipients; /* addresses of the envelope, at least one */
 	enum email_state state;
-	bool superseded;    /* the email has another ticket now: only id is set
-			     * besides */
+	enum email_way way;
+	bool superseded; /* the email has another ticket now: only id is set
+			  * besides */
+	/* Postfix has the message: it has said so, or its log has told of the
+	 * message after cleanup(8) had done with it. That the milter has recorded
+	 * it does not say so, nor that it was not found in the queue. */
+	bool spent;
 	bool key_valid;     /* exists, not revoked, scope sending, not
 			     * restricted to another domain */
 	bool domain_owned;  /* still registered to the same company */
 	bool domain_active; /* and it is active; false when it is not owned */
 };
 /* 1 found, 0 no such ticket, -1 cannot tell. Clear it only when found. */
-int store_email_ticket(struct db *db, const char *ticket,
-	struct email_ticket *ticket_r, struct err *err);
+int store_email_ticket(
+	struct db *db, const char *ticket, struct email_ticket *ticket_r, struct err *err);
+/* The same of the email with this id, if it is staged. */
+int store_email_ticket_staged(
+	struct db *db, const char *id, struct email_ticket *ticket_r, struct err *err);
 void store_email_ticket_clear(struct email_ticket *ticket);
 
 /* The milter's decisions. A repeated one with the same ticket keeps what the
@@ -117,19 +136,19 @@ void store_email_ticket_clear(struct email_ticket *ticket);
  * again. The last event becomes `sent` or `failed`. 1 done, also when there was
  * nothing left to do; 0 no such ticket, or refused when it is to be sent; -1
  * cannot tell. */
-int store_email_record(struct db *db, const char *ticket, const char *queue_id,
+int store_email_record(
+	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err);
+int store_email_refuse(struct db *db, const char *ticket, const char *queue_id, const char *refusal,
 	int64_t now_us, struct err *err);
-int store_email_refuse(struct db *db, const char *ticket, const char *queue_id,
-	const char *refusal, int64_t now_us, struct err *err);
 
 /* Finds the email of a ticket, the one it has or one that it had: 1, 0, -1. */
-int store_email_find_ticket(struct db *db, const char *ticket,
-	char id[static ID_SIZE], struct err *err);
+int store_email_find_ticket(
+	struct db *db, const char *ticket, char id[static ID_SIZE], struct err *err);
 
 /* The state of an email: 1, 0 no such email, -1. The caller frees the refusal,
  * which is NULL unless refused. */
-int store_email_outcome(struct db *db, const char *id,
-	enum email_state *state_r, char **refusal_r, struct err *err);
+int store_email_outcome(struct db *db, const char *id, enum email_state *state_r, char **refusal_r,
+	struct err *err);
 
 /* What a repeated request needs to know about an email. */
 struct email_recall {
@@ -139,8 +158,8 @@ struct email_recall {
 	char *run;     /* NULL: it is proven, or needs no proof */
 };
 /* 1, 0 no such email, -1. Clear it when found. */
-int store_email_recall(struct db *db, const char *id,
-	struct email_recall *recall_r, struct err *err);
+int store_email_recall(
+	struct db *db, const char *id, struct email_recall *recall_r, struct err *err);
 void store_email_recall_clear(struct email_recall *recall);
 
 /* Which emails may be read. */
@@ -150,8 +169,8 @@ struct email_scope {
 	bool sent_only;         /* the sent folder */
 };
 /* One email with its content: 1, 0 or -1. Clear with store_email_clear(). */
-int store_email_get(struct db *db, const char *id,
-	const struct email_scope *scope, struct email *email_r, struct err *err);
+int store_email_get(struct db *db, const char *id, const struct email_scope *scope,
+	struct email *email_r, struct err *err);
 void store_email_clear(struct email *email);
 /* Its seq alone; with message_id only if that is its Message-ID. */
 int store_email_seq(struct db *db, const char *id, const char *message_id,
@@ -163,8 +182,8 @@ struct email_list {
 };
 /* The refused emails, the last refused first, limit at most, without html and
  * text. */
-int store_email_list_refused(struct db *db, const struct email_scope *scope,
-	int limit, struct email_list *list_r, struct err *err);
+int store_email_list_refused(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r, struct err *err);
 /* What a text names an email by, as it looks. */
 enum email_name {
 	EMAIL_NAME_ID,
@@ -174,14 +193,13 @@ enum email_name {
 enum email_name store_email_name_of(const char *text);
 /* The newest limit ones that the text names: one, but where clients have chosen
  * the same Message-ID, or Postfix has used a queue id again. */
-int store_email_named(struct db *db, const struct email_scope *scope,
-	const char *text, int limit, struct email_list *list_r, struct err *err);
+int store_email_named(struct db *db, const struct email_scope *scope, const char *text, int limit,
+	struct email_list *list_r, struct err *err);
 /* A page of the scope, which must name a company. *more_r: whether there are
  * more emails behind the page, or in front of it for a page `before`. 1, 0 when
  * the cursor is no email of the scope, -1. */
-int store_email_page(struct db *db, const struct email_scope *scope,
-	const struct page *page, struct email_list *list_r, bool *more_r,
-	struct err *err);
+int store_email_page(struct db *db, const struct email_scope *scope, const struct page *page,
+	struct email_list *list_r, bool *more_r, struct err *err);
 void store_email_list_free(struct email_list *list);
 
 /* Which emails a search finds: those that fit all that is given. */
@@ -195,8 +213,8 @@ struct email_filter {
 			      * letter case */
 	const char *from;    /* address of the sender, likewise */
 	const char *subject; /* a part of it; letter case of ASCII is the same */
-	const char *text; /* a part of the subject, the sender or a recipient;
-			   * likewise */
+	const char *text;    /* a part of the subject, the sender or a recipient;
+			      * likewise */
 	const char *key_id;
 	const char *status; /* of store_email_statuses */
 	const char *tag;    /* of the form API; of the JSON API `name` or
@@ -223,8 +241,8 @@ struct email_found {
  * 1, and the caller frees the list; 0 when the cursor is no email of the scope;
  * -1. */
 int store_email_search(struct db *db, const struct email_scope *scope,
-	const struct email_filter *filter, const struct page *page,
-	struct email_found *found_r, struct err *err);
+	const struct email_filter *filter, const struct page *page, struct email_found *found_r,
+	struct err *err);
 
 /* How many emails are not at their end, by where they are, and how many
  * messages are held; of each EMAIL_QUEUE_MAX at most. 0 or -1. */
@@ -235,25 +253,26 @@ struct email_queue {
 	int64_t deferred; /* Postfix tries again */
 	int64_t held;
 };
-int store_email_queue(
-	struct db *db, struct email_queue *queue_r, struct err *err);
+int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *err);
 
 /* How many emails of a company, or of all, wait: for the milter's decision, and
- * were staged before a time; or for another attempt. Of each it looks at
- * EMAIL_WAITING_MAX at most, whose ever they are. 0 or -1. */
+ * were staged before a time; or for another attempt; or were staged after a
+ * time and lost. Of each it counts EMAIL_WAITING_MAX at most. 0 or -1. */
 enum { EMAIL_WAITING_MAX = 10000 };
 struct email_waiting {
 	int64_t staged;
 	int64_t delayed;
+	int64_t lost; /* that never came to the milter, and are not in Postfix */
 };
-int store_email_waiting(struct db *db, const char *company_id,
-	int64_t staged_before_us, struct email_waiting *waiting_r,
-	struct err *err);
+int store_email_waiting(struct db *db, const char *company_id, int64_t staged_before_us,
+	int64_t lost_after_us, struct email_waiting *waiting_r, struct err *err);
 
 const char *store_email_state_name(enum email_state state);
 
-/* For the files of the store: the columns of email and email_content, and the
+/* For the files of the store: the companies with emails that the milter has not
+ * decided about; the columns of email and email_content, and the
  * words of the column state. */
+#define STORE_STAGED_OWNERS ROW_OWNERS("email", "state = 'staged' AND queue_id IS NULL")
 extern const struct row_type store_email_type;
 extern const struct row_words store_email_states;
 

@@ -5,37 +5,46 @@
  * without content, which ends with its limit: with a million emails it costs no
  * more than with a hundred. A search may have to pass over many emails until
  * one matches, so it ends with a number of candidates as well.
+ *
+ * What a company asks for passes over its own emails alone: neither the answer,
+ * nor where a page ends, nor the work tells of another one's. So every index
+ * that leads by a value which several companies may have names the company too.
  */
 #include "core/store/store_email.h"
 
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/str.h"
+#include "core/base/strv.h"
 #include "core/store/store_held.h"
 
 /* The columns of `email e`, without its content. */
-#define COLUMNS                                                                \
-	"e.seq, e.id, e.company_id, e.key_id, e.ticket, e.domain, e.sender,"   \
-	" e.header_from, e.reply_to, e.subject, e.message_id, e.created_us,"   \
+#define COLUMNS                                                                                    \
+	"e.seq, e.id, e.company_id, e.key_id, e.ticket, e.domain, e.sender,"                       \
+	" e.header_from, e.reply_to, e.subject, e.message_id, e.created_us,"                       \
 	" e.state, e.decided_us, e.queue_id, e.last_event, e.refusal"
 
 /* Whether the row is in the folder: $all is 1 for every row, 0 for the sent. */
-#define IN_FOLDER " (e.state = 'sent' OR $all = 1)"
+#define IN_FOLDER                                                                                  \
+	" (e.state = 'sent' OR $all = 1"                                                           \
+	" OR (e.state = 'staged' AND e.last_event IS NOT NULL))"
 
-int store_email_get(struct db *db, const char *id,
-	const struct email_scope *scope, struct email *email_r, struct err *err)
+int store_email_get(struct db *db, const char *id, const struct email_scope *scope,
+	struct email *email_r, struct err *err)
 {
-	static const char sql_get[] =
-		"SELECT " COLUMNS ", c.html, c.text, c.tags, c.variables"
-		" FROM email e JOIN email_content c ON c.seq = e.seq"
-		" WHERE e.id = $id AND" IN_FOLDER
-		" AND ($company IS NULL OR e.company_id = $company)"
-		" AND ($domain IS NULL OR e.domain = $domain)";
+	static const char sql_get[] = "SELECT " COLUMNS
+				      ", c.html, c.text, c.tags, c.variables"
+				      " FROM email e"
+				      " JOIN email_content c ON c.seq = e.seq"
+				      " WHERE e.id = $id"
+				      " AND" IN_FOLDER
+				      " AND ($company IS NULL OR e.company_id = $company)"
+				      " AND ($domain IS NULL OR e.domain = $domain)";
 
 	return row_get(db, sql_get,
 		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$all", !scope->sent_only),
-			DB_TEXT("$company", scope->company_id),
-			DB_TEXT("$domain", scope->domain)),
+			DB_TEXT("$company", scope->company_id), DB_TEXT("$domain", scope->domain)),
 		&store_email_type, email_r, err);
 }
 
@@ -43,15 +52,17 @@ int store_email_seq(struct db *db, const char *id, const char *message_id,
 	const struct email_scope *scope, int64_t *seq_r, struct err *err)
 {
 	static const char sql_seq[] =
-		"SELECT e.seq FROM email e WHERE e.id = $id AND" IN_FOLDER
+		"SELECT e.seq"
+		" FROM email e"
+		" WHERE e.id = $id"
+		" AND" IN_FOLDER
 		" AND ($message IS NULL OR e.message_id = $message)"
 		" AND ($company IS NULL OR e.company_id = $company)"
 		" AND ($domain IS NULL OR e.domain = $domain)";
 
 	return row_number(db, sql_seq,
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$message", message_id),
-			DB_INT("$all", !scope->sent_only),
-			DB_TEXT("$company", scope->company_id),
+			DB_INT("$all", !scope->sent_only), DB_TEXT("$company", scope->company_id),
 			DB_TEXT("$domain", scope->domain)),
 		seq_r, err);
 }
@@ -64,14 +75,13 @@ static const struct row_field recall_fields[] = {
 };
 static const struct row_type recall_type = ROW_TYPE(email_recall, recall_fields);
 
-int store_email_recall(struct db *db, const char *id,
-	struct email_recall *recall_r, struct err *err)
+int store_email_recall(
+	struct db *db, const char *id, struct email_recall *recall_r, struct err *err)
 {
 	static const char sql_recall[] =
 		"SELECT state, ticket, refusal, run FROM email WHERE id = $id";
 
-	return row_get(db, sql_recall, DB_PARAMS(DB_TEXT("$id", id)),
-		&recall_type, recall_r, err);
+	return row_get(db, sql_recall, DB_PARAMS(DB_TEXT("$id", id)), &recall_type, recall_r, err);
 }
 
 void store_email_recall_clear(struct email_recall *recall)
@@ -79,14 +89,13 @@ void store_email_recall_clear(struct email_recall *recall)
 	row_clear(&recall_type, recall);
 }
 
-int store_email_outcome(struct db *db, const char *id,
-	enum email_state *state_r, char **refusal_r, struct err *err)
+int store_email_outcome(
+	struct db *db, const char *id, enum email_state *state_r, char **refusal_r, struct err *err)
 {
-	static const char sql_outcome[] =
-		"SELECT state, refusal FROM email WHERE id = $id";
+	static const char sql_outcome[] = "SELECT state, refusal FROM email WHERE id = $id";
 	struct email_recall recall;
-	int found = row_get(db, sql_outcome, DB_PARAMS(DB_TEXT("$id", id)),
-		&recall_type, &recall, err);
+	int found = row_get(
+		db, sql_outcome, DB_PARAMS(DB_TEXT("$id", id)), &recall_type, &recall, err);
 
 	if (found == 1) {
 		*state_r = recall.state;
@@ -95,36 +104,36 @@ int store_email_outcome(struct db *db, const char *id,
 	return found;
 }
 
-static int read_list(struct db *db, const char *sql,
-	const struct db_param *params, struct email_list *list_r, struct err *err)
+static int read_list(struct db *db, const char *sql, const struct db_param *params,
+	struct email_list *list_r, struct err *err)
 {
 
-	return row_all(db, sql, params, &store_email_type, &list_r->items,
-		&list_r->n, err);
+	return row_all(db, sql, params, &store_email_type, &list_r->items, &list_r->n, err);
 }
 
 /* One statement for each kind of scope, so that each walks the index that fits
- * it. A domain has hardly ever emails of more than one company; the `|| ''`
- * keeps the engine on the domain's index when both are given. */
+ * it. */
 #define OF_COMPANY " AND e.company_id = $company"
 #define OF_DOMAIN  " AND e.domain = $domain"
-#define OF_BOTH    OF_DOMAIN " AND e.company_id || '' = $company"
 
 /* Walks the refused ones alone, however many others there are. */
-int store_email_list_refused(struct db *db, const struct email_scope *scope,
-	int limit, struct email_list *list_r, struct err *err)
+int store_email_list_refused(struct db *db, const struct email_scope *scope, int limit,
+	struct email_list *list_r, struct err *err)
 {
-	static const char sql_refused[] =
-		"SELECT " COLUMNS " FROM email e"
-		" WHERE e.state = 'refused'"
-		" AND ($company IS NULL OR e.company_id = $company)"
-		" AND ($domain IS NULL OR e.domain = $domain)"
-		" ORDER BY e.decided_us DESC LIMIT $limit";
+#define REFUSED(condition)                                                                         \
+	"SELECT " COLUMNS                                                                          \
+	" FROM email e"                                                                            \
+	" WHERE e.state = 'refused'" condition                                                     \
+	" AND ($domain IS NULL OR e.domain = $domain)"                                             \
+	" ORDER BY e.decided_us DESC"                                                              \
+	" LIMIT $limit"
+	static const char sql_all[] = REFUSED("");
+	static const char sql_company[] = REFUSED(OF_COMPANY);
+#undef REFUSED
 
-	return read_list(db, sql_refused,
-		DB_PARAMS(DB_TEXT("$company", scope->company_id),
-			DB_TEXT("$domain", scope->domain),
-			DB_INT("$limit", limit > 0 ? limit : 0)),
+	return read_list(db, scope->company_id ? sql_company : sql_all,
+		DB_PARAMS(DB_GIVEN_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain), DB_INT("$limit", limit > 0 ? limit : 0)),
 		list_r, err);
 }
 
@@ -135,8 +144,8 @@ static bool is_queue_id(const char *text)
 	size_t len = strlen(text);
 
 	return len >= SHORTEST && len <= LONGEST &&
-	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz"
-			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == len;
+	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") ==
+		       len;
 }
 
 enum email_name store_email_name_of(const char *text)
@@ -148,33 +157,40 @@ enum email_name store_email_name_of(const char *text)
 
 /* Own Message-IDs begin with the id; an index has the others alone, by the
  * condition. */
-int store_email_named(struct db *db, const struct email_scope *scope,
-	const char *text, int limit, struct email_list *list_r, struct err *err)
+int store_email_named(struct db *db, const struct email_scope *scope, const char *text, int limit,
+	struct email_list *list_r, struct err *err)
 {
-#define NAMED(condition)                                                       \
-	"SELECT " COLUMNS " FROM email e WHERE " condition " AND" IN_FOLDER    \
-	" AND ($company IS NULL OR e.company_id || '' = $company)"             \
-	" AND ($domain IS NULL OR e.domain || '' = $domain)"                   \
-	" ORDER BY e.seq DESC LIMIT $limit"
-	static const char sql_id[] = NAMED("e.id = $name");
-	static const char sql_chosen[] = NAMED(
-		"e.message_id = $name AND substr(e.message_id, 2, 36) <> e.id");
-	static const char sql_queue_id[] = NAMED(
+#define NAMED(from, condition, order)                                                              \
+	"SELECT " COLUMNS " FROM " from " WHERE " condition " AND" IN_FOLDER                       \
+	" AND ($company IS NULL OR e.company_id || '' = $company)"                                 \
+	" AND ($domain IS NULL OR e.domain || '' = $domain)" order " LIMIT $limit"
+#define CHOSEN  "message_id = $name AND substr(message_id, 2, 36) <> id"
+#define NEWEST  " ORDER BY e.seq DESC"
+#define HIGHEST "9223372036854775807"
+	static const char sql_id[] = NAMED("email e", "e.id = $name", NEWEST);
+	static const char sql_company_chosen[] = NAMED("email e", CHOSEN OF_COMPANY, NEWEST);
+	static const char sql_chosen[] = ROW_WALK("email", CHOSEN, "seq", "max", "<", HIGHEST)
+		NAMED("walk CROSS JOIN email e ON e.seq = walk.seq", "1", "");
+	static const char sql_queue_id[] = NAMED("email e",
 		"e.seq IN (SELECT seq FROM email WHERE queue_id = $name"
-		" UNION ALL SELECT email FROM hop WHERE queue_id = $name)");
+		" UNION ALL SELECT email FROM hop WHERE queue_id = $name)",
+		NEWEST);
+#undef CHOSEN
+#undef NEWEST
+#undef HIGHEST
 	enum email_name kind = store_email_name_of(text);
-	_cleanup_free_ char *message_id = *text == '<'
-						  ? mem_strdup(text)
-						  : mem_printf("<%s>", text);
-	_cleanup_free_ char *local = mem_dup(
-		message_id + 1, strcspn(message_id + 1, "@>"));
+	_cleanup_free_ char *message_id = *text == '<' ? mem_strdup(text)
+						       : mem_printf("<%s>", text);
+	_cleanup_free_ char *local = mem_dup(message_id + 1, strcspn(message_id + 1, "@>"));
 	const char *name = kind == EMAIL_NAME_QUEUE_ID ? text : message_id;
-	const char *sql = kind == EMAIL_NAME_QUEUE_ID ? sql_queue_id : sql_chosen;
+	const char *sql = scope->company_id ? sql_company_chosen : sql_chosen;
 	char id[ID_SIZE];
 	int64_t seq;
 	int found;
 
-	if (kind != EMAIL_NAME_QUEUE_ID && id_parse(local, id)) {
+	if (kind == EMAIL_NAME_QUEUE_ID)
+		sql = sql_queue_id;
+	else if (id_parse(local, id)) {
 		found = store_email_seq(db, id, NULL, scope, &seq, err);
 		if (found < 0)
 			return -1;
@@ -184,41 +200,37 @@ int store_email_named(struct db *db, const struct email_scope *scope,
 		}
 	}
 	return read_list(db, sql,
-		DB_PARAMS(DB_TEXT("$name", name),
-			DB_INT("$all", !scope->sent_only),
-			DB_TEXT("$company", scope->company_id),
-			DB_TEXT("$domain", scope->domain),
+		DB_PARAMS(DB_TEXT("$name", name), DB_INT("$all", !scope->sent_only),
+			DB_TEXT("$company", scope->company_id), DB_TEXT("$domain", scope->domain),
 			DB_INT("$limit", limit > 0 ? limit : 0)),
 		list_r, err);
 }
 
-int store_email_page(struct db *db, const struct email_scope *scope,
-	const struct page *page, struct email_list *list_r, bool *more_r,
-	struct err *err)
+int store_email_page(struct db *db, const struct email_scope *scope, const struct page *page,
+	struct email_list *list_r, bool *more_r, struct err *err)
 {
-#define PAGE(condition, side)                                                  \
-	"SELECT " COLUMNS " FROM email e WHERE" IN_FOLDER condition            \
-	" AND e.seq " side " LIMIT $limit"
+#define PAGE(condition, side)                                                                      \
+	"SELECT " COLUMNS                                                                          \
+	" FROM email e"                                                                            \
+	" WHERE" IN_FOLDER condition " AND e.seq " side " LIMIT $limit"
 #define OLDER "< $seq ORDER BY e.seq DESC"
 #define NEWER "> $seq ORDER BY e.seq"
 	static const char sql_company_older[] = PAGE(OF_COMPANY, OLDER);
 	static const char sql_company_newer[] = PAGE(OF_COMPANY, NEWER);
-	static const char sql_both_older[] = PAGE(OF_BOTH, OLDER);
-	static const char sql_both_newer[] = PAGE(OF_BOTH, NEWER);
+	static const char sql_both_older[] = PAGE(OF_COMPANY OF_DOMAIN, OLDER);
+	static const char sql_both_newer[] = PAGE(OF_COMPANY OF_DOMAIN, NEWER);
 #undef PAGE
 	const char *older = scope->domain ? sql_both_older : sql_company_older;
 	const char *newer = scope->domain ? sql_both_newer : sql_company_newer;
 	const char *cursor = page_cursor(page);
 	int64_t seq = INT64_MAX;
 	struct rows rows;
-	int found = cursor ? store_email_seq(db, cursor, NULL, scope, &seq, err)
-			   : 1;
+	int found = cursor ? store_email_seq(db, cursor, NULL, scope, &seq, err) : 1;
 
 	if (found != 1)
 		return found;
 	if (row_page(db, page_backwards(page) ? newer : older,
-		    DB_PARAMS(DB_INT("$all", !scope->sent_only),
-			    DB_INT("$seq", seq),
+		    DB_PARAMS(DB_INT("$all", !scope->sent_only), DB_INT("$seq", seq),
 			    DB_TEXT("$company", scope->company_id),
 			    DB_GIVEN_TEXT("$domain", scope->domain)),
 		    &store_email_type, page, &rows, err) < 0)
@@ -229,9 +241,10 @@ int store_email_page(struct db *db, const struct email_scope *scope,
 }
 
 /* Of a staged email that Postfix has stopped no recipient is queued. */
-#define STILL_QUEUED                                                           \
-	" AND EXISTS (SELECT 1 FROM email_recipient r"                         \
-	" WHERE r.email = e.seq AND r.state = 'queued')"
+#define STILL_QUEUED                                                                               \
+	" AND EXISTS (SELECT 1"                                                                    \
+	"   FROM email_recipient r"                                                                \
+	"   WHERE r.email = e.seq AND r.state = 'queued')"
 
 /* Each index has these alone, and those that were stopped. */
 int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *err)
@@ -251,8 +264,7 @@ int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *er
 		" AND last_event IN"
 		" ('delivery_delayed', 'bounced', 'failed', 'complained')");
 #undef COUNT
-	const struct db_param *params = DB_PARAMS(
-		DB_INT("$max", EMAIL_QUEUE_MAX));
+	const struct db_param *params = DB_PARAMS(DB_INT("$max", EMAIL_QUEUE_MAX));
 
 	if (row_number(db, sql_staged, params, &queue_r->staged, err) < 0 ||
 		row_number(db, sql_queued, params, &queue_r->queued, err) < 0 ||
@@ -280,18 +292,21 @@ enum lead {
 
 struct search {
 	struct db *db;
-	const struct email_scope *scope;
+	struct email_scope scope;
 	const struct email_filter *filter;
 	enum lead lead;
 	const char *trouble; /* for LEAD_TROUBLE: the last event */
 	char *domain;        /* for LEAD_DOMAIN */
-	bool up;             /* towards the newest */
-	int64_t low, high;   /* of seq, both inclusive */
+	/* An operator's search: the companies that can have candidates, unless
+	 * the emails of all are looked at. One of them becomes the scope's. */
+	struct strv companies;
+	char *companies_json;
+	bool up;           /* towards the newest */
+	int64_t low, high; /* of seq, both inclusive */
 };
 
-const char *const store_email_statuses[EMAIL_STATUSES] = {"staged", "refused",
-	"sent", "delivered", "delivery_delayed", "bounced", "failed",
-	"complained"};
+const char *const store_email_statuses[EMAIL_STATUSES] = {"staged", "refused", "sent", "delivered",
+	"delivery_delayed", "bounced", "failed", "complained"};
 
 /* A last event that has an index; NULL for another one. */
 static const char *trouble_of(const char *status)
@@ -317,7 +332,7 @@ static char *domain_of(const char *sender)
 
 static void choose_lead(struct search *search)
 {
-	const struct email_scope *scope = search->scope;
+	const struct email_scope *scope = &search->scope;
 
 	search->trouble = trouble_of(search->filter->status);
 	search->domain = scope->domain ? mem_strdup(scope->domain)
@@ -334,40 +349,91 @@ static void choose_lead(struct search *search)
 		search->lead = scope->company_id ? LEAD_COMPANY : LEAD_ALL;
 }
 
-/* The candidates of each lead: where they are, which they are, the seq of their
- * emails; then how to get to the email, and what keeps one from coming twice,
- * since several of its rows may have an address in other letter case. */
-#define TO_CANDIDATES                                                          \
-	"email_recipient r", "r.address = $to COLLATE NOCASE", "r.email",      \
-		" CROSS JOIN email e ON e.seq = r.email",                      \
-		" AND NOT EXISTS (SELECT 1 FROM email_recipient o"             \
-		" WHERE o.email = r.email AND o.n < r.n"                       \
-		" AND o.address = $to COLLATE NOCASE)"
-#define TROUBLE_CANDIDATES                                                     \
-	"email e",                                                             \
-		"e.last_event = $trouble AND e.last_event IN"                  \
-		" ('delivery_delayed', 'bounced', 'failed', 'complained')",    \
-		"e.seq", "", ""
-#define TAG_CANDIDATES                                                         \
-	"email_tag g", "g.tag = $tag", "g.email",                              \
-		" CROSS JOIN email e ON e.seq = g.email", ""
-#define DOMAIN_CANDIDATES  "email e", "e.domain = $walk", "e.seq", "", ""
-#define COMPANY_CANDIDATES "email e", "e.company_id = $company", "e.seq", "", ""
-#define ALL_CANDIDATES     "email e", "1", "e.seq", "", ""
+/* The value that each lead goes by. */
+#define TO_VALUE "address = $to COLLATE NOCASE"
+#define TROUBLE_VALUE                                                                              \
+	"last_event = $trouble AND last_event IN"                                                  \
+	" ('delivery_delayed', 'bounced', 'failed', 'complained')"
+#define TAG_VALUE    "tag = $tag"
+#define DOMAIN_VALUE "domain = $walk"
 
-#define EACH_WAY(statement, ...)                                               \
-	{                                                                      \
-		statement(__VA_ARGS__, " DESC"), statement(__VA_ARGS__, "")    \
+/* The candidates of each lead: where they are, which they are, whose they are,
+ * the seq of their emails; then how to get to the email, and what keeps one
+ * from coming twice, since several of its rows may have an address in other
+ * letter case. */
+#define TO_CANDIDATES(whose)                                                                       \
+	"email_recipient r", "r." TO_VALUE " AND r.company_id" whose, "r.email",                   \
+		" CROSS JOIN email e ON e.seq = r.email",                                          \
+		" AND NOT EXISTS (SELECT 1"                                                        \
+		"   FROM email_recipient o"                                                        \
+		"   WHERE o.email = r.email AND o.n < r.n AND +o." TO_VALUE ")"
+#define TROUBLE_CANDIDATES(whose)                                                                  \
+	"email e", TROUBLE_VALUE " AND e.company_id" whose, "e.seq", "", ""
+#define TAG_CANDIDATES(whose)                                                                      \
+	"email_tag g", "g." TAG_VALUE " AND g.company_id" whose, "g.email",                        \
+		" CROSS JOIN email e ON e.seq = g.email", ""
+#define DOMAIN_CANDIDATES(whose)                                                                   \
+	"email e", "e." DOMAIN_VALUE " AND e.company_id" whose, "e.seq", "", ""
+#define COMPANY_CANDIDATES(whose) "email e", "e.company_id" whose, "e.seq", "", ""
+#define ALL_CANDIDATES(whose)     "email e", "1", "e.seq", "", ""
+
+#define EACH_WAY(statement, ...)                                                                   \
+	{                                                                                          \
+		statement(__VA_ARGS__, " DESC"), statement(__VA_ARGS__, "")                        \
 	}
-#define EACH_LEAD(statement)                                                   \
-	{                                                                      \
-		[LEAD_TO] = EACH_WAY(statement, TO_CANDIDATES),                \
-		[LEAD_TROUBLE] = EACH_WAY(statement, TROUBLE_CANDIDATES),      \
-		[LEAD_TAG] = EACH_WAY(statement, TAG_CANDIDATES),              \
-		[LEAD_DOMAIN] = EACH_WAY(statement, DOMAIN_CANDIDATES),        \
-		[LEAD_COMPANY] = EACH_WAY(statement, COMPANY_CANDIDATES),      \
-		[LEAD_ALL] = EACH_WAY(statement, ALL_CANDIDATES),              \
+#define EACH_LEAD(statement, whose)                                                                \
+	{                                                                                          \
+		[LEAD_TO] = EACH_WAY(statement, TO_CANDIDATES(whose)),                             \
+		[LEAD_TROUBLE] = EACH_WAY(statement, TROUBLE_CANDIDATES(whose)),                   \
+		[LEAD_TAG] = EACH_WAY(statement, TAG_CANDIDATES(whose)),                           \
+		[LEAD_DOMAIN] = EACH_WAY(statement, DOMAIN_CANDIDATES(whose)),                     \
+		[LEAD_COMPANY] = EACH_WAY(statement, COMPANY_CANDIDATES(whose)),                   \
+		[LEAD_ALL] = EACH_WAY(statement, ALL_CANDIDATES(whose)),                           \
 	}
+#define OF_ONE     " = $company"
+#define OF_SEVERAL " IN (SELECT value FROM json_each($companies))"
+
+/* The parameters of a statement that a lead goes by. */
+#define LEAD_PARAMS(search, lead)                                                                  \
+	DB_GIVEN_TEXT("$to", (lead) == LEAD_TO ? (search)->filter->to : NULL),                     \
+		DB_GIVEN_TEXT("$trouble", (lead) == LEAD_TROUBLE ? (search)->trouble : NULL),      \
+		DB_GIVEN_TEXT("$tag", (lead) == LEAD_TAG ? (search)->filter->tag : NULL),          \
+		DB_GIVEN_TEXT("$walk", (lead) == LEAD_DOMAIN ? (search)->domain : NULL)
+
+/* Whose candidates a search without a company looks at: 1, 0 there are none,
+ * -1. */
+static int find_companies(struct search *search, struct err *err)
+{
+#define OWNERS(table, value) ROW_OWNERS(table, value) "SELECT id FROM owner WHERE id IS NOT NULL"
+	static const char *const owners[] = {
+		[LEAD_TO] = OWNERS("email_recipient", TO_VALUE),
+		[LEAD_TROUBLE] = OWNERS("email", TROUBLE_VALUE),
+		[LEAD_TAG] = OWNERS("email_tag", TAG_VALUE),
+		[LEAD_DOMAIN] = OWNERS("email", DOMAIN_VALUE),
+	};
+#undef OWNERS
+	enum lead lead = search->scope.domain ? LEAD_DOMAIN : search->lead;
+	struct strv *companies = &search->companies;
+	struct buf json = BUF_INIT;
+	struct db_stmt *stmt;
+	int result;
+
+	if (search->scope.company_id || lead == LEAD_ALL)
+		return 1;
+	if (db_start(search->db, owners[lead], DB_PARAMS(LEAD_PARAMS(search, lead)), &stmt, err) !=
+		0)
+		return -1;
+	buf_add_char(&json, '[');
+	while ((result = db_step(stmt, err)) == 1) {
+		buf_printf(&json, "%s\"%s\"", companies->n ? "," : "", db_text(stmt, 0));
+		strv_add(companies, db_text(stmt, 0));
+	}
+	buf_add_char(&json, ']');
+	search->companies_json = buf_take(&json);
+	if (companies->n == 1)
+		search->scope.company_id = companies->items[0];
+	return result < 0 ? -1 : companies->n > 0;
+}
 
 /* An email of the scope, whether in the folder or not. */
 struct mark {
@@ -383,34 +449,47 @@ static const struct row_field mark_fields[] = {
 static const struct row_type mark_type = ROW_TYPE(mark, mark_fields);
 
 /* The oldest of them from low on when up, or the newest up to high: 1, 0, -1. */
-static int find_mark(const struct search *search, bool up, int64_t low,
-	int64_t high, struct mark *mark_r, struct err *err)
+static int find_mark(const struct search *search, bool up, int64_t low, int64_t high,
+	struct mark *mark_r, struct err *err)
 {
-#define MARK(condition, order)                                                 \
-	"SELECT e.seq, e.id, e.created_us FROM email e WHERE " condition       \
-	" AND e.seq BETWEEN $low AND $high ORDER BY e.seq" order " LIMIT 1"
+#define MARK(condition, order)                                                                     \
+	"SELECT e.seq, e.id, e.created_us"                                                         \
+	" FROM email e"                                                                            \
+	" WHERE " condition                                                                        \
+	" AND e.seq BETWEEN $low AND $high"                                                        \
+	" ORDER BY e.seq" order " LIMIT 1"
+#define MARK_OF_SEVERAL(end)                                                                       \
+	"SELECT e.seq, e.id, e.created_us"                                                         \
+	" FROM email e"                                                                            \
+	" WHERE e.seq = (SELECT " end "((SELECT " end                                              \
+	"(x.seq)"                                                                                  \
+	"       FROM email x"                                                                      \
+	"       WHERE x.domain = $domain"                                                          \
+	"       AND x.company_id = j.value"                                                        \
+	"       AND x.seq BETWEEN $low AND $high))"                                                \
+	"   FROM json_each($companies) j)"
 	static const char *const marks[][2] = {
 		EACH_WAY(MARK, "1"),
 		EACH_WAY(MARK, "e.company_id = $company"),
-		EACH_WAY(MARK, "e.domain = $domain"),
-		EACH_WAY(MARK, "e.domain = $domain"
-			       " AND e.company_id || '' = $company"),
+		{MARK_OF_SEVERAL("max"), MARK_OF_SEVERAL("min")},
+		EACH_WAY(MARK, "e.domain = $domain AND e.company_id = $company"),
 	};
 #undef MARK
-	const struct email_scope *scope = search->scope;
+#undef MARK_OF_SEVERAL
+	const struct email_scope *scope = &search->scope;
 	size_t kind = (scope->domain ? 2u : 0u) + (scope->company_id ? 1u : 0u);
 
 	return row_get(search->db, marks[kind][up],
 		DB_PARAMS(DB_INT("$low", low), DB_INT("$high", high),
 			DB_GIVEN_TEXT("$company", scope->company_id),
-			DB_GIVEN_TEXT("$domain", scope->domain)),
+			DB_GIVEN_TEXT("$domain", scope->domain),
+			DB_GIVEN_TEXT("$companies", kind == 2 ? search->companies_json : NULL)),
 		&mark_type, mark_r, err);
 }
 
 /* The first seq of the search from which on the emails of the scope were
  * created at that time or later: bisected, as both rise together. */
-static int find_time(const struct search *search, int64_t time_us,
-	int64_t *seq_r, struct err *err)
+static int find_time(const struct search *search, int64_t time_us, int64_t *seq_r, struct err *err)
 {
 	int64_t low = search->low, high = search->high;
 
@@ -436,25 +515,21 @@ static int find_range(struct search *search, struct err *err)
 	const struct email_filter *filter = search->filter;
 	struct mark newest, oldest;
 	int64_t seq;
-	int found = find_mark(
-		search, false, search->low, search->high, &newest, err);
+	int found = find_mark(search, false, search->low, search->high, &newest, err);
 
 	if (found == 1)
-		found = find_mark(
-			search, true, search->low, search->high, &oldest, err);
+		found = find_mark(search, true, search->low, search->high, &oldest, err);
 	if (found != 1)
 		return found;
 	search->low = oldest.seq;
 	search->high = newest.seq;
 	if (filter->since_us) {
-		if (find_time(search, filter->since_us - DISORDER_US, &seq,
-			    err) < 0)
+		if (find_time(search, filter->since_us - DISORDER_US, &seq, err) < 0)
 			return -1;
 		search->low = seq;
 	}
 	if (filter->until_us) {
-		if (find_time(search, filter->until_us + DISORDER_US, &seq,
-			    err) < 0)
+		if (find_time(search, filter->until_us + DISORDER_US, &seq, err) < 0)
 			return -1;
 		search->high = seq - 1;
 	}
@@ -465,39 +540,26 @@ static int find_range(struct search *search, struct err *err)
  * its email, and a text one at its recipients. */
 static int64_t candidates_max(const struct search *search)
 {
-	return search->lead < LEAD_DOMAIN || search->filter->text
-		       ? EMAIL_SEARCH_LED_MAX
-		       : EMAIL_SEARCH_MAX;
+	return search->lead < LEAD_DOMAIN || search->filter->text ? EMAIL_SEARCH_LED_MAX
+								  : EMAIL_SEARCH_MAX;
 }
 
-/* Bounds the search to so many candidates: 1 when it had more, and
- * next_r is the last email of the scope that is within, 0, -1. */
-static int bound_range(
-	struct search *search, char next_r[static ID_SIZE], struct err *err)
+/* Bounds the search to so many candidates of a company: 1 when it had more, 0,
+ * -1. */
+static int bound_company(
+	struct search *search, const char *company_id, int64_t max, struct err *err)
 {
-#define LAST(from, condition, seq, join, once, order)                          \
-	"SELECT " seq " FROM " from " WHERE " condition " AND " seq            \
-	" BETWEEN $low AND $high ORDER BY " seq order " LIMIT 1 OFFSET $max"
-	static const char *const lasts[LEADS][2] = EACH_LEAD(LAST);
+#define LAST(from, condition, seq, join, once, order)                                              \
+	"SELECT " seq " FROM " from " WHERE " condition " AND " seq                                \
+	" BETWEEN $low AND $high"                                                                  \
+	" ORDER BY " seq order " LIMIT 1 OFFSET $max"
+	static const char *const lasts[LEADS][2] = EACH_LEAD(LAST, OF_ONE);
 #undef LAST
-	const struct email_filter *filter = search->filter;
-	enum lead lead = search->lead;
-	struct mark mark;
 	int64_t last;
-	int found = row_number(search->db, lasts[lead][search->up],
-		DB_PARAMS(DB_INT("$low", search->low),
-			DB_INT("$high", search->high),
-			DB_INT("$max", candidates_max(search)),
-			DB_GIVEN_TEXT("$to", lead == LEAD_TO ? filter->to : NULL),
-			DB_GIVEN_TEXT("$trouble",
-				lead == LEAD_TROUBLE ? search->trouble : NULL),
-			DB_GIVEN_TEXT(
-				"$tag", lead == LEAD_TAG ? filter->tag : NULL),
-			DB_GIVEN_TEXT("$walk",
-				lead == LEAD_DOMAIN ? search->domain : NULL),
-			DB_GIVEN_TEXT("$company",
-				lead == LEAD_COMPANY ? search->scope->company_id
-						     : NULL)),
+	int found = row_number(search->db, lasts[search->lead][search->up],
+		DB_PARAMS(DB_INT("$low", search->low), DB_INT("$high", search->high),
+			DB_INT("$max", max), LEAD_PARAMS(search, search->lead),
+			DB_GIVEN_TEXT("$company", company_id)),
 		&last, err);
 
 	if (found != 1)
@@ -506,8 +568,27 @@ static int bound_range(
 		search->high = last;
 	else
 		search->low = last;
-	found = find_mark(
-		search, !search->up, search->low, search->high, &mark, err);
+	return 1;
+}
+
+/* Bounds the search to so many candidates: 1 when it had more, and next_r is
+ * the last email of the scope that is within, 0, -1. */
+static int bound_range(struct search *search, char next_r[static ID_SIZE], struct err *err)
+{
+	size_t n = search->scope.company_id ? 1 : search->companies.n;
+	int64_t max = candidates_max(search) / (int64_t)(n ? n : 1);
+	struct mark mark;
+	int found, cut = 0;
+
+	if (n < 2)
+		cut = bound_company(search, search->scope.company_id, max, err);
+	for (size_t i = 0; n > 1 && cut >= 0 && i < n; i++) {
+		found = bound_company(search, search->companies.items[i], max > 0 ? max : 1, err);
+		cut = found < 0 ? -1 : cut | found;
+	}
+	if (cut != 1)
+		return cut;
+	found = find_mark(search, !search->up, search->low, search->high, &mark, err);
 	if (found == 1)
 		memcpy(next_r, mark.id, ID_SIZE);
 	return found;
@@ -515,63 +596,60 @@ static int bound_range(
 
 /* IS TRUE makes one condition of the filter: of several the engine thinks that
  * they leave few rows alone, which it would rather sort than find in order. */
-static int read_matches(const struct search *search, const struct page *page,
-	struct rows *rows_r, struct err *err)
+static int read_matches(
+	const struct search *search, const struct page *page, struct rows *rows_r, struct err *err)
 {
-#define MATCHES(from, condition, seq, join, once, order)                       \
-	"SELECT " COLUMNS " FROM " from join " WHERE " condition once          \
-	" AND " seq " BETWEEN $low AND $high AND" IN_FOLDER                    \
-	" AND ($company IS NULL OR e.company_id = $company)"                   \
-	" AND ($domain IS NULL OR e.domain = $domain)"                         \
-	" AND e.created_us >= $since AND e.created_us < $until"                \
-	" AND (($from IS NULL OR e.sender = $from COLLATE NOCASE)"             \
-	" AND ($key IS NULL OR e.key_id = $key)"                               \
-	" AND ($subject IS NULL OR"                                            \
-	" instr(lower(e.subject), lower($subject)) > 0)"                       \
-	" AND ($status IS NULL OR CASE WHEN $status IN ('staged', 'refused')"  \
-	" THEN e.state = $status ELSE e.last_event = $status END)"             \
-	" AND ($tag IS NULL OR EXISTS (SELECT 1 FROM email_tag t"              \
-	" WHERE t.email = e.seq AND t.tag = $tag))"                            \
-	" AND ($text IS NULL"                                                  \
-	" OR instr(lower(e.subject), lower($text)) > 0"                        \
-	" OR instr(lower(e.header_from), lower($text)) > 0"                    \
-	" OR instr(lower(e.sender), lower($text)) > 0"                         \
-	" OR EXISTS (SELECT 1 FROM email_recipient p WHERE p.email = e.seq"    \
-	" AND instr(lower(coalesce(p.mailbox, p.address)),"                    \
-	" lower($text)) > 0))) IS TRUE"                                        \
+#define MATCHES(from, condition, seq, join, once, order)                                           \
+	"SELECT " COLUMNS " FROM " from join " WHERE " condition once " AND " seq                  \
+	" BETWEEN $low AND $high"                                                                  \
+	" AND" IN_FOLDER                                                                           \
+	" AND ($company IS NULL OR e.company_id = $company)"                                       \
+	" AND ($domain IS NULL OR e.domain = $domain)"                                             \
+	" AND e.created_us >= $since"                                                              \
+	" AND e.created_us < $until"                                                               \
+	" AND (($from IS NULL OR e.sender = $from COLLATE NOCASE)"                                 \
+	"   AND ($key IS NULL OR e.key_id = $key)"                                                 \
+	"   AND ($subject IS NULL OR instr(lower(e.subject), lower($subject)) > 0)"                \
+	"   AND ($status IS NULL"                                                                  \
+	"     OR CASE WHEN $status IN ('staged',"                                                  \
+	"       'refused') THEN e.state = $status ELSE e.last_event = $status END)"                \
+	"   AND ($tag IS NULL OR EXISTS (SELECT 1"                                                 \
+	"       FROM email_tag t"                                                                  \
+	"       WHERE t.email = e.seq AND t.tag = $tag))"                                          \
+	"   AND ($text IS NULL"                                                                    \
+	"     OR instr(lower(e.subject), lower($text)) > 0"                                        \
+	"     OR instr(lower(e.header_from), lower($text)) > 0"                                    \
+	"     OR instr(lower(e.sender), lower($text)) > 0"                                         \
+	"     OR EXISTS (SELECT 1"                                                                 \
+	"       FROM email_recipient p"                                                            \
+	"       WHERE p.email = e.seq"                                                             \
+	"       AND instr(lower(coalesce(p.mailbox, p.address)), lower($text)) > 0))) IS TRUE"     \
 	" ORDER BY " seq order " LIMIT $limit"
-	static const char *const matches[LEADS][2] = EACH_LEAD(MATCHES);
+	static const char *const matches[2][LEADS][2] = {
+		EACH_LEAD(MATCHES, OF_ONE), EACH_LEAD(MATCHES, OF_SEVERAL)};
 #undef MATCHES
-	const struct email_scope *scope = search->scope;
+	const struct email_scope *scope = &search->scope;
 	const struct email_filter *filter = search->filter;
-	enum lead lead = search->lead;
+	bool several = scope->company_id == NULL && search->companies.n > 0;
 
-	return row_page(search->db, matches[lead][search->up],
-		DB_PARAMS(DB_INT("$low", search->low),
-			DB_INT("$high", search->high),
-			DB_INT("$all", !scope->sent_only),
-			DB_TEXT("$company", scope->company_id),
-			DB_TEXT("$domain", scope->domain),
-			DB_INT("$since", filter->since_us),
-			DB_INT("$until", filter->until_us ? filter->until_us
-							  : INT64_MAX),
-			DB_GIVEN_TEXT("$to", filter->to),
-			DB_TEXT("$from", filter->from),
-			DB_TEXT("$key", filter->key_id),
-			DB_TEXT("$text", filter->text),
-			DB_TEXT("$subject", filter->subject),
-			DB_TEXT("$status", filter->status),
+	return row_page(search->db, matches[several][search->lead][search->up],
+		DB_PARAMS(DB_INT("$low", search->low), DB_INT("$high", search->high),
+			DB_INT("$all", !scope->sent_only), DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain), DB_INT("$since", filter->since_us),
+			DB_INT("$until", filter->until_us ? filter->until_us : INT64_MAX),
+			DB_GIVEN_TEXT("$to", filter->to), DB_TEXT("$from", filter->from),
+			DB_TEXT("$key", filter->key_id), DB_TEXT("$text", filter->text),
+			DB_TEXT("$subject", filter->subject), DB_TEXT("$status", filter->status),
 			DB_TEXT("$tag", filter->tag),
-			DB_GIVEN_TEXT("$trouble",
-				lead == LEAD_TROUBLE ? search->trouble : NULL),
-			DB_GIVEN_TEXT("$walk",
-				lead == LEAD_DOMAIN ? search->domain : NULL)),
+			DB_GIVEN_TEXT(
+				"$trouble", search->lead == LEAD_TROUBLE ? search->trouble : NULL),
+			DB_GIVEN_TEXT("$walk", search->lead == LEAD_DOMAIN ? search->domain : NULL),
+			DB_GIVEN_TEXT("$companies", several ? search->companies_json : NULL)),
 		&store_email_type, page, rows_r, err);
 }
 
 /* In front of the cursor, or behind it: 1, 0 no such email, -1. */
-static int start_at(
-	struct search *search, const struct page *page, struct err *err)
+static int start_at(struct search *search, const struct page *page, struct err *err)
 {
 	const char *cursor = page_cursor(page);
 	int64_t seq;
@@ -582,8 +660,7 @@ static int start_at(
 	search->up = page_backwards(page);
 	if (cursor == NULL)
 		return 1;
-	found = store_email_seq(
-		search->db, cursor, NULL, search->scope, &seq, err);
+	found = store_email_seq(search->db, cursor, NULL, &search->scope, &seq, err);
 	if (found == 1 && search->up)
 		search->low = seq + 1;
 	else if (found == 1)
@@ -592,10 +669,10 @@ static int start_at(
 }
 
 int store_email_search(struct db *db, const struct email_scope *scope,
-	const struct email_filter *filter, const struct page *page,
-	struct email_found *found_r, struct err *err)
+	const struct email_filter *filter, const struct page *page, struct email_found *found_r,
+	struct err *err)
 {
-	struct search search = {.db = db, .scope = scope, .filter = filter};
+	struct search search = {.db = db, .scope = *scope, .filter = filter};
 	struct email_found all = {0};
 	struct rows rows = {0};
 	int found = start_at(&search, page, err), cut = 0;
@@ -603,12 +680,16 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 	if (found != 1)
 		return found;
 	choose_lead(&search);
-	found = find_range(&search, err);
+	found = find_companies(&search, err);
+	if (found == 1)
+		found = find_range(&search, err);
 	if (found == 1)
 		cut = bound_range(&search, all.next, err);
 	if (found == 1 && cut >= 0)
 		found = read_matches(&search, page, &rows, err);
 	free(search.domain);
+	free(search.companies_json);
+	strv_free(&search.companies);
 	if (found < 0 || cut < 0)
 		return -1;
 	all.list = (struct email_list){rows.items, rows.n};
@@ -625,31 +706,56 @@ void store_email_list_free(struct email_list *list)
 	*list = (struct email_list){0};
 }
 
-int store_email_waiting(struct db *db, const char *company_id,
-	int64_t staged_before_us, struct email_waiting *waiting_r,
-	struct err *err)
+int store_email_waiting(struct db *db, const char *company_id, int64_t staged_before_us,
+	int64_t lost_after_us, struct email_waiting *waiting_r, struct err *err)
 {
-	static const char sql_staged[] =
-		"SELECT count(*) AS n FROM (SELECT e.company_id FROM email e"
-		" WHERE e.state = 'staged' AND e.queue_id IS NULL"
-		" AND e.created_us < $before" STILL_QUEUED " LIMIT $max) w"
-		" WHERE $company IS NULL OR w.company_id = $company";
-	static const char sql_delayed[] =
-		"SELECT count(*) AS n FROM (SELECT e.company_id FROM email e"
-		" WHERE e.last_event = 'delivery_delayed'"
-		" AND e.last_event IN"
-		" ('delivery_delayed', 'bounced', 'failed', 'complained')"
-		" LIMIT $max) w"
-		" WHERE $company IS NULL OR w.company_id = $company";
+#define STAGED(from, company, condition)                                                           \
+	"SELECT count(*)"                                                                          \
+	" FROM (SELECT 1"                                                                          \
+	"   FROM " from                                                                            \
+	"email e"                                                                                  \
+	"   WHERE e.company_id = " company                                                         \
+	"   AND e.state = 'staged'"                                                                \
+	"   AND e.queue_id IS NULL" condition "   LIMIT $max)"
+#define DELAYED(condition)                                                                         \
+	"SELECT count(*)"                                                                          \
+	" FROM (SELECT 1"                                                                          \
+	"   FROM email e"                                                                          \
+	"   WHERE e.last_event = 'delivery_delayed'" condition                                     \
+	"   AND e.last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained')"           \
+	"   LIMIT $max)"
+#define WAITS " AND e.created_us < $before" STILL_QUEUED
+#define LOST                                                                                       \
+	" AND e.created_us >= $after"                                                              \
+	" AND EXISTS (SELECT 1"                                                                    \
+	"   FROM email_recipient r"                                                                \
+	"   WHERE r.email = e.seq AND r.state = 'unknown')"
+	static const char *const sql_staged[] = {
+		STORE_STAGED_OWNERS STAGED("owner CROSS JOIN ", "owner.id", WAITS),
+		STAGED("", "$company", WAITS)};
+	static const char *const sql_lost[] = {
+		STORE_STAGED_OWNERS STAGED("owner CROSS JOIN ", "owner.id", LOST),
+		STAGED("", "$company", LOST)};
+	static const char *const sql_delayed[] = {DELAYED(""), DELAYED(OF_COMPANY)};
+#undef WAITS
+#undef LOST
+#undef STAGED
+#undef DELAYED
+	bool one = company_id != NULL;
 
-	if (row_number(db, sql_staged,
+	if (row_number(db, sql_staged[one],
 		    DB_PARAMS(DB_INT("$before", staged_before_us),
-			    DB_TEXT("$company", company_id),
+			    DB_GIVEN_TEXT("$company", company_id),
 			    DB_INT("$max", EMAIL_WAITING_MAX)),
-		    &waiting_r->staged, err) < 0)
+		    &waiting_r->staged, err) < 0 ||
+		row_number(db, sql_lost[one],
+			DB_PARAMS(DB_INT("$after", lost_after_us),
+				DB_GIVEN_TEXT("$company", company_id),
+				DB_INT("$max", EMAIL_WAITING_MAX)),
+			&waiting_r->lost, err) < 0)
 		return -1;
-	return row_number(db, sql_delayed,
-		       DB_PARAMS(DB_TEXT("$company", company_id),
+	return row_number(db, sql_delayed[one],
+		       DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
 			       DB_INT("$max", EMAIL_WAITING_MAX)),
 		       &waiting_r->delayed, err) < 0
 		       ? -1

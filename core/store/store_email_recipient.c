@@ -28,25 +28,22 @@ static const struct row_field recipient_fields[] = {
 	ROW_FIELD(recipient, dsn, ROW_TEXT),
 	ROW_FIELD(recipient, text, ROW_TEXT),
 };
-static const struct row_type recipient_type = ROW_TYPE(
-	recipient, recipient_fields);
+static const struct row_type recipient_type = ROW_TYPE(recipient, recipient_fields);
 
 /* In whatever letter case, of any script: Postfix delivers such a message once. */
-static bool has_address(const struct recipients *recipients,
-	const char *address, unsigned folded)
+static bool has_address(const struct recipients *recipients, const char *address, unsigned folded)
 {
 	for (size_t i = 0; i < recipients->n; i++) {
 		const struct recipient *one = &recipients->items[i];
 
-		if (one->enveloped && one->folded == folded &&
-			str_eq_folded(one->address, address))
+		if (one->enveloped && one->folded == folded && str_eq_folded(one->address, address))
 			return true;
 	}
 	return false;
 }
 
-void recipients_add(struct recipients *recipients, enum recipient_kind kind,
-	char *address, char *mailbox, bool wanted)
+void recipients_add(struct recipients *recipients, enum recipient_kind kind, char *address,
+	char *mailbox, bool wanted)
 {
 	unsigned folded = str_hash_folded(address);
 	bool enveloped = wanted && !has_address(recipients, address, folded);
@@ -84,29 +81,29 @@ int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 	struct recipients *recipients_r, struct err *err)
 {
 	static const char sql_read[] =
-		"SELECT n, kind, address, mailbox,"
-		" state IS NOT NULL AS enveloped,"
-		" coalesce(state, 'queued') AS fate, attempts, changed_us,"
-		" relay, dsn, text FROM email_recipient WHERE email = $email"
-		" AND (state IS NOT NULL OR NOT $enveloped) ORDER BY n";
+		"SELECT n, kind, address, mailbox, state IS NOT NULL AS enveloped,"
+		" coalesce(state, 'queued') AS fate, attempts, changed_us, relay, dsn, text"
+		" FROM email_recipient"
+		" WHERE email = $email AND (state IS NOT NULL OR NOT $enveloped)"
+		" ORDER BY n";
 
 	return row_all(db, sql_read,
-		DB_PARAMS(DB_INT("$email", seq), DB_INT("$enveloped", enveloped)),
-		&recipient_type, &recipients_r->items, &recipients_r->n, err);
+		DB_PARAMS(DB_INT("$email", seq), DB_INT("$enveloped", enveloped)), &recipient_type,
+		&recipients_r->items, &recipients_r->n, err);
 }
 
-int store_recipients_envelope(
-	struct db *db, int64_t seq, struct strv *addresses_r, struct err *err)
+int store_recipients_envelope(struct db *db, int64_t seq, struct strv *addresses_r, struct err *err)
 {
 	static const char sql_envelope[] =
-		"SELECT address FROM email_recipient"
-		" WHERE email = $email AND state IS NOT NULL ORDER BY n";
+		"SELECT address"
+		" FROM email_recipient"
+		" WHERE email = $email AND state IS NOT NULL"
+		" ORDER BY n";
 	struct strv addresses = STRV_INIT;
 	struct db_stmt *stmt;
 	int result;
 
-	if (db_start(db, sql_envelope, DB_PARAMS(DB_INT("$email", seq)), &stmt,
-		    err) != 0)
+	if (db_start(db, sql_envelope, DB_PARAMS(DB_INT("$email", seq)), &stmt, err) != 0)
 		return -1;
 	while ((result = db_step(stmt, err)) == 1)
 		strv_add(&addresses, db_text(stmt, 0));
@@ -132,27 +129,28 @@ static int check(const struct recipients *recipients, struct err *err)
 
 		if (!is_line(one->address) || !is_line(recipient_text(one)))
 			return err_set(err, ERR_INVALID,
-				"%s: a mailbox is empty or has a line break",
-				kinds[one->kind]);
+				"%s: a mailbox is empty or has a line break", kinds[one->kind]);
 		any |= one->enveloped;
 	}
 	return any ? 0 : err_set(err, ERR_INVALID, "an email needs a recipient");
 }
 
-int store_recipients_insert(struct db *db, int64_t seq,
+int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,
 	const struct recipients *recipients, struct err *err)
 {
 	static const char sql_insert[] =
-		"INSERT INTO email_recipient"
-		" (email, n, kind, address, mailbox, state)"
+		"INSERT INTO email_recipient (email, n, kind, address, mailbox, state,"
+		"   company_id)"
 		" VALUES ($email, $n, $kind, $address, $mailbox,"
-		" CASE WHEN $enveloped THEN 'queued' END)";
+		"   CASE WHEN $enveloped THEN 'queued' END, $company)";
+	const struct db_param *params = DB_PARAMS(
+		DB_INT("$email", seq), DB_TEXT("$company", company_id));
 
 	if (check(recipients, err) < 0)
 		return -1;
 	for (size_t i = 0; i < recipients->n; i++)
-		if (row_write(db, sql_insert, DB_PARAMS(DB_INT("$email", seq)),
-			    &recipient_type, &recipients->items[i], err) < 0)
+		if (row_write(db, sql_insert, params, &recipient_type, &recipients->items[i], err) <
+			0)
 			return -1;
 	return 0;
 }

@@ -13,20 +13,15 @@
 #include "core/db/db.h"
 #include "core/store/store_fate.h"
 
-enum recipient_kind {
-	RECIPIENT_TO,
-	RECIPIENT_CC,
-	RECIPIENT_BCC,
-	RECIPIENT_KINDS
-};
+enum recipient_kind { RECIPIENT_TO, RECIPIENT_CC, RECIPIENT_BCC, RECIPIENT_KINDS };
 
 const char *recipient_kind_name(enum recipient_kind kind);
 
 struct recipient {
 	int64_t n; /* of the row: a gap is a recipient that was forgotten */
 	enum recipient_kind kind;
-	char *address; /* `local@domain`, as the envelope has it */
-	char *mailbox; /* as given, `Name <address>`; NULL: the address alone */
+	char *address;   /* `local@domain`, as the envelope has it */
+	char *mailbox;   /* as given, `Name <address>`; NULL: the address alone */
 	bool enveloped;  /* false: only a header field names it, or an earlier
 			  * row has the address */
 	unsigned folded; /* a hash of the address in any letter case; not kept */
@@ -48,8 +43,8 @@ struct recipients {
 /* One more, which takes ownership of address and mailbox. It is in the envelope
  * when it is wanted there and no earlier one has the address, in any letter
  * case of any script. */
-void recipients_add(struct recipients *recipients, enum recipient_kind kind,
-	char *address, char *mailbox, bool wanted);
+void recipients_add(struct recipients *recipients, enum recipient_kind kind, char *address,
+	char *mailbox, bool wanted);
 /* As it was given. */
 const char *recipient_text(const struct recipient *recipient);
 void recipients_free(struct recipients *recipients);
@@ -68,7 +63,7 @@ int store_recipients_envelope(
 
 /* In the caller's transaction, which must be undone when this fails.
  * ERR_INVALID for what cannot be stored. */
-int store_recipients_insert(struct db *db, int64_t seq,
+int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,
 	const struct recipients *recipients, struct err *err);
 
 #endif

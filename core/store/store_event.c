@@ -35,12 +35,16 @@ static const struct row_field hop_fields[] = {
 	ROW_FIELD(hop, parent, ROW_TEXT),
 	ROW_WORD(hop, how, ROW_ENUM, "how", &how_words),
 	ROW_FIELD(hop, closed_us, ROW_INT64),
+	ROW_FIELD(hop, has_end, ROW_BOOL),
+	ROW_WORD(hop, ended, ROW_ENUM, "ended", &fate_words),
+	ROW_FIELD(hop, ended_us, ROW_INT64),
 };
 static const struct row_type hop_type = ROW_TYPE(hop, hop_fields);
 
-#define HOP_COLUMNS                                                            \
-	"h.queue_id, h.since_us, h.email, coalesce(h.n, -1) AS n, h.parent,"   \
-	" h.how, h.closed_us"
+#define HOP_COLUMNS                                                                                \
+	"h.queue_id, h.since_us, h.email, coalesce(h.n, -1) AS n, h.parent,"                       \
+	" h.how, h.closed_us, h.ended IS NOT NULL AS has_end,"                                     \
+	" coalesce(h.ended, 'queued') AS ended, h.ended_us"
 
 void hop_clear(struct hop *hop)
 {
@@ -48,15 +52,15 @@ void hop_clear(struct hop *hop)
 }
 
 /* The message that the milter recorded under the id; it becomes a hop. */
-static int find_recorded(struct db *db, const struct db_param *params,
-	struct hop *hop_r, struct err *err)
+static int find_recorded(
+	struct db *db, const struct db_param *params, struct hop *hop_r, struct err *err)
 {
 	static const char sql_email[] =
-		"SELECT queue_id, decided_us AS since_us, seq AS email, -1 AS "
-		"n,"
-		" 'milter' AS how FROM email WHERE queue_id = $id"
-		" AND state = 'sent' AND decided_us BETWEEN $from AND $to"
-		" ORDER BY decided_us DESC LIMIT 1";
+		"SELECT queue_id, decided_us AS since_us, seq AS email, -1 AS n, 'milter' AS how"
+		" FROM email"
+		" WHERE queue_id = $id AND state = 'sent' AND decided_us BETWEEN $from AND $to"
+		" ORDER BY decided_us DESC"
+		" LIMIT 1";
 	int found = row_get(db, sql_email, params, &hop_type, hop_r, err);
 
 	if (found != 1)
@@ -68,16 +72,16 @@ static int find_recorded(struct db *db, const struct db_param *params,
 	return -1;
 }
 
-int store_hop_find(struct db *db, const char *queue_id, int64_t time_us,
-	bool now, struct hop *hop_r, struct err *err)
+static int find_hop(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
+	struct hop *hop_r, struct err *err)
 {
 	static const char sql_hop[] = "SELECT " HOP_COLUMNS
-				      " FROM hop h WHERE h.queue_id = $id"
-				      " AND h.since_us BETWEEN $from AND $to"
-				      " ORDER BY h.since_us DESC LIMIT 1";
+				      " FROM hop h"
+				      " WHERE h.queue_id = $id AND h.since_us BETWEEN $from AND $to"
+				      " ORDER BY h.since_us DESC"
+				      " LIMIT 1";
 	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", queue_id),
-		DB_INT("$from", time_us - LIFETIME_US),
-		DB_INT("$to", now ? INT64_MAX : time_us + SLACK_US));
+		DB_INT("$from", time_us - LIFETIME_US), DB_INT("$to", time_us + ahead_us));
 	struct hop hop, newer;
 	int found = row_get(db, sql_hop, params, &hop_type, &hop, err);
 
@@ -100,67 +104,185 @@ int store_hop_find(struct db *db, const char *queue_id, int64_t time_us,
 	return found;
 }
 
+int store_hop_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
+	struct hop *hop_r, struct err *err)
+{
+	int found = find_hop(db, queue_id, time_us, SLACK_US, hop_r, err);
+
+	return found != 0 || ahead_us <= SLACK_US
+		       ? found
+		       : find_hop(db, queue_id, time_us, ahead_us, hop_r, err);
+}
+
 int store_hop_add(struct db *db, const struct hop *hop, struct err *err)
 {
 	static const char sql_add[] =
 		"INSERT INTO hop (queue_id, since_us, email, n, parent, how)"
-		" VALUES ($queue_id, $since_us, $email, nullif($n, -1), "
-		"$parent,"
-		" $how) ON CONFLICT (queue_id, since_us) DO UPDATE SET"
-		" n = excluded.n, parent = excluded.parent, how = excluded.how"
-		" WHERE how = 'message_id'";
+		" VALUES ($queue_id, $since_us, $email, nullif($n, -1), $parent, $how)"
+		" ON CONFLICT (queue_id, since_us)"
+		" DO UPDATE SET n = excluded.n, parent = excluded.parent, how = excluded.how"
+		" WHERE how = 'message_id' OR excluded.how = 'forwarded'";
 
 	return row_write(db, sql_add, NULL, &hop_type, hop, err) < 0 ? -1 : 0;
 }
 
-int store_hop_close(
-	struct db *db, const struct hop *hop, int64_t time_us, struct err *err)
+int store_hop_close(struct db *db, const struct hop *hop, int64_t time_us, struct err *err)
 {
 	static const char sql_close[] =
-		"UPDATE hop SET closed_us = $now WHERE queue_id = $queue_id"
-		" AND since_us = $since_us AND closed_us = 0";
+		"UPDATE hop"
+		" SET closed_us = $now"
+		" WHERE queue_id = $queue_id AND since_us = $since_us AND closed_us = 0";
 
-	return row_write(db, sql_close, DB_PARAMS(DB_INT("$now", time_us)),
+	return row_write(db, sql_close, DB_PARAMS(DB_INT("$now", time_us)), &hop_type, hop, err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_hop_end(
+	struct db *db, const struct hop *hop, enum fate ended, int64_t time_us, struct err *err)
+{
+	static const char sql_end[] =
+		"UPDATE hop"
+		" SET ended = $word, ended_us = $now"
+		" WHERE queue_id = $queue_id AND since_us = $since_us AND ended IS NULL";
+
+	return row_write(db, sql_end,
+		       DB_PARAMS(DB_INT("$now", time_us), DB_TEXT("$word", fate_name(ended))),
 		       &hop_type, hop, err) < 0
 		       ? -1
 		       : 0;
 }
 
 /* Most Message-IDs begin with the email's id. */
-int store_hop_of_message_id(struct db *db, const char *message_id,
-	int64_t time_us, struct hop *hop_r, struct err *err)
+int store_hop_emails(struct db *db, const char *message_id, int64_t time_us, int64_t ahead_us,
+	int64_t emails_r[static HOP_EMAILS_MAX], struct err *err)
 {
-#define OPEN_HOP                                                               \
-	"SELECT coalesce(h.queue_id, e.queue_id) AS queue_id,"                 \
-	" coalesce(h.since_us, e.decided_us) AS since_us, e.seq AS email,"     \
-	" coalesce(h.n, -1) AS n, 'milter' AS how"                             \
-	" FROM email e LEFT JOIN hop h ON h.email = e.seq"                     \
-	" WHERE e.message_id = $message_id AND e.state = 'sent'"               \
-	" AND e.decided_us <= $now AND (h.queue_id IS NULL OR"                 \
-	" (h.since_us <= $now AND (h.closed_us = 0 OR h.closed_us >= $now)))"
-#define NEWEST " ORDER BY h.since_us DESC LIMIT 1"
-	static const char sql_own[] = OPEN_HOP " AND e.id = $id" NEWEST;
-	static const char sql_chosen[] = OPEN_HOP
-		" AND substr(e.message_id, 2, 36) <> e.id" NEWEST;
-#undef OPEN_HOP
-#undef NEWEST
+#define QUEUED_EMAIL                                                                               \
+	"SELECT e.seq"                                                                             \
+	" FROM email e"                                                                            \
+	" WHERE e.message_id = $message_id"                                                        \
+	" AND e.state = 'sent'"                                                                    \
+	" AND e.decided_us BETWEEN $from AND $to"
+	static const char sql_own[] = QUEUED_EMAIL " AND e.id = $id LIMIT $max";
+	static const char sql_chosen[] = QUEUED_EMAIL
+		" AND substr(e.message_id, 2, 36) <> e.id"
+		" ORDER BY e.seq DESC"
+		" LIMIT $max";
+#undef QUEUED_EMAIL
 	char begin[ID_SIZE] = "", id[ID_SIZE];
-	int found;
+	const char *sql = sql_chosen;
+	struct db_stmt *stmt;
+	int n = 0, result;
 
 	if (strlen(message_id) > ID_SIZE)
 		*stpncpy(begin, message_id + 1, ID_SIZE - 1) = '\0';
-	if (id_parse(begin, id)) {
-		found = row_get(db, sql_own,
-			DB_PARAMS(DB_TEXT("$message_id", message_id),
-				DB_INT("$now", time_us), DB_TEXT("$id", id)),
-			&hop_type, hop_r, err);
-		if (found != 0)
-			return found;
+	for (bool own = id_parse(begin, id);; own = false) {
+		const struct db_param params[] = {
+			DB_TEXT("$message_id", message_id),
+			DB_INT("$from", time_us - LIFETIME_US),
+			DB_INT("$to", time_us + SLACK_US + ahead_us),
+			DB_INT("$max", HOP_EMAILS_MAX),
+			{.name = own ? "$id" : NULL, .kind = DB_PARAM_TEXT, .text = id},
+			{.name = NULL},
+		};
+
+		if (db_start(db, own ? sql_own : sql, params, &stmt, err) != 0)
+			return -1;
+		while ((result = db_step(stmt, err)) == 1)
+			emails_r[n++] = db_int(stmt, 0);
+		if (result < 0)
+			return -1;
+		if (!own || n > 0)
+			return n;
 	}
-	return row_get(db, sql_chosen,
-		DB_PARAMS(DB_TEXT("$message_id", message_id),
-			DB_INT("$now", time_us)),
-		&hop_type, hop_r, err);
+}
+
+int store_ticket_message_add(
+	struct db *db, const char *queue_id, int64_t since_us, int64_t email, struct err *err)
+{
+	static const char sql_add[] =
+		"INSERT INTO ticket_message (queue_id, since_us, email)"
+		" SELECT $queue_id, $since, $email"
+		" WHERE NOT EXISTS (SELECT 1"
+		"   FROM ticket_message"
+		"   WHERE queue_id = $queue_id AND email = $email)";
+
+	return db_change(db, sql_add,
+		       DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_INT("$since", since_us),
+			       DB_INT("$email", email)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_ticket_message_end(
+	struct db *db, const char *queue_id, int64_t time_us, bool left, struct err *err)
+{
+	static const char sql_end[] =
+		"UPDATE ticket_message"
+		" SET ended = $word, ended_us = $now"
+		" WHERE queue_id = $queue_id AND ended IS NULL";
+
+	return db_change(db, sql_end,
+		       DB_PARAMS(DB_TEXT("$queue_id", queue_id),
+			       DB_TEXT("$word", left ? "left" : "expired"),
+			       DB_INT("$now", time_us)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_ticket_ends(struct db *db, const char *company_id, int64_t since_us,
+	struct ticket_ends *ends_r, struct err *err)
+{
+	static const char sql_left[] =
+		"SELECT count(*)"
+		" FROM ticket_message m"
+		" JOIN email e ON e.seq = m.email"
+		" WHERE m.ended = 'left'"
+		" AND m.ended_us >= $since"
+		" AND ($company IS NULL OR e.company_id = $company)";
+	static const char sql_expired[] =
+		"SELECT count(*)"
+		" FROM ticket_message m"
+		" JOIN email e ON e.seq = m.email"
+		" WHERE m.ended = 'expired'"
+		" AND m.ended_us >= $since"
+		" AND ($company IS NULL OR e.company_id = $company)";
+	const struct db_param *params = DB_PARAMS(
+		DB_INT("$since", since_us), DB_TEXT("$company", company_id));
+
+	return row_number(db, sql_left, params, &ends_r->left, err) < 0 ||
+			       row_number(db, sql_expired, params, &ends_r->expired, err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_ticket_message_find(
+	struct db *db, const char *queue_id, int64_t time_us, char **ticket_r, struct err *err)
+{
+	static const char sql_ticket[] =
+		"SELECT e.ticket"
+		" FROM ticket_message m"
+		" JOIN email e ON e.seq = m.email"
+		" WHERE m.queue_id = $queue_id AND m.since_us BETWEEN $from AND $to"
+		" ORDER BY m.since_us DESC"
+		" LIMIT 1";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_ticket,
+		    DB_PARAMS(DB_TEXT("$queue_id", queue_id),
+			    DB_INT("$from", time_us - LIFETIME_US),
+			    DB_INT("$to", time_us + SLACK_US)),
+		    &stmt, err) != 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found == 1) {
+		*ticket_r = db_copy(stmt, 0);
+		db_reset(stmt);
+	}
+	return found;
 }
 
 const char *hop_how_name(enum hop_how how)
@@ -168,64 +290,21 @@ const char *hop_how_name(enum hop_how how)
 	return hows[how];
 }
 
-int store_hops_of_email(
-	struct db *db, int64_t email, struct hop_list *list_r, struct err *err)
+int store_hops_of_email(struct db *db, int64_t email, struct hop_list *list_r, struct err *err)
 {
 	static const char sql_hops[] = "SELECT " HOP_COLUMNS
-				       " FROM hop h WHERE h.email = $email"
+				       " FROM hop h"
+				       " WHERE h.email = $email"
 				       " ORDER BY h.since_us, h.queue_id";
 
-	return row_all(db, sql_hops, DB_PARAMS(DB_INT("$email", email)),
-		&hop_type, &list_r->items, &list_r->n, err);
+	return row_all(db, sql_hops, DB_PARAMS(DB_INT("$email", email)), &hop_type, &list_r->items,
+		&list_r->n, err);
 }
 
 void store_hop_list_free(struct hop_list *list)
 {
 	row_list_free(&hop_type, list->items, list->n);
 	*list = (struct hop_list){0};
-}
-
-/* What a statement that gives one row says: 1, 0, -1. */
-static int is_true(struct db *db, const char *sql,
-	const struct db_param *params, struct err *err)
-{
-	int64_t number;
-
-	return row_number(db, sql, params, &number, err) < 0 ? -1 : (int)number;
-}
-
-int store_hop_is_filtered(
-	struct db *db, const struct hop *hop, int64_t from_us, struct err *err)
-{
-	static const char sql_filtered[] =
-		"SELECT EXISTS (SELECT 1 FROM hop WHERE email = $email"
-		" AND parent = $queue_id AND how = 'message_id'"
-		" AND since_us >= $from)";
-
-	return is_true(db, sql_filtered,
-		DB_PARAMS(DB_INT("$email", hop->email),
-			DB_TEXT("$queue_id", hop->queue_id),
-			DB_INT("$from", from_us)),
-		err);
-}
-
-int store_hop_is_alone(struct db *db, const struct hop *hop, struct err *err)
-{
-	static const char sql_alone[] =
-		"SELECT count(*) < 2 FROM hop WHERE email = $email";
-
-	return is_true(
-		db, sql_alone, DB_PARAMS(DB_INT("$email", hop->email)), err);
-}
-
-int store_hop_is_last(struct db *db, const struct hop *hop, struct err *err)
-{
-	static const char sql_last[] =
-		"SELECT NOT EXISTS (SELECT 1 FROM hop WHERE email = $email"
-		" AND (closed_us = 0 OR how IN ('forwarded', 'queued_as')))";
-
-	return is_true(
-		db, sql_last, DB_PARAMS(DB_INT("$email", hop->email)), err);
 }
 
 static const struct row_field event_fields[] = {
@@ -255,16 +334,17 @@ static const struct row_field event_fields[] = {
 static const struct row_type event_type = ROW_TYPE(email_event, event_fields);
 
 /* The key as a UUID: 8-4-4-4-12 digits. */
-#define EVENT_COLUMNS                                                          \
-	"v.seq, e.id AS email_id, v.n, r.address AS recipient, v.domain,"      \
-	" v.kind, v.attempt, v.occurred_us, v.recorded_us, v.address, "        \
-	"v.relay,"                                                             \
-	" v.dsn, v.text, v.source, lower(substr(hex(v.key), 1, 8) || '-' ||"   \
-	" substr(hex(v.key), 9, 4) || '-' || substr(hex(v.key), 13, 4) || '-'" \
-	" || substr(hex(v.key), 17, 4) || '-' || substr(hex(v.key), 21)) AS "  \
+#define EVENT_COLUMNS                                                                              \
+	"v.seq, e.id AS email_id, v.n, r.address AS recipient, v.domain,"                          \
+	" v.kind, v.attempt, v.occurred_us, v.recorded_us, v.address, "                            \
+	"v.relay,"                                                                                 \
+	" v.dsn, v.text, v.source, lower(substr(hex(v.key), 1, 8) || '-' ||"                       \
+	" substr(hex(v.key), 9, 4) || '-' || substr(hex(v.key), 13, 4) || '-'"                     \
+	" || substr(hex(v.key), 17, 4) || '-' || substr(hex(v.key), 21)) AS "                      \
 	"id"
-#define EVENT_TABLES                                                           \
-	" FROM event v JOIN email e ON e.seq = v.email"                        \
+#define EVENT_TABLES                                                                               \
+	" FROM event v"                                                                            \
+	" JOIN email e ON e.seq = v.email"                                                         \
 	" JOIN email_recipient r ON r.email = v.email AND r.n = v.n"
 
 void store_event_list_free(struct event_list *list)
@@ -273,15 +353,15 @@ void store_event_list_free(struct event_list *list)
 	*list = (struct event_list){0};
 }
 
-int store_event_of_email(struct db *db, int64_t email,
-	struct event_list *list_r, struct err *err)
+int store_event_of_email(struct db *db, int64_t email, struct event_list *list_r, struct err *err)
 {
 	static const char sql_list[] = "SELECT " EVENT_COLUMNS EVENT_TABLES
-				       " WHERE v.email = $email ORDER BY v.seq";
+				       " WHERE v.email = $email"
+				       " ORDER BY v.seq";
 	struct rows rows;
 
-	if (row_list(db, sql_list, DB_PARAMS(DB_INT("$email", email)),
-		    &event_type, ROWS_ALL, &rows, err) < 0)
+	if (row_list(db, sql_list, DB_PARAMS(DB_INT("$email", email)), &event_type, ROWS_ALL, &rows,
+		    err) < 0)
 		return -1;
 	*list_r = (struct event_list){.items = rows.items, .n = rows.n};
 	return 0;
@@ -289,16 +369,20 @@ int store_event_of_email(struct db *db, int64_t email,
 
 /* Of one email all numbers are sorted, which an index has; rows are read of the
  * page alone. */
-int store_event_after(struct db *db, int64_t after_seq, int64_t email,
-	int limit, struct event_list *list_r, struct err *err)
+int store_event_after(struct db *db, int64_t after_seq, int64_t email, int limit,
+	struct event_list *list_r, struct err *err)
 {
-	static const char sql_all[] =
-		"SELECT " EVENT_COLUMNS EVENT_TABLES
-		" WHERE v.seq > $seq ORDER BY v.seq LIMIT $limit";
-	static const char sql_email[] =
-		"SELECT " EVENT_COLUMNS EVENT_TABLES
-		" WHERE v.seq IN (SELECT seq FROM event WHERE email = $email"
-		" AND seq > $seq ORDER BY seq LIMIT $limit) ORDER BY v.seq";
+	static const char sql_all[] = "SELECT " EVENT_COLUMNS EVENT_TABLES
+				      " WHERE v.seq > $seq"
+				      " ORDER BY v.seq"
+				      " LIMIT $limit";
+	static const char sql_email[] = "SELECT " EVENT_COLUMNS EVENT_TABLES
+					" WHERE v.seq IN (SELECT seq"
+					"   FROM event"
+					"   WHERE email = $email AND seq > $seq"
+					"   ORDER BY seq"
+					"   LIMIT $limit)"
+					" ORDER BY v.seq";
 	struct db_param params[] = {
 		DB_INT("$seq", after_seq),
 		DB_INT("$limit", limit + INT64_C(1)),
@@ -309,18 +393,16 @@ int store_event_after(struct db *db, int64_t after_seq, int64_t email,
 
 	if (email == 0)
 		params[2].name = NULL;
-	if (row_list(db, email ? sql_email : sql_all, params, &event_type,
-		    (size_t)limit, &rows, err) < 0)
+	if (row_list(db, email ? sql_email : sql_all, params, &event_type, (size_t)limit, &rows,
+		    err) < 0)
 		return -1;
-	*list_r = (struct event_list){
-		.items = rows.items, .n = rows.n, .more = rows.more};
+	*list_r = (struct event_list){.items = rows.items, .n = rows.n, .more = rows.more};
 	return 0;
 }
 
 int store_event_newest(struct db *db, int64_t *seq_r, struct err *err)
 {
-	static const char sql_newest[] =
-		"SELECT coalesce(max(seq), 0) FROM event";
+	static const char sql_newest[] = "SELECT coalesce(max(seq), 0) FROM event";
 
 	return row_number(db, sql_newest, NULL, seq_r, err) < 0 ? -1 : 0;
 }
@@ -341,11 +423,10 @@ static bool read_key(const char *id, uint8_t key_r[static EVENT_KEY_LEN])
 	return true;
 }
 
-int store_event_page_of_email(struct db *db, int64_t email, const char *after,
-	int limit, struct event_list *list_r, struct err *err)
+int store_event_page_of_email(struct db *db, int64_t email, const char *after, int limit,
+	struct event_list *list_r, struct err *err)
 {
-	static const char sql_seq[] = "SELECT seq FROM event"
-				      " WHERE key = $key AND email = $email";
+	static const char sql_seq[] = "SELECT seq FROM event WHERE key = $key AND email = $email";
 	uint8_t key[EVENT_KEY_LEN];
 	int64_t seq = 0;
 	int found = 1;
@@ -354,8 +435,7 @@ int store_event_page_of_email(struct db *db, int64_t email, const char *after,
 		return 0;
 	if (*after)
 		found = row_number(db, sql_seq,
-			DB_PARAMS(DB_BLOB("$key", key, EVENT_KEY_LEN),
-				DB_INT("$email", email)),
+			DB_PARAMS(DB_BLOB("$key", key, EVENT_KEY_LEN), DB_INT("$email", email)),
 			&seq, err);
 	if (found != 1)
 		return found;
@@ -364,15 +444,13 @@ int store_event_page_of_email(struct db *db, int64_t email, const char *after,
 
 /* recorded_us and seq rise together, so the time of an event, or of the next
  * one if it was removed, bounds those behind it or in front of it. */
-static int bound_time(struct db *db, int64_t seq, bool begins,
-	int64_t *begin_us, int64_t *end_us, struct err *err)
+static int bound_time(struct db *db, int64_t seq, bool begins, int64_t *begin_us, int64_t *end_us,
+	struct err *err)
 {
 	static const char sql_time[] =
-		"SELECT recorded_us FROM event"
-		" WHERE seq >= $seq ORDER BY seq LIMIT 1";
+		"SELECT recorded_us FROM event WHERE seq >= $seq ORDER BY seq LIMIT 1";
 	int64_t time_us;
-	int found = row_number(
-		db, sql_time, DB_PARAMS(DB_INT("$seq", seq)), &time_us, err);
+	int found = row_number(db, sql_time, DB_PARAMS(DB_INT("$seq", seq)), &time_us, err);
 
 	if (found == 1 && begins && time_us > *begin_us)
 		*begin_us = time_us;
@@ -384,18 +462,21 @@ static int bound_time(struct db *db, int64_t seq, bool begins,
 /* clang-format off */
 /* plus: "+" keeps the engine off the index of the domain. */
 #define BEHIND(plus, side)                                                     \
-	" " plus "v.domain = $domain"                                          \
+	" " plus "v.company_id = $company AND " plus "v.domain = $domain"      \
 	" AND " plus "v.recorded_us BETWEEN $begin AND $end"                   \
 	" AND " plus "v.seq " side " $seq"
 #define IN_ORDER(order) " ORDER BY v.recorded_us " order ", v.seq " order
-#define ANY_OF(array, condition)                                               \
-	" AND ($" array " IS NULL OR EXISTS (SELECT 1 FROM json_each($" array  \
-	") j WHERE " condition "))"
-/* What the index has is tried first: an event that is of none of the kinds costs
+#define ANY_OF(array, condition) \
+	" AND ($" array " IS NULL OR EXISTS (SELECT 1" \
+	"     FROM json_each($" array ") j" \
+	"     WHERE " condition "))"
+/* "+" keeps the engine on the recipients of the email: an index has all emails
+ * to the address.
+ *
+ * What the index has is tried first: an event that is of none of the kinds costs
  * no look at its row. */
 #define FITS                                                                   \
 	" AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' '))"            \
-	" AND ($company IS NULL OR e.company_id = $company)"                   \
 	ANY_OF("recipients", "r.address = j.value COLLATE NOCASE")             \
 	ANY_OF("message_ids", "e.message_id = '<' || j.value || '>'")          \
 	ANY_OF("senders", "instr(lower(e.header_from), lower(j.value))"        \
@@ -404,41 +485,53 @@ static int bound_time(struct db *db, int64_t seq, bool begins,
 	ANY_OF("tags", "EXISTS (SELECT 1 FROM email_tag g"                     \
 		" WHERE g.email = e.seq AND g.tag = j.value)")                 \
 	ANY_OF("to", "EXISTS (SELECT 1 FROM email_recipient o"                 \
-		" WHERE o.email = e.seq AND o.address = j.value"               \
+		" WHERE o.email = e.seq AND +o.address = j.value"              \
 		" COLLATE NOCASE)")
-#define WITH_EMAIL(event)                                                      \
-	"SELECT " EVENT_COLUMNS ", e.message_id, e.sender, e.header_from,"     \
-	" e.subject, c.tags, c.variables,"                                     \
-	" (SELECT group_concat(t.text, ', ') FROM"                             \
-	" (SELECT coalesce(mailbox, address) AS text FROM email_recipient"     \
-	" WHERE email = e.seq AND kind = 'to' ORDER BY n LIMIT 20) t)"         \
-	" AS header_to FROM " event " CROSS JOIN email e ON e.seq = v.email"   \
-	" CROSS JOIN email_recipient r ON r.email = v.email AND r.n = v.n"     \
-	" CROSS JOIN email_content c ON c.seq = v.email WHERE"
+#define WITH_EMAIL(event) "SELECT " EVENT_COLUMNS ", e.message_id, e.sender, e.header_from," \
+	" e.subject, c.tags, c.variables, (SELECT group_concat(t.text, ', ')" \
+	"   FROM (SELECT coalesce(mailbox, address) AS text" \
+	"     FROM email_recipient" \
+	"     WHERE email = e.seq AND kind = 'to'" \
+	"     ORDER BY n" \
+	"     LIMIT 20) t) AS header_to" \
+	" FROM " event \
+	" CROSS JOIN email e ON e.seq = v.email" \
+	" CROSS JOIN email_recipient r ON r.email = v.email AND r.n = v.n" \
+	" CROSS JOIN email_content c ON c.seq = v.email" \
+	" WHERE"
 /* clang-format on */
 
 /* Of few emails it is quicker to read all events. */
 enum { FEW_EMAILS = 100 };
 
-/* The numbers of the emails that can fit, if they are few, as a JSON array: 1,
- * 0 when they are many, or the filter leads to none, -1. */
-static int find_few(struct db *db, const struct event_filter *filter,
-	struct buf *emails, struct err *err)
+/* The numbers of the company's emails that can fit, if they are few, as a JSON
+ * array: 1, 0 when they are many, or the filter leads to none, -1. */
+static int find_few(
+	struct db *db, const struct event_filter *filter, struct buf *emails, struct err *err)
 {
 	static const char sql_messages[] =
-		"SELECT e.seq FROM json_each($texts) j CROSS JOIN email e"
-		" ON e.id = substr(j.value, 1, 36)"
+		"SELECT e.seq"
+		" FROM json_each($texts) j"
+		" CROSS JOIN email e ON e.id = substr(j.value, 1, 36)"
+		" AND e.company_id || '' = $company"
 		" WHERE e.message_id = '<' || j.value || '>'"
-		" UNION SELECT e.seq FROM json_each($texts) j CROSS JOIN email"
-		" e ON e.message_id = '<' || j.value || '>'"
-		" AND substr(e.message_id, 2, 36) <> e.id LIMIT $max";
+		" UNION SELECT e.seq"
+		" FROM json_each($texts) j"
+		" CROSS JOIN email e ON e.message_id = '<' || j.value || '>'"
+		" AND e.company_id = $company"
+		" AND substr(e.message_id, 2, 36) <> e.id"
+		" LIMIT $max";
 	static const char sql_recipients[] =
-		"SELECT r.email FROM json_each($texts) j"
-		" CROSS JOIN email_recipient r"
-		" ON r.address = j.value COLLATE NOCASE LIMIT $max";
+		"SELECT r.email"
+		" FROM json_each($texts) j"
+		" CROSS JOIN email_recipient r ON r.address = j.value COLLATE NOCASE"
+		" AND r.company_id = $company"
+		" LIMIT $max";
 	static const char sql_tags[] =
-		"SELECT g.email FROM json_each($texts) j"
-		" CROSS JOIN email_tag g ON g.tag = j.value LIMIT $max";
+		"SELECT g.email"
+		" FROM json_each($texts) j"
+		" CROSS JOIN email_tag g ON g.tag = j.value AND g.company_id = $company"
+		" LIMIT $max";
 	/* Those that tend to have the fewest come first. */
 	const struct {
 		const char *texts;
@@ -460,38 +553,80 @@ static int find_few(struct db *db, const struct event_filter *filter,
 		return 0;
 	if (db_start(db, ways[way].sql,
 		    DB_PARAMS(DB_TEXT("$texts", ways[way].texts),
+			    DB_TEXT("$company", filter->company_id),
 			    DB_INT("$max", FEW_EMAILS + 1)),
 		    &stmt, err) != 0)
 		return -1;
 	buf_add_char(emails, '[');
 	while ((result = db_step(stmt, err)) == 1)
-		buf_printf(emails, "%s%lld", n++ ? "," : "",
-			(long long)db_int(stmt, 0));
+		buf_printf(emails, "%s%lld", n++ ? "," : "", (long long)db_int(stmt, 0));
 	buf_add_char(emails, ']');
 	return result < 0 ? -1 : n <= FEW_EMAILS;
 }
 
-/* In the order of the index; the events of few emails are sorted. */
-int store_event_page(struct db *db, const struct event_filter *filter,
-	struct event_list *list_r, struct err *err)
+int store_event_seq(struct db *db, const struct event_filter *filter,
+	const struct event_place *place, int64_t *seq_r, struct err *err)
 {
-#define LAST(side, order)                                                      \
-	"SELECT v.seq FROM event v WHERE" BEHIND("", side)                     \
-		IN_ORDER(order) " LIMIT 1 OFFSET $max"
-#define PAGE(side, until, order)                                               \
-	WITH_EMAIL("event v")                                                  \
-	BEHIND("", side)                                                       \
+#define SAME_TIME(side, order)                                                                     \
+	"SELECT seq"                                                                               \
+	" FROM event"                                                                              \
+	" WHERE company_id = $company AND domain = $domain AND recorded_us " side                  \
+	" $time"                                                                                   \
+	" ORDER BY recorded_us" order ", seq" order " LIMIT 1"
+	static const char *const sql_near[] = {SAME_TIME("<=", " DESC"), SAME_TIME(">=", "")};
+#undef SAME_TIME
+	static const char sql_event[] =
+		"SELECT v.seq"
+		" FROM email e"
+		" CROSS JOIN event v ON v.email = e.seq AND v.key = $key"
+		" WHERE e.id = $email AND e.company_id || '' = $company";
+	bool up = filter->ascending;
+	uint8_t key[EVENT_KEY_LEN];
+	int64_t seq = up ? INT64_MAX - 2 : 0;
+	int found = 0;
+
+	if (*place->email_id == '\0') {
+		*seq_r = 0;
+		return 0;
+	}
+	if (read_key(place->id, key))
+		found = row_number(db, sql_event,
+			DB_PARAMS(DB_BLOB("$key", key, EVENT_KEY_LEN),
+				DB_TEXT("$email", place->email_id),
+				DB_TEXT("$company", filter->company_id)),
+			seq_r, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (row_number(db, sql_near[up],
+		    DB_PARAMS(DB_TEXT("$company", filter->company_id),
+			    DB_TEXT("$domain", filter->domain),
+			    DB_INT("$time", place->recorded_us)),
+		    &seq, err) < 0)
+		return -1;
+	*seq_r = up ? seq - 1 : seq + 1;
+	return 0;
+}
+
+/* In the order of the index; the events of few emails are sorted. */
+int store_event_page(struct db *db, const struct event_filter *filter, struct event_list *list_r,
+	struct err *err)
+{
+#define LAST(side, order)                                                                          \
+	"SELECT v.seq"                                                                             \
+	" FROM event v"                                                                            \
+	" WHERE" BEHIND("", side) IN_ORDER(order) " LIMIT 1 OFFSET $max"
+#define PAGE(side, until, order)                                                                   \
+	WITH_EMAIL("event v")                                                                      \
+	BEHIND("", side)                                                                           \
 	" AND v.seq " until " $last" FITS IN_ORDER(order) " LIMIT $limit"
-#define OF_FEW(side, order)                                                    \
-	WITH_EMAIL("(SELECT DISTINCT value FROM json_each($emails)) m"         \
-		   " CROSS JOIN event v ON v.email = m.value")                 \
+#define OF_FEW(side, order)                                                                        \
+	WITH_EMAIL(                                                                                \
+		"(SELECT DISTINCT value FROM json_each($emails)) m"                                \
+		" CROSS JOIN event v ON v.email = m.value")                                        \
 	BEHIND("+", side) FITS IN_ORDER(order) " LIMIT $limit"
-	static const char *const lasts[] = {
-		LAST("<", "DESC"), LAST(">", "ASC")};
-	static const char *const pages[] = {
-		PAGE("<", ">=", "DESC"), PAGE(">", "<=", "ASC")};
-	static const char *const of_few[] = {
-		OF_FEW("<", "DESC"), OF_FEW(">", "ASC")};
+	static const char *const lasts[] = {LAST("<", "DESC"), LAST(">", "ASC")};
+	static const char *const pages[] = {PAGE("<", ">=", "DESC"), PAGE(">", "<=", "ASC")};
+	static const char *const of_few[] = {OF_FEW("<", "DESC"), OF_FEW(">", "ASC")};
 #undef LAST
 #undef PAGE
 #undef OF_FEW
@@ -509,13 +644,12 @@ int store_event_page(struct db *db, const struct event_filter *filter,
 	if (seq == 0 && !up)
 		seq = INT64_MAX;
 	few = find_few(db, filter, &emails, err);
-	if (few < 0 || (filter->after_seq && bound_time(db, seq, up, &begin_us,
-						     &end_us, err) < 0))
+	if (few < 0 || (filter->after_seq && bound_time(db, seq, up, &begin_us, &end_us, err) < 0))
 		return -1;
 	if (!few)
 		cut = row_number(db, lasts[up],
 			DB_PARAMS(DB_TEXT("$domain", filter->domain),
-				DB_INT("$begin", begin_us),
+				DB_TEXT("$company", filter->company_id), DB_INT("$begin", begin_us),
 				DB_INT("$end", end_us), DB_INT("$seq", seq),
 				DB_INT("$max", EVENT_PAGE_MAX - 1)),
 			&last, err);
@@ -539,145 +673,215 @@ int store_event_page(struct db *db, const struct event_filter *filter,
 		    : (struct db_param)DB_INT("$last", last),
 		{.name = NULL},
 	};
-	if (cut < 0 || row_list(db, few ? of_few[up] : pages[up], params,
-			       &event_type, (size_t)filter->limit, &rows, err) < 0)
+	if (cut < 0 || row_list(db, few ? of_few[up] : pages[up], params, &event_type,
+			       (size_t)filter->limit, &rows, err) < 0)
 		return -1;
-	*list_r = (struct event_list){
-		rows.items, rows.n, rows.more, cut && !rows.more ? last : 0};
+	*list_r = (struct event_list){rows.items, rows.n, rows.more, cut && !rows.more ? last : 0};
 	return 0;
 }
 
 static const struct row_field count_fields[] = {
 	ROW_FIELD(event_count, time_us, ROW_INT64),
 	ROW_FIELD(event_count, domain, ROW_TEXT),
-	ROW_WORD(event_count, kind, ROW_ENUM, "kind", &fact_words),
+	ROW_WORD(event_count, kind, ROW_ENUM, "kind", &counted_words),
 	ROW_FIELD(event_count, count, ROW_INT64),
 };
 static const struct row_type count_type = ROW_TYPE(event_count, count_fields);
 
-/* The hours of a company lie together, and its days. Those of all companies are
- * read one company after the other: ids finds each by one look-up. Where whole
- * days are asked for, the hours before the first and after the last one are
- * read alone. */
-#define ALL_COMPANIES                                                          \
-	"WITH RECURSIVE ids (id) AS"                                           \
-	" (SELECT min(company_id) FROM event_day"                              \
-	" UNION ALL SELECT (SELECT min(n.company_id) FROM event_day n"         \
-	" WHERE n.company_id > ids.id) FROM ids WHERE ids.id IS NOT NULL) "
-
-int store_event_counts(struct db *db, const struct event_count_filter *filter,
+static int read_counts(struct db *db, const char *sql, const struct db_param *params,
 	struct event_counts *counts_r, struct err *err)
 {
+	*counts_r = (struct event_counts){0};
+	return row_all(db, sql, params, &count_type, &counts_r->items, &counts_r->n, err);
+}
+
+/* Of all domains: the sums of the company, or of all companies. */
+static int count_all(struct db *db, const struct event_count_filter *filter,
+	struct event_counts *counts_r, struct err *err)
+{
+	static const char sql_total[] =
+		"SELECT hour_us - hour_us % $step AS time_us, kind, sum(count) AS count"
+		" FROM event_total"
+		" WHERE company_id = $company AND hour_us >= $begin AND hour_us < $end"
+		" GROUP BY time_us, kind"
+		" ORDER BY time_us";
+	const char *company = filter->company_id;
+
+	return read_counts(db, sql_total,
+		DB_PARAMS(DB_INT("$step", filter->step_us),
+			DB_TEXT("$company", company ? company : ""),
+			DB_INT("$begin", filter->begin_us), DB_INT("$end", filter->end_us)),
+		counts_r, err);
+}
+
+/* The page of domains by their first and last one, and whether more follow. 1,
+ * 0 when there is none, or -1. */
+static int find_domains(struct db *db, const struct event_count_filter *filter, char **first_r,
+	char **last_r, bool *more_r, struct err *err)
+{
+#define DOMAINS(condition)                                                                         \
+	"SELECT f.first, f.last, EXISTS (SELECT 1"                                                 \
+	"   FROM event_domain n"                                                                   \
+	"   WHERE " condition                                                                      \
+	"n.domain > f.last)"                                                                       \
+	" FROM (SELECT min(p.domain) AS first, max(p.domain) AS last"                              \
+	"   FROM (SELECT n.domain"                                                                 \
+	"     FROM event_domain n"                                                                 \
+	"     WHERE " condition                                                                    \
+	"n.domain > $after"                                                                        \
+	"     ORDER BY n.domain"                                                                   \
+	"     LIMIT $limit) p) f"
+	static const char sql_all[] = DOMAINS("");
+	static const char sql_company[] = DOMAINS("n.company_id = $company AND ");
+#undef DOMAINS
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, filter->company_id ? sql_company : sql_all,
+		    DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
+			    DB_TEXT("$after", filter->after ? filter->after : ""),
+			    DB_INT("$limit", filter->limit)),
+		    &stmt, err) != 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found != 1)
+		return found;
+	found = db_text(stmt, 0) != NULL;
+	if (found) {
+		*first_r = db_copy(stmt, 0);
+		*last_r = db_copy(stmt, 1);
+		*more_r = db_int(stmt, 2) != 0;
+	}
+	db_reset(stmt);
+	return found;
+}
+
+/* Of the domains from first to last, one look-up for each and its company.
+ * Where whole days are asked for, the hours before the first and after the last
+ * one are read alone. */
+static int count_domains(struct db *db, const struct event_count_filter *filter, const char *first,
+	const char *last, struct event_counts *counts_r, struct err *err)
+{
 /* clang-format off */
-#define PART(time, from, table, company, low, high)                            \
-	"SELECT t." time " AS at_us, t.domain, t.kind, t.count FROM " from     \
-	table " t WHERE t.company_id = " company " AND t." time " >= " low     \
-	" AND t." time " < " high " AND ($domain IS NULL OR t.domain = $domain)"
-#define COUNTS(what, from, company, group)                                     \
-	"SELECT " what ", p.kind, sum(p.count) AS count FROM ("                \
-	PART("hour_us", from, "event_count", company, "$begin", "$first")      \
-	" UNION ALL "                                                          \
-	PART("day_us", from, "event_day", company, "$first", "$last")          \
-	" UNION ALL "                                                          \
-	PART("hour_us", from, "event_count", company, "$last", "$end")         \
-	") p GROUP BY " group ", p.kind ORDER BY " group
-#define BY_TIME(from, company)                                                 \
-	COUNTS("p.at_us - p.at_us % $step AS time_us", from, company, "time_us")
-#define BY_DOMAIN(from, company) COUNTS("p.domain", from, company, "p.domain")
+#define PART(table, time, company, low, high) "SELECT t." time " AS at_us, t.domain, t.kind," \
+	" t.count" \
+	" FROM event_domain o" \
+	" CROSS JOIN " table " t" \
+	" INDEXED BY " table "_by_domain ON t.domain = o.domain" \
+	" AND t.company_id = o.company_id" \
+	" AND t." time " >= " low \
+	" AND t." time " < " high \
+	" WHERE o.domain BETWEEN $first AND $last" company
+#define COUNTS(what, company, group) "SELECT " what ", p.kind, sum(p.count) AS count" \
+	" FROM (" PART("event_count", "hour_us", company, "$begin", "$day") \
+	"   UNION ALL " PART("event_day", "day_us", company, "$day", "$last_day") \
+	"   UNION ALL " PART("event_count", "hour_us", company, "$last_day", "$end") ") p" \
+	" GROUP BY " group ", p.kind" \
+	" ORDER BY " group
+#define BY_TIME(company)                                                       \
+	COUNTS("p.at_us - p.at_us % $step AS time_us", company, "time_us")
+#define BY_DOMAIN(company) COUNTS("p.domain", company, "p.domain")
+#define OF_COMPANY " AND o.company_id = $company"
 	/* clang-format on */
 	static const char *const sql[2][2] = {
-		{BY_TIME("", "$company"), BY_DOMAIN("", "$company")},
-		{
-			ALL_COMPANIES BY_TIME("ids CROSS JOIN ", "ids.id"),
-			ALL_COMPANIES BY_DOMAIN("ids CROSS JOIN ", "ids.id"),
-		},
+		{BY_TIME(""), BY_DOMAIN("")},
+		{BY_TIME(OF_COMPANY), BY_DOMAIN(OF_COMPANY)},
 	};
-#undef BY_TIME
+#undef OF_COMPANY
 #undef BY_DOMAIN
+#undef BY_TIME
 #undef COUNTS
 #undef PART
 	bool days = filter->by_domain || filter->step_us % DAY_US == 0;
-	int64_t first = (filter->begin_us + DAY_US - 1) / DAY_US * DAY_US;
-	int64_t last = filter->end_us / DAY_US * DAY_US;
-	bool whole = days && first < last;
+	int64_t day = (filter->begin_us + DAY_US - 1) / DAY_US * DAY_US;
+	int64_t last_day = filter->end_us / DAY_US * DAY_US;
+	bool whole = days && day < last_day;
 	const struct db_param params[] = {
 		DB_INT("$begin", filter->begin_us),
-		DB_INT("$first", whole ? first : filter->end_us),
-		DB_INT("$last", whole ? last : filter->end_us),
+		DB_INT("$day", whole ? day : filter->end_us),
+		DB_INT("$last_day", whole ? last_day : filter->end_us),
 		DB_INT("$end", filter->end_us),
+		DB_TEXT("$first", first),
+		DB_TEXT("$last", last),
 		DB_GIVEN_TEXT("$company", filter->company_id),
-		DB_TEXT("$domain", filter->domain),
 		/* The last one: by domain there is no step. */
 		{.name = filter->by_domain ? NULL : "$step",
 			.kind = DB_PARAM_INT,
 			.number = filter->step_us},
 		{.name = NULL},
 	};
-	struct rows rows;
 
-	if (row_list(db, sql[filter->company_id == NULL][filter->by_domain],
-		    params, &count_type, ROWS_ALL, &rows, err) < 0)
+	return read_counts(
+		db, sql[filter->company_id != NULL][filter->by_domain], params, counts_r, err);
+}
+
+int store_event_counts(struct db *db, const struct event_count_filter *filter,
+	struct event_counts *counts_r, struct err *err)
+{
+	_cleanup_free_ char *first = NULL, *last = NULL;
+	bool more = false;
+	int found;
+
+	if (filter->domain)
+		return count_domains(db, filter, filter->domain, filter->domain, counts_r, err);
+	if (!filter->by_domain)
+		return count_all(db, filter, counts_r, err);
+	found = find_domains(db, filter, &first, &last, &more, err);
+	if (found == 0)
+		*counts_r = (struct event_counts){0};
+	if (found <= 0)
+		return found;
+	if (count_domains(db, filter, first, last, counts_r, err) < 0)
 		return -1;
-	*counts_r = (struct event_counts){rows.items, rows.n};
+	if (more)
+		counts_r->next = TAKE_PTR(last);
 	return 0;
+}
+
+int store_event_bounces(struct db *db, const char *company_id, int64_t since_us, int limit,
+	struct event_counts *counts_r, struct err *err)
+{
+#define BOUNCES(condition)                                                                         \
+	"SELECT t.domain, t.kind, sum(t.count) AS count"                                           \
+	" FROM (SELECT DISTINCT w.domain, w.company_id"                                            \
+	"   FROM (SELECT domain, company_id"                                                       \
+	"     FROM event_day"                                                                      \
+	"     WHERE " condition                                                                    \
+	"day_us >= $since - $since % 86400000000"                                                  \
+	"     AND kind IN ('bounced', 'expired')"                                                  \
+	"     AND count > 2"                                                                       \
+	"     ORDER BY day_us DESC, count DESC"                                                    \
+	"     LIMIT $limit) w) o"                                                                  \
+	" CROSS JOIN event_count t"                                                                \
+	" INDEXED BY event_count_by_domain ON t.domain = o.domain"                                 \
+	" AND t.company_id = o.company_id"                                                         \
+	" AND t.hour_us >= $since"                                                                 \
+	" GROUP BY t.domain, t.kind"                                                               \
+	" ORDER BY t.domain"
+	static const char sql_all[] = BOUNCES("");
+	static const char sql_company[] = BOUNCES("company_id = $company AND ");
+#undef BOUNCES
+
+	return read_counts(db, company_id ? sql_company : sql_all,
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id), DB_INT("$since", since_us),
+			DB_INT("$limit", limit)),
+		counts_r, err);
 }
 
 void store_event_counts_free(struct event_counts *counts)
 {
 	row_list_free(&count_type, counts->items, counts->n);
+	free(counts->next);
 	*counts = (struct event_counts){0};
 }
 
-static const struct row_field refused_fields[] = {
-	ROW_FIELD(refused_count, time_us, ROW_INT64),
-	ROW_FIELD(refused_count, domain, ROW_TEXT),
-	ROW_FIELD(refused_count, count, ROW_INT64),
-};
-static const struct row_type refused_type = ROW_TYPE(
-	refused_count, refused_fields);
-
-/* An index has the refused emails alone. */
-int store_refused_counts(struct db *db, const struct event_count_filter *filter,
-	struct refused_counts *counts_r, struct err *err)
+int store_log_cursor(struct db *db, const char *source, char **position_r, struct err *err)
 {
-	static const char sql_refused[] =
-		"SELECT CASE WHEN $step THEN"
-		" r.decided_us - r.decided_us % $step ELSE 0 END AS time_us,"
-		" CASE WHEN $step THEN NULL ELSE r.domain END AS domain,"
-		" count(*) AS count FROM (SELECT e.decided_us, e.domain"
-		" FROM email e WHERE e.state = 'refused'"
-		" AND e.decided_us >= $begin AND e.decided_us < $end"
-		" AND ($company IS NULL OR e.company_id = $company)"
-		" AND ($domain IS NULL OR e.domain = $domain)"
-		" ORDER BY e.decided_us DESC LIMIT $max) r"
-		" GROUP BY 1, 2 ORDER BY 1, 2";
-
-	return row_all(db, sql_refused,
-		DB_PARAMS(DB_INT("$step", filter->by_domain ? 0 : filter->step_us),
-			DB_INT("$begin", filter->begin_us),
-			DB_INT("$end", filter->end_us),
-			DB_TEXT("$company", filter->company_id),
-			DB_TEXT("$domain", filter->domain),
-			DB_INT("$max", REFUSED_COUNT_MAX)),
-		&refused_type, &counts_r->items, &counts_r->n, err);
-}
-
-void store_refused_counts_free(struct refused_counts *counts)
-{
-	row_list_free(&refused_type, counts->items, counts->n);
-	*counts = (struct refused_counts){0};
-}
-
-int store_log_cursor(
-	struct db *db, const char *source, char **position_r, struct err *err)
-{
-	static const char sql_cursor[] =
-		"SELECT position FROM log_cursor WHERE source = $source";
+	static const char sql_cursor[] = "SELECT position FROM log_cursor WHERE source = $source";
 	struct db_stmt *stmt;
 	int found;
 
-	if (db_start(db, sql_cursor, DB_PARAMS(DB_TEXT("$source", source)),
-		    &stmt, err) != 0)
+	if (db_start(db, sql_cursor, DB_PARAMS(DB_TEXT("$source", source)), &stmt, err) != 0)
 		return -1;
 	found = db_step(stmt, err);
 	if (found == 1) {
@@ -687,19 +891,19 @@ int store_log_cursor(
 	return found;
 }
 
-int store_log_cursor_set(struct db *db, const char *source,
-	const char *position, int64_t now_us, struct err *err)
+int store_log_cursor_set(struct db *db, const char *source, const char *position, int64_t now_us,
+	bool end, struct err *err)
 {
 	static const char sql_set[] =
-		"INSERT INTO log_cursor (source, position, changed_us)"
-		" VALUES ($source, $position, $now) ON CONFLICT (source)"
-		" DO UPDATE SET position = excluded.position,"
-		" changed_us = excluded.changed_us";
+		"INSERT INTO log_cursor (source, position, changed_us, end_us)"
+		" VALUES ($source, $position, $now, iif($end, $now, 0))"
+		" ON CONFLICT (source)"
+		" DO UPDATE SET position = excluded.position, changed_us = excluded.changed_us,"
+		" end_us = iif($end, $now, end_us)";
 
 	return db_change(db, sql_set,
-		       DB_PARAMS(DB_TEXT("$source", source),
-			       DB_TEXT("$position", position),
-			       DB_INT("$now", now_us)),
+		       DB_PARAMS(DB_TEXT("$source", source), DB_TEXT("$position", position),
+			       DB_INT("$now", now_us), DB_INT("$end", end)),
 		       err) < 0
 		       ? -1
 		       : 0;
@@ -707,60 +911,72 @@ int store_log_cursor_set(struct db *db, const char *source,
 
 int store_log_state(struct db *db, struct log_state *state_r, struct err *err)
 {
-	static const char sql_read[] =
-		"SELECT coalesce(max(changed_us), 0) FROM log_cursor";
-	static const char sql_gaps[] =
-		"SELECT count(*) FROM gap WHERE repaired_us = 0";
+	static const char sql_read[] = "SELECT coalesce(max(changed_us), 0) FROM log_cursor";
+	static const char sql_end[] = "SELECT coalesce(max(end_us), 0) FROM log_cursor";
+	static const char sql_gaps[] = "SELECT count(*) FROM gap WHERE repaired_us = 0";
 
-	if (row_number(db, sql_read, NULL, &state_r->read_us, err) < 0)
+	if (row_number(db, sql_read, NULL, &state_r->read_us, err) < 0 ||
+		row_number(db, sql_end, NULL, &state_r->end_us, err) < 0)
 		return -1;
 	return row_number(db, sql_gaps, NULL, &state_r->gaps, err) < 0 ? -1 : 0;
 }
 
-int store_log_silence(struct db *db, int64_t from_us, int64_t to_us,
-	int64_t *since_us_r, struct err *err)
+bool log_state_is_current(const struct log_state *state, int64_t now_us)
+{
+	return now_us - state->end_us < STORE_LOG_OLD_S * SECOND_US;
+}
+
+int store_log_silence(
+	struct db *db, int64_t from_us, int64_t to_us, int64_t *since_us_r, struct err *err)
 {
 	enum { LOOK_MAX = 1000 };
 	static const char sql_open[] =
-		"SELECT s.decided_us FROM (SELECT e.seq, e.decided_us,"
-		" e.last_event, e.state FROM email e"
-		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
-		" AND e.closed = 0 AND e.decided_us >= $from AND e.decided_us "
-		"< $to"
-		" ORDER BY e.decided_us DESC LIMIT $max) s"
-		" WHERE s.last_event = 'sent' AND s.state = 'sent'"
-		" AND NOT EXISTS"
-		" (SELECT 1 FROM hop h WHERE h.email = s.seq) LIMIT 1";
+		"SELECT s.decided_us"
+		" FROM (SELECT e.seq, e.decided_us, e.last_event, e.state"
+		"   FROM email e"
+		"   WHERE e.last_event IN ('sent', 'delivery_delayed')"
+		"   AND e.closed = 0"
+		"   AND e.decided_us >= $from"
+		"   AND e.decided_us < $to"
+		"   ORDER BY e.decided_us DESC"
+		"   LIMIT $max) s"
+		" WHERE s.last_event = 'sent'"
+		" AND s.state = 'sent'"
+		" AND NOT EXISTS (SELECT 1 FROM hop h WHERE h.email = s.seq)"
+		" LIMIT 1";
 	/* Those that the queue no longer had are closed. */
 	static const char sql_lost[] =
-		"SELECT e.decided_us FROM event v"
+		"SELECT e.decided_us"
+		" FROM event v"
 		" CROSS JOIN email e ON e.seq = v.email"
 		" WHERE v.seq > (SELECT max(seq) FROM event) - $max"
-		" AND v.kind = 'unknown' AND e.state = 'sent'"
+		" AND v.kind = 'unknown'"
+		" AND e.state = 'sent'"
 		" AND e.last_event = 'sent'"
-		" AND e.decided_us >= $from AND e.decided_us < $to"
+		" AND e.decided_us >= $from"
+		" AND e.decided_us < $to"
 		" AND NOT EXISTS (SELECT 1 FROM hop h WHERE h.email = e.seq)"
-		" ORDER BY v.seq DESC LIMIT 1";
-	const struct db_param *params = DB_PARAMS(DB_INT("$from", from_us),
-		DB_INT("$to", to_us), DB_INT("$max", LOOK_MAX));
+		" ORDER BY v.seq DESC"
+		" LIMIT 1";
+	const struct db_param *params = DB_PARAMS(
+		DB_INT("$from", from_us), DB_INT("$to", to_us), DB_INT("$max", LOOK_MAX));
 	int found = row_number(db, sql_open, params, since_us_r, err);
 
-	return found != 0 ? found
-			  : row_number(db, sql_lost, params, since_us_r, err);
+	return found != 0 ? found : row_number(db, sql_lost, params, since_us_r, err);
 }
 
-int store_gap_add(struct db *db, const char *source, const char *why,
-	int64_t from_us, int64_t to_us, struct err *err)
+int store_gap_add(struct db *db, const char *source, const char *why, int64_t from_us,
+	int64_t to_us, struct err *err)
 {
 	static const char sql_more[] =
-		"UPDATE gap SET to_us = max(to_us, $to), count = count + 1"
+		"UPDATE gap"
+		" SET to_us = max(to_us, $to), count = count + 1"
 		" WHERE source = $source AND why = $why AND repaired_us = 0";
 	static const char sql_add[] =
 		"INSERT INTO gap (source, why, from_us, to_us, count)"
 		" VALUES ($source, $why, $from, $to, 1)";
 	int changed = db_change(db, sql_more,
-		DB_PARAMS(DB_TEXT("$source", source), DB_TEXT("$why", why),
-			DB_INT("$to", to_us)),
+		DB_PARAMS(DB_TEXT("$source", source), DB_TEXT("$why", why), DB_INT("$to", to_us)),
 		err);
 
 	if (changed != 0)
@@ -778,8 +994,7 @@ int store_gap_repaired(struct db *db, int64_t now_us, struct err *err)
 	static const char sql_repaired[] =
 		"UPDATE gap SET repaired_us = $now WHERE repaired_us = 0";
 
-	return db_change(
-		db, sql_repaired, DB_PARAMS(DB_INT("$now", now_us)), err);
+	return db_change(db, sql_repaired, DB_PARAMS(DB_INT("$now", now_us)), err);
 }
 
 static const struct row_field open_fields[] = {
@@ -793,25 +1008,48 @@ static const struct row_field open_fields[] = {
 };
 static const struct row_type open_type = ROW_TYPE(open_recipient, open_fields);
 
-int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us,
-	int limit, struct open_recipients *open_r, struct err *err)
+int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int limit,
+	struct open_recipients *open_r, struct err *err)
 {
 	static const char sql_open[] =
-		"SELECT e.seq AS email, r.n, e.decided_us, r.state, e.queue_id,"
-		" r.address, EXISTS (SELECT 1 FROM hop h WHERE h.email = e.seq)"
-		" AS seen"
-		" FROM email e CROSS JOIN email_recipient r ON r.email = e.seq"
+		"SELECT e.seq AS email, r.n, e.decided_us, r.state, e.queue_id, r.address,"
+		" EXISTS (SELECT 1"
+		"   FROM hop h"
+		"   WHERE h.email = e.seq) AS seen"
+		" FROM email e"
+		" CROSS JOIN email_recipient r ON r.email = e.seq"
 		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
 		" AND e.closed = 0"
-		" AND e.decided_us >= $from AND e.decided_us < $to"
+		" AND e.decided_us >= $from"
+		" AND e.decided_us < $to"
 		" AND e.state = 'sent'"
 		" AND r.state IN ('queued', 'deferred', 'handed_on')"
-		" ORDER BY e.decided_us LIMIT $limit";
+		" ORDER BY e.decided_us"
+		" LIMIT $limit";
 
 	return row_all(db, sql_open,
-		DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us),
-			DB_INT("$limit", limit)),
+		DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us), DB_INT("$limit", limit)),
 		&open_type, &open_r->items, &open_r->n, err);
+}
+
+int store_staged_recipients(struct db *db, int64_t before_us, int limit,
+	struct open_recipients *open_r, struct err *err)
+{
+	static const char sql_staged[] =
+		"SELECT e.seq AS email, r.n, e.created_us AS decided_us, r.state,"
+		" e.ticket AS queue_id, r.address, 1 AS seen"
+		" FROM email e"
+		" INDEXED BY email_staged"
+		" CROSS JOIN email_recipient r ON r.email = e.seq"
+		" WHERE e.state = 'staged'"
+		" AND e.queue_id IS NULL"
+		" AND e.created_us < $before"
+		" AND r.state = 'queued'"
+		" LIMIT $limit";
+
+	return row_all(db, sql_staged,
+		DB_PARAMS(DB_INT("$before", before_us), DB_INT("$limit", limit)), &open_type,
+		&open_r->items, &open_r->n, err);
 }
 
 void store_open_recipients_free(struct open_recipients *open)

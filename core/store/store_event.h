@@ -18,10 +18,10 @@ enum { EVENT_KEY_LEN = 16, EVENT_ANY_RECIPIENT = -1 };
 
 /* How a message in the queue came to carry an email. */
 enum hop_how {
-	HOP_MILTER,    /* the milter recorded it */
-	HOP_FORWARDED, /* local(8) made it, for an alias */
-	HOP_QUEUED_AS, /* a content filter gave it back by SMTP */
-	HOP_ORIG_ID,   /* requeued */
+	HOP_MILTER,     /* the milter recorded it */
+	HOP_FORWARDED,  /* local(8) made it, for an alias */
+	HOP_QUEUED_AS,  /* a content filter gave it back by SMTP */
+	HOP_ORIG_ID,    /* requeued */
 	HOP_MESSAGE_ID, /* it has the email's Message-ID: from a filter by pipe */
 };
 
@@ -34,41 +34,57 @@ struct hop {
 	char *parent;  /* queue id; NULL */
 	enum hop_how how;
 	int64_t closed_us; /* when it left the queue, 0: not yet */
-	bool is_new;       /* this look-up was the first that found it */
+	bool has_end;
+	enum fate ended; /* with has_end, what became then of all that was still
+			  * to be delivered: expired, removed, discarded */
+	int64_t ended_us;
+	bool is_new; /* this look-up was the first that found it */
 };
 void hop_clear(struct hop *hop);
 
-/* The message that had the queue id at that time: 1, 0, -1. Ids come back. now:
- * that is the present, so one that was recorded later counts, too: the clock
- * has been set back since. A message that the milter has recorded gets its row
- * by this. */
-int store_hop_find(struct db *db, const char *queue_id, int64_t time_us,
-	bool now, struct hop *hop_r, struct err *err);
+/* The message that had the queue id at that time: 1, 0, -1. Ids come back.
+ * Where there is none, one that was recorded later by ahead_us at most counts,
+ * too: a clock has been set back since. A message that the milter has recorded
+ * gets its row by this. */
+int store_hop_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
+	struct hop *hop_r, struct err *err);
 /* Adds one, or says more about the one that is there: how and whose it is. */
 int store_hop_add(struct db *db, const struct hop *hop, struct err *err);
-int store_hop_close(
-	struct db *db, const struct hop *hop, int64_t time_us, struct err *err);
-/* The email with this Message-ID that is in the queue at that time, or of whose
- * message nothing was heard yet: 1 and its newest message, 0, -1. */
-int store_hop_of_message_id(struct db *db, const char *message_id,
-	int64_t time_us, struct hop *hop_r, struct err *err);
-/* Whether it gave the email, not before from_us, to a program that gave it back
- * as another message, of which its Message-ID alone tells: 1, 0, -1. */
-int store_hop_is_filtered(
-	struct db *db, const struct hop *hop, int64_t from_us, struct err *err);
-/* Whether no other message carries the email: 1, 0, -1. */
-int store_hop_is_alone(struct db *db, const struct hop *hop, struct err *err);
-/* Whether all messages of the email have left the queue, and none but its
- * Message-ID connected them: 1, 0, -1. */
-int store_hop_is_last(struct db *db, const struct hop *hop, struct err *err);
+int store_hop_close(struct db *db, const struct hop *hop, int64_t time_us, struct err *err);
+/* Says what became of all that is still to be delivered. */
+int store_hop_end(
+	struct db *db, const struct hop *hop, enum fate ended, int64_t time_us, struct err *err);
+/* The emails with this Message-ID that Postfix has had for no longer than a
+ * message may be in its queue, the newest first, HOP_EMAILS_MAX at most: how
+ * many, -1. */
+enum { HOP_EMAILS_MAX = 4 };
+int store_hop_emails(struct db *db, const char *message_id, int64_t time_us, int64_t ahead_us,
+	int64_t emails_r[static HOP_EMAILS_MAX], struct err *err);
+
+/* A queue message under its ticket, of which the milter was not asked. */
+int store_ticket_message_add(
+	struct db *db, const char *queue_id, int64_t since_us, int64_t email, struct err *err);
+/* It left as it was, or expired. */
+int store_ticket_message_end(
+	struct db *db, const char *queue_id, int64_t time_us, bool left, struct err *err);
+/* How many emails of a company, NULL: of any, came to such an end since then. */
+struct ticket_ends {
+	int64_t left;
+	int64_t expired;
+};
+int store_ticket_ends(struct db *db, const char *company_id, int64_t since_us,
+	struct ticket_ends *ends_r, struct err *err);
+/* The ticket of the email whose message that is, which the caller frees: 1, 0,
+ * -1. */
+int store_ticket_message_find(
+	struct db *db, const char *queue_id, int64_t time_us, char **ticket_r, struct err *err);
 
 /* All messages of an email, the oldest first. */
 struct hop_list {
 	struct hop *items;
 	size_t n;
 };
-int store_hops_of_email(
-	struct db *db, int64_t email, struct hop_list *list_r, struct err *err);
+int store_hops_of_email(struct db *db, int64_t email, struct hop_list *list_r, struct err *err);
 void store_hop_list_free(struct hop_list *list);
 const char *hop_how_name(enum hop_how how);
 
@@ -108,27 +124,26 @@ struct event_list {
 void store_event_list_free(struct event_list *list);
 
 /* All of one email, in order. */
-int store_event_of_email(struct db *db, int64_t email,
-	struct event_list *list_r, struct err *err);
+int store_event_of_email(struct db *db, int64_t email, struct event_list *list_r, struct err *err);
 
 /* The next ones behind after_seq, so many at most, of all emails or of the one
  * with this seq (0: all). */
-int store_event_after(struct db *db, int64_t after_seq, int64_t email,
-	int limit, struct event_list *list_r, struct err *err);
+int store_event_after(struct db *db, int64_t after_seq, int64_t email, int limit,
+	struct event_list *list_r, struct err *err);
 /* The seq of the newest, 0 without any. */
 int store_event_newest(struct db *db, int64_t *seq_r, struct err *err);
 
 /* The same in pages, oldest first: so many behind the event with this public
  * id, "" for the first. 1, 0 when the email has no such event, -1. */
-int store_event_page_of_email(struct db *db, int64_t email, const char *after,
-	int limit, struct event_list *list_r, struct err *err);
+int store_event_page_of_email(struct db *db, int64_t email, const char *after, int limit,
+	struct event_list *list_r, struct err *err);
 
 /* A page of the events of a company's domain. An email fits a filter when it
  * fits one of the texts in its array (JSON); NULL: any email does. Letter case
  * of ASCII is ignored but in a Message-ID. */
 struct event_filter {
 	const char *domain;
-	const char *company_id;  /* NULL: of any */
+	const char *company_id;
 	const char *recipients;  /* addresses: the event's */
 	const char *to;          /* a recipient of the email */
 	const char *senders;     /* address, or a part of the From field */
@@ -145,75 +160,96 @@ struct event_filter {
 };
 /* How many events it looks at; more of them, with after_seq. */
 enum { EVENT_PAGE_MAX = 5000 };
-int store_event_page(struct db *db, const struct event_filter *filter,
-	struct event_list *list_r, struct err *err);
+/* Where a page begins, as strangers may see it: a seq would tell how many
+ * events all companies have had. */
+struct event_place {
+	char email_id[ID_SIZE]; /* "": at the start */
+	char id[ID_SIZE];
+	int64_t recorded_us;
+};
+/* The seq for after_seq of a filter, whose direction, company and domain are
+ * given: that of the event; or, where it was removed since, one that leaves out
+ * none of those of its time. 0 or -1. */
+int store_event_seq(struct db *db, const struct event_filter *filter,
+	const struct event_place *place, int64_t *seq_r, struct err *err);
+int store_event_page(struct db *db, const struct event_filter *filter, struct event_list *list_r,
+	struct err *err);
 
-/* How many events of a kind occurred in a time. They are counted by the hour,
- * also those that have been removed since. */
+/* How many events of a kind occurred in a time, and how many emails the milter
+ * refused. They are counted by the hour, also those that have been removed
+ * since. */
 struct event_count {
 	int64_t time_us; /* the begin of the step, in UTC; 0 by domain */
 	char *domain;    /* by domain; else NULL */
-	enum fact kind;
-	int64_t count; /* over 0 */
+	enum fact kind;  /* or COUNTED_REFUSED */
+	int64_t count;   /* over 0 */
 };
 struct event_counts {
 	struct event_count *items; /* in the order of time_us, or by domain */
 	size_t n;
+	char *next; /* by domain: `after` of the next page; NULL: the last */
 };
 struct event_count_filter {
 	const char *company_id; /* NULL: of any */
 	const char *domain;     /* NULL: of any */
-	int64_t begin_us; /* of occurred_us; the hours that begin from then
-			   * on and before the end */
+	int64_t begin_us;       /* of occurred_us; the hours that begin from then
+				 * on and before the end */
 	int64_t end_us;
 	int64_t step_us; /* an hour, or a day */
 	bool by_domain;  /* of the whole time for each domain instead */
+	/* By domain, without a domain: a page of so many that were ever
+	 * counted, in the order of their names behind this one; NULL: the
+	 * first. Of those that have nothing in the time there is no item. */
+	const char *after;
+	int limit;
 };
-/* A kind that has none in a step has no item there. */
+/* A kind that has none in a step has no item there. What it costs goes by the
+ * hours and days and by the domains of the page, not by the companies. */
 int store_event_counts(struct db *db, const struct event_count_filter *filter,
 	struct event_counts *counts_r, struct err *err);
 void store_event_counts_free(struct event_counts *counts);
 
-/* How many emails the milter refused in a time, for whoever is not told by an
- * event: the newest REFUSED_COUNT_MAX of them. */
-enum { REFUSED_COUNT_MAX = 20000 };
-struct refused_count {
-	int64_t time_us; /* as in struct event_count */
-	char *domain;
-	int64_t count;
-};
-struct refused_counts {
-	struct refused_count *items;
-	size_t n;
-};
-int store_refused_counts(struct db *db, const struct event_count_filter *filter,
-	struct refused_counts *counts_r, struct err *err);
-void store_refused_counts_free(struct refused_counts *counts);
+/* By domain, of the hours from since_us on: those domains in which more than
+ * two deliveries of a day bounced, or expired; at most limit of them, of the
+ * newest days those with the most. */
+int store_event_bounces(struct db *db, const char *company_id, int64_t since_us, int limit,
+	struct event_counts *counts_r, struct err *err);
 
 /* How far the log of a source was read: 1 and the position, which the caller
- * frees, 0, -1. Set it in the transaction that stores what was read. */
-int store_log_cursor(
-	struct db *db, const char *source, char **position_r, struct err *err);
-int store_log_cursor_set(struct db *db, const char *source,
-	const char *position, int64_t now_us, struct err *err);
+ * frees, 0, -1. Set it in the transaction that stores what was read; end:
+ * nothing is left to read. */
+int store_log_cursor(struct db *db, const char *source, char **position_r, struct err *err);
+int store_log_cursor_set(struct db *db, const char *source, const char *position, int64_t now_us,
+	bool end, struct err *err);
+
+enum {
+	/* So often the end of the log is noted, also when nothing was read. */
+	STORE_LOG_END_S = 30,
+	STORE_LOG_OLD_S = 120, /* from then on the news are old */
+};
 
 /* How the reading of the log goes. */
 struct log_state {
-	int64_t read_us; /* when its position was moved last; 0: never */
-	int64_t gaps;    /* those that are not repaired yet */
+	int64_t read_us; /* when its position was stored last; 0: never */
+	/* When nothing was left to read, the last time; 0: never. The news that
+	 * the store has are as old as that. */
+	int64_t end_us;
+	int64_t gaps; /* those that are not repaired yet */
 };
 int store_log_state(struct db *db, struct log_state *state_r, struct err *err);
+/* Whether what the store knows of fates is of now, more or less. */
+bool log_state_is_current(const struct log_state *state, int64_t now_us);
 /* Whether the log told nothing of an email that Postfix has had since from_us
  * or later, and before to_us, among the newest that are not at their end or of
  * which the queue told that they are gone: 1 and since when Postfix has it, 0,
  * -1. */
-int store_log_silence(struct db *db, int64_t from_us, int64_t to_us,
-	int64_t *since_us_r, struct err *err);
+int store_log_silence(
+	struct db *db, int64_t from_us, int64_t to_us, int64_t *since_us_r, struct err *err);
 
 /* Lines may be missing since from_us. One of the same kind that is not repaired
  * yet is made longer. */
-int store_gap_add(struct db *db, const char *source, const char *why,
-	int64_t from_us, int64_t to_us, struct err *err);
+int store_gap_add(struct db *db, const char *source, const char *why, int64_t from_us,
+	int64_t to_us, struct err *err);
 /* Those that are open now; the queue was compared. How many, or -1. */
 int store_gap_repaired(struct db *db, int64_t now_us, struct err *err);
 
@@ -232,8 +268,13 @@ struct open_recipients {
 	size_t n;
 };
 /* Of emails that were sent from from_us on and before to_us. */
-int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us,
-	int limit, struct open_recipients *open_r, struct err *err);
+int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int limit,
+	struct open_recipients *open_r, struct err *err);
+/* Those of emails that were staged before then, about which the milter has not
+ * decided, and which nobody has stopped. Of them decided_us is when they were
+ * staged, and queue_id their ticket. */
+int store_staged_recipients(struct db *db, int64_t before_us, int limit,
+	struct open_recipients *open_r, struct err *err);
 void store_open_recipients_free(struct open_recipients *open);
 
 #endif

@@ -31,13 +31,13 @@ static const struct row_field exemption_fields[] = {
 	ROW_FIELD(exemption, local, ROW_BOOL),
 	ROW_FIELD(exemption, created_us, ROW_INT64),
 };
-static const struct row_type exemption_type = ROW_TYPE(
-	exemption, exemption_fields);
+static const struct row_type exemption_type = ROW_TYPE(exemption, exemption_fields);
 
-#define EXEMPTION_SELECT                                                       \
-	"SELECT x.id, d.company_id, d.name AS domain, x.kind, x.value,"        \
-	" x.created_us, x.reach = 'local' AS local"                            \
-	" FROM exemption x JOIN domain d ON d.id = x.domain_id"
+#define EXEMPTION_SELECT                                                                           \
+	"SELECT x.id, d.company_id, d.name AS domain, x.kind, x.value,"                            \
+	" x.created_us, x.reach = 'local' AS local"                                                \
+	" FROM exemption x"                                                                        \
+	" JOIN domain d ON d.id = x.domain_id"
 
 const char *store_exemption_kind_name(enum exemption_kind kind)
 {
@@ -47,8 +47,7 @@ const char *store_exemption_kind_name(enum exemption_kind kind)
 
 /* Each makes *value_r, a new string, of the value as it was given. */
 
-static int read_login(
-	const struct exemption_spec *spec, char **value_r, struct err *err)
+static int read_login(const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	if (str_empty(spec->value))
 		return err_set(err, ERR_INVALID, "the login is empty");
@@ -58,8 +57,7 @@ static int read_login(
 	return 0;
 }
 
-static int read_client(
-	const struct exemption_spec *spec, char **value_r, struct err *err)
+static int read_client(const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 	struct err why = ERR_INIT;
@@ -68,33 +66,30 @@ static int read_client(
 	if (cidr_list_parse(spec->value, &list, &why) < 0)
 		return err_set(err, ERR_INVALID, "%s", why.text);
 	if (list.n != 1 || spec->value[strcspn(spec->value, ", \t\r\n")])
-		return err_set(err, ERR_INVALID,
-			"\"%s\" is not one address or network", spec->value);
+		return err_set(
+			err, ERR_INVALID, "\"%s\" is not one address or network", spec->value);
 	cidr_format(&list.items[0], text);
 	*value_r = mem_strdup(text);
 	return 0;
 }
 
 /* An address elsewhere is of no use: the rules do not look at it. */
-static int read_sender(
-	const struct exemption_spec *spec, char **value_r, struct err *err)
+static int read_sender(const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	const char *at = strrchr(spec->value, '@');
 
 	if (at <= spec->value || !str_within_domain(at + 1, spec->domain, true))
-		return err_set(err, ERR_INVALID, "\"%s\" is no address of %s",
-			spec->value, spec->domain);
+		return err_set(
+			err, ERR_INVALID, "\"%s\" is no address of %s", spec->value, spec->domain);
 	*value_r = mem_strdup(spec->value);
 	return 0;
 }
 
 /* The value as it is stored, the same for all ways to write it. */
-static int read_value(
-	const struct exemption_spec *spec, char **value_r, struct err *err)
+static int read_value(const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	static int (*const reads[EXEMPTION_KINDS])(
-		const struct exemption_spec *spec, char **value_r,
-		struct err *err) = {
+		const struct exemption_spec *spec, char **value_r, struct err *err) = {
 		[EXEMPT_LOGIN] = read_login,
 		[EXEMPT_CLIENT] = read_client,
 		[EXEMPT_SENDER] = read_sender,
@@ -103,33 +98,31 @@ static int read_value(
 	return reads[spec->kind](spec, value_r, err);
 }
 
-int store_exemption_add(struct db *db, const struct exemption_spec *spec,
-	int64_t now_us, struct exemption *exemption_r, struct err *err)
+int store_exemption_add(struct db *db, const struct exemption_spec *spec, int64_t now_us,
+	struct exemption *exemption_r, struct err *err)
 {
 	static const char sql_insert[] =
-		"INSERT INTO exemption (id, domain_id, kind, value, reach,"
-		" created_us)"
-		" SELECT $id, d.id, $kind, $value,"
-		" CASE WHEN $local THEN 'local' ELSE 'anywhere' END, "
-		"$created_us"
-		" FROM domain d WHERE d.name = $domain AND d.pending = 0";
+		"INSERT INTO exemption (id, company_id, domain_id, kind, value, reach,"
+		"   created_us)"
+		" SELECT $id, d.company_id, d.id, $kind, $value,"
+		" CASE WHEN $local THEN 'local' ELSE 'anywhere' END, $created_us"
+		" FROM domain d"
+		" WHERE d.name = $domain AND d.pending = 0";
 	struct exemption exemption = {
 		.kind = spec->kind, .local = spec->local, .created_us = now_us};
-	static const char sql_owner[] = "SELECT company_id FROM domain"
-					" WHERE name = $domain AND pending = 0";
+	static const char sql_owner[] =
+		"SELECT company_id FROM domain WHERE name = $domain AND pending = 0";
 	struct exemption owner;
 	struct err why = ERR_INIT;
 	int added;
 
 	if (spec->local && spec->kind != EXEMPT_SENDER)
-		return err_set(err, ERR_INVALID,
-			"only a sender can be exempt for this host alone");
+		return err_set(err, ERR_INVALID, "only a sender can be exempt for this host alone");
 	if (read_value(spec, &exemption.value, err) < 0)
 		return -1;
 	id_new(exemption.id);
 	exemption.domain = mem_strdup(spec->domain);
-	added = row_get(db, sql_owner,
-		DB_PARAMS(DB_TEXT("$domain", spec->domain)), &exemption_type,
+	added = row_get(db, sql_owner, DB_PARAMS(DB_TEXT("$domain", spec->domain)), &exemption_type,
 		&owner, &why);
 	if (added > 0) {
 		memcpy(exemption.company_id, owner.company_id, ID_SIZE);
@@ -146,12 +139,10 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 		return 0;
 	}
 	if (added == 0)
-		err_set(err, ERR_NOT_FOUND, "there is no domain %s",
-			spec->domain);
+		err_set(err, ERR_NOT_FOUND, "there is no domain %s", spec->domain);
 	else if (why.code == ERR_EXISTS)
 		err_set(err, ERR_EXISTS,
-			"the %s %s is exempt for %s already; remove that to "
-			"make it another one",
+			"the %s %s is exempt for %s already; remove that to make it another one",
 			kinds[spec->kind], exemption.value, spec->domain);
 	else
 		err_copy(err, &why);
@@ -159,12 +150,13 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec,
 	return -1;
 }
 
-int store_exemption_find(struct db *db, const struct exemption_spec *spec,
-	char id[static ID_SIZE], struct err *err)
+int store_exemption_find(
+	struct db *db, const struct exemption_spec *spec, char id[static ID_SIZE], struct err *err)
 {
 	static const char sql_find[] =
-		"SELECT x.id FROM domain d JOIN exemption x"
-		" ON x.domain_id = d.id AND x.kind = $kind AND x.value = $value"
+		"SELECT x.id"
+		" FROM domain d"
+		" JOIN exemption x ON x.domain_id = d.id AND x.kind = $kind AND x.value = $value"
 		" WHERE d.name = $domain AND d.pending = 0";
 	_cleanup_free_ char *value = NULL;
 	struct exemption exemption;
@@ -173,8 +165,7 @@ int store_exemption_find(struct db *db, const struct exemption_spec *spec,
 	if (read_value(spec, &value, err) < 0)
 		return -1;
 	found = row_get(db, sql_find,
-		DB_PARAMS(DB_TEXT("$kind", kinds[spec->kind]),
-			DB_TEXT("$value", value),
+		DB_PARAMS(DB_TEXT("$kind", kinds[spec->kind]), DB_TEXT("$value", value),
 			DB_TEXT("$domain", spec->domain)),
 		&exemption_type, &exemption, err);
 	if (found == 1)
@@ -182,18 +173,51 @@ int store_exemption_find(struct db *db, const struct exemption_spec *spec,
 	return found;
 }
 
-int store_exemption_list(struct db *db, const char *company_id,
-	const char *domain, struct exemption_list *list_r, struct err *err)
+int store_exemption_list(struct db *db, const char *company_id, const char *domain,
+	const struct page *page, struct exemption_list *list_r, struct page_end *end_r,
+	struct err *err)
 {
-	static const char sql_list[] = EXEMPTION_SELECT
-		" WHERE ($domain IS NULL OR d.name = $domain)"
-		" AND ($company IS NULL OR d.company_id = $company)"
-		" ORDER BY d.name, x.kind, x.value";
+#define PLACE "SELECT x.created_us FROM exemption x WHERE x.id = $id"
+#define PAGE(condition)                                                                            \
+	EXEMPTION_SELECT                                                                           \
+	" WHERE " condition                                                                        \
+	"(x.created_us, x.id) < ($created, $id)"                                                   \
+	" ORDER BY x.created_us DESC, x.id DESC"                                                   \
+	" LIMIT $limit"
+#define OF_COMPANY "x.company_id = $company"
+#define OF_DOMAIN                                                                                  \
+	"x.domain_id = (SELECT o.id"                                                               \
+	"   FROM domain o"                                                                         \
+	"   WHERE o.name = $domain"                                                                \
+	"   AND o.pending = 0"                                                                     \
+	"   AND ($company IS NULL OR o.company_id = $company))"
+	static const char sql_place[] = PLACE;
+	static const char sql_all[] = PAGE("");
+	static const char sql_place_company[] = PLACE " AND " OF_COMPANY;
+	static const char sql_company[] = PAGE(OF_COMPANY " AND ");
+	static const char sql_place_domain[] = PLACE " AND " OF_DOMAIN;
+	static const char sql_domain[] = PAGE(OF_DOMAIN " AND ");
+#undef OF_DOMAIN
+#undef OF_COMPANY
+#undef PAGE
+#undef PLACE
+	struct row_pager pager = {sql_place, sql_all, NULL};
+	struct rows rows;
+	int found;
 
-	return row_all(db, sql_list,
-		DB_PARAMS(DB_TEXT("$domain", domain),
-			DB_TEXT("$company", company_id)),
-		&exemption_type, &list_r->items, &list_r->n, err);
+	if (domain)
+		pager = (struct row_pager){sql_place_domain, sql_domain, NULL};
+	else if (company_id)
+		pager = (struct row_pager){sql_place_company, sql_company, NULL};
+	found = row_page_created(db, &pager,
+		domain ? DB_PARAMS(DB_TEXT("$domain", domain), DB_TEXT("$company", company_id))
+		       : DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
+		&exemption_type, page, &rows, err);
+	if (found != 1)
+		return found;
+	*list_r = (struct exemption_list){rows.items, rows.n};
+	row_page_end(&rows, end_r);
+	return 1;
 }
 
 int store_exemption_remove(struct db *db, const char *id, struct err *err)
@@ -212,22 +236,26 @@ int store_exemption_remove(struct db *db, const char *id, struct err *err)
 		err);
 }
 
-int store_exemption_note_gone(struct db *db, const char *company_id,
-	const char *domain_id, struct err *err)
+int store_exemption_remove_some(
+	struct db *db, const char *company_id, const char *domain_id, int *left, struct err *err)
 {
 	static const char sql_of_company[] = EXEMPTION_SELECT
-		" WHERE d.company_id = $company";
+		" WHERE x.company_id = $company LIMIT $limit";
 	static const char sql_of_domain[] = EXEMPTION_SELECT
-		" WHERE x.domain_id = $domain";
-
-	return audit_note_gone(db,
+		" WHERE x.domain_id = $domain LIMIT $limit";
+	static const char sql_remove[] = "DELETE FROM exemption WHERE id = $id";
+	int removed = audit_remove(db,
 		&(struct audit_change){.action = "exemption.remove",
 			.type = &exemption_type,
 			.name = "value",
+			.sql = sql_remove,
 			.sql_get = domain_id ? sql_of_domain : sql_of_company,
 			.key = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
 				DB_GIVEN_TEXT("$domain", domain_id))},
-		err);
+		*left, err);
+
+	*left -= removed > 0 ? removed : 0;
+	return removed < 0 ? -1 : 0;
 }
 
 void store_exemption_clear(struct exemption *exemption)

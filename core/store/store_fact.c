@@ -1,16 +1,19 @@
 /*
  * store_fact: stores facts, as events and as the states of recipients.
  *
- * Owns the emails that the transaction concerns, with all their recipients.
- * Events are inserted at once, since only the table knows which are new; the
- * states of recipients and emails at the end.
+ * Owns the emails that the transaction concerns, with all their recipients, and
+ * the tree of those that need one. Events are inserted at once where the row of
+ * the recipient is the leaf; of a tree at the end, when it is known whose each
+ * delivery is. The states of recipients and emails are written at the end.
  *
  * Threads: a writer and its handle are used by one thread at a time.
  */
 #include "core/store/store_fact.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "core/address/addr_logged.h"
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/secret.h"
@@ -22,12 +25,30 @@ struct email_facts {
 	int64_t email;
 	char *company_id;
 	char *domain;
+	char *message_id;
+	struct delivery_tree *tree; /* NULL: the recipients are the leaves */
+	struct pending *pending;    /* what is said of its deliveries */
+	size_t pending_n;
+	struct closed *closed; /* messages that left the queue now */
+	size_t closed_n;
 	struct recipients fates;
 	bool *moved; /* for each of fates: it has to be written */
 	bool told;   /* an event was added */
 	size_t next; /* of fates, behind the one that was found last */
 	struct email_facts *in_bucket;
 	struct email_facts *before; /* this one was read */
+};
+
+/* A line about a delivery of the tree. */
+struct pending {
+	size_t delivery;
+	struct fact_report report; /* with texts of its own */
+};
+struct closed {
+	char *queue_id;
+	int64_t since_us;
+	int64_t time_us;
+	bool is_told;
 };
 
 /* Of the table event_count; the texts are those of an email. */
@@ -50,10 +71,15 @@ struct fact_writer {
 	int64_t seq;
 	int64_t recorded_us;
 	bool added;
+	int64_t now_us;           /* of the newest report */
+	struct fact_counts fresh; /* of this transaction */
+	/* These stay. */
+	fact_classify *classify;
+	const void *classify_arg;
+	struct fact_counts stored;
 };
 
-void fact_key(
-	uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n)
+void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n)
 {
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	uint8_t hash[SECRET_HASH_LEN];
@@ -83,19 +109,61 @@ void fact_writer_free(struct fact_writer *writer)
 	free(writer);
 }
 
+void fact_writer_set_classify(struct fact_writer *writer, fact_classify *classify, const void *arg)
+{
+	writer->classify = classify;
+	writer->classify_arg = arg;
+}
+
+const struct fact_counts *fact_writer_counts(const struct fact_writer *writer)
+{
+	return &writer->stored;
+}
+
 size_t fact_writer_held(const struct fact_writer *writer)
 {
 	return writer->held;
 }
 
+/* A report with texts of its own, and what frees them. */
+static struct fact_report copy_report(const struct fact_report *report)
+{
+	struct fact_report copy = *report;
+
+	copy.address = mem_strdup(report->address);
+	copy.relay = mem_strdup(report->relay);
+	copy.dsn = mem_strdup(report->dsn);
+	copy.text = mem_strdup(report->text);
+	return copy;
+}
+
+static void clear_report(struct fact_report *report)
+{
+	free((char *)report->address);
+	free((char *)report->relay);
+	free((char *)report->dsn);
+	free((char *)report->text);
+}
+
 void fact_writer_reset(struct fact_writer *writer)
 {
-	struct db *db = writer->db;
+	struct fact_writer kept = {.db = writer->db,
+		.classify = writer->classify,
+		.classify_arg = writer->classify_arg,
+		.stored = writer->stored};
 
 	while (writer->last) {
 		struct email_facts *facts = writer->last;
 
 		writer->last = facts->before;
+		for (size_t i = 0; i < facts->pending_n; i++)
+			clear_report(&facts->pending[i].report);
+		for (size_t i = 0; i < facts->closed_n; i++)
+			free(facts->closed[i].queue_id);
+		free(facts->pending);
+		free(facts->closed);
+		delivery_tree_free(facts->tree);
+		free(facts->message_id);
 		recipients_free(&facts->fates);
 		free(facts->moved);
 		free(facts->company_id);
@@ -103,18 +171,22 @@ void fact_writer_reset(struct fact_writer *writer)
 		free(facts);
 	}
 	free(writer->counts);
-	*writer = (struct fact_writer){.db = db};
+	*writer = kept;
 }
 
 static int read_email(struct db *db, struct email_facts *facts, struct err *err)
 {
 	static const char sql_email[] =
-		"SELECT company_id, domain FROM email WHERE seq = $email";
+		"SELECT company_id, domain, message_id, EXISTS (SELECT 1"
+		"   FROM delivery d"
+		"   WHERE d.email = email.seq)"
+		" FROM email"
+		" WHERE seq = $email";
 	struct db_stmt *stmt;
+	bool has_tree = false;
 	int found;
 
-	if (db_start(db, sql_email, DB_PARAMS(DB_INT("$email", facts->email)),
-		    &stmt, err) != 0)
+	if (db_start(db, sql_email, DB_PARAMS(DB_INT("$email", facts->email)), &stmt, err) != 0)
 		return -1;
 	found = db_step(stmt, err);
 	if (found < 0)
@@ -122,16 +194,21 @@ static int read_email(struct db *db, struct email_facts *facts, struct err *err)
 	if (found == 1) {
 		facts->company_id = db_copy(stmt, 0);
 		facts->domain = db_copy(stmt, 1);
+		facts->message_id = db_copy(stmt, 2);
+		has_tree = db_int(stmt, 3);
 		db_reset(stmt);
 	}
 	if (store_recipients_read(db, facts->email, true, &facts->fates, err) < 0)
 		return -1;
 	facts->moved = mem_alloc(facts->fates.n + 1, sizeof(*facts->moved));
-	return 0;
+	if (!has_tree)
+		return 0;
+	facts->tree = delivery_tree_new(&facts->fates);
+	return store_delivery_read(db, facts->email, facts->tree, err);
 }
 
-static int get_facts(struct fact_writer *writer, int64_t email,
-	struct email_facts **facts_r, struct err *err)
+static int get_facts(
+	struct fact_writer *writer, int64_t email, struct email_facts **facts_r, struct err *err)
 {
 	struct email_facts **slot = &writer->buckets[email & (BUCKETS - 1)];
 	struct email_facts *facts = *slot;
@@ -166,8 +243,8 @@ int fact_writer_recipients(struct fact_writer *writer, int64_t email,
 
 /* Lines mostly come in the order of the recipients. An address in another
  * letter case counts where none is the same. */
-int fact_writer_find(struct fact_writer *writer, int64_t email,
-	const char *address, int64_t *n_r, struct err *err)
+int fact_writer_find(struct fact_writer *writer, int64_t email, const char *address, int64_t *n_r,
+	struct err *err)
 {
 	struct email_facts *facts;
 	const struct recipient *all;
@@ -185,6 +262,9 @@ int fact_writer_find(struct fact_writer *writer, int64_t email,
 	for (size_t i = 0; i < n && found == n; i++)
 		if (str_eq_nocase(all[i].address, address))
 			found = i;
+	for (size_t i = 0; i < n && found == n; i++)
+		if (addr_logged_eq(all[i].address, address))
+			found = i;
 	if (found == n)
 		return 0;
 	facts->next = found + 1;
@@ -196,8 +276,8 @@ int fact_writer_find(struct fact_writer *writer, int64_t email,
 static int read_last(struct fact_writer *writer, struct err *err)
 {
 	static const char sql_last[] =
-		"SELECT max(l.seq, coalesce((SELECT max(seq) FROM event), 0)),"
-		" l.recorded_us FROM event_last l";
+		"SELECT max(l.seq, coalesce((SELECT max(seq) FROM event), 0)), l.recorded_us"
+		" FROM event_last l";
 	struct db_stmt *stmt;
 	int found;
 
@@ -216,32 +296,32 @@ static int read_last(struct fact_writer *writer, struct err *err)
 
 static int write_last(struct fact_writer *writer, struct err *err)
 {
-	static const char sql_last[] = "UPDATE event_last SET seq = $seq,"
-				       " recorded_us = $recorded";
+	static const char sql_last[] = "UPDATE event_last SET seq = $seq, recorded_us = $recorded";
 
 	return db_change(writer->db, sql_last,
-		DB_PARAMS(DB_INT("$seq", writer->seq),
-			DB_INT("$recorded", writer->recorded_us)),
+		DB_PARAMS(DB_INT("$seq", writer->seq), DB_INT("$recorded", writer->recorded_us)),
 		err);
 }
 
 /* How many rows it added: 0 for a fact that is known. */
-static int insert_event(struct fact_writer *writer,
-	const struct email_facts *facts, const struct recipient *recipient,
-	const struct fact_report *report, struct err *err)
+static int insert_event(struct fact_writer *writer, const struct email_facts *facts,
+	const struct recipient *recipient, const struct fact_report *report, struct err *err)
 {
 	static const char sql_insert[] =
-		"INSERT INTO event (seq, key, email, n, domain, kind, attempt,"
-		" occurred_us, recorded_us, address, relay, dsn, text, source)"
-		" VALUES ($seq, $key, $email, $n, $domain, $kind, $attempt,"
-		" $occurred, $recorded, $address, $relay, $dsn, $text, $source)"
-		" ON CONFLICT (email, key) DO NOTHING";
+		"INSERT INTO event (seq, key, email, n, domain, kind, attempt, occurred_us,"
+		"   recorded_us, address, relay, dsn, text, source, company_id)"
+		" VALUES ($seq, $key, $email, $n, $domain, $kind, $attempt, $occurred,"
+		"   $recorded, $address, $relay, $dsn, $text, $source, $company)"
+		" ON CONFLICT (email, key)"
+		" DO NOTHING";
 	const char *address = report->address;
 	int added;
 
 	if (!writer->added && read_last(writer, err) < 0)
 		return -1;
 	writer->added = true;
+	if (report->now_us > writer->now_us)
+		writer->now_us = report->now_us;
 	if (report->now_us > writer->recorded_us)
 		writer->recorded_us = report->now_us;
 	if (address && str_eq(address, recipient->address))
@@ -252,18 +332,17 @@ static int insert_event(struct fact_writer *writer,
 			DB_INT("$email", report->email), DB_INT("$n", report->n),
 			DB_TEXT("$domain", facts->domain),
 			DB_TEXT("$kind", fact_name(report->fact)),
-			DB_INT("$attempt", recipient->attempts +
-						   fact_is_attempt(report->fact)),
+			DB_INT("$attempt", recipient->attempts + fact_is_attempt(report->fact)),
 			DB_INT("$occurred", report->occurred_us),
-			DB_INT("$recorded", writer->recorded_us),
-			DB_TEXT("$address", address),
-			DB_TEXT("$relay", report->relay),
-			DB_TEXT("$dsn", report->dsn),
-			DB_TEXT("$text", report->text),
-			DB_TEXT("$source", report->source)),
+			DB_INT("$recorded", writer->recorded_us), DB_TEXT("$address", address),
+			DB_TEXT("$relay", report->relay), DB_TEXT("$dsn", report->dsn),
+			DB_TEXT("$text", report->text), DB_TEXT("$source", report->source),
+			DB_TEXT("$company", facts->company_id)),
 		err);
-	if (added == 1)
+	if (added == 1) {
 		writer->seq++;
+		writer->fresh.facts[report->fact]++;
+	}
 	return added;
 }
 
@@ -274,33 +353,28 @@ static void count(struct fact_writer *writer, const struct email_facts *facts,
 	struct hour_count *counts = writer->counts;
 
 	for (size_t i = 0; i < writer->counts_n; i++)
-		if (counts[i].fact == report->fact &&
-			counts[i].hour_us == hour_us &&
+		if (counts[i].fact == report->fact && counts[i].hour_us == hour_us &&
 			str_eq(counts[i].domain, facts->domain) &&
 			str_eq(counts[i].company_id, facts->company_id)) {
 			counts[i].count++;
 			return;
 		}
-	writer->counts = mem_append(
-		counts, writer->counts_n, sizeof(*writer->counts));
+	writer->counts = mem_append(counts, writer->counts_n, sizeof(*writer->counts));
 	writer->counts[writer->counts_n++] = (struct hour_count){
 		facts->company_id, facts->domain, hour_us, report->fact, 1};
 }
 
-static int write_count(
-	struct db *db, const struct hour_count *count, struct err *err)
+static int write_count(struct db *db, const struct hour_count *count, struct err *err)
 {
 	static const char sql_count[] =
-		"INSERT INTO event_count"
-		" (company_id, hour_us, domain, kind, count)"
+		"INSERT INTO event_count (company_id, hour_us, domain, kind, count)"
 		" VALUES ($company, $hour, $domain, $kind, $count)"
-		" ON CONFLICT DO UPDATE SET count = count + excluded.count";
+		" ON CONFLICT"
+		" DO UPDATE SET count = count + excluded.count";
 
 	return db_change(db, sql_count,
-		DB_PARAMS(DB_TEXT("$company", count->company_id),
-			DB_INT("$hour", count->hour_us),
-			DB_TEXT("$domain", count->domain),
-			DB_TEXT("$kind", fact_name(count->fact)),
+		DB_PARAMS(DB_TEXT("$company", count->company_id), DB_INT("$hour", count->hour_us),
+			DB_TEXT("$domain", count->domain), DB_TEXT("$kind", fact_name(count->fact)),
 			DB_INT("$count", count->count)),
 		err);
 }
@@ -323,45 +397,516 @@ static struct recipient *find_number(const struct recipients *fates, int64_t n)
 	return i < fates->n && fates->items[i].n == n ? &fates->items[i] : NULL;
 }
 
-int fact_writer_add(struct fact_writer *writer,
+/* Stores the event for one recipient, if it is new, and counts it: 1, 0, -1. */
+static int tell(struct fact_writer *writer, struct email_facts *facts, struct recipient *recipient,
 	const struct fact_report *report, struct err *err)
+{
+	struct fact_report of_one = *report;
+	int added;
+
+	of_one.n = recipient->n;
+	added = insert_event(writer, facts, recipient, &of_one, err);
+	if (added <= 0)
+		return added;
+	facts->told = true;
+	count(writer, facts, report);
+	if (fact_is_attempt(report->fact)) {
+		recipient->attempts++;
+		facts->moved[recipient - facts->fates.items] = true;
+	}
+	return 1;
+}
+
+/* A leaf and the fact that makes it what it is are named alike. */
+_Static_assert((int)FACT_COMPLAINED == (int)FATE_COMPLAINED &&
+		       (int)FACT_DEFERRED == (int)FATE_DEFERRED &&
+		       (int)FACT_LOST == (int)FATE_UNKNOWN,
+	"facts are in the order of fates");
+
+/* Whether the fact's words are those of the state that it led to. */
+static bool has_words_of(enum fate fate, enum fact fact)
+{
+	return fact != FACT_ACCEPTED && (unsigned)fate == (unsigned)fact;
+}
+
+static struct delivery *find_whole(struct email_facts *facts, const struct recipient *recipient)
+{
+	return delivery_tree_at(
+		facts->tree, delivery_tree_find(facts->tree, "", 0, recipient->address, ""));
+}
+
+static void set_words(struct delivery *delivery, const struct fact_report *report)
+{
+	delivery->changed_us = report->occurred_us;
+	replace(&delivery->relay, report->relay);
+	replace(&delivery->dsn, report->dsn);
+	replace(&delivery->text, report->text);
+}
+
+int fact_writer_add(struct fact_writer *writer, const struct fact_report *report, struct err *err)
 {
 	struct recipient *recipient;
 	struct email_facts *facts;
-	struct fate_step step;
 	int added;
 
 	if (get_facts(writer, report->email, &facts, err) < 0)
 		return -1;
 	recipient = find_number(&facts->fates, report->n);
-	if (recipient == NULL)
+	if (recipient == NULL || (report->fact == FACT_LOST && !fate_is_open(recipient->fate)))
 		return 0;
-	step = fate_next(recipient->fate, report->fact);
-	if (!step.news)
-		return 0;
-	added = insert_event(writer, facts, recipient, report, err);
-	if (added <= 0)
+	added = tell(writer, facts, recipient, report, err);
+	if (added <= 0 || report->fact == FACT_ACCEPTED)
 		return added;
-	facts->told = true;
-	count(writer, facts, report);
-	if (report->fact == FACT_ACCEPTED)
+	if (facts->tree) {
+		struct delivery *whole = find_whole(facts, recipient);
+
+		whole->state = fate_next(whole->state, report->fact);
+		whole->changed = true;
+		if (has_words_of(whole->state, report->fact))
+			set_words(whole, report);
 		return 1;
-	recipient->fate = step.fate;
-	recipient->attempts += fact_is_attempt(report->fact);
+	}
+	recipient->fate = fate_next(recipient->fate, report->fact);
+	facts->moved[recipient - facts->fates.items] = true;
+	if (!has_words_of(recipient->fate, report->fact))
+		return 1;
 	recipient->changed_us = report->occurred_us;
 	replace(&recipient->relay, report->relay);
 	replace(&recipient->dsn, report->dsn);
 	replace(&recipient->text, report->text);
-	facts->moved[recipient - facts->fates.items] = true;
 	return 1;
 }
 
-static int write_recipient(struct db *db, int64_t email,
-	const struct recipient *recipient, struct err *err)
+/* From now on the email needs a tree. What is known of its recipients was said
+ * of its first message; but of the queue, and by it, of them as a whole. */
+static int grow_tree(struct fact_writer *writer, struct email_facts *facts, struct err *err)
+{
+	struct delivery_tree *tree;
+	const struct hop *first = NULL;
+
+	if (facts->tree)
+		return 0;
+	tree = facts->tree = delivery_tree_new(&facts->fates);
+	if (store_delivery_read(writer->db, facts->email, tree, err) < 0)
+		return -1;
+	first = delivery_tree_first(tree);
+	for (size_t i = 0; i < facts->fates.n; i++) {
+		const struct recipient *one = &facts->fates.items[i];
+		bool is_whole = first == NULL || one->fate == FATE_UNKNOWN ||
+				one->fate == FATE_COMPLAINED ||
+				(one->fate == FATE_DEFERRED && one->dsn == NULL);
+		struct delivery *leaf;
+
+		if (one->fate == FATE_QUEUED)
+			continue;
+		leaf = delivery_tree_at(
+			tree, delivery_tree_find(tree, is_whole ? "" : first->queue_id,
+				      is_whole ? 0 : first->since_us, one->address, ""));
+		leaf->state = one->fate;
+		leaf->began_us = leaf->changed_us = one->changed_us;
+		leaf->relay = mem_strdup(one->relay);
+		leaf->dsn = mem_strdup(one->dsn);
+		leaf->text = mem_strdup(one->text);
+		leaf->changed = true;
+		if (writer->classify && !is_whole && one->fate == FATE_DELIVERED)
+			writer->classify(writer->classify_arg, one, leaf);
+	}
+	return 0;
+}
+
+/* Whether the row of the recipient is the leaf that the line is about. */
+static bool is_plain(const struct email_facts *facts, const struct fact_delivery *delivery,
+	const struct fact_report *report)
+{
+	return facts->tree == NULL && delivery->message->how == HOP_MILTER &&
+	       report->fact != FACT_HANDED_ON && !delivery->has_child &&
+	       (delivery->orig_to == NULL || addr_logged_eq(delivery->orig_to, report->address));
+}
+
+int fact_writer_deliver(struct fact_writer *writer, const struct fact_delivery *delivery,
+	const struct fact_report *report, struct err *err)
+{
+	const struct hop *message = delivery->message;
+	struct email_facts *facts;
+	struct delivery *leaf;
+	size_t i;
+
+	if (get_facts(writer, report->email, &facts, err) < 0)
+		return -1;
+	if (is_plain(facts, delivery, report)) {
+		struct fact_report plain = *report;
+		int found = fact_writer_find(writer, report->email, report->address, &plain.n, err);
+
+		/* As the recipient has it, in whatever way the log does. */
+		plain.address = NULL;
+		if (found == 1)
+			found = fact_writer_add(writer, &plain, err);
+		else if (found == 0)
+			found = -2;
+		if (found != -2)
+			return found < 0 ? -1 : 0;
+	}
+	if (grow_tree(writer, facts, err) < 0)
+		return -1;
+	i = delivery_tree_find(facts->tree, message->queue_id, message->since_us, report->address,
+		delivery->orig_to ? delivery->orig_to : "");
+	leaf = delivery_tree_at(facts->tree, i);
+	leaf->state = fate_next(leaf->state, report->fact);
+	leaf->changed = true;
+	if (has_words_of(leaf->state, report->fact)) {
+		set_words(leaf, report);
+		leaf->began_us = delivery->began_us;
+		leaf->via = delivery->via;
+		replace(&leaf->child, delivery->child);
+	}
+	facts->pending = mem_append(facts->pending, facts->pending_n, sizeof(*facts->pending));
+	facts->pending[facts->pending_n++] = (struct pending){i, copy_report(report)};
+	return 0;
+}
+
+int fact_writer_add_message(struct fact_writer *writer, const struct hop *message, struct err *err)
+{
+	struct email_facts *facts;
+
+	if (get_facts(writer, message->email, &facts, err) < 0 ||
+		grow_tree(writer, facts, err) < 0 || store_hop_add(writer->db, message, err) < 0)
+		return -1;
+	delivery_tree_add_message(facts->tree, message);
+	facts->told = true;
+	return 0;
+}
+
+static void note_closed(
+	struct email_facts *facts, const struct hop *message, int64_t time_us, bool is_told)
+{
+	facts->closed = mem_append(facts->closed, facts->closed_n, sizeof(*facts->closed));
+	facts->closed[facts->closed_n++] = (struct closed){
+		mem_strdup(message->queue_id), message->since_us, time_us, is_told};
+}
+
+/* The key of what is told of a recipient by a message as a whole. */
+static void end_key(
+	struct fact_report *report, const struct hop *message, const struct recipient *recipient)
+{
+	char since[24], n[24];
+
+	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
+	snprintf(n, sizeof(n), "%lld", (long long)recipient->n);
+	fact_key(report->key,
+		(const char *[]){fact_name(report->fact), message->queue_id, since, n}, 4);
+}
+
+/* In the words that were said to the recipient last. */
+static int tell_end(struct fact_writer *writer, struct email_facts *facts,
+	struct recipient *recipient, const struct hop *message, const struct fact_report *report,
+	struct err *err)
+{
+	struct fact_report of_one = *report;
+
+	of_one.n = recipient->n;
+	of_one.relay = recipient->relay;
+	of_one.dsn = recipient->dsn;
+	of_one.text = recipient->text;
+	end_key(&of_one, message, recipient);
+	return facts->tree ? tell(writer, facts, recipient, &of_one, err)
+			   : fact_writer_add(writer, &of_one, err);
+}
+
+int fact_writer_end(struct fact_writer *writer, const struct hop *message,
+	const struct fact_report *report, struct err *err)
+{
+	struct email_facts *facts;
+	struct hop *ended;
+
+	if (get_facts(writer, report->email, &facts, err) < 0 ||
+		store_hop_end(
+			writer->db, message, (enum fate)report->fact, report->occurred_us, err) < 0)
+		return -1;
+	if (facts->tree == NULL) {
+		for (size_t i = 0; i < facts->fates.n; i++)
+			if (fate_is_open(facts->fates.items[i].fate) &&
+				tell_end(writer, facts, &facts->fates.items[i], message, report,
+					err) < 0)
+				return -1;
+		return 0;
+	}
+	ended = delivery_tree_message(facts->tree, message->queue_id, message->since_us);
+	facts->told = true;
+	if (ended && !ended->has_end) {
+		ended->has_end = true;
+		ended->ended = (enum fate)report->fact;
+		ended->ended_us = report->occurred_us;
+	}
+	return 0;
+}
+
+int fact_writer_close(struct fact_writer *writer, const struct hop *message, int64_t time_us,
+	bool is_told, struct err *err)
+{
+	struct email_facts *facts;
+	struct hop *closed;
+
+	if (get_facts(writer, message->email, &facts, err) < 0 ||
+		store_hop_close(writer->db, message, time_us, err) < 0)
+		return -1;
+	facts->told = true;
+	note_closed(facts, message, time_us, is_told);
+	closed = facts->tree
+			 ? delivery_tree_message(facts->tree, message->queue_id, message->since_us)
+			 : NULL;
+	if (closed)
+		closed->closed_us = time_us;
+	return 0;
+}
+
+int fact_writer_message_id(
+	struct fact_writer *writer, int64_t email, const char **message_id_r, struct err *err)
+{
+	struct email_facts *facts;
+
+	if (get_facts(writer, email, &facts, err) < 0)
+		return -1;
+	*message_id_r = facts->message_id;
+	return 0;
+}
+
+/* As fact_writer_leads_to(), of one delivery. */
+static int leads_to(const struct delivery *delivery, const char *queue_id, int64_t since_us)
+{
+	if (!delivery_may_lead_to(delivery, queue_id, since_us))
+		return 0;
+	return delivery->child && str_eq(delivery->child, queue_id) ? 2 : 1;
+}
+
+int fact_writer_leads_to(struct fact_writer *writer, int64_t email, const char *queue_id,
+	int64_t since_us, struct err *err)
+{
+	struct email_facts *facts;
+	int best = 0, leads;
+
+	if (get_facts(writer, email, &facts, err) < 0)
+		return -1;
+	for (size_t i = 0; facts->tree == NULL && writer->classify && i < facts->fates.n; i++) {
+		const struct recipient *one = &facts->fates.items[i];
+		struct delivery leaf = {.state = one->fate,
+			.began_us = one->changed_us,
+			.changed_us = one->changed_us};
+
+		if (one->fate == FATE_DELIVERED)
+			writer->classify(writer->classify_arg, one, &leaf);
+		leads = leads_to(&leaf, queue_id, since_us);
+		best = leads > best ? leads : best;
+		free(leaf.child);
+	}
+	for (size_t i = 0; facts->tree && i < delivery_tree_count(facts->tree); i++) {
+		leads = leads_to(delivery_tree_at(facts->tree, i), queue_id, since_us);
+		best = leads > best ? leads : best;
+	}
+	return best;
+}
+
+/*
+ * The end of a transaction, for an email with a tree.
+ */
+
+/* What the lines of this transaction said, to those whose deliveries they are
+ * of. One that belongs to several has a key for each. */
+static int tell_pending(struct fact_writer *writer, struct email_facts *facts, struct err *err)
+{
+	_cleanup_free_ bool *owners = mem_alloc(facts->fates.n + 1, sizeof(bool));
+
+	for (size_t i = 0; i < facts->pending_n; i++) {
+		const struct pending *pending = &facts->pending[i];
+		struct fact_report report = pending->report;
+		bool several = false;
+
+		memset(owners, 0, facts->fates.n);
+		delivery_tree_owners(facts->tree, pending->delivery, owners);
+		if (report.fact == FACT_DELIVERED &&
+			delivery_tree_is_handed_on(facts->tree, pending->delivery))
+			report.fact = FACT_HANDED_ON;
+		for (size_t k = 0; k < facts->fates.n; k++) {
+			if (!owners[k])
+				continue;
+			for (size_t b = 0; several && b < 4; b++)
+				report.key[b] = (uint8_t)(pending->report.key[b] ^
+							  (k + 1) >> (8 * b));
+			several = true;
+			if (tell(writer, facts, &facts->fates.items[k], &report, err) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* Those that cannot be told apart hear of what stands for all of them. */
+static int tell_shared(
+	struct fact_writer *writer, struct email_facts *facts, int64_t now_us, struct err *err)
+{
+	_cleanup_free_ bool *sharers = mem_alloc(facts->fates.n + 1, sizeof(bool));
+
+	for (size_t i = 0; i < delivery_tree_count(facts->tree); i++) {
+		const struct delivery *one = delivery_tree_at(facts->tree, i);
+		struct fact_report report = {.email = facts->email,
+			.fact = one->state == FATE_DELIVERED ? FACT_LOST : (enum fact)one->state,
+			.occurred_us = one->changed_us,
+			.now_us = now_us,
+			.address = one->address,
+			.relay = one->relay,
+			.dsn = one->dsn,
+			.text = one->text,
+			.source = "log"};
+
+		memset(sharers, 0, facts->fates.n);
+		delivery_tree_sharers(facts->tree, i, sharers);
+		if (fate_is_open(one->state))
+			continue;
+		for (size_t k = 0; k < facts->fates.n; k++) {
+			char n[24];
+
+			if (!sharers[k])
+				continue;
+			snprintf(n, sizeof(n), "%lld", (long long)facts->fates.items[k].n);
+			fact_key(report.key,
+				(const char *[]){"shared", one->queue_id, one->address,
+					one->orig_to, fate_name(one->state), n},
+				6);
+			if (tell(writer, facts, &facts->fates.items[k], &report, err) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int tell_ended(
+	struct fact_writer *writer, struct email_facts *facts, int64_t now_us, struct err *err)
+{
+	_cleanup_free_ bool *open = mem_alloc(facts->fates.n + 1, sizeof(bool));
+	const struct hop *message;
+
+	for (size_t i = 0; (message = delivery_tree_nth_message(facts->tree, i)) != NULL; i++) {
+		struct fact_report report = {.email = facts->email,
+			.fact = (enum fact)message->ended,
+			.occurred_us = message->ended_us,
+			.now_us = now_us,
+			.source = "log"};
+
+		if (!message->has_end)
+			continue;
+		memset(open, 0, facts->fates.n);
+		delivery_tree_ended(facts->tree, message, open);
+		for (size_t k = 0; k < facts->fates.n; k++)
+			if (open[k] && tell_end(writer, facts, &facts->fates.items[k], message,
+					       &report, err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+/* That the queue no longer has it says nothing, once a line says more. */
+static bool forget_lost(struct email_facts *facts)
+{
+	_cleanup_free_ bool *owners = mem_alloc(facts->fates.n + 1, sizeof(bool));
+	bool forgot = false;
+
+	for (size_t i = 0; i < facts->pending_n; i++)
+		delivery_tree_owners(facts->tree, facts->pending[i].delivery, owners);
+	for (size_t k = 0; k < facts->fates.n; k++) {
+		struct delivery *whole;
+
+		if (!owners[k] || facts->fates.items[k].fate != FATE_UNKNOWN)
+			continue;
+		whole = find_whole(facts, &facts->fates.items[k]);
+		if (whole->state != FATE_UNKNOWN)
+			continue;
+		whole->state = FATE_QUEUED;
+		whole->changed = forgot = true;
+	}
+	return forgot;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && str_eq(a, b));
+}
+
+static void set_status(struct email_facts *facts, size_t i)
+{
+	const struct delivery_status *status = delivery_tree_status(facts->tree, i);
+	struct recipient *one = &facts->fates.items[i];
+	const struct delivery *leaf = status->leaf;
+	int64_t changed_us = status->ended_us ? status->ended_us
+			     : leaf           ? leaf->changed_us
+					      : one->changed_us;
+
+	if (one->fate == status->fate && one->changed_us == changed_us &&
+		(leaf == NULL || (is_same_text(one->text, leaf->text) &&
+					 is_same_text(one->relay, leaf->relay))))
+		return;
+	one->fate = status->fate;
+	one->changed_us = changed_us;
+	facts->moved[i] = true;
+	if (leaf == NULL)
+		return;
+	replace(&one->relay, leaf->relay);
+	replace(&one->dsn, leaf->dsn);
+	replace(&one->text, leaf->text);
+}
+
+static int settle_tree(struct fact_writer *writer, struct email_facts *facts, struct err *err)
+{
+	int64_t now_us = writer->now_us;
+
+	delivery_tree_compute(facts->tree);
+	if (forget_lost(facts))
+		delivery_tree_compute(facts->tree);
+	if (tell_pending(writer, facts, err) < 0)
+		return -1;
+	for (size_t i = 0; i < facts->fates.n; i++)
+		set_status(facts, i);
+	if (tell_shared(writer, facts, now_us, err) < 0 ||
+		tell_ended(writer, facts, now_us, err) < 0)
+		return -1;
+	facts->told = true;
+	return store_delivery_write(writer->db, facts->email, facts->tree, err);
+}
+
+/* Whether a message that has left the queue left something untold. */
+static bool is_untold(struct email_facts *facts, const struct closed *closed)
+{
+	const struct hop *message;
+
+	if (facts->tree) {
+		message = delivery_tree_message(facts->tree, closed->queue_id, closed->since_us);
+		return message && !message->has_end && delivery_tree_awaits(facts->tree, message);
+	}
+	for (size_t i = 0; i < facts->fates.n; i++)
+		if (fate_is_open(facts->fates.items[i].fate))
+			return true;
+	return false;
+}
+
+static int note_untold(struct fact_writer *writer, struct email_facts *facts, struct err *err)
+{
+	for (size_t i = 0; i < facts->closed_n; i++) {
+		const struct closed *closed = &facts->closed[i];
+
+		if (closed->is_told || !is_untold(facts, closed))
+			continue;
+		writer->fresh.untold++;
+		if (store_gap_add(writer->db, "log", "no_status", closed->since_us, closed->time_us,
+			    err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int write_recipient(
+	struct db *db, int64_t email, const struct recipient *recipient, struct err *err)
 {
 	static const char sql_move[] =
-		"UPDATE email_recipient SET state = $state,"
-		" attempts = $attempts, changed_us = $changed,"
+		"UPDATE email_recipient"
+		" SET state = $state, attempts = $attempts, changed_us = $changed,"
 		" relay = $relay, dsn = $dsn, text = $text"
 		" WHERE email = $email AND n = $n";
 
@@ -369,47 +914,56 @@ static int write_recipient(struct db *db, int64_t email,
 		DB_PARAMS(DB_TEXT("$state", fate_name(recipient->fate)),
 			DB_INT("$attempts", recipient->attempts),
 			DB_INT("$changed", recipient->changed_us),
-			DB_TEXT("$relay", recipient->relay),
-			DB_TEXT("$dsn", recipient->dsn),
-			DB_TEXT("$text", recipient->text),
-			DB_INT("$email", email), DB_INT("$n", recipient->n)),
+			DB_TEXT("$relay", recipient->relay), DB_TEXT("$dsn", recipient->dsn),
+			DB_TEXT("$text", recipient->text), DB_INT("$email", email),
+			DB_INT("$n", recipient->n)),
 		err);
 }
 
-static int write_email(
-	struct db *db, const struct email_facts *facts, struct err *err)
+static int write_email(struct db *db, const struct email_facts *facts, struct err *err)
 {
+	/* One that was stopped before the milter was asked stays staged, but
+	 * has come to an end. */
 	static const char sql_settle[] =
-		"UPDATE email SET last_event = $event, closed = $closed"
-		" WHERE seq = $email AND state = 'sent'"
-		" AND (last_event <> $event OR closed <> $closed)";
+		"UPDATE email"
+		" SET last_event = $event, closed = $closed"
+		" WHERE seq = $email"
+		" AND (state = 'sent' OR (state = 'staged' AND queue_id IS NULL AND $closed))"
+		" AND (last_event IS NOT $event OR closed <> $closed)";
 	size_t counts[FATES] = {0};
 	bool closed = true;
 
 	for (size_t i = 0; i < facts->fates.n; i++) {
 		counts[facts->fates.items[i].fate]++;
 		closed &= !fate_is_open(facts->fates.items[i].fate);
-		if (facts->moved[i] && write_recipient(db, facts->email,
-					       &facts->fates.items[i], err) < 0)
+		if (facts->moved[i] &&
+			write_recipient(db, facts->email, &facts->fates.items[i], err) < 0)
 			return -1;
 	}
 	return db_change(db, sql_settle,
-		DB_PARAMS(DB_TEXT("$event", fate_last_event(counts)),
-			DB_INT("$closed", closed), DB_INT("$email", facts->email)),
+		DB_PARAMS(DB_TEXT("$event", fate_last_event(counts)), DB_INT("$closed", closed),
+			DB_INT("$email", facts->email)),
 		err);
 }
 
 int fact_writer_flush(struct fact_writer *writer, struct err *err)
 {
-	for (const struct email_facts *facts = writer->last; facts;
-		facts = facts->before)
-		if (facts->told && write_email(writer->db, facts, err) < 0)
+	for (struct email_facts *facts = writer->last; facts; facts = facts->before) {
+		bool has_news = facts->pending_n || facts->closed_n || facts->told;
+
+		if ((facts->tree && has_news && settle_tree(writer, facts, err) < 0) ||
+			note_untold(writer, facts, err) < 0 ||
+			(facts->told && write_email(writer->db, facts, err) < 0))
 			return -1;
+	}
 	for (size_t i = 0; i < writer->counts_n; i++)
 		if (write_count(writer->db, &writer->counts[i], err) < 0)
 			return -1;
 	if (writer->added && write_last(writer, err) < 0)
 		return -1;
+	for (size_t i = 0; i < FACTS; i++)
+		writer->stored.facts[i] += writer->fresh.facts[i];
+	writer->stored.untold += writer->fresh.untold;
 	fact_writer_reset(writer);
 	return 0;
 }

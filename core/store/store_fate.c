@@ -1,9 +1,9 @@
 /*
- * store_fate: what can become of an email for one recipient, and what moves it.
+ * store_fate: the states of a leaf, and which of several decides.
  *
- * Behind an alias a recipient may have several addresses, each with facts of
- * its own. The worst of them counts, whatever order they come in: so
- * `delivered` gives way to `bounced`, and never the reverse.
+ * A recipient has a leaf for each address that its email is delivered to in a
+ * queue message (store_delivery). leaf_steps says what a fact makes of a leaf,
+ * ranks which of several leaves decides.
  *
  * Threads: any; the tables are constant.
  */
@@ -25,7 +25,7 @@ static const char *const fates[] = {
 };
 const struct row_words fate_words = {fates, FATES, false};
 
-static const char *const facts[] = {
+static const char *const facts[FACTS + 1] = {
 	[FACT_ACCEPTED] = "accepted",
 	[FACT_DEFERRED] = "deferred",
 	[FACT_HANDED_ON] = "handed_on",
@@ -36,49 +36,66 @@ static const char *const facts[] = {
 	[FACT_REMOVED] = "removed",
 	[FACT_LOST] = "unknown",
 	[FACT_COMPLAINED] = "complained",
+	[COUNTED_REFUSED] = "refused",
 };
 const struct row_words fact_words = {facts, FACTS, false};
+const struct row_words counted_words = {facts, COUNTED_REFUSED + 1, false};
 
-/* The state that follows; SAME for a fact that tells nothing new. */
-enum { SAME = FATES };
-
+/*
+ * What follows for a leaf, when a fact is told of it. The facts that lines tell
+ * lead to the same state in any order: a state gives way only to one that is
+ * more certain, or worse where two lines of one address differ. UNKNOWN alone
+ * gives way to all that is found later.
+ */
 /* clang-format off */
-#define OPEN                                                                   \
-	[FACT_DEFERRED] = FATE_DEFERRED, [FACT_HANDED_ON] = FATE_HANDED_ON,    \
-	[FACT_DELIVERED] = FATE_DELIVERED, [FACT_BOUNCED] = FATE_BOUNCED,      \
-	[FACT_EXPIRED] = FATE_EXPIRED, [FACT_DISCARDED] = FATE_DISCARDED,      \
-	[FACT_REMOVED] = FATE_REMOVED, [FACT_COMPLAINED] = FATE_COMPLAINED
-#define TOLD                                                                   \
-	[FACT_ACCEPTED] = SAME, [FACT_DEFERRED] = SAME,                        \
-	[FACT_HANDED_ON] = SAME, [FACT_DELIVERED] = SAME,                      \
-	[FACT_BOUNCED] = SAME, [FACT_EXPIRED] = SAME, [FACT_DISCARDED] = SAME, \
-	[FACT_REMOVED] = SAME, [FACT_LOST] = SAME, [FACT_COMPLAINED] = SAME
-/* clang-format on */
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Woverride-init"
-static const unsigned char steps[FATES][FACTS] = {
-	[FATE_QUEUED] =
-		{OPEN, [FACT_ACCEPTED] = FATE_QUEUED, [FACT_LOST] = FATE_UNKNOWN},
-	[FATE_DEFERRED] =
-		{OPEN, [FACT_ACCEPTED] = FATE_DEFERRED, [FACT_LOST] = FATE_UNKNOWN},
-	[FATE_HANDED_ON] =
-		{OPEN, [FACT_ACCEPTED] = FATE_HANDED_ON, [FACT_LOST] = FATE_UNKNOWN},
-	/* What is found later counts. */
-	[FATE_UNKNOWN] = {OPEN, [FACT_ACCEPTED] = FATE_UNKNOWN, [FACT_LOST] = SAME},
-	/* A later report, or another address behind an alias. */
-	[FATE_DELIVERED] = {TOLD, [FACT_BOUNCED] = FATE_BOUNCED, [FACT_EXPIRED] = FATE_EXPIRED,
-		[FACT_DISCARDED] = FATE_DISCARDED, [FACT_COMPLAINED] = FATE_COMPLAINED},
-	[FATE_BOUNCED] = {TOLD},
-	[FATE_EXPIRED] = {TOLD},
-	[FATE_DISCARDED] =
-		{TOLD, [FACT_BOUNCED] = FATE_BOUNCED, [FACT_EXPIRED] = FATE_EXPIRED},
-	/* An attempt that was under way goes on. */
-	[FATE_REMOVED] =
-		{TOLD, [FACT_DELIVERED] = FATE_DELIVERED, [FACT_BOUNCED] = FATE_BOUNCED},
-	[FATE_COMPLAINED] = {TOLD},
+#define QUEUED     FATE_QUEUED
+#define DEFERRED   FATE_DEFERRED
+#define HANDED_ON  FATE_HANDED_ON
+#define DELIVERED  FATE_DELIVERED
+#define BOUNCED    FATE_BOUNCED
+#define EXPIRED    FATE_EXPIRED
+#define DISCARDED  FATE_DISCARDED
+#define REMOVED    FATE_REMOVED
+#define UNKNOWN    FATE_UNKNOWN
+#define COMPLAINED FATE_COMPLAINED
+static const unsigned char leaf_steps[FATES][FACTS] = {
+	/*                   accepted    deferred    handed on   delivered   bounced  expired     discarded  removed     lost        complained */
+	[FATE_QUEUED]     = {QUEUED,     DEFERRED,   HANDED_ON,  DELIVERED,  BOUNCED, EXPIRED,    DISCARDED, REMOVED,    UNKNOWN,    COMPLAINED},
+	[FATE_DEFERRED]   = {DEFERRED,   DEFERRED,   HANDED_ON,  DELIVERED,  BOUNCED, EXPIRED,    DISCARDED, REMOVED,    UNKNOWN,    COMPLAINED},
+	[FATE_HANDED_ON]  = {HANDED_ON,  HANDED_ON,  HANDED_ON,  HANDED_ON,  BOUNCED, HANDED_ON,  DISCARDED, HANDED_ON,  UNKNOWN,    COMPLAINED},
+	[FATE_DELIVERED]  = {DELIVERED,  DELIVERED,  HANDED_ON,  DELIVERED,  BOUNCED, DELIVERED,  DISCARDED, DELIVERED,  DELIVERED,  COMPLAINED},
+	[FATE_BOUNCED]    = {BOUNCED,    BOUNCED,    BOUNCED,    BOUNCED,    BOUNCED, BOUNCED,    BOUNCED,   BOUNCED,    BOUNCED,    BOUNCED},
+	[FATE_EXPIRED]    = {EXPIRED,    EXPIRED,    HANDED_ON,  DELIVERED,  BOUNCED, EXPIRED,    DISCARDED, EXPIRED,    EXPIRED,    COMPLAINED},
+	[FATE_DISCARDED]  = {DISCARDED,  DISCARDED,  DISCARDED,  DISCARDED,  BOUNCED, DISCARDED,  DISCARDED, DISCARDED,  DISCARDED,  DISCARDED},
+	[FATE_REMOVED]    = {REMOVED,    REMOVED,    HANDED_ON,  DELIVERED,  BOUNCED, EXPIRED,    DISCARDED, REMOVED,    REMOVED,    COMPLAINED},
+	[FATE_UNKNOWN]    = {UNKNOWN,    DEFERRED,   HANDED_ON,  DELIVERED,  BOUNCED, EXPIRED,    DISCARDED, REMOVED,    UNKNOWN,    COMPLAINED},
+	[FATE_COMPLAINED] = {COMPLAINED, COMPLAINED, COMPLAINED, COMPLAINED, BOUNCED, COMPLAINED, DISCARDED, COMPLAINED, COMPLAINED, COMPLAINED},
 };
-#pragma GCC diagnostic pop
+#undef QUEUED
+#undef DEFERRED
+#undef HANDED_ON
+#undef DELIVERED
+#undef BOUNCED
+#undef EXPIRED
+#undef DISCARDED
+#undef REMOVED
+#undef UNKNOWN
+#undef COMPLAINED
+
+/* What counts of several leaves: the one with the highest rank. */
+static const unsigned char ranks[FATES] = {
+	[FATE_BOUNCED]    = 10,
+	[FATE_EXPIRED]    = 9,
+	[FATE_REMOVED]    = 8,
+	[FATE_DISCARDED]  = 7,
+	[FATE_DEFERRED]   = 6,
+	[FATE_HANDED_ON]  = 5,
+	[FATE_QUEUED]     = 4,
+	[FATE_COMPLAINED] = 3,
+	[FATE_UNKNOWN]    = 2,
+	[FATE_DELIVERED]  = 1,
+};
+/* clang-format on */
 
 const char *fate_name(enum fate fate)
 {
@@ -88,28 +105,28 @@ const char *fate_name(enum fate fate)
 
 const char *fact_name(enum fact fact)
 {
-	assert(fact < FACTS);
+	assert(fact <= COUNTED_REFUSED);
 	return facts[fact];
 }
 
-struct fate_step fate_next(enum fate fate, enum fact fact)
+enum fate fate_next(enum fate fate, enum fact fact)
 {
-	unsigned char next = steps[fate][fact];
+	return (enum fate)leaf_steps[fate][fact];
+}
 
-	return next == SAME ? (struct fate_step){fate, false}
-			    : (struct fate_step){(enum fate)next, true};
+bool fate_is_worse(enum fate fate, enum fate than)
+{
+	return ranks[fate] > ranks[than];
 }
 
 bool fate_is_open(enum fate fate)
 {
-	return fate == FATE_QUEUED || fate == FATE_DEFERRED ||
-	       fate == FATE_HANDED_ON;
+	return fate == FATE_QUEUED || fate == FATE_DEFERRED || fate == FATE_HANDED_ON;
 }
 
 bool fact_is_attempt(enum fact fact)
 {
-	return fact == FACT_DEFERRED || fact == FACT_DELIVERED ||
-	       fact == FACT_BOUNCED;
+	return fact == FACT_DEFERRED || fact == FACT_DELIVERED || fact == FACT_BOUNCED;
 }
 
 const char *fate_last_event(const size_t counts[static FATES])

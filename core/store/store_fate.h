@@ -1,8 +1,9 @@
 /*
- * store_fate: what can become of an email for one recipient, and what moves it.
+ * store_fate: what can become of an email for one address, what moves it, and
+ * what that makes of a recipient and of the whole email.
  *
- * Pure. One table says for each state and fact which state follows and whether
- * the fact is news; store_fact stores what it says.
+ * Pure. One table says for each state of a leaf and each fact which state
+ * follows, another which of several leaves decides.
  */
 #ifndef POSTERN_STORE_STORE_FATE_H
 #define POSTERN_STORE_STORE_FATE_H
@@ -27,6 +28,10 @@ enum fate {
 	FATE_COMPLAINED, /* delivered, and reported as unwanted */
 	FATES
 };
+/* How the text of a recipient begins whose message a rule of Postfix has sent
+ * to somebody else; then comes who. */
+#define FATE_REDIRECTED "Postfix redirected it to "
+
 /* As they are stored. */
 extern const struct row_words fate_words;
 const char *fate_name(enum fate fate);
@@ -43,16 +48,18 @@ enum fact {
 	FACT_REMOVED,
 	FACT_LOST, /* neither in the queue nor in the log */
 	FACT_COMPLAINED,
-	FACTS
+	FACTS,
+	/* No event, but counted with them: the milter refused an email. */
+	COUNTED_REFUSED = FACTS
 };
 extern const struct row_words fact_words;
+extern const struct row_words counted_words; /* with COUNTED_REFUSED */
 const char *fact_name(enum fact fact);
 
-struct fate_step {
-	enum fate fate;
-	bool news; /* it becomes an event */
-};
-struct fate_step fate_next(enum fate fate, enum fact fact);
+/* The state of a leaf after the fact. */
+enum fate fate_next(enum fate fate, enum fact fact);
+/* Whether the one counts, of two leaves. */
+bool fate_is_worse(enum fate fate, enum fate than);
 
 /* Whether Postfix may still have the message for this recipient. */
 bool fate_is_open(enum fate fate);

@@ -27,13 +27,15 @@ static const struct row_type held_type = ROW_TYPE(held, held_fields);
 static int prune(struct db *db, struct err *err)
 {
 	static const char sql_prune[] =
-		"DELETE FROM held WHERE seq IN (SELECT seq FROM held"
-		" WHERE seq <= (SELECT max(seq) FROM held) - $keep"
-		" ORDER BY seq LIMIT $max)";
+		"DELETE FROM held"
+		" WHERE seq IN (SELECT seq"
+		"   FROM held"
+		"   WHERE seq <= (SELECT max(seq) FROM held) - $keep"
+		"   ORDER BY seq"
+		"   LIMIT $max)";
 
 	return db_change(db, sql_prune,
-		       DB_PARAMS(DB_INT("$keep", STORE_HELD_MAX),
-			       DB_INT("$max", PRUNE_MAX)),
+		       DB_PARAMS(DB_INT("$keep", STORE_HELD_MAX), DB_INT("$max", PRUNE_MAX)),
 		       err) < 0
 		       ? -1
 		       : 0;
@@ -42,8 +44,7 @@ static int prune(struct db *db, struct err *err)
 int store_held_note(struct db *db, const struct held_note *note, struct err *err)
 {
 	static const char sql_note[] =
-		"INSERT OR REPLACE INTO held (queue_id, held_us, reason,"
-		" domain, header_from)"
+		"INSERT OR REPLACE INTO held (queue_id, held_us, reason, domain, header_from)"
 		" VALUES ($queue_id, $held_us, $reason, $domain, $header_from)"
 		" RETURNING seq";
 	struct held held = {
@@ -54,8 +55,7 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 		.held_us = note->now_us,
 	};
 	int64_t seq = 0;
-	int result = row_write_returning(
-		db, sql_note, NULL, &held_type, &held, &seq, err);
+	int result = row_write_returning(db, sql_note, NULL, &held_type, &held, &seq, err);
 
 	store_held_clear(&held);
 	if (result == 0)
@@ -65,12 +65,13 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 	return seq % PRUNE_EVERY == 0 ? prune(db, err) : 0;
 }
 
-int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s,
-	struct held *held_r, struct err *err)
+int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s, struct held *held_r,
+	struct err *err)
 {
 	static const char sql_held[] =
 		"SELECT queue_id, reason, domain, header_from, held_us"
-		" FROM held WHERE queue_id = $queue_id AND held_us >= $arrived";
+		" FROM held"
+		" WHERE queue_id = $queue_id AND held_us >= $arrived";
 
 	return row_get(db, sql_held,
 		DB_PARAMS(DB_TEXT("$queue_id", queue_id),
@@ -85,22 +86,38 @@ void store_held_clear(struct held *held)
 
 int store_held_count(struct db *db, int64_t max, int64_t *count_r, struct err *err)
 {
-	static const char sql_count[] =
-		"SELECT count(*) FROM (SELECT 1 FROM held h LIMIT $max)";
+	static const char sql_count[] = "SELECT count(*) FROM (SELECT 1 FROM held h LIMIT $max)";
 
-	return row_number(db, sql_count, DB_PARAMS(DB_INT("$max", max)),
-		       count_r, err) < 0
-		       ? -1
-		       : 0;
+	return row_number(db, sql_count, DB_PARAMS(DB_INT("$max", max)), count_r, err) < 0 ? -1 : 0;
+}
+
+int store_held_queue_ids(
+	struct db *db, int64_t before_us, int max, struct strv *ids_r, struct err *err)
+{
+	static const char sql_ids[] =
+		"SELECT queue_id"
+		" FROM held"
+		" WHERE held_us < $before"
+		" ORDER BY seq"
+		" LIMIT $max";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_ids, DB_PARAMS(DB_INT("$before", before_us), DB_INT("$max", max)),
+		    &stmt, err) != 0)
+		return -1;
+	while ((found = db_step(stmt, err)) == 1) {
+		_cleanup_free_ char *id = db_copy(stmt, 0);
+
+		strv_add(ids_r, id);
+	}
+	return found;
 }
 
 int store_held_forget(struct db *db, const char *queue_id, struct err *err)
 {
-	static const char sql_forget[] =
-		"DELETE FROM held WHERE queue_id = $queue_id";
+	static const char sql_forget[] = "DELETE FROM held WHERE queue_id = $queue_id";
 
-	return db_change(db, sql_forget,
-		       DB_PARAMS(DB_TEXT("$queue_id", queue_id)), err) < 0
-		       ? -1
-		       : 0;
+	return db_change(db, sql_forget, DB_PARAMS(DB_TEXT("$queue_id", queue_id)), err) < 0 ? -1
+											     : 0;
 }

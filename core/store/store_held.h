@@ -5,6 +5,7 @@
 #ifndef POSTERN_STORE_STORE_HELD_H
 #define POSTERN_STORE_STORE_HELD_H
 
+#include "core/base/strv.h"
 #include "core/db/db.h"
 
 enum {
@@ -39,13 +40,17 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
  * held: 1, 0 when it is not by the rules, -1. Postfix uses a queue id again
  * when its message is gone; a row that is older than the message is of another
  * one. */
-int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s,
-	struct held *held_r, struct err *err);
+int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s, struct held *held_r,
+	struct err *err);
 void store_held_clear(struct held *held);
 
 /* How many there are, max at most: 0 or -1. */
-int store_held_count(
-	struct db *db, int64_t max, int64_t *count_r, struct err *err);
+int store_held_count(struct db *db, int64_t max, int64_t *count_r, struct err *err);
+
+/* The queue ids of those that were noted before then, the oldest first, max at
+ * most: 0 or -1. */
+int store_held_queue_ids(
+	struct db *db, int64_t before_us, int max, struct strv *ids_r, struct err *err);
 
 /* The message is held no more. 0, also when there was no row, or -1. */
 int store_held_forget(struct db *db, const char *queue_id, struct err *err);

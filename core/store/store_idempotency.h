@@ -30,8 +30,8 @@ struct idempotency {
 };
 
 /* 1 found, 0 none of the last 24 hours, -1 cannot tell. Clear it when found. */
-int store_idempotency_find(struct db *db, const struct idempotency_key *key,
-	int64_t now_us, struct idempotency *idempotency_r, struct err *err);
+int store_idempotency_find(struct db *db, const struct idempotency_key *key, int64_t now_us,
+	struct idempotency *idempotency_r, struct err *err);
 void store_idempotency_clear(struct idempotency *idempotency);
 
 /* Adds the row, now being its created_us, in place of one that is too old;
@@ -43,15 +43,13 @@ int store_idempotency_add(struct db *db, const struct idempotency_key *key,
 
 /* Removes at most max rows that do not count any more, the oldest first. How
  * many went, or -1. */
-int store_idempotency_clean(
-	struct db *db, int64_t now_us, int max, struct err *err);
+int store_idempotency_clean(struct db *db, int64_t now_us, int max, struct err *err);
 
 /* The results, which are final when so told. 1, 0 no such row, -1. */
 int store_idempotency_settle(struct db *db, const struct idempotency_key *key,
 	const struct idempotency *idempotency, struct err *err);
 
 /* The key was not used after all. 1, 0 no such row, -1. */
-int store_idempotency_remove(
-	struct db *db, const struct idempotency_key *key, struct err *err);
+int store_idempotency_remove(struct db *db, const struct idempotency_key *key, struct err *err);
 
 #endif

@@ -9,6 +9,8 @@
 #include "core/base/strv.h"
 #include "core/store/store_audit.h"
 
+enum { FORGET_MAX = 10 };
+
 static const struct row_field key_fields[] = {
 	ROW_FIELD(key, id, ROW_ID),
 	ROW_FIELD(key, company_id, ROW_ID),
@@ -22,14 +24,15 @@ static const struct row_field key_fields[] = {
 static const struct row_type key_type = ROW_TYPE(key, key_fields);
 
 /* Keys as `k`, the domain that one is restricted to as `d`. */
-#define KEY_SELECT                                                             \
-	"SELECT k.id, k.company_id, d.name AS domain, k.name, k.scopes,"       \
-	" k.created_us, k.last_used_us, k.revoked_us"                          \
-	" FROM api_key k LEFT JOIN domain d ON d.id = k.domain_id"
+#define KEY_SELECT                                                                                 \
+	"SELECT k.id, k.company_id, d.name AS domain, k.name, k.scopes,"                           \
+	" k.created_us, k.last_used_us, k.revoked_us"                                              \
+	" FROM api_key k"                                                                          \
+	" LEFT JOIN domain d ON d.id = k.domain_id"
 
 /* A change of the key with the id. */
-static int change_by_id(struct db *db, const char *action, const char *id,
-	const char *sql, const struct db_param *params, struct err *err)
+static int change_by_id(struct db *db, const char *action, const char *id, const char *sql,
+	const struct db_param *params, struct err *err)
 {
 	static const char sql_get[] = KEY_SELECT " WHERE k.id = $id";
 
@@ -45,47 +48,41 @@ static int change_by_id(struct db *db, const char *action, const char *id,
 }
 
 /* Which of the two there is not. */
-static int explain_missing(
-	struct db *db, const struct key_spec *spec, struct err *err)
+static int explain_missing(struct db *db, const struct key_spec *spec, struct err *err)
 {
-	static const char sql_company[] =
-		"SELECT name FROM company WHERE id = $company";
+	static const char sql_company[] = "SELECT name FROM company WHERE id = $company";
 	struct key company; /* its name alone */
-	int found = row_get(db, sql_company,
-		DB_PARAMS(DB_TEXT("$company", spec->company_id)), &key_type,
-		&company, err);
+	int found = row_get(db, sql_company, DB_PARAMS(DB_TEXT("$company", spec->company_id)),
+		&key_type, &company, err);
 
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
-			spec->company_id);
-	err_set(err, ERR_NOT_FOUND, "the company \"%s\" has no domain %s",
-		company.name, spec->domain);
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s", spec->company_id);
+	err_set(err, ERR_NOT_FOUND, "the company \"%s\" has no domain %s", company.name,
+		spec->domain);
 	row_clear(&key_type, &company);
 	return -1;
 }
 
 int store_key_create(struct db *db, const struct key_spec *spec,
-	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
-	struct key *key_r, struct err *err)
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us, struct key *key_r,
+	struct err *err)
 {
 	/* The statement looks for company and domain itself, so that nothing
 	 * can change in between. */
 	static const char sql_insert[] =
-		"INSERT INTO api_key"
-		" (id, company_id, domain_id, name, hash, scopes, created_us)"
+		"INSERT INTO api_key (id, company_id, domain_id, name, hash, scopes, created_us)"
 		" SELECT $id, c.id, d.id, $name, $hash, $scopes, $created_us"
-		" FROM company c LEFT JOIN domain d"
-		"  ON d.company_id = c.id AND d.name = $domain"
-		" WHERE c.id = $company_id"
-		"  AND ($domain IS NULL OR d.id IS NOT NULL)";
+		" FROM company c"
+		" LEFT JOIN domain d  ON d.company_id = c.id AND d.name = $domain"
+		" WHERE c.id = $company_id  AND ($domain IS NULL OR d.id IS NOT NULL)";
 	struct key key = {.scopes = spec->scopes, .created_us = now_us};
 	int added;
 
 	if (spec->scopes == 0 || (spec->scopes & ~(unsigned)KEY_ALL) != 0)
-		return err_set(err, ERR_INVALID,
-			"the key needs a scope: sending, reading or managing");
+		return err_set(
+			err, ERR_INVALID, "the key needs a scope: sending, reading or managing");
 	if (row_check_name("the key's name", spec->name, err) != 0)
 		return -1;
 	id_new(key.id);
@@ -97,8 +94,7 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 			.type = &key_type,
 			.name = "name",
 			.sql = sql_insert,
-			.params = DB_PARAMS(
-				DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
+			.params = DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
 			.item = &key},
 		err);
 	if (added == 0)
@@ -111,36 +107,43 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 	return 0;
 }
 
-int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
-	struct key *key_r, struct err *err)
+int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], struct key *key_r,
+	struct err *err)
 {
-	static const char sql_find[] = KEY_SELECT
-		" WHERE k.hash = $hash AND k.revoked_us = 0";
+	static const char sql_find[] = KEY_SELECT " WHERE k.hash = $hash AND k.revoked_us = 0";
 
-	return row_get(db, sql_find,
-		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)), &key_type,
+	return row_get(db, sql_find, DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)), &key_type,
 		key_r, err);
 }
 
-int store_key_get(struct db *db, const char *company_id, const char *id,
-	struct key *key_r, struct err *err)
+int store_key_get(
+	struct db *db, const char *company_id, const char *id, struct key *key_r, struct err *err)
 {
 	static const char sql_get[] = KEY_SELECT
-		" WHERE k.id = $id AND k.revoked_us = 0"
+		" WHERE k.id = $id"
+		" AND k.revoked_us = 0"
 		" AND ($company IS NULL OR k.company_id = $company)";
 
-	return row_get(db, sql_get,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
+	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
 		&key_type, key_r, err);
 }
 
-int store_key_revoke(
-	struct db *db, const char *id, int64_t now_us, struct err *err)
+int store_key_find_any(
+	struct db *db, const char *company_id, const char *id, struct key *key_r, struct err *err)
+{
+	static const char sql_find[] = KEY_SELECT
+		" WHERE k.id = $id AND ($company IS NULL OR k.company_id = $company)";
+
+	return row_get(db, sql_find, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
+		&key_type, key_r, err);
+}
+
+int store_key_revoke(struct db *db, const char *id, int64_t now_us, struct err *err)
 {
 	/* A key that is revoked again keeps its first time. */
 	static const char sql_revoke[] =
-		"UPDATE api_key SET revoked_us ="
-		" CASE revoked_us WHEN 0 THEN $now ELSE revoked_us END"
+		"UPDATE api_key"
+		" SET revoked_us = CASE revoked_us WHEN 0 THEN $now ELSE revoked_us END"
 		" WHERE id = $id";
 
 	return change_by_id(db, "key.revoke", id, sql_revoke,
@@ -148,28 +151,27 @@ int store_key_revoke(
 }
 
 /* One valid key of a range. */
-#define OWN                                                                    \
-	" WHERE id = $id AND revoked_us = 0"                                   \
-	" AND ($company IS NULL OR company_id = $company)"                     \
-	" AND ($domain IS NULL OR domain_id = (SELECT d.id"                    \
-	" FROM domain d WHERE d.company_id = $company"                         \
-	" AND d.name = $domain))"
+#define OWN                                                                                        \
+	" WHERE id = $id"                                                                          \
+	" AND revoked_us = 0"                                                                      \
+	" AND ($company IS NULL OR company_id = $company)"                                         \
+	" AND ($domain IS NULL OR domain_id = (SELECT d.id"                                        \
+	"     FROM domain d"                                                                       \
+	"     WHERE d.company_id = $company AND d.name = $domain))"
 
-int store_key_revoke_own(struct db *db, const struct key_range *range,
-	const char *id, int64_t now_us, struct err *err)
+int store_key_revoke_own(struct db *db, const struct key_range *range, const char *id,
+	int64_t now_us, struct err *err)
 {
-	static const char sql_revoke[] =
-		"UPDATE api_key SET revoked_us = $now" OWN;
+	static const char sql_revoke[] = "UPDATE api_key SET revoked_us = $now" OWN;
 
 	return change_by_id(db, "key.revoke", id, sql_revoke,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id),
-			DB_TEXT("$company", range->company_id),
-			DB_TEXT("$domain", range->domain)),
+			DB_TEXT("$company", range->company_id), DB_TEXT("$domain", range->domain)),
 		err);
 }
 
-int store_key_rename_own(struct db *db, const struct key_range *range,
-	const char *id, const char *name, struct err *err)
+int store_key_rename_own(struct db *db, const struct key_range *range, const char *id,
+	const char *name, struct err *err)
 {
 	static const char sql_rename[] = "UPDATE api_key SET name = $name" OWN;
 
@@ -177,80 +179,187 @@ int store_key_rename_own(struct db *db, const struct key_range *range,
 		return -1;
 	return change_by_id(db, "key.rename", id, sql_rename,
 		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$id", id),
-			DB_TEXT("$company", range->company_id),
-			DB_TEXT("$domain", range->domain)),
+			DB_TEXT("$company", range->company_id), DB_TEXT("$domain", range->domain)),
 		err);
 }
 
-int store_key_note_gone(struct db *db, const char *company_id,
-	const char *domain_id, struct err *err)
+static const char sql_remove[] = "DELETE FROM api_key WHERE id = $id";
+
+int store_key_remove_some(
+	struct db *db, const char *company_id, const char *domain_id, int *left, struct err *err)
 {
 	static const char sql_of_company[] = KEY_SELECT
-		" WHERE k.company_id = $company";
+		" WHERE k.company_id = $company LIMIT $limit";
 	static const char sql_of_domain[] = KEY_SELECT
-		" WHERE k.company_id = (SELECT company_id FROM domain"
-		" WHERE id = $domain) AND k.domain_id = $domain";
-
-	return audit_note_gone(db,
+		" WHERE k.company_id = (SELECT company_id FROM domain WHERE id = $domain)"
+		" AND k.domain_id = $domain"
+		" LIMIT $limit";
+	int removed = audit_remove(db,
 		&(struct audit_change){.action = "key.remove",
 			.type = &key_type,
 			.name = "name",
+			.sql = sql_remove,
 			.sql_get = domain_id ? sql_of_domain : sql_of_company,
 			.key = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
 				DB_GIVEN_TEXT("$domain", domain_id))},
-		err);
+		*left, err);
+
+	*left -= removed > 0 ? removed : 0;
+	return removed < 0 ? -1 : 0;
+}
+
+int store_key_forget_revoked(struct db *db, const char *company_id, int64_t keep, struct err *err)
+{
+	/* Behind those that are kept, which are the newest. */
+	static const char sql_old[] = KEY_SELECT
+		" WHERE k.id IN (SELECT o.id"
+		"   FROM api_key o"
+		"   WHERE o.company_id = $company AND o.revoked_us > 0"
+		"   ORDER BY o.revoked_us DESC"
+		"   LIMIT $limit OFFSET $keep)";
+
+	return audit_remove(db,
+		       &(struct audit_change){.action = "key.remove",
+			       .type = &key_type,
+			       .name = "name",
+			       .sql = sql_remove,
+			       .sql_get = sql_old,
+			       .key = DB_PARAMS(
+				       DB_TEXT("$company", company_id), DB_INT("$keep", keep))},
+		       FORGET_MAX, err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_key_count(struct db *db, const char *company_id, const char *domain_id, int64_t *count_r,
+	struct err *err)
+{
+	static const char sql_of_company[] =
+		"SELECT count(*) FROM api_key WHERE company_id = $company";
+	static const char sql_of_domain[] =
+		"SELECT count(*)"
+		" FROM api_key"
+		" WHERE company_id = $company AND domain_id = $domain";
+
+	return row_number(db, domain_id ? sql_of_domain : sql_of_company,
+		       DB_PARAMS(DB_TEXT("$company", company_id),
+			       DB_GIVEN_TEXT("$domain", domain_id)),
+		       count_r, err) < 0
+		       ? -1
+		       : 0;
 }
 
 int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *err)
 {
 	static const char sql_touch[] =
-		"UPDATE api_key SET last_used_us = $now"
+		"UPDATE api_key"
+		" SET last_used_us = $now"
 		" WHERE id = $id AND last_used_us < $now";
-	int changed = db_change(db, sql_touch,
-		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
+	int changed = db_change(
+		db, sql_touch, DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
 
 	return changed < 0 ? -1 : 0;
 }
 
-int store_key_list(struct db *db, const char *company_id,
-	struct key_list *list_r, struct err *err)
+int store_key_list(struct db *db, const struct key_filter *filter, const struct page *page,
+	struct key_list *list_r, struct page_end *end_r, struct err *err)
 {
-	static const char sql_all[] = KEY_SELECT
-		" ORDER BY k.created_us DESC, k.id";
-	static const char sql_of_company[] = KEY_SELECT
-		" WHERE k.company_id = $company"
-		" ORDER BY k.created_us DESC, k.id";
+#define PLACE "SELECT created_us FROM api_key WHERE id = $id"
+#define PAGE(condition)                                                                            \
+	KEY_SELECT                                                                                 \
+	" WHERE " condition                                                                        \
+	"(k.created_us, k.id) < ($created, $id)"                                                   \
+	" ORDER BY k.created_us DESC, k.id DESC"                                                   \
+	" LIMIT $limit"
+#define OWN_ONES   "k.company_id = $company AND "
+#define VALID_ONES "k.revoked_us = 0 AND "
+	static const char sql_place[] = PLACE;
+	static const char sql_place_of[] = PLACE " AND company_id = $company";
+	static const char sql_all[] = PAGE("");
+	static const char sql_valid[] = PAGE(VALID_ONES);
+	static const char sql_all_of[] = PAGE(OWN_ONES);
+	static const char sql_valid_of[] = PAGE(OWN_ONES VALID_ONES);
+#undef VALID_ONES
+#undef OWN_ONES
+#undef PAGE
+#undef PLACE
+	const bool own = filter->company_id != NULL;
+	struct row_pager pager = {own ? sql_place_of : sql_place, own ? sql_all_of : sql_all, NULL};
+	struct rows rows;
+	int found;
 
-	return row_all(db, company_id ? sql_of_company : sql_all,
-		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &key_type,
-		&list_r->items, &list_r->n, err);
+	if (filter->valid_only)
+		pager.older = own ? sql_valid_of : sql_valid;
+	found = row_page_created(db, &pager,
+		DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id)), &key_type, page, &rows,
+		err);
+	if (found != 1)
+		return found;
+	*list_r = (struct key_list){rows.items, rows.n};
+	row_page_end(&rows, end_r);
+	return 1;
 }
 
-int store_key_page(struct db *db, const struct key_range *range,
-	const struct page *page, struct key_list *list_r, bool *more_r,
-	struct err *err)
+int store_key_idle(struct db *db, const char *company_id, int64_t unused_us, int64_t forgotten_us,
+	struct key_idle *idle_r, struct err *err)
 {
-#define IN_RANGE                                                               \
-	" WHERE k.company_id = $company AND k.revoked_us = 0"                  \
-	" AND ($domain IS NULL OR d.name = $domain)"
-#define PAGE(side, order)                                                      \
-	KEY_SELECT IN_RANGE " AND (k.created_us, k.id) " side                  \
-			    " ($created, $id)"                                 \
-			    " ORDER BY k.created_us " order ", k.id " order    \
-			    " LIMIT $limit"
-	static const char sql_place[] =
-		"SELECT k.created_us FROM api_key k"
-		" LEFT JOIN domain d ON d.id = k.domain_id" IN_RANGE
-		" AND k.id = $id";
-	static const char sql_older[] = PAGE("<", "DESC");
-	static const char sql_newer[] = PAGE(">", "ASC");
+#define COUNT(condition)                                                                           \
+	"SELECT total(last_used_us = 0"                                                            \
+	"   AND created_us < $unused) AS unused, total(last_used_us > 0"                           \
+	"   AND last_used_us < $forgotten) AS forgotten"                                           \
+	" FROM (SELECT created_us, last_used_us"                                                   \
+	"   FROM api_key"                                                                          \
+	"   WHERE " condition                                                                      \
+	" revoked_us = 0"                                                                          \
+	"   ORDER BY created_us"                                                                   \
+	"   LIMIT $max)"
+	static const char sql_all[] = COUNT("");
+	static const char sql_of[] = COUNT("company_id = $company AND");
+#undef COUNT
+	static const struct row_field fields[] = {
+		ROW_FIELD(key_idle, unused, ROW_INT64),
+		ROW_FIELD(key_idle, forgotten, ROW_INT64),
+	};
+	static const struct row_type type = ROW_TYPE(key_idle, fields);
+
+	return row_get(db, company_id ? sql_of : sql_all,
+		       DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
+			       DB_INT("$unused", unused_us), DB_INT("$forgotten", forgotten_us),
+			       DB_INT("$max", KEY_IDLE_LOOK)),
+		       &type, idle_r, err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_key_page(struct db *db, const struct key_range *range, const struct page *page,
+	struct key_list *list_r, bool *more_r, struct err *err)
+{
+#define VALID " WHERE k.company_id = $company AND k.revoked_us = 0"
+#define OF_DOMAIN                                                                                  \
+	" AND k.domain_id = (SELECT o.id"                                                          \
+	"   FROM domain o"                                                                         \
+	"   WHERE o.company_id = $company AND o.name = $domain)"
+#define PLACE(condition) "SELECT k.created_us FROM api_key k" VALID condition " AND k.id = $id"
+#define PAGE(condition, side, order)                                                               \
+	KEY_SELECT VALID condition " AND (k.created_us, k.id) " side                               \
+				   " ($created, $id)"                                              \
+				   " ORDER BY k.created_us " order ", k.id " order " LIMIT $limit"
+	static const char sql_place[] = PLACE("");
+	static const char sql_older[] = PAGE("", "<", "DESC");
+	static const char sql_newer[] = PAGE("", ">", "ASC");
+	static const char sql_bound_place[] = PLACE(OF_DOMAIN);
+	static const char sql_bound_older[] = PAGE(OF_DOMAIN, "<", "DESC");
+	static const char sql_bound_newer[] = PAGE(OF_DOMAIN, ">", "ASC");
 #undef PAGE
-#undef IN_RANGE
-	static const struct row_pager pager = {sql_place, sql_older, sql_newer};
+#undef PLACE
+#undef OF_DOMAIN
+#undef VALID
+	static const struct row_pager all = {sql_place, sql_older, sql_newer};
+	static const struct row_pager bound = {sql_bound_place, sql_bound_older, sql_bound_newer};
 	struct rows rows;
-	int found = row_page_created(db, &pager,
+	int found = row_page_created(db, range->domain ? &bound : &all,
 		DB_PARAMS(DB_TEXT("$company", range->company_id),
-			DB_TEXT("$domain", range->domain)),
+			DB_GIVEN_TEXT("$domain", range->domain)),
 		&key_type, page, &rows, err);
 
 	if (found != 1)
@@ -285,20 +394,17 @@ int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err
 
 	strv_split(&words, text, ',');
 	for (size_t i = 0; i < words.n; i++) {
-		_cleanup_free_ char *word = str_trim(
-			words.items[i], strlen(words.items[i]));
+		_cleanup_free_ char *word = str_trim(words.items[i], strlen(words.items[i]));
 
 		if (bit_of(word) == 0)
 			return err_set(err, ERR_INVALID,
-				"\"%s\" is no scope: these are sending, "
-				"reading and managing",
+				"\"%s\" is no scope: these are sending, reading and managing",
 				word);
 		scopes |= bit_of(word);
 	}
 	if (scopes == 0)
 		return err_set(err, ERR_INVALID,
-			"no `scopes` are given: there are sending, reading and "
-			"managing");
+			"no `scopes` are given: there are sending, reading and managing");
 	*scopes_r = scopes;
 	return 0;
 }

@@ -45,20 +45,35 @@ struct key_spec {
  * for a name of over 200 bytes, or one that is not UTF-8 or has control
  * characters. It may be empty. */
 int store_key_create(struct db *db, const struct key_spec *spec,
-	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
-	struct key *key_r, struct err *err);
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us, struct key *key_r,
+	struct err *err);
 /* The valid key with the hash: 1 found, 0 none or revoked, -1 cannot tell. */
-int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
-	struct key *key_r, struct err *err);
+int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], struct key *key_r,
+	struct err *err);
 /* The valid key with the id, of the company or of any for NULL. The same. */
-int store_key_get(struct db *db, const char *company_id, const char *id,
-	struct key *key_r, struct err *err);
-/* Newest first, revoked ones too; of one company, or all for NULL. */
-int store_key_list(struct db *db, const char *company_id,
-	struct key_list *list_r, struct err *err);
+int store_key_get(
+	struct db *db, const char *company_id, const char *id, struct key *key_r, struct err *err);
+/* The key with the id, also a revoked one. The same. */
+int store_key_find_any(
+	struct db *db, const char *company_id, const char *id, struct key *key_r, struct err *err);
+/* A page of keys, newest first. 1, 0 when the cursor is none of them, -1. */
+struct key_filter {
+	const char *company_id; /* NULL: of all */
+	bool valid_only;        /* else the revoked ones too */
+};
+int store_key_list(struct db *db, const struct key_filter *filter, const struct page *page,
+	struct key_list *list_r, struct page_end *end_r, struct err *err);
+/* How many of the oldest KEY_IDLE_LOOK valid keys were never used although they
+ * were made before unused_us, or not since forgotten_us. 0 or -1. */
+enum { KEY_IDLE_LOOK = 10000 };
+struct key_idle {
+	int64_t unused;
+	int64_t forgotten;
+};
+int store_key_idle(struct db *db, const char *company_id, int64_t unused_us, int64_t forgotten_us,
+	struct key_idle *idle_r, struct err *err);
 /* 1 revoked (also when it was before), 0 none, -1. */
-int store_key_revoke(
-	struct db *db, const char *id, int64_t now_us, struct err *err);
+int store_key_revoke(struct db *db, const char *id, int64_t now_us, struct err *err);
 /* What of the keys another key may see: the valid ones. */
 struct key_range {
 	const char *company_id; /* to revoke and rename, NULL: any */
@@ -66,22 +81,27 @@ struct key_range {
 };
 /* A page of them, newest first; *more_r: whether there are more behind it, or
  * in front of it for a page `before`. 1, 0 when the cursor is none of them, -1. */
-int store_key_page(struct db *db, const struct key_range *range,
-	const struct page *page, struct key_list *list_r, bool *more_r,
-	struct err *err);
+int store_key_page(struct db *db, const struct key_range *range, const struct page *page,
+	struct key_list *list_r, bool *more_r, struct err *err);
 /* Revokes one of them. 1, 0 when it is none of them, -1. */
-int store_key_revoke_own(struct db *db, const struct key_range *range,
-	const char *id, int64_t now_us, struct err *err);
+int store_key_revoke_own(struct db *db, const struct key_range *range, const char *id,
+	int64_t now_us, struct err *err);
 /* Renames one of them; ERR_INVALID as in store_key_create(). 1, 0, -1. */
-int store_key_rename_own(struct db *db, const struct key_range *range,
-	const char *id, const char *name, struct err *err);
-/* For store_company and store_domain: writes down that the keys of the one, or
- * those restricted to the other, go with it. 0 or -1. */
-int store_key_note_gone(struct db *db, const char *company_id,
-	const char *domain_id, struct err *err);
+int store_key_rename_own(struct db *db, const struct key_range *range, const char *id,
+	const char *name, struct err *err);
+/* For store_company and store_domain: removes keys of the one, or such as are
+ * restricted to the other, *left of them at most, which it counts down. 0, -1. */
+int store_key_remove_some(
+	struct db *db, const char *company_id, const char *domain_id, int *left, struct err *err);
+/* Removes revoked keys of the company behind the `keep` that were revoked last,
+ * a few in each call. 0 or -1. */
+int store_key_forget_revoked(struct db *db, const char *company_id, int64_t keep, struct err *err);
+/* How many there are of a company, or restricted to its domain (an id); walks
+ * along all of them. 0 or -1. */
+int store_key_count(struct db *db, const char *company_id, const char *domain_id, int64_t *count_r,
+	struct err *err);
 /* Notes the use of a key. 0, also when the key is gone, or -1. */
-int store_key_touch(
-	struct db *db, const char *id, int64_t now_us, struct err *err);
+int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *err);
 
 /* "sending,reading" to bits and back. ERR_INVALID names the unknown word. The
  * string is the caller's. */

@@ -1,6 +1,6 @@
 /*
- * store_probe: the rows of the table probe. There are as many as times that
- * check ran within a day.
+ * store_probe: the rows of the table probe. There are as many as probes were
+ * made within a day: some 2,880, by postern-httpd.
  */
 #include "core/store/store_probe.h"
 
@@ -13,41 +13,41 @@ static const struct row_field probe_fields[] = {
 	ROW_FIELD(probe, created_us, ROW_INT64),
 	ROW_FIELD(probe, seen_us, ROW_INT64),
 	ROW_FIELD(probe, queue_id, ROW_TEXT),
+	ROW_FIELD(probe, through, ROW_BOOL),
 };
 static const struct row_type probe_type = ROW_TYPE(probe, probe_fields);
 
-int store_probe_add(struct db *db, int64_t now_us,
+int store_probe_add(struct db *db, int64_t now_us, bool through,
 	char ticket_r[static SECRET_TICKET_SIZE], struct err *err)
 {
-	static const char sql_prune[] =
-		"DELETE FROM probe WHERE created_us < $before";
-	static const char sql_add[] = "INSERT INTO probe (ticket, created_us)"
-				      " VALUES ($ticket, $now)";
+	static const char sql_prune[] = "DELETE FROM probe WHERE created_us < $before";
+	static const char sql_add[] =
+		"INSERT INTO probe (ticket, created_us, through)"
+		" VALUES ($ticket, $now, $through)";
 	char ticket[SECRET_TICKET_SIZE];
 
 	secret_ticket(ticket);
 	if (db_change(db, sql_prune,
-		    DB_PARAMS(DB_INT("$before",
-			    now_us - STORE_PROBE_KEEP_S * INT64_C(1000000))),
+		    DB_PARAMS(DB_INT("$before", now_us - STORE_PROBE_KEEP_S * INT64_C(1000000))),
 		    err) < 0 ||
 		db_change(db, sql_add,
-			DB_PARAMS(DB_TEXT("$ticket", ticket),
-				DB_INT("$now", now_us)),
+			DB_PARAMS(DB_TEXT("$ticket", ticket), DB_INT("$now", now_us),
+				DB_INT("$through", through)),
 			err) < 0)
 		return -1;
 	memcpy(ticket_r, ticket, sizeof(ticket));
 	return 0;
 }
 
-int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r,
-	struct err *err)
+int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, struct err *err)
 {
 	static const char sql_get[] =
-		"SELECT ticket, created_us, seen_us, queue_id FROM probe"
+		"SELECT ticket, created_us, seen_us, queue_id, through"
+		" FROM probe"
 		" WHERE ticket = $ticket";
 
-	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$ticket", ticket)),
-		&probe_type, probe_r, err);
+	return row_get(
+		db, sql_get, DB_PARAMS(DB_TEXT("$ticket", ticket)), &probe_type, probe_r, err);
 }
 
 void store_probe_clear(struct probe *probe)
@@ -55,11 +55,12 @@ void store_probe_clear(struct probe *probe)
 	row_clear(&probe_type, probe);
 }
 
-int store_probe_see(struct db *db, const char *ticket, const char *queue_id,
-	int64_t now_us, struct err *err)
+int store_probe_see(
+	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
 {
 	static const char sql_see[] =
-		"UPDATE probe SET seen_us = $now, queue_id = $queue_id"
+		"UPDATE probe"
+		" SET seen_us = $now, queue_id = $queue_id"
 		" WHERE ticket = $ticket";
 
 	return db_change(db, sql_see,

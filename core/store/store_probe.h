@@ -1,10 +1,12 @@
 /*
- * store_probe: tickets of no email, by which postfix-conf/check finds out
- * whether Postfix asks the milter: a message that is for one was seen by the
- * milter, or it was not.
+ * store_probe: tickets of no email, by which postern-httpd and
+ * postfix-conf/check find out whether Postfix asks the milter: a message that
+ * is for one was seen by the milter, or it was not.
  */
 #ifndef POSTERN_STORE_STORE_PROBE_H
 #define POSTERN_STORE_STORE_PROBE_H
+
+#include <stdbool.h>
 
 #include "core/base/secret.h"
 #include "core/db/db.h"
@@ -16,20 +18,22 @@ struct probe {
 	int64_t created_us;
 	int64_t seen_us; /* 0: not yet */
 	char *queue_id;  /* of the message; "" before */
+	/* The milters behind ours get the message too, to its end; then it has
+	 * no recipient. Else ours discards it. */
+	bool through;
 };
 
 /* A new one; those that are older than STORE_PROBE_KEEP_S go. 0 or -1. */
-int store_probe_add(struct db *db, int64_t now_us,
+int store_probe_add(struct db *db, int64_t now_us, bool through,
 	char ticket_r[static SECRET_TICKET_SIZE], struct err *err);
 
 /* 1, 0 when there is none with this ticket, -1. */
-int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r,
-	struct err *err);
+int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, struct err *err);
 void store_probe_clear(struct probe *probe);
 
 /* The milter was asked about the message; again, the later time counts. 1, 0
  * when there is none with this ticket, -1. */
-int store_probe_see(struct db *db, const char *ticket, const char *queue_id,
-	int64_t now_us, struct err *err);
+int store_probe_see(
+	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/store/row.h"
+#include "core/store/store_email.h"
 
 enum { STEP_ROWS = 200 };
 
@@ -34,39 +35,52 @@ static const struct row_field fields[] = {
 static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
 
 /* A test has no queue id, and goes to nobody. */
-#define WAITS                                                                  \
-	"(e.state = 'staged' OR (e.state = 'sent' AND e.queue_id <> '' AND"    \
-	" EXISTS (SELECT 1 FROM email_recipient o WHERE o.email = e.seq"       \
-	" AND o.state IN ('queued', 'deferred', 'handed_on')))) AS waits"
-#define OTHERS                                                                 \
-	"EXISTS (SELECT 1 FROM email_recipient o WHERE o.email = e.seq"        \
-	" AND o.state IS NOT NULL AND o.address <> $to COLLATE NOCASE)"        \
-	" AS others"
+#define WAITS                                                                                      \
+	"(e.state = 'staged'"                                                                      \
+	"   OR (e.state = 'sent' AND e.queue_id <> '' AND EXISTS (SELECT 1"                        \
+	"       FROM email_recipient o"                                                            \
+	"       WHERE o.email = e.seq AND o.state IN ('queued', 'deferred', 'handed_on')))) AS waits"
+#define OTHERS                                                                                     \
+	"EXISTS (SELECT 1"                                                                         \
+	"   FROM email_recipient o"                                                                \
+	"   WHERE o.email = e.seq"                                                                 \
+	"   AND o.state IS NOT NULL"                                                               \
+	"   AND o.address <> $to COLLATE NOCASE) AS others"
 #define EMAIL    "SELECT e.seq, e.created_us, e.decided_us, " WAITS ", "
 #define FROM_SEQ " e.seq > $seq ORDER BY e.seq LIMIT $max"
 
 static const char sql_all[] = EMAIL "0 AS others FROM email e WHERE" FROM_SEQ;
-static const char sql_domain[] = EMAIL
-	"0 AS others FROM email e WHERE e.domain = $domain AND" FROM_SEQ;
-/* Each email once, though several of its rows may have the address. */
-static const char sql_to[] = EMAIL OTHERS
+static const char sql_domain[] = ROW_WALK("email", "domain = $domain", "seq", "min", ">", "$seq")
+	EMAIL
+	"0 AS others"
+	" FROM walk"
+	" CROSS JOIN email e ON e.seq = walk.seq"
+	" WHERE walk.seq > $seq"
+	" LIMIT $max";
+static const char sql_to[] = ROW_WALK(
+	"email_recipient", "address = $to COLLATE NOCASE", "email", "min", ">", "$seq") EMAIL OTHERS
 	", ($domain IS NOT NULL AND e.domain <> $domain) AS misfit"
-	" FROM email_recipient r CROSS JOIN email e ON e.seq = r.email"
-	" WHERE r.address = $to COLLATE NOCASE AND r.email > $seq"
-	" AND NOT EXISTS (SELECT 1 FROM email_recipient f"
-	" WHERE f.email = r.email AND f.n < r.n"
-	" AND f.address = $to COLLATE NOCASE) ORDER BY r.email LIMIT $max";
+	" FROM walk"
+	" CROSS JOIN email e ON e.seq = walk.seq"
+	" WHERE walk.seq > $seq"
+	" LIMIT $max";
 static const char sql_content[] =
 	"SELECT c.seq, e.created_us, 0 AS decided_us, 0 AS waits, 0 AS others"
-	" FROM email_content c CROSS JOIN email e ON e.seq = c.seq"
-	" WHERE c.seq > $seq ORDER BY c.seq LIMIT $max";
+	" FROM email_content c"
+	" CROSS JOIN email e ON e.seq = c.seq"
+	" WHERE c.seq > $seq"
+	" ORDER BY c.seq"
+	" LIMIT $max";
 static const char sql_events[] =
 	"SELECT v.seq, v.recorded_us AS created_us, 0 AS decided_us, " WAITS
-	", 0 AS others FROM event v CROSS JOIN email e ON e.seq = v.email"
-	" WHERE v.seq > $seq ORDER BY v.seq LIMIT $max";
+	", 0 AS others"
+	" FROM event v"
+	" CROSS JOIN email e ON e.seq = v.email"
+	" WHERE v.seq > $seq"
+	" ORDER BY v.seq"
+	" LIMIT $max";
 
-static int find(struct db *db, const struct purge *purge, struct rows *rows_r,
-	struct err *err)
+static int find(struct db *db, const struct purge *purge, struct rows *rows_r, struct err *err)
 {
 	const char *sql = sql_all;
 
@@ -82,8 +96,7 @@ static int find(struct db *db, const struct purge *purge, struct rows *rows_r,
 		DB_PARAMS(DB_INT("$seq", purge->seq), DB_INT("$max", STEP_ROWS),
 			DB_GIVEN_TEXT("$to", purge->to),
 			{.name = "$domain",
-				.kind = purge->to ? DB_PARAM_TEXT
-						  : DB_PARAM_GIVEN_TEXT,
+				.kind = purge->to ? DB_PARAM_TEXT : DB_PARAM_GIVEN_TEXT,
 				.text = purge->domain}),
 		&candidate_type, ROWS_ALL, rows_r, err);
 }
@@ -93,18 +106,23 @@ static int change(struct db *db, const char *sql, int64_t seq, struct err *err)
 	return db_change(db, sql, DB_PARAMS(DB_INT("$seq", seq)), err);
 }
 
-/* Takes the recipient out of an email that stays for others. */
+/* Takes the recipient out of an email that stays for others. "+" keeps the
+ * engine on the recipients of the email. */
 static int forget(struct db *db, struct purge *purge, int64_t seq, struct err *err)
 {
-#define FORGET(table, whose)                                                   \
-	"DELETE FROM " table " WHERE email = $seq AND " whose
-#define ITS_NUMBERS                                                            \
-	"n IN (SELECT n FROM email_recipient"                                  \
-	" WHERE email = $seq AND address = $to COLLATE NOCASE)"
+#define FORGET(table, whose) "DELETE FROM " table " WHERE email = $seq AND " whose
+#define ITS_NUMBERS                                                                                \
+	"n IN (SELECT n"                                                                           \
+	"   FROM email_recipient"                                                                  \
+	"   WHERE email = $seq AND +address = $to COLLATE NOCASE)"
 	static const char *const statements[] = {
 		FORGET("event", ITS_NUMBERS),
+		FORGET("delivery",
+			"(address = $to COLLATE NOCASE OR orig_to = $to COLLATE"
+			" NOCASE OR queue_id IN (SELECT queue_id FROM hop"
+			" WHERE email = $seq AND " ITS_NUMBERS "))"),
 		FORGET("hop", ITS_NUMBERS),
-		FORGET("email_recipient", "address = $to COLLATE NOCASE"),
+		FORGET("email_recipient", "+address = $to COLLATE NOCASE"),
 	};
 #undef FORGET
 #undef ITS_NUMBERS
@@ -112,22 +130,19 @@ static int forget(struct db *db, struct purge *purge, int64_t seq, struct err *e
 	purge->recipients++;
 	for (size_t i = 0; !purge->dry && i < ARRAY_SIZE(statements); i++)
 		if (db_change(db, statements[i],
-			    DB_PARAMS(DB_INT("$seq", seq),
-				    DB_TEXT("$to", purge->to)),
-			    err) < 0)
+			    DB_PARAMS(DB_INT("$seq", seq), DB_TEXT("$to", purge->to)), err) < 0)
 			return -1;
 	return 0;
 }
 
-static int remove_email(struct db *db, struct purge *purge,
-	const struct candidate *email, int64_t now_us, struct err *err)
+static int remove_email(struct db *db, struct purge *purge, const struct candidate *email,
+	int64_t now_us, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM email WHERE seq = $seq";
 	int64_t young_us = now_us - STORE_IDEMPOTENCY_KEEP_S * SECOND_US;
 
-	if (email->waits ||
-		(!email->others && (email->created_us > young_us ||
-					   email->decided_us > young_us))) {
+	if (email->waits || (!email->others && (email->created_us > young_us ||
+						       email->decided_us > young_us))) {
 		purge->left++;
 		return 0;
 	}
@@ -137,8 +152,8 @@ static int remove_email(struct db *db, struct purge *purge,
 	return purge->dry ? 0 : change(db, sql_remove, email->seq, err);
 }
 
-static int remove_event(struct db *db, struct purge *purge,
-	const struct candidate *event, struct err *err)
+static int remove_event(
+	struct db *db, struct purge *purge, const struct candidate *event, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM event WHERE seq = $seq";
 
@@ -150,11 +165,11 @@ static int remove_event(struct db *db, struct purge *purge,
 	return purge->dry ? 0 : change(db, sql_remove, event->seq, err);
 }
 
-static int empty_content(
-	struct db *db, struct purge *purge, int64_t seq, struct err *err)
+static int empty_content(struct db *db, struct purge *purge, int64_t seq, struct err *err)
 {
 	static const char sql_empty[] =
-		"UPDATE email_content SET html = '', text = ''"
+		"UPDATE email_content"
+		" SET html = '', text = ''"
 		" WHERE seq = $seq AND (html <> '' OR text <> '')";
 	int changed = purge->dry ? 1 : change(db, sql_empty, seq, err);
 
@@ -163,8 +178,8 @@ static int empty_content(
 }
 
 /* 1 goes on, 0 it is too young, -1. */
-static int visit(struct db *db, struct purge *purge,
-	const struct candidate *row, int64_t now_us, struct err *err)
+static int visit(struct db *db, struct purge *purge, const struct candidate *row, int64_t now_us,
+	struct err *err)
 {
 	int result;
 
@@ -181,8 +196,8 @@ static int visit(struct db *db, struct purge *purge,
 	return result < 0 ? -1 : 1;
 }
 
-int store_purge_step(struct db *db, struct purge *purge, int64_t now_us,
-	int64_t budget_us, struct err *err)
+int store_purge_step(
+	struct db *db, struct purge *purge, int64_t now_us, int64_t budget_us, struct err *err)
 {
 	int64_t end_us = clock_monotonic_us() + budget_us;
 	const struct candidate *items;
@@ -211,20 +226,26 @@ int store_purge_step(struct db *db, struct purge *purge, int64_t now_us,
  * was removed counts as one without: an exclusive domain refuses it.
  */
 
-/* Each removes at most $max rows, the oldest first, from an index that has no
- * others or few. */
-static const char sql_staged[] =
-	"DELETE FROM email WHERE seq IN (SELECT seq FROM email"
-	" WHERE state = 'staged' AND queue_id IS NULL AND created_us <= $old"
-	" ORDER BY created_us LIMIT $max)";
+/* Each removes at most $max rows, the oldest first of all or of a company, from
+ * an index that has no others or few. */
+static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" STORE_STAGED_OWNERS
+				 "SELECT e.seq"
+				 " FROM owner"
+				 " CROSS JOIN email e ON e.company_id = owner.id"
+				 " AND e.state = 'staged'"
+				 " AND e.queue_id IS NULL"
+				 " AND e.created_us <= $old"
+				 " LIMIT $max)";
 static const char sql_tickets[] =
-	"DELETE FROM superseded_ticket WHERE ticket IN"
-	" (SELECT ticket FROM superseded_ticket WHERE created_us <= $old"
-	" ORDER BY created_us LIMIT $max)";
+	"DELETE FROM superseded_ticket"
+	" WHERE ticket IN (SELECT ticket"
+	"   FROM superseded_ticket"
+	"   WHERE created_us <= $old"
+	"   ORDER BY created_us"
+	"   LIMIT $max)";
 
 /* How many rows went, or -1. */
-static int clean(struct db *db, const char *sql, int64_t now_us, int max,
-	struct err *err)
+static int clean(struct db *db, const char *sql, int64_t now_us, int max, struct err *err)
 {
 	return db_change(db, sql,
 		DB_PARAMS(DB_INT("$old", now_us - STORE_CLEAN_KEEP_S * SECOND_US),

@@ -46,8 +46,8 @@ struct purge {
 /* In the caller's transaction, which a dry one does not need. It ends after
  * about budget_us. 1 when there may be more; 0 at the end, which is the first
  * row that is too young; -1. */
-int store_purge_step(struct db *db, struct purge *purge, int64_t now_us,
-	int64_t budget_us, struct err *err);
+int store_purge_step(
+	struct db *db, struct purge *purge, int64_t now_us, int64_t budget_us, struct err *err);
 
 /*
  * clean: what nobody needs any more goes, a little at a time.

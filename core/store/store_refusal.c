@@ -1,19 +1,23 @@
 /*
  * store_refusal: the rows of the table refusal.
  *
- * Invariant: there are never more than `keep` rows and a few.
+ * Invariants: there are not many more than `keep` rows; the number of a row is
+ * random, because a page of a company's list ends with it, and must not tell
+ * how many refusals others have.
  */
 #include "core/store/store_refusal.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/store/row.h"
 
 enum {
-	/* Every so many new rows, the oldest go, at most twice as many: a note
-	 * costs little, and a keep that was lowered is reached step by step. */
+	/* Of so many new rows one has the oldest removed, at most twice as
+	 * many: a note costs little, and a keep that was lowered is reached
+	 * step by step. */
 	PRUNE_EVERY = 16,
 	PRUNE_MAX = 32,
 };
@@ -52,45 +56,61 @@ const char *store_refusal_outcome_name(enum refusal_outcome outcome)
 
 /* *seq_r: the number of the row when it is a new one, 0 when one was there and
  * was counted. */
-static int insert(struct db *db, const struct refusal *refusal, int64_t *seq_r,
-	struct err *err)
+static int insert(struct db *db, const struct refusal *refusal, int64_t *seq_r, struct err *err)
 {
 	static const char sql_note[] =
-		"INSERT INTO refusal (outcome, reason, domain, origin, client,"
-		" login, sender, header_from, first_us, last_us, queue_id)"
-		" VALUES ($outcome, $reason, $domain, $origin, $client, $login,"
-		" $sender, $header_from, $last_us, $last_us, $queue_id)"
-		" ON CONFLICT (domain, outcome, reason, origin, client, login,"
-		" sender, header_from) DO UPDATE SET count = count + 1,"
-		" last_us = excluded.last_us, queue_id = excluded.queue_id"
+		"INSERT INTO refusal (seq, outcome, reason, domain, company_id, origin, client,"
+		"   login, sender, header_from, first_us, last_us, queue_id)"
+		" VALUES ($seq, $outcome, $reason, $domain, coalesce((SELECT d.company_id"
+		"       FROM domain d"
+		"       WHERE d.name = $domain"
+		"       AND d.pending = 0), ''), $origin, $client, $login, $sender, $header_from,"
+		"   $last_us, $last_us, $queue_id)"
+		" ON CONFLICT (domain, outcome, reason, origin, client, login, sender,"
+		"   header_from)"
+		" DO UPDATE SET count = iif(company_id = excluded.company_id, count, 0) + 1,"
+		" first_us = iif(company_id = excluded.company_id, first_us, excluded.first_us),"
+		" company_id = excluded.company_id, last_us = excluded.last_us,"
+		" queue_id = excluded.queue_id"
 		" RETURNING CASE WHEN count = 1 THEN seq ELSE 0 END AS seq";
-	int result = row_write_returning(
-		db, sql_note, NULL, &refusal_type, refusal, seq_r, err);
+	int result = row_write_returning(db, sql_note, NULL, &refusal_type, refusal, seq_r, err);
 
 	if (result == 0)
 		return err_set(err, ERR_INTERNAL, "no row was written");
 	return result < 0 ? -1 : 0;
 }
 
+static int64_t random_seq(void)
+{
+	uint64_t bits;
+
+	secret_random(&bits, sizeof(bits));
+	return (int64_t)(bits >> 2) + 1;
+}
+
 static int prune(struct db *db, int64_t keep, struct err *err)
 {
 	static const char sql_prune[] =
-		"DELETE FROM refusal WHERE seq IN ("
-		"SELECT seq FROM refusal WHERE last_us < ("
-		"SELECT last_us FROM refusal ORDER BY last_us DESC"
-		" LIMIT 1 OFFSET $keep) ORDER BY last_us LIMIT $max)";
+		"DELETE FROM refusal"
+		" WHERE seq IN (SELECT seq"
+		"   FROM refusal"
+		"   WHERE last_us < (SELECT last_us"
+		"     FROM refusal"
+		"     ORDER BY last_us DESC"
+		"     LIMIT 1 OFFSET $keep)"
+		"   ORDER BY last_us"
+		"   LIMIT $max)";
 	int changed = db_change(db, sql_prune,
-		DB_PARAMS(DB_INT("$keep", keep > 0 ? keep - 1 : 0),
-			DB_INT("$max", PRUNE_MAX)),
+		DB_PARAMS(DB_INT("$keep", keep > 0 ? keep - 1 : 0), DB_INT("$max", PRUNE_MAX)),
 		err);
 
 	return changed < 0 ? -1 : 0;
 }
 
-int store_refusal_note(
-	struct db *db, const struct refusal_note *note, struct err *err)
+int store_refusal_note(struct db *db, const struct refusal_note *note, struct err *err)
 {
 	struct refusal refusal = {
+		.seq = random_seq(),
 		.outcome = note->outcome,
 		.reason = row_bounded(note->reason),
 		.domain = row_bounded(note->domain),
@@ -111,32 +131,36 @@ int store_refusal_note(
 	return result;
 }
 
-int store_refusal_list(struct db *db, const struct refusal_scope *scope,
-	int limit, struct refusal_list *list_r, struct err *err)
+int store_refusal_list(struct db *db, const struct refusal_scope *scope, int limit,
+	struct refusal_list *list_r, struct err *err)
 {
-#define LIST(condition)                                                        \
-	"SELECT seq, outcome, reason, domain, origin, client, login, sender,"  \
-	" header_from, queue_id, count, first_us, last_us FROM refusal"        \
-	" WHERE " condition "($all OR outcome = 'learnt')"                     \
-	" AND (last_us, seq) < ($behind_us, $behind_seq)"                      \
-	" ORDER BY last_us DESC, seq DESC LIMIT $limit"
-	static const char sql_all[] = LIST("");
-	static const char sql_domain[] = LIST("domain = $domain AND ");
-	static const char sql_company[] = LIST(
-		"domain IN (SELECT d.name FROM domain d"
-		" WHERE d.company_id = $company AND d.pending = 0"
-		" AND ($domain IS NULL OR d.name = $domain)) AND ");
+#define LIST(condition)                                                                            \
+	"SELECT seq, outcome, reason, domain, origin, client, login, sender,"                      \
+	" header_from, queue_id, count, first_us, last_us"                                         \
+	" FROM refusal"                                                                            \
+	" WHERE " condition                                                                        \
+	"(last_us, seq) < ($behind_us, $behind_seq)"                                               \
+	" ORDER BY last_us DESC, seq DESC"                                                         \
+	" LIMIT $limit"
+#define LISTS(condition)                                                                           \
+	{                                                                                          \
+		LIST(condition), LIST(condition "outcome = 'learnt' AND ")                         \
+	}
+	/* By whether there is a company, and a domain, and it is to be of what
+	 * is learnt alone: each goes along an index. */
+	static const char *const sql[2][2][2] = {
+		{LISTS(""), LISTS("domain = $domain AND ")},
+		{LISTS("company_id = $company AND "),
+			/* "+": along the index of the domain. */
+			LISTS("domain = $domain AND +company_id = $company AND ")},
+	};
+#undef LISTS
 #undef LIST
-	const char *sql = scope->domain ? sql_domain : sql_all;
 	struct rows rows;
 
-	if (scope->company_id)
-		sql = sql_company;
-	if (row_list(db, sql,
-		    DB_PARAMS(DB_INT("$all", !scope->learnt_only),
-			    DB_INT("$limit", limit > 0 ? limit : 0),
-			    DB_INT("$behind_us", scope->behind_us ? scope->behind_us
-								  : INT64_MAX),
+	if (row_list(db, sql[scope->company_id != NULL][scope->domain != NULL][scope->learnt_only],
+		    DB_PARAMS(DB_INT("$limit", limit > 0 ? limit : 0),
+			    DB_INT("$behind_us", scope->behind_us ? scope->behind_us : INT64_MAX),
 			    DB_INT("$behind_seq", scope->behind_seq),
 			    DB_GIVEN_TEXT("$domain", scope->domain),
 			    DB_GIVEN_TEXT("$company", scope->company_id)),

@@ -16,9 +16,10 @@ enum refusal_outcome {
 	REFUSAL_OUTCOMES /* also: one that this program does not know */
 };
 
-/* What is equal in all but queue id and times is counted as one. */
+/* What is equal in all but queue id and times is counted as one, as long as its
+ * domain is of the same company. */
 struct refusal {
-	int64_t seq;
+	int64_t seq; /* tells those of one time apart; random */
 	enum refusal_outcome outcome;
 	char *reason; /* a word, as verdict_reason_name() */
 	char *domain; /* the registered one; "" when there is none, as below */
@@ -55,12 +56,11 @@ struct refusal_note {
 
 /* Writes one down, its texts cut to 256 bytes and made UTF-8; the oldest rows
  * give way, a few at a time. 0 or -1. */
-int store_refusal_note(
-	struct db *db, const struct refusal_note *note, struct err *err);
+int store_refusal_note(struct db *db, const struct refusal_note *note, struct err *err);
 
 struct refusal_scope {
-	const char *company_id; /* of what uses its registered domains; NULL:
-				 * of everything */
+	const char *company_id; /* of what used its registered domains, when
+				 * it was noted; NULL: of everything */
 	const char *domain;     /* NULL: every one */
 	bool learnt_only;
 	/* Those behind one of which these are last_us and seq; 0: all. One that
@@ -69,8 +69,8 @@ struct refusal_scope {
 	int64_t behind_seq;
 };
 /* The newest limit ones, newest first. */
-int store_refusal_list(struct db *db, const struct refusal_scope *scope,
-	int limit, struct refusal_list *list_r, struct err *err);
+int store_refusal_list(struct db *db, const struct refusal_scope *scope, int limit,
+	struct refusal_list *list_r, struct err *err);
 
 /* As `rejected`. */
 const char *store_refusal_outcome_name(enum refusal_outcome outcome);

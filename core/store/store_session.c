@@ -6,13 +6,17 @@
  */
 #include "core/store/store_session.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "core/base/str.h"
 #include "core/store/row.h"
 #include "core/store/store_audit.h"
 
-enum { CLEAN_MAX = 100 };
+enum {
+	CLEAN_MAX = 100,
+	SESSION_KEPT = 100, /* of a user, of those that are not tokens */
+};
 
 static const char *const kinds[SESSION_KINDS] = {
 	[SESSION_BROWSER] = "browser",
@@ -36,59 +40,79 @@ static const struct row_field session_fields[] = {
 };
 static const struct row_type session_type = ROW_TYPE(session, session_fields);
 
-#define SESSION_SELECT                                                         \
-	"SELECT s.id, s.kind, s.name, s.origin, s.created_us, s.expires_us,"   \
-	" s.last_used_us, s.user_id, coalesce(u.company_id, '') AS "           \
-	"company_id,"                                                          \
-	" u.login, u.role"                                                     \
-	" FROM admin_session s JOIN admin_user u ON u.id = s.user_id"
+#define SESSION_SELECT                                                                             \
+	"SELECT s.id, s.kind, s.name, s.origin, s.created_us, s.expires_us,"                       \
+	" s.last_used_us, s.user_id, coalesce(u.company_id, '') AS company_id, u.login, u.role"    \
+	" FROM admin_session s"                                                                    \
+	" JOIN admin_user u ON u.id = s.user_id"
 #define IS_GOOD " AND (s.expires_us = 0 OR s.expires_us > $now)"
 
 static int clean(struct db *db, int64_t now_us, struct err *err)
 {
 	static const char sql_clean[] =
-		"DELETE FROM admin_session WHERE id IN ("
-		"SELECT id FROM admin_session"
-		" WHERE expires_us > 0 AND expires_us <= $now LIMIT $max)";
+		"DELETE FROM admin_session"
+		" WHERE id IN (SELECT id"
+		"   FROM admin_session"
+		"   WHERE expires_us > 0 AND expires_us <= $now"
+		"   LIMIT $max)";
 
-	return db_change(db, sql_clean,
-		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$max", CLEAN_MAX)),
-		err);
+	return db_change(
+		db, sql_clean, DB_PARAMS(DB_INT("$now", now_us), DB_INT("$max", CLEAN_MAX)), err);
 }
 
-static int insert(struct db *db, const struct session *session,
+static int insert(struct db *db, const struct session *session, const struct session_spec *spec,
 	const uint8_t hash[static SECRET_HASH_LEN], struct err *err)
 {
 	static const char *const actions[SESSION_KINDS] = {
 		[SESSION_TOKEN] = "token.create", [SESSION_LINK] = "link.create"};
 	static const char sql_insert[] =
-		"INSERT INTO admin_session (id, user_id, kind, hash, name,"
-		" origin, created_us, expires_us, last_used_us) VALUES ($id,"
-		" $user_id, $kind, $hash, $name, $origin, $created_us,"
-		" $expires_us, $last_used_us)";
-	static const char sql_login[] =
-		"UPDATE admin_user SET last_login_us = $now WHERE id = $id";
+		"INSERT INTO admin_session (id, user_id, company_id, kind, hash, name, origin,"
+		"   made_by, created_us, expires_us, last_used_us)"
+		" VALUES ($id, $user_id, nullif($company_id, ''), $kind, $hash, $name, $origin,"
+		"   $made_by, $created_us, $expires_us, $last_used_us)";
+	static const char sql_login[] = "UPDATE admin_user SET last_login_us = $now WHERE id = $id";
 
-	if (actions[session->kind])
+	if (actions[session->kind] && !spec->of_change)
 		return audit_change(db,
 			&(struct audit_change){.action = actions[session->kind],
 				.type = &session_type,
-				.name = session->kind == SESSION_TOKEN
-						? "name"
-						: "login",
+				.name = session->kind == SESSION_TOKEN ? "name" : "login",
 				.sql = sql_insert,
-				.params = DB_PARAMS(
-					DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
+				.params = DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN),
+					DB_TEXT("$made_by", spec->made_by)),
 				.item = session},
 			err);
 	if (row_write(db, sql_insert,
-		    DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
+		    DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN),
+			    DB_TEXT("$made_by", spec->made_by)),
 		    &session_type, session, err) < 0)
 		return -1;
+	if (session->kind != SESSION_BROWSER)
+		return 0;
 	return db_change(db, sql_login,
-		DB_PARAMS(DB_INT("$now", session->created_us),
-			DB_TEXT("$id", session->user_id)),
+		DB_PARAMS(DB_INT("$now", session->created_us), DB_TEXT("$id", session->user_id)),
 		err);
+}
+
+/* Whoever logs in again and again, or makes links, has the newest ones. */
+static int drop_old(struct db *db, const struct session *session, struct err *err)
+{
+	static const char sql_drop[] =
+		"DELETE FROM admin_session"
+		" WHERE id IN (SELECT id"
+		"   FROM admin_session"
+		"   WHERE user_id = $user AND kind = $kind"
+		"   ORDER BY created_us DESC, id DESC"
+		"   LIMIT -1 OFFSET $keep)";
+
+	return session->kind == SESSION_TOKEN ||
+			       db_change(db, sql_drop,
+				       DB_PARAMS(DB_TEXT("$user", session->user_id),
+					       DB_TEXT("$kind", kinds[session->kind]),
+					       DB_INT("$keep", SESSION_KEPT)),
+				       err) >= 0
+		       ? 0
+		       : -1;
 }
 
 struct creation {
@@ -117,8 +141,7 @@ static int create(struct db *db, void *arg, struct err *err)
 		return -1;
 	found = store_user_find(db, NULL, creation->user_id, &user, err);
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no user %s",
-			creation->user_id);
+		return err_set(err, ERR_NOT_FOUND, "there is no user %s", creation->user_id);
 	if (found < 0)
 		return -1;
 	id_new(session.id);
@@ -129,7 +152,8 @@ static int create(struct db *db, void *arg, struct err *err)
 	session.name = mem_strdup(spec->name ? spec->name : "");
 	session.origin = row_bounded(spec->origin);
 	store_user_clear(&user);
-	if (insert(db, &session, creation->hash, err) < 0) {
+	if (insert(db, &session, spec, creation->hash, err) < 0 ||
+		drop_old(db, &session, err) < 0) {
 		store_session_clear(&session);
 		return -1;
 	}
@@ -137,47 +161,43 @@ static int create(struct db *db, void *arg, struct err *err)
 	return 1;
 }
 
-int store_session_create(struct db *db, const char *user_id,
-	const struct session_spec *spec,
-	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
-	struct session *session_r, struct err *err)
+int store_session_create(struct db *db, const char *user_id, const struct session_spec *spec,
+	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us, struct session *session_r,
+	struct err *err)
 {
 	struct creation creation = {user_id, NULL, spec, hash, now_us, session_r};
 
 	if (spec->kind == SESSION_TOKEN) {
 		if (str_empty(spec->name))
-			return err_set(
-				err, ERR_INVALID, "the token's name is empty");
+			return err_set(err, ERR_INVALID, "the token's name is empty");
 		if (row_check_name("the token's name", spec->name, err) < 0)
 			return -1;
 	}
 	return db_atomic(db, create, &creation, err) < 0 ? -1 : 0;
 }
 
-int store_session_find(struct db *db,
-	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+int store_session_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
 	int64_t idle_us, struct session *session_r, struct err *err)
 {
 	static const char sql_find[] = SESSION_SELECT
-		" WHERE s.hash = $hash AND s.kind <> 'link'" IS_GOOD
+		" WHERE s.hash = $hash"
+		" AND s.kind <> 'link'" IS_GOOD
 		" AND (s.kind = 'token' OR s.last_used_us >= $idle)";
 
 	return row_get(db, sql_find,
-		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN),
-			DB_INT("$now", now_us), DB_INT("$idle", idle_us)),
+		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN), DB_INT("$now", now_us),
+			DB_INT("$idle", idle_us)),
 		&session_type, session_r, err);
 }
 
-int store_session_is_good(struct db *db, const char *id, int64_t now_us,
-	int64_t idle_us, enum user_role *role_r, struct err *err)
+int store_session_is_good(struct db *db, const char *id, int64_t now_us, int64_t idle_us,
+	enum user_role *role_r, struct err *err)
 {
 	static const char sql_good[] = SESSION_SELECT
-		" WHERE s.id = $id" IS_GOOD
-		" AND (s.kind = 'token' OR s.last_used_us >= $idle)";
+		" WHERE s.id = $id" IS_GOOD " AND (s.kind = 'token' OR s.last_used_us >= $idle)";
 	struct session session;
 	int found = row_get(db, sql_good,
-		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us),
-			DB_INT("$idle", idle_us)),
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us), DB_INT("$idle", idle_us)),
 		&session_type, &session, err);
 
 	if (found > 0) {
@@ -187,21 +207,19 @@ int store_session_is_good(struct db *db, const char *id, int64_t now_us,
 	return found;
 }
 
-static int find_link(struct db *db, const uint8_t hash[static SECRET_HASH_LEN],
-	int64_t now_us, struct session *link_r, struct err *err)
+static int find_link(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+	struct session *link_r, struct err *err)
 {
 	static const char sql_find[] = SESSION_SELECT
 		" WHERE s.hash = $hash AND s.kind = 'link'" IS_GOOD;
 
 	return row_get(db, sql_find,
-		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN),
-			DB_INT("$now", now_us)),
+		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN), DB_INT("$now", now_us)),
 		&session_type, link_r, err);
 }
 
-int store_session_find_link(struct db *db,
-	const uint8_t link[static SECRET_HASH_LEN], int64_t now_us,
-	struct err *err)
+int store_session_find_link(
+	struct db *db, const uint8_t link[static SECRET_HASH_LEN], int64_t now_us, struct err *err)
 {
 	struct session session;
 	int found = find_link(db, link, now_us, &session, err);
@@ -228,10 +246,8 @@ static int redeem(struct db *db, void *arg, struct err *err)
 	return found;
 }
 
-int store_session_redeem(struct db *db,
-	const uint8_t link[static SECRET_HASH_LEN],
-	const struct session_spec *spec,
-	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
+int store_session_redeem(struct db *db, const uint8_t link[static SECRET_HASH_LEN],
+	const struct session_spec *spec, const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
 	struct session *session_r, struct err *err)
 {
 	struct creation creation = {NULL, link, spec, hash, now_us, session_r};
@@ -239,119 +255,184 @@ int store_session_redeem(struct db *db,
 	return db_atomic(db, redeem, &creation, err);
 }
 
-int store_session_touch(
-	struct db *db, const char *id, int64_t now_us, struct err *err)
+int store_session_touch(struct db *db, const char *id, int64_t now_us, struct err *err)
 {
 	static const char sql_touch[] =
-		"UPDATE admin_session SET last_used_us = $now"
+		"UPDATE admin_session"
+		" SET last_used_us = $now"
 		" WHERE id = $id AND last_used_us < $now";
 
-	return db_change(db, sql_touch,
-		       DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)),
+	return db_change(db, sql_touch, DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)),
 		       err) < 0
 		       ? -1
 		       : 0;
 }
 
-int store_session_list_tokens(struct db *db, const char *company_id,
-	struct session_list *list_r, struct err *err)
+/* A page of sessions, newest first. */
+static int list(struct db *db, const struct row_pager *pager, const struct db_param *params,
+	const struct page *page, struct session_list *list_r, struct page_end *end_r,
+	struct err *err)
 {
-	static const char sql_list[] = SESSION_SELECT
-		" WHERE s.kind = 'token'"
-		" AND ($company IS NULL OR u.company_id = $company)"
-		" ORDER BY s.created_us DESC, s.id";
+	struct rows rows;
+	int found = row_page_created(db, pager, params, &session_type, page, &rows, err);
 
-	return row_all(db, sql_list, DB_PARAMS(DB_TEXT("$company", company_id)),
-		&session_type, &list_r->items, &list_r->n, err);
+	if (found != 1)
+		return found;
+	*list_r = (struct session_list){rows.items, rows.n};
+	row_page_end(&rows, end_r);
+	return 1;
 }
 
-int store_session_count_tokens(struct db *db, const char *user_id,
-	int64_t now_us, int64_t *n_r, struct err *err)
+int store_session_list_tokens(struct db *db, const char *company_id, const struct page *page,
+	struct session_list *list_r, struct page_end *end_r, struct err *err)
+{
+#define TOKENS     " WHERE s.kind = 'token'"
+#define OF_COMPANY " AND s.company_id = $company"
+#define PLACE(condition)                                                                           \
+	"SELECT s.created_us"                                                                      \
+	" FROM admin_session s" TOKENS condition " AND s.id = $id"
+#define PAGE(condition)                                                                            \
+	SESSION_SELECT TOKENS condition                                                            \
+		" AND (s.created_us, s.id) < ($created, $id)"                                      \
+		" ORDER BY s.created_us DESC, s.id DESC"                                           \
+		" LIMIT $limit"
+	static const char sql_place[] = PLACE("");
+	static const char sql_older[] = PAGE("");
+	static const char sql_place_of[] = PLACE(OF_COMPANY);
+	static const char sql_older_of[] = PAGE(OF_COMPANY);
+#undef PAGE
+#undef PLACE
+#undef OF_COMPANY
+#undef TOKENS
+	static const struct row_pager all = {sql_place, sql_older, NULL};
+	static const struct row_pager own = {sql_place_of, sql_older_of, NULL};
+
+	return list(db, company_id ? &own : &all, DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
+		page, list_r, end_r, err);
+}
+
+int store_session_count_tokens(
+	struct db *db, const char *user_id, int64_t now_us, int64_t *n_r, struct err *err)
 {
 	static const char sql_count[] =
-		"SELECT count(*) FROM admin_session s"
+		"SELECT count(*)"
+		" FROM admin_session s"
 		" WHERE s.user_id = $user AND s.kind = 'token'" IS_GOOD;
 
 	return row_number(db, sql_count,
-		       DB_PARAMS(DB_TEXT("$user", user_id),
-			       DB_INT("$now", now_us)),
-		       n_r, err) < 0
+		       DB_PARAMS(DB_TEXT("$user", user_id), DB_INT("$now", now_us)), n_r, err) < 0
 		       ? -1
 		       : 0;
+}
+
+struct revocation {
+	const char *company_id;
+	const char *id;
+};
+
+static int revoke(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_get[] = SESSION_SELECT
+		" WHERE s.id = $id"
+		" AND s.kind = 'token'"
+		" AND ($company IS NULL OR u.company_id = $company)";
+	static const char sql_made[] = SESSION_SELECT
+		" WHERE s.id IN (WITH RECURSIVE made (id) AS (SELECT m.id"
+		"     FROM admin_session m"
+		"     WHERE m.made_by = $maker"
+		"     UNION SELECT m.id"
+		"     FROM made"
+		"     CROSS JOIN admin_session m ON m.made_by = made.id)"
+		"   SELECT id"
+		"   FROM made)"
+		" LIMIT $limit";
+	static const char sql_remove[] = "DELETE FROM admin_session WHERE id = $id";
+	const struct revocation *token = arg;
+	int revoked = audit_change(db,
+		&(struct audit_change){.action = "token.revoke",
+			.type = &session_type,
+			.name = "name",
+			.sql = sql_remove,
+			.params = DB_PARAMS(DB_TEXT("$id", token->id)),
+			.sql_get = sql_get,
+			.key = DB_PARAMS(
+				DB_TEXT("$id", token->id), DB_TEXT("$company", token->company_id))},
+		err);
+
+	if (revoked <= 0)
+		return revoked;
+	return audit_remove(db,
+		       &(struct audit_change){.action = "token.revoke",
+			       .type = &session_type,
+			       .name = "name",
+			       .sql = sql_remove,
+			       .sql_get = sql_made,
+			       .key = DB_PARAMS(DB_TEXT("$maker", token->id))},
+		       INT_MAX, err) < 0
+		       ? -1
+		       : 1;
 }
 
 int store_session_revoke_token(
 	struct db *db, const char *company_id, const char *id, struct err *err)
 {
-	static const char sql_get[] = SESSION_SELECT
-		" WHERE s.id = $id AND s.kind = 'token'"
-		" AND ($company IS NULL OR u.company_id = $company)";
-	static const char sql_remove[] =
-		"DELETE FROM admin_session WHERE id = $id";
+	struct revocation token = {company_id, id};
 
-	return audit_change(db,
-		&(struct audit_change){.action = "token.revoke",
-			.type = &session_type,
-			.name = "name",
-			.sql = sql_remove,
-			.params = DB_PARAMS(DB_TEXT("$id", id)),
-			.sql_get = sql_get,
-			.key = DB_PARAMS(DB_TEXT("$id", id),
-				DB_TEXT("$company", company_id))},
-		err);
+	return db_atomic(db, revoke, &token, err);
 }
 
-int store_session_revoke_tokens(
-	struct db *db, const char *user_id, struct err *err)
+int store_session_revoke_tokens(struct db *db, const char *user_id, struct err *err)
 {
 	static const char sql_get[] = SESSION_SELECT
-		" WHERE s.user_id = $user AND s.kind = 'token'";
-	static const char sql_remove[] =
-		"DELETE FROM admin_session"
-		" WHERE user_id = $user AND kind = 'token'";
-	const struct db_param *key = DB_PARAMS(DB_TEXT("$user", user_id));
+		" WHERE s.user_id = $user AND s.kind = 'token' LIMIT $limit";
+	static const char sql_remove[] = "DELETE FROM admin_session WHERE id = $id";
 
-	if (audit_note_gone(db,
-		    &(struct audit_change){.action = "token.revoke",
-			    .type = &session_type,
-			    .name = "name",
-			    .sql_get = sql_get,
-			    .key = key},
-		    err) < 0)
-		return -1;
-	return db_change(db, sql_remove, key, err) < 0 ? -1 : 0;
+	return audit_remove(db,
+		       &(struct audit_change){.action = "token.revoke",
+			       .type = &session_type,
+			       .name = "name",
+			       .sql = sql_remove,
+			       .sql_get = sql_get,
+			       .key = DB_PARAMS(DB_TEXT("$user", user_id))},
+		       INT_MAX, err) < 0
+		       ? -1
+		       : 0;
 }
 
-int store_session_list_browsers(struct db *db, const char *user_id,
-	int64_t now_us, int64_t idle_us, struct session_list *list_r,
+int store_session_list_browsers(struct db *db, const char *user_id, int64_t now_us, int64_t idle_us,
+	const struct page *page, struct session_list *list_r, struct page_end *end_r,
 	struct err *err)
 {
-	static const char sql_list[] = SESSION_SELECT
-		" WHERE s.user_id = $user AND s.kind = 'browser'" IS_GOOD
-		" AND s.last_used_us >= $idle"
-		" ORDER BY s.last_used_us DESC, s.id";
+#define OWN_BROWSERS                                                                               \
+	" WHERE s.user_id = $user AND s.kind = 'browser' AND s.last_used_us >= $idle" IS_GOOD
+	static const char sql_place[] = "SELECT s.created_us FROM admin_session s" OWN_BROWSERS
+					" AND s.id = $id";
+	static const char sql_older[] = SESSION_SELECT OWN_BROWSERS
+		" AND (s.created_us, s.id) < ($created, $id)"
+		" ORDER BY s.created_us DESC, s.id DESC"
+		" LIMIT $limit";
+#undef OWN_BROWSERS
+	static const struct row_pager pager = {sql_place, sql_older, NULL};
 
-	return row_all(db, sql_list,
+	return list(db, &pager,
 		DB_PARAMS(DB_TEXT("$user", user_id), DB_INT("$now", now_us),
 			DB_INT("$idle", idle_us)),
-		&session_type, &list_r->items, &list_r->n, err);
+		page, list_r, end_r, err);
 }
 
-int store_session_end_browser(
-	struct db *db, const char *user_id, const char *id, struct err *err)
+int store_session_end_browser(struct db *db, const char *user_id, const char *id, struct err *err)
 {
 	static const char sql_end[] =
 		"DELETE FROM admin_session"
 		" WHERE id = $id AND user_id = $user AND kind = 'browser'";
 
-	return db_change(db, sql_end,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$user", user_id)), err);
+	return db_change(
+		db, sql_end, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$user", user_id)), err);
 }
 
 int store_session_end(struct db *db, const char *id, struct err *err)
 {
-	static const char sql_end[] =
-		"DELETE FROM admin_session WHERE id = $id";
+	static const char sql_end[] = "DELETE FROM admin_session WHERE id = $id";
 
 	return db_change(db, sql_end, DB_PARAMS(DB_TEXT("$id", id)), err);
 }

@@ -29,11 +29,16 @@ static const struct row_field user_fields[] = {
 };
 static const struct row_type user_type = ROW_TYPE(user, user_fields);
 
-#define USER_SELECT                                                            \
-	"SELECT id, coalesce(company_id, '') AS company_id, login, role,"      \
-	" created_us, password_us, last_login_us, totp_us,"                    \
-	" (SELECT count(*) FROM admin_recovery WHERE user_id = admin_user.id)" \
-	" AS recovery_codes FROM admin_user"
+#define USER_SELECT                                                                                \
+	"SELECT id, coalesce(company_id, '') AS company_id, login, role,"                          \
+	" created_us, password_us, last_login_us, totp_us, (SELECT count(*)"                       \
+	"   FROM admin_recovery"                                                                   \
+	"   WHERE user_id = admin_user.id) AS recovery_codes"                                      \
+	" FROM admin_user"
+/* Logins that differ in letter case alone are one. Of two that were added
+ * before that was so, the younger has no login_folded: it is found as it was
+ * given alone, and before the other. */
+#define BEST_FIRST " ORDER BY id = $word DESC, login = $word DESC LIMIT 1"
 #define IN_COMPANY " AND ($company IS NULL OR company_id = $company)"
 
 const char *store_user_role_name(enum user_role role)
@@ -51,106 +56,111 @@ bool store_user_role_parse(const char *word, enum user_role *role_r)
 	return true;
 }
 
-int store_user_check_password(
-	const char *login, const char *password, struct err *err)
+int store_user_check_password(const char *login, const char *password, struct err *err)
 {
 	size_t len = strlen(password);
 
 	if (str_utf8_count(password, len) < USER_PASSWORD_MIN)
-		return err_set(err, ERR_INVALID,
-			"the password is shorter than %d characters",
+		return err_set(err, ERR_INVALID, "the password is shorter than %d characters",
 			USER_PASSWORD_MIN);
 	if (len > USER_PASSWORD_MAX)
-		return err_set(err, ERR_INVALID,
-			"the password is longer than %d bytes",
+		return err_set(err, ERR_INVALID, "the password is longer than %d bytes",
 			USER_PASSWORD_MAX);
-	if (str_eq_nocase(login, password))
+	if (str_eq_folded(login, password))
 		return err_set(err, ERR_INVALID, "the password is the login");
 	return 0;
 }
 
-int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us,
-	struct user *user_r, struct err *err)
+int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us, struct user *user_r,
+	struct err *err)
 {
 	static const char sql_insert[] =
-		"INSERT INTO admin_user (id, company_id, login, role, password,"
-		" created_us, password_us) VALUES ($id,"
-		" nullif($company_id, ''), $login, $role, $password,"
-		" $created_us, $password_us)";
+		"INSERT INTO admin_user (id, company_id, login, login_folded, role, password,"
+		"   created_us, password_us)"
+		" SELECT $id, nullif($company_id, ''), $login, $folded, $role, $password,"
+		" $created_us, $password_us"
+		" WHERE NOT EXISTS (SELECT 1"
+		"   FROM admin_user"
+		"   WHERE login_folded IS NULL AND folded(login) = $folded)";
+	_cleanup_free_ char *folded = NULL;
 	struct user user = {
 		.role = spec->role,
 		.created_us = now_us,
 		.password_us = spec->stored ? now_us : 0,
 	};
 	struct err why = ERR_INIT;
+	int added;
 
 	if (spec->login[0] == '\0' || strpbrk(spec->login, " \t\r\n"))
-		return err_set(err, ERR_INVALID,
-			"the login is empty, or has blanks in it");
+		return err_set(err, ERR_INVALID, "the login is empty, or has blanks in it");
 	if (id_parse(spec->login, user.id))
-		return err_set(err, ERR_INVALID,
-			"the login has the form of an id, as users have one");
+		return err_set(
+			err, ERR_INVALID, "the login has the form of an id, as users have one");
 	if (row_check_name("the login", spec->login, err) < 0)
 		return -1;
+	folded = str_folded(spec->login);
 	/* An empty one, as of a variable that is not set, makes no operator. */
-	if (spec->company_id && (*spec->company_id == '\0' ||
-					strlen(spec->company_id) >= ID_SIZE))
-		return err_set(err, ERR_NOT_FOUND, "there is no company \"%s\"",
-			spec->company_id);
+	if (spec->company_id && (*spec->company_id == '\0' || strlen(spec->company_id) >= ID_SIZE))
+		return err_set(err, ERR_NOT_FOUND, "there is no company \"%s\"", spec->company_id);
 	id_new(user.id);
 	if (spec->company_id)
 		strcpy(user.company_id, spec->company_id);
 	user.login = mem_strdup(spec->login);
-	if (audit_change(db,
-		    &(struct audit_change){.action = "user.add",
-			    .type = &user_type,
-			    .name = "login",
-			    .sql = sql_insert,
-			    .params = DB_PARAMS(DB_TEXT("$password", spec->stored)),
-			    .item = &user},
-		    &why) > 0) {
+	added = audit_change(db,
+		&(struct audit_change){.action = "user.add",
+			.type = &user_type,
+			.name = "login",
+			.sql = sql_insert,
+			.params = DB_PARAMS(
+				DB_TEXT("$password", spec->stored), DB_TEXT("$folded", folded)),
+			.item = &user},
+		&why);
+	if (added > 0) {
 		*user_r = user;
 		return 0;
 	}
 	store_user_clear(&user);
-	if (why.code == ERR_EXISTS)
-		return err_set(err, ERR_EXISTS, "there is a user %s already",
-			spec->login);
+	if (added == 0 || why.code == ERR_EXISTS)
+		return err_set(err, ERR_EXISTS, "there is a user %s already", spec->login);
 	if (why.code == ERR_NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND, "there is no company %s",
-			spec->company_id);
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s", spec->company_id);
 	return err_copy(err, &why);
 }
 
-int store_user_find(struct db *db, const char *company_id, const char *word,
-	struct user *user_r, struct err *err)
+int store_user_find(struct db *db, const char *company_id, const char *word, struct user *user_r,
+	struct err *err)
 {
 	static const char sql_find[] = USER_SELECT
-		" WHERE (id = $word OR login = $word)" IN_COMPANY;
+		" WHERE (id = $word"
+		"   OR login = $word"
+		"   OR login_folded = $folded)" IN_COMPANY BEST_FIRST;
+	_cleanup_free_ char *folded = str_folded(word);
 
 	return row_get(db, sql_find,
-		DB_PARAMS(DB_TEXT("$word", word), DB_TEXT("$company", company_id)),
+		DB_PARAMS(DB_TEXT("$word", word), DB_TEXT("$folded", folded),
+			DB_TEXT("$company", company_id)),
 		&user_type, user_r, err);
 }
 
-int store_user_password(struct db *db, const char *login, struct user *user_r,
-	char **stored_r, struct err *err)
+int store_user_password(
+	struct db *db, const char *login, struct user *user_r, char **stored_r, struct err *err)
 {
-	static const char sql_password[] =
-		"SELECT password FROM admin_user WHERE login = $login";
+	/* A login may look like the id of another user. */
+	static const char sql_login[] = USER_SELECT
+		" WHERE (login = $word OR login_folded = $folded)"
+		" ORDER BY login = $word DESC"
+		" LIMIT 1";
+	static const char sql_password[] = "SELECT password FROM admin_user WHERE id = $id";
+	_cleanup_free_ char *folded = str_folded(login);
 	struct db_stmt *stmt;
 	struct user user;
-	int found = store_user_find(db, NULL, login, &user, err);
+	int found = row_get(db, sql_login,
+		DB_PARAMS(DB_TEXT("$word", login), DB_TEXT("$folded", folded)), &user_type, &user,
+		err);
 
 	if (found <= 0)
 		return found;
-	/* A login may look like the id of another user. */
-	if (!str_eq(user.login, login)) {
-		store_user_clear(&user);
-		return 0;
-	}
-	if (db_start(db, sql_password, DB_PARAMS(DB_TEXT("$login", login)),
-		    &stmt, err) < 0 ||
+	if (db_start(db, sql_password, DB_PARAMS(DB_TEXT("$id", user.id)), &stmt, err) < 0 ||
 		(found = db_step(stmt, err)) <= 0) {
 		store_user_clear(&user);
 		return found <= 0 ? found : -1;
@@ -161,20 +171,38 @@ int store_user_password(struct db *db, const char *login, struct user *user_r,
 	return 1;
 }
 
-int store_user_list(struct db *db, const char *company_id,
-	struct user_list *list_r, struct err *err)
+int store_user_list(struct db *db, const char *company_id, const struct page *page,
+	struct user_list *list_r, struct page_end *end_r, struct err *err)
 {
-	static const char sql_list[] = USER_SELECT " WHERE 1" IN_COMPANY
-						   " ORDER BY login";
+#define PLACE "SELECT login FROM admin_user WHERE id = $id"
+#define BEHIND(condition)                                                                          \
+	USER_SELECT                                                                                \
+	" WHERE " condition                                                                        \
+	"(login, id) > ($name, $id)"                                                               \
+	" ORDER BY login, id"                                                                      \
+	" LIMIT $limit"
+	static const char sql_place[] = PLACE;
+	static const char sql_place_of[] = PLACE " AND company_id = $company";
+	static const char sql_behind[] = BEHIND("");
+	static const char sql_behind_of[] = BEHIND("company_id = $company AND ");
+#undef BEHIND
+#undef PLACE
+	static const struct row_named_pager all = {sql_place, sql_behind};
+	static const struct row_named_pager own = {sql_place_of, sql_behind_of};
+	struct rows rows;
+	int found = row_page_named(db, company_id ? &own : &all,
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &user_type, page, &rows, err);
 
-	return row_all(db, sql_list, DB_PARAMS(DB_TEXT("$company", company_id)),
-		&user_type, &list_r->items, &list_r->n, err);
+	if (found != 1)
+		return found;
+	*list_r = (struct user_list){rows.items, rows.n};
+	row_page_end(&rows, end_r);
+	return 1;
 }
 
 /* A change of one user; params has `$id` and `$company`, as key has. */
-static int change(struct db *db, const char *action, const char *sql,
-	const struct db_param *params, const struct db_param *key,
-	struct err *err)
+static int change(struct db *db, const char *action, const char *sql, const struct db_param *params,
+	const struct db_param *key, struct err *err)
 {
 	static const char sql_get[] = USER_SELECT " WHERE id = $id" IN_COMPANY;
 
@@ -189,16 +217,14 @@ static int change(struct db *db, const char *action, const char *sql,
 		err);
 }
 
-int store_user_end_sessions(
-	struct db *db, const char *id, const char *keep, struct err *err)
+int store_user_end_sessions(struct db *db, const char *id, const char *keep, struct err *err)
 {
 	static const char sql_end[] =
-		"DELETE FROM admin_session WHERE user_id = $id"
-		" AND kind <> 'token' AND ($keep IS NULL OR id <> $keep)";
+		"DELETE FROM admin_session"
+		" WHERE user_id = $id AND kind <> 'token' AND ($keep IS NULL OR id <> $keep)";
 
-	return db_change(db, sql_end,
-		       DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$keep", keep)),
-		       err) < 0
+	return db_change(db, sql_end, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$keep", keep)), err) <
+			       0
 		       ? -1
 		       : 0;
 }
@@ -214,16 +240,14 @@ struct password_change {
 static int set_password(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_set[] =
-		"UPDATE admin_user SET password = $password,"
-		" password_us = $now WHERE id = $id" IN_COMPANY;
+		"UPDATE admin_user"
+		" SET password = $password, password_us = $now"
+		" WHERE id = $id" IN_COMPANY;
 	const struct password_change *new = arg;
 	int changed = change(db, "user.passwd", sql_set,
-		DB_PARAMS(DB_TEXT("$password", new->stored),
-			DB_INT("$now", new->now_us), DB_TEXT("$id", new->id),
-			DB_TEXT("$company", new->company_id)),
-		DB_PARAMS(DB_TEXT("$id", new->id),
-			DB_TEXT("$company", new->company_id)),
-		err);
+		DB_PARAMS(DB_TEXT("$password", new->stored), DB_INT("$now", new->now_us),
+			DB_TEXT("$id", new->id), DB_TEXT("$company", new->company_id)),
+		DB_PARAMS(DB_TEXT("$id", new->id), DB_TEXT("$company", new->company_id)), err);
 
 	if (changed <= 0)
 		return changed;
@@ -238,28 +262,24 @@ int store_user_set_password(struct db *db, const char *company_id, const char *i
 	return db_atomic(db, set_password, &new, err);
 }
 
-int store_user_set_role(struct db *db, const char *company_id, const char *id,
-	enum user_role role, struct err *err)
+int store_user_set_role(
+	struct db *db, const char *company_id, const char *id, enum user_role role, struct err *err)
 {
-	static const char sql_role[] = "UPDATE admin_user SET role = $role"
-				       " WHERE id = $id" IN_COMPANY;
+	static const char sql_role[] =
+		"UPDATE admin_user SET role = $role WHERE id = $id" IN_COMPANY;
 
 	return change(db, "user.set", sql_role,
 		DB_PARAMS(DB_TEXT("$role", roles[role]), DB_TEXT("$id", id),
 			DB_TEXT("$company", company_id)),
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
-		err);
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)), err);
 }
 
 /* The recovery codes of a user. */
 static int drop_codes(struct db *db, const char *id, struct err *err)
 {
-	static const char sql_drop[] =
-		"DELETE FROM admin_recovery WHERE user_id = $id";
+	static const char sql_drop[] = "DELETE FROM admin_recovery WHERE user_id = $id";
 
-	return db_change(db, sql_drop, DB_PARAMS(DB_TEXT("$id", id)), err) < 0
-		       ? -1
-		       : 0;
+	return db_change(db, sql_drop, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 0;
 }
 
 struct of_company {
@@ -272,27 +292,26 @@ struct of_company {
 static int reset(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_reset[] =
-		"UPDATE admin_user SET password = NULL, password_us = 0,"
-		" totp_secret = NULL, totp_us = 0"
+		"UPDATE admin_user"
+		" SET password = NULL, password_us = 0, totp_secret = NULL, totp_us = 0"
 		" WHERE id = $id" IN_COMPANY;
 	struct of_company *user = arg;
-	const struct db_param *key = DB_PARAMS(DB_TEXT("$id", user->id),
-		DB_TEXT("$company", user->company_id));
+	const struct db_param *key = DB_PARAMS(
+		DB_TEXT("$id", user->id), DB_TEXT("$company", user->company_id));
 	int changed = change(db, "user.reset", sql_reset, key, key, err);
 
 	if (changed <= 0)
 		return changed;
 	if (drop_codes(db, user->id, err) < 0 ||
 		store_user_end_sessions(db, user->id, NULL, err) < 0 ||
-		store_session_count_tokens(
-			db, user->id, user->now_us, &user->tokens, err) < 0 ||
+		store_session_count_tokens(db, user->id, user->now_us, &user->tokens, err) < 0 ||
 		store_session_revoke_tokens(db, user->id, err) < 0)
 		return -1;
 	return 1;
 }
 
-int store_user_reset(struct db *db, const char *company_id, const char *id,
-	int64_t now_us, int64_t *tokens_r, struct err *err)
+int store_user_reset(struct db *db, const char *company_id, const char *id, int64_t now_us,
+	int64_t *tokens_r, struct err *err)
 {
 	struct of_company user = {company_id, id, now_us, 0};
 	int changed = db_atomic(db, reset, &user, err);
@@ -302,16 +321,13 @@ int store_user_reset(struct db *db, const char *company_id, const char *id,
 	return changed;
 }
 
-int store_user_remove(
-	struct db *db, const char *company_id, const char *id, struct err *err)
+int store_user_remove(struct db *db, const char *company_id, const char *id, struct err *err)
 {
-	static const char sql_remove[] =
-		"DELETE FROM admin_user WHERE id = $id" IN_COMPANY;
+	static const char sql_remove[] = "DELETE FROM admin_user WHERE id = $id" IN_COMPANY;
 
 	return change(db, "user.remove", sql_remove,
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
-		err);
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)), err);
 }
 
 /* Codes. */
@@ -319,19 +335,18 @@ int store_user_remove(
 /* The secret of a user, confirmed or not yet, and the step that was used last:
  * 1, 0 when there is none, -1. */
 static int read_secret(struct db *db, const char *id, bool confirmed,
-	uint8_t secret_r[static TOTP_SECRET_LEN], int64_t *step_r,
-	struct err *err)
+	uint8_t secret_r[static TOTP_SECRET_LEN], int64_t *step_r, struct err *err)
 {
 	static const char sql_secret[] =
-		"SELECT totp_secret, totp_step FROM admin_user WHERE id = $id"
-		" AND totp_secret IS NOT NULL AND (totp_us > 0) = $confirmed";
+		"SELECT totp_secret, totp_step"
+		" FROM admin_user"
+		" WHERE id = $id AND totp_secret IS NOT NULL AND (totp_us > 0) = $confirmed";
 	struct db_stmt *stmt;
 	const void *secret;
 	size_t len;
 	int found;
 
-	if (db_start(db, sql_secret,
-		    DB_PARAMS(DB_TEXT("$id", id), DB_INT("$confirmed", confirmed)),
+	if (db_start(db, sql_secret, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$confirmed", confirmed)),
 		    &stmt, err) < 0)
 		return -1;
 	found = db_step(stmt, err);
@@ -345,11 +360,12 @@ static int read_secret(struct db *db, const char *id, bool confirmed,
 	return 1;
 }
 
-int store_user_totp_start(struct db *db, const char *id,
-	uint8_t secret_r[static TOTP_SECRET_LEN], struct err *err)
+int store_user_totp_start(
+	struct db *db, const char *id, uint8_t secret_r[static TOTP_SECRET_LEN], struct err *err)
 {
 	static const char sql_start[] =
-		"UPDATE admin_user SET totp_secret = $secret, totp_step = 0"
+		"UPDATE admin_user"
+		" SET totp_secret = $secret, totp_step = 0"
 		" WHERE id = $id AND totp_us = 0";
 	struct user user;
 	int found = store_user_find(db, NULL, id, &user, err);
@@ -359,12 +375,9 @@ int store_user_totp_start(struct db *db, const char *id,
 	store_user_clear(&user);
 	totp_secret(secret_r);
 	found = db_change(db, sql_start,
-		DB_PARAMS(DB_BLOB("$secret", secret_r, TOTP_SECRET_LEN),
-			DB_TEXT("$id", id)),
-		err);
+		DB_PARAMS(DB_BLOB("$secret", secret_r, TOTP_SECRET_LEN), DB_TEXT("$id", id)), err);
 	if (found == 0)
-		return err_set(
-			err, ERR_EXISTS, "codes are on: turn them off first");
+		return err_set(err, ERR_EXISTS, "codes are on: turn them off first");
 	return found;
 }
 
@@ -379,10 +392,11 @@ static int confirm(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_get[] = USER_SELECT " WHERE id = $id";
 	static const char sql_on[] =
-		"UPDATE admin_user SET totp_us = $now, totp_step = $step"
+		"UPDATE admin_user"
+		" SET totp_us = $now, totp_step = $step"
 		" WHERE id = $id AND totp_us = 0";
-	static const char sql_code[] = "INSERT INTO admin_recovery (user_id, "
-				       "hash) VALUES ($id, $hash)";
+	static const char sql_code[] =
+		"INSERT INTO admin_recovery (user_id, hash) VALUES ($id, $hash)";
 	const struct confirmation *new = arg;
 	uint8_t secret[TOTP_SECRET_LEN], hash[SECRET_HASH_LEN];
 	int64_t step = 0;
@@ -394,20 +408,19 @@ static int confirm(struct db *db, void *arg, struct err *err)
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			"no codes are being turned on: begin again");
+		return err_set(err, ERR_NOT_FOUND, "no codes are being turned on: begin again");
 	if (step == 0)
 		return err_set(err, ERR_INVALID,
-			"the `code` is not right: it changes every 30 seconds, "
-			"and the phone's clock has to be right");
+			"the `code` is not right: it changes every 30 seconds, and the phone's "
+			"clock has to be right");
 	if (drop_codes(db, new->id, err) < 0)
 		return -1;
 	for (size_t i = 0; i < USER_RECOVERY_CODES; i++) {
 		totp_recovery(new->codes_r[i]);
 		totp_recovery_hash(new->codes_r[i], hash);
 		if (db_change(db, sql_code,
-			    DB_PARAMS(DB_TEXT("$id", new->id),
-				    DB_BLOB("$hash", hash, sizeof(hash))),
+			    DB_PARAMS(
+				    DB_TEXT("$id", new->id), DB_BLOB("$hash", hash, sizeof(hash))),
 			    err) < 0)
 			return -1;
 	}
@@ -416,17 +429,15 @@ static int confirm(struct db *db, void *arg, struct err *err)
 			.type = &user_type,
 			.name = "login",
 			.sql = sql_on,
-			.params = DB_PARAMS(DB_INT("$now", new->now_us),
-				DB_INT("$step", step), DB_TEXT("$id", new->id)),
+			.params = DB_PARAMS(DB_INT("$now", new->now_us), DB_INT("$step", step),
+				DB_TEXT("$id", new->id)),
 			.sql_get = sql_get,
 			.key = DB_PARAMS(DB_TEXT("$id", new->id))},
 		err);
 }
 
-int store_user_totp_confirm(struct db *db, const char *id, const char *code,
-	int64_t now_us,
-	char codes_r[static USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE],
-	struct err *err)
+int store_user_totp_confirm(struct db *db, const char *id, const char *code, int64_t now_us,
+	char codes_r[static USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE], struct err *err)
 {
 	struct confirmation new = {id, code, now_us, codes_r};
 	int result = db_atomic(db, confirm, &new, err);
@@ -439,18 +450,18 @@ int store_user_totp_confirm(struct db *db, const char *id, const char *code,
 static int turn_off(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_off[] =
-		"UPDATE admin_user SET totp_secret = NULL, totp_us = 0"
+		"UPDATE admin_user"
+		" SET totp_secret = NULL, totp_us = 0"
 		" WHERE id = $id AND totp_secret IS NOT NULL" IN_COMPANY;
 	const struct of_company *user = arg;
-	const struct db_param *key = DB_PARAMS(DB_TEXT("$id", user->id),
-		DB_TEXT("$company", user->company_id));
+	const struct db_param *key = DB_PARAMS(
+		DB_TEXT("$id", user->id), DB_TEXT("$company", user->company_id));
 	int changed = change(db, "user.totp_off", sql_off, key, key, err);
 
 	return changed > 0 && drop_codes(db, user->id, err) < 0 ? -1 : changed;
 }
 
-int store_user_totp_off(
-	struct db *db, const char *company_id, const char *id, struct err *err)
+int store_user_totp_off(struct db *db, const char *company_id, const char *id, struct err *err)
 {
 	struct of_company user = {company_id, id, 0, 0};
 
@@ -458,11 +469,10 @@ int store_user_totp_off(
 }
 
 /* 1, 0 when it is none that is left, -1. */
-static int use_recovery(struct db *db, const struct user *user,
-	const char *code, struct err *err)
+static int use_recovery(struct db *db, const struct user *user, const char *code, struct err *err)
 {
-	static const char sql_use[] = "DELETE FROM admin_recovery"
-				      " WHERE user_id = $id AND hash = $hash";
+	static const char sql_use[] =
+		"DELETE FROM admin_recovery WHERE user_id = $id AND hash = $hash";
 	static const char sql_get[] = USER_SELECT " WHERE id = $id";
 	uint8_t hash[SECRET_HASH_LEN];
 
@@ -473,18 +483,20 @@ static int use_recovery(struct db *db, const struct user *user,
 			.type = &user_type,
 			.name = "login",
 			.sql = sql_use,
-			.params = DB_PARAMS(DB_TEXT("$id", user->id),
-				DB_BLOB("$hash", hash, sizeof(hash))),
+			.params = DB_PARAMS(
+				DB_TEXT("$id", user->id), DB_BLOB("$hash", hash, sizeof(hash))),
 			.sql_get = sql_get,
 			.key = DB_PARAMS(DB_TEXT("$id", user->id))},
 		err);
 }
 
-int store_user_use_code(struct db *db, const struct user *user, const char *code,
-	int64_t now_us, enum user_code *result_r, struct err *err)
+int store_user_use_code(struct db *db, const struct user *user, const char *code, int64_t now_us,
+	enum user_code *result_r, struct err *err)
 {
-	static const char sql_use[] = "UPDATE admin_user SET totp_step = $step"
-				      " WHERE id = $id AND totp_step < $step";
+	static const char sql_use[] =
+		"UPDATE admin_user"
+		" SET totp_step = $step"
+		" WHERE id = $id AND totp_step < $step";
 	uint8_t secret[TOTP_SECRET_LEN];
 	int64_t step = 0;
 	int used;
@@ -499,8 +511,7 @@ int store_user_use_code(struct db *db, const struct user *user, const char *code
 	secret_wipe(secret, sizeof(secret));
 	if (used > 0 && step > 0)
 		used = db_change(db, sql_use,
-			DB_PARAMS(DB_INT("$step", step), DB_TEXT("$id", user->id)),
-			err);
+			DB_PARAMS(DB_INT("$step", step), DB_TEXT("$id", user->id)), err);
 	else if (used > 0)
 		used = use_recovery(db, user, code, err);
 	if (used < 0)
@@ -509,18 +520,21 @@ int store_user_use_code(struct db *db, const struct user *user, const char *code
 	return 0;
 }
 
-int store_user_note_gone(struct db *db, const char *company_id, struct err *err)
+int store_user_remove_some(struct db *db, const char *company_id, int *left, struct err *err)
 {
-	static const char sql_list[] = USER_SELECT
-		" WHERE company_id = $company";
-
-	return audit_note_gone(db,
+	static const char sql_list[] = USER_SELECT " WHERE company_id = $company LIMIT $limit";
+	static const char sql_remove[] = "DELETE FROM admin_user WHERE id = $id";
+	int removed = audit_remove(db,
 		&(struct audit_change){.action = "user.remove",
 			.type = &user_type,
 			.name = "login",
+			.sql = sql_remove,
 			.sql_get = sql_list,
 			.key = DB_PARAMS(DB_TEXT("$company", company_id))},
-		err);
+		*left, err);
+
+	*left -= removed > 0 ? removed : 0;
+	return removed < 0 ? -1 : 0;
 }
 
 void store_user_clear(struct user *user)

@@ -21,9 +21,9 @@ struct user {
 	char *login;
 	enum user_role role;
 	int64_t created_us;
-	int64_t password_us;   /* when it was set last; 0: there is none */
-	int64_t last_login_us; /* 0: never */
-	int64_t totp_us; /* since when a login needs a code; 0: it does not */
+	int64_t password_us;    /* when it was set last; 0: there is none */
+	int64_t last_login_us;  /* 0: never */
+	int64_t totp_us;        /* since when a login needs a code; 0: it does not */
 	int64_t recovery_codes; /* how many are left */
 };
 
@@ -42,24 +42,24 @@ struct user_spec {
 /* 0, or -1 with ERR_INVALID: it has less than 12 characters or more than 1024
  * bytes, or is the login. */
 enum { USER_PASSWORD_MIN = 12, USER_PASSWORD_MAX = 1024 };
-int store_user_check_password(
-	const char *login, const char *password, struct err *err);
+int store_user_check_password(const char *login, const char *password, struct err *err);
 
 /* ERR_INVALID for a login that is empty, over 200 bytes, not UTF-8, or has
  * blanks or control characters; ERR_EXISTS for one that is taken, ERR_NOT_FOUND
  * without such a company. */
-int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us,
-	struct user *user_r, struct err *err);
+int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us, struct user *user_r,
+	struct err *err);
 /* By its id, or its login: 1, 0 or -1. Of one company, or any for NULL. */
-int store_user_find(struct db *db, const char *company_id, const char *word,
-	struct user *user_r, struct err *err);
+int store_user_find(struct db *db, const char *company_id, const char *word, struct user *user_r,
+	struct err *err);
 /* The stored password of a login, NULL for none, which the caller frees: 1, 0
  * when there is no such user, -1. */
-int store_user_password(struct db *db, const char *login, struct user *user_r,
-	char **stored_r, struct err *err);
-/* By login; of one company, or all for NULL. */
-int store_user_list(struct db *db, const char *company_id,
-	struct user_list *list_r, struct err *err);
+int store_user_password(
+	struct db *db, const char *login, struct user *user_r, char **stored_r, struct err *err);
+/* A page by login; of one company, or of all for NULL. 1, 0 when the cursor is
+ * none of them, -1. */
+int store_user_list(struct db *db, const char *company_id, const struct page *page,
+	struct user_list *list_r, struct page_end *end_r, struct err *err);
 
 /* Changes: 1 done, 0 no such user of the company (NULL: of any), -1. */
 
@@ -67,46 +67,42 @@ int store_user_list(struct db *db, const char *company_id,
  * none), with the old password. */
 int store_user_set_password(struct db *db, const char *company_id, const char *id,
 	const char *stored, const char *keep, int64_t now_us, struct err *err);
-int store_user_set_role(struct db *db, const char *company_id, const char *id,
-	enum user_role role, struct err *err);
+int store_user_set_role(struct db *db, const char *company_id, const char *id, enum user_role role,
+	struct err *err);
 /* Ends all browser sessions and links of the user, but the session keep (NULL:
  * none). 0 or -1. */
-int store_user_end_sessions(
-	struct db *db, const char *id, const char *keep, struct err *err);
+int store_user_end_sessions(struct db *db, const char *id, const char *keep, struct err *err);
 /* Takes the password and the codes away, with all sessions, links and tokens;
  * *tokens_r is how many of those were good. */
-int store_user_reset(struct db *db, const char *company_id, const char *id,
-	int64_t now_us, int64_t *tokens_r, struct err *err);
+int store_user_reset(struct db *db, const char *company_id, const char *id, int64_t now_us,
+	int64_t *tokens_r, struct err *err);
 /* With all that they got in by. */
-int store_user_remove(
-	struct db *db, const char *company_id, const char *id, struct err *err);
+int store_user_remove(struct db *db, const char *company_id, const char *id, struct err *err);
 
 /* Codes of an authenticator app, which a login by password then needs. */
 
 /* A new secret, which counts once a code of it was confirmed: 1, 0 no such
  * user, -1, with ERR_EXISTS when codes are on. */
-int store_user_totp_start(struct db *db, const char *id,
-	uint8_t secret_r[static TOTP_SECRET_LEN], struct err *err);
+int store_user_totp_start(
+	struct db *db, const char *id, uint8_t secret_r[static TOTP_SECRET_LEN], struct err *err);
 /* Turns them on, by a code of that secret, and gives new recovery codes: 1, or
  * -1, with ERR_INVALID for a wrong code, ERR_NOT_FOUND when there is no secret
  * to be confirmed. */
 enum { USER_RECOVERY_CODES = 8 };
-int store_user_totp_confirm(struct db *db, const char *id, const char *code,
-	int64_t now_us,
-	char codes_r[static USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE],
-	struct err *err);
+int store_user_totp_confirm(struct db *db, const char *id, const char *code, int64_t now_us,
+	char codes_r[static USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE], struct err *err);
 /* Turns them off: 1, 0 when there are none, or no such user of the company, -1. */
-int store_user_totp_off(
-	struct db *db, const char *company_id, const char *id, struct err *err);
+int store_user_totp_off(struct db *db, const char *company_id, const char *id, struct err *err);
 
 enum user_code { USER_CODE_GOOD, USER_CODE_MISSING, USER_CODE_WRONG };
 /* Whether the user comes in with the code of the app, or a recovery code; each
  * works once. NULL for none. Without codes, anything is good. 0, or -1. */
-int store_user_use_code(struct db *db, const struct user *user, const char *code,
-	int64_t now_us, enum user_code *result_r, struct err *err);
+int store_user_use_code(struct db *db, const struct user *user, const char *code, int64_t now_us,
+	enum user_code *result_r, struct err *err);
 
-/* For store_company: writes down that the company's users go with it. 0, -1. */
-int store_user_note_gone(struct db *db, const char *company_id, struct err *err);
+/* For store_company: removes users of the company, *left of them at most, which
+ * it counts down. 0, -1. */
+int store_user_remove_some(struct db *db, const char *company_id, int *left, struct err *err);
 
 /* As `owner`. Parsing gives false for any other word. */
 const char *store_user_role_name(enum user_role role);

@@ -11,9 +11,6 @@
  * the last two days are looked at. */
 #define RECENT_US (INT64_C(48) * 3600 * 1000000)
 
-/* Of two refusals the one that happened first may be stored last. */
-#define SLACK_US (INT64_C(10) * 1000000)
-
 const char *store_watch_topic(enum watch_topic topic)
 {
 	static const char *const names[] = {
@@ -26,8 +23,8 @@ const char *store_watch_topic(enum watch_topic topic)
 }
 
 /* Mixes all values that a statement gives into the mark. */
-static int mix_rows(struct db *db, const char *sql,
-	const struct db_param *params, uint64_t *mark, struct err *err)
+static int mix_rows(struct db *db, const char *sql, const struct db_param *params, uint64_t *mark,
+	struct err *err)
 {
 	struct db_stmt *stmt;
 	int found;
@@ -39,28 +36,28 @@ static int mix_rows(struct db *db, const char *sql,
 			const char *text = db_text(stmt, i);
 
 			/* With the NUL, so that no two run together. */
-			*mark = mem_hash(*mark, text ? text : "-",
-				text ? strlen(text) + 1 : 1);
+			*mark = mem_hash(*mark, text ? text : "-", text ? strlen(text) + 1 : 1);
 		}
 	return found;
 }
 
-static int look_at_emails(struct db *db, const char *company_id, int64_t now_us,
-	uint64_t *mark, struct err *err)
+static int look_at_emails(
+	struct db *db, const char *company_id, int64_t now_us, uint64_t *mark, struct err *err)
 {
-#define NEWEST(where)                                                          \
-	"SELECT e.seq, e.state, e.last_event FROM email e " where              \
-	" ORDER BY e.seq DESC LIMIT 50"
+#define NEWEST(where)                                                                              \
+	"SELECT e.seq, e.state, e.last_event"                                                      \
+	" FROM email e " where                                                                     \
+	" ORDER BY e.seq DESC"                                                                     \
+	" LIMIT 50"
 	static const char sql_newest[] = NEWEST("");
-	static const char sql_newest_of[] = NEWEST(
-		"WHERE company_id = $company");
+	static const char sql_newest_of[] = NEWEST("WHERE company_id = $company");
 #undef NEWEST
 	static const char sql_events[] = "SELECT seq FROM event_last";
 	static const char sql_events_of[] =
-		"SELECT total(count) FROM event_count WHERE"
-		" company_id = $company AND hour_us >= $since";
-	const struct db_param *company = DB_PARAMS(
-		DB_TEXT("$company", company_id));
+		"SELECT total(count)"
+		" FROM event_total"
+		" WHERE company_id = $company AND hour_us >= $since";
+	const struct db_param *company = DB_PARAMS(DB_TEXT("$company", company_id));
 
 	if (company_id == NULL)
 		return mix_rows(db, sql_newest, NULL, mark, err) < 0
@@ -74,45 +71,26 @@ static int look_at_emails(struct db *db, const char *company_id, int64_t now_us,
 				 mark, err);
 }
 
-/* The last refusal of all, or the last one of the company's domains among those
- * that came since about the look before. */
-static int look_at_refusals(struct db *db, const char *company_id,
-	struct store_watch *watch, uint64_t *mark, struct err *err)
+/* The last refusal of all, or of the company. */
+static int look_at_refusals(struct db *db, const char *company_id, uint64_t *mark, struct err *err)
 {
 	static const char sql_last[] = "SELECT max(last_us) FROM refusal";
 	static const char sql_last_of[] =
-		"SELECT max(last_us) FROM refusal WHERE last_us > $since"
-		" AND domain IN (SELECT name FROM domain"
-		" WHERE company_id = $company AND pending = 0)";
-	int64_t last_us, own_us;
-
-	if (row_number(db, sql_last, NULL, &last_us, err) < 0)
-		return -1;
-	own_us = last_us;
-	if (company_id && watch->began &&
-		row_number(db, sql_last_of,
-			DB_PARAMS(DB_TEXT("$company", company_id),
-				DB_INT("$since", watch->refused_us - SLACK_US)),
-			&own_us, err) < 0)
-		return -1;
-	watch->refused_us = last_us;
-	*mark = watch->marks[WATCH_REFUSALS];
-	if ((uint64_t)own_us > *mark)
-		*mark = (uint64_t)own_us;
-	return 0;
-}
-
-static int look_at_tenants(
-	struct db *db, const char *company_id, uint64_t *mark, struct err *err)
-{
-	static const char sql_last[] = "SELECT max(seq) FROM audit";
-	static const char sql_last_of[] =
-		"SELECT max(seq) FROM audit WHERE company_id = $company";
+		"SELECT max(last_us) FROM refusal WHERE company_id = $company";
 
 	if (company_id == NULL)
 		return mix_rows(db, sql_last, NULL, mark, err);
-	return mix_rows(db, sql_last_of,
-		DB_PARAMS(DB_TEXT("$company", company_id)), mark, err);
+	return mix_rows(db, sql_last_of, DB_PARAMS(DB_TEXT("$company", company_id)), mark, err);
+}
+
+static int look_at_tenants(struct db *db, const char *company_id, uint64_t *mark, struct err *err)
+{
+	static const char sql_last[] = "SELECT max(seq) FROM audit";
+	static const char sql_last_of[] = "SELECT max(seq) FROM audit WHERE company_id = $company";
+
+	if (company_id == NULL)
+		return mix_rows(db, sql_last, NULL, mark, err);
+	return mix_rows(db, sql_last_of, DB_PARAMS(DB_TEXT("$company", company_id)), mark, err);
 }
 
 int store_watch_look(struct db *db, const char *company_id, int64_t now_us,
@@ -122,8 +100,7 @@ int store_watch_look(struct db *db, const char *company_id, int64_t now_us,
 	unsigned changed = 0;
 
 	if (look_at_emails(db, company_id, now_us, &marks[WATCH_EMAILS], err) < 0 ||
-		look_at_refusals(db, company_id, watch, &marks[WATCH_REFUSALS],
-			err) < 0 ||
+		look_at_refusals(db, company_id, &marks[WATCH_REFUSALS], err) < 0 ||
 		look_at_tenants(db, company_id, &marks[WATCH_TENANTS], err) < 0)
 		return -1;
 	for (size_t i = 0; i < WATCH_TOPICS; i++) {

@@ -19,7 +19,6 @@ enum watch_topic { WATCH_EMAILS, WATCH_REFUSALS, WATCH_TENANTS, WATCH_TOPICS };
 struct store_watch {
 	bool began;
 	uint64_t marks[WATCH_TOPICS]; /* as of the last look */
-	int64_t refused_us;           /* up to here refusals were looked at */
 };
 
 const char *store_watch_topic(enum watch_topic topic);

@@ -20,8 +20,8 @@ enum {
 /* How a fate is told: of one recipient, with its address before, and of several
  * with their number. An event is told as the fate that it leads to: the facts
  * stand in their order. */
-_Static_assert((int)FACT_COMPLAINED == (int)FATE_COMPLAINED &&
-		       (int)FACT_DEFERRED == (int)FATE_DEFERRED,
+_Static_assert(
+	(int)FACT_COMPLAINED == (int)FATE_COMPLAINED && (int)FACT_DEFERRED == (int)FATE_DEFERRED,
 	"facts are in the order of fates");
 static const struct {
 	const char *is;
@@ -30,28 +30,22 @@ static const struct {
 	const char *rest;
 } words[FATES] = {
 	[FATE_QUEUED] = {"in Postfix's queue", "not tried yet",
-		"Not yet: the email is in Postfix's queue for ",
-		", and no attempt is known."},
-	[FATE_DEFERRED] = {"deferred", "deferred",
-		"Not yet: delivery is delayed for ", "."},
+		"Not yet: the email is in Postfix's queue for ", ", and no attempt is known."},
+	[FATE_DEFERRED] = {"deferred", "deferred", "Not yet: delivery is delayed for ", "."},
 	[FATE_HANDED_ON] = {"handed on within this host", "handed on",
-		"Not yet: this host has handed the email on to an alias or a "
-		"filter for ",
-		"."},
+		"Not yet: this host has handed the email on to an alias or a filter for ", "."},
 	[FATE_DELIVERED] = {"delivered", "delivered", "Yes: delivered to ", "."},
 	[FATE_BOUNCED] = {"bounced", "bounced", "No: it bounced, delivery to ",
 		" was refused for good."},
 	[FATE_EXPIRED] = {"given up by Postfix", "given up",
 		"No: Postfix has given up delivery to ", "."},
-	[FATE_DISCARDED] = {"discarded by a rule of Postfix", "discarded",
+	[FATE_DISCARDED] = {"stopped by a rule of Postfix", "discarded",
 		"No: a rule of Postfix discarded it for ", "."},
 	[FATE_REMOVED] = {"removed from Postfix's queue by an admin", "removed",
-		"No: an admin removed it from Postfix's queue, with the copy "
-		"for ",
-		"."},
+		"No: an admin removed it from Postfix's queue, with the copy for ", "."},
 	[FATE_UNKNOWN] = {"not known", "not known",
-		"Not known: it left Postfix's queue, but its log does not say "
-		"what became of it for ",
+		"Not known: it left Postfix's queue, but its log does not say what became of it "
+		"for ",
 		"."},
 	[FATE_COMPLAINED] = {"delivered, and reported as unwanted",
 		"delivered and reported as unwanted", "Yes: delivered to ",
@@ -62,8 +56,8 @@ static const struct {
  * 2026-11-26, 14:05Z`. */
 static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
 {
-	static const char *const days[] = {"Sunday", "Monday", "Tuesday",
-		"Wednesday", "Thursday", "Friday", "Saturday"};
+	static const char *const days[] = {
+		"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 	enum { DAY_S = 24 * 3600 };
 	char text[CLOCK_TEXT_SIZE];
 	time_t when = (time_t)time_s;
@@ -77,8 +71,7 @@ static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
 }
 
 /* The hop of the email that is this message of the queue, or NULL. */
-static const struct hop *hop_of_item(
-	const struct story *story, const struct queue_item *item)
+static const struct hop *hop_of_item(const struct story *story, const struct queue_item *item)
 {
 	for (size_t i = 0; i < story->hops.n; i++) {
 		const struct hop *hop = &story->hops.items[i];
@@ -90,8 +83,7 @@ static const struct hop *hop_of_item(
 	return NULL;
 }
 
-static bool is_first_message(
-	const struct story *story, const struct queue_item *item)
+static bool is_first_message(const struct story *story, const struct queue_item *item)
 {
 	const struct email *email = story->email;
 
@@ -104,8 +96,7 @@ static size_t find_address(const struct queue_item *item, const char *address)
 {
 	size_t i = 0;
 
-	while (i < item->recipients.n &&
-		!str_eq_nocase(item->recipients.items[i], address))
+	while (i < item->recipients.n && !str_eq_nocase(item->recipients.items[i], address))
 		i++;
 	return i;
 }
@@ -127,10 +118,8 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 			continue;
 		if (at == item->recipients.n && !(hop && hop->n == fate->n))
 			continue;
-		*place = (struct story_place){mem_strdup(item->queue),
-			mem_strdup(item->id),
-			mem_strdup(at < item->reasons.n ? item->reasons.items[at]
-							: ""),
+		*place = (struct story_place){mem_strdup(item->queue), mem_strdup(item->id),
+			mem_strdup(at < item->reasons.n ? item->reasons.items[at] : ""),
 			item->arrival_s};
 	}
 	return 0;
@@ -147,8 +136,8 @@ static void ask_postfix(const struct conf *conf, struct story *story)
 			    postfix_queue_each(queue, on_item, story, NULL) == 0;
 }
 
-int story_new(struct db *db, const struct conf *conf, const struct email *email,
-	int64_t now_us, struct story **story_r, struct err *err)
+int story_new(struct db *db, const struct conf *conf, const struct email *email, int64_t now_us,
+	struct story **story_r, struct err *err)
 {
 	struct story *story = mem_new(struct story);
 
@@ -156,7 +145,8 @@ int story_new(struct db *db, const struct conf *conf, const struct email *email,
 	story->now_us = now_us;
 	if (store_recipients_read(db, email->seq, true, &story->fates, err) < 0 ||
 		store_event_of_email(db, email->seq, &story->events, err) < 0 ||
-		store_hops_of_email(db, email->seq, &story->hops, err) < 0) {
+		store_hops_of_email(db, email->seq, &story->hops, err) < 0 ||
+		store_log_state(db, &story->log, err) < 0) {
 		story_free(story);
 		return -1;
 	}
@@ -185,8 +175,7 @@ void story_free(struct story *story)
 
 bool story_is_test(const struct story *story)
 {
-	return story->email->state == EMAIL_SENT &&
-	       str_empty(story->email->queue_id);
+	return story->email->state == EMAIL_SENT && str_empty(story->email->queue_id);
 }
 
 static bool has_open_fate(const struct story *story)
@@ -199,16 +188,21 @@ static bool has_open_fate(const struct story *story)
 
 bool story_is_stopped(const struct story *story)
 {
-	return story->email->state == EMAIL_STAGED &&
-	       str_empty(story->email->queue_id) && story->fates.n > 0 &&
-	       !has_open_fate(story);
+	return story->email->state == EMAIL_STAGED && str_empty(story->email->queue_id) &&
+	       story->fates.n > 0 && !has_open_fate(story);
+}
+
+static bool is_redirected(const struct story *story)
+{
+	const char *text = story->fates.n > 0 ? story->fates.items[0].text : NULL;
+
+	return story_is_stopped(story) && text && str_starts(text, FATE_REDIRECTED);
 }
 
 bool story_is_open(const struct story *story)
 {
 	if (story->email->state != EMAIL_SENT)
-		return story->email->state == EMAIL_STAGED &&
-		       !story_is_stopped(story);
+		return story->email->state == EMAIL_STAGED && !story_is_stopped(story);
 	return !story_is_test(story) && has_open_fate(story);
 }
 
@@ -221,9 +215,9 @@ static void count(const struct story *story, size_t counts[static FATES])
 /* Of several recipients. */
 static void add_counts(const struct story *story, struct buf *out)
 {
-	static const enum fate order[] = {FATE_DELIVERED, FATE_COMPLAINED,
-		FATE_BOUNCED, FATE_EXPIRED, FATE_REMOVED, FATE_DISCARDED,
-		FATE_DEFERRED, FATE_QUEUED, FATE_HANDED_ON, FATE_UNKNOWN};
+	static const enum fate order[] = {FATE_DELIVERED, FATE_COMPLAINED, FATE_BOUNCED,
+		FATE_EXPIRED, FATE_REMOVED, FATE_DISCARDED, FATE_DEFERRED, FATE_QUEUED,
+		FATE_HANDED_ON, FATE_UNKNOWN};
 	size_t counts[FATES] = {0};
 	size_t n = story->fates.n, good;
 	const char *separator = ": ";
@@ -244,11 +238,48 @@ static void add_counts(const struct story *story, struct buf *out)
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		if (counts[order[i]] == 0)
 			continue;
-		buf_printf(out, "%s%zu %s", separator, counts[order[i]],
-			words[order[i]].counted);
+		buf_printf(out, "%s%zu %s", separator, counts[order[i]], words[order[i]].counted);
 		separator = ", ";
 	}
 	buf_add_char(out, '.');
+}
+
+/* While nobody reads the log, an email that was delivered looks as if it were
+ * not. */
+static void add_age(const struct story *story, struct buf *out)
+{
+	char at[CLOCK_TEXT_SIZE];
+
+	if (story->email->state != EMAIL_SENT || !story_is_open(story) ||
+		log_state_is_current(&story->log, story->now_us))
+		return;
+	if (story->log.end_us == 0) {
+		buf_add_str(out,
+			" But postern-events has not read all of Postfix's log yet, so more may "
+			"have happened.");
+		return;
+	}
+	clock_iso8601(story->log.end_us, at);
+	buf_printf(out,
+		" That was so at %.10s %.8sZ, when postern-events has read Postfix's log last: "
+		"what happened since is not known here. Does it run?",
+		at, at + 11);
+}
+
+/* How an email came to an end of which the milter was not asked. */
+static const char *stopped_words(const struct story *story)
+{
+	const struct recipient *one = &story->fates.items[0];
+
+	if (one->fate == FATE_EXPIRED)
+		return "No: Postfix did not ask postern-milter about it for as long as it "
+		       "keeps a message, and has given it up, so it has gone to nobody.";
+	if (one->fate == FATE_DISCARDED && one->relay)
+		return "No: Postfix handed it to another server without asking "
+		       "postern-milter, and without its recipients, so it has gone to "
+		       "nobody of them. Run postfix-conf/check.";
+	return "No: a rule of Postfix, or another milter, stopped it before "
+	       "postern-milter was asked, so it has gone to nobody.";
 }
 
 char *story_answer(const struct story *story)
@@ -260,26 +291,31 @@ char *story_answer(const struct story *story)
 		buf_printf(&out, "No: the rules refused it. %s", email->refusal);
 	else if (email->state == EMAIL_STAGED && email->queue_id)
 		buf_add_str(&out,
-			"Not known: postern-milter let it pass, but then "
-			"Postfix failed, and may have lost it.");
-	else if (story_is_stopped(story))
+			"Not known: postern-milter let it pass, but then Postfix failed, and may "
+			"have lost it.");
+	else if (story_is_stopped(story) && story->fates.items[0].fate == FATE_UNKNOWN)
 		buf_add_str(&out,
-			"No: a rule of Postfix, or another milter, stopped it "
-			"before postern-milter was asked, so it has gone to "
-			"nobody.");
+			"No: it never came to postern-milter, and is not in Postfix's queue any "
+			"more, so it has gone to nobody. Whoever sent it can send it again.");
+	else if (is_redirected(story))
+		buf_printf(
+			&out, "No: none of its recipients has it. %s.", story->fates.items[0].text);
+	else if (story_is_stopped(story))
+		buf_add_str(&out, stopped_words(story));
 	else if (email->state == EMAIL_STAGED)
-		buf_add_str(&out, "Not yet: postern-milter has not let it "
-				  "pass, so it has "
-				  "gone to nobody.");
+		buf_add_str(&out,
+			"Not yet: postern-milter has not let it pass, so it has gone to "
+			"nobody.");
 	else if (story_is_test(story))
 		buf_add_str(&out, "No: it was a test, which goes to nobody.");
 	else if (story->fates.n == 1) {
 		enum fate fate = story->fates.items[0].fate;
 
-		buf_printf(&out, "%s%s%s", words[fate].answer,
-			story->fates.items[0].address, words[fate].rest);
+		buf_printf(&out, "%s%s%s", words[fate].answer, story->fates.items[0].address,
+			words[fate].rest);
 	} else
 		add_counts(story, &out);
+	add_age(story, &out);
 	return buf_take(&out);
 }
 
@@ -288,21 +324,19 @@ static int64_t arrival_of(const struct story *story, size_t i)
 {
 	const struct story_place *place = &story->places[i];
 
-	return place->queue ? place->arrival_s
-			    : story->email->decided_us / SECOND_US;
+	return place->queue ? place->arrival_s : story->email->decided_us / SECOND_US;
 }
 
 static int64_t retry_of(const struct story *story, size_t i)
 {
-	return queue_next_attempt(&story->times, arrival_of(story, i),
-		story->fates.items[i].changed_us / SECOND_US);
+	return queue_next_attempt(
+		&story->times, arrival_of(story, i), story->fates.items[i].changed_us / SECOND_US);
 }
 
 static int64_t end_of(const struct story *story, size_t i)
 {
 	return arrival_of(story, i) +
-	       (*story->email->sender ? story->times.lifetime_s
-				      : story->times.bounce_lifetime_s);
+	       (*story->email->sender ? story->times.lifetime_s : story->times.bounce_lifetime_s);
 }
 
 /* Whether Postfix tries again by itself: the rest is known from the settings. */
@@ -310,10 +344,8 @@ static bool is_to_be_tried(const struct story *story, size_t i)
 {
 	const struct story_place *place = &story->places[i];
 
-	return story->times_known &&
-	       story->fates.items[i].fate == FATE_DEFERRED &&
-	       (place->queue ? !str_eq(place->queue, "hold")
-			     : !story->queue_seen);
+	return story->times_known && story->fates.items[i].fate == FATE_DEFERRED &&
+	       (place->queue ? !str_eq(place->queue, "hold") : !story->queue_seen);
 }
 
 static void add_retry(const struct story *story, size_t i, struct buf *out)
@@ -350,16 +382,14 @@ char *story_next(const struct story *story, size_t i)
 	struct buf out = BUF_INIT;
 	int64_t age_s = (story->now_us - story->email->decided_us) / SECOND_US;
 
-	if (!fate_is_open(fate->fate) || story->email->state != EMAIL_SENT ||
-		story_is_test(story))
+	if (!fate_is_open(fate->fate) || story->email->state != EMAIL_SENT || story_is_test(story))
 		return NULL;
 	if (place->queue && str_eq(place->queue, "hold"))
 		buf_printf(&out,
-			"Postfix holds it as %s: it waits until an admin lets "
-			"it go (postsuper -H %s).",
+			"Postfix holds it as %s: it waits until an admin lets it go (postsuper -H "
+			"%s).",
 			place->queue_id, place->queue_id);
-	else if (is_to_be_tried(story, i) &&
-		 !(place->queue && str_eq(place->queue, "active")))
+	else if (is_to_be_tried(story, i) && !(place->queue && str_eq(place->queue, "active")))
 		add_retry(story, i, &out);
 	else if (place->queue && str_eq(place->queue, "deferred"))
 		buf_add_str(&out, "Postfix tries again later.");
@@ -367,25 +397,23 @@ char *story_next(const struct story *story, size_t i)
 		buf_add_str(&out, "Postfix is trying it now, or about to.");
 	else if (story->queue_seen)
 		buf_add_str(&out,
-			"It is not in Postfix's queue any more: "
-			"postern-events tells from the log what became of it, "
-			"or within a quarter of an hour that it is not known.");
+			"It is not in Postfix's queue any more: postern-events tells from the log "
+			"what became of it, or within a quarter of an hour that it is not known.");
 	else if (fate->fate == FATE_DEFERRED)
 		buf_add_str(&out,
-			"Postfix tries again, if it still has it. (Neither its "
-			"queue nor its settings could be asked.)");
+			"Postfix tries again, if it still has it. (Neither its queue nor its "
+			"settings could be asked.)");
 	if (fate->fate == FATE_QUEUED && place->queue && *place->reason)
 		buf_printf(&out, " The queue says: %s", place->reason);
 	if (fate->fate == FATE_QUEUED && story->events.n == 0 && age_s > SILENCE_S)
 		buf_printf(&out,
-			"%sPostfix's log has told nothing of it: does "
-			"postern-events run, and read the right log?",
+			"%sPostfix's log has told nothing of it: does postern-events run, and read "
+			"the right log?",
 			out.len ? " " : "");
 	return out.len ? buf_take(&out) : NULL;
 }
 
-bool story_times(const struct story *story, size_t i, int64_t *retry_us_r,
-	int64_t *end_us_r)
+bool story_times(const struct story *story, size_t i, int64_t *retry_us_r, int64_t *end_us_r)
 {
 	if (!is_to_be_tried(story, i))
 		return false;

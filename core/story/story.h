@@ -35,6 +35,7 @@ struct story {
 	struct event_list events;
 	struct hop_list hops;
 	struct story_place *places; /* one for each fate */
+	struct log_state log;       /* what the store knows of fates is as old */
 	bool queue_seen;
 	bool times_known;
 	struct queue_times times;
@@ -43,13 +44,14 @@ struct story {
 /* Reads it; the email must live as long. With conf, Postfix is asked about an
  * email that is open: that runs programs of Postfix, and reads its whole queue.
  * What cannot be asked is no error. 0 or -1. */
-int story_new(struct db *db, const struct conf *conf, const struct email *email,
-	int64_t now_us, struct story **story_r, struct err *err);
+int story_new(struct db *db, const struct conf *conf, const struct email *email, int64_t now_us,
+	struct story **story_r, struct err *err);
 void story_free(struct story *story);
 DEFINE_CLEANUP(story, story_free)
 
-/* Whether it went out, in a sentence that begins with the answer; a new
- * string. */
+/* Whether it went out, in a sentence that begins with the answer; of an email
+ * that is open, where the news of the log are old, in a second one as of when;
+ * a new string. */
 char *story_answer(const struct story *story);
 /* Whether more is to come. */
 bool story_is_open(const struct story *story);
@@ -63,8 +65,7 @@ bool story_is_stopped(const struct story *story);
 char *story_next(const struct story *story, size_t i);
 /* When Postfix tries the recipient again, and when it gives up; false when that
  * is not known. */
-bool story_times(const struct story *story, size_t i, int64_t *retry_us_r,
-	int64_t *end_us_r);
+bool story_times(const struct story *story, size_t i, int64_t *retry_us_r, int64_t *end_us_r);
 
 /* As `delivered`, `in Postfix's queue`. */
 const char *story_fate_words(enum fate fate);

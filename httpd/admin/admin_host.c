@@ -6,6 +6,7 @@
  */
 #include "httpd/admin/admin.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,16 +14,21 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/base/socket.h"
+#include "core/base/str.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/conf/setting.h"
 #include "core/db/migrate.h"
+#include "core/metrics/metrics.h"
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_run.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_event.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
+#include "httpd/send/prober.h"
+#include "httpd/transport/listener.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
@@ -38,7 +44,9 @@ void admin_host_get(struct request *request)
 	};
 	const struct conf *conf = request->conf;
 	const char *config = conf->submission.postfix_config;
-	_cleanup_free_ char *plain = mem_printf("http://%s", conf->http.listen);
+	bool has_socket = str_starts(conf->http.listen, LISTENER_UNIX);
+	_cleanup_free_ char *plain = mem_printf(
+		"http://%s", has_socket ? "localhost" : conf->http.listen);
 	const char *name, *receives_by = NULL;
 	char *values[VALUES] = {NULL}; /* as they stay without Postfix */
 	struct problem problem = PROBLEM_INIT;
@@ -53,19 +61,20 @@ void admin_host_get(struct request *request)
 	(void)postconf_read(config, names, VALUES, values, NULL);
 	/* Where the mail of others goes is told to nobody. */
 	if (name &&
-		store_domain_find_of(request->db,
-			admission_company(&request->admission), name, &domain,
-			NULL) > 0 &&
+		store_domain_find_of(request->db, admission_company(&request->admission), name,
+			&domain, NULL) > 0 &&
 		postconf_has_domain(config, domain.name, &receives_by, NULL) <= 0)
 		receives_by = NULL;
 	store_domain_clear(&domain);
 	reply_json(request, 200,
-		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "object",
-			"host", "version", POSTERN_VERSION, "api_url",
-			*conf->http.url ? conf->http.url : plain, "name",
-			admin_text(values[NAME]), "relay",
-			admin_text(values[RELAY]), "postfix_version",
-			admin_text(values[VERSION]), "receives_by",
+		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "object", "host", "version",
+			POSTERN_VERSION, "api_url", *conf->http.url ? conf->http.url : plain,
+			"api_socket",
+			admin_text(has_socket && str_empty(conf->http.url)
+					   ? conf->http.listen + strlen(LISTENER_UNIX)
+					   : NULL),
+			"name", admin_text(values[NAME]), "relay", admin_text(values[RELAY]),
+			"postfix_version", admin_text(values[VERSION]), "receives_by",
 			admin_text(receives_by)));
 	for (size_t i = 0; i < VALUES; i++)
 		free(values[i]);
@@ -84,12 +93,10 @@ void admin_setting_list(struct request *request)
 
 		setting_format(setting, conf, &value);
 		json_array_append_new(data,
-			json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "section",
-				setting->section, "name", setting->name,
-				"value", buf_str(&value), "default",
+			json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "section", setting->section,
+				"name", setting->name, "value", buf_str(&value), "default",
 				setting->fallback, "is_default",
-				setting_equal(setting, conf, defaults),
-				"reload", setting->reload));
+				setting_equal(setting, conf, defaults), "reload", setting->reload));
 	}
 	reply_json(request, 200, list_json_render(data, false));
 }
@@ -107,51 +114,108 @@ __attribute__((format(printf, 3, 4))) static void tell(
 	va_end(args);
 }
 
-static void look_at_events(struct db *db, int64_t now_us, struct admin_part *part)
+/* Whether the program lives, whatever it has stored: false and told. */
+static bool look_at_program(
+	const struct worker_shared *shared, int64_t end_us, int64_t now_us, struct admin_part *part)
+{
+	_cleanup_free_ char *path = metrics_path(shared->database_path, METRICS_EVENTS);
+	struct metrics_events values = {0};
+	enum metrics_found found = metrics_read(path, METRICS_EVENTS, &values);
+	char at[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(end_us, at);
+	if (found == METRICS_FOREIGN)
+		tell(part, false,
+			"postern-events is of another version, or %s is damaged: restart it", path);
+	else if (found != METRICS_LIVE && end_us == 0)
+		tell(part, false,
+			"postern-events does not run: what becomes of emails is not known; start "
+			"it");
+	else if (found != METRICS_LIVE)
+		tell(part, false,
+			"postern-events does not run: what became of emails since %.10s %.8sZ is "
+			"not known; start it",
+			at, at + 11);
+	else if (now_us - (end_us > values.process.start_us ? end_us : values.process.start_us) >=
+		 STORE_LOG_OLD_S * SECOND_US)
+		tell(part, false,
+			"postern-events is behind with Postfix's log, or hangs: it was at its end "
+			"last at %.10s %.8sZ; see its log",
+			at, at + 11);
+	else
+		return true;
+	return false;
+}
+
+static void look_at_events(
+	const struct worker_shared *shared, struct db *db, struct admin_part *part)
 {
 	static const int64_t patience_us = 600 * SECOND_US;
+	int64_t now_us = clock_now_us(shared->clock);
 	struct err err = ERR_INIT;
 	struct log_state state;
-	char read_at[CLOCK_TEXT_SIZE], since[CLOCK_TEXT_SIZE];
+	char end[CLOCK_TEXT_SIZE], since[CLOCK_TEXT_SIZE];
 	int64_t since_us = 0;
 	int silent;
 
 	if (store_log_state(db, &state, &err) < 0 ||
-		(silent = store_log_silence(db, now_us - DAY_US,
-			 now_us - patience_us, &since_us, &err)) < 0) {
+		(silent = store_log_silence(
+			 db, now_us - DAY_US, now_us - patience_us, &since_us, &err)) < 0) {
 		tell(part, false, "%s", err.text);
 		return;
 	}
 	clock_iso8601(since_us, since);
-	clock_iso8601(state.read_us, read_at);
-	if (state.read_us == 0)
+	clock_iso8601(state.end_us, end);
+	if (!look_at_program(shared, state.end_us, now_us, part))
+		return;
+	if (silent)
 		tell(part, false,
-			"postern-events has read nothing of Postfix's log yet");
-	else if (silent)
-		tell(part, false,
-			"Postfix's log has told nothing of an email that it "
-			"has had since %s: does postern-events run, and read "
-			"the right log?",
+			"Postfix's log has told nothing of an email that it has had since %s: does "
+			"postern-events run, and read the right log?",
 			since);
 	else if (state.gaps > 0)
 		tell(part, false,
-			"lines of Postfix's log are missing; the queue is "
-			"being compared (%lld gaps)",
+			"lines of Postfix's log are missing; the queue is being compared (%lld "
+			"gaps)",
 			(long long)state.gaps);
 	else
 		tell(part, true,
-			"postern-events reads Postfix's log, last at %.10s "
-			"%.8sZ",
-			read_at, read_at + 11);
+			"postern-events reads Postfix's log, to its end last at %.10s %.8sZ", end,
+			end + 11);
+}
+
+/* What the last probe found. Of what another part tells nothing is told twice,
+ * and a socket that this user may not open may be open to Postfix. */
+static void look_at_submission(
+	const struct worker_shared *shared, int milter_fault, struct admin_part parts[static PARTS])
+{
+	struct admin_part *part = &parts[PART_SUBMISSION];
+	struct probe_outcome outcome;
+	char at[CLOCK_TEXT_SIZE];
+
+	probe_report_get(shared->probe, &outcome);
+	clock_iso8601(outcome.at_us, at);
+	if (milter_fault == EACCES && outcome.finding == PROBE_PASSED)
+		tell(&parts[PART_MILTER], true, "Postfix asks postern-milter, last at %.10s %.8sZ",
+			at, at + 11);
+	if (outcome.finding == PROBE_NONE)
+		tell(part, true, "it was not tried yet whether emails go out");
+	else if (probe_is_good(outcome.finding))
+		tell(part, true, "emails go out, as was tried last at %.10s %.8sZ", at, at + 11);
+	else
+		tell(part, false, "%s, as was tried last at %.10s %.8sZ: %s", outcome.cause, at,
+			at + 11, probe_finding_hint(outcome.finding));
+	part->told = (outcome.finding == PROBE_STORE && !parts[PART_STORE].ok) ||
+		     (outcome.finding == PROBE_POSTFIX && !parts[PART_POSTFIX].ok) ||
+		     (outcome.finding == PROBE_MILTER && !parts[PART_MILTER].ok);
 }
 
 /* The first n; gone: the database is another file than at the start. */
-static void look(const struct request *request, bool gone,
-	struct admin_part parts[static PARTS], size_t n)
+static void look(
+	const struct request *request, bool gone, struct admin_part parts[static PARTS], size_t n)
 {
 	const struct worker_shared *shared = request->worker->shared;
-	const struct conf *conf = request->pooled ? request->conf
-						  : request->worker->conf;
+	const struct conf *conf = request->pooled ? request->conf : request->worker->conf;
 	struct err err = ERR_INIT;
 	int fault;
 
@@ -159,32 +223,30 @@ static void look(const struct request *request, bool gone,
 	parts[PART_STORE].name = "store";
 	parts[PART_POSTFIX].name = "postfix";
 	parts[PART_MILTER].name = "milter";
+	parts[PART_SUBMISSION].name = "submission";
 	parts[PART_EVENTS].name = "events";
 	if (gone)
 		tell(&parts[PART_STORE], false,
-			"%s is another file than at the start, or gone: "
-			"restart "
-			"the daemons",
+			"%s is another file than at the start, or gone: restart the daemons",
 			conf->store.database);
 	else if (migrate_check(request->db, &err) < 0)
 		tell(&parts[PART_STORE], false, "%s", err.text);
 	else
-		tell(&parts[PART_STORE], true, "%s can be read",
-			conf->store.database);
+		tell(&parts[PART_STORE], true, "%s can be read", conf->store.database);
 	if (postfix_run_is_over(shared->run))
 		tell(&parts[PART_POSTFIX], false, "Postfix is not running");
 	else
 		tell(&parts[PART_POSTFIX], true, "Postfix is running");
-	fault = postfix_socket_look(conf->milter.socket);
+	fault = socket_look(conf->milter.socket);
 	if (fault)
-		tell(&parts[PART_MILTER], false, "nobody answers at %s: %s",
-			conf->milter.socket, strerror(fault));
+		tell(&parts[PART_MILTER], false, "nobody answers at %s: %s", conf->milter.socket,
+			strerror(fault));
 	else
 		tell(&parts[PART_MILTER], true, "postern-milter listens at %s",
 			conf->milter.socket);
+	look_at_submission(shared, fault, parts);
 	if (n > PART_EVENTS)
-		look_at_events(request->db, clock_now_us(shared->clock),
-			&parts[PART_EVENTS]);
+		look_at_events(shared, request->db, &parts[PART_EVENTS]);
 }
 
 static json_t *render_parts(const struct admin_part parts[static PARTS])
@@ -192,9 +254,8 @@ static json_t *render_parts(const struct admin_part parts[static PARTS])
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < PARTS; i++)
-		json_array_append_new(array,
-			json_pack("{s:s, s:b, s:s}", "name", parts[i].name,
-				"ok", parts[i].ok, "text", parts[i].words));
+		json_array_append_new(array, json_pack("{s:s, s:b, s:s}", "name", parts[i].name,
+						     "ok", parts[i].ok, "text", parts[i].words));
 	return array;
 }
 
@@ -207,12 +268,12 @@ void admin_health_get(struct request *request)
 	for (size_t i = 0; i < PARTS; i++)
 		ok &= parts[i].ok;
 	reply_json(request, 200,
-		json_pack("{s:s, s:b, s:o}", "object", "health", "ok", ok,
-			"parts", render_parts(parts)));
+		json_pack("{s:s, s:b, s:o}", "object", "health", "ok", ok, "parts",
+			render_parts(parts)));
 }
 
-void admin_parts_look(const struct request *request, bool gone,
-	struct admin_part parts[static PARTS])
+void admin_parts_look(
+	const struct request *request, bool gone, struct admin_part parts[static PARTS])
 {
 	look(request, gone, parts, PARTS);
 }
@@ -233,13 +294,17 @@ void admin_readyz(struct request *request)
 		[PART_MILTER] = "postern-milter does not answer",
 	};
 	const struct worker *worker = request->worker;
+	struct probe_outcome outcome;
 	struct buf text = BUF_INIT;
 	struct admin_part parts[PARTS];
 
 	look(request, worker->database_watch.gone, parts, PART_EVENTS);
+	probe_report_get(worker->shared->probe, &outcome);
 	for (size_t i = 0; i < PART_EVENTS; i++)
-		if (!parts[i].ok)
-			buf_printf(&text, "%s\n", faults[i]);
+		if (!parts[i].ok && !parts[i].told)
+			buf_printf(&text, "%s\n",
+				i == PART_SUBMISSION ? probe_finding_words(outcome.finding)
+						     : faults[i]);
 	if (worker->draining)
 		buf_add_str(&text, "the server is stopping\n");
 	if (text.len > 0)

@@ -111,13 +111,11 @@ static bool session_is_over(struct worker *worker, const struct stream *stream)
 	int64_t now_us = clock_now_us(worker->shared->clock);
 	struct err err = ERR_INIT;
 	enum user_role role;
-	int good = store_session_is_good(worker->db, session_of(stream)->id,
-		now_us, now_us - worker->conf->admin.session_idle_ms * 1000,
-		&role, &err);
+	int good = store_session_is_good(worker->db, session_of(stream)->id, now_us,
+		now_us - worker->conf->admin.session_idle_ms * 1000, &role, &err);
 
 	if (good < 0)
-		log_error(worker->log, "session_lookup_failed", "error",
-			err.text);
+		log_error(worker->log, "session_lookup_failed", "error", err.text);
 	return good <= 0;
 }
 
@@ -129,9 +127,8 @@ static int look(struct worker *worker, struct view *view)
 	struct stream *stream;
 	unsigned changed;
 
-	if (store_watch_look(worker->db, company_id,
-		    clock_now_us(worker->shared->clock), &view->watch, &changed,
-		    &err) < 0) {
+	if (store_watch_look(worker->db, company_id, clock_now_us(worker->shared->clock),
+		    &view->watch, &changed, &err) < 0) {
 		log_error(worker->log, "live_look_failed", "error", err.text);
 		return -1;
 	}
@@ -150,8 +147,7 @@ static bool tell(struct stream *stream, int64_t now_us)
 		return unsent > 0 && now_us - stream->said_us < UNREAD_US;
 	for (size_t i = 0; i < WATCH_TOPICS; i++)
 		if (stream->changed & 1U << i)
-			buf_printf(&text, "event: %s\ndata: {}\n\n",
-				store_watch_topic(i));
+			buf_printf(&text, "event: %s\ndata: {}\n\n", store_watch_topic(i));
 	if (text.len == 0 && now_us - stream->said_us >= COMMENT_US)
 		buf_add_str(&text, ":\n\n");
 	if (text.len == 0)
@@ -175,8 +171,7 @@ void live_look(struct worker *worker, int64_t now_us)
 	if (live->n == 0 || now_us < live->look_us)
 		return;
 	live->look_us = now_us + LOOK_US;
-	committed = db_version(worker->db, &version, NULL) < 0 ||
-		    version != live->version;
+	committed = db_version(worker->db, &version, NULL) < 0 || version != live->version;
 	live->version = version;
 	checks = committed || now_us >= live->sessions_us;
 	if (checks)
@@ -187,8 +182,8 @@ void live_look(struct worker *worker, int64_t now_us)
 		/* The view goes with its last stream. */
 		for (stream = LIST_FIRST(&view->streams); stream; stream = next) {
 			next = LIST_NEXT(stream, link);
-			if ((checks && session_is_over(worker, stream)) ||
-				failed || !tell(stream, now_us))
+			if ((checks && session_is_over(worker, stream)) || failed ||
+				!tell(stream, now_us))
 				end(live, stream);
 		}
 	}
@@ -202,20 +197,16 @@ static bool is_full(const struct live *live, const struct session *session)
 
 	LIST_FOREACH(view, &live->views, link)
 		LIST_FOREACH(stream, &view->streams, link) {
-			own += str_eq(
-				session_of(stream)->user_id, session->user_id);
-			of_company += str_eq(
-				view->company_id, session->company_id);
+			own += str_eq(session_of(stream)->user_id, session->user_id);
+			of_company += str_eq(view->company_id, session->company_id);
 			of_members += *view->company_id != '\0';
 		}
 	return live->n >= STREAMS_MAX || own >= STREAMS_OF_USER ||
 	       (!str_empty(session->company_id) &&
-		       (of_company >= STREAMS_OF_COMPANY ||
-			       of_members >= STREAMS_OF_MEMBERS));
+		       (of_company >= STREAMS_OF_COMPANY || of_members >= STREAMS_OF_MEMBERS));
 }
 
-static struct view *view_of(
-	struct live *live, const char company_id[static ID_SIZE])
+static struct view *view_of(struct live *live, const char company_id[static ID_SIZE])
 {
 	struct view *view;
 
@@ -236,10 +227,8 @@ void admin_live(struct request *request)
 	struct stream *stream;
 	int seen;
 
-	if (worker->draining ||
-		is_full(worker->live, &request->admission.session)) {
-		problem_set(&problem, PROBLEM_UNAVAILABLE,
-			"Too many pages are listening already.");
+	if (worker->draining || is_full(worker->live, &request->admission.session)) {
+		problem_set(&problem, PROBLEM_UNAVAILABLE, "Too many pages are listening already.");
 		problem.retry_after_s = RETRY_S;
 		reply_problem(request, &problem);
 		return;
@@ -247,8 +236,7 @@ void admin_live(struct request *request)
 	stream = mem_new(struct stream);
 	stream->request = request;
 	stream->said_us = clock_monotonic_us();
-	stream->view = view_of(
-		worker->live, request->admission.session.company_id);
+	stream->view = view_of(worker->live, request->admission.session.company_id);
 	/* The others are told what has changed until now; this one begins. */
 	seen = look(worker, stream->view);
 	LIST_INSERT_HEAD(&stream->view->streams, stream, link);

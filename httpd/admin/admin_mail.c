@@ -39,13 +39,11 @@ static void add_admin_fields(json_t *object, const struct email *email)
 	json_object_set_new(object, "company_id", json_string(email->company_id));
 	json_object_set_new(object, "key_id", json_string(email->key_id));
 	json_object_set_new(object, "domain", json_string(email->domain));
-	json_object_set_new(object, "state",
-		json_string(store_email_state_name(email->state)));
+	json_object_set_new(object, "state", json_string(store_email_state_name(email->state)));
 	json_object_set_new(object, "refusal", admin_text(email->refusal));
 	json_object_set_new(object, "queue_id", admin_text(email->queue_id));
 	json_object_set_new(object, "sender", json_string(email->sender));
-	json_object_set_new(
-		object, "decided_at", json_field_time(email->decided_us));
+	json_object_set_new(object, "decided_at", json_field_time(email->decided_us));
 }
 
 /* GET /admin/emails */
@@ -62,20 +60,18 @@ static int read_filter(const struct request *request, struct json_query *query,
 		.tag = json_query_words(query, "tag"),
 	};
 	if (email_json_status(query, true, &filter_r->status, problem) < 0 ||
-		json_query_time(request, query, "since", &filter_r->since_us,
-			problem) < 0)
+		json_query_time(request, query, "since", &filter_r->since_us, problem) < 0)
 		return -1;
-	return json_query_time(
-		request, query, "until", &filter_r->until_us, problem);
+	return json_query_time(request, query, "until", &filter_r->until_us, problem);
 }
 
 /* What was typed in one field: the name of an email, of which there is hardly
  * ever more than a page; the address of a recipient, which an index finds
  * however old the email is; or a part of anything. found_by_r says which. 1, 0
  * when the cursor is none, -1. */
-static int find_words(struct db *db, const struct email_scope *scope,
-	const char *words, struct email_filter *filter, const struct page *page,
-	struct email_found *found_r, const char **found_by_r, struct err *err)
+static int find_words(struct db *db, const struct email_scope *scope, const char *words,
+	struct email_filter *filter, const struct page *page, struct email_found *found_r,
+	const char **found_by_r, struct err *err)
 {
 	static const char *const names[] = {
 		[EMAIL_NAME_ID] = "id",
@@ -88,8 +84,7 @@ static int find_words(struct db *db, const struct email_scope *scope,
 
 	*found_by_r = names[store_email_name_of(words)];
 	if (page_cursor(page) == NULL &&
-		store_email_named(
-			db, scope, words, page->limit, &found_r->list, err) < 0)
+		store_email_named(db, scope, words, page->limit, &found_r->list, err) < 0)
 		return -1;
 	if (found_r->list.n > 0)
 		return 1;
@@ -108,9 +103,8 @@ static int find_words(struct db *db, const struct email_scope *scope,
 
 void admin_email_list(struct request *request)
 {
-	static const char *const names[] = {"company_id", "domain", "key_id",
-		"q", "to", "from", "subject", "status", "tag", "since", "until",
-		"limit", "after", "before", NULL};
+	static const char *const names[] = {"company_id", "domain", "key_id", "q", "to", "from",
+		"subject", "status", "tag", "since", "until", "limit", "after", "before", NULL};
 	struct problem problem = PROBLEM_INIT;
 	struct email_found found = {0};
 	const char *words = NULL, *found_by = NULL;
@@ -129,13 +123,12 @@ void admin_email_list(struct request *request)
 		scope.domain = json_query_get(&query, "domain");
 		words = json_query_words(&query, "q");
 		if (str_empty(words))
-			result = store_email_search(request->db, &scope,
-				&filter, &page, &found, &err);
+			result = store_email_search(
+				request->db, &scope, &filter, &page, &found, &err);
 		else
-			result = find_words(request->db, &scope, words, &filter,
-				&page, &found, &found_by, &err);
-		list_json_check(request, result, &page, "email_list_failed",
-			&err, &problem);
+			result = find_words(request->db, &scope, words, &filter, &page, &found,
+				&found_by, &err);
+		list_json_check(request, result, &page, "email_list_failed", &err, &problem);
 	}
 	for (size_t i = 0; i < found.list.n; i++) {
 		json_t *item = email_json_render_item(&found.list.items[i]);
@@ -154,11 +147,9 @@ void admin_email_list(struct request *request)
 
 /* The email of the path, with its content, and room for what is made of it. 0,
  * or -1 with the problem. */
-static int find_email(
-	struct request *request, struct email *email_r, struct problem *problem)
+static int find_email(struct request *request, struct email *email_r, struct problem *problem)
 {
-	const struct email_scope scope = {
-		.company_id = admission_company(&request->admission)};
+	const struct email_scope scope = {.company_id = admission_company(&request->admission)};
 	struct err err = ERR_INIT;
 	char id[ID_SIZE];
 	int found = 0;
@@ -166,8 +157,7 @@ static int find_email(
 	if (id_parse(request->admission.param, id))
 		found = store_email_get(request->db, id, &scope, email_r, &err);
 	if (found < 0)
-		return request_failed(
-			request, "email_lookup_failed", &err, problem);
+		return request_failed(request, "email_lookup_failed", &err, problem);
 	if (found == 0)
 		return problem_set(problem, PROBLEM_NOT_FOUND, "Not found.");
 	if (admission_reserve_answer(request->worker, &request->admission,
@@ -180,20 +170,19 @@ static int find_email(
 static void add_field(json_t *fields, const char *name, const char *value)
 {
 	if (!str_empty(value))
-		json_array_append_new(fields,
-			json_pack("{s:s, s:s}", "name", name, "value", value));
+		json_array_append_new(
+			fields, json_pack("{s:s, s:s}", "name", name, "value", value));
 }
 
-static void add_mailboxes(json_t *fields, const char *name,
-	const struct email *email, enum recipient_kind kind)
+static void add_mailboxes(
+	json_t *fields, const char *name, const struct email *email, enum recipient_kind kind)
 {
 	_cleanup_strv_ struct strv list = STRV_INIT;
 	_cleanup_free_ char *text = NULL;
 
 	for (size_t i = 0; i < email->recipients.n; i++)
 		if (email->recipients.items[i].kind == kind)
-			strv_add(&list,
-				recipient_text(&email->recipients.items[i]));
+			strv_add(&list, recipient_text(&email->recipients.items[i]));
 	text = strv_join(&list, ", ");
 	add_field(fields, name, text);
 }
@@ -225,17 +214,15 @@ static json_t *render_fate(const struct story *story, size_t i)
 	int64_t retry_us = 0, end_us = 0;
 
 	story_times(story, i, &retry_us, &end_us);
-	return json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "fate",
-		fate_name(fate), "fate_text", story_fate_words(fate), "next",
-		next, "queue", story->places[i].queue, "next_attempt_at",
-		json_field_time(retry_us), "gives_up_at",
+	return json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "fate", fate_name(fate), "fate_text",
+		story_fate_words(fate), "next", next, "queue", story->places[i].queue,
+		"next_attempt_at", json_field_time(retry_us), "gives_up_at",
 		json_field_time(end_us));
 }
 
 /* The story was read after the email: who was forgotten meanwhile is not in
  * it. */
-static void add_fates(
-	json_t *object, const struct email *email, const struct story *story)
+static void add_fates(json_t *object, const struct email *email, const struct story *story)
 {
 	json_t *array = json_object_get(object, "recipients");
 	size_t shown = 0, told = 0;
@@ -246,8 +233,8 @@ static void add_fates(
 		if (!one->enveloped)
 			continue;
 		if (told < story->fates.n && story->fates.items[told].n == one->n)
-			json_object_update_new(json_array_get(array, shown),
-				render_fate(story, told++));
+			json_object_update_new(
+				json_array_get(array, shown), render_fate(story, told++));
 		shown++;
 	}
 }
@@ -260,10 +247,8 @@ static json_t *render_events(const struct story *story)
 		const struct email_event *event = &story->events.items[i];
 		json_t *item = email_json_render_event(event);
 
-		json_object_set_new(
-			item, "fact", json_string(fact_name(event->kind)));
-		json_object_set_new(item, "fact_text",
-			json_string(story_fact_words(event->kind)));
+		json_object_set_new(item, "fact", json_string(fact_name(event->kind)));
+		json_object_set_new(item, "fact_text", json_string(story_fact_words(event->kind)));
 		json_object_set_new(item, "source", admin_text(event->source));
 		json_array_append_new(array, item);
 	}
@@ -278,11 +263,10 @@ static json_t *render_hops(const struct story *story)
 		const struct hop *hop = &story->hops.items[i];
 
 		json_array_append_new(array,
-			json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id",
-				hop->queue_id, "how", hop_how_name(hop->how),
-				"how_text", story_hop_words(hop->how),
-				"since_at", json_field_time(hop->since_us),
-				"left_at", json_field_time(hop->closed_us)));
+			json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id", hop->queue_id, "how",
+				hop_how_name(hop->how), "how_text", story_hop_words(hop->how),
+				"since_at", json_field_time(hop->since_us), "left_at",
+				json_field_time(hop->closed_us)));
 	}
 	return array;
 }
@@ -296,12 +280,11 @@ static json_t *render_email(const struct email *email, const struct story *story
 
 	add_admin_fields(object, email);
 	add_fates(object, email, story);
-	json_object_update_new(object,
-		json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer,
-			"is_open", story_is_open(story), "is_test",
-			story_is_test(story), "header", render_header(email),
-			"events", render_events(story), "hops",
-			render_hops(story)));
+	json_object_update_new(
+		object, json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer, "is_open",
+				story_is_open(story), "is_test", story_is_test(story), "header",
+				render_header(email), "events", render_events(story), "hops",
+				render_hops(story)));
 	return object;
 }
 
@@ -317,12 +300,10 @@ void admin_email_get(struct request *request)
 		reply_problem(request, &problem);
 		return;
 	}
-	if (story_new(request->db, request->conf, &email, now_us, &story, &err) <
-		0)
+	if (story_new(request->db, request->conf, &email, now_us, &story, &err) < 0)
 		admin_reply_found(request, -1, NULL, "email_lookup_failed", &err);
 	else
-		reply_printed(request, 200,
-			email_json_print(render_email(&email, story), &email));
+		reply_printed(request, 200, email_json_print(render_email(&email, story), &email));
 	story_free(TAKE_PTR(story));
 	store_email_clear(&email);
 }
@@ -342,14 +323,12 @@ static void disarm_links(char *html)
 
 void admin_email_html(struct request *request)
 {
-	static const struct reply_kind kind = {
-		.type = "text/html; charset=utf-8",
+	static const struct reply_kind kind = {.type = "text/html; charset=utf-8",
 		.fields = {
 			{"Content-Security-Policy",
-				"default-src 'none'; style-src 'unsafe-inline';"
-				" img-src data:; form-action 'none';"
-				" base-uri 'none'; frame-ancestors 'self';"
-				" sandbox"},
+				"default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+				"form-action 'none'; base-uri 'none'; frame-ancestors 'self'; "
+				"sandbox"},
 			{"X-Frame-Options", "SAMEORIGIN"},
 			{"X-DNS-Prefetch-Control", "off"},
 		}};
@@ -383,21 +362,21 @@ static int rebuild(const struct email *email, struct buf *out, struct err *err)
 	int result = addr_parse(email->from, &message.from, err);
 
 	note->name = mem_strdup("Comments"); /* RFC 5322 3.6.5 */
-	note->value = mem_strdup("rebuilt from what Postern keeps, without "
-				 "attachments and fields of the client's own");
+	note->value = mem_strdup(
+		"rebuilt from what Postern keeps, without attachments and fields of the "
+		"client's own");
 	for (size_t i = 0; result == 0 && i < email->recipients.n; i++) {
 		const struct recipient *one = &email->recipients.items[i];
 
 		if (one->kind != RECIPIENT_BCC)
 			result = addr_parse(recipient_text(one),
-				addr_list_add(one->kind == RECIPIENT_TO
-						      ? &message.to
-						      : &message.cc),
+				addr_list_add(
+					one->kind == RECIPIENT_TO ? &message.to : &message.cc),
 				err);
 	}
 	for (size_t i = 0; result == 0 && i < email->reply_to.n; i++)
-		result = addr_parse(email->reply_to.items[i],
-			addr_list_add(&message.reply_to), err);
+		result = addr_parse(
+			email->reply_to.items[i], addr_list_add(&message.reply_to), err);
 	if (result < 0)
 		return -1;
 	message.subject = mem_strdup(email->subject);
@@ -411,12 +390,10 @@ static int rebuild(const struct email *email, struct buf *out, struct err *err)
 void admin_email_raw(struct request *request)
 {
 	static const char *const names[] = {"download", NULL};
-	static const struct reply_kind shown = {
-		.type = "text/plain; charset=utf-8"};
+	static const struct reply_kind shown = {.type = "text/plain; charset=utf-8"};
 	static const struct reply_kind saved = {
 		.type = "message/rfc822",
-		.fields = {{"Content-Disposition",
-			"attachment; filename=\"email.eml\""}},
+		.fields = {{"Content-Disposition", "attachment; filename=\"email.eml\""}},
 	};
 	struct problem problem = PROBLEM_INIT;
 	_cleanup_buf_ struct buf message = BUF_INIT;
@@ -429,47 +406,38 @@ void admin_email_raw(struct request *request)
 		json_query_flag(&query, "download", &download, &problem) == 0 &&
 		find_email(request, &email, &problem) == 0) {
 		if (rebuild(&email, &message, &err) < 0)
-			request_failed(request, "email_rebuild_failed", &err,
-				&problem);
+			request_failed(request, "email_rebuild_failed", &err, &problem);
 		store_email_clear(&email);
 	}
 	if (problem.kind != PROBLEM_NONE)
 		reply_problem(request, &problem);
 	else
-		reply_document(request, download ? &saved : &shown,
-			buf_take(&message));
+		reply_document(request, download ? &saved : &shown, buf_take(&message));
 }
 
 /* GET /admin/refusals */
 
 static json_t *render_refusal(const struct refusal *refusal)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o,"
-			 " s:o, s:I, s:o, s:o}",
-		"object", "refusal", "outcome",
-		store_refusal_outcome_name(refusal->outcome), "reason",
-		refusal->reason, "reason_text",
-		verdict_reason_words(refusal->reason), "domain",
-		admin_text(refusal->domain), "origin",
-		admin_text(refusal->origin), "client",
-		admin_text(refusal->client), "login", admin_text(refusal->login),
-		"sender", refusal->sender, "from", admin_text(refusal->from),
-		"queue_id", admin_text(refusal->queue_id), "count",
-		(json_int_t)refusal->count, "first_at",
-		json_field_time(refusal->first_us), "last_at",
-		json_field_time(refusal->last_us));
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o, s:o}",
+		"object", "refusal", "outcome", store_refusal_outcome_name(refusal->outcome),
+		"reason", refusal->reason, "reason_text", verdict_reason_words(refusal->reason),
+		"domain", admin_text(refusal->domain), "origin", admin_text(refusal->origin),
+		"client", admin_text(refusal->client), "login", admin_text(refusal->login),
+		"sender", refusal->sender, "from", admin_text(refusal->from), "queue_id",
+		admin_text(refusal->queue_id), "count", (json_int_t)refusal->count, "first_at",
+		json_field_time(refusal->first_us), "last_at", json_field_time(refusal->last_us));
 }
 
 /* Where the next page begins: one that is counted again meanwhile moves to the
  * front, and shifts no other. */
 static char *print_cursor(const struct refusal *last)
 {
-	return mem_printf(
-		"%lld.%lld", (long long)last->last_us, (long long)last->seq);
+	return mem_printf("%lld.%lld", (long long)last->last_us, (long long)last->seq);
 }
 
-static int read_cursor(const struct json_query *query,
-	struct refusal_scope *scope, struct problem *problem)
+static int read_cursor(
+	const struct json_query *query, struct refusal_scope *scope, struct problem *problem)
 {
 	const char *text = json_query_get(query, "after");
 	size_t len = text ? strcspn(text, ".") : 0;
@@ -477,13 +445,11 @@ static int read_cursor(const struct json_query *query,
 
 	if (text == NULL)
 		return 0;
-	if (text[len] == '.' &&
-		str_int(time, 1, INT64_MAX, &scope->behind_us) == 0 &&
+	if (text[len] == '.' && str_int(time, 1, INT64_MAX, &scope->behind_us) == 0 &&
 		str_int(text + len + 1, 1, INT64_MAX, &scope->behind_seq) == 0)
 		return 0;
 	return problem_set(problem, PROBLEM_PARAMETER,
-		"The `after` parameter must be the `next` of a page of this "
-		"list.");
+		"The `after` parameter must be the `next` of a page of this list.");
 }
 
 /* Of mail without a ticket; refused emails are among the emails. */
@@ -504,17 +470,14 @@ void admin_refusal_list(struct request *request)
 
 	if (json_query_read(request, names, &query, &problem) < 0 ||
 		read_cursor(&query, &scope, &problem) < 0 ||
-		json_query_flag(&query, "learnt", &scope.learnt_only, &problem) <
-			0 ||
-		json_query_number(&query, "limit", LIMIT_MAX, LIMIT, &limit,
-			&problem) < 0) {
+		json_query_flag(&query, "learnt", &scope.learnt_only, &problem) < 0 ||
+		json_query_number(&query, "limit", LIMIT_MAX, LIMIT, &limit, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
 	scope.company_id = admin_query_company(request, &query);
 	scope.domain = json_query_get(&query, "domain");
-	if (store_refusal_list(
-		    request->db, &scope, (int)limit + 1, &list, &err) < 0) {
+	if (store_refusal_list(request->db, &scope, (int)limit + 1, &list, &err) < 0) {
 		admin_reply_found(request, -1, NULL, "refusal_list_failed", &err);
 		return;
 	}
@@ -545,8 +508,7 @@ struct test_email {
 	char *note; /* JSON, for the audit log */
 };
 
-static void on_test_sent(
-	struct request *request, const struct send_outcome *outcome)
+static void on_test_sent(struct request *request, const struct send_outcome *outcome)
 {
 	const struct problem *problem = send_first_problem(outcome);
 
@@ -554,8 +516,7 @@ static void on_test_sent(
 		reply_problem(request, problem);
 	else
 		reply_json(request, 200,
-			json_pack("{s:s, s:s}", "object", "email", "id",
-				outcome->results[0].id));
+			json_pack("{s:s, s:s}", "object", "email", "id", outcome->results[0].id));
 }
 
 static int note_test(struct db *db, void *arg, struct err *err)
@@ -592,40 +553,36 @@ static void on_test_noted(struct change *change)
 		request->admission.key = test->key;
 		test->key = (struct key){0};
 		send_emails(request,
-			&(const struct send_spec){.outgoing = &test->outgoing,
-				.n = 1,
-				.done = on_test_sent});
+			&(const struct send_spec){
+				.outgoing = &test->outgoing, .n = 1, .done = on_test_sent});
 	}
 	free_test(test);
 }
 
 /* An owner could make a key and send with it, so this bounds accidents. */
-static int take_token(struct request *request, const char *company_id,
-	struct problem *problem)
+static int take_token(struct request *request, const char *company_id, struct problem *problem)
 {
 	static const struct rate_limit limit = {.per_s = 1, .burst = 5};
 	struct admission *admission = &request->admission;
 
-	if (admission_take_rate_token(request->worker, admission,
-		    admission->session.user_id, &limit, problem) < 0)
+	if (admission_take_rate_token(
+		    request->worker, admission, admission->session.user_id, &limit, problem) < 0)
 		return -1;
-	return admission_take_company_token(
-		request->worker, admission, company_id, problem);
+	return admission_take_company_token(request->worker, admission, company_id, problem);
 }
 
-static int find_test_key(struct request *request, const char *id,
-	struct key *key_r, struct problem *problem)
+static int find_test_key(
+	struct request *request, const char *id, struct key *key_r, struct problem *problem)
 {
 	struct err err = ERR_INIT;
-	int found = store_key_get(request->worker->db,
-		admission_company(&request->admission), id, key_r, &err);
+	int found = store_key_get(
+		request->worker->db, admission_company(&request->admission), id, key_r, &err);
 
 	if (found == 0)
-		return problem_set(problem, PROBLEM_NOT_FOUND,
-			"There is no such key, or it was revoked.");
+		return problem_set(
+			problem, PROBLEM_NOT_FOUND, "There is no such key, or it was revoked.");
 	if (found < 0)
-		return request_failed(
-			request, "key_lookup_failed", &err, problem);
+		return request_failed(request, "key_lookup_failed", &err, problem);
 	return 0;
 }
 
@@ -633,8 +590,7 @@ static int find_test_key(struct request *request, const char *id,
  * its key_id is taken out. 0, or -1 with the problem. */
 static int read_test(json_t *body, const char **key_id_r, struct problem *problem)
 {
-	static const char *const known[] = {
-		"key_id", "from", "to", "subject", "text"};
+	static const char *const known[] = {"key_id", "from", "to", "subject", "text"};
 	const char *name;
 	json_t *value;
 	size_t i;
@@ -649,24 +605,20 @@ static int read_test(json_t *body, const char **key_id_r, struct problem *proble
 	if (json_field_text(body, "key_id", "key_id", key_id_r, problem) < 0)
 		return -1;
 	if (*key_id_r == NULL)
-		return problem_set(problem, PROBLEM_MISSING_FIELD,
-			"Missing `key_id` field.");
+		return problem_set(problem, PROBLEM_MISSING_FIELD, "Missing `key_id` field.");
 	if (json_field_get(body, "subject") == NULL)
-		json_object_set_new(
-			body, "subject", json_string("A test of Postern"));
+		json_object_set_new(body, "subject", json_string("A test of Postern"));
 	if (json_field_get(body, "text") == NULL)
 		json_object_set_new(body, "text",
-			json_string("This email was sent to try whether mail "
-				    "gets through.\n"));
+			json_string("This email was sent to try whether mail gets through.\n"));
 	return 0;
 }
 
 /* What the audit log keeps: who wrote to whom. */
 static char *print_note(const json_t *body)
 {
-	json_t *note = json_pack("{s:O, s:O, s:O}", "from",
-		json_object_get(body, "from"), "to", json_object_get(body, "to"),
-		"subject", json_object_get(body, "subject"));
+	json_t *note = json_pack("{s:O, s:O, s:O}", "from", json_object_get(body, "from"), "to",
+		json_object_get(body, "to"), "subject", json_object_get(body, "subject"));
 	char *text = json_dumps(note, JSON_COMPACT);
 
 	json_decref(note);

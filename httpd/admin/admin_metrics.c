@@ -29,6 +29,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "httpd/gate/counts.h"
+#include "httpd/send/prober.h"
 #include "httpd/send/send_group.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
@@ -36,8 +37,7 @@
 enum kind { COUNTER, GAUGE, HISTOGRAM, SUMMARY };
 
 /* Begins a metric; its samples follow. */
-static void metric(
-	struct buf *out, const char *name, enum kind kind, const char *help)
+static void metric(struct buf *out, const char *name, enum kind kind, const char *help)
 {
 	static const char *const kinds[] = {
 		[COUNTER] = "counter",
@@ -46,8 +46,7 @@ static void metric(
 		[SUMMARY] = "summary",
 	};
 
-	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name,
-		kinds[kind]);
+	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kinds[kind]);
 }
 
 /* The name and labels of a sample; its value follows. */
@@ -80,13 +79,12 @@ __attribute__((format(printf, 3, 4))) static void sample_us(
 	va_start(args, format);
 	begin_sample(out, format, args);
 	va_end(args);
-	buf_printf(
-		out, "%" PRId64 ".%06" PRId64 "\n", us / 1000000, us % 1000000);
+	buf_printf(out, "%" PRId64 ".%06" PRId64 "\n", us / 1000000, us % 1000000);
 }
 
 /* A metric that has no labels. */
-static void single(struct buf *out, const char *name, enum kind kind,
-	const char *help, int64_t value)
+static void single(
+	struct buf *out, const char *name, enum kind kind, const char *help, int64_t value)
 {
 	metric(out, name, kind, help);
 	sample(out, value, "%s", name);
@@ -114,21 +112,15 @@ struct metrics {
  * Programs.
  */
 
-static void look_at_program(struct metrics *metrics, size_t n,
-	enum metrics_program program, void *values,
-	const struct metrics_process *process, const struct db_counts *store)
+static void look_at_program(struct metrics *metrics, size_t n, enum metrics_program program,
+	void *values, const struct metrics_process *process, const struct db_counts *store)
 {
 	static const char *const words[] = {
-		[METRICS_MISSING] =
-			"its file of numbers is missing, or may not "
-			"be read",
-		[METRICS_FOREIGN] = "its file of numbers is damaged, or of "
-				    "another version",
-		[METRICS_ENDED] = "it does not run; what it has counted is of "
-				  "before",
+		[METRICS_MISSING] = "its file of numbers is missing, or may not be read",
+		[METRICS_FOREIGN] = "its file of numbers is damaged, or of another version",
+		[METRICS_ENDED] = "it does not run; what it has counted is of before",
 	};
-	_cleanup_free_ char *path = metrics_path(
-		metrics->shared->database_path, program);
+	_cleanup_free_ char *path = metrics_path(metrics->shared->database_path, program);
 	enum metrics_found found = metrics_read(path, program, values);
 	struct program *one = &metrics->programs[n];
 
@@ -154,10 +146,10 @@ static void look_at_programs(struct metrics *metrics)
 		.store = committer_stats(metrics->shared->committer).db,
 	};
 	metrics_process_look(metrics->shared->started_us, &own->process);
-	look_at_program(metrics, 1, METRICS_MILTER, &metrics->milter,
-		&metrics->milter.process, &metrics->milter.store);
-	look_at_program(metrics, 2, METRICS_EVENTS, &metrics->events,
-		&metrics->events.process, &metrics->events.store);
+	look_at_program(metrics, 1, METRICS_MILTER, &metrics->milter, &metrics->milter.process,
+		&metrics->milter.store);
+	look_at_program(metrics, 2, METRICS_EVENTS, &metrics->events, &metrics->events.process,
+		&metrics->events.store);
 }
 
 static void tell_programs(struct metrics *metrics)
@@ -174,39 +166,33 @@ static void tell_programs(struct metrics *metrics)
 			"When the program was started, in Unix time."},
 		{"process_cpu_seconds_total", COUNTER, true,
 			offsetof(struct metrics_process, cpu_us),
-			"Processor time of the program, without the programs "
-			"that it runs."},
+			"Processor time of the program, without the programs that it runs."},
 		{"process_resident_memory_bytes", GAUGE, false,
 			offsetof(struct metrics_process, resident_bytes),
 			"Memory that the program occupies."},
-		{"process_open_fds", GAUGE, false,
-			offsetof(struct metrics_process, descriptors),
+		{"process_open_fds", GAUGE, false, offsetof(struct metrics_process, descriptors),
 			"Open file descriptors."},
-		{"process_max_fds", GAUGE, false,
-			offsetof(struct metrics_process, descriptors_max),
+		{"process_max_fds", GAUGE, false, offsetof(struct metrics_process, descriptors_max),
 			"How many file descriptors there may be."},
 	};
 	struct buf *out = &metrics->out;
 
 	metric(out, "postern_build_info", GAUGE, "The version of Postern.");
 	sample(out, 1, "postern_build_info{version=\"%s\"}", POSTERN_VERSION);
-	metric(out, "postern_up", GAUGE,
-		"Whether the program runs and tells its numbers.");
+	metric(out, "postern_up", GAUGE, "Whether the program runs and tells its numbers.");
 	for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++)
-		sample(out, metrics->programs[n].up,
-			"postern_up{program=\"%s\"}", metrics->programs[n].name);
+		sample(out, metrics->programs[n].up, "postern_up{program=\"%s\"}",
+			metrics->programs[n].name);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		metric(out, rows[i].name, rows[i].kind, rows[i].help);
 		for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++) {
 			const struct program *one = &metrics->programs[n];
-			const int64_t *value =
-				(const int64_t *)((const char *)&one->process +
-						  rows[i].offset);
+			const int64_t *value = (const int64_t *)((const char *)&one->process +
+								 rows[i].offset);
 
 			if (one->up)
-				(rows[i].us ? sample_us : sample)(out, *value,
-					"%s{program=\"%s\"}", rows[i].name,
-					one->name);
+				(rows[i].us ? sample_us : sample)(
+					out, *value, "%s{program=\"%s\"}", rows[i].name, one->name);
 		}
 	}
 }
@@ -215,15 +201,14 @@ static void tell_programs(struct metrics *metrics)
  * Requests.
  */
 
-static const char *listener_of(
-	const struct metrics *metrics, const struct route *routes)
+static const char *listener_of(const struct metrics *metrics, const struct route *routes)
 {
 	return routes == metrics->shared->api->routes ? "api" : "admin";
 }
 
 /* Adds what all workers with the same routes have counted of one of these. */
-static void add_route(const struct metrics *metrics, const struct route *routes,
-	size_t n, struct route_counts *sum_r)
+static void add_route(const struct metrics *metrics, const struct route *routes, size_t n,
+	struct route_counts *sum_r)
 {
 	const struct worker_shared *shared = metrics->shared;
 
@@ -234,11 +219,9 @@ static void add_route(const struct metrics *metrics, const struct route *routes,
 		if (counts->routes != routes)
 			continue;
 		for (size_t i = 0; i < COUNTS_STATUSES; i++)
-			count_add(&sum_r->statuses[i],
-				count_get(&counts->of[n].statuses[i]));
+			count_add(&sum_r->statuses[i], count_get(&counts->of[n].statuses[i]));
 		for (size_t i = 0; i <= COUNTS_BOUNDS; i++)
-			count_add(&sum_r->took[i],
-				count_get(&counts->of[n].took[i]));
+			count_add(&sum_r->took[i], count_get(&counts->of[n].took[i]));
 		count_add(&sum_r->took_us, count_get(&counts->of[n].took_us));
 	}
 }
@@ -247,22 +230,18 @@ static void add_route(const struct metrics *metrics, const struct route *routes,
 struct labels {
 	char text[160];
 };
-static struct labels labels_of(
-	const struct metrics *metrics, const struct route *routes, size_t n)
+static struct labels labels_of(const struct metrics *metrics, const struct route *routes, size_t n)
 {
 	const struct route *route = &routes[n];
 	struct labels labels;
 
-	snprintf(labels.text, sizeof(labels.text),
-		"listener=\"%s\",method=\"%s\",route=\"%s\"",
-		listener_of(metrics, routes),
-		route->method ? route->method : "other",
+	snprintf(labels.text, sizeof(labels.text), "listener=\"%s\",method=\"%s\",route=\"%s\"",
+		listener_of(metrics, routes), route->method ? route->method : "other",
 		route->method ? route->pattern : "other");
 	return labels;
 }
 
-static void tell_statuses(
-	struct metrics *metrics, const struct route *routes, size_t n)
+static void tell_statuses(struct metrics *metrics, const struct route *routes, size_t n)
 {
 	struct labels labels = labels_of(metrics, routes, n);
 	struct route_counts sum;
@@ -273,17 +252,14 @@ static void tell_statuses(
 		int64_t value = (int64_t)count_get(&sum.statuses[i]);
 
 		if (counts_statuses[i])
-			snprintf(status, sizeof(status), "%d",
-				counts_statuses[i]);
+			snprintf(status, sizeof(status), "%d", counts_statuses[i]);
 		if (value)
-			sample(&metrics->out, value,
-				"postern_http_requests_total{%s,code=\"%s\"}",
+			sample(&metrics->out, value, "postern_http_requests_total{%s,code=\"%s\"}",
 				labels.text, status);
 	}
 }
 
-static void tell_times(
-	struct metrics *metrics, const struct route *routes, size_t n)
+static void tell_times(struct metrics *metrics, const struct route *routes, size_t n)
 {
 #define NAME "postern_http_request_duration_seconds"
 	struct labels labels = labels_of(metrics, routes, n);
@@ -304,16 +280,14 @@ static void tell_times(
 	}
 	so_far += (int64_t)count_get(&sum.took[COUNTS_BOUNDS]);
 	sample(out, so_far, NAME "_bucket{%s,le=\"+Inf\"}", labels.text);
-	sample_us(out, (int64_t)count_get(&sum.took_us), NAME "_sum{%s}",
-		labels.text);
+	sample_us(out, (int64_t)count_get(&sum.took_us), NAME "_sum{%s}", labels.text);
 	sample(out, so_far, NAME "_count{%s}", labels.text);
 #undef NAME
 }
 
 /* For each route of both tables, and once for requests without one. */
-static void each_route(
-	struct metrics *metrics, void (*tell)(struct metrics *metrics,
-					 const struct route *routes, size_t n))
+static void each_route(struct metrics *metrics,
+	void (*tell)(struct metrics *metrics, const struct route *routes, size_t n))
 {
 	const struct route *const tables[] = {
 		metrics->shared->api->routes, metrics->shared->routes};
@@ -328,8 +302,8 @@ static void each_route(
 }
 
 /* What both listeners have of something that has a limit. */
-static void tell_both(struct metrics *metrics, const char *name,
-	const char *help, int64_t api, int64_t admin)
+static void tell_both(
+	struct metrics *metrics, const char *name, const char *help, int64_t api, int64_t admin)
 {
 	metric(&metrics->out, name, GAUGE, help);
 	sample(&metrics->out, api, "%s{listener=\"api\"}", name);
@@ -344,12 +318,11 @@ static void tell_requests(struct metrics *metrics)
 	metric(&metrics->out, "postern_http_requests_total", COUNTER,
 		"Requests that were answered.");
 	each_route(metrics, tell_statuses);
-	metric(&metrics->out, "postern_http_request_duration_seconds",
-		HISTOGRAM, "From the last byte of a request to its answer.");
+	metric(&metrics->out, "postern_http_request_duration_seconds", HISTOGRAM,
+		"From the last byte of a request to its answer.");
 	each_route(metrics, tell_times);
 	tell_both(metrics, "postern_http_connections", "Open connections.",
-		(int64_t)atomic_load(api->connections),
-		(int64_t)atomic_load(admin->connections));
+		(int64_t)atomic_load(api->connections), (int64_t)atomic_load(admin->connections));
 	tell_both(metrics, "postern_http_connections_limit",
 		"How many connections there may be (http.max_connections).",
 		conf->http.max_connections, conf->http.max_connections);
@@ -358,15 +331,14 @@ static void tell_requests(struct metrics *metrics)
 		atomic_load(&api->budget->requests.taken),
 		atomic_load(&admin->budget->requests.taken));
 	tell_both(metrics, "postern_http_in_flight_requests_limit",
-		"How many may be under way (http.max_requests).",
-		conf->http.max_requests, conf->http.max_requests);
+		"How many may be under way (http.max_requests).", conf->http.max_requests,
+		conf->http.max_requests);
 	tell_both(metrics, "postern_http_in_flight_bytes",
-		"Memory that requests and unread answers hold.",
-		atomic_load(&api->budget->used),
+		"Memory that requests and unread answers hold.", atomic_load(&api->budget->used),
 		atomic_load(&admin->budget->used));
 	tell_both(metrics, "postern_http_in_flight_bytes_limit",
-		"How much they may hold (http.max_inflight_bytes).",
-		conf->http.max_inflight_bytes, conf->http.max_inflight_bytes);
+		"How much they may hold (http.max_inflight_bytes).", conf->http.max_inflight_bytes,
+		conf->http.max_inflight_bytes);
 }
 
 /*
@@ -379,9 +351,22 @@ static int64_t of_all_workers(const struct metrics *metrics, size_t offset)
 	uint64_t sum = 0;
 
 	for (size_t w = 0; w < shared->counts_n; w++)
-		sum += count_get((const atomic_uint_least64_t
-				*)((const char *)shared->counts[w] + offset));
+		sum += count_get(
+			(const atomic_uint_least64_t *)((const char *)shared->counts[w] + offset));
 	return (int64_t)sum;
+}
+
+/* What was not tried yet has no value. */
+static void tell_probe(struct metrics *metrics)
+{
+	struct probe_outcome outcome;
+
+	probe_report_get(metrics->shared->probe, &outcome);
+	metric(&metrics->out, "postern_rules_in_force", GAUGE,
+		"1 when the last probe found that Postfix takes emails and asks the milter about "
+		"all mail.");
+	if (outcome.finding != PROBE_NONE)
+		sample(&metrics->out, probe_is_good(outcome.finding), "postern_rules_in_force");
 }
 
 static void tell_submissions(struct metrics *metrics)
@@ -399,43 +384,36 @@ static void tell_submissions(struct metrics *metrics)
 		[SEND_FAILED] = "failed",
 		[SEND_REFUSED] = "refused",
 	};
-	const char *method = metrics->conf->submission.method == SUBMISSION_SMTP
-				     ? "smtp"
-				     : "sendmail";
+	const char *method = metrics->conf->submission.method == SUBMISSION_SMTP ? "smtp"
+										 : "sendmail";
 	struct buf *out = &metrics->out;
 
-	metric(out, "postern_submissions_total", COUNTER,
-		"Messages that were handed to Postfix.");
+	metric(out, "postern_submissions_total", COUNTER, "Messages that were handed to Postfix.");
 	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
-		sample(out,
-			of_all_workers(metrics,
-				offsetof(struct worker_counts, submissions[i])),
+		sample(out, of_all_workers(metrics, offsetof(struct worker_counts, submissions[i])),
 			"postern_submissions_total{method=\"%s\",outcome=\"%"
 			"s\"}",
 			method, outcomes[i]);
 	metric(out, "postern_emails_total", COUNTER,
-		"Emails of clients, by what they were told: late without the "
-		"milter's record, unsure whether Postfix has them, test to "
-		"nobody.");
+		"Emails of clients, by what they were told: late without the milter's record, "
+		"unsure whether Postfix has them, test to nobody.");
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (ends[i])
 			sample(out,
-				of_all_workers(metrics,
-					offsetof(struct worker_counts, emails[i])),
+				of_all_workers(metrics, offsetof(struct worker_counts, emails[i])),
 				"postern_emails_total{outcome=\"%s\"}", ends[i]);
-	sample(out,
-		of_all_workers(metrics, offsetof(struct worker_counts, tests)),
+	sample(out, of_all_workers(metrics, offsetof(struct worker_counts, tests)),
 		"postern_emails_total{outcome=\"test\"}");
-	single(out, "postern_in_flight_emails", GAUGE,
-		"Emails on their way into Postfix.",
+	single(out, "postern_in_flight_emails", GAUGE, "Emails on their way into Postfix.",
 		atomic_load(&metrics->shared->api->budget->emails.taken));
 	single(out, "postern_in_flight_emails_limit", GAUGE,
 		"How many may be on their way (submission.max_pending).",
 		metrics->conf->submission.max_pending);
+	tell_probe(metrics);
 	single(out, "postern_milter_in_charge", GAUGE,
-		"0 while emails that Postfix took come to no record of the "
-		"milter, and new ones are put off.",
-		!record_gate_is_shut(metrics->shared->gate));
+		"0 while emails that Postfix took come to no record of the milter, and new ones "
+		"are put off.",
+		!record_gate_is_blamed(metrics->shared->gate));
 }
 
 /*
@@ -452,8 +430,7 @@ static void tell_verdicts(struct metrics *metrics)
 	metric(out, "postern_milter_verdicts_total", COUNTER,
 		"Messages that the milter has decided about.");
 	for (size_t i = 0; i < VERDICT_ACTIONS; i++)
-		sample(out, milter->verdicts[i],
-			"postern_milter_verdicts_total{action=\"%s\"}",
+		sample(out, milter->verdicts[i], "postern_milter_verdicts_total{action=\"%s\"}",
 			verdict_action_name((enum verdict_action)i));
 	metric(out, "postern_milter_stopped_total", COUNTER,
 		"Messages that were refused, put off or thrown away, by why.");
@@ -472,23 +449,20 @@ static void tell_events(struct metrics *metrics)
 	if (!metrics->programs[2].told)
 		return;
 	metric(out, "postern_delivery_events_total", COUNTER,
-		"What became of emails, recipient by recipient, as Postfix's "
-		"log and queue tell.");
+		"What became of emails, recipient by recipient, as Postfix's log and queue tell.");
 	for (size_t i = 0; i < FACTS; i++)
-		sample(out, events->facts[i],
-			"postern_delivery_events_total{kind=\"%s\"}",
+		sample(out, events->facts[i], "postern_delivery_events_total{kind=\"%s\"}",
 			fact_name((enum fact)i));
 	single(out, "postern_log_lines_total", COUNTER,
-		"Lines of Postfix's log that say something of a message.",
-		events->lines);
+		"Lines of Postfix's log that say something of a message.", events->lines);
 	single(out, "postern_log_unreadable_lines_total", COUNTER,
-		"Lines of Postfix's log that could not be read.",
-		events->unreadable);
+		"Lines of Postfix's log that could not be read.", events->unreadable);
+	single(out, "postern_left_without_rules_total", COUNTER,
+		"Emails that Postfix handed to another server without asking postern-milter.",
+		events->left);
 	metric(out, "postern_log_read_to_end_timestamp_seconds", GAUGE,
-		"When nothing of Postfix's log was left to read, the last "
-		"time; 0: not yet.");
-	sample_us(out, events->read_to_end_us,
-		"postern_log_read_to_end_timestamp_seconds");
+		"When nothing of Postfix's log was left to read, the last time; 0: not yet.");
+	sample_us(out, events->read_to_end_us, "postern_log_read_to_end_timestamp_seconds");
 }
 
 /*
@@ -501,35 +475,28 @@ static void tell_commits(struct metrics *metrics)
 	struct committer_stats own = committer_stats(metrics->shared->committer);
 	struct buf *out = &metrics->out;
 
-	metric(out, "postern_store_commits_total", COUNTER,
-		"Transactions that were committed.");
+	metric(out, "postern_store_commits_total", COUNTER, "Transactions that were committed.");
 	for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++)
 		if (metrics->programs[n].told)
 			sample(out, metrics->programs[n].store.commits,
 				"postern_store_commits_total{program=\"%s\"}",
 				metrics->programs[n].name);
-	metric(out, FSYNC, SUMMARY,
-		"Syncs of the write-ahead log after commits.");
+	metric(out, FSYNC, SUMMARY, "Syncs of the write-ahead log after commits.");
 	for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++) {
 		const struct program *one = &metrics->programs[n];
 
 		if (!one->told)
 			continue;
-		sample_us(out, one->store.sync_us, FSYNC "_sum{program=\"%s\"}",
-			one->name);
-		sample(out, one->store.syncs, FSYNC "_count{program=\"%s\"}",
-			one->name);
+		sample_us(out, one->store.sync_us, FSYNC "_sum{program=\"%s\"}", one->name);
+		sample(out, one->store.syncs, FSYNC "_count{program=\"%s\"}", one->name);
 	}
 #undef FSYNC
 	single(out, "postern_store_failed_commits_total", COUNTER,
-		"Transactions of postern-httpd that could not be committed.",
-		(int64_t)own.failed);
+		"Transactions of postern-httpd that could not be committed.", (int64_t)own.failed);
 	single(out, "postern_store_jobs_total", COUNTER,
-		"Writes of postern-httpd, which share transactions.",
-		(int64_t)own.jobs);
+		"Writes of postern-httpd, which share transactions.", (int64_t)own.jobs);
 	single(out, "postern_store_waiting_jobs", GAUGE,
-		"Writes that wait for the next transaction.",
-		(int64_t)own.waiting);
+		"Writes that wait for the next transaction.", (int64_t)own.waiting);
 }
 
 static int64_t size_of(const char *path, const char *suffix)
@@ -546,17 +513,15 @@ static void tell_files(struct metrics *metrics)
 	struct buf *out = &metrics->out;
 	struct statvfs volume;
 
-	single(out, "postern_store_size_bytes", GAUGE,
-		"Size of the database file.", size_of(path, ""));
-	single(out, "postern_store_log_size_bytes", GAUGE,
-		"Size of its write-ahead log.", size_of(path, "-wal"));
+	single(out, "postern_store_size_bytes", GAUGE, "Size of the database file.",
+		size_of(path, ""));
+	single(out, "postern_store_log_size_bytes", GAUGE, "Size of its write-ahead log.",
+		size_of(path, "-wal"));
 	if (statvfs(path, &volume) < 0)
 		return;
-	single(out, "postern_store_free_bytes", GAUGE,
-		"Free space of its file system.",
+	single(out, "postern_store_free_bytes", GAUGE, "Free space of its file system.",
 		(int64_t)volume.f_bavail * (int64_t)volume.f_frsize);
-	single(out, "postern_store_volume_bytes", GAUGE,
-		"Size of its file system.",
+	single(out, "postern_store_volume_bytes", GAUGE, "Size of its file system.",
 		(int64_t)volume.f_blocks * (int64_t)volume.f_frsize);
 }
 
@@ -567,30 +532,26 @@ static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
 	struct email_queue queue;
 	struct log_state log;
 
-	if (store_email_queue(db, &queue, err) < 0 ||
-		store_log_state(db, &log, err) < 0)
+	if (store_email_queue(db, &queue, err) < 0 || store_log_state(db, &log, err) < 0)
 		return -1;
 	metric(out, "postern_queue_emails", GAUGE,
-		"Emails that are not at their end, up to 100000 of each state: "
-		"staged for the milter, queued in Postfix, deferred by the "
-		"next "
-		"hop; and messages that are held.");
+		"Emails that are not at their end, up to 100000 of each state: staged for the "
+		"milter, queued in Postfix, deferred by the next hop; and messages that are held.");
 	sample(out, queue.staged, "postern_queue_emails{state=\"staged\"}");
 	sample(out, queue.queued, "postern_queue_emails{state=\"queued\"}");
 	sample(out, queue.deferred, "postern_queue_emails{state=\"deferred\"}");
 	sample(out, queue.held, "postern_queue_emails{state=\"held\"}");
-	metric(out, "postern_log_position_timestamp_seconds",
-		GAUGE, "When the position in Postfix's log was stored last; 0: never.");
+	metric(out, "postern_log_position_timestamp_seconds", GAUGE,
+		"When the position in Postfix's log was stored last; 0: never.");
 	sample_us(out, log.read_us, "postern_log_position_timestamp_seconds");
-	single(out, "postern_log_gaps", GAUGE,
-		"Gaps in Postfix's log that are not repaired yet.", log.gaps);
+	single(out, "postern_log_gaps", GAUGE, "Gaps in Postfix's log that are not repaired yet.",
+		log.gaps);
 	return 0;
 }
 
 static void tell_all(struct request *request, const struct conf *conf, bool gone)
 {
-	static const struct reply_kind kind = {
-		.type = "text/plain; version=0.0.4; charset=utf-8"};
+	static const struct reply_kind kind = {.type = "text/plain; version=0.0.4; charset=utf-8"};
 	const struct worker *worker = request->worker;
 	struct metrics metrics = {.shared = worker->shared, .conf = conf};
 	struct admin_part parts[PARTS];
@@ -602,8 +563,7 @@ static void tell_all(struct request *request, const struct conf *conf, bool gone
 		"Whether the part works, as GET /admin/health has it.");
 	admin_parts_look(request, gone, parts);
 	for (size_t i = 0; i < PARTS; i++)
-		sample(&metrics.out, parts[i].ok,
-			"postern_part_up{part=\"%s\"}", parts[i].name);
+		sample(&metrics.out, parts[i].ok, "postern_part_up{part=\"%s\"}", parts[i].name);
 	tell_requests(&metrics);
 	tell_submissions(&metrics);
 	tell_verdicts(&metrics);
@@ -611,8 +571,8 @@ static void tell_all(struct request *request, const struct conf *conf, bool gone
 	tell_commits(&metrics);
 	tell_files(&metrics);
 	if (tell_queue(&metrics, request->db, &err) < 0)
-		log_error(worker->log, "metrics_incomplete", "request",
-			request->id, "error", err.text);
+		log_error(worker->log, "metrics_incomplete", "request", request->id, "error",
+			err.text);
 	reply_document(request, &kind, buf_take(&metrics.out));
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -35,62 +36,55 @@
  * domain.
  */
 
-/* Both lists are in the same order. */
-static int compare(
-	const struct event_count *event, const struct refused_count *refused)
-{
-	if (event->domain)
-		return strcmp(event->domain, refused->domain);
-	return (event->time_us > refused->time_us) -
-	       (event->time_us < refused->time_us);
-}
+enum {
+	STEPS_MAX = 1000,
+	DOMAINS_MAX = 1000,       /* in a page */
+	DOMAIN_STEPS_MAX = 60000, /* of all of these, but of DOMAINS_MIN */
+	DOMAINS_MIN = 50,
+};
 
-static json_t *render_counts(
-	const struct event_counts *events, const struct refused_counts *refused)
+static json_t *render_counts(const struct event_counts *events)
 {
 	json_t *data = json_array(), *counts = NULL;
-	const char *last_domain = NULL;
-	size_t e = 0, r = 0;
-	int64_t last_us = -1;
 
-	while (e < events->n || r < refused->n) {
-		bool is_event = r == refused->n ||
-				(e < events->n &&
-					compare(&events->items[e],
-						&refused->items[r]) <= 0);
-		const struct event_count *event = &events->items[e];
-		const struct refused_count *stopped = &refused->items[r];
-		const char *domain = is_event ? event->domain : stopped->domain;
-		int64_t time_us = is_event ? event->time_us : stopped->time_us;
+	for (size_t i = 0; i < events->n; i++) {
+		const struct event_count *event = &events->items[i];
+		const struct event_count *last = i > 0 ? event - 1 : NULL;
 
-		if (counts == NULL || time_us != last_us ||
-			(domain && !str_eq(domain, last_domain))) {
+		if (last == NULL || event->time_us != last->time_us ||
+			(event->domain && !str_eq(event->domain, last->domain))) {
 			counts = json_object();
 			json_array_append_new(
-				data, domain ? json_pack("{s:s, s:o}", "domain",
-						       domain, "counts", counts)
-					     : json_pack("{s:o, s:o}", "time",
-						       json_field_time(time_us),
-						       "counts", counts));
-			last_domain = domain;
-			last_us = time_us;
+				data, event->domain ? json_pack("{s:s, s:o}", "domain",
+							      event->domain, "counts", counts)
+						    : json_pack("{s:o, s:o}", "time",
+							      json_field_time(event->time_us),
+							      "counts", counts));
 		}
-		if (is_event)
-			json_object_set_new(counts, fact_name(event->kind),
-				json_integer(event->count));
-		else
-			json_object_set_new(counts, "refused",
-				json_integer(stopped->count));
-		e += is_event;
-		r += !is_event;
+		json_object_set_new(counts, fact_name(event->kind), json_integer(event->count));
 	}
 	return data;
 }
 
+/* How many domains a page has: `limit`, and the fewer the longer the time. */
+static int read_page(
+	struct json_query *query, struct event_count_filter *filter, struct problem *problem)
+{
+	int64_t days = (filter->end_us - filter->begin_us) / DAY_US + 1;
+	int64_t most = DOMAIN_STEPS_MAX / days, limit;
+
+	filter->after = json_query_get(query, "after");
+	if (json_query_number(query, "limit", DOMAINS_MAX, DOMAINS_MAX, &limit, problem) < 0)
+		return -1;
+	if (most < DOMAINS_MIN)
+		most = DOMAINS_MIN;
+	filter->limit = (int)(limit < most ? limit : most);
+	return 0;
+}
+
 /* 0, or -1 with the problem. */
-static int read_range(const struct request *request,
-	const struct json_query *query, struct event_count_filter *filter,
-	struct problem *problem)
+static int read_range(const struct request *request, struct json_query *query,
+	struct event_count_filter *filter, struct problem *problem)
 {
 	int64_t now_us = clock_now_us(request->worker->shared->clock);
 	const char *step = json_query_get(query, "step");
@@ -100,16 +94,14 @@ static int read_range(const struct request *request,
 	if (step && str_eq(step, "hour"))
 		filter->step_us = HOUR_US;
 	else if (step && !str_eq(step, "day"))
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `step` parameter is `hour` or `day`.");
+		return problem_set(
+			problem, PROBLEM_PARAMETER, "The `step` parameter is `hour` or `day`.");
 	if (by && !str_eq(by, "domain") && !str_eq(by, "time"))
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `by` parameter is `time` or `domain`.");
+		return problem_set(
+			problem, PROBLEM_PARAMETER, "The `by` parameter is `time` or `domain`.");
 	filter->by_domain = by && str_eq(by, "domain");
-	if (json_query_time(
-		    request, query, "since", &filter->begin_us, problem) < 0 ||
-		json_query_time(
-			request, query, "until", &filter->end_us, problem) < 0)
+	if (json_query_time(request, query, "since", &filter->begin_us, problem) < 0 ||
+		json_query_time(request, query, "until", &filter->end_us, problem) < 0)
 		return -1;
 	if (filter->end_us == 0)
 		filter->end_us = now_us + HOUR_US;
@@ -117,17 +109,21 @@ static int read_range(const struct request *request,
 		filter->begin_us = now_us - 30 * DAY_US;
 	/* Steps are whole. */
 	filter->begin_us -= filter->begin_us % filter->step_us;
-	return 0;
+	if ((filter->end_us - filter->begin_us) / (filter->by_domain ? DAY_US : filter->step_us) >
+		STEPS_MAX)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The time from `since` to `until` has more than %d %s.", STEPS_MAX,
+			filter->by_domain ? "days" : "steps");
+	return read_page(query, filter, problem);
 }
 
 void admin_stats_get(struct request *request)
 {
 	static const char *const names[] = {
-		"company_id", "domain", "since", "until", "step", "by", NULL};
+		"company_id", "domain", "since", "until", "step", "by", "limit", "after", NULL};
 	struct problem problem = PROBLEM_INIT;
 	struct event_count_filter filter = {0};
 	struct event_counts counts = {0};
-	struct refused_counts refused = {0};
 	struct json_query query;
 	struct err err = ERR_INIT;
 	json_t *object = NULL;
@@ -141,21 +137,14 @@ void admin_stats_get(struct request *request)
 	filter.company_id = admin_query_company(request, &query);
 	filter.domain = json_query_get(&query, "domain");
 	result = store_event_counts(request->db, &filter, &counts, &err);
-	if (result == 0)
-		result = store_refused_counts(
-			request->db, &filter, &refused, &err);
 	if (result == 0) {
-		object = list_json_render(
-			render_counts(&counts, &refused), false);
-		json_object_set_new(
-			object, "since", json_field_time(filter.begin_us));
-		json_object_set_new(
-			object, "until", json_field_time(filter.end_us));
+		object = list_json_render(render_counts(&counts), counts.next != NULL);
+		json_object_set_new(object, "next", admin_text(counts.next));
+		json_object_set_new(object, "since", json_field_time(filter.begin_us));
+		json_object_set_new(object, "until", json_field_time(filter.end_us));
 	}
 	store_event_counts_free(&counts);
-	store_refused_counts_free(&refused);
-	admin_reply_found(
-		request, result < 0 ? -1 : 1, object, "stats_failed", &err);
+	admin_reply_found(request, result < 0 ? -1 : 1, object, "stats_failed", &err);
 }
 
 /*
@@ -164,9 +153,12 @@ void admin_stats_get(struct request *request)
  */
 
 enum {
+	PENDING_MAX = 1000,
 	LEARN_DOMAINS_MAX = 100,
 	LEARN_NOTES_MAX = 200,
+	EXAMPLES_MAX = 3, /* of a kind of which there are several */
 	REFUSED_MAX = 500,
+	BOUNCES_LOOK = 1000,  /* domains and days */
 	BOUNCES_MIN = 10,     /* of a domain in a day, to be many; */
 	BOUNCES_PERCENT = 5,  /* and so many of what was tried */
 	UNUSED_DAYS = 30,     /* a new key */
@@ -185,9 +177,8 @@ struct attention {
 };
 
 /* level: problem, mail is stopped or unseen; warning: see to it; hint. */
-__attribute__((format(printf, 5, 6))) static void need(struct attention *all,
-	const char *level, const char *code, const char *page,
-	const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void need(struct attention *all, const char *level,
+	const char *code, const char *page, const char *format, ...)
 {
 	char text[2 * ERR_TEXT_MAX];
 	va_list args;
@@ -195,9 +186,48 @@ __attribute__((format(printf, 5, 6))) static void need(struct attention *all,
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	json_array_append_new(all->data,
-		json_pack("{s:s, s:s, s:s, s:s, s:s}", "object", "attention",
-			"level", level, "code", code, "text", text, "page", page));
+	json_array_append_new(
+		all->data, json_pack("{s:s, s:s, s:s, s:s, s:s}", "object", "attention", "level",
+				   level, "code", code, "text", text, "page", page));
+}
+
+/* What there may be many of in one kind. The item for several of them counts
+ * them and names a few; the one for a single one has words of its own. */
+struct group {
+	json_t *examples;
+	struct buf names; /* the same as text */
+	int64_t n;
+};
+
+static void group_add(struct group *group, const char *name)
+{
+	if (group->examples == NULL)
+		group->examples = json_array();
+	if (group->n++ >= EXAMPLES_MAX)
+		return;
+	json_array_append_new(group->examples, json_string(name));
+	buf_printf(&group->names, "%s%s", group->n > 1 ? ", " : "", name);
+}
+
+/* Adds to the item that was made last what the group counted. */
+static void group_end(struct attention *all, struct group *group)
+{
+	json_t *item = json_array_get(all->data, json_array_size(all->data) - 1);
+
+	json_object_set_new(item, "count", json_integer(group->n));
+	json_object_set_new(item, "examples", group->examples);
+}
+
+static void group_clear(struct group *group)
+{
+	buf_free(&group->names);
+}
+
+static const char *group_names(struct group *group)
+{
+	if (group->n > EXAMPLES_MAX)
+		buf_add_str(&group->names, " ...");
+	return buf_str(&group->names);
 }
 
 /* `1000 or more` where that is all that was counted. */
@@ -218,14 +248,12 @@ static void need_parts(struct attention *all, const struct request *request)
 
 	admin_parts_look(request, false, parts);
 	for (size_t i = 0; i < PARTS; i++)
-		if (!parts[i].ok)
-			need(all, "problem", parts[i].name, "settings", "%s",
-				parts[i].words);
-	if (parts[PART_MILTER].ok && record_gate_is_shut(shared->gate))
+		if (!parts[i].ok && !parts[i].told)
+			need(all, "problem", parts[i].name, "settings", "%s", parts[i].words);
+	if (parts[PART_MILTER].ok && record_gate_is_blamed(shared->gate))
 		need(all, "problem", "not_in_charge", "emails?status=staged",
-			"Emails wait in Postfix without a decision, and new "
-			"ones are answered with 503: %s. Run "
-			"postfix-conf/check.",
+			"Emails wait in Postfix without a decision, and new ones are answered with "
+			"503: %s. Run postfix-conf/check.",
 			record_gate_cause(shared->run, all->conf));
 }
 
@@ -233,8 +261,7 @@ static void need_disk(struct attention *all)
 {
 	const char *file = all->conf->store.database;
 	const char *slash = strrchr(file, '/');
-	_cleanup_free_ char *folder = slash ? mem_dup(file,
-						      (size_t)(slash - file + 1))
+	_cleanup_free_ char *folder = slash ? mem_dup(file, (size_t)(slash - file + 1))
 					    : mem_strdup(".");
 	struct statvfs disk;
 	uint64_t left, percent;
@@ -245,9 +272,8 @@ static void need_disk(struct attention *all)
 	percent = (uint64_t)disk.f_bavail * 100 / disk.f_blocks;
 	if (left < DISK_BYTES || percent < DISK_PERCENT)
 		need(all, "problem", "disk", "settings",
-			"The disk of the store (%s) has %llu MiB left, %llu%%. "
-			"Nothing is sent when it is full: make room, or set "
-			"retention.emails.",
+			"The disk of the store (%s) has %llu MiB left, %llu%%. Nothing is sent "
+			"when it is full: make room, or set retention.emails.",
 			folder, (unsigned long long)(left / (1024 * 1024)),
 			(unsigned long long)percent);
 }
@@ -257,175 +283,239 @@ static int need_waiting(struct attention *all, struct err *err)
 	struct email_waiting waiting;
 	int64_t held = 0;
 
-	if (store_email_waiting(all->db, all->company_id,
-		    all->now_us - STAGED_S * SECOND_US, &waiting, err) < 0)
+	if (store_email_waiting(all->db, all->company_id, all->now_us - STAGED_S * SECOND_US,
+		    all->now_us - DAY_US, &waiting, err) < 0)
 		return -1;
-	if (all->company_id == NULL &&
-		store_held_count(all->db, EMAIL_WAITING_MAX, &held, err) < 0)
+	if (all->company_id == NULL && store_held_count(all->db, EMAIL_WAITING_MAX, &held, err) < 0)
 		return -1;
 	if (waiting.staged)
 		need(all, "warning", "staged", "emails?status=staged",
-			"%lld email%s%s wait%s for postern-milter for over a "
-			"minute.",
+			"%lld email%s%s wait%s for postern-milter for over a minute: postern held "
+			"list tells why; once Postfix asks it, postern held release --waiting "
+			"submits them again.",
 			(long long)waiting.staged, plural(waiting.staged),
-			more(waiting.staged, EMAIL_WAITING_MAX),
-			waiting.staged == 1 ? "s" : "");
+			more(waiting.staged, EMAIL_WAITING_MAX), waiting.staged == 1 ? "s" : "");
+	if (waiting.lost)
+		need(all, "warning", "lost", "emails?status=staged",
+			"%lld email%s%s of the last day never came to postern-milter, and %s not "
+			"in Postfix's queue any more: nobody got %s (postern email list --state "
+			"staged). Send again what is still wanted.",
+			(long long)waiting.lost, plural(waiting.lost),
+			more(waiting.lost, EMAIL_WAITING_MAX), waiting.lost == 1 ? "is" : "are",
+			waiting.lost == 1 ? "it" : "them");
 	if (waiting.delayed)
 		need(all, "hint", "delayed", "emails?status=delivery_delayed",
-			"%lld email%s%s could not be delivered yet; Postfix "
-			"tries again.",
+			"%lld email%s%s could not be delivered yet; Postfix tries again.",
 			(long long)waiting.delayed, plural(waiting.delayed),
 			more(waiting.delayed, EMAIL_WAITING_MAX));
 	if (held)
 		need(all, "warning", "held", "refusals",
-			"The rules had Postfix hold %lld message%s%s: release "
-			"or drop what is left (postern held list).",
-			(long long)held, plural(held),
-			more(held, EMAIL_WAITING_MAX));
+			"The rules had Postfix hold %lld message%s%s: release or drop what is left "
+			"(postern held list).",
+			(long long)held, plural(held), more(held, EMAIL_WAITING_MAX));
 	return 0;
 }
 
-/* Messages that a domain would refuse if it did not only learn. */
-static int need_learnt(
-	struct attention *all, const struct domain *domain, struct err *err)
+/* Emails that Postfix did not ask the milter about, and has no more. */
+static int need_left(struct attention *all, struct err *err)
 {
-	const struct refusal_scope scope = {
-		.domain = domain->name, .learnt_only = true};
-	_cleanup_free_ char *page = mem_printf(
-		"refusals?domain=%s", domain->name);
+	struct ticket_ends ends;
+
+	if (store_ticket_ends(all->db, all->company_id, all->now_us - DAY_US, &ends, err) < 0)
+		return -1;
+	if (ends.left)
+		need(all, "problem", "left_without_rules", "emails?status=staged",
+			"Postfix handed %lld email%s to another server in the last day without "
+			"asking postern-milter: mail leaves without the rules. Run "
+			"postfix-conf/check.",
+			(long long)ends.left, plural(ends.left));
+	if (ends.expired)
+		need(all, "problem", "expired_without_rules", "emails?status=staged",
+			"Postfix gave up %lld email%s in the last day without having asked "
+			"postern-milter about %s. Run postfix-conf/check.",
+			(long long)ends.expired, plural(ends.expired),
+			ends.expired == 1 ? "it" : "them");
+	return 0;
+}
+
+static int need_pending(struct attention *all, struct err *err)
+{
+	__attribute__((cleanup(group_clear))) struct group group = {0};
+	struct domain_list list;
+
+	if (store_domain_list_marked(all->db, NULL, DOMAIN_PENDING, PENDING_MAX, &list, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n; i++)
+		group_add(&group, list.items[i].name);
+	store_domain_list_free(&list);
+	if (group.n == 0)
+		return 0;
+	if (group.n == 1)
+		need(all, "warning", "pending", "domains",
+			"A company asks for the domain %s: activate it, or remove it.",
+			group_names(&group));
+	else
+		need(all, "warning", "pending", "domains",
+			"Companies ask for %lld%s domains (%s): activate them, or remove them.",
+			(long long)group.n, more(group.n, PENDING_MAX), group_names(&group));
+	group_end(all, &group);
+	return 0;
+}
+
+/* How many messages of the domain were let pass that its rules would stop;
+ * those of LEARN_NOTES_MAX notes. -1: cannot tell. */
+static int64_t count_learnt(
+	struct db *db, const struct domain *domain, bool *or_more_r, struct err *err)
+{
+	const struct refusal_scope scope = {.domain = domain->name, .learnt_only = true};
 	struct refusal_list list;
-	const char *or_more;
 	int64_t n = 0;
 
-	if (store_refusal_list(all->db, &scope, LEARN_NOTES_MAX, &list, err) < 0)
+	if (store_refusal_list(db, &scope, LEARN_NOTES_MAX, &list, err) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
 		n += list.items[i].count;
-	or_more = more((int64_t)list.n, LEARN_NOTES_MAX);
+	*or_more_r = list.n == LEARN_NOTES_MAX;
 	store_refusal_list_free(&list);
-	if (n)
+	return n;
+}
+
+static int need_learning(struct attention *all, struct err *err)
+{
+	__attribute__((cleanup(group_clear))) struct group group = {0};
+	struct domain_list list;
+	int64_t messages = 0;
+	bool or_more = false;
+	int result = 0;
+
+	if (store_domain_list_marked(
+		    all->db, all->company_id, DOMAIN_LEARNING, LEARN_DOMAINS_MAX, &list, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n && result == 0; i++) {
+		bool or_more_of_it = false;
+		int64_t n = count_learnt(all->db, &list.items[i], &or_more_of_it, err);
+
+		if (n > 0)
+			group_add(&group, list.items[i].name);
+		if (n < 0)
+			result = -1;
+		messages += n;
+		or_more |= or_more_of_it;
+	}
+	store_domain_list_free(&list);
+	if (result < 0 || group.n == 0)
+		return result;
+	if (group.n == 1) {
+		const char *name = group_names(&group);
+		_cleanup_free_ char *page = mem_printf("refusals?domain=%s", name);
+
 		need(all, "warning", "learnt", page,
-			"%s learns, and saw %lld message%s%s that its rules "
-			"would stop: exempt who may send, then make it "
-			"exclusive.",
-			domain->name, (long long)n, plural(n), or_more);
+			"%s learns, and saw %lld message%s%s that its rules would stop: exempt who "
+			"may send, then make it exclusive.",
+			name, (long long)messages, plural(messages), or_more ? " or more" : "");
+	} else {
+		need(all, "warning", "learnt", "refusals?learnt=true",
+			"%lld%s domains learn, and saw %lld messages%s that their rules would stop "
+			"(%s): exempt who may send, then make them exclusive.",
+			(long long)group.n, more(group.n, LEARN_DOMAINS_MAX), (long long)messages,
+			or_more ? " or more" : "", group_names(&group));
+	}
+	group_end(all, &group);
 	return 0;
 }
 
-static int need_domains(struct attention *all, struct err *err)
+/* Whether an email before this one of the list is of the same key. */
+static bool is_counted(const struct email_list *list, size_t i)
 {
-	struct domain_list list;
-	size_t learning = 0;
-	int result = 0;
+	for (size_t k = 0; k < i; k++)
+		if (str_eq(list->items[k].key_id, list->items[i].key_id))
+			return true;
+	return false;
+}
 
-	if (store_domain_list(all->db, all->company_id, &list, err) < 0)
-		return -1;
-	for (size_t i = 0; i < list.n && result == 0; i++) {
-		const struct domain *domain = &list.items[i];
+static void note_failing(struct attention *all, struct group *group, const char *key_id)
+{
+	struct key key;
 
-		if (domain->pending && all->company_id == NULL)
-			need(all, "warning", "pending", "domains",
-				"A company asks for the domain %s: activate "
-				"it, or remove it.",
-				domain->name);
-		else if (domain->policy == POLICY_LEARN && !domain->pending &&
-			 learning++ < LEARN_DOMAINS_MAX)
-			result = need_learnt(all, domain, err);
+	if (store_key_find_any(all->db, all->company_id, key_id, &key, NULL) <= 0) {
+		group_add(group, "one that was removed");
+		return;
 	}
-	store_domain_list_free(&list);
-	return result;
+	group_add(group, str_empty(key.name) ? key.id : key.name);
+	store_key_clear(&key);
 }
 
 /* Keys of which the milter refuses emails, by the newest refused ones. */
-static int need_failing_keys(
-	struct attention *all, const struct key_list *keys, struct err *err)
+static int need_failing_keys(struct attention *all, struct err *err)
 {
 	const struct email_scope scope = {.company_id = all->company_id};
+	__attribute__((cleanup(group_clear))) struct group group = {0};
+	_cleanup_free_ char *page = NULL;
 	struct email_list list;
+	size_t n = 0;
 
 	if (store_email_list_refused(all->db, &scope, REFUSED_MAX, &list, err) < 0)
 		return -1;
-	for (size_t k = 0; k < keys->n; k++) {
-		const struct key *key = &keys->items[k];
-		_cleanup_free_ char *page = mem_printf(
-			"emails?status=refused&key_id=%s", key->id);
-		const char *why = NULL;
-		int64_t n = 0;
-
-		for (size_t i = 0; i < list.n; i++) {
-			const struct email *email = &list.items[i];
-
-			if (email->decided_us < all->now_us - DAY_US ||
-				!str_eq(email->key_id, key->id))
-				continue;
-			why = why ? why : email->refusal;
-			n++;
-		}
-		if (n)
-			need(all, "warning", "key_refused", page,
-				"The rules refused %lld email%s of the key "
-				"\"%s\" in the last day: %s",
-				(long long)n, plural(n), key->name, why);
+	/* Newest first. */
+	while (n < list.n && list.items[n].decided_us >= all->now_us - DAY_US)
+		n++;
+	for (size_t i = 0; i < n; i++)
+		if (!is_counted(&list, i))
+			note_failing(all, &group, list.items[i].key_id);
+	if (group.n == 1) {
+		page = mem_printf("emails?status=refused&key_id=%s", list.items[0].key_id);
+		need(all, "warning", "key_refused", page,
+			"The rules refused %zu%s email%s of the key \"%s\" in the last day: %s", n,
+			more((int64_t)n, REFUSED_MAX), plural((int64_t)n), group_names(&group),
+			list.items[0].refusal);
+	} else if (group.n > 1) {
+		need(all, "warning", "key_refused", "emails?status=refused",
+			"The rules refused %zu%s emails of %lld keys in the last day (%s). The "
+			"newest: %s",
+			n, more((int64_t)n, REFUSED_MAX), (long long)group.n, group_names(&group),
+			list.items[0].refusal);
 	}
+	if (group.n > 0)
+		group_end(all, &group);
 	store_email_list_free(&list);
 	return 0;
 }
 
 static int need_keys(struct attention *all, struct err *err)
 {
-	struct key_list keys;
-	int64_t unused = 0, forgotten = 0;
-	int result;
+	struct key_idle idle;
 
-	if (store_key_list(all->db, all->company_id, &keys, err) < 0)
+	if (store_key_idle(all->db, all->company_id, all->now_us - UNUSED_DAYS * DAY_US,
+		    all->now_us - FORGOTTEN_DAYS * DAY_US, &idle, err) < 0)
 		return -1;
-	result = need_failing_keys(all, &keys, err);
-	for (size_t i = 0; i < keys.n; i++) {
-		const struct key *key = &keys.items[i];
-
-		if (key->revoked_us)
-			continue;
-		if (key->last_used_us)
-			forgotten += key->last_used_us <
-				     all->now_us - FORGOTTEN_DAYS * DAY_US;
-		else
-			unused += key->created_us <
-				  all->now_us - UNUSED_DAYS * DAY_US;
-	}
-	store_key_list_free(&keys);
-	if (unused)
+	if (idle.unused)
 		need(all, "hint", "keys_unused", "keys",
-			"%lld key%s %s never used in %d days: revoke what "
-			"nobody needs.",
-			(long long)unused, plural(unused),
-			unused == 1 ? "was" : "were", UNUSED_DAYS);
-	if (forgotten)
+			"%lld%s key%s %s never used in %d days: revoke what nobody needs.",
+			(long long)idle.unused, more(idle.unused, KEY_IDLE_LOOK),
+			plural(idle.unused), idle.unused == 1 ? "was" : "were", UNUSED_DAYS);
+	if (idle.forgotten)
 		need(all, "hint", "keys_forgotten", "keys",
-			"%lld key%s %s not used for %d days: revoke what "
-			"nobody needs.",
-			(long long)forgotten, plural(forgotten),
-			forgotten == 1 ? "was" : "were", FORGOTTEN_DAYS);
-	return result;
+			"%lld%s key%s %s not used for %d days: revoke what nobody needs.",
+			(long long)idle.forgotten, more(idle.forgotten, KEY_IDLE_LOOK),
+			plural(idle.forgotten), idle.forgotten == 1 ? "was" : "were",
+			FORGOTTEN_DAYS);
+	return 0;
 }
 
 static int need_bounces(struct attention *all, struct err *err)
 {
-	const struct event_count_filter filter = {
-		.company_id = all->company_id,
-		.begin_us = all->now_us - DAY_US,
-		.end_us = all->now_us + HOUR_US,
-		.by_domain = true,
-	};
+	__attribute__((cleanup(group_clear))) struct group group = {0};
+	int64_t all_good = 0, all_bad = 0;
 	struct event_counts counts;
 
-	if (store_event_counts(all->db, &filter, &counts, err) < 0)
+	if (store_event_bounces(
+		    all->db, all->company_id, all->now_us - DAY_US, BOUNCES_LOOK, &counts, err) < 0)
 		return -1;
 	for (size_t i = 0; i < counts.n;) {
 		const char *domain = counts.items[i].domain;
 		int64_t good = 0, bad = 0;
 
-		for (; i < counts.n && str_eq(counts.items[i].domain, domain);
-			i++) {
+		for (; i < counts.n && str_eq(counts.items[i].domain, domain); i++) {
 			enum fact kind = counts.items[i].kind;
 
 			if (kind == FACT_DELIVERED)
@@ -433,19 +523,30 @@ static int need_bounces(struct attention *all, struct err *err)
 			else if (kind == FACT_BOUNCED || kind == FACT_EXPIRED)
 				bad += counts.items[i].count;
 		}
-		if (bad >= BOUNCES_MIN &&
-			bad * 100 >= (good + bad) * BOUNCES_PERCENT) {
-			_cleanup_free_ char *page = mem_printf(
-				"emails?status=bounced&domain=%s", domain);
-
-			need(all, "warning", "bounces", page,
-				"%lld of %lld deliveries from %s bounced in "
-				"the last day (%lld%%).",
-				(long long)bad, (long long)(good + bad), domain,
-				(long long)(bad * 100 / (good + bad)));
-		}
+		if (bad < BOUNCES_MIN || bad * 100 < (good + bad) * BOUNCES_PERCENT)
+			continue;
+		group_add(&group, domain);
+		all_good += good;
+		all_bad += bad;
 	}
 	store_event_counts_free(&counts);
+	if (group.n == 1) {
+		const char *domain = group_names(&group);
+		_cleanup_free_ char *page = mem_printf("emails?status=bounced&domain=%s", domain);
+
+		need(all, "warning", "bounces", page,
+			"%lld of %lld deliveries from %s bounced in the last day (%lld%%).",
+			(long long)all_bad, (long long)(all_good + all_bad), domain,
+			(long long)(all_bad * 100 / (all_good + all_bad)));
+	} else if (group.n > 1) {
+		need(all, "warning", "bounces", "emails?status=bounced",
+			"%lld of %lld deliveries from %lld domains (%s) bounced in the last day "
+			"(%lld%%).",
+			(long long)all_bad, (long long)(all_good + all_bad), (long long)group.n,
+			group_names(&group), (long long)(all_bad * 100 / (all_good + all_bad)));
+	}
+	if (group.n > 0)
+		group_end(all, &group);
 	return 0;
 }
 
@@ -472,8 +573,10 @@ void admin_attention_list(struct request *request)
 		need_parts(&all, request);
 		need_disk(&all);
 	}
-	if (need_waiting(&all, &err) < 0 || need_domains(&all, &err) < 0 ||
-		need_bounces(&all, &err) < 0 || need_keys(&all, &err) < 0)
+	if (need_left(&all, &err) < 0 || need_waiting(&all, &err) < 0 ||
+		(all.company_id == NULL && need_pending(&all, &err) < 0) ||
+		need_learning(&all, &err) < 0 || need_bounces(&all, &err) < 0 ||
+		need_failing_keys(&all, &err) < 0 || need_keys(&all, &err) < 0)
 		result = -1;
 	admin_reply_list(request, result, all.data, "attention_failed", &err);
 }
@@ -489,46 +592,44 @@ static json_t *json_or_null(const char *text)
 
 static json_t *render_audit(const struct audit *audit)
 {
-	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:o, s:s, s:s,"
-			 " s:s, s:o, s:o}",
-		"object", "audit", "id", audit->id, "at",
-		json_field_time(audit->at_us), "actor", audit->actor, "actor_id",
-		audit->actor_id, "actor_name", audit->actor_name, "origin",
-		audit->origin, "company_id", admin_text(audit->company_id),
-		"action", audit->action, "object_id", audit->object_id,
-		"object_name", audit->object_name, "before",
-		json_or_null(audit->before), "after", json_or_null(audit->after));
+	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o}",
+		"object", "audit", "id", audit->id, "at", json_field_time(audit->at_us), "actor",
+		audit->actor, "actor_id", audit->actor_id, "actor_name", audit->actor_name,
+		"origin", audit->origin, "company_id", admin_text(audit->company_id), "action",
+		audit->action, "object_id", audit->object_id, "object_name", audit->object_name,
+		"before", json_or_null(audit->before), "after", json_or_null(audit->after));
 }
 
 void admin_audit_list(struct request *request)
 {
-	static const char *const names[] = {"company_id", "object", "actor",
-		"action", "since", "limit", "after", "before", NULL};
+	static const char *const names[] = {"company_id", "object", "actor", "action", "since",
+		"limit", "after", "before", NULL};
 	struct problem problem = PROBLEM_INIT;
 	struct audit_list list = {0};
 	struct audit_scope scope = {0};
 	json_t *data = json_array();
 	struct json_query query;
 	struct err err = ERR_INIT;
+	struct page_end end = {0};
 	struct page page;
-	bool more = false;
+	json_t *object;
 	int found;
 
 	if (json_query_read(request, names, &query, &problem) == 0 &&
-		json_query_time(request, &query, "since", &scope.since_us,
-			&problem) == 0 &&
+		json_query_time(request, &query, "since", &scope.since_us, &problem) == 0 &&
 		json_query_page(&query, &page, &problem) == 0) {
 		scope.company_id = admin_query_company(request, &query);
 		scope.object = json_query_words(&query, "object");
 		scope.actor = json_query_words(&query, "actor");
 		scope.action = json_query_words(&query, "action");
-		found = store_audit_page(
-			request->db, &scope, &page, &list, &more, &err);
-		list_json_check(request, found, &page, "audit_list_failed",
-			&err, &problem);
+		found = store_audit_page(request->db, &scope, &page, &list, &end, &err);
+		list_json_check(request, found, &page, "audit_list_failed", &err, &problem);
 	}
 	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(data, render_audit(&list.items[i]));
+		json_array_append_new(
+			data, admin_name_company(request, render_audit(&list.items[i])));
 	store_audit_list_free(&list);
-	reply_either(request, &problem, 200, list_json_render(data, more));
+	object = list_json_render(data, end.more);
+	json_object_set_new(object, "next", admin_text(end.next));
+	reply_either(request, &problem, 200, object);
 }

@@ -32,11 +32,9 @@
 
 static json_t *render_session(const struct session *session)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o}", "object",
-		"session", "kind",
-		session->kind == SESSION_TOKEN ? "token" : "browser", "user_id",
-		session->user_id, "login", session->login, "company_id",
-		admin_text(session->company_id), "role",
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o}", "object", "session", "kind",
+		session->kind == SESSION_TOKEN ? "token" : "browser", "user_id", session->user_id,
+		"login", session->login, "company_id", admin_text(session->company_id), "role",
 		store_user_role_name(session->role), "expires_at",
 		json_field_time(session->expires_us));
 }
@@ -49,7 +47,7 @@ void admin_session_get(struct request *request)
 /* A new browser session, after a login or by a link. */
 struct session_change {
 	struct change change; /* first */
-	char *login; /* with its password, as it was verified; or NULL */
+	char *login;          /* with its password, as it was verified; or NULL */
 	char *stored;
 	char *code; /* of the app, or to recover; NULL: none is given */
 	enum user_code code_is;
@@ -71,25 +69,23 @@ static void session_change_free(struct session_change *job)
 }
 
 /* Within the commit of the session: of two logins with one code one is made. */
-static int use_code(struct db *db, struct session_change *job,
-	const struct user *user, struct err *err)
+static int use_code(
+	struct db *db, struct session_change *job, const struct user *user, struct err *err)
 {
 	const struct db_actor *before = db_actor(db);
-	const struct db_actor actor = {
-		"user", user->id, user->login, job->change.request->client};
+	const struct db_actor actor = {"user", user->id, user->login, job->change.request->client};
 	int result;
 
 	db_set_actor(db, &actor);
-	result = store_user_use_code(
-		db, user, job->code, job->now_us, &job->code_is, err);
+	result = store_user_use_code(db, user, job->code, job->now_us, &job->code_is, err);
 	db_set_actor(db, before);
 	return result;
 }
 
 /* 1; 0 when the user is gone, or has another password by now, or the code is
  * not good. */
-static int make_of_login(struct db *db, struct session_change *job,
-	const struct session_spec *spec, const uint8_t *hash, struct err *err)
+static int make_of_login(struct db *db, struct session_change *job, const struct session_spec *spec,
+	const uint8_t *hash, struct err *err)
 {
 	char *stored = NULL;
 	struct user user;
@@ -103,8 +99,7 @@ static int make_of_login(struct db *db, struct session_change *job,
 		found = -1;
 	else if (job->code_is != USER_CODE_GOOD)
 		found = 0;
-	else if (store_session_create(db, user.id, spec, hash, job->now_us,
-			 &job->session, err) < 0)
+	else if (store_session_create(db, user.id, spec, hash, job->now_us, &job->session, err) < 0)
 		found = -1;
 	admin_secret_free(stored);
 	store_user_clear(&user);
@@ -124,8 +119,7 @@ static int run_session(struct db *db, void *arg, struct err *err)
 	secret_hash(job->token, strlen(job->token), hash);
 	if (job->login)
 		return make_of_login(db, job, &spec, hash, err);
-	return store_session_redeem(
-		db, job->link, &spec, hash, job->now_us, &job->session, err);
+	return store_session_redeem(db, job->link, &spec, hash, job->now_us, &job->session, err);
 }
 
 /* The password was good. */
@@ -135,12 +129,12 @@ static void tell_throttle(const struct session_change *job, bool made)
 	struct login_throttle *logins = request->worker->shared->logins;
 
 	if (made)
-		login_throttle_good(logins, request->client, job->login);
+		login_throttle_good(logins, request->client, job->login, clock_monotonic_us());
 	else if (job->code_is == USER_CODE_MISSING)
 		login_throttle_half(logins, request->client, job->login);
 	else if (job->code_is == USER_CODE_WRONG)
 		login_throttle_wrong_code(
-			logins, job->login, clock_monotonic_us());
+			logins, request->client, job->login, clock_monotonic_us());
 }
 
 /* A link is opened in a browser, by people. */
@@ -156,8 +150,7 @@ static void refuse_link(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 
 	problem_set(&problem, PROBLEM_LOGIN,
-		"The link was used already, or has expired. `postern user "
-		"link` makes another one.");
+		"The link was used already, or has expired. `postern user link` makes another one.");
 	if (wants_page(request))
 		reply_redirect(request, "/#/login?link=used");
 	else
@@ -177,12 +170,10 @@ static void on_session_made(struct change *change)
 	} else if (change->result == 0 && job->code_is == USER_CODE_MISSING) {
 		problem_fixed(&problem, PROBLEM_CODE);
 	} else if (change->result == 0 && job->code_is == USER_CODE_WRONG) {
-		log_warn(request->worker->log, "login_code_refused", "request",
-			request->id, "user", job->login, "client",
-			request->client);
+		log_warn(request->worker->log, "login_code_refused", "request", request->id, "user",
+			job->login, "client", request->client);
 		problem_set(&problem, PROBLEM_CODE,
-			"The code is wrong, or was used already: wait for the "
-			"next one.");
+			"The code is wrong, or was used already: wait for the next one.");
 	} else if (change->result == 0 && job->login) {
 		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
 	} else if (change->result == 0) {
@@ -195,9 +186,8 @@ static void on_session_made(struct change *change)
 		session_change_free(job);
 		return;
 	}
-	log_info(request->worker->log, "login", "request", request->id, "user",
-		job->session.login, "client", request->client, "by",
-		job->login ? "password" : "link");
+	log_info(request->worker->log, "login", "request", request->id, "user", job->session.login,
+		"client", request->client, "by", job->login ? "password" : "link");
 	reply_cookie(request, job->token, job->max_us / 1000000);
 	if (job->login)
 		reply_json(request, 200, render_session(&job->session));
@@ -245,15 +235,13 @@ void admin_session_link(struct request *request)
 	int found;
 
 	if (given == 0)
-		problem_set(&problem, PROBLEM_PARAMETER,
-			"The `token` parameter is missing.");
+		problem_set(&problem, PROBLEM_PARAMETER, "The `token` parameter is missing.");
 	if (given > 0 && is_not_opened(request))
 		problem_set(&problem, PROBLEM_FORBIDDEN,
-			"A login link is to be opened in a window, not loaded "
-			"ahead or into a frame.");
+			"A login link is to be opened in a window, not loaded ahead or into a "
+			"frame.");
 	if (problem.kind == PROBLEM_NONE)
-		admission_take_places(
-			request->worker, &request->admission, 1, &problem);
+		admission_take_places(request->worker, &request->admission, 1, &problem);
 	if (problem.kind != PROBLEM_NONE) {
 		secret_wipe(text, sizeof(text));
 		reply_problem(request, &problem);
@@ -263,11 +251,9 @@ void admin_session_link(struct request *request)
 	secret_hash(text, strlen(text), job->link);
 	secret_wipe(text, sizeof(text));
 	/* Who makes links up writes nothing. */
-	found = store_session_find_link(
-		request->worker->db, job->link, job->now_us, &err);
+	found = store_session_find_link(request->worker->db, job->link, job->now_us, &err);
 	if (found > 0) {
-		change_submit(
-			request, &job->change, run_session, on_session_made);
+		change_submit(request, &job->change, run_session, on_session_made);
 		return;
 	}
 	if (found == 0) {
@@ -282,9 +268,9 @@ void admin_session_link(struct request *request)
 /* What a password is verified for: a login, or a change of who is logged in. */
 enum purpose {
 	FOR_LOGIN,
-	FOR_NEW_PASSWORD, /* who has none may set one */
+	FOR_NEW_PASSWORD, /* who has none, and has just come in, sets one */
 	FOR_CODES,
-	FOR_TOKEN, /* who has none makes one without, and so do programs */
+	FOR_TOKEN, /* so do they make one without, and programs */
 };
 
 /* A password, to be verified; and a new one, to be hashed. */
@@ -316,11 +302,10 @@ static bool verify(struct work *work)
 	struct admin_verified *verified = verifying->verified;
 
 	verifying->good = verifying->password == NULL ||
-			  secret_password_is(
-				  verifying->password, verified->stored);
+			  secret_password_is(verifying->password, verified->stored);
 	if (verifying->good && verifying->new_password)
-		verifying->hashed = secret_password_hash(verifying->new_password,
-					    verified->new_stored) == 0;
+		verifying->hashed = secret_password_hash(
+					    verifying->new_password, verified->new_stored) == 0;
 	return true;
 }
 
@@ -341,65 +326,67 @@ static int read_passwords(struct verifying *verifying, struct problem *problem)
 	struct err err = ERR_INIT;
 	size_t n = 0;
 
-	if (json_field_parse_request(
-		    verifying->request, &verifying->body, problem) < 0)
+	if (json_field_parse_request(verifying->request, &verifying->body, problem) < 0)
 		return -1;
 	body = verifying->body;
 	verifying->password = text_of(body, "password", &n);
+	verifying->code = text_of(body, "code", &n);
 	if (purpose == FOR_LOGIN) {
 		verifying->login = text_of(body, "login", &n);
-		verifying->code = text_of(body, "code", &n);
 		if (n != json_object_size(body) || verifying->login == NULL ||
 			verifying->password == NULL)
 			return problem_set(problem, PROBLEM_VALIDATION,
-				"The body must have the texts `login` and "
-				"`password`, and may have `code`.");
+				"The body must have the texts `login` and `password`, and may have "
+				"`code`.");
 	}
 	if (purpose == FOR_NEW_PASSWORD) {
 		verifying->new_password = text_of(body, "new_password", &n);
 		if (verifying->new_password == NULL)
 			return problem_set(problem, PROBLEM_VALIDATION,
-				"The body must have the texts `password` and "
-				"`new_password`.");
+				"The body must have the texts `password` and `new_password`.");
 	}
 	if (verifying->password && strlen(verifying->password) > USER_PASSWORD_MAX)
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `password` field is too long.");
+		return problem_set(
+			problem, PROBLEM_VALIDATION, "The `password` field is too long.");
 	if (verifying->new_password &&
-		store_user_check_password(
-			verifying->login, verifying->new_password, &err) < 0)
+		store_user_check_password(verifying->login, verifying->new_password, &err) < 0)
 		return problem_from_err(problem, &err);
 	return 0;
 }
 
-/* Whoever has no password may set one, or make a token, where they are logged
- * in by a link. */
-static int check_password_given(
-	const struct verifying *verifying, struct problem *problem)
-{
-	const struct session *session = &verifying->request->admission.session;
-	bool has_none = verifying->verified->stored == NULL &&
-			session->kind == SESSION_BROWSER;
+/* Whoever has no password has come in by a link, which stands for it for a
+ * while: a session that is stolen later makes nothing that outlasts it. */
+enum { LINK_STANDS_S = 900 };
 
-	if (verifying->password || (has_none && verifying->purpose != FOR_CODES) ||
-		(session->kind == SESSION_TOKEN &&
-			verifying->purpose == FOR_TOKEN))
+static int check_password_given(const struct verifying *verifying, struct problem *problem)
+{
+	const struct request *request = verifying->request;
+	const struct session *session = &request->admission.session;
+	bool has_none = verifying->verified->stored == NULL && session->kind == SESSION_BROWSER &&
+			verifying->purpose != FOR_CODES;
+	int64_t age_us = clock_now_us(request->worker->shared->clock) - session->created_us;
+
+	if (verifying->password || (has_none && age_us < LINK_STANDS_S * INT64_C(1000000)) ||
+		(session->kind == SESSION_TOKEN && verifying->purpose == FOR_TOKEN))
 		return 0;
-	return problem_set(problem, PROBLEM_VALIDATION,
-		"The `password` field is missing: the present one.");
+	if (has_none)
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"You have no password, and logged in more than %d minutes ago: log in by a "
+			"new link, and do this then.",
+			LINK_STANDS_S / 60);
+	return problem_set(
+		problem, PROBLEM_VALIDATION, "The `password` field is missing: the present one.");
 }
 
-static int check_throttle(
-	struct request *request, const char *login, struct problem *problem)
+static int check_throttle(struct request *request, const char *login, struct problem *problem)
 {
-	int wait_s = login_throttle_try(request->worker->shared->logins,
-		request->client, login, clock_monotonic_us());
+	int wait_s = login_throttle_try(
+		request->worker->shared->logins, request->client, login, clock_monotonic_us());
 
 	if (wait_s == 0)
 		return 0;
 	problem_set(problem, PROBLEM_RATE,
-		"Too many wrong passwords or codes. Try again in %d seconds.",
-		wait_s);
+		"Too many wrong passwords or codes. Try again in %d seconds.", wait_s);
 	problem->retry_after_s = wait_s;
 	return -1;
 }
@@ -411,15 +398,13 @@ static void refuse(const struct verifying *verifying)
 	struct problem problem = PROBLEM_INIT;
 
 	/* An unknown login may be a password in the wrong field. */
-	log_warn(request->worker->log, "login_refused", "request", request->id,
-		"user", verifying->known ? verifying->login : NULL, "client",
-		request->client);
+	log_warn(request->worker->log, "login_refused", "request", request->id, "user",
+		verifying->known ? verifying->login : NULL, "client", request->client);
 	/* Who is logged in stays so. */
 	if (verifying->purpose == FOR_LOGIN)
 		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
 	else
-		problem_set(&problem, PROBLEM_VALIDATION,
-			"The `password` is wrong.");
+		problem_set(&problem, PROBLEM_VALIDATION, "The `password` is wrong.");
 	reply_problem(request, &problem);
 }
 
@@ -434,14 +419,30 @@ static void submit_login(struct verifying *verifying)
 	change_submit(request, &job->change, run_session, on_session_made);
 }
 
+/* The password was good; of the code the change has told. */
+static void on_password_settled(const struct admin_job *job)
+{
+	const struct request *request = job->request;
+	struct login_throttle *logins = request->worker->shared->logins;
+	const char *login = request->admission.session.login;
+
+	if (job->code_is == USER_CODE_GOOD)
+		login_throttle_good(logins, request->client, login, clock_monotonic_us());
+	else if (job->code_is == USER_CODE_MISSING)
+		login_throttle_half(logins, request->client, login);
+	else
+		login_throttle_wrong_code(logins, request->client, login, clock_monotonic_us());
+}
+
 static void submit_change(struct verifying *verifying)
 {
 	struct request *request = verifying->request;
 	struct admin_job *job = mem_new(struct admin_job);
 
-	if (verifying->password)
-		login_throttle_good(request->worker->shared->logins,
-			request->client, verifying->login);
+	if (verifying->password) {
+		job->settled = on_password_settled;
+		job->asks_code = request->admission.route->change != admin_account_totp_start;
+	}
 	job->body = TAKE_PTR(verifying->body);
 	job->verified = TAKE_PTR(verifying->verified);
 	admin_submit_change(request, job);
@@ -487,8 +488,8 @@ static void verify_password(struct request *request, enum purpose purpose)
 	if (problem.kind == PROBLEM_NONE && verifying->password)
 		check_throttle(request, verifying->login, &problem);
 	if (problem.kind == PROBLEM_NONE)
-		found = store_user_password(worker->db, verifying->login, &user,
-			&verifying->verified->stored, &err);
+		found = store_user_password(
+			worker->db, verifying->login, &user, &verifying->verified->stored, &err);
 	if (found < 0)
 		request_failed(request, "user_lookup_failed", &err, &problem);
 	verifying->known = found > 0;
@@ -534,9 +535,9 @@ static void on_confirm_settled(const struct admin_job *job)
 	const char *login = request->admission.session.login;
 
 	if (job->change.result > 0)
-		login_throttle_good(logins, request->client, login);
+		login_throttle_good(logins, request->client, login, clock_monotonic_us());
 	else if (job->change.err.code == ERR_INVALID)
-		login_throttle_wrong_code(logins, login, clock_monotonic_us());
+		login_throttle_wrong_code(logins, request->client, login, clock_monotonic_us());
 	else
 		login_throttle_half(logins, request->client, login);
 }
@@ -555,11 +556,10 @@ void admin_session_confirm_codes(struct request *request)
 	/* What is none is no guess. */
 	text_of(body, "code", &n);
 	if (n != 1 || json_object_size(body) != 1)
-		problem_set(&problem, PROBLEM_VALIDATION,
-			"The body must have the text `code` alone.");
+		problem_set(
+			&problem, PROBLEM_VALIDATION, "The body must have the text `code` alone.");
 	if (problem.kind != PROBLEM_NONE ||
-		check_throttle(request, request->admission.session.login,
-			&problem) < 0) {
+		check_throttle(request, request->admission.session.login, &problem) < 0) {
 		admin_body_free(body);
 		reply_problem(request, &problem);
 		return;

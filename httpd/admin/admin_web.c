@@ -22,12 +22,15 @@
 #include "httpd/worker/worker.h"
 
 /* What the Makefile found in httpd/web: WEB_FILE(symbol, name). */
-#define WEB_FILE(symbol, name)                                                 \
-	__asm__(".pushsection .rodata\n"                                       \
-		"web_" #symbol ":\n"                                           \
-		".incbin \"httpd/web/" name "\"\n"                             \
-		"web_" #symbol "_end:\n"                                       \
-		".popsection\n");                                              \
+#define WEB_FILE(symbol, name)                                                                     \
+	__asm__(".pushsection .rodata\n"                                                           \
+		"web_" #symbol                                                                     \
+		":\n"                                                                              \
+		".incbin \"httpd/web/" name                                                        \
+		"\"\n"                                                                             \
+		"web_" #symbol                                                                     \
+		"_end:\n"                                                                          \
+		".popsection\n");                                                                  \
 	extern const char web_##symbol[], web_##symbol##_end[];
 #include "gen/web_files.h"
 #undef WEB_FILE
@@ -64,9 +67,9 @@ static const struct {
 /* What the page may do: nothing that is not here is fetched or run. The frame
  * is for an email's HTML, which is a document of its own. */
 static const char page_policy[] =
-	"default-src 'none'; script-src 'self'; style-src 'self'; "
-	"img-src 'self' data:; connect-src 'self'; frame-src 'self'; "
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+	"connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
+	"frame-ancestors 'none'";
 
 enum { TAG_SIZE = 24 };
 
@@ -100,8 +103,7 @@ static void complete(struct web_file *file)
 	for (size_t i = 0; i < sizeof(begin); i++)
 		begin = begin << 8 | hash[i];
 	snprintf(file->tag, sizeof(file->tag), "\"%016llx\"", begin);
-	snprintf(file->packed_tag, sizeof(file->packed_tag), "\"%016llx-gz\"",
-		begin);
+	snprintf(file->packed_tag, sizeof(file->packed_tag), "\"%016llx-gz\"", begin);
 	gzip_pack(file->plain.data, file->plain.len, &file->packed);
 }
 
@@ -131,14 +133,13 @@ struct web *web_new(const char *folder, struct log *log)
 		complete(file);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(packaged); i++) {
-		_cleanup_free_ char *path = mem_printf(
-			"%s/%s", folder, packaged[i].path);
+		_cleanup_free_ char *path = mem_printf("%s/%s", folder, packaged[i].path);
 		struct web_file *file = &web->files[web->n];
 		struct err err = ERR_INIT;
 
 		if (read_file(path, &file->read, &err) < 0) {
-			log_warn(log, "dashboard_plain", "error", err.text,
-				"install", packaged[i].package);
+			log_warn(log, "dashboard_plain", "error", err.text, "install",
+				packaged[i].package);
 			buf_free(&file->read);
 			continue;
 		}
@@ -241,8 +242,8 @@ void admin_web_file(struct request *request)
 	static const char prefix[] = "/web/";
 	const char *pattern = request->admission.route->pattern;
 	size_t folder = strcspn(pattern, "{") - (sizeof(prefix) - 1);
-	_cleanup_free_ char *name = mem_printf("%.*s%s", (int)folder,
-		pattern + sizeof(prefix) - 1, request->admission.param);
+	_cleanup_free_ char *name = mem_printf(
+		"%.*s%s", (int)folder, pattern + sizeof(prefix) - 1, request->admission.param);
 	const struct web_file *file = find(request->worker->shared->web, name);
 	struct problem problem = PROBLEM_INIT;
 
@@ -254,8 +255,8 @@ void admin_web_file(struct request *request)
 	for (size_t i = 0; i < ARRAY_SIZE(packaged); i++)
 		if (str_eq(name, packaged[i].name))
 			problem_set(&problem, PROBLEM_NOT_FOUND,
-				"This file is of the package %s, which was not "
-				"there when postern-httpd started.",
+				"This file is of the package %s, which was not there when "
+				"postern-httpd started.",
 				packaged[i].package);
 	reply_problem(request, &problem);
 }

@@ -1,18 +1,25 @@
 /*
- * login_throttle: a table of fixed size of who has tried.
+ * login_throttle: tables of fixed size that count tries, one for each kind.
  *
- * After FREE_TRIES in a row each further one has to wait, twice as long as the
- * one before. Who tries is a hash; in a full set the one with the fewest tries
- * within an hour gives way. Each kind has a table of its own, so that what is
- * tried of one drives nobody out of another.
+ * A table is made of sets, and who is counted belongs to one set by a hash with
+ * a key of this process: nobody outside can tell who shares a set with whom.
+ *
+ * Invariant: a count is given up only when it is an hour old. Who finds no free
+ * place in the set is counted together with all others that found none, so a
+ * flood of logins or addresses makes strangers wait, and forgets nothing. The
+ * known clients of logins are the exception: there the one that came in longest
+ * ago gives way, and is a stranger again. Only who has a password gets there,
+ * and all clients of one login share a set.
  */
 #include "httpd/admin/login_throttle.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "core/base/secret.h"
+#include "core/base/str.h"
 
 enum { SETS = 256, PLACES = 8, FREE_TRIES = 5, FORGET_S = 3600 };
 enum { CLIENT_WAIT_S = 900, LOGIN_WAIT_S = 60, CODE_WAIT_S = 900 };
@@ -24,16 +31,31 @@ struct tries {
 	int64_t free_us;
 };
 
-enum tries_of_what { OF_CLIENT, OF_LOGIN, OF_CODES, TRIES_KINDS };
+struct set {
+	struct tries places[PLACES];
+	struct tries others; /* of all who found no place */
+};
+
+enum tries_of_what { OF_CLIENT, OF_LOGIN, OF_CODES, OF_KNOWN, TRIES_KINDS };
 
 struct login_throttle {
-	struct tries sets[TRIES_KINDS][SETS][PLACES];
-	int64_t now_us; /* of the last try */
+	uint8_t key[SECRET_HASH_LEN];
+	struct set sets[TRIES_KINDS][SETS];
+};
+
+/* Who tries, in the tables. */
+struct caller {
+	uint8_t client[SECRET_HASH_LEN];
+	uint8_t login[SECRET_HASH_LEN];
+	uint8_t pair[SECRET_HASH_LEN];
 };
 
 struct login_throttle *login_throttle_new(void)
 {
-	return mem_new(struct login_throttle);
+	struct login_throttle *throttle = mem_new(struct login_throttle);
+
+	secret_random(throttle->key, sizeof(throttle->key));
+	return throttle;
 }
 
 void login_throttle_free(struct login_throttle *throttle)
@@ -41,73 +63,97 @@ void login_throttle_free(struct login_throttle *throttle)
 	free(throttle);
 }
 
-static bool is_forgotten(const struct tries *tries, int64_t now_us)
-{
-	return now_us - tries->last_us > FORGET_S * INT64_C(1000000);
-}
-
-static int still_counts(
-	const struct login_throttle *throttle, const struct tries *tries)
-{
-	return is_forgotten(tries, throttle->now_us) ? 0 : tries->n;
-}
-
-static struct tries *find_tries(struct login_throttle *throttle,
-	enum tries_of_what kind, const char *who,
-	uint8_t hash[static SECRET_HASH_LEN])
-{
-	struct tries *set;
-
-	secret_hash(who, strlen(who), hash);
-	set = throttle->sets[kind][hash[0]];
-	for (size_t i = 0; i < PLACES; i++)
-		if (memcmp(set[i].who, hash, SECRET_HASH_LEN) == 0)
-			return &set[i];
-	return NULL;
-}
-
-/* The same; a new one where there is none. */
-static struct tries *tries_of(struct login_throttle *throttle,
-	enum tries_of_what kind, const char *who)
-{
-	uint8_t hash[SECRET_HASH_LEN];
-	struct tries *found = find_tries(throttle, kind, who, hash);
-	struct tries *set = throttle->sets[kind][hash[0]], *least = set;
-
-	if (found)
-		return found;
-	for (size_t i = 1; i < PLACES; i++)
-		if (still_counts(throttle, &set[i]) <
-			still_counts(throttle, least))
-			least = &set[i];
-	*least = (struct tries){0};
-	memcpy(least->who, hash, sizeof(hash));
-	return least;
-}
-
 /* Who may come from many addresses counts as one: of IPv6 a network, of IPv4,
  * also where IPv6 stands for it (RFC 4291 2.5.5.2), this host. */
-static struct tries *tries_of_client(
-	struct login_throttle *throttle, const char *client)
+static void client_name(const char *client, char name_r[static INET6_ADDRSTRLEN])
 {
-	char text[INET6_ADDRSTRLEN];
 	struct in6_addr in6;
 	struct in_addr in4;
 	bool is_ipv6 = inet_pton(AF_INET6, client, &in6) == 1;
 
 	if (is_ipv6 && !IN6_IS_ADDR_V4MAPPED(&in6)) {
 		memset(in6.s6_addr + 8, 0, 8);
-		inet_ntop(AF_INET6, &in6, text, sizeof(text));
-		return tries_of(throttle, OF_CLIENT, text);
+		inet_ntop(AF_INET6, &in6, name_r, INET6_ADDRSTRLEN);
+		return;
 	}
 	if (is_ipv6)
 		memcpy(&in4, in6.s6_addr + 12, sizeof(in4));
-	else if (inet_pton(AF_INET, client, &in4) != 1)
-		return tries_of(throttle, OF_CLIENT, client);
+	else if (inet_pton(AF_INET, client, &in4) != 1) {
+		snprintf(name_r, INET6_ADDRSTRLEN, "%s", client);
+		return;
+	}
 	if (ntohl(in4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET)
 		in4.s_addr = htonl(INADDR_LOOPBACK);
-	inet_ntop(AF_INET, &in4, text, sizeof(text));
-	return tries_of(throttle, OF_CLIENT, text);
+	inet_ntop(AF_INET, &in4, name_r, INET6_ADDRSTRLEN);
+}
+
+static struct caller caller_of(
+	const struct login_throttle *throttle, const char *client, const char *login)
+{
+	_cleanup_free_ char *folded = str_folded(login);
+	char name[INET6_ADDRSTRLEN];
+	uint8_t both[2 * SECRET_HASH_LEN];
+	struct caller caller;
+
+	client_name(client, name);
+	secret_keyed_hash(throttle->key, name, strlen(name), caller.client);
+	secret_keyed_hash(throttle->key, folded, strlen(folded), caller.login);
+	memcpy(both, caller.client, SECRET_HASH_LEN);
+	memcpy(both + SECRET_HASH_LEN, caller.login, SECRET_HASH_LEN);
+	secret_keyed_hash(throttle->key, both, sizeof(both), caller.pair);
+	return caller;
+}
+
+static bool is_forgotten(const struct tries *tries, int64_t now_us)
+{
+	return tries->n == 0 || now_us - tries->last_us > FORGET_S * INT64_C(1000000);
+}
+
+static struct tries *find(struct set *set, const uint8_t *who)
+{
+	for (size_t i = 0; i < PLACES; i++)
+		if (memcmp(set->places[i].who, who, SECRET_HASH_LEN) == 0)
+			return &set->places[i];
+	return NULL;
+}
+
+/* The place of who, a new one if there is room, or that of all others. */
+static struct tries *place_of(struct set *set, const uint8_t *who, int64_t now_us)
+{
+	struct tries *found = find(set, who);
+
+	for (size_t i = 0; i < PLACES && found == NULL; i++)
+		if (is_forgotten(&set->places[i], now_us)) {
+			found = &set->places[i];
+			*found = (struct tries){0};
+			memcpy(found->who, who, SECRET_HASH_LEN);
+		}
+	return found ? found : &set->others;
+}
+
+static struct tries *find_known(struct login_throttle *throttle, const struct caller *caller)
+{
+	return find(&throttle->sets[OF_KNOWN][caller->login[0]], caller->pair);
+}
+
+static void make_known(struct login_throttle *throttle, const struct caller *caller, int64_t now_us)
+{
+	struct set *set = &throttle->sets[OF_KNOWN][caller->login[0]];
+	struct tries *place = find(set, caller->pair);
+
+	for (size_t i = 0; i < PLACES && !find(set, caller->pair); i++)
+		if (place == NULL || set->places[i].last_us < place->last_us)
+			place = &set->places[i];
+	*place = (struct tries){.last_us = now_us};
+	memcpy(place->who, caller->pair, SECRET_HASH_LEN);
+}
+
+/* Of wrong codes: a known client's own, or those of all others. */
+static struct tries *tries_of_codes(
+	struct login_throttle *throttle, const struct caller *caller, bool known, int64_t now_us)
+{
+	return place_of(&throttle->sets[OF_CODES][caller->login[0]],
+		known ? caller->pair : caller->login, now_us);
 }
 
 static void count_try(struct tries *tries, int64_t now_us, int64_t most_s)
@@ -118,75 +164,82 @@ static void count_try(struct tries *tries, int64_t now_us, int64_t most_s)
 		tries->n = 0;
 	tries->last_us = now_us;
 	if (++tries->n > FREE_TRIES)
-		wait_s = tries->n - FREE_TRIES < 20
-				 ? INT64_C(1) << (tries->n - FREE_TRIES)
-				 : most_s;
-	tries->free_us = now_us +
-			 (wait_s < most_s ? wait_s : most_s) * INT64_C(1000000);
+		wait_s = tries->n - FREE_TRIES < 20 ? INT64_C(1) << (tries->n - FREE_TRIES)
+						    : most_s;
+	tries->free_us = now_us + (wait_s < most_s ? wait_s : most_s) * INT64_C(1000000);
 }
 
-/* Of wrong codes; NULL when there were none. */
-static struct tries *tries_of_codes(
-	struct login_throttle *throttle, const char *login)
+static void take_back(struct tries *tries)
 {
-	uint8_t hash[SECRET_HASH_LEN];
-
-	return find_tries(throttle, OF_CODES, login, hash);
+	if (tries && tries->n > 0)
+		tries->n--;
+	if (tries)
+		tries->free_us = 0;
 }
 
-int login_throttle_try(struct login_throttle *throttle, const char *client,
-	const char *login, int64_t now_us)
+int login_throttle_try(
+	struct login_throttle *throttle, const char *client, const char *login, int64_t now_us)
 {
-	const struct tries *codes = tries_of_codes(throttle, login);
-	int64_t free_us = codes ? codes->free_us : 0;
-	struct tries *by_client, *by_login;
+	struct caller caller = caller_of(throttle, client, login);
+	struct set *clients = &throttle->sets[OF_CLIENT][caller.client[0]];
+	struct set *logins = &throttle->sets[OF_LOGIN][caller.login[0]];
+	struct tries *known = find_known(throttle, &caller);
+	struct tries *by_client = known ? known : place_of(clients, caller.client, now_us);
+	struct tries *by_login = known ? known : place_of(logins, caller.login, now_us);
+	const struct tries *codes = tries_of_codes(throttle, &caller, known != NULL, now_us);
+	int64_t free_us = codes->free_us;
 
-	throttle->now_us = now_us;
-	by_client = tries_of_client(throttle, client);
-	by_login = tries_of(throttle, OF_LOGIN, login);
 	if (free_us < by_client->free_us)
 		free_us = by_client->free_us;
 	if (free_us < by_login->free_us)
 		free_us = by_login->free_us;
 	if (free_us > now_us)
 		return (int)((free_us - now_us + 999999) / 1000000);
-	count_try(by_client, now_us, CLIENT_WAIT_S);
 	count_try(by_login, now_us, LOGIN_WAIT_S);
+	/* Strangers who share a place do not make each other wait for long. */
+	if (!known)
+		count_try(by_client, now_us,
+			by_client == &clients->others ? LOGIN_WAIT_S : CLIENT_WAIT_S);
 	return 0;
-}
-
-static void take_back(struct tries *tries)
-{
-	if (tries->n > 0)
-		tries->n--;
-	tries->free_us = 0;
 }
 
 /* Whoever has one login may not go on guessing others from the same address. */
 void login_throttle_good(
-	struct login_throttle *throttle, const char *client, const char *login)
+	struct login_throttle *throttle, const char *client, const char *login, int64_t now_us)
 {
-	struct tries *codes = tries_of_codes(throttle, login);
-	struct tries *by_login = tries_of(throttle, OF_LOGIN, login);
+	struct caller caller = caller_of(throttle, client, login);
+	bool known = find_known(throttle, &caller) != NULL;
+	struct tries *codes = find(
+		&throttle->sets[OF_CODES][caller.login[0]], known ? caller.pair : caller.login);
+	struct tries *by_login = find(&throttle->sets[OF_LOGIN][caller.login[0]], caller.login);
 
-	by_login->n = 0;
-	by_login->free_us = 0;
-	if (codes) {
-		codes->n = 0;
-		codes->free_us = 0;
-	}
-	take_back(tries_of_client(throttle, client));
+	if (codes)
+		*codes = (struct tries){0};
+	if (!known && by_login)
+		*by_login = (struct tries){0};
+	if (!known)
+		take_back(find(&throttle->sets[OF_CLIENT][caller.client[0]], caller.client));
+	make_known(throttle, &caller, now_us);
 }
 
-void login_throttle_half(
-	struct login_throttle *throttle, const char *client, const char *login)
+void login_throttle_half(struct login_throttle *throttle, const char *client, const char *login)
 {
-	take_back(tries_of_client(throttle, client));
-	take_back(tries_of(throttle, OF_LOGIN, login));
+	struct caller caller = caller_of(throttle, client, login);
+	struct tries *known = find_known(throttle, &caller);
+
+	if (known) {
+		take_back(known);
+		return;
+	}
+	take_back(find(&throttle->sets[OF_CLIENT][caller.client[0]], caller.client));
+	take_back(find(&throttle->sets[OF_LOGIN][caller.login[0]], caller.login));
 }
 
 void login_throttle_wrong_code(
-	struct login_throttle *throttle, const char *login, int64_t now_us)
+	struct login_throttle *throttle, const char *client, const char *login, int64_t now_us)
 {
-	count_try(tries_of(throttle, OF_CODES, login), now_us, CODE_WAIT_S);
+	struct caller caller = caller_of(throttle, client, login);
+	bool known = find_known(throttle, &caller) != NULL;
+
+	count_try(tries_of_codes(throttle, &caller, known, now_us), now_us, CODE_WAIT_S);
 }

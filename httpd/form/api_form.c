@@ -7,6 +7,7 @@
  */
 #include "httpd/form/api_form.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 
 #include "core/base/clock.h"
@@ -33,8 +34,7 @@ static const char urlencoded[] = "application/x-www-form-urlencoded";
 
 /* A little is tried first, then twice as much each time: the memory is taken
  * from the budget before, and what was not needed is given back. */
-static int unpack(
-	struct send_body *body, struct buf *unpacked, struct problem *problem)
+static int unpack(struct send_body *body, struct buf *unpacked, struct problem *problem)
 {
 	struct admission *admission = &body->request->admission;
 	uint64_t limit = admission->body_limit;
@@ -44,11 +44,9 @@ static int unpack(
 	for (;;) {
 		if (most > limit)
 			most = limit;
-		if (admission_reserve_body(body->request->worker, admission,
-			    most, problem) < 0)
+		if (admission_reserve_body(body->request->worker, admission, most, problem) < 0)
 			return -1;
-		if (gzip_unpack(body->data, body->len, (size_t)most, unpacked,
-			    &err) == 0)
+		if (gzip_unpack(body->data, body->len, (size_t)most, unpacked, &err) == 0)
 			break;
 		if (err.code != ERR_TOO_LARGE)
 			return problem_set(problem, PROBLEM_BAD_REQUEST,
@@ -57,14 +55,12 @@ static int unpack(
 			return admission_too_large(admission, problem);
 		most *= 2;
 	}
-	budget_trim(&admission->share,
-		unpacked->len > body->len ? unpacked->len : body->len);
+	budget_trim(&admission->share, unpacked->len > body->len ? unpacked->len : body->len);
 	return 0;
 }
 
 /* The fields have as many bytes as the body, and what each takes besides. */
-static int read_form(
-	struct send_body *body, struct form *form_r, struct problem *problem)
+static int read_form(struct send_body *body, struct form *form_r, struct problem *problem)
 {
 	struct admission *admission = &body->request->admission;
 	bool is_multipart = str_starts_nocase(body->type, multipart);
@@ -77,11 +73,9 @@ static int read_form(
 		    body->len + fields * FIELD_BYTES / BUDGET_FACTOR, problem) < 0)
 		return -1;
 	if (is_multipart)
-		result = form_parse_multipart(
-			body->type, body->data, body->len, form_r, &err);
+		result = form_parse_multipart(body->type, body->data, body->len, form_r, &err);
 	else if (str_starts_nocase(body->type, urlencoded))
-		result = form_parse_urlencoded(
-			body->data, body->len, form_r, &err);
+		result = form_parse_urlencoded(body->data, body->len, form_r, &err);
 	send_body_drop(body);
 	if (result < 0)
 		return problem_set(problem, PROBLEM_BAD_REQUEST, "%s", err.text);
@@ -89,35 +83,30 @@ static int read_form(
 }
 
 /* A request with nothing in it lacks the first field, whatever it is. */
-static int check_type(const char *type, size_t len, bool multipart_only,
-	struct problem *problem)
+static int check_type(const char *type, size_t len, bool multipart_only, struct problem *problem)
 {
 	bool any = !multipart_only;
 
-	if (str_starts_nocase(type, multipart) ||
-		(any && str_starts_nocase(type, urlencoded)) ||
+	if (str_starts_nocase(type, multipart) || (any && str_starts_nocase(type, urlencoded)) ||
 		(any && *type == '\0' && len == 0))
 		return 0;
 	return problem_set(problem, PROBLEM_BAD_REQUEST,
-		"Invalid request content type. Expecting '%s'%s%s%s but got "
-		"'%s'",
-		multipart, any ? " or '" : "", any ? urlencoded : "",
-		any ? "'" : "", type);
+		"Invalid request content type. Expecting '%s'%s%s%s but got '%s'", multipart,
+		any ? " or '" : "", any ? urlencoded : "", any ? "'" : "", type);
 }
 
 /* Reads the body by its Content-Type, after Content-Encoding gzip; both kinds
  * of form, or multipart alone. Other media types are refused; no type and no
  * body is a form without fields. Drops the body. */
-static int read_body(struct send_body *body, bool multipart_only,
-	struct form *form_r, struct problem *problem)
+static int read_body(
+	struct send_body *body, bool multipart_only, struct form *form_r, struct problem *problem)
 {
 	const char *encoding = body->encoding;
 	_cleanup_buf_ struct buf unpacked = BUF_INIT;
 
 	if (check_type(body->type, body->len, multipart_only, problem) < 0)
 		return -1;
-	if (str_eq_nocase(encoding, "gzip") ||
-		str_eq_nocase(encoding, "x-gzip")) {
+	if (str_eq_nocase(encoding, "gzip") || str_eq_nocase(encoding, "x-gzip")) {
 		if (unpack(body, &unpacked, problem) < 0)
 			return -1;
 		send_body_drop(body);
@@ -130,28 +119,62 @@ static int read_body(struct send_body *body, bool multipart_only,
 	return read_form(body, form_r, problem);
 }
 
-static void on_form_sent(
-	struct request *request, const struct send_outcome *outcome)
+/* The emails of the form that ended so, each with its recipient. */
+static json_t *list_results(const struct send_outcome *outcome, bool unknown)
 {
-	const struct problem *problem = send_first_problem(outcome);
-	const char *id = request->answer_id ? request->answer_id
-					    : outcome->results[0].message_id;
+	json_t *list = json_array();
 
-	if (problem)
-		reply_problem(request, problem);
-	else
-		reply_json(request, 200,
-			json_pack("{s:s, s:s}", "id", id, "message",
-				"Queued. Thank you."));
+	for (size_t i = 0; i < outcome->n; i++) {
+		const struct send_result *result = &outcome->results[i];
+
+		if (result->problem.kind != PROBLEM_NONE && result->unknown == unknown)
+			json_array_append_new(list, json_pack("{s:s?, s:s}", "to", result->to,
+							    "message", result->problem.text));
+	}
+	return list;
 }
 
-static int parse_email(const struct request *request, struct form *form,
-	bool is_mime, struct outgoing *email, struct problem *problem)
+/* A part of the emails went out, or may have: an error would have the client
+ * send all of them again. */
+static void reply_part(struct request *request, const struct send_outcome *outcome)
+{
+	_cleanup_free_ char *message = mem_printf(
+		"Queued %zu of %zu emails. Do not send all of them again: see not_sent and "
+		"unknown.",
+		outcome->sent, outcome->n);
+	const char *id = request->answer_id;
+
+	for (size_t i = 0; id == NULL && i < outcome->n; i++)
+		if (outcome->results[i].problem.kind == PROBLEM_NONE)
+			id = outcome->results[i].message_id;
+	if (id == NULL)
+		id = outcome->results[0].message_id;
+	reply_json(request, 200,
+		json_pack("{s:s, s:s, s:I, s:o, s:o}", "id", id, "message", message, "sent",
+			(json_int_t)outcome->sent, "not_sent", list_results(outcome, false),
+			"unknown", list_results(outcome, true)));
+}
+
+static void on_form_sent(struct request *request, const struct send_outcome *outcome)
+{
+	const struct problem *problem = send_first_problem(outcome);
+	const char *id = request->answer_id ? request->answer_id : outcome->results[0].message_id;
+
+	if (problem == NULL)
+		reply_json(request, 200,
+			json_pack("{s:s, s:s}", "id", id, "message", "Queued. Thank you."));
+	else if (outcome->problem == NULL && outcome->n > 1 && outcome->sent + outcome->unknown > 0)
+		reply_part(request, outcome);
+	else
+		reply_problem(request, problem);
+}
+
+static int parse_email(const struct request *request, struct form *form, bool is_mime,
+	struct outgoing *email, struct problem *problem)
 {
 	const struct form_email_rules rules = {
 		.domain = request->admission.param,
-		.recipients = admission_recipients(
-			&request->admission, FORM_TEXT_ADDRS_MAX),
+		.recipients = admission_recipients(&request->admission, FORM_TEXT_ADDRS_MAX),
 		.now_us = clock_now_us(request->worker->shared->clock),
 	};
 
@@ -161,15 +184,15 @@ static int parse_email(const struct request *request, struct form *form,
 
 /* Individual messages are counted, but not made here: they can take many times
  * as much memory as the form. */
-static int expand(struct send_body *body, const struct form *form,
-	struct send_parsed *parsed, struct problem *problem)
+static int expand(struct send_body *body, const struct form *form, struct send_parsed *parsed,
+	struct problem *problem)
 {
 	struct request *request = body->request;
 	struct outgoing *email = parsed->emails;
 	struct form_variables *variables;
 
-	if (admission_reserve_body(request->worker, &request->admission,
-		    form_variables_cost(form), problem) < 0 ||
+	if (admission_reserve_body(
+		    request->worker, &request->admission, form_variables_cost(form), problem) < 0 ||
 		form_variables_read(form, &variables, problem) < 0)
 		return -1;
 	if (variables == NULL)
@@ -178,13 +201,12 @@ static int expand(struct send_body *body, const struct form *form,
 	parsed->n = email->message.to.n;
 	if (email->finished.len > 0)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"'recipient-variables' parameter is not supported with "
-			"a finished message");
+			"'recipient-variables' parameter is not supported with a finished message");
 	return 0;
 }
 
-static int parse(struct send_body *body, bool is_mime,
-	struct send_parsed *parsed_r, struct problem *problem)
+static int parse(
+	struct send_body *body, bool is_mime, struct send_parsed *parsed_r, struct problem *problem)
 {
 	_cleanup_form_ struct form form = FORM_INIT;
 	struct request *request = body->request;
@@ -199,34 +221,29 @@ static int parse(struct send_body *body, bool is_mime,
 		parsed_r->answer_id = mem_strdup(email->message.message_id);
 	if (expand(body, &form, parsed_r, problem) < 0)
 		return -1;
-	return admission_take_places(
-		request->worker, &request->admission, parsed_r->n, problem);
+	return admission_take_places(request->worker, &request->admission, parsed_r->n, problem);
 }
 
-static int parse_form(struct send_body *body, struct send_parsed *parsed_r,
-	struct problem *problem)
+static int parse_form(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
 	return parse(body, false, parsed_r, problem);
 }
 
-static int parse_mime(struct send_body *body, struct send_parsed *parsed_r,
-	struct problem *problem)
+static int parse_mime(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
 	return parse(body, true, parsed_r, problem);
 }
 
 void api_form_send(struct request *request)
 {
-	static const struct send_dialect dialect = {
-		.parse = parse_form, .done = on_form_sent};
+	static const struct send_dialect dialect = {.parse = parse_form, .done = on_form_sent};
 
 	send_request(request, &dialect);
 }
 
 void api_form_send_mime(struct request *request)
 {
-	static const struct send_dialect dialect = {
-		.parse = parse_mime, .done = on_form_sent};
+	static const struct send_dialect dialect = {.parse = parse_mime, .done = on_form_sent};
 
 	send_request(request, &dialect);
 }

@@ -25,17 +25,11 @@ void api_form_stats(struct request *request);
 
 /* A time of a query, as seconds since 1970 or as a date: 1, 0 when it is not
  * given, -1 with a problem that names the parameter. */
-int form_query_time(const char *query, const char *name, int64_t *time_us_r,
-	struct problem *problem);
+int form_query_time(
+	const char *query, const char *name, int64_t *time_us_r, struct problem *problem);
 
 /* Events as clients name them. The last ones never occur here. */
-enum form_event {
-	FORM_ACCEPTED,
-	FORM_DELIVERED,
-	FORM_FAILED,
-	FORM_COMPLAINED,
-	FORM_EVENTS = 9
-};
+enum form_event { FORM_ACCEPTED, FORM_DELIVERED, FORM_FAILED, FORM_COMPLAINED, FORM_EVENTS = 9 };
 extern const char *const form_event_names[FORM_EVENTS];
 /* The event of the name, or -1 with the problem. */
 int form_event_find(const char *name, struct problem *problem);

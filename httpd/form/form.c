@@ -34,14 +34,12 @@ static size_t bare_len(const char *name)
 
 /* A new field at the end, of this name without its trailing `[...]`; good until
  * the form grows again. NULL and ERR_INVALID when the form is full. */
-static struct form_field *form_add(
-	struct form *form, const char *name, struct err *err)
+static struct form_field *form_add(struct form *form, const char *name, struct err *err)
 {
 	struct form_field *field;
 
 	if (form->n == FORM_FIELDS_MAX) {
-		err_set(err, ERR_INVALID, "too many form fields, max is %d",
-			FORM_FIELDS_MAX);
+		err_set(err, ERR_INVALID, "too many form fields, max is %d", FORM_FIELDS_MAX);
 		return NULL;
 	}
 	form->fields = mem_append(form->fields, form->n, sizeof(*form->fields));
@@ -57,16 +55,15 @@ size_t form_fields_max(const char *body, size_t len, bool is_multipart)
 	size_t n = 1, separator_len = strlen(separator);
 
 	while (n < FORM_FIELDS_MAX &&
-		(at = memmem(at, (size_t)(end - at), separator, separator_len)) !=
-			NULL) {
+		(at = memmem(at, (size_t)(end - at), separator, separator_len)) != NULL) {
 		at += separator_len;
 		n++;
 	}
 	return n;
 }
 
-const struct form_field *form_next(const struct form *form, const char *name,
-	const struct form_field *after)
+const struct form_field *form_next(
+	const struct form *form, const char *name, const struct form_field *after)
 {
 	size_t i = after ? (size_t)(after - form->fields) + 1 : 0;
 
@@ -90,8 +87,7 @@ void form_clear(struct form *form)
 
 static int invalid_escape(struct err *err)
 {
-	return err_set(err, ERR_INVALID,
-		"unable to parse request: invalid URL escape");
+	return err_set(err, ERR_INVALID, "unable to parse request: invalid URL escape");
 }
 
 /* Appends the decoded text, in which a + is a blank. */
@@ -126,8 +122,7 @@ static int read_pair(struct form *form, struct span pair, struct err *err)
 	return decode(pair, &field->value, err);
 }
 
-int form_parse_urlencoded(
-	const char *body, size_t len, struct form *form_r, struct err *err)
+int form_parse_urlencoded(const char *body, size_t len, struct form *form_r, struct err *err)
 {
 	struct span rest = {body, len};
 	struct form form = FORM_INIT;
@@ -181,8 +176,7 @@ static void keep_field(struct part *part, const struct mime_scan_field *field)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (*fields[i].value == NULL &&
-			mime_scan_is(field, fields[i].name))
+		if (*fields[i].value == NULL && mime_scan_is(field, fields[i].name))
 			*fields[i].value = mime_scan_value(field);
 }
 
@@ -232,8 +226,7 @@ static int read_names(struct part *part, const char *outer, struct err *err)
 		if (disposition == NULL)
 			return 0;
 	} else {
-		if (disposition == NULL ||
-			!param_read_is(disposition, "form-data"))
+		if (disposition == NULL || !param_read_is(disposition, "form-data"))
 			return malformed(err);
 		if (param_read_name(disposition, "name", &part->name) <= 0)
 			return malformed(err);
@@ -256,8 +249,7 @@ static void recode(struct form_field *field)
 		param_read(field->content_type, "charset", &charset) <= 0 ||
 		str_eq_nocase(charset, "utf-8") || !mime_charset_known(charset))
 		return;
-	mime_charset_add(
-		&text, buf_str(&field->value), field->value.len, charset);
+	mime_charset_add(&text, buf_str(&field->value), field->value.len, charset);
 	buf_free(&field->value);
 	field->value = text;
 }
@@ -270,18 +262,16 @@ static int add_field(struct form *form, struct part *part, struct err *err)
 		return -1;
 	field->filename = TAKE_PTR(part->filename);
 	field->content_type = TAKE_PTR(part->type);
-	if (mime_content_decode_strictly(
-		    part->encoding, part->content, &field->value) < 0)
+	if (mime_content_decode_strictly(part->encoding, part->content, &field->value) < 0)
 		return malformed(err);
 	recode(field);
 	return 0;
 }
 
-static int read_parts(struct form *form, const char *type, struct span body,
-	const char *outer, struct err *err);
+static int read_parts(
+	struct form *form, const char *type, struct span body, const char *outer, struct err *err);
 
-static int read_part(
-	struct form *form, struct span text, const char *outer, struct err *err)
+static int read_part(struct form *form, struct span text, const char *outer, struct err *err)
 {
 	__attribute__((cleanup(part_clear))) struct part part = {0};
 
@@ -295,8 +285,8 @@ static int read_part(
 }
 
 /* Calls itself once at most: there is an outer name then. */
-static int read_parts(struct form *form, const char *type, struct span body,
-	const char *outer, struct err *err)
+static int read_parts(
+	struct form *form, const char *type, struct span body, const char *outer, struct err *err)
 {
 	_cleanup_free_ char *boundary = NULL;
 	struct mime_scan_parts parts;
@@ -310,8 +300,7 @@ static int read_parts(struct form *form, const char *type, struct span body,
 		if (read_part(form, text, outer, err) < 0)
 			return -1;
 	if (result == MIME_SCAN_EOF)
-		return err_set(err, ERR_INVALID,
-			"unable to parse request: unexpected EOF");
+		return err_set(err, ERR_INVALID, "unable to parse request: unexpected EOF");
 	return 0;
 }
 
@@ -333,8 +322,7 @@ int form_parse_multipart(const char *content_type, const char *body, size_t len,
 
 static int bad(struct problem *problem, const char *name, const char *what)
 {
-	return problem_set(problem, PROBLEM_BAD_REQUEST, "%.100s parameter %s",
-		name, what);
+	return problem_set(problem, PROBLEM_BAD_REQUEST, "%.100s parameter %s", name, what);
 }
 
 int form_text_check(const struct form_field *field, struct problem *problem)
@@ -348,8 +336,8 @@ int form_text_check(const struct form_field *field, struct problem *problem)
 	return 0;
 }
 
-int form_text(const struct form *form, const char *name, const char **value_r,
-	struct problem *problem)
+int form_text(
+	const struct form *form, const char *name, const char **value_r, struct problem *problem)
 {
 	const struct form_field *field = form_next(form, name, NULL);
 
@@ -362,14 +350,13 @@ int form_text(const struct form *form, const char *name, const char **value_r,
 	return 0;
 }
 
-int form_text_line(const struct form *form, const char *name,
-	const char **value_r, struct problem *problem)
+int form_text_line(
+	const struct form *form, const char *name, const char **value_r, struct problem *problem)
 {
 	if (form_text(form, name, value_r, problem) < 0)
 		return -1;
 	if (*value_r && !mime_header_value_valid(*value_r))
-		return bad(problem, name,
-			"contains line breaks or other control characters");
+		return bad(problem, name, "contains line breaks or other control characters");
 	return 0;
 }
 
@@ -378,8 +365,7 @@ bool form_text_given(const struct form *form, const char *name)
 	const struct form_field *field = NULL;
 
 	while ((field = form_next(form, name, field)) != NULL) {
-		_cleanup_free_ char *text = str_trim(
-			buf_str(&field->value), field->value.len);
+		_cleanup_free_ char *text = str_trim(buf_str(&field->value), field->value.len);
 
 		if (*text)
 			return true;
@@ -397,8 +383,7 @@ int form_text_message_id(char **id, struct problem *problem)
 	}
 	return mime_header_msg_id_valid(*id)
 		       ? 0
-		       : bad(problem, "h:Message-Id",
-				 "is not a valid message id");
+		       : bad(problem, "h:Message-Id", "is not a valid message id");
 }
 
 /* The list without the blanks and commas that clients leave at its ends. */
@@ -414,15 +399,14 @@ static char *trim_list(const char *value)
 	return mem_dup(value, len);
 }
 
-int form_text_split(const char *value, const char *name, struct addr_list *list,
-	struct problem *problem)
+int form_text_split(
+	const char *value, const char *name, struct addr_list *list, struct problem *problem)
 {
 	_cleanup_free_ char *trimmed = trim_list(value);
 	_cleanup_addr_list_ struct addr_list given = {0};
 
 	if (*trimmed && addr_list_parse(trimmed, &given, NULL) < 0)
-		return bad(problem, name,
-			"is not a valid address. please check documentation");
+		return bad(problem, name, "is not a valid address. please check documentation");
 	/* No need to look for each among them all when it is too many. */
 	for (size_t i = 0; i < given.n && list->n <= FORM_TEXT_ADDRS_MAX; i++)
 		if (!addr_list_has(list, &given.items[i]))
@@ -430,15 +414,14 @@ int form_text_split(const char *value, const char *name, struct addr_list *list,
 	return 0;
 }
 
-int form_text_addrs(const struct form *form, const char *name,
-	struct addr_list *list, struct problem *problem)
+int form_text_addrs(
+	const struct form *form, const char *name, struct addr_list *list, struct problem *problem)
 {
 	const struct form_field *field = NULL;
 
 	while ((field = form_next(form, name, field)) != NULL)
 		if (form_text_check(field, problem) < 0 ||
-			form_text_split(buf_str(&field->value), name, list,
-				problem) < 0)
+			form_text_split(buf_str(&field->value), name, list, problem) < 0)
 			return -1;
 	return 0;
 }

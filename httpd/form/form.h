@@ -60,28 +60,27 @@ int form_parse_multipart(const char *content_type, const char *body, size_t len,
 /* Reads a body of application/x-www-form-urlencoded. ERR_INVALID with "unable
  * to parse request: invalid URL escape" (or %00 in a name), or with "too many
  * form fields, max is 4000". The caller clears form_r. */
-int form_parse_urlencoded(
-	const char *body, size_t len, struct form *form_r, struct err *err);
+int form_parse_urlencoded(const char *body, size_t len, struct form *form_r, struct err *err);
 
 /* How many fields the body has at most, told from what stands between them. */
 size_t form_fields_max(const char *body, size_t len, bool is_multipart);
 
 /* The next field of the name behind `after` (NULL: the first); NULL when there
  * is none. Names are compared byte for byte. */
-const struct form_field *form_next(const struct form *form, const char *name,
-	const struct form_field *after);
+const struct form_field *form_next(
+	const struct form *form, const char *name, const struct form_field *after);
 
 void form_clear(struct form *form);
 #define _cleanup_form_ __attribute__((cleanup(form_clear)))
 
 /* The first value of the name: UTF-8 without NUL. *value_r is NULL when it is
  * not given, and borrowed from form. */
-int form_text(const struct form *form, const char *name, const char **value_r,
-	struct problem *problem);
+int form_text(
+	const struct form *form, const char *name, const char **value_r, struct problem *problem);
 
 /* The same for what stands in a header field: no control characters. */
-int form_text_line(const struct form *form, const char *name,
-	const char **value_r, struct problem *problem);
+int form_text_line(
+	const struct form *form, const char *name, const char **value_r, struct problem *problem);
 
 /* Checks one value, as form_text() does. */
 int form_text_check(const struct form_field *field, struct problem *problem);
@@ -99,11 +98,11 @@ enum { FORM_TEXT_ADDRS_MAX = 1000 };
 /* Appends all mailboxes of all fields of the name, comma lists and repeats,
  * each address once. Ends with one more than FORM_TEXT_ADDRS_MAX when there are
  * more, which the caller must refuse. */
-int form_text_addrs(const struct form *form, const char *name,
-	struct addr_list *list, struct problem *problem);
+int form_text_addrs(
+	const struct form *form, const char *name, struct addr_list *list, struct problem *problem);
 
 /* The same for one comma list; name is for the problem. */
-int form_text_split(const char *value, const char *name, struct addr_list *list,
-	struct problem *problem);
+int form_text_split(
+	const char *value, const char *name, struct addr_list *list, struct problem *problem);
 
 #endif

@@ -53,8 +53,7 @@ static char *new_id(size_t number, const char *name)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(
-		((const struct file *)a)->name, ((const struct file *)b)->name);
+	return strcmp(((const struct file *)a)->name, ((const struct file *)b)->name);
 }
 
 static void collect(const struct mime_message *message, struct files *files)
@@ -78,8 +77,7 @@ static const struct file *find(const struct files *files, const char *name)
 }
 
 /* The file of the text as it stands, or as it reads decoded. */
-static const struct file *find_text(
-	const struct files *files, const char *text, size_t len)
+static const struct file *find_text(const struct files *files, const char *text, size_t len)
 {
 	char name[NAME_MAX_LEN + 1];
 	const struct file *file;
@@ -89,8 +87,7 @@ static const struct file *find_text(
 	memcpy(name, text, len);
 	name[len] = '\0';
 	file = find(files, name);
-	if (file == NULL &&
-		percent_decode((struct span){text, len}, name, sizeof(name)))
+	if (file == NULL && percent_decode((struct span){text, len}, name, sizeof(name)))
 		file = find(files, name);
 	return file;
 }
@@ -111,8 +108,7 @@ static size_t name_length(char before, const char *at)
 }
 
 /* Adds the html up to the next name, and that; where the rest begins. */
-static const char *rewrite_one(
-	const struct files *files, const char *at, struct buf *out)
+static const char *rewrite_one(const struct files *files, const char *at, struct buf *out)
 {
 	const char *name = at + strlen(scheme);
 	size_t len = name_length(at[-1], name);
@@ -173,8 +169,7 @@ void form_cid_apply(struct mime_message *message)
 
 static int missing(struct problem *problem, const char *name)
 {
-	return problem_set(
-		problem, PROBLEM_BAD_REQUEST, "%s parameter is missing", name);
+	return problem_set(problem, PROBLEM_BAD_REQUEST, "%s parameter is missing", name);
 }
 
 /* Checks the sender's domain against that of the path. */
@@ -184,8 +179,7 @@ static int form_email_check_domain(
 	if (str_eq(from->domain, domain))
 		return 0;
 	return problem_set(problem, PROBLEM_BAD_REQUEST,
-		"from domain %s does not match the sending domain %s",
-		from->domain, domain);
+		"from domain %s does not match the sending domain %s", from->domain, domain);
 }
 
 /* Checks how many recipients there are. */
@@ -194,12 +188,12 @@ static int form_email_check_recipients(
 {
 	if (n <= (size_t)rules->recipients)
 		return 0;
-	return problem_set(problem, PROBLEM_BAD_REQUEST,
-		"Too many recipients, max is %" PRId64, rules->recipients);
+	return problem_set(problem, PROBLEM_BAD_REQUEST, "Too many recipients, max is %" PRId64,
+		rules->recipients);
 }
 
-static int parse_from(const struct form *form, const char *domain,
-	struct addr *from, struct problem *problem)
+static int parse_from(
+	const struct form *form, const char *domain, struct addr *from, struct problem *problem)
 {
 	_cleanup_free_ char *text = NULL;
 	const char *value;
@@ -209,14 +203,12 @@ static int parse_from(const struct form *form, const char *domain,
 	text = str_trim(value, strlen(value));
 	if (addr_parse(text, from, NULL) < 0)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"from parameter is not a valid address. please check "
-			"documentation");
+			"from parameter is not a valid address. please check documentation");
 	return form_email_check_domain(from, domain, problem);
 }
 
-static int parse_people(const struct form *form,
-	const struct form_email_rules *rules, struct outgoing *outgoing,
-	struct problem *problem)
+static int parse_people(const struct form *form, const struct form_email_rules *rules,
+	struct outgoing *outgoing, struct problem *problem)
 {
 	struct mime_message *message = &outgoing->message;
 
@@ -235,8 +227,8 @@ static int parse_people(const struct form *form,
 		message->to.n + message->cc.n + outgoing->bcc.n, rules, problem);
 }
 
-static int parse_body(const struct form *form, struct mime_message *message,
-	struct problem *problem)
+static int parse_body(
+	const struct form *form, struct mime_message *message, struct problem *problem)
 {
 	const char *subject, *text, *html;
 
@@ -244,13 +236,11 @@ static int parse_body(const struct form *form, struct mime_message *message,
 		form_text(form, "text", &text, problem) < 0 ||
 		form_text(form, "html", &html, problem) < 0)
 		return -1;
-	if (text == NULL && html == NULL &&
-		form_options_check_template(form, problem) < 0)
+	if (text == NULL && html == NULL && form_options_check_template(form, problem) < 0)
 		return -1;
 	if (text == NULL && html == NULL)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"Need at least one of 'text' or 'html' parameters "
-			"specified");
+			"Need at least one of 'text' or 'html' parameters specified");
 	message->subject = mem_strdup(subject);
 	message->text = mem_strdup(text);
 	message->html = mem_strdup(html);
@@ -261,8 +251,7 @@ static int parse_body(const struct form *form, struct mime_message *message,
  * gets one. */
 static char *file_name(const struct form_field *field)
 {
-	char *name = mem_strdup(
-		str_empty(field->filename) ? field->name : field->filename);
+	char *name = mem_strdup(str_empty(field->filename) ? field->name : field->filename);
 
 	for (char *p = name; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
@@ -271,8 +260,8 @@ static char *file_name(const struct form_field *field)
 }
 
 /* Moves their contents into the message. */
-static void take_files(struct form *form, const char *name, bool is_inline,
-	struct mime_message *message)
+static void take_files(
+	struct form *form, const char *name, bool is_inline, struct mime_message *message)
 {
 	for (size_t i = 0; i < form->n; i++) {
 		struct form_field *field = &form->fields[i];
@@ -282,9 +271,8 @@ static void take_files(struct form *form, const char *name, bool is_inline,
 			continue;
 		file = mime_message_add_attachment(message);
 		file->filename = file_name(field);
-		file->content_type = mem_strdup(str_empty(field->content_type)
-							? NULL
-							: field->content_type);
+		file->content_type = mem_strdup(
+			str_empty(field->content_type) ? NULL : field->content_type);
 		if (is_inline)
 			file->content_id = mem_strdup(file->filename);
 		file->content = TAKE(field->value);
@@ -314,15 +302,14 @@ static int bad(struct problem *problem, const char *text)
 	return problem_set(problem, PROBLEM_BAD_REQUEST, "%s", text);
 }
 
-static int parse_mime_from(const struct strv *fields, const char *domain,
-	struct addr *from, struct problem *problem)
+static int parse_mime_from(
+	const struct strv *fields, const char *domain, struct addr *from, struct problem *problem)
 {
 	if (fields->n == 0)
 		return bad(problem, "from parameter is missing");
 	if (fields->n > 1 || addr_parse(fields->items[0], from, NULL) < 0)
 		return bad(problem,
-			"from parameter is not a valid address. please check "
-			"documentation");
+			"from parameter is not a valid address. please check documentation");
 	return form_email_check_domain(from, domain, problem);
 }
 
@@ -347,8 +334,7 @@ static void add_blind(struct outgoing *outgoing)
 		const struct addr *addr = &outgoing->envelope.items[i];
 		struct addr *copy;
 
-		if (addr_list_has(&message->to, addr) ||
-			addr_list_has(&message->cc, addr))
+		if (addr_list_has(&message->to, addr) || addr_list_has(&message->cc, addr))
 			continue;
 		copy = addr_list_add(&outgoing->bcc);
 		copy->name = mem_strdup(addr->name);
@@ -357,9 +343,8 @@ static void add_blind(struct outgoing *outgoing)
 	}
 }
 
-static int parse_envelope(const struct form *form,
-	const struct form_email_rules *rules, struct outgoing *outgoing,
-	struct problem *problem)
+static int parse_envelope(const struct form *form, const struct form_email_rules *rules,
+	struct outgoing *outgoing, struct problem *problem)
 {
 	if (!form_text_given(form, "to"))
 		return bad(problem, "to parameter is missing");
@@ -386,8 +371,7 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 	if (file->value.len == 0)
 		return bad(problem, "message parameter is empty");
 	mime_read(file->value.data, file->value.len, &summary);
-	if (parse_mime_from(&summary.from_fields, rules->domain, &message->from,
-		    problem) < 0)
+	if (parse_mime_from(&summary.from_fields, rules->domain, &message->from, problem) < 0)
 		return -1;
 	describe(&summary, message);
 	add_blind(outgoing_r);

@@ -7,9 +7,9 @@
  * when it happened before. So who follows `next`, or asks again from the last
  * timestamp on, misses none.
  *
- * A page is read in the pool, in pieces where it has to pass over many events,
- * between which others have their turn: it must not end before it is full,
- * since clients take an empty one for the end.
+ * A page is read and printed in the pool, in pieces where it has to pass over
+ * many events, between which others have their turn: it must not end before it
+ * is full, since clients take an empty one for the end.
  *
  * Threads: the worker's, but for read_piece(), which runs in the pool.
  */
@@ -50,8 +50,8 @@ enum filter {
 	FILTERS
 };
 /* In queries, and in tokens. */
-static const char *const filter_names[FILTERS] = {"event", "severity",
-	"recipient", "from", "to", "subject", "tags", "message-id", "list"};
+static const char *const filter_names[FILTERS] = {
+	"event", "severity", "recipient", "from", "to", "subject", "tags", "message-id", "list"};
 
 struct ask {
 	char *filters[FILTERS]; /* as given; NULL: not */
@@ -59,8 +59,10 @@ struct ask {
 	int64_t end_us;
 	bool ascending;
 	int64_t limit;
-	int64_t seq; /* the page begins behind this event; 0: with the first */
-	bool back;   /* or ends in front of it; 0: with the last */
+	struct event_place place; /* the page begins behind this event, "": with
+				   * the first */
+	int64_t shift;            /* or this many behind: 1 or -1 has the event, too */
+	bool back;                /* it ends in front of it; "": with the last */
 };
 
 static void ask_clear(struct ask *ask)
@@ -93,26 +95,24 @@ static bool read_time(const char *text, int64_t *time_us_r)
 	       mime_date_parse(text, time_us_r) == 0;
 }
 
-int form_query_time(const char *query, const char *name, int64_t *time_us_r,
-	struct problem *problem)
+int form_query_time(
+	const char *query, const char *name, int64_t *time_us_r, struct problem *problem)
 {
 	char text[QUERY_VALUE_MAX];
 	int given = query_get_words(query, name, text, problem);
 
 	if (given > 0 && !read_time(text, time_us_r))
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"'%s' parameter is not a valid time", name);
+		return problem_set(
+			problem, PROBLEM_PARAMETER, "'%s' parameter is not a valid time", name);
 	return given;
 }
 
-static int query_filters(
-	const char *query, struct ask *ask, struct problem *problem)
+static int query_filters(const char *query, struct ask *ask, struct problem *problem)
 {
 	char text[QUERY_VALUE_MAX];
 
 	for (size_t i = 0; i < FILTERS; i++) {
-		int given = query_get_words(
-			query, filter_names[i], text, problem);
+		int given = query_get_words(query, filter_names[i], text, problem);
 
 		if (given < 0)
 			return -1;
@@ -132,17 +132,15 @@ static int query_range(const char *query, struct ask *ask, struct problem *probl
 	char text[QUERY_VALUE_MAX];
 	int64_t begin_us = 0, end_us = 0;
 	int begin = form_query_time(query, "begin", &begin_us, problem);
-	int end = begin < 0 ? -1
-			    : form_query_time(query, "end", &end_us, problem);
+	int end = begin < 0 ? -1 : form_query_time(query, "end", &end_us, problem);
 	int given = end < 0 ? -1 : query_get(query, "ascending", text, problem);
 
 	if (given < 0)
 		return -1;
-	if (given > 0 && !str_eq_nocase(text, "yes") &&
-		!str_eq_nocase(text, "true") && !str_eq_nocase(text, "no") &&
-		!str_eq_nocase(text, "false"))
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"'ascending' parameter must be yes or no");
+	if (given > 0 && !str_eq_nocase(text, "yes") && !str_eq_nocase(text, "true") &&
+		!str_eq_nocase(text, "no") && !str_eq_nocase(text, "false"))
+		return problem_set(
+			problem, PROBLEM_PARAMETER, "'ascending' parameter must be yes or no");
 	if (given > 0)
 		ask->ascending = strchr("yYtT", text[0]) != NULL;
 	else
@@ -157,45 +155,43 @@ static int query_range(const char *query, struct ask *ask, struct problem *probl
 	return 0;
 }
 
-static int query_limit(
-	const char *query, int64_t max, int64_t *limit, struct problem *problem)
+static int query_limit(const char *query, int64_t max, int64_t *limit, struct problem *problem)
 {
 	char text[QUERY_VALUE_MAX];
 	int given = query_get(query, "limit", text, problem);
 
 	if (given > 0 && str_int(text, 1, max, limit) < 0)
 		return problem_set(problem, PROBLEM_PARAMETER,
-			"'limit' parameter must be a number from 1 to %d",
-			(int)max);
+			"'limit' parameter must be a number from 1 to %d", (int)max);
 	return given < 0 ? -1 : 0;
 }
 
 static int read_query(const char *query, struct ask *ask, struct problem *problem)
 {
 	ask->limit = LIMIT_DEFAULT;
-	if (query_filters(query, ask, problem) < 0 ||
-		query_range(query, ask, problem) < 0)
+	if (query_filters(query, ask, problem) < 0 || query_range(query, ask, problem) < 0)
 		return -1;
 	return query_limit(query, LIMIT_MAX, &ask->limit, problem);
 }
 
 /* Tokens: JSON in base64 for URLs (RFC 4648 5). They give nobody anything that
- * the query would not: company and domain are those of the request. */
+ * the query would not: company and domain are those of the request, and events
+ * are named as the page names them. */
 
-static char *make_token(const struct ask *ask, bool back, int64_t seq)
+static char *make_token(
+	const struct ask *ask, bool back, const struct event_place *place, int64_t shift)
 {
-	json_t *object = json_pack("{s:I, s:I, s:b, s:I, s:b, s:I}", "b",
-		(json_int_t)ask->begin_us, "e", (json_int_t)ask->end_us, "a",
-		ask->ascending, "l", (json_int_t)ask->limit, "p", back, "s",
-		(json_int_t)seq);
+	json_t *object = json_pack("{s:I, s:I, s:b, s:I, s:b, s:s, s:s, s:I, s:I}", "b",
+		(json_int_t)ask->begin_us, "e", (json_int_t)ask->end_us, "a", ask->ascending, "l",
+		(json_int_t)ask->limit, "p", back, "m", place->email_id, "v", place->id, "t",
+		(json_int_t)place->recorded_us, "s", (json_int_t)shift);
 	_cleanup_free_ char *text = NULL;
 	struct buf token = BUF_INIT;
 	char *token_text;
 
 	for (size_t i = 0; i < FILTERS; i++)
 		if (ask->filters[i])
-			json_object_set_new(object, filter_names[i],
-				json_string(ask->filters[i]));
+			json_object_set_new(object, filter_names[i], json_string(ask->filters[i]));
 	text = json_dumps(object, JSON_COMPACT);
 	json_decref(object);
 	base64_encode(text, strlen(text), 0, &token);
@@ -208,24 +204,28 @@ static char *make_token(const struct ask *ask, bool back, int64_t seq)
 
 static bool unpack_token(json_t *object, struct ask *ask)
 {
-	json_int_t begin, end, limit, seq;
+	json_int_t begin, end, limit, time, shift;
+	const char *email_id, *id;
 	int ascending, back;
 
-	if (json_unpack(object, "{s:I, s:I, s:b, s:I, s:b, s:I}", "b", &begin,
-		    "e", &end, "a", &ascending, "l", &limit, "p", &back, "s",
-		    &seq) < 0 ||
-		begin < 0 || end < 0 || limit < 1 || limit > LIMIT_MAX ||
-		seq < 0 || seq >= INT64_MAX - 1)
+	if (json_unpack(object, "{s:I, s:I, s:b, s:I, s:b, s:s, s:s, s:I, s:I}", "b", &begin, "e",
+		    &end, "a", &ascending, "l", &limit, "p", &back, "m", &email_id, "v", &id, "t",
+		    &time, "s", &shift) < 0 ||
+		begin < 0 || end < 0 || limit < 1 || limit > LIMIT_MAX || time < 0 || shift < -1 ||
+		shift > 1)
+		return false;
+	if (*email_id && (!id_parse(email_id, ask->place.email_id) || !id_parse(id, ask->place.id)))
 		return false;
 	ask->begin_us = begin;
 	ask->end_us = end;
 	ask->ascending = ascending;
 	ask->limit = limit;
 	ask->back = back;
-	ask->seq = seq;
+	ask->place.recorded_us = time;
+	ask->shift = shift;
 	for (size_t i = 0; i < FILTERS; i++)
-		ask->filters[i] = mem_strdup(json_string_value(
-			json_object_get(object, filter_names[i])));
+		ask->filters[i] = mem_strdup(
+			json_string_value(json_object_get(object, filter_names[i])));
 	return true;
 }
 
@@ -243,19 +243,15 @@ static int read_token(const char *token, struct ask *ask, struct problem *proble
 	good = unpack_token(object, ask);
 	json_decref(object);
 	return good ? 0
-		    : problem_set(problem, PROBLEM_PARAMETER,
-			      "the page is not one of this list");
+		    : problem_set(problem, PROBLEM_PARAMETER, "the page is not one of this list");
 }
 
 /* As the store wants it */
 
-#define FAILED_FOR_GOOD                                                        \
-	(1u << FACT_BOUNCED | 1u << FACT_EXPIRED | 1u << FACT_DISCARDED |      \
-		1u << FACT_REMOVED)
+#define FAILED_FOR_GOOD                                                                            \
+	(1u << FACT_BOUNCED | 1u << FACT_EXPIRED | 1u << FACT_DISCARDED | 1u << FACT_REMOVED)
 #define FAILED (1u << FACT_DEFERRED | FAILED_FOR_GOOD)
-#define SHOWN                                                                  \
-	(1u << FACT_ACCEPTED | 1u << FACT_DELIVERED | 1u << FACT_COMPLAINED |  \
-		FAILED)
+#define SHOWN  (1u << FACT_ACCEPTED | 1u << FACT_DELIVERED | 1u << FACT_COMPLAINED | FAILED)
 
 /* Of other events there are none. */
 static const unsigned kinds_of[FORM_EVENTS] = {
@@ -265,17 +261,16 @@ static const unsigned kinds_of[FORM_EVENTS] = {
 	[FORM_COMPLAINED] = 1u << FACT_COMPLAINED,
 };
 
-const char *const form_event_names[FORM_EVENTS] = {"accepted", "delivered",
-	"failed", "complained", "rejected", "opened", "clicked", "unsubscribed",
-	"stored"};
+const char *const form_event_names[FORM_EVENTS] = {"accepted", "delivered", "failed", "complained",
+	"rejected", "opened", "clicked", "unsubscribed", "stored"};
 
 int form_event_find(const char *name, struct problem *problem)
 {
 	for (int i = 0; i < FORM_EVENTS; i++)
 		if (str_eq_nocase(form_event_names[i], name))
 			return i;
-	return problem_set(problem, PROBLEM_PARAMETER,
-		"'event' parameter: there is no event '%.100s'", name);
+	return problem_set(
+		problem, PROBLEM_PARAMETER, "'event' parameter: there is no event '%.100s'", name);
 }
 
 /* Where an operator stands, or the end. */
@@ -292,17 +287,15 @@ static char *find_operator(char *text)
  * all that stands before an operator. */
 static char *find_quote(char *text)
 {
-	char *end = strchr("\"'<", *text) && *text
-			    ? strchr(text + 1, *text == '<' ? '>' : *text)
-			    : NULL;
+	char *end = strchr("\"'<", *text) && *text ? strchr(text + 1, *text == '<' ? '>' : *text)
+						   : NULL;
 	size_t blanks = end ? strspn(end + 1, " ") : 0;
 
 	return end && end + 1 + blanks >= find_operator(end + 1) ? end : NULL;
 }
 
 /* The texts between OR, without quotes and parentheses: a JSON array. */
-static int read_texts(const char *name, const char *text, json_t **texts_r,
-	struct problem *problem)
+static int read_texts(const char *name, const char *text, json_t **texts_r, struct problem *problem)
 {
 	_cleanup_free_ char *copy = str_trim(text, strlen(text));
 	json_t *texts = json_array();
@@ -316,15 +309,13 @@ static int read_texts(const char *name, const char *text, json_t **texts_r,
 		char *from = rest + strspn(rest, " ");
 		char *quote = find_quote(from);
 		char *next = find_operator(quote ? quote + 1 : from);
-		_cleanup_free_ char *one =
-			quote ? mem_dup(from + 1, (size_t)(quote - from - 1))
-			      : str_trim(from, (size_t)(next - from));
+		_cleanup_free_ char *one = quote ? mem_dup(from + 1, (size_t)(quote - from - 1))
+						 : str_trim(from, (size_t)(next - from));
 
 		if (str_starts(next, " AND ") || str_starts(from, "NOT ")) {
 			json_decref(texts);
 			return problem_set(problem, PROBLEM_PARAMETER,
-				"'%s' parameter: AND and NOT are not supported",
-				name);
+				"'%s' parameter: AND and NOT are not supported", name);
 		}
 		if (*one)
 			json_array_append_new(texts, json_string(one));
@@ -335,8 +326,7 @@ static int read_texts(const char *name, const char *text, json_t **texts_r,
 }
 
 /* Of `delivered OR failed`. */
-static int read_kinds(
-	const struct ask *ask, unsigned *kinds_r, struct problem *problem)
+static int read_kinds(const struct ask *ask, unsigned *kinds_r, struct problem *problem)
 {
 	const char *event = ask->filters[FILTER_EVENT];
 	const char *severity = ask->filters[FILTER_SEVERITY];
@@ -377,8 +367,10 @@ struct page_job {
 	struct problem problem;
 	struct ask ask;
 	struct event_filter filter;
+	bool placed;          /* the filter has the place of the ask */
 	char *texts[FILTERS]; /* what the filter points to */
 	struct event_list found;
+	char *answer; /* the found ones, printed */
 };
 
 static void job_free(struct page_job *job)
@@ -397,8 +389,7 @@ static void mend_addresses(const json_t *texts)
 	size_t i;
 
 	json_array_foreach(texts, i, text) {
-		_cleanup_free_ char *address = mem_strdup(
-			json_string_value(text));
+		_cleanup_free_ char *address = mem_strdup(json_string_value(text));
 
 		for (char *p = address; (p = strchr(p, ' ')) != NULL; p++)
 			*p = '+';
@@ -430,7 +421,6 @@ static int make_filter(struct page_job *job, struct problem *problem)
 		.begin_us = ask->begin_us,
 		.end_us = ask->end_us,
 		.ascending = ask->ascending != ask->back,
-		.after_seq = ask->seq,
 	};
 	if (read_kinds(ask, &filter->kinds, problem) < 0)
 		return -1;
@@ -440,8 +430,7 @@ static int make_filter(struct page_job *job, struct problem *problem)
 
 		if (ask->filters[one] == NULL)
 			continue;
-		if (read_texts(filter_names[one], ask->filters[one], &texts,
-			    problem) < 0)
+		if (read_texts(filter_names[one], ask->filters[one], &texts, problem) < 0)
 			return -1;
 		if (one == FILTER_RECIPIENT || one == FILTER_TO)
 			mend_addresses(texts);
@@ -463,14 +452,12 @@ static int code_of(const struct email_event *event)
 	const char *text = said ? said + 7 : event->text;
 	int code = 0;
 
-	if (text && strspn(text, "0123456789") == 3 &&
-		sscanf(text, "%3d", &code) == 1 && code >= 200 && code < 600)
+	if (text && strspn(text, "0123456789") == 3 && sscanf(text, "%3d", &code) == 1 &&
+		code >= 200 && code < 600)
 		return code;
 	if (event->dsn && event->dsn[0] >= '2' && event->dsn[0] <= '5')
 		return (event->dsn[0] - '0') * 100 + 50;
-	return event->kind == FACT_DELIVERED || event->kind == FACT_ACCEPTED
-		       ? 250
-		       : 550;
+	return event->kind == FACT_DELIVERED || event->kind == FACT_ACCEPTED ? 250 : 550;
 }
 
 static const char *text_or_empty(const char *text)
@@ -481,17 +468,15 @@ static const char *text_or_empty(const char *text)
 /* Without its port and address. */
 static json_t *host_of(const char *relay)
 {
-	return json_stringn(
-		text_or_empty(relay), strcspn(text_or_empty(relay), "[:"));
+	return json_stringn(text_or_empty(relay), strcspn(text_or_empty(relay), "[:"));
 }
 
 static json_t *render_status(const struct email_event *event)
 {
 	const char *text = text_or_empty(event->text);
 
-	return json_pack("{s:I, s:i, s:s, s:s, s:s, s:o}", "attempt-no",
-		(json_int_t)event->attempt, "code", code_of(event), "message",
-		text, "description", "", "enhanced-code",
+	return json_pack("{s:I, s:i, s:s, s:s, s:s, s:o}", "attempt-no", (json_int_t)event->attempt,
+		"code", code_of(event), "message", text, "description", "", "enhanced-code",
 		text_or_empty(event->dsn), "mx-host", host_of(event->relay));
 }
 
@@ -503,9 +488,9 @@ static json_t *render_message(const struct email_event *event)
 
 	return json_pack("{s:{s:s, s:o, s:s, s:s}, s:[], s:i}", "headers", "to",
 		text_or_empty(event->to), "message-id",
-		brackets ? json_stringn(id + 1, len - 2) : json_string(id),
-		"from", text_or_empty(event->from), "subject",
-		text_or_empty(event->subject), "attachments", "size", 0);
+		brackets ? json_stringn(id + 1, len - 2) : json_string(id), "from",
+		text_or_empty(event->from), "subject", text_or_empty(event->subject), "attachments",
+		"size", 0);
 }
 
 static json_t *render_tags(const struct email_event *event)
@@ -516,11 +501,9 @@ static json_t *render_tags(const struct email_event *event)
 
 	json_array_foreach(given, i, one) {
 		json_t *name = json_object_get(one, "name");
-		bool is_form = str_eq(
-			text_or_empty(json_string_value(name)), "tag");
+		bool is_form = str_eq(text_or_empty(json_string_value(name)), "tag");
 
-		json_array_append(
-			tags, is_form ? json_object_get(one, "value") : name);
+		json_array_append(tags, is_form ? json_object_get(one, "value") : name);
 	}
 	json_decref(given);
 	return tags;
@@ -528,8 +511,7 @@ static json_t *render_tags(const struct email_event *event)
 
 static json_t *render_variables(const struct email_event *event)
 {
-	json_t *object = event->variables ? json_loads(event->variables, 0, NULL)
-					  : NULL;
+	json_t *object = event->variables ? json_loads(event->variables, 0, NULL) : NULL;
 
 	return object ? object : json_object();
 }
@@ -553,24 +535,20 @@ static json_t *render_event(const struct email_event *event)
 	};
 	const char *at = strrchr(event->recipient, '@');
 	json_t *object = json_pack(
-		"{s:s, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:[],"
-		" s:{s:s, s:s, s:s}, s:{s:b, s:b, s:b, s:b}}",
+		"{s:s, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:[], s:{s:s, s:s, s:s}, "
+		"s:{s:b, s:b, s:b, s:b}}",
 		"id", event->id, "event", words[event->kind].name, "log-level",
-		words[event->kind].level, "timestamp",
-		(double)event->recorded_us / 1e6, "recipient", event->recipient,
-		"recipient-domain", at ? at + 1 : "", "message",
-		render_message(event), "delivery-status", render_status(event),
-		"user-variables", render_variables(event), "tags",
-		render_tags(event), "campaigns", "envelope", "sender",
-		text_or_empty(event->sender), "targets", event->recipient,
-		"transport", "smtp", "flags", "is-routed", 0,
-		"is-authenticated", 1, "is-system-test", 0, "is-test-mode", 0);
+		words[event->kind].level, "timestamp", (double)event->recorded_us / 1e6,
+		"recipient", event->recipient, "recipient-domain", at ? at + 1 : "", "message",
+		render_message(event), "delivery-status", render_status(event), "user-variables",
+		render_variables(event), "tags", render_tags(event), "campaigns", "envelope",
+		"sender", text_or_empty(event->sender), "targets", event->recipient, "transport",
+		"smtp", "flags", "is-routed", 0, "is-authenticated", 1, "is-system-test", 0,
+		"is-test-mode", 0);
 
 	if (words[event->kind].severity) {
-		json_object_set_new(object, "severity",
-			json_string(words[event->kind].severity));
-		json_object_set_new(object, "reason",
-			json_string(words[event->kind].reason));
+		json_object_set_new(object, "severity", json_string(words[event->kind].severity));
+		json_object_set_new(object, "reason", json_string(words[event->kind].reason));
 	}
 	return object;
 }
@@ -578,28 +556,37 @@ static json_t *render_event(const struct email_event *event)
 /* What the client calls this server. */
 static char *own_url(const struct request *request)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				      ".-:[]";
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyz"
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+		".-:[]";
 	const char *host = request_header(request, "Host");
 	const char *scheme = request_header(request, "X-Forwarded-Proto");
 
 	if (str_empty(host) || host[strspn(host, allowed)])
 		host = "localhost";
-	return mem_printf("%s://%s",
-		scheme && str_eq_nocase(scheme, "https") ? "https" : "http",
-		host);
+	return mem_printf(
+		"%s://%s", scheme && str_eq_nocase(scheme, "https") ? "https" : "http", host);
 }
 
-static void add_page(const struct page_job *job, json_t *paging,
-	const char *name, bool back, int64_t seq)
+static void add_page(const struct page_job *job, json_t *paging, const char *name, bool back,
+	const struct event_place *place, int64_t shift)
 {
-	_cleanup_free_ char *token = make_token(&job->ask, back, seq);
+	_cleanup_free_ char *token = make_token(&job->ask, back, place, shift);
 	_cleanup_free_ char *base = own_url(job->request);
-	_cleanup_free_ char *url = mem_printf("%s/v3/%s/events/%s", base,
-		job->request->admission.param, token);
+	_cleanup_free_ char *url = mem_printf(
+		"%s/v3/%s/events/%s", base, job->request->admission.param, token);
 
 	json_object_set_new(paging, name, json_string(url));
+}
+
+static struct event_place place_of(const struct email_event *event)
+{
+	struct event_place place = {.recorded_us = event->recorded_us};
+
+	memcpy(place.email_id, event->email_id, ID_SIZE);
+	memcpy(place.id, event->id, ID_SIZE);
+	return place;
 }
 
 /* Of an empty page the neighbours are told by where it was looked for. */
@@ -607,46 +594,52 @@ static json_t *render_paging(const struct page_job *job)
 {
 	const struct event_list *list = &job->found;
 	const struct ask *ask = &job->ask;
-	int64_t next = ask->back ? 0 : ask->seq;
-	int64_t previous = ask->seq;
+	const struct event_place start = {0};
+	struct event_place next = ask->back ? start : ask->place;
+	struct event_place previous = ask->place;
+	int64_t shift = ask->shift;
 	json_t *paging = json_object();
 
 	if (list->n > 0) {
-		next = list->items[list->n - 1].seq;
-		previous = list->items[0].seq;
-	} else if (!ask->back && ask->seq) {
-		previous = ask->seq + (ask->ascending ? 1 : -1);
+		next = place_of(&list->items[list->n - 1]);
+		previous = place_of(&list->items[0]);
+		shift = 0;
+	} else if (!ask->back) {
+		shift = ask->ascending ? 1 : -1;
 	}
-	add_page(job, paging, "previous", true, previous);
-	add_page(job, paging, "first", false, 0);
-	add_page(job, paging, "last", true, 0);
-	add_page(job, paging, "next", false, next);
+	add_page(job, paging, "previous", true, &previous, shift);
+	add_page(job, paging, "first", false, &start, 0);
+	add_page(job, paging, "last", true, &start, 0);
+	add_page(job, paging, "next", false, &next, 0);
 	return paging;
 }
 
-static void finish(struct task *task)
+static void print_page(struct page_job *job)
 {
-	struct page_job *job = (struct page_job *)task;
 	struct event_list *list = &job->found;
-	json_t *items, *answer;
+	json_t *items = json_array(), *answer;
 
-	if (job->problem.kind != PROBLEM_NONE) {
-		reply_problem(job->request, &job->problem);
-		job_free(job);
-		return;
-	}
 	for (size_t i = 0; job->ask.back && i < list->n / 2; i++) {
 		struct email_event held = list->items[i];
 
 		list->items[i] = list->items[list->n - 1 - i];
 		list->items[list->n - 1 - i] = held;
 	}
-	items = json_array();
 	for (size_t i = 0; i < list->n; i++)
 		json_array_append_new(items, render_event(&list->items[i]));
-	answer = json_pack(
-		"{s:o, s:o}", "items", items, "paging", render_paging(job));
-	reply_json(job->request, 200, answer);
+	answer = json_pack("{s:o, s:o}", "items", items, "paging", render_paging(job));
+	job->answer = json_dumps(answer, JSON_COMPACT);
+	json_decref(answer);
+}
+
+static void finish(struct task *task)
+{
+	struct page_job *job = (struct page_job *)task;
+
+	if (job->problem.kind != PROBLEM_NONE)
+		reply_problem(job->request, &job->problem);
+	else
+		reply_printed(job->request, 200, job->answer);
 	job_free(job);
 }
 
@@ -656,12 +649,23 @@ static void append(struct event_list *list, struct event_list *more)
 		free(more->items);
 		return;
 	}
-	list->items = mem_grow(
-		list->items, list->n + more->n, sizeof(*list->items));
-	memcpy(list->items + list->n, more->items,
-		more->n * sizeof(*more->items));
+	list->items = mem_grow(list->items, list->n + more->n, sizeof(*list->items));
+	memcpy(list->items + list->n, more->items, more->n * sizeof(*more->items));
 	list->n += more->n;
 	free(more->items);
+}
+
+static int find_place(struct page_job *job, struct db *db, struct err *err)
+{
+	const struct ask *ask = &job->ask;
+	int64_t *seq = &job->filter.after_seq;
+
+	if (store_event_seq(db, &job->filter, &ask->place, seq, err) < 0)
+		return -1;
+	if (*ask->place.email_id)
+		*seq += ask->shift;
+	job->placed = true;
+	return 0;
 }
 
 static bool read_piece(struct work *work)
@@ -681,17 +685,22 @@ static bool read_piece(struct work *work)
 	job->filter.limit = (int)job->ask.limit - (int)job->found.n;
 	result = db_pool_take(readers, &db, &err);
 	if (result == 0) {
-		result = store_event_page(db, &job->filter, &more, &err);
+		if (!job->placed)
+			result = find_place(job, db, &err);
+		if (result == 0)
+			result = store_event_page(db, &job->filter, &more, &err);
 		db_pool_give(readers, db, result == 0);
 	}
 	if (result < 0) {
-		request_failed(
-			job->request, "event_list_failed", &err, &job->problem);
+		request_failed(job->request, "event_list_failed", &err, &job->problem);
 		return true;
 	}
 	append(&job->found, &more);
 	job->filter.after_seq = more.looked_seq;
-	return more.looked_seq == 0 || (int64_t)job->found.n == job->ask.limit;
+	if (more.looked_seq && (int64_t)job->found.n < job->ask.limit)
+		return false;
+	print_page(job);
+	return true;
 }
 
 static void list_events(struct request *request, const char *token)
@@ -712,10 +721,13 @@ static void list_events(struct request *request, const char *token)
 		       : read_query(request_query(request), &job->ask, problem);
 	if (result == 0)
 		result = make_filter(job, problem);
-	if (result > 0)
+	if (result > 0) {
 		work_pool_submit(request->worker->shared->pool, &job->work);
-	else
-		finish(&job->work.done);
+		return;
+	}
+	if (result == 0)
+		print_page(job);
+	finish(&job->work.done);
 }
 
 void api_form_events(struct request *request)
@@ -725,8 +737,7 @@ void api_form_events(struct request *request)
 
 void api_form_events_page(struct request *request)
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
-		request->evreq);
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
 	const char *path = uri ? evhttp_uri_get_path(uri) : "";
 
 	list_events(request, strrchr(path, '/') ? strrchr(path, '/') + 1 : "");

@@ -35,8 +35,8 @@ static bool is_yes(const char *value)
 
 static int take_tag(struct options *options, const char *value)
 {
-	return json_array_append_new(options->tags,
-		json_pack("{s:s, s:s}", "name", "tag", "value", value));
+	return json_array_append_new(
+		options->tags, json_pack("{s:s, s:s}", "name", "tag", "value", value));
 }
 
 static int take_testmode(struct options *options, const char *value)
@@ -79,24 +79,19 @@ static const struct {
 } known_options[] = {
 	{"tag", take_tag, "is not valid"},
 	{"testmode", take_testmode, NULL},
-	{"deliverytime", take_deliverytime,
-		"parameter: scheduling is not supported yet"},
-	{"deliverytime-optimize-period", refuse_any,
-		"parameter: scheduling is not supported yet"},
-	{"time-zone-localize", refuse_any,
-		"parameter: scheduling is not supported yet"},
-	{"require-tls", take_require_tls,
-		"parameter: TLS cannot be required for one email"},
+	{"deliverytime", take_deliverytime, "parameter: scheduling is not supported yet"},
+	{"deliverytime-optimize-period", refuse_any, "parameter: scheduling is not supported yet"},
+	{"time-zone-localize", refuse_any, "parameter: scheduling is not supported yet"},
+	{"require-tls", take_require_tls, "parameter: TLS cannot be required for one email"},
 };
 
-static int take_option(struct options *options, const struct form_field *field,
-	const char *name, struct problem *problem)
+static int take_option(struct options *options, const struct form_field *field, const char *name,
+	struct problem *problem)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known_options); i++)
 		if (str_eq_nocase(name, known_options[i].name) &&
 			known_options[i].take(options, buf_str(&field->value)) < 0)
-			return bad(
-				problem, field->name, known_options[i].refusal);
+			return bad(problem, field->name, known_options[i].refusal);
 	return 0;
 }
 
@@ -114,15 +109,18 @@ static bool is_structural(const char *name)
 	return str_starts_nocase(name, "content-") || mime_header_reserved(name);
 }
 
-/* With a variable in it, it is checked when that is put in. */
-static int take_message_id(
-	struct options *options, const char *value, struct problem *problem)
+/* With a variable in it, it is checked when that is put in. A finished message
+ * keeps its own. */
+static int take_message_id(struct options *options, const char *value, struct problem *problem)
 {
+	bool is_finished = options->outgoing->finished.len > 0;
 	char **id = &options->outgoing->message.message_id;
 
+	if (is_finished && *id)
+		return 0;
 	free(*id);
 	*id = mem_strdup(value);
-	return strchr(value, '%') ? 0 : form_text_message_id(id, problem);
+	return strchr(value, '%') && !is_finished ? 0 : form_text_message_id(id, problem);
 }
 
 static int take_variables_header(
@@ -132,26 +130,23 @@ static int take_variables_header(
 
 	if (!json_is_object(object)) {
 		json_decref(object);
-		return bad(problem, "h:X-Mailgun-Variables",
-			"parameter is not a valid JSON");
+		return bad(problem, "h:X-Mailgun-Variables", "parameter is not a valid JSON");
 	}
 	json_object_update(options->variables, object);
 	json_decref(object);
 	return 0;
 }
 
-static void add_header(
-	struct options *options, const char *name, const char *value)
+static void add_header(struct options *options, const char *name, const char *value)
 {
-	struct header *header = mime_message_add_header(
-		&options->outgoing->message);
+	struct header *header = mime_message_add_header(&options->outgoing->message);
 
 	header->name = mem_strdup(name);
 	header->value = mem_strdup(value);
 }
 
-static int take_header(struct options *options, const struct form_field *field,
-	const char *name, struct problem *problem)
+static int take_header(struct options *options, const struct form_field *field, const char *name,
+	struct problem *problem)
 {
 	const char *value = buf_str(&field->value);
 
@@ -163,11 +158,8 @@ static int take_header(struct options *options, const struct form_field *field,
 	if (str_eq_nocase(name, "x-mailgun-variables"))
 		return take_variables_header(options, value, problem);
 	if (!mime_header_value_valid(value))
-		return bad(problem, field->name,
-			"contains line breaks or other control characters");
-	if (options->outgoing->finished.len > 0)
-		return bad(problem, field->name,
-			"cannot be set on a finished message");
+		return bad(
+			problem, field->name, "contains line breaks or other control characters");
 	if (str_eq_nocase(name, "message-id"))
 		return take_message_id(options, value, problem);
 	/* Read when all of them are there. */
@@ -178,17 +170,16 @@ static int take_header(struct options *options, const struct form_field *field,
 
 /* v: */
 
-static int take_variable(struct options *options, const struct form_field *field,
-	const char *name, struct problem *problem)
+static int take_variable(struct options *options, const struct form_field *field, const char *name,
+	struct problem *problem)
 {
-	if (json_object_set_new(options->variables, name,
-		    json_string(buf_str(&field->value))) < 0)
+	if (json_object_set_new(options->variables, name, json_string(buf_str(&field->value))) < 0)
 		return bad(problem, field->name, "is not valid UTF-8");
 	return 0;
 }
 
-static int refuse_template(struct options *options,
-	const struct form_field *field, const char *name, struct problem *problem)
+static int refuse_template(struct options *options, const struct form_field *field,
+	const char *name, struct problem *problem)
 {
 	(void)options;
 	(void)name;
@@ -198,8 +189,8 @@ static int refuse_template(struct options *options,
 static const struct {
 	const char *prefix;
 	bool counts; /* to the limit of FORM_OPTIONS_MAX */
-	int (*take)(struct options *options, const struct form_field *field,
-		const char *name, struct problem *problem);
+	int (*take)(struct options *options, const struct form_field *field, const char *name,
+		struct problem *problem);
 } prefixes[] = {
 	{"o:", true, take_option},
 	{"h:", true, take_header},
@@ -216,19 +207,16 @@ static int check_size(const struct form *form, struct problem *problem)
 	for (size_t i = 0; i < form->n; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(prefixes); k++)
 			if (prefixes[k].counts &&
-				str_starts_nocase(form->fields[i].name,
-					prefixes[k].prefix))
-				bytes += strlen(form->fields[i].name) +
-					 form->fields[i].value.len;
+				str_starts_nocase(form->fields[i].name, prefixes[k].prefix))
+				bytes += strlen(form->fields[i].name) + form->fields[i].value.len;
 	if (bytes <= FORM_OPTIONS_MAX)
 		return 0;
 	return problem_set(problem, PROBLEM_BAD_REQUEST,
-		"Send options (parameters starting with o:, h:, or v:) are "
-		"limited to 16 kB total");
+		"Send options (parameters starting with o:, h:, or v:) are limited to 16 kB total");
 }
 
-static int take_field(struct options *options, const struct form_field *field,
-	struct problem *problem)
+static int take_field(
+	struct options *options, const struct form_field *field, struct problem *problem)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(prefixes); k++) {
 		const char *prefix = prefixes[k].prefix;
@@ -237,8 +225,7 @@ static int take_field(struct options *options, const struct form_field *field,
 			continue;
 		if (form_text_check(field, problem) < 0)
 			return -1;
-		return prefixes[k].take(
-			options, field, field->name + strlen(prefix), problem);
+		return prefixes[k].take(options, field, field->name + strlen(prefix), problem);
 	}
 	return 0;
 }
@@ -265,14 +252,14 @@ static void drop_reply_to(struct header_list *headers)
 	headers->n = kept;
 }
 
-int form_options_read_reply_to(
-	struct mime_message *message, struct problem *problem)
+int form_options_read_reply_to(struct mime_message *message, struct problem *problem)
 {
 	static const char name[] = "h:Reply-To";
 	struct addr_list *list = &message->reply_to;
+	bool has_own = list->n > 0;
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < message->headers.n; i++) {
+	for (size_t i = 0; i < message->headers.n && !has_own; i++) {
 		const struct header *header = &message->headers.items[i];
 
 		if (!is_reply_to(header))
@@ -285,8 +272,7 @@ int form_options_read_reply_to(
 	}
 	if (list->n > FORM_TEXT_ADDRS_MAX)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"Too many addresses in %s, max is %d", name,
-			FORM_TEXT_ADDRS_MAX);
+			"Too many addresses in %s, max is %d", name, FORM_TEXT_ADDRS_MAX);
 	drop_reply_to(&message->headers);
 	return 0;
 }
@@ -308,15 +294,13 @@ int form_options_check_template(const struct form *form, struct problem *problem
 	for (size_t i = 0; i < form->n; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(prefixes); k++)
 			if (prefixes[k].take == refuse_template &&
-				str_starts_nocase(form->fields[i].name,
-					prefixes[k].prefix))
-				return refuse_template(
-					NULL, &form->fields[i], "", problem);
+				str_starts_nocase(form->fields[i].name, prefixes[k].prefix))
+				return refuse_template(NULL, &form->fields[i], "", problem);
 	return 0;
 }
 
-int form_options_parse(const struct form *form, int64_t now_us,
-	struct outgoing *outgoing, struct problem *problem)
+int form_options_parse(
+	const struct form *form, int64_t now_us, struct outgoing *outgoing, struct problem *problem)
 {
 	struct options options = {
 		.outgoing = outgoing,
@@ -328,7 +312,7 @@ int form_options_parse(const struct form *form, int64_t now_us,
 
 	for (size_t i = 0; result == 0 && i < form->n; i++)
 		result = take_field(&options, &form->fields[i], problem);
-	if (result == 0 && !reply_to_varies(&outgoing->message))
+	if (result == 0 && (outgoing->finished.len > 0 || !reply_to_varies(&outgoing->message)))
 		result = form_options_read_reply_to(&outgoing->message, problem);
 	outgoing->tags = json_dumps(options.tags, JSON_COMPACT);
 	outgoing->variables = json_dumps(options.variables, JSON_COMPACT);

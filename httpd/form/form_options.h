@@ -16,16 +16,16 @@
 /* Bytes of all names and values that begin with o:, h: or v:. */
 enum { FORM_OPTIONS_MAX = 16 * 1024 };
 
-/* Adds headers, message id, tags and variables to the email. A message that
- * its client finished takes no headers. */
-int form_options_parse(const struct form *form, int64_t now_us,
-	struct outgoing *outgoing, struct problem *problem);
+/* Adds headers, message id, tags and variables to the email. What a message
+ * that its client finished has itself comes before them. */
+int form_options_parse(const struct form *form, int64_t now_us, struct outgoing *outgoing,
+	struct problem *problem);
 
-/* Reads h:Reply-To, which stands among the headers as text, into reply_to.
+/* Reads h:Reply-To, which stands among the headers as text, into reply_to, unless
+ * a finished message says so itself.
  * form_options_parse() does it, unless one has a `%` and may hold a variable:
  * reply_to is empty until that is put in. */
-int form_options_read_reply_to(
-	struct mime_message *message, struct problem *problem);
+int form_options_read_reply_to(struct mime_message *message, struct problem *problem);
 
 /* Refuses a form with one of the fields that would make its text, `template`
  * and the like: they are not supported. */

@@ -19,9 +19,7 @@
 
 enum { STEPS_MAX = 1000 };
 
-enum {
-	DEFAULT_EVENTS = 1 << FORM_ACCEPTED | 1 << FORM_DELIVERED | 1 << FORM_FAILED
-};
+enum { DEFAULT_EVENTS = 1 << FORM_ACCEPTED | 1 << FORM_DELIVERED | 1 << FORM_FAILED };
 
 struct stats_ask {
 	unsigned events; /* of 1 << enum form_event */
@@ -31,8 +29,7 @@ struct stats_ask {
 };
 
 /* `event` may come several times. */
-static int query_events(
-	const char *query, unsigned *events_r, struct problem *problem)
+static int query_events(const char *query, unsigned *events_r, struct problem *problem)
 {
 	struct span rest = {query, strlen(query)};
 
@@ -58,8 +55,7 @@ static int query_events(
 }
 
 /* `12h`, `7d` or `1m`, which is 30 days. 1, 0, -1. */
-static int query_duration(
-	const char *query, int64_t *duration_us_r, struct problem *problem)
+static int query_duration(const char *query, int64_t *duration_us_r, struct problem *problem)
 {
 	char text[QUERY_VALUE_MAX];
 	int64_t number;
@@ -73,14 +69,12 @@ static int query_duration(
 	if (!unit || !strchr("hdm", unit) || str_int(text, 1, 100000, &number) < 0)
 		return problem_set(problem, PROBLEM_PARAMETER,
 			"'duration' parameter must be like 12h, 7d or 1m");
-	*duration_us_r = number * (unit == 'h'          ? HOUR_US
-					  : unit == 'd' ? DAY_US
-							: 30 * DAY_US);
+	*duration_us_r = number * (unit == 'h' ? HOUR_US : unit == 'd' ? DAY_US : 30 * DAY_US);
 	return 1;
 }
 
-static int query_stats(const struct request *request, struct stats_ask *ask_r,
-	struct problem *problem)
+static int query_stats(
+	const struct request *request, struct stats_ask *ask_r, struct problem *problem)
 {
 	const char *query = request_query(request);
 	char resolution[QUERY_VALUE_MAX] = "day";
@@ -95,14 +89,14 @@ static int query_stats(const struct request *request, struct stats_ask *ask_r,
 		(duration = query_duration(query, &duration_us, problem)) < 0)
 		return -1;
 	if (!str_eq(resolution, "hour") && !str_eq(resolution, "day"))
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"'resolution' parameter must be hour or day");
+		return problem_set(
+			problem, PROBLEM_PARAMETER, "'resolution' parameter must be hour or day");
 	step_us = str_eq(resolution, "hour") ? HOUR_US : DAY_US;
 	if (!start || duration)
 		start_us = end_us > duration_us ? end_us - duration_us : 0;
 	if (start_us > end_us)
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"'start' parameter must be before the end");
+		return problem_set(
+			problem, PROBLEM_PARAMETER, "'start' parameter must be before the end");
 	ask_r->step_us = step_us;
 	ask_r->begin_us = start_us - start_us % step_us;
 	ask_r->end_us = end_us - end_us % step_us + step_us;
@@ -127,38 +121,33 @@ static json_t *render_counts(enum form_event event, const json_int_t *n)
 	json_int_t dropped = n[FACT_DISCARDED] + n[FACT_REMOVED];
 
 	if (event == FORM_ACCEPTED)
-		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "outgoing",
-			n[FACT_ACCEPTED], "total", n[FACT_ACCEPTED]);
+		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "outgoing", n[FACT_ACCEPTED],
+			"total", n[FACT_ACCEPTED]);
 	if (event == FORM_DELIVERED)
-		return json_pack("{s:I, s:i, s:I}", "smtp", n[FACT_DELIVERED],
-			"http", 0, "total", n[FACT_DELIVERED]);
+		return json_pack("{s:I, s:i, s:I}", "smtp", n[FACT_DELIVERED], "http", 0, "total",
+			n[FACT_DELIVERED]);
 	if (event == FORM_FAILED)
-		return json_pack("{s:{s:i, s:I}, s:{s:I, s:I, s:i, s:i, s:i,"
-				 " s:I}}",
-			"temporary", "espblock", 0, "total", n[FACT_DEFERRED],
-			"permanent", "bounce", n[FACT_BOUNCED] + dropped,
-			"delayed-bounce", n[FACT_EXPIRED], "suppress-bounce", 0,
-			"suppress-unsubscribe", 0, "suppress-complaint", 0,
+		return json_pack("{s:{s:i, s:I}, s:{s:I, s:I, s:i, s:i, s:i, s:I}}", "temporary",
+			"espblock", 0, "total", n[FACT_DEFERRED], "permanent", "bounce",
+			n[FACT_BOUNCED] + dropped, "delayed-bounce", n[FACT_EXPIRED],
+			"suppress-bounce", 0, "suppress-unsubscribe", 0, "suppress-complaint", 0,
 			"total", n[FACT_BOUNCED] + n[FACT_EXPIRED] + dropped);
-	return json_pack("{s:I}", "total",
-		event == FORM_COMPLAINED ? n[FACT_COMPLAINED] : (json_int_t)0);
+	return json_pack(
+		"{s:I}", "total", event == FORM_COMPLAINED ? n[FACT_COMPLAINED] : (json_int_t)0);
 }
 
-static json_t *render_step(
-	unsigned events, int64_t time_us, const json_int_t *counts)
+static json_t *render_step(unsigned events, int64_t time_us, const json_int_t *counts)
 {
 	json_t *step = json_object();
 
 	json_object_set_new(step, "time", render_time(time_us));
 	for (size_t k = 0; k < FORM_EVENTS; k++)
 		if (events & (1u << k))
-			json_object_set_new(step, form_event_names[k],
-				render_counts(k, counts));
+			json_object_set_new(step, form_event_names[k], render_counts(k, counts));
 	return step;
 }
 
-static json_t *render_stats(
-	const struct stats_ask *ask, const struct event_counts *counts)
+static json_t *render_stats(const struct stats_ask *ask, const struct event_counts *counts)
 {
 	json_t *steps = json_array();
 	size_t i = 0;
@@ -167,11 +156,11 @@ static json_t *render_stats(
 		json_int_t n[FACTS] = {0};
 
 		for (; i < counts->n && counts->items[i].time_us == us; i++)
-			n[counts->items[i].kind] += counts->items[i].count;
+			if (counts->items[i].kind != COUNTED_REFUSED)
+				n[counts->items[i].kind] += counts->items[i].count;
 		json_array_append_new(steps, render_step(ask->events, us, n));
 	}
-	return json_pack("{s:o, s:o, s:s, s:o}", "start",
-		render_time(ask->begin_us), "end",
+	return json_pack("{s:o, s:o, s:s, s:o}", "start", render_time(ask->begin_us), "end",
 		render_time(ask->end_us - ask->step_us), "resolution",
 		ask->step_us == DAY_US ? "day" : "hour", "stats", steps);
 }
@@ -189,8 +178,7 @@ void api_form_stats(struct request *request)
 	if (query_stats(request, &ask, &problem) == 0) {
 		const struct event_count_filter filter = {
 			.company_id = admission->key.company_id,
-			.domain = *admission->param ? admission->param
-						    : admission->key.domain,
+			.domain = *admission->param ? admission->param : admission->key.domain,
 			.begin_us = ask.begin_us,
 			.end_us = ask.end_us,
 			.step_us = ask.step_us,

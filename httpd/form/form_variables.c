@@ -19,9 +19,8 @@
 #include "httpd/form/form_options.h"
 #include "httpd/gate/json_text.h"
 
-static const char *const removed[] = {"%unsubscribe_url%",
-	"%tag_unsubscribe_email%", "%tag_unsubscribe_url%",
-	"%mailing_list_unsubscribe_url%", "%unsubscribe_email%"};
+static const char *const removed[] = {"%unsubscribe_url%", "%tag_unsubscribe_email%",
+	"%tag_unsubscribe_url%", "%mailing_list_unsubscribe_url%", "%unsubscribe_email%"};
 
 /* A piece of the text, and what comes in its place. */
 struct piece {
@@ -47,16 +46,16 @@ bool form_macros_removed_in(const char *text)
 }
 
 /* Whether a variable that has a value begins here. */
-static bool read_variable(const struct form_recipient *recipient,
-	const char *at, struct piece *piece)
+static bool read_variable(
+	const struct form_recipient *recipient, const char *at, struct piece *piece)
 {
 	static const char start[] = "%recipient.", whole[] = "%recipient%";
 	const char *key = at + sizeof(start) - 1, *end;
 	const json_t *value;
 
 	if (recipient->address && str_starts(at, whole)) {
-		*piece = (struct piece){sizeof(whole) - 1, recipient->address,
-			strlen(recipient->address)};
+		*piece = (struct piece){
+			sizeof(whole) - 1, recipient->address, strlen(recipient->address)};
 		return true;
 	}
 	if (recipient->variables == NULL || !str_starts(at, start) ||
@@ -65,14 +64,13 @@ static bool read_variable(const struct form_recipient *recipient,
 	value = json_object_getn(recipient->variables, key, (size_t)(end - key));
 	if (!json_is_string(value))
 		return false;
-	*piece = (struct piece){(size_t)(end - at) + 1,
-		json_string_value(value), json_string_length(value)};
+	*piece = (struct piece){
+		(size_t)(end - at) + 1, json_string_value(value), json_string_length(value)};
 	return true;
 }
 
 /* The piece at the start of the text, which is not empty. */
-static struct piece next_piece(
-	const struct form_recipient *recipient, const char *at)
+static struct piece next_piece(const struct form_recipient *recipient, const char *at)
 {
 	struct piece piece;
 	size_t len;
@@ -132,8 +130,7 @@ static void clean_unsubscribe(char **value)
 	strv_split(&entries, *value, ',');
 	for (size_t i = 0; i < entries.n; i++) {
 		if (!form_macros_removed_in(entries.items[i]))
-			strv_take(&kept, str_trim(entries.items[i],
-						 strlen(entries.items[i])));
+			strv_take(&kept, str_trim(entries.items[i], strlen(entries.items[i])));
 	}
 	free(*value);
 	*value = strv_join(&kept, ", ");
@@ -149,8 +146,8 @@ static void drop_header(struct mime_message *message, size_t i)
 		(message->headers.n - i) * sizeof(*message->headers.items));
 }
 
-static int substitute_headers(const struct form_recipient *recipient,
-	struct mime_message *message, struct problem *problem)
+static int substitute_headers(const struct form_recipient *recipient, struct mime_message *message,
+	struct problem *problem)
 {
 	for (size_t i = message->headers.n; i-- > 0;) {
 		struct header *header = &message->headers.items[i];
@@ -160,8 +157,7 @@ static int substitute_headers(const struct form_recipient *recipient,
 		form_macros_apply(recipient, &header->value);
 		if (!mime_header_value_valid(header->value))
 			return problem_set(problem, PROBLEM_BAD_REQUEST,
-				"h:%.100s contains line breaks or other "
-				"control characters",
+				"h:%.100s contains line breaks or other control characters",
 				header->name);
 		if (*header->value == '\0')
 			drop_header(message, i);
@@ -174,12 +170,11 @@ static int check_line(const char *name, const char *text, struct problem *proble
 	if (text == NULL || mime_header_value_valid(text))
 		return 0;
 	return problem_set(problem, PROBLEM_BAD_REQUEST,
-		"%s parameter contains line breaks or other control characters",
-		name);
+		"%s parameter contains line breaks or other control characters", name);
 }
 
-static int personalize(const struct form_recipient *recipient,
-	struct outgoing *email, struct problem *problem)
+static int personalize(
+	const struct form_recipient *recipient, struct outgoing *email, struct problem *problem)
 {
 	struct mime_message *message = &email->message;
 
@@ -190,12 +185,10 @@ static int personalize(const struct form_recipient *recipient,
 			continue;
 		form_macros_apply(recipient, text);
 		if (mime_message_members[i].field &&
-			check_line(mime_message_members[i].name, *text,
-				problem) < 0)
+			check_line(mime_message_members[i].name, *text, problem) < 0)
 			return -1;
 	}
-	if (message->message_id &&
-		form_text_message_id(&message->message_id, problem) < 0)
+	if (message->message_id && form_text_message_id(&message->message_id, problem) < 0)
 		return -1;
 	if (substitute_headers(recipient, message, problem) < 0)
 		return -1;
@@ -210,8 +203,7 @@ static int personalize(const struct form_recipient *recipient,
 static char *key_of(const char *address)
 {
 	_cleanup_addr_ struct addr addr = {0};
-	char *key = addr_parse(address, &addr, NULL) == 0 ? addr_spec(&addr)
-							  : mem_strdup(address);
+	char *key = addr_parse(address, &addr, NULL) == 0 ? addr_spec(&addr) : mem_strdup(address);
 
 	str_lower(key);
 	return key;
@@ -222,8 +214,7 @@ static struct form_recipient recipient_of(
 {
 	_cleanup_free_ char *name = key_of(address);
 
-	return (struct form_recipient){
-		address, json_object_get(variables->of, name)};
+	return (struct form_recipient){address, json_object_get(variables->of, name)};
 }
 
 int form_variables_none(struct outgoing *email, struct problem *problem)
@@ -235,15 +226,14 @@ int form_variables_none(struct outgoing *email, struct problem *problem)
 	return personalize(&nobody, email, problem);
 }
 
-static struct form_recipient recipient_at(
-	const struct send_personal *personal, const char *address)
+static struct form_recipient recipient_at(const struct send_personal *personal, const char *address)
 {
 	return recipient_of((const struct form_variables *)personal, address);
 }
 
 /* While a text is replaced, both are there. */
-static uint64_t personal_size(const struct send_personal *personal,
-	const struct outgoing *base, size_t i)
+static uint64_t personal_size(
+	const struct send_personal *personal, const struct outgoing *base, size_t i)
 {
 	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
 	const struct form_recipient recipient = recipient_at(personal, address);
@@ -260,23 +250,20 @@ static uint64_t personal_size(const struct send_personal *personal,
 			longest = strlen(*text);
 	}
 	for (size_t k = 0; k < headers->n; k++)
-		bytes += sizeof(headers->items[k]) + HEADER_BYTES +
-			 strlen(headers->items[k].name) +
+		bytes += sizeof(headers->items[k]) + HEADER_BYTES + strlen(headers->items[k].name) +
 			 form_macros_size(&recipient, headers->items[k].value);
 	return bytes + longest;
 }
 
 /* Without a recipient's macro: those that are removed are so for all. */
-static bool personal_same_html(
-	const struct send_personal *personal, const struct outgoing *base)
+static bool personal_same_html(const struct send_personal *personal, const struct outgoing *base)
 {
 	(void)personal;
 	return base->message.html && strchr(base->message.html, '%') == NULL;
 }
 
-static int personal_make(const struct send_personal *personal,
-	const struct outgoing *base, size_t i, struct outgoing *email_r,
-	struct problem *problem)
+static int personal_make(const struct send_personal *personal, const struct outgoing *base,
+	size_t i, struct outgoing *email_r, struct problem *problem)
 {
 	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
 	const struct form_recipient recipient = recipient_at(personal, address);
@@ -342,8 +329,8 @@ uint64_t form_variables_cost(const struct form *form)
 	return field ? json_text_cost(field->value.data, field->value.len) : 0;
 }
 
-int form_variables_read(const struct form *form,
-	struct form_variables **variables_r, struct problem *problem)
+int form_variables_read(
+	const struct form *form, struct form_variables **variables_r, struct problem *problem)
 {
 	struct form_variables *variables;
 	const char *text;
@@ -357,8 +344,8 @@ int form_variables_read(const struct form *form,
 	all = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_object(all)) {
 		json_decref(all);
-		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"'" FIELD "' parameter is not a valid JSON");
+		return problem_set(
+			problem, PROBLEM_BAD_REQUEST, "'" FIELD "' parameter is not a valid JSON");
 	}
 	variables = mem_new(struct form_variables);
 	variables->personal = (struct send_personal){

@@ -24,8 +24,8 @@ uint64_t form_variables_cost(const struct form *form);
 
 /* Reads them; NULL when the form has none. Free the result with
  * form_variables_free(). */
-int form_variables_read(const struct form *form,
-	struct form_variables **variables_r, struct problem *problem);
+int form_variables_read(
+	const struct form *form, struct form_variables **variables_r, struct problem *problem);
 void form_variables_free(struct form_variables *variables);
 
 /* What is done to an email without them: macros that stand for nothing go. */
@@ -44,8 +44,7 @@ struct form_recipient {
 };
 
 /* How long the text will be; 0 for NULL. */
-uint64_t form_macros_size(
-	const struct form_recipient *recipient, const char *text);
+uint64_t form_macros_size(const struct form_recipient *recipient, const char *text);
 
 /* Replaces the text, which may be NULL, by one with everything put in. */
 void form_macros_apply(const struct form_recipient *recipient, char **text);

@@ -31,6 +31,7 @@ struct admission {
 	struct problem problem; /* its kind is PROBLEM_NONE: admitted */
 	const struct route *route;
 	bool is_admin;               /* on the admin listener */
+	bool by_proxy;               /* for somebody elsewhere */
 	char param[ROUTE_PARAM_MAX]; /* a domain: normalized */
 	struct key key;              /* of the caller, once it is known */
 	struct session session;      /* the same on the admin listener */
@@ -42,47 +43,44 @@ struct admission {
 	struct budget_share share;
 };
 
-/* Never fails: what cannot be decided is a problem too. Clear the result with
- * admission_clear(). */
-void admission_decide(struct worker *worker, const struct http_head *head,
+/* Never fails: what cannot be decided is a problem too. by_proxy: a trusted
+ * proxy has connected. Clear the result with admission_clear(). */
+void admission_decide(struct worker *worker, const struct http_head *head, bool by_proxy,
 	struct admission *admission_r);
 
 /* The request is about to send so many emails; what many requests do is bounded
  * by that. 0, or -1 with the problem: there are too many under way. */
-int admission_take_places(struct worker *worker, struct admission *admission,
-	size_t emails, struct problem *problem);
+int admission_take_places(
+	struct worker *worker, struct admission *admission, size_t emails, struct problem *problem);
 
 /* Takes a token out of somebody's bucket; whose is an id. 0, or -1 with the
  * problem. And out of a company's, with the limit of the settings. */
-int admission_take_rate_token(struct worker *worker,
-	struct admission *admission, const char *whose,
+int admission_take_rate_token(struct worker *worker, struct admission *admission, const char *whose,
 	const struct rate_limit *limit, struct problem *problem);
-int admission_take_company_token(struct worker *worker,
-	struct admission *admission, const char *company_id,
-	struct problem *problem);
+int admission_take_company_token(struct worker *worker, struct admission *admission,
+	const char *company_id, struct problem *problem);
 
 /* The request needs memory as a body of this size does. 0, or -1 with the
  * problem: more than the server ever holds, or than it can hold now. */
-int admission_reserve_body(struct worker *worker, struct admission *admission,
-	uint64_t bytes, struct problem *problem);
+int admission_reserve_body(struct worker *worker, struct admission *admission, uint64_t bytes,
+	struct problem *problem);
 
 /* The request is about to allocate so many bytes. The same. */
-int admission_count_bytes(struct worker *worker, struct admission *admission,
-	uint64_t bytes, struct problem *problem);
+int admission_count_bytes(struct worker *worker, struct admission *admission, uint64_t bytes,
+	struct problem *problem);
 
 /* The answer takes so many bytes until it is written. 0, or -1 with the
  * problem: more than the server can hold now. */
-int admission_reserve_answer(struct worker *worker, struct admission *admission,
-	uint64_t bytes, struct problem *problem);
+int admission_reserve_answer(struct worker *worker, struct admission *admission, uint64_t bytes,
+	struct problem *problem);
 
 /* The body, as it comes or unpacked, is this long by now: over its limit it
  * is a problem too. */
-int admission_grow(struct worker *worker, struct admission *admission,
-	uint64_t body_bytes, struct problem *problem);
+int admission_grow(struct worker *worker, struct admission *admission, uint64_t body_bytes,
+	struct problem *problem);
 
 /* The body is longer than its limit: -1 with the problem. */
-int admission_too_large(
-	const struct admission *admission, struct problem *problem);
+int admission_too_large(const struct admission *admission, struct problem *problem);
 
 /* How many recipients an email may have; own is what the dialect takes when the
  * settings leave it open. */

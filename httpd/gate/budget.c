@@ -18,11 +18,10 @@ static int64_t places_for(int64_t left, int64_t of_company)
 	return (left - of_company + 1) / 2;
 }
 
-enum places_entry places_enter(struct places *places, int64_t limit,
-	const char *company_id, int64_t n, struct places_share *share)
+enum places_entry places_enter(struct places *places, int64_t limit, const char *company_id,
+	int64_t n, struct places_share *share)
 {
-	_Atomic int64_t *company =
-		&places->by_company[id_hash(company_id) % BUDGET_COMPANIES];
+	_Atomic int64_t *company = &places->by_company[id_hash(company_id) % BUDGET_COMPANIES];
 	int64_t left = limit - (atomic_load(&places->taken) - share->n);
 	int64_t of_company = atomic_load(company) - share->n;
 	int64_t most = places_for(left, of_company), more;
@@ -53,8 +52,7 @@ void places_leave(struct places_share *share)
 	*share = (struct places_share){0};
 }
 
-static bool take(struct budget *budget, int64_t limit, int64_t wanted,
-	struct budget_share *share)
+static bool take(struct budget *budget, int64_t limit, int64_t wanted, struct budget_share *share)
 {
 	int64_t more = wanted - share->bytes;
 
@@ -71,16 +69,16 @@ static bool take(struct budget *budget, int64_t limit, int64_t wanted,
 	return true;
 }
 
-bool budget_reserve_body(struct budget *budget, int64_t limit,
-	uint64_t body_bytes, struct budget_share *share)
+bool budget_reserve_body(
+	struct budget *budget, int64_t limit, uint64_t body_bytes, struct budget_share *share)
 {
 	if (body_bytes > (uint64_t)limit / BUDGET_FACTOR)
 		return false;
 	return take(budget, limit, (int64_t)body_bytes * BUDGET_FACTOR, share);
 }
 
-bool budget_count_bytes(struct budget *budget, int64_t limit, uint64_t bytes,
-	struct budget_share *share)
+bool budget_count_bytes(
+	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share)
 {
 	if (bytes > (uint64_t)(limit - share->held) || share->held > limit ||
 		!take(budget, limit, share->held + (int64_t)bytes, share))
@@ -106,11 +104,10 @@ void budget_trim(struct budget_share *share, uint64_t body_bytes)
 	share->bytes = needed;
 }
 
-bool budget_reserve_answer(struct budget *budget, int64_t limit, uint64_t bytes,
-	struct budget_share *share)
+bool budget_reserve_answer(
+	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share)
 {
-	return take(budget, limit,
-		bytes < (uint64_t)limit ? (int64_t)bytes : limit, share);
+	return take(budget, limit, bytes < (uint64_t)limit ? (int64_t)bytes : limit, share);
 }
 
 void budget_give_back(struct budget_share *share)

@@ -54,8 +54,8 @@ enum places_entry {
  * free. A request that is let in takes no more than that either, so that one
  * with more emails than there are places goes, and leaves places to others. Any
  * thread. */
-enum places_entry places_enter(struct places *places, int64_t limit,
-	const char *company_id, int64_t n, struct places_share *share);
+enum places_entry places_enter(struct places *places, int64_t limit, const char *company_id,
+	int64_t n, struct places_share *share);
 void places_leave(struct places_share *share);
 
 /* Shared by all workers; starts zeroed. */
@@ -75,13 +75,13 @@ struct budget_share {
 
 /* Makes the share fit for a body of this size, if it is not already. False, and
  * nothing changed, when that would exceed the limit. Any thread. */
-bool budget_reserve_body(struct budget *budget, int64_t limit,
-	uint64_t body_bytes, struct budget_share *share);
+bool budget_reserve_body(
+	struct budget *budget, int64_t limit, uint64_t body_bytes, struct budget_share *share);
 
 /* The request is about to allocate so many bytes. False, and nothing changed,
  * when that would exceed the limit. Any thread. */
-bool budget_count_bytes(struct budget *budget, int64_t limit, uint64_t bytes,
-	struct budget_share *share);
+bool budget_count_bytes(
+	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share);
 /* It has freed so many of them. */
 void budget_uncount_bytes(struct budget_share *share, uint64_t bytes);
 /* The body is of this size, or is not needed any more (0): gives back what was
@@ -90,8 +90,8 @@ void budget_trim(struct budget_share *share, uint64_t body_bytes);
 
 /* Makes the share fit for an answer that waits with this many bytes. More than
  * the limit counts as that: it fits while nothing else is held. Any thread. */
-bool budget_reserve_answer(struct budget *budget, int64_t limit, uint64_t bytes,
-	struct budget_share *share);
+bool budget_reserve_answer(
+	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share);
 
 void budget_give_back(struct budget_share *share);
 

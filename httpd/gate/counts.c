@@ -8,13 +8,12 @@
 #include "core/base/mem.h"
 #include "httpd/gate/route.h"
 
-const int counts_statuses[COUNTS_STATUSES] = {200, 201, 202, 204, 206, 301, 302,
-	303, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 411, 413, 414,
-	415, 417, 422, 429, 431, 500, 501, 502, 503, 505, 0};
+const int counts_statuses[COUNTS_STATUSES] = {200, 201, 202, 204, 206, 301, 302, 303, 304, 400, 401,
+	402, 403, 404, 405, 406, 408, 409, 411, 413, 414, 415, 417, 422, 429, 431, 500, 501, 502,
+	503, 505, 0};
 
-const int64_t counts_bounds_us[COUNTS_BOUNDS] = {500, 1000, 2500, 5000, 10000,
-	25000, 50000, 100000, 250000, 500000, 1000000, 2500000, 10000000,
-	60000000};
+const int64_t counts_bounds_us[COUNTS_BOUNDS] = {500, 1000, 2500, 5000, 10000, 25000, 50000, 100000,
+	250000, 500000, 1000000, 2500000, 10000000, 60000000};
 
 struct worker_counts *counts_new(const struct route *routes)
 {
@@ -23,8 +22,7 @@ struct worker_counts *counts_new(const struct route *routes)
 
 	while (routes[n].method)
 		n++;
-	counts = mem_alloc(
-		1, sizeof(*counts) + (n + 1) * sizeof(struct route_counts));
+	counts = mem_alloc(1, sizeof(*counts) + (n + 1) * sizeof(struct route_counts));
 	counts->routes = routes;
 	counts->routes_n = n;
 	return counts;
@@ -39,8 +37,8 @@ static size_t place_of_status(int status)
 	return i;
 }
 
-void counts_reply(struct worker_counts *counts, const struct route *route,
-	int status, int64_t took_us)
+void counts_reply(
+	struct worker_counts *counts, const struct route *route, int status, int64_t took_us)
 {
 	size_t n = route ? (size_t)(route - counts->routes) : counts->routes_n;
 	struct route_counts *of = &counts->of[n];

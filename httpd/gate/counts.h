@@ -42,16 +42,15 @@ struct worker_counts {
 	atomic_uint_least64_t submissions[COUNTS_SUBMISSIONS];
 	atomic_uint_least64_t emails[COUNTS_EMAILS];
 	atomic_uint_least64_t tests; /* emails that were to go to nobody */
-	struct route_counts of[]; /* the last is of requests without a route */
+	struct route_counts of[];    /* the last is of requests without a route */
 };
 
 struct worker_counts *counts_new(const struct route *routes);
 
 static inline void count_add(atomic_uint_least64_t *count, uint64_t n)
 {
-	atomic_store_explicit(count,
-		atomic_load_explicit(count, memory_order_relaxed) + n,
-		memory_order_relaxed);
+	atomic_store_explicit(
+		count, atomic_load_explicit(count, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
 static inline uint64_t count_get(const atomic_uint_least64_t *count)
@@ -61,7 +60,7 @@ static inline uint64_t count_get(const atomic_uint_least64_t *count)
 
 /* A request was answered. route: NULL when it has none; took_us: -1 when it was
  * refused by its head. */
-void counts_reply(struct worker_counts *counts, const struct route *route,
-	int status, int64_t took_us);
+void counts_reply(
+	struct worker_counts *counts, const struct route *route, int status, int64_t took_us);
 
 #endif

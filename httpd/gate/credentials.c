@@ -12,14 +12,12 @@
 #include "core/base/str.h"
 
 /* What stands behind the scheme in the Authorization field. */
-static bool find_credentials(
-	const struct http_head *head, const char *scheme, struct span *found)
+static bool find_credentials(const struct http_head *head, const char *scheme, struct span *found)
 {
 	const struct span *field = http_head_field(head, "Authorization");
 	size_t skip = strlen(scheme);
 
-	if (field == NULL || field->len <= skip ||
-		!str_starts_nocase(field->data, scheme) ||
+	if (field == NULL || field->len <= skip || !str_starts_nocase(field->data, scheme) ||
 		field->data[skip] != ' ')
 		return false;
 	while (skip < field->len && field->data[skip] == ' ')
@@ -86,8 +84,7 @@ bool credentials_cookie(const struct http_head *head, struct buf *token)
 }
 
 /* Whether an origin as `http://host:8588` is ours. */
-static bool is_own_origin(
-	struct span origin, const struct span *host, const char *url)
+static bool is_own_origin(struct span origin, const struct span *host, const char *url)
 {
 	static const char scheme[] = "http://";
 	const size_t skip = sizeof(scheme) - 1;
@@ -111,31 +108,83 @@ enum page_origin page_origin_of(const struct http_head *head, const char *url)
 	return site || origin ? PAGE_OWN : PAGE_NONE;
 }
 
-bool host_is_address(const struct http_head *head)
+/* The name or address of `host:port`, in lower case, without the dot that may
+ * end a name and without the brackets of an address; NULL when it is none. */
+static char *host_name(const char *text, size_t len)
 {
-	const struct span *field = http_head_field(head, "Host");
-	_cleanup_free_ char *host = NULL;
+	_cleanup_free_ char *host = mem_dup(text, len);
+	bool bracketed = *host == '[';
+	char *end = bracketed ? strchr(host, ']') : host + strcspn(host, ":");
+	const char *port = bracketed && end ? end + 1 : end;
 	struct in6_addr in6;
-	struct in_addr in;
-	char *end;
 
-	if (field == NULL || field->len == 0)
-		return true;
-	host = mem_dup(field->data, field->len);
-	if (*host == '[') {
-		end = strchr(host, ']');
-		if (end == NULL || (end[1] && end[1] != ':'))
-			return false;
-		*end = '\0';
-		return inet_pton(AF_INET6, host + 1, &in6) == 1;
-	}
-	host[strcspn(host, ":")] = '\0';
-	return str_eq_nocase(host, "localhost") ||
-	       inet_pton(AF_INET, host, &in) == 1;
+	if (end == NULL || (*port && *port != ':') ||
+		(*port && port[1 + strspn(port + 1, "0123456789")]))
+		return NULL;
+	*end = '\0';
+	if (bracketed)
+		return inet_pton(AF_INET6, host + 1, &in6) == 1 ? mem_strdup(host + 1) : NULL;
+	if (end > host && end[-1] == '.')
+		end[-1] = '\0';
+	str_lower(host);
+	return *host ? TAKE_PTR(host) : NULL;
 }
 
-int idempotency_key_read(
-	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN])
+/* 1 the head names its host, 0 it does not, -1 what it says is no name. */
+static int find_host(const struct http_head *head, char **name_r)
+{
+	const struct span *field = http_head_field(head, "Host");
+
+	if (field == NULL || field->len == 0)
+		return 0;
+	*name_r = host_name(field->data, field->len);
+	return *name_r ? 1 : -1;
+}
+
+static bool is_address(const char *name)
+{
+	struct in6_addr in6;
+	struct in_addr in;
+
+	return str_eq(name, "localhost") || inet_pton(AF_INET, name, &in) == 1 ||
+	       inet_pton(AF_INET6, name, &in6) == 1;
+}
+
+static bool is_among(const char *name, const char *names)
+{
+	static const char separators[] = ", \t\r\n";
+
+	while (*(names += strspn(names, separators))) {
+		size_t len = strcspn(names, separators);
+		_cleanup_free_ char *one = host_name(names, len);
+
+		if (one && str_eq(one, name))
+			return true;
+		names += len;
+	}
+	return false;
+}
+
+bool host_is_address(const struct http_head *head)
+{
+	_cleanup_free_ char *name = NULL;
+	int named = find_host(head, &name);
+
+	return named == 0 || (named > 0 && is_address(name));
+}
+
+bool host_is_own(const struct http_head *head, const char *url, const char *names)
+{
+	const char *host = strstr(url, "://");
+	_cleanup_free_ char *name = NULL;
+	int named = find_host(head, &name);
+
+	if (named <= 0)
+		return named == 0;
+	return is_address(name) || (host && is_among(name, host + 3)) || is_among(name, names);
+}
+
+int idempotency_key_read(const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN])
 {
 	const struct span *value = http_head_field(head, "Idempotency-Key");
 	size_t n;

@@ -31,14 +31,17 @@ enum page_origin page_origin_of(const struct http_head *head, const char *url);
 
 enum { IDEMPOTENCY_KEY_MAX = 256 }; /* characters */
 
-/* Whether the head names its host by an address or as localhost, or not at all.
- * Any other name may be one that another site has made to mean this host: to
- * the browser its pages are then of one origin with ours. */
+/* Whether the head names its host by an address or as localhost, or not at all,
+ * as HTTP/1.0 may, which no browser speaks. Any other name may be one that
+ * another site has made to mean this host (DNS rebinding): to the browser its
+ * pages are then of one origin with ours. */
 bool host_is_address(const struct http_head *head);
+/* The same, or it is the host of the URL, or one of the names: with any port,
+ * in any letter case, with a dot at the end or not. */
+bool host_is_own(const struct http_head *head, const char *url, const char *names);
 
 /* The hash of the Idempotency-Key: 1 there is one; 0 there is none; -1 it has
  * not 1 to 256 characters. A head with several never gets here. */
-int idempotency_key_read(
-	const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN]);
+int idempotency_key_read(const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN]);
 
 #endif

@@ -20,9 +20,18 @@ static char *dump(json_t *object)
 
 static void word_json(const struct problem *problem, struct dialect_answer *answer)
 {
-	answer->body = dump(json_pack("{s:i, s:s, s:s}", "statusCode",
-		answer->status, "message", problem->text, "name",
-		problem_name(problem)));
+	answer->body = dump(json_pack("{s:i, s:s, s:s}", "statusCode", answer->status, "message",
+		problem->text, "name", problem_name(problem)));
+}
+
+static void word_page(const struct problem *problem, struct dialect_answer *answer)
+{
+	answer->content_type = "text/html; charset=utf-8";
+	answer->body = mem_printf(
+		"<!DOCTYPE html>\n<html lang=\"en\">"
+		"<title>Postern</title>\n"
+		"<h1>%d %s</h1>\n<p>%s</p>\n</html>\n",
+		answer->status, problem_name(problem), problem->text);
 }
 
 static void word_form(const struct problem *problem, struct dialect_answer *answer)
@@ -38,8 +47,7 @@ static void word_form(const struct problem *problem, struct dialect_answer *answ
 
 static const struct dialect {
 	int invalid; /* its status for what is 422 in the table of problems */
-	void (*word)(
-		const struct problem *problem, struct dialect_answer *answer);
+	void (*word)(const struct problem *problem, struct dialect_answer *answer);
 } dialects[] = {
 	[DIALECT_JSON] = {422, word_json},
 	[DIALECT_FORM] = {400, word_form},
@@ -55,12 +63,15 @@ int dialect_status(const struct route *route, int status)
 	return status == 422 ? dialect_of(route)->invalid : status;
 }
 
-void dialect_problem(const struct route *route, const struct problem *problem,
-	struct dialect_answer *answer_r)
+void dialect_problem(
+	const struct route *route, const struct problem *problem, struct dialect_answer *answer_r)
 {
 	*answer_r = (struct dialect_answer){
 		.status = dialect_status(route, problem_status(problem)),
 		.content_type = "application/json; charset=utf-8",
 	};
-	dialect_of(route)->word(problem, answer_r);
+	if (problem->as_page)
+		word_page(problem, answer_r);
+	else
+		dialect_of(route)->word(problem, answer_r);
 }

@@ -18,7 +18,7 @@ struct dialect_answer {
 int dialect_status(const struct route *route, int status);
 
 /* route is NULL for a request that has none: that is answered in JSON. */
-void dialect_problem(const struct route *route, const struct problem *problem,
-	struct dialect_answer *answer_r);
+void dialect_problem(
+	const struct route *route, const struct problem *problem, struct dialect_answer *answer_r);
 
 #endif

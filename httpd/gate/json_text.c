@@ -38,8 +38,7 @@ static uint64_t item_bytes(const char *next, const char *end)
 {
 	while (next < end && *next == ' ')
 		next++;
-	return next < end && *next >= '0' && *next <= '9' ? NUMBER_BYTES
-							  : VALUE_BYTES;
+	return next < end && *next >= '0' && *next <= '9' ? NUMBER_BYTES : VALUE_BYTES;
 }
 
 /* What the sign at this place stands for. */

@@ -28,8 +28,7 @@ struct key_use {
 
 struct touch {
 	struct commit_job job;
-	int (*store)(
-		struct db *db, const char *id, int64_t now_us, struct err *err);
+	int (*store)(struct db *db, const char *id, int64_t now_us, struct err *err);
 	char id[ID_SIZE];
 	int64_t at_us;
 };
@@ -69,16 +68,13 @@ static bool is_fresh(int64_t then_us, int64_t now_us)
 static bool is_recent(const struct key_use *use, const char *id, int64_t now_us)
 {
 	for (size_t i = 0; i < RECENT; i++)
-		if (strcmp(use->recent[i].id, id) == 0 &&
-			is_fresh(use->recent[i].at_us, now_us))
+		if (strcmp(use->recent[i].id, id) == 0 && is_fresh(use->recent[i].at_us, now_us))
 			return true;
 	return false;
 }
 
-static void note(struct key_use *use, const char *id, int64_t last_used_us,
-	int64_t now_us,
-	int (*store)(
-		struct db *db, const char *id, int64_t now_us, struct err *err))
+static void note(struct key_use *use, const char *id, int64_t last_used_us, int64_t now_us,
+	int (*store)(struct db *db, const char *id, int64_t now_us, struct err *err))
 {
 	struct touch *touch;
 
@@ -104,9 +100,7 @@ void key_use_note(struct key_use *use, const struct key *key, int64_t now_us)
 	note(use, key->id, key->last_used_us, now_us, store_key_touch);
 }
 
-void key_use_note_session(
-	struct key_use *use, const struct session *session, int64_t now_us)
+void key_use_note_session(struct key_use *use, const struct session *session, int64_t now_us)
 {
-	note(use, session->id, session->last_used_us, now_us,
-		store_session_touch);
+	note(use, session->id, session->last_used_us, now_us, store_session_touch);
 }

@@ -20,7 +20,6 @@ void key_use_free(struct key_use *use);
 
 /* The key is being used. */
 void key_use_note(struct key_use *use, const struct key *key, int64_t now_us);
-void key_use_note_session(
-	struct key_use *use, const struct session *session, int64_t now_us);
+void key_use_note_session(struct key_use *use, const struct session *session, int64_t now_us);
 
 #endif

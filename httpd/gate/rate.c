@@ -24,8 +24,8 @@ static int64_t seconds_up(int64_t ns)
 	return (ns + ns_per_s - 1) / ns_per_s;
 }
 
-bool rate_take(struct rate_bucket *bucket, const struct rate_limit *limit,
-	int64_t now_us, struct rate_state *state_r)
+bool rate_take(struct rate_bucket *bucket, const struct rate_limit *limit, int64_t now_us,
+	struct rate_state *state_r)
 {
 	int64_t now = now_us * NS_PER_US;
 	int64_t token = ns_per_s / limit->per_s; /* time for one to come */
@@ -92,8 +92,7 @@ static struct place *find(struct place *set, const char *company_id)
 }
 
 bool rate_table_take(struct rate_table *table, const char *company_id,
-	const struct rate_limit *limit, int64_t now_us,
-	struct rate_state *state_r)
+	const struct rate_limit *limit, int64_t now_us, struct rate_state *state_r)
 {
 	struct place *set = table->sets[id_hash(company_id) % SETS];
 	bool taken;

@@ -28,12 +28,12 @@ struct rate_state {
 	int64_t limit;     /* tokens of a full bucket */
 	int64_t remaining; /* tokens that are left */
 	int64_t reset_s;   /* until it is full, rounded up */
-	int64_t retry_s; /* when refused: until there is a token, at least 1 */
+	int64_t retry_s;   /* when refused: until there is a token, at least 1 */
 };
 
 /* Takes a token. False, and none taken, when there is none. */
-bool rate_take(struct rate_bucket *bucket, const struct rate_limit *limit,
-	int64_t now_us, struct rate_state *state_r);
+bool rate_take(struct rate_bucket *bucket, const struct rate_limit *limit, int64_t now_us,
+	struct rate_state *state_r);
 
 /* The buckets of all companies, for all workers. Its size is fixed: a bucket
  * that is full again is as good as none, so its place is free; where there is
@@ -46,7 +46,6 @@ void rate_table_free(struct rate_table *table);
 
 /* Takes a token from the company's bucket; see rate_take(). Any thread. */
 bool rate_table_take(struct rate_table *table, const char *company_id,
-	const struct rate_limit *limit, int64_t now_us,
-	struct rate_state *state_r);
+	const struct rate_limit *limit, int64_t now_us, struct rate_state *state_r);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "httpd/gate/request.h"
 
+#include <ctype.h>
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <string.h>
@@ -13,12 +14,12 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
+#include "core/store/store_audit.h"
 #include "httpd/worker/worker.h"
 
 const char *request_query(const struct request *request)
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
-		request->evreq);
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
 	const char *query = uri ? evhttp_uri_get_query(uri) : NULL;
 
 	return query ? query : "";
@@ -26,8 +27,7 @@ const char *request_query(const struct request *request)
 
 const char *request_header(const struct request *request, const char *name)
 {
-	return evhttp_find_header(
-		evhttp_request_get_input_headers(request->evreq), name);
+	return evhttp_find_header(evhttp_request_get_input_headers(request->evreq), name);
 }
 
 const char *request_body(struct request *request, size_t *len_r)
@@ -42,8 +42,7 @@ struct evbuffer *request_take_body(struct request *request)
 {
 	struct evbuffer *body = evbuffer_new();
 
-	evbuffer_add_buffer(
-		body, evhttp_request_get_input_buffer(request->evreq));
+	evbuffer_add_buffer(body, evhttp_request_get_input_buffer(request->evreq));
 	return body;
 }
 
@@ -59,7 +58,16 @@ void request_free(struct request *request)
 static void on_change_done(struct task *task)
 {
 	struct change *change = CONTAINER_OF(task, struct change, task);
+	struct committer *committer = change->request->worker->shared->committer;
 
+	if (change->result == STORE_MORE && committer) {
+		change->begun = true;
+		committer_submit(committer, &change->job);
+		return;
+	}
+	if (change->result == STORE_MORE)
+		change->result = err_set(&change->err, ERR_TEMPORARY,
+			"the program ends, and not all is removed yet");
 	change->done(change);
 }
 
@@ -75,12 +83,11 @@ static void on_change_committed(void *arg, int result, const struct err *err)
 
 /* The caller was admitted by the head of the request; the body may have come
  * much later. A session that was idle meanwhile is in use: by this request. */
-static int check_session(struct db *db, const struct admission *admission,
-	int64_t now_us, struct problem *problem, struct err *err)
+static int check_session(struct db *db, const struct admission *admission, int64_t now_us,
+	struct problem *problem, struct err *err)
 {
 	enum user_role role;
-	int good = store_session_is_good(
-		db, admission->session.id, now_us, 0, &role, err);
+	int good = store_session_is_good(db, admission->session.id, now_us, 0, &role, err);
 
 	if (good < 0)
 		return -1;
@@ -91,8 +98,7 @@ static int check_session(struct db *db, const struct admission *admission,
 	return 0;
 }
 
-static int check_key(struct db *db, const struct key *key,
-	struct problem *problem, struct err *err)
+static int check_key(struct db *db, const struct key *key, struct problem *problem, struct err *err)
 {
 	struct key now;
 	int found = store_key_get(db, key->company_id, key->id, &now, err);
@@ -112,9 +118,11 @@ static int run_change(struct db *db, void *arg, struct err *err)
 	const struct admission *admission = &change->request->admission;
 	int result = 0;
 
+	/* The key that began may have been among what is removed. */
+	if (change->begun)
+		return change->run(db, change, err);
 	if (admission->session.login)
-		result = check_session(
-			db, admission, change->now_us, &change->refused, err);
+		result = check_session(db, admission, change->now_us, &change->refused, err);
 	else if (*admission->key.id)
 		result = check_key(db, &admission->key, &change->refused, err);
 	if (result == 0 && change->refused.kind == PROBLEM_NONE)
@@ -125,15 +133,12 @@ static int run_change(struct db *db, void *arg, struct err *err)
 }
 
 void change_submit(struct request *request, struct change *change,
-	int (*run)(struct db *db, void *arg, struct err *err),
-	void (*done)(struct change *change))
+	int (*run)(struct db *db, void *arg, struct err *err), void (*done)(struct change *change))
 {
 	const struct key *key = &request->admission.key;
 	const struct session *session = &request->admission.session;
-	const struct db_actor user = {
-		"user", session->user_id, session->login, request->client};
-	const struct db_actor token = {
-		"token", session->id, session->name, request->client};
+	const struct db_actor user = {"user", session->user_id, session->login, request->client};
+	const struct db_actor token = {"token", session->id, session->name, request->client};
 	const struct db_actor api_key = {
 		"key", key->id, key->name ? key->name : "", request->client};
 
@@ -154,16 +159,22 @@ void change_submit(struct request *request, struct change *change,
 	committer_submit(request->worker->shared->committer, &change->job);
 }
 
-int request_failed(const struct request *request, const char *event,
-	const struct err *err, struct problem *problem)
+int request_failed(const struct request *request, const char *event, const struct err *err,
+	struct problem *problem)
 {
-	log_error(request->worker->log, event, "request", request->id, "error",
-		err->text);
+	log_error(request->worker->log, event, "request", request->id, "error", err->text);
 	return problem_from_err(problem, err);
 }
 
-int change_failed(
-	const struct change *change, const char *event, struct problem *problem)
+int change_refuse(struct change *change, const struct err *err)
+{
+	if (err->code == ERR_INVALID)
+		problem_set(&change->refused, PROBLEM_VALIDATION, "%c%s.",
+			toupper((unsigned char)err->text[0]), err->text + 1);
+	return -1;
+}
+
+int change_failed(const struct change *change, const char *event, struct problem *problem)
 {
 	if (change->refused.kind != PROBLEM_NONE) {
 		*problem = change->refused;

@@ -7,6 +7,7 @@
 #ifndef POSTERN_HTTPD_GATE_REQUEST_H
 #define POSTERN_HTTPD_GATE_REQUEST_H
 
+#include "core/base/cidr.h"
 #include "core/base/id.h"
 #include "core/db/committer.h"
 #include "httpd/gate/admission.h"
@@ -20,7 +21,7 @@ struct evhttp_request;
 struct pooled_reply;
 struct worker;
 
-enum { REQUEST_CLIENT_SIZE = 64 }; /* of an address */
+enum { REQUEST_CLIENT_SIZE = CIDR_TEXT_SIZE }; /* of an address */
 
 struct request {
 	struct worker *worker;
@@ -28,14 +29,14 @@ struct request {
 	/* The client's address, of a trusted proxy the one that it names; "":
 	 * not known. */
 	char client[REQUEST_CLIENT_SIZE];
-	struct db *db; /* to be read from: the worker's, or the pool's */
+	struct db *db;               /* to be read from: the worker's, or the pool's */
 	struct pooled_reply *pooled; /* while it is handled in the pool */
-	struct conf *conf; /* of an admin's that was there: a copy; else NULL */
-	char id[ID_SIZE];  /* in the answer and in every log line about it */
+	struct conf *conf;           /* of an admin's that was there: a copy; else NULL */
+	char id[ID_SIZE];            /* in the answer and in every log line about it */
 	struct admission admission;
 	int64_t began_us;       /* monotonic */
 	char email_id[ID_SIZE]; /* of the one that it sent, for the log; or "" */
-	char *answer_id; /* of the form dialect: the id that the client chose */
+	char *answer_id;        /* of the form dialect: the id that the client chose */
 };
 
 /* What stands behind the ? of the target, without it; owned by the request. */
@@ -46,8 +47,8 @@ const char *request_header(const struct request *request, const char *name);
 
 /* The problem of what failed within the request, which is logged as the event.
  * -1. */
-int request_failed(const struct request *request, const char *event,
-	const struct err *err, struct problem *problem);
+int request_failed(const struct request *request, const char *event, const struct err *err,
+	struct problem *problem);
 
 /* The whole body, in one piece; owned by the request. */
 const char *request_body(struct request *request, size_t *len_r);
@@ -72,7 +73,8 @@ struct change {
 	int64_t now_us;
 	int (*run)(struct db *db, void *arg, struct err *err);
 	void (*done)(struct change *change); /* owns it from then on */
-	int result; /* what run gave once it is durable, or -1 and err */
+	int result;                          /* what run gave once it is durable, or -1 and err */
+	bool begun; /* run gave STORE_MORE: what it began may be finished */
 	struct err err;
 	/* For change_failed(): why run was not called; or by run, which then
 	 * gives -1 without err, why it changes nothing. */
@@ -80,14 +82,18 @@ struct change {
 };
 
 /* Has run called on the committer's thread, with the change as its arg, then
- * done on the worker's. */
+ * done on the worker's. While run gives STORE_MORE (store_audit.h) it is called
+ * again, each time in a transaction of its own, so that others write in
+ * between. */
 void change_submit(struct request *request, struct change *change,
-	int (*run)(struct db *db, void *arg, struct err *err),
-	void (*done)(struct change *change));
+	int (*run)(struct db *db, void *arg, struct err *err), void (*done)(struct change *change));
+
+/* For run: what the client asks for is wrong, in the words of err; other errors
+ * stay as they are. -1. */
+int change_refuse(struct change *change, const struct err *err);
 
 /* The problem of a change that has failed, which is logged as the event, or was
  * refused. -1. */
-int change_failed(const struct change *change, const char *event,
-	struct problem *problem);
+int change_failed(const struct change *change, const char *event, struct problem *problem);
 
 #endif

@@ -13,16 +13,14 @@
 static struct span cut_segment(struct span *path)
 {
 	const char *end = memchr(path->data, '/', path->len);
-	struct span segment = {
-		path->data, end ? (size_t)(end - path->data) : path->len};
+	struct span segment = {path->data, end ? (size_t)(end - path->data) : path->len};
 
 	path->data += segment.len;
 	path->len -= segment.len;
 	return segment;
 }
 
-static bool path_matches(const char *pattern, struct span path,
-	char param[static ROUTE_PARAM_MAX])
+static bool path_matches(const char *pattern, struct span path, char param[static ROUTE_PARAM_MAX])
 {
 	struct span found = {NULL, 0};
 	const char *hole;
@@ -43,20 +41,18 @@ static bool path_matches(const char *pattern, struct span path,
 		pattern = hole + 2;
 	}
 	return span_is(path, pattern) &&
-	       (found.data == NULL ||
-		       percent_decode(found, param, ROUTE_PARAM_MAX));
+	       (found.data == NULL || percent_decode(found, param, ROUTE_PARAM_MAX));
 }
 
 static void allow(char methods[static PROBLEM_ALLOW_MAX], const char *method)
 {
 	size_t len = strlen(methods);
 
-	snprintf(methods + len, PROBLEM_ALLOW_MAX - len, "%s%s",
-		len > 0 ? ", " : "", method);
+	snprintf(methods + len, PROBLEM_ALLOW_MAX - len, "%s%s", len > 0 ? ", " : "", method);
 }
 
-void route_find(const struct route *routes, const struct http_head *head,
-	struct route_match *match_r)
+void route_find(
+	const struct route *routes, const struct http_head *head, struct route_match *match_r)
 {
 	match_r->route = NULL;
 	match_r->allow[0] = '\0';

@@ -27,7 +27,7 @@ enum route_auth {
 	AUTH_BEARER, /* Authorization: Bearer KEY */
 	AUTH_BASIC,  /* Authorization: Basic, user api, password KEY */
 	AUTH_LOGIN,  /* anybody may, but no page of another site */
-	AUTH_USER, /* the cookie of a session, or Authorization: Bearer TOKEN */
+	AUTH_USER,   /* the cookie of a session, or Authorization: Bearer TOKEN */
 };
 
 enum route_body {
@@ -47,16 +47,16 @@ struct route {
 	/* Of AUTH_USER: */
 	enum user_role role; /* a viewer may, or an owner alone */
 	bool operators;      /* members of a company may not */
-	bool lets_in; /* makes a login: no token that ends may, which the login
-		       * would outlast */
-	bool unattended;   /* pages ask by themselves: that is no use of a
-			    * session, which ends when idle */
-	bool on_loopback;  /* whoever is on this host may, if admin.metrics says
-			    * so */
-	bool names_domain; /* the segment is the sending domain: it must be the
-			    * company's, and the key's if it has one; and
-			    * active, where the route needs the scope sending */
-	bool idempotent; /* takes an Idempotency-Key; elsewhere it is ignored */
+	bool lets_in;        /* makes a login: no token that ends may, which the login
+			      * would outlast */
+	bool unattended;     /* pages ask by themselves: that is no use of a
+			      * session, which ends when idle */
+	bool on_loopback;    /* whoever is on this host may, if admin.metrics says
+			      * so */
+	bool names_domain;   /* the segment is the sending domain: it must be the
+			      * company's, and the key's if it has one; and
+			      * active, where the route needs the scope sending */
+	bool idempotent;     /* takes an Idempotency-Key; elsewhere it is ignored */
 	enum route_body body;
 	bool pooled; /* handled in the pool, as reply_from_pool() has it */
 	void (*handle)(struct request *request);
@@ -69,14 +69,14 @@ struct route {
 enum { ROUTE_PARAM_MAX = 320 };
 
 struct route_match {
-	const struct route *route; /* NULL: no such path, or no such method */
+	const struct route *route;     /* NULL: no such path, or no such method */
 	char allow[PROBLEM_ALLOW_MAX]; /* methods of the path; "": no such path */
 	char param[ROUTE_PARAM_MAX];   /* the segment behind {}, decoded */
 };
 
 /* Finds the row of the table for the method and path of a request, or tells why
  * there is none. */
-void route_find(const struct route *routes, const struct http_head *head,
-	struct route_match *match_r);
+void route_find(
+	const struct route *routes, const struct http_head *head, struct route_match *match_r);
 
 #endif

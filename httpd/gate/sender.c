@@ -16,20 +16,16 @@ static const struct refusal refusals[][SENDER_PLACES] = {
 	[RULES_NO_SCOPE] =
 		{
 			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
-				" is not allowed to send: "
-				"the key lacks the scope sending"},
+				" is not allowed to send: the key lacks the scope sending"},
 			[SENDER_OF_EMAIL] = {PROBLEM_RESTRICTED_KEY, NULL,
 				"This API key is not allowed to send emails."},
 		},
 	[RULES_KEY_RESTRICTED] =
 		{
 			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
-				" is not allowed to send: "
-				"the key is bound to another domain"},
+				" is not allowed to send: the key is bound to another domain"},
 			[SENDER_OF_EMAIL] = {PROBLEM_RESTRICTED_KEY,
-				"This API key is not authorized "
-				"to send emails from ",
-				""},
+				"This API key is not authorized to send emails from ", ""},
 		},
 	[RULES_INACTIVE] =
 		{
@@ -40,11 +36,9 @@ static const struct refusal refusals[][SENDER_PLACES] = {
 		},
 	[RULES_NOT_OWN] =
 		{
-			[SENDER_OF_PATH] = {PROBLEM_NOT_FOUND,
-				"Domain not found: ", ""},
+			[SENDER_OF_PATH] = {PROBLEM_NOT_FOUND, "Domain not found: ", ""},
 			[SENDER_OF_EMAIL] = {PROBLEM_DOMAIN, "The ",
-				" domain is not verified. "
-				"Please, add and verify your domain."},
+				" domain is not verified. Please, add and verify your domain."},
 		},
 };
 
@@ -61,12 +55,11 @@ int sender_check(struct worker *worker, const struct key *key, const char *domai
 	enum send_decision decision;
 	struct err err = ERR_INIT;
 	struct domain own;
-	int found = store_domain_find_own(
-		worker->db, key->company_id, domain, &own, &err);
+	int found = store_domain_find_own(worker->db, key->company_id, domain, &own, &err);
 
 	if (found < 0) {
-		log_error(worker->log, "domain_lookup_failed", "request",
-			request_id, "error", err.text);
+		log_error(worker->log, "domain_lookup_failed", "request", request_id, "error",
+			err.text);
 		return problem_from_err(problem, &err);
 	}
 	if (found > 0) {
@@ -79,6 +72,6 @@ int sender_check(struct worker *worker, const struct key *key, const char *domai
 	refusal = &refusals[decision][place];
 	if (refusal->before == NULL)
 		return problem_set(problem, refusal->kind, "%s", refusal->after);
-	return problem_set(problem, refusal->kind, "%s%s%s", refusal->before,
-		domain, refusal->after);
+	return problem_set(
+		problem, refusal->kind, "%s%s%s", refusal->before, domain, refusal->after);
 }

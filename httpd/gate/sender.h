@@ -19,8 +19,7 @@ enum sender_place {
 /* The domain is in the form that addr_domain_normalize() makes. 0, or -1 with
  * the problem: the key may not, or the store cannot tell. request_id is for the
  * log; NULL: none yet. On the worker's thread. */
-int sender_check(struct worker *worker, const struct key *key,
-	const char *domain, enum sender_place place, const char *request_id,
-	struct problem *problem);
+int sender_check(struct worker *worker, const struct key *key, const char *domain,
+	enum sender_place place, const char *request_id, struct problem *problem);
 
 #endif

@@ -16,20 +16,18 @@
 #include "core/base/str.h"
 
 static const struct http_fault
-	fault_bare_lf = {400,
-		"A line of the request head does not end in CRLF."},
+	fault_bare_lf = {400, "A line of the request head does not end in CRLF."},
 	fault_too_long = {431, "The request head is longer than 32 KiB."},
 	fault_fields = {431, "The request head has more than 100 fields."},
 	fault_line = {400, "The request line is malformed."},
 	fault_version = {505, "The HTTP version is not supported."},
 	fault_field = {400, "A header field of the request is malformed."},
 	fault_host = {400, "The request must have exactly one Host field."},
-	fault_twice = {400, "A header field that may stand only once in a "
-			    "request stands in it again."},
+	fault_twice = {400,
+		"A header field that may stand only once in a request stands in it again."},
 	fault_length = {400, "The Content-Length field is malformed."},
 	fault_lengths = {400, "The request has several Content-Length fields."},
-	fault_framing = {400, "The request has both Content-Length and "
-			      "Transfer-Encoding."},
+	fault_framing = {400, "The request has both Content-Length and Transfer-Encoding."},
 	fault_coding = {501, "The only supported transfer coding is chunked."},
 	fault_expect = {417, "The only supported expectation is 100-continue."};
 
@@ -47,8 +45,7 @@ const struct span *http_head_field(const struct http_head *head, const char *nam
 	return NULL;
 }
 
-size_t http_head_end(
-	const char *data, size_t len, size_t scanned, struct http_fault *fault)
+size_t http_head_end(const char *data, size_t len, size_t scanned, struct http_fault *fault)
 {
 	const char *lf = data + scanned;
 
@@ -71,8 +68,7 @@ size_t http_head_end(
 /* Whether a field's name may have it, and its value (RFC 9110 5.5, 5.6.2). */
 static bool is_token_char(unsigned char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-	       (c >= 'a' && c <= 'z') ||
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
 	       (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
@@ -116,17 +112,14 @@ static bool is_visible_ascii(struct span text)
 	return true;
 }
 
-static int parse_request_line(
-	struct span line, struct http_head *head, struct http_fault *fault)
+static int parse_request_line(struct span line, struct http_head *head, struct http_fault *fault)
 {
 	struct span target, version, rest;
 
-	if (!cut(line, ' ', &head->method, &rest) ||
-		!cut(rest, ' ', &target, &version))
+	if (!cut(line, ' ', &head->method, &rest) || !cut(rest, ' ', &target, &version))
 		return fail(fault, &fault_line);
-	if (!is_token(head->method) || !is_visible_ascii(target) ||
-		target.len == 0 || target.data[0] != '/' ||
-		memchr(target.data, '#', target.len) != NULL)
+	if (!is_token(head->method) || !is_visible_ascii(target) || target.len == 0 ||
+		target.data[0] != '/' || memchr(target.data, '#', target.len) != NULL)
 		return fail(fault, &fault_line);
 	if (version.len != 8 || memcmp(version.data, "HTTP/", 5) != 0)
 		return fail(fault, &fault_line);
@@ -148,16 +141,15 @@ static bool is_field_value(struct span value)
 	return true;
 }
 
-static int parse_field(
-	struct span line, struct http_head *head, struct http_fault *fault)
+static int parse_field(struct span line, struct http_head *head, struct http_fault *fault)
 {
 	struct http_field *field;
 
 	if (head->fields_n == HTTP_FIELDS_MAX)
 		return fail(fault, &fault_fields);
 	field = &head->fields[head->fields_n];
-	if (!cut(line, ':', &field->name, &field->value) ||
-		!is_token(field->name) || !is_field_value(field->value))
+	if (!cut(line, ':', &field->name, &field->value) || !is_token(field->name) ||
+		!is_field_value(field->value))
 		return fail(fault, &fault_field);
 	field->value = trim(field->value);
 	head->fields_n++;
@@ -173,8 +165,7 @@ static size_t count_fields(const struct http_head *head, const char *name)
 	return n;
 }
 
-static int parse_length(
-	struct span text, uint64_t *length_r, struct http_fault *fault)
+static int parse_length(struct span text, uint64_t *length_r, struct http_fault *fault)
 {
 	uint64_t length = 0;
 
@@ -202,8 +193,7 @@ static int find_framing(struct http_head *head, struct http_fault *fault)
 		return fail(fault, &fault_lengths);
 	if (coding) {
 		if (count_fields(head, "Transfer-Encoding") > 1 ||
-			!span_is_nocase(*coding, "chunked") ||
-			head->minor_version == 0)
+			!span_is_nocase(*coding, "chunked") || head->minor_version == 0)
 			return fail(fault, &fault_coding);
 		head->framing = HTTP_CHUNKED;
 	}
@@ -219,8 +209,8 @@ static int find_framing(struct http_head *head, struct http_fault *fault)
  * other. Host and Content-Length have rules of their own. */
 static bool repeats_single_field(const struct http_head *head)
 {
-	static const char *const single[] = {"Authorization", "Content-Type",
-		"Content-Encoding", "Expect", "Idempotency-Key"};
+	static const char *const single[] = {
+		"Authorization", "Content-Type", "Content-Encoding", "Expect", "Idempotency-Key"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
 		if (count_fields(head, single[i]) > 1)
@@ -243,8 +233,8 @@ static int check_fields(struct http_head *head, struct http_fault *fault)
 	return find_framing(head, fault);
 }
 
-int http_head_parse(const char *data, size_t len, struct http_head *head_r,
-	struct http_fault *fault)
+int http_head_parse(
+	const char *data, size_t len, struct http_head *head_r, struct http_fault *fault)
 {
 	struct span line, rest = {data, len};
 

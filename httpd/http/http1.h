@@ -50,16 +50,14 @@ struct http_fault {
  * line, or 0 when it is not complete. The first scanned bytes are known to
  * hold no end. A fault (a bare LF, or too long) is told as soon as it is
  * seen. */
-size_t http_head_end(
-	const char *data, size_t len, size_t scanned, struct http_fault *fault);
+size_t http_head_end(const char *data, size_t len, size_t scanned, struct http_fault *fault);
 
 /* Reads a complete head. The texts point into data. 0, or -1 and fault. */
-int http_head_parse(const char *data, size_t len, struct http_head *head_r,
-	struct http_fault *fault);
+int http_head_parse(
+	const char *data, size_t len, struct http_head *head_r, struct http_fault *fault);
 
 /* The value of the field, any letter case; NULL when it is missing. */
-const struct span *http_head_field(
-	const struct http_head *head, const char *name);
+const struct span *http_head_field(const struct http_head *head, const char *name);
 
 /* Where a chunked body ends (RFC 9112 7.1), and how large it is. */
 

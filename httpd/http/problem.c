@@ -23,8 +23,8 @@ static const struct {
 		{
 			.status = 400,
 			.name = "invalid_idempotency_key",
-			.text = "Idempotency keys, if present, must have "
-				"between 1 and 256 characters.",
+			.text = "Idempotency keys, if present, must have between 1 and 256 "
+				"characters.",
 		},
 	[PROBLEM_MISSING_KEY] =
 		{
@@ -39,19 +39,19 @@ static const struct {
 			.text = "API key is invalid.",
 		},
 	[PROBLEM_RESTRICTED_KEY] = {.status = 403, .name = "restricted_api_key"},
+	[PROBLEM_MISDIRECTED] = {.status = 421, .name = "misdirected_request"},
 	[PROBLEM_LOGIN] =
 		{
 			.status = 401,
 			.name = "not_logged_in",
-			.text = "Log in first, or give a token in the field "
-				"Authorization.",
+			.text = "Log in first, or give a token in the field Authorization.",
 		},
 	[PROBLEM_CODE] =
 		{
 			.status = 401,
 			.name = "code_required",
-			.text = "Give the code that the authenticator app "
-				"shows, or a recovery code.",
+			.text = "Give the code that the authenticator app shows, or a "
+				"recovery code.",
 		},
 	[PROBLEM_FORBIDDEN] =
 		{
@@ -61,8 +61,7 @@ static const struct {
 		},
 	[PROBLEM_EXISTS] = {.status = 409, .name = "already_exists"},
 	[PROBLEM_DOMAIN] = {.status = 403, .name = "validation_error"},
-	[PROBLEM_MISSING_FIELD] = {.status = 422,
-		.name = "missing_required_field"},
+	[PROBLEM_MISSING_FIELD] = {.status = 422, .name = "missing_required_field"},
 	[PROBLEM_VALIDATION] = {.status = 422, .name = "validation_error"},
 	[PROBLEM_ATTACHMENT] = {.status = 422, .name = "invalid_attachment"},
 	[PROBLEM_PARAMETER] = {.status = 422, .name = "invalid_parameter"},
@@ -89,15 +88,15 @@ static const struct {
 		{
 			.status = 409,
 			.name = "invalid_idempotent_request",
-			.text = "The idempotency key belongs to a request with "
-				"another payload.",
+			.text = "The idempotency key belongs to a request with another "
+				"payload.",
 		},
 	[PROBLEM_CONCURRENT] =
 		{
 			.status = 409,
 			.name = "concurrent_idempotent_requests",
-			.text = "A request with this idempotency key is still "
-				"being handled.",
+			.text = "A request with this idempotency key is still being "
+				"handled.",
 		},
 	[PROBLEM_TOO_LARGE] = {.status = 413, .name = "validation_error"},
 	[PROBLEM_MEDIA_TYPE] =
@@ -107,9 +106,7 @@ static const struct {
 			.text = "The Content-Type must be application/json.",
 		},
 	[PROBLEM_EXPECTATION] = {.status = 417, .name = "validation_error"},
-	[PROBLEM_RATE] = {.status = 429,
-		.name = "rate_limit_exceeded",
-		.retry_after_s = 1},
+	[PROBLEM_RATE] = {.status = 429, .name = "rate_limit_exceeded", .retry_after_s = 1},
 	[PROBLEM_HEAD_TOO_LARGE] = {.status = 431, .name = "validation_error"},
 	[PROBLEM_NOT_IMPLEMENTED] = {.status = 501, .name = "validation_error"},
 	[PROBLEM_VERSION] = {.status = 505, .name = "validation_error"},
@@ -117,8 +114,8 @@ static const struct {
 		{
 			.status = 503,
 			.name = "application_error",
-			.text = "The service cannot take the request now. "
-				"Please try again.",
+			.text = "The service cannot take the request now. Please try "
+				"again.",
 			.retry_after_s = RETRY_AFTER_S,
 		},
 	[PROBLEM_INTERNAL] =
@@ -129,21 +126,21 @@ static const struct {
 		},
 };
 
-__attribute__((format(printf, 3, 0))) static void set(struct problem *problem,
-	enum problem_kind kind, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void set(
+	struct problem *problem, enum problem_kind kind, const char *format, va_list args)
 {
 	assert(kind > PROBLEM_NONE && kind < PROBLEM_KINDS);
 	problem->kind = kind;
 	problem->retry_after_s = kinds[kind].retry_after_s;
 	problem->allow[0] = '\0';
 	problem->names_field = false;
+	problem->as_page = false;
 	vsnprintf(problem->text, sizeof(problem->text), format, args);
 	/* What a client sent may be cut in the middle of a character. */
 	str_utf8_mend(problem->text);
 }
 
-int problem_set(struct problem *problem, enum problem_kind kind,
-	const char *format, ...)
+int problem_set(struct problem *problem, enum problem_kind kind, const char *format, ...)
 {
 	va_list args;
 
@@ -153,8 +150,7 @@ int problem_set(struct problem *problem, enum problem_kind kind,
 	return -1;
 }
 
-int problem_field(struct problem *problem, enum problem_kind kind,
-	const char *format, ...)
+int problem_field(struct problem *problem, enum problem_kind kind, const char *format, ...)
 {
 	va_list args;
 

@@ -43,6 +43,7 @@ enum problem_kind {
 	PROBLEM_CODE,      /* the password is right, a code is needed too */
 	PROBLEM_FORBIDDEN, /* the user may not */
 	PROBLEM_EXISTS,
+	PROBLEM_MISDIRECTED, /* Host is no name of this server */
 	PROBLEM_KINDS
 };
 
@@ -55,6 +56,7 @@ struct problem {
 	/* What stands before the names of fields, as `[3].` in a batch; whoever
 	 * reads the request sets it before, and it stays. */
 	char place[PROBLEM_PLACE_MAX];
+	bool as_page;     /* people read it in a browser; the text is plain */
 	bool names_field; /* the text does, with the place */
 	char text[ERR_TEXT_MAX];
 };
@@ -63,13 +65,13 @@ struct problem {
 
 /* Fills the problem, also with its kind's usual retry_after_s, and returns -1.
  * Its place stays. */
-int problem_set(struct problem *problem, enum problem_kind kind,
-	const char *format, ...) __attribute__((format(printf, 3, 4)));
+int problem_set(struct problem *problem, enum problem_kind kind, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* The same for a text that names fields of the body. The format has a %s before
  * each, for problem->place: "Missing `%s%s` field.". */
-int problem_field(struct problem *problem, enum problem_kind kind,
-	const char *format, ...) __attribute__((format(printf, 3, 4)));
+int problem_field(struct problem *problem, enum problem_kind kind, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* A problem with one of the fixed texts of the interface. */
 int problem_fixed(struct problem *problem, enum problem_kind kind);

@@ -36,8 +36,8 @@ static int is_named(struct span text, const char *name)
 }
 
 /* Where the value is, not decoded: 1, 0, or -1 with the problem. */
-static int find_value(const char *query, const char *name, struct span *value_r,
-	struct problem *problem)
+static int find_value(
+	const char *query, const char *name, struct span *value_r, struct problem *problem)
 {
 	struct span rest = {query, strlen(query)};
 	int found = 0;
@@ -54,15 +54,14 @@ static int find_value(const char *query, const char *name, struct span *value_r,
 			continue;
 		if (found++)
 			return problem_set(problem, PROBLEM_PARAMETER,
-				"The `%s` parameter must be given only once.",
-				name);
+				"The `%s` parameter must be given only once.", name);
 		*value_r = pair;
 	}
 	return found;
 }
 
-static int decode(const char *name, struct span text,
-	char value[static QUERY_VALUE_MAX], struct problem *problem)
+static int decode(const char *name, struct span text, char value[static QUERY_VALUE_MAX],
+	struct problem *problem)
 {
 	if (percent_decode(text, value, QUERY_VALUE_MAX))
 		return 1;
@@ -70,8 +69,8 @@ static int decode(const char *name, struct span text,
 		"The `%s` parameter is too long or not properly encoded.", name);
 }
 
-int query_get(const char *query, const char *name,
-	char value[static QUERY_VALUE_MAX], struct problem *problem)
+int query_get(const char *query, const char *name, char value[static QUERY_VALUE_MAX],
+	struct problem *problem)
 {
 	struct span text;
 	int found = find_value(query, name, &text, problem);
@@ -79,8 +78,8 @@ int query_get(const char *query, const char *name,
 	return found == 1 ? decode(name, text, value, problem) : found;
 }
 
-int query_get_words(const char *query, const char *name,
-	char value[static QUERY_VALUE_MAX], struct problem *problem)
+int query_get_words(const char *query, const char *name, char value[static QUERY_VALUE_MAX],
+	struct problem *problem)
 {
 	_cleanup_free_ char *blanks = NULL;
 	struct span text;
@@ -94,8 +93,7 @@ int query_get_words(const char *query, const char *name,
 	return decode(name, (struct span){blanks, text.len}, value, problem);
 }
 
-int query_known(
-	const char *query, const char *const *names, struct problem *problem)
+int query_known(const char *query, const char *const *names, struct problem *problem)
 {
 	struct span rest = {query, strlen(query)};
 
@@ -109,8 +107,8 @@ int query_known(
 			continue;
 		if (!percent_decode(key, name, sizeof(name)))
 			return problem_set(problem, PROBLEM_PARAMETER,
-				"The query string has the name of a parameter "
-				"that is too long or not properly encoded.");
+				"The query string has the name of a parameter that is too long or "
+				"not properly encoded.");
 		while (names[i] && !str_eq(names[i], name))
 			i++;
 		if (names[i])

@@ -22,16 +22,15 @@ enum { QUERY_VALUE_MAX = 256 }; /* bytes of a name or value, with the NUL */
  * properly encoded. Other parameters are not looked at, but a name that is not
  * properly encoded is a problem: it might have meant this one. The query is
  * without its ?. */
-int query_get(const char *query, const char *name,
-	char value[static QUERY_VALUE_MAX], struct problem *problem);
+int query_get(const char *query, const char *name, char value[static QUERY_VALUE_MAX],
+	struct problem *problem);
 
 /* The same of words, whose blanks forms encode as a +. */
-int query_get_words(const char *query, const char *name,
-	char value[static QUERY_VALUE_MAX], struct problem *problem);
+int query_get_words(const char *query, const char *name, char value[static QUERY_VALUE_MAX],
+	struct problem *problem);
 
 /* Refuses a query with a parameter that is none of the names, which NULL ends:
  * 0, or -1 with a problem that names it. */
-int query_known(
-	const char *query, const char *const *names, struct problem *problem);
+int query_known(const char *query, const char *const *names, struct problem *problem);
 
 #endif

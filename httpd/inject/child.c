@@ -1,127 +1,42 @@
 /*
- * child: a program that is run with some bytes as its standard input.
+ * child: a program that is spoken with over its standard input and output.
  *
- * The input is a file in memory, not a pipe: when we are killed while the
- * program reads, it still gets all of it. Half a message must never be mistaken
- * for a whole one.
- *
- * The child is over when its pidfd is readable; what it wrote to standard
- * error is then in the pipe.
+ * Its standard error is a file in memory: unlike a pipe it never fills up, so
+ * that who complains with every message is not stopped by it.
  *
  * Threads: the worker's.
  */
 #include "httpd/inject/child.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 
-enum { ERRORS_MAX = 1024 };
+enum { SAID_MAX = 512 };
 
 struct child {
-	struct child_spec spec;
 	pid_t pid;
-	int pidfd;
-	int err;
-	struct event *ended; /* with the timeout */
+	int errors; /* the file */
+	off_t heard;
 };
 
-static void close_fd(int *fd)
+static void close_fd(int fd)
 {
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
+	if (fd >= 0)
+		close(fd);
 }
 
-static void child_free(struct child *child)
-{
-	if (child->ended)
-		event_free(child->ended);
-	close_fd(&child->err);
-	close_fd(&child->pidfd);
-	free(child);
-}
-
-/* How it ended; what cannot be told counts as killed. */
-static int reap(struct child *child)
-{
-	int status;
-
-	while (waitpid(child->pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return SIGKILL;
-	return status;
-}
-
-/* With what it has started: sendmail(1) has postdrop(1) do the work. */
-static void kill_group(const struct child *child)
-{
-	kill(-child->pid, SIGKILL);
-}
-
-static void on_child_ended(evutil_socket_t fd, short what, void *arg)
-{
-	struct child *child = arg;
-	char errors[ERRORS_MAX];
-	ssize_t n;
-	int status;
-
-	(void)fd;
-	if (what & EV_TIMEOUT) { /* comes back here when it is gone */
-		kill_group(child);
-		event_add(child->ended, NULL);
-		return;
-	}
-	status = reap(child);
-	n = read(child->err, errors, sizeof(errors) - 1);
-	errors[n > 0 ? n : 0] = '\0';
-	child->spec.done(child->spec.arg, status, errors);
-	child_free(child);
-}
-
-static int write_all(int fd, const struct buf *input)
-{
-	size_t written = 0;
-
-	while (written < input->len) {
-		ssize_t n = write(
-			fd, input->data + written, input->len - written);
-
-		if (n < 0 && errno != EINTR)
-			return -1;
-		written += n > 0 ? (size_t)n : 0;
-	}
-	return lseek(fd, 0, SEEK_SET) < 0 ? -1 : 0;
-}
-
-/* A file in memory with the whole input. */
-static int make_input(const struct buf *input)
-{
-	int fd = memfd_create("input", MFD_CLOEXEC);
-
-	if (fd >= 0 && write_all(fd, input) < 0)
-		close_fd(&fd);
-	return fd;
-}
-
-/* A pipe whose reading end does not block. */
-static int make_pipe(int fds[2])
-{
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -1;
-	return fcntl(fds[0], F_SETFL, O_NONBLOCK);
-}
-
-static int spawn(char *const *argv, int in, int err, pid_t *pid_r)
+static int spawn(char *const *argv, int io, int errors, pid_t *pid_r)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
@@ -131,15 +46,13 @@ static int spawn(char *const *argv, int in, int err, pid_t *pid_r)
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
-	posix_spawn_file_actions_addopen(
-		&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
+	posix_spawn_file_actions_adddup2(&files, io, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&files, io, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
 	posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
-						      POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setflags(&attributes,
+		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	failed = posix_spawn(pid_r, argv[0], &files, &attributes, argv, environ);
@@ -148,59 +61,80 @@ static int spawn(char *const *argv, int in, int err, pid_t *pid_r)
 	return failed;
 }
 
-/* Makes the descriptors and starts the program. */
-static int launch(struct child *child, struct err *err)
+/* Two ends, of which ours does not block. */
+static int make_sockets(int fds[2])
 {
-	int in = make_input(child->spec.input), errors[2] = {-1, -1};
-	int failed = 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return -1;
+	return fcntl(fds[0], F_SETFL, O_NONBLOCK);
+}
 
-	if (in < 0 || make_pipe(errors) < 0)
+/* What several processes write must not lie on top of each other. */
+static int make_errors(void)
+{
+	int fd = memfd_create("errors", MFD_CLOEXEC);
+
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, O_APPEND);
+	return fd;
+}
+
+int child_start(char *const *argv, int *fd_r, struct child **child_r, struct err *err)
+{
+	int io[2] = {-1, -1}, errors = make_errors(), failed = 0;
+	struct child *child;
+	pid_t pid = 0;
+
+	if (errors < 0 || make_sockets(io) < 0)
 		failed = errno;
 	if (failed == 0)
-		failed = spawn(child->spec.argv, in, errors[1], &child->pid);
-	close_fd(&in);
-	close_fd(&errors[1]);
-	child->err = errors[0];
-	if (failed)
+		failed = spawn(argv, io[1], errors, &pid);
+	close_fd(io[1]);
+	if (failed) {
+		close_fd(io[0]);
+		close_fd(errors);
 		return err_set(err,
-			failed == ENOENT || failed == EACCES ? ERR_CONFIG
-							     : ERR_TEMPORARY,
-			"cannot run %s: %s", child->spec.argv[0],
-			strerror(failed));
-	return 0;
-}
-
-int child_start(struct event_base *base, const struct child_spec *spec,
-	struct child **child_r, struct err *err)
-{
-	const struct timeval timeout = {
-		.tv_sec = spec->timeout_ms / 1000,
-		.tv_usec = spec->timeout_ms % 1000 * 1000,
-	};
-	struct child *child = mem_new(struct child);
-
-	child->spec = *spec;
-	child->err = child->pidfd = -1;
-	if (launch(child, err) < 0) {
-		child_free(child);
-		return -1;
+			failed == ENOENT || failed == EACCES ? ERR_CONFIG : ERR_TEMPORARY,
+			"cannot run %s: %s", argv[0], strerror(failed));
 	}
-	child->pidfd = pidfd_open(child->pid, 0);
-	if (child->pidfd < 0) {
-		err_set(err, ERR_TEMPORARY, "pidfd_open: %s", strerror(errno));
-		child_kill(child);
-		return 1;
-	}
-	child->ended = event_new(
-		base, child->pidfd, EV_READ, on_child_ended, child);
-	event_add(child->ended, &timeout);
+	child = mem_new(struct child);
+	child->pid = pid;
+	child->errors = errors;
 	*child_r = child;
+	*fd_r = io[0];
 	return 0;
 }
 
-void child_kill(struct child *child)
+char *child_said(struct child *child)
 {
-	kill_group(child);
-	reap(child);
-	child_free(child);
+	_cleanup_free_ char *text = NULL;
+	char said[SAID_MAX];
+	struct stat info;
+	off_t from;
+	ssize_t n;
+
+	if (fstat(child->errors, &info) < 0 || info.st_size <= child->heard)
+		return NULL;
+	from = info.st_size - child->heard > SAID_MAX ? info.st_size - SAID_MAX : child->heard;
+	n = pread(child->errors, said, sizeof(said), from);
+	child->heard = info.st_size;
+	if (n <= 0)
+		return NULL;
+	for (ssize_t i = 0; i < n; i++)
+		if ((unsigned char)said[i] < ' ' || said[i] == 0x7f)
+			said[i] = ' ';
+	text = mem_dup(said, (size_t)n);
+	str_utf8_mend(text);
+	return str_trim(text, strlen(text));
+}
+
+void child_end(struct child *child)
+{
+	if (child == NULL)
+		return;
+	kill(-child->pid, SIGKILL);
+	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+	close_fd(child->errors);
+	free(child);
 }

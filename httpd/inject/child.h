@@ -1,39 +1,28 @@
 /*
- * child: a program that is run with some bytes as its standard input.
+ * child: a program that is spoken with over its standard input and output.
  *
- * No shell, nothing inherited but standard input, output and error; a process
- * group of its own, so that a signal to ours does not end it. Reaped from the
- * event loop, by way of a pidfd.
+ * No shell, nothing inherited but these and standard error; a process group of
+ * its own, so that a signal to ours does not end it.
  */
 #ifndef POSTERN_HTTPD_INJECT_CHILD_H
 #define POSTERN_HTTPD_INJECT_CHILD_H
 
-#include <stdint.h>
-
-#include "core/base/buf.h"
 #include "core/base/err.h"
 
 struct child;
-struct event_base;
 
-struct child_spec {
-	char *const *argv;       /* ended by NULL; argv[0] is a path */
-	const struct buf *input; /* read by child_start() alone */
-	int64_t timeout_ms;      /* then it is killed */
-	/* The end: status as waitpid() has it; errors is the beginning of what
-	 * it wrote to standard error, and lives for the call. Frees the child
-	 * when it returns. */
-	void (*done)(void *arg, int status, const char *errors);
-	void *arg;
-};
+/* Runs argv, which ends with NULL and whose first one is a path. Its standard
+ * input and output are one socket, of which *fd_r is our end: it does not
+ * block, and the caller closes it. ERR_CONFIG when there is no such program, or
+ * this user may not run it. */
+int child_start(char *const *argv, int *fd_r, struct child **child_r, struct err *err);
 
-/* 0, or -1 when the program was not run, or 1 when it was and had to be killed
- * at once: nobody knows what it has done. err tells why in both cases, and done
- * is not called. */
-int child_start(struct event_base *base, const struct child_spec *spec,
-	struct child **child_r, struct err *err);
+/* The end of what it has written to standard error since it was last asked, on
+ * one line; a new string, NULL when there is nothing. */
+char *child_said(struct child *child);
 
-/* Kills and reaps it; done is not called. */
-void child_kill(struct child *child);
+/* Kills it, with what it has started, and reaps it. One that has seen its
+ * socket closed, or has closed it, may have ended by itself. NULL is fine. */
+void child_end(struct child *child);
 
 #endif

@@ -24,8 +24,7 @@
 #include "core/conf/conf.h"
 
 /* By enum submission_method. */
-static struct inject *(*const makers[])(
-	struct event_base *base, const struct conf *conf) = {
+static struct inject *(*const makers[])(struct event_base *base, const struct conf *conf) = {
 	[SUBMISSION_SENDMAIL] = inject_sendmail_new,
 	[SUBMISSION_SMTP] = inject_smtp_new,
 };
@@ -50,8 +49,8 @@ void inject_answer(const struct inject *inject, struct submission *submission,
 	submission->done(submission, &answer);
 }
 
-void inject_give_up(const struct inject *inject, struct submission *submission,
-	enum inject_result result)
+void inject_give_up(
+	const struct inject *inject, struct submission *submission, enum inject_result result)
 {
 	struct err err = ERR_INIT;
 
@@ -82,6 +81,7 @@ struct inject_queue {
 	void (*serve)(struct inject *inject);
 	struct event *wake;
 	struct event *late; /* for the first deadline */
+	struct err cause;   /* see inject_queue_set_cause() */
 	bool stopped;
 };
 
@@ -116,8 +116,7 @@ static struct turn *turn_of(struct inject_queue *queue, const char *company_id)
 }
 
 /* The company's next one waits for the others' turns. */
-static void leave(struct inject_queue *queue, struct submission *submission,
-	struct turn *turn)
+static void leave(struct inject_queue *queue, struct submission *submission, struct turn *turn)
 {
 	TAILQ_REMOVE(&queue->waiting, submission, by_deadline);
 	TAILQ_REMOVE(&turn->waiting, submission, by_turn);
@@ -130,16 +129,14 @@ static void leave(struct inject_queue *queue, struct submission *submission,
 
 /* Most have the latest deadline; not those that come back, or were added before
  * the setting was changed. */
-static void add_by_deadline(
-	struct inject_queue *queue, struct submission *submission)
+static void add_by_deadline(struct inject_queue *queue, struct submission *submission)
 {
 	struct submission *before = TAILQ_LAST(&queue->waiting, submissions);
 
 	while (before && before->deadline_us > submission->deadline_us)
 		before = TAILQ_PREV(before, submissions, by_deadline);
 	if (before)
-		TAILQ_INSERT_AFTER(
-			&queue->waiting, before, submission, by_deadline);
+		TAILQ_INSERT_AFTER(&queue->waiting, before, submission, by_deadline);
 	else
 		TAILQ_INSERT_HEAD(&queue->waiting, submission, by_deadline);
 }
@@ -149,14 +146,13 @@ static void on_queue_late(evutil_socket_t fd, short what, void *arg)
 	struct inject_queue *queue = arg;
 	int64_t now_us = clock_monotonic_us();
 	struct submission *first;
-	struct err err = ERR_INIT;
+	struct err err = queue->cause;
 
 	(void)fd;
 	(void)what;
-	err_set(&err, ERR_TEMPORARY,
-		"it waited too long for its turn to be submitted");
-	while ((first = TAILQ_FIRST(&queue->waiting)) != NULL &&
-		first->deadline_us <= now_us) {
+	if (err.code == ERR_NONE)
+		err_set(&err, ERR_TEMPORARY, "it waited too long for its turn to be submitted");
+	while ((first = TAILQ_FIRST(&queue->waiting)) != NULL && first->deadline_us <= now_us) {
 		leave(queue, first, turn_of(queue, first->company_id));
 		inject_answer(queue->inject, first, INJECT_TEMPORARY, &err);
 	}
@@ -170,15 +166,14 @@ static void on_queue_wake(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	while (queue->stopped && !TAILQ_EMPTY(&queue->waiting))
-		inject_give_up(queue->inject, inject_queue_take(queue),
-			INJECT_TEMPORARY);
+		inject_give_up(queue->inject, inject_queue_take(queue), INJECT_TEMPORARY);
 	if (!TAILQ_EMPTY(&queue->waiting))
 		queue->serve(queue->inject);
 	set_timer(queue);
 }
 
-struct inject_queue *inject_queue_new(struct event_base *base,
-	struct inject *inject, void (*serve)(struct inject *inject))
+struct inject_queue *inject_queue_new(
+	struct event_base *base, struct inject *inject, void (*serve)(struct inject *inject))
 {
 	struct inject_queue *queue = mem_new(struct inject_queue);
 
@@ -204,28 +199,29 @@ void inject_queue_wake(struct inject_queue *queue)
 	event_active(queue->wake, EV_TIMEOUT, 0);
 }
 
-void inject_queue_add(struct inject_queue *queue, struct submission *submission,
-	int64_t timeout_ms)
+void inject_queue_add(struct inject_queue *queue, struct submission *submission, int64_t timeout_ms)
 {
 	submission->deadline_us = clock_monotonic_us() + timeout_ms * 1000;
-	submission->again = false;
+	submission->tries = 0;
 	add_by_deadline(queue, submission);
-	TAILQ_INSERT_TAIL(&turn_of(queue, submission->company_id)->waiting,
-		submission, by_turn);
+	TAILQ_INSERT_TAIL(&turn_of(queue, submission->company_id)->waiting, submission, by_turn);
 	inject_queue_wake(queue);
 }
 
-void inject_queue_add_again(
-	struct inject_queue *queue, struct submission *submission)
+void inject_queue_add_again(struct inject_queue *queue, struct submission *submission)
 {
 	struct turn *turn = turn_of(queue, submission->company_id);
 
-	submission->again = true;
 	add_by_deadline(queue, submission);
 	TAILQ_INSERT_HEAD(&turn->waiting, submission, by_turn);
 	TAILQ_REMOVE(&queue->turns, turn, link);
 	TAILQ_INSERT_HEAD(&queue->turns, turn, link);
 	inject_queue_wake(queue);
+}
+
+void inject_queue_set_cause(struct inject_queue *queue, const struct err *err)
+{
+	queue->cause = err ? *err : ERR_INIT;
 }
 
 struct submission *inject_queue_next(const struct inject_queue *queue)
@@ -253,11 +249,9 @@ void inject_queue_stop(struct inject_queue *queue)
 	inject_queue_wake(queue);
 }
 
-static int refuse(
-	const char *setting, const char *path, const char *why, struct err *err)
+static int refuse(const char *setting, const char *path, const char *why, struct err *err)
 {
-	return err_set(
-		err, ERR_CONFIG, "submission.%s: %s: %s", setting, path, why);
+	return err_set(err, ERR_CONFIG, "submission.%s: %s: %s", setting, path, why);
 }
 
 static int check_sendmail(const char *path, struct err *err)

@@ -47,12 +47,14 @@ struct submission {
 	const char *recipient;     /* the one of the envelope, no <> */
 	const struct buf *message; /* complete; lines end in LF */
 	const char *company_id;    /* whose turn it takes */
-	bool utf8; /* it will go to recipients that are not all ASCII */
+	bool utf8;                 /* it will go to recipients that are not all ASCII */
+	/* By a session of its own: one that is open may go by settings of
+	 * Postfix from before a reload. */
+	bool fresh;
 	/* answer lives for the call. */
-	void (*done)(struct submission *submission,
-		const struct inject_answer *answer);
+	void (*done)(struct submission *submission, const struct inject_answer *answer);
 	int64_t deadline_us; /* the injector's, as what follows */
-	bool again;          /* it is tried for the second time */
+	unsigned tries;      /* that ended without an answer to it */
 	TAILQ_ENTRY(submission) by_deadline, by_turn;
 };
 
@@ -74,16 +76,17 @@ struct inject_ops {
 /* The first member of each implementation. */
 struct inject {
 	const struct inject_ops *ops;
+	bool stopping; /* nothing will be queued any more */
 };
 
-static inline void inject_submit(
-	struct inject *inject, struct submission *submission)
+static inline void inject_submit(struct inject *inject, struct submission *submission)
 {
 	inject->ops->submit(inject, submission);
 }
 
 static inline void inject_stop(struct inject *inject)
 {
+	inject->stopping = true;
 	inject->ops->stop(inject);
 }
 
@@ -97,15 +100,16 @@ static inline void inject_free(struct inject *inject)
 struct inject *inject_new(struct event_base *base, const struct conf *conf);
 
 /* Submission by SMTP over conf->submission.smtp_server, in at most
- * conf->submission.sessions sessions at once; more messages wait. A
- * message that failed in a session which had been used before is tried again in
- * a new one, when Postfix surely has not got it. */
+ * conf->submission.sessions sessions at once; more messages wait. While the
+ * server takes no connections, one after the other is tried in growing pauses,
+ * and messages wait until their time is up (conf->submission.timeout_ms). One
+ * whose session is lost is tried again in a new one, a few times, when Postfix
+ * surely has not got it. */
 struct inject *inject_smtp_new(struct event_base *base, const struct conf *conf);
 
-/* Submission by sendmail(1), a process for each message, at most
- * conf->submission.processes at once; more wait their turn. */
-struct inject *inject_sendmail_new(
-	struct event_base *base, const struct conf *conf);
+/* The same over sendmail(1) -bs, with at most conf->submission.processes of
+ * these, each for a session. */
+struct inject *inject_sendmail_new(struct event_base *base, const struct conf *conf);
 
 /* Whether there are the programs and files that the settings name, and this
  * user may use them; else every email would fail. Whether Postfix runs does not
@@ -123,8 +127,8 @@ int inject_settings_check(const struct conf *conf, struct err *err);
 void inject_answer(const struct inject *inject, struct submission *submission,
 	enum inject_result result, const struct err *err);
 /* The same because the server is stopping. */
-void inject_give_up(const struct inject *inject, struct submission *submission,
-	enum inject_result result);
+void inject_give_up(
+	const struct inject *inject, struct submission *submission, enum inject_result result);
 
 /* How much of its time is left; at least 1. */
 int64_t inject_left_ms(const struct submission *submission);
@@ -133,17 +137,20 @@ struct inject_queue;
 
 /* serve is called in a round of the event loop of its own after something was
  * added or the queue was woken: then the injector takes what it can serve. */
-struct inject_queue *inject_queue_new(struct event_base *base,
-	struct inject *inject, void (*serve)(struct inject *inject));
+struct inject_queue *inject_queue_new(
+	struct event_base *base, struct inject *inject, void (*serve)(struct inject *inject));
 /* Nothing waits any more. */
 void inject_queue_free(struct inject_queue *queue);
 
 /* Behind those of its company, for at most so long until it is through. */
-void inject_queue_add(struct inject_queue *queue, struct submission *submission,
-	int64_t timeout_ms);
+void inject_queue_add(
+	struct inject_queue *queue, struct submission *submission, int64_t timeout_ms);
 /* Back to the head of all, with the deadline that it has. */
-void inject_queue_add_again(
-	struct inject_queue *queue, struct submission *submission);
+void inject_queue_add_again(struct inject_queue *queue, struct submission *submission);
+
+/* Why nothing is served now, for those whose time is up; NULL: they only waited
+ * for their turn. */
+void inject_queue_set_cause(struct inject_queue *queue, const struct err *err);
 
 /* The next; NULL when none waits. */
 struct submission *inject_queue_next(const struct inject_queue *queue);

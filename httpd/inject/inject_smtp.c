@@ -1,13 +1,32 @@
 /*
- * inject_smtp: submission by SMTP.
+ * inject_smtp: submission in sessions with smtpd, by SMTP or by sendmail(1).
  *
  * A pool of sessions, grown on demand. The one used last is used next, so that
  * those that are not needed grow old and end. A session opens with a message in
  * hand; it closes by itself.
  *
- * A message that failed in a used session comes back to the head of the queue
- * and goes out once more, by a new session: the milter or Postfix may have been
- * restarted since the session's last message. Its ticket is still good.
+ *               smtpd is reached by           its 250 says
+ *   SMTP        a connection to its service   the milter has let the message
+ *                                             pass, and it is in the queue
+ *   sendmail    sendmail(1) -bs, which is an  it is in the maildrop, where
+ *               smtpd of this user; a         pickup(8) finds it; the milter is
+ *               process for each session      asked then
+ *
+ * Neither shows a ticket to other users: it is in no argument of a process.
+ *
+ * A message that surely did not reach Postfix comes back to the head of the queue
+ * and goes out again by a new session, with its ticket, which is still good:
+ *
+ *   the session            how often        and the others
+ *   was not opened         in its time      wait, see below
+ *   was lost               LOST_MAX         go on
+ *   had carried others,    once             go on
+ *   4xx by policy
+ *
+ * (By sendmail(1) only the last: a process that ends will not do better later.)
+ * When a session cannot be opened Postfix is away: one message probes after a
+ * pause, which doubles each time, and the others wait in the queue. With an answer
+ * to a probe all go on.
  *
  * Threads: the worker's.
  */
@@ -16,18 +35,29 @@
 #include <sys/queue.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/strv.h"
 #include "core/conf/conf.h"
+#include "httpd/inject/child.h"
 #include "httpd/inject/inject.h"
+#include "httpd/inject/smtp_server.h"
 #include "httpd/inject/smtp_session.h"
 
 struct pooled {
 	struct inject_smtp *inject;
 	struct smtp_session *session;
+	struct child *child;           /* NULL: it is a connection */
 	struct submission *submission; /* NULL while idle */
 	LIST_ENTRY(pooled) link;
 };
 
 LIST_HEAD(pool, pooled);
+
+enum {
+	LOST_MAX = 3,
+	PAUSE_FIRST_MS = 50,
+	PAUSE_MAX_MS = 2000,
+};
 
 struct inject_smtp {
 	struct inject inject; /* first */
@@ -37,27 +67,100 @@ struct inject_smtp {
 	struct pool busy; /* with a message, or taking leave */
 	struct pool idle; /* the one used last is first */
 	int64_t sessions_n;
+	int64_t pause_ms; /* before the last probe; 0: Postfix is there */
+	bool may_probe;   /* a pause is over */
+	struct event *pause;
 };
+
+static void on_pause_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct inject_smtp *self = arg;
+
+	(void)fd;
+	(void)what;
+	self->may_probe = true;
+	inject_queue_wake(self->queue);
+}
+
+/* A session could not be opened. That of several which were opened at once
+ * counts once. */
+static void pause_pool(struct inject_smtp *self, const struct err *err)
+{
+	struct timeval in = {0};
+
+	inject_queue_set_cause(self->queue, err);
+	if (event_pending(self->pause, EV_TIMEOUT, NULL))
+		return;
+	self->pause_ms = self->pause_ms ? 2 * self->pause_ms : PAUSE_FIRST_MS;
+	if (self->pause_ms > PAUSE_MAX_MS)
+		self->pause_ms = PAUSE_MAX_MS;
+	in.tv_sec = self->pause_ms / 1000;
+	in.tv_usec = self->pause_ms % 1000 * 1000;
+	self->may_probe = false;
+	event_add(self->pause, &in);
+}
+
+static void end_pause(struct inject_smtp *self)
+{
+	if (self->pause_ms == 0)
+		return;
+	self->pause_ms = 0;
+	event_del(self->pause);
+	inject_queue_set_cause(self->queue, NULL);
+	inject_queue_wake(self->queue);
+}
 
 static void pooled_free(struct pooled *pooled)
 {
 	LIST_REMOVE(pooled, link);
 	pooled->inject->sessions_n--;
 	smtp_session_free(pooled->session);
+	child_end(pooled->child);
 	free(pooled);
 }
 
-static void on_session_ended(
-	void *arg, enum inject_result result, const struct err *err)
+/* What sendmail(1) has to say of an error is not in its replies. */
+static void add_said(struct child *child, struct err *err)
+{
+	_cleanup_free_ char *said = child ? child_said(child) : NULL;
+	_cleanup_free_ char *text = mem_strdup(err->text);
+
+	if (!str_empty(said))
+		err_set(err, err->code, "%s (%s)", text, said);
+}
+
+static void on_session_ended(void *arg, enum inject_result result, const struct err *err)
 {
 	struct pooled *pooled = arg;
+	struct inject_smtp *self = pooled->inject;
 	struct submission *submission = TAKE_PTR(pooled->submission);
+	enum smtp_failure failure = SMTP_ANSWERED;
+	struct err told = *err;
+	unsigned tries_max = 0;
 
-	if (result == INJECT_TEMPORARY && !submission->again &&
-		smtp_session_may_repeat(pooled->session))
-		inject_queue_add_again(pooled->inject->queue, submission);
+	if (result == INJECT_TEMPORARY || result == INJECT_UNKNOWN)
+		add_said(pooled->child, &told);
+	if (result == INJECT_TEMPORARY)
+		failure = smtp_session_failure(pooled->session);
+	switch (failure) {
+	case SMTP_NOT_OPENED:
+		pause_pool(self, err);
+		inject_queue_add_again(self->queue, submission);
+		return;
+	case SMTP_LOST:
+		tries_max = LOST_MAX;
+		break;
+	case SMTP_STALE:
+		tries_max = 1;
+		break;
+	case SMTP_ANSWERED:
+		break;
+	}
+	end_pause(self);
+	if (submission->tries++ < tries_max)
+		inject_queue_add_again(self->queue, submission);
 	else
-		inject_answer(&pooled->inject->inject, submission, result, err);
+		inject_answer(&self->inject, submission, result, &told);
 }
 
 static void on_session_ready(void *arg)
@@ -87,25 +190,68 @@ static void on_session_closed(void *arg)
 	inject_queue_wake(self->queue);
 }
 
+static bool by_sendmail(const struct inject_smtp *self)
+{
+	return !self->inject.ops->verdict_first;
+}
+
+static int run_sendmail(const struct conf *conf, int *fd_r, struct child **child_r, struct err *err)
+{
+	_cleanup_strv_ struct strv argv = STRV_INIT;
+
+	strv_add(&argv, conf->submission.sendmail);
+	if (!str_empty(conf->submission.postfix_config)) {
+		strv_add(&argv, "-C");
+		strv_add(&argv, conf->submission.postfix_config);
+	}
+	strv_add(&argv, "-bs");
+	return child_start(argv.items, fd_r, child_r, err);
+}
+
+/* Reaches smtpd. */
+static int reach(const struct inject_smtp *self, int *fd_r, struct child **child_r, struct err *err)
+{
+	if (by_sendmail(self))
+		return run_sendmail(self->conf, fd_r, child_r, err);
+	return smtp_server_connect(self->conf->submission.smtp_server, fd_r, err);
+}
+
+static int64_t sessions_max(const struct inject_smtp *self)
+{
+	return by_sendmail(self) ? self->conf->submission.processes
+				 : self->conf->submission.sessions;
+}
+
 static void open_session(struct inject_smtp *self, struct submission *submission)
 {
-	struct pooled *pooled = mem_new(struct pooled);
-	const struct smtp_session_spec spec = {
+	struct pooled *pooled;
+	struct smtp_session_spec spec = {
 		.base = self->base,
-		.server = self->conf->submission.smtp_server,
+		.name = by_sendmail(self) ? self->conf->submission.sendmail
+					  : self->conf->submission.smtp_server,
+		.stand_alone = by_sendmail(self),
 		.ended = on_session_ended,
 		.ready = on_session_ready,
 		.leaving = on_session_leaving,
 		.closed = on_session_closed,
-		.arg = pooled,
 	};
+	struct child *child = NULL;
 	struct err err = ERR_INIT;
 
-	if (smtp_session_open(&spec, &pooled->session, &err) < 0) {
-		free(pooled);
-		inject_answer(&self->inject, submission, INJECT_TEMPORARY, &err);
+	self->may_probe = false;
+	if (reach(self, &spec.fd, &child, &err) < 0) {
+		if (err.code == ERR_TEMPORARY && !by_sendmail(self)) {
+			pause_pool(self, &err);
+			inject_queue_add_again(self->queue, submission);
+		} else {
+			inject_answer(&self->inject, submission, INJECT_TEMPORARY, &err);
+		}
 		return;
 	}
+	pooled = mem_new(struct pooled);
+	spec.arg = pooled;
+	pooled->session = smtp_session_new(&spec);
+	pooled->child = child;
 	pooled->inject = self;
 	pooled->submission = submission;
 	LIST_INSERT_HEAD(&self->busy, pooled, link);
@@ -124,14 +270,17 @@ static void use_session(struct pooled *pooled, struct submission *submission)
 /* Starts the next of the queue; false when there is no room for it now. */
 static bool start_next(struct inject_smtp *self)
 {
-	bool again = inject_queue_next(self->queue)->again;
+	const struct submission *next = inject_queue_next(self->queue);
+	bool again = next->tries > 0 || next->fresh;
 	struct pooled *idle = LIST_FIRST(&self->idle);
-	bool full = self->sessions_n >= self->conf->submission.sessions;
+	bool full = self->sessions_n >= sessions_max(self);
 
 	if (idle && !again) {
 		use_session(idle, inject_queue_take(self->queue));
 		return true;
 	}
+	if (self->pause_ms > 0 && !self->may_probe)
+		return false;
 	if (full && idle) {
 		pooled_free(idle);
 		full = false;
@@ -149,13 +298,11 @@ static void serve(struct inject *inject)
 	}
 }
 
-static void inject_smtp_submit(
-	struct inject *inject, struct submission *submission)
+static void inject_smtp_submit(struct inject *inject, struct submission *submission)
 {
 	struct inject_smtp *self = (struct inject_smtp *)inject;
 
-	inject_queue_add(
-		self->queue, submission, self->conf->submission.timeout_ms);
+	inject_queue_add(self->queue, submission, self->conf->submission.timeout_ms);
 }
 
 static void inject_smtp_stop(struct inject *inject)
@@ -186,6 +333,7 @@ static void inject_smtp_free(struct inject *inject)
 		pooled_free(pooled);
 	}
 	inject_queue_free(self->queue);
+	event_free(self->pause);
 	free(self);
 }
 
@@ -196,15 +344,33 @@ static const struct inject_ops inject_smtp_ops = {
 	.free = inject_smtp_free,
 };
 
-struct inject *inject_smtp_new(struct event_base *base, const struct conf *conf)
+static const struct inject_ops inject_sendmail_ops = {
+	.submit = inject_smtp_submit,
+	.stop = inject_smtp_stop,
+	.free = inject_smtp_free,
+};
+
+static struct inject *make(
+	struct event_base *base, const struct conf *conf, const struct inject_ops *ops)
 {
 	struct inject_smtp *self = mem_new(struct inject_smtp);
 
-	self->inject.ops = &inject_smtp_ops;
+	self->inject.ops = ops;
 	self->base = base;
 	self->conf = conf;
 	self->queue = inject_queue_new(base, &self->inject, serve);
+	self->pause = event_new(base, -1, 0, on_pause_over, self);
 	LIST_INIT(&self->busy);
 	LIST_INIT(&self->idle);
 	return &self->inject;
+}
+
+struct inject *inject_smtp_new(struct event_base *base, const struct conf *conf)
+{
+	return make(base, conf, &inject_smtp_ops);
+}
+
+struct inject *inject_sendmail_new(struct event_base *base, const struct conf *conf)
+{
+	return make(base, conf, &inject_sendmail_ops);
 }

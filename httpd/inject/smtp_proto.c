@@ -25,8 +25,8 @@ struct line {
 
 static int read_code(const char *data, size_t len)
 {
-	if (len < CODE_LEN || data[0] < '2' || data[0] > '5' ||
-		!ascii_is_digit(data[1]) || !ascii_is_digit(data[2]))
+	if (len < CODE_LEN || data[0] < '2' || data[0] > '5' || !ascii_is_digit(data[1]) ||
+		!ascii_is_digit(data[2]))
 		return -1;
 	return (data[0] - '0') * 100 + (data[1] - '0') * 10 + data[2] - '0';
 }
@@ -106,8 +106,7 @@ static void add_line(struct smtp_reply *reply, const struct line *line)
 	add_text(reply, line->text + skip, line->len - skip);
 }
 
-int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r,
-	size_t *used_r)
+int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r, size_t *used_r)
 {
 	struct smtp_reply reply = {0};
 	size_t limit = len < SMTP_REPLY_MAX ? len : SMTP_REPLY_MAX;
@@ -120,8 +119,7 @@ int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r,
 
 		if (n > 0 && end[-1] == '\r')
 			n--;
-		if (read_line(data + at, n, &line) < 0 ||
-			(reply.code && reply.code != line.code))
+		if (read_line(data + at, n, &line) < 0 || (reply.code && reply.code != line.code))
 			return -1;
 		add_line(&reply, &line);
 		if (!line.last)
@@ -150,8 +148,7 @@ static bool names(const char *line, const char *keyword)
 {
 	size_t len = strlen(keyword);
 
-	return str_starts_nocase(line, keyword) &&
-	       strchr(" \n", line[len]) != NULL;
+	return str_starts_nocase(line, keyword) && strchr(" \n", line[len]) != NULL;
 }
 
 struct smtp_extensions smtp_ehlo_read(const char *text)
@@ -163,8 +160,7 @@ struct smtp_extensions smtp_ehlo_read(const char *text)
 		line++;
 		for (size_t i = 0; i < ARRAY_SIZE(keywords); i++)
 			if (names(line, keywords[i].keyword))
-				*(bool *)((char *)&found +
-					  keywords[i].offset) = true;
+				*(bool *)((char *)&found + keywords[i].offset) = true;
 	}
 	return found;
 }
@@ -221,8 +217,8 @@ static void read_shape(const struct buf *message, struct shape *shape_r)
 
 /* SMTPUTF8 is asked for where it is needed only: a message with it cannot go to
  * servers that lack it. */
-static void add_mail(const struct submission *submission,
-	const struct smtp_extensions *extensions, struct buf *out)
+static void add_mail(const struct submission *submission, const struct smtp_extensions *extensions,
+	struct buf *out)
 {
 	struct shape shape;
 
@@ -232,8 +228,8 @@ static void add_mail(const struct submission *submission,
 		buf_printf(out, " SIZE=%zu", shape.size);
 	if (extensions->eight_bit && shape.eight_bit)
 		buf_add_str(out, " BODY=8BITMIME");
-	if (extensions->utf8 && (shape.utf8_header || submission->utf8 ||
-					!str_is_ascii(submission->sender)))
+	if (extensions->utf8 &&
+		(shape.utf8_header || submission->utf8 || !str_is_ascii(submission->sender)))
 		buf_add_str(out, " SMTPUTF8");
 	buf_add_str(out, "\r\n");
 }
@@ -246,34 +242,29 @@ bool smtp_is_chunked(const struct smtp_extensions *extensions)
 /* The end of an unfinished last line is added. */
 static size_t chunk_size(const struct buf *message)
 {
-	bool unfinished = message->len > 0 &&
-			  message->data[message->len - 1] != '\n';
+	bool unfinished = message->len > 0 && message->data[message->len - 1] != '\n';
 
 	return message->len + count_lines(message) + (unfinished ? 2 : 0);
 }
 
-void smtp_command_add(const struct submission *submission,
-	enum smtp_command command, const struct smtp_extensions *extensions,
-	struct buf *out)
+void smtp_command_add(const struct submission *submission, enum smtp_command command,
+	const struct smtp_extensions *extensions, struct buf *out)
 {
 	if (command == SMTP_MAIL)
 		add_mail(submission, extensions, out);
 	else if (command != SMTP_CONTENT)
 		buf_printf(out, "RCPT TO:<%s>\r\n", submission->recipient);
 	else if (smtp_is_chunked(extensions))
-		buf_printf(out, "BDAT %zu LAST\r\n",
-			chunk_size(submission->message));
+		buf_printf(out, "BDAT %zu LAST\r\n", chunk_size(submission->message));
 	else
 		buf_add_str(out, "DATA\r\n");
 }
 
-char *smtp_command_about(
-	const struct submission *submission, enum smtp_command command)
+char *smtp_command_about(const struct submission *submission, enum smtp_command command)
 {
 	if (command == SMTP_MAIL)
 		return mem_printf("the sender <%s>", submission->sender);
-	return mem_strdup(
-		command == SMTP_CONTENT ? "the email" : "the recipient");
+	return mem_strdup(command == SMTP_CONTENT ? "the email" : "the recipient");
 }
 
 bool smtp_command_is_email(enum smtp_command command)
@@ -286,8 +277,7 @@ bool smtp_command_is_email(enum smtp_command command)
 
 static const char final_dot[] = ".\r\n";
 
-void smtp_data_init(
-	struct smtp_data *data, const struct buf *message, bool chunked)
+void smtp_data_init(struct smtp_data *data, const struct buf *message, bool chunked)
 {
 	*data = (struct smtp_data){
 		.at = message->data,
@@ -364,12 +354,10 @@ static void one_line(char *text)
 			*text = ' ';
 }
 
-enum inject_result smtp_refusal(
-	const struct smtp_reply *reply, const char *about, struct err *err)
+enum inject_result smtp_refusal(const struct smtp_reply *reply, const char *about, struct err *err)
 {
-	err_set(err, fault_of(reply->code),
-		"The mail server refuses %s: %d %s%s%s", about, reply->code,
-		reply->status, reply->status[0] ? " " : "", reply->text);
+	err_set(err, fault_of(reply->code), "The mail server refuses %s: %d %s%s%s", about,
+		reply->code, reply->status, reply->status[0] ? " " : "", reply->text);
 	one_line(err->text);
 	return reply->code >= 500 ? INJECT_REJECTED : INJECT_TEMPORARY;
 }

@@ -30,8 +30,7 @@ struct smtp_reply {
 
 /* Reads the reply that the bytes begin with: 1 and how many bytes it has; 0
  * when it is not there to its end; -1 when this is no SMTP, or too long. */
-int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r,
-	size_t *used_r);
+int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r, size_t *used_r);
 
 /* What a server offers in its reply to EHLO (RFC 5321 4.1.1.1). */
 struct smtp_extensions {
@@ -47,13 +46,7 @@ struct smtp_extensions smtp_ehlo_read(const char *text);
 
 /* The commands of a message (RFC 5321 4.1). The recipient is said twice: of one
  * alone, smtpd would write the address into the field Received. */
-enum smtp_command {
-	SMTP_MAIL,
-	SMTP_RCPT,
-	SMTP_RCPT_AGAIN,
-	SMTP_CONTENT,
-	SMTP_COMMANDS
-};
+enum smtp_command { SMTP_MAIL, SMTP_RCPT, SMTP_RCPT_AGAIN, SMTP_CONTENT, SMTP_COMMANDS };
 
 /* Whether the content goes out with the commands, all at once, as a chunk; else
  * it is asked for. */
@@ -61,14 +54,12 @@ bool smtp_is_chunked(const struct smtp_extensions *extensions);
 
 /* Appends the command. MAIL tells what of the message the server offers to
  * hear; SMTP_CONTENT is BDAT or DATA. */
-void smtp_command_add(const struct submission *submission,
-	enum smtp_command command, const struct smtp_extensions *extensions,
-	struct buf *out);
+void smtp_command_add(const struct submission *submission, enum smtp_command command,
+	const struct smtp_extensions *extensions, struct buf *out);
 
 /* What the command was about, for people: `the sender <a@example.com>`; a new
  * string. */
-char *smtp_command_about(
-	const struct submission *submission, enum smtp_command command);
+char *smtp_command_about(const struct submission *submission, enum smtp_command command);
 
 /* Whether a refusal of the command is about the email. One of the recipient is
  * about Postfix, which does not know where it belongs. */
@@ -94,8 +85,7 @@ struct smtp_data {
 enum { SMTP_DATA_MIN = 8 }; /* room that a piece needs */
 
 /* The message must last, unchanged, until the end. */
-void smtp_data_init(
-	struct smtp_data *data, const struct buf *message, bool chunked);
+void smtp_data_init(struct smtp_data *data, const struct buf *message, bool chunked);
 
 /* Writes the next piece, of at most size bytes (at least SMTP_DATA_MIN);
  * returns its length, 0 after the end. */
@@ -103,7 +93,6 @@ size_t smtp_data_next(struct smtp_data *data, char *out, size_t size);
 
 /* What a reply that is not the wished one means: INJECT_REJECTED for 5xx, else
  * INJECT_TEMPORARY; err says of what it was the answer, and what Postfix said. */
-enum inject_result smtp_refusal(
-	const struct smtp_reply *reply, const char *about, struct err *err);
+enum inject_result smtp_refusal(const struct smtp_reply *reply, const char *about, struct err *err);
 
 #endif

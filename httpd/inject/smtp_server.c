@@ -17,6 +17,7 @@
 
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/socket.h"
 #include "core/base/str.h"
 #include "core/postfix/postfix_run.h"
 
@@ -62,8 +63,7 @@ static bool read_inet(const char *text, union address *address, socklen_t *len_r
 	return inet_pton(AF_INET, host, &address->in.sin_addr) == 1;
 }
 
-static bool read_address(
-	const char *server, union address *address, socklen_t *len_r)
+static bool read_address(const char *server, union address *address, socklen_t *len_r)
 {
 	static const char un[] = "unix:", in[] = "inet:";
 
@@ -101,8 +101,7 @@ int smtp_server_connect(const char *server, int *fd_r, struct err *err)
 
 	if (!read_address(server, &address, &len))
 		return err_set(err, ERR_CONFIG, "\"%s\" is no server", server);
-	fd = socket(address.any.sa_family,
-		SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && start_connecting(fd, &address, len) == 0) {
 		*fd_r = fd;
 		return 0;
@@ -122,8 +121,7 @@ static int await_connection(int fd, int timeout_ms)
 
 	if (poll(&poll_fd, 1, timeout_ms) < 1)
 		return ETIMEDOUT;
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &len) < 0 ? errno
-								       : number;
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &len) < 0 ? errno : number;
 }
 
 int smtp_server_check(const char *server, int timeout_ms, struct err *err)
@@ -132,9 +130,8 @@ int smtp_server_check(const char *server, int timeout_ms, struct err *err)
 	socklen_t len;
 	int fd, number;
 
-	if (read_address(server, &address, &len) &&
-		address.any.sa_family == AF_UNIX) {
-		number = postfix_socket_look(address.un.sun_path);
+	if (read_address(server, &address, &len) && address.any.sa_family == AF_UNIX) {
+		number = socket_look(address.un.sun_path);
 	} else {
 		if (smtp_server_connect(server, &fd, err) < 0)
 			return -1;
@@ -152,8 +149,7 @@ int smtp_server_check(const char *server, int timeout_ms, struct err *err)
 
 enum { LOOK_US = 10 * 1000 * 1000, ANSWER_MS = 1000 };
 
-void smtp_watch_begin(
-	struct smtp_watch *watch, const char *server, struct log *log)
+void smtp_watch_begin(struct smtp_watch *watch, const char *server, struct log *log)
 {
 	*watch = (struct smtp_watch){.server = server, .log = log};
 }
@@ -163,12 +159,11 @@ static void tell_missing(struct smtp_watch *watch, const struct err *err)
 	if (watch->told)
 		return;
 	watch->told = true;
-	log_warn(watch->log, "smtp_server_unreachable", "error", err->text,
-		"effect", "emails are answered with 503", "hint",
+	log_warn(watch->log, "smtp_server_unreachable", "error", err->text, "effect",
+		"emails are answered with 503", "hint",
 		str_starts(watch->server, "unix:")
-			? "start Postfix; postfix-conf/enable --submission "
-			  "smtp adds the service, which the group postdrop can "
-			  "reach"
+			? "start Postfix; postfix-conf/enable --submission smtp adds "
+			  "the service, which the group postdrop can reach"
 			: "see submission.smtp_server");
 }
 
@@ -184,7 +179,6 @@ void smtp_watch_look(struct smtp_watch *watch, int64_t now_us)
 		return;
 	}
 	if (watch->told)
-		log_info(watch->log, "smtp_server_reached", "server",
-			watch->server);
+		log_info(watch->log, "smtp_server_reached", "server", watch->server);
 	watch->server = NULL;
 }

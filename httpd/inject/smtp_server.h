@@ -44,8 +44,7 @@ struct smtp_watch {
 
 /* From now on looks at this server; a new one is told of anew. Both must live
  * until the next begin, or the last look. */
-void smtp_watch_begin(
-	struct smtp_watch *watch, const char *server, struct log *log);
+void smtp_watch_begin(struct smtp_watch *watch, const char *server, struct log *log);
 
 /* Looks, as long as nobody was reached, every ten seconds. Blocks for a second
  * at most, and that only when a host does not answer. */

@@ -28,7 +28,6 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "httpd/inject/smtp_proto.h"
-#include "httpd/inject/smtp_server.h"
 
 enum {
 	/* Below the 10 s that smtpd waits for a client under stress. */
@@ -42,8 +41,7 @@ enum {
 enum step { GREETING, HELLO, READY, ENVELOPE, CONTENT, LEAVING };
 
 struct smtp_session {
-	struct smtp_session_spec spec; /* server is a copy of its own */
-	int fd;
+	struct smtp_session_spec spec; /* name is a copy of its own */
 	struct event *readable, *timer;
 	struct event *writable; /* added while something waits */
 	struct buf out;
@@ -54,6 +52,7 @@ struct smtp_session {
 	int64_t opened_us;
 	size_t messages; /* begun */
 	bool by_policy;  /* the last refusal was */
+	bool lost;       /* the server has left, or is about to */
 	struct submission *submission;
 	size_t written;   /* of its commands */
 	size_t answered;  /* of them */
@@ -67,8 +66,7 @@ struct smtp_session {
 
 static bool must_wait(void)
 {
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ||
-	       errno == ENOTCONN;
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOTCONN;
 }
 
 /* 1: all has gone out, and out is empty; 0: on_session_writable() goes on; -1:
@@ -76,7 +74,7 @@ static bool must_wait(void)
 static int write_out(struct smtp_session *session, struct err *err)
 {
 	while (session->sent < session->out.len) {
-		ssize_t n = send(session->fd, session->out.data + session->sent,
+		ssize_t n = send(session->spec.fd, session->out.data + session->sent,
 			session->out.len - session->sent, MSG_NOSIGNAL);
 
 		if (n >= 0) {
@@ -84,9 +82,8 @@ static int write_out(struct smtp_session *session, struct err *err)
 			continue;
 		}
 		if (!must_wait())
-			return err_set(err, ERR_TEMPORARY,
-				"cannot write to %s: %s", session->spec.server,
-				strerror(errno));
+			return err_set(err, ERR_TEMPORARY, "cannot write to %s: %s",
+				session->spec.name, strerror(errno));
 		event_add(session->writable, NULL);
 		return 0;
 	}
@@ -95,38 +92,52 @@ static int write_out(struct smtp_session *session, struct err *err)
 	return 1;
 }
 
+static bool is_unix(int fd)
+{
+	int domain = 0;
+	socklen_t len = sizeof(domain);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
+}
+
 /* How many bytes were read; 0: there is nothing now; -1: the connection is dead
  * or closed. */
 static ssize_t read_in(struct smtp_session *session, struct err *err)
 {
-	ssize_t n = recv(session->fd, session->in + session->in_len,
+	ssize_t n = recv(session->spec.fd, session->in + session->in_len,
 		sizeof(session->in) - session->in_len, 0);
 
 	if (n > 0)
 		return n;
 	if (n < 0 && must_wait())
 		return 0;
+	session->lost = true;
 	/* Only of a Unix socket the kernel says it for this reason alone. */
-	session->unread = n < 0 && errno == ECONNRESET &&
-			  str_starts(session->spec.server, "unix:");
-	return err_set(err, ERR_TEMPORARY, "%s: %s", session->spec.server,
+	session->unread = n < 0 && errno == ECONNRESET && is_unix(session->spec.fd);
+	return err_set(err, ERR_TEMPORARY, "%s: %s", session->spec.name,
 		n == 0 ? "the connection was closed" : strerror(errno));
 }
 
 enum inject_result smtp_session_fate(const struct smtp_session *session)
 {
-	if (session->has_content && session->data.ended &&
-		session->sent == session->out.len && !session->unread &&
-		!session->not_taken)
+	if (session->has_content && session->data.ended && session->sent == session->out.len &&
+		!session->unread && !session->not_taken)
 		return INJECT_UNKNOWN;
 	return INJECT_TEMPORARY;
 }
 
-bool smtp_session_may_repeat(const struct smtp_session *session)
+enum smtp_failure smtp_session_failure(const struct smtp_session *session)
 {
-	if (session->messages <= 1)
-		return false;
-	return smtp_session_fate(session) != INJECT_UNKNOWN || session->by_policy;
+	bool opened = session->step != GREETING && session->step != HELLO;
+	bool unknown = smtp_session_fate(session) == INJECT_UNKNOWN;
+
+	if (!opened && session->lost && !session->spec.stand_alone)
+		return SMTP_NOT_OPENED;
+	if (opened && session->lost && !unknown && !session->spec.stand_alone)
+		return SMTP_LOST;
+	if (session->messages > 1 && (!unknown || session->by_policy))
+		return SMTP_STALE;
+	return SMTP_ANSWERED;
 }
 
 static void set_timer(struct smtp_session *session, int64_t ms)
@@ -140,8 +151,8 @@ static void set_timer(struct smtp_session *session, int64_t ms)
 }
 
 /* Lets go of the message. */
-static void end_message(struct smtp_session *session, enum inject_result result,
-	const struct err *err)
+static void end_message(
+	struct smtp_session *session, enum inject_result result, const struct err *err)
 {
 	session->submission = NULL;
 	session->spec.ended(session->spec.arg, result, err);
@@ -176,8 +187,7 @@ static void add_piece(struct smtp_session *session)
 {
 	struct buf *out = &session->out;
 
-	buf_wrote(out,
-		smtp_data_next(&session->data, buf_reserve(out, PIECE), PIECE));
+	buf_wrote(out, smtp_data_next(&session->data, buf_reserve(out, PIECE), PIECE));
 }
 
 /* As much of the content as the socket takes. */
@@ -206,13 +216,10 @@ static bool write_envelope(struct smtp_session *session)
 	const struct submission *submission = session->submission;
 
 	while (session->written < SMTP_COMMANDS &&
-		(session->extensions.pipelining ||
-			session->written == session->answered))
-		smtp_command_add(submission,
-			(enum smtp_command)session->written++,
+		(session->extensions.pipelining || session->written == session->answered))
+		smtp_command_add(submission, (enum smtp_command)session->written++,
 			&session->extensions, &session->out);
-	if (session->written < SMTP_COMMANDS ||
-		!smtp_is_chunked(&session->extensions))
+	if (session->written < SMTP_COMMANDS || !smtp_is_chunked(&session->extensions))
 		return flush(session);
 	begin_content(session);
 	return write_content(session);
@@ -229,8 +236,7 @@ static bool begin_message(struct smtp_session *session)
 	if (session->in_len == 0)
 		return write_envelope(session);
 	/* It must not pass for the answer. */
-	err_set(&err, ERR_TEMPORARY, "%s says more than it was asked",
-		session->spec.server);
+	err_set(&err, ERR_TEMPORARY, "%s says more than it was asked", session->spec.name);
 	return end_session(session, &err);
 }
 
@@ -246,20 +252,18 @@ static bool become_ready(struct smtp_session *session)
 	return true;
 }
 
-static bool unexpected(struct smtp_session *session,
-	const struct smtp_reply *reply, const char *about)
+static bool unexpected(
+	struct smtp_session *session, const struct smtp_reply *reply, const char *about)
 {
 	struct err err = ERR_INIT;
 
 	smtp_refusal(reply, about, &err);
 	if (err.code != ERR_TEMPORARY) /* it is about the session */
-		err_set(&err, ERR_TEMPORARY, "%s: %d %s", about, reply->code,
-			reply->text);
+		err_set(&err, ERR_TEMPORARY, "%s: %d %s", about, reply->code, reply->text);
 	return end_session(session, &err);
 }
 
-static bool on_greeting(
-	struct smtp_session *session, const struct smtp_reply *reply)
+static bool on_greeting(struct smtp_session *session, const struct smtp_reply *reply)
 {
 	if (reply->code != 220)
 		return unexpected(session, reply, "the connection");
@@ -273,6 +277,8 @@ static bool on_hello(struct smtp_session *session, const struct smtp_reply *repl
 	if (reply->code != 250)
 		return unexpected(session, reply, "EHLO");
 	session->extensions = smtp_ehlo_read(reply->text);
+	if (session->spec.stand_alone)
+		session->extensions.chunking = false;
 	return become_ready(session);
 }
 
@@ -284,12 +290,10 @@ static bool on_ready(struct smtp_session *session, const struct smtp_reply *repl
 
 /* The rest of the replies is not waited for: a DATA among them that succeeds
  * would have to be ended with a message. */
-static bool refuse_envelope(
-	struct smtp_session *session, const struct smtp_reply *reply)
+static bool refuse_envelope(struct smtp_session *session, const struct smtp_reply *reply)
 {
 	enum smtp_command command = (enum smtp_command)session->answered;
-	_cleanup_free_ char *about = smtp_command_about(
-		session->submission, command);
+	_cleanup_free_ char *about = smtp_command_about(session->submission, command);
 	struct err err = ERR_INIT;
 	enum inject_result result = smtp_refusal(reply, about, &err);
 
@@ -302,8 +306,7 @@ static bool refuse_envelope(
 	return end_session(session, &err);
 }
 
-static bool on_content(
-	struct smtp_session *session, const struct smtp_reply *reply)
+static bool on_content(struct smtp_session *session, const struct smtp_reply *reply)
 {
 	enum inject_result result = INJECT_QUEUED;
 	int class = reply->code / 100;
@@ -315,15 +318,14 @@ static bool on_content(
 		result = smtp_refusal(reply, "the email", &err);
 	session->by_policy = str_starts(reply->status, "4.7.");
 	end_message(session, result, &err);
-	if (class == 4)
+	if (class == 4 || (class == 5 && session->spec.stand_alone))
 		return end_session(session, &err);
 	return become_ready(session);
 }
 
 /* Without the sender, or without any recipient, the chunk behind them is thrown
  * away; otherwise the answer to the chunk decides. */
-static bool on_envelope_of_chunk(
-	struct smtp_session *session, const struct smtp_reply *reply)
+static bool on_envelope_of_chunk(struct smtp_session *session, const struct smtp_reply *reply)
 {
 	bool taken = reply->code / 100 == 2;
 
@@ -346,8 +348,7 @@ static bool on_envelope_of_chunk(
 	return true;
 }
 
-static bool on_envelope(
-	struct smtp_session *session, const struct smtp_reply *reply)
+static bool on_envelope(struct smtp_session *session, const struct smtp_reply *reply)
 {
 	bool is_data = session->answered == SMTP_CONTENT;
 
@@ -366,8 +367,7 @@ static bool on_envelope(
 	return write_content(session);
 }
 
-static bool on_leaving(
-	struct smtp_session *session, const struct smtp_reply *reply)
+static bool on_leaving(struct smtp_session *session, const struct smtp_reply *reply)
 {
 	struct err err = ERR_INIT;
 
@@ -375,8 +375,7 @@ static bool on_leaving(
 	return end_session(session, &err);
 }
 
-static bool (*const handlers[])(
-	struct smtp_session *session, const struct smtp_reply *reply) = {
+static bool (*const handlers[])(struct smtp_session *session, const struct smtp_reply *reply) = {
 	[GREETING] = on_greeting,
 	[HELLO] = on_hello,
 	[READY] = on_ready,
@@ -393,17 +392,18 @@ static void handle_replies(struct smtp_session *session)
 	size_t used;
 	int found;
 
-	while ((found = smtp_reply_read(
-			session->in, session->in_len, &reply, &used)) > 0) {
+	while ((found = smtp_reply_read(session->in, session->in_len, &reply, &used)) > 0) {
 		session->in_len -= used;
 		memmove(session->in, session->in + used, session->in_len);
+		session->lost = reply.code == 421 ||
+				(reply.code / 100 == 4 &&
+					(session->step == GREETING || session->step == HELLO));
 		if (!handlers[session->step](session, &reply))
 			return;
 	}
 	if (found == 0)
 		return;
-	err_set(&err, ERR_TEMPORARY, "%s does not speak SMTP",
-		session->spec.server);
+	err_set(&err, ERR_TEMPORARY, "%s does not speak SMTP", session->spec.name);
 	end_session(session, &err);
 }
 
@@ -447,33 +447,23 @@ static void on_session_timeout(evutil_socket_t fd, short what, void *arg)
 		leave(session);
 		return;
 	}
-	err_set(&err, ERR_TEMPORARY, "%s does not answer in time",
-		session->spec.server);
+	err_set(&err, ERR_TEMPORARY, "%s does not answer in time", session->spec.name);
 	end_session(session, &err);
 }
 
-int smtp_session_open(const struct smtp_session_spec *spec,
-	struct smtp_session **session_r, struct err *err)
+struct smtp_session *smtp_session_new(const struct smtp_session_spec *spec)
 {
-	struct smtp_session *session;
-	int fd;
+	struct smtp_session *session = mem_new(struct smtp_session);
 
-	if (smtp_server_connect(spec->server, &fd, err) < 0)
-		return -1;
-	session = mem_new(struct smtp_session);
 	session->spec = *spec;
-	session->spec.server = mem_strdup(spec->server);
-	session->fd = fd;
+	session->spec.name = mem_strdup(spec->name);
 	session->opened_us = clock_monotonic_us();
-	session->readable = event_new(spec->base, fd, EV_READ | EV_PERSIST,
-		on_session_readable, session);
-	session->writable = event_new(
-		spec->base, fd, EV_WRITE, on_session_writable, session);
-	session->timer = event_new(
-		spec->base, -1, 0, on_session_timeout, session);
+	session->readable = event_new(
+		spec->base, spec->fd, EV_READ | EV_PERSIST, on_session_readable, session);
+	session->writable = event_new(spec->base, spec->fd, EV_WRITE, on_session_writable, session);
+	session->timer = event_new(spec->base, -1, 0, on_session_timeout, session);
 	event_add(session->readable, NULL);
-	*session_r = session;
-	return 0;
+	return session;
 }
 
 void smtp_session_free(struct smtp_session *session)
@@ -483,9 +473,9 @@ void smtp_session_free(struct smtp_session *session)
 	event_free(session->timer);
 	event_free(session->readable);
 	event_free(session->writable);
-	close(session->fd);
+	close(session->spec.fd);
 	buf_free(&session->out);
-	free((char *)session->spec.server);
+	free((char *)session->spec.name);
 	free(session);
 }
 

@@ -11,6 +11,11 @@
  *
  * A session that was answered in any way but the expected one is not used
  * again, except after a refusal of the content, which is an answer like others.
+ *
+ * A stand-alone smtpd is sendmail(1) -bs. It runs postdrop(1) when the first
+ * recipient comes, and is gone without a word where it cannot. So its session
+ * has DATA: while no content was asked for, nothing was taken. And it is not
+ * used again after any refusal, since main.cf may have it wait then.
  */
 #ifndef POSTERN_HTTPD_INJECT_SMTP_SESSION_H
 #define POSTERN_HTTPD_INJECT_SMTP_SESSION_H
@@ -24,11 +29,12 @@ struct smtp_session;
 
 struct smtp_session_spec {
 	struct event_base *base;
-	const char *server; /* as smtp_server has it */
+	int fd;           /* connected, or connecting; the session closes it */
+	const char *name; /* of the other side, for errors */
+	bool stand_alone; /* it is sendmail(1) -bs */
 	/* The message has ended so; the session lets go of the submission.
 	 * Calls neither send nor free. */
-	void (*ended)(
-		void *arg, enum inject_result result, const struct err *err);
+	void (*ended)(void *arg, enum inject_result result, const struct err *err);
 	/* It can take another message. */
 	void (*ready)(void *arg);
 	/* It will take none any more. */
@@ -38,25 +44,35 @@ struct smtp_session_spec {
 	void *arg;
 };
 
-/* Connects; the owner gives it a message at once. */
-int smtp_session_open(const struct smtp_session_spec *spec,
-	struct smtp_session **session_r, struct err *err);
+/* The owner gives it a message at once. */
+struct smtp_session *smtp_session_new(const struct smtp_session_spec *spec);
 /* Closes it at any time; nothing is called. */
 void smtp_session_free(struct smtp_session *session);
 
 /* Sends the message when the session is ready, until submission->deadline_us.
  * Only when it is new, or after ready. */
-void smtp_session_send(
-	struct smtp_session *session, struct submission *submission);
+void smtp_session_send(struct smtp_session *session, struct submission *submission);
 
 /* What is to be said of the message under way if the session ended now. */
 enum inject_result smtp_session_fate(const struct smtp_session *session);
 
-/* Whether another session may have better luck with a message that has failed
- * for now: this one had carried others before, and may have been dead, or its
- * milter gone, without our knowing. Once Postfix has had all of the content
- * only a refusal by policy (RFC 3463, 4.7) tells that it did not keep it: when
- * its cleanup dies behind a queued message it answers 4xx as well. */
-bool smtp_session_may_repeat(const struct smtp_session *session);
+/* How a message has failed for now, when the session has just ended. */
+enum smtp_failure {
+	/* It was answered, or may be in the queue. */
+	SMTP_ANSWERED,
+	/* The session was not opened: nothing was said about the message. */
+	SMTP_NOT_OPENED,
+	/* The session was lost, or its server is stopping (421): Postfix surely
+	 * has not got the message, and another session may have better luck. */
+	SMTP_LOST,
+	/* The answer may be about the session, which had carried other messages
+	 * and may have lost its milter since. Once Postfix has had all of the
+	 * content only a refusal by policy (RFC 3463, 4.7) tells that it did
+	 * not keep it: when its cleanup dies behind a queued message it answers
+	 * 4xx as well. */
+	SMTP_STALE,
+};
+
+enum smtp_failure smtp_session_failure(const struct smtp_session *session);
 
 #endif

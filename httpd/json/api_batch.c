@@ -20,17 +20,14 @@ static int check_size(size_t n, struct problem *problem)
 {
 	if (n == 0)
 		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `request.body` field must have at least one "
-			"email.");
+			"The `request.body` field must have at least one email.");
 	if (n > BATCH_MAX)
 		return problem_set(problem, PROBLEM_VALIDATION,
-			"Too many emails in the batch: the limit is %d.",
-			BATCH_MAX);
+			"Too many emails in the batch: the limit is %d.", BATCH_MAX);
 	return 0;
 }
 
-static void parse_all(
-	const json_t *array, int64_t max_recipients, struct batch *batch)
+static void parse_all(const json_t *array, int64_t max_recipients, struct batch *batch)
 {
 	size_t n = json_array_size(array);
 
@@ -41,15 +38,14 @@ static void parse_all(
 		struct problem *problem = &batch->problems[i];
 
 		if (!batch->permissive)
-			snprintf(problem->place, sizeof(problem->place),
-				"[%zu].", i);
-		email_json_read(json_array_get(array, i), max_recipients,
-			&batch->emails[i], problem);
+			snprintf(problem->place, sizeof(problem->place), "[%zu].", i);
+		email_json_read(
+			json_array_get(array, i), max_recipients, &batch->emails[i], problem);
 	}
 }
 
-int batch_json_parse(const char *body, size_t len, int64_t max_recipients,
-	struct batch *batch_r, struct problem *problem)
+int batch_json_parse(const char *body, size_t len, int64_t max_recipients, struct batch *batch_r,
+	struct problem *problem)
 {
 	json_t *array;
 	int result;
@@ -72,8 +68,7 @@ void batch_json_clear(struct batch *batch)
 	*batch = (struct batch){0};
 }
 
-void batch_json_name(
-	size_t index, const struct problem *problem, struct problem *named_r)
+void batch_json_name(size_t index, const struct problem *problem, struct problem *named_r)
 {
 	*named_r = *problem;
 	if (problem->names_field)
@@ -82,11 +77,14 @@ void batch_json_name(
 	named_r->retry_after_s = problem->retry_after_s;
 }
 
-static void add_error(json_t *errors, size_t index, const struct problem *problem)
+static void add_error(json_t *errors, size_t index, const struct send_result *result)
 {
-	json_array_append_new(
-		errors, json_pack("{s:I, s:s}", "index", (json_int_t)index,
-				"message", problem->text));
+	json_t *error = json_pack(
+		"{s:I, s:s}", "index", (json_int_t)index, "message", result->problem.text);
+
+	if (result->unknown)
+		json_object_set_new(error, "unknown", json_true());
+	json_array_append_new(errors, error);
 }
 
 json_t *batch_json_render(const struct send_outcome *outcome)
@@ -98,10 +96,9 @@ json_t *batch_json_render(const struct send_outcome *outcome)
 		const struct send_result *result = &outcome->results[i];
 
 		if (result->problem.kind != PROBLEM_NONE)
-			add_error(errors, i, &result->problem);
+			add_error(errors, i, result);
 		else
-			json_array_append_new(
-				data, json_pack("{s:s}", "id", result->id));
+			json_array_append_new(data, json_pack("{s:s}", "id", result->id));
 	}
 	if (json_array_size(errors) > 0)
 		json_object_set(answer, "errors", errors);
@@ -109,8 +106,7 @@ json_t *batch_json_render(const struct send_outcome *outcome)
 	return answer;
 }
 
-static int read_mode(
-	struct request *request, bool *permissive_r, struct problem *problem)
+static int read_mode(struct request *request, bool *permissive_r, struct problem *problem)
 {
 	const char *mode = request_header(request, "x-batch-validation");
 
@@ -118,8 +114,7 @@ static int read_mode(
 	if (mode == NULL || *permissive_r || str_eq(mode, "strict"))
 		return 0;
 	return problem_set(problem, PROBLEM_VALIDATION,
-		"The `x-batch-validation` header must be `strict` or "
-		"`permissive`.");
+		"The `x-batch-validation` header must be `strict` or `permissive`.");
 }
 
 /* The first problem that may pass or is our own, else the first of any kind. No
@@ -142,8 +137,7 @@ static size_t find_worst(const struct send_outcome *outcome)
 	return first;
 }
 
-static void reply_named(
-	struct request *request, size_t index, const struct problem *problem)
+static void reply_named(struct request *request, size_t index, const struct problem *problem)
 {
 	struct problem named;
 
@@ -152,8 +146,7 @@ static void reply_named(
 }
 
 /* What the server cannot do now is wrong with none of the emails. */
-static void reply_worst(
-	struct request *request, const struct send_outcome *outcome)
+static void reply_worst(struct request *request, const struct send_outcome *outcome)
 {
 	size_t worst = find_worst(outcome);
 	const struct problem *problem = &outcome->results[worst].problem;
@@ -169,22 +162,20 @@ static void reply_unfinished(struct request *request)
 	struct problem problem;
 
 	problem_set(&problem, PROBLEM_UNAVAILABLE,
-		"Some of the emails could not be sent now. Please try again: "
-		"the same request with the same idempotency key sends only "
-		"these.");
+		"Some of the emails were not sent, or it is not known whether they were. The same "
+		"request with the same idempotency key sends only what was not sent.");
 	reply_problem(request, &problem);
 }
 
 /* An error must not have a client send again what was sent: once an email is
- * out, the answer says which ones are not. */
-static void on_strict_sent(
-	struct request *request, const struct send_outcome *outcome)
+ * out, or may be, the answer says which ones are not. */
+static void on_strict_sent(struct request *request, const struct send_outcome *outcome)
 {
 	if (outcome->problem)
 		reply_problem(request, outcome->problem);
 	else if (outcome->unfinished)
 		reply_unfinished(request);
-	else if (outcome->sent == 0)
+	else if (outcome->sent + outcome->unknown == 0)
 		reply_worst(request, outcome);
 	else
 		reply_json(request, 200, batch_json_render(outcome));
@@ -198,19 +189,18 @@ static bool has_passing(const struct send_outcome *outcome)
 }
 
 /* Here it is no error that none could be sent, unless that may pass. */
-static void on_permissive_sent(
-	struct request *request, const struct send_outcome *outcome)
+static void on_permissive_sent(struct request *request, const struct send_outcome *outcome)
 {
 	if (outcome->problem)
 		reply_problem(request, outcome->problem);
-	else if (outcome->sent == 0 && has_passing(outcome))
+	else if (outcome->sent + outcome->unknown == 0 && has_passing(outcome))
 		reply_worst(request, outcome);
 	else
 		reply_json(request, 200, batch_json_render(outcome));
 }
 
-static int parse(struct send_body *body, bool permissive,
-	struct send_parsed *parsed_r, struct problem *problem)
+static int parse(struct send_body *body, bool permissive, struct send_parsed *parsed_r,
+	struct problem *problem)
 {
 	struct request *request = body->request;
 	struct admission *admission = &request->admission;
@@ -230,18 +220,17 @@ static int parse(struct send_body *body, bool permissive,
 		batch_json_name(i, &batch.problems[i], problem);
 		return -1;
 	}
-	return admission_take_places(
-		request->worker, admission, batch.n, problem);
+	return admission_take_places(request->worker, admission, batch.n, problem);
 }
 
-static int parse_strict(struct send_body *body, struct send_parsed *parsed_r,
-	struct problem *problem)
+static int parse_strict(
+	struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
 	return parse(body, false, parsed_r, problem);
 }
 
-static int parse_permissive(struct send_body *body,
-	struct send_parsed *parsed_r, struct problem *problem)
+static int parse_permissive(
+	struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
 	return parse(body, true, parsed_r, problem);
 }

@@ -20,8 +20,10 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/address/addr.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
+#include "core/store/store_limit.h"
 #include "core/postfix/postconf.h"
 #include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
@@ -32,8 +34,7 @@
 
 /* Where the mail goes out is where Postfix runs; clients that check the region
  * know these only. */
-static const char *const regions[] = {
-	"us-east-1", "eu-west-1", "sa-east-1", "ap-northeast-1"};
+static const char *const regions[] = {"us-east-1", "eu-west-1", "sa-east-1", "ap-northeast-1"};
 
 /* Settings and the only value that they can have. */
 static const struct {
@@ -63,8 +64,8 @@ static int check_capabilities(const json_t *body, struct problem *problem)
 
 	if (value == NULL || json_is_object(value))
 		return 0;
-	return problem_set(problem, PROBLEM_VALIDATION,
-		"The `capabilities` field must be an object.");
+	return problem_set(
+		problem, PROBLEM_VALIDATION, "The `capabilities` field must be an object.");
 }
 
 /* Checks the body of PATCH /domains/{id}: it may ask only for what is so
@@ -74,16 +75,15 @@ static int check_settings(const json_t *body, struct problem *problem)
 	if (check_capabilities(body, problem) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
-		const json_t *object = fixed[i].object ? json_object_get(body,
-								 fixed[i].object)
+		const json_t *object = fixed[i].object ? json_object_get(body, fixed[i].object)
 						       : body;
 		const json_t *value = json_field_get(object, fixed[i].name);
 		const char *wanted = fixed[i].value;
 
 		if (value && !is_fixed(value, wanted))
 			return problem_set(problem, PROBLEM_VALIDATION,
-				"The `%s` field can only be `%s` here.",
-				fixed[i].path, wanted ? wanted : "false");
+				"The `%s` field can only be `%s` here.", fixed[i].path,
+				wanted ? wanted : "false");
 	}
 	if (json_field_get(body, "tracking_subdomain"))
 		return problem_set(problem, PROBLEM_VALIDATION,
@@ -99,8 +99,7 @@ static int check_region(const json_t *body, struct problem *problem)
 	if (region == NULL)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(regions); i++) {
-		if (json_is_string(region) &&
-			str_eq(json_string_value(region), regions[i]))
+		if (json_is_string(region) && str_eq(json_string_value(region), regions[i]))
 			return 0;
 		buf_printf(&known, "%s%s",
 			i == 0                        ? ""
@@ -109,8 +108,7 @@ static int check_region(const json_t *body, struct problem *problem)
 			regions[i]);
 	}
 	return problem_set(problem, PROBLEM_REGION,
-		"The `region` field must be one of %s. It has no meaning here.",
-		buf_str(&known));
+		"The `region` field must be one of %s. It has no meaning here.", buf_str(&known));
 }
 
 static int read_name(const json_t *body, char **name_r, struct problem *problem)
@@ -121,16 +119,14 @@ static int read_name(const json_t *body, char **name_r, struct problem *problem)
 	if (json_field_line(body, "name", "name", &name, problem) < 0)
 		return -1;
 	if (name == NULL)
-		return problem_set(problem, PROBLEM_MISSING_FIELD,
-			"Missing `name` field.");
+		return problem_set(problem, PROBLEM_MISSING_FIELD, "Missing `name` field.");
 	if (addr_domain_normalize(name, name_r, &err) < 0)
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"Invalid `name` field: %s.", err.text);
+		return problem_set(
+			problem, PROBLEM_VALIDATION, "Invalid `name` field: %s.", err.text);
 	return 0;
 }
 
-int domain_json_parse_new(
-	const json_t *body, char **name_r, struct problem *problem)
+int domain_json_parse_new(const json_t *body, char **name_r, struct problem *problem)
 {
 	if (check_region(body, problem) < 0 || check_settings(body, problem) < 0)
 		return -1;
@@ -147,13 +143,11 @@ static const char *status(const struct domain *domain)
 
 json_t *domain_json_render_item(const struct domain *domain)
 {
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:{s:s, s:s}}",
-		"object", "domain", "id", domain->id, "name", domain->name,
-		"status", status(domain), "created_at",
-		json_field_time(domain->created_us), "region", regions[0],
-		"open_tracking", 0, "click_tracking", 0, "capabilities",
-		"sending", "enabled", "receiving", "disabled");
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:{s:s, s:s}}", "object",
+		"domain", "id", domain->id, "name", domain->name, "status", status(domain),
+		"created_at", json_field_time(domain->created_us), "region", regions[0],
+		"open_tracking", 0, "click_tracking", 0, "capabilities", "sending", "enabled",
+		"receiving", "disabled");
 }
 
 json_t *domain_json_render(const struct domain *domain)
@@ -170,18 +164,17 @@ static json_t *render_id(const char *id)
 }
 
 /* The id in the path. 0, or -1 with the problem. */
-static int id_of_path(const struct request *request, char id[static ID_SIZE],
-	struct problem *problem)
+static int id_of_path(
+	const struct request *request, char id[static ID_SIZE], struct problem *problem)
 {
 	if (id_parse(request->admission.param, id))
 		return 0;
-	return problem_set(
-		problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
+	return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
 }
 
 /* The domain that the key may see: 1, 0 or -1. */
-static int find_seen(struct db *db, const struct key *key, const char *id,
-	struct domain *domain_r, struct err *err)
+static int find_seen(struct db *db, const struct key *key, const char *id, struct domain *domain_r,
+	struct err *err)
 {
 	struct domain domain;
 	int found = store_domain_get(db, key->company_id, id, &domain, err);
@@ -203,8 +196,7 @@ static int missing(struct problem *problem)
 }
 
 /* The domain of the path. 0, or -1 with the problem. */
-static int find(struct request *request, struct domain *domain_r,
-	struct problem *problem)
+static int find(struct request *request, struct domain *domain_r, struct problem *problem)
 {
 	struct err err = ERR_INIT;
 	char id[ID_SIZE];
@@ -212,11 +204,9 @@ static int find(struct request *request, struct domain *domain_r,
 
 	if (id_of_path(request, id, problem) < 0)
 		return -1;
-	found = find_seen(
-		request->db, &request->admission.key, id, domain_r, &err);
+	found = find_seen(request->db, &request->admission.key, id, domain_r, &err);
 	if (found < 0)
-		return request_failed(
-			request, "domain_lookup_failed", &err, problem);
+		return request_failed(request, "domain_lookup_failed", &err, problem);
 	return found == 0 ? missing(problem) : 0;
 }
 
@@ -233,20 +223,18 @@ void api_domain_get(struct request *request)
 	store_domain_clear(&domain);
 }
 
-static int find_page(struct request *request, const struct page *page,
-	json_t *data, bool *more_r, struct err *err)
+static int find_page(struct request *request, const struct page *page, json_t *data, bool *more_r,
+	struct err *err)
 {
 	const struct key *key = &request->admission.key;
 	const struct domain_scope scope = {key->company_id, key->domain};
 	struct domain_list list;
-	int found = store_domain_page(
-		request->db, &scope, page, &list, more_r, err);
+	int found = store_domain_page(request->db, &scope, page, &list, more_r, err);
 
 	if (found <= 0)
 		return found;
 	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(
-			data, domain_json_render_item(&list.items[i]));
+		json_array_append_new(data, domain_json_render_item(&list.items[i]));
 	store_domain_list_free(&list);
 	return 1;
 }
@@ -273,8 +261,7 @@ void api_domain_update(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 	struct domain domain;
 
-	if (parse_update(request, &problem) < 0 ||
-		find(request, &domain, &problem) < 0) {
+	if (parse_update(request, &problem) < 0 || find(request, &domain, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
@@ -287,7 +274,8 @@ struct domain_change {
 	const struct key *key; /* the request's */
 	char id[ID_SIZE];      /* of the path */
 	char *name;            /* of a new one */
-	char *kept; /* the names that no company may activate; NULL: all */
+	char *kept;            /* the names that no company may activate; NULL: all */
+	struct conf_limits limits;
 	json_t *answer;
 };
 
@@ -296,6 +284,7 @@ static struct domain_change *job_new(struct request *request)
 	struct domain_change *job = mem_new(struct domain_change);
 
 	job->key = &request->admission.key;
+	job->limits = request->worker->conf->limits;
 	return job;
 }
 
@@ -319,11 +308,14 @@ static int create_run(struct db *db, void *arg, struct err *err)
 	struct domain_change *job = arg;
 	struct domain domain;
 
-	if (store_domain_ask(db, job->key->company_id, job->name,
-		    job->change.now_us, &domain, err) == 0) {
+	if (store_domain_ask(
+		    db, job->key->company_id, job->name, job->change.now_us, &domain, err) == 0) {
 		job->answer = domain_json_render(&domain);
 		store_domain_clear(&domain);
-		return 0;
+		return store_limit_check(db, LIMIT_PENDING_DOMAINS, job->key->company_id,
+			       job->limits.pending_domains, err) < 0
+			       ? change_refuse(&job->change, err)
+			       : 0;
 	}
 	if (err->code == ERR_EXISTS)
 		problem_set(&job->change.refused, PROBLEM_VALIDATION,
@@ -332,8 +324,7 @@ static int create_run(struct db *db, void *arg, struct err *err)
 }
 
 /* 0, or -1 with the problem. */
-static int parse_new(
-	struct request *request, char **name_r, struct problem *problem)
+static int parse_new(struct request *request, char **name_r, struct problem *problem)
 {
 	const char *bound = request->admission.key.domain;
 	json_t *body;
@@ -341,8 +332,7 @@ static int parse_new(
 
 	if (bound)
 		return problem_set(problem, PROBLEM_RESTRICTED_KEY,
-			"This API key is restricted to the domain %s: it "
-			"cannot add others.",
+			"This API key is restricted to the domain %s: it cannot add others.",
 			bound);
 	if (json_field_parse_request(request, &body, problem) < 0)
 		return -1;
@@ -367,8 +357,8 @@ void api_domain_create(struct request *request)
 }
 
 /* The domain of the path: 0, or -1 with err or refused. */
-static int find_own(struct db *db, struct domain_change *job,
-	struct domain *domain_r, struct err *err)
+static int find_own(
+	struct db *db, struct domain_change *job, struct domain *domain_r, struct err *err)
 {
 	int found = find_seen(db, job->key, job->id, domain_r, err);
 
@@ -379,17 +369,19 @@ static int find_own(struct db *db, struct domain_change *job,
 
 /* The name may be registered to another company, or covered by a domain of
  * one: then it stays pending, and nobody is told why. */
-static int activate(struct db *db, const struct domain *domain, struct err *err)
+static int activate(
+	struct db *db, struct domain_change *job, const struct domain *domain, struct err *err)
 {
 	int covered = store_domain_is_covered(db, domain, err);
 	struct err why = ERR_INIT;
 
 	if (covered != 0)
 		return covered < 0 ? -1 : 0;
-	if (store_domain_register(db, domain->id, &why) >= 0 ||
-		why.code == ERR_EXISTS)
-		return 0;
-	return err_copy(err, &why);
+	if (store_domain_register(db, domain->id, &why) < 0)
+		return why.code == ERR_EXISTS ? 0 : err_copy(err, &why);
+	if (store_limit_check(db, LIMIT_DOMAINS, domain->company_id, job->limits.domains, err) < 0)
+		return change_refuse(&job->change, err);
+	return 0;
 }
 
 static int verify_run(struct db *db, void *arg, struct err *err)
@@ -400,9 +392,8 @@ static int verify_run(struct db *db, void *arg, struct err *err)
 
 	if (find_own(db, job, &domain, err) < 0)
 		return -1;
-	result = domain.pending && job->kept &&
-				 !postconf_names_have(job->kept, domain.name)
-			 ? activate(db, &domain, err)
+	result = domain.pending && job->kept && !postconf_names_have(job->kept, domain.name)
+			 ? activate(db, job, &domain, err)
 			 : 0;
 	store_domain_clear(&domain);
 	job->answer = render_id(job->id);
@@ -423,19 +414,20 @@ static int remove_run(struct db *db, void *arg, struct err *err)
 		return -1;
 	if (!domain.active && !domain.pending)
 		result = problem_set(&job->change.refused, PROBLEM_DOMAIN,
-			"The %s domain was deactivated by the operator and "
-			"cannot be removed.",
+			"The %s domain was deactivated by the operator and cannot be removed.",
 			domain.name);
 	else
-		result = store_domain_remove(db, job->id, err) < 0 ? -1 : 0;
+		result = store_domain_remove(db, job->id, err);
 	store_domain_clear(&domain);
+	if (result == STORE_MORE)
+		return result;
 	job->answer = render_id(job->id);
 	json_object_set_new(job->answer, "deleted", json_true());
 	return result;
 }
 
-static void change_one(struct request *request,
-	int (*run)(struct db *db, void *arg, struct err *err))
+static void change_one(
+	struct request *request, int (*run)(struct db *db, void *arg, struct err *err))
 {
 	const struct conf *conf = request->worker->conf;
 	struct problem problem = PROBLEM_INIT;

@@ -26,20 +26,17 @@
 
 /* POST /emails */
 
-static void on_email_sent(
-	struct request *request, const struct send_outcome *outcome)
+static void on_email_sent(struct request *request, const struct send_outcome *outcome)
 {
 	const struct problem *problem = send_first_problem(outcome);
 
 	if (problem)
 		reply_problem(request, problem);
 	else
-		reply_json(request, 200,
-			json_pack("{s:s}", "id", outcome->results[0].id));
+		reply_json(request, 200, json_pack("{s:s}", "id", outcome->results[0].id));
 }
 
-static int parse(struct send_body *body, struct send_parsed *parsed_r,
-	struct problem *problem)
+static int parse(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
 	struct admission *admission = &body->request->admission;
 	int64_t max = admission_recipients(admission, EMAIL_JSON_RECIPIENTS);
@@ -49,8 +46,7 @@ static int parse(struct send_body *body, struct send_parsed *parsed_r,
 		return -1;
 	parsed_r->emails = mem_new(struct outgoing);
 	parsed_r->n = 1;
-	return email_json_parse(
-		body->data, body->len, max, parsed_r->emails, problem);
+	return email_json_parse(body->data, body->len, max, parsed_r->emails, problem);
 }
 
 void api_email_send(struct request *request)
@@ -85,8 +81,7 @@ static bool read_id(const char *param, char id[static ID_SIZE])
 /* Whether the email goes by what the path says, if that is a Message-ID. */
 static bool is_named(const struct email *email, const char *param)
 {
-	return param[0] != '<' ||
-	       (email->message_id && str_eq(email->message_id, param));
+	return param[0] != '<' || (email->message_id && str_eq(email->message_id, param));
 }
 
 /* Whether the query asks for emails that are not in the sent folder: 1, 0, or
@@ -106,8 +101,8 @@ static int read_state(const struct request *request, struct problem *problem)
 
 /* The email of the path, which is the caller's, or its seq alone: 0, or -1 with
  * the problem. */
-static int find(struct request *request, bool any_state, struct email *email_r,
-	int64_t *seq_r, struct problem *problem)
+static int find(struct request *request, bool any_state, struct email *email_r, int64_t *seq_r,
+	struct problem *problem)
 {
 	const char *param = request->admission.param;
 	const struct key *key = &request->admission.key;
@@ -121,16 +116,14 @@ static int find(struct request *request, bool any_state, struct email *email_r,
 	int found;
 
 	if (!read_id(param, id))
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `id` must be a valid UUID.");
+		return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
 	if (email_r)
 		found = store_email_get(request->db, id, &scope, email_r, &err);
 	else
-		found = store_email_seq(request->db, id,
-			*param == '<' ? param : NULL, &scope, seq_r, &err);
+		found = store_email_seq(
+			request->db, id, *param == '<' ? param : NULL, &scope, seq_r, &err);
 	if (found < 0)
-		return request_failed(
-			request, "email_lookup_failed", &err, problem);
+		return request_failed(request, "email_lookup_failed", &err, problem);
 	if (found > 0 && (email_r == NULL || is_named(email_r, param)))
 		return 0;
 	if (found > 0)
@@ -152,21 +145,19 @@ static void get_email(struct request *request, bool in_pool)
 	struct email email;
 	size_t bytes;
 
-	if (any_state < 0 ||
-		find(request, any_state > 0, &email, NULL, &problem) < 0) {
+	if (any_state < 0 || find(request, any_state > 0, &email, NULL, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
 	bytes = email_json_content_size(&email);
 	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		reply_printed(request, 200,
-			email_json_print(email_json_render(&email, any_state > 0),
-				&email));
+			email_json_print(email_json_render(&email, any_state > 0), &email));
 	store_email_clear(&email);
 	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		return;
-	if (admission_reserve_answer(request->worker, &request->admission,
-		    2 * (uint64_t)bytes, &problem) < 0)
+	if (admission_reserve_answer(
+		    request->worker, &request->admission, 2 * (uint64_t)bytes, &problem) < 0)
 		reply_problem(request, &problem);
 	else
 		reply_from_pool(request, get_email_in_pool);
@@ -184,8 +175,8 @@ void api_email_get(struct request *request)
 
 /* GET /emails/{id}/events */
 
-static int find_events(struct request *request, const struct page *page,
-	json_t *data, bool *more_r, struct problem *problem)
+static int find_events(struct request *request, const struct page *page, json_t *data, bool *more_r,
+	struct problem *problem)
 {
 	struct err err = ERR_INIT;
 	struct event_list list;
@@ -194,14 +185,11 @@ static int find_events(struct request *request, const struct page *page,
 
 	if (find(request, false, NULL, &seq, problem) < 0)
 		return -1;
-	found = store_event_page_of_email(
-		request->db, seq, page->after, page->limit, &list, &err);
-	if (list_json_check(request, found, page, "event_list_failed", &err,
-		    problem) < 0)
+	found = store_event_page_of_email(request->db, seq, page->after, page->limit, &list, &err);
+	if (list_json_check(request, found, page, "event_list_failed", &err, problem) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(
-			data, email_json_render_event(&list.items[i]));
+		json_array_append_new(data, email_json_render_event(&list.items[i]));
 	*more_r = list.more;
 	store_event_list_free(&list);
 	return 0;
@@ -226,22 +214,21 @@ void api_email_events(struct request *request)
 
 /* GET /emails */
 
-static int read_text(struct json_query *query, const char *name,
-	const char **value_r, struct problem *problem)
+static int read_text(
+	struct json_query *query, const char *name, const char **value_r, struct problem *problem)
 {
 	const char *text = json_query_words(query, name);
 
 	if (text && (*text == '\0' || !str_utf8_valid(text, strlen(text))))
 		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `%s` parameter must be text, and not be empty.",
-			name);
+			"The `%s` parameter must be text, and not be empty.", name);
 	*value_r = text;
 	return 0;
 }
 
 /* As it is stored; the caller frees it. */
-static int read_address(const struct json_query *query, const char *name,
-	char **value_r, struct problem *problem)
+static int read_address(
+	const struct json_query *query, const char *name, char **value_r, struct problem *problem)
 {
 	const char *text = json_query_get(query, name);
 	_cleanup_addr_ struct addr addr = {0};
@@ -265,11 +252,11 @@ struct search {
 };
 
 /* 0, or -1 with a problem that names the parameter. */
-static int read_search(const struct request *request, struct search *search,
-	struct problem *problem)
+static int read_search(
+	const struct request *request, struct search *search, struct problem *problem)
 {
-	static const char *const names[] = {"limit", "after", "before", "to",
-		"from", "subject", "status", "tag", "since", "until", NULL};
+	static const char *const names[] = {"limit", "after", "before", "to", "from", "subject",
+		"status", "tag", "since", "until", NULL};
 	struct email_filter *filter = &search->filter;
 	struct json_query *query = &search->query;
 
@@ -279,10 +266,8 @@ static int read_search(const struct request *request, struct search *search,
 		read_text(query, "subject", &filter->subject, problem) < 0 ||
 		email_json_status(query, false, &filter->status, problem) < 0 ||
 		read_text(query, "tag", &filter->tag, problem) < 0 ||
-		json_query_time(request, query, "since", &filter->since_us,
-			problem) < 0 ||
-		json_query_time(request, query, "until", &filter->until_us,
-			problem) < 0)
+		json_query_time(request, query, "since", &filter->since_us, problem) < 0 ||
+		json_query_time(request, query, "until", &filter->until_us, problem) < 0)
 		return -1;
 	filter->to = search->to;
 	filter->from = search->from;
@@ -291,13 +276,12 @@ static int read_search(const struct request *request, struct search *search,
 
 static bool is_search(const struct email_filter *filter)
 {
-	return filter->to || filter->from || filter->subject || filter->status ||
-	       filter->tag || filter->since_us || filter->until_us;
+	return filter->to || filter->from || filter->subject || filter->status || filter->tag ||
+	       filter->since_us || filter->until_us;
 }
 
 static int find_page(struct request *request, const struct email_filter *filter,
-	const struct page *page, struct email_found *found_r,
-	struct problem *problem)
+	const struct page *page, struct email_found *found_r, struct problem *problem)
 {
 	const struct key *key = &request->admission.key;
 	const struct email_scope scope = {
@@ -311,13 +295,10 @@ static int find_page(struct request *request, const struct email_filter *filter,
 
 	*found_r = (struct email_found){0};
 	if (is_search(filter))
-		found = store_email_search(
-			db, &scope, filter, page, found_r, &err);
+		found = store_email_search(db, &scope, filter, page, found_r, &err);
 	else
-		found = store_email_page(
-			db, &scope, page, &found_r->list, &found_r->more, &err);
-	return list_json_check(
-		request, found, page, "email_list_failed", &err, problem);
+		found = store_email_page(db, &scope, page, &found_r->list, &found_r->more, &err);
+	return list_json_check(request, found, page, "email_list_failed", &err, problem);
 }
 
 /* A page may have 100,000 recipients, and a search looks at many emails. */
@@ -329,11 +310,9 @@ void api_email_list(struct request *request)
 	json_t *data = json_array(), *list;
 
 	if (read_search(request, &search, &problem) == 0)
-		find_page(request, &search.filter, &search.page, &found,
-			&problem);
+		find_page(request, &search.filter, &search.page, &found, &problem);
 	for (size_t i = 0; i < found.list.n; i++)
-		json_array_append_new(
-			data, email_json_render_item(&found.list.items[i]));
+		json_array_append_new(data, email_json_render_item(&found.list.items[i]));
 	list = list_json_render(data, found.more);
 	if (found.next[0])
 		json_object_set_new(list, "next", json_string(found.next));

@@ -52,15 +52,14 @@ struct batch {
 };
 
 /* Reads the body of POST /emails/batch. 0, or -1 with a problem of the whole. */
-int batch_json_parse(const char *body, size_t len, int64_t max_recipients,
-	struct batch *batch_r, struct problem *problem);
+int batch_json_parse(const char *body, size_t len, int64_t max_recipients, struct batch *batch_r,
+	struct problem *problem);
 void batch_json_clear(struct batch *batch);
 #define _cleanup_batch_ __attribute__((cleanup(batch_json_clear)))
 
 /* Copies the problem of the email at the index, for an answer about the whole
  * batch: one that does not name a field then names the email. */
-void batch_json_name(
-	size_t index, const struct problem *problem, struct problem *named_r);
+void batch_json_name(size_t index, const struct problem *problem, struct problem *named_r);
 
 /* What was sent, and why the others were not; a new reference. */
 json_t *batch_json_render(const struct send_outcome *outcome);
@@ -88,8 +87,7 @@ void api_domain_remove(struct request *request);
 
 /* Reads the body of POST /domains: the name, normalized; the caller frees it.
  * 0, or -1 with a problem that names the field. */
-int domain_json_parse_new(
-	const json_t *body, char **name_r, struct problem *problem);
+int domain_json_parse_new(const json_t *body, char **name_r, struct problem *problem);
 
 /* The domain as GET /domains/{id} shows it, as an item of GET /domains, and in
  * an answer that only names it; new references. */
@@ -125,12 +123,10 @@ struct key_request {
 
 /* Reads the body of POST /api-keys. 0, or -1 with a problem that names the
  * field. */
-int key_json_parse(const json_t *body, struct key_request *wanted_r,
-	struct problem *problem);
+int key_json_parse(const json_t *body, struct key_request *wanted_r, struct problem *problem);
 
 /* Reads the body of PATCH /api-keys/{id}: the new name; the caller frees it. */
-int key_json_parse_name(
-	const json_t *body, char **name_r, struct problem *problem);
+int key_json_parse_name(const json_t *body, char **name_r, struct problem *problem);
 
 /* The key as an item of GET /api-keys; a new reference. */
 json_t *key_json_render(const struct key *key);

@@ -24,53 +24,47 @@
 /* Bounds of the interface; that of `to` holds whatever the setting. */
 enum { TO_MAX = 50, TAGS_MAX = 75, TAG_TEXT_MAX = 256 };
 
-static int check_characters(
-	const char *text, const char *path, struct problem *problem)
+static int check_characters(const char *text, const char *path, struct problem *problem)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789_-";
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 	if (text[strspn(text, allowed)] != '\0')
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must contain only ASCII letters, "
-			"digits, underscores and dashes.",
+			"The `%s%s` field must contain only ASCII letters, digits, underscores and "
+			"dashes.",
 			problem->place, path);
 	if (strlen(text) > TAG_TEXT_MAX)
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must not be longer than %d "
-			"characters.",
-			problem->place, path, TAG_TEXT_MAX);
+			"The `%s%s` field must not be longer than %d characters.", problem->place,
+			path, TAG_TEXT_MAX);
 	return 0;
 }
 
-static int read_text(const json_t *item, const char *name, const char *tag,
-	const char **text_r, struct problem *problem)
+static int read_text(const json_t *item, const char *name, const char *tag, const char **text_r,
+	struct problem *problem)
 {
 	_cleanup_free_ char *path = mem_printf("%s.%s", tag, name);
 
 	if (json_field_text(item, name, path, text_r, problem) < 0)
 		return -1;
 	if (*text_r == NULL)
-		return problem_field(problem, PROBLEM_MISSING_FIELD,
-			"Missing `%s%s` field.", problem->place, path);
+		return problem_field(problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.",
+			problem->place, path);
 	return check_characters(*text_r, path, problem);
 }
 
-static int read_tag(const json_t *item, const char *path, json_t *tags,
-	struct problem *problem)
+static int read_tag(const json_t *item, const char *path, json_t *tags, struct problem *problem)
 {
 	const char *name, *value;
 
 	if (!json_is_object(item))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be an object.", problem->place,
-			path);
+			"The `%s%s` field must be an object.", problem->place, path);
 	if (read_text(item, "name", path, &name, problem) < 0 ||
 		read_text(item, "value", path, &value, problem) < 0)
 		return -1;
-	json_array_append_new(
-		tags, json_pack("{s:s, s:s}", "name", name, "value", value));
+	json_array_append_new(tags, json_pack("{s:s, s:s}", "name", name, "value", value));
 	return 0;
 }
 
@@ -105,9 +99,8 @@ static int parse_tags(const json_t *email, char **tags_r, struct problem *proble
 			"The `%stags` field must be an array.", problem->place);
 	if (json_array_size(array) > TAGS_MAX)
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"Too many items in the `%stags` field: the limit is "
-			"%d.",
-			problem->place, TAGS_MAX);
+			"Too many items in the `%stags` field: the limit is %d.", problem->place,
+			TAGS_MAX);
 	tags = json_array();
 	result = read_tags(array, tags, problem);
 	if (result == 0)
@@ -119,13 +112,12 @@ static int parse_tags(const json_t *email, char **tags_r, struct problem *proble
 static int bad_content(const char *path, struct problem *problem)
 {
 	return problem_field(problem, PROBLEM_ATTACHMENT,
-		"The `%s%s.content` field must be a base64 string or an array "
-		"of bytes.",
+		"The `%s%s.content` field must be a base64 string or an array of bytes.",
 		problem->place, path);
 }
 
-static int read_bytes(const json_t *array, const char *path,
-	struct buf *content, struct problem *problem)
+static int read_bytes(
+	const json_t *array, const char *path, struct buf *content, struct problem *problem)
 {
 	const json_t *item;
 	size_t i;
@@ -142,28 +134,24 @@ static int read_bytes(const json_t *array, const char *path,
 
 /* Content comes as a base64 string, as an array of integers, or as what
  * JSON.stringify() makes of a Node.js Buffer: {"type":"Buffer","data":[...]}. */
-static int read_content(const json_t *value, const char *path,
-	struct buf *content, struct problem *problem)
+static int read_content(
+	const json_t *value, const char *path, struct buf *content, struct problem *problem)
 {
-	const json_t *bytes = json_is_object(value)
-				      ? json_object_get(value, "data")
-				      : value;
+	const json_t *bytes = json_is_object(value) ? json_object_get(value, "data") : value;
 
 	if (json_is_array(bytes))
 		return read_bytes(bytes, path, content, problem);
 	if (!json_is_string(value))
 		return bad_content(path, problem);
-	if (base64_decode(json_string_value(value), json_string_length(value),
-		    content) < 0)
+	if (base64_decode(json_string_value(value), json_string_length(value), content) < 0)
 		return problem_field(problem, PROBLEM_ATTACHMENT,
-			"The `%s%s.content` field is not valid base64.",
-			problem->place, path);
+			"The `%s%s.content` field is not valid base64.", problem->place, path);
 	return 0;
 }
 
 /* The first of the names that is given; NULL copies NULL. */
-static int read_line(const json_t *item, const char *const *names,
-	const char *path, char **value_r, struct problem *problem)
+static int read_line(const json_t *item, const char *const *names, const char *path, char **value_r,
+	struct problem *problem)
 {
 	const char *value = NULL;
 
@@ -177,23 +165,20 @@ static int read_line(const json_t *item, const char *const *names,
 	return 0;
 }
 
-static int check_given(
-	const json_t *item, const char *path, struct problem *problem)
+static int check_given(const json_t *item, const char *path, struct problem *problem)
 {
 	if (!json_is_object(item))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be an object.", problem->place,
-			path);
+			"The `%s%s` field must be an object.", problem->place, path);
 	if (json_field_get(item, "path"))
 		return problem_field(problem, PROBLEM_ATTACHMENT,
-			"The `%s%s.path` field is not supported: nothing is "
-			"fetched. Please send the `content`.",
+			"The `%s%s.path` field is not supported: nothing is fetched. Please send "
+			"the `content`.",
 			problem->place, path);
 	if (json_object_get(item, "content") == NULL ||
 		json_is_null(json_object_get(item, "content")))
 		return problem_field(problem, PROBLEM_ATTACHMENT,
-			"Attachment must have either a `content` or `path`. "
-			"(`%s%s`)",
+			"Attachment must have either a `content` or `path`. (`%s%s`)",
 			problem->place, path);
 	return 0;
 }
@@ -209,33 +194,28 @@ static void strip_angles(char *id)
 	}
 }
 
-static int read_attachment(const json_t *item, const char *path,
-	struct attachment *attachment, struct problem *problem)
+static int read_attachment(const json_t *item, const char *path, struct attachment *attachment,
+	struct problem *problem)
 {
 	static const char *const filename[] = {"filename", NULL};
 	static const char *const type[] = {"content_type", "contentType", NULL};
-	static const char *const id[] = {
-		"content_id", "contentId", "inline_content_id", NULL};
+	static const char *const id[] = {"content_id", "contentId", "inline_content_id", NULL};
 
 	if (check_given(item, path, problem) < 0 ||
-		read_line(item, filename, path, &attachment->filename, problem) <
-			0 ||
-		read_line(item, type, path, &attachment->content_type, problem) <
-			0 ||
+		read_line(item, filename, path, &attachment->filename, problem) < 0 ||
+		read_line(item, type, path, &attachment->content_type, problem) < 0 ||
 		read_line(item, id, path, &attachment->content_id, problem) < 0)
 		return -1;
 	strip_angles(attachment->content_id);
 	if (attachment->filename == NULL)
 		return problem_field(problem, PROBLEM_ATTACHMENT,
-			"Attachment must have a `filename`. (`%s%s`)",
-			problem->place, path);
-	return read_content(json_object_get(item, "content"), path,
-		&attachment->content, problem);
+			"Attachment must have a `filename`. (`%s%s`)", problem->place, path);
+	return read_content(json_object_get(item, "content"), path, &attachment->content, problem);
 }
 
 /* Reads the attachments of the email into message. */
-static int parse_attachments(const json_t *email, struct mime_message *message,
-	struct problem *problem)
+static int parse_attachments(
+	const json_t *email, struct mime_message *message, struct problem *problem)
 {
 	const json_t *array = json_field_get(email, "attachments"), *item;
 	size_t i;
@@ -244,64 +224,58 @@ static int parse_attachments(const json_t *email, struct mime_message *message,
 		return 0;
 	if (!json_is_array(array))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%sattachments` field must be an array.",
-			problem->place);
+			"The `%sattachments` field must be an array.", problem->place);
 	json_array_foreach(array, i, item) {
 		_cleanup_free_ char *path = mem_printf("attachments[%zu]", i);
 
-		if (read_attachment(item, path,
-			    mime_message_add_attachment(message), problem) < 0)
+		if (read_attachment(item, path, mime_message_add_attachment(message), problem) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int parse_addr(const char *field, const char *text, struct addr *addr,
-	struct problem *problem)
+static int parse_addr(
+	const char *field, const char *text, struct addr *addr, struct problem *problem)
 {
 	struct err err = ERR_INIT;
 
 	if (addr_parse(text, addr, &err) == 0)
 		return 0;
 	return problem_field(problem, PROBLEM_VALIDATION,
-		"Invalid `%s%s` field. The email address needs to follow the "
-		"`email@example.com` or `Name <email@example.com>` format. "
-		"(%s)",
+		"Invalid `%s%s` field. The email address needs to follow the `email@example.com` "
+		"or `Name <email@example.com>` format. (%s)",
 		problem->place, field, err.text);
 }
 
-static int parse_addrs(const json_t *email, const char *field,
-	struct addr_list *list, struct problem *problem)
+static int parse_addrs(
+	const json_t *email, const char *field, struct addr_list *list, struct problem *problem)
 {
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 
 	if (json_field_strings(email, field, &texts, problem) < 0)
 		return -1;
 	for (size_t i = 0; i < texts.n; i++)
-		if (parse_addr(field, texts.items[i], addr_list_add(list),
-			    problem) < 0)
+		if (parse_addr(field, texts.items[i], addr_list_add(list), problem) < 0)
 			return -1;
 	return 0;
 }
 
 static int missing(const char *field, struct problem *problem)
 {
-	return problem_field(problem, PROBLEM_MISSING_FIELD,
-		"Missing `%s%s` field.", problem->place, field);
+	return problem_field(
+		problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.", problem->place, field);
 }
 
 /* Fields whose meaning would change what happens to the email: better refused
  * than sent early or empty. */
 static int check_unsupported(const json_t *email, struct problem *problem)
 {
-	static const char *const fields[] = {
-		"scheduled_at", "template", "topic_id"};
+	static const char *const fields[] = {"scheduled_at", "template", "topic_id"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		if (json_field_get(email, fields[i]))
 			return problem_field(problem, PROBLEM_VALIDATION,
-				"The `%s%s` field is not supported.",
-				problem->place, fields[i]);
+				"The `%s%s` field is not supported.", problem->place, fields[i]);
 	return 0;
 }
 
@@ -313,13 +287,12 @@ static int check_required(const json_t *email, struct problem *problem)
 		return missing("to", problem);
 	if (!json_field_get(email, "html") && !json_field_get(email, "text"))
 		return problem_field(problem, PROBLEM_MISSING_FIELD,
-			"Missing `%shtml` or `%stext` field.", problem->place,
-			problem->place);
+			"Missing `%shtml` or `%stext` field.", problem->place, problem->place);
 	return 0;
 }
 
-static int check_recipients(const struct outgoing *outgoing,
-	int64_t max_recipients, struct problem *problem)
+static int check_recipients(
+	const struct outgoing *outgoing, int64_t max_recipients, struct problem *problem)
 {
 	const struct mime_message *message = &outgoing->message;
 	const char *place = problem->place;
@@ -327,9 +300,7 @@ static int check_recipients(const struct outgoing *outgoing,
 
 	if (message->to.n > TO_MAX)
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"Too many recipients in the `%sto` field: the limit is "
-			"%d.",
-			place, TO_MAX);
+			"Too many recipients in the `%sto` field: the limit is %d.", place, TO_MAX);
 	if (all > (size_t)max_recipients)
 		return problem_field(problem, PROBLEM_VALIDATION,
 			"Too many recipients in `%sto`, `%scc` and `%sbcc`: "
@@ -338,8 +309,8 @@ static int check_recipients(const struct outgoing *outgoing,
 	return 0;
 }
 
-static int parse_people(const json_t *email, int64_t max_recipients,
-	struct outgoing *outgoing, struct problem *problem)
+static int parse_people(const json_t *email, int64_t max_recipients, struct outgoing *outgoing,
+	struct problem *problem)
 {
 	struct mime_message *message = &outgoing->message;
 	const char *from;
@@ -354,8 +325,7 @@ static int parse_people(const json_t *email, int64_t max_recipients,
 	return check_recipients(outgoing, max_recipients, problem);
 }
 
-static int parse_content(const json_t *email, struct mime_message *message,
-	struct problem *problem)
+static int parse_content(const json_t *email, struct mime_message *message, struct problem *problem)
 {
 	const char *subject, *html, *text;
 
@@ -369,16 +339,15 @@ static int parse_content(const json_t *email, struct mime_message *message,
 	return 0;
 }
 
-static int parse_header(const char *name, const json_t *value,
-	struct mime_message *message, struct problem *problem)
+static int parse_header(const char *name, const json_t *value, struct mime_message *message,
+	struct problem *problem)
 {
 	_cleanup_free_ char *path = mem_printf("headers.%s", name);
 	struct header *header;
 
 	if (!mime_header_name_valid(name))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%.100s` field is not a valid header name.",
-			problem->place, path);
+			"The `%s%.100s` field is not a valid header name.", problem->place, path);
 	if (mime_header_reserved(name))
 		return 0;
 	if (json_field_check_line(value, path, problem) < 0)
@@ -389,8 +358,7 @@ static int parse_header(const char *name, const json_t *value,
 	return 0;
 }
 
-static int parse_headers(const json_t *email, struct mime_message *message,
-	struct problem *problem)
+static int parse_headers(const json_t *email, struct mime_message *message, struct problem *problem)
 {
 	json_t *headers = json_field_get(email, "headers"), *value;
 	const char *name;
@@ -399,24 +367,21 @@ static int parse_headers(const json_t *email, struct mime_message *message,
 		return 0;
 	if (!json_is_object(headers))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%sheaders` field must be an object.",
-			problem->place);
+			"The `%sheaders` field must be an object.", problem->place);
 	json_object_foreach(headers, name, value)
 		if (parse_header(name, value, message, problem) < 0)
 			return -1;
 	return 0;
 }
 
-int email_json_read(const json_t *email, int64_t max_recipients,
-	struct outgoing *outgoing_r, struct problem *problem)
+int email_json_read(const json_t *email, int64_t max_recipients, struct outgoing *outgoing_r,
+	struct problem *problem)
 {
 	struct mime_message *message = &outgoing_r->message;
 
 	if (!json_is_object(email))
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The email must be an object.");
-	if (check_unsupported(email, problem) < 0 ||
-		check_required(email, problem) < 0 ||
+		return problem_set(problem, PROBLEM_VALIDATION, "The email must be an object.");
+	if (check_unsupported(email, problem) < 0 || check_required(email, problem) < 0 ||
 		parse_people(email, max_recipients, outgoing_r, problem) < 0 ||
 		parse_content(email, message, problem) < 0 ||
 		parse_headers(email, message, problem) < 0 ||
@@ -448,8 +413,7 @@ static json_t *addresses(const struct email *email, enum recipient_kind kind)
 
 	for (size_t i = 0; i < recipients->n; i++)
 		if (recipients->items[i].kind == kind)
-			json_array_append_new(array,
-				json_string(recipients->items[i].address));
+			json_array_append_new(array, json_string(recipients->items[i].address));
 	return array;
 }
 
@@ -476,16 +440,12 @@ static json_t *tags(const char *text)
 
 json_t *email_json_render_item(const struct email *email)
 {
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:s?, "
-			 "s:s?, s:n}",
-		"object", "email", "id", email->id, "from", email->from, "to",
-		addresses(email, RECIPIENT_TO), "cc",
-		addresses(email, RECIPIENT_CC), "bcc",
-		addresses(email, RECIPIENT_BCC), "reply_to",
-		mailboxes_or_null(&email->reply_to), "subject", email->subject,
-		"created_at", json_field_time(email->created_us), "last_event",
-		email->last_event, "message_id", email->message_id,
-		"scheduled_at");
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:s?, s:s?, s:n}", "object",
+		"email", "id", email->id, "from", email->from, "to", addresses(email, RECIPIENT_TO),
+		"cc", addresses(email, RECIPIENT_CC), "bcc", addresses(email, RECIPIENT_BCC),
+		"reply_to", mailboxes_or_null(&email->reply_to), "subject", email->subject,
+		"created_at", json_field_time(email->created_us), "last_event", email->last_event,
+		"message_id", email->message_id, "scheduled_at");
 }
 
 /* What happens to it inside of the host is not told apart. */
@@ -517,12 +477,10 @@ static json_t *recipients(const struct email *email)
 		if (!one->enveloped)
 			continue;
 		json_array_append_new(array,
-			json_pack("{s:s, s:s, s:s, s:I, s:s?, s:s?, s:s?, s:o}",
-				"address", one->address, "kind",
-				recipient_kind_name(one->kind), "state",
-				state_of(email, one->fate), "attempts",
-				(json_int_t)one->attempts, "remote", one->relay,
-				"dsn", one->dsn, "message", one->text,
+			json_pack("{s:s, s:s, s:s, s:I, s:s?, s:s?, s:s?, s:o}", "address",
+				one->address, "kind", recipient_kind_name(one->kind), "state",
+				state_of(email, one->fate), "attempts", (json_int_t)one->attempts,
+				"remote", one->relay, "dsn", one->dsn, "message", one->text,
 				"updated_at", json_field_time(one->changed_us)));
 	}
 	return array;
@@ -537,15 +495,14 @@ json_t *email_json_render(const struct email *email, bool with_state)
 	};
 	json_t *object = email_json_render_item(email);
 	int result = json_object_update_new(
-		object, json_pack("{s:o, s:o}", "tags", tags(email->tags),
-				"recipients", recipients(email)));
+		object, json_pack("{s:o, s:o}", "tags", tags(email->tags), "recipients",
+				recipients(email)));
 
 	if (result == 0 && with_state)
-		result = json_object_update_new(object,
-			json_pack("{s:s, s:s, s:s?}", "last_event",
-				email->last_event ? email->last_event : "queued",
-				"state", states[email->state], "reason",
-				email->refusal));
+		result = json_object_update_new(
+			object, json_pack("{s:s, s:s, s:s?}", "last_event",
+					email->last_event ? email->last_event : "queued", "state",
+					states[email->state], "reason", email->refusal));
 	if (result == 0)
 		return object;
 	json_decref(object);
@@ -554,8 +511,7 @@ json_t *email_json_render(const struct email *email, bool with_state)
 
 size_t email_json_content_size(const struct email *email)
 {
-	const char *const texts[] = {
-		email->html, email->text, email->tags, email->variables};
+	const char *const texts[] = {email->html, email->text, email->tags, email->variables};
 	size_t size = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -592,18 +548,16 @@ json_t *email_json_render_event(const struct email_event *event)
 		[FACT_COMPLAINED] = "complained",
 	};
 
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s?, s:s?, s:s?,"
-			 " s:s?}",
-		"id", event->id, "type", types[event->kind], "recipient",
-		event->recipient, "created_at",
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s?, s:s?, s:s?, s:s?}", "id", event->id,
+		"type", types[event->kind], "recipient", event->recipient, "created_at",
 		json_field_time(event->recorded_us), "occurred_at",
-		json_field_time(event->occurred_us), "attempt",
-		(json_int_t)event->attempt, "address", event->address, "remote",
-		event->relay, "dsn", event->dsn, "message", event->text);
+		json_field_time(event->occurred_us), "attempt", (json_int_t)event->attempt,
+		"address", event->address, "remote", event->relay, "dsn", event->dsn, "message",
+		event->text);
 }
 
-int email_json_status(const struct json_query *query, bool for_admins,
-	const char **status_r, struct problem *problem)
+int email_json_status(const struct json_query *query, bool for_admins, const char **status_r,
+	struct problem *problem)
 {
 	const char *const *words = store_email_statuses;
 	const size_t first = for_admins ? 0 : EMAIL_STATUS_SENT;
@@ -617,12 +571,8 @@ int email_json_status(const struct json_query *query, bool for_admins,
 	for (size_t i = first; i < n; i++) {
 		if (str_eq(text, words[i]))
 			return 0;
-		buf_printf(&list, "%s`%s`",
-			i == first   ? ""
-			: i + 1 == n ? " or "
-				     : ", ",
-			words[i]);
+		buf_printf(&list, "%s`%s`", i == first ? "" : i + 1 == n ? " or " : ", ", words[i]);
 	}
-	return problem_set(problem, PROBLEM_PARAMETER,
-		"The `status` parameter must be %s.", buf_str(&list));
+	return problem_set(
+		problem, PROBLEM_PARAMETER, "The `status` parameter must be %s.", buf_str(&list));
 }

@@ -23,8 +23,8 @@ int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 	struct outgoing *outgoing_r, struct problem *problem);
 
 /* The same for an email that stands in a larger body. */
-int email_json_read(const json_t *email, int64_t max_recipients,
-	struct outgoing *outgoing_r, struct problem *problem);
+int email_json_read(const json_t *email, int64_t max_recipients, struct outgoing *outgoing_r,
+	struct problem *problem);
 
 /* An email as GET /emails/{id} shows it, but for its content; NULL when it
  * cannot be shown. with_state: also one that waits or was refused. A new
@@ -43,7 +43,7 @@ json_t *email_json_render_item(const struct email *email);
 /* The parameter `status` of a search, NULL when it is not given: the last event
  * of an email, or for admins that it waits or was refused. 0, or -1 with the
  * problem. */
-int email_json_status(const struct json_query *query, bool for_admins,
-	const char **status_r, struct problem *problem);
+int email_json_status(const struct json_query *query, bool for_admins, const char **status_r,
+	struct problem *problem);
 
 #endif

@@ -15,24 +15,21 @@
 #include "httpd/json/json_long.h"
 
 /* Reads a whole body, which is to be an object or an array. */
-static int parse(const char *body, size_t len, json_type type, json_t **root_r,
-	struct problem *problem)
+static int parse(
+	const char *body, size_t len, json_type type, json_t **root_r, struct problem *problem)
 {
 	const char *name = type == JSON_OBJECT ? "object" : "array";
-	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
-			     JSON_DECODE_ANY;
+	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
 	json_error_t error;
 	json_t *root = json_long_load(body, len, JSON_LONG_MIN, flags, &error);
 
 	if (root == NULL && len == 0)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"The request body is empty; a JSON %s is expected.",
-			name);
+			"The request body is empty; a JSON %s is expected.", name);
 	if (root == NULL)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"The request body is not valid JSON: %s (line %d, "
-			"column %d).",
-			error.text, error.line, error.column);
+			"The request body is not valid JSON: %s (line %d, column %d).", error.text,
+			error.line, error.column);
 	if (json_typeof(root) != type) {
 		json_decref(root);
 		return problem_set(problem, PROBLEM_VALIDATION,
@@ -42,26 +39,23 @@ static int parse(const char *body, size_t len, json_type type, json_t **root_r,
 	return 0;
 }
 
-int json_field_parse(const char *body, size_t len, json_t **object_r,
-	struct problem *problem)
+int json_field_parse(const char *body, size_t len, json_t **object_r, struct problem *problem)
 {
 	return parse(body, len, JSON_OBJECT, object_r, problem);
 }
 
-int json_field_parse_array(
-	const char *body, size_t len, json_t **array_r, struct problem *problem)
+int json_field_parse_array(const char *body, size_t len, json_t **array_r, struct problem *problem)
 {
 	return parse(body, len, JSON_ARRAY, array_r, problem);
 }
 
-int json_field_parse_request(
-	struct request *request, json_t **object_r, struct problem *problem)
+int json_field_parse_request(struct request *request, json_t **object_r, struct problem *problem)
 {
 	size_t len;
 	const char *body = request_body(request, &len);
 
-	if (admission_reserve_body(request->worker, &request->admission,
-		    json_text_cost(body, len), problem) < 0)
+	if (admission_reserve_body(
+		    request->worker, &request->admission, json_text_cost(body, len), problem) < 0)
 		return -1;
 	return json_field_parse(body, len, object_r, problem);
 }
@@ -81,35 +75,31 @@ json_t *json_field_get(const json_t *object, const char *name)
 	return value;
 }
 
-static int check_text(
-	const json_t *value, const char *path, struct problem *problem)
+static int check_text(const json_t *value, const char *path, struct problem *problem)
 {
 	if (!json_is_string(value))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be a string.", problem->place,
-			path);
+			"The `%s%s` field must be a string.", problem->place, path);
 	if (strlen(json_string_value(value)) != json_string_length(value))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must not contain a NUL character.",
-			problem->place, path);
+			"The `%s%s` field must not contain a NUL character.", problem->place, path);
 	return 0;
 }
 
-int json_field_check_line(
-	const json_t *value, const char *path, struct problem *problem)
+int json_field_check_line(const json_t *value, const char *path, struct problem *problem)
 {
 	if (check_text(value, path, problem) < 0)
 		return -1;
 	if (!mime_header_value_valid(json_string_value(value)))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must not contain line breaks or "
-			"other control characters.",
+			"The `%s%s` field must not contain line breaks or other control "
+			"characters.",
 			problem->place, path);
 	return 0;
 }
 
-int json_field_text(const json_t *object, const char *name, const char *path,
-	const char **value_r, struct problem *problem)
+int json_field_text(const json_t *object, const char *name, const char *path, const char **value_r,
+	struct problem *problem)
 {
 	const json_t *value = json_field_get(object, name);
 
@@ -122,8 +112,8 @@ int json_field_text(const json_t *object, const char *name, const char *path,
 	return 0;
 }
 
-int json_field_line(const json_t *object, const char *name, const char *path,
-	const char **value_r, struct problem *problem)
+int json_field_line(const json_t *object, const char *name, const char *path, const char **value_r,
+	struct problem *problem)
 {
 	const json_t *value = json_field_get(object, name);
 
@@ -133,8 +123,8 @@ int json_field_line(const json_t *object, const char *name, const char *path,
 	return 0;
 }
 
-int json_field_strings(const json_t *object, const char *name,
-	struct strv *list, struct problem *problem)
+int json_field_strings(
+	const json_t *object, const char *name, struct strv *list, struct problem *problem)
 {
 	const json_t *value = json_field_get(object, name), *item;
 	size_t i;
@@ -149,9 +139,8 @@ int json_field_strings(const json_t *object, const char *name,
 	}
 	if (!json_is_array(value))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be a string or an array of "
-			"strings.",
-			problem->place, name);
+			"The `%s%s` field must be a string or an array of strings.", problem->place,
+			name);
 	json_array_foreach(value, i, item) {
 		_cleanup_free_ char *path = mem_printf("%s[%zu]", name, i);
 

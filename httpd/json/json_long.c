@@ -67,8 +67,7 @@ static void add_utf8(struct buf *out, uint32_t code)
 		uint32_t below;
 		unsigned char first;
 		int more;
-	} lengths[] = {{0x80, 0, 0}, {0x800, 0xc0, 1}, {0x10000, 0xe0, 2},
-		{0x110000, 0xf0, 3}};
+	} lengths[] = {{0x80, 0, 0}, {0x800, 0xc0, 1}, {0x10000, 0xe0, 2}, {0x110000, 0xf0, 3}};
 	size_t i = 0;
 
 	while (code >= lengths[i].below)
@@ -94,8 +93,7 @@ static size_t add_unicode(struct buf *out, const char *text, size_t len)
 	low = hex4(text + 6, len - 6);
 	if (low < 0xdc00 || low > 0xdfff)
 		return 0;
-	add_utf8(out, 0x10000U + ((uint32_t)(high - 0xd800) << 10) +
-			      (uint32_t)(low - 0xdc00));
+	add_utf8(out, 0x10000U + ((uint32_t)(high - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
 	return 10;
 }
 
@@ -196,8 +194,7 @@ static bool is_member(const char *text, const char *quote)
 }
 
 /* Puts the mark of a string into rest, and its bytes aside. */
-static bool take(
-	struct taken *taken, const char *raw, size_t len, struct buf *rest)
+static bool take(struct taken *taken, const char *raw, size_t len, struct buf *rest)
 {
 	struct buf string = BUF_INIT;
 
@@ -207,16 +204,15 @@ static bool take(
 	}
 	if (taken->n == 0)
 		secret_ticket(taken->nonce);
-	taken->strings = mem_grow(
-		taken->strings, taken->n + 1, sizeof(*taken->strings));
+	taken->strings = mem_grow(taken->strings, taken->n + 1, sizeof(*taken->strings));
 	buf_printf(rest, "%s%0*zx", taken->nonce, NUMBER_LEN, taken->n);
 	taken->strings[taken->n++] = string;
 	return true;
 }
 
 /* What is left of the text. */
-static void take_out(const char *text, size_t len, size_t min,
-	struct taken *taken, struct buf *rest)
+static void take_out(
+	const char *text, size_t len, size_t min, struct taken *taken, struct buf *rest)
 {
 	size_t kept = 0, at = 0;
 	const char *quote;
@@ -266,8 +262,7 @@ static void put_back(json_t *value, struct taken *taken)
 		put_back(item, taken);
 }
 
-json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags,
-	json_error_t *error)
+json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags, json_error_t *error)
 {
 	struct taken taken = {0};
 	_cleanup_buf_ struct buf rest = BUF_INIT;
@@ -298,8 +293,7 @@ static int add_member(const struct json_long_member *member, struct buf *out)
 	return 0;
 }
 
-char *json_long_dump(
-	const json_t *object, const struct json_long_member *members, size_t n)
+char *json_long_dump(const json_t *object, const struct json_long_member *members, size_t n)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	_cleanup_free_ char *own = json_dumps(object, JSON_COMPACT);

@@ -19,8 +19,7 @@ enum { JSON_LONG_MIN = 512 };
 
 /* The same as json_loadb(), whatever the text; strings of min bytes and more,
  * where they are values of objects, cost little. */
-json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags,
-	json_error_t *error);
+json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags, json_error_t *error);
 
 /* A member of an object; text NULL is null. */
 struct json_long_member {
@@ -29,8 +28,7 @@ struct json_long_member {
 
 /* The object, which has other members, as compact text, and behind its own
  * these n. The caller's to free; NULL when it cannot be printed. */
-char *json_long_dump(
-	const json_t *object, const struct json_long_member *members, size_t n);
+char *json_long_dump(const json_t *object, const struct json_long_member *members, size_t n);
 
 /* The inside of a string (RFC 8259 7): appends what stands between the quotes,
  * with escapes resolved: 0. -1 when it is not well-formed, not UTF-8, or has a

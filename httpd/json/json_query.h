@@ -29,22 +29,20 @@ struct json_query {
 int json_query_read(const struct request *request, const char *const *names,
 	struct json_query *query_r, struct problem *problem);
 /* The same of a query as text, which may have others. */
-int json_query_read_text(const char *text, const char *const *names,
-	struct json_query *query_r, struct problem *problem);
+int json_query_read_text(const char *text, const char *const *names, struct json_query *query_r,
+	struct problem *problem);
 /* NULL when it is not given. A + is one, */
 const char *json_query_get(const struct json_query *query, const char *name);
 /* and in words it stands for a blank, as in forms. */
 const char *json_query_words(struct json_query *query, const char *name);
 /* A time, 0 when it is not given; a number in bounds, else fallback; `true` or
  * `false`, else false; `limit`, `after` and `before`. */
-int json_query_time(const struct request *request, const struct json_query *query,
-	const char *name, int64_t *time_us_r, struct problem *problem);
-int json_query_number(const struct json_query *query, const char *name,
-	int64_t max, int64_t fallback, int64_t *number_r,
-	struct problem *problem);
-int json_query_flag(const struct json_query *query, const char *name,
-	bool *flag_r, struct problem *problem);
-int json_query_page(const struct json_query *query, struct page *page_r,
-	struct problem *problem);
+int json_query_time(const struct request *request, const struct json_query *query, const char *name,
+	int64_t *time_us_r, struct problem *problem);
+int json_query_number(const struct json_query *query, const char *name, int64_t max,
+	int64_t fallback, int64_t *number_r, struct problem *problem);
+int json_query_flag(
+	const struct json_query *query, const char *name, bool *flag_r, struct problem *problem);
+int json_query_page(const struct json_query *query, struct page *page_r, struct problem *problem);
 
 #endif

@@ -9,8 +9,7 @@
 #include "httpd/json/json_query.h"
 #include "httpd/transport/reply.h"
 
-int list_json_parse(
-	const char *query, struct page *page_r, struct problem *problem)
+int list_json_parse(const char *query, struct page *page_r, struct problem *problem)
 {
 	static const char *const names[] = {"limit", "after", "before", NULL};
 	struct json_query params;
@@ -20,28 +19,23 @@ int list_json_parse(
 		       : json_query_page(&params, page_r, problem);
 }
 
-int list_json_check(const struct request *request, int found,
-	const struct page *page, const char *event, const struct err *err,
-	struct problem *problem)
+int list_json_check(const struct request *request, int found, const struct page *page,
+	const char *event, const struct err *err, struct problem *problem)
 {
 	if (found < 0)
 		return request_failed(request, event, err, problem);
-	return found > 0
-		       ? 0
-		       : problem_set(problem, PROBLEM_PARAMETER,
-				 "The `%s` parameter is not the id of an item "
-				 "of this list.",
-				 page->after[0] ? "after" : "before");
+	return found > 0 ? 0
+			 : problem_set(problem, PROBLEM_PARAMETER,
+				   "The `%s` parameter is not the id of an item of this list.",
+				   page->after[0] ? "after" : "before");
 }
 
 json_t *list_json_render(json_t *data, bool has_more)
 {
-	return json_pack("{s:s, s:b, s:o}", "object", "list", "has_more",
-		has_more, "data", data);
+	return json_pack("{s:s, s:b, s:o}", "object", "list", "has_more", has_more, "data", data);
 }
 
-void list_json_reply(
-	struct request *request, list_json_find *find, const char *event)
+void list_json_reply(struct request *request, list_json_find *find, const char *event)
 {
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;

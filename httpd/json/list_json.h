@@ -14,28 +14,25 @@
 struct request;
 
 /* The page that a query asks for, whatever else it has. */
-int list_json_parse(
-	const char *query, struct page *page_r, struct problem *problem);
+int list_json_parse(const char *query, struct page *page_r, struct problem *problem);
 
 /* Whether a page was found: 0, or -1 with the problem. found is 1; 0: its
  * cursor is no item of the list, or of one that the caller may not see: the
  * text is the same, so that nothing is told of other companies; or -1 and err,
  * which is logged as the event. */
-int list_json_check(const struct request *request, int found,
-	const struct page *page, const char *event, const struct err *err,
-	struct problem *problem);
+int list_json_check(const struct request *request, int found, const struct page *page,
+	const char *event, const struct err *err, struct problem *problem);
 
 /* The answer; data, an array, is given away. A new reference. */
 json_t *list_json_render(json_t *data, bool has_more);
 
 /* Appends the items of the page, as the key of the request may see them: 1; 0
  * when the cursor is no item of the list; -1. */
-typedef int list_json_find(struct request *request, const struct page *page,
-	json_t *data, bool *more_r, struct err *err);
+typedef int list_json_find(struct request *request, const struct page *page, json_t *data,
+	bool *more_r, struct err *err);
 
 /* Answers with the page that the query asks for. event is what the log calls
  * it when find fails. */
-void list_json_reply(
-	struct request *request, list_json_find *find, const char *event);
+void list_json_reply(struct request *request, list_json_find *find, const char *event);
 
 #endif

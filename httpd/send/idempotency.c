@@ -47,14 +47,12 @@ void running_free(struct running *running)
 	free(running);
 }
 
-static struct running_list *list_of(
-	struct running *running, const struct idempotency_key *key)
+static struct running_list *list_of(struct running *running, const struct idempotency_key *key)
 {
 	return &running->lists[(key->hash[0] << 8 | key->hash[1]) % LISTS];
 }
 
-static bool same_key(
-	const struct idempotency_key *a, const struct idempotency_key *b)
+static bool same_key(const struct idempotency_key *a, const struct idempotency_key *b)
 {
 	return memcmp(a->hash, b->hash, sizeof(a->hash)) == 0 &&
 	       strcmp(a->company_id, b->company_id) == 0;
@@ -71,8 +69,7 @@ static struct running_entry *find(
 	return NULL;
 }
 
-enum running_result running_enter(
-	struct running *running, struct running_entry *entry)
+enum running_result running_enter(struct running *running, struct running_entry *entry)
 {
 	struct running_list *list = list_of(running, &entry->key);
 	enum running_result result = RUNNING_ENTERED;
@@ -97,8 +94,8 @@ void running_leave(struct running *running, struct running_entry *entry)
 	pthread_mutex_unlock(&running->mutex);
 }
 
-void idempotency_hash(const char *action, const char *body, size_t len,
-	uint8_t hash[static SECRET_HASH_LEN])
+void idempotency_hash(
+	const char *action, const char *body, size_t len, uint8_t hash[static SECRET_HASH_LEN])
 {
 	uint8_t parts[2][SECRET_HASH_LEN];
 
@@ -108,8 +105,8 @@ void idempotency_hash(const char *action, const char *body, size_t len,
 }
 
 /* What the store has of the key. */
-static int look_up(const struct request *request, struct idempotency_lock *lock,
-	struct problem *problem)
+static int look_up(
+	const struct request *request, struct idempotency_lock *lock, struct problem *problem)
 {
 	const struct worker *worker = request->worker;
 	struct err err = ERR_INIT;
@@ -117,17 +114,14 @@ static int look_up(const struct request *request, struct idempotency_lock *lock,
 		clock_now_us(worker->shared->clock), &lock->earlier, &err);
 
 	if (found < 0)
-		return request_failed(
-			request, "idempotency_lookup_failed", &err, problem);
+		return request_failed(request, "idempotency_lookup_failed", &err, problem);
 	lock->found = found > 0;
-	if (lock->found && memcmp(lock->earlier.payload, lock->entry.payload,
-				   SECRET_HASH_LEN) != 0)
+	if (lock->found && memcmp(lock->earlier.payload, lock->entry.payload, SECRET_HASH_LEN) != 0)
 		return problem_fixed(problem, PROBLEM_OTHER_PAYLOAD);
 	return 0;
 }
 
-int idempotency_lock(const struct request *request,
-	const uint8_t payload[static SECRET_HASH_LEN],
+int idempotency_lock(const struct request *request, const uint8_t payload[static SECRET_HASH_LEN],
 	struct idempotency_lock **lock_r, struct problem *problem)
 {
 	const struct admission *admission = &request->admission;
@@ -141,9 +135,8 @@ int idempotency_lock(const struct request *request,
 	entered = running_enter(lock->running, &lock->entry);
 	if (entered != RUNNING_ENTERED) {
 		free(lock);
-		return problem_fixed(problem, entered == RUNNING_SAME
-						      ? PROBLEM_CONCURRENT
-						      : PROBLEM_OTHER_PAYLOAD);
+		return problem_fixed(problem,
+			entered == RUNNING_SAME ? PROBLEM_CONCURRENT : PROBLEM_OTHER_PAYLOAD);
 	}
 	if (look_up(request, lock, problem) < 0) {
 		idempotency_unlock(lock);

@@ -43,8 +43,7 @@ struct running *running_new(void);
 void running_free(struct running *running);
 
 /* Any thread. The caller owns the entry, which must leave when it entered. */
-enum running_result running_enter(
-	struct running *running, struct running_entry *entry);
+enum running_result running_enter(struct running *running, struct running_entry *entry);
 void running_leave(struct running *running, struct running_entry *entry);
 
 /* The key of a request, which nobody else has until it is unlocked. */
@@ -57,13 +56,12 @@ struct idempotency_lock {
 
 /* The hash of a payload. action names what the body is for: the same body for
  * something else is another payload. Any thread. */
-void idempotency_hash(const char *action, const char *body, size_t len,
-	uint8_t hash[static SECRET_HASH_LEN]);
+void idempotency_hash(
+	const char *action, const char *body, size_t len, uint8_t hash[static SECRET_HASH_LEN]);
 
 /* Of a request that has a key. 0, or -1 with the problem: the key is that of a
  * request under way, or of one with another payload. */
-int idempotency_lock(const struct request *request,
-	const uint8_t payload[static SECRET_HASH_LEN],
+int idempotency_lock(const struct request *request, const uint8_t payload[static SECRET_HASH_LEN],
 	struct idempotency_lock **lock_r, struct problem *problem);
 /* NULL is fine. */
 void idempotency_unlock(struct idempotency_lock *lock);

@@ -5,8 +5,7 @@
 
 #include "core/base/mem.h"
 
-#define MEMBER(type_, member_, field_)                                         \
-	MIME_MEMBER(outgoing, type_, member_, field_),
+#define MEMBER(type_, member_, field_) MIME_MEMBER(outgoing, type_, member_, field_),
 static const struct mime_member members[] = {OUTGOING_MEMBERS(MEMBER)};
 
 void outgoing_clear(struct outgoing *outgoing)
@@ -18,14 +17,12 @@ void outgoing_clear(struct outgoing *outgoing)
 }
 
 /* What those members hold that are files, or that are none. */
-static uint64_t size_of(const struct mime_member *rows, size_t n,
-	const void *object, bool files)
+static uint64_t size_of(const struct mime_member *rows, size_t n, const void *object, bool files)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		bool file = rows[i].kind == MIME_ATTACHMENTS ||
-			    rows[i].kind == MIME_BYTES;
+		bool file = rows[i].kind == MIME_ATTACHMENTS || rows[i].kind == MIME_BYTES;
 
 		if (file == files)
 			bytes += mime_member_size(&rows[i], object);
@@ -35,15 +32,13 @@ static uint64_t size_of(const struct mime_member *rows, size_t n,
 
 uint64_t outgoing_files_size(const struct outgoing *outgoing)
 {
-	return size_of(mime_message_members, MIME_MESSAGE_N, &outgoing->message,
-		       true) +
+	return size_of(mime_message_members, MIME_MESSAGE_N, &outgoing->message, true) +
 	       size_of(members, ARRAY_SIZE(members), outgoing, true);
 }
 
 uint64_t outgoing_text_size(const struct outgoing *outgoing)
 {
-	return size_of(mime_message_members, MIME_MESSAGE_N, &outgoing->message,
-		       false) +
+	return size_of(mime_message_members, MIME_MESSAGE_N, &outgoing->message, false) +
 	       size_of(members, ARRAY_SIZE(members), outgoing, false);
 }
 

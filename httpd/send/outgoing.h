@@ -17,11 +17,11 @@ struct request;
  * declared, counted and freed. tags and variables are JSON, see struct email. A
  * client may have made the whole message itself: it is `finished` then, the
  * members of message are what it says, and envelope has its recipients. */
-#define OUTGOING_MEMBERS(MEMBER)                                               \
-	MEMBER(struct addr_list, bcc, NULL) /* in the envelope only */         \
-	MEMBER(struct addr_list, envelope, NULL)                               \
-	MEMBER(struct buf, finished, NULL)                                     \
-	MEMBER(char *, tags, NULL)                                             \
+#define OUTGOING_MEMBERS(MEMBER)                                                                   \
+	MEMBER(struct addr_list, bcc, NULL) /* in the envelope only */                             \
+	MEMBER(struct addr_list, envelope, NULL)                                                   \
+	MEMBER(struct buf, finished, NULL)                                                         \
+	MEMBER(char *, tags, NULL)                                                                 \
 	MEMBER(char *, variables, NULL)
 
 /* Plain data; starts zeroed, freed with outgoing_clear(). */
@@ -46,18 +46,16 @@ void outgoing_clear(struct outgoing *outgoing);
  * needed: all at once would take too much memory. */
 struct send_personal {
 	/* About how much memory email i takes that base does not hold. */
-	uint64_t (*size)(const struct send_personal *personal,
-		const struct outgoing *base, size_t i);
+	uint64_t (*size)(
+		const struct send_personal *personal, const struct outgoing *base, size_t i);
 	/* Whether html is the same for all: then so is the text made of it,
 	 * which make() leaves as it is in base. */
-	bool (*same_html)(const struct send_personal *personal,
-		const struct outgoing *base);
+	bool (*same_html)(const struct send_personal *personal, const struct outgoing *base);
 	/* Makes email i, which shares with base what is the same for all; also
 	 * after a problem it is ended with clear(). 0, or -1 with the
 	 * problem. */
-	int (*make)(const struct send_personal *personal,
-		const struct outgoing *base, size_t i, struct outgoing *email_r,
-		struct problem *problem);
+	int (*make)(const struct send_personal *personal, const struct outgoing *base, size_t i,
+		struct outgoing *email_r, struct problem *problem);
 	void (*clear)(struct outgoing *email);
 	void (*free)(struct send_personal *personal);
 };
@@ -66,7 +64,9 @@ struct send_personal {
 struct send_result {
 	char id[ID_SIZE];
 	const char *message_id; /* with <>; NULL when it was not composed now */
+	const char *to;         /* its first recipient; NULL likewise */
 	struct problem problem; /* its kind is PROBLEM_NONE: no fault of its own */
+	bool unknown;           /* nobody knows whether it was sent */
 };
 
 /* What became of all n, in their order; lives for the call of done. */
@@ -74,13 +74,13 @@ struct send_outcome {
 	const struct problem *problem; /* of the request; NULL: see the results */
 	const struct send_result *results;
 	size_t n;
-	size_t sent;     /* are with Postfix; the others are not, or perhaps */
+	size_t sent; /* are with Postfix; the others are not, or perhaps: */
+	size_t unknown;
 	bool unfinished; /* a repeat with the same Idempotency-Key sends what
 			  * was not sent now */
 };
 
-typedef void send_done(
-	struct request *request, const struct send_outcome *outcome);
+typedef void send_done(struct request *request, const struct send_outcome *outcome);
 
 /* The problem of the request, or the first one among the results; NULL when all
  * is well. */

@@ -1,6 +1,6 @@
 /*
  * record_watch: waits until the milter has decided about an email, and closes
- * the gate to new ones while no decisions come.
+ * the gate to a company's new ones while no decisions come.
  *
  * The two daemons share nothing but the store. While something is pending the
  * watch looks every few milliseconds whether another connection has committed
@@ -9,11 +9,9 @@
 #ifndef POSTERN_HTTPD_SEND_RECORD_WATCH_H
 #define POSTERN_HTTPD_SEND_RECORD_WATCH_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/base/clock.h"
 #include "core/store/store_email.h"
 
 struct conf;
@@ -28,15 +26,13 @@ struct watched {
 	int64_t wait_ms;
 	/* state is EMAIL_STAGED when the time is up; refusal tells why with
 	 * EMAIL_REFUSED and lives for the call. */
-	void (*done)(struct watched *watched, enum email_state state,
-		const char *refusal);
+	void (*done)(struct watched *watched, enum email_state state, const char *refusal);
 	int64_t deadline_us; /* the watch's, as next */
 	struct watched *next;
 };
 
 /* Uses db for reading, on the worker's thread. */
-struct record_watch *record_watch_new(
-	struct event_base *base, struct db *db, struct log *log);
+struct record_watch *record_watch_new(struct event_base *base, struct db *db, struct log *log);
 /* Whatever is pending, or added from now on, has waited long enough. */
 void record_watch_stop(struct record_watch *watch);
 /* Nothing is pending any more. */
@@ -48,32 +44,43 @@ void record_watch_add(struct record_watch *watch, struct watched *watched);
 /*
  * The gate: an email that waits in Postfix without its record is safe, and its
  * client has an id, but nobody knows when it will go out. A few of them may
- * happen; when they come in a row, clients are better told to come back later.
- * Now and then one is let through, which finds out whether the milter decides
- * again.
+ * happen; when those of a company come in a row, its clients are better told to
+ * come back later. Now and then one is let through, which finds out whether its
+ * emails are recorded again. Emails of one company say nothing of another's.
+ *
+ * When the milter has decided about nobody's email meanwhile, it is perhaps not
+ * asked at all: then it is blamed, until the next decision.
  */
 enum {
 	RECORD_GATE_LATE = 5, /* answers without a record that shut it */
 	RECORD_GATE_TRY_MS = 2 * 1000,
 };
 
-/* Of all workers; zeroed: open. From any thread. */
-struct record_gate {
-	atomic_uint late; /* answers without a record since the last record */
-	struct pace next;
+struct record_gate;
+
+struct record_gate *record_gate_new(void);
+void record_gate_free(struct record_gate *gate);
+
+/* All that follows is for any thread. Whether a request of the company may
+ * pass. now_us: monotonic. */
+bool record_gate_enter(struct record_gate *gate, const char *company_id, int64_t now_us);
+
+enum record_gate_news {
+	RECORD_GATE_NO_NEWS,
+	RECORD_GATE_SHUT,   /* for this company; the milter decides about others */
+	RECORD_GATE_BLAMED, /* for this one first; the milter decides about nobody */
 };
 
-/* Whether a request may pass. now_us: monotonic. */
-bool record_gate_enter(struct record_gate *gate, int64_t now_us);
+/* A request of the company is answered without a record. */
+enum record_gate_news record_gate_late(
+	struct record_gate *gate, const char *company_id, int64_t now_us);
 
-/* A request is answered without a record: whether that has shut the gate. */
-bool record_gate_late(struct record_gate *gate, int64_t now_us);
+/* The milter has decided about an email of the company: whether it had been
+ * blamed. */
+bool record_gate_decided(struct record_gate *gate, const char *company_id);
 
-/* An email was recorded: whether that has opened the gate. */
-bool record_gate_recorded(struct record_gate *gate);
-
-/* Whether it is shut, but for those that try it. */
-bool record_gate_is_shut(struct record_gate *gate);
+/* Whether the milter is blamed. */
+bool record_gate_is_blamed(struct record_gate *gate);
 
 /* Why nothing is recorded, as far as can be told from here. Blocks only for the
  * moment in which a socket is looked at. */

@@ -42,8 +42,7 @@ static bool begins_with_hyphen(const struct addr *addr)
 
 /* Mail to the domain of tickets would wait for its end, since Postfix is told
  * to keep it; and pass for an email that waits for the milter. */
-static int check_list(const struct addr_list *list, bool takes_hyphen,
-	struct problem *problem)
+static int check_list(const struct addr_list *list, bool takes_hyphen, struct problem *problem)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const struct addr *addr = &list->items[i];
@@ -54,10 +53,9 @@ static int check_list(const struct addr_list *list, bool takes_hyphen,
 			continue;
 		spec = addr_spec(addr);
 		return problem_set(problem, PROBLEM_VALIDATION,
-			to_nobody ? "The mail server delivers nothing to this "
-				    "domain: %s"
-				  : "The mail server takes no address that "
-				    "begins with a hyphen: %s",
+			to_nobody ? "The mail server delivers nothing to this domain: %s"
+				  : "The mail server takes no address that begins with "
+				    "a hyphen: %s",
 			spec);
 	}
 	return 0;
@@ -65,14 +63,13 @@ static int check_list(const struct addr_list *list, bool takes_hyphen,
 
 /* Whether Postfix, as it is configured, takes the sender and the recipients.
  * The problem names the address. */
-static int check_addresses(const struct worker *worker,
-	const struct outgoing *outgoing, struct problem *problem)
+static int check_addresses(
+	const struct worker *worker, const struct outgoing *outgoing, struct problem *problem)
 {
 	bool takes_hyphen = *worker->shared->takes_hyphen;
 	struct addr from = outgoing->message.from;
-	const struct addr_list *lists[] = {&(struct addr_list){&from, 1},
-		&outgoing->envelope, &outgoing->bcc, &outgoing->message.to,
-		&outgoing->message.cc};
+	const struct addr_list *lists[] = {&(struct addr_list){&from, 1}, &outgoing->envelope,
+		&outgoing->bcc, &outgoing->message.to, &outgoing->message.cc};
 	/* What a finished message says is not where it goes. */
 	size_t n = ARRAY_SIZE(lists) - (outgoing->finished.len > 0 ? 2 : 0);
 
@@ -97,8 +94,7 @@ static int stage_run(struct db *db, void *arg, struct err *err)
 		if (store_email_stage(db, row, err) < 0)
 			return -1;
 		/* It goes no further: nobody else can record it. */
-		if (send->test && store_email_record(db, row->ticket, "",
-					  row->created_us, err) < 0)
+		if (send->test && store_email_record(db, row->ticket, "", row->created_us, err) < 0)
 			return -1;
 	}
 	if (group->lock == NULL)
@@ -127,8 +123,8 @@ static void on_send_staged(struct task *task)
 		send_group_each_open(group, submit_or_end, send_settle);
 		return;
 	}
-	log_error(group->worker->log, "stage_failed", "request",
-		group->request->id, "error", group->job_err.text);
+	log_error(group->worker->log, "stage_failed", "request", group->request->id, "error",
+		group->job_err.text);
 	/* Another httpd on the same store has added the key meanwhile, as when
 	 * one is restarted. */
 	if (group->lock && group->job_err.code == ERR_EXISTS)
@@ -140,8 +136,7 @@ static void on_send_staged(struct task *task)
 
 static void on_composed(struct task *task)
 {
-	struct send_group *group = CONTAINER_OF(
-		task, struct send_group, work.done);
+	struct send_group *group = CONTAINER_OF(task, struct send_group, work.done);
 	size_t open = send_group_count(group, SEND_OPEN);
 	size_t bad = send_group_count(group, SEND_BAD);
 
@@ -150,7 +145,7 @@ static void on_composed(struct task *task)
 	} else if (send_group_is_repeat(group)) {
 		send_repeat(group);
 	} else if (open > 0 && (bad == 0 || group->permissive)) {
-		send_note_run(group);
+		send_note_way(group);
 		group->lazy = send_commit_is_lazy(group);
 		send_group_commit(group, stage_run, on_send_staged, group->lazy);
 	} else {
@@ -163,12 +158,11 @@ static void on_composed(struct task *task)
 static bool can_send(struct send_group *group)
 {
 	const struct worker *worker = group->worker;
+	const char *company = group->request->admission.key.company_id;
 
-	return places_enter(&worker->shared->budget->emails,
-		       worker->conf->submission.max_pending,
-		       group->request->admission.key.company_id,
-		       (int64_t)group->n, &group->places) == PLACES_ENTERED &&
-	       record_gate_enter(worker->shared->gate, clock_monotonic_us());
+	return places_enter(&worker->shared->budget->emails, worker->conf->submission.max_pending,
+		       company, (int64_t)group->n, &group->places) == PLACES_ENTERED &&
+	       record_gate_enter(worker->shared->gate, company, clock_monotonic_us());
 }
 
 static void refuse_all(struct send_group *group, enum problem_kind kind)
@@ -187,8 +181,7 @@ static void lock_and_compose(struct send_group *group, const uint8_t *payload)
 	struct problem problem = PROBLEM_INIT;
 	bool is_repeat;
 
-	if (payload && idempotency_lock(group->request, payload, &group->lock,
-			       &problem) < 0) {
+	if (payload && idempotency_lock(group->request, payload, &group->lock, &problem) < 0) {
 		send_group_fail(group, &problem);
 		return;
 	}
@@ -215,8 +208,7 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 	const char *decided = NULL;
 
 	for (size_t i = 0; i < group->n; i++) {
-		const struct outgoing *outgoing =
-			&group->outgoing[group->personal ? 0 : i];
+		const struct outgoing *outgoing = &group->outgoing[group->personal ? 0 : i];
 		const char *domain = outgoing->message.from.domain;
 		struct problem *problem = &group->results[i].problem;
 
@@ -228,10 +220,8 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 		} else {
 			if (decided == NULL || !str_eq(domain, decided)) {
 				decision = PROBLEM_INIT;
-				sender_check(group->worker,
-					&group->request->admission.key, domain,
-					SENDER_OF_EMAIL, group->request->id,
-					&decision);
+				sender_check(group->worker, &group->request->admission.key, domain,
+					SENDER_OF_EMAIL, group->request->id, &decision);
 				decided = domain;
 			}
 			*problem = decision;
@@ -247,8 +237,7 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
  * companies wait: some ten milliseconds for so many. */
 enum { RECIPIENTS_MAX = 10000 };
 
-static int check_recipients(
-	const struct send_group *group, struct problem *problem)
+static int check_recipients(const struct send_group *group, struct problem *problem)
 {
 	size_t each = group->personal ? group->n : 1, n = 0;
 
@@ -256,22 +245,20 @@ static int check_recipients(
 		const struct outgoing *outgoing = &group->outgoing[i];
 		const struct mime_message *message = &outgoing->message;
 
-		n += (group->personal ? 1 : message->to.n) + message->cc.n +
-		     outgoing->bcc.n;
+		n += (group->personal ? 1 : message->to.n) + message->cc.n + outgoing->bcc.n;
 	}
 	if (n * each <= RECIPIENTS_MAX)
 		return 0;
 	return problem_set(problem, PROBLEM_TOO_LARGE,
-		"Too many recipients in one request, max is %d: %zu emails "
-		"have %zu, with cc and bcc of each",
+		"Too many recipients in one request, max is %d: %zu emails have %zu, with cc and "
+		"bcc of each",
 		RECIPIENTS_MAX, group->n, n * each);
 }
 
 void send_emails(struct request *request, const struct send_spec *spec)
 {
 	struct problem problem = PROBLEM_INIT;
-	struct send_group *group = send_group_new(
-		request, spec->n, spec->permissive, spec->done);
+	struct send_group *group = send_group_new(request, spec->n, spec->permissive, spec->done);
 	size_t outgoing_n = spec->personal ? 1 : spec->n, bad;
 	size_t size = outgoing_n * sizeof(*group->outgoing);
 
@@ -336,8 +323,7 @@ static bool read_body(struct work *work)
 	if (body->len > 0)
 		body->data = (const char *)evbuffer_pullup(body->held, -1);
 	if (reading->has_key)
-		idempotency_hash(dialect->action, body->data, body->len,
-			reading->payload);
+		idempotency_hash(dialect->action, body->data, body->len, reading->payload);
 	if (dialect->parse(body, &reading->parsed, &reading->problem) < 0) {
 		clear_parsed(&reading->parsed);
 		if (reading->problem.kind == PROBLEM_NONE)
@@ -357,17 +343,15 @@ static void on_read(struct task *task)
 		reply_problem(request, &reading->problem);
 	} else {
 		request->answer_id = TAKE_PTR(parsed->answer_id);
-		send_emails(request,
-			&(const struct send_spec){
-				.outgoing = parsed->emails,
-				.personal = TAKE_PTR(parsed->personal),
-				.problems = parsed->problems,
-				.n = parsed->n,
-				.permissive = reading->dialect->permissive,
-				.payload = reading->has_key ? reading->payload
-							    : NULL,
-				.done = reading->dialect->done,
-			});
+		send_emails(request, &(const struct send_spec){
+					     .outgoing = parsed->emails,
+					     .personal = TAKE_PTR(parsed->personal),
+					     .problems = parsed->problems,
+					     .n = parsed->n,
+					     .permissive = reading->dialect->permissive,
+					     .payload = reading->has_key ? reading->payload : NULL,
+					     .done = reading->dialect->done,
+				     });
 		/* They were taken over, or cleared. */
 		parsed->n = 0;
 	}
@@ -392,8 +376,7 @@ void send_request(struct request *request, const struct send_dialect *dialect)
 	reading->dialect = dialect;
 	reading->type = field(request, "Content-Type");
 	reading->encoding = field(request, "Content-Encoding");
-	reading->has_key = request->admission.has_idempotency_key &&
-			   dialect->action;
+	reading->has_key = request->admission.has_idempotency_key && dialect->action;
 	reading->problem = PROBLEM_INIT;
 	*body = (struct send_body){
 		.request = request,

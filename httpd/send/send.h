@@ -74,8 +74,7 @@ struct send_dialect {
 	bool permissive;    /* see struct send_spec */
 	/* On any thread. 0, or -1 with the problem; parsed_r is cleared by the
 	 * caller, also then. */
-	int (*parse)(struct send_body *body, struct send_parsed *parsed_r,
-		struct problem *problem);
+	int (*parse)(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem);
 	send_done *done;
 };
 

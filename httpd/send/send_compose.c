@@ -25,9 +25,8 @@
 
 /* The name is kept where there is one. A client that makes the message itself
  * names those who get it apart from its header. */
-static void add_recipients(struct recipients *recipients,
-	enum recipient_kind kind, const struct addr_list *list,
-	const struct outgoing *outgoing)
+static void add_recipients(struct recipients *recipients, enum recipient_kind kind,
+	const struct addr_list *list, const struct outgoing *outgoing)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const struct addr *addr = &list->items[i];
@@ -55,8 +54,7 @@ static char *text_or_empty(const char *text)
 	return mem_strdup(text ? text : "");
 }
 
-static void fill_row(struct request *request, const struct outgoing *outgoing,
-	struct email *row)
+static void fill_row(struct request *request, const struct outgoing *outgoing, struct email *row)
 {
 	const struct mime_message *message = &outgoing->message;
 	const struct key *key = &request->admission.key;
@@ -78,8 +76,8 @@ static void fill_row(struct request *request, const struct outgoing *outgoing,
 }
 
 /* Makes message and row, whose id and created_us are set. */
-static int compose(struct request *request, struct outgoing *outgoing,
-	struct composed *composed_r, struct problem *problem)
+static int compose(struct request *request, struct outgoing *outgoing, struct composed *composed_r,
+	struct problem *problem)
 {
 	struct mime_message *message = &outgoing->message;
 	struct email *row = &composed_r->row;
@@ -89,30 +87,31 @@ static int compose(struct request *request, struct outgoing *outgoing,
 
 	message->date_us = row->created_us;
 	if (message->message_id == NULL)
-		message->message_id = mem_printf(
-			"<%s@%s>", row->id, message->from.domain);
+		message->message_id = mem_printf("<%s@%s>", row->id, message->from.domain);
 	fill_row(request, outgoing, row);
 	composed_r->recipient = ticket_address(row->ticket);
+	buf_printf(&composed_r->message, TICKET_TRACE_FIELD ": %s\n", row->id);
 	if (outgoing->finished.len > 0)
-		result = mime_edit(outgoing->finished.data,
-			outgoing->finished.len,
+		result = mime_edit(outgoing->finished.data, outgoing->finished.len,
 			&(const struct mime_edit){
 				.removes = mime_edit_is_private,
 				.message_id = row->message_id,
 				.date_us = row->created_us,
+				.given = message,
 			},
 			&composed_r->message, &err);
 	else
 		result = mime_build(message, &composed_r->message, &err);
 	if (result < 0) {
 		if (err.code == ERR_INTERNAL)
-			log_error(request->worker->log, "compose_failed",
-				"request", request->id, "error", err.text);
+			log_error(request->worker->log, "compose_failed", "request", request->id,
+				"error", err.text);
 		return problem_from_err(problem, &err);
 	}
 	if ((int64_t)composed_r->message.len > limit)
 		return problem_set(problem, PROBLEM_TOO_LARGE,
-			"message size exceeds %" PRId64 " MiB limit "
+			"message size exceeds %" PRId64
+			" MiB limit "
 			"(%zu of %" PRId64 " bytes)",
 			limit / (1024 * 1024), composed_r->message.len, limit);
 	return 0;
@@ -131,8 +130,7 @@ static int count(struct send_group *group, uint64_t bytes)
 {
 	struct request *request = group->request;
 
-	return admission_count_bytes(
-		group->worker, &request->admission, bytes, &group->problem);
+	return admission_count_bytes(group->worker, &request->admission, bytes, &group->problem);
 }
 
 static void discount(struct send_group *group, uint64_t bytes)
@@ -162,14 +160,12 @@ static uint64_t composed_size_max(const struct outgoing *outgoing)
 
 /* Makes the text of an email that has html alone; bytes grows by what it
  * holds. */
-static int make_text(
-	struct send_group *group, struct outgoing *outgoing, uint64_t *bytes)
+static int make_text(struct send_group *group, struct outgoing *outgoing, uint64_t *bytes)
 {
 	struct mime_message *message = &outgoing->message;
 	uint64_t most;
 
-	if (!str_empty(message->text) || message->html == NULL ||
-		outgoing->finished.len > 0)
+	if (!str_empty(message->text) || message->html == NULL || outgoing->finished.len > 0)
 		return 0;
 	/* libxml2 reads a copy. */
 	most = 2 * HTML_TEXT_GROWTH * strlen(message->html) + MESSAGE_EXTRA;
@@ -191,8 +187,7 @@ static void set_bad(struct send *send)
 }
 
 /* bytes is what is counted for the email as it came. */
-static void compose_one(
-	struct send *send, struct outgoing *outgoing, uint64_t *bytes)
+static void compose_one(struct send *send, struct outgoing *outgoing, uint64_t *bytes)
 {
 	struct send_group *group = send->group;
 	struct mime_message *message = &outgoing->message;
@@ -208,8 +203,7 @@ static void compose_one(
 	send->test = outgoing->test;
 	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
 	send->composed.row.created_us = group->created_us;
-	if (compose(group->request, outgoing, &send->composed,
-		    &send->result->problem) < 0)
+	if (compose(group->request, outgoing, &send->composed, &send->result->problem) < 0)
 		set_bad(send);
 	else
 		send->result->message_id = send->composed.row.message_id;
@@ -230,8 +224,7 @@ static void compose_personal(struct send *send, size_t i)
 
 	if (count(group, bytes) < 0)
 		return;
-	if (personal->make(personal, group->outgoing, i, &email,
-		    &send->result->problem) < 0)
+	if (personal->make(personal, group->outgoing, i, &email, &send->result->problem) < 0)
 		set_bad(send);
 	else
 		compose_one(send, &email, &bytes);
@@ -263,8 +256,7 @@ static bool compose_some(struct work *work)
 	if (group->personal && group->composed_n == 0 &&
 		group->personal->same_html(group->personal, group->outgoing))
 		make_text(group, group->outgoing, &group->outgoing_bytes);
-	while (group->composed_n < group->n &&
-		group->problem.kind == PROBLEM_NONE) {
+	while (group->composed_n < group->n && group->problem.kind == PROBLEM_NONE) {
 		if (clock_monotonic_us() - began_us > TURN_US)
 			return false;
 		compose_next(group);
@@ -293,8 +285,7 @@ void send_compose_group(struct send_group *group, void (*done)(struct task *task
 	if (count(group, bytes) < 0) {
 		group->outgoing_bytes = 0;
 		done(&group->work.done);
-	} else if (group->n > COMPOSE_ON_LOOP_EMAILS ||
-		   bytes * each > COMPOSE_ON_LOOP_BYTES) {
+	} else if (group->n > COMPOSE_ON_LOOP_EMAILS || bytes * each > COMPOSE_ON_LOOP_BYTES) {
 		work_pool_submit(group->worker->shared->pool, &group->work);
 	} else {
 		while (!compose_some(&group->work))

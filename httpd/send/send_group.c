@@ -123,8 +123,7 @@ static const char *earlier_result(const struct send *send)
 {
 	const struct send_group *group = send->group;
 
-	if (!send_group_is_repeat(group) ||
-		(send->end != SEND_BAD && send->end != SEND_BARRED))
+	if (!send_group_is_repeat(group) || (send->end != SEND_BAD && send->end != SEND_BARRED))
 		return NULL;
 	return group->lock->earlier.results.items[send - group->sends];
 }
@@ -155,11 +154,40 @@ static void count_emails(const struct send_group *group)
 	for (size_t i = 0; i < group->n; i++) {
 		const struct send *send = &group->sends[i];
 
-		if (send->test && send->end == SEND_SENT &&
-			!send_group_is_repeat(group))
+		if (send->test && send->end == SEND_SENT && !send_group_is_repeat(group))
 			count_add(&counts->tests, 1);
 		else if (send->submission.done)
 			count_add(&counts->emails[send->end], 1);
+	}
+}
+
+/* Nobody is told to try again what may have gone out, as a 503 does, but where
+ * a repeat is known for one. */
+static void word_unknown(const struct send_group *group, struct problem *problem)
+{
+	bool may_repeat = group->lock && !group->permissive;
+
+	if (problem_status(problem) < 500)
+		return;
+	problem_set(problem, may_repeat ? PROBLEM_UNAVAILABLE : PROBLEM_INTERNAL,
+		"It is not known whether the email was sent: the mail server failed while it took "
+		"it.%s",
+		may_repeat ? " The same request with the same idempotency key sends it unless "
+			     "it was."
+			   : "");
+}
+
+static void tell_results(struct send_group *group)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		const struct send *send = &group->sends[i];
+		const struct recipients *all = &send->composed.row.recipients;
+
+		if (all->n > 0)
+			send->result->to = all->items[0].address;
+		send->result->unknown = send->end == SEND_UNSURE;
+		if (send->result->unknown)
+			word_unknown(group, &send->result->problem);
 	}
 }
 
@@ -170,12 +198,13 @@ void send_group_end(struct send_group *group)
 		.problem = refused ? &group->problem : NULL,
 		.results = group->results,
 		.n = group->n,
-		.sent = send_group_count(group, SEND_SENT) +
-			send_group_count(group, SEND_LATE),
+		.sent = send_group_count(group, SEND_SENT) + send_group_count(group, SEND_LATE),
+		.unknown = send_group_count(group, SEND_UNSURE),
 		.unfinished = group->unfinished,
 	};
 
 	count_emails(group);
+	tell_results(group);
 	if (group->n == 1 && send_first_problem(&outcome) == NULL)
 		memcpy(group->request->email_id, outcome.results->id, ID_SIZE);
 	group->done(group->request, &outcome);
@@ -205,8 +234,8 @@ void send_finish(struct send *send, enum send_end end)
 	leave(send->group);
 }
 
-void send_group_each_open(struct send_group *group,
-	void (*step)(struct send *send), void (*next)(struct send_group *group))
+void send_group_each_open(struct send_group *group, void (*step)(struct send *send),
+	void (*next)(struct send_group *group))
 {
 	group->next = next;
 	group->left = 1; /* this loop */
@@ -231,8 +260,8 @@ static void on_job_done(void *arg, int result, const struct err *err)
 }
 
 void send_group_commit(struct send_group *group,
-	int (*run)(struct db *db, void *group, struct err *err),
-	void (*done)(struct task *task), bool lazy)
+	int (*run)(struct db *db, void *group, struct err *err), void (*done)(struct task *task),
+	bool lazy)
 {
 	group->task.run = done;
 	group->job.run = run;

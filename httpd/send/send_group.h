@@ -24,6 +24,7 @@
 #define POSTERN_HTTPD_SEND_SEND_GROUP_H
 
 #include "core/db/committer.h"
+#include "core/postfix/postfix_run.h"
 #include "core/store/store_email.h"
 #include "httpd/gate/budget.h"
 #include "httpd/worker/task_queue.h"
@@ -71,6 +72,13 @@ struct send {
 	struct composed composed;
 	struct submission submission;
 	struct watched watched;
+	/* Of another ticket for it, see send_submit: */
+	struct task task;
+	struct commit_job job;
+	int superseded; /* as store_email_supersede() */
+	unsigned resubmissions;
+	bool recorded_before;       /* its first message was; Postfix may have it */
+	char run[POSTFIX_RUN_SIZE]; /* of Postfix, when the session was lost */
 };
 
 /* The emails of one request. Lives until its done; between two steps it is
@@ -92,13 +100,13 @@ struct send_group {
 	send_done *done;
 	bool permissive;
 	bool unfinished;
-	bool lazy;          /* staged, but durable only with a later commit */
-	int64_t created_us; /* of all its emails */
+	bool lazy;              /* staged, but durable only with a later commit */
+	int64_t created_us;     /* of all its emails */
 	struct problem problem; /* of the whole request */
 	struct send *sends;
 	struct send_result *results;
 	size_t n;
-	size_t left; /* have not left the present step */
+	size_t left;                            /* have not left the present step */
 	void (*next)(struct send_group *group); /* when all have */
 };
 
@@ -122,26 +130,26 @@ void send_group_fail(struct send_group *group, const struct problem *problem);
 
 /* Calls step for each email that is open. Each leaves the step by send_finish(),
  * at its end, or by send_leave(), still open; when all have, next is called. */
-void send_group_each_open(struct send_group *group,
-	void (*step)(struct send *send), void (*next)(struct send_group *group));
+void send_group_each_open(struct send_group *group, void (*step)(struct send *send),
+	void (*next)(struct send_group *group));
 void send_finish(struct send *send, enum send_end end);
 void send_leave(struct send *send);
 
 /* Has the committer run the job, and then the worker done. A lazy job is
  * durable only with a later commit. */
 void send_group_commit(struct send_group *group,
-	int (*run)(struct db *db, void *group, struct err *err),
-	void (*done)(struct task *task), bool lazy);
+	int (*run)(struct db *db, void *group, struct err *err), void (*done)(struct task *task),
+	bool lazy);
 
 /* Composes the open emails; those of many or large ones on a thread of the
  * pool. Then done runs on the worker, perhaps before this returns: the
  * group has a problem when they take more memory than there is. */
-void send_compose_group(
-	struct send_group *group, void (*done)(struct task *task));
+void send_compose_group(struct send_group *group, void (*done)(struct task *task));
 
-/* Before the rows of the open emails of a request with a key are written: notes
- * in them the run of Postfix, where its answer is to prove that it has them. */
-void send_note_run(struct send_group *group);
+/* Before the rows of the open emails are written: notes in them the way by
+ * which their messages go; and of a request with a key the run of Postfix,
+ * where its answer is to prove that it has them. */
+void send_note_way(struct send_group *group);
 /* Whether the rows need not be durable yet: the milter's record, which comes
  * before Postfix takes a message, will make them so. */
 bool send_commit_is_lazy(const struct send_group *group);

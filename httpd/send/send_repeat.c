@@ -64,12 +64,12 @@ enum event {
 /* What to do: answer, wait, or send again. */
 enum action {
 	IMPOSSIBLE,
-	ANSWER_BAD,    /* with the problem that it has; nothing known changes */
-	ANSWER_BARRED, /* the same of one that may be sent by another key */
-	ANSWER_REASON, /* again why it was not sent */
-	ANSWER_UNSURE, /* come again later */
-	ANSWER_GONE,   /* it was not sent: come with another key */
-	ANSWER_SENT,   /* the id */
+	ANSWER_BAD,     /* with the problem that it has; nothing known changes */
+	ANSWER_BARRED,  /* the same of one that may be sent by another key */
+	ANSWER_REASON,  /* again why it was not sent */
+	ANSWER_UNSURE,  /* come again later */
+	ANSWER_GONE,    /* it was not sent: come with another key */
+	ANSWER_SENT,    /* the id */
 	ANSWER_REFUSED, /* why the milter refused it */
 	WAIT,
 	SEND_AGAIN,
@@ -143,8 +143,7 @@ static bool is_lost(struct send *send, const struct email_recall *recall)
 	postfix_run_name(send->group->worker->shared->run, now);
 	if (now[0] == '\0' || strcmp(recall->run, now) != 0)
 		return true;
-	memcpy(send->earlier_ticket, recall->ticket,
-		sizeof(send->earlier_ticket));
+	memcpy(send->earlier_ticket, recall->ticket, sizeof(send->earlier_ticket));
 	return false;
 }
 
@@ -170,8 +169,8 @@ static void answer(struct send *send, enum action action, const char *reason)
 		break;
 	case ANSWER_GONE:
 		problem_set(problem, PROBLEM_UNAVAILABLE,
-			"The email was not sent by the first request with this "
-			"Idempotency-Key. Please send it with another key.");
+			"The email was not sent by the first request with this Idempotency-Key. "
+			"Please send it with another key.");
 		send->end = SEND_FAILED;
 		break;
 	case ANSWER_SENT:
@@ -205,11 +204,10 @@ static void read_email(struct send *send, const char *result)
 		event = EVENT_BARRED;
 	} else if (known == KNOWN_ID) {
 		id_parse(result, send->result->id);
-		found = store_email_recall(
-			worker->db, send->result->id, &recall, &err);
+		found = store_email_recall(worker->db, send->result->id, &recall, &err);
 		if (found < 0) {
-			log_error(worker->log, "store_failed", "request",
-				send->group->request->id, "error", err.text);
+			log_error(worker->log, "store_failed", "request", send->group->request->id,
+				"error", err.text);
 			problem_from_err(&send->result->problem, &err);
 			known = KNOWN_NOTHING;
 		} else if (found == 0) {
@@ -218,8 +216,7 @@ static void read_email(struct send *send, const char *result)
 			known = known_of(recall.state);
 			reason = recall.refusal;
 			if (is_lost(send, &recall))
-				event = final ? EVENT_REPEAT_FINAL_LOST
-					      : EVENT_REPEAT_LOST;
+				event = final ? EVENT_REPEAT_FINAL_LOST : EVENT_REPEAT_LOST;
 		}
 	}
 	/* What is sent stays so, also while it is sent again. */
@@ -277,10 +274,9 @@ static void on_send_superseded(struct task *task)
 	bool failed = group->job_result < 0;
 
 	if (failed)
-		log_error(group->worker->log, "stage_failed", "request",
-			group->request->id, "error", group->job_err.text);
-	send_group_each_open(
-		group, failed ? give_up : submit_or_watch, send_settle);
+		log_error(group->worker->log, "stage_failed", "request", group->request->id,
+			"error", group->job_err.text);
+	send_group_each_open(group, failed ? give_up : submit_or_watch, send_settle);
 }
 
 static void supersede(struct send_group *group)
@@ -291,15 +287,13 @@ static void supersede(struct send_group *group)
 	}
 	for (size_t i = 0; i < group->n; i++)
 		if (group->sends[i].end == SEND_OPEN)
-			log_warn(group->worker->log, "sent_again", "request",
-				group->request->id, "email",
-				group->results[i].id);
-	send_note_run(group);
+			log_warn(group->worker->log, "sent_again", "request", group->request->id,
+				"email", group->results[i].id);
+	send_note_way(group);
 	send_group_commit(group, supersede_run, on_send_superseded, false);
 }
 
-static void on_send_waited(
-	struct watched *watched, enum email_state state, const char *refusal)
+static void on_send_waited(struct watched *watched, enum email_state state, const char *refusal)
 {
 	struct send *send = CONTAINER_OF(watched, struct send, watched);
 

@@ -24,8 +24,7 @@
 static bool may_pass(const struct send *send)
 {
 	return send->end == SEND_UNSURE ||
-	       (send->end == SEND_FAILED &&
-		       problem_status(&send->result->problem) == 503);
+	       (send->end == SEND_FAILED && problem_status(&send->result->problem) == 503);
 }
 
 static bool can_be_finished(const struct send_group *group)
@@ -49,8 +48,7 @@ static int take_one_back(struct db *db, const struct send *send, struct err *err
 
 /* 1 all of them, 0 not all: there was a record, or another httpd has taken the
  * request up. */
-static int take_back(
-	struct db *db, const struct send_group *group, struct err *err)
+static int take_back(struct db *db, const struct send_group *group, struct err *err)
 {
 	int all = 1;
 
@@ -84,22 +82,19 @@ static bool has_doubts(const struct send_group *group)
 	return false;
 }
 
-static int doubt_all(
-	struct db *db, const struct send_group *group, struct err *err)
+static int doubt_all(struct db *db, const struct send_group *group, struct err *err)
 {
 	for (size_t i = 0; i < group->n; i++) {
 		const struct send *send = &group->sends[i];
 
-		if (is_doubtful(send) &&
-			store_email_doubt(db, send->composed.row.ticket, err) < 0)
+		if (is_doubtful(send) && store_email_doubt(db, send->composed.row.ticket, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 /* 1, 0 when another httpd has removed the key meanwhile, -1. */
-static int settle_key(
-	struct db *db, const struct send_group *group, struct err *err)
+static int settle_key(struct db *db, const struct send_group *group, struct err *err)
 {
 	const struct idempotency_key *key = &group->lock->entry.key;
 	struct idempotency kept = {.settled = send_group_is_final(group)};
@@ -134,8 +129,8 @@ static void on_send_settled(struct task *task)
 	const struct request *request = group->request;
 
 	if (group->job_result < 0)
-		log_error(request->worker->log, "unstage_failed", "request",
-			request->id, "error", group->job_err.text);
+		log_error(request->worker->log, "unstage_failed", "request", request->id, "error",
+			group->job_err.text);
 	send_group_end(group);
 }
 
@@ -146,8 +141,7 @@ static bool is_news(const struct send_group *group)
 		return true;
 	if (group->lock == NULL || group->lock->earlier.settled)
 		return false;
-	return !send_group_is_out(group) ||
-	       send_group_count(group, SEND_LATE) > 0 ||
+	return !send_group_is_out(group) || send_group_count(group, SEND_LATE) > 0 ||
 	       send_group_count(group, SEND_REFUSED) > 0;
 }
 
@@ -174,8 +168,7 @@ void send_settle(struct send_group *group)
 	group->unfinished = can_be_finished(group);
 	if (!group->unfinished)
 		prove_earlier(group);
-	if (has_doubts(group) || is_volatile(group) ||
-		(!group->unfinished && is_news(group)))
+	if (has_doubts(group) || is_volatile(group) || (!group->unfinished && is_news(group)))
 		send_group_commit(group, settle_run, on_send_settled, false);
 	else
 		send_group_end(group);

@@ -43,6 +43,7 @@
 #include "httpd/gate/answer.h"
 #include "httpd/gate/dialect.h"
 #include "httpd/gate/request.h"
+#include "httpd/http/forwarded.h"
 #include "httpd/http/http1.h"
 #include "httpd/transport/listener.h"
 #include "httpd/transport/reply.h"
@@ -104,6 +105,7 @@ struct conn {
 	uint64_t body_seen; /* bytes that have come, framing included */
 	struct http_chunks chunks;
 	struct admission admission;
+	char peer[REQUEST_CLIENT_SIZE];   /* who has connected */
 	char client[REQUEST_CLIENT_SIZE]; /* that this request comes from */
 	bool is_head_method;
 };
@@ -138,10 +140,8 @@ static void note_fd(struct conn_table *table, struct conn *conn)
 
 	if (fd >= n) {
 		table->by_fd_n = fd * 2 + 64;
-		table->by_fd = mem_grow(
-			table->by_fd, table->by_fd_n, sizeof(*table->by_fd));
-		memset(table->by_fd + n, 0,
-			(table->by_fd_n - n) * sizeof(*table->by_fd));
+		table->by_fd = mem_grow(table->by_fd, table->by_fd_n, sizeof(*table->by_fd));
+		memset(table->by_fd + n, 0, (table->by_fd_n - n) * sizeof(*table->by_fd));
 	}
 	table->by_fd[fd] = conn;
 }
@@ -150,16 +150,15 @@ static struct conn *of_bufferevent(struct bufferevent *bev)
 {
 	size_t fd = (size_t)bufferevent_getfd(bev);
 
-	assert(fd < of_thread->by_fd_n && of_thread->by_fd[fd] &&
-		of_thread->by_fd[fd]->bev == bev);
+	assert(fd < of_thread->by_fd_n && of_thread->by_fd[fd] && of_thread->by_fd[fd]->bev == bev);
 	return of_thread->by_fd[fd];
 }
 
 static struct conn *of_request(struct worker *worker, struct evhttp_request *evreq)
 {
 	assert(worker->conns == of_thread);
-	return of_bufferevent(evhttp_connection_get_bufferevent(
-		evhttp_request_get_connection(evreq)));
+	return of_bufferevent(
+		evhttp_connection_get_bufferevent(evhttp_request_get_connection(evreq)));
 }
 
 static void enter(struct conn *conn, enum conn_phase phase)
@@ -224,15 +223,12 @@ static void write_refusal(const struct conn *conn, const struct problem *problem
 	id_new(id);
 	TAILQ_INIT(&fields);
 	evhttp_add_header(&fields, "Content-Type", answer.content_type);
-	answer_fields_number(
-		&fields, "Content-Length", (int64_t)strlen(answer.body));
+	answer_fields_number(&fields, "Content-Length", (int64_t)strlen(answer.body));
 	answer_fields_common(&fields, id, admission);
 	answer_fields_problem(&fields, problem, &answer);
-	evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", answer.status,
-		problem_name(problem));
+	evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", answer.status, problem_name(problem));
 	TAILQ_FOREACH(field, &fields, next)
-		evbuffer_add_printf(
-			output, "%s: %s\r\n", field->key, field->value);
+		evbuffer_add_printf(output, "%s: %s\r\n", field->key, field->value);
 	evbuffer_add_printf(output, "Connection: close\r\n\r\n");
 	evhttp_clear_headers(&fields);
 	if (!conn->is_head_method)
@@ -257,8 +253,7 @@ static int refuse(struct conn *conn, const struct problem *problem)
 	struct evbuffer *input = bufferevent_get_input(conn->bev);
 
 	enter(conn, CONN_REFUSED);
-	bufferevent_setcb(
-		conn->bev, NULL, on_refusal_written, on_refusal_event, conn);
+	bufferevent_setcb(conn->bev, NULL, on_refusal_written, on_refusal_event, conn);
 	bufferevent_set_timeouts(conn->bev, &linger, &linger);
 	evbuffer_drain(input, evbuffer_get_length(input));
 	forget_head(conn);
@@ -275,8 +270,7 @@ static int refuse_fault(struct conn *conn, const struct http_fault *fault)
 {
 	struct problem problem = PROBLEM_INIT;
 
-	problem_set(&problem, problem_kind_of_status(fault->status), "%s",
-		fault->text);
+	problem_set(&problem, problem_kind_of_status(fault->status), "%s", fault->text);
 	return refuse(conn, &problem);
 }
 
@@ -287,8 +281,7 @@ static int64_t allowed_ms(const struct conn *conn)
 
 	switch (conn->phase) {
 	case CONN_IDLE:
-		return worker->draining ? DRAIN_GRACE_MS
-					: worker->conf->http.idle_timeout_ms;
+		return worker->draining ? DRAIN_GRACE_MS : worker->conf->http.idle_timeout_ms;
 	case CONN_HEAD:
 		return worker->conf->http.request_timeout_ms;
 	case CONN_BODY:
@@ -358,8 +351,7 @@ void conn_table_expire(struct conn_table *table)
 /* Whether evhttp knows the method, and reads a body with it. */
 static bool is_common_method(struct span method)
 {
-	static const char *const common[] = {
-		"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+	static const char *const common[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
 		if (span_is(method, common[i]))
@@ -375,8 +367,7 @@ static bool can_wait(const struct http_head *head)
 	if (head->path.len > 1 && head->path.data[1] == '/')
 		return false;
 	if (!is_common_method(head->method))
-		return span_is(head->method, "HEAD") &&
-		       head->framing == HTTP_NO_BODY;
+		return span_is(head->method, "HEAD") && head->framing == HTTP_NO_BODY;
 	return head->framing == HTTP_NO_BODY ||
 	       (head->framing == HTTP_LENGTH && head->length <= REFUSED_BODY_MAX &&
 		       !head->expects_continue);
@@ -387,11 +378,9 @@ static void on_conn_event(struct bufferevent *bev, short what, void *evcon)
 {
 	struct conn *conn = of_bufferevent(bev);
 
-	if ((what & BEV_EVENT_EOF) &&
-		(conn->phase == CONN_HEAD || conn->phase == CONN_BODY))
+	if ((what & BEV_EVENT_EOF) && (conn->phase == CONN_HEAD || conn->phase == CONN_BODY))
 		refuse_fault(conn,
-			&(struct http_fault){400,
-				"The connection ended within the request."});
+			&(struct http_fault){400, "The connection ended within the request."});
 	else
 		conn->on_event(bev, what, evcon);
 }
@@ -410,49 +399,34 @@ static void intercept(struct conn *conn)
 		conn->on_read = on_read;
 		conn->on_event = on_event;
 	}
-	bufferevent_setcb(conn->bev, in_head ? NULL : conn->on_read, on_write,
-		on_conn_event, evcon);
+	bufferevent_setcb(
+		conn->bev, in_head ? NULL : conn->on_read, on_write, on_conn_event, evcon);
 }
 
-/* The last address of the last X-Forwarded-For is the one that our proxy has
- * added: some write it behind what the client says, some into a field of its
- * own. */
-static bool client_of_proxy(struct conn *conn, const struct http_head *head)
+/* Who has connected. Programs on the other side of a Unix-domain socket have no
+ * address. */
+static void find_peer(struct conn *conn)
 {
-	_cleanup_free_ char *address = NULL;
-	size_t i = head->fields_n, start;
-	struct span list;
-	const char *comma;
-
-	while (i > 0 &&
-		!span_is_nocase(head->fields[i - 1].name, "X-Forwarded-For"))
-		i--;
-	if (i == 0)
-		return false;
-	list = head->fields[i - 1].value;
-	comma = memrchr(list.data, ',', list.len);
-	start = comma ? (size_t)(comma - list.data) + 1 : 0;
-	address = str_trim(list.data + start, list.len - start);
-	if (*address == '\0' ||
-		address[strspn(address, "0123456789abcdefABCDEF.:")])
-		return false;
-	snprintf(conn->client, sizeof(conn->client), "%s", address);
-	return true;
-}
-
-/* Until there is a head it is who has connected. */
-static void find_client(struct conn *conn, const struct http_head *head)
-{
-	bool behind_proxy = conn->worker->shared->is_admin &&
-			    *conn->worker->conf->admin.url;
+	struct sockaddr_storage own = {0};
+	socklen_t len = sizeof(own);
 	char *address = NULL;
 	uint16_t port;
 
-	if (head && behind_proxy && client_of_proxy(conn, head))
-		return;
 	evhttp_connection_get_peer(conn->evcon, &address, &port);
-	snprintf(conn->client, sizeof(conn->client), "%s",
-		address ? address : "");
+	if (getsockname(conn->fd, (struct sockaddr *)&own, &len) == 0 && own.ss_family == AF_UNIX)
+		address = (char *)CIDR_UNIX;
+	snprintf(conn->peer, sizeof(conn->peer), "%s", address ? address : "");
+}
+
+/* Before the head is read, the client is the connected peer, even behind a
+ * proxy. */
+static void find_client(struct conn *conn, const struct http_head *head)
+{
+	const struct cidr_list *proxies = &conn->worker->proxies;
+
+	memcpy(conn->client, conn->peer, sizeof(conn->client));
+	if (head && proxies->n > 0)
+		forwarded_client(head, proxies, conn->peer, conn->client);
 }
 
 /* The head is complete. 0, or -1 when it is refused. */
@@ -466,7 +440,8 @@ static int on_head_complete(struct conn *conn, size_t len)
 	conn->is_head_method = span_is(head.method, "HEAD");
 	find_client(conn, &head);
 	admission_clear(&conn->admission);
-	admission_decide(conn->worker, &head, &conn->admission);
+	admission_decide(conn->worker, &head,
+		cidr_list_has_text(&conn->worker->proxies, conn->peer), &conn->admission);
 	if (conn->admission.problem.kind != PROBLEM_NONE && !can_wait(&head))
 		return refuse(conn, &conn->admission.problem);
 	conn->framing = head.framing;
@@ -490,8 +465,7 @@ static ssize_t feed_head(struct conn *conn, const char *data, size_t len)
 	if (len > HTTP_HEAD_MAX - before)
 		len = HTTP_HEAD_MAX - before;
 	buf_add(&conn->head, data, len);
-	end = http_head_end(
-		conn->head.data, conn->head.len, conn->scanned, &fault);
+	end = http_head_end(conn->head.data, conn->head.len, conn->scanned, &fault);
 	if (fault.status != 0)
 		return refuse_fault(conn, &fault);
 	conn->scanned = conn->head.len;
@@ -516,16 +490,15 @@ static ssize_t feed_chunks(struct conn *conn, char *data, size_t len)
 		enter(conn, CONN_WHOLE);
 		break;
 	case CHUNKS_BAD:
-		return refuse_fault(conn,
-			&(struct http_fault){
-				400, "The chunked request body is malformed."});
+		return refuse_fault(
+			conn, &(struct http_fault){400, "The chunked request body is malformed."});
 	case CHUNKS_MORE:
 		break;
 	}
 	conn->body_seen += used;
 	if (conn->admission.problem.kind == PROBLEM_NONE &&
-		admission_grow(conn->worker, &conn->admission,
-			conn->chunks.size, &conn->admission.problem) < 0)
+		admission_grow(conn->worker, &conn->admission, conn->chunks.size,
+			&conn->admission.problem) < 0)
 		return refuse(conn, &conn->admission.problem);
 	return (ssize_t)used;
 }
@@ -574,13 +547,10 @@ static void feed_input(struct conn *conn, struct evbuffer *input, size_t n)
 	while (left > 0) {
 		int used;
 
-		evbuffer_ptr_set(input, &at, evbuffer_get_length(input) - left,
-			EVBUFFER_PTR_SET);
-		used = evbuffer_peek(
-			input, (ev_ssize_t)left, &at, parts, ARRAY_SIZE(parts));
+		evbuffer_ptr_set(input, &at, evbuffer_get_length(input) - left, EVBUFFER_PTR_SET);
+		used = evbuffer_peek(input, (ev_ssize_t)left, &at, parts, ARRAY_SIZE(parts));
 		for (int i = 0; i < used && i < (int)ARRAY_SIZE(parts); i++) {
-			size_t len = parts[i].iov_len < left ? parts[i].iov_len
-							     : left;
+			size_t len = parts[i].iov_len < left ? parts[i].iov_len : left;
 
 			if (!feed(conn, parts[i].iov_base, len))
 				return;
@@ -589,8 +559,7 @@ static void feed_input(struct conn *conn, struct evbuffer *input, size_t n)
 	}
 }
 
-static void on_conn_input(
-	struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
+static void on_conn_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct conn *conn = arg;
 	size_t n = info->n_added;
@@ -601,8 +570,7 @@ static void on_conn_input(
 		evbuffer_drain(input, evbuffer_get_length(input));
 	/* Within a body of known length no byte matters, and to find the new
 	 * ones would cost more the longer it is. */
-	else if (conn->phase == CONN_BODY && conn->framing == HTTP_LENGTH &&
-		 n <= conn->body_left)
+	else if (conn->phase == CONN_BODY && conn->framing == HTTP_LENGTH && n <= conn->body_left)
 		feed_length(conn, n);
 	/* Between requests nothing that is there was looked at before: a client
 	 * may have sent ahead. */
@@ -634,6 +602,7 @@ static void adopt(struct conn *conn)
 	conn->fd = bufferevent_getfd(conn->bev);
 	evhttp_connection_set_closecb(conn->evcon, on_conn_close, conn);
 	note_fd(conn->worker->conns, conn);
+	find_peer(conn);
 	find_client(conn, NULL);
 }
 
@@ -719,8 +688,8 @@ void conn_on_request(struct evhttp_request *evreq, void *arg)
 		request->admission.route->handle(request);
 }
 
-void conn_send_answer(struct worker *worker, struct evhttp_request *evreq,
-	int status, struct evbuffer *body, struct budget_share *share)
+void conn_send_answer(struct worker *worker, struct evhttp_request *evreq, int status,
+	struct evbuffer *body, struct budget_share *share)
 {
 	struct conn *conn;
 
@@ -741,8 +710,7 @@ void conn_send_answer(struct worker *worker, struct evhttp_request *evreq,
 	bufferevent_disable(conn->bev, EV_READ);
 }
 
-void conn_start_stream(
-	struct worker *worker, struct evhttp_request *evreq, int status)
+void conn_start_stream(struct worker *worker, struct evhttp_request *evreq, int status)
 {
 	if (evhttp_request_get_connection(evreq)) {
 		struct conn *conn = of_request(worker, evreq);
@@ -761,8 +729,8 @@ ssize_t conn_stream_unsent(const struct evhttp_request *evreq)
 
 	if (connection == NULL)
 		return -1;
-	return (ssize_t)evbuffer_get_length(bufferevent_get_output(
-		evhttp_connection_get_bufferevent(connection)));
+	return (ssize_t)evbuffer_get_length(
+		bufferevent_get_output(evhttp_connection_get_bufferevent(connection)));
 }
 
 void conn_end_stream(struct worker *worker, struct evhttp_request *evreq)

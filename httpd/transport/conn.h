@@ -35,14 +35,13 @@ void conn_on_request(struct evhttp_request *evreq, void *arg);
 
 /* Has evhttp send the answer, if the client is still there. Of a large answer
  * the connection keeps the share until all is written, or it ends itself. */
-void conn_send_answer(struct worker *worker, struct evhttp_request *evreq,
-	int status, struct evbuffer *body, struct budget_share *share);
+void conn_send_answer(struct worker *worker, struct evhttp_request *evreq, int status,
+	struct evbuffer *body, struct budget_share *share);
 
 /* The same for an answer that goes on, a chunk at a time, until it is ended,
  * which ends the connection as well: it may take as long as it likes. Nothing
  * that the client sends meanwhile is read. */
-void conn_start_stream(
-	struct worker *worker, struct evhttp_request *evreq, int status);
+void conn_start_stream(struct worker *worker, struct evhttp_request *evreq, int status);
 /* How many bytes of it the kernel has not taken yet; -1: the client is gone. */
 ssize_t conn_stream_unsent(const struct evhttp_request *evreq);
 void conn_end_stream(struct worker *worker, struct evhttp_request *evreq);

@@ -20,6 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -56,8 +58,7 @@ static _Thread_local struct listener *of_thread;
 static int open_bound(const struct sockaddr *address, socklen_t len)
 {
 	const int on = 1;
-	int fd = socket(address->sa_family,
-		SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
@@ -76,10 +77,10 @@ static void describe(int fd, char name_r[static LISTENER_NAME_SIZE])
 	char host[64] = "?", port[16] = "?";
 
 	getsockname(fd, (struct sockaddr *)&address, &len);
-	getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port,
-		sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
-	snprintf(name_r, LISTENER_NAME_SIZE,
-		address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+	getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port, sizeof(port),
+		NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(name_r, LISTENER_NAME_SIZE, address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s",
+		host, port);
 }
 
 /* Splits `host:port` or `[host]:port` in place. */
@@ -112,32 +113,48 @@ static struct addrinfo *parse(const char *address)
 	char *host, *port;
 	int64_t number;
 
-	if (!split(copy, &host, &port) ||
-		str_int(port, 0, UINT16_MAX, &number) < 0 ||
+	if (!split(copy, &host, &port) || str_int(port, 0, UINT16_MAX, &number) < 0 ||
 		getaddrinfo(host, port, &hints, &parsed) != 0)
 		return NULL;
 	return parsed;
 }
 
-int listener_bind(const char *address, int *fd_r,
-	char name_r[static LISTENER_NAME_SIZE], struct err *err)
+int listener_bind(
+	const char *address, int *fd_r, char name_r[static LISTENER_NAME_SIZE], struct err *err)
 {
 	struct addrinfo *parsed = parse(address);
 	int fd, fault;
 
 	if (parsed == NULL)
-		return err_set(
-			err, ERR_CONFIG, "%s is not an address:port", address);
+		return err_set(err, ERR_CONFIG, "%s is not an address:port", address);
 	fd = open_bound(parsed->ai_addr, parsed->ai_addrlen);
 	fault = errno;
 	freeaddrinfo(parsed);
 	if (fd < 0)
-		return err_set(err,
-			fault == EADDRINUSE ? ERR_TEMPORARY : ERR_CONFIG,
+		return err_set(err, fault == EADDRINUSE ? ERR_TEMPORARY : ERR_CONFIG,
 			"cannot listen on %s: %s", address, strerror(fault));
 	describe(fd, name_r);
 	*fd_r = fd;
 	return 0;
+}
+
+/* Linux gives the file the mode that the socket has when it is bound. */
+int listener_bind_path(const char *path, int *fd_r, struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (fd >= 0 && fchmod(fd, S_IRUSR | S_IWUSR) == 0 &&
+		bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+		listen(fd, BACKLOG) == 0) {
+		*fd_r = fd;
+		return 0;
+	}
+	err_set(err, ERR_CONFIG, "cannot listen on %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 bool listener_is_on_loopback(int fd)
@@ -149,10 +166,11 @@ bool listener_is_on_loopback(int fd)
 
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
 		return false;
+	if (address.ss_family == AF_UNIX)
+		return true;
 	if (address.ss_family == AF_INET)
 		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return address.ss_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+	return address.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
 void listener_enter_thread(struct listener *listener)
@@ -165,8 +183,7 @@ void listener_check(struct listener *listener)
 	const struct worker *worker = listener->worker;
 	const struct worker_shared *shared = worker->shared;
 	struct evconnlistener *events;
-	bool at_limit = listener->connections >=
-			(size_t)worker->conf->http.max_connections;
+	bool at_limit = listener->connections >= (size_t)worker->conf->http.max_connections;
 	/* The worker with the fewest connections is never ahead, so somebody
 	 * always accepts. */
 	bool ahead = listener->connections >
@@ -229,34 +246,53 @@ static void on_accept_error(struct evconnlistener *events, void *arg)
 	if (now_us - listener->error_us < ERROR_LOG_US)
 		return;
 	listener->error_us = now_us;
-	log_error(listener->worker->log, "accept_failed", "error",
-		strerror(error));
+	log_error(listener->worker->log, "accept_failed", "error", strerror(error));
 }
 
-int listener_new(
-	struct worker *worker, struct listener **listener_r, struct err *err)
+/* Accepts on the descriptor, which is closed with the listener. */
+static int accept_on(struct listener *listener, int fd, struct err *err)
 {
-	int fd = fcntl(worker->shared->listen_fd, F_DUPFD_CLOEXEC, 0);
 	struct evhttp_bound_socket *socket = NULL;
-	struct listener *listener;
 	int error;
 
 	if (fd >= 0)
-		socket = evhttp_accept_socket_with_handle(worker->evhttp, fd);
+		socket = evhttp_accept_socket_with_handle(listener->worker->evhttp, fd);
 	error = errno;
 	if (socket == NULL && fd >= 0)
 		close(fd);
 	if (socket == NULL)
-		return err_set(err, ERR_TEMPORARY, "cannot accept: %s",
-			strerror(error));
-	listener = mem_new(struct listener);
-	listener->worker = worker;
+		return err_set(err, ERR_TEMPORARY, "cannot accept: %s", strerror(error));
+	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(socket), on_accept_error);
+	listener_stop(listener);
 	listener->socket = socket;
 	listener->accepting = true;
+	return 0;
+}
+
+int listener_new(struct worker *worker, struct listener **listener_r, struct err *err)
+{
+	int fd = fcntl(worker->shared->listen_fd, F_DUPFD_CLOEXEC, 0);
+	struct listener *listener = mem_new(struct listener);
+
+	listener->worker = worker;
+	if (accept_on(listener, fd, err) < 0) {
+		free(listener);
+		return -1;
+	}
 	listener->round = event_new(worker->base, -1, 0, on_round_end, listener);
-	evconnlistener_set_error_cb(
-		evhttp_bound_socket_get_listener(socket), on_accept_error);
 	*listener_r = listener;
+	return 0;
+}
+
+int listener_move(struct listener *listener, int fd, struct err *err)
+{
+	if (listener->socket == NULL) {
+		close(fd);
+		return 0;
+	}
+	if (accept_on(listener, fd, err) < 0)
+		return -1;
+	listener_check(listener);
 	return 0;
 }
 

@@ -28,15 +28,13 @@
 /* Without the query, where secrets are pasted by mistake. */
 static const char *path_of(const struct request *request)
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(
-		request->evreq);
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
 
 	return uri ? evhttp_uri_get_path(uri) : NULL;
 }
 
 /* problem is NULL when all is well. */
-static void log_reply(const struct request *request, int status,
-	const struct problem *problem)
+static void log_reply(const struct request *request, int status, const struct problem *problem)
 {
 	const struct admission *admission = &request->admission;
 
@@ -63,15 +61,12 @@ static void free_text(const void *data, size_t len, void *arg)
 
 /* Sends the body and ends the request. type is NULL for an answer that has no
  * content, not even an empty one. */
-static void send_body(struct request *request, int status, const char *type,
-	struct evbuffer *body)
+static void send_body(struct request *request, int status, const char *type, struct evbuffer *body)
 {
-	struct evkeyvalq *fields = evhttp_request_get_output_headers(
-		request->evreq);
+	struct evkeyvalq *fields = evhttp_request_get_output_headers(request->evreq);
 
 	if (type) {
-		answer_fields_number(fields, "Content-Length",
-			(int64_t)evbuffer_get_length(body));
+		answer_fields_number(fields, "Content-Length", (int64_t)evbuffer_get_length(body));
 		evhttp_add_header(fields, "Content-Type", type);
 	}
 	answer_fields_common(fields, request->id, &request->admission);
@@ -79,15 +74,13 @@ static void send_body(struct request *request, int status, const char *type,
 		evhttp_add_header(fields, "Connection", "close");
 	if (evhttp_request_get_command(request->evreq) == EVHTTP_REQ_HEAD)
 		evbuffer_drain(body, evbuffer_get_length(body));
-	conn_send_answer(request->worker, request->evreq, status, body,
-		&request->admission.share);
+	conn_send_answer(request->worker, request->evreq, status, body, &request->admission.share);
 	evbuffer_free(body);
 	request_free(request);
 }
 
 /* The text is given away. */
-static void send_text(
-	struct request *request, int status, const char *type, char *text)
+static void send_text(struct request *request, int status, const char *type, char *text)
 {
 	struct evbuffer *body = evbuffer_new();
 
@@ -97,12 +90,10 @@ static void send_text(
 
 void reply_field(struct request *request, const char *name, const char *value)
 {
-	evhttp_add_header(
-		evhttp_request_get_output_headers(request->evreq), name, value);
+	evhttp_add_header(evhttp_request_get_output_headers(request->evreq), name, value);
 }
 
-void reply_bytes(struct request *request, int status, const char *type,
-	struct span bytes)
+void reply_bytes(struct request *request, int status, const char *type, struct span bytes)
 {
 	struct evbuffer *body = evbuffer_new();
 
@@ -118,8 +109,7 @@ void reply_cookie(struct request *request, const char *token, int64_t max_age_s)
 	_cleanup_free_ char *cookie = mem_printf(SESSION_COOKIE
 		"=%s; Path=/; Max-Age=%lld; HttpOnly;"
 		" SameSite=Strict%s",
-		token, (long long)max_age_s,
-		str_starts(url, "https://") ? "; Secure" : "");
+		token, (long long)max_age_s, str_starts(url, "https://") ? "; Secure" : "");
 
 	reply_field(request, "Set-Cookie", cookie);
 	secret_wipe(cookie, strlen(cookie));
@@ -140,8 +130,7 @@ void reply_text(struct request *request, int status, char *text)
 
 void reply_stream(struct request *request, const char *type)
 {
-	struct evkeyvalq *fields = evhttp_request_get_output_headers(
-		request->evreq);
+	struct evkeyvalq *fields = evhttp_request_get_output_headers(request->evreq);
 
 	evhttp_add_header(fields, "Content-Type", type);
 	answer_fields_common(fields, request->id, &request->admission);
@@ -185,8 +174,7 @@ struct pooled_reply {
 
 static bool handle_in_pool(struct work *work)
 {
-	struct pooled_reply *reply = CONTAINER_OF(
-		work, struct pooled_reply, work);
+	struct pooled_reply *reply = CONTAINER_OF(work, struct pooled_reply, work);
 	struct request *request = reply->request;
 	struct db_pool *readers = request->worker->shared->readers;
 	struct err err = ERR_INIT;
@@ -197,15 +185,13 @@ static bool handle_in_pool(struct work *work)
 	}
 	reply->handle(request);
 	db_pool_give(readers, request->db,
-		reply->problem.kind == PROBLEM_NONE ||
-			problem_status(&reply->problem) < 500);
+		reply->problem.kind == PROBLEM_NONE || problem_status(&reply->problem) < 500);
 	return true;
 }
 
 static void on_handled_in_pool(struct task *task)
 {
-	struct pooled_reply *reply = CONTAINER_OF(
-		task, struct pooled_reply, work.done);
+	struct pooled_reply *reply = CONTAINER_OF(task, struct pooled_reply, work.done);
 	struct request *request = reply->request;
 
 	request->db = request->worker->db;
@@ -219,8 +205,7 @@ static void on_handled_in_pool(struct task *task)
 	free(reply);
 }
 
-void reply_from_pool(
-	struct request *request, void (*handle)(struct request *request))
+void reply_from_pool(struct request *request, void (*handle)(struct request *request))
 {
 	struct pooled_reply *reply = mem_new(struct pooled_reply);
 
@@ -239,8 +224,7 @@ void reply_from_pool(
 	work_pool_submit(request->worker->shared->pool, &reply->work);
 }
 
-void reply_document(
-	struct request *request, const struct reply_kind *kind, char *text)
+void reply_document(struct request *request, const struct reply_kind *kind, char *text)
 {
 	struct problem problem = PROBLEM_INIT;
 
@@ -249,14 +233,13 @@ void reply_document(
 		request->pooled->text = text;
 		return;
 	}
-	if (admission_reserve_answer(request->worker, &request->admission,
-		    strlen(text), &problem) < 0) {
+	if (admission_reserve_answer(request->worker, &request->admission, strlen(text), &problem) <
+		0) {
 		free(text);
 		reply_problem(request, &problem);
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(kind->fields) && kind->fields[i].name;
-		i++)
+	for (size_t i = 0; i < ARRAY_SIZE(kind->fields) && kind->fields[i].name; i++)
 		reply_field(request, kind->fields[i].name, kind->fields[i].value);
 	log_reply(request, 200, NULL);
 	send_text(request, 200, kind->type, text);
@@ -272,14 +255,13 @@ void reply_printed(struct request *request, int status, char *text)
 		return;
 	}
 	if (text == NULL) {
-		log_error(request->worker->log, "answer_unprintable", "request",
-			request->id);
+		log_error(request->worker->log, "answer_unprintable", "request", request->id);
 		problem_fixed(&problem, PROBLEM_INTERNAL);
 	} else if (evhttp_request_get_command(request->evreq) == EVHTTP_REQ_GET) {
 		/* Answers to requests that changed something are small, and
 		 * must not be lost to this. */
-		admission_reserve_answer(request->worker, &request->admission,
-			strlen(text), &problem);
+		admission_reserve_answer(
+			request->worker, &request->admission, strlen(text), &problem);
 	}
 	if (problem.kind != PROBLEM_NONE) {
 		free(text);
@@ -314,8 +296,8 @@ void reply_problem(struct request *request, const struct problem *problem)
 	send_text(request, answer.status, answer.content_type, answer.body);
 }
 
-void reply_either(struct request *request, const struct problem *problem,
-	int status, json_t *object)
+void reply_either(
+	struct request *request, const struct problem *problem, int status, json_t *object)
 {
 	if (problem->kind == PROBLEM_NONE) {
 		reply_json(request, status, object);
@@ -325,8 +307,7 @@ void reply_either(struct request *request, const struct problem *problem,
 	reply_problem(request, problem);
 }
 
-void reply_changed(
-	struct request *request, const struct problem *problem, json_t *object)
+void reply_changed(struct request *request, const struct problem *problem, json_t *object)
 {
 	int status = request->admission.route->status;
 

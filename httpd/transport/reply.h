@@ -15,8 +15,7 @@ struct request;
 /* Has handle run on a thread of the pool, for what may take long to be read or
  * printed: it reads from request->db and replies, and changes nothing else. The
  * worker sends the reply. Of an admin's request it may read request->conf. */
-void reply_from_pool(
-	struct request *request, void (*handle)(struct request *request));
+void reply_from_pool(struct request *request, void (*handle)(struct request *request));
 
 /* Sends the object, which is given away. */
 void reply_json(struct request *request, int status, json_t *object);
@@ -31,8 +30,7 @@ void reply_cookie(struct request *request, const char *token, int64_t max_age_s)
 /* Sends the browser to another path of ours. */
 void reply_redirect(struct request *request, const char *path);
 /* Sends bytes that outlive the answer; a NULL type goes with none. */
-void reply_bytes(struct request *request, int status, const char *type,
-	struct span bytes);
+void reply_bytes(struct request *request, int status, const char *type, struct span bytes);
 /* Sends plain text, which is given away. */
 void reply_text(struct request *request, int status, char *text);
 
@@ -47,8 +45,7 @@ struct reply_kind {
 	} fields[6];
 };
 /* Sends text of a kind, which is given away, to a GET. */
-void reply_document(
-	struct request *request, const struct reply_kind *kind, char *text);
+void reply_document(struct request *request, const struct reply_kind *kind, char *text);
 
 /* Begins an answer that goes on, of any length, until it is ended; that ends
  * the request. It does not count among what requests hold: who begins one
@@ -64,11 +61,10 @@ void reply_problem(struct request *request, const struct problem *problem);
 
 /* The problem, unless its kind is PROBLEM_NONE; else the object. That is given
  * away in any case, and may be NULL when there is a problem. */
-void reply_either(struct request *request, const struct problem *problem,
-	int status, json_t *object);
+void reply_either(
+	struct request *request, const struct problem *problem, int status, json_t *object);
 
 /* The same of a change, with the status that its route has for it. */
-void reply_changed(
-	struct request *request, const struct problem *problem, json_t *object);
+void reply_changed(struct request *request, const struct problem *problem, json_t *object);
 
 #endif

@@ -6,20 +6,17 @@ import { el, filters, list, shortId } from "./ui.js";
 
 // Names by id, and the columns and fields that only operators need.
 export async function companies(session) {
-  const all = (await get("/admin/companies")).data;
-  const names = new Map(all.map((company) => [company.id, company.name]));
-  // One that was added since has its id for a name.
-  const name = (id) => names.get(id) ?? shortId(id);
+  // The first hundred by name: with more of them a field asks for the id.
+  const { data: all, has_more: isMany } = await get("/admin/companies");
   return {
     all,
-    names,
-    name,
+    isMany,
     columns: session.operator
       ? [
           {
             title: "Company",
             kind: "extra is-name",
-            cell: (row) => (row.company_id ? name(row.company_id) : el("span.muted", "–")),
+            cell: (row) => (row.company_id ? nameOf(row) : el("span.muted", "–")),
           },
         ]
       : [],
@@ -29,8 +26,9 @@ export async function companies(session) {
             {
               name: "company_id",
               label: "Company",
-              type: "select",
-              options: all.map((company) => ({ value: company.id, text: company.name })),
+              ...(isMany
+                ? { placeholder: "Its id, as the page Domains shows it" }
+                : { type: "select", options: all.map((company) => ({ value: company.id, text: company.name })) }),
               ...spec,
             },
           ]
@@ -39,16 +37,25 @@ export async function companies(session) {
     filter: () =>
       session.operator && all.length > 1
         ? [
-            {
-              name: "company",
-              label: "Company",
-              type: "select",
-              options: [{ value: "", text: "All companies" }, ...all.map((one) => ({ value: one.id, text: one.name }))],
-            },
+            choice(
+              { name: "company", label: "Company", any: "All companies", placeholder: "Its id" },
+              { data: all, has_more: isMany },
+              (one) => ({ value: one.id, text: one.name }),
+            ),
           ]
         : [],
   };
 }
+
+// Whose a row of a list is: operators are told the name.
+export const nameOf = (row) => row.company_name ?? shortId(row.company_id);
+
+// A filter by something of which an answer has the first page: a choice of all, or
+// with more of them a field to type it into.
+export const choice = ({ any, placeholder, ...spec }, { data, has_more }, optionOf) =>
+  has_more
+    ? { ...spec, type: "search", placeholder }
+    : { ...spec, type: "select", options: [{ value: "", text: any }, ...data.map(optionOf)] };
 
 export const policies = [
   {
@@ -77,42 +84,45 @@ export const subdomains = [
   },
 ];
 
-// A list() of all rows that a route answers, with a search, which stays hidden
-// until there is much to be searched, or something is. texts(row) is what is
-// searched; fits(row, values) narrows by more fields; empty(all) tells that there
-// is none.
+// A list() of what a route answers, with a search, which stays hidden until there
+// is much to be searched, or something is. The server searches; asked(values) is
+// what it is asked for besides; empty(isNarrowed) tells that there is none.
 export function searched({
   from,
   query,
   known,
   placeholder,
   fields = [],
-  texts,
-  fits = () => true,
-  isFew = (all) => all.length < 2,
+  asked = () => ({}),
+  isFew = ({ data }) => data.length < 2,
   empty,
   ...options
 }) {
-  let all = [];
   const search = filters({
     query,
     fields: [{ name: "search", label: "Search", type: "search", placeholder }, ...known.filter(), ...fields],
     change: () => rows.reload(),
   });
+  const isNarrowed = () => Object.values(search.values()).some(Boolean);
   search.element.hidden = true;
   const rows = list({
     ...options,
-    empty: () => empty(all),
-    load: async () => {
-      all = (await get(from)).data;
+    empty: () => empty(isNarrowed()),
+    load: async (after) => {
       const now = search.values();
-      search.element.hidden &&= isFew(all) && !Object.values(now).some(Boolean);
-      const isWanted = (row) =>
-        matches(now.search, ...texts(row)) && (!now.company || row.company_id === now.company) && fits(row, now);
-      return { data: all.filter(isWanted), has_more: false };
+      const answer = await get(from, {
+        search: now.search,
+        company_id: now.company,
+        ...asked(now),
+        after,
+        limit: 50,
+      });
+      if (search.element.hidden)
+        search.element.hidden = !isNarrowed() && !answer.has_more && (await isFew(answer));
+      return answer;
     },
   });
-  return { ...rows, search: search.element, all: () => all };
+  return { ...rows, search: search.element };
 }
 
 // The text contains all words that were typed, in any order.

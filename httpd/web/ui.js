@@ -453,7 +453,14 @@ export function list({ load, key = (row) => row.id, ...options }) {
 
   async function loadMore() {
     const mine = turn;
-    const answer = await load(next);
+    let answer;
+    try {
+      answer = await load(next);
+    } catch (error) {
+      // The row that the next page is behind was removed.
+      if (mine === turn && error.code === "invalid_parameter") return reload();
+      throw error;
+    }
     if (mine !== turn) return;
     const known = new Set(rows.map(key));
     rows = [...rows, ...answer.data.filter((row) => !known.has(key(row)))];

@@ -60,8 +60,8 @@ struct task_queue *task_queue_new(struct event_base *base)
 	}
 	pthread_mutex_init(&queue->lock, NULL);
 	queue->end = &queue->first;
-	queue->readable = event_new(base, queue->fd, EV_READ | EV_PERSIST,
-		on_queue_readable, queue);
+	queue->readable = event_new(
+		base, queue->fd, EV_READ | EV_PERSIST, on_queue_readable, queue);
 	event_add(queue->readable, NULL);
 	return queue;
 }

@@ -53,8 +53,7 @@ static struct queue *next_queue(struct work_pool *pool)
 	struct queue *queue;
 
 	TAILQ_FOREACH(queue, &pool->queues, link)
-		if (!STAILQ_EMPTY(&queue->waiting) &&
-			queue->running < pool->threads_n - 1)
+		if (!STAILQ_EMPTY(&queue->waiting) && queue->running < pool->threads_n - 1)
 			break;
 	if (queue) {
 		TAILQ_REMOVE(&pool->queues, queue, link);
@@ -143,8 +142,7 @@ void work_pool_free(struct work_pool *pool)
 void work_pool_submit(struct work_pool *pool, struct work *work)
 {
 	pthread_mutex_lock(&pool->lock);
-	STAILQ_INSERT_TAIL(
-		&queue_of(pool, work->company_id)->waiting, work, link);
+	STAILQ_INSERT_TAIL(&queue_of(pool, work->company_id)->waiting, work, link);
 	pthread_cond_signal(&pool->changed);
 	pthread_mutex_unlock(&pool->lock);
 }

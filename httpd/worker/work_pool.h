@@ -23,7 +23,7 @@ struct work_pool;
 /* Embed it in what the work is about. Until done is run, what it is about
  * belongs to the pool. */
 struct work {
-	struct task done; /* first; run by the worker when all is done */
+	struct task done;         /* first; run by the worker when all is done */
 	struct task_queue *tasks; /* of the worker that gets it back */
 	const char *company_id;   /* in whose queue it waits */
 	/* A piece of the work, on a thread of the pool: true when all is done,

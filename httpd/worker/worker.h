@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/cidr.h"
 #include "core/db/db_file.h"
 
 struct budget;
@@ -31,6 +32,8 @@ struct live;
 struct log;
 struct login_throttle;
 struct postfix_run;
+struct probe_report;
+struct prober;
 struct rate_table;
 struct record_gate;
 struct record_watch;
@@ -63,6 +66,7 @@ struct worker_shared {
 	struct work_pool *pool;  /* for what takes long */
 	struct db_pool *readers; /* handles for that */
 	struct record_gate *gate;
+	struct probe_report *probe; /* whether emails go out */
 	/* For the admin worker, of which the last ones are: what every worker
 	 * counts, and when all that began. */
 	const struct worker_shared *api;
@@ -93,8 +97,7 @@ struct database_watch {
 
 /* Learns which file it is; to be called when it was just opened. path and log
  * must live as long. */
-void database_watch_begin(
-	struct database_watch *watch, const char *path, struct log *log);
+void database_watch_begin(struct database_watch *watch, const char *path, struct log *log);
 
 /* Looks, at most once a second, and logs what has changed. */
 void database_watch_look(struct database_watch *watch, int64_t now_us);
@@ -103,7 +106,8 @@ void database_watch_look(struct database_watch *watch, int64_t now_us);
 struct worker {
 	const struct worker_shared *shared;
 	struct log *log;
-	struct conf *conf; /* its own copy, changed when settings are reloaded */
+	struct conf *conf;        /* its own copy, changed when settings are reloaded */
+	struct cidr_list proxies; /* http.trusted_proxies of it */
 	struct event_base *base;
 	struct evhttp *evhttp;
 	struct listener *listener;
@@ -116,6 +120,7 @@ struct worker {
 	struct conn_table *conns;
 	struct worker_counts *counts;
 	struct live *live;     /* of the admin worker; NULL: another */
+	struct prober *prober; /* of the first worker; NULL: another */
 	int64_t postfix_limit; /* message_size_limit in bytes; 0: none */
 	size_t requests;       /* in progress */
 	bool draining;

@@ -177,7 +177,7 @@ describe("a server that is busy", () => {
       status: 429,
       headers: { "Retry-After": "8", "Content-Type": "application/json" },
     };
-    await page.route("**/admin/domains", (route) =>
+    await page.route("**/admin/domains?*", (route) =>
       route.fulfill({ ...answers, body: JSON.stringify({ message }) }));
     for (message of ["Too many. Try again in 8 seconds.", "It is busy. Please try again."]) {
       await page.getByRole("link", { name: "Domains", exact: true }).click();

@@ -97,6 +97,10 @@ it("sets a first password, and uses codes from then on", async () => {
 
   await page.getByRole("button", { name: "Turn codes off" }).click();
   await dialog.getByLabel("Password").fill(user.password);
+  await dialog.getByLabel("Code", { exact: true }).fill(codes[1]);
+  await dialog.getByRole("button", { name: "Turn codes off" }).click();
+  await dialog.getByText("was used already").waitFor();
+  await dialog.getByLabel("Code", { exact: true }).fill(codes[2]);
   await dialog.getByRole("button", { name: "Turn codes off" }).click();
   await visitor.see("Codes are off.");
   await visitor.leave();

@@ -60,11 +60,15 @@ const finished = (to) =>
   `From: hello@${domain}\r\nTo: ${to}\r\nSubject: finished\r\n` +
   `X-Own: 1\r\n\r\nHello\r\n`;
 
+// A field is added where the message has none of that name.
+const added = { "h:X-Added": "yes", "h:X-Own": "2" };
+
 async function checkFinished(answer, to) {
   const mail = await delivered(to);
   assert.deepEqual(mail.recipients, [to]);
   assert.equal(mail.subject, "finished");
   assert.equal(mail.header("x-own"), "1");
+  assert.equal(mail.header("x-added"), "yes");
   assert.equal(mail.text.trim(), "Hello");
   assert.equal((await read(answer)).subject, "finished");
 }
@@ -223,7 +227,7 @@ for (const [name, [Form, options]] of Object.entries(forms)) {
       for (const make of makes) {
         const to = recipient();
         const message = make(finished(to));
-        await checkFinished(await send({ to, message }), to);
+        await checkFinished(await send({ to, message, ...added }), to);
       }
     });
 
@@ -354,7 +358,10 @@ describe("mailgun-js 0.22", () => {
   it("sends a finished message", async () => {
     const to = recipient();
     const message = finished(to);
-    await checkFinished(await mailgun.messages().sendMime({ to, message }), to);
+    await checkFinished(
+      await mailgun.messages().sendMime({ to, message, ...added }),
+      to,
+    );
   });
 
   it("explains what is wrong", async () => {

@@ -117,7 +117,9 @@ def test_codes(box, user):
     assert answer.status_code == 409
     off = {"password": "not the password"}
     assert user.browser.status("POST", "/admin/totp/off", json=off) == 422
-    user.browser.ok("POST", "/admin/totp/off", json={"password": PASSWORD})
+    user.forget_steps()
+    off = {"password": PASSWORD, "code": totp_code(user.secret)}
+    user.browser.ok("POST", "/admin/totp/off", json=off)
     assert user.login().status_code == 200
     assert user.browser.ok("GET", "/admin/account")["recovery_codes"] == 0
 
@@ -134,6 +136,46 @@ def test_codes(box, user):
         assert code not in log
     assert user.secret not in log
     assert "login_code_refused" in log
+
+
+def test_changes_that_need_a_code(user):
+    """Who finds a browser that is logged in, and knows the password, has no phone:
+    the second factor stays on, and nothing goes around it."""
+    codes = user.turn_on()
+    new = "new " + PASSWORD
+    changes = [
+        ("/admin/tokens", {"name": "x"}, 201),
+        ("/admin/password", {"new_password": new}, 200),
+        ("/admin/totp/off", {}, 200),
+    ]
+    for target, body, _ in changes:
+        for code in [{}, {"code": user.wrong_code()}, {"code": ""}, {"code": None}]:
+            body = {"password": PASSWORD, **body, **code}
+            answer = user.browser.request("POST", target, json=body)
+            assert answer.status_code == 422 and "`code`" in answer.text, answer.text
+        user.login(user.browser, code=codes.pop())  # so that nobody has to wait
+    password = PASSWORD
+    for target, body, status in changes:
+        code = codes.pop() if target == "/admin/totp/off" else totp_code(user.secret)
+        body = {"password": password, "code": code, **body}
+        user.browser.ok("POST", target, status, json=body)
+        again = user.browser.request("POST", target, json=body)
+        assert again.status_code in (404, 422), "a code is good once"
+        password = body.get("new_password", password)
+        user.forget_steps()
+    # Who has none on gives none.
+    body = {"password": new, "new_password": PASSWORD}
+    user.browser.ok("POST", "/admin/password", json=body)
+
+
+def test_no_link_for_oneself(box, user):
+    """A session ends when it must: it makes no other one for its user."""
+    me = user.browser.ok("GET", "/admin/session")
+    for who in [me["user_id"], me["login"], me["login"].upper()]:
+        answer = user.browser.request("POST", f"/admin/users/{who}/link")
+        assert answer.status_code == 422, answer.text
+    other = box.cli("user", "add", unique("other"), "--no-password")
+    user.browser.ok("POST", f"/admin/users/{other['id']}/link", 201)
 
 
 def test_a_code_tells_nothing_without_the_password(box, user):
@@ -275,6 +317,26 @@ def test_reset(box):
     # A program sets no first password.
     robot = by_token(box, unique("robot"), company)
     assert robot.status("POST", "/admin/password", json=again) == 422
+
+
+def test_tokens_of_a_token_end_with_it(box):
+    """Who has found a token, and made others with it, loses all of them."""
+    found = by_token(box, unique("owner"))
+    tokens = [found]
+    for _ in range(3):
+        made = tokens[-1].ok("POST", "/admin/tokens", 201, json={"name": "x"})
+        tokens.append(Admin(box, made["token"]))
+    other = Admin(box, box.cli("token", "create", box.env["POSTERN_ADMIN_LOGIN"], "--name", "y")["token"])
+    listed = found.ok("GET", "/admin/session")["login"]
+    first = box.query(
+        "SELECT s.id FROM admin_session s JOIN admin_user u ON u.id = s.user_id"
+        f" WHERE u.login = '{listed}' AND s.name = 'test'"
+    )
+    other.ok("DELETE", f"/admin/tokens/{first}")
+    assert [t.status("GET", "/admin/session") for t in tokens] == [401] * 4
+    assert other.status("GET", "/admin/session") == 200
+    [entry] = box.cli("audit", "list", "--object", first)[:1]
+    assert entry["action"] == "token.revoke"
 
 
 def test_own_sessions(box, user):

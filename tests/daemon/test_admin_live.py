@@ -30,7 +30,7 @@ class Stream:
         if admin.token is None:
             who = f"Cookie: postern_session={admin.cookie()}"
         self.socket.sendall(
-            f"GET /admin/live HTTP/1.1\r\nHost: a\r\n{who}\r\n\r\n".encode()
+            f"GET /admin/live HTTP/1.1\r\nHost: localhost\r\n{who}\r\n\r\n".encode()
         )
         head = b""
         while b"\r\n\r\n" not in head:
@@ -198,7 +198,7 @@ def test_the_client_may_send_and_close_as_it_likes(box):
         if then == "shutdown":
             stream.socket.shutdown(socket.SHUT_WR)
         elif then == "ahead":
-            stream.socket.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            stream.socket.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         elif then == "flood":
             # Nobody reads it: the kernel takes some megabytes at most.
             stream.socket.setblocking(False)

@@ -65,6 +65,7 @@ def test_domains(admin, tenant, stranger):
     assert domain["active"] and domain["policy"] == "exclusive"
     target = f"/admin/domains/{domain['id']}"
     assert tenant.owner.ok("GET", target) == domain
+    assert admin.ok("GET", target) == {**domain, "company_name": tenant.name}
     assert stranger.owner.status("GET", target) == 404
     assert [d["id"] for d in data(tenant.owner, "/admin/domains")] == [domain["id"]]
     listed = data(admin, f"/admin/domains?company_id={tenant.id}")
@@ -79,7 +80,7 @@ def test_domains(admin, tenant, stranger):
     assert (changed["policy"], changed["subdomains"]) == ("learn", "covered")
     changed = admin.ok("PATCH", target, json={"active": False})
     assert not changed["active"] and changed["policy"] == "learn"
-    assert admin.ok("GET", target) == changed
+    assert tenant.owner.ok("GET", target) == changed
     for wrong in [{"policy": "open"}, {"subdomains": "all"}, {"active": "yes"}, {"x": 1}]:
         assert admin.status("PATCH", target, json=wrong) == 422
     same = {"name": domain["name"], "company_id": stranger.id}
@@ -176,6 +177,41 @@ def test_exemptions(admin, tenant, stranger):
     assert admin.status("DELETE", f"/admin/exemptions/{made[0]['id']}") == 404
 
 
+def test_exemptions_all_at_once(box, admin, tenant):
+    """All, or none, with one entry in the audit log for each."""
+    name = tenant.domain["name"]
+    wanted = [
+        {"kind": "login", "value": "joe"},
+        {"kind": "client", "value": "10.0.0.1"},
+        {"kind": "sender", "value": f"root@{name}", "local": True},
+    ]
+    target = "/admin/exemptions/batch"
+    for wrong, words in [
+        ({"kind": "host", "value": "x"}, "exemptions[3]: the `kind`"),
+        ({"kind": "login"}, "exemptions[3]: the `value` field is missing"),
+        ({"kind": "login", "value": "x", "domain": name}, "no field `domain`"),
+        ("joe", "exemptions[3]: it must be an object"),
+    ]:
+        body = {"domain": name, "exemptions": [*wanted, wrong]}
+        answer = admin.request("POST", target, json=body)
+        assert answer.status_code == 422 and words in answer.json()["message"], answer.text
+    assert data(tenant.owner, "/admin/exemptions") == []
+    for n in [0, 201]:
+        body = {"domain": name, "exemptions": [{"kind": "login", "value": f"u{i}"} for i in range(n)]}
+        assert admin.status("POST", target, json=body) == 422
+    body = {"domain": "none.example", "exemptions": wanted}
+    assert admin.status("POST", target, json=body) == 404
+    # What somebody has added meanwhile stays.
+    admin.ok("POST", "/admin/exemptions", 201, json={"domain": name, **wanted[0]})
+    made = admin.ok("POST", target, 201, json={"domain": name, "exemptions": wanted})["data"]
+    assert [e["value"] for e in made] == ["10.0.0.1", f"root@{name}"]
+    assert len(data(tenant.owner, "/admin/exemptions")) == 3
+    for one in made:
+        [entry] = box.cli("audit", "list", "--object", one["id"])
+        assert entry["action"] == "exemption.add"
+    assert tenant.owner.status("POST", target, json=body) == 403
+
+
 def test_learning(box, admin, tenant, stranger):
     """What a domain learns becomes an exemption with one request."""
     name = tenant.domain["name"]
@@ -249,6 +285,52 @@ def test_emails(box, admin, tenant, stranger, to):
     assert tenant.owner.status("GET", "/admin/stats?step=week") == 422
 
 
+def test_one_change_is_one_entry(box, admin, tenant):
+    """Whatever a form of the dashboard sets at once is one request, and one entry."""
+
+    def entries(word):
+        return [e["action"] for e in data(admin, f"/admin/audit?object={word}")]
+
+    name = unique("d") + ".example"
+    rules = {"policy": "learn", "subdomains": "covered"}
+    body = {"name": name, "company_id": tenant.id, **rules}
+    made = admin.ok("POST", "/admin/domains", 201, json=body)
+    assert (made["policy"], made["subdomains"]) == ("learn", "covered")
+    assert entries(name) == ["domain.add"]
+    target = f"/admin/domains/{made['id']}"
+    for body, action in [
+        ({"policy": "shared", "subdomains": "own"}, "domain.set"),
+        ({"active": False, **rules}, "domain.deactivate"),
+        ({"active": True, "policy": "exclusive"}, "domain.activate"),
+        ({"active": True, "policy": "learn"}, "domain.set"),
+    ]:
+        n = len(entries(name))
+        changed = admin.ok("PATCH", target, json=body)
+        assert {field: changed[field] for field in body} == body
+        shown = {**changed, "company_name": tenant.name}
+        assert admin.ok("GET", target) == shown
+        assert entries(name)[: len(entries(name)) - n] == [action]
+    # What changes nothing is none, and what is wrong changes nothing.
+    n = len(entries(name))
+    admin.ok("PATCH", target, json={"active": True, "policy": "learn"})
+    wrong = {"active": False, "policy": "open"}
+    assert admin.status("PATCH", target, json=wrong) == 422
+    assert admin.ok("GET", target) == shown and len(entries(name)) == n
+    asked = unique("asked") + ".example"
+    made = tenant.owner.ok("POST", "/admin/domains", 201, json={"name": asked})
+    body = {"active": True, "policy": "learn"}
+    admin.ok("PATCH", f"/admin/domains/{made['id']}", json=body)
+    assert entries(asked) == ["domain.register", "domain.ask"]
+    # A user is added and reset with a link.
+    login = unique("user")
+    made = admin.ok("POST", "/admin/users", 201, json={"login": login})
+    assert made["login_path"] and entries(login) == ["user.add"]
+    n = len(entries(login))
+    admin.ok("PATCH", f"/admin/users/{made['id']}", json={"role": "owner"})
+    admin.ok("POST", f"/admin/users/{made['id']}/link", 201)
+    assert entries(login) == ["link.create", "user.set", "user.add"]
+
+
 def test_audit(box, admin, tenant, stranger):
     key = tenant.key()
     admin.ok("PATCH", f"/admin/domains/{tenant.domain['id']}", json={"policy": "learn"})
@@ -266,13 +348,14 @@ def test_audit(box, admin, tenant, stranger):
     by = box.env["POSTERN_ADMIN_LOGIN"]
     ours = f"/admin/audit?company_id={tenant.id}"
     assert {e["actor_name"] for e in data(admin, f"{ours}&actor={by}")} == {by}
-    assert data(admin, f"{ours}&actor={made['actor_id']}") == [made]
+    named = {"company_name": tenant.name}
+    assert data(admin, f"{ours}&actor={made['actor_id']}") == [{**made, **named}]
     actions = [e["action"] for e in data(admin, f"{ours}&action=domain")]
     assert actions == ["domain.set", "domain.add"]
-    assert data(admin, f"{ours}&action=domain.set") == [newest]
+    assert data(admin, f"{ours}&action=domain.set") == [{**newest, **named}]
     page = admin.ok("GET", f"/admin/audit?company_id={tenant.id}&limit=1")
-    assert page["has_more"] and page["data"] == [newest]
-    rest = data(admin, f"/admin/audit?company_id={tenant.id}&after={newest['id']}")
+    assert page["has_more"] and page["data"] == [{**newest, **named}]
+    rest = data(tenant.owner, f"/admin/audit?after={newest['id']}")
     assert rest == entries[1:]
     assert stranger.owner.status("GET", f"/admin/audit?after={newest['id']}") == 422
 
@@ -314,7 +397,7 @@ def test_health(own_box):
 
     box.httpd().send({"from": "a@example.com", "to": "b@dst.test", "text": "x"})
     wait_for("the log to be read", lambda: all(parts().values()))
-    assert set(parts()) == {"store", "postfix", "milter", "events"}
+    assert set(parts()) == {"store", "postfix", "milter", "submission", "events"}
     ready = Admin(box).request("GET", "/readyz")
     assert (ready.status_code, ready.text) == (200, "ready\n")
     assert Admin(box).request("GET", "/healthz").text == "ok\n"

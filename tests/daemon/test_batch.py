@@ -1,11 +1,12 @@
 """POST /emails/batch: many emails in one request."""
 
 import base64
+import json
 import os
 import signal
 
 import pytest
-from harness import wait_for
+from harness import FormClient, wait_for
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
@@ -211,19 +212,40 @@ def test_recipients_limit_is_each_emails(own_box):
     ids_of(box.httpd().batch(emails_to([a, b], [b, c], [c, a])), 3)
 
 
-# What a sendmail(1) in front of Postfix's does with some messages, until a file
-# says that all is well again. It goes by the field To: the envelope has the
-# ticket. Opened anew, the message on standard input is read from its start and
-# stays unread for the real program.
-SENDMAIL = """#!/bin/sh
-if [ ! -e {well} ]; then
-	case "$(sed -n '/^To:/p; /^$/q' /proc/self/fd/0)" in
-	*temporary-*) exit 75 ;;
-	*rejected-*) exit 65 ;;
-	*killed-*) kill -9 $$ ;;
-	esac
-fi
-exec /usr/sbin/sendmail "$@"
+# A `sendmail -bs` in front of Postfix's: what it does with some messages, until a
+# file says that all is well again. It goes by the field To: the envelope has the
+# ticket.
+SENDMAIL = """#!/usr/bin/python3
+import os, signal, subprocess, sys
+
+def say(reply):
+    sys.stdout.write(reply + "\\r\\n")
+    sys.stdout.flush()
+
+def content():
+    while lines[-1] != b".\\r\\n":
+        lines.append(sys.stdin.buffer.readline())
+    to = next(line for line in lines if line.startswith(b"To:"))
+    if not os.path.exists("{well}"):
+        if b"temporary-" in to:
+            return "451 4.3.0 not now"
+        if b"rejected-" in to:
+            return "554 5.7.1 never"
+        if b"killed-" in to:
+            os.kill(os.getpid(), signal.SIGKILL)
+    real = subprocess.run(["/usr/sbin/sendmail", *sys.argv[1:]], capture_output=True,
+                          input=b"".join([b"EHLO x\\r\\n", *lines, b"QUIT\\r\\n"]))
+    return real.stdout.decode().splitlines()[-2]
+
+say("220 moody")
+lines = []
+for line in sys.stdin.buffer:
+    lines = [line] if line.startswith((b"EHLO", b"MAIL")) else [*lines, line]
+    if line.startswith(b"DATA"):
+        say("354 go on")
+        say(content())
+    else:
+        say("250 2.0.0 well")
 """
 
 
@@ -263,15 +285,19 @@ def mixed(how, n=3):
 
 
 @pytest.mark.submission("sendmail")
-@pytest.mark.parametrize("how, status", [("temporary", 503), ("rejected", 500)])
+@pytest.mark.parametrize("how, status", [("temporary", 503), ("rejected", 422)])
 def test_none_goes_out(moody, how, status):
     """An error, and nothing stays behind, in both modes."""
     httpd = moody.httpd()
     batch = emails_to(*[unique(how) + "@dst.test" for _ in range(3)])
     before = len(moody.cli("email", "list", "--limit", "1000"))
     for answer in (httpd.batch(batch), permissive(httpd, batch)):
+        refused = answer.json()
+        if status == 422 and "errors" in refused:  # permissive: each has its own
+            assert [e["index"] for e in refused["errors"]] == [0, 1, 2]
+            continue
         assert answer.status_code == status, answer.text
-        assert ("[0]" in answer.json()["message"]) == (status == 500)
+        assert ("[0]" in refused["message"]) == (status == 422)
     assert len(moody.cli("email", "list", "--limit", "1000")) == before
 
 
@@ -287,10 +313,64 @@ def test_some_go_out(moody, how, mode):
     )
     assert answer.status_code == 200, answer.text
     ids = [one["id"] for one in answer.json()["data"]]
-    assert [e["index"] for e in answer.json()["errors"]] == [1]
+    (error,) = answer.json()["errors"]
+    assert error["index"] == 1
+    assert error.get("unknown", False) == (how == "killed")
+    assert how != "killed" or "try again" not in error["message"]
     assert [httpd.read(i)["to"][0] for i in ids] == addresses[::2]
     for to in addresses[::2]:
         moody.sink.find(to=to)
+
+
+@pytest.mark.submission("sendmail")
+@pytest.mark.parametrize("mode", ["strict", "permissive"])
+def test_what_nobody_knows_is_told_so(moody, mode):
+    """No error, by which a client would send again what may have gone out."""
+    answer = moody.httpd().batch(
+        emails_to(unique("killed") + "@dst.test", unique("temporary") + "@dst.test"),
+        headers={"x-batch-validation": mode})
+    assert answer.status_code == 200 and answer.json()["data"] == []
+    first, second = answer.json()["errors"]
+    assert first["unknown"] and "not known whether" in first["message"]
+    assert "unknown" not in second
+
+
+@pytest.mark.submission("sendmail")
+def test_email_that_nobody_knows_of(moody):
+    (email,) = emails_to(unique("killed") + "@dst.test")
+    answer = moody.httpd().post(email)
+    check_problem(answer, 500, "internal_server_error", "not known whether")
+    assert "Retry-After" not in answer.headers
+
+
+def form_to(box, addresses):
+    return FormClient(box).post({
+        "from": "hello@example.com", "to": addresses, "subject": "x", "text": "x",
+        "recipient-variables": json.dumps({to: {"id": n} for n, to in enumerate(addresses)})})
+
+
+@pytest.mark.submission("sendmail")
+@pytest.mark.parametrize("how", ["temporary", "rejected", "killed"])
+def test_part_of_a_form(moody, how):
+    """What went out is told as gone out, also when it was not the first."""
+    addresses = new_addresses(3)
+    addresses[0] = unique(how) + "@dst.test"
+    answer = form_to(moody, addresses)
+    assert answer.status == 200, answer.body
+    told = json.loads(answer.body)
+    assert told["sent"] == 2 and told["message"].startswith("Queued 2 of 3 emails.")
+    place, other = ("unknown", "not_sent") if how == "killed" else ("not_sent", "unknown")
+    assert [one["to"] for one in told[place]] == addresses[:1] and told[other] == []
+    for to in addresses[1:]:
+        moody.sink.find(to=to)
+    assert told["id"] == moody.sink.find(to=addresses[1]).header("Message-ID")
+
+
+@pytest.mark.submission("sendmail")
+@pytest.mark.parametrize("how, status", [("temporary", 503), ("rejected", 400), ("killed", 200)])
+def test_none_of_a_form(moody, how, status):
+    answer = form_to(moody, [unique(how) + "@dst.test" for _ in range(2)])
+    assert answer.status == status, answer.body
 
 
 @pytest.mark.submission("sendmail")
@@ -304,6 +384,7 @@ def test_rest_by_repeating(moody, how):
     for _ in range(3):
         answer = httpd.batch(batch, headers=headers)
         check_problem(answer, 503, "application_error", "same idempotency key")
+        assert "try again" not in answer.text
         assert int(answer.headers["Retry-After"]) > 0
     moody.well.touch()
     ids = ids_of(httpd.batch(batch, headers=headers), 3)

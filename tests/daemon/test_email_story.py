@@ -208,12 +208,31 @@ def test_stopped_by_a_rule(own_box):
         line = "No: a rule of Postfix, or another milter, stopped it before postern-milter was asked"
         wait_for("the log", lambda: flat(show(box, email_id)).startswith(line))
         shown = show(box, email_id)
-        told = {"drop": "discarded by a rule of Postfix", "no": "bounced"}[subject]
+        told = {"drop": "stopped by a rule of Postfix", "no": "bounced"}[subject]
         assert f"ann@dst.test: {told}, " in shown
         assert {"drop": "header Subject: drop", "no": "no such words (5.7.1)"}[subject] in shown
         assert "postern.invalid" not in shown
         watched = Watch(box, email_id)
         assert watched.end()[0] == 0
+
+
+def test_redirected_by_a_rule(own_box):
+    """Somebody else has it: that is told, not that nobody has."""
+    box = own_box("--set", "submission.record_wait=100ms")
+    box.postconf("header_checks = regexp:{ {/^Subject: other/ REDIRECT eve@dst.test} }")
+    box.restart("postfix")
+    answer = box.httpd().post(
+        {"from": "hello@example.com", "to": "ann@dst.test", "subject": "other", "text": "x"}
+    )
+    assert answer.status_code == 200 and box.sink.find(to="eve@dst.test")
+    email_id = answer.json()["id"]
+    line = ("No: none of its recipients has it. Postfix redirected it to eve@dst.test by"
+            " header_checks: header Subject: other")
+    wait_for("the log", lambda: flat(show(box, email_id)).startswith(line))
+    shown = show(box, email_id)
+    assert "postern.invalid" not in shown and "gone to nobody" not in flat(shown)
+    assert "ann@dst.test: stopped by a rule of Postfix, " in shown and "discarded" not in shown
+    assert not box.sink.now(to="ann@dst.test")
 
 
 def test_without_postfix(fates):

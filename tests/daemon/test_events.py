@@ -343,9 +343,9 @@ class Log:
                 seq = db.execute("SELECT last_insert_rowid()").fetchone()[0]
                 db.execute("INSERT INTO email_content (seq, html, text) VALUES (?, '', '')", (seq,))
                 db.execute(
-                    "INSERT INTO email_recipient (email, n, kind, address, state)"
-                    " VALUES (?, 0, 'to', ?, 'queued')",
-                    (seq, f"to{i}@remote.test"),
+                    "INSERT INTO email_recipient (email, n, kind, address, state,"
+                    " company_id) VALUES (?, 0, 'to', ?, 'queued', ?)",
+                    (seq, f"to{i}@remote.test", company),
                 )
         db.close()
 

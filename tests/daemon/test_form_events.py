@@ -268,11 +268,26 @@ def test_bad_tokens(busy, token):
     assert answer.json()["message"]
 
 
+def test_tokens_count_nothing(busy):
+    """They name an event as the page does, and have no number that goes up with the
+    events of everybody."""
+    page = busy.ask(f"/v3/{busy.domain}/events?limit=3").json()
+    for name, item in (("next", page["items"][-1]), ("previous", page["items"][0])):
+        token = page["paging"][name].rsplit("/", 1)[1]
+        told = json.loads(base64.urlsafe_b64decode(token + "=="))
+        assert told.pop("v") == item["id"]
+        assert item["message"]["headers"]["message-id"].startswith(told.pop("m"))
+        assert abs(told.pop("t") / 1e6 - item["timestamp"]) < 1e-3
+        assert told == {"b": 0, "e": 0, "a": False, "l": 3, "p": name == "previous", "s": 0}
+
+
 def test_token_with_extremes(busy):
     """Numbers that a client made up are no reason to fail."""
-    for b, e, s in ((0, 2**62, 2**62), (2**63 - 1, 0, 5), (5, 2**63 - 1, 2**63 - 3)):
+    some = "00000000-0000-4000-8000-000000000000"
+    for b, e, t in ((0, 2**62, 2**62), (2**63 - 1, 0, 5), (5, 2**63 - 1, 2**63 - 1)):
         for p in (True, False):
-            text = json.dumps({"b": b, "e": e, "a": p, "l": 300, "p": p, "s": s})
+            text = json.dumps({"b": b, "e": e, "a": p, "l": 300, "p": p, "m": some,
+                               "v": some, "t": t, "s": 1 if p else -1})  # fmt: skip
             token = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
             answer = busy.ask(f"/v3/{busy.domain}/events/{token}")
             assert answer.status_code == 200, answer.text
@@ -321,9 +336,9 @@ def test_rare_events_among_many(own_box):
             "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL"
             " SELECT n + 1 FROM number WHERE n < 24000)"
             " INSERT INTO event (key, email, n, domain, kind, attempt, occurred_us,"
-            " recorded_us, source) SELECT randomblob(16), email, v.n, domain,"
-            " iif(number.n % 6000, 'deferred', 'bounced'), 1, occurred_us,"
-            " recorded_us + number.n, 'log' FROM number, event v"
+            " recorded_us, source, company_id) SELECT randomblob(16), email, v.n,"
+            " domain, iif(number.n % 6000, 'deferred', 'bounced'), 1, occurred_us,"
+            " recorded_us + number.n, 'log', company_id FROM number, event v"
             " WHERE seq = (SELECT max(seq) FROM event)"
         )
     page = log.page("?event=failed&severity=permanent&limit=3&ascending=yes")

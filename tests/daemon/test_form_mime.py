@@ -383,14 +383,98 @@ def test_recipient_variables_are_not_swallowed(mime, to, own_id):
     check_refused(answer, 400, re.compile(".*recipient-variables.*"))
 
 
-def test_headers_are_not_swallowed(mime, to, own_id):
-    """A field is put into the message, or refused with its name."""
-    more = {"h:X-Own": "value"}
-    answer = mime.post_message(to, message_with(own_id), **more)
-    if answer.status == 200:
-        assert mime.box.sink.find(to=to).header("X-Own") == "value"
-    else:
-        check_refused(answer, 400, re.compile("h:X-Own .*"))
+# What Postfix reads as it stands, in a field of recipients.
+LEFT_ALONE = [
+    '"Doe, John" <a@x.test>', "A. B. Doe <a@x.test>", "Bang! a|b 5% <a@x.test>", "b@y.test <a@x.test>",
+    "=?utf-8?Q?Doe=2C_J!?= <a@x.test>", "a@x.test (Doe, John)", "a!b@x.test, a%b@x.test",
+    '"a b"@x.test', "a@[192.0.2.1]", "undisclosed-recipients:;", "Group: a@x.test, John <b@x.test>;", "",
+    '"A" <a@x.test>,\n\t"B" <b@x.test>', "a@x.test,, b@x.test,", "John\\, Doe <a@x.test>",
+]
+
+
+def test_addresses_are_left_alone(mime, to, own_id):
+    rest = "".join(f"{name}: {value}\n" for value in LEFT_ALONE for name in ("To", "Resent-Cc"))
+    mail = mime.deliver_message(to, message_with(own_id, rest=rest.encode()))
+    header = mail.raw.decode().replace("\r\n", "\n")
+    assert rest in header
+
+
+# What Postfix reads or writes in another way; what the refusal says.
+CHANGED = {
+    "From: Doe, John <hello@example.com>": 'needs quotes: "Doe, John" <hello@example.com>',
+    "From: Info: Acme <hello@example.com>": 'needs quotes: "Info: Acme" <hello@example.com>',
+    "From: Doe; John <hello@example.com>": 'needs quotes: "Doe; John" <hello@example.com>',
+    "From: =?utf-8?Q?Doe, J?= <hello@example.com>": "a comma as =2C",
+    "From : hello@example.com": "has a blank before its colon",
+    "To: friends": 'reads "friends"',
+    "To: a@x.test, Doe, John <b@x.test>": 'needs quotes: "Doe, John" <b@x.test>',
+    "Cc: undisclosed-recipients:": 'reads "undisclosed-recipients:"',
+    "Cc: a@localhost": "its domain has no dot",
+    "Reply-To: <@route.test:a@x.test>": "nothing stands before the @",
+    "Sender: hello@example.com John": 'reads "John"',
+    "Resent-From: a..b@example.com": "needs quotes",
+    "Resent-Sender: <John> <a@example.com>": 'reads "John"',
+    "Disposition-Notification-To: mailto:a@x.test": "needs quotes",
+    "Resent-To: a@x.test.": "its domain is none",
+    'Errors-To: "a".b@x.test': "needs quotes",
+    "\n".join(["Sender: hello@example.com"] * 17): "more than 16 header fields",
+    'Sender: "' + " ".join(f"a@x{n}.test" for n in range(250)) + '" <hello@example.com>':
+        "name 199 domains or more",
+    "\n".join(["Received: by x.test; Fri, 20 Nov 2026 10:00:00 +0100"] * 49):
+        "more than 48 header fields Received",
+}
+
+
+@pytest.mark.parametrize("line", CHANGED)
+def test_changed_header_is_refused(mime, to, own_id, line):
+    sender = "" if line.lower().startswith("from") else "From: hello@example.com\n"
+    message = f"{sender}{line}\nMessage-ID: {own_id}\n{DATE.decode()}\nHello\n"
+    answer = mime.post_message(to, message.encode())
+    check_refused(answer, 400, re.compile(f".*{re.escape(CHANGED[line])}.*"))
+
+
+def test_message_id_of_many_blanks(mime, to, own_id):
+    """One that not every reader finds is written again."""
+    message = f"From: hello@example.com\nMessage-ID:{' ' * 1200}\n {own_id}\n\nHello\n"
+    mail = mime.deliver_message(to, message.encode())
+    assert mail.message.get_all("Message-ID") == [own_id]
+
+
+def test_headers_are_added(mime, to, own_id):
+    """Where the message has none of that name; those that the service makes itself
+    are dropped, as in a form."""
+    mail = mime.deliver_message(to, message_with(own_id, rest=b"X-Own: theirs\n"), **{
+        "h:X-Own": "ours", "h:x-other": "J\u00f6rg", "h:List-Unsubscribe": "<https://example.com/u>",
+        "h:Subject": "evil", "h:Bcc": "evil@dst.test", "h:Received": "evil",
+        "h:Message-Id": "<evil@example.com>", "h:Date": "Mon, 1 Jan 2024 00:00:00 +0000"})
+    assert b"evil" not in mail.raw and mail.recipients == [to]
+    assert mail.message.get_all("X-Own") == ["theirs"]
+    assert mail.header("X-Other") == "J\u00f6rg"
+    assert mail.header("List-Unsubscribe") == "<https://example.com/u>"
+    assert mail.header("Message-ID") == own_id
+    assert mail.message.get_all("Date") == ["Fri, 20 Nov 2026 10:00:00 +0100"]
+
+
+@pytest.mark.parametrize("own, reply_to", [
+    (b"", ["B, C <c@example.net>"]), (b"Reply-To: d@example.net\n", ["d@example.net"])])
+def test_reply_to_is_added(mime, to, own, reply_to):
+    message_id = queued_id(mime.post_message(
+        to, b"From: hello@example.com\n" + own + b"\nHello\n",
+        **{"h:Reply-To": '"B, C" <c@example.net>'}))
+    assert len(mime.box.sink.find(to=to).message.get_all("Reply-To")) == 1
+    assert mime.read(message_id)["reply_to"] == reply_to
+
+
+def test_message_id_is_added(mime, to, own_id):
+    message = b"From: hello@example.com\n\nHello\n"
+    answer = mime.post_message(to, message, **{"h:Message-Id": own_id})
+    assert queued_id(answer) == own_id
+    assert mime.box.sink.find(to=to).header("Message-ID") == own_id
+
+
+def test_bad_header_is_refused(mime, to, own_id):
+    answer = mime.post_message(to, message_with(own_id), **{"h:X-Own": "a\nBcc: b@dst.test"})
+    check_refused(answer, 400, re.compile("h:X-Own .*"))
 
 
 def test_access(box, to):

@@ -115,6 +115,46 @@ def test_what_waits_goes_on(box):
     assert held(box, "release", "--waiting") == []
 
 
+def noting_sendmail(folder):
+    """A sendmail(1) that notes its arguments, which all users of a host may read."""
+    script = folder / "sendmail"
+    noted = folder / "arguments"
+    script.write_text(f'#!/bin/sh\necho "$@" >>{noted}\nexec /usr/sbin/sendmail "$@"\n')
+    script.chmod(0o755)
+    folder.chmod(0o777)
+    noted.touch()
+    noted.chmod(0o666)
+    return script, noted
+
+
+def test_no_ticket_among_arguments(own_box, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("noting")
+    folder.parent.chmod(0o755)
+    script, noted = noting_sendmail(folder)
+    box = own_box("--set", "submission.record_wait=0", "--set", f"submission.sendmail={script}")
+    send(box, 2)
+    noted.write_text("")
+    assert [row["outcome"] for row in held(box, "release", "--waiting")] == ["sent"] * 2
+    assert "-bs" in noted.read_text()
+    assert "@postern.invalid" not in noted.read_text()
+
+
+def test_odd_messages_go_on_as_they_are(box):
+    """Senders that need quotes, and lines that begin with a dot."""
+    senders = ['"hel lo"@example.com', '"a@b"@example.com', '"a\\"b"@example.com']
+    text = ".\n..x\n\u00fc\n."
+    with NotInCharge(box):
+        to = {sender: unique("to") + "@dst.test" for sender in senders}
+        for sender in senders:
+            box.httpd().send({"from": sender, "to": to[sender], "text": text})
+        wait_for("all to wait", lambda: [i["queue_name"] for i in queue(box)] == ["deferred"] * 3)
+    assert {row["outcome"] for row in held(box, "release", "--waiting")} == {"sent"}
+    for sender in senders:
+        mail = box.sink.find(to=to[sender])
+        assert mail.sender == sender
+        assert mail.body("plain").rstrip("\n") == text
+
+
 def test_the_rules_are_asked(box):
     to = send(box, 2)
     box.cli("domain", "deactivate", "example.com")

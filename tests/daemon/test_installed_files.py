@@ -26,6 +26,19 @@ def test_the_template_shows_the_defaults(box, tmp_path):
         assert row["value"] == row["default"], row["name"]
 
 
+def test_no_empty_folder_is_left(tmp_path):
+    """But one in which somebody else has a file stays."""
+    kept = tmp_path / "usr/share/man/man1/other.1"
+    gone = [tmp_path / "usr" / name for name in ("lib/systemd/system", "share/man/man8")]
+    for folder in [kept.parent, *gone]:
+        folder.mkdir(parents=True)
+    kept.touch()
+    subprocess.run([TOP / "tools/install/uninstall", "/usr", tmp_path], cwd=TOP, check=True,
+                   timeout=60)
+    assert kept.exists()
+    assert not any(folder.exists() for folder in [*gone, gone[0].parent])
+
+
 def test_nothing_is_removed_while_postfix_asks_the_milter(box, tmp_path):
     """Postfix would keep all mail of the host."""
     program = tmp_path / "sbin/postern-milter"

@@ -219,10 +219,10 @@ def test_who_may_read(own_box):
     # the browser is its own site.
     port = urlsplit(box.env["POSTERN_ADMIN_URL"]).port
     for host, status in [
-        (f"evil.test:{port}", 401),
-        ("127.0.0.1.evil.test", 401),
-        ("localhost.evil.test", 401),
-        ("[::1].evil.test", 401),
+        (f"evil.test:{port}", 421),
+        ("127.0.0.1.evil.test", 421),
+        ("localhost.evil.test", 421),
+        ("[::1].evil.test", 421),
         (f"localhost:{port}", 200),
         (f"[::1]:{port}", 200),
         ("127.0.0.2", 200),

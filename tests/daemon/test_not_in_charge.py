@@ -123,22 +123,6 @@ def check_waits(box, email_id):
     return found["queue_id"]
 
 
-def submit_again(box, queue_id, sender):
-    """What an admin does with what waits, when the milter is back."""
-    (recipient,) = {
-        r["address"] for m in queue(box) if m["queue_id"] == queue_id for r in m["recipients"]
-    }
-    text = subprocess.run(
-        ["postcat", "-c", box.env["POSTFIX_CONFIG"], "-q", "-h", "-b", queue_id],
-        capture_output=True, check=True, timeout=60,
-    ).stdout
-    subprocess.run(
-        ["/usr/sbin/sendmail", "-C", box.env["POSTFIX_CONFIG"], "-i", "-f", sender, "--", recipient],
-        input=text, check=True, timeout=60,
-    )
-    postsuper(box, queue_id)
-
-
 def postsuper(box, queue_id):
     """Takes it out of Postfix's queue."""
     subprocess.run(
@@ -200,14 +184,14 @@ def test_milter_is_not_asked(box, case):
     email = new_email(bcc=unique("bcc") + "@dst.test")
     email_id = httpd.send(email)
     assert httpd.get(email_id).status_code == 404
-    queue_id = check_waits(box, email_id)
+    check_waits(box, email_id)
     box.flush()
     check_waits(box, email_id)
     for recipient in (email["to"], email["bcc"]):
         assert not box.sink.now(to=recipient)
     assert not any("postern.invalid" in r for m in box.sink.all() for r in m.recipients)
     box.put_back()
-    submit_again(box, queue_id, "hello@example.com")
+    box.cli("held", "release", "--waiting")
     for recipient in (email["to"], email["bcc"]):
         box.sink.find(to=recipient)
     assert httpd.read(email_id)["last_event"] in ("sent", "delivered")
@@ -253,6 +237,37 @@ def test_clients_are_told(own_box):
     needs = {i["code"]: i for i in operator(box).ok("GET", "/admin/attention")["data"]}
     assert needs["not_in_charge"]["level"] == "problem"
     assert "does not ask postern-milter" in needs["not_in_charge"]["text"]
+
+
+def test_one_company_holds_up_no_other(own_box):
+    """Emails of one that never come to the milter are that company's matter, and no
+    fault of the milter's, which decides about the others'."""
+    box = own_box(*SHORT, "--set", "http.workers=1", "--postconf",
+                  "header_checks=regexp:{{/^Subject: nowhere/ DISCARD}}")
+    company = box.company()
+    domain = box.domain(company)
+    theirs = box.httpd(box.new_key(company)["token"])
+
+    def send_theirs():
+        email = {**new_email(), "from": f"a@{domain}", "subject": "here"}
+        assert theirs.read(theirs.send(email))["last_event"] in ("sent", "delivered")
+
+    for n in range(FEW):
+        box.httpd().send({**new_email(), "subject": "nowhere"})
+        send_theirs()
+    check_problem(box.httpd().post(new_email()), 503, "application_error")
+    send_theirs()
+    log = box.log("httpd")
+    assert re.search(r"event=company_put_off company=\S+ ", log)
+    assert "milter_not_in_charge" not in log
+    needs = {i["code"] for i in operator(box).ok("GET", "/admin/attention")["data"]}
+    assert "not_in_charge" not in needs
+
+    def goes_through():
+        return box.httpd().post(new_email()).status_code == 200
+
+    wait_for("a try", goes_through)
+    box.httpd().send(new_email())
 
 
 @pytest.mark.submission("sendmail")

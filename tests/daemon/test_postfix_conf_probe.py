@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from harness import Sandbox
+from harness.milter import REJECT, TEMPFAIL, OtherMilter
 from harness.sandbox import METHOD, TREE
 
 # The way that is broken, as check names it, and the parameter of its milters.
@@ -85,7 +86,7 @@ def test_the_milter_is_asked(shared):
     ways = [line for line in said.splitlines() if "the milter is asked about" in line]
     assert len(ways) == (2 if METHOD == "smtp" else 1)
     assert all(line.startswith("good:") for line in ways)
-    assert "action=probe outcome=discarded reason=ticket_probe" in shared.log("milter")
+    assert "action=probe outcome=accepted reason=ticket_probe" in shared.log("milter")
 
 
 def test_a_milter_that_main_cf_lacks(changed):
@@ -149,3 +150,28 @@ def test_another_milter_that_is_away(changed):
         assert f"{LIST} is inet:127.0.0.1:1, unix:" in fault(said)
     else:
         assert f"WRONG:   {WAY}" in said and "takes no message: 451 4.7.1" in said
+
+
+@pytest.mark.parametrize("verdict, said", [
+    (REJECT, "5.7.1 Command rejected|takes no message: 550 5.7.1"),
+    (TEMPFAIL, "4.7.1 Service unavailable|takes no message: 451 4.7.1|puts mail off"),
+])
+def test_another_milter_behind(changed, verdict, said):
+    """Ours is asked, and lets the message pass."""
+    with OtherMilter(verdict) as other:
+        changed.main_cf(f"{LIST} = unix:postern/milter.sock, {other.name}")
+        line = next(line for line in changed.check().splitlines()
+                    if line.startswith("WRONG") and WAY in line)
+    assert re.search(said, line), line
+
+
+def test_postfix_is_stopped(changed):
+    changed.box.stop("postfix")
+    try:
+        done = subprocess.run(
+            [TREE / "postfix-conf/check", "-c", changed.box.dir / "postfix",
+             "-p", changed.box.config], capture_output=True, text=True, timeout=200, check=False)
+    finally:
+        changed.box.start("postfix")
+    assert done.returncode == 1
+    assert "WRONG:   Postfix is not running: mail waits" in done.stdout

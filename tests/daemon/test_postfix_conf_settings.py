@@ -15,9 +15,9 @@ SMTP = "[submission]\nmethod = smtp\n"
 ELSEWHERE = SMTP + "smtp_server = inet:127.0.0.1:2525\n"
 
 
-def check(postfix):
+def check(postfix, *more):
     with listening(postfix):
-        return postfix.run("check", "-p", postfix.conf)
+        return postfix.run("check", "-p", postfix.conf, *more)
 
 
 @pytest.fixture
@@ -65,7 +65,6 @@ def test_check_says_what_it_did_not_look_at(enabled):
     with listening(enabled):
         done = enabled.run("check")
     assert "warning: no postern.conf was looked at" in done.stdout
-    assert "warning: Postfix is not running" in done.stdout
 
 
 def test_a_server_elsewhere_needs_no_service(enabled):
@@ -97,7 +96,11 @@ def test_a_milter_that_listens_elsewhere_is_wrong(enabled):
     enabled.conf.write_text(text.replace("/postern/milter.sock", "/other/milter.sock"))
     done = check(enabled)
     assert done.returncode == 1
-    assert f"milter.socket is {enabled.queue}/other/milter.sock, but Postfix asks" in done.stdout
+    assert "WRONG:   smtpd_milters lacks unix:other/milter.sock" in done.stdout
+    done = check(enabled, "-s", "postern/milter.sock")
+    assert done.returncode == 1
+    assert f"listens on {enabled.queue}/other/milter.sock (milter.socket" in done.stdout
+    assert f"but Postfix asks {enabled.queue}/postern/milter.sock" in done.stdout
 
 
 @pytest.mark.parametrize("more, told", [(SMTP, True), (ELSEWHERE, False), ("", False)])

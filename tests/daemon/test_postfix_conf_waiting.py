@@ -113,6 +113,9 @@ TAKERS = {
         "virtual_alias_maps takes tickets",
     "virtual_alias_domains = regexp:{ {/./ x} }":
         "virtual_alias_domains takes the domain of tickets, postern.invalid",
+    "smtpd_command_filter = regexp:{ {/^RCPT TO:/ RCPT TO:<all@x.test>} }":
+        "smtpd_command_filter changes what postern-httpd says to sendmail -bs,"
+        " RCPT TO:<0123456789abcdef0123456789abcdef@postern.invalid>:",
     "relocated_maps = proxy:regexp:{ {/./ x@y.test} }": "relocated_maps takes tickets",
     "mail_version = 3.6.4\ntransport_maps = regexp:{ {/./ smtp:x} }":
         "transport_maps does not have mail to postern.invalid wait:"

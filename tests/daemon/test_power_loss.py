@@ -69,7 +69,7 @@ def deliver(box):
 @pytest.fixture
 def box(own_box):
     """One that delivers nothing yet."""
-    return own_box("--postconf", "defer_transports=smtp")
+    return own_box("--postconf", "defer_transports=smtp", "--set", "submission.timeout=5s")
 
 
 def states_of(box, to):

@@ -8,7 +8,7 @@ import subprocess
 import threading
 
 from harness import wait_for
-from harness.sandbox import SANITIZED
+from harness.sandbox import SANITIZED, unique
 
 MANY = 5_000 if SANITIZED else 40_000
 
@@ -46,15 +46,16 @@ class Store:
             for sql in (
                 "INSERT INTO email_content (seq, html, text) SELECT seq, hex(zeroblob(500)),"
                 " 'text' FROM email WHERE seq BETWEEN ? AND ?",
-                "INSERT INTO email_recipient (email, n, kind, address, state) SELECT seq, 0,"
-                " 'to', 'to' || seq || '@dst.test', 'delivered' FROM email WHERE seq BETWEEN"
-                " ? AND ?",
-                "INSERT INTO email_recipient (email, n, kind, address, state) SELECT seq, 1,"
-                " 'cc', 'Ann@dst.test', 'delivered' FROM email WHERE seq BETWEEN ? AND ?",
+                "INSERT INTO email_recipient (email, n, kind, address, state, company_id)"
+                " SELECT seq, 0, 'to', 'to' || seq || '@dst.test', 'delivered', company_id"
+                " FROM email WHERE seq BETWEEN ? AND ?",
+                "INSERT INTO email_recipient (email, n, kind, address, state, company_id)"
+                " SELECT seq, 1, 'cc', 'Ann@dst.test', 'delivered', company_id FROM email"
+                " WHERE seq BETWEEN ? AND ?",
                 "INSERT INTO event (key, email, n, domain, kind, attempt, occurred_us,"
-                " recorded_us, source) SELECT randomblob(16), r.email, r.n, 'old.example',"
-                " 'delivered', 1, 1, 1577836800000000, 'log' FROM email_recipient r"
-                " WHERE r.email BETWEEN ? AND ?",
+                " recorded_us, source, company_id) SELECT randomblob(16), r.email, r.n,"
+                " 'old.example', 'delivered', 1, 1, 1577836800000000, 'log', r.company_id"
+                " FROM email_recipient r WHERE r.email BETWEEN ? AND ?",
             ):
                 db.execute(sql, seqs)
         db.close()
@@ -131,10 +132,12 @@ def test_purge_while_emails_are_sent(own_box):
         left = store.emails()
         assert left > 0
     assert box.cli("email", "purge", "--domain", "old.example", "--dry-run") == {
-        "emails": left, "recipients": 0, "left": 0, "dry_run": True,
+        "emails": left, "recipients": 0, "left": 0, "dry_run": True, "log_emptied": False,
     }
     done = box.cli("email", "purge", "--older-than", "2021-01-01")
-    assert done == {"emails": left, "recipients": 0, "left": 0, "dry_run": False}
+    assert done == {
+        "emails": left, "recipients": 0, "left": 0, "dry_run": False, "log_emptied": True,
+    }
     sent = senders.end()
     assert store.counts() == (0, 0, 0)
     for table in ("email_content", "email_recipient", "event"):
@@ -179,7 +182,7 @@ def test_a_recipient_is_forgotten(own_box):
     store = Store(box)
     store.add_old(1000)
     done = box.cli("email", "purge", "--to", "ann@DST.test")
-    assert done == {"emails": 0, "recipients": 1000, "left": 0, "dry_run": False}
+    assert (done["emails"], done["recipients"], done["left"]) == (0, 1000, 0)
     assert store.counts() == (1000, 1000, 1000)
     done = box.cli("email", "purge", "--to", "to5@dst.test")
     assert (done["emails"], done["recipients"]) == (1, 0)
@@ -188,6 +191,54 @@ def test_a_recipient_is_forgotten(own_box):
     process = purge(box, stderr=subprocess.PIPE)
     assert b"which emails?" in process.communicate()[1]
     assert process.returncode == os.EX_DATAERR
+
+
+def files_with(box, text):
+    """Those of the database that have the bytes, in any letter case."""
+    return [
+        path.name
+        for path in sorted((box.dir / "store").glob("postern.db*"))
+        if text.lower().encode() in path.read_bytes().lower()
+    ]
+
+
+def test_nothing_is_left_of_who_was_erased(own_box):
+    """In no file of the database, while all daemons have it open."""
+    box = own_box()
+    store = Store(box)
+    words = {"subject": unique("subject"), "text": unique("body") * 3000}
+    erased, other = f"{unique('erased')}@dst.test", f"{unique('other')}@dst.test"
+    shared, alone = (
+        box.httpd().send({"from": "hello@example.com", "to": to, **content})
+        for to, content in (
+            ([erased, other], {"subject": "x", "text": "x"}),
+            (f"Erased One <{erased}>", words),
+        )
+    )
+    for email_id in (shared, alone):
+        wait_for("the delivery", lambda: store.one(  # noqa: B023
+            "SELECT last_event FROM email WHERE id = ?", email_id) == "delivered")
+    db = sqlite3.connect(box.dir / "store/postern.db", timeout=60)
+    with db:
+        db.execute("UPDATE email SET created_us = 1, decided_us = 1")
+    assert "postern.db-wal" in files_with(box, erased)
+    reader = sqlite3.connect(box.dir / "store/postern.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM email").fetchone()
+    process = purge(box, "--to", erased, stderr=subprocess.PIPE)
+    said = process.communicate()[1].decode()
+    assert process.returncode == os.EX_TEMPFAIL
+    assert "postern.db-wal" in said
+    assert "run this again" in said
+    reader.close()
+    done = box.cli("email", "purge", "--to", erased)
+    assert done["log_emptied"]
+    for text in (erased, words["subject"], words["text"][:40], "Erased One"):
+        assert files_with(box, text) == []
+    assert files_with(box, other) != []
+    assert store.one("SELECT count(*) FROM email WHERE id = ?", shared) == 1
+    assert store.one("SELECT count(*) FROM email WHERE id = ?", alone) == 0
+    db.close()
 
 
 def test_an_email_that_waits_is_left(own_box):

@@ -112,7 +112,7 @@ def test_addresses_of_too_many_words(form, fields):
     wanted = [f"a.b.{run}.{n}@dst.test" for n in range(1000)]
     fields["to"] = wanted
     message = (
-        "the header field To has more than 10240 words and separators, "
+        "the header field To: it has more than 10240 words and separators, "
         "which are all that Postfix reads"
     )
     check_refused(form.post(fields), 400, message)

@@ -102,12 +102,12 @@ def test_a_client_does_not_choose_it(httpd):
 def test_our_own_fault(own_box, tmp_path, email):
     """The client gets the id, the log has what it stands for."""
     sendmail = tmp_path / "sendmail"
-    sendmail.write_text("#!/bin/sh\necho private detail >&2\nexit 64\n")
+    sendmail.write_text("#!/bin/sh\necho private detail >&2\nexit 69\n")
     sendmail.chmod(0o755)
     box = own_box("--set", f"submission.sendmail={sendmail}")
     answer = box.httpd().post(email)
-    check_problem(answer, 500, "internal_server_error")
-    assert answer.json()["message"] == "An unexpected error occurred."
+    check_problem(answer, 503, "application_error")
+    assert "private" not in answer.text
     request_id = answer.headers["X-Request-Id"]
     (line,) = [l for l in box.log("httpd").splitlines() if "private detail" in l]
     assert f"request={request_id}" in line

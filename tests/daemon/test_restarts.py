@@ -1,5 +1,6 @@
 """Parts that end, die or are away while mail is sent."""
 
+import os
 import re
 import signal
 import subprocess
@@ -249,6 +250,21 @@ def test_postfix_restarts(own_box):
     check_all_there(box, senders.sent)
 
 
+def test_postfix_is_away_for_two_seconds(own_box):
+    """No client notices, and nothing is lost or comes twice."""
+    box = own_box()
+    with Senders(box, 8) as senders:
+        for _ in range(2):
+            senders.wait_for(20)
+            box.stop("postfix")
+            senders.stopping.wait(2)
+            box.start("postfix")
+        senders.wait_for(20)
+    assert (senders.refused, senders.broken) == ([], 0)
+    check_all_there(box, senders.sent)
+    check_delivered_once(box, senders.sent)
+
+
 @pytest.mark.submission("sendmail")
 def test_sendmail_is_missing(own_box, sendmail):
     """Postfix cannot take it: a temporary failure, and nothing stays behind."""
@@ -302,6 +318,24 @@ def test_reload(own_box):
     assert box.pid("httpd") == pid
 
 
+def test_reload_of_the_milter_under_load(own_box):
+    """libmilter waits for the same signals, and ends the milter on each of them:
+    it gets none, however many come, and SIGTERM behind them ends it in order."""
+    box = own_box()
+    pid = box.pid("milter")
+    with Senders(box) as senders:
+        senders.wait_for(5)
+        for _ in range(300):
+            box.kill("milter", signal.SIGHUP)
+        senders.wait_for(10)
+    wait_for("a reload", lambda: "event=reloaded" in box.log("milter"))
+    assert box.pid("milter") == pid and not senders.refused
+    box.kill("milter", signal.SIGHUP)
+    box.kill("milter", signal.SIGTERM)
+    wait_for("the end", lambda: "event=stopped" in box.log("milter"))
+    box.wait_for_new("milter", pid)
+
+
 @pytest.mark.submission("smtp")
 def test_method_waits_for_a_restart(own_box):
     """Another method in the file takes nothing from the one that is in use: its
@@ -331,3 +365,34 @@ def test_disk_of_the_database_is_gone(own_box):
     box.start("httpd")
     httpd.send({"from": "hello@example.com", "to": "y@dst.test", "text": "x"})
     assert box.sink.find(to="y@dst.test")
+
+
+def sendmails(box):
+    """The processes in which httpd submits."""
+    parent = f"PPid:\t{box.pid('httpd')}\n"
+    pids = [int(p.parent.name) for p in Path("/proc").glob("[0-9]*/status")
+            if parent in read_or_empty(p)]
+    return [p for p in pids if read_or_empty(Path(f"/proc/{p}/cmdline")).startswith("smtpd\0-S")]
+
+
+def read_or_empty(path):
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+@pytest.mark.submission("sendmail")
+def test_sendmail_is_killed(own_box, email):
+    """One takes many messages; one that has died is replaced, and nobody sees it."""
+    box = own_box("--set", "http.workers=1")
+    httpd = box.httpd()
+    for _ in range(3):
+        httpd.send(email)
+    (first,) = sendmails(box)
+    os.kill(first, signal.SIGKILL)
+    httpd.send(email)
+    wait_for("another one", lambda: sendmails(box) not in ([], [first]))
+    old = sendmails(box)
+    box.kill("httpd", signal.SIGKILL)
+    wait_for("its end", lambda: not any(Path(f"/proc/{p}").exists() for p in old))

@@ -57,7 +57,7 @@ def kill_all(pids, number):
 @pytest.mark.parametrize("part", ["postfix", "milter"])
 def test_part_is_away(own_box, part):
     """Nothing is taken, nothing stays behind; afterwards all is well."""
-    box = own_box()
+    box = own_box("--set", "submission.timeout=2s")
     httpd = box.httpd()
     httpd.send(new_email())
     before = len(box.cli("email", "list"))
@@ -73,15 +73,16 @@ def test_part_is_away(own_box, part):
 
 
 def check_answers(box, senders):
-    """Whoever got a 200 has an email that went out; others may come again."""
+    """Whoever got a 200 has an email that went out; others may come again, or are
+    told that nobody knows."""
     for text in senders.refused:
-        assert '"application_error"' in text, text
+        assert '"application_error"' in text or "not known whether" in text, text
     check_all_there(box, senders.sent)
 
 
 def test_start_without_postfix(own_box):
     """It starts all the same, and says what is missing, and when it came."""
-    box = own_box()
+    box = own_box("--set", "submission.timeout=2s")
     assert "smtp_server_" not in box.log("httpd")
     box.stop("postfix")
     box.restart("httpd")
@@ -144,18 +145,6 @@ def test_record_is_there_at_once(own_box):
         email = new_email()
         assert httpd.read(httpd.send(email))["to"] == [email["to"]]
     assert "record_late" not in box.log("httpd")
-
-
-def test_rewritten_by_postfix(own_box):
-    """The milter takes it for a forgery; that is the answer, without a bounce."""
-    box = own_box(
-        "--postconf", "canonical_maps=inline:{{hello@example.com=x@example.com}}"
-    )
-    answer = box.httpd().post(new_email())
-    check_problem(answer, 422, "validation_error")
-    assert "not the one that its ticket was given to" in answer.json()["message"]
-    assert box.cli("email", "list") == []
-    assert in_queue(box) == 0 and not box.sink.all()
 
 
 def test_refused_by_postfix(own_box, tmp_path):

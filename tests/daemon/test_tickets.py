@@ -1,8 +1,12 @@
 """A ticket is good for one message to its recipients, however it comes."""
 
+import contextlib
+import threading
+from pathlib import Path
+
 import pytest
 from harness import wait_for
-from harness.sandbox import unique
+from harness.sandbox import METHOD, unique
 from harness.submit import WAYS, by_sendmail, by_smtp, plain, ticket_address, ticket_of
 
 GUESS = ticket_address("00112233445566778899aabbccddeeff")
@@ -124,19 +128,53 @@ def test_stolen_ticket_spends_nothing(own_box, to):
     assert {row["reason"] for row in refusals} == {"ticket_mismatch"}
 
 
-def test_the_same_message_again(box, httpd, email, to):
-    """Postfix presents a message again when it has not got our answer. Whoever
-    else does so has to know the message, and reaches the same people."""
+def wait_until_spent(box, email_id):
+    """By sendmail(1) the log proves that Postfix has the message, by SMTP its 250."""
+    wait_for("the proof", lambda: box.query(
+        f"SELECT way FROM email WHERE id = '{email_id}'") == "spent"
+        if METHOD == "smtp" else box.httpd().read(email_id)["last_event"] == "delivered")
+
+
+@pytest.mark.submission
+def test_spent(box, httpd, email, to):
+    """A second message with it goes to nobody, whoever knows all of the first."""
     email_id = httpd.send(email)
     ticket = ticket_of(box, email_id)
     message_id = box.sink.find(to=to).header("Message-ID")
-    check_refused(box, submit(box, ticket), "ticket_mismatch")
-    _, data = message(message_id=message_id)
-    submitted = by_sendmail(
-        box, message_id, "hello@example.com", [ticket_address(ticket)], data
-    )
-    again = wait_for("the second one", lambda: len(box.sink.now(to=to)) == 2)
-    assert again and submitted
+    wait_until_spent(box, email_id)
+    for head in (b"", f"X-Postern-Email-Id: {email_id}\n".encode()):
+        _, data = message(message_id=message_id, head=head)
+        submitted = by_sendmail(
+            box, message_id, "hello@example.com", [ticket_address(ticket)], data
+        )
+        wait_for("the verdict", lambda: box.log("milter").count("reason=ticket_spent") == 1 + bool(head))
+    assert "action=discard" in next(
+        line for line in box.log("milter").splitlines() if "reason=ticket_spent" in line)
+    assert len(box.sink.now(to=to)) == 1 and submitted
+    assert httpd.read(email_id)["last_event"] in ("sent", "delivered")
+
+
+@pytest.mark.submission
+def test_only_its_own_way(box, httpd, email, to):
+    """Also while it is good."""
+    email_id = httpd.send(email)
+    mail = box.sink.find(to=to)
+    wait_until_spent(box, email_id)
+    box.query(f"UPDATE email SET state = 'staged', way = 'smtp' WHERE id = '{email_id}'")
+    message_id = mail.header("Message-ID")
+    head = f"X-Postern-Email-Id: {email_id}\n".encode()
+    _, data = message(message_id=message_id, head=head)
+    submitted = by_sendmail(box, message_id, "hello@example.com",
+                            [ticket_address(ticket_of(box, email_id))], data)
+    wait_for("the verdict", lambda: "reason=ticket_other_way" in box.log("milter"))
+    assert submitted and len(box.sink.now(to=to)) == 1
+    assert box.query(f"SELECT state FROM email WHERE id = '{email_id}'") == "staged"
+
+
+def test_a_forgery_with_the_ticket_of_a_sent_email(box, httpd, email):
+    email_id = httpd.send(email)
+    box.query(f"UPDATE email SET way = 'any' WHERE id = '{email_id}'")
+    check_refused(box, submit(box, ticket_of(box, email_id), more=["x@dst.test"]), "ticket_mismatch")
 
 
 def test_forgery_is_in_both_logs(box, httpd, email, loose):
@@ -160,3 +198,27 @@ def test_sender_field_of_another_domain(box, httpd, email):
     answer = httpd.post({**email, "headers": {"Sender": f"boss@{other}"}})
     assert answer.status_code == 403
     assert "a domain that its API key is not for" in answer.json()["message"]
+
+
+@pytest.mark.submission("sendmail")
+def test_nobody_sees_it(box, httpd, email):
+    """All users can read the arguments of all processes."""
+    def arguments():
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                yield path.read_text(errors="replace").replace("\0", " ")
+
+    def look():
+        while not done.is_set():
+            seen.extend(a for a in arguments() if box.env["POSTFIX_CONFIG"] in a)
+
+    seen, done = [], threading.Event()
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        for _ in range(20):
+            httpd.send(email)
+    finally:
+        done.set()
+        watcher.join()
+    assert not [a for a in seen if "postern.invalid" in a]

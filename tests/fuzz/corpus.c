@@ -54,8 +54,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < n; i++) {
 		if (argc < 2) {
 			puts(fuzzers[i].name + strlen("fuzz_"));
-		} else if (strcmp(argv[1], fuzzers[i].name + strlen("fuzz_")) ==
-			   0) {
+		} else if (strcmp(argv[1], fuzzers[i].name + strlen("fuzz_")) == 0) {
 			for (int j = 2; j < argc; j++)
 				run_file(fuzzers[i].run, argv[j]);
 			return 0;

@@ -7,6 +7,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/address/addr.h"
+#include "core/address/addr_field.h"
 #include "core/address/addr_header.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -89,12 +90,22 @@ static void read_header(const char *text)
 	for (size_t i = 0; i < header.domains.n; i++) {
 		_cleanup_free_ char *again = NULL;
 
-		CHECK(addr_domain_normalize(
-			      header.domains.items[i], &again, NULL) == 0);
+		CHECK(addr_domain_normalize(header.domains.items[i], &again, NULL) == 0);
 		CHECK(str_eq(again, header.domains.items[i]));
 	}
 	if (header.mailbox)
 		check_mailbox(&header);
+}
+
+/* Whatever is wrong with a field is told, in valid text. */
+static void check_field(const uint8_t *data, size_t size)
+{
+	struct err err = ERR_INIT;
+
+	if (addr_field_check((struct span){(const char *)data, size}, &err) == 0)
+		return;
+	CHECK(err.code == ERR_INVALID);
+	check_clean(err.text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -104,5 +115,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parse(text);
 	split(text);
 	read_header(text);
+	check_field(data, size);
 	return 0;
 }

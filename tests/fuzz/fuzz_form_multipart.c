@@ -44,8 +44,7 @@ static bool is_writable(const struct form_field *field)
 		return false;
 	if (field->content_type && strcasestr(field->content_type, "charset"))
 		return false;
-	return memmem(field->value.data, field->value.len, BOUNDARY,
-		       strlen(BOUNDARY)) == NULL;
+	return memmem(field->value.data, field->value.len, BOUNDARY, strlen(BOUNDARY)) == NULL;
 }
 
 static void write_field(struct buf *out, const struct form_field *field)
@@ -75,16 +74,14 @@ static void check_same(const struct form_field *a, const struct form_field *b)
 	CHECK(same_text(a->filename, b->filename));
 	CHECK(same_text(a->content_type, b->content_type));
 	CHECK(a->value.len == b->value.len);
-	CHECK(a->value.len == 0 ||
-		memcmp(a->value.data, b->value.data, a->value.len) == 0);
+	CHECK(a->value.len == 0 || memcmp(a->value.data, b->value.data, a->value.len) == 0);
 }
 
 static void check_field(const struct form_field *field)
 {
 	CHECK(field->name != NULL);
 	CHECK(field->filename == NULL || !strpbrk(field->filename, "/\\"));
-	CHECK(field->content_type == NULL ||
-		!strpbrk(field->content_type, "\r\n"));
+	CHECK(field->content_type == NULL || !strpbrk(field->content_type, "\r\n"));
 }
 
 static void check_again(const struct form *form)
@@ -101,8 +98,8 @@ static void check_again(const struct form *form)
 	buf_add_str(&body, "--" BOUNDARY "--\r\n");
 	if (body.len > 8 * FORM_PART_HEADER_MAX)
 		return; /* a header may have grown too long */
-	CHECK(form_parse_multipart("multipart/form-data; boundary=" BOUNDARY,
-		      body.data, body.len, &again, NULL) == 0);
+	CHECK(form_parse_multipart("multipart/form-data; boundary=" BOUNDARY, body.data, body.len,
+		      &again, NULL) == 0);
 	CHECK(again.n == form->n);
 	for (size_t i = 0; i < form->n; i++)
 		check_same(&form->fields[i], &again.fields[i]);
@@ -120,8 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return -1;
 	len = (size_t)(end - data);
 	type = mem_dup(data, len);
-	if (form_parse_multipart(type, (const char *)end + 1, size - len - 1,
-		    &form, &err) == 0) {
+	if (form_parse_multipart(type, (const char *)end + 1, size - len - 1, &form, &err) == 0) {
 		CHECK(form.n <= FORM_FIELDS_MAX);
 		check_again(&form);
 	} else {

@@ -42,8 +42,7 @@ static void check_again(const struct form *form)
 
 		CHECK(str_eq(a->name, b->name));
 		CHECK(a->value.len == b->value.len);
-		CHECK(memcmp(buf_str(&a->value), buf_str(&b->value),
-			      a->value.len) == 0);
+		CHECK(memcmp(buf_str(&a->value), buf_str(&b->value), a->value.len) == 0);
 	}
 }
 

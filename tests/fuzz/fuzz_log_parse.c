@@ -31,8 +31,7 @@ static void check_line(const char *from, size_t len)
 	if (line.kind == LOG_DELIVERY) {
 		CHECK(line.id.len >= 6 && line.to.data && line.relay.data);
 		CHECK(line.dsn.len >= 5 && line.text.data);
-		check_span(
-			log_queued_as(line.text, &forwarded), from, from + len);
+		check_span(log_queued_as(line.text, &forwarded), from, from + len);
 	}
 	if (line.kind != LOG_NOTHING && line.kind != LOG_BAD)
 		log_stamp_time(&line.stamp, INT64_C(1795303870000000));
@@ -46,8 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	while (from < end) {
 		const char *newline = memchr(from, '\n', (size_t)(end - from));
-		size_t len = newline ? (size_t)(newline - from)
-				     : (size_t)(end - from);
+		size_t len = newline ? (size_t)(newline - from) : (size_t)(end - from);
 
 		check_line(from, len);
 		from += len + 1;

@@ -13,8 +13,7 @@
 #include "core/mime/mime_scan.h"
 #include "tests/fuzz/fuzz.h"
 
-static const struct mime_edit edit = {
-	.removes = mime_edit_is_private, .message_id = "<new@x>"};
+static const struct mime_edit edit = {.removes = mime_edit_is_private, .message_id = "<new@x>"};
 
 static void check_text(const char *text)
 {
@@ -48,8 +47,7 @@ static void check_summary(const struct mime_summary *summary)
 	check_mailboxes(&summary->reply_to);
 }
 
-static void check_edited(
-	const struct buf *edited, const struct mime_summary *original)
+static void check_edited(const struct buf *edited, const struct mime_summary *original)
 {
 	_cleanup_mime_summary_ struct mime_summary summary;
 	_cleanup_buf_ struct buf again = BUF_INIT;
@@ -61,8 +59,7 @@ static void check_edited(
 	CHECK(str_eq(summary.subject, original->subject));
 	CHECK(summary.from_fields.n == original->from_fields.n);
 	for (size_t i = 0; i < summary.from_fields.n; i++)
-		CHECK(str_eq(summary.from_fields.items[i],
-			original->from_fields.items[i]));
+		CHECK(str_eq(summary.from_fields.items[i], original->from_fields.items[i]));
 	CHECK(summary.to.n == original->to.n);
 	for (size_t i = 0; i < summary.to.n; i++)
 		CHECK(addr_equal(&summary.to.items[i], &original->to.items[i]));
@@ -78,8 +75,7 @@ static void check_header(const struct buf *edited)
 	struct mime_scan_field field;
 
 	while (mime_scan_field(&rest, &field)) {
-		_cleanup_free_ char *name = mem_dup(
-			field.name.data, field.name.len);
+		_cleanup_free_ char *name = mem_dup(field.name.data, field.name.len);
 
 		CHECK(!mime_edit_is_private(name));
 		CHECK(!memchr(field.raw.data, '\0', field.raw.len));

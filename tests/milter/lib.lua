@@ -18,6 +18,8 @@ SPENT = "example.com: The message of this ticket was refused before."
 KEY_INVALID = "example.com: The API key of this message may not send it any more."
 NOT_OWNED = "example.com: The domain of the sender no longer belongs to the company of the API key."
 INACTIVE = "example.com: The domain of the sender is not active for sending."
+LOST = "example.com: A setting of Postfix has given the message another recipient in the place of its ticket."
+OTHER_WAY = "example.com: The message did not come the way that its ticket was given out for."
 TOO_MANY = "The message has more header fields that name its sender than can be checked."
 NO_STORE = "The sending rules cannot be checked now, try again later."
 NO_RECORD = "example.com: The message cannot be recorded now, try again later."
@@ -104,9 +106,14 @@ function stage(options)
 		domain = options.domain or "example.com",
 		sender = sender,
 		header_from = options.from or sender,
+		way = options.way or "any",
 	})
 	insert_recipients(ticket, options.recipients or {"a@dst.test"})
 	return ticket
+end
+
+function id_of(ticket)
+	return sql("SELECT id FROM email WHERE ticket = '" .. ticket .. "'")
 end
 
 -- What the record of a ticket says.
@@ -154,6 +161,13 @@ function begin(conn, message)
 	for _, field in ipairs(message.fields or {}) do
 		assert(mt.header(conn, field[1], field[2]) == nil)
 	end
+end
+
+-- The same, with the id of the email in front, as httpd has it.
+function traced(ticket, more)
+	local message = ours(ticket, more)
+	table.insert(message.fields, 1, {"X-Postern-Email-Id", id_of(ticket)})
+	return message
 end
 
 -- The message that httpd submits with this ticket; more goes behind its fields.

@@ -27,14 +27,11 @@ logged() {
 	grep -q "$1" "$dir/milter.log"
 }
 
-# Whether no thread but the main one can be given SIGHUP, SIGINT or SIGTERM: a
-# thread that waits for a signal has it unblocked meanwhile.
-others_block() {
-	for thread in /proc/"$milter"/task/*; do
-		[ "${thread##*/}" != "$milter" ] || continue
-		blocked=$(sed -n 's/^SigBlk:.*\(.\{8\}\)$/0x\1/p' "$thread/status")
-		[ $((blocked & 0x4003)) -eq $((0x4003)) ] || return 1
-	done
+# Linux gives a signal to the main thread first, where that does not block it:
+# so libmilter's thread, which waits for the same ones, gets none.
+takes_signals() {
+	blocked=$(sed -n 's/^SigBlk:.*\(.\{8\}\)$/0x\1/p' "/proc/$milter/status")
+	[ $((blocked & 0x4003)) -eq 0 ]
 }
 
 said=$("$build/postern-milter" -h) && [ "${said#usage: postern-milter}" != "$said" ]
@@ -79,8 +76,8 @@ kill -HUP "$milter"
 wait_for logged needs_restart=milter.socket
 say $? "what needs a restart is named"
 cp "$dir/good.conf" "$dir/postern.conf"
-others_block
-say $? "signals come to the main thread alone"
+takes_signals
+say $? "the main thread never blocks signals"
 # The signal waits while the process is stopped; all threads wake at once then.
 for _ in $(seq 100); do
 	kill -STOP "$milter" && kill -HUP "$milter" && kill -CONT "$milter"

@@ -231,3 +231,100 @@ scenario("rows that cannot be", function()
 	deliver(ours(ticket), delayed, NO_RECORD)
 	expect("the state", state_of(ticket), "staged")
 end)
+
+scenario("what was changed on its way is refused, and its email told why", function()
+	local changes = {
+		["envelope sender"] = function(message) message.sender = "<a@other.test>" end,
+		["field From"] = function(message) message.fields[2][2] = "Doe <John>, <hello@example.com>" end,
+		["field Message-ID"] = function(message) message.fields[4][2] = "<other@example.com>" end,
+		["other recipients"] = function(message) table.insert(message.recipients, "<x@dst.test>") end,
+	}
+	for what, change in pairs(changes) do
+		local ticket = stage()
+		local message = traced(ticket)
+		local told
+		change(message)
+		deliver(message, function(conn)
+			assert(mt.eom(conn) == nil)
+			expect("the reply", mt.getreply(conn), SMFIR_REPLYCODE)
+		end)
+		expect("the state", state_of(ticket), "refused")
+		told = sql("SELECT refusal FROM email WHERE ticket = '" .. ticket .. "'")
+		expect("what is told of it: " .. told, told:find(what, 1, true) ~= nil, true)
+	end
+end)
+
+scenario("too many fields", function()
+	local ticket, more = stage(), {}
+	for i = 1, 17 do
+		more[i] = {"Sender", "hello@example.com"}
+	end
+	deliver(ours(ticket, more), refused, "example.com: " .. TOO_MANY)
+	expect("the state", state_of(ticket), "staged")
+	deliver(traced(ticket, more), refused, "example.com: " .. TOO_MANY)
+	expect("the state", state_of(ticket), "refused")
+end)
+
+scenario("a message whose ticket was taken off it", function()
+	sql("UPDATE domain SET policy = 'shared' WHERE name = 'example.com'")
+	local ticket = stage()
+	local message = traced(ticket)
+	message.recipients = {"<eve@dst.test>"}
+	deliver(message, refused, LOST)
+	expect("the state", state_of(ticket), "refused")
+	-- In mail that comes from elsewhere, and when the email is on its way, it means nothing.
+	ticket = stage()
+	message = traced(ticket)
+	message.recipients = {"<eve@dst.test>"}
+	deliver(message, untouched, nil, "192.0.2.1")
+	deliver(message, untouched, nil, "127.0.0.1")
+	deliver(traced(ticket), accepted)
+	deliver(message, untouched)
+	sql("UPDATE domain SET policy = 'exclusive' WHERE name = 'example.com'")
+	expect("the state", state_of(ticket), "sent")
+end)
+
+scenario("a ticket that was given out for another way", function()
+	local ticket = stage({way = "sendmail"})
+	deliver(ours(ticket), refused, OTHER_WAY)
+	deliver(traced(ticket), refused, OTHER_WAY)
+	expect("the state", state_of(ticket), "staged")
+	deliver(ours(stage({way = "smtp"})), accepted)
+end)
+
+scenario("a spent ticket", function()
+	local ticket = stage({way = "smtp"})
+	deliver(ours(ticket), accepted)
+	deliver(ours(ticket), accepted)
+	sql("UPDATE email SET way = 'spent' WHERE ticket = '" .. ticket .. "'")
+	deliver(ours(ticket), discarded)
+	deliver(ours(ticket, {{"Sender", "x@foreign.test"}}), discarded)
+	expect("the queue id", queue_id_of(ticket) ~= nil, true)
+end)
+
+scenario("what the log says proves that Postfix has it", function()
+	local function fate(ticket, state, when)
+		sql("UPDATE email_recipient SET state = '" .. state .. "', changed_us = " .. when
+			.. " WHERE email = (SELECT seq FROM email WHERE ticket = '" .. ticket .. "')")
+	end
+	local now = "CAST(strftime('%s', 'now') AS INTEGER) * 1000000"
+	for _, state in ipairs({"deferred", "handed_on", "delivered", "bounced", "expired", "removed"}) do
+		local ticket = stage()
+		fate(ticket, state, 1) -- as when a rule stopped a message of it before the milter was asked
+		deliver(ours(ticket), accepted)
+		deliver(ours(ticket), accepted)
+		fate(ticket, state, now)
+		deliver(ours(ticket), discarded)
+	end
+	for _, state in ipairs({"queued", "unknown"}) do
+		local ticket = stage()
+		deliver(ours(ticket), accepted)
+		fate(ticket, state, now)
+		deliver(ours(ticket), accepted)
+	end
+	-- By SMTP it may speak of an earlier message, which was lost.
+	local again = stage({way = "smtp"})
+	deliver(ours(again), accepted)
+	fate(again, "removed", now)
+	deliver(ours(again), accepted)
+end)

@@ -96,8 +96,7 @@ int cli_box_set_up(void **state)
 {
 	(void)state;
 	snprintf(at.folder, sizeof(at.folder), "/tmp/test_cli.XXXXXX");
-	if (secret_init() < 0 || mkdtemp(at.folder) == NULL ||
-		chdir(at.folder) < 0)
+	if (secret_init() < 0 || mkdtemp(at.folder) == NULL || chdir(at.folder) < 0)
 		return -1;
 	write_settings();
 	run("db migrate");
@@ -106,8 +105,8 @@ int cli_box_set_up(void **state)
 
 int cli_box_tear_down(void **state)
 {
-	static const char *const files[] = {"postern.conf", "postern.db",
-		"postern.db-wal", "postern.db-shm", "copy.db"};
+	static const char *const files[] = {
+		"postern.conf", "postern.db", "postern.db-wal", "postern.db-shm", "copy.db"};
 
 	(void)state;
 	forget_run();

@@ -19,21 +19,16 @@ int commit_rig_setup(void **state)
 
 	temp_db_setup(state);
 	temp = *state;
-	OK(db_exec(temp->db,
-		"CREATE TABLE item (number INTEGER PRIMARY KEY, data TEXT)",
-		&why));
+	OK(db_exec(temp->db, "CREATE TABLE item (number INTEGER PRIMARY KEY, data TEXT)", &why));
 	return 0;
 }
 
-int commit_rig_insert(
-	struct db *db, int64_t number, const char *data, struct err *err)
+int commit_rig_insert(struct db *db, int64_t number, const char *data, struct err *err)
 {
-	static const char sql_insert[] =
-		"INSERT INTO item (number, data) VALUES ($number, $data)";
+	static const char sql_insert[] = "INSERT INTO item (number, data) VALUES ($number, $data)";
 	struct db_stmt *stmt;
 
-	if (db_start(db, sql_insert,
-		    DB_PARAMS(DB_INT("$number", number), DB_TEXT("$data", data)),
+	if (db_start(db, sql_insert, DB_PARAMS(DB_INT("$number", number), DB_TEXT("$data", data)),
 		    &stmt, err) != 0)
 		return -1;
 	return db_run(stmt, err);
@@ -76,22 +71,18 @@ void commit_rig_note(void *arg, int result, const struct err *err)
 void commit_rig_item(struct commit_item *item, int64_t number)
 {
 	*item = (struct commit_item){
-		.job = {.run = commit_rig_run_item,
-			.done = commit_rig_note,
-			.arg = item},
+		.job = {.run = commit_rig_run_item, .done = commit_rig_note, .arg = item},
 		.number = number,
 	};
 }
 
 bool commit_rig_has(struct db *db, int64_t number)
 {
-	static const char sql_has[] =
-		"SELECT 1 FROM item WHERE number = $number";
+	static const char sql_has[] = "SELECT 1 FROM item WHERE number = $number";
 	struct db_stmt *stmt;
 	int found;
 
-	OK(db_start(db, sql_has, DB_PARAMS(DB_INT("$number", number)), &stmt,
-		&why));
+	OK(db_start(db, sql_has, DB_PARAMS(DB_INT("$number", number)), &stmt, &why));
 	found = db_step(stmt, NULL);
 	assert_int_not_equal(found, -1);
 	if (found)
@@ -122,8 +113,7 @@ void commit_rig_close_gate(struct committer *committer, struct commit_gate *gate
 {
 	sem_init(&gate->closed, 0, 0);
 	sem_init(&gate->open, 0, 0);
-	gate->job = (struct commit_job){
-		.run = run_gate, .done = ignore, .arg = gate};
+	gate->job = (struct commit_job){.run = run_gate, .done = ignore, .arg = gate};
 	committer_submit(committer, &gate->job);
 	while (sem_wait(&gate->closed) != 0)
 		;

@@ -37,8 +37,7 @@ int commit_rig_run_one(struct db *db, void *arg, struct err *err);
 /* The done of an item's job: fills its last members. */
 void commit_rig_note(void *arg, int result, const struct err *err);
 
-int commit_rig_insert(
-	struct db *db, int64_t number, const char *data, struct err *err);
+int commit_rig_insert(struct db *db, int64_t number, const char *data, struct err *err);
 bool commit_rig_has(struct db *db, int64_t number);
 int64_t commit_rig_count(struct db *db);
 

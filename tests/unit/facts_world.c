@@ -46,8 +46,7 @@ void facts_world_ticket(struct milter_session *session, const struct email *emai
 	session_header(session, "Message-ID", email->message_id);
 }
 
-struct milter_session *facts_world_begin(
-	struct facts_world *world, enum mail_origin origin)
+struct milter_session *facts_world_begin(struct facts_world *world, enum mail_origin origin)
 {
 	struct milter_session *session = session_new(origin, NULL, false);
 

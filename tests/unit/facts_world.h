@@ -22,11 +22,9 @@ int facts_world_teardown(void **state);
 struct facts_world *facts_world_of(void **state);
 
 /* A session with the message of the email, the caller's. */
-struct milter_session *facts_world_begin(
-	struct facts_world *world, enum mail_origin origin);
+struct milter_session *facts_world_begin(struct facts_world *world, enum mail_origin origin);
 
 /* The message is for the ticket of this email, and has its Message-ID. */
-void facts_world_ticket(
-	struct milter_session *session, const struct email *email);
+void facts_world_ticket(struct milter_session *session, const struct email *email);
 
 #endif

@@ -25,8 +25,7 @@ static void play_milter(const struct answer *answer)
 	if (answer->milter == MILTER_RECORDS)
 		store_email_record(db, answer->ticket, "QUEUEID", 1, &err);
 	if (answer->milter == MILTER_REFUSES)
-		store_email_refuse(db, answer->ticket, "QUEUEID",
-			"The key was revoked.", 1, &err);
+		store_email_refuse(db, answer->ticket, "QUEUEID", "The key was revoked.", 1, &err);
 }
 
 static void on_answer(evutil_socket_t fd, short what, void *arg)

@@ -75,9 +75,7 @@ void fake_master_start(struct fake_master *master)
 	unlink(master->socket);
 	master->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(master->fd >= 0);
-	assert_int_equal(bind(master->fd, (const struct sockaddr *)&address,
-				 sizeof(address)),
-		0);
+	assert_int_equal(bind(master->fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(master->fd, 1), 0);
 }
 

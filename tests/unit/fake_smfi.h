@@ -19,9 +19,9 @@ struct fake_smfi {
 	const char *login;
 	bool chgheader_fails;
 	bool quarantine_fails;
-	struct strv deleted;    /* "name#index" of header fields taken off */
-	struct strv added;      /* "name: value" */
-	struct strv recipients; /* "+<address>" added, "-<address>" deleted */
+	struct strv deleted;         /* "name#index" of header fields taken off */
+	struct strv added;           /* "name: value" */
+	struct strv recipients;      /* "+<address>" added, "-<address>" deleted */
 	const char *recipient_fails; /* the change, as above; NULL: none */
 	char held[512];              /* why it is held; "": it is not */
 	char code[8];                /* the last reply; "" for none */

@@ -48,13 +48,12 @@ static const struct smtpd_rule usual[] = {
 	{0},
 };
 
-static const struct smtpd_rule *fitting(const struct smtpd_rule *rules,
-	const struct client *client, const char *line)
+static const struct smtpd_rule *fitting(
+	const struct smtpd_rule *rules, const struct client *client, const char *line)
 {
 	for (; rules->on; rules++)
 		if (str_starts(line, rules->on) &&
-			(!rules->connection ||
-				rules->connection == client->number) &&
+			(!rules->connection || rules->connection == client->number) &&
 			(!rules->message || rules->message == client->message))
 			return rules;
 	return NULL;
@@ -71,16 +70,14 @@ static void client_free(struct client *client)
 /* NULL when the connection was closed. */
 static const char *answer(struct client *client, const char *line)
 {
-	const struct smtpd_rule *rule = fitting(
-		client->smtpd->rules, client, line);
+	const struct smtpd_rule *rule = fitting(client->smtpd->rules, client, line);
 
 	if (rule == NULL)
 		rule = fitting(usual, client, line);
 	if (rule->reply == NULL)
 		client_free(client);
 	else if (rule->reply[0])
-		evbuffer_add_printf(bufferevent_get_output(client->io),
-			"%s\r\n", rule->reply);
+		evbuffer_add_printf(bufferevent_get_output(client->io), "%s\r\n", rule->reply);
 	return rule->reply;
 }
 
@@ -118,8 +115,7 @@ static bool take_line(struct client *client, const char *line)
 /* The chunk, once all of it is there; false when the connection was closed. */
 static bool take_chunk(struct client *client, struct evbuffer *input)
 {
-	const char *data = (char *)evbuffer_pullup(
-		input, (ev_ssize_t)client->chunk);
+	const char *data = (char *)evbuffer_pullup(input, (ev_ssize_t)client->chunk);
 
 	buf_add(&client->smtpd->log, data, client->chunk);
 	evbuffer_drain(input, client->chunk);
@@ -138,17 +134,15 @@ static void on_client_readable(struct bufferevent *io, void *arg)
 	bool open = true;
 	char *line;
 
-	while (open && client->chunk > 0 &&
-		evbuffer_get_length(input) >= client->chunk)
+	while (open && client->chunk > 0 && evbuffer_get_length(input) >= client->chunk)
 		open = take_chunk(client, input);
 	while (open && client->chunk == 0 &&
-		(line = evbuffer_readln(bufferevent_get_input(io), NULL,
-			 EVBUFFER_EOL_CRLF_STRICT)) != NULL) {
+		(line = evbuffer_readln(
+			 bufferevent_get_input(io), NULL, EVBUFFER_EOL_CRLF_STRICT)) != NULL) {
 		buf_printf(&client->smtpd->log, "%s\r\n", line);
 		open = take_line(client, line);
 		free(line);
-		if (open && client->chunk > 0 &&
-			evbuffer_get_length(input) >= client->chunk)
+		if (open && client->chunk > 0 && evbuffer_get_length(input) >= client->chunk)
 			open = take_chunk(client, input);
 	}
 }
@@ -160,8 +154,8 @@ static void on_client_event(struct bufferevent *io, short what, void *arg)
 	client_free(arg);
 }
 
-static void on_connect(struct evconnlistener *listener, evutil_socket_t fd,
-	struct sockaddr *peer, int len, void *arg)
+static void on_connect(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *peer,
+	int len, void *arg)
 {
 	struct client *client = mem_new(struct client);
 	struct fake_smtpd *smtpd = arg;
@@ -173,17 +167,15 @@ static void on_connect(struct evconnlistener *listener, evutil_socket_t fd,
 	client->number = ++smtpd->connections;
 	if (++smtpd->open > smtpd->most)
 		smtpd->most = smtpd->open;
-	client->io = bufferevent_socket_new(
-		smtpd->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	client->io = bufferevent_socket_new(smtpd->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	LIST_INSERT_HEAD(&smtpd->clients, client, link);
-	bufferevent_setcb(
-		client->io, on_client_readable, NULL, on_client_event, client);
+	bufferevent_setcb(client->io, on_client_readable, NULL, on_client_event, client);
 	bufferevent_enable(client->io, EV_READ | EV_WRITE);
 	answer(client, "CONNECT");
 }
 
-struct fake_smtpd *fake_smtpd_new(struct event_base *base, const char *path,
-	const struct smtpd_rule *rules)
+struct fake_smtpd *fake_smtpd_new(
+	struct event_base *base, const char *path, const struct smtpd_rule *rules)
 {
 	struct fake_smtpd *smtpd = mem_new(struct fake_smtpd);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -192,9 +184,8 @@ struct fake_smtpd *fake_smtpd_new(struct event_base *base, const char *path,
 	memcpy(smtpd->path, address.sun_path, sizeof(smtpd->path));
 	smtpd->base = base;
 	smtpd->rules = rules;
-	smtpd->listener = evconnlistener_new_bind(base, on_connect, smtpd,
-		LEV_OPT_CLOSE_ON_FREE, 16, (struct sockaddr *)&address,
-		sizeof(address));
+	smtpd->listener = evconnlistener_new_bind(base, on_connect, smtpd, LEV_OPT_CLOSE_ON_FREE,
+		16, (struct sockaddr *)&address, sizeof(address));
 	if (smtpd->listener == NULL)
 		abort();
 	return smtpd;

@@ -25,8 +25,8 @@ struct smtpd_rule {
 };
 
 /* Listens on path. rules: ended by one whose on is NULL; they may change. */
-struct fake_smtpd *fake_smtpd_new(struct event_base *base, const char *path,
-	const struct smtpd_rule *rules);
+struct fake_smtpd *fake_smtpd_new(
+	struct event_base *base, const char *path, const struct smtpd_rule *rules);
 void fake_smtpd_free(struct fake_smtpd *smtpd);
 
 void fake_smtpd_rules(struct fake_smtpd *smtpd, const struct smtpd_rule *rules);

@@ -87,11 +87,10 @@ static void set_up_worker(struct http_rig *rig)
 	worker->conns = conn_table_new();
 	worker->counts = counts_new(routes);
 	worker->evhttp = evhttp_new(worker->base);
-	evhttp_set_allowed_methods(worker->evhttp,
-		EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
+	evhttp_set_allowed_methods(
+		worker->evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
 	evhttp_set_default_content_type(worker->evhttp, NULL);
-	evhttp_set_max_headers_size(
-		worker->evhttp, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
+	evhttp_set_max_headers_size(worker->evhttp, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
 	evhttp_set_bevcb(worker->evhttp, conn_on_accept, worker);
 	evhttp_set_gencb(worker->evhttp, conn_on_request, worker);
 	assert_int_equal(listener_new(worker, &worker->listener, NULL), 0);
@@ -115,9 +114,8 @@ int http_rig_setup(void **state)
 	rig->shared.connections = &rig->connections;
 	rig->shared.workers = 1;
 	rig->shared.clock = &clock_system;
-	assert_int_equal(listener_bind("127.0.0.1:0", &rig->shared.listen_fd,
-				 rig->address, NULL),
-		0);
+	assert_int_equal(
+		listener_bind("127.0.0.1:0", &rig->shared.listen_fd, rig->address, NULL), 0);
 	set_up_worker(rig);
 	rig->guard = event_new(rig->worker.base, -1, 0, on_guard, NULL);
 	set_guard(rig);
@@ -194,10 +192,9 @@ struct http_client *http_client_new(struct http_rig *rig)
 	to.sin_port = htons((uint16_t)atoi(strrchr(rig->address, ':') + 1));
 	client->rig = rig;
 	client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(
-		connect(client->fd, (struct sockaddr *)&to, sizeof(to)), 0);
-	client->readable = event_new(rig->worker.base, client->fd,
-		EV_READ | EV_PERSIST, on_client_readable, client);
+	assert_int_equal(connect(client->fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	client->readable = event_new(
+		rig->worker.base, client->fd, EV_READ | EV_PERSIST, on_client_readable, client);
 	event_add(client->readable, NULL);
 	return client;
 }
@@ -219,8 +216,7 @@ void http_client_free(struct http_client *client)
 void http_client_say(struct http_client *client, const char *text, size_t len)
 {
 	while (len > 0) {
-		ssize_t n = send(
-			client->fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = send(client->fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EAGAIN)
 			return; /* the server does not read on */

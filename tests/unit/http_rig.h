@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "httpd/worker/worker.h"
 #include "httpd/gate/budget.h"
+#include "httpd/transport/listener.h"
 
 struct request;
 
@@ -21,8 +22,8 @@ struct http_rig {
 	struct worker worker;
 	struct budget budget;
 	atomic_size_t connections;
-	char address[80]; /* where it listens */
-	bool hold;        /* requests are not answered, but kept here */
+	char address[LISTENER_NAME_SIZE]; /* where it listens */
+	bool hold;                        /* requests are not answered, but kept here */
 	struct request *held;
 	struct event *guard; /* ends a test that hangs */
 };

@@ -14,9 +14,9 @@
 int item_db_setup(void **state)
 {
 	static const char sql_table[] =
-		"CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT UNIQUE,"
-		" data BLOB, count INTEGER CHECK (count <> 13),"
-		" parent INTEGER REFERENCES item (id) ON DELETE CASCADE)";
+		"CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT UNIQUE, data BLOB, count "
+		"INTEGER CHECK (count <> 13), parent INTEGER REFERENCES item (id) ON DELETE "
+		"CASCADE)";
 	struct temp_db *temp;
 
 	temp_db_setup(state);
@@ -30,8 +30,7 @@ int item_db_add(struct db *db, const char *name, struct err *err)
 	static const char sql_add[] = "INSERT INTO item (name) VALUES ($name)";
 	struct db_stmt *stmt;
 
-	if (db_start(db, sql_add, DB_PARAMS(DB_TEXT("$name", name)), &stmt,
-		    err) != 0)
+	if (db_start(db, sql_add, DB_PARAMS(DB_TEXT("$name", name)), &stmt, err) != 0)
 		return -1;
 	return db_run(stmt, err);
 }

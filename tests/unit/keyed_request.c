@@ -16,8 +16,7 @@
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"
 
-const char *const keyed_request_to[KEYED_EMAILS] = {
-	"a@dst.test", "b@dst.test", "c@dst.test"};
+const char *const keyed_request_to[KEYED_EMAILS] = {"a@dst.test", "b@dst.test", "c@dst.test"};
 
 const uint8_t keyed_request_payload[SECRET_HASH_LEN] = {42};
 
@@ -32,9 +31,8 @@ struct idempotency_lock *keyed_request_lock(struct send_rig *rig, uint8_t key)
 	struct problem problem;
 
 	set_key(rig, key);
-	assert_int_equal(idempotency_lock(&rig->request, keyed_request_payload,
-				 &lock, &problem),
-		0);
+	assert_int_equal(
+		idempotency_lock(&rig->request, keyed_request_payload, &lock, &problem), 0);
 	return lock;
 }
 
@@ -74,8 +72,7 @@ bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what)
 		send_rig_email(what->from[i] ? what->from[i] : "hello@example.com",
 			keyed_request_to[i], &emails[i]);
 	if (what->bad)
-		problem_set(&problems[what->bad - 1], PROBLEM_VALIDATION,
-			"two\nlines");
+		problem_set(&problems[what->bad - 1], PROBLEM_VALIDATION, "two\nlines");
 	send_rig_send(rig, &spec);
 	for (size_t i = 0; i < what->n; i++)
 		outgoing_clear(&emails[i]);

@@ -14,8 +14,7 @@
 
 /* Calls on_line for each line, with the name of its section; a line of NULL
  * begins one. */
-static void walk(
-	void (*on_line)(void *arg, const char *section, char *line), void *arg)
+static void walk(void (*on_line)(void *arg, const char *section, char *line), void *arg)
 {
 	FILE *file = fopen("tests/data/postfix.log", "r");
 	char section[16] = "", *line = NULL;

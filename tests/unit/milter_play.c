@@ -24,9 +24,8 @@ void milter_play_connect(struct service_world *world, const char *address)
 
 	if (address)
 		assert_int_equal(inet_pton(AF_INET, address, &peer.sin_addr), 1);
-	assert_int_equal(
-		fake_smfi_callbacks.xxfi_connect(fake_smfi_ctx(&world->fake),
-			host, address ? (_SOCK_ADDR *)&peer : NULL),
+	assert_int_equal(fake_smfi_callbacks.xxfi_connect(fake_smfi_ctx(&world->fake), host,
+				 address ? (_SOCK_ADDR *)&peer : NULL),
 		SMFIS_NOREPLY);
 }
 
@@ -55,20 +54,17 @@ void milter_play_mail(struct service_world *world, const char *sender)
 	_cleanup_free_ char *argument = mem_strdup(sender);
 	char *arguments[] = {argument, NULL};
 
-	assert_int_equal(fake_smfi_callbacks.xxfi_envfrom(
-				 fake_smfi_ctx(&world->fake), arguments),
+	assert_int_equal(fake_smfi_callbacks.xxfi_envfrom(fake_smfi_ctx(&world->fake), arguments),
 		SMFIS_NOREPLY);
 }
 
-void milter_play_header(
-	struct service_world *world, const char *name, const char *value)
+void milter_play_header(struct service_world *world, const char *name, const char *value)
 {
 	_cleanup_free_ char *name_copy = mem_strdup(name);
 	_cleanup_free_ char *value_copy = mem_strdup(value);
 
 	assert_int_equal(
-		fake_smfi_callbacks.xxfi_header(
-			fake_smfi_ctx(&world->fake), name_copy, value_copy),
+		fake_smfi_callbacks.xxfi_header(fake_smfi_ctx(&world->fake), name_copy, value_copy),
 		SMFIS_NOREPLY);
 }
 
@@ -78,8 +74,7 @@ void milter_play_ticket(struct service_world *world, const char *ticket)
 	_cleanup_free_ char *argument = mem_printf("<%s>", address);
 	char *arguments[] = {argument, NULL};
 
-	assert_int_equal(fake_smfi_callbacks.xxfi_envrcpt(
-				 fake_smfi_ctx(&world->fake), arguments),
+	assert_int_equal(fake_smfi_callbacks.xxfi_envrcpt(fake_smfi_ctx(&world->fake), arguments),
 		SMFIS_NOREPLY);
 }
 
@@ -99,10 +94,9 @@ void milter_play_ours(struct service_world *world)
 	milter_play_header(world, "Message-ID", world->email.message_id);
 }
 
-void milter_play_assert_reply(
-	struct service_world *world, const char *code, const char *text)
+void milter_play_assert_reply(struct service_world *world, const char *code, const char *text)
 {
 	if (!str_eq(world->fake.code, code) || !strstr(world->fake.text, text))
-		fail_msg("%s %s %s, not %s ... %s", world->fake.code,
-			world->fake.status, world->fake.text, code, text);
+		fail_msg("%s %s %s, not %s ... %s", world->fake.code, world->fake.status,
+			world->fake.text, code, text);
 }

@@ -14,8 +14,7 @@ int milter_play_teardown(void **state);
 /* address NULL: by the service on a Unix-domain socket */
 void milter_play_connect(struct service_world *world, const char *address);
 void milter_play_mail(struct service_world *world, const char *sender);
-void milter_play_header(
-	struct service_world *world, const char *name, const char *value);
+void milter_play_header(struct service_world *world, const char *name, const char *value);
 /* The recipient that stands for the ticket. */
 void milter_play_ticket(struct service_world *world, const char *ticket);
 sfsistat milter_play_end(struct service_world *world);
@@ -24,7 +23,6 @@ sfsistat milter_play_end(struct service_world *world);
 void milter_play_ours(struct service_world *world);
 
 /* The last reply has the code, and the text in it. */
-void milter_play_assert_reply(
-	struct service_world *world, const char *code, const char *text);
+void milter_play_assert_reply(struct service_world *world, const char *code, const char *text);
 
 #endif

@@ -22,15 +22,13 @@ void mime_sample_addr(struct addr_list *list, const char *text)
 
 void mime_sample_fill(struct mime_message *message)
 {
-	assert_int_equal(
-		addr_parse("Acme <hello@example.com>", &message->from, NULL), 0);
+	assert_int_equal(addr_parse("Acme <hello@example.com>", &message->from, NULL), 0);
 	mime_sample_addr(&message->to, "a@dst.example");
 	message->message_id = mem_strdup("<id@example.com>");
 	message->date_us = 1795228998000000; /* 2026-11-21 02:43:18 */
 }
 
-void mime_sample_header(
-	struct mime_message *message, const char *name, const char *value)
+void mime_sample_header(struct mime_message *message, const char *name, const char *value)
 {
 	struct header *header = mime_message_add_header(message);
 
@@ -38,8 +36,8 @@ void mime_sample_header(
 	header->value = mem_strdup(value);
 }
 
-struct attachment *mime_sample_attach(struct mime_message *message,
-	const char *filename, const char *type, const char *data, size_t len)
+struct attachment *mime_sample_attach(struct mime_message *message, const char *filename,
+	const char *type, const char *data, size_t len)
 {
 	struct attachment *attachment = mime_message_add_attachment(message);
 
@@ -76,8 +74,7 @@ static void check_lines(const struct buf *out, bool utf8)
 	}
 }
 
-GMimeMessage *mime_sample_build(
-	const struct mime_message *message, struct buf *out)
+GMimeMessage *mime_sample_build(const struct mime_message *message, struct buf *out)
 {
 	struct err err = ERR_INIT;
 	GMimeStream *stream;
@@ -102,8 +99,7 @@ GMimeObject *mime_sample_part(GMimeMessage *message, const char *path)
 
 	for (; *path; path++) {
 		assert_true(GMIME_IS_MULTIPART(part));
-		part = g_mime_multipart_get_part(
-			GMIME_MULTIPART(part), *path - '0');
+		part = g_mime_multipart_get_part(GMIME_MULTIPART(part), *path - '0');
 		assert_non_null(part);
 	}
 	return part;
@@ -115,8 +111,7 @@ void mime_sample_content(GMimeObject *part, struct buf *out)
 	GByteArray *bytes;
 
 	assert_true(GMIME_IS_PART(part));
-	g_mime_data_wrapper_write_to_stream(
-		g_mime_part_get_content(GMIME_PART(part)), stream);
+	g_mime_data_wrapper_write_to_stream(g_mime_part_get_content(GMIME_PART(part)), stream);
 	bytes = g_mime_stream_mem_get_byte_array(GMIME_STREAM_MEM(stream));
 	buf_add(out, bytes->data, bytes->len);
 	g_object_unref(stream);
@@ -130,12 +125,10 @@ void mime_sample_shape(GMimeObject *part, struct buf *out)
 	if (!GMIME_IS_MULTIPART(part))
 		return;
 	buf_add_char(out, '(');
-	for (int i = 0; i < g_mime_multipart_get_count(GMIME_MULTIPART(part));
-		i++) {
+	for (int i = 0; i < g_mime_multipart_get_count(GMIME_MULTIPART(part)); i++) {
 		if (i > 0)
 			buf_add_char(out, ' ');
-		mime_sample_shape(
-			g_mime_multipart_get_part(GMIME_MULTIPART(part), i), out);
+		mime_sample_shape(g_mime_multipart_get_part(GMIME_MULTIPART(part), i), out);
 	}
 	buf_add_char(out, ')');
 }
@@ -195,10 +188,10 @@ const char *const mime_sample_texts[MIME_SAMPLE_TEXTS] = {
 	X900 X900 X900,
 	X900 " " X900 " " X100 " " X100,
 	"=?",
-	"word word word word word word word word word word word word word word "
-	"word word word word word word",
-	"é word word word word word word word word word word word word word ö "
-	"word word word word word word",
+	"word word word word word word word word word word word word word word word word word word "
+	"word word",
+	"é word word word word word word word word word word word word word ö word word word word "
+	"word word",
 };
 
 void mime_sample_check_words(const char *header)

@@ -13,16 +13,14 @@
 void mime_sample_fill(struct mime_message *message);
 
 void mime_sample_addr(struct addr_list *list, const char *text);
-void mime_sample_header(
-	struct mime_message *message, const char *name, const char *value);
+void mime_sample_header(struct mime_message *message, const char *name, const char *value);
 /* filename and type may be NULL: "x.bin", none. */
-struct attachment *mime_sample_attach(struct mime_message *message,
-	const char *filename, const char *type, const char *data, size_t len);
+struct attachment *mime_sample_attach(struct mime_message *message, const char *filename,
+	const char *type, const char *data, size_t len);
 
 /* Builds the message, holds it to the rules that every message keeps, and has
  * GMime read it. Fails the test when something is wrong. */
-GMimeMessage *mime_sample_build(
-	const struct mime_message *message, struct buf *out);
+GMimeMessage *mime_sample_build(const struct mime_message *message, struct buf *out);
 
 /* The part at a path of child numbers: "" is the body, "0" its first part,
  * "01" the second part of that. */

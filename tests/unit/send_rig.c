@@ -31,14 +31,11 @@ static const struct route no_routes[] = {{.method = NULL}};
 
 static struct send_rig *current;
 
-static void add_domain(struct send_rig *rig, const char *company_id,
-	const char *name, bool active)
+static void add_domain(struct send_rig *rig, const char *company_id, const char *name, bool active)
 {
 	struct domain domain;
 
-	assert_int_equal(store_domain_add(rig->db, company_id, name, active, 1,
-				 &domain, NULL),
-		0);
+	assert_int_equal(store_domain_add(rig->db, company_id, name, active, 1, &domain, NULL), 0);
 	store_domain_clear(&domain);
 }
 
@@ -55,9 +52,8 @@ static void fill_store(struct send_rig *rig)
 	add_domain(rig, own.id, "asleep.example", false);
 	add_domain(rig, other.id, "other.example", true);
 	spec.company_id = own.id;
-	assert_int_equal(store_key_create(rig->db, &spec, hash, 1,
-				 &rig->request.admission.key, NULL),
-		0);
+	assert_int_equal(
+		store_key_create(rig->db, &spec, hash, 1, &rig->request.admission.key, NULL), 0);
 	store_company_clear(&own);
 	store_company_clear(&other);
 }
@@ -77,7 +73,7 @@ int send_rig_setup(void **state)
 
 	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(rig->db);
-	rig->shared.gate = &rig->gate;
+	rig->shared.gate = record_gate_new();
 	rig->shared.takes_hyphen = &rig->takes_hyphen;
 	rig->shared.running = running_new();
 	rig->shared.budget = &rig->budget;
@@ -119,6 +115,7 @@ int send_rig_teardown(void **state)
 	free(rig->worker.counts);
 	committer_free(rig->shared.committer);
 	running_free(rig->shared.running);
+	record_gate_free(rig->shared.gate);
 	postfix_run_free(rig->shared.run);
 	fake_master_free(rig->postfix);
 	db_close(rig->db);
@@ -143,8 +140,7 @@ void send_rig_on_done(struct request *request, const struct send_outcome *outcom
 		const struct send_result *result = &outcome->results[i];
 
 		memcpy(rig->ids[i], result->id, ID_SIZE);
-		rig->problems[i] = outcome->problem ? *outcome->problem
-						    : result->problem;
+		rig->problems[i] = outcome->problem ? *outcome->problem : result->problem;
 		rig->composed += result->message_id != NULL;
 	}
 	event_base_loopbreak(rig->worker.base);
@@ -185,8 +181,7 @@ int send_rig_state(struct send_rig *rig, size_t index)
 {
 	enum email_state state;
 	char *refusal = NULL;
-	int found = store_email_outcome(
-		rig->db, rig->ids[index], &state, &refusal, NULL);
+	int found = store_email_outcome(rig->db, rig->ids[index], &state, &refusal, NULL);
 
 	free(refusal);
 	assert_true(found >= 0);

@@ -22,7 +22,6 @@ struct send_rig {
 	struct db *db; /* the committer's, the milter's and the test's */
 	struct worker_shared shared;
 	struct budget budget;
-	struct record_gate gate;
 	atomic_bool takes_hyphen;
 	struct worker worker;
 	struct fake_inject *inject;
@@ -42,8 +41,7 @@ int send_rig_setup(void **state);
 int send_rig_teardown(void **state);
 
 /* For send_spec: keeps the outcome and ends the loop. */
-void send_rig_on_done(
-	struct request *request, const struct send_outcome *outcome);
+void send_rig_on_done(struct request *request, const struct send_outcome *outcome);
 
 /* Waits for the one outcome since done was 0. */
 void send_rig_wait(struct send_rig *rig);
@@ -52,8 +50,7 @@ void send_rig_wait(struct send_rig *rig);
 void send_rig_send(struct send_rig *rig, const struct send_spec *spec);
 
 /* An email with text and html, from the address to two; the second hidden. */
-void send_rig_email(
-	const char *from, const char *to, struct outgoing *outgoing_r);
+void send_rig_email(const char *from, const char *to, struct outgoing *outgoing_r);
 
 /* The state of the email at the index of the last outcome; -1 when its row is
  * not there. */

@@ -23,6 +23,8 @@ int service_world_setup(void **state)
 	world->conf = conf_default();
 	free(world->conf->store.database);
 	world->conf->store.database = mem_strdup(temp->path);
+	free(world->conf->milter.socket);
+	world->conf->milter.socket = mem_strdup("/nonexistent/milter.sock");
 	OK(service_open(world->conf, NULL, &world->service, &why));
 	return 0;
 }
@@ -65,9 +67,8 @@ void service_world_assert_email(void **state, enum email_state expected)
 	enum email_state found;
 	struct err err = ERR_INIT;
 
-	assert_int_equal(
-		store_email_outcome(temp->db, service_world_of(state)->email.id,
-			&found, &refusal, &err),
+	assert_int_equal(store_email_outcome(temp->db, service_world_of(state)->email.id, &found,
+				 &refusal, &err),
 		1);
 	assert_int_equal(found, expected);
 	assert_true((refusal != NULL) == (expected == EMAIL_REFUSED));

@@ -26,8 +26,7 @@ struct service_world *service_world_of(void **state);
 void service_world_assert_email(void **state, enum email_state expected);
 
 /* Sets milter.local_domains; counts with the next reload. */
-void service_world_local_domains(
-	struct service_world *world, const char *domains);
+void service_world_local_domains(struct service_world *world, const char *domains);
 
 /* The service takes the settings over. */
 void service_world_reload(struct service_world *world);

@@ -107,8 +107,7 @@ void temp_db_in_child(int (*run)(void *arg), void *arg, bool as_nobody)
 	assert_true(child >= 0);
 	if (child == 0) {
 		if (as_nobody && geteuid() == 0 &&
-			(setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 ||
-				setuid(NOBODY) != 0))
+			(setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
 			_exit(99);
 		_exit(run(arg));
 	}
@@ -117,8 +116,8 @@ void temp_db_in_child(int (*run)(void *arg), void *arg, bool as_nobody)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-void temp_db_key(struct db *db, const struct temp_tenant *tenant,
-	const char *name, const struct key_spec *spec, struct key *key_r)
+void temp_db_key(struct db *db, const struct temp_tenant *tenant, const char *name,
+	const struct key_spec *spec, struct key *key_r)
 {
 	struct key_spec full = *spec;
 	uint8_t hash[SECRET_HASH_LEN];
@@ -129,8 +128,8 @@ void temp_db_key(struct db *db, const struct temp_tenant *tenant,
 	OK(store_key_create(db, &full, hash, 3, key_r, &why));
 }
 
-void temp_db_tenant(struct db *db, const char *company_name,
-	const char *domain_name, struct temp_tenant *tenant_r)
+void temp_db_tenant(struct db *db, const char *company_name, const char *domain_name,
+	struct temp_tenant *tenant_r)
 {
 	const struct key_spec spec = {.scopes = KEY_ALL};
 	struct company company;
@@ -150,11 +149,10 @@ void temp_db_tenant(struct db *db, const char *company_name,
 	store_key_clear(&key);
 }
 
-void temp_db_recipient(struct email *email, enum recipient_kind kind,
-	const char *address, const char *mailbox)
+void temp_db_recipient(
+	struct email *email, enum recipient_kind kind, const char *address, const char *mailbox)
 {
-	recipients_add(&email->recipients, kind, mem_strdup(address),
-		mem_strdup(mailbox), true);
+	recipients_add(&email->recipients, kind, mem_strdup(address), mem_strdup(mailbox), true);
 }
 
 void temp_db_email(const struct temp_tenant *tenant, struct email *email_r)
@@ -168,8 +166,7 @@ void temp_db_email(const struct temp_tenant *tenant, struct email *email_r)
 	email.domain = mem_strdup(tenant->domain);
 	email.sender = mem_printf("hello@%s", tenant->domain);
 	email.from = mem_printf("Bärbel <hello@%s>", tenant->domain);
-	temp_db_recipient(
-		&email, RECIPIENT_TO, "a@dst.test", "Ünal <a@dst.test>");
+	temp_db_recipient(&email, RECIPIENT_TO, "a@dst.test", "Ünal <a@dst.test>");
 	temp_db_recipient(&email, RECIPIENT_TO, "b@dst.test", NULL);
 	temp_db_recipient(&email, RECIPIENT_BCC, "c@dst.test", NULL);
 	email.subject = mem_strdup("Grüße");
@@ -179,8 +176,8 @@ void temp_db_email(const struct temp_tenant *tenant, struct email *email_r)
 	*email_r = email;
 }
 
-void temp_db_list(struct db *db, const struct email_scope *scope, int limit,
-	struct email_list *list_r)
+void temp_db_list(
+	struct db *db, const struct email_scope *scope, int limit, struct email_list *list_r)
 {
 	const struct email_filter any = {0};
 	const struct page page = {.limit = limit};
@@ -192,8 +189,7 @@ void temp_db_list(struct db *db, const struct email_scope *scope, int limit,
 	*list_r = found.list;
 }
 
-void temp_db_staged(
-	struct db *db, struct temp_tenant *tenant_r, struct email *email_r)
+void temp_db_staged(struct db *db, struct temp_tenant *tenant_r, struct email *email_r)
 {
 	temp_db_tenant(db, "Acme", "example.com", tenant_r);
 	temp_db_email(tenant_r, email_r);

@@ -17,12 +17,23 @@ struct temp_db {
 
 /* Fails the test, with the reason, unless the call gives 0. The call names
  * &why as its struct err. */
-#define OK(call)                                                               \
-	do {                                                                   \
-		struct err why = ERR_INIT;                                     \
-		if ((call) != 0)                                               \
-			fail_msg("%s", why.text);                              \
+#define OK(call)                                                                                   \
+	do {                                                                                       \
+		struct err why = ERR_INIT;                                                         \
+		if ((call) != 0)                                                                   \
+			fail_msg("%s", why.text);                                                  \
 	} while (0)
+
+/* The same for a call that finds: it gives 1. */
+#define FOUND(call)                                                                                \
+	do {                                                                                       \
+		struct err why = ERR_INIT;                                                         \
+		if ((call) != 1)                                                                   \
+			fail_msg("not found: %s", why.text);                                       \
+	} while (0)
+
+/* The first page of a short list, which is all of it. */
+#define WHOLE (&(const struct page){.limit = 1000})
 
 /* For cmocka: the state is a struct temp_db, its database migrated. */
 int temp_db_setup(void **state);
@@ -51,26 +62,25 @@ struct temp_tenant {
 	const char *domain;
 	uint8_t hash[SECRET_HASH_LEN];
 };
-void temp_db_tenant(struct db *db, const char *company, const char *domain,
-	struct temp_tenant *tenant_r);
+void temp_db_tenant(
+	struct db *db, const char *company, const char *domain, struct temp_tenant *tenant_r);
 
 /* A key of the tenant's company; hash is of the name. */
-void temp_db_key(struct db *db, const struct temp_tenant *tenant,
-	const char *name, const struct key_spec *spec, struct key *key_r);
+void temp_db_key(struct db *db, const struct temp_tenant *tenant, const char *name,
+	const struct key_spec *spec, struct key *key_r);
 
 /* One more recipient of an email. */
-void temp_db_recipient(struct email *email, enum recipient_kind kind,
-	const char *address, const char *mailbox);
+void temp_db_recipient(
+	struct email *email, enum recipient_kind kind, const char *address, const char *mailbox);
 
 /* An email of the tenant's, not yet staged; store_email_clear() frees it. */
 void temp_db_email(const struct temp_tenant *tenant, struct email *email_r);
 
 /* The newest limit emails of the scope, newest first. */
-void temp_db_list(struct db *db, const struct email_scope *scope, int limit,
-	struct email_list *list_r);
+void temp_db_list(
+	struct db *db, const struct email_scope *scope, int limit, struct email_list *list_r);
 
 /* The company Acme with example.com, and an email of it that is staged. */
-void temp_db_staged(
-	struct db *db, struct temp_tenant *tenant_r, struct email *email_r);
+void temp_db_staged(struct db *db, struct temp_tenant *tenant_r, struct email *email_r);
 
 #endif

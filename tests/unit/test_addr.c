@@ -31,10 +31,8 @@ static void test_good(void **state)
 		{"Ann<a@example.com>", "Ann", "a@example.com"},
 		{"A@EXAMPLE.Com", "", "A@example.com"},
 		{"-f@example.com", "", "-f@example.com"},
-		{"a.b+c=d/e{f}@x-y.example.com", "",
-			"a.b+c=d/e{f}@x-y.example.com"},
-		{"!#$%&'*+-/=?^_`{|}~@example.com", "",
-			"!#$%&'*+-/=?^_`{|}~@example.com"},
+		{"a.b+c=d/e{f}@x-y.example.com", "", "a.b+c=d/e{f}@x-y.example.com"},
+		{"!#$%&'*+-/=?^_`{|}~@example.com", "", "!#$%&'*+-/=?^_`{|}~@example.com"},
 		{"\"a b\"@example.com", "", "\"a b\"@example.com"},
 		{"\"a@b\"@example.com", "", "\"a@b\"@example.com"},
 		{"\"a\\\"b\"@example.com", "", "\"a\\\"b\"@example.com"},
@@ -47,8 +45,7 @@ static void test_good(void **state)
 		{"\"a\\.b\"@example.com", "", "a.b@example.com"},
 		{"\"a.\\.b\"@example.com", "", "\"a..b\"@example.com"},
 		{"\"\\ü\"@example.com", "", "ü@example.com"},
-		{"\"" X60 "\\x\\x\\x\\x\"@example.com", "",
-			X60 "xxxx@example.com"},
+		{"\"" X60 "\\x\\x\\x\\x\"@example.com", "", X60 "xxxx@example.com"},
 		{"X <\"a>b\"@example.com>", "X", "\"a>b\"@example.com"},
 		{"\"<\"@example.com", "", "\"<\"@example.com"},
 		{X60 "xxxx@example.com", "", X60 "xxxx@example.com"},
@@ -59,18 +56,14 @@ static void test_good(void **state)
 		/* names */
 		{"\"Doe, John\" <a@example.com>", "Doe, John", "a@example.com"},
 		{"Doe, John <a@example.com>", "Doe, John", "a@example.com"},
-		{"Acme (Support) <a@example.com>", "Acme (Support)",
-			"a@example.com"},
+		{"Acme (Support) <a@example.com>", "Acme (Support)", "a@example.com"},
 		{"Dr. X. Y <a@example.com>", "Dr. X. Y", "a@example.com"},
-		{"\"Ann \\\"A\\\" \\\\ B\" <a@example.com>", "Ann \"A\" \\ B",
-			"a@example.com"},
+		{"\"Ann \\\"A\\\" \\\\ B\" <a@example.com>", "Ann \"A\" \\ B", "a@example.com"},
 		{"AC\\DC <a@example.com>", "AC\\DC", "a@example.com"},
-		{"\"Ann\" B \"C D\" <a@example.com>", "Ann B C D",
-			"a@example.com"},
+		{"\"Ann\" B \"C D\" <a@example.com>", "Ann B C D", "a@example.com"},
 		{"\"\" <a@example.com>", "", "a@example.com"},
 		{"Ann \t  Lee <a@example.com>", "Ann Lee", "a@example.com"},
-		{"a@example.com <a@example.com>", "a@example.com",
-			"a@example.com"},
+		{"a@example.com <a@example.com>", "a@example.com", "a@example.com"},
 		{"\"a@x.com, b\" <c@example.com>", "a@x.com, b", "c@example.com"},
 		{"x > y <a@example.com>", "x > y", "a@example.com"},
 		{"\"<b@y.com>\" <a@example.com>", "<b@y.com>", "a@example.com"},
@@ -87,18 +80,13 @@ static void test_good(void **state)
 		{"a@日本。example", "", "a@xn--wgv71a.example"},
 		/* encoded words in names */
 		{"=?utf-8?q?Zo=C3=AB?= <a@example.com>", "Zoë", "a@example.com"},
-		{"=?UTF-8?B?5pel5pys?= =?utf-8?b?6Kqe?= <a@example.com>",
-			"日本語", "a@example.com"},
-		{"=?iso-8859-1?q?caf=E9?= bar <a@example.com>", "café bar",
+		{"=?UTF-8?B?5pel5pys?= =?utf-8?b?6Kqe?= <a@example.com>", "日本語",
 			"a@example.com"},
-		{"=?utf-8?b?Wm8=?= =?utf-8?b?w6s=?= <a@example.com>", "Zoë",
-			"a@example.com"},
-		{"\"=?utf-8?q?Zo=C3=AB?=\" <a@example.com>", "Zoë",
-			"a@example.com"},
-		{"=?utf-8?q?a=40b.com=2C?= <a@example.com>", "a@b.com,",
-			"a@example.com"},
-		{"=?utf-8?q?=3Cb=40y.com=3E?= <a@example.com>", "<b@y.com>",
-			"a@example.com"},
+		{"=?iso-8859-1?q?caf=E9?= bar <a@example.com>", "café bar", "a@example.com"},
+		{"=?utf-8?b?Wm8=?= =?utf-8?b?w6s=?= <a@example.com>", "Zoë", "a@example.com"},
+		{"\"=?utf-8?q?Zo=C3=AB?=\" <a@example.com>", "Zoë", "a@example.com"},
+		{"=?utf-8?q?a=40b.com=2C?= <a@example.com>", "a@b.com,", "a@example.com"},
+		{"=?utf-8?q?=3Cb=40y.com=3E?= <a@example.com>", "<b@y.com>", "a@example.com"},
 		{"=? <a@example.com>", "=?", "a@example.com"},
 	};
 
@@ -111,8 +99,7 @@ static void test_good(void **state)
 		if (addr_parse(cases[i].text, &addr, &err) < 0)
 			fail_msg("%s: %s", cases[i].text, err.text);
 		spec = addr_spec(&addr);
-		if (strcmp(addr.name, cases[i].name) != 0 ||
-			strcmp(spec, cases[i].spec) != 0)
+		if (strcmp(addr.name, cases[i].name) != 0 || strcmp(spec, cases[i].spec) != 0)
 			fail_msg("%s: [%s] [%s]", cases[i].text, addr.name, spec);
 	}
 }
@@ -190,8 +177,7 @@ static void test_bad(void **state)
 		{"Ann\xff <a@example.com>", "UTF-8"},
 		{"a\xc0\xaf@example.com", "UTF-8"},
 		{"=?utf-8?q?a=0D=0ABcc:_b?= <a@example.com>", "encoded word"},
-		{"=?utf-8?q?=3D=3Futf-8=3Fq=3Fx=3F=3D?= <a@example.com>",
-			"encoded more than once"},
+		{"=?utf-8?q?=3D=3Futf-8=3Fq=3Fx=3F=3D?= <a@example.com>", "encoded more than once"},
 	};
 
 	(void)state;
@@ -221,15 +207,11 @@ static void test_format(void **state)
 		{"Ann Lee <a@example.com>", "Ann Lee <a@example.com>"},
 		{"\"Doe, John\" <a@example.com>", "Doe, John <a@example.com>"},
 		{"=?utf-8?q?Zo=C3=AB?= <a@example.com>", "Zoë <a@example.com>"},
-		{"\"A \\\"B\\\" \\\\\" <a@example.com>",
-			"\"A \\\"B\\\" \\\\\" <a@example.com>"},
+		{"\"A \\\"B\\\" \\\\\" <a@example.com>", "\"A \\\"B\\\" \\\\\" <a@example.com>"},
 		{"AC\\DC <a@example.com>", "AC\\DC <a@example.com>"},
-		{"\"<b@y.com>\" <a@example.com>",
-			"\"<b@y.com>\" <a@example.com>"},
-		{"\"b@y.com, c\" <a@example.com>",
-			"\"b@y.com, c\" <a@example.com>"},
-		{"\"b@y.com; c\" <a@example.com>",
-			"\"b@y.com; c\" <a@example.com>"},
+		{"\"<b@y.com>\" <a@example.com>", "\"<b@y.com>\" <a@example.com>"},
+		{"\"b@y.com, c\" <a@example.com>", "\"b@y.com, c\" <a@example.com>"},
+		{"\"b@y.com; c\" <a@example.com>", "\"b@y.com; c\" <a@example.com>"},
 		{"\"b@y.com\" <a@example.com>", "b@y.com <a@example.com>"},
 		{"\"a b\"@example.com", "\"a b\"@example.com"},
 		{"jörg@bücher.example", "jörg@xn--bcher-kva.example"},
@@ -289,10 +271,8 @@ static void test_split(void **state)
 		{"\"Doe, J\" <a@x.com>, b@x.com", "Doe, J <a@x.com>|b@x.com"},
 		{"\"a,b\"@x.com,c@x.com", "\"a,b\"@x.com|c@x.com"},
 		{"<\"a,b\"@x.com>,c@x.com", "\"a,b\"@x.com|c@x.com"},
-		{"\"a\\\",b\" <a@x.com>,c@x.com",
-			"\"a\\\",b\" <a@x.com>|c@x.com"},
-		{"Zoë <z@x.com>, 日本 <n@x.com>",
-			"Zoë <z@x.com>|日本 <n@x.com>"},
+		{"\"a\\\",b\" <a@x.com>,c@x.com", "\"a\\\",b\" <a@x.com>|c@x.com"},
+		{"Zoë <z@x.com>, 日本 <n@x.com>", "Zoë <z@x.com>|日本 <n@x.com>"},
 		{"a@x.com,", NULL},
 		{",a@x.com", NULL},
 		{"a@x.com,,b@x.com", NULL},
@@ -313,8 +293,7 @@ static void test_split(void **state)
 		struct err err = ERR_INIT;
 		int result;
 
-		assert_int_equal(
-			addr_parse("here@x.com", addr_list_add(&list), &err), 0);
+		assert_int_equal(addr_parse("here@x.com", addr_list_add(&list), &err), 0);
 		result = addr_list_parse(cases[i].text, &list, &err);
 		assert_int_equal(result, cases[i].joined ? 0 : -1);
 		assert_int_equal(err.code, result ? ERR_INVALID : ERR_NONE);
@@ -322,8 +301,7 @@ static void test_split(void **state)
 		for (size_t k = 1; k < list.n; k++)
 			strv_take(&texts, addr_format(&list.items[k]));
 		joined = strv_join(&texts, "|");
-		assert_string_equal(
-			joined, cases[i].joined ? cases[i].joined : "");
+		assert_string_equal(joined, cases[i].joined ? cases[i].joined : "");
 	}
 }
 
@@ -396,9 +374,9 @@ static void test_domain_too_long(void **state)
  * one read the rest.) */
 static void test_random(void **state)
 {
-	static const char *const pieces[] = {"a", "b.c", "@", "@x.com", ".",
-		"<", ">", "\"", "\\", " ", ",", "é", "ü.de", "(", ")", ":",
-		"=?utf-8?q?", "=40", "?=", "\t", "\r\n", "[", "\xff"};
+	static const char *const pieces[] = {"a", "b.c", "@", "@x.com", ".", "<", ">", "\"", "\\",
+		" ", ",", "é", "ü.de", "(", ")", ":", "=?utf-8?q?", "=40", "?=", "\t", "\r\n", "[",
+		"\xff"};
 	uint32_t random = 1;
 	int accepted = 0;
 

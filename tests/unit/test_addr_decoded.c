@@ -23,8 +23,7 @@ static void test_texts(void **state)
 		{"a@x.com", {"a@x.com"}, true},
 		{"\"J\u00f6rg\" \\", {"\"J\u00f6rg\" \\"}, true},
 		{"=?utf-8?q?a=40x?=", {"a@x"}, true},
-		{"=?utf-8?q?=3D=3Futf-8=3Fq=3Fa=3F=3D?=", {"=?utf-8?q?a?=", "a"},
-			true},
+		{"=?utf-8?q?=3D=3Futf-8=3Fq=3Fa=3F=3D?=", {"=?utf-8?q?a?=", "a"}, true},
 		{"=?utf-8?q?a?b?=", {"=?utf-8?q?a?b?=", "a?b"}, true},
 		{"=?utf-8?q?=4?= =?utf-8?q?0?=", {"=40", "@", "=4 0"}, true},
 		{"=?utf-8?q?a?=b", {"ab", "a b"}, true},
@@ -41,8 +40,7 @@ static void test_texts(void **state)
 		addr_reading_decode(&texts, cases[i].value);
 		for (; n < 3 && cases[i].texts[n]; n++)
 			if (!strv_has(&texts, cases[i].texts[n]))
-				fail_msg("%s: no %s", cases[i].value,
-					cases[i].texts[n]);
+				fail_msg("%s: no %s", cases[i].value, cases[i].texts[n]);
 		if (cases[i].only && texts.n != n)
 			fail_msg("%s: %zu texts", cases[i].value, texts.n);
 	}

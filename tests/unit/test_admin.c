@@ -33,21 +33,16 @@ static bool is_pattern(const char *path, const char *pattern)
 
 static void check_operation(const struct route *route, const json_t *operation)
 {
-	const char *role = json_string_value(
-		json_object_get(operation, "x-postern-role"));
-	bool operators = json_is_true(
-		json_object_get(operation, "x-postern-operators"));
-	const char *wanted = route->auth == AUTH_USER
-				     ? store_user_role_name(route->role)
-				     : "anyone";
+	const char *role = json_string_value(json_object_get(operation, "x-postern-role"));
+	bool operators = json_is_true(json_object_get(operation, "x-postern-operators"));
+	const char *wanted = route->auth == AUTH_USER ? store_user_role_name(route->role)
+						      : "anyone";
 
 	if (!str_eq(role, wanted) || operators != route->operators)
-		fail_msg("%s %s: %s, operators %d", route->method,
-			route->pattern, role, operators);
-	assert_int_equal(json_object_get(operation, "requestBody") != NULL,
-		route->body != BODY_IGNORED);
+		fail_msg("%s %s: %s, operators %d", route->method, route->pattern, role, operators);
 	assert_int_equal(
-		json_array_size(json_object_get(operation, "security")) > 0,
+		json_object_get(operation, "requestBody") != NULL, route->body != BODY_IGNORED);
+	assert_int_equal(json_array_size(json_object_get(operation, "security")) > 0,
 		route->auth == AUTH_USER);
 }
 
@@ -55,13 +50,12 @@ static void check_operation(const struct route *route, const json_t *operation)
  * the settings are in memory. */
 static void check_list(const struct route *route, const json_t *operation)
 {
-	static const char *const path[] = {"responses", "200", "content",
-		"application/json", "schema", "properties", "has_more"};
+	static const char *const path[] = {"responses", "200", "content", "application/json",
+		"schema", "properties", "has_more"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(path); i++)
 		operation = json_object_get(operation, path[i]);
-	if (operation && !route->pooled &&
-		!str_eq(route->pattern, "/admin/settings"))
+	if (operation && !route->pooled && !str_eq(route->pattern, "/admin/settings"))
 		fail_msg("%s is read on the loop", route->pattern);
 }
 
@@ -75,16 +69,14 @@ static void test_document(void **state)
 
 	(void)state;
 	assert_string_equal(
-		json_string_value(json_object_get(
-			json_object_get(document, "info"), "version")),
+		json_string_value(json_object_get(json_object_get(document, "info"), "version")),
 		POSTERN_VERSION);
 	json_object_foreach(json_object_get(document, "paths"), path, item)
 		json_object_foreach(item, method, operation) {
 			const struct route *route = admin_routes;
 
-			while (route->method &&
-				!(is_pattern(path, route->pattern) &&
-					str_eq_nocase(method, route->method)))
+			while (route->method && !(is_pattern(path, route->pattern) &&
+							str_eq_nocase(method, route->method)))
 				route++;
 			if (route->method == NULL)
 				fail_msg("no route %s %s", method, path);
@@ -102,17 +94,15 @@ static void test_document(void **state)
  * who is nobody sees nothing of the store. */
 static void test_columns(void **state)
 {
-	static const char *const anyones[] = {"/", "/web/{}", "/web/pages/{}",
-		"/admin", "/admin/openapi.json", "/login", "/healthz", "/readyz"};
+	static const char *const anyones[] = {"/", "/web/{}", "/web/pages/{}", "/admin",
+		"/admin/openapi.json", "/login", "/healthz", "/readyz"};
 	/* What viewers change of themselves. */
-	static const char *const own[] = {"/admin/session", "/admin/password",
-		"/admin/totp", "/admin/totp/confirm", "/admin/totp/off",
-		"/admin/sessions", "/admin/sessions/{}"};
+	static const char *const own[] = {"/admin/session", "/admin/password", "/admin/totp",
+		"/admin/totp/confirm", "/admin/totp/off", "/admin/sessions", "/admin/sessions/{}"};
 
 	(void)state;
 	for (const struct route *route = admin_routes; route->method; route++) {
-		bool reads = str_eq(route->method, "GET") ||
-			     str_eq(route->method, "HEAD");
+		bool reads = str_eq(route->method, "GET") || str_eq(route->method, "HEAD");
 		bool known = false;
 
 		assert_int_equal(route->scopes, 0);
@@ -157,8 +147,7 @@ static void test_cookies(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_free_ char *text = mem_printf(
-			"GET / HTTP/1.1\r\nHost: a\r\nCookie: %s\r\n\r\n",
-			cases[i].field);
+			"GET / HTTP/1.1\r\nHost: a\r\nCookie: %s\r\n\r\n", cases[i].field);
 		struct http_head head = head_of(text);
 		_cleanup_buf_ struct buf token = BUF_INIT;
 		bool found = credentials_cookie(&head, &token);
@@ -189,20 +178,16 @@ static void test_origins(void **state)
 		{"Sec-Fetch-Site: same-site\r\n", "", PAGE_FOREIGN},
 		{"Sec-Fetch-Site: cross-site\r\n", "", PAGE_FOREIGN},
 		{"Sec-Fetch-Site: none\r\n", "", PAGE_FOREIGN},
-		{"Sec-Fetch-Site: same-origin\r\nOrigin: http://b\r\n", "",
-			PAGE_FOREIGN},
-		{"Sec-Fetch-Site: cross-site\r\nOrigin: http://a:1\r\n", "",
-			PAGE_FOREIGN},
-		{"Origin: https://mail.example\r\n", "https://mail.example",
-			PAGE_OWN},
+		{"Sec-Fetch-Site: same-origin\r\nOrigin: http://b\r\n", "", PAGE_FOREIGN},
+		{"Sec-Fetch-Site: cross-site\r\nOrigin: http://a:1\r\n", "", PAGE_FOREIGN},
+		{"Origin: https://mail.example\r\n", "https://mail.example", PAGE_OWN},
 		{"Origin: http://a:1\r\n", "https://mail.example", PAGE_FOREIGN},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_free_ char *text = mem_printf(
-			"POST / HTTP/1.1\r\nHost: a:1\r\n%s\r\n",
-			cases[i].fields);
+			"POST / HTTP/1.1\r\nHost: a:1\r\n%s\r\n", cases[i].fields);
 		struct http_head head = head_of(text);
 
 		if (page_origin_of(&head, cases[i].url) != cases[i].origin)
@@ -210,9 +195,69 @@ static void test_origins(void **state)
 	}
 }
 
+/* By which names the admin listener is known: none that a page of another site
+ * could have given it. */
+static void test_hosts(void **state)
+{
+	static const struct {
+		const char *host; /* NULL: no such field */
+		const char *url, *names;
+		bool own;
+	} cases[] = {
+		{"127.0.0.1:8588", "", "", true},
+		{"127.0.0.1", "", "", true},
+		{"192.0.2.1:", "", "", true},
+		{"[::1]:8588", "", "", true},
+		{"[2001:DB8::1]", "", "", true},
+		{"localhost:8588", "", "", true},
+		{"LocalHost.", "", "", true},
+		{"", "", "", true},
+		{NULL, "", "", true},
+		{"evil.example", "", "", false},
+		{"evil.example:8588", "", "", false},
+		{"localhost.evil.example", "", "", false},
+		{"127.0.0.1.evil.example:8588", "", "", false},
+		{"127.1", "", "", false},
+		{"0x7f000001", "", "", false},
+		{"2130706433", "", "", false},
+		{"[::1", "", "", false},
+		{"[::1]evil.example", "", "", false},
+		{"[evil.example]", "", "", false},
+		{"::1", "", "", false},
+		{"127.0.0.1:80@evil.example", "", "", false},
+		{"127.0.0.1:80:80", "", "", false},
+		{"127.0.0.1 evil.example", "", "", false},
+		{".", "", "", false},
+		{":80", "", "", false},
+		{"mail.example", "https://mail.example", "", true},
+		{"MAIL.example.:444", "https://mail.example:8443", "", true},
+		{"mail.example", "http://[::1]:80", "", false},
+		{"xmail.example", "https://mail.example", "", false},
+		{"mail.example.com", "https://mail.example", "", false},
+		{"https", "https://mail.example", "", false},
+		{"127.0.0.1", "https://mail.example", "", true},
+		{"mailhost:8588", "", "other, MailHost.\tthird", true},
+		{"third", "", "other, mailhost\tthird", true},
+		{"fourth", "", "other mailhost third", false},
+		{"other mailhost", "", "other mailhost", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *host = cases[i].host;
+		_cleanup_free_ char *text = host ? mem_printf("GET / HTTP/1.1\r\nHost: %s\r\n\r\n",
+							   host)
+						 : mem_strdup("GET / HTTP/1.0\r\n\r\n");
+		struct http_head head = head_of(text);
+
+		if (host_is_own(&head, cases[i].url, cases[i].names) != cases[i].own)
+			fail_msg("%s %s %s", host ? host : "none", cases[i].url, cases[i].names);
+	}
+}
+
 /* Tries from many addresses, for as many logins. */
-static void flood(struct login_throttle *throttle, const char *name, int who,
-	int times, int64_t now_us)
+static void flood(
+	struct login_throttle *throttle, const char *name, int who, int times, int64_t now_us)
 {
 	for (int i = 0; i < who; i++) {
 		_cleanup_free_ char *from = mem_printf("%s%d", name, i);
@@ -253,34 +298,26 @@ static void test_throttle_address(void **state)
 	for (int i = 0; i < 5; i++) {
 		_cleanup_free_ char *login = mem_printf("login%d", i);
 
-		assert_int_equal(
-			login_throttle_try(throttle, "192.0.2.1", login, now_us),
-			0);
+		assert_int_equal(login_throttle_try(throttle, "192.0.2.1", login, now_us), 0);
 	}
 	for (int i = 0; i < 12; i++) {
 		_cleanup_free_ char *login = mem_printf("other%d", i);
 
-		assert_int_equal(
-			login_throttle_try(throttle, "192.0.2.1", login, now_us),
-			0);
-		wait_s = login_throttle_try(
-			throttle, "192.0.2.1", "another", now_us);
+		assert_int_equal(login_throttle_try(throttle, "192.0.2.1", login, now_us), 0);
+		wait_s = login_throttle_try(throttle, "192.0.2.1", "another", now_us);
 		assert_true(wait_s > last_s || wait_s == 900);
 		last_s = wait_s;
 		now_us += wait_s * INT64_C(1000000);
 	}
 	assert_int_equal(last_s, 900);
 	/* Others are heard. */
-	assert_int_equal(
-		login_throttle_try(throttle, "192.0.2.2", "ann", now_us), 0);
+	assert_int_equal(login_throttle_try(throttle, "192.0.2.2", "ann", now_us), 0);
 	/* An hour later it is forgotten. */
 	now_us += INT64_C(3601) * 1000000;
 	for (int i = 0; i < 5; i++) {
 		_cleanup_free_ char *login = mem_printf("later%d", i);
 
-		assert_int_equal(
-			login_throttle_try(throttle, "192.0.2.1", login, now_us),
-			0);
+		assert_int_equal(login_throttle_try(throttle, "192.0.2.1", login, now_us), 0);
 	}
 	login_throttle_free(throttle);
 }
@@ -303,12 +340,10 @@ static void test_throttle_login(void **state)
 		assert_true(wait_s <= 60);
 		assert_true(i < 5 || wait_s >= 0);
 	}
-	assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) >
-		    30);
+	assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) > 30);
 	/* After the right password nobody waits for it. */
-	login_throttle_good(throttle, "192.0.2.29", "ann");
-	assert_int_equal(
-		login_throttle_try(throttle, "198.51.100.1", "ann", now_us), 0);
+	login_throttle_good(throttle, "192.0.2.29", "ann", now_us);
+	assert_int_equal(login_throttle_try(throttle, "198.51.100.1", "ann", now_us), 0);
 	login_throttle_free(throttle);
 }
 
@@ -324,21 +359,17 @@ static void test_throttle_codes(void **state)
 	for (int i = 0; i < 40; i++) {
 		_cleanup_free_ char *address = mem_printf("192.0.2.%d", i);
 
-		while ((wait_s = login_throttle_try(
-				throttle, address, "ann", now_us)) > 0)
+		while ((wait_s = login_throttle_try(throttle, address, "ann", now_us)) > 0)
 			now_us += wait_s * INT64_C(1000000);
 		if (i % 2)
-			login_throttle_wrong_code(throttle, "ann", now_us);
+			login_throttle_wrong_code(throttle, address, "ann", now_us);
 		else
 			login_throttle_half(throttle, address, "ann");
 	}
-	assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) >
-		    60);
-	assert_int_equal(
-		login_throttle_try(throttle, "198.51.100.2", "bob", now_us), 0);
-	login_throttle_good(throttle, "198.51.100.1", "ann");
-	assert_int_equal(
-		login_throttle_try(throttle, "198.51.100.1", "ann", now_us), 0);
+	assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) > 60);
+	assert_int_equal(login_throttle_try(throttle, "198.51.100.2", "bob", now_us), 0);
+	login_throttle_good(throttle, "198.51.100.1", "ann", now_us);
+	assert_int_equal(login_throttle_try(throttle, "198.51.100.1", "ann", now_us), 0);
 	login_throttle_free(throttle);
 }
 
@@ -351,14 +382,10 @@ static void test_throttle_two_steps(void **state)
 	for (int i = 0; i < 40; i++) {
 		_cleanup_free_ char *login = mem_printf("user%d", i % 20);
 
-		assert_int_equal(
-			login_throttle_try(throttle, "192.0.2.1", login, 1 + i),
-			0);
+		assert_int_equal(login_throttle_try(throttle, "192.0.2.1", login, 1 + i), 0);
 		login_throttle_half(throttle, "192.0.2.1", login);
-		assert_int_equal(
-			login_throttle_try(throttle, "192.0.2.1", login, 1 + i),
-			0);
-		login_throttle_good(throttle, "192.0.2.1", login);
+		assert_int_equal(login_throttle_try(throttle, "192.0.2.1", login, 1 + i), 0);
+		login_throttle_good(throttle, "192.0.2.1", login, 1 + i);
 	}
 	login_throttle_free(throttle);
 }
@@ -375,25 +402,19 @@ static void test_throttle_networks(void **state)
 		_cleanup_free_ char *address = mem_printf("2001:db8::%d", i);
 		_cleanup_free_ char *login = mem_printf("login%d", i);
 
-		assert_int_equal(
-			login_throttle_try(throttle, address, login, 1), 0);
+		assert_int_equal(login_throttle_try(throttle, address, login, 1), 0);
 	}
 	wait_s = login_throttle_try(throttle, "2001:db8::ffff", "x", 1);
 	assert_true(wait_s > 0);
-	assert_int_equal(
-		login_throttle_try(throttle, "2001:db8:0:1::1", "x", 1), 0);
+	assert_int_equal(login_throttle_try(throttle, "2001:db8:0:1::1", "x", 1), 0);
 	for (int i = 0; i < 4; i++) {
 		int64_t later_us = 1 + (i + 1) * INT64_C(200000000);
 
-		assert_int_equal(login_throttle_try(throttle, "2001:db8::1",
-					 "mine", later_us),
-			0);
-		login_throttle_good(throttle, "2001:db8::1", "mine");
-		assert_int_equal(login_throttle_try(throttle, "2001:db8::1",
-					 "theirs", later_us),
-			0);
-		assert_true(login_throttle_try(throttle, "2001:db8::1",
-				    "theirs", later_us) > 0);
+		assert_int_equal(login_throttle_try(throttle, "2001:db8::1", "mine", later_us), 0);
+		login_throttle_good(throttle, "2001:db8::1", "mine", later_us);
+		assert_int_equal(
+			login_throttle_try(throttle, "2001:db8::1", "theirs", later_us), 0);
+		assert_true(login_throttle_try(throttle, "2001:db8::1", "theirs", later_us) > 0);
 	}
 	login_throttle_free(throttle);
 }
@@ -408,14 +429,11 @@ static void test_throttle_mapped(void **state)
 	for (int i = 0; i < 6; i++) {
 		_cleanup_free_ char *login = mem_printf("login%d", i);
 
-		assert_int_equal(login_throttle_try(throttle,
-					 "::ffff:192.0.2.1", login, 1),
-			0);
+		assert_int_equal(login_throttle_try(throttle, "::ffff:192.0.2.1", login, 1), 0);
 	}
 	assert_true(login_throttle_try(throttle, "::ffff:192.0.2.1", "x", 1) > 0);
 	assert_true(login_throttle_try(throttle, "192.0.2.1", "x", 1) > 0);
-	assert_int_equal(
-		login_throttle_try(throttle, "::ffff:192.0.2.2", "x", 1), 0);
+	assert_int_equal(login_throttle_try(throttle, "::ffff:192.0.2.2", "x", 1), 0);
 	assert_int_equal(login_throttle_try(throttle, "::1", "x", 1), 0);
 	login_throttle_free(throttle);
 }
@@ -433,16 +451,68 @@ static void test_throttle_loopback(void **state)
 
 			snprintf(client, sizeof(client),
 				mapped ? "::ffff:127.0.%d.1" : "127.0.0.%d", i);
-			assert_int_equal(
-				login_throttle_try(throttle, client, login, 1),
-				0);
+			assert_int_equal(login_throttle_try(throttle, client, login, 1), 0);
 		}
-		assert_true(
-			login_throttle_try(throttle, "127.255.0.1", "x", 1) > 0);
-		assert_int_equal(
-			login_throttle_try(throttle, "128.0.0.1", "x", 1), 0);
+		assert_true(login_throttle_try(throttle, "127.255.0.1", "x", 1) > 0);
+		assert_int_equal(login_throttle_try(throttle, "128.0.0.1", "x", 1), 0);
 		login_throttle_free(throttle);
 	}
+}
+
+/* Wrong passwords for one login are remembered whatever else is tried, from
+ * however many addresses, in which order and letter case ever. */
+static void test_throttle_keeps(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+	int64_t now_us = 1;
+	int wait_s;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		_cleanup_free_ char *address = mem_printf("192.0.2.%d", i);
+
+		while ((wait_s = login_throttle_try(
+				throttle, address, i % 2 ? "ann" : "ANN", now_us)))
+			now_us += wait_s * INT64_C(1000000);
+	}
+	flood(throttle, "other", 20000, 12, now_us);
+	assert_true(login_throttle_try(throttle, "198.51.100.1", "Ann", now_us) > 20);
+	login_throttle_free(throttle);
+}
+
+/* Strangers who guess, from everywhere and all day, do not keep a user out of
+ * where they came in before; there, too, guesses wait. */
+static void test_throttle_known(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+	int64_t now_us = 1;
+	int wait_s = 0;
+
+	(void)state;
+	assert_int_equal(login_throttle_try(throttle, "203.0.113.7", "ann", now_us), 0);
+	login_throttle_good(throttle, "203.0.113.7", "ann", now_us);
+	flood(throttle, "other", 20000, 12, now_us);
+	for (int i = 0; i < 200; i++) {
+		_cleanup_free_ char *address = mem_printf("192.0.2.%d", i);
+
+		login_throttle_try(throttle, address, "ann", now_us);
+		login_throttle_wrong_code(throttle, address, "ann", now_us);
+		assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) > 0);
+		assert_int_equal(login_throttle_try(throttle, "203.0.113.7", "ann", now_us), 0);
+		login_throttle_good(throttle, "203.0.113.7", "ann", now_us);
+		now_us += 1000000;
+	}
+	for (int i = 0; i < 12; i++) {
+		now_us += wait_s * INT64_C(1000000);
+		login_throttle_try(throttle, "203.0.113.7", "ann", now_us);
+		wait_s = login_throttle_try(throttle, "203.0.113.7", "ann", now_us);
+		assert_true(i < 5 || wait_s > 1);
+		assert_true(wait_s <= 60);
+	}
+	assert_int_equal(wait_s, 60);
+	/* Of others there is not more than of any stranger. */
+	assert_true(login_throttle_try(throttle, "203.0.113.7", "bob", now_us) <= 60);
+	login_throttle_free(throttle);
 }
 
 static int count_run(struct db *db, struct admin_job *job, struct err *err)
@@ -480,19 +550,15 @@ static void test_verified_change(void **state)
 	session->login = ann.login;
 	memcpy(session->user_id, ann.id, ID_SIZE);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct admin_verified verified = {
-			.stored = (char *)cases[i].verified};
-		struct admin_job job = {
-			.request = &request, .verified = &verified};
+		struct admin_verified verified = {.stored = (char *)cases[i].verified};
+		struct admin_job job = {.request = &request, .verified = &verified};
 		struct err err = ERR_INIT;
 		int result;
 
 		assert_int_equal(
-			cases[i].now
-				? store_user_set_password(temp->db, NULL,
-					  ann.id, cases[i].now, NULL, 1, NULL)
-				: store_user_reset(temp->db, NULL, ann.id, 1,
-					  &tokens, NULL),
+			cases[i].now ? store_user_set_password(
+					       temp->db, NULL, ann.id, cases[i].now, NULL, 1, NULL)
+				     : store_user_reset(temp->db, NULL, ann.id, 1, &tokens, NULL),
 			1);
 		result = admin_run_change(temp->db, &job, &err);
 		if ((result == 1) != cases[i].made || job.now_us != cases[i].made)
@@ -502,8 +568,7 @@ static void test_verified_change(void **state)
 	assert_int_equal(store_user_remove(temp->db, NULL, ann.id, NULL), 1);
 	{
 		struct admin_verified verified = {0};
-		struct admin_job job = {
-			.request = &request, .verified = &verified};
+		struct admin_job job = {.request = &request, .verified = &verified};
 		struct err err = ERR_INIT;
 
 		assert_int_equal(admin_run_change(temp->db, &job, &err), -1);
@@ -514,8 +579,7 @@ static void test_verified_change(void **state)
 /* Without Debian's packages the dashboard is plain, and the log names them. */
 static void test_web_without_packages(void **state)
 {
-	struct log *log = log_new(
-		"postern-httpd", LOG_TARGET_STDERR, LOG_LEVEL_INFO);
+	struct log *log = log_new("postern-httpd", LOG_TARGET_STDERR, LOG_LEVEL_INFO);
 	_cleanup_free_ char *said = NULL;
 	struct catch catch = catch_stderr();
 	struct span content;
@@ -543,6 +607,7 @@ int main(void)
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_cookies),
 		cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_throttle_address),
 		cmocka_unit_test(test_throttle_forgets),
 		cmocka_unit_test(test_throttle_login),
@@ -551,6 +616,8 @@ int main(void)
 		cmocka_unit_test(test_throttle_networks),
 		cmocka_unit_test(test_throttle_mapped),
 		cmocka_unit_test(test_throttle_loopback),
+		cmocka_unit_test(test_throttle_keeps),
+		cmocka_unit_test(test_throttle_known),
 		cmocka_unit_test_setup_teardown(
 			test_verified_change, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test(test_web_without_packages),

@@ -70,15 +70,12 @@ static void add_keys(struct db *db)
 
 	temp_db_tenant(db, "Own", "example.com", &tenant);
 	temp_db_tenant(db, "Other", "other.example", &other);
-	OK(store_domain_add(db, tenant.company_id, "second.example", true, 2,
-		&domain, &why));
+	OK(store_domain_add(db, tenant.company_id, "second.example", true, 2, &domain, &why));
 	store_domain_clear(&domain);
-	OK(store_domain_add(db, tenant.company_id, "asleep.example", false, 2,
-		&domain, &why));
+	OK(store_domain_add(db, tenant.company_id, "asleep.example", false, 2, &domain, &why));
 	store_domain_clear(&domain);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		const struct key_spec spec = {
-			.domain = keys[i].domain, .scopes = keys[i].scopes};
+		const struct key_spec spec = {.domain = keys[i].domain, .scopes = keys[i].scopes};
 		struct key key;
 
 		temp_db_key(db, &tenant, keys[i].token, &spec, &key);
@@ -123,16 +120,15 @@ static int tear_down(void **state)
 
 /* The kind of the problem, PROBLEM_NONE when the head is admitted. The first
  * line is that of a request without its version. */
-static enum problem_kind decide(struct rig *rig, const char *line,
-	const char *fields, struct admission *admission_r)
+static enum problem_kind decide(
+	struct rig *rig, const char *line, const char *fields, struct admission *admission_r)
 {
-	_cleanup_free_ char *text = mem_printf(
-		"%s HTTP/1.1\r\nHost: x\r\n%s\r\n", line, fields);
+	_cleanup_free_ char *text = mem_printf("%s HTTP/1.1\r\nHost: x\r\n%s\r\n", line, fields);
 	struct http_fault fault;
 	struct http_head head;
 
 	assert_int_equal(http_head_parse(text, strlen(text), &head, &fault), 0);
-	admission_decide(&rig->worker, &head, admission_r);
+	admission_decide(&rig->worker, &head, false, admission_r);
 	return admission_r->problem.kind;
 }
 
@@ -174,24 +170,18 @@ static const struct {
 	{"POST /v3/x..y/messages", BASIC_SENDER, PROBLEM_NOT_FOUND},
 	/* the Idempotency-Key, where one is taken */
 	{"POST /emails", JSON KEY("all") "Idempotency-Key: k\r\n", PROBLEM_NONE},
-	{"POST /emails", JSON KEY("all") "Idempotency-Key:\r\n",
-		PROBLEM_IDEMPOTENCY_KEY},
+	{"POST /emails", JSON KEY("all") "Idempotency-Key:\r\n", PROBLEM_IDEMPOTENCY_KEY},
 	{"GET /emails", KEY("all") "Idempotency-Key:\r\n", PROBLEM_NONE},
 	/* the body */
 	{"POST /emails", KEY("all"), PROBLEM_MEDIA_TYPE},
-	{"POST /emails", KEY("all") "Content-Type: application/jsonp\r\n",
-		PROBLEM_MEDIA_TYPE},
-	{"POST /emails", KEY("all") "Content-Type: Application/JSON;charset=x\r\n",
-		PROBLEM_NONE},
+	{"POST /emails", KEY("all") "Content-Type: application/jsonp\r\n", PROBLEM_MEDIA_TYPE},
+	{"POST /emails", KEY("all") "Content-Type: Application/JSON;charset=x\r\n", PROBLEM_NONE},
 	{"POST /emails", JSON KEY("all") "Content-Length: 2000\r\n", PROBLEM_NONE},
-	{"POST /emails", JSON KEY("all") "Content-Length: 2001\r\n",
-		PROBLEM_TOO_LARGE},
+	{"POST /emails", JSON KEY("all") "Content-Length: 2001\r\n", PROBLEM_TOO_LARGE},
 	{"GET /emails", KEY("all") "Content-Length: 2001\r\n", PROBLEM_NONE},
 	{"POST /domains", KEY("all"), PROBLEM_MEDIA_TYPE},
-	{"POST /domains", JSON KEY("all") "Content-Length: 65536\r\n",
-		PROBLEM_NONE},
-	{"POST /domains", JSON KEY("all") "Content-Length: 65537\r\n",
-		PROBLEM_TOO_LARGE},
+	{"POST /domains", JSON KEY("all") "Content-Length: 65536\r\n", PROBLEM_NONE},
+	{"POST /domains", JSON KEY("all") "Content-Length: 65537\r\n", PROBLEM_TOO_LARGE},
 	/* Who has no key learns nothing of the rest. */
 	{"POST /emails", "Content-Length: 2001\r\n", PROBLEM_MISSING_KEY},
 	{"POST /v3/other.example/messages", "", PROBLEM_MISSING_KEY},
@@ -204,14 +194,13 @@ static void test_columns(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct admission admission;
-		enum problem_kind kind = decide(
-			rig, cases[i].line, cases[i].fields, &admission);
+		enum problem_kind kind = decide(rig, cases[i].line, cases[i].fields, &admission);
 
 		if (kind != cases[i].kind)
-			fail_msg("%s, %s: %d instead of %d", cases[i].line,
-				cases[i].fields, kind, cases[i].kind);
-		assert_int_equal(admission.share.requests.n,
-			kind == PROBLEM_NONE && admission.key.id[0]);
+			fail_msg("%s, %s: %d instead of %d", cases[i].line, cases[i].fields, kind,
+				cases[i].kind);
+		assert_int_equal(
+			admission.share.requests.n, kind == PROBLEM_NONE && admission.key.id[0]);
 		admission_clear(&admission);
 	}
 	assert_int_equal(rig->budget.requests.taken, 0);
@@ -223,8 +212,7 @@ static void test_what_is_learnt(void **state)
 	struct temp_db *temp = *state;
 	struct admission admission;
 
-	decide(temp->more, "POST /v3/Example.COM/messages", BASIC_BOUND,
-		&admission);
+	decide(temp->more, "POST /v3/Example.COM/messages", BASIC_BOUND, &admission);
 	assert_ptr_equal(admission.route, &table[2]);
 	assert_string_equal(admission.param, "example.com");
 	assert_string_equal(admission.key.domain, "example.com");
@@ -263,14 +251,11 @@ static void test_too_many(void **state)
 	struct admission first, second;
 
 	rig->worker.conf->http.max_requests = 1;
-	assert_int_equal(
-		decide(rig, "GET /emails", KEY("all"), &first), PROBLEM_NONE);
-	assert_int_equal(decide(rig, "GET /emails", KEY("all"), &second),
-		PROBLEM_UNAVAILABLE);
+	assert_int_equal(decide(rig, "GET /emails", KEY("all"), &first), PROBLEM_NONE);
+	assert_int_equal(decide(rig, "GET /emails", KEY("all"), &second), PROBLEM_UNAVAILABLE);
 	admission_clear(&second);
 	admission_clear(&first);
-	assert_int_equal(
-		decide(rig, "GET /emails", KEY("all"), &first), PROBLEM_NONE);
+	assert_int_equal(decide(rig, "GET /emails", KEY("all"), &first), PROBLEM_NONE);
 	admission_clear(&first);
 }
 

@@ -19,8 +19,7 @@
 static int setup(void **state)
 {
 	service_world_setup(state);
-	service_world_local_domains(
-		service_world_of(state), "Here.test,\t also.test");
+	service_world_local_domains(service_world_of(state), "Here.test,\t also.test");
 	service_world_reload(service_world_of(state));
 	return 0;
 }
@@ -46,8 +45,7 @@ static struct milter_session *message(
 	return session;
 }
 
-static sfsistat apply(
-	struct service_world *world, const struct milter_session *session)
+static sfsistat apply(struct service_world *world, const struct milter_session *session)
 {
 	_cleanup_facts_ struct facts facts = {0};
 	struct fake_smfi *fake = &world->fake;
@@ -55,8 +53,7 @@ static sfsistat apply(
 	fake_smfi_clear(fake);
 	fake->code[0] = fake->held[0] = '\0';
 	facts_read(world->service->readers, session, &facts);
-	return apply_verdict(
-		fake_smfi_ctx(fake), world->service, session, &facts);
+	return apply_verdict(fake_smfi_ctx(fake), world->service, session, &facts);
 }
 
 /* The last refusal that was noted, as `outcome reason origin sender from`; ""
@@ -68,13 +65,12 @@ static void assert_noted(struct db *db, const char *expected)
 	struct refusal_list list;
 
 	OK(store_refusal_list(db, &everything, 1, &list, &why));
-	found = list.n == 0 ? mem_strdup("")
-			    : mem_printf("%s %s %s %s %s %s",
-				      store_refusal_outcome_name(
-					      list.items[0].outcome),
-				      list.items[0].reason,
-				      list.items[0].domain, list.items[0].origin,
-				      list.items[0].sender, list.items[0].from);
+	found = list.n == 0
+			? mem_strdup("")
+			: mem_printf("%s %s %s %s %s %s",
+				  store_refusal_outcome_name(list.items[0].outcome),
+				  list.items[0].reason, list.items[0].domain, list.items[0].origin,
+				  list.items[0].sender, list.items[0].from);
 	store_refusal_list_free(&list);
 	assert_string_equal(found, expected);
 }
@@ -88,60 +84,38 @@ static const struct {
 	bool held;
 	const char *noted;
 } unticketed[] = {
-	{ORIGIN_INTERNAL, REFUSE_LOCAL_DISCARD, "root@here.test", SMFIS_REJECT,
-		false,
-		"rejected no_ticket example.com internal root@here.test "
-		"hello@example.com"},
+	{ORIGIN_INTERNAL, REFUSE_LOCAL_DISCARD, "root@here.test", SMFIS_REJECT, false,
+		"rejected no_ticket example.com internal root@here.test hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "root@here.test", SMFIS_REJECT, false,
-		"rejected no_ticket example.com local root@here.test "
-		"hello@example.com"},
+		"rejected no_ticket example.com local root@here.test hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "root@ALSO.test", SMFIS_REJECT, false,
-		"rejected no_ticket example.com local root@ALSO.test "
-		"hello@example.com"},
+		"rejected no_ticket example.com local root@ALSO.test hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "root@far.test", SMFIS_ACCEPT, true,
-		"held no_ticket example.com local root@far.test "
-		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "root@sub.here.test", SMFIS_ACCEPT,
-		true,
-		"held no_ticket example.com local root@sub.here.test "
-		"hello@example.com"},
+		"held no_ticket example.com local root@far.test hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "root@sub.here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local root@sub.here.test hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "", SMFIS_ACCEPT, true,
 		"held no_ticket example.com local  hello@example.com"},
 	/* Postfix would send these bounces to other hosts. */
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "v%far.test@here.test",
-		SMFIS_ACCEPT, true,
-		"held no_ticket example.com local v%far.test@here.test "
-		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "far.test!w@here.test",
-		SMFIS_ACCEPT, true,
-		"held no_ticket example.com local far.test!w@here.test "
-		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "\"y@far.test\"@here.test",
-		SMFIS_ACCEPT, true,
-		"held no_ticket example.com local \"y@far.test\"@here.test "
-		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "q@far.test@here.test",
-		SMFIS_ACCEPT, true,
-		"held no_ticket example.com local q@far.test@here.test "
-		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "v%far.test@here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local v%far.test@here.test hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "far.test!w@here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local far.test!w@here.test hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "\"y@far.test\"@here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local \"y@far.test\"@here.test hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "q@far.test@here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local q@far.test@here.test hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "a\\b@here.test", SMFIS_ACCEPT, true,
-		"held no_ticket example.com local a\\b@here.test "
-		"hello@example.com"},
+		"held no_ticket example.com local a\\b@here.test hello@example.com"},
 	/* They would find nobody. */
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "noreply@here.test", SMFIS_ACCEPT,
-		true,
-		"held no_ticket example.com local noreply@here.test "
-		"hello@example.com"},
-	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "\"a b\"@here.test", SMFIS_ACCEPT,
-		true,
-		"held no_ticket example.com local \"a b\"@here.test "
-		"hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "noreply@here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local noreply@here.test hello@example.com"},
+	{ORIGIN_LOCAL, REFUSE_LOCAL_REJECT, "\"a b\"@here.test", SMFIS_ACCEPT, true,
+		"held no_ticket example.com local \"a b\"@here.test hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_HOLD, "a@here.test", SMFIS_ACCEPT, true,
-		"held no_ticket example.com local a@here.test "
-		"hello@example.com"},
+		"held no_ticket example.com local a@here.test hello@example.com"},
 	{ORIGIN_LOCAL, REFUSE_LOCAL_DISCARD, "a@far.test", SMFIS_DISCARD, false,
-		"discarded no_ticket example.com local a@far.test "
-		"hello@example.com"},
+		"discarded no_ticket example.com local a@far.test hello@example.com"},
 };
 
 static void test_unticketed(void **state)
@@ -158,8 +132,8 @@ static void test_unticketed(void **state)
 		if (apply(world, session) != unticketed[i].answer)
 			fail_msg("%zu", i);
 		assert_int_equal(*world->fake.held != '\0', unticketed[i].held);
-		assert_string_equal(world->fake.code,
-			unticketed[i].answer == SMFIS_REJECT ? "550" : "");
+		assert_string_equal(
+			world->fake.code, unticketed[i].answer == SMFIS_REJECT ? "550" : "");
 		assert_noted(temp->db, unticketed[i].noted);
 	}
 }
@@ -175,9 +149,8 @@ static void test_own(void **state)
 	OK(db_exec(temp->db, "UPDATE api_key SET revoked_us = 1", &why));
 	for (int again = 0; again < 2; again++)
 		for (size_t i = 0; i < ARRAY_SIZE(origins); i++) {
-			_cleanup_(milter_session) struct milter_session *session =
-				message(origins[i], world->email.sender,
-					&world->email);
+			_cleanup_(milter_session) struct milter_session *session = message(
+				origins[i], world->email.sender, &world->email);
 
 			assert_int_equal(apply(world, session), answers[i]);
 			assert_string_equal(world->fake.held, "");
@@ -194,14 +167,11 @@ static const struct {
 	const char *noted;
 } forged[] = {
 	{ORIGIN_LOCAL, "evil@far.test", SMFIS_ACCEPT,
-		"held ticket_mismatch example.com local evil@far.test "
-		"hello@example.com"},
+		"held ticket_mismatch example.com local evil@far.test hello@example.com"},
 	{ORIGIN_LOCAL, "root@here.test", SMFIS_REJECT,
-		"rejected ticket_mismatch example.com local root@here.test "
-		"hello@example.com"},
+		"rejected ticket_mismatch example.com local root@here.test hello@example.com"},
 	{ORIGIN_INTERNAL, "evil@far.test", SMFIS_REJECT,
-		"rejected ticket_mismatch example.com internal evil@far.test "
-		"hello@example.com"},
+		"rejected ticket_mismatch example.com internal evil@far.test hello@example.com"},
 };
 
 static void test_forged_ticket(void **state)
@@ -229,10 +199,8 @@ static void test_genuine_after_forged(void **state)
 	static const char *const senders[] = {"evil@here.test", NULL};
 
 	for (size_t i = 0; i < ARRAY_SIZE(senders); i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			message(ORIGIN_LOCAL,
-				senders[i] ? senders[i] : world->email.sender,
-				&world->email);
+		_cleanup_(milter_session) struct milter_session *session = message(
+			ORIGIN_LOCAL, senders[i] ? senders[i] : world->email.sender, &world->email);
 
 		apply(world, session);
 	}
@@ -252,8 +220,7 @@ static void test_recipients(void **state)
 	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, world->email.sender, &world->email);
 	_cleanup_free_ char *expected = mem_printf(
-		"+<a@dst.test> +<b@dst.test> +<c@dst.test>"
-		" -<%s@postern.invalid>",
+		"+<a@dst.test> +<b@dst.test> +<c@dst.test> -<%s@postern.invalid>",
 		world->email.ticket);
 	_cleanup_free_ char *found = NULL;
 
@@ -268,10 +235,8 @@ static void test_recipients_fail(void **state)
 	struct service_world *world = service_world_of(state);
 	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, world->email.sender, &world->email);
-	_cleanup_free_ char *ticket = mem_printf(
-		"-<%s@postern.invalid>", world->email.ticket);
-	const char *const changes[] = {
-		"+<a@dst.test>", "+<b@dst.test>", "+<c@dst.test>", ticket};
+	_cleanup_free_ char *ticket = mem_printf("-<%s@postern.invalid>", world->email.ticket);
+	const char *const changes[] = {"+<a@dst.test>", "+<b@dst.test>", "+<c@dst.test>", ticket};
 
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		world->fake.recipient_fails = changes[i];
@@ -293,8 +258,7 @@ static void test_damaged_recipients(void **state)
 	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, world->email.sender, &world->email);
 
-	OK(db_exec(temp->db,
-		"UPDATE email_recipient SET address = '' WHERE n = 1", &why));
+	OK(db_exec(temp->db, "UPDATE email_recipient SET address = '' WHERE n = 1", &why));
 	assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
 	service_world_assert_email(state, EMAIL_STAGED);
 	OK(db_exec(temp->db, "DELETE FROM email_recipient", &why));
@@ -324,18 +288,15 @@ static void test_trace(void **state)
 	struct service_world *world = service_world_of(state);
 	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, world->email.sender, &world->email);
-	_cleanup_free_ char *field = mem_printf(
-		"X-Postern-Email-Id: %s", world->email.id);
+	_cleanup_free_ char *field = mem_printf("X-Postern-Email-Id: %s", world->email.id);
 
 	session_header(session, "x-postern-email-id", "forged");
 	session_header(session, "X-Postern-Email-Id", "forged");
 	for (int on = 0; on < 2; on++) {
 		change(world, REFUSE_LOCAL_REJECT, on);
 		assert_int_equal(apply(world, session), SMFIS_ACCEPT);
-		assert_true(
-			strv_has(&world->fake.deleted, "X-Postern-Email-Id#1"));
-		assert_true(
-			strv_has(&world->fake.deleted, "X-Postern-Email-Id#2"));
+		assert_true(strv_has(&world->fake.deleted, "X-Postern-Email-Id#1"));
+		assert_true(strv_has(&world->fake.deleted, "X-Postern-Email-Id#2"));
 		assert_int_equal(world->fake.added.n, on);
 		assert_int_equal(strv_has(&world->fake.added, field), on);
 	}
@@ -351,16 +312,15 @@ static void test_probe(void **state)
 	char ticket[SECRET_TICKET_SIZE];
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, 1, ticket, &why));
+	OK(store_probe_add(temp->db, 1, false, ticket, &why));
 	memcpy(carrier.ticket, ticket, sizeof(ticket));
 	for (int again = 0; again < 2; again++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			message(ORIGIN_LOCAL, "", &carrier);
+		_cleanup_(milter_session) struct milter_session *session = message(
+			ORIGIN_LOCAL, "", &carrier);
 
 		assert_int_equal(apply(world, session), SMFIS_DISCARD);
 		assert_int_equal(world->fake.recipients.n, 0);
-		assert_int_equal(
-			store_probe_get(temp->db, ticket, &probe, NULL), 1);
+		assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
 		assert_true(probe.seen_us > 0);
 		assert_string_equal(probe.queue_id, "4F2A");
 		store_probe_clear(&probe);
@@ -384,8 +344,8 @@ static void test_note_fails(void **state)
 
 	OK(db_exec(temp->db, "DROP TABLE refusal", &why));
 	for (int i = 0; i <= REFUSE_LOCAL_DISCARD; i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			message(ORIGIN_LOCAL, "a@here.test", NULL);
+		_cleanup_(milter_session) struct milter_session *session = message(
+			ORIGIN_LOCAL, "a@here.test", NULL);
 
 		change(world, (enum refuse_local)i, false);
 		assert_int_equal(apply(world, session), SMFIS_TEMPFAIL);
@@ -407,9 +367,7 @@ static void test_hold_fails(void **state)
 	assert_string_equal(world->fake.code, "451");
 }
 
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, setup, service_world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, service_world_teardown)
 
 int main(void)
 {

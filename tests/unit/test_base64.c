@@ -84,8 +84,7 @@ static void test_good_and_long(void **state)
 	}
 }
 
-static const char *const bad[] = {"Z", "Zm9vY",
-	"Zg=", "Zg===", "Zm8==", "Zm9v=", "Zm9v====", "=",
+static const char *const bad[] = {"Z", "Zm9vY", "Zg=", "Zg===", "Zm8==", "Zm9v=", "Zm9v====", "=",
 	"==", "Zg==Zg==", "Z=g=", "Zm9v!", "Zm-_", "Zh", "Zm9",
 	"Zm9vYh==", "data:Zg==", "Z\vg==", "Zg\xc2\xa0", "Zm9vYmFyZ"};
 
@@ -155,8 +154,7 @@ static void test_high_bytes(void **state)
 static void test_each_byte(void **state)
 {
 	static const char alphabet[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789+/";
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	(void)state;
 	for (int byte = 0; byte <= 0xff; byte++) {
@@ -206,16 +204,14 @@ static void test_large(void **state)
 
 static void test_number(void **state)
 {
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				       "abcdefghijklmnopqrstuvwxyz"
-				       "0123456789+/";
+	static const char alphabet[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	(void)state;
 	for (int byte = 0; byte < 256; byte++) {
 		const char *place = byte ? strchr(alphabet, byte) : NULL;
 
-		assert_int_equal(base64_number((char)byte),
-			place ? place - alphabet : -1);
+		assert_int_equal(base64_number((char)byte), place ? place - alphabet : -1);
 	}
 }
 
@@ -242,8 +238,7 @@ static void test_encode(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf out = BUF_INIT;
 
-		base64_encode("foobar\xfb\xff", cases[i].len, cases[i].line_max,
-			&out);
+		base64_encode("foobar\xfb\xff", cases[i].len, cases[i].line_max, &out);
 		assert_string_equal(buf_str(&out), cases[i].text);
 	}
 }

@@ -26,17 +26,12 @@ static void test_whole(void **state)
 		enum problem_kind kind;
 		const char *text;
 	} cases[] = {
-		{"", PROBLEM_BAD_REQUEST,
-			"The request body is empty; a JSON array is expected."},
-		{"{}", PROBLEM_VALIDATION,
-			"The `request.body` field must be an `array`."},
-		{GOOD, PROBLEM_VALIDATION,
-			"The `request.body` field must be an `array`."},
-		{"null", PROBLEM_VALIDATION,
-			"The `request.body` field must be an `array`."},
+		{"", PROBLEM_BAD_REQUEST, "The request body is empty; a JSON array is expected."},
+		{"{}", PROBLEM_VALIDATION, "The `request.body` field must be an `array`."},
+		{GOOD, PROBLEM_VALIDATION, "The `request.body` field must be an `array`."},
+		{"null", PROBLEM_VALIDATION, "The `request.body` field must be an `array`."},
 		{"[]", PROBLEM_VALIDATION,
-			"The `request.body` field must have at least one "
-			"email."},
+			"The `request.body` field must have at least one email."},
 	};
 
 	(void)state;
@@ -66,8 +61,7 @@ static void test_number(void **state)
 		for (size_t k = 0; k < cases[i].n; k++)
 			buf_printf(&body, "%s" GOOD, k ? "," : "[");
 		buf_add_char(&body, ']');
-		assert_int_equal(parse(buf_str(&body), &batch, &problem),
-			cases[i].result);
+		assert_int_equal(parse(buf_str(&body), &batch, &problem), cases[i].result);
 		assert_int_equal(batch.n, cases[i].result ? 0 : cases[i].n);
 	}
 }
@@ -75,13 +69,12 @@ static void test_number(void **state)
 /* The limit of recipients is each email's own. */
 static void test_each(void **state)
 {
-	static const char body[] =
-		"[" GOOD ",{\"to\":\"x@y.test\"},7," GOOD ","
-		"{\"from\":\"a@b.test\",\"to\":[\"a@b.test\",\"b@b.test\","
-		"\"c@b.test\"],\"text\":\"x\"}]";
-	static const enum problem_kind kinds[] = {PROBLEM_NONE,
-		PROBLEM_MISSING_FIELD, PROBLEM_VALIDATION, PROBLEM_NONE,
-		PROBLEM_VALIDATION};
+	static const char body[] = "[" GOOD ",{\"to\":\"x@y.test\"},7," GOOD
+				   ","
+				   "{\"from\":\"a@b.test\",\"to\":[\"a@b.test\",\"b@b.test\","
+				   "\"c@b.test\"],\"text\":\"x\"}]";
+	static const enum problem_kind kinds[] = {PROBLEM_NONE, PROBLEM_MISSING_FIELD,
+		PROBLEM_VALIDATION, PROBLEM_NONE, PROBLEM_VALIDATION};
 	_cleanup_batch_ struct batch batch = {0};
 	struct problem problem;
 
@@ -100,19 +93,15 @@ static void test_each(void **state)
 static const struct {
 	const char *email, *alone, *named;
 } wrong[] = {
-	{"{\"from\":\"a@b.test\"}", "Missing `to` field.",
-		"Missing `[1].to` field."},
+	{"{\"from\":\"a@b.test\"}", "Missing `to` field.", "Missing `[1].to` field."},
 	{"{\"from\":\"a@b.test\"" TO "}", "Missing `html` or `text` field.",
 		"Missing `[1].html` or `[1].text` field."},
-	{"{" FULL ",\"cc\":[\"c@d.test\",7]}",
-		"The `cc[1]` field must be a string.",
+	{"{" FULL ",\"cc\":[\"c@d.test\",7]}", "The `cc[1]` field must be a string.",
 		"The `[1].cc[1]` field must be a string."},
 	{"{" FULL ",\"cc\":[\"c@d.test\",\"e@f.test\"]}",
 		"Too many recipients in `to`, `cc` and `bcc`: the limit is 2.",
-		"Too many recipients in `[1].to`, `[1].cc` and `[1].bcc`: the "
-		"limit is 2."},
-	{"{" FULL ",\"headers\":{\"X-A\":7}}",
-		"The `headers.X-A` field must be a string.",
+		"Too many recipients in `[1].to`, `[1].cc` and `[1].bcc`: the limit is 2."},
+	{"{" FULL ",\"headers\":{\"X-A\":7}}", "The `headers.X-A` field must be a string.",
 		"The `[1].headers.X-A` field must be a string."},
 	{"{" FULL ",\"headers\":{\"`to` x\":\"\"}}",
 		"The `headers.`to` x` field is not a valid header name.",
@@ -120,15 +109,12 @@ static const struct {
 	{"{" FULL ",\"headers\":7}", "The `headers` field must be an object.",
 		"The `[1].headers` field must be an object."},
 	{"{" FULL ",\"attachments\":[{\"filename\":\"a\"}]}",
-		"Attachment must have either a `content` or `path`. "
-		"(`attachments[0]`)",
-		"Attachment must have either a `content` or `path`. "
-		"(`[1].attachments[0]`)"},
+		"Attachment must have either a `content` or `path`. (`attachments[0]`)",
+		"Attachment must have either a `content` or `path`. (`[1].attachments[0]`)"},
 	{"{" FULL ",\"attachments\":[{\"content\":\"!\",\"filename\":\"a\"}]}",
 		"The `attachments[0].content` field is not valid base64.",
 		"The `[1].attachments[0].content` field is not valid base64."},
-	{"{" FULL ",\"tags\":[{\"name\":\"a\"}]}",
-		"Missing `tags[0].value` field.",
+	{"{" FULL ",\"tags\":[{\"name\":\"a\"}]}", "Missing `tags[0].value` field.",
 		"Missing `[1].tags[0].value` field."},
 	{"{" FULL ",\"template\":\"x\"}", "The `template` field is not supported.",
 		"The `[1].template` field is not supported."},
@@ -165,8 +151,7 @@ static void test_names(void **state)
 	static const struct {
 		const char *text, *named;
 	} cases[] = {
-		{"The x domain is not verified.",
-			"[3]: The x domain is not verified."},
+		{"The x domain is not verified.", "[3]: The x domain is not verified."},
 		{"Missing `to` field.", "[3]: Missing `to` field."},
 		{"", "[3]: "},
 	};

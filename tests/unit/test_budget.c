@@ -13,9 +13,8 @@
 enum { MB = 1024 * 1024, LIMIT = 30 * MB };
 
 /* The share is of a company that is called like it. */
-#define ENTER(limit, n, share)                                                 \
-	(places_enter(&budget.requests, limit, #share, n, &share.requests) ==  \
-		PLACES_ENTERED)
+#define ENTER(limit, n, share)                                                                     \
+	(places_enter(&budget.requests, limit, #share, n, &share.requests) == PLACES_ENTERED)
 
 /* Small ones go on when large ones have all, and are counted. */
 static void test_small_have_a_reserve(void **state)
@@ -211,8 +210,8 @@ static void test_places_are_left_to_others(void **state)
 		enum places_entry entry = PLACES_FULL;
 
 		for (int64_t n = 0; n < askers[i].n; n++)
-			entry = places_enter(&budget.requests, 12,
-				askers[i].company, 1, &shares[used++].requests);
+			entry = places_enter(&budget.requests, 12, askers[i].company, 1,
+				&shares[used++].requests);
 		if (entry != askers[i].last)
 			fail_msg("%zu: %d", i, (int)entry);
 	}
@@ -230,8 +229,7 @@ static void *take_and_give(void *arg)
 	for (int i = 0; i < 20000; i++) {
 		struct budget_share share = {0};
 
-		places_enter(&budget->requests, 3, i % 2 ? "odd" : "even",
-			i % 5, &share.requests);
+		places_enter(&budget->requests, 3, i % 2 ? "odd" : "even", i % 5, &share.requests);
 		budget_reserve_body(budget, LIMIT, 4 * MB, &share);
 		budget_give_back(&share);
 	}

@@ -44,9 +44,7 @@ static int set_up(void **state)
 	rig->request.worker = &rig->worker;
 	rig->request.evreq = evhttp_request_new(NULL, NULL);
 	temp_db_tenant(temp->db, "Tenant", "example.com", &tenant);
-	OK(store_key_get(temp->db, NULL, tenant.key_id,
-		   &rig->request.admission.key, &why) -
-		1);
+	OK(store_key_get(temp->db, NULL, tenant.key_id, &rig->request.admission.key, &why) - 1);
 	return 0;
 }
 
@@ -91,8 +89,7 @@ static void add(struct rig *rig, struct adding *adding)
 
 static void test_done(void **state)
 {
-	static const char sql_count[] =
-		"SELECT count(*) FROM company WHERE name = 'Acme'";
+	static const char sql_count[] = "SELECT count(*) FROM company WHERE name = 'Acme'";
 	struct temp_db *temp = *state;
 	struct adding adding = {.name = "Acme"};
 
@@ -130,22 +127,20 @@ static void test_revoked(void **state)
 	struct adding adding = {.name = "Acme"};
 	struct problem problem = PROBLEM_INIT;
 
-	assert_int_equal(store_key_revoke(temp->db,
-				 rig->request.admission.key.id, 1, NULL),
-		1);
+	assert_int_equal(store_key_revoke(temp->db, rig->request.admission.key.id, 1, NULL), 1);
 	add(rig, &adding);
 	assert_int_equal(adding.change.result, -1);
 	assert_int_equal(change_failed(&adding.change, "test", &problem), -1);
 	assert_int_equal(problem_status(&problem), 401);
-	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM company"
-						  " WHERE name = 'Acme'"),
+	assert_int_equal(temp_db_number(temp->db,
+				 "SELECT count(*) FROM company"
+				 " WHERE name = 'Acme'"),
 		0);
 }
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(done),
 		TEST(failed),

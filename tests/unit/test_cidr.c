@@ -81,8 +81,8 @@ static void test_membership(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		if (has(cases[i].networks, cases[i].address) != cases[i].in)
-			fail_msg("%s in \"%s\": not %d", cases[i].address,
-				cases[i].networks, cases[i].in);
+			fail_msg("%s in \"%s\": not %d", cases[i].address, cases[i].networks,
+				cases[i].in);
 }
 
 static void test_faults(void **state)
@@ -118,12 +118,10 @@ static void test_faults(void **state)
 		struct cidr_list list = {.n = 77};
 		struct err err = ERR_INIT;
 
-		assert_int_equal(
-			cidr_list_parse(cases[i].networks, &list, &err), -1);
+		assert_int_equal(cidr_list_parse(cases[i].networks, &list, &err), -1);
 		assert_int_equal(err.code, ERR_CONFIG);
 		assert_int_equal(list.n, 77);
-		if (!strstr(err.text, cases[i].item) ||
-			!strstr(err.text, cases[i].why))
+		if (!strstr(err.text, cases[i].item) || !strstr(err.text, cases[i].why))
 			fail_msg("\"%s\": %s", cases[i].networks, err.text);
 	}
 }
@@ -163,8 +161,7 @@ static void test_texts(void **state)
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 
 	(void)state;
-	assert_int_equal(
-		cidr_list_parse("10.0.0.0/8 2001:db8::/32", &list, NULL), 0);
+	assert_int_equal(cidr_list_parse("10.0.0.0/8 2001:db8::/32", &list, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		if (cidr_list_has_text(&list, cases[i].address) != cases[i].inside)
 			fail_msg("%zu", i);

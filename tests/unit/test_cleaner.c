@@ -122,8 +122,7 @@ static void test_failure(void **state)
 	assert_int_equal(temp_db_number(db, sql_keys), 0);
 }
 
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
 static void add_emails(struct db *db, int n)
 {
@@ -143,8 +142,7 @@ static void add_emails(struct db *db, int n)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sql_add); i++)
-		if (db_change(db, sql_add[i], DB_PARAMS(DB_INT("$n", n)), NULL) <
-			0)
+		if (db_change(db, sql_add[i], DB_PARAMS(DB_INT("$n", n)), NULL) < 0)
 			fail();
 }
 
@@ -163,8 +161,7 @@ static void rounds(int64_t *now_us)
 static void test_retention(void **state)
 {
 	static const char sql_emails[] = "SELECT count(*) FROM email";
-	static const char sql_contents[] =
-		"SELECT count(*) FROM email_content WHERE text <> ''";
+	static const char sql_contents[] = "SELECT count(*) FROM email_content WHERE text <> ''";
 	static const int64_t day_ms = INT64_C(24) * 3600 * 1000;
 	struct db *db = ((struct temp_db *)*state)->db;
 	_cleanup_(conf) struct conf *conf = conf_default();

@@ -174,7 +174,7 @@ static void test_user_faults(void **state)
 		{"user add ann", PASSWORD, EX_OK, ""},
 		{"user add ann", PASSWORD, EX_DATAERR, "a user ann already"},
 		{"user add bob", "short\n", EX_DATAERR, "shorter than 12"},
-		{"user add bob", "", EX_DATAERR, "no password is given"},
+		{"user add bob", "", EX_DATAERR, "`postern user link`"},
 		{"user add a~b", PASSWORD, EX_DATAERR, "blanks"},
 		{"user add bob --role admin", "", EX_DATAERR, "owner and viewer"},
 		{"user add bob --company " NO_ID, "", EX_NOINPUT, "no company"},
@@ -190,17 +190,14 @@ static void test_user_faults(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		run_with(cases[i].input, cases[i].words);
 		if (at.status != cases[i].status)
-			fail_msg("%s: %d, %s", cases[i].words, at.status,
-				at.errors);
+			fail_msg("%s: %d, %s", cases[i].words, at.status, at.errors);
 		assert_says(at.errors, cases[i].says);
 	}
 }
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, cli_box_set_up, cli_box_tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, cli_box_set_up, cli_box_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(audit),
 		TEST(failed_change),

@@ -29,17 +29,15 @@ static void test_distances(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		assert_int_equal(nearest_distance(cases[i].a, cases[i].b),
-			cases[i].distance);
-		assert_int_equal(nearest_distance(cases[i].b, cases[i].a),
-			cases[i].distance);
+		assert_int_equal(nearest_distance(cases[i].a, cases[i].b), cases[i].distance);
+		assert_int_equal(nearest_distance(cases[i].b, cases[i].a), cases[i].distance);
 	}
 }
 
 static void test_nearest(void **state)
 {
-	static const char *const words[] = {"add", "activate", "deactivate",
-		"set", "list", "remove", "lint"};
+	static const char *const words[] = {
+		"add", "activate", "deactivate", "set", "list", "remove", "lint"};
 	static const struct {
 		const char *text, *word;
 	} cases[] = {

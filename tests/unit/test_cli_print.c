@@ -44,9 +44,8 @@ static void add_full_row(struct report *report, const char *name)
 	report_text(report, BODY, "line\n\x1b[m");
 }
 
-static void assert_printed(const struct report *report,
-	void (*print)(const struct report *report, struct buf *out),
-	const char *wanted)
+static void assert_printed(struct report *report,
+	void (*print)(struct report *report, struct buf *out), const char *wanted)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 
@@ -55,14 +54,24 @@ static void assert_printed(const struct report *report,
 }
 
 /* What is no terminal. */
-static void print_rows(const struct report *report, struct buf *out)
+static void print_rows(struct report *report, struct buf *out)
 {
 	print_table_rows(report, 0, out);
 }
 
-static void print_record(const struct report *report, struct buf *out)
+static void print_record(struct report *report, struct buf *out)
 {
 	print_table_record(report, 0, out);
+}
+
+static void print_as_json(struct report *report, struct buf *out)
+{
+	print_json_rows(report, out);
+}
+
+static void print_as_object(struct report *report, struct buf *out)
+{
+	print_json_record(report, out);
 }
 
 static void test_table(void **state)
@@ -71,8 +80,7 @@ static void test_table(void **state)
 
 	(void)state;
 	report_init(&report, columns);
-	assert_printed(&report, print_rows,
-		"ID  NAME  ACTIVE  COUNT  CREATED  LIST\n");
+	assert_printed(&report, print_rows, "ID  NAME  ACTIVE  COUNT  CREATED  LIST\n");
 	add_full_row(&report, "文");
 	report_add_row(&report);
 	report_text(&report, NAME, "");
@@ -91,32 +99,35 @@ static void test_terminals(void **state)
 		"ID  NAME    ACTIVE  COUNT  CREATED               LIST\n"
 		"1   文文文  yes     -12    2026-11-21 02:43:18Z  a, b\n"
 		"-   -       -       -      -                     -\n";
-	static const char without_time[] = "ID  NAME    ACTIVE  COUNT  LIST\n"
-					   "1   文文文  yes     -12    a, b\n"
-					   "-   -       -       -      -\n"
-					   "\n"
-					   "Too wide for this terminal, left\n"
-					   "out: created_at\n";
-	static const char without_both[] = "ID  NAME    ACTIVE  LIST\n"
-					   "1   文文文  yes     a, b\n"
-					   "-   -       -       -\n"
-					   "\n"
-					   "Too wide for this\n"
-					   "terminal, left out:\n"
-					   "created_at, count\n";
-	static const char lines[] = "id          1\n"
-				    "name        文文文\n"
-				    "active      yes\n"
-				    "count       -12\n"
-				    "created_at  2026-11-21 02:43:18Z\n"
-				    "list        a, b\n"
-				    "\n"
-				    "id          -\n"
-				    "name        -\n"
-				    "active      -\n"
-				    "count       -\n"
-				    "created_at  -\n"
-				    "list        -\n";
+	static const char without_time[] =
+		"ID  NAME    ACTIVE  COUNT  LIST\n"
+		"1   文文文  yes     -12    a, b\n"
+		"-   -       -       -      -\n"
+		"\n"
+		"Too wide for this terminal, left\n"
+		"out: created_at\n";
+	static const char without_both[] =
+		"ID  NAME    ACTIVE  LIST\n"
+		"1   文文文  yes     a, b\n"
+		"-   -       -       -\n"
+		"\n"
+		"Too wide for this\n"
+		"terminal, left out:\n"
+		"created_at, count\n";
+	static const char lines[] =
+		"id          1\n"
+		"name        文文文\n"
+		"active      yes\n"
+		"count       -12\n"
+		"created_at  2026-11-21 02:43:18Z\n"
+		"list        a, b\n"
+		"\n"
+		"id          -\n"
+		"name        -\n"
+		"active      -\n"
+		"count       -\n"
+		"created_at  -\n"
+		"list        -\n";
 	static const struct {
 		size_t terminal;
 		const char *shown;
@@ -143,6 +154,48 @@ static void test_terminals(void **state)
 	report_clear(&report);
 }
 
+static int print_some(struct report *report, void *arg, struct err *err)
+{
+	(void)err;
+	print_table_rows(report, 40, arg);
+	return 0;
+}
+
+/* What comes behind the first rows goes on in their columns, under the
+ * one line of titles. */
+static void test_long_list(void **state)
+{
+	static const char *const shown[] = {
+		"ID  NAME    ACTIVE  COUNT  LIST\n",
+		"1   文文文  yes     -12    a, b\n",
+		"1   x       yes     -12    a, b\n",
+	};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct report report;
+	size_t n[ARRAY_SIZE(shown)] = {0}, lines = 0;
+
+	(void)state;
+	report_init(&report, columns);
+	report.flush = print_some;
+	report.flush_arg = &out;
+	for (size_t i = 0; i < 2 * REPORT_ROWS + 7; i++) {
+		add_full_row(&report, i < REPORT_ROWS ? "文文文" : "x");
+		assert_int_equal(report_flush(&report, NULL), 0);
+	}
+	print_table_rows(&report, 40, &out);
+	for (char *rest = out.data, *line; (line = strsep(&rest, "\n"));) {
+		lines++;
+		for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+			n[i] += strncmp(line, shown[i], strlen(shown[i]) - 1) == 0;
+	}
+	assert_int_equal(n[0], 1);
+	assert_int_equal(n[1], REPORT_ROWS);
+	assert_int_equal(n[2], REPORT_ROWS + 7);
+	/* One row of titles, and an empty line with the note of two lines. */
+	assert_int_equal(lines, 2 * REPORT_ROWS + 7 + 1 + 3 + 1);
+	report_clear(&report);
+}
+
 static void test_no_rows(void **state)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
@@ -151,15 +204,13 @@ static void test_no_rows(void **state)
 	(void)state;
 	report_init(&report, columns);
 	print_table_rows(&report, 10, &out);
-	assert_string_equal(
-		buf_str(&out), "ID  NAME  ACTIVE  COUNT  CREATED  LIST\n");
+	assert_string_equal(buf_str(&out), "ID  NAME  ACTIVE  COUNT  CREATED  LIST\n");
 	report_clear(&report);
 }
 
 static void test_long_texts_are_cut(void **state)
 {
-	static const struct column one[] = {
-		{"name", "NAME", COLUMN_TEXT, .width = 8}, {0}};
+	static const struct column one[] = {{"name", "NAME", COLUMN_TEXT, .width = 8}, {0}};
 	static const struct {
 		const char *text;
 		const char *shown;
@@ -208,8 +259,8 @@ static void test_record(void **state)
 /* Sentences are wrapped, and nothing that is to be copied is broken. */
 static void test_record_on_a_terminal(void **state)
 {
-	static const struct column few[] = {{"token", NULL, .type = COLUMN_TEXT},
-		{"next", NULL, .type = COLUMN_TEXT}, {0}};
+	static const struct column few[] = {
+		{"token", NULL, .type = COLUMN_TEXT}, {"next", NULL, .type = COLUMN_TEXT}, {0}};
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct report report;
 
@@ -219,11 +270,12 @@ static void test_record_on_a_terminal(void **state)
 	report_text(&report, 0, "pk_0123456789abcdef");
 	report_text(&report, 1, "It stays until somebody decides.");
 	print_table_record(&report, 20, &out);
-	assert_string_equal(buf_str(&out), "token  pk_0123456789abcdef\n"
-					   "next   It stays\n"
-					   "       until\n"
-					   "       somebody\n"
-					   "       decides.\n");
+	assert_string_equal(buf_str(&out),
+		"token  pk_0123456789abcdef\n"
+		"next   It stays\n"
+		"       until\n"
+		"       somebody\n"
+		"       decides.\n");
 	report_clear(&report);
 }
 
@@ -233,15 +285,12 @@ static void test_json(void **state)
 
 	(void)state;
 	report_init(&report, columns);
-	assert_printed(&report, print_json_rows, "[]\n");
+	assert_printed(&report, print_as_json, "[]\n");
 	add_full_row(&report, "Ö\"\x1b\x7f\xc2\x9b");
-	assert_printed(&report, print_json_record,
-		"{\"id\": \"1\", \"name\": "
-		"\"\\u00D6\\\"\\u001B\\u007f\\u009B\","
-		" \"active\": true, \"count\": -12, \"created_at\": "
-		"\"2026-11-21T02:43:18.123456+00:00\", "
-		"\"list\": [\"a\", \"b\"], \"hidden\": \"h\", "
-		"\"body\": \"line\\n\\u001B[m\"}\n");
+	assert_printed(&report, print_as_object,
+		"{\"id\": \"1\", \"name\": \"\\u00D6\\\"\\u001B\\u007f\\u009B\", \"active\": true, "
+		"\"count\": -12, \"created_at\": \"2026-11-21T02:43:18.123456+00:00\", \"list\": "
+		"[\"a\", \"b\"], \"hidden\": \"h\", \"body\": \"line\\n\\u001B[m\"}\n");
 	report_clear(&report);
 }
 
@@ -254,13 +303,11 @@ static void test_json_rows(void **state)
 	report_add_row(&report);
 	report_add_row(&report);
 	report_text(&report, NAME, "\xff");
-	assert_printed(&report, print_json_rows,
-		"[{\"id\": null, \"name\": null, \"active\": null, "
-		"\"count\": null, \"created_at\": null, \"list\": null, "
-		"\"hidden\": null}, "
-		"{\"id\": null, \"name\": \"\\\\xff\", \"active\": null, "
-		"\"count\": null, \"created_at\": null, \"list\": null, "
-		"\"hidden\": null}]\n");
+	assert_printed(&report, print_as_json,
+		"[{\"id\": null, \"name\": null, \"active\": null, \"count\": null, "
+		"\"created_at\": null, \"list\": null, \"hidden\": null}, {\"id\": null, \"name\": "
+		"\"\\\\xff\", \"active\": null, \"count\": null, \"created_at\": null, \"list\": "
+		"null, \"hidden\": null}]\n");
 	report_clear(&report);
 }
 
@@ -283,6 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_terminals),
+		cmocka_unit_test(test_long_list),
 		cmocka_unit_test(test_no_rows),
 		cmocka_unit_test(test_long_texts_are_cut),
 		cmocka_unit_test(test_record),

@@ -63,8 +63,7 @@ static void test_domains(void **state)
 	assert_string_equal(owner, company);
 	assert_non_null(strstr(at.out, "\"active\": true"));
 	run_ok("domain deactivate münchen.example");
-	assert_string_equal(at.out,
-		"domain xn--mnchen-3ya.example is not active for sending\n");
+	assert_string_equal(at.out, "domain xn--mnchen-3ya.example is not active for sending\n");
 	run_ok("domain list");
 	assert_non_null(strstr(at.out, " no "));
 	run_ok("domain activate xn--mnchen-3ya.example --json");
@@ -135,24 +134,22 @@ static void test_keys(void **state)
 	assert_non_null(strstr(at.out, "\ntoken       ps_"));
 	assert_non_null(strstr(at.out, "sending, reading\n"));
 	assert_non_null(strstr(at.out, "is shown only now"));
-	run_ok("key create --company %s --name n --scope sending,reading "
-	       "--domain A.Example --json",
+	run_ok("key create --company %s --name n --scope sending,reading --domain "
+	       "A.Example --json",
 		company);
 	id = got("id");
-	assert_non_null(
-		strstr(at.out, "\"scopes\": [\"sending\", \"reading\"]"));
+	assert_non_null(strstr(at.out, "\"scopes\": [\"sending\", \"reading\"]"));
 	assert_non_null(strstr(at.out, "\"domain\": \"a.example\""));
 	run_ok("key list --json --company %s", company);
 	assert_int_equal(rows_printed(), 2);
-	assert_non_null(strstr(at.out, "\"last_used_at\": null, "
-				       "\"revoked_at\": null"));
+	assert_non_null(strstr(at.out, "\"last_used_at\": null, \"revoked_at\": null"));
 	run_ok("key revoke %s --json", id);
 	assert_null(strstr(at.out, "\"revoked_at\": null"));
 	run_ok("key revoke %s", id);
 	assert_non_null(strstr(at.out, ") revoked"));
 	run_ok("domain remove a.example");
-	assert_string_equal(at.out, "domain a.example removed, with the keys "
-				    "restricted to it (1)\n");
+	assert_string_equal(
+		at.out, "domain a.example removed, with the keys restricted to it (1)\n");
 	run_ok("key list --json");
 	assert_int_equal(rows_printed(), 1);
 	run_ok("company remove %s --json", company);
@@ -203,8 +200,8 @@ static void test_domains_asked_for(void **state)
 }
 
 /* An email from a client that wishes the terminal ill. */
-static void stage(const char *company, const char *key, const char *id,
-	const char *message_id, int64_t created_us)
+static void stage(const char *company, const char *key, const char *id, const char *message_id,
+	int64_t created_us)
 {
 	_cleanup_(db) struct db *db = open_database();
 	struct err err = ERR_INIT;
@@ -223,8 +220,7 @@ static void stage(const char *company, const char *key, const char *id,
 	strcpy(email.company_id, company);
 	strcpy(email.key_id, key);
 	snprintf(email.ticket, sizeof(email.ticket), "%.32s", id);
-	temp_db_recipient(
-		&email, RECIPIENT_TO, "you@b.example", "You <you@b.example>");
+	temp_db_recipient(&email, RECIPIENT_TO, "you@b.example", "You <you@b.example>");
 	temp_db_recipient(&email, RECIPIENT_TO, "x@b.example", NULL);
 	if (store_email_stage(db, &email, &err) < 0)
 		fail_msg("%s", err.text);
@@ -239,10 +235,8 @@ static void record(const char *id, const char *refusal)
 	int done;
 
 	snprintf(ticket, sizeof(ticket), "%.32s", id);
-	done = refusal ? store_email_refuse(db, ticket, "Q2", refusal,
-				 1795228999000000, &err)
-		       : store_email_record(
-				 db, ticket, "Q1", 1795228999000000, &err);
+	done = refusal ? store_email_refuse(db, ticket, "Q2", refusal, 1795228999000000, &err)
+		       : store_email_record(db, ticket, "Q1", 1795228999000000, &err);
 	if (done != 1)
 		fail_msg("%d %s", done, err.text);
 }
@@ -281,19 +275,15 @@ static char *stage_three(void)
 static void test_email_show(void **state)
 {
 	_cleanup_free_ char *company = stage_three();
-	static const char *const wanted[] = {"\"object\": \"email\"",
-		"\"id\": \"" SECOND "\"", "\"from\": \"Me <me@a.example>\"",
-		"\"to\": [\"You <you@b.example>\", \"x@b.example\"]",
-		"\"cc\": []", "\"bcc\": []", "\"reply_to\": null",
-		"\"subject\": \"\\u001B]0;owned\\u0007 Gr\\u00F6\\u00DFe\"",
-		"\"html\": \"<p>hi</p>\"",
-		"\"text\": \"hi\\n\\u001B[2Jthere\\n\"",
-		"\"created_at\": \"2026-11-21T02:43:18.123457+00:00\"",
-		"\"last_event\": \"sent\"", "\"state\": \"sent\"",
-		"\"sent_at\": \"2026-11-21T02:43:19.000000+00:00\"",
-		"\"decided_at\": \"2026-11-21T02:43:19.000000+00:00\"",
-		"\"queue_id\": \"Q1\"", "\"refusal\": null",
-		"\"domain\": \"a.example\"", "\"sender\": \"me@a.example\"",
+	static const char *const wanted[] = {"\"object\": \"email\"", "\"id\": \"" SECOND "\"",
+		"\"from\": \"Me <me@a.example>\"",
+		"\"to\": [\"You <you@b.example>\", \"x@b.example\"]", "\"cc\": []", "\"bcc\": []",
+		"\"reply_to\": null", "\"subject\": \"\\u001B]0;owned\\u0007 Gr\\u00F6\\u00DFe\"",
+		"\"html\": \"<p>hi</p>\"", "\"text\": \"hi\\n\\u001B[2Jthere\\n\"",
+		"\"created_at\": \"2026-11-21T02:43:18.123457+00:00\"", "\"last_event\": \"sent\"",
+		"\"state\": \"sent\"", "\"sent_at\": \"2026-11-21T02:43:19.000000+00:00\"",
+		"\"decided_at\": \"2026-11-21T02:43:19.000000+00:00\"", "\"queue_id\": \"Q1\"",
+		"\"refusal\": null", "\"domain\": \"a.example\"", "\"sender\": \"me@a.example\"",
 		"\"message_id\": \"<1@a.example>\""};
 
 	(void)state;
@@ -313,8 +303,7 @@ static void test_email_show(void **state)
 	assert_non_null(strstr(at.errors, "by its id: " THIRD ", " SECOND));
 	run_ok("email show " SECOND);
 	assert_true(is_printable(at.out));
-	assert_true(
-		str_starts(at.out, "Not yet, of 2 recipients: 2 not tried"));
+	assert_true(str_starts(at.out, "Not yet, of 2 recipients: 2 not tried"));
 	assert_non_null(strstr(at.out, "\\x1b]0;owned\\x07 Größe\n"));
 	assert_null(strstr(at.out, "there\n"));
 	run_ok("email show " SECOND " --content");
@@ -408,19 +397,21 @@ static void test_email_purge(void **state)
 	company = stage_three(); /* staged, in the queue, refused */
 	run("email purge");
 	assert_int_equal(at.status, EX_DATAERR);
+	run("email purge --older-than 2m");
+	assert_int_equal(at.status, EX_DATAERR);
+	assert_non_null(strstr(at.errors, "minutes or months? Write 2min"));
 	run("email purge --older-than soon");
 	assert_int_equal(at.status, EX_DATAERR);
 	run_ok("email purge --older-than 1970-01-01 --json");
-	assert_non_null(strstr(at.out, "\"emails\": 0, \"recipients\": 0, "
-				       "\"left\": 0"));
+	assert_non_null(strstr(at.out, "\"emails\": 0, \"recipients\": 0, \"left\": 0"));
 	run_ok("email purge --to x@b.example --dry-run");
 	assert_non_null(strstr(at.out, "0 emails would be removed"));
 	run_ok("email purge --domain other.example --json");
-	assert_string_equal(at.out, "{\"emails\": 0, \"recipients\": 0, "
-				    "\"left\": 0, \"dry_run\": false}\n");
+	assert_string_equal(at.out,
+		"{\"emails\": 0, \"recipients\": 0, \"left\": 0, \"dry_run\": false, "
+		"\"log_emptied\": true}\n");
 	run_ok("email purge --domain A.example");
-	assert_non_null(
-		strstr(at.out, " left, of the last 24 hours or waiting"));
+	assert_non_null(strstr(at.out, " left, of the last 24 hours or waiting"));
 	run_ok("email list --json --state staged");
 	assert_int_equal(rows_printed(), 1);
 	run_ok("email list --json --state sent");
@@ -438,23 +429,18 @@ static void test_stats(void **state)
 	if (db_exec(db,
 		    "INSERT INTO event_count"
 		    " (company_id, hour_us, domain, kind, count) VALUES"
-		    " ('" NO_ID
-		    "', 1795226400000000, 'a.example', 'accepted', 5),"
-		    " ('" NO_ID
-		    "', 1795226400000000, 'a.example', 'bounced', 1),"
-		    " ('" NO_ID
-		    "', 1795226400000000, 'a.example', 'expired', 2),"
-		    " ('" NO_ID
-		    "', 1795230000000000, 'a.example', 'delivered', 3),"
+		    " ('" NO_ID "', 1795226400000000, 'a.example', 'accepted', 5),"
+		    " ('" NO_ID "', 1795226400000000, 'a.example', 'bounced', 1),"
+		    " ('" NO_ID "', 1795226400000000, 'a.example', 'expired', 2),"
+		    " ('" NO_ID "', 1795230000000000, 'a.example', 'delivered', 3),"
 		    " ('x', 1795230000000000, 'b.example', 'delivered', 4),"
 		    " ('x', 1795312800000000, 'b.example', 'handed_on', 9)",
 		    &err) < 0)
 		fail_msg("%s", err.text);
 	run_ok("stats --since 2026-11-01 --until 2026-12-01 --json");
-	assert_non_null(
-		strstr(at.out, "\"step\": \"2026-11-21\", \"accepted\": 5,"
-			       " \"delivered\": 7, \"deferred\": 0,"
-			       " \"bounced\": 3,"));
+	assert_non_null(strstr(at.out,
+		"\"step\": \"2026-11-21\", \"accepted\": 5, \"delivered\": 7, "
+		"\"deferred\": 0, \"bounced\": 3,"));
 	run_ok("stats --since 2026-11-01 --until 2026-12-01");
 	assert_non_null(strstr(at.out, "\n2026-11-21  5  "));
 	run_ok("stats --hours --since 2026-11-01 --until 2026-12-01 --json");
@@ -462,14 +448,11 @@ static void test_stats(void **state)
 	run_ok("stats --hours --since 2026-11-01 --until 2026-11-21T03:00");
 	assert_non_null(strstr(at.out, "\n2026-11-21 02:00  5  "));
 	assert_null(strstr(at.out, "2026-11-21 03:00"));
-	run_ok("stats --since 2026-11-01 --until 2026-12-01 --domain B.example"
-	       " --json");
-	assert_non_null(
-		strstr(at.out, "\"all\", \"accepted\": 0, \"delivered\": 4,"));
+	run_ok("stats --since 2026-11-01 --until 2026-12-01 --domain B.example --json");
+	assert_non_null(strstr(at.out, "\"all\", \"accepted\": 0, \"delivered\": 4,"));
 	run_ok("stats --since 2026-11-01 --until 2026-12-01 --json"
 	       " --company " NO_ID);
-	assert_non_null(
-		strstr(at.out, "\"all\", \"accepted\": 5, \"delivered\": 3,"));
+	assert_non_null(strstr(at.out, "\"all\", \"accepted\": 5, \"delivered\": 3,"));
 }
 
 static void test_database(void **state)
@@ -517,9 +500,9 @@ static void test_settings(void **state)
 	assert_non_null(strstr(at.out, "\n[log]\ntarget = stderr\n"));
 	run_ok("config --json");
 	assert_true(rows_printed() > 20);
-	assert_non_null(strstr(at.out, "{\"section\": \"http\", \"name\": "
-				       "\"max_recipients\", \"value\": \"0\","
-				       " \"default\": \"0\"}"));
+	assert_non_null(strstr(at.out,
+		"{\"section\": \"http\", \"name\": \"max_recipients\", \"value\": \"0\", "
+		"\"default\": \"0\"}"));
 }
 
 /* Each failure has its exit status, and says on standard error, and only
@@ -538,24 +521,18 @@ static void test_failures(void **state)
 		{"company add ", EX_DATAERR, "name"},
 		{"company add a\x1b[m", EX_DATAERR, "control"},
 		{"domain add c.example --company " NO_ID, EX_NOINPUT, "company"},
-		{"domain add c.example --company x", EX_DATAERR,
-			"\"x\" is no company id"},
+		{"domain add c.example --company x", EX_DATAERR, "\"x\" is no company id"},
 		{"domain add nodots --company " NO_ID, EX_DATAERR, "nodots"},
 		{"domain add a..b --company " NO_ID, EX_DATAERR, "a..b"},
-		{"domain activate c.example", EX_NOINPUT,
-			"there is no domain c.example"},
+		{"domain activate c.example", EX_NOINPUT, "there is no domain c.example"},
 		{"domain deactivate c.example", EX_NOINPUT, "c.example"},
 		{"domain remove c.example", EX_NOINPUT, "c.example"},
-		{"domain list --company " NO_ID, EX_NOINPUT,
-			"no company with the id"},
-		{"key list --company " NO_ID, EX_NOINPUT,
-			"no company with the id"},
+		{"domain list --company " NO_ID, EX_NOINPUT, "no company with the id"},
+		{"key list --company " NO_ID, EX_NOINPUT, "no company with the id"},
 		{"domain list --company x", EX_DATAERR, "\"x\" is no company id"},
 		{"key create --company " NO_ID " --name n", EX_NOINPUT, "company"},
-		{"key create --company " NO_ID " --name n --scope all",
-			EX_DATAERR, "all"},
-		{"key create --company " NO_ID " --name n --domain x",
-			EX_DATAERR, "x"},
+		{"key create --company " NO_ID " --name n --scope all", EX_DATAERR, "all"},
+		{"key create --company " NO_ID " --name n --domain x", EX_DATAERR, "x"},
 		{"key list --company x", EX_DATAERR, "\"x\" is no company id"},
 		{"key revoke " NO_ID, EX_NOINPUT, "no key with the id"},
 		{"key revoke x", EX_DATAERR, "\"x\" is no key id"},
@@ -571,8 +548,7 @@ static void test_failures(void **state)
 		{"email list --domain x", EX_DATAERR, "x"},
 		{"db backup /nowhere/copy.db", EX_CONFIG, "/nowhere/copy.db"},
 		{"company", EX_USAGE, "company what?"},
-		{"domain add c.example", EX_USAGE,
-			"usage: postern domain add NAME --company ID"},
+		{"domain add c.example", EX_USAGE, "usage: postern domain add NAME --company ID"},
 		{"domain add c.example --nonsense", EX_USAGE,
 			"usage: postern domain add NAME --company ID"},
 		{"--nonsense config", EX_USAGE, "usage: postern config"},
@@ -586,10 +562,8 @@ static void test_failures(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		run(cases[i].line);
 		if (at.status != cases[i].status)
-			fail_msg("%s: %d %s", cases[i].line, at.status,
-				at.errors);
-		if (!str_starts(at.errors, "postern: ") ||
-			!strstr(at.errors, cases[i].says) ||
+			fail_msg("%s: %d %s", cases[i].line, at.status, at.errors);
+		if (!str_starts(at.errors, "postern: ") || !strstr(at.errors, cases[i].says) ||
 			!is_printable(at.errors))
 			fail_msg("%s: %s", cases[i].line, at.errors);
 		assert_string_equal(at.out, "");
@@ -663,16 +637,15 @@ static void check_full(int argc, char **argv)
 	assert_int_equal(cli_run(argc, argv, full, errors), EX_TEMPFAIL);
 	rewind(errors);
 	assert_non_null(fgets(said, sizeof(said), errors));
-	assert_string_equal(said, "postern: done, but cannot print it: No "
-				  "space left on device\n");
+	assert_string_equal(said, "postern: done, but cannot print it: No space left on device\n");
 	fclose(full);
 	fclose(errors);
 }
 
 static void test_output_that_fails(void **state)
 {
-	char *line[] = {(char *)"postern", (char *)"-c", (char *)"postern.conf",
-		(char *)"company", (char *)"add", (char *)"A", NULL};
+	char *line[] = {(char *)"postern", (char *)"-c", (char *)"postern.conf", (char *)"company",
+		(char *)"add", (char *)"A", NULL};
 	char *help[] = {(char *)"postern", (char *)"--help", NULL};
 
 	(void)state;
@@ -682,8 +655,7 @@ static void test_output_that_fails(void **state)
 	check_full(2, help);
 }
 
-#define EACH(test)                                                             \
-	cmocka_unit_test_setup_teardown(test, cli_box_set_up, cli_box_tear_down)
+#define EACH(test) cmocka_unit_test_setup_teardown(test, cli_box_set_up, cli_box_tear_down)
 
 int main(void)
 {

@@ -18,9 +18,9 @@ static void test_what_acts_is_shown(void **state)
 		const char *text;
 		const char *shown;
 	} cases[] = {
-		{"", ""}, {"plain text", "plain text"},
-		{"Größe 文 😀", "Größe 文 😀"}, {"\x1b[31mred", "\\x1b[31mred"},
-		{"a\nb\tc\rd", "a\\x0ab\\x09c\\x0dd"}, {"\x7f", "\\x7f"},
+		{"", ""}, {"plain text", "plain text"}, {"Größe 文 😀", "Größe 文 😀"},
+		{"\x1b[31mred", "\\x1b[31mred"}, {"a\nb\tc\rd", "a\\x0ab\\x09c\\x0dd"},
+		{"\x7f", "\\x7f"},
 		{"\xc2\x9b"
 		 "31m",
 			"\\u{009b}31m"}, /* CSI in C1 */
@@ -29,10 +29,8 @@ static void test_what_acts_is_shown(void **state)
 		 "abc",
 			"\\u{202e}abc"}, /* right to left */
 		{"\xe2\x81\xa6", "\\u{2066}"}, {"\xe2\x80\x8e", "\\u{200e}"},
-		{"\xef\xbb\xbf", "\\u{feff}"},
-		{"\xf3\xa0\x81\xa1", "\\u{e0061}"}, /* a tag */
-		{"\xff", "\\xff"}, {"a\xc3", "a\\xc3"},
-		{"\xe2\x82z", "\\xe2\\x82z"},
+		{"\xef\xbb\xbf", "\\u{feff}"}, {"\xf3\xa0\x81\xa1", "\\u{e0061}"}, /* a tag */
+		{"\xff", "\\xff"}, {"a\xc3", "a\\xc3"}, {"\xe2\x82z", "\\xe2\\x82z"},
 		{"\xed\xa0\x80", "\\xed\\xa0\\x80"}, /* a surrogate */
 	};
 
@@ -113,8 +111,7 @@ static void test_cut(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(visible_cut(cases[i].text, cases[i].width),
-			cases[i].bytes);
+		assert_int_equal(visible_cut(cases[i].text, cases[i].width), cases[i].bytes);
 }
 
 static void test_wrapped(void **state)
@@ -140,8 +137,7 @@ static void test_wrapped(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf out = BUF_INIT;
 
-		visible_add_wrapped(
-			&out, cases[i].text, cases[i].indent, cases[i].width);
+		visible_add_wrapped(&out, cases[i].text, cases[i].indent, cases[i].width);
 		assert_string_equal(buf_str(&out), cases[i].shown);
 	}
 }

@@ -84,8 +84,7 @@ static void test_parse(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int64_t time_us = -1;
-		bool read = clock_parse(
-			cases[i].text, NOW * INT64_C(1000000), &time_us);
+		bool read = clock_parse(cases[i].text, NOW * INT64_C(1000000), &time_us);
 
 		if (time_us != cases[i].time_us || read != (time_us >= 0))
 			fail_msg("%s: %lld", cases[i].text, (long long)time_us);
@@ -133,8 +132,7 @@ static void test_zone_is_ignored(void **state)
 /* Whatever the number, the text fits. */
 static void test_extremes(void **state)
 {
-	static const int64_t times[] = {
-		INT64_MIN, INT64_MAX, INT64_MIN / 1000, INT64_MAX / 1000};
+	static const int64_t times[] = {INT64_MIN, INT64_MAX, INT64_MIN / 1000, INT64_MAX / 1000};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {

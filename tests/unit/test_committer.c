@@ -71,8 +71,8 @@ static void test_one_commit_for_all(void **state)
 		committer_submit(committer, &items[i].job);
 	}
 	sem_post(&gate.open);
-	OK(committer_run(committer, commit_rig_run_item,
-		&(struct commit_item){.number = JOBS}, &why));
+	OK(committer_run(
+		committer, commit_rig_run_item, &(struct commit_item){.number = JOBS}, &why));
 	assert_int_equal(committer_stats(committer).jobs, JOBS + 2);
 	assert_in_range(committer_stats(committer).commits, 2, 3);
 	committer_free(committer);
@@ -113,8 +113,7 @@ static void test_failure_is_undone_alone(void **state)
 
 	commit_rig_close_gate(committer, &gate);
 	for (int i = 0; i < 4; i++) {
-		commit_rig_item(
-			&items[i], i < 3 ? i : 0); /* the last: a double */
+		commit_rig_item(&items[i], i < 3 ? i : 0); /* the last: a double */
 		if (i == 1)
 			items[i].job.run = commit_rig_run_and_fail;
 		committer_submit(committer, &items[i].job);
@@ -135,27 +134,19 @@ static void test_failure_is_undone_alone(void **state)
 static void test_results(void **state)
 {
 	struct temp_db *temp = *state;
-	struct committer *kinds[] = {commit_rig_start(temp),
-		commit_rig_start_shared(temp), committer_new_inline(temp->db)};
+	struct committer *kinds[] = {commit_rig_start(temp), commit_rig_start_shared(temp),
+		committer_new_inline(temp->db)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct commit_item item = {.number = (int64_t)i};
 		struct err err = ERR_INIT;
 
-		assert_int_equal(
-			committer_run(kinds[i], commit_rig_run_one, NULL, &err),
-			1);
-		assert_int_equal(committer_run(kinds[i], commit_rig_run_item,
-					 &item, &err),
-			0);
+		assert_int_equal(committer_run(kinds[i], commit_rig_run_one, NULL, &err), 1);
+		assert_int_equal(committer_run(kinds[i], commit_rig_run_item, &item, &err), 0);
 		assert_int_equal(err.code, ERR_NONE);
-		assert_int_equal(committer_run(kinds[i], commit_rig_run_item,
-					 &item, &err),
-			-1);
+		assert_int_equal(committer_run(kinds[i], commit_rig_run_item, &item, &err), -1);
 		assert_int_equal(err.code, ERR_EXISTS);
-		assert_int_equal(committer_run(kinds[i], commit_rig_run_item,
-					 &item, NULL),
-			-1);
+		assert_int_equal(committer_run(kinds[i], commit_rig_run_item, &item, NULL), -1);
 		assert_int_equal(committer_stats(kinds[i]).jobs, 4);
 		assert_int_equal(committer_stats(kinds[i]).commits, 4);
 		committer_free(kinds[i]);
@@ -188,8 +179,7 @@ static void go_on(void *arg, int result, const struct err *err)
 static void test_submit_from_done(void **state)
 {
 	struct temp_db *temp = *state;
-	struct committer *kinds[] = {
-		commit_rig_start(temp), committer_new_inline(temp->db)};
+	struct committer *kinds[] = {commit_rig_start(temp), committer_new_inline(temp->db)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct chain chain = {.committer = kinds[i], .left = 20};
@@ -228,9 +218,7 @@ static void test_no_database(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, commit_rig_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, commit_rig_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(one_commit_for_all),
 		TEST(lazy_jobs),

@@ -27,8 +27,8 @@ static void tell_parent(void *arg, int result, const struct err *err)
 	struct victim *victim = arg;
 
 	(void)err;
-	if (result == 0 && write(victim->pipe, &victim->item.number,
-				   sizeof(victim->item.number)) < 0)
+	if (result == 0 &&
+		write(victim->pipe, &victim->item.number, sizeof(victim->item.number)) < 0)
 		_exit(1);
 	free(victim);
 }
@@ -81,8 +81,7 @@ static void test_killed(void **state)
 		child = fork();
 		if (child == 0) {
 			close(ends[0]);
-			commit_for_ever(
-				temp->path, ends[1], (int64_t)round * 1000000);
+			commit_for_ever(temp->path, ends[1], (int64_t)round * 1000000);
 		}
 		close(ends[1]);
 		n = kill_after(child, ends[0], 200 + (size_t)round * 37, told);
@@ -101,8 +100,7 @@ static void test_killed(void **state)
 /* A small file system of its own, which only this process sees. */
 static void mount_small(const char *folder, const char *size)
 {
-	if (unshare(CLONE_NEWNS) != 0 ||
-		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
 		mount("none", folder, "tmpfs", 0, size) != 0)
 		_exit(77);
 }
@@ -119,9 +117,7 @@ static int fill_disk(void *arg)
 
 	mount_small(folder, "size=1m");
 	OK(db_open(path, DB_CREATE, &temp.db, &why));
-	OK(db_exec(temp.db,
-		"CREATE TABLE item (number INTEGER PRIMARY KEY, data TEXT)",
-		&why));
+	OK(db_exec(temp.db, "CREATE TABLE item (number INTEGER PRIMARY KEY, data TEXT)", &why));
 	OK(committer_new(path, &committer, &why));
 	for (int i = 0; i < 40; i++) {
 		commit_rig_item(&items[i], i);
@@ -133,8 +129,7 @@ static int fill_disk(void *arg)
 	committer_free(committer);
 	for (int i = 0; i < 40; i++) {
 		assert_int_equal(items[i].told, 1);
-		assert_int_equal(
-			items[i].result, commit_rig_has(temp.db, i) ? 0 : -1);
+		assert_int_equal(items[i].result, commit_rig_has(temp.db, i) ? 0 : -1);
 		if (items[i].result != 0)
 			assert_int_equal(items[i].code, ERR_TEMPORARY);
 		failures += items[i].result != 0;
@@ -148,8 +143,7 @@ static int fill_disk(void *arg)
 static int rewrite(struct db *db, void *arg, struct err *err)
 {
 	(void)arg;
-	return db_exec(db,
-		"INSERT OR REPLACE INTO item VALUES (1, zeroblob(600000))", err);
+	return db_exec(db, "INSERT OR REPLACE INTO item VALUES (1, zeroblob(600000))", err);
 }
 
 /* How many of some writes failed. */
@@ -175,9 +169,7 @@ static int fill_disk_with_log(void *arg)
 
 	mount_small(folder, "size=4m");
 	OK(db_open(path, DB_CREATE, &temp.db, &why));
-	OK(db_exec(temp.db,
-		"CREATE TABLE item (number INTEGER PRIMARY KEY, data BLOB)",
-		&why));
+	OK(db_exec(temp.db, "CREATE TABLE item (number INTEGER PRIMARY KEY, data BLOB)", &why));
 	OK(committer_new(path, &committer, &why));
 	assert_int_equal(write_often(committer, 20), 0);
 	OK(db_exec(temp.db, "BEGIN; SELECT count(*) FROM item", &why));
@@ -218,9 +210,7 @@ static void test_disk_full_of_log(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, commit_rig_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, commit_rig_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(killed),
 		TEST(disk_full),

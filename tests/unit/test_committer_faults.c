@@ -20,15 +20,12 @@ static void test_replaced_file(void **state)
 	_cleanup_free_ char *aside = temp_db_file(temp, "aside.db");
 	struct err err = ERR_INIT;
 
-	assert_int_equal(
-		committer_run(committer, commit_rig_run_one, NULL, &err), 1);
+	assert_int_equal(committer_run(committer, commit_rig_run_one, NULL, &err), 1);
 	assert_int_equal(rename(temp->path, aside), 0);
-	assert_int_equal(
-		committer_run(committer, commit_rig_run_one, NULL, &err), -1);
+	assert_int_equal(committer_run(committer, commit_rig_run_one, NULL, &err), -1);
 	assert_int_equal(err.code, ERR_TEMPORARY);
 	assert_int_equal(rename(aside, temp->path), 0);
-	assert_int_equal(
-		committer_run(committer, commit_rig_run_one, NULL, &err), 1);
+	assert_int_equal(committer_run(committer, commit_rig_run_one, NULL, &err), 1);
 	committer_free(committer);
 }
 
@@ -38,8 +35,7 @@ static int limit_pages(struct db *db, void *arg, struct err *err)
 	struct db_stmt *stmt;
 
 	(void)arg;
-	if (db_start(db, sql_limit, NULL, &stmt, err) != 0 ||
-		db_step(stmt, err) != 1)
+	if (db_start(db, sql_limit, NULL, &stmt, err) != 0 || db_step(stmt, err) != 1)
 		return -1;
 	db_reset(stmt);
 	return 0;
@@ -70,8 +66,7 @@ static void test_full(void **state)
 	committer_free(committer);
 	for (int i = 0; i < JOBS; i++) {
 		assert_int_equal(items[i].told, 1);
-		assert_int_equal(
-			items[i].result, commit_rig_has(temp->db, i) ? 0 : -1);
+		assert_int_equal(items[i].result, commit_rig_has(temp->db, i) ? 0 : -1);
 	}
 	assert_int_equal(items[LARGE].result, -1);
 	assert_int_equal(items[LARGE].code, ERR_TEMPORARY);
@@ -125,8 +120,7 @@ static void test_lost_transaction(void **state)
 			assert_int_equal(items[i].told, 1);
 			assert_int_equal(items[i].result, -1);
 			assert_int_equal(items[i].code, ERR_TEMPORARY);
-			assert_false(
-				commit_rig_has(temp->db, cases[c].first + i));
+			assert_false(commit_rig_has(temp->db, cases[c].first + i));
 		}
 	}
 	committer_free(committer);
@@ -186,8 +180,7 @@ static void test_begin_fails(void **state)
 	commit_rig_item(&item, 1);
 	OK(committer_run(committer, no_waiting, NULL, &why));
 	OK(db_begin(temp->db, &why));
-	assert_int_equal(
-		committer_run(committer, commit_rig_run_item, &item, &err), -1);
+	assert_int_equal(committer_run(committer, commit_rig_run_item, &item, &err), -1);
 	assert_int_equal(err.code, ERR_TEMPORARY);
 	db_rollback(temp->db);
 	OK(committer_run(committer, commit_rig_run_item, &item, &why));
@@ -197,9 +190,7 @@ static void test_begin_fails(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, commit_rig_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, commit_rig_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(replaced_file),
 		TEST(full),

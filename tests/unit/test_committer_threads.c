@@ -29,8 +29,7 @@ static void *submit_many(void *arg)
 
 	for (int i = 0; i < JOBS_OF_EACH; i++) {
 		commit_rig_item(&items[i], submitter->number * 10000 + i);
-		if (committer_run(submitter->committer, commit_rig_run_item,
-			    &items[i], NULL) != 0)
+		if (committer_run(submitter->committer, commit_rig_run_item, &items[i], NULL) != 0)
 			submitter->failures++;
 	}
 	free(items);
@@ -44,9 +43,7 @@ static void run_many_threads(struct temp_db *temp, struct committer *committer)
 
 	for (int i = 0; i < THREADS; i++) {
 		submitters[i] = (struct submitter){committer, i, 0};
-		assert_int_equal(pthread_create(&threads[i], NULL, submit_many,
-					 &submitters[i]),
-			0);
+		assert_int_equal(pthread_create(&threads[i], NULL, submit_many, &submitters[i]), 0);
 	}
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
@@ -92,20 +89,17 @@ static void *share(void *arg)
 {
 	struct sharer *sharer = arg;
 
-	sharer->result = committer_run(
-		sharer->committer, run_when_open, sharer, NULL);
+	sharer->result = committer_run(sharer->committer, run_when_open, sharer, NULL);
 	return NULL;
 }
 
 /* Returns when the thread's job is in the committer's hands. */
-static void start_sharer(
-	struct sharer *sharer, struct committer *committer, int number)
+static void start_sharer(struct sharer *sharer, struct committer *committer, int number)
 {
 	*sharer = (struct sharer){.committer = committer, .number = number};
 	sem_init(&sharer->open, 0, 0);
 	assert_int_equal(pthread_create(&sharer->thread, NULL, share, sharer), 0);
-	while (number == 0 ? !sharer->running
-			   : committer_stats(committer).waiting < (size_t)number)
+	while (number == 0 ? !sharer->running : committer_stats(committer).waiting < (size_t)number)
 		sched_yield();
 }
 
@@ -130,15 +124,47 @@ static void test_shared_batches(void **state)
 	assert_int_equal(commit_rig_count(temp->db), THREADS);
 }
 
+static void submit_patient(struct committer *committer, struct commit_item *item, int64_t number)
+{
+	commit_rig_item(item, number);
+	item->job.lazy = item->job.patient = true;
+	committer_submit(committer, &item->job);
+}
+
+/* Patient jobs are done alone, when nobody else comes; with others; and at the
+ * end. What gathers has one commit. */
+static void test_patient(void **state)
+{
+	enum { PATIENT = 100 };
+	struct temp_db *temp = *state;
+	struct committer *committer = commit_rig_start(temp);
+	struct commit_item items[PATIENT], with, last;
+
+	for (int i = 0; i < PATIENT; i++) {
+		submit_patient(committer, &items[i], i);
+		sched_yield();
+	}
+	while (committer_stats(committer).jobs < PATIENT)
+		sched_yield();
+	assert_true(committer_stats(committer).commits < PATIENT / 2);
+	submit_patient(committer, &with, PATIENT);
+	commit_rig_item(&last, PATIENT + 1);
+	assert_int_equal(committer_run(committer, commit_rig_run_item, &last, NULL), 0);
+	assert_true(commit_rig_has(temp->db, PATIENT));
+	submit_patient(committer, &last, PATIENT + 2);
+	committer_free(committer);
+	assert_int_equal(last.told, 1);
+	assert_int_equal(commit_rig_count(temp->db), PATIENT + 3);
+}
+
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, commit_rig_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, commit_rig_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(many_threads),
 		TEST(many_threads_share),
 		TEST(shared_batches),
+		TEST(patient),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,15 +61,13 @@ static void assert_same(const struct conf *a, const struct conf *b)
 {
 	for (size_t i = 0; i < settings_n; i++)
 		if (!setting_equal(&settings[i], a, b))
-			fail_msg("%s.%s differs", settings[i].section,
-				settings[i].name);
+			fail_msg("%s.%s differs", settings[i].section, settings[i].name);
 }
 
 static void test_empty_files_give_the_defaults(void **state)
 {
-	static const char *const texts[] = {"", "\n\n", "; nothing\n# too\n",
-		"  ; indented\n", "[http]\n", "\xef\xbb\xbf[http]\n",
-		"[http] ; comment\n[log]# comment\n"};
+	static const char *const texts[] = {"", "\n\n", "; nothing\n# too\n", "  ; indented\n",
+		"[http]\n", "\xef\xbb\xbf[http]\n", "[http] ; comment\n[log]# comment\n"};
 	_cleanup_(conf) struct conf *defaults = conf_default();
 
 	(void)state;
@@ -105,11 +103,12 @@ static void test_settings_are_read(void **state)
 
 static void test_a_name_may_bring_its_section(void **state)
 {
-	_cleanup_(conf) struct conf *conf = load("log.level = debug\n"
-						 "[http]\n"
-						 "milter.trace_header = on\n"
-						 "http.max_recipients = 7\n"
-						 "workers = 3\n");
+	_cleanup_(conf) struct conf *conf = load(
+		"log.level = debug\n"
+		"[http]\n"
+		"milter.trace_header = on\n"
+		"http.max_recipients = 7\n"
+		"workers = 3\n");
 
 	(void)state;
 	assert_int_equal(conf->log.level, LOG_LEVEL_DEBUG);
@@ -138,8 +137,7 @@ static void test_odd_values(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_free_ char *text = mem_printf(
-			"[store]\n%s\n", cases[i].line);
+		_cleanup_free_ char *text = mem_printf("[store]\n%s\n", cases[i].line);
 		_cleanup_(conf) struct conf *conf = load(text);
 
 		assert_string_equal(conf->store.database, cases[i].database);
@@ -148,11 +146,12 @@ static void test_odd_values(void **state)
 
 static void test_lists_add_up(void **state)
 {
-	_cleanup_(conf) struct conf *conf = load("[milter]\n"
-						 "internal_hosts = 10.0.0.0/8\n"
-						 "local_domains = a.test\n"
-						 "internal_hosts = ::1, ::2\n"
-						 "local_domains = b.test\n");
+	_cleanup_(conf) struct conf *conf = load(
+		"[milter]\n"
+		"internal_hosts = 10.0.0.0/8\n"
+		"local_domains = a.test\n"
+		"internal_hosts = ::1, ::2\n"
+		"local_domains = b.test\n");
 
 	(void)state;
 	assert_string_equal(conf->milter.internal_hosts, "10.0.0.0/8 ::1, ::2");
@@ -177,8 +176,7 @@ static void test_faults_name_the_line(void **state)
 		{"[log]\nlevel = info\nlog.level = info\n",
 			":3: log.level is already set in line 2"},
 		{"listen = x\n", ":1: listen stands before the first [sect"},
-		{"[http]\nworkers = 1\nworkers = 1\n",
-			":3: http.workers is already set in line 2"},
+		{"[http]\nworkers = 1\nworkers = 1\n", ":3: http.workers is already set in line 2"},
 		{"[http]\nworkers = 1\n[log]\n[http]\nworkers = 2\n",
 			":5: http.workers is already set in line 2"},
 		{"[http]\nworkers\n", ":2: \"workers\" is neither [section]"},
@@ -195,8 +193,7 @@ static void test_faults_name_the_line(void **state)
 		{"[store]\ndatabase = /\xff\n", ":2: the text is not UTF-8"},
 		{"[store]\ndatabase = /\x1b[m\n", ":2: there is a control"},
 		{"[store]\ndatabase = /a\rb\n", ":2: there is a control"},
-		{"[submission]\nmethod = qmqp\n",
-			":2: submission.method: \"qmqp\" is not one of"},
+		{"[submission]\nmethod = qmqp\n", ":2: submission.method: \"qmqp\" is not one of"},
 		{"[milter]\ninternal_hosts = ::1\ninternal_hosts = x\n",
 			":3: milter.internal_hosts: \"x\": it is no IPv4"},
 	};
@@ -226,8 +223,7 @@ static void test_nul_is_refused(void **state)
 	(void)state;
 	write_file(text, sizeof(text) - 1);
 	assert_int_equal(conf_load(FILE_NAME, &conf, &err), -1);
-	assert_string_equal(
-		err.text, FILE_NAME ":2: there is a control character");
+	assert_string_equal(err.text, FILE_NAME ":2: there is a control character");
 }
 
 static void test_all_faults_are_told(void **state)
@@ -298,8 +294,7 @@ static void test_long_lines(void **state)
 			continue;
 		}
 		longest = len;
-		assert_int_equal(
-			strlen(conf->store.database), text.len - path - 1);
+		assert_int_equal(strlen(conf->store.database), text.len - path - 1);
 		conf_free(conf);
 	}
 	assert_true(longest > 150);
@@ -318,8 +313,7 @@ static void test_long_lines_say_so(void **state)
 		buf_add_char(&text, 'x');
 	write_file(text.data, text.len);
 	assert_int_equal(conf_load(FILE_NAME, &conf, &err), -1);
-	assert_string_equal(
-		err.text, FILE_NAME ":1: the line is longer than 197 bytes");
+	assert_string_equal(err.text, FILE_NAME ":1: the line is longer than 197 bytes");
 }
 
 static void test_files_that_cannot_be_read(void **state)
@@ -330,8 +324,7 @@ static void test_files_that_cannot_be_read(void **state)
 	(void)state;
 	assert_int_equal(conf_load("/nowhere/x.conf", &conf, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
-	assert_string_equal(err.text,
-		"cannot read /nowhere/x.conf: No such file or directory");
+	assert_string_equal(err.text, "cannot read /nowhere/x.conf: No such file or directory");
 
 	assert_int_equal(conf_load("/tmp", &conf, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
@@ -366,13 +359,14 @@ static void test_print_can_be_read(void **state)
 
 	(void)state;
 	check_round_trip(defaults);
-	buf_add_str(&text, "[store]\ndatabase = /Größe/a;b#c = [x]\n"
-			   "[http]\nlisten = [::1]:0\nworkers = 7\n"
-			   "max_message_bytes = 1025\n"
-			   "request_timeout = 1001ms\n"
-			   "[submission]\npostfix_config = /etc/postfix-x\n"
-			   "[log]\nlevel = warn\ntarget = syslog\n"
-			   "[milter]\n");
+	buf_add_str(&text,
+		"[store]\ndatabase = /Größe/a;b#c = [x]\n"
+		"[http]\nlisten = [::1]:0\nworkers = 7\n"
+		"max_message_bytes = 1025\n"
+		"request_timeout = 1001ms\n"
+		"[submission]\npostfix_config = /etc/postfix-x\n"
+		"[log]\nlevel = warn\ntarget = syslog\n"
+		"[milter]\n");
 	/* More than one line can hold. */
 	for (int i = 0; i < 40; i++)
 		buf_printf(&text, "internal_hosts = 10.%d.0.0/16,::%d\n", i, i);
@@ -397,8 +391,7 @@ static void test_reload(void **state)
 	(void)state;
 	conf_reload(live, fresh, &restart);
 	assert_string_equal(buf_str(&restart), "store.database http.workers");
-	assert_string_equal(
-		live->store.database, "/var/lib/postern/postern.db");
+	assert_string_equal(live->store.database, "/var/lib/postern/postern.db");
 	assert_int_equal(live->http.workers, 0);
 	assert_int_equal(live->http.max_recipients, 5);
 	assert_string_equal(live->submission.sendmail, "/bin/other");

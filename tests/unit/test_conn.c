@@ -19,9 +19,8 @@
 #include "httpd/transport/listener.h"
 #include "tests/unit/http_rig.h"
 
-#define GET "GET /here HTTP/1.1\r\nHost: h\r\n\r\n"
-#define POST                                                                   \
-	"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+#define GET         "GET /here HTTP/1.1\r\nHost: h\r\n\r\n"
+#define POST        "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
 #define CHUNKED     POST "Transfer-Encoding: chunked\r\n\r\n"
 #define STATUS(num) "HTTP/1.1 " #num " "
 
@@ -47,17 +46,14 @@ static void test_answered(void **state)
 	} cases[] = {
 		{GET, "{\"body\":\"\"}", 1},
 		{GET GET GET, "{\"body\":\"\"}", 3},
-		{POST "Content-Length: 5\r\n\r\nhello" GET,
-			"{\"body\":\"hello\"}", 1},
-		{CHUNKED "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n" GET,
-			"{\"body\":\"hello\"}", 1},
+		{POST "Content-Length: 5\r\n\r\nhello" GET, "{\"body\":\"hello\"}", 1},
+		{CHUNKED "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n" GET, "{\"body\":\"hello\"}", 1},
 		{POST "Content-Length: 0\r\n\r\n", "{\"body\":\"\"}", 1},
 		{"HEAD /here HTTP/1.1\r\nHost: h\r\n\r\n" GET, STATUS(200), 2},
 		/* A problem that can wait for a body that is small. */
 		{"GET /nowhere HTTP/1.1\r\nHost: h\r\n\r\n" GET, STATUS(404), 1},
-		{"POST /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: "
-		 "2\r\n\r\nhi",
-			STATUS(404), 1},
+		{"POST /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", STATUS(404),
+			1},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -73,8 +69,8 @@ static void test_answered(void **state)
 
 static void test_expects_continue(void **state)
 {
-	struct http_client *client = client_saying(*state,
-		POST "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+	struct http_client *client = client_saying(
+		*state, POST "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
 
 	http_client_hear(client, STATUS(100), 1);
 	say(client, "hi");
@@ -85,9 +81,8 @@ static void test_expects_continue(void **state)
 /* However the bytes are cut, a request is one. */
 static void test_bytes_one_by_one(void **state)
 {
-	static const char said[] = GET CHUNKED
-		"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n" POST
-		"Content-Length: 3\r\n\r\nend";
+	static const char said[] = GET CHUNKED "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n" POST
+					       "Content-Length: 3\r\n\r\nend";
 	struct http_client *client = http_client_new(*state);
 
 	for (const char *at = said; *at; at++) {
@@ -114,9 +109,7 @@ static void test_refused(void **state)
 		{POST "Content-Length: 99999999999\r\n\r\n", STATUS(413)},
 		{CHUNKED "2\r\nheXX", STATUS(400)},
 		{CHUNKED "zz\r\n", STATUS(400)},
-		{"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: "
-		 "99999\r\n\r\n",
-			STATUS(415)},
+		{"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 99999\r\n\r\n", STATUS(415)},
 		{"POST /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
 		 "Expect: 100-continue\r\n\r\n",
 			STATUS(404)},
@@ -171,8 +164,7 @@ static void test_refused_in_pieces(void **state)
 /* A head is not waited for for ever. */
 static void test_long_head(void **state)
 {
-	struct http_client *client = client_saying(
-		*state, "GET /here HTTP/1.1\r\nX: ");
+	struct http_client *client = client_saying(*state, "GET /here HTTP/1.1\r\nX: ");
 	_cleanup_free_ char *long_value = mem_alloc(HTTP_HEAD_MAX + 1, 1);
 
 	memset(long_value, 'x', HTTP_HEAD_MAX);
@@ -309,15 +301,13 @@ static void test_cut_off(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		for (int settle = 0; settle < 2; settle++) {
-			struct http_client *client = client_saying(
-				rig, cases[i].said);
+			struct http_client *client = client_saying(rig, cases[i].said);
 
 			if (settle)
 				http_rig_settle(rig);
 			http_client_end_saying(client);
 			http_client_hear(client, STATUS(400), 1);
-			http_client_hear(
-				client, "\"name\":\"validation_error\"", 1);
+			http_client_hear(client, "\"name\":\"validation_error\"", 1);
 			http_client_hear(client, STATUS(200), cases[i].before);
 			http_client_hear_end(client);
 			http_client_free(client);
@@ -348,36 +338,32 @@ static void test_trailers(void **state)
 	http_client_free(client);
 }
 
-/* Whatever the client says of itself, our proxy speaks last: behind a comma, or
- * in a field of its own. Without a proxy nobody is believed. */
+/* A trusted proxy names the client, on both listeners; nobody else is believed,
+ * whatever the URL of the listener is. */
 static void test_client_address(void **state)
 {
 	static const struct {
-		bool behind_proxy;
+		const char *proxies;
+		bool is_admin;
 		const char *fields, *client;
 	} cases[] = {
-		{false, "X-Forwarded-For: 192.0.2.1\r\n", "127.0.0.1"},
-		{true, "X-Forwarded-For: 192.0.2.1\r\n", "192.0.2.1"},
-		{true, "X-Forwarded-For: 10.0.0.1, 2001:db8::1\r\n",
-			"2001:db8::1"},
-		{true,
-			"X-Forwarded-For: 10.0.0.1\r\nVia: x\r\n"
-			"x-forwarded-for: 192.0.2.1\r\n",
-			"192.0.2.1"},
-		{true, "X-Forwarded-For: 10.0.0.1, nobody\r\n", "127.0.0.1"},
-		{true, "X-Forwarded-For: 10.0.0.1,\r\n", "127.0.0.1"},
-		{true, "Via: x\r\n", "127.0.0.1"},
+		{"", true, "X-Forwarded-For: 192.0.2.1\r\n", "127.0.0.1"},
+		{"192.0.2.9", true, "X-Forwarded-For: 192.0.2.1\r\n", "127.0.0.1"},
+		{"127.0.0.1", true, "X-Forwarded-For: 192.0.2.1\r\n", "192.0.2.1"},
+		{"127.0.0.1", false, "X-Forwarded-For: 192.0.2.1\r\n", "192.0.2.1"},
+		{"127.0.0.1", false, "Via: x\r\n", "127.0.0.1"},
 	};
 	struct http_rig *rig = *state;
 	struct http_client *client = http_client_new(rig);
 
 	rig->hold = true;
-	rig->shared.is_admin = true;
+	free(rig->worker.conf->admin.url);
+	rig->worker.conf->admin.url = mem_strdup("https://mail.example");
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		free(rig->worker.conf->admin.url);
-		rig->worker.conf->admin.url = mem_strdup(
-			cases[i].behind_proxy ? "https://mail.example" : "");
-		say(client, "GET /here HTTP/1.1\r\nHost: h\r\n");
+		rig->shared.is_admin = cases[i].is_admin;
+		assert_int_equal(
+			cidr_list_parse_peers(cases[i].proxies, &rig->worker.proxies, NULL), 0);
+		say(client, "GET /here HTTP/1.1\r\nHost: 127.0.0.1\r\n");
 		say(client, cases[i].fields);
 		say(client, "\r\n");
 		while (rig->held == NULL)
@@ -385,6 +371,7 @@ static void test_client_address(void **state)
 		assert_string_equal(rig->held->client, cases[i].client);
 		http_rig_release(rig);
 		http_client_hear(client, STATUS(200), (int)i + 1);
+		cidr_list_clear(&rig->worker.proxies);
 	}
 	http_client_free(client);
 }
@@ -422,8 +409,7 @@ static void test_expired(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct http_client *client = client_saying(rig, cases[i].said);
 
-		rig->worker.conf->http.idle_timeout_ms =
-			cases[i].heard ? INT64_MAX / 1000000 : 0;
+		rig->worker.conf->http.idle_timeout_ms = cases[i].heard ? INT64_MAX / 1000000 : 0;
 		while (listener_connections(rig->worker.listener) == 0)
 			http_rig_wait(rig);
 		while (!client->closed) {
@@ -482,9 +468,7 @@ static void test_answer_not_read(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, http_rig_setup, http_rig_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, http_rig_setup, http_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(answered),
 		TEST(expects_continue),

@@ -17,8 +17,7 @@ static void test_counts(void **state)
 	(void)state;
 	assert_false(counts_log(&counts, NULL));
 	for (size_t i = 0; i < VERDICT_ACTIONS; i++) {
-		counts_add(&counts,
-			(struct verdict){(enum verdict_action)i, REASON_NONE});
+		counts_add(&counts, (struct verdict){(enum verdict_action)i, REASON_NONE});
 		assert_int_equal(counts.of[i], 1);
 		assert_true(counts_log(&counts, NULL));
 		assert_false(counts_log(&counts, NULL));
@@ -47,8 +46,8 @@ static void test_once_an_hour(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
 		if (looks[i].message)
-			counts_add(&counts, (struct verdict){VERDICT_TEMPFAIL,
-						    REASON_STORE_FAILED});
+			counts_add(
+				&counts, (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED});
 		counts_log_hourly(&counts, NULL, looks[i].now_us);
 		assert_int_equal(counts.logged, looks[i].logged);
 	}

@@ -38,11 +38,9 @@ static const struct {
 	{"Basic ", NULL, NULL},
 };
 
-static void check(const char *value, bool found, const struct buf *key,
-	const char *expected)
+static void check(const char *value, bool found, const struct buf *key, const char *expected)
 {
-	if (found != (expected != NULL) ||
-		(found && strcmp(buf_str(key), expected) != 0))
+	if (found != (expected != NULL) || (found && strcmp(buf_str(key), expected) != 0))
 		fail_msg("%s: %d %s", value, found, buf_str(key));
 }
 
@@ -51,21 +49,16 @@ static void test_cases(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *value = cases[i].value;
-		_cleanup_free_ char *text = mem_printf(
-			"GET / HTTP/1.1\r\nHost: a\r\n%s%s%s\r\n",
-			value ? "Authorization: " : "", value ? value : "",
-			value ? "\r\n" : "");
+		_cleanup_free_ char *text = mem_printf("GET / HTTP/1.1\r\nHost: a\r\n%s%s%s\r\n",
+			value ? "Authorization: " : "", value ? value : "", value ? "\r\n" : "");
 		_cleanup_buf_ struct buf bearer = BUF_INIT;
 		_cleanup_buf_ struct buf basic = BUF_INIT;
 		struct http_fault fault;
 		struct http_head head;
 
-		assert_int_equal(
-			http_head_parse(text, strlen(text), &head, &fault), 0);
-		check(value, credentials_bearer(&head, &bearer), &bearer,
-			cases[i].bearer);
-		check(value, credentials_basic(&head, &basic), &basic,
-			cases[i].basic);
+		assert_int_equal(http_head_parse(text, strlen(text), &head, &fault), 0);
+		check(value, credentials_bearer(&head, &bearer), &bearer, cases[i].bearer);
+		check(value, credentials_basic(&head, &basic), &basic, cases[i].basic);
 	}
 }
 

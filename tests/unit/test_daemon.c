@@ -100,8 +100,7 @@ static void test_signals(void **state)
 		for (size_t k = 0; signals[i].sent[k]; k++)
 			kill(getpid(), signals[i].sent[k]);
 		for (size_t k = 0; signals[i].got[k]; k++)
-			assert_int_equal(daemon_wait_signal(60 * 1000),
-				signals[i].got[k]);
+			assert_int_equal(daemon_wait_signal(60 * 1000), signals[i].got[k]);
 		assert_int_equal(daemon_wait_signal(0), 0);
 	}
 	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)

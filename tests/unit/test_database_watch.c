@@ -30,11 +30,11 @@ static void test_what_becomes_of_a_file(void **state)
 
 	database_watch_begin(&watch, temp->path, NULL);
 	assert_false(watch.gone);
-#define LOOK(wanted)                                                           \
-	do {                                                                   \
-		now_us += SECOND_US;                                           \
-		database_watch_look(&watch, now_us);                           \
-		assert_int_equal(watch.gone, wanted);                          \
+#define LOOK(wanted)                                                                               \
+	do {                                                                                       \
+		now_us += SECOND_US;                                                               \
+		database_watch_look(&watch, now_us);                                               \
+		assert_int_equal(watch.gone, wanted);                                              \
 	} while (0)
 	LOOK(false);
 	assert_int_equal(rename(temp->path, aside), 0);
@@ -66,10 +66,10 @@ static void test_looks_once_a_second(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_what_becomes_of_a_file,
-			temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(test_looks_once_a_second,
-			temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_what_becomes_of_a_file, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_looks_once_a_second, temp_db_setup, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,15 +27,12 @@ static void test_open_faults(void **state)
 	} cases[] = {
 		{"none.db", NULL, DB_READ, ERR_CONFIG, "postern db migrate"},
 		{"none.db", NULL, DB_WRITE, ERR_CONFIG, "no such database"},
-		{"none/x.db", NULL, DB_CREATE, ERR_CONFIG,
-			"No such file or directory"},
+		{"none/x.db", NULL, DB_CREATE, ERR_CONFIG, "the folder of the database is missing"},
 		{"text.db",
-			"This is no database, whatever its name says. It "
-			"goes on until it is longer than a header, which "
-			"has a hundred bytes.",
+			"This is no database, whatever its name says. It goes on until it is "
+			"longer than a header, which has a hundred bytes.",
 			DB_WRITE, ERR_CONFIG, "not a database"},
-		{"text.db", "the same, but shorter", DB_READ, ERR_CONFIG,
-			"not a database"},
+		{"text.db", "the same, but shorter", DB_READ, ERR_CONFIG, "not a database"},
 		{".", NULL, DB_WRITE, ERR_TEMPORARY, "unable to open"},
 	};
 
@@ -184,9 +181,7 @@ static void test_other_schema(void **state)
 	struct err err = ERR_INIT;
 	struct db_stmt *stmt;
 
-	assert_int_equal(
-		db_start(temp->db, "SELECT 1 FROM nowhere", NULL, &stmt, &err),
-		-1);
+	assert_int_equal(db_start(temp->db, "SELECT 1 FROM nowhere", NULL, &stmt, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
 	assert_non_null(strstr(err.text, "no such table: nowhere"));
 }
@@ -222,9 +217,10 @@ static void assert_row(struct db_stmt *stmt, const char *name, int64_t count)
 
 static void test_values(void **state)
 {
-	static const char sql_add[] = "INSERT INTO item (count, data, name)"
-				      " VALUES ($count, $data, $name)"
-				      " RETURNING name, data, count";
+	static const char sql_add[] =
+		"INSERT INTO item (count, data, name)"
+		" VALUES ($count, $data, $name)"
+		" RETURNING name, data, count";
 	static const struct {
 		const char *name;
 		int64_t count;
@@ -239,8 +235,7 @@ static void test_values(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		OK(db_start(temp->db, sql_add,
-			DB_PARAMS(DB_TEXT("$name", cases[i].name),
-				DB_BLOB("$data", "\0\xff\0", 3),
+			DB_PARAMS(DB_TEXT("$name", cases[i].name), DB_BLOB("$data", "\0\xff\0", 3),
 				DB_INT("$count", cases[i].count)),
 			&stmt, &why));
 		assert_int_equal(db_step(stmt, NULL), 1);
@@ -257,13 +252,12 @@ static void test_value_too_large(void **state)
 	struct err err = ERR_INIT;
 	struct db_stmt *stmt;
 
-	OK(db_start(temp->db, sql_add,
-		DB_PARAMS(DB_BLOB("$data", "", (size_t)3 << 30)), &stmt, &why));
+	OK(db_start(
+		temp->db, sql_add, DB_PARAMS(DB_BLOB("$data", "", (size_t)3 << 30)), &stmt, &why));
 	assert_int_equal(db_run(stmt, &err), -1);
 	assert_int_equal(err.code, ERR_TOO_LARGE);
 
-	OK(db_start(temp->db, sql_add, DB_PARAMS(DB_BLOB("$data", "", 0)),
-		&stmt, &why));
+	OK(db_start(temp->db, sql_add, DB_PARAMS(DB_BLOB("$data", "", 0)), &stmt, &why));
 	OK(db_run(stmt, &why));
 }
 
@@ -281,12 +275,10 @@ static void test_parameters(void **state)
 
 		OK(db_start(temp->db, texts[i] ? sql_with : sql_without,
 			DB_PARAMS(DB_GIVEN_TEXT("$x", texts[i])), &stmt, &why));
-		assert_int_equal(
-			db_param_index(stmt, "$x") > 0, texts[i] != NULL);
+		assert_int_equal(db_param_index(stmt, "$x") > 0, texts[i] != NULL);
 		db_bind(stmt, db_param_index(stmt, "$y"), &three);
 		assert_int_equal(db_step(stmt, NULL), 1);
-		assert_string_equal(
-			db_text(stmt, 0), texts[i] ? texts[i] : "none");
+		assert_string_equal(db_text(stmt, 0), texts[i] ? texts[i] : "none");
 		assert_int_equal(db_int(stmt, 1), 3);
 		db_reset(stmt);
 	}
@@ -343,8 +335,7 @@ static void test_changes(void **state)
 
 	OK(item_db_add(temp->db, "a", &why));
 	OK(item_db_add(temp->db, "b", &why));
-	OK(db_exec(temp->db, "INSERT INTO item (parent) SELECT id FROM item",
-		&why));
+	OK(db_exec(temp->db, "INSERT INTO item (parent) SELECT id FROM item", &why));
 	OK(db_start(temp->db, sql_update, NULL, &stmt, &why));
 	OK(db_run(stmt, &why));
 	assert_int_equal(db_changes(temp->db), 4);
@@ -357,9 +348,7 @@ static void test_changes(void **state)
 	assert_int_equal(item_db_count(temp->db), 2);
 }
 
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, item_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, item_db_setup, temp_db_teardown)
 
 int main(void)
 {

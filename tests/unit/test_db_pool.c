@@ -119,11 +119,9 @@ static void *borrow(void *arg)
 		}
 		lent = ++all->lent;
 		most = all->most;
-		while (lent > most &&
-			!atomic_compare_exchange_weak(&all->most, &most, lent))
+		while (lent > most && !atomic_compare_exchange_weak(&all->most, &most, lent))
 			;
-		if (db_start(db, sql_one, NULL, &stmt, NULL) != 0 ||
-			db_step(stmt, NULL) != 1)
+		if (db_start(db, sql_one, NULL, &stmt, NULL) != 0 || db_step(stmt, NULL) != 1)
 			all->failures++;
 		else
 			db_reset(stmt);
@@ -140,8 +138,7 @@ static void test_many_borrowers(void **state)
 	pthread_t threads[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, borrow, &all), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, borrow, &all), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(all.failures, 0);
@@ -155,12 +152,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_last_given_first, temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(test_handles_only_read,
-			temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_handles_only_read, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_broken, temp_db_setup_folder, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_replaced, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_replaced, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_many_borrowers, temp_db_setup, temp_db_teardown),
 	};

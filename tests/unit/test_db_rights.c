@@ -25,30 +25,25 @@ static const struct {
 	const char *mend; /* followed by the path; NULL: no command */
 } cases[] = {
 	{"db", 0, 0640,
-		"the user nobody may not read and write the database; it "
-		"belongs to root, with mode 0640: ",
+		"the user nobody may not read and write the database; it belongs to root, with "
+		"mode 0640: ",
 		"run this as root, or `chown nobody"},
 	{"db", NAMELESS, 0444, "belongs to 3999999, with mode 0444",
 		"run this as root, or `chown nobody"},
 	{"db", NOBODY, 0440, "read and write", "`chmod u+rw"},
 	/* Whose it is needs it. */
-	{"db", DAEMON, 0640,
-		"belongs to daemon, with mode 0640: run this as "
-		"daemon or root",
-		NULL},
+	{"db", DAEMON, 0640, "belongs to daemon, with mode 0640: run this as daemon or root", NULL},
 	{"", DAEMON, 0700,
-		"may not enter this folder above the database; it belongs to "
-		"daemon, with mode 0700: run this as daemon or root",
+		"may not enter this folder above the database; it belongs to daemon, with mode "
+		"0700: run this as daemon or root",
 		NULL},
 	{"", 0, 0755, "make files in the folder of the database",
 		"run this as root, or `chown nobody"},
 	{"", NOBODY, 0500, "make files", "`chmod u+rwx"},
 	{"", 0, 0700, "may not enter this folder above the database",
 		"run this as root, or `chmod o+x"},
-	{"db-wal", 0, 0600, "read and write the database",
-		"run this as root, or `chown nobody"},
-	{"db-shm", 0, 0644, "read and write the database",
-		"run this as root, or `chown nobody"},
+	{"db-wal", 0, 0600, "read and write the database", "run this as root, or `chown nobody"},
+	{"db-shm", 0, 0644, "read and write the database", "run this as root, or `chown nobody"},
 };
 
 struct look {
@@ -73,8 +68,7 @@ static int look(void *arg)
 
 	if (db_file_require(look->database, &err) < 0 && err.code == ERR_CONFIG &&
 		strncmp(err.text, begin, strlen(begin)) == 0 &&
-		(look->mend ? strstr(err.text, look->says) &&
-					strstr(err.text, look->mend)
+		(look->mend ? strstr(err.text, look->says) && strstr(err.text, look->mend)
 			    : ends_with(err.text, look->says)))
 		return 0;
 	fprintf(stderr, "%s\n", err.text);
@@ -93,11 +87,9 @@ static void make(const char *path)
 static void check(const struct temp_db *temp, size_t i)
 {
 	_cleanup_free_ char *database = temp_db_file(temp, "db");
-	_cleanup_free_ char *path = *cases[i].name
-					    ? temp_db_file(temp, cases[i].name)
-					    : mem_strdup(temp->folder);
-	_cleanup_free_ char *mend = cases[i].mend ? mem_printf("%s %s`",
-							    cases[i].mend, path)
+	_cleanup_free_ char *path = *cases[i].name ? temp_db_file(temp, cases[i].name)
+						   : mem_strdup(temp->folder);
+	_cleanup_free_ char *mend = cases[i].mend ? mem_printf("%s %s`", cases[i].mend, path)
 						  : NULL;
 	struct look wanted = {database, path, cases[i].says, mend};
 
@@ -128,10 +120,8 @@ static int create(void *arg)
 	const struct look *look = arg;
 	struct err err = ERR_INIT;
 
-	return db_file_create(look->database, &err) < 0 &&
-			       err.code == ERR_CONFIG &&
-			       strstr(err.text, look->says) &&
-			       strstr(err.text, look->mend)
+	return db_file_create(look->database, &err) < 0 && err.code == ERR_CONFIG &&
+			       strstr(err.text, look->says) && strstr(err.text, look->mend)
 		       ? 0
 		       : 1;
 }
@@ -153,8 +143,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_refusals, temp_db_setup_folder, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(test_cannot_be_made,
-			temp_db_setup_folder, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_cannot_be_made, temp_db_setup_folder, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

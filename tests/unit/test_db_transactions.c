@@ -39,8 +39,9 @@ static void test_transactions(void **state)
 	OK(db_release(temp->db, &why));
 	OK(db_commit(temp->db, &why));
 	assert_false(db_in_transaction(temp->db));
-	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM item"
-						  " WHERE name IN ('a', 'c')"),
+	assert_int_equal(temp_db_number(temp->db,
+				 "SELECT count(*) FROM item"
+				 " WHERE name IN ('a', 'c')"),
 		2);
 	assert_int_equal(item_db_count(temp->db), 2);
 }
@@ -295,9 +296,7 @@ static void test_processes_write_at_once(void **state)
 	assert_int_equal(item_db_count(temp->db), 2 * WRITES);
 }
 
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, item_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, item_db_setup, temp_db_teardown)
 
 int main(void)
 {

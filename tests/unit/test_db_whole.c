@@ -93,8 +93,7 @@ static void damage(const char *path, int64_t page)
 
 	assert_true(page > 1);
 	memset(noise, 0xa5, sizeof(noise));
-	assert_int_equal(pwrite(fd, noise, sizeof(noise), (page - 1) * 4096),
-		sizeof(noise));
+	assert_int_equal(pwrite(fd, noise, sizeof(noise), (page - 1) * 4096), sizeof(noise));
 	close(fd);
 }
 
@@ -106,8 +105,7 @@ static void test_damaged(void **state)
 	int64_t page;
 
 	OK(item_db_add(temp->db, "a", &why));
-	page = temp_db_number(temp->db,
-		"SELECT rootpage FROM sqlite_schema WHERE name = 'item'");
+	page = temp_db_number(temp->db, "SELECT rootpage FROM sqlite_schema WHERE name = 'item'");
 	db_close(TAKE_PTR(temp->db));
 	damage(temp->path, page);
 	OK(db_open(temp->path, DB_READ, &db, &why));
@@ -122,9 +120,7 @@ static void test_damaged(void **state)
 	assert_int_equal(err.code, ERR_CONFIG);
 }
 
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, item_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, item_db_setup, temp_db_teardown)
 
 int main(void)
 {

@@ -26,8 +26,7 @@ static const struct {
 	{"{\"name\":\"MAIL.Example.COM.\"}", "mail.example.com"},
 	{"{\"name\":\"m\u00fcnchen.example\"}", "xn--mnchen-3ya.example"},
 	{"{\"name\":\"a.test\",\"region\":\"eu-west-1\"}", "a.test"},
-	{"{\"name\":\"a.test\",\"region\":null,\"other\":{\"a\":[1]}}",
-		"a.test"},
+	{"{\"name\":\"a.test\",\"region\":null,\"other\":{\"a\":[1]}}", "a.test"},
 	{"{\"name\":\"a.test\",\"open_tracking\":false,"
 	 "\"click_tracking\":null,\"tls\":\"opportunistic\","
 	 "\"custom_return_path\":\"send\",\"capabilities\":"
@@ -64,13 +63,11 @@ static const struct {
 	{"{\"name\":\"a@b.test\"}", "validation_error", "Invalid `name` field"},
 	{"{\"name\":\"a\\n.test\"}", "validation_error", "`name` field"},
 	{"{\"name\":\"127.0.0.1\"}", "validation_error", "Invalid `name` field"},
-	{"{\"name\":\"a.test\",\"region\":\"mars\"}", "invalid_region",
-		"`region`"},
+	{"{\"name\":\"a.test\",\"region\":\"mars\"}", "invalid_region", "`region`"},
 	{"{\"name\":\"a.test\",\"region\":5}", "invalid_region", "`region`"},
 	{"{\"name\":\"a.test\",\"open_tracking\":true}", "validation_error",
 		"The `open_tracking` field can only be `false` here."},
-	{"{\"name\":\"a.test\",\"click_tracking\":\"no\"}", "validation_error",
-		"`click_tracking`"},
+	{"{\"name\":\"a.test\",\"click_tracking\":\"no\"}", "validation_error", "`click_tracking`"},
 	{"{\"name\":\"a.test\",\"tls\":\"enforced\"}", "validation_error",
 		"The `tls` field can only be `opportunistic` here."},
 	{"{\"name\":\"a.test\",\"capabilities\":{\"receiving\":"
@@ -79,14 +76,12 @@ static const struct {
 	{"{\"name\":\"a.test\",\"capabilities\":{\"sending\":"
 	 "\"disabled\"}}",
 		"validation_error", "`capabilities.sending`"},
-	{"{\"name\":\"a.test\",\"capabilities\":\"sending\"}",
-		"validation_error", "`capabilities` field must be an object"},
-	{"{\"name\":\"a.test\",\"capabilities\":[{}]}", "validation_error",
-		"`capabilities`"},
-	{"{\"name\":\"a.test\",\"capabilities\":false}", "validation_error",
-		"`capabilities`"},
-	{"{\"name\":\"a.test\",\"tracking_subdomain\":\"t\"}",
-		"validation_error", "`tracking_subdomain`"},
+	{"{\"name\":\"a.test\",\"capabilities\":\"sending\"}", "validation_error",
+		"`capabilities` field must be an object"},
+	{"{\"name\":\"a.test\",\"capabilities\":[{}]}", "validation_error", "`capabilities`"},
+	{"{\"name\":\"a.test\",\"capabilities\":false}", "validation_error", "`capabilities`"},
+	{"{\"name\":\"a.test\",\"tracking_subdomain\":\"t\"}", "validation_error",
+		"`tracking_subdomain`"},
 };
 
 static void test_bad(void **state)
@@ -118,8 +113,7 @@ static const struct {
 
 static void test_render(void **state)
 {
-	struct domain domain = {
-		.id = "i", .name = (char *)"a.test", .created_us = 0};
+	struct domain domain = {.id = "i", .name = (char *)"a.test", .created_us = 0};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
@@ -130,8 +124,7 @@ static void test_render(void **state)
 		whole = domain_json_render(&domain);
 		item = domain_json_render_item(&domain);
 		assert_string_equal(
-			json_string_value(json_object_get(whole, "status")),
-			states[i].status);
+			json_string_value(json_object_get(whole, "status")), states[i].status);
 		assert_true(json_is_array(json_object_get(whole, "records")));
 		json_object_del(whole, "records");
 		assert_true(json_equal(whole, item));

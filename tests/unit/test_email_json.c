@@ -35,24 +35,18 @@ static const struct {
 	{"\"text\"", 422, "`request.body`"},
 	/* missing */
 	{"{}", 422, "Missing `from` field."},
-	{"{\"from\":\"\",\"to\":\"b@dst.test\",\"text\":\"x\"}", 422,
-		"Missing `from` field."},
-	{"{\"from\":\"a@example.com\",\"text\":\"x\"}", 422,
-		"Missing `to` field."},
-	{"{\"from\":\"a@example.com\",\"to\":[],\"text\":\"x\"}", 422,
-		"Missing `to` field."},
-	{"{\"from\":\"a@example.com\",\"to\":null,\"text\":\"x\"}", 422,
-		"Missing `to` field."},
+	{"{\"from\":\"\",\"to\":\"b@dst.test\",\"text\":\"x\"}", 422, "Missing `from` field."},
+	{"{\"from\":\"a@example.com\",\"text\":\"x\"}", 422, "Missing `to` field."},
+	{"{\"from\":\"a@example.com\",\"to\":[],\"text\":\"x\"}", 422, "Missing `to` field."},
+	{"{\"from\":\"a@example.com\",\"to\":null,\"text\":\"x\"}", 422, "Missing `to` field."},
 	{"{" BASE "}", 422, "Missing `html` or `text` field."},
 	{"{" BASE ", \"template\": {\"id\": \"x\"}}", 422,
 		"The `template` field is not supported."},
-	{"{" BASE ",\"html\":\"\",\"text\":\"\"}", 422,
-		"Missing `html` or `text` field."},
-	{"{" BASE ",\"html\":null,\"text\":null}", 422,
-		"Missing `html` or `text` field."},
+	{"{" BASE ",\"html\":\"\",\"text\":\"\"}", 422, "Missing `html` or `text` field."},
+	{"{" BASE ",\"html\":null,\"text\":null}", 422, "Missing `html` or `text` field."},
 	/* types */
-	{"{\"from\":[\"a@example.com\"],\"to\":\"b@dst.test\",\"text\":\"x\"}",
-		422, "`from` field must be a string"},
+	{"{\"from\":[\"a@example.com\"],\"to\":\"b@dst.test\",\"text\":\"x\"}", 422,
+		"`from` field must be a string"},
 	{"{\"from\":\"a@example.com\",\"to\":5,\"text\":\"x\"}", 422,
 		"`to` field must be a string or an array of strings"},
 	{"{\"from\":\"a@example.com\",\"to\":[\"b@dst.test\",5],"
@@ -71,8 +65,7 @@ static const struct {
 	{"{" FULL ",\"subject\":\"a\\rb\"}", 422, "`subject`"},
 	{"{" FULL ",\"subject\":\"a\\u0000b\"}", 422, "`subject`"},
 	{"{" BASE ",\"text\":\"a\\u0000b\"}", 422, "`text`"},
-	{"{" FULL ",\"headers\":{\"X-A\":\"a\\r\\nBcc: x@y.z\"}}", 422,
-		"`headers.X-A`"},
+	{"{" FULL ",\"headers\":{\"X-A\":\"a\\r\\nBcc: x@y.z\"}}", 422, "`headers.X-A`"},
 	{"{" FULL ",\"headers\":{\"X A\":\"a\"}}", 422, "`headers.X A`"},
 	{"{" FULL ",\"headers\":{\"X-\xc3\xa4\":\"a\"}}", 422, "header name"},
 	{"{" FULL ",\"headers\":{\"\":\"a\"}}", 422, "header name"},
@@ -82,8 +75,8 @@ static const struct {
 		422, "`from`"},
 	/* addresses */
 	{"{\"from\":\"nobody\",\"to\":\"b@dst.test\",\"text\":\"x\"}", 422,
-		"Invalid `from` field. The email address needs to follow the "
-		"`email@example.com` or `Name <email@example.com>` format."},
+		"Invalid `from` field. The email address needs to follow the `email@example.com` "
+		"or `Name <email@example.com>` format."},
 	{"{\"from\":\"a@example.com\",\"to\":[\"b@dst.test\",\"b@\"],"
 	 "\"text\":\"x\"}",
 		422, "(\"b@\": "},
@@ -93,8 +86,8 @@ static const struct {
 	/* attachments */
 	{"{" FULL ",\"attachments\":[{\"filename\":\"a\"}]}", 422,
 		"Attachment must have either a `content` or `path`."},
-	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":null}]}",
-		422, "Attachment must have either"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":null}]}", 422,
+		"Attachment must have either"},
 	{"{" FULL ",\"attachments\":[{\"content\":\"YQ==\"}]}", 422,
 		"must have a `filename`. (`attachments[0]`)"},
 	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"path\":"
@@ -105,12 +98,12 @@ static const struct {
 		422, "`attachments[1].content` field is not valid base64"},
 	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":5}]}", 422,
 		"`attachments[0].content`"},
-	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[256]}]}",
-		422, "`attachments[0].content`"},
-	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[-1]}]}",
-		422, "`attachments[0].content`"},
-	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[1.5]}]}",
-		422, "`attachments[0].content`"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[256]}]}", 422,
+		"`attachments[0].content`"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[-1]}]}", 422,
+		"`attachments[0].content`"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[1.5]}]}", 422,
+		"`attachments[0].content`"},
 	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":"
 	 "{\"type\":\"Buffer\"}}]}",
 		422, "`attachments[0].content`"},
@@ -120,20 +113,16 @@ static const struct {
 	/* tags */
 	{"{" FULL ",\"tags\":{\"a\":1}}", 422, "`tags` field must be an array"},
 	{"{" FULL ",\"tags\":[5]}", 422, "`tags[0]` field must be an object"},
-	{"{" FULL ",\"tags\":[" TAG ",{\"value\":\"x\"}]}", 422,
-		"Missing `tags[1].name` field."},
-	{"{" FULL ",\"tags\":[{\"name\":\"x\"}]}", 422,
-		"Missing `tags[0].value` field."},
+	{"{" FULL ",\"tags\":[" TAG ",{\"value\":\"x\"}]}", 422, "Missing `tags[1].name` field."},
+	{"{" FULL ",\"tags\":[{\"name\":\"x\"}]}", 422, "Missing `tags[0].value` field."},
 	{"{" FULL ",\"tags\":[{\"name\":\"\",\"value\":\"x\"}]}", 422,
 		"Missing `tags[0].name` field."},
-	{"{" FULL ",\"tags\":[" TAG "," TAG ",{\"name\":5,\"value\":\"x\"}]}",
-		422, "`tags[2].name` field must be a string"},
+	{"{" FULL ",\"tags\":[" TAG "," TAG ",{\"name\":5,\"value\":\"x\"}]}", 422,
+		"`tags[2].name` field must be a string"},
 	{"{" FULL ",\"tags\":[{\"name\":\"x\",\"value\":\"a b\"}]}", 422,
 		"`tags[0].value` field must contain only ASCII letters"},
-	{"{" FULL ",\"tags\":[{\"name\":\"\u00e4\",\"value\":\"x\"}]}", 422,
-		"`tags[0].name`"},
-	{"{" FULL ",\"tags\":[{\"name\":\"x\",\"value\":\"a\\u0000b\"}]}", 422,
-		"`tags[0].value`"},
+	{"{" FULL ",\"tags\":[{\"name\":\"\u00e4\",\"value\":\"x\"}]}", 422, "`tags[0].name`"},
+	{"{" FULL ",\"tags\":[{\"name\":\"x\",\"value\":\"a\\u0000b\"}]}", 422, "`tags[0].value`"},
 	/* not supported, never swallowed */
 	{"{" FULL ",\"scheduled_at\":\"in 1 min\"}", 422, "`scheduled_at`"},
 	{"{" FULL ",\"template\":{\"id\":\"x\"}}", 422, "`template`"},
@@ -146,16 +135,15 @@ static void test_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		_cleanup_outgoing_ struct outgoing outgoing = {0};
 		struct problem problem = PROBLEM_INIT;
-		int result = email_json_parse(refused[i].body,
-			strlen(refused[i].body), MAX_RECIPIENTS, &outgoing,
-			&problem);
+		int result = email_json_parse(refused[i].body, strlen(refused[i].body),
+			MAX_RECIPIENTS, &outgoing, &problem);
 
 		if (result == 0)
 			fail_msg("taken: %s", refused[i].body);
 		if (problem_status(&problem) != refused[i].status ||
 			strstr(problem.text, refused[i].text) == NULL)
-			fail_msg("%s: %d %s", refused[i].body,
-				problem_status(&problem), problem.text);
+			fail_msg("%s: %d %s", refused[i].body, problem_status(&problem),
+				problem.text);
 	}
 }
 
@@ -163,8 +151,7 @@ static void parse(const char *body, struct outgoing *outgoing)
 {
 	struct problem problem = PROBLEM_INIT;
 
-	if (email_json_parse(
-		    body, strlen(body), MAX_RECIPIENTS, outgoing, &problem) < 0)
+	if (email_json_parse(body, strlen(body), MAX_RECIPIENTS, outgoing, &problem) < 0)
 		fail_msg("%s: %s", body, problem.text);
 }
 
@@ -209,8 +196,7 @@ static int parse_tags(size_t n, size_t len, struct problem *problem)
 		buf_add_str(&body, "\"}");
 	}
 	buf_add_str(&body, "]}");
-	return email_json_parse(
-		body.data, body.len, MAX_RECIPIENTS, &outgoing, problem);
+	return email_json_parse(body.data, body.len, MAX_RECIPIENTS, &outgoing, problem);
 }
 
 static void test_tag_limits(void **state)
@@ -265,8 +251,7 @@ static void test_every_field(void **state)
 	assert_string_equal(message->headers.items[0].name, "X-A");
 	assert_int_equal(message->attachments.n, 1);
 	assert_string_equal(message->attachments.items[0].content_id, "i");
-	assert_string_equal(
-		buf_str(&message->attachments.items[0].content), "abc");
+	assert_string_equal(buf_str(&message->attachments.items[0].content), "abc");
 }
 
 static void test_not_given(void **state)
@@ -277,10 +262,10 @@ static void test_not_given(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(empty); i++) {
 		_cleanup_outgoing_ struct outgoing outgoing = {0};
 		const char *e = empty[i];
-		_cleanup_free_ char *body = mem_printf(
-			"{" FULL ",\"cc\":%s,\"bcc\":%s,\"reply_to\":%s,"
-			"\"subject\":%s,\"html\":%s,\"headers\":%s,"
-			"\"attachments\":%s,\"scheduled_at\":%s}",
+		_cleanup_free_ char *body = mem_printf("{" FULL
+						       ",\"cc\":%s,\"bcc\":%s,\"reply_to\":%s,"
+						       "\"subject\":%s,\"html\":%s,\"headers\":%s,"
+						       "\"attachments\":%s,\"scheduled_at\":%s}",
 			e, e, e, e, e, e, e, e);
 
 		parse(body, &outgoing);
@@ -308,7 +293,8 @@ static void test_attachment_forms(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 		_cleanup_outgoing_ struct outgoing outgoing = {0};
 		_cleanup_free_ char *body = mem_printf(
-			"{" FULL ",\"attachments\":[{\"filename\":\"a\","
+			"{" FULL
+			",\"attachments\":[{\"filename\":\"a\","
 			"\"contentType\":\"x/y\",\"inline_content_id\":\"<i>\","
 			"\"content\":%s}]}",
 			forms[i]);
@@ -328,7 +314,8 @@ static void test_empty_attachment(void **state)
 	_cleanup_outgoing_ struct outgoing outgoing = {0};
 
 	(void)state;
-	parse("{" FULL ",\"attachments\":["
+	parse("{" FULL
+	      ",\"attachments\":["
 	      "{\"filename\":\"a\",\"content\":\"\"},"
 	      "{\"filename\":\"b\",\"content\":[]}]}",
 		&outgoing);
@@ -349,8 +336,7 @@ static char *many(int to, int cc, int bcc)
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		buf_printf(&body, ",\"%s\":[", lists[i].name);
 		for (int k = 0; k < lists[i].n; k++)
-			buf_printf(&body, "%s\"%s%d@dst.test\"", k ? "," : "",
-				lists[i].name, k);
+			buf_printf(&body, "%s\"%s%d@dst.test\"", k ? "," : "", lists[i].name, k);
 		buf_add_str(&body, "]");
 	}
 	buf_add_str(&body, "}");
@@ -378,8 +364,7 @@ static void test_recipient_limits(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		_cleanup_outgoing_ struct outgoing outgoing = {0};
-		_cleanup_free_ char *body = many(
-			counts[i].to, counts[i].cc, counts[i].bcc);
+		_cleanup_free_ char *body = many(counts[i].to, counts[i].cc, counts[i].bcc);
 		struct problem problem = PROBLEM_INIT;
 		int result = email_json_parse(
 			body, strlen(body), counts[i].max, &outgoing, &problem);

@@ -18,8 +18,8 @@
 static void test_our_own(void **state)
 {
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(milter_session) struct milter_session *session =
-		facts_world_begin(world, ORIGIN_LOCAL);
+	_cleanup_(milter_session) struct milter_session *session = facts_world_begin(
+		world, ORIGIN_LOCAL);
 	_cleanup_facts_ struct facts facts;
 
 	facts_read(world->pool, session, &facts);
@@ -46,35 +46,29 @@ static void test_states(void **state)
 {
 	struct temp_db *temp = *state;
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(milter_session) struct milter_session *session =
-		facts_world_begin(world, ORIGIN_LOCAL);
+	_cleanup_(milter_session) struct milter_session *session = facts_world_begin(
+		world, ORIGIN_LOCAL);
 	const char *ticket = world->email.ticket;
 	struct err err = ERR_INIT;
 	struct facts facts;
 
-	assert_int_equal(
-		store_email_refuse(temp->db, ticket, "Q1", "No.", 5, &err), 1);
+	assert_int_equal(store_email_refuse(temp->db, ticket, "Q1", "No.", 5, &err), 1);
 	facts_read(world->pool, session, &facts);
 	assert_int_equal(facts.verdict.ticket, TICKET_REFUSED);
 	facts_clear(&facts);
-	OK(db_exec(temp->db,
-		"UPDATE email SET state = 'staged', refusal = NULL", &why));
+	OK(db_exec(temp->db, "UPDATE email SET state = 'staged', refusal = NULL", &why));
 	assert_int_equal(store_email_record(temp->db, ticket, "Q2", 6, &err), 1);
 	facts_read(world->pool, session, &facts);
 	assert_int_equal(facts.verdict.ticket, TICKET_SENT);
 	facts_clear(&facts);
-	assert_int_equal(
-		store_key_revoke(temp->db, world->acme.key_id, 7, &err), 1);
-	assert_int_equal(store_domain_set_active(
-				 temp->db, world->acme.domain_id, false, &err),
-		1);
+	assert_int_equal(store_key_revoke(temp->db, world->acme.key_id, 7, &err), 1);
+	assert_int_equal(store_domain_set_active(temp->db, world->acme.domain_id, false, &err), 1);
 	facts_read(world->pool, session, &facts);
 	assert_false(facts.verdict.key_valid);
 	assert_true(facts.verdict.domain_owned);
 	assert_false(facts.verdict.domain_active);
 	facts_clear(&facts);
-	assert_int_equal(
-		store_domain_remove(temp->db, world->acme.domain_id, &err), 1);
+	assert_int_equal(store_domain_remove(temp->db, world->acme.domain_id, &err), 1);
 	facts_read(world->pool, session, &facts);
 	assert_false(facts.verdict.domain_owned);
 	assert_int_equal(facts.verdict.claim, CLAIM_NONE);
@@ -133,10 +127,8 @@ static void test_sender(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		restage(*state, cases[i].staged, "hello@example.com");
-		if (sender_matches(facts_world_of(state), cases[i].sender) !=
-			cases[i].matches)
-			fail_msg("%s, staged %s", cases[i].sender,
-				cases[i].staged);
+		if (sender_matches(facts_world_of(state), cases[i].sender) != cases[i].matches)
+			fail_msg("%s, staged %s", cases[i].sender, cases[i].staged);
 	}
 }
 
@@ -158,8 +150,8 @@ static void test_recipients(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		for (int first = 0; first < 2; first++) {
-			_cleanup_(milter_session) struct milter_session *session =
-				session_new(ORIGIN_LOCAL, NULL, false);
+			_cleanup_(milter_session) struct milter_session *session = session_new(
+				ORIGIN_LOCAL, NULL, false);
 			_cleanup_facts_ struct facts facts;
 
 			session_begin(session, world->email.sender, NULL);
@@ -198,9 +190,8 @@ static void test_ways(void **state)
 	struct facts_world *world = facts_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			session_new(cases[i].origin, cases[i].client,
-				cases[i].by_tcp);
+		_cleanup_(milter_session) struct milter_session *session = session_new(
+			cases[i].origin, cases[i].client, cases[i].by_tcp);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, world->email.sender, cases[i].login);
@@ -239,8 +230,7 @@ static void test_from(void **state)
 		{"hello@example.com", "<hello@example.com>", true},
 		{"hello@example.com", "Acme <hello@example.com>", true},
 		{"Acme <hello@example.com>", "hello@example.com", true},
-		{"Acme <hello@example.com>",
-			"\"Acme, Inc.\" <hello@example.com>", true},
+		{"Acme <hello@example.com>", "\"Acme, Inc.\" <hello@example.com>", true},
 		{"Jörg <hello@example.com>",
 			"=?UTF-8?Q?J=C3=B6rg?=\n\t=?UTF-8?Q?_x?=\n"
 			" <hello@example.com>",
@@ -258,8 +248,7 @@ static void test_from(void **state)
 		{"x <hello@example.com>", "ello@example.com", false},
 		{"hello@example.com", "hello@example.org", false},
 		{"hello@example.com", "hello@example.com, a@other.test", false},
-		{"hello@example.com", "hello@example.com, hello@example.com",
-			false},
+		{"hello@example.com", "hello@example.com, hello@example.com", false},
 		{"hello@example.com", "a@other.test <hello@example.com> x", false},
 		{"hello@example.com", "x: hello@example.com;", false},
 		{"hello@example.com", "hello@example.com (a@other.test)", false},
@@ -270,8 +259,7 @@ static void test_from(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		restage(*state, "hello@example.com", cases[i].staged);
-		if (from_matches(facts_world_of(state), cases[i].from) !=
-			cases[i].matches)
+		if (from_matches(facts_world_of(state), cases[i].from) != cases[i].matches)
 			fail_msg("%s, staged %s", cases[i].from, cases[i].staged);
 	}
 }
@@ -303,12 +291,8 @@ static void test_from_as_built(void **state)
 		"\"Acme, Inc. (us)\" <hello@example.com>",
 		"\"a \\\"b\\\" <c> \\\\\" <hello@example.com>",
 		"Jörg Müßig <hello@example.com>",
-		"日本語の名前がとても長いので折り返す必要があります、もっともっ"
-		"と長く"
-		" <hello@example.com>",
-		"A very long name that has to be folded at some place because "
-		"it is longer than a line ought to be, and then some "
-		"<hello@example.com>",
+		"日本語の名前がとても長いので折り返す必要があります、もっともっと長く <hello@example.com>",
+		"A name to be folded at some place, since it is longer than a line <hello@example.com>",
 		"\"q u,<>@\"@example.com",
 		"Jörg <jörg.müßig@example.com>",
 		"x <hello@bücher.example>",
@@ -349,8 +333,8 @@ static void test_number_of_froms(void **state)
 
 static void test_tickets(void **state)
 {
-	static const char *const none[] = {"x@postern.invalid",
-		"00000000000000000000000000000000@postern.invalid"};
+	static const char *const none[] = {
+		"x@postern.invalid", "00000000000000000000000000000000@postern.invalid"};
 	struct facts_world *world = facts_world_of(state);
 	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_LOCAL, NULL, false);
@@ -371,15 +355,13 @@ static void test_tickets(void **state)
 		facts_read(world->pool, session, &facts);
 		assert_int_equal(facts.verdict.ticket, TICKET_UNKNOWN);
 		assert_false(facts.ticket_found);
-		assert_int_equal(verdict_decide(&facts.verdict).reason,
-			REASON_TICKET_UNKNOWN);
+		assert_int_equal(verdict_decide(&facts.verdict).reason, REASON_TICKET_UNKNOWN);
 		facts_clear(&facts);
 	}
 }
 
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, facts_world_setup, facts_world_teardown)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(test_##name, facts_world_setup, facts_world_teardown)
 
 int main(void)
 {

@@ -33,13 +33,11 @@ static void test_asked_for(void **state)
 	struct facts_world *world = temp->more;
 	struct domain domain;
 
-	OK(store_domain_ask(temp->db, world->acme.company_id, "gmail.test", 1,
-		&domain, &why));
+	OK(store_domain_ask(temp->db, world->acme.company_id, "gmail.test", 1, &domain, &why));
 	assert_false(claims(world, "a@gmail.test"));
 	assert_int_equal(store_domain_register(temp->db, domain.id, NULL), 1);
 	assert_true(claims(world, "a@gmail.test"));
-	assert_int_equal(
-		store_domain_set_active(temp->db, domain.id, false, NULL), 1);
+	assert_int_equal(store_domain_set_active(temp->db, domain.id, false, NULL), 1);
 	assert_true(claims(world, "a@gmail.test"));
 	store_domain_clear(&domain);
 }
@@ -65,8 +63,8 @@ static void test_claims(void **state)
 	struct facts_world *world = facts_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			session_new(ORIGIN_INTERNAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session = session_new(
+			ORIGIN_INTERNAL, NULL, false);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, cases[i].sender, NULL);
@@ -75,10 +73,9 @@ static void test_claims(void **state)
 		if (cases[i].from2)
 			session_header(session, "From", cases[i].from2);
 		facts_read(world->pool, session, &facts);
-		if ((facts.verdict.claim != CLAIM_NONE) !=
-			(cases[i].domain != NULL))
-			fail_msg("%s, %s: claim is %d", cases[i].sender,
-				cases[i].from, facts.verdict.claim);
+		if ((facts.verdict.claim != CLAIM_NONE) != (cases[i].domain != NULL))
+			fail_msg("%s, %s: claim is %d", cases[i].sender, cases[i].from,
+				facts.verdict.claim);
 		if (cases[i].domain)
 			assert_string_equal(facts.domain, cases[i].domain);
 		else
@@ -94,34 +91,26 @@ static void test_sources(void **state)
 		enum domain_claim claim;
 		bool unclear;
 	} cases[] = {
-		{"a@o.test", NULL, "a@o.test", "Sender", "x@example.com",
-			CLAIM_EXCLUSIVE, false},
-		{"a@o.test", NULL, "a@o.test", "Resent-From", "x@example.com",
-			CLAIM_EXCLUSIVE, false},
-		{"a@o.test", NULL, "a@o.test", "Resent-Sender", "x@example.com",
-			CLAIM_EXCLUSIVE, false},
-		{"a@o.test", NULL, "a@o.test", "Reply-To", "x@example.com",
-			CLAIM_NONE, false},
-		{"a@o.test", NULL, "a@o.test", "X-From", "x@example.com",
-			CLAIM_NONE, false},
-		{"a", "a@example.com", "a@o.test", "X", "", CLAIM_EXCLUSIVE,
+		{"a@o.test", NULL, "a@o.test", "Sender", "x@example.com", CLAIM_EXCLUSIVE, false},
+		{"a@o.test", NULL, "a@o.test", "Resent-From", "x@example.com", CLAIM_EXCLUSIVE,
 			false},
-		{"a%example.com", NULL, "a@o.test", "X", "", CLAIM_EXCLUSIVE,
+		{"a@o.test", NULL, "a@o.test", "Resent-Sender", "x@example.com", CLAIM_EXCLUSIVE,
 			false},
-		{"\"a@example.com\"", NULL, "a@o.test", "X", "",
-			CLAIM_EXCLUSIVE, false},
-		{"a@o.test", "a@o.test", "a@o.test, b@p.test", "X", "",
-			CLAIM_NONE, true},
-		{"a@o.test", NULL, "a@o.test", "From", "a@o.test", CLAIM_NONE,
+		{"a@o.test", NULL, "a@o.test", "Reply-To", "x@example.com", CLAIM_NONE, false},
+		{"a@o.test", NULL, "a@o.test", "X-From", "x@example.com", CLAIM_NONE, false},
+		{"a", "a@example.com", "a@o.test", "X", "", CLAIM_EXCLUSIVE, false},
+		{"a%example.com", NULL, "a@o.test", "X", "", CLAIM_EXCLUSIVE, false},
+		{"\"a@example.com\"", NULL, "a@o.test", "X", "", CLAIM_EXCLUSIVE, false},
+		{"a@o.test", "a@o.test", "a@o.test, b@p.test", "X", "", CLAIM_NONE, true},
+		{"a@o.test", NULL, "a@o.test", "From", "a@o.test", CLAIM_NONE, true},
+		{"a@o.test", NULL, "a@o.test", "Sender", "a@o.test, x@example.com", CLAIM_EXCLUSIVE,
 			true},
-		{"a@o.test", NULL, "a@o.test", "Sender",
-			"a@o.test, x@example.com", CLAIM_EXCLUSIVE, true},
 	};
 	struct facts_world *world = facts_world_of(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			session_new(ORIGIN_INTERNAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session = session_new(
+			ORIGIN_INTERNAL, NULL, false);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, cases[i].sender, NULL);
@@ -131,13 +120,12 @@ static void test_sources(void **state)
 		facts_read(world->pool, session, &facts);
 		if (facts.verdict.claim != cases[i].claim ||
 			facts.verdict.from_unclear != cases[i].unclear)
-			fail_msg("case %zu: claim %d, unclear %d", i,
-				facts.verdict.claim, facts.verdict.from_unclear);
+			fail_msg("case %zu: claim %d, unclear %d", i, facts.verdict.claim,
+				facts.verdict.from_unclear);
 	}
 }
 
-static void exempt(
-	struct temp_db *temp, enum exemption_kind kind, const char *value)
+static void exempt(struct temp_db *temp, enum exemption_kind kind, const char *value)
 {
 	const struct exemption_spec spec = {"example.com", kind, value, false};
 	struct exemption exemption;
@@ -154,30 +142,22 @@ static void test_rules(void **state)
 		enum domain_claim claim; /* under the policy exclusive */
 	} cases[] = {
 		{NULL, NULL, "a@o.test", "a@o.test", NULL, CLAIM_NONE},
-		{NULL, NULL, "a@example.com", "a@example.com", NULL,
+		{NULL, NULL, "a@example.com", "a@example.com", NULL, CLAIM_EXCLUSIVE},
+		{"10.1.1.1", NULL, "a@example.com", "a@example.com", NULL, CLAIM_EXEMPT},
+		{"10.1.1.1", NULL, "a@example.com", "a@example.com, b@o.test", NULL,
 			CLAIM_EXCLUSIVE},
-		{"10.1.1.1", NULL, "a@example.com", "a@example.com", NULL,
-			CLAIM_EXEMPT},
-		{"10.1.1.1", NULL, "a@example.com", "a@example.com, b@o.test",
-			NULL, CLAIM_EXCLUSIVE},
-		{"10.2.1.1", NULL, "a@example.com", "a@example.com", NULL,
-			CLAIM_EXCLUSIVE},
-		{NULL, "bob", "a@example.com", "\"x@example.com\" <a@o.test>",
-			NULL, CLAIM_EXEMPT},
+		{"10.2.1.1", NULL, "a@example.com", "a@example.com", NULL, CLAIM_EXCLUSIVE},
+		{NULL, "bob", "a@example.com", "\"x@example.com\" <a@o.test>", NULL, CLAIM_EXEMPT},
 		{NULL, "eve", "a@example.com", "a@o.test", NULL, CLAIM_EXCLUSIVE},
-		{NULL, NULL, "root@example.com", "root@example.com", NULL,
+		{NULL, NULL, "root@example.com", "root@example.com", NULL, CLAIM_EXEMPT},
+		{NULL, NULL, "root@example.com", "boss@example.com", NULL, CLAIM_EXCLUSIVE},
+		{NULL, NULL, "root@example.com", "\"boss@example.com\" <root@example.com>", NULL,
+			CLAIM_EXCLUSIVE},
+		{NULL, NULL, "root@example.com", "root@example.com", "boss@example.com",
+			CLAIM_EXCLUSIVE},
+		{NULL, NULL, "root@example.com", "root@example.com", "root@example.com",
 			CLAIM_EXEMPT},
-		{NULL, NULL, "root@example.com", "boss@example.com", NULL,
-			CLAIM_EXCLUSIVE},
-		{NULL, NULL, "root@example.com",
-			"\"boss@example.com\" <root@example.com>", NULL,
-			CLAIM_EXCLUSIVE},
-		{NULL, NULL, "root@example.com", "root@example.com",
-			"boss@example.com", CLAIM_EXCLUSIVE},
-		{NULL, NULL, "root@example.com", "root@example.com",
-			"root@example.com", CLAIM_EXEMPT},
-		{NULL, NULL, "root@example.com", "root@example.com (Cron)",
-			NULL, CLAIM_EXEMPT},
+		{NULL, NULL, "root@example.com", "root@example.com (Cron)", NULL, CLAIM_EXEMPT},
 		{NULL, NULL, "", "root@example.com", NULL, CLAIM_EXCLUSIVE},
 	};
 	struct temp_db *temp = *state;
@@ -187,8 +167,8 @@ static void test_rules(void **state)
 	exempt(temp, EXEMPT_LOGIN, "bob");
 	exempt(temp, EXEMPT_SENDER, "root@example.com");
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			session_new(ORIGIN_INTERNAL, cases[i].client, false);
+		_cleanup_(milter_session) struct milter_session *session = session_new(
+			ORIGIN_INTERNAL, cases[i].client, false);
 		_cleanup_facts_ struct facts facts;
 
 		session_begin(session, cases[i].sender, cases[i].login);
@@ -221,11 +201,10 @@ static void test_several_claims(void **state)
 
 	temp_db_tenant(temp->db, "Other", "b.test", &other);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			facts_world_begin(world, ORIGIN_LOCAL);
+		_cleanup_(milter_session) struct milter_session *session = facts_world_begin(
+			world, ORIGIN_LOCAL);
 		_cleanup_free_ char *sql = mem_printf(
-			"UPDATE domain SET policy = '%s' WHERE name = 'b.test'",
-			cases[i].policy);
+			"UPDATE domain SET policy = '%s' WHERE name = 'b.test'", cases[i].policy);
 		_cleanup_facts_ struct facts facts;
 
 		OK(db_exec(temp->db, sql, &why));
@@ -234,14 +213,13 @@ static void test_several_claims(void **state)
 		assert_string_equal(facts.domain, "example.com");
 		if (facts.verdict.claim != cases[i].claim ||
 			facts.verdict.other_claim != cases[i].other)
-			fail_msg("case %zu: claim %d, other %d", i,
-				facts.verdict.claim, facts.verdict.other_claim);
+			fail_msg("case %zu: claim %d, other %d", i, facts.verdict.claim,
+				facts.verdict.other_claim);
 	}
 }
 
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, facts_world_setup, facts_world_teardown)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(test_##name, facts_world_setup, facts_world_teardown)
 
 int main(void)
 {

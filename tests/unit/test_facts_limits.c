@@ -19,8 +19,7 @@ static void test_external_needs_no_store(void **state)
 	struct facts_world *world = facts_world_of(state);
 	_cleanup_(milter_session) struct milter_session *session = session_new(
 		ORIGIN_EXTERNAL, NULL, false);
-	_cleanup_(db_pool) struct db_pool *nowhere = db_pool_new(
-		"/nonexistent/postern.db", 1);
+	_cleanup_(db_pool) struct db_pool *nowhere = db_pool_new("/nonexistent/postern.db", 1);
 	struct facts facts;
 
 	session_begin(session, "hello@example.com", NULL);
@@ -50,13 +49,11 @@ static void test_broken_store(void **state)
 {
 	struct temp_db *temp = *state;
 	struct facts_world *world = facts_world_of(state);
-	_cleanup_(milter_session) struct milter_session *session =
-		facts_world_begin(world, ORIGIN_LOCAL);
+	_cleanup_(milter_session) struct milter_session *session = facts_world_begin(
+		world, ORIGIN_LOCAL);
 	static const char *const faults[][2] = {
-		{"ALTER TABLE email RENAME TO gone",
-			"ALTER TABLE gone RENAME TO email"},
-		{"ALTER TABLE domain RENAME TO gone",
-			"ALTER TABLE gone RENAME TO domain"},
+		{"ALTER TABLE email RENAME TO gone", "ALTER TABLE gone RENAME TO email"},
+		{"ALTER TABLE domain RENAME TO gone", "ALTER TABLE gone RENAME TO domain"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
@@ -70,8 +67,7 @@ static void test_broken_store(void **state)
 		OK(db_exec(temp->db, faults[i][1], &why));
 		facts_read(world->pool, session, &facts);
 		assert_false(facts.verdict.store_failed);
-		assert_int_equal(
-			verdict_decide(&facts.verdict).action, VERDICT_RECORD);
+		assert_int_equal(verdict_decide(&facts.verdict).action, VERDICT_RECORD);
 		facts_clear(&facts);
 	}
 }
@@ -139,9 +135,8 @@ static void test_too_many_from_elsewhere(void **state)
 	assert_int_equal(reason_of(world, session), REASON_EXTERNAL);
 }
 
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, facts_world_setup, facts_world_teardown)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(test_##name, facts_world_setup, facts_world_teardown)
 
 int main(void)
 {

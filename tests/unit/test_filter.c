@@ -14,16 +14,14 @@
 #include "tests/unit/milter_play.h"
 
 enum {
-	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY |
-		SMFIP_NOUNKNOWN | SMFIP_NR_CONN | SMFIP_NR_MAIL |
-		SMFIP_NR_RCPT | SMFIP_NR_HDR
+	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY | SMFIP_NOUNKNOWN |
+		SMFIP_NR_CONN | SMFIP_NR_MAIL | SMFIP_NR_RCPT | SMFIP_NR_HDR
 };
 
 static void abort_message(struct service_world *world)
 {
 	assert_int_equal(
-		fake_smfi_callbacks.xxfi_abort(fake_smfi_ctx(&world->fake)),
-		SMFIS_CONTINUE);
+		fake_smfi_callbacks.xxfi_abort(fake_smfi_ctx(&world->fake)), SMFIS_CONTINUE);
 }
 
 static void assert_stripped(struct service_world *world, const char *fields)
@@ -38,20 +36,19 @@ static void assert_exchanged(struct service_world *world)
 {
 	_cleanup_free_ char *changes = strv_join(&world->fake.recipients, " ");
 	_cleanup_free_ char *expected = mem_printf(
-		"+<a@dst.test> +<b@dst.test> +<c@dst.test>"
-		" -<%s@postern.invalid>",
+		"+<a@dst.test> +<b@dst.test> +<c@dst.test> -<%s@postern.invalid>",
 		world->email.ticket);
 
 	assert_string_equal(changes, expected);
 }
 
-static int negotiate(struct service_world *world, unsigned long actions,
-	unsigned long steps, unsigned long *actions_r, unsigned long *steps_r)
+static int negotiate(struct service_world *world, unsigned long actions, unsigned long steps,
+	unsigned long *actions_r, unsigned long *steps_r)
 {
 	unsigned long none = 0;
 
-	return fake_smfi_callbacks.xxfi_negotiate(fake_smfi_ctx(&world->fake),
-		actions, steps, 0, 0, actions_r, steps_r, &none, &none);
+	return fake_smfi_callbacks.xxfi_negotiate(fake_smfi_ctx(&world->fake), actions, steps, 0, 0,
+		actions_r, steps_r, &none, &none);
 }
 
 static void test_negotiate(void **state)
@@ -59,14 +56,11 @@ static void test_negotiate(void **state)
 	struct service_world *world = service_world_of(state);
 	unsigned long actions = 0, steps = 0;
 
-	assert_int_equal(negotiate(world, 0x1ff, 0x1fffff, &actions, &steps),
-		SMFIS_CONTINUE);
-	assert_int_equal(actions, SMFIF_ADDRCPT | SMFIF_DELRCPT |
-					  SMFIF_ADDHDRS | SMFIF_CHGHDRS |
+	assert_int_equal(negotiate(world, 0x1ff, 0x1fffff, &actions, &steps), SMFIS_CONTINUE);
+	assert_int_equal(actions, SMFIF_ADDRCPT | SMFIF_DELRCPT | SMFIF_ADDHDRS | SMFIF_CHGHDRS |
 					  SMFIF_QUARANTINE | SMFIF_SETSYMLIST);
 	assert_int_equal(steps, STEPS);
-	assert_true(
-		strv_has(&fake_smfi_macros, "2:i {auth_authen} {mail_addr}"));
+	assert_true(strv_has(&fake_smfi_macros, "2:i {auth_authen} {mail_addr}"));
 	assert_true(strv_has(&fake_smfi_macros, "5:i"));
 	assert_int_equal(fake_smfi_callbacks.xxfi_flags, actions);
 	assert_true(str_starts(fake_smfi_address, "unix:/"));
@@ -80,13 +74,11 @@ static void test_negotiate_with_less(void **state)
 
 	for (unsigned long bit = 1; bit <= 0x100; bit <<= 1)
 		if (fake_smfi_callbacks.xxfi_flags & bit)
-			assert_int_equal(negotiate(world, 0x1ff & ~bit,
-						 0x1fffff, &actions, &steps),
+			assert_int_equal(negotiate(world, 0x1ff & ~bit, 0x1fffff, &actions, &steps),
 				SMFIS_REJECT);
 	for (unsigned long bit = 1; bit <= 0x100000; bit <<= 1)
 		if (STEPS & bit)
-			assert_int_equal(negotiate(world, 0x1ff, 0x1fffff & ~bit,
-						 &actions, &steps),
+			assert_int_equal(negotiate(world, 0x1ff, 0x1fffff & ~bit, &actions, &steps),
 				SMFIS_REJECT);
 }
 
@@ -151,8 +143,7 @@ static void test_traces_of_others_come_off(void **state)
 	for (int i = 0; i < 3; i++)
 		milter_play_header(world, "x-postern-email-id", "forged");
 	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
-	assert_stripped(world, "X-Postern-Email-Id#3 X-Postern-Email-Id#2"
-			       " X-Postern-Email-Id#1");
+	assert_stripped(world, "X-Postern-Email-Id#3 X-Postern-Email-Id#2 X-Postern-Email-Id#1");
 }
 
 /* A forgery does not decide the email whose ticket it carries. */
@@ -163,8 +154,7 @@ static void test_mismatch_leaves_the_email(void **state)
 	milter_play_ours(world);
 	milter_play_header(world, "From", "hello@example.com");
 	assert_int_equal(milter_play_end(world), SMFIS_REJECT);
-	milter_play_assert_reply(
-		world, "550", "example.com: The message is not the one");
+	milter_play_assert_reply(world, "550", "example.com: The message is not the one");
 	service_world_assert_email(state, EMAIL_STAGED);
 	milter_play_ours(world);
 	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
@@ -231,9 +221,7 @@ static void test_external(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		name, milter_play_setup, milter_play_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, milter_play_setup, milter_play_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_negotiate),
 		TEST(test_negotiate_with_less),

@@ -111,9 +111,7 @@ static void test_reload(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		name, milter_play_setup, milter_play_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, milter_play_setup, milter_play_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_strip_fails),
 		TEST(test_store_fails),

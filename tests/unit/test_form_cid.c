@@ -11,11 +11,10 @@
 #include "httpd/form/form_email.h"
 
 /* The inline files of each case, and the ids that they get. */
-static const char *const names[] = {"a.png", "grün.png", "a b.png", "50%.png",
-	"(1) ü.png", "<x>.png", "a%20c"};
-static const char *const ids[] = {"a.png", "1.gr__n.png@inline",
-	"2.a_b.png@inline", "3.50_.png@inline", "4._1____.png@inline",
-	"5._x_.png@inline", "6.a_20c@inline"};
+static const char *const names[] = {
+	"a.png", "grün.png", "a b.png", "50%.png", "(1) ü.png", "<x>.png", "a%20c"};
+static const char *const ids[] = {"a.png", "1.gr__n.png@inline", "2.a_b.png@inline",
+	"3.50_.png@inline", "4._1____.png@inline", "5._x_.png@inline", "6.a_20c@inline"};
 
 static const struct {
 	const char *html, *wanted;
@@ -26,21 +25,18 @@ static const struct {
 	{"<img src=\"cid:grün.png\">", "<img src=\"cid:1.gr__n.png@inline\">"},
 	{"<img src='cid:grün.png'>", "<img src='cid:1.gr__n.png@inline'>"},
 	{"<img src=cid:grün.png>", "<img src=cid:1.gr__n.png@inline>"},
-	{"<img src=\"CID:gr%C3%bcn.png\">",
-		"<img src=\"CID:1.gr__n.png@inline\">"},
+	{"<img src=\"CID:gr%C3%bcn.png\">", "<img src=\"CID:1.gr__n.png@inline\">"},
 	{"url(cid:grün.png)", "url(cid:1.gr__n.png@inline)"},
 	{"<img src=\"cid:a b.png\">", "<img src=\"cid:2.a_b.png@inline\">"},
 	{"<img src=\"cid:a%20b.png\">", "<img src=\"cid:2.a_b.png@inline\">"},
 	{"<img src=\"cid:50%.png\">", "<img src=\"cid:3.50_.png@inline\">"},
 	{"<img src=\"cid:50%25.png\">", "<img src=\"cid:3.50_.png@inline\">"},
-	{"<img src=\"cid:(1) ü.png\">",
-		"<img src=\"cid:4._1____.png@inline\">"},
+	{"<img src=\"cid:(1) ü.png\">", "<img src=\"cid:4._1____.png@inline\">"},
 	{"<img src=\"cid:a%20c\">", "<img src=\"cid:6.a_20c@inline\">"},
 	{"<img src=\"cid:grün.png2\">", "<img src=\"cid:grün.png2\">"},
 	{"<img src=\"cid:grün", "<img src=\"cid:grün"},
 	{"cid:grün.png cid:", "cid:grün.png cid:"},
-	{"x cid:grün.png cid:grün.png", "x cid:1.gr__n.png@inline "
-					"cid:1.gr__n.png@inline"},
+	{"x cid:grün.png cid:grün.png", "x cid:1.gr__n.png@inline cid:1.gr__n.png@inline"},
 	{"\"cid:\"cid:a b.png\"cid:a b.png\"",
 		"\"cid:\"cid:2.a_b.png@inline\"cid:2.a_b.png@inline\""},
 };
@@ -67,10 +63,8 @@ static void test_ids_and_html(void **state)
 		form_cid_apply(&message);
 		assert_string_equal(message.html, cases[i].wanted);
 		for (size_t k = 0; k < ARRAY_SIZE(ids); k++)
-			assert_string_equal(
-				message.attachments.items[k].content_id, ids[k]);
-		assert_null(
-			message.attachments.items[ARRAY_SIZE(ids)].content_id);
+			assert_string_equal(message.attachments.items[k].content_id, ids[k]);
+		assert_null(message.attachments.items[ARRAY_SIZE(ids)].content_id);
 	}
 }
 

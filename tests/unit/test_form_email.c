@@ -43,8 +43,8 @@ static int make_all(struct result *result)
 	for (size_t i = 0; i < result->n; i++) {
 		uint64_t most = personal->size(personal, &result->base, i);
 
-		if (personal->make(personal, &result->base, i, &result->made[i],
-			    &result->problem) < 0)
+		if (personal->make(personal, &result->base, i, &result->made[i], &result->problem) <
+			0)
 			return -1;
 		assert_true(strlen(result->made[i].message.text) <= most);
 	}
@@ -59,12 +59,10 @@ static void parse(const char *body, struct result *result)
 
 	*result = (struct result){.problem = PROBLEM_INIT, .n = 1};
 	result->emails = email;
-	assert_int_equal(
-		form_parse_urlencoded(body, strlen(body), &form, NULL), 0);
+	assert_int_equal(form_parse_urlencoded(body, strlen(body), &form, NULL), 0);
 	if (form_email_parse(&form, &rules, email, problem) < 0 ||
 		form_variables_read(&form, &result->variables, problem) < 0 ||
-		(result->variables ? make_all(result)
-				   : form_variables_none(email, problem)) < 0)
+		(result->variables ? make_all(result) : form_variables_none(email, problem)) < 0)
 		result->status = problem_status(problem);
 }
 
@@ -76,11 +74,10 @@ static void clear(struct result *result)
 	outgoing_clear(&result->base);
 }
 
-#define BASE "from=a@example.com&to=b@dst.test&"
-#define FULL BASE "text=x&"
-#define NO_ADDRESS                                                             \
-	" parameter is not a valid address. please check documentation"
-#define NO_BODY "Need at least one of 'text' or 'html' parameters specified"
+#define BASE       "from=a@example.com&to=b@dst.test&"
+#define FULL       BASE "text=x&"
+#define NO_ADDRESS " parameter is not a valid address. please check documentation"
+#define NO_BODY    "Need at least one of 'text' or 'html' parameters specified"
 
 static const struct {
 	const char *body;
@@ -97,8 +94,7 @@ static const struct {
 	{FULL "cc=c", "cc" NO_ADDRESS},
 	{FULL "bcc=c@", "bcc" NO_ADDRESS},
 	{"from=a@example.org&to=b@dst.test&text=x",
-		"from domain example.org does not match the sending domain "
-		"example.com"},
+		"from domain example.org does not match the sending domain example.com"},
 	{FULL "to=c@d.test,d@d.test,e@d.test,f@d.test,g@d.test,h@d.test",
 		"Too many recipients, max is 6"},
 	{FULL "cc=c@d.test,d@d.test&bcc=e@d.test,f@d.test,g@d.test,h@d.test",
@@ -118,17 +114,14 @@ static const struct {
 	{FULL "h:X-Mailgun-Variables=x", "h:X-Mailgun-Variables"},
 	{FULL "o:deliverytime=2000000000", "o:deliverytime"},
 	{FULL "o:deliverytime=soon", "o:deliverytime"},
-	{FULL "o:deliverytime=Fri,+14+Oct+2044+23:10:10+-0000",
-		"o:deliverytime"},
+	{FULL "o:deliverytime=Fri,+14+Oct+2044+23:10:10+-0000", "o:deliverytime"},
 	{FULL "o:require-tls=yes", "o:require-tls"},
 	{FULL "o:require-tls=True", "o:require-tls"},
 	{FULL "o:time-zone-localize=10:00", "o:time-zone-localize"},
 	{FULL "template=x", "template parameter is not supported yet"},
 	{FULL "t:version=x", "t:version parameter is not supported yet"},
-	{FULL "recipient-variables=x",
-		"'recipient-variables' parameter is not a valid JSON"},
-	{FULL "recipient-variables=[]",
-		"'recipient-variables' parameter is not a valid JSON"},
+	{FULL "recipient-variables=x", "'recipient-variables' parameter is not a valid JSON"},
+	{FULL "recipient-variables=[]", "'recipient-variables' parameter is not a valid JSON"},
 	{FULL "h:X-A=%25recipient.x%25&recipient-variables="
 	      "{\"b@dst.test\":{\"x\":\"a\\nBcc: x@y.z\"}}",
 		"h:X-A contains line breaks"},
@@ -144,10 +137,8 @@ static void test_refused(void **state)
 		struct result result;
 
 		parse(refused[i].body, &result);
-		if (result.status != 400 ||
-			!str_starts(result.problem.text, refused[i].text))
-			fail_msg("%s: %d %s", refused[i].body, result.status,
-				result.problem.text);
+		if (result.status != 400 || !str_starts(result.problem.text, refused[i].text))
+			fail_msg("%s: %d %s", refused[i].body, result.status, result.problem.text);
 		clear(&result);
 	}
 }
@@ -174,12 +165,11 @@ static void test_people(void **state)
 		&result);
 	assert_int_equal(result.status, 0);
 	assert_int_equal(result.n, 1);
-	assert_list(&result.emails[0].message.to,
-		"b@dst.test|Bob <c@dst.test>|d@dst.test|B@dst.test");
+	assert_list(
+		&result.emails[0].message.to, "b@dst.test|Bob <c@dst.test>|d@dst.test|B@dst.test");
 	assert_list(&result.emails[0].message.cc, "e@dst.test");
 	assert_int_equal(result.emails[0].bcc.n, 1);
-	assert_string_equal(
-		result.emails[0].message.from.domain, "example.com");
+	assert_string_equal(result.emails[0].message.from.domain, "example.com");
 	clear(&result);
 }
 
@@ -197,12 +187,13 @@ static void test_options(void **state)
 	const struct outgoing *email;
 
 	(void)state;
-	parse(FULL "h:X-A=1&h:Reply-To=r@x.test&h:Message-Id=id@x.test&"
-		   "h:Content-Type=x&h:Bcc=x&h:Received=x&h:Sender=s@x.test&"
-		   "h:From=x&o:tag=one&o:tag=two&o:testmode=Yes&o:dkim=yes&"
-		   "o:require-tls=no&o:deliverytime=999999999&"
-		   "o:deliverytime=Fri,+14+Oct+2000+23:10:10+-0000&"
-		   "v:k=1&h:X-Mailgun-Variables={\"j\":[2]}&unknown=x",
+	parse(FULL
+		"h:X-A=1&h:Reply-To=r@x.test&h:Message-Id=id@x.test&"
+		"h:Content-Type=x&h:Bcc=x&h:Received=x&h:Sender=s@x.test&"
+		"h:From=x&o:tag=one&o:tag=two&o:testmode=Yes&o:dkim=yes&"
+		"o:require-tls=no&o:deliverytime=999999999&"
+		"o:deliverytime=Fri,+14+Oct+2000+23:10:10+-0000&"
+		"v:k=1&h:X-Mailgun-Variables={\"j\":[2]}&unknown=x",
 		&result);
 	assert_int_equal(result.status, 0);
 	email = &result.emails[0];
@@ -236,8 +227,7 @@ static void test_options_limit(void **state)
 	parse(body.data, &result);
 	assert_int_equal(result.status, 400);
 	assert_string_equal(result.problem.text,
-		"Send options (parameters starting with o:, h:, or v:) are "
-		"limited to 16 kB total");
+		"Send options (parameters starting with o:, h:, or v:) are limited to 16 kB total");
 	clear(&result);
 	buf_free(&body);
 }
@@ -262,10 +252,8 @@ static void test_variables(void **state)
 	assert_list(&result.emails[1].message.to, "Cy <c@dst.test>");
 	assert_list(&result.emails[1].message.cc, "d@dst.test");
 	assert_string_equal(result.emails[0].message.subject, "Hi Bee");
-	assert_string_equal(
-		result.emails[1].message.subject, "Hi %recipient.n%");
-	assert_string_equal(result.emails[0].message.text,
-		"b@dst.test %recipient.none% 100%");
+	assert_string_equal(result.emails[1].message.subject, "Hi %recipient.n%");
+	assert_string_equal(result.emails[0].message.text, "b@dst.test %recipient.none% 100%");
 	assert_string_equal(result.emails[0].message.html, "1");
 	assert_string_equal(header(&result.emails[1], "X-U"), "/true");
 	assert_string_equal(result.emails[0].message.message_id, "<1@x.test>");
@@ -278,10 +266,8 @@ static const struct {
 } unsubscribes[] = {
 	{"%3Chttps://x.test/u%3E", "<https://x.test/u>"},
 	{"%3C%25unsubscribe_url%25%3E", NULL},
-	{"%3Cmailto:%25tag_unsubscribe_email%25%3E,+%3Chttps://x.test/u%3E",
-		"<https://x.test/u>"},
-	{"%3Chttps://x.test/u%3E,%3C%25unsubscribe_url%25%3E",
-		"<https://x.test/u>"},
+	{"%3Cmailto:%25tag_unsubscribe_email%25%3E,+%3Chttps://x.test/u%3E", "<https://x.test/u>"},
+	{"%3Chttps://x.test/u%3E,%3C%25unsubscribe_url%25%3E", "<https://x.test/u>"},
 };
 
 static void test_macros(void **state)
@@ -303,8 +289,7 @@ static void test_macros(void **state)
 			assert_null(value);
 		clear(&result);
 	}
-	parse(BASE "text=a%25mailing_list_unsubscribe_url%25b%25recipient%25",
-		&result);
+	parse(BASE "text=a%25mailing_list_unsubscribe_url%25b%25recipient%25", &result);
 	assert_string_equal(result.emails[0].message.text, "ab%recipient%");
 	clear(&result);
 }

@@ -10,8 +10,7 @@
 #include "core/base/mem.h"
 #include "httpd/form/form_variables.h"
 
-#define VALUES                                                                 \
-	"{\"a\": \"x\", \"long\": \"0123456789\", \"\": \"e\", \"no\": null}"
+#define VALUES "{\"a\": \"x\", \"long\": \"0123456789\", \"\": \"e\", \"no\": null}"
 
 static const struct {
 	const char *text;
@@ -24,8 +23,7 @@ static const struct {
 	{"100%", "100%", "100%"},
 	{"%recipient%", "b@dst.test", "%recipient%"},
 	{"%recipient.a%", "x", "%recipient.a%"},
-	{"%recipient.a%%recipient.long%", "x0123456789",
-		"%recipient.a%%recipient.long%"},
+	{"%recipient.a%%recipient.long%", "x0123456789", "%recipient.a%%recipient.long%"},
 	{"%recipient.b%", "%recipient.b%", "%recipient.b%"},
 	{"%recipient.no%", "%recipient.no%", "%recipient.no%"},
 	{"%recipient.%", "e", "%recipient.%"},
@@ -37,8 +35,7 @@ static const struct {
 	{"%unsubscribe_url", "%unsubscribe_url", "%unsubscribe_url"},
 };
 
-static void check(const struct form_recipient *recipient, const char *given,
-	const char *expected)
+static void check(const struct form_recipient *recipient, const char *given, const char *expected)
 {
 	char *text = mem_strdup(given);
 

@@ -54,8 +54,7 @@ static void test_cases(void **state)
 
 		shown = form_show(&form, result, &err);
 		if (strcmp(shown, cases[i].shown) != 0)
-			fail_msg("%s: got\n%s\nwanted\n%s", cases[i].body,
-				shown, cases[i].shown);
+			fail_msg("%s: got\n%s\nwanted\n%s", cases[i].body, shown, cases[i].shown);
 		if (result < 0)
 			assert_int_equal(err.code, ERR_INVALID);
 	}

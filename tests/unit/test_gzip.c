@@ -61,8 +61,7 @@ static void test_large(void **state)
 		buf_add_char(&data, (char)(x >> 28));
 	}
 	gzip_pack(data.data, data.len, &packed);
-	assert_int_equal(
-		gzip_unpack(packed.data, packed.len, data.len, &out, NULL), 0);
+	assert_int_equal(gzip_unpack(packed.data, packed.len, data.len, &out, NULL), 0);
 	assert_int_equal(out.len, data.len);
 	assert_memory_equal(out.data, data.data, data.len);
 }
@@ -92,8 +91,7 @@ static void test_limit(void **state)
 
 		buf_add_str(&out, "before");
 		pack_zeros(&packed, cases[i].len);
-		assert_int_equal(gzip_unpack(packed.data, packed.len,
-					 cases[i].max, &out, &err),
+		assert_int_equal(gzip_unpack(packed.data, packed.len, cases[i].max, &out, &err),
 			cases[i].result);
 		if (cases[i].result == 0) {
 			assert_int_equal(out.len, 6 + cases[i].len);
@@ -114,8 +112,7 @@ static void test_bomb(void **state)
 	(void)state;
 	pack_zeros(&packed, 64 * MB);
 	assert_true(packed.len < 100 * 1000);
-	assert_int_equal(
-		gzip_unpack(packed.data, packed.len, 3 * MB, &out, &err), -1);
+	assert_int_equal(gzip_unpack(packed.data, packed.len, 3 * MB, &out, &err), -1);
 	assert_int_equal(err.code, ERR_TOO_LARGE);
 	assert_true(out.cap <= 3 * MB + 2);
 	assert_int_equal(out.len, 0);
@@ -177,8 +174,7 @@ static void test_bad(void **state)
 /* zlib and raw deflate are not gzip. */
 static void test_other_formats(void **state)
 {
-	static const unsigned char zlib[] = {
-		0x78, 0x9c, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01};
+	static const unsigned char zlib[] = {0x78, 0x9c, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01};
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct err err = ERR_INIT;
 

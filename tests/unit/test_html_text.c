@@ -26,8 +26,7 @@ static void check(const struct html_case *cases, size_t n)
 		_cleanup_free_ char *text = html_text(cases[i].html);
 
 		if (strcmp(text, cases[i].text) != 0)
-			fail_msg("%s\nwanted:\n%s\ngot:\n%s", cases[i].html,
-				cases[i].text, text);
+			fail_msg("%s\nwanted:\n%s\ngot:\n%s", cases[i].html, cases[i].text, text);
 	}
 }
 
@@ -102,12 +101,10 @@ static void test_hidden(void **state)
 		{"<template><p>t</p></template>x", "x\n"},
 		{"<!-- c -->x<!-- <p>d</p> -->", "x\n"},
 		{"<div style=\"display:none\">p</div>x", "x\n"},
-		{"<div style='color:red; DISPLAY : None !important'>p</div>x",
-			"x\n"},
+		{"<div style='color:red; DISPLAY : None !important'>p</div>x", "x\n"},
 		{"<span style='visibility:hidden'>p</span>x", "x\n"},
 		{"<span hidden>p</span>x", "x\n"},
-		{"<div style='display:none'><p>p<div>q</div></p></div>x",
-			"x\n"},
+		{"<div style='display:none'><p>p<div>q</div></p></div>x", "x\n"},
 		{"<div style='display:none'>p<br></div>x", "x\n"},
 		{"<div style='display:none'><ol><li>a</ol></div>"
 		 "<ol><li>b</ol>",
@@ -139,10 +136,8 @@ static void test_lists(void **state)
 		{"<ol start=x><li>a</ol>", "1. a\n"},
 		{"<ol start=-5><li>a</ol>", "1. a\n"},
 		{"<ol start=99999999999999999999><li>a</ol>", "1. a\n"},
-		{"<ol start=2147483647><li>a<li>b</ol>",
-			"2147483647. a\n2147483648. b\n"},
-		{"<ul><li>a<ul><li>b<li>c</ul><li>d</ul>",
-			"- a\n  - b\n  - c\n- d\n"},
+		{"<ol start=2147483647><li>a<li>b</ol>", "2147483647. a\n2147483648. b\n"},
+		{"<ul><li>a<ul><li>b<li>c</ul><li>d</ul>", "- a\n  - b\n  - c\n- d\n"},
 		{"<ol><li>a<ul><li>b</ul></ol>", "1. a\n   - b\n"},
 		{"<ol><li>a<li>b</ol><ol><li>c</ol>", "1. a\n2. b\n\n1. c\n"},
 		{"<ul><li>a<br>b</ul>", "- a\n  b\n"},
@@ -168,8 +163,7 @@ static void test_tables(void **state)
 		{"<table>\n<tr>\n<td> a </td>\n<td></td><td> b </td>\n</tr>\n"
 		 "</table>",
 			"a b\n"},
-		{"<table><tr><td><table><tr><td>a</table><td>b</table>",
-			"a\n\nb\n"},
+		{"<table><tr><td><table><tr><td>a</table><td>b</table>", "a\n\nb\n"},
 		{"<table><caption>C</caption><tr><td>a</table>", "C\na\n"},
 	};
 
@@ -181,39 +175,27 @@ static void test_links(void **state)
 {
 	static const struct html_case cases[] = {
 		{"<a href=http://x.com/p>site</a>", "site (http://x.com/p)\n"},
-		{"go <a href='https://x.com'>here </a>now",
-			"go here (https://x.com) now\n"},
-		{"<a href='https://x.com'>here</a>.",
-			"here (https://x.com).\n"},
-		{"<a href='https://x.com'>https://x.com</a>",
-			"https://x.com\n"},
-		{"<a href='https://x.com/'>https://x.com</a>",
-			"https://x.com\n"},
-		{"<a href='https://x.com/'> https://x.com/ </a>",
-			"https://x.com/\n"},
-		{"<a href='https://x.com'>x.com</a>",
-			"x.com (https://x.com)\n"},
+		{"go <a href='https://x.com'>here </a>now", "go here (https://x.com) now\n"},
+		{"<a href='https://x.com'>here</a>.", "here (https://x.com).\n"},
+		{"<a href='https://x.com'>https://x.com</a>", "https://x.com\n"},
+		{"<a href='https://x.com/'>https://x.com</a>", "https://x.com\n"},
+		{"<a href='https://x.com/'> https://x.com/ </a>", "https://x.com/\n"},
+		{"<a href='https://x.com'>x.com</a>", "x.com (https://x.com)\n"},
 		{"<a href='mailto:a@x.com'>a@x.com</a>", "a@x.com\n"},
 		{"<a href='mailto:a@x.com?subject=s'>a@x.com</a>", "a@x.com\n"},
 		{"<a href='mailto:a@x.com'>us</a>", "us (mailto:a@x.com)\n"},
 		{"<a href='mailto:'>us</a>", "us (mailto:)\n"},
 		{"<a href='HTTP://x.com'>s</a>", "s (HTTP://x.com)\n"},
-		{"<a href=' http://x.com/a b\n\tc '>s</a>",
-			"s (http://x.com/a%20bc)\n"},
-		{"<a href='http://x.com/?a=1&amp;b=2'>s</a>",
-			"s (http://x.com/?a=1&b=2)\n"},
+		{"<a href=' http://x.com/a b\n\tc '>s</a>", "s (http://x.com/a%20bc)\n"},
+		{"<a href='http://x.com/?a=1&amp;b=2'>s</a>", "s (http://x.com/?a=1&b=2)\n"},
 		{"<a href='javascript:x()'>s</a>", "s\n"},
-		{"<a href='tel:1'>s</a><a href='#x'>t</a><a href=''>u</a>",
-			"stu\n"},
+		{"<a href='tel:1'>s</a><a href='#x'>t</a><a href=''>u</a>", "stu\n"},
 		{"<a name=x>s</a><a href>t</a>", "st\n"},
 		{"x<a href='http://x.com'></a>y", "xy\n"},
 		{"x<a href='http://x.com'><img src=y></a>y", "xy\n"},
-		{"<a href='http://x.com'><img src=y alt=Logo></a>",
-			"Logo (http://x.com)\n"},
-		{"<a href='http://x.com'><div>b</div></a>c",
-			"b (http://x.com)\nc\n"},
-		{"<p>a</p><a href='http://x.com'><p>b</p></a>",
-			"a\n\nb (http://x.com)\n"},
+		{"<a href='http://x.com'><img src=y alt=Logo></a>", "Logo (http://x.com)\n"},
+		{"<a href='http://x.com'><div>b</div></a>c", "b (http://x.com)\nc\n"},
+		{"<p>a</p><a href='http://x.com'><p>b</p></a>", "a\n\nb (http://x.com)\n"},
 		{"<a href='http://x.com'>b<a href='http://y.com'>c",
 			"b (http://x.com)c (http://y.com)\n"},
 		{"<a href='http://x.com' style='display:none'>b</a>c", "c\n"},
@@ -319,8 +301,7 @@ static void test_hostile(void **state)
 /* A long tag takes nothing of what follows it, whatever it is long of. */
 static void test_long_tags(void **state)
 {
-	static const char *const fillers[] = {
-		" a=b", " a", "'a", " style=x", "/"};
+	static const char *const fillers[] = {" a=b", " a", "'a", " style=x", "/"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(fillers); i++) {
@@ -427,13 +408,12 @@ static void test_large(void **state)
 /* Pieces of HTML put together at random. */
 static void test_random(void **state)
 {
-	static const char *const pieces[] = {"<p>", "</p>", "<div>", "</div>",
-		"<ul>", "</ul>", "<ol start=3>", "</ol>", "<li>", "</li>",
-		"<pre>", "</pre>", "<br>", "\n", " ", "\t", "x", "é", "&nbsp;",
-		"<a href='http://x.com'>", "</a>", "<table>", "<tr>", "<td>",
-		"</table>", "<b hidden>", "</b>", "<script>", "</script>",
-		"<!--", "-->", "<![if x]>", "<", "&", "<img alt=' a '>", "<hr>",
-		"\xff", "\xc3", "<html x=y>", "<body z>", "<head>", "</head>"};
+	static const char *const pieces[] = {"<p>", "</p>", "<div>", "</div>", "<ul>", "</ul>",
+		"<ol start=3>", "</ol>", "<li>", "</li>", "<pre>", "</pre>", "<br>", "\n", " ",
+		"\t", "x", "é", "&nbsp;", "<a href='http://x.com'>", "</a>", "<table>", "<tr>",
+		"<td>", "</table>", "<b hidden>", "</b>", "<script>", "</script>", "<!--", "-->",
+		"<![if x]>", "<", "&", "<img alt=' a '>", "<hr>", "\xff", "\xc3", "<html x=y>",
+		"<body z>", "<head>", "</head>"};
 	uint32_t random = 1;
 
 	(void)state;
@@ -453,8 +433,7 @@ static void *convert_many(void *arg)
 	bool *good = arg;
 
 	for (int i = 0; i < 500; i++) {
-		_cleanup_free_ char *text = html_text(
-			"<p>&eacute;<ul><li>a</ul></i>");
+		_cleanup_free_ char *text = html_text("<p>&eacute;<ul><li>a</ul></i>");
 
 		*good &= str_eq(text, "é\n\n- a\n");
 	}
@@ -469,9 +448,7 @@ static void test_threads(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
 		good[i] = true;
-		assert_int_equal(pthread_create(&threads[i], NULL, convert_many,
-					 &good[i]),
-			0);
+		assert_int_equal(pthread_create(&threads[i], NULL, convert_many, &good[i]), 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
 		pthread_join(threads[i], NULL);
@@ -482,14 +459,12 @@ static void test_threads(void **state)
 /* The table of elements is searched by halving: it must be sorted. */
 static void test_elements(void **state)
 {
-	static const char *const names[] = {"a", "address", "article", "aside",
-		"blockquote", "body", "br", "caption", "center", "dd",
-		"details", "div", "dl", "dt", "fieldset", "figcaption",
-		"figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
-		"head", "header", "hr", "img", "legend", "li", "main", "menu",
-		"nav", "ol", "option", "p", "pre", "script", "section", "style",
-		"summary", "table", "tbody", "td", "template", "tfoot", "th",
-		"thead", "title", "tr", "ul"};
+	static const char *const names[] = {"a", "address", "article", "aside", "blockquote",
+		"body", "br", "caption", "center", "dd", "details", "div", "dl", "dt", "fieldset",
+		"figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
+		"head", "header", "hr", "img", "legend", "li", "main", "menu", "nav", "ol",
+		"option", "p", "pre", "script", "section", "style", "summary", "table", "tbody",
+		"td", "template", "tfoot", "th", "thead", "title", "tr", "ul"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -60,8 +60,8 @@ static void test_whole(void **state)
 
 		if (result != cases[i].result || chunks.size != cases[i].size ||
 			(result == CHUNKS_END && used != cases[i].used))
-			fail_msg("%s: result %d, used %zu, size %zu",
-				cases[i].name, result, used, (size_t)chunks.size);
+			fail_msg("%s: result %d, used %zu, size %zu", cases[i].name, result, used,
+				(size_t)chunks.size);
 	}
 }
 
@@ -76,10 +76,8 @@ static void test_byte_by_byte(void **state)
 
 		while (result == CHUNKS_MORE && text[at])
 			result = http_chunks_scan(&chunks, text + at++, 1, &used);
-		if (result != cases[i].result ||
-			(result == CHUNKS_END && at != cases[i].used))
-			fail_msg("%s: result %d at %zu", cases[i].name, result,
-				at);
+		if (result != cases[i].result || (result == CHUNKS_END && at != cases[i].used))
+			fail_msg("%s: result %d at %zu", cases[i].name, result, at);
 	}
 }
 
@@ -120,15 +118,11 @@ static void test_trailers_are_hidden(void **state)
 	size_t used;
 
 	(void)state;
-	assert_int_equal(http_chunks_scan(&chunks, text, sizeof(text) - 1, &used),
-		CHUNKS_END);
-	assert_string_equal(
-		text, "0\r\nxxxxxxxxxx:xxxxxx\r\nx:\r\n\r\nNext: x");
-	assert_int_equal(http_chunks_scan(&with_nul, nul, sizeof(nul) - 1, &used),
-		CHUNKS_BAD);
+	assert_int_equal(http_chunks_scan(&chunks, text, sizeof(text) - 1, &used), CHUNKS_END);
+	assert_string_equal(text, "0\r\nxxxxxxxxxx:xxxxxx\r\nx:\r\n\r\nNext: x");
+	assert_int_equal(http_chunks_scan(&with_nul, nul, sizeof(nul) - 1, &used), CHUNKS_BAD);
 	assert_int_equal(
-		http_chunks_scan(&with_first, first, sizeof(first) - 1, &used),
-		CHUNKS_BAD);
+		http_chunks_scan(&with_first, first, sizeof(first) - 1, &used), CHUNKS_BAD);
 }
 
 int main(void)

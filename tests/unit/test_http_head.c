@@ -80,40 +80,26 @@ static const struct {
 		"POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n"
 		"content-length: 5\r\n\r\n",
 		400},
-	{"length list",
-		"POST / HTTP/1.1\r\n" HOST "Content-Length: 5, 5\r\n\r\n", 400},
-	{"length sign", "POST / HTTP/1.1\r\n" HOST "Content-Length: +5\r\n\r\n",
-		400},
-	{"length negative",
-		"POST / HTTP/1.1\r\n" HOST "Content-Length: -5\r\n\r\n", 400},
-	{"length hex", "POST / HTTP/1.1\r\n" HOST "Content-Length: 0x5\r\n\r\n",
-		400},
-	{"length empty", "POST / HTTP/1.1\r\n" HOST "Content-Length:\r\n\r\n",
-		400},
+	{"length list", "POST / HTTP/1.1\r\n" HOST "Content-Length: 5, 5\r\n\r\n", 400},
+	{"length sign", "POST / HTTP/1.1\r\n" HOST "Content-Length: +5\r\n\r\n", 400},
+	{"length negative", "POST / HTTP/1.1\r\n" HOST "Content-Length: -5\r\n\r\n", 400},
+	{"length hex", "POST / HTTP/1.1\r\n" HOST "Content-Length: 0x5\r\n\r\n", 400},
+	{"length empty", "POST / HTTP/1.1\r\n" HOST "Content-Length:\r\n\r\n", 400},
 	{"length of 19 digits",
-		"POST / HTTP/1.1\r\n" HOST
-		"Content-Length: 1111111111111111111\r\n\r\n",
-		400},
-	{"chunked",
-		"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n",
-		200},
-	{"Chunked",
-		"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: Chunked\r\n\r\n",
-		200},
+		"POST / HTTP/1.1\r\n" HOST "Content-Length: 1111111111111111111\r\n\r\n", 400},
+	{"chunked", "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n", 200},
+	{"Chunked", "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: Chunked\r\n\r\n", 200},
 	{"chunked and length",
 		"POST / HTTP/1.1\r\n" HOST
 		"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n",
 		400},
-	{"gzip, chunked",
-		"POST / HTTP/1.1\r\n" HOST
-		"Transfer-Encoding: gzip, chunked\r\n\r\n",
+	{"gzip, chunked", "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n",
 		501},
 	{"two codings",
 		"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n"
 		"Transfer-Encoding: chunked\r\n\r\n",
 		501},
-	{"chunked in 1.0",
-		"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 501},
+	{"chunked in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 501},
 	{"expect", "POST / HTTP/1.1\r\n" HOST "Expect: 100-Continue\r\n\r\n", 200},
 	{"expect more", "POST / HTTP/1.1\r\n" HOST "Expect: tea\r\n\r\n", 417},
 };
@@ -126,8 +112,7 @@ static void test_cases(void **state)
 		int status = parse(cases[i].text, strlen(cases[i].text), &head);
 
 		if (status != cases[i].status)
-			fail_msg("%s: %d instead of %d", cases[i].name, status,
-				cases[i].status);
+			fail_msg("%s: %d instead of %d", cases[i].name, status, cases[i].status);
 	}
 }
 
@@ -159,8 +144,7 @@ static void test_parts(void **state)
 	assert_int_equal(head.length, 12);
 	assert_true(head.expects_continue);
 	assert_true(span_is(*http_head_field(&head, "x-BLANK"), "a b"));
-	assert_true(span_is_nocase(
-		*http_head_field(&head, "EXPECT"), "100-CONTINUE"));
+	assert_true(span_is_nocase(*http_head_field(&head, "EXPECT"), "100-CONTINUE"));
 	assert_null(http_head_field(&head, "X-Other"));
 }
 
@@ -171,8 +155,7 @@ static void test_end_in_pieces(void **state)
 
 	(void)state;
 	for (size_t len = 0; len < sizeof(text); len++)
-		for (size_t scanned = 0; scanned <= len && scanned < whole;
-			scanned++) {
+		for (size_t scanned = 0; scanned <= len && scanned < whole; scanned++) {
 			struct http_fault fault = {0, NULL};
 			size_t end = http_head_end(text, len, scanned, &fault);
 

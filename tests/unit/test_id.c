@@ -38,12 +38,9 @@ static void test_parse(void **state)
 		const char *text;
 		const char *id; /* NULL: is none */
 	} cases[] = {
-		{"49a3999c-0ce1-4ea6-ab68-afcd6dc2e794",
-			"49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"},
-		{"49A3999C-0CE1-4EA6-AB68-AFCD6DC2E794",
-			"49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"},
-		{"00000000-0000-0000-0000-000000000000",
-			"00000000-0000-0000-0000-000000000000"},
+		{"49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"},
+		{"49A3999C-0CE1-4EA6-AB68-AFCD6DC2E794", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"},
+		{"00000000-0000-0000-0000-000000000000", "00000000-0000-0000-0000-000000000000"},
 		{"", NULL},
 		{"x", NULL},
 		{"49a3999c0ce14ea6ab68afcd6dc2e794", NULL},

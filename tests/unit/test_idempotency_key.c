@@ -14,8 +14,7 @@
 /* Reads the key of a request with these lines in its head. */
 static int read_key(const char *lines, uint8_t hash[static SECRET_HASH_LEN])
 {
-	_cleanup_free_ char *text = mem_printf(
-		"POST /emails HTTP/1.1\r\nHost: x\r\n%s\r\n", lines);
+	_cleanup_free_ char *text = mem_printf("POST /emails HTTP/1.1\r\nHost: x\r\n%s\r\n", lines);
 	struct http_fault fault;
 	struct http_head head;
 
@@ -41,8 +40,7 @@ static void test_keys(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		uint8_t hash[SECRET_HASH_LEN] = {0},
-			wanted[SECRET_HASH_LEN] = {0};
+		uint8_t hash[SECRET_HASH_LEN] = {0}, wanted[SECRET_HASH_LEN] = {0};
 
 		if (cases[i].key)
 			secret_hash(cases[i].key, strlen(cases[i].key), wanted);
@@ -66,8 +64,7 @@ static void test_lengths(void **state)
 
 			buf_add_str(&lines, characters[i]);
 			field = mem_printf("%s\r\n", buf_str(&lines));
-			assert_int_equal(read_key(field, hash),
-				n <= IDEMPOTENCY_KEY_MAX ? 1 : -1);
+			assert_int_equal(read_key(field, hash), n <= IDEMPOTENCY_KEY_MAX ? 1 : -1);
 		}
 	}
 }

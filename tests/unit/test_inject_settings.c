@@ -54,23 +54,19 @@ static void test_check(void **state)
 	} cases[] = {
 		{SUBMISSION_SENDMAIL, "sendmail", "", NULL},
 		{SUBMISSION_SENDMAIL, "sendmail", ".", NULL},
-		{SUBMISSION_SENDMAIL, "gone", "",
-			"submission.sendmail: gone: No such file"},
-		{SUBMISSION_SENDMAIL, "text", "",
-			"submission.sendmail: text: Permission denied"},
+		{SUBMISSION_SENDMAIL, "gone", "", "submission.sendmail: gone: No such file"},
+		{SUBMISSION_SENDMAIL, "text", "", "submission.sendmail: text: Permission denied"},
 		{SUBMISSION_SENDMAIL, ".", "", "submission.sendmail: .: this"},
 		{SUBMISSION_SENDMAIL, "sendmail", "gone",
 			"submission.postfix_config: gone/main.cf: No such"},
 		{SUBMISSION_SMTP, "gone", "", NULL},
-		{SUBMISSION_SMTP, "gone", "text",
-			"submission.postfix_config: text/main.cf: Not a"},
+		{SUBMISSION_SMTP, "gone", "text", "submission.postfix_config: text/main.cf: Not a"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_free_ char *sendmail = mem_strdup(cases[i].sendmail);
-		_cleanup_free_ char *postfix_config = mem_strdup(
-			cases[i].postfix_config);
+		_cleanup_free_ char *postfix_config = mem_strdup(cases[i].postfix_config);
 		struct conf conf = {.submission.method = cases[i].method};
 		struct err err = ERR_INIT;
 		int result;

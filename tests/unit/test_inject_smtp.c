@@ -21,9 +21,9 @@
 #include "httpd/inject/inject.h"
 #include "tests/unit/fake_smtpd.h"
 
-#define ON(what, answer)                                                       \
-	{                                                                      \
-		.on = (what), .reply = (answer)                                \
+#define ON(what, answer)                                                                           \
+	{                                                                                          \
+		.on = (what), .reply = (answer)                                                    \
 	}
 
 static const struct smtpd_rule no_rules[] = {{0}};
@@ -84,8 +84,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void on_done(
-	struct submission *submission, const struct inject_answer *answer)
+static void on_done(struct submission *submission, const struct inject_answer *answer)
 {
 	struct outcome *outcome = (struct outcome *)submission;
 
@@ -165,15 +164,15 @@ static void test_without_extensions(void **state)
 	fake_smtpd_rules(rig->smtpd, plain);
 	send_one(rig, &outcome);
 	assert_int_equal(outcome.result, INJECT_QUEUED);
-	assert_log_ends(rig, "MAIL FROM:<a@example.com>\r\n"
-			     "RCPT TO:<b@dst.test>\r\n"
-			     "RCPT TO:<b@dst.test>\r\n"
-			     "DATA\r\n"
-			     "Subject: x\r\n\r\n..\r\nFrom here\r\n.\r\n");
+	assert_log_ends(rig,
+		"MAIL FROM:<a@example.com>\r\n"
+		"RCPT TO:<b@dst.test>\r\n"
+		"RCPT TO:<b@dst.test>\r\n"
+		"DATA\r\n"
+		"Subject: x\r\n\r\n..\r\nFrom here\r\n.\r\n");
 }
 
-#define CHUNKING                                                               \
-	ON("EHLO", "250-fake\r\n250-PIPELINING\r\n250-SIZE\r\n250 CHUNKING")
+#define CHUNKING ON("EHLO", "250-fake\r\n250-PIPELINING\r\n250-SIZE\r\n250 CHUNKING")
 
 /* All in one, and no dot is doubled. */
 static void test_chunk(void **state)
@@ -187,11 +186,12 @@ static void test_chunk(void **state)
 		send_one(rig, &outcome);
 		assert_int_equal(outcome.result, INJECT_QUEUED);
 		assert_int_equal(fake_smtpd_messages(rig->smtpd), i);
-		assert_log_ends(rig, "MAIL FROM:<a@example.com> SIZE=28\r\n"
-				     "RCPT TO:<b@dst.test>\r\n"
-				     "RCPT TO:<b@dst.test>\r\n"
-				     "BDAT 28 LAST\r\n"
-				     "Subject: x\r\n\r\n.\r\nFrom here\r\n");
+		assert_log_ends(rig,
+			"MAIL FROM:<a@example.com> SIZE=28\r\n"
+			"RCPT TO:<b@dst.test>\r\n"
+			"RCPT TO:<b@dst.test>\r\n"
+			"BDAT 28 LAST\r\n"
+			"Subject: x\r\n\r\n.\r\nFrom here\r\n");
 	}
 	assert_int_equal(fake_smtpd_connections(rig->smtpd), 1);
 }
@@ -216,16 +216,15 @@ static const struct {
 	{{"MAIL", "421 4.4.2 timeout", 1, 2}, {0}, INJECT_QUEUED, 2, 2},
 	{{"MAIL", "552 5.3.4 too big", 1, 2}, {0}, INJECT_REJECTED, 1, 1},
 	{{"RCPT", "550 5.1.1 nobody", 1, 2}, {0}, INJECT_QUEUED, 2, 2},
-	{{"RCPT", "450 4.2.0 later", 0, 2}, {"MAIL", "450 4.7.1 later", 2, 1},
-		INJECT_TEMPORARY, 1, 2},
+	{{"RCPT", "450 4.2.0 later", 0, 2}, {"MAIL", "450 4.7.1 later", 2, 1}, INJECT_TEMPORARY, 1,
+		2},
 };
 
 static void test_answers_to_chunk(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(chunks); i++) {
 		const struct smtpd_rule first[] = {CHUNKING, {0}};
-		const struct smtpd_rule rules[] = {
-			CHUNKING, chunks[i].rule, chunks[i].other, {0}};
+		const struct smtpd_rule rules[] = {CHUNKING, chunks[i].rule, chunks[i].other, {0}};
 		struct outcome outcome;
 		struct rig *rig;
 
@@ -238,30 +237,29 @@ static void test_answers_to_chunk(void **state)
 		send_one(rig, &outcome);
 		if (outcome.result != chunks[i].result ||
 			fake_smtpd_messages(rig->smtpd) != chunks[i].messages ||
-			fake_smtpd_connections(rig->smtpd) !=
-				chunks[i].connections)
-			fail_msg("%zu: %d, %s, %d messages, %d connections", i,
-				outcome.result, outcome.err.text,
-				fake_smtpd_messages(rig->smtpd),
+			fake_smtpd_connections(rig->smtpd) != chunks[i].connections)
+			fail_msg("%zu: %d, %s, %d messages, %d connections", i, outcome.result,
+				outcome.err.text, fake_smtpd_messages(rig->smtpd),
 				fake_smtpd_connections(rig->smtpd));
 		tear_down(state);
 	}
 }
 
+/* Of a message whose session is lost. */
+enum { TRIES = 4 };
+
 /* An smtpd that answers EHLO and leaves when there is more to read. */
 static void *leave_unread(void *arg)
 {
-	static const char ehlo[] =
-		"250-x\r\n250-PIPELINING\r\n250 CHUNKING\r\n";
+	static const char ehlo[] = "250-x\r\n250-PIPELINING\r\n250 CHUNKING\r\n";
 	int listener = *(int *)arg;
 	char greeting[] = "220 x\r\n", got[64];
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2 * TRIES; i++) {
 		int fd = accept(listener, NULL, NULL);
 		struct pollfd more = {.fd = fd, .events = POLLIN};
 
-		assert_int_equal(write(fd, greeting, strlen(greeting)),
-			strlen(greeting));
+		assert_int_equal(write(fd, greeting, strlen(greeting)), strlen(greeting));
 		assert_true(read(fd, got, sizeof(got)) > 0);
 		assert_int_equal(write(fd, ehlo, strlen(ehlo)), strlen(ehlo));
 		assert_int_equal(poll(&more, 1, 10000), 1);
@@ -281,8 +279,7 @@ static void test_leaves_unread(void **state)
 
 	fake_smtpd_free(TAKE_PTR(rig->smtpd));
 	strncpy(address.sun_path, rig->path, sizeof(address.sun_path) - 1);
-	assert_int_equal(
-		bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(listener, 2), 0);
 	pthread_create(&thread, NULL, leave_unread, &listener);
 	for (int i = 0; i < 2; i++) {
@@ -302,40 +299,30 @@ static const struct {
 	const char *text;
 	bool kept; /* the session */
 } answers[] = {
-	{ON("CONNECT", "554 5.3.2 full"), INJECT_TEMPORARY, ERR_TEMPORARY,
-		"full", false},
+	{ON("CONNECT", "554 5.3.2 full"), INJECT_TEMPORARY, ERR_TEMPORARY, "full", false},
 	{ON("CONNECT", NULL), INJECT_TEMPORARY, ERR_TEMPORARY, "", false},
 	{ON("CONNECT", "SSH-2.0"), INJECT_TEMPORARY, ERR_TEMPORARY, "SMTP", false},
 	{ON("EHLO", "502 what"), INJECT_TEMPORARY, ERR_TEMPORARY, "what", false},
 	{ON("EHLO", NULL), INJECT_TEMPORARY, ERR_TEMPORARY, "closed", false},
-	{ON("MAIL", "451 4.7.1 later"), INJECT_TEMPORARY, ERR_TEMPORARY,
-		"451 4.7.1 later", false},
-	{ON("MAIL", "421 4.3.0 bye"), INJECT_TEMPORARY, ERR_TEMPORARY, "bye",
-		false},
-	{ON("MAIL", "552 5.3.4 too big"), INJECT_REJECTED, ERR_TOO_LARGE,
-		"too big", false},
+	{ON("MAIL", "451 4.7.1 later"), INJECT_TEMPORARY, ERR_TEMPORARY, "451 4.7.1 later", false},
+	{ON("MAIL", "421 4.3.0 bye"), INJECT_TEMPORARY, ERR_TEMPORARY, "bye", false},
+	{ON("MAIL", "552 5.3.4 too big"), INJECT_REJECTED, ERR_TOO_LARGE, "too big", false},
 	{ON("MAIL", "501 5.1.7 bad"), INJECT_REJECTED, ERR_INVALID,
 		"the sender <a@example.com>: 501 5.1.7 bad", false},
 	{ON("MAIL", NULL), INJECT_TEMPORARY, ERR_TEMPORARY, "closed", false},
 	/* That Postfix does not know tickets is not the email's fault. */
 	{ON("RCPT TO:<b@", "550 5.1.1 nobody"), INJECT_TEMPORARY, ERR_TEMPORARY,
 		"the recipient: 550 5.1.1 nobody", false},
-	{ON("RCPT TO:<b@", "450-4.2.0 one\r\n450 4.2.0 two"), INJECT_TEMPORARY,
-		ERR_TEMPORARY, "the recipient: 450 4.2.0 one two", false},
-	{ON("RCPT TO:<b@", NULL), INJECT_TEMPORARY, ERR_TEMPORARY, "closed",
-		false},
-	{ON("DATA", "250 2.0.0 what"), INJECT_TEMPORARY, ERR_TEMPORARY, "250",
-		false},
-	{ON("DATA", "554 5.5.1 none"), INJECT_REJECTED, ERR_INVALID, "none",
-		false},
-	{ON("CONTENT", "451 4.3.0 early"), INJECT_TEMPORARY, ERR_TEMPORARY,
-		"early", false},
+	{ON("RCPT TO:<b@", "450-4.2.0 one\r\n450 4.2.0 two"), INJECT_TEMPORARY, ERR_TEMPORARY,
+		"the recipient: 450 4.2.0 one two", false},
+	{ON("RCPT TO:<b@", NULL), INJECT_TEMPORARY, ERR_TEMPORARY, "closed", false},
+	{ON("DATA", "250 2.0.0 what"), INJECT_TEMPORARY, ERR_TEMPORARY, "250", false},
+	{ON("DATA", "554 5.5.1 none"), INJECT_REJECTED, ERR_INVALID, "none", false},
+	{ON("CONTENT", "451 4.3.0 early"), INJECT_TEMPORARY, ERR_TEMPORARY, "early", false},
 	{ON(".", "550 5.7.1 example.com: no"), INJECT_REJECTED, ERR_INVALID,
 		"550 5.7.1 example.com: no", true},
-	{ON(".", "552 5.3.4 too big"), INJECT_REJECTED, ERR_TOO_LARGE,
-		"too big", true},
-	{ON(".", "451 4.7.1 later"), INJECT_TEMPORARY, ERR_TEMPORARY, "later",
-		false},
+	{ON(".", "552 5.3.4 too big"), INJECT_REJECTED, ERR_TOO_LARGE, "too big", true},
+	{ON(".", "451 4.7.1 later"), INJECT_TEMPORARY, ERR_TEMPORARY, "later", false},
 	{ON(".", "421 4.3.0 bye"), INJECT_TEMPORARY, ERR_TEMPORARY, "bye", false},
 	{ON(".", "354 what"), INJECT_UNKNOWN, ERR_TEMPORARY, "354", false},
 	{ON(".", "nonsense"), INJECT_UNKNOWN, ERR_TEMPORARY, "SMTP", false},
@@ -353,12 +340,13 @@ static void test_answers(void **state)
 		set_up(state);
 		rig = *state;
 		fake_smtpd_rules(rig->smtpd, rules);
+		rig->conf->submission.timeout_ms = 200;
 		send_one(rig, &outcome);
-		if (outcome.result != answers[i].result ||
-			outcome.err.code != answers[i].code ||
+		rig->conf->submission.timeout_ms = 60000;
+		if (outcome.result != answers[i].result || outcome.err.code != answers[i].code ||
 			strstr(outcome.err.text, answers[i].text) == NULL)
-			fail_msg("%zu: %d, %d, %s", i, outcome.result,
-				outcome.err.code, outcome.err.text);
+			fail_msg("%zu: %d, %d, %s", i, outcome.result, outcome.err.code,
+				outcome.err.text);
 		/* What was refused before its end was not taken. */
 		taken = fake_smtpd_messages(rig->smtpd);
 		assert_int_equal(taken, answers[i].rule.on[0] == '.');
@@ -366,8 +354,7 @@ static void test_answers(void **state)
 		send_one(rig, &next);
 		assert_int_equal(next.result, INJECT_QUEUED);
 		assert_int_equal(fake_smtpd_messages(rig->smtpd), taken + 1);
-		assert_int_equal(fake_smtpd_connections(rig->smtpd),
-			answers[i].kept ? 1 : 2);
+		assert_int_equal(fake_smtpd_connections(rig->smtpd) == 1, answers[i].kept);
 		tear_down(state);
 	}
 }
@@ -408,8 +395,7 @@ static void test_second_message(void **state)
 		send_one(rig, &outcome);
 		if (outcome.result != seconds[i].result ||
 			fake_smtpd_messages(rig->smtpd) != seconds[i].messages)
-			fail_msg("%zu: %d, %s", i, outcome.result,
-				outcome.err.text);
+			fail_msg("%zu: %d, %s", i, outcome.result, outcome.err.text);
 		tear_down(state);
 	}
 }
@@ -439,16 +425,64 @@ static void test_nobody_listens(void **state)
 		{"", ERR_CONFIG},
 		{"nonsense", ERR_CONFIG},
 	};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
 		struct outcome outcome;
+		struct rig *rig;
 
+		set_up(state);
+		rig = *state;
+		rig->conf->submission.timeout_ms = 200;
 		free(rig->conf->submission.smtp_server);
 		rig->conf->submission.smtp_server = mem_strdup(servers[i].server);
 		send_one(rig, &outcome);
 		assert_int_equal(outcome.result, INJECT_TEMPORARY);
 		assert_int_equal(outcome.err.code, servers[i].code);
+		tear_down(state);
+	}
+}
+
+static void on_soon(evutil_socket_t fd, short what, void *arg)
+{
+	struct rig *rig = arg;
+
+	(void)fd;
+	(void)what;
+	if (rig->smtpd)
+		fake_smtpd_rules(rig->smtpd, no_rules);
+	else
+		rig->smtpd = fake_smtpd_new(rig->base, rig->path, no_rules);
+}
+
+/* All wait while Postfix is away, and one at a time looks whether it is back. */
+static void test_comes_back(void **state)
+{
+	static const struct smtpd_rule away[][2] = {
+		{ON("CONNECT", "421 4.3.2 stopping"), {0}}, {ON("CONNECT", "451 4.3.0 later"), {0}},
+		{ON("CONNECT", NULL), {0}}, {ON("EHLO", NULL), {0}}, {{0}}, /* refused */
+	};
+	const struct timeval soon = {.tv_usec = 300 * 1000};
+
+	for (size_t i = 0; i < ARRAY_SIZE(away); i++) {
+		struct outcome outcomes[20];
+		struct rig *rig;
+
+		set_up(state);
+		rig = *state;
+		if (away[i][0].on)
+			fake_smtpd_rules(rig->smtpd, away[i]);
+		else
+			fake_smtpd_free(TAKE_PTR(rig->smtpd));
+		for (size_t k = 0; k < ARRAY_SIZE(outcomes); k++)
+			submit(rig, &outcomes[k]);
+		event_base_once(rig->base, -1, EV_TIMEOUT, on_soon, rig, &soon);
+		run(rig);
+		for (size_t k = 0; k < ARRAY_SIZE(outcomes); k++)
+			assert_int_equal(outcomes[k].result, INJECT_QUEUED);
+		assert_int_equal(fake_smtpd_messages(rig->smtpd), 20);
+		/* Two at first, a few probes, two that go on. */
+		assert_true(fake_smtpd_connections(rig->smtpd) < 12);
+		tear_down(state);
 	}
 }
 
@@ -536,16 +570,16 @@ static void test_large_message(void **state)
 		buf_add_str(&rig->message, line);
 	send_one(rig, &outcome);
 	assert_int_equal(outcome.result, INJECT_QUEUED);
-	assert_log_ends(rig, "\r\n............................................."
-			     "....\r\n.\r\n");
+	assert_log_ends(rig,
+		"\r\n............................................."
+		"....\r\n.\r\n");
 	assert_true(strlen(fake_smtpd_log(rig->smtpd)) > rig->message.len);
 }
 
 /* It is stopped while one is answered, one is under way and one waits. */
 static void test_stop_ends_all(void **state)
 {
-	static const struct smtpd_rule rules[] = {
-		{".", "", 1, 0}, {"MAIL", "", 2, 0}, {0}};
+	static const struct smtpd_rule rules[] = {{".", "", 1, 0}, {"MAIL", "", 2, 0}, {0}};
 	struct rig *rig = *state;
 	struct outcome outcomes[3], late;
 
@@ -575,9 +609,10 @@ int main(void)
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_second_message),
 		test(test_idle_session_dies),
-		test(test_nobody_listens),
+		cmocka_unit_test(test_nobody_listens),
 		test(test_bounded_number),
 		test(test_line_goes_on_after_failures),
+		cmocka_unit_test(test_comes_back),
 		cmocka_unit_test(test_timeouts),
 		test(test_large_message),
 		test(test_stop_ends_all),

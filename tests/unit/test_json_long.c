@@ -110,8 +110,7 @@ static void test_many(void **state)
 	(void)state;
 	buf_add_str(&text, "{\"all\":[");
 	for (int i = 0; i < STRINGS; i++)
-		buf_printf(&text, "%s{\"text\":\"%d\\n%0*d\"}", i ? "," : "", i,
-			JSON_LONG_MIN, i);
+		buf_printf(&text, "%s{\"text\":\"%d\\n%0*d\"}", i ? "," : "", i, JSON_LONG_MIN, i);
 	buf_add_str(&text, "]}");
 	check(text.data, text.len, JSON_LONG_MIN);
 }
@@ -133,8 +132,7 @@ static void test_end(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(json_text_end(cases[i].text,
-					 strlen(cases[i].text), cases[i].at),
+		assert_int_equal(json_text_end(cases[i].text, strlen(cases[i].text), cases[i].at),
 			cases[i].end);
 }
 
@@ -151,41 +149,36 @@ static void test_decoder_takes(void **state)
 		{"\\b\\f\\r\\t", "\b\f\r\t"},
 		{"\\u0041\\u00e9\\u20AC", "A\xc3\xa9\xe2\x82\xac"},
 		{"\\ud83d\\ude00", "\xf0\x9f\x98\x80"},
-		{"\xc3\xa9 longer than eight bytes",
-			"\xc3\xa9 longer than eight bytes"},
+		{"\xc3\xa9 longer than eight bytes", "\xc3\xa9 longer than eight bytes"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf out = BUF_INIT;
 
-		assert_int_equal(json_string_decode(cases[i].text,
-					 strlen(cases[i].text), &out),
-			0);
+		assert_int_equal(json_string_decode(cases[i].text, strlen(cases[i].text), &out), 0);
 		assert_string_equal(buf_str(&out), cases[i].bytes);
 	}
 }
 
 static void test_decoder_leaves(void **state)
 {
-	static const char *const cases[] = {"\\", "\\q", "\\u", "\\u123",
-		"\\u0000", "\\ud83d", "\\ude00", "\\ud83d\\u0041", "\n", "\xff",
-		"\\ud83dx\\ude00", "\\u 123", "\\u+123"};
+	static const char *const cases[] = {"\\", "\\q", "\\u", "\\u123", "\\u0000", "\\ud83d",
+		"\\ude00", "\\ud83d\\u0041", "\n", "\xff", "\\ud83dx\\ude00", "\\u 123", "\\u+123"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf out = BUF_INIT;
 
-		assert_int_equal(
-			json_string_decode(cases[i], strlen(cases[i]), &out), -1);
+		assert_int_equal(json_string_decode(cases[i], strlen(cases[i]), &out), -1);
 	}
 }
 
 /* As jansson writes it, behind what the object has itself. */
 static void test_dump(void **state)
 {
-	static const char *const written[] = {"", "plain \u00e4 / \x7f",
-		"\"\\\b\f\n\r\t", "\x01\x1f\x1b", "<p class=\"a\">\n</p>", NULL};
+	static const char *const written[] = {"", "plain \u00e4 / \x7f", "\"\\\b\f\n\r\t",
+		"\x01\x1f\x1b", "<p class=\"a\">\n</p>", NULL};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(written); i++) {
@@ -194,8 +187,8 @@ static void test_dump(void **state)
 			{"second", written[(i + 1) % ARRAY_SIZE(written)]},
 		};
 		json_t *object = json_pack("{s:s}", "own", "\"");
-		json_t *whole = json_pack("{s:s, s:s?, s:s?}", "own", "\"",
-			"first", members[0].text, "second", members[1].text);
+		json_t *whole = json_pack("{s:s, s:s?, s:s?}", "own", "\"", "first",
+			members[0].text, "second", members[1].text);
 		_cleanup_free_ char *wanted = json_dumps(whole, JSON_COMPACT);
 		_cleanup_free_ char *found = json_long_dump(object, members, 2);
 

@@ -95,8 +95,8 @@ static void test_charge(void **state)
 		assert_non_null(json);
 		json_decref(json);
 		if (taken > charged)
-			fail_msg("%s takes %zu bytes, charged are %zu",
-				cases[i].item, taken / ITEMS, charged / ITEMS);
+			fail_msg("%s takes %zu bytes, charged are %zu", cases[i].item,
+				taken / ITEMS, charged / ITEMS);
 	}
 }
 
@@ -118,8 +118,7 @@ static void test_strings(void **state)
 		size_t len = strlen(equal[i].text);
 
 		assert_int_equal(strlen(equal[i].same), len);
-		if (json_text_cost(equal[i].text, len) !=
-			json_text_cost(equal[i].same, len))
+		if (json_text_cost(equal[i].text, len) != json_text_cost(equal[i].same, len))
 			fail_msg("%s, %s", equal[i].text, equal[i].same);
 	}
 }

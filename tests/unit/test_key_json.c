@@ -20,15 +20,13 @@ static const struct {
 } good[] = {
 	{"{}", {(char *)"", KEY_ALL, ""}},
 	{"{\"name\":\"\",\"permission\":null}", {(char *)"", KEY_ALL, ""}},
-	{"{\"name\":\"x\",\"permission\":\"full_access\"}",
-		{(char *)"x", KEY_ALL, ""}},
+	{"{\"name\":\"x\",\"permission\":\"full_access\"}", {(char *)"x", KEY_ALL, ""}},
 	{"{\"name\":\"" FIFTY "\",\"permission\":\"sending_access\"}",
 		{(char *)FIFTY, KEY_SENDING, ""}},
 	{"{\"domain_id\":\"" ID "\",\"other\":[]}", {(char *)"", KEY_ALL, ID}},
 };
 
-static int parse(
-	const char *text, struct key_request *wanted, struct problem *problem)
+static int parse(const char *text, struct key_request *wanted, struct problem *problem)
 {
 	json_t *body = json_loads(text, 0, NULL);
 	int result;
@@ -60,8 +58,7 @@ static const struct {
 	const char *text;
 } bad[] = {
 	{"{\"name\":5}", "`name` field must be a string"},
-	{"{\"name\":\"" FIFTY "x\"}",
-		"`name` field must not be longer than 50 characters"},
+	{"{\"name\":\"" FIFTY "x\"}", "`name` field must not be longer than 50 characters"},
 	{"{\"name\":\"a\\nb\"}", "`name` field must not contain line breaks"},
 	{"{\"permission\":\"all\"}", "`permission` field must be"},
 	{"{\"permission\":[\"full_access\"]}", "`permission`"},
@@ -117,23 +114,21 @@ static void test_name(void **state)
 		if (result == 0)
 			assert_string_equal(name, names[i].name);
 		else
-			assert_string_equal(
-				problem_name(&problem), names[i].problem);
+			assert_string_equal(problem_name(&problem), names[i].problem);
 	}
 }
 
 static void test_render(void **state)
 {
 	struct key key = {.id = ID, .name = (char *)"n", .created_us = 1};
-	static const char *const used[] = {
-		"null", "\"1970-01-01T00:00:00.000002+00:00\""};
+	static const char *const used[] = {"null", "\"1970-01-01T00:00:00.000002+00:00\""};
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		_cleanup_free_ char *wanted = mem_printf(
-			"{\"id\":\"" ID "\",\"name\":\"n\",\"created_at\":"
-			"\"1970-01-01T00:00:00.000001+00:00\","
-			"\"last_used_at\":%s}",
+		_cleanup_free_ char *wanted = mem_printf("{\"id\":\"" ID
+							 "\",\"name\":\"n\",\"created_at\":"
+							 "\"1970-01-01T00:00:00.000001+00:00\","
+							 "\"last_used_at\":%s}",
 			used[i]);
 		_cleanup_free_ char *text = NULL;
 		json_t *object;

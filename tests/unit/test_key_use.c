@@ -27,8 +27,7 @@ static int set_up(void **state)
 	temp_db_setup(state);
 	temp = *state;
 	temp_db_tenant(temp->db, "Acme", "example.com", &rig.tenant);
-	assert_int_equal(
-		store_key_find(temp->db, rig.tenant.hash, &rig.key, NULL), 1);
+	assert_int_equal(store_key_find(temp->db, rig.tenant.hash, &rig.key, NULL), 1);
 	rig.committer = committer_new_inline(temp->db);
 	rig.use = key_use_new(rig.committer);
 	return 0;
@@ -79,8 +78,7 @@ static void test_stored_use_is_fresh(void **state)
 static void test_stored_use_is_old(void **state)
 {
 	(void)state;
-	rig.key.last_used_us = NOW_US -
-			       (KEY_USE_INTERVAL_S + 1) * INT64_C(1000000);
+	rig.key.last_used_us = NOW_US - (KEY_USE_INTERVAL_S + 1) * INT64_C(1000000);
 	key_use_note(rig.use, &rig.key, NOW_US);
 	assert_int_equal(writes(), 1);
 }

@@ -17,12 +17,12 @@ static const struct {
 	const char *query;
 	struct page page;
 } good[] = {
-	{"", {20, "", ""}},
-	{"limit=1", {1, "", ""}},
-	{"limit=100&other=x", {100, "", ""}},
-	{"limit=%31%30", {10, "", ""}},
-	{"after=" ID, {20, ID, ""}},
-	{"limit=7&before=" UPPER, {7, "", ID}},
+	{"", {20, "", "", NULL}},
+	{"limit=1", {1, "", "", NULL}},
+	{"limit=100&other=x", {100, "", "", NULL}},
+	{"limit=%31%30", {10, "", "", NULL}},
+	{"after=" ID, {20, ID, "", NULL}},
+	{"limit=7&before=" UPPER, {7, "", ID, NULL}},
 };
 
 static void test_good(void **state)
@@ -71,8 +71,7 @@ static void test_bad(void **state)
 		if (list_json_parse(bad[i].query, &page, &problem) == 0)
 			fail_msg("taken: %s", bad[i].query);
 		assert_int_equal(problem_status(&problem), 422);
-		assert_string_equal(
-			problem_name(&problem), "invalid_parameter");
+		assert_string_equal(problem_name(&problem), "invalid_parameter");
 		if (strstr(problem.text, bad[i].text) == NULL)
 			fail_msg("%s: %s", bad[i].query, problem.text);
 	}
@@ -84,8 +83,7 @@ static void test_render(void **state)
 	char *text = json_dumps(list, JSON_COMPACT | JSON_SORT_KEYS);
 
 	(void)state;
-	assert_string_equal(
-		text, "{\"data\":[1],\"has_more\":true,\"object\":\"list\"}");
+	assert_string_equal(text, "{\"data\":[1],\"has_more\":true,\"object\":\"list\"}");
 	free(text);
 	json_decref(list);
 }

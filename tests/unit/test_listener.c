@@ -18,8 +18,7 @@
 
 enum { CLIENTS = 12 };
 
-static void connect_all(
-	struct http_rig *rig, struct http_client *clients[static CLIENTS])
+static void connect_all(struct http_rig *rig, struct http_client *clients[static CLIENTS])
 {
 	for (int i = 0; i < CLIENTS; i++)
 		clients[i] = http_client_new(rig);
@@ -158,9 +157,7 @@ static void test_no_descriptors(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, http_rig_setup, http_rig_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, http_rig_setup, http_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(one_in_a_round),
 		TEST(limit),

@@ -48,12 +48,10 @@ static void test_connection(void **state)
 	assert_true(listener_is_on_loopback(fd));
 	getsockname(fd, (struct sockaddr *)&address, &len);
 	client = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(
-		connect(client, (const struct sockaddr *)&address, len), 0);
+	assert_int_equal(connect(client, (const struct sockaddr *)&address, len), 0);
 	accepted = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	assert_true(accepted >= 0);
-	assert_int_equal(
-		getsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &at_once, &n), 0);
+	assert_int_equal(getsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &at_once, &n), 0);
 	assert_true(at_once);
 	close(accepted);
 	close(client);
@@ -103,10 +101,9 @@ static void test_taken(void **state)
 
 static void test_refused(void **state)
 {
-	static const char *const addresses[] = {"", "localhost:80", "127.0.0.1",
-		"127.0.0.1:x", "127.0.0.1:99999", "[::1:80", "::1:80",
-		"[127.0.0.1:80", ":", ":80x", "127.0.0.1:-1", "127.0.0.1: 80",
-		"192.0.2.1:0"};
+	static const char *const addresses[] = {"", "localhost:80", "127.0.0.1", "127.0.0.1:x",
+		"127.0.0.1:99999", "[::1:80", "::1:80", "[127.0.0.1:80", ":", ":80x",
+		"127.0.0.1:-1", "127.0.0.1: 80", "192.0.2.1:0"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {

@@ -35,14 +35,13 @@ static void test_line(void **state)
 	char wanted[40];
 
 	(void)state;
-	log_info(log, "start", "address", "127.0.0.1:80", "left_out", NULL,
-		"workers", LOG_INT(-3), "empty", "");
+	log_info(log, "start", "address", "127.0.0.1:80", "left_out", NULL, "workers", LOG_INT(-3),
+		"empty", "");
 	text = catch_end(&catch);
 	snprintf(wanted, sizeof(wanted), " prog[%d] ", (int)getpid());
 	assert_non_null(strstr(text, wanted));
-	assert_string_equal(after_head(text),
-		"info event=start address=127.0.0.1:80 workers=-3 "
-		"empty=\"\"\n");
+	assert_string_equal(
+		after_head(text), "info event=start address=127.0.0.1:80 workers=-3 empty=\"\"\n");
 	/* 2026-11-21T02:43:18.123456+00:00 and a blank. */
 	assert_int_equal(text[10], 'T');
 	assert_int_equal(text[32], ' ');
@@ -70,8 +69,7 @@ static void test_values_cannot_forge(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct catch catch = catch_stderr();
 		_cleanup_free_ char *text = NULL;
-		_cleanup_free_ char *wanted = mem_printf(
-			"info event=e v=%s\n", cases[i].logged);
+		_cleanup_free_ char *wanted = mem_printf("info event=e v=%s\n", cases[i].logged);
 
 		log_info(log, "e", "v", cases[i].value);
 		text = catch_end(&catch);
@@ -84,8 +82,7 @@ static void test_levels(void **state)
 {
 	(void)state;
 	for (int level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++) {
-		struct log *log = log_new(
-			"prog", LOG_TARGET_STDERR, LOG_LEVEL_ERROR);
+		struct log *log = log_new("prog", LOG_TARGET_STDERR, LOG_LEVEL_ERROR);
 		struct catch catch = catch_stderr();
 		_cleanup_free_ char *text = NULL;
 
@@ -96,12 +93,10 @@ static void test_levels(void **state)
 		log_debug(log, "e3");
 		text = catch_end(&catch);
 		assert_non_null(strstr(text, "error event=e0\n"));
-		assert_int_equal(level >= LOG_LEVEL_WARN,
-			strstr(text, "warn event=e1\n") != NULL);
-		assert_int_equal(level >= LOG_LEVEL_INFO,
-			strstr(text, "info event=e2\n") != NULL);
-		assert_int_equal(level >= LOG_LEVEL_DEBUG,
-			strstr(text, "debug event=e3\n") != NULL);
+		assert_int_equal(level >= LOG_LEVEL_WARN, strstr(text, "warn event=e1\n") != NULL);
+		assert_int_equal(level >= LOG_LEVEL_INFO, strstr(text, "info event=e2\n") != NULL);
+		assert_int_equal(
+			level >= LOG_LEVEL_DEBUG, strstr(text, "debug event=e3\n") != NULL);
 		log_free(log);
 	}
 }
@@ -123,8 +118,7 @@ enum { THREADS = 4, LINES = 200 };
 static void *log_many(void *log)
 {
 	for (int i = 0; i < LINES; i++)
-		log_info(log, "many", "text",
-			"0123456789012345678901234567890123456789");
+		log_info(log, "many", "text", "0123456789012345678901234567890123456789");
 	return NULL;
 }
 
@@ -140,13 +134,11 @@ static void test_threads(void **state)
 
 	(void)state;
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, log_many, log), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, log_many, log), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	text = catch_end(&catch);
-	for (line = strtok_r(text, "\n", &rest); line;
-		line = strtok_r(NULL, "\n", &rest), lines++)
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), lines++)
 		assert_string_equal(after_head(line),
 			"info event=many text="
 			"0123456789012345678901234567890123456789");

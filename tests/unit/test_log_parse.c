@@ -91,7 +91,7 @@ static const struct {
 	{"26d", "..ma.ds..axma.rsr"},
 	{"27", "....ma.dddaddd......ma.sradddxma.rsr"},
 	{"28", "..m.addss..ma.d.mad"},
-	{"29a", "..m....mc...m.a.sr.m...m.abssma.rsr"},
+	{"29a", "..m....mc...mca.sr.m...m.abssma.rsr"},
 	{"29b", "..m....mc...m...m.."},
 	{"29c", ".m..mc.m.bm.asr.m."},
 	{"30a", "..ma.dbsma.ma.srsr"},
@@ -134,14 +134,14 @@ static void test_corpus(void **state)
 		for (; n < lines.n; n++) {
 			struct log_line line;
 
-			log_parse(lines.items[n], strlen(lines.items[n]),
-				LOG_CORPUS_INSTANCES, &line);
+			log_parse(lines.items[n], strlen(lines.items[n]), LOG_CORPUS_INSTANCES,
+				&line);
 			letters[n] = letter_of(&line);
 		}
 		letters[n] = '\0';
 		if (!str_eq(letters, sections[i].lines))
-			fail_msg("section %s: %s instead of %s",
-				sections[i].section, letters, sections[i].lines);
+			fail_msg("section %s: %s instead of %s", sections[i].section, letters,
+				sections[i].lines);
 	}
 }
 
@@ -158,33 +158,30 @@ static const struct {
 	const char *text;
 	enum log_status status;
 } deliveries[] = {
-	{HEAD "to=<a@b.test>" TAIL "dsn=2.0.0, status=sent (250 ok)", "a@b.test",
-		NULL, "mx.test[127.0.0.11]:25", "2.0.0", "250 ok", LOG_SENT},
+	{HEAD "to=<a@b.test>" TAIL "dsn=2.0.0, status=sent (250 ok)", "a@b.test", NULL,
+		"mx.test[127.0.0.11]:25", "2.0.0", "250 ok", LOG_SENT},
 	{HEAD "to=<a@b.test>, orig_to=<c>, relay=local, delay=1, dsn=5.1.1, "
 	      "status=bounced (unknown user: \"a\")",
-		"a@b.test", "c", "local", "5.1.1", "unknown user: \"a\"",
-		LOG_BOUNCED},
+		"a@b.test", "c", "local", "5.1.1", "unknown user: \"a\"", LOG_BOUNCED},
 	/* keys that are not known */
 	{HEAD "to=<a@b.test>" TAIL "conn_use=2, tls=may:none, new=1, "
 	      "dsn=4.0.0, status=SOFTBOUNCE (x (y))",
-		"a@b.test", NULL, "mx.test[127.0.0.11]:25", "4.0.0", "x (y)",
-		LOG_DEFERRED},
+		"a@b.test", NULL, "mx.test[127.0.0.11]:25", "4.0.0", "x (y)", LOG_DEFERRED},
 	/* a text that was cut */
-	{HEAD "to=<a@b.test>" TAIL "dsn=4.0.0, status=deferred (x", "a@b.test",
-		NULL, "mx.test[127.0.0.11]:25", "4.0.0", "x", LOG_DEFERRED},
+	{HEAD "to=<a@b.test>" TAIL "dsn=4.0.0, status=deferred (x", "a@b.test", NULL,
+		"mx.test[127.0.0.11]:25", "4.0.0", "x", LOG_DEFERRED},
 	/* an address that imitates the rest of a line */
 	{HEAD "to=<\"a>, relay=evil, dsn=2.0.0, status=sent "
 	      "(x\\\"\"@b.test>" TAIL "dsn=5.0.0, status=bounced (no)",
-		"\"a>, relay=evil, dsn=2.0.0, status=sent (x\\\"\"@b.test",
-		NULL, "mx.test[127.0.0.11]:25", "5.0.0", "no", LOG_BOUNCED},
+		"\"a>, relay=evil, dsn=2.0.0, status=sent (x\\\"\"@b.test", NULL,
+		"mx.test[127.0.0.11]:25", "5.0.0", "no", LOG_BOUNCED},
 	/* a reply that imitates one */
-	{HEAD "to=<a@b.test>" TAIL
-	      "dsn=5.0.0, status=bounced (550 x, dsn=2.0.0, "
+	{HEAD "to=<a@b.test>" TAIL "dsn=5.0.0, status=bounced (550 x, dsn=2.0.0, "
 	      "status=sent (250 ok))",
 		"a@b.test", NULL, "mx.test[127.0.0.11]:25", "5.0.0",
 		"550 x, dsn=2.0.0, status=sent (250 ok)", LOG_BOUNCED},
-	{HEAD "to=<>" TAIL "dsn=2.0.0, status=sent ()", "", NULL,
-		"mx.test[127.0.0.11]:25", "2.0.0", "", LOG_SENT},
+	{HEAD "to=<>" TAIL "dsn=2.0.0, status=sent ()", "", NULL, "mx.test[127.0.0.11]:25", "2.0.0",
+		"", LOG_SENT},
 };
 
 /* Deliveries by their beginning, and no further. */
@@ -260,8 +257,8 @@ static const char *const nothing[] = {
 	"Nov 21 22:57:10 mail postfix/qmgr[1]: NOQUEUE: removed",
 	"Nov 21 22:57:10 mail postfix/qmgr[1]: 3423: removed",
 	/* a Message-ID and senders that imitate lines */
-	("Nov 21 22:57:10 mail postfix/pickup[1]: 34230ABA654: uid=0 "
-	 "from=<x> orig_id=44230ABA654>"),
+	("Nov 21 22:57:10 mail postfix/pickup[1]: 34230ABA654: uid=0 from=<x> "
+	 "orig_id=44230ABA654>"),
 	"Nov 21 22:57:10 mail postfix/pickup[1]: 34230ABA654: uid=0 from=<x>",
 };
 
@@ -313,8 +310,7 @@ static void test_stamps(void **state)
 	tzset();
 	for (size_t i = 0; i < ARRAY_SIZE(stamps); i++) {
 		_cleanup_free_ char *text = mem_printf(
-			"%s mail postfix/qmgr[1]: 34230ABA654: removed",
-			stamps[i].stamp);
+			"%s mail postfix/qmgr[1]: 34230ABA654: removed", stamps[i].stamp);
 		struct log_line line;
 
 		log_parse(text, strlen(text), "postfix", &line);
@@ -323,8 +319,7 @@ static void test_stamps(void **state)
 			continue;
 		}
 		assert_int_equal(line.kind, LOG_REMOVED);
-		assert_true(log_stamp_time(&line.stamp, anchor_us) ==
-			    stamps[i].time_us);
+		assert_true(log_stamp_time(&line.stamp, anchor_us) == stamps[i].time_us);
 	}
 }
 
@@ -332,12 +327,11 @@ static void test_stamps(void **state)
  * first would be older than the record of its message, and nobody's. */
 static void test_hour_that_comes_twice(void **state)
 {
-	static const char *const stamps_twice[] = {"Jul 21 02:30:00",
-		"Oct 25 02:30:00", "Oct 25 01:59:59", "Oct 25 03:00:00",
-		"Jul 21 02:30:00", "Oct 25 02:30:00"};
+	static const char *const stamps_twice[] = {"Jul 21 02:30:00", "Oct 25 02:30:00",
+		"Oct 25 01:59:59", "Oct 25 03:00:00", "Jul 21 02:30:00", "Oct 25 02:30:00"};
 	/* date -u -d @... */
-	static const int64_t times_s[] = {1784593800, 1792891800, 1792886399,
-		1792893600, 1784593800, 1792891800};
+	static const int64_t times_s[] = {
+		1784593800, 1792891800, 1792886399, 1792893600, 1784593800, 1792891800};
 	const int64_t anchor_us = 1795303870000000;
 
 	(void)state;
@@ -346,13 +340,11 @@ static void test_hour_that_comes_twice(void **state)
 	/* What mktime() takes depends on what it was asked before. */
 	for (size_t i = 0; i < ARRAY_SIZE(times_s); i++) {
 		_cleanup_free_ char *text = mem_printf(
-			"%s mail postfix/qmgr[1]: 34230ABA654: removed",
-			stamps_twice[i]);
+			"%s mail postfix/qmgr[1]: 34230ABA654: removed", stamps_twice[i]);
 		struct log_line line;
 
 		log_parse(text, strlen(text), "postfix", &line);
-		assert_int_equal(log_stamp_time(&line.stamp, anchor_us),
-			times_s[i] * 1000000);
+		assert_int_equal(log_stamp_time(&line.stamp, anchor_us), times_s[i] * 1000000);
 	}
 	setenv("TZ", "UTC", 1);
 	tzset();
@@ -360,26 +352,21 @@ static void test_hour_that_comes_twice(void **state)
 
 static void test_glued(void **state)
 {
-	static const char cut[] = HEAD
-		"to=<a@b.test>, relay=mx.test[127.0.0.11]:25, delay=0.";
-	static const char next[] =
-		"Nov 21 23:11:35 mail postfix/qmgr[1]: 44230ABA654: removed";
+	static const char cut[] = HEAD "to=<a@b.test>, relay=mx.test[127.0.0.11]:25, delay=0.";
+	static const char next[] = "Nov 21 23:11:35 mail postfix/qmgr[1]: 44230ABA654: removed";
 	_cleanup_free_ char *both = mem_printf("%s%s", cut, next);
 	_cleanup_free_ char *foreign = mem_printf(
-		"%sNov 21 23:11:35 mail other/qmgr[1]: 44230ABA654: removed",
-		cut);
+		"%sNov 21 23:11:35 mail other/qmgr[1]: 44230ABA654: removed", cut);
 	_cleanup_free_ char *long_line = mem_printf("%s%02000d%s", cut, 0, next);
 	struct log_line line;
 
 	(void)state;
 	log_parse(both, strlen(both), "postfix", &line);
 	assert_int_equal(line.kind, LOG_BAD);
-	assert_int_equal(
-		log_parse_glued(both, strlen(both), "postfix"), strlen(cut));
+	assert_int_equal(log_parse_glued(both, strlen(both), "postfix"), strlen(cut));
 	assert_int_equal(log_parse_glued(foreign, strlen(foreign), "postfix"), 0);
 	/* Postfix may have cut this one: what is in it is an address. */
-	assert_int_equal(
-		log_parse_glued(long_line, strlen(long_line), "postfix"), 0);
+	assert_int_equal(log_parse_glued(long_line, strlen(long_line), "postfix"), 0);
 	assert_int_equal(log_parse_glued(cut, strlen(cut), "postfix"), 0);
 }
 
@@ -392,20 +379,18 @@ static void test_cut_anywhere(void **state)
 		"relay=mx.test[127.0.0.11]:25,"
 		" conn_use=2, delay=0.1, delays=0/0/0/0.1, dsn=4.0.0, "
 		"status=deferred";
-	static const char removed[] =
-		"Nov 21 22:57:10 mail postfix/qmgr[1]: 34230ABA654: removed";
+	static const char removed[] = "Nov 21 22:57:10 mail postfix/qmgr[1]: 34230ABA654: removed";
 	static const char *const nexts[] = {
-		"Nov 21 23:11:35 mail postfix/smtp[1]: 44230ABA654: "
-		"to=<x@y.test>, relay=mx.test[127.0.0.11]:25, delay=2, "
-		"delays=0/0/0/2, dsn=2.0.0, status=sent (250 ok)",
+		"Nov 21 23:11:35 mail postfix/smtp[1]: 44230ABA654: to=<x@y.test>, "
+		"relay=mx.test[127.0.0.11]:25, delay=2, delays=0/0/0/2, dsn=2.0.0, status=sent "
+		"(250 ok)",
 		"Nov 21 23:11:35 mail postfix/qmgr[1]: 44230ABA654: removed",
 	};
 
 	(void)state;
 	for (size_t n = 0; n < ARRAY_SIZE(nexts); n++)
-		for (size_t len =
-				strlen(HEAD "to=<a@b.test>, orig_to=<c@b.test>,"
-					    " ");
+		for (size_t len = strlen(HEAD "to=<a@b.test>, orig_to=<c@b.test>,"
+					      " ");
 			len < strlen(delivery); len++) {
 			_cleanup_free_ char *both = mem_printf(
 				"%.*s%s", (int)len, delivery, nexts[n]);
@@ -413,8 +398,7 @@ static void test_cut_anywhere(void **state)
 
 			log_parse(both, strlen(both), "postfix", &line);
 			if (line.kind != LOG_BAD ||
-				log_parse_glued(both, strlen(both), "postfix") !=
-					len)
+				log_parse_glued(both, strlen(both), "postfix") != len)
 				fail_msg("%s", both);
 		}
 	{
@@ -423,8 +407,7 @@ static void test_cut_anywhere(void **state)
 
 		log_parse(both, strlen(both), "postfix", &line);
 		assert_true(line.kind == LOG_REMOVED && line.cut);
-		assert_int_equal(log_parse_glued(both, strlen(both), "postfix"),
-			strlen(removed));
+		assert_int_equal(log_parse_glued(both, strlen(both), "postfix"), strlen(removed));
 	}
 }
 
@@ -464,14 +447,11 @@ static void test_payloads(void **state)
 	struct log_line line;
 
 	(void)state;
-	log_parse_payload(
-		"postfix/qmgr", removed, strlen(removed), "postfix", &line);
+	log_parse_payload("postfix/qmgr", removed, strlen(removed), "postfix", &line);
 	assert_int_equal(line.kind, LOG_REMOVED);
-	log_parse_payload("postfix/relay/qmgr", removed, strlen(removed),
-		"postfix", &line);
+	log_parse_payload("postfix/relay/qmgr", removed, strlen(removed), "postfix", &line);
 	assert_int_equal(line.kind, LOG_REMOVED);
-	log_parse_payload(
-		"other/qmgr", removed, strlen(removed), "postfix", &line);
+	log_parse_payload("other/qmgr", removed, strlen(removed), "postfix", &line);
 	assert_int_equal(line.kind, LOG_NOTHING);
 	log_parse_payload("", removed, strlen(removed), "postfix", &line);
 	assert_int_equal(line.kind, LOG_NOTHING);

@@ -109,8 +109,7 @@ static void test_out_of_memory_aborts(void **state)
 		run_out_of_memory();
 	assert_int_equal(waitpid(child, &status, 0), child);
 	/* By abort(), or by the sanitizer that checks such sizes first. */
-	assert_true(WIFSIGNALED(status) ||
-		    (WIFEXITED(status) && WEXITSTATUS(status) != 0));
+	assert_true(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) != 0));
 }
 
 int main(void)

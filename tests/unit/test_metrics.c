@@ -144,8 +144,8 @@ static void make_folder(void)
 /* Nothing of it is read, and the program mends it with its next write. */
 static void test_damage(void **state)
 {
-	static void (*const faults[])(void) = {cut, empty, lengthen,
-		change_number, change_version, overwrite_all};
+	static void (*const faults[])(void) = {
+		cut, empty, lengthen, change_number, change_version, overwrite_all};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
@@ -169,8 +169,7 @@ static void test_other_program(void **state)
 	struct metrics_events values;
 
 	(void)state;
-	assert_int_equal(
-		metrics_read(path, METRICS_EVENTS, &values), METRICS_FOREIGN);
+	assert_int_equal(metrics_read(path, METRICS_EVENTS, &values), METRICS_FOREIGN);
 	metrics_file_free(file);
 }
 
@@ -236,8 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_life, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_other_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_removed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two, setup, teardown),

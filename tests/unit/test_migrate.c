@@ -42,9 +42,7 @@ static void test_fresh(void **state)
 	assert_int_equal(version, migrations_n);
 	OK(migrate_check(db, &why));
 	OK(db_check(db, &why));
-	assert_int_equal(
-		temp_db_number(db, "SELECT applied_us FROM schema_migration"),
-		77);
+	assert_int_equal(temp_db_number(db, "SELECT applied_us FROM schema_migration"), 77);
 
 	OK(migrate_run(db, 78, &applied, &why));
 	assert_int_equal(applied, 0);
@@ -64,8 +62,7 @@ static void test_embedded(void **state)
 {
 	(void)state;
 	for (int i = 0; i < migrations_n; i++) {
-		_cleanup_free_ char *path = mem_printf(
-			"schema/%s.sql", migrations[i].name);
+		_cleanup_free_ char *path = mem_printf("schema/%s.sql", migrations[i].name);
 		_cleanup_buf_ struct buf text = BUF_INIT;
 		FILE *file = fopen(path, "r");
 
@@ -84,13 +81,13 @@ static const struct migration one_two[] = {
 		"CREATE TABLE two (id INTEGER);"
 		"INSERT INTO two VALUES (2);"},
 };
-static const struct migrate_list list_one = {one_two, 1};
-static const struct migrate_list list_two = {one_two, 2};
+static const struct migrate_list list_one = {one_two, 1, NULL};
+static const struct migrate_list list_two = {one_two, 2, NULL};
 static const struct migration others[] = {
 	{1, "0001_other", "CREATE TABLE one (id INTEGER);"},
 	{2, "0002_two", "CREATE TABLE two (id INTEGER);"},
 };
-static const struct migrate_list list_other = {others, 2};
+static const struct migrate_list list_other = {others, 2, NULL};
 
 static void test_step_by_step(void **state)
 {
@@ -105,6 +102,30 @@ static void test_step_by_step(void **state)
 	names = temp_db_text(db, sql_names);
 	assert_string_equal(names, "0001_one,0002_two");
 	assert_int_equal(temp_db_number(db, "SELECT id FROM two"), 2);
+}
+
+static char told[128];
+
+static void note_progress(const char *name, size_t done, size_t all)
+{
+	size_t len = strlen(told);
+
+	snprintf(told + len, sizeof(told) - len, "%zu/%zu %s;", done, all, name ? name : "end");
+}
+
+/* A database with rows is told what is done to it before it is done. */
+static void test_progress(void **state)
+{
+	const struct migrate_list both = {one_two, 2, note_progress};
+	struct db *db = open_empty(state);
+	int applied;
+
+	told[0] = '\0';
+	OK(migrate_run_list(db, &list_one, 1, &applied, &why));
+	OK(migrate_run_list(db, &both, 1, &applied, &why));
+	assert_string_equal(told, "0/1 0002_two;1/1 end;");
+	OK(migrate_run_list(db, &both, 1, &applied, &why));
+	assert_string_equal(told, "0/1 0002_two;1/1 end;");
 }
 
 /* The lists of mailboxes of 0001 become rows in 0003. */
@@ -125,7 +146,7 @@ static void test_recipients(void **state)
 		" coalesce(mailbox, '-'), coalesce(r.state, '-')) AS row"
 		" FROM email_recipient r JOIN email e ON e.seq = r.email"
 		" ORDER BY e.id, n)";
-	const struct migrate_list first = {migrations, 2};
+	const struct migrate_list first = {migrations, 2, NULL};
 	struct db *db = open_empty(state);
 	_cleanup_free_ char *rows = NULL;
 	int applied;
@@ -134,12 +155,13 @@ static void test_recipients(void **state)
 	OK(db_exec(db, sql_email, &why));
 	OK(migrate_run(db, 2, &applied, &why));
 	rows = temp_db_text(db, sql_rows);
-	assert_string_equal(rows, "a/0 to a@x.test - queued\n"
-				  "b/0 to b@x.test B <b@x.test> queued\n"
-				  "b/1 to c@x.test \"x <y\" <c@x.test> queued\n"
-				  "b/2 cc a@x.test - queued\n"
-				  "b/3 bcc b@x.test D <b@x.test> -\n"
-				  "b/4 bcc \"q <u\"@x.test - queued");
+	assert_string_equal(rows,
+		"a/0 to a@x.test - queued\n"
+		"b/0 to b@x.test B <b@x.test> queued\n"
+		"b/1 to c@x.test \"x <y\" <c@x.test> queued\n"
+		"b/2 cc a@x.test - queued\n"
+		"b/3 bcc b@x.test D <b@x.test> -\n"
+		"b/4 bcc \"q <u\"@x.test - queued");
 	OK(db_check(db, &why));
 }
 
@@ -169,7 +191,7 @@ static void test_closed(void **state)
 		"SELECT group_concat(seq, ' ') FROM email INDEXED BY email_open"
 		" WHERE last_event IN ('sent', 'delivery_delayed')"
 		" AND closed = 0";
-	const struct migrate_list before = {migrations, 11};
+	const struct migrate_list before = {migrations, 11, NULL};
 	struct db *db = open_empty(state);
 	_cleanup_free_ char *closed = NULL, *open = NULL;
 	int applied;
@@ -181,6 +203,68 @@ static void test_closed(void **state)
 	assert_string_equal(closed, "1 4");
 	open = temp_db_text(db, sql_open);
 	assert_string_equal(open, "2");
+	OK(db_check(db, &why));
+}
+
+/* What 0018 makes of each kind of row of before: the leaves of the emails that
+ * are still in the queue, as far as they are more than the recipients. */
+static void test_deliveries(void **state)
+{
+	static const char sql_rows[] =
+		"INSERT INTO email (seq, id, ticket, company_id, key_id, "
+		"domain,"
+		" sender, header_from, reply_to, subject, message_id,"
+		" created_us, state, queue_id, last_event, closed)"
+		" SELECT value, value, value, '', '', '', '', '', '', '', '', "
+		"1, 'sent', value || 'X', 'sent', 0"
+		" FROM json_each('[1, 2, 3, 4]');"
+		/* plain; an alias; a filter; of the past */
+		"INSERT INTO hop (queue_id, since_us, email, how, parent, n,"
+		" closed_us) VALUES ('1X', 5, 1, 'milter', NULL, -1, 0),"
+		" ('2X', 5, 2, 'milter', NULL, -1, 0),"
+		" ('3X', 5, 3, 'milter', NULL, -1, 9),"
+		" ('3Y', 6, 3, 'message_id', '3X', -1, 0),"
+		" ('4X', 5, 4, 'milter', NULL, -1, 9);"
+		"INSERT INTO email_recipient (email, n, kind, address, state)"
+		" VALUES (1, 0, 'to', 'a@x', 'deferred'),"
+		" (2, 0, 'to', 'team@x', 'deferred'),"
+		" (3, 0, 'to', 'a@x', 'handed_on'),"
+		" (3, 1, 'to', 'b@x', 'bounced'),"
+		" (4, 0, 'to', 'team@x', 'delivered');"
+		"INSERT INTO event (email, n, kind, occurred_us, recorded_us,"
+		" key, address, domain, attempt, source) VALUES"
+		" (1, 0, 'deferred', 7, 7, randomblob(16), NULL, '', 1, 'log'),"
+		" (2, 0, 'deferred', 7, 7, randomblob(16), 'm@x', '', 1, "
+		"'log'),"
+		" (2, 0, 'delivered', 8, 8, randomblob(16), 'm@x', '', 1, "
+		"'log'),"
+		" (2, 0, 'deferred', 8, 8, randomblob(16), 'n@x', '', 1, "
+		"'log'),"
+		" (3, 0, 'handed_on', 7, 7, randomblob(16), NULL, '', 1, "
+		"'log'),"
+		" (3, 1, 'handed_on', 7, 7, randomblob(16), NULL, '', 1, "
+		"'log'),"
+		" (4, 0, 'delivered', 7, 7, randomblob(16), 'm@x', '', 1, "
+		"'log')";
+	static const char sql_leaves[] =
+		"SELECT group_concat(row, char(10)) FROM (SELECT"
+		" format('%s %s %s %s %s', queue_id, address, orig_to, state,"
+		" via) AS row FROM delivery ORDER BY email, queue_id, address)";
+	const struct migrate_list before = {migrations, 12, NULL};
+	struct db *db = open_empty(state);
+	_cleanup_free_ char *rows = NULL;
+	int applied;
+
+	OK(migrate_run_list(db, &before, 1, &applied, &why));
+	OK(db_exec(db, sql_rows, &why));
+	OK(migrate_run(db, 2, &applied, &why));
+	rows = temp_db_text(db, sql_leaves);
+	assert_string_equal(rows,
+		"2X m@x team@x delivered final\n"
+		"2X n@x team@x deferred final\n"
+		" b@x  bounced final\n"
+		"3X a@x  handed_on filter\n"
+		"3X b@x  handed_on filter");
 	OK(db_check(db, &why));
 }
 
@@ -205,8 +289,8 @@ static void test_check(void **state)
 
 		if (cases[i].has)
 			OK(migrate_run_list(db, cases[i].has, 1, &applied, &why));
-		assert_int_equal(migrate_check_list(db, cases[i].wants, &err),
-			cases[i].text ? -1 : 0);
+		assert_int_equal(
+			migrate_check_list(db, cases[i].wants, &err), cases[i].text ? -1 : 0);
 		if (cases[i].text) {
 			assert_int_equal(err.code, ERR_CONFIG);
 			assert_non_null(strstr(err.text, cases[i].text));
@@ -226,8 +310,7 @@ static void test_run_refuses(void **state)
 	OK(migrate_run_list(db, &list_two, 1, &applied, &why));
 	assert_int_equal(migrate_run_list(db, &list_one, 1, &applied, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
-	assert_int_equal(
-		migrate_run_list(db, &list_other, 1, &applied, &err), -1);
+	assert_int_equal(migrate_run_list(db, &list_other, 1, &applied, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
 	OK(migrate_check_list(db, &list_two, &why));
 }
@@ -247,8 +330,7 @@ static void test_strange_database(void **state)
 	err = ERR_INIT;
 	assert_int_equal(migrate_check(db, &err), -1);
 	assert_non_null(strstr(err.text, "another program"));
-	assert_int_equal(
-		temp_db_number(db, "SELECT count(*) FROM sqlite_schema"), 1);
+	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM sqlite_schema"), 1);
 }
 
 static void test_all_or_nothing(void **state)
@@ -259,7 +341,7 @@ static void test_all_or_nothing(void **state)
 			"CREATE TABLE two (id INTEGER);"
 			"CREATE TABLE one (id INTEGER);"},
 	};
-	const struct migrate_list list = {broken, 2};
+	const struct migrate_list list = {broken, 2, NULL};
 	struct db *db = open_empty(state);
 	struct err err = ERR_INIT;
 	int version = -1, applied = 7;
@@ -270,8 +352,7 @@ static void test_all_or_nothing(void **state)
 	assert_false(db_in_transaction(db));
 	OK(migrate_version(db, &version, &why));
 	assert_int_equal(version, 0);
-	assert_int_equal(
-		temp_db_number(db, "SELECT count(*) FROM sqlite_schema"), 0);
+	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM sqlite_schema"), 0);
 }
 
 static int migrate_there(void *path)
@@ -306,8 +387,8 @@ static void test_many_at_once(void **state)
 	}
 }
 
-static void add_file(const struct temp_db *temp, const char *name,
-	const char *content, struct buf *command)
+static void add_file(
+	const struct temp_db *temp, const char *name, const char *content, struct buf *command)
 {
 	_cleanup_free_ char *path = temp_db_file(temp, name);
 	FILE *file = fopen(path, "w");
@@ -341,8 +422,7 @@ static void test_embed_faults(void **state)
 
 		buf_add_str(&command, "tools/embed_schema");
 		for (int f = 0; cases[i].names[f]; f++)
-			add_file(*state, cases[i].names[f], cases[i].content,
-				&command);
+			add_file(*state, cases[i].names[f], cases[i].content, &command);
 		buf_add_str(&command, " 2>&1");
 		pipe = popen(buf_str(&command), "r");
 		assert_non_null(pipe);
@@ -374,16 +454,17 @@ static void test_embed_quotes(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, temp_db_setup_folder, temp_db_teardown)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(test_##name, temp_db_setup_folder, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(fresh),
 		TEST(numbers),
 		TEST(embedded),
+		TEST(progress),
 		TEST(step_by_step),
 		TEST(recipients),
 		TEST(closed),
+		TEST(deliveries),
 		TEST(check),
 		TEST(run_refuses),
 		TEST(strange_database),

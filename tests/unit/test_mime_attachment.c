@@ -18,8 +18,8 @@
 #define X100 X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
 
 /* Builds a message with the attachment alone; its part is "1". */
-static GMimeMessage *build_one(const char *filename, const char *type,
-	const char *data, size_t len, struct buf *out)
+static GMimeMessage *build_one(
+	const char *filename, const char *type, const char *data, size_t len, struct buf *out)
 {
 	_cleanup_mime_message_ struct mime_message message = {0};
 
@@ -61,16 +61,15 @@ static void test_bytes(void **state)
 		BYTES("Content-Type: text/html\n\n<p>"),
 #undef BYTES
 	};
-	static const char *const types[] = {NULL, "text/plain", "text/html",
-		"application/json", "message/rfc822", "message/delivery-status",
-		"multipart/mixed; boundary=x", "text/plain; charset=utf-16"};
+	static const char *const types[] = {NULL, "text/plain", "text/html", "application/json",
+		"message/rfc822", "message/delivery-status", "multipart/mixed; boundary=x",
+		"text/plain; charset=utf-16"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(types); j++)
 			if (j != 4) /* see test_embedded */
-				check_bytes(
-					types[j], cases[i].data, cases[i].len);
+				check_bytes(types[j], cases[i].data, cases[i].len);
 }
 
 /* Every length around those of base64 lines. */
@@ -111,12 +110,11 @@ static void test_large(void **state)
 
 static void test_filenames(void **state)
 {
-	static const char *const names[] = {"x.pdf", "two words.pdf",
-		"quo\"te.pdf", "back\\slash.pdf", "semi;colon=.pdf",
-		"a'b%20.pdf", "Größe.pdf", "日本語のファイル.pdf", "😀.png",
-		"../../etc/passwd", X10 X10 X10 X10 X10 X10,
-		X10 X10 X10 X10 X10 X10 "x", X100 X100 X100,
-		"tab\t.pdf", "日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語.pdf",
+	static const char *const names[] = {"x.pdf", "two words.pdf", "quo\"te.pdf",
+		"back\\slash.pdf", "semi;colon=.pdf", "a'b%20.pdf", "Größe.pdf",
+		"日本語のファイル.pdf", "😀.png", "../../etc/passwd", X10 X10 X10 X10 X10 X10,
+		X10 X10 X10 X10 X10 X10 "x", X100 X100 X100, "tab\t.pdf",
+		"日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語.pdf",
 		"é" X100 "é" X100, " blanks ", "."};
 
 	(void)state;
@@ -124,17 +122,14 @@ static void test_filenames(void **state)
 		_cleanup_buf_ struct buf out = BUF_INIT;
 		GMimeMessage *parsed = build_one(names[i], NULL, "x", 1, &out);
 		GMimeObject *part = mime_sample_part(parsed, "1");
-		const char *name = g_mime_object_get_content_type_parameter(
-			part, "name");
+		const char *name = g_mime_object_get_content_type_parameter(part, "name");
 		char *decoded = g_mime_utils_header_decode_text(NULL, name);
 
 		assert_string_equal(
-			g_mime_object_get_content_disposition_parameter(
-				part, "filename"),
+			g_mime_object_get_content_disposition_parameter(part, "filename"),
 			names[i]);
 		assert_string_equal(decoded, names[i]);
-		assert_string_equal(
-			g_mime_object_get_disposition(part), "attachment");
+		assert_string_equal(g_mime_object_get_disposition(part), "attachment");
 		g_free(decoded);
 		g_object_unref(parsed);
 	}
@@ -147,8 +142,7 @@ static void test_filename_like_word(void **state)
 
 	(void)state;
 	g_object_unref(build_one("=?utf-8?q?x?=", NULL, "x", 1, &out));
-	assert_non_null(strstr(
-		out.data, " filename*=UTF-8''%3D%3Futf-8%3Fq%3Fx%3F%3D\n"));
+	assert_non_null(strstr(out.data, " filename*=UTF-8''%3D%3Futf-8%3Fq%3Fx%3F%3D\n"));
 }
 
 static void test_no_filename(void **state)
@@ -158,8 +152,7 @@ static void test_no_filename(void **state)
 	GMimeObject *part = mime_sample_part(parsed, "1");
 
 	(void)state;
-	assert_null(g_mime_object_get_content_disposition_parameter(
-		part, "filename"));
+	assert_null(g_mime_object_get_content_disposition_parameter(part, "filename"));
 	assert_null(g_mime_object_get_content_type_parameter(part, "name"));
 	g_object_unref(parsed);
 }
@@ -183,12 +176,9 @@ static void test_types(void **state)
 		{"x", " text/csv ; charset=utf-8 ; header=present",
 			"text/csv; charset=utf-8; header=present"},
 		{"x", "text/plain;", "text/plain"},
-		{"x", "text/plain; charset=\"utf-8\"",
-			"text/plain; charset=\"utf-8\""},
-		{"x", "text/plain; a=\"b; c=\\\"d\\\"\"",
-			"text/plain; a=\"b; c=\\\"d\\\"\""},
-		{"x", "text/calendar; method=REQUEST",
-			"text/calendar; method=REQUEST"},
+		{"x", "text/plain; charset=\"utf-8\"", "text/plain; charset=\"utf-8\""},
+		{"x", "text/plain; a=\"b; c=\\\"d\\\"\"", "text/plain; a=\"b; c=\\\"d\\\"\""},
+		{"x", "text/calendar; method=REQUEST", "text/calendar; method=REQUEST"},
 		{"x", "text/plain; name=other.txt; NAME*=x", "text/plain"},
 		{"x", "multipart/mixed; boundary=b", "application/octet-stream"},
 		{"x", "message/partial; id=x", "application/octet-stream"},
@@ -199,11 +189,9 @@ static void test_types(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf out = BUF_INIT;
 		_cleanup_free_ char *wanted = mem_printf(
-			"\nContent-Type: %s; name=\"%s\"\n", cases[i].type,
-			cases[i].filename);
+			"\nContent-Type: %s; name=\"%s\"\n", cases[i].type, cases[i].filename);
 
-		g_object_unref(build_one(
-			cases[i].filename, cases[i].given, "x", 1, &out));
+		g_object_unref(build_one(cases[i].filename, cases[i].given, "x", 1, &out));
 		if (strstr(out.data, wanted) == NULL)
 			fail_msg("%s", out.data);
 	}
@@ -211,14 +199,13 @@ static void test_types(void **state)
 
 static void test_bad_types(void **state)
 {
-	static const char *const types[] = {"pdf", "/", "a/", "/b", "a/b/c",
-		"a b/c", "text/plain charset=x", "text/plain; charset",
-		"text/plain; charset=", "text/plain; =x", "text/plain; a=\"b",
-		"text/plain; a=b c", "text/plain; a b=c",
-		"text/plain (comment)", "text/plain\r\nX: y", "text/é",
-		"text/plain; a=é", "text/plain; a=\"\n\"", "text/<b>",
-		"t/" X100 X100, "text/plain;;", "*", "text/plain; a=\"b\"c",
-		"text/plain, image/png", "text/plain; a=\"\\"};
+	static const char *const types[] = {"pdf", "/", "a/", "/b", "a/b/c", "a b/c",
+		"text/plain charset=x", "text/plain; charset",
+		"text/plain; charset=", "text/plain; =x", "text/plain; a=\"b", "text/plain; a=b c",
+		"text/plain; a b=c", "text/plain (comment)", "text/plain\r\nX: y", "text/é",
+		"text/plain; a=é", "text/plain; a=\"\n\"", "text/<b>", "t/" X100 X100,
+		"text/plain;;", "*", "text/plain; a=\"b\"c", "text/plain, image/png",
+		"text/plain; a=\"\\"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
@@ -265,8 +252,8 @@ static void test_huge_type(void **state)
 	mime_sample_attach(&message, "x", type.data, "x", 1);
 	assert_int_equal(mime_build(&message, &out, &err), -1);
 	assert_int_equal(err.code, ERR_INVALID);
-	assert_string_equal(err.text,
-		"attachments[0]: the content type is longer than 40000 bytes");
+	assert_string_equal(
+		err.text, "attachments[0]: the content type is longer than 40000 bytes");
 }
 
 static void test_refused(void **state)
@@ -296,8 +283,8 @@ static void test_refused(void **state)
 
 		mime_sample_fill(&message);
 		message.html = mem_strdup("h");
-		mime_sample_attach(&message, cases[i].filename, NULL, "x", 1)
-			->content_id = mem_strdup(cases[i].content_id);
+		mime_sample_attach(&message, cases[i].filename, NULL, "x", 1)->content_id =
+			mem_strdup(cases[i].content_id);
 		assert_int_equal(mime_build(&message, &out, &err), -1);
 		assert_int_equal(err.code, ERR_INVALID);
 		if (!str_starts(err.text, cases[i].why))
@@ -316,10 +303,9 @@ static void test_inline(void **state)
 	mime_sample_fill(&message);
 	message.html = mem_strdup("<img src=\"cid:logo@x\">");
 	mime_sample_attach(&message, "ordinary.txt", NULL, "x", 1);
-	mime_sample_attach(&message, "logo.png", NULL, "\x89PNG", 4)->content_id =
-		mem_strdup("logo@x");
-	mime_sample_attach(&message, "empty id.txt", NULL, "x", 1)->content_id =
-		mem_strdup("");
+	mime_sample_attach(&message, "logo.png", NULL, "\x89PNG", 4)->content_id = mem_strdup(
+		"logo@x");
+	mime_sample_attach(&message, "empty id.txt", NULL, "x", 1)->content_id = mem_strdup("");
 	parsed = mime_sample_build(&message, &out);
 	part = mime_sample_part(parsed, "01");
 	assert_string_equal(g_mime_object_get_content_id(part), "logo@x");
@@ -357,19 +343,18 @@ static void test_embedded(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf out = BUF_INIT;
 		_cleanup_buf_ struct buf content = BUF_INIT;
-		GMimeMessage *parsed = build_one("x.eml", NULL,
-			cases[i].content, strlen(cases[i].content), &out);
+		GMimeMessage *parsed = build_one(
+			"x.eml", NULL, cases[i].content, strlen(cases[i].content), &out);
 		GMimeObject *part = mime_sample_part(parsed, "1");
 
 		assert_int_equal(GMIME_IS_MESSAGE_PART(part), cases[i].embedded);
 		if (cases[i].embedded) {
 			assert_string_equal(
 				g_mime_message_get_subject(
-					g_mime_message_part_get_message(
-						GMIME_MESSAGE_PART(part))),
+					g_mime_message_part_get_message(GMIME_MESSAGE_PART(part))),
 				"inner");
-			assert_non_null(strstr(out.data,
-				"Encoding: 7bit\n\nSubject: inner\n\nbody"));
+			assert_non_null(
+				strstr(out.data, "Encoding: 7bit\n\nSubject: inner\n\nbody"));
 		} else {
 			mime_sample_content(part, &content);
 			assert_string_equal(buf_str(&content), cases[i].content);
@@ -405,8 +390,7 @@ static void test_embedded_long_field(void **state)
 			buf_printf(&content, " %97d,\n", 1);
 		buf_printf(&content, " %*d\n", (int)(end - content.len - 2), 1);
 		buf_add_str(&content, "X-Next: 1\n\nbody\n");
-		parsed = build_one("a.eml", "message/rfc822", content.data,
-			content.len, &out);
+		parsed = build_one("a.eml", "message/rfc822", content.data, content.len, &out);
 		part = mime_sample_part(parsed, "1");
 		assert_int_equal(GMIME_IS_MESSAGE_PART(part), cases[i].embedded);
 		g_object_unref(parsed);

@@ -18,9 +18,8 @@
 
 #define X10  "xxxxxxxxxx"
 #define X100 X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
-#define X998                                                                   \
-	X100 X100 X100 X100 X100 X100 X100 X100 X100 X10 X10 X10 X10 X10 X10   \
-		X10 X10 X10 "xxxxxxxx"
+#define X998                                                                                       \
+	X100 X100 X100 X100 X100 X100 X100 X100 X100 X10 X10 X10 X10 X10 X10 X10 X10 X10 "xxxxxxxx"
 
 static void test_shapes(void **state)
 {
@@ -41,8 +40,7 @@ static void test_shapes(void **state)
 		{"t", "h", 1, 0, "mixed(alternative(plain html) pdf)"},
 		{NULL, "h", 0, 1, "related(html png)"},
 		{"t", "h", 0, 2, "related(alternative(plain html) png png)"},
-		{"t", "h", 1, 1,
-			"mixed(related(alternative(plain html) png) pdf)"},
+		{"t", "h", 1, 1, "mixed(related(alternative(plain html) png) pdf)"},
 		{NULL, "h", 2, 1, "mixed(related(html png) pdf pdf)"},
 		{"t", NULL, 0, 1, "mixed(plain png)"},
 		{"t", NULL, 1, 1, "mixed(plain pdf png)"},
@@ -61,8 +59,8 @@ static void test_shapes(void **state)
 		for (int n = 0; n < cases[i].attachments; n++)
 			mime_sample_attach(&message, "x.pdf", NULL, "x", 1);
 		for (int n = 0; n < cases[i].inlines; n++)
-			mime_sample_attach(&message, "x.png", NULL, "x", 1)
-				->content_id = mem_strdup("cid");
+			mime_sample_attach(&message, "x.png", NULL, "x", 1)->content_id =
+				mem_strdup("cid");
 		parsed = mime_sample_build(&message, &out);
 		mime_sample_shape(mime_sample_part(parsed, ""), &shape);
 		assert_string_equal(shape.data, cases[i].shape);
@@ -82,12 +80,10 @@ static void test_related_type(void **state)
 		mime_sample_fill(&message);
 		message.html = mem_strdup("h");
 		message.text = mem_strdup(both ? "t" : NULL);
-		mime_sample_attach(&message, "x.png", NULL, "x", 1)->content_id =
-			mem_strdup("cid");
+		mime_sample_attach(&message, "x.png", NULL, "x", 1)->content_id = mem_strdup("cid");
 		parsed = mime_sample_build(&message, &out);
-		assert_string_equal(
-			g_mime_object_get_content_type_parameter(
-				mime_sample_part(parsed, ""), "type"),
+		assert_string_equal(g_mime_object_get_content_type_parameter(
+					    mime_sample_part(parsed, ""), "type"),
 			both ? "multipart/alternative" : "text/html");
 		g_object_unref(parsed);
 	}
@@ -115,14 +111,12 @@ static const struct text_case {
 	{"a\n.\nb\n", "quoted-printable", NULL},
 	{"From here\n", "quoted-printable", NULL},
 	{"a\nFrom here\nFrom\n", "quoted-printable", NULL},
-	{"Zo\xc3\xab says hi, and says it in many words\n", "quoted-printable",
-		NULL},
+	{"Zo\xc3\xab says hi, and says it in many words\n", "quoted-printable", NULL},
 	{"bell \x07 rings in the night\n", "quoted-printable", NULL},
 	{"form\x0c"
 	 "feed in a longer text\n",
 		"quoted-printable", NULL},
-	{"\xc3\xa9 trailing blank \nand tab\t\n and more text\n",
-		"quoted-printable", NULL},
+	{"\xc3\xa9 trailing blank \nand tab\t\n and more text\n", "quoted-printable", NULL},
 	{"\xc3\xa9" X998 X998 "\n", "quoted-printable", NULL},
 	{"日本語の本文です。\n改行もあります。\n", "base64",
 		"日本語の本文です。\r\n改行もあります。\r\n"},
@@ -142,20 +136,15 @@ static void check_text(const struct text_case *it, int parts)
 	message.html = mem_strdup(parts == 2 ? it->text : NULL);
 	parsed = mime_sample_build(&message, &out);
 	for (int i = 0; i < parts; i++) {
-		GMimeObject *part = mime_sample_part(parsed, parts == 1 ? ""
-							     : i == 0   ? "0"
-									: "1");
+		GMimeObject *part = mime_sample_part(parsed, parts == 1 ? "" : i == 0 ? "0" : "1");
 		_cleanup_buf_ struct buf content = BUF_INIT;
 
 		mime_sample_content(part, &content);
+		assert_string_equal(buf_str(&content), it->wanted ? it->wanted : it->text);
 		assert_string_equal(
-			buf_str(&content), it->wanted ? it->wanted : it->text);
-		assert_string_equal(g_mime_object_get_header(
-					    part, "Content-Transfer-Encoding"),
-			it->encoding);
-		assert_string_equal(g_mime_object_get_content_type_parameter(
-					    part, "charset"),
-			"utf-8");
+			g_mime_object_get_header(part, "Content-Transfer-Encoding"), it->encoding);
+		assert_string_equal(
+			g_mime_object_get_content_type_parameter(part, "charset"), "utf-8");
 	}
 	g_object_unref(parsed);
 }
@@ -216,8 +205,7 @@ static void test_quoted_lines(void **state)
 
 	(void)state;
 	for (int i = 0; i < 200; i++)
-		buf_printf(&text, "%.*s.From From .From \n.\nFrom \n", i,
-			X100 X100);
+		buf_printf(&text, "%.*s.From From .From \n.\nFrom \n", i, X100 X100);
 	mime_sample_fill(&message);
 	message.text = mem_strdup(text.data);
 	g_object_unref(mime_sample_build(&message, &out));
@@ -236,8 +224,8 @@ static void test_bad_utf8(void **state)
 		*(html ? &message.html : &message.text) = mem_strdup("\xff");
 		assert_int_equal(mime_build(&message, &out, &err), -1);
 		assert_int_equal(err.code, ERR_INVALID);
-		assert_string_equal(err.text, html ? "the html is not UTF-8"
-						   : "the text is not UTF-8");
+		assert_string_equal(
+			err.text, html ? "the html is not UTF-8" : "the text is not UTF-8");
 		assert_int_equal(out.len, 0);
 	}
 }
@@ -270,8 +258,7 @@ static void *build_many(void *arg)
 		_cleanup_buf_ struct buf out = BUF_INIT;
 		_cleanup_addr_header_ struct addr_header header;
 
-		if (addr_parse("=?utf-8?q?Zo=C3=AB?= <a@bücher.example>",
-			    &message.from, NULL) < 0)
+		if (addr_parse("=?utf-8?q?Zo=C3=AB?= <a@bücher.example>", &message.from, NULL) < 0)
 			failures++;
 		message.message_id = mem_strdup("<id@example.com>");
 		message.subject = mem_strdup("日本語");
@@ -294,9 +281,7 @@ static void test_threads(void **state)
 
 	(void)state;
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, build_many,
-					 &failures[i]),
-			0);
+		assert_int_equal(pthread_create(&threads[i], NULL, build_many, &failures[i]), 0);
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
 		assert_int_equal(failures[i], 0);
@@ -378,13 +363,13 @@ static void test_members(void **state)
 		fill_member(&message, i);
 		assert_in_range(mime_member_size(member, &message), 1000, 1500);
 		mime_message_copy_texts(&message, &copy);
-		assert_int_equal(mime_member_size(member, &copy),
-			mime_member_size(member, &message));
+		assert_int_equal(
+			mime_member_size(member, &copy), mime_member_size(member, &message));
 		if (mime_message_text(&message, i)) {
-			assert_ptr_not_equal(*mime_message_text(&message, i),
-				*mime_message_text(&copy, i));
-			assert_string_equal(*mime_message_text(&message, i),
-				*mime_message_text(&copy, i));
+			assert_ptr_not_equal(
+				*mime_message_text(&message, i), *mime_message_text(&copy, i));
+			assert_string_equal(
+				*mime_message_text(&message, i), *mime_message_text(&copy, i));
 		}
 		mime_message_clear_texts(&copy);
 		mime_message_clear(&message);

@@ -48,8 +48,7 @@ static void test_add(void **state)
 		_cleanup_buf_ struct buf out = BUF_INIT;
 
 		buf_add_str(&out, ">");
-		mime_charset_add(
-			&out, cases[i].text, cases[i].len, cases[i].charset);
+		mime_charset_add(&out, cases[i].text, cases[i].len, cases[i].charset);
 		if (strcmp(out.data + 1, cases[i].utf8) != 0)
 			fail_msg("case %zu: %s", i, out.data);
 	}

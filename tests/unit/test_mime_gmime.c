@@ -27,8 +27,7 @@ static void test_mailboxes(void **state)
 		{"", ""},
 		{"a@x.com", "[a@x.com|]"},
 		{"A <a@x.com>, b@y.com (B)", "[a@x.com|A][b@y.com|B]"},
-		{"G: a@x.com, H: b@y.com;;, c@z.com",
-			"[a@x.com|][b@y.com|][c@z.com|]"},
+		{"G: a@x.com, H: b@y.com;;, c@z.com", "[a@x.com|][b@y.com|][c@z.com|]"},
 		/* encoded words stay as they are */
 		{"=?utf-8?q?A?= <a@x.com>", "[a@x.com|=?utf-8?q?A?=]"},
 		{"==?\?=?=? <a@x.com>", "[a@x.com|==?\?=?=?]"},

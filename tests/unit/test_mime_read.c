@@ -11,10 +11,9 @@
 #include "core/base/mem.h"
 #include "core/read/mime_read.h"
 
-#define MULTI(type, boundary)                                                  \
-	"Content-Type: multipart/" type "; boundary=" boundary "\r\n\r\n"
-#define PLAIN "Content-Type: text/plain\r\n\r\n"
-#define HTML  "Content-Type: text/html\r\n\r\n"
+#define MULTI(type, boundary) "Content-Type: multipart/" type "; boundary=" boundary "\r\n\r\n"
+#define PLAIN                 "Content-Type: text/plain\r\n\r\n"
+#define HTML                  "Content-Type: text/html\r\n\r\n"
 
 static void show_list(struct buf *out, char name, const struct strv *texts)
 {
@@ -29,8 +28,7 @@ static char *show_header(const char *message)
 {
 	_cleanup_mime_summary_ struct mime_summary summary;
 	struct buf out = BUF_INIT;
-	const struct addr_list *lists[] = {
-		&summary.to, &summary.cc, &summary.reply_to};
+	const struct addr_list *lists[] = {&summary.to, &summary.cc, &summary.reply_to};
 
 	mime_read(message, strlen(message), &summary);
 	show_list(&out, 'f', &summary.from_fields);
@@ -60,14 +58,12 @@ static const struct {
 		"From: Ann <a@x.org>\r\nTo: b@x.org\r\nCc: c@x.org\r\n"
 		"Reply-To: d@x.org\r\nSubject: Hi\r\nMessage-ID: <1@x>\r\n"
 		"Date: today\r\n\r\n",
-		"f[Ann <a@x.org>] t[b@x.org] c[c@x.org] r[d@x.org] s[Hi] "
-		"m[<1@x>] date"},
-	{"case, blanks before the colon, LF", "FROM : a@x.org\nto: b@x.org\nSUBJECT:Hi\nmessage-id: <1@[x]>\n",
+		"f[Ann <a@x.org>] t[b@x.org] c[c@x.org] r[d@x.org] s[Hi] m[<1@x>] date"},
+	{"case, blanks before the colon, LF",
+		"FROM : a@x.org\nto: b@x.org\nSUBJECT:Hi\nmessage-id: <1@[x]>\n",
 		"f[a@x.org] t[b@x.org] s[Hi] m[<1@[x]>] "},
-	{"several From", "From: a@x.org\nFrom:\nFrom: b@x.org\n",
-		"f[a@x.org][][b@x.org] "},
-	{"From as it is, unfolded",
-		"From: =?utf-8?Q?A?=\r\n\t<a@x.org>,\r\n b@x.org\r\n",
+	{"several From", "From: a@x.org\nFrom:\nFrom: b@x.org\n", "f[a@x.org][][b@x.org] "},
+	{"From as it is, unfolded", "From: =?utf-8?Q?A?=\r\n\t<a@x.org>,\r\n b@x.org\r\n",
 		"f[=?utf-8?Q?A?=\t<a@x.org>, b@x.org] "},
 	{"only in the body", "\nFrom: a@x.org\nSubject: x\n", ""},
 	{"behind the end of the header", "A: 1\nhello\nFrom: a@x.org\n", ""},
@@ -95,16 +91,14 @@ static const struct {
 		"t[Doe, J <j@x.org>][\xc3\xa9 <e@x.org>][t1@x.org][t2@x.org]"
 		"[Comment <u@x.org>] "},
 	{"malformed mailboxes are left out",
-		"To: a@x.org, @, nobody, b@, <c@x.org>, undisclosed:;\n",
-		"t[a@x.org][c@x.org] "},
+		"To: a@x.org, @, nobody, b@, <c@x.org>, undisclosed:;\n", "t[a@x.org][c@x.org] "},
 	{"name of an unknown charset", "To: =?x-no?Q?a?= <a@x.org>\n",
 		"t[=?x-no?Q?a?= <a@x.org>] "},
 	{"name in several words",
-		"To: =?utf-8?B?YQ==?=\n =?utf-8?B?YsM=?= =?utf-8?B?qQ==?= c"
-		" <a@x.org>, \"=?utf-8?Q?=C3=A9?=\" <b@x.org>\n",
+		"To: =?utf-8?B?YQ==?=\n =?utf-8?B?YsM=?= =?utf-8?B?qQ==?= c <a@x.org>, "
+		"\"=?utf-8?Q?=C3=A9?=\" <b@x.org>\n",
 		"t[ab\xc3\xa9 c <a@x.org>][\xc3\xa9 <b@x.org>] "},
-	{"line break in a name", "To: =?utf-8?Q?a=0Ab?= <a@x.org>\n",
-		"t[a@x.org] "},
+	{"line break in a name", "To: =?utf-8?Q?a=0Ab?= <a@x.org>\n", "t[a@x.org] "},
 };
 
 static void test_headers(void **state)
@@ -114,8 +108,8 @@ static void test_headers(void **state)
 		_cleanup_free_ char *shown = show_header(headers[i].message);
 
 		if (strcmp(shown, headers[i].shown) != 0)
-			fail_msg("%s: got\n%s\nwanted\n%s", headers[i].name,
-				shown, headers[i].shown);
+			fail_msg("%s: got\n%s\nwanted\n%s", headers[i].name, shown,
+				headers[i].shown);
 	}
 }
 
@@ -131,57 +125,45 @@ static const struct {
 	{"another type", "Content-Type: image/png\n\nhello", "", ""},
 	{"malformed type", "Content-Type: text\n\nhello", "hello", ""},
 	{"alternative",
-		MULTI("alternative", "b") "--b\r\n" PLAIN "1\r\n--b\r\n" HTML
-					  "2\r\n--b--\r\n",
-		"1", "2"},
+		MULTI("alternative", "b") "--b\r\n" PLAIN "1\r\n--b\r\n" HTML "2\r\n--b--\r\n", "1",
+		"2"},
 	{"html first, boundary quoted",
-		MULTI("Alternative", "\"b b\"") "x\r\n--b b\n" HTML
-						"2\n--b b\n" PLAIN "1\n--b b--",
+		MULTI("Alternative", "\"b b\"") "x\r\n--b b\n" HTML "2\n--b b\n" PLAIN "1\n--b b--",
 		"1", "2"},
 	{"nested",
-		MULTI("mixed", "a") "--a\r\n" MULTI(
-			"related", "b") "--b\r\n" MULTI("alternative",
-			"c") "--c\r\n" PLAIN "1\r\n--c\r\n" HTML
-			     "2\r\n--c--\r\n--b--\r\n--a--\r\n",
+		MULTI("mixed", "a") "--a\r\n" MULTI("related", "b") "--b\r\n" MULTI("alternative",
+			"c") "--c\r\n" PLAIN "1\r\n--c\r\n" HTML "2\r\n--c--\r\n--b--\r\n--a--\r\n",
 		"1", "2"},
 	{"not closed", MULTI("mixed", "b") "--b\r\n" PLAIN "1\r\n", "1\n", ""},
-	{"first of several",
-		MULTI("mixed", "b") "--b\r\n" PLAIN "1\r\n--b\r\n" PLAIN
-				    "2\r\n--b--",
+	{"first of several", MULTI("mixed", "b") "--b\r\n" PLAIN "1\r\n--b\r\n" PLAIN "2\r\n--b--",
 		"1", ""},
-	{"parts without a header", MULTI("mixed", "b") "--b\r\n\r\n1\r\n--b--",
-		"1", ""},
+	{"parts without a header", MULTI("mixed", "b") "--b\r\n\r\n1\r\n--b--", "1", ""},
 	{"attachments",
-		MULTI("mixed",
-			"b") "--b\nContent-Disposition: Attachment\n\n1"
-			     "\n--b\nContent-Disposition: inline; "
-			     "filename=f\n\n2\n--b\nContent-Type: "
-			     "text/html; name=x\n\n3\n--b\nContent-Type: "
-			     "text/plain; name*=x\n\n4\n--b\n\n5\n--b--",
+		MULTI("mixed", "b") "--b\nContent-Disposition: Attachment\n\n1"
+				    "\n--b\nContent-Disposition: inline; "
+				    "filename=f\n\n2\n--b\nContent-Type: "
+				    "text/html; name=x\n\n3\n--b\nContent-Type: "
+				    "text/plain; name*=x\n\n4\n--b\n\n5\n--b--",
 		"5", ""},
 	{"a message that is attached",
 		MULTI("mixed", "b") "--b\nContent-Type: message/rfc822\n\n"
 				    "Subject: x\n\n1\n--b\n" HTML "2\n--b--",
 		"", "2"},
 	{"digest", MULTI("digest", "b") "--b\n\nSubject: x\n\n1\n--b--", "", ""},
-	{"multipart without a boundary",
-		"Content-Type: multipart/mixed\n\n--b\n\n1\n--b--", "", ""},
-	{"base64", "Content-Transfer-Encoding: Base64\r\n\r\naGkNCnlvdQ0K\r\n",
-		"hi\nyou\n", ""},
-	{"damaged base64", "Content-Transfer-Encoding: base64\n\naG!kN*",
-		"hi\n", ""},
+	{"multipart without a boundary", "Content-Type: multipart/mixed\n\n--b\n\n1\n--b--", "",
+		""},
+	{"base64", "Content-Transfer-Encoding: Base64\r\n\r\naGkNCnlvdQ0K\r\n", "hi\nyou\n", ""},
+	{"damaged base64", "Content-Transfer-Encoding: base64\n\naG!kN*", "hi\n", ""},
 	{"quoted-printable",
-		"Content-Transfer-Encoding: quoted-printable\nContent-Type: "
-		"text/plain; charset=iso-8859-1\n\na=E9=\nb=zz",
+		"Content-Transfer-Encoding: quoted-printable\nContent-Type: text/plain; "
+		"charset=iso-8859-1\n\na=E9=\nb=zz",
 		"a\xc3\xa9"
 		"b=zz",
 		""},
 	{"unknown encoding", "Content-Transfer-Encoding: x-rot\n\nabc", "", ""},
-	{"charset with a comment",
-		"Content-Type: text/plain; charset=iso-8859-1 (latin)\n\n\xe9",
+	{"charset with a comment", "Content-Type: text/plain; charset=iso-8859-1 (latin)\n\n\xe9",
 		"\xc3\xa9", ""},
-	{"unknown charset", "Content-Type: text/plain; charset=x-no\n\na\xe9",
-		"a\xef\xbf\xbd", ""},
+	{"unknown charset", "Content-Type: text/plain; charset=x-no\n\na\xe9", "a\xef\xbf\xbd", ""},
 	{"no charset", "\n\xc3\xa9", "\xc3\xa9", ""},
 };
 
@@ -193,11 +175,9 @@ static void test_bodies(void **state)
 
 		mime_read(bodies[i].message, strlen(bodies[i].message), &summary);
 		if (strcmp(summary.text, bodies[i].text) != 0)
-			fail_msg("%s: text is \"%s\"", bodies[i].name,
-				summary.text);
+			fail_msg("%s: text is \"%s\"", bodies[i].name, summary.text);
 		if (strcmp(summary.html, bodies[i].html) != 0)
-			fail_msg("%s: html is \"%s\"", bodies[i].name,
-				summary.html);
+			fail_msg("%s: html is \"%s\"", bodies[i].name, summary.html);
 	}
 }
 
@@ -218,8 +198,7 @@ static void test_bounds(void **state)
 
 	buf_add_str(&wide, MULTI("mixed", "b"));
 	for (int i = 0; i < 100000; i++)
-		buf_add_str(
-			&wide, "--b\r\nContent-Type: image/png\r\n\r\n\r\n");
+		buf_add_str(&wide, "--b\r\nContent-Type: image/png\r\n\r\n\r\n");
 	buf_add_str(&wide, "--b\r\n" PLAIN "1\r\n--b--");
 	mime_read(wide.data, wide.len, &summary);
 	assert_string_equal(summary.text, "");

@@ -27,8 +27,7 @@ static void test_subjects(void **state)
 		mime_sample_fill(&message);
 		message.subject = mem_strdup(mime_sample_texts[i]);
 		parsed = mime_sample_build(&message, &out);
-		assert_string_equal(g_mime_message_get_subject(parsed),
-			mime_sample_texts[i]);
+		assert_string_equal(g_mime_message_get_subject(parsed), mime_sample_texts[i]);
 		mime_sample_check_words(out.data);
 		g_object_unref(parsed);
 	}
@@ -52,8 +51,7 @@ static void test_subject_lengths(void **state)
 		mime_sample_fill(&message);
 		message.subject = mem_strdup(subject.data);
 		parsed = mime_sample_build(&message, &out);
-		assert_string_equal(
-			g_mime_message_get_subject(parsed), subject.data);
+		assert_string_equal(g_mime_message_get_subject(parsed), subject.data);
 		mime_sample_check_words(out.data);
 		g_object_unref(parsed);
 	}
@@ -62,8 +60,8 @@ static void test_subject_lengths(void **state)
 /* An ASCII subject stays readable as it is, encoded by its sender or not. */
 static void test_subject_ascii(void **state)
 {
-	static const char *const subjects[] = {"Hello, world! (50% = \"half\")",
-		"=?utf-8?q?caf=C3=A9?= now", "a =? b"};
+	static const char *const subjects[] = {
+		"Hello, world! (50% = \"half\")", "=?utf-8?q?caf=C3=A9?= now", "a =? b"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(subjects); i++) {
@@ -79,22 +77,19 @@ static void test_subject_ascii(void **state)
 	}
 }
 
-static void check_mailbox(
-	InternetAddressList *list, int i, const char *name, const char *spec)
+static void check_mailbox(InternetAddressList *list, int i, const char *name, const char *spec)
 {
 	InternetAddress *address = internet_address_list_get_address(list, i);
 	const char *got = internet_address_get_name(address);
 
 	assert_string_equal(got ? got : "", name);
-	assert_string_equal(internet_address_mailbox_get_addr(
-				    INTERNET_ADDRESS_MAILBOX(address)),
-		spec);
+	assert_string_equal(
+		internet_address_mailbox_get_addr(INTERNET_ADDRESS_MAILBOX(address)), spec);
 }
 
-static const char *const display_names[] = {"", "Ann", "Ann Lee", "Doe, John",
-	"Dr. X", "Acme (Support)", "a@b.com", "say \"hi\"", "back\\slash",
-	"a:b;c", "<x>", "Zoë Müller", "日本語", "é, \"ö\" <ü@x>", "=?utf-8?x",
-	"=?", "O'Neil", "a_b", JA100, X900 X900,
+static const char *const display_names[] = {"", "Ann", "Ann Lee", "Doe, John", "Dr. X",
+	"Acme (Support)", "a@b.com", "say \"hi\"", "back\\slash", "a:b;c", "<x>", "Zoë Müller",
+	"日本語", "é, \"ö\" <ü@x>", "=?utf-8?x", "=?", "O'Neil", "a_b", JA100, X900 X900,
 	"x \" " X100 " " X100 " " X100 " \\ " X100, "=?é?=", "[x]", "é  é"};
 
 static void test_names(void **state)
@@ -116,8 +111,7 @@ static void test_names(void **state)
 	parsed = mime_sample_build(&message, &out);
 	mime_sample_check_words(out.data);
 	list = g_mime_message_get_cc(parsed);
-	assert_int_equal(
-		internet_address_list_length(list), ARRAY_SIZE(display_names));
+	assert_int_equal(internet_address_list_length(list), ARRAY_SIZE(display_names));
 	for (size_t i = 0; i < ARRAY_SIZE(display_names); i++)
 		check_mailbox(list, (int)i, display_names[i],
 			i % 2 ? "\"a, b\"@x.example" : "a@x.example");
@@ -159,12 +153,10 @@ static void test_utf8_address(void **state)
 	(void)state;
 	mime_sample_fill(&message);
 	addr_clear(&message.from);
-	assert_int_equal(
-		addr_parse("Jörg <jörg@bücher.example>", &message.from, NULL), 0);
+	assert_int_equal(addr_parse("Jörg <jörg@bücher.example>", &message.from, NULL), 0);
 	g_object_unref(mime_sample_build(&message, &out));
 	from = mime_sample_field(&out, "From");
-	assert_string_equal(
-		from, " =?UTF-8?Q?J=C3=B6rg?= <jörg@xn--bcher-kva.example>");
+	assert_string_equal(from, " =?UTF-8?Q?J=C3=B6rg?= <jörg@xn--bcher-kva.example>");
 }
 
 /* Fifty recipients fold, and all arrive. */
@@ -177,17 +169,13 @@ static void test_many_recipients(void **state)
 	(void)state;
 	mime_sample_fill(&message);
 	for (int i = 0; i < 1000; i++) {
-		_cleanup_free_ char *text = mem_printf(
-			"Person %d <p%d@dst.example>", i, i);
+		_cleanup_free_ char *text = mem_printf("Person %d <p%d@dst.example>", i, i);
 
 		mime_sample_addr(&message.cc, text);
 	}
 	parsed = mime_sample_build(&message, &out);
-	assert_int_equal(
-		internet_address_list_length(g_mime_message_get_cc(parsed)),
-		1000);
-	for (const char *line = out.data; *line != '\n';
-		line = strchr(line, '\n') + 1)
+	assert_int_equal(internet_address_list_length(g_mime_message_get_cc(parsed)), 1000);
+	for (const char *line = out.data; *line != '\n'; line = strchr(line, '\n') + 1)
 		assert_true(strcspn(line, "\n") <= 76);
 	g_object_unref(parsed);
 }

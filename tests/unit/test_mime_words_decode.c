@@ -66,8 +66,7 @@ static void test_cases(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_free_ char *text = mime_words_decode(cases[i].value);
-		const char *wanted = cases[i].text ? cases[i].text
-						   : cases[i].value;
+		const char *wanted = cases[i].text ? cases[i].text : cases[i].value;
 
 		if (strcmp(text, wanted) != 0)
 			fail_msg("\"%s\": \"%s\"", cases[i].value, text);
@@ -106,8 +105,8 @@ static void test_lenient(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(lenient); i++) {
 		_cleanup_free_ char *guessed = mime_words_read(
 			lenient[i].value, &(struct mime_words_reading){0});
-		_cleanup_free_ char *joined = mime_words_read(lenient[i].value,
-			&(struct mime_words_reading){.joined = true});
+		_cleanup_free_ char *joined = mime_words_read(
+			lenient[i].value, &(struct mime_words_reading){.joined = true});
 
 		assert_string_equal(guessed, lenient[i].guessed);
 		assert_string_equal(joined, lenient[i].joined);
@@ -131,8 +130,8 @@ static void test_wide(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wide); i++) {
-		_cleanup_free_ char *text = mime_words_read(wide[i].value,
-			&(struct mime_words_reading){.wide = true});
+		_cleanup_free_ char *text = mime_words_read(
+			wide[i].value, &(struct mime_words_reading){.wide = true});
 
 		assert_string_equal(text, wide[i].text);
 	}
@@ -155,8 +154,8 @@ static void test_apart(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(apart); i++) {
-		_cleanup_free_ char *text = mime_words_read(apart[i].value,
-			&(struct mime_words_reading){.apart = true});
+		_cleanup_free_ char *text = mime_words_read(
+			apart[i].value, &(struct mime_words_reading){.apart = true});
 
 		assert_string_equal(text, apart[i].text);
 	}
@@ -184,11 +183,11 @@ static void test_guessed_charset(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(guessed); i++) {
-		_cleanup_free_ char *text = mime_words_read(guessed[i].value,
-			&(struct mime_words_reading){
-				.charset = guessed[i].charset,
-				.everywhere = guessed[i].everywhere,
-			});
+		_cleanup_free_ char *text = mime_words_read(
+			guessed[i].value, &(struct mime_words_reading){
+						  .charset = guessed[i].charset,
+						  .everywhere = guessed[i].everywhere,
+					  });
 
 		assert_string_equal(text, guessed[i].text);
 	}
@@ -212,8 +211,7 @@ static void test_doubtful(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
-		assert_int_equal(mime_words_doubtful(values[i].value),
-			values[i].doubtful);
+		assert_int_equal(mime_words_doubtful(values[i].value), values[i].doubtful);
 }
 
 /* Words that never end, and words without number, take no time to speak of. */

@@ -56,8 +56,7 @@ static json_t *find(json_t *document, json_t *object, const char *const *keys)
 		object = get(document, object, *keys);
 	return object;
 }
-#define FIND(document, object, ...)                                            \
-	find(document, object, (const char *const[]){__VA_ARGS__, NULL})
+#define FIND(document, object, ...) find(document, object, (const char *const[]){__VA_ARGS__, NULL})
 
 static bool has_string(json_t *array, const char *text)
 {
@@ -79,18 +78,15 @@ static bool is_pattern(const char *path, const char *pattern)
 	return *path == *pattern;
 }
 
-static bool is_operation(
-	const struct route *route, const char *path, const char *method)
+static bool is_operation(const struct route *route, const char *path, const char *method)
 {
-	return is_pattern(path, route->pattern) &&
-	       strcasecmp(route->method, method) == 0;
+	return is_pattern(path, route->pattern) && strcasecmp(route->method, method) == 0;
 }
 
 /* Calls check once for each route, with its operation; each operation has a
  * route. */
-static void for_routes(
-	json_t *document, void (*check)(json_t *document,
-				  const struct route *route, json_t *operation))
+static void for_routes(json_t *document,
+	void (*check)(json_t *document, const struct route *route, json_t *operation))
 {
 	json_t *item, *operation;
 	const char *path, *method;
@@ -122,8 +118,7 @@ static void check_security(const struct route *route, json_t *operation)
 		{KEY_READING, "reading"},
 		{KEY_MANAGING, "managing"},
 	};
-	static const char *const schemes[] = {
-		[AUTH_BEARER] = "bearer", [AUTH_BASIC] = "basic"};
+	static const char *const schemes[] = {[AUTH_BEARER] = "bearer", [AUTH_BASIC] = "basic"};
 	json_t *needed = json_object_get(operation, "security"), *named;
 	size_t n = 0;
 
@@ -140,8 +135,7 @@ static void check_security(const struct route *route, json_t *operation)
 	assert_int_equal(json_array_size(named), n);
 }
 
-static void check_body(
-	json_t *document, const struct route *route, json_t *operation)
+static void check_body(json_t *document, const struct route *route, json_t *operation)
 {
 	static const char *const types[] = {[BODY_JSON] = "application/json",
 		[BODY_JSON_SMALL] = "application/json",
@@ -153,29 +147,24 @@ static void check_body(
 		assert_non_null(json_object_get(content, types[route->body]));
 }
 
-static void check_parameters(
-	json_t *document, const struct route *route, json_t *operation)
+static void check_parameters(json_t *document, const struct route *route, json_t *operation)
 {
 	bool idempotent = false, path = false;
 	json_t *parameter;
 	size_t i;
 
-	json_array_foreach(
-		json_object_get(operation, "parameters"), i, parameter) {
+	json_array_foreach(json_object_get(operation, "parameters"), i, parameter) {
 		json_t *found = resolve(document, parameter);
-		const char *name = json_string_value(
-			json_object_get(found, "name"));
+		const char *name = json_string_value(json_object_get(found, "name"));
 
-		path |= str_eq(json_string_value(json_object_get(found, "in")),
-			"path");
+		path |= str_eq(json_string_value(json_object_get(found, "in")), "path");
 		idempotent |= str_eq(name, "Idempotency-Key");
 	}
 	assert_int_equal(idempotent, route->idempotent);
 	assert_int_equal(path, strstr(route->pattern, "{}") != NULL);
 }
 
-static void check_route(
-	json_t *document, const struct route *route, json_t *operation)
+static void check_route(json_t *document, const struct route *route, json_t *operation)
 {
 	check_security(route, operation);
 	check_body(document, route, operation);
@@ -193,40 +182,39 @@ static json_t *names_of_status(json_t *document, int status)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(FIND(document, document, "components", "schemas",
-				   "Error", "oneOf"),
-		i, row)
-		if (json_integer_value(FIND(document, row, "properties",
-			    "statusCode", "const")) == status)
+	json_array_foreach(
+		FIND(document, document, "components", "schemas", "Error", "oneOf"), i, row)
+		if (json_integer_value(FIND(document, row, "properties", "statusCode", "const")) ==
+			status)
 			return FIND(document, row, "properties", "name", "enum");
 	return NULL;
 }
 
 /* Whether the operation may answer with the problem. */
-static bool tells(json_t *document, const struct route *route,
-	json_t *operation, enum problem_kind kind)
+static bool tells(
+	json_t *document, const struct route *route, json_t *operation, enum problem_kind kind)
 {
 	struct problem problem = {.kind = kind};
 	int status = dialect_status(route, problem_status(&problem));
 	_cleanup_free_ char *key = mem_printf("%d", status);
 	json_t *response = FIND(document, operation, "responses", key);
 	json_t *schema = json_object_get(
-		FIND(document, response, "content", "application/json"),
-		"schema");
+		FIND(document, response, "content", "application/json"), "schema");
 	json_t *names = FIND(document, schema, "properties", "name", "enum");
 
 	if (response == NULL || route->dialect == DIALECT_FORM)
 		return response != NULL;
-	assert_int_equal(json_integer_value(FIND(document, schema, "properties",
-				 "statusCode", "const")),
+	if (schema == NULL) /* it is no problem */
+		return false;
+	assert_int_equal(
+		json_integer_value(FIND(document, schema, "properties", "statusCode", "const")),
 		status);
-	return has_string(names ? names : names_of_status(document, status),
-		problem_name(&problem));
+	return has_string(
+		names ? names : names_of_status(document, status), problem_name(&problem));
 }
 
 /* The problems that follow from the columns of a route's row. */
-static void check_problems(
-	json_t *document, const struct route *route, json_t *operation)
+static void check_problems(json_t *document, const struct route *route, json_t *operation)
 {
 	bool key = route->auth != AUTH_NONE;
 	bool body = route->body != BODY_IGNORED;
@@ -251,18 +239,14 @@ static void check_problems(
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		/* One status for both in the form dialect, and for parameters
 		 * of the query. */
-		if (route->dialect == DIALECT_FORM &&
-			(rows[i].kind == PROBLEM_IDEMPOTENCY_KEY ||
-				rows[i].kind == PROBLEM_BAD_REQUEST))
+		if (route->dialect == DIALECT_FORM && (rows[i].kind == PROBLEM_IDEMPOTENCY_KEY ||
+							      rows[i].kind == PROBLEM_BAD_REQUEST))
 			continue;
-		if (tells(document, route, operation, rows[i].kind) !=
-			rows[i].told)
-			fail_msg("%s %s: problem %d", route->method,
-				route->pattern, rows[i].kind);
+		if (tells(document, route, operation, rows[i].kind) != rows[i].told)
+			fail_msg("%s %s: problem %d", route->method, route->pattern, rows[i].kind);
 	}
 	if (body)
-		assert_true(
-			tells(document, route, operation, PROBLEM_VALIDATION));
+		assert_true(tells(document, route, operation, PROBLEM_VALIDATION));
 	if (route->names_domain) {
 		assert_true(tells(document, route, operation, PROBLEM_DOMAIN));
 		assert_true(tells(document, route, operation, PROBLEM_NOT_FOUND));
@@ -311,8 +295,7 @@ static void test_problems(void **state)
 
 				if (!is_operation(&route, path, method))
 					continue;
-				assert_int_equal(tells(*state, &route, operation,
-							 rows[i].kind),
+				assert_int_equal(tells(*state, &route, operation, rows[i].kind),
 					rows[i].told);
 				met++;
 			}
@@ -330,26 +313,21 @@ static void test_errors(void **state)
 		struct problem problem = {.kind = (enum problem_kind)kind};
 
 		assert_true(has_string(
-			names_of_status(*state, problem_status(&problem)),
-			problem_name(&problem)));
+			names_of_status(*state, problem_status(&problem)), problem_name(&problem)));
 	}
 	json_array_foreach(
-		FIND(*state, *state, "components", "schemas", "Error", "oneOf"),
-		i, row) {
+		FIND(*state, *state, "components", "schemas", "Error", "oneOf"), i, row) {
 		json_int_t status = json_integer_value(
 			FIND(*state, row, "properties", "statusCode", "const"));
 
-		json_array_foreach(
-			FIND(*state, row, "properties", "name", "enum"), k, name) {
+		json_array_foreach(FIND(*state, row, "properties", "name", "enum"), k, name) {
 			int kind = PROBLEM_NONE + 1;
 
 			for (; kind < PROBLEM_LOGIN; kind++) {
-				struct problem problem = {
-					.kind = (enum problem_kind)kind};
+				struct problem problem = {.kind = (enum problem_kind)kind};
 
 				if (problem_status(&problem) == status &&
-					str_eq(problem_name(&problem),
-						json_string_value(name)))
+					str_eq(problem_name(&problem), json_string_value(name)))
 					break;
 			}
 			assert_int_not_equal(kind, PROBLEM_LOGIN);
@@ -360,8 +338,7 @@ static void test_errors(void **state)
 static void test_version(void **state)
 {
 	assert_string_equal(
-		json_string_value(FIND(*state, *state, "info", "version")),
-		POSTERN_VERSION);
+		json_string_value(FIND(*state, *state, "info", "version")), POSTERN_VERSION);
 }
 
 int main(void)
@@ -374,6 +351,5 @@ int main(void)
 		cmocka_unit_test(test_version),
 	};
 
-	return cmocka_run_group_tests_name(
-		"openapi", tests, read_document, free_document);
+	return cmocka_run_group_tests_name("openapi", tests, read_document, free_document);
 }

@@ -17,8 +17,7 @@ static struct sockaddr_storage peer_at(const char *address, uint16_t port)
 {
 	struct sockaddr_storage peer = {0};
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
-	struct sockaddr_in6 in6 = {
-		.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 
 	if (inet_pton(AF_INET, address, &in.sin_addr) == 1)
 		memcpy(&peer, &in, sizeof(in));
@@ -35,8 +34,7 @@ static enum mail_origin origin_at(const char *address, uint16_t port)
 	struct cidr_list hosts;
 	enum mail_origin origin;
 
-	assert_int_equal(
-		cidr_list_parse("10.0.0.0/8 [2001:db8::]/32", &hosts, NULL), 0);
+	assert_int_equal(cidr_list_parse("10.0.0.0/8 [2001:db8::]/32", &hosts, NULL), 0);
 	origin = origin_of((struct sockaddr *)&peer, &hosts);
 	cidr_list_clear(&hosts);
 	return origin;
@@ -66,8 +64,8 @@ static void test_addresses(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		if (origin_at(cases[i].address, cases[i].port) != cases[i].origin)
-			fail_msg("%s port %u is not %s", cases[i].address,
-				cases[i].port, origin_name(cases[i].origin));
+			fail_msg("%s port %u is not %s", cases[i].address, cases[i].port,
+				origin_name(cases[i].origin));
 }
 
 static void test_no_address(void **state)
@@ -86,11 +84,9 @@ static void test_no_internal_hosts(void **state)
 
 	(void)state;
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(
-		origin_of((struct sockaddr *)&in, &nobody), ORIGIN_LOCAL);
+	assert_int_equal(origin_of((struct sockaddr *)&in, &nobody), ORIGIN_LOCAL);
 	in.sin_port = htons(1);
-	assert_int_equal(
-		origin_of((struct sockaddr *)&in, &nobody), ORIGIN_EXTERNAL);
+	assert_int_equal(origin_of((struct sockaddr *)&in, &nobody), ORIGIN_EXTERNAL);
 }
 
 static void test_names(void **state)
@@ -118,8 +114,7 @@ static void test_client(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct sockaddr_storage peer = peer_at(
-			cases[i].address, cases[i].port);
+		struct sockaddr_storage peer = peer_at(cases[i].address, cases[i].port);
 		char client[ORIGIN_CLIENT_SIZE];
 		bool found = origin_client((struct sockaddr *)&peer, client);
 

@@ -32,8 +32,7 @@ static void test_now_and_then(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(looks); i++)
-		assert_int_equal(pace_is_time(&pace, EVERY_US, looks[i].now_us),
-			looks[i].is_time);
+		assert_int_equal(pace_is_time(&pace, EVERY_US, looks[i].now_us), looks[i].is_time);
 }
 
 static struct pace shared;
@@ -42,8 +41,7 @@ static atomic_int times;
 static void *look(void *arg)
 {
 	for (int i = 1; i <= ROUNDS; i++)
-		atomic_fetch_add(
-			&times, pace_is_time(&shared, EVERY_US, i * EVERY_US));
+		atomic_fetch_add(&times, pace_is_time(&shared, EVERY_US, i * EVERY_US));
 	return arg;
 }
 
@@ -54,8 +52,7 @@ static void test_of_several_threads_one(void **state)
 
 	(void)state;
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, look, NULL), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, look, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_in_range(times, 1, ROUNDS);

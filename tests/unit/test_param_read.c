@@ -102,8 +102,7 @@ static void test_values(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		check(param_read, i, cases[i].plain);
-		check(param_read_name, i,
-			cases[i].name ? cases[i].name : cases[i].plain);
+		check(param_read_name, i, cases[i].name ? cases[i].name : cases[i].plain);
 	}
 }
 

@@ -12,20 +12,19 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
 
 /* Writes FOLDER/NAME with the text; %s in it is the folder. */
-static void write_file(const char *folder, const char *name, const char *before,
-	const char *text)
+static void write_file(const char *folder, const char *name, const char *before, const char *text)
 {
 	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
 	FILE *file = fopen(path, "w");
 	const char *mark = strstr(text, "DIR");
 
 	assert_non_null(file);
-	fprintf(file, "%s%.*s%s%s\n", before,
-		(int)(mark ? (size_t)(mark - text) : strlen(text)), text,
-		mark ? folder : "", mark ? mark + strlen("DIR") : "");
+	fprintf(file, "%s%.*s%s%s\n", before, (int)(mark ? (size_t)(mark - text) : strlen(text)),
+		text, mark ? folder : "", mark ? mark + strlen("DIR") : "");
 	fclose(file);
 	/* postconf waits a second or two before it reads a file that is new. */
 	assert_int_equal(utimes(path, (struct timeval[2]){{1, 0}, {1, 0}}), 0);
@@ -43,8 +42,8 @@ static void drop_folder(const char *folder)
 	rmdir(folder);
 }
 
-#define NONE                                                                   \
-	"compatibility_level = 3.6\nmydomain = here.test\nmyorigin =\n"        \
+#define NONE                                                                                       \
+	"compatibility_level = 3.6\nmydomain = here.test\nmyorigin =\n"                            \
 	"mydestination =\n"
 
 static const struct {
@@ -87,8 +86,7 @@ static void test_read(void **state)
 		assert_non_null(mkdtemp(folder));
 		write_file(folder, "main.cf", NONE, cases[i].main_cf);
 		write_file(folder, "list", "", cases[i].list);
-		assert_int_equal(
-			postconf_domains_read(folder, &domains, &err), 0);
+		assert_int_equal(postconf_domains_read(folder, &domains, &err), 0);
 		got = postconf_domains_names(domains, &names, &err);
 		if (got == 0)
 			got = postconf_names_have(names, "a.test");
@@ -109,9 +107,48 @@ static void test_no_postfix(void **state)
 	struct err err = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(
-		postconf_domains_read("/nonexistent", &domains, &err), -1);
+	assert_int_equal(postconf_domains_read("/nonexistent", &domains, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
+}
+
+/* Where the settings do not say it. */
+static void test_milter_socket(void **state)
+{
+	static const struct {
+		const char *set, *main_cf, *folder, *found;
+		int result;
+	} sockets[] = {
+		{"/a/m", "queue_directory = /q", NULL, "/a/m", 0},
+		{"", "queue_directory = /q", NULL, "/q/postern/milter.sock", 0},
+		{"", "q = /x\nqueue_directory = $q/y", NULL, "/x/y/postern/milter.sock", 0},
+		{"", "", "/nonexistent", "/var/spool/postfix/postern/milter.sock", -1},
+		{"",
+			"queue_directory = /very/long/very/long/very/long/very/"
+			"long/very/long/very/long/very/long/very/long/very/"
+			"long/q",
+			NULL, NULL, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++) {
+		char folder[] = "/tmp/postconf.XXXXXX";
+		_cleanup_(conf) struct conf *conf = conf_default();
+		struct err err = ERR_INIT;
+
+		assert_non_null(mkdtemp(folder));
+		write_file(folder, "main.cf", NONE, sockets[i].main_cf);
+		free(conf->milter.socket);
+		conf->milter.socket = mem_strdup(sockets[i].set);
+		free(conf->submission.postfix_config);
+		conf->submission.postfix_config = mem_strdup(
+			sockets[i].folder ? sockets[i].folder : folder);
+		assert_int_equal(postconf_find_milter_socket(conf, &err), sockets[i].result);
+		if (sockets[i].found)
+			assert_string_equal(conf->milter.socket, sockets[i].found);
+		if (sockets[i].result < 0)
+			assert_non_null(strstr(err.text, "set milter.socket"));
+		drop_folder(folder);
+	}
 }
 
 int main(void)
@@ -119,6 +156,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_no_postfix),
+		cmocka_unit_test(test_milter_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

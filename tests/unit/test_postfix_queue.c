@@ -30,8 +30,7 @@ static void test_next_attempt(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(queue_next_attempt(&times, cases[i].arrival_s,
-					 cases[i].last_s),
+		assert_int_equal(queue_next_attempt(&times, cases[i].arrival_s, cases[i].last_s),
 			cases[i].next_s);
 }
 
@@ -80,13 +79,10 @@ static void test_times(void **state)
 	assert_int_equal(times.longest_s, 90);
 	assert_int_equal(times.lifetime_s, 2 * 86400);
 	assert_int_equal(times.bounce_lifetime_s, 7 * 86400);
-	assert_int_equal(
-		read_times("maximal_queue_lifetime = ever\n", &times), -1);
-	assert_int_equal(
-		read_times("maximal_queue_lifetime = 5dd\n", &times), -1);
+	assert_int_equal(read_times("maximal_queue_lifetime = ever\n", &times), -1);
+	assert_int_equal(read_times("maximal_queue_lifetime = 5dd\n", &times), -1);
 	/* More than Postfix itself can keep. */
-	assert_int_equal(
-		read_times("maximal_queue_lifetime = 24856d\n", &times), -1);
+	assert_int_equal(read_times("maximal_queue_lifetime = 24856d\n", &times), -1);
 }
 
 int main(void)

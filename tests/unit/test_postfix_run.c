@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/socket.h"
 #include "core/postfix/postfix_run.h"
 #include "tests/unit/fake_master.h"
 
@@ -76,12 +77,12 @@ static void test_hidden_socket(void **state)
 	(void)state;
 	fake_master_start(master);
 	fake_master_stop(master);
-	assert_int_equal(postfix_socket_look(master->socket), ECONNREFUSED);
+	assert_int_equal(socket_look(master->socket), ECONNREFUSED);
 	unlink(master->socket);
-	assert_int_equal(postfix_socket_look(master->socket), ENOENT);
+	assert_int_equal(socket_look(master->socket), ENOENT);
 	assert_int_equal(rmdir(master->public), 0);
 	assert_int_equal(symlink("public", master->public), 0); /* a loop */
-	assert_int_equal(postfix_socket_look(master->socket), ELOOP);
+	assert_int_equal(socket_look(master->socket), ELOOP);
 	read_name(master->queue, name);
 	assert_string_not_equal(name, "");
 	assert_int_equal(unlink(master->public), 0);

@@ -14,14 +14,13 @@
 #include "httpd/http/problem.h"
 
 /* The names that client libraries know. */
-static const char *const names[] = {"invalid_idempotency_key",
-	"validation_error", "missing_api_key", "restricted_api_key",
-	"invalid_api_key", "not_found", "method_not_allowed",
-	"invalid_idempotent_request", "concurrent_idempotent_requests",
-	"invalid_attachment", "invalid_from_address", "invalid_access",
-	"invalid_parameter", "invalid_region", "missing_required_field",
-	"monthly_quota_exceeded", "daily_quota_exceeded", "rate_limit_exceeded",
-	"security_error", "application_error", "internal_server_error"};
+static const char *const names[] = {"invalid_idempotency_key", "validation_error",
+	"missing_api_key", "restricted_api_key", "invalid_api_key", "not_found",
+	"method_not_allowed", "invalid_idempotent_request", "concurrent_idempotent_requests",
+	"invalid_attachment", "invalid_from_address", "invalid_access", "invalid_parameter",
+	"invalid_region", "missing_required_field", "monthly_quota_exceeded",
+	"daily_quota_exceeded", "rate_limit_exceeded", "security_error", "application_error",
+	"internal_server_error"};
 
 static bool is_known(const char *name)
 {
@@ -40,11 +39,9 @@ static void test_every_kind(void **state)
 		assert_int_equal(problem_set(&problem, kind, "text"), -1);
 		assert_true(problem_status(&problem) >= 400);
 		assert_true(problem_status(&problem) < 600);
-		assert_true(kind >= PROBLEM_LOGIN ||
-			    is_known(problem_name(&problem)));
+		assert_true(kind >= PROBLEM_LOGIN || is_known(problem_name(&problem)));
 		assert_int_equal(problem.retry_after_s > 0,
-			problem_status(&problem) == 503 ||
-				problem_status(&problem) == 429);
+			problem_status(&problem) == 503 || problem_status(&problem) == 429);
 	}
 }
 
@@ -53,8 +50,8 @@ static void test_place(void **state)
 	struct problem problem = {.place = "[3]."};
 
 	(void)state;
-	assert_int_equal(problem_field(&problem, PROBLEM_MISSING_FIELD,
-				 "Missing `%s%s` field.", problem.place, "to"),
+	assert_int_equal(problem_field(&problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.",
+				 problem.place, "to"),
 		-1);
 	assert_string_equal(problem.text, "Missing `[3].to` field.");
 	assert_true(problem.names_field);
@@ -86,16 +83,14 @@ static void test_errors_of_the_core(void **state)
 		err_set(&err, errors[i].code, "/a/path of ours");
 		problem_from_err(&problem, &err);
 		assert_int_equal(problem_status(&problem), errors[i].status);
-		assert_int_equal(
-			strstr(problem.text, "ours") != NULL, errors[i].tells);
+		assert_int_equal(strstr(problem.text, "ours") != NULL, errors[i].tells);
 	}
 }
 
 /* A precision cuts bytes, not characters; the answer must still be JSON. */
 static void test_cut_characters(void **state)
 {
-	static const char *const characters[] = {
-		"\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+	static const char *const characters[] = {"\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
 	static const char *const pads[] = {"", "a", "aa", "aaa"};
 
 	(void)state;
@@ -108,12 +103,9 @@ static void test_cut_characters(void **state)
 			buf_add_str(&text, pads[k]);
 			while (text.len < 1000)
 				buf_add_str(&text, characters[i]);
-			problem_set(&problem, PROBLEM_VALIDATION, "%.100s.",
-				text.data);
-			assert_true(str_utf8_valid(
-				problem.text, strlen(problem.text)));
-			problem_set(
-				&problem, PROBLEM_VALIDATION, "%s", text.data);
+			problem_set(&problem, PROBLEM_VALIDATION, "%.100s.", text.data);
+			assert_true(str_utf8_valid(problem.text, strlen(problem.text)));
+			problem_set(&problem, PROBLEM_VALIDATION, "%s", text.data);
 			dialect_problem(NULL, &problem, &answer);
 			assert_non_null(answer.body);
 			free(answer.body);

@@ -11,8 +11,7 @@
 #include "core/base/mem.h"
 #include "core/base/program.h"
 
-static int run(const char *script, int64_t timeout_ms, struct buf *output,
-	struct err *err)
+static int run(const char *script, int64_t timeout_ms, struct buf *output, struct err *err)
 {
 	_cleanup_free_ char *text = mem_strdup(script);
 	char shell[] = "sh", option[] = "-c";
@@ -36,8 +35,7 @@ static const struct {
 	{"cat", 10000, ERR_NONE, "", NULL},
 	{"exit 1", 10000, ERR_NOT_FOUND, "", "sh found nothing"},
 	{"echo a; exit 1", 10000, ERR_CONFIG, "a\n", "sh failed (exit status 1)"},
-	{"echo no >&2; exit 1", 10000, ERR_CONFIG, "",
-		"sh failed (exit status 1): no"},
+	{"echo no >&2; exit 1", 10000, ERR_CONFIG, "", "sh failed (exit status 1): no"},
 	{"echo hm >&2; echo no >&2; echo >&2; exit 2", 10000, ERR_CONFIG, "",
 		"sh failed (exit status 2): no"},
 	{"head -c 300000 /dev/zero >&2; echo a", 10000, ERR_NONE, "a\n", NULL},
@@ -52,8 +50,7 @@ static void test_ends(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf output = BUF_INIT;
 		struct err err;
-		int result = run(
-			cases[i].script, cases[i].timeout_ms, &output, &err);
+		int result = run(cases[i].script, cases[i].timeout_ms, &output, &err);
 
 		assert_int_equal(result, cases[i].code == ERR_NONE ? 0 : -1);
 		assert_int_equal(err.code, cases[i].code);
@@ -70,8 +67,7 @@ static void test_large_output(void **state)
 	struct err err;
 
 	(void)state;
-	assert_int_equal(
-		run("head -c 300000 /dev/zero", 10000, &output, &err), 0);
+	assert_int_equal(run("head -c 300000 /dev/zero", 10000, &output, &err), 0);
 	assert_int_equal(output.len, 300000);
 	assert_int_equal(run("exec cat /dev/zero", 10000, &output, &err), -1);
 	assert_int_equal(err.code, ERR_TOO_LARGE);
@@ -84,16 +80,14 @@ static void test_bounded_complaints(void **state)
 	struct err err;
 
 	(void)state;
-	assert_int_equal(run("head -c 40000000 /dev/zero >&2 2>/dev/null;"
-			     " stat -L -c %s /dev/stderr",
-				 10000, &output, &err),
+	assert_int_equal(
+		run("head -c 40000000 /dev/zero >&2 2>/dev/null; stat -L -c %s /dev/stderr", 10000,
+			&output, &err),
 		0);
-	assert_true(
-		strtoll(buf_str(&output), NULL, 10) <= PROGRAM_COMPLAINTS_MAX);
+	assert_true(strtoll(buf_str(&output), NULL, 10) <= PROGRAM_COMPLAINTS_MAX);
 	/* What it said before that is told, as ever. */
-	assert_int_equal(run("echo no >&2; head -c 40000000 /dev/zero >&2;"
-			     " exit 3",
-				 10000, &output, &err),
+	assert_int_equal(
+		run("echo no >&2; head -c 40000000 /dev/zero >&2; exit 3", 10000, &output, &err),
 		-1);
 	assert_int_equal(err.code, ERR_CONFIG);
 }

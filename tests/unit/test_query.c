@@ -60,8 +60,8 @@ static void test_cases(void **state)
 			fail_msg("%s: %d", cases[i].query, found);
 		if (found > 0 && strcmp(value, cases[i].value) != 0)
 			fail_msg("%s: %s", cases[i].query, value);
-		if (found < 0 && (strstr(said, cases[i].value) == NULL ||
-					 problem.kind != PROBLEM_PARAMETER))
+		if (found < 0 &&
+			(strstr(said, cases[i].value) == NULL || problem.kind != PROBLEM_PARAMETER))
 			fail_msg("%s: %s", cases[i].query, said);
 	}
 }
@@ -77,8 +77,7 @@ static void test_length(void **state)
 		buf_add_str(&query, "after=");
 		for (size_t i = 0; i < len; i++)
 			buf_add_char(&query, 'x');
-		assert_int_equal(
-			query_get(buf_str(&query), "after", value, &problem),
+		assert_int_equal(query_get(buf_str(&query), "after", value, &problem),
 			len < QUERY_VALUE_MAX ? 1 : -1);
 		if (problem.kind == PROBLEM_NONE)
 			assert_int_equal(strlen(value), len);
@@ -112,8 +111,7 @@ static void test_known(void **state)
 		int result = query_known(queries[i].query, names, &problem);
 
 		assert_int_equal(result, queries[i].problem ? -1 : 0);
-		if (queries[i].problem &&
-			strstr(problem.text, queries[i].problem) == NULL)
+		if (queries[i].problem && strstr(problem.text, queries[i].problem) == NULL)
 			fail_msg("%s: %s", queries[i].query, problem.text);
 	}
 	assert_int_equal(query_get_words("x=a+b%2Bc%20d", "x", value, NULL), 1);

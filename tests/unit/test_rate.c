@@ -70,16 +70,15 @@ static const struct {
 	{{1, 1}, STEPS(refused_is_free)},
 };
 
-static void run(const struct rate_limit *limit, const struct step *steps,
-	size_t n, int64_t start_us)
+static void run(
+	const struct rate_limit *limit, const struct step *steps, size_t n, int64_t start_us)
 {
 	struct rate_bucket bucket = {0};
 
 	for (size_t i = 0; i < n; i++) {
 		struct rate_state state;
 
-		assert_int_equal(rate_take(&bucket, limit,
-					 start_us + steps[i].at_us, &state),
+		assert_int_equal(rate_take(&bucket, limit, start_us + steps[i].at_us, &state),
 			steps[i].taken);
 		assert_int_equal(state.limit, limit->burst);
 		assert_int_equal(state.remaining, steps[i].remaining);
@@ -116,16 +115,11 @@ static void test_the_bound_holds(void **state)
 			int64_t taken = 0, now_us = 0;
 
 			for (int n = 0; n < 20000; n++, now_us += steps_us[k])
-				taken += rate_take(
-					&bucket, limit, now_us, &standing);
-			assert_true(
-				taken <= limit->burst + 1 +
-						 now_us * limit->per_s / SECOND);
+				taken += rate_take(&bucket, limit, now_us, &standing);
+			assert_true(taken <= limit->burst + 1 + now_us * limit->per_s / SECOND);
 			/* And it does not fall short while requests pour in. */
-			if (limit->burst > 1 &&
-				steps_us[k] * limit->per_s < SECOND)
-				assert_true(taken >=
-					    now_us * limit->per_s / SECOND - 1);
+			if (limit->burst > 1 && steps_us[k] * limit->per_s < SECOND)
+				assert_true(taken >= now_us * limit->per_s / SECOND - 1);
 		}
 }
 

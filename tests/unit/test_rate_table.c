@@ -69,8 +69,7 @@ static void test_full_buckets_give_way(void **state)
 
 	name(MANY, id);
 	for (int i = 0; i < 100; i++)
-		assert_true(
-			rate_table_take(*state, id, &slow, SECOND, &standing));
+		assert_true(rate_table_take(*state, id, &slow, SECOND, &standing));
 	for (int n = 0; n < MANY; n++)
 		assert_true(take(*state, n, SECOND + n));
 	assert_false(rate_table_take(*state, id, &slow, SECOND, &standing));
@@ -110,14 +109,10 @@ static void test_many_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			test_companies_do_not_share, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_more_than_fit, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_full_buckets_give_way, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_many_threads, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_companies_do_not_share, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_more_than_fit, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_full_buckets_give_way, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_threads, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("rate_table", tests, NULL, NULL);

@@ -54,8 +54,7 @@ static int tear_down(void **state)
 	return temp_db_teardown(state);
 }
 
-static void on_done(
-	struct watched *watched, enum email_state state, const char *refusal)
+static void on_done(struct watched *watched, enum email_state state, const char *refusal)
 {
 	struct waiting *waiting = (struct waiting *)watched;
 
@@ -89,9 +88,7 @@ static void record(struct temp_db *temp, const struct waiting *waiting)
 {
 	struct err why = ERR_INIT;
 
-	assert_int_equal(store_email_record(temp->db, waiting->email.ticket,
-				 "Q1", 5, &why),
-		1);
+	assert_int_equal(store_email_record(temp->db, waiting->email.ticket, "Q1", 5, &why), 1);
 }
 
 /* Runs the loop for as long as something is pending. */
@@ -121,9 +118,8 @@ static void test_refused(void **state)
 
 	stage(temp, &waiting);
 	watch(&waiting, LONG_MS);
-	assert_int_equal(store_email_refuse(temp->db, waiting.email.ticket,
-				 "Q1", "No.", 5, &why),
-		1);
+	assert_int_equal(
+		store_email_refuse(temp->db, waiting.email.ticket, "Q1", "No.", 5, &why), 1);
 	run();
 	assert_int_equal(waiting.state, EMAIL_REFUSED);
 	assert_string_equal(waiting.refusal, "No.");
@@ -263,6 +259,65 @@ static void test_failure_is_said_once(void **state)
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* The gate: a company's own late emails shut it, for that company. */
+
+enum { SECOND = 1000 * 1000, TRY_US = RECORD_GATE_TRY_MS * 1000 };
+
+static enum record_gate_news late(struct record_gate *gate, const char *company)
+{
+	enum record_gate_news news = RECORD_GATE_NO_NEWS;
+
+	for (int i = 0; i < RECORD_GATE_LATE; i++) {
+		assert_int_equal(news, RECORD_GATE_NO_NEWS);
+		assert_true(record_gate_enter(gate, company, SECOND));
+		news = record_gate_late(gate, company, SECOND);
+	}
+	return news;
+}
+
+static void test_gate_is_each_companys(void **state)
+{
+	struct record_gate *gate = record_gate_new();
+
+	(void)state;
+	assert_int_equal(late(gate, "a"), RECORD_GATE_BLAMED);
+	assert_true(record_gate_is_blamed(gate));
+	assert_false(record_gate_enter(gate, "a", SECOND));
+	assert_true(record_gate_enter(gate, "b", SECOND));
+	/* It is known already. */
+	assert_int_equal(late(gate, "b"), RECORD_GATE_NO_NEWS);
+	assert_false(record_gate_enter(gate, "b", SECOND));
+	/* The milter decides about somebody else's. */
+	assert_true(record_gate_decided(gate, "c"));
+	assert_false(record_gate_is_blamed(gate));
+	assert_false(record_gate_decided(gate, "c"));
+	assert_false(record_gate_enter(gate, "a", SECOND));
+	/* One may try now and then. */
+	assert_true(record_gate_enter(gate, "a", SECOND + TRY_US));
+	assert_false(record_gate_enter(gate, "a", SECOND + TRY_US + 1));
+	assert_true(record_gate_enter(gate, "a", SECOND + 2 * TRY_US));
+	record_gate_decided(gate, "a");
+	assert_true(record_gate_enter(gate, "a", SECOND));
+	assert_false(record_gate_enter(gate, "b", SECOND));
+	record_gate_free(gate);
+}
+
+/* What the milter lets pass for others is not its fault. */
+static void test_gate_blames_rightly(void **state)
+{
+	struct record_gate *gate = record_gate_new();
+
+	(void)state;
+	record_gate_late(gate, "a", SECOND);
+	record_gate_decided(gate, "b");
+	for (int i = 2; i < RECORD_GATE_LATE; i++)
+		record_gate_late(gate, "a", SECOND);
+	assert_int_equal(record_gate_late(gate, "a", SECOND), RECORD_GATE_SHUT);
+	assert_false(record_gate_is_blamed(gate));
+	assert_false(record_gate_enter(gate, "a", SECOND));
+	record_gate_free(gate);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +328,8 @@ int main(void)
 		CASE(test_stop),
 		CASE(test_store_fails),
 		CASE(test_failure_is_said_once),
+		cmocka_unit_test(test_gate_is_each_companys),
+		cmocka_unit_test(test_gate_blames_rightly),
 	};
 
 	return cmocka_run_group_tests_name("record_watch", tests, NULL, NULL);

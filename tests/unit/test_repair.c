@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/policy/ticket.h"
+#include "core/store/store_email.h"
 #include "core/store/store_event.h"
+#include "core/store/store_held.h"
 #include "events/repair.h"
 #include "tests/unit/temp_db.h"
 
@@ -18,15 +21,15 @@
 
 /* The queue as it is at one look. */
 struct fake_queue {
-	const char *id; /* NULL: it is empty */
+	const char *name; /* as `hold`; NULL: deferred */
+	const char *id;   /* NULL: it is empty */
 	const char *recipients[3];
 	const char *reasons[3];
 	int64_t arrival_s;
 	bool broken;
 };
 
-static int each(void *queue,
-	int (*on_item)(void *arg, struct queue_item *item, struct err *err),
+static int each(void *queue, int (*on_item)(void *arg, struct queue_item *item, struct err *err),
 	void *arg, struct err *err)
 {
 	const struct fake_queue *fake = queue;
@@ -38,6 +41,7 @@ static int each(void *queue,
 	if (fake->id == NULL)
 		return 0;
 	item.id = mem_strdup(fake->id);
+	item.queue = mem_strdup(fake->name ? fake->name : "deferred");
 	item.arrival_s = fake->arrival_s;
 	for (size_t i = 0; i < 3 && fake->recipients[i]; i++) {
 		strv_add(&item.recipients, fake->recipients[i]);
@@ -54,9 +58,8 @@ static struct repair *begin(struct temp_db *temp, struct fake_queue *queue)
 	struct email email;
 
 	temp_db_staged(temp->db, &tenant, &email);
-	assert_int_equal(store_email_record(temp->db, email.ticket,
-				 "4jX7GV2C8nz1fL5Q", SENT_US, NULL),
-		1);
+	assert_int_equal(
+		store_email_record(temp->db, email.ticket, "4jX7GV2C8nz1fL5Q", SENT_US, NULL), 1);
 	store_email_clear(&email);
 	return repair_new(temp->db, NULL, each, queue);
 }
@@ -72,10 +75,10 @@ static char *look_at(struct temp_db *temp, struct repair *repair, int64_t after_
 	return temp_db_text(temp->db, sql_fates);
 }
 
-#define LOOK(after_s_, fates_)                                                  \
-	do {                                                                    \
-		_cleanup_free_ char *fates = look_at(temp, repair, (after_s_)); \
-		assert_string_equal(fates, (fates_));                           \
+#define LOOK(after_s_, fates_)                                                                     \
+	do {                                                                                       \
+		_cleanup_free_ char *fates = look_at(temp, repair, (after_s_));                    \
+		assert_string_equal(fates, (fates_));                                              \
 	} while (0)
 
 static void test_missed(void **state)
@@ -99,6 +102,59 @@ static void test_missed(void **state)
 	assert_string_equal(last, "sent");
 }
 
+/* An email whose message the milter never saw. */
+static void test_never_came(void **state)
+{
+	struct fake_queue queue = {0};
+	struct temp_db *temp = *state;
+	struct email_waiting waiting;
+	struct temp_tenant tenant;
+	struct email email;
+	_cleanup_free_ char *address = NULL;
+	_cleanup_(repair) struct repair *repair = NULL;
+
+	temp_db_staged(temp->db, &tenant, &email);
+	OK(db_exec(temp->db, "UPDATE email SET created_us = 1", &why));
+	address = ticket_address(email.ticket);
+	repair = repair_new(temp->db, NULL, each, &queue);
+	/* In the maildrop it waits. */
+	queue = (struct fake_queue){
+		.id = "4jX7GV2C8nz1fL5Q", .recipients = {address}, .reasons = {""}};
+	LOOK(100, "queued queued queued");
+	LOOK(2000, "queued queued queued");
+	queue.id = NULL;
+	LOOK(2100, "queued queued queued");
+	LOOK(2400, "queued queued queued");
+	OK(store_email_waiting(temp->db, NULL, INT64_MAX, 0, &waiting, &why));
+	assert_true(waiting.staged == 1 && waiting.lost == 0);
+	LOOK(2800, "unknown unknown unknown");
+	OK(store_email_waiting(temp->db, NULL, INT64_MAX, 0, &waiting, &why));
+	assert_true(waiting.staged == 0 && waiting.lost == 1);
+	store_email_clear(&email);
+}
+
+/* What postsuper has removed, or released. */
+static void test_held_no_more(void **state)
+{
+	struct fake_queue queue = {.id = "4jX7GV2C8nz1fL5Q", .name = "hold"};
+	struct held_note note = {.queue_id = "4jX7GV2C8nz1fL5Q", .now_us = SENT_US};
+	struct temp_db *temp = *state;
+	_cleanup_(repair) struct repair *repair = repair_new(temp->db, NULL, each, &queue);
+	int64_t n;
+
+	OK(store_held_note(temp->db, &note, &why));
+	OK(repair_round(repair, SENT_US + 100 * SECOND_US, &why));
+	OK(store_held_count(temp->db, 10, &n, &why));
+	assert_int_equal(n, 1);
+	queue.name = "active";
+	OK(repair_round(repair, SENT_US + 10 * SECOND_US, &why));
+	OK(store_held_count(temp->db, 10, &n, &why));
+	assert_int_equal(n, 1); /* too soon */
+	OK(repair_round(repair, SENT_US + 100 * SECOND_US, &why));
+	OK(store_held_count(temp->db, 10, &n, &why));
+	assert_int_equal(n, 0);
+}
+
 static void test_one_look_is_not_enough(void **state)
 {
 	struct fake_queue queue = {0};
@@ -119,8 +175,7 @@ static void test_one_look_is_not_enough(void **state)
 
 static void test_listed(void **state)
 {
-	static const char sql_text[] =
-		"SELECT text FROM email_recipient WHERE n = 0";
+	static const char sql_text[] = "SELECT text FROM email_recipient WHERE n = 0";
 	struct fake_queue queue = {.id = "4jX7GV2C8nz1fL5Q",
 		.recipients = {"a@dst.test", "b@dst.test"},
 		.reasons = {"host mx said: 450 4.2.1 later", ""}};
@@ -140,9 +195,8 @@ static void test_listed(void **state)
 /* An alias led elsewhere: which recipient it was is not known. */
 static void test_alias(void **state)
 {
-	struct fake_queue queue = {.id = "4jX7GV2C8nz1fL5Q",
-		.recipients = {"other@dst.test"},
-		.reasons = {""}};
+	struct fake_queue queue = {
+		.id = "4jX7GV2C8nz1fL5Q", .recipients = {"other@dst.test"}, .reasons = {""}};
 	struct temp_db *temp = *state;
 	_cleanup_(repair) struct repair *repair = begin(temp, &queue);
 
@@ -172,8 +226,7 @@ static void test_broken(void **state)
 	_cleanup_(repair) struct repair *repair = begin(temp, &queue);
 	struct err err = ERR_INIT;
 
-	assert_int_equal(
-		repair_round(repair, SENT_US + 1000 * SECOND_US, &err), -1);
+	assert_int_equal(repair_round(repair, SENT_US + 1000 * SECOND_US, &err), -1);
 	assert_string_equal(err.text, "no queue");
 	queue.broken = false;
 	LOOK(2000, "queued queued queued");
@@ -182,9 +235,10 @@ static void test_broken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
 		TEST(test_missed),
+		TEST(test_never_came),
+		TEST(test_held_no_more),
 		TEST(test_one_look_is_not_enough),
 		TEST(test_listed),
 		TEST(test_alias),

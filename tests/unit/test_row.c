@@ -38,8 +38,7 @@ static void test_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(
-			row_word(&strict, cases[i].text), cases[i].value);
+		assert_int_equal(row_word(&strict, cases[i].text), cases[i].value);
 }
 
 enum colour { RED, GREEN, BLUE, COLOURS };
@@ -74,9 +73,9 @@ static const struct row_field thing_fields[] = {
 static const struct row_type thing_type = ROW_TYPE(thing, thing_fields);
 
 static const char sql_table[] =
-	"CREATE TABLE thing (seq INTEGER PRIMARY KEY, id TEXT, text TEXT,"
-	" none TEXT, lines TEXT, number INTEGER, count INTEGER, set_it INTEGER,"
-	" colour TEXT, other TEXT, flag TEXT, hash BLOB)";
+	"CREATE TABLE thing (seq INTEGER PRIMARY KEY, id TEXT, text TEXT, none TEXT, lines TEXT, "
+	"number INTEGER, count INTEGER, set_it INTEGER, colour TEXT, other TEXT, flag TEXT, hash "
+	"BLOB)";
 
 static void check_thing(const struct thing *thing)
 {
@@ -126,49 +125,38 @@ static void test_kinds(void **state)
 	int64_t seq = 0;
 
 	OK(db_exec(temp->db, sql_table, &why));
-	assert_int_equal(
-		row_get(temp->db, sql_get, NULL, &thing_type, &got, NULL), 0);
+	assert_int_equal(row_get(temp->db, sql_get, NULL, &thing_type, &got, NULL), 0);
 	assert_int_equal(row_number(temp->db, sql_get, NULL, &seq, NULL), 0);
 	strv_add(&thing.lines, "a");
 	strv_add(&thing.lines, "b");
-	assert_int_equal(row_write_returning(temp->db, sql_add,
-				 DB_PARAMS(DB_INT("$more", 40)), &thing_type,
-				 &thing, &seq, NULL),
+	assert_int_equal(row_write_returning(temp->db, sql_add, DB_PARAMS(DB_INT("$more", 40)),
+				 &thing_type, &thing, &seq, NULL),
 		1);
 	assert_int_equal(seq, 41);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(row_get(temp->db, sql_get, NULL, &thing_type,
-					 &got, NULL),
-			1);
+		assert_int_equal(row_get(temp->db, sql_get, NULL, &thing_type, &got, NULL), 1);
 		check_thing(&got);
 		row_clear(&thing_type, &got);
 		assert_null(got.text);
 		assert_int_equal(got.number, 0);
-		assert_int_equal(row_get(temp->db, sql_get, NULL, &small_type,
-					 &got, NULL),
-			1);
+		assert_int_equal(row_get(temp->db, sql_get, NULL, &small_type, &got, NULL), 1);
 		assert_string_equal(got.text, "grüße");
 		assert_int_equal(got.count, 0);
 		row_clear(&small_type, &got);
 	}
-	assert_int_equal(
-		row_get(temp->db, sql_part, NULL, &thing_type, &got, NULL), 1);
+	assert_int_equal(row_get(temp->db, sql_part, NULL, &thing_type, &got, NULL), 1);
 	assert_string_equal(got.id, "12345678");
 	assert_int_equal(got.colour, RED);
 	assert_null(got.lines.items);
 	row_clear(&thing_type, &got);
+	assert_int_equal(row_write(temp->db, sql_change, NULL, &thing_type, &thing, NULL), 1);
 	assert_int_equal(
-		row_write(temp->db, sql_change, NULL, &thing_type, &thing, NULL),
-		1);
-	assert_int_equal(row_number(temp->db, "SELECT length(text) FROM thing",
-				 NULL, &seq, NULL),
-		1);
+		row_number(temp->db, "SELECT length(text) FROM thing", NULL, &seq, NULL), 1);
 	assert_int_equal(seq, 13);
 
 	strv_add(&thing.lines, "c\nd");
-	assert_int_equal(
-		row_write(temp->db, sql_add, DB_PARAMS(DB_INT("$more", 0)),
-			&thing_type, &thing, &err),
+	assert_int_equal(row_write(temp->db, sql_add, DB_PARAMS(DB_INT("$more", 0)), &thing_type,
+				 &thing, &err),
 		-1);
 	assert_int_equal(err.code, ERR_INVALID);
 	assert_string_equal(err.text, "lines[2] is empty or has a line break");
@@ -218,9 +206,8 @@ static void test_lists(void **state)
 		struct rows rows;
 
 		OK(row_list(temp->db, sql_numbers,
-			DB_PARAMS(DB_INT("$bad", 0),
-				DB_INT("$rows", cases[i].rows)),
-			&item_type, cases[i].limit, &rows, &why));
+			DB_PARAMS(DB_INT("$bad", 0), DB_INT("$rows", cases[i].rows)), &item_type,
+			cases[i].limit, &rows, &why));
 		assert_int_equal(rows.n, cases[i].items);
 		assert_int_equal(rows.more, cases[i].more);
 		items = rows.items;
@@ -243,8 +230,7 @@ static void test_list_fails(void **state)
 		struct rows rows = before;
 
 		assert_int_equal(row_list(temp->db, sql_numbers,
-					 DB_PARAMS(DB_INT("$bad", bad),
-						 DB_INT("$rows", 5)),
+					 DB_PARAMS(DB_INT("$bad", bad), DB_INT("$rows", 5)),
 					 &item_type, ROWS_ALL, &rows, &err),
 			-1);
 		assert_int_equal(err.code, ERR_CONFIG);
@@ -298,14 +284,11 @@ static void test_pages(void **state)
 			assert_string_equal(page_cursor(&page), pages[i].cursor);
 		else
 			assert_null(page_cursor(&page));
-		OK(row_page(temp->db,
-			page_backwards(&page) ? sql_oldest : sql_newest,
-			DB_PARAMS(DB_INT("$rows", pages[i].rows)), &item_type,
-			&page, &rows, &why));
+		OK(row_page(temp->db, page_backwards(&page) ? sql_oldest : sql_newest,
+			DB_PARAMS(DB_INT("$rows", pages[i].rows)), &item_type, &page, &rows, &why));
 		items = rows.items;
 		for (; pages[i].items[n]; n++)
-			assert_true(n < rows.n &&
-				    items[n].number == pages[i].items[n]);
+			assert_true(n < rows.n && items[n].number == pages[i].items[n]);
 		assert_int_equal(rows.n, n);
 		assert_int_equal(rows.more, pages[i].more);
 		row_list_free(&item_type, rows.items, rows.n);
@@ -328,17 +311,14 @@ static int setup(void **state)
 	temp = *state;
 	temp->more = world;
 	temp_db_staged(temp->db, &world->acme, &world->email);
-	assert_int_equal(
-		store_email_record(temp->db, world->email.ticket, "Q", 1, NULL),
-		1);
+	assert_int_equal(store_email_record(temp->db, world->email.ticket, "Q", 1, NULL), 1);
 	OK(store_idempotency_add(temp->db, &world->key, &row, &why));
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	store_email_clear(
-		&((struct world *)((struct temp_db *)*state)->more)->email);
+	store_email_clear(&((struct world *)((struct temp_db *)*state)->more)->email);
 	return temp_db_teardown(state);
 }
 
@@ -359,7 +339,7 @@ static int list_domains(struct db *db, const struct world *world, struct err *er
 	struct domain_list list;
 
 	(void)world;
-	if (store_domain_list(db, NULL, &list, err) < 0)
+	if (store_domain_list(db, NULL, WHOLE, &list, NULL, err) < 0)
 		return -1;
 	store_domain_list_free(&list);
 	return 1;
@@ -428,8 +408,7 @@ static int read_outcome(struct db *db, const struct world *world, struct err *er
 {
 	enum email_state state;
 	char *refusal = NULL;
-	int found = store_email_outcome(
-		db, world->email.id, &state, &refusal, err);
+	int found = store_email_outcome(db, world->email.id, &state, &refusal, err);
 
 	free(refusal);
 	return found;
@@ -458,24 +437,18 @@ static int find_key(struct db *db, const struct world *world, struct err *err)
 static const struct {
 	const char *spoil, *mend;
 	const char *names; /* what the error says */
-	int (*const readers[6])(
-		struct db *db, const struct world *world, struct err *err);
+	int (*const readers[6])(struct db *db, const struct world *world, struct err *err);
 } cases[] = {
-	{"UPDATE domain SET policy = 'later'",
-		"UPDATE domain SET policy = 'shared'", "\"later\"",
+	{"UPDATE domain SET policy = 'later'", "UPDATE domain SET policy = 'shared'", "\"later\"",
 		{find_domain, list_domains, page_domains, read_claim}},
-	{"UPDATE domain SET subdomains = 'later'",
-		"UPDATE domain SET subdomains = 'own'", "\"later\"",
-		{find_domain, list_domains, page_domains, read_claim}},
-	{"UPDATE email SET state = 'later'", "UPDATE email SET state = 'sent'",
-		"\"later\"",
+	{"UPDATE domain SET subdomains = 'later'", "UPDATE domain SET subdomains = 'own'",
+		"\"later\"", {find_domain, list_domains, page_domains, read_claim}},
+	{"UPDATE email SET state = 'later'", "UPDATE email SET state = 'sent'", "\"later\"",
 		{get_email, list_emails, page_emails, read_outcome, read_ticket}},
-	{"UPDATE email_recipient SET kind = 'later'",
-		"UPDATE email_recipient SET kind = 'to'", "\"later\"",
-		{get_email, list_emails, page_emails}},
+	{"UPDATE email_recipient SET kind = 'later'", "UPDATE email_recipient SET kind = 'to'",
+		"\"later\"", {get_email, list_emails, page_emails}},
 	{"UPDATE idempotency SET payload = zeroblob(31)",
-		"UPDATE idempotency SET payload = zeroblob(32)", "31 bytes",
-		{find_key}},
+		"UPDATE idempotency SET payload = zeroblob(32)", "31 bytes", {find_key}},
 };
 
 static void try_spoilt(struct temp_db *temp, size_t i, size_t reader)
@@ -504,9 +477,7 @@ static void test_spoilt_rows(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, temp_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
 		TEST(kinds),

@@ -10,11 +10,9 @@
 
 #include "httpd/send/idempotency.h"
 
-static struct running_entry entry_of(
-	const char *company, uint8_t number, uint8_t payload)
+static struct running_entry entry_of(const char *company, uint8_t number, uint8_t payload)
 {
-	struct running_entry entry = {
-		.key.hash = {1, 2, [31] = number}, .payload = {payload}};
+	struct running_entry entry = {.key.hash = {1, 2, [31] = number}, .payload = {payload}};
 
 	strcpy(entry.key.company_id, company);
 	return entry;
@@ -87,8 +85,7 @@ static void test_one_at_a_time(void **state)
 	(void)state;
 	for (int i = 0; i < THREADS; i++) {
 		racers[i] = (struct racer){running, &inside, 0};
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
 	}
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);

@@ -16,8 +16,7 @@
 static void test_tokens(void **state)
 {
 	static const char alphabet[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789-_";
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	char before[SECRET_TOKEN_SIZE] = "";
 
 	(void)state;
@@ -44,8 +43,7 @@ static void test_tickets(void **state)
 
 		secret_ticket(ticket);
 		assert_int_equal(strlen(ticket), SECRET_TICKET_SIZE - 1);
-		assert_int_equal(
-			strspn(ticket, "0123456789abcdef"), strlen(ticket));
+		assert_int_equal(strspn(ticket, "0123456789abcdef"), strlen(ticket));
 		assert_string_not_equal(ticket, before);
 		memcpy(before, ticket, sizeof(before));
 	}
@@ -58,10 +56,8 @@ static void test_hash(void **state)
 		const char *text;
 		const char *hex;
 	} cases[] = {
-		{"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b"
-		     "7852b855"},
-		{"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410"
-			"ff61f20015ad"},
+		{"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		{"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 	};
 
 	(void)state;

@@ -43,49 +43,46 @@ struct misfortune {
 };
 
 static const struct misfortune misfortunes[] = {
-	{"single, temporary", {.n = 1, .key = 1}, INJECT_TEMPORARY,
-		ERR_TEMPORARY, MILTER_AWAY, 503, 0, false, 0, 0, false, 1, 1},
-	{"single, rejected", {.n = 1, .key = 1}, INJECT_REJECTED, ERR_INTERNAL,
-		MILTER_RECORDS, 500, 0, false, 0, 0, false, 1, 1},
-	{"single, refused", {.n = 1, .key = 1}, INJECT_QUEUED, ERR_TEMPORARY,
-		MILTER_REFUSES, 403, 0, false, 1, 0, false, 1, 1},
-	{"single, unknown", {.n = 1, .key = 1}, INJECT_UNKNOWN, ERR_TEMPORARY,
-		MILTER_AWAY, 503, 0, true, 1, 1, false, 1, 1},
-	{"single, late", {.n = 1, .key = 1}, INJECT_QUEUED, ERR_TEMPORARY,
-		MILTER_AWAY, 0, 1, false, 1, 1, true, 1, 0},
-	{"strict, temporary", {.n = N, .key = 1}, INJECT_TEMPORARY,
-		ERR_TEMPORARY, MILTER_AWAY, 503, N - 1, true, N, 1, false, N, 1},
-	{"strict, unknown", {.n = N, .key = 1}, INJECT_UNKNOWN, ERR_TEMPORARY,
-		MILTER_AWAY, 503, N - 1, true, N, 1, false, N, 1},
-	{"strict, rejected", {.n = N, .key = 1}, INJECT_REJECTED, ERR_INTERNAL,
-		MILTER_RECORDS, 500, N - 1, false, N - 1, 1, true, N - 1, 0},
-	{"strict, refused", {.n = N, .key = 1}, INJECT_QUEUED, ERR_TEMPORARY,
-		MILTER_REFUSES, 403, N - 1, false, N, 1, true, N - 1, 0},
-	{"strict, late", {.n = N, .key = 1}, INJECT_QUEUED, ERR_TEMPORARY,
-		MILTER_AWAY, 0, N, false, N, 1, true, N, 0},
-	{"permissive, temporary", {.n = N, .key = 1, .permissive = true},
-		INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 503, N - 1, false,
-		N - 1, 1, true, N - 1, 0},
-	{"permissive, rejected", {.n = N, .key = 1, .permissive = true},
-		INJECT_REJECTED, ERR_INTERNAL, MILTER_RECORDS, 500, N - 1,
-		false, N - 1, 1, true, N - 1, 0},
-	{"no key, temporary", {.n = N}, INJECT_TEMPORARY, ERR_TEMPORARY,
-		MILTER_AWAY, 503, N - 1, false, N - 1, 0, false, N, N},
-	{"no key, rejected", {.n = N}, INJECT_REJECTED, ERR_INTERNAL,
-		MILTER_RECORDS, 500, N - 1, false, N - 1, 0, false, N, N},
+	{"single, temporary", {.n = 1, .key = 1}, INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 503,
+		0, false, 0, 0, false, 1, 1},
+	{"single, rejected", {.n = 1, .key = 1}, INJECT_REJECTED, ERR_INTERNAL, MILTER_RECORDS, 500,
+		0, false, 0, 0, false, 1, 1},
+	{"single, refused", {.n = 1, .key = 1}, INJECT_QUEUED, ERR_TEMPORARY, MILTER_REFUSES, 403,
+		0, false, 1, 0, false, 1, 1},
+	{"single, unknown", {.n = 1, .key = 1}, INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_AWAY, 503, 0,
+		true, 1, 1, false, 1, 1},
+	{"single, late", {.n = 1, .key = 1}, INJECT_QUEUED, ERR_TEMPORARY, MILTER_AWAY, 0, 1, false,
+		1, 1, true, 1, 0},
+	{"strict, temporary", {.n = N, .key = 1}, INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 503,
+		N - 1, true, N, 1, false, N, 1},
+	{"strict, unknown", {.n = N, .key = 1}, INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_AWAY, 503,
+		N - 1, true, N, 1, false, N, 1},
+	{"strict, rejected", {.n = N, .key = 1}, INJECT_REJECTED, ERR_INTERNAL, MILTER_RECORDS, 500,
+		N - 1, false, N - 1, 1, true, N - 1, 0},
+	{"strict, refused", {.n = N, .key = 1}, INJECT_QUEUED, ERR_TEMPORARY, MILTER_REFUSES, 403,
+		N - 1, false, N, 1, true, N - 1, 0},
+	{"strict, late", {.n = N, .key = 1}, INJECT_QUEUED, ERR_TEMPORARY, MILTER_AWAY, 0, N, false,
+		N, 1, true, N, 0},
+	{"permissive, temporary", {.n = N, .key = 1, .permissive = true}, INJECT_TEMPORARY,
+		ERR_TEMPORARY, MILTER_AWAY, 503, N - 1, false, N - 1, 1, true, N - 1, 0},
+	{"permissive, rejected", {.n = N, .key = 1, .permissive = true}, INJECT_REJECTED,
+		ERR_INTERNAL, MILTER_RECORDS, 500, N - 1, false, N - 1, 1, true, N - 1, 0},
+	{"no key, temporary", {.n = N}, INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 503, N - 1,
+		false, N - 1, 0, false, N, N},
+	{"no key, rejected", {.n = N}, INJECT_REJECTED, ERR_INTERNAL, MILTER_RECORDS, 500, N - 1,
+		false, N - 1, 0, false, N, N},
 };
 
 /* Postfix cannot take the message after the milter let it pass: who knows. */
 static const struct misfortune late_misfortunes[] = {
-	{"single", {.n = 1, .key = 1}, INJECT_TEMPORARY, ERR_TEMPORARY,
-		MILTER_RECORDS, 503, 0, true, 1, 1, false, 1, 1},
-	{"strict", {.n = N, .key = 1}, INJECT_TEMPORARY, ERR_TEMPORARY,
-		MILTER_RECORDS, 503, N - 1, true, N, 1, false, N, 1},
-	{"permissive", {.n = N, .key = 1, .permissive = true}, INJECT_TEMPORARY,
-		ERR_TEMPORARY, MILTER_RECORDS, 503, N - 1, false, N, 1, false,
-		N, 1},
-	{"no key", {.n = N}, INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS,
-		503, N - 1, false, N, 0, false, N, N},
+	{"single", {.n = 1, .key = 1}, INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS, 503, 0,
+		true, 1, 1, false, 1, 1},
+	{"strict", {.n = N, .key = 1}, INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS, 503, N - 1,
+		true, N, 1, false, N, 1},
+	{"permissive", {.n = N, .key = 1, .permissive = true}, INJECT_TEMPORARY, ERR_TEMPORARY,
+		MILTER_RECORDS, 500, N - 1, false, N, 1, false, N, 1},
+	{"no key", {.n = N}, INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS, 500, N - 1, false, N,
+		0, false, N, N},
 };
 
 static void check_first(struct send_rig *rig, const struct misfortune *misfortune)
@@ -107,8 +104,7 @@ static void meet(struct send_rig *rig, const struct misfortune *misfortune)
 	const struct keyed_request *what = &misfortune->what;
 
 	keyed_request_forget_all(rig);
-	rig->inject->only_to = what->n == 1 ? keyed_request_to[0]
-					    : keyed_request_to[1];
+	rig->inject->only_to = what->n == 1 ? keyed_request_to[0] : keyed_request_to[1];
 	rig->inject->result = misfortune->result;
 	rig->inject->code = misfortune->code;
 	rig->inject->milter = misfortune->milter;
@@ -144,9 +140,7 @@ static void test_misfortunes_after_verdict(void **state)
 
 int main(void)
 {
-#define test(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, send_rig_setup, send_rig_teardown)
+#define test(name) cmocka_unit_test_setup_teardown(test_##name, send_rig_setup, send_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		test(misfortunes),
 		test(misfortunes_after_verdict),
@@ -154,8 +148,7 @@ int main(void)
 	int failed;
 
 	mime_init();
-	failed = cmocka_run_group_tests_name(
-		"send_misfortunes", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("send_misfortunes", tests, NULL, NULL);
 	libevent_global_shutdown();
 	return failed;
 }

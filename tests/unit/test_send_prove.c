@@ -54,8 +54,7 @@ static void test_never_forgotten(void **state)
 		rig->inject->code = repeats[i].code;
 		rig->inject->milter = repeats[i].milter;
 		assert_false(keyed_request_send(rig, &single));
-		assert_int_equal(
-			problem_status(&rig->problems[0]), repeats[i].status);
+		assert_int_equal(problem_status(&rig->problems[0]), repeats[i].status);
 		assert_int_equal(send_rig_state(rig, 0), EMAIL_STAGED);
 		assert_string_equal(rig->ids[0], id);
 		assert_int_equal(count(rig, sql_keys), 1);
@@ -82,8 +81,7 @@ static void next_run(struct send_rig *rig)
 /* Where the answers of Postfix are lost with httpd, after the milter's record. */
 static void lose_answers(struct send_rig *rig)
 {
-	OK(db_exec(rig->db,
-		"UPDATE email SET state = 'sent', last_event = 'sent'", &why));
+	OK(db_exec(rig->db, "UPDATE email SET state = 'sent', last_event = 'sent'", &why));
 }
 
 /* sendmail(1) has put the message on the disk before the milter sees it. */
@@ -106,8 +104,7 @@ static void test_answer_proves(void **state)
 
 	fake_inject_verdict_first(rig->inject);
 	for (size_t i = 0; i < ARRAY_SIZE(permissive); i++) {
-		const struct keyed_request batch = {
-			.n = N, .key = 1, .permissive = permissive[i]};
+		const struct keyed_request batch = {.n = N, .key = 1, .permissive = permissive[i]};
 
 		rig->inject->only_to = keyed_request_to[1];
 		rig->inject->result = INJECT_UNKNOWN;
@@ -135,8 +132,7 @@ static void test_next_run_of_a_batch(void **state)
 	assert_false(keyed_request_send(rig, &batch));
 	assert_true(rig->unfinished);
 	assert_unproven(rig, 1);
-	OK(db_exec(rig->db, "UPDATE email SET run = 'the last' WHERE run <> ''",
-		&why));
+	OK(db_exec(rig->db, "UPDATE email SET run = 'the last' WHERE run <> ''", &why));
 	rig->inject->result = INJECT_QUEUED;
 	rig->inject->milter = MILTER_RECORDS;
 	assert_false(keyed_request_send(rig, &batch));
@@ -160,7 +156,8 @@ static void test_no_run(void **state)
 	lose_answers(rig);
 	rig->inject->result = INJECT_QUEUED;
 	assert_false(keyed_request_send(rig, &single));
-	assert_int_equal(rig->inject->submitted, 2);
+	/* Each time with another ticket, as often as that is tried. */
+	assert_int_equal(rig->inject->submitted, 1 + 3 + 1);
 	assert_unproven(rig, 0);
 	assert_true(keyed_request_send(rig, &single));
 }
@@ -197,8 +194,7 @@ static void test_next_run(void **state)
 		rig->inject->code = repeats[i].code;
 		rig->inject->milter = repeats[i].milter;
 		assert_false(keyed_request_send(rig, &single));
-		assert_int_equal(problem->kind ? problem_status(problem) : 0,
-			repeats[i].status);
+		assert_int_equal(problem->kind ? problem_status(problem) : 0, repeats[i].status);
 		assert_string_equal(rig->ids[0], id);
 		assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
 		assert_int_equal(rig->inject->submitted, i + 2);
@@ -223,9 +219,7 @@ static void test_proven_stays(void **state)
 
 int main(void)
 {
-#define test(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, send_rig_setup, send_rig_teardown)
+#define test(name) cmocka_unit_test_setup_teardown(test_##name, send_rig_setup, send_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		test(never_forgotten),
 		test(record_proves),

@@ -87,8 +87,7 @@ static void test_one_is_bad(void **state)
 static void test_all_are_bad(void **state)
 {
 	struct send_rig *rig = *state;
-	const struct keyed_request batch = {
-		.n = 1, .key = 1, .permissive = true, .bad = 1};
+	const struct keyed_request batch = {.n = 1, .key = 1, .permissive = true, .bad = 1};
 
 	assert_false(keyed_request_send(rig, &batch));
 	assert_int_equal(rig->sent, 0);
@@ -140,10 +139,8 @@ static void test_same_message(void **state)
 	/* But for boundaries, which are random, too. */
 	assert_int_equal(strcspn(strstr(first, "\nDate: "), "\r\n"),
 		strcspn(strstr(second, "\nDate: "), "\r\n"));
-	assert_memory_equal(
-		strstr(first, "\nDate: "), strstr(second, "\nDate: "), 38);
-	assert_memory_equal(strstr(first, "\nMessage-I"),
-		strstr(second, "\nMessage-I"), 60);
+	assert_memory_equal(strstr(first, "\nDate: "), strstr(second, "\nDate: "), 38);
+	assert_memory_equal(strstr(first, "\nMessage-I"), strstr(second, "\nMessage-I"), 60);
 }
 
 /* The milter records the first message while the repeat waits for it. */
@@ -166,8 +163,7 @@ static void test_first_arrives_late(void **state)
 	rig->inject->milter = MILTER_AWAY;
 	keyed_request_send(rig, &single);
 	rig->worker.conf->submission.record_wait_ms = 60000;
-	event_base_once(
-		rig->worker.base, -1, EV_TIMEOUT, on_first_arrives, rig, &soon);
+	event_base_once(rig->worker.base, -1, EV_TIMEOUT, on_first_arrives, rig, &soon);
 	assert_false(keyed_request_send(rig, &single));
 	assert_int_equal(rig->sent, 1);
 	assert_int_equal(rig->inject->submitted, 1);
@@ -204,9 +200,7 @@ static void test_refused_before(void **state)
 	rig->inject->result = INJECT_UNKNOWN;
 	rig->inject->milter = MILTER_AWAY;
 	keyed_request_send(rig, &single);
-	assert_int_equal(store_email_refuse(rig->db, rig->inject->ticket, "Q",
-				 "No.", 1, NULL),
-		1);
+	assert_int_equal(store_email_refuse(rig->db, rig->inject->ticket, "Q", "No.", 1, NULL), 1);
 	assert_true(keyed_request_send(rig, &single));
 	assert_int_equal(problem_status(&rig->problems[0]), 403);
 	assert_string_equal(rig->problems[0].text, "No.");
@@ -218,8 +212,8 @@ static void test_refused_before(void **state)
 }
 
 /* Claims the request's key and lets it go; the problem with that. */
-static enum problem_kind lock_once(const struct request *request,
-	const uint8_t payload[static SECRET_HASH_LEN])
+static enum problem_kind lock_once(
+	const struct request *request, const uint8_t payload[static SECRET_HASH_LEN])
 {
 	struct problem problem = PROBLEM_INIT;
 	struct idempotency_lock *lock = NULL;
@@ -240,8 +234,7 @@ static void test_conflicts(void **state)
 	keyed_request_send(rig, &single);
 	first = keyed_request_lock(rig, 1);
 	memset(second.admission.idempotency_key, 1, SECRET_HASH_LEN);
-	assert_int_equal(
-		lock_once(&second, keyed_request_payload), PROBLEM_CONCURRENT);
+	assert_int_equal(lock_once(&second, keyed_request_payload), PROBLEM_CONCURRENT);
 	assert_int_equal(lock_once(&second, other), PROBLEM_OTHER_PAYLOAD);
 	idempotency_unlock(first);
 	assert_int_equal(lock_once(&second, other), PROBLEM_OTHER_PAYLOAD);
@@ -353,8 +346,7 @@ static void test_repeat_is_decided(void **state)
 		assert_int_equal(rig->sent, 0);
 		assert_int_equal(rig->inject->submitted, 0);
 		for (size_t k = 0; k < what.n; k++) {
-			assert_int_equal(
-				rig->problems[k].kind, PROBLEM_RESTRICTED_KEY);
+			assert_int_equal(rig->problems[k].kind, PROBLEM_RESTRICTED_KEY);
 			assert_string_not_equal(rig->ids[k], ids[k]);
 		}
 		assert_int_equal(count(rig, sql_keys), 1);
@@ -428,10 +420,8 @@ static void test_repeat_is_decided_for_each(void **state)
 static void test_barred_stays_known(void **state)
 {
 	struct send_rig *rig = *state;
-	const struct keyed_request batch = {.n = 2,
-		.key = 1,
-		.permissive = true,
-		.from = {NULL, "a@second.example"}};
+	const struct keyed_request batch = {
+		.n = 2, .key = 1, .permissive = true, .from = {NULL, "a@second.example"}};
 	char id[ID_SIZE];
 
 	rig->inject->only_to = keyed_request_to[1];
@@ -454,9 +444,7 @@ static void test_barred_stays_known(void **state)
 
 int main(void)
 {
-#define test(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, send_rig_setup, send_rig_teardown)
+#define test(name) cmocka_unit_test_setup_teardown(test_##name, send_rig_setup, send_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		test(all_sent),
 		test(without_key),

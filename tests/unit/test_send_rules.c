@@ -62,16 +62,16 @@ static void test_every_combination(void **state)
 		};
 
 		if (send_rules_check(&facts) != cases[i].decision)
-			fail_msg("case %zu: got %d, want %d", i,
-				send_rules_check(&facts), cases[i].decision);
+			fail_msg("case %zu: got %d, want %d", i, send_rules_check(&facts),
+				cases[i].decision);
 	}
 }
 
 /* A domain that merely begins or ends like the key's is another one. */
 static void test_similar_domains_differ(void **state)
 {
-	static const char *const others[] = {"a.example.net", "a.exampl",
-		"x.a.example", ".a.example", "a.example.", ""};
+	static const char *const others[] = {
+		"a.example.net", "a.exampl", "x.a.example", ".a.example", "a.example.", ""};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {

@@ -27,41 +27,41 @@ struct ended {
 	bool rejected;
 };
 
-#define SENT                                                                   \
-	{                                                                      \
-		SEND_SENT, PROBLEM_NONE, true, false                           \
+#define SENT                                                                                       \
+	{                                                                                          \
+		SEND_SENT, PROBLEM_NONE, true, false                                               \
 	}
-#define LATE                                                                   \
-	{                                                                      \
-		SEND_LATE, PROBLEM_NONE, false, false                          \
+#define LATE                                                                                       \
+	{                                                                                          \
+		SEND_LATE, PROBLEM_NONE, false, false                                              \
 	}
-#define UNSURE                                                                 \
-	{                                                                      \
-		SEND_UNSURE, PROBLEM_UNAVAILABLE, false, false                 \
+#define UNSURE                                                                                     \
+	{                                                                                          \
+		SEND_UNSURE, PROBLEM_UNAVAILABLE, false, false                                     \
 	}
-#define AWAY                                                                   \
-	{                                                                      \
-		SEND_FAILED, PROBLEM_UNAVAILABLE, false, false                 \
+#define AWAY                                                                                       \
+	{                                                                                          \
+		SEND_FAILED, PROBLEM_UNAVAILABLE, false, false                                     \
 	}
-#define AWAY_SEEN                                                              \
-	{                                                                      \
-		SEND_FAILED, PROBLEM_UNAVAILABLE, true, false                  \
+#define AWAY_SEEN                                                                                  \
+	{                                                                                          \
+		SEND_FAILED, PROBLEM_UNAVAILABLE, true, false                                      \
 	}
-#define REJECT                                                                 \
-	{                                                                      \
-		SEND_FAILED, PROBLEM_VALIDATION, false, true                   \
+#define REJECT                                                                                     \
+	{                                                                                          \
+		SEND_FAILED, PROBLEM_VALIDATION, false, true                                       \
 	}
-#define REJECT_SEEN                                                            \
-	{                                                                      \
-		SEND_FAILED, PROBLEM_VALIDATION, true, true                    \
+#define REJECT_SEEN                                                                                \
+	{                                                                                          \
+		SEND_FAILED, PROBLEM_VALIDATION, true, true                                        \
 	}
-#define REFUSED                                                                \
-	{                                                                      \
-		SEND_REFUSED, PROBLEM_DOMAIN, false, false                     \
+#define REFUSED                                                                                    \
+	{                                                                                          \
+		SEND_REFUSED, PROBLEM_DOMAIN, false, false                                         \
 	}
-#define UNSURE_SEEN                                                            \
-	{                                                                      \
-		SEND_UNSURE, PROBLEM_UNAVAILABLE, true, false                  \
+#define UNSURE_SEEN                                                                                \
+	{                                                                                          \
+		SEND_UNSURE, PROBLEM_UNAVAILABLE, true, false                                      \
 	}
 
 enum has_key { NO_KEY, FIRST, REPEAT };
@@ -110,8 +110,7 @@ static const struct {
 };
 
 /* smtp: Postfix answered after the verdict. */
-static void stage(struct send_rig *rig, struct send *send,
-	const struct ended *ended, bool smtp)
+static void stage(struct send_rig *rig, struct send *send, const struct ended *ended, bool smtp)
 {
 	const struct key *key = &rig->request.admission.key;
 	struct email *row = &send->composed.row;
@@ -128,8 +127,7 @@ static void stage(struct send_rig *rig, struct send *send,
 		store_email_refuse(rig->db, row->ticket, "Q", "no", 1, NULL);
 	send->end = ended->end;
 	send->rejected = ended->rejected;
-	send->doubted = smtp &&
-			(ended->end == SEND_UNSURE || ended->end == SEND_FAILED);
+	send->doubted = smtp && (ended->end == SEND_UNSURE || ended->end == SEND_FAILED);
 	if (ended->problem != PROBLEM_NONE)
 		problem_set(&send->result->problem, ended->problem, "a\nb");
 }
@@ -153,8 +151,7 @@ static void read_rows(const struct send_rig *rig, size_t n, char *rows_r)
 	for (size_t i = 0; i < n; i++) {
 		enum email_state state;
 		_cleanup_free_ char *refusal = NULL;
-		int found = store_email_outcome(
-			rig->db, rig->ids[i], &state, &refusal, NULL);
+		int found = store_email_outcome(rig->db, rig->ids[i], &state, &refusal, NULL);
 
 		rows_r[i] = found == 0              ? '-'
 			    : state == EMAIL_STAGED ? 't'
@@ -166,8 +163,9 @@ static void read_rows(const struct send_rig *rig, size_t n, char *rows_r)
 
 static const char *key_row(const struct send_rig *rig)
 {
-	static const char sql_key[] = "SELECT CASE count(*) WHEN 0 THEN 2"
-				      " ELSE max(settled) END FROM idempotency";
+	static const char sql_key[] =
+		"SELECT CASE count(*) WHEN 0 THEN 2"
+		" ELSE max(settled) END FROM idempotency";
 	static const char *const words[] = {"open", "settled", "none"};
 
 	return words[temp_db_number(rig->db, sql_key)];
@@ -180,13 +178,11 @@ static uint64_t settle(struct send_rig *rig, size_t at)
 	uint64_t before;
 	size_t n = strlen(cases[at].rows);
 
-	group = send_group_new(
-		&rig->request, n, cases[at].permissive, send_rig_on_done);
+	group = send_group_new(&rig->request, n, cases[at].permissive, send_rig_on_done);
 	if (cases[at].key != NO_KEY)
 		group->lock = stage_key(rig, cases[at].key == REPEAT);
 	for (size_t i = 0; i < n; i++)
-		stage(rig, &group->sends[i], &cases[at].emails[i],
-			cases[at].smtp);
+		stage(rig, &group->sends[i], &cases[at].emails[i], cases[at].smtp);
 	before = committer_stats(rig->shared.committer).commits;
 	rig->done = 0;
 	send_settle(group);
@@ -227,8 +223,7 @@ static void test_results(void **state)
 	send_group_results(group, &results);
 	assert_int_equal(results.n, ARRAY_SIZE(ended));
 	for (size_t i = 0; i < ARRAY_SIZE(ended); i++)
-		assert_string_equal(results.items[i],
-			has_id[i] ? group->results[i].id : "!a b");
+		assert_string_equal(results.items[i], has_id[i] ? group->results[i].id : "!a b");
 	send_group_free(group);
 }
 
@@ -237,8 +232,7 @@ static void test_store_fails(void **state)
 {
 	static const struct ended failed = AWAY;
 	struct send_rig *rig = *state;
-	struct send_group *group = send_group_new(
-		&rig->request, 1, false, send_rig_on_done);
+	struct send_group *group = send_group_new(&rig->request, 1, false, send_rig_on_done);
 
 	stage(rig, &group->sends[0], &failed, false);
 	OK(db_exec(rig->db,
@@ -254,9 +248,7 @@ static void test_store_fails(void **state)
 
 int main(void)
 {
-#define test(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, send_rig_setup, send_rig_teardown)
+#define test(name) cmocka_unit_test_setup_teardown(test_##name, send_rig_setup, send_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends),
 		test(results),

@@ -15,8 +15,7 @@
 
 #include "tests/unit/service_world.h"
 
-static enum mail_origin origin_of_host(
-	const struct service_world *world, const char *address)
+static enum mail_origin origin_of_host(const struct service_world *world, const char *address)
 {
 	struct sockaddr_in peer = {.sin_family = AF_INET};
 
@@ -66,8 +65,8 @@ static void test_mailboxes(void **state)
 		service_world_local_domains(world, lists[i]);
 		service_world_reload(world);
 		for (size_t n = 0; n < ARRAY_SIZE(cases); n++)
-			if (service_has_mailbox(world->service,
-				    cases[n].sender) != cases[n].mailbox)
+			if (service_has_mailbox(world->service, cases[n].sender) !=
+				cases[n].mailbox)
 				fail_msg("%s, %s", lists[i], cases[n].sender);
 	}
 	service_world_local_domains(world, "");
@@ -118,8 +117,7 @@ static void test_cannot_open(void **state)
 	set_hosts(world, "bogus");
 	assert_int_equal(service_open(world->conf, NULL, &none, &err), -1);
 	set_hosts(world, "");
-	OK(db_exec(temp->db,
-		"UPDATE schema_migration SET version = version + 98", &why));
+	OK(db_exec(temp->db, "UPDATE schema_migration SET version = version + 98", &why));
 	assert_int_equal(service_open(world->conf, NULL, &none, &err), -1);
 	free(world->conf->store.database);
 	world->conf->store.database = mem_strdup("/nonexistent/postern.db");
@@ -211,9 +209,8 @@ static void test_close_meanwhile(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, service_world_setup, service_world_teardown)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(test_##name, service_world_setup, service_world_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(mailboxes),
 		TEST(reload),

@@ -31,8 +31,8 @@ static void test_sender(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			session_new(ORIGIN_LOCAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session = session_new(
+			ORIGIN_LOCAL, NULL, false);
 
 		session_begin(session, cases[i].argument, NULL);
 		assert_string_equal(session->message.sender, cases[i].sender);
@@ -66,8 +66,8 @@ static void test_fields_by_name(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			session_new(ORIGIN_LOCAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session = session_new(
+			ORIGIN_LOCAL, NULL, false);
 		struct session_message *message = &session->message;
 
 		session_begin(session, "a@x.test", NULL);
@@ -91,22 +91,19 @@ static void test_recipients(void **state)
 		{{NULL}, false, false, ""},
 		{{"<a@x.test>"}, false, true, ""},
 		{{"<" A_TICKET "@postern.invalid>"}, true, false, A_TICKET},
-		{{A_TICKET "@postern.invalid",
-			 "<" A_TICKET "@postern.invalid>"},
-			true, false, A_TICKET},
+		{{A_TICKET "@postern.invalid", "<" A_TICKET "@postern.invalid>"}, true, false,
+			A_TICKET},
 		{{"a@x.test", A_TICKET "@postern.invalid"}, true, true, A_TICKET},
 		{{A_TICKET "@postern.invalid", "a@x.test"}, true, true, A_TICKET},
-		{{A_TICKET "@postern.invalid", ANOTHER "@postern.invalid"},
-			true, true, A_TICKET},
-		{{"x@postern.invalid", A_TICKET "@postern.invalid"}, true, true,
-			A_TICKET},
+		{{A_TICKET "@postern.invalid", ANOTHER "@postern.invalid"}, true, true, A_TICKET},
+		{{"x@postern.invalid", A_TICKET "@postern.invalid"}, true, true, A_TICKET},
 		{{"x@postern.invalid"}, true, true, ""},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(milter_session) struct milter_session *session =
-			session_new(ORIGIN_LOCAL, NULL, false);
+		_cleanup_(milter_session) struct milter_session *session = session_new(
+			ORIGIN_LOCAL, NULL, false);
 		const struct session_message *message = &session->message;
 
 		session_begin(session, "a@x.test", NULL);

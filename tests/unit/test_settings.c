@@ -32,8 +32,7 @@ static void test_table_is_sound(void **state)
 		assert_true(one->min <= one->max);
 		assert_true(strlen(one->help) > 10);
 		assert_int_equal(one->help[strlen(one->help) - 1], '.');
-		assert_int_equal(
-			one->type == SETTING_CHOICE, one->choices != NULL);
+		assert_int_equal(one->type == SETTING_CHOICE, one->choices != NULL);
 		/* Each has its own place, and is found by its name. */
 		for (size_t k = 0; k < i; k++)
 			assert_true(settings[k].offset != one->offset);
@@ -55,8 +54,7 @@ static void test_sections_are_grouped(void **state)
 		if (str_eq(settings[i].section, settings[i - 1].section))
 			continue;
 		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(
-				settings[k].section, settings[i].section);
+			assert_string_not_equal(settings[k].section, settings[i].section);
 	}
 }
 
@@ -98,7 +96,12 @@ static void test_good_numbers(void **state)
 		{"http", "request_timeout", "1500ms", 1500, NULL},
 		{"http", "request_timeout", "90s", 90000, NULL},
 		{"http", "request_timeout", "120s", 120000, "2m"},
+		{"http", "request_timeout", "2min", 120000, "2m"},
 		{"http", "request_timeout", "1h", 3600000, NULL},
+		{"retention", "emails", "120s", 120000, "2min"},
+		{"retention", "emails", "2min", 120000, NULL},
+		{"retention", "events", "30d", INT64_C(2592000000), NULL},
+		{"retention", "content", "0", 0, "0ms"},
 		{"http", "drain_timeout", "0s", 0, "0ms"},
 		{"http", "drain_timeout", "0", 0, "0ms"},
 		{"submission", "method", "sendmail", 0, NULL},
@@ -111,8 +114,7 @@ static void test_good_numbers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct setting *setting = find(
-			cases[i].section, cases[i].name);
+		const struct setting *setting = find(cases[i].section, cases[i].name);
 		_cleanup_buf_ struct buf printed = BUF_INIT;
 		struct err err = ERR_INIT;
 
@@ -120,8 +122,8 @@ static void test_good_numbers(void **state)
 			fail_msg("%s: %s", cases[i].name, err.text);
 		assert_int_equal(setting_number(setting, conf), cases[i].number);
 		setting_format(setting, conf, &printed);
-		assert_string_equal(buf_str(&printed),
-			cases[i].printed ? cases[i].printed : cases[i].text);
+		assert_string_equal(
+			buf_str(&printed), cases[i].printed ? cases[i].printed : cases[i].text);
 	}
 }
 
@@ -154,8 +156,7 @@ static void test_good_texts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct setting *setting = find(
-			cases[i].section, cases[i].name);
+		const struct setting *setting = find(cases[i].section, cases[i].name);
 		struct err err = ERR_INIT;
 
 		if (setting_parse(setting, cases[i].text, conf, &err) < 0)
@@ -191,6 +192,10 @@ static void test_bad_values(void **state)
 		{"http", "request_timeout", "1d", "a duration"},
 		{"http", "request_timeout", "999ms", "a duration"},
 		{"http", "request_timeout", "0", "a duration"},
+		{"retention", "emails", "1m", "minutes or months? Write 1min for minutes, 30d for"},
+		{"retention", "content", "12months", "12min for minutes, 360d"},
+		{"retention", "events", "2M", "2min for minutes, 60d"},
+		{"retention", "events", "1y", "is not a duration from 0ms"},
 		{"http", "listen", "localhost:80", "a numeric address"},
 		{"http", "listen", "127.0.0.1", "a numeric address"},
 		{"http", "listen", "127.0.0.1:", "a numeric address"},
@@ -217,27 +222,22 @@ static void test_bad_values(void **state)
 		{"milter", "socket_mode", "0680", "octal permissions"},
 		{"milter", "socket_mode", "1777", "octal permissions"},
 		{"milter", "socket_mode", "66", "octal permissions"},
-		{"milter", "local_domains", "user@example.com",
-			"a list of domain names"},
+		{"milter", "local_domains", "user@example.com", "a list of domain names"},
 		{"milter", "local_domains", "hash:/etc/x", "a list of domain"},
-		{"milter", "refuse_local", "bounce",
-			"one of reject, hold, discard"},
+		{"milter", "refuse_local", "bounce", "one of reject, hold, discard"},
 		{"milter", "trace_header", "yes", "one of off, on"},
-		{"milter", "internal_hosts", "10.0.0.0/8 here",
-			"\"here\": it is no IPv4"},
+		{"milter", "internal_hosts", "10.0.0.0/8 here", "\"here\": it is no IPv4"},
 	};
 	_cleanup_(conf) struct conf *conf = conf_default();
 	_cleanup_(conf) struct conf *same = conf_default();
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct setting *setting = find(
-			cases[i].section, cases[i].name);
+		const struct setting *setting = find(cases[i].section, cases[i].name);
 		struct err err = ERR_INIT;
 
 		if (setting_parse(setting, cases[i].text, conf, &err) == 0)
-			fail_msg("%s accepts \"%s\"", setting->name,
-				cases[i].text);
+			fail_msg("%s accepts \"%s\"", setting->name, cases[i].text);
 		assert_int_equal(err.code, ERR_CONFIG);
 		if (strstr(err.text, cases[i].says) == NULL)
 			fail_msg("%s: %s", setting->name, err.text);

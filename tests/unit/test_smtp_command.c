@@ -11,8 +11,8 @@
 #include "core/base/str.h"
 #include "httpd/inject/smtp_proto.h"
 
-#define ALL                                                                    \
-	((struct smtp_extensions){                                             \
+#define ALL                                                                                        \
+	((struct smtp_extensions){                                                                 \
 		.pipelining = true, .size = true, .eight_bit = true, .utf8 = true})
 #define NONE ((struct smtp_extensions){0})
 
@@ -21,8 +21,7 @@ static const struct {
 	struct smtp_extensions extensions;
 	const char *mail;
 } cases[] = {
-	{"a@b.test", "x@y.test", "S: x\n\nhi\n", ALL,
-		"MAIL FROM:<a@b.test> SIZE=12\r\n"},
+	{"a@b.test", "x@y.test", "S: x\n\nhi\n", ALL, "MAIL FROM:<a@b.test> SIZE=12\r\n"},
 	{"a@b.test", "x@y.test", "S: x\n\nhi\n", NONE, "MAIL FROM:<a@b.test>\r\n"},
 	{"", "x@y.test", "S: x\n\nhi\n", NONE, "MAIL FROM:<>\r\n"},
 	{"a@b.test", "x@y.test", "S: x\n\n\xc3\xbc\n", ALL,
@@ -37,9 +36,8 @@ static const struct {
 		"MAIL FROM:<\xc3\xbc@b.test>\r\n"},
 };
 
-static void check_command(const struct submission *submission,
-	enum smtp_command i, const struct smtp_extensions *extensions,
-	const char *expected)
+static void check_command(const struct submission *submission, enum smtp_command i,
+	const struct smtp_extensions *extensions, const char *expected)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 
@@ -52,8 +50,7 @@ static void test_commands(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf message = BUF_INIT;
-		_cleanup_free_ char *rcpt = mem_printf(
-			"RCPT TO:<%s>\r\n", cases[i].recipient);
+		_cleanup_free_ char *rcpt = mem_printf("RCPT TO:<%s>\r\n", cases[i].recipient);
 		const struct submission submission = {
 			.sender = cases[i].sender,
 			.recipient = cases[i].recipient,
@@ -62,8 +59,7 @@ static void test_commands(void **state)
 		};
 
 		buf_add_str(&message, cases[i].message);
-		check_command(
-			&submission, 0, &cases[i].extensions, cases[i].mail);
+		check_command(&submission, 0, &cases[i].extensions, cases[i].mail);
 		check_command(&submission, 1, &cases[i].extensions, rcpt);
 		check_command(&submission, 2, &cases[i].extensions, rcpt);
 		check_command(&submission, 3, &cases[i].extensions, "DATA\r\n");
@@ -95,26 +91,22 @@ static void test_chunk(void **state)
 		const struct submission submission = {.message = &message};
 
 		buf_add_str(&message, chunks[i].message);
-		check_command(&submission, SMTP_CONTENT, &extensions,
-			chunks[i].command);
+		check_command(&submission, SMTP_CONTENT, &extensions, chunks[i].command);
 	}
 }
 
 static void test_about(void **state)
 {
-	static const char *const about[] = {"the sender <a@b.test>",
-		"the recipient", "the recipient", "the email"};
-	const struct submission submission = {
-		.sender = "a@b.test", .recipient = "x@y.test"};
+	static const char *const about[] = {
+		"the sender <a@b.test>", "the recipient", "the recipient", "the email"};
+	const struct submission submission = {.sender = "a@b.test", .recipient = "x@y.test"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(about); i++) {
-		_cleanup_free_ char *text = smtp_command_about(
-			&submission, (enum smtp_command)i);
+		_cleanup_free_ char *text = smtp_command_about(&submission, (enum smtp_command)i);
 
 		assert_string_equal(text, about[i]);
-		assert_int_equal(smtp_command_is_email((enum smtp_command)i),
-			i == 0 || i == 3);
+		assert_int_equal(smtp_command_is_email((enum smtp_command)i), i == 0 || i == 3);
 	}
 }
 

@@ -36,8 +36,7 @@ static const struct {
 /* In pieces of every size: the same, and a chunk as long as BDAT says. */
 static void test_pieces(void **state)
 {
-	const struct smtp_extensions chunks = {
-		.pipelining = true, .chunking = true};
+	const struct smtp_extensions chunks = {.pipelining = true, .chunking = true};
 
 	(void)state;
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
@@ -47,10 +46,8 @@ static void test_pieces(void **state)
 			.len = strlen(cases[i / 2].message),
 		};
 		const struct submission submission = {.message = &message};
-		const char *wanted = chunked ? cases[i / 2].chunk
-					     : cases[i / 2].data;
-		_cleanup_free_ char *bdat = mem_printf(
-			"BDAT %zu LAST\r\n", strlen(wanted));
+		const char *wanted = chunked ? cases[i / 2].chunk : cases[i / 2].data;
+		_cleanup_free_ char *bdat = mem_printf("BDAT %zu LAST\r\n", strlen(wanted));
 		_cleanup_buf_ struct buf command = BUF_INIT;
 
 		smtp_command_add(&submission, SMTP_CONTENT, &chunks, &command);
@@ -80,8 +77,7 @@ static const struct {
 } mails[] = {
 	{"A: b\n\nc\n", "a@x.test", "<a@x.test> SIZE=11"},
 	{"A: b\n\n\xc3\xbc\n", "a@x.test", "<a@x.test> SIZE=12 BODY=8BITMIME"},
-	{"A: \xc3\xbc\n\nc\n", "a@x.test",
-		"<a@x.test> SIZE=12 BODY=8BITMIME SMTPUTF8"},
+	{"A: \xc3\xbc\n\nc\n", "a@x.test", "<a@x.test> SIZE=12 BODY=8BITMIME SMTPUTF8"},
 	{"\n\xc3\xbc\n", "a@x.test", "<a@x.test> SIZE=6 BODY=8BITMIME"},
 	{"A: b\n", "\xc3\xbc@x.test", "<\xc3\xbc@x.test> SIZE=6 SMTPUTF8"},
 };
@@ -106,10 +102,8 @@ static void test_mail(void **state)
 			.message = &message,
 		};
 		_cleanup_buf_ struct buf out = BUF_INIT;
-		_cleanup_free_ char *mail = mem_printf(
-			"MAIL FROM:%s\r\n", mails[i].mail);
-		_cleanup_free_ char *bare = mem_printf(
-			"MAIL FROM:<%s>\r\n", mails[i].sender);
+		_cleanup_free_ char *mail = mem_printf("MAIL FROM:%s\r\n", mails[i].mail);
+		_cleanup_free_ char *bare = mem_printf("MAIL FROM:<%s>\r\n", mails[i].sender);
 
 		smtp_command_add(&submission, 0, &all, &out);
 		assert_string_equal(buf_str(&out), mail);
@@ -125,10 +119,8 @@ static void test_utf8_recipient(void **state)
 		.pipelining = true, .size = true, .eight_bit = true, .utf8 = true};
 	_cleanup_buf_ struct buf message = BUF_INIT;
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	const struct submission submission = {.sender = "a@x.test",
-		.recipient = "b@x.test",
-		.utf8 = true,
-		.message = &message};
+	const struct submission submission = {
+		.sender = "a@x.test", .recipient = "b@x.test", .utf8 = true, .message = &message};
 
 	(void)state;
 	buf_add_str(&message, "A: b\n");

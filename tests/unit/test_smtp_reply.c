@@ -76,16 +76,14 @@ static void test_long_replies(void **state)
 	while (bytes.len < SMTP_REPLY_MAX / 2)
 		buf_add_str(&bytes, "250-0123456789\r\n");
 	buf_add_str(&bytes, "250 end\r\n");
-	assert_int_equal(
-		smtp_reply_read(bytes.data, bytes.len, &reply, &used), 1);
+	assert_int_equal(smtp_reply_read(bytes.data, bytes.len, &reply, &used), 1);
 	assert_int_equal(used, bytes.len);
 	assert_int_equal(strlen(reply.text), SMTP_REPLY_TEXT_MAX - 1);
 
 	buf_clear(&bytes);
 	while (bytes.len < SMTP_REPLY_MAX)
 		buf_add_str(&bytes, "250-0123456789\r\n");
-	assert_int_equal(
-		smtp_reply_read(bytes.data, bytes.len, &reply, &used), -1);
+	assert_int_equal(smtp_reply_read(bytes.data, bytes.len, &reply, &used), -1);
 }
 
 static void test_ehlo(void **state)
@@ -104,9 +102,8 @@ static void test_ehlo(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(offers); i++) {
 		struct smtp_extensions e = smtp_ehlo_read(offers[i].text);
-		const char found[] = {e.pipelining ? 'p' : '-',
-			e.size ? 's' : '-', e.eight_bit ? '8' : '-',
-			e.utf8 ? 'u' : '-', '\0'};
+		const char found[] = {e.pipelining ? 'p' : '-', e.size ? 's' : '-',
+			e.eight_bit ? '8' : '-', e.utf8 ? 'u' : '-', '\0'};
 
 		assert_string_equal(found, offers[i].found);
 	}
@@ -136,8 +133,7 @@ static void test_refusals(void **state)
 		struct smtp_reply reply = {codes[i].code, "1.2.3", "so\nit is"};
 		struct err err = ERR_INIT;
 
-		assert_int_equal(smtp_refusal(&reply, "the email", &err),
-			codes[i].result);
+		assert_int_equal(smtp_refusal(&reply, "the email", &err), codes[i].result);
 		assert_int_equal(err.code, codes[i].err);
 		assert_non_null(strstr(err.text, "the email: "));
 		assert_non_null(strstr(err.text, "1.2.3 so it is"));

@@ -31,11 +31,9 @@ enum { WAIT_MS = 60 * 1000 };
 
 static void test_names(void **state)
 {
-	static const char *const names[] = {"", "unix",
-		"unix:", "inet:", "inet:127.0.0.1",
-		"inet:127.0.0.1:", "inet:127.0.0.1:0", "inet:127.0.0.1:65536",
-		"inet:127.0.0.1:x", "inet::25", "inet:localhost:25",
-		"inet:[::1:25", "inet:::1:25", "inet:[]:25",
+	static const char *const names[] = {"", "unix", "unix:", "inet:", "inet:127.0.0.1",
+		"inet:127.0.0.1:", "inet:127.0.0.1:0", "inet:127.0.0.1:65536", "inet:127.0.0.1:x",
+		"inet::25", "inet:localhost:25", "inet:[::1:25", "inet:::1:25", "inet:[]:25",
 		"inet:[127.0.0.1]:25", "tcp:127.0.0.1:25", "/socket", too_long};
 
 	(void)state;
@@ -99,8 +97,8 @@ static void assert_nobody(const char *server)
 
 static void test_servers(void **state)
 {
-	static int (*const listens[])(const struct temp_db *temp,
-		char **server_r) = {listen_unix, listen_inet};
+	static int (*const listens[])(const struct temp_db *temp, char **server_r) = {
+		listen_unix, listen_inet};
 
 	for (size_t i = 0; i < ARRAY_SIZE(listens); i++) {
 		_cleanup_free_ char *server = NULL;
@@ -149,9 +147,8 @@ static void test_no_socket(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, temp_db_setup_folder, temp_db_teardown)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(test_##name, temp_db_setup_folder, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(names),
 		TEST(servers),

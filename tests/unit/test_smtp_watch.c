@@ -28,15 +28,14 @@ static int bind_unix(const char *path)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
 	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
-	assert_int_equal(
-		bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	return fd;
 }
 
 static int bind_inet(uint16_t *port_r)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(address);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -69,8 +68,7 @@ static void test_comes_later(void **state)
 	int fd;
 
 	smtp_watch_begin(&watch, server, log);
-	check_said(&watch, " warn event=smtp_server_unreachable error=\"cannot "
-			   "connect to");
+	check_said(&watch, " warn event=smtp_server_unreachable error=\"cannot connect to");
 	check_said(&watch, NULL);
 	fd = bind_unix(path);
 	assert_int_equal(listen(fd, 1), 0);
@@ -136,10 +134,8 @@ static void test_looks_now_and_then(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			test_comes_later, temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_is_there, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_comes_later, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_is_there, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test(test_by_tcp),
 		cmocka_unit_test(test_looks_now_and_then),
 	};

@@ -1,5 +1,5 @@
 /*
- * The file of the milter's socket: locked, published, hidden, woken.
+ * The file of a socket: locked, published, hidden.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "milter/socket.h"
+#include "core/base/socket.h"
+
+static const struct socket_use use = {"milter", "milter.socket", "make it"};
 
 struct place {
 	char folder[32];
@@ -53,8 +55,7 @@ static int listen_at(const char *path)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	assert_int_equal(
-		bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(fd, 5), 0);
 	return fd;
 }
@@ -64,7 +65,7 @@ static struct socket *lock(const struct place *place)
 	struct err err = ERR_INIT;
 	struct socket *socket = NULL;
 
-	if (socket_lock(place->path, &socket, &err) < 0)
+	if (socket_lock(place->path, &use, &socket, &err) < 0)
 		fail_msg("%s", err.text);
 	return socket;
 }
@@ -74,7 +75,7 @@ static void refused(const char *path, const char *why)
 	struct err err = ERR_INIT;
 	struct socket *socket = NULL;
 
-	assert_int_equal(socket_lock(path, &socket, &err), -1);
+	assert_int_equal(socket_lock(path, &use, &socket, &err), -1);
 	assert_null(socket);
 	assert_int_equal(err.code, ERR_CONFIG);
 	if (strstr(err.text, why) == NULL || strstr(err.text, path) == NULL)
@@ -174,7 +175,7 @@ static void test_publish(void **state)
 		struct err err = ERR_INIT;
 		struct stat status;
 
-		assert_int_equal(socket_publish(socket, modes[i].text, &err), 0);
+		assert_int_equal(socket_publish(socket, modes[i].text, "", &err), 0);
 		assert_int_equal(stat(place->path, &status), 0);
 		assert_int_equal(status.st_mode & 07777, modes[i].mode);
 		close(fd);
@@ -187,7 +188,7 @@ static void test_publish_nothing(void **state)
 	struct socket *socket = lock(*state);
 	struct err err = ERR_INIT;
 
-	assert_int_equal(socket_publish(socket, "0660", &err), -1);
+	assert_int_equal(socket_publish(socket, "0660", "", &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
 	socket_free(socket);
 }
@@ -201,7 +202,7 @@ static void test_lost(void **state)
 	struct err err = ERR_INIT;
 
 	assert_false(socket_is_named(socket));
-	assert_int_equal(socket_publish(socket, "0600", &err), 0);
+	assert_int_equal(socket_publish(socket, "0600", "", &err), 0);
 	assert_true(socket_is_named(socket));
 	unlink(place->path);
 	assert_false(socket_is_named(socket));
@@ -214,24 +215,57 @@ static void test_lost(void **state)
 	socket_free(socket);
 }
 
+/* Who may write to the folder has no other file opened to all. */
+static void test_publish_follows_no_link(void **state)
+{
+	const struct place *place = *state;
+	struct socket *socket = lock(place);
+	struct err err = ERR_INIT;
+	struct stat status;
+	char other[80];
+	int fd;
+
+	snprintf(other, sizeof(other), "%s/other", place->folder);
+	fd = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_int_equal(symlink(other, place->path), 0);
+	assert_int_equal(socket_publish(socket, "0666", "", &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	close(fd);
+	unlink(other);
+	socket_free(socket);
+}
+
+/* Where the folder was emptied, the lock may be another daemon's by now. */
+static void test_lock_of_another_stays(void **state)
+{
+	const struct place *place = *state;
+	struct socket *first = lock(place), *second;
+
+	unlink(place->lock);
+	second = lock(place);
+	socket_free(first);
+	assert_int_equal(access(place->lock, F_OK), 0);
+	socket_free(second);
+	assert_int_equal(access(place->lock, F_OK), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_free_place, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_dead_socket_is_removed, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_live_socket_stays, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_busy_socket_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_dead_socket_is_removed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_live_socket_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_busy_socket_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_second_lock, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_no_socket_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_socket_stays, setup, teardown),
 		cmocka_unit_test(test_no_folder),
 		cmocka_unit_test_setup_teardown(test_publish, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_publish_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_publish_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_publish_follows_no_link, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lock_of_another_stays, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

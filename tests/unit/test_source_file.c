@@ -31,8 +31,7 @@ struct log_world {
 
 static void begin(struct log_world *world, struct temp_db *temp)
 {
-	*world = (struct log_world){
-		.temp = temp, .path = temp_db_file(temp, "mail.log")};
+	*world = (struct log_world){.temp = temp, .path = temp_db_file(temp, "mail.log")};
 }
 
 static void end(struct log_world *world)
@@ -58,8 +57,7 @@ static void put(struct log_world *world, int n)
 	for (int i = 0; i < n; i++) {
 		char line[80];
 
-		snprintf(line, sizeof(line),
-			"Nov 21 22:57:10 mail postfix/smtp[1]: line %d\n",
+		snprintf(line, sizeof(line), "Nov 21 22:57:10 mail postfix/smtp[1]: line %d\n",
 			world->written++);
 		append(world, line);
 	}
@@ -96,8 +94,8 @@ static void look(struct log_world *world)
 			fail_msg("%s", err.text);
 		if (found == 0)
 			break;
-		strv_take(&world->read, line.gap ? mem_printf("!%s", line.gap)
-						 : mem_dup(line.text, line.len));
+		strv_take(&world->read,
+			line.gap ? mem_printf("!%s", line.gap) : mem_dup(line.text, line.len));
 	}
 }
 
@@ -108,8 +106,7 @@ static void check(struct log_world *world)
 	for (int i = 0; i < world->written; i++) {
 		char line[80];
 
-		snprintf(line, sizeof(line),
-			"Nov 21 22:57:10 mail postfix/smtp[1]: line %d", i);
+		snprintf(line, sizeof(line), "Nov 21 22:57:10 mail postfix/smtp[1]: line %d", i);
 		assert_string_equal(world->read.items[i], line);
 	}
 }
@@ -124,15 +121,14 @@ static void set_time(struct log_world *world, const char *path)
 {
 	const struct timespec at = {.tv_sec = 1000000 + world->rotated};
 
-	assert_int_equal(
-		utimensat(AT_FDCWD, path, (struct timespec[]){at, at}, 0), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){at, at}, 0), 0);
 }
 
 /* more: NULL, or another argument. */
 static void run(const char *command, const char *path, const char *more)
 {
-	_cleanup_free_ char *text = mem_printf("%s '%s' %s%s%s", command, path,
-		more ? "'" : "", more ? more : "", more ? "'" : "");
+	_cleanup_free_ char *text = mem_printf("%s '%s' %s%s%s", command, path, more ? "'" : "",
+		more ? more : "", more ? "'" : "");
 
 	assert_int_equal(system(text), 0);
 }
@@ -177,8 +173,7 @@ static void rotate_by_nothing(struct log_world *world)
 }
 
 typedef void rotation(struct log_world *world);
-static rotation *const rotations[] = {
-	rotate_by_rename, rotate_by_copy, rotate_by_nothing};
+static rotation *const rotations[] = {rotate_by_rename, rotate_by_copy, rotate_by_nothing};
 
 /* Each way of rotating twice, with and without a look in between, by a reader
  * that goes on or by a new one. */
@@ -282,8 +277,7 @@ static void test_late_writer(void **state)
 	append(&world, ""); /* as logrotate's create does */
 	look(&world);
 	for (int i = 0; i < 3; i++)
-		fprintf(writer, "Nov 21 22:57:10 mail postfix/smtp[1]: line %d\n",
-			world.written++);
+		fprintf(writer, "Nov 21 22:57:10 mail postfix/smtp[1]: line %d\n", world.written++);
 	fclose(writer);
 	put(&world, 3);
 	look(&world);
@@ -365,8 +359,7 @@ static void test_start_while_packing(void **state)
 	{
 		_cleanup_free_ char *file = mem_printf("%s.1", world.path);
 
-		run("sh -c 'gzip -c -- \"$0\" | head -c 2000 >\"$1\"'", file,
-			part);
+		run("sh -c 'gzip -c -- \"$0\" | head -c 2000 >\"$1\"'", file, part);
 	}
 	put(&world, 10);
 	look(&world);
@@ -418,8 +411,7 @@ static void test_start_in_a_rotation(void **state)
 		struct err err = ERR_INIT;
 
 		/* What it found may be gone when it opens it: that passes. */
-		while (source_file_open(
-			       world.path, world.position, &source, &err) < 0)
+		while (source_file_open(world.path, world.position, &source, &err) < 0)
 			assert_int_equal(err.code, ERR_NOT_FOUND);
 		assert_int_equal(source_next(source, &line, NULL), 1);
 		if (line.gap)
@@ -456,9 +448,7 @@ static void test_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		name, temp_db_setup_folder, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, temp_db_setup_folder, temp_db_teardown)
 		TEST(test_rotations),
 		TEST(test_packed),
 		TEST(test_half_lines),

@@ -21,15 +21,20 @@ static const struct {
 	const char *tag;
 	const char *message;
 	bool counts;
+	const char *program; /* as the kernel has it, or NULL */
 } entries[] = {
-	{POSTFIX_UID, "postfix/qmgr", "0000000ABC: removed", true},
-	{65534, "postfix/qmgr", "0000000DEF: removed", false},
-	{0, "postfix/local", "0000000ABC: to=<a@b>", true},
-	{0, "postfix/postsuper", "0000000ABC: removed", true},
-	{0, "systemd-journald", "Suppressed 9 messages from postfix@-.service",
-		true},
-	{0, "cron", "nothing", false},
-	{POSTFIX_UID, "postfix/smtp", "the last one", true},
+	{POSTFIX_UID, "postfix/qmgr", "0000000ABC: removed", true, NULL},
+	{65534, "postfix/qmgr", "0000000DEF: removed", false, NULL},
+	{0, "postfix/local", "0000000ABC: to=<a@b>", true, NULL},
+	{0, "postfix/postsuper", "0000000ABC: removed", true, NULL},
+	{0, "systemd-journald", "Suppressed 9 messages from postfix@-.service", true, NULL},
+	{0, "cron", "nothing", false, NULL},
+	/* a service with a name of its own, and another program that uses it */
+	{0, "postfix-slow/pipe", "0000000ABC: to=<b@b>", true, "pipe"},
+	{0, "postfix/slow/local", "0000000ABC: to=<c@b>", true, "local"},
+	{0, "postfix-slow/pipe", "0000000DEF: to=<b@b>", false, "logger"},
+	{65534, "postfix-slow/pipe", "0000000DEF: to=<c@b>", false, "pipe"},
+	{POSTFIX_UID, "postfix/smtp", "the last one", true, NULL},
 };
 
 /* A journal with all of them, made by systemd's own program. */
@@ -38,8 +43,7 @@ static void make_journal(const struct temp_db *temp)
 	_cleanup_free_ char *export = temp_db_file(temp, "entries");
 	_cleanup_free_ char *journal = temp_db_file(temp, "system.journal");
 	_cleanup_free_ char *command = mem_printf(
-		"/lib/systemd/systemd-journal-remote -o %s %s 2>/dev/null",
-		journal, export);
+		"/lib/systemd/systemd-journal-remote -o %s %s 2>/dev/null", journal, export);
 	FILE *file = fopen(export, "w");
 
 	assert_non_null(file);
@@ -47,15 +51,16 @@ static void make_journal(const struct temp_db *temp)
 		fprintf(file,
 			"__REALTIME_TIMESTAMP=%zu\n__MONOTONIC_TIMESTAMP=%zu\n"
 			"_BOOT_ID=0123456789abcdef0123456789abcdef\n_UID=%d\n"
-			"SYSLOG_IDENTIFIER=%s\nMESSAGE=%s\n\n",
-			1700000000000000 + i, 1000 + i, entries[i].uid,
-			entries[i].tag, entries[i].message);
+			"SYSLOG_IDENTIFIER=%s\nMESSAGE=%s\n%s%s%s\n",
+			1700000000000000 + i, 1000 + i, entries[i].uid, entries[i].tag,
+			entries[i].message, entries[i].program ? "_COMM=" : "",
+			entries[i].program ? entries[i].program : "",
+			entries[i].program ? "\n" : "");
 	assert_int_equal(fclose(file), 0);
 	assert_int_equal(system(command), 0);
 }
 
-static void open_at(const struct temp_db *temp, const char *position,
-	struct source **source_r)
+static void open_at(const struct temp_db *temp, const char *position, struct source **source_r)
 {
 	const struct journal_match match = {temp->folder, POSTFIX_UID, "postfix"};
 
@@ -130,9 +135,7 @@ static void test_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		name, temp_db_setup_folder, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, temp_db_setup_folder, temp_db_teardown)
 		TEST(test_users),
 		TEST(test_position),
 		TEST(test_lost),

@@ -22,29 +22,24 @@ static const struct {
 	const char *from;
 	bool unclear;
 } cases[] = {
-	{"a@b.test", NULL, {{FROM, "x@y.test"}}, "b.test y.test", "x@y.test",
-		false},
+	{"a@b.test", NULL, {{FROM, "x@y.test"}}, "b.test y.test", "x@y.test", false},
 	{"", NULL, {{FROM, "x@y.test"}}, "y.test", "x@y.test", false},
 	{"a@b.test", NULL, {{NULL}}, "b.test", NULL, false},
 	/* each once */
-	{"a@y.test", "a@y.test", {{FROM, "X <x@y.test>"}}, "y.test", "x@y.test",
-		false},
+	{"a@y.test", "a@y.test", {{FROM, "X <x@y.test>"}}, "y.test", "x@y.test", false},
 	/* as Postfix understands the envelope */
-	{"a%c.test@b.test", "a@c.test", {{FROM, "x@y.test"}},
-		"b.test c.test y.test", "x@y.test", false},
+	{"a%c.test@b.test", "a@c.test", {{FROM, "x@y.test"}}, "b.test c.test y.test", "x@y.test",
+		false},
 	/* more fields than one */
-	{"a@b.test", NULL, {{FROM, "x@y.test"}, {FROM, "x@y.test"}},
-		"b.test y.test", NULL, true},
-	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "X <x@y.test>"}},
-		"b.test y.test", "x@y.test", false},
-	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "z@z.test"}},
-		"b.test y.test z.test", NULL, false},
-	{"a@b.test", NULL,
-		{{FROM, "x@y.test"}, {SENDER, "z@z.test"}, {SENDER, "x@y.test"}},
+	{"a@b.test", NULL, {{FROM, "x@y.test"}, {FROM, "x@y.test"}}, "b.test y.test", NULL, true},
+	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "X <x@y.test>"}}, "b.test y.test",
+		"x@y.test", false},
+	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "z@z.test"}}, "b.test y.test z.test", NULL,
+		false},
+	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "z@z.test"}, {SENDER, "x@y.test"}},
 		"b.test y.test z.test", NULL, false},
 	/* several mailboxes in one */
-	{"a@b.test", NULL, {{FROM, "x@y.test, z@z.test"}},
-		"b.test y.test z.test", NULL, true},
+	{"a@b.test", NULL, {{FROM, "x@y.test, z@z.test"}}, "b.test y.test z.test", NULL, true},
 };
 
 static void read_message(struct milter_session *session, size_t i)
@@ -53,16 +48,14 @@ static void read_message(struct milter_session *session, size_t i)
 	if (cases[i].resolved)
 		session_resolved(session, cases[i].resolved);
 	for (size_t k = 0; k < 3 && cases[i].fields[k][0]; k++)
-		session_header(
-			session, cases[i].fields[k][0], cases[i].fields[k][1]);
+		session_header(session, cases[i].fields[k][0], cases[i].fields[k][1]);
 }
 
 static void test_sources(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct milter_session *session = session_new(
-			ORIGIN_LOCAL, NULL, false);
+		struct milter_session *session = session_new(ORIGIN_LOCAL, NULL, false);
 		_cleanup_sources_ struct sources sources;
 		_cleanup_free_ char *domains = NULL;
 
@@ -87,8 +80,7 @@ static void test_many(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(over); i++) {
-		struct milter_session *session = session_new(
-			ORIGIN_LOCAL, NULL, false);
+		struct milter_session *session = session_new(ORIGIN_LOCAL, NULL, false);
 		_cleanup_sources_ struct sources sources;
 		_cleanup_buf_ struct buf from = BUF_INIT;
 		size_t n = SOURCES_DOMAINS + over[i];
@@ -98,8 +90,8 @@ static void test_many(void **state)
 		session_begin(session, "", NULL);
 		session_header(session, FROM, buf_str(&from));
 		sources_find(&session->message, &sources);
-		assert_int_equal(sources.domains.n,
-			over[i] ? SOURCES_DOMAINS + 1 : SOURCES_DOMAINS);
+		assert_int_equal(
+			sources.domains.n, over[i] ? SOURCES_DOMAINS + 1 : SOURCES_DOMAINS);
 		session_free(session);
 	}
 }

@@ -41,15 +41,21 @@ static void test_ways(void **state)
 
 static void test_own(void **state)
 {
-	static const struct verdict_facts own = {.ticket_alone = true,
-		.sender_matches = true,
-		.content_matches = true};
+	static const struct verdict_facts own = {
+		.ticket_alone = true, .sender_matches = true, .content_matches = true};
 	static const bool expected[REASONS] = {
 		[REASON_OTHER_DOMAIN] = true,
 		[REASON_KEY_INVALID] = true,
 		[REASON_DOMAIN_NOT_OWNED] = true,
 		[REASON_DOMAIN_INACTIVE] = true,
 		[REASON_TICKET_REFUSED] = true,
+		[REASON_TICKET_LOST] = true,
+	};
+	/* Whoever has its id as well as its ticket. */
+	static const struct verdict_facts traced = {.trace_matches = true};
+	static const bool also[REASONS] = {
+		[REASON_TICKET_MISMATCH] = true,
+		[REASON_TOO_MANY_FIELDS] = true,
 	};
 
 	(void)state;
@@ -62,9 +68,11 @@ static void test_own(void **state)
 		facts[3].ticket = TICKET_SENT;
 		if (stop_is_own(&own, (enum verdict_reason)i) != expected[i])
 			fail_msg("%d", i);
+		assert_int_equal(
+			stop_is_own(&traced, (enum verdict_reason)i), expected[i] || also[i]);
 		for (size_t k = 0; k < ARRAY_SIZE(facts); k++)
-			assert_false(
-				stop_is_own(&facts[k], (enum verdict_reason)i));
+			assert_int_equal(stop_is_own(&facts[k], (enum verdict_reason)i),
+				k < 3 && i == REASON_TICKET_LOST);
 	}
 }
 

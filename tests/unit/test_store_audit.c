@@ -31,10 +31,9 @@ static void read_all(struct db *db, struct audit_list *list_r)
 {
 	const struct audit_scope all = {0};
 	const struct page page = {.limit = 100};
-	bool more;
+	struct page_end end;
 
-	assert_int_equal(
-		store_audit_page(db, &all, &page, list_r, &more, NULL), 1);
+	assert_int_equal(store_audit_page(db, &all, &page, list_r, &end, NULL), 1);
 }
 
 /* The member of an object of JSON as text; fails without. A new string. */
@@ -54,8 +53,8 @@ static char *member(const char *object, const char *name)
 
 /* The last entry: what, of which object, and one column before and after; NULL
  * for an object that was not there. */
-static void assert_last(struct db *db, const char *action, const char *id,
-	const char *column, const char *before, const char *after)
+static void assert_last(struct db *db, const char *action, const char *id, const char *column,
+	const char *before, const char *after)
 {
 	struct audit_list list;
 	const struct audit *last;
@@ -100,8 +99,7 @@ static void test_every_change(void **state)
 
 	db_set_actor(db, &ann);
 	OK(store_company_add(db, "Acme \"&\" Söhne", 1, &company, &why));
-	assert_last(db, "company.add", company.id, "name", NULL,
-		"Acme \"&\" Söhne");
+	assert_last(db, "company.add", company.id, "name", NULL, "Acme \"&\" Söhne");
 
 	OK(store_domain_ask(db, company.id, "b.example", 1, &asked, &why));
 	assert_last(db, "domain.ask", asked.id, "pending", NULL, "true");
@@ -110,40 +108,33 @@ static void test_every_change(void **state)
 	OK(store_domain_add(db, company.id, "a.example", true, 1, &domain, &why));
 	assert_last(db, "domain.add", domain.id, "name", NULL, "a.example");
 	assert_int_equal(store_domain_set_active(db, domain.id, false, NULL), 1);
-	assert_last(
-		db, "domain.deactivate", domain.id, "active", "true", "false");
+	assert_last(db, "domain.deactivate", domain.id, "active", "true", "false");
 	assert_int_equal(store_domain_set_active(db, domain.id, true, NULL), 1);
 	assert_last(db, "domain.activate", domain.id, "active", "false", "true");
-	assert_int_equal(
-		store_domain_set_policy(db, "a.example", POLICY_LEARN, NULL), 1);
+	assert_int_equal(store_domain_set_policy(db, "a.example", POLICY_LEARN, NULL), 1);
 	assert_last(db, "domain.set", domain.id, "policy", "exclusive", "learn");
-	assert_int_equal(
-		store_domain_set_subdomains(db, "a.example", true, NULL), 1);
+	assert_int_equal(store_domain_set_subdomains(db, "a.example", true, NULL), 1);
 	assert_last(db, "domain.set", domain.id, "subdomains", "own", "covered");
 
 	OK(store_exemption_add(db,
-		&(struct exemption_spec){"a.example", EXEMPT_LOGIN, "joe", false},
-		1, &exemption, &why));
+		&(struct exemption_spec){"a.example", EXEMPT_LOGIN, "joe", false}, 1, &exemption,
+		&why));
 	assert_last(db, "exemption.add", exemption.id, "value", NULL, "joe");
 	assert_int_equal(store_exemption_remove(db, exemption.id, NULL), 1);
-	assert_last(db, "exemption.remove", exemption.id, "domain", "a.example",
-		NULL);
+	assert_last(db, "exemption.remove", exemption.id, "domain", "a.example", NULL);
 	store_exemption_clear(&exemption);
 
-	OK(store_key_create(db,
-		&(struct key_spec){company.id, "a.example", "k", KEY_SENDING},
-		hash, 1, &key, &why));
+	OK(store_key_create(db, &(struct key_spec){company.id, "a.example", "k", KEY_SENDING}, hash,
+		1, &key, &why));
 	assert_last(db, "key.create", key.id, "domain", NULL, "a.example");
 	range = (struct key_range){company.id, NULL};
-	assert_int_equal(
-		store_key_rename_own(db, &range, key.id, "new", NULL), 1);
+	assert_int_equal(store_key_rename_own(db, &range, key.id, "new", NULL), 1);
 	assert_last(db, "key.rename", key.id, "name", "k", "new");
 	assert_int_equal(store_key_revoke(db, key.id, 7, NULL), 1);
 	assert_last(db, "key.revoke", key.id, "revoked_us", "0", "7");
 	store_key_clear(&key);
-	OK(store_key_create(db,
-		&(struct key_spec){company.id, NULL, "l", KEY_SENDING}, other,
-		1, &key, &why));
+	OK(store_key_create(
+		db, &(struct key_spec){company.id, NULL, "l", KEY_SENDING}, other, 1, &key, &why));
 	assert_int_equal(store_key_revoke_own(db, &range, key.id, 8, NULL), 1);
 	assert_last(db, "key.revoke", key.id, "revoked_us", "0", "8");
 	store_key_clear(&key);
@@ -151,13 +142,13 @@ static void test_every_change(void **state)
 	assert_int_equal(store_domain_remove(db, domain.id, NULL), 1);
 	assert_last(db, "domain.remove", domain.id, "name", "a.example", NULL);
 	assert_int_equal(store_company_remove(db, company.id, NULL), 1);
-	assert_last(db, "company.remove", company.id, "name",
-		"Acme \"&\" Söhne", NULL);
+	assert_last(db, "company.remove", company.id, "name", "Acme \"&\" Söhne", NULL);
 	store_domain_clear(&domain);
 	store_domain_clear(&asked);
 	store_company_clear(&company);
-	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM audit"
-					    " WHERE company_id IS NULL"),
+	assert_int_equal(temp_db_number(db,
+				 "SELECT count(*) FROM audit"
+				 " WHERE company_id IS NULL"),
 		0);
 }
 
@@ -174,27 +165,19 @@ static void test_no_change(void **state)
 
 	temp_db_tenant(db, "Acme", "a.example", &tenant);
 	before = count(db);
-	assert_int_equal(
-		store_domain_set_policy(db, "a.example", POLICY_EXCLUSIVE, NULL),
-		1);
-	assert_int_equal(
-		store_domain_set_policy(db, "none.example", POLICY_LEARN, NULL),
-		0);
-	assert_int_equal(
-		store_domain_set_active(db, tenant.domain_id, true, NULL), 1);
+	assert_int_equal(store_domain_set_policy(db, "a.example", POLICY_EXCLUSIVE, NULL), 1);
+	assert_int_equal(store_domain_set_policy(db, "none.example", POLICY_LEARN, NULL), 0);
+	assert_int_equal(store_domain_set_active(db, tenant.domain_id, true, NULL), 1);
 	assert_int_equal(store_domain_register(db, tenant.domain_id, NULL), 0);
 	assert_int_equal(store_domain_remove(db, "none", NULL), 0);
 	assert_int_equal(store_key_revoke(db, "none", 1, NULL), 0);
-	assert_int_equal(
-		store_key_revoke_own(db, &other, tenant.key_id, 1, NULL), 0);
-	assert_int_equal(
-		store_key_rename_own(db, &other, tenant.key_id, "x", NULL), 0);
+	assert_int_equal(store_key_revoke_own(db, &other, tenant.key_id, 1, NULL), 0);
+	assert_int_equal(store_key_rename_own(db, &other, tenant.key_id, "x", NULL), 0);
 	assert_int_equal(store_exemption_remove(db, "none", NULL), 0);
 	assert_int_equal(store_company_remove(db, "none", NULL), 0);
 	assert_int_equal(store_company_add(db, "Acme", 1, &company, NULL), -1);
-	assert_int_equal(store_domain_add(db, tenant.company_id, "a.example",
-				 true, 1, &domain, NULL),
-		-1);
+	assert_int_equal(
+		store_domain_add(db, tenant.company_id, "a.example", true, 1, &domain, NULL), -1);
 	assert_int_equal(count(db), before);
 
 	assert_int_equal(store_key_revoke(db, tenant.key_id, 5, NULL), 1);
@@ -214,26 +197,25 @@ static void test_cascades(void **state)
 	temp_db_tenant(db, "Acme", "a.example", &tenant);
 	temp_db_tenant(db, "Stays", "s.example", &stays);
 	temp_db_key(db, &tenant, "bound",
-		&(struct key_spec){
-			tenant.company_id, "a.example", "bound", KEY_SENDING},
-		&key);
+		&(struct key_spec){tenant.company_id, "a.example", "bound", KEY_SENDING}, &key);
 	OK(store_exemption_add(db,
-		&(struct exemption_spec){"a.example", EXEMPT_LOGIN, "joe", false},
-		1, &exemption, &why));
+		&(struct exemption_spec){"a.example", EXEMPT_LOGIN, "joe", false}, 1, &exemption,
+		&why));
 	assert_int_equal(store_domain_remove(db, tenant.domain_id, NULL), 1);
-	assert_int_equal(
-		temp_db_number(db, "SELECT count(*) FROM audit"
-				   " WHERE before IS NOT NULL"
-				   " AND after IS NULL"
-				   " AND action IN ('domain.remove',"
-				   " 'key.remove', 'exemption.remove')"),
+	assert_int_equal(temp_db_number(db,
+				 "SELECT count(*) FROM audit"
+				 " WHERE before IS NOT NULL"
+				 " AND after IS NULL"
+				 " AND action IN ('domain.remove',"
+				 " 'key.remove', 'exemption.remove')"),
 		3);
 	store_exemption_clear(&exemption);
 	store_key_clear(&key);
 
 	assert_int_equal(store_company_remove(db, stays.company_id, NULL), 1);
-	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM audit"
-					    " WHERE after IS NULL"),
+	assert_int_equal(temp_db_number(db,
+				 "SELECT count(*) FROM audit"
+				 " WHERE after IS NULL"),
 		3 + 3);
 	/* The other company's key is still there. */
 	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM api_key"), 1);
@@ -266,17 +248,11 @@ static void test_no_entry_no_change(void **state)
 		"CREATE TRIGGER t BEFORE INSERT ON audit BEGIN"
 		" SELECT RAISE(ABORT, 'no entry'); END",
 		&why));
-	assert_int_equal(
-		store_company_add(temp->db, "Other", 1, &company, &err), -1);
-	assert_int_equal(
-		store_domain_set_active(temp->db, tenant.domain_id, false, NULL),
-		-1);
-	assert_int_equal(
-		store_company_remove(temp->db, tenant.company_id, NULL), -1);
-	assert_int_equal(
-		temp_db_number(temp->db, "SELECT count(*) FROM company"), 1);
-	assert_int_equal(
-		temp_db_number(temp->db, "SELECT active FROM domain"), 1);
+	assert_int_equal(store_company_add(temp->db, "Other", 1, &company, &err), -1);
+	assert_int_equal(store_domain_set_active(temp->db, tenant.domain_id, false, NULL), -1);
+	assert_int_equal(store_company_remove(temp->db, tenant.company_id, NULL), -1);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM company"), 1);
+	assert_int_equal(temp_db_number(temp->db, "SELECT active FROM domain"), 1);
 }
 
 struct add_job {
@@ -306,14 +282,10 @@ static void ignore(void *arg, int result, const struct err *err)
 static void test_actor_of_job(void **state)
 {
 	struct temp_db *temp = *state;
-	_cleanup_(committer) struct committer *committer = committer_new_inline(
-		temp->db);
+	_cleanup_(committer) struct committer *committer = committer_new_inline(temp->db);
 	struct add_job one = {
-		.job = {.run = run_add, .done = ignore, .arg = &one, .actor = &ann},
-		.name = "one"};
-	struct add_job two = {
-		.job = {.run = run_add, .done = ignore, .arg = &two},
-		.name = "two"};
+		.job = {.run = run_add, .done = ignore, .arg = &one, .actor = &ann}, .name = "one"};
+	struct add_job two = {.job = {.run = run_add, .done = ignore, .arg = &two}, .name = "two"};
 	struct audit_list list;
 
 	committer_submit(committer, &one.job);
@@ -358,78 +330,66 @@ static void test_pages(void **state)
 	struct audit_scope scope = {0};
 	struct page page = {.limit = 2};
 	struct audit_list list;
-	bool more;
+	struct page_end end;
 
 	temp_db_tenant(temp->db, "A", "a.example", &a);
 	temp_db_tenant(temp->db, "B", "b.example", &b);
 	/* Company, domain and key of each. */
 	assert_int_equal(count(temp->db), 6);
 	scope.company_id = a.company_id;
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 2);
-	assert_true(more);
+	assert_true(end.more);
 	assert_string_equal(list.items[0].action, "key.create");
 	assert_string_equal(list.items[1].action, "domain.add");
 	strcpy(page.after, list.items[1].id);
 	store_audit_list_free(&list);
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 1);
-	assert_false(more);
+	assert_false(end.more);
 	assert_string_equal(list.items[0].action, "company.add");
 	strcpy(page.before, list.items[0].id);
 	page.after[0] = '\0';
 	store_audit_list_free(&list);
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 2);
 	assert_string_equal(list.items[0].action, "key.create");
 	store_audit_list_free(&list);
 
 	/* The cursor of another company is none. */
 	scope.company_id = b.company_id;
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 0);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 0);
 
 	page = (struct page){.limit = 10};
 	scope = (struct audit_scope){.object = "a.example"};
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 1);
 	store_audit_list_free(&list);
 	scope = (struct audit_scope){.object = b.domain_id};
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 1);
 	store_audit_list_free(&list);
 	scope = (struct audit_scope){.action = "domain"};
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 2);
 	store_audit_list_free(&list);
 	scope = (struct audit_scope){.action = "domain.ad"};
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 0);
 	store_audit_list_free(&list);
 	scope = (struct audit_scope){.action = "key.create", .actor = "nobody"};
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 0);
 	store_audit_list_free(&list);
 	scope = (struct audit_scope){.since_us = INT64_MAX};
-	assert_int_equal(
-		store_audit_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 0);
 	store_audit_list_free(&list);
 }
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, temp_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(every_change),
 		TEST(no_change),

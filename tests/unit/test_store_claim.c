@@ -77,8 +77,7 @@ static void test_names(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct claim claim = {.exempt = true};
-		int found = store_claim_read(
-			temp->db, cases[i].name, &nobody, &claim, NULL);
+		int found = store_claim_read(temp->db, cases[i].name, &nobody, &claim, NULL);
 
 		if (found != (cases[i].domain != NULL))
 			fail_msg("%s: %d", cases[i].name, found);
@@ -130,8 +129,7 @@ static const struct {
 	/* for this host alone: all that needs it is submitted here */
 	{{NULL, NULL, "here@example.com", "here@example.com", true}, true},
 	{{NULL, NULL, "here@example.com", "here@example.com", false}, false},
-	{{NULL, "192.0.2.1", "here@example.com", "root@example.com", false},
-		false},
+	{{NULL, "192.0.2.1", "here@example.com", "root@example.com", false}, false},
 	{{NULL, NULL, "root@example.com", "here@example.com", false}, false},
 	{{NULL, NULL, "root@example.com", "here@example.com", true}, true},
 	{{NULL, NULL, "root@example.com", "root@example.com", true}, true},
@@ -143,10 +141,8 @@ static const struct {
 	/* what might be read as something else */
 	{{NULL, NULL, "boss@example.com.", "root@example.com", false}, false},
 	{{NULL, NULL, "boss@.example.com", "root@example.com", false}, false},
-	{{NULL, NULL, "boss@\xef\xbd\x85xample.com", "root@example.com", false},
-		false},
-	{{NULL, NULL, "@a.test:boss@example.com", "root@example.com", false},
-		false},
+	{{NULL, NULL, "boss@\xef\xbd\x85xample.com", "root@example.com", false}, false},
+	{{NULL, NULL, "@a.test:boss@example.com", "root@example.com", false}, false},
 	{{NULL, NULL, "boss@[192.0.2.1]", "root@example.com", false}, false},
 	{{NULL, NULL, "@example.com", "root@example.com", false}, false},
 	{{NULL, NULL, "boss@", "root@example.com", false}, false},
@@ -162,8 +158,8 @@ static void test_exemptions(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(exempt_cases); i++) {
 		struct claim claim = {0};
 
-		assert_int_equal(store_claim_read(temp->db, "example.com",
-					 &exempt_cases[i].sender, &claim, NULL),
+		assert_int_equal(store_claim_read(temp->db, "example.com", &exempt_cases[i].sender,
+					 &claim, NULL),
 			1);
 		if (claim.exempt != exempt_cases[i].exempt)
 			fail_msg("%zu: %s, %s", i, exempt_cases[i].sender.sender,
@@ -181,27 +177,21 @@ static void test_exemptions_are_of_one_domain(void **state)
 	} cases[] = {
 		{"sub.example.com", {"ann", "10.1.2.3", "", NULL, false}, false},
 		{"sub.example.com",
-			{NULL, NULL, "root@sub.example.com",
-				"root@sub.example.com", false},
-			true},
+			{NULL, NULL, "root@sub.example.com", "root@sub.example.com", false}, true},
 		{"a.example.com", {"ann", NULL, "", NULL, false}, true},
 		{"own.test", {"ann", "10.1.2.3", "", NULL, false}, false},
-		{"own.test", {NULL, NULL, "root@own.test", "root@own.test", false},
-			true},
-		{"own.test", {NULL, NULL, "root@own.test", "boss@own.test", false},
-			false},
+		{"own.test", {NULL, NULL, "root@own.test", "root@own.test", false}, true},
+		{"own.test", {NULL, NULL, "root@own.test", "boss@own.test", false}, false},
 		/* a name of its own */
-		{"own.test",
-			{NULL, NULL, "root@own.test", "boss@a.own.test", false},
-			true},
+		{"own.test", {NULL, NULL, "root@own.test", "boss@a.own.test", false}, true},
 	};
 	struct temp_db *temp = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct claim claim = {0};
 
-		assert_int_equal(store_claim_read(temp->db, cases[i].name,
-					 &cases[i].sender, &claim, NULL),
+		assert_int_equal(
+			store_claim_read(temp->db, cases[i].name, &cases[i].sender, &claim, NULL),
 			1);
 		if (claim.exempt != cases[i].exempt)
 			fail_msg("%zu: %s", i, cases[i].name);
@@ -215,14 +205,10 @@ static void test_inactive(void **state)
 	struct domain domain;
 	struct claim claim;
 
-	assert_int_equal(
-		store_domain_find(temp->db, "example.com", &domain, NULL), 1);
-	assert_int_equal(
-		store_domain_set_active(temp->db, domain.id, false, NULL), 1);
+	assert_int_equal(store_domain_find(temp->db, "example.com", &domain, NULL), 1);
+	assert_int_equal(store_domain_set_active(temp->db, domain.id, false, NULL), 1);
 	store_domain_clear(&domain);
-	assert_int_equal(store_claim_read(temp->db, "a.example.com", &nobody,
-				 &claim, NULL),
-		1);
+	assert_int_equal(store_claim_read(temp->db, "a.example.com", &nobody, &claim, NULL), 1);
 	assert_string_equal(claim.domain, "example.com");
 }
 
@@ -236,13 +222,9 @@ static void test_asked_for(void **state)
 	struct claim claim;
 
 	OK(store_domain_ask(temp->db, company, "gmail.test", 1, &domain, &why));
-	assert_int_equal(
-		store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL),
-		0);
+	assert_int_equal(store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL), 0);
 	assert_int_equal(store_domain_register(temp->db, domain.id, NULL), 1);
-	assert_int_equal(
-		store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL),
-		1);
+	assert_int_equal(store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL), 1);
 	store_domain_clear(&domain);
 }
 
@@ -253,16 +235,13 @@ static void test_broken(void **state)
 	struct claim claim;
 
 	OK(db_exec(temp->db, "DROP TABLE exemption", &why));
-	assert_int_equal(
-		store_claim_read(temp->db, "example.com", &nobody, &claim, &err),
-		-1);
+	assert_int_equal(store_claim_read(temp->db, "example.com", &nobody, &claim, &err), -1);
 	assert_int_not_equal(err.code, ERR_NONE);
 }
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(names),
 		TEST(exemptions),

@@ -65,17 +65,14 @@ static void test_emails(void **state)
 	struct temp_db *temp = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_free_ char *sql = mem_printf(
-			"UPDATE email SET %s", cases[i].state);
+		_cleanup_free_ char *sql = mem_printf("UPDATE email SET %s", cases[i].state);
 
 		OK(db_exec(temp->db, "DELETE FROM email", &why));
 		stage(temp, cases[i].created_us);
 		OK(db_exec(temp->db, sql, &why));
 		assert_int_equal(store_clean(temp->db, now_us, ALL, NULL), 0);
-		assert_int_equal(
-			temp_db_number(temp->db, sql_emails), cases[i].left);
-		assert_int_equal(
-			temp_db_number(temp->db, sql_contents), cases[i].left);
+		assert_int_equal(temp_db_number(temp->db, sql_emails), cases[i].left);
+		assert_int_equal(temp_db_number(temp->db, sql_contents), cases[i].left);
 	}
 }
 
@@ -123,8 +120,7 @@ static void add_key(struct temp_db *temp, uint8_t number, int64_t created_us)
 
 static void test_keys(void **state)
 {
-	static const int64_t created_us[] = {
-		now_us, key_old_us + 1, key_old_us, 1};
+	static const int64_t created_us[] = {now_us, key_old_us + 1, key_old_us, 1};
 	struct temp_db *temp = *state;
 
 	/* The newest first: adding one removes what is old then. */
@@ -151,14 +147,10 @@ static void test_rounds(void **state)
 	for (uint8_t i = 0; i < 5; i++)
 		add_key(temp, i, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(rounds); i++) {
-		assert_int_equal(store_clean(temp->db, now_us, 2, NULL),
-			rounds[i].result);
-		assert_int_equal(
-			temp_db_number(temp->db, sql_emails), rounds[i].emails);
-		assert_int_equal(temp_db_number(temp->db, sql_tickets),
-			rounds[i].tickets);
-		assert_int_equal(
-			temp_db_number(temp->db, sql_keys), rounds[i].keys);
+		assert_int_equal(store_clean(temp->db, now_us, 2, NULL), rounds[i].result);
+		assert_int_equal(temp_db_number(temp->db, sql_emails), rounds[i].emails);
+		assert_int_equal(temp_db_number(temp->db, sql_tickets), rounds[i].tickets);
+		assert_int_equal(temp_db_number(temp->db, sql_keys), rounds[i].keys);
 		if (i == 0)
 			assert_true(temp_db_number(temp->db,
 					    "SELECT min(created_us)"
@@ -168,8 +160,7 @@ static void test_rounds(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(emails),
 		TEST(tickets),

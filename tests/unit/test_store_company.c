@@ -57,8 +57,7 @@ static void test_names(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct company company = {0};
 		struct err err = ERR_INIT;
-		int result = store_company_add(
-			temp->db, cases[i].name, 1, &company, &err);
+		int result = store_company_add(temp->db, cases[i].name, 1, &company, &err);
 
 		assert_int_equal(err.code, cases[i].code);
 		assert_int_equal(result, cases[i].code == ERR_NONE ? 0 : -1);
@@ -74,7 +73,7 @@ static void test_list(void **state)
 	struct company_list list;
 	struct company company;
 
-	OK(store_company_list(temp->db, NULL, &list, &why));
+	FOUND(store_company_list(temp->db, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 0);
 	store_company_list_free(&list);
 
@@ -82,7 +81,7 @@ static void test_list(void **state)
 		OK(store_company_add(temp->db, names[i], 1, &company, &why));
 		store_company_clear(&company);
 	}
-	OK(store_company_list(temp->db, NULL, &list, &why));
+	FOUND(store_company_list(temp->db, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, ARRAY_SIZE(names));
 	for (size_t i = 0; i < list.n; i++)
 		assert_int_equal(list.items[i].name[0], 'a' + i);
@@ -102,21 +101,16 @@ static void test_remove(void **state)
 	temp_db_email(&gone, &email);
 	OK(store_email_stage(temp->db, &email, &why));
 
-	assert_int_equal(
-		store_company_remove(temp->db, gone.company_id, NULL), 1);
-	assert_int_equal(
-		store_company_remove(temp->db, gone.company_id, NULL), 0);
-	assert_int_equal(
-		temp_db_number(temp->db, "SELECT count(*) FROM domain"), 1);
-	assert_int_equal(
-		temp_db_number(temp->db, "SELECT count(*) FROM api_key"), 1);
+	assert_int_equal(store_company_remove(temp->db, gone.company_id, NULL), 1);
+	assert_int_equal(store_company_remove(temp->db, gone.company_id, NULL), 0);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM domain"), 1);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM api_key"), 1);
 	assert_int_equal(store_key_find(temp->db, gone.hash, &key, NULL), 0);
 	assert_int_equal(store_key_find(temp->db, stays.hash, &key, NULL), 1);
 	store_key_clear(&key);
 
 	/* Its emails stay on record. */
-	assert_int_equal(
-		store_email_get(temp->db, email.id, &all, &got, NULL), 1);
+	assert_int_equal(store_email_get(temp->db, email.id, &all, &got, NULL), 1);
 	assert_string_equal(got.company_id, gone.company_id);
 	assert_string_equal(got.key_id, gone.key_id);
 	store_email_clear(&got);
@@ -125,9 +119,7 @@ static void test_remove(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, temp_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(add_and_get),
 		TEST(names),

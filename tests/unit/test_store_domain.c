@@ -20,8 +20,7 @@ static void test_add_and_find(void **state)
 	struct domain added, found;
 
 	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
-	OK(store_domain_add(temp->db, tenant.company_id, "b.test", false, 77,
-		&added, &why));
+	OK(store_domain_add(temp->db, tenant.company_id, "b.test", false, 77, &added, &why));
 	assert_string_equal(added.company_id, tenant.company_id);
 	assert_string_equal(added.name, "b.test");
 	assert_false(added.active);
@@ -36,12 +35,10 @@ static void test_add_and_find(void **state)
 	store_domain_clear(&found);
 	store_domain_clear(&added);
 
-	assert_int_equal(
-		store_domain_find(temp->db, "example.com", &found, NULL), 1);
+	assert_int_equal(store_domain_find(temp->db, "example.com", &found, NULL), 1);
 	assert_true(found.active);
 	store_domain_clear(&found);
-	assert_int_equal(
-		store_domain_find(temp->db, "none.test", &found, NULL), 0);
+	assert_int_equal(store_domain_find(temp->db, "none.test", &found, NULL), 0);
 	assert_null(found.name);
 }
 
@@ -55,25 +52,24 @@ static void test_add_faults(void **state)
 
 	temp_db_tenant(temp->db, "One", "one.test", &one);
 	temp_db_tenant(temp->db, "Other", "other.test", &other);
-	assert_int_equal(store_domain_add(temp->db, other.company_id,
-				 "one.test", true, 1, &domain, &err),
+	assert_int_equal(
+		store_domain_add(temp->db, other.company_id, "one.test", true, 1, &domain, &err),
 		-1);
 	assert_int_equal(err.code, ERR_EXISTS);
 	assert_non_null(strstr(err.text, "one.test"));
-	assert_int_equal(store_domain_add(temp->db, nowhere, "new.test", true,
-				 1, &domain, &err),
-		-1);
+	assert_int_equal(
+		store_domain_add(temp->db, nowhere, "new.test", true, 1, &domain, &err), -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, nowhere));
 	assert_null(domain.name);
 }
 
-static void assert_domains(struct db *db, const char *company_id,
-	const char *const *names, size_t n)
+static void assert_domains(
+	struct db *db, const char *company_id, const char *const *names, size_t n)
 {
 	struct domain_list list;
 
-	OK(store_domain_list(db, company_id, &list, &why));
+	FOUND(store_domain_list(db, company_id, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, n);
 	for (size_t i = 0; i < n; i++)
 		assert_string_equal(list.items[i].name, names[i]);
@@ -90,8 +86,7 @@ static void test_list(void **state)
 
 	temp_db_tenant(temp->db, "One", "c.test", &one);
 	temp_db_tenant(temp->db, "Other", "b.test", &other);
-	OK(store_domain_add(
-		temp->db, one.company_id, "a.test", true, 1, &domain, &why));
+	OK(store_domain_add(temp->db, one.company_id, "a.test", true, 1, &domain, &why));
 	store_domain_clear(&domain);
 	assert_domains(temp->db, NULL, names, 3);
 	assert_domains(temp->db, other.company_id, of_other, 1);
@@ -107,21 +102,17 @@ static void test_set_active(void **state)
 	for (int active = 0; active < 2; active++) {
 		struct domain domain;
 
-		assert_int_equal(store_domain_set_active(temp->db,
-					 tenant.domain_id, active, NULL),
-			1);
-		assert_int_equal(store_domain_find(temp->db, "example.com",
-					 &domain, NULL),
-			1);
+		assert_int_equal(
+			store_domain_set_active(temp->db, tenant.domain_id, active, NULL), 1);
+		assert_int_equal(store_domain_find(temp->db, "example.com", &domain, NULL), 1);
 		assert_int_equal(domain.active, active);
 		store_domain_clear(&domain);
 	}
-	assert_int_equal(
-		store_domain_set_active(temp->db, "none", true, NULL), 0);
+	assert_int_equal(store_domain_set_active(temp->db, "none", true, NULL), 0);
 }
 
-static void ask(struct db *db, const struct temp_tenant *tenant,
-	const char *name, char id[static ID_SIZE])
+static void ask(
+	struct db *db, const struct temp_tenant *tenant, const char *name, char id[static ID_SIZE])
 {
 	struct domain domain;
 
@@ -133,16 +124,14 @@ static void ask(struct db *db, const struct temp_tenant *tenant,
 }
 
 /* Who finds what under the name: the registered one, and the company's own. */
-static void assert_found(struct db *db, const struct temp_tenant *tenant,
-	const char *name, int registered, int own)
+static void assert_found(
+	struct db *db, const struct temp_tenant *tenant, const char *name, int registered, int own)
 {
 	struct domain domain = {0};
 
 	assert_int_equal(store_domain_find(db, name, &domain, NULL), registered);
 	store_domain_clear(&domain);
-	assert_int_equal(store_domain_find_own(
-				 db, tenant->company_id, name, &domain, NULL),
-		own);
+	assert_int_equal(store_domain_find_own(db, tenant->company_id, name, &domain, NULL), own);
 	store_domain_clear(&domain);
 }
 
@@ -162,22 +151,17 @@ static void test_ask(void **state)
 	assert_found(temp->db, &one, "new.test", 0, 1);
 	ask(temp->db, &other, "one.test", other_id);
 	assert_found(temp->db, &other, "one.test", 1, 1);
-	assert_int_equal(store_domain_ask(temp->db, one.company_id, "new.test",
-				 1, &domain, &err),
-		-1);
+	assert_int_equal(
+		store_domain_ask(temp->db, one.company_id, "new.test", 1, &domain, &err), -1);
 	assert_int_equal(err.code, ERR_EXISTS);
-	assert_int_equal(store_domain_ask(temp->db, one.company_id, "one.test",
-				 1, &domain, &err),
-		-1);
+	assert_int_equal(
+		store_domain_ask(temp->db, one.company_id, "one.test", 1, &domain, &err), -1);
 	assert_int_equal(err.code, ERR_EXISTS);
 
-	assert_int_equal(
-		store_domain_get(temp->db, one.company_id, id, &domain, NULL), 1);
+	assert_int_equal(store_domain_get(temp->db, one.company_id, id, &domain, NULL), 1);
 	assert_true(domain.pending);
 	store_domain_clear(&domain);
-	assert_int_equal(
-		store_domain_get(temp->db, other.company_id, id, &domain, NULL),
-		0);
+	assert_int_equal(store_domain_get(temp->db, other.company_id, id, &domain, NULL), 0);
 }
 
 static void test_register_what_was_asked_for(void **state)
@@ -192,8 +176,7 @@ static void test_register_what_was_asked_for(void **state)
 	ask(temp->db, &one, "new.test", id);
 	ask(temp->db, &other, "new.test", other_id);
 	for (int active = 0; active < 2; active++)
-		assert_int_equal(
-			store_domain_set_active(temp->db, id, active, NULL), 0);
+		assert_int_equal(store_domain_set_active(temp->db, id, active, NULL), 0);
 	assert_found(temp->db, &one, "new.test", 0, 1);
 	assert_int_equal(store_domain_register(temp->db, id, NULL), 1);
 	assert_int_equal(store_domain_register(temp->db, id, NULL), 0);
@@ -207,8 +190,7 @@ static void test_register_what_was_asked_for(void **state)
 	assert_found(temp->db, &other, "new.test", 1, 1);
 }
 
-static void assert_rules(
-	struct db *db, enum domain_policy policy, bool covers_subdomains)
+static void assert_rules(struct db *db, enum domain_policy policy, bool covers_subdomains)
 {
 	struct domain domain;
 
@@ -226,30 +208,23 @@ static void test_rules(void **state)
 	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
 	assert_rules(temp->db, POLICY_EXCLUSIVE, false);
 	for (int i = POLICIES - 1; i >= 0; i--) {
-		assert_int_equal(store_domain_set_policy(temp->db, "example.com",
-					 (enum domain_policy)i, NULL),
+		assert_int_equal(store_domain_set_policy(
+					 temp->db, "example.com", (enum domain_policy)i, NULL),
 			1);
-		assert_int_equal(store_domain_set_subdomains(
-					 temp->db, "example.com", i & 1, NULL),
-			1);
+		assert_int_equal(
+			store_domain_set_subdomains(temp->db, "example.com", i & 1, NULL), 1);
 		assert_rules(temp->db, (enum domain_policy)i, i & 1);
 	}
-	assert_int_equal(store_domain_set_policy(
-				 temp->db, "none.test", POLICY_SHARED, NULL),
-		0);
-	assert_int_equal(
-		store_domain_set_subdomains(temp->db, "none.test", true, NULL),
-		0);
+	assert_int_equal(store_domain_set_policy(temp->db, "none.test", POLICY_SHARED, NULL), 0);
+	assert_int_equal(store_domain_set_subdomains(temp->db, "none.test", true, NULL), 0);
 }
 
 static void cover(struct db *db, const struct temp_tenant *tenant)
 {
-	assert_int_equal(
-		store_domain_set_subdomains(db, tenant->domain, true, NULL), 1);
+	assert_int_equal(store_domain_set_subdomains(db, tenant->domain, true, NULL), 1);
 }
 
-static int is_covered(
-	struct db *db, const struct temp_tenant *tenant, const char *name)
+static int is_covered(struct db *db, const struct temp_tenant *tenant, const char *name)
 {
 	struct domain domain = {.name = (char *)name};
 
@@ -284,12 +259,10 @@ static void test_covered(void **state)
 	assert_int_equal(is_covered(temp->db, &other, "x.one.test"), 0);
 	cover(temp->db, &one);
 	cover(temp->db, &other);
-	assert_int_equal(
-		store_domain_set_active(temp->db, one.domain_id, false, NULL), 1);
+	assert_int_equal(store_domain_set_active(temp->db, one.domain_id, false, NULL), 1);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		if (is_covered(temp->db, &one, cases[i].name) != cases[i].of_one ||
-			is_covered(temp->db, &other, cases[i].name) !=
-				cases[i].of_other)
+			is_covered(temp->db, &other, cases[i].name) != cases[i].of_other)
 			fail_msg("%s", cases[i].name);
 }
 
@@ -310,8 +283,7 @@ static void test_policy_names(void **state)
 
 /* The page as the first letters of its names, a + when there are more; NULL for
  * a cursor that is none. */
-static char *page_of(struct db *db, const struct domain_scope *scope,
-	const struct page *page)
+static char *page_of(struct db *db, const struct domain_scope *scope, const struct page *page)
 {
 	struct buf out = BUF_INIT;
 	struct domain_list list;
@@ -351,13 +323,12 @@ static const struct {
 	{"c.test", 9, 'b', 0, NULL},
 };
 
-static void add_at(struct db *db, const char *company_id, const char *name,
-	int64_t created_us, char id[static ID_SIZE])
+static void add_at(struct db *db, const char *company_id, const char *name, int64_t created_us,
+	char id[static ID_SIZE])
 {
 	struct domain domain;
 
-	OK(store_domain_add(
-		db, company_id, name, true, created_us, &domain, &why));
+	OK(store_domain_add(db, company_id, name, true, created_us, &domain, &why));
 	memcpy(id, domain.id, ID_SIZE);
 	store_domain_clear(&domain);
 }
@@ -391,8 +362,7 @@ static void test_pages(void **state)
 		memcpy(ids['d'], ids['t'], ID_SIZE);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
-		const struct domain_scope scope = {
-			one.company_id, pages[i].domain};
+		const struct domain_scope scope = {one.company_id, pages[i].domain};
 		struct page page = {.limit = pages[i].limit};
 		_cleanup_free_ char *got = NULL;
 
@@ -410,8 +380,7 @@ static void test_pages(void **state)
 static void test_remove_takes_keys_along(void **state)
 {
 	struct temp_db *temp = *state;
-	const struct key_spec spec = {
-		.domain = "example.com", .scopes = KEY_SENDING};
+	const struct key_spec spec = {.domain = "example.com", .scopes = KEY_SENDING};
 	struct temp_tenant tenant;
 	struct domain domain;
 	struct key key;
@@ -424,25 +393,20 @@ static void test_remove_takes_keys_along(void **state)
 	assert_int_equal(store_key_find(temp->db, hash, &key, NULL), 1);
 	store_key_clear(&key);
 
-	assert_int_equal(
-		store_domain_remove(temp->db, tenant.domain_id, NULL), 1);
-	assert_int_equal(
-		store_domain_remove(temp->db, tenant.domain_id, NULL), 0);
+	assert_int_equal(store_domain_remove(temp->db, tenant.domain_id, NULL), 1);
+	assert_int_equal(store_domain_remove(temp->db, tenant.domain_id, NULL), 0);
 	assert_int_equal(store_key_find(temp->db, hash, &key, NULL), 0);
 	assert_int_equal(store_key_find(temp->db, tenant.hash, &key, NULL), 1);
 	store_key_clear(&key);
 
-	OK(store_domain_add(temp->db, tenant.company_id, "example.com", true, 1,
-		&domain, &why));
+	OK(store_domain_add(temp->db, tenant.company_id, "example.com", true, 1, &domain, &why));
 	store_domain_clear(&domain);
 	assert_int_equal(store_key_find(temp->db, hash, &key, NULL), 0);
 }
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, temp_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(add_and_find),
 		TEST(add_faults),

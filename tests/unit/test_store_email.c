@@ -13,8 +13,9 @@
 #include "core/store/store_domain.h"
 #include "tests/unit/temp_db.h"
 
-static const char sql_rows[] = "SELECT (SELECT count(*) FROM email)"
-			       " + (SELECT count(*) FROM email_content)";
+static const char sql_rows[] =
+	"SELECT (SELECT count(*) FROM email)"
+	" + (SELECT count(*) FROM email_content)";
 
 static int setup(void **state)
 {
@@ -36,15 +37,13 @@ static void assert_same_list(const struct strv *a, const struct strv *b)
 		assert_string_equal(a->items[i], b->items[i]);
 }
 
-static void assert_same_recipients(
-	const struct recipients *a, const struct recipients *b)
+static void assert_same_recipients(const struct recipients *a, const struct recipients *b)
 {
 	assert_int_equal(a->n, b->n);
 	for (size_t i = 0; i < a->n; i++) {
 		assert_int_equal(a->items[i].kind, b->items[i].kind);
 		assert_string_equal(a->items[i].address, b->items[i].address);
-		assert_string_equal(recipient_text(&a->items[i]),
-			recipient_text(&b->items[i]));
+		assert_string_equal(recipient_text(&a->items[i]), recipient_text(&b->items[i]));
 		assert_int_equal(a->items[i].enveloped, b->items[i].enveloped);
 	}
 }
@@ -81,15 +80,13 @@ static void test_all_fields(void **state)
 	struct email email, got;
 
 	temp_db_email(&tenants[0], &email);
-	temp_db_recipient(&email, RECIPIENT_CC, "d@dst.test",
-		"Cc, the \"quoted\" <d@dst.test>");
+	temp_db_recipient(&email, RECIPIENT_CC, "d@dst.test", "Cc, the \"quoted\" <d@dst.test>");
 	temp_db_recipient(&email, RECIPIENT_BCC, "a@dst.test", NULL);
 	assert_false(email.recipients.items[4].enveloped);
 	strv_add(&email.reply_to, "r1@dst.test");
 	strv_add(&email.reply_to, "r2@dst.test");
 	OK(store_email_stage(temp->db, &email, &why));
-	assert_int_equal(
-		store_email_get(temp->db, email.id, &all, &got, NULL), 1);
+	assert_int_equal(store_email_get(temp->db, email.id, &all, &got, NULL), 1);
 	assert_same(&email, &got);
 	assert_string_equal(got.html, email.html);
 	assert_string_equal(got.text, email.text);
@@ -116,8 +113,7 @@ static void test_large_content(void **state)
 	for (int i = 0; i < LARGE; i++)
 		email.html[i] = (char)('a' + i % 26);
 	OK(store_email_stage(temp->db, &email, &why));
-	assert_int_equal(
-		store_email_get(temp->db, email.id, &all, &got, NULL), 1);
+	assert_int_equal(store_email_get(temp->db, email.id, &all, &got, NULL), 1);
 	assert_int_equal(strlen(got.html), LARGE);
 	assert_memory_equal(got.html, email.html, LARGE);
 	store_email_clear(&got);
@@ -139,8 +135,7 @@ static void test_mailboxes(void **state)
 		if (i % 3 == 0)
 			strv_add(&email.reply_to, text);
 		else
-			temp_db_recipient(&email, RECIPIENT_CC,
-				i % 3 == 1 ? text : "x@x.test",
+			temp_db_recipient(&email, RECIPIENT_CC, i % 3 == 1 ? text : "x@x.test",
 				i % 3 == 1 ? NULL : text);
 		assert_int_equal(store_email_stage(temp->db, &email, &err), -1);
 		assert_int_equal(err.code, ERR_INVALID);
@@ -193,15 +188,13 @@ static int stage_in_job(struct db *db, void *email, struct err *err)
 static void test_in_committer(void **state)
 {
 	struct temp_db *temp = *state;
-	_cleanup_(committer) struct committer *committer = committer_new_inline(
-		temp->db);
+	_cleanup_(committer) struct committer *committer = committer_new_inline(temp->db);
 	struct err err = ERR_INIT;
 	struct email email;
 
 	temp_db_email(temp->more, &email);
 	OK(committer_run(committer, stage_in_job, &email, &why));
-	assert_int_equal(
-		committer_run(committer, stage_in_job, &email, &err), -1);
+	assert_int_equal(committer_run(committer, stage_in_job, &email, &err), -1);
 	assert_int_equal(err.code, ERR_EXISTS);
 	assert_int_equal(temp_db_number(temp->db, sql_rows), 2);
 	store_email_clear(&email);
@@ -238,12 +231,9 @@ static void test_doubt(void **state)
 	assert_int_equal(store_email_doubt(temp->db, staged.ticket, NULL), 0);
 	assert_int_equal(store_email_doubt(temp->db, refused.ticket, NULL), 0);
 	assert_int_equal(store_email_doubt(temp->db, sent.ticket, NULL), 1);
-	assert_int_equal(
-		store_email_outcome(temp->db, sent.id, &after, &refusal, NULL),
-		1);
+	assert_int_equal(store_email_outcome(temp->db, sent.id, &after, &refusal, NULL), 1);
 	assert_int_equal(after, EMAIL_STAGED);
-	assert_int_equal(
-		store_email_record(temp->db, sent.ticket, "R", 2, NULL), 1);
+	assert_int_equal(store_email_record(temp->db, sent.ticket, "R", 2, NULL), 1);
 	store_email_clear(&staged);
 	store_email_clear(&sent);
 	store_email_clear(&refused);
@@ -257,11 +247,8 @@ static void test_unstage(void **state)
 	stage(temp, 0, &staged);
 	stage(temp, 0, &sent);
 	stage(temp, 0, &refused);
-	assert_int_equal(
-		store_email_record(temp->db, sent.ticket, "Q", 1, NULL), 1);
-	assert_int_equal(
-		store_email_refuse(temp->db, refused.ticket, "Q", "no", 1, NULL),
-		1);
+	assert_int_equal(store_email_record(temp->db, sent.ticket, "Q", 1, NULL), 1);
+	assert_int_equal(store_email_refuse(temp->db, refused.ticket, "Q", "no", 1, NULL), 1);
 	assert_int_equal(store_email_unstage(temp->db, staged.id, NULL), 0);
 	assert_int_equal(store_email_unstage(temp->db, staged.ticket, NULL), 1);
 	assert_int_equal(store_email_unstage(temp->db, staged.ticket, NULL), 0);
@@ -320,20 +307,17 @@ static void test_scope(void **state)
 
 	stage(temp, 0, &staged);
 	stage(temp, 0, &sent);
-	assert_int_equal(
-		store_email_record(temp->db, sent.ticket, "Q", 1, NULL), 1);
+	assert_int_equal(store_email_record(temp->db, sent.ticket, "Q", 1, NULL), 1);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct email_scope *scope = &cases[i].scope;
 		struct email_list list;
 
 		assert_int_equal(
-			store_email_get(temp->db, staged.id, scope, &got, NULL),
-			cases[i].staged);
+			store_email_get(temp->db, staged.id, scope, &got, NULL), cases[i].staged);
 		if (cases[i].staged)
 			store_email_clear(&got);
 		assert_int_equal(
-			store_email_get(temp->db, sent.id, scope, &got, NULL),
-			cases[i].sent);
+			store_email_get(temp->db, sent.id, scope, &got, NULL), cases[i].sent);
 		if (cases[i].sent)
 			store_email_clear(&got);
 		temp_db_list(temp->db, scope, 10, &list);
@@ -352,14 +336,11 @@ static void test_get_none(void **state)
 	enum email_state state_got = EMAIL_SENT;
 	char *refusal = NULL;
 
-	assert_int_equal(store_email_get(temp->db,
-				 "00000000-0000-4000-8000-000000000000", &all,
-				 &got, NULL),
+	assert_int_equal(
+		store_email_get(temp->db, "00000000-0000-4000-8000-000000000000", &all, &got, NULL),
 		0);
 	assert_null(got.domain);
-	assert_int_equal(store_email_outcome(
-				 temp->db, "none", &state_got, &refusal, NULL),
-		0);
+	assert_int_equal(store_email_outcome(temp->db, "none", &state_got, &refusal, NULL), 0);
 }
 
 static void test_list(void **state)
@@ -396,17 +377,14 @@ static void test_domain_changes_hands(void **state)
 {
 	struct temp_db *temp = *state;
 	const struct temp_tenant *tenants = temp->more;
-	const struct email_scope scope = {
-		tenants[1].company_id, "one.test", false};
+	const struct email_scope scope = {tenants[1].company_id, "one.test", false};
 	struct email_list list;
 	struct domain domain;
 	struct email email;
 
 	stage(temp, 0, &email);
-	assert_int_equal(
-		store_domain_remove(temp->db, tenants[0].domain_id, NULL), 1);
-	OK(store_domain_add(temp->db, tenants[1].company_id, "one.test", true,
-		1, &domain, &why));
+	assert_int_equal(store_domain_remove(temp->db, tenants[0].domain_id, NULL), 1);
+	OK(store_domain_add(temp->db, tenants[1].company_id, "one.test", true, 1, &domain, &why));
 	store_domain_clear(&domain);
 	temp_db_list(temp->db, &scope, 10, &list);
 	assert_int_equal(list.n, 0);
@@ -424,8 +402,7 @@ static void test_state_names(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(all_fields),
 		TEST(large_content),

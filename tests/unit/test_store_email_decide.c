@@ -51,11 +51,9 @@ static void test_ticket(void **state)
 
 	assert_int_equal(store_email_ticket(temp->db, "none", &ticket, NULL), 0);
 	assert_null(ticket.domain);
-	assert_int_equal(
-		store_email_ticket(temp->db, email->id, &ticket, NULL), 0);
+	assert_int_equal(store_email_ticket(temp->db, email->id, &ticket, NULL), 0);
 
-	assert_int_equal(
-		store_email_ticket(temp->db, email->ticket, &ticket, NULL), 1);
+	assert_int_equal(store_email_ticket(temp->db, email->ticket, &ticket, NULL), 1);
 	assert_string_equal(ticket.id, email->id);
 	assert_string_equal(ticket.company_id, email->company_id);
 	assert_string_equal(ticket.key_id, email->key_id);
@@ -74,16 +72,11 @@ static void test_facts(void **state)
 		bool key_valid, owned, active;
 	} cases[] = {
 		{"SELECT 1", true, true, true},
-		{"UPDATE domain SET active = 0 WHERE name = 'one.test'", true,
-			true, false},
-		{"UPDATE api_key SET revoked_us = 7 WHERE name = 'One'", false,
-			true, true},
-		{"UPDATE api_key SET revoked_us = 7 WHERE name = 'Other'", true,
-			true, true},
-		{"UPDATE api_key SET scopes = 6 WHERE name = 'One'", false,
-			true, true},
-		{"UPDATE api_key SET scopes = 1 WHERE name = 'One'", true, true,
-			true},
+		{"UPDATE domain SET active = 0 WHERE name = 'one.test'", true, true, false},
+		{"UPDATE api_key SET revoked_us = 7 WHERE name = 'One'", false, true, true},
+		{"UPDATE api_key SET revoked_us = 7 WHERE name = 'Other'", true, true, true},
+		{"UPDATE api_key SET scopes = 6 WHERE name = 'One'", false, true, true},
+		{"UPDATE api_key SET scopes = 1 WHERE name = 'One'", true, true, true},
 		{"DELETE FROM api_key WHERE name = 'One'", false, true, true},
 		{"UPDATE api_key SET domain_id ="
 		 " (SELECT id FROM domain WHERE name = 'one.test')"
@@ -116,9 +109,8 @@ static void test_facts(void **state)
 
 		OK(db_begin(temp->db, &why));
 		OK(db_exec(temp->db, cases[i].sql, &why));
-		assert_int_equal(store_email_ticket(temp->db,
-					 scene->email.ticket, &ticket, NULL),
-			1);
+		assert_int_equal(
+			store_email_ticket(temp->db, scene->email.ticket, &ticket, NULL), 1);
 		assert_int_equal(ticket.key_valid, cases[i].key_valid);
 		assert_int_equal(ticket.domain_owned, cases[i].owned);
 		assert_int_equal(ticket.domain_active, cases[i].active);
@@ -136,19 +128,15 @@ struct steps {
 	const char *last_event;
 };
 
-static void act(struct db *db, const char *ticket, enum deed deed, int number,
-	int expected)
+static void act(struct db *db, const char *ticket, enum deed deed, int number, int expected)
 {
 	_cleanup_free_ char *text = mem_printf("%d", number);
 
 	if (deed == RECORD)
-		assert_int_equal(
-			store_email_record(db, ticket, text, number, NULL),
-			expected);
+		assert_int_equal(store_email_record(db, ticket, text, number, NULL), expected);
 	if (deed == REFUSE)
 		assert_int_equal(
-			store_email_refuse(db, ticket, text, text, number, NULL),
-			expected);
+			store_email_refuse(db, ticket, text, text, number, NULL), expected);
 }
 
 /* What was refused is not sent. */
@@ -157,8 +145,7 @@ static int result_of(const struct steps *steps, int number)
 	return steps->deeds[0] == RECORD || steps->deeds[number] == REFUSE;
 }
 
-static void assert_outcome(
-	struct db *db, const char *id, const struct steps *steps)
+static void assert_outcome(struct db *db, const char *id, const struct steps *steps)
 {
 	_cleanup_free_ char *by = mem_printf("%d", steps->decided_by);
 	_cleanup_free_ char *refusal = NULL;
@@ -222,10 +209,8 @@ static void test_no_such_ticket(void **state)
 	const struct steps untouched = {{NOTHING}, EMAIL_STAGED, 0, NULL};
 
 	assert_int_equal(store_email_record(temp->db, "none", "Q", 1, NULL), 0);
-	assert_int_equal(
-		store_email_refuse(temp->db, "none", "Q", "no", 1, NULL), 0);
-	assert_int_equal(
-		store_email_record(temp->db, email->id, "Q", 1, NULL), 0);
+	assert_int_equal(store_email_refuse(temp->db, "none", "Q", "no", 1, NULL), 0);
+	assert_int_equal(store_email_record(temp->db, email->id, "Q", 1, NULL), 0);
 	assert_outcome(temp->db, email->id, &untouched);
 }
 
@@ -243,8 +228,7 @@ static void test_content_stays(void **state)
 		&why));
 	act(temp->db, email->ticket, REFUSE, 1, 1);
 	act(temp->db, email->ticket, RECORD, 2, 0);
-	assert_int_equal(
-		store_email_get(temp->db, email->id, &all, &got, NULL), 1);
+	assert_int_equal(store_email_get(temp->db, email->id, &all, &got, NULL), 1);
 	assert_string_equal(got.html, email->html);
 	assert_string_equal(got.text, email->text);
 	store_email_clear(&got);
@@ -262,8 +246,7 @@ static struct email again_of(const struct email *email)
 	return again;
 }
 
-static void assert_superseded(
-	struct db *db, const char *ticket, const char *email_id)
+static void assert_superseded(struct db *db, const char *ticket, const char *email_id)
 {
 	struct email_ticket got;
 
@@ -288,15 +271,13 @@ static void test_supersede(void **state)
 	assert_int_equal(store_email_supersede(temp->db, &third, NULL), 1);
 	assert_superseded(temp->db, email->ticket, email->id);
 	assert_superseded(temp->db, second.ticket, email->id);
-	assert_int_equal(
-		store_email_ticket(temp->db, third.ticket, &ticket, NULL), 1);
+	assert_int_equal(store_email_ticket(temp->db, third.ticket, &ticket, NULL), 1);
 	assert_false(ticket.superseded);
 	assert_int_equal(ticket.state, EMAIL_STAGED);
 	assert_string_equal(ticket.key_id, third.key_id);
 	store_email_ticket_clear(&ticket);
 
-	assert_int_equal(
-		store_email_record(temp->db, third.ticket, "Q", 1, NULL), 1);
+	assert_int_equal(store_email_record(temp->db, third.ticket, "Q", 1, NULL), 1);
 	assert_superseded(temp->db, email->ticket, email->id);
 }
 
@@ -316,15 +297,11 @@ static void test_supersede_nothing(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		OK(db_begin(temp->db, &why));
 		OK(db_exec(temp->db, cases[i], &why));
+		assert_int_equal(store_email_supersede(temp->db, &again, NULL), 0);
 		assert_int_equal(
-			store_email_supersede(temp->db, &again, NULL), 0);
+			temp_db_number(temp->db, "SELECT count(*) FROM superseded_ticket"), 0);
 		assert_int_equal(
-			temp_db_number(temp->db,
-				"SELECT count(*) FROM superseded_ticket"),
-			0);
-		assert_int_equal(
-			temp_db_number(temp->db, "SELECT count(*) FROM email"),
-			i == 3 ? 0 : 1);
+			temp_db_number(temp->db, "SELECT count(*) FROM email"), i == 3 ? 0 : 1);
 		db_rollback(temp->db);
 	}
 }

@@ -32,9 +32,7 @@ static void add(struct temp_db *temp, int i, const char *domain)
 	temp_db_email(&tenant, &email);
 	OK(store_email_stage(temp->db, &email, &why));
 	if (i != 3)
-		assert_int_equal(
-			store_email_record(temp->db, email.ticket, "Q", i, NULL),
-			1);
+		assert_int_equal(store_email_record(temp->db, email.ticket, "Q", i, NULL), 1);
 	memcpy(world->ids[i], email.id, ID_SIZE);
 	store_email_clear(&email);
 }
@@ -71,8 +69,8 @@ static void add_named(struct temp_db *temp, const char *message_id, char *id_r)
 
 /* How many of all emails, or of a company's, the text names; the first one
  * must be this. */
-static size_t count_named(struct temp_db *temp, const char *company_id,
-	const char *text, const char *first)
+static size_t count_named(
+	struct temp_db *temp, const char *company_id, const char *text, const char *first)
 {
 	const struct email_scope scope = {company_id, NULL, false};
 	struct email_list list;
@@ -128,12 +126,10 @@ static void test_named(void **state)
 
 /* The page as the numbers of its emails, a + behind them when there are more;
  * NULL for a cursor that is none. */
-static char *page_of(struct temp_db *temp, int tenant, const char *domain,
-	const struct page *page)
+static char *page_of(struct temp_db *temp, int tenant, const char *domain, const struct page *page)
 {
 	struct world *world = temp->more;
-	const struct email_scope scope = {
-		world->tenants[tenant].company_id, domain, true};
+	const struct email_scope scope = {world->tenants[tenant].company_id, domain, true};
 	struct buf out = BUF_INIT;
 	struct email_list list;
 	bool more;
@@ -211,8 +207,7 @@ static void test_pages(void **state)
 
 static void test_unknown_cursor(void **state)
 {
-	const struct page page = {
-		.limit = 1, .after = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"};
+	const struct page page = {.limit = 1, .after = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"};
 
 	assert_null(page_of(*state, 0, NULL, &page));
 }
@@ -222,14 +217,12 @@ static void test_no_content(void **state)
 {
 	struct temp_db *temp = *state;
 	struct world *world = temp->more;
-	const struct email_scope scope = {
-		world->tenants[0].company_id, NULL, true};
+	const struct email_scope scope = {world->tenants[0].company_id, NULL, true};
 	const struct page page = {.limit = 1};
 	struct email_list list;
 	bool more;
 
-	assert_int_equal(
-		store_email_page(temp->db, &scope, &page, &list, &more, NULL), 1);
+	assert_int_equal(store_email_page(temp->db, &scope, &page, &list, &more, NULL), 1);
 	assert_null(list.items[0].html);
 	assert_null(list.items[0].text);
 	assert_string_equal(list.items[0].subject, "Grüße");
@@ -238,8 +231,7 @@ static void test_no_content(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(pages),
 		TEST(unknown_cursor),

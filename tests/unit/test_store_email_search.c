@@ -27,8 +27,7 @@ static const struct sample {
 	const char *tags;
 	const char *last_event; /* NULL: staged, "": refused */
 } samples[] = {
-	{0, "one.test", "a@one.test", "x@dst.test", NULL, "First", NULL,
-		"delivered"},
+	{0, "one.test", "a@one.test", "x@dst.test", NULL, "First", NULL, "delivered"},
 	{0, "one.test", "a@one.test", "X@dst.test", "x@DST.test", "Second",
 		"[{\"name\":\"tag\",\"value\":\"News\"}]", "bounced"},
 	{0, "more.test", "b@more.test", "y@dst.test", NULL, "100%_a' OR 1=1",
@@ -52,8 +51,7 @@ struct world {
 
 static void add(struct temp_db *temp, int i)
 {
-	static const char sql_event[] =
-		"UPDATE email SET last_event = $event WHERE id = $id";
+	static const char sql_event[] = "UPDATE email SET last_event = $event WHERE id = $id";
 	const struct sample *sample = &samples[i];
 	struct world *world = temp->more;
 	struct temp_tenant tenant = world->tenants[sample->tenant];
@@ -73,19 +71,14 @@ static void add(struct temp_db *temp, int i)
 	email.created_us = (i + 1) * HOUR;
 	OK(store_email_stage(temp->db, &email, &why));
 	if (sample->last_event && *sample->last_event) {
-		assert_int_equal(
-			store_email_record(temp->db, email.ticket, "Q", i, NULL),
-			1);
-		assert_int_equal(
-			db_change(temp->db, sql_event,
-				DB_PARAMS(DB_TEXT("$id", email.id),
-					DB_TEXT("$event", sample->last_event)),
-				NULL),
+		assert_int_equal(store_email_record(temp->db, email.ticket, "Q", i, NULL), 1);
+		assert_int_equal(db_change(temp->db, sql_event,
+					 DB_PARAMS(DB_TEXT("$id", email.id),
+						 DB_TEXT("$event", sample->last_event)),
+					 NULL),
 			1);
 	} else if (sample->last_event) {
-		assert_int_equal(store_email_refuse(temp->db, email.ticket, "Q",
-					 "no", i, NULL),
-			1);
+		assert_int_equal(store_email_refuse(temp->db, email.ticket, "Q", "no", i, NULL), 1);
 	}
 	memcpy(world->ids[i], email.id, ID_SIZE);
 	store_email_clear(&email);
@@ -211,9 +204,8 @@ static void test_filters(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct email_scope scope = {
-			cases[i].company == ANYBODY
-				? NULL
-				: world->tenants[cases[i].company].company_id,
+			cases[i].company == ANYBODY ? NULL
+						    : world->tenants[cases[i].company].company_id,
 			cases[i].domain, !cases[i].any_state};
 		const char *want = cases[i].found;
 		size_t n = strlen(want);
@@ -222,28 +214,23 @@ static void test_filters(void **state)
 			struct page page = {.limit = 1};
 
 			for (size_t k = 0; k < n; k++) {
-				char digit = backwards ? want[n - 1 - k]
-						       : want[k];
+				char digit = backwards ? want[n - 1 - k] : want[k];
 				const char *id = world->ids[digit - '0'];
-				char page_wanted[3] = {
-					digit, k + 1 < n ? '+' : '\0'};
+				char page_wanted[3] = {digit, k + 1 < n ? '+' : '\0'};
 				_cleanup_free_ char *got = NULL;
 
 				if (backwards && k == 0) {
 					strcpy(page.before, id);
 					continue;
 				}
-				got = search(
-					temp, &scope, &cases[i].filter, &page);
+				got = search(temp, &scope, &cases[i].filter, &page);
 				if (strcmp(got, page_wanted) != 0)
-					fail_msg("%zu: %s, not %s", i, got,
-						page_wanted);
+					fail_msg("%zu: %s, not %s", i, got, page_wanted);
 				strcpy(backwards ? page.before : page.after, id);
 			}
 		}
 		const struct page all = {.limit = 100};
-		_cleanup_free_ char *got = search(
-			temp, &scope, &cases[i].filter, &all);
+		_cleanup_free_ char *got = search(temp, &scope, &cases[i].filter, &all);
 
 		if (strcmp(got, want) != 0)
 			fail_msg("%zu: %s, not %s", i, got, want);
@@ -256,8 +243,7 @@ static void test_cursor(void **state)
 	struct temp_db *temp = *state;
 	struct world *world = temp->more;
 	const struct email_filter filter = {.to = "x@dst.test"};
-	const struct email_scope scope = {
-		world->tenants[0].company_id, NULL, true};
+	const struct email_scope scope = {world->tenants[0].company_id, NULL, true};
 	struct page page = {.limit = 9};
 	_cleanup_free_ char *behind = NULL, *foreign = NULL;
 
@@ -282,8 +268,9 @@ static const char many[] =
 	" 'other.test', 'c@other.test', header_from, '', 'Many', '', "
 	"created_us,"
 	" state, 'Q', 'bounced' FROM number, email WHERE seq = 1;"
-	"INSERT INTO email_recipient (email, n, kind, address, state)"
-	" SELECT seq, 0, 'to', 'x@dst.test', 'delivered' FROM email"
+	"INSERT INTO email_recipient"
+	" (email, n, kind, address, state, company_id)"
+	" SELECT seq, 0, 'to', 'x@dst.test', 'delivered', company_id FROM email"
 	" WHERE seq > 1000;";
 
 /* Follows the search to its end: how many pages it took, and what it found. */
@@ -298,9 +285,8 @@ static int pages_of(struct temp_db *temp, const struct email_scope *scope,
 		strcpy(page.before, ((struct world *)temp->more)->ids[3]);
 	for (*n_r = 0; found.more; pages++) {
 		assert_true(pages < 20);
-		assert_int_equal(store_email_search(temp->db, scope, filter,
-					 &page, &found, NULL),
-			1);
+		assert_int_equal(
+			store_email_search(temp->db, scope, filter, &page, &found, NULL), 1);
 		*n_r += found.list.n;
 		assert_true(!found.more || *found.next);
 		strcpy(backwards ? page.before : page.after, found.next);
@@ -314,14 +300,11 @@ static void test_bound(void **state)
 	struct temp_db *temp = *state;
 	struct world *world = temp->more;
 	const struct email_scope one = {world->tenants[0].company_id, NULL, true};
-	const struct email_scope other = {
-		world->tenants[1].company_id, NULL, true};
+	const struct email_scope other = {world->tenants[1].company_id, NULL, true};
 	const struct email_filter first = {.subject = "First"};
-	const struct email_filter bounced = {
-		.status = "bounced", .subject = "First"};
+	const struct email_filter bounced = {.status = "bounced", .subject = "First"};
 	const struct email_filter to = {.to = "x@dst.test", .subject = "First"};
-	const struct email_filter sender = {
-		.from = "c@other.test", .subject = "none of them"};
+	const struct email_filter sender = {.from = "c@other.test", .subject = "none of them"};
 	size_t n;
 
 	OK(db_exec(temp->db, many, &why));
@@ -344,24 +327,27 @@ static void test_refused_counts(void **state)
 {
 	struct temp_db *temp = *state;
 	struct world *world = temp->more;
-	struct event_count_filter filter = {.end_us = 10, .step_us = 5};
-	struct refused_counts counts;
+	struct event_count_filter filter = {
+		.end_us = 10, .step_us = INT64_C(86400000000), .limit = 9};
+	struct event_counts counts;
 
-	OK(store_refused_counts(temp->db, &filter, &counts, &why));
+	OK(store_event_counts(temp->db, &filter, &counts, &why));
 	assert_int_equal(counts.n, 1);
-	assert_int_equal(counts.items[0].time_us, 5);
+	assert_int_equal(counts.items[0].kind, COUNTED_REFUSED);
+	assert_int_equal(counts.items[0].time_us, 0);
 	assert_int_equal(counts.items[0].count, 1);
-	store_refused_counts_free(&counts);
+	store_event_counts_free(&counts);
 	filter.by_domain = true;
 	filter.company_id = world->tenants[ONE].company_id;
-	OK(store_refused_counts(temp->db, &filter, &counts, &why));
+	OK(store_event_counts(temp->db, &filter, &counts, &why));
 	assert_int_equal(counts.n, 1);
 	assert_string_equal(counts.items[0].domain, "one.test");
-	store_refused_counts_free(&counts);
+	assert_null(counts.next);
+	store_event_counts_free(&counts);
 	filter.company_id = world->tenants[OTHER].company_id;
-	OK(store_refused_counts(temp->db, &filter, &counts, &why));
+	OK(store_event_counts(temp->db, &filter, &counts, &why));
 	assert_int_equal(counts.n, 0);
-	store_refused_counts_free(&counts);
+	store_event_counts_free(&counts);
 }
 
 /* One that is staged, one that is put off; none of another company. */
@@ -371,27 +357,26 @@ static void test_waiting(void **state)
 	struct world *world = temp->more;
 	struct email_waiting waiting;
 
-	OK(store_email_waiting(temp->db, NULL, 99 * HOUR, &waiting, &why));
+	OK(store_email_waiting(temp->db, NULL, 99 * HOUR, 0, &waiting, &why));
 	assert_int_equal(waiting.staged, 1);
 	assert_int_equal(waiting.delayed, 1);
-	OK(store_email_waiting(temp->db, NULL, 1, &waiting, &why));
+	OK(store_email_waiting(temp->db, NULL, 1, 0, &waiting, &why));
 	assert_int_equal(waiting.staged, 0);
-	OK(store_email_waiting(temp->db, world->tenants[OTHER].company_id,
-		99 * HOUR, &waiting, &why));
+	OK(store_email_waiting(
+		temp->db, world->tenants[OTHER].company_id, 99 * HOUR, 0, &waiting, &why));
 	assert_int_equal(waiting.staged + waiting.delayed, 0);
 	/* A rule of Postfix has stopped it. */
 	OK(db_exec(temp->db,
 		"UPDATE email_recipient SET state = 'discarded' WHERE email IN"
 		" (SELECT seq FROM email WHERE state = 'staged')",
 		&why));
-	OK(store_email_waiting(temp->db, NULL, 99 * HOUR, &waiting, &why));
+	OK(store_email_waiting(temp->db, NULL, 99 * HOUR, 0, &waiting, &why));
 	assert_int_equal(waiting.staged, 0);
 }
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(filters),
 		TEST(cursor),

@@ -32,20 +32,17 @@ static void test_round_trip(void **state)
 	struct held held;
 
 	OK(store_held_note(temp->db, &usual, &why));
-	assert_int_equal(
-		store_held_get(temp->db, "4F2A", NOTED_S, &held, NULL), 1);
+	assert_int_equal(store_held_get(temp->db, "4F2A", NOTED_S, &held, NULL), 1);
 	assert_string_equal(held.queue_id, "4F2A");
 	assert_string_equal(held.reason, "no_ticket");
 	assert_string_equal(held.domain, "example.com");
 	assert_string_equal(held.from, "boss@example.com");
 	assert_true(held.held_us == usual.now_us);
 	store_held_clear(&held);
-	assert_int_equal(
-		store_held_get(temp->db, "4F2B", NOTED_S, &held, NULL), 0);
+	assert_int_equal(store_held_get(temp->db, "4F2B", NOTED_S, &held, NULL), 0);
 	OK(store_held_forget(temp->db, "4F2A", &why));
 	OK(store_held_forget(temp->db, "4F2A", &why));
-	assert_int_equal(
-		store_held_get(temp->db, "4F2A", NOTED_S, &held, NULL), 0);
+	assert_int_equal(store_held_get(temp->db, "4F2A", NOTED_S, &held, NULL), 0);
 }
 
 /* A message may wait in the maildrop before it is held, but none is held
@@ -59,13 +56,11 @@ static void test_a_queue_id_that_is_used_again(void **state)
 	OK(store_held_note(temp->db, &usual, &why));
 	assert_int_equal(store_held_get(temp->db, "4F2A", 1, &held, NULL), 1);
 	store_held_clear(&held);
-	assert_int_equal(
-		store_held_get(temp->db, "4F2A", NOTED_S + 3, &held, NULL), 0);
+	assert_int_equal(store_held_get(temp->db, "4F2A", NOTED_S + 3, &held, NULL), 0);
 	later.now_us += (int64_t)10 * SECOND_US;
 	later.domain = "example.net";
 	OK(store_held_note(temp->db, &later, &why));
-	assert_int_equal(
-		store_held_get(temp->db, "4F2A", NOTED_S + 3, &held, NULL), 1);
+	assert_int_equal(store_held_get(temp->db, "4F2A", NOTED_S + 3, &held, NULL), 1);
 	assert_string_equal(held.domain, "example.net");
 	store_held_clear(&held);
 	assert_true(temp_db_number(temp->db, sql_count) == 1);
@@ -104,8 +99,7 @@ static void test_the_number_is_bounded(void **state)
 		OK(store_held_note(temp->db, &note, &why));
 	}
 	OK(db_commit(temp->db, &why));
-	assert_in_range(temp_db_number(temp->db, sql_count), STORE_HELD_MAX,
-		STORE_HELD_MAX + 32);
+	assert_in_range(temp_db_number(temp->db, sql_count), STORE_HELD_MAX, STORE_HELD_MAX + 32);
 	assert_int_equal(store_held_get(temp->db, "ID0", 1, &held, NULL), 0);
 	assert_int_equal(store_held_get(temp->db, id, 1, &held, NULL), 1);
 	store_held_clear(&held);
@@ -114,14 +108,13 @@ static void test_the_number_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_round_trip, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
-			test_round_trip, temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(test_a_queue_id_that_is_used_again,
-			temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(test_texts_are_bounded,
-			temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(test_the_number_is_bounded,
-			temp_db_setup, temp_db_teardown),
+			test_a_queue_id_that_is_used_again, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_texts_are_bounded, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_the_number_is_bounded, temp_db_setup, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

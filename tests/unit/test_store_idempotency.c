@@ -27,8 +27,7 @@ static struct idempotency_key key_of(const char *company, uint8_t number)
 }
 
 /* A row of one result, the number as its payload. */
-static struct idempotency row_of(
-	int64_t created_us, uint8_t number, const char *result)
+static struct idempotency row_of(int64_t created_us, uint8_t number, const char *result)
 {
 	struct idempotency row = {.created_us = created_us, .payload = {number}};
 
@@ -36,8 +35,8 @@ static struct idempotency row_of(
 	return row;
 }
 
-static int add(struct db *db, const struct idempotency_key *key,
-	int64_t created_us, const char *result, struct err *err)
+static int add(struct db *db, const struct idempotency_key *key, int64_t created_us,
+	const char *result, struct err *err)
 {
 	struct idempotency row = row_of(created_us, 7, result);
 	int added = store_idempotency_add(db, key, &row, err);
@@ -46,8 +45,7 @@ static int add(struct db *db, const struct idempotency_key *key,
 	return added;
 }
 
-static void assert_none(
-	struct db *db, const struct idempotency_key *key, int64_t now_us)
+static void assert_none(struct db *db, const struct idempotency_key *key, int64_t now_us)
 {
 	struct idempotency got = {0};
 
@@ -55,8 +53,8 @@ static void assert_none(
 	assert_null(got.results.items);
 }
 
-static void assert_result(struct db *db, const struct idempotency_key *key,
-	int64_t now_us, const char *result)
+static void assert_result(
+	struct db *db, const struct idempotency_key *key, int64_t now_us, const char *result)
 {
 	struct idempotency got;
 
@@ -76,8 +74,7 @@ static void test_found(void **state)
 	strv_add(&row.results, "third");
 	assert_none(db, &key, began_us);
 	OK(store_idempotency_add(db, &key, &row, &why));
-	assert_int_equal(
-		store_idempotency_find(db, &key, began_us, &got, NULL), 1);
+	assert_int_equal(store_idempotency_find(db, &key, began_us, &got, NULL), 1);
 	assert_memory_equal(got.payload, row.payload, sizeof(row.payload));
 	assert_true(got.created_us == began_us);
 	assert_false(got.settled);
@@ -174,8 +171,7 @@ static void test_settle(void **state)
 	assert_int_equal(store_idempotency_settle(db, &none, &row, NULL), 0);
 	assert_result(db, &key, began_us, "id");
 	assert_int_equal(store_idempotency_settle(db, &key, &row, NULL), 1);
-	assert_int_equal(
-		store_idempotency_find(db, &key, began_us, &got, NULL), 1);
+	assert_int_equal(store_idempotency_find(db, &key, began_us, &got, NULL), 1);
 	assert_true(got.settled);
 	assert_int_equal(got.payload[0], 7);
 	assert_true(got.created_us == began_us);
@@ -197,8 +193,7 @@ static void test_bad_results(void **state)
 		strv_add(&row.results, bad[i]);
 		assert_int_equal(store_idempotency_add(db, &key, &row, &err), -1);
 		assert_int_equal(err.code, ERR_INVALID);
-		assert_int_equal(
-			store_idempotency_settle(db, &key, &row, &err), -1);
+		assert_int_equal(store_idempotency_settle(db, &key, &row, &err), -1);
 		store_idempotency_clear(&row);
 	}
 	assert_int_equal(temp_db_number(db, sql_rows), 0);
@@ -206,9 +201,7 @@ static void test_bad_results(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, temp_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(found),
 		TEST(others),

@@ -96,29 +96,23 @@ static void test_create_faults(void **state)
 
 		if (spec.company_id == NULL)
 			spec.company_id = tenants[0].company_id;
-		assert_int_equal(
-			store_key_create(temp->db, &spec, hash, 1, &key, &err),
-			-1);
+		assert_int_equal(store_key_create(temp->db, &spec, hash, 1, &key, &err), -1);
 		assert_int_equal(err.code, cases[i].code);
 		assert_non_null(strstr(err.text, cases[i].text));
 		assert_null(key.name);
 	}
-	assert_int_equal(
-		temp_db_number(temp->db, "SELECT count(*) FROM api_key"), 2);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM api_key"), 2);
 }
 
 static void test_hash_is_unique(void **state)
 {
 	struct temp_db *temp = *state;
 	const struct temp_tenant *tenants = temp->more;
-	const struct key_spec spec = {
-		tenants[1].company_id, NULL, "again", KEY_ALL};
+	const struct key_spec spec = {tenants[1].company_id, NULL, "again", KEY_ALL};
 	struct err err = ERR_INIT;
 	struct key key;
 
-	assert_int_equal(store_key_create(temp->db, &spec, tenants[0].hash, 1,
-				 &key, &err),
-		-1);
+	assert_int_equal(store_key_create(temp->db, &spec, tenants[0].hash, 1, &key, &err), -1);
 	assert_int_equal(err.code, ERR_EXISTS);
 }
 
@@ -128,12 +122,11 @@ static void test_foreign_domain(void **state)
 	struct temp_db *temp = *state;
 	struct err err = ERR_INIT;
 
-	assert_int_equal(
-		db_exec(temp->db,
-			"UPDATE api_key SET domain_id ="
-			" (SELECT id FROM domain WHERE name = 'other.test')"
-			" WHERE name = 'One'",
-			&err),
+	assert_int_equal(db_exec(temp->db,
+				 "UPDATE api_key SET domain_id ="
+				 " (SELECT id FROM domain WHERE name = 'other.test')"
+				 " WHERE name = 'One'",
+				 &err),
 		-1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 }
@@ -149,7 +142,8 @@ static void test_revoke(void **state)
 	assert_int_equal(store_key_revoke(temp->db, tenant->key_id, 60, NULL), 1);
 	assert_int_equal(store_key_revoke(temp->db, "none", 60, NULL), 0);
 	assert_int_equal(store_key_find(temp->db, tenant->hash, &key, NULL), 0);
-	OK(store_key_list(temp->db, tenant->company_id, &list, &why));
+	FOUND(store_key_list(temp->db, &(struct key_filter){.company_id = tenant->company_id},
+		WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 1);
 	assert_true(list.items[0].revoked_us == 50);
 	store_key_list_free(&list);
@@ -166,8 +160,7 @@ static void test_touch(void **state)
 		struct key key;
 
 		OK(store_key_touch(temp->db, tenant->key_id, times[i], &why));
-		assert_int_equal(
-			store_key_find(temp->db, tenant->hash, &key, NULL), 1);
+		assert_int_equal(store_key_find(temp->db, tenant->hash, &key, NULL), 1);
 		assert_true(key.last_used_us == last_used[i]);
 		store_key_clear(&key);
 	}
@@ -178,15 +171,15 @@ static void test_list(void **state)
 {
 	struct temp_db *temp = *state;
 	const struct temp_tenant *tenants = temp->more;
-	const struct key_spec spec = {
-		.scopes = KEY_SENDING, .domain = "one.test"};
+	const struct key_spec spec = {.scopes = KEY_SENDING, .domain = "one.test"};
 	struct key_list list;
 	struct key key;
 
 	OK(db_exec(temp->db, "UPDATE api_key SET created_us = 1", &why));
 	temp_db_key(temp->db, &tenants[0], "newest", &spec, &key);
 	store_key_clear(&key);
-	OK(store_key_list(temp->db, tenants[0].company_id, &list, &why));
+	FOUND(store_key_list(temp->db, &(struct key_filter){.company_id = tenants[0].company_id},
+		WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 2);
 	assert_string_equal(list.items[0].name, "newest");
 	assert_string_equal(list.items[0].domain, "one.test");
@@ -194,10 +187,12 @@ static void test_list(void **state)
 	assert_null(list.items[1].domain);
 	store_key_list_free(&list);
 
-	OK(store_key_list(temp->db, NULL, &list, &why));
+	FOUND(store_key_list(
+		temp->db, &(struct key_filter){.company_id = NULL}, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 3);
 	store_key_list_free(&list);
-	OK(store_key_list(temp->db, "none", &list, &why));
+	FOUND(store_key_list(
+		temp->db, &(struct key_filter){.company_id = "none"}, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 0);
 	store_key_list_free(&list);
 }
@@ -212,8 +207,7 @@ static void test_scopes(void **state)
 		{"sending", KEY_SENDING, "sending"},
 		{"reading", KEY_READING, "reading"},
 		{"managing", KEY_MANAGING, "managing"},
-		{"managing, sending", KEY_MANAGING | KEY_SENDING,
-			"sending,managing"},
+		{"managing, sending", KEY_MANAGING | KEY_SENDING, "sending,managing"},
 		{"sending,reading,managing", KEY_ALL, "sending,reading,managing"},
 		{"sending,sending", KEY_SENDING, "sending"},
 		{"", 0, NULL},
@@ -230,8 +224,7 @@ static void test_scopes(void **state)
 
 		assert_int_equal(scopes, cases[i].scopes);
 		if (cases[i].scopes) {
-			_cleanup_free_ char *text = store_key_scopes_format(
-				scopes);
+			_cleanup_free_ char *text = store_key_scopes_format(scopes);
 
 			assert_int_equal(result, 0);
 			assert_string_equal(text, cases[i].again);
@@ -254,8 +247,7 @@ struct key_ring {
 static void add_key(struct db *db, struct key_ring *ring, char name, bool bound)
 {
 	const char text[] = {name, '\0'};
-	const struct key_spec spec = {
-		.domain = bound ? "one.test" : NULL, .scopes = KEY_ALL};
+	const struct key_spec spec = {.domain = bound ? "one.test" : NULL, .scopes = KEY_ALL};
 	struct key key;
 
 	temp_db_key(db, &ring->one, text, &spec, &key);
@@ -278,8 +270,7 @@ static void fill_ring(struct db *db, struct key_ring *ring)
 }
 
 /* The names of a page, a + when there are more; NULL for a cursor that is none. */
-static char *page_of(
-	struct db *db, const struct key_range *range, const struct page *page)
+static char *page_of(struct db *db, const struct key_range *range, const struct page *page)
 {
 	struct buf out = BUF_INIT;
 	struct key_list list;
@@ -325,8 +316,7 @@ static void test_pages(void **state)
 
 	fill_ring(temp->db, ring);
 	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
-		const struct key_range range = {
-			ring->one.company_id, pages[i].domain};
+		const struct key_range range = {ring->one.company_id, pages[i].domain};
 		struct page page = {.limit = pages[i].limit};
 		_cleanup_free_ char *got = NULL;
 
@@ -363,15 +353,15 @@ static void test_revoke_own(void **state)
 
 	fill_ring(temp->db, ring);
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
-		const struct key_range range = {
-			ring->one.company_id, own[i].domain};
+		const struct key_range range = {ring->one.company_id, own[i].domain};
 
-		if (store_key_revoke_own(temp->db, &range,
-			    ring->ids[(int)own[i].name], 7, NULL) != own[i].has)
+		if (store_key_revoke_own(temp->db, &range, ring->ids[(int)own[i].name], 7, NULL) !=
+			own[i].has)
 			fail_msg("%zu", i);
 	}
-	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM api_key"
-						  " WHERE revoked_us = 7"),
+	assert_int_equal(temp_db_number(temp->db,
+				 "SELECT count(*) FROM api_key"
+				 " WHERE revoked_us = 7"),
 		3);
 }
 
@@ -383,27 +373,23 @@ static void test_rename_own(void **state)
 
 	fill_ring(temp->db, ring);
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
-		const struct key_range range = {
-			ring->one.company_id, own[i].domain};
+		const struct key_range range = {ring->one.company_id, own[i].domain};
 		const char *id = ring->ids[(int)own[i].name];
 
-		if (store_key_rename_own(temp->db, &range, id, "new", NULL) !=
-			own[i].had_once)
+		if (store_key_rename_own(temp->db, &range, id, "new", NULL) != own[i].had_once)
 			fail_msg("%zu", i);
-		assert_int_equal(
-			store_key_rename_own(temp->db, &range, id, "a\nb", &err),
-			-1);
+		assert_int_equal(store_key_rename_own(temp->db, &range, id, "a\nb", &err), -1);
 		assert_int_equal(err.code, ERR_INVALID);
 	}
-	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM api_key"
-						  " WHERE name = 'new'"),
+	assert_int_equal(temp_db_number(temp->db,
+				 "SELECT count(*) FROM api_key"
+				 " WHERE name = 'new'"),
 		3);
 }
 
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(create_and_find),
 		TEST(create_faults),
@@ -412,12 +398,9 @@ int main(void)
 		TEST(revoke),
 		TEST(touch),
 		TEST(list),
-		cmocka_unit_test_setup_teardown(
-			test_pages, temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_revoke_own, temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_rename_own, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_pages, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_revoke_own, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_rename_own, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test(test_scopes),
 	};
 

@@ -18,15 +18,14 @@ static void test_a_probe_is_seen(void **state)
 	char ticket[SECRET_TICKET_SIZE], other[SECRET_TICKET_SIZE];
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, NOW_US, ticket, &why));
-	OK(store_probe_add(temp->db, NOW_US, other, &why));
+	OK(store_probe_add(temp->db, NOW_US, false, ticket, &why));
+	OK(store_probe_add(temp->db, NOW_US, false, other, &why));
 	assert_string_not_equal(ticket, other);
 	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
 	assert_true(probe.seen_us == 0);
 	assert_string_equal(probe.queue_id, "");
 	store_probe_clear(&probe);
-	assert_int_equal(
-		store_probe_see(temp->db, ticket, "4F2A", NOW_US + 1, NULL), 1);
+	assert_int_equal(store_probe_see(temp->db, ticket, "4F2A", NOW_US + 1, NULL), 1);
 	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
 	assert_string_equal(probe.ticket, ticket);
 	assert_true(probe.created_us == NOW_US && probe.seen_us == NOW_US + 1);
@@ -35,8 +34,7 @@ static void test_a_probe_is_seen(void **state)
 	assert_int_equal(store_probe_get(temp->db, other, &probe, NULL), 1);
 	assert_true(probe.seen_us == 0);
 	store_probe_clear(&probe);
-	assert_int_equal(
-		store_probe_see(temp->db, "no ticket", "4F2A", NOW_US, NULL), 0);
+	assert_int_equal(store_probe_see(temp->db, "no ticket", "4F2A", NOW_US, NULL), 0);
 	assert_int_equal(store_probe_get(temp->db, "no ticket", &probe, NULL), 0);
 }
 
@@ -47,11 +45,11 @@ static void test_old_ones_go(void **state)
 	char ticket[SECRET_TICKET_SIZE], other[SECRET_TICKET_SIZE];
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, NOW_US, ticket, &why));
-	OK(store_probe_add(temp->db, NOW_US + day_us, other, &why));
+	OK(store_probe_add(temp->db, NOW_US, false, ticket, &why));
+	OK(store_probe_add(temp->db, NOW_US + day_us, false, other, &why));
 	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
 	store_probe_clear(&probe);
-	OK(store_probe_add(temp->db, NOW_US + day_us + 1, other, &why));
+	OK(store_probe_add(temp->db, NOW_US + day_us + 1, false, other, &why));
 	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 0);
 }
 
@@ -60,8 +58,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_a_probe_is_seen, temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_old_ones_go, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_old_ones_go, temp_db_setup, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

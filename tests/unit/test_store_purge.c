@@ -40,10 +40,10 @@ static void add(struct temp_db *temp, int days, const char *to, const char *set)
 {
 	static const char sql_event[] =
 		"INSERT INTO event (key, email, n, domain, kind, attempt,"
-		" occurred_us, recorded_us, source)"
+		" occurred_us, recorded_us, source, company_id)"
 		" SELECT randomblob(16), email, n, 'example.com', 'deferred', "
 		"1,"
-		" 1, $time, 'log' FROM email_recipient"
+		" 1, $time, 'log', company_id FROM email_recipient"
 		" WHERE email = (SELECT max(seq) FROM email)";
 	_cleanup_strv_ struct strv addresses = STRV_INIT;
 	_cleanup_free_ char *sql = NULL;
@@ -57,21 +57,21 @@ static void add(struct temp_db *temp, int days, const char *to, const char *set)
 	for (size_t i = 0; i < addresses.n; i++)
 		temp_db_recipient(&email, RECIPIENT_TO, addresses.items[i], NULL);
 	OK(store_email_stage(temp->db, &email, &why));
-	sql = mem_printf("UPDATE email SET %s WHERE id = '%s'; "
-			 "UPDATE email_recipient SET state = 'delivered'"
-			 " WHERE state = 'queued' AND email IN (SELECT seq"
-			 " FROM email WHERE queue_id = 'DONE')",
+	sql = mem_printf(
+		"UPDATE email SET %s WHERE id = '%s'; "
+		"UPDATE email_recipient SET state = 'delivered'"
+		" WHERE state = 'queued' AND email IN (SELECT seq"
+		" FROM email WHERE queue_id = 'DONE')",
 		set, email.id);
 	OK(db_exec(temp->db, sql, &why));
 	assert_int_equal(
-		db_change(temp->db, sql_event,
-			DB_PARAMS(DB_INT("$time", email.created_us)), NULL),
+		db_change(temp->db, sql_event, DB_PARAMS(DB_INT("$time", email.created_us)), NULL),
 		(int)addresses.n);
 	store_email_clear(&email);
 }
 
-#define DONE                                                                   \
-	"state = 'sent', last_event = 'delivered', queue_id = 'DONE', "        \
+#define DONE                                                                                       \
+	"state = 'sent', last_event = 'delivered', queue_id = 'DONE', "                            \
 	"decided_us = created_us"
 
 static void run(struct temp_db *temp, struct purge *purge)
@@ -95,27 +95,22 @@ static void test_what_goes(void **state)
 	} cases[] = {
 		{31, DONE, 0}, {30, DONE, 0}, {29, DONE, 1},
 		{-1, DONE, 1}, /* the clock was set back */
-		{31, "state = 'refused', refusal = 'x', decided_us = created_us",
-			0},
+		{31, "state = 'refused', refusal = 'x', decided_us = created_us", 0},
 		{31, "state = 'sent', queue_id = '', decided_us = created_us", 0},
 		{31, "state = 'sent', queue_id = 'OPEN', decided_us = 1", 1},
-		{31, "state = 'staged'", 1},
-		{31, "state = 'staged', queue_id = 'DOUBT'", 1},
+		{31, "state = 'staged'", 1}, {31, "state = 'staged', queue_id = 'DOUBT'", 1},
 		{31, DONE " + 31 * 86400000000", 1}, /* sent just now */
 	};
 	struct temp_db *temp = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct purge purge = {.kind = PURGE_EMAILS,
-			.before_us = now_us - 30 * day_us + 1};
+		struct purge purge = {.kind = PURGE_EMAILS, .before_us = now_us - 30 * day_us + 1};
 		struct purge dry = purge;
 
 		OK(db_exec(temp->db, "DELETE FROM email", &why));
 		add(temp, cases[i].days, "a@b.test c@d.test", cases[i].set);
 		dry.dry = true;
-		assert_int_equal(
-			store_purge_step(temp->db, &dry, now_us, 1000000, NULL),
-			0);
+		assert_int_equal(store_purge_step(temp->db, &dry, now_us, 1000000, NULL), 0);
 		assert_int_equal(temp_db_number(temp->db, sql_emails), 1);
 		run(temp, &purge);
 		assert_int_equal(dry.removed, purge.removed);
@@ -123,10 +118,8 @@ static void test_what_goes(void **state)
 		if (temp_db_number(temp->db, sql_emails) != cases[i].left)
 			fail_msg("case %zu", i);
 		assert_int_equal(purge.removed, 1 - cases[i].left);
-		assert_int_equal(temp_db_number(temp->db, sql_recipients),
-			2 * cases[i].left);
-		assert_int_equal(temp_db_number(temp->db, sql_events),
-			2 * cases[i].left);
+		assert_int_equal(temp_db_number(temp->db, sql_recipients), 2 * cases[i].left);
+		assert_int_equal(temp_db_number(temp->db, sql_events), 2 * cases[i].left);
 	}
 }
 
@@ -140,8 +133,7 @@ static void test_one_is_forgotten(void **state)
 	add(temp, 5, "ann@b.test", DONE);
 	add(temp, 4, "ann@b.test bob@b.test Ann@B.test", DONE);
 	add(temp, 3, "bob@b.test", DONE);
-	add(temp, 2, "ann@b.test bob@b.test",
-		"state = 'sent', queue_id = 'OPEN', decided_us = 1");
+	add(temp, 2, "ann@b.test bob@b.test", "state = 'sent', queue_id = 'OPEN', decided_us = 1");
 	add(temp, 0, "ann@b.test", DONE);
 	add(temp, 0, "ann@b.test bob@b.test", DONE);
 	run(temp, &purge);
@@ -158,8 +150,7 @@ static void test_one_is_forgotten(void **state)
 	store_email_list_free(&list);
 	assert_int_equal(temp_db_number(temp->db, sql_events), 1 + 1 + 1 + 2 + 1);
 
-	purge = (struct purge){
-		.kind = PURGE_EMAILS, .to = "bob@b.test", .domain = "other.test"};
+	purge = (struct purge){.kind = PURGE_EMAILS, .to = "bob@b.test", .domain = "other.test"};
 	run(temp, &purge);
 	assert_int_equal(purge.removed + purge.recipients + purge.left, 0);
 	purge = (struct purge){.kind = PURGE_EMAILS,
@@ -194,8 +185,7 @@ static void test_budget(void **state)
 	for (int i = 0; i < 3; i++)
 		add(temp, 2, "a@b.test", DONE);
 	for (int i = 1; i <= 3; i++) {
-		assert_int_equal(
-			store_purge_step(temp->db, &purge, now_us, 0, NULL), 1);
+		assert_int_equal(store_purge_step(temp->db, &purge, now_us, 0, NULL), 1);
 		assert_int_equal(purge.removed, i);
 	}
 	assert_int_equal(store_purge_step(temp->db, &purge, now_us, 0, NULL), 0);
@@ -203,11 +193,9 @@ static void test_budget(void **state)
 
 static void test_content(void **state)
 {
-	static const char sql_text[] =
-		"SELECT count(*) FROM email_content WHERE text <> ''";
+	static const char sql_text[] = "SELECT count(*) FROM email_content WHERE text <> ''";
 	struct temp_db *temp = *state;
-	struct purge purge = {
-		.kind = PURGE_CONTENT, .before_us = now_us - 2 * day_us};
+	struct purge purge = {.kind = PURGE_CONTENT, .before_us = now_us - 2 * day_us};
 
 	add(temp, 4, "a@b.test", DONE);
 	add(temp, 3, "a@b.test", "state = 'staged'"); /* whatever became of it */
@@ -228,12 +216,10 @@ static void test_content(void **state)
 static void test_events(void **state)
 {
 	struct temp_db *temp = *state;
-	struct purge purge = {
-		.kind = PURGE_EVENTS, .before_us = now_us - 2 * day_us};
+	struct purge purge = {.kind = PURGE_EVENTS, .before_us = now_us - 2 * day_us};
 
 	add(temp, 4, "a@b.test", DONE);
-	add(temp, 3, "a@b.test",
-		"state = 'sent', queue_id = 'OPEN', decided_us = 1");
+	add(temp, 3, "a@b.test", "state = 'sent', queue_id = 'OPEN', decided_us = 1");
 	add(temp, 1, "a@b.test", DONE);
 	run(temp, &purge);
 	assert_int_equal(purge.removed, 1);
@@ -242,8 +228,7 @@ static void test_events(void **state)
 	assert_int_equal(temp_db_number(temp->db, sql_emails), 3);
 }
 
-#define EACH(test)                                                             \
-	cmocka_unit_test_setup_teardown(test, setup, temp_db_teardown)
+#define EACH(test) cmocka_unit_test_setup_teardown(test, setup, temp_db_teardown)
 
 int main(void)
 {

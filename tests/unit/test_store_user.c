@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/db/migrate.h"
 #include "core/store/store_company.h"
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
@@ -25,18 +26,22 @@ static void hash_of(const char *token, uint8_t hash[static SECRET_HASH_LEN])
 	secret_hash(token, strlen(token), hash);
 }
 
-static void add_user(struct db *db, const char *company_id, const char *login,
-	struct user *user_r)
+static void add_user(struct db *db, const char *company_id, const char *login, struct user *user_r)
 {
 	const struct user_spec spec = {company_id, login, USER_OWNER, "stored"};
 
 	OK(store_user_add(db, &spec, NOW, user_r, &why));
 }
 
-static void make(struct db *db, const struct user *user, enum session_kind kind,
-	const char *token, int64_t expires_us)
+static void make(struct db *db, const struct user *user, enum session_kind kind, const char *token,
+	int64_t expires_us)
 {
-	const struct session_spec spec = {kind, "name", "192.0.2.1", expires_us};
+	const struct session_spec spec = {
+		.kind = kind,
+		.name = "name",
+		.origin = "192.0.2.1",
+		.expires_us = expires_us,
+	};
 	uint8_t hash[SECRET_HASH_LEN];
 	struct session session;
 
@@ -55,8 +60,7 @@ static bool opens(struct db *db, const char *token, int64_t now_us)
 	int found;
 
 	hash_of(token, hash);
-	found = store_session_find(
-		db, hash, now_us, now_us - 10 * SECOND, &session, NULL);
+	found = store_session_find(db, hash, now_us, now_us - 10 * SECOND, &session, NULL);
 	assert_int_not_equal(found, -1);
 	if (found)
 		store_session_clear(&session);
@@ -72,6 +76,8 @@ static void test_add(void **state)
 		{"ann@example.com", ERR_NONE},
 		{"ann@example.com", ERR_EXISTS},
 		{"Bärbel", ERR_NONE},
+		{"BÄRBEL", ERR_EXISTS},
+		{"Ann@Example.COM", ERR_EXISTS},
 		{"", ERR_INVALID},
 		{"a b", ERR_INVALID},
 		{"a\nb", ERR_INVALID},
@@ -98,19 +104,17 @@ static void test_add(void **state)
 		{"\U0001f469\u200d\U0001f4bb", ERR_NONE},
 	};
 	/* An empty one is none either, and no operator. */
-	static const char *const nowhere[] = {
-		"00000000-0000-4000-8000-000000000000", ""};
+	static const char *const nowhere[] = {"00000000-0000-4000-8000-000000000000", ""};
 	struct temp_db *temp = *state;
 	struct err err = ERR_INIT;
 	struct user user;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct user_spec spec = {
-			NULL, cases[i].login, USER_VIEWER, NULL};
+		const struct user_spec spec = {NULL, cases[i].login, USER_VIEWER, NULL};
 
 		err = ERR_INIT;
-		assert_int_equal(store_user_add(temp->db, &spec, 1, &user, &err),
-			cases[i].code ? -1 : 0);
+		assert_int_equal(
+			store_user_add(temp->db, &spec, 1, &user, &err), cases[i].code ? -1 : 0);
 		assert_int_equal(err.code, cases[i].code);
 		if (cases[i].code == ERR_NONE) {
 			assert_string_equal(user.company_id, "");
@@ -122,8 +126,7 @@ static void test_add(void **state)
 		const struct user_spec spec = {nowhere[i], "x", USER_OWNER, NULL};
 
 		err = ERR_INIT;
-		assert_int_equal(
-			store_user_add(temp->db, &spec, 1, &user, &err), -1);
+		assert_int_equal(store_user_add(temp->db, &spec, 1, &user, &err), -1);
 		assert_int_equal(err.code, ERR_NOT_FOUND);
 	}
 }
@@ -144,16 +147,11 @@ static void test_passwords(void **state)
 	assert_false(secret_password_is("correct horse", NULL));
 	assert_false(secret_password_is("correct horse", "no hash"));
 	OK(store_user_check_password("ann", "twelve chars", &why));
-	assert_int_equal(
-		store_user_check_password("ann", "eleven char", &err), -1);
+	assert_int_equal(store_user_check_password("ann", "eleven char", &err), -1);
 	/* Characters, not bytes. */
-	assert_int_equal(
-		store_user_check_password("ann", "\u00e9l\u00e9phants!!", &err),
-		-1);
+	assert_int_equal(store_user_check_password("ann", "\u00e9l\u00e9phants!!", &err), -1);
 	OK(store_user_check_password("ann", "douze \u00e9l\u00e9phants", &why));
-	assert_int_equal(store_user_check_password(
-				 "ann@example.com", "ANN@example.com", &err),
-		-1);
+	assert_int_equal(store_user_check_password("ann@example.com", "ANN@example.com", &err), -1);
 }
 
 /* What a member of another company names is not there. */
@@ -172,20 +170,16 @@ static void test_companies(void **state)
 	add_user(db, b.company_id, "bob", &bob);
 	add_user(db, NULL, "op", &op);
 
-	OK(store_user_list(db, a.company_id, &list, &why));
+	FOUND(store_user_list(db, a.company_id, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 1);
 	store_user_list_free(&list);
-	OK(store_user_list(db, NULL, &list, &why));
+	FOUND(store_user_list(db, NULL, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 3);
 	store_user_list_free(&list);
 	assert_int_equal(store_user_find(db, a.company_id, "bob", &got, NULL), 0);
 	assert_int_equal(store_user_find(db, a.company_id, op.id, &got, NULL), 0);
-	assert_int_equal(
-		store_user_set_role(db, a.company_id, bob.id, USER_VIEWER, NULL),
-		0);
-	assert_int_equal(store_user_set_password(
-				 db, a.company_id, op.id, "x", NULL, NOW, NULL),
-		0);
+	assert_int_equal(store_user_set_role(db, a.company_id, bob.id, USER_VIEWER, NULL), 0);
+	assert_int_equal(store_user_set_password(db, a.company_id, op.id, "x", NULL, NOW, NULL), 0);
 	assert_int_equal(store_user_remove(db, a.company_id, bob.id, NULL), 0);
 	assert_int_equal(store_user_remove(db, a.company_id, op.id, NULL), 0);
 	assert_int_equal(store_user_find(db, NULL, "bob", &got, NULL), 1);
@@ -202,12 +196,14 @@ static void test_companies(void **state)
 	/* They go with their company, and that is written down. */
 	assert_int_equal(store_company_remove(db, b.company_id, NULL), 1);
 	assert_int_equal(store_user_find(db, NULL, "bob", &got, NULL), 0);
-	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM audit"
-					    " WHERE action = 'user.remove'"),
+	assert_int_equal(temp_db_number(db,
+				 "SELECT count(*) FROM audit"
+				 " WHERE action = 'user.remove'"),
 		1);
-	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM audit"
-					    " WHERE before LIKE '%stored%'"
-					    " OR after LIKE '%stored%'"),
+	assert_int_equal(temp_db_number(db,
+				 "SELECT count(*) FROM audit"
+				 " WHERE before LIKE '%stored%'"
+				 " OR after LIKE '%stored%'"),
 		0);
 	store_user_clear(&ann);
 	store_user_clear(&bob);
@@ -248,26 +244,22 @@ static void test_sessions(void **state)
 	assert_true(opens(db, "token", NOW + 600 * SECOND));
 	store_session_clear(&session);
 
-	OK(store_session_list_tokens(db, NULL, &list, &why));
+	FOUND(store_session_list_tokens(db, NULL, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 2);
-	assert_int_equal(
-		store_session_revoke_token(db, NULL, list.items[0].id, NULL), 1);
-	assert_int_equal(
-		store_session_revoke_token(db, NULL, list.items[0].id, NULL), 0);
+	assert_int_equal(store_session_revoke_token(db, NULL, list.items[0].id, NULL), 1);
+	assert_int_equal(store_session_revoke_token(db, NULL, list.items[0].id, NULL), 0);
 	store_session_list_free(&list);
 	/* A browser session is no token. */
 	hash_of("browser", hash);
 	assert_int_equal(store_session_find(db, hash, NOW, 0, &session, NULL), 1);
-	assert_int_equal(
-		store_session_revoke_token(db, NULL, session.id, NULL), 0);
+	assert_int_equal(store_session_revoke_token(db, NULL, session.id, NULL), 0);
 	store_session_clear(&session);
 
 	/* With the user all of it ends. */
 	assert_int_equal(store_user_remove(db, NULL, ann.id, NULL), 1);
 	assert_false(opens(db, "browser", NOW));
 	assert_false(opens(db, "token", NOW));
-	assert_int_equal(
-		temp_db_number(db, "SELECT count(*) FROM admin_session"), 0);
+	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM admin_session"), 0);
 	store_user_clear(&ann);
 }
 
@@ -275,7 +267,7 @@ static void test_link(void **state)
 {
 	struct temp_db *temp = *state;
 	const struct session_spec spec = {
-		SESSION_BROWSER, NULL, "192.0.2.1", NOW + 60 * SECOND};
+		.kind = SESSION_BROWSER, .origin = "192.0.2.1", .expires_us = NOW + 60 * SECOND};
 	uint8_t link[SECRET_HASH_LEN], browser[SECRET_HASH_LEN];
 	struct session session;
 	struct user ann;
@@ -285,24 +277,21 @@ static void test_link(void **state)
 	make(temp->db, &ann, SESSION_TOKEN, "token", 0);
 	hash_of("link", link);
 	hash_of("browser", browser);
-	assert_int_equal(store_session_redeem(temp->db, link, &spec, browser,
-				 NOW + 60 * SECOND, &session, NULL),
+	assert_int_equal(store_session_redeem(
+				 temp->db, link, &spec, browser, NOW + 60 * SECOND, &session, NULL),
 		0);
-	assert_int_equal(store_session_redeem(temp->db, link, &spec, browser,
-				 NOW, &session, NULL),
-		1);
+	assert_int_equal(
+		store_session_redeem(temp->db, link, &spec, browser, NOW, &session, NULL), 1);
 	assert_int_equal(session.kind, SESSION_BROWSER);
 	assert_string_equal(session.login, "ann");
 	store_session_clear(&session);
 	assert_true(opens(temp->db, "browser", NOW));
 	/* Once. A token is no link. */
-	assert_int_equal(store_session_redeem(temp->db, link, &spec, browser,
-				 NOW, &session, NULL),
-		0);
+	assert_int_equal(
+		store_session_redeem(temp->db, link, &spec, browser, NOW, &session, NULL), 0);
 	hash_of("token", link);
-	assert_int_equal(store_session_redeem(temp->db, link, &spec, browser,
-				 NOW, &session, NULL),
-		0);
+	assert_int_equal(
+		store_session_redeem(temp->db, link, &spec, browser, NOW, &session, NULL), 0);
 	store_user_clear(&ann);
 }
 
@@ -322,14 +311,12 @@ static void test_new_password(void **state)
 	make(db, &ann, SESSION_TOKEN, "token", 0);
 	hash_of("here", hash);
 	assert_int_equal(store_session_find(db, hash, NOW, 0, &kept, NULL), 1);
-	assert_int_equal(store_user_set_password(db, NULL, ann.id, "new",
-				 kept.id, NOW + 1, NULL),
-		1);
+	assert_int_equal(
+		store_user_set_password(db, NULL, ann.id, "new", kept.id, NOW + 1, NULL), 1);
 	assert_true(opens(db, "here", NOW));
 	assert_false(opens(db, "elsewhere", NOW));
 	assert_true(opens(db, "token", NOW));
-	assert_int_equal(
-		temp_db_number(db, "SELECT count(*) FROM admin_session"), 2);
+	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM admin_session"), 2);
 	store_session_clear(&kept);
 	store_user_clear(&ann);
 }
@@ -339,7 +326,7 @@ static void test_clean(void **state)
 {
 	struct temp_db *temp = *state;
 	const struct session_spec spec = {
-		SESSION_BROWSER, NULL, "", NOW + 1000 * SECOND};
+		.kind = SESSION_BROWSER, .origin = "", .expires_us = NOW + 1000 * SECOND};
 	const uint8_t hash[SECRET_HASH_LEN] = {1};
 	struct session session;
 	struct user ann;
@@ -348,11 +335,8 @@ static void test_clean(void **state)
 	make(temp->db, &ann, SESSION_BROWSER, "a", NOW + 60 * SECOND);
 	make(temp->db, &ann, SESSION_LINK, "b", NOW + 60 * SECOND);
 	make(temp->db, &ann, SESSION_TOKEN, "c", 0);
-	OK(store_session_create(temp->db, ann.id, &spec, hash,
-		NOW + 60 * SECOND, &session, &why));
-	assert_int_equal(
-		temp_db_number(temp->db, "SELECT count(*) FROM admin_session"),
-		2);
+	OK(store_session_create(temp->db, ann.id, &spec, hash, NOW + 60 * SECOND, &session, &why));
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM admin_session"), 2);
 	store_session_clear(&session);
 	store_user_clear(&ann);
 }
@@ -364,14 +348,13 @@ static void fails(int result, const struct err *err, enum err_code code)
 }
 
 /* The code of the app that has the secret, some steps from NOW. */
-static void code_at(
-	const uint8_t *secret, int64_t steps, char code[static TOTP_CODE_SIZE])
+static void code_at(const uint8_t *secret, int64_t steps, char code[static TOTP_CODE_SIZE])
 {
 	totp_code(secret, NOW / SECOND / TOTP_STEP_S + steps, code);
 }
 
-static void expect_code(struct db *db, const char *login, const char *code,
-	int64_t now_us, enum user_code wanted)
+static void expect_code(
+	struct db *db, const char *login, const char *code, int64_t now_us, enum user_code wanted)
 {
 	enum user_code is = USER_CODE_MISSING;
 	struct user user;
@@ -390,8 +373,7 @@ static void turn_on(struct db *db, const char *id, uint8_t *secret,
 
 	assert_int_equal(store_user_totp_start(db, id, secret, NULL), 1);
 	code_at(secret, -1, code);
-	assert_int_equal(
-		store_user_totp_confirm(db, id, code, NOW, codes, NULL), 1);
+	assert_int_equal(store_user_totp_confirm(db, id, code, NOW, codes, NULL), 1);
 }
 
 static void test_codes(void **state)
@@ -410,8 +392,7 @@ static void test_codes(void **state)
 	assert_int_equal(store_user_totp_start(db, ann.id, secret, NULL), 1);
 	expect_code(db, "ann", NULL, NOW, USER_CODE_GOOD);
 	code_at(secret, 2, code);
-	fails(store_user_totp_confirm(db, ann.id, code, NOW, codes, &err), &err,
-		ERR_INVALID);
+	fails(store_user_totp_confirm(db, ann.id, code, NOW, codes, &err), &err, ERR_INVALID);
 	/* Only the secret that was shown last counts. */
 	turn_on(db, ann.id, other, codes);
 	code_at(secret, 0, code);
@@ -419,8 +400,7 @@ static void test_codes(void **state)
 	memcpy(secret, other, sizeof(secret));
 	fails(store_user_totp_start(db, ann.id, other, &err), &err, ERR_EXISTS);
 	code_at(secret, 1, code);
-	fails(store_user_totp_confirm(db, ann.id, code, NOW, codes, &err), &err,
-		ERR_NOT_FOUND);
+	fails(store_user_totp_confirm(db, ann.id, code, NOW, codes, &err), &err, ERR_NOT_FOUND);
 
 	expect_code(db, "ann", NULL, NOW, USER_CODE_MISSING);
 	expect_code(db, "ann", "", NOW, USER_CODE_WRONG);
@@ -480,8 +460,7 @@ static void test_recovery_codes(void **state)
 	assert_int_equal(store_user_find(db, NULL, "ann", &ann, NULL), 1);
 	assert_int_equal(ann.recovery_codes, USER_RECOVERY_CODES);
 	/* Another's reset is not hers. */
-	assert_int_equal(
-		store_user_reset(db, NULL, bob.id, NOW, &tokens, NULL), 1);
+	assert_int_equal(store_user_reset(db, NULL, bob.id, NOW, &tokens, NULL), 1);
 	expect_code(db, "ann", codes[2], NOW, USER_CODE_GOOD);
 	expect_code(db, "bob", NULL, NOW, USER_CODE_GOOD);
 	store_user_clear(&ann);
@@ -504,20 +483,18 @@ static void test_reset(void **state)
 	make(db, &ann, SESSION_TOKEN, "ended", NOW + SECOND);
 	add_user(db, NULL, "bob", &bob);
 	make(db, &bob, SESSION_TOKEN, "bob's", 0);
-	assert_int_equal(
-		store_user_reset(db, "nobody's", ann.id, NOW, &tokens, NULL), 0);
+	assert_int_equal(store_user_reset(db, "nobody's", ann.id, NOW, &tokens, NULL), 0);
 	assert_true(opens(db, "browser", NOW));
 	assert_true(opens(db, "token", NOW));
-	assert_int_equal(store_user_reset(db, NULL, ann.id, NOW + 2 * SECOND,
-				 &tokens, NULL),
-		1);
+	assert_int_equal(store_user_reset(db, NULL, ann.id, NOW + 2 * SECOND, &tokens, NULL), 1);
 	assert_int_equal(tokens, 2);
 	assert_false(opens(db, "browser", NOW));
 	assert_false(opens(db, "token", NOW));
 	assert_false(opens(db, "other", NOW));
 	assert_true(opens(db, "bob's", NOW));
-	assert_int_equal(temp_db_number(db, "SELECT count(*) FROM audit"
-					    " WHERE action = 'token.revoke'"),
+	assert_int_equal(temp_db_number(db,
+				 "SELECT count(*) FROM audit"
+				 " WHERE action = 'token.revoke'"),
 		3);
 	assert_int_equal(store_user_password(db, "ann", &got, &stored, NULL), 1);
 	assert_null(stored);
@@ -542,33 +519,105 @@ static void test_own_sessions(void **state)
 	make(db, &ann, SESSION_BROWSER, "over", NOW + SECOND);
 	make(db, &ann, SESSION_TOKEN, "token", 0);
 	make(db, &bob, SESSION_BROWSER, "bob's", NOW + 60 * SECOND);
-	OK(store_session_list_browsers(
-		db, ann.id, NOW + 2 * SECOND, NOW, &list, &why));
+	FOUND(store_session_list_browsers(
+		db, ann.id, NOW + 2 * SECOND, NOW, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 2);
-	assert_int_equal(
-		store_session_end_browser(db, bob.id, list.items[0].id, NULL), 0);
-	assert_int_equal(
-		store_session_end_browser(db, ann.id, list.items[0].id, NULL), 1);
+	assert_int_equal(store_session_end_browser(db, bob.id, list.items[0].id, NULL), 0);
+	assert_int_equal(store_session_end_browser(db, ann.id, list.items[0].id, NULL), 1);
 	store_session_list_free(&list);
 	assert_int_equal(opens(db, "here", NOW) + opens(db, "there", NOW), 1);
 	/* Not used for long. */
-	OK(store_session_list_browsers(
-		db, ann.id, NOW + 2 * SECOND, NOW + SECOND, &list, &why));
+	FOUND(store_session_list_browsers(
+		db, ann.id, NOW + 2 * SECOND, NOW + SECOND, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 0);
 	store_session_list_free(&list);
-	OK(store_session_list_tokens(db, NULL, &list, &why));
-	assert_int_equal(
-		store_session_end_browser(db, ann.id, list.items[0].id, NULL), 0);
+	FOUND(store_session_list_tokens(db, NULL, WHOLE, &list, NULL, &why));
+	assert_int_equal(store_session_end_browser(db, ann.id, list.items[0].id, NULL), 0);
 	store_session_list_free(&list);
 	store_user_clear(&ann);
 	store_user_clear(&bob);
 }
 
+static void check_login(struct db *db, const char *login, const char *id)
+{
+	char *stored = NULL;
+	struct user user;
+	int found = store_user_password(db, login, &user, &stored, NULL);
+
+	if (id == NULL) {
+		assert_int_equal(found, 0);
+		return;
+	}
+	assert_int_equal(found, 1);
+	if (!str_eq(user.id, id))
+		fail_msg("%s is %s", login, user.login);
+	store_user_clear(&user);
+	free(stored);
+	assert_int_equal(store_user_find(db, NULL, login, &user, NULL), 1);
+	assert_string_equal(user.id, id);
+	store_user_clear(&user);
+}
+
+/* A login is found in any letter case, and added once. */
+static void test_case(void **state)
+{
+	struct temp_db *temp = *state;
+	struct user ann, strasse;
+
+	add_user(temp->db, NULL, "Ann@Example.com", &ann);
+	add_user(temp->db, NULL, "Straße", &strasse);
+	check_login(temp->db, "ann@example.com", ann.id);
+	check_login(temp->db, "ANN@EXAMPLE.COM", ann.id);
+	check_login(temp->db, "STRASSE", strasse.id);
+	check_login(temp->db, "ann@example.co", NULL);
+	check_login(temp->db, ann.id, NULL);
+	store_user_clear(&ann);
+	store_user_clear(&strasse);
+}
+
+/* Users from before: of those whose logins are one now, the oldest has it in
+ * any case, the others as they were given. */
+static void test_case_of_old_users(void **state)
+{
+	static const char sql_rows[] =
+		"INSERT INTO admin_user (id, login, role, created_us) VALUES"
+		" ('young', 'Ann', 'owner', 3), ('old', 'ANN', 'owner', 1),"
+		" ('middle', 'ann', 'owner', 2), ('other', 'ÄNN', 'owner', 4),"
+		" ('same', 'änn', 'owner', 5), ('bob', 'bob', 'owner', 6)";
+	const struct migrate_list before = {migrations, 13, NULL};
+	const struct user_spec spec = {NULL, "aNN", USER_OWNER, NULL};
+	struct temp_db *temp = *state;
+	_cleanup_free_ char *path = temp_db_file(temp, "before.db");
+	struct err err = ERR_INIT;
+	struct db *db = NULL;
+	struct user user;
+	int applied;
+
+	OK(db_open(path, DB_CREATE, &db, &why));
+	OK(migrate_run_list(db, &before, 1, &applied, &why));
+	OK(db_exec(db, sql_rows, &why));
+	OK(migrate_run(db, 2, &applied, &why));
+	check_login(db, "ANN", "old");
+	check_login(db, "Ann", "young");
+	check_login(db, "ann", "middle");
+	check_login(db, "aNN", "old");
+	check_login(db, "ÄNN", "other");
+	check_login(db, "änn", "same");
+	check_login(db, "Änn", "other");
+	check_login(db, "BOB", "bob");
+	/* One more is not added, neither beside the others nor in the place of
+	 * the oldest. */
+	assert_int_equal(store_user_add(db, &spec, 7, &user, &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	assert_int_equal(store_user_remove(db, NULL, "old", &err), 1);
+	assert_int_equal(store_user_add(db, &spec, 7, &user, &err), -1);
+	check_login(db, "Ann", "young");
+	db_close(db);
+}
+
 int main(void)
 {
-#define TEST(name)                                                             \
-	cmocka_unit_test_setup_teardown(                                       \
-		test_##name, temp_db_setup, temp_db_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(add),
 		TEST(passwords),
@@ -581,6 +630,8 @@ int main(void)
 		TEST(recovery_codes),
 		TEST(reset),
 		TEST(own_sessions),
+		TEST(case),
+		TEST(case_of_old_users),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

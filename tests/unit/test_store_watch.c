@@ -25,8 +25,7 @@ struct looks {
 	struct temp_tenant tenant, stranger;
 };
 
-static unsigned look(
-	struct db *db, const char *company_id, struct store_watch *watch)
+static unsigned look(struct db *db, const char *company_id, struct store_watch *watch)
 {
 	unsigned changed = 99;
 
@@ -37,8 +36,7 @@ static unsigned look(
 static void expect(struct db *db, struct looks *looks, unsigned changed)
 {
 	assert_int_equal(look(db, NULL, &looks->all), changed);
-	assert_int_equal(
-		look(db, looks->tenant.company_id, &looks->own), changed);
+	assert_int_equal(look(db, looks->tenant.company_id, &looks->own), changed);
 	assert_int_equal(look(db, looks->stranger.company_id, &looks->other), 0);
 	/* Once is enough. */
 	assert_int_equal(look(db, NULL, &looks->all), 0);
@@ -64,8 +62,7 @@ static void test_emails(void **state)
 	OK(store_email_stage(temp->db, &email, &why));
 	expect(temp->db, &looks, EMAILS);
 	/* What the milter decides is another change of the same row. */
-	OK(db_exec(temp->db,
-		"UPDATE email SET state = 'sent', last_event = 'sent'", &why));
+	OK(db_exec(temp->db, "UPDATE email SET state = 'sent', last_event = 'sent'", &why));
 	expect(temp->db, &looks, EMAILS);
 	OK(db_exec(temp->db, "UPDATE email SET last_event = 'delivered'", &why));
 	expect(temp->db, &looks, EMAILS);
@@ -86,19 +83,13 @@ static void test_events(void **state)
 	OK(db_exec(temp->db, "UPDATE event_last SET seq = seq + 1", &why));
 	assert_int_equal(look(temp->db, NULL, &looks.all), EMAILS);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(
-			db_change(temp->db, sql_count,
-				DB_PARAMS(DB_TEXT("$company",
-						  looks.tenant.company_id),
-					DB_INT("$hour", NOW_US)),
-				NULL),
+		assert_int_equal(db_change(temp->db, sql_count,
+					 DB_PARAMS(DB_TEXT("$company", looks.tenant.company_id),
+						 DB_INT("$hour", NOW_US)),
+					 NULL),
 			1);
-		assert_int_equal(
-			look(temp->db, looks.tenant.company_id, &looks.own),
-			EMAILS);
-		assert_int_equal(
-			look(temp->db, looks.stranger.company_id, &looks.other),
-			0);
+		assert_int_equal(look(temp->db, looks.tenant.company_id, &looks.own), EMAILS);
+		assert_int_equal(look(temp->db, looks.stranger.company_id, &looks.other), 0);
 	}
 }
 
@@ -130,8 +121,7 @@ static void test_refusals(void **state)
 	assert_int_equal(look(temp->db, looks.tenant.company_id, &looks.own), 0);
 	/* Stored behind one that happened later. */
 	note(temp->db, "a.test", NOW_US + 25);
-	assert_int_equal(
-		look(temp->db, looks.tenant.company_id, &looks.own), REFUSALS);
+	assert_int_equal(look(temp->db, looks.tenant.company_id, &looks.own), REFUSALS);
 }
 
 static void test_tenants(void **state)
@@ -152,14 +142,10 @@ static void test_tenants(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			test_emails, temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_events, temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_refusals, temp_db_setup, temp_db_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_tenants, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_emails, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_events, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_refusals, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_tenants, temp_db_setup, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

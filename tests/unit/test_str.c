@@ -37,8 +37,7 @@ static void test_compare(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(str_eq(cases[i].a, cases[i].b), cases[i].eq);
-		assert_int_equal(str_eq_nocase(cases[i].a, cases[i].b),
-			cases[i].eq_nocase);
+		assert_int_equal(str_eq_nocase(cases[i].a, cases[i].b), cases[i].eq_nocase);
 	}
 }
 
@@ -62,11 +61,9 @@ static void test_starts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		assert_int_equal(str_starts(cases[i].text, cases[i].prefix),
-			cases[i].starts);
+		assert_int_equal(str_starts(cases[i].text, cases[i].prefix), cases[i].starts);
 		assert_int_equal(
-			str_starts_nocase(cases[i].text, cases[i].prefix),
-			cases[i].nocase);
+			str_starts_nocase(cases[i].text, cases[i].prefix), cases[i].nocase);
 	}
 }
 
@@ -94,8 +91,7 @@ static void test_trim(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_free_ char *trimmed = str_trim(
-			cases[i].text, strlen(cases[i].text));
+		_cleanup_free_ char *trimmed = str_trim(cases[i].text, strlen(cases[i].text));
 
 		assert_string_equal(trimmed, cases[i].trimmed);
 	}
@@ -154,11 +150,9 @@ static void test_int(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int64_t value = 77;
 
-		if (str_int(cases[i].text, cases[i].min, cases[i].max, &value) !=
-			cases[i].result)
+		if (str_int(cases[i].text, cases[i].min, cases[i].max, &value) != cases[i].result)
 			fail_msg("\"%s\"", cases[i].text);
-		assert_int_equal(
-			value, cases[i].result == 0 ? cases[i].value : 77);
+		assert_int_equal(value, cases[i].result == 0 ? cases[i].value : 77);
 	}
 }
 
@@ -184,17 +178,14 @@ static void test_within_domain(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		if (str_within_domain(cases[i].name, cases[i].domain, false) !=
-				cases[i].same ||
-			str_within_domain(cases[i].name, cases[i].domain,
-				true) != cases[i].below)
+		if (str_within_domain(cases[i].name, cases[i].domain, false) != cases[i].same ||
+			str_within_domain(cases[i].name, cases[i].domain, true) != cases[i].below)
 			fail_msg("%s of %s", cases[i].name, cases[i].domain);
 }
 
 static void test_amount(void **state)
 {
-	static const struct unit units[] = {
-		{"", 1}, {"K", 1 << 10}, {"ms", 5}, {"m", 7}, {0}};
+	static const struct unit units[] = {{"", 1}, {"K", 1 << 10}, {"ms", 5}, {"m", 7}, {0}};
 	static const struct {
 		const char *text;
 		int64_t value; /* -1: none */
@@ -269,8 +260,7 @@ static void test_utf8_valid(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		if (str_utf8_valid(cases[i].text, strlen(cases[i].text)) !=
-			cases[i].valid)
+		if (str_utf8_valid(cases[i].text, strlen(cases[i].text)) != cases[i].valid)
 			fail_msg("case %zu", i);
 	assert_true(str_utf8_valid("a\0b", 3));
 	/* Wherever the bad byte stands among good ones. */
@@ -295,9 +285,7 @@ static void test_utf8_every_code_point(void **state)
 		bool surrogate = code >= 0xd800 && code <= 0xdfff;
 
 		for (size_t i = len; i-- > 1;)
-			text[i] = (unsigned char)(0x80 |
-						  ((code >> (6 * (len - 1 - i))) &
-							  0x3f));
+			text[i] = (unsigned char)(0x80 | ((code >> (6 * (len - 1 - i))) & 0x3f));
 		text[0] = (unsigned char)(first[len] | code >> (6 * (len - 1)));
 		if (str_utf8_valid((const char *)text, len) == surrogate)
 			fail_msg("U+%04X", code);
@@ -320,9 +308,7 @@ static void test_utf8_count(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(
-			str_utf8_count(cases[i].text, strlen(cases[i].text)),
-			cases[i].n);
+		assert_int_equal(str_utf8_count(cases[i].text, strlen(cases[i].text)), cases[i].n);
 }
 
 static void test_utf8_cut(void **state)
@@ -347,8 +333,7 @@ static void test_utf8_cut(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(str_utf8_cut(cases[i].text, cases[i].max),
-			cases[i].cut);
+		assert_int_equal(str_utf8_cut(cases[i].text, cases[i].max), cases[i].cut);
 }
 
 static void test_is_ascii(void **state)
@@ -380,10 +365,8 @@ static void test_eq_folded(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		assert_int_equal(
-			str_eq_folded(cases[i].a, cases[i].b), cases[i].same);
-		assert_int_equal(
-			str_eq_folded(cases[i].b, cases[i].a), cases[i].same);
+		assert_int_equal(str_eq_folded(cases[i].a, cases[i].b), cases[i].same);
+		assert_int_equal(str_eq_folded(cases[i].b, cases[i].a), cases[i].same);
 	}
 }
 

@@ -37,8 +37,7 @@ static void test_read(void **state)
 		{"@postern.invalid", TICKET_MALFORMED},
 		{"ann@postern.invalid", TICKET_MALFORMED},
 		{"0" A_TICKET "@postern.invalid", TICKET_MALFORMED},
-		{"0123456789ABCDEF0123456789abcdef@postern.invalid",
-			TICKET_MALFORMED},
+		{"0123456789ABCDEF0123456789abcdef@postern.invalid", TICKET_MALFORMED},
 		{"\"" A_TICKET "\"@postern.invalid", TICKET_MALFORMED},
 		{"@x.test:" A_TICKET "@postern.invalid", TICKET_MALFORMED},
 		{A_TICKET "@x.test@postern.invalid", TICKET_MALFORMED},
@@ -48,13 +47,11 @@ static void test_read(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char ticket[SECRET_TICKET_SIZE] = "";
-		enum ticket_reading reading = ticket_read(
-			cases[i].address, ticket);
+		enum ticket_reading reading = ticket_read(cases[i].address, ticket);
 
 		if (reading != cases[i].reading)
 			fail_msg("%s: %d", cases[i].address, reading);
-		assert_string_equal(
-			ticket, reading == TICKET_READ ? A_TICKET : "");
+		assert_string_equal(ticket, reading == TICKET_READ ? A_TICKET : "");
 	}
 }
 

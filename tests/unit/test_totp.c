@@ -12,8 +12,8 @@
 #include "core/base/totp.h"
 
 /* RFC 6238 appendix B, of its eight digits the last six. */
-static const uint8_t secret[TOTP_SECRET_LEN] = {'1', '2', '3', '4', '5', '6',
-	'7', '8', '9', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '0'};
+static const uint8_t secret[TOTP_SECRET_LEN] = {'1', '2', '3', '4', '5', '6', '7', '8', '9', '0',
+	'1', '2', '3', '4', '5', '6', '7', '8', '9', '0'};
 
 static void test_vectors(void **state)
 {
@@ -44,13 +44,12 @@ static void test_vectors(void **state)
 
 static void test_what_is_no_code(void **state)
 {
-	static const char *const texts[] = {"", "28708", "2870822", "28708a",
-		"٢٨٧٠٨٢", "287082 287082", "-287083", "abcd-efgh-ijkl-mnop"};
+	static const char *const texts[] = {"", "28708", "2870822", "28708a", "٢٨٧٠٨٢",
+		"287082 287082", "-287083", "abcd-efgh-ijkl-mnop"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		assert_int_equal(
-			totp_step_of(secret, texts[i], 59 * 1000000, 0), 0);
+		assert_int_equal(totp_step_of(secret, texts[i], 59 * 1000000, 0), 0);
 	assert_int_equal(totp_step_of(secret, " 287 082 ", 59 * 1000000, 0), 1);
 }
 
@@ -76,8 +75,7 @@ static void test_recovery(void **state)
 	totp_recovery(code);
 	totp_recovery(other);
 	assert_string_not_equal(code, other);
-	assert_int_equal(strspn(code, "abcdefghijklmnopqrstuvwxyz234567-"),
-		sizeof(code) - 1);
+	assert_int_equal(strspn(code, "abcdefghijklmnopqrstuvwxyz234567-"), sizeof(code) - 1);
 	assert_true(totp_recovery_hash(code, hash));
 	assert_true(totp_recovery_hash(other, again));
 	assert_memory_not_equal(hash, again, sizeof(hash));

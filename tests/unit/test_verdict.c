@@ -18,8 +18,9 @@
 #include "core/policy/verdict.h"
 
 enum {
-	EMAIL_STATES = 1 << 9,
-	COMBINATIONS = 2 * 2 * 4 * CLAIMS * 7 * EMAIL_STATES,
+	EMAIL_STATES = 1 << 10,
+	TICKETS = TICKET_PROBE + 1,
+	COMBINATIONS = 2 * 2 * 4 * CLAIMS * TICKETS * EMAIL_STATES,
 };
 
 /* The facts with this number, each number another combination. */
@@ -37,11 +38,12 @@ static struct verdict_facts facts_of(int number)
 		.other_claim = bits & 64,
 		.ticket_submitted = bits & 128,
 		.from_unclear = bits & 256,
-		.ticket = (enum ticket_state)(rest % 7),
-		.claim = (enum domain_claim)(rest / 7 % CLAIMS),
-		.origin = (enum mail_origin)(rest / 35 % 4),
-		.store_failed = rest / 140 % 2,
-		.too_many_fields = rest / 280,
+		.other_way = bits & 512,
+		.ticket = (enum ticket_state)(rest % TICKETS),
+		.claim = (enum domain_claim)(rest / TICKETS % CLAIMS),
+		.origin = (enum mail_origin)(rest / TICKETS / CLAIMS % 4),
+		.store_failed = rest / TICKETS / CLAIMS / 4 % 2,
+		.too_many_fields = rest / TICKETS / CLAIMS / 8,
 	};
 }
 
@@ -52,15 +54,14 @@ static bool has_ticket(const struct verdict_facts *f)
 
 static bool ours(const struct verdict_facts *f)
 {
-	return has_ticket(f) && f->ticket != TICKET_UNKNOWN;
+	return has_ticket(f) && f->ticket != TICKET_UNKNOWN && f->ticket != TICKET_LOST;
 }
 
 /* All that must hold for mail with a ticket, counted instead of ordered. */
 static int holds(const struct verdict_facts *f)
 {
-	return f->ticket_alone + f->sender_matches + f->content_matches +
-	       !f->other_claim + f->key_valid + f->domain_owned +
-	       f->domain_active;
+	return f->ticket_alone + f->sender_matches + f->content_matches + !f->other_claim +
+	       f->key_valid + f->domain_owned + f->domain_active;
 }
 
 static bool is_stopped(enum domain_claim claim)
@@ -79,7 +80,8 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	bool alone = same && !f->other_claim;
 	bool without = judged && !has_ticket(f);
 	bool stopped = without && is_stopped(f->claim);
-	bool open = f->ticket == TICKET_STAGED || f->ticket == TICKET_SENT;
+	bool waits = f->ticket == TICKET_STAGED || f->ticket == TICKET_SENT;
+	bool open = waits && !f->other_way;
 
 	switch (reason) {
 	case REASON_STORE_FAILED:
@@ -105,10 +107,16 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	case REASON_TICKET_MISMATCH:
 		return judged && ours(f) && (!f->ticket_alone || (open && !same));
 	case REASON_TICKET_REFUSED:
-		return judged && f->ticket_alone && f->ticket == TICKET_REFUSED;
+		return judged && f->ticket_alone && !f->other_way && f->ticket == TICKET_REFUSED;
+	case REASON_TICKET_OTHER_WAY:
+		return judged && f->ticket_alone && f->other_way &&
+		       (waits || f->ticket == TICKET_REFUSED);
+	case REASON_TICKET_SPENT:
+		return judged && f->ticket_alone && f->ticket == TICKET_SPENT;
+	case REASON_TICKET_LOST:
+		return judged && f->ticket == TICKET_LOST;
 	case REASON_TICKET_SUPERSEDED:
-		return judged && f->ticket_alone &&
-		       f->ticket == TICKET_SUPERSEDED;
+		return judged && f->ticket_alone && f->ticket == TICKET_SUPERSEDED;
 	case REASON_TICKET_PROBE:
 		return judged && f->ticket_alone && f->ticket == TICKET_PROBE;
 	case REASON_OTHER_DOMAIN:
@@ -116,8 +124,7 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	case REASON_KEY_INVALID:
 		return judged && open && alone && !f->key_valid;
 	case REASON_DOMAIN_NOT_OWNED:
-		return judged && open && alone && f->key_valid &&
-		       !f->domain_owned;
+		return judged && open && alone && f->key_valid && !f->domain_owned;
 	case REASON_DOMAIN_INACTIVE:
 		return judged && open && holds(f) == 6 && !f->domain_active;
 	case REASON_TICKET_VALID:
@@ -143,6 +150,9 @@ static const enum verdict_action action_of[REASONS] = {
 	[REASON_TICKET_MISMATCH] = VERDICT_REFUSE,
 	[REASON_TICKET_REFUSED] = VERDICT_REFUSE,
 	[REASON_TICKET_SUPERSEDED] = VERDICT_DISCARD,
+	[REASON_TICKET_SPENT] = VERDICT_DISCARD,
+	[REASON_TICKET_OTHER_WAY] = VERDICT_REFUSE,
+	[REASON_TICKET_LOST] = VERDICT_REFUSE,
 	[REASON_TICKET_PROBE] = VERDICT_PROBE,
 	[REASON_KEY_INVALID] = VERDICT_REFUSE,
 	[REASON_DOMAIN_NOT_OWNED] = VERDICT_REFUSE,
@@ -151,13 +161,11 @@ static const enum verdict_action action_of[REASONS] = {
 };
 
 /* Learning changes what is done about a message without ticket. */
-static enum verdict_action expected(
-	const struct verdict_facts *f, enum verdict_reason reason)
+static enum verdict_action expected(const struct verdict_facts *f, enum verdict_reason reason)
 {
 	bool learns = reason == REASON_NO_TICKET || reason == REASON_FROM_UNCLEAR;
 
-	return learns && f->claim == CLAIM_LEARN ? VERDICT_LEARN
-						 : action_of[reason];
+	return learns && f->claim == CLAIM_LEARN ? VERDICT_LEARN : action_of[reason];
 }
 
 static void check_one(int number, int seen[REASONS])
@@ -171,11 +179,9 @@ static void check_one(int number, int seen[REASONS])
 	if (fitting != 1)
 		fail_msg("facts %d: %d rules fit, not one", number, fitting);
 	if (!applies(&facts, got.reason))
-		fail_msg("facts %d: wrong reason %s", number,
-			verdict_reason_name(got.reason));
+		fail_msg("facts %d: wrong reason %s", number, verdict_reason_name(got.reason));
 	if (got.action != expected(&facts, got.reason))
-		fail_msg("facts %d: wrong action %s", number,
-			verdict_action_name(got.action));
+		fail_msg("facts %d: wrong action %s", number, verdict_action_name(got.action));
 	seen[got.reason]++;
 }
 
@@ -228,9 +234,8 @@ static void test_stories(void **state)
 	facts.ticket_submitted = false; /* by port 25 */
 	facts.store_failed = true;
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
-	facts = (struct verdict_facts){.origin = ORIGIN_EXTERNAL,
-		.ticket = TICKET_UNKNOWN,
-		.ticket_submitted = true};
+	facts = (struct verdict_facts){
+		.origin = ORIGIN_EXTERNAL, .ticket = TICKET_UNKNOWN, .ticket_submitted = true};
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_REFUSE);
 	facts = (struct verdict_facts){.origin = ORIGIN_LOCAL}; /* cron */
 	assert_int_equal(verdict_decide(&facts).action, VERDICT_PASS);
@@ -248,15 +253,13 @@ static void test_reasons_have_words(void **state)
 		const char *name = verdict_reason_name((enum verdict_reason)i);
 		const char *text = verdict_reason_text((enum verdict_reason)i);
 
-		assert_int_equal(
-			name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")], 0);
+		assert_int_equal(name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")], 0);
 		assert_true(strlen(name) > 0);
 		assert_true(strlen(text) > 10 && strlen(text) < 200);
 		assert_int_equal(text[strlen(text) - 1], '.');
 		assert_null(strpbrk(text, "\r\n%"));
 		for (int k = 0; k < i; k++)
-			assert_string_not_equal(name,
-				verdict_reason_name((enum verdict_reason)k));
+			assert_string_not_equal(name, verdict_reason_name((enum verdict_reason)k));
 	}
 }
 

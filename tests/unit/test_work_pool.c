@@ -95,8 +95,7 @@ static void on_back(struct task *task)
 		event_base_loopbreak(rig->base);
 }
 
-static void submit(struct rig *rig, const char *company, char name, int pieces,
-	sem_t *gate)
+static void submit(struct rig *rig, const char *company, char name, int pieces, sem_t *gate)
 {
 	struct job *job = &rig->jobs[rig->n++];
 

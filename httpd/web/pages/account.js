@@ -94,12 +94,28 @@ async function turnOn() {
   return true;
 }
 
-const turnOff = (done) =>
+// For what a login with codes asks for, beside the password.
+export const codeField = (account) =>
+  account.totp_at
+    ? [
+        {
+          name: "code",
+          label: "Code",
+          required: true,
+          autocomplete: "one-time-code",
+          maxlength: 40,
+          help: "What the authenticator app shows now, or a recovery code.",
+        },
+      ]
+    : [];
+
+const turnOff = (account, done) =>
   dialog({
     title: "Turn codes off?",
     text: "Then the password alone is enough. The recovery codes end too.",
     fields: [
       { name: "password", label: "Password", type: "password", required: true, autocomplete: "current-password" },
+      ...codeField(account),
     ],
     submit: "Turn codes off",
     tone: "danger",
@@ -149,6 +165,7 @@ export async function show(main, { session }) {
               },
             ]
           : []),
+        ...codeField(account),
         {
           name: "new_password",
           label: "New password",
@@ -160,14 +177,14 @@ export async function show(main, { session }) {
         { name: "again", label: "Once more", type: "password", required: true, autocomplete: "new-password" },
       ],
       submit: account.password_at ? "Change the password" : "Set the password",
-      run: async ({ password: present, new_password, again }) => {
+      run: async ({ password: present, code, new_password, again }) => {
         if (new_password !== again)
           throw Object.assign(new Error("The two passwords are not the same."), { field: "again" });
         try {
-          await post("/admin/password", { ...(account.password_at && { password: present }), new_password });
+          await post("/admin/password", { ...(account.password_at && { password: present }), code, new_password });
         } catch (error) {
           // The store's words for a password are of the new one.
-          if (error.status === 422 && !error.message.includes("`password`")) error.field = "new_password";
+          if (error.status === 422 && !/`(password|code)`/.test(error.message)) error.field = "new_password";
           throw error;
         }
         notice("The password is set. You are logged out everywhere else. Tokens of programs stay good.");
@@ -201,7 +218,7 @@ export async function show(main, { session }) {
               left < 3 && remark("warn", "For new recovery codes turn codes off, and on again."),
               el(
                 "p.actions",
-                danger("Turn codes off", () => turnOff(reload)),
+                danger("Turn codes off", () => turnOff(account, reload)),
               ),
             ]
           : [
@@ -222,7 +239,7 @@ export async function show(main, { session }) {
 
   const sessions = list({
     caption: "Sessions",
-    load: () => get("/admin/sessions"),
+    load: (after) => get("/admin/sessions", { after, limit: 50 }),
     columns: [
       {
         title: "From",

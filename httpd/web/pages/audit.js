@@ -161,7 +161,7 @@ export async function show(main, { session, query }) {
               title: "Company",
               kind: "extra",
               cell: (entry) =>
-                entry.company_id ? (known.names.get(entry.company_id) ?? el("span.muted", "removed")) : null,
+                entry.company_id ? (entry.company_name ?? el("span.muted", "removed")) : null,
             },
           ]
         : []),

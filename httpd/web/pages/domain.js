@@ -2,7 +2,7 @@
 
 import { get, patch, path, remove } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies, policies, subdomains } from "../tenant.js";
+import { nameOf, policies, subdomains } from "../tenant.js";
 import {
   address,
   badge,
@@ -99,7 +99,6 @@ export async function show(main, { id, session }) {
   const exempt = el("div");
   const dns = el("div");
   main.append(top, rules, found, exempt, dns);
-  const known = await companies(session);
   // A part is made anew only when it says something else: it may have the focus.
   const said = new Map();
   const same = (part, data) => {
@@ -110,7 +109,7 @@ export async function show(main, { id, session }) {
   };
 
   async function change(fields, words) {
-    domain = await patch(path`/admin/domains/${id}`, fields);
+    domain = { ...domain, ...(await patch(path`/admin/domains/${id}`, fields)) };
     notice(words(domain));
     showTop();
     showRules();
@@ -124,7 +123,7 @@ export async function show(main, { id, session }) {
     domain.pending
       ? dialog({
           title: `Activate ${domain.name}`,
-          text: `${known.names.get(domain.company_id) ?? "The company"} asked for it. From then on its keys can send as it, and the policy is in force.`,
+          text: `${domain.company_name ?? "The company"} asked for it. From then on its keys can send as it, and the policy is in force.`,
           fields: [{ name: "policy", label: "Who may send as it", type: "choice", options: policies, value: "learn" }],
           submit: "Activate",
           run: (values) => change({ active: true, ...values }, isActive),
@@ -170,7 +169,7 @@ export async function show(main, { id, session }) {
             domain.pending && !mayChange && el("span.muted", " An operator of this server has to activate it."),
           ),
         ],
-        ["Company", session.operator ? known.name(domain.company_id) : null],
+        ["Company", session.operator ? nameOf(domain) : null],
         [
           "Mail",
           el(
@@ -289,18 +288,21 @@ export async function show(main, { id, session }) {
     );
   }
 
+  let exempted = null; // the list, once the domain has one
   async function showExempt() {
-    const { data } = await get("/admin/exemptions", { domain: domain.name });
-    if (domain.pending || same("exempt", data)) return;
+    if (domain.pending) return;
+    if (exempted) return exempted.refresh();
+    exempted = exemptions({ domain: domain.name, mayChange, changed: showMail });
     exempt.replaceChildren(
       section(
         "Exemptions",
         {
           actions: mayChange ? [button("Add one", () => addExemption([domain.name], showExempt))] : [],
         },
-        exemptions({ rows: data, mayChange, changed: showMail }),
+        exempted.element,
       ),
     );
+    await exempted.reload();
   }
 
   const showMail = () => Promise.all([showFound(), showExempt()]);

@@ -109,8 +109,7 @@ function story(email) {
   );
 }
 
-function facts(email, keys) {
-  const key = keys.find((one) => one.id === email.key_id);
+function facts(email, key) {
   const several = (name) => {
     const lines = (email[name] ?? []).map((one) => el("div.address", one));
     if (lines.length <= FOLDED_FROM) return lines.length ? lines : null;
@@ -160,7 +159,9 @@ function content(email) {
 }
 
 export async function show(main, { id, session }) {
-  const [first, keys] = await Promise.all([get(path`/admin/emails/${id}`), get("/admin/keys")]);
+  const first = await get(path`/admin/emails/${id}`);
+  // One that is gone has no name.
+  const key = await get(path`/admin/keys/${first.key_id}`).catch(() => null);
   const people = [...first.to, ...(first.cc ?? []), ...(first.bcc ?? [])];
   const head = el("div");
   const what = el("div");
@@ -173,7 +174,7 @@ export async function show(main, { id, session }) {
     const details = () => [head, what].flatMap((part) => [...part.querySelectorAll("details")]);
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", delivery_delayed: "warn" }[email.last_event];
-    head.replaceChildren(remark(email.state === "staged" ? "warn" : tone ?? "none", el("strong", email.answer)), facts(email, keys.data));
+    head.replaceChildren(remark(email.state === "staged" ? "warn" : tone ?? "none", el("strong", email.answer)), facts(email, key));
     what.replaceChildren(section("What became of it", story(email)));
     // What somebody has opened or closed stays so.
     for (const one of details())

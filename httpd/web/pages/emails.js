@@ -3,6 +3,7 @@
 import { get, post } from "../api.js";
 import { badge, button, dialog, el, empty, filters, go, header, link, list, notice, number, place, primary, time } from "../ui.js";
 import { subscribe } from "../live.js";
+import { choice } from "../tenant.js";
 
 export const title = "Emails";
 
@@ -44,7 +45,7 @@ export const emailPlace = (email) => place("emails", email.id);
 // Asks for an email to be sent to somebody, with a key of the company, and leads
 // to what became of it.
 export async function sendTest() {
-  const [domains, keys] = await Promise.all([get("/admin/domains"), get("/admin/keys")]);
+  const [domains, keys] = await Promise.all([get("/admin/domains"), get("/admin/keys", { valid: true })]);
   const active = domains.data.filter((domain) => domain.active);
   const ways = keys.data
     .filter((key) => !key.revoked_at && key.scopes.includes("sending"))
@@ -54,7 +55,9 @@ export async function sendTest() {
         .map((domain) => ({ key, from: `test@${domain.name}` })),
     )
     .slice(0, 200);
-  if (!ways.length) {
+  // Of many, not all combinations are there to choose from.
+  const isMany = domains.has_more || keys.has_more;
+  if (!ways.length && !isMany) {
     const what = active.length ? "key that may send" : "domain that is active";
     return dialog({
       title: "Send a test email",
@@ -67,20 +70,26 @@ export async function sendTest() {
     title: "Send a test email",
     text: "It takes the way of every email: through the rules, the milter and Postfix.",
     fields: [
-      {
-        name: "way",
-        label: "From, with the key",
-        type: "select",
-        options: ways.map(({ key, from }, i) => ({ value: String(i), text: `${from} · ${key.name || "key without a name"}` })),
-      },
+      ...(isMany
+        ? [
+            { name: "from", label: "From", required: true, value: ways[0]?.from, placeholder: "test@example.com" },
+            { name: "key_id", label: "With the key", required: true, value: ways[0]?.key.id, placeholder: "Its id, as the page Keys shows it" },
+          ]
+        : [
+            {
+              name: "way",
+              label: "From, with the key",
+              type: "select",
+              options: ways.map(({ key, from }, i) => ({ value: String(i), text: `${from} · ${key.name || "key without a name"}` })),
+            },
+          ]),
       { name: "to", label: "To", type: "email", required: true, placeholder: "you@example.com", autocomplete: "email" },
       { name: "subject", label: "Subject", value: "A test of Postern" },
       { name: "text", label: "Text", type: "textarea", rows: 3, value: "This email was sent to try whether mail gets through." },
     ],
     submit: "Send",
-    run: async ({ way, to, subject, text }) => {
-      const { key, from } = ways[Number(way)];
-      const sent = await post("/admin/emails/test", { key_id: key.id, from, to, subject, text });
+    run: async ({ way, from = ways[Number(way)]?.from, key_id = ways[Number(way)]?.key.id, to, subject, text }) => {
+      const sent = await post("/admin/emails/test", { key_id, from, to, subject, text });
       notice("Postfix has it. This page tells what becomes of it.");
       go("emails", sent.id);
     },
@@ -116,7 +125,6 @@ const stateOptions = [
 
 export async function show(main, { query, session }) {
   const [domains, keys] = await Promise.all([get("/admin/domains"), get("/admin/keys")]);
-  const names = [...new Set(domains.data.map((domain) => domain.name))].sort();
   const note = el("p.muted.list-note", { role: "status" });
   const fresh = el("div.fresh-note", { hidden: true });
   const narrow = filters({
@@ -124,13 +132,10 @@ export async function show(main, { query, session }) {
     fields: [
       { name: "q", label: "Search", type: "search", placeholder: "Address, subject, id, queue id, Message-ID" },
       { name: "status", label: "State", type: "select", options: stateOptions },
-      { name: "domain", label: "Domain", type: "select", options: [{ value: "", text: "Any domain" }, ...names] },
-      {
-        name: "key_id",
-        label: "Key",
-        type: "select",
-        options: [{ value: "", text: "Any key" }, ...keys.data.map((key) => ({ value: key.id, text: key.name || key.id.slice(0, 8) }))],
-      },
+      choice({ name: "domain", label: "Domain", any: "Any domain", placeholder: "example.com" },
+        { ...domains, data: [...new Set(domains.data.map((domain) => domain.name))] }, (name) => name),
+      choice({ name: "key_id", label: "Key", any: "Any key", placeholder: "Its id, as the page Keys shows it" },
+        keys, (key) => ({ value: key.id, text: key.name || key.id.slice(0, 8) })),
       { name: "since", label: "When", type: "select", options: periods },
     ],
     change: () => {

@@ -3,7 +3,7 @@
 import { get, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, searched } from "../tenant.js";
-import { address, button, confirm, danger, dialog, el, empty, header, link, notice, number, primary, table, time } from "../ui.js";
+import { address, button, confirm, count, danger, dialog, el, empty, header, link, list, notice, number, primary, table, time } from "../ui.js";
 
 export const title = "Exemptions";
 
@@ -57,28 +57,32 @@ export function suggestions({ domain, rows, mayChange, changed, empty: nothing }
   }).element;
 }
 
+// As many as one request takes, those first that are needed most; the page shows
+// what is left.
 export async function exemptAll(domain, rows) {
-  for (const { kind, value, local } of rows) await post("/admin/exemptions", { domain, kind, value, local });
-  notice(`${rows.length} exemptions added.`);
+  const exemptions = rows.slice(0, 200).map(({ kind, value, local }) => ({ kind, value, local }));
+  const { data } = await post("/admin/exemptions/batch", { domain, exemptions });
+  notice(`${count(data.length, "exemption")} added.`);
 }
 
-// The exemptions of one domain.
-export const exemptions = ({ rows, mayChange, changed }) =>
-  table({
+// A list() of the exemptions of one domain.
+export const exemptions = ({ domain, mayChange, changed }) =>
+  list({
     caption: "Exemptions",
+    load: (after) => get("/admin/exemptions", { domain, after, limit: 50 }),
     columns: [...columns, added, ...action(mayChange, (row) => danger("Remove", () => removeExemption(row, changed)))],
-    rows,
     empty: el("p.muted", "None: the policy is for everybody."),
-  }).element;
+  });
 
+// names: the domains to choose from; null: too many, one is typed.
 export function addExemption(names, changed) {
   return dialog({
     title: "Add an exemption",
     text: "What fits it may send as the domain without a key.",
     fields: [
-      ...(names.length > 1
-        ? [{ name: "domain", label: "Domain", type: "select", required: true, options: names }]
-        : []),
+      ...(names?.length === 1
+        ? []
+        : [{ name: "domain", label: "Domain", required: true, ...(names && { type: "select", options: names }) }]),
       {
         name: "kind",
         label: "By",
@@ -100,7 +104,7 @@ export function addExemption(names, changed) {
       },
     ],
     submit: "Exempt",
-    run: ({ domain = names[0], ...values }) => exempt(domain, values),
+    run: ({ domain = names?.[0], ...values }) => exempt(domain, values),
     done: changed,
   });
 }
@@ -135,19 +139,21 @@ export async function show(main, { session, query }) {
     query,
     known,
     placeholder: "Domain, login, address, network",
-    texts: (one) => [one.domain, one.value, one.kind],
     columns: [
       ...columns,
       {
         title: "Domain",
-        cell: (row) => (ids.has(row.domain) ? link(row.domain, "domains", ids.get(row.domain)) : row.domain),
+        cell: (row) =>
+          ids.has(row.domain)
+            ? link(row.domain, "domains", ids.get(row.domain))
+            : link(row.domain, "domains", { search: row.domain }),
       },
       ...known.columns,
       added,
       ...action(mayChange, (row) => danger("Remove", () => removeExemption(row, () => rows.reload()))),
     ],
-    empty: (all) =>
-      all.length
+    empty: (isNarrowed) =>
+      isNarrowed
         ? empty("No exemption fits", "Change the search.")
         : empty(
             "No exemptions",
@@ -157,7 +163,7 @@ export async function show(main, { session, query }) {
             link("To the domains", "domains"),
           ),
   });
-  const add = () => addExemption(names, () => rows.reload());
+  const add = () => addExemption(domains.has_more ? null : names, () => rows.reload());
   if (mayChange && names.length) head.querySelector(".actions").append(primary("Add an exemption", add));
   main.append(rows.search, rows.element);
   await rows.reload();

@@ -56,7 +56,7 @@ function firstEmail(key) {
 }
 
 // preset: the name of a domain.
-async function create(session, known, domains, preset) {
+async function create(session, known, { data: domains, has_more: isMany }, preset) {
   const given = domains.find((one) => one.active && one.name === preset);
   // An operator chooses among the domains of the company that was chosen.
   const domainOf = (company) => ({
@@ -73,7 +73,15 @@ async function create(session, known, domains, preset) {
     help: "A key that is restricted to a domain ends with it.",
     when: (now) => !session.operator || now.company_id === company.id,
   });
+  const typed = {
+    name: "domain",
+    label: "Domain",
+    value: given?.name,
+    placeholder: "Any active domain of the company",
+    help: "A key that is restricted to a domain ends with it.",
+  };
   let url;
+  let socket;
   const key = await dialog({
     title: "Create a key",
     fields: [
@@ -85,13 +93,15 @@ async function create(session, known, domains, preset) {
         help: "What people call it: the program that will have it.",
       },
       ...known.fields({ required: true, value: given?.company_id }),
-      ...known.all.map(domainOf),
+      ...(isMany || known.isMany ? [typed] : known.all.map(domainOf)),
       { name: "scopes", label: "It may be used for", type: "checks", options: scopes, value: ["sending", "reading"] },
     ],
     submit: "Create the key",
     run: async ({ name, company_id, scopes: chosen, ...domain }) => {
       // First: once there is a key, nothing must keep its token from being shown.
-      url = apiUrl(await get("/admin/host"));
+      const host = await get("/admin/host");
+      url = apiUrl(host);
+      socket = host.api_socket;
       return post("/admin/keys", {
         name,
         company_id,
@@ -106,13 +116,19 @@ async function create(session, known, domains, preset) {
   await showBox(
     `The key “${key.name}”`,
     secret("API key.", key.token),
-    domain
+    domain || isMany
       ? null
       : remark(
           "warn",
           "The company has no active domain yet: until it has one, sending with the key is refused. The examples have a name in the domain's place.",
         ),
-    el("p", "Programs reach Postern at ", el("code", url), ". Paste one of these to send the first email:"),
+    el(
+      "p",
+      "Programs reach Postern at ",
+      el("code", url),
+      socket && [", over the socket ", el("code", socket), " (curl --unix-socket)"],
+      ". Paste one of these to send the first email:",
+    ),
     tabs(
       examples({ url, token: key.token, domain: domain ?? "your-domain.example", scopes: key.scopes }).map(
         ([client, parts]) => [
@@ -135,7 +151,7 @@ async function create(session, known, domains, preset) {
 export async function show(main, { session, query }) {
   const head = header(title, { about: "A program with a key sends as the domains of its company, and as no others." });
   main.append(head);
-  const [known, { data: domains }] = await Promise.all([companies(session), get("/admin/domains")]);
+  const [known, domains] = await Promise.all([companies(session), get("/admin/domains")]);
   const make = (preset) => create(session, known, domains, preset).then((key) => key && rows.reload());
   const revoke = (key) =>
     confirm(
@@ -164,9 +180,9 @@ export async function show(main, { session, query }) {
     known,
     placeholder: "Name, id, domain",
     fields: [{ name: "revoked", label: "Show revoked keys", type: "checkbox", value: query.get("revoked") }],
-    texts: (key) => [key.name, key.id, key.domain ?? ""],
-    fits: (key, { revoked }) => revoked || !key.revoked_at,
-    isFew: (all) => all.length < 2 && !all.some((key) => key.revoked_at),
+    asked: ({ revoked }) => ({ valid: !revoked }),
+    // With the revoked ones.
+    isFew: async ({ data }) => data.length < 2 && (await get("/admin/keys", { limit: 2 })).data.length === data.length,
     columns: [
       { title: "Name", cell: (key) => el("span", key.name, key.revoked_at && [" ", badge("revoked")]) },
       { title: "May", cell: (key) => key.scopes.join(", ") },
@@ -188,8 +204,8 @@ export async function show(main, { session, query }) {
           ]
         : []),
     ],
-    empty: (all) =>
-      all.length
+    empty: (isNarrowed) =>
+      isNarrowed
         ? empty("No key fits", "Change the search, or show revoked keys.")
         : session.operator && known.all.length === 0
           ? empty(

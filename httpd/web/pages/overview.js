@@ -179,7 +179,8 @@ export async function show(main, { session }) {
       },
     ],
   });
-  const domainsPart = section("By domain", byDomain.element);
+  const cut = el("p.muted", { hidden: true }, "Of the first domains alone: there are too many to compare.");
+  const domainsPart = section("By domain", byDomain.element, cut);
   const newest = list({
     caption: "Newest emails",
     load: async () => ({ ...(await get("/admin/emails", { limit: 10 })), has_more: false, next: null }),
@@ -215,6 +216,7 @@ export async function show(main, { session }) {
       [accepted, ...series].map((one) => `${one.title} ${sum(total, one)}`).join(", "));
     const rows = domains.data.sort((a, b) => sum(b.counts, accepted) - sum(a.counts, accepted)).slice(0, 50);
     byDomain.set(rows);
+    cut.hidden = !domains.has_more;
     domainsPart.hidden = rows.length < 2;
     const names = ["", ...domains.data.map((one) => one.domain)];
     if (domain && !names.includes(domain)) names.push(domain);
@@ -251,7 +253,7 @@ export async function show(main, { session }) {
     mail.hidden = none;
     if (!none) return start.replaceChildren();
     const [companies, domains, keys] = await Promise.all([
-      get("/admin/companies"), get("/admin/domains"), get("/admin/keys"),
+      get("/admin/companies", { limit: 1 }), get("/admin/domains"), get("/admin/keys", { valid: true, limit: 1 }),
     ]);
     start.replaceChildren(beginning({ companies: companies.data, domains: domains.data, keys: keys.data, session }));
   }

@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { badge, button, count, el, empty, filters, go, header, link, list, section, time } from "../ui.js";
 import { subscribe } from "../live.js";
+import { choice } from "../tenant.js";
 import { suggestions } from "./exemptions.js";
 
 export const title = "Refusals";
@@ -37,12 +38,13 @@ function advice(domain, found, session, changed) {
 
 export async function show(main, { query, session }) {
   const domains = await get("/admin/domains");
-  const names = [...new Set(domains.data.filter((one) => !one.pending).map((one) => one.name))].sort();
+  const names = [...new Set(domains.data.filter((one) => !one.pending).map((one) => one.name))];
   const help = el("div");
   const narrow = filters({
     query,
     fields: [
-      { name: "domain", label: "Domain", type: "select", options: [{ value: "", text: "Any domain" }, ...names] },
+      choice({ name: "domain", label: "Domain", any: "Any domain", placeholder: "example.com" },
+        { ...domains, data: names }, (name) => name),
       {
         name: "learnt",
         label: "What",

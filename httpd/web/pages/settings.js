@@ -6,7 +6,7 @@ import { badge, definitions, el, empty, filters, header, section, table } from "
 
 export const title = "Settings";
 
-const parts = { store: "Database", postfix: "Postfix", milter: "postern-milter", events: "postern-events" };
+const parts = { store: "Database", postfix: "Postfix", milter: "postern-milter", submission: "Submission", events: "postern-events" };
 
 export async function show(main, { query }) {
   const [{ data }, health, host] = await Promise.all([
@@ -38,6 +38,7 @@ export async function show(main, { query }) {
           ["Name", host.name],
           ["Mail leaves through", host.relay],
           ["Programs reach it at", el("code", host.api_url)],
+          ["Over the socket", host.api_socket && el("code", host.api_socket)],
           [
             "For programs",
             el(

@@ -2,7 +2,8 @@
 
 import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies, searched } from "../tenant.js";
+import { companies, nameOf, searched } from "../tenant.js";
+import { codeField } from "./account.js";
 import {
   badge,
   button,
@@ -54,19 +55,31 @@ export async function show(main, { session, query }) {
     const made = await dialog({
       title: "Add a user",
       fields: [
-        { name: "login", label: "Login", required: true, placeholder: "ann@example.com" },
+        {
+          name: "login",
+          label: "Login",
+          required: true,
+          placeholder: "ann@example.com",
+          help: session.operator
+            ? "An address, or any other name. Upper and lower case are the same."
+            : "An address in one of your company's active domains. An operator of this server adds users with other logins.",
+        },
         { name: "role", label: "Role", type: "choice", options: roles },
         ...(session.operator
           ? [
               {
                 name: "company_id",
                 label: "Sees",
-                type: "select",
-                options: [
-                  { value: "", text: "All companies: an operator" },
-                  ...known.all.map((one) => ({ value: one.id, text: one.name })),
-                ],
-                value: known.all[0]?.id ?? "",
+                ...(known.isMany
+                  ? { placeholder: "Id of a company; empty: an operator, who sees all" }
+                  : {
+                      type: "select",
+                      options: [
+                        { value: "", text: "All companies: an operator" },
+                        ...known.all.map((one) => ({ value: one.id, text: one.name })),
+                      ],
+                      value: known.all[0]?.id ?? "",
+                    }),
               },
             ]
           : []),
@@ -116,8 +129,7 @@ export async function show(main, { session, query }) {
     query,
     known,
     placeholder: "Login",
-    texts: (user) => [user.login],
-    isFew: (all) => all.length < 8,
+    isFew: ({ data }) => data.length < 8,
     columns: [
       {
         title: "Login",
@@ -128,7 +140,7 @@ export async function show(main, { session, query }) {
         ? [
             {
               title: "Sees",
-              cell: (user) => (user.company_id ? known.name(user.company_id) : el("strong", "all companies")),
+              cell: (user) => (user.company_id ? nameOf(user) : el("strong", "all companies")),
             },
           ]
         : []),
@@ -177,6 +189,7 @@ export async function show(main, { session, query }) {
           required: true,
           autocomplete: "current-password",
         },
+        ...codeField(account),
       ].filter(Boolean),
       submit: "Create the token",
       run: (values) => post("/admin/tokens", values),
@@ -195,7 +208,7 @@ export async function show(main, { session, query }) {
     );
   const tokens = list({
     caption: "Tokens",
-    load: () => get("/admin/tokens"),
+    load: (after) => get("/admin/tokens", { after, limit: 50 }),
     columns: [
       { title: "Token", kind: "main", cell: (token) => token.name },
       { title: "Acts as", cell: (token) => el("span.address", token.login) },

@@ -98,7 +98,8 @@ def finish(db, emails):
     """Tags, and the counts of events by hour and domain."""
     bounds = (emails.start, emails.stop)
     db.execute(
-        "INSERT INTO email_tag (email, tag) SELECT seq, 'newsletter' FROM email"
+        "INSERT INTO email_tag (email, tag, company_id)"
+        " SELECT seq, 'newsletter', company_id FROM email"
         " WHERE seq >= ? AND seq < ? AND seq % 20 = 0", bounds
     )  # fmt: skip
     db.execute(

@@ -46,8 +46,10 @@ def _copy_recipients(db, first, count, pattern, address):
     db.execute(
         f"WITH RECURSIVE number (new) AS (SELECT {first} UNION ALL"
         f" SELECT new + 1 FROM number WHERE new + 1 < {first + count})"
-        " INSERT INTO email_recipient (email, n, kind, address, mailbox, state)"
-        f" SELECT new, n, kind, {address}, mailbox, state FROM number,"
+        " INSERT INTO email_recipient"
+        " (email, n, kind, address, mailbox, state, company_id)"
+        f" SELECT new, n, kind, {address}, mailbox, state,"
+        " (SELECT e.company_id FROM email e WHERE e.seq = new) FROM number,"
         " (SELECT * FROM email_recipient"
         f" WHERE email = {pattern})"
     )

@@ -34,15 +34,14 @@ static int open_session(const struct load *load, struct session *session)
 	return load->protocol->greet(session);
 }
 
-static int exchange(
-	struct running *running, struct session *session, size_t number)
+static int exchange(struct running *running, struct session *session, size_t number)
 {
 	const struct load *load = running->load;
 	int64_t began_us = clock_monotonic_us();
 	int done = 0, result;
 
-	result = load->protocol->exchange(session,
-		&load->items[number % load->items_n], load->arg, &done);
+	result = load->protocol->exchange(
+		session, &load->items[number % load->items_n], load->arg, &done);
 	running->took_us[number] = clock_monotonic_us() - began_us;
 	if (result < 0 || !done)
 		running->failed++;
@@ -93,10 +92,9 @@ static void report(struct running *running, int64_t took_us)
 	size_t n = running->load->count;
 
 	qsort(running->took_us, n, sizeof(*running->took_us), compare);
-	printf("{\"count\": %zu, \"failed\": %zu, \"seconds\": %.6f,"
-	       " \"p50_us\": %lld, \"p99_us\": %lld}\n",
-		n, running->failed, (double)took_us / 1e6,
-		(long long)running->took_us[n / 2],
+	printf("{\"count\": %zu, \"failed\": %zu, \"seconds\": %.6f, \"p50_us\": %lld, "
+	       "\"p99_us\": %lld}\n",
+		n, running->failed, (double)took_us / 1e6, (long long)running->took_us[n / 2],
 		(long long)running->took_us[n * 99 / 100]);
 }
 
@@ -122,10 +120,8 @@ static void run_threads(struct running *running, pthread_t *threads)
 
 int load_run(const struct load *load)
 {
-	_cleanup_free_ pthread_t *threads = mem_alloc(
-		load->sessions, sizeof(*threads));
-	_cleanup_free_ int64_t *took_us = mem_alloc(
-		load->count, sizeof(*took_us));
+	_cleanup_free_ pthread_t *threads = mem_alloc(load->sessions, sizeof(*threads));
+	_cleanup_free_ int64_t *took_us = mem_alloc(load->count, sizeof(*took_us));
 	struct running running = {.load = load, .took_us = took_us};
 
 	pthread_barrier_init(&running.start, NULL, (unsigned)load->sessions + 1);
@@ -156,8 +152,7 @@ static void add_item(struct load *load, const char *data, size_t len)
 	size_t n = load->items_n;
 
 	if ((n & (n - 1)) == 0) /* full: twice as many */
-		load->items = mem_grow(
-			load->items, n ? 2 * n : 1, sizeof(*load->items));
+		load->items = mem_grow(load->items, n ? 2 * n : 1, sizeof(*load->items));
 	load->items[load->items_n++] = (struct load_item){data, len};
 }
 

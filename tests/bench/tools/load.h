@@ -21,8 +21,8 @@ struct load_item {
 struct load_protocol {
 	int (*greet)(struct session *session);
 	/* *done_r tells whether the answer was a yes. */
-	int (*exchange)(struct session *session, const struct load_item *item,
-		const void *arg, int *done_r);
+	int (*exchange)(struct session *session, const struct load_item *item, const void *arg,
+		int *done_r);
 };
 
 struct load {

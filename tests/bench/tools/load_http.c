@@ -22,8 +22,8 @@ static size_t length_in(const char *line)
 	return strtoul(line + sizeof(name) - 1, NULL, 10);
 }
 
-static int http_exchange(struct session *session, const struct load_item *item,
-	const void *arg, int *done_r)
+static int http_exchange(
+	struct session *session, const struct load_item *item, const void *arg, int *done_r)
 {
 	size_t body = 0;
 	const char *line;

@@ -25,8 +25,7 @@ static long reply(struct session *session)
 
 /* Sends a command with up to two pieces: 0 when the reply is of the class that
  * the digit names. */
-static int command(
-	struct session *session, const char *verb, const char *rest, int wanted)
+static int command(struct session *session, const char *verb, const char *rest, int wanted)
 {
 	char text[COMMAND_MAX];
 	int len = snprintf(text, sizeof(text), "%s%s\r\n", verb, rest);
@@ -44,8 +43,7 @@ static int smtp_greet(struct session *session)
 }
 
 /* Up to the data. */
-static int begin(
-	struct session *session, const char *sender, const char *recipient)
+static int begin(struct session *session, const char *sender, const char *recipient)
 {
 	if (command(session, "MAIL FROM:", sender, 2) < 0 ||
 		command(session, "RCPT TO:", recipient, 2) < 0)
@@ -54,8 +52,7 @@ static int begin(
 }
 
 /* The item's own recipient, and the rest of it; false when it has none. */
-static bool take_recipient(
-	struct load_item *item, char recipient[static COMMAND_MAX])
+static bool take_recipient(struct load_item *item, char recipient[static COMMAND_MAX])
 {
 	const char *end = memchr(item->data, '\n', item->len);
 	size_t len = end ? (size_t)(end - item->data) : 0;
@@ -69,8 +66,8 @@ static bool take_recipient(
 	return true;
 }
 
-static int smtp_exchange(struct session *session, const struct load_item *item,
-	const void *arg, int *done_r)
+static int smtp_exchange(
+	struct session *session, const struct load_item *item, const void *arg, int *done_r)
 {
 	const struct load_envelope *envelope = arg;
 	bool own = strcmp(envelope->recipient, "-") == 0;
@@ -80,8 +77,7 @@ static int smtp_exchange(struct session *session, const struct load_item *item,
 
 	if (own && !take_recipient(&rest, recipient))
 		return -1;
-	if (begin(session, envelope->sender,
-		    own ? recipient : envelope->recipient) < 0 ||
+	if (begin(session, envelope->sender, own ? recipient : envelope->recipient) < 0 ||
 		session_write(session, rest.data, rest.len) < 0 ||
 		session_write(session, ".\r\n", 3) < 0)
 		return -1;

@@ -11,15 +11,14 @@
 #include <sysexits.h>
 
 enum {
-	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY |
-		SMFIP_NOUNKNOWN | SMFIP_NR_CONN | SMFIP_NR_MAIL |
-		SMFIP_NR_RCPT | SMFIP_NR_HDR,
+	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY | SMFIP_NOUNKNOWN |
+		SMFIP_NR_CONN | SMFIP_NR_MAIL | SMFIP_NR_RCPT | SMFIP_NR_HDR,
 	BACKLOG = 256,
 };
 
-static sfsistat on_negotiate(SMFICTX *ctx, unsigned long f0, unsigned long f1,
-	unsigned long f2, unsigned long f3, unsigned long *pf0,
-	unsigned long *pf1, unsigned long *pf2, unsigned long *pf3)
+static sfsistat on_negotiate(SMFICTX *ctx, unsigned long f0, unsigned long f1, unsigned long f2,
+	unsigned long f3, unsigned long *pf0, unsigned long *pf1, unsigned long *pf2,
+	unsigned long *pf3)
 {
 	(void)ctx;
 	(void)f0;
@@ -86,10 +85,8 @@ int main(int argc, char **argv)
 		fputs("usage: noop_milter SOCKET\n", stderr);
 		return EX_USAGE;
 	}
-	if (smfi_register(callbacks) != MI_SUCCESS ||
-		smfi_setconn(argv[1]) != MI_SUCCESS ||
-		smfi_setbacklog(BACKLOG) != MI_SUCCESS ||
-		smfi_opensocket(true) != MI_SUCCESS)
+	if (smfi_register(callbacks) != MI_SUCCESS || smfi_setconn(argv[1]) != MI_SUCCESS ||
+		smfi_setbacklog(BACKLOG) != MI_SUCCESS || smfi_opensocket(true) != MI_SUCCESS)
 		return EX_UNAVAILABLE;
 	return smfi_main() == MI_SUCCESS ? EX_OK : EX_SOFTWARE;
 }

@@ -63,8 +63,7 @@ static int connect_tcp(const char *address)
 int session_open(struct session *session, const char *address)
 {
 	session->begin = session->end = 0;
-	session->fd = address[0] == '/' ? connect_unix(address)
-					: connect_tcp(address);
+	session->fd = address[0] == '/' ? connect_unix(address) : connect_tcp(address);
 	return session->fd < 0 ? -1 : 0;
 }
 

@@ -25,8 +25,8 @@ static int start(char *const *argv, const posix_spawn_file_actions_t *files)
 }
 
 /* The number of those that failed; waits for all. */
-static long run(char *const *argv, const posix_spawn_file_actions_t *files,
-	long parallel, long count)
+static long run(
+	char *const *argv, const posix_spawn_file_actions_t *files, long parallel, long count)
 {
 	long running = 0, failed = 0;
 	int status;
@@ -60,11 +60,10 @@ int main(int argc, char **argv)
 	parallel = strtol(argv[1], NULL, 10);
 	count = strtol(argv[2], NULL, 10);
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(
-		&files, STDIN_FILENO, argv[3], O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, argv[3], O_RDONLY, 0);
 	failed = run(argv + 4, &files, parallel, count);
 	posix_spawn_file_actions_destroy(&files);
-	printf("{\"count\": %ld, \"failed\": %ld, \"seconds\": %.6f}\n", count,
-		failed, (double)(clock_monotonic_us() - began_us) / 1e6);
+	printf("{\"count\": %ld, \"failed\": %ld, \"seconds\": %.6f}\n", count, failed,
+		(double)(clock_monotonic_us() - began_us) / 1e6);
 	return failed ? EX_TEMPFAIL : EX_OK;
 }

@@ -7,7 +7,7 @@ import jsonschema
 import requests
 
 # What HTTP itself may answer to any request; `default` in the document.
-HTTP_STATUSES = {400, 408, 413, 417, 431, 501, 505}
+HTTP_STATUSES = {400, 408, 413, 417, 421, 431, 501, 505}
 
 formats = jsonschema.FormatChecker(())
 

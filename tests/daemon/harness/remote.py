@@ -37,6 +37,7 @@ class Remote:
         self.port = self.listener.getsockname()[1]
         self.taken = []  # recipients
         self.answers = {}  # local part: bytes for RCPT, while a test changes them
+        self.ends = {}  # the same at the end of the message
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
@@ -108,8 +109,9 @@ class Remote:
                     return
                 if "resetend" in locals_:
                     return self._reset(peer)
-                answers = [END[local] for local in locals_ if local in END]
-                if not answers:
+                ends = END | self.ends
+                answers = [ends[local] for local in locals_ if local in ends]
+                if not answers or answers[0].startswith(b"250"):
                     self.taken += recipients
                 peer.sendall(answers[0] if answers else b"250 2.0.0 Ok: taken\r\n")
             else:

@@ -78,6 +78,9 @@ class Sandbox:
     def __init__(self, *options, folder=None):
         if "--submission" not in options:
             options = ("--submission", METHOD, *options)
+        if not any(str(o).startswith("submission.probe_interval=") for o in options):
+            # What postern-httpd submits by itself is in nobody's way.
+            options = ("--set", "submission.probe_interval=0", *options)
         folder = folder or roomy_folder()
         self.dir = Path(tempfile.mkdtemp(prefix="postern.", dir=folder))
         self.failed = False
@@ -222,9 +225,10 @@ class Sandbox:
             conf.write(file)
 
     def put_behind_proxy(self):
-        """From now on a client of the admin listener has the address that its
-        request names, as a proxy does."""
+        """From now on a client has the address that its request names, as a proxy
+        does."""
         self.set("admin", "url", self.env["POSTERN_ADMIN_URL"])
+        self.set("http", "trusted_proxies", "127.0.0.0/8")
         self.restart("httpd")
         self.behind_proxy = True
 

@@ -1,0 +1,185 @@
+/*
+ * socket: the file of a Unix-domain socket.
+ *
+ * libmilter itself would remove whatever socket is in its way, when it starts
+ * and, unless it runs as root, when it ends. The lock keeps that harmless: as
+ * long as one daemon lives, no other makes a socket there.
+ *
+ * Threads: main's; socket_look() any.
+ */
+#include "core/base/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct socket {
+	char *path;
+	char *lock_path;
+	int lock_fd;
+	int file_fd; /* the socket's file, -1 until published */
+};
+
+/* A socket for datagrams is refused for its type, after everything for which a
+ * connection could be refused. */
+int socket_look(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t len = strlen(path);
+	int fd, number;
+
+	if (len == 0 || len >= sizeof(address.sun_path))
+		return ENAMETOOLONG;
+	memcpy(address.sun_path, path, len + 1);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return errno;
+	number = connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? errno
+										     : EPROTOTYPE;
+	close(fd);
+	return number == EPROTOTYPE ? 0 : number;
+}
+
+static int cannot(struct err *err, const char *what, const char *path)
+{
+	return err_set(err, ERR_CONFIG, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+static int remove_dead(const char *path, struct err *err)
+{
+	if (unlink(path) < 0 && errno != ENOENT)
+		return cannot(err, "remove the old socket", path);
+	return 0;
+}
+
+static int clear_path(const char *path, const struct socket_use *use, struct err *err)
+{
+	struct stat status;
+
+	if (lstat(path, &status) < 0)
+		return errno == ENOENT ? 0 : cannot(err, "look at", path);
+	if (!S_ISSOCK(status.st_mode))
+		return err_set(
+			err, ERR_CONFIG, "%s (%s) is there and is no socket", path, use->setting);
+	errno = socket_look(path);
+	if (errno == 0)
+		return err_set(err, ERR_CONFIG, "another %s listens on %s (%s)", use->program, path,
+			use->setting);
+	if (errno != ECONNREFUSED && errno != ENOENT)
+		return cannot(err, "tell whether anybody listens on", path);
+	return remove_dead(path, err);
+}
+
+/* Whether the open file is the one that the path names: its owner may have
+ * removed it between our open() and our flock(). */
+static bool is_named(int fd, const char *path)
+{
+	struct stat ours, named;
+
+	return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
+	       ours.st_ino == named.st_ino;
+}
+
+static int lock(const char *lock_path, const char *path, const struct socket_use *use, int *fd_r,
+	struct err *err)
+{
+	int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_CONFIG, "the folder of %s (%s) is missing; %s", path,
+			use->setting, use->folder_advice);
+	if (fd < 0)
+		return cannot(err, "make", lock_path);
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, lock_path)) {
+		*fd_r = fd;
+		return 0;
+	}
+	close(fd);
+	return err_set(
+		err, ERR_CONFIG, "another %s listens on %s (%s)", use->program, path, use->setting);
+}
+
+int socket_lock(
+	const char *path, const struct socket_use *use, struct socket **socket_r, struct err *err)
+{
+	_cleanup_(socket) struct socket *self = mem_new(struct socket);
+
+	self->path = mem_strdup(path);
+	self->lock_path = mem_printf("%s.lock", path);
+	self->lock_fd = self->file_fd = -1;
+	if (lock(self->lock_path, path, use, &self->lock_fd, err) < 0 ||
+		clear_path(path, use, err) < 0)
+		return -1;
+	*socket_r = TAKE_PTR(self);
+	return 0;
+}
+
+void socket_free(struct socket *self)
+{
+	if (self == NULL)
+		return;
+	if (self->file_fd >= 0)
+		close(self->file_fd);
+	if (self->lock_fd >= 0) {
+		/* Where the folder was emptied, another daemon's may be there. */
+		if (is_named(self->lock_fd, self->lock_path))
+			unlink(self->lock_path);
+		close(self->lock_fd);
+	}
+	free(self->lock_path);
+	free(self->path);
+	free(self);
+}
+
+static int give_group(int fd, const char *path, const char *name, struct err *err)
+{
+	const struct group *group = getgrnam(name);
+
+	if (group == NULL)
+		return err_set(err, ERR_CONFIG, "there is no group %s for %s", name, path);
+	if (fchownat(fd, "", (uid_t)-1, group->gr_gid, AT_EMPTY_PATH) < 0)
+		return err_set(err, ERR_CONFIG,
+			"cannot give %s to the group %s, which this user has to be in: %s", path,
+			name, strerror(errno));
+	return 0;
+}
+
+/* By the descriptor: who may write to the folder could put a link there, and
+ * have another file opened to all. */
+int socket_publish(struct socket *self, const char *mode, const char *group, struct err *err)
+{
+	char opened[sizeof("/proc/self/fd/") + 11];
+	struct stat status;
+
+	self->file_fd = open(self->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (self->file_fd < 0)
+		return cannot(err, "open", self->path);
+	if (fstat(self->file_fd, &status) < 0 || !S_ISSOCK(status.st_mode))
+		return err_set(err, ERR_CONFIG, "somebody has replaced the socket %s", self->path);
+	if (*group && give_group(self->file_fd, self->path, group, err) < 0)
+		return -1;
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", self->file_fd);
+	if (chmod(opened, (mode_t)strtol(mode, NULL, 8)) < 0)
+		return cannot(err, "set the mode of", self->path);
+	return 0;
+}
+
+bool socket_is_named(const struct socket *self)
+{
+	return self->file_fd >= 0 && is_named(self->file_fd, self->path);
+}
+
+/* What was put in the place of a published socket is not ours to remove. */
+void socket_hide(struct socket *self)
+{
+	if (self->file_fd < 0 || socket_is_named(self))
+		unlink(self->path);
+}

@@ -1,0 +1,322 @@
+/*
+ * restore: puts a backup in the place of the database.
+ *
+ * A log (-wal) beside a database that it does not belong to would be applied to
+ * it, so that the files are not replaced by one rename:
+ *
+ *   step                                   the database, if that was the last
+ *   link database and log to other names   the former one
+ *   unlink the database                    missing; nothing starts
+ *   unlink its log and index               missing
+ *   rename the copy                        the backup
+ *
+ * Each step is durable before the next one.
+ */
+#include "core/db/restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/db/db.h"
+#include "core/db/db_file.h"
+#include "core/db/migrate.h"
+
+enum { COPY_MODE = 0600, DATABASE_MODE = 0640 };
+
+static const char suffix_log[] = "-wal", suffix_index[] = "-shm";
+
+struct restore {
+	char *database; /* without symbolic links: the log lies beside it */
+	const char *backup;
+	char *copy;  /* of the backup, beside the database */
+	int copy_fd; /* locked, so that two do not write it at once; or -1 */
+};
+
+static int cannot(struct err *err, const char *what, const char *path)
+{
+	enum err_code code = errno == ENOSPC || errno == EDQUOT || errno == EIO ? ERR_TEMPORARY
+										: ERR_CONFIG;
+
+	return err_set(err, code, "cannot %s %s: %m", what, path);
+}
+
+void restore_stamp(int64_t time_us, char stamp_r[static RESTORE_STAMP_SIZE])
+{
+	time_t seconds = (time_t)(time_us / SECOND_US);
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(stamp_r, RESTORE_STAMP_SIZE, "%Y%m%dT%H%M%SZ", &tm);
+}
+
+static int require_unused(const struct restore *self, struct err *err)
+{
+	_cleanup_free_ char *name = NULL;
+	char program[64] = "";
+	int pid = 0, result = db_is_open_elsewhere(self->database, &pid, err);
+	FILE *file;
+
+	if (result <= 0)
+		return result;
+	name = mem_printf("/proc/%d/comm", pid);
+	file = fopen(name, "re");
+	if (file) {
+		if (fgets(program, sizeof(program), file))
+			program[strcspn(program, "\n")] = '\0';
+		fclose(file);
+	}
+	return err_set(err, ERR_CONFIG,
+		"%s is in use by %s (process %d): stop postern-httpd, postern-milter and "
+		"postern-events first",
+		self->database, *program ? program : "a program", pid);
+}
+
+static int append_file(int from, int to, const char *path, struct err *err)
+{
+	struct stat info;
+	off_t left = fstat(from, &info) == 0 ? info.st_size : 0;
+
+	while (left > 0) {
+		ssize_t n = sendfile(to, from, NULL, (size_t)left);
+
+		if (n < 0)
+			return cannot(err, "copy", path);
+		if (n == 0)
+			return err_set(err, ERR_TEMPORARY,
+				"cannot copy %s: the backup became shorter while it was read",
+				path);
+		left -= n;
+	}
+	return 0;
+}
+
+/* Whether the open file is the one that the path names: another restore may
+ * have renamed it to the database, or removed it, between our open() and our
+ * flock(). */
+static bool is_named(int fd, const char *path)
+{
+	struct stat ours, named;
+
+	return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
+	       ours.st_ino == named.st_ino;
+}
+
+/* The copy's file is there from the start: it is the lock. */
+static int open_copy(struct restore *self, struct err *err)
+{
+	_cleanup_free_ char *log = mem_printf("%s%s", self->copy, suffix_log);
+	_cleanup_free_ char *index = mem_printf("%s%s", self->copy, suffix_index);
+	int fd = open(self->copy, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, COPY_MODE);
+
+	if (fd < 0)
+		return cannot(err, "make", self->copy);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_named(fd, self->copy)) {
+		close(fd);
+		return err_set(
+			err, ERR_TEMPORARY, "%s: another restore is under way", self->database);
+	}
+	self->copy_fd = fd;
+	unlink(log);
+	unlink(index);
+	if (ftruncate(fd, 0) < 0 || fchmod(fd, COPY_MODE) < 0)
+		return cannot(err, "write", self->copy);
+	return 0;
+}
+
+/* What a backup has in its log is not in its file yet. */
+static int copy_log(const struct restore *self, struct err *err)
+{
+	_cleanup_free_ char *from_path = mem_printf("%s%s", self->backup, suffix_log);
+	_cleanup_free_ char *to_path = mem_printf("%s%s", self->copy, suffix_log);
+	int from = open(from_path, O_RDONLY | O_CLOEXEC), to, result;
+
+	if (from < 0)
+		return errno == ENOENT ? 0 : cannot(err, "read", from_path);
+	to = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, COPY_MODE);
+	if (to < 0)
+		result = cannot(err, "make", to_path);
+	else
+		result = append_file(from, to, to_path, err);
+	if (to >= 0)
+		close(to);
+	close(from);
+	return result;
+}
+
+static int copy_backup(struct restore *self, struct err *err)
+{
+	int from = open(self->backup, O_RDONLY | O_CLOEXEC), result;
+	struct stat info, former;
+
+	if (from < 0)
+		return cannot(err, "read", self->backup);
+	if (fstat(from, &info) < 0 || !S_ISREG(info.st_mode))
+		result = err_set(err, ERR_INVALID, "%s is no file", self->backup);
+	else if (stat(self->database, &former) == 0 && former.st_ino == info.st_ino &&
+		 former.st_dev == info.st_dev)
+		result = err_set(err, ERR_INVALID, "%s is the database itself, not a backup of it",
+			self->backup);
+	else
+		result = db_file_require_room(self->copy, info.st_size, err);
+	if (result == 0 && (open_copy(self, err) < 0 ||
+				   append_file(from, self->copy_fd, self->copy, err) < 0 ||
+				   copy_log(self, err) < 0))
+		result = -1;
+	close(from);
+	return result;
+}
+
+/* Opening it puts its log into it; closing it removes the log. */
+static int check_copy(const struct restore *self, int *version_r, struct err *err)
+{
+	_cleanup_(db) struct db *db = NULL;
+
+	if (db_open(self->copy, DB_WRITE, &db, err) < 0 ||
+		migrate_version(db, version_r, err) < 0 || db_check(db, err) < 0) {
+		if (err && err->code == ERR_CONFIG)
+			err->code = ERR_INVALID;
+		return err_prefix(err, "%s cannot be used", self->backup);
+	}
+	if (*version_r == 0)
+		return err_set(err, ERR_INVALID,
+			"%s has no schema: it is no backup of a database of Postern", self->backup);
+	if (*version_r > migrations_n)
+		return err_set(err, ERR_INVALID,
+			"%s has schema version %d, which is newer than version %d of this program: "
+			"install the newer Postern first",
+			self->backup, *version_r, migrations_n);
+	return 0;
+}
+
+/* As the former database, or else as one that is made anew. */
+static int give_copy(const struct restore *self, struct err *err)
+{
+	_cleanup_free_ char *folder = db_file_folder(self->database);
+	mode_t mode = DATABASE_MODE;
+	struct stat info;
+	bool root = geteuid() == 0;
+
+	if (stat(self->database, &info) == 0)
+		mode = info.st_mode & 07777;
+	else if (stat(folder, &info) < 0)
+		return cannot(err, "look at", folder);
+	if ((root && fchown(self->copy_fd, info.st_uid, info.st_gid) < 0) ||
+		fchmod(self->copy_fd, mode) < 0)
+		return cannot(err, "set the owner of", self->copy);
+	return fsync(self->copy_fd) < 0 ? cannot(err, "sync", self->copy) : 0;
+}
+
+/* Whether there was one: 1, 0 or -1. */
+static int keep(const char *path, const char *kept, struct err *err)
+{
+	if (link(path, kept) == 0)
+		return 1;
+	return errno == ENOENT ? 0 : cannot(err, "keep a file as", kept);
+}
+
+static int drop(const char *path, struct err *err)
+{
+	return unlink(path) == 0 || errno == ENOENT ? 0 : cannot(err, "replace", path);
+}
+
+/* Names that are free, for the former database and its log. */
+static void choose_names(
+	const struct restore *self, int64_t now_us, char **kept_r, char **kept_log_r)
+{
+	char stamp[RESTORE_STAMP_SIZE], number[16] = "";
+
+	restore_stamp(now_us, stamp);
+	for (int n = 2;; n++) {
+		*kept_r = mem_printf("%s.replaced-%s%s", self->database, stamp, number);
+		*kept_log_r = mem_printf("%s%s", *kept_r, suffix_log);
+		if (access(*kept_r, F_OK) != 0 && access(*kept_log_r, F_OK) != 0)
+			return;
+		free(*kept_r);
+		free(*kept_log_r);
+		snprintf(number, sizeof(number), "-%d", n);
+	}
+}
+
+static int replace(const struct restore *self, int64_t now_us, char **kept_r, struct err *err)
+{
+	_cleanup_free_ char *log = mem_printf("%s%s", self->database, suffix_log);
+	_cleanup_free_ char *index = mem_printf("%s%s", self->database, suffix_index);
+	_cleanup_free_ char *kept = NULL, *kept_log = NULL;
+	int had_database, had_log;
+
+	choose_names(self, now_us, &kept, &kept_log);
+	had_database = keep(self->database, kept, err);
+	had_log = had_database < 0 ? -1 : keep(log, kept_log, err);
+	if (had_log < 0) {
+		if (had_database > 0)
+			unlink(kept);
+		return -1;
+	}
+	if (db_file_sync_folder(self->database, err) < 0 || drop(self->database, err) < 0 ||
+		db_file_sync_folder(self->database, err) < 0 || drop(log, err) < 0 ||
+		drop(index, err) < 0 || db_file_sync_folder(self->database, err) < 0)
+		return -1;
+	if (rename(self->copy, self->database) < 0)
+		return cannot(err, "make", self->database);
+	if (had_database || had_log)
+		*kept_r = TAKE_PTR(kept);
+	return db_file_sync_folder(self->database, err);
+}
+
+static void finish(struct restore *self, bool done)
+{
+	_cleanup_free_ char *log = mem_printf("%s%s", self->copy, suffix_log);
+	_cleanup_free_ char *index = mem_printf("%s%s", self->copy, suffix_index);
+
+	if (self->copy_fd >= 0) {
+		if (!done) {
+			unlink(log);
+			unlink(index);
+			unlink(self->copy);
+		}
+		close(self->copy_fd);
+	}
+	free(self->copy);
+	free(self->database);
+}
+
+int restore_run(const char *database, const char *backup, bool forced, int64_t now_us,
+	struct restored *restored_r, struct err *err)
+{
+	struct restore self = {.backup = backup, .copy_fd = -1};
+	struct restored restored = {0};
+	_cleanup_free_ char *real = realpath(database, NULL);
+	int result;
+
+	self.database = mem_strdup(real ? real : database);
+	self.copy = mem_printf("%s-restoring", self.database);
+	result = forced ? 0 : require_unused(&self, err);
+	if (result == 0)
+		result = copy_backup(&self, err);
+	if (result == 0)
+		result = check_copy(&self, &restored.version, err);
+	if (result == 0)
+		result = give_copy(&self, err);
+	/* Checking took its time. */
+	if (result == 0 && !forced)
+		result = require_unused(&self, err);
+	if (result == 0)
+		result = replace(&self, now_us, &restored.kept, err);
+	if (result == 0)
+		*restored_r = restored;
+	else
+		free(restored.kept);
+	finish(&self, result == 0);
+	return result;
+}

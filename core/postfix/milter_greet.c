@@ -1,0 +1,112 @@
+/*
+ * milter_greet: the first step of the milter protocol, version 6.
+ *
+ * A packet is its length (4 bytes, network order), a letter, and data. The
+ * first one each way is SMFIC_OPTNEG: version, actions and steps, 4 bytes each
+ * (libmilter/mfdef.h, which the milter alone may include).
+ *
+ * Threads: any.
+ */
+#include "core/postfix/milter_greet.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+
+enum {
+	VERSION = 6,
+	ALL_ACTIONS = 0x1ff,
+	ALL_STEPS = 0xfffff,
+	HEAD_LEN = 5, /* of a packet: its length and its letter */
+};
+
+static const char OPTNEG = 'O', QUIT = 'Q';
+
+/* 0 or an errno. */
+static int connect_to(const char *path, int *fd_r)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t len = strlen(path);
+	int fd, number = 0;
+
+	if (len == 0 || len >= sizeof(address.sun_path))
+		return ENAMETOOLONG;
+	memcpy(address.sun_path, path, len + 1);
+	/* Connecting must not wait either: EAGAIN when the milter is stopped
+	 * and its backlog is full. */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return errno;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		number = errno == EAGAIN ? ETIMEDOUT : errno;
+	if (number)
+		close(fd);
+	else
+		*fd_r = fd;
+	return number;
+}
+
+/* A few bytes always fit into the buffer of a socket. */
+static int send_packet(int fd, char letter, const uint32_t *data, size_t n)
+{
+	char packet[HEAD_LEN + 3 * sizeof(*data)];
+	size_t len = n * sizeof(*data);
+	uint32_t length = htonl((uint32_t)len + 1);
+
+	memcpy(packet, &length, sizeof(length));
+	packet[sizeof(length)] = letter;
+	if (len)
+		memcpy(packet + HEAD_LEN, data, len);
+	return send(fd, packet, HEAD_LEN + len, MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+/* The letter of the answer, whose data nobody needs. */
+static int receive_letter(int fd, int timeout_ms, char *letter_r)
+{
+	int64_t end_us = clock_monotonic_us() + timeout_ms * INT64_C(1000);
+	char head[HEAD_LEN];
+	size_t n = 0;
+
+	while (n < sizeof(head)) {
+		struct pollfd ready = {.fd = fd, .events = POLLIN};
+		int64_t left_ms = (end_us - clock_monotonic_us()) / 1000;
+		ssize_t got;
+
+		if (left_ms <= 0 || poll(&ready, 1, (int)left_ms) == 0)
+			return ETIMEDOUT;
+		got = recv(fd, head + n, sizeof(head) - n, 0);
+		if (got == 0)
+			return EPROTO;
+		if (got < 0 && errno != EINTR && errno != EAGAIN)
+			return errno;
+		n += got > 0 ? (size_t)got : 0;
+	}
+	*letter_r = head[HEAD_LEN - 1];
+	return 0;
+}
+
+int milter_greet(const char *path, int timeout_ms)
+{
+	const uint32_t options[] = {htonl(VERSION), htonl(ALL_ACTIONS), htonl(ALL_STEPS)};
+	char letter = '\0';
+	int fd = -1, number = connect_to(path, &fd);
+
+	if (number)
+		return number;
+	number = send_packet(fd, OPTNEG, options, sizeof(options) / sizeof(*options));
+	if (number == 0)
+		number = receive_letter(fd, timeout_ms, &letter);
+	if (number == 0 && letter != OPTNEG)
+		number = EPROTO;
+	if (number == 0)
+		send_packet(fd, QUIT, NULL, 0);
+	close(fd);
+	return number;
+}

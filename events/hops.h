@@ -1,0 +1,41 @@
+/*
+ * hops: who takes mail from this Postfix, as its settings say: its content
+ * filters, this host itself, or others. And the names its services log under.
+ *
+ * The words of a hop count for more than words only where it is this host or a
+ * filter of its own: any other may say what it likes.
+ */
+#ifndef POSTERN_EVENTS_HOPS_H
+#define POSTERN_EVENTS_HOPS_H
+
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/store/store_delivery.h"
+#include "events/log_parse.h"
+
+struct hops;
+
+/* config_dir: of Postfix, "" for its default; instance: its syslog_name. */
+struct hops *hops_new(const char *config_dir, const char *instance);
+void hops_free(struct hops *hops);
+DEFINE_CLEANUP(hops, hops_free)
+
+/* Reads the settings if their files have changed. 0, or -1: what was read
+ * before stays; it is tried again after a minute, or when the files change, and
+ * the result is -1 until then. Runs postconf(1), and so takes some ten
+ * milliseconds then. */
+int hops_refresh(struct hops *hops, struct err *err);
+
+/* The names for log_parse(). Until the next refresh. */
+const char *hops_instances(const struct hops *hops);
+
+/* Who took a message, by the agent that logged it and the relay it named. */
+enum delivery_via hops_via(const struct hops *hops, enum log_agent agent, const char *relay);
+/* The same of a relay alone. */
+enum delivery_via hops_via_relay(const struct hops *hops, const char *relay);
+
+/* For tests: instead of the settings, the values of content_filter, with blanks
+ * between. */
+void hops_set_filters(struct hops *hops, const char *filters);
+
+#endif

@@ -1,0 +1,197 @@
+"""A store in which every table has very many rows."""
+
+import sqlite3
+import subprocess
+
+# The company that half of all rows are of.
+BIG = "b0000000-0000-4000-8000-000000000000"
+
+# Its domain that is active.
+ITS_DOMAIN = "big.example"
+
+# A time in the last hours, and ids in the order of their numbers.
+NOW = "CAST(strftime('%s', 'now') AS INTEGER) * 1000000"
+TIME = f"({NOW} - (1000000 - i) * 20000)"
+ID = "printf('{}%07x-0000-4000-8000-%012x', i, i)"
+HASH = "CAST(printf('{}%031d', i) AS BLOB)"
+COMPANY = f"CASE i % 2 WHEN 0 THEN '{BIG}' ELSE printf('c%07x-0000-4000-8000-%012x', i, i) END"
+DOMAIN = "CASE i % 2 WHEN 0 THEN 'big.example' ELSE printf('d%07d.example', i) END"
+
+# The columns of each table, as expressions of i, which counts the rows.
+TABLES = {
+    "company": dict(id=ID.format("c"), name="printf('Company %07d', i)", created_us=TIME),
+    "domain": dict(
+        id=ID.format("d"),
+        company_id=COMPANY,
+        name="printf('d%07d.example', i)",
+        active="0",
+        policy="CASE i % 5 WHEN 0 THEN 'learn' ELSE 'exclusive' END",
+        pending="(i / 2) % 2",
+        created_us=TIME,
+    ),
+    "api_key": dict(
+        id=ID.format("a"),
+        company_id=COMPANY,
+        name="printf('Key %d', i)",
+        hash=HASH.format("a"),
+        scopes="3",
+        created_us=TIME,
+        last_used_us=f"(i % 3 = 0) * {TIME}",
+        revoked_us=f"(i % 10 < 2) * {TIME}",
+    ),
+    "exemption": dict(
+        id=ID.format("e"),
+        company_id=COMPANY,
+        domain_id=ID.format("d"),
+        kind="'login'",
+        value="printf('login%d', i)",
+        created_us=TIME,
+    ),
+    "admin_user": dict(
+        id=ID.format("0"),
+        company_id=COMPANY,
+        login="printf('user%07d', i)",
+        login_folded="printf('user%07d', i)",
+        role="'viewer'",
+        created_us=TIME,
+    ),
+    "admin_session": dict(
+        id=ID.format("5"),
+        user_id=ID.format("0"),
+        company_id=COMPANY,
+        kind="'token'",
+        hash=HASH.format("5"),
+        name="'Token'",
+        origin="'127.0.0.1'",
+        created_us=TIME,
+        expires_us="0",
+        last_used_us="0",
+    ),
+    "email": dict(
+        seq="i",
+        id=ID.format("f"),
+        ticket="printf('t%015x', i)",
+        company_id=COMPANY,
+        key_id=ID.format("a"),
+        domain=DOMAIN,
+        sender="'news@big.example'",
+        header_from="'News <news@big.example>'",
+        reply_to="''",
+        subject="printf('Subject %d', i)",
+        message_id="'<' || " + ID.format("f") + " || '@big.example>'",
+        created_us=TIME,
+        state="CASE WHEN i % 8 = 2 THEN 'refused' ELSE 'sent' END",
+        decided_us=TIME,
+        queue_id="printf('Q%09X', i)",
+        last_event="CASE i % 8 WHEN 1 THEN 'bounced' WHEN 2 THEN 'failed' WHEN 3 THEN"
+        " 'delivery_delayed' WHEN 4 THEN 'bounced' ELSE 'delivered' END",
+        refusal="CASE WHEN i % 8 = 2 THEN 'claims another domain' END",
+        closed="i % 8 <> 3",
+    ),
+    "email_content": dict(seq="i", html="''", text="'Hello'"),
+    "email_recipient": dict(
+        email="i",
+        n="0",
+        kind="'to'",
+        address="printf('user%d@dst.test', i % 4)",
+        state="CASE i % 8 WHEN 3 THEN 'deferred' ELSE 'delivered' END",
+        company_id=COMPANY,
+    ),
+    "email_tag": dict(email="i", tag="printf('tag%d', i % 4)", company_id=COMPANY),
+    "hop": dict(queue_id="printf('Q%09X', i)", since_us=TIME, email="i", how="'milter'"),
+    "event": dict(
+        seq="i",
+        key="CAST(printf('k%015d', i) AS BLOB)",
+        email="i",
+        n="0",
+        domain=DOMAIN,
+        kind="'delivered'",
+        attempt="1",
+        occurred_us=TIME,
+        recorded_us=TIME,
+        source="'log'",
+        company_id=COMPANY,
+    ),
+    "event_count": dict(
+        company_id=COMPANY,
+        hour_us=f"{NOW} / 3600000000 * 3600000000 - i % 1000 * 3600000000",
+        domain="CASE WHEN i % 8 IN (1, 2) THEN printf('d%07d.example', i)"
+        " ELSE printf('z%04d.example', i / 1000) END",
+        kind="CASE i % 3 WHEN 0 THEN 'bounced' ELSE 'delivered' END",
+        count="20",
+    ),
+    "refusal": dict(
+        outcome="CASE i % 2 WHEN 0 THEN 'learnt' ELSE 'held' END",
+        reason="'no_ticket'",
+        domain="printf('d%07d.example', 4 + i % 4 * 4)",
+        company_id=COMPANY,
+        origin="'local'",
+        client="''",
+        login="printf('login%d', i)",
+        sender="''",
+        header_from="''",
+        first_us=TIME,
+        last_us=TIME,
+        queue_id="'Q'",
+    ),
+    "held": dict(
+        queue_id="printf('H%09X', i)",
+        held_us=TIME,
+        reason="'no_ticket'",
+        domain="'big.example'",
+        header_from="''",
+    ),
+    "audit": dict(
+        id=ID.format("9"),
+        at_us=TIME,
+        actor="'key'",
+        actor_id=ID.format("a"),
+        actor_name="printf('Key %d', i)",
+        origin="'127.0.0.1'",
+        company_id=COMPANY,
+        action="'key.create'",
+        object_id=ID.format("a"),
+        object_name="printf('Key %d', i)",
+        after="'{}'",
+    ),
+}
+
+
+def row_id(letter, i):
+    """The id of a row, as ID has it."""
+    return f"{letter}{i:07x}-0000-4000-8000-{i:012x}"
+
+
+def create(cli, database):
+    """Makes the store, with the company, its domain and no other row."""
+    conf = database.with_suffix(".conf")
+    conf.write_text(f"[store]\ndatabase = {database}\n")
+    subprocess.run(
+        [cli, "-c", conf, "db", "migrate"], check=True, stdout=subprocess.DEVNULL
+    )
+    with sqlite3.connect(database) as db:
+        db.execute("INSERT INTO company (id, name, created_us) VALUES (?, 'Big', 1)", [BIG])
+        db.execute(
+            "INSERT INTO domain (id, company_id, name, active, policy, created_us)"
+            " VALUES (?, ?, ?, 1, 'exclusive', 1)",
+            [BIG, BIG, ITS_DOMAIN],
+        )
+    db.close()
+
+
+def grow(database, first, last):
+    """Adds the rows from first to last to every table."""
+    with sqlite3.connect(database, isolation_level=None, timeout=60) as db:
+        # Nothing of it is to last.
+        for pragma in ("synchronous = OFF", "cache_size = -200000", "temp_store = MEMORY"):
+            db.execute(f"PRAGMA {pragma}")
+        db.execute("BEGIN IMMEDIATE")
+        for table, columns in TABLES.items():
+            db.execute(
+                f"WITH RECURSIVE n(i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM n"
+                f" WHERE i < {last}) INSERT INTO {table}"
+                f" ({', '.join(columns)}) SELECT {', '.join(columns.values())} FROM n"
+            )
+        db.execute("UPDATE event_last SET seq = (SELECT max(seq) FROM event)")
+        db.execute("COMMIT")
+    db.close()

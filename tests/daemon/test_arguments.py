@@ -1,0 +1,109 @@
+"""Whatever can be started refuses an argument that it does not know: it names the
+argument, says 64 (EX_USAGE; argparse says 2), and does nothing else."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness.sandbox import TOOL
+
+TREE = TOOL.parents[1]
+BUILD = TREE / os.environ.get("BUILD", "build")
+UNKNOWN = ("nonsense", "--nonsense", "-Z")
+
+# What is right in front of the unknown word; {} is a folder of the test's own.
+SCRIPTS = [
+    ("tools/deps",),
+    ("tools/deps", "build"),
+    ("tools/check_format", "{}"),
+    ("tools/check_format", "--fix", "{}"),
+    ("tools/check_layers", "{}"),
+    ("tools/demo",),
+    ("tools/demo", "--serve"),
+    ("tools/sandbox",),
+    ("tools/sandbox", "up", "{}/box"),
+    ("tools/sandbox", "down", "{}/box"),
+    ("tools/sandbox", "run"),
+    ("tools/sandbox", "flush", "{}/box"),
+    ("tools/sandbox", "start", "{}/box"),
+    ("tools/sandbox", "start", "{}/box", "httpd"),
+    ("tools/sandbox", "help"),
+    ("tools/api_doc", "{}/a", "{}/b"),
+    ("tools/embed_schema",),
+    ("tools/install/install", "{}/build", "{}/prefix", "{}/root"),
+    ("tools/install/uninstall", "{}/prefix", "{}/root"),
+    ("postfix-conf/check",),
+    ("postfix-conf/enable",),
+    ("postfix-conf/disable",),
+    ("tests/run",),
+    ("tests/layers/run",),
+    ("tests/man/run", "{}"),
+    ("tests/milter/run", "{}"),
+    ("tests/fuzz/run",),
+    ("tests/fuzz/run", "fuzz", "{}", "1"),
+    ("tests/bench/run",),
+    (".ci/run",),
+]
+PROGRAMS = [
+    ("postern-httpd",),
+    ("postern-milter",),
+    ("postern-events",),
+    ("postern-httpd", "-c", "{}/postern.conf"),
+    ("postern-milter", "-c", "{}/postern.conf"),
+    ("postern-events", "-c", "{}/postern.conf"),
+    ("gen/gen_docs",),
+    ("postern",),
+]
+
+
+def refuses(command, word, folder):
+    """Whether it does, and what it said."""
+    command = [str(part).replace("{}", str(folder)) for part in command]
+    done = subprocess.run(
+        [*command, word], capture_output=True, text=True, timeout=60, cwd=TREE,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    status = 2 if command[0].endswith("tests/bench/run") else os.EX_USAGE
+    said = done.stdout + done.stderr
+    named = re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])|invalid option.*{word[-1]}", said)
+    return done.returncode == status and named and not list(folder.iterdir()), said
+
+
+@pytest.mark.scripts
+@pytest.mark.parametrize("word", UNKNOWN)
+@pytest.mark.parametrize("command", SCRIPTS, ids=" ".join)
+def test_script(command, word, tmp_path):
+    right, said = refuses((TREE / command[0], *command[1:]), word, tmp_path)
+    assert right, said
+
+
+@pytest.mark.parametrize("word", UNKNOWN)
+@pytest.mark.parametrize("command", PROGRAMS, ids=" ".join)
+def test_program(command, word, tmp_path):
+    right, said = refuses((BUILD / command[0], *command[1:]), word, tmp_path)
+    assert right, said
+
+
+def verbs():
+    """Of each verb of postern its words, an x for each that it takes, and whether
+    it takes any number of them."""
+    said = subprocess.run(
+        [BUILD / "postern", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    for line in re.findall(r"^  postern (.*)", said, re.M):
+        words = re.split(r" \[?--", line)[0].split()
+        fixed = [word for word in words if word.islower()]
+        taken = [word for word in words if not word.islower()]
+        many = any("..." in word for word in taken)
+        yield [*fixed, *("x" * len(taken))], many
+
+
+@pytest.mark.parametrize("word", UNKNOWN)
+@pytest.mark.parametrize("words, many", list(verbs()), ids=str)
+def test_verb(words, many, word, tmp_path):
+    if many and not word.startswith("-"):
+        pytest.skip("it takes any number of words")
+    right, said = refuses((BUILD / "postern", *words), word, tmp_path)
+    assert right, said

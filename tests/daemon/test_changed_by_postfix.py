@@ -1,0 +1,85 @@
+"""Settings of Postfix that change an email before the milter sees it: the client
+is told so at once, nobody gets the email, and others are served."""
+
+import subprocess
+
+import pytest
+from harness import wait_for
+from harness.httpd import check_problem
+from harness.sandbox import METHOD, unique
+
+pytestmark = pytest.mark.submission
+
+EVE = "eve@dst.test"
+
+# What the message is told not to be, by the setting that has changed it.
+CHANGES = {
+    "envelope sender": "canonical_maps=inline:{{hello@example.com=x@example.com}}",
+    "field From": "header_checks=regexp:{{/^From:/ REPLACE From: x@example.com}}",
+    "field Message-ID": "header_checks=regexp:{{/^Message-ID:/ REPLACE Message-ID: <x@example.com>}}",
+}
+
+
+def in_queue(box):
+    done = subprocess.run(["postqueue", "-c", box.dir / "postfix", "-j"], check=True,
+                          capture_output=True, text=True, timeout=60)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_changed(own_box, what, email, to):
+    box = own_box("--set", "submission.record_wait=60s")
+    httpd = box.httpd()
+    key = {"Idempotency-Key": unique()}
+    box.postconf(CHANGES[what])
+    box.reload_postfix()
+    if METHOD == "smtp" and what == "envelope sender":
+        what = "field From"  # the milter sees the one that was given to smtpd
+    for _ in range(6):  # more than would close the gate
+        check_problem(httpd.post(email, headers=key), 422, "validation_error", what)
+        key = {}
+    (row, *others) = box.cli("email", "list", "--state", "refused")
+    assert what in row["refusal"] and len(others) == 5
+    assert in_queue(box) == [] and not box.sink.now(to=to)
+    assert "record_late" not in box.log("httpd")
+    assert "milter_not_in_charge" not in box.log("httpd")
+
+
+def filter_commands(box, rule):
+    """Both ways into Postfix have their smtpd change what they are told."""
+    table = box.dir / "postfix/commands"
+    table.write_text(rule + "\n")
+    if METHOD == "smtp":
+        master = box.dir / "postfix/master.cf"
+        old = master.read_text()
+        new = old.replace("-o smtpd_command_filter=\n", f"-o smtpd_command_filter=regexp:{table}\n")
+        assert new != old
+        master.write_text(new)
+    else:
+        box.postconf(f"smtpd_command_filter=regexp:{table}")
+    box.reload_postfix()
+
+
+@pytest.mark.parametrize("policy", ["shared", "learn", "exclusive"])
+@pytest.mark.parametrize("by", ["recipient_canonical_maps", "canonical_maps", "smtpd_command_filter"])
+def test_ticket_taken_off(own_box, by, policy, email, to):
+    """Whoever the message is for now does not get it."""
+    box = own_box("--set", "submission.record_wait=60s")
+    httpd = box.httpd()
+    box.cli("domain", "set", "example.com", "--policy", policy)
+    if by == "smtpd_command_filter":
+        filter_commands(box, f"/^RCPT TO:.*@postern.invalid/ RCPT TO:<{EVE}>")
+    else:
+        box.postconf(f"{by}=regexp:{{{{/@postern.invalid$$/ {EVE}}}}}")
+        box.reload_postfix()
+    if METHOD == "smtp" and by != "smtpd_command_filter":
+        httpd.send(email)  # the milter sees what was given to smtpd
+        assert box.sink.find(to=to) and not box.sink.now(to=EVE)
+        return
+    check_problem(httpd.post(email), 422, "validation_error", "in the place of its ticket")
+    line = wait_for("the verdict", lambda: [v for v in box.log("milter").splitlines()
+                                            if "reason=ticket_lost" in v])
+    assert "action=refuse" in line[0]
+    assert in_queue(box) == [] and not box.sink.all()
+    (row,) = box.cli("email", "list", "--state", "refused")
+    assert "in the place of its ticket" in row["refusal"]

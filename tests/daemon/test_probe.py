@@ -1,0 +1,423 @@
+"""postern-httpd tries by itself whether emails go out: each fault shows, with its
+reason, on /readyz, the overview, in the metrics and in the log, and goes when it is
+mended. Nothing of a probe stays."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from contextlib import contextmanager
+
+import pytest
+from harness import Sandbox, wait_for
+from harness.admin import Admin, operator
+from harness.milter import REJECT, TEMPFAIL, OtherMilter
+from harness.sandbox import METHOD, TREE
+
+pytestmark = pytest.mark.submission
+
+LIST = {"sendmail": "non_smtpd_milters", "smtp": "smtpd_milters"}[METHOD]
+OTHER_LIST = {"smtp": "non_smtpd_milters", "sendmail": "smtpd_milters"}[METHOD]
+SMTP, SENDMAIL = METHOD == "smtp", METHOD == "sendmail"
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with Sandbox(
+        "--set", "submission.probe_interval=1s", "--set", "submission.timeout=8s"
+    ) as box:
+        yield box
+
+
+@pytest.fixture
+def admin(shared):
+    return operator(shared)
+
+
+def readyz(box):
+    return Admin(box).request("GET", "/readyz")
+
+
+def metric(admin, name):
+    text = admin.request("GET", "/metrics").text
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.M)
+    return float(found[1]) if found else None
+
+
+def needs(admin):
+    return {a["code"]: a for a in admin.ok("GET", "/admin/attention")["data"]}
+
+
+def events(box, name):
+    return [line for line in box.log("httpd").splitlines() if f"event={name}" in line]
+
+
+def api_status(box):
+    return box.httpd().request("GET", "/readyz", headers={"Authorization": None}).status_code
+
+
+def wait_until_good(box, admin):
+    wait_for("the service to be ready", lambda: readyz(box).status_code == 200
+             and metric(admin, "postern_rules_in_force") == 1)
+
+
+def postfix(box, *words):
+    subprocess.run([*words[:1], "-c", box.dir / "postfix", *words[1:]],
+                   check=True, capture_output=True, timeout=60)
+
+
+# The faults: each is there within the `with`.
+
+@contextmanager
+def main_cf(box, *settings):
+    file = box.dir / "postfix/main.cf"
+    before = file.read_text()
+    for setting in settings:
+        box.postconf(setting)
+    box.reload_postfix()
+    try:
+        yield
+    finally:
+        file.write_text(before)
+        box.reload_postfix()
+
+
+@contextmanager
+def master_cf(box, *words):
+    file = box.dir / "postfix/master.cf"
+    before = file.read_text()
+    postfix(box, "postconf", *words)
+    box.reload_postfix()
+    try:
+        yield
+    finally:
+        file.write_text(before)
+        box.reload_postfix()
+
+
+@contextmanager
+def stopped(box, part):
+    box.stop(part)
+    try:
+        yield
+    finally:
+        box.start(part)
+
+
+@contextmanager
+def suspended(box, part):
+    pid = box.pid(part)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def mode(box, path, number):
+    file = box.dir / path
+    before = file.stat().st_mode
+    file.chmod(number)
+    try:
+        yield
+    finally:
+        file.chmod(before)
+
+
+@contextmanager
+def moved(box, path):
+    file = box.dir / path
+    other = file.with_name(file.name + ".away")
+    file.rename(other)
+    try:
+        yield
+    finally:
+        other.rename(file)
+
+
+@contextmanager
+def other_milter(box, verdict, behind=True):
+    with OtherMilter(verdict) as other:
+        ours = subprocess.run(
+            ["postconf", "-c", box.dir / "postfix", "-h", LIST],
+            check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+        order = [ours, other.name] if behind else [other.name, ours]
+        with main_cf(box, f"{LIST}={', '.join(order)}"):
+            yield
+
+
+@contextmanager
+def read_only(box):
+    subprocess.run(["sqlite3", "-cmd", ".timeout 20000", box.dir / "store/postern.db",
+                    "CREATE TRIGGER no_probe BEFORE INSERT ON probe BEGIN"
+                    " SELECT raise(ABORT, 'as on a full disk'); END"], check=True, timeout=60)
+    try:
+        yield
+    finally:
+        subprocess.run(["sqlite3", "-cmd", ".timeout 20000", box.dir / "store/postern.db",
+                        "DROP TRIGGER no_probe"], check=True, timeout=60)
+
+
+NOT_ASKED = "Postfix does not ask postern-milter"
+NO_EMAIL = "Postfix takes no email"
+
+# name: how, what /readyz says, the code and the words of what needs attention
+FAULTS = {
+    "the list of milters lost": (
+        lambda box: main_cf(box, f"{LIST}="), NOT_ASKED, "submission", LIST),
+    "both lists lost": (
+        lambda box: main_cf(box, "smtpd_milters=", "non_smtpd_milters="),
+        NOT_ASKED, "submission", LIST),
+    "the other list lost": (
+        lambda box: main_cf(box, f"{OTHER_LIST}="),
+        "some mail is not checked by the rules", "submission", OTHER_LIST),
+    "no_milters": (
+        lambda box: main_cf(box, "receive_override_options=no_milters"),
+        NOT_ASKED, "submission", "without asking|did not ask"),
+    "socket misspelt": (
+        lambda box: main_cf(
+            box, f"{LIST}={{ unix:postern/miter.sock, default_action=tempfail }}"),
+        NO_EMAIL if SMTP else NOT_ASKED, "submission", "451|reach the socket"),
+    "the milter stopped": (
+        lambda box: stopped(box, "milter"),
+        "postern-milter does not answer", "milter", "nobody answers"),
+    "the milter suspended": (
+        lambda box: suspended(box, "milter"), "postern-milter does not answer",
+        "submission", "says nothing"),
+    "Postfix stopped": (
+        lambda box: stopped(box, "postfix"), "Postfix is not running", "postfix",
+        "Postfix is not running"),
+    "the socket closed to Postfix": (
+        lambda box: mode(box, "queue/postern/milter.sock", 0o600),
+        NO_EMAIL if SMTP else NOT_ASKED, "submission", "451|reach the socket"),
+    "its folder closed to Postfix": (
+        lambda box: mode(box, "queue/postern", 0o700),
+        NO_EMAIL if SMTP else NOT_ASKED, "submission", "451|reach the socket"),
+    "a milter in front puts off": (
+        lambda box: other_milter(box, TEMPFAIL, behind=False),
+        NO_EMAIL if SMTP else NOT_ASKED, "submission", "4.7.1|another milter in front"),
+    "a milter behind puts off": (
+        lambda box: other_milter(box, TEMPFAIL),
+        NO_EMAIL if SMTP else "another milter puts all mail off", "submission",
+        "refused behind it|put off by another milter behind"),
+    "the store cannot be written": (
+        read_only, "the store cannot be written", "submission", "as on a full disk"),
+}
+if SMTP:
+    FAULTS.update({
+        "a milter behind refuses": (
+            lambda box: other_milter(box, REJECT), NO_EMAIL, "submission",
+            "refused behind it: .*5.7.1"),
+        "the service missing": (
+            lambda box: master_cf(box, "-M#", "postern/unix"), NO_EMAIL, "submission",
+            "cannot connect|public/postern"),
+        "the service without milters": (
+            lambda box: master_cf(box, "-P", "postern/unix/smtpd_milters="),
+            NOT_ASKED, "submission", "without asking"),
+        "queue_minfree": (
+            lambda box: main_cf(box, "queue_minfree=1000000000000000",
+                                "message_size_limit=1000"),
+            NO_EMAIL, "submission", "452|nsufficient"),
+    })
+else:
+    FAULTS.update({
+        "authorized_submit_users": (
+            lambda box: main_cf(box, "authorized_submit_users=nobody"), NO_EMAIL,
+            "submission", "not allowed to submit mail"),
+        "no maildrop": (
+            lambda box: moved(box, "queue/maildrop"), "Postfix does not answer in time",
+            "submission", "no answer to a submission"),
+        "pickup without milters": (
+            lambda box: master_cf(
+                box, "-P", "pickup/unix/receive_override_options=no_milters"),
+            NOT_ASKED, "submission", "did not ask"),
+        "pickup missing": (
+            lambda box: master_cf(box, "-M#", "pickup/unix"), NOT_ASKED, "submission",
+            "pickup does not run"),
+    })
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_shows_and_goes(shared, admin, fault):
+    make, words, code, cause = FAULTS[fault]
+    wait_until_good(shared, admin)
+    failed, passed = len(events(shared, "probe_failed")), len(events(shared, "probe_passed"))
+    with make(shared):
+        wait_for("/readyz to tell", lambda: words in readyz(shared).text)
+        assert readyz(shared).status_code == 503
+        need = wait_for("the overview to tell", lambda: needs(admin).get(code))
+        assert need["level"] == "problem"
+        assert re.search(cause, need["text"]), need["text"]
+        wait_for("the metrics to tell", lambda: metric(admin, "postern_rules_in_force") == 0)
+        assert metric(admin, f'postern_part_up{{part="{code}"}}') == 0
+        line = wait_for("the log to tell", lambda: events(shared, "probe_failed")[failed:])[-1]
+        assert "cause=" in line and "effect=" in line and "hint=" in line
+        # Emails of clients go out all the same where others are unchecked.
+        assert api_status(shared) == (200 if "some mail" in words else 503)
+    wait_until_good(shared, admin)
+    assert not set(needs(admin)) & {"submission", "milter", "postfix", "store"}
+    assert metric(admin, f'postern_part_up{{part="{code}"}}') == 1
+    assert api_status(shared) == 200
+    wait_for("the log to tell of its end",
+             lambda: len(events(shared, "probe_passed")) > passed)
+
+
+def test_healthy_system_shows_nothing(shared, admin):
+    """Nobody gets a probe, and none stays in the queue."""
+    wait_until_good(shared, admin)
+    failed = len(events(shared, "probe_failed"))
+    seen = "SELECT count(*) FROM probe WHERE seen_us > 0"
+    before = int(shared.query(seen))
+    wait_for("three probes", lambda: int(shared.query(seen)) >= before + 3)
+    assert len(events(shared, "probe_failed")) == failed
+    # Of what smtpd refused the postmaster may have been told.
+    assert not [m for m in shared.sink.all()
+                if (m.header("From") or "").startswith("postern-probe@")]
+
+
+def test_probe_leaves_nothing(own_box):
+    box = own_box("--set", "submission.probe_interval=1s")
+    wait_for("probes", lambda: int(box.query(
+        "SELECT count(*) FROM probe WHERE seen_us > 0")) >= 3)
+    box.stop("httpd")
+
+    def queue():
+        done = subprocess.run(["postqueue", "-c", box.dir / "postfix", "-j"],
+                              check=True, capture_output=True, text=True, timeout=60)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    wait_for("an empty queue", lambda: not queue() and not box.waiting())
+    assert not box.sink.all()
+
+
+@pytest.mark.parametrize("rule", [
+    "always_bcc=archive@dst.test",
+    "header_checks=regexp:{ {/^Auto-Submitted:/ HOLD of mine} }",
+])
+def test_rules_for_all_mail_leave_nothing_of_probes(own_box, rule):
+    """No copy, and nothing that is held."""
+    box = own_box("--set", "submission.probe_interval=1s", "--postconf", rule)
+    wait_for("probes", lambda: int(box.query(
+        "SELECT count(*) FROM probe WHERE seen_us > 0 AND through = 0")) >= 3)
+    assert box.query("SELECT count(*) FROM probe WHERE through") == "0"
+    box.stop("httpd")
+    assert not box.sink.all()
+    assert not list((box.dir / "queue/hold").iterdir())
+
+
+def test_load_balancers_ask_without_a_key(shared, admin):
+    wait_until_good(shared, admin)
+    client = shared.httpd()
+    for path, text in (("/livez", "ok\n"), ("/readyz", "ready\n")):
+        answer = client.request("GET", path, headers={"Authorization": None})
+        assert (answer.status_code, answer.text) == (200, text)
+
+
+def health(admin):
+    parts = admin.ok("GET", "/admin/health")["parts"]
+    return {part["name"]: part for part in parts}
+
+
+def test_events_that_do_not_run(own_box):
+    """What is known of emails is of before, and says so."""
+    box = own_box()
+    admin = operator(box)
+    wait_for("the log to be read", lambda: health(admin)["events"]["ok"])
+    assert "events" not in needs(admin)
+    box.stop("events")
+    need = wait_for("the overview to tell", lambda: needs(admin).get("events"))
+    assert need["level"] == "problem" and "postern-events does not run" in need["text"]
+    assert metric(admin, 'postern_part_up{part="events"}') == 0
+    assert metric(admin, 'postern_up{program="postern-events"}') == 0
+    assert readyz(box).status_code == 200  # emails go out all the same
+    email_id = box.httpd().send({"from": "hello@example.com", "to": "a@dst.test", "text": "x"})
+    box.sink.find(to="a@dst.test")
+    # As it is two minutes later.
+    box.query("UPDATE log_cursor SET end_us = end_us - 200 * 1000000")
+    for said in (box.cli("email", "show", email_id)["answer"],
+                 admin.ok("GET", f"/admin/emails/{email_id}")["answer"]):
+        assert "what happened since is not known here" in said, said
+    box.start("events")
+    wait_for("the overview to be calm", lambda: "events" not in needs(admin))
+    wait_for("the delivery to be known", lambda: box.cli(
+        "email", "show", email_id)["answer"].startswith("Yes: delivered"))
+    assert "not known here" not in box.cli("email", "show", email_id)["answer"]
+
+
+def test_events_after_an_installation(own_box):
+    """A log that has only lines of others, of messages that are not at their end."""
+    box = own_box()
+    admin = operator(box)
+    box.stop("events")
+    box.query("DELETE FROM log_cursor")
+    with (box.dir / "log/postfix.log").open("a") as log:
+        log.write("Nov 22 21:45:35 mail postfix/qmgr[7]: 7E42AA744B9: from=<a@b.test>,"
+                  " size=508, nrcpt=1 (queue active)\n")
+    box.start("events")
+    wait_for("the log to be read", lambda: health(admin)["events"]["ok"])
+    wait_for("the position", lambda: box.query(
+        "SELECT position <> '' AND changed_us > 0 AND end_us > 0 FROM log_cursor") == "1")
+    assert "events" not in needs(admin)
+
+
+def test_held_mail_that_postsuper_removed(own_box):
+    """It is counted no more."""
+    box = own_box("--set", "events.repair_interval=1s")
+    admin = operator(box)
+    subprocess.run(
+        ["/usr/sbin/sendmail", "-C", box.dir / "postfix", "-i", "-f", "hello@example.com",
+         "--", "ann@dst.test"],
+        input="From: hello@example.com\nTo: ann@dst.test\n\nHello\n", text=True, check=True,
+        timeout=60)
+    need = wait_for("the overview to tell", lambda: needs(admin).get("held"))
+    assert "postern held list" in need["text"]
+    queue_id = wait_for("the message on hold", lambda: box.cli("held", "list"))[0]["queue_id"]
+    postfix(box, "postsuper", "-d", queue_id)
+    # As it is a minute later.
+    box.query("UPDATE held SET held_us = held_us - 100 * 1000000")
+    wait_for("the overview to be calm", lambda: "held" not in needs(admin))
+    assert box.query("SELECT count(*) FROM held") == "0"
+
+
+# main.cf, master.cf and all that is there, of systems that are as they should be.
+HEALTHY = {
+    "plain": [],
+    "another milter behind": ["{list}={ours}, {other}"],
+    "another milter before": ["{list}={other}, {ours}"],
+    "relayhost and transport maps": [
+        "relayhost=[127.0.0.1]:1", "transport_maps={map}, inline:{{other.test=smtp:[127.0.0.1]:1}}"],
+    "rules of its own": [
+        "header_checks=regexp:{{ {{/^X-Spam:/ WARN}} }}", "recipient_delimiter=+",
+        "smtpd_recipient_restrictions=permit_mynetworks, reject"],
+}
+
+
+def ours_of(box, name):
+    return subprocess.run(["postconf", "-c", box.dir / "postfix", "-h", name], check=True,
+                          capture_output=True, text=True, timeout=60).stdout.strip()
+
+
+@pytest.mark.parametrize("kind", HEALTHY)
+def test_healthy_system_of_a_kind_shows_nothing(shared, admin, kind):
+    """Neither httpd nor check finds fault with it, beside the sandbox itself."""
+    wait_until_good(shared, admin)
+    with OtherMilter() as other:
+        settings = [setting.format(list=LIST, ours=ours_of(shared, LIST), other=other.name,
+                                   map=ours_of(shared, "transport_maps"))
+                    for setting in HEALTHY[kind]]
+        failed = len(events(shared, "probe_failed"))
+        with main_cf(shared, *settings):
+            seen = "SELECT count(*) FROM probe WHERE seen_us > 0"
+            before = int(shared.query(seen))
+            wait_for("three probes", lambda: int(shared.query(seen)) >= before + 3)
+            assert readyz(shared).status_code == 200 and api_status(shared) == 200
+            assert metric(admin, "postern_rules_in_force") == 1
+            assert not needs(admin)
+            assert len(events(shared, "probe_failed")) == failed
+            said = subprocess.run(
+                [TREE / "postfix-conf/check", "-c", shared.dir / "postfix", "-p", shared.config],
+                capture_output=True, text=True, timeout=200, check=False).stdout
+            assert [line for line in said.splitlines() if line.startswith("WRONG")
+                    and "runs as root" not in line] == []

@@ -1,0 +1,418 @@
+/* store_delivery: random trees of aliases, filters and requeues, whose facts
+ * come in any order and twice: what is computed is the worst true end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/address/addr_logged.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/store/store_delivery.h"
+
+enum { TREES = 10000, STEPS_MAX = 400, RECIPIENTS_MAX = 4, NAME_SIZE = 32 };
+
+/* What a line does to the tree. */
+struct step {
+	enum { SAY, CARRY, END, CLOSE } kind;
+	char message[NAME_SIZE];
+	char parent[NAME_SIZE];
+	enum hop_how how;
+	char address[NAME_SIZE];
+	char orig_to[NAME_SIZE];
+	enum fact fact;
+	enum delivery_via via;
+	char child[NAME_SIZE];
+	int owner; /* for whom it is an end; -1: nobody */
+};
+
+struct world {
+	unsigned seed;
+	int recipients, messages, addresses;
+	struct step steps[STEPS_MAX];
+	int n;
+	enum fate truth[RECIPIENTS_MAX]; /* the worst end */
+	bool has_end[RECIPIENTS_MAX];
+	bool is_lost[RECIPIENTS_MAX]; /* a filter dropped it */
+	bool expires;                 /* the first message, while something is deferred */
+};
+
+static unsigned roll(struct world *world, unsigned n)
+{
+	world->seed = world->seed * 1103515245u + 12345u;
+	return (world->seed >> 16) % n;
+}
+
+static struct step *add_step(struct world *world, int kind, const char *message)
+{
+	struct step *step = &world->steps[world->n++];
+
+	assert_true(world->n < STEPS_MAX);
+	memset(step, 0, sizeof(*step));
+	step->kind = kind;
+	step->owner = -1;
+	snprintf(step->message, NAME_SIZE, "%s", message);
+	return step;
+}
+
+static void new_message(
+	struct world *world, enum hop_how how, const char *parent, char name_r[static NAME_SIZE])
+{
+	struct step *step;
+
+	snprintf(name_r, NAME_SIZE, "M%d", ++world->messages);
+	step = add_step(world, CARRY, name_r);
+	step->how = how;
+	snprintf(step->parent, NAME_SIZE, "%s", parent);
+	add_step(world, CLOSE, name_r);
+}
+
+static struct step *say(struct world *world, const char *message, const char *address,
+	const char *orig_to, enum fact fact)
+{
+	struct step *step = add_step(world, SAY, message);
+
+	snprintf(step->address, NAME_SIZE, "%s", address);
+	snprintf(step->orig_to, NAME_SIZE, "%s", orig_to);
+	step->fact = fact;
+	return step;
+}
+
+static void add_end(struct world *world, int owner, enum fate fate)
+{
+	if (!world->has_end[owner] || fate_is_worse(fate, world->truth[owner]))
+		world->truth[owner] = fate;
+	world->has_end[owner] = true;
+}
+
+/* An address that a message is delivered to: it ends there, or local(8) makes a
+ * message for its members. */
+static void deliver(struct world *world, const char *message, int owner, const char *address,
+	const char *orig_to, int depth)
+{
+	static const enum fact ends[] = {FACT_DELIVERED, FACT_DELIVERED, FACT_DELIVERED,
+		FACT_BOUNCED, FACT_DISCARDED, FACT_DEFERRED};
+	char child[NAME_SIZE], member[NAME_SIZE];
+	struct step *step;
+	enum fact end;
+
+	if (depth < 3 && roll(world, 4) == 0) {
+		new_message(world, HOP_FORWARDED, message, child);
+		step = say(world, message, address, orig_to, FACT_HANDED_ON);
+		step->via = VIA_ALIAS;
+		snprintf(step->child, NAME_SIZE, "%s", child);
+		for (unsigned left = 1 + roll(world, 4); left > 0; left--) {
+			snprintf(member, NAME_SIZE, "a%d@x", ++world->addresses);
+			deliver(world, child, owner, member,
+				roll(world, 4) ? (*orig_to ? orig_to : address) : "", depth + 1);
+		}
+		return;
+	}
+	end = ends[roll(world, ARRAY_SIZE(ends))];
+	if (roll(world, 3) == 0 && end != FACT_DEFERRED)
+		say(world, message, address, orig_to, FACT_DEFERRED);
+	step = say(world, message, address, orig_to, end);
+	step->owner = owner;
+	add_end(world, owner,
+		end == FACT_DEFERRED && world->expires && str_eq(message, "M0") ? FATE_EXPIRED
+										: (enum fate)end);
+}
+
+/* A recipient in a message: itself, or what a virtual alias makes of it. */
+static void expand(struct world *world, const char *message, int owner)
+{
+	char address[NAME_SIZE], member[NAME_SIZE];
+
+	snprintf(address, NAME_SIZE, "r%d@x", owner);
+	if (roll(world, 3)) {
+		deliver(world, message, owner, address, "", 0);
+		return;
+	}
+	for (unsigned left = 1 + roll(world, 5); left > 0; left--) {
+		/* Now and then the last one is a recipient, too. */
+		if (left == 1 && roll(world, 2) == 0)
+			snprintf(member, NAME_SIZE, "r%d@x", (owner + 1) % RECIPIENTS_MAX);
+		else
+			snprintf(member, NAME_SIZE, "v%d@x", ++world->addresses);
+		deliver(world, message, owner, member, address, 1);
+	}
+}
+
+/* The filter gives back one message for each recipient, or for all, drops some,
+ * adds an address, and may give back twice. */
+static void filter(struct world *world)
+{
+	char child[NAME_SIZE] = "", address[NAME_SIZE];
+	bool split = roll(world, 2), named = roll(world, 2);
+
+	for (int i = 0; i < world->recipients; i++) {
+		struct step *step;
+
+		snprintf(address, NAME_SIZE, "r%d@x", i);
+		if (!*child || split)
+			new_message(world, named ? HOP_QUEUED_AS : HOP_MESSAGE_ID, "M0", child);
+		step = say(world, "M0", address, "", FACT_HANDED_ON);
+		step->via = VIA_FILTER;
+		if (named)
+			snprintf(step->child, NAME_SIZE, "%s", child);
+		if (world->recipients > 1 && !split && !named && roll(world, 8) == 0) {
+			world->is_lost[i] = true;
+			continue;
+		}
+		expand(world, child, i);
+		if (roll(world, 6) == 0) {
+			snprintf(address, NAME_SIZE, "add%d@x", i);
+			say(world, child, address, "", FACT_BOUNCED);
+			/* It stands for those that were dropped. */
+		}
+		if (roll(world, 8) == 0 && !named) {
+			new_message(world, HOP_MESSAGE_ID, "M0", child);
+			expand(world, child, i);
+		}
+	}
+}
+
+/* What is deferred goes on under another id. */
+static void requeue(struct world *world)
+{
+	char next[NAME_SIZE];
+	int n = world->n;
+
+	new_message(world, HOP_ORIG_ID, "M0", next);
+	for (int i = 0; i < world->recipients; i++)
+		world->has_end[i] = false;
+	for (int i = 0; i < n; i++) {
+		struct step said = world->steps[i];
+
+		if (said.owner < 0)
+			continue;
+		if (said.fact == FACT_DEFERRED && str_eq(said.message, "M0")) {
+			world->steps[i].owner = -1;
+			said.fact = roll(world, 2) ? FACT_DELIVERED : FACT_BOUNCED;
+			say(world, next, said.address, said.orig_to, said.fact)->owner = said.owner;
+		}
+		add_end(world, said.owner, (enum fate)said.fact);
+	}
+}
+
+static void plan(struct world *world, unsigned seed)
+{
+	*world = (struct world){.seed = seed * 2654435761u + 1};
+	world->recipients = 1 + (int)roll(world, RECIPIENTS_MAX);
+	add_step(world, CARRY, "M0")->how = HOP_MILTER;
+	add_step(world, CLOSE, "M0");
+	if (roll(world, 3) == 0) {
+		filter(world);
+		return;
+	}
+	world->expires = roll(world, 4) == 0;
+	for (int i = 0; i < world->recipients; i++)
+		expand(world, "M0", i);
+	if (world->expires)
+		add_step(world, END, "M0")->fact = FACT_EXPIRED;
+	else if (roll(world, 3) == 0)
+		requeue(world);
+}
+
+static int64_t since_of(const char *message)
+{
+	return SECOND_US * (1000 + atoi(message + 1));
+}
+
+static void apply(struct delivery_tree *tree, const struct step *step)
+{
+	int64_t since_us = since_of(step->message);
+	struct delivery *leaf;
+	struct hop *message;
+
+	if (step->kind == SAY) {
+		leaf = delivery_tree_at(tree, delivery_tree_find(tree, step->message, since_us,
+						      step->address, step->orig_to));
+		leaf->state = fate_next(leaf->state, step->fact);
+		if ((unsigned)leaf->state != (unsigned)step->fact)
+			return;
+		leaf->via = step->via;
+		leaf->began_us = since_us;
+		leaf->changed_us = since_us + SECOND_US;
+		free(leaf->child);
+		leaf->child = *step->child ? mem_strdup(step->child) : NULL;
+		return;
+	}
+	delivery_tree_add_message(
+		tree, &(struct hop){.queue_id = (char *)step->message,
+			      .since_us = since_us,
+			      .n = EVENT_ANY_RECIPIENT,
+			      .how = step->how,
+			      .parent = *step->parent ? (char *)step->parent : NULL});
+	message = delivery_tree_message(tree, step->message, since_us);
+	if (step->kind == CLOSE)
+		message->closed_us = since_us + SECOND_US;
+	if (step->kind == END) {
+		message->has_end = true;
+		message->ended = (enum fate)step->fact;
+		message->ended_us = since_us;
+	}
+}
+
+/* How a message came is known with it: what else is said of it says that too. */
+static void tell_hows(struct world *world)
+{
+	for (int i = 0; i < world->n; i++)
+		for (int k = 0; k < world->n; k++)
+			if (i != k && world->steps[k].kind == CARRY &&
+				str_eq(world->steps[k].message, world->steps[i].message)) {
+				world->steps[i].how = world->steps[k].how;
+				strcpy(world->steps[i].parent, world->steps[k].parent);
+			}
+}
+
+static void check_prefix(
+	const struct world *world, const struct delivery_tree *tree, const int *order, int done)
+{
+	for (int r = 0; r < world->recipients; r++) {
+		bool told = false;
+
+		if (delivery_tree_status(tree, (size_t)r)->fate != FATE_DELIVERED)
+			continue;
+		for (int i = 0; i < done; i++) {
+			const struct step *step = &world->steps[order[i]];
+
+			told |= step->kind == SAY && step->owner == r &&
+				step->fact == FACT_DELIVERED;
+		}
+		if (!told)
+			fail_msg(
+				"tree %u: recipient %d is delivered, and no last hop has "
+				"said so",
+				world->seed, r);
+	}
+}
+
+static void check_end(
+	const struct world *world, unsigned tree_number, const struct delivery_tree *tree)
+{
+	for (int r = 0; r < world->recipients; r++) {
+		enum fate fate = delivery_tree_status(tree, (size_t)r)->fate;
+
+		if (world->is_lost[r] && !world->has_end[r]) {
+			/* Bounced, where a shared delivery did. */
+			assert_int_not_equal(fate, FATE_DELIVERED);
+			continue;
+		}
+		if (fate != world->truth[r])
+			fail_msg("tree %u: recipient %d is %s, and not %s", tree_number, r,
+				fate_name(fate), fate_name(world->truth[r]));
+	}
+}
+
+static void test_trees(void **state)
+{
+	(void)state;
+	for (unsigned number = 0; number < TREES; number++) {
+		struct world world;
+		struct recipients all = {0};
+		struct delivery_tree *tree;
+		int order[2 * STEPS_MAX], n;
+
+		plan(&world, number);
+		tell_hows(&world);
+		n = 2 * world.n;
+		for (int i = 0; i < n; i++)
+			order[i] = i % world.n;
+		for (int i = n - 1; i > 0; i--) {
+			int k = (int)roll(&world, (unsigned)i + 1);
+			int other = order[i];
+
+			order[i] = order[k];
+			order[k] = other;
+		}
+		for (int i = 0; i < world.recipients; i++)
+			recipients_add(&all, RECIPIENT_TO, mem_printf("r%d@x", i), NULL, true);
+		tree = delivery_tree_new(&all);
+		for (int i = 0; i < n; i++) {
+			apply(tree, &world.steps[order[i]]);
+			if (number % 10 == 0 || i == n - 1) {
+				delivery_tree_compute(tree);
+				check_prefix(&world, tree, order, i + 1);
+			}
+		}
+		check_end(&world, number, tree);
+		delivery_tree_free(tree);
+		recipients_free(&all);
+	}
+}
+
+/* Each pair of ends behind one alias, in both orders. */
+static void test_pairs(void **state)
+{
+	(void)state;
+	for (unsigned a = FACT_DEFERRED; a <= FACT_REMOVED; a++)
+		for (unsigned b = FACT_DEFERRED; b <= FACT_REMOVED; b++) {
+			struct recipients all = {0};
+			struct delivery_tree *tree;
+			enum fate fate;
+
+			recipients_add(&all, RECIPIENT_TO, mem_strdup("r0@x"), NULL, true);
+			tree = delivery_tree_new(&all);
+			apply(tree,
+				&(struct step){.kind = CARRY, .message = "M0", .how = HOP_MILTER});
+			apply(tree, &(struct step){.kind = SAY,
+					    .message = "M0",
+					    .address = "a@x",
+					    .orig_to = "r0@x",
+					    .fact = (enum fact)a});
+			apply(tree, &(struct step){.kind = SAY,
+					    .message = "M0",
+					    .address = "b@x",
+					    .orig_to = "r0@x",
+					    .fact = (enum fact)b});
+			delivery_tree_compute(tree);
+			fate = delivery_tree_status(tree, 0)->fate;
+			assert_int_equal(fate, fate_is_worse((enum fate)a, (enum fate)b) ? a : b);
+			delivery_tree_free(tree);
+			recipients_free(&all);
+		}
+}
+
+static void test_logged_addresses(void **state)
+{
+	static const struct {
+		const char *given;
+		const char *logged;
+		bool same;
+	} cases[] = {
+		{"a@x", "A@X", true},
+		{"a@x", "b@x", false},
+		{"\"a b\"@x", "a b@x", true},
+		{"\"a\\\"b\"@x", "a\"b@x", true},
+		{"j\xc3\xb6rg@x", "j??rg@x", true},
+		{"j\xc3\xb6rg@x", "j\xc3\xb6rg@x", true},
+		{"j\xc3\xb6rg@x", "j\xc3\xa4rg@x", false},
+		{"j\xc3\xb6rg@x", "j?rg@x", false},
+		{"a@x", "a@x.y", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(addr_logged_eq(cases[i].given, cases[i].logged), cases[i].same);
+		if (cases[i].same)
+			assert_int_equal(addr_logged_hash(cases[i].given),
+				addr_logged_hash(cases[i].logged));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_logged_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
