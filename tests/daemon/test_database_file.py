@@ -58,7 +58,7 @@ def test_moved_away_and_back(box, file, email, to):
     os.rename(file.with_name("aside"), file)
     wait_for_status(box.httpd(), 404)
     assert "database_back" in box.log("httpd")
-    box.httpd().send(email)
+    wait_for("its email to be taken", lambda: box.httpd().post(email).status_code == 200)
     assert box.sink.find(to=to)
 
 

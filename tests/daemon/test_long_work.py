@@ -94,7 +94,7 @@ def test_others_are_served_meanwhile(single_box, case):
         while served < 20 and not select.select([raw.socket], [], [], 0)[0]:
             assert httpd.get(UNKNOWN_ID).status_code == 404
             served += 1
-        assert served > 2
+        assert served > 1
         assert raw.answer().status in (400, 413, 422)
 
 

@@ -81,7 +81,8 @@ def test_socket_out_of_the_chroot(make, tmp_path, chroot, caged):  # noqa: F811
 def test_check_in_a_narrow_terminal(make):  # noqa: F811
     """Broken between words, and the same words as elsewhere."""
     postfix = make("")
-    elsewhere = postfix.run("check").stdout
+    elsewhere = subprocess.run([SCRIPTS / "check", "-c", postfix.folder], capture_output=True,
+                               text=True, check=False).stdout
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     subprocess.run([SCRIPTS / "check", "-c", postfix.folder], stdout=its, check=False)
