@@ -4,6 +4,7 @@ import sqlite3
 
 STAGED = {
     "state": "'staged'",
+    "way": "'smtp'",  # the service that they are sent to
     "decided_us": "0",
     "queue_id": "NULL",
     "last_event": "NULL",
