@@ -3,16 +3,16 @@
 # What postern-milter has to know of Postfix's settings; sourced by the scripts
 # behind settings.sh.
 #
-# enable writes it as a block at the end of postern.conf, between two comments:
+# enable writes it into a file of its own in the folder beside postern.conf:
 # internal_hosts from mynetworks, local_domains from mydestination and myorigin.
-# Both are lists that add up, so the block stands beside what an admin has set.
-# Its lines bring their section (milter.local_domains), so that it opens none:
-# what an admin writes behind it stays in the section that it is in. When it is
-# written anew it stays where it is. disable takes it out again, whatever else
-# was changed meanwhile; check says when Postfix's settings are others by now.
+# Both are lists that add up with what an admin has set. postern.conf itself stays
+# as it is, so that a package can replace it without asking when it is upgraded.
+# disable removes the file; check says when Postfix's settings are others by now.
+#
+# Before, it stood in postern.conf itself, as a block between two comments.
 
-learn_begin='# Learnt from Postfix by postfix-conf/enable; disable takes it out.'
-learn_end='# End of what was learnt.'
+block_begin='# Learnt from Postfix by postfix-conf/enable; disable takes it out.'
+block_end='# End of what was learnt.'
 
 # One item a line. A path stands for what is in the file, as Debian's myorigin
 # does.
@@ -44,81 +44,50 @@ learnt_domains() {
 	} | awk '!seen[$0]++'
 }
 
-learnt_block() {
-	echo "$learn_begin"
-	learnt_hosts | sed 's/^/milter.internal_hosts = /'
-	learnt_domains | sed 's/^/milter.local_domains = /'
-	echo "$learn_end"
+learnt_file() {
+	echo "$settings.d/learnt.conf"
 }
 
-# The block that stands in the file.
-present_block() {
-	sed -n "/^$(quoted "$learn_begin")\$/,/^$(quoted "$learn_end")\$/p" "$settings"
-}
-
-quoted() {
-	printf '%s' "$1" | sed 's|[/.*^$]|\\&|g'
+learnt_text() {
+	echo '# Learnt from Postfix by postfix-conf/enable, which writes it anew.'
+	echo '[milter]'
+	learnt_hosts | sed 's/^/internal_hosts = /'
+	learnt_domains | sed 's/^/local_domains = /'
 }
 
 has_learnt() {
-	[ -n "$settings" ] && grep -qxF "$learn_begin" "$settings"
+	[ -n "$settings" ] && [ -f "$(learnt_file)" ]
 }
 
 is_up_to_date() {
-	[ "$(present_block)" = "$(learnt_block)" ]
+	[ "$(cat "$(learnt_file)")" = "$(learnt_text)" ] && ! has_block
+}
+
+has_block() {
+	[ -n "$settings" ] && grep -qxF "$block_begin" "$settings"
 }
 
 # Without its end nobody knows what is the admin's.
 require_whole_block() {
-	! has_learnt || present_block | grep -qxF "$learn_end" ||
-		die "$settings: put the line '$learn_end' back behind what was" \
+	! has_block || sed "1,\|^$block_begin\$|d" "$settings" | grep -qxF "$block_end" ||
+		die "$settings: put the line '$block_end' back behind what was" \
 			"learnt"
 }
 
-# The file with $2 in the place of the block. A file without a newline at its
-# end gets none.
-replace_block() {
-	block=$2 awk -v begin="$learn_begin" -v end="$learn_end" -v newline="$1" '
-	function put(text) {
-		printf "%s%s", (n++ ? "\n" : ""), text
-	}
-	$0 == begin { inside = 1 }
-	$0 == begin && ENVIRON["block"] { put(ENVIRON["block"]) }
-	!inside { put($0) }
-	$0 == end { inside = 0 }
-	END {
-		if (n && newline)
-			print ""
-	}' "$settings"
-}
-
-without_block() {
-	replace_block "$1" ''
-}
-
-with_block() {
-	if has_learnt; then
-		replace_block "$1" "$(learnt_block)"
-		return
-	fi
-	cat "$settings"
-	if [ -n "$1" ]; then
-		learnt_block
-	else
-		printf '\n%s' "$(learnt_block)"
-	fi
-}
-
-# Puts what the function prints in the place of postern.conf.
-rewrite_settings() {
-	newline=$([ -n "$(tail -c 1 "$settings")" ] || echo yes)
-	new=$settings.postern-new
-	if cp -p "$settings" "$new" && "$1" "$newline" >"$new" &&
-		mv "$new" "$settings"; then
+# usage: COMMAND | write_file FILE; one that is there keeps its owner and mode.
+write_file() {
+	new=$1.postern-new
+	if { [ ! -e "$1" ] || cp -p "$1" "$new"; } && cat >"$new" &&
+		mv "$new" "$1"; then
 		return
 	fi
 	rm -f "$new"
-	die "cannot write $settings"
+	die "cannot write $1"
+}
+
+take_block_out() {
+	! has_block || sed "\|^$block_begin\$|,/^$block_end\$/d" "$settings" |
+		write_file "$settings"
 }
 
 # Names what cannot be learnt: tables, files, exceptions.
@@ -144,16 +113,21 @@ learn() {
 	[ -n "$settings" ] || return 0
 	tell_unlearnt echo
 	if has_learnt && is_up_to_date; then
-		say "" "$settings has mynetworks and the local domains."
+		say "" "$(learnt_file) has mynetworks and the local domains."
 		return
 	fi
-	rewrite_settings with_block
-	say "" "$settings: has mynetworks and the local domains now$(then_reload)."
+	[ -d "$settings.d" ] || install -d -m 755 "$settings.d" ||
+		die "cannot make $settings.d"
+	(umask 022 && learnt_text | write_file "$(learnt_file)")
+	take_block_out
+	say "" "$(learnt_file): has mynetworks and the local domains now$(then_reload)."
 }
 
 unlearn() {
-	has_learnt || return 0
-	rewrite_settings without_block
+	has_learnt || has_block || return 0
+	rm -f "$(learnt_file)"
+	rmdir "$settings.d" 2>/dev/null || true
+	take_block_out
 	say "" "$settings: what was learnt from Postfix is out$(then_reload)."
 }
 
@@ -163,9 +137,9 @@ check_learnt() {
 		warn "$settings: internal_hosts and local_domains were not" \
 			"learnt from Postfix: run enable"
 	elif is_up_to_date; then
-		good "$settings has mynetworks and the local domains"
+		good "$(learnt_file) has mynetworks and the local domains"
 	else
-		wrong "$settings: mynetworks, mydestination or myorigin of" \
+		wrong "$(learnt_file): mynetworks, mydestination or myorigin of" \
 			"Postfix have changed since: run enable"
 	fi
 	tell_unlearnt warn

@@ -33,7 +33,7 @@ find_settings() {
 # sides find it below Postfix's queue folder.
 settle_socket() {
 	[ -z "$socket_given" ] && [ -n "$settings" ] && [ -n "$postern" ] &&
-		grep -q socket "$settings" && read_settings || return 0
+		grep -qs socket "$settings" "$settings.d"/*.conf && read_settings || return 0
 	named=$(setting_of milter socket)
 	[ -n "$named" ] || return 0
 	socket=$named

@@ -7,6 +7,7 @@
 #include "core/conf/conf.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <ini.h>
 #include <stdarg.h>
@@ -107,7 +108,7 @@ void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restar
 }
 
 /*
- * conf_load: reads the settings from an INI file.
+ * conf_load: reads the settings from an INI file and those of its folder.
  *
  * inih does the parsing, but it cuts long lines, joins indented ones to the
  * line before and passes over what it cannot read. So every line is looked at
@@ -118,15 +119,20 @@ void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restar
 /* Room in struct err for the faults, with the words that follow them. */
 enum { FAULTS_TEXT = ERR_TEXT_MAX - 40 };
 
-struct loading {
+struct place {
 	const char *path;
+	int line; /* 0: none */
+};
+
+struct loading {
+	struct place at;
 	FILE *file;
-	int line;
 	char *text; /* getline's */
 	size_t text_size;
 	struct conf *conf;
-	int *set_in; /* for each setting: the line that set it, or 0 */
-	bool lost;   /* in a section that inih never heard of */
+	struct place *set_in; /* for each setting: what set it */
+	bool lost;            /* in a section that inih never heard of */
+	struct strv paths;    /* of the folder */
 	struct strv faults;
 };
 
@@ -140,7 +146,7 @@ __attribute__((format(printf, 2, 3))) static void add_fault(
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	buf_printf(&fault, "%s:%d: %s", loading->path, loading->line, text);
+	buf_printf(&fault, "%s:%d: %s", loading->at.path, loading->at.line, text);
 	strv_take(&loading->faults, buf_take(&fault));
 }
 
@@ -212,7 +218,7 @@ static void check_line(struct loading *loading, size_t len, size_t max)
 		text[--len] = '\0';
 	if (len > 0 && text[len - 1] == '\r')
 		text[--len] = '\0';
-	if (loading->line == 1 && str_starts(text, bom))
+	if (loading->at.line == 1 && str_starts(text, bom))
 		text += strlen(bom);
 	if (len > max - 2)
 		add_fault(loading, "the line is longer than %zu bytes", max - 2);
@@ -232,7 +238,7 @@ static char *on_line_wanted(char *to, int size, void *arg)
 
 	if (len < 0)
 		return NULL;
-	loading->line++;
+	loading->at.line++;
 	check_line(loading, (size_t)len, (size_t)size - 1);
 	if (loading->faults.n > faults)
 		return memcpy(to, "\n", sizeof("\n"));
@@ -248,19 +254,20 @@ static bool has_odd_comment(const char *value)
 
 static void set(struct loading *loading, const struct setting *setting, const char *value)
 {
-	int *set_in = &loading->set_in[setting - settings];
+	struct place *set_in = &loading->set_in[setting - settings];
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	struct err err = ERR_INIT;
 
-	if (*set_in && !setting_adds_up(setting)) {
-		add_fault(loading, "%s.%s is already set in line %d", setting->section,
-			setting->name, *set_in);
+	if (set_in->line && !setting_adds_up(setting)) {
+		add_fault(loading, "%s.%s is already set in %s%s%d", setting->section,
+			setting->name, set_in->path == loading->at.path ? "line" : set_in->path,
+			set_in->path == loading->at.path ? " " : ":", set_in->line);
 		return;
 	}
-	if (*set_in)
+	if (set_in->line)
 		buf_printf(&all, "%s ", setting_text(setting, loading->conf));
 	buf_add_str(&all, value);
-	*set_in = loading->line;
+	*set_in = loading->at;
 	if (setting_parse(setting, buf_str(&all), loading->conf, &err) < 0)
 		add_fault(loading, "%s.%s: %s", setting->section, setting->name, err.text);
 }
@@ -300,17 +307,53 @@ static int on_setting(void *arg, const char *section, const char *name, const ch
 	return 1;
 }
 
-static void parse(struct loading *loading)
+/* False, with errno, when there is no such file. */
+static bool parse(struct loading *loading, const char *path)
 {
-	int stopped_in = ini_parse_stream(on_line_wanted, loading, on_setting, loading);
+	int stopped_in;
 
+	loading->file = fopen(path, "re");
+	if (loading->file == NULL)
+		return false;
+	loading->at = (struct place){.path = path};
+	loading->lost = false;
+	stopped_in = ini_parse_stream(on_line_wanted, loading, on_setting, loading);
 	if (ferror(loading->file)) {
-		loading->line++;
+		loading->at.line++;
 		add_fault(loading, "cannot read: %s", strerror(errno));
 	} else if (stopped_in != 0 && loading->faults.n == 0) {
-		loading->line = stopped_in;
+		loading->at.line = stopped_in;
 		add_fault(loading, "cannot understand the line");
 	}
+	fclose(loading->file);
+	return true;
+}
+
+static int is_conf(const struct dirent *entry)
+{
+	const char *end = strrchr(entry->d_name, '.');
+
+	return *entry->d_name != '.' && end && str_eq(end, ".conf");
+}
+
+static void parse_folder(struct loading *loading, const char *folder)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(folder, &entries, is_conf, alphasort);
+
+	if (n < 0 && errno != ENOENT)
+		strv_take(&loading->faults,
+			mem_printf("cannot read %s: %s", folder, strerror(errno)));
+	for (int i = 0; i < n; i++) {
+		char *path = mem_printf("%s/%s", folder, entries[i]->d_name);
+
+		free(entries[i]);
+		strv_take(&loading->paths, path);
+		if (!parse(loading, path))
+			strv_take(&loading->faults,
+				mem_printf("cannot read %s: %s", path, strerror(errno)));
+	}
+	free(entries);
 }
 
 /* All faults in one line, as many as fit. */
@@ -331,29 +374,26 @@ static int report(const struct strv *faults, struct err *err)
 	return err_set(err, ERR_CONFIG, "%s", buf_str(&text));
 }
 
-static void finish(struct loading *loading)
-{
-	fclose(loading->file);
-	free(loading->text);
-	free(loading->set_in);
-	conf_free(loading->conf);
-	strv_free(&loading->faults);
-}
-
 int conf_load(const char *path, struct conf **conf_r, struct err *err)
 {
-	struct loading loading = {.path = path, .file = fopen(path, "re")};
+	_cleanup_free_ char *folder = mem_printf("%s.d", path);
+	struct loading loading = {.conf = conf_default()};
 	int result = 0;
 
-	if (loading.file == NULL)
-		return err_set(err, ERR_CONFIG, "cannot read %s: %s", path, strerror(errno));
-	loading.conf = conf_default();
 	loading.set_in = mem_alloc(settings_n, sizeof(*loading.set_in));
-	parse(&loading);
-	if (loading.faults.n > 0)
-		result = report(&loading.faults, err);
-	else
-		*conf_r = TAKE_PTR(loading.conf);
-	finish(&loading);
+	if (parse(&loading, path)) {
+		parse_folder(&loading, folder);
+		if (loading.faults.n > 0)
+			result = report(&loading.faults, err);
+		else
+			*conf_r = TAKE_PTR(loading.conf);
+	} else {
+		result = err_set(err, ERR_CONFIG, "cannot read %s: %s", path, strerror(errno));
+	}
+	free(loading.text);
+	free(loading.set_in);
+	conf_free(loading.conf);
+	strv_free(&loading.paths);
+	strv_free(&loading.faults);
 	return result;
 }

@@ -112,9 +112,10 @@ enum metrics_access { METRICS_TOKEN, METRICS_LOOPBACK };
 
 enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };
 
-/* Reads the file over the defaults. ERR_CONFIG names file, line and what is
- * wrong: unknown sections and settings too, all at once where there are
- * several. The caller frees. */
+/* Reads the file over the defaults, then each *.conf of the folder that has its
+ * name and `.d` behind it, in order of name: a setting that does not add up may
+ * stand in one of them only. ERR_CONFIG names file, line and what is wrong: unknown sections and
+ * settings too, all at once where there are several. The caller frees. */
 int conf_load(const char *path, struct conf **conf_r, struct err *err);
 /* The defaults alone. */
 struct conf *conf_default(void);

@@ -71,64 +71,60 @@ def test_enable_learns(make, name, before):
 
 
 @pytest.mark.parametrize("name, before", SETTINGS, ids=SETTING_NAMES)
-def test_disable_undoes_every_byte(make, name, before):
+def test_postern_conf_stays_as_it_is(make, name, before):
+    """What was learnt has a file of its own, which goes again, with its folder."""
     postfix = make(before)
+    learnt = postfix.conf.parent / "postern.conf.d/learnt.conf"
     postfix.do("enable", "-p", postfix.conf)
-    once = postfix.conf.read_text()
-    assert once != before
+    once = learnt.read_text()
+    assert learnt.stat().st_mode & 0o777 == 0o644
     postfix.do("enable", "-p", postfix.conf)
-    assert postfix.conf.read_text() == once
+    assert (postfix.conf.read_text(), learnt.read_text()) == (before, once)
     postfix.do("disable", "-p", postfix.conf)
     assert postfix.conf.read_text() == before
+    assert not learnt.parent.exists()
     postfix.do("disable", "-p", postfix.conf)
-    assert postfix.conf.read_text() == before
 
 
-def test_what_was_written_meanwhile_stays(make):
-    postfix = make("[log]\nlevel = info\n")
+def test_other_files_of_the_folder_stay(make):
+    postfix = make()
+    other = postfix.conf.parent / "postern.conf.d/own.conf"
+    other.parent.mkdir()
+    other.write_text("[milter]\ninternal_hosts = 192.0.2.7\n")
     postfix.do("enable", "-p", postfix.conf)
-    postfix.conf.write_text("; first\n" + postfix.conf.read_text() + "[http]\nworkers = 2\n")
+    assert {"192.0.2.7", "10.0.0.0/8"} <= set(effective(postfix)["internal_hosts"].split())
     postfix.do("disable", "-p", postfix.conf)
-    assert postfix.conf.read_text() == "; first\n[log]\nlevel = info\n[http]\nworkers = 2\n"
+    assert [path.name for path in other.parent.iterdir()] == ["own.conf"]
 
 
-def test_no_line_changes_its_section(make):
-    """Not when the block comes, is written anew, or goes."""
-    postfix = make("[http]\n")
-    postfix.do("enable", "-p", postfix.conf)
-    with postfix.conf.open("a") as file:
-        file.write("workers = 2\n")
-    assert effective(postfix)["workers"] == "2"
-    postfix.main_cf.write_text(postfix.main_cf.read_text().replace("10.0.0.0/8", "10.0.0.0/9"))
-    postfix.do("enable", "-p", postfix.conf)
-    text = postfix.conf.read_text()
-    assert text.startswith("[http]\n# Learnt") and text.endswith("\nworkers = 2\n")
-    assert text.count("10.0.0.0/9") == 1 and "10.0.0.0/8" not in text
-    assert effective(postfix)["workers"] == "2"
-    postfix.do("disable", "-p", postfix.conf)
+BLOCK = """\
+# Learnt from Postfix by postfix-conf/enable; disable takes it out.
+milter.internal_hosts = 192.0.2.9
+# End of what was learnt.
+"""
+
+
+@pytest.mark.parametrize("script", ["enable", "disable"])
+def test_a_block_of_before_goes(make, script):
+    """Once it stood in postern.conf."""
+    postfix = make("[http]\n" + BLOCK + "workers = 2\n")
+    postfix.conf.chmod(0o640)
+    os.chown(postfix.conf, 12345, 12346)
+    postfix.do(script, "-p", postfix.conf)
     assert postfix.conf.read_text() == "[http]\nworkers = 2\n"
+    info = postfix.conf.stat()
+    assert (info.st_mode & 0o777, info.st_uid, info.st_gid) == (0o640, 12345, 12346)
+    assert (script == "enable") == ("10.0.0.0/8" in effective(postfix)["internal_hosts"])
 
 
 @pytest.mark.parametrize("script", ["enable", "disable"])
 def test_a_block_without_its_end_stays(make, script):
-    postfix = make()
-    postfix.do("enable", "-p", postfix.conf)
-    torn = postfix.conf.read_text().replace("# End of what was learnt.", "[log]")
-    torn = torn.replace("own.test", "old.test")
-    postfix.conf.write_text(torn)
+    torn = BLOCK.replace("# End of what was learnt.", "[log]")
+    postfix = make(torn)
     main_cf = postfix.bytes
     done = postfix.run(script, "-p", postfix.conf)
     assert done.returncode == 1 and "put the line '# End of what" in done.stderr
     assert (postfix.conf.read_text(), postfix.bytes) == (torn, main_cf)
-
-
-def test_owner_and_mode_stay(make):
-    postfix = make("[log]\n")
-    postfix.conf.chmod(0o640)
-    os.chown(postfix.conf, 12345, 12346)
-    postfix.do("enable", "-p", postfix.conf)
-    info = postfix.conf.stat()
-    assert (info.st_mode & 0o777, info.st_uid, info.st_gid) == (0o640, 12345, 12346)
 
 
 def test_check_sees_a_drift(make):

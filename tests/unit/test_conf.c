@@ -37,13 +37,18 @@ static int remove_folder(void **state)
 	return 0;
 }
 
-static void write_file(const char *text, size_t len)
+static void write_named(const char *name, const char *text, size_t len)
 {
-	FILE *file = fopen(FILE_NAME, "we");
+	FILE *file = fopen(name, "we");
 
 	assert_non_null(file);
 	assert_int_equal(fwrite(text, 1, len, file), len);
 	assert_int_equal(fclose(file), 0);
+}
+
+static void write_file(const char *text, size_t len)
+{
+	write_named(FILE_NAME, text, len);
 }
 
 static struct conf *load(const char *text)
@@ -339,6 +344,59 @@ static void test_files_that_cannot_be_read(void **state)
 	assert_int_equal(chmod(FILE_NAME, 0600), 0);
 }
 
+/* Files beside it add to it, and none changes what another one sets. */
+static void test_a_folder_of_files(void **state)
+{
+	static const char once[] = "[log]\nlevel = debug\n[milter]\ninternal_hosts = 10.0.0.0/8\n";
+	static const char list[] = "internal_hosts = 192.0.2.1\n";
+	static const char section[] = "[milter]\n";
+	static const char fault[] = "junk";
+	static const char twice[] = "[http]\n\n[log]\nlevel = info\n";
+	struct conf *conf = NULL;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(mkdir(FILE_NAME ".d", 0755), 0);
+	write_named(FILE_NAME ".d/a.conf", once, strlen(once));
+	write_named(FILE_NAME ".d/.c.conf", fault, strlen(fault));
+	write_named(FILE_NAME ".d/c.conf.dpkg-new", fault, strlen(fault));
+	conf = load("[milter]\ninternal_hosts = ::1\n[http]\n");
+	assert_string_equal(conf->milter.internal_hosts, "::1 10.0.0.0/8");
+	assert_int_equal(conf->log.level, LOG_LEVEL_DEBUG);
+	conf_free(conf);
+
+	/* A section ends with its file. */
+	write_named(FILE_NAME ".d/b.conf", list, strlen(list));
+	assert_int_equal(conf_load(FILE_NAME, &conf, &err), -1);
+	assert_string_equal(err.text, FILE_NAME
+		".d/b.conf:1: internal_hosts stands before "
+		"the first [section]");
+
+	write_named(FILE_NAME ".d/b.conf", section, strlen(section));
+	write_file(twice, strlen(twice));
+	assert_int_equal(conf_load(FILE_NAME, &conf, &err), -1);
+	assert_string_equal(
+		err.text, FILE_NAME ".d/a.conf:2: log.level is already set in " FILE_NAME ":4");
+
+	assert_int_equal(unlink(FILE_NAME ".d/b.conf"), 0);
+	assert_int_equal(symlink("nowhere", FILE_NAME ".d/b.conf"), 0);
+	write_file("", 0);
+	assert_int_equal(conf_load(FILE_NAME, &conf, &err), -1);
+	assert_string_equal(
+		err.text, "cannot read " FILE_NAME ".d/b.conf: No such file or directory");
+}
+
+static int remove_files(void **state)
+{
+	(void)state;
+	unlink(FILE_NAME ".d/a.conf");
+	unlink(FILE_NAME ".d/b.conf");
+	unlink(FILE_NAME ".d/.c.conf");
+	unlink(FILE_NAME ".d/c.conf.dpkg-new");
+	rmdir(FILE_NAME ".d");
+	return 0;
+}
+
 static void check_round_trip(const struct conf *conf)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -417,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_long_lines_say_so),
 		cmocka_unit_test(test_files_that_cannot_be_read),
+		cmocka_unit_test_teardown(test_a_folder_of_files, remove_files),
 		cmocka_unit_test(test_print_can_be_read),
 		cmocka_unit_test(test_reload),
 	};
