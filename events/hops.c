@@ -251,6 +251,20 @@ static bool is_this_host(const struct hops *hops, const struct server *server)
 	return false;
 }
 
+bool hops_is_local_client(const struct hops *hops, struct span client)
+{
+	_cleanup_free_ char *relay = mem_dup(client.data, client.len);
+	struct server server;
+
+	if (!read_server(relay, &server))
+		return false;
+	for (size_t i = 0; i < hops->n; i++)
+		if (str_eq_nocase(hops->filters[i].host,
+			    is_address(hops->filters[i].host) ? server.address : server.host))
+			return true;
+	return is_this_host(hops, &server);
+}
+
 enum delivery_via hops_via_relay(const struct hops *hops, const char *relay)
 {
 	struct server server;

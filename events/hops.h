@@ -34,6 +34,10 @@ enum delivery_via hops_via(const struct hops *hops, enum log_agent agent, const 
 /* The same of a relay alone. */
 enum delivery_via hops_via_relay(const struct hops *hops, const char *relay);
 
+/* Whether a client of smtpd, `name[address]`, is this host or a content filter:
+ * what it sends may be what a filter gives back. */
+bool hops_is_local_client(const struct hops *hops, struct span client);
+
 /* For tests: instead of the settings, the values of content_filter, with blanks
  * between. */
 void hops_set_filters(struct hops *hops, const char *filters);

@@ -379,6 +379,19 @@ static void read_queue_manager(struct rest *rest, struct log_line *line)
 	}
 }
 
+/* The client's name is a domain name or `unknown`, and has no blank. */
+static void read_smtpd(struct rest *rest, struct log_line *line)
+{
+	size_t n = 0;
+
+	if (!skip(rest, "client="))
+		return;
+	while (n < left(rest) && rest->at[n] != ' ' && rest->at[n] != ',')
+		n++;
+	line->kind = LOG_CLIENT;
+	line->text = (struct span){rest->at, n};
+}
+
 /* The id of before stands at the end, where no sender can put anything: a line
  * without one ends with the sender's bracket. */
 static void read_pickup(struct rest *rest, struct log_line *line)
@@ -387,6 +400,8 @@ static void read_pickup(struct rest *rest, struct log_line *line)
 	const char *last = NULL, *found;
 	struct rest at = *rest;
 
+	if (find(rest, "uid=") == rest->at)
+		line->kind = LOG_CLIENT;
 	while ((found = find(&at, mark)) != NULL) {
 		last = found;
 		at.at = found + 1;
@@ -460,6 +475,7 @@ static const struct {
 	{"discard", read_agent, LOG_AGENT_DISCARD},
 	{"bounce", read_agent, LOG_AGENT_OTHER},
 	{"pickup", read_pickup, LOG_AGENT_OTHER},
+	{"smtpd", read_smtpd, LOG_AGENT_OTHER},
 	{"postsuper", read_admin, LOG_AGENT_OTHER},
 	{"oqmgr", read_queue_manager, LOG_AGENT_OTHER},
 	{"nqmgr", read_queue_manager, LOG_AGENT_OTHER},

@@ -28,6 +28,8 @@ enum log_kind {
 	LOG_NOTHING,    /* nothing about the fate of a message */
 	LOG_BAD,        /* it should say something, and cannot be read */
 	LOG_MESSAGE_ID, /* cleanup has the message; its Message-ID is text */
+	LOG_CLIENT,     /* it comes from a client, `name[address]` in text; without
+			 * text from sendmail(1) */
 	LOG_ACTIVE,     /* the queue manager delivers it now */
 	LOG_PICKUP,     /* it was requeued, or its queue file renamed: other is
 			 * its id of before */

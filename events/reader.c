@@ -48,7 +48,11 @@ struct reader {
 	struct held_line *lines; /* the batch */
 	size_t n;
 	struct buf bytes;
-	int64_t now_us;     /* when it was read */
+	int64_t now_us;         /* when it was read */
+	int64_t order_us;       /* of the line before, see struct line_place */
+	struct log_stamp stamp; /* of the line before, by which anchor, and its time */
+	int64_t anchor_us;
+	int64_t stamp_us;
 	bool news;          /* it says something of a message */
 	uint64_t number;    /* of the next line */
 	struct mark *marks; /* the oldest first; [0] is what is stored */
@@ -151,20 +155,6 @@ static int note_gap(struct reader *reader, const char *why, int64_t time_us, str
 		reader->setup.db, reader->setup.place->name, why, time_us, time_us, err);
 }
 
-/* When the line was written: by our clock for one that has just come, whose own
- * may be local time, without a year, in whole seconds. */
-static int64_t time_of(const struct source_line *from, const struct log_line *line, int64_t now_us)
-{
-	int64_t time_us;
-
-	if (from->time_us)
-		return from->time_us;
-	if (from->live && !line->stamp.exact)
-		return now_us;
-	time_us = log_stamp_time(&line->stamp, from->anchor_us);
-	return time_us < now_us ? time_us : now_us;
-}
-
 /* How much later than a line its message may have been recorded: one that has
  * just come is of now, whatever its time says; of a file that is read once, the
  * clock may have been hours off. */
@@ -173,6 +163,42 @@ static int64_t ahead_of(const struct reader *reader, const struct source_line *f
 	if (from->live)
 		return 366 * DAY_US;
 	return reader->setup.place->once ? DAY_US : 0;
+}
+
+/* When the line was written: by our clock for one that has just come, whose own
+ * may be local time, without a year, in whole seconds. */
+static int64_t time_of(
+	struct reader *reader, const struct source_line *from, const struct log_line *line)
+{
+	const struct log_stamp *stamp = &line->stamp, *last = &reader->stamp;
+
+	if (from->time_us)
+		return from->time_us;
+	if (from->live && !stamp->exact)
+		return reader->now_us;
+	/* Most stamps are that of the line before. */
+	if (stamp->exact || stamp->second != last->second || stamp->minute != last->minute ||
+		stamp->hour != last->hour || stamp->day != last->day ||
+		stamp->month != last->month || from->anchor_us != reader->anchor_us) {
+		reader->stamp_us = log_stamp_time(stamp, from->anchor_us);
+		reader->stamp = *stamp;
+		reader->anchor_us = from->anchor_us;
+	}
+	return reader->stamp_us < reader->now_us ? reader->stamp_us : reader->now_us;
+}
+
+/* Stamps are in whole seconds: of several in one, those behind come later. Where
+ * the clock was put back they go on from there. */
+static struct line_place place_of(
+	struct reader *reader, const struct source_line *from, const struct log_line *line)
+{
+	int64_t time_us = time_of(reader, from, line);
+
+	reader->order_us = time_us <= reader->order_us && time_us > reader->order_us - SECOND_US
+				   ? reader->order_us + 1
+				   : time_us;
+	return (struct line_place){
+		reader->number, time_us, reader->order_us, ahead_of(reader, from)};
 }
 
 static void parse(const struct source_line *from, const char *text, size_t len,
@@ -229,6 +255,7 @@ static int store_line(struct reader *reader, const struct source_line *from,
 {
 	const char *instances = hops_instances(reader->hops);
 	int64_t now_us = reader->now_us;
+	struct line_place place;
 	struct log_line next;
 	size_t glued;
 
@@ -236,12 +263,11 @@ static int store_line(struct reader *reader, const struct source_line *from,
 		(line->kind == LOG_DROPPED &&
 			note_gap(reader, "log_dropped_lines", now_us, err) < 0))
 		return -1;
-	if (line->kind != LOG_NOTHING &&
-		tracker_line(reader->tracker, line,
-			&(struct line_place){reader->number, time_of(from, line, now_us),
-				ahead_of(reader, from)},
-			now_us, err) < 0)
-		return -1;
+	if (line->kind != LOG_NOTHING) {
+		place = place_of(reader, from, line);
+		if (tracker_line(reader->tracker, line, &place, now_us, err) < 0)
+			return -1;
+	}
 	if (from->tag || !(line->kind == LOG_BAD || line->cut))
 		return 0;
 	/* Another line may be glued to what somebody has said, but it may be

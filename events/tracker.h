@@ -20,6 +20,7 @@
 #include "core/store/store_fate.h"
 #include "events/hops.h"
 #include "events/log_parse.h"
+#include "events/untracked.h"
 
 struct tracker;
 
@@ -32,13 +33,6 @@ void tracker_reset(struct tracker *tracker);
 /* The transaction was committed. */
 void tracker_kept(struct tracker *tracker);
 
-/* Where a line stands. */
-struct line_place {
-	uint64_t number;  /* how many lines came before it in this run */
-	int64_t time_us;  /* when it was written */
-	int64_t ahead_us; /* so much later its message may have been recorded,
-			   * by our clock */
-};
 /* Stores what the line says, in the caller's transaction, which has to be
  * undone when this fails; tracker_settle() ends it. */
 int tracker_line(struct tracker *tracker, const struct log_line *line,

@@ -2,7 +2,7 @@
  * store_fact: stores facts, as events and as the states of recipients.
  *
  * Each fact becomes an event, once however often it is reported. What lines say
- * of deliveries moves the leaf (store_delivery), of which the recipient's state
+ * of deliveries moves the leaf (delivery_tree), of which the recipient's state
  * is computed; the rest is told of a recipient as a whole. seq and recorded_us
  * of events only rise: who has read up to one of them misses none.
  *

@@ -345,7 +345,7 @@ def test_removed_by_an_admin(fates, part):
     told(fates, email_id, "removed", "delivered")
 
 
-@pytest.mark.parametrize("part", ["parent", "alias"])
+@pytest.mark.parametrize("part", ["parent", "alias", "filter"])
 def test_requeued(fates, part):
     """Twice; then it is taken."""
     email_id = fates.send(where(fates, part), address("ok"))

@@ -224,9 +224,10 @@ static int64_t since_of(const char *message)
 	return SECOND_US * (1000 + atoi(message + 1));
 }
 
-static void apply(struct delivery_tree *tree, const struct step *step)
+/* at_us: when all messages came up; 0: each at its own time. */
+static void apply_at(struct delivery_tree *tree, const struct step *step, int64_t at_us)
 {
-	int64_t since_us = since_of(step->message);
+	int64_t since_us = at_us ? at_us : since_of(step->message);
 	struct delivery *leaf;
 	struct hop *message;
 
@@ -257,6 +258,11 @@ static void apply(struct delivery_tree *tree, const struct step *step)
 		message->ended = (enum fate)step->fact;
 		message->ended_us = since_us;
 	}
+}
+
+static void apply(struct delivery_tree *tree, const struct step *step)
+{
+	apply_at(tree, step, 0);
 }
 
 /* How a message came is known with it: what else is said of it says that too. */
@@ -347,6 +353,78 @@ static void test_trees(void **state)
 	}
 }
 
+/* What a filter gave back is requeued, and so passes the filter again, twice:
+ * the last message decides, in whatever order the facts come, also where all
+ * messages came up at one time. */
+static void test_requeued_through_filter(void **state)
+{
+#define CARRIES(name, came, from)                                                                  \
+	{                                                                                          \
+		.kind = CARRY, .message = name, .how = came, .parent = from                        \
+	}
+#define FILTERED(name)                                                                             \
+	{                                                                                          \
+		.kind = SAY, .message = name, .address = "r0@x", .fact = FACT_HANDED_ON,           \
+		.via = VIA_FILTER                                                                  \
+	}
+#define SAID(name, what)                                                                           \
+	{                                                                                          \
+		.kind = SAY, .message = name, .address = "r0@x", .fact = what                      \
+	}
+	static const struct step steps[] = {
+		CARRIES("M0", HOP_MILTER, ""),
+		FILTERED("M0"),
+		CARRIES("M1", HOP_MESSAGE_ID, ""),
+		SAID("M1", FACT_DEFERRED),
+		CARRIES("M2", HOP_ORIG_ID, "M1"),
+		FILTERED("M2"),
+		CARRIES("M3", HOP_MESSAGE_ID, ""),
+		SAID("M3", FACT_DEFERRED),
+		CARRIES("M4", HOP_ORIG_ID, "M3"),
+		FILTERED("M4"),
+		CARRIES("M5", HOP_MESSAGE_ID, ""),
+		SAID("M5", FACT_DELIVERED),
+	};
+#undef CARRIES
+#undef FILTERED
+#undef SAID
+	struct world world = {.seed = 7};
+
+	(void)state;
+	for (int round = 0; round < 400; round++) {
+		struct recipients all = {0};
+		struct delivery_tree *tree;
+		bool at_once = round % 2;
+		enum fate fate;
+		size_t order[ARRAY_SIZE(steps)];
+
+		recipients_add(&all, RECIPIENT_TO, mem_strdup("r0@x"), NULL, true);
+		tree = delivery_tree_new(&all);
+		for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+			order[i] = i;
+		for (size_t i = ARRAY_SIZE(steps) - 1; i > 0; i--) {
+			size_t k = roll(&world, (unsigned)i + 1), other = order[i];
+
+			order[i] = order[k];
+			order[k] = other;
+		}
+		for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+			apply_at(tree, &steps[order[i]], at_once ? SECOND_US : 0);
+		for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+			if (steps[i].kind == CARRY && i + 3 < ARRAY_SIZE(steps))
+				delivery_tree_message(tree, steps[i].message,
+					at_once ? SECOND_US : since_of(steps[i].message))
+					->closed_us = since_of("M9");
+		delivery_tree_compute(tree);
+		fate = delivery_tree_status(tree, 0)->fate;
+		/* Those of one time may have come from one another. */
+		if (fate != (at_once ? FATE_HANDED_ON : FATE_DELIVERED))
+			fail_msg("round %d: %s", round, fate_name(fate));
+		delivery_tree_free(tree);
+		recipients_free(&all);
+	}
+}
+
 /* Each pair of ends behind one alias, in both orders. */
 static void test_pairs(void **state)
 {
@@ -410,6 +488,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_requeued_through_filter),
 		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_logged_addresses),
 	};

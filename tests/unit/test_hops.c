@@ -52,6 +52,34 @@ static void test_via(void **state)
 	assert_string_equal(hops_instances(hops), "postfix");
 }
 
+/* Of whom a message may be that a filter gives back. */
+static void test_local_clients(void **state)
+{
+	static const struct {
+		const char *client;
+		bool is_local;
+	} cases[] = {
+		{"localhost[127.0.0.1]", true},
+		{"unknown[::1]", true},
+		{"unknown[10.1.2.3]", true},
+		{"filter.test[192.0.2.9]", true},
+		{"unknown[192.0.2.1]", false},
+		{"localhost[192.0.2.1]", false},
+		{"10.1.2.3[192.0.2.1]", false},
+		{"unknown[unknown]", false},
+		{"127.0.0.1", false},
+	};
+	_cleanup_(hops) struct hops *hops = hops_new("", "postfix");
+
+	(void)state;
+	hops_set_filters(hops, "pfilter:dummy smtp:[10.1.2.3]:10025 smtp:filter.test:10025");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (hops_is_local_client(
+			    hops, (struct span){cases[i].client, strlen(cases[i].client)}) !=
+			cases[i].is_local)
+			fail_msg("%s", cases[i].client);
+}
+
 /* postconf waits a second or two before it reads a file that is new. */
 static void write_file(const char *path, const char *text)
 {
@@ -132,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_via),
+		cmocka_unit_test(test_local_clients),
 		cmocka_unit_test(test_failure_lasts),
 		cmocka_unit_test(test_renamed),
 		cmocka_unit_test(test_glued),

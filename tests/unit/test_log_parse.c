@@ -30,6 +30,8 @@ static char letter_of(const struct log_line *line)
 		return '!';
 	case LOG_MESSAGE_ID:
 		return 'm';
+	case LOG_CLIENT:
+		return 'f';
 	case LOG_ACTIVE:
 		return 'a';
 	case LOG_PICKUP:
@@ -54,65 +56,65 @@ static const struct {
 	const char *section;
 	const char *lines;
 } sections[] = {
-	{"01", "..ma.sr"},
-	{"02", "..ma.dbsm.asr"},
-	{"03", "..ma.sssr"},
-	{"04", "..ma.bma.rsr"},
-	{"05", "..ma.d"},
-	{"06", "..ma..bm.arsr"},
-	{"07", "..ma..bma.r.sr"},
-	{"08", "..ma.bm.arsr"},
-	{"09", "..ma.bm.arsr"},
-	{"10", "..ma.bm.arsr"},
-	{"11", "..ma.dbsm.asr"},
-	{"12", "..ma.bbma.rsr"},
-	{"13", "..ma.d"},
-	{"14", "..ma.sr..ma.sr..ma.sr.ma.sr"},
-	{"15", "..ma.d..ma.d..ma.dad.mad.mad.ma.d.mabm.arsr.ma.d.madaaaadaa."
+	{"01", ".fma.sr"},
+	{"02", ".fma.dbsm.asr"},
+	{"03", ".fma.sssr"},
+	{"04", ".fma.bma.rsr"},
+	{"05", ".fma.d"},
+	{"06", ".fma..bm.arsr"},
+	{"07", ".fma..bma.r.sr"},
+	{"08", ".fma.bm.arsr"},
+	{"09", ".fma.bm.arsr"},
+	{"10", ".fma.bm.arsr"},
+	{"11", ".fma.dbsm.asr"},
+	{"12", ".fma.bbma.rsr"},
+	{"13", ".fma.d"},
+	{"14", ".fma.sr.fma.sr.fma.srfma.sr"},
+	{"15", ".fma.d.fma.d.fma.dadfmadfmadfma.dfmabm.arsrfma.dfmadaaaadaa."
 	       "ddddd"},
-	{"16", "..ma.d"},
-	{"17", "..ma.bdbsm.asr"},
-	{"18", "....ma.ssr"},
-	{"18b", ".masbdbma.sr"},
-	{"19", "..ma..sdbdbm.asr"},
-	{"20", "..ma.msabbsssrdma.sr"},
-	{"21", "..ma.masrsr..ma.msarbssm.arsr..ma.msarbsm.arsr.mamsards"},
-	{"22", "...m.assr"},
-	{"23", "..ma.sr..ma.bssma.rsr..ma.bssssm.arsr.ma.bm.arsr"},
-	{"23d", "..ma.msarsr"},
-	{"24a", "..ma...m.ssarbsm.arsr"},
-	{"24b", "..ma..mabsm.arsrssr"},
-	{"24c", "..ma.sr..ma.sr"},
-	{"25", "..ma.ssr..m.absm.arsr"},
-	{"26a", "..m.adR."},
-	{"26b", "..m.ad....asr"},
-	{"26c", "..ma.dsq."},
+	{"16", ".fma.d"},
+	{"17", ".fma.bdbsm.asr"},
+	{"18", "...fma.ssr"},
+	{"18b", "fmasbdbma.sr"},
+	{"19", ".fma..sdbdbm.asr"},
+	{"20", ".fma.msabbsssrdma.sr"},
+	{"21", ".fma.masrsr.fma.msarbssm.arsr.fma.msarbsm.arsrfmamsards"},
+	{"22", ".f.m.assr"},
+	{"23", ".fma.sr.fma.bssma.rsr.fma.bssssm.arsrfma.bm.arsr"},
+	{"23d", ".fma.msarsr"},
+	{"24a", ".fma..fm.ssarbsm.arsr"},
+	{"24b", ".fma.fmabsm.arsrssr"},
+	{"24c", ".fma.sr.fma.sr"},
+	{"25", ".fma.ssr.fm.absm.arsr"},
+	{"26a", ".fm.adR."},
+	{"26b", ".fm.ad....asr"},
+	{"26c", ".fma.dsq."},
 	{"26c2", "kmadadad"},
-	{"26d", "..ma.ds..axma.rsr"},
-	{"27", "....ma.dddaddd......ma.sradddxma.rsr"},
-	{"28", "..m.addss..ma.d.mad"},
-	{"29a", "..m....mc...mca.sr.m...m.abssma.rsr"},
-	{"29b", "..m....mc...m...m.."},
-	{"29c", ".m..mc.m.bm.asr.m."},
-	{"30a", "..ma.dbsma.ma.srsr"},
-	{"30b", "..ma.bsma.rsr"},
-	{"30c", "..m.absmr"},
-	{"30d", "..ma.bssmsambsmsa.rrmsr"},
-	{"30e", ".m..ma.m.sbsm.am.arsrsr"},
-	{"30f", ".ma.m..m.sbbm.am.arsrsr"},
-	{"30g", "..mams.assrssm.arsr"},
-	{"31", ".ma...adadd"},
-	{"32", ".mabs.r.masr.masr.masr.masr.masr"},
-	{"33", "..m.a.sr"},
-	{"34", "..m.a..m.asrsr"},
-	{"35", ".ma.mapppm.arsm.arsrsr"},
-	{"36", "..m.a.smas..mcc...m...m.......dbs.masrsr.."},
-	{"37", "..m.a.d..ma...d.a.daa..d..d"},
-	{"38", "..m.absm.ra.masbma.rsrsr"},
+	{"26d", ".fma.ds..axma.rsr"},
+	{"27", "...fma.dddaddd......ma.sradddxma.rsr"},
+	{"28", ".fm.addss.fma.dfmad"},
+	{"29a", ".fm...fmc..fmca.srfm..fm.abssma.rsr"},
+	{"29b", ".fm...fmc..fm..fm.."},
+	{"29c", "fm.fmcfm.bm.asrfm."},
+	{"30a", ".fma.dbsma.ma.srsr"},
+	{"30b", ".fma.bsma.rsr"},
+	{"30c", ".fm.absmr"},
+	{"30d", ".fma.bssmsambsmsa.rrmsr"},
+	{"30e", "fm.fmafm.sbsm.am.arsrsr"},
+	{"30f", "fmafm.fm.sbbm.am.arsrsr"},
+	{"30g", ".fmams.assrssm.arsr"},
+	{"31", "fma...adadd"},
+	{"32", "fmabs.rfmasrfmasrfmasrfmasrfmasr"},
+	{"33", ".fm.a.sr"},
+	{"34", ".fm.a.fm.asrsr"},
+	{"35", "fmafmapppm.arsm.arsrsr"},
+	{"36", ".fm.a.smas.fmcc..fm..fm.......dbs.masrsr.."},
+	{"37", ".fm.a.d.fma...d.a.daa..d..d"},
+	{"38", ".fm.absm.rafmasbma.rsrsr"},
 	{"40", "m!.."},
-	{"41", ".maar"},
-	{"42", ".m.adbsm.asr"},
-	{"43", "...ma.ma.b.b"},
+	{"41", "fmaar"},
+	{"42", "fm.adbsm.asr"},
+	{"43", "..fmafma.b.b"},
 	{"44", "s"},
 	{"45", "L"},
 };
@@ -256,10 +258,6 @@ static const char *const nothing[] = {
 	"Nov 21 22:57:10 mail postfix/qmgr[1]: removed",
 	"Nov 21 22:57:10 mail postfix/qmgr[1]: NOQUEUE: removed",
 	"Nov 21 22:57:10 mail postfix/qmgr[1]: 3423: removed",
-	/* a Message-ID and senders that imitate lines */
-	("Nov 21 22:57:10 mail postfix/pickup[1]: 34230ABA654: uid=0 from=<x> "
-	 "orig_id=44230ABA654>"),
-	"Nov 21 22:57:10 mail postfix/pickup[1]: 34230ABA654: uid=0 from=<x>",
 };
 
 static void test_nothing(void **state)
@@ -271,6 +269,36 @@ static void test_nothing(void **state)
 		log_parse(nothing[i], strlen(nothing[i]), "postfix", &line);
 		if (line.kind != LOG_NOTHING)
 			fail_msg("%s", nothing[i]);
+	}
+}
+
+/* Who sent a message: a client, or NULL for sendmail(1). */
+static const struct {
+	const char *line;
+	const char *client;
+} clients[] = {
+	{"postfix/smtpd[1]: 34230ABA654: client=localhost[127.0.0.1]", "localhost[127.0.0.1]"},
+	{"postfix/smtpd[1]: 34230ABA654: client=mx.test[2001:db8::1], sasl_method=PLAIN",
+		"mx.test[2001:db8::1]"},
+	{"postfix/smtpd[1]: 34230ABA654: client=unknown[unknown], orig_client=a[127.0.0.1]",
+		"unknown[unknown]"},
+	{"postfix/pickup[1]: 34230ABA654: uid=0 from=<x>", NULL},
+	/* a sender that imitates a requeue */
+	{"postfix/pickup[1]: 34230ABA654: uid=0 from=<x> orig_id=44230ABA654>", NULL},
+};
+
+static void test_clients(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(clients); i++) {
+		_cleanup_free_ char *text = mem_printf("Nov 21 22:57:10 mail %s", clients[i].line);
+		struct log_line line;
+
+		log_parse(text, strlen(text), "postfix", &line);
+		if (line.kind != LOG_CLIENT ||
+			(clients[i].client ? !span_is(line.text, clients[i].client)
+					   : line.text.data != NULL))
+			fail_msg("%s", text);
 	}
 }
 
@@ -464,6 +492,7 @@ int main(void)
 		cmocka_unit_test(test_deliveries),
 		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_clients),
 		cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_hour_that_comes_twice),
 		cmocka_unit_test(test_glued),

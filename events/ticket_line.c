@@ -1,0 +1,171 @@
+/*
+ * ticket_line: what the log says of an email whose message stands in the queue
+ * under its ticket, since the milter was not asked about it:
+ *
+ *	deferred    it waits, for `postern held release --waiting`
+ *	bounced     a rule of Postfix refused it
+ *	discarded   a rule of Postfix dropped it
+ *	sent        it left as it was: nobody asked the milter
+ *	expired     nobody asked it for as long as a message may wait
+ *
+ * The recipients are told of its end. The email stays staged, since nothing was
+ * decided: should its message come all the same, or again, it is sent. That
+ * cleanup has the message, and so the ticket was used, is known here.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/policy/ticket.h"
+#include "core/store/store_email.h"
+#include "events/tracker_private.h"
+
+static const char expired_text[] =
+	"expired, returned to sender: Postfix did not ask postern-milter about the message";
+
+/* Whether the message is that of the email: 1, 0, -1. Whoever has seen the
+ * ticket in the queue may send another one to it, but does not know the
+ * Message-ID. A rule that discards a message may do so before cleanup has told
+ * that: then it counts, and where it was another's, what is told of the
+ * recipients stays wrong. */
+static int is_its_message(const struct line_context *context, const struct email_ticket *email)
+{
+	const struct untracked *untracked = untracked_find(context->untracked, context->line->id);
+	_cleanup_free_ char *ticket = NULL, *id = NULL;
+
+	if (untracked && untracked->message_id)
+		return str_eq(untracked->message_id, email->message_id);
+	if (context->line->kind == LOG_DISCARDED)
+		return 1;
+	id = line_text(context->line->id);
+	return store_ticket_message_find(
+		context->db, id, context->place.time_us, &ticket, context->err);
+}
+
+/* In whose words the message ended; a new text. */
+static char *text_of_end(const struct log_line *line)
+{
+	_cleanup_free_ char *text = line_text(line->text);
+	/* Behind this the line names the ticket. */
+	char *end = line->kind == LOG_DISCARDED && text ? strstr(text, "; from=<") : NULL;
+
+	if (line->kind == LOG_EXPIRED)
+		return mem_strdup(expired_text);
+	if (end)
+		*end = '\0';
+	if (line->kind == LOG_DISCARDED && line->other.data) {
+		_cleanup_free_ char *to = line_text(line->other);
+
+		return mem_printf(FATE_REDIRECTED "%s by %s: %s", to,
+			str_starts(text, "body ") ? "body_checks" : "header_checks", text);
+	}
+	return TAKE_PTR(text);
+}
+
+static int report_end(
+	const struct line_context *context, const struct email_ticket *email, enum fact fact)
+{
+	const struct recipients *all;
+	_cleanup_free_ char *id = line_text(context->line->id);
+	_cleanup_free_ char *relay = line_text(context->line->relay);
+	_cleanup_free_ char *dsn = line_text(context->line->dsn);
+	_cleanup_free_ char *text = text_of_end(context->line);
+
+	if (fact_writer_recipients(context->writer, email->seq, &all, context->err) < 0)
+		return -1;
+	for (size_t i = 0; i < all->n; i++) {
+		struct fact_report report = {
+			.email = email->seq,
+			.n = all->items[i].n,
+			.fact = fact,
+			.occurred_us = context->place.time_us,
+			.now_us = context->now_us,
+			.relay = relay && str_eq(relay, "none") ? NULL : relay,
+			.dsn = dsn,
+			.text = text,
+			.source = "log",
+		};
+		char n[24];
+
+		snprintf(n, sizeof(n), "%lld", (long long)report.n);
+		fact_key(report.key, (const char *[]){"stopped", fact_name(fact), id, n, dsn, text},
+			6);
+		if (fact_writer_add(context->writer, &report, context->err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What the line says of the message of the email: 1, 0 nothing yet, -1. */
+static int store_line(const struct line_context *context, const struct email_ticket *email)
+{
+	const struct log_line *line = context->line;
+	_cleanup_free_ char *id = line_text(line->id);
+	bool delivered = line->kind == LOG_DELIVERY && line->status == LOG_SENT;
+	bool left = delivered && line->agent != LOG_AGENT_DISCARD;
+	enum fact fact = FACT_BOUNCED;
+
+	if (line->kind != LOG_DISCARDED &&
+		store_ticket_message_add(
+			context->db, id, context->place.time_us, email->seq, context->err) < 0)
+		return -1;
+	if (line->kind == LOG_DELIVERY && line->status == LOG_DEFERRED)
+		return 0;
+	if (line->kind == LOG_EXPIRED)
+		fact = FACT_EXPIRED;
+	else if (line->kind == LOG_DISCARDED || delivered)
+		fact = FACT_DISCARDED;
+	if (report_end(context, email, fact) < 0)
+		return -1;
+	context->counts->left += left;
+	if (!left && line->kind != LOG_EXPIRED)
+		return 1;
+	return store_ticket_message_end(
+		       context->db, id, context->place.time_us, left, context->err) < 0
+		       ? -1
+		       : 1;
+}
+
+/* The ticket that the line names as its recipient, or that stands for the
+ * message, where all of it expired: 1, 0, -1. */
+static int find_ticket(const struct line_context *context, char ticket_r[static SECRET_TICKET_SIZE])
+{
+	const struct log_line *line = context->line;
+	_cleanup_free_ char *text = NULL;
+	int found;
+
+	if (line->kind == LOG_EXPIRED) {
+		_cleanup_free_ char *id = line_text(line->id);
+
+		found = store_ticket_message_find(
+			context->db, id, context->place.time_us, &text, context->err);
+		if (found == 1)
+			snprintf(ticket_r, SECRET_TICKET_SIZE, "%s", text);
+		return found;
+	}
+	/* Its @ takes the place of the NUL that SECRET_TICKET_SIZE has. */
+	if (line->to.len != SECRET_TICKET_SIZE + strlen(TICKET_DOMAIN))
+		return 0;
+	text = line_text(line->to);
+	return ticket_read(text, ticket_r) == TICKET_READ;
+}
+
+int ticket_line(const struct line_context *context)
+{
+	char ticket[SECRET_TICKET_SIZE];
+	struct email_ticket email;
+	int found = find_ticket(context, ticket), result = 0;
+
+	if (found != 1 ||
+		(context->line->kind == LOG_DELIVERY && context->line->status == LOG_PROBED))
+		return found < 0 ? -1 : 0;
+	found = store_email_ticket(context->db, ticket, &email, context->err);
+	if (found != 1)
+		return found;
+	if (!email.superseded && email.state == EMAIL_STAGED)
+		result = is_its_message(context, &email);
+	if (result == 1)
+		result = store_line(context, &email);
+	store_email_ticket_clear(&email);
+	return result;
+}
