@@ -298,23 +298,22 @@ static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 static int report_accepted(struct work *work, const struct hop *message)
 {
 	struct line_context *context = &work->context;
+	struct fact_report report = {.email = message->email,
+		.fact = FACT_ACCEPTED,
+		.occurred_us = context->place.time_us,
+		.now_us = context->now_us,
+		.source = "log"};
+	uint8_t key[EVENT_KEY_LEN];
 	const struct recipients *all;
-	char since[24], n[24];
+	char since[24];
 
 	if (fact_writer_recipients(context->writer, message->email, &all, context->err) < 0)
 		return -1;
 	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
+	fact_key(key, (const char *[]){fact_name(FACT_ACCEPTED), message->queue_id, since}, 3);
 	for (size_t i = 0; i < all->n; i++) {
-		struct fact_report report = {.email = message->email,
-			.n = all->items[i].n,
-			.fact = FACT_ACCEPTED,
-			.occurred_us = context->place.time_us,
-			.now_us = context->now_us,
-			.source = "log"};
-
-		snprintf(n, sizeof(n), "%lld", (long long)report.n);
-		fact_key(report.key,
-			(const char *[]){fact_name(FACT_ACCEPTED), message->queue_id, since, n}, 4);
+		report.n = all->items[i].n;
+		fact_key_of_one(report.key, key, i);
 		if (fact_writer_add(context->writer, &report, context->err) < 0)
 			return -1;
 	}

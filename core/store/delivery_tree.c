@@ -267,6 +267,13 @@ size_t delivery_tree_find(struct delivery_tree *tree, const char *queue_id, int6
 					       .orig_to = mem_strdup(orig_to)});
 }
 
+struct delivery *delivery_tree_whole(const struct delivery_tree *tree, const char *address)
+{
+	const size_t *slot = tree->n ? find_slot(tree, "", 0, address, "") : NULL;
+
+	return slot && *slot ? &tree->deliveries[*slot - 1] : NULL;
+}
+
 struct delivery *delivery_tree_at(struct delivery_tree *tree, size_t i)
 {
 	return &tree->deliveries[i];
@@ -713,10 +720,9 @@ static struct delivery_status evaluate_delivery(struct delivery_tree *tree, size
 /* What was told of it as a whole, too. */
 static struct delivery_status evaluate_recipient(struct delivery_tree *tree, size_t i)
 {
-	const char *address = tree->recipients->items[i].address;
 	struct delivery_status worst = evaluate_carried(tree, i, FATE_QUEUED);
-	const size_t *slot = tree->n ? find_slot(tree, "", 0, address, "") : NULL;
-	const struct delivery *whole = slot && *slot ? &tree->deliveries[*slot - 1] : NULL;
+	const struct delivery *whole = delivery_tree_whole(
+		tree, tree->recipients->items[i].address);
 
 	if (worst.fate == NOTHING)
 		worst.fate = FATE_QUEUED;

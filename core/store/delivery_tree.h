@@ -76,7 +76,9 @@ size_t delivery_tree_add(struct delivery_tree *tree, const struct delivery *deli
  * none: its index. */
 size_t delivery_tree_find(struct delivery_tree *tree, const char *queue_id, int64_t since_us,
 	const char *address, const char *orig_to);
-/* Until the next one is added. */
+/* What was told of the recipient with this address as a whole, or NULL; and the
+ * i-th of all. Until the next one is added. */
+struct delivery *delivery_tree_whole(const struct delivery_tree *tree, const char *address);
 struct delivery *delivery_tree_at(struct delivery_tree *tree, size_t i);
 size_t delivery_tree_count(const struct delivery_tree *tree);
 

@@ -207,10 +207,18 @@ static int reset_recipients(struct db *db, const char *id, struct err *err)
 		" SET last_event = NULL, closed = 0"
 		" WHERE id = $id AND state = 'staged' AND last_event IS NOT NULL";
 
-	return db_change(db, sql_reset, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ||
-			       db_change(db, sql_open, DB_PARAMS(DB_TEXT("$id", id)), err) < 0
-		       ? -1
-		       : 0;
+	static const char sql_deliveries[] =
+		"DELETE FROM delivery"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')";
+	static const char sql_messages[] =
+		"DELETE FROM hop"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')";
+	static const char *const statements[] = {sql_reset, sql_deliveries, sql_messages, sql_open};
+
+	for (size_t i = 0; i < ARRAY_SIZE(statements); i++)
+		if (db_change(db, statements[i], DB_PARAMS(DB_TEXT("$id", id)), err) < 0)
+			return -1;
+	return 0;
 }
 
 int store_email_supersede(struct db *db, const struct email *email, struct err *err)

@@ -93,6 +93,14 @@ void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, siz
 	memcpy(key_r, hash, EVENT_KEY_LEN);
 }
 
+void fact_key_of_one(
+	uint8_t key_r[static EVENT_KEY_LEN], const uint8_t key[static EVENT_KEY_LEN], size_t i)
+{
+	memcpy(key_r, key, EVENT_KEY_LEN);
+	for (size_t b = 0; b < 4; b++)
+		key_r[b] ^= (uint8_t)((i + 1) >> (8 * b));
+}
+
 struct fact_writer *fact_writer_new(struct db *db)
 {
 	struct fact_writer *writer = mem_new(struct fact_writer);
@@ -417,16 +425,10 @@ static int tell(struct fact_writer *writer, struct email_facts *facts, struct re
 	return 1;
 }
 
-/* A leaf and the fact that makes it what it is are named alike. */
-_Static_assert((int)FACT_COMPLAINED == (int)FATE_COMPLAINED &&
-		       (int)FACT_DEFERRED == (int)FATE_DEFERRED &&
-		       (int)FACT_LOST == (int)FATE_UNKNOWN,
-	"facts are in the order of fates");
-
 /* Whether the fact's words are those of the state that it led to. */
 static bool has_words_of(enum fate fate, enum fact fact)
 {
-	return fact != FACT_ACCEPTED && (unsigned)fate == (unsigned)fact;
+	return fact != FACT_ACCEPTED && fate_of_fact(fact) == fate;
 }
 
 static struct delivery *find_whole(struct email_facts *facts, const struct recipient *recipient)
@@ -455,8 +457,10 @@ int fact_writer_add(struct fact_writer *writer, const struct fact_report *report
 	if (recipient == NULL || (report->fact == FACT_LOST && !fate_is_open(recipient->fate)))
 		return 0;
 	added = tell(writer, facts, recipient, report, err);
-	if (added <= 0 || report->fact == FACT_ACCEPTED)
+	/* What was found since may be lost again. */
+	if (added < 0 || report->fact == FACT_ACCEPTED || (added == 0 && report->fact != FACT_LOST))
 		return added;
+	facts->told = true;
 	if (facts->tree) {
 		struct delivery *whole = find_whole(facts, recipient);
 
@@ -464,17 +468,17 @@ int fact_writer_add(struct fact_writer *writer, const struct fact_report *report
 		whole->changed = true;
 		if (has_words_of(whole->state, report->fact))
 			set_words(whole, report);
-		return 1;
+		return added;
 	}
 	recipient->fate = fate_next(recipient->fate, report->fact);
 	facts->moved[recipient - facts->fates.items] = true;
 	if (!has_words_of(recipient->fate, report->fact))
-		return 1;
+		return added;
 	recipient->changed_us = report->occurred_us;
 	replace(&recipient->relay, report->relay);
 	replace(&recipient->dsn, report->dsn);
 	replace(&recipient->text, report->text);
-	return 1;
+	return added;
 }
 
 /* From now on the email needs a tree. What is known of its recipients was said
@@ -619,8 +623,8 @@ int fact_writer_end(struct fact_writer *writer, const struct hop *message,
 	struct hop *ended;
 
 	if (get_facts(writer, report->email, &facts, err) < 0 ||
-		store_hop_end(
-			writer->db, message, (enum fate)report->fact, report->occurred_us, err) < 0)
+		store_hop_end(writer->db, message, fate_of_fact(report->fact), report->occurred_us,
+			err) < 0)
 		return -1;
 	if (facts->tree == NULL) {
 		for (size_t i = 0; i < facts->fates.n; i++)
@@ -634,7 +638,7 @@ int fact_writer_end(struct fact_writer *writer, const struct hop *message,
 	facts->told = true;
 	if (ended && !ended->has_end) {
 		ended->has_end = true;
-		ended->ended = (enum fate)report->fact;
+		ended->ended = fate_of_fact(report->fact);
 		ended->ended_us = report->occurred_us;
 	}
 	return 0;
@@ -710,8 +714,10 @@ int fact_writer_leads_to(struct fact_writer *writer, int64_t email, const char *
  */
 
 /* What the lines of this transaction said, to those whose deliveries they are
- * of. One that belongs to several has a key for each. */
-static int tell_pending(struct fact_writer *writer, struct email_facts *facts, struct err *err)
+ * of, and a flag for each to whom it is news. A line that belongs to several has
+ * a key for each. */
+static int tell_pending(
+	struct fact_writer *writer, struct email_facts *facts, bool *news_r, struct err *err)
 {
 	_cleanup_free_ bool *owners = mem_alloc(facts->fates.n + 1, sizeof(bool));
 
@@ -726,14 +732,17 @@ static int tell_pending(struct fact_writer *writer, struct email_facts *facts, s
 			delivery_tree_is_handed_on(facts->tree, pending->delivery))
 			report.fact = FACT_HANDED_ON;
 		for (size_t k = 0; k < facts->fates.n; k++) {
+			int added;
+
 			if (!owners[k])
 				continue;
-			for (size_t b = 0; several && b < 4; b++)
-				report.key[b] = (uint8_t)(pending->report.key[b] ^
-							  (k + 1) >> (8 * b));
+			if (several)
+				fact_key_of_one(report.key, pending->report.key, k);
 			several = true;
-			if (tell(writer, facts, &facts->fates.items[k], &report, err) < 0)
+			added = tell(writer, facts, &facts->fates.items[k], &report, err);
+			if (added < 0)
 				return -1;
+			news_r[k] |= added;
 		}
 	}
 	return 0;
@@ -748,7 +757,7 @@ static int tell_shared(
 	for (size_t i = 0; i < delivery_tree_count(facts->tree); i++) {
 		const struct delivery *one = delivery_tree_at(facts->tree, i);
 		struct fact_report report = {.email = facts->email,
-			.fact = one->state == FATE_DELIVERED ? FACT_LOST : (enum fact)one->state,
+			.fact = one->state == FATE_DELIVERED ? FACT_LOST : fate_fact(one->state),
 			.occurred_us = one->changed_us,
 			.now_us = now_us,
 			.address = one->address,
@@ -786,7 +795,7 @@ static int tell_ended(
 
 	for (size_t i = 0; (message = delivery_tree_nth_message(facts->tree, i)) != NULL; i++) {
 		struct fact_report report = {.email = facts->email,
-			.fact = (enum fact)message->ended,
+			.fact = fate_fact(message->ended),
 			.occurred_us = message->ended_us,
 			.now_us = now_us,
 			.source = "log"};
@@ -803,21 +812,18 @@ static int tell_ended(
 	return 0;
 }
 
-/* That the queue no longer has it says nothing, once a line says more. */
-static bool forget_lost(struct email_facts *facts)
+/* That the queue no longer has it says nothing, once a line is news. */
+static bool forget_lost(struct email_facts *facts, const bool *news)
 {
-	_cleanup_free_ bool *owners = mem_alloc(facts->fates.n + 1, sizeof(bool));
 	bool forgot = false;
 
-	for (size_t i = 0; i < facts->pending_n; i++)
-		delivery_tree_owners(facts->tree, facts->pending[i].delivery, owners);
 	for (size_t k = 0; k < facts->fates.n; k++) {
 		struct delivery *whole;
 
-		if (!owners[k] || facts->fates.items[k].fate != FATE_UNKNOWN)
+		if (!news[k] || facts->fates.items[k].fate != FATE_UNKNOWN)
 			continue;
-		whole = find_whole(facts, &facts->fates.items[k]);
-		if (whole->state != FATE_UNKNOWN)
+		whole = delivery_tree_whole(facts->tree, facts->fates.items[k].address);
+		if (whole == NULL || whole->state != FATE_UNKNOWN)
 			continue;
 		whole->state = FATE_QUEUED;
 		whole->changed = forgot = true;
@@ -855,13 +861,14 @@ static void set_status(struct email_facts *facts, size_t i)
 
 static int settle_tree(struct fact_writer *writer, struct email_facts *facts, struct err *err)
 {
+	_cleanup_free_ bool *news = mem_alloc(facts->fates.n + 1, sizeof(bool));
 	int64_t now_us = writer->now_us;
 
 	delivery_tree_compute(facts->tree);
-	if (forget_lost(facts))
-		delivery_tree_compute(facts->tree);
-	if (tell_pending(writer, facts, err) < 0)
+	if (tell_pending(writer, facts, news, err) < 0)
 		return -1;
+	if (forget_lost(facts, news))
+		delivery_tree_compute(facts->tree);
 	for (size_t i = 0; i < facts->fates.n; i++)
 		set_status(facts, i);
 	if (tell_shared(writer, facts, now_us, err) < 0 ||

@@ -36,6 +36,9 @@ struct fact_report {
 };
 /* The key of a fact: a hash of all that tells it from others. NULL is skipped. */
 void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n);
+/* That of the i-th recipient, of a fact that is of several. */
+void fact_key_of_one(
+	uint8_t key_r[static EVENT_KEY_LEN], const uint8_t key[static EVENT_KEY_LEN], size_t i);
 
 /* What an attempt came to for one address of a queue message. */
 struct fact_delivery {

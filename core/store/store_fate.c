@@ -114,6 +114,29 @@ enum fate fate_next(enum fate fate, enum fact fact)
 	return (enum fate)leaf_steps[fate][fact];
 }
 
+enum fate fate_of_fact(enum fact fact)
+{
+	return fate_next(FATE_QUEUED, fact);
+}
+
+enum fact fate_fact(enum fate fate)
+{
+	static const enum fact told[FATES] = {
+		[FATE_QUEUED] = FACT_ACCEPTED,
+		[FATE_DEFERRED] = FACT_DEFERRED,
+		[FATE_HANDED_ON] = FACT_HANDED_ON,
+		[FATE_DELIVERED] = FACT_DELIVERED,
+		[FATE_BOUNCED] = FACT_BOUNCED,
+		[FATE_EXPIRED] = FACT_EXPIRED,
+		[FATE_DISCARDED] = FACT_DISCARDED,
+		[FATE_REMOVED] = FACT_REMOVED,
+		[FATE_UNKNOWN] = FACT_LOST,
+		[FATE_COMPLAINED] = FACT_COMPLAINED,
+	};
+
+	return told[fate];
+}
+
 bool fate_is_worse(enum fate fate, enum fate than)
 {
 	return ranks[fate] > ranks[than];

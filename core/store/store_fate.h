@@ -58,6 +58,10 @@ const char *fact_name(enum fact fact);
 
 /* The state of a leaf after the fact. */
 enum fate fate_next(enum fate fate, enum fact fact);
+/* The state of a leaf of which the fact is all that is known; and the fact that
+ * makes it what it is. */
+enum fate fate_of_fact(enum fact fact);
+enum fact fate_fact(enum fate fate);
 /* Whether the one counts, of two leaves. */
 bool fate_is_worse(enum fate fate, enum fate than);
 

@@ -119,8 +119,9 @@ static void deliver(struct world *world, const char *message, int owner, const c
 	step = say(world, message, address, orig_to, end);
 	step->owner = owner;
 	add_end(world, owner,
-		end == FACT_DEFERRED && world->expires && str_eq(message, "M0") ? FATE_EXPIRED
-										: (enum fate)end);
+		end == FACT_DEFERRED && world->expires && str_eq(message, "M0")
+			? FATE_EXPIRED
+			: fate_of_fact(end));
 }
 
 /* A recipient in a message: itself, or what a virtual alias makes of it. */
@@ -196,7 +197,28 @@ static void requeue(struct world *world)
 			said.fact = roll(world, 2) ? FACT_DELIVERED : FACT_BOUNCED;
 			say(world, next, said.address, said.orig_to, said.fact)->owner = said.owner;
 		}
-		add_end(world, said.owner, (enum fate)said.fact);
+		add_end(world, said.owner, fate_of_fact(said.fact));
+	}
+}
+
+/* An admin removes one of the messages, or a rule discards it: all that it still
+ * had to deliver comes to that end. */
+static void end_message(struct world *world)
+{
+	char name[NAME_SIZE];
+	int n = world->n;
+	enum fact fact = roll(world, 2) ? FACT_REMOVED : FACT_EXPIRED;
+
+	snprintf(name, NAME_SIZE, "M%u", roll(world, (unsigned)world->messages + 1));
+	add_step(world, END, name)->fact = fact;
+	for (int i = 0; i < world->recipients; i++)
+		world->has_end[i] = false;
+	for (int i = 0; i < n; i++) {
+		const struct step *said = &world->steps[i];
+		bool ends = said->fact == FACT_DEFERRED && str_eq(said->message, name);
+
+		if (said->owner >= 0)
+			add_end(world, said->owner, fate_of_fact(ends ? fact : said->fact));
 	}
 }
 
@@ -208,6 +230,8 @@ static void plan(struct world *world, unsigned seed)
 	add_step(world, CLOSE, "M0");
 	if (roll(world, 3) == 0) {
 		filter(world);
+		if (roll(world, 3) == 0)
+			end_message(world);
 		return;
 	}
 	world->expires = roll(world, 4) == 0;
@@ -217,6 +241,8 @@ static void plan(struct world *world, unsigned seed)
 		add_step(world, END, "M0")->fact = FACT_EXPIRED;
 	else if (roll(world, 3) == 0)
 		requeue(world);
+	else if (roll(world, 2))
+		end_message(world);
 }
 
 static int64_t since_of(const char *message)
@@ -235,7 +261,7 @@ static void apply_at(struct delivery_tree *tree, const struct step *step, int64_
 		leaf = delivery_tree_at(tree, delivery_tree_find(tree, step->message, since_us,
 						      step->address, step->orig_to));
 		leaf->state = fate_next(leaf->state, step->fact);
-		if ((unsigned)leaf->state != (unsigned)step->fact)
+		if (leaf->state != fate_of_fact(step->fact))
 			return;
 		leaf->via = step->via;
 		leaf->began_us = since_us;
@@ -255,7 +281,7 @@ static void apply_at(struct delivery_tree *tree, const struct step *step, int64_
 		message->closed_us = since_us + SECOND_US;
 	if (step->kind == END) {
 		message->has_end = true;
-		message->ended = (enum fate)step->fact;
+		message->ended = fate_of_fact(step->fact);
 		message->ended_us = since_us;
 	}
 }
@@ -425,15 +451,15 @@ static void test_requeued_through_filter(void **state)
 	}
 }
 
-/* Each pair of ends behind one alias, in both orders. */
+/* Each pair of ends behind one alias, in both orders: the worse one counts. */
 static void test_pairs(void **state)
 {
 	(void)state;
-	for (unsigned a = FACT_DEFERRED; a <= FACT_REMOVED; a++)
-		for (unsigned b = FACT_DEFERRED; b <= FACT_REMOVED; b++) {
+	for (enum fact a = FACT_DEFERRED; a <= FACT_REMOVED; a++)
+		for (enum fact b = FACT_DEFERRED; b <= FACT_REMOVED; b++) {
 			struct recipients all = {0};
 			struct delivery_tree *tree;
-			enum fate fate;
+			enum fate first = fate_of_fact(a), second = fate_of_fact(b);
 
 			recipients_add(&all, RECIPIENT_TO, mem_strdup("r0@x"), NULL, true);
 			tree = delivery_tree_new(&all);
@@ -443,15 +469,15 @@ static void test_pairs(void **state)
 					    .message = "M0",
 					    .address = "a@x",
 					    .orig_to = "r0@x",
-					    .fact = (enum fact)a});
+					    .fact = a});
 			apply(tree, &(struct step){.kind = SAY,
 					    .message = "M0",
 					    .address = "b@x",
 					    .orig_to = "r0@x",
-					    .fact = (enum fact)b});
+					    .fact = b});
 			delivery_tree_compute(tree);
-			fate = delivery_tree_status(tree, 0)->fate;
-			assert_int_equal(fate, fate_is_worse((enum fate)a, (enum fate)b) ? a : b);
+			assert_int_equal(delivery_tree_status(tree, 0)->fate,
+				fate_is_worse(first, second) ? first : second);
 			delivery_tree_free(tree);
 			recipients_free(&all);
 		}

@@ -306,6 +306,25 @@ static void test_supersede_nothing(void **state)
 	}
 }
 
+/* What the log said of the first message is not told of the second. */
+static void test_supersede_deliveries(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+	struct email again = again_of(email);
+
+	OK(db_exec(temp->db,
+		"INSERT INTO hop (queue_id, since_us, email, how)"
+		" SELECT 'A', 1, seq, 'milter' FROM email;"
+		"INSERT INTO delivery (email, queue_id, since_us, address, orig_to, state, via,"
+		"   began_us, changed_us)"
+		" SELECT seq, 'A', 1, 'a@b', '', 'bounced', 'final', 1, 1 FROM email",
+		&why));
+	assert_int_equal(store_email_supersede(temp->db, &again, NULL), 1);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM hop"), 0);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM delivery"), 0);
+}
+
 /* The first message may come when its email was taken back in the end. */
 static void test_superseded_outlives_email(void **state)
 {
@@ -328,6 +347,7 @@ int main(void)
 		TEST(no_such_ticket),
 		TEST(content_stays),
 		TEST(supersede),
+		TEST(supersede_deliveries),
 		TEST(supersede_nothing),
 		TEST(superseded_outlives_email),
 	};

@@ -47,6 +47,14 @@ static void test_worse(void **state)
 		}
 }
 
+/* The fact of a state leads to it. */
+static void test_facts_of_fates(void **state)
+{
+	(void)state;
+	for (enum fate fate = FATE_QUEUED; fate < FATES; fate++)
+		assert_int_equal(fate_of_fact(fate_fact(fate)), fate);
+}
+
 static const struct {
 	size_t counts[FATES];
 	const char *event;
@@ -80,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_worse),
+		cmocka_unit_test(test_facts_of_fates),
 		cmocka_unit_test(test_last_event),
 	};
 

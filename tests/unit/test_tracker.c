@@ -11,8 +11,10 @@
 #include <time.h>
 
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/store_event.h"
+#include "events/repair.h"
 #include "events/tracker.h"
 #include "tests/unit/log_corpus.h"
 #include "tests/unit/temp_db.h"
@@ -146,6 +148,7 @@ struct world {
 	struct strv lines;
 	int64_t email; /* seq */
 	uint64_t number;
+	int64_t behind_us; /* so far the clock that stamped the lines is behind */
 };
 
 static int64_t time_of(const struct log_line *line)
@@ -223,16 +226,23 @@ static void end(struct world *world)
 	strv_free(&world->lines);
 }
 
+/* The line with that number in the log. */
+static void read_line_at(struct world *world, const struct log_line *line, uint64_t number)
+{
+	int64_t time_us = time_of(line) - world->behind_us;
+
+	OK(tracker_line(world->tracker, line,
+		&(struct line_place){number, time_us, time_us + (int64_t)number % 100000,
+			world->behind_us ? DAY_US : 0},
+		anchor_us, &why));
+}
+
 static void read_line(struct world *world, const char *text)
 {
 	struct log_line line;
 
 	log_parse(text, strlen(text), LOG_CORPUS_INSTANCES, &line);
-	OK(tracker_line(world->tracker, &line,
-		&(struct line_place){world->number, time_of(&line),
-			time_of(&line) + (int64_t)world->number % 100000, 0},
-		anchor_us, &why));
-	world->number++;
+	read_line_at(world, &line, world->number++);
 }
 
 static void read_lines(struct world *world, size_t from, size_t to)
@@ -343,6 +353,164 @@ static void test_order(void **state)
 		}
 		end(&world);
 	}
+}
+
+/* Lines in any order, each twice, by a reader that is killed between them and
+ * reads them all again. */
+static void test_any_order(void **state)
+{
+	static const char *const names[] = {"02", "03", "19", "20", "21", "23", "23d", "24a", "24b",
+		"25", "26c", "26d", "30d", "34", "36"};
+	enum { ROUNDS = 12 };
+	unsigned seed = 1;
+
+	for (size_t i = 0; i < ROUNDS * ARRAY_SIZE(stories); i++) {
+		const struct story *story = &stories[i / ROUNDS];
+		_cleanup_free_ size_t *order = NULL;
+		_cleanup_free_ char *fates = NULL;
+		bool wanted = false;
+		struct world world;
+		size_t n;
+
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+			wanted = wanted || str_eq(story->section, names[k]);
+		if (!wanted)
+			continue;
+		begin(&world, *state, story);
+		n = 2 * world.lines.n;
+		order = mem_alloc(n, sizeof(*order));
+		for (size_t k = 0; k < n; k++)
+			order[k] = k % world.lines.n;
+		for (size_t k = n - 1; k > 0; k--) {
+			size_t other = order[k], to;
+
+			seed = seed * 1103515245u + 12345u;
+			to = (seed >> 16) % (k + 1);
+			order[k] = order[to];
+			order[to] = other;
+		}
+		OK(db_begin(world.temp->db, &why));
+		for (size_t k = 0; k < n; k++) {
+			const char *text = world.lines.items[order[k]];
+			struct log_line line;
+
+			log_parse(text, strlen(text), LOG_CORPUS_INSTANCES, &line);
+			read_line_at(&world, &line, order[k]);
+			if (k % 5 != i % 5)
+				continue;
+			OK(tracker_settle(world.tracker, &why));
+			OK(db_commit_lazy(world.temp->db, &why));
+			OK(db_begin(world.temp->db, &why));
+		}
+		OK(tracker_settle(world.tracker, &why));
+		OK(db_commit_lazy(world.temp->db, &why));
+		fates = fates_of(&world);
+		if (!str_eq(fates, story->fates))
+			fail_msg("round %zu, section %s, %s: %s", i % ROUNDS, story->section,
+				story->queue_id, fates);
+		end(&world);
+	}
+}
+
+/* The clock that stamped the lines was put back by some hours since. */
+static void test_clock_behind(void **state)
+{
+	static const char *const names[] = {"01", "21", "24a", "24b", "26c", "30d"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(stories); i++) {
+		_cleanup_free_ char *fates = NULL;
+		bool wanted = false;
+		struct world world;
+
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+			wanted = wanted || str_eq(stories[i].section, names[k]);
+		if (!wanted)
+			continue;
+		begin(&world, *state, &stories[i]);
+		world.behind_us = 5 * HOUR_US;
+		read_lines(&world, 0, world.lines.n);
+		fates = fates_of(&world);
+		if (!str_eq(fates, stories[i].fates))
+			fail_msg("section %s, %s: %s", stories[i].section, stories[i].queue_id,
+				fates);
+		end(&world);
+	}
+}
+
+static int no_queue(void *queue,
+	int (*on_item)(void *arg, struct queue_item *item, struct err *err), void *arg,
+	struct err *err)
+{
+	(void)queue, (void)on_item, (void)arg, (void)err;
+	return 0;
+}
+
+/* A filter gives the email back with another Message-ID: whatever becomes of it
+ * is not told of the email, which is unknown when the queue has not had it for
+ * ten minutes. */
+static void test_other_message_id(void **state)
+{
+#define LINE(time, payload) "2026-11-21T22:" time "Z mail postfix/" payload
+#define OURS                "4jX7GV2C8nz1fL5Q: "
+#define CHILD               "4jX7GV2C8nz1fL60: "
+	static const struct story story = {"01", "4jX7GV2C8nz1fL5Q", "<chosen@sender.test>",
+		"ok@remote.test other@remote.test", "", "", 0};
+	static const char *const lines[] = {
+		LINE("00:00", "cleanup[1]: " OURS "message-id=<chosen@sender.test>"),
+		LINE("00:00", "qmgr[1]: " OURS "from=<a@s.test>, size=1, nrcpt=2 (queue active)"),
+		LINE("00:01", "smtpd[1]: " CHILD "client=localhost[127.0.0.1]"),
+		LINE("00:01", "cleanup[1]: " CHILD "message-id=<another@sender.test>"),
+		LINE("00:01", "qmgr[1]: " CHILD "from=<a@s.test>, size=1, nrcpt=2 (queue active)"),
+		LINE("00:01", "smtp[1]: " CHILD "to=<ok@remote.test>, relay=mx[192.0.2.1]:25,"
+			      " delay=1, delays=0/0/0/1, dsn=2.0.0, status=sent (250 ok)"),
+		LINE("00:01", "qmgr[1]: " CHILD "removed"),
+		LINE("00:02", "pipe[1]: " OURS "to=<ok@remote.test>, relay=filter, delay=2,"
+			      " delays=0/0/0/2, dsn=2.0.0, status=sent (delivered via filter)"),
+		LINE("00:02", "pipe[1]: " OURS "to=<other@remote.test>, relay=filter, delay=2,"
+			      " delays=0/0/0/2, dsn=2.0.0, status=sent (delivered via filter)"),
+		LINE("00:02", "qmgr[1]: " OURS "removed"),
+	};
+	static const struct {
+		int64_t after_s;
+		const char *fates;
+	} looks[] = {
+		{0, "handed_on handed_on"},
+		{REPAIR_AFTER_S + 1, "handed_on handed_on"},
+		{REPAIR_AFTER_S + REPAIR_MISSED_S, "handed_on handed_on"},
+		{REPAIR_AFTER_S + REPAIR_MISSED_S + 1, "unknown unknown"},
+	};
+	_cleanup_(repair) struct repair *repair = NULL;
+	struct world world;
+
+	begin(&world, *state, &story);
+	hops_set_filters(world.hops, "filter:dummy");
+	strv_free(&world.lines);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		strv_add(&world.lines, lines[i]);
+	OK(db_exec(world.temp->db, "UPDATE email SET decided_us = 1795298400000000", &why));
+	read_lines(&world, 0, world.lines.n);
+	repair = repair_new(world.temp->db, NULL, no_queue, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		_cleanup_free_ char *fates = NULL;
+
+		OK(repair_round(
+			repair, INT64_C(1795298400000000) + looks[i].after_s * SECOND_US, &why));
+		fates = fates_of(&world);
+		if (!str_eq(fates, looks[i].fates))
+			fail_msg("after %d s: %s", (int)looks[i].after_s, fates);
+	}
+	/* Read again, the lines say nothing new. */
+	tracker_reset(world.tracker);
+	read_lines(&world, 0, world.lines.n);
+	{
+		_cleanup_free_ char *fates = fates_of(&world);
+
+		assert_string_equal(fates, "unknown unknown");
+	}
+	end(&world);
+#undef LINE
+#undef OURS
+#undef CHILD
 }
 
 /* Somebody who has the email sends it back, as a list or a forwarding does,
@@ -656,6 +824,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stories, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_interrupted, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_order, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_any_order, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_clock_behind, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_other_message_id, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_message_id_of_two, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
