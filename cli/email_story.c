@@ -119,17 +119,17 @@ static void add_events(const struct story *story, size_t width, struct buf *out)
 	free(next);
 }
 
-static void add_hops(const struct story *story, size_t width, struct buf *out)
+static void add_messages(const struct story *story, size_t width, struct buf *out)
 {
-	for (size_t i = 0; i < story->hops.n; i++) {
-		const struct hop *hop = &story->hops.items[i];
+	for (size_t i = 0; i < story->messages.n; i++) {
+		const struct queue_message *message = &story->messages.items[i];
 		_cleanup_free_ char *text = NULL;
 
-		if (hop->how == HOP_MILTER)
+		if (message->how == MESSAGE_RECORDED)
 			continue;
-		text = mem_printf(
-			"%s, as %s in Postfix's queue", story_hop_words(hop->how), hop->queue_id);
-		add_line(out, hop->since_us, text, width);
+		text = mem_printf("%s, as %s in Postfix's queue", story_message_words(message->how),
+			message->queue_id);
+		add_line(out, message->since_us, text, width);
 	}
 }
 
@@ -159,7 +159,7 @@ void email_story_print(const struct story *story, size_t width, struct buf *out)
 		buf_add_char(out, '\n');
 	}
 	add_decision(story->email, width, out);
-	add_hops(story, width, out);
+	add_messages(story, width, out);
 	add_events(story, width, out);
 }
 

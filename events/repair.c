@@ -96,11 +96,12 @@ static int compare_who(const void *a, const void *b)
 	return (x->n > y->n) - (x->n < y->n);
 }
 
-static void add_waiting(struct look *look, const struct hop *hop, int64_t n, const char *reason)
+static void add_waiting(
+	struct look *look, const struct queue_message *message, int64_t n, const char *reason)
 {
 	look->waiting = mem_append(look->waiting, look->n, sizeof(*look->waiting));
-	look->waiting[look->n++] = (struct waiting){
-		{hop->email, n}, hop->since_us, mem_strdup(hop->queue_id), mem_strdup(reason)};
+	look->waiting[look->n++] = (struct waiting){{message->email, n}, message->since_us,
+		mem_strdup(message->queue_id), mem_strdup(reason)};
 }
 
 /* The message of an email that the milter has not seen; what waits under an
@@ -113,7 +114,7 @@ static int on_ticket(struct look *look, const char *ticket, struct err *err)
 	if (found <= 0)
 		return found;
 	if (email.state == EMAIL_STAGED && !email.superseded)
-		add_waiting(look, &(struct hop){.email = email.seq, .queue_id = email.id},
+		add_waiting(look, &(struct queue_message){.email = email.seq, .queue_id = email.id},
 			EVENT_ANY_RECIPIENT, "");
 	store_email_ticket_clear(&email);
 	return 0;
@@ -127,7 +128,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	struct look *look = arg;
 	struct fact_writer *writer = look->repair->writer;
 	char ticket[SECRET_TICKET_SIZE];
-	struct hop hop;
+	struct queue_message message;
 	int found;
 
 	if (item->queue && str_eq(item->queue, "hold"))
@@ -135,26 +136,27 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	if (item->recipients.n == 1 &&
 		ticket_read(item->recipients.items[0], ticket) == TICKET_READ)
 		return on_ticket(look, ticket, err);
-	found = store_hop_find(look->repair->db, item->id, look->now_us, 366 * DAY_US, &hop, err);
+	found = store_message_find(
+		look->repair->db, item->id, look->now_us, 366 * DAY_US, &message, err);
 	if (found != 1)
 		return found;
-	if (!queue_item_came_by(item, hop.since_us)) {
-		hop_clear(&hop);
+	if (!queue_item_came_by(item, message.since_us)) {
+		queue_message_clear(&message);
 		return 0;
 	}
 	for (size_t i = 0; i < item->recipients.n && found >= 0; i++) {
-		int64_t n = hop.n;
+		int64_t n = message.n;
 
 		if (n < 0) {
 			found = fact_writer_find(
-				writer, hop.email, item->recipients.items[i], &n, err);
+				writer, message.email, item->recipients.items[i], &n, err);
 			if (found == 0)
 				n = EVENT_ANY_RECIPIENT;
 		}
 		if (found >= 0)
-			add_waiting(look, &hop, n, item->reasons.items[i]);
+			add_waiting(look, &message, n, item->reasons.items[i]);
 	}
-	hop_clear(&hop);
+	queue_message_clear(&message);
 	if (fact_writer_held(writer) > HELD_MAX)
 		fact_writer_reset(writer);
 	return found < 0 ? -1 : 0;

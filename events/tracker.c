@@ -64,7 +64,7 @@ struct lookup {
 	char *id;
 	int64_t time_us; /* at this time; INT64_MIN: not any more */
 	bool found;
-	struct hop message;
+	struct queue_message message;
 	struct lookup *in_bucket;
 	struct lookup *before; /* this one was looked up */
 };
@@ -122,7 +122,7 @@ static void clear_lookups(struct tracker *tracker)
 
 		tracker->last_lookup = lookup->before;
 		if (lookup->found)
-			hop_clear(&lookup->message);
+			queue_message_clear(&lookup->message);
 		free(lookup->id);
 		free(lookup);
 	}
@@ -284,7 +284,7 @@ static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 	lookup->in_bucket = *slot;
 	lookup->before = tracker->last_lookup;
 	*slot = tracker->last_lookup = lookup;
-	found = store_hop_find(tracker->db, lookup->id, place->time_us, place->ahead_us,
+	found = store_message_find(tracker->db, lookup->id, place->time_us, place->ahead_us,
 		&lookup->message, work->context.err);
 	if (found < 0)
 		return -1;
@@ -295,7 +295,7 @@ static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 }
 
 /* Postfix has the email: its milter recorded the message. */
-static int report_accepted(struct work *work, const struct hop *message)
+static int report_accepted(struct work *work, const struct queue_message *message)
 {
 	struct line_context *context = &work->context;
 	struct fact_report report = {.email = message->email,
@@ -339,12 +339,12 @@ static int find_tracked(struct work *work, struct span id, struct lookup **looku
 /* The message with the id is tracked from now on, as one that carries the email
  * of the parent; what was kept of it is read. n: of the one recipient that it is
  * for. 1; 0 when it carries another email, -1. */
-static int track(
-	struct work *work, struct span id, const struct hop *parent, enum hop_how how, int64_t n)
+static int track(struct work *work, struct span id, const struct queue_message *parent,
+	enum message_how how, int64_t n)
 {
 	_cleanup_(untracked) struct untracked *untracked = NULL;
 	struct lookup *lookup;
-	struct hop child;
+	struct queue_message child;
 	int found;
 
 	if (span_is(id, parent->queue_id))
@@ -353,10 +353,10 @@ static int track(
 	if (found < 0)
 		return -1;
 	if (found == 1 &&
-		(lookup->message.email != parent->email || lookup->message.how == HOP_MILTER))
+		(lookup->message.email != parent->email || lookup->message.how == MESSAGE_RECORDED))
 		return 0;
 	untracked = untracked_remove(work->tracker->untracked, id);
-	child = (struct hop){
+	child = (struct queue_message){
 		.queue_id = lookup->id,
 		.email = parent->email,
 		.since_us = found       ? lookup->message.since_us
@@ -411,7 +411,7 @@ static int find_children(
 	struct line_context *context = &work->context;
 	const char *child = delivery->child, *message_id;
 	const struct untracked *one = NULL;
-	int64_t emails[HOP_EMAILS_MAX];
+	int64_t emails[MESSAGE_EMAILS_MAX];
 	int sharers = 0;
 
 	if (untracked_oldest(context->untracked) == UINT64_MAX)
@@ -429,8 +429,9 @@ static int find_children(
 			!delivery_may_lead_to(delivery, one->queue_id, one->first_us))
 			continue;
 		if (sharers == 0)
-			sharers = store_hop_emails(context->db, message_id, context->place.time_us,
-				context->place.ahead_us, emails, context->err);
+			sharers = store_message_emails(context->db, message_id,
+				context->place.time_us, context->place.ahead_us, emails,
+				context->err);
 		if (sharers < 0)
 			return -1;
 		/* It may be another one's: see track_by_message_id(). */
@@ -443,8 +444,8 @@ static int find_children(
 
 /* The one recipient that a message of an alias is for, who is known by the
  * address that aliases made something else of. 0 or -1. */
-static int find_recipient(
-	struct work *work, const struct hop *message, const struct texts *texts, int64_t *n_r)
+static int find_recipient(struct work *work, const struct queue_message *message,
+	const struct texts *texts, int64_t *n_r)
 {
 	struct line_context *context = &work->context;
 	int found = 0;
@@ -462,7 +463,7 @@ static int find_recipient(
 }
 
 /* local(8) has made a message for an alias, and names it. */
-static int on_forwarded(struct work *work, const struct hop *message, struct span child,
+static int on_forwarded(struct work *work, const struct queue_message *message, struct span child,
 	const struct texts *texts, struct fact_delivery *delivery, struct fact_report *report)
 {
 	_cleanup_free_ char *name = line_text(child);
@@ -475,18 +476,18 @@ static int on_forwarded(struct work *work, const struct hop *message, struct spa
 	report->fact = FACT_HANDED_ON;
 	if (fact_writer_deliver(work->context.writer, delivery, report, work->context.err) < 0)
 		return -1;
-	return track(work, child, message, HOP_FORWARDED, n) < 0 ? -1 : 0;
+	return track(work, child, message, MESSAGE_FORWARDED, n) < 0 ? -1 : 0;
 }
 
 /* The message was taken. By a hop that is this host or a content filter it may
  * have come back; but what a filter has given back to a program of this host is
  * the filter's to follow, unless that program names another message. */
-static int on_sent(struct work *work, const struct hop *message, const struct texts *texts,
-	struct fact_delivery *delivery, struct fact_report *report)
+static int on_sent(struct work *work, const struct queue_message *message,
+	const struct texts *texts, struct fact_delivery *delivery, struct fact_report *report)
 {
 	struct line_context *context = &work->context;
-	bool forwarded,
-		given_back = message->how == HOP_QUEUED_AS || message->how == HOP_MESSAGE_ID;
+	bool forwarded, given_back = message->how == MESSAGE_QUEUED_AS ||
+				     message->how == MESSAGE_GIVEN_BACK;
 	struct span id = log_queued_as(context->line->text, &forwarded);
 	_cleanup_strv_ struct strv children = STRV_INIT;
 	_cleanup_free_ char *child = NULL;
@@ -518,14 +519,14 @@ static int on_sent(struct work *work, const struct hop *message, const struct te
 		const char *name = children.items[i];
 
 		if (track(work, (struct span){name, strlen(name)}, message,
-			    child && str_eq(name, child) ? HOP_QUEUED_AS : HOP_MESSAGE_ID,
+			    child && str_eq(name, child) ? MESSAGE_QUEUED_AS : MESSAGE_GIVEN_BACK,
 			    message->n) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int on_delivery(struct work *work, const struct hop *message)
+static int on_delivery(struct work *work, const struct queue_message *message)
 {
 	struct line_context *context = &work->context;
 	const struct log_line *line = context->line;
@@ -565,7 +566,7 @@ static int on_delivery(struct work *work, const struct hop *message)
 }
 
 /* All that the message still had to deliver came to the same end. */
-static int on_end(struct work *work, struct hop *message, enum fact fact)
+static int on_end(struct work *work, struct queue_message *message, enum fact fact)
 {
 	const struct fact_report report = {.email = message->email,
 		.fact = fact,
@@ -577,7 +578,7 @@ static int on_end(struct work *work, struct hop *message, enum fact fact)
 	return fact_writer_end(work->context.writer, message, &report, work->context.err);
 }
 
-static int on_removed(struct work *work, struct hop *message)
+static int on_removed(struct work *work, struct queue_message *message)
 {
 	int64_t time_us = work->context.place.time_us;
 
@@ -622,7 +623,8 @@ static int on_requeued(struct work *work)
 
 	if (result != 1)
 		return result;
-	result = track(work, context->line->id, &before->message, HOP_ORIG_ID, before->message.n);
+	result = track(
+		work, context->line->id, &before->message, MESSAGE_REQUEUED, before->message.n);
 	if (result < 0 || before->message.closed_us)
 		return result < 0 ? -1 : 0;
 	before->message.closed_us = context->place.time_us;
@@ -643,8 +645,8 @@ static int on_requeued(struct work *work)
 static int track_by_message_id(struct work *work, struct untracked *untracked)
 {
 	struct line_context *context = &work->context;
-	int64_t emails[HOP_EMAILS_MAX];
-	int n = store_hop_emails(context->db, untracked->message_id, context->place.time_us,
+	int64_t emails[MESSAGE_EMAILS_MAX];
+	int n = store_message_emails(context->db, untracked->message_id, context->place.time_us,
 		context->place.ahead_us, emails, context->err);
 
 	if (n < 0)
@@ -655,14 +657,14 @@ static int track_by_message_id(struct work *work, struct untracked *untracked)
 	}
 	untracked_set_ours(context->untracked, untracked);
 	for (int i = 0; i < n; i++) {
-		struct hop parent = {.email = emails[i], .queue_id = (char *)""};
+		struct queue_message parent = {.email = emails[i], .queue_id = (char *)""};
 		int leads = fact_writer_leads_to(context->writer, emails[i], untracked->queue_id,
 			untracked->first_us, context->err);
 
 		if (leads < 0)
 			return -1;
 		if (leads == 2 || (leads == 1 && n == 1 && untracked->is_local))
-			return track(work, context->line->id, &parent, HOP_MESSAGE_ID,
+			return track(work, context->line->id, &parent, MESSAGE_GIVEN_BACK,
 				       EVENT_ANY_RECIPIENT) < 0
 				       ? -1
 				       : 0;

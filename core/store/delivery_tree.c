@@ -95,7 +95,7 @@ struct node {
 
 struct delivery_tree {
 	const struct recipients *recipients;
-	struct hop *messages;
+	struct queue_message *messages;
 	size_t messages_n;
 	struct delivery *deliveries;
 	size_t n;
@@ -163,7 +163,7 @@ void delivery_tree_free(struct delivery_tree *tree)
 	if (tree == NULL)
 		return;
 	clear_computed(tree);
-	store_hop_list_free(&(struct hop_list){tree->messages, tree->messages_n});
+	queue_messages_free(&(struct queue_messages){tree->messages, tree->messages_n});
 	for (size_t i = 0; i < tree->n; i++)
 		clear_delivery(&tree->deliveries[i]);
 	free(tree->deliveries);
@@ -175,7 +175,7 @@ void delivery_tree_free(struct delivery_tree *tree)
  * What was told.
  */
 
-struct hop *delivery_tree_message(
+struct queue_message *delivery_tree_message(
 	struct delivery_tree *tree, const char *queue_id, int64_t since_us)
 {
 	for (size_t i = 0; i < tree->messages_n; i++)
@@ -185,22 +185,23 @@ struct hop *delivery_tree_message(
 	return NULL;
 }
 
-const struct hop *delivery_tree_first(const struct delivery_tree *tree)
+const struct queue_message *delivery_tree_first(const struct delivery_tree *tree)
 {
 	for (size_t i = 0; i < tree->messages_n; i++)
-		if (tree->messages[i].how == HOP_MILTER)
+		if (tree->messages[i].how == MESSAGE_RECORDED)
 			return &tree->messages[i];
 	return NULL;
 }
 
-const struct hop *delivery_tree_nth_message(const struct delivery_tree *tree, size_t i)
+const struct queue_message *delivery_tree_nth_message(const struct delivery_tree *tree, size_t i)
 {
 	return i < tree->messages_n ? &tree->messages[i] : NULL;
 }
 
-void delivery_tree_add_message(struct delivery_tree *tree, const struct hop *message)
+void delivery_tree_add_message(struct delivery_tree *tree, const struct queue_message *message)
 {
-	struct hop *there = delivery_tree_message(tree, message->queue_id, message->since_us);
+	struct queue_message *there = delivery_tree_message(
+		tree, message->queue_id, message->since_us);
 
 	if (there == NULL) {
 		tree->messages = mem_append(
@@ -327,9 +328,9 @@ static bool is_open(const struct delivery *delivery)
 }
 
 /* Whether the message came from a filter or a program. */
-static bool is_given_back(const struct hop *message)
+static bool is_given_back(const struct queue_message *message)
 {
-	return message->how == HOP_QUEUED_AS || message->how == HOP_MESSAGE_ID;
+	return message->how == MESSAGE_QUEUED_AS || message->how == MESSAGE_GIVEN_BACK;
 }
 
 /* The newest message with the id that is not newer than that; NONE. */
@@ -356,7 +357,7 @@ static bool may_come_from(const struct delivery_tree *tree, size_t message, size
 			return false;
 		i = tree->computed[i].parent;
 	}
-	return tree->messages[from].how == HOP_MILTER ||
+	return tree->messages[from].how == MESSAGE_RECORDED ||
 	       tree->messages[message].since_us >= tree->messages[from].since_us;
 }
 
@@ -387,18 +388,18 @@ static size_t origin_of(const struct delivery_tree *tree, size_t message)
 static void find_handed_on(
 	struct delivery_tree *tree, size_t message, const size_t *origins, bool is_late)
 {
-	const struct hop *hop = &tree->messages[message];
+	const struct queue_message *said = &tree->messages[message];
 
 	for (size_t i = 0; i < tree->n; i++) {
 		const struct delivery *one = &tree->deliveries[i];
 		size_t from = tree->message_of[i];
-		bool names = names_id(one->child, hop->queue_id);
+		bool names = names_id(one->child, said->queue_id);
 		bool late = one->via == VIA_LOCAL && !names && from != NONE &&
 			    is_given_back(&tree->messages[from]);
 
 		if (late != is_late || from == message ||
-			!delivery_may_lead_to(one, hop->queue_id, hop->since_us) ||
-			(hop->how == HOP_FORWARDED && one->via != VIA_ALIAS) ||
+			!delivery_may_lead_to(one, said->queue_id, said->since_us) ||
+			(said->how == MESSAGE_FORWARDED && one->via != VIA_ALIAS) ||
 			(late && origins[message] != NONE && origins[message] == origins[from]) ||
 			(!names && from != NONE && !may_come_from(tree, message, from)))
 			continue;
@@ -414,7 +415,7 @@ static void find_requeued(struct delivery_tree *tree, size_t message)
 
 	if (parent == NONE || tree->computed[message].carried_n)
 		return;
-	if (tree->messages[parent].how == HOP_ORIG_ID)
+	if (tree->messages[parent].how == MESSAGE_REQUEUED)
 		find_requeued(tree, parent);
 	for (size_t i = 0; i < tree->computed[parent].n; i++) {
 		size_t delivery = tree->computed[parent].deliveries[i];
@@ -429,7 +430,7 @@ static void find_requeued(struct delivery_tree *tree, size_t message)
 
 static int by_requeue(const struct delivery_tree *tree, size_t message)
 {
-	return tree->messages[message].how == HOP_ORIG_ID;
+	return tree->messages[message].how == MESSAGE_REQUEUED;
 }
 
 static void find_carried(struct delivery_tree *tree)
@@ -437,16 +438,17 @@ static void find_carried(struct delivery_tree *tree)
 	size_t *origins = mem_alloc(tree->messages_n + 1, sizeof(*origins));
 
 	for (size_t i = 0; i < tree->messages_n; i++) {
-		const struct hop *hop = &tree->messages[i];
+		const struct queue_message *said = &tree->messages[i];
 
-		tree->computed[i].parent = hop->parent && *hop->parent
-						   ? find_message(tree, hop->parent, hop->since_us)
+		tree->computed[i].parent = said->parent && *said->parent
+						   ? find_message(
+							     tree, said->parent, said->since_us)
 						   : NONE;
 		if (tree->computed[i].parent == i)
 			tree->computed[i].parent = NONE;
 	}
 	for (size_t i = 0; i < tree->messages_n; i++) {
-		if (tree->messages[i].how == HOP_MILTER)
+		if (tree->messages[i].how == MESSAGE_RECORDED)
 			for (size_t k = 0; k < tree->recipients->n; k++)
 				carry(tree, i, k, true);
 		else if (!by_requeue(tree, i))
@@ -583,7 +585,7 @@ static void find_deliveries(struct delivery_tree *tree, size_t message, const st
 	for (size_t i = 0; i < computed->n; i++) {
 		size_t before = tree->became.n;
 
-		if (tree->messages[message].how != HOP_FORWARDED)
+		if (tree->messages[message].how != MESSAGE_FORWARDED)
 			add_alike(tree, computed->deliveries[i], names, all, n);
 		else
 			for (size_t k = 0; k < computed->carried_n; k++)
@@ -641,7 +643,7 @@ static void add_worst(struct delivery_status *worst, const struct delivery_statu
 
 static struct delivery_status evaluate(struct delivery_tree *tree, size_t node);
 
-static struct delivery_status status_of_end(const struct hop *message)
+static struct delivery_status status_of_end(const struct queue_message *message)
 {
 	return (struct delivery_status){message->ended, NULL, message->ended_us};
 }
@@ -652,7 +654,7 @@ static struct delivery_status status_of_end(const struct hop *message)
 static struct delivery_status evaluate_message(
 	struct delivery_tree *tree, size_t node, const struct edge *carrier, enum fate waiting)
 {
-	const struct hop *message = &tree->messages[carrier->to];
+	const struct queue_message *message = &tree->messages[carrier->to];
 	const struct message *computed = &tree->computed[carrier->to];
 	struct delivery_status worst = {.fate = NOTHING};
 
@@ -797,12 +799,13 @@ void delivery_tree_compute(struct delivery_tree *tree)
 		names[i] = name_of(tree->recipients->items[i].address, "");
 	for (size_t i = 0; i < tree->n; i++) {
 		const struct delivery *one = &tree->deliveries[i];
-		const struct hop *hop = delivery_tree_message(tree, one->queue_id, one->since_us);
+		const struct queue_message *said = delivery_tree_message(
+			tree, one->queue_id, one->since_us);
 		struct message *message;
 
 		names[recipients + i] = name_of(one->address, one->orig_to);
-		tree->message_of[i] = hop ? (size_t)(hop - tree->messages) : NONE;
-		if (hop == NULL)
+		tree->message_of[i] = said ? (size_t)(said - tree->messages) : NONE;
+		if (said == NULL)
 			continue;
 		message = &tree->computed[tree->message_of[i]];
 		message->deliveries = mem_append(
@@ -952,7 +955,7 @@ static size_t *new_open(const struct delivery_tree *tree, size_t message)
 }
 
 void delivery_tree_ended(
-	const struct delivery_tree *tree, const struct hop *message, bool *recipients)
+	const struct delivery_tree *tree, const struct queue_message *message, bool *recipients)
 {
 	size_t i = (size_t)(message - tree->messages);
 	_cleanup_free_ size_t *nodes = new_open(tree, i);
@@ -962,7 +965,7 @@ void delivery_tree_ended(
 		add_owners(tree, nodes[k], recipients);
 }
 
-bool delivery_tree_awaits(const struct delivery_tree *tree, const struct hop *message)
+bool delivery_tree_awaits(const struct delivery_tree *tree, const struct queue_message *message)
 {
 	size_t i = (size_t)(message - tree->messages);
 	_cleanup_free_ size_t *nodes = new_open(tree, i);

@@ -61,14 +61,14 @@ void delivery_tree_free(struct delivery_tree *tree);
 DEFINE_CLEANUP(delivery_tree, delivery_tree_free)
 
 /* Both are copied. A message that is there gets the new how, parent and n. */
-void delivery_tree_add_message(struct delivery_tree *tree, const struct hop *message);
+void delivery_tree_add_message(struct delivery_tree *tree, const struct queue_message *message);
 /* The message with this name, or NULL. Until the next one is added. */
-struct hop *delivery_tree_message(
+struct queue_message *delivery_tree_message(
 	struct delivery_tree *tree, const char *queue_id, int64_t since_us);
 
 /* The one that the milter recorded, or NULL; and the i-th, NULL behind the last. */
-const struct hop *delivery_tree_first(const struct delivery_tree *tree);
-const struct hop *delivery_tree_nth_message(const struct delivery_tree *tree, size_t i);
+const struct queue_message *delivery_tree_first(const struct delivery_tree *tree);
+const struct queue_message *delivery_tree_nth_message(const struct delivery_tree *tree, size_t i);
 
 /* Adds one that is not there; its texts become the tree's. Its index. */
 size_t delivery_tree_add(struct delivery_tree *tree, const struct delivery *delivery);
@@ -98,8 +98,8 @@ void delivery_tree_owners(const struct delivery_tree *tree, size_t i, bool *owne
 void delivery_tree_sharers(const struct delivery_tree *tree, size_t i, bool *sharers);
 /* For whom something of the message was still to be delivered when it ended. */
 void delivery_tree_ended(
-	const struct delivery_tree *tree, const struct hop *message, bool *recipients);
+	const struct delivery_tree *tree, const struct queue_message *message, bool *recipients);
 /* Whether something of the message, which has left the queue, was not told. */
-bool delivery_tree_awaits(const struct delivery_tree *tree, const struct hop *message);
+bool delivery_tree_awaits(const struct delivery_tree *tree, const struct queue_message *message);
 
 #endif

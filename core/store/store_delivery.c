@@ -36,15 +36,15 @@ int store_delivery_read(struct db *db, int64_t email, struct delivery_tree *tree
 		" changed_us, relay, dsn, text"
 		" FROM delivery"
 		" WHERE email = $email";
-	struct hop_list messages;
+	struct queue_messages messages;
 	struct delivery *rows;
 	size_t n;
 
-	if (store_hops_of_email(db, email, &messages, err) < 0)
+	if (store_messages_of_email(db, email, &messages, err) < 0)
 		return -1;
 	for (size_t i = 0; i < messages.n; i++)
 		delivery_tree_add_message(tree, &messages.items[i]);
-	store_hop_list_free(&messages);
+	queue_messages_free(&messages);
 	if (row_all(db, sql_read, DB_PARAMS(DB_INT("$email", email)), &delivery_type, &rows, &n,
 		    err) < 0)
 		return -1;

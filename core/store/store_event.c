@@ -19,41 +19,41 @@
 #define LIFETIME_US (31 * DAY_US)
 
 static const char *const hows[] = {
-	[HOP_MILTER] = "milter",
-	[HOP_FORWARDED] = "forwarded",
-	[HOP_QUEUED_AS] = "queued_as",
-	[HOP_ORIG_ID] = "orig_id",
-	[HOP_MESSAGE_ID] = "message_id",
+	[MESSAGE_RECORDED] = "milter",
+	[MESSAGE_FORWARDED] = "forwarded",
+	[MESSAGE_QUEUED_AS] = "queued_as",
+	[MESSAGE_REQUEUED] = "orig_id",
+	[MESSAGE_GIVEN_BACK] = "message_id",
 };
 static const struct row_words how_words = {hows, ARRAY_SIZE(hows), false};
 
-static const struct row_field hop_fields[] = {
-	ROW_FIELD(hop, queue_id, ROW_TEXT),
-	ROW_FIELD(hop, since_us, ROW_INT64),
-	ROW_FIELD(hop, email, ROW_INT64),
-	ROW_FIELD(hop, n, ROW_INT64),
-	ROW_FIELD(hop, parent, ROW_TEXT),
-	ROW_WORD(hop, how, ROW_ENUM, "how", &how_words),
-	ROW_FIELD(hop, closed_us, ROW_INT64),
-	ROW_FIELD(hop, has_end, ROW_BOOL),
-	ROW_WORD(hop, ended, ROW_ENUM, "ended", &fate_words),
-	ROW_FIELD(hop, ended_us, ROW_INT64),
+static const struct row_field message_fields[] = {
+	ROW_FIELD(queue_message, queue_id, ROW_TEXT),
+	ROW_FIELD(queue_message, since_us, ROW_INT64),
+	ROW_FIELD(queue_message, email, ROW_INT64),
+	ROW_FIELD(queue_message, n, ROW_INT64),
+	ROW_FIELD(queue_message, parent, ROW_TEXT),
+	ROW_WORD(queue_message, how, ROW_ENUM, "how", &how_words),
+	ROW_FIELD(queue_message, closed_us, ROW_INT64),
+	ROW_FIELD(queue_message, has_end, ROW_BOOL),
+	ROW_WORD(queue_message, ended, ROW_ENUM, "ended", &fate_words),
+	ROW_FIELD(queue_message, ended_us, ROW_INT64),
 };
-static const struct row_type hop_type = ROW_TYPE(hop, hop_fields);
+static const struct row_type message_type = ROW_TYPE(queue_message, message_fields);
 
-#define HOP_COLUMNS                                                                                \
+#define MESSAGE_COLUMNS                                                                            \
 	"h.queue_id, h.since_us, h.email, coalesce(h.n, -1) AS n, h.parent,"                       \
 	" h.how, h.closed_us, h.ended IS NOT NULL AS has_end,"                                     \
 	" coalesce(h.ended, 'queued') AS ended, h.ended_us"
 
-void hop_clear(struct hop *hop)
+void queue_message_clear(struct queue_message *message)
 {
-	row_clear(&hop_type, hop);
+	row_clear(&message_type, message);
 }
 
-/* The message that the milter recorded under the id; it becomes a hop. */
-static int find_recorded(
-	struct db *db, const struct db_param *params, struct hop *hop_r, struct err *err)
+/* The message that the milter recorded under the id; it gets its row. */
+static int find_recorded(struct db *db, const struct db_param *params,
+	struct queue_message *message_r, struct err *err)
 {
 	static const char sql_email[] =
 		"SELECT queue_id, decided_us AS since_us, seq AS email, -1 AS n, 'milter' AS how"
@@ -61,60 +61,61 @@ static int find_recorded(
 		" WHERE queue_id = $id AND state = 'sent' AND decided_us BETWEEN $from AND $to"
 		" ORDER BY decided_us DESC"
 		" LIMIT 1";
-	int found = row_get(db, sql_email, params, &hop_type, hop_r, err);
+	int found = row_get(db, sql_email, params, &message_type, message_r, err);
 
 	if (found != 1)
 		return found;
-	hop_r->is_new = true;
-	if (store_hop_add(db, hop_r, err) == 0)
+	message_r->is_new = true;
+	if (store_message_add(db, message_r, err) == 0)
 		return 1;
-	hop_clear(hop_r);
+	queue_message_clear(message_r);
 	return -1;
 }
 
-static int find_hop(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
-	struct hop *hop_r, struct err *err)
+static int find_message(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
+	struct queue_message *message_r, struct err *err)
 {
-	static const char sql_hop[] = "SELECT " HOP_COLUMNS
-				      " FROM hop h"
-				      " WHERE h.queue_id = $id AND h.since_us BETWEEN $from AND $to"
-				      " ORDER BY h.since_us DESC"
-				      " LIMIT 1";
+	static const char sql_message[] =
+		"SELECT " MESSAGE_COLUMNS
+		" FROM hop h"
+		" WHERE h.queue_id = $id AND h.since_us BETWEEN $from AND $to"
+		" ORDER BY h.since_us DESC"
+		" LIMIT 1";
 	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", queue_id),
 		DB_INT("$from", time_us - LIFETIME_US), DB_INT("$to", time_us + ahead_us));
-	struct hop hop, newer;
-	int found = row_get(db, sql_hop, params, &hop_type, &hop, err);
+	struct queue_message message, newer;
+	int found = row_get(db, sql_message, params, &message_type, &message, err);
 
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return find_recorded(db, params, hop_r, err);
-	if (hop.closed_us == 0 || time_us <= hop.closed_us + SLACK_US) {
-		*hop_r = hop;
+		return find_recorded(db, params, message_r, err);
+	if (message.closed_us == 0 || time_us <= message.closed_us + SLACK_US) {
+		*message_r = message;
 		return 1;
 	}
 	/* It is gone, and the id was used again: by an email, or by mail that
 	 * is none of ours. */
 	found = find_recorded(db, params, &newer, err);
-	if (found == 1 && newer.since_us > hop.since_us)
-		*hop_r = newer;
+	if (found == 1 && newer.since_us > message.since_us)
+		*message_r = newer;
 	else if (found == 1)
-		hop_clear(&newer), found = 0;
-	hop_clear(&hop);
+		queue_message_clear(&newer), found = 0;
+	queue_message_clear(&message);
 	return found;
 }
 
-int store_hop_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
-	struct hop *hop_r, struct err *err)
+int store_message_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
+	struct queue_message *message_r, struct err *err)
 {
-	int found = find_hop(db, queue_id, time_us, SLACK_US, hop_r, err);
+	int found = find_message(db, queue_id, time_us, SLACK_US, message_r, err);
 
 	return found != 0 || ahead_us <= SLACK_US
 		       ? found
-		       : find_hop(db, queue_id, time_us, ahead_us, hop_r, err);
+		       : find_message(db, queue_id, time_us, ahead_us, message_r, err);
 }
 
-int store_hop_add(struct db *db, const struct hop *hop, struct err *err)
+int store_message_add(struct db *db, const struct queue_message *message, struct err *err)
 {
 	static const char sql_add[] =
 		"INSERT INTO hop (queue_id, since_us, email, n, parent, how)"
@@ -123,23 +124,25 @@ int store_hop_add(struct db *db, const struct hop *hop, struct err *err)
 		" DO UPDATE SET n = excluded.n, parent = excluded.parent, how = excluded.how"
 		" WHERE how = 'message_id' OR excluded.how = 'forwarded'";
 
-	return row_write(db, sql_add, NULL, &hop_type, hop, err) < 0 ? -1 : 0;
+	return row_write(db, sql_add, NULL, &message_type, message, err) < 0 ? -1 : 0;
 }
 
-int store_hop_close(struct db *db, const struct hop *hop, int64_t time_us, struct err *err)
+int store_message_close(
+	struct db *db, const struct queue_message *message, int64_t time_us, struct err *err)
 {
 	static const char sql_close[] =
 		"UPDATE hop"
 		" SET closed_us = $now"
 		" WHERE queue_id = $queue_id AND since_us = $since_us AND closed_us = 0";
 
-	return row_write(db, sql_close, DB_PARAMS(DB_INT("$now", time_us)), &hop_type, hop, err) < 0
+	return row_write(db, sql_close, DB_PARAMS(DB_INT("$now", time_us)), &message_type, message,
+		       err) < 0
 		       ? -1
 		       : 0;
 }
 
-int store_hop_end(
-	struct db *db, const struct hop *hop, enum fate ended, int64_t time_us, struct err *err)
+int store_message_end(struct db *db, const struct queue_message *message, enum fate ended,
+	int64_t time_us, struct err *err)
 {
 	static const char sql_end[] =
 		"UPDATE hop"
@@ -148,14 +151,14 @@ int store_hop_end(
 
 	return row_write(db, sql_end,
 		       DB_PARAMS(DB_INT("$now", time_us), DB_TEXT("$word", fate_name(ended))),
-		       &hop_type, hop, err) < 0
+		       &message_type, message, err) < 0
 		       ? -1
 		       : 0;
 }
 
 /* Most Message-IDs begin with the email's id. */
-int store_hop_emails(struct db *db, const char *message_id, int64_t time_us, int64_t ahead_us,
-	int64_t emails_r[static HOP_EMAILS_MAX], struct err *err)
+int store_message_emails(struct db *db, const char *message_id, int64_t time_us, int64_t ahead_us,
+	int64_t emails_r[static MESSAGE_EMAILS_MAX], struct err *err)
 {
 #define QUEUED_EMAIL                                                                               \
 	"SELECT e.seq"                                                                             \
@@ -181,7 +184,7 @@ int store_hop_emails(struct db *db, const char *message_id, int64_t time_us, int
 			DB_TEXT("$message_id", message_id),
 			DB_INT("$from", time_us - LIFETIME_US),
 			DB_INT("$to", time_us + SLACK_US + ahead_us),
-			DB_INT("$max", HOP_EMAILS_MAX),
+			DB_INT("$max", MESSAGE_EMAILS_MAX),
 			{.name = own ? "$id" : NULL, .kind = DB_PARAM_TEXT, .text = id},
 			{.name = NULL},
 		};
@@ -285,26 +288,27 @@ int store_ticket_message_find(
 	return found;
 }
 
-const char *hop_how_name(enum hop_how how)
+const char *message_how_name(enum message_how how)
 {
 	return hows[how];
 }
 
-int store_hops_of_email(struct db *db, int64_t email, struct hop_list *list_r, struct err *err)
+int store_messages_of_email(
+	struct db *db, int64_t email, struct queue_messages *list_r, struct err *err)
 {
-	static const char sql_hops[] = "SELECT " HOP_COLUMNS
-				       " FROM hop h"
-				       " WHERE h.email = $email"
-				       " ORDER BY h.since_us, h.queue_id";
+	static const char sql_messages[] = "SELECT " MESSAGE_COLUMNS
+					   " FROM hop h"
+					   " WHERE h.email = $email"
+					   " ORDER BY h.since_us, h.queue_id";
 
-	return row_all(db, sql_hops, DB_PARAMS(DB_INT("$email", email)), &hop_type, &list_r->items,
-		&list_r->n, err);
+	return row_all(db, sql_messages, DB_PARAMS(DB_INT("$email", email)), &message_type,
+		&list_r->items, &list_r->n, err);
 }
 
-void store_hop_list_free(struct hop_list *list)
+void queue_messages_free(struct queue_messages *list)
 {
-	row_list_free(&hop_type, list->items, list->n);
-	*list = (struct hop_list){0};
+	row_list_free(&message_type, list->items, list->n);
+	*list = (struct queue_messages){0};
 }
 
 static const struct row_field event_fields[] = {

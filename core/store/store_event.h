@@ -17,22 +17,22 @@
 enum { EVENT_KEY_LEN = 16, EVENT_ANY_RECIPIENT = -1 };
 
 /* How a message in the queue came to carry an email. */
-enum hop_how {
-	HOP_MILTER,     /* the milter recorded it */
-	HOP_FORWARDED,  /* local(8) made it, for an alias */
-	HOP_QUEUED_AS,  /* a content filter gave it back by SMTP */
-	HOP_ORIG_ID,    /* requeued */
-	HOP_MESSAGE_ID, /* it has the email's Message-ID: from a filter by pipe */
+enum message_how {
+	MESSAGE_RECORDED,   /* the milter recorded it */
+	MESSAGE_FORWARDED,  /* local(8) made it, for an alias */
+	MESSAGE_QUEUED_AS,  /* a content filter gave it back by SMTP */
+	MESSAGE_REQUEUED,   /* requeued */
+	MESSAGE_GIVEN_BACK, /* it has the email's Message-ID: from a filter by pipe */
 };
 
 /* A message in the queue. */
-struct hop {
+struct queue_message {
 	char *queue_id;
 	int64_t since_us;
 	int64_t email; /* its seq */
 	int64_t n;     /* its one recipient, or EVENT_ANY_RECIPIENT */
 	char *parent;  /* queue id; NULL */
-	enum hop_how how;
+	enum message_how how;
 	int64_t closed_us; /* when it left the queue, 0: not yet */
 	bool has_end;
 	enum fate ended; /* with has_end, what became then of all that was still
@@ -40,26 +40,27 @@ struct hop {
 	int64_t ended_us;
 	bool is_new; /* this look-up was the first that found it */
 };
-void hop_clear(struct hop *hop);
+void queue_message_clear(struct queue_message *message);
 
 /* The message that had the queue id at that time: 1, 0, -1. Ids come back.
  * Where there is none, one that was recorded later by ahead_us at most counts,
  * too: a clock has been set back since. A message that the milter has recorded
  * gets its row by this. */
-int store_hop_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
-	struct hop *hop_r, struct err *err);
+int store_message_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
+	struct queue_message *message_r, struct err *err);
 /* Adds one, or says more about the one that is there: how and whose it is. */
-int store_hop_add(struct db *db, const struct hop *hop, struct err *err);
-int store_hop_close(struct db *db, const struct hop *hop, int64_t time_us, struct err *err);
+int store_message_add(struct db *db, const struct queue_message *message, struct err *err);
+int store_message_close(
+	struct db *db, const struct queue_message *message, int64_t time_us, struct err *err);
 /* Says what became of all that is still to be delivered. */
-int store_hop_end(
-	struct db *db, const struct hop *hop, enum fate ended, int64_t time_us, struct err *err);
+int store_message_end(struct db *db, const struct queue_message *message, enum fate ended,
+	int64_t time_us, struct err *err);
 /* The emails with this Message-ID that Postfix has had for no longer than a
- * message may be in its queue, the newest first, HOP_EMAILS_MAX at most: how
+ * message may be in its queue, the newest first, MESSAGE_EMAILS_MAX at most: how
  * many, -1. */
-enum { HOP_EMAILS_MAX = 4 };
-int store_hop_emails(struct db *db, const char *message_id, int64_t time_us, int64_t ahead_us,
-	int64_t emails_r[static HOP_EMAILS_MAX], struct err *err);
+enum { MESSAGE_EMAILS_MAX = 4 };
+int store_message_emails(struct db *db, const char *message_id, int64_t time_us, int64_t ahead_us,
+	int64_t emails_r[static MESSAGE_EMAILS_MAX], struct err *err);
 
 /* A queue message under its ticket, of which the milter was not asked. */
 int store_ticket_message_add(
@@ -80,13 +81,14 @@ int store_ticket_message_find(
 	struct db *db, const char *queue_id, int64_t time_us, char **ticket_r, struct err *err);
 
 /* All messages of an email, the oldest first. */
-struct hop_list {
-	struct hop *items;
+struct queue_messages {
+	struct queue_message *items;
 	size_t n;
 };
-int store_hops_of_email(struct db *db, int64_t email, struct hop_list *list_r, struct err *err);
-void store_hop_list_free(struct hop_list *list);
-const char *hop_how_name(enum hop_how how);
+int store_messages_of_email(
+	struct db *db, int64_t email, struct queue_messages *list_r, struct err *err);
+void queue_messages_free(struct queue_messages *list);
+const char *message_how_name(enum message_how how);
 
 struct email_event {
 	int64_t seq;

@@ -486,7 +486,7 @@ int fact_writer_add(struct fact_writer *writer, const struct fact_report *report
 static int grow_tree(struct fact_writer *writer, struct email_facts *facts, struct err *err)
 {
 	struct delivery_tree *tree;
-	const struct hop *first = NULL;
+	const struct queue_message *first = NULL;
 
 	if (facts->tree)
 		return 0;
@@ -522,7 +522,7 @@ static int grow_tree(struct fact_writer *writer, struct email_facts *facts, stru
 static bool is_plain(const struct email_facts *facts, const struct fact_delivery *delivery,
 	const struct fact_report *report)
 {
-	return facts->tree == NULL && delivery->message->how == HOP_MILTER &&
+	return facts->tree == NULL && delivery->message->how == MESSAGE_RECORDED &&
 	       report->fact != FACT_HANDED_ON && !delivery->has_child &&
 	       (delivery->orig_to == NULL || addr_logged_eq(delivery->orig_to, report->address));
 }
@@ -530,7 +530,7 @@ static bool is_plain(const struct email_facts *facts, const struct fact_delivery
 int fact_writer_deliver(struct fact_writer *writer, const struct fact_delivery *delivery,
 	const struct fact_report *report, struct err *err)
 {
-	const struct hop *message = delivery->message;
+	const struct queue_message *message = delivery->message;
 	struct email_facts *facts;
 	struct delivery *leaf;
 	size_t i;
@@ -568,20 +568,22 @@ int fact_writer_deliver(struct fact_writer *writer, const struct fact_delivery *
 	return 0;
 }
 
-int fact_writer_add_message(struct fact_writer *writer, const struct hop *message, struct err *err)
+int fact_writer_add_message(
+	struct fact_writer *writer, const struct queue_message *message, struct err *err)
 {
 	struct email_facts *facts;
 
 	if (get_facts(writer, message->email, &facts, err) < 0 ||
-		grow_tree(writer, facts, err) < 0 || store_hop_add(writer->db, message, err) < 0)
+		grow_tree(writer, facts, err) < 0 ||
+		store_message_add(writer->db, message, err) < 0)
 		return -1;
 	delivery_tree_add_message(facts->tree, message);
 	facts->told = true;
 	return 0;
 }
 
-static void note_closed(
-	struct email_facts *facts, const struct hop *message, int64_t time_us, bool is_told)
+static void note_closed(struct email_facts *facts, const struct queue_message *message,
+	int64_t time_us, bool is_told)
 {
 	facts->closed = mem_append(facts->closed, facts->closed_n, sizeof(*facts->closed));
 	facts->closed[facts->closed_n++] = (struct closed){
@@ -589,8 +591,8 @@ static void note_closed(
 }
 
 /* The key of what is told of a recipient by a message as a whole. */
-static void end_key(
-	struct fact_report *report, const struct hop *message, const struct recipient *recipient)
+static void end_key(struct fact_report *report, const struct queue_message *message,
+	const struct recipient *recipient)
 {
 	char since[24], n[24];
 
@@ -602,8 +604,8 @@ static void end_key(
 
 /* In the words that were said to the recipient last. */
 static int tell_end(struct fact_writer *writer, struct email_facts *facts,
-	struct recipient *recipient, const struct hop *message, const struct fact_report *report,
-	struct err *err)
+	struct recipient *recipient, const struct queue_message *message,
+	const struct fact_report *report, struct err *err)
 {
 	struct fact_report of_one = *report;
 
@@ -616,15 +618,15 @@ static int tell_end(struct fact_writer *writer, struct email_facts *facts,
 			   : fact_writer_add(writer, &of_one, err);
 }
 
-int fact_writer_end(struct fact_writer *writer, const struct hop *message,
+int fact_writer_end(struct fact_writer *writer, const struct queue_message *message,
 	const struct fact_report *report, struct err *err)
 {
 	struct email_facts *facts;
-	struct hop *ended;
+	struct queue_message *ended;
 
 	if (get_facts(writer, report->email, &facts, err) < 0 ||
-		store_hop_end(writer->db, message, fate_of_fact(report->fact), report->occurred_us,
-			err) < 0)
+		store_message_end(writer->db, message, fate_of_fact(report->fact),
+			report->occurred_us, err) < 0)
 		return -1;
 	if (facts->tree == NULL) {
 		for (size_t i = 0; i < facts->fates.n; i++)
@@ -644,14 +646,14 @@ int fact_writer_end(struct fact_writer *writer, const struct hop *message,
 	return 0;
 }
 
-int fact_writer_close(struct fact_writer *writer, const struct hop *message, int64_t time_us,
-	bool is_told, struct err *err)
+int fact_writer_close(struct fact_writer *writer, const struct queue_message *message,
+	int64_t time_us, bool is_told, struct err *err)
 {
 	struct email_facts *facts;
-	struct hop *closed;
+	struct queue_message *closed;
 
 	if (get_facts(writer, message->email, &facts, err) < 0 ||
-		store_hop_close(writer->db, message, time_us, err) < 0)
+		store_message_close(writer->db, message, time_us, err) < 0)
 		return -1;
 	facts->told = true;
 	note_closed(facts, message, time_us, is_told);
@@ -791,7 +793,7 @@ static int tell_ended(
 	struct fact_writer *writer, struct email_facts *facts, int64_t now_us, struct err *err)
 {
 	_cleanup_free_ bool *open = mem_alloc(facts->fates.n + 1, sizeof(bool));
-	const struct hop *message;
+	const struct queue_message *message;
 
 	for (size_t i = 0; (message = delivery_tree_nth_message(facts->tree, i)) != NULL; i++) {
 		struct fact_report report = {.email = facts->email,
@@ -881,7 +883,7 @@ static int settle_tree(struct fact_writer *writer, struct email_facts *facts, st
 /* Whether a message that has left the queue left something untold. */
 static bool is_untold(struct email_facts *facts, const struct closed *closed)
 {
-	const struct hop *message;
+	const struct queue_message *message;
 
 	if (facts->tree) {
 		message = delivery_tree_message(facts->tree, closed->queue_id, closed->since_us);

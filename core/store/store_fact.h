@@ -42,7 +42,7 @@ void fact_key_of_one(
 
 /* What an attempt came to for one address of a queue message. */
 struct fact_delivery {
-	const struct hop *message;
+	const struct queue_message *message;
 	const char *orig_to; /* NULL: none */
 	enum delivery_via via;
 	const char *child; /* the queue id that the hop named, NULL */
@@ -76,14 +76,15 @@ int fact_writer_add(struct fact_writer *writer, const struct fact_report *report
 int fact_writer_deliver(struct fact_writer *writer, const struct fact_delivery *delivery,
 	const struct fact_report *report, struct err *err);
 /* Adds a queue message that carries the email on, or says how it came. */
-int fact_writer_add_message(struct fact_writer *writer, const struct hop *message, struct err *err);
+int fact_writer_add_message(
+	struct fact_writer *writer, const struct queue_message *message, struct err *err);
 /* All that the message still had to deliver was expired, removed or discarded;
  * the report has the fact, and no recipient. */
-int fact_writer_end(struct fact_writer *writer, const struct hop *message,
+int fact_writer_end(struct fact_writer *writer, const struct queue_message *message,
 	const struct fact_report *report, struct err *err);
 /* The message has left the queue. is_told: nothing more is to be said of it. */
-int fact_writer_close(struct fact_writer *writer, const struct hop *message, int64_t time_us,
-	bool is_told, struct err *err);
+int fact_writer_close(struct fact_writer *writer, const struct queue_message *message,
+	int64_t time_us, bool is_told, struct err *err);
 /* Whether a queue message that came up then may be what a delivery of the email
  * led to: 2 one was given its queue id, 1 by the time alone, 0 no, -1. And the
  * Message-ID of the email, until the flush. */

@@ -70,15 +70,16 @@ static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
 	buf_printf(out, "%.5sZ", text + 11);
 }
 
-/* The hop of the email that is this message of the queue, or NULL. */
-static const struct hop *hop_of_item(const struct story *story, const struct queue_item *item)
+/* The message of the email that is this one of the queue, or NULL. */
+static const struct queue_message *message_of_item(
+	const struct story *story, const struct queue_item *item)
 {
-	for (size_t i = 0; i < story->hops.n; i++) {
-		const struct hop *hop = &story->hops.items[i];
+	for (size_t i = 0; i < story->messages.n; i++) {
+		const struct queue_message *message = &story->messages.items[i];
 
-		if (hop->closed_us == 0 && str_eq(hop->queue_id, item->id) &&
-			queue_item_came_by(item, hop->since_us))
-			return hop;
+		if (message->closed_us == 0 && str_eq(message->queue_id, item->id) &&
+			queue_item_came_by(item, message->since_us))
+			return message;
 	}
 	return NULL;
 }
@@ -104,10 +105,10 @@ static size_t find_address(const struct queue_item *item, const char *address)
 static int on_item(void *arg, struct queue_item *item, struct err *err)
 {
 	struct story *story = arg;
-	const struct hop *hop = hop_of_item(story, item);
+	const struct queue_message *message = message_of_item(story, item);
 
 	(void)err;
-	if (hop == NULL && !is_first_message(story, item))
+	if (message == NULL && !is_first_message(story, item))
 		return 0;
 	for (size_t i = 0; i < story->fates.n; i++) {
 		const struct recipient *fate = &story->fates.items[i];
@@ -116,7 +117,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 
 		if (place->queue || !fate_is_open(fate->fate))
 			continue;
-		if (at == item->recipients.n && !(hop && hop->n == fate->n))
+		if (at == item->recipients.n && !(message && message->n == fate->n))
 			continue;
 		*place = (struct story_place){mem_strdup(item->queue), mem_strdup(item->id),
 			mem_strdup(at < item->reasons.n ? item->reasons.items[at] : ""),
@@ -145,7 +146,7 @@ int story_new(struct db *db, const struct conf *conf, const struct email *email,
 	story->now_us = now_us;
 	if (store_recipients_read(db, email->seq, true, &story->fates, err) < 0 ||
 		store_event_of_email(db, email->seq, &story->events, err) < 0 ||
-		store_hops_of_email(db, email->seq, &story->hops, err) < 0 ||
+		store_messages_of_email(db, email->seq, &story->messages, err) < 0 ||
 		store_log_state(db, &story->log, err) < 0) {
 		story_free(story);
 		return -1;
@@ -169,7 +170,7 @@ void story_free(struct story *story)
 	free(story->places);
 	recipients_free(&story->fates);
 	store_event_list_free(&story->events);
-	store_hop_list_free(&story->hops);
+	queue_messages_free(&story->messages);
 	free(story);
 }
 
@@ -432,14 +433,14 @@ const char *story_fact_words(enum fact fact)
 	return fact == FACT_ACCEPTED ? "taken by Postfix" : words[fact].is;
 }
 
-const char *story_hop_words(enum hop_how how)
+const char *story_message_words(enum message_how how)
 {
 	static const char *const hows[] = {
-		[HOP_MILTER] = "let pass by postern-milter",
-		[HOP_FORWARDED] = "forwarded to an alias",
-		[HOP_QUEUED_AS] = "given back by a content filter",
-		[HOP_ORIG_ID] = "requeued",
-		[HOP_MESSAGE_ID] = "given back by a content filter",
+		[MESSAGE_RECORDED] = "let pass by postern-milter",
+		[MESSAGE_FORWARDED] = "forwarded to an alias",
+		[MESSAGE_QUEUED_AS] = "given back by a content filter",
+		[MESSAGE_REQUEUED] = "requeued",
+		[MESSAGE_GIVEN_BACK] = "given back by a content filter",
 	};
 
 	return hows[how];

@@ -33,7 +33,7 @@ struct story {
 	int64_t now_us;
 	struct recipients fates; /* of those in the envelope */
 	struct event_list events;
-	struct hop_list hops;
+	struct queue_messages messages;
 	struct story_place *places; /* one for each fate */
 	struct log_state log;       /* what the store knows of fates is as old */
 	bool queue_seen;
@@ -72,6 +72,6 @@ const char *story_fate_words(enum fate fate);
 /* The same of an event: as its fate, or `taken by Postfix`. */
 const char *story_fact_words(enum fact fact);
 /* How a message came to carry the email, as `requeued`. */
-const char *story_hop_words(enum hop_how how);
+const char *story_message_words(enum message_how how);
 
 #endif

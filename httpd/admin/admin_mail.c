@@ -259,14 +259,15 @@ static json_t *render_hops(const struct story *story)
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < story->hops.n; i++) {
-		const struct hop *hop = &story->hops.items[i];
+	for (size_t i = 0; i < story->messages.n; i++) {
+		const struct queue_message *message = &story->messages.items[i];
 
-		json_array_append_new(array,
-			json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id", hop->queue_id, "how",
-				hop_how_name(hop->how), "how_text", story_hop_words(hop->how),
-				"since_at", json_field_time(hop->since_us), "left_at",
-				json_field_time(hop->closed_us)));
+		json_array_append_new(
+			array, json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id", message->queue_id,
+				       "how", message_how_name(message->how), "how_text",
+				       story_message_words(message->how), "since_at",
+				       json_field_time(message->since_us), "left_at",
+				       json_field_time(message->closed_us)));
 	}
 	return array;
 }

@@ -22,7 +22,7 @@ struct step {
 	enum { SAY, CARRY, END, CLOSE } kind;
 	char message[NAME_SIZE];
 	char parent[NAME_SIZE];
-	enum hop_how how;
+	enum message_how how;
 	char address[NAME_SIZE];
 	char orig_to[NAME_SIZE];
 	enum fact fact;
@@ -60,8 +60,8 @@ static struct step *add_step(struct world *world, int kind, const char *message)
 	return step;
 }
 
-static void new_message(
-	struct world *world, enum hop_how how, const char *parent, char name_r[static NAME_SIZE])
+static void new_message(struct world *world, enum message_how how, const char *parent,
+	char name_r[static NAME_SIZE])
 {
 	struct step *step;
 
@@ -102,7 +102,7 @@ static void deliver(struct world *world, const char *message, int owner, const c
 	enum fact end;
 
 	if (depth < 3 && roll(world, 4) == 0) {
-		new_message(world, HOP_FORWARDED, message, child);
+		new_message(world, MESSAGE_FORWARDED, message, child);
 		step = say(world, message, address, orig_to, FACT_HANDED_ON);
 		step->via = VIA_ALIAS;
 		snprintf(step->child, NAME_SIZE, "%s", child);
@@ -156,7 +156,8 @@ static void filter(struct world *world)
 
 		snprintf(address, NAME_SIZE, "r%d@x", i);
 		if (!*child || split)
-			new_message(world, named ? HOP_QUEUED_AS : HOP_MESSAGE_ID, "M0", child);
+			new_message(
+				world, named ? MESSAGE_QUEUED_AS : MESSAGE_GIVEN_BACK, "M0", child);
 		step = say(world, "M0", address, "", FACT_HANDED_ON);
 		step->via = VIA_FILTER;
 		if (named)
@@ -172,7 +173,7 @@ static void filter(struct world *world)
 			/* It stands for those that were dropped. */
 		}
 		if (roll(world, 8) == 0 && !named) {
-			new_message(world, HOP_MESSAGE_ID, "M0", child);
+			new_message(world, MESSAGE_GIVEN_BACK, "M0", child);
 			expand(world, child, i);
 		}
 	}
@@ -184,7 +185,7 @@ static void requeue(struct world *world)
 	char next[NAME_SIZE];
 	int n = world->n;
 
-	new_message(world, HOP_ORIG_ID, "M0", next);
+	new_message(world, MESSAGE_REQUEUED, "M0", next);
 	for (int i = 0; i < world->recipients; i++)
 		world->has_end[i] = false;
 	for (int i = 0; i < n; i++) {
@@ -226,7 +227,7 @@ static void plan(struct world *world, unsigned seed)
 {
 	*world = (struct world){.seed = seed * 2654435761u + 1};
 	world->recipients = 1 + (int)roll(world, RECIPIENTS_MAX);
-	add_step(world, CARRY, "M0")->how = HOP_MILTER;
+	add_step(world, CARRY, "M0")->how = MESSAGE_RECORDED;
 	add_step(world, CLOSE, "M0");
 	if (roll(world, 3) == 0) {
 		filter(world);
@@ -255,7 +256,7 @@ static void apply_at(struct delivery_tree *tree, const struct step *step, int64_
 {
 	int64_t since_us = at_us ? at_us : since_of(step->message);
 	struct delivery *leaf;
-	struct hop *message;
+	struct queue_message *message;
 
 	if (step->kind == SAY) {
 		leaf = delivery_tree_at(tree, delivery_tree_find(tree, step->message, since_us,
@@ -271,7 +272,7 @@ static void apply_at(struct delivery_tree *tree, const struct step *step, int64_
 		return;
 	}
 	delivery_tree_add_message(
-		tree, &(struct hop){.queue_id = (char *)step->message,
+		tree, &(struct queue_message){.queue_id = (char *)step->message,
 			      .since_us = since_us,
 			      .n = EVENT_ANY_RECIPIENT,
 			      .how = step->how,
@@ -398,17 +399,17 @@ static void test_requeued_through_filter(void **state)
 		.kind = SAY, .message = name, .address = "r0@x", .fact = what                      \
 	}
 	static const struct step steps[] = {
-		CARRIES("M0", HOP_MILTER, ""),
+		CARRIES("M0", MESSAGE_RECORDED, ""),
 		FILTERED("M0"),
-		CARRIES("M1", HOP_MESSAGE_ID, ""),
+		CARRIES("M1", MESSAGE_GIVEN_BACK, ""),
 		SAID("M1", FACT_DEFERRED),
-		CARRIES("M2", HOP_ORIG_ID, "M1"),
+		CARRIES("M2", MESSAGE_REQUEUED, "M1"),
 		FILTERED("M2"),
-		CARRIES("M3", HOP_MESSAGE_ID, ""),
+		CARRIES("M3", MESSAGE_GIVEN_BACK, ""),
 		SAID("M3", FACT_DEFERRED),
-		CARRIES("M4", HOP_ORIG_ID, "M3"),
+		CARRIES("M4", MESSAGE_REQUEUED, "M3"),
 		FILTERED("M4"),
-		CARRIES("M5", HOP_MESSAGE_ID, ""),
+		CARRIES("M5", MESSAGE_GIVEN_BACK, ""),
 		SAID("M5", FACT_DELIVERED),
 	};
 #undef CARRIES
@@ -464,7 +465,8 @@ static void test_pairs(void **state)
 			recipients_add(&all, RECIPIENT_TO, mem_strdup("r0@x"), NULL, true);
 			tree = delivery_tree_new(&all);
 			apply(tree,
-				&(struct step){.kind = CARRY, .message = "M0", .how = HOP_MILTER});
+				&(struct step){
+					.kind = CARRY, .message = "M0", .how = MESSAGE_RECORDED});
 			apply(tree, &(struct step){.kind = SAY,
 					    .message = "M0",
 					    .address = "a@x",

@@ -91,7 +91,7 @@ static void test_named(void **state)
 	const char *theirs = world->tenants[1].company_id;
 	_cleanup_free_ char *own = NULL, *other = NULL, *id_alone = NULL;
 	char ids[3][ID_SIZE];
-	struct hop hop = {.queue_id = (char *)"4QUEUE", .since_us = 1, .n = -1};
+	struct queue_message message = {.queue_id = (char *)"4QUEUE", .since_us = 1, .n = -1};
 	struct email_scope all = {0};
 	struct email_list list;
 
@@ -109,9 +109,9 @@ static void test_named(void **state)
 	assert_int_equal(count_named(temp, theirs, ids[2], NULL), 0);
 	/* The message was given on under another id. */
 	OK(store_email_named(temp->db, &all, ids[0], 1, &list, &why));
-	hop.email = list.items[0].seq;
+	message.email = list.items[0].seq;
 	store_email_list_free(&list);
-	OK(store_hop_add(temp->db, &hop, &why));
+	OK(store_message_add(temp->db, &message, &why));
 	assert_int_equal(count_named(temp, NULL, "4QUEUE", ids[0]), 1);
 	assert_int_equal(count_named(temp, theirs, "4QUEUE", NULL), 0);
 	/* Texts that name nothing. */

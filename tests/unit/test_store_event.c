@@ -298,22 +298,23 @@ static void test_queue_ids(void **state)
 {
 	const int64_t second = 1000000;
 	struct temp_db *temp = *state;
-	struct hop hop;
+	struct queue_message message;
 
 	begin(temp);
-	assert_int_equal(store_hop_find(temp->db, "4X", 1000 + second, 0, &hop, NULL), 1);
-	assert_true(hop.is_new && hop.how == HOP_MILTER);
-	OK(store_hop_close(temp->db, &hop, 60 * second, &why));
-	hop_clear(&hop);
-	assert_int_equal(store_hop_find(temp->db, "4X", 60 * second, 0, &hop, NULL), 1);
-	assert_false(hop.is_new);
-	hop_clear(&hop);
-	assert_int_equal(store_hop_find(temp->db, "4X", 90 * second, 0, &hop, NULL), 0);
-	assert_int_equal(store_hop_find(temp->db, "4X", -10 * second, 0, &hop, NULL), 0);
-	assert_int_equal(store_hop_find(temp->db, "4Y", 60 * second, 0, &hop, NULL), 0);
+	assert_int_equal(store_message_find(temp->db, "4X", 1000 + second, 0, &message, NULL), 1);
+	assert_true(message.is_new && message.how == MESSAGE_RECORDED);
+	OK(store_message_close(temp->db, &message, 60 * second, &why));
+	queue_message_clear(&message);
+	assert_int_equal(store_message_find(temp->db, "4X", 60 * second, 0, &message, NULL), 1);
+	assert_false(message.is_new);
+	queue_message_clear(&message);
+	assert_int_equal(store_message_find(temp->db, "4X", 90 * second, 0, &message, NULL), 0);
+	assert_int_equal(store_message_find(temp->db, "4X", -10 * second, 0, &message, NULL), 0);
+	assert_int_equal(store_message_find(temp->db, "4Y", 60 * second, 0, &message, NULL), 0);
 	/* The clock was set back. */
-	assert_int_equal(store_hop_find(temp->db, "4X", -10 * second, 366 * DAY_US, &hop, NULL), 1);
-	hop_clear(&hop);
+	assert_int_equal(
+		store_message_find(temp->db, "4X", -10 * second, 366 * DAY_US, &message, NULL), 1);
+	queue_message_clear(&message);
 }
 
 /* Neither seq nor recorded_us comes back, when the newest rows were removed. */
@@ -425,13 +426,13 @@ static void test_silence(void **state)
 {
 	static const char sql_last[] = "SELECT max(seq) FROM email";
 	struct temp_db *temp = *state;
-	struct hop hop = {.queue_id = (char *)"4X", .since_us = 1000, .n = -1};
+	struct queue_message message = {.queue_id = (char *)"4X", .since_us = 1000, .n = -1};
 	struct temp_tenant tenant;
 	struct email email;
 	int64_t since_us, silent;
 
-	hop.email = begin(temp);
-	OK(store_hop_add(temp->db, &hop, &why));
+	message.email = begin(temp);
+	OK(store_message_add(temp->db, &message, &why));
 	assert_int_equal(store_log_silence(temp->db, 1, 5000, &since_us, NULL), 0);
 	temp_db_tenant(temp->db, "Other", "other.test", &tenant);
 	temp_db_email(&tenant, &email);
@@ -452,7 +453,7 @@ static void test_silence(void **state)
 	assert_int_equal(store_log_silence(temp->db, 1, 2000, &since_us, NULL), 0);
 	/* What went lost after a line of the log is another matter. */
 	for (int64_t n = 0; n < 3; n++)
-		add(temp, hop.email, n, FACT_LOST, &"def"[n], 3000);
+		add(temp, message.email, n, FACT_LOST, &"def"[n], 3000);
 	assert_int_equal(store_log_silence(temp->db, 1, 2000, &since_us, NULL), 0);
 }
 
