@@ -16,7 +16,7 @@
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
-#include "core/address/addr.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_company.h"
 
 const char *call_argument(const struct call *call)
@@ -69,41 +69,20 @@ int call_number_option(const struct call *call, enum verb_option_id option, int6
 		verbs_options[option].name, (long long)max, text);
 }
 
-int call_company(
-	const struct call *call, const char *id, struct company *company_r, struct err *err)
-{
-	int found = store_company_get(call->db, id, company_r, err);
-
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no company with the id %s", id);
-	return found < 0 ? -1 : 0;
-}
-
 int call_company_option(const struct call *call, char id[static ID_SIZE], struct err *err)
 {
 	struct company company;
+	int found;
 
 	if (call_id_option(call, OPTION_COMPANY, id, err) < 0)
 		return -1;
 	if (*id == '\0')
 		return 0;
-	if (call_company(call, id, &company, err) < 0)
-		return -1;
-	store_company_clear(&company);
-	return 0;
-}
-
-int call_domain(
-	const struct call *call, const char *given, struct domain *domain_r, struct err *err)
-{
-	_cleanup_free_ char *name = NULL;
-	int found;
-
-	if (addr_domain_normalize(given, &name, err) < 0)
-		return -1;
-	found = store_domain_find(call->db, name, domain_r, err);
+	found = store_company_get(call->db, id, &company, err);
 	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", name);
+		return err_set(err, ERR_NOT_FOUND, "there is no company with the id %s", id);
+	if (found > 0)
+		store_company_clear(&company);
 	return found < 0 ? -1 : 0;
 }
 
@@ -118,6 +97,111 @@ int call_time_option(
 		"--%s is a time, as 2026-11-21 or 2026-11-21T14:30, or how long ago, as 2h or 7d, "
 		"not \"%s\"",
 		verbs_options[option].name, text);
+}
+
+static struct op op_of(const struct call *call)
+{
+	return (struct op){.db = call->db,
+		.conf = call->conf,
+		.now_us = call->now_us,
+		.actor = OP_COMMAND,
+		.object = call_argument(call)};
+}
+
+int call_check(const struct call *call, const struct operation *operation, const void *input,
+	struct err *err)
+{
+	struct op op = op_of(call);
+
+	return operation->check(&op, input, err);
+}
+
+static int refuse_missing(const struct call *call, struct err *err)
+{
+	const struct verb *verb = call->arguments->verb;
+	const char *given = call_argument(call);
+	char id[ID_SIZE];
+
+	if (str_eq(verb->noun, "domain"))
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no domain %s (one that a company only asked for %s)", given,
+			verbs_takes(verb, OPTION_COMPANY) ? "needs --company"
+							  : "has to be activated first");
+	return err_set(err, ERR_NOT_FOUND, "there is no %s %s%s",
+		str_eq(verb->noun, "exempt")      ? "exemption"
+		: str_eq(verb->argument, "LOGIN") ? "user"
+						  : verb->noun,
+		id_parse(given, id) ? "with the id " : "", given);
+}
+
+int call_operate(const struct call *call, const struct operation *operation, const void *input,
+	struct report *report, json_t **made_r, struct err *err)
+{
+	struct op op = op_of(call);
+	json_t *made = NULL;
+	int result;
+
+	while ((result = operation->run(&op, input, err)) == STORE_MORE)
+		call_pause();
+	if (result > 0) {
+		made = op_json(&op);
+		report_json(report, made);
+	}
+	op_clear(&op);
+	if (result > 0 && made_r)
+		*made_r = made;
+	else
+		json_decref(made);
+	return result > 0 ? 0 : result < 0 ? -1 : refuse_missing(call, err);
+}
+
+int call_list(const struct call *call, const struct operation *operation, const void *input,
+	struct report *report, struct err *err)
+{
+	struct op op = op_of(call);
+	bool more = true;
+	int found = 1;
+
+	op.page.limit = REPORT_ROWS;
+	while (more && found > 0) {
+		found = operation->run(&op, input, err);
+		for (size_t i = 0; found > 0 && i < op.result.rows.n; i++) {
+			json_t *item = op_item_json(&op, i);
+
+			report_json(report, item);
+			snprintf(op.page.after, ID_SIZE, "%s", text_of(item, "id"));
+			json_decref(item);
+		}
+		more = op.result.rows.more;
+		op_clear(&op);
+		if (found > 0 && report_flush(report, err) < 0)
+			return -1;
+	}
+	return found > 0 ? 0 : call_page_lost(err);
+}
+
+int call_read(const struct call *call, const struct operation *operation, const void *input,
+	json_t **list_r, struct err *err)
+{
+	struct op op = op_of(call);
+	int found = operation->run(&op, input, err);
+
+	*list_r = op.result.more ? json_incref(op.result.more) : json_object();
+	json_object_set_new(*list_r, "data", json_array());
+	for (size_t i = 0; i < op.result.rows.n; i++)
+		json_array_append_new(json_object_get(*list_r, "data"), op_item_json(&op, i));
+	op_clear(&op);
+	if (found > 0)
+		return 0;
+	json_decref(*list_r);
+	return found < 0 ? -1 : refuse_missing(call, err);
+}
+
+const char *text_of(const json_t *made, const char *name)
+{
+	const char *text = json_string_value(json_object_get(made, name));
+
+	return text ? text : "";
 }
 
 int call_page_lost(struct err *err)

@@ -13,10 +13,9 @@
 #include "core/base/id.h"
 #include "core/db/db.h"
 #include "core/db/db_file.h"
-#include "core/store/store_domain.h"
+#include "core/ops/op.h"
 
 struct arguments;
-struct company;
 struct conf;
 
 /* What a verb that follows keeps from one run to the next; zeroed at first. */
@@ -54,23 +53,35 @@ int call_id_option(const struct call *call, enum verb_option_id option, char id[
 int call_number_option(const struct call *call, enum verb_option_id option, int64_t max,
 	int64_t *number, struct err *err);
 
-/* The company with the id; ERR_NOT_FOUND without. The caller clears it. */
-int call_company(
-	const struct call *call, const char *id, struct company *company_r, struct err *err);
-
 /* Reads --company as the id of a company that is there, else ERR_NOT_FOUND. Not
  * given, it leaves id empty. */
 int call_company_option(const struct call *call, char id[static ID_SIZE], struct err *err);
-
-/* The registered domain of the name; ERR_NOT_FOUND without. The caller clears
- * it. */
-int call_domain(
-	const struct call *call, const char *given, struct domain *domain_r, struct err *err);
 
 /* Reads the option as a time, see clock_parse(). Not given, it leaves the time
  * as it is. */
 int call_time_option(
 	const struct call *call, enum verb_option_id option, int64_t *time_us, struct err *err);
+
+/* Operations (core/ops), about what the word behind the verb names, or what the
+ * input says. */
+
+/* Runs one, in steps if it takes them, and reports what it gives, which is also
+ * *made_r, unless that is NULL; the caller drops it. ERR_NOT_FOUND when what it
+ * is about is not there. */
+int call_operate(const struct call *call, const struct operation *operation, const void *input,
+	struct report *report, json_t **made_r, struct err *err);
+/* Runs one that lists, page by page, and reports all that it gives. */
+int call_list(const struct call *call, const struct operation *operation, const void *input,
+	struct report *report, struct err *err);
+/* Runs one that reads a short list, which is *list_r: its items as `data`, and
+ * what else it gives; the caller drops it. */
+int call_read(const struct call *call, const struct operation *operation, const void *input,
+	json_t **list_r, struct err *err);
+/* What it does before the transaction, see struct operation. */
+int call_check(const struct call *call, const struct operation *operation, const void *input,
+	struct err *err);
+/* The text of a member, "" when it has none. */
+const char *text_of(const json_t *made, const char *name);
 
 /* A list is read in pages, each of which is printed before the next one is read
  * (report_flush()), so that one of any length takes little memory. */

@@ -4,222 +4,81 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "core/address/addr.h"
 #include "core/base/buf.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/policy/suggest.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_exemption.h"
-
-/* Strangers chose the value. */
-static void add_quoted(struct buf *out, const char *value)
-{
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_";
-
-	if (*value && value[strspn(value, plain)] == '\0') {
-		buf_add_str(out, value);
-		return;
-	}
-	buf_add_char(out, '\'');
-	for (; *value; value++)
-		if (*value == '\'')
-			buf_add_str(out, "'\\''");
-		else
-			buf_add_char(out, *value);
-	buf_add_char(out, '\'');
-}
-
-/* The command that makes the exemption, quoted for a shell; a new string. */
-static char *suggest_command(const struct domain *domain, const struct suggestion *suggestion)
-{
-	struct buf out = BUF_INIT;
-
-	buf_printf(&out, "postern exempt add %s --%s=", domain->name,
-		store_exemption_kind_name(suggestion->kind));
-	add_quoted(&out, suggestion->value);
-	if (suggestion->local)
-		buf_add_str(&out, " --local");
-	return buf_take(&out);
-}
-
-static void fill_kind(struct report *report, size_t column, const void *item)
-{
-	const struct exemption *exemption = item;
-
-	report_text(report, column, store_exemption_kind_name(exemption->kind));
-}
+#include "core/ops/op_exemption.h"
 
 static const struct column columns[] = {
-	{"id", "ID", COLUMN_TEXT, COLUMN_OF(exemption, id)},
-	{"domain", "DOMAIN", COLUMN_TEXT, COLUMN_OF(exemption, domain)},
-	{"kind", "KIND", COLUMN_TEXT, .fill = fill_kind},
-	{"value", "WHO", COLUMN_TEXT, COLUMN_OF(exemption, value)},
-	{"local", "LOCAL", COLUMN_FLAG, COLUMN_OF(exemption, local)},
-	{"created_at", "CREATED", COLUMN_TIME, .spare = 1, COLUMN_OF(exemption, created_us)},
+	{"id", "ID", .type = COLUMN_TEXT},
+	{"domain", "DOMAIN", .type = COLUMN_TEXT},
+	{"kind", "KIND", .type = COLUMN_TEXT},
+	{"value", "WHO", .type = COLUMN_TEXT},
+	{"local", "LOCAL", .type = COLUMN_FLAG},
+	{"created_at", "CREATED", COLUMN_TIME, .spare = 1},
 	{0},
 };
-
-enum { REMOVED_ID, REMOVED };
 
 static const struct column removed_columns[] = {
-	[REMOVED_ID] = {"id", NULL, .type = COLUMN_TEXT},
-	[REMOVED] = {"removed", "REMOVED", .type = COLUMN_FLAG},
+	{"id", NULL, .type = COLUMN_TEXT},
+	{"removed", "REMOVED", .type = COLUMN_FLAG},
 	{0},
 };
 
-/* The one option that says who: 1, 0 when there is none, -1. */
-static int read_who(const struct call *call, struct exemption_spec *spec, struct err *err)
+/* The one option that says who is the kind: 1, 0 when there is none, -1. */
+static int read_who(const struct call *call, struct op_exemption *input, struct err *err)
 {
-	static const enum verb_option_id options[EXEMPTION_KINDS] = {
-		[EXEMPT_LOGIN] = OPTION_LOGIN,
-		[EXEMPT_CLIENT] = OPTION_CLIENT,
-		[EXEMPT_SENDER] = OPTION_SENDER,
-	};
+	static const enum verb_option_id options[] = {OPTION_LOGIN, OPTION_CLIENT, OPTION_SENDER};
 	int given = 0;
 
-	for (int i = 0; i < EXEMPTION_KINDS; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		const char *value = call_option(call, options[i]);
 
 		if (value == NULL)
 			continue;
-		spec->kind = (enum exemption_kind)i;
-		spec->value = value;
+		input->kind = verbs_options[options[i]].name;
+		input->value = value;
 		given++;
 	}
+	input->local = call_option(call, OPTION_LOCAL) ? OP_YES : OP_NOT_GIVEN;
 	if (given > 1)
 		return err_set(err, ERR_INVALID, "give one of --login, --client and --sender");
-	spec->local = call_option(call, OPTION_LOCAL) != NULL;
-	if (spec->local && spec->kind != EXEMPT_SENDER)
-		return err_set(err, ERR_INVALID,
-			"--local goes with --sender: logins and clients name a place already");
 	return given;
-}
-
-/* As exemptions have addresses: no name, the domain normalized. */
-static int normalize_sender(struct exemption_spec *spec, char **address_r, struct err *err)
-{
-	_cleanup_addr_ struct addr addr = {0};
-
-	if (spec->kind != EXEMPT_SENDER)
-		return 0;
-	if (addr_parse(spec->value, &addr, err) < 0)
-		return err_prefix(err, "--sender");
-	spec->value = *address_r = addr_spec(&addr);
-	return 0;
-}
-
-/* The exemption that domain and option name; the strings are the caller's. */
-struct named {
-	struct exemption_spec spec;
-	char *domain;
-	char *address;
-};
-
-static int read_named(const struct call *call, struct named *named, struct err *err)
-{
-	if (addr_domain_normalize(call_argument(call), &named->domain, err) < 0 ||
-		normalize_sender(&named->spec, &named->address, err) < 0)
-		return -1;
-	named->spec.domain = named->domain;
-	return 0;
-}
-
-static void clear_named(struct named *named)
-{
-	free(named->domain);
-	free(named->address);
 }
 
 static int run_add(const struct call *call, struct report *report, struct err *err)
 {
-	__attribute__((cleanup(clear_named))) struct named named = {0};
-	struct exemption exemption;
-	int given = read_who(call, &named.spec, err);
+	struct op_exemption input = {.domain = call_argument(call)};
+	int given = read_who(call, &input, err);
 
 	if (given == 0)
 		return err_set(err, ERR_INVALID, "give one of --login, --client and --sender");
-	if (given < 0 || read_named(call, &named, err) < 0 ||
-		store_exemption_add(call->db, &named.spec, call->now_us, &exemption, err) < 0)
-		return -1;
-	report_add(report, &exemption);
-	store_exemption_clear(&exemption);
-	return 0;
+	return given < 0 ? -1 : call_operate(call, &op_exemption_add, &input, report, NULL, err);
 }
 
 static int run_list(const struct call *call, struct report *report, struct err *err)
 {
-	const char *option = call_option(call, OPTION_DOMAIN);
-	const char *given = call_argument(call) ? call_argument(call) : option;
-	struct page page = CALL_FIRST_PAGE;
-	struct page_end end = {.more = true};
-	struct domain domain = {0};
-	struct exemption_list list;
-	int result = 0;
+	const char *option = call_option(call, OPTION_DOMAIN), *word = call_argument(call);
+	const struct op_exemption input = {.domain = word ? word : option};
 
-	if (option && option != given)
+	if (option && word)
 		return err_set(err, ERR_INVALID, "the domain is given twice");
-	if (given && call_domain(call, given, &domain, err) < 0)
-		return -1;
-	while (end.more && result == 0) {
-		if (store_exemption_list(call->db, NULL, domain.name, &page, &list, &end, err) <=
-			0) {
-			result = call_page_lost(err);
-			break;
-		}
-		for (size_t i = 0; i < list.n; i++) {
-			report_add(report, &list.items[i]);
-			memcpy(page.after, list.items[i].id, ID_SIZE);
-		}
-		store_exemption_list_free(&list);
-		result = report_flush(report, err);
-	}
-	store_domain_clear(&domain);
-	return result;
-}
-
-static int find_named(
-	const struct call *call, struct named *named, char id[static ID_SIZE], struct err *err)
-{
-	int found;
-
-	if (read_named(call, named, err) < 0)
-		return -1;
-	found = store_exemption_find(call->db, &named->spec, id, err);
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "the %s %s is not exempt for %s",
-			store_exemption_kind_name(named->spec.kind), named->spec.value,
-			named->domain);
-	return found < 0 ? -1 : 0;
+	return call_list(call, &op_exemption_list, &input, report, err);
 }
 
 /* By its id, or as it was added. */
-static int find_one(const struct call *call, char id[static ID_SIZE], struct err *err)
-{
-	__attribute__((cleanup(clear_named))) struct named named = {0};
-	int given = read_who(call, &named.spec, err);
-
-	if (given == 0)
-		return call_id_argument(call, id, err);
-	return given < 0 ? -1 : find_named(call, &named, id, err);
-}
-
 static int run_remove(const struct call *call, struct report *report, struct err *err)
 {
+	struct op_exemption input = {0};
+	int given = read_who(call, &input, err);
 	char id[ID_SIZE];
-	int removed;
+	json_t *made;
 
-	if (find_one(call, id, err) < 0)
+	if (given < 0 || (given == 0 && call_id_argument(call, id, err) < 0) ||
+		call_operate(call, &op_exemption_remove, &input, report, &made, err) < 0)
 		return -1;
-	removed = store_exemption_remove(call->db, id, err);
-	if (removed < 0)
-		return -1;
-	if (removed == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no exemption with the id %s", id);
-	report_add_row(report);
-	report_text(report, REMOVED_ID, id);
-	report_number(report, REMOVED, true);
-	report_note(report, "exemption %s removed", id);
+	report_note(report, "exemption %s removed", text_of(made, "id"));
+	json_decref(made);
 	return 0;
 }
 
@@ -275,70 +134,94 @@ const struct verb cmd_exempt_remove = {
 	.run = run_remove,
 };
 
-enum { COMMAND, COUNT, LAST_AT };
+/* Strangers chose the value. */
+static void add_quoted(struct buf *out, const char *value)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_";
+
+	if (*value && value[strspn(value, plain)] == '\0') {
+		buf_add_str(out, value);
+		return;
+	}
+	buf_add_char(out, '\'');
+	for (; *value; value++)
+		if (*value == '\'')
+			buf_add_str(out, "'\\''");
+		else
+			buf_add_char(out, *value);
+	buf_add_char(out, '\'');
+}
+
+/* The command that makes the exemption, quoted for a shell; a new string. */
+static char *suggest_command(const json_t *item)
+{
+	struct buf out = BUF_INIT;
+
+	buf_printf(&out, "postern exempt add %s --%s=", text_of(item, "domain"),
+		text_of(item, "kind"));
+	add_quoted(&out, text_of(item, "value"));
+	if (json_is_true(json_object_get(item, "local")))
+		buf_add_str(&out, " --local");
+	return buf_take(&out);
+}
 
 static const struct column suggest_columns[] = {
-	[COMMAND] = {"command", "COMMAND", .type = COLUMN_TEXT},
-	[COUNT] = {"count", "MESSAGES", .type = COLUMN_INT},
-	[LAST_AT] = {"last_at", "LAST", .type = COLUMN_TIME},
+	{"command", "COMMAND", .type = COLUMN_TEXT},
+	{"count", "MESSAGES", .type = COLUMN_INT},
+	{"last_at", "LAST", .type = COLUMN_TIME},
 	{0},
 };
 
 /* What to do when there is nothing to run. */
-static void note_nothing(struct report *report, const struct domain *domain)
+static void note_nothing(struct report *report, const char *name, const char *policy)
 {
-	const char *name = domain->name;
-
-	switch (domain->policy) {
-	case POLICY_LEARN:
+	if (str_eq(policy, "learn"))
 		report_note(report,
 			"nothing to suggest: no mail without a key has used %s, or all of that is "
 			"exempt. If it has been in use for long enough: postern domain set %s "
 			"--policy exclusive",
 			name, name);
-		break;
-	case POLICY_SHARED:
+	else if (str_eq(policy, "shared"))
 		report_note(report,
 			"nothing to suggest: everybody here may send as %s. To learn who does: "
 			"postern domain set %s --policy learn",
 			name, name);
-		break;
-	default:
+	else
 		report_note(report,
 			"nothing to suggest: no mail without a key was refused for %s, or all of "
 			"that is exempt: postern exempt list %s",
 			name, name);
-	}
 }
 
 static int run_suggest(const struct call *call, struct report *report, struct err *err)
 {
-	struct suggest_list list = {0};
-	struct domain domain;
-	int result;
+	const struct op_exemption input = {.domain = call_argument(call)};
+	json_int_t hopeless;
+	json_t *list, *item;
+	size_t i, n;
 
-	if (call_domain(call, call_argument(call), &domain, err) < 0)
+	if (call_read(call, &op_exemption_suggest, &input, &list, err) < 0)
 		return -1;
-	result = suggest_read(call->db, &domain, &list, err);
-	for (size_t i = 0; i < list.n; i++) {
-		_cleanup_free_ char *command = suggest_command(&domain, &list.items[i]);
+	n = json_array_size(json_object_get(list, "data"));
+	json_array_foreach(json_object_get(list, "data"), i, item) {
+		_cleanup_free_ char *command = suggest_command(item);
 
-		report_add_row(report);
-		report_text(report, COMMAND, command);
-		report_number(report, COUNT, list.items[i].count);
-		report_time(report, LAST_AT, list.items[i].last_us);
+		json_object_set_new(item, "command", json_string(command));
+		report_json(report, item);
 	}
-	if (list.hopeless > 0)
+	hopeless = json_integer_value(json_object_get(list, "hopeless"));
+	if (hopeless > 0)
 		report_note(report,
-			"%s%lld%s would be refused whoever sends them: postern email list "
+			"%s%" JSON_INTEGER_FORMAT
+			"%s would be refused whoever sends them: postern email list "
 			"--refused --domain %s",
-			list.n > 0 ? "" : "nothing to suggest: ", (long long)list.hopeless,
-			list.n > 0 ? " more" : "", domain.name);
-	if (result == 0 && list.n == 0 && list.hopeless == 0)
-		note_nothing(report, &domain);
-	suggest_list_free(&list);
-	store_domain_clear(&domain);
-	return result;
+			n > 0 ? "" : "nothing to suggest: ", hopeless, n > 0 ? " more" : "",
+			text_of(list, "domain"));
+	else if (n == 0)
+		note_nothing(report, text_of(list, "domain"), text_of(list, "policy"));
+	json_decref(list);
+	return 0;
 }
 
 const struct verb cmd_exempt_suggest = {

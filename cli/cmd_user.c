@@ -6,7 +6,6 @@
  * input; it is never an argument, which others on the host could see.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
@@ -16,46 +15,20 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/store/store_session.h"
+#include "core/ops/op_user.h"
 #include "core/store/store_user.h"
 
-static void fill_role(struct report *report, size_t column, const void *item)
-{
-	const struct user *user = item;
-
-	report_text(report, column, store_user_role_name(user->role));
-}
-
 static const struct column columns[] = {
-	{"id", NULL, COLUMN_TEXT, COLUMN_OF(user, id)},
-	{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(user, login)},
-	{"company_id", "COMPANY", COLUMN_TEXT, .spare = 3, COLUMN_OF(user, company_id)},
-	{"role", "ROLE", COLUMN_TEXT, .fill = fill_role},
-	{"password_at", "PASSWORD SET", COLUMN_TIME, .spare = 2, COLUMN_OF(user, password_us)},
-	{"totp_at", "CODES SINCE", COLUMN_TIME, COLUMN_OF(user, totp_us)},
-	{"last_login_at", "LAST LOGIN", COLUMN_TIME, COLUMN_OF(user, last_login_us)},
-	{"created_at", "CREATED", COLUMN_TIME, .spare = 1, COLUMN_OF(user, created_us)},
+	{"id", NULL, .type = COLUMN_TEXT},
+	{"login", "LOGIN", .type = COLUMN_TEXT, .width = 40},
+	{"company_id", "COMPANY", COLUMN_TEXT, .spare = 3},
+	{"role", "ROLE", .type = COLUMN_TEXT},
+	{"password_at", "PASSWORD SET", COLUMN_TIME, .spare = 2},
+	{"totp_at", "CODES SINCE", .type = COLUMN_TIME},
+	{"last_login_at", "LAST LOGIN", .type = COLUMN_TIME},
+	{"created_at", "CREATED", COLUMN_TIME, .spare = 1},
 	{0},
 };
-
-/* The user that the argument names by login or id. */
-static int find(const struct call *call, struct user *user_r, struct err *err)
-{
-	int found = store_user_find(call->db, NULL, call_argument(call), user_r, err);
-
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no user %s", call_argument(call));
-	return found < 0 ? -1 : 0;
-}
-
-static int read_role(const struct call *call, enum user_role *role_r, struct err *err)
-{
-	const char *word = call_option(call, OPTION_ROLE);
-
-	if (word == NULL || store_user_role_parse(word, role_r))
-		return 0;
-	return err_set(err, ERR_INVALID, "--role is one of owner and viewer, not \"%s\"", word);
-}
 
 /* Reads a line, without its end; what does not fit is cut, and too long for a
  * password anyway. Byte by byte: nothing of it is to stay in a buffer. */
@@ -130,311 +103,176 @@ static int read_password(
 static int run_add(const struct call *call, struct report *report, struct err *err)
 {
 	char company_id[ID_SIZE], stored[SECRET_PASSWORD_SIZE];
-	struct user_spec spec = {.login = call_argument(call), .role = USER_OWNER};
-	struct user user;
-	int taken;
+	const char *role = call_option(call, OPTION_ROLE);
+	struct op_user input = {
+		.company_id = call_option(call, OPTION_COMPANY),
+		.login = call_argument(call),
+		.role = role ? role : "owner",
+	};
 
-	if (call_company_option(call, company_id, err) < 0 || read_role(call, &spec.role, err) < 0)
+	if (call_company_option(call, company_id, err) < 0 ||
+		call_check(call, &op_user_add, &input, err) < 0)
 		return -1;
-	/* Before somebody types a password for nothing. */
-	taken = store_user_find(call->db, NULL, spec.login, &user, err);
-	if (taken > 0) {
-		store_user_clear(&user);
-		return err_set(err, ERR_EXISTS, "there is a user %s already", spec.login);
-	}
-	if (taken < 0)
-		return -1;
-	spec.company_id = *company_id ? company_id : NULL;
 	if (call_option(call, OPTION_NO_PASSWORD) == NULL) {
-		if (read_password(spec.login, stored, err) < 0)
+		if (read_password(input.login, stored, err) < 0)
 			return -1;
-		spec.stored = stored;
+		input.stored = stored;
 	}
-	if (store_user_add(call->db, &spec, call->now_us, &user, err) < 0)
-		return -1;
-	report_add(report, &user);
-	store_user_clear(&user);
-	return 0;
+	return call_operate(call, &op_user_add, &input, report, NULL, err);
 }
 
 static int run_list(const struct call *call, struct report *report, struct err *err)
 {
-	struct page page = CALL_FIRST_PAGE;
-	struct page_end end = {.more = true};
+	const struct op_user input = {.company_id = call_option(call, OPTION_COMPANY)};
 	char company_id[ID_SIZE];
-	struct user_list users;
 
-	if (call_company_option(call, company_id, err) < 0)
-		return -1;
-	while (end.more) {
-		if (store_user_list(call->db, *company_id ? company_id : NULL, &page, &users, &end,
-			    err) <= 0)
-			return call_page_lost(err);
-		for (size_t i = 0; i < users.n; i++) {
-			report_add(report, &users.items[i]);
-			memcpy(page.after, users.items[i].id, ID_SIZE);
-		}
-		store_user_list_free(&users);
-		if (report_flush(report, err) < 0)
-			return -1;
-	}
-	return 0;
+	return call_company_option(call, company_id, err) < 0
+		       ? -1
+		       : call_list(call, &op_user_list, &input, report, err);
 }
 
 static int run_set(const struct call *call, struct report *report, struct err *err)
 {
-	struct user user;
-	int result;
+	const struct op_user input = {.role = call_option(call, OPTION_ROLE)};
+	json_t *made;
 
-	if (find(call, &user, err) < 0)
+	if (call_operate(call, &op_user_update, &input, report, &made, err) < 0)
 		return -1;
-	result = read_role(call, &user.role, err);
-	if (result == 0)
-		result = store_user_set_role(call->db, NULL, user.id, user.role, err);
-	if (result > 0) {
-		report_add(report, &user);
-		report_note(report, "user %s is %s", user.login, store_user_role_name(user.role));
-	}
-	store_user_clear(&user);
-	return result < 0 ? -1 : 0;
+	report_note(report, "user %s is %s", text_of(made, "login"), text_of(made, "role"));
+	json_decref(made);
+	return 0;
 }
 
 static int run_passwd(const struct call *call, struct report *report, struct err *err)
 {
-	char stored[SECRET_PASSWORD_SIZE], left[80] = "";
+	char stored[SECRET_PASSWORD_SIZE];
+	const struct op_password input = {.stored = stored};
+	const char *login;
+	json_int_t tokens;
 	struct user user;
-	int64_t tokens = 0;
-	int result;
+	json_t *made;
+	int found = store_user_find(call->db, NULL, call_argument(call), &user, err);
 
-	if (find(call, &user, err) < 0)
-		return -1;
-	result = read_password(user.login, stored, err);
-	if (result == 0)
-		result = store_session_count_tokens(call->db, user.id, call->now_us, &tokens, err);
-	if (result == 0)
-		result = store_user_set_password(
-			call->db, NULL, user.id, stored, NULL, call->now_us, err);
-	if (result == 0)
-		result = err_set(
-			err, ERR_NOT_FOUND, "the user %s was removed meanwhile", user.login);
-	if (result > 0) {
-		user.password_us = call->now_us;
-		report_add(report, &user);
-		if (tokens)
-			snprintf(left, sizeof(left),
-				"\n%" PRId64
-				" of their tokens stay good, see postern token "
-				"list",
-				tokens);
-		report_note(report, "user %s has a new password and is logged out everywhere%s",
-			user.login, left);
-	}
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no user %s", call_argument(call));
+	if (found > 0)
+		found = read_password(user.login, stored, err);
 	store_user_clear(&user);
-	return result < 0 ? -1 : 0;
+	if (found < 0 || call_operate(call, &op_password_set, &input, report, &made, err) < 0)
+		return -1;
+	login = text_of(made, "login");
+	tokens = json_integer_value(json_object_get(made, "tokens"));
+	if (tokens > 0)
+		report_note(report,
+			"user %s has a new password and is logged out everywhere\n"
+			"%" JSON_INTEGER_FORMAT
+			" of their tokens stay good, see postern token list",
+			login, tokens);
+	else
+		report_note(
+			report, "user %s has a new password and is logged out everywhere", login);
+	return 0;
 }
 
 static int run_totp(const struct call *call, struct report *report, struct err *err)
 {
-	struct user user;
-	int result;
+	json_t *made;
 
-	if (find(call, &user, err) < 0)
+	if (call_operate(call, &op_user_totp_off, NULL, report, &made, err) < 0)
 		return -1;
-	result = store_user_totp_off(call->db, NULL, user.id, err);
-	if (result >= 0) {
-		user.totp_us = 0;
-		report_add(report, &user);
-		report_note(report, "user %s logs in without codes%s", user.login,
-			result ? "" : ", as before");
-	}
-	store_user_clear(&user);
-	return result < 0 ? -1 : 0;
+	report_note(report, "user %s logs in without codes%s", text_of(made, "login"),
+		json_is_true(json_object_get(made, "were_on")) ? "" : ", as before");
+	json_decref(made);
+	return 0;
 }
 
 static int run_remove(const struct call *call, struct report *report, struct err *err)
 {
-	struct user user;
-	int result;
+	json_t *made;
 
-	if (find(call, &user, err) < 0)
+	if (call_operate(call, &op_user_remove, NULL, report, &made, err) < 0)
 		return -1;
-	result = store_user_remove(call->db, NULL, user.id, err);
-	if (result > 0) {
-		report_add(report, &user);
-		report_note(report, "user %s removed, with their tokens", user.login);
-	}
-	store_user_clear(&user);
-	return result < 0 ? -1 : 0;
+	report_note(report, "user %s removed, with their tokens", text_of(made, "login"));
+	json_decref(made);
+	return 0;
 }
 
-/* Makes a session of the user, whose token is the caller's to wipe. */
-static int make_session(const struct call *call, const struct user *user,
-	const struct session_spec *spec, struct session *session_r,
-	char token[static SECRET_TOKEN_SIZE], struct err *err)
-{
-	uint8_t hash[SECRET_HASH_LEN];
-
-	secret_user_token(token);
-	secret_hash(token, strlen(token), hash);
-	return store_session_create(call->db, user->id, spec, hash, call->now_us, session_r, err);
-}
-
-enum { LINK_LOGIN, LINK_URL, LINK_EXPIRES_AT };
+enum { LINK_URL = 1, LINK_EXPIRES_AT };
 
 static const struct column link_columns[] = {
-	[LINK_LOGIN] = {"login", "LOGIN", .type = COLUMN_TEXT},
+	{"login", "LOGIN", .type = COLUMN_TEXT},
 	[LINK_URL] = {"url", "URL", .type = COLUMN_TEXT},
 	[LINK_EXPIRES_AT] = {"expires_at", "EXPIRES", .type = COLUMN_TIME},
 	{0},
 };
 
-enum { LINK_MINUTES = 60 };
-
 static int run_link(const struct call *call, struct report *report, struct err *err)
 {
 	const char *listen = call->conf->admin.listen;
 	const char *url = call->conf->admin.url;
-	const struct session_spec spec = {
-		.kind = SESSION_LINK,
-		.expires_us = call->now_us + LINK_MINUTES * INT64_C(60000000),
-	};
-	char token[SECRET_TOKEN_SIZE];
-	struct session session;
-	struct user user;
-	int result;
+	_cleanup_free_ char *link = NULL;
+	json_t *made;
 
-	if (str_empty(listen))
-		return err_set(
-			err, ERR_INVALID, "there is nobody to open a link: admin.listen is empty");
 	if (str_empty(url) && str_starts(listen, "unix:"))
 		return err_set(err, ERR_INVALID,
 			"no browser reaches %s (admin.listen): say in admin.url where the proxy in "
 			"front of it is reached",
 			listen);
-	if (find(call, &user, err) < 0)
+	if (call_operate(call, &op_user_link, NULL, report, &made, err) < 0)
 		return -1;
-	result = make_session(call, &user, &spec, &session, token, err);
-	if (result == 0) {
-		_cleanup_free_ char *link = mem_printf(
-			"%s%s/login?token=%s", *url ? "" : "http://", *url ? url : listen, token);
-
-		report_add_row(report);
-		report_text(report, LINK_LOGIN, user.login);
-		report_text(report, LINK_URL, link);
-		report_time(report, LINK_EXPIRES_AT, spec.expires_us);
-		report_note(report, "%s", link);
-		secret_wipe(link, strlen(link));
-		store_session_clear(&session);
-	}
-	secret_wipe(token, sizeof(token));
-	store_user_clear(&user);
-	return result;
+	link = mem_printf(
+		"%s%s%s", *url ? "" : "http://", *url ? url : listen, text_of(made, "login_path"));
+	report_text(report, LINK_URL, link);
+	report_text(report, LINK_EXPIRES_AT, text_of(made, "login_path_expires_at"));
+	report_note(report, "%s", link);
+	secret_wipe(link, strlen(link));
+	json_decref(made);
+	return 0;
 }
 
 #define TOKEN_COLUMNS                                                                              \
-	{"id", "ID", COLUMN_TEXT, COLUMN_OF(session, id)},                                         \
-		{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(session, login)},                    \
-		{"name", "NAME", COLUMN_TEXT, 40, COLUMN_OF(session, name)},                       \
-		{"created_at", "CREATED", COLUMN_TIME, .spare = 1,                                 \
-			COLUMN_OF(session, created_us)},                                           \
+	{"id", "ID", .type = COLUMN_TEXT}, {"login", "LOGIN", .type = COLUMN_TEXT, .width = 40},   \
+		{"name", "NAME", .type = COLUMN_TEXT, .width = 40},                                \
+		{"created_at", "CREATED", COLUMN_TIME, .spare = 1},                                \
 	{                                                                                          \
-		"expires_at", "EXPIRES", COLUMN_TIME, COLUMN_OF(session, expires_us)               \
+		"expires_at", "EXPIRES", .type = COLUMN_TIME                                       \
 	}
 
-enum { TOKEN = 5 };
-
 static const struct column created_columns[] = {
-	TOKEN_COLUMNS,
-	[TOKEN] = {"token", "TOKEN", .type = COLUMN_TEXT},
-	{0},
-};
-
-/* One that was not used yet has the time at which it was made. */
-static void fill_last_used(struct report *report, size_t column, const void *item)
-{
-	const struct session *token = item;
-
-	if (token->last_used_us != token->created_us)
-		report_time(report, column, token->last_used_us);
-}
+	TOKEN_COLUMNS, {"token", "TOKEN", .type = COLUMN_TEXT}, {0}};
 
 static const struct column token_columns[] = {
-	TOKEN_COLUMNS,
-	{"last_used_at", "LAST USED", COLUMN_TIME, .spare = 2, .fill = fill_last_used},
-	{0},
-};
+	TOKEN_COLUMNS, {"last_used_at", "LAST USED", COLUMN_TIME, .spare = 2}, {0}};
 
 static int run_token_create(const struct call *call, struct report *report, struct err *err)
 {
-	enum { DAYS_MAX = 3650 };
-	struct session_spec spec = {.kind = SESSION_TOKEN, .name = call_option(call, OPTION_NAME)};
-	char token[SECRET_TOKEN_SIZE];
-	struct session session;
-	struct user user;
-	int64_t days = 0;
-	int result;
+	struct op_password input = {.name = call_option(call, OPTION_NAME)};
 
-	if (call_number_option(call, OPTION_DAYS, DAYS_MAX, &days, err) < 0)
+	if (call_number_option(call, OPTION_DAYS, OP_TOKEN_DAYS_MAX, &input.days, err) < 0 ||
+		call_operate(call, &op_token_create, &input, report, NULL, err) < 0)
 		return -1;
-	if (days)
-		spec.expires_us = call->now_us + days * INT64_C(86400000000);
-	if (find(call, &user, err) < 0)
-		return -1;
-	result = make_session(call, &user, &spec, &session, token, err);
-	if (result == 0) {
-		report_add(report, &session);
-		report_text(report, TOKEN, token);
-		report_note(report, "\nThe token is shown only now: it is not stored.");
-		store_session_clear(&session);
-	}
-	secret_wipe(token, sizeof(token));
-	store_user_clear(&user);
-	return result;
+	report_note(report, "\nThe token is shown only now: it is not stored.");
+	return 0;
 }
 
 static int run_token_list(const struct call *call, struct report *report, struct err *err)
 {
-	struct page page = CALL_FIRST_PAGE;
-	struct page_end end = {.more = true};
-	struct session_list tokens;
-
-	while (end.more) {
-		if (store_session_list_tokens(call->db, NULL, &page, &tokens, &end, err) <= 0)
-			return call_page_lost(err);
-		for (size_t i = 0; i < tokens.n; i++) {
-			report_add(report, &tokens.items[i]);
-			memcpy(page.after, tokens.items[i].id, ID_SIZE);
-		}
-		store_session_list_free(&tokens);
-		if (report_flush(report, err) < 0)
-			return -1;
-	}
-	return 0;
+	return call_list(call, &op_token_list, NULL, report, err);
 }
 
-enum { REVOKED_ID, REVOKED };
-
 static const struct column revoked_columns[] = {
-	[REVOKED_ID] = {"id", "ID", .type = COLUMN_TEXT},
-	[REVOKED] = {"revoked", "REVOKED", .type = COLUMN_FLAG},
+	{"id", "ID", .type = COLUMN_TEXT},
+	{"revoked", "REVOKED", .type = COLUMN_FLAG},
 	{0},
 };
 
 static int run_token_revoke(const struct call *call, struct report *report, struct err *err)
 {
 	char id[ID_SIZE];
-	int found;
 
-	if (call_id_argument(call, id, err) < 0)
+	if (call_id_argument(call, id, err) < 0 ||
+		call_operate(call, &op_token_revoke, NULL, report, NULL, err) < 0)
 		return -1;
-	found = store_session_revoke_token(call->db, NULL, id, err);
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no token with the id %s", id);
-	if (found < 0)
-		return -1;
-	report_add_row(report);
-	report_text(report, REVOKED_ID, id);
-	report_number(report, REVOKED, true);
 	report_note(report, "token %s revoked", id);
 	return 0;
 }

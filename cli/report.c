@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <glib.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -108,8 +107,12 @@ void report_number(struct report *report, size_t column, int64_t number)
 
 void report_time(struct report *report, size_t column, int64_t time_us)
 {
-	if (time_us != 0)
-		report_number(report, column, time_us);
+	char text[CLOCK_TEXT_SIZE];
+
+	if (time_us == 0)
+		return;
+	clock_iso8601(time_us, text);
+	report_text(report, column, text);
 }
 
 void report_list(struct report *report, size_t column, const struct strv *list)
@@ -148,6 +151,26 @@ void report_add(struct report *report, const void *item)
 			report_number(report, i, *(const bool *)at);
 			break;
 		}
+	}
+}
+
+void report_json(struct report *report, const json_t *object)
+{
+	report_add_row(report);
+	for (size_t i = 0; i < report->columns_n; i++) {
+		const json_t *value = json_object_get(object, report->columns[i].name), *item;
+		struct cell *cell = last_row_cell(report, i);
+		size_t at;
+
+		cell->set = value && !json_is_null(value);
+		if (json_is_object(value))
+			cell->text = json_dumps(value, 0);
+		else if (json_is_string(value))
+			cell->text = mem_strdup(json_string_value(value));
+		cell->number = json_is_boolean(value) ? json_is_true(value)
+						      : json_integer_value(value);
+		json_array_foreach(value, at, item)
+			strv_add(&cell->list, json_string_value(item));
 	}
 }
 
@@ -350,14 +373,6 @@ static json_t *json_of_list(const struct strv *list)
 	return array;
 }
 
-static json_t *json_of_time(int64_t time_us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	clock_iso8601(time_us, text);
-	return json_string(text);
-}
-
 static json_t *json_of_rows(const struct report *report);
 
 static json_t *json_of_cell(enum column_type type, const struct cell *cell)
@@ -368,14 +383,13 @@ static json_t *json_of_cell(enum column_type type, const struct cell *cell)
 		return json_null();
 	switch (type) {
 	case COLUMN_TEXT:
+	case COLUMN_TIME:
 	case COLUMN_BODY:
 		return json_of_text(cell->text);
 	case COLUMN_INT:
 		return json_integer(cell->number);
 	case COLUMN_FLAG:
 		return json_boolean(cell->number);
-	case COLUMN_TIME:
-		return json_of_time(cell->number);
 	case COLUMN_LIST:
 		return json_of_list(&cell->list);
 	case COLUMN_ROWS:
@@ -481,7 +495,7 @@ static void add_value(
 		buf_add_str(out, cell->number ? "yes" : "no");
 		break;
 	case COLUMN_TIME:
-		visible_add_time(out, cell->number);
+		buf_printf(out, "%.10s %.8sZ", cell->text, cell->text + 11);
 		break;
 	case COLUMN_LIST: {
 		_cleanup_free_ char *text = strv_join(&cell->list, ", ");

@@ -8,6 +8,7 @@
 #ifndef POSTERN_CLI_REPORT_H
 #define POSTERN_CLI_REPORT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ enum column_type {
 	COLUMN_BODY, /* a text of many lines; only where one row is shown */
 	COLUMN_INT,
 	COLUMN_FLAG,
-	COLUMN_TIME, /* microseconds */
+	COLUMN_TIME, /* of RFC 3339 */
 	COLUMN_LIST,
 	COLUMN_ROWS, /* a report of its own; in JSON alone: an array of objects */
 	COLUMN_JSON, /* a text that is JSON, and in JSON no string */
@@ -88,6 +89,10 @@ void report_clear(struct report *report);
 /* Adds a row for an item of the struct that the columns are of. An empty id is
  * null. */
 void report_add(struct report *report, const void *item);
+
+/* Adds a row of what an operation gives (op_json()): each column has the member
+ * of its name. */
+void report_json(struct report *report, const json_t *object);
 
 /* Begins a new row, all null. The others below fill the last one. */
 void report_add_row(struct report *report);

@@ -10,6 +10,8 @@
 
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
+#include "core/ops/op_domain.h"
+#include "core/ops/op_key.h"
 #include "core/postfix/postfix_run.h"
 #include "core/base/socket.h"
 #include "core/store/store_key.h"
@@ -76,25 +78,25 @@ const struct route routes[] = {
 	{"GET", "/emails/{}/events", .auth = AUTH_BEARER, .scopes = KEY_READING, .pooled = true,
 		.handle = api_email_events},
 	{"POST", "/domains", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .body = BODY_JSON_SMALL,
-		.handle = api_domain_create, .status = 201},
+		.handle = api_domain_create, .operation = &op_domain_add, .status = 201},
 	{"GET", "/domains", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .pooled = true,
-		.handle = api_domain_list},
+		.handle = api_domain_list, .operation = &op_domain_list_newest},
 	{"GET", "/domains/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
-		.handle = api_domain_get},
+		.handle = api_domain_get, .operation = &op_domain_get},
 	{"PATCH", "/domains/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
-		.body = BODY_JSON_SMALL, .handle = api_domain_update},
+		.body = BODY_JSON_SMALL, .handle = api_domain_update, .operation = &op_domain_get},
 	{"DELETE", "/domains/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
-		.handle = api_domain_remove},
+		.handle = api_domain_remove, .operation = &op_domain_remove},
 	{"POST", "/domains/{}/verify", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
-		.handle = api_domain_verify},
+		.handle = api_domain_verify, .operation = &op_domain_verify},
 	{"POST", "/api-keys", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .body = BODY_JSON_SMALL,
-		.handle = api_key_create, .status = 201},
+		.handle = api_key_create, .operation = &op_key_create, .status = 201},
 	{"GET", "/api-keys", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .pooled = true,
-		.handle = api_key_list},
+		.handle = api_key_list, .operation = &op_key_list},
 	{"PATCH", "/api-keys/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
-		.body = BODY_JSON_SMALL, .handle = api_key_update},
+		.body = BODY_JSON_SMALL, .handle = api_key_update, .operation = &op_key_rename},
 	{"DELETE", "/api-keys/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
-		.handle = api_key_remove},
+		.handle = api_key_remove, .operation = &op_key_revoke},
 	{"POST", "/v3/{}/messages", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_SENDING, .names_domain = true, .body = BODY_FORM,
 		.handle = api_form_send},

@@ -16,6 +16,7 @@ enum err_code {
 	ERR_INVALID,   /* the input is wrong and stays wrong */
 	ERR_NOT_FOUND, /* what the input names does not exist */
 	ERR_EXISTS,    /* what the input wants to create is there already */
+	ERR_DENIED,    /* who asks may not do it */
 	ERR_TOO_LARGE, /* a limit is exceeded */
 	ERR_TEMPORARY, /* may pass: busy, disk full, peer away */
 	ERR_CONFIG,    /* the installation is wrong; an admin must act */

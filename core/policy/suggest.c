@@ -14,6 +14,16 @@
 
 enum { NOTES_MAX = 10000, EXEMPTIONS_MAX = 10000 };
 
+static const struct row_field fields[] = {
+	ROW_FIELD(suggestion, domain, ROW_TEXT),
+	ROW_WORD(suggestion, kind, ROW_ENUM, "kind", &store_exemption_kinds),
+	ROW_FIELD(suggestion, value, ROW_TEXT),
+	ROW_FIELD(suggestion, local, ROW_BOOL),
+	ROW_FIELD(suggestion, count, ROW_INT64),
+	ROW_FIELD(suggestion, last_us, ROW_TIME),
+};
+const struct row_type suggestion_type = ROW_TYPE(suggestion, fields);
+
 /* What an exemption is for; other faults are faults whoever sends. */
 static bool is_curable(const struct refusal *refusal)
 {
@@ -185,14 +195,14 @@ int suggest_read(
 	leave_out(&list, &exemptions);
 	store_exemption_list_free(&exemptions);
 	sort(list.items, list.n, by_count);
+	for (size_t i = 0; i < list.n; i++)
+		list.items[i].domain = mem_strdup(domain->name);
 	*list_r = list;
 	return 0;
 }
 
 void suggest_list_free(struct suggest_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
-		free(list->items[i].value);
-	free(list->items);
+	row_list_free(&suggestion_type, list->items, list->n);
 	*list = (struct suggest_list){0};
 }

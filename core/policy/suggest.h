@@ -18,12 +18,15 @@
 #include "core/store/store_exemption.h"
 
 struct suggestion {
+	char *domain;
 	enum exemption_kind kind;
 	char *value;
 	bool local;    /* for this host alone */
 	int64_t count; /* of messages */
 	int64_t last_us;
 };
+
+extern const struct row_type suggestion_type;
 
 struct suggest_list {
 	struct suggestion *items; /* the most frequent first */

@@ -86,15 +86,18 @@ static int read_field(struct db_stmt *stmt, int column, const struct row_field *
 		*stpncpy(member, text, field->size - 1) = '\0';
 		return 0;
 	case ROW_TEXT:
+	case ROW_JSON:
 		*(char **)member = db_copy(stmt, column);
 		return 0;
 	case ROW_LINES:
 		strv_split(member, db_text(stmt, column), '\n');
 		return 0;
 	case ROW_INT64:
+	case ROW_TIME:
 		*(int64_t *)member = db_int(stmt, column);
 		return 0;
 	case ROW_UINT:
+	case ROW_SET:
 		*(unsigned *)member = (unsigned)db_int(stmt, column);
 		return 0;
 	case ROW_BOOL:
@@ -150,12 +153,14 @@ static int read_item(struct db *db, struct db_stmt *stmt, const struct row_type 
 
 void row_clear(const struct row_type *type, void *item)
 {
+	if (type->whole)
+		type = type->whole;
 	if (type->clear_rest)
 		type->clear_rest(item);
 	for (size_t i = 0; i < type->n; i++) {
 		void *member = (char *)item + type->fields[i].offset;
 
-		if (type->fields[i].kind == ROW_TEXT)
+		if (type->fields[i].kind == ROW_TEXT || type->fields[i].kind == ROW_JSON)
 			free(*(char **)member);
 		else if (type->fields[i].kind == ROW_LINES)
 			strv_free(member);
@@ -210,6 +215,7 @@ static int field_value(const struct row_field *field, const void *item, struct s
 		value_r->text = member;
 		break;
 	case ROW_TEXT:
+	case ROW_JSON:
 		value_r->text = *(char *const *)member;
 		break;
 	case ROW_LINES:
@@ -222,10 +228,12 @@ static int field_value(const struct row_field *field, const void *item, struct s
 		strv_take(lines, (char *)value_r->text);
 		break;
 	case ROW_INT64:
+	case ROW_TIME:
 		value_r->kind = DB_PARAM_INT;
 		value_r->number = *(const int64_t *)member;
 		break;
 	case ROW_UINT:
+	case ROW_SET:
 		value_r->kind = DB_PARAM_INT;
 		value_r->number = *(const unsigned *)member;
 		break;

@@ -4,12 +4,14 @@
  * is bound to a statement, and what a struct owns is freed. A new column is one
  * line in the table, one in each statement that wants it, and one in schema/.
  *
- * Only for the files of the store. The statements are `static const char`
- * texts, see db.h; params come from DB_PARAMS(), NULL for none.
+ * By the same table a row is printed: row_json(). Reading and writing is for
+ * the files of the store alone. The statements are `static const char` texts,
+ * see db.h; params come from DB_PARAMS(), NULL for none.
  */
 #ifndef POSTERN_STORE_ROW_H
 #define POSTERN_STORE_ROW_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,9 +34,12 @@ size_t row_word(const struct row_words *words, const char *text);
 enum row_kind {
 	ROW_ID,    /* char[]: the text of an id or a ticket, never NULL */
 	ROW_TEXT,  /* char *, NULL for NULL; owned by the struct */
+	ROW_JSON,  /* the same; the text is JSON */
 	ROW_LINES, /* struct strv, one item per line; owned by the struct */
 	ROW_INT64, /* int64_t */
+	ROW_TIME,  /* int64_t: microseconds since 1970, 0 for never; the column ends in _us */
 	ROW_UINT,  /* unsigned */
+	ROW_SET,   /* unsigned: a set of bits, the words of which begin with that of bit 0 */
 	ROW_BOOL,  /* bool, as 0 or 1 */
 	ROW_ENUM,  /* an enum, as a word */
 	ROW_FLAG,  /* bool, as a word */
@@ -57,6 +62,7 @@ struct row_field {
 #define ROW_FIELD(type_, member_, kind_)             ROW_WORD(type_, member_, kind_, #member_, NULL)
 
 struct row_type {
+	const char *name; /* of such an object, as answers have it */
 	size_t size;
 	const struct row_field *fields;
 	size_t n;
@@ -65,10 +71,14 @@ struct row_type {
 	 * -1. And frees that. NULL: there is nothing. */
 	int (*read_rest)(struct db *db, void *item, struct err *err);
 	void (*clear_rest)(void *item);
+	/* The type of the same struct with all its members, when this one shows
+	 * some of them; or NULL. */
+	const struct row_type *whole;
 };
 #define ROW_TYPE(type_, fields_)                                                                   \
 	{                                                                                          \
-		.size = sizeof(struct type_), .fields = (fields_), .n = ARRAY_SIZE(fields_)        \
+		.name = #type_, .size = sizeof(struct type_), .fields = (fields_),                 \
+		.n = ARRAY_SIZE(fields_)                                                           \
 	}
 
 /* The first row: 1 and *item_r, 0 when there is none, -1. The columns are found
@@ -84,6 +94,16 @@ int row_number(struct db *db, const char *sql, const struct db_param *params, in
 int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r, struct err *err);
 /* Frees what the item owns, and zeroes it. */
 void row_clear(const struct row_type *type, void *item);
+
+/* The item as an object of JSON, without what is secret (ROW_HASH); a new
+ * reference (row_json.c). */
+enum row_form {
+	ROW_SHOWN,  /* as answers and the command have it: first the name of the type as
+		     * `object`; `created_us` is `created_at`, a time of RFC 3339, null
+		     * for never; an empty id is null, a set an array of words */
+	ROW_STORED, /* as its columns are */
+};
+json_t *row_json(const struct row_type *type, const void *item, enum row_form form);
 
 /* Runs a statement that gives no rows. Besides params it gets each field that it
  * names as `$column`. How many rows it changed, or -1. ERR_INVALID for a

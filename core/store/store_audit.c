@@ -6,11 +6,8 @@
  */
 #include "core/store/store_audit.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 
@@ -18,7 +15,7 @@ enum { LOOK_MAX = 20000 }; /* entries for a page, at most */
 
 static const struct row_field audit_fields[] = {
 	ROW_FIELD(audit, id, ROW_ID),
-	ROW_FIELD(audit, at_us, ROW_INT64),
+	ROW_FIELD(audit, at_us, ROW_TIME),
 	ROW_FIELD(audit, actor, ROW_TEXT),
 	ROW_FIELD(audit, actor_id, ROW_TEXT),
 	ROW_FIELD(audit, actor_name, ROW_TEXT),
@@ -27,94 +24,19 @@ static const struct row_field audit_fields[] = {
 	ROW_FIELD(audit, action, ROW_TEXT),
 	ROW_FIELD(audit, object_id, ROW_TEXT),
 	ROW_FIELD(audit, object_name, ROW_TEXT),
-	ROW_FIELD(audit, before, ROW_TEXT),
-	ROW_FIELD(audit, after, ROW_TEXT),
+	ROW_FIELD(audit, before, ROW_JSON),
+	ROW_FIELD(audit, after, ROW_JSON),
 };
-static const struct row_type audit_type = ROW_TYPE(audit, audit_fields);
+const struct row_type store_audit_type = ROW_TYPE(audit, audit_fields);
 
-/* A string of JSON (RFC 8259 7). What is no UTF-8 is mended first. */
-static void add_string(struct buf *out, const char *text)
+/* The columns of an item, as the log keeps them; a new string. */
+static char *print_columns(const struct row_type *type, const void *item)
 {
-	_cleanup_free_ char *copy = mem_strdup(text);
+	json_t *json = row_json(type, item, ROW_STORED);
+	char *text = json_dumps(json, JSON_COMPACT);
 
-	str_utf8_mend(copy);
-	buf_add_char(out, '"');
-	for (const char *at = copy; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			buf_printf(out, "\\%c", *at);
-		else if ((unsigned char)*at < 0x20)
-			buf_printf(out, "\\u%04x", (unsigned)*at);
-		else
-			buf_add_char(out, *at);
-	}
-	buf_add_char(out, '"');
-}
-
-static void add_text(struct buf *out, const char *text)
-{
-	if (text)
-		add_string(out, text);
-	else
-		buf_add_str(out, "null");
-}
-
-static void add_value(struct buf *out, const struct row_field *field, const void *item)
-{
-	const void *member = (const char *)item + field->offset;
-	const struct strv *list = member;
-
-	switch (field->kind) {
-	case ROW_ID:
-		add_string(out, member);
-		break;
-	case ROW_TEXT:
-		add_text(out, *(char *const *)member);
-		break;
-	case ROW_LINES:
-		for (size_t i = 0; i < list->n; i++) {
-			buf_add_char(out, i ? ',' : '[');
-			add_string(out, list->items[i]);
-		}
-		buf_add_str(out, list->n ? "]" : "[]");
-		break;
-	case ROW_INT64:
-		buf_printf(out, "%" PRId64, *(const int64_t *)member);
-		break;
-	case ROW_UINT:
-		buf_printf(out, "%u", *(const unsigned *)member);
-		break;
-	case ROW_BOOL:
-		buf_add_str(out, *(const bool *)member ? "true" : "false");
-		break;
-	case ROW_ENUM:
-		/* One that this program does not know has the value n. */
-		add_text(out, *(const unsigned *)member < field->words->n
-				      ? field->words->names[*(const unsigned *)member]
-				      : NULL);
-		break;
-	case ROW_FLAG:
-		add_string(out, field->words->names[*(const bool *)member]);
-		break;
-	case ROW_HASH:
-		assert(false);
-	}
-}
-
-/* The columns of an item as a JSON object, appended; hashes are left out. */
-static void add_json(struct buf *out, const struct row_type *type, const void *item)
-{
-	char before = '{';
-
-	for (size_t i = 0; i < type->n; i++) {
-		const struct row_field *field = &type->fields[i];
-
-		if (field->kind == ROW_HASH)
-			continue;
-		buf_printf(out, "%c\"%s\":", before, field->param + 1);
-		add_value(out, field, item);
-		before = ',';
-	}
-	buf_add_char(out, '}');
+	json_decref(json);
+	return text;
 }
 
 /* The text of a column that an object has; NULL when it has none. */
@@ -183,33 +105,33 @@ static int write_entry(struct db *db, const struct audit_change *change, const c
 
 /* The object that is there, which the caller clears, and its columns: 1, 0 when
  * there is none, -1. */
-static int look(struct db *db, const struct audit_change *change, void *item, struct buf *json,
+static int look(struct db *db, const struct audit_change *change, void *item, char **columns_r,
 	struct err *err)
 {
 	int found = row_get(db, change->sql_get, change->key, change->type, item, err);
 
 	if (found > 0)
-		add_json(json, change->type, item);
+		*columns_r = print_columns(change->type, item);
 	return found;
 }
 
 static int add_new(struct db *db, const struct audit_change *change, struct err *err)
 {
-	_cleanup_buf_ struct buf after = BUF_INIT;
+	_cleanup_free_ char *after = NULL;
 	int n = row_write(db, change->sql, change->params, change->type, change->item, err);
 
 	if (n <= 0)
 		return n;
-	add_json(&after, change->type, change->item);
-	return write_entry(db, change, NULL, after.data, change->item, err) < 0 ? -1 : n;
+	after = print_columns(change->type, change->item);
+	return write_entry(db, change, NULL, after, change->item, err) < 0 ? -1 : n;
 }
 
 static int change_old(struct db *db, const struct audit_change *change, struct err *err)
 {
 	_cleanup_free_ void *old = mem_alloc(1, change->type->size);
 	_cleanup_free_ void *now = mem_alloc(1, change->type->size);
-	_cleanup_buf_ struct buf before = BUF_INIT;
-	_cleanup_buf_ struct buf after = BUF_INIT;
+	_cleanup_free_ char *before = NULL;
+	_cleanup_free_ char *after = NULL;
 	int found = look(db, change, old, &before, err);
 	int n, result = -1;
 
@@ -218,9 +140,9 @@ static int change_old(struct db *db, const struct audit_change *change, struct e
 	n = db_change(db, change->sql, change->params, err);
 	found = n < 0 ? -1 : look(db, change, now, &after, err);
 	if (found >= 0)
-		result = found > 0 && str_eq(before.data, after.data)
+		result = found > 0 && str_eq(before, after)
 				 ? 0
-				 : write_entry(db, change, before.data, after.data, old, err);
+				 : write_entry(db, change, before, after, old, err);
 	if (n == 0)
 		result = 0;
 	if (found > 0)
@@ -254,10 +176,9 @@ int audit_remove(struct db *db, const struct audit_change *change, int limit, st
 	for (size_t i = 0; i < rows.n && result >= 0; i++) {
 		const char *item = (char *)rows.items + i * change->type->size;
 		const char *id = column_of(change->type, item, "id");
-		_cleanup_buf_ struct buf before = BUF_INIT;
+		_cleanup_free_ char *before = print_columns(change->type, item);
 
-		add_json(&before, change->type, item);
-		result = write_entry(db, change, before.data, NULL, item, err);
+		result = write_entry(db, change, before, NULL, item, err);
 		if (result == 0)
 			result = db_change(db, change->sql, DB_PARAMS(DB_TEXT("$id", id)), err);
 	}
@@ -347,11 +268,12 @@ static int note_next(struct db *db, int64_t seq, struct page_end *end, struct er
 {
 	static const char sql_id[] = "SELECT id FROM audit WHERE seq = $seq";
 	struct audit last;
-	int found = row_get(db, sql_id, DB_PARAMS(DB_INT("$seq", seq)), &audit_type, &last, err);
+	int found = row_get(
+		db, sql_id, DB_PARAMS(DB_INT("$seq", seq)), &store_audit_type, &last, err);
 
 	if (found > 0) {
 		memcpy(end->next, last.id, ID_SIZE);
-		row_clear(&audit_type, &last);
+		row_clear(&store_audit_type, &last);
 	}
 	return found < 0 ? -1 : 0;
 }
@@ -408,12 +330,12 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 			    DB_INT("$since", scope->since_us), DB_TEXT("$object", scope->object),
 			    DB_TEXT("$actor", scope->actor), DB_TEXT("$action", scope->action),
 			    DB_GIVEN_TEXT("$company", scope->company_id)),
-		    &audit_type, page, &rows, err) < 0)
+		    &store_audit_type, page, &rows, err) < 0)
 		return -1;
 	end.more = rows.more;
 	if (span.cut && !rows.more &&
 		note_next(db, backwards ? span.high - 1 : span.low + 1, &end, err) < 0) {
-		row_list_free(&audit_type, rows.items, rows.n);
+		row_list_free(&store_audit_type, rows.items, rows.n);
 		return -1;
 	}
 	*list_r = (struct audit_list){rows.items, rows.n};
@@ -423,6 +345,6 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 
 void store_audit_list_free(struct audit_list *list)
 {
-	row_list_free(&audit_type, list->items, list->n);
+	row_list_free(&store_audit_type, list->items, list->n);
 	*list = (struct audit_list){0};
 }

@@ -33,6 +33,8 @@ struct audit {
 	char *after;  /* the same; NULL: it is gone */
 };
 
+extern const struct row_type store_audit_type;
+
 struct audit_list {
 	struct audit *items;
 	size_t n;

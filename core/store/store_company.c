@@ -15,9 +15,16 @@
 static const struct row_field company_fields[] = {
 	ROW_FIELD(company, id, ROW_ID),
 	ROW_FIELD(company, name, ROW_TEXT),
-	ROW_FIELD(company, created_us, ROW_INT64),
+	ROW_FIELD(company, created_us, ROW_TIME),
+	ROW_FIELD(company, domains, ROW_INT64),
+	ROW_FIELD(company, keys, ROW_INT64),
 };
-static const struct row_type company_type = ROW_TYPE(company, company_fields);
+enum { COUNTS = 2 };
+const struct row_type store_company_type = {.name = "company",
+	.size = sizeof(struct company),
+	.fields = company_fields,
+	.n = ARRAY_SIZE(company_fields) - COUNTS};
+const struct row_type store_company_counted_type = ROW_TYPE(company, company_fields);
 
 int store_company_add(
 	struct db *db, const char *name, int64_t now_us, struct company *company_r, struct err *err)
@@ -35,7 +42,7 @@ int store_company_add(
 	company.name = mem_strdup(name);
 	if (audit_change(db,
 		    &(struct audit_change){.action = "company.add",
-			    .type = &company_type,
+			    .type = &store_company_type,
 			    .name = "name",
 			    .sql = sql_add,
 			    .item = &company},
@@ -53,7 +60,8 @@ static const char sql_get[] = "SELECT id, name, created_us FROM company WHERE id
 
 int store_company_get(struct db *db, const char *id, struct company *company_r, struct err *err)
 {
-	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$id", id)), &company_type, company_r, err);
+	return row_get(
+		db, sql_get, DB_PARAMS(DB_TEXT("$id", id)), &store_company_type, company_r, err);
 }
 
 int store_company_list(struct db *db, const struct page *page, struct company_list *list_r,
@@ -68,7 +76,7 @@ int store_company_list(struct db *db, const struct page *page, struct company_li
 		" LIMIT $limit";
 	static const struct row_named_pager pager = {sql_place, sql_behind};
 	struct rows rows;
-	int found = row_page_named(db, &pager, NULL, &company_type, page, &rows, err);
+	int found = row_page_named(db, &pager, NULL, &store_company_type, page, &rows, err);
 
 	if (found != 1)
 		return found;
@@ -112,7 +120,7 @@ static int remove_step(struct db *db, void *arg, struct err *err)
 		return STORE_MORE;
 	return audit_change(db,
 		&(struct audit_change){.action = "company.remove",
-			.type = &company_type,
+			.type = &store_company_type,
 			.name = "name",
 			.sql = sql_remove,
 			.params = DB_PARAMS(DB_TEXT("$id", id)),
@@ -128,11 +136,11 @@ int store_company_remove(struct db *db, const char *id, struct err *err)
 
 void store_company_clear(struct company *company)
 {
-	row_clear(&company_type, company);
+	row_clear(&store_company_type, company);
 }
 
 void store_company_list_free(struct company_list *list)
 {
-	row_list_free(&company_type, list->items, list->n);
+	row_list_free(&store_company_type, list->items, list->n);
 	*list = (struct company_list){0};
 }

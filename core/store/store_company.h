@@ -12,7 +12,12 @@ struct company {
 	char id[ID_SIZE];
 	char *name;
 	int64_t created_us;
+	int64_t domains; /* filled by who has counted them */
+	int64_t keys;
 };
+
+extern const struct row_type store_company_type;
+extern const struct row_type store_company_counted_type; /* with domains and keys */
 
 struct company_list {
 	struct company *items;

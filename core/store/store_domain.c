@@ -27,11 +27,11 @@ static const struct row_field domain_fields[] = {
 	ROW_FIELD(domain, name, ROW_TEXT),
 	ROW_FIELD(domain, active, ROW_BOOL),
 	ROW_FIELD(domain, pending, ROW_BOOL),
-	ROW_FIELD(domain, created_us, ROW_INT64),
+	ROW_FIELD(domain, created_us, ROW_TIME),
 	ROW_WORD(domain, policy, ROW_ENUM, "policy", &store_domain_policies),
 	ROW_WORD(domain, covers_subdomains, ROW_FLAG, "subdomains", &store_domain_subdomains),
 };
-static const struct row_type domain_type = ROW_TYPE(domain, domain_fields);
+const struct row_type store_domain_type = ROW_TYPE(domain, domain_fields);
 
 #define DOMAIN_SELECT                                                                              \
 	"SELECT id, company_id, name, active, pending, created_us, policy,"                        \
@@ -77,7 +77,7 @@ static int change_by_id(struct db *db, const char *action, const char *id, const
 
 	return audit_change(db,
 		&(struct audit_change){.action = action,
-			.type = &domain_type,
+			.type = &store_domain_type,
 			.name = "name",
 			.sql = sql,
 			.params = params,
@@ -86,90 +86,44 @@ static int change_by_id(struct db *db, const char *action, const char *id, const
 		err);
 }
 
-/* The same of the registered domain of the name. */
-static int change_named(struct db *db, const char *name, const char *sql,
-	const struct db_param *params, struct err *err)
-{
-	static const char sql_get[] = DOMAIN_SELECT " WHERE name = $name AND pending = 0";
-
-	return audit_change(db,
-		&(struct audit_change){.action = "domain.set",
-			.type = &domain_type,
-			.name = "name",
-			.sql = sql,
-			.params = params,
-			.sql_get = sql_get,
-			.key = DB_PARAMS(DB_TEXT("$name", name))},
-		err);
-}
-
-static int add(struct db *db, const char *company_id, const char *name, struct domain *domain,
-	struct err *err)
+int store_domain_add(struct db *db, const char *company_id, const char *name,
+	const struct domain *wanted, int64_t now_us, struct domain *domain_r, struct err *err)
 {
 	static const char sql_insert[] =
 		"INSERT INTO domain (id, company_id, name, active, pending, created_us, policy,"
 		"   subdomains)"
 		" VALUES ($id, $company_id, $name, $active, $pending, $created_us, $policy,"
 		"   $subdomains)";
+	struct domain domain = {
+		.active = wanted->active,
+		.pending = wanted->pending,
+		.policy = wanted->policy,
+		.covers_subdomains = wanted->covers_subdomains,
+		.created_us = now_us,
+	};
 	struct err why = ERR_INIT;
 
 	if (strlen(company_id) >= ID_SIZE)
 		return err_set(err, ERR_NOT_FOUND, "there is no company %s", company_id);
-	id_new(domain->id);
-	strcpy(domain->company_id, company_id);
-	domain->name = mem_strdup(name);
+	id_new(domain.id);
+	strcpy(domain.company_id, company_id);
+	domain.name = mem_strdup(name);
 	if (audit_change(db,
-		    &(struct audit_change){.action = domain->pending ? "domain.ask" : "domain.add",
-			    .type = &domain_type,
+		    &(struct audit_change){.action = domain.pending ? "domain.ask" : "domain.add",
+			    .type = &store_domain_type,
 			    .name = "name",
 			    .sql = sql_insert,
-			    .item = domain},
-		    &why) > 0)
+			    .item = &domain},
+		    &why) > 0) {
+		*domain_r = domain;
 		return 0;
-	store_domain_clear(domain);
+	}
+	store_domain_clear(&domain);
 	if (why.code == ERR_EXISTS)
-		return err_set(err, ERR_EXISTS, "the domain %s is registered already", name);
+		return err_set(err, ERR_EXISTS, "the %s domain has been registered already", name);
 	if (why.code == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND, "there is no company %s", company_id);
 	return err_copy(err, &why);
-}
-
-int store_domain_add(struct db *db, const char *company_id, const char *name, bool active,
-	int64_t now_us, struct domain *domain_r, struct err *err)
-{
-	struct domain domain = {.active = active, .created_us = now_us};
-
-	if (add(db, company_id, name, &domain, err) != 0)
-		return -1;
-	*domain_r = domain;
-	return 0;
-}
-
-int store_domain_add_with(struct db *db, const char *company_id, const char *name,
-	const struct domain *rules, int64_t now_us, struct domain *domain_r, struct err *err)
-{
-	struct domain domain = {
-		.active = rules->active,
-		.policy = rules->policy,
-		.covers_subdomains = rules->covers_subdomains,
-		.created_us = now_us,
-	};
-
-	if (add(db, company_id, name, &domain, err) != 0)
-		return -1;
-	*domain_r = domain;
-	return 0;
-}
-
-int store_domain_ask(struct db *db, const char *company_id, const char *name, int64_t now_us,
-	struct domain *domain_r, struct err *err)
-{
-	struct domain domain = {.pending = true, .created_us = now_us};
-
-	if (add(db, company_id, name, &domain, err) != 0)
-		return -1;
-	*domain_r = domain;
-	return 0;
 }
 
 int store_domain_find_of(struct db *db, const char *company_id, const char *name,
@@ -181,8 +135,8 @@ int store_domain_find_of(struct db *db, const char *company_id, const char *name
 		" AND ($company IS NULL OR company_id = $company)";
 
 	return row_get(db, sql_find,
-		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$company", company_id)), &domain_type,
-		domain_r, err);
+		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$company", company_id)),
+		&store_domain_type, domain_r, err);
 }
 
 int store_domain_find(struct db *db, const char *name, struct domain *domain_r, struct err *err)
@@ -197,8 +151,8 @@ int store_domain_find_own(struct db *db, const char *company_id, const char *nam
 		" WHERE company_id = $company AND name = $name";
 
 	return row_get(db, sql_find,
-		DB_PARAMS(DB_TEXT("$company", company_id), DB_TEXT("$name", name)), &domain_type,
-		domain_r, err);
+		DB_PARAMS(DB_TEXT("$company", company_id), DB_TEXT("$name", name)),
+		&store_domain_type, domain_r, err);
 }
 
 int store_domain_get(struct db *db, const char *company_id, const char *id, struct domain *domain_r,
@@ -208,7 +162,7 @@ int store_domain_get(struct db *db, const char *company_id, const char *id, stru
 		" WHERE id = $id AND ($company IS NULL OR company_id = $company)";
 
 	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
-		&domain_type, domain_r, err);
+		&store_domain_type, domain_r, err);
 }
 
 int store_domain_list(struct db *db, const char *company_id, const struct page *page,
@@ -231,7 +185,8 @@ int store_domain_list(struct db *db, const char *company_id, const struct page *
 	static const struct row_named_pager own = {sql_place_of, sql_behind_of};
 	struct rows rows;
 	int found = row_page_named(db, company_id ? &own : &all,
-		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &domain_type, page, &rows, err);
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &store_domain_type, page, &rows,
+		err);
 
 	if (found != 1)
 		return found;
@@ -261,7 +216,7 @@ int store_domain_list_marked(struct db *db, const char *company_id, enum domain_
 
 	return row_all(db, sql[mark][company_id != NULL],
 		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id), DB_INT("$limit", limit)),
-		&domain_type, &list_r->items, &list_r->n, err);
+		&store_domain_type, &list_r->items, &list_r->n, err);
 }
 
 int store_domain_page(struct db *db, const struct domain_scope *scope, const struct page *page,
@@ -282,37 +237,13 @@ int store_domain_page(struct db *db, const struct domain_scope *scope, const str
 	int found = row_page_created(db, &pager,
 		DB_PARAMS(
 			DB_TEXT("$company", scope->company_id), DB_TEXT("$domain", scope->domain)),
-		&domain_type, page, &rows, err);
+		&store_domain_type, page, &rows, err);
 
 	if (found != 1)
 		return found;
 	*list_r = (struct domain_list){rows.items, rows.n};
 	*more_r = rows.more;
 	return 1;
-}
-
-int store_domain_set_active(struct db *db, const char *id, bool active, struct err *err)
-{
-	static const char sql_set[] =
-		"UPDATE domain SET active = $active WHERE id = $id AND pending = 0";
-
-	return change_by_id(db, active ? "domain.activate" : "domain.deactivate", id, sql_set,
-		DB_PARAMS(DB_INT("$active", active), DB_TEXT("$id", id)), err);
-}
-
-int store_domain_register(struct db *db, const char *id, struct err *err)
-{
-	static const char sql_register[] =
-		"UPDATE domain"
-		" SET active = 1, pending = 0"
-		" WHERE id = $id AND pending = 1";
-	struct err why = ERR_INIT;
-	int changed = change_by_id(
-		db, "domain.register", id, sql_register, DB_PARAMS(DB_TEXT("$id", id)), &why);
-
-	if (changed < 0 && why.code == ERR_EXISTS)
-		return err_set(err, ERR_EXISTS, "the domain is registered to another company");
-	return changed < 0 ? err_copy(err, &why) : changed;
 }
 
 int store_domain_change(struct db *db, const struct domain *domain, struct err *err)
@@ -365,28 +296,6 @@ int store_domain_is_covered(struct db *db, const struct domain *domain, struct e
 	return found < 0 ? -1 : by_another != 0;
 }
 
-int store_domain_set_policy(
-	struct db *db, const char *name, enum domain_policy policy, struct err *err)
-{
-	static const char sql_policy[] =
-		"UPDATE domain SET policy = $policy WHERE name = $name AND pending = 0";
-
-	return change_named(db, name, sql_policy,
-		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$policy", policies[policy])), err);
-}
-
-int store_domain_set_subdomains(struct db *db, const char *name, bool covered, struct err *err)
-{
-	static const char sql_subdomains[] =
-		"UPDATE domain"
-		" SET subdomains = $subdomains"
-		" WHERE name = $name AND pending = 0";
-
-	return change_named(db, name, sql_subdomains,
-		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$subdomains", subdomains[covered])),
-		err);
-}
-
 static const char sql_remove[] = "DELETE FROM domain WHERE id = $id";
 
 static int remove_step(struct db *db, void *arg, struct err *err)
@@ -417,7 +326,7 @@ int store_domain_remove_some(struct db *db, const char *company_id, int *left, s
 		return -1;
 	removed = audit_remove(db,
 		&(struct audit_change){.action = "domain.remove",
-			.type = &domain_type,
+			.type = &store_domain_type,
 			.name = "name",
 			.sql = sql_remove,
 			.sql_get = sql_list,
@@ -439,11 +348,11 @@ int store_domain_count(struct db *db, const char *company_id, int64_t *count_r, 
 
 void store_domain_clear(struct domain *domain)
 {
-	row_clear(&domain_type, domain);
+	row_clear(&store_domain_type, domain);
 }
 
 void store_domain_list_free(struct domain_list *list)
 {
-	row_list_free(&domain_type, list->items, list->n);
+	row_list_free(&store_domain_type, list->items, list->n);
 	*list = (struct domain_list){0};
 }

@@ -1,8 +1,8 @@
 /*
  * store_domain: sending domains. A name is registered to one company at most.
  *
- *   (none) ──ask──> pending ──register──> active <──set_active──> inactive
- *      └───────────────────add──────────────┴───────────────────────┘
+ *   (none) ──add──> pending ──register──> active <──change──> inactive
+ *      └───────────────────add──────────────┴───────────────────┘
  *
  * A company may ask for any name; a pending domain reserves nothing, several
  * companies may have one of the same name, and only its own company ever sees
@@ -34,6 +34,8 @@ struct domain {
 	int64_t created_us;
 };
 
+extern const struct row_type store_domain_type;
+
 struct domain_list {
 	struct domain *items;
 	size_t n;
@@ -42,17 +44,12 @@ struct domain_list {
 /* The words of the columns policy and subdomains, for other files of the store. */
 extern const struct row_words store_domain_policies, store_domain_subdomains;
 
-/* The name is given in the form that addr_domain_normalize() makes. ERR_EXISTS
- * when it is registered, ERR_NOT_FOUND when there is no such company. */
-int store_domain_add(struct db *db, const char *company_id, const char *name, bool active,
-	int64_t now_us, struct domain *domain_r, struct err *err);
-/* The same, with active, policy and covers_subdomains as in rules. */
-int store_domain_add_with(struct db *db, const char *company_id, const char *name,
-	const struct domain *rules, int64_t now_us, struct domain *domain_r, struct err *err);
-/* The same for a pending one. ERR_EXISTS only when the company itself has the
- * name: whether another company does is not told. */
-int store_domain_ask(struct db *db, const char *company_id, const char *name, int64_t now_us,
-	struct domain *domain_r, struct err *err);
+/* Adds one that is active, or pending, and has the rules as wanted. The name is given in the form
+ * that addr_domain_normalize() makes. ERR_EXISTS when it is registered; of a pending one only when
+ * the company itself has the name: whether another company does is not told. ERR_NOT_FOUND when
+ * there is no such company. */
+int store_domain_add(struct db *db, const char *company_id, const char *name,
+	const struct domain *wanted, int64_t now_us, struct domain *domain_r, struct err *err);
 
 /* Look-ups: 1 found, 0 none, -1 cannot tell. */
 
@@ -84,23 +81,13 @@ struct domain_scope {
  * in front of it for a page `before`. 1, 0 when the cursor is none of them, -1. */
 int store_domain_page(struct db *db, const struct domain_scope *scope, const struct page *page,
 	struct domain_list *list_r, bool *more_r, struct err *err);
-/* Of a registered domain. 1 done, 0 none, -1. */
-int store_domain_set_active(struct db *db, const char *id, bool active, struct err *err);
-/* Makes a pending domain a registered one, active. ERR_EXISTS when the name is
- * registered to another company. 1 done, 0 none that is pending, -1. */
-int store_domain_register(struct db *db, const char *id, struct err *err);
-/* Makes active, policy and covers_subdomains of the domain with the id what
- * they are here, as one change; a pending one is registered by it. The same
- * errors and results. */
+/* Makes active, policy and covers_subdomains of the domain with the id what they are here, as one
+ * change; a pending one is registered by it: ERR_EXISTS when the name is registered to another
+ * company. 1 done, 0 none, -1. */
 int store_domain_change(struct db *db, const struct domain *domain, struct err *err);
 /* Whether the nearest registered domain above this one that covers its
  * subdomains is another company's. 1, 0 or -1. */
 int store_domain_is_covered(struct db *db, const struct domain *domain, struct err *err);
-/* Of a registered domain, by its name. A new one is exclusive and does not
- * cover its subdomains. 1, 0 or -1. */
-int store_domain_set_policy(
-	struct db *db, const char *name, enum domain_policy policy, struct err *err);
-int store_domain_set_subdomains(struct db *db, const char *name, bool covered, struct err *err);
 /* Removes the domain, with its exemptions and the keys that are restricted to
  * it. 1, 0, -1; or STORE_MORE (store_audit.h). */
 int store_domain_remove(struct db *db, const char *id, struct err *err);

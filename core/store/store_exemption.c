@@ -20,18 +20,18 @@ static const char *const kinds[EXEMPTION_KINDS + 1] = {
 	[EXEMPTION_KINDS] = "unknown",
 };
 
-static const struct row_words kind_words = {kinds, EXEMPTION_KINDS, true};
+const struct row_words store_exemption_kinds = {kinds, EXEMPTION_KINDS, true};
 
 static const struct row_field exemption_fields[] = {
 	ROW_FIELD(exemption, id, ROW_ID),
 	ROW_FIELD(exemption, company_id, ROW_ID),
 	ROW_FIELD(exemption, domain, ROW_TEXT),
-	ROW_WORD(exemption, kind, ROW_ENUM, "kind", &kind_words),
+	ROW_WORD(exemption, kind, ROW_ENUM, "kind", &store_exemption_kinds),
 	ROW_FIELD(exemption, value, ROW_TEXT),
 	ROW_FIELD(exemption, local, ROW_BOOL),
-	ROW_FIELD(exemption, created_us, ROW_INT64),
+	ROW_FIELD(exemption, created_us, ROW_TIME),
 };
-static const struct row_type exemption_type = ROW_TYPE(exemption, exemption_fields);
+const struct row_type store_exemption_type = ROW_TYPE(exemption, exemption_fields);
 
 #define EXEMPTION_SELECT                                                                           \
 	"SELECT x.id, d.company_id, d.name AS domain, x.kind, x.value,"                            \
@@ -122,13 +122,13 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec, int64_
 		return -1;
 	id_new(exemption.id);
 	exemption.domain = mem_strdup(spec->domain);
-	added = row_get(db, sql_owner, DB_PARAMS(DB_TEXT("$domain", spec->domain)), &exemption_type,
-		&owner, &why);
+	added = row_get(db, sql_owner, DB_PARAMS(DB_TEXT("$domain", spec->domain)),
+		&store_exemption_type, &owner, &why);
 	if (added > 0) {
 		memcpy(exemption.company_id, owner.company_id, ID_SIZE);
 		added = audit_change(db,
 			&(struct audit_change){.action = "exemption.add",
-				.type = &exemption_type,
+				.type = &store_exemption_type,
 				.name = "value",
 				.sql = sql_insert,
 				.item = &exemption},
@@ -167,7 +167,7 @@ int store_exemption_find(
 	found = row_get(db, sql_find,
 		DB_PARAMS(DB_TEXT("$kind", kinds[spec->kind]), DB_TEXT("$value", value),
 			DB_TEXT("$domain", spec->domain)),
-		&exemption_type, &exemption, err);
+		&store_exemption_type, &exemption, err);
 	if (found == 1)
 		memcpy(id, exemption.id, ID_SIZE);
 	return found;
@@ -212,7 +212,7 @@ int store_exemption_list(struct db *db, const char *company_id, const char *doma
 	found = row_page_created(db, &pager,
 		domain ? DB_PARAMS(DB_TEXT("$domain", domain), DB_TEXT("$company", company_id))
 		       : DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
-		&exemption_type, page, &rows, err);
+		&store_exemption_type, page, &rows, err);
 	if (found != 1)
 		return found;
 	*list_r = (struct exemption_list){rows.items, rows.n};
@@ -227,7 +227,7 @@ int store_exemption_remove(struct db *db, const char *id, struct err *err)
 
 	return audit_change(db,
 		&(struct audit_change){.action = "exemption.remove",
-			.type = &exemption_type,
+			.type = &store_exemption_type,
 			.name = "value",
 			.sql = sql_remove,
 			.params = DB_PARAMS(DB_TEXT("$id", id)),
@@ -246,7 +246,7 @@ int store_exemption_remove_some(
 	static const char sql_remove[] = "DELETE FROM exemption WHERE id = $id";
 	int removed = audit_remove(db,
 		&(struct audit_change){.action = "exemption.remove",
-			.type = &exemption_type,
+			.type = &store_exemption_type,
 			.name = "value",
 			.sql = sql_remove,
 			.sql_get = domain_id ? sql_of_domain : sql_of_company,
@@ -260,11 +260,11 @@ int store_exemption_remove_some(
 
 void store_exemption_clear(struct exemption *exemption)
 {
-	row_clear(&exemption_type, exemption);
+	row_clear(&store_exemption_type, exemption);
 }
 
 void store_exemption_list_free(struct exemption_list *list)
 {
-	row_list_free(&exemption_type, list->items, list->n);
+	row_list_free(&store_exemption_type, list->items, list->n);
 	*list = (struct exemption_list){0};
 }

@@ -27,6 +27,8 @@ struct exemption {
 	int64_t created_us;
 };
 
+extern const struct row_type store_exemption_type;
+
 struct exemption_list {
 	struct exemption *items;
 	size_t n;
@@ -63,6 +65,7 @@ int store_exemption_remove_some(
 	struct db *db, const char *company_id, const char *domain_id, int *left, struct err *err);
 
 /* As `login`. */
+extern const struct row_words store_exemption_kinds;
 const char *store_exemption_kind_name(enum exemption_kind kind);
 
 void store_exemption_clear(struct exemption *exemption);

@@ -11,17 +11,21 @@
 
 enum { FORGET_MAX = 10 };
 
+/* What a key may do: the words of enum key_scope, from bit 0 on. */
+static const char *const scopes_known[] = {"sending", "reading", "managing"};
+static const struct row_words scope_words = {scopes_known, ARRAY_SIZE(scopes_known), false};
+
 static const struct row_field key_fields[] = {
 	ROW_FIELD(key, id, ROW_ID),
 	ROW_FIELD(key, company_id, ROW_ID),
 	ROW_FIELD(key, domain, ROW_TEXT),
 	ROW_FIELD(key, name, ROW_TEXT),
-	ROW_FIELD(key, scopes, ROW_UINT),
-	ROW_FIELD(key, created_us, ROW_INT64),
-	ROW_FIELD(key, last_used_us, ROW_INT64),
-	ROW_FIELD(key, revoked_us, ROW_INT64),
+	ROW_WORD(key, scopes, ROW_SET, "scopes", &scope_words),
+	ROW_FIELD(key, created_us, ROW_TIME),
+	ROW_FIELD(key, last_used_us, ROW_TIME),
+	ROW_FIELD(key, revoked_us, ROW_TIME),
 };
-static const struct row_type key_type = ROW_TYPE(key, key_fields);
+const struct row_type store_key_type = ROW_TYPE(key, key_fields);
 
 /* Keys as `k`, the domain that one is restricted to as `d`. */
 #define KEY_SELECT                                                                                 \
@@ -38,7 +42,7 @@ static int change_by_id(struct db *db, const char *action, const char *id, const
 
 	return audit_change(db,
 		&(struct audit_change){.action = action,
-			.type = &key_type,
+			.type = &store_key_type,
 			.name = "name",
 			.sql = sql,
 			.params = params,
@@ -53,7 +57,7 @@ static int explain_missing(struct db *db, const struct key_spec *spec, struct er
 	static const char sql_company[] = "SELECT name FROM company WHERE id = $company";
 	struct key company; /* its name alone */
 	int found = row_get(db, sql_company, DB_PARAMS(DB_TEXT("$company", spec->company_id)),
-		&key_type, &company, err);
+		&store_key_type, &company, err);
 
 	if (found < 0)
 		return -1;
@@ -61,7 +65,7 @@ static int explain_missing(struct db *db, const struct key_spec *spec, struct er
 		return err_set(err, ERR_NOT_FOUND, "there is no company %s", spec->company_id);
 	err_set(err, ERR_NOT_FOUND, "the company \"%s\" has no domain %s", company.name,
 		spec->domain);
-	row_clear(&key_type, &company);
+	row_clear(&store_key_type, &company);
 	return -1;
 }
 
@@ -91,7 +95,7 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 	key.domain = mem_strdup(spec->domain);
 	added = audit_change(db,
 		&(struct audit_change){.action = "key.create",
-			.type = &key_type,
+			.type = &store_key_type,
 			.name = "name",
 			.sql = sql_insert,
 			.params = DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
@@ -112,8 +116,8 @@ int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], st
 {
 	static const char sql_find[] = KEY_SELECT " WHERE k.hash = $hash AND k.revoked_us = 0";
 
-	return row_get(db, sql_find, DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)), &key_type,
-		key_r, err);
+	return row_get(db, sql_find, DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
+		&store_key_type, key_r, err);
 }
 
 int store_key_get(
@@ -125,7 +129,7 @@ int store_key_get(
 		" AND ($company IS NULL OR k.company_id = $company)";
 
 	return row_get(db, sql_get, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
-		&key_type, key_r, err);
+		&store_key_type, key_r, err);
 }
 
 int store_key_find_any(
@@ -135,19 +139,7 @@ int store_key_find_any(
 		" WHERE k.id = $id AND ($company IS NULL OR k.company_id = $company)";
 
 	return row_get(db, sql_find, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
-		&key_type, key_r, err);
-}
-
-int store_key_revoke(struct db *db, const char *id, int64_t now_us, struct err *err)
-{
-	/* A key that is revoked again keeps its first time. */
-	static const char sql_revoke[] =
-		"UPDATE api_key"
-		" SET revoked_us = CASE revoked_us WHEN 0 THEN $now ELSE revoked_us END"
-		" WHERE id = $id";
-
-	return change_by_id(db, "key.revoke", id, sql_revoke,
-		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
+		&store_key_type, key_r, err);
 }
 
 /* One valid key of a range. */
@@ -159,8 +151,8 @@ int store_key_revoke(struct db *db, const char *id, int64_t now_us, struct err *
 	"     FROM domain d"                                                                       \
 	"     WHERE d.company_id = $company AND d.name = $domain))"
 
-int store_key_revoke_own(struct db *db, const struct key_range *range, const char *id,
-	int64_t now_us, struct err *err)
+int store_key_revoke(struct db *db, const struct key_range *range, const char *id, int64_t now_us,
+	struct err *err)
 {
 	static const char sql_revoke[] = "UPDATE api_key SET revoked_us = $now" OWN;
 
@@ -170,8 +162,8 @@ int store_key_revoke_own(struct db *db, const struct key_range *range, const cha
 		err);
 }
 
-int store_key_rename_own(struct db *db, const struct key_range *range, const char *id,
-	const char *name, struct err *err)
+int store_key_rename(struct db *db, const struct key_range *range, const char *id, const char *name,
+	struct err *err)
 {
 	static const char sql_rename[] = "UPDATE api_key SET name = $name" OWN;
 
@@ -196,7 +188,7 @@ int store_key_remove_some(
 		" LIMIT $limit";
 	int removed = audit_remove(db,
 		&(struct audit_change){.action = "key.remove",
-			.type = &key_type,
+			.type = &store_key_type,
 			.name = "name",
 			.sql = sql_remove,
 			.sql_get = domain_id ? sql_of_domain : sql_of_company,
@@ -220,7 +212,7 @@ int store_key_forget_revoked(struct db *db, const char *company_id, int64_t keep
 
 	return audit_remove(db,
 		       &(struct audit_change){.action = "key.remove",
-			       .type = &key_type,
+			       .type = &store_key_type,
 			       .name = "name",
 			       .sql = sql_remove,
 			       .sql_get = sql_old,
@@ -264,35 +256,38 @@ int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *e
 int store_key_list(struct db *db, const struct key_filter *filter, const struct page *page,
 	struct key_list *list_r, struct page_end *end_r, struct err *err)
 {
-#define PLACE "SELECT created_us FROM api_key WHERE id = $id"
-#define PAGE(condition)                                                                            \
+#define OF_COMPANY "k.company_id = $company AND "
+#define VALID      "k.revoked_us = 0 AND "
+#define OF_DOMAIN                                                                                  \
+	OF_COMPANY VALID                                                                           \
+		"k.domain_id = (SELECT o.id"                                                       \
+		"   FROM domain o"                                                                 \
+		"   WHERE o.company_id = $company AND o.name = $domain) AND "
+#define PAGE(condition, side, order)                                                               \
 	KEY_SELECT                                                                                 \
-	" WHERE " condition                                                                        \
-	"(k.created_us, k.id) < ($created, $id)"                                                   \
-	" ORDER BY k.created_us DESC, k.id DESC"                                                   \
-	" LIMIT $limit"
-#define OWN_ONES   "k.company_id = $company AND "
-#define VALID_ONES "k.revoked_us = 0 AND "
-	static const char sql_place[] = PLACE;
-	static const char sql_place_of[] = PLACE " AND company_id = $company";
-	static const char sql_all[] = PAGE("");
-	static const char sql_valid[] = PAGE(VALID_ONES);
-	static const char sql_all_of[] = PAGE(OWN_ONES);
-	static const char sql_valid_of[] = PAGE(OWN_ONES VALID_ONES);
-#undef VALID_ONES
-#undef OWN_ONES
+	" WHERE " condition "(k.created_us, k.id) " side                                           \
+	" ($created, $id)"                                                                         \
+	" ORDER BY k.created_us " order ", k.id " order " LIMIT $limit"
+#define PAGER(condition)                                                                           \
+	{                                                                                          \
+		"SELECT k.created_us FROM api_key k WHERE " condition "k.id = $id",                \
+			PAGE(condition, "<", "DESC"), PAGE(condition, ">", "ASC")                  \
+	}
+	static const struct row_pager pagers[][2] = {
+		{PAGER(""), PAGER(VALID)}, {PAGER(OF_COMPANY), PAGER(OF_COMPANY VALID)}};
+	static const struct row_pager bound = PAGER(OF_DOMAIN);
+#undef PAGER
 #undef PAGE
-#undef PLACE
-	const bool own = filter->company_id != NULL;
-	struct row_pager pager = {own ? sql_place_of : sql_place, own ? sql_all_of : sql_all, NULL};
+#undef OF_DOMAIN
+#undef VALID
+#undef OF_COMPANY
 	struct rows rows;
-	int found;
+	int found = row_page_created(db,
+		filter->domain ? &bound : &pagers[filter->company_id != NULL][filter->valid_only],
+		DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
+			DB_GIVEN_TEXT("$domain", filter->domain)),
+		&store_key_type, page, &rows, err);
 
-	if (filter->valid_only)
-		pager.older = own ? sql_valid_of : sql_valid;
-	found = row_page_created(db, &pager,
-		DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id)), &key_type, page, &rows,
-		err);
 	if (found != 1)
 		return found;
 	*list_r = (struct key_list){rows.items, rows.n};
@@ -331,62 +326,6 @@ int store_key_idle(struct db *db, const char *company_id, int64_t unused_us, int
 		       : 0;
 }
 
-int store_key_page(struct db *db, const struct key_range *range, const struct page *page,
-	struct key_list *list_r, bool *more_r, struct err *err)
-{
-#define VALID " WHERE k.company_id = $company AND k.revoked_us = 0"
-#define OF_DOMAIN                                                                                  \
-	" AND k.domain_id = (SELECT o.id"                                                          \
-	"   FROM domain o"                                                                         \
-	"   WHERE o.company_id = $company AND o.name = $domain)"
-#define PLACE(condition) "SELECT k.created_us FROM api_key k" VALID condition " AND k.id = $id"
-#define PAGE(condition, side, order)                                                               \
-	KEY_SELECT VALID condition " AND (k.created_us, k.id) " side                               \
-				   " ($created, $id)"                                              \
-				   " ORDER BY k.created_us " order ", k.id " order " LIMIT $limit"
-	static const char sql_place[] = PLACE("");
-	static const char sql_older[] = PAGE("", "<", "DESC");
-	static const char sql_newer[] = PAGE("", ">", "ASC");
-	static const char sql_bound_place[] = PLACE(OF_DOMAIN);
-	static const char sql_bound_older[] = PAGE(OF_DOMAIN, "<", "DESC");
-	static const char sql_bound_newer[] = PAGE(OF_DOMAIN, ">", "ASC");
-#undef PAGE
-#undef PLACE
-#undef OF_DOMAIN
-#undef VALID
-	static const struct row_pager all = {sql_place, sql_older, sql_newer};
-	static const struct row_pager bound = {sql_bound_place, sql_bound_older, sql_bound_newer};
-	struct rows rows;
-	int found = row_page_created(db, range->domain ? &bound : &all,
-		DB_PARAMS(DB_TEXT("$company", range->company_id),
-			DB_GIVEN_TEXT("$domain", range->domain)),
-		&key_type, page, &rows, err);
-
-	if (found != 1)
-		return found;
-	*list_r = (struct key_list){rows.items, rows.n};
-	*more_r = rows.more;
-	return 1;
-}
-
-/* What a key may do, as words. */
-static const struct {
-	enum key_scope bit;
-	const char *word;
-} scopes_known[] = {
-	{KEY_SENDING, "sending"},
-	{KEY_READING, "reading"},
-	{KEY_MANAGING, "managing"},
-};
-
-static unsigned bit_of(const char *word)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(scopes_known); i++)
-		if (str_eq(scopes_known[i].word, word))
-			return scopes_known[i].bit;
-	return 0;
-}
-
 int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err)
 {
 	_cleanup_strv_ struct strv words = STRV_INIT;
@@ -396,11 +335,13 @@ int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err
 	for (size_t i = 0; i < words.n; i++) {
 		_cleanup_free_ char *word = str_trim(words.items[i], strlen(words.items[i]));
 
-		if (bit_of(word) == 0)
+		size_t bit = row_word(&scope_words, word);
+
+		if (bit == scope_words.n)
 			return err_set(err, ERR_INVALID,
 				"\"%s\" is no scope: these are sending, reading and managing",
 				word);
-		scopes |= bit_of(word);
+		scopes |= 1u << bit;
 	}
 	if (scopes == 0)
 		return err_set(err, ERR_INVALID,
@@ -409,23 +350,13 @@ int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err
 	return 0;
 }
 
-char *store_key_scopes_format(unsigned scopes)
-{
-	_cleanup_strv_ struct strv words = STRV_INIT;
-
-	for (size_t i = 0; i < ARRAY_SIZE(scopes_known); i++)
-		if (scopes & scopes_known[i].bit)
-			strv_add(&words, scopes_known[i].word);
-	return strv_join(&words, ",");
-}
-
 void store_key_clear(struct key *key)
 {
-	row_clear(&key_type, key);
+	row_clear(&store_key_type, key);
 }
 
 void store_key_list_free(struct key_list *list)
 {
-	row_list_free(&key_type, list->items, list->n);
+	row_list_free(&store_key_type, list->items, list->n);
 	*list = (struct key_list){0};
 }

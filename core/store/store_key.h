@@ -28,6 +28,8 @@ struct key {
 	int64_t revoked_us;   /* 0: valid */
 };
 
+extern const struct row_type store_key_type;
+
 struct key_list {
 	struct key *items;
 	size_t n;
@@ -59,6 +61,7 @@ int store_key_find_any(
 /* A page of keys, newest first. 1, 0 when the cursor is none of them, -1. */
 struct key_filter {
 	const char *company_id; /* NULL: of all */
+	const char *domain;     /* of the company, the valid ones restricted to it; NULL: all */
 	bool valid_only;        /* else the revoked ones too */
 };
 int store_key_list(struct db *db, const struct key_filter *filter, const struct page *page,
@@ -72,23 +75,16 @@ struct key_idle {
 };
 int store_key_idle(struct db *db, const char *company_id, int64_t unused_us, int64_t forgotten_us,
 	struct key_idle *idle_r, struct err *err);
-/* 1 revoked (also when it was before), 0 none, -1. */
-int store_key_revoke(struct db *db, const char *id, int64_t now_us, struct err *err);
-/* What of the keys another key may see: the valid ones. */
+/* Changes of one of the keys in a range, which are valid: 1, 0 when it is none of them, -1. */
 struct key_range {
-	const char *company_id; /* to revoke and rename, NULL: any */
-	const char *domain;     /* those restricted to it; NULL: all */
+	const char *company_id; /* NULL: of any */
+	const char *domain;     /* of the company, those restricted to it; NULL: all */
 };
-/* A page of them, newest first; *more_r: whether there are more behind it, or
- * in front of it for a page `before`. 1, 0 when the cursor is none of them, -1. */
-int store_key_page(struct db *db, const struct key_range *range, const struct page *page,
-	struct key_list *list_r, bool *more_r, struct err *err);
-/* Revokes one of them. 1, 0 when it is none of them, -1. */
-int store_key_revoke_own(struct db *db, const struct key_range *range, const char *id,
-	int64_t now_us, struct err *err);
-/* Renames one of them; ERR_INVALID as in store_key_create(). 1, 0, -1. */
-int store_key_rename_own(struct db *db, const struct key_range *range, const char *id,
-	const char *name, struct err *err);
+int store_key_revoke(struct db *db, const struct key_range *range, const char *id, int64_t now_us,
+	struct err *err);
+/* ERR_INVALID as in store_key_create(). */
+int store_key_rename(struct db *db, const struct key_range *range, const char *id, const char *name,
+	struct err *err);
 /* For store_company and store_domain: removes keys of the one, or such as are
  * restricted to the other, *left of them at most, which it counts down. 0, -1. */
 int store_key_remove_some(
@@ -103,10 +99,8 @@ int store_key_count(struct db *db, const char *company_id, const char *domain_id
 /* Notes the use of a key. 0, also when the key is gone, or -1. */
 int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *err);
 
-/* "sending,reading" to bits and back. ERR_INVALID names the unknown word. The
- * string is the caller's. */
+/* "sending,reading" to bits. ERR_INVALID names the unknown word. */
 int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err);
-char *store_key_scopes_format(unsigned scopes);
 
 void store_key_clear(struct key *key);
 void store_key_list_free(struct key_list *list);

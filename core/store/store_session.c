@@ -30,15 +30,44 @@ static const struct row_field session_fields[] = {
 	ROW_WORD(session, kind, ROW_ENUM, "kind", &kind_words),
 	ROW_FIELD(session, name, ROW_TEXT),
 	ROW_FIELD(session, origin, ROW_TEXT),
-	ROW_FIELD(session, created_us, ROW_INT64),
-	ROW_FIELD(session, expires_us, ROW_INT64),
-	ROW_FIELD(session, last_used_us, ROW_INT64),
+	ROW_FIELD(session, created_us, ROW_TIME),
+	ROW_FIELD(session, expires_us, ROW_TIME),
+	ROW_FIELD(session, last_used_us, ROW_TIME),
 	ROW_FIELD(session, user_id, ROW_ID),
 	ROW_FIELD(session, company_id, ROW_ID),
 	ROW_FIELD(session, login, ROW_TEXT),
 	ROW_WORD(session, role, ROW_ENUM, "role", &store_user_roles),
 };
 static const struct row_type session_type = ROW_TYPE(session, session_fields);
+
+static const struct row_field token_fields[] = {
+	ROW_FIELD(session, id, ROW_ID),
+	ROW_FIELD(session, name, ROW_TEXT),
+	ROW_FIELD(session, user_id, ROW_ID),
+	ROW_FIELD(session, login, ROW_TEXT),
+	ROW_FIELD(session, created_us, ROW_TIME),
+	ROW_FIELD(session, expires_us, ROW_TIME),
+	ROW_FIELD(session, last_used_us, ROW_TIME),
+};
+const struct row_type store_token_type = {.name = "token",
+	.size = sizeof(struct session),
+	.fields = token_fields,
+	.n = ARRAY_SIZE(token_fields),
+	.whole = &session_type};
+
+static const struct row_field browser_fields[] = {
+	ROW_FIELD(session, id, ROW_ID),
+	ROW_FIELD(session, current, ROW_BOOL),
+	ROW_FIELD(session, origin, ROW_TEXT),
+	ROW_FIELD(session, created_us, ROW_TIME),
+	ROW_FIELD(session, last_used_us, ROW_TIME),
+	ROW_FIELD(session, expires_us, ROW_TIME),
+};
+const struct row_type store_browser_type = {.name = "browser_session",
+	.size = sizeof(struct session),
+	.fields = browser_fields,
+	.n = ARRAY_SIZE(browser_fields),
+	.whole = &session_type};
 
 #define SESSION_SELECT                                                                             \
 	"SELECT s.id, s.kind, s.name, s.origin, s.created_us, s.expires_us,"                       \
@@ -132,7 +161,7 @@ static int create(struct db *db, void *arg, struct err *err)
 		.kind = spec->kind,
 		.created_us = creation->now_us,
 		.expires_us = spec->expires_us,
-		.last_used_us = creation->now_us,
+		.last_used_us = spec->kind == SESSION_TOKEN ? 0 : creation->now_us,
 	};
 	struct user user;
 	int found;
@@ -428,6 +457,18 @@ int store_session_end_browser(struct db *db, const char *user_id, const char *id
 
 	return db_change(
 		db, sql_end, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$user", user_id)), err);
+}
+
+int store_session_end_all(struct db *db, const char *user_id, const char *keep, struct err *err)
+{
+	static const char sql_end[] =
+		"DELETE FROM admin_session"
+		" WHERE user_id = $id AND kind <> 'token' AND ($keep IS NULL OR id <> $keep)";
+
+	return db_change(db, sql_end, DB_PARAMS(DB_TEXT("$id", user_id), DB_TEXT("$keep", keep)),
+		       err) < 0
+		       ? -1
+		       : 0;
 }
 
 int store_session_end(struct db *db, const char *id, struct err *err)

@@ -26,13 +26,17 @@ struct session {
 	char *origin; /* the address that it was made from; may be "" */
 	int64_t created_us;
 	int64_t expires_us;   /* 0: never */
-	int64_t last_used_us; /* coarse */
+	int64_t last_used_us; /* coarse; 0: never */
+	bool current;         /* of a list: the one that asks for it; set by who knows */
 	/* Of its user, as they are now. */
 	char user_id[ID_SIZE];
 	char company_id[ID_SIZE]; /* "": an operator */
 	char *login;
 	enum user_role role;
 };
+
+/* What a token, and a browser session, is shown as. */
+extern const struct row_type store_token_type, store_browser_type;
 
 struct session_list {
 	struct session *items;
@@ -99,6 +103,9 @@ int store_session_list_browsers(struct db *db, const char *user_id, int64_t now_
 	struct err *err);
 /* Ends one of them: 1, 0, -1. */
 int store_session_end_browser(struct db *db, const char *user_id, const char *id, struct err *err);
+
+/* Ends all browser sessions and links of a user, but the session keep (NULL: none). 0 or -1. */
+int store_session_end_all(struct db *db, const char *user_id, const char *keep, struct err *err);
 
 /* Ends one: 1, 0, -1. */
 int store_session_end(struct db *db, const char *id, struct err *err);

@@ -8,7 +8,6 @@
 
 #include "core/base/str.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_session.h"
 
 static const char *const roles[USER_ROLES] = {
 	[USER_VIEWER] = "viewer",
@@ -21,13 +20,13 @@ static const struct row_field user_fields[] = {
 	ROW_FIELD(user, company_id, ROW_ID),
 	ROW_FIELD(user, login, ROW_TEXT),
 	ROW_WORD(user, role, ROW_ENUM, "role", &store_user_roles),
-	ROW_FIELD(user, created_us, ROW_INT64),
-	ROW_FIELD(user, password_us, ROW_INT64),
-	ROW_FIELD(user, last_login_us, ROW_INT64),
-	ROW_FIELD(user, totp_us, ROW_INT64),
+	ROW_FIELD(user, created_us, ROW_TIME),
+	ROW_FIELD(user, password_us, ROW_TIME),
+	ROW_FIELD(user, last_login_us, ROW_TIME),
+	ROW_FIELD(user, totp_us, ROW_TIME),
 	ROW_FIELD(user, recovery_codes, ROW_INT64),
 };
-static const struct row_type user_type = ROW_TYPE(user, user_fields);
+const struct row_type store_user_type = ROW_TYPE(user, user_fields);
 
 #define USER_SELECT                                                                                \
 	"SELECT id, coalesce(company_id, '') AS company_id, login, role,"                          \
@@ -108,7 +107,7 @@ int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us, 
 	user.login = mem_strdup(spec->login);
 	added = audit_change(db,
 		&(struct audit_change){.action = "user.add",
-			.type = &user_type,
+			.type = &store_user_type,
 			.name = "login",
 			.sql = sql_insert,
 			.params = DB_PARAMS(
@@ -139,7 +138,7 @@ int store_user_find(struct db *db, const char *company_id, const char *word, str
 	return row_get(db, sql_find,
 		DB_PARAMS(DB_TEXT("$word", word), DB_TEXT("$folded", folded),
 			DB_TEXT("$company", company_id)),
-		&user_type, user_r, err);
+		&store_user_type, user_r, err);
 }
 
 int store_user_password(
@@ -155,8 +154,8 @@ int store_user_password(
 	struct db_stmt *stmt;
 	struct user user;
 	int found = row_get(db, sql_login,
-		DB_PARAMS(DB_TEXT("$word", login), DB_TEXT("$folded", folded)), &user_type, &user,
-		err);
+		DB_PARAMS(DB_TEXT("$word", login), DB_TEXT("$folded", folded)), &store_user_type,
+		&user, err);
 
 	if (found <= 0)
 		return found;
@@ -191,7 +190,8 @@ int store_user_list(struct db *db, const char *company_id, const struct page *pa
 	static const struct row_named_pager own = {sql_place_of, sql_behind_of};
 	struct rows rows;
 	int found = row_page_named(db, company_id ? &own : &all,
-		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &user_type, page, &rows, err);
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &store_user_type, page, &rows,
+		err);
 
 	if (found != 1)
 		return found;
@@ -208,7 +208,7 @@ static int change(struct db *db, const char *action, const char *sql, const stru
 
 	return audit_change(db,
 		&(struct audit_change){.action = action,
-			.type = &user_type,
+			.type = &store_user_type,
 			.name = "login",
 			.sql = sql,
 			.params = params,
@@ -217,49 +217,17 @@ static int change(struct db *db, const char *action, const char *sql, const stru
 		err);
 }
 
-int store_user_end_sessions(struct db *db, const char *id, const char *keep, struct err *err)
-{
-	static const char sql_end[] =
-		"DELETE FROM admin_session"
-		" WHERE user_id = $id AND kind <> 'token' AND ($keep IS NULL OR id <> $keep)";
-
-	return db_change(db, sql_end, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$keep", keep)), err) <
-			       0
-		       ? -1
-		       : 0;
-}
-
-struct password_change {
-	const char *company_id;
-	const char *id;
-	const char *stored;
-	const char *keep;
-	int64_t now_us;
-};
-
-static int set_password(struct db *db, void *arg, struct err *err)
+int store_user_set_password(
+	struct db *db, const char *id, const char *stored, int64_t now_us, struct err *err)
 {
 	static const char sql_set[] =
 		"UPDATE admin_user"
 		" SET password = $password, password_us = $now"
-		" WHERE id = $id" IN_COMPANY;
-	const struct password_change *new = arg;
-	int changed = change(db, "user.passwd", sql_set,
-		DB_PARAMS(DB_TEXT("$password", new->stored), DB_INT("$now", new->now_us),
-			DB_TEXT("$id", new->id), DB_TEXT("$company", new->company_id)),
-		DB_PARAMS(DB_TEXT("$id", new->id), DB_TEXT("$company", new->company_id)), err);
+		" WHERE id = $id";
 
-	if (changed <= 0)
-		return changed;
-	return store_user_end_sessions(db, new->id, new->keep, err) < 0 ? -1 : 1;
-}
-
-int store_user_set_password(struct db *db, const char *company_id, const char *id,
-	const char *stored, const char *keep, int64_t now_us, struct err *err)
-{
-	struct password_change new = {company_id, id, stored, keep, now_us};
-
-	return db_atomic(db, set_password, &new, err);
+	return change(db, "user.passwd", sql_set,
+		DB_PARAMS(DB_TEXT("$password", stored), DB_INT("$now", now_us), DB_TEXT("$id", id)),
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", NULL)), err);
 }
 
 int store_user_set_role(
@@ -285,8 +253,6 @@ static int drop_codes(struct db *db, const char *id, struct err *err)
 struct of_company {
 	const char *company_id;
 	const char *id;
-	int64_t now_us; /* of a reset */
-	int64_t tokens; /* of a reset: how many were good until then */
 };
 
 static int reset(struct db *db, void *arg, struct err *err)
@@ -295,30 +261,19 @@ static int reset(struct db *db, void *arg, struct err *err)
 		"UPDATE admin_user"
 		" SET password = NULL, password_us = 0, totp_secret = NULL, totp_us = 0"
 		" WHERE id = $id" IN_COMPANY;
-	struct of_company *user = arg;
+	const struct of_company *user = arg;
 	const struct db_param *key = DB_PARAMS(
 		DB_TEXT("$id", user->id), DB_TEXT("$company", user->company_id));
 	int changed = change(db, "user.reset", sql_reset, key, key, err);
 
-	if (changed <= 0)
-		return changed;
-	if (drop_codes(db, user->id, err) < 0 ||
-		store_user_end_sessions(db, user->id, NULL, err) < 0 ||
-		store_session_count_tokens(db, user->id, user->now_us, &user->tokens, err) < 0 ||
-		store_session_revoke_tokens(db, user->id, err) < 0)
-		return -1;
-	return 1;
+	return changed > 0 && drop_codes(db, user->id, err) < 0 ? -1 : changed;
 }
 
-int store_user_reset(struct db *db, const char *company_id, const char *id, int64_t now_us,
-	int64_t *tokens_r, struct err *err)
+int store_user_reset(struct db *db, const char *company_id, const char *id, struct err *err)
 {
-	struct of_company user = {company_id, id, now_us, 0};
-	int changed = db_atomic(db, reset, &user, err);
+	struct of_company user = {company_id, id};
 
-	if (changed > 0)
-		*tokens_r = user.tokens;
-	return changed;
+	return db_atomic(db, reset, &user, err);
 }
 
 int store_user_remove(struct db *db, const char *company_id, const char *id, struct err *err)
@@ -426,7 +381,7 @@ static int confirm(struct db *db, void *arg, struct err *err)
 	}
 	return audit_change(db,
 		&(struct audit_change){.action = "user.totp_on",
-			.type = &user_type,
+			.type = &store_user_type,
 			.name = "login",
 			.sql = sql_on,
 			.params = DB_PARAMS(DB_INT("$now", new->now_us), DB_INT("$step", step),
@@ -463,7 +418,7 @@ static int turn_off(struct db *db, void *arg, struct err *err)
 
 int store_user_totp_off(struct db *db, const char *company_id, const char *id, struct err *err)
 {
-	struct of_company user = {company_id, id, 0, 0};
+	struct of_company user = {company_id, id};
 
 	return db_atomic(db, turn_off, &user, err);
 }
@@ -480,7 +435,7 @@ static int use_recovery(struct db *db, const struct user *user, const char *code
 		return 0;
 	return audit_change(db,
 		&(struct audit_change){.action = "user.recovery",
-			.type = &user_type,
+			.type = &store_user_type,
 			.name = "login",
 			.sql = sql_use,
 			.params = DB_PARAMS(
@@ -526,7 +481,7 @@ int store_user_remove_some(struct db *db, const char *company_id, int *left, str
 	static const char sql_remove[] = "DELETE FROM admin_user WHERE id = $id";
 	int removed = audit_remove(db,
 		&(struct audit_change){.action = "user.remove",
-			.type = &user_type,
+			.type = &store_user_type,
 			.name = "login",
 			.sql = sql_remove,
 			.sql_get = sql_list,
@@ -539,11 +494,11 @@ int store_user_remove_some(struct db *db, const char *company_id, int *left, str
 
 void store_user_clear(struct user *user)
 {
-	row_clear(&user_type, user);
+	row_clear(&store_user_type, user);
 }
 
 void store_user_list_free(struct user_list *list)
 {
-	row_list_free(&user_type, list->items, list->n);
+	row_list_free(&store_user_type, list->items, list->n);
 	*list = (struct user_list){0};
 }

@@ -9,6 +9,7 @@
 #define POSTERN_STORE_STORE_USER_H
 
 #include "core/base/id.h"
+#include "core/base/secret.h"
 #include "core/base/totp.h"
 #include "core/db/db.h"
 #include "core/store/row.h"
@@ -26,6 +27,8 @@ struct user {
 	int64_t totp_us;        /* since when a login needs a code; 0: it does not */
 	int64_t recovery_codes; /* how many are left */
 };
+
+extern const struct row_type store_user_type;
 
 struct user_list {
 	struct user *items;
@@ -63,19 +66,13 @@ int store_user_list(struct db *db, const char *company_id, const struct page *pa
 
 /* Changes: 1 done, 0 no such user of the company (NULL: of any), -1. */
 
-/* Ends all browser sessions and links of the user, but the session keep (NULL:
- * none), with the old password. */
-int store_user_set_password(struct db *db, const char *company_id, const char *id,
-	const char *stored, const char *keep, int64_t now_us, struct err *err);
+/* The sessions of the user are for whoever changes it, see store_login.h. */
+int store_user_set_password(
+	struct db *db, const char *id, const char *stored, int64_t now_us, struct err *err);
+/* Takes the password and the codes away. */
+int store_user_reset(struct db *db, const char *company_id, const char *id, struct err *err);
 int store_user_set_role(struct db *db, const char *company_id, const char *id, enum user_role role,
 	struct err *err);
-/* Ends all browser sessions and links of the user, but the session keep (NULL:
- * none). 0 or -1. */
-int store_user_end_sessions(struct db *db, const char *id, const char *keep, struct err *err);
-/* Takes the password and the codes away, with all sessions, links and tokens;
- * *tokens_r is how many of those were good. */
-int store_user_reset(struct db *db, const char *company_id, const char *id, int64_t now_us,
-	int64_t *tokens_r, struct err *err);
 /* With all that they got in by. */
 int store_user_remove(struct db *db, const char *company_id, const char *id, struct err *err);
 

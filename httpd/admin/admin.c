@@ -2,7 +2,8 @@
  * admin: the table of what the admin listener serves, and what its handlers
  * share.
  *
- * Threads: the worker's; admin_run_change() is the committer's.
+ * Threads: the worker's; what reads, where its row says so, the pool's; check_code() and
+ * check_verified(), and what renders a change, the committer's.
  */
 #include "httpd/admin/admin.h"
 
@@ -12,6 +13,11 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/version.h"
+#include "core/ops/op_company.h"
+#include "core/ops/op_domain.h"
+#include "core/ops/op_exemption.h"
+#include "core/ops/op_key.h"
+#include "core/ops/op_user.h"
 #include "core/store/store_company.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
@@ -53,78 +59,83 @@ const struct route admin_routes[] = {
 		.handle = admin_session_login},
 	{"GET", "/admin/session", .auth = AUTH_USER, .handle = admin_session_get},
 	{"DELETE", "/admin/session", .auth = AUTH_USER, .handle = admin_session_logout,
-		.change = admin_session_end},
+		.operation = &op_session_logout, .done_alone = true},
 	{"POST", "/admin/password", .auth = AUTH_USER, .body = BODY_JSON_SMALL,
-		.handle = admin_session_new_password, .change = admin_account_set_password},
-	{"GET", "/admin/account", .auth = AUTH_USER, .handle = admin_account_get},
+		.handle = admin_session_new_password, .operation = &op_password_set,
+		.done_alone = true},
+	{"GET", "/admin/account", .auth = AUTH_USER, .handle = admin_operate,
+		.operation = &op_account_get},
 	{"POST", "/admin/totp", .auth = AUTH_USER, .body = BODY_JSON_SMALL,
-		.handle = admin_session_change_codes, .change = admin_account_totp_start,
-		.status = 201},
+		.handle = admin_session_change_codes, .operation = &op_totp_start, .status = 201},
 	{"POST", "/admin/totp/confirm", .auth = AUTH_USER, .body = BODY_JSON_SMALL,
-		.handle = admin_session_confirm_codes, .change = admin_account_totp_confirm},
+		.handle = admin_session_confirm_codes, .operation = &op_totp_confirm},
 	{"POST", "/admin/totp/off", .auth = AUTH_USER, .body = BODY_JSON_SMALL,
-		.handle = admin_session_change_codes, .change = admin_account_totp_off},
-	{"GET", "/admin/sessions", .auth = AUTH_USER, .pooled = true,
-		.handle = admin_account_session_list},
-	{"DELETE", "/admin/sessions", .auth = AUTH_USER, .handle = admin_make_change,
-		.change = admin_account_session_end_others},
-	{"DELETE", "/admin/sessions/{}", .auth = AUTH_USER, .handle = admin_make_change,
-		.change = admin_account_session_end},
+		.handle = admin_session_change_codes, .operation = &op_totp_off,
+		.done_alone = true},
+	{"GET", "/admin/sessions", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_session_list},
+	{"DELETE", "/admin/sessions", .auth = AUTH_USER, .handle = admin_operate,
+		.operation = &op_session_end_others, .done_alone = true},
+	{"DELETE", "/admin/sessions/{}", .auth = AUTH_USER, .handle = admin_operate,
+		.operation = &op_session_end, .done_alone = true},
 	{"GET", "/admin/users", .auth = AUTH_USER, .role = USER_OWNER, .pooled = true,
-		.handle = admin_user_list},
+		.handle = admin_operate, .operation = &op_user_list},
 	{"POST", "/admin/users", .auth = AUTH_USER, .role = USER_OWNER, .lets_in = true,
-		.body = BODY_JSON_SMALL, .handle = admin_make_change, .change = admin_user_add,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_user_add,
 		.status = 201},
 	{"PATCH", "/admin/users/{}", .auth = AUTH_USER, .role = USER_OWNER, .body = BODY_JSON_SMALL,
-		.handle = admin_make_change, .change = admin_user_update},
+		.handle = admin_operate, .operation = &op_user_update},
 	{"DELETE", "/admin/users/{}", .auth = AUTH_USER, .role = USER_OWNER,
-		.handle = admin_make_change, .change = admin_user_remove},
+		.handle = admin_operate, .operation = &op_user_remove, .done_alone = true},
 	{"POST", "/admin/users/{}/link", .auth = AUTH_USER, .role = USER_OWNER, .lets_in = true,
-		.handle = admin_make_change, .change = admin_user_link, .status = 201},
+		.handle = admin_operate, .operation = &op_user_link, .status = 201},
 	{"POST", "/admin/users/{}/reset", .auth = AUTH_USER, .role = USER_OWNER, .lets_in = true,
-		.handle = admin_make_change, .change = admin_user_reset, .status = 201},
+		.handle = admin_operate, .operation = &op_user_reset, .status = 201},
 	{"GET", "/admin/tokens", .auth = AUTH_USER, .role = USER_OWNER, .pooled = true,
-		.handle = admin_token_list},
+		.handle = admin_operate, .operation = &op_token_list},
 	{"POST", "/admin/tokens", .auth = AUTH_USER, .role = USER_OWNER, .body = BODY_JSON_SMALL,
-		.handle = admin_session_make_token, .change = admin_token_create, .status = 201},
+		.handle = admin_session_make_token, .operation = &op_token_create, .status = 201},
 	{"DELETE", "/admin/tokens/{}", .auth = AUTH_USER, .role = USER_OWNER,
-		.handle = admin_make_change, .change = admin_token_revoke},
-	{"GET", "/admin/companies", .auth = AUTH_USER, .pooled = true,
-		.handle = admin_company_list},
+		.handle = admin_operate, .operation = &op_token_revoke, .done_alone = true},
+	{"GET", "/admin/companies", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_company_list},
 	{"POST", "/admin/companies", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
-		.body = BODY_JSON_SMALL, .handle = admin_make_change, .change = admin_company_add,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_company_add,
 		.status = 201},
 	{"DELETE", "/admin/companies/{}", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
-		.handle = admin_make_change, .change = admin_company_remove},
-	{"GET", "/admin/domains", .auth = AUTH_USER, .pooled = true, .handle = admin_domain_list},
+		.handle = admin_operate, .operation = &op_company_remove, .done_alone = true},
+	{"GET", "/admin/domains", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_domain_list},
 	{"POST", "/admin/domains", .auth = AUTH_USER, .role = USER_OWNER, .body = BODY_JSON_SMALL,
-		.handle = admin_domain_add, .change = admin_domain_make, .status = 201},
-	{"GET", "/admin/domains/{}", .auth = AUTH_USER, .handle = admin_domain_get},
+		.handle = admin_operate, .operation = &op_domain_add, .status = 201},
+	{"GET", "/admin/domains/{}", .auth = AUTH_USER, .handle = admin_operate,
+		.operation = &op_domain_get},
 	{"PATCH", "/admin/domains/{}", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
-		.body = BODY_JSON_SMALL, .handle = admin_domain_update,
-		.change = admin_domain_change},
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_domain_update},
 	{"DELETE", "/admin/domains/{}", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
-		.handle = admin_make_change, .change = admin_domain_remove},
-	{"GET", "/admin/keys", .auth = AUTH_USER, .pooled = true, .handle = admin_key_list},
+		.handle = admin_operate, .operation = &op_domain_remove, .done_alone = true},
+	{"GET", "/admin/keys", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_key_list},
 	{"POST", "/admin/keys", .auth = AUTH_USER, .role = USER_OWNER, .body = BODY_JSON_SMALL,
-		.handle = admin_make_change, .change = admin_key_create, .status = 201},
-	{"GET", "/admin/keys/{}", .auth = AUTH_USER, .handle = admin_key_get},
+		.handle = admin_operate, .operation = &op_key_create, .status = 201},
+	{"GET", "/admin/keys/{}", .auth = AUTH_USER, .handle = admin_operate,
+		.operation = &op_key_get},
 	{"PATCH", "/admin/keys/{}", .auth = AUTH_USER, .role = USER_OWNER, .body = BODY_JSON_SMALL,
-		.handle = admin_make_change, .change = admin_key_update},
-	{"DELETE", "/admin/keys/{}", .auth = AUTH_USER, .role = USER_OWNER,
-		.handle = admin_make_change, .change = admin_key_revoke},
-	{"GET", "/admin/exemptions", .auth = AUTH_USER, .pooled = true,
-		.handle = admin_exemption_list},
+		.handle = admin_operate, .operation = &op_key_rename},
+	{"DELETE", "/admin/keys/{}", .auth = AUTH_USER, .role = USER_OWNER, .handle = admin_operate,
+		.operation = &op_key_revoke, .done_alone = true},
+	{"GET", "/admin/exemptions", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_exemption_list},
 	{"POST", "/admin/exemptions", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
-		.body = BODY_JSON_SMALL, .handle = admin_make_change, .change = admin_exemption_add,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_exemption_add,
 		.status = 201},
 	{"POST", "/admin/exemptions/batch", .auth = AUTH_USER, .role = USER_OWNER,
-		.operators = true, .body = BODY_JSON_SMALL, .handle = admin_make_change,
-		.change = admin_exemption_add_all, .status = 201},
+		.operators = true, .body = BODY_JSON_SMALL, .handle = admin_operate,
+		.operation = &op_exemption_add_all, .status = 201},
 	{"DELETE", "/admin/exemptions/{}", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
-		.handle = admin_make_change, .change = admin_exemption_remove},
-	{"GET", "/admin/suggestions", .auth = AUTH_USER, .pooled = true,
-		.handle = admin_suggestion_list},
+		.handle = admin_operate, .operation = &op_exemption_remove, .done_alone = true},
+	{"GET", "/admin/suggestions", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_exemption_suggest},
 	{"GET", "/admin/host", .auth = AUTH_USER, .pooled = true, .handle = admin_host_get},
 	{"GET", "/admin/emails", .auth = AUTH_USER, .pooled = true, .handle = admin_email_list},
 	{"GET", "/admin/emails/{}", .auth = AUTH_USER, .pooled = true, .handle = admin_email_get},
@@ -184,9 +195,9 @@ void admin_verified_free(struct admin_verified *verified)
 static int check_code(
 	struct db *db, struct admin_job *job, const struct user *user, struct err *err)
 {
-	const char *code = json_string_value(json_object_get(job->body, "code"));
+	const char *code = json_string_value(json_object_get(job->operate.body, "code"));
 
-	if (store_user_use_code(db, user, code, job->now_us, &job->code_is, err) < 0)
+	if (store_user_use_code(db, user, code, job->operate.op.now_us, &job->code_is, err) < 0)
 		return -1;
 	if (job->code_is == USER_CODE_MISSING)
 		return err_set(err, ERR_INVALID,
@@ -202,7 +213,7 @@ static int check_code(
  * changed or taken away by who keeps somebody out. */
 static int check_verified(struct db *db, struct admin_job *job, struct err *err)
 {
-	const struct session *session = &job->request->admission.session;
+	const struct session *session = job->operate.op.session;
 	const char *verified = job->verified->stored;
 	char *stored = NULL;
 	struct user user = {0};
@@ -220,118 +231,164 @@ static int check_verified(struct db *db, struct admin_job *job, struct err *err)
 	return result;
 }
 
-int admin_run_change(struct db *db, void *arg, struct err *err)
+int admin_job_before(struct operate *operate, struct db *db, struct err *err)
 {
-	struct admin_job *job = arg;
+	struct admin_job *job = (struct admin_job *)operate;
 
-	if (job->verified && check_verified(db, job, err) < 0)
-		return -1;
-	return job->request->admission.route->change(db, job, err);
+	return job->verified ? check_verified(db, job, err) : 0;
 }
+
+/* What an operation gave. */
+
+/* What is read: operators see whose it is. */
+static json_t *name_company(const struct op *op, json_t *item)
+{
+	const char *id = json_string_value(json_object_get(item, "company_id"));
+	struct company company;
+
+	if (op->company_id == NULL && id && store_company_get(op->db, id, &company, NULL) > 0) {
+		json_object_set_new(item, "company_name", json_string(company.name));
+		store_company_clear(&company);
+	}
+	return item;
+}
+
+static json_t *render_list(const struct op *op, bool in_pages)
+{
+	const struct rows *rows = &op->result.rows;
+	json_t *data = json_array(), *answer;
+
+	for (size_t i = 0; i < rows->n; i++)
+		json_array_append_new(data,
+			in_pages ? name_company(op, op_item_json(op, i)) : op_item_json(op, i));
+	answer = list_json_render(data, rows->more);
+	if (in_pages)
+		json_object_set_new(answer, "next", admin_text(rows->next));
+	json_object_update(answer, op->result.more);
+	return answer;
+}
+
+static json_t *render_change(const struct op *op)
+{
+	return op_json(op);
+}
+
+static json_t *render_changes(const struct op *op)
+{
+	return render_list(op, false);
+}
+
+/* What whoever asked is to be told of an error; others are logged. */
+static void explain(
+	const struct request *request, int result, const struct err *err, struct problem *problem)
+{
+	static const enum problem_kind kinds[ERR_CODES] = {
+		[ERR_INVALID] = PROBLEM_VALIDATION,
+		[ERR_NOT_FOUND] = PROBLEM_NOT_FOUND,
+		[ERR_EXISTS] = PROBLEM_EXISTS,
+		[ERR_DENIED] = PROBLEM_FORBIDDEN,
+	};
+
+	if (result == 0)
+		problem_set(problem, PROBLEM_NOT_FOUND, "Not found.");
+	else if (result < 0 && kinds[err->code] != PROBLEM_NONE)
+		problem_set(problem, kinds[err->code], "%s", err->text);
+	else if (result < 0)
+		request_failed(request, "operation_failed", err, problem);
+}
+
+static void operate_read(struct request *request)
+{
+	const struct operation *operation = request->admission.route->operation;
+	_cleanup_free_ void *input = mem_alloc(1, operation->size ? operation->size : 1);
+	const bool in_pages = operation->list >= OP_SEARCH;
+	struct problem problem = PROBLEM_INIT;
+	struct err err = ERR_INIT;
+	struct json_query query;
+	json_t *answer = NULL;
+	struct op op;
+	int found;
+
+	operate_init(request, &op);
+	if (operate_read_query(request, operation, &op, input, &query, &problem) == 0) {
+		found = operation->run(&op, input, &err);
+		if (found == 0 && in_pages)
+			list_json_check(request, found, &op.page, NULL, &err, &problem);
+		else
+			explain(request, found, &err, &problem);
+		if (found > 0)
+			answer = operation->list == OP_ONE ? name_company(&op, op_json(&op))
+							   : render_list(&op, in_pages);
+		op_clear(&op);
+	}
+	reply_either(request, &problem, 200, answer);
+}
+
+/* What an operation changes. */
 
 static void on_change_made(struct change *change)
 {
 	struct admin_job *job = (struct admin_job *)change;
-	struct problem problem = PROBLEM_INIT;
+	struct problem problem = change->refused;
 
 	if (job->settled)
 		job->settled(job);
-	if (change->result == 0 || (change->result < 0 && change->err.code == ERR_NOT_FOUND))
-		problem_set(&problem, PROBLEM_NOT_FOUND, "%s",
-			change->result < 0 ? change->err.text : "Not found.");
-	else if (change->result < 0 && change->err.code == ERR_INVALID)
-		problem_set(&problem, PROBLEM_VALIDATION, "%s", change->err.text);
-	else if (change->result < 0 && change->err.code == ERR_EXISTS)
-		problem_set(&problem, PROBLEM_EXISTS, "%s", change->err.text);
-	else if (change->result < 0)
-		change_failed(change, "admin_change_failed", &problem);
-	reply_changed(change->request, &problem, job->answer ? job->answer : json_object());
-	secret_wipe(job->token, sizeof(job->token));
-	admin_body_free(job->body);
+	if (problem.kind == PROBLEM_NONE)
+		explain(change->request, change->result, &change->err, &problem);
+	reply_changed(change->request, &problem,
+		job->operate.answer ? job->operate.answer : json_object());
+	operate_end(&job->operate);
+	admin_body_free(job->operate.body);
 	admin_verified_free(job->verified);
 	free(job);
 }
 
-void admin_submit_change(struct request *request, struct admin_job *job)
+struct admin_job *admin_job_new(struct request *request)
 {
-	job->request = request;
-	job->param = request->admission.param;
-	job->company_id = admission_company(&request->admission);
-	job->now_us = clock_now_us(request->worker->shared->clock);
-	job->limits = request->worker->conf->limits;
-	secret_user_token(job->token);
-	change_submit(request, &job->change, admin_run_change, on_change_made);
+	const struct route *route = request->admission.route;
+	struct admin_job *job = mem_new(struct admin_job);
+
+	operate_begin(request, &job->operate, route->operation);
+	job->operate.before = admin_job_before;
+	if (!route->done_alone)
+		job->operate.render = route->operation->list == OP_ONE ? render_change
+								       : render_changes;
+	return job;
 }
 
-void admin_make_change(struct request *request)
+void admin_job_submit(struct admin_job *job)
 {
+	struct operate *operate = &job->operate;
+	struct change *change = &operate->change;
+
+	if (operate->operation->fields && operate->body)
+		change->result = operate_read_body(&operate->op, operate->body,
+			operate->operation->fields, operate->input, &change->err);
+	if (change->result < 0)
+		on_change_made(change);
+	else
+		operate_submit(operate, on_change_made);
+}
+
+void admin_operate(struct request *request)
+{
+	const struct route *route = request->admission.route;
 	struct problem problem = PROBLEM_INIT;
 	json_t *body = NULL;
 	struct admin_job *job;
 
-	if (request->admission.route->body == BODY_JSON_SMALL &&
+	if (str_eq(route->method, "GET")) {
+		operate_read(request);
+		return;
+	}
+	if (route->body == BODY_JSON_SMALL &&
 		json_field_parse_request(request, &body, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	job = mem_new(struct admin_job);
-	job->body = body;
-	admin_submit_change(request, job);
-}
-
-static int read_field(
-	const char *name, json_t *value, const struct admin_field *field, struct err *err)
-{
-	if (field->text) {
-		if (!json_is_string(value) ||
-			strlen(json_string_value(value)) != json_string_length(value))
-			return err_set(err, ERR_INVALID, "the `%s` field must be a text", name);
-		*field->text = json_string_value(value);
-	} else if (field->flag) {
-		if (!json_is_boolean(value))
-			return err_set(
-				err, ERR_INVALID, "the `%s` field must be true or false", name);
-		*field->flag = json_is_true(value);
-	} else if (field->array) {
-		if (!json_is_array(value))
-			return err_set(err, ERR_INVALID, "the `%s` field must be an array", name);
-		*field->array = value;
-	} else {
-		if (!json_is_integer(value))
-			return err_set(
-				err, ERR_INVALID, "the `%s` field must be a whole number", name);
-		*field->number = json_integer_value(value);
-	}
-	return 0;
-}
-
-int admin_fields(
-	const struct admin_job *job, const struct admin_field *fields, size_t n, struct err *err)
-{
-	return admin_fields_of(job->body, fields, n, err);
-}
-
-int admin_fields_of(json_t *object, const struct admin_field *fields, size_t n, struct err *err)
-{
-	const char *name;
-	json_t *value;
-	size_t i;
-
-	json_object_foreach(object, name, value) {
-		for (i = 0; i < n && !str_eq(fields[i].name, name); i++)
-			;
-		if (i == n)
-			return err_set(err, ERR_INVALID, "there is no field `%.60s` here", name);
-		if (!json_is_null(value) && read_field(name, value, &fields[i], err) < 0)
-			return -1;
-	}
-	for (i = 0; i < n; i++) {
-		value = json_object_get(object, fields[i].name);
-		if (fields[i].required && (value == NULL || json_is_null(value)))
-			return err_set(
-				err, ERR_INVALID, "the `%s` field is missing", fields[i].name);
-	}
-	return 0;
+	job = admin_job_new(request);
+	job->operate.body = body;
+	admin_job_submit(job);
 }
 
 void admin_reply_found(struct request *request, int found, json_t *object, const char *event,
@@ -351,36 +408,6 @@ void admin_reply_list(
 	struct request *request, int result, json_t *data, const char *event, const struct err *err)
 {
 	admin_reply_found(request, result < 0 ? -1 : 1, list_json_render(data, false), event, err);
-}
-
-int admin_list_read(struct request *request, const char *const *names, struct admin_list *list_r)
-{
-	const char *all[8] = {"limit", "after", "search"};
-	struct problem problem = PROBLEM_INIT;
-
-	*list_r = (struct admin_list){0};
-	for (size_t i = 0; names[i]; i++)
-		all[3 + i] = names[i];
-	if (json_query_read(request, all, &list_r->query, &problem) < 0 ||
-		json_query_page(&list_r->query, &list_r->page, &problem) < 0) {
-		reply_problem(request, &problem);
-		return -1;
-	}
-	if (json_query_get(&list_r->query, "limit") == NULL)
-		list_r->page.limit = LIST_LIMIT_MAX;
-	list_r->page.search = json_query_words(&list_r->query, "search");
-	return 0;
-}
-
-void admin_list_reply(struct request *request, int found, const struct admin_list *list,
-	json_t *data, const char *event, const struct err *err)
-{
-	json_t *object = list_json_render(data, list->end.more);
-	struct problem problem = PROBLEM_INIT;
-
-	json_object_set_new(object, "next", admin_text(list->end.next));
-	list_json_check(request, found, &list->page, event, err, &problem);
-	reply_either(request, &problem, 200, object);
 }
 
 json_t *admin_name_company(const struct request *request, json_t *item)

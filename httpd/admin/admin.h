@@ -2,12 +2,8 @@
  * admin: the routes of the admin listener.
  *
  * A row of the table says who may call it: a viewer or an owner alone, an
- * operator alone or members of a company too. What a member sees is limited by
- * the statement of the store that reads or changes it, which gets
- * admission_company(); no handler checks either.
- *
- * The row of a change names the function that makes it, by the functions of the
- * store that the command uses; admin_submit_change() does the rest.
+ * operator alone or members of a company too; and the operation of core/ops that
+ * it runs, which knows what a member sees and may. No handler checks either.
  */
 #ifndef POSTERN_HTTPD_ADMIN_ADMIN_H
 #define POSTERN_HTTPD_ADMIN_ADMIN_H
@@ -24,6 +20,7 @@
 #include "httpd/gate/request.h"
 #include "httpd/gate/route.h"
 #include "httpd/json/json_query.h"
+#include "httpd/json/operate.h"
 
 struct log;
 
@@ -46,11 +43,7 @@ void admin_body_free(json_t *body);
 
 /* A change that a request makes. */
 struct admin_job {
-	struct change change; /* first */
-	const struct request *request;
-	const char *param;      /* of the path */
-	const char *company_id; /* which the caller sees; NULL: all */
-	json_t *body;           /* an object; NULL: the route takes none */
+	struct operate operate; /* first */
 	/* The change is made only while this is the caller's password; NULL: it
 	 * was not asked for. */
 	struct admin_verified *verified;
@@ -60,33 +53,16 @@ struct admin_job {
 	enum user_code code_is;
 	/* Told of the result, before the answer; NULL: nobody is. */
 	void (*settled)(const struct admin_job *job);
-	int64_t now_us;
-	struct conf_limits limits;
-	json_t *answer;                /* by the change; NULL stands for {} */
-	char token[SECRET_TOKEN_SIZE]; /* for what it makes; wiped after */
 };
 
-/* Has the change of the route made, and answers. The job is given away, with
- * body and verified in it. */
-void admin_submit_change(struct request *request, struct admin_job *job);
-/* The same on the committer's thread. */
-int admin_run_change(struct db *db, void *arg, struct err *err);
-
-/* A field of a body: a text, or true and false, a number, or an array; what is
- * not given stays as it is. */
-struct admin_field {
-	const char *name;
-	bool required;
-	const char **text; /* one of the four */
-	bool *flag;
-	int64_t *number;
-	json_t **array; /* the body's */
-};
-/* Reads the body of a job, or an object in it. ERR_INVALID names a field that
- * is missing, of another type, or none of these. */
-int admin_fields(
-	const struct admin_job *job, const struct admin_field *fields, size_t n, struct err *err);
-int admin_fields_of(json_t *object, const struct admin_field *fields, size_t n, struct err *err);
+/* Runs the operation of the route, and answers. */
+void admin_operate(struct request *request);
+/* The same of one that changes something, in parts: the job, whose body and verified are the
+ * caller's to set; then it is given away. */
+struct admin_job *admin_job_new(struct request *request);
+void admin_job_submit(struct admin_job *job);
+/* What runs before the operation, on the committer's thread. */
+int admin_job_before(struct operate *operate, struct db *db, struct err *err);
 
 /* Answers with what a look-up gave: found 1 and the object, 0: a 404, or -1: err
  * is logged as the event. The object is given away, and NULL unless found. */
@@ -96,17 +72,6 @@ void admin_reply_found(struct request *request, int found, json_t *object, const
 void admin_reply_list(struct request *request, int result, json_t *data, const char *event,
 	const struct err *err);
 
-/* The query of a list in pages: besides `limit`, `after` and `search` it has
- * the parameters of names. 0, or -1, and the problem is answered. */
-struct admin_list {
-	struct json_query query;
-	struct page page;
-	struct page_end end; /* the store's answer */
-};
-int admin_list_read(struct request *request, const char *const *names, struct admin_list *list_r);
-/* Answers with the page; found is 1, 0: the cursor is none of the list, -1. */
-void admin_list_reply(struct request *request, int found, const struct admin_list *list,
-	json_t *data, const char *event, const struct err *err);
 /* The item, with the name of its company for operators. */
 json_t *admin_name_company(const struct request *request, json_t *item);
 
@@ -116,42 +81,19 @@ const char *admin_query_company(const struct request *request, const struct json
 
 /* Parts of answers; new references. */
 json_t *admin_text(const char *text); /* null for NULL and "" */
-json_t *admin_render_user(const struct user *user);
 
-/* Handlers, see httpd/admin.json, and the changes that some of them make: on
- * the committer's thread, in a transaction: 1 done, 0 what the path names is
- * not there, or -1. ERR_INVALID, ERR_EXISTS and ERR_NOT_FOUND are told to the
- * client in their words. */
+/* Handlers, see httpd/admin.json. What is one operation of core/ops needs none. */
 typedef void admin_handler(struct request *request);
-typedef int admin_changer(struct db *db, struct admin_job *job, struct err *err);
-/* Reads the body, if the route takes one, and has its change made. */
-admin_handler admin_make_change;
 
 /* admin_session.c: who is there, and what they come in by. */
 admin_handler admin_session_login, admin_session_link, admin_session_get, admin_session_logout;
-admin_changer admin_session_end;
-/* Changes that ask for the caller's password. */
+/* Operations that ask for the caller's password. */
 admin_handler admin_session_new_password, admin_session_change_codes, admin_session_make_token;
 /* One that takes a code, within what the throttle allows. */
 admin_handler admin_session_confirm_codes;
 
-/* admin_account.c: what users see and change of themselves. */
-admin_handler admin_account_get, admin_account_session_list;
-admin_changer admin_account_set_password, admin_account_totp_start, admin_account_totp_confirm,
-	admin_account_totp_off, admin_account_session_end, admin_account_session_end_others;
-
-/* admin_user.c: users, and the tokens of programs. */
-admin_handler admin_user_list, admin_token_list;
-admin_changer admin_user_add, admin_user_update, admin_user_remove, admin_user_link,
-	admin_user_reset, admin_token_create, admin_token_revoke;
-
-/* admin_tenant.c: companies, and what belongs to them. */
-admin_handler admin_company_list, admin_domain_list, admin_domain_get, admin_domain_add,
-	admin_domain_update, admin_key_list, admin_key_get, admin_exemption_list,
-	admin_suggestion_list;
-admin_changer admin_company_add, admin_company_remove, admin_domain_make, admin_domain_change,
-	admin_domain_remove, admin_key_create, admin_key_update, admin_key_revoke,
-	admin_exemption_add, admin_exemption_add_all, admin_exemption_remove;
+/* admin_totp.c: what op_totp_start gives, with the URI as an image. */
+json_t *admin_render_totp(const struct op *op);
 
 /* admin_mail.c: what became of mail. */
 admin_handler admin_email_list, admin_email_get, admin_email_html, admin_email_raw,

@@ -7,8 +7,7 @@
  * login needs a code is told only to who has the password; a password is
  * verified in the pool and wiped with the request.
  *
- * Threads: the worker's; run_session() and admin_session_end() are the
- * committer's, verify() is the pool's.
+ * Threads: the worker's; run_session() is the committer's, verify() is the pool's.
  */
 #include "httpd/admin/admin.h"
 
@@ -19,6 +18,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/ops/op_user.h"
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
 #include "httpd/admin/login_throttle.h"
@@ -422,7 +422,7 @@ static void submit_login(struct verifying *verifying)
 /* The password was good; of the code the change has told. */
 static void on_password_settled(const struct admin_job *job)
 {
-	const struct request *request = job->request;
+	const struct request *request = job->operate.change.request;
 	struct login_throttle *logins = request->worker->shared->logins;
 	const char *login = request->admission.session.login;
 
@@ -437,15 +437,19 @@ static void on_password_settled(const struct admin_job *job)
 static void submit_change(struct verifying *verifying)
 {
 	struct request *request = verifying->request;
-	struct admin_job *job = mem_new(struct admin_job);
+	struct admin_job *job = admin_job_new(request);
+	const struct operation *operation = job->operate.operation;
 
 	if (verifying->password) {
 		job->settled = on_password_settled;
-		job->asks_code = request->admission.route->change != admin_account_totp_start;
+		job->asks_code = operation != &op_totp_start;
 	}
-	job->body = TAKE_PTR(verifying->body);
+	if (operation == &op_totp_start)
+		job->operate.render = admin_render_totp;
+	job->operate.body = TAKE_PTR(verifying->body);
 	job->verified = TAKE_PTR(verifying->verified);
-	admin_submit_change(request, job);
+	((struct op_password *)job->operate.input)->stored = job->verified->new_stored;
+	admin_job_submit(job);
 }
 
 static void on_verified(struct task *task)
@@ -530,13 +534,13 @@ void admin_session_make_token(struct request *request)
 
 static void on_confirm_settled(const struct admin_job *job)
 {
-	const struct request *request = job->request;
+	const struct request *request = job->operate.change.request;
 	struct login_throttle *logins = request->worker->shared->logins;
 	const char *login = request->admission.session.login;
 
-	if (job->change.result > 0)
+	if (job->operate.change.result > 0)
 		login_throttle_good(logins, request->client, login, clock_monotonic_us());
-	else if (job->change.err.code == ERR_INVALID)
+	else if (job->operate.change.err.code == ERR_INVALID)
 		login_throttle_wrong_code(logins, request->client, login, clock_monotonic_us());
 	else
 		login_throttle_half(logins, request->client, login);
@@ -564,24 +568,14 @@ void admin_session_confirm_codes(struct request *request)
 		reply_problem(request, &problem);
 		return;
 	}
-	job = mem_new(struct admin_job);
-	job->body = body;
+	job = admin_job_new(request);
+	job->operate.body = body;
 	job->settled = on_confirm_settled;
-	admin_submit_change(request, job);
-}
-
-/* A token is revoked by its id, and so may it end itself. */
-int admin_session_end(struct db *db, struct admin_job *job, struct err *err)
-{
-	const struct session *session = &job->request->admission.session;
-
-	if (session->kind == SESSION_TOKEN)
-		return store_session_revoke_token(db, NULL, session->id, err);
-	return store_session_end(db, session->id, err);
+	admin_job_submit(job);
 }
 
 void admin_session_logout(struct request *request)
 {
 	reply_cookie(request, "", 0);
-	admin_make_change(request);
+	admin_operate(request);
 }

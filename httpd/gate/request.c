@@ -5,7 +5,6 @@
  */
 #include "httpd/gate/request.h"
 
-#include <ctype.h>
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <string.h>
@@ -164,14 +163,6 @@ int request_failed(const struct request *request, const char *event, const struc
 {
 	log_error(request->worker->log, event, "request", request->id, "error", err->text);
 	return problem_from_err(problem, err);
-}
-
-int change_refuse(struct change *change, const struct err *err)
-{
-	if (err->code == ERR_INVALID)
-		problem_set(&change->refused, PROBLEM_VALIDATION, "%c%s.",
-			toupper((unsigned char)err->text[0]), err->text + 1);
-	return -1;
 }
 
 int change_failed(const struct change *change, const char *event, struct problem *problem)

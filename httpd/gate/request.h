@@ -88,10 +88,6 @@ struct change {
 void change_submit(struct request *request, struct change *change,
 	int (*run)(struct db *db, void *arg, struct err *err), void (*done)(struct change *change));
 
-/* For run: what the client asks for is wrong, in the words of err; other errors
- * stay as they are. -1. */
-int change_refuse(struct change *change, const struct err *err);
-
 /* The problem of a change that has failed, which is logged as the event, or was
  * refused. -1. */
 int change_failed(const struct change *change, const char *event, struct problem *problem);

@@ -14,9 +14,7 @@
 #include "httpd/http/http1.h"
 #include "httpd/http/problem.h"
 
-struct admin_job;
-struct db;
-struct err;
+struct operation;
 struct request;
 
 /* How problems are worded. */
@@ -60,9 +58,9 @@ struct route {
 	enum route_body body;
 	bool pooled; /* handled in the pool, as reply_from_pool() has it */
 	void (*handle)(struct request *request);
-	int status; /* of the answer to a change that is made; 0: 200 */
-	/* What makes the change of an admin, on the committer's thread. */
-	int (*change)(struct db *db, struct admin_job *job, struct err *err);
+	const struct operation *operation; /* what it does (core/ops); or NULL */
+	int status;                        /* of the answer to a change; 0: 200 */
+	bool done_alone; /* the answer to a change says that it is made, no more */
 };
 
 /* Bytes, with the NUL. */

@@ -85,9 +85,9 @@ void api_domain_verify(struct request *request);
 /* DELETE /domains/{id}, with the keys that are restricted to it. */
 void api_domain_remove(struct request *request);
 
-/* Reads the body of POST /domains: the name, normalized; the caller frees it.
- * 0, or -1 with a problem that names the field. */
-int domain_json_parse_new(const json_t *body, char **name_r, struct problem *problem);
+/* Reads the body of POST /domains into a struct op_domain. 0, or -1 with a
+ * problem that names the field. */
+int domain_json_parse_new(const json_t *body, void *input, struct problem *problem);
 
 /* The domain as GET /domains/{id} shows it, as an item of GET /domains, and in
  * an answer that only names it; new references. */
@@ -114,19 +114,10 @@ void api_key_remove(struct request *request);
 
 enum { KEY_NAME_MAX = 50 }; /* characters */
 
-/* What a client wants of a new key. */
-struct key_request {
-	char *name; /* may be ""; the owner of the wanted frees it */
-	unsigned scopes;
-	char domain_id[ID_SIZE]; /* "": to be restricted to none */
-};
-
-/* Reads the body of POST /api-keys. 0, or -1 with a problem that names the
- * field. */
-int key_json_parse(const json_t *body, struct key_request *wanted_r, struct problem *problem);
-
-/* Reads the body of PATCH /api-keys/{id}: the new name; the caller frees it. */
-int key_json_parse_name(const json_t *body, char **name_r, struct problem *problem);
+/* Reads the body of POST /api-keys, or of PATCH /api-keys/{id}, which has the
+ * new name, into a struct op_key. 0, or -1 with a problem that names the field. */
+int key_json_parse(const json_t *body, void *input, struct problem *problem);
+int key_json_parse_name(const json_t *body, void *input, struct problem *problem);
 
 /* The key as an item of GET /api-keys; a new reference. */
 json_t *key_json_render(const struct key *key);

@@ -34,19 +34,3 @@ json_t *list_json_render(json_t *data, bool has_more)
 {
 	return json_pack("{s:s, s:b, s:o}", "object", "list", "has_more", has_more, "data", data);
 }
-
-void list_json_reply(struct request *request, list_json_find *find, const char *event)
-{
-	struct problem problem = PROBLEM_INIT;
-	struct err err = ERR_INIT;
-	json_t *data = json_array();
-	struct page page;
-	bool more = false;
-	int found;
-
-	if (list_json_parse(request_query(request), &page, &problem) == 0) {
-		found = find(request, &page, data, &more, &err);
-		list_json_check(request, found, &page, event, &err, &problem);
-	}
-	reply_either(request, &problem, 200, list_json_render(data, more));
-}

@@ -26,13 +26,4 @@ int list_json_check(const struct request *request, int found, const struct page 
 /* The answer; data, an array, is given away. A new reference. */
 json_t *list_json_render(json_t *data, bool has_more);
 
-/* Appends the items of the page, as the key of the request may see them: 1; 0
- * when the cursor is no item of the list; -1. */
-typedef int list_json_find(struct request *request, const struct page *page, json_t *data,
-	bool *more_r, struct err *err);
-
-/* Answers with the page that the query asks for. event is what the log calls
- * it when find fails. */
-void list_json_reply(struct request *request, list_json_find *find, const char *event);
-
 #endif

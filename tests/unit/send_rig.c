@@ -35,7 +35,9 @@ static void add_domain(struct send_rig *rig, const char *company_id, const char 
 {
 	struct domain domain;
 
-	assert_int_equal(store_domain_add(rig->db, company_id, name, active, 1, &domain, NULL), 0);
+	assert_int_equal(store_domain_add(rig->db, company_id, name,
+				 &(const struct domain){.active = active}, 1, &domain, NULL),
+		0);
 	store_domain_clear(&domain);
 }
 

@@ -137,7 +137,8 @@ void temp_db_tenant(struct db *db, const char *company_name, const char *domain_
 	struct key key;
 
 	OK(store_company_add(db, company_name, 1, &company, &why));
-	OK(store_domain_add(db, company.id, domain_name, true, 2, &domain, &why));
+	OK(store_domain_add(db, company.id, domain_name, &(const struct domain){.active = true}, 2,
+		&domain, &why));
 	memcpy(tenant_r->company_id, company.id, ID_SIZE);
 	memcpy(tenant_r->domain_id, domain.id, ID_SIZE);
 	tenant_r->domain = domain_name;
@@ -147,6 +148,48 @@ void temp_db_tenant(struct db *db, const char *company_name, const char *domain_
 	store_company_clear(&company);
 	store_domain_clear(&domain);
 	store_key_clear(&key);
+}
+
+static int find_domain(struct db *db, const char *word, struct domain *domain_r, struct err *err)
+{
+	int found = store_domain_get(db, NULL, word, domain_r, err);
+
+	return found == 0 ? store_domain_find(db, word, domain_r, err) : found;
+}
+
+static int change_domain(struct db *db, struct domain *domain, struct err *err)
+{
+	int changed = store_domain_change(db, domain, err);
+
+	store_domain_clear(domain);
+	return changed;
+}
+
+int temp_db_activate(struct db *db, const char *word, bool active, struct err *err)
+{
+	struct domain domain;
+	int found = find_domain(db, word, &domain, err);
+
+	domain.active = active;
+	return found > 0 ? change_domain(db, &domain, err) : found;
+}
+
+int temp_db_policy(struct db *db, const char *word, enum domain_policy policy, struct err *err)
+{
+	struct domain domain;
+	int found = find_domain(db, word, &domain, err);
+
+	domain.policy = policy;
+	return found > 0 ? change_domain(db, &domain, err) : found;
+}
+
+int temp_db_subdomains(struct db *db, const char *word, bool covered, struct err *err)
+{
+	struct domain domain;
+	int found = find_domain(db, word, &domain, err);
+
+	domain.covers_subdomains = covered;
+	return found > 0 ? change_domain(db, &domain, err) : found;
 }
 
 void temp_db_recipient(

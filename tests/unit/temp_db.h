@@ -5,6 +5,7 @@
 #define POSTERN_TESTS_TEMP_DB_H
 
 #include "core/db/db.h"
+#include "core/store/store_domain.h"
 #include "core/store/store_email.h"
 #include "core/store/store_key.h"
 
@@ -64,6 +65,12 @@ struct temp_tenant {
 };
 void temp_db_tenant(
 	struct db *db, const char *company, const char *domain, struct temp_tenant *tenant_r);
+
+/* Change a domain, by its id or name: 1, 0 there is none, -1. To activate one that was asked for
+ * registers it. */
+int temp_db_activate(struct db *db, const char *domain, bool active, struct err *err);
+int temp_db_policy(struct db *db, const char *domain, enum domain_policy policy, struct err *err);
+int temp_db_subdomains(struct db *db, const char *domain, bool covered, struct err *err);
 
 /* A key of the tenant's company; hash is of the name. */
 void temp_db_key(struct db *db, const struct temp_tenant *tenant, const char *name,

@@ -70,9 +70,11 @@ static void add_keys(struct db *db)
 
 	temp_db_tenant(db, "Own", "example.com", &tenant);
 	temp_db_tenant(db, "Other", "other.example", &other);
-	OK(store_domain_add(db, tenant.company_id, "second.example", true, 2, &domain, &why));
+	OK(store_domain_add(db, tenant.company_id, "second.example",
+		&(const struct domain){.active = true}, 2, &domain, &why));
 	store_domain_clear(&domain);
-	OK(store_domain_add(db, tenant.company_id, "asleep.example", false, 2, &domain, &why));
+	OK(store_domain_add(db, tenant.company_id, "asleep.example",
+		&(const struct domain){.active = false}, 2, &domain, &why));
 	store_domain_clear(&domain);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		const struct key_spec spec = {.domain = keys[i].domain, .scopes = keys[i].scopes};

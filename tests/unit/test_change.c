@@ -127,7 +127,9 @@ static void test_revoked(void **state)
 	struct adding adding = {.name = "Acme"};
 	struct problem problem = PROBLEM_INIT;
 
-	assert_int_equal(store_key_revoke(temp->db, rig->request.admission.key.id, 1, NULL), 1);
+	assert_int_equal(store_key_revoke(temp->db, &(const struct key_range){0},
+				 rig->request.admission.key.id, 1, NULL),
+		1);
 	add(rig, &adding);
 	assert_int_equal(adding.change.result, -1);
 	assert_int_equal(change_failed(&adding.change, "test", &problem), -1);

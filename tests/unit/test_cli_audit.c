@@ -176,7 +176,7 @@ static void test_user_faults(void **state)
 		{"user add bob", "short\n", EX_DATAERR, "shorter than 12"},
 		{"user add bob", "", EX_DATAERR, "`postern user link`"},
 		{"user add a~b", PASSWORD, EX_DATAERR, "blanks"},
-		{"user add bob --role admin", "", EX_DATAERR, "owner and viewer"},
+		{"user add bob --role admin", "", EX_DATAERR, "owner, viewer"},
 		{"user add bob --company " NO_ID, "", EX_NOINPUT, "no company"},
 		{"user passwd bob", PASSWORD, EX_NOINPUT, "no user bob"},
 		{"user set bob --role owner", "", EX_NOINPUT, "no user bob"},

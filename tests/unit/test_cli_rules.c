@@ -438,7 +438,8 @@ static void ask_for(const char *company, const char *name)
 	struct domain domain;
 	struct db *db = open_database();
 
-	OK(store_domain_ask(db, company, name, 1, &domain, &why));
+	OK(store_domain_add(
+		db, company, name, &(const struct domain){.pending = true}, 1, &domain, &why));
 	store_domain_clear(&domain);
 	db_close(db);
 }

@@ -172,7 +172,8 @@ static void ask_for(const char *company, const char *name)
 	struct err err = ERR_INIT;
 	struct domain domain;
 
-	if (store_domain_ask(db, company, name, 1, &domain, &err) < 0)
+	if (store_domain_add(db, company, name, &(const struct domain){.pending = true}, 1, &domain,
+		    &err) < 0)
 		fail_msg("%s", err.text);
 	store_domain_clear(&domain);
 }

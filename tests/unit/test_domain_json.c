@@ -7,7 +7,9 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "core/address/addr.h"
 #include "core/base/mem.h"
+#include "core/ops/op_domain.h"
 #include "httpd/json/api_json.h"
 
 static json_t *body_of(const char *text)
@@ -41,9 +43,11 @@ static void test_good(void **state)
 		struct problem problem = PROBLEM_INIT;
 		json_t *body = body_of(good[i].body);
 		_cleanup_free_ char *name = NULL;
+		struct op_domain input = {0};
 
-		if (domain_json_parse_new(body, &name, &problem) < 0)
+		if (domain_json_parse_new(body, &input, &problem) < 0)
 			fail_msg("%s: %s", good[i].body, problem.text);
+		assert_int_equal(addr_domain_normalize(input.name, &name, NULL), 0);
 		assert_string_equal(name, good[i].name);
 		json_decref(body);
 	}
@@ -90,9 +94,9 @@ static void test_bad(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct problem problem = PROBLEM_INIT;
 		json_t *body = body_of(bad[i].body);
-		char *name = NULL;
+		struct op_domain input = {0};
 
-		if (domain_json_parse_new(body, &name, &problem) == 0)
+		if (domain_json_parse_new(body, &input, &problem) == 0)
 			fail_msg("taken: %s", bad[i].body);
 		if (strcmp(problem_name(&problem), bad[i].name) != 0 ||
 			strstr(problem.text, bad[i].text) == NULL)

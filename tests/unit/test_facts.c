@@ -61,8 +61,10 @@ static void test_states(void **state)
 	facts_read(world->pool, session, &facts);
 	assert_int_equal(facts.verdict.ticket, TICKET_SENT);
 	facts_clear(&facts);
-	assert_int_equal(store_key_revoke(temp->db, world->acme.key_id, 7, &err), 1);
-	assert_int_equal(store_domain_set_active(temp->db, world->acme.domain_id, false, &err), 1);
+	assert_int_equal(store_key_revoke(temp->db, &(const struct key_range){0},
+				 world->acme.key_id, 7, &err),
+		1);
+	assert_int_equal(temp_db_activate(temp->db, world->acme.domain_id, false, &err), 1);
 	facts_read(world->pool, session, &facts);
 	assert_false(facts.verdict.key_valid);
 	assert_true(facts.verdict.domain_owned);

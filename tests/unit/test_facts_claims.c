@@ -33,11 +33,12 @@ static void test_asked_for(void **state)
 	struct facts_world *world = temp->more;
 	struct domain domain;
 
-	OK(store_domain_ask(temp->db, world->acme.company_id, "gmail.test", 1, &domain, &why));
+	OK(store_domain_add(temp->db, world->acme.company_id, "gmail.test",
+		&(const struct domain){.pending = true}, 1, &domain, &why));
 	assert_false(claims(world, "a@gmail.test"));
-	assert_int_equal(store_domain_register(temp->db, domain.id, NULL), 1);
+	assert_int_equal(temp_db_activate(temp->db, domain.id, true, NULL), 1);
 	assert_true(claims(world, "a@gmail.test"));
-	assert_int_equal(store_domain_set_active(temp->db, domain.id, false, NULL), 1);
+	assert_int_equal(temp_db_activate(temp->db, domain.id, false, NULL), 1);
 	assert_true(claims(world, "a@gmail.test"));
 	store_domain_clear(&domain);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/ops/op_key.h"
 #include "httpd/json/api_json.h"
 
 #define ID    "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
@@ -16,25 +17,25 @@
 
 static const struct {
 	const char *body;
-	struct key_request wanted;
+	struct op_key wanted;
 } good[] = {
-	{"{}", {(char *)"", KEY_ALL, ""}},
-	{"{\"name\":\"\",\"permission\":null}", {(char *)"", KEY_ALL, ""}},
-	{"{\"name\":\"x\",\"permission\":\"full_access\"}", {(char *)"x", KEY_ALL, ""}},
+	{"{}", {.name = "", .scopes = "sending,reading,managing"}},
+	{"{\"name\":\"\",\"permission\":null}", {.name = "", .scopes = "sending,reading,managing"}},
+	{"{\"name\":\"x\",\"permission\":\"full_access\"}",
+		{.name = "x", .scopes = "sending,reading,managing"}},
 	{"{\"name\":\"" FIFTY "\",\"permission\":\"sending_access\"}",
-		{(char *)FIFTY, KEY_SENDING, ""}},
-	{"{\"domain_id\":\"" ID "\",\"other\":[]}", {(char *)"", KEY_ALL, ID}},
+		{.name = FIFTY, .scopes = "sending"}},
+	{"{\"domain_id\":\"" ID "\",\"other\":[]}",
+		{.name = "", .scopes = "sending,reading,managing", .domain_id = ID}},
 };
 
-static int parse(const char *text, struct key_request *wanted, struct problem *problem)
+/* The body is *body_r, which has the strings. */
+static int parse(const char *text, json_t **body_r, struct op_key *wanted, struct problem *problem)
 {
-	json_t *body = json_loads(text, 0, NULL);
-	int result;
-
-	assert_non_null(body);
-	result = key_json_parse(body, wanted, problem);
-	json_decref(body);
-	return result;
+	*body_r = json_loads(text, 0, NULL);
+	assert_non_null(*body_r);
+	*wanted = (struct op_key){0};
+	return key_json_parse(*body_r, wanted, problem);
 }
 
 static void test_good(void **state)
@@ -42,14 +43,17 @@ static void test_good(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		struct problem problem = PROBLEM_INIT;
-		struct key_request wanted;
+		struct op_key wanted;
+		json_t *body;
 
-		if (parse(good[i].body, &wanted, &problem) < 0)
+		if (parse(good[i].body, &body, &wanted, &problem) < 0)
 			fail_msg("%s: %s", good[i].body, problem.text);
 		assert_string_equal(wanted.name, good[i].wanted.name);
-		assert_int_equal(wanted.scopes, good[i].wanted.scopes);
-		assert_string_equal(wanted.domain_id, good[i].wanted.domain_id);
-		free(wanted.name);
+		assert_string_equal(wanted.scopes, good[i].wanted.scopes);
+		assert_int_equal(wanted.domain_id != NULL, good[i].wanted.domain_id != NULL);
+		if (wanted.domain_id)
+			assert_string_equal(wanted.domain_id, good[i].wanted.domain_id);
+		json_decref(body);
 	}
 }
 
@@ -71,14 +75,16 @@ static void test_bad(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct problem problem = PROBLEM_INIT;
-		struct key_request wanted;
+		struct op_key wanted;
+		json_t *body;
 
-		if (parse(bad[i].body, &wanted, &problem) == 0)
+		if (parse(bad[i].body, &body, &wanted, &problem) == 0)
 			fail_msg("taken: %s", bad[i].body);
 		assert_int_equal(problem_status(&problem), 422);
 		assert_string_equal(problem_name(&problem), "validation_error");
 		if (strstr(problem.text, bad[i].text) == NULL)
 			fail_msg("%s: %s", bad[i].body, problem.text);
+		json_decref(body);
 	}
 }
 
@@ -105,16 +111,16 @@ static void test_name(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct problem problem = PROBLEM_INIT;
 		json_t *body = json_loads(names[i].body, 0, NULL);
-		_cleanup_free_ char *name = NULL;
-		int result = key_json_parse_name(body, &name, &problem);
+		struct op_key key = {0};
+		int result = key_json_parse_name(body, &key, &problem);
 
-		json_decref(body);
 		if ((result == 0) != (names[i].name != NULL))
 			fail_msg("%s: %s", names[i].body, problem.text);
 		if (result == 0)
-			assert_string_equal(name, names[i].name);
+			assert_string_equal(key.name, names[i].name);
 		else
 			assert_string_equal(problem_name(&problem), names[i].problem);
+		json_decref(body);
 	}
 }
 

@@ -101,19 +101,21 @@ static void test_every_change(void **state)
 	OK(store_company_add(db, "Acme \"&\" Söhne", 1, &company, &why));
 	assert_last(db, "company.add", company.id, "name", NULL, "Acme \"&\" Söhne");
 
-	OK(store_domain_ask(db, company.id, "b.example", 1, &asked, &why));
+	OK(store_domain_add(db, company.id, "b.example", &(const struct domain){.pending = true}, 1,
+		&asked, &why));
 	assert_last(db, "domain.ask", asked.id, "pending", NULL, "true");
-	assert_int_equal(store_domain_register(db, asked.id, NULL), 1);
+	assert_int_equal(temp_db_activate(db, asked.id, true, NULL), 1);
 	assert_last(db, "domain.register", asked.id, "pending", "true", "false");
-	OK(store_domain_add(db, company.id, "a.example", true, 1, &domain, &why));
+	OK(store_domain_add(db, company.id, "a.example", &(const struct domain){.active = true}, 1,
+		&domain, &why));
 	assert_last(db, "domain.add", domain.id, "name", NULL, "a.example");
-	assert_int_equal(store_domain_set_active(db, domain.id, false, NULL), 1);
+	assert_int_equal(temp_db_activate(db, domain.id, false, NULL), 1);
 	assert_last(db, "domain.deactivate", domain.id, "active", "true", "false");
-	assert_int_equal(store_domain_set_active(db, domain.id, true, NULL), 1);
+	assert_int_equal(temp_db_activate(db, domain.id, true, NULL), 1);
 	assert_last(db, "domain.activate", domain.id, "active", "false", "true");
-	assert_int_equal(store_domain_set_policy(db, "a.example", POLICY_LEARN, NULL), 1);
+	assert_int_equal(temp_db_policy(db, "a.example", POLICY_LEARN, NULL), 1);
 	assert_last(db, "domain.set", domain.id, "policy", "exclusive", "learn");
-	assert_int_equal(store_domain_set_subdomains(db, "a.example", true, NULL), 1);
+	assert_int_equal(temp_db_subdomains(db, "a.example", true, NULL), 1);
 	assert_last(db, "domain.set", domain.id, "subdomains", "own", "covered");
 
 	OK(store_exemption_add(db,
@@ -128,14 +130,14 @@ static void test_every_change(void **state)
 		1, &key, &why));
 	assert_last(db, "key.create", key.id, "domain", NULL, "a.example");
 	range = (struct key_range){company.id, NULL};
-	assert_int_equal(store_key_rename_own(db, &range, key.id, "new", NULL), 1);
+	assert_int_equal(store_key_rename(db, &range, key.id, "new", NULL), 1);
 	assert_last(db, "key.rename", key.id, "name", "k", "new");
-	assert_int_equal(store_key_revoke(db, key.id, 7, NULL), 1);
+	assert_int_equal(store_key_revoke(db, &(const struct key_range){0}, key.id, 7, NULL), 1);
 	assert_last(db, "key.revoke", key.id, "revoked_us", "0", "7");
 	store_key_clear(&key);
 	OK(store_key_create(
 		db, &(struct key_spec){company.id, NULL, "l", KEY_SENDING}, other, 1, &key, &why));
-	assert_int_equal(store_key_revoke_own(db, &range, key.id, 8, NULL), 1);
+	assert_int_equal(store_key_revoke(db, &range, key.id, 8, NULL), 1);
 	assert_last(db, "key.revoke", key.id, "revoked_us", "0", "8");
 	store_key_clear(&key);
 
@@ -165,23 +167,24 @@ static void test_no_change(void **state)
 
 	temp_db_tenant(db, "Acme", "a.example", &tenant);
 	before = count(db);
-	assert_int_equal(store_domain_set_policy(db, "a.example", POLICY_EXCLUSIVE, NULL), 1);
-	assert_int_equal(store_domain_set_policy(db, "none.example", POLICY_LEARN, NULL), 0);
-	assert_int_equal(store_domain_set_active(db, tenant.domain_id, true, NULL), 1);
-	assert_int_equal(store_domain_register(db, tenant.domain_id, NULL), 0);
+	assert_int_equal(temp_db_policy(db, "a.example", POLICY_EXCLUSIVE, NULL), 1);
+	assert_int_equal(temp_db_activate(db, tenant.domain_id, true, NULL), 1);
 	assert_int_equal(store_domain_remove(db, "none", NULL), 0);
-	assert_int_equal(store_key_revoke(db, "none", 1, NULL), 0);
-	assert_int_equal(store_key_revoke_own(db, &other, tenant.key_id, 1, NULL), 0);
-	assert_int_equal(store_key_rename_own(db, &other, tenant.key_id, "x", NULL), 0);
+	assert_int_equal(store_key_revoke(db, &(const struct key_range){0}, "none", 1, NULL), 0);
+	assert_int_equal(store_key_revoke(db, &other, tenant.key_id, 1, NULL), 0);
+	assert_int_equal(store_key_rename(db, &other, tenant.key_id, "x", NULL), 0);
 	assert_int_equal(store_exemption_remove(db, "none", NULL), 0);
 	assert_int_equal(store_company_remove(db, "none", NULL), 0);
 	assert_int_equal(store_company_add(db, "Acme", 1, &company, NULL), -1);
-	assert_int_equal(
-		store_domain_add(db, tenant.company_id, "a.example", true, 1, &domain, NULL), -1);
+	assert_int_equal(store_domain_add(db, tenant.company_id, "a.example",
+				 &(const struct domain){.active = true}, 1, &domain, NULL),
+		-1);
 	assert_int_equal(count(db), before);
 
-	assert_int_equal(store_key_revoke(db, tenant.key_id, 5, NULL), 1);
-	assert_int_equal(store_key_revoke(db, tenant.key_id, 6, NULL), 1);
+	assert_int_equal(
+		store_key_revoke(db, &(const struct key_range){0}, tenant.key_id, 5, NULL), 1);
+	assert_int_equal(
+		store_key_revoke(db, &(const struct key_range){0}, tenant.key_id, 6, NULL), 0);
 	assert_int_equal(count(db), before + 1);
 }
 
@@ -249,7 +252,7 @@ static void test_no_entry_no_change(void **state)
 		" SELECT RAISE(ABORT, 'no entry'); END",
 		&why));
 	assert_int_equal(store_company_add(temp->db, "Other", 1, &company, &err), -1);
-	assert_int_equal(store_domain_set_active(temp->db, tenant.domain_id, false, NULL), -1);
+	assert_int_equal(temp_db_activate(temp->db, tenant.domain_id, false, NULL), -1);
 	assert_int_equal(store_company_remove(temp->db, tenant.company_id, NULL), -1);
 	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM company"), 1);
 	assert_int_equal(temp_db_number(temp->db, "SELECT active FROM domain"), 1);

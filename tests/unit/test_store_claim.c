@@ -38,9 +38,9 @@ static int setup(void **state)
 	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
 	temp_db_tenant(temp->db, "Sub", "sub.example.com", &tenant);
 	temp_db_tenant(temp->db, "Own", "own.test", &tenant);
-	store_domain_set_subdomains(temp->db, "example.com", true, NULL);
-	store_domain_set_policy(temp->db, "sub.example.com", POLICY_SHARED, NULL);
-	store_domain_set_policy(temp->db, "own.test", POLICY_LEARN, NULL);
+	temp_db_subdomains(temp->db, "example.com", true, NULL);
+	temp_db_policy(temp->db, "sub.example.com", POLICY_SHARED, NULL);
+	temp_db_policy(temp->db, "own.test", POLICY_LEARN, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(exempt); i++) {
 		struct exemption exemption;
 
@@ -206,7 +206,7 @@ static void test_inactive(void **state)
 	struct claim claim;
 
 	assert_int_equal(store_domain_find(temp->db, "example.com", &domain, NULL), 1);
-	assert_int_equal(store_domain_set_active(temp->db, domain.id, false, NULL), 1);
+	assert_int_equal(temp_db_activate(temp->db, domain.id, false, NULL), 1);
 	store_domain_clear(&domain);
 	assert_int_equal(store_claim_read(temp->db, "a.example.com", &nobody, &claim, NULL), 1);
 	assert_string_equal(claim.domain, "example.com");
@@ -221,9 +221,10 @@ static void test_asked_for(void **state)
 	struct domain domain;
 	struct claim claim;
 
-	OK(store_domain_ask(temp->db, company, "gmail.test", 1, &domain, &why));
+	OK(store_domain_add(temp->db, company, "gmail.test",
+		&(const struct domain){.pending = true}, 1, &domain, &why));
 	assert_int_equal(store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL), 0);
-	assert_int_equal(store_domain_register(temp->db, domain.id, NULL), 1);
+	assert_int_equal(temp_db_activate(temp->db, domain.id, true, NULL), 1);
 	assert_int_equal(store_claim_read(temp->db, "gmail.test", &nobody, &claim, NULL), 1);
 	store_domain_clear(&domain);
 }

@@ -20,7 +20,8 @@ static void test_add_and_find(void **state)
 	struct domain added, found;
 
 	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
-	OK(store_domain_add(temp->db, tenant.company_id, "b.test", false, 77, &added, &why));
+	OK(store_domain_add(temp->db, tenant.company_id, "b.test",
+		&(const struct domain){.active = false}, 77, &added, &why));
 	assert_string_equal(added.company_id, tenant.company_id);
 	assert_string_equal(added.name, "b.test");
 	assert_false(added.active);
@@ -52,13 +53,14 @@ static void test_add_faults(void **state)
 
 	temp_db_tenant(temp->db, "One", "one.test", &one);
 	temp_db_tenant(temp->db, "Other", "other.test", &other);
-	assert_int_equal(
-		store_domain_add(temp->db, other.company_id, "one.test", true, 1, &domain, &err),
+	assert_int_equal(store_domain_add(temp->db, other.company_id, "one.test",
+				 &(const struct domain){.active = true}, 1, &domain, &err),
 		-1);
 	assert_int_equal(err.code, ERR_EXISTS);
 	assert_non_null(strstr(err.text, "one.test"));
-	assert_int_equal(
-		store_domain_add(temp->db, nowhere, "new.test", true, 1, &domain, &err), -1);
+	assert_int_equal(store_domain_add(temp->db, nowhere, "new.test",
+				 &(const struct domain){.active = true}, 1, &domain, &err),
+		-1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, nowhere));
 	assert_null(domain.name);
@@ -86,7 +88,8 @@ static void test_list(void **state)
 
 	temp_db_tenant(temp->db, "One", "c.test", &one);
 	temp_db_tenant(temp->db, "Other", "b.test", &other);
-	OK(store_domain_add(temp->db, one.company_id, "a.test", true, 1, &domain, &why));
+	OK(store_domain_add(temp->db, one.company_id, "a.test",
+		&(const struct domain){.active = true}, 1, &domain, &why));
 	store_domain_clear(&domain);
 	assert_domains(temp->db, NULL, names, 3);
 	assert_domains(temp->db, other.company_id, of_other, 1);
@@ -102,13 +105,11 @@ static void test_set_active(void **state)
 	for (int active = 0; active < 2; active++) {
 		struct domain domain;
 
-		assert_int_equal(
-			store_domain_set_active(temp->db, tenant.domain_id, active, NULL), 1);
+		assert_int_equal(temp_db_activate(temp->db, tenant.domain_id, active, NULL), 1);
 		assert_int_equal(store_domain_find(temp->db, "example.com", &domain, NULL), 1);
 		assert_int_equal(domain.active, active);
 		store_domain_clear(&domain);
 	}
-	assert_int_equal(store_domain_set_active(temp->db, "none", true, NULL), 0);
 }
 
 static void ask(
@@ -116,7 +117,8 @@ static void ask(
 {
 	struct domain domain;
 
-	OK(store_domain_ask(db, tenant->company_id, name, 5, &domain, &why));
+	OK(store_domain_add(db, tenant->company_id, name, &(const struct domain){.pending = true},
+		5, &domain, &why));
 	assert_true(domain.pending);
 	assert_false(domain.active);
 	memcpy(id, domain.id, ID_SIZE);
@@ -151,11 +153,13 @@ static void test_ask(void **state)
 	assert_found(temp->db, &one, "new.test", 0, 1);
 	ask(temp->db, &other, "one.test", other_id);
 	assert_found(temp->db, &other, "one.test", 1, 1);
-	assert_int_equal(
-		store_domain_ask(temp->db, one.company_id, "new.test", 1, &domain, &err), -1);
+	assert_int_equal(store_domain_add(temp->db, one.company_id, "new.test",
+				 &(const struct domain){.pending = true}, 1, &domain, &err),
+		-1);
 	assert_int_equal(err.code, ERR_EXISTS);
-	assert_int_equal(
-		store_domain_ask(temp->db, one.company_id, "one.test", 1, &domain, &err), -1);
+	assert_int_equal(store_domain_add(temp->db, one.company_id, "one.test",
+				 &(const struct domain){.pending = true}, 1, &domain, &err),
+		-1);
 	assert_int_equal(err.code, ERR_EXISTS);
 
 	assert_int_equal(store_domain_get(temp->db, one.company_id, id, &domain, NULL), 1);
@@ -175,18 +179,14 @@ static void test_register_what_was_asked_for(void **state)
 	temp_db_tenant(temp->db, "Other", "other.test", &other);
 	ask(temp->db, &one, "new.test", id);
 	ask(temp->db, &other, "new.test", other_id);
-	for (int active = 0; active < 2; active++)
-		assert_int_equal(store_domain_set_active(temp->db, id, active, NULL), 0);
-	assert_found(temp->db, &one, "new.test", 0, 1);
-	assert_int_equal(store_domain_register(temp->db, id, NULL), 1);
-	assert_int_equal(store_domain_register(temp->db, id, NULL), 0);
+	assert_int_equal(temp_db_activate(temp->db, id, true, NULL), 1);
 	assert_found(temp->db, &one, "new.test", 1, 1);
-	assert_int_equal(store_domain_register(temp->db, other_id, &err), -1);
+	assert_int_equal(temp_db_activate(temp->db, other_id, true, &err), -1);
 	assert_int_equal(err.code, ERR_EXISTS);
 	assert_found(temp->db, &other, "new.test", 1, 1);
 	assert_int_equal(store_domain_remove(temp->db, id, NULL), 1);
 	assert_found(temp->db, &one, "new.test", 0, 0);
-	assert_int_equal(store_domain_register(temp->db, other_id, NULL), 1);
+	assert_int_equal(temp_db_activate(temp->db, other_id, true, NULL), 1);
 	assert_found(temp->db, &other, "new.test", 1, 1);
 }
 
@@ -208,20 +208,16 @@ static void test_rules(void **state)
 	temp_db_tenant(temp->db, "Acme", "example.com", &tenant);
 	assert_rules(temp->db, POLICY_EXCLUSIVE, false);
 	for (int i = POLICIES - 1; i >= 0; i--) {
-		assert_int_equal(store_domain_set_policy(
-					 temp->db, "example.com", (enum domain_policy)i, NULL),
-			1);
 		assert_int_equal(
-			store_domain_set_subdomains(temp->db, "example.com", i & 1, NULL), 1);
+			temp_db_policy(temp->db, "example.com", (enum domain_policy)i, NULL), 1);
+		assert_int_equal(temp_db_subdomains(temp->db, "example.com", i & 1, NULL), 1);
 		assert_rules(temp->db, (enum domain_policy)i, i & 1);
 	}
-	assert_int_equal(store_domain_set_policy(temp->db, "none.test", POLICY_SHARED, NULL), 0);
-	assert_int_equal(store_domain_set_subdomains(temp->db, "none.test", true, NULL), 0);
 }
 
 static void cover(struct db *db, const struct temp_tenant *tenant)
 {
-	assert_int_equal(store_domain_set_subdomains(db, tenant->domain, true, NULL), 1);
+	assert_int_equal(temp_db_subdomains(db, tenant->domain, true, NULL), 1);
 }
 
 static int is_covered(struct db *db, const struct temp_tenant *tenant, const char *name)
@@ -259,7 +255,7 @@ static void test_covered(void **state)
 	assert_int_equal(is_covered(temp->db, &other, "x.one.test"), 0);
 	cover(temp->db, &one);
 	cover(temp->db, &other);
-	assert_int_equal(store_domain_set_active(temp->db, one.domain_id, false, NULL), 1);
+	assert_int_equal(temp_db_activate(temp->db, one.domain_id, false, NULL), 1);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		if (is_covered(temp->db, &one, cases[i].name) != cases[i].of_one ||
 			is_covered(temp->db, &other, cases[i].name) != cases[i].of_other)
@@ -328,7 +324,8 @@ static void add_at(struct db *db, const char *company_id, const char *name, int6
 {
 	struct domain domain;
 
-	OK(store_domain_add(db, company_id, name, true, created_us, &domain, &why));
+	OK(store_domain_add(db, company_id, name, &(const struct domain){.active = true},
+		created_us, &domain, &why));
 	memcpy(id, domain.id, ID_SIZE);
 	store_domain_clear(&domain);
 }
@@ -399,7 +396,8 @@ static void test_remove_takes_keys_along(void **state)
 	assert_int_equal(store_key_find(temp->db, tenant.hash, &key, NULL), 1);
 	store_key_clear(&key);
 
-	OK(store_domain_add(temp->db, tenant.company_id, "example.com", true, 1, &domain, &why));
+	OK(store_domain_add(temp->db, tenant.company_id, "example.com",
+		&(const struct domain){.active = true}, 1, &domain, &why));
 	store_domain_clear(&domain);
 	assert_int_equal(store_key_find(temp->db, hash, &key, NULL), 0);
 }

@@ -384,7 +384,8 @@ static void test_domain_changes_hands(void **state)
 
 	stage(temp, 0, &email);
 	assert_int_equal(store_domain_remove(temp->db, tenants[0].domain_id, NULL), 1);
-	OK(store_domain_add(temp->db, tenants[1].company_id, "one.test", true, 1, &domain, &why));
+	OK(store_domain_add(temp->db, tenants[1].company_id, "one.test",
+		&(const struct domain){.active = true}, 1, &domain, &why));
 	store_domain_clear(&domain);
 	temp_db_list(temp->db, &scope, 10, &list);
 	assert_int_equal(list.n, 0);

@@ -115,8 +115,8 @@ static void test_pages(void **state)
 
 	for (size_t c = 0; c < ARRAY_SIZE(companies); c++) {
 		const char *company = companies[c];
-		const struct key_filter all = {company, false};
-		const struct key_filter valid = {company, true};
+		const struct key_filter all = {.company_id = company};
+		const struct key_filter valid = {.company_id = company, .valid_only = true};
 		/* Of all companies there is one more of most. */
 		size_t others = company == NULL;
 		struct walk walks[6];
@@ -160,7 +160,7 @@ static void test_cursor_of_others(void **state)
 {
 	struct temp_db *temp = *state;
 	const struct temp_tenant *tenants = temp->more;
-	const struct key_filter keys = {tenants[1].company_id, false};
+	const struct key_filter keys = {.company_id = tenants[1].company_id};
 	struct page page = {.limit = 10};
 	struct domain_list domains;
 	struct key_list list;
@@ -187,7 +187,7 @@ static void test_search(void **state)
 	};
 	struct temp_db *temp = *state;
 	const struct temp_tenant *tenant = temp->more;
-	const struct key_filter filter = {tenant->company_id, false};
+	const struct key_filter filter = {.company_id = tenant->company_id};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct walk walk = {.page = {.limit = 100, .search = cases[i].search}};

@@ -78,12 +78,10 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 	store_domain_clear(&domain);
 	assert_int_equal(store_domain_page(db, &scope, &page, &domains, &more, NULL), 1);
 	store_domain_list_free(&domains);
-	store_domain_set_active(db, tenant->domain_id, true, NULL);
-	assert_int_equal(store_key_page(db, &range, &page, &keys, &more, NULL), 1);
-	store_key_list_free(&keys);
-	store_key_revoke_own(db, &range, "none", 1, NULL);
-	store_key_rename_own(db, &range, "none", "x", NULL);
-	store_key_revoke(db, "none", 1, NULL);
+	temp_db_activate(db, tenant->domain_id, true, NULL);
+	store_key_revoke(db, &range, "none", 1, NULL);
+	store_key_rename(db, &range, "none", "x", NULL);
+	store_key_revoke(db, &(const struct key_range){0}, "none", 1, NULL);
 	store_domain_remove(db, "none", NULL);
 	store_company_remove(db, "none", NULL);
 }
@@ -99,7 +97,6 @@ static void call_tenant_lists(struct db *db, const struct temp_tenant *tenant)
 	struct user_list users;
 	struct key_list keys;
 	int64_t count, keys_n;
-	bool more;
 
 	for (size_t i = 0; i < ARRAY_SIZE(companies); i++) {
 		FOUND(store_domain_list(db, companies[i], WHOLE, &domains, NULL, &why));
@@ -110,9 +107,13 @@ static void call_tenant_lists(struct db *db, const struct temp_tenant *tenant)
 			store_domain_list_free(&domains);
 		}
 		for (int valid = 0; valid < 2; valid++) {
-			const struct key_filter filter = {companies[i], valid};
+			const struct key_filter filter = {companies[i], NULL, .valid_only = valid};
+			const struct key_filter bound = {
+				tenant->company_id, tenant->domain, .valid_only = true};
 
 			FOUND(store_key_list(db, &filter, WHOLE, &keys, NULL, &why));
+			store_key_list_free(&keys);
+			FOUND(store_key_list(db, &bound, WHOLE, &keys, NULL, &why));
 			store_key_list_free(&keys);
 		}
 		OK(store_key_idle(db, companies[i], 1, 1, &idle, &why));
@@ -125,9 +126,6 @@ static void call_tenant_lists(struct db *db, const struct temp_tenant *tenant)
 	}
 	FOUND(store_session_list_browsers(db, "none", 1, 0, WHOLE, &sessions, NULL, &why));
 	store_session_list_free(&sessions);
-	FOUND(store_key_page(db, &(struct key_range){tenant->company_id, tenant->domain}, WHOLE,
-		&keys, &more, &why));
-	store_key_list_free(&keys);
 	for (int limit = 0; limit < LIMITS; limit++)
 		OK(store_limit_check(db, (enum store_limit)limit, tenant->company_id, 9, &why));
 	OK(store_company_count(db, tenant->company_id, &count, &keys_n, &why));
@@ -147,8 +145,8 @@ static void call_rules(struct db *db, const struct temp_tenant *tenant)
 	FOUND(store_exemption_list(db, NULL, tenant->domain, WHOLE, &list, NULL, &why));
 	store_exemption_list_free(&list);
 	store_exemption_remove(db, "none", NULL);
-	store_domain_set_policy(db, tenant->domain, POLICY_LEARN, NULL);
-	store_domain_set_subdomains(db, tenant->domain, true, NULL);
+	temp_db_policy(db, tenant->domain, POLICY_LEARN, NULL);
+	temp_db_subdomains(db, tenant->domain, true, NULL);
 	assert_int_equal(store_claim_read(db, tenant->domain, &sender, &claim, NULL), 1);
 }
 

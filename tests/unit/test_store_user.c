@@ -14,6 +14,7 @@
 #include "core/base/str.h"
 #include "core/db/migrate.h"
 #include "core/store/store_company.h"
+#include "core/store/store_login.h"
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
 #include "tests/unit/temp_db.h"
@@ -179,7 +180,7 @@ static void test_companies(void **state)
 	assert_int_equal(store_user_find(db, a.company_id, "bob", &got, NULL), 0);
 	assert_int_equal(store_user_find(db, a.company_id, op.id, &got, NULL), 0);
 	assert_int_equal(store_user_set_role(db, a.company_id, bob.id, USER_VIEWER, NULL), 0);
-	assert_int_equal(store_user_set_password(db, a.company_id, op.id, "x", NULL, NOW, NULL), 0);
+	assert_int_equal(store_user_reset(db, a.company_id, op.id, NULL), 0);
 	assert_int_equal(store_user_remove(db, a.company_id, bob.id, NULL), 0);
 	assert_int_equal(store_user_remove(db, a.company_id, op.id, NULL), 0);
 	assert_int_equal(store_user_find(db, NULL, "bob", &got, NULL), 1);
@@ -311,8 +312,7 @@ static void test_new_password(void **state)
 	make(db, &ann, SESSION_TOKEN, "token", 0);
 	hash_of("here", hash);
 	assert_int_equal(store_session_find(db, hash, NOW, 0, &kept, NULL), 1);
-	assert_int_equal(
-		store_user_set_password(db, NULL, ann.id, "new", kept.id, NOW + 1, NULL), 1);
+	assert_int_equal(store_login_set_password(db, ann.id, "new", kept.id, NOW + 1, NULL), 1);
 	assert_true(opens(db, "here", NOW));
 	assert_false(opens(db, "elsewhere", NOW));
 	assert_true(opens(db, "token", NOW));
@@ -460,7 +460,7 @@ static void test_recovery_codes(void **state)
 	assert_int_equal(store_user_find(db, NULL, "ann", &ann, NULL), 1);
 	assert_int_equal(ann.recovery_codes, USER_RECOVERY_CODES);
 	/* Another's reset is not hers. */
-	assert_int_equal(store_user_reset(db, NULL, bob.id, NOW, &tokens, NULL), 1);
+	assert_int_equal(store_login_reset(db, NULL, bob.id, NOW, &tokens, NULL), 1);
 	expect_code(db, "ann", codes[2], NOW, USER_CODE_GOOD);
 	expect_code(db, "bob", NULL, NOW, USER_CODE_GOOD);
 	store_user_clear(&ann);
@@ -483,10 +483,10 @@ static void test_reset(void **state)
 	make(db, &ann, SESSION_TOKEN, "ended", NOW + SECOND);
 	add_user(db, NULL, "bob", &bob);
 	make(db, &bob, SESSION_TOKEN, "bob's", 0);
-	assert_int_equal(store_user_reset(db, "nobody's", ann.id, NOW, &tokens, NULL), 0);
+	assert_int_equal(store_login_reset(db, "nobody's", ann.id, NOW, &tokens, NULL), 0);
 	assert_true(opens(db, "browser", NOW));
 	assert_true(opens(db, "token", NOW));
-	assert_int_equal(store_user_reset(db, NULL, ann.id, NOW + 2 * SECOND, &tokens, NULL), 1);
+	assert_int_equal(store_login_reset(db, NULL, ann.id, NOW + 2 * SECOND, &tokens, NULL), 1);
 	assert_int_equal(tokens, 2);
 	assert_false(opens(db, "browser", NOW));
 	assert_false(opens(db, "token", NOW));

@@ -130,9 +130,10 @@ static void test_tenants(void **state)
 	struct looks looks;
 
 	begin(temp->db, &looks);
-	OK(store_domain_set_policy(temp->db, "a.test", POLICY_LEARN, &why) - 1);
+	OK(temp_db_policy(temp->db, "a.test", POLICY_LEARN, &why) - 1);
 	expect(temp->db, &looks, TENANTS);
-	OK(store_key_revoke(temp->db, looks.tenant.key_id, 1, &why) - 1);
+	OK(store_key_revoke(temp->db, &(const struct key_range){0}, looks.tenant.key_id, 1, &why) -
+		1);
 	expect(temp->db, &looks, TENANTS);
 	/* The use of a key is no change. */
 	OK(store_key_touch(temp->db, looks.tenant.key_id, 2, &why));

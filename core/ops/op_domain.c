@@ -1,0 +1,285 @@
+/*
+ * op_domain: sending domains.
+ */
+#include "core/ops/op_domain.h"
+
+#include "core/address/addr.h"
+#include "core/base/id.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/postfix/postconf.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_key.h"
+
+static const struct op_field add_fields[] = {
+	{OP_FIELD(op_domain, name, OP_TEXT), .required = true},
+	{OP_FIELD(op_domain, company_id, OP_ID), .required = true, .operators = true},
+	{OP_FIELD(op_domain, active, OP_FLAG), .operators = true},
+	{OP_FIELD(op_domain, policy, OP_TEXT), .operators = true},
+	{OP_FIELD(op_domain, subdomains, OP_TEXT), .operators = true},
+	{0},
+};
+static const struct op_field update_fields[] = {
+	{OP_FIELD(op_domain, active, OP_FLAG)},
+	{OP_FIELD(op_domain, policy, OP_TEXT)},
+	{OP_FIELD(op_domain, subdomains, OP_TEXT)},
+	{0},
+};
+static const struct op_field list_fields[] = {
+	{OP_FIELD(op_domain, company_id, OP_ID)},
+	{0},
+};
+
+/* The domain that the operation is about: 1, 0 none that is seen, -1. */
+static int find(const struct op *op, const struct op_domain *input, struct domain *domain_r,
+	struct err *err)
+{
+	const char *company_id = op_company_of(op, input ? input->company_id : NULL);
+	_cleanup_free_ char *name = NULL;
+	struct domain domain;
+	int found;
+
+	if (op->actor != OP_COMMAND)
+		found = store_domain_get(op->db, company_id, op->object, &domain, err);
+	else if (addr_domain_normalize(op->object, &name, err) < 0)
+		found = -1;
+	else if (company_id)
+		found = store_domain_find_own(op->db, company_id, name, &domain, err);
+	else
+		found = store_domain_find(op->db, name, &domain, err);
+	if (found <= 0)
+		return found;
+	if (op->domain && !str_eq(op->domain, domain.name)) {
+		store_domain_clear(&domain);
+		return 0;
+	}
+	*domain_r = domain;
+	return 1;
+}
+
+/* Sets what the input says in the domain, not in the store. 0 or -1. */
+static int set_rules(
+	const struct op *op, const struct op_domain *input, struct domain *domain, struct err *err)
+{
+	if (input->active != OP_NOT_GIVEN)
+		domain->active = input->active == OP_YES;
+	if (input->policy && !store_domain_policy_parse(input->policy, &domain->policy))
+		return op_refuse(op, err, "policy",
+			"is one of exclusive, learn, shared, not \"%s\"", input->policy);
+	if (input->subdomains &&
+		!store_domain_subdomains_parse(input->subdomains, &domain->covers_subdomains))
+		return op_refuse(op, err, "subdomains", "is one of own, covered, not \"%s\"",
+			input->subdomains);
+	return 0;
+}
+
+/* Whether the company may have the domain besides its others. */
+static int check_limit(const struct op *op, const struct domain *domain, struct err *err)
+{
+	return op_check_limit(op, domain->pending ? LIMIT_PENDING_DOMAINS : LIMIT_DOMAINS,
+		domain->company_id, err);
+}
+
+const char *const op_domain_answers[OP_DOMAIN_ANSWERS] = {"learn", "exclusive", "shared"};
+
+int op_domain_doubt(const struct op *op, const char *name, char **question_r, struct err *err)
+{
+	const char *where = NULL;
+	int found = postconf_has_domain(op->conf->submission.postfix_config, name, &where, err);
+
+	if (found < 0)
+		return err_prefix(err,
+			"cannot tell whether Postfix has %s (say %s to go on without)", name,
+			op->actor == OP_COMMAND ? "--policy" : "the `policy`");
+	if (found > 0)
+		*question_r = mem_printf(
+			"This Postfix has %s in %s, so people and programs here may be sending as "
+			"it without a key. Which policy: learn (stop nobody, record what would be "
+			"stopped), exclusive (stop all who are not exempt) or shared (stop "
+			"nobody)?",
+			name, where);
+	return found;
+}
+
+static int check_doubt(const struct op *op, const char *name, struct err *err)
+{
+	_cleanup_free_ char *question = NULL;
+	int doubtful = op_domain_doubt(op, name, &question, err);
+
+	if (doubtful <= 0)
+		return doubtful;
+	return err_set(err, ERR_INVALID, "%s Say it %s.", question,
+		op->actor == OP_COMMAND ? "with --policy" : "in `policy`");
+}
+
+static int add_check(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_domain *input = arg;
+	_cleanup_free_ char *name = NULL;
+
+	/* A name that is none is refused when it is added. */
+	if (op->company_id || input->policy || addr_domain_normalize(input->name, &name, NULL) < 0)
+		return 0;
+	return check_doubt(op, name, err);
+}
+
+static int add(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_domain *input = arg;
+	struct domain wanted = {
+		.active = op->company_id == NULL, .pending = op->company_id != NULL};
+	_cleanup_free_ char *name = NULL;
+	struct domain domain;
+
+	if (op->domain)
+		return err_set(err, ERR_DENIED,
+			"this API key is restricted to the domain %s: it cannot add others",
+			op->domain);
+	if (addr_domain_normalize(input->name, &name, err) < 0 ||
+		set_rules(op, input, &wanted, err) < 0 ||
+		store_domain_add(op->db, op_company_of(op, input->company_id), name, &wanted,
+			op->now_us, &domain, err) < 0)
+		return -1;
+	op_give(op, &store_domain_type, &domain);
+	return check_limit(op, &domain, err) < 0 ? -1 : 1;
+}
+
+static int list(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_domain *input = arg;
+	struct domain_list domains = {0};
+	struct page_end end;
+	int found = store_domain_list(
+		op->db, op_company_of(op, input->company_id), &op->page, &domains, &end, err);
+
+	if (found > 0)
+		op_give_page(op, &store_domain_type, domains.items, domains.n, &end);
+	return found;
+}
+
+static int list_newest(struct op *op, const void *arg, struct err *err)
+{
+	const struct domain_scope scope = {op->company_id, op->domain};
+	struct domain_list domains = {0};
+	struct page_end end = {0};
+	int found = store_domain_page(op->db, &scope, &op->page, &domains, &end.more, err);
+
+	(void)arg;
+	if (found > 0)
+		op_give_page(op, &store_domain_type, domains.items, domains.n, &end);
+	return found;
+}
+
+static int get(struct op *op, const void *arg, struct err *err)
+{
+	struct domain domain;
+	int found = find(op, arg, &domain, err);
+
+	if (found > 0)
+		op_give(op, &store_domain_type, &domain);
+	return found;
+}
+
+/* One that a company asked for counts from now on. */
+static int update_check(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_domain *input = arg;
+	struct domain domain;
+	int found, result = 0;
+
+	if (input->active != OP_YES || input->policy)
+		return 0;
+	found = find(op, input, &domain, err);
+	if (found <= 0)
+		return found; /* what is not there is told by the change */
+	if (domain.pending)
+		result = check_doubt(op, domain.name, err);
+	store_domain_clear(&domain);
+	return result;
+}
+
+static int update(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_domain *input = arg;
+	struct domain *domain;
+	bool asked_for;
+
+	int found = get(op, input, err);
+
+	if (found <= 0)
+		return found;
+	domain = op->result.rows.items;
+	asked_for = domain->pending;
+	if (asked_for && input->active != OP_YES)
+		return err_set(err, ERR_INVALID,
+			"the company only asked for the domain %s: it can be activated or removed",
+			domain->name);
+	domain->pending = false;
+	if (set_rules(op, input, domain, err) < 0)
+		return -1;
+	found = store_domain_change(op->db, domain, err);
+	return found > 0 && asked_for && check_limit(op, domain, err) < 0 ? -1 : found;
+}
+
+static int verify(struct op *op, const void *arg, struct err *err)
+{
+	const struct conf *conf = op->conf;
+	struct err why = ERR_INIT;
+	struct domain *domain;
+	int found = get(op, arg, err), covered;
+
+	if (found <= 0)
+		return found;
+	domain = op->result.rows.items;
+	if (!domain->pending || conf->http.domain_activation != ACTIVATION_COMPANY ||
+		postconf_names_have(conf->milter.local_domains, domain->name))
+		return 1;
+	/* The name may be registered to another company, or covered by a domain of one. */
+	covered = store_domain_is_covered(op->db, domain, err);
+	if (covered != 0)
+		return covered < 0 ? -1 : 1;
+	domain->active = true;
+	domain->pending = false;
+	if (store_domain_change(op->db, domain, &why) < 0)
+		return why.code == ERR_EXISTS ? 1 : err_copy(err, &why);
+	return check_limit(op, domain, err) < 0 ? -1 : 1;
+}
+
+static int remove_step(struct op *op, const void *arg, struct err *err)
+{
+	const struct domain *domain;
+	int64_t keys;
+	int found;
+
+	/* What goes with it is counted before the first step. */
+	if (op->result.type == NULL) {
+		found = get(op, arg, err);
+		if (found <= 0)
+			return found;
+		domain = op->result.rows.items;
+		if (store_key_count(op->db, domain->company_id, domain->id, &keys, err) < 0)
+			return -1;
+		json_object_set_new(op_more(op), "removed", json_true());
+		json_object_set_new(op_more(op), "keys", json_integer(keys));
+	}
+	domain = op->result.rows.items;
+	/* It would ask for it anew, and have back what was taken from it. */
+	if (op->company_id && !domain->active && !domain->pending)
+		return err_set(err, ERR_DENIED,
+			"the %s domain was deactivated by the operator and cannot be removed",
+			domain->name);
+	return store_domain_remove(op->db, domain->id, err);
+}
+
+#define INPUT sizeof(struct op_domain)
+
+const struct operation op_domain_add = {add_fields, INPUT, .check = add_check, .run = add};
+const struct operation op_domain_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list};
+const struct operation op_domain_list_newest = {.list = OP_BACKWARDS, .run = list_newest};
+const struct operation op_domain_get = {.run = get};
+const struct operation op_domain_update = {
+	update_fields, INPUT, .check = update_check, .run = update};
+const struct operation op_domain_verify = {.run = verify};
+const struct operation op_domain_remove = {.run = remove_step};

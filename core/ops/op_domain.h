@@ -1,0 +1,43 @@
+/*
+ * op_domain: sending domains.
+ *
+ * The command names a domain, and with a company one that this company may only have asked for;
+ * over HTTP it is the id. A domain that is not its own is not there for a company, nor is another
+ * than its own for a key that is restricted to one.
+ */
+#ifndef POSTERN_OPS_OP_DOMAIN_H
+#define POSTERN_OPS_OP_DOMAIN_H
+
+#include "core/ops/op.h"
+
+struct op_domain {
+	const char *company_id;
+	const char *name;
+	enum op_flag active;
+	const char *policy;
+	const char *subdomains;
+};
+
+/* Registers a domain, active unless it is said. A company asks for one, and says its name alone.
+ * Gives the domain. */
+extern const struct operation op_domain_add;
+/* Gives domains, by name; and for keys the newest first. */
+extern const struct operation op_domain_list;
+extern const struct operation op_domain_list_newest;
+extern const struct operation op_domain_get;
+/* Sets what is given; one that a company asked for can only be activated. Gives the domain. */
+extern const struct operation op_domain_update;
+/* A company has one that it asked for activated, where the settings let it. What cannot be
+ * activated stays as it is, and nobody is told why. Gives the domain. */
+extern const struct operation op_domain_verify;
+/* Removes a domain with the keys that are restricted to it. Gives it, and how many these were. */
+extern const struct operation op_domain_remove;
+
+/* Whether nobody but who asks can say the policy of the domain, since it is one of Postfix's own:
+ * 1 and why, as a question, in a new string; 0; or -1. Runs programs of Postfix. */
+int op_domain_doubt(const struct op *op, const char *name, char **question_r, struct err *err);
+/* The answers. */
+enum { OP_DOMAIN_ANSWERS = 3 };
+extern const char *const op_domain_answers[OP_DOMAIN_ANSWERS];
+
+#endif

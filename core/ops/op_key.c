@@ -1,0 +1,155 @@
+/*
+ * op_key: API keys.
+ *
+ * Invariant: a token is wiped when it is in the answer.
+ */
+#include "core/ops/op_key.h"
+
+#include <string.h>
+
+#include "core/address/addr.h"
+#include "core/base/mem.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_key.h"
+
+static const struct op_field create_fields[] = {
+	{OP_FIELD(op_key, name, OP_TEXT), .required = true},
+	{OP_FIELD(op_key, scopes, OP_TEXT)},
+	{OP_FIELD(op_key, domain, OP_TEXT)},
+	{OP_FIELD(op_key, company_id, OP_ID)},
+	{0},
+};
+static const struct op_field rename_fields[] = {
+	{OP_FIELD(op_key, name, OP_TEXT), .required = true},
+	{0},
+};
+static const struct op_field list_fields[] = {
+	{OP_FIELD(op_key, company_id, OP_ID)},
+	{OP_FIELD(op_key, valid, OP_FLAG)},
+	{0},
+};
+
+/* The name of the domain that a new key is restricted to, NULL for none; a new string. 0 or -1. */
+static int find_domain(
+	const struct op *op, const struct op_key *input, char **name_r, struct err *err)
+{
+	char id[ID_SIZE] = "";
+	struct domain domain;
+	int found;
+
+	if (op->domain && input->domain_id == NULL)
+		return err_set(err, ERR_DENIED,
+			"this API key is restricted to the domain %s: it can only create keys with "
+			"its `domain_id`",
+			op->domain);
+	if (input->domain)
+		return addr_domain_normalize(input->domain, name_r, err);
+	if (input->domain_id == NULL)
+		return 0;
+	id_parse(input->domain_id, id);
+	found = store_domain_get(op->db, op->company_id, id, &domain, err);
+	if (found < 0)
+		return -1;
+	if (found > 0 && (op->domain == NULL || str_eq(op->domain, domain.name)))
+		*name_r = mem_strdup(domain.name);
+	if (found > 0)
+		store_domain_clear(&domain);
+	return *name_r ? 0
+		       : op_refuse(op, err, "domain_id",
+				 "field is not the id of a domain that this API key may manage");
+}
+
+static int create(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_key *input = arg;
+	struct key_spec spec = {
+		.company_id = op_company_of(op, input->company_id),
+		.name = input->name,
+		.scopes = KEY_SENDING | KEY_READING,
+	};
+	_cleanup_free_ char *domain = NULL;
+	char token[SECRET_TOKEN_SIZE];
+	uint8_t hash[SECRET_HASH_LEN];
+	struct key key;
+	int result;
+
+	if (spec.company_id == NULL)
+		return op_refuse(op, err, "company_id", "field is missing");
+	if ((input->scopes && store_key_scopes_parse(input->scopes, &spec.scopes, err) < 0) ||
+		find_domain(op, input, &domain, err) < 0)
+		return -1;
+	spec.domain = domain;
+	secret_token(token);
+	secret_hash(token, strlen(token), hash);
+	result = store_key_create(op->db, &spec, hash, op->now_us, &key, err);
+	if (result == 0) {
+		op_give(op, &store_key_type, &key);
+		json_object_set_new(op_more(op), "token", json_string(token));
+	}
+	secret_wipe(token, sizeof(token));
+	if (result < 0 || op_check_limit(op, LIMIT_KEYS, spec.company_id, err) < 0)
+		return -1;
+	/* The command forgets nothing: no limit holds for it. */
+	if (op->actor != OP_COMMAND &&
+		store_key_forget_revoked(op->db, spec.company_id, op->conf->limits.keys, err) < 0)
+		return -1;
+	return 1;
+}
+
+static int list(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_key *input = arg;
+	const struct key_filter filter = {
+		.company_id = op_company_of(op, input->company_id),
+		.domain = op->domain,
+		.valid_only = op->actor == OP_KEY || input->valid == OP_YES,
+	};
+	struct key_list keys = {0};
+	struct page_end end;
+	int found = store_key_list(op->db, &filter, &op->page, &keys, &end, err);
+
+	if (found > 0)
+		op_give_page(op, &store_key_type, keys.items, keys.n, &end);
+	return found;
+}
+
+static int get(struct op *op, const void *arg, struct err *err)
+{
+	struct key key;
+	int found = store_key_find_any(op->db, op->company_id, op->object, &key, err);
+
+	(void)arg;
+	if (found > 0)
+		op_give(op, &store_key_type, &key);
+	return found;
+}
+
+static int rename_one(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_key *input = arg;
+	const struct key_range range = {op->company_id, op->domain};
+	int found = store_key_rename(op->db, &range, op->object, input->name, err);
+
+	return found > 0 ? get(op, NULL, err) : found;
+}
+
+static int revoke(struct op *op, const void *arg, struct err *err)
+{
+	const struct key_range range = {op->company_id, op->domain};
+	int found = store_key_revoke(op->db, &range, op->object, op->now_us, err);
+
+	(void)arg;
+	/* To the command one that was revoked before is there, too. */
+	return found > 0 || (found == 0 && op->actor == OP_COMMAND) ? get(op, NULL, err) : found;
+}
+
+#define INPUT sizeof(struct op_key)
+
+const struct operation op_key_create = {create_fields, INPUT, .run = create};
+const struct operation op_key_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list};
+const struct operation op_key_get = {.run = get};
+const struct operation op_key_rename = {rename_fields, INPUT, .run = rename_one};
+const struct operation op_key_revoke = {.run = revoke};

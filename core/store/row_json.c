@@ -1,0 +1,122 @@
+/*
+ * row_json: rows as JSON, for answers, the command and the audit log.
+ */
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/store/row.h"
+
+/* What is no UTF-8, which JSON cannot hold, is mended. */
+static json_t *json_of_text(const char *text)
+{
+	json_t *json = text ? json_string(text) : json_null();
+	_cleanup_free_ char *mended = NULL;
+
+	if (json)
+		return json;
+	mended = mem_strdup(text);
+	str_utf8_mend(mended);
+	return json_string(mended);
+}
+
+static json_t *json_of_json(const char *text)
+{
+	json_t *json = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+
+	return json ? json : json_null();
+}
+
+static json_t *json_of_lines(const struct strv *lines)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < lines->n; i++)
+		json_array_append_new(array, json_of_text(lines->items[i]));
+	return array;
+}
+
+static json_t *json_of_set(unsigned set, const struct row_words *words)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < words->n; i++)
+		if (set & 1u << i)
+			json_array_append_new(array, json_string(words->names[i]));
+	return array;
+}
+
+static json_t *json_of_time(int64_t time_us)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (time_us == 0)
+		return json_null();
+	clock_iso8601(time_us, text);
+	return json_string(text);
+}
+
+static json_t *json_of_field(const struct row_field *field, const void *member, enum row_form form)
+{
+	unsigned word;
+
+	switch (field->kind) {
+	case ROW_ID:
+		return form == ROW_SHOWN && str_empty(member) ? json_null() : json_of_text(member);
+	case ROW_TEXT:
+		return json_of_text(*(char *const *)member);
+	case ROW_JSON:
+		return json_of_json(*(char *const *)member);
+	case ROW_LINES:
+		return json_of_lines(member);
+	case ROW_INT64:
+		return json_integer(*(const int64_t *)member);
+	case ROW_TIME:
+		return form == ROW_SHOWN ? json_of_time(*(const int64_t *)member)
+					 : json_integer(*(const int64_t *)member);
+	case ROW_UINT:
+		return json_integer(*(const unsigned *)member);
+	case ROW_SET:
+		return form == ROW_SHOWN ? json_of_set(*(const unsigned *)member, field->words)
+					 : json_integer(*(const unsigned *)member);
+	case ROW_BOOL:
+		return json_boolean(*(const bool *)member);
+	case ROW_ENUM:
+		/* One that this program does not know has the value n. */
+		word = *(const unsigned *)member;
+		return json_of_text(word < field->words->n ? field->words->names[word] : NULL);
+	case ROW_FLAG:
+		return json_string(field->words->names[*(const bool *)member]);
+	case ROW_HASH:
+		break;
+	}
+	return NULL;
+}
+
+/* Of the column without its `$`: `created_us` is shown as `created_at`, `at_us` as `at`; a new
+ * string. */
+static char *name_of_field(const struct row_field *field, enum row_form form)
+{
+	const char *column = field->param + 1;
+
+	if (form == ROW_STORED || field->kind != ROW_TIME)
+		return mem_strdup(column);
+	return str_eq(column, "at_us") ? mem_strdup("at")
+				       : mem_printf("%.*sat", (int)strlen(column) - 2, column);
+}
+
+json_t *row_json(const struct row_type *type, const void *item, enum row_form form)
+{
+	json_t *object = form == ROW_SHOWN ? json_pack("{s:s}", "object", type->name)
+					   : json_object();
+
+	for (size_t i = 0; i < type->n; i++) {
+		const struct row_field *field = &type->fields[i];
+		_cleanup_free_ char *name = name_of_field(field, form);
+
+		if (field->kind != ROW_HASH)
+			json_object_set_new(object, name,
+				json_of_field(field, (const char *)item + field->offset, form));
+	}
+	return object;
+}

@@ -1,0 +1,133 @@
+/*
+ * api_manage: what the managing routes of the JSON dialect share.
+ *
+ * Threads: the worker's; manage->render is called on the committer's.
+ */
+#include "httpd/json/api_manage.h"
+
+#include <ctype.h>
+
+#include "core/base/id.h"
+#include "core/base/mem.h"
+#include "httpd/gate/request.h"
+#include "httpd/json/json_field.h"
+#include "httpd/json/list_json.h"
+#include "httpd/json/operate.h"
+#include "httpd/transport/reply.h"
+
+struct manage_job {
+	struct operate operate; /* first */
+	const struct manage *manage;
+	char id[ID_SIZE]; /* of the path, in lower case */
+};
+
+/* Reads path and body. 0, or -1 with the problem. */
+static int parse(struct request *request, const struct manage *manage, char id[static ID_SIZE],
+	void *input, json_t **body_r, struct problem *problem)
+{
+	const char *param = request->admission.param;
+
+	if (*param && !id_parse(param, id))
+		return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
+	if (manage->parse == NULL)
+		return 0;
+	return json_field_parse_request(request, body_r, problem) < 0
+		       ? -1
+		       : manage->parse(*body_r, input, problem);
+}
+
+/* In the words of this dialect, in which a text is a sentence. */
+static void explain(const struct request *request, const struct manage *manage, int result,
+	const struct err *err, struct problem *problem)
+{
+	enum problem_kind kind = err->code == ERR_DENIED ? manage->denied : PROBLEM_VALIDATION;
+
+	if (result == 0)
+		problem_set(problem, PROBLEM_NOT_FOUND, "%s", manage->missing);
+	else if (result < 0 &&
+		 (err->code == ERR_DENIED || err->code == ERR_INVALID || err->code == ERR_EXISTS))
+		problem_set(problem, kind, "%c%s.", toupper((unsigned char)err->text[0]),
+			err->text + 1);
+	else if (result < 0)
+		request_failed(request, "operation_failed", err, problem);
+}
+
+static void on_changed(struct change *change)
+{
+	struct manage_job *job = (struct manage_job *)change;
+	struct problem problem = change->refused;
+
+	if (problem.kind == PROBLEM_NONE)
+		explain(change->request, job->manage, change->result, &change->err, &problem);
+	reply_changed(change->request, &problem, job->operate.answer);
+	operate_end(&job->operate);
+	json_decref(job->operate.body);
+	free(job);
+}
+
+void manage_change(struct request *request, const struct manage *manage)
+{
+	struct manage_job *job = mem_new(struct manage_job);
+	struct problem problem = PROBLEM_INIT;
+	struct operate *operate = &job->operate;
+
+	job->manage = manage;
+	operate_begin(request, operate, request->admission.route->operation);
+	operate->render = manage->render;
+	operate->op.object = job->id;
+	if (parse(request, manage, job->id, operate->input, &operate->body, &problem) == 0) {
+		operate_submit(operate, on_changed);
+		return;
+	}
+	reply_problem(request, &problem);
+	operate_end(operate);
+	json_decref(operate->body);
+	free(job);
+}
+
+void manage_read(struct request *request, const struct manage *manage)
+{
+	const struct operation *operation = request->admission.route->operation;
+	struct problem problem = PROBLEM_INIT;
+	struct err err = ERR_INIT;
+	json_t *body = NULL, *answer = NULL;
+	char id[ID_SIZE];
+	struct op op;
+	int found;
+
+	operate_init(request, &op);
+	op.object = id;
+	if (parse(request, manage, id, NULL, &body, &problem) == 0) {
+		found = operation->run(&op, NULL, &err);
+		explain(request, manage, found, &err, &problem);
+		if (found > 0)
+			answer = manage->render(&op);
+		op_clear(&op);
+	}
+	json_decref(body);
+	reply_either(request, &problem, 200, answer);
+}
+
+void manage_list(struct request *request, json_t *(*item)(const void *item))
+{
+	const struct operation *operation = request->admission.route->operation;
+	_cleanup_free_ void *input = mem_alloc(1, operation->size ? operation->size : 1);
+	struct problem problem = PROBLEM_INIT;
+	struct err err = ERR_INIT;
+	json_t *data = json_array();
+	bool more = false;
+	struct op op;
+	int found;
+
+	operate_init(request, &op);
+	if (list_json_parse(request_query(request), &op.page, &problem) == 0) {
+		found = operation->run(&op, input, &err);
+		list_json_check(request, found, &op.page, "operation_failed", &err, &problem);
+		for (size_t i = 0; i < op.result.rows.n; i++)
+			json_array_append_new(data, item((const char *)op.result.rows.items +
+							    i * op.result.type->size));
+		more = op.result.rows.more;
+		op_clear(&op);
+	}
+	reply_either(request, &problem, 200, list_json_render(data, more));
+}
