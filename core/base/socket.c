@@ -15,11 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "core/base/lock_file.h"
 
 struct socket {
 	char *path;
@@ -28,9 +29,7 @@ struct socket {
 	int file_fd; /* the socket's file, -1 until published */
 };
 
-/* A socket for datagrams is refused for its type, after everything for which a
- * connection could be refused. */
-int socket_look(const char *path)
+int socket_connect(const char *path, int type, int *fd_r)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t len = strlen(path);
@@ -39,12 +38,26 @@ int socket_look(const char *path)
 	if (len == 0 || len >= sizeof(address.sun_path))
 		return ENAMETOOLONG;
 	memcpy(address.sun_path, path, len + 1);
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return errno;
-	number = connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? errno
-										     : EPROTOTYPE;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
+		*fd_r = fd;
+		return 0;
+	}
+	number = errno;
 	close(fd);
+	return number;
+}
+
+/* A socket for datagrams is refused for its type, after everything for which a
+ * connection could be refused. */
+int socket_look(const char *path)
+{
+	int fd = -1, number = socket_connect(path, SOCK_DGRAM, &fd);
+
+	if (fd >= 0)
+		close(fd);
 	return number == EPROTOTYPE ? 0 : number;
 }
 
@@ -78,33 +91,20 @@ static int clear_path(const char *path, const struct socket_use *use, struct err
 	return remove_dead(path, err);
 }
 
-/* Whether the open file is the one that the path names: its owner may have
- * removed it between our open() and our flock(). */
-static bool is_named(int fd, const char *path)
-{
-	struct stat ours, named;
-
-	return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
-	       ours.st_ino == named.st_ino;
-}
-
 static int lock(const char *lock_path, const char *path, const struct socket_use *use, int *fd_r,
 	struct err *err)
 {
-	int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int result = lock_file_open(lock_path, 0600, fd_r);
 
-	if (fd < 0 && errno == ENOENT)
+	if (result > 0)
+		return 0;
+	if (result == 0)
+		return err_set(err, ERR_CONFIG, "another %s listens on %s (%s)", use->program, path,
+			use->setting);
+	if (errno == ENOENT)
 		return err_set(err, ERR_CONFIG, "the folder of %s (%s) is missing; %s", path,
 			use->setting, use->folder_advice);
-	if (fd < 0)
-		return cannot(err, "make", lock_path);
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, lock_path)) {
-		*fd_r = fd;
-		return 0;
-	}
-	close(fd);
-	return err_set(
-		err, ERR_CONFIG, "another %s listens on %s (%s)", use->program, path, use->setting);
+	return cannot(err, "make", lock_path);
 }
 
 int socket_lock(
@@ -130,7 +130,7 @@ void socket_free(struct socket *self)
 		close(self->file_fd);
 	if (self->lock_fd >= 0) {
 		/* Where the folder was emptied, another daemon's may be there. */
-		if (is_named(self->lock_fd, self->lock_path))
+		if (lock_file_is_at(self->lock_fd, self->lock_path))
 			unlink(self->lock_path);
 		close(self->lock_fd);
 	}
@@ -174,7 +174,7 @@ int socket_publish(struct socket *self, const char *mode, const char *group, str
 
 bool socket_is_named(const struct socket *self)
 {
-	return self->file_fd >= 0 && is_named(self->file_fd, self->path);
+	return self->file_fd >= 0 && lock_file_is_at(self->file_fd, self->path);
 }
 
 /* What was put in the place of a published socket is not ours to remove. */

@@ -15,6 +15,10 @@
 
 struct socket;
 
+/* Connects to the Unix-domain socket; type as for socket(2), with SOCK_NONBLOCK
+ * if the caller wants to wait by itself. 0, or an errno. */
+int socket_connect(const char *path, int type, int *fd_r);
+
 /* Whether a process listens on the Unix-domain socket: 0, or the error of
  * connecting. Nothing is connected, so that the process does not notice. */
 int socket_look(const char *path);

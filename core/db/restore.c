@@ -19,13 +19,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock_file.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/db/db.h"
@@ -101,31 +101,18 @@ static int append_file(int from, int to, const char *path, struct err *err)
 	return 0;
 }
 
-/* Whether the open file is the one that the path names: another restore may
- * have renamed it to the database, or removed it, between our open() and our
- * flock(). */
-static bool is_named(int fd, const char *path)
-{
-	struct stat ours, named;
-
-	return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
-	       ours.st_ino == named.st_ino;
-}
-
 /* The copy's file is there from the start: it is the lock. */
 static int open_copy(struct restore *self, struct err *err)
 {
 	_cleanup_free_ char *log = mem_printf("%s%s", self->copy, suffix_log);
 	_cleanup_free_ char *index = mem_printf("%s%s", self->copy, suffix_index);
-	int fd = open(self->copy, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, COPY_MODE);
+	int fd = -1, locked = lock_file_open(self->copy, COPY_MODE, &fd);
 
-	if (fd < 0)
+	if (locked < 0)
 		return cannot(err, "make", self->copy);
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_named(fd, self->copy)) {
-		close(fd);
+	if (locked == 0)
 		return err_set(
 			err, ERR_TEMPORARY, "%s: another restore is under way", self->database);
-	}
 	self->copy_fd = fd;
 	unlink(log);
 	unlink(index);
@@ -248,6 +235,16 @@ static void choose_names(
 	}
 }
 
+/* Puts the copy in the place of the database and its log, which have been kept. */
+static int put_copy(const struct restore *self, const char *log, const char *index, struct err *err)
+{
+	if (drop(self->database, err) < 0 || db_file_sync_folder(self->database, err) < 0 ||
+		drop(log, err) < 0 || drop(index, err) < 0 ||
+		db_file_sync_folder(self->database, err) < 0)
+		return -1;
+	return rename(self->copy, self->database) == 0 ? 0 : cannot(err, "make", self->database);
+}
+
 static int replace(const struct restore *self, int64_t now_us, char **kept_r, struct err *err)
 {
 	_cleanup_free_ char *log = mem_printf("%s%s", self->database, suffix_log);
@@ -263,12 +260,13 @@ static int replace(const struct restore *self, int64_t now_us, char **kept_r, st
 			unlink(kept);
 		return -1;
 	}
-	if (db_file_sync_folder(self->database, err) < 0 || drop(self->database, err) < 0 ||
-		db_file_sync_folder(self->database, err) < 0 || drop(log, err) < 0 ||
-		drop(index, err) < 0 || db_file_sync_folder(self->database, err) < 0)
-		return -1;
-	if (rename(self->copy, self->database) < 0)
-		return cannot(err, "make", self->database);
+	if (db_file_sync_folder(self->database, err) < 0 || put_copy(self, log, index, err) < 0)
+		return had_database || had_log
+			       ? err_prefix(err,
+					 "%s may be gone, and is kept as %s: mend what follows, "
+					 "and run this again",
+					 self->database, kept)
+			       : -1;
 	if (had_database || had_log)
 		*kept_r = TAKE_PTR(kept);
 	return db_file_sync_folder(self->database, err);

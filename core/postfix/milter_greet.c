@@ -15,10 +15,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/socket.h"
 
 enum {
 	VERSION = 6,
@@ -28,30 +28,6 @@ enum {
 };
 
 static const char OPTNEG = 'O', QUIT = 'Q';
-
-/* 0 or an errno. */
-static int connect_to(const char *path, int *fd_r)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t len = strlen(path);
-	int fd, number = 0;
-
-	if (len == 0 || len >= sizeof(address.sun_path))
-		return ENAMETOOLONG;
-	memcpy(address.sun_path, path, len + 1);
-	/* Connecting must not wait either: EAGAIN when the milter is stopped
-	 * and its backlog is full. */
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return errno;
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		number = errno == EAGAIN ? ETIMEDOUT : errno;
-	if (number)
-		close(fd);
-	else
-		*fd_r = fd;
-	return number;
-}
 
 /* A few bytes always fit into the buffer of a socket. */
 static int send_packet(int fd, char letter, const uint32_t *data, size_t n)
@@ -96,10 +72,11 @@ int milter_greet(const char *path, int timeout_ms)
 {
 	const uint32_t options[] = {htonl(VERSION), htonl(ALL_ACTIONS), htonl(ALL_STEPS)};
 	char letter = '\0';
-	int fd = -1, number = connect_to(path, &fd);
+	int fd = -1, number = socket_connect(path, SOCK_STREAM | SOCK_NONBLOCK, &fd);
 
+	/* The milter was stopped, and its backlog is full. */
 	if (number)
-		return number;
+		return number == EAGAIN ? ETIMEDOUT : number;
 	number = send_packet(fd, OPTNEG, options, sizeof(options) / sizeof(*options));
 	if (number == 0)
 		number = receive_letter(fd, timeout_ms, &letter);

@@ -306,6 +306,26 @@ def test_killed_at_any_step(store, tmp_path, call):
     assert when > 1
 
 
+@pytest.mark.parametrize("call, when", [("rename", 1)])
+def test_a_step_that_fails(store, tmp_path, call, when):
+    """It says where the former database is; once more, and it is restored."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    backup = store.make(NEWEST, tmp_path / "backup")
+    store.make(NEWEST)
+    done = subprocess.run(
+        ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+         f"inject={call}:error=EIO:when={when}",
+         POSTERN, "-c", store.conf, "db", "restore", backup],
+        capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert "Input/output error" in done.stderr
+    kept = re.search(r"is kept as (\S+): mend what follows, and run this again", done.stderr)[1]
+    assert store.companies(Path(kept)) == ["Acme"]
+    store.do("db", "restore", str(backup))
+    assert store.companies() == ["Acme"]
+
+
 def test_a_missing_folder(store):
     shutil.rmtree(store.folder)
     for words in (["company", "list"], ["db", "migrate"], ["db", "check"]):
