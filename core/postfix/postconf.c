@@ -97,11 +97,26 @@ int postconf_find_milter_socket(struct conf *conf, struct err *err)
 	return result;
 }
 
+int postconf_services(const char *config_dir, const char *const *patterns, size_t n,
+	struct strv *lines, struct err *err)
+{
+	_cleanup_strv_ struct strv argv = STRV_INIT;
+	_cleanup_buf_ struct buf output = BUF_INIT;
+
+	start_argv(&argv, "postconf", config_dir);
+	strv_add(&argv, "-Px");
+	for (size_t i = 0; i < n; i++)
+		strv_add(&argv, patterns[i]);
+	if (program_output(argv.items, TIMEOUT_MS, &output, err) < 0)
+		return -1;
+	strv_split(lines, buf_str(&output), '\n');
+	return 0;
+}
+
 int postconf_values(const char *config_dir, const char *const *names, size_t n, struct strv *values,
 	struct err *err)
 {
-	_cleanup_strv_ struct strv argv = STRV_INIT, lines = STRV_INIT;
-	_cleanup_buf_ struct buf output = BUF_INIT;
+	_cleanup_strv_ struct strv patterns = STRV_INIT, lines = STRV_INIT;
 	char **main_cf = mem_alloc(n + 1, sizeof(*main_cf));
 	int result = postconf_read(config_dir, names, n, main_cf, err);
 
@@ -109,21 +124,12 @@ int postconf_values(const char *config_dir, const char *const *names, size_t n, 
 		if (!str_empty(main_cf[i]))
 			strv_add(&values[i], main_cf[i]);
 		free(main_cf[i]);
+		strv_take(&patterns, mem_printf("*/*/%s", names[i]));
 	}
 	free(main_cf);
-	if (result < 0)
+	if (result < 0 || postconf_services(config_dir, (const char *const *)patterns.items, n,
+				  &lines, err) < 0)
 		return -1;
-	start_argv(&argv, "postconf", config_dir);
-	strv_add(&argv, "-Px");
-	for (size_t i = 0; i < n; i++) {
-		_cleanup_free_ char *pattern = mem_printf("*/*/%s", names[i]);
-
-		strv_add(&argv, pattern);
-	}
-	if (program_output(argv.items, TIMEOUT_MS, &output, err) < 0)
-		return -1;
-	/* `service/type/name = value` */
-	strv_split(&lines, buf_str(&output), '\n');
 	for (size_t k = 0; k < lines.n; k++) {
 		const char *equals = strstr(lines.items[k], " = ");
 		const char *name = strrchr(lines.items[k], '/');
@@ -137,8 +143,10 @@ int postconf_values(const char *config_dir, const char *const *names, size_t n, 
 	return 0;
 }
 
-/* Whether the table, as `hash:/etc/postfix/virtual`, has the key: 1, 0 or -1. */
-static int look_up(const char *config_dir, const char *table, const char *key, struct err *err)
+/* What the table, as `hash:/etc/postfix/virtual`, says of the key: 1 and a new
+ * string, 0 or -1. */
+static int look_up(const char *config_dir, const char *table, const char *key, char **answer_r,
+	struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
 	_cleanup_buf_ struct buf output = BUF_INIT;
@@ -148,11 +156,31 @@ static int look_up(const char *config_dir, const char *table, const char *key, s
 	strv_add(&argv, "-q");
 	strv_add(&argv, key);
 	strv_add(&argv, table);
-	if (program_output(argv.items, TIMEOUT_MS, &output, &why) == 0)
+	if (program_output(argv.items, TIMEOUT_MS, &output, &why) == 0) {
+		*answer_r = str_trim(buf_str(&output), output.len);
 		return 1;
-	if (why.code == ERR_NOT_FOUND)
+	}
+	/* Of main.cf it may warn whatever it finds; what it cannot ask is fatal. */
+	if (why.code == ERR_NOT_FOUND || strstr(why.text, "postmap: warning: "))
 		return 0;
 	return err_set(err, why.code, "%s: %s", table, why.text);
+}
+
+int postconf_look_up(const char *config_dir, const char *tables, const char *key, char **answer_r,
+	struct err *err)
+{
+	bool excepted;
+	char *table;
+	int found = 0;
+
+	while (found == 0 && (table = postconf_item(&tables, &excepted)) != NULL) {
+		/* proxymap(8) itself may be asked by few. */
+		const char *plain = table + (str_starts(table, "proxy:") ? strlen("proxy:") : 0);
+
+		found = look_up(config_dir, plain, key, answer_r, err);
+		free(table);
+	}
+	return found;
 }
 
 static const char *const lists[] = {
@@ -190,9 +218,7 @@ void postconf_domains_free(struct postconf_domains *domains)
 	free(domains);
 }
 
-/* The next item of the text, which moves on behind it; NULL at its end. What is
- * in braces is one item, `!` before it is not part of it. */
-static char *next_item(const char **text, bool *excepted)
+char *postconf_item(const char **text, bool *excepted)
 {
 	const char *start = *text + strspn(*text, separators), *end;
 	int depth = 0;
@@ -257,7 +283,7 @@ static int add_items(struct postconf_domains *domains, size_t list, const char *
 	bool excepted = false;
 	char *item;
 
-	for (; (item = next_item(&text, &excepted)); excepted = false) {
+	for (; (item = postconf_item(&text, &excepted)); excepted = false) {
 		excepted |= all_excepted;
 		if (item[0] == '/') {
 			int result = add_file(domains, list, item, excepted, depth);
@@ -298,12 +324,13 @@ int postconf_domains_find(const struct postconf_domains *domains, const char *na
 
 	for (size_t i = 0; i < domains->n; i++) {
 		const struct item *item = &domains->items[i];
+		_cleanup_free_ char *answer = NULL;
 		int fits;
 
 		if (item->list == excepted)
 			continue;
 		if (is_table(item->text))
-			fits = look_up(domains->config_dir, item->text, name, err);
+			fits = look_up(domains->config_dir, item->text, name, &answer, err);
 		else
 			fits = item->name && str_eq(item->name, name);
 		if (fits < 0)
@@ -362,7 +389,7 @@ bool postconf_names_have(const char *names, const char *name)
 	bool excepted = false, has = false;
 	char *item;
 
-	while (!has && (item = next_item(&names, &excepted)) != NULL) {
+	while (!has && (item = postconf_item(&names, &excepted)) != NULL) {
 		_cleanup_free_ char *domain = NULL;
 
 		has = str_eq_nocase(item, name) ||

@@ -34,6 +34,22 @@ int postconf_find_milter_socket(struct conf *conf, struct err *err);
 int postconf_values(const char *config_dir, const char *const *names, size_t n, struct strv *values,
 	struct err *err);
 
+/* Where services in master.cf have parameters of their own, of those that the n
+ * patterns name (`SERVICE/TYPE/NAME`, each of which may be `*`): lines of
+ * `service/type/name = value`, appended. */
+int postconf_services(const char *config_dir, const char *const *patterns, size_t n,
+	struct strv *lines, struct err *err);
+
+/* The next item of a list, without `!` before it, which turns *excepted; the
+ * text moves on behind it. NULL at its end. What is in braces is one item. The
+ * caller frees it. */
+char *postconf_item(const char **text, bool *excepted);
+
+/* What the first of the tables that has the key says: 1 and a new string, 0, or
+ * -1 when a table before that cannot be asked. */
+int postconf_look_up(const char *config_dir, const char *tables, const char *key, char **answer_r,
+	struct err *err);
+
 /* The domains of Postfix: those in mydestination, myorigin, and the virtual and
  * relay domains, in the files and tables that they name. In a list the first
  * item that fits decides, and `!` excepts what fits (postconf(5),
