@@ -335,6 +335,23 @@ static void read_redirected(struct rest *rest, struct log_line *line)
 		line->other = (struct span){at.at, left(&at)};
 }
 
+/* `milter-reject: END-OF-MESSAGE from ..: 5.7.1 ..; from=<..> to=<..>` */
+static void read_refused(const struct rest *rest, struct log_line *line)
+{
+	static const char *const words[] = {
+		"milter-reject: ", "reject: ", "milter-hold: ", "hold: "};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		struct rest at = *rest;
+
+		if (!skip(&at, words[i]))
+			continue;
+		read_discarded(&at, line);
+		line->kind = LOG_REFUSED;
+		line->text = (struct span){rest->at, left(rest)};
+	}
+}
+
 static void read_cleanup(struct rest *rest, struct log_line *line)
 {
 	if (skip(rest, "message-id=")) {
@@ -348,6 +365,8 @@ static void read_cleanup(struct rest *rest, struct log_line *line)
 		read_redirected(rest, line);
 	} else if (skip(rest, "removed (discarded)")) {
 		line->kind = LOG_DISCARDED;
+	} else {
+		read_refused(rest, line);
 	}
 }
 
@@ -458,6 +477,13 @@ static void read_agent(struct rest *rest, struct log_line *line)
 		read_delivery(rest, line);
 }
 
+/* It speaks of no message. */
+static void read_master(struct rest *rest, struct log_line *line)
+{
+	if (skip(rest, "reload -- version ") || skip(rest, "daemon started -- version "))
+		line->kind = LOG_RELOADED;
+}
+
 static const struct {
 	const char *program;
 	void (*read)(struct rest *rest, struct log_line *line);
@@ -479,6 +505,7 @@ static const struct {
 	{"postsuper", read_admin, LOG_AGENT_OTHER},
 	{"oqmgr", read_queue_manager, LOG_AGENT_OTHER},
 	{"nqmgr", read_queue_manager, LOG_AGENT_OTHER},
+	{"master", read_master, LOG_AGENT_OTHER},
 };
 
 static void read_payload(struct span program, struct rest *rest, struct log_line *line)
@@ -489,7 +516,8 @@ static void read_payload(struct span program, struct rest *rest, struct log_line
 		line->agent = programs[i].agent;
 		if (programs[i].read == read_admin && read_renamed(rest, line))
 			return;
-		if (read_id(rest, &line->id) && skip(rest, ": "))
+		if (programs[i].read == read_master ||
+			(read_id(rest, &line->id) && skip(rest, ": ")))
 			programs[i].read(rest, line);
 		return;
 	}

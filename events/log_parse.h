@@ -37,8 +37,12 @@ enum log_kind {
 	LOG_EXPIRED,    /* given up for all open recipients */
 	LOG_REMOVED,    /* gone from the queue */
 	LOG_DISCARDED,  /* dropped by a rule of Postfix or by a milter */
+	LOG_REFUSED,    /* refused, or held, by one of them; text begins with
+			 * cleanup's word for it */
 	LOG_REQUEUED,   /* goes back to pickup, to come under another id */
 	LOG_DROPPED,    /* the log itself says that it lost lines */
+	LOG_RELOADED,   /* Postfix was started, or reads its settings anew; of
+			 * no message */
 };
 
 enum log_status {

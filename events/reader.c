@@ -17,6 +17,7 @@
 #include "core/base/str.h"
 #include "core/store/store_event.h"
 #include "events/log_parse.h"
+#include "events/probe_notes.h"
 
 enum {
 	BATCH_LINES = 1000,
@@ -45,6 +46,7 @@ struct reader {
 	struct hops *hops;
 	bool hops_failed; /* Postfix could not be asked */
 	struct tracker *tracker;
+	struct probe_notes *probes;
 	struct held_line *lines; /* the batch */
 	size_t n;
 	struct buf bytes;
@@ -102,6 +104,7 @@ int reader_new(const struct reader_setup *setup, struct reader **reader_r, struc
 	reader->setup = *setup;
 	reader->hops = hops_new(setup->config_dir, setup->place->instance);
 	reader->tracker = tracker_new(setup->db, reader->hops);
+	reader->probes = probe_notes_new(setup->db);
 	reader->lines = mem_alloc(BATCH_LINES, sizeof(*reader->lines));
 	reader->synced = true;
 	reader->marks = mem_alloc(MARKS_MAX, sizeof(*reader->marks));
@@ -123,6 +126,7 @@ void reader_free(struct reader *reader)
 	buf_free(&reader->bytes);
 	source_free(reader->source);
 	tracker_free(reader->tracker);
+	probe_notes_free(reader->probes);
 	hops_free(reader->hops);
 	free(reader);
 }
@@ -263,6 +267,8 @@ static int store_line(struct reader *reader, const struct source_line *from,
 		(line->kind == LOG_DROPPED &&
 			note_gap(reader, "log_dropped_lines", now_us, err) < 0))
 		return -1;
+	if (probe_notes_line(reader->probes, line, now_us, err) < 0)
+		return -1;
 	if (line->kind != LOG_NOTHING) {
 		place = place_of(reader, from, line);
 		if (tracker_line(reader->tracker, line, &place, now_us, err) < 0)
@@ -334,7 +340,9 @@ static int store_lines(struct reader *reader, struct err *err)
 		if (db_begin(db, err) < 0)
 			return -1;
 	}
-	return tracker_settle(reader->tracker, err);
+	return tracker_settle(reader->tracker, err) < 0
+		       ? -1
+		       : probe_notes_settle(reader->probes, reader->now_us, err);
 }
 
 /* Whether it was so long ago, also when the clock was put back. */

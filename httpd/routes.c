@@ -18,7 +18,7 @@
 #include "httpd/form/api_form.h"
 #include "httpd/gate/request.h"
 #include "httpd/json/api_json.h"
-#include "httpd/send/prober.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
@@ -50,8 +50,7 @@ static bool is_ready(const struct worker *worker)
 	int milter;
 
 	probe_report_get(shared->probe, &outcome);
-	if (worker->draining || worker->database_watch.gone ||
-		!(probe_is_good(outcome.finding) || outcome.finding == PROBE_UNCHECKED) ||
+	if (worker->draining || worker->database_watch.gone || !probe_serves(outcome.finding) ||
 		postfix_run_is_over(shared->run))
 		return false;
 	milter = socket_look(worker->conf->milter.socket);

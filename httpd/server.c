@@ -39,7 +39,7 @@
 #include "httpd/inject/inject.h"
 #include "httpd/inject/smtp_server.h"
 #include "httpd/routes.h"
-#include "httpd/send/prober.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/worker_thread.h"
 
@@ -368,7 +368,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	return 0;
 }
 
-int server_reload(struct server *server, struct err *err)
+static int reload(struct server *server, struct err *err)
 {
 	_cleanup_(conf) struct conf *fresh = NULL;
 	_cleanup_(conf) struct conf *next = conf_copy(server->conf);
@@ -394,6 +394,14 @@ int server_reload(struct server *server, struct err *err)
 	if (restart.len > 0)
 		log_warn(server->log, "restart_needed", "needs_restart", buf_str(&restart));
 	return 0;
+}
+
+int server_reload(struct server *server, struct err *err)
+{
+	int result = reload(server, err);
+
+	probe_report_set_reload(server->shared.probe, result < 0 ? err->text : "");
+	return result;
 }
 
 /* Nobody new connects, and another postern-httpd may listen there. */

@@ -31,7 +31,8 @@ struct entry {
 	const char *refusal;
 	bool noted; /* by what follows */
 	struct refusal_note note;
-	bool held; /* in Postfix's hold queue; for `postern held` */
+	bool held;    /* in Postfix's hold queue; for `postern held` */
+	bool changed; /* of a probe: its Message-ID */
 };
 
 static int run_sent(struct db *db, void *arg, struct err *err)
@@ -87,22 +88,10 @@ static int run_probe(struct db *db, void *arg, struct err *err)
 {
 	const struct entry *entry = arg;
 
-	return store_probe_see(db, entry->ticket, entry->note.queue_id, entry->note.now_us, err) < 0
+	return store_probe_see(db, entry->ticket, entry->note.queue_id, entry->changed,
+		       entry->note.now_us, err) < 0
 		       ? -1
 		       : 0;
-}
-
-/* Notes that the milter was asked about the message of a probe. */
-static int record_probe(
-	struct service *service, const struct milter_session *session, struct err *err)
-{
-	struct entry entry = {
-		.ticket = session->message.ticket,
-		.note.queue_id = session->message.queue_id,
-		.note.now_us = clock_now_us(service->clock),
-	};
-
-	return committer_run(service->committer, run_probe, &entry, err);
 }
 
 /* The mailbox of the one From field, or the text of the first; a new string. */
@@ -236,13 +225,28 @@ static int put_recipients(const struct eom *eom, struct err *err)
 	return change_recipient(eom, smfi_delrcpt, ticket, err);
 }
 
+/* Notes that the milter was asked about the message of a probe. */
+static int record_probe(const struct eom *eom, struct err *err)
+{
+	const struct milter_session *session = eom->session;
+	struct service *service = eom->service;
+	struct entry entry = {
+		.ticket = session->message.ticket,
+		.changed = eom->facts->probe_changed,
+		.note.queue_id = session->message.queue_id,
+		.note.now_us = clock_now_us(service->clock),
+	};
+
+	return committer_run(service->committer, run_probe, &entry, err);
+}
+
 /* Of an accepted message that has no recipient Postfix removes the file at
  * once: so the milters behind ours see the end of it, too. */
 static int act_probe(const struct eom *eom, struct outcome *outcome)
 {
 	_cleanup_free_ char *ticket = ticket_address(eom->session->message.ticket);
 
-	if (record_probe(eom->service, eom->session, &outcome->err) < 0)
+	if (record_probe(eom, &outcome->err) < 0)
 		return -1;
 	if (!eom->facts->probe_through) {
 		outcome->ending = END_DISCARD;

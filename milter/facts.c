@@ -15,6 +15,7 @@
 #include "core/address/addr_header.h"
 #include "core/base/cidr.h"
 #include "core/base/str.h"
+#include "core/policy/ticket.h"
 #include "core/store/store_claim.h"
 #include "core/store/store_probe.h"
 
@@ -174,14 +175,17 @@ static int read_lost(struct db *db, const struct milter_session *session, struct
 	return 0;
 }
 
-static int read_probe(struct db *db, const char *ticket, struct facts *facts, struct err *err)
+static int read_probe(
+	struct db *db, const struct session_message *message, struct facts *facts, struct err *err)
 {
+	_cleanup_free_ char *message_id = ticket_message_id(message->ticket);
 	struct probe probe;
-	int found = store_probe_get(db, ticket, &probe, err);
+	int found = store_probe_get(db, message->ticket, &probe, err);
 
 	if (found <= 0)
 		return found;
 	facts->probe_through = probe.through;
+	facts->probe_changed = !strv_has(&message->message_ids, message_id);
 	store_probe_clear(&probe);
 	facts->verdict.ticket = TICKET_PROBE;
 	return 0;
@@ -202,7 +206,7 @@ static int read_ticket(struct db *db, const struct milter_session *session, stru
 		return -1;
 	facts->ticket_found = found > 0;
 	if (!facts->ticket_found)
-		return read_probe(db, message->ticket, facts, &facts->err);
+		return read_probe(db, message, facts, &facts->err);
 	if (facts->ticket.superseded) {
 		verdict->ticket = TICKET_SUPERSEDED;
 		return 0;

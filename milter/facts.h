@@ -33,7 +33,8 @@ void sources_clear(struct sources *sources);
 
 struct facts {
 	struct verdict_facts verdict;
-	bool probe_through; /* with TICKET_PROBE: see struct probe */
+	bool probe_through; /* with TICKET_PROBE: see struct probe; */
+	bool probe_changed; /* and this */
 	bool ticket_found;
 	struct email_ticket ticket; /* when it was found */
 	char *domain;               /* the registered one that the message claims, by its

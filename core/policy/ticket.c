@@ -27,6 +27,11 @@ static bool is_our_domain(const char *domain, size_t len)
 	return len == strlen(TICKET_DOMAIN) && str_starts_nocase(domain, TICKET_DOMAIN);
 }
 
+char *ticket_message_id(const char *ticket)
+{
+	return mem_printf("<%s@" TICKET_DOMAIN ">", ticket);
+}
+
 enum ticket_reading ticket_read(const char *address, char ticket_r[static SECRET_TICKET_SIZE])
 {
 	size_t len = strlen(address), local;

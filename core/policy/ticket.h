@@ -22,6 +22,10 @@
 /* The address of a ticket, without <>; a new string. */
 char *ticket_address(const char *ticket);
 
+/* The Message-ID of a probe's message, by which the log and the milter know it;
+ * a new string. */
+char *ticket_message_id(const char *ticket);
+
 enum ticket_reading {
 	TICKET_ELSEWHERE, /* the address is of another domain, or of none */
 	TICKET_MALFORMED, /* of this one, but it is no ticket's */

@@ -415,3 +415,13 @@ int store_email_find_ticket(
 		memcpy(id, row.id, ID_SIZE);
 	return found;
 }
+
+int store_email_newest(struct db *db, int64_t *created_us_r, struct err *err)
+{
+	static const char sql_newest[] =
+		"SELECT created_us"
+		" FROM (SELECT created_us FROM email ORDER BY seq DESC LIMIT 100)"
+		" ORDER BY created_us DESC LIMIT 1";
+
+	return row_number(db, sql_newest, NULL, created_us_r, err);
+}

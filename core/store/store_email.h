@@ -276,4 +276,8 @@ const char *store_email_state_name(enum email_state state);
 extern const struct row_type store_email_type;
 extern const struct row_words store_email_states;
 
+/* The latest time at which one of the newest emails was staged: 1, 0 when there
+ * is none, -1. */
+int store_email_newest(struct db *db, int64_t *created_us_r, struct err *err);
+
 #endif

@@ -14,6 +14,10 @@ static const struct row_field probe_fields[] = {
 	ROW_FIELD(probe, seen_us, ROW_INT64),
 	ROW_FIELD(probe, queue_id, ROW_TEXT),
 	ROW_FIELD(probe, through, ROW_BOOL),
+	ROW_FIELD(probe, changed, ROW_BOOL),
+	ROW_FIELD(probe, logged_us, ROW_INT64),
+	ROW_FIELD(probe, taken_us, ROW_INT64),
+	ROW_FIELD(probe, refusal, ROW_TEXT),
 };
 static const struct row_type probe_type = ROW_TYPE(probe, probe_fields);
 
@@ -42,7 +46,8 @@ int store_probe_add(struct db *db, int64_t now_us, bool through,
 int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, struct err *err)
 {
 	static const char sql_get[] =
-		"SELECT ticket, created_us, seen_us, queue_id, through"
+		"SELECT ticket, created_us, seen_us, queue_id, through, changed,"
+		"   logged_us, taken_us, refusal"
 		" FROM probe"
 		" WHERE ticket = $ticket";
 
@@ -55,16 +60,73 @@ void store_probe_clear(struct probe *probe)
 	row_clear(&probe_type, probe);
 }
 
-int store_probe_see(
-	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
+int store_probe_see(struct db *db, const char *ticket, const char *queue_id, bool changed,
+	int64_t now_us, struct err *err)
 {
 	static const char sql_see[] =
 		"UPDATE probe"
-		" SET seen_us = $now, queue_id = $queue_id"
+		" SET seen_us = $now, queue_id = $queue_id, changed = $changed"
 		" WHERE ticket = $ticket";
 
 	return db_change(db, sql_see,
 		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_INT("$now", now_us),
-			DB_TEXT("$queue_id", queue_id)),
+			DB_TEXT("$queue_id", queue_id), DB_INT("$changed", changed)),
+		err);
+}
+
+int store_probe_logged(struct db *db, const char *ticket, int64_t now_us, struct err *err)
+{
+	static const char sql_logged[] =
+		"UPDATE probe"
+		" SET logged_us = $now"
+		" WHERE ticket = $ticket";
+
+	return db_change(
+		db, sql_logged, DB_PARAMS(DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)), err);
+}
+
+int store_probe_taken(struct db *db, const char *ticket, int64_t now_us, struct err *err)
+{
+	static const char sql_taken[] =
+		"UPDATE probe"
+		" SET taken_us = $now"
+		" WHERE ticket = $ticket";
+
+	return db_change(
+		db, sql_taken, DB_PARAMS(DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)), err);
+}
+
+int store_probe_refused(struct db *db, const char *ticket, const char *refusal, struct err *err)
+{
+	static const char sql_refused[] =
+		"UPDATE probe"
+		" SET refusal = $refusal"
+		" WHERE ticket = $ticket AND (through OR seen_us = 0)";
+
+	return db_change(db, sql_refused,
+		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_TEXT("$refusal", refusal)), err);
+}
+
+static const struct row_field news_fields[] = {
+	ROW_FIELD(postfix_news, reloaded_us, ROW_INT64),
+	ROW_FIELD(postfix_news, taken_us, ROW_INT64),
+};
+static const struct row_type news_type = ROW_TYPE(postfix_news, news_fields);
+
+int store_postfix_news_get(struct db *db, struct postfix_news *news_r, struct err *err)
+{
+	static const char sql_get[] = "SELECT reloaded_us, taken_us FROM postfix_news";
+
+	return row_get(db, sql_get, NULL, &news_type, news_r, err);
+}
+
+int store_postfix_news_set(struct db *db, const struct postfix_news *news, struct err *err)
+{
+	static const char sql_set[] =
+		"UPDATE postfix_news"
+		" SET reloaded_us = $reloaded, taken_us = $taken";
+
+	return db_change(db, sql_set,
+		DB_PARAMS(DB_INT("$reloaded", news->reloaded_us), DB_INT("$taken", news->taken_us)),
 		err);
 }

@@ -1,7 +1,8 @@
 /*
  * store_probe: tickets of no email, by which postern-httpd and
  * postfix-conf/check find out whether Postfix asks the milter: a message that
- * is for one was seen by the milter, or it was not.
+ * is for one was seen by the milter, or it was not. And what Postfix's log told
+ * of such a message, and of Postfix.
  */
 #ifndef POSTERN_STORE_STORE_PROBE_H
 #define POSTERN_STORE_STORE_PROBE_H
@@ -21,6 +22,10 @@ struct probe {
 	/* The milters behind ours get the message too, to its end; then it has
 	 * no recipient. Else ours discards it. */
 	bool through;
+	bool changed;      /* the milter saw another Message-ID */
+	int64_t logged_us; /* when Postfix's log told of it; 0: not yet; */
+	int64_t taken_us;  /* and that the queue manager has it */
+	char *refusal;     /* how it was stopped, in the log's words; "" */
 };
 
 /* A new one; those that are older than STORE_PROBE_KEEP_S go. 0 or -1. */
@@ -33,7 +38,22 @@ void store_probe_clear(struct probe *probe);
 
 /* The milter was asked about the message; again, the later time counts. 1, 0
  * when there is none with this ticket, -1. */
-int store_probe_see(
-	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err);
+int store_probe_see(struct db *db, const char *ticket, const char *queue_id, bool changed,
+	int64_t now_us, struct err *err);
+
+/* What Postfix's log tells of the message: 1, 0 when there is no such ticket,
+ * -1. That one which does not go through is stopped behind our milter is its
+ * own doing, and not noted. */
+int store_probe_logged(struct db *db, const char *ticket, int64_t now_us, struct err *err);
+int store_probe_taken(struct db *db, const char *ticket, int64_t now_us, struct err *err);
+int store_probe_refused(struct db *db, const char *ticket, const char *refusal, struct err *err);
+
+/* What the log told of Postfix itself; 0: not yet. */
+struct postfix_news {
+	int64_t reloaded_us; /* it was reloaded, or started */
+	int64_t taken_us;    /* the queue manager took a message, whichever */
+};
+int store_postfix_news_get(struct db *db, struct postfix_news *news_r, struct err *err);
+int store_postfix_news_set(struct db *db, const struct postfix_news *news, struct err *err);
 
 #endif

@@ -27,7 +27,7 @@
 #include "core/store/store_event.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
-#include "httpd/send/prober.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/transport/listener.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
@@ -154,6 +154,7 @@ static void look_at_events(
 	int64_t now_us = clock_now_us(shared->clock);
 	struct err err = ERR_INIT;
 	struct log_state state;
+	struct probe_outcome outcome;
 	char end[CLOCK_TEXT_SIZE], since[CLOCK_TEXT_SIZE];
 	int64_t since_us = 0;
 	int silent;
@@ -168,7 +169,14 @@ static void look_at_events(
 	clock_iso8601(state.end_us, end);
 	if (!look_at_program(shared, state.end_us, now_us, part))
 		return;
-	if (silent)
+	probe_report_get(shared->probe, &outcome);
+	if (outcome.log_is_mute)
+		tell(part, false,
+			"Postfix's log tells nothing of messages that Postfix has taken, so what "
+			"becomes of emails is not known: see whether the system's logger runs, and "
+			"that postern-events reads the log that Postfix writes (postern-events "
+			"--check)");
+	else if (silent)
 		tell(part, false,
 			"Postfix's log has told nothing of an email that it has had since %s: does "
 			"postern-events run, and read the right log?",

@@ -29,7 +29,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "httpd/gate/counts.h"
-#include "httpd/send/prober.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/send/send_group.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
@@ -367,6 +367,10 @@ static void tell_probe(struct metrics *metrics)
 		"all mail.");
 	if (outcome.finding != PROBE_NONE)
 		sample(&metrics->out, probe_is_good(outcome.finding), "postern_rules_in_force");
+	single(&metrics->out, "postern_config_last_reload_successful", GAUGE,
+		"0 when postern.conf was to be read anew and could not: the settings of before "
+		"hold.",
+		outcome.reload_error[0] == '\0');
 }
 
 static void tell_submissions(struct metrics *metrics)

@@ -26,6 +26,7 @@
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
@@ -241,6 +242,30 @@ static const char *plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
+/* What stops no mail. */
+static void need_setup(struct attention *all, const struct worker_shared *shared)
+{
+	struct probe_outcome outcome;
+
+	probe_report_get(shared->probe, &outcome);
+	if (outcome.reload_error[0])
+		need(all, "warning", "reload", "settings",
+			"postern.conf could not be read anew, so the settings of before hold: %s. "
+			"Mend it, and reload postern-httpd.",
+			outcome.reload_error);
+	if (outcome.message_bytes)
+		need(all, "warning", "message_size", "settings",
+			"Postfix takes messages of %lld bytes at most by now (message_size_limit), "
+			"and postern-httpd larger ones, which then fail: reload postern-httpd.",
+			(long long)outcome.message_bytes);
+	if (outcome.order[0])
+		need(all, "hint", "milter_order", "settings",
+			"Another milter comes before postern-milter in %s: it sees mail that is "
+			"refused behind it, and one that signs (DKIM) has to come behind. "
+			"postfix-conf/enable puts postern-milter first.",
+			outcome.order);
+}
+
 static void need_parts(struct attention *all, const struct request *request)
 {
 	const struct worker_shared *shared = request->worker->shared;
@@ -255,6 +280,7 @@ static void need_parts(struct attention *all, const struct request *request)
 			"Emails wait in Postfix without a decision, and new ones are answered with "
 			"503: %s. Run postfix-conf/check.",
 			record_gate_cause(shared->run, all->conf));
+	need_setup(all, shared);
 }
 
 static void need_disk(struct attention *all)

@@ -2,32 +2,31 @@
  * prober: tries by itself whether emails go out.
  *
  * Threads: the worker's. What blocks is done in the pool (look_run), the ticket
- * is added by the committer; both come back as tasks. The report has a mutex.
+ * is added by the committer; both come back as tasks.
  */
 #include "httpd/send/prober.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
+#include "core/metrics/metrics.h"
 #include "core/policy/ticket.h"
 #include "core/postfix/milter_greet.h"
-#include "core/postfix/postconf.h"
 #include "core/postfix/postfix_run.h"
+#include "core/postfix/postfix_setup.h"
+#include "core/store/store_email.h"
 #include "core/store/store_probe.h"
 #include "httpd/inject/inject.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/worker/task_queue.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
@@ -35,125 +34,10 @@
 enum {
 	GREET_MS = 10 * 1000,
 	IDLE_LOOK_US = 1000 * 1000,
-	/* Of what is put off, pickup(8) tries the maildrop once a minute. */
-	PUT_OFF_US = 90 * 1000 * 1000,
 	STAMP_SIZE = 320,
 };
-
-/*
- * The report.
- */
-
-struct probe_report {
-	struct log *log;
-	pthread_mutex_t mutex; /* of the outcome */
-	struct probe_outcome outcome;
-	_Atomic int64_t recorded_us; /* monotonic */
-};
-
-/* For people, in words that hold for each cause of the finding. */
-static const struct {
-	bool good;
-	const char *words;
-	const char *effect;
-	const char *hint;
-} findings[PROBE_FINDINGS] = {
-	[PROBE_NONE] = {.good = true, .words = "emails were not tried yet"},
-	[PROBE_PASSED] = {.good = true, .words = "emails go out"},
-	[PROBE_STORE] = {false, "the store cannot be written", "emails are answered with 503",
-		"make room on its disk, or mend the rights of its files"},
-	[PROBE_POSTFIX] = {false, "Postfix is not running", "emails wait, or are answered with 503",
-		"start Postfix"},
-	[PROBE_MILTER] = {false, "postern-milter does not answer",
-		"all mail waits, or is put off by Postfix", "start postern-milter, or restart it"},
-	[PROBE_REFUSED] = {false, "Postfix takes no email", "emails are answered with an error",
-		"run postfix-conf/check"},
-	[PROBE_UNANSWERED] = {false, "Postfix does not answer in time",
-		"emails are answered late, or with 503",
-		"run postfix-conf/check, and look into Postfix's log"},
-	[PROBE_UNASKED] = {false, "Postfix does not ask postern-milter",
-		"emails wait in Postfix, unrecorded; mail of other programs may pass unchecked",
-		"run postfix-conf/check, which names the cause; then postfix reload, and postern "
-		"held release --waiting"},
-	[PROBE_PUT_OFF] = {false, "another milter puts all mail off", "emails wait in Postfix",
-		"see Postfix's log for milter-reject, and mend the milter that it names"},
-	[PROBE_UNCHECKED] = {false, "some mail is not checked by the rules",
-		"emails of clients go out; mail of other programs passes unchecked and unrecorded",
-		"run postfix-conf/enable, then postfix reload"},
-};
-
-struct probe_report *probe_report_new(struct log *log)
-{
-	struct probe_report *report = mem_new(struct probe_report);
-
-	report->log = log;
-	pthread_mutex_init(&report->mutex, NULL);
-	return report;
-}
-
-void probe_report_free(struct probe_report *report)
-{
-	if (report == NULL)
-		return;
-	pthread_mutex_destroy(&report->mutex);
-	free(report);
-}
-
-void probe_report_get(struct probe_report *report, struct probe_outcome *outcome_r)
-{
-	pthread_mutex_lock(&report->mutex);
-	*outcome_r = report->outcome;
-	pthread_mutex_unlock(&report->mutex);
-}
-
-bool probe_is_good(enum probe_finding finding)
-{
-	return findings[finding].good;
-}
-
-const char *probe_finding_words(enum probe_finding finding)
-{
-	return findings[finding].words;
-}
-
-const char *probe_finding_hint(enum probe_finding finding)
-{
-	return findings[finding].hint;
-}
-
-void probe_report_set(
-	struct probe_report *report, enum probe_finding finding, const char *cause, int64_t now_us)
-{
-	struct probe_outcome *outcome = &report->outcome;
-	enum probe_finding before;
-
-	pthread_mutex_lock(&report->mutex);
-	before = outcome->finding;
-	if (finding != before)
-		outcome->since_us = now_us;
-	outcome->finding = finding;
-	outcome->at_us = now_us;
-	snprintf(outcome->cause, sizeof(outcome->cause), "%s", cause);
-	pthread_mutex_unlock(&report->mutex);
-	if (finding == before)
-		return;
-	if (!findings[finding].good)
-		log_error(report->log, "probe_failed", "cause", cause, "effect",
-			findings[finding].effect, "hint", findings[finding].hint);
-	else if (!findings[before].good)
-		log_info(report->log, "probe_passed", "over", findings[before].words);
-}
-
-void probe_report_recorded(struct probe_report *report)
-{
-	if (report)
-		atomic_store_explicit(
-			&report->recorded_us, clock_monotonic_us(), memory_order_relaxed);
-}
-
-/*
- * The prober.
- */
+/* A clock that is set right may move by some seconds. */
+#define CLOCK_BEHIND_US (120 * SECOND_US)
 
 enum step { IDLE, LOOKING, ADDING, SUBMITTING, WATCHING };
 
@@ -163,18 +47,10 @@ struct look {
 	struct prober *prober;
 	char *socket; /* of the milter */
 	char *config; /* of Postfix; NULL: main.cf is not to be read */
-	int milter;   /* 0, or an errno */
-	bool known;   /* what follows, unless Postfix could not be asked */
-	char *folder; /* of main.cf */
-	char *host;
-	char *queue;
-	bool changes;    /* a rule of main.cf may add a recipient, or hold mail */
-	char *unchecked; /* the list without the milter; NULL: none */
-};
-
-struct sent {
-	char ticket[SECRET_TICKET_SIZE]; /* "": none was sent */
-	int64_t seen_us;                 /* 0: the milter was not asked yet */
+	char *internal_hosts;
+	int milter; /* 0, or an errno */
+	bool known; /* the setup is, unless Postfix could not be asked */
+	struct postfix_setup setup;
 };
 
 struct prober {
@@ -183,19 +59,26 @@ struct prober {
 	int64_t next_us;     /* monotonic, as all here: no probe before */
 	int64_t looked_us;   /* while idle */
 	int64_t began_us;    /* the probe that is under way, or the last one */
-	int64_t deadline_us; /* of that one */
-	bool told;           /* its outcome */
+	int64_t deadline_us; /* of its answer */
+	int64_t unasked_us;  /* the last one that the milter was not asked about */
 	char stamp[STAMP_SIZE];
-	unsigned unasked; /* probes in a row of which the milter was not asked; */
-	unsigned refused; /* which were refused */
+	int64_t reloaded_us; /* of struct postfix_news */
+
+	/* What the last probes found. */
+	enum probe_finding found;
+	unsigned in_row;
+	bool told; /* of the present one */
 
 	/* What main.cf says. */
 	bool stale; /* it is to be read again */
 	bool learnt;
-	char *folder;
-	char *host;
-	bool changes;
-	char *unchecked;
+	struct postfix_setup setup;
+
+	/* What the log tells. */
+	bool log_alive; /* somebody reads it */
+	bool by_log;    /* it alone has shown what is wrong */
+	bool stuck;
+	char doubt[SECRET_TICKET_SIZE]; /* the oldest that it has not confirmed; "" */
 
 	struct look look;
 	struct commit_job job;
@@ -204,41 +87,160 @@ struct prober {
 	char ticket[SECRET_TICKET_SIZE]; /* the committer's until it is added */
 	int add_result;
 	struct err add_err;
-	struct sent last, before; /* the last message, and the one before */
+
+	/* The present probe, or the last one. */
+	struct probe_facts facts;
+	char last[SECRET_TICKET_SIZE]; /* its ticket; "": none was sent */
+	char *refusal;
+	char *cause;
+	int64_t behind_us; /* the clock */
 	char *recipient;
 	struct buf message;
 	struct submission submission;
 };
 
-static struct probe_report *report_of(const struct prober *prober)
+static int64_t wall_us(const struct prober *prober)
 {
-	return prober->worker->shared->probe;
+	return clock_now_us(prober->worker->shared->clock);
 }
 
-/* The probe is told of; it may still be under way. */
-static void tell(struct prober *prober, enum probe_finding finding, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static void tell(struct prober *prober, enum probe_finding finding, const char *format, ...)
+static int64_t interval_us(const struct prober *prober)
 {
-	char cause[ERR_TEXT_MAX];
-	va_list args;
+	return prober->worker->conf->submission.probe_ms * 1000;
+}
 
-	va_start(args, format);
-	vsnprintf(cause, sizeof(cause), format, args);
-	va_end(args);
+/* An email was recorded since: so the milter is asked. */
+static bool others_since(const struct prober *prober, int64_t since_us)
+{
+	return probe_report_recorded_us(prober->worker->shared->probe) > since_us;
+}
+
+static bool lacks_own_list(const struct prober *prober)
+{
+	return prober->worker->conf->submission.method == SUBMISSION_SMTP
+		       ? prober->setup.lacks_smtpd
+		       : prober->setup.lacks_local;
+}
+
+/*
+ * What is told.
+ */
+
+static char *cause_unasked(const struct prober *prober)
+{
+	const struct conf *conf = prober->worker->conf;
+
+	if (conf->submission.method == SUBMISSION_SMTP)
+		return mem_printf(
+			"the smtpd at %s takes mail without asking postern-milter "
+			"(smtpd_milters)",
+			conf->submission.smtp_server);
+	return mem_printf("Postfix took a message, and did not ask postern-milter about it: %s",
+		lacks_own_list(prober)
+			? "non_smtpd_milters does not name its socket"
+			: "non_smtpd_milters lacked it, and Postfix was not reloaded since; or "
+			  "it cannot reach the socket, another milter in front puts mail off, or "
+			  "pickup does not run");
+}
+
+/* Why, in words; a new string. */
+static char *cause_of(const struct prober *prober, enum probe_finding finding)
+{
+	switch (finding) {
+	case PROBE_POSTFIX:
+		return mem_strdup("Postfix is not running");
+	case PROBE_MILTER:
+	case PROBE_STORE:
+		return mem_strdup(prober->cause);
+	case PROBE_REFUSED:
+	case PROBE_PUT_OFF:
+		return mem_printf("%s%s",
+			prober->facts.seen ? "what postern-milter lets pass is stopped behind it: "
+					   : "",
+			str_empty(prober->refusal) ? prober->cause : prober->refusal);
+	case PROBE_UNANSWERED:
+		return mem_printf("no answer to a submission in %d s",
+			(int)((clock_monotonic_us() - prober->began_us) / SECOND_US));
+	case PROBE_UNASKED:
+		return cause_unasked(prober);
+	case PROBE_CHANGED:
+		return mem_strdup(
+			"a message came to postern-milter with another Message-ID than it had: "
+			"another milter in front, or header_checks, changes it");
+	case PROBE_STUCK:
+		return mem_strdup(
+			"Postfix took a message, and its queue manager (qmgr) does not begin with "
+			"it");
+	case PROBE_UNCHECKED:
+		return mem_strdup(prober->setup.unchecked);
+	case PROBE_UNGUARDED:
+		return mem_strdup(prober->setup.unguarded);
+	case PROBE_CLOCK:
+		return mem_printf(
+			"the clock is %lld minutes behind the newest email on record: "
+			"it was put back, or was ahead then",
+			(long long)(prober->behind_us / (60 * SECOND_US)));
+	default:
+		return mem_strdup("");
+	}
+}
+
+/* In words, for those findings that only a step knows. */
+static void set_cause(struct prober *prober, char *cause)
+{
+	free(prober->cause);
+	prober->cause = cause;
+}
+
+/* Tells what is known of the probe, if it is. */
+static bool conclude(struct prober *prober)
+{
+	struct probe_facts *facts = &prober->facts;
+	enum probe_finding finding;
+	_cleanup_free_ char *cause = NULL;
+
+	facts->refusal = prober->refusal;
+	facts->others_seen = others_since(prober, prober->began_us);
+	facts->unchecked = prober->setup.unchecked != NULL;
+	facts->unguarded = prober->setup.unguarded != NULL;
+	facts->wait_for_log = prober->by_log && prober->through && prober->log_alive;
+	facts->stuck = prober->stuck;
+	finding = probe_judge(facts);
+	if (finding == PROBE_NONE)
+		return false;
+	if (prober->told && finding == prober->found)
+		return true;
+	prober->in_row = finding == prober->found && !facts->blamed ? prober->in_row + 1 : 1;
 	prober->told = true;
-	probe_report_set(
-		report_of(prober), finding, cause, clock_now_us(prober->worker->shared->clock));
+	prober->found = finding;
+	if (finding == PROBE_UNASKED)
+		prober->unasked_us = clock_monotonic_us();
+	cause = cause_of(prober, finding);
+	probe_report_set(prober->worker->shared->probe, finding, cause, wall_us(prober));
+	return true;
 }
 
-static void add_time(struct buf *stamp, const char *folder, const char *name)
+/* The end of a probe: of what the log tells of it more may follow. */
+static void rest(struct prober *prober)
 {
-	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
+	prober->step = IDLE;
+	prober->next_us = prober->began_us +
+			  probe_pause_us(interval_us(prober), prober->found, prober->in_row);
+	buf_free(&prober->message);
+	free(TAKE_PTR(prober->recipient));
+}
+
+/*
+ * What is read of it.
+ */
+
+static void add_time(struct buf *stamp, const char *path)
+{
 	struct stat status;
 
-	if (stat(path, &status) == 0)
-		buf_printf(stamp, "%lld.%09ld ", (long long)status.st_ctim.tv_sec,
-			status.st_ctim.tv_nsec);
+	if (path && stat(path, &status) == 0)
+		buf_printf(stamp, "%llu %lld.%09ld ", (unsigned long long)status.st_ino,
+			(long long)status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
 }
 
 /* Which run of Postfix it is, with which settings, and which socket of the
@@ -247,149 +249,150 @@ static bool has_changed(struct prober *prober)
 {
 	const struct worker *worker = prober->worker;
 	_cleanup_buf_ struct buf stamp = BUF_INIT;
+	const char *socket = worker->conf->milter.socket, *slash = strrchr(socket, '/');
+	_cleanup_free_ char *folder = slash ? mem_dup(socket, (size_t)(slash - socket)) : NULL;
+	struct postfix_news news;
 	char run[POSTFIX_RUN_SIZE];
-	struct stat status;
 	bool changed;
 
 	postfix_run_name(worker->shared->run, run);
 	buf_printf(&stamp, "%s ", run);
-	if (stat(worker->conf->milter.socket, &status) == 0)
-		buf_printf(&stamp, "%llu %lld.%09ld ", (unsigned long long)status.st_ino,
-			(long long)status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
-	if (prober->folder) {
-		add_time(&stamp, prober->folder, "main.cf");
-		add_time(&stamp, prober->folder, "master.cf");
+	add_time(&stamp, socket);
+	add_time(&stamp, folder);
+	if (prober->setup.folder) {
+		_cleanup_free_ char *main_cf = mem_printf("%s/main.cf", prober->setup.folder);
+		_cleanup_free_ char *master_cf = mem_printf("%s/master.cf", prober->setup.folder);
+
+		add_time(&stamp, main_cf);
+		add_time(&stamp, master_cf);
 	}
+	if (store_postfix_news_get(worker->db, &news, NULL) == 1)
+		prober->reloaded_us = news.reloaded_us;
+	buf_printf(&stamp, "%lld", (long long)prober->reloaded_us);
 	changed = strncmp(prober->stamp, buf_str(&stamp), STAMP_SIZE - 1) != 0;
 	snprintf(prober->stamp, sizeof(prober->stamp), "%s", buf_str(&stamp));
 	return changed;
 }
 
-/* The end of a probe, of which was told. */
-static void rest(struct prober *prober)
+/* What the log has told of the probe. */
+static enum probe_log_finding ask_log(struct prober *prober, const struct probe *probe)
 {
-	int64_t interval_us = prober->worker->conf->submission.probe_ms * 1000;
-	unsigned most = prober->unasked ? PROBER_SLOWEST : PROBER_SLOWER;
-	int64_t slower = 1;
+	const struct worker *worker = prober->worker;
+	_cleanup_free_ char *path = metrics_path(worker->shared->database_path, METRICS_EVENTS);
+	struct metrics_events values = {0};
+	struct postfix_news news = {0};
 
-	for (unsigned i = 1; i < prober->unasked + prober->refused; i++)
-		slower = slower * 2 < most ? slower * 2 : most;
-	prober->step = IDLE;
-	prober->next_us = prober->began_us + interval_us * slower;
-	buf_free(&prober->message);
-	free(TAKE_PTR(prober->recipient));
+	prober->log_alive = metrics_read(path, METRICS_EVENTS, &values) == METRICS_LIVE;
+	(void)store_postfix_news_get(worker->db, &news, NULL);
+	return probe_log_judge(
+		&(struct probe_log){prober->log_alive, values.read_to_end_us, probe->seen_us,
+			probe->logged_us, probe->taken_us, news.taken_us},
+		probe_patience_us(interval_us(prober)));
 }
 
-static void pass(struct prober *prober)
+/* The last probe, and before it the oldest that the log has not confirmed. */
+static void look_at_log(struct prober *prober, const struct probe *last)
 {
-	prober->unasked = prober->refused = 0;
-	if (prober->unchecked)
-		tell(prober, PROBE_UNCHECKED, "%s in main.cf lacks postern-milter",
-			prober->unchecked);
-	else
-		tell(prober, PROBE_PASSED, "%s", "");
+	struct probe_report *report = prober->worker->shared->probe;
+	enum probe_log_finding finding = ask_log(prober, last);
+	struct probe probe;
+
+	prober->facts.taken = finding == PROBE_LOG_TAKEN;
+	if (last->logged_us)
+		probe_report_set_mute(report, false);
+	if (finding == PROBE_LOG_TAKEN || *last->refusal) {
+		prober->by_log = *last->refusal != '\0';
+		prober->stuck = false;
+		prober->doubt[0] = '\0';
+		return;
+	}
+	if (prober->doubt[0] == '\0' && last->seen_us)
+		memcpy(prober->doubt, last->ticket, sizeof(prober->doubt));
+	if (prober->doubt[0] == '\0' ||
+		store_probe_get(prober->worker->db, prober->doubt, &probe, NULL) <= 0)
+		return;
+	finding = ask_log(prober, &probe);
+	store_probe_clear(&probe);
+	if (finding == PROBE_LOG_TAKEN)
+		prober->doubt[0] = '\0';
+	else if (finding == PROBE_LOG_MUTE)
+		probe_report_set_mute(report, true);
+	else if (finding == PROBE_LOG_STUCK)
+		prober->by_log = prober->stuck = true;
 }
 
-/* Whether the milter was asked about the message, or was asked again: 1, 0, or
- * -1 when that cannot be read. */
-static int is_seen(struct prober *prober, struct sent *sent)
+/* Reads what the milter and the log have said of the last probe. */
+static void refresh(struct prober *prober)
 {
 	struct probe probe;
-	bool seen;
-	int found = 0;
+	int found;
 
-	if (sent->ticket[0])
-		found = store_probe_get(prober->worker->db, sent->ticket, &probe, NULL);
+	if (prober->last[0] == '\0')
+		return;
+	found = store_probe_get(prober->worker->db, prober->last, &probe, NULL);
+	if (found < 0) {
+		prober->facts.store_failed = true;
+		set_cause(prober, mem_strdup("nothing can be read"));
+	}
 	if (found <= 0)
-		return found;
-	seen = probe.seen_us > sent->seen_us;
-	sent->seen_us = probe.seen_us;
+		return;
+	prober->facts.store_failed = false;
+	prober->facts.seen = probe.seen_us != 0;
+	prober->facts.changed = probe.changed && prober->facts.seen;
+	free(prober->refusal);
+	prober->refusal = mem_strdup(probe.refusal);
+	if (probe.through)
+		look_at_log(prober, &probe);
 	store_probe_clear(&probe);
-	return seen;
 }
 
-/* An email that went after the probe was recorded: the milter is asked, and the
- * probe waits behind others. */
-static bool others_were_recorded(const struct prober *prober)
-{
-	return atomic_load_explicit(&report_of(prober)->recorded_us, memory_order_relaxed) >
-	       prober->began_us;
-}
-
-static void tell_unasked(struct prober *prober)
-{
-	const struct conf *conf = prober->worker->conf;
-
-	prober->unasked++;
-	prober->refused = 0;
-	if (postfix_run_is_over(prober->worker->shared->run))
-		tell(prober, PROBE_POSTFIX, "Postfix is not running");
-	else if (conf->submission.method == SUBMISSION_SMTP)
-		tell(prober, PROBE_UNASKED,
-			"the smtpd at %s takes mail without asking postern-milter (smtpd_milters)",
-			conf->submission.smtp_server);
-	else
-		tell(prober, PROBE_UNASKED,
-			"Postfix took a message, and did not ask postern-milter about it: "
-			"non_smtpd_milters lacks it, or Postfix was not reloaded since; or it "
-			"cannot reach the socket, another milter in front puts mail off, or pickup "
-			"does not run");
-}
+/*
+ * The steps.
+ */
 
 static void watch(struct prober *prober)
 {
-	int seen = is_seen(prober, &prober->last);
-
-	if (seen <= 0 && !others_were_recorded(prober) &&
-		clock_monotonic_us() < prober->deadline_us)
-		return;
-	if (seen > 0 || others_were_recorded(prober))
-		pass(prober);
-	else if (seen < 0)
-		tell(prober, PROBE_STORE, "nothing can be read");
-	else
-		tell_unasked(prober);
-	rest(prober);
+	prober->facts.overdue |= clock_monotonic_us() >= prober->deadline_us;
+	refresh(prober);
+	if (conclude(prober) || prober->facts.seen)
+		rest(prober);
 }
 
 static void on_probe_injected(struct submission *submission, const struct inject_answer *answer)
 {
 	struct prober *prober = CONTAINER_OF(submission, struct prober, submission);
-	bool seen;
 
 	if (prober->worker->draining) {
 		rest(prober);
 		return;
 	}
-	if (answer->result == INJECT_QUEUED) {
-		prober->step = WATCHING;
-		/* By SMTP the milter has spoken by now. */
-		if (answer->verdict_first)
-			prober->deadline_us = 0;
-		watch(prober);
-		return;
-	}
-	seen = answer->verdict_first && is_seen(prober, &prober->last) > 0;
-	prober->unasked = 0;
-	prober->refused++;
-	tell(prober, PROBE_REFUSED, "%s%s%s",
-		seen ? "what postern-milter lets pass is refused behind it: " : "",
-		answer->result == INJECT_UNKNOWN && !seen ? "a submission was ended: " : "",
-		answer->err->text);
-	rest(prober);
+	/* By SMTP the milter has spoken by now, but perhaps the log tells more. */
+	prober->facts.overdue |= answer->verdict_first && !prober->by_log;
+	prober->facts.message = answer->result == INJECT_QUEUED ? PROBE_TAKEN : PROBE_NOT_TAKEN;
+	if (answer->result != INJECT_QUEUED)
+		set_cause(prober,
+			mem_printf("%s%s",
+				answer->result == INJECT_UNKNOWN ? "a submission was ended: " : "",
+				answer->err->text));
+	prober->step = WATCHING;
+	watch(prober);
 }
 
 static void write_message(struct prober *prober)
 {
+	_cleanup_free_ char *message_id = ticket_message_id(prober->last);
+
 	buf_printf(&prober->message,
 		"From: postern-probe@%s\n"
 		"To: %s\n"
 		"Subject: Postern tries whether emails go out\n"
+		"Message-ID: %s\n"
 		"Auto-Submitted: auto-generated\n"
 		"\n"
 		"Nobody should get this message: see submission.probe_interval "
 		"in postern.conf(5).\n",
-		prober->host ? prober->host : "localhost", prober->recipient);
+		prober->setup.host ? prober->setup.host : "localhost", prober->recipient,
+		message_id);
 }
 
 static void on_probe_added(struct task *task)
@@ -401,14 +404,14 @@ static void on_probe_added(struct task *task)
 		rest(prober);
 		return;
 	}
+	prober->facts.store_failed = prober->add_result < 0;
 	if (prober->add_result < 0) {
-		tell(prober, PROBE_STORE, "nothing can be written: %s", prober->add_err.text);
+		set_cause(prober, mem_printf("nothing can be written: %s", prober->add_err.text));
+		conclude(prober);
 		rest(prober);
 		return;
 	}
-	prober->before = prober->last;
-	prober->last.seen_us = 0;
-	memcpy(prober->last.ticket, prober->ticket, SECRET_TICKET_SIZE);
+	memcpy(prober->last, prober->ticket, SECRET_TICKET_SIZE);
 	prober->recipient = ticket_address(prober->ticket);
 	write_message(prober);
 	prober->submission = (struct submission){
@@ -420,6 +423,8 @@ static void on_probe_added(struct task *task)
 		.done = on_probe_injected,
 	};
 	prober->step = SUBMITTING;
+	prober->facts.message = PROBE_SENT;
+	prober->deadline_us = clock_monotonic_us() + probe_patience_us(interval_us(prober));
 	inject_submit(worker->inject, &prober->submission);
 }
 
@@ -441,66 +446,15 @@ static void add_done(void *arg, int result, const struct err *err)
 	task_queue_post(prober->worker->tasks, &prober->added);
 }
 
-static void look_clear(struct look *look)
-{
-	free(look->socket);
-	free(look->config);
-	free(look->folder);
-	free(look->host);
-	free(look->queue);
-	free(look->unchecked);
-}
-
-/* Whether a list of milters has ours. Postfix names the socket by its whole
- * path or from the queue folder on: the last two names are in both. */
-static bool lists_milter(const char *list, const char *socket)
-{
-	const char *tail = strrchr(socket, '/');
-
-	while (tail && tail > socket && tail[-1] != '/')
-		tail--;
-	return strstr(list, tail ? tail : socket) != NULL;
-}
-
-static void read_main_cf(struct look *look)
-{
-	enum { FOLDER, HOST, QUEUE, SMTPD, LOCAL, BCC, SENDER_BCC, RCPT_BCC, HEADER, BODY, N };
-	static const char *const names[N] = {
-		[FOLDER] = "config_directory",
-		[HOST] = "myhostname",
-		[QUEUE] = "queue_directory",
-		[SMTPD] = "smtpd_milters",
-		[LOCAL] = "non_smtpd_milters",
-		[BCC] = "always_bcc",
-		[SENDER_BCC] = "sender_bcc_maps",
-		[RCPT_BCC] = "recipient_bcc_maps",
-		[HEADER] = "header_checks",
-		[BODY] = "body_checks",
-	};
-	char *values[N];
-
-	if (postconf_read(look->config, names, N, values, NULL) < 0)
-		return;
-	look->known = true;
-	look->folder = TAKE_PTR(values[FOLDER]);
-	look->host = TAKE_PTR(values[HOST]);
-	look->queue = TAKE_PTR(values[QUEUE]);
-	for (size_t i = BCC; i <= BODY; i++)
-		look->changes |= *values[i] != '\0';
-	for (size_t i = SMTPD; i <= LOCAL && look->unchecked == NULL; i++)
-		if (!lists_milter(values[i], look->socket))
-			look->unchecked = mem_strdup(names[i]);
-	for (size_t i = 0; i < N; i++)
-		free(values[i]);
-}
-
 static bool look_run(struct work *work)
 {
 	struct look *look = CONTAINER_OF(work, struct look, work);
+	_cleanup_free_ char *ticket = ticket_address("0123456789abcdef0123456789abcdef");
+	const struct postfix_setup_ours ours = {
+		look->config, look->socket, look->internal_hosts, ticket};
 
 	look->milter = milter_greet(look->socket, GREET_MS);
-	if (look->config)
-		read_main_cf(look);
+	look->known = look->config && postfix_setup_read(&ours, &look->setup, NULL) == 0;
 	return true;
 }
 
@@ -508,18 +462,31 @@ static void learn(struct prober *prober, struct look *look)
 {
 	if (!look->known)
 		return;
-	free(prober->folder);
-	free(prober->host);
-	free(prober->unchecked);
-	prober->folder = TAKE_PTR(look->folder);
-	prober->host = TAKE_PTR(look->host);
-	prober->unchecked = TAKE_PTR(look->unchecked);
-	prober->changes = look->changes;
-	postfix_run_watch(prober->worker->shared->run, look->queue);
+	postfix_setup_clear(&prober->setup);
+	prober->setup = look->setup;
+	postfix_run_watch(prober->worker->shared->run, prober->setup.queue);
 	if (!prober->learnt) /* which files it is about is known now */
 		has_changed(prober);
 	prober->learnt = true;
 	prober->stale = false;
+}
+
+/* What no message shows: the clock, the order of milters, and whether Postfix
+ * takes messages as large as clients are told. */
+static void look_around(struct prober *prober)
+{
+	const struct worker *worker = prober->worker;
+	int64_t most = worker->conf->http.max_message_bytes, newest_us;
+	int64_t limit = prober->setup.message_bytes;
+
+	if (worker->postfix_limit > 0 && worker->postfix_limit < most)
+		most = worker->postfix_limit;
+	probe_report_set_setup(
+		worker->shared->probe, prober->setup.order, limit > 0 && limit < most ? limit : 0);
+	prober->behind_us = 0;
+	if (store_email_newest(prober->worker->db, &newest_us, NULL) == 1)
+		prober->behind_us = newest_us - wall_us(prober);
+	prober->facts.clock_behind = prober->behind_us > CLOCK_BEHIND_US;
 }
 
 /* A socket that this user may not open may be open to Postfix. */
@@ -528,45 +495,51 @@ static void on_looked(struct task *task)
 	struct look *look = CONTAINER_OF(task, struct look, work.done);
 	struct prober *prober = look->prober;
 	const struct worker *worker = prober->worker;
-	int milter = look->milter;
+	struct probe_facts *facts = &prober->facts;
 
 	learn(prober, look);
-	look_clear(look);
+	free(look->socket);
+	free(look->config);
+	free(look->internal_hosts);
 	if (worker->draining) {
 		rest(prober);
-	} else if (postfix_run_is_over(worker->shared->run)) {
-		tell(prober, PROBE_POSTFIX, "Postfix is not running");
-		rest(prober);
-	} else if (milter && milter != EACCES) {
-		tell(prober, PROBE_MILTER, "postern-milter does not answer at %s: %s",
-			worker->conf->milter.socket,
-			milter == ETIMEDOUT ? "it accepts connections, and says nothing"
-					    : strerror(milter));
-		rest(prober);
-	} else {
-		/* What a rule adds a recipient to, or holds, would stay. */
-		prober->through = prober->learnt && !prober->changes;
-		prober->step = ADDING;
-		prober->job = (struct commit_job){
-			.run = add_run,
-			.done = add_done,
-			.arg = prober,
-			.lazy = true,
-		};
-		committer_submit(worker->shared->committer, &prober->job);
+		return;
 	}
+	look_around(prober);
+	facts->postfix_over = postfix_run_is_over(worker->shared->run);
+	facts->milter_silent = look->milter && look->milter != EACCES;
+	facts->blamed = prober->found == PROBE_UNASKED && lacks_own_list(prober) &&
+			!others_since(prober, prober->unasked_us);
+	set_cause(prober,
+		mem_printf("postern-milter does not answer at %s: %s", worker->conf->milter.socket,
+			look->milter == ETIMEDOUT ? "it accepts connections, and says nothing"
+						  : strerror(look->milter)));
+	if (conclude(prober)) {
+		rest(prober);
+		return;
+	}
+	/* What a rule adds a recipient to, or holds, would stay. */
+	prober->through = prober->learnt && !prober->setup.changes;
+	prober->step = ADDING;
+	prober->deadline_us = clock_monotonic_us() + probe_patience_us(interval_us(prober));
+	prober->job = (struct commit_job){
+		.run = add_run,
+		.done = add_done,
+		.arg = prober,
+		.lazy = true,
+	};
+	committer_submit(worker->shared->committer, &prober->job);
 }
 
 static void begin(struct prober *prober, int64_t now_us)
 {
 	const struct worker *worker = prober->worker;
-	int64_t patience_ms = worker->conf->submission.probe_ms * 2 / 3;
 
-	if (patience_ms < PROBER_PATIENCE_MS)
-		patience_ms = PROBER_PATIENCE_MS;
 	prober->began_us = now_us;
-	prober->deadline_us = now_us + patience_ms * 1000;
 	prober->told = false;
+	prober->facts = (struct probe_facts){0};
+	prober->last[0] = '\0';
+	free(TAKE_PTR(prober->refusal));
 	prober->step = LOOKING;
 	prober->look = (struct look){
 		.work.done.run = on_looked,
@@ -577,34 +550,15 @@ static void begin(struct prober *prober, int64_t now_us)
 		.socket = mem_strdup(worker->conf->milter.socket),
 		.config = prober->stale ? mem_strdup(worker->conf->submission.postfix_config)
 					: NULL,
+		.internal_hosts = mem_strdup(worker->conf->milter.internal_hosts),
 	};
 	work_pool_submit(worker->shared->pool, &prober->look.work);
-}
-
-/* What became of the last probe since: the milter may be asked about it late,
- * or again, when another one has put it off. */
-static void look_back(struct prober *prober, int64_t now_us)
-{
-	bool late = prober->last.seen_us == 0;
-	bool again = prober->before.seen_us != 0;
-
-	again = is_seen(prober, &prober->before) > 0 && again;
-	if (is_seen(prober, &prober->last) > 0) {
-		if (late)
-			pass(prober);
-		else
-			again = true;
-	}
-	if (!again)
-		return;
-	tell(prober, PROBE_PUT_OFF,
-		"what postern-milter lets pass is put off by another milter behind it");
-	prober->next_us = now_us + PUT_OFF_US;
 }
 
 static void look_while_idle(struct prober *prober, int64_t now_us)
 {
 	const struct worker *worker = prober->worker;
+	bool changed;
 
 	if (worker->draining || worker->database_watch.gone ||
 		now_us - prober->looked_us < IDLE_LOOK_US)
@@ -612,31 +566,48 @@ static void look_while_idle(struct prober *prober, int64_t now_us)
 	prober->looked_us = now_us;
 	if (worker->conf->submission.probe_ms == 0)
 		return;
-	look_back(prober, now_us);
-	if (has_changed(prober)) {
-		prober->stale = true;
-		prober->unasked = prober->refused = 0;
-		prober->next_us = now_us;
-	}
-	if (prober->unasked + prober->refused && others_were_recorded(prober))
-		prober->next_us = now_us;
-	if (now_us >= prober->next_us)
+	/* The milter may be asked late, and the log comes behind. */
+	refresh(prober);
+	if (prober->last[0])
+		conclude(prober);
+	changed = has_changed(prober);
+	prober->stale |= changed;
+	if (changed)
+		prober->in_row = 0;
+	if (changed || now_us >= prober->next_us ||
+		(prober->found == PROBE_UNASKED && others_since(prober, prober->unasked_us)))
 		begin(prober, now_us);
 }
 
 void prober_look(struct prober *prober)
 {
-	int64_t now_us = clock_monotonic_us();
+	bool late = clock_monotonic_us() >= prober->deadline_us;
 
-	if (prober->step == IDLE)
-		look_while_idle(prober, now_us);
-	else if (prober->step == WATCHING && prober->worker->draining)
-		rest(prober);
-	else if (prober->step == WATCHING)
-		watch(prober);
-	else if (!prober->told && now_us >= prober->deadline_us)
-		tell(prober, PROBE_UNANSWERED, "no answer to a submission in %d s",
-			(int)((now_us - prober->began_us) / SECOND_US));
+	switch (prober->step) {
+	case IDLE:
+		look_while_idle(prober, clock_monotonic_us());
+		break;
+	case LOOKING: /* has times of its own */
+		break;
+	case ADDING:
+		prober->facts.store_failed = late;
+		if (late && !prober->told) {
+			set_cause(prober, mem_strdup("nothing was written in time"));
+			conclude(prober);
+		}
+		break;
+	case SUBMITTING:
+		prober->facts.overdue |= late;
+		if (late && !prober->told)
+			conclude(prober);
+		break;
+	case WATCHING:
+		if (prober->worker->draining)
+			rest(prober);
+		else
+			watch(prober);
+		break;
+	}
 }
 
 bool prober_is_idle(const struct prober *prober)
@@ -659,8 +630,8 @@ void prober_free(struct prober *prober)
 	if (prober == NULL)
 		return;
 	assert(prober->step == IDLE);
-	free(prober->folder);
-	free(prober->host);
-	free(prober->unchecked);
+	postfix_setup_clear(&prober->setup);
+	free(prober->refusal);
+	free(prober->cause);
 	free(prober);
 }

@@ -31,7 +31,7 @@
 #include "core/postfix/postfix_run.h"
 #include "httpd/gate/counts.h"
 #include "httpd/gate/request.h"
-#include "httpd/send/prober.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/send/record_watch.h"
 #include "httpd/send/send_group.h"
 #include "httpd/worker/worker.h"

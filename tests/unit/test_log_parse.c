@@ -44,6 +44,10 @@ static char letter_of(const struct log_line *line)
 		return line->by_admin ? 'R' : 'r';
 	case LOG_DISCARDED:
 		return 'c';
+	case LOG_REFUSED:
+		return 'h';
+	case LOG_RELOADED:
+		return 'l';
 	case LOG_REQUEUED:
 		return 'q';
 	case LOG_DROPPED:
@@ -91,24 +95,24 @@ static const struct {
 	{"26c", ".fma.dsq."},
 	{"26c2", "kmadadad"},
 	{"26d", ".fma.ds..axma.rsr"},
-	{"27", "...fma.dddaddd......ma.sradddxma.rsr"},
+	{"27", ".l.fma.dddaddd......ma.sradddxma.rsr"},
 	{"28", ".fm.addss.fma.dfmad"},
-	{"29a", ".fm...fmc..fmca.srfm..fm.abssma.rsr"},
-	{"29b", ".fm...fmc..fm..fm.."},
-	{"29c", "fm.fmcfm.bm.asrfm."},
+	{"29a", ".fmh..fmc..fmca.srfmh.fm.abssma.rsr"},
+	{"29b", ".fmh..fmc..fmh.fmh."},
+	{"29c", "fmhfmcfmhbm.asrfmh"},
 	{"30a", ".fma.dbsma.ma.srsr"},
 	{"30b", ".fma.bsma.rsr"},
 	{"30c", ".fm.absmr"},
 	{"30d", ".fma.bssmsambsmsa.rrmsr"},
-	{"30e", "fm.fmafm.sbsm.am.arsrsr"},
-	{"30f", "fmafm.fm.sbbm.am.arsrsr"},
+	{"30e", "fmhfmafmhsbsm.am.arsrsr"},
+	{"30f", "fmafmhfmhsbbm.am.arsrsr"},
 	{"30g", ".fmams.assrssm.arsr"},
 	{"31", "fma...adadd"},
 	{"32", "fmabs.rfmasrfmasrfmasrfmasrfmasr"},
 	{"33", ".fm.a.sr"},
 	{"34", ".fm.a.fm.asrsr"},
 	{"35", "fmafmapppm.arsm.arsrsr"},
-	{"36", ".fm.a.smas.fmcc..fm..fm.......dbs.masrsr.."},
+	{"36", ".fm.a.smas.fmcc..fmh.fmh......dbs.masrsr.."},
 	{"37", ".fm.a.d.fma...d.a.daa..d..d"},
 	{"38", ".fm.absm.rafmasbma.rsrsr"},
 	{"40", "m!.."},

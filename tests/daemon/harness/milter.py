@@ -4,7 +4,9 @@ import socket
 import struct
 import threading
 
-CONTINUE, REJECT, TEMPFAIL = b"c", b"r", b"t"
+CONTINUE, REJECT, TEMPFAIL, DISCARD = b"c", b"r", b"t", b"d"
+
+CHANGE_HEADER = 0x10  # what it may do (SMFIF_CHGHDRS)
 
 
 def receive(peer, length):
@@ -22,10 +24,12 @@ def packet(data):
 
 
 class OtherMilter:
-    """Answers the end of each message with `verdict`; its address is `inet:...`."""
+    """Answers the end of each message with `verdict`; its address is `inet:...`.
+    With `message_id` it puts that into the field before."""
 
-    def __init__(self, verdict=CONTINUE):
+    def __init__(self, verdict=CONTINUE, message_id=None):
         self.verdict = verdict
+        self.message_id = message_id
         self.messages = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.name = f"inet:127.0.0.1:{self.listener.getsockname()[1]}"
@@ -58,9 +62,12 @@ class OtherMilter:
     def _answer(self, peer, command):
         letter = command[:1]
         if letter == b"O":
-            peer.sendall(packet(b"O" + struct.pack(">III", 6, 0, 0)))
+            peer.sendall(packet(b"O" + struct.pack(">III", 6, CHANGE_HEADER, 0)))
         elif letter == b"E":
             self.messages += 1
+            if self.message_id:
+                field = f"Message-ID\0{self.message_id}\0".encode()
+                peer.sendall(packet(b"m" + struct.pack(">I", 1) + field))
             peer.sendall(packet(self.verdict))
         elif letter == b"Q":
             raise EOFError

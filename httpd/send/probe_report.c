@@ -1,0 +1,278 @@
+/*
+ * probe_report: the rules of probes, and the outcome of the last one.
+ *
+ * Threads: any; a mutex guards the outcome.
+ */
+#include "httpd/send/probe_report.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+/* How often an interval fits into the longest pause. */
+enum { SLOWEST = 4 };
+
+#define PATIENCE_MIN_US (5 * SECOND_US)
+#define PATIENCE_MAX_US (20 * SECOND_US)
+
+/* For people, in words that hold for each cause of the finding. */
+static const struct {
+	bool good;
+	bool serves;
+	bool rarer; /* see probe_pause_us() */
+	const char *words;
+	const char *effect;
+	const char *hint;
+} findings[PROBE_FINDINGS] = {
+	[PROBE_NONE] = {.good = true, .serves = true, .words = "emails were not tried yet"},
+	[PROBE_PASSED] = {.good = true, .serves = true, .words = "emails go out"},
+	[PROBE_STORE] = {.words = "the store cannot be written",
+		.effect = "emails are answered with 503",
+		.hint = "make room on its disk, or mend the rights of its files"},
+	[PROBE_POSTFIX] = {.words = "Postfix is not running",
+		.effect = "emails wait, or are answered with 503",
+		.hint = "start Postfix"},
+	[PROBE_MILTER] = {.words = "postern-milter does not answer",
+		.effect = "all mail waits, or is put off by Postfix",
+		.hint = "start postern-milter, or restart it"},
+	[PROBE_REFUSED] = {.rarer = true,
+		.words = "Postfix takes no email",
+		.effect = "emails are answered with an error, or bounce",
+		.hint = "run postfix-conf/check"},
+	[PROBE_PUT_OFF] = {.rarer = true,
+		.words = "Postfix or another milter puts all mail off",
+		.effect = "emails wait in Postfix",
+		.hint = "mend the milter or the rule that Postfix's log names in that line"},
+	[PROBE_UNANSWERED] = {.words = "Postfix does not answer in time",
+		.effect = "emails are answered late, or with 503",
+		.hint = "run postfix-conf/check, and look into Postfix's log"},
+	[PROBE_UNASKED] = {.rarer = true,
+		.words = "Postfix does not ask postern-milter",
+		.effect = "emails wait in Postfix, unrecorded; mail of other programs may pass "
+			  "unchecked",
+		.hint = "run postfix-conf/check, which names the cause; then postfix reload, and "
+			"postern held release --waiting"},
+	[PROBE_CHANGED] = {.words = "something changes emails on their way to postern-milter",
+		.effect = "emails are refused as forgeries (ticket_mismatch)",
+		.hint = "have no other milter, and no rule of Postfix, change the Message-ID "
+			"before postern-milter is asked: postfix-conf/enable puts it first"},
+	[PROBE_STUCK] = {.words = "Postfix's queue manager does not work",
+		.effect = "emails are taken, and wait in Postfix's queue",
+		.hint = "see Postfix's log for qmgr, and restart Postfix"},
+	[PROBE_UNCHECKED] = {.serves = true,
+		.words = "some mail is not checked by the rules",
+		.effect = "emails of clients go out; mail of other programs passes unchecked and "
+			  "unrecorded",
+		.hint = "run postfix-conf/check, which says more, and postfix-conf/enable; then "
+			"postfix reload"},
+	[PROBE_UNGUARDED] = {.serves = true,
+		.words = "mail is not safe while postern-milter is away",
+		.effect = "none while postern-milter runs; without it mail is lost, or passes "
+			  "unchecked",
+		.hint = "run postfix-conf/enable, then postfix reload"},
+	[PROBE_CLOCK] = {.serves = true,
+		.words = "the clock was put back",
+		.effect = "emails go out; lists by time, retention and Idempotency-Keys go wrong",
+		.hint = "see timedatectl status, and set the clock right"},
+};
+
+enum probe_finding probe_judge(const struct probe_facts *facts)
+{
+	const char *refusal = facts->refusal ? facts->refusal : "";
+	bool seen = facts->seen || facts->others_seen;
+
+	if (facts->postfix_over)
+		return PROBE_POSTFIX;
+	if (facts->milter_silent)
+		return PROBE_MILTER;
+	if (facts->store_failed)
+		return PROBE_STORE;
+	if (facts->blamed)
+		return PROBE_UNASKED;
+	if (facts->message == PROBE_UNSENT)
+		return PROBE_NONE;
+	if (facts->message == PROBE_NOT_TAKEN)
+		return PROBE_REFUSED;
+	if (*refusal)
+		return strstr(refusal, ": 4.") || str_starts(refusal, "hold") ||
+				       str_starts(refusal, "milter-hold")
+			       ? PROBE_PUT_OFF
+			       : PROBE_REFUSED;
+	if (!seen && !facts->overdue)
+		return PROBE_NONE;
+	if (!seen)
+		return facts->message == PROBE_SENT ? PROBE_UNANSWERED : PROBE_UNASKED;
+	if (facts->changed)
+		return PROBE_CHANGED;
+	if (facts->stuck)
+		return PROBE_STUCK;
+	/* What the log alone had shown is over when the log says so. */
+	if (facts->wait_for_log && !facts->taken)
+		return PROBE_NONE;
+	if (facts->unchecked)
+		return PROBE_UNCHECKED;
+	if (facts->unguarded)
+		return PROBE_UNGUARDED;
+	return facts->clock_behind ? PROBE_CLOCK : PROBE_PASSED;
+}
+
+int64_t probe_patience_us(int64_t interval_us)
+{
+	int64_t patience_us = interval_us * 2 / 3;
+
+	if (patience_us < PATIENCE_MIN_US)
+		return PATIENCE_MIN_US;
+	return patience_us < PATIENCE_MAX_US ? patience_us : PATIENCE_MAX_US;
+}
+
+int64_t probe_pause_us(int64_t interval_us, enum probe_finding finding, unsigned in_row)
+{
+	int64_t slower = 1;
+
+	if (findings[finding].rarer)
+		for (unsigned i = 1; i < in_row && slower < SLOWEST; i++)
+			slower *= 2;
+	return interval_us * slower;
+}
+
+enum probe_log_finding probe_log_judge(const struct probe_log *log, int64_t patience_us)
+{
+	if (log->taken_us)
+		return PROBE_LOG_TAKEN;
+	if (!log->alive || log->seen_us == 0 || log->read_to_end_us < log->seen_us + patience_us)
+		return PROBE_LOG_WAIT;
+	if (log->logged_us == 0)
+		return PROBE_LOG_MUTE;
+	/* One that is busy takes others first. */
+	return log->others_us >= log->seen_us ? PROBE_LOG_WAIT : PROBE_LOG_STUCK;
+}
+
+bool probe_is_good(enum probe_finding finding)
+{
+	return findings[finding].good;
+}
+
+bool probe_serves(enum probe_finding finding)
+{
+	return findings[finding].serves;
+}
+
+const char *probe_finding_words(enum probe_finding finding)
+{
+	return findings[finding].words;
+}
+
+const char *probe_finding_hint(enum probe_finding finding)
+{
+	return findings[finding].hint;
+}
+
+/*
+ * The report.
+ */
+
+struct probe_report {
+	struct log *log;
+	pthread_mutex_t mutex; /* of the outcome */
+	struct probe_outcome outcome;
+	_Atomic int64_t recorded_us; /* monotonic */
+};
+
+struct probe_report *probe_report_new(struct log *log)
+{
+	struct probe_report *report = mem_new(struct probe_report);
+
+	report->log = log;
+	pthread_mutex_init(&report->mutex, NULL);
+	return report;
+}
+
+void probe_report_free(struct probe_report *report)
+{
+	if (report == NULL)
+		return;
+	pthread_mutex_destroy(&report->mutex);
+	free(report);
+}
+
+void probe_report_get(struct probe_report *report, struct probe_outcome *outcome_r)
+{
+	pthread_mutex_lock(&report->mutex);
+	*outcome_r = report->outcome;
+	pthread_mutex_unlock(&report->mutex);
+}
+
+void probe_report_set(
+	struct probe_report *report, enum probe_finding finding, const char *cause, int64_t now_us)
+{
+	struct probe_outcome *outcome = &report->outcome;
+	enum probe_finding before;
+
+	pthread_mutex_lock(&report->mutex);
+	before = outcome->finding;
+	if (finding != before)
+		outcome->since_us = now_us;
+	outcome->finding = finding;
+	outcome->at_us = now_us;
+	snprintf(outcome->cause, sizeof(outcome->cause), "%s", cause);
+	pthread_mutex_unlock(&report->mutex);
+	if (finding == before)
+		return;
+	if (!findings[finding].good)
+		log_error(report->log, "probe_failed", "cause", cause, "effect",
+			findings[finding].effect, "hint", findings[finding].hint);
+	else if (!findings[before].good)
+		log_info(report->log, "probe_passed", "over", findings[before].words);
+}
+
+void probe_report_set_mute(struct probe_report *report, bool mute)
+{
+	bool before;
+
+	pthread_mutex_lock(&report->mutex);
+	before = report->outcome.log_is_mute;
+	report->outcome.log_is_mute = mute;
+	pthread_mutex_unlock(&report->mutex);
+	if (mute && !before)
+		log_error(report->log, "log_is_mute", "cause",
+			"Postfix's log tells nothing of messages that Postfix has taken", "effect",
+			"what becomes of emails is not known", "hint",
+			"see whether the system's logger runs, and that postern-events reads the "
+			"log that Postfix writes (postern-events --check)");
+	else if (before && !mute)
+		log_info(report->log, "log_speaks_again");
+}
+
+void probe_report_set_setup(struct probe_report *report, const char *order, int64_t message_bytes)
+{
+	pthread_mutex_lock(&report->mutex);
+	snprintf(report->outcome.order, sizeof(report->outcome.order), "%s", order ? order : "");
+	report->outcome.message_bytes = message_bytes;
+	pthread_mutex_unlock(&report->mutex);
+}
+
+void probe_report_recorded(struct probe_report *report)
+{
+	if (report)
+		atomic_store_explicit(
+			&report->recorded_us, clock_monotonic_us(), memory_order_relaxed);
+}
+
+void probe_report_set_reload(struct probe_report *report, const char *error)
+{
+	pthread_mutex_lock(&report->mutex);
+	snprintf(report->outcome.reload_error, sizeof(report->outcome.reload_error), "%s", error);
+	pthread_mutex_unlock(&report->mutex);
+}
+
+int64_t probe_report_recorded_us(struct probe_report *report)
+{
+	return atomic_load_explicit(&report->recorded_us, memory_order_relaxed);
+}

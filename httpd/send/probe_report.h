@@ -1,0 +1,137 @@
+/*
+ * probe_report: what probes found: what it means, for whom, and when the next
+ * one is due. The rules are pure functions; the outcome of the last probe is
+ * in one place, from which the log, /readyz, the overview and the metrics
+ * follow.
+ */
+#ifndef POSTERN_HTTPD_SEND_PROBE_REPORT_H
+#define POSTERN_HTTPD_SEND_PROBE_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+struct log;
+
+enum probe_finding {
+	PROBE_NONE,       /* there was no probe yet; or it is not known yet */
+	PROBE_PASSED,     /* emails go out, and the rules are in force */
+	PROBE_STORE,      /* the store cannot be read or written */
+	PROBE_POSTFIX,    /* Postfix is not running */
+	PROBE_MILTER,     /* the milter does not answer */
+	PROBE_REFUSED,    /* Postfix, or another milter, takes no email */
+	PROBE_PUT_OFF,    /* another milter, or a rule, puts them off or holds them */
+	PROBE_UNANSWERED, /* Postfix does not answer in time */
+	PROBE_UNASKED,    /* Postfix took it, and did not ask the milter */
+	PROBE_CHANGED,    /* the milter got it with another Message-ID */
+	PROBE_STUCK,      /* the queue manager does not take it */
+	PROBE_UNCHECKED,  /* emails go out, but mail of others is not checked */
+	PROBE_UNGUARDED,  /* all is well until the milter is away */
+	PROBE_CLOCK,      /* the clock was put back */
+	PROBE_FINDINGS
+};
+
+/* What is known of a probe, and of what it goes through. */
+struct probe_facts {
+	/* Of the look before it. */
+	bool postfix_over;  /* Postfix does not run */
+	bool milter_silent; /* the milter does not answer, and not for want of rights */
+	bool store_failed;
+	bool blamed; /* the last one was unasked, and main.cf says why */
+
+	/* Of the message. */
+	enum { PROBE_UNSENT, PROBE_SENT, PROBE_TAKEN, PROBE_NOT_TAKEN } message;
+	bool overdue;        /* the time for an answer is up */
+	bool seen;           /* the milter was asked about it, */
+	bool others_seen;    /* or about an email that went after it */
+	bool changed;        /* it got another Message-ID */
+	const char *refusal; /* how it was stopped, in the log's words; NULL, "" */
+
+	/* Of the log: what it tells is waited for, and was told. */
+	bool wait_for_log;
+	bool taken;
+	bool stuck;
+
+	/* Of Postfix's settings and the clock. */
+	bool unchecked;
+	bool unguarded;
+	bool clock_behind;
+};
+
+/* What that means; PROBE_NONE while more is to come. */
+enum probe_finding probe_judge(const struct probe_facts *facts);
+
+/* How long one waits for the milter, and for the log. */
+int64_t probe_patience_us(int64_t interval_us);
+
+/* How long after the begin of a probe the next one begins. in_row: how many
+ * in a row found the same. A message that Postfix took without asking the
+ * milter stays until it expires, which only root could change, and of some that
+ * it refuses Postfix tells its postmaster (notify_classes): so these become
+ * rarer, but not by much, since what was mended is to be noticed. */
+int64_t probe_pause_us(int64_t interval_us, enum probe_finding finding, unsigned in_row);
+
+/* What the log has told of a message that the milter let through. */
+struct probe_log {
+	bool alive; /* postern-events runs */
+	int64_t read_to_end_us;
+	int64_t seen_us;   /* the milter saw it */
+	int64_t logged_us; /* 0: the log has not told of it; */
+	int64_t taken_us;  /* nor that the queue manager took it, */
+	int64_t others_us; /* or took any message */
+};
+enum probe_log_finding {
+	PROBE_LOG_WAIT, /* it may still come */
+	PROBE_LOG_TAKEN,
+	PROBE_LOG_STUCK, /* the queue manager does not work */
+	PROBE_LOG_MUTE,  /* the log tells nothing */
+};
+enum probe_log_finding probe_log_judge(const struct probe_log *log, int64_t patience_us);
+
+/* Whether there is nothing wrong, as far as is known. */
+bool probe_is_good(enum probe_finding finding);
+/* Whether emails of clients go out all the same. */
+bool probe_serves(enum probe_finding finding);
+/* The same as the cause, without names of this host; for anybody. */
+const char *probe_finding_words(enum probe_finding finding);
+/* What an admin does about it; NULL for nothing. */
+const char *probe_finding_hint(enum probe_finding finding);
+
+struct probe_outcome {
+	enum probe_finding finding;
+	int64_t since_us;         /* since when it is so */
+	int64_t at_us;            /* of the last probe that found it */
+	char cause[ERR_TEXT_MAX]; /* in words; "" while nothing is wrong */
+	bool log_is_mute;         /* Postfix's log tells nothing of probes */
+	char order[64];           /* the list in which another milter comes first; "" */
+	/* What Postfix takes by now, when clients are told of more; or 0. */
+	int64_t message_bytes;
+	/* Why postern.conf was not read anew, so that the settings of before
+	 * hold; "". */
+	char reload_error[ERR_TEXT_MAX];
+};
+
+/* The outcome of the last probe, for all threads. */
+struct probe_report;
+
+struct probe_report *probe_report_new(struct log *log);
+void probe_report_free(struct probe_report *report);
+void probe_report_get(struct probe_report *report, struct probe_outcome *outcome_r);
+
+/* A new outcome; what has changed is logged, once. */
+void probe_report_set(
+	struct probe_report *report, enum probe_finding finding, const char *cause, int64_t now_us);
+/* Whether the log tells of probes; the same. */
+void probe_report_set_mute(struct probe_report *report, bool mute);
+/* What Postfix's settings say; order may be NULL. */
+void probe_report_set_setup(struct probe_report *report, const char *order, int64_t message_bytes);
+/* The settings were read anew; or why not, which others have logged. */
+void probe_report_set_reload(struct probe_report *report, const char *error);
+
+/* The milter has recorded an email: so it is asked. Cheap; from any thread. */
+void probe_report_recorded(struct probe_report *report);
+/* When that was last, by the monotonic clock; 0: never. */
+int64_t probe_report_recorded_us(struct probe_report *report);
+
+#endif
