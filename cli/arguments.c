@@ -114,6 +114,9 @@ static int keep_value(struct arguments *arguments, int id, struct err *err)
 {
 	if (arguments->values[id])
 		return err_set(err, ERR_INVALID, "--%s is given twice", verbs_options[id].name);
+	/* Ids are compared in lower case. */
+	if (verbs_options[id].argument && str_eq(verbs_options[id].argument, "ID"))
+		str_lower(optarg);
 	arguments->values[id] = optarg ? optarg : "";
 	return 0;
 }

@@ -97,13 +97,18 @@ static int run_verb(const struct call *call, struct report *report, struct err *
 {
 	const struct verb *verb = call->arguments->verb;
 
+	int (*run)(const struct call *call, struct report *report,
+		struct err *err) = verb->run ? verb->run : call_run;
+
 	if (verb->check && verb->check(call, err) < 0)
 		return -1;
+	if (verb->run == NULL && call_check(call, err) < 0)
+		return -1;
 	if (verb->access != VERB_WRITES && verb->access != VERB_MIGRATES)
-		return verb->run(call, report, err);
+		return run(call, report, err);
 	if (db_begin(call->db, err) < 0)
 		return -1;
-	if (verb->run(call, report, err) == 0 && db_commit(call->db, err) == 0)
+	if (run(call, report, err) == 0 && db_commit(call->db, err) == 0)
 		return 0;
 	db_rollback(call->db);
 	return -1;

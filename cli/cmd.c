@@ -69,23 +69,6 @@ int call_number_option(const struct call *call, enum verb_option_id option, int6
 		verbs_options[option].name, (long long)max, text);
 }
 
-int call_company_option(const struct call *call, char id[static ID_SIZE], struct err *err)
-{
-	struct company company;
-	int found;
-
-	if (call_id_option(call, OPTION_COMPANY, id, err) < 0)
-		return -1;
-	if (*id == '\0')
-		return 0;
-	found = store_company_get(call->db, id, &company, err);
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no company with the id %s", id);
-	if (found > 0)
-		store_company_clear(&company);
-	return found < 0 ? -1 : 0;
-}
-
 int call_time_option(
 	const struct call *call, enum verb_option_id option, int64_t *time_us, struct err *err)
 {
@@ -99,21 +82,99 @@ int call_time_option(
 		verbs_options[option].name, text);
 }
 
-static struct op op_of(const struct call *call)
+/* The operation of the verb. */
+
+/* The id of a company; of one whose list is asked for, which has to be there. */
+static int check_company(
+	const struct call *call, const struct op_field *field, const char *text, struct err *err)
 {
-	return (struct op){.db = call->db,
-		.conf = call->conf,
-		.now_us = call->now_us,
-		.actor = OP_COMMAND,
-		.object = call_argument(call)};
+	struct company company;
+	char id[ID_SIZE];
+	int found;
+
+	if (read_id("company", text, id, err) < 0)
+		return -1;
+	if (call->arguments->verb->operation->list == OP_ONE || field->removed)
+		return 0;
+	found = store_company_get(call->db, id, &company, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no company with the id %s", id);
+	if (found > 0)
+		store_company_clear(&company);
+	return found < 0 ? -1 : 0;
 }
 
-int call_check(const struct call *call, const struct operation *operation, const void *input,
-	struct err *err)
+static int read_member(
+	const struct call *call, const struct op_field *field, void *input, struct err *err)
 {
-	struct op op = op_of(call);
+	const struct verb *verb = call->arguments->verb;
+	enum verb_option_id option = verbs_option_of(verb, field->name);
+	const char *text = option == OPTIONS ? NULL : call_option(call, option);
+	void *member = (char *)input + field->offset;
 
-	return operation->check(&op, input, err);
+	if (verb->argument_is && str_eq(verb->argument_is, field->name) && call_argument(call))
+		text = call_argument(call);
+	if (text == NULL)
+		return 0;
+	switch (field->type) {
+	case OP_ID:
+		if (check_company(call, field, text, err) < 0)
+			return -1;
+		/* fall through */
+	case OP_TEXT:
+	case OP_WORDS:
+		*(const char **)member = text;
+		break;
+	case OP_FLAG:
+		*(enum op_flag *)member = OP_YES;
+		break;
+	case OP_NUMBER:
+		return call_number_option(call, option, field->max, member, err);
+	case OP_TIME:
+		return call_time_option(call, option, member, err);
+	case OP_ITEMS:
+		break;
+	}
+	return 0;
+}
+
+int call_input(const struct call *call, void **input_r, struct err *err)
+{
+	const struct verb *verb = call->arguments->verb;
+	const struct op_field *field = verb->operation->fields;
+	size_t size = verb->operation->size;
+	_cleanup_free_ void *input = mem_alloc(1, size ? size : 1);
+	char id[ID_SIZE];
+
+	if (verb->argument && str_eq(verb->argument, "ID") && verb->read == NULL &&
+		call_id_argument(call, id, err) < 0)
+		return -1;
+	for (; field && field->name; field++)
+		if (read_member(call, field, input, err) < 0)
+			return -1;
+	if (verb->read && verb->read(call, input, err) < 0)
+		return -1;
+	*input_r = TAKE_PTR(input);
+	return 0;
+}
+
+static void begin_op(const struct call *call, struct op *op)
+{
+	*op = (struct op){
+		.db = call->db, .conf = call->conf, .now_us = call->now_us, .actor = OP_COMMAND};
+	op_about(op, call_argument(call));
+}
+
+int call_check(const struct call *call, struct err *err)
+{
+	const struct operation *operation = call->arguments->verb->operation;
+	_cleanup_free_ void *input = NULL;
+	struct op op;
+
+	if (operation->check == NULL)
+		return 0;
+	begin_op(call, &op);
+	return call_input(call, &input, err) < 0 ? -1 : operation->check(&op, input, err);
 }
 
 static int refuse_missing(const struct call *call, struct err *err)
@@ -134,67 +195,103 @@ static int refuse_missing(const struct call *call, struct err *err)
 		id_parse(given, id) ? "with the id " : "", given);
 }
 
-int call_operate(const struct call *call, const struct operation *operation, const void *input,
-	struct report *report, json_t **made_r, struct err *err)
+int call_operate(const struct call *call, const void *input, json_t **made_r, struct err *err)
 {
-	struct op op = op_of(call);
-	json_t *made = NULL;
+	const struct operation *operation = call->arguments->verb->operation;
+	struct op op;
 	int result;
 
+	begin_op(call, &op);
 	while ((result = operation->run(&op, input, err)) == STORE_MORE)
 		call_pause();
-	if (result > 0) {
-		made = op_json(&op);
-		report_json(report, made);
-	}
+	if (result > 0)
+		*made_r = operation->list == OP_ONE ? op_json(&op) : op_list_json(&op);
 	op_clear(&op);
-	if (result > 0 && made_r)
-		*made_r = made;
-	else
-		json_decref(made);
 	return result > 0 ? 0 : result < 0 ? -1 : refuse_missing(call, err);
 }
 
-int call_list(const struct call *call, const struct operation *operation, const void *input,
-	struct report *report, struct err *err)
+/* Each page is printed before the next one is read, so that a list of any length takes little
+ * memory. */
+static int run_list(
+	const struct call *call, const void *input, struct report *report, struct err *err)
 {
-	struct op op = op_of(call);
+	const struct verb *verb = call->arguments->verb;
+	int64_t left = verb->limit ? verb->limit : INT64_MAX;
+	const struct rows *rows;
+	struct op op;
 	bool more = true;
-	int found = 1;
 
-	op.page.limit = REPORT_ROWS;
-	while (more && found > 0) {
-		found = operation->run(&op, input, err);
-		for (size_t i = 0; found > 0 && i < op.result.rows.n; i++) {
+	begin_op(call, &op);
+	rows = &op.result.rows;
+	if (verb->limit && call_number_option(call, OPTION_LIMIT, verb->limit_max, &left, err) < 0)
+		return -1;
+	while (more && left > 0) {
+		op.page.limit = left < REPORT_ROWS ? (int)left : REPORT_ROWS;
+		if (verb->operation->run(&op, input, err) <= 0)
+			return call_page_lost(err);
+		for (size_t i = 0; i < rows->n; i++) {
 			json_t *item = op_item_json(&op, i);
 
+			if (verb->add)
+				verb->add(item);
 			report_json(report, item);
 			snprintf(op.page.after, ID_SIZE, "%s", text_of(item, "id"));
 			json_decref(item);
 		}
-		more = op.result.rows.more;
+		/* A page may have looked at many and found few. */
+		if (*rows->next)
+			memcpy(op.page.after, rows->next, ID_SIZE);
+		more = rows->more || *rows->next;
+		left -= (int64_t)rows->n;
 		op_clear(&op);
-		if (found > 0 && report_flush(report, err) < 0)
+		if (report_flush(report, err) < 0)
 			return -1;
 	}
-	return found > 0 ? 0 : call_page_lost(err);
+	return 0;
 }
 
-int call_read(const struct call *call, const struct operation *operation, const void *input,
-	json_t **list_r, struct err *err)
+/* The note of the verb with what is made in the place of `{MEMBER}`. */
+static void add_note(struct report *report, const char *note, const json_t *made)
 {
-	struct op op = op_of(call);
-	int found = operation->run(&op, input, err);
+	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	*list_r = op.result.more ? json_incref(op.result.more) : json_object();
-	json_object_set_new(*list_r, "data", json_array());
-	for (size_t i = 0; i < op.result.rows.n; i++)
-		json_array_append_new(json_object_get(*list_r, "data"), op_item_json(&op, i));
-	op_clear(&op);
-	if (found > 0)
-		return 0;
-	json_decref(*list_r);
-	return found < 0 ? -1 : refuse_missing(call, err);
+	while (*note) {
+		size_t len = strcspn(note, "{");
+
+		buf_add(&text, note, len);
+		note += len;
+		if (*note == '{') {
+			_cleanup_free_ char *name = mem_dup(note + 1, strcspn(note, "}") - 1);
+			const json_t *value = json_object_get(made, name);
+
+			if (json_is_integer(value))
+				buf_printf(
+					&text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+			else
+				buf_add_str(&text, text_of(made, name));
+			note += strcspn(note, "}") + 1;
+		}
+	}
+	report_note(report, "%s", buf_str(&text));
+}
+
+int call_run(const struct call *call, struct report *report, struct err *err)
+{
+	const struct verb *verb = call->arguments->verb;
+	_cleanup_free_ void *input = NULL;
+	json_t *made;
+
+	if (call_input(call, &input, err) < 0)
+		return -1;
+	if (verb->operation->list >= OP_SEARCH)
+		return run_list(call, input, report, err);
+	if (call_operate(call, input, &made, err) < 0)
+		return -1;
+	report_json(report, made);
+	if (verb->note)
+		add_note(report, verb->note, made);
+	json_decref(made);
+	return 0;
 }
 
 const char *text_of(const json_t *made, const char *name)

@@ -53,33 +53,24 @@ int call_id_option(const struct call *call, enum verb_option_id option, char id[
 int call_number_option(const struct call *call, enum verb_option_id option, int64_t max,
 	int64_t *number, struct err *err);
 
-/* Reads --company as the id of a company that is there, else ERR_NOT_FOUND. Not
- * given, it leaves id empty. */
-int call_company_option(const struct call *call, char id[static ID_SIZE], struct err *err);
-
 /* Reads the option as a time, see clock_parse(). Not given, it leaves the time
  * as it is. */
 int call_time_option(
 	const struct call *call, enum verb_option_id option, int64_t *time_us, struct err *err);
 
-/* Operations (core/ops), about what the word behind the verb names, or what the
- * input says. */
+/* The operation of the verb, about what the word behind it names. */
 
-/* Runs one, in steps if it takes them, and reports what it gives, which is also
- * *made_r, unless that is NULL; the caller drops it. ERR_NOT_FOUND when what it
- * is about is not there. */
-int call_operate(const struct call *call, const struct operation *operation, const void *input,
-	struct report *report, json_t **made_r, struct err *err);
-/* Runs one that lists, page by page, and reports all that it gives. */
-int call_list(const struct call *call, const struct operation *operation, const void *input,
-	struct report *report, struct err *err);
-/* Runs one that reads a short list, which is *list_r: its items as `data`, and
- * what else it gives; the caller drops it. */
-int call_read(const struct call *call, const struct operation *operation, const void *input,
-	json_t **list_r, struct err *err);
-/* What it does before the transaction, see struct operation. */
-int call_check(const struct call *call, const struct operation *operation, const void *input,
-	struct err *err);
+/* The input as the options have it; the caller frees it. */
+int call_input(const struct call *call, void **input_r, struct err *err);
+/* What the operation does before the transaction, if it does. */
+int call_check(const struct call *call, struct err *err);
+/* Runs it, in steps if it takes them, or page by page if it lists, and reports what it gives.
+ * ERR_NOT_FOUND when what it is about is not there. */
+int call_run(const struct call *call, struct report *report, struct err *err);
+
+/* The same in parts. What it gives is *made_r, which the caller drops: of a list its items are
+ * `data`, beside what else there is. */
+int call_operate(const struct call *call, const void *input, json_t **made_r, struct err *err);
 /* The text of a member, "" when it has none. */
 const char *text_of(const json_t *made, const char *name);
 

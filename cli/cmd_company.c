@@ -20,35 +20,6 @@ static const struct column removed_columns[] = {
 	{0},
 };
 
-static int run_add(const struct call *call, struct report *report, struct err *err)
-{
-	const struct op_company input = {.name = call_argument(call)};
-
-	return call_operate(call, &op_company_add, &input, report, NULL, err);
-}
-
-static int run_list(const struct call *call, struct report *report, struct err *err)
-{
-	return call_list(call, &op_company_list, NULL, report, err);
-}
-
-static int run_remove(const struct call *call, struct report *report, struct err *err)
-{
-	char id[ID_SIZE];
-	json_t *made;
-
-	if (call_id_argument(call, id, err) < 0 ||
-		call_operate(call, &op_company_remove, NULL, report, &made, err) < 0)
-		return -1;
-	report_note(report,
-		"company %s (%s) removed, with its domains (%" JSON_INTEGER_FORMAT
-		") and keys (%" JSON_INTEGER_FORMAT ")",
-		id, text_of(made, "name"), json_integer_value(json_object_get(made, "domains")),
-		json_integer_value(json_object_get(made, "keys")));
-	json_decref(made);
-	return 0;
-}
-
 const struct verb cmd_company_add = {
 	.noun = "company",
 	.name = "add",
@@ -57,7 +28,8 @@ const struct verb cmd_company_add = {
 	.shape = VERB_RECORD,
 	.columns = columns,
 	.help = "Adds a company and prints its id. No two companies have the same name.",
-	.run = run_add,
+	.operation = &op_company_add,
+	.argument_is = "name",
 };
 
 const struct verb cmd_company_list = {
@@ -67,7 +39,7 @@ const struct verb cmd_company_list = {
 	.shape = VERB_ROWS,
 	.columns = columns,
 	.help = "Lists all companies, by name.",
-	.run = run_list,
+	.operation = &op_company_list,
 };
 
 const struct verb cmd_company_remove = {
@@ -80,5 +52,6 @@ const struct verb cmd_company_remove = {
 	.help = "Removes a company with its domains, keys and users. Its emails stay on "
 		"record. It takes small steps, so that emails are sent meanwhile; "
 		"interrupted, it is to be run again.",
-	.run = run_remove,
+	.operation = &op_company_remove,
+	.note = "company {id} ({name}) removed, with its domains ({domains}) and keys ({keys})",
 };

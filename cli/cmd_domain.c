@@ -5,7 +5,6 @@
 #include "cli/cmd.h"
 #include "core/address/addr.h"
 #include "core/base/mem.h"
-#include "core/base/str.h"
 #include "core/ops/op_domain.h"
 
 static const struct column columns[] = {
@@ -54,114 +53,41 @@ static int prepare_add(struct arguments *arguments, const struct conf *conf, str
 	return doubtful < 0 ? -1 : 0;
 }
 
-static struct op_domain read_domain(const struct call *call, enum op_flag active)
+static int read_inactive(const struct call *call, void *input, struct err *err)
 {
-	return (struct op_domain){.company_id = call_option(call, OPTION_COMPANY),
-		.name = call_argument(call),
-		.active = active,
-		.policy = call_option(call, OPTION_POLICY),
-		.subdomains = call_option(call, OPTION_SUBDOMAINS)};
-}
+	struct op_domain *domain = input;
 
-static int check_add(const struct call *call, struct err *err)
-{
-	const struct op_domain input = read_domain(call, OP_NOT_GIVEN);
-
-	return call_check(call, &op_domain_add, &input, err);
-}
-
-static int run_add(const struct call *call, struct report *report, struct err *err)
-{
-	const bool inactive = call_option(call, OPTION_INACTIVE) != NULL;
-	const struct op_domain input = read_domain(call, inactive ? OP_NO : OP_NOT_GIVEN);
-	char company_id[ID_SIZE];
-
-	return call_id_option(call, OPTION_COMPANY, company_id, err) < 0
-		       ? -1
-		       : call_operate(call, &op_domain_add, &input, report, NULL, err);
-}
-
-static int run_list(const struct call *call, struct report *report, struct err *err)
-{
-	const struct op_domain input = read_domain(call, OP_NOT_GIVEN);
-	char company_id[ID_SIZE];
-
-	return call_company_option(call, company_id, err) < 0
-		       ? -1
-		       : call_list(call, &op_domain_list, &input, report, err);
-}
-
-/* Changes what the options say. */
-static int update(const struct call *call, enum op_flag active, struct report *report,
-	json_t **made_r, struct err *err)
-{
-	const struct op_domain input = read_domain(call, active);
-	char company_id[ID_SIZE];
-
-	return call_id_option(call, OPTION_COMPANY, company_id, err) < 0
-		       ? -1
-		       : call_operate(call, &op_domain_update, &input, report, made_r, err);
-}
-
-static int run_set(const struct call *call, struct report *report, struct err *err)
-{
-	json_t *made;
-
-	if (call_option(call, OPTION_POLICY) == NULL &&
-		call_option(call, OPTION_SUBDOMAINS) == NULL)
-		return err_set(err, ERR_INVALID, "give --policy, --subdomains or both");
-	if (update(call, OP_NOT_GIVEN, report, &made, err) < 0)
-		return -1;
-	report_note(report, "domain %s is %s, its subdomains are %s", text_of(made, "name"),
-		text_of(made, "policy"),
-		str_eq(text_of(made, "subdomains"), "covered") ? "covered" : "not covered");
-	json_decref(made);
+	(void)err;
+	if (call_option(call, OPTION_INACTIVE))
+		domain->active = OP_NO;
 	return 0;
 }
 
-static int set_active(
-	const struct call *call, enum op_flag active, struct report *report, struct err *err)
+static int read_change(const struct call *call, void *input, struct err *err)
 {
-	json_t *made;
+	(void)input;
+	if (call_option(call, OPTION_POLICY) || call_option(call, OPTION_SUBDOMAINS))
+		return 0;
+	return err_set(err, ERR_INVALID, "give --policy, --subdomains or both");
+}
 
-	if (update(call, active, report, &made, err) < 0)
-		return -1;
-	report_note(report, "domain %s is %s for sending", text_of(made, "name"),
-		active == OP_YES ? "active" : "not active");
-	json_decref(made);
+static int set_active(const struct call *call, void *input, struct err *err)
+{
+	struct op_domain *domain = input;
+
+	(void)call;
+	(void)err;
+	domain->active = OP_YES;
 	return 0;
 }
 
-static int check_activate(const struct call *call, struct err *err)
+static int set_inactive(const struct call *call, void *input, struct err *err)
 {
-	const struct op_domain input = read_domain(call, OP_YES);
+	struct op_domain *domain = input;
 
-	return call_check(call, &op_domain_update, &input, err);
-}
-
-static int run_activate(const struct call *call, struct report *report, struct err *err)
-{
-	return set_active(call, OP_YES, report, err);
-}
-
-static int run_deactivate(const struct call *call, struct report *report, struct err *err)
-{
-	return set_active(call, OP_NO, report, err);
-}
-
-static int run_remove(const struct call *call, struct report *report, struct err *err)
-{
-	const struct op_domain input = read_domain(call, OP_NOT_GIVEN);
-	char company_id[ID_SIZE];
-	json_t *made;
-
-	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0 ||
-		call_operate(call, &op_domain_remove, &input, report, &made, err) < 0)
-		return -1;
-	report_note(report,
-		"domain %s removed, with the keys restricted to it (%" JSON_INTEGER_FORMAT ")",
-		text_of(made, "name"), json_integer_value(json_object_get(made, "keys")));
-	json_decref(made);
+	(void)call;
+	(void)err;
+	domain->active = OP_NO;
 	return 0;
 }
 
@@ -183,8 +109,9 @@ const struct verb cmd_domain_add = {
 		"sends with it through this Postfix, unless the policy says otherwise. A "
 		"domain belongs to one company at most.",
 	.prepare = prepare_add,
-	.check = check_add,
-	.run = run_add,
+	.operation = &op_domain_add,
+	.argument_is = "name",
+	.read = read_inactive,
 };
 
 const struct verb cmd_domain_set = {
@@ -197,7 +124,9 @@ const struct verb cmd_domain_set = {
 	.options = {{OPTION_POLICY, false, POLICY_HELP},
 		{OPTION_SUBDOMAINS, false, SUBDOMAINS_HELP}},
 	.help = "Changes what holds for mail that uses the domain without a key, at once.",
-	.run = run_set,
+	.operation = &op_domain_update,
+	.read = read_change,
+	.note = "domain {name}: policy {policy}, subdomains {subdomains}",
 };
 
 const struct verb cmd_domain_activate = {
@@ -209,8 +138,9 @@ const struct verb cmd_domain_activate = {
 	.columns = columns,
 	.options = {{OPTION_COMPANY, false, COMPANY_HELP}, {OPTION_POLICY, false, POLICY_HELP}},
 	.help = "Lets the company send with the domain.",
-	.check = check_activate,
-	.run = run_activate,
+	.operation = &op_domain_update,
+	.read = set_active,
+	.note = "domain {name} is active for sending",
 };
 
 const struct verb cmd_domain_deactivate = {
@@ -223,7 +153,9 @@ const struct verb cmd_domain_deactivate = {
 	.options = {{OPTION_COMPANY, false, "Whose."}},
 	.help = "Stops all sending with the domain. It stays registered: nobody else can "
 		"send with it either.",
-	.run = run_deactivate,
+	.operation = &op_domain_update,
+	.read = set_inactive,
+	.note = "domain {name} is not active for sending",
 };
 
 const struct verb cmd_domain_list = {
@@ -235,7 +167,7 @@ const struct verb cmd_domain_list = {
 	.options = {{OPTION_COMPANY, false, "Only those of this company."}},
 	.help = "Lists the domains, by name, with those that a company asked for over "
 		"HTTP: until they are activated they have no effect on mail.",
-	.run = run_list,
+	.operation = &op_domain_list,
 };
 
 const struct verb cmd_domain_remove = {
@@ -249,5 +181,6 @@ const struct verb cmd_domain_remove = {
 	.help = "Removes a domain with the keys that are restricted to it. Mail that uses "
 		"it is no longer checked. It takes small steps, so that emails are sent "
 		"meanwhile; interrupted, it is to be run again.",
-	.run = run_remove,
+	.operation = &op_domain_remove,
+	.note = "domain {name} removed, with the keys restricted to it ({keys})",
 };

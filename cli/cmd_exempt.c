@@ -26,7 +26,7 @@ static const struct column removed_columns[] = {
 };
 
 /* The one option that says who is the kind: 1, 0 when there is none, -1. */
-static int read_who(const struct call *call, struct op_exemption *input, struct err *err)
+static int read_kind(const struct call *call, struct op_exemption *input, struct err *err)
 {
 	static const enum verb_option_id options[] = {OPTION_LOGIN, OPTION_CLIENT, OPTION_SENDER};
 	int given = 0;
@@ -40,45 +40,34 @@ static int read_who(const struct call *call, struct op_exemption *input, struct 
 		input->value = value;
 		given++;
 	}
-	input->local = call_option(call, OPTION_LOCAL) ? OP_YES : OP_NOT_GIVEN;
 	if (given > 1)
 		return err_set(err, ERR_INVALID, "give one of --login, --client and --sender");
 	return given;
 }
 
-static int run_add(const struct call *call, struct report *report, struct err *err)
+static int read_who(const struct call *call, void *input, struct err *err)
 {
-	struct op_exemption input = {.domain = call_argument(call)};
-	int given = read_who(call, &input, err);
+	int given = read_kind(call, input, err);
 
 	if (given == 0)
 		return err_set(err, ERR_INVALID, "give one of --login, --client and --sender");
-	return given < 0 ? -1 : call_operate(call, &op_exemption_add, &input, report, NULL, err);
-}
-
-static int run_list(const struct call *call, struct report *report, struct err *err)
-{
-	const char *option = call_option(call, OPTION_DOMAIN), *word = call_argument(call);
-	const struct op_exemption input = {.domain = word ? word : option};
-
-	if (option && word)
-		return err_set(err, ERR_INVALID, "the domain is given twice");
-	return call_list(call, &op_exemption_list, &input, report, err);
+	return given < 0 ? -1 : 0;
 }
 
 /* By its id, or as it was added. */
-static int run_remove(const struct call *call, struct report *report, struct err *err)
+static int read_which(const struct call *call, void *input, struct err *err)
 {
-	struct op_exemption input = {0};
-	int given = read_who(call, &input, err);
+	int given = read_kind(call, input, err);
 	char id[ID_SIZE];
-	json_t *made;
 
-	if (given < 0 || (given == 0 && call_id_argument(call, id, err) < 0) ||
-		call_operate(call, &op_exemption_remove, &input, report, &made, err) < 0)
-		return -1;
-	report_note(report, "exemption %s removed", text_of(made, "id"));
-	json_decref(made);
+	return given == 0 ? call_id_argument(call, id, err) : given < 0 ? -1 : 0;
+}
+
+static int check_twice(const struct call *call, void *input, struct err *err)
+{
+	(void)input;
+	if (call_argument(call) && call_option(call, OPTION_DOMAIN))
+		return err_set(err, ERR_INVALID, "the domain is given twice");
 	return 0;
 }
 
@@ -103,7 +92,9 @@ const struct verb cmd_exempt_add = {
 	.help = "Lets somebody send as an exclusive domain without a key; one of the three "
 		"options says who. A message that could be taken for one of several "
 		"senders is refused all the same.",
-	.run = run_add,
+	.operation = &op_exemption_add,
+	.argument_is = "domain",
+	.read = read_who,
 };
 
 const struct verb cmd_exempt_list = {
@@ -115,7 +106,9 @@ const struct verb cmd_exempt_list = {
 	.columns = columns,
 	.options = {{OPTION_DOMAIN, false, "The same as the word DOMAIN."}},
 	.help = "Lists who is exempt, newest first, or those for one domain.",
-	.run = run_list,
+	.operation = &op_exemption_list,
+	.argument_is = "domain",
+	.read = check_twice,
 };
 
 #define REMOVE_HELP "The exemption of the domain that was added with this."
@@ -131,7 +124,9 @@ const struct verb cmd_exempt_remove = {
 		{OPTION_SENDER, false, REMOVE_HELP}},
 	.help = "Removes an exemption. In the place of its id there may be its domain, "
 		"with the option that it was added with. It holds for the next message.",
-	.run = run_remove,
+	.operation = &op_exemption_remove,
+	.read = read_which,
+	.note = "exemption {id} removed",
 };
 
 /* Strangers chose the value. */
@@ -196,12 +191,12 @@ static void note_nothing(struct report *report, const char *name, const char *po
 
 static int run_suggest(const struct call *call, struct report *report, struct err *err)
 {
-	const struct op_exemption input = {.domain = call_argument(call)};
+	_cleanup_free_ void *input = NULL;
 	json_int_t hopeless;
 	json_t *list, *item;
 	size_t i, n;
 
-	if (call_read(call, &op_exemption_suggest, &input, &list, err) < 0)
+	if (call_input(call, &input, err) < 0 || call_operate(call, input, &list, err) < 0)
 		return -1;
 	n = json_array_size(json_object_get(list, "data"));
 	json_array_foreach(json_object_get(list, "data"), i, item) {
@@ -235,5 +230,7 @@ const struct verb cmd_exempt_suggest = {
 		"would have while its policy was learn, as commands to run, with the "
 		"number of messages. Run those that are meant, then set the policy to "
 		"exclusive.",
+	.operation = &op_exemption_suggest,
+	.argument_is = "domain",
 	.run = run_suggest,
 };

@@ -23,48 +23,6 @@ static const struct column columns[] = {
 static const struct column created_columns[] = {
 	COLUMNS, {"token", "TOKEN", .type = COLUMN_TEXT}, {0}};
 
-static int run_create(const struct call *call, struct report *report, struct err *err)
-{
-	const struct op_key input = {
-		.company_id = call_option(call, OPTION_COMPANY),
-		.name = call_option(call, OPTION_NAME),
-		.scopes = call_option(call, OPTION_SCOPE),
-		.domain = call_option(call, OPTION_DOMAIN),
-	};
-	char company_id[ID_SIZE];
-
-	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0 ||
-		call_operate(call, &op_key_create, &input, report, NULL, err) < 0)
-		return -1;
-	report_note(report, "\nThe token is shown only now: it is not stored.");
-	return 0;
-}
-
-static int run_list(const struct call *call, struct report *report, struct err *err)
-{
-	const struct op_key input = {.company_id = call_option(call, OPTION_COMPANY)};
-	char company_id[ID_SIZE];
-
-	return call_company_option(call, company_id, err) < 0
-		       ? -1
-		       : call_list(call, &op_key_list, &input, report, err);
-}
-
-static int run_revoke(const struct call *call, struct report *report, struct err *err)
-{
-	char id[ID_SIZE];
-	const char *name;
-	json_t *made;
-
-	if (call_id_argument(call, id, err) < 0 ||
-		call_operate(call, &op_key_revoke, NULL, report, &made, err) < 0)
-		return -1;
-	name = text_of(made, "name");
-	report_note(report, *name ? "key %s (%s) revoked" : "key %s%s revoked", id, name);
-	json_decref(made);
-	return 0;
-}
-
 const struct verb cmd_key_create = {
 	.noun = "key",
 	.name = "create",
@@ -82,7 +40,8 @@ const struct verb cmd_key_create = {
 			"domain."}},
 	.help = "Creates an API key and prints its token, once: only a hash of it is "
 		"stored.",
-	.run = run_create,
+	.operation = &op_key_create,
+	.note = "\nThe token is shown only now: it is not stored.",
 };
 
 const struct verb cmd_key_list = {
@@ -94,7 +53,7 @@ const struct verb cmd_key_list = {
 	.options = {{OPTION_COMPANY, false, "Only those of this company."}},
 	.help = "Lists the keys, newest first, with the revoked ones. When a key was last "
 		"used is kept to the minute or so.",
-	.run = run_list,
+	.operation = &op_key_list,
 };
 
 const struct verb cmd_key_revoke = {
@@ -106,5 +65,6 @@ const struct verb cmd_key_revoke = {
 	.columns = columns,
 	.help = "Makes a key invalid, at once and for good. What it sent and Postfix has "
 		"not yet passed on to the milter is refused.",
-	.run = run_revoke,
+	.operation = &op_key_revoke,
+	.note = "key {id} ({name}) revoked",
 };

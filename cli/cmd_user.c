@@ -102,43 +102,25 @@ static int read_password(
 
 static int run_add(const struct call *call, struct report *report, struct err *err)
 {
-	char company_id[ID_SIZE], stored[SECRET_PASSWORD_SIZE];
-	const char *role = call_option(call, OPTION_ROLE);
-	struct op_user input = {
-		.company_id = call_option(call, OPTION_COMPANY),
-		.login = call_argument(call),
-		.role = role ? role : "owner",
-	};
-
-	if (call_company_option(call, company_id, err) < 0 ||
-		call_check(call, &op_user_add, &input, err) < 0)
-		return -1;
-	if (call_option(call, OPTION_NO_PASSWORD) == NULL) {
-		if (read_password(input.login, stored, err) < 0)
-			return -1;
-		input.stored = stored;
-	}
-	return call_operate(call, &op_user_add, &input, report, NULL, err);
-}
-
-static int run_list(const struct call *call, struct report *report, struct err *err)
-{
-	const struct op_user input = {.company_id = call_option(call, OPTION_COMPANY)};
-	char company_id[ID_SIZE];
-
-	return call_company_option(call, company_id, err) < 0
-		       ? -1
-		       : call_list(call, &op_user_list, &input, report, err);
-}
-
-static int run_set(const struct call *call, struct report *report, struct err *err)
-{
-	const struct op_user input = {.role = call_option(call, OPTION_ROLE)};
+	char stored[SECRET_PASSWORD_SIZE];
+	_cleanup_free_ struct op_user *user = NULL;
+	_cleanup_free_ void *input = NULL;
 	json_t *made;
 
-	if (call_operate(call, &op_user_update, &input, report, &made, err) < 0)
+	/* Before somebody types a password for nothing. */
+	if (call_check(call, err) < 0 || call_input(call, &input, err) < 0)
 		return -1;
-	report_note(report, "user %s is %s", text_of(made, "login"), text_of(made, "role"));
+	user = TAKE_PTR(input);
+	if (user->role == NULL)
+		user->role = "owner";
+	if (call_option(call, OPTION_NO_PASSWORD) == NULL) {
+		if (read_password(user->login, stored, err) < 0)
+			return -1;
+		user->stored = stored;
+	}
+	if (call_operate(call, user, &made, err) < 0)
+		return -1;
+	report_json(report, made);
 	json_decref(made);
 	return 0;
 }
@@ -158,8 +140,9 @@ static int run_passwd(const struct call *call, struct report *report, struct err
 	if (found > 0)
 		found = read_password(user.login, stored, err);
 	store_user_clear(&user);
-	if (found < 0 || call_operate(call, &op_password_set, &input, report, &made, err) < 0)
+	if (found < 0 || call_operate(call, &input, &made, err) < 0)
 		return -1;
+	report_json(report, made);
 	login = text_of(made, "login");
 	tokens = json_integer_value(json_object_get(made, "tokens"));
 	if (tokens > 0)
@@ -171,29 +154,6 @@ static int run_passwd(const struct call *call, struct report *report, struct err
 	else
 		report_note(
 			report, "user %s has a new password and is logged out everywhere", login);
-	return 0;
-}
-
-static int run_totp(const struct call *call, struct report *report, struct err *err)
-{
-	json_t *made;
-
-	if (call_operate(call, &op_user_totp_off, NULL, report, &made, err) < 0)
-		return -1;
-	report_note(report, "user %s logs in without codes%s", text_of(made, "login"),
-		json_is_true(json_object_get(made, "were_on")) ? "" : ", as before");
-	json_decref(made);
-	return 0;
-}
-
-static int run_remove(const struct call *call, struct report *report, struct err *err)
-{
-	json_t *made;
-
-	if (call_operate(call, &op_user_remove, NULL, report, &made, err) < 0)
-		return -1;
-	report_note(report, "user %s removed, with their tokens", text_of(made, "login"));
-	json_decref(made);
 	return 0;
 }
 
@@ -218,8 +178,9 @@ static int run_link(const struct call *call, struct report *report, struct err *
 			"no browser reaches %s (admin.listen): say in admin.url where the proxy in "
 			"front of it is reached",
 			listen);
-	if (call_operate(call, &op_user_link, NULL, report, &made, err) < 0)
+	if (call_operate(call, NULL, &made, err) < 0)
 		return -1;
+	report_json(report, made);
 	link = mem_printf(
 		"%s%s%s", *url ? "" : "http://", *url ? url : listen, text_of(made, "login_path"));
 	report_text(report, LINK_URL, link);
@@ -244,38 +205,11 @@ static const struct column created_columns[] = {
 static const struct column token_columns[] = {
 	TOKEN_COLUMNS, {"last_used_at", "LAST USED", COLUMN_TIME, .spare = 2}, {0}};
 
-static int run_token_create(const struct call *call, struct report *report, struct err *err)
-{
-	struct op_password input = {.name = call_option(call, OPTION_NAME)};
-
-	if (call_number_option(call, OPTION_DAYS, OP_TOKEN_DAYS_MAX, &input.days, err) < 0 ||
-		call_operate(call, &op_token_create, &input, report, NULL, err) < 0)
-		return -1;
-	report_note(report, "\nThe token is shown only now: it is not stored.");
-	return 0;
-}
-
-static int run_token_list(const struct call *call, struct report *report, struct err *err)
-{
-	return call_list(call, &op_token_list, NULL, report, err);
-}
-
 static const struct column revoked_columns[] = {
 	{"id", "ID", .type = COLUMN_TEXT},
 	{"revoked", "REVOKED", .type = COLUMN_FLAG},
 	{0},
 };
-
-static int run_token_revoke(const struct call *call, struct report *report, struct err *err)
-{
-	char id[ID_SIZE];
-
-	if (call_id_argument(call, id, err) < 0 ||
-		call_operate(call, &op_token_revoke, NULL, report, NULL, err) < 0)
-		return -1;
-	report_note(report, "token %s revoked", id);
-	return 0;
-}
 
 #define ROLE_HELP "owner: may change all that they see; viewer: may change nothing."
 
@@ -295,6 +229,8 @@ const struct verb cmd_user_add = {
 	.help = "Adds a user of the admin HTTP interface. The password, of at least 12 "
 		"characters, is read from the terminal, or as one line from standard "
 		"input.",
+	.operation = &op_user_add,
+	.argument_is = "login",
 	.run = run_add,
 };
 
@@ -306,7 +242,7 @@ const struct verb cmd_user_list = {
 	.columns = columns,
 	.options = {{OPTION_COMPANY, false, "Only those of this company."}},
 	.help = "Lists the users by login; operators have no company.",
-	.run = run_list,
+	.operation = &op_user_list,
 };
 
 const struct verb cmd_user_set = {
@@ -318,7 +254,8 @@ const struct verb cmd_user_set = {
 	.columns = columns,
 	.options = {{OPTION_ROLE, true, ROLE_HELP}},
 	.help = "Changes what a user may do, at once.",
-	.run = run_set,
+	.operation = &op_user_update,
+	.note = "user {login} is {role}",
 };
 
 const struct verb cmd_user_passwd = {
@@ -330,6 +267,7 @@ const struct verb cmd_user_passwd = {
 	.columns = columns,
 	.help = "Gives a user another password, which is read as by user add, and logs "
 		"them out everywhere. Their tokens stay.",
+	.operation = &op_password_set,
 	.run = run_passwd,
 };
 
@@ -344,7 +282,8 @@ const struct verb cmd_user_totp = {
 	.help = "Changes whether a user needs codes of an authenticator app to log in by "
 		"password, as for one who has lost the phone. Users turn codes on "
 		"themselves, on the account page.",
-	.run = run_totp,
+	.operation = &op_user_totp_off,
+	.note = "user {login} logs in without codes",
 };
 
 const struct verb cmd_user_link = {
@@ -356,6 +295,7 @@ const struct verb cmd_user_link = {
 	.columns = link_columns,
 	.help = "Prints a link that logs a browser in as this user: once, and within an "
 		"hour. No password and no code is asked for.",
+	.operation = &op_user_link,
 	.run = run_link,
 };
 
@@ -367,7 +307,8 @@ const struct verb cmd_user_remove = {
 	.shape = VERB_NOTE,
 	.columns = columns,
 	.help = "Removes a user with their tokens, and logs them out, at once.",
-	.run = run_remove,
+	.operation = &op_user_remove,
+	.note = "user {login} removed, with their tokens",
 };
 
 const struct verb cmd_token_create = {
@@ -381,7 +322,8 @@ const struct verb cmd_token_create = {
 		{OPTION_DAYS, false, "How long it lasts. Without this, until it is revoked."}},
 	.help = "Creates a token with which a program does over the admin HTTP interface "
 		"what the user may, and prints it, once: only a hash of it is stored.",
-	.run = run_token_create,
+	.operation = &op_token_create,
+	.note = "\nThe token is shown only now: it is not stored.",
 };
 
 const struct verb cmd_token_list = {
@@ -391,7 +333,7 @@ const struct verb cmd_token_list = {
 	.shape = VERB_ROWS,
 	.columns = token_columns,
 	.help = "Lists the tokens, newest first.",
-	.run = run_token_list,
+	.operation = &op_token_list,
 };
 
 const struct verb cmd_token_revoke = {
@@ -402,5 +344,6 @@ const struct verb cmd_token_revoke = {
 	.shape = VERB_NOTE,
 	.columns = revoked_columns,
 	.help = "Makes a token invalid, at once and for good.",
-	.run = run_token_revoke,
+	.operation = &op_token_revoke,
+	.note = "token {id} revoked",
 };

@@ -61,40 +61,40 @@ const struct verb *const verbs[] = {
 };
 
 const struct verbs_option verbs_options[OPTIONS] = {
-	[OPTION_COMPANY] = {"company", "ID"},
-	[OPTION_DOMAIN] = {"domain", "NAME"},
-	[OPTION_NAME] = {"name", "TEXT"},
-	[OPTION_SCOPE] = {"scope", "SCOPES"},
-	[OPTION_INACTIVE] = {"inactive", NULL},
-	[OPTION_LIMIT] = {"limit", "N"},
-	[OPTION_POLICY] = {"policy", "P"},
-	[OPTION_SUBDOMAINS] = {"subdomains", "S"},
-	[OPTION_LOGIN] = {"login", "LOGIN"},
-	[OPTION_CLIENT] = {"client", "NETWORK"},
-	[OPTION_SENDER] = {"sender", "ADDRESS"},
-	[OPTION_LOCAL] = {"local", NULL},
-	[OPTION_REFUSED] = {"refused", NULL},
-	[OPTION_WAITING] = {"waiting", NULL},
-	[OPTION_YES] = {"yes", NULL},
-	[OPTION_CONTENT] = {"content", NULL},
-	[OPTION_TO] = {"to", "ADDRESS"},
-	[OPTION_FROM] = {"from", "ADDRESS"},
-	[OPTION_SUBJECT] = {"subject", "TEXT"},
-	[OPTION_STATE] = {"state", "STATE"},
-	[OPTION_UNTIL] = {"until", "TIME"},
-	[OPTION_HOURS] = {"hours", NULL},
-	[OPTION_OLDER_THAN] = {"older-than", "AGE"},
-	[OPTION_DRY_RUN] = {"dry-run", NULL},
-	[OPTION_SINCE] = {"since", "TIME"},
-	[OPTION_OBJECT] = {"object", "OBJECT"},
-	[OPTION_ROLE] = {"role", "ROLE"},
-	[OPTION_DAYS] = {"days", "N"},
-	[OPTION_NO_PASSWORD] = {"no-password", NULL},
-	[OPTION_OFF] = {"off", NULL},
-	[OPTION_NO_BACKUP] = {"no-backup", NULL},
-	[OPTION_THROUGH] = {"through", NULL},
-	[OPTION_NEW] = {"new", NULL},
-	[OPTION_FORCE] = {"force", NULL},
+	[OPTION_COMPANY] = {"company", "ID", "company_id"},
+	[OPTION_DOMAIN] = {"domain", "NAME", NULL},
+	[OPTION_NAME] = {"name", "TEXT", NULL},
+	[OPTION_SCOPE] = {"scope", "SCOPES", "scopes"},
+	[OPTION_INACTIVE] = {"inactive", NULL, NULL},
+	[OPTION_LIMIT] = {"limit", "N", NULL},
+	[OPTION_POLICY] = {"policy", "P", NULL},
+	[OPTION_SUBDOMAINS] = {"subdomains", "S", NULL},
+	[OPTION_LOGIN] = {"login", "LOGIN", NULL},
+	[OPTION_CLIENT] = {"client", "NETWORK", NULL},
+	[OPTION_SENDER] = {"sender", "ADDRESS", NULL},
+	[OPTION_LOCAL] = {"local", NULL, NULL},
+	[OPTION_REFUSED] = {"refused", NULL, NULL},
+	[OPTION_WAITING] = {"waiting", NULL, NULL},
+	[OPTION_YES] = {"yes", NULL, NULL},
+	[OPTION_CONTENT] = {"content", NULL, NULL},
+	[OPTION_TO] = {"to", "ADDRESS", NULL},
+	[OPTION_FROM] = {"from", "ADDRESS", NULL},
+	[OPTION_SUBJECT] = {"subject", "TEXT", NULL},
+	[OPTION_STATE] = {"state", "STATE", NULL},
+	[OPTION_UNTIL] = {"until", "TIME", NULL},
+	[OPTION_HOURS] = {"hours", NULL, NULL},
+	[OPTION_OLDER_THAN] = {"older-than", "AGE", NULL},
+	[OPTION_DRY_RUN] = {"dry-run", NULL, NULL},
+	[OPTION_SINCE] = {"since", "TIME", NULL},
+	[OPTION_OBJECT] = {"object", "OBJECT", NULL},
+	[OPTION_ROLE] = {"role", "ROLE", NULL},
+	[OPTION_DAYS] = {"days", "N", NULL},
+	[OPTION_NO_PASSWORD] = {"no-password", NULL, NULL},
+	[OPTION_OFF] = {"off", NULL, NULL},
+	[OPTION_NO_BACKUP] = {"no-backup", NULL, NULL},
+	[OPTION_THROUGH] = {"through", NULL, NULL},
+	[OPTION_NEW] = {"new", NULL, NULL},
+	[OPTION_FORCE] = {"force", NULL, NULL},
 };
 
 bool verbs_has_noun(const char *noun)
@@ -125,6 +125,17 @@ const struct verb *verbs_variant(const struct verb *verb, const char *const valu
 			same_name(verbs[i]->name, verb->name) && values[verbs[i]->options[0].id])
 			return verbs[i];
 	return verb;
+}
+
+enum verb_option_id verbs_option_of(const struct verb *verb, const char *member)
+{
+	for (size_t i = 0; verb->options[i].help; i++) {
+		const struct verbs_option *option = &verbs_options[verb->options[i].id];
+
+		if (str_eq(option->member ? option->member : option->name, member))
+			return verb->options[i].id;
+	}
+	return OPTIONS;
 }
 
 const struct verb_option *verbs_takes(const struct verb *verb, enum verb_option_id id)

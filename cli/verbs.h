@@ -18,6 +18,7 @@
 struct arguments;
 struct call;
 struct conf;
+struct operation;
 
 /* The options that verbs may have; verbs.c has the table of their names. */
 enum verb_option_id {
@@ -106,7 +107,22 @@ struct verb {
 	 * before the transaction, which keeps all others from writing. Or
 	 * NULL. */
 	int (*check)(const struct call *call, struct err *err);
+	/* NULL: it runs the operation. */
 	int (*run)(const struct call *call, struct report *report, struct err *err);
+	/* What it does (core/ops). The options that are named as members of its input
+	 * are these; */
+	const struct operation *operation;
+	/* the word behind the verb is this member, unless it is what the verb is
+	 * about (NULL); */
+	const char *argument_is;
+	/* and other options are read by this, if it is not NULL. */
+	int (*read)(const struct call *call, void *input, struct err *err);
+	/* Adds to each of a list what is for people; NULL: nothing. */
+	void (*add)(json_t *item);
+	/* Of a list: how many without --limit, and with it at most; 0: all. */
+	int64_t limit, limit_max;
+	/* For people, in the place of rows: what it gives, with members in braces. */
+	const char *note;
 };
 
 /* Ended by NULL; the verbs of a noun stand together. */
@@ -115,6 +131,7 @@ extern const struct verb *const verbs[];
 struct verbs_option {
 	const char *name;     /* without -- */
 	const char *argument; /* as `ID`; NULL: takes none */
+	const char *member;   /* of inputs; NULL: its name */
 };
 extern const struct verbs_option verbs_options[OPTIONS];
 
@@ -124,6 +141,8 @@ const struct verb *verbs_find(const char *noun, const char *name);
 /* The variant of the verb that is meant with these values of options, else the
  * verb itself. */
 const struct verb *verbs_variant(const struct verb *verb, const char *const values[static OPTIONS]);
+/* The option of the verb that is a member of its input; OPTIONS when there is none. */
+enum verb_option_id verbs_option_of(const struct verb *verb, const char *member);
 /* The row of the verb for an option, NULL when it does not take it. */
 const struct verb_option *verbs_takes(const struct verb *verb, enum verb_option_id id);
 

@@ -10,6 +10,12 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 
+void op_about(struct op *op, const char *text)
+{
+	/* Ids are compared in lower case. */
+	op->object = text && id_parse(text, op->id) ? op->id : text;
+}
+
 void op_clear(struct op *op)
 {
 	struct op_result *result = &op->result;
@@ -36,6 +42,17 @@ json_t *op_json(const struct op *op)
 	if (op->result.more)
 		json_object_update(object, op->result.more);
 	return object;
+}
+
+json_t *op_list_json(const struct op *op)
+{
+	json_t *list = op->result.more ? json_incref(op->result.more) : json_object();
+	json_t *data = json_array();
+
+	for (size_t i = 0; i < op->result.rows.n; i++)
+		json_array_append_new(data, op_item_json(op, i));
+	json_object_set_new(list, "data", data);
+	return list;
 }
 
 void op_give(struct op *op, const struct row_type *type, const void *item)

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/base/id.h"
 #include "core/db/db.h"
 #include "core/store/row.h"
 #include "core/store/store_limit.h"
@@ -46,8 +47,8 @@ struct op {
 	const char *domain;            /* and of that what is of this domain; NULL: all */
 	const struct session *session; /* of a user */
 	const char *client;            /* the address that a user is at */
-	/* What it is about: the id, or for the command what the row of the verb says. */
-	const char *object;
+	const char *object;            /* what it is about, see op_about() */
+	char id[ID_SIZE];
 	struct page page; /* of a list */
 
 	/* What it gives; op_clear() frees it. */
@@ -80,6 +81,8 @@ struct op_field {
 	enum op_type type;
 	bool required;
 	bool operators; /* members of a company have no such field */
+	bool command;   /* nor has anybody but the command */
+	bool removed;   /* of an id: what it names may be gone by now */
 	size_t offset;
 	int64_t max;                   /* of a number, or of how many items */
 	const struct op_field *fields; /* of each item, */
@@ -106,6 +109,9 @@ struct operation {
 	int (*run)(struct op *op, const void *input, struct err *err);
 };
 
+/* What it is about: an id, or for the command a name. The text stays the caller's, op where it is.
+ */
+void op_about(struct op *op, const char *text);
 /* Frees what the operation gave. */
 void op_clear(struct op *op);
 
@@ -113,6 +119,8 @@ void op_clear(struct op *op);
  * is; null when there is nothing. New references. */
 json_t *op_item_json(const struct op *op, size_t i);
 json_t *op_json(const struct op *op);
+/* A list: an object with the items as `data`, and what else there is. */
+json_t *op_list_json(const struct op *op);
 
 /* For operations. */
 

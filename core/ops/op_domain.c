@@ -21,12 +21,18 @@ static const struct op_field add_fields[] = {
 	{OP_FIELD(op_domain, subdomains, OP_TEXT), .operators = true},
 	{0},
 };
+#define COMPANY_FIELD                                                                              \
+	{                                                                                          \
+		OP_FIELD(op_domain, company_id, OP_ID), .command = true                            \
+	}
 static const struct op_field update_fields[] = {
+	COMPANY_FIELD,
 	{OP_FIELD(op_domain, active, OP_FLAG)},
 	{OP_FIELD(op_domain, policy, OP_TEXT)},
 	{OP_FIELD(op_domain, subdomains, OP_TEXT)},
 	{0},
 };
+static const struct op_field remove_fields[] = {COMPANY_FIELD, {0}};
 static const struct op_field list_fields[] = {
 	{OP_FIELD(op_domain, company_id, OP_ID)},
 	{0},
@@ -282,4 +288,4 @@ const struct operation op_domain_get = {.run = get};
 const struct operation op_domain_update = {
 	update_fields, INPUT, .check = update_check, .run = update};
 const struct operation op_domain_verify = {.run = verify};
-const struct operation op_domain_remove = {.run = remove_step};
+const struct operation op_domain_remove = {remove_fields, INPUT, .run = remove_step};

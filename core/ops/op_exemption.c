@@ -195,7 +195,7 @@ static int remove_one(struct op *op, const void *arg, struct err *err)
 	const struct op_exemption *input = arg;
 	char id[ID_SIZE];
 
-	*stpncpy(id, op->object, sizeof(id) - 1) = '\0';
+	memcpy(id, op->id, ID_SIZE);
 	if (input && input->kind && find_named(op, input, id, err) < 0)
 		return -1;
 	json_object_set_new(op_more(op), "id", json_string(id));
@@ -230,6 +230,6 @@ const struct operation op_exemption_add = {add_fields, INPUT, .run = add};
 const struct operation op_exemption_add_all = {
 	add_all_fields, INPUT, .list = OP_WHOLE, .run = add_all};
 const struct operation op_exemption_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list};
-const struct operation op_exemption_remove = {.run = remove_one};
+const struct operation op_exemption_remove = {.size = INPUT, .run = remove_one};
 const struct operation op_exemption_suggest = {
 	suggest_fields, INPUT, .list = OP_WHOLE, .run = suggest};

@@ -15,6 +15,7 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_login.h"
 #include "core/store/store_session.h"
@@ -158,11 +159,21 @@ static int add_check(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_user *input = arg;
 	enum user_role role;
+	struct company company;
 	struct user user;
-	int taken;
+	int taken = 1;
 
 	if (read_role(op, input->role, &role, err) < 0 ||
 		check_own_login(op, input->login, err) < 0)
+		return -1;
+	if (input->company_id) {
+		taken = store_company_get(op->db, input->company_id, &company, err);
+		if (taken > 0)
+			store_company_clear(&company);
+	}
+	if (taken == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no company %s", input->company_id);
+	if (taken < 0)
 		return -1;
 	taken = store_user_find(op->db, NULL, input->login, &user, err);
 	if (taken <= 0)
@@ -298,7 +309,6 @@ static int totp_off(struct op *op, const void *arg, struct err *err)
 		return found;
 	found = store_user_totp_off(op->db, op->company_id, user->id, err);
 	user->totp_us = user->recovery_codes = 0;
-	json_object_set_new(op_more(op), "were_on", json_boolean(found > 0));
 	/* The command turns off what is off; a page that asks for it is not up to date. */
 	return found == 0 && op->actor == OP_COMMAND ? 1 : found;
 }

@@ -28,7 +28,7 @@ extern const struct operation op_user_link;
 /* For who has lost password or phone, or may no longer be the only one who has them: all that they
  * get in by ends. With a link, and how many tokens were good. */
 extern const struct operation op_user_reset;
-/* Ends codes and recovery codes of a user. Gives the user, with `were_on`. */
+/* Ends codes and recovery codes of a user, whether there are any. */
 extern const struct operation op_user_totp_off;
 
 /* What is asked for beside a change of what one gets in by; verified by then. */

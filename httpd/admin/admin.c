@@ -13,6 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/version.h"
+#include "core/ops/op_audit.h"
 #include "core/ops/op_company.h"
 #include "core/ops/op_domain.h"
 #include "core/ops/op_exemption.h"
@@ -150,7 +151,8 @@ const struct route admin_routes[] = {
 	{"GET", "/admin/attention", .auth = AUTH_USER, .pooled = true,
 		.handle = admin_attention_list},
 	{"GET", "/admin/live", .auth = AUTH_USER, .unattended = true, .handle = admin_live},
-	{"GET", "/admin/audit", .auth = AUTH_USER, .pooled = true, .handle = admin_audit_list},
+	{"GET", "/admin/audit", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_audit_list},
 	{"GET", "/admin/settings", .auth = AUTH_USER, .operators = true,
 		.handle = admin_setting_list},
 	{"GET", "/admin/health", .auth = AUTH_USER, .operators = true, .pooled = true,
@@ -408,19 +410,6 @@ void admin_reply_list(
 	struct request *request, int result, json_t *data, const char *event, const struct err *err)
 {
 	admin_reply_found(request, result < 0 ? -1 : 1, list_json_render(data, false), event, err);
-}
-
-json_t *admin_name_company(const struct request *request, json_t *item)
-{
-	const char *id = json_string_value(json_object_get(item, "company_id"));
-	struct company company;
-
-	if (admission_company(&request->admission) == NULL && id &&
-		store_company_get(request->db, id, &company, NULL) > 0) {
-		json_object_set_new(item, "company_name", json_string(company.name));
-		store_company_clear(&company);
-	}
-	return item;
 }
 
 const char *admin_query_company(const struct request *request, const struct json_query *query)

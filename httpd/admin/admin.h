@@ -72,9 +72,6 @@ void admin_reply_found(struct request *request, int found, json_t *object, const
 void admin_reply_list(struct request *request, int result, json_t *data, const char *event,
 	const struct err *err);
 
-/* The item, with the name of its company for operators. */
-json_t *admin_name_company(const struct request *request, json_t *item);
-
 /* Whose the answer is to be: the caller's company, for an operator the one of
  * the parameter company_id; NULL: all. */
 const char *admin_query_company(const struct request *request, const struct json_query *query);
@@ -99,8 +96,8 @@ json_t *admin_render_totp(const struct op *op);
 admin_handler admin_email_list, admin_email_get, admin_email_html, admin_email_raw,
 	admin_email_test, admin_refusal_list;
 
-/* admin_overview.c: how much there was, what needs attention, who did what. */
-admin_handler admin_stats_get, admin_attention_list, admin_audit_list;
+/* admin_overview.c: how much there was, what needs attention. */
+admin_handler admin_stats_get, admin_attention_list;
 
 /* admin_host.c: this host, its settings, and how the parts are. */
 admin_handler admin_host_get, admin_setting_list, admin_health_get, admin_healthz, admin_readyz;

@@ -18,14 +18,14 @@
 struct manage_job {
 	struct operate operate; /* first */
 	const struct manage *manage;
-	char id[ID_SIZE]; /* of the path, in lower case */
 };
 
 /* Reads path and body. 0, or -1 with the problem. */
-static int parse(struct request *request, const struct manage *manage, char id[static ID_SIZE],
-	void *input, json_t **body_r, struct problem *problem)
+static int parse(struct request *request, const struct manage *manage, void *input, json_t **body_r,
+	struct problem *problem)
 {
 	const char *param = request->admission.param;
+	char id[ID_SIZE];
 
 	if (*param && !id_parse(param, id))
 		return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
@@ -74,8 +74,7 @@ void manage_change(struct request *request, const struct manage *manage)
 	job->manage = manage;
 	operate_begin(request, operate, request->admission.route->operation);
 	operate->render = manage->render;
-	operate->op.object = job->id;
-	if (parse(request, manage, job->id, operate->input, &operate->body, &problem) == 0) {
+	if (parse(request, manage, operate->input, &operate->body, &problem) == 0) {
 		operate_submit(operate, on_changed);
 		return;
 	}
@@ -91,13 +90,11 @@ void manage_read(struct request *request, const struct manage *manage)
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
 	json_t *body = NULL, *answer = NULL;
-	char id[ID_SIZE];
 	struct op op;
 	int found;
 
 	operate_init(request, &op);
-	op.object = id;
-	if (parse(request, manage, id, NULL, &body, &problem) == 0) {
+	if (parse(request, manage, NULL, &body, &problem) == 0) {
 		found = operation->run(&op, NULL, &err);
 		explain(request, manage, found, &err, &problem);
 		if (found > 0)

@@ -28,8 +28,8 @@ void operate_init(struct request *request, struct op *op)
 		.domain = by_user ? NULL : admission->key.domain,
 		.session = by_user ? &admission->session : NULL,
 		.client = request->client,
-		.object = admission->param,
 	};
+	op_about(op, admission->param);
 }
 
 /* The fields of a body. */
@@ -97,7 +97,7 @@ static int read_field(const struct op *op, json_t *value, const struct op_field 
 
 static bool is_offered(const struct op *op, const struct op_field *field)
 {
-	return !field->operators || op->company_id == NULL;
+	return !field->command && (!field->operators || op->company_id == NULL);
 }
 
 int operate_read_body(const struct op *op, json_t *body, const struct op_field *fields, void *input,
@@ -179,7 +179,8 @@ int operate_read_query(const struct request *request, const struct operation *op
 		operation->list >= OP_SEARCH && *name; name++)
 		names[n++] = *name;
 	for (field = operation->fields; field && field->name; field++)
-		names[n++] = field->name;
+		if (is_offered(op, field))
+			names[n++] = field->name;
 	if (operation->list != OP_ONE && json_query_read(request, names, query_r, problem) < 0)
 		return -1;
 	if (operation->list >= OP_SEARCH && json_query_page(query_r, &op->page, problem) < 0)
@@ -190,7 +191,8 @@ int operate_read_query(const struct request *request, const struct operation *op
 		op->page.search = json_query_words(query_r, "search");
 	}
 	for (field = operation->fields; field && field->name; field++)
-		if (read_param(request, query_r, field, input, problem) < 0)
+		if (is_offered(op, field) &&
+			read_param(request, query_r, field, input, problem) < 0)
 			return -1;
 	return 0;
 }

@@ -42,7 +42,7 @@ static void test_policies(void **state)
 		company);
 	assert_says(at.out, "\"policy\": \"learn\", \"subdomains\": \"covered\"");
 	run_ok("domain set a.example --policy shared");
-	assert_string_equal(at.out, "domain a.example is shared, its subdomains are not covered\n");
+	assert_string_equal(at.out, "domain a.example: policy shared, subdomains own\n");
 	run_ok("domain set a.example --subdomains covered --json");
 	assert_says(at.out, "\"policy\": \"shared\", \"subdomains\": \"covered\"");
 	run_ok("domain list");
