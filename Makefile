@@ -147,17 +147,22 @@ unit-tests: $(BUILD)/unit
 objects: $(CORE_OBJS) $(HTTPD_OBJS) $(MILTER_OBJS) $(CLI_OBJS) $(EVENTS_OBJS) \
 	$(UNIT_OBJS) $(call objects,$(wildcard */main.c tools/*.c tests/fuzz/*.c))
 
-# The manual: scdoc pages, with the tables of verbs and settings put in.
+# The manual: scdoc pages, with the tables of verbs and settings put in; and the
+# completion for bash.
 MAN_PAGES := $(patsubst doc/%.scd,$(BUILD)/man/%,$(wildcard doc/*.scd))
 
 .PHONY: man
-man: $(MAN_PAGES)
+man: $(MAN_PAGES) $(BUILD)/postern.bash
 
 $(BUILD)/man/%: doc/%.scd $(BUILD)/gen/gen_docs
 	@mkdir -p $(@D)
 	$(say)
 	$(Q)$(BUILD)/gen/gen_docs <$< >$@.scd
 	$(Q)scdoc <$@.scd >$@.new && mv $@.new $@ && rm $@.scd
+
+$(BUILD)/postern.bash: tools/install/postern.bash $(BUILD)/gen/gen_docs
+	$(say)
+	$(Q)$(BUILD)/gen/gen_docs <$< >$@.new && mv $@.new $@
 
 $(BUILD)/gen/gen_docs: $(BUILD)/tools/gen_docs.o $(BUILD)/libcli.a $(CORE)
 	@mkdir -p $(@D)
@@ -252,6 +257,21 @@ install: all man
 uninstall:
 	@tools/install/uninstall $(PREFIX) $(DESTDIR)
 
+# The Debian package, from a copy of the tree: into $(BUILD)/deb.
+PACKAGE_DIR := $(abspath $(BUILD))/deb
+
+.PHONY: deb
+deb:
+	@tools/deps package
+	@rm -rf $(PACKAGE_DIR) && mkdir -p $(PACKAGE_DIR)/postern
+	@tar -c --exclude=./.git --exclude='./build*' --exclude=node_modules . | \
+		tar -x -C $(PACKAGE_DIR)/postern
+	@cd $(PACKAGE_DIR)/postern && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
+		-u BUILD CC='$(CC)' DEB_BUILD_OPTIONS=parallel=$(shell nproc) \
+		dpkg-buildpackage -b -us -uc >../build.log 2>&1 || \
+		{ tail -n 30 ../build.log >&2; exit 1; }
+	@ls $(BUILD)/deb/*.deb
+
 # What runs comes after tools/deps, in a make of its own: the lists above ask
 # pkg-config for packages that may only just have come.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -276,6 +296,13 @@ test:
 	$(call built,all unit-tests corpus man bench-tools)
 	@BUILD=$(BUILD) tests/run $(SUITES)
 
+# The package in a Debian of its own, as README.md and doc/INSTALL.md say.
+.PHONY: test-package
+test-package:
+	@tools/deps test-package
+	@+$(MAKE) -s --no-print-directory deb
+	@BUILD=$(BUILD) tests/run package
+
 .PHONY: deps
 deps:
 	@tools/deps test
@@ -286,6 +313,9 @@ help:
 	@echo 'make run        starts a whole private mail system and keeps it up'
 	@echo 'make demo       the same, sends an email through it, and stops'
 	@echo 'make test       builds and runs all tests'
+	@echo 'make deb        makes the Debian packages, into $(BUILD)/deb'
+	@echo 'make test-package  installs, upgrades and removes them in a Debian'
+	@echo '                of their own'
 	@echo 'make fuzz       fuzzes every parser for FUZZ_SECONDS ($(FUZZ_SECONDS))'
 	@echo 'make bench      measures; bench-GROUP one group of doc/BENCHMARKS.md'
 	@echo 'make man        builds the manual pages'
@@ -303,4 +333,4 @@ clean:
 	rm -rf build build-*
 
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name deb -prune -o -name '*.d' -print 2>/dev/null)

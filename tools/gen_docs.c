@@ -1,9 +1,10 @@
 /*
- * gen_docs: puts the tables of verbs and of settings into a manual page.
+ * gen_docs: puts the tables of verbs and of settings into a manual page, or into
+ * the completion for bash.
  *
- * Reads a page for scdoc from standard input and writes it to standard output;
- * a line @VERBS@ or @SETTINGS@ becomes the text that the table gives. So help,
- * manual and program cannot say different things.
+ * Reads it from standard input and writes it to standard output; a line @VERBS@
+ * or @SETTINGS@ becomes the text for scdoc that the table gives, @COMPLETION@ a
+ * line for each verb. So help, manual and program cannot say different things.
  */
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,23 @@ static void add_verbs(struct buf *out)
 		add_verb(verbs[i], out);
 }
 
+/* NOUN VERB|ARGUMENT| --OPTION= --FLAG, as tools/install/postern.bash reads it. */
+static void add_completion(struct buf *out)
+{
+	for (size_t i = 0; verbs[i]; i++) {
+		const struct verb *verb = verbs[i];
+
+		buf_printf(out, "%s%s%s|%s|", verb->noun, verb->name ? " " : "",
+			verb->name ? verb->name : "", verb->argument ? verb->argument : "");
+		for (size_t j = 0; verb->options[j].help; j++) {
+			const struct verbs_option *option = &verbs_options[verb->options[j].id];
+
+			buf_printf(out, " --%s%s", option->name, option->argument ? "=" : "");
+		}
+		buf_add_char(out, '\n');
+	}
+}
+
 static void add_setting(const struct setting *setting, struct buf *out)
 {
 	buf_add_char(out, '*');
@@ -96,6 +114,8 @@ static void add_line(const char *line, struct buf *out)
 		add_verbs(out);
 	else if (str_eq(line, "@SETTINGS@\n"))
 		add_settings(out);
+	else if (str_eq(line, "@COMPLETION@\n"))
+		add_completion(out);
 	else
 		buf_add_str(out, line);
 }

@@ -1,0 +1,349 @@
+"""The Debian package, in a Debian of its own: installed beside a Postfix that is set
+up by an admin, used as README.md and doc/INSTALL.md say, upgraded with mail in
+flight, removed, installed again, purged. One story, told in order.
+
+usage: make test-package
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from machine import TOP, Machine, wait_for
+
+BUILD = TOP / os.environ.get("BUILD", "build")
+PACKAGES = BUILD / "deb"
+UNITS = ("postern-milter", "postern-httpd", "postern-events")
+POSTFIX_FILES = ("/etc/postfix/main.cf", "/etc/postfix/master.cf")
+CONF = "/etc/postern/postern.conf"
+SINK = "/run/sink"
+
+# A live Postfix: a relay, transport maps, tables, a service of its own in master.cf.
+ADMIN_SETUP = rf"""
+postconf -e 'relayhost = [127.0.0.1]:2525' 'header_checks = regexp:/etc/postfix/checks' \
+    'transport_maps = inline:{{ {{other.test = smtp:[127.0.0.1]:2525}} }}'
+echo '/^X-None:/ IGNORE' >/etc/postfix/checks
+echo '# The admin wrote this.' >>/etc/postfix/main.cf
+postconf -M 'submission/inet=submission inet n - y - - smtpd'
+install -d -m 777 {SINK}
+printf '[Service]\nExecStart=smtp-sink -u nobody -d {SINK}/mail. 127.0.0.1:2525 100\n' \
+    >/run/systemd/system/sink.service
+systemctl daemon-reload && systemctl start sink && systemctl restart postfix
+"""
+
+
+def only(paths):
+    (path,) = paths
+    return path
+
+
+def build_next(folder):
+    """The version after this one: another migration, another default in postern.conf.
+    Made of a copy of the tree that `make deb` leaves, with its objects. The version of
+    the schema that this one has."""
+    tree = folder / "tree"
+    shutil.copytree(PACKAGES / "postern", tree, symlinks=True)
+    version = max(int(path.name[:4]) for path in tree.glob("schema/*.sql"))
+    (tree / f"schema/{version + 1:04}_next.sql").write_text("CREATE TABLE next (id);\n")
+    with (tree / "tools/install/postern.conf").open("a") as file:
+        file.write("; The next version has another file.\n")
+    changelog = tree / "debian/changelog"
+    text = changelog.read_text()
+    changelog.write_text(re.sub(r"\((.*?)\)", r"(\1+next)", text, count=1) + "\n" + text)
+    (tree / "debian/debhelper-build-stamp").unlink()
+    subprocess.run(["dpkg-buildpackage", "-b", "-nc", "-us", "-uc", "-j2"], cwd=tree,
+                   check=True, capture_output=True, timeout=600)  # fmt: skip
+    shutil.rmtree(tree)
+    return version
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory):
+    """The folder of the packages, as they are installed: this version's and next/."""
+    folder = tmp_path_factory.mktemp("packages")
+    for path in PACKAGES.glob("*.deb"):
+        shutil.copy(path, folder)
+    (folder / "next").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def machine(packages):
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    root = subprocess.run([TOP / "tests/package/root"], check=True, capture_output=True, text=True)
+    machine = Machine(f"postern-{os.getpid()}", root.stdout.strip(), packages)
+    try:
+        machine.run(ADMIN_SETUP)
+        machine.original = machine.bytes(*POSTFIX_FILES)
+        machine.names = {}
+        yield machine
+    finally:
+        machine.stop()
+
+
+def commands(file, heading):
+    """Those of the section, without what its subsections say."""
+    text = (TOP / file).read_text()
+    section = re.split(r"(?m)^#+ ", text.split(f"# {heading}\n", 1)[1], maxsplit=1)[0]
+    command = ""
+    for line in re.findall(r"(?m)^    (.*)$", section):
+        command += line + "\n"
+        try:
+            words = shlex.split(command, comments=True)
+        except ValueError:  # a quotation goes on
+            continue
+        if words and not line.endswith("\\"):
+            yield command.strip()
+            command = ""
+
+
+def follow(machine, file, heading):
+    """Runs each command as it is written, but for the ids and the key that the ones
+    before have printed."""
+    said = ""
+    for command in commands(file, heading):
+        if command == "make deb":  # which came before this test
+            continue
+        for name, value in machine.names.items():
+            command = re.sub(rf"\b{name}\b", value, command)
+        said = machine.said(command, input="y\n")
+        if found := re.search(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", said):
+            if "company add" in command or "curl" in command:
+                machine.names["ID"] = found[0]
+        if found := re.search(r"\bps_\S+", said):
+            machine.names["KEY"] = found[0]
+    return said
+
+
+def states(machine, what="is-active"):
+    return machine.run(f"systemctl {what} " + " ".join(UNITS), check=False).stdout.split()
+
+
+def delivered(machine, text):
+    """How many messages with the text have left this Postfix."""
+    return int(machine.said(f"grep -ls -- {shlex.quote(text)} {SINK}/mail.* | wc -l"))
+
+
+def send(machine, subject):
+    """By HTTP; the answer and its status, which is 000 while nobody listens."""
+    body = json.dumps({"from": "shop@example.com", "to": "you@example.net",
+                       "subject": subject, "text": "Hello."})  # fmt: skip
+    return machine.run(
+        f"curl -s -w ' %{{http_code}}' -H 'Authorization: Bearer {machine.names['KEY']}' "
+        f"-H 'Content-Type: application/json' -d {shlex.quote(body)} "
+        "http://127.0.0.1:8587/emails", check=False,
+    ).stdout  # fmt: skip
+
+
+def passes_local_mail(machine, subject):
+    """A mail by sendmail(1), with which Postern has nothing to do, arrives."""
+    machine.run(f"printf 'Subject: {subject}\\n\\n.\\n' | sendmail -f root@vm you@example.net")
+    wait_for(f"{subject} to arrive", lambda: delivered(machine, f"Subject: {subject}"))
+
+
+def test_lintian_has_nothing_to_say():
+    changes = only(PACKAGES.glob("postern_*.changes"))
+    done = subprocess.run(["lintian", "--allow-root", "--display-info", "--fail-on",
+                           "error,warning,info", changes], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_the_debug_symbols_have_a_package():
+    symbols = only(PACKAGES.glob("postern-dbgsym_*.deb"))
+    listed = subprocess.run(["dpkg-deb", "-c", symbols], capture_output=True, text=True, check=True)
+    assert listed.stdout.count("/usr/lib/debug/.build-id/") >= 4
+
+
+def test_the_versions_are_one():
+    said = subprocess.run(["dpkg-parsechangelog", "-SVersion"], cwd=TOP, capture_output=True,
+                          text=True, check=True).stdout.strip()  # fmt: skip
+    assert f'POSTERN_VERSION "{said}"' in (TOP / "core/base/version.h").read_text()
+    assert f"\nVersion:        {said}\n" in (TOP / "rpm/postern.spec").read_text()
+
+
+def test_rpmlint_accepts_the_spec():
+    done = subprocess.run(["rpmlint", "-r", TOP / "rpm/postern.rpmlintrc",
+                           TOP / "rpm/postern.spec"], capture_output=True, text=True)
+    assert "0 errors, 0 warnings" in done.stdout, done.stdout
+
+
+def test_installing_changes_nothing_in_postfix(machine):
+    follow(machine, "doc/INSTALL.md", "The Debian package")
+    assert machine.bytes(*POSTFIX_FILES) == machine.original
+    assert states(machine) == ["inactive"] * 3
+    assert states(machine, "is-enabled") == ["disabled"] * 3
+    passes_local_mail(machine, "installed")
+    assert set(machine.said("id -Gn postern").split()) == {
+        "postern", "postdrop", "adm", "systemd-journal"}  # fmt: skip
+    assert machine.said("stat -c '%U:%G %a' /var/lib/postern /var/lib/postern/postern.db "
+                        "/var/spool/postfix/postern").splitlines() == [
+        "postern:postern 750", "postern:postern 640", "postern:postfix 2750"]  # fmt: skip
+
+
+def test_the_commands_of_the_readme(machine):
+    said = follow(machine, "README.md", "Install it beside Postfix")
+    assert re.match(r"http://127\.0\.0\.1:8588/\S+", said.splitlines()[-1]), said
+    email = machine.names["ID"]
+    wait_for("the first email", lambda: delivered(machine, "It works."))
+    wait_for("its fate", lambda: '"last_event": "delivered"' in machine.said(
+        f"postern --json email show {email}"))  # fmt: skip
+    assert states(machine) == ["active"] * 3
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_sandbox_is_as_the_unit_says(machine, unit):
+    text = (TOP / f"tools/install/{unit}.service").read_text()
+    claimed = re.search(r"gives it ([0-9.]+) of 10", text)
+    said = machine.run("systemd-analyze security --no-pager --offline=yes "
+                       f"/lib/systemd/system/{unit}.service", check=False).stdout
+    assert f"exposure level for {unit}.service: {claimed[1]} " in said, said
+    status = machine.said(f"cat /proc/$(systemctl show -P MainPID {unit})/status")
+    assert "NoNewPrivs:\t1" in status and "CapBnd:\t0000000000000000" in status
+
+
+def test_submission_by_smtp(machine):
+    """With a setting that no upgrade asks about."""
+    machine.run("/usr/share/postern/postfix-conf/enable --submission smtp --reload")
+    machine.run("printf '[submission]\\nmethod = smtp\\n' >/etc/postern/postern.conf.d/own.conf")
+    machine.run("systemctl restart postern-httpd")
+    wait_for("httpd", lambda: send(machine, "by smtp").endswith(" 200"))
+    wait_for("it to arrive", lambda: delivered(machine, "Subject: by smtp"))
+
+
+def test_settings_that_are_refused_stop_nothing(machine):
+    machine.run(f"cp -p {CONF} /run/kept && echo junk >>{CONF}")
+    pids = machine.said("pgrep -u postern postern-")
+    done = machine.run("dpkg -i ./build/deb/postern_*.deb", check=False)
+    assert done.returncode != 0 and "junk" in done.stderr
+    assert machine.said("pgrep -u postern postern-") == pids
+    machine.run(f"cp -p /run/kept {CONF} && dpkg --configure postern")
+    assert states(machine) == ["active"] * 3
+
+
+# Until there is enough of it: emails by HTTP and by sendmail(1), each with a subject of
+# its own. Notes what was taken.
+FLOOD = r"""
+i=0
+while [ ! -e /run/enough ]; do
+    i=$((i + 1))
+    [ "$(curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer KEY" \
+        -H 'Content-Type: application/json' http://127.0.0.1:8587/emails -d '
+        {"from":"shop@example.com","to":"you@example.net","subject":"flood http '$i'.",
+        "text":"."}')" != 200 ] || echo "flood http $i."
+    printf 'Subject: flood local %s.\n\n.\n' $i | sendmail -f root@vm you@example.net &&
+        echo "flood local $i."
+done >/run/taken
+"""
+
+
+def test_an_upgrade_with_mail_in_flight(machine, packages):
+    """Nothing that was taken is lost, or sent twice; the database is brought up to
+    date by itself, with a backup; nobody is asked."""
+    version = build_next(packages / "next")
+    # One daemon that runs without being enabled comes back too.
+    machine.run("systemctl disable postern-events")
+    main_cf = machine.bytes(*POSTFIX_FILES)
+    machine.run("systemctl stop sink")
+    waiting = "waits through the upgrade"
+    assert send(machine, waiting).endswith(" 200")
+    command = next(commands("doc/INSTALL.md", "Upgrade"))
+    with machine.doing(FLOOD.replace("KEY", machine.names["KEY"])):
+        taken = "cat /run/taken 2>/dev/null"
+        wait_for("the flood", lambda: machine.run(taken, check=False).stdout.count("http") > 2)
+        machine.run(command.replace("build/deb/", "build/deb/next/"))
+        before = machine.said(taken).count("http")
+        wait_for("it to go on", lambda: machine.said(taken).count("http") > before + 2)
+    taken = machine.said(taken).splitlines()
+    assert states(machine) == ["active"] * 3
+    assert states(machine, "is-enabled") == ["enabled", "enabled", "disabled"]
+    machine.run("systemctl enable postern-events")
+    assert machine.bytes(*POSTFIX_FILES) == main_cf
+    assert "The next version" in machine.said(f"cat {CONF}")
+    assert machine.holds("ls /etc/postern/postern.conf.d/own.conf")
+    assert machine.holds(f"ls /var/lib/postern/postern.db.v{version}-*")
+
+    machine.run(f"rm {SINK}/* && systemctl start sink")
+    assert {line.split()[1] for line in taken} == {"http", "local"}
+    wait_for("an empty queue", lambda: not machine.said("postqueue -f && sleep 1 && postqueue -j"))
+    subjects = machine.said(f"grep -h '^Subject: ' {SINK}/mail.*").splitlines()
+    assert sorted(subjects) == sorted([f"Subject: {line}" for line in taken + [waiting]])
+
+
+def test_the_commands_after_an_upgrade(machine):
+    for command in list(commands("doc/INSTALL.md", "Upgrade"))[1:]:
+        machine.run(command)
+
+
+def test_no_removal_while_emails_wait_for_the_milter(machine):
+    """Without the milter they would bounce."""
+    machine.run("rm /etc/postern/postern.conf.d/own.conf && systemctl restart postern-httpd && "
+                "systemctl stop postern-milter")  # fmt: skip
+    wait_for("it to be taken", lambda: send(machine, "waits for the milter").endswith(" 200"))
+    done = machine.run("apt-get remove -y postern", check=False)
+    assert done.returncode != 0 and "wait for the milter" in done.stdout
+    assert machine.holds("grep -q postern/milter /etc/postfix/main.cf")
+    assert states(machine)[1:] == ["active", "active"]
+    machine.run("systemctl start postern-milter")
+    wait_for("it to go out", lambda: machine.said("postqueue -f") or delivered(
+        machine, "Subject: waits for the milter"))  # fmt: skip
+
+
+def remains(machine):
+    """Files that have our name, but for logs and dpkg's own."""
+    return machine.said("find / -xdev -name '*postern*' -not -path '/root/*' -not -path '/proc/*' "
+                        "-not -path '/var/log/*' -not -path '/var/lib/dpkg/*' "
+                        "-not -path '/var/lib/systemd/*' | sort").splitlines()  # fmt: skip
+
+
+def test_removal(machine):
+    """Postfix's files are as they were, to the byte, and it goes on."""
+    for command in commands("doc/INSTALL.md", "Remove"):
+        if "apt remove" in command:
+            machine.run(command, input="y\n")
+            break
+    assert machine.bytes(*POSTFIX_FILES) == machine.original
+    assert not machine.holds("pgrep -u postern")
+    # The settings, with what enabled the units, and the database.
+    assert CONF in (left := remains(machine))
+    assert [path for path in left if not path.startswith(("/etc/", "/var/lib/postern"))] == []
+    assert not machine.holds("ls /etc/postern/postern.conf.d")
+    passes_local_mail(machine, "removed")
+
+
+def test_installed_again_with_another_queue_folder(machine):
+    """The settings and the database are those of before; the folder of the socket is in
+    the queue folder, wherever that is."""
+    machine.run("systemctl stop postfix")
+    wait_for("Postfix to stop", lambda: not machine.holds("postfix status"))
+    machine.run("install -d /srv/mail && mv /var/spool/postfix /srv/mail/queue && "
+                "postconf -e queue_directory=/srv/mail/queue && systemctl start postfix")
+    wait_for("Postfix", lambda: machine.holds("postfix status"))
+    machine.original = machine.bytes(*POSTFIX_FILES)
+    machine.run("apt-get install -y ./build/deb/next/postern_*.deb")
+    assert machine.bytes(*POSTFIX_FILES) == machine.original
+    for command in commands("README.md", "Install it beside Postfix"):
+        if "postfix-conf" in command or "systemctl" in command or "reload" in command:
+            machine.run(command)
+    assert send(machine, "again").endswith(" 200")
+    wait_for("it to arrive", lambda: delivered(machine, "Subject: again"))
+    assert machine.holds("test -S /srv/mail/queue/postern/milter.sock")
+
+
+def test_purge(machine):
+    """The database stays, and is named; then it goes by hand, and nothing is left."""
+    said = ""
+    for command in commands("doc/INSTALL.md", "Remove"):
+        if "apt remove" not in command:
+            said += machine.said(command, input="y\n")
+    assert "the database stays in /var/lib/postern" in said
+    assert machine.bytes(*POSTFIX_FILES) == machine.original
+    assert remains(machine) == []
+    assert not machine.holds("getent passwd postern || getent group postern")
+    assert not machine.run("systemctl list-unit-files --no-legend 'postern*'", check=False).stdout
+    passes_local_mail(machine, "purged")
