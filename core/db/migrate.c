@@ -178,13 +178,6 @@ int migrate_version(struct db *db, int *version_r, struct err *err)
 	return own_version(db, &list, version_r, err);
 }
 
-int migrate_run(struct db *db, int64_t now_us, int *applied_r, struct err *err)
-{
-	const struct migrate_list list = {migrations, migrations_n, NULL};
-
-	return migrate_run_list(db, &list, now_us, applied_r, err);
-}
-
 int migrate_check(struct db *db, struct err *err)
 {
 	const struct migrate_list list = {migrations, migrations_n, NULL};

@@ -20,11 +20,6 @@ extern const int migrations_n;
  * one that is empty. ERR_CONFIG when it is not Postern's. */
 int migrate_version(struct db *db, int *version_r, struct err *err);
 
-/* Applies what is missing, all in one transaction; *applied_r says how many.
- * Safe when two programs do it at once. ERR_CONFIG when the database has a
- * newer schema, or one of other names, than this program. */
-int migrate_run(struct db *db, int64_t now_us, int *applied_r, struct err *err);
-
 /* 0 when the database has exactly the schema of this program; ERR_CONFIG, with
  * what to do, when it is older or newer. */
 int migrate_check(struct db *db, struct err *err);
@@ -32,7 +27,6 @@ int migrate_check(struct db *db, struct err *err);
  * program fails at its start instead of later. */
 int migrate_check_file(const char *path, struct err *err);
 
-/* The same on any list of migrations, and with progress. */
 struct migrate_list {
 	const struct migration *items;
 	int n;
@@ -41,8 +35,12 @@ struct migrate_list {
 	void (*progress)(const char *name, size_t done, size_t all);
 };
 
+/* Applies what is missing, all in one transaction; *applied_r says how many.
+ * Safe when two programs do it at once. ERR_CONFIG when the database has a
+ * newer schema, or one of other names, than the list. */
 int migrate_run_list(struct db *db, const struct migrate_list *list, int64_t now_us, int *applied_r,
 	struct err *err);
+/* As migrate_check(). */
 int migrate_check_list(struct db *db, const struct migrate_list *list, struct err *err);
 
 #endif

@@ -176,6 +176,21 @@ struct row_named_pager {
 	const char *place;  /* the name of the item `$id`, if the list has it */
 	const char *behind; /* from (`$name`, `$id`) on */
 };
+#define ROW_NAMED_PAGER(select, table, name, condition)                                            \
+	{                                                                                          \
+		"SELECT " name " FROM " table " WHERE " condition "id = $id",                      \
+			select " WHERE " condition "(" name                                        \
+			       ", id) > ($name, $id)"                                              \
+			       " ORDER BY " name                                                   \
+			       ", id"                                                              \
+			       " LIMIT $limit"                                                     \
+	}
+/* Those of all companies, and of the one `$company`. */
+#define ROW_NAMED_PAGERS(select, table, name)                                                      \
+	{                                                                                          \
+		ROW_NAMED_PAGER(select, table, name, ""),                                          \
+			ROW_NAMED_PAGER(select, table, name, "company_id = $company AND ")         \
+	}
 int row_page_named(struct db *db, const struct row_named_pager *pager,
 	const struct db_param *params, const struct row_type *type, const struct page *page,
 	struct rows *rows_r, struct err *err);

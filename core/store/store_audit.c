@@ -163,13 +163,13 @@ int audit_change(struct db *db, const struct audit_change *change, struct err *e
 	return db_atomic(db, make_change, (void *)change, err);
 }
 
-int audit_remove(struct db *db, const struct audit_change *change, int limit, struct err *err)
+int audit_remove(struct db *db, const struct audit_change *change, int *left, struct err *err)
 {
-	const struct page page = {.limit = limit};
+	const struct page page = {.limit = *left};
 	struct rows rows;
 	int result = 0;
 
-	if (limit <= 0)
+	if (*left <= 0)
 		return 0;
 	if (row_page(db, change->sql_get, change->key, change->type, &page, &rows, err) < 0)
 		return -1;
@@ -183,7 +183,8 @@ int audit_remove(struct db *db, const struct audit_change *change, int limit, st
 			result = db_change(db, change->sql, DB_PARAMS(DB_TEXT("$id", id)), err);
 	}
 	row_list_free(change->type, rows.items, rows.n);
-	return result < 0 ? -1 : (int)rows.n;
+	*left -= (int)rows.n;
+	return result < 0 ? -1 : 0;
 }
 
 /* The place of the cursor: 1, 0 when it is none of the scope, -1. */

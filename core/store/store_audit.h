@@ -87,10 +87,10 @@ struct audit_change {
  * stay as they were. */
 int audit_change(struct db *db, const struct audit_change *change, struct err *err);
 
-/* Removes objects that change->sql_get finds, limit of them at most (its
- * `$limit`), and writes each down: change->sql removes the one with the id
- * `$id`. How many there were, or -1. */
-int audit_remove(struct db *db, const struct audit_change *change, int limit, struct err *err);
+/* Removes objects that change->sql_get finds, *left of them at most (its
+ * `$limit`), which it counts down, and writes each down: change->sql removes the
+ * one with the id `$id`. 0 or -1. */
+int audit_remove(struct db *db, const struct audit_change *change, int *left, struct err *err);
 
 /* What is removed takes along what belongs to it. That may be much: a step
  * removes so many rows, and gives STORE_MORE when there may be more, to be

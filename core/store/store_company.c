@@ -56,7 +56,9 @@ int store_company_add(
 	return 0;
 }
 
-static const char sql_get[] = "SELECT id, name, created_us FROM company WHERE id = $id";
+#define COMPANY_SELECT "SELECT id, name, created_us FROM company"
+
+static const char sql_get[] = COMPANY_SELECT " WHERE id = $id";
 
 int store_company_get(struct db *db, const char *id, struct company *company_r, struct err *err)
 {
@@ -67,14 +69,8 @@ int store_company_get(struct db *db, const char *id, struct company *company_r, 
 int store_company_list(struct db *db, const struct page *page, struct company_list *list_r,
 	struct page_end *end_r, struct err *err)
 {
-	static const char sql_place[] = "SELECT name FROM company WHERE id = $id";
-	static const char sql_behind[] =
-		"SELECT id, name, created_us"
-		" FROM company"
-		" WHERE (name, id) > ($name, $id)"
-		" ORDER BY name, id"
-		" LIMIT $limit";
-	static const struct row_named_pager pager = {sql_place, sql_behind};
+	static const struct row_named_pager pager = ROW_NAMED_PAGER(
+		COMPANY_SELECT, "company", "name", "");
 	struct rows rows;
 	int found = row_page_named(db, &pager, NULL, &store_company_type, page, &rows, err);
 

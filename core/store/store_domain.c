@@ -168,23 +168,10 @@ int store_domain_get(struct db *db, const char *company_id, const char *id, stru
 int store_domain_list(struct db *db, const char *company_id, const struct page *page,
 	struct domain_list *list_r, struct page_end *end_r, struct err *err)
 {
-#define PLACE "SELECT name FROM domain WHERE id = $id"
-#define BEHIND(condition)                                                                          \
-	DOMAIN_SELECT                                                                              \
-	" WHERE " condition                                                                        \
-	"(name, id) > ($name, $id)"                                                                \
-	" ORDER BY name, id"                                                                       \
-	" LIMIT $limit"
-	static const char sql_place[] = PLACE;
-	static const char sql_place_of[] = PLACE " AND company_id = $company";
-	static const char sql_behind[] = BEHIND("");
-	static const char sql_behind_of[] = BEHIND("company_id = $company AND ");
-#undef BEHIND
-#undef PLACE
-	static const struct row_named_pager all = {sql_place, sql_behind};
-	static const struct row_named_pager own = {sql_place_of, sql_behind_of};
+	static const struct row_named_pager pagers[] = ROW_NAMED_PAGERS(
+		DOMAIN_SELECT, "domain", "name");
 	struct rows rows;
-	int found = row_page_named(db, company_id ? &own : &all,
+	int found = row_page_named(db, &pagers[company_id != NULL],
 		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &store_domain_type, page, &rows,
 		err);
 
@@ -320,20 +307,17 @@ int store_domain_remove(struct db *db, const char *id, struct err *err)
 int store_domain_remove_some(struct db *db, const char *company_id, int *left, struct err *err)
 {
 	static const char sql_list[] = DOMAIN_SELECT " WHERE company_id = $company LIMIT $limit";
-	int removed;
 
 	if (store_exemption_remove_some(db, company_id, NULL, left, err) < 0)
 		return -1;
-	removed = audit_remove(db,
+	return audit_remove(db,
 		&(struct audit_change){.action = "domain.remove",
 			.type = &store_domain_type,
 			.name = "name",
 			.sql = sql_remove,
 			.sql_get = sql_list,
 			.key = DB_PARAMS(DB_TEXT("$company", company_id))},
-		*left, err);
-	*left -= removed > 0 ? removed : 0;
-	return removed < 0 ? -1 : 0;
+		left, err);
 }
 
 int store_domain_count(struct db *db, const char *company_id, int64_t *count_r, struct err *err)

@@ -244,7 +244,8 @@ int store_exemption_remove_some(
 	static const char sql_of_domain[] = EXEMPTION_SELECT
 		" WHERE x.domain_id = $domain LIMIT $limit";
 	static const char sql_remove[] = "DELETE FROM exemption WHERE id = $id";
-	int removed = audit_remove(db,
+
+	return audit_remove(db,
 		&(struct audit_change){.action = "exemption.remove",
 			.type = &store_exemption_type,
 			.name = "value",
@@ -252,10 +253,7 @@ int store_exemption_remove_some(
 			.sql_get = domain_id ? sql_of_domain : sql_of_company,
 			.key = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
 				DB_GIVEN_TEXT("$domain", domain_id))},
-		*left, err);
-
-	*left -= removed > 0 ? removed : 0;
-	return removed < 0 ? -1 : 0;
+		left, err);
 }
 
 void store_exemption_clear(struct exemption *exemption)

@@ -186,7 +186,8 @@ int store_key_remove_some(
 		" WHERE k.company_id = (SELECT company_id FROM domain WHERE id = $domain)"
 		" AND k.domain_id = $domain"
 		" LIMIT $limit";
-	int removed = audit_remove(db,
+
+	return audit_remove(db,
 		&(struct audit_change){.action = "key.remove",
 			.type = &store_key_type,
 			.name = "name",
@@ -194,10 +195,7 @@ int store_key_remove_some(
 			.sql_get = domain_id ? sql_of_domain : sql_of_company,
 			.key = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
 				DB_GIVEN_TEXT("$domain", domain_id))},
-		*left, err);
-
-	*left -= removed > 0 ? removed : 0;
-	return removed < 0 ? -1 : 0;
+		left, err);
 }
 
 int store_key_forget_revoked(struct db *db, const char *company_id, int64_t keep, struct err *err)
@@ -210,17 +208,16 @@ int store_key_forget_revoked(struct db *db, const char *company_id, int64_t keep
 		"   ORDER BY o.revoked_us DESC"
 		"   LIMIT $limit OFFSET $keep)";
 
+	int left = FORGET_MAX;
+
 	return audit_remove(db,
-		       &(struct audit_change){.action = "key.remove",
-			       .type = &store_key_type,
-			       .name = "name",
-			       .sql = sql_remove,
-			       .sql_get = sql_old,
-			       .key = DB_PARAMS(
-				       DB_TEXT("$company", company_id), DB_INT("$keep", keep))},
-		       FORGET_MAX, err) < 0
-		       ? -1
-		       : 0;
+		&(struct audit_change){.action = "key.remove",
+			.type = &store_key_type,
+			.name = "name",
+			.sql = sql_remove,
+			.sql_get = sql_old,
+			.key = DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$keep", keep))},
+		&left, err);
 }
 
 int store_key_count(struct db *db, const char *company_id, const char *domain_id, int64_t *count_r,

@@ -377,6 +377,7 @@ static int revoke(struct db *db, void *arg, struct err *err)
 		" LIMIT $limit";
 	static const char sql_remove[] = "DELETE FROM admin_session WHERE id = $id";
 	const struct revocation *token = arg;
+	int left = INT_MAX;
 	int revoked = audit_change(db,
 		&(struct audit_change){.action = "token.revoke",
 			.type = &session_type,
@@ -397,7 +398,7 @@ static int revoke(struct db *db, void *arg, struct err *err)
 			       .sql = sql_remove,
 			       .sql_get = sql_made,
 			       .key = DB_PARAMS(DB_TEXT("$maker", token->id))},
-		       INT_MAX, err) < 0
+		       &left, err) < 0
 		       ? -1
 		       : 1;
 }
@@ -415,17 +416,16 @@ int store_session_revoke_tokens(struct db *db, const char *user_id, struct err *
 	static const char sql_get[] = SESSION_SELECT
 		" WHERE s.user_id = $user AND s.kind = 'token' LIMIT $limit";
 	static const char sql_remove[] = "DELETE FROM admin_session WHERE id = $id";
+	int left = INT_MAX;
 
 	return audit_remove(db,
-		       &(struct audit_change){.action = "token.revoke",
-			       .type = &session_type,
-			       .name = "name",
-			       .sql = sql_remove,
-			       .sql_get = sql_get,
-			       .key = DB_PARAMS(DB_TEXT("$user", user_id))},
-		       INT_MAX, err) < 0
-		       ? -1
-		       : 0;
+		&(struct audit_change){.action = "token.revoke",
+			.type = &session_type,
+			.name = "name",
+			.sql = sql_remove,
+			.sql_get = sql_get,
+			.key = DB_PARAMS(DB_TEXT("$user", user_id))},
+		&left, err);
 }
 
 int store_session_list_browsers(struct db *db, const char *user_id, int64_t now_us, int64_t idle_us,

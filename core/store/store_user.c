@@ -173,23 +173,10 @@ int store_user_password(
 int store_user_list(struct db *db, const char *company_id, const struct page *page,
 	struct user_list *list_r, struct page_end *end_r, struct err *err)
 {
-#define PLACE "SELECT login FROM admin_user WHERE id = $id"
-#define BEHIND(condition)                                                                          \
-	USER_SELECT                                                                                \
-	" WHERE " condition                                                                        \
-	"(login, id) > ($name, $id)"                                                               \
-	" ORDER BY login, id"                                                                      \
-	" LIMIT $limit"
-	static const char sql_place[] = PLACE;
-	static const char sql_place_of[] = PLACE " AND company_id = $company";
-	static const char sql_behind[] = BEHIND("");
-	static const char sql_behind_of[] = BEHIND("company_id = $company AND ");
-#undef BEHIND
-#undef PLACE
-	static const struct row_named_pager all = {sql_place, sql_behind};
-	static const struct row_named_pager own = {sql_place_of, sql_behind_of};
+	static const struct row_named_pager pagers[] = ROW_NAMED_PAGERS(
+		USER_SELECT, "admin_user", "login");
 	struct rows rows;
-	int found = row_page_named(db, company_id ? &own : &all,
+	int found = row_page_named(db, &pagers[company_id != NULL],
 		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &store_user_type, page, &rows,
 		err);
 
@@ -479,17 +466,15 @@ int store_user_remove_some(struct db *db, const char *company_id, int *left, str
 {
 	static const char sql_list[] = USER_SELECT " WHERE company_id = $company LIMIT $limit";
 	static const char sql_remove[] = "DELETE FROM admin_user WHERE id = $id";
-	int removed = audit_remove(db,
+
+	return audit_remove(db,
 		&(struct audit_change){.action = "user.remove",
 			.type = &store_user_type,
 			.name = "login",
 			.sql = sql_remove,
 			.sql_get = sql_list,
 			.key = DB_PARAMS(DB_TEXT("$company", company_id))},
-		*left, err);
-
-	*left -= removed > 0 ? removed : 0;
-	return removed < 0 ? -1 : 0;
+		left, err);
 }
 
 void store_user_clear(struct user *user)

@@ -23,6 +23,7 @@
 #include "httpd/gate/route.h"
 #include "httpd/worker/task_queue.h"
 #include "core/postfix/postfix_run.h"
+#include "tests/unit/temp_db.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/send/record_watch.h"
@@ -70,7 +71,7 @@ int send_rig_setup(void **state)
 	assert_non_null(mkdtemp(rig->folder));
 	rig->path = mem_printf("%s/db", rig->folder);
 	assert_int_equal(db_open(rig->path, DB_CREATE, &rig->db, NULL), 0);
-	assert_int_equal(migrate_run(rig->db, 1, &applied, NULL), 0);
+	assert_int_equal(temp_db_migrate(rig->db, 1, &applied, NULL), 0);
 	fill_store(rig);
 
 	rig->shared.clock = &clock_system;

@@ -42,6 +42,9 @@ int temp_db_setup(void **state);
 int temp_db_setup_folder(void **state);
 int temp_db_teardown(void **state);
 
+/* Brings the database to the schema of this program, see migrate_run_list(). */
+int temp_db_migrate(struct db *db, int64_t now_us, int *applied_r, struct err *err);
+
 /* The path of another file in the folder; the caller frees it. */
 char *temp_db_file(const struct temp_db *temp, const char *name);
 

@@ -36,7 +36,7 @@ static void test_fresh(void **state)
 
 	OK(migrate_version(db, &version, &why));
 	assert_int_equal(version, 0);
-	OK(migrate_run(db, 77, &applied, &why));
+	OK(temp_db_migrate(db, 77, &applied, &why));
 	assert_int_equal(applied, migrations_n);
 	OK(migrate_version(db, &version, &why));
 	assert_int_equal(version, migrations_n);
@@ -44,7 +44,7 @@ static void test_fresh(void **state)
 	OK(db_check(db, &why));
 	assert_int_equal(temp_db_number(db, "SELECT applied_us FROM schema_migration"), 77);
 
-	OK(migrate_run(db, 78, &applied, &why));
+	OK(temp_db_migrate(db, 78, &applied, &why));
 	assert_int_equal(applied, 0);
 }
 
@@ -153,7 +153,7 @@ static void test_recipients(void **state)
 
 	OK(migrate_run_list(db, &first, 1, &applied, &why));
 	OK(db_exec(db, sql_email, &why));
-	OK(migrate_run(db, 2, &applied, &why));
+	OK(temp_db_migrate(db, 2, &applied, &why));
 	rows = temp_db_text(db, sql_rows);
 	assert_string_equal(rows,
 		"a/0 to a@x.test - queued\n"
@@ -198,7 +198,7 @@ static void test_closed(void **state)
 
 	OK(migrate_run_list(db, &before, 1, &applied, &why));
 	OK(db_exec(db, sql_emails, &why));
-	OK(migrate_run(db, 2, &applied, &why));
+	OK(temp_db_migrate(db, 2, &applied, &why));
 	closed = temp_db_text(db, sql_closed);
 	assert_string_equal(closed, "1 4");
 	open = temp_db_text(db, sql_open);
@@ -257,7 +257,7 @@ static void test_deliveries(void **state)
 
 	OK(migrate_run_list(db, &before, 1, &applied, &why));
 	OK(db_exec(db, sql_rows, &why));
-	OK(migrate_run(db, 2, &applied, &why));
+	OK(temp_db_migrate(db, 2, &applied, &why));
 	rows = temp_db_text(db, sql_leaves);
 	assert_string_equal(rows,
 		"2X m@x team@x delivered final\n"
@@ -324,7 +324,7 @@ static void test_strange_database(void **state)
 	int applied;
 
 	OK(db_exec(db, sql_made, &why));
-	assert_int_equal(migrate_run(db, 1, &applied, &err), -1);
+	assert_int_equal(temp_db_migrate(db, 1, &applied, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
 	assert_non_null(strstr(err.text, "another program"));
 	err = ERR_INIT;
@@ -362,7 +362,7 @@ static int migrate_there(void *path)
 
 	if (db_open(path, DB_CREATE, &db, NULL) != 0)
 		return 1;
-	return migrate_run(db, 1, &applied, NULL) == 0 ? 0 : 2;
+	return temp_db_migrate(db, 1, &applied, NULL) == 0 ? 0 : 2;
 }
 
 /* On a database that none of them finds there yet. */

@@ -596,7 +596,7 @@ static void test_case_of_old_users(void **state)
 	OK(db_open(path, DB_CREATE, &db, &why));
 	OK(migrate_run_list(db, &before, 1, &applied, &why));
 	OK(db_exec(db, sql_rows, &why));
-	OK(migrate_run(db, 2, &applied, &why));
+	OK(temp_db_migrate(db, 2, &applied, &why));
 	check_login(db, "ANN", "old");
 	check_login(db, "Ann", "young");
 	check_login(db, "ann", "middle");

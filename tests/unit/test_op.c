@@ -1,0 +1,249 @@
+/*
+ * op: who sees and may what, in which words they are refused, and what a body may have.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/ops/op_company.h"
+#include "core/ops/op_domain.h"
+#include "core/ops/op_exemption.h"
+#include "core/ops/op_key.h"
+#include "core/ops/op_user.h"
+#include "core/store/store_audit.h"
+#include "httpd/json/operate.h"
+#include "tests/unit/temp_db.h"
+
+/* What a body may have. */
+
+struct sample {
+	const char *text;
+	const char *company_id;
+	const char *only;
+	enum op_flag flag;
+	int64_t number;
+	struct op_items items;
+};
+
+static const struct op_field item_fields[] = {
+	{OP_FIELD(sample, text, OP_TEXT), .required = true},
+	{0},
+};
+static const struct op_field sample_fields[] = {
+	{OP_FIELD(sample, text, OP_TEXT), .required = true},
+	{OP_FIELD(sample, company_id, OP_ID), .operators = true, .required = true},
+	{OP_FIELD(sample, only, OP_TEXT), .command = true},
+	{OP_FIELD(sample, flag, OP_FLAG)},
+	{OP_FIELD(sample, number, OP_NUMBER), .max = 10},
+	{OP_FIELD(sample, items, OP_ITEMS), .max = 2, .fields = item_fields,
+		.size = sizeof(struct sample)},
+	{0},
+};
+
+static void test_body(void **state)
+{
+	static const struct {
+		const char *body;
+		const char *company_id; /* of who asks; NULL: an operator */
+		const char *says;       /* NULL: it is read */
+	} cases[] = {
+		{"{\"text\":\"a\",\"company_id\":\"b\"}", NULL, NULL},
+		{"{\"text\":\"a\"}", "c", NULL},
+		{"{\"text\":\"a\",\"flag\":null,\"number\":10}", "c", NULL},
+		{"{\"text\":\"a\",\"items\":[{\"text\":\"b\"},{\"text\":\"c\"}]}", "c", NULL},
+		{"{\"text\":\"a\"}", NULL, "the `company_id` field is missing"},
+		{"{\"text\":\"a\",\"company_id\":\"b\"}", "c",
+			"there is no field `company_id` here"},
+		{"{\"text\":\"a\",\"only\":\"b\"}", "c", "there is no field `only` here"},
+		{"{\"text\":\"a\",\"other\":1}", "c", "there is no field `other` here"},
+		{"{}", "c", "the `text` field is missing"},
+		{"{\"text\":null}", "c", "the `text` field is missing"},
+		{"{\"text\":1}", "c", "the `text` field must be a text"},
+		{"{\"text\":\"a\\u0000b\"}", "c", "the `text` field must be a text"},
+		{"{\"text\":\"a\",\"flag\":1}", "c", "the `flag` field must be true or false"},
+		{"{\"text\":\"a\",\"number\":1.5}", "c",
+			"the `number` field must be a whole number"},
+		{"{\"text\":\"a\",\"number\":11}", "c",
+			"the `number` field is a number from 1 to 10"},
+		{"{\"text\":\"a\",\"number\":-1}", "c",
+			"the `number` field is a number from 1 to 10"},
+		{"{\"text\":\"a\",\"items\":{}}", "c", "the `items` field must be an array"},
+		{"{\"text\":\"a\",\"items\":[]}", "c", "the `items` are 1 to 2 at once"},
+		{"{\"text\":\"a\",\"items\":[1]}", "c", "items[0]: it must be an object"},
+		{"{\"text\":\"a\",\"items\":[{\"text\":\"b\"},{}]}", "c",
+			"items[1]: the `text` field is missing"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct op op = {.actor = OP_USER, .company_id = cases[i].company_id};
+		json_t *body = json_loads(cases[i].body, JSON_ALLOW_NUL, NULL);
+		struct sample *input = mem_new(struct sample);
+		struct err err = ERR_INIT;
+		int result = operate_read_body(&op, body, sample_fields, input, &err);
+
+		if (result != (cases[i].says ? -1 : 0) ||
+			(cases[i].says && !str_eq(err.text, cases[i].says)))
+			fail_msg("%s: %d, %s", cases[i].body, result, err.text);
+		if (result == 0)
+			assert_string_equal(input->text, "a");
+		operate_free_input(sample_fields, input);
+		json_decref(body);
+	}
+}
+
+/* Who may what. */
+
+struct world {
+	struct conf *conf;
+	struct temp_tenant one, other;
+	struct op op;
+	struct err err;
+};
+
+static void world_up(struct temp_db *temp, struct world *world)
+{
+	*world = (struct world){.conf = conf_default(), .err = ERR_INIT};
+	temp_db_tenant(temp->db, "One", "one.test", &world->one);
+	temp_db_tenant(temp->db, "Other", "other.test", &world->other);
+}
+
+/* Runs it for a company, or an operator (NULL), or a key that is restricted to a domain. */
+static int run(struct temp_db *temp, struct world *world, const struct operation *operation,
+	const char *company_id, const char *domain, const char *object, const void *input)
+{
+	op_clear(&world->op);
+	world->err = ERR_INIT;
+	world->op = (struct op){.db = temp->db,
+		.conf = world->conf,
+		.now_us = 7,
+		.actor = domain ? OP_KEY : OP_USER,
+		.company_id = company_id,
+		.domain = domain,
+		.page.limit = 100};
+	op_about(&world->op, object);
+	return operation->run(&world->op, input, &world->err);
+}
+
+static void test_companies_are_apart(void **state)
+{
+	struct temp_db *temp = *state;
+	struct world world;
+	const struct op_domain nothing = {0}, learn = {.policy = "learn"};
+	const struct op_key every = {0}, renamed = {.name = "x"};
+	const char *own, *theirs;
+
+	world_up(temp, &world);
+	own = world.one.company_id;
+	theirs = world.other.company_id;
+	assert_int_equal(run(temp, &world, &op_company_list, own, NULL, NULL, NULL), 1);
+	assert_int_equal(world.op.result.rows.n, 1);
+	assert_int_equal(run(temp, &world, &op_company_list, NULL, NULL, NULL, NULL), 1);
+	assert_int_equal(world.op.result.rows.n, 2);
+	/* Who asks for another company's gets their own. */
+	assert_int_equal(run(temp, &world, &op_domain_list, own, NULL, NULL,
+				 &(const struct op_domain){.company_id = theirs}),
+		1);
+	assert_int_equal(world.op.result.rows.n, 1);
+	assert_int_equal(run(temp, &world, &op_domain_list, NULL, NULL, NULL, &nothing), 1);
+	assert_int_equal(world.op.result.rows.n, 2);
+	assert_int_equal(
+		run(temp, &world, &op_domain_get, own, NULL, world.other.domain_id, NULL), 0);
+	assert_int_equal(
+		run(temp, &world, &op_domain_update, own, NULL, world.other.domain_id, &learn), 0);
+	assert_int_equal(
+		run(temp, &world, &op_domain_remove, own, NULL, world.other.domain_id, NULL), 0);
+	assert_int_equal(run(temp, &world, &op_key_list, own, NULL, NULL, &every), 1);
+	assert_int_equal(world.op.result.rows.n, 1);
+	assert_int_equal(run(temp, &world, &op_key_get, own, NULL, world.other.key_id, NULL), 0);
+	assert_int_equal(
+		run(temp, &world, &op_key_rename, own, NULL, world.other.key_id, &renamed), 0);
+	assert_int_equal(run(temp, &world, &op_key_revoke, own, NULL, world.other.key_id, NULL), 0);
+	assert_int_equal(run(temp, &world, &op_exemption_suggest, own, NULL, NULL,
+				 &(const struct op_exemption){.domain = "other.test"}),
+		0);
+	op_clear(&world.op);
+	conf_free(world.conf);
+}
+
+/* A key that is restricted to a domain gets itself no more than it has. */
+static void test_restricted_key(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct op_domain another = {.name = "new.test"};
+	const struct op_key open = {.name = "k"};
+	struct op_key bound = {.name = "k"};
+	struct world world;
+	const char *own;
+
+	world_up(temp, &world);
+	own = world.one.company_id;
+	assert_int_equal(run(temp, &world, &op_domain_add, own, "one.test", NULL, &another), -1);
+	assert_int_equal(world.err.code, ERR_DENIED);
+	assert_int_equal(run(temp, &world, &op_key_create, own, "one.test", NULL, &open), -1);
+	assert_int_equal(world.err.code, ERR_DENIED);
+	assert_int_equal(
+		run(temp, &world, &op_key_revoke, own, "one.test", world.one.key_id, NULL), 0);
+	bound.domain_id = world.other.domain_id;
+	assert_int_equal(run(temp, &world, &op_key_create, own, "one.test", NULL, &bound), -1);
+	assert_int_equal(world.err.code, ERR_INVALID);
+	bound.domain_id = world.one.domain_id;
+	assert_int_equal(run(temp, &world, &op_key_create, own, "one.test", NULL, &bound), 1);
+	assert_non_null(json_object_get(world.op.result.more, "token"));
+	op_clear(&world.op);
+	conf_free(world.conf);
+}
+
+/* The limit holds for all but the command, which names its domain; and each is refused in the words
+ * of the one who asks. */
+static void test_command(void **state)
+{
+	struct temp_db *temp = *state;
+	struct op_domain input = {.name = "b.test", .policy = "learn"};
+	struct world world;
+
+	world_up(temp, &world);
+	world.conf->limits.domains = 1;
+	input.company_id = world.one.company_id;
+	assert_int_equal(run(temp, &world, &op_domain_add, NULL, NULL, NULL, &input), -1);
+	assert_non_null(strstr(world.err.text, "limits.domains"));
+	/* No transaction took it back here. */
+	op_clear(&world.op);
+	world.op = (struct op){
+		.db = temp->db, .conf = world.conf, .actor = OP_COMMAND, .object = "B.test."};
+	input.name = "c.test";
+	assert_int_equal(op_domain_add.run(&world.op, &input, &world.err), 1);
+	op_clear(&world.op);
+	input.policy = "open";
+	assert_int_equal(op_domain_update.run(&world.op, &input, &world.err), -1);
+	assert_string_equal(
+		world.err.text, "--policy is one of exclusive, learn, shared, not \"open\"");
+	assert_int_equal(
+		run(temp, &world, &op_domain_update, NULL, NULL, world.one.domain_id, &input), -1);
+	assert_string_equal(
+		world.err.text, "the `policy` is one of exclusive, learn, shared, not \"open\"");
+	op_clear(&world.op);
+	conf_free(world.conf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_body),
+		cmocka_unit_test_setup_teardown(
+			test_companies_are_apart, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_restricted_key, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_command, temp_db_setup, temp_db_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
