@@ -167,6 +167,19 @@ def test_the_versions_are_one():
     assert f"\nVersion:        {said}\n" in (TOP / "rpm/postern.spec").read_text()
 
 
+def test_what_is_staged_for_other_packages(tmp_path):
+    """By `make install DESTDIR=`: what the Debian package has, where it is not Debian's own."""
+    subprocess.run([TOP / "tools/install/install", BUILD, "/usr", tmp_path], cwd=TOP, check=True,
+                   capture_output=True)  # fmt: skip
+    listed = subprocess.run(["dpkg-deb", "-c", only(PACKAGES.glob("postern_*.deb"))], check=True,
+                            capture_output=True, text=True).stdout  # fmt: skip
+    ours = {re.sub(r"^\.(/lib/systemd)", r"./usr\1", line.split()[5]).removesuffix(".gz")
+            for line in listed.splitlines() if line.startswith("-")}  # fmt: skip
+    staged = {f"./{path.relative_to(tmp_path)}" for path in tmp_path.rglob("*") if path.is_file()}
+    assert staged - ours == {"./usr/share/postern/postfix-conf/README.md"}
+    assert all("/usr/share/doc/" in path or "lintian" in path for path in ours - staged)
+
+
 def test_rpmlint_accepts_the_spec():
     done = subprocess.run(["rpmlint", "-r", TOP / "rpm/postern.rpmlintrc",
                            TOP / "rpm/postern.spec"], capture_output=True, text=True)
