@@ -8,12 +8,13 @@ import re
 import signal
 import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from harness import Sandbox, wait_for
 from harness.admin import Admin, operator
 from harness.milter import CONTINUE, DISCARD, REJECT, TEMPFAIL, OtherMilter
-from harness.sandbox import METHOD, TREE
+from harness.sandbox import METHOD, TREE, accepts
 
 pytestmark = pytest.mark.submission
 
@@ -182,6 +183,24 @@ def clock_put_back(box):
     finally:
         box.query(
             f"UPDATE email SET created_us = created_us - 86400000000 WHERE id = '{email_id}'")
+
+
+@contextmanager
+def httpd_without_rights(box):
+    """As it is with a user of its own: root's rights to all files are gone."""
+    box.stop("httpd")
+    program = Path(box.env["POSTERN_CLI"]).with_name("postern-httpd")
+    with (box.dir / "log/httpd.log").open("a") as log:
+        httpd = subprocess.Popen(
+            ["setpriv", "--bounding-set=-dac_override,-dac_read_search", program, "-c",
+             box.config], stdout=log, stderr=log)
+    try:
+        wait_for("httpd", lambda: accepts(box.url.removeprefix("http://")))
+        yield
+    finally:
+        httpd.terminate()
+        httpd.wait(60)
+        box.start("httpd")
 
 
 NOT_ASKED = "Postfix does not ask postern-milter"
@@ -370,6 +389,62 @@ def test_rules_for_all_mail_leave_nothing_of_probes(own_box, rule):
     box.stop("httpd")
     assert not box.sink.all()
     assert not list((box.dir / "queue/hold").iterdir())
+
+
+@pytest.mark.submission("smtp")
+def test_httpd_is_not_in_the_group_postdrop(shared, admin):
+    """It may not look into Postfix's folder public."""
+    wait_until_good(shared, admin)
+    failed = len(events(shared, "probe_failed"))
+    with httpd_without_rights(shared):
+        wait_for("/readyz to tell", lambda: NO_EMAIL in readyz(shared).text)
+        need = wait_for("the overview to tell", lambda: needs(admin).get("submission"))
+        assert "Permission denied" in need["text"] and "postfix-conf/check" in need["text"]
+        assert metric(admin, "postern_rules_in_force") == 0 and api_status(shared) == 503
+        assert "Permission denied" in events(shared, "probe_failed")[failed:][-1]
+    wait_until_good(shared, admin)
+    assert not needs(admin)
+
+
+@pytest.mark.submission("sendmail")
+def test_a_socket_that_is_for_postfix_alone(shared, admin):
+    """httpd may not open it; that Postfix may, a probe shows."""
+    wait_until_good(shared, admin)
+    with mode(shared, "queue/postern/milter.sock", 0o060), httpd_without_rights(shared):
+        wait_until_good(shared, admin)
+        wait_for("the milter to be well", lambda: "Postfix asks postern-milter"
+                 in health(admin)["milter"]["text"])
+        assert health(admin)["milter"]["ok"] and not needs(admin)
+
+
+@pytest.mark.submission("smtp")
+def test_what_changes_is_tried_at_once(own_box):
+    """Not after the interval: settings, and that Postfix reads them."""
+    box = own_box("--set", "submission.probe_interval=1h")
+    admin = operator(box)
+    wait_until_good(box, admin)
+    file = box.dir / "postfix/main.cf"
+    before = file.read_text()
+    box.postconf(f"{LIST}=")
+    box.reload_postfix()
+    wait_for("/readyz to tell", lambda: NOT_ASKED in readyz(box).text)
+    probes = int(box.query("SELECT count(*) FROM probe"))
+    file.write_text(before)
+    wait_for("a probe", lambda: int(box.query("SELECT count(*) FROM probe")) > probes)
+    box.reload_postfix()
+    wait_until_good(box, admin)
+
+
+@pytest.mark.submission("smtp")
+def test_a_relay_that_is_away(shared, admin):
+    """It is no fault of this host: a hint."""
+    wait_until_good(shared, admin)
+    with main_cf(shared, "default_transport=smtp:[127.0.0.1]:1"):
+        shared.httpd().send({"from": "hello@example.com", "to": "a@dst.test", "text": "x"})
+        need = wait_for("the overview to tell", lambda: needs(admin).get("delayed"))
+        assert need["level"] == "hint" and readyz(shared).status_code == 200
+    shared.flush()
+    wait_for("the overview to be calm", lambda: "delayed" not in needs(admin))
 
 
 def test_load_balancers_ask_without_a_key(shared, admin):

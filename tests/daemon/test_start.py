@@ -1,6 +1,7 @@
 """What the programs refuse to start with."""
 
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -59,3 +60,16 @@ def test_too_few_descriptors(house, descriptors):
     assert done.returncode == 75, done.stderr
     lines = done.stderr.splitlines()
     assert lines and all(" event=" in line for line in lines)
+
+
+@pytest.mark.parametrize("section", ["http", "admin"])
+def test_a_port_that_is_taken(house, section):
+    """The log names it; postfix-conf/check says who may have it."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        listen = {"http": "127.0.0.1:0", "admin": "", section: taken}
+        with (house / "conf").open("a") as conf:
+            conf.writelines(f"[{name}]\nlisten = {value}\n" for name, value in listen.items())
+        done = run(house, "postern-httpd")
+    assert done.returncode in (75, 78)
+    assert f"cannot listen on {taken}: Address already in use" in done.stderr
