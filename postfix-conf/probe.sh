@@ -32,6 +32,7 @@ probe_message() {
 	echo "From: postern-check@$(value_of myhostname)"
 	echo "To: $1"
 	echo "Subject: Postern looks whether its milter is asked"
+	echo "Message-ID: <$1>"
 	echo "Auto-Submitted: auto-generated"
 	echo
 	echo "This message should not have reached you: see postfix-conf/check."

@@ -237,6 +237,9 @@ struct log_state {
 	 * the store has are as old as that. */
 	int64_t end_us;
 	int64_t gaps; /* those that are not repaired yet */
+	/* Since when it tells nothing of messages that Postfix has taken, though
+	 * it is read; 0: it does. */
+	int64_t mute_us;
 };
 int store_log_state(struct db *db, struct log_state *state_r, struct err *err);
 /* Whether what the store knows of fates is of now, more or less. */

@@ -260,7 +260,14 @@ static void add_age(const struct story *story, struct buf *out)
 			"have happened.");
 		return;
 	}
-	clock_iso8601(story->log.end_us, at);
+	clock_iso8601(story->log.mute_us ? story->log.mute_us : story->log.end_us, at);
+	if (story->log.mute_us) {
+		buf_printf(out,
+			" That was so at %.10s %.8sZ, since when Postfix's log tells nothing: what "
+			"happened since is not known here. Does the system's logger run?",
+			at, at + 11);
+		return;
+	}
 	buf_printf(out,
 		" That was so at %.10s %.8sZ, when postern-events has read Postfix's log last: "
 		"what happened since is not known here. Does it run?",

@@ -211,8 +211,9 @@ static void look_at_submission(
 	else if (probe_is_good(outcome.finding))
 		tell(part, true, "emails go out, as was tried last at %.10s %.8sZ", at, at + 11);
 	else
-		tell(part, false, "%s, as was tried last at %.10s %.8sZ: %s", outcome.cause, at,
-			at + 11, probe_finding_hint(outcome.finding));
+		tell(part, false, "%s. Effect: %s. Cure: %s. Tried last at %.10s %.8sZ.",
+			outcome.cause, probe_finding_effect(outcome.finding),
+			probe_finding_hint(outcome.finding), at, at + 11);
 	part->told = (outcome.finding == PROBE_STORE && !parts[PART_STORE].ok) ||
 		     (outcome.finding == PROBE_POSTFIX && !parts[PART_POSTFIX].ok) ||
 		     (outcome.finding == PROBE_MILTER && !parts[PART_MILTER].ok);
@@ -242,13 +243,15 @@ static void look(
 	else
 		tell(&parts[PART_STORE], true, "%s can be read", conf->store.database);
 	if (postfix_run_is_over(shared->run))
-		tell(&parts[PART_POSTFIX], false, "Postfix is not running");
+		tell(&parts[PART_POSTFIX], false, "Postfix is not running. Effect: %s. Cure: %s.",
+			probe_finding_effect(PROBE_POSTFIX), probe_finding_hint(PROBE_POSTFIX));
 	else
 		tell(&parts[PART_POSTFIX], true, "Postfix is running");
 	fault = socket_look(conf->milter.socket);
 	if (fault)
-		tell(&parts[PART_MILTER], false, "nobody answers at %s: %s", conf->milter.socket,
-			strerror(fault));
+		tell(&parts[PART_MILTER], false, "nobody answers at %s: %s. Effect: %s. Cure: %s.",
+			conf->milter.socket, strerror(fault), probe_finding_effect(PROBE_MILTER),
+			probe_finding_hint(PROBE_MILTER));
 	else
 		tell(&parts[PART_MILTER], true, "postern-milter listens at %s",
 			conf->milter.socket);

@@ -169,6 +169,11 @@ const char *probe_finding_words(enum probe_finding finding)
 	return findings[finding].words;
 }
 
+const char *probe_finding_effect(enum probe_finding finding)
+{
+	return findings[finding].effect;
+}
+
 const char *probe_finding_hint(enum probe_finding finding)
 {
 	return findings[finding].hint;

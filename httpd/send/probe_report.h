@@ -95,7 +95,8 @@ bool probe_is_good(enum probe_finding finding);
 bool probe_serves(enum probe_finding finding);
 /* The same as the cause, without names of this host; for anybody. */
 const char *probe_finding_words(enum probe_finding finding);
-/* What an admin does about it; NULL for nothing. */
+/* What it means for mail, and what an admin does about it; NULL for nothing. */
+const char *probe_finding_effect(enum probe_finding finding);
 const char *probe_finding_hint(enum probe_finding finding);
 
 struct probe_outcome {

@@ -78,6 +78,7 @@ static void test_findings(void **state)
 		assert_non_null(probe_finding_words(i));
 		assert_true(probe_is_good(i) == (i <= PROBE_PASSED));
 		assert_true(probe_is_good(i) == (probe_finding_hint(i) == NULL));
+		assert_true(probe_is_good(i) == (probe_finding_effect(i) == NULL));
 		assert_true(probe_serves(i) == (i <= PROBE_PASSED || i >= PROBE_UNCHECKED));
 	}
 }

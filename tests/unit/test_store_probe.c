@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "core/base/clock.h"
+#include "core/store/store_event.h"
 #include "core/store/store_probe.h"
 #include "tests/unit/temp_db.h"
 
@@ -67,6 +69,39 @@ static void test_what_the_log_tells(void **state)
 	assert_true(news.reloaded_us == 7 && news.taken_us == 8);
 }
 
+static void see(struct temp_db *temp, int64_t at_us, bool logged)
+{
+	char ticket[SECRET_TICKET_SIZE];
+
+	OK(store_probe_add(temp->db, at_us, true, ticket, &why));
+	assert_int_equal(store_probe_see(temp->db, ticket, "4F2A", false, at_us + 1, NULL), 1);
+	if (logged)
+		assert_int_equal(store_probe_logged(temp->db, ticket, at_us + 2, NULL), 1);
+}
+
+/* The log is read, and tells nothing of a probe that the milter has seen. */
+static void test_a_mute_log(void **state)
+{
+	struct temp_db *temp = *state;
+	struct log_state log;
+
+	see(temp, 1 * SECOND_US, false); /* of before it was told at all */
+	OK(store_log_cursor_set(temp->db, "a", "x", 100 * SECOND_US, true, &why));
+	OK(store_log_state(temp->db, &log, &why));
+	assert_true(log.mute_us == 0 && log_state_is_current(&log, 101 * SECOND_US));
+	see(temp, 31 * SECOND_US, true);
+	see(temp, 71 * SECOND_US, false);
+	OK(store_log_state(temp->db, &log, &why));
+	assert_true(log.mute_us == 0); /* it may still come */
+	OK(store_log_cursor_set(temp->db, "a", "x", 102 * SECOND_US, true, &why));
+	OK(store_log_state(temp->db, &log, &why));
+	assert_true(log.mute_us == 71 * SECOND_US + 1);
+	assert_false(log_state_is_current(&log, 103 * SECOND_US));
+	see(temp, 99 * SECOND_US, true);
+	OK(store_log_state(temp->db, &log, &why));
+	assert_true(log.mute_us == 0 && log_state_is_current(&log, 103 * SECOND_US));
+}
+
 static void test_old_ones_go(void **state)
 {
 	const int64_t day_us = STORE_PROBE_KEEP_S * INT64_C(1000000);
@@ -87,6 +122,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_a_probe_is_seen, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_a_mute_log, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_what_the_log_tells, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_old_ones_go, temp_db_setup, temp_db_teardown),
